@@ -1,0 +1,110 @@
+#include "core/base/json.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <string_view>
+#include <system_error>
+#include <vector>
+
+#include <boost/json/array.hpp>
+#include <boost/json/object.hpp>
+#include <boost/json/serialize.hpp>
+#include <boost/json/string.hpp>
+
+namespace dstune {
+
+namespace {
+
+std::string number_text(double number) {
+  if (!std::isfinite(number)) return "null";
+  char buffer[40];
+  const auto result = std::to_chars(buffer, buffer + sizeof(buffer), number);
+  std::string text(buffer, result.ptr);
+  if (text.find_first_of(".e") == std::string::npos) text += ".0";
+  return text;
+}
+
+class Writer {
+ public:
+  explicit Writer(int indent) : indent_(indent) {}
+
+  void write(const json::value& value, int depth) {
+    if (value.is_object()) {
+      write_object(value.get_object(), depth);
+    } else if (value.is_array()) {
+      write_array(value.get_array(), depth);
+    } else if (value.is_double()) {
+      text_ += number_text(value.get_double());
+    } else {
+      text_ += json::serialize(value);
+    }
+  }
+
+  std::string take() { return std::move(text_); }
+
+ private:
+  void new_line(int depth) {
+    if (indent_ == 0) return;
+    text_ += '\n';
+    text_.append(static_cast<std::size_t>(indent_ * depth), ' ');
+  }
+
+  void write_object(const json::object& object, int depth) {
+    if (object.empty()) {
+      text_ += "{}";
+      return;
+    }
+    text_ += '{';
+    bool first = true;
+    for (const auto& member : object) {
+      if (!first) text_ += ',';
+      first = false;
+      new_line(depth + 1);
+      text_ += json::serialize(json::value(json::string(member.key())));
+      text_ += indent_ == 0 ? ":" : ": ";
+      write(member.value(), depth + 1);
+    }
+    new_line(depth);
+    text_ += '}';
+  }
+
+  void write_array(const json::array& array, int depth) {
+    text_ += '[';
+    bool first = true;
+    for (const auto& element : array) {
+      if (!first) text_ += indent_ == 0 ? "," : ", ";
+      first = false;
+      write(element, depth + 1);
+    }
+    text_ += ']';
+  }
+
+  int indent_;
+  std::string text_;
+};
+
+}  // namespace
+
+std::string to_json_text(const json::value& value, int indent) {
+  Writer writer(indent);
+  writer.write(value, 0);
+  return writer.take();
+}
+
+json::value sorted_by_key(const json::value& value) {
+  if (value.is_array()) {
+    json::array sorted;
+    for (const auto& element : value.get_array()) sorted.push_back(sorted_by_key(element));
+    return sorted;
+  }
+  if (!value.is_object()) return value;
+  std::vector<std::string> keys;
+  for (const auto& member : value.get_object()) keys.emplace_back(member.key());
+  std::sort(keys.begin(), keys.end());
+  json::object sorted;
+  for (const auto& key : keys) sorted[key] = sorted_by_key(value.get_object().at(key));
+  return sorted;
+}
+
+}  // namespace dstune

@@ -1,0 +1,22 @@
+// JSON values to text: stable, readable, and exact for every number.
+#pragma once
+
+#include <string>
+
+#include <boost/json/value.hpp>
+
+namespace dstune {
+
+namespace json = boost::json;
+
+/// Text of `value`, keys in their order. Doubles are the shortest text that reads back to the same
+/// bits ("0.0003", "1e-08"; an integral one keeps a ".0"); NaN and infinities, which JSON lacks,
+/// are null.
+///
+/// @param indent  blanks per level, 0 for one line without blanks
+std::string to_json_text(const json::value& value, int indent);
+
+/// `value` with the members of every object sorted by key: equal content, equal text.
+json::value sorted_by_key(const json::value& value);
+
+}  // namespace dstune

@@ -1,0 +1,21 @@
+// Order statistics of a few measured times.
+#pragma once
+
+#include <vector>
+
+namespace dstune {
+
+/// What a set of samples looks like. All members have the unit of the samples.
+struct Summary {
+  double median = 0;
+  double min = 0;
+  double max = 0;
+  double noise_percent = 0;  ///< relative standard deviation (n - 1) of the samples, in percent
+
+  bool operator==(const Summary&) const = default;
+};
+
+/// @throws std::invalid_argument  if `samples` is empty
+Summary summarize(std::vector<double> samples);
+
+}  // namespace dstune

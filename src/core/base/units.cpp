@@ -1,0 +1,75 @@
+#include "core/base/units.hpp"
+
+#include <array>
+#include <cctype>
+#include <cmath>
+#include <cstdlib>
+#include <utility>
+
+#include "core/base/text.hpp"
+
+namespace dstune {
+
+std::string format_bytes(Bytes size) {
+  constexpr std::array<const char*, 5> kUnits = {"KiB", "MiB", "GiB", "TiB", "PiB"};
+  if (size < 1024) return concat(size, " B");
+  double value = static_cast<double>(size) / 1024.0;
+  std::size_t unit = 0;
+  while (value >= 1024.0 && unit + 1 < kUnits.size()) {
+    value /= 1024.0;
+    ++unit;
+  }
+  return concat(fixed(value, 2), " ", kUnits[unit]);
+}
+
+namespace {
+
+std::optional<double> unit_factor(std::string unit) {
+  for (char& letter : unit)
+    letter = static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
+  static const std::array<std::pair<const char*, double>, 14> kFactors = {{{"", 1},
+                                                                           {"b", 1},
+                                                                           {"kb", 1e3},
+                                                                           {"mb", 1e6},
+                                                                           {"gb", 1e9},
+                                                                           {"tb", 1e12},
+                                                                           {"k", 0x1p10},
+                                                                           {"kib", 0x1p10},
+                                                                           {"m", 0x1p20},
+                                                                           {"mib", 0x1p20},
+                                                                           {"g", 0x1p30},
+                                                                           {"gib", 0x1p30},
+                                                                           {"t", 0x1p40},
+                                                                           {"tib", 0x1p40}}};
+  for (const auto& [name, factor] : kFactors) {
+    if (unit == name) return factor;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<Bytes> parse_bytes(std::string_view text) {
+  const std::string copy(trim(text));
+  if (copy.empty() || (std::isdigit(static_cast<unsigned char>(copy[0])) == 0 && copy[0] != '.')) {
+    return std::nullopt;
+  }
+  if (copy.size() > 1 && (copy[1] == 'x' || copy[1] == 'X')) return std::nullopt;
+  char* end = nullptr;
+  const double number = std::strtod(copy.c_str(), &end);
+  const auto factor = unit_factor(std::string(trim(end)));
+  if (!factor) return std::nullopt;
+  const double size = std::floor(number * *factor);
+  if (!(size >= 0 && size < 0x1p63)) return std::nullopt;
+  return static_cast<Bytes>(size);
+}
+
+std::string format_seconds(Seconds time) {
+  if (time < 1e-3) return concat(fixed(time * 1e6, 0), " us");
+  if (time < 1) return concat(fixed(time * 1e3, 1), " ms");
+  if (time < 120) return concat(fixed(time, 2), " s");
+  const auto whole = static_cast<long long>(std::llround(time));
+  return concat(whole / 60, " min ", whole % 60, " s");
+}
+
+}  // namespace dstune

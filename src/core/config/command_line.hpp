@@ -1,0 +1,46 @@
+// The command line, parsed once into plain values.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/base/units.hpp"
+
+namespace dstune {
+
+enum class TableFormat { table, json };
+
+struct CommandLine {
+  enum class Action { tune, plan, help, version };
+
+  Action action = Action::tune;
+  std::string config_path;
+
+  std::optional<std::string> model;         ///< --model: preset or path
+  std::optional<Bytes> memory_limit;        ///< --memory-limit
+  std::optional<int> ranks_per_experiment;  ///< --ranks-per-experiment
+  std::optional<std::string> backend;       ///< --backend
+  std::optional<std::string> results_dir;   ///< --results-dir; exps_dir of the file stays
+  bool resume = false;
+  bool overwrite = false;
+  bool force_resume = false;  ///< --force-resume: mix results of another model or machine
+  bool verbose = false;
+  TableFormat format = TableFormat::table;
+
+  std::optional<int> world_size;        ///< --plan: workers
+  std::optional<std::string> hostfile;  ///< --plan: instead of --world-size
+
+  std::vector<std::string> training_command;  ///< after "--"
+};
+
+/// @param arguments  argv without the program's name
+/// @throws ConfigError  with every fault (source "command line")
+CommandLine parse_command_line(const std::vector<std::string>& arguments);
+
+/// Text of --help at 80 columns: groups in the order of a run, every default, exit codes, examples.
+std::string help_text();
+/// Text of --version: name, version, MPI and Boost versions as compiled are added by main.
+std::string version_text();
+
+}  // namespace dstune

@@ -1,0 +1,62 @@
+// The checked input of a run. Made once, never changed afterwards.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/base/json.hpp"
+#include "core/base/units.hpp"
+#include "core/config/command_line.hpp"
+#include "core/train/experiment.hpp"
+
+namespace dstune {
+
+enum class Metric { throughput, latency, flops };
+
+/// DeepSpeed's "autotuning" section; defaults are its code's (zero-step.md 6.2).
+struct AutotuningConfig {
+  bool enabled = false;
+  bool fast = true;
+  std::string results_dir = "autotuning_results";
+  std::string exps_dir = "autotuning_exps";
+  bool overwrite = true;  ///< read, but never obeyed: an existing results_dir needs --overwrite
+  int start_profile_step = 3;
+  int end_profile_step = 5;
+  Metric metric = Metric::throughput;
+  std::string tuner_type = "gridsearch";
+  int tuner_early_stopping = 5;
+  int tuner_num_trials = 50;
+  std::optional<std::int64_t> max_train_batch_size;
+  std::int64_t min_train_batch_size = 1;
+  std::int64_t max_train_micro_batch_size_per_gpu = 1024;
+  std::int64_t min_train_micro_batch_size_per_gpu = 1;
+  int num_tuning_micro_batch_sizes = 3;
+  int mp_size = 1;
+  json::object arg_mappings;
+};
+
+struct TuningConfig {
+  std::string source;  ///< path of CONFIG.json, for messages
+  json::object
+      deepspeed;  ///< the user's file without "autotuning" and "dstune"; integers are integers,
+                  ///< every "auto" that the search does not choose is resolved. What the search
+                  ///< chooses (stage, micro-batch, train_batch_size) is left out
+  AutotuningConfig autotuning;
+  RunSettings
+      settings;  ///< memory_limit 0 and backend "auto" are still possible: see resolve in main
+  std::optional<int> ranks_per_experiment;  ///< default: all workers
+  std::vector<int> stages;                  ///< to explore, ascending
+  std::vector<std::int64_t> micro_batches;  ///< the user's list, ascending; empty: search
+  std::int64_t start_micro_batch =
+      1;  ///< the user's micro-batch, tried first; 1 for "auto" and none
+  std::int64_t accumulation_steps = 1;
+  std::vector<std::string> warnings;  ///< to log once
+};
+
+/// Reads and checks CONFIG.json with the options of the command line, which win.
+/// @throws ConfigError  with every fault of the file
+TuningConfig read_tuning_config(const CommandLine& options);
+
+}  // namespace dstune

@@ -1,0 +1,114 @@
+#include "core/model/model_spec.hpp"
+
+#include <numeric>
+#include <stdexcept>
+
+#include "core/base/text.hpp"
+
+namespace dstune {
+
+json::object to_json(const ModelSpec& spec) {
+  return {{"model_type", "gpt2"},
+          {"name", spec.name},
+          {"vocab_size", spec.vocab_size},
+          {"n_positions", spec.max_positions},
+          {"n_embd", spec.hidden_size},
+          {"n_layer", spec.num_layers},
+          {"n_head", spec.num_heads},
+          {"n_inner", spec.inner_size},
+          {"layer_norm_epsilon", spec.layer_norm_epsilon},
+          {"initializer_range", spec.initializer_range},
+          {"embd_pdrop", spec.embedding_dropout},
+          {"attn_pdrop", spec.attention_dropout},
+          {"resid_pdrop", spec.residual_dropout}};
+}
+
+ModelSpec model_spec_from_json(const json::object& object) {
+  try {
+    ModelSpec spec;
+    const auto integer = [&](const char* key) { return object.at(key).to_number<std::int64_t>(); };
+    const auto real = [&](const char* key) { return object.at(key).to_number<double>(); };
+    spec.name = json::value_to<std::string>(object.at("name"));
+    spec.vocab_size = integer("vocab_size");
+    spec.max_positions = integer("n_positions");
+    spec.hidden_size = integer("n_embd");
+    spec.num_layers = integer("n_layer");
+    spec.num_heads = integer("n_head");
+    spec.inner_size = integer("n_inner");
+    spec.layer_norm_epsilon = real("layer_norm_epsilon");
+    spec.initializer_range = real("initializer_range");
+    spec.embedding_dropout = real("embd_pdrop");
+    spec.attention_dropout = real("attn_pdrop");
+    spec.residual_dropout = real("resid_pdrop");
+    return spec;
+  } catch (const std::exception& fault) {
+    throw std::invalid_argument(concat("model_spec_from_json: ", fault.what()));
+  }
+}
+
+std::int64_t ParameterSpec::numel() const {
+  return std::accumulate(shape.begin(), shape.end(), std::int64_t{1}, std::multiplies<>());
+}
+
+std::int64_t ModelParameters::total() const {
+  std::int64_t sum = 0;
+  for (const auto& tensor : tensors) sum += tensor.numel();
+  return sum;
+}
+
+namespace {
+
+class Builder {
+ public:
+  // A weight with a bias (or a LayerNorm, whose weight is one-dimensional) is a module of its own.
+  void add_module(const std::string& name, std::vector<std::int64_t> weight_shape,
+                  std::int64_t bias_size) {
+    const bool decay = weight_shape.size() > 1;
+    ModuleSpec module{name, {}};
+    module.parameters.push_back(add_tensor(name + ".weight", std::move(weight_shape), decay));
+    if (bias_size > 0) module.parameters.push_back(add_tensor(name + ".bias", {bias_size}, false));
+    result.modules.push_back(std::move(module));
+  }
+
+  ModelParameters result;
+
+ private:
+  std::size_t add_tensor(std::string name, std::vector<std::int64_t> shape, bool decay) {
+    result.tensors.push_back({std::move(name), std::move(shape), decay});
+    return result.tensors.size() - 1;
+  }
+};
+
+}  // namespace
+
+ModelParameters make_model_parameters(const ModelSpec& spec) {
+  const std::int64_t h = spec.hidden_size;
+  const std::int64_t f = spec.inner_size;
+  Builder builder;
+  builder.add_module("transformer.wte", {spec.vocab_size, h}, 0);
+  builder.add_module("transformer.wpe", {spec.max_positions, h}, 0);
+  for (std::int64_t layer = 0; layer < spec.num_layers; ++layer) {
+    const std::string prefix = concat("transformer.h.", layer, ".");
+    builder.add_module(prefix + "ln_1", {h}, h);
+    builder.add_module(prefix + "attn.c_attn", {h, 3 * h}, 3 * h);
+    builder.add_module(prefix + "attn.c_proj", {h, h}, h);
+    builder.add_module(prefix + "ln_2", {h}, h);
+    builder.add_module(prefix + "mlp.c_fc", {h, f}, f);
+    builder.add_module(prefix + "mlp.c_proj", {f, h}, h);
+  }
+  builder.add_module("transformer.ln_f", {h}, h);
+  builder.result.modules.push_back({"lm_head", {0}});
+  return std::move(builder.result);
+}
+
+double training_flops(const ModelSpec& spec, std::int64_t tokens, std::int64_t sequence_length) {
+  const auto h = static_cast<double>(spec.hidden_size);
+  const auto f = static_cast<double>(spec.inner_size);
+  const auto layers = static_cast<double>(spec.num_layers);
+  const double matmul_weights =
+      layers * (4 * h * h + 2 * h * f) + static_cast<double>(spec.vocab_size) * h;
+  const double attention = 12 * layers * h * static_cast<double>(sequence_length);
+  return static_cast<double>(tokens) * (6 * matmul_weights + attention);
+}
+
+}  // namespace dstune

@@ -1,0 +1,184 @@
+// What a training step needs from the hardware under one rank.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+#include <utility>
+
+#include "core/base/units.hpp"
+#include "core/train/memory_budget.hpp"
+#include "core/train/tensor.hpp"
+
+namespace dstune {
+
+/// CUDA has three of them; a CPU runs all at once, in call order.
+enum class Stream { compute, reduction, gather };
+
+enum class Transpose { no, yes };
+
+/// Dimensions of one attention call. The heads lie side by side in a row of q, k, v and out.
+struct AttentionShape {
+  std::int64_t batch = 0;
+  std::int64_t sequence = 0;
+  std::int64_t heads = 0;
+  std::int64_t head_size = 0;
+  double dropout = 0;      ///< probability; the mask comes from the seed and is never stored
+  std::uint64_t seed = 0;  ///< backward must be given the forward's
+};
+
+/// What gelu_new saves for backward, each (M, f): HF's eight elementwise kernels keep all of these
+/// (zero-step.md 5.4).
+struct GeluSaved {
+  Tensor tanh;           ///< tanh(sqrt(2/pi) (x + 0.044715 x^3))
+  Tensor half_x;         ///< 0.5 x
+  Tensor one_plus_tanh;  ///< 1 + tanh
+};
+
+/// What LayerNorm saves beside its input: fp32, one per row.
+struct LayerNormSaved {
+  Tensor mean;
+  Tensor rstd;
+};
+
+/// One AdamW (or Adam with L2 decay) update.
+struct AdamStep {
+  double lr = 1e-3;
+  double beta1 = 0.9;
+  double beta2 = 0.999;
+  double epsilon = 1e-8;
+  double weight_decay = 0;
+  bool adam_w = true;  ///< decoupled decay (AdamW); false: decay is added to the gradient
+  bool bias_correction = true;
+  std::int64_t step = 1;  ///< 1 at the first update
+};
+
+/// One accelerator, or one CPU process, as seen by one rank.
+///
+/// Work is queued in call order and may still run when a call returns, except for calls that
+/// return a number; synchronize() waits for all of it. Used by one thread. All operations compute
+/// in fp32 whatever the storage dtype; `out` parameters are overwritten unless a comment says
+/// otherwise; tensors of one call must have matching shapes (asserted). M = rows = batch *
+/// sequence.
+class Device {
+ public:
+  explicit Device(Bytes memory_limit) : budget_(memory_limit) {}
+  virtual ~Device() = default;
+  Device(const Device&) = delete;
+  Device& operator=(const Device&) = delete;
+
+  virtual std::string name() const = 0;  ///< "cpu", "NVIDIA H200", ...
+
+  /// False if memory has no contents (dry, sim): numbers read back are then stand-ins.
+  virtual bool computes() const { return true; }
+
+  // Memory traffic.
+  virtual void fill_zero(Tensor out) = 0;
+  virtual void copy(Tensor in, Tensor out) = 0;         ///< same dtype
+  virtual void cast(Tensor in, Tensor out) = 0;         ///< any dtypes
+  virtual void scale(Tensor inout, double factor) = 0;  ///< inout *= factor
+  virtual void add(Tensor inout, Tensor other) = 0;     ///< inout += other, same dtype
+  /// Normal numbers, mean 0; element i depends on (seed, first_index + i) alone, so a shard can be
+  /// filled as the whole tensor would be.
+  virtual void fill_normal(Tensor out, double stddev, std::uint64_t seed,
+                           std::int64_t first_index) = 0;
+  virtual void fill_constant(Tensor out, double value) = 0;
+  /// Host values into device memory and back; synchronous.
+  virtual void write(std::span<const float> values, Tensor out) = 0;
+  virtual void read(Tensor in, std::span<float> values) = 0;
+
+  // Reductions to the host.
+  virtual double sum_of_squares(Tensor in) = 0;  ///< accumulated in double
+  virtual bool has_inf_or_nan(Tensor in) = 0;
+
+  // Linear algebra.
+  /// C = op(A) op(B) + beta C. Shapes after transposition must agree; one dtype; beta is 0 or 1.
+  virtual void gemm(Transpose transpose_a, Transpose transpose_b, Matrix a, Matrix b, double beta,
+                    Matrix c) = 0;
+  /// inout(i, :) += bias
+  virtual void add_bias(Matrix inout, Tensor bias) = 0;
+  /// out = column sums of d_out(M, n)
+  virtual void bias_gradient(Matrix d_out, Tensor out) = 0;
+
+  // Layers. d_x is the gradient of the loss by x.
+  virtual void layer_norm(Matrix x, Tensor gamma, Tensor beta, double epsilon, LayerNormSaved saved,
+                          Matrix out) = 0;
+  virtual void layer_norm_backward(Matrix d_out, Matrix x, Tensor gamma, LayerNormSaved saved,
+                                   Matrix d_x, Tensor d_gamma, Tensor d_beta) = 0;
+  virtual void gelu_new(Tensor x, GeluSaved saved, Tensor out) = 0;
+  virtual void gelu_new_backward(Tensor d_out, Tensor x, GeluSaved saved, Tensor d_x) = 0;
+  /// Causal scaled dot product attention, scale 1/sqrt(head_size), without storing the scores.
+  /// qkv (M, 3h) holds q, k, v side by side; out (M, h); lse fp32 (batch * heads * sequence).
+  /// `workspace` has attention_workspace() bytes.
+  virtual void attention(const AttentionShape& shape, Matrix qkv, Tensor lse, Tensor workspace,
+                         Matrix out) = 0;
+  virtual void attention_backward(const AttentionShape& shape, Matrix d_out, Matrix qkv, Matrix out,
+                                  Tensor lse, Tensor workspace, Matrix d_qkv) = 0;
+  /// fp32 elements of scratch that attention and its backward need.
+  virtual std::int64_t attention_workspace(const AttentionShape& shape) const = 0;
+  /// out = in * mask / (1 - p); the mask, one byte per element, is written to `mask`.
+  virtual void dropout(Tensor in, double probability, std::uint64_t seed, void* mask,
+                       Tensor out) = 0;
+  virtual void dropout_backward(Tensor d_out, double probability, const void* mask,
+                                Tensor d_in) = 0;
+  /// out(i, :) = wte[tokens[i], :] + wpe[i % sequence, :]; tokens are int64 on the device.
+  virtual void embedding(const std::int64_t* tokens, std::int64_t sequence, Matrix wte, Matrix wpe,
+                         Matrix out) = 0;
+  /// d_wte[tokens[i], :] += d_out(i, :); d_wpe likewise by position. Both are added to: zero first.
+  virtual void embedding_backward(Matrix d_out, const std::int64_t* tokens, std::int64_t sequence,
+                                  Matrix d_wte, Matrix d_wpe) = 0;
+  /// Synthetic tokens: uniform in [0, vocab), from the seed alone.
+  virtual void fill_tokens(std::int64_t* out, std::int64_t count, std::int64_t vocab,
+                           std::uint64_t seed) = 0;
+
+  // Loss: next-token cross-entropy over rows whose label is >= 0.
+  /// log_probs = log_softmax(logits), row-wise; both fp32 (M, V).
+  virtual void log_softmax(Matrix logits, Matrix log_probs) = 0;
+  /// Mean over the counted rows of -log_probs[i, labels[i]].
+  virtual double nll_loss(Matrix log_probs, const std::int64_t* labels) = 0;
+  /// out = loss_scale * d(nll_loss) / d(log_probs): zero but for one element per counted row.
+  virtual void nll_loss_backward(const std::int64_t* labels, double loss_scale, Matrix out) = 0;
+  /// d_logits = d_log_probs - exp(log_probs) * rowsum(d_log_probs)
+  virtual void log_softmax_backward(Matrix d_log_probs, Matrix log_probs, Matrix d_logits) = 0;
+
+  // Optimizer: everything fp32 and of equal length. 28 bytes of traffic per element.
+  virtual void adam(const AdamStep& step, Tensor gradient, Tensor parameter, Tensor exp_avg,
+                    Tensor exp_avg_sq) = 0;
+
+  /// `waiting` goes on only after what `on` holds now. Nothing where streams run at once.
+  virtual void wait(Stream waiting, Stream on) {
+    (void)waiting;
+    (void)on;
+  }
+  virtual void synchronize() = 0;
+
+  /// Seconds since an arbitrary start; call after synchronize(). The sim backend returns its
+  /// virtual clock, so that its results are the same on every machine.
+  virtual Seconds now() const = 0;
+
+  /// Frees memory that is cached for reuse but not in use.
+  virtual void trim() {}
+
+  MemoryBudget& memory() noexcept { return budget_; }
+  const MemoryBudget& memory() const noexcept { return budget_; }
+
+  /// Called now and then inside long operations and between operations (CPU), so that a busy rank
+  /// still answers; may throw to end the experiment (ExperimentAborted).
+  void on_tick(std::function<void()> callback) { tick_ = std::move(callback); }
+  void tick() const {
+    if (tick_) tick_();
+  }
+
+ private:
+  friend class Buffer;
+
+  /// Called inside the budget only; still throws OutOfMemoryError when the device itself is full.
+  virtual void* do_allocate(MemoryCategory category, Bytes size) = 0;
+  virtual void do_free(void* data, Bytes size) noexcept = 0;
+
+  MemoryBudget budget_;
+  std::function<void()> tick_;
+};
+
+}  // namespace dstune

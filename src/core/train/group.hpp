@@ -1,0 +1,44 @@
+// The control plane of one experiment, as its ranks see it.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/base/error.hpp"
+
+namespace dstune {
+
+/// The dispatcher ended the experiment (time limit, a lost member, the run stops), or the group can
+/// no longer work. The rank drops the group and goes back to idle.
+class ExperimentAborted : public Error {
+ public:
+  using Error::Error;
+};
+
+/// Calls are collective over the group except poll(). All of them give up with ExperimentAborted
+/// when the dispatcher says so: nobody waits forever for a member that died.
+class Group {
+ public:
+  virtual ~Group() = default;
+
+  virtual int rank() const = 0;  ///< 0 <= rank < size
+  virtual int size() const = 0;
+
+  /// Everybody gets root's bytes; the same length on every rank.
+  virtual void broadcast(std::span<std::byte> data, int root) = 0;
+
+  /// True on every rank if `ok` is true on every rank.
+  virtual bool vote(bool ok) = 0;
+
+  /// On group rank 0 everybody's text, by rank; empty elsewhere.
+  virtual std::vector<std::string> gather(const std::string& text) = 0;
+
+  /// Sends the heartbeat if it is due and obeys an order of the dispatcher. Cheap: may be called
+  /// often.
+  /// @throws ExperimentAborted
+  virtual void poll() = 0;
+};
+
+}  // namespace dstune

@@ -1,0 +1,49 @@
+// GPT-2: forward and backward of one micro-batch, written once for every Device.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "core/model/model_spec.hpp"
+#include "core/train/device.hpp"
+#include "core/train/zero/zero_engine.hpp"
+
+namespace dstune {
+
+/// The true computation of Hugging Face's GPT2LMHeadModel with attn_implementation "sdpa" and
+/// gelu_new. It allocates what PyTorch would keep for backward (zero-step.md 5.4, 5.5), category
+/// activations, and frees it when backward has used it.
+class Gpt2 {
+ public:
+  /// @param dtype  storage of activations and parameters
+  Gpt2(const ModelSpec& model, std::int64_t micro_batch, std::int64_t sequence_length, DType dtype,
+       Device& device);
+  ~Gpt2();
+  Gpt2(const Gpt2&) = delete;
+  Gpt2& operator=(const Gpt2&) = delete;
+
+  /// Mean next-token cross-entropy of `tokens` (micro_batch * sequence_length on the device; the
+  /// labels are the tokens shifted by one, the last position of a sequence counts nothing).
+  /// @param seed  of the dropout masks of this micro-step
+  double forward(ZeroEngine& engine, const std::int64_t* tokens, std::uint64_t seed);
+
+  /// After forward, once. Hands every gradient of factor * loss to the engine.
+  void backward(ZeroEngine& engine, double factor);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+/// Bytes that forward leaves allocated for backward, and the peak of activations + temporaries
+/// within forward and backward, by formula (zero-step.md 5.4, 5.5); what Gpt2 really allocates,
+/// exactly.
+struct ActivationMemory {
+  Bytes saved = 0;
+  Bytes peak = 0;
+};
+ActivationMemory predict_activations(const ModelSpec& model, std::int64_t micro_batch,
+                                     std::int64_t sequence_length, DType dtype);
+
+}  // namespace dstune

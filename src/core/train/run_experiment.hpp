@@ -1,0 +1,30 @@
+// One experiment on one rank, from allocation to outcome.
+#pragma once
+
+#include "core/train/collectives.hpp"
+#include "core/train/device.hpp"
+#include "core/train/experiment.hpp"
+#include "core/train/group.hpp"
+#include "core/train/outcome.hpp"
+
+namespace dstune {
+
+/// Collective over the group. Allocates, votes, measures: a rank that cannot allocate says so
+/// before any rank enters a data collective. Everything the step only allocates later is checked up
+/// front by a dry run against the same budget, so the vote covers it.
+///
+/// @returns the merged outcome on group rank 0; this rank's own view elsewhere
+/// @throws ExperimentAborted  if the dispatcher says so
+/// @throws Error (any other exception) if something broke on this rank alone: the caller reports it
+///         and the dispatcher aborts the others
+Outcome run_experiment(const Experiment& experiment, Device& device, Collectives& collectives,
+                       Group& group);
+
+/// What `experiment` needs on rank `rank` of its group, from a dry run of the same code: exact
+/// peak, or OutOfMemory against `limit`; collectives of one step. Local, a few milliseconds.
+struct DryRun {
+  Outcome outcome;  ///< Measured (peak_memory, collectives; times 0), OutOfMemory or Skipped
+};
+DryRun dry_run(const Experiment& experiment, int rank);
+
+}  // namespace dstune

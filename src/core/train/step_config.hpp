@@ -1,0 +1,68 @@
+// The typed view of one DeepSpeed JSON: everything that changes a training step.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/base/json.hpp"
+#include "core/train/dtype.hpp"
+
+namespace dstune {
+
+struct OptimizerConfig {
+  bool client = true;  ///< no "optimizer" section: HF Trainer's AdamW with two parameter groups
+  bool adam_w = true;
+  double lr = 1e-3;
+  double beta1 = 0.9;
+  double beta2 = 0.999;
+  double epsilon = 1e-8;
+  double weight_decay = 0;
+  bool bias_correction = true;
+};
+
+struct LossScaleConfig {
+  double static_scale = 0;  ///< 0: dynamic
+  int initial_scale_power = 16;
+  int window = 1000;
+  int hysteresis = 2;
+  bool consecutive_hysteresis = false;
+  double min_scale = 1;
+};
+
+struct StepConfig {
+  int stage = 0;
+  std::int64_t micro_batch = 1;
+  std::int64_t accumulation_steps = 1;
+  DType dtype = DType::fp32;        ///< of model parameters and gradients
+  LossScaleConfig loss_scale;       ///< used if dtype is fp16
+  bool check_grad_overflow = true;  ///< bf16 in stages 1 and 2
+  std::optional<DType> communication_dtype;
+  std::optional<DType> grad_accum_dtype;
+  double gradient_clipping = 1.0;
+  OptimizerConfig optimizer;
+
+  std::int64_t reduce_bucket_size = 500'000'000;  ///< K, elements
+  bool contiguous_gradients = true;
+  bool reduce_scatter = true;
+  bool overlap_comm = false;  ///< default: true in stage 3
+  bool round_robin_gradients = false;
+  bool use_multi_rank_bucket_allreduce = true;
+  std::int64_t sub_group_size = 1'000'000'000;
+  std::int64_t prefetch_bucket_size = 50'000'000;
+  std::int64_t param_persistence_threshold = 100'000;
+  std::int64_t max_live_parameters = 1'000'000'000;
+  std::int64_t max_reuse_distance = 1'000'000'000;
+
+  /// What the configuration asks for that the step does not model: such an experiment is Skipped,
+  /// never measured without it. One text per knob, e.g. "zero_optimization.offload_optimizer".
+  std::vector<std::string> unsupported;
+};
+
+/// Reads a checked DeepSpeed JSON (no "auto" left). Defaults are DeepSpeed's
+/// (zero-step.md 1.2, 1.3).
+/// @throws std::invalid_argument  if the JSON was not checked (a wrong type or value)
+StepConfig make_step_config(const json::object& ds_config);
+
+}  // namespace dstune

@@ -1,0 +1,76 @@
+// ZeRO: who owns which shard, when it is gathered, reduced and stepped.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "core/model/model_spec.hpp"
+#include "core/train/collectives.hpp"
+#include "core/train/device.hpp"
+#include "core/train/step_config.hpp"
+#include "core/train/tensor.hpp"
+
+namespace dstune {
+
+/// What step() did.
+struct StepResult {
+  bool overflow = false;  ///< inf or NaN in the gradients: the update was skipped
+  double grad_norm =
+      0;  ///< global, before clipping, of the unscaled gradients; 0 if it is not computed
+  double loss_scale = 1;  ///< that the next forward must use
+};
+
+/// The model's side of ZeRO. Parameters and modules are indices into ModelParameters; all calls
+/// happen in the same order on every rank. One optimizer step:
+///
+///     for each micro-step: begin_micro_step → forward {fetch module, use, release} →
+///                          backward {fetch, use, release; gradient_ready per tensor} →
+///                          end_backward
+///     step
+class ZeroEngine {
+ public:
+  virtual ~ZeroEngine() = default;
+
+  /// @param boundary  this is the last micro-step of the accumulation window
+  virtual void begin_micro_step(bool boundary) = 0;
+
+  /// Before a module's forward or backward: its parameters become readable on every rank.
+  virtual void fetch(std::size_t module) = 0;
+  /// After it. Without a fetch in force the parameters must not be read.
+  virtual void release(std::size_t module) = 0;
+  /// The full tensor, in the model dtype; valid between fetch and release of a module that has it.
+  virtual Tensor parameter(std::size_t tensor) const = 0;
+
+  /// The hook: the gradient of `tensor` for this micro-step is final (times the loss scale, divided
+  /// by the accumulation steps). Called once per tensor and micro-step, in the order of backward,
+  /// tied tensors last. `gradient` has the tensor's numel in the model dtype, category gradients.
+  virtual void gradient_ready(std::size_t tensor, Buffer gradient) = 0;
+
+  /// After the last gradient_ready of a micro-step: flushes what waits in buckets.
+  virtual void end_backward() = 0;
+
+  /// After the boundary micro-step: overflow check, norm, clipping, update, gather.
+  virtual StepResult step() = 0;
+
+  /// Factor that forward's loss must be multiplied with before backward (1 without fp16).
+  virtual double loss_scale() const = 0;
+
+  /// Collective, slow, for initialisation and tests: the tensor's values (fp32 master where there
+  /// is one) by registration index, on every rank.
+  virtual std::vector<float> read_parameter(std::size_t tensor) = 0;
+  /// Overwrites model and master values. Local: every rank gives the same values.
+  virtual void write_parameter(std::size_t tensor, std::span<const float> values) = 0;
+};
+
+/// Allocates the model states of config.stage and fills the parameters (normal, initializer_range;
+/// biases 0, LayerNorm weights 1; residual projections scaled by 1/sqrt(2 L), as HF does) from
+/// `seed`: the same values for every stage and group size. `parameters` must outlive the engine.
+/// @throws OutOfMemoryError
+std::unique_ptr<ZeroEngine> make_zero_engine(const StepConfig& config, const ModelSpec& model,
+                                             const ModelParameters& parameters, Device& device,
+                                             Collectives& collectives, std::uint64_t seed);
+
+}  // namespace dstune
