@@ -1,0 +1,64 @@
+#include "core/train/experiment.hpp"
+
+#include <stdexcept>
+
+#include "core/base/text.hpp"
+
+namespace dstune {
+
+namespace {
+
+json::object settings_to_json(const RunSettings& settings) {
+  return {{"model", to_json(settings.model)},
+          {"sequence_length", settings.sequence_length},
+          {"memory_limit_bytes", settings.memory_limit},
+          {"backend", settings.backend},
+          {"warmup_steps", settings.warmup_steps},
+          {"measure_steps", settings.measure_steps},
+          {"experiment_timeout_s", settings.experiment_timeout},
+          {"seed", settings.seed}};
+}
+
+RunSettings settings_from_json(const json::object& object) {
+  RunSettings settings;
+  settings.model = model_spec_from_json(object.at("model").as_object());
+  settings.sequence_length = object.at("sequence_length").to_number<std::int64_t>();
+  settings.memory_limit = object.at("memory_limit_bytes").to_number<Bytes>();
+  settings.backend = json::value_to<std::string>(object.at("backend"));
+  settings.warmup_steps = object.at("warmup_steps").to_number<int>();
+  settings.measure_steps = object.at("measure_steps").to_number<int>();
+  settings.experiment_timeout = object.at("experiment_timeout_s").to_number<double>();
+  settings.seed = object.at("seed").to_number<std::uint64_t>();
+  return settings;
+}
+
+}  // namespace
+
+std::string Experiment::key() const {
+  json::object identity = settings_to_json(settings);
+  identity.erase("experiment_timeout_s");
+  // The model's name is a label: a preset and a file with the same dimensions are one model.
+  identity["model"].as_object().erase("name");
+  identity["ds_config"] = ds_config;
+  identity["ranks"] = ranks;
+  return to_json_text(sorted_by_key(identity), 0);
+}
+
+json::object to_json(const Experiment& experiment) {
+  return {{"name", experiment.name},
+          {"ds_config", experiment.ds_config},
+          {"ranks", experiment.ranks},
+          {"settings", settings_to_json(experiment.settings)}};
+}
+
+Experiment experiment_from_json(const json::object& object) {
+  try {
+    return {json::value_to<std::string>(object.at("name")), object.at("ds_config").as_object(),
+            object.at("ranks").to_number<int>(),
+            settings_from_json(object.at("settings").as_object())};
+  } catch (const std::exception& fault) {
+    throw std::invalid_argument(concat("experiment_from_json: ", fault.what()));
+  }
+}
+
+}  // namespace dstune
