@@ -3,6 +3,8 @@
 #include <numeric>
 #include <stdexcept>
 
+#include <boost/json/value_to.hpp>
+
 #include "core/base/text.hpp"
 
 namespace dstune {

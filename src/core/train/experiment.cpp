@@ -24,7 +24,7 @@ RunSettings settings_from_json(const json::object& object) {
   settings.model = model_spec_from_json(object.at("model").as_object());
   settings.sequence_length = object.at("sequence_length").to_number<std::int64_t>();
   settings.memory_limit = object.at("memory_limit_bytes").to_number<Bytes>();
-  settings.backend = json::value_to<std::string>(object.at("backend"));
+  settings.backend = std::string(object.at("backend").as_string());
   settings.warmup_steps = object.at("warmup_steps").to_number<int>();
   settings.measure_steps = object.at("measure_steps").to_number<int>();
   settings.experiment_timeout = object.at("experiment_timeout_s").to_number<double>();
@@ -53,7 +53,7 @@ json::object to_json(const Experiment& experiment) {
 
 Experiment experiment_from_json(const json::object& object) {
   try {
-    return {json::value_to<std::string>(object.at("name")), object.at("ds_config").as_object(),
+    return {std::string(object.at("name").as_string()), object.at("ds_config").as_object(),
             object.at("ranks").to_number<int>(),
             settings_from_json(object.at("settings").as_object())};
   } catch (const std::exception& fault) {
