@@ -1,0 +1,29 @@
+#include "kernels/cpu/blas.hpp"
+
+#include DSTUNE_CBLAS_HEADER
+
+extern "C" {
+// Present in the BLAS that was linked, or null.
+__attribute__((weak)) void openblas_set_num_threads(int threads);
+__attribute__((weak)) void MKL_Set_Num_Threads(int threads);
+// NOLINTNEXTLINE(google-runtime-int): BLIS's dim_t
+__attribute__((weak)) void bli_thread_set_num_threads(long threads);
+}
+
+namespace dstune::cpu {
+
+void set_blas_threads(int threads) {
+  if (openblas_set_num_threads != nullptr) openblas_set_num_threads(threads);
+  if (MKL_Set_Num_Threads != nullptr) MKL_Set_Num_Threads(threads);
+  if (bli_thread_set_num_threads != nullptr) bli_thread_set_num_threads(threads);
+}
+
+void sgemm(const Product& product, Panel a, Panel b, Panel c) {
+  const auto order_of = [](Transpose t) { return t == Transpose::yes ? CblasTrans : CblasNoTrans; };
+  cblas_sgemm(CblasRowMajor, order_of(product.transpose_a), order_of(product.transpose_b),
+              static_cast<int>(product.m), static_cast<int>(product.n), static_cast<int>(product.k),
+              product.alpha, a.data, static_cast<int>(a.stride), b.data, static_cast<int>(b.stride),
+              product.beta, c.data, static_cast<int>(c.stride));
+}
+
+}  // namespace dstune::cpu

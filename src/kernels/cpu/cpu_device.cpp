@@ -1,0 +1,38 @@
+#include "kernels/cpu/cpu_device.hpp"
+
+#include <chrono>
+
+namespace dstune::cpu {
+
+CpuDevice::CpuDevice(Bytes memory_limit) : Device(memory_limit), allocator_(memory_limit) {}
+
+Seconds CpuDevice::now() const {
+  return std::chrono::duration<Seconds>(std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+void CpuDevice::trim() {
+  allocator_.trim();
+  scratch_ = {};
+}
+
+void* CpuDevice::do_allocate(MemoryCategory category, Bytes size) {
+  void* data = allocator_.allocate(size);
+  if (data == nullptr) {
+    throw OutOfMemoryError(category, size, memory().in_use() - size, memory().limit());
+  }
+  return data;
+}
+
+void CpuDevice::do_free(void* data, Bytes size) noexcept { allocator_.free(data, size); }
+
+float* CpuDevice::scratch(std::int64_t elements) {
+  const auto size = static_cast<std::size_t>(elements);
+  if (scratch_.size() < size) {
+    scratch_.clear();  // nothing of it need be copied
+    scratch_.resize(size);
+  }
+  return scratch_.data();
+}
+
+}  // namespace dstune::cpu

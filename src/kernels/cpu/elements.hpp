@@ -1,0 +1,67 @@
+// Typed access to tensors, and loops that let the rank answer in between.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <type_traits>
+
+#include "core/train/device.hpp"
+#include "core/train/dtype.hpp"
+#include "core/train/tensor.hpp"
+
+namespace dstune::cpu {
+
+/// f(std::type_identity<T>{}) with the element type of `dtype`.
+template <class F>
+decltype(auto) with_type(DType dtype, F&& f) {
+  switch (dtype) {
+    case DType::bf16:
+      return f(std::type_identity<BFloat16>{});
+    case DType::fp16:
+      return f(std::type_identity<Float16>{});
+    case DType::fp32:
+      break;
+  }
+  return f(std::type_identity<float>{});
+}
+
+template <class T>
+T* elements(Tensor tensor) {
+  return static_cast<T*>(tensor.data);
+}
+
+template <class T>
+T* row(Matrix matrix, std::int64_t i) {
+  return static_cast<T*>(matrix.data) + i * matrix.stride;
+}
+
+template <class From, class To>
+void convert(const From* in, To* out, std::int64_t count) {
+#pragma omp simd
+  for (std::int64_t i = 0; i < count; ++i) out[i] = from_float<To>(to_float(in[i]));
+}
+
+/// Elements between two ticks: about a millisecond of memory traffic.
+constexpr std::int64_t kTickElements = std::int64_t{1} << 20U;
+
+/// f(begin, end) over [0, count) in chunks, tick() before each.
+template <class F>
+void for_chunks(const Device& device, std::int64_t count, F&& f) {
+  for (std::int64_t begin = 0; begin < count; begin += kTickElements) {
+    device.tick();
+    f(begin, std::min(begin + kTickElements, count));
+  }
+}
+
+/// f(i) for the rows of a matrix with `cols` columns, tick() now and then.
+template <class F>
+void for_rows(const Device& device, std::int64_t rows, std::int64_t cols, F&& f) {
+  const std::int64_t rows_per_tick =
+      std::max<std::int64_t>(1, kTickElements / std::max<std::int64_t>(1, cols));
+  for (std::int64_t i = 0; i < rows; ++i) {
+    if (i % rows_per_tick == 0) device.tick();
+    f(i);
+  }
+}
+
+}  // namespace dstune::cpu

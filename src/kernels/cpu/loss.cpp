@@ -1,0 +1,79 @@
+#include <cassert>
+#include <cmath>
+#include <cstring>
+
+#include "kernels/cpu/cpu_device.hpp"
+#include "kernels/cpu/elements.hpp"
+#include "kernels/cpu/vector_math.hpp"
+
+namespace dstune::cpu {
+
+namespace {
+
+/// log(sum(exp(x))), with the maximum taken out.
+float log_sum_exp(const float* x, std::int64_t count) {
+  float largest = x[0];
+#pragma omp simd reduction(max : largest)
+  for (std::int64_t j = 0; j < count; ++j) largest = x[j] > largest ? x[j] : largest;
+  float sum = 0;
+#pragma omp simd reduction(+ : sum)
+  for (std::int64_t j = 0; j < count; ++j) sum += fast_exp(x[j] - largest);
+  return largest + std::log(sum);
+}
+
+std::int64_t counted_rows(const std::int64_t* labels, std::int64_t rows) {
+  return std::count_if(labels, labels + rows, [](std::int64_t label) { return label >= 0; });
+}
+
+}  // namespace
+
+void CpuDevice::log_softmax(Matrix logits, Matrix log_probs) {
+  assert(logits.dtype == DType::fp32 && log_probs.dtype == DType::fp32);
+  assert(logits.rows == log_probs.rows && logits.cols == log_probs.cols);
+  for_rows(*this, logits.rows, logits.cols, [&](std::int64_t i) {
+    const float* const x = row<float>(logits, i);
+    float* const y = row<float>(log_probs, i);
+    const float lse = log_sum_exp(x, logits.cols);
+#pragma omp simd
+    for (std::int64_t j = 0; j < logits.cols; ++j) y[j] = x[j] - lse;
+  });
+}
+
+double CpuDevice::nll_loss(Matrix log_probs, const std::int64_t* labels) {
+  const std::int64_t counted = counted_rows(labels, log_probs.rows);
+  if (counted == 0) return 0;
+  double sum = 0;
+  for (std::int64_t i = 0; i < log_probs.rows; ++i) {
+    assert(labels[i] < log_probs.cols);
+    if (labels[i] >= 0) sum -= static_cast<double>(row<float>(log_probs, i)[labels[i]]);
+  }
+  return sum / static_cast<double>(counted);
+}
+
+void CpuDevice::nll_loss_backward(const std::int64_t* labels, double loss_scale, Matrix out) {
+  assert(out.dtype == DType::fp32);
+  const std::int64_t counted = std::max<std::int64_t>(1, counted_rows(labels, out.rows));
+  const auto value = static_cast<float>(-loss_scale / static_cast<double>(counted));
+  for_rows(*this, out.rows, out.cols, [&](std::int64_t i) {
+    float* const d = row<float>(out, i);
+    std::memset(d, 0, static_cast<std::size_t>(out.cols) * sizeof(float));
+    if (labels[i] >= 0) d[labels[i]] = value;
+  });
+}
+
+void CpuDevice::log_softmax_backward(Matrix d_log_probs, Matrix log_probs, Matrix d_logits) {
+  assert(log_probs.dtype == DType::fp32 && d_logits.dtype == DType::fp32);
+  assert(d_log_probs.rows == d_logits.rows && d_log_probs.cols == d_logits.cols);
+  for_rows(*this, d_logits.rows, d_logits.cols, [&](std::int64_t i) {
+    const float* const d = row<float>(d_log_probs, i);
+    const float* const y = row<float>(log_probs, i);
+    float* const result = row<float>(d_logits, i);
+    float sum = 0;
+#pragma omp simd reduction(+ : sum)
+    for (std::int64_t j = 0; j < d_logits.cols; ++j) sum += d[j];
+#pragma omp simd
+    for (std::int64_t j = 0; j < d_logits.cols; ++j) result[j] = d[j] - fast_exp(y[j]) * sum;
+  });
+}
+
+}  // namespace dstune::cpu

@@ -1,0 +1,62 @@
+#include "kernels/cpu/random.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cassert>
+#include <cmath>
+
+#include "kernels/cpu/cpu_device.hpp"
+#include "kernels/cpu/elements.hpp"
+#include "kernels/cpu/vector_math.hpp"
+
+namespace dstune::cpu {
+
+namespace {
+
+constexpr std::int64_t kBlock = 512;
+using Block = std::array<float, kBlock>;
+
+/// Box-Muller. Always a whole block: the same instructions for every element, wherever a shard
+/// begins.
+void fill_block(std::uint64_t key, std::int64_t first_index, float stddev, Block& block) {
+  constexpr float kUnit = 0x1p-24F;
+#pragma omp simd
+  for (std::int64_t i = 0; i < kBlock; ++i) {
+    const std::uint64_t bits = random_bits(key, static_cast<std::uint64_t>(first_index + i));
+    const auto high = static_cast<std::int32_t>(bits >> 40U);
+    const auto low = static_cast<std::int32_t>(bits & 0xffffffU);
+    const float radius = std::sqrt(-2.0F * fast_log(static_cast<float>(high + 1) * kUnit));
+    block[static_cast<std::size_t>(i)] =
+        stddev * radius * fast_cos_turns(static_cast<float>(low) * kUnit);
+  }
+}
+
+}  // namespace
+
+void CpuDevice::fill_normal(Tensor out, double stddev, std::uint64_t seed,
+                            std::int64_t first_index) {
+  const std::uint64_t key = make_key(seed);
+  with_type(out.dtype, [&]<class T>(std::type_identity<T>) {
+    for_chunks(*this, out.numel, [&](std::int64_t begin, std::int64_t end) {
+      Block block;
+      for (std::int64_t i = begin; i < end; i += kBlock) {
+        fill_block(key, first_index + i, static_cast<float>(stddev), block);
+        convert(block.data(), elements<T>(out) + i, std::min(kBlock, end - i));
+      }
+    });
+  });
+}
+
+void CpuDevice::fill_tokens(std::int64_t* out, std::int64_t count, std::int64_t vocab,
+                            std::uint64_t seed) {
+  assert(vocab > 0 && vocab <= std::int64_t{1} << 32U);
+  const std::uint64_t key = make_key(seed);
+  for_chunks(*this, count, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) {
+      const std::uint64_t bits = random_bits(key, static_cast<std::uint64_t>(i)) >> 32U;
+      out[i] = static_cast<std::int64_t>(bits * static_cast<std::uint64_t>(vocab) >> 32U);
+    }
+  });
+}
+
+}  // namespace dstune::cpu

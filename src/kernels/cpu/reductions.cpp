@@ -1,0 +1,92 @@
+#include <bit>
+#include <cassert>
+#include <type_traits>
+
+#include "kernels/cpu/cpu_device.hpp"
+#include "kernels/cpu/elements.hpp"
+
+namespace dstune::cpu {
+
+namespace {
+
+template <class T>
+double sum_of_squares_of(const T* x, std::int64_t count) {
+  double sum = 0;
+#pragma omp simd reduction(+ : sum)
+  for (std::int64_t i = 0; i < count; ++i) {
+    const auto value = static_cast<double>(to_float(x[i]));
+    sum += value * value;
+  }
+  return sum;
+}
+
+/// 1 if the exponent is all ones.
+inline std::uint32_t is_special(float value) {
+  return (std::bit_cast<std::uint32_t>(value) & 0x7f800000U) == 0x7f800000U ? 1U : 0U;
+}
+inline std::uint32_t is_special(BFloat16 value) {
+  return (value.bits & 0x7f80U) == 0x7f80U ? 1U : 0U;
+}
+inline std::uint32_t is_special(Float16 value) {
+  return (value.bits & 0x7c00U) == 0x7c00U ? 1U : 0U;
+}
+
+template <class T>
+bool any_special(const T* x, std::int64_t count) {
+  std::uint32_t any = 0;
+#pragma omp simd reduction(| : any)
+  for (std::int64_t i = 0; i < count; ++i) any |= is_special(x[i]);
+  return any != 0;
+}
+
+}  // namespace
+
+double CpuDevice::sum_of_squares(Tensor in) {
+  double sum = 0;
+  with_type(in.dtype, [&]<class T>(std::type_identity<T>) {
+    for_chunks(*this, in.numel, [&](std::int64_t begin, std::int64_t end) {
+      sum += sum_of_squares_of(elements<T>(in) + begin, end - begin);
+    });
+  });
+  return sum;
+}
+
+bool CpuDevice::has_inf_or_nan(Tensor in) {
+  bool found = false;
+  with_type(in.dtype, [&]<class T>(std::type_identity<T>) {
+    for_chunks(*this, in.numel, [&](std::int64_t begin, std::int64_t end) {
+      found = found || any_special(elements<T>(in) + begin, end - begin);
+    });
+  });
+  return found;
+}
+
+void CpuDevice::add_bias(Matrix inout, Tensor bias) {
+  assert(inout.cols == bias.numel && inout.dtype == bias.dtype);
+  with_type(inout.dtype, [&]<class T>(std::type_identity<T>) {
+    const T* const b = elements<T>(bias);
+    for_rows(*this, inout.rows, inout.cols, [&](std::int64_t i) {
+      T* const x = row<T>(inout, i);
+#pragma omp simd
+      for (std::int64_t j = 0; j < inout.cols; ++j) {
+        x[j] = from_float<T>(to_float(x[j]) + to_float(b[j]));
+      }
+    });
+  });
+}
+
+void CpuDevice::bias_gradient(Matrix d_out, Tensor out) {
+  assert(d_out.cols == out.numel && d_out.dtype == out.dtype);
+  float* const sums = scratch(d_out.cols);
+  std::fill(sums, sums + d_out.cols, 0.0F);
+  with_type(d_out.dtype, [&]<class T>(std::type_identity<T>) {
+    for_rows(*this, d_out.rows, d_out.cols, [&](std::int64_t i) {
+      const T* const d = row<T>(d_out, i);
+#pragma omp simd
+      for (std::int64_t j = 0; j < d_out.cols; ++j) sums[j] += to_float(d[j]);
+    });
+    convert(sums, elements<T>(out), out.numel);
+  });
+}
+
+}  // namespace dstune::cpu
