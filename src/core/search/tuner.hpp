@@ -2,14 +2,16 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <optional>
-#include <string>
 #include <vector>
 
 #include "core/config/tuning_config.hpp"
 #include "core/report/journal.hpp"
+#include "core/search/make_experiment.hpp"
+#include "core/search/memory_predictor.hpp"
 #include "core/search/scheduler.hpp"
+#include "core/search/score.hpp"
+#include "core/search/stage_plan.hpp"
 
 namespace dstune {
 
@@ -17,46 +19,44 @@ namespace dstune {
 struct ModelInfo {
   std::int64_t num_params = 0;
   std::int64_t trainable_num_params = 0;
-  Bytes activation_bytes_per_micro_batch =
-      0;  ///< peak of activations and temporaries at micro-batch 1
-};
-
-/// One stage's memory at micro-batch 1 and how many micro-batches fit, by formula and dry run.
-struct StagePlan {
-  int stage = 0;
-  Bytes memory_bytes_per_rank = 0;  ///< model states, buckets and step temporaries; no activations
+  /// Peak of activations and their temporaries at micro-batch 1: the larger of the formula and the
+  /// activations that were measured (whose temporaries cannot be told from the optimizer's).
   Bytes activation_bytes_per_micro_batch = 0;
-  bool feasible = false;
-  std::int64_t max_micro_batch =
-      0;  ///< largest that fits by dry run, within the user's limits; 0: none
 };
 
 struct TuningResult {
   ModelInfo model_info;
   std::vector<StagePlan> stages;
-  std::optional<Record> best;   ///< none: nothing fits (or everything failed)
+  std::optional<Record> best;   ///< none: nothing fits, or everything failed
   std::vector<Record> records;  ///< in the order they finished, profile run included
   bool stopped = false;         ///< a signal ended the search early
+
+  /// No best, and memory alone is why: no stage is feasible, or what ran was out of memory. With
+  /// neither best nor this (nor `stopped`), experiments failed for other reasons.
+  bool nothing_fits = false;
 };
 
-/// The value of `metric`, larger is better (latency is negated seconds).
-double score(Metric metric, const Measured& measured);
+/// Parameters by the model, activations by formula: what is known before the profile run.
+ModelInfo predict_model_info(const TuningConfig& config, const std::vector<StagePlan>& stages);
 
-/// What --plan prints and tune() starts from. `group_size` = ranks per experiment. Local: runs
-/// nothing.
-std::vector<StagePlan> plan_stages(const TuningConfig& config, int group_size);
+/// The run that measures ModelInfo: micro-batch 1, no warm-up, one step.
+Experiment make_profile_experiment(const TuningConfig& config, int group_size, int stage);
 
 /// The experiments that tune() would explore if every one that fits ran and none were better than
 /// another (the largest such set without a measurement): --plan.
 std::vector<Experiment> plan_experiments(const TuningConfig& config, int group_size,
                                          const std::vector<StagePlan>& stages);
 
-/// The experiment of `stage`, micro-batch and accumulation: name and complete DeepSpeed JSON
-/// (zero-step.md 6.10; the user's other settings kept).
-Experiment make_experiment(const TuningConfig& config, int group_size, int stage,
-                           std::int64_t micro_batch, std::int64_t accumulation_steps);
-
-/// Runs the search.
-TuningResult tune(const TuningConfig& config, int group_size, Scheduler& scheduler);
+/// Runs the search: profile, then the stages in ascending order, each from the largest micro-batch
+/// of the last one that was better (or larger), skipping those that fit fewer micro-batches. One
+/// experiment is better than another only beyond noise (is_clearly_better), so the smaller stage
+/// wins ties. The answer does not depend on how many experiments run at once.
+///
+/// tuner_num_trials bounds the experiments that decide (the profile run and those fetched ahead on
+/// idle ranks not counted); tuner_early_stopping belongs to the full mode and does nothing here.
+/// @throws ConfigError  as plan_stages does
+/// @throws Error        as Scheduler::run does
+TuningResult tune(const TuningConfig& config, int group_size, Scheduler& scheduler,
+                  const MemoryPredictor& predictor = make_memory_predictor());
 
 }  // namespace dstune

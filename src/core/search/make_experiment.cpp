@@ -1,0 +1,71 @@
+#include "core/search/make_experiment.hpp"
+
+#include <algorithm>
+#include <string_view>
+
+#include "core/base/text.hpp"
+
+namespace dstune {
+namespace {
+
+constexpr std::string_view kTrainBatch = "train_batch_size";
+constexpr std::string_view kMicroBatch = "train_micro_batch_size_per_gpu";
+constexpr std::string_view kAccumulation = "gradient_accumulation_steps";
+constexpr std::string_view kZero = "zero_optimization";
+
+json::object with_stage(const json::value* user, int stage) {
+  json::object zero;
+  zero["stage"] = stage;
+  if (user == nullptr || !user->is_object()) return zero;
+  for (const auto& member : user->get_object()) {
+    if (member.key() != "stage") zero.insert(member);
+  }
+  return zero;
+}
+
+}  // namespace
+
+std::string name_of(const Point& point) {
+  return concat('z', point.stage, "_gas", point.accumulation_steps, "_tmbspg", point.micro_batch);
+}
+
+Experiment make_experiment(const TuningConfig& config, int group_size, int stage,
+                           std::int64_t micro_batch, std::int64_t accumulation_steps) {
+  json::object ds;
+  ds[kTrainBatch] = micro_batch * accumulation_steps * group_size;
+  ds[kMicroBatch] = micro_batch;
+  ds[kAccumulation] = accumulation_steps;
+  for (const auto& member : config.deepspeed) {
+    if (member.key() == kZero) {
+      ds[kZero] = with_stage(&member.value(), stage);
+    } else if (!ds.contains(member.key())) {
+      ds.insert(member);
+    }
+  }
+  if (!ds.contains(kZero)) ds[kZero] = with_stage(nullptr, stage);
+  return {name_of({stage, micro_batch, accumulation_steps}), std::move(ds), group_size,
+          config.settings};
+}
+
+std::int64_t max_samples_per_rank(const TuningConfig& config, int group_size) {
+  return config.autotuning.max_train_batch_size.value_or(0) / group_size;
+}
+
+std::int64_t largest_allowed_micro_batch(const TuningConfig& config, int group_size) {
+  const auto limit = config.autotuning.max_train_micro_batch_size_per_gpu;
+  if (!config.autotuning.max_train_batch_size) return limit;
+  return std::min(limit, max_samples_per_rank(config, group_size));
+}
+
+Point search_point(const TuningConfig& config, int group_size, int stage,
+                   std::int64_t micro_batch) {
+  auto steps = std::max<std::int64_t>(config.accumulation_steps, 1);
+  if (config.autotuning.max_train_batch_size) {
+    const auto room =
+        max_samples_per_rank(config, group_size) / std::max<std::int64_t>(micro_batch, 1);
+    steps = std::clamp<std::int64_t>(room, 1, steps);
+  }
+  return {stage, micro_batch, steps};
+}
+
+}  // namespace dstune

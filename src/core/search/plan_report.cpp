@@ -1,0 +1,130 @@
+#include "core/search/plan_report.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <utility>
+
+#include "core/base/json.hpp"
+#include "core/base/text.hpp"
+#include "core/base/units.hpp"
+#include "core/search/tuner.hpp"
+
+namespace dstune {
+namespace {
+
+using Rows = std::vector<std::vector<std::string>>;
+
+/// The first row holds the titles; the first column is flush left, the others flush right.
+std::string format_rows(const Rows& rows) {
+  std::vector<std::size_t> widths(rows.front().size(), 0);
+  for (const auto& row : rows) {
+    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
+  }
+  std::string text;
+  for (const auto& row : rows) {
+    std::string line;
+    for (std::size_t i = 0; i < row.size(); ++i) {
+      const std::string blanks(widths[i] - row[i].size(), ' ');
+      line += i == 0 ? row[i] + blanks : "  " + blanks + row[i];
+    }
+    text += line.substr(0, line.find_last_not_of(' ') + 1) + '\n';
+  }
+  return text;
+}
+
+std::string grouped(std::int64_t number) {
+  std::string digits = std::to_string(number);
+  for (auto end = static_cast<std::ptrdiff_t>(digits.size()) - 3; end > 0; end -= 3) {
+    digits.insert(static_cast<std::size_t>(end), 1, ',');
+  }
+  return digits;
+}
+
+std::string format_stages(const std::vector<StagePlan>& stages) {
+  Rows rows = {{"stage", "parameters", "gradients", "optimizer", "buckets", "activations",
+                "temporaries", "peak", "feasible", "max micro-batch"}};
+  for (const auto& plan : stages) {
+    std::vector<std::string> row = {std::to_string(plan.stage)};
+    for (const Bytes size : plan.peak.categories.bytes) row.push_back(format_bytes(size));
+    row.push_back(format_bytes(plan.peak.total));
+    row.emplace_back(plan.feasible ? "yes" : "no");
+    row.push_back(plan.feasible ? std::to_string(plan.max_micro_batch) : "-");
+    rows.push_back(std::move(row));
+  }
+  std::string text = format_rows(rows);
+  for (const auto& plan : stages) {
+    if (plan.unsupported.empty()) continue;
+    text += concat("stage ", plan.stage, " cannot run: ", plan.unsupported, '\n');
+  }
+  return text;
+}
+
+std::string format_experiments(const std::vector<Experiment>& experiments) {
+  Rows rows = {{"experiment", "stage", "micro-batch", "accumulation", "train batch"}};
+  for (const auto& experiment : experiments) {
+    const auto& ds = experiment.ds_config;
+    const auto number = [&](const char* key) { return to_json_text(ds.at(key), 0); };
+    rows.push_back({experiment.name,
+                    to_json_text(ds.at("zero_optimization").as_object().at("stage"), 0),
+                    number("train_micro_batch_size_per_gpu"), number("gradient_accumulation_steps"),
+                    number("train_batch_size")});
+  }
+  return format_rows(rows);
+}
+
+json::object stage_to_json(const StagePlan& plan) {
+  json::object object;
+  object["stage"] = plan.stage;
+  object["memory_bytes_per_rank"] = plan.memory_bytes_per_rank;
+  object["activation_bytes_per_micro_batch"] = plan.activation_bytes_per_micro_batch;
+  object["feasible"] = plan.feasible;
+  object["max_micro_batch"] = plan.max_micro_batch;
+  object["peak_memory_bytes"] = plan.peak.total;
+  if (!plan.unsupported.empty()) object["unsupported"] = plan.unsupported;
+  return object;
+}
+
+}  // namespace
+
+std::string format_plan_table(const TuningConfig& config, int group_size,
+                              const std::vector<StagePlan>& stages,
+                              const std::vector<Experiment>& experiments) {
+  const auto info = predict_model_info(config, stages);
+  const auto& settings = config.settings;
+  const std::string limit =
+      settings.memory_limit == 0
+          ? "not known: every stage counts as feasible (--memory-limit sets it)"
+          : concat(format_bytes(settings.memory_limit), " per rank");
+  return concat("model         ", settings.model.name, ", ", grouped(info.num_params),
+                " parameters (", grouped(info.trainable_num_params), " trainable)\n",
+                "ranks         ", group_size, " per experiment\n", "memory limit  ", limit, "\n",
+                "activations   ", format_bytes(info.activation_bytes_per_micro_batch),
+                " per rank at micro-batch 1, sequence length ", settings.sequence_length,
+                "\n\nMemory per rank at micro-batch 1: the peak of each category, and of all\n\n",
+                format_stages(stages),
+                "\nExperiments, if every one runs and none is better than "
+                "another\n\n",
+                format_experiments(experiments));
+}
+
+std::string format_plan_json(const TuningConfig& config, int group_size,
+                             const std::vector<StagePlan>& stages,
+                             const std::vector<Experiment>& experiments) {
+  const auto info = predict_model_info(config, stages);
+  json::object plan;
+  plan["num_params"] = info.num_params;
+  plan["trainable_num_params"] = info.trainable_num_params;
+  plan["world_size"] = group_size;
+  auto& stage_list = plan["stages"].emplace_array();
+  for (const auto& stage : stages) stage_list.push_back(stage_to_json(stage));
+  auto& experiment_list = plan["experiments"].emplace_array();
+  for (const auto& experiment : experiments) {
+    json::object object;
+    object["name"] = experiment.name;
+    object["ds_config"] = experiment.ds_config;
+    experiment_list.push_back(std::move(object));
+  }
+  return to_json_text(plan, 2) + '\n';
+}
+
+}  // namespace dstune

@@ -1,0 +1,97 @@
+#include "core/search/slot_packing.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <map>
+#include <string>
+
+namespace dstune {
+namespace {
+
+using Hosts = std::map<std::string, std::vector<Worker>>;
+
+Hosts by_host(const std::vector<Worker>& workers) {
+  Hosts hosts;
+  for (const auto& worker : workers) hosts[worker.host].push_back(worker);
+  return hosts;
+}
+
+/// The host with the fewest workers that still has `ranks` of them; end() if none has.
+Hosts::iterator best_fit(Hosts& hosts, std::size_t ranks) {
+  auto best = hosts.end();
+  for (auto host = hosts.begin(); host != hosts.end(); ++host) {
+    if (host->second.size() < ranks) continue;
+    if (best == hosts.end() || host->second.size() < best->second.size()) best = host;
+  }
+  return best;
+}
+
+Hosts::iterator largest(Hosts& hosts) {
+  return std::max_element(hosts.begin(), hosts.end(), [](const auto& a, const auto& b) {
+    return a.second.size() < b.second.size();
+  });
+}
+
+std::vector<Worker> without(const std::vector<Worker>& workers, const std::vector<int>& ranks) {
+  std::vector<Worker> rest;
+  std::copy_if(workers.begin(), workers.end(), std::back_inserter(rest), [&](const Worker& worker) {
+    return std::find(ranks.begin(), ranks.end(), worker.rank) == ranks.end();
+  });
+  return rest;
+}
+
+std::vector<int> ranks_of(const std::vector<Worker>& workers) {
+  std::vector<int> ranks;
+  for (const auto& worker : workers) ranks.push_back(worker.rank);
+  return ranks;
+}
+
+int hosts_of(const std::vector<Worker>& workers) {
+  return static_cast<int>(by_host(workers).size());
+}
+
+}  // namespace
+
+int fewest_hosts(const std::vector<Worker>& workers, int ranks) {
+  return hosts_of(choose_slot(workers, ranks));
+}
+
+std::vector<Worker> choose_slot(const std::vector<Worker>& idle, int ranks,
+                                const std::vector<int>& avoid) {
+  auto missing = static_cast<std::size_t>(ranks);
+  if (idle.size() < missing) return {};
+  const auto preferred = without(idle, avoid);
+  Hosts hosts = by_host(preferred.size() < missing ? idle : preferred);
+  std::vector<Worker> slot;
+  while (missing > 0) {
+    const auto fit = best_fit(hosts, missing);
+    const auto host = fit == hosts.end() ? largest(hosts) : fit;
+    auto& workers = host->second;
+    if (preferred.size() < static_cast<std::size_t>(ranks)) {
+      std::stable_partition(workers.begin(), workers.end(), [&](const Worker& worker) {
+        return std::find(avoid.begin(), avoid.end(), worker.rank) == avoid.end();
+      });
+    }
+    const auto taken = std::min(missing, workers.size());
+    slot.insert(slot.end(), workers.begin(), workers.begin() + static_cast<std::ptrdiff_t>(taken));
+    missing -= taken;
+    hosts.erase(host);
+  }
+  std::sort(slot.begin(), slot.end(), [](const Worker& a, const Worker& b) {
+    return a.host != b.host ? a.host < b.host : a.rank < b.rank;
+  });
+  return slot;
+}
+
+int count_slots(std::vector<Worker> idle, int ranks) {
+  const int hosts = fewest_hosts(idle, ranks);
+  int count = 0;
+  for (;;) {
+    const auto slot = choose_slot(idle, ranks);
+    if (slot.empty() || hosts_of(slot) > hosts) return count;
+    idle = without(idle, ranks_of(slot));
+    ++count;
+  }
+}
+
+}  // namespace dstune

@@ -1,0 +1,166 @@
+#include "core/search/tuner.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+#include <variant>
+
+#include "core/base/log.hpp"
+#include "core/base/text.hpp"
+#include "core/search/prober.hpp"
+#include "core/search/stage_search.hpp"
+
+namespace dstune {
+namespace {
+
+void warn_of_full_mode(const AutotuningConfig& autotuning) {
+  if (!autotuning.fast) {
+    log_warning(
+        "autotuning.fast is false, but only fast mode exists (stage and micro-batch); set "
+        "it to true");
+  } else if (autotuning.tuner_type != "gridsearch") {
+    log_warning(concat("autotuning.tuner_type ", autotuning.tuner_type,
+                       " has no effect in fast mode; remove it"));
+  }
+}
+
+/// The stage that needs least; nullptr if the user's settings rule out all of them.
+const StagePlan* cheapest(const std::vector<StagePlan>& stages) {
+  const StagePlan* best = nullptr;
+  for (const auto& plan : stages) {
+    if (!plan.unsupported.empty()) continue;
+    if (best == nullptr || plan.peak.total < best->peak.total) best = &plan;
+  }
+  return best;
+}
+
+void profile(const TuningConfig& config, int group_size, Scheduler& scheduler,
+             TuningResult& result) {
+  const auto* plan = cheapest(result.stages);
+  if (plan == nullptr) return;
+  auto records = scheduler.run({make_profile_experiment(config, group_size, plan->stage)});
+  result.stopped = records.empty();
+  for (auto& record : records) {
+    if (const auto* measured = std::get_if<Measured>(&record.outcome)) {
+      auto& bytes = result.model_info.activation_bytes_per_micro_batch;
+      bytes = std::max(bytes, measured->peak_memory.categories.at(MemoryCategory::activations));
+    }
+    result.records.push_back(std::move(record));
+  }
+}
+
+/// Explores the stages; the best record, owned by the prober, or nullptr.
+const Record* explore(const TuningConfig& config, int group_size,
+                      const std::vector<StagePlan>& stages, Prober& prober) {
+  const auto metric = config.autotuning.metric;
+  // A larger micro-batch is a better start only where more samples at once are better.
+  const bool progressive = metric != Metric::latency && config.micro_batches.empty();
+  const Record* best = nullptr;
+  std::int64_t best_micro_batch = 0;
+  std::int64_t previous_max = 0;
+  for (const auto& plan : stages) {
+    if (prober.is_over()) break;
+    if (!plan.feasible && plan.unsupported.empty()) continue;
+    if (progressive && plan.feasible && plan.max_micro_batch < previous_max) {
+      log_debug(concat("stage ", plan.stage, " is skipped: at most micro-batch ",
+                       plan.max_micro_batch, " fits, but ", previous_max, " ran before"));
+      continue;
+    }
+    const auto result = StageSearch(prober, config, group_size, plan).run(previous_max);
+    if (result.best == nullptr) continue;
+    const bool is_better =
+        best == nullptr || is_clearly_better(metric, std::get<Measured>(result.best->outcome),
+                                             std::get<Measured>(best->outcome));
+    if (is_better) best = result.best;
+    const auto micro_batch = result.best->experiment.ds_config.at("train_micro_batch_size_per_gpu")
+                                 .to_number<std::int64_t>();
+    if (progressive && (is_better || micro_batch > best_micro_batch)) {
+      best_micro_batch = micro_batch;
+      previous_max = result.max_micro_batch;
+    }
+  }
+  return best;
+}
+
+bool is_memory_alone(const std::vector<Record>& records) {
+  return std::all_of(records.begin(), records.end(), [](const Record& record) {
+    return std::holds_alternative<OutOfMemory>(record.outcome);
+  });
+}
+
+/// Stands in for a run that fits and is as good as any other.
+Record pretend(const Experiment& experiment) {
+  Measured measured;
+  measured.steps = 1;
+  measured.step_time = {1, 1, 1, 0};
+  measured.samples_per_s = 1;
+  measured.flops_per_s_per_rank = 1;
+  measured.peak_memory.total = std::numeric_limits<Bytes>::max();  // no room for more
+  return {experiment, measured, {}, 0, 0};
+}
+
+}  // namespace
+
+ModelInfo predict_model_info(const TuningConfig& config, const std::vector<StagePlan>& stages) {
+  ModelInfo info;
+  info.num_params = make_model_parameters(config.settings.model).total();
+  info.trainable_num_params = info.num_params;
+  for (const auto& plan : stages) {
+    info.activation_bytes_per_micro_batch =
+        std::max(info.activation_bytes_per_micro_batch, plan.activation_bytes_per_micro_batch);
+  }
+  return info;
+}
+
+Experiment make_profile_experiment(const TuningConfig& config, int group_size, int stage) {
+  auto experiment = make_experiment(config, group_size, stage, 1, 1);
+  experiment.name = "profile_model_info";
+  experiment.settings.warmup_steps = 0;
+  experiment.settings.measure_steps = 1;
+  return experiment;
+}
+
+std::vector<Experiment> plan_experiments(const TuningConfig& config, int group_size,
+                                         const std::vector<StagePlan>& stages) {
+  std::vector<Experiment> experiments;
+  if (const auto* plan = cheapest(stages)) {
+    experiments.push_back(make_profile_experiment(config, group_size, plan->stage));
+  }
+  const auto run = [&](const std::vector<Experiment>& batch) {
+    std::vector<Record> records;
+    for (const auto& experiment : batch) {
+      experiments.push_back(experiment);
+      records.push_back(pretend(experiment));
+    }
+    return records;
+  };
+  auto supported = stages;
+  std::erase_if(supported, [](const StagePlan& plan) { return !plan.unsupported.empty(); });
+  Prober prober(config, group_size, run, [] { return 1; });
+  explore(config, group_size, supported, prober);
+  return experiments;
+}
+
+TuningResult tune(const TuningConfig& config, int group_size, Scheduler& scheduler,
+                  const MemoryPredictor& predictor) {
+  warn_of_full_mode(config.autotuning);
+  TuningResult result;
+  result.stages = plan_stages(config, group_size, predictor);
+  result.model_info = predict_model_info(config, result.stages);
+  profile(config, group_size, scheduler, result);
+  if (result.stopped) return result;
+  Prober prober(
+      config, group_size,
+      [&](const std::vector<Experiment>& batch) { return scheduler.run(batch); },
+      [&] { return scheduler.slots(group_size); });
+  const auto* best = explore(config, group_size, result.stages, prober);
+  if (best != nullptr) result.best = *best;
+  auto records = prober.records();
+  result.stopped = prober.is_stopped();
+  result.nothing_fits = best == nullptr && !result.stopped && is_memory_alone(records);
+  result.records.insert(result.records.end(), std::make_move_iterator(records.begin()),
+                        std::make_move_iterator(records.end()));
+  return result;
+}
+
+}  // namespace dstune
