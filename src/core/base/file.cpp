@@ -1,0 +1,116 @@
+#include "core/base/file.hpp"
+
+#include <array>
+#include <cerrno>
+#include <cstdio>
+#include <filesystem>
+#include <system_error>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include "core/base/error.hpp"
+#include "core/base/text.hpp"
+
+namespace dstune {
+
+namespace {
+
+// Removes an unfinished temporary file unless it was renamed.
+class TemporaryFile {
+ public:
+  explicit TemporaryFile(std::string path) : path_(std::move(path)) {}
+  ~TemporaryFile() {
+    if (!path_.empty()) ::unlink(path_.c_str());
+  }
+  TemporaryFile(const TemporaryFile&) = delete;
+  TemporaryFile& operator=(const TemporaryFile&) = delete;
+
+  const std::string& path() const { return path_; }
+
+  void rename_to(const std::string& target) {
+    if (std::rename(path_.c_str(), target.c_str()) != 0) throw_file_error("write", target, errno);
+    path_.clear();
+  }
+
+ private:
+  std::string path_;
+};
+
+}  // namespace
+
+void throw_file_error(std::string_view verb, const std::string& path, int error_code) {
+  throw Error(
+      concat("cannot ", verb, " ", path, ": ", std::generic_category().message(error_code)));
+}
+
+FileHandle open_file(const std::string& path, int flags) {
+  constexpr mode_t kMode = 0666;
+  FileHandle file(::open(path.c_str(), flags | O_CLOEXEC, kMode));
+  if (!file) throw_file_error("open", path, errno);
+  return file;
+}
+
+void write_all(const FileHandle& file, std::string_view text, const std::string& path) {
+  while (!text.empty()) {
+    const auto written = ::write(file.get(), text.data(), text.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written < 0) throw_file_error("write", path, errno);
+    if (written == 0) throw_file_error("write", path, ENOSPC);
+    text.remove_prefix(static_cast<std::size_t>(written));
+  }
+}
+
+void sync_file(const FileHandle& file, const std::string& path) {
+  while (::fsync(file.get()) != 0) {
+    if (errno == EINTR) continue;
+    if (errno == EINVAL || errno == ENOTSUP) return;  // a pipe or device: nothing to wait for
+    throw_file_error("write", path, errno);
+  }
+}
+
+void sync_parent_directory(const std::string& path) {
+  const auto parent = std::filesystem::path(path).parent_path();
+  const std::string directory = parent.empty() ? "." : parent.string();
+  sync_file(open_file(directory, O_RDONLY | O_DIRECTORY), directory);
+}
+
+void write_file_atomically(const std::string& path, std::string_view text, Durability durability) {
+  // The process id keeps two runs apart; the same directory keeps rename atomic.
+  TemporaryFile temporary(concat(path, ".", ::getpid(), ".tmp"));
+  {
+    const auto file = open_file(temporary.path(), O_WRONLY | O_CREAT | O_TRUNC);
+    write_all(file, text, path);
+    if (durability == Durability::power_loss) sync_file(file, path);
+  }
+  temporary.rename_to(path);
+  if (durability == Durability::power_loss) sync_parent_directory(path);
+}
+
+std::string read_text_file(const std::string& path, Bytes limit) {
+  FileHandle file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file) throw_file_error("read", path, errno);
+  std::string text;
+  std::array<char, 65536> block{};
+  for (;;) {
+    const auto count = ::read(file.get(), block.data(), block.size());
+    if (count < 0 && errno == EINTR) continue;
+    if (count < 0) throw_file_error("read", path, errno);
+    if (count == 0) return text;
+    text.append(block.data(), static_cast<std::size_t>(count));
+    if (text.size() > limit) {
+      throw Error(concat("cannot read ", path, ": longer than ", format_bytes(limit)));
+    }
+  }
+}
+
+void ensure_directory(const std::string& path) {
+  std::error_code fault;
+  std::filesystem::create_directories(path, fault);
+  if (fault) throw_file_error("make directory", path, fault.value());
+  if (!std::filesystem::is_directory(path, fault)) {
+    throw_file_error("make directory", path, ENOTDIR);
+  }
+}
+
+}  // namespace dstune

@@ -1,0 +1,60 @@
+// Files that survive a crash: written whole or not at all, every fault with its path and reason.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include <unistd.h>
+
+#include "core/base/unique_handle.hpp"
+#include "core/base/units.hpp"
+
+namespace dstune {
+
+struct FileTraits {
+  using Handle = int;
+  static Handle null() noexcept { return -1; }
+  static void close(Handle file) noexcept { ::close(file); }
+};
+
+/// Owner of a file descriptor.
+using FileHandle = UniqueHandle<FileTraits>;
+
+/// What an atomic write survives.
+enum class Durability {
+  process_crash,  ///< kill -9: no fsync, for files that can be made again from the journal
+  power_loss,     ///< fsync of the file and its directory
+};
+
+/// "cannot <verb> <path>: <reason>" from errno.
+/// @throws Error  always
+[[noreturn]] void throw_file_error(std::string_view verb, const std::string& path, int error_code);
+
+/// open(2) with O_CLOEXEC; new files have mode 0666 less the umask.
+/// @throws Error
+FileHandle open_file(const std::string& path, int flags);
+
+/// Writes all of `text`, however many calls that takes.
+/// @throws Error  after which a part may have been written
+void write_all(const FileHandle& file, std::string_view text, const std::string& path);
+
+/// fsync of a file. @throws Error
+void sync_file(const FileHandle& file, const std::string& path);
+
+/// fsync of the directory that holds `path`, so that a new name in it lasts. File systems that
+/// cannot do so are taken to need no such call. @throws Error
+void sync_parent_directory(const std::string& path);
+
+/// Replaces `path` by `text`: readers, and a crash at any moment, find the old content or the new.
+/// @throws Error  then the old content is still there
+void write_file_atomically(const std::string& path, std::string_view text,
+                           Durability durability = Durability::power_loss);
+
+/// Content of a file. @throws Error  also if it is a directory or longer than `limit` bytes
+std::string read_text_file(const std::string& path, Bytes limit = Bytes{1} << 40U);
+
+/// Makes a directory and its parents where they are missing.
+/// @throws Error  e.g. if a file is in the way
+void ensure_directory(const std::string& path);
+
+}  // namespace dstune

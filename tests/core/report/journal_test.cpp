@@ -1,0 +1,285 @@
+#include "core/report/journal.hpp"
+
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/base/error.hpp"
+#include "core/base/file.hpp"
+#include "core/base/text.hpp"
+#include "tests/core/report/records.hpp"
+#include "tests/support/full_disk.hpp"
+#include "tests/support/temporary_directory.hpp"
+
+namespace dstune {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+using testing::ThrowsMessage;
+using testing_support::FullDisk;
+using testing_support::make_experiment;
+using testing_support::make_identity;
+using testing_support::make_measured;
+using testing_support::make_record;
+using testing_support::TemporaryDirectory;
+
+class JournalTest : public testing::Test {
+ protected:
+  Journal create() const { return {path_, Journal::Mode::create, make_identity()}; }
+  Journal resume() const { return {path_, Journal::Mode::resume, make_identity(), false, 0}; }
+
+  // A run that starts `experiment` and is killed before it ends.
+  void crash_during(const Experiment& experiment, bool first = false) const {
+    Journal journal = first ? create() : resume();
+    journal.started(experiment, {1, 2});
+  }
+
+  std::size_t lines() const { return split(read_text_file(path_), '\n').size() - 1; }
+
+  TemporaryDirectory directory_;
+  std::string path_ = directory_ / "journal.jsonl";
+  Experiment first_ = make_experiment(0, 1);
+  Experiment second_ = make_experiment(1, 2);
+};
+
+TEST_F(JournalTest, ResumeFindsWhatWasFinished) {
+  {
+    Journal journal = create();
+    journal.started(first_, {1, 2});
+    journal.finished(make_record(first_, make_measured(9.7)));
+  }
+
+  const Journal journal = resume();
+
+  ASSERT_EQ(journal.records().size(), 1U);
+  const auto found = journal.find(first_);
+  ASSERT_TRUE(found);
+  EXPECT_EQ(std::get<Measured>(found->outcome).samples_per_s, 9.7);
+  EXPECT_EQ(found->ranks, (std::vector<int>{1, 2}));
+  EXPECT_EQ(found->started, 1.5);
+  EXPECT_EQ(found->finished, 4.25);
+  EXPECT_FALSE(journal.find(second_));
+}
+
+TEST_F(JournalTest, FindAnswersUnderTheNameThatIsAsked) {
+  Journal journal = create();
+  journal.finished(make_record(first_, make_measured(9.7)));
+  Experiment renamed = first_;
+  renamed.name = "profile_model_info";
+
+  EXPECT_EQ(journal.find(renamed)->experiment.name, "profile_model_info");
+}
+
+TEST_F(JournalTest, ResumeOfNothingStartsAnew) {
+  Journal journal = resume();
+  journal.started(first_, {1});
+
+  EXPECT_TRUE(journal.records().empty());
+  EXPECT_EQ(lines(), 2U);
+}
+
+TEST_F(JournalTest, CreateRefusesAnExistingFile) {
+  { const Journal journal = create(); }
+
+  EXPECT_THAT([&] { create(); }, ThrowsMessage<Error>(HasSubstr("File exists")));
+}
+
+TEST_F(JournalTest, AnOutcomeIsFinalUnlessAWorkerWasLost) {
+  Journal journal = create();
+  journal.finished(make_record(first_, Failed{FailureKind::worker_lost, "rank 3 died"}));
+  journal.finished(make_record(second_, Failed{FailureKind::timeout, "600 s"}));
+
+  EXPECT_FALSE(journal.find(first_));
+  EXPECT_TRUE(journal.find(second_));
+  EXPECT_EQ(journal.records().size(), 2U);
+}
+
+TEST_F(JournalTest, LastLineTornAtAnyByteIsCutOff) {
+  {
+    Journal journal = create();
+    journal.finished(make_record(first_, make_measured(9.7)));
+    journal.started(second_, {1, 2});
+  }
+  const std::string whole = read_text_file(path_);
+  const std::size_t last = whole.rfind('\n', whole.size() - 2) + 1;
+
+  for (std::size_t size = last; size < whole.size(); ++size) {
+    write_file_atomically(path_, whole.substr(0, size), Durability::process_crash);
+
+    { EXPECT_EQ(resume().records().size(), 1U) << "torn at byte " << size; }
+
+    const std::string repaired = read_text_file(path_);
+    ASSERT_EQ(repaired.substr(0, last), whole.substr(0, last));
+    ASSERT_THAT(repaired.substr(last), HasSubstr(R"({"schema":1,"type":"run")"));
+    ASSERT_EQ(lines(), 3U);
+  }
+}
+
+TEST_F(JournalTest, FirstLineTornAtAnyByteIsAnEmptyJournal) {
+  { const Journal journal = create(); }
+  const std::string whole = read_text_file(path_);
+
+  for (std::size_t size = 0; size < whole.size(); size += 7) {
+    write_file_atomically(path_, whole.substr(0, size), Durability::process_crash);
+
+    { EXPECT_TRUE(resume().records().empty()); }
+
+    ASSERT_EQ(lines(), 1U) << "torn at byte " << size;
+  }
+}
+
+TEST_F(JournalTest, ZerosAfterAPowerLossAreATornLine) {
+  { const Journal journal = create(); }
+  const std::string whole = read_text_file(path_);
+  write_file_atomically(path_, whole + std::string(100, '\0') + "\n");
+
+  EXPECT_TRUE(resume().records().empty());
+
+  EXPECT_EQ(lines(), 2U);
+}
+
+TEST_F(JournalTest, ADamagedLineThatIsNotTheLastIsRefused) {
+  { const Journal journal = create(); }
+  const std::string whole = read_text_file(path_);
+  write_file_atomically(path_, whole + "{\"schema\":1,\n" + whole);
+
+  EXPECT_THAT([&] { resume(); },
+              ThrowsMessage<ConfigError>(AllOf(HasSubstr("line 2"), HasSubstr("--overwrite"))));
+}
+
+TEST_F(JournalTest, AnotherSchemaIsRefused) {
+  write_file_atomically(path_, "{\"schema\":2,\"type\":\"run\"}\n");
+
+  EXPECT_THAT([&] { resume(); }, ThrowsMessage<ConfigError>(HasSubstr("/schema  is 2")));
+}
+
+TEST_F(JournalTest, OneCrashIsTriedAgainTwoAreQuarantined) {
+  crash_during(first_, true);
+  EXPECT_FALSE(resume().find(first_));
+  crash_during(first_);
+
+  const auto found = resume().find(first_);
+
+  ASSERT_TRUE(found);
+  EXPECT_EQ(std::get<Failed>(found->outcome).kind, FailureKind::quarantined);
+  EXPECT_FALSE(resume().find(second_));
+}
+
+TEST_F(JournalTest, AResultAfterACrashWins) {
+  crash_during(first_, true);
+  {
+    Journal journal = resume();
+    journal.started(first_, {1, 2});
+    journal.finished(make_record(first_, make_measured(9.7)));
+  }
+  crash_during(second_);
+
+  const Journal journal = resume();
+
+  EXPECT_TRUE(std::holds_alternative<Measured>(journal.find(first_)->outcome));
+  EXPECT_FALSE(journal.find(second_));
+}
+
+TEST_F(JournalTest, AStopOnPurposeIsNoCrash) {
+  for (int run = 0; run < 3; ++run) {
+    Journal journal = run == 0 ? create() : resume();
+    journal.started(first_, {1, 2});
+    journal.stopped();
+  }
+
+  EXPECT_FALSE(resume().find(first_));
+}
+
+TEST_F(JournalTest, TheClockGoesOnWhereTheLastRunEnded) {
+  {
+    Journal journal = create();
+    auto record = make_record(first_, make_measured(9.7));
+    journal.finished(record);
+  }
+  std::string text = read_text_file(path_);
+  const std::size_t at = text.rfind("\"at_s\":");
+  text.replace(at, text.find(',', at) - at, "\"at_s\":1000.5");
+  write_file_atomically(path_, text);
+
+  EXPECT_GE(resume().now(), 1000.5);
+  EXPECT_LT(resume().now(), 2000.0);
+}
+
+TEST_F(JournalTest, AFullDiskIsAnErrorAndLeavesNoHalfLine) {
+  Journal journal = create();
+  const std::string before = read_text_file(path_);
+  {
+    const FullDisk full_disk(before.size() + 50);
+    EXPECT_THAT(
+        [&] {
+          journal.started(first_, {1, 2});
+        },
+        ThrowsMessage<Error>(AllOf(HasSubstr(path_), HasSubstr("File too large"))));
+  }
+  EXPECT_EQ(read_text_file(path_), before);
+
+  journal.finished(make_record(second_, make_measured(1)));
+
+  EXPECT_EQ(lines(), 2U);
+}
+
+TEST_F(JournalTest, ARunEndedByAFullDiskCanBeResumed) {
+  {
+    Journal journal = create();
+    const FullDisk full_disk(read_text_file(path_).size() + 200);
+    EXPECT_THROW(journal.finished(make_record(first_, make_measured(1))), Error);
+  }
+
+  Journal journal = resume();
+  journal.finished(make_record(first_, make_measured(1)));
+
+  EXPECT_EQ(journal.records().size(), 1U);
+  EXPECT_EQ(lines(), 3U);
+}
+
+TEST_F(JournalTest, ASecondRunCannotUseTheSameDirectory) {
+  const Journal journal = create();
+
+  EXPECT_TRUE(is_journal_in_use(path_));
+  EXPECT_THAT([&] { resume(); }, ThrowsMessage<ConfigError>(HasSubstr("another run")));
+}
+
+TEST_F(JournalTest, TheLockEndsWithTheRun) {
+  { const Journal journal = create(); }
+
+  EXPECT_FALSE(is_journal_in_use(path_));
+  EXPECT_FALSE(is_journal_in_use(directory_ / "none"));
+}
+
+TEST_F(JournalTest, ResumeRefusesAnotherModelAndMachineAndSaysWhatToDo) {
+  { const Journal journal = create(); }
+  RunIdentity other = make_identity();
+  other.model["n_layer"] = 2;
+  other.model["name"] = "a label";
+  other.machine = "4 x Another CPU";
+
+  EXPECT_THAT([&] { Journal(path_, Journal::Mode::resume, other); },
+              ThrowsMessage<ConfigError>(
+                  AllOf(HasSubstr("/model/n_layer  is 2 now, but was 12 there"),
+                        HasSubstr("/machine"), HasSubstr("--overwrite"), HasSubstr("--results-dir"),
+                        HasSubstr("--force-resume"), Not(HasSubstr("/backend")))));
+}
+
+TEST_F(JournalTest, ForceResumesAnotherMachine) {
+  {
+    Journal journal = create();
+    journal.finished(make_record(first_, make_measured(9.7)));
+  }
+  RunIdentity other = make_identity();
+  other.machine = "4 x Another CPU";
+
+  const Journal journal(path_, Journal::Mode::resume, other, true);
+
+  EXPECT_TRUE(journal.find(first_));
+}
+
+}  // namespace
+}  // namespace dstune
