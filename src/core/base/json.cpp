@@ -18,8 +18,13 @@ namespace {
 
 std::string number_text(double number) {
   if (!std::isfinite(number)) return "null";
+  // As Python's repr: exponents only for what is hard to read without.
+  const double size = std::abs(number);
+  const bool is_plain = size == 0 || (size >= 1e-4 && size < 1e16);
   char buffer[40];
-  const auto result = std::to_chars(buffer, buffer + sizeof(buffer), number);
+  const auto result =
+      std::to_chars(buffer, buffer + sizeof(buffer), number,
+                    is_plain ? std::chars_format::fixed : std::chars_format::scientific);
   std::string text(buffer, result.ptr);
   if (text.find_first_of(".e") == std::string::npos) text += ".0";
   return text;

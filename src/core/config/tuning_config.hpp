@@ -47,6 +47,7 @@ struct TuningConfig {
   RunSettings
       settings;  ///< memory_limit 0 and backend "auto" are still possible: see resolve in main
   std::optional<int> ranks_per_experiment;  ///< default: all workers
+  Seconds worker_timeout = 30;              ///< silence after which a worker counts as lost
   std::vector<int> stages;                  ///< to explore, ascending
   std::vector<std::int64_t> micro_batches;  ///< the user's list, ascending; empty: search
   std::int64_t start_micro_batch =

@@ -1,0 +1,22 @@
+// The value "auto", resolved as Hugging Face's Trainer and accelerate do (zero-step.md 1.3).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/base/json.hpp"
+
+namespace dstune {
+
+/// `deepspeed` with each "auto" that Hugging Face resolves in its place replaced: sizes from
+/// `hidden_size`, the rest from the defaults of its TrainingArguments. Stage and batch sizes stay
+/// "auto", and so does what DeepSpeed itself drops. A precision that ends as fp32 only because of
+/// "auto" is worth a warning.
+json::object resolve_auto(json::object deepspeed, std::int64_t hidden_size,
+                          std::vector<std::string>& warnings);
+
+/// JSON pointers of every "auto" in `value`.
+std::vector<std::string> find_auto(const json::value& value);
+
+}  // namespace dstune

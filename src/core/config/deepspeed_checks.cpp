@@ -1,0 +1,107 @@
+#include "core/config/deepspeed_checks.hpp"
+
+#include <algorithm>
+
+#include "core/base/text.hpp"
+#include "core/config/key_rules.hpp"
+
+namespace dstune {
+
+namespace {
+
+const json::object* section_of(const json::object& parent, std::string_view key) {
+  const auto* found = parent.if_contains(key);
+  return found == nullptr ? nullptr : found->if_object();
+}
+
+bool is_true(const json::object* section, std::string_view key) {
+  const auto* value = section == nullptr ? nullptr : section->if_contains(key);
+  return value != nullptr && value->is_bool() && value->get_bool();
+}
+
+bool is_beta(const json::value& value) {
+  return value.is_number() && value.to_number<double>() >= 0 && value.to_number<double>() < 1;
+}
+
+void check_optimizer(const json::object& deepspeed, Problems& problems) {
+  const auto* const optimizer = section_of(deepspeed, "optimizer");
+  if (optimizer == nullptr) return;
+  if (!optimizer->contains("type")) {
+    problems.add("/optimizer/type", "is missing; accepted: a name such as \"AdamW\"");
+  }
+  const auto* const params = section_of(*optimizer, "params");
+  if (params == nullptr) return;
+  if (params->contains("max_grad_norm")) {
+    problems.add("/optimizer/params/max_grad_norm",
+                 "is not accepted by DeepSpeed; write gradient_clipping at the top instead");
+  }
+  const auto* const betas = params->if_contains("betas");
+  if (betas == nullptr || !betas->is_array()) return;
+  const auto& list = betas->get_array();
+  if (list.size() == 2 && is_beta(list[0]) && is_beta(list[1])) return;
+  problems.add("/optimizer/params/betas", concat("is ", to_json_text(*betas, 0).substr(0, 40),
+                                                 "; accepted: a list of two numbers >= 0 and < 1"));
+}
+
+void check_nvme(const json::object& zero, std::string_view key, Problems& problems) {
+  const auto* const offload = section_of(zero, key);
+  if (offload == nullptr) return;
+  const auto* const device = offload->if_contains("device");
+  if (device == nullptr || *device != "nvme") return;
+  const auto* const path = offload->if_contains("nvme_path");
+  if (path != nullptr && path->is_string()) return;
+  problems.add(child(child("/zero_optimization", key), "nvme_path"),
+               "is missing; device \"nvme\" needs a folder");
+}
+
+void check_deprecated(const json::object& zero, const char* old_key, const char* new_key,
+                      Problems& problems) {
+  if (!is_true(&zero, old_key) || !zero.contains(new_key)) return;
+  problems.add(child("/zero_optimization", old_key),
+               concat("is the old form of ", in_quotes(new_key), "; keep one of them"));
+}
+
+void add_offload(json::object& zero, const json::object& old, const char* old_key,
+                 const char* new_key) {
+  if (!is_true(&old, old_key)) return;
+  json::object offload{{"device", "cpu"}};
+  const auto* const pin = old.if_contains("cpu_offload_use_pin_memory");
+  if (pin != nullptr && pin->is_bool()) offload["pin_memory"] = *pin;
+  zero[new_key] = offload;
+}
+
+}  // namespace
+
+void check_relations(const json::object& deepspeed, Problems& problems) {
+  const auto* const fp16 = section_of(deepspeed, "fp16");
+  const auto* const bf16 = section_of(deepspeed, "bf16");
+  if (is_true(fp16, "enabled") && is_true(bf16, "enabled")) {
+    problems.add("/bf16/enabled", "is true and so is /fp16/enabled; accepted: one of them");
+  }
+  check_optimizer(deepspeed, problems);
+  const auto* const zero = section_of(deepspeed, "zero_optimization");
+  if (zero == nullptr) return;
+  check_nvme(*zero, "offload_optimizer", problems);
+  check_nvme(*zero, "offload_param", problems);
+  check_deprecated(*zero, "cpu_offload", "offload_optimizer", problems);
+  check_deprecated(*zero, "cpu_offload_params", "offload_param", problems);
+}
+
+json::object without_keys(const json::object& object, const std::vector<std::string_view>& keys) {
+  json::object rest;
+  for (const auto& member : object) {
+    const std::string_view key(member.key());
+    if (std::find(keys.begin(), keys.end(), key) == keys.end()) rest[member.key()] = member.value();
+  }
+  return rest;
+}
+
+json::object without_deprecated_offload(const json::object& zero) {
+  json::object modern =
+      without_keys(zero, {"cpu_offload", "cpu_offload_params", "cpu_offload_use_pin_memory"});
+  add_offload(modern, zero, "cpu_offload", "offload_optimizer");
+  add_offload(modern, zero, "cpu_offload_params", "offload_param");
+  return modern;
+}
+
+}  // namespace dstune

@@ -1,0 +1,127 @@
+#include "core/config/dstune_section.hpp"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "core/base/text.hpp"
+#include "core/config/read_model_spec.hpp"
+#include "core/config/section_reader.hpp"
+
+namespace dstune {
+
+namespace {
+
+using namespace rules;  // NOLINT(google-build-using-namespace): the table reads like a document
+
+constexpr std::int64_t kMostSteps = 1'000'000'000;
+constexpr std::int64_t kMostRanks = 1'000'000;
+
+constexpr KeyRule kDstuneRules[] = {
+    any("model"),
+    integer("sequence_length", 2, kMostSteps),
+    any("memory_limit"),
+    integer("ranks_per_experiment", 1, kMostRanks).or_null(),
+    choice("backend", "auto|cpu|cuda|sim"),
+    integer("warmup_steps", 0, kMostSteps),
+    integer("measure_steps", 1, kMostSteps),
+    above("experiment_timeout", 0),
+    integer("seed"),
+    boolean("dropout"),
+    above("worker_timeout", 0),
+};
+constexpr Section kDstune{.rules = kDstuneRules};
+
+void read_memory_limit(const json::value& value, Bytes& limit, Problems& problems) {
+  std::optional<Bytes> size;
+  if (value.is_string()) {
+    size = parse_bytes(std::string_view(value.get_string()));
+  } else if (const auto bytes = as_integer(value); bytes && *bytes > 0) {
+    size = static_cast<Bytes>(*bytes);
+  }
+  if (size && *size > 0) {
+    limit = *size;
+  } else {
+    problems.add("/dstune/memory_limit",
+                 concat("is ", describe(value),
+                        "; accepted: a size above 0 such as \"4GiB\", or an integer of bytes"));
+  }
+}
+
+std::optional<ModelSpec> read_model_value(const json::value& value, const std::string& source,
+                                          Problems& problems) {
+  constexpr const char* kPointer = "/dstune/model";
+  if (value.is_object()) {
+    return read_model_object(value.get_object(), "inline", kPointer, problems);
+  }
+  if (value.is_string() && !value.get_string().empty()) {
+    const std::filesystem::path folder = std::filesystem::path(source).parent_path();
+    return read_model_name(json::value_to<std::string>(value), {folder, "."}, kPointer, problems);
+  }
+  problems.add(kPointer,
+               concat("is ", describe(value), "; accepted: a preset (", join(model_presets(), ", "),
+                      "), the path of a Hugging Face config.json, or such an object"));
+  return std::nullopt;
+}
+
+std::optional<ModelSpec> read_model(const SectionReader& reader, const CommandLine& options,
+                                    const std::string& source, Problems& problems) {
+  if (options.model) {
+    const std::filesystem::path folder = std::filesystem::path(source).parent_path();
+    return read_model_name(*options.model, {".", folder}, "--model", problems);
+  }
+  if (const auto* value = reader.find("model")) return read_model_value(*value, source, problems);
+  problems.add("/dstune/model",
+               concat("is missing; accepted: a preset (", join(model_presets(), ", "),
+                      "), the path of a Hugging Face config.json, or such an object; or --model"));
+  return std::nullopt;
+}
+
+void read_sequence_length(const SectionReader& reader, RunSettings& settings, Problems& problems) {
+  constexpr std::int64_t kUsual = 1024;
+  settings.sequence_length = std::min(kUsual, settings.model.max_positions);
+  reader.read("sequence_length", settings.sequence_length);
+  if (settings.sequence_length <= settings.model.max_positions) return;
+  problems.add("/dstune/sequence_length",
+               concat("is ", settings.sequence_length, "; accepted: an integer from 2 to ",
+                      settings.model.max_positions, ", the model's n_positions"));
+}
+
+void drop_dropout(ModelSpec& model) {
+  model.embedding_dropout = 0;
+  model.attention_dropout = 0;
+  model.residual_dropout = 0;
+}
+
+}  // namespace
+
+bool read_dstune(const json::value& section, const CommandLine& options, TuningConfig& config,
+                 Problems& problems) {
+  const SectionReader reader(section.is_null() ? json::value(json::object()) : section, kDstune,
+                             "/dstune", problems);
+  RunSettings& settings = config.settings;
+  settings.backend = "auto";
+  reader.read("backend", settings.backend);
+  reader.read("warmup_steps", settings.warmup_steps);
+  reader.read("measure_steps", settings.measure_steps);
+  reader.read("experiment_timeout", settings.experiment_timeout);
+  reader.read("seed", settings.seed);
+  reader.read("worker_timeout", config.worker_timeout);
+  reader.read("ranks_per_experiment", config.ranks_per_experiment);
+  if (const auto* limit = reader.find("memory_limit")) {
+    read_memory_limit(*limit, settings.memory_limit, problems);
+  }
+  if (options.memory_limit) settings.memory_limit = *options.memory_limit;
+  if (options.ranks_per_experiment) config.ranks_per_experiment = options.ranks_per_experiment;
+  if (options.backend) settings.backend = *options.backend;
+
+  const auto model = read_model(reader, options, config.source, problems);
+  if (!model) return false;
+  settings.model = *model;
+  bool dropout = false;
+  reader.read("dropout", dropout);
+  if (!dropout) drop_dropout(settings.model);
+  read_sequence_length(reader, settings, problems);
+  return true;
+}
+
+}  // namespace dstune

@@ -1,0 +1,123 @@
+// What a JSON object may hold, as data: one line per key with type and range.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/config/problems.hpp"
+
+namespace dstune {
+
+struct Section;
+
+enum class ValueKind { boolean, integer, number, text, object, list, any };
+
+/// One key. Made by the functions below; a default range is "no limit".
+struct KeyRule {
+  std::string_view key{};
+  ValueKind kind = ValueKind::any;
+  std::int64_t min = 0;  ///< of integers
+  std::int64_t max = std::numeric_limits<std::int64_t>::max();
+  double low = -std::numeric_limits<double>::infinity();  ///< of numbers
+  double high = std::numeric_limits<double>::infinity();
+  bool low_excluded = false;
+  bool high_excluded = false;
+  bool even = false;
+  bool nullable = false;
+  std::string_view choices{};        ///< of texts and booleans: "cpu|nvme"; empty: any
+  std::string_view alias{};          ///< another name of the key
+  const Section* section = nullptr;  ///< of objects
+  std::string_view remark{};         ///< ends the message of a wrong value
+
+  constexpr KeyRule or_null() const {
+    auto rule = *this;
+    rule.nullable = true;
+    return rule;
+  }
+  constexpr KeyRule also(std::string_view name) const {
+    auto rule = *this;
+    rule.alias = name;
+    return rule;
+  }
+  constexpr KeyRule must_be_even() const {
+    auto rule = *this;
+    rule.even = true;
+    return rule;
+  }
+  constexpr KeyRule because(std::string_view text) const {
+    auto rule = *this;
+    rule.remark = text;
+    return rule;
+  }
+};
+
+/// The keys of one object.
+struct Section {
+  std::span<const KeyRule> rules{};
+  bool other_keys = false;       ///< keys without a rule: kept as they are, or a fault
+  bool auto_is_default = false;  ///< DeepSpeed drops a key whose value is "auto"
+};
+
+namespace rules {
+
+constexpr std::int64_t kNoLimit = std::numeric_limits<std::int64_t>::max();
+
+/// Integers, also written as 5e8. Bounds are inclusive.
+constexpr KeyRule integer(std::string_view key, std::int64_t min = 0, std::int64_t max = kNoLimit) {
+  return {.key = key, .kind = ValueKind::integer, .min = min, .max = max};
+}
+constexpr KeyRule boolean(std::string_view key) { return {.key = key, .kind = ValueKind::boolean}; }
+constexpr KeyRule only(std::string_view key, bool value) {
+  return {.key = key, .kind = ValueKind::boolean, .choices = value ? "true" : "false"};
+}
+constexpr KeyRule at_least(std::string_view key, double low) {
+  return {.key = key, .kind = ValueKind::number, .low = low};
+}
+constexpr KeyRule above(std::string_view key, double low) {
+  return {.key = key, .kind = ValueKind::number, .low = low, .low_excluded = true};
+}
+constexpr KeyRule fraction(std::string_view key) {
+  return {.key = key, .kind = ValueKind::number, .low = 0, .high = 1};
+}
+constexpr KeyRule fraction_below_one(std::string_view key) {
+  return {.key = key, .kind = ValueKind::number, .low = 0, .high = 1, .high_excluded = true};
+}
+constexpr KeyRule text(std::string_view key) { return {.key = key, .kind = ValueKind::text}; }
+constexpr KeyRule choice(std::string_view key, std::string_view choices) {
+  return {.key = key, .kind = ValueKind::text, .choices = choices};
+}
+constexpr KeyRule list(std::string_view key) { return {.key = key, .kind = ValueKind::list}; }
+constexpr KeyRule object(std::string_view key) { return {.key = key, .kind = ValueKind::object}; }
+constexpr KeyRule object(std::string_view key, const Section& section) {
+  return {.key = key, .kind = ValueKind::object, .section = &section};
+}
+constexpr KeyRule any(std::string_view key) { return {.key = key}; }
+
+}  // namespace rules
+
+/// `object` as far as it is right, in its order: integers as integers, aliases under their key,
+/// "auto" dropped where the section says so. Everything else is a problem and left out.
+json::object check_section(const json::object& object, const Section& section,
+                           std::string_view pointer, Problems& problems);
+
+/// The value if `rule` accepts it, normalised; nothing otherwise, and a problem at `pointer`.
+std::optional<json::value> check_value(const json::value& value, const KeyRule& rule,
+                                       std::string_view pointer, Problems& problems);
+
+/// `value` as an integer, if it is one: 5e8 and 500000000 are, 0.5 and "5" are not.
+std::optional<std::int64_t> as_integer(const json::value& value);
+
+/// All keys and aliases of a section.
+std::vector<std::string> known_keys(const Section& section);
+
+/// ` did you mean "model"?` after a semicolon, or "".
+std::string suggestion(std::string_view word, const std::vector<std::string>& known);
+
+bool is_auto(const json::value& value);
+
+}  // namespace dstune

@@ -1,0 +1,51 @@
+// Collects the faults of one input, so that they are reported all at once.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/error.hpp"
+#include "core/base/json.hpp"
+
+namespace dstune {
+
+/// The faults found so far in one source. Beyond the first 50 only their number is kept: a file of
+/// garbage must not give a message of a million lines.
+class Problems {
+ public:
+  /// @param source  the file, "command line", ...
+  explicit Problems(std::string source) : source_(std::move(source)) {}
+
+  /// @param where  JSON pointer, flag or "line 3"
+  /// @param what   reads on from there: "is 4; accepted: 0, 1, 2, 3"
+  void add(std::string where, std::string what);
+
+  bool empty() const noexcept { return list_.empty(); }
+  std::size_t count() const noexcept { return list_.size() + left_out_; }
+  const std::string& source() const noexcept { return source_; }
+
+  /// Adds the faults of a file that this source names: "gpt2.json#/n_embd", "gpt2.json: line 3".
+  void add_all(const Problems& file);
+
+  /// @throws ConfigError  with everything added, unless that is nothing
+  void throw_if_any() const;
+
+ private:
+  std::string source_;
+  std::vector<Problem> list_;
+  std::size_t left_out_ = 0;
+};
+
+/// `value` as a message shows it: scalars as JSON text, cut to 40 characters; "a list", "an
+/// object".
+std::string describe(const json::value& value);
+/// `text` in quotes, cut to 40 characters, control characters as '?'.
+std::string in_quotes(std::string_view text);
+
+/// JSON pointer (RFC 6901) of the member `key`, or of an element.
+std::string child(std::string_view pointer, std::string_view key);
+std::string child(std::string_view pointer, std::size_t index);
+
+}  // namespace dstune

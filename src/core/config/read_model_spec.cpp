@@ -1,0 +1,184 @@
+#include "core/config/read_model_spec.hpp"
+
+#include <array>
+#include <system_error>
+
+#include "core/base/text.hpp"
+#include "core/config/key_rules.hpp"
+#include "core/config/read_json.hpp"
+
+namespace dstune {
+
+namespace {
+
+using namespace rules;  // NOLINT(google-build-using-namespace): the table reads like a document
+
+// The limits keep every product of dimensions, and so the number of parameters, within 64 bits.
+constexpr std::int64_t kMostTokens = 100'000'000;
+constexpr std::int64_t kWidest = 1'000'000;
+constexpr std::int64_t kDeepest = 10'000;
+
+constexpr KeyRule kGpt2Rules[] = {
+    integer("vocab_size", 1, kMostTokens),
+    integer("n_positions", 2, kMostTokens).also("max_position_embeddings"),
+    integer("n_embd", 1, kWidest).also("hidden_size"),
+    integer("n_layer", 1, kDeepest).also("num_hidden_layers"),
+    integer("n_head", 1, kWidest).also("num_attention_heads"),
+    integer("n_inner", 1, 10 * kWidest).or_null(),
+    above("layer_norm_epsilon", 0),
+    at_least("initializer_range", 0),
+    choice("activation_function", "gelu_new"),
+    fraction_below_one("embd_pdrop"),
+    fraction_below_one("attn_pdrop"),
+    fraction_below_one("resid_pdrop"),
+    only("scale_attn_weights", true),
+    only("scale_attn_by_inverse_layer_idx", false),
+    only("reorder_and_upcast_attn", false),
+    only("add_cross_attention", false),
+    only("tie_word_embeddings", true),
+};
+constexpr Section kGpt2{.rules = kGpt2Rules, .other_keys = true};
+
+// What Hugging Face takes for a key that config.json does not have.
+ModelSpec default_spec() {
+  ModelSpec spec;
+  spec.embedding_dropout = 0.1;
+  spec.attention_dropout = 0.1;
+  spec.residual_dropout = 0.1;
+  return spec;
+}
+
+struct Preset {
+  const char* name;
+  std::int64_t hidden_size;
+  std::int64_t num_layers;
+  std::int64_t num_heads;
+};
+
+constexpr std::array<Preset, 4> kPresets = {{{"gpt2", 768, 12, 12},
+                                             {"gpt2-medium", 1024, 24, 16},
+                                             {"gpt2-large", 1280, 36, 20},
+                                             {"gpt2-xl", 1600, 48, 25}}};
+
+std::optional<ModelSpec> preset(std::string_view name) {
+  for (const auto& entry : kPresets) {
+    if (name != entry.name) continue;
+    ModelSpec spec = default_spec();
+    spec.name = entry.name;
+    spec.hidden_size = entry.hidden_size;
+    spec.num_layers = entry.num_layers;
+    spec.num_heads = entry.num_heads;
+    spec.inner_size = 4 * entry.hidden_size;
+    return spec;
+  }
+  return std::nullopt;
+}
+
+ModelSpec spec_from_checked(const json::object& object, const std::string& name) {
+  ModelSpec spec = default_spec();
+  spec.name = name;
+  const auto read = [&](const char* key, auto& member) {
+    const auto* value = object.if_contains(key);
+    if (value == nullptr || value->is_null()) return;
+    member = value->to_number<std::remove_reference_t<decltype(member)>>();
+  };
+  read("vocab_size", spec.vocab_size);
+  read("n_positions", spec.max_positions);
+  read("n_embd", spec.hidden_size);
+  read("n_layer", spec.num_layers);
+  read("n_head", spec.num_heads);
+  spec.inner_size = 4 * spec.hidden_size;
+  read("n_inner", spec.inner_size);
+  read("layer_norm_epsilon", spec.layer_norm_epsilon);
+  read("initializer_range", spec.initializer_range);
+  read("embd_pdrop", spec.embedding_dropout);
+  read("attn_pdrop", spec.attention_dropout);
+  read("resid_pdrop", spec.residual_dropout);
+  return spec;
+}
+
+std::filesystem::path find_file(const std::string& name,
+                                const std::vector<std::filesystem::path>& folders) {
+  std::error_code ignored;
+  for (const auto& folder : folders) {
+    const auto path = (folder / name).lexically_normal();
+    if (std::filesystem::is_directory(path, ignored)) {
+      if (std::filesystem::exists(path / "config.json", ignored)) return path / "config.json";
+    } else if (std::filesystem::exists(path, ignored)) {
+      return path;
+    }
+  }
+  return {};
+}
+
+// Most of these files are called config.json: then the folder says which model it is.
+std::string display_name(const std::filesystem::path& path) {
+  const auto stem = path.stem().string();
+  const auto folder = std::filesystem::absolute(path).lexically_normal().parent_path().filename();
+  return stem == "config" && !folder.empty() ? folder.string() : stem;
+}
+
+std::string presets_text() {
+  auto names = model_presets();
+  for (auto& name : names) name = in_quotes(name);
+  return join(names, ", ");
+}
+
+}  // namespace
+
+const std::vector<std::string>& model_presets() {
+  static const std::vector<std::string> names = [] {
+    std::vector<std::string> list;
+    for (const auto& entry : kPresets) list.emplace_back(entry.name);
+    return list;
+  }();
+  return names;
+}
+
+std::optional<ModelSpec> read_model_object(const json::object& object, const std::string& name,
+                                           std::string_view pointer, Problems& problems) {
+  const auto* type = object.if_contains("model_type");
+  if (type != nullptr && *type != "gpt2") {
+    problems.add(child(pointer, "model_type"),
+                 concat("is ", describe(*type), "; accepted: \"gpt2\" (the only family so far)"));
+    return std::nullopt;
+  }
+  const auto faults = problems.count();
+  const auto checked = check_section(object, kGpt2, pointer, problems);
+  ModelSpec spec = spec_from_checked(checked, name);
+  if (problems.count() == faults && spec.hidden_size % spec.num_heads != 0) {
+    problems.add(
+        child(pointer, "n_head"),
+        concat("is ", spec.num_heads, ", which does not divide n_embd ", spec.hidden_size));
+  }
+  if (problems.count() > faults) return std::nullopt;
+  return spec;
+}
+
+std::optional<ModelSpec> read_model_name(const std::string& name,
+                                         const std::vector<std::filesystem::path>& folders,
+                                         std::string_view where, Problems& problems) {
+  if (auto spec = preset(name)) return spec;
+  const auto path = find_file(name, folders);
+  if (path.empty()) {
+    const auto near = suggestion(name, model_presets());
+    problems.add(std::string(where),
+                 concat("is ", in_quotes(name), ", no preset and no file", near,
+                        near.empty() ? "; accepted: " : " accepted: ", presets_text(),
+                        ", or the path of a Hugging Face config.json"));
+    return std::nullopt;
+  }
+  Problems file_problems(path.string());
+  const auto value = read_json_file(path, "", file_problems);
+  std::optional<ModelSpec> spec;
+  if (value && !value->is_object()) {
+    file_problems.add("file", concat("is ", describe(*value), "; accepted: an object"));
+  } else if (value) {
+    spec = read_model_object(value->get_object(), display_name(path), "", file_problems);
+  }
+  problems.add_all(file_problems);
+  if (!file_problems.empty()) return std::nullopt;
+  return spec;
+}
+
+}  // namespace dstune
