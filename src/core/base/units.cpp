@@ -2,8 +2,9 @@
 
 #include <array>
 #include <cctype>
+#include <charconv>
 #include <cmath>
-#include <cstdlib>
+#include <system_error>
 #include <utility>
 
 #include "core/base/text.hpp"
@@ -13,9 +14,9 @@ namespace dstune {
 std::string format_bytes(Bytes size) {
   constexpr std::array<const char*, 5> kUnits = {"KiB", "MiB", "GiB", "TiB", "PiB"};
   if (size < 1024) return concat(size, " B");
-  double value = static_cast<double>(size) / 1024.0;
+  double value = static_cast<double>(size) / 1024.0;  // 1023.995 would show as 1024.00
   std::size_t unit = 0;
-  while (value >= 1024.0 && unit + 1 < kUnits.size()) {
+  while (value >= 1023.995 && unit + 1 < kUnits.size()) {
     value /= 1024.0;
     ++unit;
   }
@@ -50,14 +51,12 @@ std::optional<double> unit_factor(std::string unit) {
 }  // namespace
 
 std::optional<Bytes> parse_bytes(std::string_view text) {
-  const std::string copy(trim(text));
-  if (copy.empty() || (std::isdigit(static_cast<unsigned char>(copy[0])) == 0 && copy[0] != '.')) {
-    return std::nullopt;
-  }
-  if (copy.size() > 1 && (copy[1] == 'x' || copy[1] == 'X')) return std::nullopt;
-  char* end = nullptr;
-  const double number = std::strtod(copy.c_str(), &end);
-  const auto factor = unit_factor(std::string(trim(end)));
+  const std::string_view size_text = trim(text);
+  double number = 0;
+  const char* const end = size_text.data() + size_text.size();
+  const auto [rest, fault] = std::from_chars(size_text.data(), end, number);
+  if (fault != std::errc() || std::signbit(number) || !std::isfinite(number)) return std::nullopt;
+  const auto factor = unit_factor(std::string(trim({rest, static_cast<std::size_t>(end - rest)})));
   if (!factor) return std::nullopt;
   const double size = std::floor(number * *factor);
   if (!(size >= 0 && size < 0x1p63)) return std::nullopt;
@@ -65,8 +64,9 @@ std::optional<Bytes> parse_bytes(std::string_view text) {
 }
 
 std::string format_seconds(Seconds time) {
-  if (time < 1e-3) return concat(fixed(time * 1e6, 0), " us");
-  if (time < 1) return concat(fixed(time * 1e3, 1), " ms");
+  // The bounds are where rounding would show 1000 of the smaller unit.
+  if (time < 999.5e-6) return concat(fixed(time * 1e6, 0), " us");
+  if (time < 0.99995) return concat(fixed(time * 1e3, 1), " ms");
   if (time < 120) return concat(fixed(time, 2), " s");
   const auto whole = static_cast<long long>(std::llround(time));
   return concat(whole / 60, " min ", whole % 60, " s");
