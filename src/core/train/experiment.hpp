@@ -16,6 +16,8 @@ struct RunSettings {
   std::int64_t sequence_length = 1024;
   Bytes memory_limit = 0;       ///< per rank; never 0 in a checked configuration
   std::string backend = "cpu";  ///< cpu, cuda or sim; "auto" is resolved by then
+  int threads_per_rank =
+      1;  ///< of the BLAS on the CPU backend: cores over the ranks that share them
   int warmup_steps = 1;
   int measure_steps = 3;  ///< at least this many optimizer steps
   Seconds experiment_timeout = 600;
