@@ -10,15 +10,19 @@ namespace dstune::cpu {
 
 namespace {
 
-/// log(sum(exp(x))), with the maximum taken out.
-float log_sum_exp(const float* x, std::int64_t count) {
+struct LogSumExp {
+  float largest;
+  float log_sum;  // log(sum(exp(x - largest)))
+};
+
+LogSumExp log_sum_exp(const float* x, std::int64_t count) {
   float largest = x[0];
 #pragma omp simd reduction(max : largest)
   for (std::int64_t j = 0; j < count; ++j) largest = x[j] > largest ? x[j] : largest;
   float sum = 0;
 #pragma omp simd reduction(+ : sum)
   for (std::int64_t j = 0; j < count; ++j) sum += fast_exp(x[j] - largest);
-  return largest + std::log(sum);
+  return {largest, std::log(sum)};
 }
 
 std::int64_t counted_rows(const std::int64_t* labels, std::int64_t rows) {
@@ -33,9 +37,9 @@ void CpuDevice::log_softmax(Matrix logits, Matrix log_probs) {
   for_rows(*this, logits.rows, logits.cols, [&](std::int64_t i) {
     const float* const x = row<float>(logits, i);
     float* const y = row<float>(log_probs, i);
-    const float lse = log_sum_exp(x, logits.cols);
+    const LogSumExp lse = log_sum_exp(x, logits.cols);
 #pragma omp simd
-    for (std::int64_t j = 0; j < logits.cols; ++j) y[j] = x[j] - lse;
+    for (std::int64_t j = 0; j < logits.cols; ++j) y[j] = x[j] - lse.largest - lse.log_sum;
   });
 }
 

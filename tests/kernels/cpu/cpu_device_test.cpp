@@ -1,0 +1,62 @@
+#include "kernels/cpu/cpu_device.hpp"
+
+#include <stdexcept>
+
+#include <gtest/gtest.h>
+
+#include "kernels/cpu/blas.hpp"
+
+namespace dstune::cpu {
+
+namespace {
+
+TEST(CpuDeviceTest, LongOperationsAnswerInBetween) {
+  constexpr std::int64_t kElements = std::int64_t{3} << 20U;
+  CpuDevice device(Bytes{1} << 30U);
+  const Buffer x = make_buffer(device, MemoryCategory::gradients, kElements, DType::bf16);
+  int ticks = 0;
+  device.on_tick([&] { ++ticks; });
+
+  device.fill_zero(x.tensor(DType::bf16));
+
+  EXPECT_EQ(ticks, 3);
+}
+
+TEST(CpuDeviceTest, WhatATickThrowsEndsTheOperation) {
+  CpuDevice device(1000);
+  const Buffer x = make_buffer(device, MemoryCategory::gradients, 10, DType::fp32);
+  device.on_tick([] { throw std::runtime_error("aborted"); });
+
+  EXPECT_THROW(device.fill_zero(x.tensor(DType::fp32)), std::runtime_error);
+}
+
+TEST(CpuDeviceTest, ABufferIsReusedUntilTheDeviceIsTrimmed) {
+  CpuDevice device(1000);
+  void* const first = Buffer(device, MemoryCategory::buckets, 256).data();
+
+  const Buffer second(device, MemoryCategory::buckets, 256);
+
+  EXPECT_EQ(second.data(), first);
+  device.trim();
+  EXPECT_EQ(device.memory().in_use(), 256U);
+}
+
+TEST(CpuDeviceTest, ProductsDoNotDependOnTheNumberOfBlasThreads) {
+  CpuDevice device(1000000);
+  const Buffer a = make_buffer(device, MemoryCategory::temporaries, 64 * 64, DType::fp32);
+  const Buffer c = make_buffer(device, MemoryCategory::temporaries, 64 * 64, DType::fp32);
+  const Matrix a_matrix = as_matrix(a.tensor(DType::fp32), 64, 64);
+  device.fill_constant(a.tensor(DType::fp32), 0.5);
+
+  for (const int threads : {2, 1}) {
+    set_blas_threads(threads);
+    device.gemm(Transpose::no, Transpose::no, a_matrix, a_matrix, 0,
+                as_matrix(c.tensor(DType::fp32), 64, 64));
+
+    EXPECT_EQ(device.sum_of_squares(c.tensor(DType::fp32)), 64.0 * 64 * 16 * 16);
+  }
+}
+
+}  // namespace
+
+}  // namespace dstune::cpu

@@ -1,0 +1,130 @@
+#include "tests/kernels/device/device_test.hpp"
+
+namespace dstune::testing {
+
+namespace {
+
+class GemmTest : public DeviceTest {};
+INSTANTIATE_TEST_SUITE_P(Devices, GemmTest, ::testing::ValuesIn(device_cases()),
+                         [](const auto& param) { return param.param.name; });
+
+struct Problem {
+  std::int64_t m;
+  std::int64_t n;
+  std::int64_t k;
+  Transpose transpose_a = Transpose::no;
+  Transpose transpose_b = Transpose::no;
+  double beta = 0;
+};
+
+/// Element (i, j) of op(A) op(B), A and B as stored with `padding` elements between rows.
+double product_at(const Problem& p, const std::vector<double>& a, const std::vector<double>& b,
+                  std::int64_t padding, std::int64_t i, std::int64_t j) {
+  const auto at = [&](const std::vector<double>& matrix, Transpose transpose, std::int64_t row,
+                      std::int64_t col, std::int64_t rows, std::int64_t cols) {
+    const std::int64_t index =
+        transpose == Transpose::no ? row * (cols + padding) + col : col * (rows + padding) + row;
+    return matrix[static_cast<std::size_t>(index)];
+  };
+  double sum = 0;
+  for (std::int64_t l = 0; l < p.k; ++l) {
+    sum += at(a, p.transpose_a, i, l, p.m, p.k) * at(b, p.transpose_b, l, j, p.k, p.n);
+  }
+  return sum;
+}
+
+Matrix stored(const Buffer& buffer, DType dtype, Transpose transpose, std::int64_t rows,
+              std::int64_t cols, std::int64_t padding) {
+  if (transpose == Transpose::yes) std::swap(rows, cols);
+  return {buffer.data(), rows, cols, dtype, cols + padding};
+}
+
+std::int64_t stored_size(Transpose transpose, std::int64_t rows, std::int64_t cols,
+                         std::int64_t padding) {
+  return transpose == Transpose::no ? rows * (cols + padding) : cols * (rows + padding);
+}
+
+TEST_P(GemmTest, AllTransposesSizesAndTypesAgreeWithTheDefinition) {
+  const std::int64_t sizes[][3] = {{1, 1, 1},    {1, 17, 7},   {16, 7, 65}, {17, 63, 16},
+                                   {65, 64, 63}, {129, 16, 1}, {7, 129, 65}};
+  const Transpose both[] = {Transpose::no, Transpose::yes};
+  for (const auto& [m, n, k] : sizes) {
+    for (const Transpose ta : both) {
+      for (const Transpose tb : both) {
+        for (const DType dtype : kDTypes) {
+          for (const double beta : {0.0, 1.0}) {
+            const Problem p{m, n, k, ta, tb, beta};
+            const std::int64_t padding = beta == 0 ? 0 : 3;
+            const auto a = random_values(stored_size(ta, m, k, padding), dtype, 1);
+            const auto b = random_values(stored_size(tb, k, n, padding), dtype, 2);
+            auto expected = random_values(m * (n + padding), dtype, 3);
+            const Buffer a_buffer = upload(a, dtype);
+            const Buffer b_buffer = upload(b, dtype);
+            const Buffer c_buffer = upload(expected, dtype);
+
+            device().gemm(ta, tb, stored(a_buffer, dtype, ta, m, k, padding),
+                          stored(b_buffer, dtype, tb, k, n, padding), beta,
+                          {c_buffer.data(), m, n, dtype, n + padding});
+
+            for (std::int64_t i = 0; i < m; ++i) {
+              for (std::int64_t j = 0; j < n; ++j) {
+                double& c = expected[static_cast<std::size_t>(i * (n + padding) + j)];
+                c = product_at(p, a, b, padding, i, j) + beta * c;
+              }
+            }
+            expect_close(download(c_buffer.tensor(dtype)), expected, tolerance_of(dtype));
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_P(GemmTest, BlocksOf16BitProductsAreRoundedOnce) {
+  for (const DType dtype : {DType::bf16, DType::fp16}) {
+    const Problem p{515, 1027, 1029, Transpose::no, Transpose::yes, 1};
+    const auto a = random_values(p.m * p.k, dtype, 1);
+    const auto b = random_values(p.n * p.k, dtype, 2);
+    const auto before = random_values(p.m * p.n, dtype, 3);
+    const Buffer a_buffer = upload(a, dtype);
+    const Buffer b_buffer = upload(b, dtype);
+    const Buffer c_buffer = upload(before, dtype);
+
+    device().gemm(p.transpose_a, p.transpose_b, as_matrix(a_buffer.tensor(dtype), p.m, p.k),
+                  as_matrix(b_buffer.tensor(dtype), p.n, p.k), p.beta,
+                  as_matrix(c_buffer.tensor(dtype), p.m, p.n));
+
+    const auto actual = download(c_buffer.tensor(dtype));
+    for (const std::int64_t i : {0, 1, 255, 511, 512, 514}) {
+      for (const std::int64_t j : {0, 17, 1023, 1024, 1026}) {
+        const auto index = static_cast<std::size_t>(i * p.n + j);
+        const double expected = product_at(p, a, b, 0, i, j) + before[index];
+        EXPECT_NEAR(actual[index], expected,
+                    tolerance_of(dtype) * std::max(1.0, std::abs(expected)))
+            << i << ", " << j;
+      }
+    }
+  }
+}
+
+TEST_P(GemmTest, LongProductsAnswerInBetweenAndAreStillRight) {
+  constexpr std::int64_t kSize = 1030;
+  const Buffer a = buffer(kSize * 2100);
+  const Buffer b = buffer(2100 * kSize);
+  const Buffer c = buffer(kSize * kSize);
+  device().fill_constant(a.tensor(DType::fp32), 1);
+  device().fill_constant(b.tensor(DType::fp32), 2);
+  int ticks = 0;
+  device().on_tick([&] { ++ticks; });
+
+  device().gemm(Transpose::no, Transpose::no, as_matrix(a.tensor(DType::fp32), kSize, 2100),
+                as_matrix(b.tensor(DType::fp32), 2100, kSize), 0,
+                as_matrix(c.tensor(DType::fp32), kSize, kSize));
+
+  EXPECT_GE(ticks, 2);
+  EXPECT_EQ(download(c.tensor(DType::fp32)), std::vector<double>(kSize * kSize, 4200));
+}
+
+}  // namespace
+
+}  // namespace dstune::testing

@@ -1,0 +1,116 @@
+#include <cmath>
+
+#include "tests/kernels/device/device_test.hpp"
+
+namespace dstune::testing {
+
+namespace {
+
+class LayerNormTest : public DeviceTest {};
+INSTANTIATE_TEST_SUITE_P(Devices, LayerNormTest, ::testing::ValuesIn(device_cases()),
+                         [](const auto& param) { return param.param.name; });
+
+constexpr double kEpsilon = 1e-5;
+
+struct Reference {
+  std::vector<double> mean;
+  std::vector<double> rstd;
+  std::vector<double> out;
+};
+
+Reference layer_norm(const std::vector<double>& x, const std::vector<double>& gamma,
+                     const std::vector<double>& beta) {
+  const std::size_t cols = gamma.size();
+  Reference result;
+  result.out.resize(x.size());
+  for (std::size_t first = 0; first < x.size(); first += cols) {
+    double mean = 0;
+    double variance = 0;
+    for (std::size_t j = 0; j < cols; ++j) mean += x[first + j] / static_cast<double>(cols);
+    for (std::size_t j = 0; j < cols; ++j) {
+      variance += std::pow(x[first + j] - mean, 2) / static_cast<double>(cols);
+    }
+    const double rstd = 1 / std::sqrt(variance + kEpsilon);
+    for (std::size_t j = 0; j < cols; ++j) {
+      result.out[first + j] = (x[first + j] - mean) * rstd * gamma[j] + beta[j];
+    }
+    result.mean.push_back(mean);
+    result.rstd.push_back(rstd);
+  }
+  return result;
+}
+
+TEST_P(LayerNormTest, RowsAreNormalisedAndTheirMomentsSaved) {
+  constexpr std::int64_t kRows = 3;
+  for (const std::int64_t cols : {7, 16, 17, 63, 64, 65, 129}) {
+    for (const DType dtype : kDTypes) {
+      const auto x = random_values(kRows * cols, dtype, 1);
+      const auto gamma = random_values(cols, dtype, 2);
+      const auto beta = random_values(cols, dtype, 3);
+      const Buffer x_buffer = upload(x, dtype);
+      const Buffer gamma_buffer = upload(gamma, dtype);
+      const Buffer beta_buffer = upload(beta, dtype);
+      const Buffer mean = buffer(kRows);
+      const Buffer rstd = buffer(kRows);
+      const Buffer out = buffer(kRows * cols, dtype);
+
+      device().layer_norm(as_matrix(x_buffer.tensor(dtype), kRows, cols),
+                          gamma_buffer.tensor(dtype), beta_buffer.tensor(dtype), kEpsilon,
+                          {mean.tensor(DType::fp32), rstd.tensor(DType::fp32)},
+                          as_matrix(out.tensor(dtype), kRows, cols));
+
+      const Reference expected = layer_norm(x, gamma, beta);
+      expect_close(download(out.tensor(dtype)), expected.out, tolerance_of(dtype));
+      expect_close(download(mean.tensor(DType::fp32)), expected.mean, 1e-5);
+      expect_close(download(rstd.tensor(DType::fp32)), expected.rstd, 1e-5);
+    }
+  }
+}
+
+TEST_P(LayerNormTest, BackwardIsTheGradientOfForward) {
+  constexpr std::int64_t kRows = 3;
+  for (const std::int64_t cols : {7, 16, 33}) {
+    for (const DType dtype : kDTypes) {
+      const auto x = random_values(kRows * cols, dtype, 1);
+      const auto gamma = random_values(cols, dtype, 2);
+      const auto beta = random_values(cols, dtype, 3);
+      const auto d_out = random_values(kRows * cols, dtype, 4);
+      const Buffer x_buffer = upload(x, dtype);
+      const Buffer gamma_buffer = upload(gamma, dtype);
+      const Buffer d_out_buffer = upload(d_out, dtype);
+      const Reference saved = layer_norm(x, gamma, beta);
+      const Buffer mean = upload(saved.mean);
+      const Buffer rstd = upload(saved.rstd);
+      const Buffer d_x = buffer(kRows * cols, dtype);
+      const Buffer d_gamma = buffer(cols, dtype);
+      const Buffer d_beta = buffer(cols, dtype);
+
+      device().layer_norm_backward(
+          as_matrix(d_out_buffer.tensor(dtype), kRows, cols),
+          as_matrix(x_buffer.tensor(dtype), kRows, cols), gamma_buffer.tensor(dtype),
+          {mean.tensor(DType::fp32), rstd.tensor(DType::fp32)},
+          as_matrix(d_x.tensor(dtype), kRows, cols), d_gamma.tensor(dtype), d_beta.tensor(dtype));
+
+      using Values = std::vector<double>;
+      expect_close(
+          download(d_x.tensor(dtype)),
+          numeric_gradient(
+              [&](const Values& v) { return dot(layer_norm(v, gamma, beta).out, d_out); }, x),
+          tolerance_of(dtype));
+      expect_close(
+          download(d_gamma.tensor(dtype)),
+          numeric_gradient([&](const Values& v) { return dot(layer_norm(x, v, beta).out, d_out); },
+                           gamma),
+          tolerance_of(dtype));
+      expect_close(
+          download(d_beta.tensor(dtype)),
+          numeric_gradient([&](const Values& v) { return dot(layer_norm(x, gamma, v).out, d_out); },
+                           beta),
+          tolerance_of(dtype));
+    }
+  }
+}
+
+}  // namespace
+
+}  // namespace dstune::testing

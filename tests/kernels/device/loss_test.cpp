@@ -1,0 +1,118 @@
+#include <cmath>
+
+#include "tests/kernels/device/device_test.hpp"
+
+namespace dstune::testing {
+
+namespace {
+
+class LossTest : public DeviceTest {};
+INSTANTIATE_TEST_SUITE_P(Devices, LossTest, ::testing::ValuesIn(device_cases()),
+                         [](const auto& param) { return param.param.name; });
+
+constexpr std::int64_t kRows = 4;
+
+std::vector<double> log_softmax(const std::vector<double>& logits) {
+  const std::size_t cols = logits.size() / kRows;
+  std::vector<double> result(logits.size());
+  for (std::size_t first = 0; first < logits.size(); first += cols) {
+    double sum = 0;
+    for (std::size_t j = 0; j < cols; ++j) sum += std::exp(logits[first + j]);
+    for (std::size_t j = 0; j < cols; ++j) {
+      result[first + j] = logits[first + j] - std::log(sum);
+    }
+  }
+  return result;
+}
+
+/// Rows 0 and 2 have the labels 0 and the last; the others do not count.
+std::vector<std::int64_t> labels_of(std::int64_t cols) { return {0, -1, cols - 1, -100}; }
+
+double loss(const std::vector<double>& log_probs) {
+  const std::size_t cols = log_probs.size() / kRows;
+  return -(log_probs[0] + log_probs[3 * cols - 1]) / 2;
+}
+
+Matrix matrix(const Buffer& buffer, std::int64_t cols) {
+  return as_matrix(buffer.tensor(DType::fp32), kRows, cols);
+}
+
+TEST_P(LossTest, LogSoftmaxAndLossAgreeWithTheirDefinitions) {
+  for (const std::int64_t cols : kLengths) {
+    auto logits = random_values(kRows * cols, DType::fp32, 1);
+    for (double& value : logits) value = rounded(20 * value, DType::fp32);
+    const Buffer x = upload(logits);
+    const Buffer labels = upload_indices(labels_of(cols));
+    const Buffer log_probs = buffer(kRows * cols);
+
+    device().log_softmax(matrix(x, cols), matrix(log_probs, cols));
+    const double actual =
+        device().nll_loss(matrix(log_probs, cols), static_cast<const std::int64_t*>(labels.data()));
+
+    const auto expected = log_softmax(logits);
+    const auto actual_log_probs = download(log_probs.tensor(DType::fp32));
+    for (std::size_t i = 0; i < expected.size(); ++i) {
+      ASSERT_NEAR(actual_log_probs[i], expected[i], 5e-6);
+    }
+    EXPECT_NEAR(actual, loss(expected), 5e-6);
+  }
+}
+
+TEST_P(LossTest, HugeLogitsDoNotOverflow) {
+  const Buffer x = upload({1e30, -1e30, 1e30, 1e30, 5, 5, 0, 0});
+  const Buffer log_probs = buffer(8);
+
+  device().log_softmax(matrix(x, 2), matrix(log_probs, 2));
+
+  const double half = -std::log(2.0);
+  const auto actual = download(log_probs.tensor(DType::fp32));
+  EXPECT_EQ(actual[0], 0);
+  for (std::size_t i = 2; i < 8; ++i) EXPECT_NEAR(actual[i], half, 1e-6);
+}
+
+TEST_P(LossTest, NanReachesTheLoss) {
+  const Buffer x = upload({0, std::nan(""), 1, 2, 3, 4, 5, 6});
+  const Buffer log_probs = buffer(8);
+  const Buffer labels = upload_indices({0, 0, 0, 0});
+
+  device().log_softmax(matrix(x, 2), matrix(log_probs, 2));
+
+  EXPECT_TRUE(std::isnan(
+      device().nll_loss(matrix(log_probs, 2), static_cast<const std::int64_t*>(labels.data()))));
+}
+
+TEST_P(LossTest, LossWithoutCountedRowsIsZero) {
+  const Buffer log_probs = upload(std::vector<double>(8, -1));
+  const Buffer labels = upload_indices({-1, -1, -1, -1});
+
+  EXPECT_EQ(
+      device().nll_loss(matrix(log_probs, 2), static_cast<const std::int64_t*>(labels.data())), 0);
+}
+
+TEST_P(LossTest, BackwardIsTheScaledGradientOfTheLoss) {
+  constexpr double kLossScale = 128;
+  for (const std::int64_t cols : {2, 7, 17, 129}) {
+    const auto logits = random_values(kRows * cols, DType::fp32, 1);
+    const Buffer log_probs = upload(log_softmax(logits));
+    const Buffer labels = upload_indices(labels_of(cols));
+    const Buffer d_log_probs = buffer(kRows * cols);
+    const Buffer d_logits = buffer(kRows * cols);
+
+    device().nll_loss_backward(static_cast<const std::int64_t*>(labels.data()), kLossScale,
+                               matrix(d_log_probs, cols));
+    device().log_softmax_backward(matrix(d_log_probs, cols), matrix(log_probs, cols),
+                                  matrix(d_logits, cols));
+
+    auto expected_d_log_probs = std::vector<double>(logits.size(), 0);
+    expected_d_log_probs.front() = -kLossScale / 2;
+    expected_d_log_probs[static_cast<std::size_t>(3 * cols - 1)] = -kLossScale / 2;
+    EXPECT_EQ(download(d_log_probs.tensor(DType::fp32)), expected_d_log_probs);
+    const auto expected = numeric_gradient(
+        [&](const std::vector<double>& v) { return kLossScale * loss(log_softmax(v)); }, logits);
+    expect_close(download(d_logits.tensor(DType::fp32)), expected, 5e-6);
+  }
+}
+
+}  // namespace
+
+}  // namespace dstune::testing

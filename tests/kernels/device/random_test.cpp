@@ -1,0 +1,109 @@
+#include <algorithm>
+#include <cmath>
+
+#include "tests/kernels/device/device_test.hpp"
+
+namespace dstune::testing {
+
+namespace {
+
+class RandomTest : public DeviceTest {
+ protected:
+  std::vector<double> normal(std::int64_t count, std::uint64_t seed, std::int64_t first_index) {
+    const Buffer x = buffer(count);
+    device().fill_normal(x.tensor(DType::fp32), 0.5, seed, first_index);
+    return download(x.tensor(DType::fp32));
+  }
+};
+INSTANTIATE_TEST_SUITE_P(Devices, RandomTest, ::testing::ValuesIn(device_cases()),
+                         [](const auto& param) { return param.param.name; });
+
+TEST_P(RandomTest, NormalNumbersHaveTheMomentsOfTheirDistribution) {
+  constexpr std::int64_t kCount = 100000;
+
+  const auto values = normal(kCount, 7, 0);
+
+  double sum = 0;
+  double fourth = 0;
+  for (const double value : values) {
+    sum += value;
+    fourth += std::pow(value / 0.5, 4);
+  }
+  const auto within_one_sigma = std::count_if(values.begin(), values.end(),
+                                              [](double value) { return std::fabs(value) < 0.5; });
+  EXPECT_NEAR(sum / kCount, 0, 0.01);
+  EXPECT_NEAR(dot(values, values) / kCount, 0.25, 0.005);
+  EXPECT_NEAR(fourth / kCount, 3, 0.1);
+  EXPECT_NEAR(static_cast<double>(within_one_sigma) / kCount, 0.6827, 0.01);
+}
+
+TEST_P(RandomTest, NeighboursAreNotCorrelated) {
+  constexpr std::size_t kCount = 100000;
+
+  const auto values = normal(kCount, 7, 0);
+
+  for (const std::size_t lag : {1U, 2U, 16U, 768U}) {
+    double sum = 0;
+    for (std::size_t i = 0; i + lag < kCount; ++i) sum += values[i] * values[i + lag];
+    EXPECT_NEAR(sum / static_cast<double>(kCount) / 0.25, 0, 0.02) << lag;
+  }
+}
+
+TEST_P(RandomTest, AShardIsFilledAsTheWholeTensorWouldBe) {
+  const auto whole = normal(2000, 11, 0);
+
+  for (const std::int64_t first : {0, 1, 13, 511, 512, 1025}) {
+    for (const std::int64_t count : {1, 17, 600}) {
+      const std::vector<double> expected(whole.begin() + first, whole.begin() + first + count);
+      EXPECT_EQ(normal(count, 11, first), expected) << first << " " << count;
+    }
+  }
+}
+
+TEST_P(RandomTest, SeedsGiveDifferentNumbers) {
+  EXPECT_EQ(normal(64, 1, 0), normal(64, 1, 0));
+  EXPECT_NE(normal(64, 1, 0), normal(64, 2, 0));
+}
+
+TEST_P(RandomTest, NormalNumbersAreRoundedToTheStorageType) {
+  for (const DType dtype : kDTypes) {
+    auto expected = normal(700, 5, 3);
+    const Buffer x = buffer(700, dtype);
+
+    device().fill_normal(x.tensor(dtype), 0.5, 5, 3);
+
+    for (double& value : expected) value = rounded(value, dtype);
+    EXPECT_EQ(download(x.tensor(dtype)), expected);
+  }
+}
+
+TEST_P(RandomTest, TokensAreUniformBelowTheVocabularySize) {
+  constexpr std::int64_t kCount = 70000;
+  constexpr std::int64_t kVocab = 7;
+  const Buffer tokens(device(), MemoryCategory::temporaries, kCount * sizeof(std::int64_t));
+
+  device().fill_tokens(static_cast<std::int64_t*>(tokens.data()), kCount, kVocab, 3);
+
+  std::vector<int> counts(kVocab, 0);
+  for (const std::int64_t token : download_indices(tokens)) {
+    ASSERT_GE(token, 0);
+    ASSERT_LT(token, kVocab);
+    ++counts[static_cast<std::size_t>(token)];
+  }
+  for (const int count : counts) EXPECT_NEAR(count, 10000, 500);
+}
+
+TEST_P(RandomTest, TokensDependOnTheSeedAlone) {
+  const auto tokens_of = [&](std::uint64_t seed) {
+    const Buffer tokens(device(), MemoryCategory::temporaries, 65 * sizeof(std::int64_t));
+    device().fill_tokens(static_cast<std::int64_t*>(tokens.data()), 65, 50257, seed);
+    return download_indices(tokens);
+  };
+
+  EXPECT_EQ(tokens_of(1), tokens_of(1));
+  EXPECT_NE(tokens_of(1), tokens_of(2));
+}
+
+}  // namespace
+
+}  // namespace dstune::testing
