@@ -1,0 +1,36 @@
+#!/usr/bin/env bash
+# usage: check_arrows_test.sh path/to/check_arrows.sh
+set -euo pipefail
+check=$1
+tree=$(mktemp -d)
+trap 'rm -rf "$tree"' EXIT
+mkdir -p "$tree"/{core/{base,model,train,config,report,search},mpi,kernels/cpu}
+
+# expect CODE FILE INCLUDE: the verdict on a tree whose only file has that one include.
+failures=0
+expect() {
+  echo "#include $3" >"$tree/$2"
+  local code=0
+  bash "$check" "$tree" >/dev/null 2>&1 || code=$?
+  rm "$tree/$2"
+  [ "$code" -eq "$1" ] || { echo "$2 with $3: exit code $code, not $1"; failures=1; }
+}
+
+expect 1 core/train/a.cpp '<mpi.h>'
+expect 1 core/train/a.hpp '"mpi/group.hpp"'
+expect 1 core/search/a.cpp '"kernels/backend.hpp"'
+expect 1 core/model/a.cpp '<cblas.h>'
+expect 1 core/base/a.cpp '"core/model/model_spec.hpp"'
+expect 1 core/train/a.cpp '"core/config/command_line.hpp"'
+expect 1 core/report/a.cpp '"core/search/tuner.hpp"'
+expect 1 core/train/a.cpp '<boost/program_options.hpp>'
+expect 1 mpi/a.cpp '"kernels/backend.hpp"'
+expect 1 mpi/a.cpp '<cuda_runtime_api.h>'
+expect 1 kernels/cpu/a.cpp '<mpi.h>'
+expect 1 kernels/cpu/a.cu '"mpi/communicator.hpp"'
+
+expect 0 core/search/a.cpp '"core/base/text.hpp"'
+expect 0 core/config/a.cpp '<boost/program_options.hpp>'
+expect 0 mpi/a.cpp '<mpi.h>'
+expect 0 kernels/cpu/a.cpp '<cblas.h>'
+exit "$failures"
