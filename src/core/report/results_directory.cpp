@@ -1,0 +1,153 @@
+#include "core/report/results_directory.hpp"
+
+#include <filesystem>
+#include <stdexcept>
+#include <utility>
+#include <variant>
+
+#include <boost/json/value_from.hpp>
+
+#include "core/base/file.hpp"
+#include "core/base/text.hpp"
+#include "core/report/csv.hpp"
+#include "core/report/existing_results.hpp"
+#include "core/report/optimal.hpp"
+#include "core/report/summary.hpp"
+
+namespace dstune {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+void write_json(const std::string& path, const json::value& value, Durability durability) {
+  write_file_atomically(path, to_json_text(value, 2) + "\n", durability);
+}
+
+void remove_file(const std::string& path) {
+  std::error_code fault;
+  fs::remove(path, fault);
+  if (fault) throw_file_error("remove", path, fault.value());
+}
+
+double accumulation_steps(const Experiment& experiment) {
+  const auto* steps = experiment.ds_config.if_contains("gradient_accumulation_steps");
+  return steps == nullptr ? 1 : steps->to_number<double>();
+}
+
+json::object experiment_json(const Experiment& experiment) {
+  json::object object = to_json(experiment);
+  return {{"name", experiment.name},
+          {"ds_config", experiment.ds_config},
+          {"num_gpus", experiment.ranks},
+          {"dstune", json::object{{"settings", std::move(object["settings"])}}}};
+}
+
+}  // namespace
+
+ResultsDirectory::ResultsDirectory(std::string results_dir, std::string exps_dir)
+    : results_dir_(std::move(results_dir)), exps_dir_(std::move(exps_dir)) {}
+
+ResultsDirectory ResultsDirectory::prepare(const std::string& results_dir,
+                                           const std::string& exps_dir, ExistingResults existing) {
+  check_existing_results(results_dir, exps_dir, existing);
+  if (existing == ExistingResults::overwrite) remove_existing_results(results_dir, exps_dir);
+  ensure_directory(results_dir);
+  ensure_directory(exps_dir);
+  return {results_dir, exps_dir};
+}
+
+std::string ResultsDirectory::journal_path() const { return results_dir_ + "/journal.jsonl"; }
+
+std::string ResultsDirectory::experiment_path(const std::string& name) const {
+  if (name.empty() || name == "." || name == ".." || name.find('/') != std::string::npos) {
+    throw std::invalid_argument(concat("experiment_path: \"", name, "\" is no folder name"));
+  }
+  return concat(results_dir_, "/", name);
+}
+
+std::string ResultsDirectory::optimal_config_path() const {
+  return results_dir_ + "/ds_config_optimal.json";
+}
+
+void ResultsDirectory::write_record(const Record& record) const {
+  const Experiment& experiment = record.experiment;
+  const std::string folder = experiment_path(experiment.name);
+  const auto write = [&](const std::string& path, const json::value& value) {
+    write_json(path, value, Durability::process_crash);
+  };
+  ensure_directory(folder);
+  write(concat(exps_dir_, "/", experiment.name, ".json"), experiment_json(experiment));
+  write(folder + "/ds_config.json", experiment.ds_config);
+  json::object description = experiment_json(experiment);
+  json::object& ours = description["dstune"].as_object();
+  ours["outcome"] = to_json(record.outcome);
+  ours["ranks"] = json::value_from(record.ranks);
+  ours["started_s"] = record.started;
+  ours["finished_s"] = record.finished;
+  write(folder + "/exp.json", description);
+  if (const auto* measured = std::get_if<Measured>(&record.outcome)) {
+    write(folder + "/metrics.json", metrics_json(experiment, *measured));
+    remove_file(folder + "/stderr.log");  // of an attempt that lost a worker
+  } else {
+    write_file_atomically(folder + "/stderr.log", describe(record.outcome) + "\n",
+                          Durability::process_crash);
+    remove_file(folder + "/metrics.json");
+  }
+}
+
+void ResultsDirectory::write_model_info(const ModelInfoFile& info) const {
+  const std::string folder = experiment_path(kProfileName);
+  ensure_directory(folder);
+  write_json(folder + "/model_info.json",
+             json::object{{"num_params", info.num_params},
+                          {"trainable_num_params", info.trainable_num_params},
+                          {"activation_mem_per_gpu", info.activation_bytes_per_micro_batch},
+                          {"rank", 0},
+                          {"dstune", json::object{{"activation_bytes_per_micro_batch",
+                                                   info.activation_bytes_per_micro_batch}}}},
+             Durability::process_crash);
+}
+
+void ResultsDirectory::write_status(const RunStatus& status) const {
+  write_status_file(results_dir_ + "/status.json", status);
+}
+
+void ResultsDirectory::finish(const RunResults& results) const {
+  const std::string command_path = results_dir_ + "/cmd_optimal.txt";
+  const Record* best = results.best ? &*results.best : nullptr;
+  if (best == nullptr) {
+    remove_file(optimal_config_path());
+    remove_file(command_path);
+  } else {
+    const json::object config = optimal_config(best->experiment, results.ranks);
+    write_json(optimal_config_path(), config, Durability::power_loss);
+    if (results.training_command.empty()) {
+      remove_file(command_path);
+    } else {
+      const auto absolute = fs::absolute(optimal_config_path()).lexically_normal().string();
+      write_file_atomically(
+          command_path,
+          optimal_command(results.training_command, results.arg_mappings, config, absolute) + "\n");
+    }
+  }
+  const std::string best_folder = best == nullptr ? "" : experiment_path(best->experiment.name);
+  write_file_atomically(results_dir_ + "/results.csv", to_csv(results.records));
+  write_file_atomically(results_dir_ + "/summary.txt",
+                        summary_text(tuning_records(results.records), results.metric, best,
+                                     best_folder, results.duration));
+}
+
+json::object metrics_json(const Experiment& experiment, const Measured& measured) {
+  const double to_us_per_micro_step = 1e6 / accumulation_steps(experiment);
+  return {{"fwd", measured.forward_time * to_us_per_micro_step},
+          {"bwd", measured.backward_time * to_us_per_micro_step},
+          {"step", measured.optimizer_time * to_us_per_micro_step},
+          {"latency", measured.step_time.median * 1e6},
+          {"FLOPS_per_gpu", measured.flops_per_s_per_rank},
+          {"throughput", measured.samples_per_s},
+          {"rank", 0},
+          {"dstune", to_json(Outcome{measured})}};
+}
+
+}  // namespace dstune

@@ -1,0 +1,82 @@
+// The files of results_dir and exps_dir (DeepSpeed's layout and our additions).
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/base/units.hpp"
+#include "core/report/journal.hpp"
+#include "core/report/metric_value.hpp"
+#include "core/report/status_file.hpp"
+
+namespace dstune {
+
+/// What to do with results that are already there.
+enum class ExistingResults { refuse, overwrite, resume };
+
+/// profile_model_info/model_info.json.
+struct ModelInfoFile {
+  std::int64_t num_params = 0;
+  std::int64_t trainable_num_params = 0;
+  Bytes activation_bytes_per_micro_batch = 0;
+};
+
+/// What finish() writes at the end of a run, complete or not.
+struct RunResults {
+  std::vector<Record> records;  ///< in the order they finished, profile run included
+  Metric metric = Metric::throughput;
+  std::optional<Record> best;
+  int ranks = 1;                              ///< data-parallel ranks of the optimum's batch size
+  std::vector<std::string> training_command;  ///< after "--"; empty: no cmd_optimal.txt
+  json::object arg_mappings;
+  Seconds duration = 0;
+};
+
+/// A directory that is ours to write to. Files are replaced atomically; what the journal does not
+/// hold (status, summary, optimum, table) is fsynced, what can be made again from it is not.
+class ResultsDirectory {
+ public:
+  /// Makes both directories, or takes over what is there as `existing` says.
+  ///
+  /// overwrite removes only what looks like results (journal.jsonl or DeepSpeed's files), never the
+  /// working or home directory or one above them; of exps_dir only experiments' JSON files.
+  ///
+  /// @throws ConfigError  if something is there that must not be touched, with what to do; or
+  ///                      another run uses it. Then nothing was changed
+  /// @throws Error        on I/O faults
+  static ResultsDirectory prepare(const std::string& results_dir, const std::string& exps_dir,
+                                  ExistingResults existing);
+
+  const std::string& path() const { return results_dir_; }
+  std::string journal_path() const;
+  std::string experiment_path(const std::string& name) const;
+  std::string optimal_config_path() const;
+
+  /// Folder of a finished experiment: ds_config.json, exp.json, metrics.json if it was measured,
+  /// stderr.log if not; and exps_dir/<name>.json. Call it for records of the journal too: what an
+  /// interrupted run left unfinished is made whole. @throws Error
+  void write_record(const Record& record) const;
+
+  /// profile_model_info/model_info.json. @throws Error
+  void write_model_info(const ModelInfoFile& info) const;
+
+  /// status.json. @throws Error
+  void write_status(const RunStatus& status) const;
+
+  /// summary.txt, results.csv and, if there is an optimum, ds_config_optimal.json and
+  /// cmd_optimal.txt; those two are removed if there is none. @throws Error
+  void finish(const RunResults& results) const;
+
+ private:
+  ResultsDirectory(std::string results_dir, std::string exps_dir);
+
+  std::string results_dir_;
+  std::string exps_dir_;
+};
+
+/// DeepSpeed's metrics.json: fwd, bwd, step (us per micro-step), latency (us per optimizer step,
+/// wall time), throughput (samples/s), FLOPS_per_gpu (FLOP/s), rank; and our outcome as "dstune".
+json::object metrics_json(const Experiment& experiment, const Measured& measured);
+
+}  // namespace dstune

@@ -1,0 +1,30 @@
+// summary.txt: DeepSpeed's table of tuning spaces, and its closing lines.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/report/journal.hpp"
+#include "core/report/metric_value.hpp"
+
+namespace dstune {
+
+/// Folder and name of the profile run, which belongs to no tuning space.
+constexpr const char* kProfileName = "profile_model_info";
+
+/// The records of tuning spaces: all but the profile run.
+std::vector<Record> tuning_records(const std::vector<Record>& records);
+
+/// A row per ZeRO stage that had experiments ("z2") and a row "global" with their total; then what
+/// is optimal, where it is, its settings, and how long the tuning took.
+///
+/// @param records     tuning_records()
+/// @param best        the optimum, null if there is none
+/// @param result_dir  of the optimum
+std::string summary_text(const std::vector<Record>& records, Metric metric, const Record* best,
+                         const std::string& result_dir, Seconds duration);
+
+/// As Python prints a timedelta: "0:03:25.250000", "1 day, 2:00:00".
+std::string duration_text(Seconds duration);
+
+}  // namespace dstune
