@@ -1,0 +1,46 @@
+#include "mpi/combine.hpp"
+
+namespace dstune {
+
+namespace {
+
+struct Sum {
+  float operator()(float a, float b) const { return a + b; }
+};
+
+struct Max {
+  float operator()(float a, float b) const { return a > b || a != a ? a : b; }
+};
+
+template <class T, class Op>
+void combine_elements(const T* other, T* into, std::int64_t count, Op op) {
+  for (std::int64_t i = 0; i < count; ++i) {
+    into[i] = from_float<T>(op(to_float(into[i]), to_float(other[i])));
+  }
+}
+
+template <class T>
+void combine_as(ReduceOp op, Tensor other, Tensor into) {
+  const auto* from = static_cast<const T*>(other.data);
+  auto* to = static_cast<T*>(into.data);
+  if (op == ReduceOp::sum) {
+    combine_elements(from, to, into.numel, Sum{});
+  } else {
+    combine_elements(from, to, into.numel, Max{});
+  }
+}
+
+}  // namespace
+
+void combine(ReduceOp op, Tensor other, Tensor into) {
+  switch (into.dtype) {
+    case DType::fp32:
+      return combine_as<float>(op, other, into);
+    case DType::bf16:
+      return combine_as<BFloat16>(op, other, into);
+    case DType::fp16:
+      return combine_as<Float16>(op, other, into);
+  }
+}
+
+}  // namespace dstune

@@ -1,0 +1,146 @@
+#include "mpi/mpi_collectives.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+#include "mpi/combine.hpp"
+#include "mpi/ring.hpp"
+
+namespace dstune {
+
+namespace {
+
+std::int64_t slot_elements(DType dtype) {
+  return static_cast<std::int64_t>(Transfers::kSlotSize / size_of(dtype));
+}
+
+/// `tensor` in pieces that fit a slot.
+class Pieces {
+ public:
+  explicit Pieces(Tensor tensor) : tensor_(tensor), length_(slot_elements(tensor.dtype)) {}
+
+  std::int64_t count() const { return (tensor_.numel + length_ - 1) / length_; }
+
+  Tensor operator[](std::int64_t index) const {
+    const std::int64_t begin = index * length_;
+    return tensor_.slice(begin, std::min(length_, tensor_.numel - begin));
+  }
+
+ private:
+  Tensor tensor_;
+  std::int64_t length_;
+};
+
+int slot_of(std::int64_t piece) { return static_cast<int>(piece % Transfers::kSlots); }
+
+void copy_in(Tensor from, std::byte* slot) { std::memcpy(slot, from.data, from.size()); }
+void copy_out(const std::byte* slot, Tensor to) { std::memcpy(to.data, slot, to.size()); }
+
+}  // namespace
+
+void MpiCollectives::do_all_reduce(Tensor inout, ReduceOp op, Stream /*stream*/) {
+  if (size() == 1) return;
+  Ring ring(group_->transfers(), rank(), size());
+  const std::int64_t stride = slot_elements(inout.dtype) * size();
+  for (std::int64_t begin = 0; begin < inout.numel; begin += stride) {
+    const Tensor piece = inout.slice(begin, std::min(stride, inout.numel - begin));
+    const auto part = [&](int index) {
+      const std::int64_t first = piece.numel * index / size();
+      return piece.slice(first, piece.numel * (index + 1) / size() - first);
+    };
+    const int slot = ring.reduce(part, rank(), op);
+    copy_out(group_->transfers().slot(slot), part(rank()));
+    ring.gather(part, rank(), slot);
+  }
+}
+
+void MpiCollectives::do_reduce_scatter(Tensor in, Tensor out, ReduceOp op, Stream /*stream*/) {
+  if (size() == 1) {
+    if (in.data != out.data) std::memcpy(out.data, in.data, out.size());
+    return;
+  }
+  Ring ring(group_->transfers(), rank(), size());
+  const std::int64_t stride = slot_elements(in.dtype);
+  for (std::int64_t begin = 0; begin < out.numel; begin += stride) {
+    const std::int64_t count = std::min(stride, out.numel - begin);
+    const auto part = [&](int index) { return in.slice(index * out.numel + begin, count); };
+    const int slot = ring.reduce(part, rank(), op);
+    copy_out(group_->transfers().slot(slot), out.slice(begin, count));
+  }
+}
+
+void MpiCollectives::do_all_gather(Tensor in, Tensor out, Stream /*stream*/) {
+  const Tensor own = out.slice(rank() * in.numel, in.numel);
+  if (in.data != own.data) std::memcpy(own.data, in.data, in.size());
+  if (size() == 1) return;
+  Ring ring(group_->transfers(), rank(), size());
+  const std::int64_t stride = slot_elements(in.dtype);
+  for (std::int64_t begin = 0; begin < in.numel; begin += stride) {
+    const std::int64_t count = std::min(stride, in.numel - begin);
+    const auto part = [&](int index) { return out.slice(index * in.numel + begin, count); };
+    copy_in(part(rank()), group_->transfers().slot(0));
+    ring.gather(part, rank(), 0);
+  }
+}
+
+// A chain that ends at the root: every rank adds its own to what the one before sends. The next
+// piece is on its way while this one is added.
+void MpiCollectives::do_reduce(Tensor inout, ReduceOp op, int root, Stream /*stream*/) {
+  if (size() == 1) return;
+  Transfers& transfers = group_->transfers();
+  const int previous = (rank() + size() - 1) % size();
+  const int next = (rank() + 1) % size();
+  const bool first = previous == root;
+  const bool last = rank() == root;
+  const Pieces pieces(inout);
+  const auto receive = [&](std::int64_t index) {
+    transfers.wait(slot_of(index));
+    transfers.receive(slot_of(index), pieces[index].size(), previous);
+  };
+  if (!first && pieces.count() > 0) receive(0);
+  for (std::int64_t index = 0; index < pieces.count(); ++index) {
+    const Tensor mine = pieces[index];
+    std::byte* slot = transfers.slot(slot_of(index));
+    if (!first && index + 1 < pieces.count()) receive(index + 1);
+    transfers.wait(slot_of(index));
+    if (first) {
+      copy_in(mine, slot);
+    } else {
+      combine(op, mine, Tensor{slot, mine.numel, mine.dtype});
+    }
+    if (last) {
+      copy_out(slot, mine);
+    } else {
+      transfers.send(slot_of(index), mine.size(), next);
+    }
+  }
+  transfers.wait_all();
+}
+
+void MpiCollectives::do_broadcast(Tensor inout, int root, Stream /*stream*/) {
+  if (size() == 1) return;
+  Transfers& transfers = group_->transfers();
+  const Pieces pieces(inout);
+  const auto finish = [&](std::int64_t index) {
+    transfers.wait(slot_of(index));
+    if (rank() != root) copy_out(transfers.slot(slot_of(index)), pieces[index]);
+  };
+  for (std::int64_t index = 0; index < pieces.count(); ++index) {
+    if (rank() == root) copy_in(pieces[index], transfers.slot(slot_of(index)));
+    transfers.broadcast(slot_of(index), pieces[index].size(), root);
+    if (index > 0) finish(index - 1);
+  }
+  if (pieces.count() > 0) finish(pieces.count() - 1);
+}
+
+double MpiCollectives::do_all_reduce_scalar(double value, ReduceOp op) {
+  if (size() == 1) return value;
+  Transfers& transfers = group_->transfers();
+  std::memcpy(transfers.slot(0), &value, sizeof value);
+  transfers.all_reduce(0, 1, MPI_DOUBLE, op == ReduceOp::sum ? MPI_SUM : MPI_MAX);
+  transfers.wait(0);
+  std::memcpy(&value, transfers.slot(0), sizeof value);
+  return value;
+}
+
+}  // namespace dstune

@@ -1,0 +1,34 @@
+// Collectives of CPU tensors over an experiment's MPI ranks.
+#pragma once
+
+#include "core/train/collectives.hpp"
+#include "mpi/mpi_group.hpp"
+
+namespace dstune {
+
+/// Rings and chains of point-to-point messages, as NCCL's: each rank sends and receives what
+/// wire_bytes() says, and partial sums are rounded to the tensor's type once per addition. All
+/// ranks get the same bits. Done when a call returns (a CPU has one stream).
+///
+/// Our own, because a non-blocking collective of MPI that an abort interrupts can neither be
+/// cancelled nor may its buffers ever be freed, and because Open MPI's are slower (docs/decisions).
+///
+/// Any call throws ExperimentAborted if rank 0 ends the experiment.
+class MpiCollectives final : public Collectives {
+ public:
+  /// `group` must outlive this object.
+  MpiCollectives(Device& device, MpiGroup& group)
+      : Collectives(device, group.rank(), group.size()), group_(&group) {}
+
+ private:
+  void do_all_reduce(Tensor inout, ReduceOp op, Stream stream) override;
+  void do_reduce(Tensor inout, ReduceOp op, int root, Stream stream) override;
+  void do_reduce_scatter(Tensor in, Tensor out, ReduceOp op, Stream stream) override;
+  void do_all_gather(Tensor in, Tensor out, Stream stream) override;
+  void do_broadcast(Tensor inout, int root, Stream stream) override;
+  double do_all_reduce_scalar(double value, ReduceOp op) override;
+
+  MpiGroup* group_;
+};
+
+}  // namespace dstune

@@ -1,0 +1,59 @@
+// A worker's line to rank 0: orders, heartbeat and lease.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <optional>
+
+#include "mpi/messages.hpp"
+#include "mpi/waiting.hpp"
+#include "mpi/worker_info.hpp"
+
+namespace dstune {
+
+struct WorkerOptions {
+  Seconds heartbeat = 2;  ///< longest silence towards rank 0
+  Seconds lease = 60;     ///< without a sign of rank 0 for so long, the worker is on its own
+};
+
+class WorkerLink {
+ public:
+  WorkerLink(const Communicator& world, const WorkerOptions& options);
+
+  void say(MessageKind kind, const json::object& content = {});
+
+  /// From begin() to end(), poll() ends the experiment `id` when rank 0 says so.
+  void begin(std::uint64_t id) {
+    running_ = id;
+    aborted_ = false;
+  }
+  void end() noexcept { running_.reset(); }
+
+  /// Sends a heartbeat if it is due and reads orders. Cheap: looks at most every 500 us.
+  /// @throws ExperimentAborted  only between begin() and end()
+  void poll();
+
+  /// The next order that poll() did not obey itself, if there is one. Looks in any case.
+  std::optional<Message> next_order();
+
+  /// Rank 0 is dead, or silent for longer than the lease.
+  bool orphaned() const noexcept { return orphaned_; }
+
+ private:
+  void look(Seconds now);
+  void sort(Message message);
+
+  WorkerOptions options_;
+  WorkerInfo self_;
+  Mailbox mailbox_;
+  std::deque<Message> orders_;
+  std::optional<std::uint64_t> running_;
+  bool aborted_ = false;
+  std::optional<int> rank0_pid_;  ///< if it can be watched from here
+  Silence rank0_;
+  Seconds last_look_ = 0;
+  Seconds last_word_ = 0;
+  bool orphaned_ = false;
+};
+
+}  // namespace dstune
