@@ -72,11 +72,6 @@ fi
 if in_container; then # they commonly forbid the system call of the single copy
   export OMPI_MCA_btl_vader_single_copy_mechanism=none
 fi
-if [ -z "$hosts" ] && [ -n "$ranks" ] && [ "$ranks" -gt 1 ] 2>/dev/null; then
-  threads=$(($(nproc) / (ranks - 1)))
-  export OPENBLAS_NUM_THREADS=${OPENBLAS_NUM_THREADS:-$((threads > 1 ? threads : 1))}
-fi
-
 exit_code_file=$(mktemp "${TMPDIR:-/tmp}/dstune-exit-code.XXXXXX")
 trap 'rm -f "$exit_code_file"' EXIT
 code=0

@@ -1,0 +1,48 @@
+"""memory_limit is exact to the byte."""
+
+import unittest
+
+from support import ProgramTest, example, outcomes, read_json
+
+NAME = "z2_gas1_tmbspg4"
+
+
+class MemoryLimit(ProgramTest):
+    def setUp(self):
+        super().setUp()
+        config = self.tiny(zero_optimization={"stage": 2}, train_micro_batch_size_per_gpu=[4])
+        self.config = self.write_config(config)
+
+    def run_with(self, limit):
+        results = self.directory / f"limit_{limit}"
+        finished = self.tune(3, self.config, "--memory-limit", limit, "--results-dir", results)
+        return finished, outcomes(results).get(NAME), results
+
+    def test_runs_at_its_peak_and_not_one_byte_below(self):
+        _, unlimited, _ = self.run_with("256MiB")
+        peak = unlimited["peak_memory_bytes"]
+
+        at_peak, fits, _ = self.run_with(peak)
+        below, does_not, results = self.run_with(peak - 1)
+
+        self.assertEqual(at_peak.returncode, 0, at_peak.stderr)
+        self.assertEqual(fits["status"], "measured")
+        self.assertEqual(fits["peak_memory_bytes"], peak)
+        self.assertEqual(below.returncode, 3, below.stderr)
+        if does_not is not None:
+            self.assertEqual(does_not["status"], "out_of_memory")
+            self.assertEqual(does_not["limit_bytes"], peak - 1)
+            self.assertGreater(does_not["in_use_bytes"] + does_not["requested_bytes"], peak - 1)
+        self.assertFalse((results / "ds_config_optimal.json").exists())
+        self.assertEqual(read_json(results / "status.json")["exit_code"], 3)
+
+    def test_nothing_fits(self):
+        finished = self.tune(3, example("tiny"), "--memory-limit", "64KiB")
+
+        self.assertEqual(finished.returncode, 3, finished.stderr)
+        self.assertIn("memory", finished.stderr)
+        self.assertFalse((self.results / "ds_config_optimal.json").exists())
+
+
+if __name__ == "__main__":
+    unittest.main()

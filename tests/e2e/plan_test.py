@@ -1,0 +1,70 @@
+"""--plan: no mpirun, nothing written."""
+
+import json
+import unittest
+
+from support import ProgramTest, PROGRAM, example
+
+
+class Plan(ProgramTest):
+    def plan(self, *arguments):
+        return self.run_command([PROGRAM, "--plan", *map(str, arguments)])
+
+    def test_json_has_the_model_the_stages_and_the_experiments(self):
+        finished = self.plan("--world-size", 2, "--format", "json", example("gpt2"))
+
+        self.assertEqual(finished.returncode, 0, finished.stderr)
+        plan = json.loads(finished.stdout)
+        self.assertEqual(plan["num_params"], 124439808)
+        self.assertEqual(plan["trainable_num_params"], 124439808)
+        self.assertEqual(plan["world_size"], 2)
+        self.assertEqual([stage["stage"] for stage in plan["stages"]], [0, 1, 2, 3])
+        for stage in plan["stages"]:
+            self.assertGreater(stage["memory_bytes_per_rank"], 0)
+            self.assertGreater(stage["activation_bytes_per_micro_batch"], 0)
+            self.assertIs(stage["feasible"], True)
+        self.assertGreaterEqual(len(plan["experiments"]), 10)
+        for experiment in plan["experiments"]:
+            config = experiment["ds_config"]
+            self.assertEqual(config["train_batch_size"],
+                             2 * config["train_micro_batch_size_per_gpu"]
+                             * config["gradient_accumulation_steps"])
+        self.assertEqual(self.listing(), [])
+
+    def test_model_option_wins_and_a_small_limit_rules_stages_out(self):
+        finished = self.plan("--world-size", 8, "--model", "gpt2-xl", "--memory-limit", "16GiB",
+                             "--format", "json", example("gpt2"))
+
+        plan = json.loads(finished.stdout)
+        self.assertEqual(plan["num_params"], 1557611200)
+        feasible = {stage["stage"]: stage["feasible"] for stage in plan["stages"]}
+        self.assertFalse(feasible[0])
+        self.assertTrue(feasible[3])
+
+    def test_host_file_counts_the_workers(self):
+        hosts = self.directory / "hosts"
+        hosts.write_text("a slots=5\nb slots=4 # no rank 0 here\n", encoding="utf-8")
+
+        finished = self.plan("--hostfile", hosts, "--format", "json", example("tiny"))
+
+        self.assertEqual(json.loads(finished.stdout)["world_size"], 8)
+
+    def test_table_names_every_stage(self):
+        finished = self.plan("--world-size", 2, example("gpt2"))
+
+        self.assertEqual(finished.returncode, 0, finished.stderr)
+        self.assertIn("124,439,808", finished.stdout)
+        self.assertIn("z3_gas1_tmbspg", finished.stdout)
+
+    def test_wrong_host_file_is_refused(self):
+        hosts = self.directory / "hosts"
+        hosts.write_text("a slots=none\n", encoding="utf-8")
+
+        finished = self.plan("--hostfile", hosts, example("tiny"))
+
+        self.assertEqual(finished.returncode, 2)
+        self.assertIn("slots", finished.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,105 @@
+"""Runs dstune-mpi as a user does, in a directory of its own, and reads what it leaves behind."""
+
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import tempfile
+import unittest
+
+PROGRAM = os.environ["DSTUNE_PROGRAM"]
+MPIEXEC = os.environ.get("DSTUNE_MPIEXEC", "mpirun")
+SOURCE = pathlib.Path(os.environ["DSTUNE_SOURCE_DIR"])
+SURVIVE = ("--mca", "orte_abort_on_non_zero_status", "0")
+DEADLOCK = 120  # seconds
+
+
+def launch_environment():
+    environment = dict(os.environ)
+    if os.geteuid() == 0:
+        environment["OMPI_ALLOW_RUN_AS_ROOT"] = "1"
+        environment["OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"] = "1"
+    environment.setdefault("OMPI_MCA_btl_vader_single_copy_mechanism", "none")
+    return environment
+
+
+def mpi_command(ranks, *arguments, mpi=()):
+    return [MPIEXEC, "--oversubscribe", "--bind-to", "none", *mpi, "-n", str(ranks), PROGRAM,
+            *map(str, arguments)]
+
+
+def example(name):
+    return SOURCE / "examples" / f"{name}.json"
+
+
+def read_json(path):
+    return json.loads(pathlib.Path(path).read_text(encoding="utf-8"))
+
+
+def read_commented_json(path):
+    """The subset of JSON with comments that the examples use: // and trailing commas."""
+    text = re.sub(r"//[^\n]*", "", pathlib.Path(path).read_text(encoding="utf-8"))
+    return json.loads(re.sub(r",(\s*[}\]])", r"\1", text))
+
+
+def journal(results_dir):
+    """Whole lines of the journal; a torn last one is not one."""
+    text = (pathlib.Path(results_dir) / "journal.jsonl").read_text(encoding="utf-8")
+    return [json.loads(line) for line in text.split("\n")[:-1]]
+
+
+def events(results_dir, kind):
+    return [line for line in journal(results_dir) if line["type"] == kind]
+
+
+def names(lines):
+    return [line["experiment"]["name"] for line in lines]
+
+
+def outcomes(results_dir):
+    """name -> outcome"""
+    return {line["experiment"]["name"]: line["outcome"] for line in events(results_dir, "finished")}
+
+
+class ProgramTest(unittest.TestCase):
+    """Each test has an empty working directory, self.directory."""
+
+    def setUp(self):
+        self.directory = pathlib.Path(tempfile.mkdtemp(prefix="dstune-e2e-"))
+        self.addCleanup(shutil.rmtree, self.directory, ignore_errors=True)
+        self.results = self.directory / "autotuning_results"
+
+    def run_command(self, command):
+        return subprocess.run(command, cwd=self.directory, env=launch_environment(),
+                              stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                              timeout=DEADLOCK, check=False)
+
+    def tune(self, ranks, *arguments, mpi=()):
+        return self.run_command(mpi_command(ranks, *arguments, mpi=mpi))
+
+    def tune_well(self, ranks, *arguments, mpi=()):
+        finished = self.tune(ranks, *arguments, mpi=mpi)
+        self.assertEqual(finished.returncode, 0, finished.stderr)
+        return finished
+
+    def write_config(self, content, name="config.json"):
+        path = self.directory / name
+        text = content if isinstance(content, str) else json.dumps(content)
+        path.write_text(text, encoding="utf-8")
+        return path
+
+    def tiny(self, **sections):
+        """examples/tiny.json with some sections updated."""
+        config = read_commented_json(example("tiny"))
+        for section, values in sections.items():
+            if isinstance(values, dict):
+                config.setdefault(section, {}).update(values)
+            else:
+                config[section] = values
+        return config
+
+    def listing(self):
+        return sorted(str(path.relative_to(self.directory))
+                      for path in self.directory.rglob("*") if path.is_file())
