@@ -28,6 +28,15 @@ Scheduler::Scheduler(WorkerPool& pool, Journal& journal, Listener listener,
       listener_(std::move(listener)),
       stop_requested_(std::move(stop_requested)) {}
 
+bool Scheduler::stop_requested() {
+  if (!stopped_ && stop_requested_ && stop_requested_()) {
+    stopped_ = true;
+    // The next signal may be one that nobody survives: what runs now is no crash of its own.
+    journal_.stopped();
+  }
+  return stopped_;
+}
+
 std::vector<Record> Scheduler::run(const std::vector<Experiment>& batch) {
   Batch state{batch, std::vector<std::optional<Record>>(batch.size()), {}, {}};
   std::set<std::string> seen;
@@ -35,8 +44,7 @@ std::vector<Record> Scheduler::run(const std::vector<Experiment>& batch) {
     if (seen.insert(batch[i].key()).second) take_from_journal(state, i);
   }
   while (!state.queue.empty() || !state.running.empty()) {
-    const bool stop = stop_requested();
-    if (stop) state.queue.clear();
+    if (stop_requested()) state.queue.clear();
     start_what_fits(state);
     if (state.running.empty()) check_size(state);
     if (state.queue.empty() && state.running.empty()) break;
@@ -59,8 +67,6 @@ void Scheduler::take_from_journal(Batch& batch, std::size_t index) {
     batch.queue.push_back({index, {}});
     return;
   }
-  // Equal for its key, but the name may be another one's.
-  found->experiment = batch.experiments[index];
   if (listener_) listener_(*found, true);
   batch.records[index] = std::move(found);
 }
@@ -113,7 +119,7 @@ void Scheduler::finish(Batch& batch, const Completion& completion) {
   batch.records[index] = std::move(record);
 }
 
-bool Scheduler::retry(Batch& batch, const Running& over, const Outcome& outcome) const {
+bool Scheduler::retry(Batch& batch, const Running& over, const Outcome& outcome) {
   const auto* failed = std::get_if<Failed>(&outcome);
   const bool first_try = over.pending.avoid.empty();
   if (failed == nullptr || failed->kind != FailureKind::worker_lost || !first_try) return false;

@@ -26,7 +26,8 @@ class Scheduler {
   /// Called for every finished record, measured now or found in the journal.
   using Listener = std::function<void(const Record& record, bool from_journal)>;
   /// True ends the run early (a signal): experiments not yet started are not. Those that run are
-  /// waited for, unless WorkerPool::wait() returns without one (a pool that knows of the signal).
+  /// waited for, unless WorkerPool::wait() returns without one (a pool that knows of the signal);
+  /// Journal::stopped() is called first.
   using StopRequest = std::function<bool()>;
 
   /// `listener` and `stop_requested` may be empty.
@@ -59,18 +60,19 @@ class Scheduler {
     std::map<std::uint64_t, Running> running;
   };
 
-  bool stop_requested() const { return stop_requested_ && stop_requested_(); }
+  bool stop_requested();
   void take_from_journal(Batch& batch, std::size_t index);
   void start_what_fits(Batch& batch);
   void check_size(const Batch& batch) const;
   void finish(Batch& batch, const Completion& completion);
-  bool retry(Batch& batch, const Running& over, const Outcome& outcome) const;
+  bool retry(Batch& batch, const Running& over, const Outcome& outcome);
 
   WorkerPool& pool_;
   Journal& journal_;
   Listener listener_;
   StopRequest stop_requested_;
   std::uint64_t next_id_ = 1;
+  bool stopped_ = false;
 };
 
 }  // namespace dstune

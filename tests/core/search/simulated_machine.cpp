@@ -1,0 +1,96 @@
+#include "tests/core/search/simulated_machine.hpp"
+
+#include <cstddef>
+
+namespace dstune::testing_support {
+namespace {
+
+constexpr int kRanks = 2;
+
+Measured measure(Bytes peak, double samples_per_s, const Experiment& experiment, double noise) {
+  Measured measured;
+  const auto batch = experiment.ds_config.at("train_batch_size").to_number<double>();
+  measured.steps = 3;
+  measured.step_time.median = batch / samples_per_s;
+  measured.step_time.noise_percent = noise;
+  measured.samples_per_s = samples_per_s;
+  measured.flops_per_s_per_rank = samples_per_s * 1e9;
+  measured.peak_memory.total = peak;
+  return measured;
+}
+
+}  // namespace
+
+Point point_of(const Experiment& experiment) {
+  const auto& ds = experiment.ds_config;
+  return {ds.at("zero_optimization").as_object().at("stage").to_number<int>(),
+          ds.at("train_micro_batch_size_per_gpu").to_number<std::int64_t>(),
+          ds.at("gradient_accumulation_steps").to_number<std::int64_t>()};
+}
+
+Bytes SimulatedMachine::peak(const Point& point) const {
+  return states.at(static_cast<std::size_t>(point.stage)) +
+         static_cast<Bytes>(point.micro_batch) * per_micro_batch;
+}
+
+Outcome SimulatedMachine::run(const Experiment& experiment) const {
+  const auto point = point_of(experiment);
+  const Bytes limit = experiment.settings.memory_limit;
+  if (peak(point) > limit) {
+    return OutOfMemory{0, MemoryCategory::activations, per_micro_batch, limit, limit};
+  }
+  if (fails(point)) return Failed{FailureKind::error, "as the test says"};
+  return measure(peak(point), samples_per_s(point), experiment, noise_percent);
+}
+
+MemoryPredictor SimulatedMachine::predictor() const {
+  const auto dry_run = [machine = *this](const Experiment& experiment, int) -> Outcome {
+    const auto point = point_of(experiment);
+    const Bytes activations = static_cast<Bytes>(point.micro_batch) * machine.per_micro_batch;
+    Measured measured;
+    auto& peak = measured.peak_memory;
+    peak.total = machine.peak(point) + machine.predicted_too_much - machine.predicted_too_little;
+    peak.at_peak.at(MemoryCategory::activations) = activations;
+    peak.at_peak.at(MemoryCategory::optimizer) = peak.total - activations;
+    peak.categories = peak.at_peak;
+    return measured;
+  };
+  return {dry_run, [each = per_micro_batch](const Experiment&) { return each; }};
+}
+
+TuningConfig make_tuning_config(Bytes memory_limit) {
+  TuningConfig config;
+  config.source = "config.json";
+  config.deepspeed["optimizer"] = {{"type", "AdamW"}};
+  config.settings.model.vocab_size = 64;
+  config.settings.model.max_positions = 16;
+  config.settings.model.hidden_size = 8;
+  config.settings.model.inner_size = 32;
+  config.settings.model.num_layers = 1;
+  config.settings.model.num_heads = 2;
+  config.settings.sequence_length = 16;
+  config.settings.memory_limit = memory_limit;
+  config.stages = {0, 1, 2, 3};
+  return config;
+}
+
+SimulatedRun run_tuning(const TuningConfig& config, const SimulatedMachine& machine, int groups) {
+  const TemporaryDirectory directory;
+  return run_tuning(config, machine, groups, directory / "journal.jsonl", Journal::Mode::create);
+}
+
+SimulatedRun run_tuning(const TuningConfig& config, const SimulatedMachine& machine, int groups,
+                        const std::string& path, Journal::Mode mode,
+                        const Scheduler::StopRequest& stop_requested) {
+  ScriptedPool pool(workers_on("node", 1, groups * kRanks),
+                    [&](const Experiment& experiment) { return machine.run(experiment); });
+  Journal journal(path, mode, {to_json(config.settings.model), "cpu", "simulated"});
+  Scheduler scheduler(pool, journal, {}, stop_requested);
+  SimulatedRun run;
+  run.result = tune(config, kRanks, scheduler, machine.predictor());
+  run.started = pool.names();
+  if (run.result.best) run.best = run.result.best->experiment.name;
+  return run;
+}
+
+}  // namespace dstune::testing_support

@@ -1,0 +1,51 @@
+// A machine whose memory and speed are formulas, and a tuning run on it.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "core/search/tuner.hpp"
+#include "tests/support/scripted_pool.hpp"
+#include "tests/support/temporary_directory.hpp"
+
+namespace dstune::testing_support {
+
+/// The point that `experiment` measures, read back from its DeepSpeed JSON.
+Point point_of(const Experiment& experiment);
+
+struct SimulatedMachine {
+  std::array<Bytes, 4> states = {400, 300, 200, 100};  ///< bytes per rank by stage
+  Bytes per_micro_batch = 10;
+  /// What the dry run adds to each peak, and subtracts: how wrong it is.
+  Bytes predicted_too_much = 0;
+  Bytes predicted_too_little = 0;
+  double noise_percent = 0.1;
+  std::function<double(const Point&)> samples_per_s = [](const Point&) { return 100.0; };
+  std::function<bool(const Point&)> fails = [](const Point&) { return false; };
+
+  Bytes peak(const Point& point) const;
+  Outcome run(const Experiment& experiment) const;
+  MemoryPredictor predictor() const;
+};
+
+/// A small model, stages 0 to 3, `memory_limit` bytes per rank.
+TuningConfig make_tuning_config(Bytes memory_limit);
+
+/// One run of tune() with groups of two ranks.
+struct SimulatedRun {
+  TuningResult result;
+  std::vector<std::string> started;  ///< names, in order
+  std::string best;                  ///< name, or ""
+};
+SimulatedRun run_tuning(const TuningConfig& config, const SimulatedMachine& machine,
+                        int groups = 1);
+
+/// The same with a journal at `path` (kept), created or resumed.
+SimulatedRun run_tuning(const TuningConfig& config, const SimulatedMachine& machine, int groups,
+                        const std::string& path, Journal::Mode mode,
+                        const Scheduler::StopRequest& stop_requested = {});
+
+}  // namespace dstune::testing_support

@@ -1,0 +1,67 @@
+// A WorkerPool without workers: outcomes come from a script, time does not pass.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "core/search/worker_pool.hpp"
+
+namespace dstune::testing_support {
+
+/// Ends one experiment per wait(), the one that was started first, with the outcome that the script
+/// gives it.
+class ScriptedPool : public WorkerPool {
+ public:
+  using Script = std::function<Outcome(const Experiment&)>;
+
+  /// What was started, in order.
+  struct Start {
+    std::string name;
+    std::vector<int> ranks;
+    int running = 0;  ///< experiments that run then, this one included
+  };
+
+  ScriptedPool(std::vector<Worker> workers, Script script);
+
+  /// The next `times` experiments called `name` lose their first worker, for good.
+  void lose_worker_in(const std::string& name, int times = 1) { losses_[name] = times; }
+  /// From now on wait() returns without an outcome, as it does after a signal.
+  void interrupt() { interrupted_ = true; }
+
+  const std::vector<Start>& starts() const { return starts_; }
+  /// Names of what was started, in order.
+  std::vector<std::string> names() const;
+
+  std::vector<Worker> idle() const override;
+  int size() const override { return static_cast<int>(workers_.size()); }
+  void start(std::uint64_t id, const Experiment& experiment,
+             const std::vector<int>& ranks) override;
+  std::vector<Completion> wait() override;
+
+ private:
+  struct Running {
+    std::uint64_t id = 0;
+    Experiment experiment;
+    std::vector<int> ranks;
+  };
+
+  bool loses_worker(const std::string& name);
+
+  std::vector<Worker> workers_;
+  Script script_;
+  std::map<std::string, int> losses_;
+  std::set<int> busy_;
+  std::deque<Running> running_;
+  std::vector<Start> starts_;
+  bool interrupted_ = false;
+};
+
+/// `count` workers of one host, ranks from `first`.
+std::vector<Worker> workers_on(const std::string& host, int first, int count);
+
+}  // namespace dstune::testing_support
