@@ -1,0 +1,29 @@
+// Collectives of one rank without its peers: counted, not carried out.
+#pragma once
+
+#include "core/train/collectives.hpp"
+
+namespace dstune {
+
+/// Any rank of any group on one machine: calls and bytes are counted as the real ones would be,
+/// nothing is sent, no data changes, a scalar keeps this rank's value.
+class DryCollectives : public Collectives {
+ public:
+  /// @throws std::invalid_argument  unless 0 <= rank < size
+  DryCollectives(Device& device, int rank, int size);
+
+ protected:
+  /// Called once by every collective.
+  /// @param bytes  of the full (unsharded) message
+  virtual void account(CollectiveKind kind, Bytes bytes);
+
+ private:
+  void do_all_reduce(Tensor inout, ReduceOp op, Stream stream) override;
+  void do_reduce(Tensor inout, ReduceOp op, int root, Stream stream) override;
+  void do_reduce_scatter(Tensor in, Tensor out, ReduceOp op, Stream stream) override;
+  void do_all_gather(Tensor in, Tensor out, Stream stream) override;
+  void do_broadcast(Tensor inout, int root, Stream stream) override;
+  double do_all_reduce_scalar(double value, ReduceOp op) override;
+};
+
+}  // namespace dstune

@@ -1,0 +1,87 @@
+// A device without arithmetic: counts memory exactly, computes nothing.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "core/train/device.hpp"
+
+namespace dstune {
+
+/// Runs a training step for what it allocates and calls, on any machine: memory has no contents
+/// (computes() is false), the budget is exact, every operation returns at once. Addresses are
+/// distinct and not null, but must never be read. Numbers that are read back are stand-ins: values
+/// 0, sum_of_squares 1, has_inf_or_nan false, nll_loss 1.
+class DryDevice : public Device {
+ public:
+  explicit DryDevice(Bytes memory_limit) : Device(memory_limit) {}
+
+  std::string name() const override { return "dry"; }
+  bool computes() const override { return false; }
+
+  void fill_zero(Tensor out) override;
+  void copy(Tensor in, Tensor out) override;
+  void cast(Tensor in, Tensor out) override;
+  void scale(Tensor inout, double factor) override;
+  void add(Tensor inout, Tensor other) override;
+  void fill_normal(Tensor out, double stddev, std::uint64_t seed,
+                   std::int64_t first_index) override;
+  void fill_constant(Tensor out, double value) override;
+  void write(std::span<const float> values, Tensor out) override;
+  void read(Tensor in, std::span<float> values) override;
+
+  double sum_of_squares(Tensor in) override;
+  bool has_inf_or_nan(Tensor in) override;
+
+  void gemm(Transpose transpose_a, Transpose transpose_b, Matrix a, Matrix b, double beta,
+            Matrix c) override;
+  void add_bias(Matrix inout, Tensor bias) override;
+  void bias_gradient(Matrix d_out, Tensor out) override;
+
+  void layer_norm(Matrix x, Tensor gamma, Tensor beta, double epsilon, LayerNormSaved saved,
+                  Matrix out) override;
+  void layer_norm_backward(Matrix d_out, Matrix x, Tensor gamma, LayerNormSaved saved, Matrix d_x,
+                           Tensor d_gamma, Tensor d_beta) override;
+  void gelu_new(Tensor x, GeluSaved saved, Tensor out) override;
+  void gelu_new_backward(Tensor d_out, Tensor x, GeluSaved saved, Tensor d_x) override;
+  void attention(const AttentionShape& shape, Matrix qkv, Tensor lse, Tensor workspace,
+                 Matrix out) override;
+  void attention_backward(const AttentionShape& shape, Matrix d_out, Matrix qkv, Matrix out,
+                          Tensor lse, Tensor workspace, Matrix d_qkv) override;
+  /// None: as a fused GPU kernel, whose tiles stay on the chip.
+  std::int64_t attention_workspace(const AttentionShape& shape) const override;
+  void dropout(Tensor in, double probability, std::uint64_t seed, void* mask, Tensor out) override;
+  void dropout_backward(Tensor d_out, double probability, const void* mask, Tensor d_in) override;
+  void embedding(const std::int64_t* tokens, std::int64_t sequence, Matrix wte, Matrix wpe,
+                 Matrix out) override;
+  void embedding_backward(Matrix d_out, const std::int64_t* tokens, std::int64_t sequence,
+                          Matrix d_wte, Matrix d_wpe) override;
+  void fill_tokens(std::int64_t* out, std::int64_t count, std::int64_t vocab,
+                   std::uint64_t seed) override;
+
+  void log_softmax(Matrix logits, Matrix log_probs) override;
+  double nll_loss(Matrix log_probs, const std::int64_t* labels) override;
+  void nll_loss_backward(const std::int64_t* labels, double loss_scale, Matrix out) override;
+  void log_softmax_backward(Matrix d_log_probs, Matrix log_probs, Matrix d_logits) override;
+
+  void adam(const AdamStep& step, Tensor gradient, Tensor parameter, Tensor exp_avg,
+            Tensor exp_avg_sq) override;
+
+  void synchronize() override {}
+  Seconds now() const override { return 0; }
+
+ protected:
+  /// Called once by every operation.
+  /// @param flops    additions and multiplications; a transcendental counts as one
+  /// @param traffic  bytes read and written, each operand once
+  virtual void account(double flops, Bytes traffic);
+
+ private:
+  void* do_allocate(MemoryCategory category, Bytes size) override;
+  void do_free(void* data, Bytes size) noexcept override;
+
+  std::uintptr_t next_address_ = 4096;
+};
+
+}  // namespace dstune
