@@ -35,8 +35,8 @@ void resolve_precision(json::object& deepspeed, std::vector<std::string>& warnin
     has_precision = has_precision || (enabled != nullptr && *enabled == true);
   }
   if (resolved.empty() || has_precision) return;
-  warnings.push_back(join(resolved, " and ") +
-                     " is \"auto\" and taken as false: this tunes for fp32; write true to tune in "
+  warnings.push_back(join(resolved, " and ") + (resolved.size() > 1 ? " are" : " is") +
+                     " \"auto\" and taken as false: this tunes for fp32; write true to tune in "
                      "that precision");
 }
 

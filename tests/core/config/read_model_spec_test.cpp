@@ -1,0 +1,191 @@
+#include "core/config/read_model_spec.hpp"
+
+#include <boost/json/parse.hpp>
+#include <gtest/gtest.h>
+
+#include "tests/core/config/faults.hpp"
+#include "tests/support/temporary_directory.hpp"
+
+namespace dstune {
+namespace {
+
+using testing_support::Faults;
+using testing_support::faults_in;
+using testing_support::TemporaryDirectory;
+using testing_support::write_file;
+
+std::optional<ModelSpec> read_object(const char* text, Problems& problems) {
+  return read_model_object(json::parse(text).as_object(), "inline", "/model", problems);
+}
+
+Faults faults_of_object(const char* text) {
+  Problems problems("config.json");
+  read_object(text, problems);
+  return faults_in(problems);
+}
+
+ModelSpec read_named(const std::string& name, const std::string& folder = ".") {
+  Problems problems("config.json");
+  const auto spec = read_model_name(name, {folder}, "--model", problems);
+  problems.throw_if_any();
+  return *spec;
+}
+
+TEST(ReadModelName, PresetsHaveThePublishedNumberOfParameters) {
+  const auto total = [](const char* name) {
+    return make_model_parameters(read_named(name)).total();
+  };
+
+  EXPECT_EQ(total("gpt2"), 124'439'808);
+  EXPECT_EQ(total("gpt2-medium"), 354'823'168);
+  EXPECT_EQ(total("gpt2-large"), 774'030'080);
+  EXPECT_EQ(total("gpt2-xl"), 1'557'611'200);
+}
+
+TEST(ReadModelName, PresetsHaveTheDropoutOfTheirConfig) {
+  const auto spec = read_named("gpt2-xl");
+
+  EXPECT_EQ(spec.name, "gpt2-xl");
+  EXPECT_EQ(spec.attention_dropout, 0.1);
+  EXPECT_EQ(spec.head_size(), 64);
+}
+
+TEST(ReadModelName, ReadsAFileAndADirectory) {
+  const TemporaryDirectory directory;
+  write_file(directory / "small.json", R"({"model_type": "gpt2", "n_embd": 8, "n_head": 2})");
+  write_file(directory / "tiny-gpt/config.json", R"({"n_embd": 4, "n_head": 2})");
+
+  EXPECT_EQ(read_named("small.json", directory.path()).hidden_size, 8);
+  EXPECT_EQ(read_named("small.json", directory.path()).name, "small");
+  EXPECT_EQ(read_named("tiny-gpt", directory.path()).hidden_size, 4);
+  EXPECT_EQ(read_named("tiny-gpt/config.json", directory.path()).name, "tiny-gpt");
+}
+
+TEST(ReadModelName, SearchesFoldersInTurn) {
+  const TemporaryDirectory first;
+  const TemporaryDirectory second;
+  write_file(second / "m.json", R"({"n_layer": 2})");
+  Problems problems("config.json");
+
+  const auto spec = read_model_name("m.json", {first.path(), second.path()}, "--model", problems);
+
+  ASSERT_TRUE(spec);
+  EXPECT_EQ(spec->num_layers, 2);
+}
+
+TEST(ReadModelName, NamesThePresetsIfThereIsNothingOfThatName) {
+  Problems problems("config.json");
+
+  EXPECT_FALSE(read_model_name("gpt2-mediun", {"."}, "--model", problems));
+
+  EXPECT_EQ(faults_in(problems),
+            Faults{"--model  is \"gpt2-mediun\", no preset and no file; did you mean "
+                   "\"gpt2-medium\"? accepted: \"gpt2\", \"gpt2-medium\", \"gpt2-large\", "
+                   "\"gpt2-xl\", or the path of a Hugging Face config.json"});
+}
+
+TEST(ReadModelName, PutsTheFileInFrontOfItsFaults) {
+  const TemporaryDirectory directory;
+  const std::string path = directory / "m.json";
+  write_file(path, R"({"n_embd": 0, "n_layer": 2, "n_layer": 3})");
+  Problems problems("config.json");
+
+  EXPECT_FALSE(read_model_name("m.json", {directory.path()}, "/dstune/model", problems));
+
+  EXPECT_EQ(faults_in(problems),
+            (Faults{path + "#/n_layer  is given more than once; keep one of them",
+                    path + "#/n_embd  is 0; accepted: an integer from 1 to 1000000"}));
+}
+
+TEST(ReadModelName, RejectsFilesThatHoldNoModel) {
+  const TemporaryDirectory directory;
+  write_file(directory / "list.json", "[]");
+  write_file(directory / "broken.json", "{\n");
+  Problems problems("config.json");
+
+  EXPECT_FALSE(read_model_name("list.json", {directory.path()}, "--model", problems));
+  EXPECT_FALSE(read_model_name("broken.json", {directory.path()}, "--model", problems));
+
+  EXPECT_EQ(faults_in(problems),
+            (Faults{directory / "list.json" + ": file  is an empty list; accepted: an object",
+                    directory / "broken.json" + ": line 2, column 1  ends too early: a bracket or "
+                                                "quote is still open"}));
+}
+
+TEST(ReadModelObject, TakesHuggingFaceDefaultsForAbsentKeys) {
+  Problems problems("config.json");
+
+  const auto spec = read_object("{}", problems);
+
+  ASSERT_TRUE(spec);
+  EXPECT_EQ(make_model_parameters(*spec).total(), 124'439'808);
+  EXPECT_EQ(spec->layer_norm_epsilon, 1e-5);
+  EXPECT_EQ(spec->embedding_dropout, 0.1);
+}
+
+TEST(ReadModelObject, ReadsEveryKey) {
+  Problems problems("config.json");
+
+  const auto spec = read_object(
+      R"({"vocab_size": 100, "n_positions": 64, "n_embd": 16, "n_layer": 3, "n_head": 4,
+          "n_inner": 40, "layer_norm_epsilon": 1e-6, "initializer_range": 0.01,
+          "embd_pdrop": 0, "attn_pdrop": 0.2, "resid_pdrop": 0.3})",
+      problems);
+
+  EXPECT_EQ(spec, (ModelSpec{"inline", 100, 64, 16, 3, 4, 40, 1e-6, 0.01, 0, 0.2, 0.3}));
+}
+
+TEST(ReadModelObject, TakesFourTimesTheWidthForInnerNull) {
+  Problems problems("config.json");
+
+  const auto spec = read_object(R"({"n_embd": 16, "n_head": 2, "n_inner": null})", problems);
+
+  ASSERT_TRUE(spec);
+  EXPECT_EQ(spec->inner_size, 64);
+}
+
+TEST(ReadModelObject, TakesTheGeneralNamesOfHuggingFace) {
+  Problems problems("config.json");
+
+  const auto spec = read_object(
+      R"({"hidden_size": 16, "num_attention_heads": 2, "num_hidden_layers": 1,
+          "max_position_embeddings": 32})",
+      problems);
+
+  ASSERT_TRUE(spec);
+  EXPECT_EQ(spec->hidden_size, 16);
+  EXPECT_EQ(spec->max_positions, 32);
+}
+
+TEST(ReadModelObject, IgnoresOtherKeys) {
+  EXPECT_EQ(faults_of_object(R"({"n_ctx": 1024, "architectures": ["GPT2LMHeadModel"], "x": null})"),
+            Faults{});
+}
+
+TEST(ReadModelObject, RejectsOtherFamiliesWithoutReadingOn) {
+  EXPECT_EQ(faults_of_object(R"({"model_type": "llama", "n_embd": -1})"),
+            Faults{"/model/model_type  is \"llama\"; accepted: \"gpt2\" (the only family so far)"});
+}
+
+TEST(ReadModelObject, RejectsVariantsThatAreNotTrained) {
+  EXPECT_EQ(faults_of_object(
+                R"({"activation_function": "relu", "scale_attn_weights": false,
+                    "scale_attn_by_inverse_layer_idx": true, "reorder_and_upcast_attn": true,
+                    "add_cross_attention": true, "tie_word_embeddings": false,
+                    "resid_pdrop": 1})"),
+            (Faults{"/model/activation_function  is \"relu\"; accepted: \"gelu_new\"",
+                    "/model/scale_attn_weights  is false; accepted: true",
+                    "/model/scale_attn_by_inverse_layer_idx  is true; accepted: false",
+                    "/model/reorder_and_upcast_attn  is true; accepted: false",
+                    "/model/add_cross_attention  is true; accepted: false",
+                    "/model/tie_word_embeddings  is false; accepted: true",
+                    "/model/resid_pdrop  is 1; accepted: a number >= 0 and < 1"}));
+}
+
+TEST(ReadModelObject, RejectsHeadsThatDoNotDivideTheWidth) {
+  EXPECT_EQ(faults_of_object(R"({"n_embd": 100})"),
+            Faults{"/model/n_head  is 12, which does not divide n_embd 100"});
+}
+
+}  // namespace
+}  // namespace dstune
