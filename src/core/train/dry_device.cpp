@@ -121,7 +121,9 @@ void DryDevice::attention_backward(const AttentionShape& shape, Matrix d_out, Ma
           size(d_out) + size(qkv) + size(out) + lse.size() + size(d_qkv));
 }
 
-std::int64_t DryDevice::attention_workspace(const AttentionShape& /*shape*/) const { return 0; }
+std::int64_t DryDevice::attention_workspace(const AttentionShape& shape) const {
+  return imitated_ == nullptr ? 0 : imitated_->attention_workspace(shape);
+}
 
 void DryDevice::dropout(Tensor in, double /*probability*/, std::uint64_t /*seed*/, void* /*mask*/,
                         Tensor out) {

@@ -15,7 +15,9 @@ namespace dstune {
 /// 0, sum_of_squares 1, has_inf_or_nan false, nll_loss 1.
 class DryDevice : public Device {
  public:
-  explicit DryDevice(Bytes memory_limit) : Device(memory_limit) {}
+  /// @param imitated  the device whose scratch is counted; none: a GPU with fused kernels
+  explicit DryDevice(Bytes memory_limit, const Device* imitated = nullptr)
+      : Device(memory_limit), imitated_(imitated) {}
 
   std::string name() const override { return "dry"; }
   bool computes() const override { return false; }
@@ -49,7 +51,7 @@ class DryDevice : public Device {
                  Matrix out) override;
   void attention_backward(const AttentionShape& shape, Matrix d_out, Matrix qkv, Matrix out,
                           Tensor lse, Tensor workspace, Matrix d_qkv) override;
-  /// None: as a fused GPU kernel, whose tiles stay on the chip.
+  /// The imitated device's; otherwise 0, as a fused GPU kernel's tiles stay on the chip.
   std::int64_t attention_workspace(const AttentionShape& shape) const override;
   void dropout(Tensor in, double probability, std::uint64_t seed, void* mask, Tensor out) override;
   void dropout_backward(Tensor d_out, double probability, const void* mask, Tensor d_in) override;
@@ -81,6 +83,7 @@ class DryDevice : public Device {
   void* do_allocate(MemoryCategory category, Bytes size) override;
   void do_free(void* data, Bytes size) noexcept override;
 
+  const Device* imitated_;
   std::uintptr_t next_address_ = 4096;
 };
 

@@ -1,0 +1,11 @@
+#include "kernels/sim/sim_collectives.hpp"
+
+namespace dstune::sim {
+
+void SimCollectives::account(CollectiveKind kind, Bytes bytes) {
+  const int rounds = kind == CollectiveKind::all_reduce ? 2 : 1;
+  const int steps = rounds * (size() - 1);
+  sim_->advance(steps * network_.latency + wire_bytes(kind, bytes, size()) / network_.bytes_per_s);
+}
+
+}  // namespace dstune::sim

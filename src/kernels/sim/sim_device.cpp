@@ -1,0 +1,13 @@
+#include "kernels/sim/sim_device.hpp"
+
+#include <algorithm>
+
+namespace dstune::sim {
+
+void SimDevice::account(double flops, Bytes traffic) {
+  const Seconds arithmetic = flops / speed_.flops_per_s;
+  const Seconds memory = static_cast<double>(traffic) / speed_.bytes_per_s;
+  advance(speed_.latency + std::max(arithmetic, memory));
+}
+
+}  // namespace dstune::sim
