@@ -1,0 +1,231 @@
+#include "core/config/tuning_config.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/core/config/faults.hpp"
+#include "tests/support/temporary_directory.hpp"
+
+namespace dstune {
+namespace {
+
+using testing_support::Faults;
+using testing_support::faults_of;
+using testing_support::TemporaryDirectory;
+using testing_support::write_file;
+
+class ReadTuningConfig : public testing::Test {
+ protected:
+  TuningConfig read(std::string_view text, CommandLine options = {}) {
+    options.config_path = directory_ / "config.json";
+    write_file(options.config_path, text);
+    return read_tuning_config(options);
+  }
+  Faults faults(std::string_view text) {
+    return faults_of([&] { read(text); });
+  }
+
+ private:
+  TemporaryDirectory directory_;
+};
+
+TEST_F(ReadTuningConfig, NeedsOnlyAModel) {
+  const auto config = read(R"({"dstune": {"model": "gpt2"}})");
+
+  EXPECT_TRUE(config.deepspeed.empty());
+  EXPECT_EQ(config.stages, (std::vector<int>{0, 1, 2, 3}));
+  EXPECT_EQ(config.start_micro_batch, 1);
+  EXPECT_EQ(config.autotuning.tuner_num_trials, 50);
+  EXPECT_TRUE(config.warnings.empty());
+}
+
+TEST_F(ReadTuningConfig, PassesOtherKeysThroughInTheirOrder) {
+  const auto config = read(R"({
+    "zz_mine": {"b": 5e8, "a": [1, 0.1, null]},
+    "train_micro_batch_size_per_gpu": 2,
+    "tensorboard": {"enabled": true, "output_path": "x"},
+    "dstune": {"model": "gpt2"},
+    "steps_per_print": 2e3,
+    "autotuning": {"enabled": true},
+    "aa_mine": "text",
+  })");
+
+  EXPECT_EQ(to_json_text(config.deepspeed, 0),
+            R"({"zz_mine":{"b":500000000.0,"a":[1,0.1,null]},)"
+            R"("tensorboard":{"enabled":true,"output_path":"x"},"steps_per_print":2000,)"
+            R"("aa_mine":"text"})");
+  EXPECT_TRUE(config.warnings.empty());
+}
+
+TEST_F(ReadTuningConfig, KeepsTheZeroSettingsOfTheUserButNotTheStage) {
+  const auto config = read(R"({
+    "dstune": {"model": "gpt2"},
+    "zero_optimization": {"stage": [1, 2], "reduce_bucket_size": 5e7, "overlap_comm": false,
+                          "round_robin_gradients": "auto", "cpu_offload": true}
+  })");
+
+  EXPECT_EQ(config.stages, (std::vector<int>{1, 2}));
+  EXPECT_EQ(to_json_text(config.deepspeed, 0),
+            R"({"zero_optimization":{"reduce_bucket_size":50000000,"overlap_comm":false,)"
+            R"("offload_optimizer":{"device":"cpu"}}})");
+}
+
+TEST_F(ReadTuningConfig, ResolvesAutoFromTheModel) {
+  const auto config = read(R"({
+    "dstune": {"model": {"n_embd": 64, "n_head": 2}},
+    "train_batch_size": "auto", "train_micro_batch_size_per_gpu": "auto",
+    "gradient_accumulation_steps": "auto", "gradient_clipping": "auto",
+    "bf16": {"enabled": true},
+    "zero_optimization": {"stage": "auto", "reduce_bucket_size": "auto",
+                          "stage3_param_persistence_threshold": "auto"}
+  })");
+
+  EXPECT_EQ(to_json_text(config.deepspeed, 0),
+            R"({"gradient_clipping":1.0,"bf16":{"enabled":true},)"
+            R"("zero_optimization":{"reduce_bucket_size":4096,)"
+            R"("stage3_param_persistence_threshold":640}})");
+  EXPECT_TRUE(config.warnings.empty());
+}
+
+TEST_F(ReadTuningConfig, WarnsOfKeysThatLookLikeAMistake) {
+  const auto config = read(R"({"dstune": {"model": "gpt2"}, "zero_optimisation": {"stage": 3}})");
+
+  EXPECT_EQ(config.warnings,
+            std::vector<std::string>{"/zero_optimisation is no key of DeepSpeed and has no effect; "
+                                     "did you mean \"zero_optimization\"?"});
+  EXPECT_TRUE(config.deepspeed.contains("zero_optimisation"));
+}
+
+TEST_F(ReadTuningConfig, WarnsOfAutoThatOnlyTheTrainerResolves) {
+  const auto config = read(
+      R"({"dstune": {"model": "gpt2"}, "scheduler": {"params": {"warmup_num_steps": "auto"}}})");
+
+  ASSERT_EQ(config.warnings.size(), 1U);
+  EXPECT_THAT(config.warnings[0], testing::StartsWith("/scheduler/params/warmup_num_steps stays"));
+}
+
+TEST_F(ReadTuningConfig, OptionsWin) {
+  CommandLine options;
+  options.model = "gpt2-large";
+  options.results_dir = "elsewhere";
+  options.ranks_per_experiment = 2;
+
+  const auto config = read(
+      R"({"dstune": {"model": "gpt2", "ranks_per_experiment": 4},
+          "autotuning": {"results_dir": "here"},
+          "train_batch_size": 8, "train_micro_batch_size_per_gpu": 2})",
+      options);
+
+  EXPECT_EQ(config.settings.model.name, "gpt2-large");
+  EXPECT_EQ(config.autotuning.results_dir, "elsewhere");
+  EXPECT_EQ(config.accumulation_steps, 2);
+}
+
+TEST_F(ReadTuningConfig, PlanChecksTheBatchAgainstTheWorldSize) {
+  CommandLine options;
+  options.world_size = 3;
+  const auto* const text = R"({"dstune": {"model": "gpt2"}, "train_batch_size": 8,
+                               "train_micro_batch_size_per_gpu": 2})";
+
+  EXPECT_EQ(faults_of([&] { read(text, options); }),
+            Faults{"/train_batch_size  is 8, not a multiple of micro-batch 2 x ranks 3"});
+}
+
+TEST_F(ReadTuningConfig, ShowsTheFaultsOfAllSectionsAtOnce) {
+  EXPECT_EQ(faults(R"({
+    "train_micro_batch_size_per_gpu": "eight",
+    "fp16": {"enabled": true, "enabled": true},
+    "bf16": {"enabled": true},
+    "zero_optimization": {"stage": 7, "overlap_com": true},
+    "autotuning": {"fast": 1},
+    "dstune": {"memory_limit": -4},
+  })"),
+            (Faults{"/fp16/enabled  is given more than once; keep one of them",
+                    "/dstune/memory_limit  is -4; accepted: a size above 0 such as \"4GiB\", or an "
+                    "integer of bytes",
+                    "/dstune/model  is missing; accepted: a preset (gpt2, gpt2-medium, gpt2-large, "
+                    "gpt2-xl), the path of a Hugging Face config.json, or such an object; or "
+                    "--model",
+                    "/autotuning/fast  is 1; accepted: true or false",
+                    "/zero_optimization/stage  is 7; accepted: 0, 1, 2, 3, a list of them, \"all\" "
+                    "or \"auto\"",
+                    "/train_micro_batch_size_per_gpu  is \"eight\"; accepted: an integer from 1 to "
+                    "1000000000, a list of them, or \"auto\"",
+                    "/zero_optimization/overlap_com  is unknown; did you mean \"overlap_comm\"?",
+                    "/bf16/enabled  is true and so is /fp16/enabled; accepted: one of them"}));
+}
+
+TEST_F(ReadTuningConfig, EverySectionMustBeAnObject) {
+  const auto found = faults(R"({"dstune": 1, "autotuning": 2, "zero_optimization": 3, "fp16": "x",
+                                "bf16": [], "optimizer": 4, "aio": true, "scheduler": 5})");
+
+  EXPECT_EQ(found.size(), 9U);  // and the missing model
+}
+
+TEST_F(ReadTuningConfig, RejectsFilesThatHoldNoObject) {
+  EXPECT_EQ(faults("[1]"), Faults{"file  is a list; accepted: a JSON object"});
+  EXPECT_EQ(faults("5"), Faults{"file  is 5; accepted: a JSON object"});
+  EXPECT_EQ(faults(""), Faults{"file  is empty; accepted: a JSON object"});
+  EXPECT_EQ(faults("{} x"),
+            Faults{"line 1, column 4  has more text after the end of the JSON value"});
+}
+
+TEST_F(ReadTuningConfig, NamesTheFileInTheMessage) {
+  CommandLine options;
+  options.config_path = "absent.json";
+
+  try {
+    read_tuning_config(options);
+    FAIL() << "no ConfigError";
+  } catch (const ConfigError& error) {
+    EXPECT_STREQ(error.what(),
+                 "absent.json: 1 problem\n  file  cannot be read: No such file or directory");
+  }
+}
+
+// Whatever stands at the place of a value: a fault or a configuration, nothing else.
+TEST_F(ReadTuningConfig, SurvivesAnyValueAtAnyKey) {
+  const std::vector<std::string> values = {"null",
+                                           "true",
+                                           "0",
+                                           "-1",
+                                           "1e308",
+                                           "-1e308",
+                                           "0.5",
+                                           "\"\"",
+                                           "\"auto\"",
+                                           "[]",
+                                           "[[]]",
+                                           "[null, {}]",
+                                           "{}",
+                                           "{\"\": {}}",
+                                           "18446744073709551615",
+                                           "-9223372036854775808"};
+  const std::vector<std::string> places = {R"({"X": @})",
+                                           R"({"dstune": {"model": @}})",
+                                           R"({"dstune": {"memory_limit": @}})",
+                                           R"({"dstune": {"model": {"n_embd": @}}})",
+                                           R"({"dstune": {"model": {"model_type": @}}})",
+                                           R"({"zero_optimization": {"stage": @}})",
+                                           R"({"zero_optimization": {"offload_param": @}})",
+                                           R"({"train_micro_batch_size_per_gpu": @})",
+                                           R"({"train_batch_size": @})",
+                                           R"({"gradient_accumulation_steps": @})",
+                                           R"({"optimizer": {"params": {"betas": @}}})",
+                                           R"({"optimizer": {"params": @}})",
+                                           R"({"autotuning": {"arg_mappings": @}})",
+                                           R"({"autotuning": {"max_train_batch_size": @}})",
+                                           R"({"fp16": {"enabled": @}})"};
+
+  for (const auto& place : places) {
+    for (const auto& value : values) {
+      auto text = place;
+      text.replace(text.find('@'), 1, value);
+
+      EXPECT_NO_THROW(faults(text)) << text;  // a ConfigError is what faults() returns
+    }
+  }
+}
+
+}  // namespace
+}  // namespace dstune
