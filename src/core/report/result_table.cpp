@@ -23,7 +23,7 @@ std::vector<std::string> numbers(const Measured& measured, Metric metric, double
   const double versus_best = is_better(metric, 1, 0) ? best / value : value / best;
   return {fixed(measured.step_time.median * 1e3, 1),
           fixed(measured.step_time.noise_percent, 1),
-          fixed(measured.samples_per_s, measured.samples_per_s < 10 ? 3 : 1),
+          fixed(measured.samples_per_s, 2),
           fixed(measured.flops_per_s_per_rank * 1e-9, 1),
           fixed(static_cast<double>(measured.peak_memory.total) / 0x1p30, 2),
           fixed(versus_best, 2)};
