@@ -58,7 +58,7 @@ void CpuDevice::adam(const AdamStep& step, Tensor gradient, Tensor parameter, Te
          exp_avg_sq.numel == parameter.numel);
   assert(gradient.dtype == DType::fp32 && parameter.dtype == DType::fp32);
   const Coefficients coefficients = coefficients_of(step);
-  for_chunks(*this, parameter.numel, [&](std::int64_t begin, std::int64_t end) {
+  for_chunks(*this, parameter.numel, [=](std::int64_t begin, std::int64_t end) {
     update(coefficients, elements<float>(gradient) + begin, elements<float>(parameter) + begin,
            elements<float>(exp_avg) + begin, elements<float>(exp_avg_sq) + begin, end - begin);
   });

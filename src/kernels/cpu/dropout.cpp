@@ -15,7 +15,7 @@ void CpuDevice::dropout(Tensor in, double probability, std::uint64_t seed, void*
   with_type(in.dtype, [&]<class T>(std::type_identity<T>) {
     const T* const x = elements<T>(in);
     T* const y = elements<T>(out);
-    for_chunks(*this, in.numel, [&](std::int64_t begin, std::int64_t end) {
+    for_chunks(*this, in.numel, [=](std::int64_t begin, std::int64_t end) {
 #pragma omp simd
       for (std::int64_t i = begin; i < end; ++i) {
         const bool keep = is_kept(key, static_cast<std::uint64_t>(i), threshold);
@@ -33,7 +33,7 @@ void CpuDevice::dropout_backward(Tensor d_out, double probability, const void* m
   with_type(d_out.dtype, [&]<class T>(std::type_identity<T>) {
     const T* const d = elements<T>(d_out);
     T* const result = elements<T>(d_in);
-    for_chunks(*this, d_out.numel, [&](std::int64_t begin, std::int64_t end) {
+    for_chunks(*this, d_out.numel, [=](std::int64_t begin, std::int64_t end) {
 #pragma omp simd
       for (std::int64_t i = begin; i < end; ++i) {
         result[i] = from_float<T>(kept[i] != 0 ? to_float(d[i]) * factor : 0.0F);

@@ -7,7 +7,7 @@
 namespace dstune::cpu {
 
 void CpuDevice::fill_zero(Tensor out) {
-  for_chunks(*this, out.numel, [&](std::int64_t begin, std::int64_t end) {
+  for_chunks(*this, out.numel, [=](std::int64_t begin, std::int64_t end) {
     const Tensor part = out.slice(begin, end - begin);
     std::memset(part.data, 0, part.size());
   });
@@ -16,7 +16,7 @@ void CpuDevice::fill_zero(Tensor out) {
 void CpuDevice::copy(Tensor in, Tensor out) {
   assert(in.numel == out.numel && in.dtype == out.dtype);
   if (in.data == out.data) return;
-  for_chunks(*this, in.numel, [&](std::int64_t begin, std::int64_t end) {
+  for_chunks(*this, in.numel, [=](std::int64_t begin, std::int64_t end) {
     const Tensor part = out.slice(begin, end - begin);
     std::memcpy(part.data, in.slice(begin, end - begin).data, part.size());
   });
@@ -30,7 +30,7 @@ void CpuDevice::cast(Tensor in, Tensor out) {
   }
   with_type(in.dtype, [&]<class From>(std::type_identity<From>) {
     with_type(out.dtype, [&]<class To>(std::type_identity<To>) {
-      for_chunks(*this, in.numel, [&](std::int64_t begin, std::int64_t end) {
+      for_chunks(*this, in.numel, [=](std::int64_t begin, std::int64_t end) {
         convert(elements<From>(in) + begin, elements<To>(out) + begin, end - begin);
       });
     });
@@ -41,7 +41,7 @@ void CpuDevice::scale(Tensor inout, double factor) {
   const auto f = static_cast<float>(factor);
   with_type(inout.dtype, [&]<class T>(std::type_identity<T>) {
     T* const x = elements<T>(inout);
-    for_chunks(*this, inout.numel, [&](std::int64_t begin, std::int64_t end) {
+    for_chunks(*this, inout.numel, [=](std::int64_t begin, std::int64_t end) {
 #pragma omp simd
       for (std::int64_t i = begin; i < end; ++i) x[i] = from_float<T>(to_float(x[i]) * f);
     });
@@ -53,7 +53,7 @@ void CpuDevice::add(Tensor inout, Tensor other) {
   with_type(inout.dtype, [&]<class T>(std::type_identity<T>) {
     T* const x = elements<T>(inout);
     const T* const y = elements<T>(other);
-    for_chunks(*this, inout.numel, [&](std::int64_t begin, std::int64_t end) {
+    for_chunks(*this, inout.numel, [=](std::int64_t begin, std::int64_t end) {
 #pragma omp simd
       for (std::int64_t i = begin; i < end; ++i) {
         x[i] = from_float<T>(to_float(x[i]) + to_float(y[i]));
@@ -65,7 +65,7 @@ void CpuDevice::add(Tensor inout, Tensor other) {
 void CpuDevice::fill_constant(Tensor out, double value) {
   with_type(out.dtype, [&]<class T>(std::type_identity<T>) {
     const T element = from_float<T>(static_cast<float>(value));
-    for_chunks(*this, out.numel, [&](std::int64_t begin, std::int64_t end) {
+    for_chunks(*this, out.numel, [=](std::int64_t begin, std::int64_t end) {
       std::fill(elements<T>(out) + begin, elements<T>(out) + end, element);
     });
   });

@@ -38,7 +38,7 @@ void CpuDevice::embedding(const std::int64_t* tokens, std::int64_t sequence, Mat
   assert(wte.cols == out.cols && wpe.cols == out.cols && sequence <= wpe.rows);
   assert(wte.dtype == out.dtype && wpe.dtype == out.dtype);
   with_type(out.dtype, [&]<class T>(std::type_identity<T>) {
-    for_rows(*this, out.rows, out.cols, [&](std::int64_t i) {
+    for_rows(*this, out.rows, out.cols, [=](std::int64_t i) {
       assert(tokens[i] >= 0 && tokens[i] < wte.rows);
       const T* const token = row<T>(wte, tokens[i]);
       const T* const position = row<T>(wpe, i % sequence);
@@ -62,13 +62,13 @@ void CpuDevice::embedding_backward(Matrix d_out, const std::int64_t* tokens, std
     for (auto first = order.begin(); first != order.end();) {
       const std::int64_t token = tokens[*first];
       const auto last =
-          std::find_if(first, order.end(), [&](std::int64_t i) { return tokens[i] != token; });
+          std::find_if(first, order.end(), [=](std::int64_t i) { return tokens[i] != token; });
       add_rows(
           d_out, last - first, [&](std::int64_t k) { return *(first + k); }, sums,
           row<T>(d_wte, token));
       first = last;
     }
-    for_rows(*this, sequence, batch * d_out.cols, [&](std::int64_t position) {
+    for_rows(*this, sequence, batch * d_out.cols, [=](std::int64_t position) {
       add_rows(
           d_out, batch, [&](std::int64_t k) { return k * sequence + position; }, sums,
           row<T>(d_wpe, position));

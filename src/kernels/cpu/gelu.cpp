@@ -22,7 +22,7 @@ void CpuDevice::gelu_new(Tensor x, GeluSaved saved, Tensor out) {
     T* const half_x = elements<T>(saved.half_x);
     T* const one_plus_tanh = elements<T>(saved.one_plus_tanh);
     T* const y = elements<T>(out);
-    for_chunks(*this, x.numel, [&](std::int64_t begin, std::int64_t end) {
+    for_chunks(*this, x.numel, [=](std::int64_t begin, std::int64_t end) {
 #pragma omp simd
       for (std::int64_t i = begin; i < end; ++i) {
         const float value = to_float(in[i]);
@@ -44,7 +44,7 @@ void CpuDevice::gelu_new_backward(Tensor d_out, Tensor x, GeluSaved saved, Tenso
     const T* const in = elements<T>(x);
     const T* const tanh = elements<T>(saved.tanh);
     T* const result = elements<T>(d_x);
-    for_chunks(*this, x.numel, [&](std::int64_t begin, std::int64_t end) {
+    for_chunks(*this, x.numel, [=](std::int64_t begin, std::int64_t end) {
 #pragma omp simd
       for (std::int64_t i = begin; i < end; ++i) {
         const float value = to_float(in[i]);

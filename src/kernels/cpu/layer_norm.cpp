@@ -68,7 +68,7 @@ void CpuDevice::layer_norm(Matrix x, Tensor gamma, Tensor beta, double epsilon,
   with_type(x.dtype, [&]<class T>(std::type_identity<T>) {
     const T* const g = elements<T>(gamma);
     const T* const b = elements<T>(beta);
-    for_rows(*this, x.rows, x.cols, [&](std::int64_t i) {
+    for_rows(*this, x.rows, x.cols, [=](std::int64_t i) {
       const T* const in = row<T>(x, i);
       T* const y = row<T>(out, i);
       const Moments moments = moments_of(in, x.cols, epsilon);
@@ -92,7 +92,7 @@ void CpuDevice::layer_norm_backward(Matrix d_out, Matrix x, Tensor gamma, LayerN
   float* const beta_sums = gamma_sums + x.cols;
   std::fill(gamma_sums, gamma_sums + 2 * x.cols, 0.0F);
   with_type(x.dtype, [&]<class T>(std::type_identity<T>) {
-    for_rows(*this, x.rows, x.cols, [&](std::int64_t i) {
+    for_rows(*this, x.rows, x.cols, [=](std::int64_t i) {
       const Moments moments{elements<float>(saved.mean)[i], elements<float>(saved.rstd)[i]};
       backward_row(moments, row<T>(d_out, i), row<T>(x, i), elements<T>(gamma), row<T>(d_x, i),
                    gamma_sums, beta_sums, x.cols);

@@ -34,7 +34,7 @@ std::int64_t counted_rows(const std::int64_t* labels, std::int64_t rows) {
 void CpuDevice::log_softmax(Matrix logits, Matrix log_probs) {
   assert(logits.dtype == DType::fp32 && log_probs.dtype == DType::fp32);
   assert(logits.rows == log_probs.rows && logits.cols == log_probs.cols);
-  for_rows(*this, logits.rows, logits.cols, [&](std::int64_t i) {
+  for_rows(*this, logits.rows, logits.cols, [=](std::int64_t i) {
     const float* const x = row<float>(logits, i);
     float* const y = row<float>(log_probs, i);
     const LogSumExp lse = log_sum_exp(x, logits.cols);
@@ -58,7 +58,7 @@ void CpuDevice::nll_loss_backward(const std::int64_t* labels, double loss_scale,
   assert(out.dtype == DType::fp32);
   const std::int64_t counted = std::max<std::int64_t>(1, counted_rows(labels, out.rows));
   const auto value = static_cast<float>(-loss_scale / static_cast<double>(counted));
-  for_rows(*this, out.rows, out.cols, [&](std::int64_t i) {
+  for_rows(*this, out.rows, out.cols, [=](std::int64_t i) {
     float* const d = row<float>(out, i);
     std::memset(d, 0, static_cast<std::size_t>(out.cols) * sizeof(float));
     if (labels[i] >= 0) d[labels[i]] = value;
@@ -68,7 +68,7 @@ void CpuDevice::nll_loss_backward(const std::int64_t* labels, double loss_scale,
 void CpuDevice::log_softmax_backward(Matrix d_log_probs, Matrix log_probs, Matrix d_logits) {
   assert(log_probs.dtype == DType::fp32 && d_logits.dtype == DType::fp32);
   assert(d_log_probs.rows == d_logits.rows && d_log_probs.cols == d_logits.cols);
-  for_rows(*this, d_logits.rows, d_logits.cols, [&](std::int64_t i) {
+  for_rows(*this, d_logits.rows, d_logits.cols, [=](std::int64_t i) {
     const float* const d = row<float>(d_log_probs, i);
     const float* const y = row<float>(log_probs, i);
     float* const result = row<float>(d_logits, i);

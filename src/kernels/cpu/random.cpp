@@ -37,7 +37,7 @@ void CpuDevice::fill_normal(Tensor out, double stddev, std::uint64_t seed,
                             std::int64_t first_index) {
   const std::uint64_t key = make_key(seed);
   with_type(out.dtype, [&]<class T>(std::type_identity<T>) {
-    for_chunks(*this, out.numel, [&](std::int64_t begin, std::int64_t end) {
+    for_chunks(*this, out.numel, [=](std::int64_t begin, std::int64_t end) {
       Block block;
       for (std::int64_t i = begin; i < end; i += kBlock) {
         fill_block(key, first_index + i, static_cast<float>(stddev), block);
@@ -51,7 +51,7 @@ void CpuDevice::fill_tokens(std::int64_t* out, std::int64_t count, std::int64_t 
                             std::uint64_t seed) {
   assert(vocab > 0 && vocab <= std::int64_t{1} << 32U);
   const std::uint64_t key = make_key(seed);
-  for_chunks(*this, count, [&](std::int64_t begin, std::int64_t end) {
+  for_chunks(*this, count, [=](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) {
       const std::uint64_t bits = random_bits(key, static_cast<std::uint64_t>(i)) >> 32U;
       out[i] = static_cast<std::int64_t>(bits * static_cast<std::uint64_t>(vocab) >> 32U);

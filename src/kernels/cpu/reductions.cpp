@@ -44,7 +44,7 @@ bool any_special(const T* x, std::int64_t count) {
 double CpuDevice::sum_of_squares(Tensor in) {
   double sum = 0;
   with_type(in.dtype, [&]<class T>(std::type_identity<T>) {
-    for_chunks(*this, in.numel, [&](std::int64_t begin, std::int64_t end) {
+    for_chunks(*this, in.numel, [=, &sum](std::int64_t begin, std::int64_t end) {
       sum += sum_of_squares_of(elements<T>(in) + begin, end - begin);
     });
   });
@@ -54,7 +54,7 @@ double CpuDevice::sum_of_squares(Tensor in) {
 bool CpuDevice::has_inf_or_nan(Tensor in) {
   bool found = false;
   with_type(in.dtype, [&]<class T>(std::type_identity<T>) {
-    for_chunks(*this, in.numel, [&](std::int64_t begin, std::int64_t end) {
+    for_chunks(*this, in.numel, [=, &found](std::int64_t begin, std::int64_t end) {
       found = found || any_special(elements<T>(in) + begin, end - begin);
     });
   });
@@ -65,7 +65,7 @@ void CpuDevice::add_bias(Matrix inout, Tensor bias) {
   assert(inout.cols == bias.numel && inout.dtype == bias.dtype);
   with_type(inout.dtype, [&]<class T>(std::type_identity<T>) {
     const T* const b = elements<T>(bias);
-    for_rows(*this, inout.rows, inout.cols, [&](std::int64_t i) {
+    for_rows(*this, inout.rows, inout.cols, [=](std::int64_t i) {
       T* const x = row<T>(inout, i);
 #pragma omp simd
       for (std::int64_t j = 0; j < inout.cols; ++j) {
@@ -80,7 +80,7 @@ void CpuDevice::bias_gradient(Matrix d_out, Tensor out) {
   float* const sums = scratch(d_out.cols);
   std::fill(sums, sums + d_out.cols, 0.0F);
   with_type(d_out.dtype, [&]<class T>(std::type_identity<T>) {
-    for_rows(*this, d_out.rows, d_out.cols, [&](std::int64_t i) {
+    for_rows(*this, d_out.rows, d_out.cols, [=](std::int64_t i) {
       const T* const d = row<T>(d_out, i);
 #pragma omp simd
       for (std::int64_t j = 0; j < d_out.cols; ++j) sums[j] += to_float(d[j]);

@@ -35,16 +35,17 @@ inline float fast_exp(float x) {
 
 /// tanh(x), relative error below 3e-7. NaN stays NaN.
 inline float fast_tanh(float x) {
-  const float z = x * x;
+  constexpr float kLargest = 10.0F;  // tanh is 1 in fp32; nothing below may become denormal
+  const float magnitude = std::fabs(x) > kLargest ? kLargest : std::fabs(x);
+  const float z = magnitude * magnitude;
   float p = -5.70498872745e-3F;
   p = p * z + 2.06390887954e-2F;
   p = p * z - 5.37397155531e-2F;
   p = p * z + 1.33314422036e-1F;
   p = p * z - 3.33332819422e-1F;
-  const float small = p * z * x + x;
-  const float magnitude = std::fabs(x);
-  const float large = std::copysign(1.0F - 2.0F / (fast_exp(2.0F * magnitude) + 1.0F), x);
-  return magnitude < 0.625F ? small : large;
+  const float small = p * z * magnitude + magnitude;
+  const float large = 1.0F - 2.0F / (fast_exp(2.0F * magnitude) + 1.0F);
+  return std::copysign(magnitude < 0.625F ? small : large, x);
 }
 
 /// Natural logarithm of a positive normal number; relative error below 2e-7.
