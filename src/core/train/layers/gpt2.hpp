@@ -43,7 +43,11 @@ struct ActivationMemory {
   Bytes saved = 0;
   Bytes peak = 0;
 };
+/// @param attention_workspace  fp32 elements of scratch, Device::attention_workspace(); 0 for a
+/// fused
+///                             kernel
 ActivationMemory predict_activations(const ModelSpec& model, std::int64_t micro_batch,
-                                     std::int64_t sequence_length, DType dtype);
+                                     std::int64_t sequence_length, DType dtype,
+                                     std::int64_t attention_workspace = 0);
 
 }  // namespace dstune

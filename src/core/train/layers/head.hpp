@@ -1,0 +1,35 @@
+// The tied head and the loss: logits, log-softmax, next-token cross-entropy.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "core/train/layers/workspace.hpp"
+#include "core/train/zero/zero_engine.hpp"
+
+namespace dstune::layers {
+
+/// Memory is that of Hugging Face's Trainer (zero-step.md 5.5): the logits die at the end of
+/// forward, only the fp32 log-softmax is saved, and backward has three tensors of 4 V bytes per
+/// token at its highest.
+struct Head {
+  std::size_t module = 0;
+
+  Buffer input;      ///< (M, h), output of ln_f
+  Buffer log_probs;  ///< fp32 (M, V)
+  Buffer labels;     ///< int64 (M)
+
+  /// @param x  (M, h)
+  /// @returns the mean loss over all positions but the last of each sequence
+  double forward(const Workspace& work, ZeroEngine& engine, Buffer x, const std::int64_t* tokens);
+
+  /// @param[out] d_wte  the head's part of the tied gradient (V, h); its owner adds the embedding's
+  ///                    before the engine gets it
+  /// @returns the gradient of factor * loss by x (M, h)
+  Buffer backward(const Workspace& work, ZeroEngine& engine, double factor, Buffer& d_wte);
+
+ private:
+  Buffer logits_gradient(const Workspace& work, double factor);
+};
+
+}  // namespace dstune::layers

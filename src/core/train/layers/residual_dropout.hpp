@@ -1,0 +1,33 @@
+// Dropout that keeps its mask; nothing at all where the probability is 0.
+#pragma once
+
+#include <cstdint>
+#include <utility>
+
+#include "core/train/layers/workspace.hpp"
+
+namespace dstune::layers {
+
+/// @param[out] mask  one byte per element, empty if `probability` is 0
+/// @returns x itself if `probability` is 0
+inline Buffer drop(const Workspace& work, double probability, std::uint64_t seed, Buffer x,
+                   Buffer& mask) {
+  if (probability == 0) return x;
+  const std::int64_t h = work.model.hidden_size;
+  mask = work.mask(h);
+  Buffer y = work.activation(h);
+  work.device->dropout(x.tensor(work.dtype), probability, seed, mask.data(), y.tensor(work.dtype));
+  return y;
+}
+
+/// Frees the mask.
+inline Buffer drop_backward(const Workspace& work, double probability, const Buffer& d_y,
+                            Buffer& mask) {
+  Buffer d_x = work.activation(work.model.hidden_size);
+  work.device->dropout_backward(d_y.tensor(work.dtype), probability, mask.data(),
+                                d_x.tensor(work.dtype));
+  mask.reset();
+  return d_x;
+}
+
+}  // namespace dstune::layers

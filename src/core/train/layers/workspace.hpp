@@ -1,0 +1,57 @@
+// What every layer of one micro-batch shares: sizes, dtype, device, and the buffers it may ask for.
+#pragma once
+
+#include <cstdint>
+
+#include "core/model/model_spec.hpp"
+#include "core/train/device.hpp"
+
+namespace dstune::layers {
+
+/// Sizes of one micro-batch, and its device; M = rows.
+struct Workspace {
+  ModelSpec model;
+  std::int64_t micro_batch = 0;
+  std::int64_t sequence_length = 0;
+  DType dtype = DType::fp32;
+  Device* device = nullptr;
+
+  std::int64_t rows() const { return micro_batch * sequence_length; }
+
+  /// `cols` elements per row in the model dtype.
+  Buffer activation(std::int64_t cols) const {
+    return make_buffer(*device, MemoryCategory::activations, rows() * cols, dtype);
+  }
+  /// `cols` fp32 elements per row.
+  Buffer activation_fp32(std::int64_t cols) const {
+    return make_buffer(*device, MemoryCategory::activations, rows() * cols, DType::fp32);
+  }
+  /// One byte per element.
+  Buffer mask(std::int64_t cols) const {
+    return {*device, MemoryCategory::activations, static_cast<Bytes>(rows() * cols)};
+  }
+  /// A parameter's gradient.
+  Buffer gradient(std::int64_t numel) const {
+    return make_buffer(*device, MemoryCategory::gradients, numel, dtype);
+  }
+  /// The buffer made by activation(cols) as (M, cols).
+  Matrix matrix(const Buffer& buffer, std::int64_t cols) const {
+    return as_matrix(buffer.tensor(dtype), rows(), cols);
+  }
+  Matrix matrix_fp32(const Buffer& buffer, std::int64_t cols) const {
+    return as_matrix(buffer.tensor(DType::fp32), rows(), cols);
+  }
+};
+
+/// The first tensor (weight) of a module that is no embedding and no head; its bias follows.
+constexpr std::size_t weight_of(std::size_t module) { return 2 * module - 2; }
+
+/// An independent seed for each place that drops out.
+constexpr std::uint64_t seed_of(std::uint64_t micro_step_seed, std::uint64_t place) {
+  std::uint64_t bits = micro_step_seed + (place + 1) * 0x9e3779b97f4a7c15U;  // SplitMix64
+  bits = (bits ^ (bits >> 30U)) * 0xbf58476d1ce4e5b9U;
+  bits = (bits ^ (bits >> 27U)) * 0x94d049bb133111ebU;
+  return bits ^ (bits >> 31U);
+}
+
+}  // namespace dstune::layers
