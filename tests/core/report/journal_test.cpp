@@ -1,13 +1,17 @@
 #include "core/report/journal.hpp"
 
+#include <csignal>
 #include <string>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "core/base/error.hpp"
 #include "core/base/file.hpp"
 #include "core/base/text.hpp"
+#include "core/report/journal_reader.hpp"
 #include "tests/core/report/records.hpp"
 #include "tests/support/full_disk.hpp"
 #include "tests/support/temporary_directory.hpp"
@@ -97,7 +101,7 @@ TEST_F(JournalTest, AnOutcomeIsFinalUnlessAWorkerWasLost) {
   EXPECT_EQ(journal.records().size(), 2U);
 }
 
-TEST_F(JournalTest, LastLineTornAtAnyByteIsCutOff) {
+TEST_F(JournalTest, LastLineTornAtAnyByteIsLeftOut) {
   {
     Journal journal = create();
     journal.finished(make_record(first_, make_measured(9.7)));
@@ -107,27 +111,46 @@ TEST_F(JournalTest, LastLineTornAtAnyByteIsCutOff) {
   const std::size_t last = whole.rfind('\n', whole.size() - 2) + 1;
 
   for (std::size_t size = last; size < whole.size(); ++size) {
+    const JournalContent content = read_journal(whole.substr(0, size), path_);
+
+    ASSERT_EQ(content.valid_bytes, last) << "torn at byte " << size;
+    ASSERT_EQ(content.records.size(), 1U);
+    ASSERT_TRUE(content.crashes.empty());
+  }
+  EXPECT_EQ(read_journal(whole, path_).valid_bytes, whole.size());
+}
+
+TEST_F(JournalTest, ResumeCutsATornLineOff) {
+  {
+    Journal journal = create();
+    journal.finished(make_record(first_, make_measured(9.7)));
+    journal.started(second_, {1, 2});
+  }
+  const std::string whole = read_text_file(path_);
+  const std::size_t last = whole.rfind('\n', whole.size() - 2) + 1;
+
+  for (const std::size_t size : {last + 1, last + 100, whole.size() - 1}) {
     write_file_atomically(path_, whole.substr(0, size), Durability::process_crash);
 
     { EXPECT_EQ(resume().records().size(), 1U) << "torn at byte " << size; }
 
     const std::string repaired = read_text_file(path_);
-    ASSERT_EQ(repaired.substr(0, last), whole.substr(0, last));
-    ASSERT_THAT(repaired.substr(last), HasSubstr(R"({"schema":1,"type":"run")"));
-    ASSERT_EQ(lines(), 3U);
+    EXPECT_EQ(repaired.substr(0, last), whole.substr(0, last));
+    EXPECT_THAT(repaired.substr(last), HasSubstr(R"({"schema":1,"type":"run")"));
+    EXPECT_EQ(lines(), 3U);
   }
 }
 
-TEST_F(JournalTest, FirstLineTornAtAnyByteIsAnEmptyJournal) {
+TEST_F(JournalTest, FirstLineTornIsAnEmptyJournal) {
   { const Journal journal = create(); }
   const std::string whole = read_text_file(path_);
 
-  for (std::size_t size = 0; size < whole.size(); size += 7) {
+  for (const std::size_t size : {std::size_t{0}, std::size_t{1}, whole.size() - 1}) {
     write_file_atomically(path_, whole.substr(0, size), Durability::process_crash);
 
     { EXPECT_TRUE(resume().records().empty()); }
 
-    ASSERT_EQ(lines(), 1U) << "torn at byte " << size;
+    EXPECT_EQ(lines(), 1U) << "torn at byte " << size;
   }
 }
 
@@ -166,6 +189,24 @@ TEST_F(JournalTest, OneCrashIsTriedAgainTwoAreQuarantined) {
   ASSERT_TRUE(found);
   EXPECT_EQ(std::get<Failed>(found->outcome).kind, FailureKind::quarantined);
   EXPECT_FALSE(resume().find(second_));
+}
+
+TEST_F(JournalTest, WhatWasWrittenBeforeAKillIsThereAndTheLockIsNot) {
+  const pid_t child = ::fork();
+  ASSERT_GE(child, 0);
+  if (child == 0) {
+    Journal journal = create();
+    journal.finished(make_record(first_, make_measured(9.7)));
+    journal.started(second_, {1, 2});
+    ::raise(SIGKILL);
+  }
+  ::waitpid(child, nullptr, 0);
+
+  const Journal journal = resume();
+
+  EXPECT_TRUE(journal.find(first_));
+  EXPECT_FALSE(journal.find(second_));
+  EXPECT_EQ(lines(), 4U);
 }
 
 TEST_F(JournalTest, AResultAfterACrashWins) {
