@@ -1,36 +1,16 @@
 #include "core/search/plan_report.hpp"
 
-#include <algorithm>
 #include <cstddef>
 #include <utility>
 
 #include "core/base/json.hpp"
 #include "core/base/text.hpp"
 #include "core/base/units.hpp"
+#include "core/report/table.hpp"
 #include "core/search/tuner.hpp"
 
 namespace dstune {
 namespace {
-
-using Rows = std::vector<std::vector<std::string>>;
-
-/// The first row holds the titles; the first column is flush left, the others flush right.
-std::string format_rows(const Rows& rows) {
-  std::vector<std::size_t> widths(rows.front().size(), 0);
-  for (const auto& row : rows) {
-    for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
-  }
-  std::string text;
-  for (const auto& row : rows) {
-    std::string line;
-    for (std::size_t i = 0; i < row.size(); ++i) {
-      const std::string blanks(widths[i] - row[i].size(), ' ');
-      line += i == 0 ? row[i] + blanks : "  " + blanks + row[i];
-    }
-    text += line.substr(0, line.find_last_not_of(' ') + 1) + '\n';
-  }
-  return text;
-}
 
 std::string grouped(std::int64_t number) {
   std::string digits = std::to_string(number);
@@ -41,35 +21,46 @@ std::string grouped(std::int64_t number) {
 }
 
 std::string format_stages(const std::vector<StagePlan>& stages) {
-  Rows rows = {{"stage", "parameters", "gradients", "optimizer", "buckets", "activations",
-                "temporaries", "peak", "feasible", "max micro-batch"}};
+  Table table({{"stage"},
+               {"parameters"},
+               {"gradients"},
+               {"optimizer"},
+               {"buckets"},
+               {"activations"},
+               {"temporaries"},
+               {"peak"},
+               {"feasible", Table::Align::left},
+               {"max micro-batch"}});
+  std::string remarks;
   for (const auto& plan : stages) {
     std::vector<std::string> row = {std::to_string(plan.stage)};
     for (const Bytes size : plan.peak.categories.bytes) row.push_back(format_bytes(size));
     row.push_back(format_bytes(plan.peak.total));
     row.emplace_back(plan.feasible ? "yes" : "no");
     row.push_back(plan.feasible ? std::to_string(plan.max_micro_batch) : "-");
-    rows.push_back(std::move(row));
+    table.add_row(std::move(row));
+    if (!plan.unsupported.empty()) {
+      remarks += concat("stage ", plan.stage, " cannot run: ", plan.unsupported, '\n');
+    }
   }
-  std::string text = format_rows(rows);
-  for (const auto& plan : stages) {
-    if (plan.unsupported.empty()) continue;
-    text += concat("stage ", plan.stage, " cannot run: ", plan.unsupported, '\n');
-  }
-  return text;
+  return table.to_string() + remarks;
 }
 
 std::string format_experiments(const std::vector<Experiment>& experiments) {
-  Rows rows = {{"experiment", "stage", "micro-batch", "accumulation", "train batch"}};
+  Table table({{"experiment", Table::Align::left},
+               {"stage"},
+               {"micro-batch"},
+               {"accumulation"},
+               {"train batch"}});
   for (const auto& experiment : experiments) {
     const auto& ds = experiment.ds_config;
     const auto number = [&](const char* key) { return to_json_text(ds.at(key), 0); };
-    rows.push_back({experiment.name,
-                    to_json_text(ds.at("zero_optimization").as_object().at("stage"), 0),
-                    number("train_micro_batch_size_per_gpu"), number("gradient_accumulation_steps"),
-                    number("train_batch_size")});
+    table.add_row({experiment.name,
+                   to_json_text(ds.at("zero_optimization").as_object().at("stage"), 0),
+                   number("train_micro_batch_size_per_gpu"), number("gradient_accumulation_steps"),
+                   number("train_batch_size")});
   }
-  return format_rows(rows);
+  return table.to_string();
 }
 
 json::object stage_to_json(const StagePlan& plan) {

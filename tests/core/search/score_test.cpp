@@ -25,9 +25,9 @@ TEST(Score, IsLargerForTheShorterStepWithLatency) {
 }
 
 TEST(RelativeGain, CountsAgainstTheIncumbentForEveryMetric) {
-  EXPECT_DOUBLE_EQ(relative_gain(105, 100), 0.05);
-  EXPECT_DOUBLE_EQ(relative_gain(-0.95, -1), 0.05);
-  EXPECT_DOUBLE_EQ(relative_gain(-1.1, -1), -0.1);
+  EXPECT_NEAR(relative_gain(105, 100), 0.05, 1e-12);
+  EXPECT_NEAR(relative_gain(-0.95, -1), 0.05, 1e-12);
+  EXPECT_NEAR(relative_gain(-1.1, -1), -0.1, 1e-12);
   EXPECT_EQ(relative_gain(0, 0), 0);
   EXPECT_GT(relative_gain(1, 0), 1e300);
 }

@@ -1,6 +1,9 @@
 #include "tests/core/search/simulated_machine.hpp"
 
 #include <cstddef>
+#include <cstdlib>
+#include <filesystem>
+#include <stdexcept>
 
 namespace dstune::testing_support {
 namespace {
@@ -20,6 +23,19 @@ Measured measure(Bytes peak, double samples_per_s, const Experiment& experiment,
 }
 
 }  // namespace
+
+MemoryDirectory::MemoryDirectory() {
+  const std::filesystem::path memory = "/dev/shm";
+  const auto parent =
+      std::filesystem::is_directory(memory) ? memory : std::filesystem::temp_directory_path();
+  path_ = (parent / "dstune_XXXXXX").string();
+  if (::mkdtemp(path_.data()) == nullptr) throw std::runtime_error("mkdtemp failed");
+}
+
+MemoryDirectory::~MemoryDirectory() {
+  std::error_code ignored;
+  std::filesystem::remove_all(path_, ignored);
+}
 
 Point point_of(const Experiment& experiment) {
   const auto& ds = experiment.ds_config;
@@ -75,7 +91,7 @@ TuningConfig make_tuning_config(Bytes memory_limit) {
 }
 
 SimulatedRun run_tuning(const TuningConfig& config, const SimulatedMachine& machine, int groups) {
-  const TemporaryDirectory directory;
+  const MemoryDirectory directory;
   return run_tuning(config, machine, groups, directory / "journal.jsonl", Journal::Mode::create);
 }
 
