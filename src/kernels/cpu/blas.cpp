@@ -5,9 +5,9 @@
 extern "C" {
 // Present in the BLAS that was linked, or null.
 __attribute__((weak)) void openblas_set_num_threads(int threads);
+// NOLINTNEXTLINE(readability-identifier-naming): MKL's name
 __attribute__((weak)) void MKL_Set_Num_Threads(int threads);
-// NOLINTNEXTLINE(google-runtime-int): BLIS's dim_t
-__attribute__((weak)) void bli_thread_set_num_threads(long threads);
+__attribute__((weak)) void bli_thread_set_num_threads(long threads);  // BLIS's dim_t
 }
 
 namespace dstune::cpu {
