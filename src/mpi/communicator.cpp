@@ -27,16 +27,16 @@ Communicator Communicator::duplicate(MPI_Comm parent) {
   return Communicator(handle);
 }
 
-Communicator Communicator::create(const Communicator& parent, const std::vector<int>& ranks,
-                                  int tag) {
+Communicator Communicator::create(const std::vector<int>& ranks, int tag) {
+  DSTUNE_MPI_CHECK(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN));
   MPI_Group all = MPI_GROUP_NULL;
-  DSTUNE_MPI_CHECK(MPI_Comm_group(parent.get(), &all));
+  DSTUNE_MPI_CHECK(MPI_Comm_group(MPI_COMM_WORLD, &all));
   const UniqueHandle<GroupTraits> all_owner(all);
   MPI_Group members = MPI_GROUP_NULL;
   DSTUNE_MPI_CHECK(MPI_Group_incl(all, static_cast<int>(ranks.size()), ranks.data(), &members));
   const UniqueHandle<GroupTraits> members_owner(members);
   MPI_Comm handle = MPI_COMM_NULL;
-  DSTUNE_MPI_CHECK(MPI_Comm_create_group(parent.get(), members, tag, &handle));
+  DSTUNE_MPI_CHECK(MPI_Comm_create_group(MPI_COMM_WORLD, members, tag, &handle));
   return Communicator(handle);
 }
 

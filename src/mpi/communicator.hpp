@@ -15,11 +15,13 @@ class Communicator {
   /// Collective over `parent`. @throws MpiError
   static Communicator duplicate(MPI_Comm parent);
 
-  /// Collective over exactly `ranks` (of `parent`; order = order in the new communicator), which
-  /// must all be alive: it blocks for ever if one is not. `tag`: the same on all of them, and lower
-  /// than every tag before it, so that a call that hangs does not block later ones.
+  /// Collective over exactly `ranks` of MPI_COMM_WORLD (their order = order in the new
+  /// communicator), which must all be alive: it blocks for ever if one is not. `tag`: the same on
+  /// all of them, and lower than every tag before it, so that a call that hangs does not block
+  /// later ones. Nobody may receive from any tag of MPI_COMM_WORLD at that time: Open MPI's own
+  /// messages for this call carry `tag`.
   /// @throws MpiError
-  static Communicator create(const Communicator& parent, const std::vector<int>& ranks, int tag);
+  static Communicator create(const std::vector<int>& ranks, int tag);
 
   int rank() const noexcept { return rank_; }
   int size() const noexcept { return size_; }

@@ -6,9 +6,8 @@
 
 namespace dstune {
 
-MpiGroup::MpiGroup(const Communicator& world, const std::vector<int>& ranks, int tag,
-                   WorkerLink& link)
-    : communicator_(Communicator::create(world, ranks, tag)),
+MpiGroup::MpiGroup(const std::vector<int>& ranks, int tag, WorkerLink& link)
+    : communicator_(Communicator::create(ranks, tag)),
       link_(&link),
       transfers_(communicator_.get(), [this] { link_->poll(); }) {}
 
@@ -79,7 +78,7 @@ MpiGroup& GroupCache::get(int tag, const std::vector<int>& ranks) {
   auto& group = groups_[tag];
   if (!group) {
     try {
-      group = std::make_unique<MpiGroup>(*world_, ranks, tag, *link_);
+      group = std::make_unique<MpiGroup>(ranks, tag, *link_);
     } catch (...) {
       groups_.erase(tag);
       throw;

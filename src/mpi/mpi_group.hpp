@@ -19,8 +19,8 @@ namespace dstune {
 /// group can no longer be used: its ranks disagree about what is under way.
 class MpiGroup final : public Group {
  public:
-  /// Collective over `ranks` of `world`, after rank 0's go (Communicator::create).
-  MpiGroup(const Communicator& world, const std::vector<int>& ranks, int tag, WorkerLink& link);
+  /// Collective over the world's `ranks`, after rank 0's go (Communicator::create).
+  MpiGroup(const std::vector<int>& ranks, int tag, WorkerLink& link);
   /// Local: the communicator is given up, as the other ranks are busy with something else.
   ~MpiGroup() override { communicator_.abandon(); }
   MpiGroup(const MpiGroup&) = delete;
@@ -48,14 +48,13 @@ class MpiGroup final : public Group {
 /// A worker's groups, by tag. Rank 0 keeps the list of those that are still used (GroupDirectory).
 class GroupCache {
  public:
-  GroupCache(const Communicator& world, WorkerLink& link) : world_(&world), link_(&link) {}
+  explicit GroupCache(WorkerLink& link) : link_(&link) {}
 
   /// The group of `tag`, made now if it is new: then collective over `ranks`.
   MpiGroup& get(int tag, const std::vector<int>& ranks);
   void drop(int tag) { groups_.erase(tag); }
 
  private:
-  const Communicator* world_;
   WorkerLink* link_;
   std::map<int, std::unique_ptr<MpiGroup>> groups_;
 };

@@ -24,7 +24,7 @@ class WorkerLoop {
  public:
   WorkerLoop(const Communicator& world, const WorkerOptions& options,
              const ExperimentRunner& runner)
-      : link_(world, options), groups_(world, link_), runner_(&runner) {}
+      : link_(world, options), groups_(link_), runner_(&runner) {}
 
   LoopResult run();
 
