@@ -10,8 +10,9 @@ namespace dstune {
 /// wire_bytes() says, and partial sums are rounded to the tensor's type once per addition. All
 /// ranks get the same bits. Done when a call returns (a CPU has one stream).
 ///
-/// Our own, because a non-blocking collective of MPI that an abort interrupts can neither be
-/// cancelled nor may its buffers ever be freed, and because Open MPI's are slower (docs/decisions).
+/// Not MPI's own, because a non-blocking collective that an abort interrupts can neither be
+/// cancelled nor may its buffers be freed; and Open MPI's take the whole message once more as
+/// scratch that no budget counts.
 ///
 /// Any call throws ExperimentAborted if rank 0 ends the experiment.
 class MpiCollectives final : public Collectives {

@@ -9,8 +9,7 @@
 
 namespace dstune {
 
-/// `part` is a function from any integer p (taken modulo the ring's size by the callee's caller:
-/// use wrap()) to the tensor that is the p-th part of this rank's data.
+/// `part(p)` is the tensor that is the p-th part of this rank's data, 0 <= p < size.
 class Ring {
  public:
   Ring(Transfers& transfers, int rank, int size)

@@ -206,7 +206,7 @@ TEST(MpiWorkerPool, SilentRankIsLostAndComesBackWithItsNextWord) {
     return count_members(experiment, group);
   };
   PoolOptions options;
-  options.worker_timeout = 4;  // twice the workers' heartbeat
+  options.worker_timeout = 1;  // ten of the workers' heartbeats
   const bool alive = test::with_pool(options, runner, [&](MpiWorkerPool& pool) {
     pool.start(1, make_experiment("silent", 2), {1, 2});
     const auto silent = wait_for(pool, 1);

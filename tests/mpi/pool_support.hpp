@@ -46,7 +46,9 @@ template <class Scenario>
 bool with_pool(const PoolOptions& options, const ExperimentRunner& runner, Scenario scenario) {
   const auto world = Communicator::duplicate(MPI_COMM_WORLD);
   if (world.rank() != 0) {
-    return run_worker_loop(world, WorkerOptions{}, runner) == LoopResult::finished;
+    WorkerOptions often;
+    often.heartbeat = 0.1;
+    return run_worker_loop(world, often, runner) == LoopResult::finished;
   }
   MpiWorkerPool pool(world, options);
   scenario(pool);
