@@ -3,6 +3,7 @@
 
 #include <list>
 #include <map>
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -67,7 +68,7 @@ class Mailbox {
   std::optional<Message> take(MPI_Message handle, const MPI_Status& status);
 
   const Communicator* communicator_;
-  std::list<Piece> sent_;
+  std::unique_ptr<std::list<Piece>> sent_ = std::make_unique<std::list<Piece>>();
   std::map<int, std::string> partial_;  ///< by sender: pieces of a message that is not complete
 };
 
