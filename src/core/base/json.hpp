@@ -4,6 +4,7 @@
 #include <string>
 
 #include <boost/json/value.hpp>
+#include <boost/json/value_to.hpp>
 
 namespace dstune {
 

@@ -1,0 +1,15 @@
+// What a worker is made of: a device, the collectives that go with it, and the loop that obeys rank
+// 0.
+#pragma once
+
+#include "mpi/communicator.hpp"
+#include "mpi/environment.hpp"
+
+namespace dstune {
+
+/// Every rank but 0, from start-up to the end of the run.
+/// @returns the exit code of the process; does not return if the rank must leave without
+/// MPI_Finalize
+int run_worker_rank(Environment& environment, const Communicator& world);
+
+}  // namespace dstune
