@@ -1,0 +1,104 @@
+#include "core/model/model_spec.hpp"
+
+#include <cstdint>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace dstune {
+namespace {
+
+using testing::ElementsAre;
+
+ModelSpec make_spec(std::int64_t hidden, std::int64_t layers, std::int64_t heads) {
+  ModelSpec spec;
+  spec.hidden_size = hidden;
+  spec.inner_size = 4 * hidden;
+  spec.num_layers = layers;
+  spec.num_heads = heads;
+  return spec;
+}
+
+TEST(ModelParameters, TotalsAreThoseOfThePublishedModels) {
+  EXPECT_EQ(make_model_parameters(make_spec(768, 12, 12)).total(), 124439808);
+  EXPECT_EQ(make_model_parameters(make_spec(1024, 24, 16)).total(), 354823168);
+  EXPECT_EQ(make_model_parameters(make_spec(1280, 36, 20)).total(), 774030080);
+  EXPECT_EQ(make_model_parameters(make_spec(1600, 48, 25)).total(), 1557611200);
+}
+
+TEST(ModelParameters, StandInRegistrationOrder) {
+  const ModelParameters parameters = make_model_parameters(make_spec(768, 1, 12));
+
+  std::vector<std::string> names;
+  for (const auto& tensor : parameters.tensors) names.push_back(tensor.name);
+
+  EXPECT_THAT(names,
+              ElementsAre("transformer.wte.weight", "transformer.wpe.weight",
+                          "transformer.h.0.ln_1.weight", "transformer.h.0.ln_1.bias",
+                          "transformer.h.0.attn.c_attn.weight", "transformer.h.0.attn.c_attn.bias",
+                          "transformer.h.0.attn.c_proj.weight", "transformer.h.0.attn.c_proj.bias",
+                          "transformer.h.0.ln_2.weight", "transformer.h.0.ln_2.bias",
+                          "transformer.h.0.mlp.c_fc.weight", "transformer.h.0.mlp.c_fc.bias",
+                          "transformer.h.0.mlp.c_proj.weight", "transformer.h.0.mlp.c_proj.bias",
+                          "transformer.ln_f.weight", "transformer.ln_f.bias"));
+}
+
+TEST(ModelParameters, Conv1DWeightsAreStoredInByOut) {
+  const ModelParameters parameters = make_model_parameters(make_spec(768, 1, 12));
+
+  EXPECT_THAT(parameters.tensors[4].shape, ElementsAre(768, 2304));
+  EXPECT_THAT(parameters.tensors[12].shape, ElementsAre(3072, 768));
+}
+
+TEST(ModelParameters, HeadIsTiedToTheTokenEmbedding) {
+  const ModelParameters parameters = make_model_parameters(make_spec(768, 2, 12));
+
+  EXPECT_EQ(parameters.modules.back().name, "lm_head");
+  EXPECT_THAT(parameters.modules.back().parameters, ElementsAre(0U));
+}
+
+TEST(ModelParameters, OnlyMatricesDecay) {
+  for (const auto& tensor : make_model_parameters(make_spec(768, 2, 12)).tensors) {
+    EXPECT_EQ(tensor.weight_decay, tensor.shape.size() == 2) << tensor.name;
+  }
+}
+
+TEST(ModelSpec, SurvivesItsTextForm) {
+  ModelSpec spec;
+  spec.name = "mine";
+  spec.vocab_size = 1;
+  spec.max_positions = 2;
+  spec.hidden_size = 3;
+  spec.num_layers = 4;
+  spec.num_heads = 5;
+  spec.inner_size = 6;
+  spec.layer_norm_epsilon = 1e-7;
+  spec.initializer_range = 0.3;
+  spec.embedding_dropout = 0.1;
+  spec.attention_dropout = 0.2;
+  spec.residual_dropout = 0.4;
+
+  EXPECT_EQ(model_spec_from_json(to_json(spec)), spec);
+}
+
+TEST(ModelSpec, RefusesAnObjectThatLacksAKey) {
+  json::object object = to_json(ModelSpec{});
+  object.erase("n_embd");
+
+  EXPECT_THROW(model_spec_from_json(object), std::invalid_argument);
+}
+
+// Written out for gpt2: per layer 12 h^2 matmul weights, the head V h, attention 12 L h s.
+TEST(TrainingFlops, CountsSixPerMatmulWeightAndTheFullAttention) {
+  constexpr double kWeights = 12 * 12.0 * 768 * 768 + 50257.0 * 768;
+  constexpr double kAttention = 12 * 12.0 * 768 * 1024;
+
+  EXPECT_DOUBLE_EQ(training_flops(make_spec(768, 12, 12), 1024, 1024),
+                   1024 * (6 * kWeights + kAttention));
+}
+
+}  // namespace
+}  // namespace dstune

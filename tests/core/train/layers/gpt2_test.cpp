@@ -1,0 +1,250 @@
+#include "core/train/layers/gpt2.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "kernels/cpu/cpu_device.hpp"
+#include "tests/support/gpt2_fixture.hpp"
+#include "tests/support/recording_engine.hpp"
+
+namespace dstune {
+namespace {
+
+using test::Gpt2Fixture;
+using test::RecordingEngine;
+
+const Gpt2Fixture& fixture() {
+  static const Gpt2Fixture kFixture =
+      test::read_gpt2_fixture(std::string(DSTUNE_TEST_DATA) + "/gpt2_fixture.json");
+  return kFixture;
+}
+
+// One micro-batch of the fixture on a CPU device; memory there can be written directly.
+class MicroBatch {
+ public:
+  MicroBatch(const ModelSpec& model, DType dtype)
+      : device_(Bytes{1} << 30U),
+        engine(model, dtype, device_),
+        gpt2(model, fixture().micro_batch, fixture().sequence_length, dtype, device_),
+        tokens_(device_, MemoryCategory::temporaries, fixture().tokens.size() * 8) {
+    std::memcpy(tokens_.data(), fixture().tokens.data(), tokens_.size());
+    for (std::size_t i = 0; i < fixture().values.size(); ++i) {
+      engine.write_parameter(i, fixture().values[i]);
+    }
+  }
+
+  double forward(std::uint64_t seed = 0) { return gpt2.forward(engine, tokens(), seed); }
+  const std::int64_t* tokens() const { return static_cast<const std::int64_t*>(tokens_.data()); }
+  Device& device() { return device_; }
+
+ private:
+  cpu::CpuDevice device_;
+
+ public:
+  RecordingEngine engine;
+  Gpt2 gpt2;
+
+ private:
+  Buffer tokens_;
+};
+
+double largest(const std::vector<float>& values) {
+  double result = 0;
+  for (const float value : values) result = std::max(result, std::abs(static_cast<double>(value)));
+  return result;
+}
+
+double largest_difference(const std::vector<float>& a, const std::vector<float>& b) {
+  double result = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    result = std::max(result, std::abs(static_cast<double>(a[i]) - static_cast<double>(b[i])));
+  }
+  return result;
+}
+
+double norm_of_difference(const std::vector<float>& a, const std::vector<float>& b) {
+  double sum = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    const double difference = static_cast<double>(a[i]) - static_cast<double>(b[i]);
+    sum += difference * difference;
+  }
+  return std::sqrt(sum);
+}
+
+TEST(Gpt2, TensorsAreThoseOfHuggingFaceInTheirOrder) {
+  const ModelParameters parameters = make_model_parameters(fixture().model);
+
+  std::vector<std::string> names;
+  for (const auto& tensor : parameters.tensors) names.push_back(tensor.name);
+
+  EXPECT_EQ(names, fixture().names);
+}
+
+TEST(Gpt2, LossEqualsHuggingFace) {
+  MicroBatch run(fixture().model, DType::fp32);
+
+  const double loss = run.forward();
+
+  EXPECT_NEAR(loss, fixture().loss, 1e-6 * fixture().loss);
+}
+
+TEST(Gpt2, EveryGradientEqualsHuggingFace) {
+  MicroBatch run(fixture().model, DType::fp32);
+  run.forward();
+
+  run.gpt2.backward(run.engine, 1);
+
+  for (std::size_t i = 0; i < fixture().gradients.size(); ++i) {
+    const auto& expected = fixture().gradients[i];
+    ASSERT_EQ(run.engine.gradient(i).size(), expected.size()) << fixture().names[i];
+    EXPECT_LE(largest_difference(run.engine.gradient(i), expected), 1e-5 * largest(expected))
+        << fixture().names[i];
+  }
+}
+
+TEST(Gpt2, FactorMultipliesEveryGradient) {
+  MicroBatch once(fixture().model, DType::fp32);
+  MicroBatch scaled(fixture().model, DType::fp32);
+  once.forward();
+  scaled.forward();
+
+  once.gpt2.backward(once.engine, 1);
+  scaled.gpt2.backward(scaled.engine, 1024);  // a power of two scales exactly
+
+  for (std::size_t i = 0; i < fixture().gradients.size(); ++i) {
+    auto expected = once.engine.gradient(i);
+    for (float& value : expected) value *= 1024;
+    EXPECT_LE(largest_difference(scaled.engine.gradient(i), expected), 1e-6 * largest(expected));
+  }
+}
+
+// 16-bit storage rounds to 8 (bf16) or 11 (fp16) bits at each of some 40 operations in a row. The
+// gradients are compared as vectors, since single elements may nearly cancel.
+class HalfPrecision : public testing::TestWithParam<DType> {};
+
+TEST_P(HalfPrecision, LossAndGradientsAreNearThoseOfFp32) {
+  MicroBatch run(fixture().model, GetParam());
+  const double unit = GetParam() == DType::bf16 ? 0x1p-8 : 0x1p-11;
+
+  const double loss = run.forward();
+  run.gpt2.backward(run.engine, 1);
+
+  EXPECT_NEAR(loss, fixture().loss, 4 * unit * fixture().loss);
+  for (std::size_t i = 0; i < fixture().gradients.size(); ++i) {
+    const auto& expected = fixture().gradients[i];
+    const double norm = norm_of_difference(expected, std::vector<float>(expected.size()));
+    EXPECT_LE(norm_of_difference(run.engine.gradient(i), expected), 16 * unit * norm)
+        << fixture().names[i];
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(DTypes, HalfPrecision, testing::Values(DType::bf16, DType::fp16),
+                         [](const auto& param_info) {
+                           return std::string(name_of(param_info.param));
+                         });
+
+// A central difference along the tensor's own gradient direction: the loss is fp32 in its logits
+// (relative error about 1e-7), the step moves it by some 1e-2, so the slope is right to about 1e-4
+// plus the third-order term.
+class Directional : public testing::TestWithParam<double> {};
+
+TEST_P(Directional, FiniteDifferencesAgreeForEveryTensor) {
+  ModelSpec model = fixture().model;
+  model.embedding_dropout = model.attention_dropout = model.residual_dropout = GetParam();
+  constexpr std::uint64_t kSeed = 7;
+  MicroBatch run(model, DType::fp32);
+  run.forward(kSeed);
+  run.gpt2.backward(run.engine, 1);
+
+  for (std::size_t i = 0; i < fixture().names.size(); ++i) {
+    const std::vector<float> gradient = run.engine.gradient(i);
+    const auto& original = fixture().values[i];
+    const double norm = norm_of_difference(gradient, std::vector<float>(gradient.size()));
+    const double step = 5e-3 / std::max(norm, 0.1);
+    const auto loss_at = [&](double distance) {
+      auto moved = original;
+      for (std::size_t k = 0; k < moved.size(); ++k) {
+        moved[k] = static_cast<float>(moved[k] + distance * gradient[k] / norm);
+      }
+      MicroBatch other(model, DType::fp32);
+      other.engine.write_parameter(i, moved);
+      return other.forward(kSeed);
+    };
+    const double slope = (loss_at(step) - loss_at(-step)) / (2 * step);
+    EXPECT_NEAR(slope, norm, 2e-3 * norm + 2e-5) << fixture().names[i];
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Dropout, Directional, testing::Values(0.0, 0.25),
+                         [](const auto& param_info) {
+                           return param_info.param == 0 ? "off" : "on";
+                         });
+
+TEST(Gpt2, FetchesModulesInOrderAndBackwardInReverse) {
+  MicroBatch run(fixture().model, DType::fp32);
+
+  run.forward();
+  const auto forward = std::exchange(run.engine.events, {});
+  run.gpt2.backward(run.engine, 1);
+
+  const auto fetched = [](const std::vector<std::string>& events) {
+    std::vector<std::string> result;
+    for (const auto& event : events) {
+      if (event.rfind("fetch ", 0) == 0) result.push_back(event.substr(6));
+    }
+    return result;
+  };
+  std::vector<std::string> modules;
+  for (const auto& module : run.engine.parameters().modules) modules.push_back(module.name);
+  EXPECT_EQ(fetched(forward), modules);
+  std::reverse(modules.begin(), modules.end());
+  EXPECT_EQ(fetched(run.engine.events), modules);
+}
+
+TEST(Gpt2, TiedGradientIsReadyLast) {
+  MicroBatch run(fixture().model, DType::fp32);
+  run.forward();
+
+  run.gpt2.backward(run.engine, 1);
+
+  const auto& events = run.engine.events;
+  EXPECT_THAT(std::vector<std::string>(events.end() - 2, events.end()),
+              testing::ElementsAre("gradient transformer.wte.weight", "release transformer.wte"));
+}
+
+TEST(Gpt2, GradientsAreReadyBeforeTheirModuleIsReleased) {
+  MicroBatch run(fixture().model, DType::fp32);
+  run.forward();
+  run.engine.events.clear();
+
+  run.gpt2.backward(run.engine, 1);
+
+  std::string open;
+  for (const auto& event : run.engine.events) {
+    const std::string name = event.substr(event.find(' ') + 1);
+    if (event.rfind("fetch ", 0) == 0) open = name;
+    if (event.rfind("gradient ", 0) == 0) {
+      EXPECT_EQ(name.substr(0, name.rfind('.')), open);
+    }
+  }
+}
+
+TEST(Gpt2, NothingStaysAllocatedAfterBackward) {
+  MicroBatch run(fixture().model, DType::fp32);
+  const MemoryUse before = run.device().memory().use();
+  run.forward();
+
+  run.gpt2.backward(run.engine, 1);
+
+  EXPECT_EQ(run.device().memory().use(), before);
+}
+
+}  // namespace
+}  // namespace dstune
