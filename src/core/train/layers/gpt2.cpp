@@ -1,6 +1,5 @@
 #include "core/train/layers/gpt2.hpp"
 
-#include <ranges>
 #include <utility>
 
 #include "core/train/layers/block.hpp"
@@ -84,8 +83,8 @@ void Gpt2::backward(ZeroEngine& engine, double factor) {
   d_hidden = state.ln_f.backward(work, engine, d_hidden, state.ln_f_input, state.ln_f_stats);
   state.ln_f_input.reset();
   state.ln_f_stats.reset();
-  for (auto& block : std::views::reverse(state.blocks)) {
-    d_hidden = block.backward(work, engine, std::move(d_hidden), state.seed);
+  for (auto block = state.blocks.rbegin(); block != state.blocks.rend(); ++block) {
+    d_hidden = block->backward(work, engine, std::move(d_hidden), state.seed);
     work.device->tick();
   }
   state.embed_backward(engine, std::move(d_hidden), std::move(d_wte));
