@@ -56,6 +56,7 @@ class Collectives {
   /// Only `root` gets the result; on other ranks `inout` is undefined afterwards.
   void reduce(Tensor inout, ReduceOp op, int root, Stream stream);
   /// `in` has size() * out.numel elements; rank r gets the sum of everybody's r-th part.
+  /// `out` may be this rank's part of `in` (in place); `in` is undefined afterwards.
   void reduce_scatter(Tensor in, Tensor out, ReduceOp op, Stream stream);
   /// `out` has size() * in.numel elements; `in` may be this rank's part of `out` (in place).
   void all_gather(Tensor in, Tensor out, Stream stream);

@@ -43,6 +43,7 @@ std::string Experiment::key() const {
   identity["model"].as_object().erase("name");
   identity["ds_config"] = ds_config;
   identity["ranks"] = ranks;
+  identity["repetition"] = repetition;
   return to_json_text(sorted_by_key(identity), 0);
 }
 
@@ -50,14 +51,16 @@ json::object to_json(const Experiment& experiment) {
   return {{"name", experiment.name},
           {"ds_config", experiment.ds_config},
           {"ranks", experiment.ranks},
-          {"settings", settings_to_json(experiment.settings)}};
+          {"settings", settings_to_json(experiment.settings)},
+          {"repetition", experiment.repetition}};
 }
 
 Experiment experiment_from_json(const json::object& object) {
   try {
     return {std::string(object.at("name").as_string()), object.at("ds_config").as_object(),
             object.at("ranks").to_number<int>(),
-            settings_from_json(object.at("settings").as_object())};
+            settings_from_json(object.at("settings").as_object()),
+            object.at("repetition").to_number<int>()};
   } catch (const std::exception& fault) {
     throw std::invalid_argument(concat("experiment_from_json: ", fault.what()));
   }

@@ -32,6 +32,7 @@ struct Experiment {
       ds_config;  ///< complete DeepSpeed JSON: every "auto" resolved, the batch triple consistent
   int ranks = 1;  ///< group size = data-parallel world size
   RunSettings settings;
+  int repetition = 0;  ///< measuring the same again, for its own sake, is another experiment
 
   /// What makes two experiments the same for resume: DeepSpeed JSON (order of keys aside), ranks
   /// and everything in settings that changes the result (not the timeout). Canonical JSON text.

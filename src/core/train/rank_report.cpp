@@ -1,0 +1,117 @@
+#include "core/train/rank_report.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+#include <variant>
+
+#include <boost/json/parse.hpp>
+#include <boost/json/value_from.hpp>
+#include <boost/json/value_to.hpp>
+
+#include "core/base/text.hpp"
+
+namespace dstune {
+namespace {
+
+double median(const std::vector<double>& values) { return summarize(values).median; }
+
+// Every step belongs to its slowest rank: its time, and how that rank spent it.
+void merge_times(const std::vector<RankReport>& reports, Measured& merged) {
+  RankReport slowest;
+  for (std::size_t step = 0; step < reports.front().total.size(); ++step) {
+    const RankReport* rank = &reports.front();
+    for (const RankReport& report : reports) {
+      if (report.total.at(step) > rank->total.at(step)) rank = &report;
+    }
+    slowest.add({0,
+                 {},
+                 rank->total[step],
+                 rank->forward.at(step),
+                 rank->backward.at(step),
+                 rank->optimizer.at(step)},
+                rank->communication.at(step));
+  }
+  merged.steps = static_cast<int>(slowest.total.size());
+  merged.step_time = summarize(slowest.total);
+  merged.forward_time = median(slowest.forward);
+  merged.backward_time = median(slowest.backward);
+  merged.optimizer_time = median(slowest.optimizer);
+  merged.communication_time = median(slowest.communication);
+  merged.measure_time = 0;
+  for (const double time : slowest.total) merged.measure_time += time;
+}
+
+void compute_rates(const Experiment& experiment, const StepConfig& config, Measured& merged) {
+  const Seconds time = merged.step_time.median;
+  if (time <= 0) return;  // a dry run's clock stands still
+  const std::int64_t samples = config.micro_batch * config.accumulation_steps;
+  const std::int64_t length = experiment.settings.sequence_length;
+  merged.samples_per_s = static_cast<double>(samples * experiment.ranks) / time;
+  merged.tokens_per_s = merged.samples_per_s * static_cast<double>(length);
+  merged.flops_per_s_per_rank =
+      training_flops(experiment.settings.model, samples * length, length) / time;
+}
+
+}  // namespace
+
+void RankReport::add(const StepReport& step, Seconds communication_time) {
+  total.push_back(step.total);
+  forward.push_back(step.forward);
+  backward.push_back(step.backward);
+  optimizer.push_back(step.optimizer);
+  communication.push_back(communication_time);
+}
+
+std::string to_text(const RankReport& report) {
+  const json::object object = {{"total", json::value_from(report.total)},
+                               {"forward", json::value_from(report.forward)},
+                               {"backward", json::value_from(report.backward)},
+                               {"optimizer", json::value_from(report.optimizer)},
+                               {"communication", json::value_from(report.communication)},
+                               {"not_finite", report.not_finite},
+                               {"own", to_json(Outcome(report.own))}};
+  return to_json_text(object, 0);
+}
+
+RankReport rank_report_from_text(const std::string& text) {
+  try {
+    const json::value value = json::parse(text);
+    const json::object& object = value.as_object();
+    const auto times = [&](const char* key) {
+      return json::value_to<std::vector<double>>(object.at(key));
+    };
+    return {times("total"),
+            times("forward"),
+            times("backward"),
+            times("optimizer"),
+            times("communication"),
+            json::value_to<std::string>(object.at("not_finite")),
+            std::get<Measured>(outcome_from_json(object.at("own").as_object()))};
+  } catch (const std::exception& fault) {
+    throw std::invalid_argument(concat("rank_report_from_text: ", fault.what()));
+  }
+}
+
+Outcome merge_reports(const std::vector<RankReport>& reports, const Experiment& experiment,
+                      const StepConfig& config) {
+  Measured merged = reports.front().own;
+  merged.first_loss = 0;
+  merged.last_loss = 0;
+  for (std::size_t rank = 0; rank < reports.size(); ++rank) {
+    const RankReport& report = reports[rank];
+    if (!report.not_finite.empty()) {
+      return Failed{FailureKind::not_finite, concat("rank ", rank, ": ", report.not_finite)};
+    }
+    const Measured& own = report.own;
+    if (own.peak_memory.total > merged.peak_memory.total) merged.peak_memory = own.peak_memory;
+    merged.first_loss += own.first_loss / static_cast<double>(reports.size());
+    merged.last_loss += own.last_loss / static_cast<double>(reports.size());
+    merged.setup_time = std::max(merged.setup_time, own.setup_time);
+    merged.warmup_time = std::max(merged.warmup_time, own.warmup_time);
+  }
+  merge_times(reports, merged);
+  compute_rates(experiment, config, merged);
+  return merged;
+}
+
+}  // namespace dstune

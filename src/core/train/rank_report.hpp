@@ -1,0 +1,34 @@
+// What one rank measured, and how the group's ranks become one outcome.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/train/experiment.hpp"
+#include "core/train/outcome.hpp"
+#include "core/train/step_config.hpp"
+#include "core/train/training_step.hpp"
+
+namespace dstune {
+
+struct RankReport {
+  std::vector<double> total;  ///< seconds, one per measured step; likewise:
+  std::vector<double> forward;
+  std::vector<double> backward;
+  std::vector<double> optimizer;
+  std::vector<double> communication;
+  std::string not_finite;  ///< "the loss became nan in step 3", or ""
+  Measured own;            ///< losses, peak memory, collectives, set-up and warm-up time
+
+  void add(const StepReport& step, Seconds communication_time);
+};
+
+std::string to_text(const RankReport& report);
+/// Inverse of to_text. @throws std::invalid_argument if `text` is no report
+RankReport rank_report_from_text(const std::string& text);
+
+/// The outcome of an experiment whose ranks reported these, by rank; at least one.
+Outcome merge_reports(const std::vector<RankReport>& reports, const Experiment& experiment,
+                      const StepConfig& config);
+
+}  // namespace dstune

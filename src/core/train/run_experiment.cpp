@@ -1,0 +1,201 @@
+#include "core/train/run_experiment.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include <boost/json/parse.hpp>
+
+#include "core/base/text.hpp"
+#include "core/train/dry_collectives.hpp"
+#include "core/train/dry_device.hpp"
+#include "core/train/loss_scaler.hpp"
+#include "core/train/rank_report.hpp"
+#include "core/train/step_config.hpp"
+#include "core/train/stopping_rule.hpp"
+#include "core/train/training_step.hpp"
+
+namespace dstune {
+namespace {
+
+// Moments, the last lazy allocation, come with the first update; the second step has all at once.
+constexpr int kRehearsedSteps = 2;
+
+/// A DryDevice that asks for as much attention scratch as the device it stands for.
+class Rehearsal final : public DryDevice {
+ public:
+  Rehearsal(Bytes limit, const Device* real) : DryDevice(limit), real_(real) {}
+
+  std::int64_t attention_workspace(const AttentionShape& shape) const override {
+    return real_ != nullptr ? real_->attention_workspace(shape)
+                            : DryDevice::attention_workspace(shape);
+  }
+
+ private:
+  const Device* real_;
+};
+
+std::optional<Skipped> skipped(const StepConfig& config) {
+  if (config.unsupported.empty()) return std::nullopt;
+  return Skipped{concat("not modelled: ", join(config.unsupported, ", "))};
+}
+
+OutOfMemory to_outcome(const OutOfMemoryError& error, int rank) {
+  return {rank, error.category, error.requested, error.in_use, error.limit};
+}
+
+Outcome rehearse(const Experiment& experiment, const StepConfig& config, int rank, Bytes limit,
+                 const Device* real) {
+  Rehearsal device(limit, real);
+  DryCollectives collectives(device, rank, experiment.ranks);
+  Measured result;
+  try {
+    TrainingStep step(experiment.settings, config, device, collectives);
+    for (int i = 0; i < kRehearsedSteps; ++i) {
+      collectives.reset_counts();
+      step.run();
+    }
+  } catch (const OutOfMemoryError& error) {
+    return to_outcome(error, rank);
+  }
+  result.peak_memory = device.memory().peak();
+  result.collectives = collectives.counts();
+  return result;
+}
+
+/// Answers the dispatcher while it lives, and leaves the device as it found it.
+class BusyDevice {
+ public:
+  BusyDevice(Device& device, Group& group) : device_(device) {
+    device_.memory().reset_peak();
+    device_.on_tick([&group] { group.poll(); });
+  }
+  ~BusyDevice() { device_.on_tick({}); }
+  BusyDevice(const BusyDevice&) = delete;
+  BusyDevice& operator=(const BusyDevice&) = delete;
+
+ private:
+  Device& device_;
+};
+
+/// The collective run of one experiment on one rank.
+class Run {
+ public:
+  Run(const Experiment& experiment, const StepConfig& config, Device& device,
+      Collectives& collectives, Group& group)
+      : experiment_(experiment),
+        config_(config),
+        device_(device),
+        collectives_(collectives),
+        group_(group) {}
+
+  Outcome run() {
+    const Seconds begin = device_.now();
+    std::optional<OutOfMemory> fault = allocate();
+    if (!group_.vote(!fault)) return merge_faults(fault);
+    report_.own.setup_time = device_.now() - begin;
+    try {
+      warm_up();
+      measure();
+    } catch (const LossScaleExhausted& reason) {  // every rank has seen the same overflow
+      return Failed{FailureKind::error, reason.what()};
+    }
+    report_.own.peak_memory = device_.memory().peak();
+    return merge_measured();
+  }
+
+ private:
+  std::optional<OutOfMemory> allocate() {
+    const Outcome rehearsal =
+        rehearse(experiment_, config_, group_.rank(), device_.memory().limit(), &device_);
+    if (const auto* fault = std::get_if<OutOfMemory>(&rehearsal)) return *fault;
+    try {
+      step_.emplace(experiment_.settings, config_, device_, collectives_);
+    } catch (const OutOfMemoryError& error) {
+      return to_outcome(error, group_.rank());
+    }
+    return std::nullopt;
+  }
+
+  Outcome merge_faults(const std::optional<OutOfMemory>& own) {
+    step_.reset();
+    const auto texts = group_.gather(own ? to_json_text(to_json(Outcome(*own)), 0) : "");
+    const auto first = std::find_if(texts.begin(), texts.end(),
+                                    [](const std::string& text) { return !text.empty(); });
+    if (first != texts.end()) return outcome_from_json(json::parse(*first).as_object());
+    if (own) return *own;
+    return Failed{FailureKind::error, "another rank of the group ran out of memory"};
+  }
+
+  void warm_up() {
+    const Seconds begin = device_.now();
+    for (int i = 0; i < experiment_.settings.warmup_steps; ++i) run_step();
+    report_.own.warmup_time = device_.now() - begin;
+  }
+
+  // Rank 0 decides whether to go on: its clock alone would not be everybody's.
+  void measure() {
+    const RunSettings& settings = experiment_.settings;
+    const StoppingRule rule(settings.measure_steps, settings.experiment_timeout);
+    std::byte enough{0};
+    while (enough == std::byte{0}) {
+      report_.add(run_step(), collectives_.time());
+      if (static_cast<int>(report_.total.size()) < settings.measure_steps) continue;
+      if (group_.rank() == 0) enough = std::byte{rule.is_enough(report_.total)};
+      group_.broadcast({&enough, 1}, 0);
+    }
+  }
+
+  StepReport run_step() {
+    collectives_.reset_counts();
+    const StepReport step = step_->run();
+    if (steps_++ == 0) report_.own.first_loss = step.loss;
+    report_.own.last_loss = step.loss;
+    report_.own.collectives = collectives_.counts();
+    if (!std::isfinite(step.loss) && report_.not_finite.empty()) {
+      report_.not_finite = concat("the loss became ", step.loss, " in step ", steps_);
+    }
+    group_.poll();
+    return step;
+  }
+
+  Outcome merge_measured() {
+    if (!report_.not_finite.empty()) report_.own.first_loss = report_.own.last_loss = 0;
+    step_.reset();
+    std::vector<RankReport> reports;
+    for (const std::string& text : group_.gather(to_text(report_))) {
+      reports.push_back(rank_report_from_text(text));
+    }
+    if (reports.empty()) reports.push_back(report_);
+    return merge_reports(reports, experiment_, config_);
+  }
+
+  const Experiment& experiment_;
+  const StepConfig& config_;
+  Device& device_;
+  Collectives& collectives_;
+  Group& group_;
+  std::optional<TrainingStep> step_;
+  RankReport report_;
+  int steps_ = 0;
+};
+
+}  // namespace
+
+Outcome run_experiment(const Experiment& experiment, Device& device, Collectives& collectives,
+                       Group& group) {
+  const StepConfig config = make_step_config(experiment.ds_config);
+  if (const auto reason = skipped(config)) return *reason;
+  const BusyDevice busy(device, group);
+  Outcome outcome = Run(experiment, config, device, collectives, group).run();
+  device.trim();
+  return outcome;
+}
+
+DryRun dry_run(const Experiment& experiment, int rank) {
+  const StepConfig config = make_step_config(experiment.ds_config);
+  if (const auto reason = skipped(config)) return {*reason};
+  return {rehearse(experiment, config, rank, experiment.settings.memory_limit, nullptr)};
+}
+
+}  // namespace dstune

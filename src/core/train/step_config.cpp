@@ -1,0 +1,230 @@
+#include "core/train/step_config.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+#include <stdexcept>
+#include <string_view>
+
+#include "core/base/text.hpp"
+
+namespace dstune {
+namespace {
+
+const json::object& section(const json::object& object, std::string_view key) {
+  static const json::object kEmpty;
+  const json::value* value = object.if_contains(key);
+  return value != nullptr && value->is_object() ? value->get_object() : kEmpty;
+}
+
+[[noreturn]] void reject(std::string_view key, std::string_view expected) {
+  throw std::invalid_argument(concat("make_step_config: ", key, " is no ", expected));
+}
+
+const json::value* find(const json::object& object, std::string_view key) {
+  const json::value* value = object.if_contains(key);
+  return value == nullptr || value->is_null() ? nullptr : value;
+}
+
+void read(const json::object& object, std::string_view key, bool& out) {
+  const json::value* value = find(object, key);
+  if (value == nullptr) return;
+  if (!value->is_bool()) reject(key, "boolean");
+  out = value->get_bool();
+}
+
+void read(const json::object& object, std::string_view key, double& out) {
+  const json::value* value = find(object, key);
+  if (value == nullptr) return;
+  if (!value->is_number()) reject(key, "number");
+  out = value->to_number<double>();
+}
+
+template <class Integer>
+void read_integer(const json::object& object, std::string_view key, Integer& out) {
+  double number = static_cast<double>(out);
+  read(object, key, number);
+  if (number != std::floor(number) || number < 0 || number > 9e18) reject(key, "integer >= 0");
+  const json::value* value = find(object, key);
+  if (value == nullptr) return;
+  out = value->is_double() ? static_cast<Integer>(number) : value->to_number<Integer>();
+}
+
+std::string read_text(const json::object& object, std::string_view key, std::string fallback) {
+  const json::value* value = find(object, key);
+  if (value == nullptr) return fallback;
+  if (!value->is_string()) reject(key, "string");
+  return json::value_to<std::string>(*value);
+}
+
+bool is_on(const json::object& object, std::string_view key) {
+  bool value = false;
+  read(object, key, value);
+  return value;
+}
+
+std::optional<DType> read_dtype(const json::object& object, std::string_view key) {
+  const std::string text = read_text(object, key, "");
+  if (text.empty()) return std::nullopt;
+  if (text == "fp32" || text == "float32") return DType::fp32;
+  if (text == "fp16" || text == "float16") return DType::fp16;
+  if (text == "bf16" || text == "bfloat16") return DType::bf16;
+  reject(key, "element type");
+}
+
+void read_precision(const json::object& root, StepConfig& config) {
+  const json::object& fp16 = section(root, "fp16");
+  const json::object& bf16 = section(root, root.contains("bf16") ? "bf16" : "bfloat16");
+  if (is_on(fp16, "enabled")) config.dtype = DType::fp16;
+  if (is_on(bf16, "enabled")) {
+    if (config.dtype == DType::fp16) reject("bf16.enabled", "choice beside fp16.enabled");
+    config.dtype = DType::bf16;
+  }
+  LossScaleConfig& scale = config.loss_scale;
+  read(fp16, "loss_scale", scale.static_scale);
+  read_integer(fp16, "initial_scale_power", scale.initial_scale_power);
+  read_integer(fp16, "loss_scale_window", scale.window);
+  read_integer(fp16, "hysteresis", scale.hysteresis);
+  read(fp16, "consecutive_hysteresis", scale.consecutive_hysteresis);
+  read(fp16, "min_loss_scale", scale.min_scale);
+  if (scale.window == 0) reject("fp16.loss_scale_window", "integer >= 1");
+  read(bf16, "check_grad_overflow", config.check_grad_overflow);
+  config.communication_dtype = read_dtype(root, "communication_data_type");
+  config.grad_accum_dtype = read_dtype(section(root, "data_types"), "grad_accum_dtype");
+
+  const auto master = [&](const json::object& part, std::string_view name, std::string_view key) {
+    if (is_on(part, key)) config.unsupported.push_back(concat(name, ".", key));
+  };
+  master(fp16, "fp16", "fp16_master_weights_and_grads");
+  master(bf16, "bf16", "bf16_master_weights_and_grads");
+  master(bf16, "bf16", "bf16_optimizer_states");
+  if (config.communication_dtype.value_or(config.dtype) != config.dtype) {
+    config.unsupported.emplace_back("communication_data_type");
+  }
+  if (config.grad_accum_dtype.value_or(config.dtype) != config.dtype) {
+    config.unsupported.emplace_back("data_types.grad_accum_dtype");
+  }
+}
+
+void read_optimizer(const json::object& root, StepConfig& config) {
+  OptimizerConfig& optimizer = config.optimizer;
+  const json::value* value = find(root, "optimizer");
+  optimizer.client = value == nullptr;
+  if (optimizer.client) return;
+  if (!value->is_object()) reject("optimizer", "object");
+  const json::object& part = value->get_object();
+  std::string type = read_text(part, "type", "adamw");
+  std::transform(type.begin(), type.end(), type.begin(),
+                 [](unsigned char letter) { return static_cast<char>(std::tolower(letter)); });
+  if (type != "adam" && type != "adamw") config.unsupported.emplace_back("optimizer.type");
+  if (is_on(part, "legacy_fusion")) config.unsupported.emplace_back("optimizer.legacy_fusion");
+
+  const json::object& params = section(part, "params");
+  if (type == "adam") read(params, "adam_w_mode", optimizer.adam_w);
+  read(params, "lr", optimizer.lr);
+  read(params, "eps", optimizer.epsilon);
+  read(params, "weight_decay", optimizer.weight_decay);
+  read(params, "bias_correction", optimizer.bias_correction);
+  if (const json::value* betas = find(params, "betas"); betas != nullptr) {
+    if (!betas->is_array() || betas->get_array().size() != 2) reject("betas", "pair of numbers");
+    optimizer.beta1 = betas->get_array()[0].to_number<double>();
+    optimizer.beta2 = betas->get_array()[1].to_number<double>();
+  }
+}
+
+void read_zero(const json::object& zero, StepConfig& config) {
+  read_integer(zero, "stage", config.stage);
+  if (config.stage > 3) reject("zero_optimization.stage", "stage (0, 1, 2, 3)");
+  config.overlap_comm = config.stage == 3;
+  read_integer(zero, "reduce_bucket_size", config.reduce_bucket_size);
+  read(zero, "contiguous_gradients", config.contiguous_gradients);
+  read(zero, "reduce_scatter", config.reduce_scatter);
+  read(zero, "overlap_comm", config.overlap_comm);
+  read(zero, "round_robin_gradients", config.round_robin_gradients);
+  read(zero, "use_multi_rank_bucket_allreduce", config.use_multi_rank_bucket_allreduce);
+  read_integer(zero, "sub_group_size", config.sub_group_size);
+  const auto renamed = [&](std::string_view alias, std::string_view name, std::int64_t& out) {
+    read_integer(zero, name, out);
+    read_integer(zero, alias, out);
+  };
+  renamed("stage3_prefetch_bucket_size", "prefetch_bucket_size", config.prefetch_bucket_size);
+  renamed("stage3_param_persistence_threshold", "param_persistence_threshold",
+          config.param_persistence_threshold);
+  renamed("stage3_max_live_parameters", "max_live_parameters", config.max_live_parameters);
+  renamed("stage3_max_reuse_distance", "max_reuse_distance", config.max_reuse_distance);
+}
+
+// In stage 0 DeepSpeed reads none of these keys, so they cannot change its step.
+void find_unsupported_zero(const json::object& zero, StepConfig& config) {
+  if (config.stage == 0) return;
+  const auto add = [&](bool asked_for, std::string_view key) {
+    if (asked_for) config.unsupported.push_back(concat("zero_optimization.", key));
+  };
+  for (const auto* key : {"offload_optimizer", "offload_param"}) {
+    add(read_text(section(zero, key), "device", "none") != "none", key);
+  }
+  for (const auto* key : {"cpu_offload", "cpu_offload_params", "zero_quantized_weights",
+                          "zero_quantized_nontrainable_weights", "zero_quantized_gradients",
+                          "stage3_use_all_reduce_for_fetch_params"}) {
+    add(is_on(zero, key), key);
+  }
+  double partition = 1;
+  read(zero, "zero_hpz_partition_size", partition);
+  add(partition > 1, "zero_hpz_partition_size");
+  double shard = -1;
+  read(zero, "mics_shard_size", shard);
+  add(shard > 0, "mics_shard_size");
+  add(find(zero, "zenflow") != nullptr, "zenflow");
+  add(find(zero, "zeropp_loco_param") != nullptr, "zeropp_loco_param");
+  add(!config.contiguous_gradients, "contiguous_gradients");
+  add(config.stage < 3 && config.reduce_scatter && !config.use_multi_rank_bucket_allreduce,
+      "use_multi_rank_bucket_allreduce");
+}
+
+void find_unsupported(const json::object& root, StepConfig& config) {
+  const auto add = [&](bool asked_for, std::string_view key) {
+    if (asked_for) config.unsupported.emplace_back(key);
+  };
+  for (const auto* key : {"amp", "torch_autocast", "progressive_layer_drop", "hybrid_engine",
+                          "curriculum_learning", "data_efficiency", "eigenvalue"}) {
+    add(is_on(section(root, key), "enabled"), concat(key, ".enabled"));
+  }
+  add(is_on(root, "sparse_gradients"), "sparse_gradients");
+  add(is_on(section(root, "compile"), "deepcompile"), "compile.deepcompile");
+  for (const auto* key : {"sparse_attention", "compression_training", "pipeline"}) {
+    add(!section(root, key).empty(), key);
+  }
+  double divisor = 1;
+  read(root, "gradient_predivide_factor", divisor);
+  add(divisor != 1, "gradient_predivide_factor");
+  add(read_text(root, "gradient_allreduce_op", "mean") != "mean", "gradient_allreduce_op");
+  for (const auto& [part, key] : {std::pair{"tensor_parallel", "autotp_size"},
+                                  std::pair{"expert_parallel", "expert_parallel_size"}}) {
+    double ways = 1;
+    read(section(root, part), key, ways);
+    add(ways > 1, concat(part, ".", key));
+  }
+  double sequence_ways = 1;
+  read(root, "sequence_parallel_size", sequence_ways);
+  add(sequence_ways > 1, "sequence_parallel_size");
+}
+
+}  // namespace
+
+StepConfig make_step_config(const json::object& ds_config) {
+  StepConfig config;
+  read_integer(ds_config, "train_micro_batch_size_per_gpu", config.micro_batch);
+  read_integer(ds_config, "gradient_accumulation_steps", config.accumulation_steps);
+  if (config.micro_batch < 1) reject("train_micro_batch_size_per_gpu", "integer >= 1");
+  if (config.accumulation_steps < 1) reject("gradient_accumulation_steps", "integer >= 1");
+  read(ds_config, "gradient_clipping", config.gradient_clipping);
+  read_precision(ds_config, config);
+  read_optimizer(ds_config, config);
+  const json::object& zero = section(ds_config, "zero_optimization");
+  read_zero(zero, config);
+  find_unsupported_zero(zero, config);
+  find_unsupported(ds_config, config);
+  return config;
+}
+
+}  // namespace dstune

@@ -1,0 +1,86 @@
+#include "core/train/training_step.hpp"
+
+namespace dstune {
+namespace {
+
+// splitmix64: neighbouring inputs give unrelated seeds.
+std::uint64_t mix(std::uint64_t value) {
+  value += 0x9e3779b97f4a7c15U;
+  value = (value ^ (value >> 30U)) * 0xbf58476d1ce4e5b9U;
+  value = (value ^ (value >> 27U)) * 0x94d049bb133111ebU;
+  return value ^ (value >> 31U);
+}
+
+std::uint64_t seed_of(std::uint64_t seed, std::uint64_t step, std::uint64_t index) {
+  return mix(mix(mix(seed) ^ step) ^ index);
+}
+
+}  // namespace
+
+Bytes token_bytes(std::int64_t micro_batch, std::int64_t sequence_length) {
+  return static_cast<Bytes>(micro_batch * sequence_length) * sizeof(std::int64_t);
+}
+
+TrainingStep::TrainingStep(const RunSettings& settings, const StepConfig& config, Device& device,
+                           Collectives& collectives)
+    : settings_(settings),
+      config_(config),
+      device_(device),
+      collectives_(collectives),
+      parameters_(make_model_parameters(settings.model)),
+      engine_(make_zero_engine(config, settings_.model, parameters_, device, collectives,
+                               settings.seed)),
+      model_(settings_.model, config.micro_batch, settings.sequence_length, config.dtype, device),
+      tokens_(device, MemoryCategory::activations,
+              token_bytes(config.micro_batch, settings.sequence_length)) {}
+
+TrainingStep::~TrainingStep() = default;
+
+void TrainingStep::make_tokens(std::int64_t micro_step) {
+  const std::int64_t length = settings_.sequence_length;
+  const std::int64_t first =
+      (micro_step * collectives_.size() + collectives_.rank()) * config_.micro_batch;
+  auto* out = static_cast<std::int64_t*>(tokens_.data());
+  for (std::int64_t i = 0; i < config_.micro_batch; ++i, out += length) {
+    device_.fill_tokens(out, length, settings_.model.vocab_size,
+                        seed_of(settings_.seed, step_, static_cast<std::uint64_t>(first + i)));
+  }
+}
+
+// The device is synchronised at the start of every forward and at the end of the step, as
+// DeepSpeed's throughput timer does by default.
+StepReport TrainingStep::run() {
+  StepReport report;
+  device_.synchronize();
+  const Seconds begin = device_.now();
+  for (std::int64_t micro = 0; micro < config_.accumulation_steps; ++micro) {
+    make_tokens(micro);
+    engine_->begin_micro_step(micro + 1 == config_.accumulation_steps);
+    device_.synchronize();
+    const Seconds start = device_.now();
+    const auto place =
+        static_cast<std::uint64_t>(micro * collectives_.size() + collectives_.rank());
+    report.loss += model_.forward(*engine_, static_cast<const std::int64_t*>(tokens_.data()),
+                                  seed_of(~settings_.seed, step_, place));
+    device_.synchronize();
+    const Seconds turn = device_.now();
+    model_.backward(*engine_,
+                    engine_->loss_scale() / static_cast<double>(config_.accumulation_steps));
+    engine_->end_backward();
+    device_.synchronize();
+    report.forward += turn - start;
+    report.backward += device_.now() - turn;
+    device_.tick();
+  }
+  const Seconds before = device_.now();
+  report.result = engine_->step();
+  device_.synchronize();
+  const Seconds end = device_.now();
+  report.optimizer = end - before;
+  report.total = end - begin;
+  report.loss /= static_cast<double>(config_.accumulation_steps);
+  ++step_;
+  return report;
+}
+
+}  // namespace dstune

@@ -1,0 +1,61 @@
+// One optimizer step of an experiment: micro-steps of forward and backward, then the update.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+
+#include "core/train/collectives.hpp"
+#include "core/train/device.hpp"
+#include "core/train/experiment.hpp"
+#include "core/train/layers/gpt2.hpp"
+#include "core/train/step_config.hpp"
+#include "core/train/zero/zero_engine.hpp"
+
+namespace dstune {
+
+/// What one optimizer step did on this rank. Times end with the device's work done.
+struct StepReport {
+  double loss = 0;  ///< mean over this rank's micro-steps
+  StepResult result;
+  Seconds total = 0;  ///< the whole step, making of the tokens included
+  Seconds forward = 0;
+  Seconds backward = 0;  ///< with the gradient communication inside
+  Seconds optimizer = 0;
+};
+
+/// Holds all memory of a run. The tokens of a step depend on the seed and the place of a sequence
+/// in the global batch alone: however the batch is split, the same sequences are trained on.
+class TrainingStep {
+ public:
+  /// Local: allocates, calls no collective.
+  /// @throws OutOfMemoryError
+  TrainingStep(const RunSettings& settings, const StepConfig& config, Device& device,
+               Collectives& collectives);
+  ~TrainingStep();
+  TrainingStep(const TrainingStep&) = delete;
+  TrainingStep& operator=(const TrainingStep&) = delete;
+
+  /// Collective over the group. Steps are numbered by the calls.
+  StepReport run();
+
+  ZeroEngine& engine() { return *engine_; }
+  const ModelParameters& parameters() const { return parameters_; }
+
+ private:
+  void make_tokens(std::int64_t micro_step);
+
+  RunSettings settings_;
+  StepConfig config_;
+  Device& device_;
+  Collectives& collectives_;
+  ModelParameters parameters_;
+  std::unique_ptr<ZeroEngine> engine_;
+  Gpt2 model_;
+  Buffer tokens_;  // int64
+  std::uint64_t step_ = 0;
+};
+
+/// Bytes of a TrainingStep's own buffer, the tokens of a micro-step (category activations).
+Bytes token_bytes(std::int64_t micro_batch, std::int64_t sequence_length);
+
+}  // namespace dstune

@@ -1,0 +1,35 @@
+#include "core/train/zero/engine_base.hpp"
+
+#include "core/train/zero/partitioned_engine.hpp"
+#include "core/train/zero/replicated_engine.hpp"
+#include "core/train/zero/sharded_engine.hpp"
+
+namespace dstune {
+
+EngineBase::EngineBase(const EngineContext& context, LossScaler::Kind scaler)
+    : context_(context),
+      groups_(make_parameter_groups(context.config.optimizer, *context.parameters)),
+      scaler_(context.config.loss_scale, context.config.dtype, scaler) {}
+
+AdamStep EngineBase::adam_step(double weight_decay) const {
+  return make_adam_step(config().optimizer, weight_decay, updates_ + 1);
+}
+
+StepResult EngineBase::finish(bool overflow, double norm) {
+  if (!overflow) ++updates_;
+  scaler_.update(overflow);
+  return {overflow, norm, scaler_.scale()};
+}
+
+std::unique_ptr<ZeroEngine> make_zero_engine(const StepConfig& config, const ModelSpec& model,
+                                             const ModelParameters& parameters, Device& device,
+                                             Collectives& collectives, std::uint64_t seed) {
+  const EngineContext context{config, &model, &parameters, &device, &collectives, seed};
+  if (config.stage == 3) return std::make_unique<ShardedEngine>(context);
+  if (config.stage > 0) return std::make_unique<PartitionedEngine>(context);
+  if (config.dtype == DType::fp32) return std::make_unique<PlainEngine>(context);
+  if (config.optimizer.client) return std::make_unique<UnfusedEngine>(context);
+  return std::make_unique<FusedEngine>(context);
+}
+
+}  // namespace dstune

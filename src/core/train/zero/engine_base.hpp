@@ -1,0 +1,74 @@
+// What the engines of all stages have in common.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "core/train/loss_scaler.hpp"
+#include "core/train/zero/parameter_groups.hpp"
+#include "core/train/zero/zero_engine.hpp"
+
+namespace dstune {
+
+/// Arguments of make_zero_engine, as the engines keep them.
+struct EngineContext {
+  StepConfig config;
+  const ModelSpec* model;
+  const ModelParameters* parameters;
+  Device* device;
+  Collectives* collectives;
+  std::uint64_t seed;
+};
+
+class EngineBase : public ZeroEngine {
+ public:
+  double loss_scale() const override { return scaler_.scale(); }
+
+ protected:
+  EngineBase(const EngineContext& context, LossScaler::Kind scaler);
+
+  const StepConfig& config() const { return context_.config; }
+  const ModelSpec& model() const { return *context_.model; }
+  const ModelParameters& parameters() const { return *context_.parameters; }
+  Device& device() const { return *context_.device; }
+  Collectives& collectives() const { return *context_.collectives; }
+  std::uint64_t seed() const { return context_.seed; }
+  const std::vector<ParameterGroup>& groups() const { return groups_; }
+
+  std::size_t tensor_count() const { return parameters().tensors.size(); }
+  std::int64_t numel(std::size_t tensor) const { return parameters().tensors[tensor].numel(); }
+  int rank() const { return collectives().rank(); }
+  int size() const { return collectives().size(); }
+
+  /// Settings of the update that comes next.
+  AdamStep adam_step(double weight_decay) const;
+  /// Ends step(): counts the update, adapts the loss scale.
+  StepResult finish(bool overflow, double norm);
+
+  Buffer temporary(std::int64_t count, DType dtype) const {
+    return make_buffer(device(), MemoryCategory::temporaries, count, dtype);
+  }
+  /// The sum over all ranks of values each of which one rank has: `own` writes this rank's part
+  /// into a zeroed fp32 tensor of `count` elements.
+  template <class Own>
+  std::vector<float> collect(std::int64_t count, Own own);
+
+ private:
+  EngineContext context_;
+  std::vector<ParameterGroup> groups_;
+  LossScaler scaler_;
+  std::int64_t updates_ = 0;
+};
+
+template <class Own>
+std::vector<float> EngineBase::collect(std::int64_t count, Own own) {
+  const Buffer all = temporary(count, DType::fp32);
+  device().fill_zero(all.tensor(DType::fp32));
+  own(all.tensor(DType::fp32));
+  collectives().all_reduce(all.tensor(DType::fp32), ReduceOp::sum, Stream::compute);
+  std::vector<float> values(static_cast<std::size_t>(count));
+  device().read(all.tensor(DType::fp32), values);
+  return values;
+}
+
+}  // namespace dstune

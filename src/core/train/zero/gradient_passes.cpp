@@ -1,0 +1,55 @@
+#include "core/train/zero/gradient_passes.hpp"
+
+#include <algorithm>
+
+namespace dstune {
+
+// PyTorch makes: copy to fp32 (4 n), isnan, isinf and their union (n each), the union as fp32 (4
+// n), its maximum. The Device has no masks, so a second fp32 copy and check stand in for their
+// traffic.
+bool has_overflow_like_zero(Device& device, Tensor gradient) {
+  const Buffer values =
+      make_buffer(device, MemoryCategory::temporaries, gradient.numel, DType::fp32);
+  const Buffer masks(device, MemoryCategory::temporaries, static_cast<Bytes>(3 * gradient.numel));
+  const Buffer flags =
+      make_buffer(device, MemoryCategory::temporaries, gradient.numel, DType::fp32);
+  device.cast(gradient, values.tensor(DType::fp32));
+  const bool first = device.has_inf_or_nan(values.tensor(DType::fp32));
+  device.copy(values.tensor(DType::fp32), flags.tensor(DType::fp32));
+  return device.has_inf_or_nan(flags.tensor(DType::fp32)) || first;
+}
+
+bool has_overflow_like_wrapper(Device& device, Tensor gradient) {
+  const Buffer values =
+      make_buffer(device, MemoryCategory::temporaries, gradient.numel, DType::fp32);
+  device.cast(gradient, values.tensor(DType::fp32));
+  return device.has_inf_or_nan(values.tensor(DType::fp32));
+}
+
+bool has_overflow_in_shard(Device& device, Tensor gradients) {
+  const auto pass = [&] {
+    const Buffer mask(device, MemoryCategory::temporaries, static_cast<Bytes>(gradients.numel));
+    return device.has_inf_or_nan(gradients);
+  };
+  const bool infinite = pass();
+  return pass() || infinite;
+}
+
+// No Device has fp64 tensors. Two fp32 copies take the same bytes and the same traffic (read e,
+// write 8, read 8), and sum_of_squares accumulates in double anyway.
+double sum_of_squares_in_double(Device& device, Tensor gradient) {
+  const Buffer copies =
+      make_buffer(device, MemoryCategory::temporaries, 2 * gradient.numel, DType::fp32);
+  const Tensor first = copies.tensor(DType::fp32).slice(0, gradient.numel);
+  const Tensor second = copies.tensor(DType::fp32).slice(gradient.numel, gradient.numel);
+  device.cast(gradient, first);
+  device.copy(first, second);
+  return device.sum_of_squares(second);
+}
+
+double unscale_factor(double norm, double clipping, double loss_scale) {
+  const double excess = clipping > 0 ? std::max(1.0, (norm + 1e-6) / clipping) : 1.0;
+  return 1 / (loss_scale * excess);
+}
+
+}  // namespace dstune

@@ -1,0 +1,26 @@
+// Parameter groups: which tensors share an optimizer setting, hence a flat buffer.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "core/model/model_spec.hpp"
+#include "core/train/device.hpp"
+#include "core/train/step_config.hpp"
+
+namespace dstune {
+
+struct ParameterGroup {
+  std::vector<std::size_t> tensors;  ///< registration indices, ascending
+  double weight_decay = 0;
+};
+
+/// One group with an "optimizer" section; without one HF Trainer's two, decay and no-decay. Empty
+/// groups are left out.
+std::vector<ParameterGroup> make_parameter_groups(const OptimizerConfig& optimizer,
+                                                  const ModelParameters& parameters);
+
+/// The settings of one update of a group; `step` is 1 at the first.
+AdamStep make_adam_step(const OptimizerConfig& optimizer, double weight_decay, std::int64_t step);
+
+}  // namespace dstune

@@ -1,0 +1,212 @@
+#include "core/train/zero/replicated_engine.hpp"
+
+#include <cmath>
+
+#include "core/train/zero/gradient_passes.hpp"
+#include "core/train/zero/initial_parameters.hpp"
+
+namespace dstune {
+
+std::vector<std::size_t> pack_replicated(const std::vector<std::int64_t>& sizes,
+                                         std::int64_t limit) {
+  std::vector<std::size_t> ends;
+  std::int64_t fill = 0;
+  for (std::size_t i = 0; i < sizes.size(); ++i) {
+    fill += sizes[i];
+    if (fill <= limit && i + 1 < sizes.size()) continue;
+    ends.push_back(i + 1);
+    fill = 0;
+  }
+  return ends;
+}
+
+ReplicatedEngine::ReplicatedEngine(const EngineContext& context, bool flat)
+    : EngineBase(context, LossScaler::Kind::wrapper),
+      views_(tensor_count()),
+      gradients_(tensor_count()) {
+  const DType dtype = config().dtype;
+  const auto allocate = [&](std::int64_t count) {
+    storage_.push_back(make_buffer(device(), MemoryCategory::parameters, count, dtype));
+    return storage_.back().tensor(dtype);
+  };
+  const Tensor all = flat ? allocate(parameters().total()) : Tensor{};
+  std::int64_t offset = 0;
+  for (std::size_t i = 0; i < tensor_count(); ++i) {
+    views_[i] = flat ? all.slice(offset, numel(i)) : allocate(numel(i));
+    offset += numel(i);
+    fill_initial(device(), model(), parameters(), i, 0, seed(), views_[i]);
+  }
+}
+
+void ReplicatedEngine::gradient_ready(std::size_t tensor, Buffer gradient) {
+  Buffer& kept = gradients_[tensor];
+  if (kept) {
+    device().add(kept.tensor(config().dtype), gradient.tensor(config().dtype));
+  } else {
+    kept = std::move(gradient);
+  }
+}
+
+void ReplicatedEngine::end_backward() {
+  if (!boundary_) return;
+  std::vector<std::int64_t> sizes;
+  for (std::size_t i = 0; i < tensor_count(); ++i) sizes.push_back(numel(i));
+  std::size_t begin = 0;
+  for (const std::size_t end : pack_replicated(sizes, kReplicatedBucket)) {
+    average(begin, end);
+    begin = end;
+  }
+}
+
+void ReplicatedEngine::average(std::size_t begin, std::size_t end) {
+  std::int64_t count = 0;
+  for (std::size_t i = begin; i < end; ++i) count += numel(i);
+  const Buffer flat = temporary(count, config().dtype);
+  const auto each = [&](auto visit) {
+    std::int64_t offset = 0;
+    for (std::size_t i = begin; i < end; ++i) {
+      visit(flat.tensor(config().dtype).slice(offset, numel(i)), gradient(i));
+      offset += numel(i);
+    }
+  };
+  each([&](Tensor part, Tensor own) { device().copy(own, part); });
+  collectives().all_reduce(flat.tensor(config().dtype), ReduceOp::sum, Stream::compute);
+  if (size() > 1) device().scale(flat.tensor(config().dtype), 1.0 / size());
+  each([&](Tensor part, Tensor own) { device().copy(part, own); });
+}
+
+void ReplicatedEngine::drop_gradients() {
+  for (Buffer& kept : gradients_) kept.reset();
+}
+
+bool ReplicatedEngine::overflowed() const {
+  bool found = false;
+  for (std::size_t i = 0; i < tensor_count(); ++i) {
+    found = has_overflow_like_wrapper(device(), gradient(i)) || found;
+  }
+  return found && config().dtype == DType::fp16;
+}
+
+std::vector<float> ReplicatedEngine::read_parameter(std::size_t tensor) {
+  std::vector<float> values(static_cast<std::size_t>(numel(tensor)));
+  device().read(master(tensor), values);
+  return values;
+}
+
+void ReplicatedEngine::write_parameter(std::size_t tensor, std::span<const float> values) {
+  device().write(values, parameter(tensor));
+  if (config().dtype != DType::fp32) device().write(values, master(tensor));
+}
+
+PlainEngine::PlainEngine(const EngineContext& context)
+    : ReplicatedEngine(context, false), moments_(tensor_count()) {}
+
+StepResult PlainEngine::step() {
+  const double norm = config().gradient_clipping > 0 ? clip() : 0;
+  for (const ParameterGroup& group : groups()) {
+    const AdamStep settings = adam_step(group.weight_decay);
+    for (const std::size_t i : group.tensors) {
+      moments_[i].update(device(), settings, gradient(i), parameter(i));
+    }
+  }
+  drop_gradients();
+  return finish(false, norm);
+}
+
+// Every rank has the same norm; DeepSpeed still averages it over the group.
+double PlainEngine::clip() {
+  double squares = 0;
+  for (std::size_t i = 0; i < tensor_count(); ++i) squares += device().sum_of_squares(gradient(i));
+  const double norm = collectives().all_reduce_scalar(std::sqrt(squares) / size(), ReduceOp::sum);
+  const double factor = unscale_factor(norm, config().gradient_clipping, 1);
+  for (std::size_t i = 0; i < tensor_count(); ++i) device().scale(gradient(i), factor);
+  return norm;
+}
+
+FusedEngine::FusedEngine(const EngineContext& context) : ReplicatedEngine(context, true) {
+  std::int64_t offset = 0;
+  for (std::size_t i = 0; i < tensor_count(); ++i) {
+    offsets_.push_back(offset);
+    offset += numel(i);
+  }
+  master_ = make_buffer(device(), MemoryCategory::optimizer, offset, DType::fp32);
+  for (std::size_t i = 0; i < tensor_count(); ++i) device().cast(parameter(i), master(i));
+  moments_.ensure(device(), offset);
+}
+
+Tensor FusedEngine::master(std::size_t tensor) const {
+  return master_.tensor(DType::fp32).slice(offsets_[tensor], numel(tensor));
+}
+
+StepResult FusedEngine::step() {
+  if (overflowed()) {
+    drop_gradients();
+    return finish(true, 0);
+  }
+  const Buffer flat = flat_gradients();
+  const Tensor gradients = flat.tensor(DType::fp32);
+  const double norm = std::sqrt(device().sum_of_squares(gradients)) / loss_scale();
+  device().scale(gradients, unscale_factor(norm, config().gradient_clipping, loss_scale()));
+  moments_.update(device(), adam_step(groups()[0].weight_decay), gradients,
+                  master_.tensor(DType::fp32));
+  for (std::size_t i = 0; i < tensor_count(); ++i) device().cast(master(i), parameter(i));
+  return finish(false, norm);
+}
+
+// The list of fp32 copies and their concatenation live together for a moment: 8 bytes per element
+// while the 16-bit gradients still exist.
+Buffer FusedEngine::flat_gradients() {
+  std::vector<Buffer> copies;
+  for (std::size_t i = 0; i < tensor_count(); ++i) {
+    copies.push_back(temporary(numel(i), DType::fp32));
+    device().cast(gradient(i), copies.back().tensor(DType::fp32));
+  }
+  Buffer flat = temporary(parameters().total(), DType::fp32);
+  for (std::size_t i = 0; i < tensor_count(); ++i) {
+    device().copy(copies[i].tensor(DType::fp32),
+                  flat.tensor(DType::fp32).slice(offsets_[i], numel(i)));
+  }
+  copies.clear();
+  drop_gradients();
+  return flat;
+}
+
+UnfusedEngine::UnfusedEngine(const EngineContext& context)
+    : ReplicatedEngine(context, false), moments_(tensor_count()) {
+  for (std::size_t i = 0; i < tensor_count(); ++i) {
+    masters_.push_back(make_buffer(device(), MemoryCategory::optimizer, numel(i), DType::fp32));
+    device().cast(parameter(i), master(i));
+    moments_[i].ensure(device(), numel(i));
+  }
+}
+
+StepResult UnfusedEngine::step() {
+  if (overflowed()) {
+    drop_gradients();
+    return finish(true, 0);
+  }
+  double squares = 0;
+  std::vector<Buffer> copies;
+  for (std::size_t i = 0; i < tensor_count(); ++i) {
+    squares += device().sum_of_squares(gradient(i));
+    copies.push_back(temporary(numel(i), DType::fp32));
+    device().cast(gradient(i), copies[i].tensor(DType::fp32));
+  }
+  const double norm = std::sqrt(squares) / loss_scale();
+  const double factor = unscale_factor(norm, config().gradient_clipping, loss_scale());
+  for (const Buffer& copy : copies) device().scale(copy.tensor(DType::fp32), factor);
+  for (const ParameterGroup& group : groups()) {
+    const AdamStep settings = adam_step(group.weight_decay);
+    for (const std::size_t i : group.tensors) {
+      moments_[i].update(device(), settings, copies[i].tensor(DType::fp32), master(i));
+    }
+  }
+  for (std::size_t i = 0; i < tensor_count(); ++i) {
+    copies[i].reset();
+    device().cast(master(i), parameter(i));
+  }
+  drop_gradients();
+  return finish(false, norm);
+}
+
+}  // namespace dstune

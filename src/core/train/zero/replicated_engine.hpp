@@ -1,0 +1,94 @@
+// Stage 0: every rank has everything; gradients are averaged after the last backward.
+#pragma once
+
+#include <vector>
+
+#include "core/train/zero/adam_state.hpp"
+#include "core/train/zero/engine_base.hpp"
+
+namespace dstune {
+
+/// Elements after which DeepSpeed closes a bucket in stage 0, whatever reduce_bucket_size says.
+constexpr std::int64_t kReplicatedBucket = 500'000'000;
+
+/// Cuts tensors of these sizes, in their order, into the buckets of stage 0: one closes after the
+/// tensor with which its elements exceed `limit`. Returns the end index of every bucket.
+std::vector<std::size_t> pack_replicated(const std::vector<std::int64_t>& sizes,
+                                         std::int64_t limit);
+
+/// Parameters, gradients and their average; the update is the derived class's.
+class ReplicatedEngine : public EngineBase {
+ public:
+  void begin_micro_step(bool boundary) override { boundary_ = boundary; }
+  void fetch(std::size_t) override {}
+  void release(std::size_t) override {}
+  Tensor parameter(std::size_t tensor) const override { return views_.at(tensor); }
+  void gradient_ready(std::size_t tensor, Buffer gradient) override;
+  void end_backward() override;
+  std::vector<float> read_parameter(std::size_t tensor) override;
+  void write_parameter(std::size_t tensor, std::span<const float> values) override;
+
+ protected:
+  /// @param flat  all parameters in one allocation
+  ReplicatedEngine(const EngineContext& context, bool flat);
+
+  /// The fp32 values that Adam updates: the parameter itself where there is no master.
+  virtual Tensor master(std::size_t tensor) const = 0;
+
+  Tensor gradient(std::size_t tensor) const { return gradients_[tensor].tensor(config().dtype); }
+  void drop_gradients();
+  /// The inf/NaN pass of both 16-bit wrappers. bf16 computes it and ignores the result.
+  bool overflowed() const;
+
+ private:
+  void average(std::size_t begin, std::size_t end);
+
+  std::vector<Buffer> storage_;
+  std::vector<Tensor> views_;
+  std::vector<Buffer> gradients_;
+  bool boundary_ = true;
+};
+
+/// fp32 without a wrapper: Adam directly on the parameters, moments from the first step on.
+class PlainEngine final : public ReplicatedEngine {
+ public:
+  explicit PlainEngine(const EngineContext& context);
+  StepResult step() override;
+
+ private:
+  Tensor master(std::size_t tensor) const override { return parameter(tensor); }
+  double clip();
+
+  std::vector<AdamMoments> moments_;
+};
+
+/// 16-bit with DeepSpeed's own Adam: flat parameters and a flat fp32 master.
+class FusedEngine final : public ReplicatedEngine {
+ public:
+  explicit FusedEngine(const EngineContext& context);
+  StepResult step() override;
+
+ private:
+  Tensor master(std::size_t tensor) const override;
+  Buffer flat_gradients();
+
+  std::vector<std::int64_t> offsets_;
+  Buffer master_;
+  AdamMoments moments_;
+};
+
+/// 16-bit with a client optimizer: one fp32 master per tensor. torch's foreach AdamW adds lists of
+/// temporaries of its own that are not modelled.
+class UnfusedEngine final : public ReplicatedEngine {
+ public:
+  explicit UnfusedEngine(const EngineContext& context);
+  StepResult step() override;
+
+ private:
+  Tensor master(std::size_t tensor) const override { return masters_[tensor].tensor(DType::fp32); }
+
+  std::vector<Buffer> masters_;
+  std::vector<AdamMoments> moments_;
+};
+
+}  // namespace dstune

@@ -1,0 +1,53 @@
+// Stage 3: parameters, gradients and optimizer state sharded.
+#pragma once
+
+#include <vector>
+
+#include "core/train/zero/adam_state.hpp"
+#include "core/train/zero/engine_base.hpp"
+#include "core/train/zero/gathered_parameters.hpp"
+#include "core/train/zero/gradient_bucket.hpp"
+#include "core/train/zero/shard_layout.hpp"
+
+namespace dstune {
+
+/// DeepSpeed's ZeRO-3 optimizer without offload; parameters are gathered and released module by
+/// module. What it holds and when: zero-step.md 2.4; its collectives: 3.3; its passes: 4.1, 4.2.
+class ShardedEngine final : public EngineBase {
+ public:
+  explicit ShardedEngine(const EngineContext& context);
+
+  void begin_micro_step(bool boundary) override;
+  void fetch(std::size_t module) override;
+  void release(std::size_t module) override;
+  Tensor parameter(std::size_t tensor) const override;
+  void gradient_ready(std::size_t tensor, Buffer gradient) override;
+  void end_backward() override;
+  StepResult step() override;
+  std::vector<float> read_parameter(std::size_t tensor) override;
+  void write_parameter(std::size_t tensor, std::span<const float> values) override;
+
+ private:
+  /// This rank's shard of a tensor in a buffer laid out by layout_.
+  Tensor part(const Buffer& buffer, DType dtype, std::size_t tensor) const;
+  void flush();
+  void scatter_bucket();
+  void average_whole_bucket();
+  Tensor interleave(Tensor flat) const;
+  void take(std::size_t tensor, Tensor averaged);
+  bool overflowed();
+  double norm_of(const SubGroup& group);
+  void update(std::size_t index, double factor);
+
+  ShardLayout layout_;
+  Stream reduction_;
+  Buffer shards_;                     // model dtype
+  Buffer master_;                     // fp32
+  Buffer gradients_;                  // model dtype
+  std::vector<AdamMoments> moments_;  // by sub-group
+  GradientBucket bucket_;
+  GatheredParameters gathered_;
+  std::int64_t micro_step_ = -1;
+};
+
+}  // namespace dstune

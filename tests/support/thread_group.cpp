@@ -1,0 +1,177 @@
+#include "tests/support/thread_group.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <exception>
+#include <thread>
+
+namespace dstune::test {
+namespace {
+
+template <class T>
+void load(const void* data, std::int64_t offset, std::vector<float>& out) {
+  const T* values = static_cast<const T*>(data) + offset;
+  for (std::size_t i = 0; i < out.size(); ++i) out[i] = to_float(values[i]);
+}
+
+template <class T>
+void store(const std::vector<float>& in, void* data) {
+  T* values = static_cast<T*>(data);
+  for (std::size_t i = 0; i < in.size(); ++i) values[i] = from_float<T>(in[i]);
+}
+
+void load(const void* data, DType dtype, std::int64_t offset, std::vector<float>& out) {
+  if (dtype == DType::fp32) load<float>(data, offset, out);
+  if (dtype == DType::bf16) load<BFloat16>(data, offset, out);
+  if (dtype == DType::fp16) load<Float16>(data, offset, out);
+}
+
+void store(const std::vector<float>& in, Tensor out) {
+  if (out.dtype == DType::fp32) store<float>(in, out.data);
+  if (out.dtype == DType::bf16) store<BFloat16>(in, out.data);
+  if (out.dtype == DType::fp16) store<Float16>(in, out.data);
+}
+
+float rounded(float value, DType dtype) {
+  if (dtype == DType::bf16) return to_float(from_float<BFloat16>(value));
+  if (dtype == DType::fp16) return to_float(from_float<Float16>(value));
+  return value;
+}
+
+}  // namespace
+
+ThreadTeam::ThreadTeam(int size)
+    : size_(size),
+      waiting_(static_cast<std::size_t>(size)),
+      published_(static_cast<std::size_t>(size)) {}
+
+void ThreadTeam::meet(int rank, const void* own) {
+  std::unique_lock lock(mutex_);
+  if (aborted_) throw ExperimentAborted("aborted");
+  waiting_[static_cast<std::size_t>(rank)] = own;
+  const unsigned long round = round_;
+  if (++arrived_ == size_) {
+    arrived_ = 0;
+    ++round_;
+    published_ = waiting_;
+    arrival_.notify_all();
+    return;
+  }
+  arrival_.wait(lock, [&] { return round_ != round || aborted_; });
+  if (round_ == round) throw ExperimentAborted("aborted");
+}
+
+void ThreadTeam::abort() {
+  const std::lock_guard lock(mutex_);
+  aborted_ = true;
+  arrival_.notify_all();
+}
+
+void ThreadGroup::broadcast(std::span<std::byte> data, int root) {
+  team_.meet(rank_, data.data());
+  if (rank_ != root) std::memcpy(data.data(), team_.of(root), data.size());
+  team_.meet(rank_, nullptr);
+}
+
+bool ThreadGroup::vote(bool ok) {
+  team_.meet(rank_, &ok);
+  bool all = true;
+  for (int rank = 0; rank < size(); ++rank) all = *static_cast<const bool*>(team_.of(rank)) && all;
+  team_.meet(rank_, nullptr);
+  return all;
+}
+
+std::vector<std::string> ThreadGroup::gather(const std::string& text) {
+  team_.meet(rank_, &text);
+  std::vector<std::string> texts;
+  for (int rank = 0; rank_ == 0 && rank < size(); ++rank) {
+    texts.push_back(*static_cast<const std::string*>(team_.of(rank)));
+  }
+  team_.meet(rank_, nullptr);
+  return texts;
+}
+
+std::vector<float> ThreadCollectives::combine(Tensor own, std::int64_t offset, std::int64_t count,
+                                              ReduceOp op) {
+  std::vector<float> result(static_cast<std::size_t>(count));
+  std::vector<float> other(result.size());
+  team_.meet(rank(), own.data);
+  load(team_.of(0), own.dtype, offset, result);
+  for (int next = 1; next < size(); ++next) {
+    load(team_.of(next), own.dtype, offset, other);
+    for (std::size_t i = 0; i < result.size(); ++i) {
+      result[i] = op == ReduceOp::max ? std::max(result[i], other[i])
+                                      : rounded(result[i] + other[i], own.dtype);
+    }
+  }
+  team_.meet(rank(), nullptr);
+  return result;
+}
+
+void ThreadCollectives::do_all_reduce(Tensor inout, ReduceOp op, Stream) {
+  store(combine(inout, 0, inout.numel, op), inout);
+}
+
+void ThreadCollectives::do_reduce(Tensor inout, ReduceOp op, int root, Stream) {
+  const auto result = combine(inout, 0, inout.numel, op);
+  if (rank() == root) store(result, inout);
+}
+
+void ThreadCollectives::do_reduce_scatter(Tensor in, Tensor out, ReduceOp op, Stream) {
+  store(combine(in, rank() * out.numel, out.numel, op), out);
+}
+
+void ThreadCollectives::do_all_gather(Tensor in, Tensor out, Stream) {
+  const std::vector<std::byte> own(static_cast<const std::byte*>(in.data),
+                                   static_cast<const std::byte*>(in.data) + in.size());
+  team_.meet(rank(), own.data());
+  for (int next = 0; next < size(); ++next) {
+    std::memcpy(out.slice(next * in.numel, in.numel).data, team_.of(next), own.size());
+  }
+  team_.meet(rank(), nullptr);
+}
+
+void ThreadCollectives::do_broadcast(Tensor inout, int root, Stream) {
+  team_.meet(rank(), inout.data);
+  if (rank() != root) std::memcpy(inout.data, team_.of(root), inout.size());
+  team_.meet(rank(), nullptr);
+}
+
+double ThreadCollectives::do_all_reduce_scalar(double value, ReduceOp op) {
+  team_.meet(rank(), &value);
+  double result = *static_cast<const double*>(team_.of(0));
+  for (int next = 1; next < size(); ++next) {
+    const double other = *static_cast<const double*>(team_.of(next));
+    result = op == ReduceOp::max ? std::max(result, other) : result + other;
+  }
+  team_.meet(rank(), nullptr);
+  return result;
+}
+
+void run_on_ranks(int size, const std::function<void(int rank, ThreadTeam& team)>& body) {
+  ThreadTeam team(size);
+  std::mutex mutex;
+  std::exception_ptr first;
+  std::exception_ptr aborted;
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < size; ++rank) {
+    threads.emplace_back([&, rank] {
+      try {
+        body(rank, team);
+      } catch (const ExperimentAborted&) {
+        const std::lock_guard lock(mutex);
+        aborted = std::current_exception();
+        team.abort();
+      } catch (...) {
+        const std::lock_guard lock(mutex);
+        if (!first) first = std::current_exception();
+        team.abort();
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  if (first) std::rethrow_exception(first);
+  if (aborted) std::rethrow_exception(aborted);
+}
+
+}  // namespace dstune::test
