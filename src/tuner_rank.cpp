@@ -217,10 +217,11 @@ class Run {
 
 TuningConfig read_input(const CommandLine& options, const Communicator& world) {
   if (world.size() < 2) {
-    throw ConfigError("mpirun",
-                      {{"-n 1",
-                        "starts no worker: rank 0 only tunes; start 1 rank more than there "
-                        "are GPUs (or CPU workers), at least -n 2"}});
+    throw ConfigError(
+        "mpirun",
+        {{"-n 1",
+          "starts no worker, since rank 0 only tunes; start one rank more than there are "
+          "GPUs (or CPU workers): \"mpirun -n 9\" for 8 GPUs, \"mpirun -n 3\" for 2 CPU workers"}});
   }
   return read_tuning_config(options);
 }

@@ -42,7 +42,7 @@ class WorkerDeath(ProgramTest):
         return len(events(self.results, "finished")) if path.exists() else 0
 
     def test_the_run_goes_on_with_the_other_workers(self):
-        config = self.write_config(self.tiny(dstune={"measure_steps": 200, "worker_timeout": 2,
+        config = self.write_config(self.tiny(dstune={"measure_steps": 200,
                                                      "ranks_per_experiment": 1}))
         with open(self.directory / "stderr.log", "wb") as log:
             self.run = subprocess.Popen(mpi_command(4, config, mpi=SURVIVE), cwd=self.directory,

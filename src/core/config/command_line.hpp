@@ -21,7 +21,8 @@ struct CommandLine {
   std::optional<Bytes> memory_limit;        ///< --memory-limit
   std::optional<int> ranks_per_experiment;  ///< --ranks-per-experiment
   std::optional<std::string> backend;       ///< --backend
-  std::optional<std::string> results_dir;   ///< --results-dir; exps_dir of the file stays
+  std::optional<std::string>
+      results_dir;  ///< --results-dir; exps_dir is in it unless the file says so
   bool resume = false;
   bool overwrite = false;
   bool force_resume = false;  ///< --force-resume: mix results of another model or machine

@@ -27,7 +27,7 @@ constexpr KeyRule kDstuneRules[] = {
     above("experiment_timeout", 0),
     integer("seed"),
     boolean("dropout"),
-    above("worker_timeout", 0),
+    above("worker_timeout", 5),
 };
 constexpr Section kDstune{.rules = kDstuneRules};
 

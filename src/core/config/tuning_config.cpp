@@ -69,7 +69,14 @@ TuningConfig read_sections(const json::object& file, const CommandLine& options,
   if (const auto* autotuning = section(file, "autotuning")) {
     config.autotuning = read_autotuning(*autotuning, problems, config.warnings);
   }
-  if (options.results_dir) config.autotuning.results_dir = *options.results_dir;
+  if (options.results_dir) {
+    config.autotuning.results_dir = *options.results_dir;
+    // Runs with results of their own do not share the experiments' files either.
+    const auto* autotuning = section(file, "autotuning");
+    if (autotuning == nullptr || autotuning->get_object().if_contains("exps_dir") == nullptr) {
+      config.autotuning.exps_dir = *options.results_dir + "/exps";
+    }
+  }
   config.stages = read_stages(file, problems);
   read_batch_sizes(file, ranks_of_an_experiment(config, options), config, problems);
   // Without a model the run ends here anyway: any size keeps the "auto" keys from being faults.

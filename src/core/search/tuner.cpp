@@ -7,6 +7,7 @@
 
 #include "core/base/log.hpp"
 #include "core/base/text.hpp"
+#include "core/search/finalists.hpp"
 #include "core/search/prober.hpp"
 #include "core/search/stage_search.hpp"
 
@@ -49,13 +50,18 @@ void profile(const TuningConfig& config, int group_size, Scheduler& scheduler,
   }
 }
 
-/// Explores the stages; the best record, owned by the prober, or nullptr.
-const Record* explore(const TuningConfig& config, int group_size,
-                      const std::vector<StagePlan>& stages, Prober& prober) {
+/// What the stages came to; `best` is owned by the prober.
+struct Exploration {
+  const Record* best = nullptr;
+  std::vector<Record> stage_bests;
+};
+
+Exploration explore(const TuningConfig& config, int group_size,
+                    const std::vector<StagePlan>& stages, Prober& prober) {
   const auto metric = config.autotuning.metric;
   // A larger micro-batch is a better start only where more samples at once are better.
   const bool progressive = metric != Metric::latency && config.micro_batches.empty();
-  const Record* best = nullptr;
+  Exploration found;
   std::int64_t best_micro_batch = 0;
   std::int64_t previous_max = 0;
   for (const auto& plan : stages) {
@@ -68,10 +74,11 @@ const Record* explore(const TuningConfig& config, int group_size,
     }
     const auto result = StageSearch(prober, config, group_size, plan).run(previous_max);
     if (result.best == nullptr) continue;
+    found.stage_bests.push_back(*result.best);
     const bool is_better =
-        best == nullptr || is_clearly_better(metric, std::get<Measured>(result.best->outcome),
-                                             std::get<Measured>(best->outcome));
-    if (is_better) best = result.best;
+        found.best == nullptr || is_clearly_better(metric, std::get<Measured>(result.best->outcome),
+                                                   std::get<Measured>(found.best->outcome));
+    if (is_better) found.best = result.best;
     const auto micro_batch = result.best->experiment.ds_config.at("train_micro_batch_size_per_gpu")
                                  .to_number<std::int64_t>();
     if (progressive && (is_better || micro_batch > best_micro_batch)) {
@@ -79,7 +86,27 @@ const Record* explore(const TuningConfig& config, int group_size,
       previous_max = result.max_micro_batch;
     }
   }
-  return best;
+  return found;
+}
+
+/// Repeats the bests of the stages one after the other, if they were disturbed; the repetitions
+/// decide which of them is the best.
+void confirm(const std::vector<Record>& stage_bests, Metric metric, Scheduler& scheduler,
+             TuningResult& result) {
+  std::optional<Measured> best;
+  const auto finalists = choose_finalists(stage_bests, result.records);
+  for (std::size_t i = 0; i < finalists.size() && !result.stopped; ++i) {
+    auto records = scheduler.run({finalists[i]});
+    result.stopped = records.empty();
+    for (auto& record : records) {
+      const auto* measured = std::get_if<Measured>(&record.outcome);
+      if (measured != nullptr && (!best || is_clearly_better(metric, *measured, *best))) {
+        best = *measured;
+        result.best = stage_bests[i];
+      }
+      result.records.push_back(std::move(record));
+    }
+  }
 }
 
 bool is_memory_alone(const std::vector<Record>& records) {
@@ -153,13 +180,14 @@ TuningResult tune(const TuningConfig& config, int group_size, Scheduler& schedul
       config, group_size,
       [&](const std::vector<Experiment>& batch) { return scheduler.run(batch); },
       [&] { return scheduler.slots(group_size); });
-  const auto* best = explore(config, group_size, result.stages, prober);
-  if (best != nullptr) result.best = *best;
+  const auto found = explore(config, group_size, result.stages, prober);
+  if (found.best != nullptr) result.best = *found.best;
   auto records = prober.records();
   result.stopped = prober.is_stopped();
-  result.nothing_fits = best == nullptr && !result.stopped && is_memory_alone(records);
+  result.nothing_fits = found.best == nullptr && !result.stopped && is_memory_alone(records);
   result.records.insert(result.records.end(), std::make_move_iterator(records.begin()),
                         std::make_move_iterator(records.end()));
+  confirm(found.stage_bests, config.autotuning.metric, scheduler, result);
   return result;
 }
 

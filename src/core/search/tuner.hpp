@@ -50,7 +50,8 @@ std::vector<Experiment> plan_experiments(const TuningConfig& config, int group_s
 /// Runs the search: profile, then the stages in ascending order, each from the largest micro-batch
 /// of the last one that was better (or larger), skipping those that fit fewer micro-batches. One
 /// experiment is better than another only beyond noise (is_clearly_better), so the smaller stage
-/// wins ties. The answer does not depend on how many experiments run at once.
+/// wins ties. The answer does not depend on how many experiments run at once: where several did,
+/// the best of each stage is measured once more alone (choose_finalists), and these decide.
 ///
 /// tuner_num_trials bounds the experiments that decide (the profile run and those fetched ahead on
 /// idle ranks not counted); tuner_early_stopping belongs to the full mode and does nothing here.

@@ -49,7 +49,7 @@ TEST(ReadDstune, ReadsEveryKey) {
   const auto [config, model_known, faults] = read(
       R"({"model": {"n_positions": 64}, "sequence_length": 32, "memory_limit": "4GiB",
           "ranks_per_experiment": 2, "backend": "sim", "warmup_steps": 0, "measure_steps": 5,
-          "experiment_timeout": 1.5, "seed": 7, "dropout": true, "worker_timeout": 3})");
+          "experiment_timeout": 1.5, "seed": 7, "dropout": true, "worker_timeout": 7.5})");
 
   EXPECT_EQ(faults, Faults{});
   EXPECT_EQ(config.settings.model.name, "inline");
@@ -62,7 +62,7 @@ TEST(ReadDstune, ReadsEveryKey) {
   EXPECT_EQ(config.settings.measure_steps, 5);
   EXPECT_EQ(config.settings.experiment_timeout, 1.5);
   EXPECT_EQ(config.settings.seed, 7U);
-  EXPECT_EQ(config.worker_timeout, 3);
+  EXPECT_EQ(config.worker_timeout, 7.5);
 }
 
 TEST(ReadDstune, DropoutIsOffUnlessAskedFor) {
@@ -158,7 +158,7 @@ TEST(ReadDstune, RejectsWrongValuesAndUnknownKeys) {
                     "/dstune/experiment_timeout  is 0; accepted: a number > 0",
                     "/dstune/seed  is -1; accepted: an integer >= 0",
                     "/dstune/dropout  is 0.1; accepted: true or false",
-                    "/dstune/worker_timeout  is \"10\"; accepted: a number > 0",
+                    "/dstune/worker_timeout  is \"10\"; accepted: a number > 5",
                     "/dstune/sequence_length  is 1; accepted: an integer from 2 to 1000000000",
                     "/dstune/ranks_per_experiment  is 0; accepted: an integer from 1 to 1000000 "
                     "or null"}));

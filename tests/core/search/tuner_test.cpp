@@ -308,6 +308,21 @@ TEST_P(TuneWithGroups, FindsTheSameBestOnARaggedMachine) {
   }
 }
 
+TEST_P(TuneWithGroups, RepeatsTheBestOfEveryStageAloneAfterTheRest) {
+  SimulatedMachine machine;
+  machine.samples_per_s = saturating;
+
+  const auto run = run_tuning(make_tuning_config(460), machine, GetParam());
+
+  const auto first = std::find_if(run.started.begin(), run.started.end(),
+                                  [](const auto& name) { return name.ends_with("_alone"); });
+  ASSERT_EQ(run.started.end() - first, 4);
+  for (int stage = 0; stage < 4; ++stage) {
+    EXPECT_THAT(first[stage], testing::StartsWith("z" + std::to_string(stage)));
+  }
+  EXPECT_FALSE(run.best.ends_with("_alone"));
+}
+
 TEST_P(TuneWithGroups, RunsAsManyAtOnceAsThereAreGroups) {
   const auto config = make_tuning_config(560);
   const MemoryDirectory directory;
