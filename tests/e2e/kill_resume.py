@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Kills mpirun at random moments and resumes: the records must be those of an undisturbed run, none
+"""Kills mpirun, rank 0 or all workers at random moments and resumes: the records must be those of an undisturbed run, none
 repeated, none lost.
 
 usage: kill_resume.py COUNT [SEED]    (environment: DSTUNE_PROGRAM, DSTUNE_SOURCE_DIR)
@@ -7,6 +7,7 @@ usage: kill_resume.py COUNT [SEED]    (environment: DSTUNE_PROGRAM, DSTUNE_SOURC
 
 import collections
 import json
+import os
 import pathlib
 import random
 import shutil
@@ -16,7 +17,8 @@ import sys
 import tempfile
 import time
 
-from support import events, example, journal, launch_environment, mpi_command, names
+from support import (events, example, journal, launch_environment, mpi_command, names,
+                     ranks_of)
 
 RANKS = 3
 PATIENCE = 120  # seconds until a run that neither ends nor fails is a deadlock
@@ -60,13 +62,26 @@ def faults_of(results, expected, done_before):
     return faults
 
 
-def kill_and_resume(directory, expected, delay):
+def kill(run, whom):
+    """kill -9, of what there is of it at this moment"""
+    ranks = ranks_of(run.pid)
+    victims = {"mpirun": [run.pid],
+               "rank 0": [pid for rank, pid in ranks.items() if rank == 0],
+               "all workers": [pid for rank, pid in ranks.items() if rank > 0]}[whom]
+    for pid in victims or [run.pid]:
+        try:
+            os.kill(pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+
+
+def kill_and_resume(directory, expected, delay, whom):
     """@returns what is wrong, and how many records the killed run had"""
     results = directory / "autotuning_results"
     victim = start(directory)
     time.sleep(delay)
-    victim.send_signal(signal.SIGKILL)
-    victim.wait()
+    kill(victim, whom)
+    victim.wait(PATIENCE)
     has_journal = (results / "journal.jsonl").exists()
     done_before = set(names(events(results, "finished"))) if has_journal else set()
     code = start(directory, "--resume").wait(PATIENCE)
@@ -88,9 +103,10 @@ def main():
         directory = root / str(attempt)
         directory.mkdir()
         delay = moments.uniform(0, duration)
-        faults, done = kill_and_resume(directory, expected, delay)
+        whom = moments.choice(["mpirun", "rank 0", "all workers"])
+        faults, done = kill_and_resume(directory, expected, delay, whom)
         verdict = "; ".join(faults) or "ok"
-        print(f"{attempt + 1}/{count}: killed after {delay:.2f} s with {done} of {len(expected)} "
+        print(f"{attempt + 1}/{count}: {whom} killed after {delay:.2f} s with {done} of {len(expected)} "
               f"records: {verdict}", flush=True)
         if faults:
             failures += 1

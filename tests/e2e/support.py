@@ -30,6 +30,24 @@ def mpi_command(ranks, *arguments, mpi=()):
             *map(str, arguments)]
 
 
+def ranks_of(launcher):
+    """world rank -> process id of the program's processes under `launcher`"""
+    found = {}
+    for entry in pathlib.Path("/proc").iterdir():
+        if not entry.name.isdigit():
+            continue
+        try:
+            parent = int((entry / "stat").read_text().rsplit(")", 1)[1].split()[1])
+            if parent != launcher or os.readlink(entry / "exe") != os.path.realpath(PROGRAM):
+                continue
+            for item in (entry / "environ").read_bytes().split(b"\0"):
+                if item.startswith(b"OMPI_COMM_WORLD_RANK="):
+                    found[int(item.split(b"=")[1])] = int(entry.name)
+        except (OSError, ValueError):
+            continue
+    return found
+
+
 def example(name):
     return SOURCE / "examples" / f"{name}.json"
 

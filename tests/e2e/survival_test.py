@@ -1,32 +1,13 @@
 """A worker that dies costs its experiment, not the run."""
 
 import os
-import pathlib
 import signal
 import subprocess
 import time
 import unittest
 
-from support import (DEADLOCK, PROGRAM, SURVIVE, ProgramTest, events, launch_environment,
-                     mpi_command, outcomes, read_json)
-
-
-def ranks_of(launcher):
-    """world rank -> process id of the program's processes under `launcher`"""
-    found = {}
-    for entry in pathlib.Path("/proc").iterdir():
-        if not entry.name.isdigit():
-            continue
-        try:
-            parent = int((entry / "stat").read_text().rsplit(")", 1)[1].split()[1])
-            if parent != launcher or os.readlink(entry / "exe") != os.path.realpath(PROGRAM):
-                continue
-            for item in (entry / "environ").read_bytes().split(b"\0"):
-                if item.startswith(b"OMPI_COMM_WORLD_RANK="):
-                    found[int(item.split(b"=")[1])] = int(entry.name)
-        except (OSError, ValueError):
-            continue
-    return found
+from support import (DEADLOCK, SURVIVE, ProgramTest, events, launch_environment, mpi_command,
+                     outcomes, ranks_of, read_json)
 
 
 class WorkerDeath(ProgramTest):
@@ -42,7 +23,7 @@ class WorkerDeath(ProgramTest):
         return len(events(self.results, "finished")) if path.exists() else 0
 
     def test_the_run_goes_on_with_the_other_workers(self):
-        config = self.write_config(self.tiny(dstune={"measure_steps": 200,
+        config = self.write_config(self.tiny(dstune={"measure_steps": 60,
                                                      "ranks_per_experiment": 1}))
         with open(self.directory / "stderr.log", "wb") as log:
             self.run = subprocess.Popen(mpi_command(4, config, mpi=SURVIVE), cwd=self.directory,
@@ -57,7 +38,8 @@ class WorkerDeath(ProgramTest):
         text = (self.directory / "stderr.log").read_text(encoding="utf-8", errors="replace")
         self.assertEqual(read_json(self.results / "status.json")["exit_code"], 0, text)
         results = outcomes(self.results)
-        self.assertEqual(len(results), 13, text)
+        # Several ran side by side, so the best of every stage ran once more, alone.
+        self.assertEqual(len([name for name in results if not name.endswith("_alone")]), 13, text)
         self.assertEqual({outcome["status"] for outcome in results.values()}, {"measured"}, text)
         self.assertTrue((self.results / "ds_config_optimal.json").exists())
 
