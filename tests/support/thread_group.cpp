@@ -40,25 +40,31 @@ float rounded(float value, DType dtype) {
 
 }  // namespace
 
-ThreadTeam::ThreadTeam(int size)
-    : size_(size),
-      waiting_(static_cast<std::size_t>(size)),
-      published_(static_cast<std::size_t>(size)) {}
+ThreadTeam::ThreadTeam(int size) : size_(size), published_(static_cast<std::size_t>(size)) {}
 
-void ThreadTeam::meet(int rank, const void* own) {
-  std::unique_lock lock(mutex_);
-  if (aborted_) throw ExperimentAborted("aborted");
-  waiting_[static_cast<std::size_t>(rank)] = own;
+bool ThreadTeam::wait_for_all(std::unique_lock<std::mutex>& lock, bool even_if_aborted) {
   const unsigned long round = round_;
   if (++arrived_ == size_) {
     arrived_ = 0;
     ++round_;
-    published_ = waiting_;
     arrival_.notify_all();
-    return;
+    return true;
   }
-  arrival_.wait(lock, [&] { return round_ != round || aborted_; });
-  if (round_ == round) throw ExperimentAborted("aborted");
+  arrival_.wait(lock, [&] { return round_ != round || (aborted_ && !even_if_aborted); });
+  return round_ != round;
+}
+
+void ThreadTeam::meet(int rank, const void* own) {
+  std::unique_lock lock(mutex_);
+  if (aborted_) throw ExperimentAborted("aborted");
+  published_[static_cast<std::size_t>(rank)] = own;
+  if (!wait_for_all(lock, false)) throw ExperimentAborted("aborted");
+}
+
+// A rank that left early would free what others still read.
+void ThreadTeam::part() noexcept {
+  std::unique_lock lock(mutex_);
+  wait_for_all(lock, true);
 }
 
 void ThreadTeam::abort() {
@@ -70,24 +76,24 @@ void ThreadTeam::abort() {
 void ThreadGroup::broadcast(std::span<std::byte> data, int root) {
   team_.meet(rank_, data.data());
   if (rank_ != root) std::memcpy(data.data(), team_.of(root), data.size());
-  team_.meet(rank_, nullptr);
+  team_.part();
 }
 
 bool ThreadGroup::vote(bool ok) {
   team_.meet(rank_, &ok);
   bool all = true;
   for (int rank = 0; rank < size(); ++rank) all = *static_cast<const bool*>(team_.of(rank)) && all;
-  team_.meet(rank_, nullptr);
+  team_.part();
   return all;
 }
 
 std::vector<std::string> ThreadGroup::gather(const std::string& text) {
+  std::vector<std::string> texts(rank_ == 0 ? static_cast<std::size_t>(size()) : 0);
   team_.meet(rank_, &text);
-  std::vector<std::string> texts;
-  for (int rank = 0; rank_ == 0 && rank < size(); ++rank) {
-    texts.push_back(*static_cast<const std::string*>(team_.of(rank)));
+  for (std::size_t rank = 0; rank < texts.size(); ++rank) {
+    texts[rank] = *static_cast<const std::string*>(team_.of(static_cast<int>(rank)));
   }
-  team_.meet(rank_, nullptr);
+  team_.part();
   return texts;
 }
 
@@ -104,7 +110,7 @@ std::vector<float> ThreadCollectives::combine(Tensor own, std::int64_t offset, s
                                       : rounded(result[i] + other[i], own.dtype);
     }
   }
-  team_.meet(rank(), nullptr);
+  team_.part();
   return result;
 }
 
@@ -128,13 +134,13 @@ void ThreadCollectives::do_all_gather(Tensor in, Tensor out, Stream) {
   for (int next = 0; next < size(); ++next) {
     std::memcpy(out.slice(next * in.numel, in.numel).data, team_.of(next), own.size());
   }
-  team_.meet(rank(), nullptr);
+  team_.part();
 }
 
 void ThreadCollectives::do_broadcast(Tensor inout, int root, Stream) {
   team_.meet(rank(), inout.data);
   if (rank() != root) std::memcpy(inout.data, team_.of(root), inout.size());
-  team_.meet(rank(), nullptr);
+  team_.part();
 }
 
 double ThreadCollectives::do_all_reduce_scalar(double value, ReduceOp op) {
@@ -144,7 +150,7 @@ double ThreadCollectives::do_all_reduce_scalar(double value, ReduceOp op) {
     const double other = *static_cast<const double*>(team_.of(next));
     result = op == ReduceOp::max ? std::max(result, other) : result + other;
   }
-  team_.meet(rank(), nullptr);
+  team_.part();
   return result;
 }
 

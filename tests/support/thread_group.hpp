@@ -19,18 +19,23 @@ class ThreadTeam {
 
   int size() const { return size_; }
 
-  /// Publishes `own` and waits until everybody has; then all pointers are readable by rank until
-  /// the next meet().
+  /// Publishes `own` and waits until everybody has. Then either everybody may read of() until
+  /// its own part(), or everybody throws.
   /// @throws ExperimentAborted  after abort()
   void meet(int rank, const void* own);
   const void* of(int rank) const { return published_[static_cast<std::size_t>(rank)]; }
+  /// Ends what meet() began, without throwing: waits until nobody reads any more. Between the two
+  /// no rank may throw.
+  void part() noexcept;
   void abort();
 
  private:
+  /// Waits for everybody. False: somebody gave up first.
+  bool wait_for_all(std::unique_lock<std::mutex>& lock, bool even_if_aborted);
+
   int size_;
   std::mutex mutex_;
   std::condition_variable arrival_;
-  std::vector<const void*> waiting_;
   std::vector<const void*> published_;
   int arrived_ = 0;
   unsigned long round_ = 0;
@@ -75,7 +80,8 @@ class ThreadCollectives final : public Collectives {
 };
 
 /// Runs `body` once per rank, each in a thread, and waits for all. If one throws, the others'
-/// calls throw ExperimentAborted, and the first real exception is rethrown here.
+/// calls throw ExperimentAborted, and the first real exception is rethrown here. All ranks must
+/// make the same calls.
 void run_on_ranks(int size, const std::function<void(int rank, ThreadTeam& team)>& body);
 
 }  // namespace dstune::test

@@ -4,10 +4,10 @@
 #include <stdexcept>
 #include <variant>
 
-#include <boost/json/parse.hpp>
 #include <boost/json/value_from.hpp>
 #include <boost/json/value_to.hpp>
 
+#include "core/base/json_parser.hpp"
 #include "core/base/text.hpp"
 
 namespace dstune {
@@ -75,7 +75,7 @@ std::string to_text(const RankReport& report) {
 
 RankReport rank_report_from_text(const std::string& text) {
   try {
-    const json::value value = json::parse(text);
+    const json::value value = parse_json(text);
     const json::object& object = value.as_object();
     const auto times = [&](const char* key) {
       return json::value_to<std::vector<double>>(object.at(key));
