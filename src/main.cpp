@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include <boost/version.hpp>
 #include <signal.h>
 #include <unistd.h>
 
@@ -13,6 +14,7 @@
 #include "core/base/log.hpp"
 #include "core/base/text.hpp"
 #include "core/config/command_line.hpp"
+#include "kernels/backend.hpp"
 #include "mpi/communicator.hpp"
 #include "mpi/environment.hpp"
 #include "mpi/signals.hpp"
@@ -53,12 +55,20 @@ int run_under_mpi(int argc, char** argv, const CommandLine& options) {
   return result.exit_code;
 }
 
+void print_version() {
+  char mpi[MPI_MAX_LIBRARY_VERSION_STRING] = "";
+  int length = 0;
+  MPI_Get_library_version(mpi, &length);  // one of the few calls that need no MPI_Init
+  std::cout << trim(version_text()) << "\n" << trim(mpi) << "\nBoost " << BOOST_LIB_VERSION << "\n";
+  for (const auto& line : describe_backends()) std::cout << line << "\n";
+}
+
 int run_without_mpi(const CommandLine& options) {
   if (!is_first_process()) return exit_found;
   if (options.action == CommandLine::Action::help) {
     std::cout << help_text();
   } else if (options.action == CommandLine::Action::version) {
-    std::cout << version_text();
+    print_version();
   } else {
     print_plan(options);
   }
