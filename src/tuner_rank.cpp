@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <iostream>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -18,6 +19,7 @@
 #include "core/report/result_table.hpp"
 #include "core/report/results_directory.hpp"
 #include "core/report/summary.hpp"
+#include "core/search/memory_predictor.hpp"
 #include "core/search/plan_report.hpp"
 #include "core/search/scheduler.hpp"
 #include "core/search/tuner.hpp"
@@ -34,6 +36,9 @@ constexpr double kUsableMemory = 0.85;
 
 // A simulated device has as much memory as the accelerators people tune for.
 constexpr Bytes kSimulatedMemory = Bytes{80} << 30U;
+
+// Of a device that is only asked what it would need.
+constexpr Bytes kNoMemory = 1;
 
 Bytes default_memory_limit(const std::string& backend, const std::vector<WorkerInfo>& workers) {
   if (backend == "sim") return kSimulatedMemory;
@@ -134,6 +139,7 @@ class Run {
         pool_(pool),
         results_(ResultsDirectory::prepare(config.autotuning.results_dir,
                                            config.autotuning.exps_dir, existing_results(options))),
+        device_(make_device(config.settings.backend, kNoMemory)),
         journal_(
             results_.journal_path(),
             existing_results(options) == ExistingResults::resume ? Journal::Mode::resume
@@ -161,7 +167,7 @@ class Run {
           log_line(progress_.line(record, from_journal, journal_.now()));
         },
         stop_requested);
-    return tune(config_, group_size_, scheduler);
+    return tune(config_, group_size_, scheduler, make_memory_predictor(device_.get()));
   }
 
   int finish(const TuningResult& result) {
@@ -211,6 +217,7 @@ class Run {
   int group_size_;
   MpiWorkerPool& pool_;
   ResultsDirectory results_;
+  std::unique_ptr<Device> device_;  // what the predictions stand for; holds nothing
   Journal journal_;
   Progress progress_;
 };
@@ -280,7 +287,8 @@ void print_plan(CommandLine options) {
                         concat("is ", group_size, ", but there are ", workers, " workers")}});
   }
   config.settings.backend = resolve_backend(config.settings.backend);
-  const auto stages = plan_stages(config, group_size);
+  const auto device = make_device(config.settings.backend, kNoMemory);
+  const auto stages = plan_stages(config, group_size, make_memory_predictor(device.get()));
   const auto experiments = plan_experiments(config, group_size, stages);
   for (const auto& warning : config.warnings) log_warning(warning);
   std::cout << (options.format == TableFormat::json

@@ -4,6 +4,7 @@
 #include <functional>
 
 #include "core/base/units.hpp"
+#include "core/train/device.hpp"
 #include "core/train/experiment.hpp"
 #include "core/train/outcome.hpp"
 
@@ -18,6 +19,8 @@ struct MemoryPredictor {
 };
 
 /// The dry run of the real step's code, and the model's formula.
-MemoryPredictor make_memory_predictor();
+/// @param imitated  the device whose scratch is counted, which must outlive the predictor; none: a
+///                  GPU with fused kernels
+MemoryPredictor make_memory_predictor(const Device* imitated = nullptr);
 
 }  // namespace dstune

@@ -4,8 +4,7 @@
 #include <cmath>
 #include <optional>
 
-#include <boost/json/parse.hpp>
-
+#include "core/base/json_parser.hpp"
 #include "core/base/text.hpp"
 #include "core/train/dry_collectives.hpp"
 #include "core/train/dry_device.hpp"
@@ -21,20 +20,6 @@ namespace {
 // Moments, the last lazy allocation, come with the first update; the second step has all at once.
 constexpr int kRehearsedSteps = 2;
 
-/// A DryDevice that asks for as much attention scratch as the device it stands for.
-class Rehearsal final : public DryDevice {
- public:
-  Rehearsal(Bytes limit, const Device* real) : DryDevice(limit), real_(real) {}
-
-  std::int64_t attention_workspace(const AttentionShape& shape) const override {
-    return real_ != nullptr ? real_->attention_workspace(shape)
-                            : DryDevice::attention_workspace(shape);
-  }
-
- private:
-  const Device* real_;
-};
-
 std::optional<Skipped> skipped(const StepConfig& config) {
   if (config.unsupported.empty()) return std::nullopt;
   return Skipped{concat("not modelled: ", join(config.unsupported, ", "))};
@@ -45,8 +30,8 @@ OutOfMemory to_outcome(const OutOfMemoryError& error, int rank) {
 }
 
 Outcome rehearse(const Experiment& experiment, const StepConfig& config, int rank, Bytes limit,
-                 const Device* real) {
-  Rehearsal device(limit, real);
+                 const Device* imitated) {
+  DryDevice device(limit, imitated);
   DryCollectives collectives(device, rank, experiment.ranks);
   Measured result;
   try {
@@ -122,7 +107,7 @@ class Run {
     const auto texts = group_.gather(own ? to_json_text(to_json(Outcome(*own)), 0) : "");
     const auto first = std::find_if(texts.begin(), texts.end(),
                                     [](const std::string& text) { return !text.empty(); });
-    if (first != texts.end()) return outcome_from_json(json::parse(*first).as_object());
+    if (first != texts.end()) return outcome_from_json(parse_json(*first).as_object());
     if (own) return *own;
     return Failed{FailureKind::error, "another rank of the group ran out of memory"};
   }
@@ -192,10 +177,10 @@ Outcome run_experiment(const Experiment& experiment, Device& device, Collectives
   return outcome;
 }
 
-DryRun dry_run(const Experiment& experiment, int rank) {
+DryRun dry_run(const Experiment& experiment, int rank, const Device* imitated) {
   const StepConfig config = make_step_config(experiment.ds_config);
   if (const auto reason = skipped(config)) return {*reason};
-  return {rehearse(experiment, config, rank, experiment.settings.memory_limit, nullptr)};
+  return {rehearse(experiment, config, rank, experiment.settings.memory_limit, imitated)};
 }
 
 }  // namespace dstune

@@ -25,6 +25,7 @@ Outcome run_experiment(const Experiment& experiment, Device& device, Collectives
 struct DryRun {
   Outcome outcome;  ///< Measured (peak_memory, collectives; times 0), OutOfMemory or Skipped
 };
-DryRun dry_run(const Experiment& experiment, int rank);
+/// @param imitated  the device whose scratch is counted; none: a GPU with fused kernels
+DryRun dry_run(const Experiment& experiment, int rank, const Device* imitated = nullptr);
 
 }  // namespace dstune
