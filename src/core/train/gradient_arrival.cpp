@@ -1,0 +1,99 @@
+#include "core/train/gradient_arrival.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace dstune {
+
+std::vector<Arrival> backward_arrivals(const ModelParameters& parameters) {
+  const auto numel = [&](std::size_t tensor) { return parameters.tensors[tensor].numel(); };
+  const std::size_t wte = 0;
+  const std::size_t wpe = 1;
+  const std::int64_t tied = numel(wte);
+  std::vector<Arrival> arrivals;
+  for (std::size_t module = parameters.modules.size() - 1; module-- > 2;) {
+    const auto& tensors = parameters.modules[module].parameters;
+    const std::size_t weight = tensors[0];
+    const std::size_t bias = tensors[1];
+    if (parameters.tensors[weight].shape.size() == 2) {
+      arrivals.push_back({bias, numel(bias), tied});
+      arrivals.push_back({weight, numel(weight), tied});
+    } else {  // LayerNorm computes both at once
+      arrivals.push_back({weight, numel(weight), tied + numel(bias)});
+      arrivals.push_back({bias, numel(bias), tied});
+    }
+  }
+  arrivals.push_back({wpe, numel(wpe), 2 * tied});
+  arrivals.push_back({wte, tied, 0});
+  return arrivals;
+}
+
+std::vector<std::vector<std::size_t>> pack_buckets(const std::vector<std::size_t>& order,
+                                                   const ModelParameters& parameters,
+                                                   std::int64_t capacity) {
+  std::vector<std::vector<std::size_t>> buckets;
+  std::int64_t fill = 0;
+  for (const std::size_t tensor : order) {
+    const std::int64_t numel = parameters.tensors[tensor].numel();
+    if (buckets.empty() || fill + numel > capacity) {
+      buckets.emplace_back();
+      fill = 0;
+    }
+    buckets.back().push_back(tensor);
+    fill += numel;
+  }
+  return buckets;
+}
+
+std::int64_t accumulation_peak(const std::vector<Arrival>& arrivals, bool held) {
+  std::int64_t sums = 0;
+  if (held) {
+    for (const Arrival& arrival : arrivals) sums += arrival.numel;
+  }
+  std::int64_t peak = 0;
+  for (const Arrival& arrival : arrivals) {
+    peak = std::max(peak, sums + arrival.numel + arrival.others);
+    if (!held) sums += arrival.numel;
+  }
+  return peak;
+}
+
+ReductionWalk::ReductionWalk(Rules rules, std::int64_t held)
+    : rules_(std::move(rules)), held_(held) {
+  touch(held_);
+}
+
+void ReductionWalk::touch(std::int64_t elements) { peak_ = std::max(peak_, elements); }
+
+void ReductionWalk::arrive(const Arrival& arrival) {
+  touch(held_ + arrival.numel + arrival.others);
+  if (!rules_.accumulated) held_ += arrival.numel;
+  reduce(arrival.tensor, arrival.numel, arrival.others);
+}
+
+void ReductionWalk::reduce(std::size_t tensor, std::int64_t numel, std::int64_t others) {
+  if (fill_ + numel > rules_.capacity) flush(others);
+  bucket_.push_back(tensor);
+  fill_ += numel;
+  if (fill_ <= rules_.capacity) held_ -= numel;  // copied into the bucket
+}
+
+void ReductionWalk::flush(std::int64_t others) {
+  const bool owned = std::any_of(bucket_.begin(), bucket_.end(), rules_.owns);
+  if (owned && !has_partition_) {
+    has_partition_ = true;
+    held_ += rules_.partition;
+    touch(held_ + others);
+  }
+  const bool extra_large = fill_ > rules_.capacity;
+  if (extra_large && (owned || !rules_.keeps_unowned)) held_ -= fill_;
+  bucket_.clear();
+  fill_ = 0;
+}
+
+std::int64_t ReductionWalk::finish() {
+  flush(0);
+  return peak_;
+}
+
+}  // namespace dstune

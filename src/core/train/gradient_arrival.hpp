@@ -1,0 +1,66 @@
+// In which order gradients become final, how they are packed, and what lives meanwhile: the part
+// of the memory model that is no formula.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "core/model/model_spec.hpp"
+
+namespace dstune {
+
+/// A gradient at its hook.
+struct Arrival {
+  std::size_t tensor = 0;
+  std::int64_t numel = 0;
+  std::int64_t others = 0;  ///< elements of other gradients that autograd holds at that moment
+};
+
+/// Backward of GPT-2: modules from the last to the first, the bias of a linear layer before its
+/// weight; the tied embedding, whose first part waits all the time, comes last.
+std::vector<Arrival> backward_arrivals(const ModelParameters& parameters);
+
+/// Greedy packing (zero-step.md 3.2): tensors that are reduced together, in order.
+std::vector<std::vector<std::size_t>> pack_buckets(const std::vector<std::size_t>& order,
+                                                   const ModelParameters& parameters,
+                                                   std::int64_t capacity);
+
+/// Largest number of gradient elements in one backward that only accumulates.
+/// @param held  there are sums from earlier micro-steps
+std::int64_t accumulation_peak(const std::vector<Arrival>& arrivals, bool held);
+
+/// Gradient elements of a backward that reduces through a bucket, step by step.
+class ReductionWalk {
+ public:
+  struct Rules {
+    std::int64_t capacity = 0;
+    std::int64_t partition = 0;  ///< elements of the buffer for owned tensors, by first use
+    std::function<bool(std::size_t tensor)> owns;
+    bool keeps_unowned = false;  ///< extra-large tensors of others stay until the end (stage 1)
+    bool accumulated = false;    ///< gradients are added to sums that `held` counts (stage 1)
+  };
+
+  /// @param held  elements at the start
+  ReductionWalk(Rules rules, std::int64_t held);
+
+  void arrive(const Arrival& arrival);
+  /// A gradient that is already among the held ones goes to the bucket.
+  void reduce(std::size_t tensor, std::int64_t numel, std::int64_t others);
+  /// The last flush. Returns the peak.
+  std::int64_t finish();
+
+ private:
+  void touch(std::int64_t elements);
+  void flush(std::int64_t others);
+
+  Rules rules_;
+  std::int64_t held_;
+  std::int64_t peak_ = 0;
+  std::int64_t fill_ = 0;
+  bool has_partition_ = false;
+  std::vector<std::size_t> bucket_;
+};
+
+}  // namespace dstune

@@ -1,0 +1,61 @@
+// Model states by formula: what one rank holds for parameters, gradients, optimizer and buckets.
+// Pure arithmetic: nothing is allocated, no device, no collectives.
+#pragma once
+
+#include "core/model/model_spec.hpp"
+#include "core/train/memory_budget.hpp"
+#include "core/train/step_config.hpp"
+
+namespace dstune {
+
+/// Bytes per category; activations are predict_activations()'s part and 0 here.
+struct ModelStateMemory {
+  MemoryUse resident;  ///< between optimizer steps, from the first update on
+  MemoryUse peak;      ///< largest use of each category over such a step, each at its own moment
+};
+
+/// What zero-step.md 2.1 to 2.4 say that `rank` holds. Resident, in bytes:
+///
+///   stage       parameters  gradients  optimizer          buckets
+///   0           e P         -          8 P fp32, 12 P     -
+///   1 and 2     e A         -          12 A / N           -
+///   3           e S         e S        12 S               e K
+///
+/// Peaks beyond that:
+///
+///   stage       parameters  gradients                          buckets
+///   0           -           e P + autograd's                   -
+///   1           -           e P + autograd's, or + e B         e K C
+///   2           -           e B (2 e B: g > 1) + autograd's    e K C
+///   3           e live      autograd's                         -
+///
+///   stage       temporaries: the largest of
+///   0           e F; 16-bit: fused 8 P, unfused 4 P
+///   1 and 2     reduce e R; overflow (16-bit) 11 o; norm 8 o; update (e + 4) p, fp32 4 p
+///   3           gather e Y, reduce e Z; overflow (fp16) S; norm 8 s; update (e + 4) m, fp32 4 m
+///
+/// e     bytes of the model dtype; g: accumulation_steps
+/// P     elements of all tensors; N: group_size; K: reduce_bucket_size; C: 2 with overlap_comm
+/// A     P with each parameter group padded to a multiple of 2 N; p: largest group's A / N
+/// B     elements of the tensors that touch this rank's partitions
+/// o, s  elements of the rank's largest owned slice; of the largest shard
+/// S     sum over tensors of ceil(n / N); m: shards of the largest sub-group
+/// F     stage 0's largest all-reduce: the walk closes after the tensor with which it exceeds 5e8
+/// R     largest all-reduce of slices of several owners; 0 without reduce_scatter
+/// Y     N sum ceil(n / N) over the largest module of several tensors; 0 for N = 1
+/// Z     N sum ceil(n / N) over the largest bucket; one tensor that N divides needs no staging
+/// live  largest set of tensors in use at once: both embeddings or one module; 0 for N = 1
+///
+/// autograd's: gradients before their hook and in it (the tied embedding's is held from the head's
+/// backward to the end, where the embedding's dense one joins it), and extra-large ones (n > K)
+/// that wait for their reduction. In stage 1 all `.grad`s shrink bucket by bucket while B fills.
+/// These depend on the order of arrival and are found by a walk over it.
+///
+/// fp32 differs from 2.3's "(2 e + 4) P / N" in the update: the cast is none, PyTorch makes no
+/// copy.
+///
+/// @param rank  0 <= rank < group_size
+ModelStateMemory predict_model_states(const StepConfig& config, const ModelParameters& parameters,
+                                      int group_size, int rank);
+
+}  // namespace dstune

@@ -1,0 +1,224 @@
+#include <algorithm>
+#include <iostream>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include <boost/json/parse.hpp>
+#include <gtest/gtest.h>
+
+#include "core/base/text.hpp"
+#include "core/train/layers/gpt2.hpp"
+#include "core/train/memory_model.hpp"
+#include "core/train/run_experiment.hpp"
+#include "core/train/training_step.hpp"
+#include "kernels/cpu/cpu_device.hpp"
+#include "tests/support/thread_group.hpp"
+#include "tests/support/tiny_experiment.hpp"
+
+namespace dstune {
+namespace {
+
+using test::TinyExperiment;
+
+std::int64_t attention_scratch(const Experiment& experiment, const StepConfig& config,
+                               const Device* device) {
+  const ModelSpec& model = experiment.settings.model;
+  if (device == nullptr) return 0;
+  return device->attention_workspace({.batch = config.micro_batch,
+                                      .sequence = experiment.settings.sequence_length,
+                                      .heads = model.num_heads,
+                                      .head_size = model.head_size()});
+}
+
+Bytes activations(const Experiment& experiment, const StepConfig& config) {
+  const RunSettings& settings = experiment.settings;
+  // Without scratch: what the category alone needs at its highest.
+  return predict_activations(settings.model, config.micro_batch, settings.sequence_length,
+                             config.dtype)
+             .peak +
+         8 * static_cast<Bytes>(config.micro_batch * settings.sequence_length);  // tokens, int64
+}
+
+/// The peak of every category by formula: model states, activations and tokens. Attention's scratch
+/// is a temporary that never meets the engine's.
+MemoryUse predict(const Experiment& experiment, int rank, const Device* device) {
+  const StepConfig config = make_step_config(experiment.ds_config);
+  const auto parameters = make_model_parameters(experiment.settings.model);
+  MemoryUse use = predict_model_states(config, parameters, experiment.ranks, rank).peak;
+  use.at(MemoryCategory::activations) = activations(experiment, config);
+  Bytes& temporaries = use.at(MemoryCategory::temporaries);
+  temporaries =
+      std::max(temporaries, 4 * static_cast<Bytes>(attention_scratch(experiment, config, device)));
+  return use;
+}
+
+void expect_equal(const MemoryUse& measured, const MemoryUse& predicted, const std::string& what) {
+  for (std::size_t i = 0; i < kMemoryCategories; ++i) {
+    EXPECT_EQ(measured.bytes[i], predicted.bytes[i])
+        << name_of(static_cast<MemoryCategory>(i)) << ": " << what;
+  }
+}
+
+/// Every rank of the experiment, dry.
+int check_dry(const TinyExperiment& tiny) {
+  const Experiment experiment = tiny.make();
+  for (int rank = 0; rank < tiny.ranks; ++rank) {
+    const auto outcome = dry_run(experiment, rank).outcome;
+    expect_equal(std::get<Measured>(outcome).peak_memory.categories,
+                 predict(experiment, rank, nullptr), concat(tiny.name(), ", rank ", rank));
+  }
+  return tiny.ranks;
+}
+
+std::vector<TinyExperiment> all_combinations() {
+  std::vector<TinyExperiment> all;
+  for (const int stage : {0, 1, 2, 3}) {
+    for (const int ranks : {1, 2, 3, 4, 8}) {
+      for (const int accumulation : {1, 2, 3}) {
+        for (const DType dtype : {DType::fp32, DType::bf16, DType::fp16}) {
+          for (const bool client : {false, true}) {
+            all.push_back({stage, ranks, 1, accumulation, dtype, client, {}});
+          }
+        }
+      }
+    }
+  }
+  return all;
+}
+
+std::vector<TinyExperiment> with(const json::object& zero) {
+  auto all = all_combinations();
+  for (TinyExperiment& tiny : all) tiny.zero = zero;
+  return all;
+}
+
+class ModelStates : public testing::TestWithParam<const char*> {};
+
+// Buckets from larger than the model to smaller than any tensor, sub-groups, and the knobs that
+// change what lives when.
+TEST_P(ModelStates, PeaksOfADryRunAreTheFormulas) {
+  const json::object zero = json::parse(GetParam()).as_object();
+  int checked = 0;
+
+  for (const TinyExperiment& tiny : with(zero)) checked += check_dry(tiny);
+
+  std::cout << checked << " ranks of " << all_combinations().size() << " experiments checked\n";
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Zero, ModelStates,
+    testing::Values(R"({"reduce_bucket_size": 500000000})", R"({"reduce_bucket_size": 150})",
+                    R"({"reduce_bucket_size": 40, "overlap_comm": true})",
+                    R"({"reduce_bucket_size": 100, "overlap_comm": false})",
+                    R"({"reduce_bucket_size": 5, "overlap_comm": true})",
+                    R"({"reduce_bucket_size": 70, "reduce_scatter": false})",
+                    R"({"reduce_bucket_size": 120, "sub_group_size": 30})",
+                    R"({"reduce_bucket_size": 130, "round_robin_gradients": true})"));
+
+// A vocabulary of one makes the blocks' tensors the largest, a long position table wpe.
+TEST(ModelStatesOfOtherShapes, PeaksOfADryRunAreTheFormulas) {
+  int checked = 0;
+
+  for (TinyExperiment& tiny : with({{"reduce_bucket_size", 90}})) {
+    tiny.model.vocab_size = 5;
+    tiny.model.inner_size = 50;
+    checked += check_dry(tiny);
+    tiny.model.max_positions = 200;
+    tiny.model.num_layers = 1;
+    checked += check_dry(tiny);
+  }
+
+  EXPECT_GT(checked, 0);
+}
+
+TEST(ModelStatesOfOtherSettings, UncheckedBf16NeedsNoOverflowTemporaries) {
+  TinyExperiment tiny{2, 2, 1, 1, DType::bf16, true, {{"reduce_bucket_size", 5}}};
+  Experiment experiment = tiny.make();
+  experiment.ds_config["bf16"].as_object()["check_grad_overflow"] = false;
+
+  const auto outcome = dry_run(experiment, 0).outcome;
+
+  expect_equal(std::get<Measured>(outcome).peak_memory.categories, predict(experiment, 0, nullptr),
+               "bf16 without check");
+}
+
+// The first table of memory_model.hpp.
+TEST(PredictModelStates, ResidentBytesAreTheTables) {
+  const auto parameters = make_model_parameters(test::tiny_model());
+  const auto total = static_cast<Bytes>(parameters.total());
+  StepConfig config;
+  config.dtype = DType::bf16;
+  config.optimizer.client = false;
+  config.reduce_bucket_size = 1000;
+  const auto resident = [&](int stage) {
+    config.stage = stage;
+    return predict_model_states(config, parameters, 2, 0).resident;
+  };
+  Bytes shards = 0;
+  for (const auto& tensor : parameters.tensors) {
+    shards += (static_cast<Bytes>(tensor.numel()) + 1) / 2;
+  }
+  const Bytes padded = (total + 3) / 4 * 4;
+
+  EXPECT_EQ(resident(0), (MemoryUse{{2 * total, 0, 12 * total, 0, 0, 0}}));
+  EXPECT_EQ(resident(1), (MemoryUse{{2 * padded, 0, 6 * padded, 0, 0, 0}}));
+  EXPECT_EQ(resident(2), resident(1));
+  EXPECT_EQ(resident(3), (MemoryUse{{2 * shards, 2 * shards, 12 * shards, 2000, 0, 0}}));
+}
+
+// zero-step.md 2.6: GB of gpt2 in the step, bf16, defaults, an optimizer section, no activations.
+TEST(PredictModelStates, GivesTheReferenceValuesOfGpt2) {
+  const auto parameters = make_model_parameters(ModelSpec{});
+  StepConfig config;
+  config.dtype = DType::bf16;
+  config.optimizer.client = false;
+  const auto count = static_cast<double>(parameters.total());
+  const auto in_step = [&](int stage, int ranks) {
+    config.stage = stage;
+    const auto resident = predict_model_states(config, parameters, ranks, 0).resident.total();
+    // On top: all gradients and 8 bytes of fp32 copies; a rank's gradients, flattened, and in fp32;
+    // in stage 3 the gradients are resident.
+    const double more = stage == 0 ? 10 * count : (stage == 3 ? 6 : 8) * count / ranks;
+    return (static_cast<double>(resident) + more) / 1e9;
+  };
+
+  EXPECT_NEAR(in_step(0, 1), 2.99, 0.005);
+  EXPECT_NEAR(in_step(1, 1), 2.74, 0.005);
+  EXPECT_NEAR(in_step(1, 8), 0.56, 0.005);
+  EXPECT_NEAR(in_step(2, 8), 0.56, 0.005);
+  EXPECT_NEAR(in_step(3, 1), 3.74, 0.005);
+  EXPECT_NEAR(in_step(3, 8), 1.34, 0.005);
+}
+
+class RealSteps : public testing::TestWithParam<int> {};
+
+TEST_P(RealSteps, PeaksAndResidentBytesOnTheCpuAreTheFormulas) {
+  for (const int ranks : {1, 2, 3}) {
+    for (const DType dtype : {DType::fp32, DType::fp16}) {
+      const TinyExperiment tiny{
+          GetParam(), ranks, 2, 2, dtype, ranks == 2, {{"reduce_bucket_size", 100}}};
+      const Experiment experiment = tiny.make();
+      const StepConfig config = make_step_config(experiment.ds_config);
+      const auto parameters = make_model_parameters(experiment.settings.model);
+      test::run_on_ranks(ranks, [&](int rank, test::ThreadTeam& team) {
+        cpu::CpuDevice device(experiment.settings.memory_limit);
+        test::ThreadCollectives collectives(device, team, rank);
+        TrainingStep step(experiment.settings, config, device, collectives);
+
+        for (int i = 0; i < 2; ++i) step.run();
+
+        const std::string what = concat(tiny.name(), ", rank ", rank);
+        expect_equal(device.memory().peak().categories, predict(experiment, rank, &device), what);
+        MemoryUse left = predict_model_states(config, parameters, ranks, rank).resident;
+        left.at(MemoryCategory::activations) = 8 * 2 * 5;  // the tokens
+        expect_equal(device.memory().use(), left, what);
+      });
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Stages, RealSteps, testing::Values(0, 1, 2, 3));
+
+}  // namespace
+}  // namespace dstune
