@@ -1,5 +1,6 @@
 // dstune-mpi: rank 0 tunes, all other ranks run experiments.
 
+#include <csignal>
 #include <cstdlib>
 #include <exception>
 #include <iostream>
@@ -7,7 +8,6 @@
 #include <vector>
 
 #include <boost/version.hpp>
-#include <signal.h>
 #include <unistd.h>
 
 #include "core/base/error.hpp"

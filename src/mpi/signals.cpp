@@ -1,8 +1,7 @@
 #include "mpi/signals.hpp"
 
 #include <atomic>
-
-#include <signal.h>
+#include <csignal>
 
 namespace dstune {
 

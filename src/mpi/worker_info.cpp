@@ -2,11 +2,11 @@
 
 #include <array>
 #include <cerrno>
+#include <csignal>
 #include <fstream>
 #include <string_view>
 
 #include <sched.h>
-#include <signal.h>
 #include <unistd.h>
 
 #include "core/base/text.hpp"

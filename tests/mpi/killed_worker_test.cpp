@@ -1,9 +1,9 @@
 // A program, not a gtest: after a kill -9 there is no MPI_Finalize and mpirun's exit code is the
 // dead rank's, so CTest looks for the last line.
+#include <csignal>
 #include <cstdio>
 #include <stdexcept>
 
-#include <signal.h>
 #include <unistd.h>
 
 #include "mpi/environment.hpp"

@@ -1,7 +1,8 @@
 #include "mpi/signals.hpp"
 
+#include <csignal>
+
 #include <gtest/gtest.h>
-#include <signal.h>
 
 namespace dstune {
 namespace {

@@ -52,7 +52,7 @@ class Writer {
   void new_line(int depth) {
     if (indent_ == 0) return;
     text_ += '\n';
-    text_.append(static_cast<std::size_t>(indent_ * depth), ' ');
+    text_.append(static_cast<std::size_t>(indent_) * static_cast<std::size_t>(depth), ' ');
   }
 
   void write_object(const json::object& object, int depth) {
