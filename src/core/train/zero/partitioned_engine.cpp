@@ -116,18 +116,22 @@ void PartitionedEngine::average_bucket() {
 void PartitionedEngine::end_backward() {
   if (is_stage_1()) {
     if (!boundary_) return;
-    // Without overlap, stage 1 reduces only now, in registration order of the groups.
-    for (const ParameterGroup& group : groups()) {
-      for (const std::size_t tensor : group.tensors) {
-        if (kept_[tensor]) reduce_later(tensor, std::move(kept_[tensor]));
-      }
-    }
+    if (!config().overlap_comm) reduce_kept();
   }
   flush();
   if (config().overlap_comm) device().synchronize();
   partition_.accumulate();
   bucket_.free_memory();
   for (Buffer& kept : kept_) kept.reset();
+}
+
+// Without overlap, stage 1 reduces only after backward, in registration order of the groups.
+void PartitionedEngine::reduce_kept() {
+  for (const ParameterGroup& group : groups()) {
+    for (const std::size_t tensor : group.tensors) {
+      if (kept_[tensor]) reduce_later(tensor, std::move(kept_[tensor]));
+    }
+  }
 }
 
 StepResult PartitionedEngine::step() {

@@ -39,6 +39,7 @@ class PartitionedEngine final : public EngineBase {
   void allocate(std::size_t group);
   void keep(std::size_t tensor, Buffer gradient);
   void reduce_later(std::size_t tensor, Buffer gradient);
+  void reduce_kept();
   void flush();
   void average_bucket();
   bool overflowed();
