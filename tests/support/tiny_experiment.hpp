@@ -18,8 +18,8 @@ struct TinyExperiment {
   std::int64_t micro_batch = 1;
   std::int64_t accumulation_steps = 1;
   DType dtype = DType::fp32;
-  bool client = true;  ///< no "optimizer" section
-  json::object zero;   ///< further keys of zero_optimization
+  bool client = true;      ///< no "optimizer" section
+  json::object zero = {};  ///< further keys of zero_optimization
   ModelSpec model = tiny_model();
 
   Experiment make() const;
