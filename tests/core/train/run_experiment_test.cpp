@@ -1,0 +1,216 @@
+#include "core/train/run_experiment.hpp"
+
+#include <cmath>
+#include <stdexcept>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/train/dry_collectives.hpp"
+#include "core/train/dry_device.hpp"
+#include "kernels/cpu/cpu_device.hpp"
+#include "tests/support/thread_group.hpp"
+#include "tests/support/tiny_experiment.hpp"
+
+namespace dstune {
+namespace {
+
+using test::TinyExperiment;
+
+/// Outcomes by rank, on CPU devices with the experiment's memory limit; checks that every rank
+/// gives all memory back.
+std::vector<Outcome> run_on_cpus(const Experiment& experiment) {
+  std::vector<Outcome> outcomes(static_cast<std::size_t>(experiment.ranks));
+  test::run_on_ranks(experiment.ranks, [&](int rank, test::ThreadTeam& team) {
+    cpu::CpuDevice device(experiment.settings.memory_limit);
+    test::ThreadCollectives collectives(device, team, rank);
+    test::ThreadGroup group(team, rank);
+
+    outcomes[static_cast<std::size_t>(rank)] =
+        run_experiment(experiment, device, collectives, group);
+
+    EXPECT_EQ(device.memory().in_use(), 0U) << "rank " << rank;
+  });
+  return outcomes;
+}
+
+PeakMemory dry_peak(const Experiment& experiment, int rank) {
+  const cpu::CpuDevice cpu(1);
+  return std::get<Measured>(dry_run(experiment, rank, &cpu).outcome).peak_memory;
+}
+
+/// The first rank that needs the most memory, and its peak.
+std::pair<int, PeakMemory> largest_dry_peak(const Experiment& experiment) {
+  std::pair<int, PeakMemory> largest{0, dry_peak(experiment, 0)};
+  for (int rank = 1; rank < experiment.ranks; ++rank) {
+    const PeakMemory peak = dry_peak(experiment, rank);
+    if (peak.total > largest.second.total) largest = {rank, peak};
+  }
+  return largest;
+}
+
+std::vector<TinyExperiment> experiments_of(int stage) {
+  std::vector<TinyExperiment> all;
+  for (const int ranks : {1, 2, 3}) {
+    for (const DType dtype : {DType::fp32, DType::bf16, DType::fp16}) {
+      for (const bool overlap : {false, true}) {
+        const json::object zero = {{"reduce_bucket_size", 100}, {"overlap_comm", overlap}};
+        all.push_back({stage, ranks, 2, 2, dtype, overlap, zero});
+      }
+    }
+  }
+  return all;
+}
+
+class RunExperiment : public testing::TestWithParam<int> {};
+
+TEST_P(RunExperiment, NeedsAndCommunicatesWhatTheDryRunSays) {
+  for (const TinyExperiment& tiny : experiments_of(GetParam())) {
+    const Experiment experiment = tiny.make();
+
+    const auto outcomes = run_on_cpus(experiment);
+
+    const auto& measured = std::get<Measured>(outcomes.front());
+    const auto dry = std::get<Measured>(dry_run(experiment, 0).outcome);
+    EXPECT_EQ(measured.peak_memory, largest_dry_peak(experiment).second) << tiny.name();
+    EXPECT_EQ(measured.collectives, dry.collectives) << tiny.name();
+  }
+}
+
+TEST_P(RunExperiment, MeasuresEnoughStepsOfAFiniteLoss) {
+  Experiment experiment = TinyExperiment{GetParam(), 2, 2}.make();
+  experiment.settings.measure_steps = 4;
+
+  const auto outcomes = run_on_cpus(experiment);
+
+  const auto& measured = std::get<Measured>(outcomes.front());
+  EXPECT_GE(measured.steps, 4);
+  EXPECT_LE(measured.steps, 3 * 4);
+  EXPECT_NEAR(measured.first_loss, std::log(29.0), 0.1);  // the vocabulary, before any learning
+  EXPECT_TRUE(std::isfinite(measured.last_loss));
+  EXPECT_NE(measured.last_loss, measured.first_loss);
+  EXPECT_GT(measured.step_time.median, 0);
+  EXPECT_GT(measured.samples_per_s, 0);
+}
+
+TEST_P(RunExperiment, RunsAtItsPeakAndRunsOutOfMemoryOneByteBelow) {
+  for (const int ranks : {1, 3}) {
+    Experiment experiment = TinyExperiment{GetParam(), ranks}.make();
+    experiment.ds_config["zero_optimization"].as_object()["reduce_bucket_size"] = 100;
+    const auto [rank, peak] = largest_dry_peak(experiment);
+
+    experiment.settings.memory_limit = peak.total;
+    const auto enough = run_on_cpus(experiment);
+    experiment.settings.memory_limit = peak.total - 1;
+    const auto too_little = run_on_cpus(experiment);
+
+    EXPECT_TRUE(std::holds_alternative<Measured>(enough.front()));
+    ASSERT_TRUE(std::holds_alternative<OutOfMemory>(too_little.front()));
+    const auto& fault = std::get<OutOfMemory>(too_little.front());
+    EXPECT_EQ(fault.rank, rank);
+    EXPECT_EQ(fault.limit, peak.total - 1);
+    EXPECT_EQ(fault.in_use + fault.requested, peak.total);
+    const cpu::CpuDevice cpu(1);
+    EXPECT_EQ(fault, std::get<OutOfMemory>(dry_run(experiment, rank, &cpu).outcome));
+  }
+}
+
+TEST_P(RunExperiment, FailsWhenTheLossIsNotFinite) {
+  Experiment experiment = TinyExperiment{GetParam(), 2}.make();
+  experiment.ds_config["optimizer"] = {{"type", "AdamW"}, {"params", {{"lr", 1e30}}}};
+
+  const auto outcomes = run_on_cpus(experiment);
+
+  ASSERT_TRUE(std::holds_alternative<Failed>(outcomes.front()));
+  const auto& failed = std::get<Failed>(outcomes.front());
+  EXPECT_EQ(failed.kind, FailureKind::not_finite);
+  EXPECT_THAT(failed.reason, testing::HasSubstr("the loss became"));
+}
+
+INSTANTIATE_TEST_SUITE_P(Stages, RunExperiment, testing::Values(0, 1, 2, 3));
+
+TEST(RunExperimentWithUnsupportedKnob, IsSkippedOnEveryRankAndNamesIt) {
+  const json::object offload = {{"offload_optimizer", {{"device", "cpu"}}}};
+
+  const auto outcomes = run_on_cpus(TinyExperiment{.stage = 2, .ranks = 2, .zero = offload}.make());
+
+  for (const Outcome& outcome : outcomes) {
+    ASSERT_TRUE(std::holds_alternative<Skipped>(outcome));
+    EXPECT_THAT(std::get<Skipped>(outcome).reason,
+                testing::HasSubstr("zero_optimization.offload_optimizer"));
+  }
+}
+
+TEST(RunExperimentWithExhaustedLossScale, FailsOnEveryRank) {
+  Experiment experiment = TinyExperiment{.stage = 2, .ranks = 2, .dtype = DType::fp16}.make();
+  experiment.ds_config["fp16"] = {{"enabled", true}, {"initial_scale_power", 0}};
+  experiment.ds_config["optimizer"] = {{"type", "AdamW"}, {"params", {{"lr", 1e30}}}};
+
+  const auto outcomes = run_on_cpus(experiment);
+
+  for (const Outcome& outcome : outcomes) {
+    ASSERT_TRUE(std::holds_alternative<Failed>(outcome));
+    EXPECT_EQ(std::get<Failed>(outcome).kind, FailureKind::error);
+  }
+}
+
+/// Works until its first update.
+class BrokenDevice final : public DryDevice {
+ public:
+  BrokenDevice(Bytes limit, bool broken) : DryDevice(limit), broken_(broken) {}
+
+  void adam(const AdamStep& step, Tensor gradient, Tensor parameter, Tensor exp_avg,
+            Tensor exp_avg_sq) override {
+    if (broken_) throw std::runtime_error("the device fell off the bus");
+    DryDevice::adam(step, gradient, parameter, exp_avg, exp_avg_sq);
+  }
+
+ private:
+  bool broken_;
+};
+
+TEST(RunExperimentOnABrokenDevice, PropagatesItsExceptionAndEndsTheOthers) {
+  const Experiment experiment = TinyExperiment{.stage = 1, .ranks = 3}.make();
+  std::vector<int> aborted(3);
+  const auto run = [&] {
+    test::run_on_ranks(3, [&](int rank, test::ThreadTeam& team) {
+      BrokenDevice device(experiment.settings.memory_limit, rank == 1);
+      DryCollectives collectives(device, rank, 3);
+      test::ThreadGroup group(team, rank);
+      try {
+        run_experiment(experiment, device, collectives, group);
+      } catch (const ExperimentAborted&) {
+        aborted[static_cast<std::size_t>(rank)] = 1;
+        EXPECT_EQ(device.memory().in_use(), 0U);
+        throw;
+      }
+    });
+  };
+
+  EXPECT_THAT(run, testing::ThrowsMessage<std::runtime_error>("the device fell off the bus"));
+  EXPECT_EQ(aborted, (std::vector<int>{1, 0, 1}));
+}
+
+// A GPU's fused attention needs no scratch, the CPU's does.
+TEST(DryRunOfLongSequences, CountsTheScratchOfTheImitatedDevice) {
+  TinyExperiment tiny{.stage = 3, .ranks = 1, .zero = {{"reduce_bucket_size", 1}}};
+  tiny.model.vocab_size = 2;
+  tiny.model.max_positions = 64;
+  Experiment experiment = tiny.make();
+  experiment.settings.sequence_length = 64;
+
+  const auto outcomes = run_on_cpus(experiment);
+
+  const auto& real = std::get<Measured>(outcomes.front()).peak_memory;
+  const auto fused = std::get<Measured>(dry_run(experiment, 0).outcome).peak_memory;
+  EXPECT_EQ(real, dry_peak(experiment, 0));
+  EXPECT_GT(real.categories.at(MemoryCategory::temporaries),
+            fused.categories.at(MemoryCategory::temporaries));
+}
+
+}  // namespace
+}  // namespace dstune
