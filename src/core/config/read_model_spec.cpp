@@ -101,7 +101,7 @@ std::filesystem::path find_file(const std::string& name,
                                 const std::vector<std::filesystem::path>& folders) {
   std::error_code ignored;
   for (const auto& folder : folders) {
-    const auto path = (folder / name).lexically_normal();
+    auto path = (folder / name).lexically_normal();
     if (std::filesystem::is_directory(path, ignored)) {
       if (std::filesystem::exists(path / "config.json", ignored)) return path / "config.json";
     } else if (std::filesystem::exists(path, ignored)) {
@@ -129,6 +129,7 @@ std::string presets_text() {
 const std::vector<std::string>& model_presets() {
   static const std::vector<std::string> names = [] {
     std::vector<std::string> list;
+    list.reserve(kPresets.size());
     for (const auto& entry : kPresets) list.emplace_back(entry.name);
     return list;
   }();

@@ -16,7 +16,7 @@ struct Point {
   std::int64_t micro_batch = 1;
   std::int64_t accumulation_steps = 1;
 
-  auto operator<=>(const Point&) const = default;
+  auto operator<=>(const Point&) const = default;  // NOLINT(modernize-use-nullptr): a false alarm
 };
 
 /// "z2_gas1_tmbspg4" (zero-step.md 6.10).

@@ -11,15 +11,6 @@
 #include "core/search/slot_packing.hpp"
 
 namespace dstune {
-namespace {
-
-std::vector<int> ranks_of(const std::vector<Worker>& workers) {
-  std::vector<int> ranks;
-  for (const auto& worker : workers) ranks.push_back(worker.rank);
-  return ranks;
-}
-
-}  // namespace
 
 Scheduler::Scheduler(WorkerPool& pool, Journal& journal, Listener listener,
                      StopRequest stop_requested)

@@ -40,17 +40,18 @@ std::vector<Worker> without(const std::vector<Worker>& workers, const std::vecto
   return rest;
 }
 
-std::vector<int> ranks_of(const std::vector<Worker>& workers) {
-  std::vector<int> ranks;
-  for (const auto& worker : workers) ranks.push_back(worker.rank);
-  return ranks;
-}
-
 int hosts_of(const std::vector<Worker>& workers) {
   return static_cast<int>(by_host(workers).size());
 }
 
 }  // namespace
+
+std::vector<int> ranks_of(const std::vector<Worker>& workers) {
+  std::vector<int> ranks(workers.size());
+  std::transform(workers.begin(), workers.end(), ranks.begin(),
+                 [](const Worker& worker) { return worker.rank; });
+  return ranks;
+}
 
 int fewest_hosts(const std::vector<Worker>& workers, int ranks) {
   return hosts_of(choose_slot(workers, ranks));

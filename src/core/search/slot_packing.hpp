@@ -7,6 +7,9 @@
 
 namespace dstune {
 
+/// World ranks of `workers`, in their order.
+std::vector<int> ranks_of(const std::vector<Worker>& workers);
+
 /// Hosts that `ranks` of `workers` must span at least; 0 if there are too few workers.
 int fewest_hosts(const std::vector<Worker>& workers, int ranks);
 
