@@ -51,8 +51,6 @@ struct Given {
   }
 };
 
-ModelStateMemory make(const MemoryUse& resident) { return {resident, resident}; }
-
 std::int64_t largest_replicated_bucket(const Given& given) {
   std::int64_t largest = 0;
   std::int64_t fill = 0;
@@ -70,7 +68,7 @@ ModelStateMemory replicated(const Given& given) {
   MemoryUse use;
   use.at(MemoryCategory::parameters) = times(total, given.e);
   use.at(MemoryCategory::optimizer) = times(total, full ? 8 : 12);
-  ModelStateMemory memory = make(use);
+  ModelStateMemory memory{use, use};
   const std::int64_t gradients = accumulation_peak(given.arrivals, given.accumulates());
   memory.peak.at(MemoryCategory::gradients) = times(gradients, given.e);
   const Bytes copies = times(total, given.config.optimizer.client ? 4 : 8);
@@ -188,7 +186,7 @@ ModelStateMemory partitioned(const Given& given) {
   MemoryUse use;
   use.at(MemoryCategory::parameters) = times(given.ranks * flats.all_partitions, given.e);
   use.at(MemoryCategory::optimizer) = times(flats.all_partitions, 12);
-  ModelStateMemory memory = make(use);
+  ModelStateMemory memory{use, use};
 
   ReductionWalk::Rules rules;
   rules.capacity = given.config.reduce_bucket_size;
@@ -270,7 +268,7 @@ ModelStateMemory sharded(const Given& given) {
   use.at(MemoryCategory::gradients) = times(shards, given.e);
   use.at(MemoryCategory::optimizer) = times(shards, 12);
   use.at(MemoryCategory::buckets) = times(capacity, given.e);
-  ModelStateMemory memory = make(use);
+  ModelStateMemory memory{use, use};
 
   const Gathered most = gathered(given);
   memory.peak.at(MemoryCategory::parameters) += times(most.live, given.e);
