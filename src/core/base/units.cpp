@@ -28,20 +28,20 @@ namespace {
 std::optional<double> unit_factor(std::string unit) {
   for (char& letter : unit)
     letter = static_cast<char>(std::tolower(static_cast<unsigned char>(letter)));
-  static const std::array<std::pair<const char*, double>, 14> kFactors = {{{"", 1},
-                                                                           {"b", 1},
-                                                                           {"kb", 1e3},
-                                                                           {"mb", 1e6},
-                                                                           {"gb", 1e9},
-                                                                           {"tb", 1e12},
-                                                                           {"k", 0x1p10},
-                                                                           {"kib", 0x1p10},
-                                                                           {"m", 0x1p20},
-                                                                           {"mib", 0x1p20},
-                                                                           {"g", 0x1p30},
-                                                                           {"gib", 0x1p30},
-                                                                           {"t", 0x1p40},
-                                                                           {"tib", 0x1p40}}};
+  static constexpr std::array<std::pair<const char*, double>, 14> kFactors = {{{"", 1},
+                                                                               {"b", 1},
+                                                                               {"kb", 1e3},
+                                                                               {"mb", 1e6},
+                                                                               {"gb", 1e9},
+                                                                               {"tb", 1e12},
+                                                                               {"k", 0x1p10},
+                                                                               {"kib", 0x1p10},
+                                                                               {"m", 0x1p20},
+                                                                               {"mib", 0x1p20},
+                                                                               {"g", 0x1p30},
+                                                                               {"gib", 0x1p30},
+                                                                               {"t", 0x1p40},
+                                                                               {"tib", 0x1p40}}};
   for (const auto& [name, factor] : kFactors) {
     if (unit == name) return factor;
   }
