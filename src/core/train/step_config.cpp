@@ -194,6 +194,9 @@ void find_unsupported(const json::object& root, StepConfig& config) {
   for (const auto* key : {"sparse_attention", "compression_training", "pipeline"}) {
     add(!section(root, key).empty(), key);
   }
+  // DeepSpeed refuses it there; elsewhere it only moves the division before the sum.
+  add(is_on(root, "prescale_gradients") && config.stage >= 2 && config.reduce_scatter,
+      "prescale_gradients");
   double divisor = 1;
   read(root, "gradient_predivide_factor", divisor);
   add(divisor != 1, "gradient_predivide_factor");
