@@ -29,9 +29,9 @@ struct Measured {
   double last_loss = 0;
   PeakMemory peak_memory;
   CollectiveCounts collectives{};  ///< of one optimizer step on one rank
-  Seconds setup_time = 0;          ///< allocation and initialisation
-  Seconds warmup_time = 0;
-  Seconds measure_time = 0;  ///< sum of the measured steps
+  Seconds setup_time = 0;          ///< allocation and initialisation, the slowest rank's
+  Seconds warmup_time = 0;         ///< wall time of the warm-up steps on the group's rank 0
+  Seconds measure_time = 0;        ///< sum of the measured steps on the group's rank 0
 };
 
 /// It does not fit. The numbers are those of the first rank that could not allocate.

@@ -1,6 +1,7 @@
 #include "core/train/rank_report.hpp"
 
 #include <algorithm>
+#include <numeric>
 #include <stdexcept>
 #include <variant>
 
@@ -37,8 +38,9 @@ void merge_times(const std::vector<RankReport>& reports, Measured& merged) {
   merged.backward_time = median(slowest.backward);
   merged.optimizer_time = median(slowest.optimizer);
   merged.communication_time = median(slowest.communication);
-  merged.measure_time = 0;
-  for (const double time : slowest.total) merged.measure_time += time;
+  // One clock's: the sum over the slowest ranks can be more time than has passed.
+  const std::vector<double>& first = reports.front().total;
+  merged.measure_time = std::accumulate(first.begin(), first.end(), 0.0);
 }
 
 void compute_rates(const Experiment& experiment, const StepConfig& config, Measured& merged) {
@@ -107,7 +109,6 @@ Outcome merge_reports(const std::vector<RankReport>& reports, const Experiment& 
     merged.first_loss += own.first_loss / static_cast<double>(reports.size());
     merged.last_loss += own.last_loss / static_cast<double>(reports.size());
     merged.setup_time = std::max(merged.setup_time, own.setup_time);
-    merged.warmup_time = std::max(merged.warmup_time, own.warmup_time);
   }
   merge_times(reports, merged);
   compute_rates(experiment, config, merged);

@@ -1,13 +1,20 @@
 #include "core/train/step_config.hpp"
 
+#include <algorithm>
 #include <stdexcept>
+#include <string>
+#include <vector>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "core/base/json_parser.hpp"
+#include "core/base/text.hpp"
 
 namespace dstune {
 namespace {
+
+using Names = std::vector<std::string>;
 
 StepConfig read(const char* text) { return make_step_config(parse_json(text).as_object()); }
 
@@ -30,16 +37,142 @@ TEST(StepConfig, OverlapsByDefaultInStage3Alone) {
   EXPECT_TRUE(read(R"({"zero_optimization": {"stage": 3}})").overlap_comm);
 }
 
-TEST(StepConfig, NamesWhatIsNotModelled) {
-  using Names = std::vector<std::string>;
+struct Knob {
+  const char* json;
+  const char* name;  ///< in StepConfig::unsupported
+};
 
-  EXPECT_EQ(read(R"({"gradient_predivide_factor": 2})").unsupported,
-            Names{"gradient_predivide_factor"});
-  EXPECT_EQ(read(R"({"prescale_gradients": true, "zero_optimization": {"stage": 2}})").unsupported,
-            Names{"prescale_gradients"});
-  EXPECT_EQ(
-      read(R"({"zero_optimization": {"stage": 1, "contiguous_gradients": false}})").unsupported,
-      Names{"zero_optimization.contiguous_gradients"});
+const Knob kOfAnyStage[] = {
+    {R"({"fp16": {"fp16_master_weights_and_grads": true}})", "fp16.fp16_master_weights_and_grads"},
+    {R"({"bf16": {"bf16_master_weights_and_grads": true}})", "bf16.bf16_master_weights_and_grads"},
+    {R"({"bf16": {"bf16_optimizer_states": true}})", "bf16.bf16_optimizer_states"},
+    {R"({"communication_data_type": "fp16"})", "communication_data_type"},
+    {R"({"bf16": {"enabled": true}, "communication_data_type": "fp32"})",
+     "communication_data_type"},
+    {R"({"data_types": {"grad_accum_dtype": "bf16"}})", "data_types.grad_accum_dtype"},
+    {R"({"fp16": {"enabled": true}, "data_types": {"grad_accum_dtype": "fp32"}})",
+     "data_types.grad_accum_dtype"},
+    {R"({"optimizer": {"type": "Lamb"}})", "optimizer.type"},
+    {R"({"optimizer": {"type": "Adam", "legacy_fusion": true}})", "optimizer.legacy_fusion"},
+    {R"({"amp": {"enabled": true}})", "amp.enabled"},
+    {R"({"torch_autocast": {"enabled": true}})", "torch_autocast.enabled"},
+    {R"({"progressive_layer_drop": {"enabled": true}})", "progressive_layer_drop.enabled"},
+    {R"({"hybrid_engine": {"enabled": true}})", "hybrid_engine.enabled"},
+    {R"({"curriculum_learning": {"enabled": true}})", "curriculum_learning.enabled"},
+    {R"({"data_efficiency": {"enabled": true}})", "data_efficiency.enabled"},
+    {R"({"eigenvalue": {"enabled": true}})", "eigenvalue.enabled"},
+    {R"({"sparse_gradients": true})", "sparse_gradients"},
+    {R"({"compile": {"deepcompile": true}})", "compile.deepcompile"},
+    {R"({"sparse_attention": {"mode": "fixed"}})", "sparse_attention"},
+    {R"({"compression_training": {"layer_reduction": {"enabled": true}}})", "compression_training"},
+    {R"({"pipeline": {"stages": 2}})", "pipeline"},
+    {R"({"gradient_predivide_factor": 2})", "gradient_predivide_factor"},
+    {R"({"gradient_allreduce_op": "sum"})", "gradient_allreduce_op"},
+    {R"({"tensor_parallel": {"autotp_size": 2}})", "tensor_parallel.autotp_size"},
+    {R"({"expert_parallel": {"expert_parallel_size": 2}})", "expert_parallel.expert_parallel_size"},
+    {R"({"sequence_parallel_size": 2})", "sequence_parallel_size"},
+};
+
+// Keys of zero_optimization, without the stage; the names are theirs.
+const Knob kOfZero[] = {
+    {R"({"offload_optimizer": {"device": "cpu"}})", "offload_optimizer"},
+    {R"({"offload_param": {"device": "nvme"}})", "offload_param"},
+    {R"({"cpu_offload": true})", "cpu_offload"},
+    {R"({"cpu_offload_params": true})", "cpu_offload_params"},
+    {R"({"zero_quantized_weights": true})", "zero_quantized_weights"},
+    {R"({"zero_quantized_nontrainable_weights": true})", "zero_quantized_nontrainable_weights"},
+    {R"({"zero_quantized_gradients": true})", "zero_quantized_gradients"},
+    {R"({"stage3_use_all_reduce_for_fetch_params": true})",
+     "stage3_use_all_reduce_for_fetch_params"},
+    {R"({"zero_hpz_partition_size": 2})", "zero_hpz_partition_size"},
+    {R"({"mics_shard_size": 2})", "mics_shard_size"},
+    {R"({"zenflow": {}})", "zenflow"},
+    {R"({"zeropp_loco_param": {}})", "zeropp_loco_param"},
+    {R"({"contiguous_gradients": false})", "contiguous_gradients"},
+};
+
+Names unsupported_in_stage(const char* zero_keys, int stage) {
+  json::object zero = parse_json(zero_keys).as_object();
+  zero["stage"] = stage;
+  return make_step_config({{"zero_optimization", zero}}).unsupported;
+}
+
+std::string name_of(const testing::TestParamInfo<Knob>& knob) {
+  std::string name = concat(knob.param.name, "_", knob.index);  // one key can be there twice
+  std::replace(name.begin(), name.end(), '.', '_');
+  return name;
+}
+
+class KnobOfAnyStage : public testing::TestWithParam<Knob> {};
+class KnobOfZero : public testing::TestWithParam<Knob> {};
+
+INSTANTIATE_TEST_SUITE_P(StepConfig, KnobOfAnyStage, testing::ValuesIn(kOfAnyStage), name_of);
+INSTANTIATE_TEST_SUITE_P(StepConfig, KnobOfZero, testing::ValuesIn(kOfZero), name_of);
+
+TEST_P(KnobOfAnyStage, IsNamedWhereItIsNotModelled) {
+  EXPECT_EQ(read(GetParam().json).unsupported, Names{GetParam().name});
+}
+
+TEST_P(KnobOfZero, IsNamedInEveryStageOfZero) {
+  const Names expected = {std::string("zero_optimization.") + GetParam().name};
+
+  for (const int stage : {1, 2, 3}) {
+    EXPECT_EQ(unsupported_in_stage(GetParam().json, stage), expected) << "stage " << stage;
+  }
+}
+
+TEST_P(KnobOfZero, ChangesNothingWithoutZero) {
+  EXPECT_EQ(unsupported_in_stage(GetParam().json, 0), Names{});
+}
+
+TEST(StepConfig, NamesSingleRankBucketsWhereReduceScatterUsesThem) {
+  const char* single = R"({"use_multi_rank_bucket_allreduce": false})";
+  const char* unused = R"({"use_multi_rank_bucket_allreduce": false, "reduce_scatter": false})";
+  const Names named = {"zero_optimization.use_multi_rank_bucket_allreduce"};
+
+  EXPECT_EQ(unsupported_in_stage(single, 1), named);
+  EXPECT_EQ(unsupported_in_stage(single, 2), named);
+  EXPECT_EQ(unsupported_in_stage(single, 3), Names{});
+  EXPECT_EQ(unsupported_in_stage(unused, 2), Names{});
+}
+
+TEST(StepConfig, NamesPrescaledGradientsWhereDeepSpeedRefusesThem) {
+  const auto prescaled = [](int stage, bool reduce_scatter) {
+    return make_step_config(
+               {{"prescale_gradients", true},
+                {"zero_optimization", {{"stage", stage}, {"reduce_scatter", reduce_scatter}}}})
+        .unsupported;
+  };
+
+  EXPECT_EQ(prescaled(1, true), Names{});
+  EXPECT_EQ(prescaled(2, true), Names{"prescale_gradients"});
+  EXPECT_EQ(prescaled(3, true), Names{"prescale_gradients"});
+  EXPECT_EQ(prescaled(2, false), Names{});
+}
+
+TEST(StepConfig, NamesNothingThatIsSwitchedOff) {
+  const StepConfig config = read(R"({
+    "fp16": {"enabled": true, "fp16_master_weights_and_grads": false},
+    "communication_data_type": "fp16", "data_types": {"grad_accum_dtype": null},
+    "optimizer": {"type": "AdamW", "legacy_fusion": false},
+    "amp": {"enabled": false}, "eigenvalue": {}, "sparse_gradients": false,
+    "compile": {"deepcompile": false}, "pipeline": {}, "prescale_gradients": false,
+    "gradient_predivide_factor": 1.0, "gradient_allreduce_op": "mean",
+    "tensor_parallel": {"autotp_size": 0}, "sequence_parallel_size": 1,
+    "zero_optimization": {
+      "stage": 3, "offload_optimizer": {"device": "none"}, "offload_param": null,
+      "cpu_offload": false, "zero_hpz_partition_size": 1, "mics_shard_size": -1, "zenflow": null,
+      "contiguous_gradients": true, "use_multi_rank_bucket_allreduce": true
+    }
+  })");
+
+  EXPECT_EQ(config.unsupported, Names{});
+}
+
+TEST(StepConfig, NamesAllThatIsNotModelled) {
+  const StepConfig config = read(R"({"amp": {"enabled": true}, "optimizer": {"type": "Lion"}})");
+
+  EXPECT_THAT(config.unsupported, testing::UnorderedElementsAre("optimizer.type", "amp.enabled"));
 }
 
 TEST(StepConfig, RejectsWrongTypes) {

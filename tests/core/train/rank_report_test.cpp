@@ -1,0 +1,186 @@
+#include "core/train/rank_report.hpp"
+
+#include <stdexcept>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "tests/support/tiny_experiment.hpp"
+
+namespace dstune {
+namespace {
+
+// Forward, backward and optimizer take multiples of `tag`, so that they tell whose they are.
+StepReport step_of(Seconds total, double tag) {
+  StepReport step;
+  step.total = total;
+  step.forward = tag;
+  step.backward = 2 * tag;
+  step.optimizer = 3 * tag;
+  return step;
+}
+
+RankReport report_of(double tag, const std::vector<double>& totals) {
+  RankReport report;
+  for (const double total : totals) report.add(step_of(total, tag), 4 * tag);
+  return report;
+}
+
+Outcome merge(const std::vector<RankReport>& reports) {
+  test::TinyExperiment tiny;
+  tiny.ranks = static_cast<int>(reports.size());
+  tiny.micro_batch = 3;
+  tiny.accumulation_steps = 2;
+  const Experiment experiment = tiny.make();
+  return merge_reports(reports, experiment, make_step_config(experiment.ds_config));
+}
+
+Measured merge_measured(const std::vector<RankReport>& reports) {
+  return std::get<Measured>(merge(reports));
+}
+
+TEST(RankReport, SumsUpAsTheSlowestRankOfEveryStep) {
+  const Measured merged = merge_measured({report_of(1, {5, 2, 2}), report_of(10, {4, 3, 6})});
+
+  EXPECT_EQ(merged.steps, 3);
+  EXPECT_EQ(merged.step_time, summarize({5, 3, 6}));
+}
+
+// Ranks 0, 1, 1 are slowest: the median of their forward times 1, 10, 10 is rank 1's.
+TEST(RankReport, SaysHowTheSlowestRankSpentTheStep) {
+  const Measured merged = merge_measured({report_of(1, {5, 2, 2}), report_of(10, {4, 3, 6})});
+
+  EXPECT_EQ(merged.forward_time, 10);
+  EXPECT_EQ(merged.backward_time, 20);
+  EXPECT_EQ(merged.optimizer_time, 30);
+  EXPECT_EQ(merged.communication_time, 40);
+}
+
+TEST(RankReport, ComputesRatesFromTheMedianStep) {
+  const Measured merged = merge_measured({report_of(1, {5, 2, 2}), report_of(10, {4, 3, 6})});
+
+  const Experiment experiment = test::TinyExperiment{}.make();
+  const std::int64_t length = experiment.settings.sequence_length;
+  const double samples_of_rank = 3 * 2;
+  EXPECT_DOUBLE_EQ(merged.samples_per_s, 2 * samples_of_rank / 5);
+  EXPECT_DOUBLE_EQ(merged.tokens_per_s, 2 * samples_of_rank * static_cast<double>(length) / 5);
+  EXPECT_DOUBLE_EQ(merged.flops_per_s_per_rank,
+                   training_flops(experiment.settings.model, 6 * length, length) / 5);
+}
+
+TEST(RankReport, HasNoRatesIfTheClockStandsStill) {
+  const Measured merged = merge_measured({report_of(0, {0, 0})});
+
+  EXPECT_EQ(merged.samples_per_s, 0);
+  EXPECT_EQ(merged.tokens_per_s, 0);
+  EXPECT_EQ(merged.flops_per_s_per_rank, 0);
+}
+
+TEST(RankReport, KeepsTheWallTimeOfTheFirstRank) {
+  RankReport first = report_of(1, {5, 2, 2});
+  RankReport second = report_of(10, {4, 3, 6});
+  first.own.warmup_time = 7;
+  second.own.warmup_time = 8;
+
+  const Measured merged = merge_measured({first, second});
+
+  EXPECT_EQ(merged.warmup_time, 7);
+  EXPECT_EQ(merged.measure_time, 5 + 2 + 2);
+}
+
+TEST(RankReport, KeepsTheLongestSetUp) {
+  std::vector<RankReport> reports(3, report_of(1, {1}));
+  reports[0].own.setup_time = 1;
+  reports[1].own.setup_time = 3;
+  reports[2].own.setup_time = 2;
+
+  EXPECT_EQ(merge_measured(reports).setup_time, 3);
+}
+
+TEST(RankReport, KeepsTheWholePeakOfTheRankWithTheLargest) {
+  std::vector<RankReport> reports(3, report_of(1, {1}));
+  for (std::size_t rank = 0; rank < reports.size(); ++rank) {
+    PeakMemory& peak = reports[rank].own.peak_memory;
+    peak.total = rank == 1 ? 900 : 800;
+    peak.at_peak.at(MemoryCategory::parameters) = 100 * (rank + 1);
+    peak.categories.at(MemoryCategory::gradients) = 1000 * (3 - rank);
+  }
+
+  EXPECT_EQ(merge_measured(reports).peak_memory, reports[1].own.peak_memory);
+}
+
+TEST(RankReport, AveragesTheLosses) {
+  std::vector<RankReport> reports(2, report_of(1, {1}));
+  reports[0].own.first_loss = 4;
+  reports[1].own.first_loss = 5;
+  reports[0].own.last_loss = 2;
+  reports[1].own.last_loss = 1;
+
+  const Measured merged = merge_measured(reports);
+
+  EXPECT_EQ(merged.first_loss, 4.5);
+  EXPECT_EQ(merged.last_loss, 1.5);
+}
+
+TEST(RankReport, KeepsTheCollectivesOfTheFirstRank) {
+  RankReport report = report_of(1, {1});
+  report.own.collectives[0] = {3, 40, 80};
+
+  const Measured merged = merge_measured({report, report});
+
+  EXPECT_EQ(merged.collectives[0].calls, 3U);
+  EXPECT_EQ(merged.collectives[0].elements, 40U);
+  EXPECT_EQ(merged.collectives[0].bytes, 80U);
+}
+
+TEST(RankReport, NamesTheRankWhoseLossWasNotFinite) {
+  std::vector<RankReport> reports(3, report_of(1, {1}));
+  reports[1].not_finite = "the loss became nan in step 3";
+
+  const Outcome outcome = merge(reports);
+
+  EXPECT_EQ(std::get<Failed>(outcome),
+            (Failed{FailureKind::not_finite, "rank 1: the loss became nan in step 3"}));
+}
+
+TEST(RankReport, SurvivesItsText) {
+  RankReport report = report_of(1.0 / 3, {0.1 + 0.2, 1e-9 / 3});
+  report.not_finite = "the loss became \"nan\"";
+  report.own.setup_time = 0.1;
+  report.own.warmup_time = 0.7;
+  report.own.last_loss = 10.82;
+  report.own.peak_memory.total = 65'927'544'832;
+
+  const RankReport copy = rank_report_from_text(to_text(report));
+
+  EXPECT_EQ(copy.total, report.total);
+  EXPECT_EQ(copy.forward, report.forward);
+  EXPECT_EQ(copy.backward, report.backward);
+  EXPECT_EQ(copy.optimizer, report.optimizer);
+  EXPECT_EQ(copy.communication, report.communication);
+  EXPECT_EQ(copy.not_finite, report.not_finite);
+  EXPECT_EQ(copy.own.setup_time, report.own.setup_time);
+  EXPECT_EQ(copy.own.warmup_time, report.own.warmup_time);
+  EXPECT_EQ(copy.own.last_loss, report.own.last_loss);
+  EXPECT_EQ(copy.own.peak_memory, report.own.peak_memory);
+}
+
+TEST(RankReport, RejectsTextThatIsNoReport) {
+  for (const char* text : {"", "{", "[]", R"({"total": []})"}) {
+    EXPECT_THROW(rank_report_from_text(text), std::invalid_argument) << text;
+  }
+}
+
+TEST(RankReport, RejectsTheReportOfAnotherOutcome) {
+  std::string text = to_text(report_of(1, {1}));
+  const std::size_t status = text.find("\"measured\"");
+  ASSERT_NE(status, std::string::npos);
+  text.replace(status, 10, "\"skipped\"");
+
+  EXPECT_THROW(rank_report_from_text(text), std::invalid_argument);
+}
+
+}  // namespace
+}  // namespace dstune

@@ -1,0 +1,67 @@
+#include "core/train/stopping_rule.hpp"
+
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace dstune {
+namespace {
+
+constexpr Seconds kAmple = 1000;
+
+TEST(StoppingRule, NeedsOneStepEvenIfNoneIsAskedFor) {
+  const StoppingRule rule(0, kAmple);
+
+  EXPECT_FALSE(rule.is_enough({}));
+  EXPECT_TRUE(rule.is_enough({1}));
+}
+
+TEST(StoppingRule, EndsQuietMeasurementAtTheMinimum) {
+  const StoppingRule rule(3, kAmple);
+
+  EXPECT_FALSE(rule.is_enough({1, 1}));
+  EXPECT_TRUE(rule.is_enough({1, 1, 1}));
+}
+
+TEST(StoppingRule, GoesOnWhileNoiseIsAboveFivePercent) {
+  const StoppingRule rule(3, kAmple);
+
+  EXPECT_FALSE(rule.is_enough({0.94, 1, 1.06}));  // relative standard deviation 6 %
+  EXPECT_TRUE(rule.is_enough({0.96, 1, 1.04}));   // 4 %
+}
+
+TEST(StoppingRule, EndsWhenFurtherStepsHaveCalmedTheMeasurement) {
+  const StoppingRule rule(3, kAmple);
+  std::vector<double> times = {1.12, 1, 1};
+
+  EXPECT_FALSE(rule.is_enough(times));
+
+  times.insert(times.end(), {1, 1});
+  EXPECT_FALSE(rule.is_enough(times));  // 0.12 / sqrt(5) of a mean of 1.024: 5.2 %
+
+  times.push_back(1);
+  EXPECT_TRUE(rule.is_enough(times));  // 0.12 / sqrt(6) of a mean of 1.02: 4.8 %
+}
+
+TEST(StoppingRule, GivesUpOnNoiseAfterThreeTimesTheMinimum) {
+  const StoppingRule rule(2, kAmple);
+
+  EXPECT_FALSE(rule.is_enough({1, 2, 1, 2, 1}));
+  EXPECT_TRUE(rule.is_enough({1, 2, 1, 2, 1, 2}));
+}
+
+TEST(StoppingRule, GivesUpOnNoiseAfterHalfTheTimeLimit) {
+  const std::vector<double> times = {1, 2, 1};
+
+  EXPECT_FALSE(StoppingRule(3, 8.5).is_enough(times));
+  EXPECT_TRUE(StoppingRule(3, 8).is_enough(times));
+}
+
+TEST(StoppingRule, MeasuresTheMinimumHoweverLongItTakes) {
+  const StoppingRule rule(3, 1);
+
+  EXPECT_FALSE(rule.is_enough({100, 100}));
+}
+
+}  // namespace
+}  // namespace dstune
