@@ -16,7 +16,7 @@ using test::largest_difference;
 using test::run_training;
 using test::TrainingRun;
 
-constexpr int kSteps = 3;
+constexpr int kSteps = 4;
 constexpr std::int64_t kBatch = 36;  // sequences per optimizer step: every split below divides it
 constexpr double kClipping = 0.3;
 constexpr double kExact = 1e-5;  // of fp32
