@@ -11,6 +11,8 @@ namespace dstune {
 namespace {
 
 constexpr Seconds kLongestPause = 1e-3;
+// 1 ms is reached after some 20 ms of silence: a handshake meets its ranks still wide awake.
+constexpr double kGrowth = 1.05;
 constexpr Seconds kYieldTime = 1e-3;
 constexpr Seconds kTransferPause = 100e-6;
 constexpr int kLooksPerClock = 16;
@@ -29,7 +31,7 @@ Seconds steady_now() {
 
 void Backoff::pause() {
   sleep_for(pause_);
-  pause_ = std::min(pause_ * 1.5, kLongestPause);
+  pause_ = std::min(pause_ * kGrowth, kLongestPause);
 }
 
 void Yield::pause() {
