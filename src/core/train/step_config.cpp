@@ -12,9 +12,9 @@ namespace dstune {
 namespace {
 
 const json::object& section(const json::object& object, std::string_view key) {
-  static const json::object kEmpty;
+  static const json::object empty;
   const json::value* value = object.if_contains(key);
-  return value != nullptr && value->is_object() ? value->get_object() : kEmpty;
+  return value != nullptr && value->is_object() ? value->get_object() : empty;
 }
 
 [[noreturn]] void reject(std::string_view key, std::string_view expected) {
