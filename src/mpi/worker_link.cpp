@@ -1,5 +1,6 @@
 #include "mpi/worker_link.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "core/train/group.hpp"
@@ -22,10 +23,15 @@ void WorkerLink::say(MessageKind kind, const json::object& content) {
   last_word_ = steady_now();
 }
 
+void WorkerLink::begin(std::uint64_t id) {
+  running_ = id;
+  aborted_ = std::any_of(orders_.begin(), orders_.end(),
+                         [this](const Message& order) { return ends_the_experiment(order); });
+}
+
 void WorkerLink::poll() {
   const Seconds now = steady_now();
-  if (now - last_look_ < kLookEvery) return;
-  look(now);
+  if (now - last_look_ >= kLookEvery) look(now);
   if (!running_) return;
   if (std::exchange(aborted_, false)) throw ExperimentAborted("rank 0 ended the experiment");
   if (orphaned_) throw ExperimentAborted("rank 0 is gone");
@@ -62,19 +68,18 @@ void WorkerLink::sort(Message message) {
       if (sees_process(self_, rank0)) rank0_pid_ = rank0.pid;
       return;
     }
-    case MessageKind::abort:
-      if (running_ && message.content.at("id").to_number<std::uint64_t>() == *running_) {
-        aborted_ = true;
-        return;
-      }
-      break;
-    case MessageKind::stop:
-      if (running_) aborted_ = true;
-      break;
     default:
-      break;
+      if (ends_the_experiment(message)) aborted_ = true;
+      orders_.push_back(std::move(message));
   }
-  orders_.push_back(std::move(message));
+}
+
+// An abort stays an order as well: the loop drops it, as the experiment is then no longer its own.
+bool WorkerLink::ends_the_experiment(const Message& message) const {
+  if (!running_) return false;
+  if (message.kind == MessageKind::stop) return true;
+  return message.kind == MessageKind::abort &&
+         message.content.at("id").to_number<std::uint64_t>() == *running_;
 }
 
 }  // namespace dstune

@@ -22,11 +22,9 @@ class WorkerLink {
 
   void say(MessageKind kind, const json::object& content = {});
 
-  /// From begin() to end(), poll() ends the experiment `id` when rank 0 says so.
-  void begin(std::uint64_t id) {
-    running_ = id;
-    aborted_ = false;
-  }
+  /// From begin() to end(), poll() ends the experiment `id` when rank 0 says so, or has said so in
+  /// an order that is still to be fetched.
+  void begin(std::uint64_t id);
   void end() noexcept { running_.reset(); }
 
   /// Sends a heartbeat if it is due and reads orders. Cheap: looks at most every 500 us.
@@ -42,6 +40,7 @@ class WorkerLink {
  private:
   void look(Seconds now);
   void sort(Message message);
+  bool ends_the_experiment(const Message& message) const;
 
   WorkerOptions options_;
   WorkerInfo self_;

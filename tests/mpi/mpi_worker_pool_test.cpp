@@ -175,9 +175,9 @@ TEST(MpiWorkerPool, RankThatNeverAnswersIsRetiredUntilItDoes) {
     return test::measured(0);
   };
   PoolOptions options;
-  options.abort_grace = 0.2;
+  options.abort_grace = 2;
   const bool alive = test::with_pool(options, runner, [&](MpiWorkerPool& pool) {
-    pool.start(1, make_experiment("stuck", 2, 0.05), {1, 3});
+    pool.start(1, make_experiment("stuck", 2, 0.5), {1, 3});
     const auto stuck = wait_for(pool, 1);
     const int size = pool.size();
     pool.start(2, make_experiment("next", 3), {1, 2, 4});
