@@ -2,8 +2,13 @@
 #pragma once
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <type_traits>
+
+#ifdef __F16C__
+#include <immintrin.h>
+#endif
 
 #include "core/train/device.hpp"
 #include "core/train/dtype.hpp"
@@ -38,8 +43,53 @@ T* row(Matrix matrix, std::int64_t i) {
 /// Not inlined, for the reason given at call_apart().
 template <class From, class To>
 [[gnu::noinline]] void convert(const From* in, To* out, std::int64_t count) {
+  std::int64_t begin = 0;
+#ifdef __F16C__  // g++ 12 does not vectorise the conversion of _Float16
+  constexpr std::int64_t kLanes = 8;
+  if constexpr (std::is_same_v<From, Float16> && std::is_same_v<To, float>) {
+    for (; begin + kLanes <= count; begin += kLanes) {
+      const __m128i bits = _mm_loadu_si128(reinterpret_cast<const __m128i*>(in + begin));
+      _mm256_storeu_ps(out + begin, _mm256_cvtph_ps(bits));
+    }
+  } else if constexpr (std::is_same_v<From, float> && std::is_same_v<To, Float16>) {
+    for (; begin + kLanes <= count; begin += kLanes) {
+      const __m128i bits = _mm256_cvtps_ph(_mm256_loadu_ps(in + begin), _MM_FROUND_TO_NEAREST_INT);
+      _mm_storeu_si128(reinterpret_cast<__m128i*>(out + begin), bits);
+    }
+  }
+#endif
 #pragma omp simd
-  for (std::int64_t i = 0; i < count; ++i) out[i] = from_float<To>(to_float(in[i]));
+  for (std::int64_t i = begin; i < count; ++i) out[i] = from_float<To>(to_float(in[i]));
+}
+
+/// Elements of a block that stays in the first cache while it is converted and worked on.
+constexpr std::int64_t kBlockElements = 1024;
+
+/// At most kBlockElements of `in` as floats: themselves, or converted into `buffer`.
+template <class T>
+const float* as_floats(const T* in, std::int64_t count, float* buffer) {
+  if constexpr (std::is_same_v<T, float>) {
+    return in;
+  } else {
+    convert(in, buffer, count);
+    return buffer;
+  }
+}
+
+/// Changes x[begin .. end) by f(float* values, offset, count), called for one block after another.
+template <class T, class F>
+void transform_blocks(T* x, std::int64_t begin, std::int64_t end, F f) {
+  for (; begin < end; begin += kBlockElements) {
+    const std::int64_t count = std::min(kBlockElements, end - begin);
+    if constexpr (std::is_same_v<T, float>) {
+      f(x + begin, begin, count);
+    } else {
+      std::array<float, kBlockElements> values;  // NOLINT(*-member-init): written by convert()
+      convert(x + begin, values.data(), count);
+      f(values.data(), begin, count);
+      convert(values.data(), x + begin, count);
+    }
+  }
 }
 
 /// Elements between two ticks: about a millisecond of memory traffic.

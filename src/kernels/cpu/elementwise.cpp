@@ -1,3 +1,4 @@
+#include <array>
 #include <cassert>
 #include <cstring>
 
@@ -42,8 +43,10 @@ void CpuDevice::scale(Tensor inout, double factor) {
   with_type(inout.dtype, [&]<class T>(std::type_identity<T>) {
     T* const x = elements<T>(inout);
     for_chunks(*this, inout.numel, [=](std::int64_t begin, std::int64_t end) {
+      transform_blocks(x, begin, end, [=](float* values, std::int64_t, std::int64_t count) {
 #pragma omp simd
-      for (std::int64_t i = begin; i < end; ++i) x[i] = from_float<T>(to_float(x[i]) * f);
+        for (std::int64_t i = 0; i < count; ++i) values[i] *= f;
+      });
     });
   });
 }
@@ -54,10 +57,12 @@ void CpuDevice::add(Tensor inout, Tensor other) {
     T* const x = elements<T>(inout);
     const T* const y = elements<T>(other);
     for_chunks(*this, inout.numel, [=](std::int64_t begin, std::int64_t end) {
+      transform_blocks(x, begin, end, [=](float* values, std::int64_t offset, std::int64_t count) {
+        std::array<float, kBlockElements> buffer;  // NOLINT(*-member-init): written if it is read
+        const float* const others = as_floats(y + offset, count, buffer.data());
 #pragma omp simd
-      for (std::int64_t i = begin; i < end; ++i) {
-        x[i] = from_float<T>(to_float(x[i]) + to_float(y[i]));
-      }
+        for (std::int64_t i = 0; i < count; ++i) values[i] += others[i];
+      });
     });
   });
 }
