@@ -2,12 +2,16 @@
 // engines' code: what they are held to.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <numeric>
+#include <utility>
 #include <vector>
 
 #include "core/train/collectives.hpp"
+#include "core/train/hook_trace.hpp"
 #include "core/train/step_config.hpp"
+#include "tests/support/naive_coordinator.hpp"
 #include "tests/support/tiny_experiment.hpp"
 
 namespace dstune::test {
@@ -33,7 +37,9 @@ class CommunicationSimulation {
       : config_(make_step_config(tiny.make().ds_config)),
         layers_(static_cast<std::size_t>(tiny.model.num_layers)),
         ranks_(tiny.ranks) {
-    for (const auto& tensor : make_model_parameters(tiny.model).tensors) {
+    const ModelParameters parameters = make_model_parameters(tiny.model);
+    modules_ = parameters.modules;
+    for (const auto& tensor : parameters.tensors) {
       numels_.push_back(tensor.numel());
       decays_.push_back(tensor.weight_decay);
     }
@@ -150,9 +156,14 @@ class CommunicationSimulation {
     }
   }
 
+  // The first step records the order of modules and has no persistent tensors yet: the second is
+  // like all others.
   void count_stage_3() {
+    NaiveCoordinator coordinator = make_coordinator();
+    gather_step(coordinator);
+    counts_ = {};
+    gather_step(coordinator);
     for (std::int64_t micro = 0; micro < config_.accumulation_steps; ++micro) {
-      if (ranks_ > 1) gather_all_modules_twice();
       for (const Order& bucket : buckets(backward_order())) reduce(bucket);
     }
     if (config_.dtype == DType::fp16) add(counts_, CollectiveKind::all_reduce, 1, 1);
@@ -166,17 +177,55 @@ class CommunicationSimulation {
     }
   }
 
-  // Forward and backward: the embeddings, the head, which is tied to the first of them, and every
-  // pair of weight and bias.
-  void gather_all_modules_twice() {
-    for (int pass = 0; pass < 2; ++pass) {
-      for (const std::size_t alone : {0U, 1U, 0U}) {
-        call(CollectiveKind::all_gather, padded(alone));
-      }
-      for (std::size_t weight = 2; weight < numels_.size(); weight += 2) {
-        call(CollectiveKind::all_gather, padded(weight) + padded(weight + 1));
-      }
+  NaiveCoordinator make_coordinator() const {
+    ParameterCoordinator::Model model;
+    model.numels = numels_;
+    for (const std::int64_t numel : numels_) {
+      model.persistent.push_back(numel <= config_.param_persistence_threshold);
     }
+    for (const auto& module : modules_) model.used_tensors.push_back(module.parameters);
+    return {std::move(model),
+            {config_.allgather_sequential ? 1 : config_.prefetch_bucket_size,
+             config_.max_live_parameters, config_.max_reuse_distance}};
+  }
+
+  void gather_step(NaiveCoordinator& coordinator) {
+    const HookTrace trace = make_hook_trace(static_cast<std::int64_t>(layers_));
+    for (std::int64_t micro = 0; micro < config_.accumulation_steps; ++micro) {
+      coordinator.begin_forward();
+      for (const auto* events : {&trace.forward, &trace.backward}) {
+        for (const HookEvent& event : *events) follow(coordinator, event);
+      }
+      coordinator.release_leftovers();
+    }
+    coordinator.release_all();
+    Order persistent;
+    for (std::size_t tensor = 0; tensor < numels_.size(); ++tensor) {
+      if (numels_[tensor] > config_.param_persistence_threshold) continue;
+      persistent.push_back(tensor);
+      if (ranks_ > 1) call(CollectiveKind::all_gather, padded(tensor));
+    }
+    coordinator.regathered(persistent);
+  }
+
+  void follow(NaiveCoordinator& coordinator, const HookEvent& event) {
+    if (event.kind == HookEvent::Kind::release) coordinator.release(event.index);
+    if (event.kind != HookEvent::Kind::fetch) return;
+    const auto plan = coordinator.fetch(event.index);
+    gather(plan.gather);
+    gather(plan.prefetch);
+  }
+
+  void gather(const Order& tensors) {
+    if (ranks_ == 1 || tensors.empty()) return;
+    std::int64_t together = 0;
+    for (const std::size_t tensor : tensors) {
+      if (config_.allgather_sequential) call(CollectiveKind::all_gather, padded(tensor));
+      together += padded(tensor);
+    }
+    if (config_.allgather_sequential) return;
+    const bool summed = config_.use_all_reduce_for_fetch_params && tensors.size() > 1;
+    call(summed ? CollectiveKind::all_reduce : CollectiveKind::all_gather, together);
   }
 
   void reduce(const Order& bucket) {
@@ -186,15 +235,17 @@ class CommunicationSimulation {
       fill += numels_[tensor];
       with_padding += padded(tensor);
     }
-    const bool whole = !config_.reduce_scatter && fill <= config_.reduce_bucket_size;
-    call(whole ? CollectiveKind::all_reduce : CollectiveKind::reduce_scatter,
-         whole ? fill : with_padding);
+    const bool whole = config_.contiguous_gradients && !config_.reduce_scatter &&
+                       fill <= config_.reduce_bucket_size;
+    add(counts_, whole ? CollectiveKind::all_reduce : CollectiveKind::reduce_scatter,
+        whole ? fill : with_padding, size_of(config_.message_dtype()));
   }
 
   StepConfig config_;
   std::size_t layers_;
   std::int64_t ranks_;
   std::vector<std::int64_t> numels_;
+  std::vector<ModuleSpec> modules_;
   std::vector<bool> decays_;
   std::vector<std::int64_t> lengths_;              // padded, by group
   std::vector<std::vector<std::int64_t>> owners_;  // by tensor and element

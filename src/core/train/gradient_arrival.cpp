@@ -11,8 +11,9 @@ std::vector<Arrival> backward_arrivals(const ModelParameters& parameters) {
   const std::size_t wpe = 1;
   const std::int64_t tied = numel(wte);
   std::vector<Arrival> arrivals;
-  for (std::size_t module = parameters.modules.size() - 1; module-- > 2;) {
+  for (std::size_t module = parameters.modules.size(); module-- > 0;) {
     const auto& tensors = parameters.modules[module].parameters;
+    if (tensors.size() < 2) continue;  // containers, activations, embeddings and the head
     const std::size_t weight = tensors[0];
     const std::size_t bias = tensors[1];
     if (parameters.tensors[weight].shape.size() == 2) {

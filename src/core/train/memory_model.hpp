@@ -19,7 +19,7 @@ struct ModelStateMemory {
 ///   stage       parameters  gradients  optimizer          buckets
 ///   0           e P         -          8 P fp32, 12 P     -
 ///   1 and 2     e A         -          12 A / N           -
-///   3           e S         e S        12 S               e K
+///   3           e (S + T)   a S        12 S               c K with contiguous_gradients
 ///
 /// Peaks beyond that:
 ///
@@ -27,12 +27,16 @@ struct ModelStateMemory {
 ///   0           -           e P + autograd's                   -
 ///   1           -           e P + autograd's, or + e B         e K C
 ///   2           -           e B (2 e B: g > 1) + autograd's    e K C
-///   3           e live      autograd's                         -
+///   3           e live      autograd's (2.4)                   -
 ///
 ///   stage       temporaries: the largest of
 ///   0           e F; 16-bit: fused 8 P, unfused 4 P
 ///   1 and 2     reduce e R; overflow (16-bit) 11 o; norm 8 o; update (e + 4) p, fp32 4 p
-///   3           gather e Y, reduce e Z; overflow (fp16) S; norm 8 s; update (e + 4) m, fp32 4 m
+///   3           messages on their way + staging; overflow (fp16) S; norm 8 s; update (a + 4) m,
+///               fp32 4 m
+///
+/// Stage 3's live tensors, messages and staging depend on the order of all hooks and are found by a
+/// walk over two steps (memory_sharded.hpp). Everywhere attention's scratch counts as temporaries.
 ///
 /// e     bytes of the model dtype; g: accumulation_steps
 /// P     elements of all tensors; N: group_size; K: reduce_bucket_size; C: 2 with overlap_comm
@@ -42,9 +46,9 @@ struct ModelStateMemory {
 /// S     sum over tensors of ceil(n / N); m: shards of the largest sub-group
 /// F     stage 0's largest all-reduce: the walk closes after the tensor with which it exceeds 5e8
 /// R     largest all-reduce of slices of several owners; 0 without reduce_scatter
-/// Y     N sum ceil(n / N) over the largest module of several tensors; 0 for N = 1
-/// Z     N sum ceil(n / N) over the largest bucket; one tensor that N divides needs no staging
-/// live  largest set of tensors in use at once: both embeddings or one module; 0 for N = 1
+/// a, c  bytes of the accumulation and of the communication dtype
+/// T     elements of persistent tensors, padded to a multiple of N; 0 for N = 1
+/// live  full tensors beyond T, from their gather (packed: from its end) to their release
 ///
 /// autograd's: gradients before their hook and in it (the tied embedding's is held from the head's
 /// backward to the end, where the embedding's dense one joins it), and extra-large ones (n > K)
@@ -54,8 +58,9 @@ struct ModelStateMemory {
 /// fp32 differs from 2.3's "(2 e + 4) P / N" in the update: the cast is none, PyTorch makes no
 /// copy.
 ///
-/// @param rank  0 <= rank < group_size
+/// @param rank               0 <= rank < group_size
+/// @param attention_scratch  bytes, Device::attention_workspace() in fp32; 0 for a fused kernel
 ModelStateMemory predict_model_states(const StepConfig& config, const ModelParameters& parameters,
-                                      int group_size, int rank);
+                                      int group_size, int rank, Bytes attention_scratch = 0);
 
 }  // namespace dstune

@@ -42,11 +42,13 @@ void read(const json::object& object, std::string_view key, double& out) {
 
 template <class Integer>
 void read_integer(const json::object& object, std::string_view key, Integer& out) {
-  double number = static_cast<double>(out);
-  read(object, key, number);
-  if (number != std::floor(number) || number < 0 || number > 9e18) reject(key, "integer >= 0");
   const json::value* value = find(object, key);
   if (value == nullptr) return;
+  if (!value->is_number()) reject(key, "number");
+  const auto number = value->to_number<double>();
+  if (number != std::floor(number) || number < 0 || (value->is_double() && number > 9e18)) {
+    reject(key, "integer >= 0");
+  }
   out = value->is_double() ? static_cast<Integer>(number) : value->to_number<Integer>();
 }
 
@@ -61,6 +63,18 @@ bool is_on(const json::object& object, std::string_view key) {
   bool value = false;
   read(object, key, value);
   return value;
+}
+
+std::vector<std::string> read_texts(const json::object& object, std::string_view key) {
+  const json::value* value = find(object, key);
+  if (value == nullptr) return {};
+  if (!value->is_array()) reject(key, "list of strings");
+  std::vector<std::string> texts;
+  for (const json::value& text : value->get_array()) {
+    if (!text.is_string()) reject(key, "list of strings");
+    texts.emplace_back(text.get_string());
+  }
+  return texts;
 }
 
 std::optional<DType> read_dtype(const json::object& object, std::string_view key) {
@@ -143,15 +157,29 @@ void read_zero(const json::object& zero, StepConfig& config) {
   read(zero, "round_robin_gradients", config.round_robin_gradients);
   read(zero, "use_multi_rank_bucket_allreduce", config.use_multi_rank_bucket_allreduce);
   read_integer(zero, "sub_group_size", config.sub_group_size);
-  const auto renamed = [&](std::string_view alias, std::string_view name, std::int64_t& out) {
+}
+
+// Keys of stage 3 have two names; "stage3_" is the documented one.
+void read_zero_3(const json::object& zero, StepConfig& config) {
+  const auto integer = [&](std::string_view name, std::int64_t& out) {
     read_integer(zero, name, out);
-    read_integer(zero, alias, out);
+    read_integer(zero, concat("stage3_", name), out);
   };
-  renamed("stage3_prefetch_bucket_size", "prefetch_bucket_size", config.prefetch_bucket_size);
-  renamed("stage3_param_persistence_threshold", "param_persistence_threshold",
-          config.param_persistence_threshold);
-  renamed("stage3_max_live_parameters", "max_live_parameters", config.max_live_parameters);
-  renamed("stage3_max_reuse_distance", "max_reuse_distance", config.max_reuse_distance);
+  integer("prefetch_bucket_size", config.prefetch_bucket_size);
+  integer("param_persistence_threshold", config.param_persistence_threshold);
+  integer("model_persistence_threshold", config.model_persistence_threshold);
+  integer("max_live_parameters", config.max_live_parameters);
+  integer("max_reuse_distance", config.max_reuse_distance);
+  integer("module_granularity_threshold", config.module_granularity_threshold);
+  const auto boolean = [&](std::string_view name, bool& out) {
+    read(zero, name, out);
+    read(zero, concat("stage3_", name), out);
+  };
+  boolean("allgather_sequential", config.allgather_sequential);
+  boolean("use_all_reduce_for_fetch_params", config.use_all_reduce_for_fetch_params);
+  const json::object& leaf = section(zero, "leaf_module");
+  config.leaf_module = {read_texts(leaf, "classes"), read_texts(leaf, "names"),
+                        read_texts(leaf, "name_suffixes")};
 }
 
 // In stage 0 DeepSpeed reads none of these keys, so they cannot change its step.
@@ -164,8 +192,7 @@ void find_unsupported_zero(const json::object& zero, StepConfig& config) {
     add(read_text(section(zero, key), "device", "none") != "none", key);
   }
   for (const auto* key : {"cpu_offload", "cpu_offload_params", "zero_quantized_weights",
-                          "zero_quantized_nontrainable_weights", "zero_quantized_gradients",
-                          "stage3_use_all_reduce_for_fetch_params"}) {
+                          "zero_quantized_nontrainable_weights", "zero_quantized_gradients"}) {
     add(is_on(zero, key), key);
   }
   double partition = 1;
@@ -176,19 +203,17 @@ void find_unsupported_zero(const json::object& zero, StepConfig& config) {
   add(shard > 0, "mics_shard_size");
   add(find(zero, "zenflow") != nullptr, "zenflow");
   add(find(zero, "zeropp_loco_param") != nullptr, "zeropp_loco_param");
-  add(config.stage == 3 && !config.contiguous_gradients, "contiguous_gradients");
 }
 
 // DeepSpeed refuses stage 0 with another accumulation type, and stages 2 and 3 with reduce_scatter
-// together with either way of dividing early. The rest of these is stage 3's.
+// together with either way of dividing early.
 void find_unsupported_gradients(StepConfig& config) {
   const auto add = [&](bool asked_for, std::string_view key) {
     if (asked_for) config.unsupported.emplace_back(key);
   };
   const bool is_stage_3 = config.stage == 3;
   const bool refused = config.stage >= 2 && config.reduce_scatter;
-  add(is_stage_3 && config.message_dtype() != config.dtype, "communication_data_type");
-  add((is_stage_3 || config.stage == 0) && config.accumulation_dtype() != config.dtype,
+  add(config.stage == 0 && config.accumulation_dtype() != config.dtype,
       "data_types.grad_accum_dtype");
   add(refused && config.prescale_gradients, "prescale_gradients");
   add((is_stage_3 || refused) && config.gradient_predivide_factor != 1,
@@ -234,6 +259,7 @@ StepConfig make_step_config(const json::object& ds_config) {
   read_optimizer(ds_config, config);
   const json::object& zero = section(ds_config, "zero_optimization");
   read_zero(zero, config);
+  read_zero_3(zero, config);
   find_unsupported_zero(zero, config);
   find_unsupported_gradients(config);
   find_unsupported(ds_config, config);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -29,6 +30,13 @@ struct LossScaleConfig {
   int hysteresis = 2;
   bool consecutive_hysteresis = false;
   double min_scale = 1;
+};
+
+/// Modules that stage 3 gathers as one unit, by class, by name and by the end of a name.
+struct LeafModuleConfig {
+  std::vector<std::string> classes;
+  std::vector<std::string> names;
+  std::vector<std::string> name_suffixes;
 };
 
 struct StepConfig {
@@ -66,6 +74,11 @@ struct StepConfig {
   std::int64_t param_persistence_threshold = 100'000;
   std::int64_t max_live_parameters = 1'000'000'000;
   std::int64_t max_reuse_distance = 1'000'000'000;
+  std::int64_t model_persistence_threshold = std::numeric_limits<std::int64_t>::max();
+  std::int64_t module_granularity_threshold = 0;
+  LeafModuleConfig leaf_module;
+  bool allgather_sequential = false;
+  bool use_all_reduce_for_fetch_params = false;
 
   /// What the configuration asks for that the step does not model: such an experiment is Skipped,
   /// never measured without it. One text per knob, e.g. "zero_optimization.offload_optimizer".

@@ -14,14 +14,17 @@ void GradientSum::on_stream(Call call) const {
 void GradientSum::all_reduce(Tensor inout, const GradientScaling& scaling) const {
   const Message message(device, inout, dtype);
   if (scaling.before) device.scale(message.tensor(), *scaling.before);
-  on_stream([&] { collectives.all_reduce(message.tensor(), ReduceOp::sum, stream); });
+  on_stream(
+      [&] { collectives.all_reduce(message.tensor(), ReduceOp::sum, Purpose::gradients, stream); });
   if (scaling.after) device.scale(message.tensor(), *scaling.after);
   message.write_back();
 }
 
 void GradientSum::reduce(Tensor inout, int root) const {
   const Message message(device, inout, dtype);
-  on_stream([&] { collectives.reduce(message.tensor(), ReduceOp::sum, root, stream); });
+  on_stream([&] {
+    collectives.reduce(message.tensor(), ReduceOp::sum, root, Purpose::gradients, stream);
+  });
   if (collectives.rank() == root) message.write_back();
 }
 
