@@ -144,7 +144,7 @@ constexpr const char* kStage3Knobs[] = {
     R"({"contiguous_gradients": false, "reduce_scatter": false, "reduce_bucket_size": 700})",
     R"({"leaf_module": {"classes": ["GPT2Block"]}, "stage3_max_reuse_distance": 0,
         "stage3_param_persistence_threshold": 0, "stage3_prefetch_bucket_size": 700})",
-    R"({"stage3_module_granularity_threshold": 230, "stage3_max_reuse_distance": 0,
+    R"({"leaf_module": {"name_suffixes": ["attn", "mlp", "ln_f"]}, "stage3_max_reuse_distance": 0,
         "stage3_param_persistence_threshold": 12, "reduce_bucket_size": 900})"};
 
 void expect_equal(const TrainingRun& actual, const TrainingRun& expected, double tolerance) {
