@@ -89,6 +89,7 @@ void read_precision(const json::object& root, StepConfig& config) {
   read(fp16, "min_loss_scale", scale.min_scale);
   if (scale.window == 0) reject("fp16.loss_scale_window", "integer >= 1");
   read(bf16, "check_grad_overflow", config.check_grad_overflow);
+  read(bf16, "immediate_grad_update", config.immediate_grad_update);
   config.communication_dtype = read_dtype(root, "communication_data_type");
   config.grad_accum_dtype = read_dtype(section(root, "data_types"), "grad_accum_dtype");
 

@@ -4,18 +4,22 @@
 
 namespace dstune {
 
-// PyTorch makes: copy to fp32 (4 n), isnan, isinf and their union (n each), the union as fp32 (4
-// n), its maximum. The Device has no masks, so a second fp32 copy and check stand in for their
-// traffic.
+// PyTorch makes: copy to fp32 (4 n, none if it is fp32), isnan, isinf and their union (n each), the
+// union as fp32 (4 n), its maximum. The Device has no masks, so a second fp32 copy and check stand
+// in for their traffic.
 bool has_overflow_like_zero(Device& device, Tensor gradient) {
-  const Buffer values =
-      make_buffer(device, MemoryCategory::temporaries, gradient.numel, DType::fp32);
+  Buffer copy;
+  Tensor values = gradient;
+  if (gradient.dtype != DType::fp32) {
+    copy = make_buffer(device, MemoryCategory::temporaries, gradient.numel, DType::fp32);
+    values = copy.tensor(DType::fp32);
+    device.cast(gradient, values);
+  }
   const Buffer masks(device, MemoryCategory::temporaries, static_cast<Bytes>(3 * gradient.numel));
   const Buffer flags =
       make_buffer(device, MemoryCategory::temporaries, gradient.numel, DType::fp32);
-  device.cast(gradient, values.tensor(DType::fp32));
-  const bool first = device.has_inf_or_nan(values.tensor(DType::fp32));
-  device.copy(values.tensor(DType::fp32), flags.tensor(DType::fp32));
+  const bool first = device.has_inf_or_nan(values);
+  device.copy(values, flags.tensor(DType::fp32));
   return device.has_inf_or_nan(flags.tensor(DType::fp32)) || first;
 }
 
