@@ -43,7 +43,7 @@ void Bf16Engine::gradient_ready(std::size_t tensor, Buffer gradient) {
   if (!zeroed_) zero_gradients();
   Buffer& kept = gradients_[tensor];
   if (kept) {
-    device().add(kept.tensor(config().dtype), gradient.tensor(config().dtype));
+    passes().add(Pass::accumulate, kept.tensor(config().dtype), gradient.tensor(config().dtype));
   } else {
     kept = std::move(gradient);
   }
@@ -53,14 +53,15 @@ void Bf16Engine::gradient_ready(std::size_t tensor, Buffer gradient) {
 void Bf16Engine::zero_gradients() {
   zeroed_ = true;
   for (const Buffer& gradient : gradients_) {
-    if (gradient) device().fill_zero(gradient.tensor(config().dtype));
+    if (gradient) passes().fill_zero(Pass::zero_gradients, gradient.tensor(config().dtype));
   }
 }
 
 void Bf16Engine::add_to_sum(std::size_t tensor) {
   const Buffer single = temporary(numel(tensor), DType::fp32);
-  device().cast(gradients_[tensor].tensor(config().dtype), single.tensor(DType::fp32));
-  device().add(sum(tensor), single.tensor(DType::fp32));
+  passes().cast(Pass::accumulate, gradients_[tensor].tensor(config().dtype),
+                single.tensor(DType::fp32));
+  passes().add(Pass::accumulate, sum(tensor), single.tensor(DType::fp32));
 }
 
 void Bf16Engine::end_backward() {
@@ -74,6 +75,7 @@ void Bf16Engine::end_backward() {
 
 // Whole groups are packed as stage 0 packs tensors: small groups share a call.
 void Bf16Engine::average() {
+  const PhaseScope phase(device().memory(), StepPhase::reduction);
   std::vector<std::int64_t> sizes;
   for (std::size_t group = 0; group < sums_.size(); ++group) {
     sizes.push_back(layouts_[group].padded());
@@ -105,10 +107,12 @@ StepResult Bf16Engine::step() {
   return finish(false, norm);
 }
 
-// Every rank has all averaged gradients: no collective.
+// Every rank has all averaged gradients: no collective, but the host looks at the result.
 double Bf16Engine::global_norm() {
   double squares = 0;
-  for (std::size_t i = 0; i < tensor_count(); ++i) squares += device().sum_of_squares(sum(i));
+  for (std::size_t i = 0; i < tensor_count(); ++i)
+    squares += passes().sum_of_squares(Pass::norm, sum(i));
+  device().host_sync(HostSync::norm);
   return std::sqrt(squares);
 }
 
@@ -116,11 +120,12 @@ double Bf16Engine::global_norm() {
 // step's work does not depend on its numbers.
 void Bf16Engine::clip(double norm) {
   const double factor = std::min(1.0, config().gradient_clipping / (norm + 1e-6));
-  for (std::size_t i = 0; i < tensor_count(); ++i) device().scale(sum(i), factor);
+  for (std::size_t i = 0; i < tensor_count(); ++i) passes().scale(Pass::unscale, sum(i), factor);
 }
 
 void Bf16Engine::zero_sums() {
-  for (const Buffer& sums : sums_) device().fill_zero(sums.tensor(DType::fp32));
+  for (const Buffer& sums : sums_)
+    passes().fill_zero(Pass::zero_gradients, sums.tensor(DType::fp32));
 }
 
 std::vector<float> Bf16Engine::read_parameter(std::size_t tensor) {

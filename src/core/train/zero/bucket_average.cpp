@@ -7,6 +7,7 @@
 #include "core/train/zero/flattened.hpp"
 #include "core/train/zero/gradient_scaling.hpp"
 #include "core/train/zero/gradient_sum.hpp"
+#include "core/train/zero/passes.hpp"
 
 namespace dstune {
 namespace {
@@ -66,7 +67,7 @@ class SliceAverage : public Average {
  public:
   void average(const GradientBucket& bucket) const final {
     const Tensor contents = bucket.contents();
-    if (scaling().before) device().scale(contents, *scaling().before);
+    if (scaling().before) Passes(device()).scale(Pass::average, contents, *scaling().before);
     std::vector<Slice> slices;
     std::int64_t offset = 0;
     for (const auto& entry : bucket.entries()) {
@@ -144,7 +145,7 @@ class ReducedSlices final : public SliceAverage {
   }
 
   void reduce_to(int owner, const std::vector<Slice>& slices) const {
-    if (overlaps_) device().synchronize();
+    if (overlaps_) device().host_sync(HostSync::reduction);
     std::vector<Tensor> parts;
     for (const Slice& slice : slices) {
       if (slice.owner == owner) parts.push_back(slice.values);

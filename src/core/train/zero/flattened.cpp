@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "core/train/zero/passes.hpp"
+
 namespace dstune {
 namespace {
 
@@ -27,12 +29,13 @@ Flattened::Flattened(Device& device, std::vector<Tensor> parts)
     for (++i; i < parts_.size() && follows(parts_[i], stretch); ++i) {
       stretch.numel += parts_[i].numel;
     }
-    device.copy(stretch, tensor_.slice(offset, stretch.numel));
+    Passes(device).copy(Pass::flatten, stretch, tensor_.slice(offset, stretch.numel));
   }
 }
 
 void Flattened::copy_back(std::size_t i) const {
-  if (copy_) device_.copy(tensor_.slice(offsets_[i], parts_[i].numel), parts_[i]);
+  if (!copy_) return;
+  Passes(device_).copy(Pass::flatten, tensor_.slice(offsets_[i], parts_[i].numel), parts_[i]);
 }
 
 void Flattened::copy_back() const {

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "core/train/zero/gradient_passes.hpp"
+#include "core/train/zero/passes.hpp"
 
 namespace dstune {
 
@@ -37,7 +38,7 @@ void PartitionGradients::start() {
 void PartitionGradients::take(GradientBucket::Entry& entry) {
   if (!current_.filled) start();
   if (contiguous_) {
-    device_.copy(entry.gradient, whole(current_, entry.tensor));
+    Passes(device_).copy(Pass::partition_copy, entry.gradient, whole(current_, entry.tensor));
   } else {
     current_.own[entry.tensor] = std::move(entry.own);
   }
@@ -50,7 +51,8 @@ void PartitionGradients::accumulate() {
   }
   for (const auto& group : ranges_) {
     for (const OwnedRange& range : group) {
-      device_.add(whole(sum_, range.tensor), whole(current_, range.tensor));
+      Passes(device_).add(Pass::accumulate, whole(sum_, range.tensor),
+                          whole(current_, range.tensor));
     }
   }
   current_ = {};
@@ -62,7 +64,8 @@ void PartitionGradients::accumulate_into(std::vector<Buffer>& sums, DType dtype)
   sum_.own.resize(offsets_.size());
   for (const auto& group : ranges_) {
     for (const OwnedRange& range : group) {
-      device_.cast(whole(current_, range.tensor), sums[range.tensor].tensor(dtype));
+      Passes(device_).cast(Pass::partition_copy, whole(current_, range.tensor),
+                           sums[range.tensor].tensor(dtype));
       sum_.own[range.tensor] = std::move(sums[range.tensor]);
     }
   }
@@ -99,17 +102,18 @@ double PartitionGradients::sum_of_squares(std::size_t group) const {
 }
 
 Buffer PartitionGradients::flattened(std::size_t group, std::int64_t numel) const {
+  const Passes passes(device_);
   Buffer flat = make_buffer(device_, MemoryCategory::temporaries, numel, sum_.dtype);
   const Tensor all = flat.tensor(sum_.dtype);
   std::int64_t filled = 0;
   for (const OwnedRange& range : ranges_[group]) {
-    device_.copy(sum(range), all.slice(range.partition_offset, range.numel));
+    passes.copy(Pass::master_gradient, sum(range), all.slice(range.partition_offset, range.numel));
     filled = range.partition_offset + range.numel;
   }
-  if (filled < numel) device_.fill_zero(all.slice(filled, numel - filled));
+  if (filled < numel) passes.fill_zero(Pass::master_gradient, all.slice(filled, numel - filled));
   if (sum_.dtype == DType::fp32) return flat;
   Buffer single = make_buffer(device_, MemoryCategory::temporaries, numel, DType::fp32);
-  device_.cast(all, single.tensor(DType::fp32));
+  passes.cast(Pass::master_gradient, all, single.tensor(DType::fp32));
   return single;
 }
 

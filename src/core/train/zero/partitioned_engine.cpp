@@ -45,12 +45,12 @@ void PartitionedEngine::keep(std::size_t tensor, Buffer gradient) {
   const DType dtype = config().accumulation_dtype();
   if (has_own_sums()) {
     Buffer cast = make_buffer(device(), MemoryCategory::gradients, numel(tensor), dtype);
-    device().cast(gradient.tensor(config().dtype), cast.tensor(dtype));
+    passes().cast(Pass::accumulate, gradient.tensor(config().dtype), cast.tensor(dtype));
     gradient = std::move(cast);
   }
   Buffer& kept = kept_[tensor];
   if (kept) {
-    device().add(kept.tensor(dtype), gradient.tensor(dtype));
+    passes().add(Pass::accumulate, kept.tensor(dtype), gradient.tensor(dtype));
   } else {
     kept = std::move(gradient);
   }
@@ -62,7 +62,7 @@ void PartitionedEngine::reduce_kept(std::size_t tensor) {
     return;
   }
   Buffer gradient = make_buffer(device(), MemoryCategory::gradients, numel(tensor), config().dtype);
-  device().cast(kept_[tensor].tensor(config().accumulation_dtype()),
+  passes().cast(Pass::message_cast, kept_[tensor].tensor(config().accumulation_dtype()),
                 gradient.tensor(config().dtype));
   reduce_later(tensor, std::move(gradient));
 }
@@ -74,6 +74,7 @@ void PartitionedEngine::reduce_later(std::size_t tensor, Buffer gradient) {
 
 void PartitionedEngine::flush() {
   if (bucket_.empty()) return;
+  const PhaseScope phase(device().memory(), StepPhase::reduction);
   if (config().overlap_comm && !config().contiguous_gradients) wait_for_reduction();
   average_->average(bucket_);
   for (GradientBucket::Entry& entry : bucket_.entries()) {
@@ -97,7 +98,7 @@ void PartitionedEngine::leave(GradientBucket::Entry& entry) {
 }
 
 void PartitionedEngine::wait_for_reduction() {
-  device().synchronize();
+  device().host_sync(HostSync::reduction);
   previous_.clear();
 }
 
@@ -143,13 +144,14 @@ bool PartitionedEngine::overflowed() {
                       (config().dtype == DType::bf16 && config().check_grad_overflow);
   if (!checks) return false;
   const bool found = partition_.has_overflow();
-  return collectives().all_reduce_scalar(found ? 1 : 0, ReduceOp::max, 1) > 0;
+  return collectives().all_reduce_scalar(found ? 1 : 0, ReduceOp::max, Purpose::overflow) > 0;
 }
 
 double PartitionedEngine::global_norm() {
   double squares = 0;
   for (std::size_t group = 0; group < states_.groups(); ++group) {
-    squares += collectives().all_reduce_scalar(partition_.sum_of_squares(group), ReduceOp::sum);
+    squares += collectives().all_reduce_scalar(partition_.sum_of_squares(group), ReduceOp::sum,
+                                               Purpose::norm);
   }
   return std::sqrt(squares);
 }
@@ -159,7 +161,7 @@ void PartitionedEngine::update(std::size_t group, double factor) {
   // One set holds the gradients of all groups: it goes with the last of them.
   if (group + 1 == states_.groups()) partition_.drop_sum();
   const Tensor gradients = flat.tensor(DType::fp32);
-  device().scale(gradients, factor);
+  passes().scale(Pass::unscale, gradients, factor);
   states_.update(group, adam_step(groups()[group].weight_decay), gradients);
 }
 

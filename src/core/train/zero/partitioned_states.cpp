@@ -1,5 +1,7 @@
 #include "core/train/zero/partitioned_states.hpp"
 
+#include "core/train/zero/passes.hpp"
+
 namespace dstune {
 
 PartitionedStates::PartitionedStates(Device& device, Collectives& collectives, DType dtype,
@@ -41,14 +43,15 @@ void PartitionedStates::update(std::size_t group, const AdamStep& step, Tensor g
   Group& state = groups_[group];
   const Tensor master = state.master.tensor(DType::fp32);
   state.moments.update(device_, step, gradients, master);
-  device_.cast(master, own_partition(group));
+  Passes(device_).cast(Pass::master_cast, master, own_partition(group));
 }
 
 void PartitionedStates::gather() {
   if (collectives_.size() == 1) return;
+  const PhaseScope phase(device_.memory(), StepPhase::parameters);
   for (std::size_t group = 0; group < groups_.size(); ++group) {
     collectives_.all_gather(own_partition(group), groups_[group].flat.tensor(dtype_),
-                            Stream::compute);
+                            Purpose::parameters, Stream::compute);
   }
 }
 
