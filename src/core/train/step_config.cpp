@@ -181,7 +181,8 @@ void find_unsupported_zero(const json::object& zero, StepConfig& config) {
 }
 
 // DeepSpeed refuses stage 0 with another accumulation type, and stages 2 and 3 with reduce_scatter
-// together with either way of dividing early. The rest of these is stage 3's.
+// together with either way of dividing early. The rest of these is stage 3's, and stage 1's sums
+// without a bucket, from which DeepSpeed never gets the reduced gradients back.
 void find_unsupported_gradients(StepConfig& config) {
   const auto add = [&](bool asked_for, std::string_view key) {
     if (asked_for) config.unsupported.emplace_back(key);
@@ -189,7 +190,9 @@ void find_unsupported_gradients(StepConfig& config) {
   const bool is_stage_3 = config.stage == 3;
   const bool refused = config.stage >= 2 && config.reduce_scatter;
   add(is_stage_3 && config.message_dtype() != config.dtype, "communication_data_type");
-  add((is_stage_3 || config.stage == 0) && config.accumulation_dtype() != config.dtype,
+  const bool has_sums_in_lists = config.stage == 1 && !config.contiguous_gradients;
+  add((is_stage_3 || config.stage == 0 || (has_sums_in_lists && !config.uses_bf16_optimizer())) &&
+          config.accumulation_dtype() != config.dtype,
       "data_types.grad_accum_dtype");
   add(refused && config.prescale_gradients, "prescale_gradients");
   add((is_stage_3 || refused) && config.gradient_predivide_factor != 1,
