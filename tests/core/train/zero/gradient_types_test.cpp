@@ -69,11 +69,6 @@ const TrainingRun& reference() {
 constexpr const char* kBf16 = R"({"bf16": {"enabled": true}})";
 constexpr const char* kFp16 = R"({"fp16": {"enabled": true, "loss_scale": 128}})";
 
-const TrainingRun& reference_in_bf16() {
-  static const TrainingRun run = run_training(config_of({}, kBf16), 1, kSteps);
-  return run;
-}
-
 const TrainingRun& reference_in_fp16() {
   static const TrainingRun run = run_training(config_of({}, kFp16), 1, kSteps);
   return run;
@@ -116,8 +111,9 @@ TEST_P(GradientTypes, ASumIsAsManyTimesTheMeanAsThereAreRanks) {
   }
 }
 
-// Gradients of 8 more bits lose nothing on their way; the rest are the roundings that the
-// equivalence test explains: 1 % of a norm, 5 % of a movement.
+// Beside the same split in bf16, where every addition rounds: to 2^-9 = 0.2 % of a gradient, which
+// the division of Adam by epsilon + sqrt(v) may double. Where a bias starts at zero, its movement
+// is its whole magnitude.
 TEST_P(GradientTypes, Bf16GradientsMayTravelInFp32) {
   const char* root = R"({"bf16": {"enabled": true}, "communication_data_type": "fp32"})";
   const char* const zeros[] = {R"({})", R"({"reduce_scatter": false})",
@@ -125,9 +121,11 @@ TEST_P(GradientTypes, Bf16GradientsMayTravelInFp32) {
                                R"({"use_multi_rank_bucket_allreduce": false})"};
   for (const char* zero : zeros) {
     SCOPED_TRACE(zero);
+    const TrainingRun expected =
+        run_training(config_of(GetParam(), kBf16, zero), GetParam().ranks, kSteps);
     const TrainingRun run =
         run_training(config_of(GetParam(), root, zero), GetParam().ranks, kSteps);
-    expect_equal(run, reference_in_bf16(), 1e-2, 5e-2);
+    expect_equal(run, expected, 1e-2, 5e-2);
   }
 }
 
@@ -139,8 +137,15 @@ TEST_P(GradientTypes, Fp32GradientsMayTravelInFp16) {
   expect_equal(run, reference(), 2e-3, 1e-2);
 }
 
-TEST_P(GradientTypes, SumsOfMicroStepsMayHaveATypeOfTheirOwn) {
-  if (GetParam().stage == 0) GTEST_SKIP() << "DeepSpeed refuses it";
+class AccumulationTypes : public testing::TestWithParam<Split> {};
+
+INSTANTIATE_TEST_SUITE_P(Splits, AccumulationTypes,
+                         testing::Values(Split{1, 1, 1}, Split{1, 1, 3}, Split{1, 2, 1},
+                                         Split{1, 2, 3}, Split{1, 3, 1}, Split{1, 3, 3},
+                                         Split{2, 3, 3}),
+                         name_of);
+
+TEST_P(AccumulationTypes, OfTheirOwnTrainTheSame) {
   const char* root = R"({"fp16": {"enabled": true, "loss_scale": 128},
                          "data_types": {"grad_accum_dtype": "fp32"}})";
   for (const char* zero : {R"({})", R"({"overlap_comm": true})", R"({"reduce_bucket_size": 1})"}) {
@@ -158,7 +163,8 @@ INSTANTIATE_TEST_SUITE_P(Splits, Bf16OptimizerTraining,
                                          Split{1, 2, 3}, Split{1, 3, 1}, Split{1, 3, 3}),
                          name_of);
 
-TEST_P(Bf16OptimizerTraining, TrainsAsOneRankInBf16) {
+// Beside ZeRO-1 in bf16, as above.
+TEST_P(Bf16OptimizerTraining, TrainsAsStage1InBf16) {
   const char* const roots[] = {
       R"({"bf16": {"enabled": true}, "data_types": {"grad_accum_dtype": "fp32"}})",
       R"({"bf16": {"enabled": true, "immediate_grad_update": true},
@@ -168,9 +174,9 @@ TEST_P(Bf16OptimizerTraining, TrainsAsOneRankInBf16) {
     for (const bool client : {false, true}) {
       StepConfig config = make_step_config(config_of(GetParam(), root));
       config.optimizer.client = client;
-      StepConfig plain = make_step_config(config_of({}, kBf16));
+      StepConfig plain = make_step_config(config_of(GetParam(), kBf16));
       plain.optimizer.client = client;
-      const TrainingRun expected = run_training(plain, 1, kSteps);
+      const TrainingRun expected = run_training(plain, GetParam().ranks, kSteps);
 
       const TrainingRun run = run_training(config, GetParam().ranks, kSteps);
 
@@ -179,15 +185,15 @@ TEST_P(Bf16OptimizerTraining, TrainsAsOneRankInBf16) {
   }
 }
 
-// fp32 all the way: the sum of micro-steps is then exact, which bf16 sums of three are not.
+// fp32 all the way: it does not matter whether two gradients meet on one rank or on two.
 TEST(Bf16Optimizer, AddsMicroStepsUpWithoutRounding) {
   const char* root = R"({"bf16": {"enabled": true}, "communication_data_type": "fp32",
                          "data_types": {"grad_accum_dtype": "fp32"}})";
 
-  const TrainingRun one = run_training(config_of({1, 3, 1}, root), 3, 1);
-  const TrainingRun three = run_training(config_of({1, 1, 3}, root), 1, 1);
+  const TrainingRun two_ranks = run_training(config_of({1, 2, 1}, root), 2, 1);
+  const TrainingRun two_micro_steps = run_training(config_of({1, 1, 2}, root), 1, 1);
 
-  EXPECT_LT(largest_difference(three.norms, one.norms), 1e-5);
+  EXPECT_LT(largest_difference(two_micro_steps.norms, two_ranks.norms), 1e-6);
 }
 
 }  // namespace
