@@ -1,5 +1,6 @@
 #include "explain_command.hpp"
 
+#include <filesystem>
 #include <iostream>
 #include <string>
 #include <vector>
@@ -33,6 +34,11 @@ std::vector<std::string> names_of(const std::vector<Record>& records) {
 
 void explain_record(const CommandLine& options, const TuningConfig& config) {
   const std::string path = concat(config.autotuning.results_dir, "/journal.jsonl");
+  if (!std::filesystem::exists(path)) {
+    throw ConfigError(path, {{"--explain",
+                              "needs the results of a run, and there are none here; "
+                              "accepted: after a run, or with --plan"}});
+  }
   const JournalContent journal = read_journal(read_text_file(path), path);
   const Record* record = find_record(journal.records, *options.explain);
   if (record == nullptr) throw_unknown(*options.explain, names_of(journal.records));
