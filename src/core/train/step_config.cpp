@@ -103,6 +103,7 @@ void read_precision(const json::object& root, StepConfig& config) {
   read(fp16, "min_loss_scale", scale.min_scale);
   if (scale.window == 0) reject("fp16.loss_scale_window", "integer >= 1");
   read(bf16, "check_grad_overflow", config.check_grad_overflow);
+  read(bf16, "immediate_grad_update", config.immediate_grad_update);
   config.communication_dtype = read_dtype(root, "communication_data_type");
   config.grad_accum_dtype = read_dtype(section(root, "data_types"), "grad_accum_dtype");
 
@@ -206,14 +207,17 @@ void find_unsupported_zero(const json::object& zero, StepConfig& config) {
 }
 
 // DeepSpeed refuses stage 0 with another accumulation type, and stages 2 and 3 with reduce_scatter
-// together with either way of dividing early.
+// together with either way of dividing early. Nor are stage 1's sums modelled without a bucket,
+// from which DeepSpeed never gets the reduced gradients back.
 void find_unsupported_gradients(StepConfig& config) {
   const auto add = [&](bool asked_for, std::string_view key) {
     if (asked_for) config.unsupported.emplace_back(key);
   };
   const bool is_stage_3 = config.stage == 3;
   const bool refused = config.stage >= 2 && config.reduce_scatter;
-  add(config.stage == 0 && config.accumulation_dtype() != config.dtype,
+  const bool has_sums_in_lists = config.stage == 1 && !config.contiguous_gradients;
+  add((config.stage == 0 || (has_sums_in_lists && !config.uses_bf16_optimizer())) &&
+          config.accumulation_dtype() != config.dtype,
       "data_types.grad_accum_dtype");
   add(refused && config.prescale_gradients, "prescale_gradients");
   add((is_stage_3 || refused) && config.gradient_predivide_factor != 1,

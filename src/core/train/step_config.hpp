@@ -48,6 +48,7 @@ struct StepConfig {
   bool check_grad_overflow = true;  ///< bf16 in stages 1 and 2
   std::optional<DType> communication_dtype;
   std::optional<DType> grad_accum_dtype;
+  bool immediate_grad_update = false;    ///< BF16 optimizer: accumulate in the hook
   bool prescale_gradients = false;       ///< divide before the sum over the ranks, not after it
   double gradient_predivide_factor = 1;  ///< f: divide by it before the sum, by N / f after it
   bool sum_gradients = false;            ///< gradient_allreduce_op "sum": no division at all

@@ -1,6 +1,7 @@
 #include "core/train/zero/gradient_sum.hpp"
 
 #include "core/train/zero/message.hpp"
+#include "core/train/zero/passes.hpp"
 
 namespace dstune {
 
@@ -13,10 +14,10 @@ void GradientSum::on_stream(Call call) const {
 
 void GradientSum::all_reduce(Tensor inout, const GradientScaling& scaling) const {
   const Message message(device, inout, dtype);
-  if (scaling.before) device.scale(message.tensor(), *scaling.before);
+  if (scaling.before) Passes(device).scale(Pass::average, message.tensor(), *scaling.before);
   on_stream(
       [&] { collectives.all_reduce(message.tensor(), ReduceOp::sum, Purpose::gradients, stream); });
-  if (scaling.after) device.scale(message.tensor(), *scaling.after);
+  if (scaling.after) Passes(device).scale(Pass::average, message.tensor(), *scaling.after);
   message.write_back();
 }
 

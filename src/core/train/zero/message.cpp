@@ -1,5 +1,7 @@
 #include "core/train/zero/message.hpp"
 
+#include "core/train/zero/passes.hpp"
+
 namespace dstune {
 
 Message::Message(Device& device, Tensor original, DType dtype)
@@ -7,11 +9,11 @@ Message::Message(Device& device, Tensor original, DType dtype)
   if (original.dtype == dtype) return;
   copy_ = make_buffer(device, MemoryCategory::temporaries, original.numel, dtype);
   tensor_ = copy_.tensor(dtype);
-  device.cast(original, tensor_);
+  Passes(device).cast(Pass::message_cast, original, tensor_);
 }
 
 void Message::write_back() const {
-  if (copy_) device_.cast(tensor_, original_);
+  if (copy_) Passes(device_).cast(Pass::message_cast, tensor_, original_);
 }
 
 }  // namespace dstune

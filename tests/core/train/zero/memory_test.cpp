@@ -175,6 +175,41 @@ TEST(ShardedStatesOfOtherTypes, PeaksOfADryRunAreTheWalks) {
   }
 }
 
+// Of stages 0 to 2: where gradients wait, how they are averaged, and in which types they travel and
+// are added up.
+TEST(GradientKnobs, PeaksOfADryRunAreTheFormulas) {
+  const char* const zeros[] = {
+      R"({"contiguous_gradients": false})",
+      R"({"contiguous_gradients": false, "overlap_comm": true})",
+      R"({"use_multi_rank_bucket_allreduce": false, "round_robin_gradients": true})",
+      R"({"use_multi_rank_bucket_allreduce": false, "overlap_comm": true})",
+      R"({"reduce_scatter": false})",
+      R"({"overlap_comm": true})"};
+  const char* const roots[] = {
+      R"({"communication_data_type": "fp32"})",
+      R"({"communication_data_type": "fp16", "data_types": {"grad_accum_dtype": "fp32"}})",
+      R"({"data_types": {"grad_accum_dtype": "fp32"}, "bf16": {"check_grad_overflow": false}})",
+      R"({"data_types": {"grad_accum_dtype": "bf16"}})"};
+  int checked = 0;
+
+  for (const char* zero : zeros) {
+    for (const char* root : roots) {
+      for (const std::int64_t bucket : {500'000'000, 200, 40, 5}) {
+        for (TinyExperiment& tiny : with(json::parse(zero).as_object())) {
+          if (tiny.stage == 3 || tiny.ranks > 3 || tiny.client != (tiny.ranks == 2)) continue;
+          tiny.zero["reduce_bucket_size"] = bucket;
+          tiny.root = json::parse(root).as_object();
+          if (!make_step_config(tiny.make().ds_config).unsupported.empty()) continue;
+          checked += check_dry(tiny);
+        }
+      }
+    }
+  }
+
+  EXPECT_GT(checked, 200);
+  std::cout << checked << " ranks checked\n";
+}
+
 // A vocabulary of one makes the blocks' tensors the largest, a long position table wpe.
 TEST(ModelStatesOfOtherShapes, PeaksOfADryRunAreTheFormulas) {
   int checked = 0;
