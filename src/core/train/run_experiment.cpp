@@ -17,6 +17,7 @@
 #include "core/train/stopping_rule.hpp"
 #include "core/train/training_step.hpp"
 #include "core/train/zero/leaf_modules.hpp"
+#include "core/train/zero/shard_groups.hpp"
 
 namespace dstune {
 namespace {
@@ -30,6 +31,9 @@ std::optional<Skipped> skipped(const Experiment& experiment, const StepConfig& c
   std::vector<std::string> reasons = config.unsupported;
   for (auto& reason :
        unsupported_leaf_modules(config, make_model_parameters(experiment.settings.model))) {
+    reasons.push_back(std::move(reason));
+  }
+  for (auto& reason : unsupported_shard_sizes(config, experiment.ranks)) {
     reasons.push_back(std::move(reason));
   }
   if (reasons.empty()) return std::nullopt;

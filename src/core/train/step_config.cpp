@@ -178,6 +178,11 @@ void read_zero_3(const json::object& zero, StepConfig& config) {
   };
   boolean("allgather_sequential", config.allgather_sequential);
   boolean("use_all_reduce_for_fetch_params", config.use_all_reduce_for_fetch_params);
+  read_integer(zero, "zero_hpz_partition_size", config.hpz_partition_size);
+  config.hpz_partition_size = std::max(config.hpz_partition_size, 1);
+  double shard = -1;  // the default, and all other negative numbers, are "off"
+  read(zero, "mics_shard_size", shard);
+  config.mics_shard_size = shard > 0 ? static_cast<int>(shard) : 0;
   const json::object& leaf = section(zero, "leaf_module");
   config.leaf_module = {read_texts(leaf, "classes"), read_texts(leaf, "names"),
                         read_texts(leaf, "name_suffixes")};
@@ -196,12 +201,10 @@ void find_unsupported_zero(const json::object& zero, StepConfig& config) {
                           "zero_quantized_nontrainable_weights", "zero_quantized_gradients"}) {
     add(is_on(zero, key), key);
   }
-  double partition = 1;
-  read(zero, "zero_hpz_partition_size", partition);
-  add(partition > 1, "zero_hpz_partition_size");
-  double shard = -1;
-  read(zero, "mics_shard_size", shard);
-  add(shard > 0, "mics_shard_size");
+  add(config.stage < 3 && config.hpz_partition_size > 1, "zero_hpz_partition_size");
+  add(config.mics_shard_size > 0 && (config.stage < 3 || config.hpz_partition_size > 1 ||
+                                     is_on(zero, "mics_hierarchical_params_gather")),
+      "mics_shard_size");
   add(find(zero, "zenflow") != nullptr, "zenflow");
   add(find(zero, "zeropp_loco_param") != nullptr, "zeropp_loco_param");
 }

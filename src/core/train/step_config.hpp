@@ -80,6 +80,8 @@ struct StepConfig {
   LeafModuleConfig leaf_module;
   bool allgather_sequential = false;
   bool use_all_reduce_for_fetch_params = false;
+  int hpz_partition_size = 1;  ///< ranks that share secondary shards; 1: there are none
+  int mics_shard_size = 0;     ///< ranks that share the model; 0: all of them
 
   /// What the configuration asks for that the step does not model: such an experiment is Skipped,
   /// never measured without it. One text per knob, e.g. "zero_optimization.offload_optimizer".

@@ -83,8 +83,7 @@ const Knob kOfZero[] = {
     {R"({"zero_quantized_weights": true})", "zero_quantized_weights"},
     {R"({"zero_quantized_nontrainable_weights": true})", "zero_quantized_nontrainable_weights"},
     {R"({"zero_quantized_gradients": true})", "zero_quantized_gradients"},
-    {R"({"zero_hpz_partition_size": 2})", "zero_hpz_partition_size"},
-    {R"({"mics_shard_size": 2})", "mics_shard_size"},
+    {R"({"mics_shard_size": 2, "mics_hierarchical_params_gather": true})", "mics_shard_size"},
     {R"({"zenflow": {}})", "zenflow"},
     {R"({"zeropp_loco_param": {}})", "zeropp_loco_param"},
 };
@@ -152,6 +151,23 @@ TEST(StepConfig, ReadsTheKeysOfStage3ByBothNames) {
   EXPECT_EQ(config.leaf_module.names, Names{"b"});
   EXPECT_EQ(config.leaf_module.name_suffixes, (Names{"c", "d"}));
   EXPECT_TRUE(config.unsupported.empty());
+}
+
+TEST(StepConfig, NamesPartsOfTheGroupOutsideStage3AndBothAtOnce) {
+  const char* secondary = R"({"zero_hpz_partition_size": 2})";
+  const char* copies = R"({"mics_shard_size": 2})";
+  const char* both = R"({"zero_hpz_partition_size": 2, "mics_shard_size": 2})";
+  const char* off = R"({"zero_hpz_partition_size": 1, "mics_shard_size": -1})";
+
+  for (const int stage : {1, 2}) {
+    EXPECT_EQ(unsupported_in_stage(secondary, stage),
+              Names{"zero_optimization.zero_hpz_partition_size"});
+    EXPECT_EQ(unsupported_in_stage(copies, stage), Names{"zero_optimization.mics_shard_size"});
+  }
+  EXPECT_EQ(unsupported_in_stage(secondary, 3), Names{});
+  EXPECT_EQ(unsupported_in_stage(copies, 3), Names{});
+  EXPECT_EQ(unsupported_in_stage(both, 3), Names{"zero_optimization.mics_shard_size"});
+  EXPECT_EQ(unsupported_in_stage(off, 2), Names{});
 }
 
 // What stages 0 to 2 model and stage 3 does not.

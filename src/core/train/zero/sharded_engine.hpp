@@ -10,6 +10,7 @@
 #include "core/train/zero/engine_base.hpp"
 #include "core/train/zero/gathered_parameters.hpp"
 #include "core/train/zero/parameter_coordinator.hpp"
+#include "core/train/zero/shard_groups.hpp"
 #include "core/train/zero/shard_layout.hpp"
 #include "core/train/zero/sharded_gradients.hpp"
 
@@ -34,6 +35,8 @@ class ShardedEngine final : public EngineBase {
  private:
   /// This rank's shard of a tensor in a buffer laid out by layout_.
   Tensor part(const Buffer& buffer, DType dtype, std::size_t tensor) const;
+  /// Of the ranks that share one copy of the model.
+  Collectives& shards() const { return shard_groups_.shards(); }
   bool has_hooks(std::size_t module) const;
   void note_live() const;
   void reduce_leaf();
@@ -42,6 +45,7 @@ class ShardedEngine final : public EngineBase {
   double norm_of(const SubGroup& group);
   void update(std::size_t index, double factor);
 
+  ShardGroups shard_groups_;
   ShardLayout layout_;
   Buffer shards_;                     // model dtype
   Buffer master_;                     // fp32

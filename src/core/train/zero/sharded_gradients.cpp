@@ -6,11 +6,12 @@
 namespace dstune {
 
 ShardedGradients::ShardedGradients(const StepConfig& config, Device& device,
-                                   Collectives& collectives, const ShardLayout& layout,
-                                   Stream stream)
+                                   Collectives& collectives, Collectives* replicas,
+                                   const ShardLayout& layout, Stream stream)
     : config_(config),
       device_(device),
       collectives_(collectives),
+      replicas_(replicas),
       layout_(layout),
       stream_(stream),
       passes_(device) {
@@ -48,8 +49,21 @@ void ShardedGradients::flush() {
   } else {
     scatter();
   }
+  if (replicas_ != nullptr && is_last_) average_over_replicas();
   entries_.clear();
   fill_ = 0;
+}
+
+void ShardedGradients::average_over_replicas() {
+  for (const Entry& entry : entries_) {
+    const std::int64_t count = layout_.filled(entry.tensor, collectives_.rank());
+    if (count == 0) continue;
+    const Tensor own = shard(entry.tensor).slice(0, count);
+    passes_.scale(Pass::average, own, 1.0 / replicas_->size());
+    device_.wait(stream_, Stream::compute);
+    replicas_->all_reduce(own, ReduceOp::sum, Purpose::gradients, stream_);
+    device_.wait(Stream::compute, stream_);
+  }
 }
 
 void ShardedGradients::scatter() {

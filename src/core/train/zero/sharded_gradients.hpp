@@ -21,15 +21,22 @@ namespace dstune {
 /// padded shards (of the tensor itself if it is alone and N divides it), or, with reduce_scatter =
 /// false and everything in the buffer, an all-reduce of the buffer.
 ///
+/// MiCS: in the last micro-step each flush is followed by the average of its shards, as they are
+/// summed up, over the replicas: one all-reduce per tensor (DeepSpeed coalesces them in one call).
+///
 /// The shards live in one buffer of the accumulation dtype, category gradients, always.
 class ShardedGradients {
  public:
-  /// @param stream  of the reductions
+  /// @param replicas  those that have the same shards; null: nobody
+  /// @param stream    of the reductions
   ShardedGradients(const StepConfig& config, Device& device, Collectives& collectives,
-                   const ShardLayout& layout, Stream stream);
+                   Collectives* replicas, const ShardLayout& layout, Stream stream);
 
   /// @param first  of the micro-steps of a step: shards are overwritten, not added to
-  void begin_micro_step(bool first) { is_first_ = first; }
+  void begin_micro_step(bool first, bool last) {
+    is_first_ = first;
+    is_last_ = last;
+  }
   /// The gradient of `tensor`, in the model dtype.
   void add(std::size_t tensor, Buffer gradient);
   void flush();
@@ -59,10 +66,12 @@ class ShardedGradients {
   void take_parts(Tensor own);
   void take_slices(Tensor whole);
   void take(std::size_t tensor, Tensor averaged);
+  void average_over_replicas();
 
   const StepConfig& config_;
   Device& device_;
   Collectives& collectives_;
+  Collectives* replicas_;
   const ShardLayout& layout_;
   Stream stream_;
   Passes passes_;
@@ -71,6 +80,7 @@ class ShardedGradients {
   std::vector<Entry> entries_;
   std::int64_t fill_ = 0;
   bool is_first_ = true;
+  bool is_last_ = true;
 };
 
 }  // namespace dstune
