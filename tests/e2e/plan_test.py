@@ -54,7 +54,9 @@ class Plan(ProgramTest):
 
         self.assertEqual(finished.returncode, 0, finished.stderr)
         self.assertIn("124,439,808", finished.stdout)
-        self.assertIn("z3_gas1_tmbspg", finished.stdout)
+        for stage in range(4):
+            self.assertRegex(finished.stdout, rf"\| +{stage} \| .*MiB")
+        self.assertIn("z2_gas1_tmbspg", finished.stdout)
 
     def test_wrong_host_file_is_refused(self):
         hosts = self.directory / "hosts"
