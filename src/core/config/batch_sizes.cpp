@@ -112,7 +112,7 @@ void bound_search(std::int64_t total, AutotuningConfig& autotuning,
 }  // namespace
 
 std::vector<int> read_stages(const json::object& deepspeed, Problems& problems) {
-  const std::vector<int> all = {0, 1, 2, 3};
+  std::vector<int> all = {0, 1, 2, 3};
   const auto* zero = deepspeed.if_contains("zero_optimization");
   if (zero == nullptr || !zero->is_object()) return all;
   const auto* value = zero->get_object().if_contains("stage");
