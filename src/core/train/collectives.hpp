@@ -12,16 +12,17 @@
 
 namespace dstune {
 
-enum class CollectiveKind { all_reduce, reduce, reduce_scatter, all_gather, broadcast };
+enum class CollectiveKind { all_reduce, reduce, reduce_scatter, all_gather, broadcast, all_to_all };
 
-constexpr std::size_t kCollectiveKinds = 5;
+constexpr std::size_t kCollectiveKinds = 6;
 
 std::string_view name_of(CollectiveKind kind);
 
 enum class ReduceOp { sum, max };
 
 /// What was communicated by one kind of collective. `bytes` are those of the full (unsharded)
-/// message X: of what is reduced, or of what everybody has after a gather.
+/// message X: of what is reduced, of what everybody has after a gather, or of what one rank gives
+/// (and gets) in an all-to-all.
 struct CollectiveCount {
   std::uint64_t calls = 0;
   std::uint64_t elements = 0;
@@ -33,8 +34,8 @@ struct CollectiveCount {
 using CollectiveCounts = std::array<CollectiveCount, kCollectiveKinds>;
 
 /// Bytes one rank sends for a message of `bytes` with the ring algorithm (zero-step.md 3):
-/// all-reduce 2 (N-1)/N X, reduce-scatter and all-gather (N-1)/N X, reduce and broadcast X; 0 for N
-/// = 1.
+/// all-reduce 2 (N-1)/N X, reduce-scatter, all-gather and all-to-all (N-1)/N X, reduce and
+/// broadcast X; 0 for N = 1.
 double wire_bytes(CollectiveKind kind, Bytes bytes, int group_size);
 
 /// Every call is collective over the group, with the same arguments but for the data, in the same
@@ -61,6 +62,9 @@ class Collectives {
   /// `out` has size() * in.numel elements; `in` may be this rank's part of `out` (in place).
   void all_gather(Tensor in, Tensor out, Stream stream);
   void broadcast(Tensor inout, int root, Stream stream);
+  /// `in` and `out` have equally many elements, a multiple of size(), and do not overlap: the p-th
+  /// part of `in` goes to rank p, where it becomes the part of `out` of the rank it comes from.
+  void all_to_all(Tensor in, Tensor out, Stream stream);
 
   /// A host scalar, combined over the group: the norm (fp32) and the overflow flag of a step.
   /// Counted as an all-reduce of one element of `element_size` bytes. Waits for the result.
@@ -80,6 +84,7 @@ class Collectives {
   virtual void do_reduce_scatter(Tensor in, Tensor out, ReduceOp op, Stream stream) = 0;
   virtual void do_all_gather(Tensor in, Tensor out, Stream stream) = 0;
   virtual void do_broadcast(Tensor inout, int root, Stream stream) = 0;
+  virtual void do_all_to_all(Tensor in, Tensor out, Stream stream) = 0;
   virtual double do_all_reduce_scalar(double value, ReduceOp op) = 0;
 
   template <class Call>
