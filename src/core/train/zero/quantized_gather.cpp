@@ -34,7 +34,7 @@ QuantizedMessage QuantizedGather::launch(const std::vector<Tensor>& shards) cons
   const std::int64_t groups = groups_of(in.numel);
   const Buffer values = temporary(device_, in.numel, DType::int8);
   const Buffer steps = temporary(device_, groups, DType::fp32);
-  device_.quantize(in, {kBits}, values.tensor(DType::int8), steps.tensor(DType::fp32));
+  passes_.quantize(in, {kBits}, values.tensor(DType::int8), steps.tensor(DType::fp32));
   device_.wait(stream_, Stream::compute);
   Buffer all_values = gather(values.tensor(DType::int8));
   return {std::move(all_values), gather(steps.tensor(DType::fp32))};
@@ -47,8 +47,8 @@ Buffer QuantizedGather::wait(QuantizedMessage message, MemoryCategory category) 
       dtype_ == DType::fp16 ? Buffer{} : temporary(device_, values.numel, DType::fp16);
   const Tensor out = (half ? half : result).tensor(DType::fp16);
   device_.wait(Stream::compute, stream_);
-  device_.dequantize(values, kBits, message.steps.tensor(DType::fp32), out);
-  if (half) device_.cast(out, result.tensor(dtype_));
+  passes_.dequantize(values, kBits, message.steps.tensor(DType::fp32), out);
+  if (half) passes_.cast(Pass::dequantize, out, result.tensor(dtype_));
   return result;
 }
 
@@ -63,19 +63,19 @@ Tensor QuantizedGather::joined(const std::vector<Tensor>& shards, Buffer& togeth
     in = together.tensor(dtype_);
     std::int64_t offset = 0;
     for (const Tensor& shard : shards) {
-      device_.copy(shard, in.slice(offset, shard.numel));
+      passes_.copy(Pass::gather_pack, shard, in.slice(offset, shard.numel));
       offset += shard.numel;
     }
   }
   if (dtype_ == DType::fp16) return in;
   half = temporary(device_, in.numel, DType::fp16);
-  device_.cast(in, half.tensor(DType::fp16));
+  passes_.cast(Pass::quantize, in, half.tensor(DType::fp16));
   return half.tensor(DType::fp16);
 }
 
 Buffer QuantizedGather::gather(Tensor own) const {
   Buffer all = temporary(device_, own.numel * collectives_.size(), own.dtype);
-  collectives_.all_gather(own, all.tensor(own.dtype), stream_);
+  collectives_.all_gather(own, all.tensor(own.dtype), Purpose::parameters, stream_);
   return all;
 }
 

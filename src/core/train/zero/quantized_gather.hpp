@@ -5,6 +5,7 @@
 
 #include "core/train/collectives.hpp"
 #include "core/train/device.hpp"
+#include "core/train/zero/passes.hpp"
 
 namespace dstune {
 
@@ -30,7 +31,11 @@ struct QuantizedMessage {
 class QuantizedGather {
  public:
   QuantizedGather(Device& device, Collectives& collectives, DType dtype, Stream stream)
-      : device_(device), collectives_(collectives), dtype_(dtype), stream_(stream) {}
+      : device_(device),
+        passes_(device),
+        collectives_(collectives),
+        dtype_(dtype),
+        stream_(stream) {}
 
   /// @param shards  this rank's, in the order in which every rank gives its own
   /// @throws QuantizationRefused  if their length is no multiple of 8
@@ -46,6 +51,7 @@ class QuantizedGather {
   Buffer gather(Tensor own) const;
 
   Device& device_;
+  Passes passes_;
   Collectives& collectives_;
   DType dtype_;
   Stream stream_;

@@ -25,10 +25,10 @@ Buffer QuantizedReduce::average(Tensor gradient, std::int64_t groups) const {
   const int devices = intra_.size();
   assert(groups % ranks() == 0 && gradient.numel % (2 * groups) == 0);
   const Packed own = make(gradient.numel, groups);
-  device_.quantize(gradient, {kBits, inter_.size(), devices}, own.values(), own.steps());
+  passes_.quantize(gradient, {kBits, inter_.size(), devices}, own.values(), own.steps());
   const Packed of_node = exchange(own, intra_);
   const Packed sum = make(gradient.numel / devices, groups / devices);
-  device_.sum_quantized(of_node.values(), kBits, of_node.steps(), devices, sum.values(),
+  passes_.sum_quantized(of_node.values(), kBits, of_node.steps(), devices, sum.values(),
                         sum.steps());
   const Packed of_nodes = exchange(sum, inter_);
   return sum_of_nodes(of_nodes, gradient.numel / devices, gradient.dtype);
@@ -38,15 +38,15 @@ Buffer QuantizedReduce::average(Tensor gradient, std::int64_t groups) const {
 Buffer QuantizedReduce::sum_of_nodes(const Packed& received, std::int64_t elements,
                                      DType dtype) const {
   const Buffer all = make_buffer(device_, MemoryCategory::temporaries, elements, dtype);
-  device_.dequantize(received.values(), kBits, received.steps(), all.tensor(dtype));
+  passes_.dequantize(received.values(), kBits, received.steps(), all.tensor(dtype));
   const std::int64_t part = elements / inter_.size();
   Buffer result = make_buffer(device_, MemoryCategory::temporaries, part, dtype);
   const Tensor sum = result.tensor(dtype);
-  device_.copy(all.tensor(dtype).slice(0, part), sum);
+  passes_.copy(Pass::dequantize, all.tensor(dtype).slice(0, part), sum);
   for (int node = 1; node < inter_.size(); ++node) {
-    device_.add(sum, all.tensor(dtype).slice(node * part, part));
+    passes_.add(Pass::dequantize, sum, all.tensor(dtype).slice(node * part, part));
   }
-  device_.scale(sum, 1.0 / ranks());
+  passes_.scale(Pass::average, sum, 1.0 / ranks());
   return result;
 }
 
@@ -61,8 +61,8 @@ QuantizedReduce::Packed QuantizedReduce::make(std::int64_t elements, std::int64_
 QuantizedReduce::Packed QuantizedReduce::exchange(const Packed& own, Collectives& group) const {
   Packed received = make(own.values().numel * 8 / kBits, own.steps().numel);
   device_.wait(stream_, Stream::compute);
-  group.all_to_all(own.values(), received.values(), stream_);
-  group.all_to_all(own.steps(), received.steps(), stream_);
+  group.all_to_all(own.values(), received.values(), Purpose::gradients, stream_);
+  group.all_to_all(own.steps(), received.steps(), Purpose::gradients, stream_);
   device_.wait(Stream::compute, stream_);
   return received;
 }

@@ -3,6 +3,7 @@
 
 #include "core/train/collectives.hpp"
 #include "core/train/device.hpp"
+#include "core/train/zero/passes.hpp"
 
 namespace dstune {
 
@@ -23,7 +24,7 @@ namespace dstune {
 class QuantizedReduce {
  public:
   QuantizedReduce(Device& device, Collectives& intra, Collectives& inter, Stream stream)
-      : device_(device), intra_(intra), inter_(inter), stream_(stream) {}
+      : device_(device), passes_(device), intra_(intra), inter_(inter), stream_(stream) {}
 
   int ranks() const { return intra_.size() * inter_.size(); }
 
@@ -40,6 +41,7 @@ class QuantizedReduce {
   Buffer sum_of_nodes(const Packed& received, std::int64_t elements, DType dtype) const;
 
   Device& device_;
+  Passes passes_;
   Collectives& intra_;
   Collectives& inter_;
   Stream stream_;
