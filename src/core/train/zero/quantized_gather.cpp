@@ -40,7 +40,7 @@ QuantizedMessage QuantizedGather::launch(const std::vector<Tensor>& shards) cons
   return {std::move(all_values), gather(steps.tensor(DType::fp32))};
 }
 
-Buffer QuantizedGather::wait(QuantizedMessage message, MemoryCategory category) const {
+Buffer QuantizedGather::wait(const QuantizedMessage& message, MemoryCategory category) const {
   const Tensor values = message.values.tensor(DType::int8);
   Buffer result = make_buffer(device_, category, values.numel, dtype_);
   const Buffer half =

@@ -43,7 +43,7 @@ class QuantizedGather {
 
   /// Everybody's shards, rank by rank, as launch() was given them; dequantised elements.
   /// @param category  what the result is for
-  Buffer wait(QuantizedMessage message, MemoryCategory category) const;
+  Buffer wait(const QuantizedMessage& message, MemoryCategory category) const;
 
  private:
   /// The shards as one fp16 tensor; `together` and `half` hold what must be made for that.

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -59,8 +60,8 @@ Gathered gather_both(int rank, test::ThreadTeam& team, DType dtype, const Length
   const Buffer plain =
       make_buffer(device, MemoryCategory::parameters, own * collectives.size(), dtype);
 
-  QuantizedMessage message = gather.launch(shards_of(shards.tensor(dtype), lengths));
-  const Buffer result = gather.wait(std::move(message), MemoryCategory::parameters);
+  const QuantizedMessage message = gather.launch(shards_of(shards.tensor(dtype), lengths));
+  const Buffer result = gather.wait(message, MemoryCategory::parameters);
   collectives.all_gather(shards.tensor(dtype), plain.tensor(dtype), Purpose::other, Stream::gather);
 
   Gathered gathered;
@@ -110,11 +111,12 @@ struct DryGather {
     const std::int64_t own = std::accumulate(lengths.begin(), lengths.end(), std::int64_t{0});
     const Buffer shards = make_buffer(device, MemoryCategory::parameters, own, dtype);
     const QuantizedGather gather(device, collectives, dtype, Stream::gather);
-    QuantizedMessage message = gather.launch(shards_of(shards.tensor(dtype), lengths));
+    std::optional message = gather.launch(shards_of(shards.tensor(dtype), lengths));
     held = device.memory().use().at(MemoryCategory::temporaries);
     launch_peak = device.memory().peak().categories.at(MemoryCategory::temporaries);
     device.memory().reset_peak();
-    const Buffer result = gather.wait(std::move(message), MemoryCategory::parameters);
+    const Buffer result = gather.wait(*message, MemoryCategory::parameters);
+    message.reset();
     wait_peak = device.memory().peak().categories.at(MemoryCategory::temporaries);
     left = device.memory().use().at(MemoryCategory::temporaries);
     result_size = result.size();
