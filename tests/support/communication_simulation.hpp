@@ -2,12 +2,17 @@
 // engines' code: what they are held to.
 #pragma once
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <numeric>
+#include <utility>
 #include <vector>
 
 #include "core/train/collectives.hpp"
+#include "core/train/hook_trace.hpp"
 #include "core/train/step_config.hpp"
+#include "tests/support/naive_coordinator.hpp"
 #include "tests/support/tiny_experiment.hpp"
 
 namespace dstune::test {
@@ -33,7 +38,9 @@ class CommunicationSimulation {
       : config_(make_step_config(tiny.make().ds_config)),
         layers_(static_cast<std::size_t>(tiny.model.num_layers)),
         ranks_(tiny.ranks) {
-    for (const auto& tensor : make_model_parameters(tiny.model).tensors) {
+    const ModelParameters parameters = make_model_parameters(tiny.model);
+    modules_ = parameters.modules;
+    for (const auto& tensor : parameters.tensors) {
       numels_.push_back(tensor.numel());
       decays_.push_back(tensor.weight_decay);
     }
@@ -41,7 +48,10 @@ class CommunicationSimulation {
 
   CollectiveCounts counts() {
     if (config_.stage == 0) count_stage_0();
-    if (config_.stage == 1 || config_.stage == 2) count_stages_1_and_2();
+    const bool is_bf16_optimizer = config_.stage == 1 && config_.dtype == DType::bf16 &&
+                                   config_.grad_accum_dtype == DType::fp32;
+    if (is_bf16_optimizer) count_bf16_optimizer();
+    if (!is_bf16_optimizer && (config_.stage == 1 || config_.stage == 2)) count_stages_1_and_2();
     if (config_.stage == 3) count_stage_3();
     return counts_;
   }
@@ -55,6 +65,10 @@ class CommunicationSimulation {
 
   void call(CollectiveKind kind, std::int64_t elements) {
     add(counts_, kind, elements, size_of(config_.dtype));
+  }
+
+  void send(CollectiveKind kind, std::int64_t elements) {
+    add(counts_, kind, elements, size_of(config_.communication_dtype.value_or(config_.dtype)));
   }
 
   Order backward_order() const {
@@ -92,9 +106,18 @@ class CommunicationSimulation {
   }
 
   void count_stage_0() {
-    call(CollectiveKind::all_reduce, std::accumulate(numels_.begin(), numels_.end(), 0L));
+    send(CollectiveKind::all_reduce, std::accumulate(numels_.begin(), numels_.end(), 0L));
     if (config_.dtype == DType::fp32 && config_.gradient_clipping > 0) {
       add(counts_, CollectiveKind::all_reduce, 1, 4);
+    }
+  }
+
+  // The groups together are far below 5e8 elements: one call.
+  void count_bf16_optimizer() {
+    lay_out();
+    send(CollectiveKind::all_reduce, std::accumulate(lengths_.begin(), lengths_.end(), 0L));
+    for (const std::int64_t length : lengths_) {
+      if (ranks_ > 1) call(CollectiveKind::all_gather, length);
     }
   }
 
@@ -109,11 +132,22 @@ class CommunicationSimulation {
     for (std::int64_t window = 0; window < windows; ++window) {
       for (const Order& bucket : buckets(order)) average(bucket);
     }
-    if (config_.dtype != DType::fp32) add(counts_, CollectiveKind::all_reduce, 1, 1);
+    const bool checks = config_.dtype == DType::fp16 ||
+                        (config_.dtype == DType::bf16 && config_.check_grad_overflow);
+    if (checks) add(counts_, CollectiveKind::all_reduce, 1, 1);
     for (const std::int64_t length : lengths_) {
       add(counts_, CollectiveKind::all_reduce, 1, 4);
       if (ranks_ > 1) call(CollectiveKind::all_gather, length);
     }
+  }
+
+  Order dealt(const Order& group) const {
+    const auto hands = static_cast<std::size_t>(config_.round_robin_gradients ? ranks_ : 1);
+    Order order;
+    for (std::size_t hand = 0; hand < hands; ++hand) {
+      for (std::size_t i = hand; i < group.size(); i += hands) order.push_back(group[i]);
+    }
+    return order;
   }
 
   void lay_out() {
@@ -124,7 +158,7 @@ class CommunicationSimulation {
       while (length % (2 * ranks_) != 0) ++length;
       lengths_.push_back(length);
       std::int64_t element = 0;
-      for (const std::size_t tensor : group) {
+      for (const std::size_t tensor : dealt(group)) {
         for (std::int64_t i = 0; i < numels_[tensor]; ++i, ++element) {
           owners_[tensor].push_back(element / (length / ranks_));
         }
@@ -137,22 +171,34 @@ class CommunicationSimulation {
     for (const std::size_t tensor : bucket) {
       owners.insert(owners.end(), owners_[tensor].begin(), owners_[tensor].end());
     }
+    const bool cuts = config_.contiguous_gradients && config_.reduce_scatter;
+    if (cuts && !config_.use_multi_rank_bucket_allreduce) {
+      for (std::int64_t owner = 0; owner < ranks_; ++owner) {
+        const auto part = std::count(owners.begin(), owners.end(), owner);
+        if (part > 0) send(CollectiveKind::reduce, part);
+      }
+      return;
+    }
     std::int64_t fill = 0;
     for (std::size_t i = 0; i < owners.size(); ++i) {
       ++fill;
       const bool is_last = i + 1 == owners.size();
       const bool ends_slice = is_last || owners[i + 1] != owners[i];
-      const bool is_full =
-          config_.reduce_scatter && ends_slice && fill > config_.reduce_bucket_size;
+      const bool is_full = cuts && ends_slice && fill > config_.reduce_bucket_size;
       if (!is_full && !is_last) continue;
-      call(CollectiveKind::all_reduce, fill);
+      send(CollectiveKind::all_reduce, fill);
       fill = 0;
     }
   }
 
+  // The first step records the order of modules and has no persistent tensors yet: the second is
+  // like all others.
   void count_stage_3() {
+    NaiveCoordinator coordinator = make_coordinator();
+    gather_step(coordinator);
+    counts_ = {};
+    gather_step(coordinator);
     for (std::int64_t micro = 0; micro < config_.accumulation_steps; ++micro) {
-      if (ranks_ > 1) gather_all_modules_twice();
       for (const Order& bucket : buckets(backward_order())) reduce(bucket);
     }
     if (config_.dtype == DType::fp16) add(counts_, CollectiveKind::all_reduce, 1, 1);
@@ -166,17 +212,55 @@ class CommunicationSimulation {
     }
   }
 
-  // Forward and backward: the embeddings, the head, which is tied to the first of them, and every
-  // pair of weight and bias.
-  void gather_all_modules_twice() {
-    for (int pass = 0; pass < 2; ++pass) {
-      for (const std::size_t alone : {0U, 1U, 0U}) {
-        call(CollectiveKind::all_gather, padded(alone));
-      }
-      for (std::size_t weight = 2; weight < numels_.size(); weight += 2) {
-        call(CollectiveKind::all_gather, padded(weight) + padded(weight + 1));
-      }
+  NaiveCoordinator make_coordinator() const {
+    ParameterCoordinator::Model model;
+    model.numels = numels_;
+    for (const std::int64_t numel : numels_) {
+      model.persistent.push_back(numel <= config_.param_persistence_threshold);
     }
+    for (const auto& module : modules_) model.used_tensors.push_back(module.parameters);
+    return {std::move(model),
+            {config_.allgather_sequential ? 1 : config_.prefetch_bucket_size,
+             config_.max_live_parameters, config_.max_reuse_distance}};
+  }
+
+  void gather_step(NaiveCoordinator& coordinator) {
+    const HookTrace trace = make_hook_trace(static_cast<std::int64_t>(layers_));
+    for (std::int64_t micro = 0; micro < config_.accumulation_steps; ++micro) {
+      coordinator.begin_forward();
+      for (const auto* events : {&trace.forward, &trace.backward}) {
+        for (const HookEvent& event : *events) follow(coordinator, event);
+      }
+      coordinator.release_leftovers();
+    }
+    coordinator.release_all();
+    Order persistent;
+    for (std::size_t tensor = 0; tensor < numels_.size(); ++tensor) {
+      if (numels_[tensor] > config_.param_persistence_threshold) continue;
+      persistent.push_back(tensor);
+      if (ranks_ > 1) call(CollectiveKind::all_gather, padded(tensor));
+    }
+    coordinator.regathered(persistent);
+  }
+
+  void follow(NaiveCoordinator& coordinator, const HookEvent& event) {
+    if (event.kind == HookEvent::Kind::release) coordinator.release(event.index);
+    if (event.kind != HookEvent::Kind::fetch) return;
+    const auto plan = coordinator.fetch(event.index);
+    gather(plan.gather);
+    gather(plan.prefetch);
+  }
+
+  void gather(const Order& tensors) {
+    if (ranks_ == 1 || tensors.empty()) return;
+    std::int64_t together = 0;
+    for (const std::size_t tensor : tensors) {
+      if (config_.allgather_sequential) call(CollectiveKind::all_gather, padded(tensor));
+      together += padded(tensor);
+    }
+    if (config_.allgather_sequential) return;
+    const bool summed = config_.use_all_reduce_for_fetch_params && tensors.size() > 1;
+    call(summed ? CollectiveKind::all_reduce : CollectiveKind::all_gather, together);
   }
 
   void reduce(const Order& bucket) {
@@ -186,15 +270,17 @@ class CommunicationSimulation {
       fill += numels_[tensor];
       with_padding += padded(tensor);
     }
-    const bool whole = !config_.reduce_scatter && fill <= config_.reduce_bucket_size;
-    call(whole ? CollectiveKind::all_reduce : CollectiveKind::reduce_scatter,
-         whole ? fill : with_padding);
+    const bool whole = config_.contiguous_gradients && !config_.reduce_scatter &&
+                       fill <= config_.reduce_bucket_size;
+    add(counts_, whole ? CollectiveKind::all_reduce : CollectiveKind::reduce_scatter,
+        whole ? fill : with_padding, size_of(config_.message_dtype()));
   }
 
   StepConfig config_;
   std::size_t layers_;
   std::int64_t ranks_;
   std::vector<std::int64_t> numels_;
+  std::vector<ModuleSpec> modules_;
   std::vector<bool> decays_;
   std::vector<std::int64_t> lengths_;              // padded, by group
   std::vector<std::vector<std::int64_t>> owners_;  // by tensor and element

@@ -33,6 +33,14 @@ Experiment TinyExperiment::make() const {
   // A small scale: no step of a test is skipped.
   if (dtype == DType::fp16) config["fp16"] = {{"enabled", true}, {"initial_scale_power", 4}};
   if (!client) config["optimizer"] = {{"type", "AdamW"}, {"params", {{"lr", 1e-3}}}};
+  for (const auto& [key, value] : root) {
+    json::value& present = config[key];
+    if (present.is_object() && value.is_object()) {
+      for (const auto& [inner, of_it] : value.get_object()) present.get_object()[inner] = of_it;
+    } else {
+      present = value;
+    }
+  }
   experiment.settings.model = model;
   experiment.settings.sequence_length = 5;
   experiment.settings.memory_limit = Bytes{1} << 40U;
@@ -42,7 +50,7 @@ Experiment TinyExperiment::make() const {
 std::string TinyExperiment::name() const {
   return concat("stage ", stage, ", ", ranks, " ranks, ", accumulation_steps, " micro-steps, ",
                 name_of(dtype), client ? ", client optimizer, " : ", optimizer section, ",
-                json::serialize(zero));
+                json::serialize(zero), ", ", json::serialize(root));
 }
 
 }  // namespace dstune::test

@@ -1,7 +1,9 @@
 #include "core/model/model_spec.hpp"
 
 #include <numeric>
+#include <set>
 #include <stdexcept>
+#include <utility>
 
 #include <boost/json/value_to.hpp>
 
@@ -58,18 +60,53 @@ std::int64_t ModelParameters::total() const {
   return sum;
 }
 
+std::size_t ModelParameters::end_of(std::size_t module) const {
+  std::size_t end = module + 1;
+  while (end < modules.size() && modules[end].parent >= module) ++end;
+  return end;
+}
+
+std::vector<std::size_t> ModelParameters::tensors_within(std::size_t module) const {
+  std::set<std::size_t> all;
+  for (std::size_t inner = module; inner < end_of(module); ++inner) {
+    all.insert(modules[inner].parameters.begin(), modules[inner].parameters.end());
+  }
+  return {all.begin(), all.end()};
+}
+
 namespace {
 
 class Builder {
  public:
-  // A weight with a bias (or a LayerNorm, whose weight is one-dimensional) is a module of its own.
-  void add_module(const std::string& name, std::vector<std::int64_t> weight_shape,
-                  std::int64_t bias_size) {
+  std::size_t add(std::string name, std::string class_name, std::size_t parent) {
+    result.modules.push_back({std::move(name), std::move(class_name), parent, {}, true});
+    return result.modules.size() - 1;
+  }
+
+  // A weight with a bias (or a LayerNorm, whose weight is one-dimensional).
+  void add(const std::string& name, std::string class_name, std::size_t parent,
+           std::vector<std::int64_t> weight_shape, std::int64_t bias_size) {
     const bool decay = weight_shape.size() > 1;
-    ModuleSpec module{name, {}};
-    module.parameters.push_back(add_tensor(name + ".weight", std::move(weight_shape), decay));
-    if (bias_size > 0) module.parameters.push_back(add_tensor(name + ".bias", {bias_size}, false));
-    result.modules.push_back(std::move(module));
+    auto& parameters = result.modules[add(name, std::move(class_name), parent)].parameters;
+    parameters.push_back(add_tensor(name + ".weight", std::move(weight_shape), decay));
+    if (bias_size > 0) parameters.push_back(add_tensor(name + ".bias", {bias_size}, false));
+  }
+
+  void add_block(const ModelSpec& spec, const std::string& name, std::size_t parent) {
+    const std::int64_t h = spec.hidden_size;
+    const std::int64_t f = spec.inner_size;
+    const std::size_t block = add(name, "GPT2Block", parent);
+    add(name + ".ln_1", "LayerNorm", block, {h}, h);
+    const std::size_t attention = add(name + ".attn", "GPT2Attention", block);
+    add(name + ".attn.c_attn", "Conv1D", attention, {h, 3 * h}, 3 * h);
+    add(name + ".attn.c_proj", "Conv1D", attention, {h, h}, h);
+    add(name + ".attn.resid_dropout", "Dropout", attention);
+    add(name + ".ln_2", "LayerNorm", block, {h}, h);
+    const std::size_t mlp = add(name + ".mlp", "GPT2MLP", block);
+    add(name + ".mlp.c_fc", "Conv1D", mlp, {h, f}, f);
+    add(name + ".mlp.c_proj", "Conv1D", mlp, {f, h}, h);
+    add(name + ".mlp.act", "NewGELUActivation", mlp);
+    add(name + ".mlp.dropout", "Dropout", mlp);
   }
 
   ModelParameters result;
@@ -85,21 +122,19 @@ class Builder {
 
 ModelParameters make_model_parameters(const ModelSpec& spec) {
   const std::int64_t h = spec.hidden_size;
-  const std::int64_t f = spec.inner_size;
   Builder builder;
-  builder.add_module("transformer.wte", {spec.vocab_size, h}, 0);
-  builder.add_module("transformer.wpe", {spec.max_positions, h}, 0);
+  const std::size_t root = builder.add("", "GPT2LMHeadModel", 0);
+  const std::size_t body = builder.add("transformer", "GPT2Model", root);
+  builder.add("transformer.wte", "Embedding", body, {spec.vocab_size, h}, 0);
+  builder.add("transformer.wpe", "Embedding", body, {spec.max_positions, h}, 0);
+  for (auto& module : builder.result.modules) module.input_has_gradient = false;
+  builder.add("transformer.drop", "Dropout", body);
   for (std::int64_t layer = 0; layer < spec.num_layers; ++layer) {
-    const std::string prefix = concat("transformer.h.", layer, ".");
-    builder.add_module(prefix + "ln_1", {h}, h);
-    builder.add_module(prefix + "attn.c_attn", {h, 3 * h}, 3 * h);
-    builder.add_module(prefix + "attn.c_proj", {h, h}, h);
-    builder.add_module(prefix + "ln_2", {h}, h);
-    builder.add_module(prefix + "mlp.c_fc", {h, f}, f);
-    builder.add_module(prefix + "mlp.c_proj", {f, h}, h);
+    builder.add_block(spec, concat("transformer.h.", layer), body);
   }
-  builder.add_module("transformer.ln_f", {h}, h);
-  builder.result.modules.push_back({"lm_head", {0}});
+  builder.add("transformer.ln_f", "LayerNorm", body, {h}, h);
+  const std::size_t head = builder.add("lm_head", "Linear", root);
+  builder.result.modules[head].parameters = {0};
   return std::move(builder.result);
 }
 

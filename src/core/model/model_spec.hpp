@@ -1,6 +1,7 @@
 // The architecture that is trained: read from a Hugging Face config.json.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -45,10 +46,16 @@ struct ParameterSpec {
   std::int64_t numel() const;
 };
 
-/// One module with parameters of its own: what stage 3 gathers and releases together.
+/// One nn.Module whose forward runs. Modules without a forward of their own (ModuleList) and those
+/// that "sdpa" attention does not call (attn_dropout) are left out.
 struct ModuleSpec {
-  std::string name;                     ///< "transformer.h.0.attn.c_attn"
-  std::vector<std::size_t> parameters;  ///< indices into ModelParameters::tensors
+  std::string name;                     ///< as in named_modules(): "transformer.h.0.attn"; root: ""
+  std::string class_name;               ///< "GPT2Attention"
+  std::size_t parent = 0;               ///< index; the root's is its own
+  std::vector<std::size_t> parameters;  ///< its own, without its children's: indices of tensors
+  /// False where only token and position numbers come in: autograd then never reaches the end of
+  /// the module's backward.
+  bool input_has_gradient = true;
 };
 
 /// All parameters of a model in registration order (zero-step.md 5.1). Tied tensors stand once:
@@ -56,10 +63,17 @@ struct ModuleSpec {
 struct ModelParameters {
   std::vector<ParameterSpec>
       tensors;  ///< 12 L + 4 of them: wte, wpe, 12 per layer, ln_f weight and bias
-  std::vector<ModuleSpec> modules;  ///< wte, wpe, per layer {ln_1, c_attn, attn.c_proj, ln_2, c_fc,
-                                    ///< mlp.c_proj}, ln_f, lm_head (tensor 0 again)
+  /// 12 L + 7 in registration order, parents before their children: the root, transformer, wte,
+  /// wpe, drop, per layer {block, ln_1, attn, c_attn, c_proj, resid_dropout, ln_2, mlp, c_fc,
+  /// c_proj, act, dropout}, ln_f, lm_head (tensor 0 again). See module_places.hpp.
+  std::vector<ModuleSpec> modules;
 
   std::int64_t total() const;  ///< P
+  std::int64_t num_layers() const { return (static_cast<std::int64_t>(tensors.size()) - 4) / 12; }
+  /// The module after `module` and all that is inside it.
+  std::size_t end_of(std::size_t module) const;
+  /// Tensors of `module` and of all that is inside it, ascending, each once.
+  std::vector<std::size_t> tensors_within(std::size_t module) const;
 };
 
 ModelParameters make_model_parameters(const ModelSpec& spec);

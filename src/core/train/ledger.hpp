@@ -42,11 +42,12 @@ enum class Pass {
   master_cast,      ///< fp32 master into the model dtype
   gather_pack,      ///< shards into one message
   gather_unpack,    ///< full tensors out of it
+  zero_gradients,   ///< BF16 optimizer: .grad, and the fp32 sums
   quantize,         ///< ZeRO++: weights or gradients into int8 or int4, and the cast before
   dequantize,       ///< and back
 };
 
-constexpr std::size_t kPasses = 16;
+constexpr std::size_t kPasses = 17;
 
 /// Why the host waits for the device.
 enum class HostSync {

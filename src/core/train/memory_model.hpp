@@ -19,43 +19,58 @@ struct ModelStateMemory {
 ///   stage       parameters  gradients  optimizer          buckets
 ///   0           e P         -          8 P fp32, 12 P     -
 ///   1 and 2     e A         -          12 A / N           -
-///   3           e S         e S        12 S               e K
+///   1, BF16     2 A         4 A        12 A / N           -
+///   3           e (S + T)   a S        12 S               m K with contiguous_gradients
 ///
 /// Peaks beyond that:
 ///
 ///   stage       parameters  gradients                          buckets
 ///   0           -           e P + autograd's                   -
 ///   1           -           e P + autograd's, or + e B         e K C
+///   1, own sums -           a P + autograd's, or + e B         e K C
+///   1, BF16     -           2 P + autograd's                   -
 ///   2           -           e B (2 e B: g > 1) + autograd's    e K C
-///   3           e live      autograd's                         -
+///   3           e live      autograd's (2.4)                   -
 ///
 ///   stage       temporaries: the largest of
-///   0           e F; 16-bit: fused 8 P, unfused 4 P
-///   1 and 2     reduce e R; overflow (16-bit) 11 o; norm 8 o; update (e + 4) p, fp32 4 p
-///   3           gather e Y, reduce e Z; overflow (fp16) S; norm 8 s; update (e + 4) m, fp32 4 m
+///   0           e F + c F; 16-bit: fused 8 P, unfused 4 P
+///   1 and 2     reduce e R + c R; overflow (16-bit) 11 o; norm 8 o; update (a + 4) p, fp32 4 p
+///   1, BF16     4 l; 4 F + c F, with whole groups
+///   3           gathers + reduction; overflow (fp16) S; norm 8 s; update (a + 4) u, a = 4: 4 u
 ///
-/// e     bytes of the model dtype; g: accumulation_steps
+/// Stage 3's live tensors, gathers and reductions depend on the order of all hooks and are found by
+/// a walk over two steps (memory_sharded.hpp). Everywhere attention's scratch counts as
+/// temporaries.
+///
+/// e, a  bytes of the model dtype; of a sum over micro-steps (stages 1 and 3; otherwise e)
+/// c     bytes of the communication dtype, or 0 where nothing is cast to it; m: not 0 there
+/// g     accumulation_steps
 /// P     elements of all tensors; N: group_size; K: reduce_bucket_size; C: 2 with overlap_comm
+/// l     elements of the largest tensor
 /// A     P with each parameter group padded to a multiple of 2 N; p: largest group's A / N
 /// B     elements of the tensors that touch this rank's partitions
 /// o, s  elements of the rank's largest owned slice; of the largest shard
-/// S     sum over tensors of ceil(n / N); m: shards of the largest sub-group
-/// F     stage 0's largest all-reduce: the walk closes after the tensor with which it exceeds 5e8
-/// R     largest all-reduce of slices of several owners; 0 without reduce_scatter
-/// Y     N sum ceil(n / N) over the largest module of several tensors; 0 for N = 1
-/// Z     N sum ceil(n / N) over the largest bucket; one tensor that N divides needs no staging
-/// live  largest set of tensors in use at once: both embeddings or one module; 0 for N = 1
+/// S     sum over tensors of ceil(n / N); u: shards of the largest sub-group
+/// F     stage 0's largest all-reduce: the walk closes after the tensor with which it exceeds 5e8.
+///       e F only of several tensors
+/// R     largest all-reduce: of slices of several owners; without contiguous_gradients of a list of
+///       several gradients; without multi-rank buckets of several slices of one owner; e R: only of
+///       several, so 0 with reduce_scatter = false
+/// T     elements of persistent tensors, padded to a multiple of N; 0 for N = 1
+/// live  full tensors beyond T, from their gather (packed: from its end) to their release
 ///
 /// autograd's: gradients before their hook and in it (the tied embedding's is held from the head's
 /// backward to the end, where the embedding's dense one joins it), and extra-large ones (n > K)
-/// that wait for their reduction. In stage 1 all `.grad`s shrink bucket by bucket while B fills.
+/// that wait for their reduction; without contiguous_gradients K C is 0, B is made of tensors and
+/// whole buckets wait. In stage 1 all `.grad`s shrink bucket by bucket while B fills.
 /// These depend on the order of arrival and are found by a walk over it.
 ///
 /// fp32 differs from 2.3's "(2 e + 4) P / N" in the update: the cast is none, PyTorch makes no
 /// copy.
 ///
-/// @param rank  0 <= rank < group_size
+/// @param rank               0 <= rank < group_size
+/// @param attention_scratch  bytes, Device::attention_workspace() in fp32; 0 for a fused kernel
 ModelStateMemory predict_model_states(const StepConfig& config, const ModelParameters& parameters,
-                                      int group_size, int rank);
+                                      int group_size, int rank, Bytes attention_scratch = 0);
 
 }  // namespace dstune

@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <optional>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "core/base/json_parser.hpp"
 #include "core/base/text.hpp"
@@ -13,16 +16,24 @@
 #include "core/train/step_config.hpp"
 #include "core/train/stopping_rule.hpp"
 #include "core/train/training_step.hpp"
+#include "core/train/zero/leaf_modules.hpp"
 
 namespace dstune {
 namespace {
 
-// Moments, the last lazy allocation, come with the first update; the second step has all at once.
-constexpr int kRehearsedSteps = 2;
+// The first step is unlike the others: moments, the last lazy allocation, come with its update, and
+// stage 3 records the order of modules in its first micro-step and has no persistent parameters
+// yet.
+constexpr int kUnsteadySteps = 1;
 
-std::optional<Skipped> skipped(const StepConfig& config) {
-  if (config.unsupported.empty()) return std::nullopt;
-  return Skipped{concat("not modelled: ", join(config.unsupported, ", "))};
+std::optional<Skipped> skipped(const Experiment& experiment, const StepConfig& config) {
+  std::vector<std::string> reasons = config.unsupported;
+  for (auto& reason :
+       unsupported_leaf_modules(config, make_model_parameters(experiment.settings.model))) {
+    reasons.push_back(std::move(reason));
+  }
+  if (reasons.empty()) return std::nullopt;
+  return Skipped{concat("not modelled: ", join(reasons, ", "))};
 }
 
 OutOfMemory to_outcome(const OutOfMemoryError& error, int rank) {
@@ -36,7 +47,7 @@ Outcome rehearse(const Experiment& experiment, const StepConfig& config, int ran
   Measured result;
   try {
     TrainingStep step(experiment.settings, config, device, collectives);
-    for (int i = 0; i < kRehearsedSteps; ++i) step.run();
+    for (int i = 0; i <= kUnsteadySteps; ++i) step.run();
   } catch (const OutOfMemoryError& error) {
     return to_outcome(error, rank);
   }
@@ -112,7 +123,9 @@ class Run {
 
   void warm_up() {
     const Seconds begin = device_.now();
-    for (int i = 0; i < experiment_.settings.warmup_steps; ++i) run_step();
+    const int least = config_.stage == 3 ? kUnsteadySteps : 0;
+    const int steps = std::max(experiment_.settings.warmup_steps, least);
+    for (int i = 0; i < steps; ++i) run_step();
     report_.own.warmup_time = device_.now() - begin;
   }
 
@@ -168,7 +181,7 @@ class Run {
 Outcome run_experiment(const Experiment& experiment, Device& device, Collectives& collectives,
                        Group& group) {
   const StepConfig config = make_step_config(experiment.ds_config);
-  if (const auto reason = skipped(config)) return *reason;
+  if (const auto reason = skipped(experiment, config)) return *reason;
   const BusyDevice busy(device, group);
   Outcome outcome = Run(experiment, config, device, collectives, group).run();
   device.trim();
@@ -177,7 +190,7 @@ Outcome run_experiment(const Experiment& experiment, Device& device, Collectives
 
 DryRun dry_run(const Experiment& experiment, int rank, const Device* imitated) {
   const StepConfig config = make_step_config(experiment.ds_config);
-  if (const auto reason = skipped(config)) return {*reason};
+  if (const auto reason = skipped(experiment, config)) return {*reason};
   return {rehearse(experiment, config, rank, experiment.settings.memory_limit, imitated)};
 }
 

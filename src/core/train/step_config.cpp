@@ -42,11 +42,13 @@ void read(const json::object& object, std::string_view key, double& out) {
 
 template <class Integer>
 void read_integer(const json::object& object, std::string_view key, Integer& out) {
-  double number = static_cast<double>(out);
-  read(object, key, number);
-  if (number != std::floor(number) || number < 0 || number > 9e18) reject(key, "integer >= 0");
   const json::value* value = find(object, key);
   if (value == nullptr) return;
+  if (!value->is_number()) reject(key, "number");
+  const auto number = value->to_number<double>();
+  if (number != std::floor(number) || number < 0 || (value->is_double() && number > 9e18)) {
+    reject(key, "integer >= 0");
+  }
   out = value->is_double() ? static_cast<Integer>(number) : value->to_number<Integer>();
 }
 
@@ -61,6 +63,18 @@ bool is_on(const json::object& object, std::string_view key) {
   bool value = false;
   read(object, key, value);
   return value;
+}
+
+std::vector<std::string> read_texts(const json::object& object, std::string_view key) {
+  const json::value* value = find(object, key);
+  if (value == nullptr) return {};
+  if (!value->is_array()) reject(key, "list of strings");
+  std::vector<std::string> texts;
+  for (const json::value& text : value->get_array()) {
+    if (!text.is_string()) reject(key, "list of strings");
+    texts.emplace_back(text.get_string());
+  }
+  return texts;
 }
 
 std::optional<DType> read_dtype(const json::object& object, std::string_view key) {
@@ -89,6 +103,7 @@ void read_precision(const json::object& root, StepConfig& config) {
   read(fp16, "min_loss_scale", scale.min_scale);
   if (scale.window == 0) reject("fp16.loss_scale_window", "integer >= 1");
   read(bf16, "check_grad_overflow", config.check_grad_overflow);
+  read(bf16, "immediate_grad_update", config.immediate_grad_update);
   config.communication_dtype = read_dtype(root, "communication_data_type");
   config.grad_accum_dtype = read_dtype(section(root, "data_types"), "grad_accum_dtype");
 
@@ -98,12 +113,12 @@ void read_precision(const json::object& root, StepConfig& config) {
   master(fp16, "fp16", "fp16_master_weights_and_grads");
   master(bf16, "bf16", "bf16_master_weights_and_grads");
   master(bf16, "bf16", "bf16_optimizer_states");
-  if (config.communication_dtype.value_or(config.dtype) != config.dtype) {
-    config.unsupported.emplace_back("communication_data_type");
-  }
-  if (config.grad_accum_dtype.value_or(config.dtype) != config.dtype) {
-    config.unsupported.emplace_back("data_types.grad_accum_dtype");
-  }
+}
+
+void read_scaling(const json::object& root, StepConfig& config) {
+  read(root, "prescale_gradients", config.prescale_gradients);
+  read(root, "gradient_predivide_factor", config.gradient_predivide_factor);
+  config.sum_gradients = read_text(root, "gradient_allreduce_op", "mean") == "sum";
 }
 
 void read_optimizer(const json::object& root, StepConfig& config) {
@@ -143,15 +158,29 @@ void read_zero(const json::object& zero, StepConfig& config) {
   read(zero, "round_robin_gradients", config.round_robin_gradients);
   read(zero, "use_multi_rank_bucket_allreduce", config.use_multi_rank_bucket_allreduce);
   read_integer(zero, "sub_group_size", config.sub_group_size);
-  const auto renamed = [&](std::string_view alias, std::string_view name, std::int64_t& out) {
+}
+
+// Keys of stage 3 have two names; "stage3_" is the documented one.
+void read_zero_3(const json::object& zero, StepConfig& config) {
+  const auto integer = [&](std::string_view name, std::int64_t& out) {
     read_integer(zero, name, out);
-    read_integer(zero, alias, out);
+    read_integer(zero, concat("stage3_", name), out);
   };
-  renamed("stage3_prefetch_bucket_size", "prefetch_bucket_size", config.prefetch_bucket_size);
-  renamed("stage3_param_persistence_threshold", "param_persistence_threshold",
-          config.param_persistence_threshold);
-  renamed("stage3_max_live_parameters", "max_live_parameters", config.max_live_parameters);
-  renamed("stage3_max_reuse_distance", "max_reuse_distance", config.max_reuse_distance);
+  integer("prefetch_bucket_size", config.prefetch_bucket_size);
+  integer("param_persistence_threshold", config.param_persistence_threshold);
+  integer("model_persistence_threshold", config.model_persistence_threshold);
+  integer("max_live_parameters", config.max_live_parameters);
+  integer("max_reuse_distance", config.max_reuse_distance);
+  integer("module_granularity_threshold", config.module_granularity_threshold);
+  const auto boolean = [&](std::string_view name, bool& out) {
+    read(zero, name, out);
+    read(zero, concat("stage3_", name), out);
+  };
+  boolean("allgather_sequential", config.allgather_sequential);
+  boolean("use_all_reduce_for_fetch_params", config.use_all_reduce_for_fetch_params);
+  const json::object& leaf = section(zero, "leaf_module");
+  config.leaf_module = {read_texts(leaf, "classes"), read_texts(leaf, "names"),
+                        read_texts(leaf, "name_suffixes")};
 }
 
 // In stage 0 DeepSpeed reads none of these keys, so they cannot change its step.
@@ -164,8 +193,7 @@ void find_unsupported_zero(const json::object& zero, StepConfig& config) {
     add(read_text(section(zero, key), "device", "none") != "none", key);
   }
   for (const auto* key : {"cpu_offload", "cpu_offload_params", "zero_quantized_weights",
-                          "zero_quantized_nontrainable_weights", "zero_quantized_gradients",
-                          "stage3_use_all_reduce_for_fetch_params"}) {
+                          "zero_quantized_nontrainable_weights", "zero_quantized_gradients"}) {
     add(is_on(zero, key), key);
   }
   double partition = 1;
@@ -176,9 +204,25 @@ void find_unsupported_zero(const json::object& zero, StepConfig& config) {
   add(shard > 0, "mics_shard_size");
   add(find(zero, "zenflow") != nullptr, "zenflow");
   add(find(zero, "zeropp_loco_param") != nullptr, "zeropp_loco_param");
-  add(!config.contiguous_gradients, "contiguous_gradients");
-  add(config.stage < 3 && config.reduce_scatter && !config.use_multi_rank_bucket_allreduce,
-      "use_multi_rank_bucket_allreduce");
+}
+
+// DeepSpeed refuses stage 0 with another accumulation type, and stages 2 and 3 with reduce_scatter
+// together with either way of dividing early. Nor are stage 1's sums modelled without a bucket,
+// from which DeepSpeed never gets the reduced gradients back.
+void find_unsupported_gradients(StepConfig& config) {
+  const auto add = [&](bool asked_for, std::string_view key) {
+    if (asked_for) config.unsupported.emplace_back(key);
+  };
+  const bool is_stage_3 = config.stage == 3;
+  const bool refused = config.stage >= 2 && config.reduce_scatter;
+  const bool has_sums_in_lists = config.stage == 1 && !config.contiguous_gradients;
+  add((config.stage == 0 || (has_sums_in_lists && !config.uses_bf16_optimizer())) &&
+          config.accumulation_dtype() != config.dtype,
+      "data_types.grad_accum_dtype");
+  add(refused && config.prescale_gradients, "prescale_gradients");
+  add((is_stage_3 || refused) && config.gradient_predivide_factor != 1,
+      "gradient_predivide_factor");
+  add(is_stage_3 && config.sum_gradients, "gradient_allreduce_op");
 }
 
 void find_unsupported(const json::object& root, StepConfig& config) {
@@ -194,13 +238,6 @@ void find_unsupported(const json::object& root, StepConfig& config) {
   for (const auto* key : {"sparse_attention", "compression_training", "pipeline"}) {
     add(!section(root, key).empty(), key);
   }
-  // DeepSpeed refuses it there; elsewhere it only moves the division before the sum.
-  add(is_on(root, "prescale_gradients") && config.stage >= 2 && config.reduce_scatter,
-      "prescale_gradients");
-  double divisor = 1;
-  read(root, "gradient_predivide_factor", divisor);
-  add(divisor != 1, "gradient_predivide_factor");
-  add(read_text(root, "gradient_allreduce_op", "mean") != "mean", "gradient_allreduce_op");
   for (const auto& [part, key] : {std::pair{"tensor_parallel", "autotp_size"},
                                   std::pair{"expert_parallel", "expert_parallel_size"}}) {
     double ways = 1;
@@ -222,10 +259,13 @@ StepConfig make_step_config(const json::object& ds_config) {
   if (config.accumulation_steps < 1) reject("gradient_accumulation_steps", "integer >= 1");
   read(ds_config, "gradient_clipping", config.gradient_clipping);
   read_precision(ds_config, config);
+  read_scaling(ds_config, config);
   read_optimizer(ds_config, config);
   const json::object& zero = section(ds_config, "zero_optimization");
   read_zero(zero, config);
+  read_zero_3(zero, config);
   find_unsupported_zero(zero, config);
+  find_unsupported_gradients(config);
   find_unsupported(ds_config, config);
   return config;
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -31,6 +32,13 @@ struct LossScaleConfig {
   double min_scale = 1;
 };
 
+/// Modules that stage 3 gathers as one unit, by class, by name and by the end of a name.
+struct LeafModuleConfig {
+  std::vector<std::string> classes;
+  std::vector<std::string> names;
+  std::vector<std::string> name_suffixes;
+};
+
 struct StepConfig {
   int stage = 0;
   std::int64_t micro_batch = 1;
@@ -40,8 +48,21 @@ struct StepConfig {
   bool check_grad_overflow = true;  ///< bf16 in stages 1 and 2
   std::optional<DType> communication_dtype;
   std::optional<DType> grad_accum_dtype;
+  bool immediate_grad_update = false;    ///< BF16 optimizer: accumulate in the hook
+  bool prescale_gradients = false;       ///< divide before the sum over the ranks, not after it
+  double gradient_predivide_factor = 1;  ///< f: divide by it before the sum, by N / f after it
+  bool sum_gradients = false;            ///< gradient_allreduce_op "sum": no division at all
   double gradient_clipping = 1.0;
   OptimizerConfig optimizer;
+
+  /// In which gradients are summed over the ranks.
+  DType message_dtype() const { return communication_dtype.value_or(dtype); }
+  /// In which micro-steps are added up.
+  DType accumulation_dtype() const { return grad_accum_dtype.value_or(dtype); }
+  /// DeepSpeed's BF16 optimizer instead of ZeRO-1 (zero-step.md 0).
+  bool uses_bf16_optimizer() const {
+    return stage == 1 && dtype == DType::bf16 && accumulation_dtype() == DType::fp32;
+  }
 
   std::int64_t reduce_bucket_size = 500'000'000;  ///< K, elements
   bool contiguous_gradients = true;
@@ -54,6 +75,11 @@ struct StepConfig {
   std::int64_t param_persistence_threshold = 100'000;
   std::int64_t max_live_parameters = 1'000'000'000;
   std::int64_t max_reuse_distance = 1'000'000'000;
+  std::int64_t model_persistence_threshold = std::numeric_limits<std::int64_t>::max();
+  std::int64_t module_granularity_threshold = 0;
+  LeafModuleConfig leaf_module;
+  bool allgather_sequential = false;
+  bool use_all_reduce_for_fetch_params = false;
 
   /// What the configuration asks for that the step does not model: such an experiment is Skipped,
   /// never measured without it. One text per knob, e.g. "zero_optimization.offload_optimizer".

@@ -1,5 +1,6 @@
 #include "core/model/model_spec.hpp"
 
+#include <cstddef>
 #include <cstdint>
 #include <stdexcept>
 #include <string>
@@ -8,9 +9,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "core/model/module_places.hpp"
+
 namespace dstune {
 namespace {
 
+using module_places::Place;
 using testing::ElementsAre;
 
 ModelSpec make_spec(std::int64_t hidden, std::int64_t layers, std::int64_t heads) {
@@ -58,6 +62,61 @@ TEST(ModelParameters, HeadIsTiedToTheTokenEmbedding) {
 
   EXPECT_EQ(parameters.modules.back().name, "lm_head");
   EXPECT_THAT(parameters.modules.back().parameters, ElementsAre(0U));
+}
+
+TEST(ModelParameters, ModulesAreThoseOfHuggingFaceInRegistrationOrder) {
+  const ModelParameters parameters = make_model_parameters(make_spec(768, 1, 12));
+
+  std::vector<std::string> names;
+  for (const auto& module : parameters.modules) names.push_back(module.name);
+
+  EXPECT_THAT(names,
+              ElementsAre("", "transformer", "transformer.wte", "transformer.wpe",
+                          "transformer.drop", "transformer.h.0", "transformer.h.0.ln_1",
+                          "transformer.h.0.attn", "transformer.h.0.attn.c_attn",
+                          "transformer.h.0.attn.c_proj", "transformer.h.0.attn.resid_dropout",
+                          "transformer.h.0.ln_2", "transformer.h.0.mlp", "transformer.h.0.mlp.c_fc",
+                          "transformer.h.0.mlp.c_proj", "transformer.h.0.mlp.act",
+                          "transformer.h.0.mlp.dropout", "transformer.ln_f", "lm_head"));
+}
+
+TEST(ModelParameters, AModuleContainsWhatFollowsItUntilItsSibling) {
+  const ModelParameters parameters = make_model_parameters(make_spec(768, 2, 12));
+  const std::size_t mlp = module_places::in_block(1, Place::mlp);
+
+  EXPECT_EQ(parameters.end_of(0), parameters.modules.size());
+  EXPECT_EQ(parameters.end_of(mlp), module_places::ln_f(2));
+  EXPECT_EQ(parameters.end_of(module_places::kWte), module_places::kWpe);
+  EXPECT_THAT(parameters.tensors_within(mlp), ElementsAre(22U, 23U, 24U, 25U));
+  EXPECT_EQ(parameters.tensors_within(0).size(), parameters.tensors.size());  // the tied one once
+  EXPECT_EQ(parameters.num_layers(), 2);
+}
+
+TEST(ModulePlaces, AreWhereTheModulesStand) {
+  const ModelParameters parameters = make_model_parameters(make_spec(768, 2, 12));
+  const auto name = [&](std::size_t module) { return parameters.modules.at(module).name; };
+
+  EXPECT_EQ(name(module_places::kRoot), "");
+  EXPECT_EQ(name(module_places::kTransformer), "transformer");
+  EXPECT_EQ(name(module_places::kWte), "transformer.wte");
+  EXPECT_EQ(name(module_places::kWpe), "transformer.wpe");
+  EXPECT_EQ(name(module_places::kDrop), "transformer.drop");
+  EXPECT_EQ(name(module_places::in_block(0, Place::block)), "transformer.h.0");
+  EXPECT_EQ(name(module_places::in_block(1, Place::attn_c_proj)), "transformer.h.1.attn.c_proj");
+  EXPECT_EQ(name(module_places::in_block(1, Place::dropout)), "transformer.h.1.mlp.dropout");
+  EXPECT_EQ(name(module_places::ln_f(2)), "transformer.ln_f");
+  EXPECT_EQ(name(module_places::lm_head(2)), "lm_head");
+}
+
+TEST(ModelParameters, OnlyTokenNumbersGoIntoTheEmbeddingsAndWhatHoldsThem) {
+  const ModelParameters parameters = make_model_parameters(make_spec(768, 1, 12));
+
+  std::vector<std::string> without;
+  for (const auto& module : parameters.modules) {
+    if (!module.input_has_gradient) without.push_back(module.class_name);
+  }
+
+  EXPECT_THAT(without, ElementsAre("GPT2LMHeadModel", "GPT2Model", "Embedding", "Embedding"));
 }
 
 TEST(ModelParameters, OnlyMatricesDecay) {

@@ -1,6 +1,8 @@
 #include "core/train/step_config.hpp"
 
 #include <algorithm>
+#include <cstdint>
+#include <limits>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -24,6 +26,10 @@ TEST(StepConfig, HasDeepSpeedsDefaults) {
   EXPECT_EQ(config.stage, 0);
   EXPECT_EQ(config.dtype, DType::fp32);
   EXPECT_EQ(config.gradient_clipping, 1);
+  EXPECT_TRUE(config.check_grad_overflow);
+  EXPECT_TRUE(config.contiguous_gradients);
+  EXPECT_TRUE(config.use_multi_rank_bucket_allreduce);
+  EXPECT_FALSE(config.sum_gradients);
   EXPECT_EQ(config.reduce_bucket_size, 500'000'000);
   EXPECT_EQ(config.sub_group_size, 1'000'000'000);
   EXPECT_EQ(config.loss_scale.hysteresis, 2);
@@ -46,11 +52,8 @@ const Knob kOfAnyStage[] = {
     {R"({"fp16": {"fp16_master_weights_and_grads": true}})", "fp16.fp16_master_weights_and_grads"},
     {R"({"bf16": {"bf16_master_weights_and_grads": true}})", "bf16.bf16_master_weights_and_grads"},
     {R"({"bf16": {"bf16_optimizer_states": true}})", "bf16.bf16_optimizer_states"},
-    {R"({"communication_data_type": "fp16"})", "communication_data_type"},
-    {R"({"bf16": {"enabled": true}, "communication_data_type": "fp32"})",
-     "communication_data_type"},
     {R"({"data_types": {"grad_accum_dtype": "bf16"}})", "data_types.grad_accum_dtype"},
-    {R"({"fp16": {"enabled": true}, "data_types": {"grad_accum_dtype": "fp32"}})",
+    {R"({"bf16": {"enabled": true}, "data_types": {"grad_accum_dtype": "fp32"}})",
      "data_types.grad_accum_dtype"},
     {R"({"optimizer": {"type": "Lamb"}})", "optimizer.type"},
     {R"({"optimizer": {"type": "Adam", "legacy_fusion": true}})", "optimizer.legacy_fusion"},
@@ -66,8 +69,6 @@ const Knob kOfAnyStage[] = {
     {R"({"sparse_attention": {"mode": "fixed"}})", "sparse_attention"},
     {R"({"compression_training": {"layer_reduction": {"enabled": true}}})", "compression_training"},
     {R"({"pipeline": {"stages": 2}})", "pipeline"},
-    {R"({"gradient_predivide_factor": 2})", "gradient_predivide_factor"},
-    {R"({"gradient_allreduce_op": "sum"})", "gradient_allreduce_op"},
     {R"({"tensor_parallel": {"autotp_size": 2}})", "tensor_parallel.autotp_size"},
     {R"({"expert_parallel": {"expert_parallel_size": 2}})", "expert_parallel.expert_parallel_size"},
     {R"({"sequence_parallel_size": 2})", "sequence_parallel_size"},
@@ -82,13 +83,10 @@ const Knob kOfZero[] = {
     {R"({"zero_quantized_weights": true})", "zero_quantized_weights"},
     {R"({"zero_quantized_nontrainable_weights": true})", "zero_quantized_nontrainable_weights"},
     {R"({"zero_quantized_gradients": true})", "zero_quantized_gradients"},
-    {R"({"stage3_use_all_reduce_for_fetch_params": true})",
-     "stage3_use_all_reduce_for_fetch_params"},
     {R"({"zero_hpz_partition_size": 2})", "zero_hpz_partition_size"},
     {R"({"mics_shard_size": 2})", "mics_shard_size"},
     {R"({"zenflow": {}})", "zenflow"},
     {R"({"zeropp_loco_param": {}})", "zeropp_loco_param"},
-    {R"({"contiguous_gradients": false})", "contiguous_gradients"},
 };
 
 Names unsupported_in_stage(const char* zero_keys, int stage) {
@@ -125,29 +123,110 @@ TEST_P(KnobOfZero, ChangesNothingWithoutZero) {
   EXPECT_EQ(unsupported_in_stage(GetParam().json, 0), Names{});
 }
 
-TEST(StepConfig, NamesSingleRankBucketsWhereReduceScatterUsesThem) {
-  const char* single = R"({"use_multi_rank_bucket_allreduce": false})";
-  const char* unused = R"({"use_multi_rank_bucket_allreduce": false, "reduce_scatter": false})";
-  const Names named = {"zero_optimization.use_multi_rank_bucket_allreduce"};
+TEST(StepConfig, ReadsTheKeysOfStage3ByBothNames) {
+  const auto read_zero = [](const char* keys) {
+    json::object zero = parse_json(keys).as_object();
+    zero["stage"] = 3;
+    return make_step_config({{"zero_optimization", zero}});
+  };
+  const StepConfig defaults = read_zero("{}");
+  const StepConfig config = read_zero(R"({
+    "stage3_prefetch_bucket_size": 1, "stage3_param_persistence_threshold": 2,
+    "stage3_model_persistence_threshold": 9223372036854775807,
+    "stage3_max_live_parameters": 4, "max_reuse_distance": 5,
+    "stage3_module_granularity_threshold": 6e3, "stage3_allgather_sequential": true,
+    "use_all_reduce_for_fetch_params": true,
+    "leaf_module": {"classes": ["A"], "names": ["b"], "name_suffixes": ["c", "d"]}})");
 
-  EXPECT_EQ(unsupported_in_stage(single, 1), named);
-  EXPECT_EQ(unsupported_in_stage(single, 2), named);
-  EXPECT_EQ(unsupported_in_stage(single, 3), Names{});
-  EXPECT_EQ(unsupported_in_stage(unused, 2), Names{});
+  EXPECT_EQ(defaults.model_persistence_threshold, std::numeric_limits<std::int64_t>::max());
+  EXPECT_EQ(defaults.module_granularity_threshold, 0);
+  EXPECT_EQ(config.prefetch_bucket_size, 1);
+  EXPECT_EQ(config.param_persistence_threshold, 2);
+  EXPECT_EQ(config.model_persistence_threshold, std::numeric_limits<std::int64_t>::max());
+  EXPECT_EQ(config.max_live_parameters, 4);
+  EXPECT_EQ(config.max_reuse_distance, 5);
+  EXPECT_EQ(config.module_granularity_threshold, 6000);
+  EXPECT_TRUE(config.allgather_sequential);
+  EXPECT_TRUE(config.use_all_reduce_for_fetch_params);
+  EXPECT_EQ(config.leaf_module.classes, Names{"A"});
+  EXPECT_EQ(config.leaf_module.names, Names{"b"});
+  EXPECT_EQ(config.leaf_module.name_suffixes, (Names{"c", "d"}));
+  EXPECT_TRUE(config.unsupported.empty());
 }
 
-TEST(StepConfig, NamesPrescaledGradientsWhereDeepSpeedRefusesThem) {
-  const auto prescaled = [](int stage, bool reduce_scatter) {
+// What stages 0 to 2 model and stage 3 does not.
+TEST(StepConfig, NamesGradientKnobsInStage3Alone) {
+  const Knob knobs[] = {
+      {R"({"gradient_allreduce_op": "sum"})", "gradient_allreduce_op"},
+      {R"({"gradient_predivide_factor": 2, "zero_optimization": {"reduce_scatter": false}})",
+       "gradient_predivide_factor"}};
+  for (const Knob& knob : knobs) {
+    for (const int stage : {0, 1, 2, 3}) {
+      json::object config = parse_json(knob.json).as_object();
+      json::value& zero = config["zero_optimization"];
+      if (!zero.is_object()) zero.emplace_object();
+      zero.get_object()["stage"] = stage;
+
+      const Names names = make_step_config(config).unsupported;
+
+      EXPECT_EQ(names, stage == 3 ? Names{knob.name} : Names{}) << knob.json << stage;
+    }
+  }
+}
+
+TEST(StepConfig, NamesAccumulationTypesWhereThereIsNoWayForThem) {
+  const auto named = [](int stage, bool contiguous) {
     return make_step_config(
-               {{"prescale_gradients", true},
+               {{"fp16", {{"enabled", true}}},
+                {"data_types", {{"grad_accum_dtype", "fp32"}}},
+                {"zero_optimization", {{"stage", stage}, {"contiguous_gradients", contiguous}}}})
+        .unsupported;
+  };
+  const Names name = {"data_types.grad_accum_dtype"};
+
+  EXPECT_EQ(named(0, true), name);
+  EXPECT_EQ(named(1, true), Names{});
+  EXPECT_EQ(named(1, false), name);
+  EXPECT_EQ(named(2, true), Names{});
+  EXPECT_EQ(named(2, false), Names{});
+}
+
+TEST(StepConfig, SelectsTheBf16OptimizerInStage1WithFp32SumsAlone) {
+  const auto selected = [](int stage, const char* precision, const char* sums) {
+    return make_step_config({{precision, {{"enabled", true}}},
+                             {"data_types", {{"grad_accum_dtype", sums}}},
+                             {"zero_optimization", {{"stage", stage}}}})
+        .uses_bf16_optimizer();
+  };
+
+  EXPECT_TRUE(selected(1, "bf16", "fp32"));
+  EXPECT_FALSE(selected(1, "bf16", "bf16"));
+  EXPECT_FALSE(selected(1, "fp16", "fp32"));
+  EXPECT_FALSE(selected(2, "bf16", "fp32"));
+}
+
+TEST(StepConfig, NamesEarlyDivisionWhereDeepSpeedRefusesIt) {
+  const auto divided = [](int stage, bool reduce_scatter, const char* key, const json::value& to) {
+    return make_step_config(
+               {{key, to},
                 {"zero_optimization", {{"stage", stage}, {"reduce_scatter", reduce_scatter}}}})
         .unsupported;
+  };
+  const auto prescaled = [&](int stage, bool reduce_scatter) {
+    return divided(stage, reduce_scatter, "prescale_gradients", true);
+  };
+  const auto predivided = [&](int stage, bool reduce_scatter) {
+    return divided(stage, reduce_scatter, "gradient_predivide_factor", 2);
   };
 
   EXPECT_EQ(prescaled(1, true), Names{});
   EXPECT_EQ(prescaled(2, true), Names{"prescale_gradients"});
   EXPECT_EQ(prescaled(3, true), Names{"prescale_gradients"});
   EXPECT_EQ(prescaled(2, false), Names{});
+  EXPECT_EQ(predivided(0, true), Names{});
+  EXPECT_EQ(predivided(1, true), Names{});
+  EXPECT_EQ(predivided(2, true), Names{"gradient_predivide_factor"});
+  EXPECT_EQ(predivided(2, false), Names{});
 }
 
 TEST(StepConfig, NamesNothingThatIsSwitchedOff) {

@@ -4,6 +4,9 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "core/model/module_places.hpp"
+#include "core/train/layers/linear.hpp"
+#include "core/train/layers/norm.hpp"
 #include "core/train/layers/workspace.hpp"
 #include "core/train/zero/zero_engine.hpp"
 
@@ -48,7 +51,9 @@ struct Block {
   Buffer mlp_backward(const Workspace& work, ZeroEngine& engine, const Buffer& d_out);
   AttentionShape attention_shape(const Workspace& work, std::uint64_t seed) const;
   GeluSaved gelu_saved(const Workspace& work) const;
-  std::size_t module(std::size_t place) const;
+  Norm norm(module_places::Place place, std::size_t first_tensor) const;
+  Linear linear(module_places::Place place, std::size_t first_tensor, std::int64_t in,
+                std::int64_t out) const;
 };
 
 }  // namespace dstune::layers

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "core/model/module_places.hpp"
 #include "core/train/layers/block.hpp"
 #include "core/train/layers/head.hpp"
 #include "core/train/layers/norm.hpp"
@@ -12,7 +13,7 @@ namespace dstune {
 
 namespace {
 
-constexpr std::size_t kWte = 0;  // tensors and modules alike
+constexpr std::size_t kWte = 0;  // tensors
 constexpr std::size_t kWpe = 1;
 
 }  // namespace
@@ -39,32 +40,38 @@ Gpt2::Gpt2(const ModelSpec& model, std::int64_t micro_batch, std::int64_t sequen
   for (std::int64_t index = 0; index < model.num_layers; ++index) {
     state_->blocks.emplace_back().index = index;
   }
-  const std::size_t after_blocks = 2 + 6 * static_cast<std::size_t>(model.num_layers);
-  state_->ln_f.module = after_blocks;
-  state_->head.module = after_blocks + 1;
+  state_->ln_f.module = module_places::ln_f(model.num_layers);
+  state_->ln_f.weight = 2 + 12 * static_cast<std::size_t>(model.num_layers);
+  state_->head.module = module_places::lm_head(model.num_layers);
 }
 
 Gpt2::~Gpt2() = default;
 
+// One kernel adds both tables up, so the first is released only after the second was fetched: the
+// one place where hooks fire in another order than DeepSpeed's.
 Buffer Gpt2::State::embed(ZeroEngine& engine) {
   const ModelSpec& model = work.model;
   const std::int64_t h = model.hidden_size;
-  engine.fetch(kWte);
-  engine.fetch(kWpe);
+  engine.fetch(module_places::kWte);
+  engine.fetch(module_places::kWpe);
   Buffer embedded = work.activation(h);
   work.device->embedding(
       tokens, work.sequence_length, as_matrix(engine.parameter(kWte), model.vocab_size, h),
       as_matrix(engine.parameter(kWpe), model.max_positions, h), work.matrix(embedded, h));
-  engine.release(kWte);
-  engine.release(kWpe);
-  return layers::drop(work, model.embedding_dropout, layers::seed_of(seed, 0), std::move(embedded),
-                      embedding_mask);
+  engine.release(module_places::kWte);
+  engine.release(module_places::kWpe);
+  return layers::inside(engine, module_places::kDrop, [&] {
+    return layers::drop(work, model.embedding_dropout, layers::seed_of(seed, 0),
+                        std::move(embedded), embedding_mask);
+  });
 }
 
 double Gpt2::forward(ZeroEngine& engine, const std::int64_t* tokens, std::uint64_t seed) {
   State& state = *state_;
   state.tokens = tokens;
   state.seed = seed;
+  engine.fetch(module_places::kRoot);
+  engine.fetch(module_places::kTransformer);
   Buffer hidden = state.embed(engine);
   for (auto& block : state.blocks) {
     hidden = block.forward(state.work, engine, std::move(hidden), seed);
@@ -72,14 +79,21 @@ double Gpt2::forward(ZeroEngine& engine, const std::int64_t* tokens, std::uint64
   }
   state.ln_f_input = std::move(hidden);
   Buffer normed = state.ln_f.forward(state.work, engine, state.ln_f_input, state.ln_f_stats);
-  return state.head.forward(state.work, engine, std::move(normed), tokens);
+  engine.release(module_places::kTransformer);
+  const double loss = state.head.forward(state.work, engine, std::move(normed), tokens);
+  engine.release(module_places::kRoot);
+  return loss;
 }
 
+// Autograd never comes back to the inputs of the root, the transformer and the embeddings, which
+// are token numbers: their backward is never over, and nothing releases them.
 void Gpt2::backward(ZeroEngine& engine, double factor) {
   State& state = *state_;
   const layers::Workspace& work = state.work;
+  engine.fetch(module_places::kRoot);
   Buffer d_wte;
   Buffer d_hidden = state.head.backward(work, engine, factor, d_wte);
+  engine.fetch(module_places::kTransformer);
   d_hidden = state.ln_f.backward(work, engine, d_hidden, state.ln_f_input, state.ln_f_stats);
   state.ln_f_input.reset();
   state.ln_f_stats.reset();
@@ -95,10 +109,12 @@ void Gpt2::backward(ZeroEngine& engine, double factor) {
 void Gpt2::State::embed_backward(ZeroEngine& engine, Buffer d_embedded, Buffer d_wte) {
   const ModelSpec& model = work.model;
   const std::int64_t h = model.hidden_size;
+  engine.fetch(module_places::kDrop);
   if (embedding_mask) {
     d_embedded = layers::drop_backward(work, model.embedding_dropout, d_embedded, embedding_mask);
   }
-  engine.fetch(kWpe);
+  engine.release(module_places::kDrop);
+  engine.fetch(module_places::kWpe);
   Buffer d_wpe = work.gradient(model.max_positions * h);
   Buffer dense = work.gradient(model.vocab_size * h);
   work.device->fill_zero(d_wpe.tensor(work.dtype));
@@ -107,13 +123,11 @@ void Gpt2::State::embed_backward(ZeroEngine& engine, Buffer d_embedded, Buffer d
                                   as_matrix(dense.tensor(work.dtype), model.vocab_size, h),
                                   as_matrix(d_wpe.tensor(work.dtype), model.max_positions, h));
   engine.gradient_ready(kWpe, std::move(d_wpe));
-  engine.release(kWpe);
 
-  engine.fetch(kWte);
+  engine.fetch(module_places::kWte);
   work.device->add(d_wte.tensor(work.dtype), dense.tensor(work.dtype));
   dense.reset();
   engine.gradient_ready(kWte, std::move(d_wte));
-  engine.release(kWte);
 }
 
 }  // namespace dstune

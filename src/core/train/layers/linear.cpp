@@ -7,10 +7,10 @@ namespace dstune::layers {
 Buffer Linear::forward(const Workspace& work, ZeroEngine& engine, const Buffer& x) const {
   engine.fetch(module);
   Buffer y = work.activation(out);
-  const Matrix weight = as_matrix(engine.parameter(weight_of(module)), in, out);
+  const Matrix w = as_matrix(engine.parameter(weight), in, out);
   const Matrix y_matrix = work.matrix(y, out);
-  work.device->gemm(Transpose::no, Transpose::no, work.matrix(x, in), weight, 0, y_matrix);
-  work.device->add_bias(y_matrix, engine.parameter(weight_of(module) + 1));
+  work.device->gemm(Transpose::no, Transpose::no, work.matrix(x, in), w, 0, y_matrix);
+  work.device->add_bias(y_matrix, engine.parameter(weight + 1));
   engine.release(module);
   return y;
 }
@@ -19,18 +19,18 @@ Buffer Linear::backward(const Workspace& work, ZeroEngine& engine, const Buffer&
                         const Buffer& x) const {
   Device& device = *work.device;
   engine.fetch(module);
-  const Matrix weight = as_matrix(engine.parameter(weight_of(module)), in, out);
+  const Matrix w = as_matrix(engine.parameter(weight), in, out);
   const Matrix d_y_matrix = work.matrix(d_y, out);
   Buffer d_bias = work.gradient(out);
   device.bias_gradient(d_y_matrix, d_bias.tensor(work.dtype));
-  engine.gradient_ready(weight_of(module) + 1, std::move(d_bias));
+  engine.gradient_ready(weight + 1, std::move(d_bias));
 
   Buffer d_x = work.activation(in);
-  device.gemm(Transpose::no, Transpose::yes, d_y_matrix, weight, 0, work.matrix(d_x, in));
+  device.gemm(Transpose::no, Transpose::yes, d_y_matrix, w, 0, work.matrix(d_x, in));
   Buffer d_weight = work.gradient(in * out);
   device.gemm(Transpose::yes, Transpose::no, work.matrix(x, in), d_y_matrix, 0,
               as_matrix(d_weight.tensor(work.dtype), in, out));
-  engine.gradient_ready(weight_of(module), std::move(d_weight));
+  engine.gradient_ready(weight, std::move(d_weight));
   engine.release(module);
   return d_x;
 }

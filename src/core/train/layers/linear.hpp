@@ -11,8 +11,9 @@ namespace dstune::layers {
 
 struct Linear {
   std::size_t module = 0;
-  std::int64_t in = 0;   ///< columns of x
-  std::int64_t out = 0;  ///< columns of y
+  std::size_t weight = 0;  ///< tensor; the bias follows it
+  std::int64_t in = 0;     ///< columns of x
+  std::int64_t out = 0;    ///< columns of y
 
   /// @returns y (M, out)
   Buffer forward(const Workspace& work, ZeroEngine& engine, const Buffer& x) const;

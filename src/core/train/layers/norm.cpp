@@ -19,9 +19,8 @@ Buffer Norm::forward(const Workspace& work, ZeroEngine& engine, const Buffer& x,
   engine.fetch(module);
   Buffer y = work.activation(h);
   stats = work.activation_fp32(2);
-  work.device->layer_norm(work.matrix(x, h), engine.parameter(weight_of(module)),
-                          engine.parameter(weight_of(module) + 1), work.model.layer_norm_epsilon,
-                          saved_in(work, stats), work.matrix(y, h));
+  work.device->layer_norm(work.matrix(x, h), engine.parameter(weight), engine.parameter(weight + 1),
+                          work.model.layer_norm_epsilon, saved_in(work, stats), work.matrix(y, h));
   engine.release(module);
   return y;
 }
@@ -33,12 +32,11 @@ Buffer Norm::backward(const Workspace& work, ZeroEngine& engine, const Buffer& d
   Buffer d_x = work.activation(h);
   Buffer d_gamma = work.gradient(h);
   Buffer d_beta = work.gradient(h);
-  work.device->layer_norm_backward(work.matrix(d_y, h), work.matrix(x, h),
-                                   engine.parameter(weight_of(module)), saved_in(work, stats),
-                                   work.matrix(d_x, h), d_gamma.tensor(work.dtype),
-                                   d_beta.tensor(work.dtype));
-  engine.gradient_ready(weight_of(module), std::move(d_gamma));
-  engine.gradient_ready(weight_of(module) + 1, std::move(d_beta));
+  work.device->layer_norm_backward(work.matrix(d_y, h), work.matrix(x, h), engine.parameter(weight),
+                                   saved_in(work, stats), work.matrix(d_x, h),
+                                   d_gamma.tensor(work.dtype), d_beta.tensor(work.dtype));
+  engine.gradient_ready(weight, std::move(d_gamma));
+  engine.gradient_ready(weight + 1, std::move(d_beta));
   engine.release(module);
   return d_x;
 }

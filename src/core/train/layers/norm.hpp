@@ -10,6 +10,7 @@ namespace dstune::layers {
 
 struct Norm {
   std::size_t module = 0;
+  std::size_t weight = 0;  ///< tensor; the bias follows it
 
   /// @param[out] stats  mean and 1 / standard deviation, fp32: 8 bytes per row
   /// @returns y (M, h)

@@ -1,10 +1,12 @@
 // What every layer of one micro-batch shares: sizes, dtype, device, and the buffers it may ask for.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "core/model/model_spec.hpp"
 #include "core/train/device.hpp"
+#include "core/train/zero/zero_engine.hpp"
 
 namespace dstune::layers {
 
@@ -43,8 +45,14 @@ struct Workspace {
   }
 };
 
-/// The first tensor (weight) of a module that is no embedding and no head; its bias follows.
-constexpr std::size_t weight_of(std::size_t module) { return 2 * module - 2; }
+/// Runs `body` as the forward or backward of `module`, between its two hooks.
+template <class Body>
+auto inside(ZeroEngine& engine, std::size_t module, Body body) {
+  engine.fetch(module);
+  auto result = body();
+  engine.release(module);
+  return result;
+}
 
 /// An independent seed for each place that drops out.
 constexpr std::uint64_t seed_of(std::uint64_t micro_step_seed, std::uint64_t place) {

@@ -1,7 +1,9 @@
-// Stage 3: the full tensors of the modules that are in use.
+// Stage 3: the full tensors that are gathered, and how they come.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <list>
 #include <vector>
 
 #include "core/train/collectives.hpp"
@@ -10,32 +12,79 @@
 
 namespace dstune {
 
-/// Gathers per module. One tensor is received where it stays; several come in one call into a
-/// rank-major buffer and are unpacked. A tensor stays until everyone who fetched it released it.
+/// How several tensors are gathered at once.
+enum class GatherMethod {
+  packed,      ///< one all-gather into a rank-major buffer, from which each is copied
+  sequential,  ///< one all-gather for each, received where it stays (stage3_allgather_sequential)
+  all_reduce   ///< one all-reduce of a zero-filled buffer, in which they stay
+               ///< (stage3_use_all_reduce_for_fetch_params)
+};
+
+/// Carries out what ParameterCoordinator decides. A gather runs on its stream from gather() on; its
+/// tensors may be read after await(). One tensor alone is received where it stays, padded to N
+/// times its shard. The buffer of a packed gather is unpacked, for all its tensors, when the first
+/// of them is awaited, and freed when the last of them was (AllGatherCoalescedHandle).
+///
+/// With one rank nothing is gathered: a tensor is its own shard, and await() of a gather
+/// synchronises the device.
 class GatheredParameters {
  public:
-  GatheredParameters(Device& device, Collectives& collectives, const ShardLayout& layout,
-                     const ModelParameters& parameters, DType dtype, Stream stream);
+  using Tensors = std::vector<std::size_t>;
 
-  /// @param shards  this rank's, by `layout`
-  void fetch(const std::vector<std::size_t>& tensors, Tensor shards);
-  void release(const std::vector<std::size_t>& tensors);
+  struct Setup {
+    DType dtype = DType::fp32;
+    Stream stream = Stream::compute;
+    GatherMethod method = GatherMethod::packed;
+  };
+
+  GatheredParameters(Device& device, Collectives& collectives, const ShardLayout& layout,
+                     Setup setup);
+
+  /// @param shards  this rank's, by `layout`; they must outlive this object
+  void use(Tensor shards) { shards_ = shards; }
+
+  /// Starts to gather tensors that are not there, in ascending order. Nothing for an empty list.
+  void gather(const Tensors& tensors);
+  /// Waits for those of `tensors` that were not awaited since their gather.
+  void await(const Tensors& tensors);
+  void release(const Tensors& tensors);
+  /// Gathers tensors that are not there one by one and waits for all, as after the update.
+  void gather_persistent(const Tensors& tensors);
+  /// The elements of a tensor that is gathered and awaited.
   Tensor full(std::size_t tensor) const;
 
  private:
-  void gather_one(std::size_t tensor, Tensor shards);
-  void gather_together(const std::vector<std::size_t>& tensors, Tensor shards);
-  void gather(Tensor part, Tensor whole);
-  void unpack(std::size_t tensor, Tensor received, std::int64_t offset, std::int64_t stride);
+  /// Tensors gathered in one call.
+  struct Group {
+    Tensors tensors;
+    Buffer buffer;            // packed: what was received; all_reduce: where they stay
+    std::int64_t stride = 0;  // packed: elements of one rank
+    bool is_packed = false;
+    bool holds_tensors = false;  // all_reduce: until the last of them is released
+    bool arrived = false;
+    std::size_t members = 0;  // tensors not yet awaited, or released where it holds them
+  };
+
+  Tensor shard(std::size_t tensor) const;
+  Group& add_group(Tensors tensors);
+  void leave_group(std::size_t tensor);
+  void gather_alone(std::size_t tensor);
+  void gather_packed(const Tensors& tensors);
+  void gather_by_all_reduce(const Tensors& tensors);
+  void start_all_gather(Tensor part, Tensor whole);
+  void finish(Group& group);
+  void unpack(const Group& group);
 
   Device& device_;
   Collectives& collectives_;
   const ShardLayout& layout_;
-  const ModelParameters& parameters_;
-  DType dtype_;
-  Stream stream_;
-  std::vector<Buffer> full_;
-  std::vector<int> users_;
+  Setup setup_;
+  Tensor shards_;
+  std::list<Group> groups_;
+  std::vector<std::list<Group>::iterator> group_of_;  // by tensor; end(): none
+  std::vector<bool> awaits_;                          // by tensor: gathered, not yet awaited
+  std::vector<Buffer> storage_;                       // by tensor
+  std::vector<Tensor> full_;                          // by tensor
 };
 
 }  // namespace dstune

@@ -28,6 +28,8 @@ class ShardLayout {
 
   const std::vector<SubGroup>& sub_groups() const noexcept { return sub_groups_; }
   std::int64_t numel() const noexcept { return numel_; }  ///< of one rank's shards
+  std::size_t tensor_count() const noexcept { return numels_.size(); }
+  std::int64_t numel(std::size_t tensor) const { return numels_.at(tensor); }  ///< not sharded
   std::int64_t offset(std::size_t tensor) const { return offsets_.at(tensor); }
   std::int64_t shard(std::size_t tensor) const { return shards_.at(tensor); }  ///< elements
   /// Elements of `rank`'s shard that are not padding.

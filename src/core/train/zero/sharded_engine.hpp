@@ -1,13 +1,17 @@
 // Stage 3: parameters, gradients and optimizer state sharded.
 #pragma once
 
+#include <cstddef>
+#include <map>
+#include <optional>
 #include <vector>
 
 #include "core/train/zero/adam_state.hpp"
 #include "core/train/zero/engine_base.hpp"
 #include "core/train/zero/gathered_parameters.hpp"
-#include "core/train/zero/gradient_bucket.hpp"
+#include "core/train/zero/parameter_coordinator.hpp"
 #include "core/train/zero/shard_layout.hpp"
+#include "core/train/zero/sharded_gradients.hpp"
 
 namespace dstune {
 
@@ -30,23 +34,24 @@ class ShardedEngine final : public EngineBase {
  private:
   /// This rank's shard of a tensor in a buffer laid out by layout_.
   Tensor part(const Buffer& buffer, DType dtype, std::size_t tensor) const;
-  void flush();
-  void scatter_bucket();
-  void average_whole_bucket();
-  Tensor interleave(Tensor flat) const;
-  void take(std::size_t tensor, Tensor averaged);
+  bool has_hooks(std::size_t module) const;
+  void note_live() const;
+  void reduce_leaf();
+  void gather_persistent();
   bool overflowed();
   double norm_of(const SubGroup& group);
   void update(std::size_t index, double factor);
 
   ShardLayout layout_;
-  Stream reduction_;
   Buffer shards_;                     // model dtype
   Buffer master_;                     // fp32
-  Buffer gradients_;                  // model dtype
   std::vector<AdamMoments> moments_;  // by sub-group
-  GradientBucket bucket_;
+  ShardedGradients gradients_;
+  ParameterCoordinator coordinator_;
   GatheredParameters gathered_;
+  std::vector<std::optional<std::size_t>> leaf_of_;  // by module
+  std::optional<std::size_t> open_leaf_;             // that runs now
+  std::map<std::size_t, Buffer> leaf_gradients_;     // by tensor
   std::int64_t micro_step_ = -1;
 };
 

@@ -1,6 +1,7 @@
 // Calls, elements and bytes of one optimizer step, against zero-step.md 3.
 #include <cstdint>
 #include <iostream>
+#include <string>
 #include <variant>
 #include <vector>
 
@@ -74,7 +75,10 @@ INSTANTIATE_TEST_SUITE_P(Stages, Communication, testing::Values(0, 1, 2, 3));
 // zero-step.md 3.2 and 3.3, volumes, in bf16 with everything divisible by four ranks.
 TEST(CommunicationVolume, IsTheTablesPerStage) {
   const auto wire = [](int stage, std::int64_t accumulation) {
-    TinyExperiment tiny{stage, 4, 1, accumulation, DType::bf16, false, {}};
+    const json::object zero = {{"stage3_param_persistence_threshold", 0},
+                               {"stage3_max_live_parameters", 0},
+                               {"stage3_max_reuse_distance", 0}};
+    TinyExperiment tiny{stage, 4, 1, accumulation, DType::bf16, false, zero};
     tiny.model.vocab_size = 32;
     tiny.model.max_positions = 8;
     tiny.model.hidden_size = 8;
@@ -100,6 +104,74 @@ TEST(CommunicationVolume, IsTheTablesPerStage) {
   EXPECT_DOUBLE_EQ(wire(2, 3), 3 * 2 + 1);
   EXPECT_DOUBLE_EQ(wire(3, 1), 2 + 1);
   EXPECT_DOUBLE_EQ(wire(3, 3), 3 * (2 + 1));
+}
+
+// Thresholds between the sizes of tensors (6 to 174) and limits between those of layers (354) and
+// the model (910).
+std::vector<json::object> stage_3_knobs() {
+  std::vector<json::object> all;
+  for (const std::int64_t prefetch : {0, 1, 50, 400, 100'000}) {
+    for (const std::int64_t live : {0, 100, 500, 100'000}) {
+      for (const std::int64_t reuse : {0, 200, 900, 100'000}) {
+        for (const std::int64_t persistent : {0, 10, 70, 1000}) {
+          all.push_back({{"stage3_prefetch_bucket_size", prefetch},
+                         {"stage3_max_live_parameters", live},
+                         {"stage3_max_reuse_distance", reuse},
+                         {"stage3_param_persistence_threshold", persistent},
+                         {"reduce_bucket_size", 100}});
+        }
+      }
+    }
+  }
+  return all;
+}
+
+TEST(StageThree, GathersAsItsCoordinatorSaysWithEveryMethod) {
+  int checked = 0;
+  for (json::object zero : stage_3_knobs()) {
+    const char* kMethods[] = {"none", "stage3_allgather_sequential",
+                              "stage3_use_all_reduce_for_fetch_params"};
+    zero[kMethods[checked % 3]] = true;
+    zero.erase("none");
+    zero["contiguous_gradients"] = checked % 5 != 0;
+    zero["reduce_scatter"] = checked % 2 == 0;
+    const TinyExperiment tiny{3, 2 + checked % 3, 1, 1 + checked % 4 / 2, DType::bf16, false, zero};
+
+    const CollectiveCounts counts = counts_of(tiny, checked % tiny.ranks);
+
+    EXPECT_EQ(counts, test::CommunicationSimulation(tiny).counts()) << tiny.name();
+    ++checked;
+  }
+  EXPECT_GE(checked, 300);
+  std::cout << checked << " experiments checked\n";
+}
+
+// With nothing to limit it a micro-step gathers every tensor once, but for those that stay.
+TEST(StageThree, GathersATensorOncePerMicroStepIfItMayStay) {
+  const TinyExperiment tiny{
+      3, 2, 1, 3, DType::fp32, false, {{"stage3_param_persistence_threshold", 20}}};
+  std::int64_t gathered = 0;
+  for (const auto& tensor : make_model_parameters(tiny.model).tensors) {
+    gathered += (tensor.numel() <= 20 ? 1 : 3) * ((tensor.numel() + 1) / 2 * 2);
+  }
+
+  CollectiveCounts counts = counts_of(tiny, 0);
+
+  EXPECT_EQ(count_of(counts, CollectiveKind::all_gather).elements,
+            static_cast<std::uint64_t>(gathered));
+}
+
+TEST(StageThree, ReducesInTheTypeOfCommunication) {
+  for (const char* type : {"fp32", "bf16", "fp16"}) {
+    TinyExperiment tiny{3, 2, 1, 2, DType::bf16, false, {{"reduce_bucket_size", 100}}};
+    Experiment experiment = tiny.make();
+    experiment.ds_config["communication_data_type"] = type;
+
+    auto counts = std::get<Measured>(dry_run(experiment, 0).outcome).ledger.counts();
+
+    const CollectiveCount& sums = count_of(counts, CollectiveKind::reduce_scatter);
+    EXPECT_EQ(sums.bytes, sums.elements * (std::string(type) == "fp32" ? 4 : 2)) << type;
+  }
 }
 
 // zero-step.md 3.2: HF's "auto" is K = h^2, then every weight of a block is a call of its own and

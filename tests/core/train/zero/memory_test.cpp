@@ -40,16 +40,14 @@ Bytes activations(const Experiment& experiment, const StepConfig& config) {
          8 * static_cast<Bytes>(config.micro_batch * settings.sequence_length);  // tokens, int64
 }
 
-/// The peak of every category by formula: model states, activations and tokens. Attention's scratch
-/// is a temporary that never meets the engine's.
+/// The peak of every category by formula: model states, activations and tokens.
 MemoryUse predict(const Experiment& experiment, int rank, const Device* device) {
   const StepConfig config = make_step_config(experiment.ds_config);
   const auto parameters = make_model_parameters(experiment.settings.model);
-  MemoryUse use = predict_model_states(config, parameters, experiment.ranks, rank).peak;
+  const auto scratch = static_cast<Bytes>(attention_scratch(experiment, config, device));
+  MemoryUse use =
+      predict_model_states(config, parameters, experiment.ranks, rank, 4 * scratch).peak;
   use.at(MemoryCategory::activations) = activations(experiment, config);
-  Bytes& temporaries = use.at(MemoryCategory::temporaries);
-  temporaries =
-      std::max(temporaries, 4 * static_cast<Bytes>(attention_scratch(experiment, config, device)));
   return use;
 }
 
@@ -116,6 +114,102 @@ INSTANTIATE_TEST_SUITE_P(
                     R"({"reduce_bucket_size": 120, "sub_group_size": 30})",
                     R"({"reduce_bucket_size": 130, "round_robin_gradients": true})"));
 
+/// Limits between the sizes of tensors (6 to 174), layers (354) and the model (910).
+const char* kStage3Knobs[] = {
+    R"({"stage3_param_persistence_threshold": 0, "reduce_bucket_size": 100})",
+    R"({"stage3_param_persistence_threshold": 0, "stage3_max_live_parameters": 0,
+        "stage3_max_reuse_distance": 0, "reduce_bucket_size": 100})",
+    R"({"stage3_param_persistence_threshold": 11, "stage3_prefetch_bucket_size": 40,
+        "stage3_max_live_parameters": 300, "stage3_max_reuse_distance": 200})",
+    R"({"stage3_param_persistence_threshold": 6, "stage3_prefetch_bucket_size": 150,
+        "stage3_max_live_parameters": 500, "stage3_max_reuse_distance": 0,
+        "reduce_bucket_size": 70})",
+    R"({"stage3_param_persistence_threshold": 20, "stage3_prefetch_bucket_size": 0,
+        "stage3_max_reuse_distance": 400, "reduce_bucket_size": 200})",
+    R"({"stage3_param_persistence_threshold": 10, "stage3_allgather_sequential": true,
+        "stage3_max_live_parameters": 400, "stage3_max_reuse_distance": 100})",
+    R"({"stage3_param_persistence_threshold": 10, "stage3_max_reuse_distance": 100,
+        "stage3_use_all_reduce_for_fetch_params": true, "stage3_prefetch_bucket_size": 60,
+        "stage3_max_live_parameters": 400})",
+    R"({"stage3_param_persistence_threshold": 6, "stage3_model_persistence_threshold": 11})",
+    R"({"stage3_param_persistence_threshold": 0, "contiguous_gradients": false,
+        "reduce_bucket_size": 100, "stage3_prefetch_bucket_size": 60})",
+    R"({"contiguous_gradients": false, "reduce_scatter": false, "reduce_bucket_size": 60})",
+    R"({"reduce_scatter": false, "reduce_bucket_size": 100,
+        "stage3_param_persistence_threshold": 0, "stage3_prefetch_bucket_size": 60})",
+    R"({"leaf_module": {"classes": ["GPT2Attention"]}, "reduce_bucket_size": 60,
+        "stage3_param_persistence_threshold": 10, "stage3_prefetch_bucket_size": 60})",
+    R"({"stage3_module_granularity_threshold": 40, "reduce_bucket_size": 60, "sub_group_size": 90,
+        "stage3_param_persistence_threshold": 0, "stage3_max_reuse_distance": 300})"};
+
+class ShardedStates : public testing::TestWithParam<const char*> {};
+
+TEST_P(ShardedStates, PeaksOfADryRunAreTheWalks) {
+  const json::object zero = json::parse(GetParam()).as_object();
+  int checked = 0;
+
+  for (const TinyExperiment& tiny : with(zero)) {
+    if (tiny.stage == 3) checked += check_dry(tiny);
+  }
+
+  std::cout << checked << " ranks checked\n";
+}
+
+INSTANTIATE_TEST_SUITE_P(Zero, ShardedStates, testing::ValuesIn(kStage3Knobs));
+
+TEST(ShardedStatesOfOtherTypes, PeaksOfADryRunAreTheWalks) {
+  for (const char* zero : kStage3Knobs) {
+    for (const char* communication : {"fp32", "bf16"}) {
+      for (const char* accumulation : {"fp32", "bf16"}) {
+        const TinyExperiment tiny{3, 3, 1, 2, DType::bf16, true, json::parse(zero).as_object()};
+        Experiment experiment = tiny.make();
+        experiment.ds_config["communication_data_type"] = communication;
+        experiment.ds_config["data_types"] = {{"grad_accum_dtype", accumulation}};
+
+        const auto outcome = dry_run(experiment, 1).outcome;
+
+        expect_equal(std::get<Measured>(outcome).peak_memory.categories,
+                     predict(experiment, 1, nullptr), concat(tiny.name(), communication));
+      }
+    }
+  }
+}
+
+// Of stages 0 to 2: where gradients wait, how they are averaged, and in which types they travel and
+// are added up.
+TEST(GradientKnobs, PeaksOfADryRunAreTheFormulas) {
+  const char* const zeros[] = {
+      R"({"contiguous_gradients": false})",
+      R"({"contiguous_gradients": false, "overlap_comm": true})",
+      R"({"use_multi_rank_bucket_allreduce": false, "round_robin_gradients": true})",
+      R"({"use_multi_rank_bucket_allreduce": false, "overlap_comm": true})",
+      R"({"reduce_scatter": false})",
+      R"({"overlap_comm": true})"};
+  const char* const roots[] = {
+      R"({"communication_data_type": "fp32"})",
+      R"({"communication_data_type": "fp16", "data_types": {"grad_accum_dtype": "fp32"}})",
+      R"({"data_types": {"grad_accum_dtype": "fp32"}, "bf16": {"check_grad_overflow": false}})",
+      R"({"data_types": {"grad_accum_dtype": "bf16"}})"};
+  int checked = 0;
+
+  for (const char* zero : zeros) {
+    for (const char* root : roots) {
+      for (const std::int64_t bucket : {500'000'000, 200, 40, 5}) {
+        for (TinyExperiment& tiny : with(json::parse(zero).as_object())) {
+          if (tiny.stage == 3 || tiny.ranks > 3 || tiny.client != (tiny.ranks == 2)) continue;
+          tiny.zero["reduce_bucket_size"] = bucket;
+          tiny.root = json::parse(root).as_object();
+          if (!make_step_config(tiny.make().ds_config).unsupported.empty()) continue;
+          checked += check_dry(tiny);
+        }
+      }
+    }
+  }
+
+  EXPECT_GT(checked, 200);
+  std::cout << checked << " ranks checked\n";
+}
+
 // A vocabulary of one makes the blocks' tensors the largest, a long position table wpe.
 TEST(ModelStatesOfOtherShapes, PeaksOfADryRunAreTheFormulas) {
   int checked = 0;
@@ -164,7 +258,13 @@ TEST(PredictModelStates, ResidentBytesAreTheTables) {
   EXPECT_EQ(resident(0), (MemoryUse{{2 * total, 0, 12 * total, 0, 0, 0}}));
   EXPECT_EQ(resident(1), (MemoryUse{{2 * padded, 0, 6 * padded, 0, 0, 0}}));
   EXPECT_EQ(resident(2), resident(1));
+  config.param_persistence_threshold = 0;
   EXPECT_EQ(resident(3), (MemoryUse{{2 * shards, 2 * shards, 12 * shards, 2000, 0, 0}}));
+  config.param_persistence_threshold = 1000;  // all tensors; padded to two shards each
+  EXPECT_EQ(resident(3), (MemoryUse{{6 * shards, 2 * shards, 12 * shards, 2000, 0, 0}}));
+  config.contiguous_gradients = false;
+  config.grad_accum_dtype = DType::fp32;
+  EXPECT_EQ(resident(3), (MemoryUse{{6 * shards, 4 * shards, 12 * shards, 0, 0, 0}}));
 }
 
 // zero-step.md 2.6: GB of gpt2 in the step, bf16, defaults, an optimizer section, no activations.
@@ -192,6 +292,24 @@ TEST(PredictModelStates, GivesTheReferenceValuesOfGpt2) {
 }
 
 class RealSteps : public testing::TestWithParam<int> {};
+
+TEST(RealShardedSteps, PeaksOnTheCpuAreTheWalks) {
+  for (const char* zero : kStage3Knobs) {
+    const TinyExperiment tiny{3, 2, 2, 2, DType::bf16, true, json::parse(zero).as_object()};
+    const Experiment experiment = tiny.make();
+    const StepConfig config = make_step_config(experiment.ds_config);
+    test::run_on_ranks(2, [&](int rank, test::ThreadTeam& team) {
+      cpu::CpuDevice device(experiment.settings.memory_limit);
+      test::ThreadCollectives collectives(device, team, rank);
+      TrainingStep step(experiment.settings, config, device, collectives);
+
+      for (int i = 0; i < 3; ++i) step.run();
+
+      expect_equal(device.memory().peak().categories, predict(experiment, rank, &device),
+                   tiny.name());
+    });
+  }
+}
 
 TEST_P(RealSteps, PeaksAndResidentBytesOnTheCpuAreTheFormulas) {
   for (const int ranks : {1, 2, 3}) {

@@ -1,0 +1,255 @@
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "core/train/memory_given.hpp"
+
+namespace dstune {
+namespace {
+
+using Order = TensorOrder;
+
+/// Where each tensor lies in its group's flat buffer.
+struct Flats {
+  std::vector<std::int64_t> begin;       // by tensor
+  std::vector<std::int64_t> partition;   // by tensor: elements per rank of its group
+  std::vector<std::int64_t> partitions;  // by group: of one rank
+  std::int64_t all_partitions = 0;       // their sum
+
+  /// Elements of [begin, begin + numel) that `rank` owns.
+  std::int64_t owned(std::size_t tensor, std::int64_t numel, std::int64_t rank) const {
+    const std::int64_t first = std::max(begin[tensor], rank * partition[tensor]);
+    const std::int64_t last = std::min(begin[tensor] + numel, (rank + 1) * partition[tensor]);
+    return std::max<std::int64_t>(last - first, 0);
+  }
+};
+
+Order dealt(const Order& tensors, std::size_t hands) {
+  Order order;
+  for (std::size_t hand = 0; hand < hands; ++hand) {
+    for (std::size_t i = hand; i < tensors.size(); i += hands) order.push_back(tensors[i]);
+  }
+  return order;
+}
+
+Flats lay_out(const Given& given) {
+  Flats flats;
+  flats.begin.resize(given.parameters.tensors.size());
+  flats.partition.resize(given.parameters.tensors.size());
+  const bool deals = given.config.round_robin_gradients && !given.config.uses_bf16_optimizer();
+  const auto hands = static_cast<std::size_t>(deals ? given.ranks : 1);
+  for (const auto& group : given.groups) {
+    std::int64_t length = 0;
+    for (const std::size_t tensor : dealt(group.tensors, hands)) {
+      flats.begin[tensor] = length;
+      length += given.numel(tensor);
+    }
+    const std::int64_t partition = 2 * ceil_div(length, 2 * given.ranks);
+    for (const std::size_t tensor : group.tensors) flats.partition[tensor] = partition;
+    flats.partitions.push_back(partition);
+    flats.all_partitions += partition;
+  }
+  return flats;
+}
+
+struct Slice {
+  std::int64_t owner = 0;
+  std::int64_t numel = 0;
+};
+
+/// A bucket cut by owners: what lies side by side and has one owner is one slice.
+std::vector<Slice> cut(const Given& given, const Flats& flats, const Order& bucket) {
+  std::vector<Slice> slices;
+  for (const std::size_t tensor : bucket) {
+    for (std::int64_t owner = 0; owner < given.ranks; ++owner) {
+      const std::int64_t part = flats.owned(tensor, given.numel(tensor), owner);
+      if (part == 0) continue;
+      if (slices.empty() || slices.back().owner != owner) slices.push_back({owner, 0});
+      slices.back().numel += part;
+    }
+  }
+  return slices;
+}
+
+/// Of a message of `numel` elements that is made of `count` tensors or slices.
+Bytes message_bytes(const Given& given, std::int64_t numel, std::size_t count) {
+  return (count > 1 ? times(numel, given.e) : 0) + given.message(numel, given.config.dtype);
+}
+
+/// R: a call takes slices until they exceed K.
+Bytes largest_run(const Given& given, const std::vector<Slice>& slices) {
+  Bytes largest = 0;
+  std::int64_t fill = 0;
+  std::size_t count = 0;
+  for (const Slice& slice : slices) {
+    fill += slice.numel;
+    largest = std::max(largest, message_bytes(given, fill, ++count));
+    if (fill <= given.config.reduce_bucket_size) continue;
+    fill = 0;
+    count = 0;
+  }
+  return largest;
+}
+
+Bytes largest_part_of_an_owner(const Given& given, const std::vector<Slice>& slices) {
+  std::map<std::int64_t, std::pair<std::int64_t, std::size_t>> owners;  // elements, slices
+  for (const Slice& slice : slices) {
+    owners[slice.owner].first += slice.numel;
+    ++owners[slice.owner].second;
+  }
+  Bytes largest = 0;
+  for (const auto& [owner, part] : owners) {
+    largest = std::max(largest, message_bytes(given, part.first, part.second));
+  }
+  return largest;
+}
+
+Bytes largest_reduction(const Given& given, const Flats& flats) {
+  const StepConfig& config = given.config;
+  const bool late = config.stage == 1 && !config.overlap_comm;
+  const Order order = late ? given.group_order() : given.arrival_order();
+  Bytes largest = 0;
+  for (const auto& bucket : pack_buckets(order, given.parameters, config.reduce_bucket_size)) {
+    std::int64_t fill = 0;
+    for (const std::size_t tensor : bucket) fill += given.numel(tensor);
+    Bytes bytes = 0;
+    if (!config.contiguous_gradients) {
+      bytes = message_bytes(given, fill, bucket.size());
+    } else if (!config.reduce_scatter) {
+      bytes = message_bytes(given, fill, 1);
+    } else if (config.use_multi_rank_bucket_allreduce) {
+      bytes = largest_run(given, cut(given, flats, bucket));
+    } else {
+      bytes = largest_part_of_an_owner(given, cut(given, flats, bucket));
+    }
+    largest = std::max(largest, bytes);
+  }
+  return largest;
+}
+
+Bytes temporaries(const Given& given, const Flats& flats) {
+  const StepConfig& config = given.config;
+  std::int64_t slice = 0;
+  for (std::size_t tensor = 0; tensor < flats.begin.size(); ++tensor) {
+    slice = std::max(slice, flats.owned(tensor, given.numel(tensor), given.rank));
+  }
+  const DType sum = config.stage == 1 ? config.accumulation_dtype() : config.dtype;
+  const bool checks =
+      config.dtype == DType::fp16 || (config.dtype == DType::bf16 && config.check_grad_overflow);
+  const std::int64_t partition =
+      *std::max_element(flats.partitions.begin(), flats.partitions.end());
+  const bool is_cast = sum != DType::fp32;
+  return std::max({largest_reduction(given, flats), times(slice, checks && is_cast ? 11 : 8),
+                   times(partition, is_cast ? size_of(sum) + 4 : 4)});
+}
+
+/// Stage 1 with sums in another type than the gradients'.
+Bytes gradients_beside_sums(const Given& given, ReductionWalk::Rules rules) {
+  const Bytes sum = size_of(given.config.accumulation_dtype());
+  rules.sum = static_cast<std::int64_t>(sum);
+  rules.accumulated = given.accumulates();
+  const auto all = static_cast<std::int64_t>(times(given.parameters.total(), sum));
+  if (given.config.overlap_comm) {
+    ReductionWalk walk(std::move(rules), given.accumulates() ? all : 0);
+    for (const Arrival& arrival : given.arrivals) walk.arrive(arrival);
+    return static_cast<Bytes>(walk.finish());
+  }
+  Bytes peak = 0;
+  std::int64_t sums = given.accumulates() ? given.parameters.total() : 0;
+  for (const Arrival& arrival : given.arrivals) {
+    peak = std::max(
+        peak, times(sums + arrival.numel, sum) + times(arrival.numel + arrival.others, given.e));
+    if (!given.accumulates()) sums += arrival.numel;
+  }
+  ReductionWalk walk(std::move(rules), all);
+  for (const std::size_t tensor : given.group_order()) walk.reduce(tensor, given.numel(tensor), 0);
+  return std::max(peak, static_cast<Bytes>(walk.finish()));
+}
+
+Bytes gradients(const Given& given, ReductionWalk::Rules rules) {
+  const StepConfig& config = given.config;
+  const bool more = given.accumulates();
+  const bool stage_1 = config.stage == 1;
+  const std::int64_t total = given.parameters.total();
+  if (stage_1 && config.accumulation_dtype() != config.dtype) {
+    return gradients_beside_sums(given, std::move(rules));
+  }
+  const auto accumulated = [&](bool held) {
+    return times(accumulation_peak(given.arrivals, held), given.e);
+  };
+  if (stage_1 && !config.contiguous_gradients) return accumulated(more);
+  if (stage_1 && !config.overlap_comm) {
+    ReductionWalk walk(std::move(rules), static_cast<std::int64_t>(times(total, given.e)));
+    for (const std::size_t tensor : given.group_order()) {
+      walk.reduce(tensor, given.numel(tensor), 0);
+    }
+    return std::max(static_cast<Bytes>(walk.finish()), accumulated(more));
+  }
+  rules.accumulated = stage_1 && more;
+  const std::int64_t sum = stage_1 ? total : rules.partition;
+  ReductionWalk walk(std::move(rules), more ? static_cast<std::int64_t>(times(sum, given.e)) : 0);
+  for (const Arrival& arrival : given.arrivals) walk.arrive(arrival);
+  const auto peak = static_cast<Bytes>(walk.finish());
+  if (!stage_1 || !more) return peak;
+  return std::max(peak, accumulated(config.accumulation_steps > 2));
+}
+
+ReductionWalk::Rules rules_of(const Given& given, const Flats& flats) {
+  ReductionWalk::Rules rules;
+  rules.capacity = given.config.reduce_bucket_size;
+  rules.owns = [&](std::size_t tensor) {
+    return flats.owned(tensor, given.numel(tensor), given.rank) > 0;
+  };
+  for (std::size_t tensor = 0; tensor < flats.begin.size(); ++tensor) {
+    if (rules.owns(tensor)) rules.partition += given.numel(tensor);
+  }
+  const bool has_own_sums = given.config.accumulation_dtype() != given.config.dtype;
+  rules.keeps_unowned = given.config.stage == 1 && !has_own_sums;
+  rules.list = !given.config.contiguous_gradients;
+  rules.waits = given.config.overlap_comm;
+  rules.each = static_cast<std::int64_t>(given.e);
+  return rules;
+}
+
+MemoryUse partitioned_states(const Given& given, const Flats& flats) {
+  MemoryUse use;
+  use.at(MemoryCategory::parameters) = times(given.ranks * flats.all_partitions, given.e);
+  use.at(MemoryCategory::optimizer) = times(flats.all_partitions, 12);
+  return use;
+}
+
+}  // namespace
+
+ModelStateMemory predict_partitioned(const Given& given) {
+  const Flats flats = lay_out(given);
+  const MemoryUse use = partitioned_states(given, flats);
+  ModelStateMemory memory{use, use};
+  if (given.config.contiguous_gradients) {
+    const Bytes copies = given.config.overlap_comm ? 2 : 1;
+    memory.peak.at(MemoryCategory::buckets) =
+        times(given.config.reduce_bucket_size, given.e) * copies;
+  }
+  memory.peak.at(MemoryCategory::gradients) = gradients(given, rules_of(given, flats));
+  memory.peak.at(MemoryCategory::temporaries) = temporaries(given, flats);
+  return memory;
+}
+
+ModelStateMemory predict_bf16_optimizer(const Given& given) {
+  const Flats flats = lay_out(given);
+  MemoryUse use = partitioned_states(given, flats);
+  use.at(MemoryCategory::gradients) = times(given.ranks * flats.all_partitions, 4);
+  ModelStateMemory memory{use, use};
+  memory.peak.at(MemoryCategory::gradients) +=
+      times(accumulation_peak(given.arrivals, given.accumulates()), given.e);
+  std::vector<std::int64_t> sizes;
+  for (const std::int64_t partition : flats.partitions) sizes.push_back(given.ranks * partition);
+  std::int64_t largest = 0;
+  for (const auto& tensor : given.parameters.tensors) largest = std::max(largest, tensor.numel());
+  memory.peak.at(MemoryCategory::temporaries) =
+      std::max(times(largest, 4), largest_replicated_average(given, sizes, DType::fp32));
+  return memory;
+}
+
+}  // namespace dstune

@@ -1,0 +1,16 @@
+// Model states of stage 3 by a walk over two optimizer steps: memory_model.hpp's part for it.
+#pragma once
+
+#include "core/model/model_spec.hpp"
+#include "core/train/memory_model.hpp"
+#include "core/train/step_config.hpp"
+
+namespace dstune {
+
+/// Pure arithmetic: follows the hooks of a micro-step, ParameterCoordinator's decisions and the
+/// gradient bucket, and adds up what is allocated at each moment (zero-step.md 2.4, 3.3).
+/// @param attention_scratch  bytes of temporaries while attention runs
+ModelStateMemory predict_sharded(const StepConfig& config, const ModelParameters& parameters,
+                                 int ranks, int rank, Bytes attention_scratch);
+
+}  // namespace dstune

@@ -1,0 +1,175 @@
+#include "core/train/zero/sharded_gradients.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace dstune {
+
+ShardedGradients::ShardedGradients(const StepConfig& config, Device& device,
+                                   Collectives& collectives, const ShardLayout& layout,
+                                   Stream stream)
+    : config_(config),
+      device_(device),
+      collectives_(collectives),
+      layout_(layout),
+      stream_(stream),
+      passes_(device) {
+  shards_ =
+      make_buffer(device, MemoryCategory::gradients, layout.numel(), config.accumulation_dtype());
+  device.fill_zero(shards());
+  if (config.contiguous_gradients && capacity() > 0) {
+    bucket_ = make_buffer(device, MemoryCategory::buckets, capacity(), config.message_dtype());
+  }
+}
+
+void ShardedGradients::add(std::size_t tensor, Buffer gradient) {
+  Tensor view = gradient.tensor(config_.dtype);
+  if (!entries_.empty() && fill_ + view.numel > capacity()) flush();
+  const std::int64_t begin = fill_;
+  fill_ += view.numel;
+  if (config_.contiguous_gradients && fill_ <= capacity()) {
+    const Tensor place = bucket_.tensor(config_.message_dtype()).slice(begin, view.numel);
+    if (place.dtype == view.dtype) {
+      passes_.copy(Pass::bucket_copy, view, place);
+    } else {
+      passes_.cast(Pass::bucket_copy, view, place);
+    }
+    view = place;
+    gradient.reset();
+  }
+  entries_.push_back({tensor, view, std::move(gradient), {}});
+}
+
+void ShardedGradients::flush() {
+  if (entries_.empty()) return;
+  const PhaseScope phase(device_.memory(), StepPhase::reduction);
+  if (config_.contiguous_gradients && !config_.reduce_scatter && fill_ <= capacity()) {
+    average_whole();
+  } else {
+    scatter();
+  }
+  entries_.clear();
+  fill_ = 0;
+}
+
+void ShardedGradients::scatter() {
+  std::sort(entries_.begin(), entries_.end(),
+            [](const Entry& a, const Entry& b) { return a.tensor < b.tensor; });
+  const DType dtype = config_.message_dtype();
+  cast_to_message();
+  std::int64_t chunk = 0;
+  for (const Entry& entry : entries_) chunk += layout_.shard(entry.tensor);
+  Tensor flat = entries_.front().gradient;
+  Buffer staging;
+  if (entries_.size() > 1 || flat.numel % collectives_.size() != 0) {
+    staging = temporary(chunk * collectives_.size(), dtype);
+    flat = staging.tensor(dtype);
+    interleave(flat);
+  }
+  const Tensor own = flat.slice(collectives_.rank() * chunk, chunk);
+  passes_.scale(Pass::average, flat, 1.0 / collectives_.size());
+  device_.wait(stream_, Stream::compute);
+  collectives_.reduce_scatter(flat, own, ReduceOp::sum, Purpose::gradients, stream_);
+  device_.wait(Stream::compute, stream_);
+  take_parts(own);
+}
+
+// What waited as it is still has the model dtype. DeepSpeed keeps original and copy until the end.
+void ShardedGradients::cast_to_message() {
+  const DType dtype = config_.message_dtype();
+  for (Entry& entry : entries_) {
+    if (entry.gradient.dtype == dtype) continue;
+    entry.cast = temporary(entry.gradient.numel, dtype);
+    passes_.cast(Pass::message_cast, entry.gradient, entry.cast.tensor(dtype));
+    entry.gradient = entry.cast.tensor(dtype);
+  }
+}
+
+// Rank-major order: every rank's chunk holds its shard of each tensor, padding zeroed.
+void ShardedGradients::interleave(Tensor flat) const {
+  std::int64_t offset = 0;
+  for (int owner = 0; owner < collectives_.size(); ++owner) {
+    for (const Entry& entry : entries_) {
+      const std::int64_t shard = layout_.shard(entry.tensor);
+      const std::int64_t count = layout_.filled(entry.tensor, owner);
+      if (count > 0) {
+        passes_.copy(Pass::flatten, entry.gradient.slice(owner * shard, count),
+                     flat.slice(offset, count));
+      }
+      if (count < shard) {
+        passes_.fill_zero(Pass::flatten, flat.slice(offset + count, shard - count));
+      }
+      offset += shard;
+    }
+  }
+}
+
+// All parts are cast back before the first is taken, as in DeepSpeed.
+void ShardedGradients::take_parts(Tensor own) {
+  std::vector<Tensor> parts;
+  std::vector<Buffer> casts;
+  std::int64_t offset = 0;
+  for (const Entry& entry : entries_) {
+    Tensor part = own.slice(offset, layout_.filled(entry.tensor, collectives_.rank()));
+    offset += layout_.shard(entry.tensor);
+    if (part.dtype != config_.dtype && part.numel > 0) {
+      casts.push_back(temporary(part.numel, config_.dtype));
+      passes_.cast(Pass::message_cast, part, casts.back().tensor(config_.dtype));
+      part = casts.back().tensor(config_.dtype);
+    }
+    parts.push_back(part);
+  }
+  for (std::size_t i = 0; i < parts.size(); ++i) take(entries_[i].tensor, parts[i]);
+}
+
+// After the sum DeepSpeed multiplies by gradient_predivide_factor, which is 1, into a new tensor.
+void ShardedGradients::average_whole() {
+  const Tensor whole = bucket_.tensor(config_.message_dtype()).slice(0, fill_);
+  passes_.scale(Pass::average, whole, 1.0 / collectives_.size());
+  device_.wait(stream_, Stream::compute);
+  collectives_.all_reduce(whole, ReduceOp::sum, Purpose::gradients, stream_);
+  device_.wait(Stream::compute, stream_);
+  Buffer averaged;
+  Tensor result = whole;
+  if (!config_.prescale_gradients && collectives_.size() > 1) {
+    averaged = temporary(fill_, whole.dtype);
+    result = averaged.tensor(whole.dtype);
+    passes_.copy(Pass::average, whole, result);
+  }
+  if (whole.dtype != config_.dtype) {
+    Buffer cast = temporary(fill_, config_.dtype);
+    passes_.cast(Pass::message_cast, result, cast.tensor(config_.dtype));
+    averaged = std::move(cast);
+    result = averaged.tensor(config_.dtype);
+  }
+  take_slices(result);
+}
+
+void ShardedGradients::take_slices(Tensor whole) {
+  std::int64_t begin = 0;
+  for (const Entry& entry : entries_) {
+    const std::int64_t first = collectives_.rank() * layout_.shard(entry.tensor);
+    const std::int64_t count = layout_.filled(entry.tensor, collectives_.rank());
+    take(entry.tensor, whole.slice(begin + first, count));
+    begin += entry.gradient.numel;
+  }
+}
+
+void ShardedGradients::take(std::size_t tensor, Tensor averaged) {
+  if (averaged.numel == 0) return;
+  const Tensor kept = shard(tensor).slice(0, averaged.numel);
+  const bool same = kept.dtype == averaged.dtype;
+  if (is_first_ && same) {
+    passes_.copy(Pass::partition_copy, averaged, kept);
+  } else if (is_first_) {
+    passes_.cast(Pass::partition_copy, averaged, kept);
+  } else if (same) {
+    passes_.add(Pass::accumulate, kept, averaged);
+  } else {
+    const Buffer cast = temporary(averaged.numel, kept.dtype);
+    passes_.cast(Pass::accumulate, averaged, cast.tensor(kept.dtype));
+    passes_.add(Pass::accumulate, kept, cast.tensor(kept.dtype));
+  }
+}
+
+}  // namespace dstune
