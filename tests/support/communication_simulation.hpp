@@ -11,6 +11,7 @@
 
 #include "core/train/collectives.hpp"
 #include "core/train/hook_trace.hpp"
+#include "core/train/quantization_groups.hpp"
 #include "core/train/step_config.hpp"
 #include "tests/support/naive_coordinator.hpp"
 #include "tests/support/tiny_experiment.hpp"
@@ -253,6 +254,14 @@ class CommunicationSimulation {
 
   void gather(const Order& tensors) {
     if (ranks_ == 1 || tensors.empty()) return;
+    if (config_.quantized_weights) {
+      std::int64_t own = 0;
+      for (const std::size_t tensor : tensors) own += padded(tensor) / ranks_;
+      const std::int64_t groups = weight_groups(own).value();
+      add(counts_, CollectiveKind::all_gather, ranks_ * own, 1);
+      add(counts_, CollectiveKind::all_gather, ranks_ * groups, 4);
+      return;
+    }
     std::int64_t together = 0;
     for (const std::size_t tensor : tensors) {
       if (config_.allgather_sequential) call(CollectiveKind::all_gather, padded(tensor));

@@ -10,6 +10,7 @@
 
 #include "core/train/gradient_arrival.hpp"
 #include "core/train/hook_trace.hpp"
+#include "core/train/quantization_groups.hpp"
 #include "core/train/zero/leaf_modules.hpp"
 #include "core/train/zero/make_parameter_coordinator.hpp"
 #include "core/train/zero/parameter_groups.hpp"
@@ -62,7 +63,9 @@ class GatherWalk {
   void gather(const Tensors& tensors) {
     if (tensors.empty() || walked_.ranks == 1) return;
     const StepConfig& config = walked_.config;
-    if (tensors.size() == 1 || config.allgather_sequential) {
+    if (config.quantized_weights) {
+      gather_quantized(tensors);
+    } else if (tensors.size() == 1 || config.allgather_sequential) {
       for (const std::size_t tensor : tensors) gather_alone(tensor);
     } else {
       gather_together(tensors, !config.use_all_reduce_for_fetch_params);
@@ -115,6 +118,7 @@ class GatherWalk {
     Bytes bytes = 0;
     std::size_t left = 0;
     bool is_unpacked = false;
+    std::int64_t quantized = 0;  // elements of all ranks, if it travels as int8
   };
 
   void gather_alone(std::size_t tensor) {
@@ -123,7 +127,7 @@ class GatherWalk {
   }
 
   void gather_together(const Tensors& tensors, bool pack) {
-    const auto message = messages_.insert(messages_.end(), {tensors, 0, tensors.size(), false});
+    const auto message = messages_.insert(messages_.end(), {tensors, 0, tensors.size(), false, 0});
     for (const std::size_t tensor : tensors) {
       message->bytes += times(walked_.padded(tensor), walked_.e());
       (pack ? packed_ : shared_)[tensor] = message;
@@ -131,8 +135,41 @@ class GatherWalk {
     (pack ? walked_.temporaries : walked_.full).add(message->bytes);
   }
 
+  // Launch: the shards together, their fp16 copy, own values and steps; then everybody's.
+  void gather_quantized(const Tensors& tensors) {
+    std::int64_t own = 0;
+    for (const std::size_t tensor : tensors) own += walked_.layout.shard(tensor);
+    const Bytes packed = times(own, 1) + times(weight_groups(own).value_or(0), 4);
+    const Bytes sent = times(walked_.ranks, packed);
+    const auto message = messages_.insert(
+        messages_.end(), {tensors, sent, tensors.size(), false, walked_.ranks * own});
+    for (const std::size_t tensor : tensors) packed_[tensor] = message;
+    const Bytes together = tensors.size() > 1 ? times(own, walked_.e()) : 0;
+    walked_.temporaries.with(together + half(own) + packed + sent);
+    walked_.temporaries.add(sent);
+  }
+
+  /// Of the fp16 that the kernels want.
+  Bytes half(std::int64_t elements) const {
+    return walked_.config.dtype == DType::fp16 ? 0 : times(elements, 2);
+  }
+
+  void dequantize(Message& message) {
+    const Bytes bytes = times(message.quantized, walked_.e());
+    const bool is_packed = message.tensors.size() > 1;
+    walked_.temporaries.with((is_packed ? bytes : 0) + half(message.quantized));
+    if (is_packed) {
+      walked_.temporaries.add(bytes);
+      message.bytes += bytes;
+    } else {
+      gather_alone(message.tensors.front());
+    }
+  }
+
   void unpack(Message& message) {
     message.is_unpacked = true;
+    if (message.quantized > 0) dequantize(message);
+    if (message.tensors.size() == 1 && message.quantized > 0) return;
     for (const std::size_t tensor : message.tensors) {
       stored_[tensor] = times(walked_.layout.numel(tensor), walked_.e());
       walked_.full.add(stored_[tensor]);

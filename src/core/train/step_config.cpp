@@ -178,9 +178,23 @@ void read_zero_3(const json::object& zero, StepConfig& config) {
   };
   boolean("allgather_sequential", config.allgather_sequential);
   boolean("use_all_reduce_for_fetch_params", config.use_all_reduce_for_fetch_params);
+  read(zero, "zero_quantized_weights", config.quantized_weights);
   const json::object& leaf = section(zero, "leaf_module");
   config.leaf_module = {read_texts(leaf, "classes"), read_texts(leaf, "names"),
                         read_texts(leaf, "name_suffixes")};
+}
+
+// ZeRO++'s keys mean nothing below stage 3, and zero_quantized_nontrainable_weights nothing to
+// models all of whose parameters are trained (docs/decisions/quantisation.md).
+void find_unsupported_quantization(const json::object& zero, StepConfig& config) {
+  if (config.stage < 3) return;
+  const auto add = [&](bool asked_for, std::string_view key) {
+    if (asked_for) config.unsupported.push_back(concat("zero_optimization.", key));
+  };
+  add(config.quantized_weights && config.allgather_sequential,
+      "zero_quantized_weights with stage3_allgather_sequential");
+  add(is_on(zero, "zero_quantized_gradients"), "zero_quantized_gradients");
+  add(find(zero, "zeropp_loco_param") != nullptr, "zeropp_loco_param");
 }
 
 // In stage 0 DeepSpeed reads none of these keys, so they cannot change its step.
@@ -192,10 +206,7 @@ void find_unsupported_zero(const json::object& zero, StepConfig& config) {
   for (const auto* key : {"offload_optimizer", "offload_param"}) {
     add(read_text(section(zero, key), "device", "none") != "none", key);
   }
-  for (const auto* key : {"cpu_offload", "cpu_offload_params", "zero_quantized_weights",
-                          "zero_quantized_nontrainable_weights", "zero_quantized_gradients"}) {
-    add(is_on(zero, key), key);
-  }
+  for (const auto* key : {"cpu_offload", "cpu_offload_params"}) add(is_on(zero, key), key);
   double partition = 1;
   read(zero, "zero_hpz_partition_size", partition);
   add(partition > 1, "zero_hpz_partition_size");
@@ -203,7 +214,7 @@ void find_unsupported_zero(const json::object& zero, StepConfig& config) {
   read(zero, "mics_shard_size", shard);
   add(shard > 0, "mics_shard_size");
   add(find(zero, "zenflow") != nullptr, "zenflow");
-  add(find(zero, "zeropp_loco_param") != nullptr, "zeropp_loco_param");
+  find_unsupported_quantization(zero, config);
 }
 
 // DeepSpeed refuses stage 0 with another accumulation type, and stages 2 and 3 with reduce_scatter

@@ -80,6 +80,7 @@ struct StepConfig {
   LeafModuleConfig leaf_module;
   bool allgather_sequential = false;
   bool use_all_reduce_for_fetch_params = false;
+  bool quantized_weights = false;  ///< stage 3
 
   /// What the configuration asks for that the step does not model: such an experiment is Skipped,
   /// never measured without it. One text per knob, e.g. "zero_optimization.offload_optimizer".

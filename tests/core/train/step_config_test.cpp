@@ -80,13 +80,9 @@ const Knob kOfZero[] = {
     {R"({"offload_param": {"device": "nvme"}})", "offload_param"},
     {R"({"cpu_offload": true})", "cpu_offload"},
     {R"({"cpu_offload_params": true})", "cpu_offload_params"},
-    {R"({"zero_quantized_weights": true})", "zero_quantized_weights"},
-    {R"({"zero_quantized_nontrainable_weights": true})", "zero_quantized_nontrainable_weights"},
-    {R"({"zero_quantized_gradients": true})", "zero_quantized_gradients"},
     {R"({"zero_hpz_partition_size": 2})", "zero_hpz_partition_size"},
     {R"({"mics_shard_size": 2})", "mics_shard_size"},
     {R"({"zenflow": {}})", "zenflow"},
-    {R"({"zeropp_loco_param": {}})", "zeropp_loco_param"},
 };
 
 Names unsupported_in_stage(const char* zero_keys, int stage) {
@@ -121,6 +117,24 @@ TEST_P(KnobOfZero, IsNamedInEveryStageOfZero) {
 
 TEST_P(KnobOfZero, ChangesNothingWithoutZero) {
   EXPECT_EQ(unsupported_in_stage(GetParam().json, 0), Names{});
+}
+
+TEST(StepConfig, NamesTheQuantizationThatIsNotModelledWhereItIsRead) {
+  const auto named = [](const char* keys) { return unsupported_in_stage(keys, 3); };
+  const char* sequential =
+      R"({"zero_quantized_weights": true, "stage3_allgather_sequential": true})";
+  const char* gradients = R"({"zero_quantized_gradients": true})";
+  const char* corrected = R"({"zeropp_loco_param": {"err_beta": 0.8, "reset_T": 1024}})";
+
+  EXPECT_EQ(named(R"({"zero_quantized_weights": true})"), Names{});
+  EXPECT_EQ(named(R"({"zero_quantized_nontrainable_weights": true})"), Names{});
+  EXPECT_EQ(named(sequential),
+            Names{"zero_optimization.zero_quantized_weights with stage3_allgather_sequential"});
+  EXPECT_EQ(named(gradients), Names{"zero_optimization.zero_quantized_gradients"});
+  EXPECT_EQ(named(corrected), Names{"zero_optimization.zeropp_loco_param"});
+  for (const char* keys : {sequential, gradients, corrected}) {
+    EXPECT_EQ(unsupported_in_stage(keys, 2), Names{}) << keys;
+  }
 }
 
 TEST(StepConfig, ReadsTheKeysOfStage3ByBothNames) {

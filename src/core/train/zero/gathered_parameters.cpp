@@ -3,6 +3,8 @@
 #include <cassert>
 #include <utility>
 
+#include "core/base/text.hpp"
+#include "core/train/quantization_groups.hpp"
 #include "core/train/zero/passes.hpp"
 
 namespace dstune {
@@ -13,6 +15,7 @@ GatheredParameters::GatheredParameters(Device& device, Collectives& collectives,
       collectives_(collectives),
       layout_(layout),
       setup_(setup),
+      quantized_(device, collectives, setup.dtype, setup.stream),
       group_of_(layout.tensor_count(), groups_.end()),
       awaits_(layout.tensor_count(), false),
       storage_(layout.tensor_count()),
@@ -27,6 +30,8 @@ void GatheredParameters::gather(const Tensors& tensors) {
   if (collectives_.size() == 1) {
     add_group(tensors);
     for (const std::size_t tensor : tensors) full_[tensor] = shard(tensor);
+  } else if (setup_.quantized) {
+    gather_quantized(tensors);
   } else if (tensors.size() == 1) {
     gather_alone(tensors.front());
   } else if (setup_.method == GatherMethod::packed) {
@@ -97,6 +102,24 @@ void GatheredParameters::gather_by_all_reduce(const Tensors& tensors) {
   collectives_.all_reduce(whole, ReduceOp::sum, Purpose::parameters, setup_.stream);
 }
 
+// DeepSpeed cuts the padding of a single tensor off before it dequantises, which moves the groups.
+void GatheredParameters::gather_quantized(const Tensors& tensors) {
+  const std::int64_t numel = layout_.numel(tensors.front());
+  if (tensors.size() == 1 && numel % collectives_.size() != 0) {
+    throw QuantizationRefused(concat("zero_quantized_weights: a tensor of ", numel,
+                                     " elements that is gathered alone must be divisible by ",
+                                     collectives_.size(), " ranks"));
+  }
+  Group& group = add_group(tensors);
+  group.is_packed = tensors.size() > 1;
+  std::vector<Tensor> shards;
+  for (const std::size_t tensor : tensors) {
+    shards.push_back(shard(tensor));
+    group.stride += layout_.shard(tensor);
+  }
+  group.message = quantized_.launch(shards);
+}
+
 void GatheredParameters::start_all_gather(Tensor part, Tensor whole) {
   device_.wait(setup_.stream, Stream::compute);
   collectives_.all_gather(part, whole, Purpose::parameters, setup_.stream);
@@ -119,7 +142,18 @@ void GatheredParameters::finish(Group& group) {
     return;
   }
   device_.wait(Stream::compute, setup_.stream);
+  if (group.message) dequantize(group);
   if (group.is_packed) unpack(group);
+}
+
+void GatheredParameters::dequantize(Group& group) {
+  if (group.is_packed) {
+    group.buffer = quantized_.wait(*group.message, MemoryCategory::temporaries);
+    return;
+  }
+  const std::size_t tensor = group.tensors.front();
+  storage_[tensor] = quantized_.wait(*group.message, MemoryCategory::parameters);
+  full_[tensor] = storage_[tensor].tensor(setup_.dtype).slice(0, layout_.numel(tensor));
 }
 
 void GatheredParameters::unpack(const Group& group) {
@@ -158,11 +192,13 @@ void GatheredParameters::gather_persistent(const Tensors& tensors) {
   if (collectives_.size() == 1 || tensors.size() > 1) {
     const GatherMethod method = std::exchange(setup_.method, GatherMethod::sequential);
     const Stream stream = std::exchange(setup_.stream, Stream::compute);
+    const bool quantized = std::exchange(setup_.quantized, false);
     gather(tensors);
     await(tensors);
     if (collectives_.size() > 1) device_.host_sync(HostSync::parameters);
     setup_.method = method;
     setup_.stream = stream;
+    setup_.quantized = quantized;
   } else {  // DeepSpeed packs and unpacks a single one, and does not wait
     gather_packed(tensors);
     await(tensors);

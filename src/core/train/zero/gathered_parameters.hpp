@@ -4,10 +4,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <list>
+#include <optional>
 #include <vector>
 
 #include "core/train/collectives.hpp"
 #include "core/train/device.hpp"
+#include "core/train/zero/quantized_gather.hpp"
 #include "core/train/zero/shard_layout.hpp"
 
 namespace dstune {
@@ -25,6 +27,10 @@ enum class GatherMethod {
 /// times its shard. The buffer of a packed gather is unpacked, for all its tensors, when the first
 /// of them is awaited, and freed when the last of them was (AllGatherCoalescedHandle).
 ///
+/// A quantised gather travels as QuantizedGather says and is dequantised when the first of its
+/// tensors is awaited; its message stays until the last of them was. The gathers after the update
+/// are never quantised.
+///
 /// With one rank nothing is gathered: a tensor is its own shard, and await() of a gather
 /// synchronises the device.
 class GatheredParameters {
@@ -35,6 +41,7 @@ class GatheredParameters {
     DType dtype = DType::fp32;
     Stream stream = Stream::compute;
     GatherMethod method = GatherMethod::packed;
+    bool quantized = false;  ///< as int8 (zero_quantized_weights), packed whatever the method is
   };
 
   GatheredParameters(Device& device, Collectives& collectives, const ShardLayout& layout,
@@ -44,6 +51,7 @@ class GatheredParameters {
   void use(Tensor shards) { shards_ = shards; }
 
   /// Starts to gather tensors that are not there, in ascending order. Nothing for an empty list.
+  /// @throws QuantizationRefused  if DeepSpeed cannot quantise their message
   void gather(const Tensors& tensors);
   /// Waits for those of `tensors` that were not awaited since their gather.
   void await(const Tensors& tensors);
@@ -57,7 +65,8 @@ class GatheredParameters {
   /// Tensors gathered in one call.
   struct Group {
     Tensors tensors;
-    Buffer buffer;            // packed: what was received; all_reduce: where they stay
+    Buffer buffer;  // packed: what was received; all_reduce: where they stay
+    std::optional<QuantizedMessage> message;
     std::int64_t stride = 0;  // packed: elements of one rank
     bool is_packed = false;
     bool holds_tensors = false;  // all_reduce: until the last of them is released
@@ -71,14 +80,17 @@ class GatheredParameters {
   void gather_alone(std::size_t tensor);
   void gather_packed(const Tensors& tensors);
   void gather_by_all_reduce(const Tensors& tensors);
+  void gather_quantized(const Tensors& tensors);
   void start_all_gather(Tensor part, Tensor whole);
   void finish(Group& group);
+  void dequantize(Group& group);
   void unpack(const Group& group);
 
   Device& device_;
   Collectives& collectives_;
   const ShardLayout& layout_;
   Setup setup_;
+  QuantizedGather quantized_;
   Tensor shards_;
   std::list<Group> groups_;
   std::vector<std::list<Group>::iterator> group_of_;  // by tensor; end(): none

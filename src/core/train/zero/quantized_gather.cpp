@@ -5,6 +5,7 @@
 
 #include "core/base/text.hpp"
 #include "core/train/quantization.hpp"
+#include "core/train/quantization_groups.hpp"
 
 namespace dstune {
 

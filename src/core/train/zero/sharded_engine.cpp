@@ -19,7 +19,7 @@ GatherMethod gather_method(const StepConfig& config) {
 
 GatheredParameters::Setup gather_setup(const StepConfig& config) {
   return {config.dtype, config.overlap_comm ? Stream::gather : Stream::compute,
-          gather_method(config)};
+          gather_method(config), config.quantized_weights};
 }
 
 }  // namespace

@@ -11,7 +11,7 @@
 
 #include "core/train/dry_collectives.hpp"
 #include "core/train/dry_device.hpp"
-#include "core/train/quantization.hpp"
+#include "core/train/quantization_groups.hpp"
 #include "kernels/cpu/cpu_device.hpp"
 #include "tests/support/thread_group.hpp"
 

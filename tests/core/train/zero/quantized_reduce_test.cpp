@@ -10,7 +10,7 @@
 
 #include "core/train/dry_collectives.hpp"
 #include "core/train/dry_device.hpp"
-#include "core/train/quantization.hpp"
+#include "core/train/quantization_groups.hpp"
 #include "kernels/cpu/cpu_device.hpp"
 #include "tests/support/thread_group.hpp"
 
@@ -52,7 +52,7 @@ std::vector<float> average(const Shape& shape, DType dtype, const ValueOf& value
     const QuantizedReduce reduce(device, intra, inter, Stream::reduction);
 
     const Buffer part =
-        reduce.average(gradient.tensor(dtype), gradient_groups(kRows, kColumns, shape.ranks()));
+        reduce.average(gradient.tensor(dtype), gradient_groups({kRows, kColumns}, shape.ranks()));
 
     const auto count = static_cast<std::size_t>(kNumel / shape.ranks());
     device.read(part.tensor(dtype),
@@ -107,7 +107,7 @@ struct DryAverage {
   DryAverage() {
     const Buffer gradient = make_buffer(device, MemoryCategory::gradients, 64 * 48, DType::fp16);
     const QuantizedReduce reduce(device, intra, inter, Stream::reduction);
-    const Buffer part = reduce.average(gradient.tensor(DType::fp16), gradient_groups(64, 48, 8));
+    const Buffer part = reduce.average(gradient.tensor(DType::fp16), gradient_groups({64, 48}, 8));
     part_size = part.size();
     peak = device.memory().peak().categories.at(MemoryCategory::temporaries);
   }

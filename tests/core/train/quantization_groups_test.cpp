@@ -1,4 +1,4 @@
-#include "core/train/quantization.hpp"
+#include "core/train/quantization_groups.hpp"
 
 #include <iostream>
 
@@ -43,21 +43,33 @@ TEST(WeightGroups, DoNotExistForWhatIsNoMultipleOfEight) {
 }
 
 TEST(GradientPath, IsReduceScatterForOneDimensionAndForUnevenSizes) {
-  EXPECT_EQ(gradient_path(768, 0, 16), GradientPath::reduce_scatter);
-  EXPECT_EQ(gradient_path(37, 12, 16), GradientPath::reduce_scatter);
+  EXPECT_EQ(gradient_path({768}, 16), GradientPath::reduce_scatter);
+  EXPECT_EQ(gradient_path({37, 12}, 16), GradientPath::reduce_scatter);
 }
 
 TEST(GradientPath, IsQuantizedWhereTheGroupsAreDealtOutEvenly) {
-  EXPECT_EQ(gradient_path(768, 2304, 16), GradientPath::quantized);
-  EXPECT_EQ(gradient_groups(768, 2304, 16), 2304);
-  EXPECT_EQ(gradient_path(50304, 768, 16), GradientPath::quantized);
-  EXPECT_EQ(gradient_path(16, 16, 32), GradientPath::quantized);
-  EXPECT_EQ(gradient_groups(16, 16, 32), 32);
+  EXPECT_EQ(gradient_path({768, 2304}, 16), GradientPath::quantized);
+  EXPECT_EQ(gradient_groups({768, 2304}, 16), 2304);
+  EXPECT_EQ(gradient_path({50304, 768}, 16), GradientPath::quantized);
+  EXPECT_EQ(gradient_path({16, 16}, 32), GradientPath::quantized);
+  EXPECT_EQ(gradient_groups({16, 16}, 32), 32);
 }
 
 TEST(GradientPath, IsRefusedWhereTheyAreNot) {
-  EXPECT_EQ(gradient_path(50257, 768, 16), GradientPath::refused);  // 50,257 groups on 16 ranks
-  EXPECT_EQ(gradient_path(64, 12, 4), GradientPath::refused);       // groups of 12 elements
+  EXPECT_EQ(gradient_path({50257, 768}, 16), GradientPath::refused);  // 50,257 groups on 16 ranks
+  EXPECT_EQ(gradient_path({64, 12}, 4), GradientPath::refused);       // groups of 12 elements
+}
+
+TEST(NodeGrid, IsOneNodeWhereTheRanksFitOrNodesAreNotKnown) {
+  EXPECT_EQ(node_grid(4, 8), (NodeGrid{1, 4}));
+  EXPECT_EQ(node_grid(8, 8), (NodeGrid{1, 8}));
+  EXPECT_EQ(node_grid(16, 0), (NodeGrid{1, 16}));
+}
+
+TEST(NodeGrid, HasWholeNodesOnly) {
+  EXPECT_EQ(node_grid(24, 8), (NodeGrid{3, 8}));
+  EXPECT_EQ(node_grid(3, 1), (NodeGrid{3, 1}));
+  EXPECT_THROW(node_grid(12, 8), QuantizationRefused);
 }
 
 }  // namespace
