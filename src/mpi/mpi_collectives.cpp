@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <numeric>
+#include <utility>
 
 #include "mpi/combine.hpp"
 #include "mpi/ring.hpp"
@@ -38,9 +40,29 @@ void copy_out(const std::byte* slot, Tensor to) { std::memcpy(to.data, slot, to.
 
 }  // namespace
 
+MpiCollectives::MpiCollectives(Device& device, MpiGroup& group)
+    : Collectives(device, group.rank(), group.size()),
+      group_(&group),
+      members_(static_cast<std::size_t>(group.size())) {
+  std::iota(members_.begin(), members_.end(), 0);
+}
+
+MpiCollectives::MpiCollectives(Device& device, MpiGroup& group, std::vector<int> members, int own)
+    : Collectives(device, own, static_cast<int>(members.size())),
+      group_(&group),
+      members_(std::move(members)) {}
+
+std::unique_ptr<Collectives> MpiCollectives::do_sub_group(const std::vector<int>& ranks, int own) {
+  std::vector<int> members;
+  for (const int rank : ranks) members.push_back(member(rank));
+  // The constructor is private to make_unique.
+  return std::unique_ptr<Collectives>(
+      new MpiCollectives(device(), *group_, std::move(members), own));
+}
+
 void MpiCollectives::do_all_reduce(Tensor inout, ReduceOp op, Stream /*stream*/) {
   if (size() == 1) return;
-  Ring ring(group_->transfers(), rank(), size());
+  Ring ring(group_->transfers(), members_, rank());
   const std::int64_t stride = slot_elements(inout.dtype) * size();
   for (std::int64_t begin = 0; begin < inout.numel; begin += stride) {
     const Tensor piece = inout.slice(begin, std::min(stride, inout.numel - begin));
@@ -59,7 +81,7 @@ void MpiCollectives::do_reduce_scatter(Tensor in, Tensor out, ReduceOp op, Strea
     if (in.data != out.data) std::memcpy(out.data, in.data, out.size());
     return;
   }
-  Ring ring(group_->transfers(), rank(), size());
+  Ring ring(group_->transfers(), members_, rank());
   const std::int64_t stride = slot_elements(in.dtype);
   for (std::int64_t begin = 0; begin < out.numel; begin += stride) {
     const std::int64_t count = std::min(stride, out.numel - begin);
@@ -73,7 +95,7 @@ void MpiCollectives::do_all_gather(Tensor in, Tensor out, Stream /*stream*/) {
   const Tensor own = out.slice(rank() * in.numel, in.numel);
   if (in.data != own.data) std::memcpy(own.data, in.data, in.size());
   if (size() == 1) return;
-  Ring ring(group_->transfers(), rank(), size());
+  Ring ring(group_->transfers(), members_, rank());
   const std::int64_t stride = slot_elements(in.dtype);
   for (std::int64_t begin = 0; begin < in.numel; begin += stride) {
     const std::int64_t count = std::min(stride, in.numel - begin);
@@ -95,7 +117,7 @@ void MpiCollectives::do_reduce(Tensor inout, ReduceOp op, int root, Stream /*str
   const Pieces pieces(inout);
   const auto receive = [&](std::int64_t index) {
     transfers.wait(slot_of(index));
-    transfers.receive(slot_of(index), pieces[index].size(), previous);
+    transfers.receive(slot_of(index), pieces[index].size(), member(previous));
   };
   if (!first && pieces.count() > 0) receive(0);
   for (std::int64_t index = 0; index < pieces.count(); ++index) {
@@ -111,7 +133,7 @@ void MpiCollectives::do_reduce(Tensor inout, ReduceOp op, int root, Stream /*str
     if (last) {
       copy_out(slot, mine);
     } else {
-      transfers.send(slot_of(index), mine.size(), next);
+      transfers.send(slot_of(index), mine.size(), member(next));
     }
   }
   transfers.wait_all();
@@ -127,7 +149,7 @@ void MpiCollectives::do_broadcast(Tensor inout, int root, Stream /*stream*/) {
   };
   for (std::int64_t index = 0; index < pieces.count(); ++index) {
     if (rank() == root) copy_in(pieces[index], transfers.slot(slot_of(index)));
-    transfers.broadcast(slot_of(index), pieces[index].size(), root);
+    broadcast_from(root, pieces[index].size(), slot_of(index));
     if (index > 0) finish(index - 1);
   }
   if (pieces.count() > 0) finish(pieces.count() - 1);
@@ -148,9 +170,9 @@ void MpiCollectives::do_all_to_all(Tensor in, Tensor out, Stream /*stream*/) {
     const Pieces sent(part(in, to));
     const Pieces received(part(out, from));
     for (std::int64_t index = 0; index < sent.count(); ++index) {
-      transfers.receive(kReceive, received[index].size(), from);
+      transfers.receive(kReceive, received[index].size(), member(from));
       copy_in(sent[index], transfers.slot(kSend));
-      transfers.send(kSend, sent[index].size(), to);
+      transfers.send(kSend, sent[index].size(), member(to));
       transfers.wait(kReceive);
       copy_out(transfers.slot(kReceive), received[index]);
       transfers.wait(kSend);
@@ -158,8 +180,48 @@ void MpiCollectives::do_all_to_all(Tensor in, Tensor out, Stream /*stream*/) {
   }
 }
 
+// MPI's own needs the whole communicator.
+void MpiCollectives::broadcast_from(int root, std::size_t bytes, int slot) {
+  Transfers& transfers = group_->transfers();
+  if (is_whole()) {
+    transfers.broadcast(slot, bytes, root);
+  } else if (rank() != root) {
+    transfers.receive(slot, bytes, member(root));
+  } else {
+    for (int place = 0; place < size(); ++place) {
+      if (place == root) continue;
+      transfers.wait(slot);
+      transfers.send(slot, bytes, member(place));
+    }
+  }
+}
+
+// The first rank combines and tells the others.
+double MpiCollectives::combine_scalar(double value, ReduceOp op) {
+  Transfers& transfers = group_->transfers();
+  std::memcpy(transfers.slot(0), &value, sizeof value);
+  if (rank() > 0) {
+    transfers.send(0, sizeof value, member(0));
+  } else {
+    for (int place = 1; place < size(); ++place) {
+      double other = 0;
+      transfers.receive(1, sizeof other, member(place));
+      transfers.wait(1);
+      std::memcpy(&other, transfers.slot(1), sizeof other);
+      value = op == ReduceOp::max ? std::max(value, other) : value + other;
+    }
+    std::memcpy(transfers.slot(0), &value, sizeof value);
+  }
+  transfers.wait(0);
+  broadcast_from(0, sizeof value, 0);
+  transfers.wait(0);
+  std::memcpy(&value, transfers.slot(0), sizeof value);
+  return value;
+}
+
 double MpiCollectives::do_all_reduce_scalar(double value, ReduceOp op) {
   if (size() == 1) return value;
+  if (!is_whole()) return combine_scalar(value, op);
   Transfers& transfers = group_->transfers();
   std::memcpy(transfers.slot(0), &value, sizeof value);
   transfers.all_reduce(0, 1, MPI_DOUBLE, op == ReduceOp::sum ? MPI_SUM : MPI_MAX);

@@ -1,6 +1,10 @@
 // Collectives of CPU tensors over an experiment's MPI ranks.
 #pragma once
 
+#include <cstddef>
+#include <memory>
+#include <vector>
+
 #include "core/train/collectives.hpp"
 #include "mpi/mpi_group.hpp"
 
@@ -18,8 +22,7 @@ namespace dstune {
 class MpiCollectives final : public Collectives {
  public:
   /// `group` must outlive this object.
-  MpiCollectives(Device& device, MpiGroup& group)
-      : Collectives(device, group.rank(), group.size()), group_(&group) {}
+  MpiCollectives(Device& device, MpiGroup& group);
 
  private:
   void do_all_reduce(Tensor inout, ReduceOp op, Stream stream) override;
@@ -29,8 +32,19 @@ class MpiCollectives final : public Collectives {
   void do_broadcast(Tensor inout, int root, Stream stream) override;
   void do_all_to_all(Tensor in, Tensor out, Stream stream) override;
   double do_all_reduce_scalar(double value, ReduceOp op) override;
+  std::unique_ptr<Collectives> do_sub_group(const std::vector<int>& ranks, int own) override;
+
+  /// A part of the group: no communicator of its own, since messages between two ranks arrive in
+  /// the order of their calls.
+  MpiCollectives(Device& device, MpiGroup& group, std::vector<int> members, int own);
+
+  bool is_whole() const { return size() == group_->size(); }
+  int member(int place) const { return members_[static_cast<std::size_t>(place)]; }
+  void broadcast_from(int root, std::size_t bytes, int slot);
+  double combine_scalar(double value, ReduceOp op);
 
   MpiGroup* group_;
+  std::vector<int> members_;  // ranks in the MpiGroup
 };
 
 }  // namespace dstune

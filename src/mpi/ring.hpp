@@ -1,8 +1,10 @@
 // The two halves of a ring algorithm, for one piece per rank of at most Transfers::kSlotSize.
 #pragma once
 
+#include <cstddef>
 #include <cstring>
 #include <utility>
+#include <vector>
 
 #include "mpi/combine.hpp"
 #include "mpi/transfers.hpp"
@@ -12,8 +14,13 @@ namespace dstune {
 /// `part(p)` is the tensor that is the p-th part of this rank's data, 0 <= p < size.
 class Ring {
  public:
-  Ring(Transfers& transfers, int rank, int size)
-      : transfers_(&transfers), rank_(rank), size_(size) {}
+  /// @param members  the ring's ranks, as `transfers` numbers them; they must outlive this
+  /// @param rank     this rank's place among them
+  Ring(Transfers& transfers, const std::vector<int>& members, int rank)
+      : transfers_(&transfers),
+        members_(&members),
+        rank_(rank),
+        size_(static_cast<int>(members.size())) {}
 
   int wrap(int part) const { return ((part % size_) + size_) % size_; }
 
@@ -50,13 +57,16 @@ class Ring {
 
  private:
   void shift(int sending, std::size_t send_size, int receiving, std::size_t receive_size) {
-    transfers_->receive(receiving, receive_size, wrap(rank_ - 1));
-    transfers_->send(sending, send_size, wrap(rank_ + 1));
+    transfers_->receive(receiving, receive_size, member(rank_ - 1));
+    transfers_->send(sending, send_size, member(rank_ + 1));
     transfers_->wait(receiving);
     transfers_->wait(sending);
   }
 
+  int member(int place) const { return (*members_)[static_cast<std::size_t>(wrap(place))]; }
+
   Transfers* transfers_;
+  const std::vector<int>* members_;
   int rank_;
   int size_;
 };

@@ -1,5 +1,6 @@
 #include "mpi/mpi_collectives.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 #include <numeric>
@@ -63,7 +64,7 @@ constexpr std::int64_t kSizes[] = {0, 1, 2, 3, 1001, 300'007};
 template <class T>
 class MpiCollectivesTest : public testing::Test {
  protected:
-  /// Calls test(collectives) on the first `n` ranks for n = 1 .. all.
+  /// Calls test(collectives) on the first `n` ranks for n = 1 .. all, and on parts of a group.
   template <class Test>
   void for_every_group(Test test) {
     for (int n = 1; n <= world_.size(); ++n) {
@@ -74,6 +75,25 @@ class MpiCollectivesTest : public testing::Test {
       DryDevice device(1U << 30U);
       MpiCollectives collectives(device, group);
       for (const std::int64_t size : kSizes) test(collectives, size);
+      if (n == 4) for_every_part(collectives, test);
+    }
+  }
+
+  /// Between the calls of the parts come calls of the whole.
+  template <class Test>
+  void for_every_part(Collectives& whole, Test test) {
+    const std::vector<std::vector<int>> parts[] = {
+        {{0, 1}, {2, 3}}, {{0, 2}, {1, 3}}, {{3, 1, 0}, {2}}, {{3, 2, 1, 0}}};
+    for (const auto& division : parts) {
+      for (const auto& ranks : division) {
+        if (std::find(ranks.begin(), ranks.end(), whole.rank()) == ranks.end()) continue;
+        const auto part = whole.sub_group(ranks);
+        EXPECT_EQ(ranks[static_cast<std::size_t>(part->rank())], whole.rank());
+        for (const std::int64_t size : kSizes) {
+          test(*part, size);
+          if (size == 3) test(whole, size);
+        }
+      }
     }
   }
 

@@ -6,28 +6,18 @@
 #include <cstddef>
 #include <cstdint>
 #include <numeric>
+#include <set>
 #include <utility>
 #include <vector>
 
 #include "core/train/collectives.hpp"
 #include "core/train/hook_trace.hpp"
-#include "core/train/quantization_groups.hpp"
 #include "core/train/step_config.hpp"
+#include "tests/support/collective_counts.hpp"
 #include "tests/support/naive_coordinator.hpp"
 #include "tests/support/tiny_experiment.hpp"
 
 namespace dstune::test {
-
-inline CollectiveCount& count_of(CollectiveCounts& counts, CollectiveKind kind) {
-  return counts[static_cast<std::size_t>(kind)];
-}
-
-inline void add(CollectiveCounts& counts, CollectiveKind kind, std::int64_t elements, Bytes each) {
-  CollectiveCount& count = count_of(counts, kind);
-  ++count.calls;
-  count.elements += static_cast<std::uint64_t>(elements);
-  count.bytes += static_cast<Bytes>(elements) * each;
-}
 
 /// The places of a layer's tensors in the order of backward: mlp.c_proj, mlp.c_fc, ln_2,
 /// attn.c_proj, attn.c_attn, ln_1; biases of linear layers before their weights.
@@ -35,15 +25,23 @@ inline constexpr std::size_t kLayerBackward[] = {11, 10, 9, 8, 6, 7, 5, 4, 3, 2,
 
 class CommunicationSimulation {
  public:
-  explicit CommunicationSimulation(const TinyExperiment& tiny)
-      : config_(make_step_config(tiny.make().ds_config)),
+  /// @param rank  matters for MiCS: who has only padding of a tensor does not average it
+  explicit CommunicationSimulation(const TinyExperiment& tiny, std::int64_t rank = 0)
+      : config_(make_step_config(tiny.make())),
         layers_(static_cast<std::size_t>(tiny.model.num_layers)),
-        ranks_(tiny.ranks) {
+        ranks_(tiny.ranks),
+        replicas_(1) {
+    if (config_.stage == 3 && config_.mics_shard_size > 0) {
+      replicas_ = ranks_ / config_.mics_shard_size;
+      ranks_ = config_.mics_shard_size;
+    }
+    place_ = rank % ranks_;
     const ModelParameters parameters = make_model_parameters(tiny.model);
     modules_ = parameters.modules;
     for (const auto& tensor : parameters.tensors) {
       numels_.push_back(tensor.numel());
       decays_.push_back(tensor.weight_decay);
+      shapes_.push_back(tensor.shape);
     }
   }
 
@@ -62,6 +60,12 @@ class CommunicationSimulation {
 
   std::int64_t padded(std::size_t tensor) const {
     return (numels_[tensor] + ranks_ - 1) / ranks_ * ranks_;
+  }
+
+  std::int64_t padded(const Order& tensors) const {
+    std::int64_t sum = 0;
+    for (const std::size_t tensor : tensors) sum += padded(tensor);
+    return sum;
   }
 
   void call(CollectiveKind kind, std::int64_t elements) {
@@ -202,6 +206,7 @@ class CommunicationSimulation {
     for (std::int64_t micro = 0; micro < config_.accumulation_steps; ++micro) {
       for (const Order& bucket : buckets(backward_order())) reduce(bucket);
     }
+    average_over_replicas();
     if (config_.dtype == DType::fp16) add(counts_, CollectiveKind::all_reduce, 1, 1);
     for (const Order& group : groups()) {
       std::int64_t fill = 0;
@@ -232,9 +237,9 @@ class CommunicationSimulation {
       for (const auto* events : {&trace.forward, &trace.backward}) {
         for (const HookEvent& event : *events) follow(coordinator, event);
       }
-      coordinator.release_leftovers();
+      keep_secondary(coordinator.release_leftovers());
     }
-    coordinator.release_all();
+    keep_secondary(coordinator.release_all());
     Order persistent;
     for (std::size_t tensor = 0; tensor < numels_.size(); ++tensor) {
       if (numels_[tensor] > config_.param_persistence_threshold) continue;
@@ -242,34 +247,64 @@ class CommunicationSimulation {
       if (ranks_ > 1) call(CollectiveKind::all_gather, padded(tensor));
     }
     coordinator.regathered(persistent);
+    secondary_.clear();
+  }
+
+  void keep_secondary(const Order& released) {
+    if (config_.hpz_partition_size == 1) return;
+    secondary_.insert(released.begin(), released.end());
   }
 
   void follow(NaiveCoordinator& coordinator, const HookEvent& event) {
-    if (event.kind == HookEvent::Kind::release) coordinator.release(event.index);
+    if (event.kind == HookEvent::Kind::release) keep_secondary(coordinator.release(event.index));
     if (event.kind != HookEvent::Kind::fetch) return;
     const auto plan = coordinator.fetch(event.index);
     gather(plan.gather);
     gather(plan.prefetch);
   }
 
+  // Elements are padded to all ranks wherever they come from.
   void gather(const Order& tensors) {
-    if (ranks_ == 1 || tensors.empty()) return;
+    Order primary;
+    Order secondary;
+    for (const std::size_t tensor : tensors) {
+      (secondary_.count(tensor) > 0 ? secondary : primary).push_back(tensor);
+    }
     if (config_.quantized_weights) {
-      std::int64_t own = 0;
-      for (const std::size_t tensor : tensors) own += padded(tensor) / ranks_;
-      const std::int64_t groups = weight_groups(own).value();
-      add(counts_, CollectiveKind::all_gather, ranks_ * own, 1);
-      add(counts_, CollectiveKind::all_gather, ranks_ * groups, 4);
+      if (ranks_ == 1) return;
+      add_quantized_gather(counts_, padded(secondary),
+                           std::min<std::int64_t>(config_.hpz_partition_size, ranks_));
+      add_quantized_gather(counts_, padded(primary), ranks_);
       return;
     }
+    gather_at_once(secondary, false);
+    gather_at_once(primary, config_.use_all_reduce_for_fetch_params);
+  }
+
+  void gather_at_once(const Order& tensors, bool may_sum) {
+    if (ranks_ == 1 || tensors.empty()) return;
+    const bool alone = config_.allgather_sequential || config_.mics_shard_size > 0;
     std::int64_t together = 0;
     for (const std::size_t tensor : tensors) {
-      if (config_.allgather_sequential) call(CollectiveKind::all_gather, padded(tensor));
+      if (alone) call(CollectiveKind::all_gather, padded(tensor));
       together += padded(tensor);
     }
-    if (config_.allgather_sequential) return;
-    const bool summed = config_.use_all_reduce_for_fetch_params && tensors.size() > 1;
+    if (alone) return;
+    const bool summed = may_sum && tensors.size() > 1;
     call(summed ? CollectiveKind::all_reduce : CollectiveKind::all_gather, together);
+  }
+
+  // MiCS: what this rank has of every tensor, once per step.
+  void average_over_replicas() {
+    if (replicas_ == 1) return;
+    for (const std::int64_t numel : numels_) {
+      const std::int64_t shard = (numel + ranks_ - 1) / ranks_;
+      const std::int64_t own =
+          std::min(numel, (place_ + 1) * shard) - std::min(numel, place_ * shard);
+      if (own > 0) {
+        add(counts_, CollectiveKind::all_reduce, own, size_of(config_.accumulation_dtype()));
+      }
+    }
   }
 
   void reduce(const Order& bucket) {
@@ -281,16 +316,27 @@ class CommunicationSimulation {
     }
     const bool whole = config_.contiguous_gradients && !config_.reduce_scatter &&
                        fill <= config_.reduce_bucket_size;
+    const std::int64_t devices = config_.quantized_gradients ? config_.devices_per_node : 0;
+    if (!whole && devices > 0 && ranks_ > devices) {
+      for (const std::size_t tensor : bucket) {
+        add_node_average(counts_, shapes_[tensor], ranks_, devices, config_.message_dtype());
+      }
+      return;
+    }
     add(counts_, whole ? CollectiveKind::all_reduce : CollectiveKind::reduce_scatter,
         whole ? fill : with_padding, size_of(config_.message_dtype()));
   }
 
   StepConfig config_;
   std::size_t layers_;
-  std::int64_t ranks_;
+  std::int64_t ranks_;               // that share one copy of the model
+  std::int64_t replicas_;            // of it
+  std::int64_t place_ = 0;           // of this rank in its copy
+  std::set<std::size_t> secondary_;  // hpZ: tensors with a secondary shard
   std::vector<std::int64_t> numels_;
   std::vector<ModuleSpec> modules_;
   std::vector<bool> decays_;
+  std::vector<Shape> shapes_;
   std::vector<std::int64_t> lengths_;              // padded, by group
   std::vector<std::vector<std::int64_t>> owners_;  // by tensor and element
   CollectiveCounts counts_{};

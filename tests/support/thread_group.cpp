@@ -71,6 +71,17 @@ void ThreadTeam::abort() {
   const std::lock_guard lock(mutex_);
   aborted_ = true;
   arrival_.notify_all();
+  for (const auto& [ranks, team] : parts_) team->abort();
+}
+
+ThreadTeam& ThreadTeam::part_of(const std::vector<int>& ranks) {
+  const std::lock_guard lock(mutex_);
+  std::unique_ptr<ThreadTeam>& team = parts_[ranks];
+  if (!team) {
+    team = std::make_unique<ThreadTeam>(static_cast<int>(ranks.size()));
+    if (aborted_) team->abort();
+  }
+  return *team;
 }
 
 void ThreadGroup::broadcast(std::span<std::byte> data, int root) {
@@ -165,6 +176,11 @@ double ThreadCollectives::do_all_reduce_scalar(double value, ReduceOp op) {
   }
   team_.part();
   return result;
+}
+
+std::unique_ptr<Collectives> ThreadCollectives::do_sub_group(const std::vector<int>& ranks,
+                                                             int own) {
+  return std::make_unique<ThreadCollectives>(device(), team_.part_of(ranks), own);
 }
 
 void run_on_ranks(int size, const std::function<void(int rank, ThreadTeam& team)>& body) {

@@ -3,6 +3,8 @@
 
 #include <condition_variable>
 #include <functional>
+#include <map>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <vector>
@@ -27,7 +29,11 @@ class ThreadTeam {
   /// Ends what meet() began, without throwing: waits until nobody reads any more. Between the two
   /// no rank may throw.
   void part() noexcept;
+  /// Ends this team's meetings, now and later, and those of its parts.
   void abort();
+
+  /// The team of some of the ranks: the same for the same list.
+  ThreadTeam& part_of(const std::vector<int>& ranks);
 
  private:
   /// Waits for everybody. False: somebody gave up first.
@@ -40,6 +46,7 @@ class ThreadTeam {
   int arrived_ = 0;
   unsigned long round_ = 0;
   bool aborted_ = false;
+  std::map<std::vector<int>, std::unique_ptr<ThreadTeam>> parts_;
 };
 
 class ThreadGroup final : public Group {
@@ -74,6 +81,7 @@ class ThreadCollectives final : public Collectives {
   void do_broadcast(Tensor inout, int root, Stream stream) override;
   void do_all_to_all(Tensor in, Tensor out, Stream stream) override;
   double do_all_reduce_scalar(double value, ReduceOp op) override;
+  std::unique_ptr<Collectives> do_sub_group(const std::vector<int>& ranks, int own) override;
 
   std::vector<float> combine(Tensor own, std::int64_t offset, std::int64_t count, ReduceOp op);
 

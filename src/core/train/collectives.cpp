@@ -1,5 +1,10 @@
 #include "core/train/collectives.hpp"
 
+#include <algorithm>
+#include <stdexcept>
+
+#include "core/base/text.hpp"
+
 namespace dstune {
 
 namespace {
@@ -56,6 +61,16 @@ void Collectives::broadcast(Tensor inout, int root, Purpose purpose, Stream stre
 void Collectives::all_to_all(Tensor in, Tensor out, Purpose purpose, Stream stream) {
   counted(line_for(CollectiveKind::all_to_all, purpose, in, stream),
           [&] { do_all_to_all(in, out, stream); });
+}
+
+std::unique_ptr<Collectives> Collectives::sub_group(const std::vector<int>& ranks) {
+  const auto own = std::find(ranks.begin(), ranks.end(), rank_);
+  const bool known =
+      std::all_of(ranks.begin(), ranks.end(), [&](int rank) { return rank >= 0 && rank < size_; });
+  if (own == ranks.end() || !known) {
+    throw std::invalid_argument(concat("Collectives: no part of ", size_, " ranks with ", rank_));
+  }
+  return do_sub_group(ranks, static_cast<int>(own - ranks.begin()));
 }
 
 double Collectives::all_reduce_scalar(double value, ReduceOp op, Purpose purpose) {

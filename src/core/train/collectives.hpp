@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <vector>
 
 #include "core/base/units.hpp"
 #include "core/train/collective_kind.hpp"
@@ -46,6 +48,12 @@ class Collectives {
   /// result.
   double all_reduce_scalar(double value, ReduceOp op, Purpose purpose);
 
+  /// The collectives of a part of the group, of which this rank is one; rank i there is `ranks[i]`
+  /// here. All of them call it with the same list. Their calls, in both groups, come in one order
+  /// on all ranks that share them. Local: nothing is sent. The result must not outlive this.
+  /// @throws std::invalid_argument  unless `ranks` are ranks of the group, this one among them
+  std::unique_ptr<Collectives> sub_group(const std::vector<int>& ranks);
+
  protected:
   Device& device() const noexcept { return *device_; }
 
@@ -57,6 +65,8 @@ class Collectives {
   virtual void do_broadcast(Tensor inout, int root, Stream stream) = 0;
   virtual void do_all_to_all(Tensor in, Tensor out, Stream stream) = 0;
   virtual double do_all_reduce_scalar(double value, ReduceOp op) = 0;
+  /// @param own  place of this rank in `ranks`
+  virtual std::unique_ptr<Collectives> do_sub_group(const std::vector<int>& ranks, int own) = 0;
 
   template <class Call>
   Seconds counted(CollectiveLine line, Call call);

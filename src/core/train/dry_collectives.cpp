@@ -48,4 +48,8 @@ double DryCollectives::do_all_reduce_scalar(double value, ReduceOp /*op*/) {
   return value;
 }
 
+std::unique_ptr<Collectives> DryCollectives::do_sub_group(const std::vector<int>& ranks, int own) {
+  return std::make_unique<DryCollectives>(device(), own, static_cast<int>(ranks.size()));
+}
+
 }  // namespace dstune

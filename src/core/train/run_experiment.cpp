@@ -18,6 +18,7 @@
 #include "core/train/stopping_rule.hpp"
 #include "core/train/training_step.hpp"
 #include "core/train/zero/leaf_modules.hpp"
+#include "core/train/zero/shard_groups.hpp"
 
 namespace dstune {
 namespace {
@@ -31,6 +32,9 @@ std::optional<Skipped> skipped(const Experiment& experiment, const StepConfig& c
   std::vector<std::string> reasons = config.unsupported;
   for (auto& reason :
        unsupported_leaf_modules(config, make_model_parameters(experiment.settings.model))) {
+    reasons.push_back(std::move(reason));
+  }
+  for (auto& reason : unsupported_shard_sizes(config, experiment.ranks)) {
     reasons.push_back(std::move(reason));
   }
   if (reasons.empty()) return std::nullopt;
@@ -184,7 +188,7 @@ class Run {
 
 Outcome run_experiment(const Experiment& experiment, Device& device, Collectives& collectives,
                        Group& group) {
-  const StepConfig config = make_step_config(experiment.ds_config);
+  const StepConfig config = make_step_config(experiment);
   if (const auto reason = skipped(experiment, config)) return *reason;
   const BusyDevice busy(device, group);
   Outcome outcome = Run(experiment, config, device, collectives, group).run();
@@ -193,7 +197,7 @@ Outcome run_experiment(const Experiment& experiment, Device& device, Collectives
 }
 
 DryRun dry_run(const Experiment& experiment, int rank, const Device* imitated) {
-  const StepConfig config = make_step_config(experiment.ds_config);
+  const StepConfig config = make_step_config(experiment);
   if (const auto reason = skipped(experiment, config)) return {*reason};
   return {rehearse(experiment, config, rank, experiment.settings.memory_limit, imitated)};
 }

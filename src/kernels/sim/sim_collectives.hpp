@@ -26,6 +26,8 @@ class SimCollectives final : public DryCollectives {
   void account(CollectiveKind kind, Bytes bytes) override;
 
  private:
+  std::unique_ptr<Collectives> do_sub_group(const std::vector<int>& ranks, int own) override;
+
   SimDevice* sim_;
   SimNetwork network_;
 };

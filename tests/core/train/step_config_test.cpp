@@ -80,8 +80,7 @@ const Knob kOfZero[] = {
     {R"({"offload_param": {"device": "nvme"}})", "offload_param"},
     {R"({"cpu_offload": true})", "cpu_offload"},
     {R"({"cpu_offload_params": true})", "cpu_offload_params"},
-    {R"({"zero_hpz_partition_size": 2})", "zero_hpz_partition_size"},
-    {R"({"mics_shard_size": 2})", "mics_shard_size"},
+    {R"({"mics_shard_size": 2, "mics_hierarchical_params_gather": true})", "mics_shard_size"},
     {R"({"zenflow": {}})", "zenflow"},
 };
 
@@ -119,24 +118,6 @@ TEST_P(KnobOfZero, ChangesNothingWithoutZero) {
   EXPECT_EQ(unsupported_in_stage(GetParam().json, 0), Names{});
 }
 
-TEST(StepConfig, NamesTheQuantizationThatIsNotModelledWhereItIsRead) {
-  const auto named = [](const char* keys) { return unsupported_in_stage(keys, 3); };
-  const char* sequential =
-      R"({"zero_quantized_weights": true, "stage3_allgather_sequential": true})";
-  const char* gradients = R"({"zero_quantized_gradients": true})";
-  const char* corrected = R"({"zeropp_loco_param": {"err_beta": 0.8, "reset_T": 1024}})";
-
-  EXPECT_EQ(named(R"({"zero_quantized_weights": true})"), Names{});
-  EXPECT_EQ(named(R"({"zero_quantized_nontrainable_weights": true})"), Names{});
-  EXPECT_EQ(named(sequential),
-            Names{"zero_optimization.zero_quantized_weights with stage3_allgather_sequential"});
-  EXPECT_EQ(named(gradients), Names{"zero_optimization.zero_quantized_gradients"});
-  EXPECT_EQ(named(corrected), Names{"zero_optimization.zeropp_loco_param"});
-  for (const char* keys : {sequential, gradients, corrected}) {
-    EXPECT_EQ(unsupported_in_stage(keys, 2), Names{}) << keys;
-  }
-}
-
 TEST(StepConfig, ReadsTheKeysOfStage3ByBothNames) {
   const auto read_zero = [](const char* keys) {
     json::object zero = parse_json(keys).as_object();
@@ -166,6 +147,45 @@ TEST(StepConfig, ReadsTheKeysOfStage3ByBothNames) {
   EXPECT_EQ(config.leaf_module.names, Names{"b"});
   EXPECT_EQ(config.leaf_module.name_suffixes, (Names{"c", "d"}));
   EXPECT_TRUE(config.unsupported.empty());
+}
+
+TEST(StepConfig, NamesTheQuantizationThatIsNotModelledWhereItIsRead) {
+  const std::pair<const char*, const char*> named[] = {
+      {R"({"zero_quantized_weights": true, "stage3_allgather_sequential": true})",
+       "zero_quantized_weights with stage3_allgather_sequential"},
+      {R"({"zero_quantized_weights": true, "mics_shard_size": 2})",
+       "zero_quantized_weights with mics_shard_size"},
+      {R"({"zero_quantized_gradients": true, "mics_shard_size": 2})",
+       "zero_quantized_gradients with mics_shard_size"},
+      {R"({"zero_quantized_gradients": true, "zeropp_loco_param": {"err_beta": 0.8}})",
+       "zeropp_loco_param"}};
+  const char* modelled = R"({"zero_quantized_weights": true, "zero_quantized_gradients": true,
+                             "zero_quantized_nontrainable_weights": true,
+                             "zero_hpz_partition_size": 2})";
+
+  for (const auto& [keys, name] : named) {
+    EXPECT_EQ(unsupported_in_stage(keys, 3), Names{concat("zero_optimization.", name)});
+  }
+  EXPECT_EQ(unsupported_in_stage(modelled, 3), Names{});
+  EXPECT_EQ(unsupported_in_stage(R"({"zeropp_loco_param": {}})", 3), Names{});
+  EXPECT_EQ(unsupported_in_stage(named[0].first, 2), Names{});
+}
+
+TEST(StepConfig, NamesPartsOfTheGroupOutsideStage3AndBothAtOnce) {
+  const char* secondary = R"({"zero_hpz_partition_size": 2})";
+  const char* copies = R"({"mics_shard_size": 2})";
+  const char* both = R"({"zero_hpz_partition_size": 2, "mics_shard_size": 2})";
+  const char* off = R"({"zero_hpz_partition_size": 1, "mics_shard_size": -1})";
+
+  for (const int stage : {1, 2}) {
+    EXPECT_EQ(unsupported_in_stage(secondary, stage),
+              Names{"zero_optimization.zero_hpz_partition_size"});
+    EXPECT_EQ(unsupported_in_stage(copies, stage), Names{"zero_optimization.mics_shard_size"});
+  }
+  EXPECT_EQ(unsupported_in_stage(secondary, 3), Names{});
+  EXPECT_EQ(unsupported_in_stage(copies, 3), Names{});
+  EXPECT_EQ(unsupported_in_stage(both, 3), Names{"zero_optimization.mics_shard_size"});
+  EXPECT_EQ(unsupported_in_stage(off, 2), Names{});
 }
 
 // What stages 0 to 2 model and stage 3 does not.

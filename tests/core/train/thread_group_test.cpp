@@ -215,5 +215,50 @@ TEST(ThreadGroup, AnExceptionOfOneRankEndsTheWaitingOfTheOthers) {
   EXPECT_EQ(aborted, 3);
 }
 
+TEST(ThreadCollectives, PartsOfTheGroupSumAmongThemselves) {
+  run_on_ranks(4, [](int rank, ThreadTeam& team) {
+    cpu::CpuDevice device(Bytes{1} << 20U);
+    ThreadCollectives whole(device, team, rank);
+    const auto neighbours =
+        whole.sub_group(rank < 2 ? std::vector<int>{0, 1} : std::vector<int>{2, 3});
+    const auto others = whole.sub_group({rank % 2, rank % 2 + 2});
+
+    const double near = neighbours->all_reduce_scalar(rank, ReduceOp::sum, Purpose::other);
+    const double far = others->all_reduce_scalar(rank, ReduceOp::sum, Purpose::other);
+    const double all = whole.all_reduce_scalar(rank, ReduceOp::sum, Purpose::other);
+
+    EXPECT_EQ(near, rank < 2 ? 1 : 5);
+    EXPECT_EQ(far, rank % 2 == 0 ? 2 : 4);
+    EXPECT_EQ(all, 6);
+    EXPECT_EQ(neighbours->rank(), rank % 2);
+    EXPECT_EQ(others->rank(), rank / 2);
+  });
+}
+
+TEST(ThreadCollectives, APartOfTheGroupHasItsOwnLinesInTheLedger) {
+  run_on_ranks(4, [](int rank, ThreadTeam& team) {
+    cpu::CpuDevice device(Bytes{1} << 20U);
+    ThreadCollectives whole(device, team, rank);
+    const auto part = whole.sub_group({rank % 2, rank % 2 + 2});
+
+    part->all_reduce_scalar(1, ReduceOp::sum, Purpose::norm);
+    whole.all_reduce_scalar(1, ReduceOp::sum, Purpose::norm);
+
+    ASSERT_EQ(device.ledger().collectives().size(), 2U);
+    EXPECT_EQ(device.ledger().collectives()[0].ranks, 2);
+    EXPECT_EQ(device.ledger().collectives()[1].ranks, 4);
+  });
+}
+
+TEST(ThreadCollectives, RefusesAPartWithoutItself) {
+  run_on_ranks(2, [](int rank, ThreadTeam& team) {
+    cpu::CpuDevice device(Bytes{1} << 20U);
+    ThreadCollectives whole(device, team, rank);
+
+    EXPECT_THROW(whole.sub_group({1 - rank}), std::invalid_argument);
+    EXPECT_THROW(whole.sub_group({rank, 2}), std::invalid_argument);
+  });
+}
+
 }  // namespace
 }  // namespace dstune::test

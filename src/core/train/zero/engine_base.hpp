@@ -53,7 +53,12 @@ class EngineBase : public ZeroEngine {
   /// The sum over all ranks of values each of which one rank has: `own` writes this rank's part
   /// into a zeroed fp32 tensor of `count` elements.
   template <class Own>
-  std::vector<float> collect(std::int64_t count, Own own);
+  std::vector<float> collect(std::int64_t count, Own own) {
+    return collect(collectives(), count, own);
+  }
+  /// Likewise over the ranks of `group`.
+  template <class Own>
+  std::vector<float> collect(Collectives& group, std::int64_t count, Own own);
 
  private:
   EngineContext context_;
@@ -63,11 +68,11 @@ class EngineBase : public ZeroEngine {
 };
 
 template <class Own>
-std::vector<float> EngineBase::collect(std::int64_t count, Own own) {
+std::vector<float> EngineBase::collect(Collectives& group, std::int64_t count, Own own) {
   const Buffer all = temporary(count, DType::fp32);
   device().fill_zero(all.tensor(DType::fp32));
   own(all.tensor(DType::fp32));
-  collectives().all_reduce(all.tensor(DType::fp32), ReduceOp::sum, Purpose::other, Stream::compute);
+  group.all_reduce(all.tensor(DType::fp32), ReduceOp::sum, Purpose::other, Stream::compute);
   std::vector<float> values(static_cast<std::size_t>(count));
   device().read(all.tensor(DType::fp32), values);
   return values;

@@ -1,5 +1,6 @@
 #include "core/train/zero/gathered_parameters.hpp"
 
+#include <algorithm>
 #include <cassert>
 #include <utility>
 
@@ -15,76 +16,96 @@ GatheredParameters::GatheredParameters(Device& device, Collectives& collectives,
       collectives_(collectives),
       layout_(layout),
       setup_(setup),
-      quantized_(device, collectives, setup.dtype, setup.stream),
       group_of_(layout.tensor_count(), groups_.end()),
       awaits_(layout.tensor_count(), false),
       storage_(layout.tensor_count()),
-      full_(layout.tensor_count()) {}
+      full_(layout.tensor_count()),
+      secondary_(layout.tensor_count()) {}
 
-Tensor GatheredParameters::shard(std::size_t tensor) const {
+GatheredParameters::Source GatheredParameters::secondary() const {
+  return {setup_.secondary, collectives_.size() / setup_.secondary->size()};
+}
+
+std::int64_t GatheredParameters::shard_numel(const Source& source, std::size_t tensor) const {
+  return source.factor * layout_.shard(tensor);
+}
+
+Tensor GatheredParameters::shard(const Source& source, std::size_t tensor) const {
+  if (source.group == setup_.secondary) return secondary_[tensor].tensor(setup_.dtype);
   return shards_.slice(layout_.offset(tensor), layout_.shard(tensor));
 }
 
 void GatheredParameters::gather(const Tensors& tensors) {
-  if (tensors.empty()) return;
+  Tensors with;
+  Tensors without;
+  for (const std::size_t tensor : tensors) {
+    (secondary_[tensor] ? with : without).push_back(tensor);
+  }
+  if (!with.empty()) gather_from(secondary(), with);
+  if (!without.empty()) gather_from(primary(), without);
+}
+
+void GatheredParameters::gather_from(const Source& source, const Tensors& tensors) {
   if (collectives_.size() == 1) {
-    add_group(tensors);
-    for (const std::size_t tensor : tensors) full_[tensor] = shard(tensor);
+    add_group(source, tensors);
+    for (const std::size_t tensor : tensors) full_[tensor] = shard(source, tensor);
   } else if (setup_.quantized) {
-    gather_quantized(tensors);
+    gather_quantized(source, tensors);
   } else if (tensors.size() == 1) {
-    gather_alone(tensors.front());
-  } else if (setup_.method == GatherMethod::packed) {
-    gather_packed(tensors);
-  } else if (setup_.method == GatherMethod::all_reduce) {
+    gather_alone(source, tensors.front());
+  } else if (setup_.method == GatherMethod::sequential) {
+    for (const std::size_t tensor : tensors) gather_alone(source, tensor);
+  } else if (setup_.method == GatherMethod::all_reduce && source.factor == 1 &&
+             source.group != setup_.secondary) {
     gather_by_all_reduce(tensors);
   } else {
-    for (const std::size_t tensor : tensors) gather_alone(tensor);
+    gather_packed(source, tensors);
   }
 }
 
-GatheredParameters::Group& GatheredParameters::add_group(Tensors tensors) {
+GatheredParameters::Group& GatheredParameters::add_group(const Source& source, Tensors tensors) {
   const auto group = groups_.insert(groups_.end(), Group{});
   for (const std::size_t tensor : tensors) {
     assert(group_of_[tensor] == groups_.end());
     group_of_[tensor] = group;
     awaits_[tensor] = true;
   }
+  group->source = source;
   group->members = tensors.size();
   group->tensors = std::move(tensors);
   return *group;
 }
 
-void GatheredParameters::gather_alone(std::size_t tensor) {
-  const std::int64_t numel = layout_.shard(tensor) * collectives_.size();
+void GatheredParameters::gather_alone(const Source& source, std::size_t tensor) {
+  const std::int64_t numel = shard_numel(source, tensor) * source.group->size();
   storage_[tensor] = make_buffer(device_, MemoryCategory::parameters, numel, setup_.dtype);
   const Tensor whole = storage_[tensor].tensor(setup_.dtype);
   full_[tensor] = whole.slice(0, layout_.numel(tensor));
-  add_group({tensor});
-  start_all_gather(shard(tensor), whole);
+  add_group(source, {tensor});
+  start_all_gather(source, shard(source, tensor), whole);
 }
 
-void GatheredParameters::gather_packed(const Tensors& tensors) {
-  Group& group = add_group(tensors);
+void GatheredParameters::gather_packed(const Source& source, const Tensors& tensors) {
+  Group& group = add_group(source, tensors);
   group.is_packed = true;
-  for (const std::size_t tensor : tensors) group.stride += layout_.shard(tensor);
+  for (const std::size_t tensor : tensors) group.stride += shard_numel(source, tensor);
   group.buffer = make_buffer(device_, MemoryCategory::temporaries,
-                             group.stride * collectives_.size(), setup_.dtype);
+                             group.stride * source.group->size(), setup_.dtype);
   const Tensor whole = group.buffer.tensor(setup_.dtype);
-  const Tensor own = whole.slice(collectives_.rank() * group.stride, group.stride);
+  const Tensor own = whole.slice(source.group->rank() * group.stride, group.stride);
   std::int64_t offset = 0;
   for (const std::size_t tensor : tensors) {
-    Passes(device_).copy(Pass::gather_pack, shard(tensor),
-                         own.slice(offset, layout_.shard(tensor)));
-    offset += layout_.shard(tensor);
+    const std::int64_t numel = shard_numel(source, tensor);
+    Passes(device_).copy(Pass::gather_pack, shard(source, tensor), own.slice(offset, numel));
+    offset += numel;
   }
-  start_all_gather(own, whole);
+  start_all_gather(source, own, whole);
 }
 
 // As in DeepSpeed tensors lie at the sums of their unpadded sizes: the padding of a shard, which is
 // zero, may reach into the next tensors, whose own part is written after it.
 void GatheredParameters::gather_by_all_reduce(const Tensors& tensors) {
-  Group& group = add_group(tensors);
+  Group& group = add_group(primary(), tensors);
   group.holds_tensors = true;
   std::int64_t numel = 0;
   for (const std::size_t tensor : tensors) numel += layout_.shard(tensor) * collectives_.size();
@@ -94,7 +115,8 @@ void GatheredParameters::gather_by_all_reduce(const Tensors& tensors) {
   std::int64_t begin = 0;
   for (const std::size_t tensor : tensors) {
     const std::int64_t own = begin + collectives_.rank() * layout_.shard(tensor);
-    Passes(device_).copy(Pass::gather_pack, shard(tensor), whole.slice(own, layout_.shard(tensor)));
+    Passes(device_).copy(Pass::gather_pack, shard(primary(), tensor),
+                         whole.slice(own, layout_.shard(tensor)));
     full_[tensor] = whole.slice(begin, layout_.numel(tensor));
     begin += layout_.numel(tensor);
   }
@@ -103,26 +125,27 @@ void GatheredParameters::gather_by_all_reduce(const Tensors& tensors) {
 }
 
 // DeepSpeed cuts the padding of a single tensor off before it dequantises, which moves the groups.
-void GatheredParameters::gather_quantized(const Tensors& tensors) {
+void GatheredParameters::gather_quantized(const Source& source, const Tensors& tensors) {
   const std::int64_t numel = layout_.numel(tensors.front());
-  if (tensors.size() == 1 && numel % collectives_.size() != 0) {
+  const bool padded = numel != shard_numel(source, tensors.front()) * source.group->size();
+  if (tensors.size() == 1 && padded) {
     throw QuantizationRefused(concat("zero_quantized_weights: a tensor of ", numel,
                                      " elements that is gathered alone must be divisible by ",
                                      collectives_.size(), " ranks"));
   }
-  Group& group = add_group(tensors);
+  Group& group = add_group(source, tensors);
   group.is_packed = tensors.size() > 1;
   std::vector<Tensor> shards;
   for (const std::size_t tensor : tensors) {
-    shards.push_back(shard(tensor));
-    group.stride += layout_.shard(tensor);
+    shards.push_back(shard(source, tensor));
+    group.stride += shard_numel(source, tensor);
   }
-  group.message = quantized_.launch(shards);
+  group.message = quantized(source).launch(shards);
 }
 
-void GatheredParameters::start_all_gather(Tensor part, Tensor whole) {
+void GatheredParameters::start_all_gather(const Source& source, Tensor part, Tensor whole) {
   device_.wait(setup_.stream, Stream::compute);
-  collectives_.all_gather(part, whole, Purpose::parameters, setup_.stream);
+  source.group->all_gather(part, whole, Purpose::parameters, setup_.stream);
 }
 
 void GatheredParameters::await(const Tensors& tensors) {
@@ -147,12 +170,13 @@ void GatheredParameters::finish(Group& group) {
 }
 
 void GatheredParameters::dequantize(Group& group) {
+  const QuantizedGather gather = quantized(group.source);
   if (group.is_packed) {
-    group.buffer = quantized_.wait(*group.message, MemoryCategory::temporaries);
+    group.buffer = gather.wait(*group.message, MemoryCategory::temporaries);
     return;
   }
   const std::size_t tensor = group.tensors.front();
-  storage_[tensor] = quantized_.wait(*group.message, MemoryCategory::parameters);
+  storage_[tensor] = gather.wait(*group.message, MemoryCategory::parameters);
   full_[tensor] = storage_[tensor].tensor(setup_.dtype).slice(0, layout_.numel(tensor));
 }
 
@@ -160,26 +184,49 @@ void GatheredParameters::unpack(const Group& group) {
   const Tensor received = group.buffer.tensor(setup_.dtype);
   std::int64_t offset = 0;
   for (const std::size_t tensor : group.tensors) {
-    storage_[tensor] =
-        make_buffer(device_, MemoryCategory::parameters, layout_.numel(tensor), setup_.dtype);
+    const std::int64_t numel = layout_.numel(tensor);
+    const std::int64_t shard = shard_numel(group.source, tensor);
+    storage_[tensor] = make_buffer(device_, MemoryCategory::parameters, numel, setup_.dtype);
     full_[tensor] = storage_[tensor].tensor(setup_.dtype);
-    for (int rank = 0; rank < collectives_.size(); ++rank) {
-      const std::int64_t count = layout_.filled(tensor, rank);
-      if (count == 0) break;
-      Passes(device_).copy(Pass::gather_unpack, received.slice(rank * group.stride + offset, count),
-                           full_[tensor].slice(rank * layout_.shard(tensor), count));
+    std::int64_t begin = offset;
+    for (std::int64_t first = 0; first < numel; first += shard, begin += group.stride) {
+      const std::int64_t count = std::min(shard, numel - first);
+      Passes(device_).copy(Pass::gather_unpack, received.slice(begin, count),
+                           full_[tensor].slice(first, count));
     }
-    offset += layout_.shard(tensor);
+    offset += shard;
   }
 }
 
 void GatheredParameters::release(const Tensors& tensors) {
   for (const std::size_t tensor : tensors) {
     assert(!awaits_[tensor]);
+    if (setup_.secondary != nullptr && !secondary_[tensor]) keep_secondary(tensor);
     storage_[tensor].reset();
     full_[tensor] = {};
     if (group_of_[tensor] != groups_.end()) leave_group(tensor);
   }
+}
+
+// DeepSpeed waits for every single copy.
+void GatheredParameters::keep_secondary(std::size_t tensor) {
+  const Source source = secondary();
+  const std::int64_t shard = shard_numel(source, tensor);
+  const std::int64_t first = source.group->rank() * shard;
+  const std::int64_t count = std::clamp<std::int64_t>(layout_.numel(tensor) - first, 0, shard);
+  secondary_[tensor] = make_buffer(device_, MemoryCategory::parameters, shard, setup_.dtype);
+  const Tensor whole = secondary_[tensor].tensor(setup_.dtype);
+  const Tensor kept = whole.slice(0, count);
+  // What is undefined there would change the step of a group.
+  if (setup_.quantized) device_.fill_zero(whole.slice(count, shard - count));
+  if (count > 0) {
+    Passes(device_).copy(Pass::partition_copy, full_[tensor].slice(first, count), kept);
+  }
+  device_.host_sync(HostSync::parameters);
+}
+
+void GatheredParameters::forget_secondary() {
+  for (Buffer& shard : secondary_) shard.reset();
 }
 
 void GatheredParameters::leave_group(std::size_t tensor) {
@@ -189,20 +236,20 @@ void GatheredParameters::leave_group(std::size_t tensor) {
 
 void GatheredParameters::gather_persistent(const Tensors& tensors) {
   if (tensors.empty()) return;
-  if (collectives_.size() == 1 || tensors.size() > 1) {
-    const GatherMethod method = std::exchange(setup_.method, GatherMethod::sequential);
-    const Stream stream = std::exchange(setup_.stream, Stream::compute);
-    const bool quantized = std::exchange(setup_.quantized, false);
-    gather(tensors);
+  if (collectives_.size() > 1 && tensors.size() == 1) {  // DeepSpeed packs and unpacks it
+    gather_packed(primary(), tensors);
     await(tensors);
-    if (collectives_.size() > 1) device_.host_sync(HostSync::parameters);
-    setup_.method = method;
-    setup_.stream = stream;
-    setup_.quantized = quantized;
-  } else {  // DeepSpeed packs and unpacks a single one, and does not wait
-    gather_packed(tensors);
-    await(tensors);
+    return;
   }
+  const GatherMethod method = std::exchange(setup_.method, GatherMethod::sequential);
+  const Stream stream = std::exchange(setup_.stream, Stream::compute);
+  const bool is_quantized = std::exchange(setup_.quantized, false);
+  gather_from(primary(), tensors);
+  await(tensors);
+  if (collectives_.size() > 1) device_.host_sync(HostSync::parameters);
+  setup_.method = method;
+  setup_.stream = stream;
+  setup_.quantized = is_quantized;
 }
 
 Tensor GatheredParameters::full(std::size_t tensor) const {

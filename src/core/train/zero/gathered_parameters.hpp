@@ -27,6 +27,10 @@ enum class GatherMethod {
 /// times its shard. The buffer of a packed gather is unpacked, for all its tensors, when the first
 /// of them is awaited, and freed when the last of them was (AllGatherCoalescedHandle).
 ///
+/// hpZ: releasing a tensor leaves a secondary shard, the N / z-fold of the primary one, from which
+/// it is gathered among the z ranks of the secondary group until forget_secondary(). A gather of
+/// tensors with and without one is two.
+///
 /// A quantised gather travels as QuantizedGather says and is dequantised when the first of its
 /// tensors is awaited; its message stays until the last of them was. The gathers after the update
 /// are never quantised.
@@ -41,6 +45,7 @@ class GatheredParameters {
     DType dtype = DType::fp32;
     Stream stream = Stream::compute;
     GatherMethod method = GatherMethod::packed;
+    Collectives* secondary = nullptr;  ///< hpZ's group; none: no secondary shards
     bool quantized = false;  ///< as int8 (zero_quantized_weights), packed whatever the method is
   };
 
@@ -58,12 +63,20 @@ class GatheredParameters {
   void release(const Tensors& tensors);
   /// Gathers tensors that are not there one by one and waits for all, as after the update.
   void gather_persistent(const Tensors& tensors);
+  /// After the update: secondary shards are outdated.
+  void forget_secondary();
   /// The elements of a tensor that is gathered and awaited.
   Tensor full(std::size_t tensor) const;
 
  private:
+  /// Which shards are gathered, and among whom.
+  struct Source {
+    Collectives* group;
+    std::int64_t factor;  // primary shards in one of its shards
+  };
   /// Tensors gathered in one call.
   struct Group {
+    Source source{};
     Tensors tensors;
     Buffer buffer;  // packed: what was received; all_reduce: where they stay
     std::optional<QuantizedMessage> message;
@@ -74,29 +87,37 @@ class GatheredParameters {
     std::size_t members = 0;  // tensors not yet awaited, or released where it holds them
   };
 
-  Tensor shard(std::size_t tensor) const;
-  Group& add_group(Tensors tensors);
+  Source primary() const { return {&collectives_, 1}; }
+  Source secondary() const;
+  std::int64_t shard_numel(const Source& source, std::size_t tensor) const;
+  Tensor shard(const Source& source, std::size_t tensor) const;
+  void gather_from(const Source& source, const Tensors& tensors);
+  void keep_secondary(std::size_t tensor);
+  Group& add_group(const Source& source, Tensors tensors);
   void leave_group(std::size_t tensor);
-  void gather_alone(std::size_t tensor);
-  void gather_packed(const Tensors& tensors);
+  void gather_alone(const Source& source, std::size_t tensor);
+  void gather_packed(const Source& source, const Tensors& tensors);
   void gather_by_all_reduce(const Tensors& tensors);
-  void gather_quantized(const Tensors& tensors);
-  void start_all_gather(Tensor part, Tensor whole);
+  void gather_quantized(const Source& source, const Tensors& tensors);
+  void start_all_gather(const Source& source, Tensor part, Tensor whole);
   void finish(Group& group);
   void dequantize(Group& group);
+  QuantizedGather quantized(const Source& source) const {
+    return {device_, *source.group, setup_.dtype, setup_.stream};
+  }
   void unpack(const Group& group);
 
   Device& device_;
   Collectives& collectives_;
   const ShardLayout& layout_;
   Setup setup_;
-  QuantizedGather quantized_;
   Tensor shards_;
   std::list<Group> groups_;
   std::vector<std::list<Group>::iterator> group_of_;  // by tensor; end(): none
   std::vector<bool> awaits_;                          // by tensor: gathered, not yet awaited
   std::vector<Buffer> storage_;                       // by tensor
   std::vector<Tensor> full_;                          // by tensor
+  std::vector<Buffer> secondary_;                     // by tensor: shards
 };
 
 }  // namespace dstune

@@ -12,39 +12,45 @@ namespace dstune {
 
 namespace {
 
+// MiCS coalesces calls instead of packing: every tensor is received where it stays.
 GatherMethod gather_method(const StepConfig& config) {
-  if (config.allgather_sequential) return GatherMethod::sequential;
+  if (config.allgather_sequential || config.mics_shard_size > 0) return GatherMethod::sequential;
   return config.use_all_reduce_for_fetch_params ? GatherMethod::all_reduce : GatherMethod::packed;
 }
 
-GatheredParameters::Setup gather_setup(const StepConfig& config) {
+GatheredParameters::Setup gather_setup(const StepConfig& config, const ShardGroups& groups) {
   return {config.dtype, config.overlap_comm ? Stream::gather : Stream::compute,
-          gather_method(config), config.quantized_weights};
+          gather_method(config), groups.secondary(), config.quantized_weights};
 }
 
 }  // namespace
 
 ShardedEngine::ShardedEngine(const EngineContext& context)
     : EngineBase(context, LossScaler::Kind::zero),
-      layout_(groups(), parameters(), size(), config().sub_group_size),
+      shard_groups_(config(), collectives()),
+      layout_(groups(), parameters(), shard_groups_.shards().size(), config().sub_group_size),
       moments_(layout_.sub_groups().size()),
-      gradients_(config(), device(), collectives(), layout_,
+      gradients_(config(), device(), shard_groups_.shards(), shard_groups_.replicas(), layout_,
                  config().overlap_comm ? Stream::reduction : Stream::compute),
+      quantized_(
+          QuantizedGradients::make(config(), device(), collectives(), parameters(),
+                                   config().overlap_comm ? Stream::reduction : Stream::compute)),
       coordinator_(make_parameter_coordinator(config(), parameters())),
-      gathered_(device(), collectives(), layout_, gather_setup(config())),
+      gathered_(device(), shard_groups_.shards(), layout_, gather_setup(config(), shard_groups_)),
       leaf_of_(parameters().modules.size()) {
   const DType dtype = config().dtype;
   shards_ = make_buffer(device(), MemoryCategory::parameters, layout_.numel(), dtype);
   device().fill_zero(shards_.tensor(dtype));
   for (std::size_t tensor = 0; tensor < tensor_count(); ++tensor) {
-    const std::int64_t count = layout_.filled(tensor, rank());
+    const std::int64_t count = layout_.filled(tensor, shards().rank());
     if (count == 0) continue;
-    fill_initial(device(), model(), parameters(), tensor, rank() * layout_.shard(tensor), seed(),
-                 part(shards_, dtype, tensor).slice(0, count));
+    fill_initial(device(), model(), parameters(), tensor, shards().rank() * layout_.shard(tensor),
+                 seed(), part(shards_, dtype, tensor).slice(0, count));
   }
   master_ = make_buffer(device(), MemoryCategory::optimizer, layout_.numel(), DType::fp32);
   device().cast(shards_.tensor(dtype), master_.tensor(DType::fp32));
   gathered_.use(shards_.tensor(dtype));
+  gradients_.quantize_with(quantized_.get());
   for (const std::size_t leaf : find_leaf_modules(config(), parameters())) {
     for (std::size_t inner = leaf; inner < parameters().end_of(leaf); ++inner) {
       leaf_of_[inner] = leaf;
@@ -56,9 +62,9 @@ Tensor ShardedEngine::part(const Buffer& buffer, DType dtype, std::size_t tensor
   return buffer.tensor(dtype).slice(layout_.offset(tensor), layout_.shard(tensor));
 }
 
-void ShardedEngine::begin_micro_step(bool) {
+void ShardedEngine::begin_micro_step(bool boundary) {
   ++micro_step_;
-  gradients_.begin_micro_step(micro_step_ == 0);
+  gradients_.begin_micro_step(micro_step_ == 0, boundary);
   coordinator_.begin_forward();
 }
 
@@ -84,7 +90,7 @@ void ShardedEngine::release(std::size_t module) {
 }
 
 void ShardedEngine::note_live() const {
-  if (size() > 1) device().ledger().note_live(coordinator_.live());
+  if (shards().size() > 1) device().ledger().note_live(coordinator_.live());
 }
 
 Tensor ShardedEngine::parameter(std::size_t tensor) const { return gathered_.full(tensor); }
@@ -133,13 +139,14 @@ void ShardedEngine::gather_persistent() {
   const PhaseScope phase(device().memory(), StepPhase::parameters);
   const auto tensors = coordinator_.persistent_tensors();
   gathered_.gather_persistent(tensors);
+  gathered_.forget_secondary();
   coordinator_.regathered(tensors);
   note_live();
 }
 
 bool ShardedEngine::overflowed() {
   const bool found = has_overflow_in_shard(device(), gradients_.shards());
-  return collectives().all_reduce_scalar(found ? 1 : 0, ReduceOp::max, Purpose::overflow) > 0;
+  return shards().all_reduce_scalar(found ? 1 : 0, ReduceOp::max, Purpose::overflow) > 0;
 }
 
 double ShardedEngine::norm_of(const SubGroup& group) {
@@ -147,7 +154,7 @@ double ShardedEngine::norm_of(const SubGroup& group) {
   for (const std::size_t tensor : group.tensors) {
     squares += sum_of_squares_in_double(device(), gradients_.shard(tensor));
   }
-  return collectives().all_reduce_scalar(squares, ReduceOp::sum, Purpose::norm);
+  return shards().all_reduce_scalar(squares, ReduceOp::sum, Purpose::norm);
 }
 
 void ShardedEngine::update(std::size_t index, double factor) {
@@ -173,18 +180,18 @@ void ShardedEngine::update(std::size_t index, double factor) {
 }
 
 std::vector<float> ShardedEngine::read_parameter(std::size_t tensor) {
-  return collect(numel(tensor), [&](Tensor all) {
-    const std::int64_t count = layout_.filled(tensor, rank());
+  return collect(shards(), numel(tensor), [&](Tensor all) {
+    const std::int64_t count = layout_.filled(tensor, shards().rank());
     if (count == 0) return;
     device().copy(part(master_, DType::fp32, tensor).slice(0, count),
-                  all.slice(rank() * layout_.shard(tensor), count));
+                  all.slice(shards().rank() * layout_.shard(tensor), count));
   });
 }
 
 void ShardedEngine::write_parameter(std::size_t tensor, std::span<const float> values) {
-  const std::int64_t count = layout_.filled(tensor, rank());
+  const std::int64_t count = layout_.filled(tensor, shards().rank());
   if (count == 0) return;
-  const auto own = values.subspan(static_cast<std::size_t>(rank() * layout_.shard(tensor)),
+  const auto own = values.subspan(static_cast<std::size_t>(shards().rank() * layout_.shard(tensor)),
                                   static_cast<std::size_t>(count));
   device().write(own, part(shards_, config().dtype, tensor).slice(0, count));
   device().write(own, part(master_, DType::fp32, tensor).slice(0, count));

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <map>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -10,6 +11,7 @@
 #include "core/train/zero/engine_base.hpp"
 #include "core/train/zero/gathered_parameters.hpp"
 #include "core/train/zero/parameter_coordinator.hpp"
+#include "core/train/zero/shard_groups.hpp"
 #include "core/train/zero/shard_layout.hpp"
 #include "core/train/zero/sharded_gradients.hpp"
 
@@ -34,6 +36,8 @@ class ShardedEngine final : public EngineBase {
  private:
   /// This rank's shard of a tensor in a buffer laid out by layout_.
   Tensor part(const Buffer& buffer, DType dtype, std::size_t tensor) const;
+  /// Of the ranks that share one copy of the model.
+  Collectives& shards() const { return shard_groups_.shards(); }
   bool has_hooks(std::size_t module) const;
   void note_live() const;
   void reduce_leaf();
@@ -42,11 +46,13 @@ class ShardedEngine final : public EngineBase {
   double norm_of(const SubGroup& group);
   void update(std::size_t index, double factor);
 
+  ShardGroups shard_groups_;
   ShardLayout layout_;
   Buffer shards_;                     // model dtype
   Buffer master_;                     // fp32
   std::vector<AdamMoments> moments_;  // by sub-group
   ShardedGradients gradients_;
+  std::unique_ptr<QuantizedGradients> quantized_;  // null: as they are
   ParameterCoordinator coordinator_;
   GatheredParameters gathered_;
   std::vector<std::optional<std::size_t>> leaf_of_;  // by module

@@ -3,12 +3,14 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "core/train/collectives.hpp"
 #include "core/train/device.hpp"
 #include "core/train/step_config.hpp"
 #include "core/train/zero/passes.hpp"
+#include "core/train/zero/quantized_gradients.hpp"
 #include "core/train/zero/shard_layout.hpp"
 
 namespace dstune {
@@ -21,16 +23,29 @@ namespace dstune {
 /// padded shards (of the tensor itself if it is alone and N divides it), or, with reduce_scatter =
 /// false and everything in the buffer, an all-reduce of the buffer.
 ///
+/// With quantize_with() a reduce-scatter becomes one average per tensor, in their order: quantised,
+/// or the same reduce-scatter of one tensor (docs/decisions/quantisation.md).
+///
+/// MiCS: in the last micro-step each flush is followed by the average of its shards, as they are
+/// summed up, over the replicas: one all-reduce per tensor (DeepSpeed coalesces them in one call).
+///
 /// The shards live in one buffer of the accumulation dtype, category gradients, always.
 class ShardedGradients {
  public:
-  /// @param stream  of the reductions
+  /// @param replicas  those that have the same shards; null: nobody
+  /// @param stream    of the reductions
   ShardedGradients(const StepConfig& config, Device& device, Collectives& collectives,
-                   const ShardLayout& layout, Stream stream);
+                   Collectives* replicas, const ShardLayout& layout, Stream stream);
 
   /// @param first  of the micro-steps of a step: shards are overwritten, not added to
-  void begin_micro_step(bool first) { is_first_ = first; }
+  void begin_micro_step(bool first, bool last) {
+    is_first_ = first;
+    is_last_ = last;
+  }
+  /// @param quantized  null: no gradient is quantised; must outlive this object
+  void quantize_with(const QuantizedGradients* quantized) { quantized_ = quantized; }
   /// The gradient of `tensor`, in the model dtype.
+  /// @throws QuantizationRefused  from the flush that it causes; flush() likewise
   void add(std::size_t tensor, Buffer gradient);
   void flush();
 
@@ -52,25 +67,33 @@ class ShardedGradients {
   Buffer temporary(std::int64_t count, DType dtype) const {
     return make_buffer(device_, MemoryCategory::temporaries, count, dtype);
   }
+  using Entries = std::span<const Entry>;
   void scatter();
   void cast_to_message();
-  void interleave(Tensor flat) const;
+  /// This rank's parts of the averages of `entries` go to the end of `parts`; `held` owns them.
+  void average(Entries entries, std::vector<Tensor>& parts, std::vector<Buffer>& held) const;
+  void average_each(std::vector<Tensor>& parts, std::vector<Buffer>& held) const;
+  void interleave(Entries entries, Tensor flat) const;
   void average_whole();
-  void take_parts(Tensor own);
+  void take_parts(std::vector<Tensor> parts);
   void take_slices(Tensor whole);
   void take(std::size_t tensor, Tensor averaged);
+  void average_over_replicas();
 
   const StepConfig& config_;
   Device& device_;
   Collectives& collectives_;
+  Collectives* replicas_;
   const ShardLayout& layout_;
   Stream stream_;
   Passes passes_;
+  const QuantizedGradients* quantized_ = nullptr;
   Buffer bucket_;  // communication dtype
   Buffer shards_;
   std::vector<Entry> entries_;
   std::int64_t fill_ = 0;
   bool is_first_ = true;
+  bool is_last_ = true;
 };
 
 }  // namespace dstune

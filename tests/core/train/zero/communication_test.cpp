@@ -146,6 +146,75 @@ TEST(StageThree, GathersAsItsCoordinatorSaysWithEveryMethod) {
   std::cout << checked << " experiments checked\n";
 }
 
+TEST(StageThree, CommunicatesInPartsOfTheGroupAsSimulated) {
+  int checked = 0;
+  for (json::object zero : stage_3_knobs()) {
+    const int ranks = 4 + 2 * (checked % 3);
+    zero[checked % 2 == 0 ? "zero_hpz_partition_size" : "mics_shard_size"] = 2;
+    zero["stage3_use_all_reduce_for_fetch_params"] = checked % 3 == 0;
+    const TinyExperiment tiny{3, ranks, 1, 1 + checked % 4 / 2, DType::bf16, false, zero};
+    const int rank = checked % ranks;
+
+    const CollectiveCounts counts = counts_of(tiny, rank);
+
+    EXPECT_EQ(counts, test::CommunicationSimulation(tiny, rank).counts()) << tiny.name();
+    ++checked;
+  }
+  EXPECT_GE(checked, 300);
+  std::cout << checked << " experiments checked\n";
+}
+
+std::uint64_t calls_among(const Ledger& ledger, int ranks, CollectiveKind kind) {
+  std::uint64_t calls = 0;
+  for (const CollectiveLine& line : ledger.collectives()) {
+    if (line.ranks == ranks && line.kind == kind) calls += line.calls;
+  }
+  return calls;
+}
+
+// With no tensor kept, forward gathers among all, backward among the small group: 16 modules with
+// parameters each, whereof lm_head's was kept since wte ran.
+TEST(StageThree, GathersSecondaryShardsInTheSmallGroup) {
+  const TinyExperiment tiny{3,
+                            4,
+                            1,
+                            1,
+                            DType::fp32,
+                            false,
+                            {{"zero_hpz_partition_size", 2},
+                             {"stage3_param_persistence_threshold", 0},
+                             {"stage3_max_live_parameters", 0},
+                             {"stage3_max_reuse_distance", 0}}};
+
+  const Ledger ledger = std::get<Measured>(dry_run(tiny.make(), 0).outcome).ledger;
+
+  EXPECT_EQ(calls_among(ledger, 4, CollectiveKind::all_gather), 15U);
+  EXPECT_EQ(calls_among(ledger, 2, CollectiveKind::all_gather), 17U);
+}
+
+TEST(StageThree, WithMicsNothingButTheReplicasAverageLeavesTheSmallGroup) {
+  const TinyExperiment tiny{3, 6, 1, 3, DType::fp32, false, {{"mics_shard_size", 2}}};
+
+  const Ledger ledger = std::get<Measured>(dry_run(tiny.make(), 0).outcome).ledger;
+
+  for (const CollectiveLine& line : ledger.collectives()) {
+    const bool among_replicas = line.ranks == 3;
+    EXPECT_TRUE(among_replicas || line.ranks == 2);
+    if (!among_replicas) continue;
+    EXPECT_EQ(line.kind, CollectiveKind::all_reduce);
+    EXPECT_EQ(line.purpose, Purpose::gradients);
+    EXPECT_EQ(line.calls, 28U);  // of every tensor once, in spite of three micro-steps
+  }
+}
+
+TEST(StageThree, SkipsGroupsThatDoNotDivideTheRanks) {
+  for (const char* key : {"zero_hpz_partition_size", "mics_shard_size"}) {
+    const TinyExperiment tiny{3, 4, 1, 1, DType::fp32, false, {{key, 3}}};
+
+    EXPECT_TRUE(std::holds_alternative<Skipped>(dry_run(tiny.make(), 0).outcome)) << key;
+  }
+}
+
 // With nothing to limit it a micro-step gathers every tensor once, but for those that stay.
 TEST(StageThree, GathersATensorOncePerMicroStepIfItMayStay) {
   const TinyExperiment tiny{

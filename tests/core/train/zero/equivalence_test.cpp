@@ -256,6 +256,25 @@ TEST_P(ShardedEquivalenceTest, TrainsTheSameHoweverParametersAreGathered) {
   }
 }
 
+TEST_P(ShardedEquivalenceTest, TrainsTheSameInPartsOfTheGroup) {
+  const int ranks = GetParam().ranks;
+  for (const int part : {1, 2, 3, 4}) {
+    if (ranks % part != 0) continue;
+    for (const char* key : {"zero_hpz_partition_size", "mics_shard_size"}) {
+      for (const char* others :
+           {R"({"stage3_param_persistence_threshold": 12})",
+            R"({"stage3_param_persistence_threshold": 0, "stage3_prefetch_bucket_size": 700,
+                "stage3_max_live_parameters": 1500, "stage3_max_reuse_distance": 0,
+                "reduce_scatter": false})"}) {
+        SCOPED_TRACE(std::string(key) + " " + std::to_string(part) + others);
+        json::object config = config_of(GetParam(), others);
+        config["zero_optimization"].as_object()[key] = part;
+        expect_equal(run_training(config, ranks, kSteps), one_rank_without_zero(), kExact);
+      }
+    }
+  }
+}
+
 // fp32 sums of bf16 gradients are more exact than the reference's.
 TEST_P(ShardedEquivalenceTest, TrainsAsOneRankInBf16WithOtherTypesOfSumAndMessage) {
   for (const char* type : {"fp32", "bf16", "fp16"}) {

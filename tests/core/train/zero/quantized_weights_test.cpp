@@ -11,27 +11,15 @@
 #include "core/train/memory_model.hpp"
 #include "core/train/run_experiment.hpp"
 #include "tests/support/communication_simulation.hpp"
+#include "tests/support/even_model.hpp"
 #include "tests/support/tiny_experiment.hpp"
 #include "tests/support/training_run.hpp"
 
 namespace dstune {
 namespace {
 
+using test::even_model;
 using test::TinyExperiment;
-
-/// Every shard is a multiple of eight elements on 1, 2, 3 and 6 ranks. Tensors have 48 to 6,912
-/// elements, layers 19,056.
-ModelSpec even_model() {
-  ModelSpec model;
-  model.name = "even";
-  model.vocab_size = 72;
-  model.max_positions = 24;
-  model.hidden_size = 48;
-  model.inner_size = 96;
-  model.num_layers = 2;
-  model.num_heads = 3;
-  return model;
-}
 
 const char* kKnobs[] = {
     R"({})",
@@ -42,7 +30,9 @@ const char* kKnobs[] = {
         "stage3_max_live_parameters": 20000, "stage3_max_reuse_distance": 8000})",
     R"({"stage3_param_persistence_threshold": 100, "stage3_prefetch_bucket_size": 0})",
     R"({"stage3_param_persistence_threshold": 48, "stage3_prefetch_bucket_size": 3000,
-        "stage3_use_all_reduce_for_fetch_params": true, "stage3_max_reuse_distance": 0})"};
+        "stage3_use_all_reduce_for_fetch_params": true, "stage3_max_reuse_distance": 0})",
+    R"({"stage3_param_persistence_threshold": 48, "stage3_prefetch_bucket_size": 3000,
+        "zero_hpz_partition_size": 3, "stage3_max_reuse_distance": 0})"};
 
 std::vector<TinyExperiment> experiments() {
   std::vector<TinyExperiment> all;
