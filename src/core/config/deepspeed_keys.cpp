@@ -48,6 +48,9 @@ constexpr KeyRule kOffloadParamRules[] = {
 };
 constexpr Section kOffloadParam{.rules = kOffloadParamRules, .auto_is_default = true};
 
+constexpr KeyRule kLeafModuleRules[] = {list("classes"), list("names"), list("name_suffixes")};
+constexpr Section kLeafModule{.rules = kLeafModuleRules, .auto_is_default = true};
+
 constexpr KeyRule kZeroRules[] = {
     any("stage"),
     boolean("contiguous_gradients"),
@@ -88,7 +91,7 @@ constexpr KeyRule kZeroRules[] = {
     boolean("mics_hierarchical_params_gather"),
     boolean("enable_sanity_checks"),
     boolean("log_trace_cache_warnings"),
-    any("leaf_module"),
+    object("leaf_module", kLeafModule),
     boolean("override_module_apply"),
     boolean("pipeline_loading_checkpoint"),
     object("zenflow").or_null(),

@@ -164,6 +164,59 @@ TEST(StageThree, CommunicatesInPartsOfTheGroupAsSimulated) {
   std::cout << checked << " experiments checked\n";
 }
 
+/// gpt2-xl, and a GPT-2 of about 7 B parameters.
+std::vector<ModelSpec> large_models() {
+  std::vector<ModelSpec> models(2);
+  models[0].hidden_size = 1600;
+  models[0].num_layers = 48;
+  models[0].num_heads = 25;
+  models[1].hidden_size = 4096;
+  models[1].num_layers = models[1].num_heads = 32;
+  for (ModelSpec& model : models) model.inner_size = 4 * model.hidden_size;
+  return models;
+}
+
+TEST(StageThree, OfLargeModelsCommunicatesAsSimulatedWithDefaultsAndWithoutLimits) {
+  const json::object keys[] = {
+      {}, {{"stage3_max_live_parameters", 0}, {"stage3_max_reuse_distance", 0}}};
+  for (const ModelSpec& model : large_models()) {
+    for (const json::object& zero : keys) {
+      TinyExperiment tiny{3, 8, 1, 1, DType::bf16, false, zero};
+      tiny.model = model;
+      Experiment experiment = tiny.make();
+      experiment.settings.memory_limit = Bytes{1} << 60U;
+
+      const auto outcome = std::get<Measured>(dry_run(experiment, 3).outcome);
+
+      EXPECT_EQ(outcome.ledger.counts(), test::CommunicationSimulation(tiny, 3).counts());
+    }
+  }
+}
+
+// Without limits every use is gathered for itself; nothing but one module's tensors, those that
+// stay and the embedding that waits for its backward are there at once.
+TEST(StageThree, WithoutLimitsHoldsLittleMoreThanOneModule) {
+  for (const ModelSpec& model : large_models()) {
+    TinyExperiment tiny{3,
+                        8,
+                        1,
+                        1,
+                        DType::bf16,
+                        false,
+                        {{"stage3_max_live_parameters", 0}, {"stage3_max_reuse_distance", 0}}};
+    tiny.model = model;
+    Experiment experiment = tiny.make();
+    experiment.settings.memory_limit = Bytes{1} << 60U;
+    const auto parameters = make_model_parameters(model);
+    const std::int64_t embeddings = parameters.tensors[0].numel() + parameters.tensors[1].numel();
+
+    const auto ledger = std::get<Measured>(dry_run(experiment, 0).outcome).ledger;
+
+    EXPECT_GE(ledger.peak_live_elements(), embeddings);
+    EXPECT_LT(ledger.peak_live_elements(), embeddings + 10'000'000);
+  }
+}
+
 std::uint64_t calls_among(const Ledger& ledger, int ranks, CollectiveKind kind) {
   std::uint64_t calls = 0;
   for (const CollectiveLine& line : ledger.collectives()) {

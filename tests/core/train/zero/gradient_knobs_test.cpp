@@ -268,46 +268,5 @@ TEST(Bf16Optimizer, FlattensSmallGroupsIntoOneCall) {
   EXPECT_EQ(traffic(step, Pass::flatten), 2 * (4 + 4) * gradients_of(step).elements);
 }
 
-struct NoOp {
-  int stage;
-  const char* zero;
-  const char* root = "{}";
-  const char* base = "{}";  ///< keys of zero_optimization beside which it is one
-};
-
-const NoOp kNoOps[] = {
-    {1, R"({"allgather_partitions": false})"},
-    {2, R"({"allgather_partitions": false})"},
-    {3, R"({"allgather_partitions": false})"},
-    {1, R"({"allgather_bucket_size": 10})"},
-    {2, R"({"allgather_bucket_size": 10})"},
-    {3, R"({"allgather_bucket_size": 10})"},
-    {2, R"({"sub_group_size": 10, "stage3_max_live_parameters": 0})"},
-    {2, "{}", R"({"data_types": {"grad_accum_dtype": "fp32"}})"},
-    {2, R"({"reduce_scatter": false, "use_multi_rank_bucket_allreduce": false})", "{}",
-     R"({"reduce_scatter": false})"},
-    {0, R"({"contiguous_gradients": false, "reduce_scatter": false})"},
-    {0, R"({"overlap_comm": true, "reduce_bucket_size": 10, "round_robin_gradients": true})"},
-    {0, R"({"use_multi_rank_bucket_allreduce": false, "allgather_partitions": false})"},
-    {0, R"({"offload_optimizer": {"device": "cpu"}, "sub_group_size": 10})"},
-    {0, "{}", R"({"bf16": {"check_grad_overflow": false}})"},
-};
-
-class NoOpKnob : public testing::TestWithParam<NoOp> {};
-
-TEST_P(NoOpKnob, LeavesLedgerAndPeaksAsTheyAre) {
-  const NoOp& knob = GetParam();
-  for (int rank = 0; rank < 3; ++rank) {
-    const Measured without = measure(experiment(knob.stage, DType::bf16, knob.base), rank);
-
-    const Measured with = measure(experiment(knob.stage, DType::bf16, knob.zero, knob.root), rank);
-
-    EXPECT_TRUE(with.ledger.same_work(without.ledger));
-    EXPECT_EQ(with.peak_memory, without.peak_memory);
-  }
-}
-
-INSTANTIATE_TEST_SUITE_P(GradientKnobs, NoOpKnob, testing::ValuesIn(kNoOps));
-
 }  // namespace
 }  // namespace dstune

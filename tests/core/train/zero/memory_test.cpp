@@ -271,6 +271,10 @@ TEST(PredictModelStates, ResidentBytesAreTheTables) {
   EXPECT_EQ(resident(0), (MemoryUse{{2 * total, 0, 12 * total, 0, 0, 0}}));
   EXPECT_EQ(resident(1), (MemoryUse{{2 * padded, 0, 6 * padded, 0, 0, 0}}));
   EXPECT_EQ(resident(2), resident(1));
+  config.grad_accum_dtype = DType::fp32;
+  EXPECT_EQ(resident(1), (MemoryUse{{2 * padded, 4 * padded, 6 * padded, 0, 0, 0}}));
+  EXPECT_EQ(resident(2), (MemoryUse{{2 * padded, 0, 6 * padded, 0, 0, 0}}));
+  config.grad_accum_dtype.reset();
   config.param_persistence_threshold = 0;
   EXPECT_EQ(resident(3), (MemoryUse{{2 * shards, 2 * shards, 12 * shards, 2000, 0, 0}}));
   config.param_persistence_threshold = 1000;  // all tensors; padded to two shards each
@@ -304,11 +308,32 @@ TEST(PredictModelStates, GivesTheReferenceValuesOfGpt2) {
   EXPECT_NEAR(in_step(3, 8), 1.34, 0.005);
 }
 
+/// Two steps on the CPU: peaks, and what is left after them.
+void check_real(const TinyExperiment& tiny) {
+  const Experiment experiment = tiny.make();
+  const StepConfig config = make_step_config(experiment.ds_config);
+  const auto parameters = make_model_parameters(experiment.settings.model);
+  test::run_on_ranks(tiny.ranks, [&](int rank, test::ThreadTeam& team) {
+    cpu::CpuDevice device(experiment.settings.memory_limit);
+    test::ThreadCollectives collectives(device, team, rank);
+    TrainingStep step(experiment.settings, config, device, collectives);
+
+    for (int i = 0; i < 2; ++i) step.run();
+
+    const std::string what = concat(tiny.name(), ", rank ", rank);
+    expect_equal(device.memory().peak().categories, predict(experiment, rank, &device), what);
+    MemoryUse left = predict_model_states(config, parameters, tiny.ranks, rank).resident;
+    left.at(MemoryCategory::activations) = 8 * 2 * 5;  // the tokens
+    expect_equal(device.memory().use(), left, what);
+  });
+}
+
 class RealSteps : public testing::TestWithParam<int> {};
 
-TEST(RealShardedSteps, PeaksOnTheCpuAreTheWalks) {
+TEST(RealShardedSteps, PeaksOnTheCpuAreTheWalksAndLedgersThoseOfADryRun) {
   for (const char* zero : kStage3Knobs) {
     const TinyExperiment tiny{3, 2, 2, 2, DType::bf16, true, json::parse(zero).as_object()};
+    if (!divides(tiny)) continue;
     const Experiment experiment = tiny.make();
     const StepConfig config = make_step_config(experiment.ds_config);
     test::run_on_ranks(2, [&](int rank, test::ThreadTeam& team) {
@@ -320,6 +345,8 @@ TEST(RealShardedSteps, PeaksOnTheCpuAreTheWalks) {
 
       expect_equal(device.memory().peak().categories, predict(experiment, rank, &device),
                    tiny.name());
+      const auto dry = std::get<Measured>(dry_run(experiment, rank, &device).outcome);
+      EXPECT_TRUE(device.ledger().same_work(dry.ledger)) << tiny.name();
     });
   }
 }
@@ -327,29 +354,26 @@ TEST(RealShardedSteps, PeaksOnTheCpuAreTheWalks) {
 TEST_P(RealSteps, PeaksAndResidentBytesOnTheCpuAreTheFormulas) {
   for (const int ranks : {1, 2, 3}) {
     for (const DType dtype : {DType::fp32, DType::fp16}) {
-      const TinyExperiment tiny{
-          GetParam(), ranks, 2, 2, dtype, ranks == 2, {{"reduce_bucket_size", 100}}};
-      const Experiment experiment = tiny.make();
-      const StepConfig config = make_step_config(experiment.ds_config);
-      const auto parameters = make_model_parameters(experiment.settings.model);
-      test::run_on_ranks(ranks, [&](int rank, test::ThreadTeam& team) {
-        cpu::CpuDevice device(experiment.settings.memory_limit);
-        test::ThreadCollectives collectives(device, team, rank);
-        TrainingStep step(experiment.settings, config, device, collectives);
-
-        for (int i = 0; i < 2; ++i) step.run();
-
-        const std::string what = concat(tiny.name(), ", rank ", rank);
-        expect_equal(device.memory().peak().categories, predict(experiment, rank, &device), what);
-        MemoryUse left = predict_model_states(config, parameters, ranks, rank).resident;
-        left.at(MemoryCategory::activations) = 8 * 2 * 5;  // the tokens
-        expect_equal(device.memory().use(), left, what);
-      });
+      check_real({GetParam(), ranks, 2, 2, dtype, ranks == 2, {{"reduce_bucket_size", 100}}});
     }
   }
 }
 
 INSTANTIATE_TEST_SUITE_P(Stages, RealSteps, testing::Values(0, 1, 2, 3));
+
+TEST(RealStepsWithGradientKnobs, PeaksAndResidentBytesOnTheCpuAreTheFormulas) {
+  const json::object sums = {{"data_types", {{"grad_accum_dtype", "fp32"}}}};
+  const json::object in_fp32 = {{"communication_data_type", "fp32"}};
+  const json::object list = {{"contiguous_gradients", false}, {"reduce_bucket_size", 100}};
+  const json::object late = {{"overlap_comm", false}, {"reduce_bucket_size", 100}};
+
+  for (const int ranks : {1, 3}) {
+    check_real({1, ranks, 2, 2, DType::bf16, true, {}, test::tiny_model(), sums});
+    check_real({1, ranks, 2, 2, DType::fp16, false, late, test::tiny_model(), sums});
+    check_real({2, ranks, 2, 2, DType::bf16, true, list, test::tiny_model(), in_fp32});
+    check_real({0, ranks, 2, 2, DType::fp16, true, {}, test::tiny_model(), in_fp32});
+  }
+}
 
 }  // namespace
 }  // namespace dstune
