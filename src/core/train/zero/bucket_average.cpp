@@ -45,6 +45,7 @@ class ListAverage final : public Average {
 
   void average(const GradientBucket& bucket) const override {
     std::vector<Tensor> gradients;
+    gradients.reserve(bucket.entries().size());
     for (const auto& entry : bucket.entries()) gradients.push_back(entry.gradient);
     const Flattened flat(device(), std::move(gradients));
     sum().all_reduce(flat.tensor(), scaling());
@@ -115,6 +116,7 @@ class AllReducedSlices final : public SliceAverage {
 
   void reduce_run(const std::vector<Slice>& run) const {
     std::vector<Tensor> parts;
+    parts.reserve(run.size());
     for (const Slice& slice : run) parts.push_back(slice.values);
     const Flattened flat(device(), std::move(parts));
     sum().all_reduce(flat.tensor(), {});
