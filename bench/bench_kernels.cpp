@@ -42,6 +42,10 @@ class Arena {
     device_.fill_normal(result, 0.02, buffers_.size(), 0);
     return result;
   }
+  Tensor bytes(std::int64_t numel) {
+    buffers_.push_back(make_buffer(device_, MemoryCategory::temporaries, numel, DType::int8));
+    return buffers_.back().tensor(DType::int8);
+  }
   Matrix matrix(std::int64_t rows, std::int64_t cols) {
     return as_matrix(tensor(rows * cols), rows, cols);
   }
@@ -73,6 +77,14 @@ std::vector<Pass> memory_passes(Device& device, Arena& arena) {
   const Tensor h = arena.tensor(kCount, DType::bf16);
   const Tensor h2 = arena.tensor(kCount, DType::bf16);
   const Tensor half = arena.tensor(kCount, DType::fp16);
+  const Tensor packed = arena.bytes(kCount);
+  const Tensor steps = arena.tensor(kCount / 8192);
+  const auto quantize = [=, &device](int bits) {
+    device.quantize(half, {bits}, packed.slice(0, kCount * bits / 8), steps);
+  };
+  const auto dequantize = [=, &device](int bits) {
+    device.dequantize(packed.slice(0, kCount * bits / 8), bits, steps, half);
+  };
   const auto copy = [=] {
     stream_copy(static_cast<const float*>(a.data), static_cast<float*>(b.data), kCount);
   };
@@ -92,6 +104,10 @@ std::vector<Pass> memory_passes(Device& device, Arena& arena) {
       {{"sum_of_squares fp32", [=, &device] { device.sum_of_squares(a); }}, 4 * kElements},
       {{"sum_of_squares bf16", [=, &device] { device.sum_of_squares(h); }}, 2 * kElements},
       {{"has_inf_or_nan fp32", [=, &device] { device.has_inf_or_nan(a); }}, 4 * kElements},
+      {{"quantize fp16 -> int8", [=] { quantize(8); }}, 3 * kElements},
+      {{"quantize fp16 -> int4", [=] { quantize(4); }}, 2.5 * kElements},
+      {{"dequantize int8 -> fp16", [=] { dequantize(8); }}, 3 * kElements},
+      {{"dequantize int4 -> fp16", [=] { dequantize(4); }}, 2.5 * kElements},
       {{"adam", [=, &device] { device.adam({}, a, b, m, v); }}, 28 * kElements},
   };
 }

@@ -20,7 +20,12 @@ constexpr Bytes kNoMemory = 1;
 
 Plan make_plan(const CommandLine& options) {
   CommandLine planned = options;
-  if (!planned.world_size) planned.world_size = read_hostfile(options.hostfile.value()).workers();
+  int devices_per_node = 0;
+  if (!planned.world_size) {
+    const Hostfile hosts = read_hostfile(options.hostfile.value());
+    planned.world_size = hosts.workers();
+    devices_per_node = hosts.workers_on_largest_host();
+  }
   const int workers = *planned.world_size;
   Plan plan;
   plan.config = read_tuning_config(planned);
@@ -31,6 +36,7 @@ Plan make_plan(const CommandLine& options) {
                         concat("is ", plan.group_size, ", but there are ", workers, " workers")}});
   }
   RunSettings& settings = plan.config.settings;
+  settings.devices_per_node = devices_per_node;
   settings.backend = resolve_backend(settings.backend);
   plan.device = make_device(settings.backend, kNoMemory);
   plan.stages = plan_stages(plan.config, plan.group_size, make_memory_predictor(plan.device.get()));

@@ -58,6 +58,12 @@ int threads_per_rank(const std::vector<WorkerInfo>& workers) {
   return std::max(least, 1);
 }
 
+int devices_per_node(const std::vector<WorkerInfo>& workers) {
+  int most = 0;
+  for (const auto& worker : workers) most = std::max(most, worker.workers_on_host);
+  return most;
+}
+
 std::string machine_of(const std::vector<WorkerInfo>& workers) {
   std::set<std::string> machines;
   for (const auto& worker : workers) machines.insert(worker.machine);
@@ -77,6 +83,7 @@ int resolve(TuningConfig& config, const MpiWorkerPool& pool) {
   RunSettings& settings = config.settings;
   settings.backend = resolve_backend(settings.backend);
   settings.threads_per_rank = threads_per_rank(workers);
+  settings.devices_per_node = devices_per_node(workers);
   if (settings.memory_limit == 0) {
     settings.memory_limit = default_memory_limit(settings.backend, workers);
   }

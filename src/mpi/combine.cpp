@@ -1,5 +1,7 @@
 #include "mpi/combine.hpp"
 
+#include <stdexcept>
+
 namespace dstune {
 
 namespace {
@@ -40,6 +42,8 @@ void combine(ReduceOp op, Tensor other, Tensor into) {
       return combine_as<BFloat16>(op, other, into);
     case DType::fp16:
       return combine_as<Float16>(op, other, into);
+    case DType::int8:
+      throw std::invalid_argument("int8 tensors cannot be reduced");
   }
 }
 

@@ -155,6 +155,31 @@ void MpiCollectives::do_broadcast(Tensor inout, int root, Stream /*stream*/) {
   if (pieces.count() > 0) finish(pieces.count() - 1);
 }
 
+// In round k every rank sends to the k-th rank after it and receives from the k-th before it.
+void MpiCollectives::do_all_to_all(Tensor in, Tensor out, Stream /*stream*/) {
+  constexpr int kSend = 0;
+  constexpr int kReceive = 1;
+  Transfers& transfers = group_->transfers();
+  const std::int64_t length = in.numel / size();
+  if (length == 0) return;
+  const auto part = [&](Tensor whole, int index) { return whole.slice(index * length, length); };
+  std::memcpy(part(out, rank()).data, part(in, rank()).data, part(in, rank()).size());
+  for (int round = 1; round < size(); ++round) {
+    const int to = (rank() + round) % size();
+    const int from = (rank() + size() - round) % size();
+    const Pieces sent(part(in, to));
+    const Pieces received(part(out, from));
+    for (std::int64_t index = 0; index < sent.count(); ++index) {
+      transfers.receive(kReceive, received[index].size(), member(from));
+      copy_in(sent[index], transfers.slot(kSend));
+      transfers.send(kSend, sent[index].size(), member(to));
+      transfers.wait(kReceive);
+      copy_out(transfers.slot(kReceive), received[index]);
+      transfers.wait(kSend);
+    }
+  }
+}
+
 // MPI's own needs the whole communicator.
 void MpiCollectives::broadcast_from(int root, std::size_t bytes, int slot) {
   Transfers& transfers = group_->transfers();

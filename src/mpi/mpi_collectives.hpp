@@ -30,6 +30,7 @@ class MpiCollectives final : public Collectives {
   void do_reduce_scatter(Tensor in, Tensor out, ReduceOp op, Stream stream) override;
   void do_all_gather(Tensor in, Tensor out, Stream stream) override;
   void do_broadcast(Tensor inout, int root, Stream stream) override;
+  void do_all_to_all(Tensor in, Tensor out, Stream stream) override;
   double do_all_reduce_scalar(double value, ReduceOp op) override;
   std::unique_ptr<Collectives> do_sub_group(const std::vector<int>& ranks, int own) override;
 

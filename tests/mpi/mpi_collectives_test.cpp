@@ -171,6 +171,23 @@ TYPED_TEST(MpiCollectivesTest, AllGatherWorksInPlaceAndFromElsewhere) {
   });
 }
 
+TYPED_TEST(MpiCollectivesTest, AllToAllGivesEachRankItsPartsAndKeepsTheInput) {
+  this->for_every_group([](Collectives& collectives, std::int64_t size) {
+    const int rank = collectives.rank();
+    auto in = values_of<TypeParam>(rank, size * collectives.size());
+    std::vector<TypeParam> out(in.size());
+
+    collectives.all_to_all(view(in), view(out), Purpose::other, Stream::compute);
+
+    EXPECT_EQ(differences(out,
+                          [&](std::int64_t i) {
+                            return value_of(static_cast<int>(i / size), size * rank + i % size);
+                          }),
+              0);
+    EXPECT_EQ(differences(in, [&](std::int64_t i) { return value_of(rank, i); }), 0);
+  });
+}
+
 TYPED_TEST(MpiCollectivesTest, BroadcastCopiesTheRoot) {
   this->for_every_group([](Collectives& collectives, std::int64_t size) {
     const int root = collectives.size() - 1;
@@ -179,6 +196,37 @@ TYPED_TEST(MpiCollectivesTest, BroadcastCopiesTheRoot) {
     collectives.broadcast(view(values), root, Purpose::other, Stream::compute);
 
     EXPECT_EQ(differences(values, [&](std::int64_t i) { return value_of(root, i); }), 0);
+  });
+}
+
+using MpiBytesTest = MpiCollectivesTest<float>;
+
+TEST_F(MpiBytesTest, QuantizedValuesAreGatheredAndExchangedAsTheyAre) {
+  for_every_group([](Collectives& collectives, std::int64_t size) {
+    const int n = collectives.size();
+    const auto byte_of = [](int rank, std::int64_t i) {
+      return static_cast<std::int8_t>((i * 31 + rank * 77) % 256 - 128);
+    };
+    std::vector<std::int8_t> in;
+    for (std::int64_t i = 0; i < size * n; ++i) in.push_back(byte_of(collectives.rank(), i));
+    std::vector<std::int8_t> exchanged(in.size());
+    std::vector<std::int8_t> gathered(in.size());
+    const auto bytes = [](std::vector<std::int8_t>& values) {
+      return Tensor{values.data(), static_cast<std::int64_t>(values.size()), DType::int8};
+    };
+
+    collectives.all_to_all(bytes(in), bytes(exchanged), Purpose::other, Stream::compute);
+    collectives.all_gather(bytes(in).slice(0, size), bytes(gathered), Purpose::other,
+                           Stream::compute);
+
+    int differences = 0;
+    for (std::int64_t i = 0; i < size * n; ++i) {
+      const auto index = static_cast<std::size_t>(i);
+      const int from = static_cast<int>(i / size);
+      if (exchanged[index] != byte_of(from, size * collectives.rank() + i % size)) ++differences;
+      if (gathered[index] != byte_of(from, i % size)) ++differences;
+    }
+    EXPECT_EQ(differences, 0);
   });
 }
 

@@ -13,21 +13,11 @@
 #include "core/train/collectives.hpp"
 #include "core/train/hook_trace.hpp"
 #include "core/train/step_config.hpp"
+#include "tests/support/collective_counts.hpp"
 #include "tests/support/naive_coordinator.hpp"
 #include "tests/support/tiny_experiment.hpp"
 
 namespace dstune::test {
-
-inline CollectiveCount& count_of(CollectiveCounts& counts, CollectiveKind kind) {
-  return counts[static_cast<std::size_t>(kind)];
-}
-
-inline void add(CollectiveCounts& counts, CollectiveKind kind, std::int64_t elements, Bytes each) {
-  CollectiveCount& count = count_of(counts, kind);
-  ++count.calls;
-  count.elements += static_cast<std::uint64_t>(elements);
-  count.bytes += static_cast<Bytes>(elements) * each;
-}
 
 /// The places of a layer's tensors in the order of backward: mlp.c_proj, mlp.c_fc, ln_2,
 /// attn.c_proj, attn.c_attn, ln_1; biases of linear layers before their weights.
@@ -37,7 +27,7 @@ class CommunicationSimulation {
  public:
   /// @param rank  matters for MiCS: who has only padding of a tensor does not average it
   explicit CommunicationSimulation(const TinyExperiment& tiny, std::int64_t rank = 0)
-      : config_(make_step_config(tiny.make().ds_config)),
+      : config_(make_step_config(tiny.make())),
         layers_(static_cast<std::size_t>(tiny.model.num_layers)),
         ranks_(tiny.ranks),
         replicas_(1) {
@@ -51,6 +41,7 @@ class CommunicationSimulation {
     for (const auto& tensor : parameters.tensors) {
       numels_.push_back(tensor.numel());
       decays_.push_back(tensor.weight_decay);
+      shapes_.push_back(tensor.shape);
     }
   }
 
@@ -69,6 +60,12 @@ class CommunicationSimulation {
 
   std::int64_t padded(std::size_t tensor) const {
     return (numels_[tensor] + ranks_ - 1) / ranks_ * ranks_;
+  }
+
+  std::int64_t padded(const Order& tensors) const {
+    std::int64_t sum = 0;
+    for (const std::size_t tensor : tensors) sum += padded(tensor);
+    return sum;
   }
 
   void call(CollectiveKind kind, std::int64_t elements) {
@@ -273,6 +270,13 @@ class CommunicationSimulation {
     for (const std::size_t tensor : tensors) {
       (secondary_.count(tensor) > 0 ? secondary : primary).push_back(tensor);
     }
+    if (config_.quantized_weights) {
+      if (ranks_ == 1) return;
+      add_quantized_gather(counts_, padded(secondary),
+                           std::min<std::int64_t>(config_.hpz_partition_size, ranks_));
+      add_quantized_gather(counts_, padded(primary), ranks_);
+      return;
+    }
     gather_at_once(secondary, false);
     gather_at_once(primary, config_.use_all_reduce_for_fetch_params);
   }
@@ -312,6 +316,13 @@ class CommunicationSimulation {
     }
     const bool whole = config_.contiguous_gradients && !config_.reduce_scatter &&
                        fill <= config_.reduce_bucket_size;
+    const std::int64_t devices = config_.quantized_gradients ? config_.devices_per_node : 0;
+    if (!whole && devices > 0 && ranks_ > devices) {
+      for (const std::size_t tensor : bucket) {
+        add_node_average(counts_, shapes_[tensor], ranks_, devices, config_.message_dtype());
+      }
+      return;
+    }
     add(counts_, whole ? CollectiveKind::all_reduce : CollectiveKind::reduce_scatter,
         whole ? fill : with_padding, size_of(config_.message_dtype()));
   }
@@ -325,6 +336,7 @@ class CommunicationSimulation {
   std::vector<std::int64_t> numels_;
   std::vector<ModuleSpec> modules_;
   std::vector<bool> decays_;
+  std::vector<Shape> shapes_;
   std::vector<std::int64_t> lengths_;              // padded, by group
   std::vector<std::vector<std::int64_t>> owners_;  // by tensor and element
   CollectiveCounts counts_{};

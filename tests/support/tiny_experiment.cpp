@@ -42,6 +42,7 @@ Experiment TinyExperiment::make() const {
     }
   }
   experiment.settings.model = model;
+  experiment.settings.devices_per_node = devices_per_node;
   experiment.settings.sequence_length = 5;
   experiment.settings.memory_limit = Bytes{1} << 40U;
   return experiment;

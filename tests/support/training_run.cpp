@@ -63,10 +63,10 @@ std::vector<float> TrainingRank::parameters() {
 }
 
 void on_training_ranks(const StepConfig& config, int ranks,
-                       const std::function<void(TrainingRank& own)>& body) {
+                       const std::function<void(TrainingRank& own)>& body,
+                       const RunSettings& settings) {
   cpu::set_blas_threads(1);
   if (!config.unsupported.empty()) throw std::invalid_argument(config.unsupported.front());
-  const RunSettings settings = tiny_settings();
   run_on_ranks(ranks, [&](int rank, ThreadTeam& team) {
     cpu::CpuDevice device(kLimit);
     ThreadCollectives collectives(device, team, rank);
@@ -76,11 +76,13 @@ void on_training_ranks(const StepConfig& config, int ranks,
   });
 }
 
-TrainingRun run_training(const StepConfig& config, int ranks, int steps) {
+TrainingRun run_training(const StepConfig& config, int ranks, int steps,
+                         const RunSettings& settings) {
   std::vector<TrainingRun> runs(static_cast<std::size_t>(ranks));
-  on_training_ranks(config, ranks, [&](TrainingRank& own) {
-    runs[static_cast<std::size_t>(own.rank)] = train(own, steps);
-  });
+  on_training_ranks(
+      config, ranks,
+      [&](TrainingRank& own) { runs[static_cast<std::size_t>(own.rank)] = train(own, steps); },
+      settings);
   for (const TrainingRun& run : runs) {
     if (run.norms != runs[0].norms) throw std::runtime_error("ranks have different norms");
     if (run.parameters != runs[0].parameters) throw std::runtime_error("ranks differ");

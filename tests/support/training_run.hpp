@@ -36,11 +36,13 @@ struct TrainingRank {
 
 /// Sets up the step of `config` on `ranks` threads and runs `body` on each.
 void on_training_ranks(const StepConfig& config, int ranks,
-                       const std::function<void(TrainingRank& own)>& body);
+                       const std::function<void(TrainingRank& own)>& body,
+                       const RunSettings& settings = tiny_settings());
 
 /// `steps` optimizer steps; checks that all ranks have the same norms and parameters.
 /// @throws std::runtime_error  if a step overflows or ranks differ
-TrainingRun run_training(const StepConfig& config, int ranks, int steps);
+TrainingRun run_training(const StepConfig& config, int ranks, int steps,
+                         const RunSettings& settings = tiny_settings());
 /// Likewise with a DeepSpeed JSON.
 inline TrainingRun run_training(const json::object& ds_config, int ranks, int steps) {
   return run_training(make_step_config(ds_config), ranks, steps);

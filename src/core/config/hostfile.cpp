@@ -163,6 +163,12 @@ int Hostfile::workers() const {
                                              "rank is a worker")}});
 }
 
+int Hostfile::workers_on_largest_host() const {
+  int most = hosts.empty() ? 0 : hosts.front().slots - 1;
+  for (std::size_t i = 1; i < hosts.size(); ++i) most = std::max(most, hosts[i].slots);
+  return most;
+}
+
 Hostfile parse_hostfile(std::string_view text, const std::string& source) {
   Problems problems(source);
   return parse_lines(text, problems);

@@ -24,6 +24,9 @@ struct Hostfile {
   /// Ranks that run experiments: all but rank 0, which tunes.
   /// @throws ConfigError  if there are fewer than 2 slots
   int workers() const;
+
+  /// Workers of the host that has most; rank 0 takes a slot of the first.
+  int workers_on_largest_host() const;
 };
 
 /// One host a line: "host slots=9", Open MPI's max_slots (an upper bound, only checked) and bare

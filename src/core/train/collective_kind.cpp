@@ -4,7 +4,7 @@ namespace dstune {
 
 std::string_view name_of(CollectiveKind kind) {
   constexpr std::array<std::string_view, kCollectiveKinds> kNames = {
-      "all_reduce", "reduce", "reduce_scatter", "all_gather", "broadcast"};
+      "all_reduce", "reduce", "reduce_scatter", "all_gather", "broadcast", "all_to_all"};
   return kNames[static_cast<std::size_t>(kind)];
 }
 
@@ -17,6 +17,7 @@ double wire_bytes(CollectiveKind kind, Bytes bytes, int group_size) {
       return 2 * share * full;
     case CollectiveKind::reduce_scatter:
     case CollectiveKind::all_gather:
+    case CollectiveKind::all_to_all:
       return share * full;
     case CollectiveKind::reduce:
     case CollectiveKind::broadcast:

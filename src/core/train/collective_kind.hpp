@@ -10,14 +10,15 @@
 
 namespace dstune {
 
-enum class CollectiveKind { all_reduce, reduce, reduce_scatter, all_gather, broadcast };
+enum class CollectiveKind { all_reduce, reduce, reduce_scatter, all_gather, broadcast, all_to_all };
 
-constexpr std::size_t kCollectiveKinds = 5;
+constexpr std::size_t kCollectiveKinds = 6;
 
 std::string_view name_of(CollectiveKind kind);
 
 /// What was communicated by one kind of collective. `bytes` are those of the full (unsharded)
-/// message X: of what is reduced, or of what everybody has after a gather.
+/// message X: of what is reduced, of what everybody has after a gather, or of what one rank gives
+/// (and gets) in an all-to-all.
 struct CollectiveCount {
   std::uint64_t calls = 0;
   std::uint64_t elements = 0;
@@ -29,8 +30,8 @@ struct CollectiveCount {
 using CollectiveCounts = std::array<CollectiveCount, kCollectiveKinds>;
 
 /// Bytes one rank sends for a message of `bytes` with the ring algorithm (zero-step.md 3):
-/// all-reduce 2 (N-1)/N X, reduce-scatter and all-gather (N-1)/N X, reduce and broadcast X; 0 for N
-/// = 1.
+/// all-reduce 2 (N-1)/N X, reduce-scatter, all-gather and all-to-all (N-1)/N X, reduce and
+/// broadcast X; 0 for N = 1.
 double wire_bytes(CollectiveKind kind, Bytes bytes, int group_size);
 
 }  // namespace dstune

@@ -58,6 +58,11 @@ void Collectives::broadcast(Tensor inout, int root, Purpose purpose, Stream stre
           [&] { do_broadcast(inout, root, stream); });
 }
 
+void Collectives::all_to_all(Tensor in, Tensor out, Purpose purpose, Stream stream) {
+  counted(line_for(CollectiveKind::all_to_all, purpose, in, stream),
+          [&] { do_all_to_all(in, out, stream); });
+}
+
 std::unique_ptr<Collectives> Collectives::sub_group(const std::vector<int>& ranks) {
   const auto own = std::find(ranks.begin(), ranks.end(), rank_);
   const bool known =

@@ -39,6 +39,9 @@ class Collectives {
   /// `out` has size() * in.numel elements; `in` may be this rank's part of `out` (in place).
   void all_gather(Tensor in, Tensor out, Purpose purpose, Stream stream);
   void broadcast(Tensor inout, int root, Purpose purpose, Stream stream);
+  /// `in` and `out` have equally many elements, a multiple of size(), and do not overlap: the p-th
+  /// part of `in` goes to rank p, where it becomes the part of `out` of the rank it comes from.
+  void all_to_all(Tensor in, Tensor out, Purpose purpose, Stream stream);
 
   /// A host scalar, combined over the group: the norm (fp32) and the overflow flag (a byte) of a
   /// step. Counted as an all-reduce of one element, and as its way to the host. Waits for the
@@ -60,6 +63,7 @@ class Collectives {
   virtual void do_reduce_scatter(Tensor in, Tensor out, ReduceOp op, Stream stream) = 0;
   virtual void do_all_gather(Tensor in, Tensor out, Stream stream) = 0;
   virtual void do_broadcast(Tensor inout, int root, Stream stream) = 0;
+  virtual void do_all_to_all(Tensor in, Tensor out, Stream stream) = 0;
   virtual double do_all_reduce_scalar(double value, ReduceOp op) = 0;
   /// @param own  place of this rank in `ranks`
   virtual std::unique_ptr<Collectives> do_sub_group(const std::vector<int>& ranks, int own) = 0;

@@ -10,6 +10,7 @@
 #include "core/base/units.hpp"
 #include "core/train/ledger.hpp"
 #include "core/train/memory_budget.hpp"
+#include "core/train/quantization.hpp"
 #include "core/train/stream.hpp"
 #include "core/train/tensor.hpp"
 
@@ -90,6 +91,16 @@ class Device {
   // Reductions to the host.
   virtual double sum_of_squares(Tensor in) = 0;  ///< accumulated in double
   virtual bool has_inf_or_nan(Tensor in) = 0;
+
+  // Quantisation (quantization.hpp): groups of equal size, one fp32 step per group.
+  /// `in` (any floating-point type) in steps.numel groups; `out` has packed_size() elements.
+  virtual void quantize(Tensor in, Quantization how, Tensor out, Tensor steps) = 0;
+  /// The inverse, in the order of `in`; out.numel is a multiple of steps.numel.
+  virtual void dequantize(Tensor in, int bits, Tensor steps, Tensor out) = 0;
+  /// `in` is `parts` quantised tensors, one after the other, `steps` likewise: quantises their sum
+  /// again, in groups of the same size.
+  virtual void sum_quantized(Tensor in, int bits, Tensor steps, int parts, Tensor out,
+                             Tensor out_steps) = 0;
 
   // Linear algebra.
   /// C = op(A) op(B) + beta C. Shapes after transposition must agree; one dtype; beta is 0 or 1.

@@ -39,6 +39,10 @@ void DryCollectives::do_broadcast(Tensor inout, int /*root*/, Stream /*stream*/)
   account(CollectiveKind::broadcast, inout.size());
 }
 
+void DryCollectives::do_all_to_all(Tensor in, Tensor /*out*/, Stream /*stream*/) {
+  account(CollectiveKind::all_to_all, in.size());
+}
+
 double DryCollectives::do_all_reduce_scalar(double value, ReduceOp /*op*/) {
   account(CollectiveKind::all_reduce, sizeof(float));
   return value;

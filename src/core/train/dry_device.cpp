@@ -72,6 +72,22 @@ bool DryDevice::has_inf_or_nan(Tensor in) {
   return false;
 }
 
+// The largest value of a group, then one product and one rounding per element.
+void DryDevice::quantize(Tensor in, Quantization /*how*/, Tensor out, Tensor steps) {
+  account(3 * count(in.numel), in.size() + out.size() + steps.size());
+}
+
+void DryDevice::dequantize(Tensor in, int /*bits*/, Tensor steps, Tensor out) {
+  account(count(out.numel), in.size() + steps.size() + out.size());
+}
+
+void DryDevice::sum_quantized(Tensor in, int bits, Tensor steps, int parts, Tensor out,
+                              Tensor out_steps) {
+  const double summed = count(in.numel) * 8 / bits;
+  account(2 * summed + 3 * summed / parts,
+          in.size() + steps.size() + out.size() + out_steps.size());
+}
+
 void DryDevice::gemm(Transpose transpose_a, Transpose /*transpose_b*/, Matrix a, Matrix b,
                      double beta, Matrix c) {
   const std::int64_t inner = transpose_a == Transpose::no ? a.cols : a.rows;

@@ -36,6 +36,11 @@ class DryDevice : public Device {
   double sum_of_squares(Tensor in) override;
   bool has_inf_or_nan(Tensor in) override;
 
+  void quantize(Tensor in, Quantization how, Tensor out, Tensor steps) override;
+  void dequantize(Tensor in, int bits, Tensor steps, Tensor out) override;
+  void sum_quantized(Tensor in, int bits, Tensor steps, int parts, Tensor out,
+                     Tensor out_steps) override;
+
   void gemm(Transpose transpose_a, Transpose transpose_b, Matrix a, Matrix b, double beta,
             Matrix c) override;
   void add_bias(Matrix inout, Tensor bias) override;

@@ -9,12 +9,26 @@
 
 namespace dstune {
 
-enum class DType { fp32, bf16, fp16 };
+/// int8 tensors hold quantised values (ZeRO++), as a message holds them: they are only quantised,
+/// copied, sent and dequantised. int4 values are int8 tensors with two values per element.
+enum class DType { fp32, bf16, fp16, int8 };
 
-constexpr Bytes size_of(DType dtype) { return dtype == DType::fp32 ? 4 : 2; }
+constexpr Bytes size_of(DType dtype) {
+  return dtype == DType::fp32 ? 4 : dtype == DType::int8 ? 1 : 2;
+}
 
 constexpr std::string_view name_of(DType dtype) {
-  return dtype == DType::fp32 ? "fp32" : dtype == DType::bf16 ? "bf16" : "fp16";
+  switch (dtype) {
+    case DType::fp32:
+      return "fp32";
+    case DType::bf16:
+      return "bf16";
+    case DType::fp16:
+      return "fp16";
+    case DType::int8:
+      break;
+  }
+  return "int8";
 }
 
 /// bfloat16 bits. Arithmetic is done in float: only conversions exist.

@@ -14,6 +14,7 @@ json::object settings_to_json(const RunSettings& settings) {
           {"memory_limit_bytes", settings.memory_limit},
           {"backend", settings.backend},
           {"threads_per_rank", settings.threads_per_rank},
+          {"devices_per_node", settings.devices_per_node},
           {"warmup_steps", settings.warmup_steps},
           {"measure_steps", settings.measure_steps},
           {"experiment_timeout_s", settings.experiment_timeout},
@@ -27,6 +28,7 @@ RunSettings settings_from_json(const json::object& object) {
   settings.memory_limit = object.at("memory_limit_bytes").to_number<Bytes>();
   settings.backend = std::string(object.at("backend").as_string());
   settings.threads_per_rank = object.at("threads_per_rank").to_number<int>();
+  settings.devices_per_node = object.at("devices_per_node").to_number<int>();
   settings.warmup_steps = object.at("warmup_steps").to_number<int>();
   settings.measure_steps = object.at("measure_steps").to_number<int>();
   settings.experiment_timeout = object.at("experiment_timeout_s").to_number<double>();

@@ -18,6 +18,10 @@ struct RunSettings {
   std::string backend = "cpu";  ///< cpu, cuda or sim; "auto" is resolved by then
   int threads_per_rank =
       1;  ///< of the BLAS on the CPU backend: cores over the ranks that share them
+  /// Workers of the host that has most: what DeepSpeed's device_count() would be. Ranks are dealt
+  /// out host by host, so rank / devices_per_node is the node. 0: not known, everything is one
+  /// node.
+  int devices_per_node = 0;
   int warmup_steps = 1;
   int measure_steps = 3;  ///< at least this many optimizer steps
   Seconds experiment_timeout = 600;

@@ -43,9 +43,11 @@ enum class Pass {
   gather_pack,      ///< shards into one message
   gather_unpack,    ///< full tensors out of it
   zero_gradients,   ///< BF16 optimizer: .grad, and the fp32 sums
+  quantize,         ///< ZeRO++: weights or gradients into int8 or int4, and the cast before
+  dequantize,       ///< and back
 };
 
-constexpr std::size_t kPasses = 15;
+constexpr std::size_t kPasses = 17;
 
 /// Why the host waits for the device.
 enum class HostSync {

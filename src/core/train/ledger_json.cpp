@@ -14,13 +14,14 @@ constexpr std::array<std::string_view, kPurposes> kPurposeNames = {"gradients", 
 constexpr std::array<std::string_view, kPasses> kPassNames = {
     "accumulate",     "bucket_copy",    "flatten",     "average",         "message_cast",
     "partition_copy", "overflow_check", "norm",        "master_gradient", "unscale",
-    "update",         "master_cast",    "gather_pack", "gather_unpack",   "zero_gradients"};
+    "update",         "master_cast",    "gather_pack", "gather_unpack",   "zero_gradients",
+    "quantize",       "dequantize"};
 constexpr std::array<std::string_view, kHostSyncs> kHostSyncNames = {"timer", "overflow", "norm",
                                                                      "reduction", "parameters"};
 constexpr std::array<std::string_view, kTransfers> kTransferNames = {
     "host_to_device", "device_to_host", "nvme_read", "nvme_write"};
 constexpr std::array<std::string_view, 3> kStreamNames = {"compute", "reduction", "gather"};
-constexpr std::size_t kDTypes = 3;
+constexpr std::size_t kDTypes = 4;
 
 /// The enumerator, one of the first `count`, that `object[key]` names.
 template <class Enum>

@@ -23,6 +23,13 @@ using sharded::Tensors;
 using sharded::times;
 using sharded::Walked;
 
+/// Over which gradients are quantised. Other numbers of ranks are refused.
+NodeGrid gradient_nodes(const StepConfig& config, int ranks) {
+  const int devices = config.devices_per_node;
+  if (!config.quantized_gradients || devices == 0 || ranks % devices != 0) return {};
+  return node_grid(ranks, devices);
+}
+
 /// Two steps: the one that records, and the one like all that follow.
 class StepWalk {
  public:
@@ -145,6 +152,7 @@ ModelStateMemory predict_sharded(const StepConfig& config, const ModelParameters
                 sizes.shards,
                 rank % sizes.shards,
                 sizes.secondary,
+                gradient_nodes(config, ranks),
                 {},
                 {},
                 {}};

@@ -12,6 +12,7 @@
 #include "core/train/dry_collectives.hpp"
 #include "core/train/dry_device.hpp"
 #include "core/train/loss_scaler.hpp"
+#include "core/train/quantization_groups.hpp"
 #include "core/train/rank_report.hpp"
 #include "core/train/step_config.hpp"
 #include "core/train/stopping_rule.hpp"
@@ -54,6 +55,8 @@ Outcome rehearse(const Experiment& experiment, const StepConfig& config, int ran
     for (int i = 0; i <= kUnsteadySteps; ++i) step.run();
   } catch (const OutOfMemoryError& error) {
     return to_outcome(error, rank);
+  } catch (const QuantizationRefused& refused) {
+    return Skipped{refused.what()};
   }
   result.peak_memory = device.memory().peak();
   result.ledger = device.ledger();
@@ -89,7 +92,7 @@ class Run {
 
   Outcome run() {
     const Seconds begin = device_.now();
-    std::optional<OutOfMemory> fault = allocate();
+    const std::optional<Outcome> fault = allocate();
     if (!group_.vote(!fault)) return merge_faults(fault);
     report_.own.setup_time = device_.now() - begin;
     try {
@@ -103,10 +106,11 @@ class Run {
   }
 
  private:
-  std::optional<OutOfMemory> allocate() {
+  /// Why this rank cannot go on: OutOfMemory or Skipped.
+  std::optional<Outcome> allocate() {
     const Outcome rehearsal =
         rehearse(experiment_, config_, group_.rank(), device_.memory().limit(), &device_);
-    if (const auto* fault = std::get_if<OutOfMemory>(&rehearsal)) return *fault;
+    if (!std::holds_alternative<Measured>(rehearsal)) return rehearsal;
     try {
       step_.emplace(experiment_.settings, config_, device_, collectives_);
     } catch (const OutOfMemoryError& error) {
@@ -115,9 +119,9 @@ class Run {
     return std::nullopt;
   }
 
-  Outcome merge_faults(const std::optional<OutOfMemory>& own) {
+  Outcome merge_faults(const std::optional<Outcome>& own) {
     step_.reset();
-    const auto texts = group_.gather(own ? to_json_text(to_json(Outcome(*own)), 0) : "");
+    const auto texts = group_.gather(own ? to_json_text(to_json(*own), 0) : "");
     const auto first = std::find_if(texts.begin(), texts.end(),
                                     [](const std::string& text) { return !text.empty(); });
     if (first != texts.end()) return outcome_from_json(parse_json(*first).as_object());
@@ -184,7 +188,7 @@ class Run {
 
 Outcome run_experiment(const Experiment& experiment, Device& device, Collectives& collectives,
                        Group& group) {
-  const StepConfig config = make_step_config(experiment.ds_config);
+  const StepConfig config = make_step_config(experiment);
   if (const auto reason = skipped(experiment, config)) return *reason;
   const BusyDevice busy(device, group);
   Outcome outcome = Run(experiment, config, device, collectives, group).run();
@@ -193,7 +197,7 @@ Outcome run_experiment(const Experiment& experiment, Device& device, Collectives
 }
 
 DryRun dry_run(const Experiment& experiment, int rank, const Device* imitated) {
-  const StepConfig config = make_step_config(experiment.ds_config);
+  const StepConfig config = make_step_config(experiment);
   if (const auto reason = skipped(experiment, config)) return {*reason};
   return {rehearse(experiment, config, rank, experiment.settings.memory_limit, imitated)};
 }

@@ -1,5 +1,7 @@
 #include "core/train/sharded_walks.hpp"
 
+#include "core/train/quantization_groups.hpp"
+
 namespace dstune::sharded {
 
 void GatherWalk::gather(const Tensors& tensors) {
@@ -8,6 +10,11 @@ void GatherWalk::gather(const Tensors& tensors) {
   Tensors without;
   for (const std::size_t tensor : tensors) {
     (secondary_.count(tensor) > 0 ? with : without).push_back(tensor);
+  }
+  if (walked_.config.quantized_weights) {
+    gather_quantized(with, walked_.secondary);
+    gather_quantized(without, walked_.ranks);
+    return;
   }
   gather_from(with, true);
   gather_from(without, !walked_.config.use_all_reduce_for_fetch_params);
@@ -28,12 +35,44 @@ void GatherWalk::gather_alone(std::size_t tensor) {
 }
 
 void GatherWalk::gather_together(const Tensors& tensors, bool pack) {
-  const auto message = messages_.insert(messages_.end(), {tensors, 0, tensors.size(), false});
+  const auto message = messages_.insert(messages_.end(), {tensors, 0, tensors.size(), false, 0});
   for (const std::size_t tensor : tensors) {
     message->bytes += times(walked_.padded(tensor), walked_.e());
     (pack ? packed_ : shared_)[tensor] = message;
   }
   (pack ? walked_.temporaries : walked_.full).add(message->bytes);
+}
+
+// Launch: the shards together, their fp16 copy, own values and steps; then everybody's.
+void GatherWalk::gather_quantized(const Tensors& tensors, std::int64_t ranks) {
+  if (tensors.empty()) return;
+  std::int64_t own = 0;
+  for (const std::size_t tensor : tensors) own += walked_.padded(tensor) / ranks;
+  const Bytes packed = times(own, 1) + times(weight_groups(own).value_or(0), 4);
+  const Bytes sent = times(ranks, packed);
+  const auto message =
+      messages_.insert(messages_.end(), {tensors, sent, tensors.size(), false, ranks * own});
+  for (const std::size_t tensor : tensors) packed_[tensor] = message;
+  const Bytes together = tensors.size() > 1 ? times(own, walked_.e()) : 0;
+  walked_.temporaries.with(together + half(own) + packed + sent);
+  walked_.temporaries.add(sent);
+}
+
+/// Of the fp16 that the kernels want.
+Bytes GatherWalk::half(std::int64_t elements) const {
+  return walked_.config.dtype == DType::fp16 ? 0 : times(elements, 2);
+}
+
+void GatherWalk::dequantize(Message& message) {
+  const Bytes bytes = times(message.quantized, walked_.e());
+  const bool is_packed = message.tensors.size() > 1;
+  walked_.temporaries.with((is_packed ? bytes : 0) + half(message.quantized));
+  if (is_packed) {
+    walked_.temporaries.add(bytes);
+    message.bytes += bytes;
+  } else {
+    gather_alone(message.tensors.front());
+  }
 }
 
 void GatherWalk::gather_persistent(const Tensors& tensors) {
@@ -61,6 +100,8 @@ void GatherWalk::await(const Tensors& tensors) {
 
 void GatherWalk::unpack(Message& message) {
   message.is_unpacked = true;
+  if (message.quantized > 0) dequantize(message);
+  if (message.tensors.size() == 1 && message.quantized > 0) return;
   for (const std::size_t tensor : message.tensors) {
     stored_[tensor] = times(walked_.layout.numel(tensor), walked_.e());
     walked_.full.add(stored_[tensor]);
@@ -150,9 +191,40 @@ void BucketWalk::scatter() {
   }
   const bool alone =
       tensors_.size() == 1 && walked_.layout.numel(tensors_.front()) % walked_.ranks == 0;
-  Bytes bytes = alone ? 0 : times(staged, message());
-  if (casts()) bytes += times(waiting_, message()) + times(parts, walked_.e());
+  Bytes bytes = casts() ? times(waiting_, message()) : 0;
+  if (walked_.nodes.nodes > 1) {
+    walked_.temporaries.add(bytes);
+    const Bytes held = average_each();
+    walked_.temporaries.remove(bytes);
+    bytes += held;
+  } else if (!alone) {
+    bytes += times(staged, message());
+  }
+  if (casts()) bytes += times(parts, walked_.e());
   walked_.temporaries.with(bytes + largest_sum_cast());
+}
+
+// QuantizedReduce holds both hops, what comes out of them, and the sum, which stays.
+Bytes BucketWalk::average_each() {
+  std::sort(tensors_.begin(), tensors_.end());
+  const auto ranks = static_cast<int>(walked_.ranks);
+  const int devices = walked_.nodes.devices;
+  Bytes held = 0;
+  for (const std::size_t tensor : tensors_) {
+    const auto& shape = walked_.parameters.tensors[tensor].shape;
+    const std::int64_t numel = walked_.layout.numel(tensor);
+    if (gradient_path(shape, ranks) == GradientPath::reduce_scatter) {
+      if (numel % ranks != 0) held += times(walked_.padded(tensor), message());
+      walked_.temporaries.with(held);
+      continue;
+    }
+    const Bytes hop = times(numel, 1) / 2 + times(gradient_groups(shape, ranks), 4);
+    const Bytes sum = times(numel / ranks, message());
+    walked_.temporaries.with(held + 2 * hop + 2 * hop / devices +
+                             times(numel / devices, message()) + sum);
+    held += sum;
+  }
+  return held;
 }
 
 }  // namespace dstune::sharded

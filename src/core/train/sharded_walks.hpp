@@ -11,6 +11,7 @@
 
 #include "core/model/model_spec.hpp"
 #include "core/train/memory_budget.hpp"
+#include "core/train/quantization_groups.hpp"
 #include "core/train/step_config.hpp"
 #include "core/train/zero/shard_layout.hpp"
 
@@ -47,6 +48,7 @@ struct Walked {
   std::int64_t ranks;  ///< that share one copy of the model
   int rank;            ///< among them
   int secondary;       ///< ranks that share secondary shards; 1: there are none
+  NodeGrid nodes;      ///< over which gradients are quantised; one: they are not
   Level full;          ///< parameters beside the shards
   Level gradients;     ///< beside their shards
   Level temporaries;
@@ -72,12 +74,16 @@ class GatherWalk {
     Bytes bytes = 0;
     std::size_t left = 0;  // not yet awaited, or released where they stay in it
     bool is_unpacked = false;
+    std::int64_t quantized = 0;  // elements of all ranks, if it travels as int8
   };
   using Place = std::list<Message>::iterator;
 
   void gather_from(const Tensors& tensors, bool pack);
   void gather_alone(std::size_t tensor);
   void gather_together(const Tensors& tensors, bool pack);
+  void gather_quantized(const Tensors& tensors, std::int64_t ranks);
+  void dequantize(Message& message);
+  Bytes half(std::int64_t elements) const;
   void unpack(Message& message);
   void keep_secondary(std::size_t tensor);
   Bytes secondary_bytes(std::size_t tensor) const;
@@ -108,6 +114,7 @@ class BucketWalk {
   Bytes largest_sum_cast() const;
   void average_whole();
   void scatter();
+  Bytes average_each();
 
   Walked& walked_;
   Tensors tensors_;

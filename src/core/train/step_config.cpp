@@ -183,9 +183,29 @@ void read_zero_3(const json::object& zero, StepConfig& config) {
   double shard = -1;  // the default, and all other negative numbers, are "off"
   read(zero, "mics_shard_size", shard);
   config.mics_shard_size = shard > 0 ? static_cast<int>(shard) : 0;
+  read(zero, "zero_quantized_weights", config.quantized_weights);
+  read(zero, "zero_quantized_gradients", config.quantized_gradients);
   const json::object& leaf = section(zero, "leaf_module");
   config.leaf_module = {read_texts(leaf, "classes"), read_texts(leaf, "names"),
                         read_texts(leaf, "name_suffixes")};
+}
+
+// ZeRO++'s keys mean nothing below stage 3, zero_quantized_nontrainable_weights nothing to models
+// all of whose parameters are trained, and zeropp_loco_param nothing without quantised gradients
+// (docs/decisions/quantisation.md).
+void find_unsupported_quantization(const json::object& zero, StepConfig& config) {
+  if (config.stage < 3) return;
+  const auto add = [&](bool asked_for, std::string_view key) {
+    if (asked_for) config.unsupported.push_back(concat("zero_optimization.", key));
+  };
+  add(config.quantized_weights && config.allgather_sequential,
+      "zero_quantized_weights with stage3_allgather_sequential");
+  const bool shards_in_parts = config.mics_shard_size > 0;
+  add(config.quantized_weights && shards_in_parts, "zero_quantized_weights with mics_shard_size");
+  add(config.quantized_gradients && shards_in_parts,
+      "zero_quantized_gradients with mics_shard_size");
+  add(config.quantized_gradients && find(zero, "zeropp_loco_param") != nullptr,
+      "zeropp_loco_param");
 }
 
 // In stage 0 DeepSpeed reads none of these keys, so they cannot change its step.
@@ -197,16 +217,13 @@ void find_unsupported_zero(const json::object& zero, StepConfig& config) {
   for (const auto* key : {"offload_optimizer", "offload_param"}) {
     add(read_text(section(zero, key), "device", "none") != "none", key);
   }
-  for (const auto* key : {"cpu_offload", "cpu_offload_params", "zero_quantized_weights",
-                          "zero_quantized_nontrainable_weights", "zero_quantized_gradients"}) {
-    add(is_on(zero, key), key);
-  }
+  for (const auto* key : {"cpu_offload", "cpu_offload_params"}) add(is_on(zero, key), key);
   add(config.stage < 3 && config.hpz_partition_size > 1, "zero_hpz_partition_size");
   add(config.mics_shard_size > 0 && (config.stage < 3 || config.hpz_partition_size > 1 ||
                                      is_on(zero, "mics_hierarchical_params_gather")),
       "mics_shard_size");
   add(find(zero, "zenflow") != nullptr, "zenflow");
-  add(find(zero, "zeropp_loco_param") != nullptr, "zeropp_loco_param");
+  find_unsupported_quantization(zero, config);
 }
 
 // DeepSpeed refuses stage 0 with another accumulation type, and stages 2 and 3 with reduce_scatter
@@ -270,6 +287,12 @@ StepConfig make_step_config(const json::object& ds_config) {
   find_unsupported_zero(zero, config);
   find_unsupported_gradients(config);
   find_unsupported(ds_config, config);
+  return config;
+}
+
+StepConfig make_step_config(const Experiment& experiment) {
+  StepConfig config = make_step_config(experiment.ds_config);
+  config.devices_per_node = experiment.settings.devices_per_node;
   return config;
 }
 

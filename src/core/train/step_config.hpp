@@ -9,6 +9,7 @@
 
 #include "core/base/json.hpp"
 #include "core/train/dtype.hpp"
+#include "core/train/experiment.hpp"
 
 namespace dstune {
 
@@ -80,8 +81,13 @@ struct StepConfig {
   LeafModuleConfig leaf_module;
   bool allgather_sequential = false;
   bool use_all_reduce_for_fetch_params = false;
-  int hpz_partition_size = 1;  ///< ranks that share secondary shards; 1: there are none
-  int mics_shard_size = 0;     ///< ranks that share the model; 0: all of them
+  bool quantized_weights = false;    ///< stage 3
+  bool quantized_gradients = false;  ///< stage 3
+  int hpz_partition_size = 1;        ///< ranks that share secondary shards; 1: there are none
+  int mics_shard_size = 0;           ///< ranks that share the model; 0: all of them
+
+  /// Of the machine, not of the JSON: RunSettings::devices_per_node.
+  int devices_per_node = 0;
 
   /// What the configuration asks for that the step does not model: such an experiment is Skipped,
   /// never measured without it. One text per knob, e.g. "zero_optimization.offload_optimizer".
@@ -92,5 +98,7 @@ struct StepConfig {
 /// (zero-step.md 1.2, 1.3).
 /// @throws std::invalid_argument  if the JSON was not checked (a wrong type or value)
 StepConfig make_step_config(const json::object& ds_config);
+/// Likewise, with what the experiment knows of the machine.
+StepConfig make_step_config(const Experiment& experiment);
 
 }  // namespace dstune

@@ -20,7 +20,8 @@ namespace dstune::cpu {
 ///
 /// Beside the budgeted buffers the device owns scratch for 16-bit operands and column sums. It is
 /// not counted, since hardware with 16-bit arithmetic has none: at most 8 MiB for gemm,
-/// 8 * sequence * head_size * 4 bytes for attention, 8 bytes per column for the others.
+/// 8 * sequence * head_size * 4 bytes for attention, 4 bytes per element of a group for
+/// quantisation, 8 bytes per column for the others.
 class CpuDevice final : public Device {
  public:
   explicit CpuDevice(Bytes memory_limit);
@@ -40,6 +41,11 @@ class CpuDevice final : public Device {
 
   double sum_of_squares(Tensor in) override;
   bool has_inf_or_nan(Tensor in) override;
+
+  void quantize(Tensor in, Quantization how, Tensor out, Tensor steps) override;
+  void dequantize(Tensor in, int bits, Tensor steps, Tensor out) override;
+  void sum_quantized(Tensor in, int bits, Tensor steps, int parts, Tensor out,
+                     Tensor out_steps) override;
 
   void gemm(Transpose transpose_a, Transpose transpose_b, Matrix a, Matrix b, double beta,
             Matrix c) override;

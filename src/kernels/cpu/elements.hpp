@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <stdexcept>
 #include <type_traits>
 
 #ifdef __F16C__
@@ -16,7 +17,7 @@
 
 namespace dstune::cpu {
 
-/// f(std::type_identity<T>{}) with the element type of `dtype`.
+/// f(std::type_identity<T>{}) with the element type of `dtype`, which must be a floating-point one.
 template <class F>
 decltype(auto) with_type(DType dtype, F&& f) {
   switch (dtype) {
@@ -26,6 +27,8 @@ decltype(auto) with_type(DType dtype, F&& f) {
       return f(std::type_identity<Float16>{});
     case DType::fp32:
       break;
+    case DType::int8:
+      throw std::invalid_argument("no arithmetic on int8 tensors");
   }
   return f(std::type_identity<float>{});
 }

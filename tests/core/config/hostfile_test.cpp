@@ -31,6 +31,7 @@ TEST(ParseHostfile, ReadsOpenMpiSyntax) {
   EXPECT_EQ(hostfile.hosts, (Hosts{{"node1", 9}, {"node2", 4}, {"node3", 1}, {"node4", 2}}));
   EXPECT_EQ(hostfile.total_slots(), 16);
   EXPECT_EQ(hostfile.workers(), 15);
+  EXPECT_EQ(hostfile.workers_on_largest_host(), 8);
 }
 
 TEST(ParseHostfile, ReadsDeepSpeedSyntax) {

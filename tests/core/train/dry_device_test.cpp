@@ -94,6 +94,23 @@ TEST(DryDevice, AdamHas28BytesOfTrafficPerElement) {
   EXPECT_EQ(device.traffic, 280U);
 }
 
+TEST(DryDevice, QuantizationReadsAndWritesEveryOperandOnce) {
+  AccountingDevice device(1);
+  const Tensor full{nullptr, 64, DType::fp16};
+  const Tensor packed{nullptr, 32, DType::int8};
+  const Tensor steps{nullptr, 2, DType::fp32};
+
+  device.quantize(full, {4}, packed, steps);
+  const Bytes there = device.traffic;
+  device.dequantize(packed, 4, steps, full);
+  const Bytes back = device.traffic;
+  device.sum_quantized(packed, 4, steps, 2, packed.slice(0, 16), steps.slice(0, 1));
+
+  EXPECT_EQ(there, 128U + 32 + 8);
+  EXPECT_EQ(back, 128U + 32 + 8);
+  EXPECT_EQ(device.traffic, 32U + 8 + 16 + 4);
+}
+
 TEST(DryDevice, AttentionScratchIsTheImitatedDevices) {
   class Scratch final : public DryDevice {
    public:
@@ -117,6 +134,7 @@ TEST(DryCollectives, CountsFullMessagesOfAnyGroup) {
   collectives.reduce_scatter(whole, whole.slice(6, 2), ReduceOp::sum, Purpose::other,
                              Stream::reduction);
   collectives.all_gather(whole.slice(6, 2), whole, Purpose::other, Stream::gather);
+  collectives.all_to_all(whole.slice(0, 8), whole.slice(8, 8), Purpose::other, Stream::compute);
   const double scalar = collectives.all_reduce_scalar(2.5, ReduceOp::max, Purpose::other);
 
   const CollectiveCounts counts = device.ledger().counts();
@@ -124,6 +142,8 @@ TEST(DryCollectives, CountsFullMessagesOfAnyGroup) {
             (CollectiveCount{1, 16, 64}));
   EXPECT_EQ(counts[static_cast<std::size_t>(CollectiveKind::all_gather)],
             (CollectiveCount{1, 16, 64}));
+  EXPECT_EQ(counts[static_cast<std::size_t>(CollectiveKind::all_to_all)],
+            (CollectiveCount{1, 8, 32}));
   EXPECT_EQ(scalar, 2.5);
 }
 

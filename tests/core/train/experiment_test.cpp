@@ -20,6 +20,7 @@ Experiment example() {
   experiment.settings.memory_limit = std::numeric_limits<Bytes>::max();
   experiment.settings.seed = std::numeric_limits<std::uint64_t>::max();
   experiment.settings.experiment_timeout = 1.0 / 3;
+  experiment.settings.devices_per_node = 8;
   return experiment;
 }
 
@@ -71,6 +72,7 @@ TEST(ExperimentKey, DiffersForWhateverChangesTheResult) {
   EXPECT_NE(key, key_after([](Experiment& e) { e.settings.sequence_length = 128; }));
   EXPECT_NE(key, key_after([](Experiment& e) { e.settings.memory_limit = 1; }));
   EXPECT_NE(key, key_after([](Experiment& e) { e.settings.backend = "sim"; }));
+  EXPECT_NE(key, key_after([](Experiment& e) { e.settings.devices_per_node = 4; }));
   EXPECT_NE(key, key_after([](Experiment& e) { e.settings.warmup_steps = 9; }));
   EXPECT_NE(key, key_after([](Experiment& e) { e.settings.measure_steps = 9; }));
   EXPECT_NE(key, key_after([](Experiment& e) { e.settings.seed = 9; }));

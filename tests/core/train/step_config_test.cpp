@@ -80,12 +80,8 @@ const Knob kOfZero[] = {
     {R"({"offload_param": {"device": "nvme"}})", "offload_param"},
     {R"({"cpu_offload": true})", "cpu_offload"},
     {R"({"cpu_offload_params": true})", "cpu_offload_params"},
-    {R"({"zero_quantized_weights": true})", "zero_quantized_weights"},
-    {R"({"zero_quantized_nontrainable_weights": true})", "zero_quantized_nontrainable_weights"},
-    {R"({"zero_quantized_gradients": true})", "zero_quantized_gradients"},
     {R"({"mics_shard_size": 2, "mics_hierarchical_params_gather": true})", "mics_shard_size"},
     {R"({"zenflow": {}})", "zenflow"},
-    {R"({"zeropp_loco_param": {}})", "zeropp_loco_param"},
 };
 
 Names unsupported_in_stage(const char* zero_keys, int stage) {
@@ -151,6 +147,28 @@ TEST(StepConfig, ReadsTheKeysOfStage3ByBothNames) {
   EXPECT_EQ(config.leaf_module.names, Names{"b"});
   EXPECT_EQ(config.leaf_module.name_suffixes, (Names{"c", "d"}));
   EXPECT_TRUE(config.unsupported.empty());
+}
+
+TEST(StepConfig, NamesTheQuantizationThatIsNotModelledWhereItIsRead) {
+  const std::pair<const char*, const char*> named[] = {
+      {R"({"zero_quantized_weights": true, "stage3_allgather_sequential": true})",
+       "zero_quantized_weights with stage3_allgather_sequential"},
+      {R"({"zero_quantized_weights": true, "mics_shard_size": 2})",
+       "zero_quantized_weights with mics_shard_size"},
+      {R"({"zero_quantized_gradients": true, "mics_shard_size": 2})",
+       "zero_quantized_gradients with mics_shard_size"},
+      {R"({"zero_quantized_gradients": true, "zeropp_loco_param": {"err_beta": 0.8}})",
+       "zeropp_loco_param"}};
+  const char* modelled = R"({"zero_quantized_weights": true, "zero_quantized_gradients": true,
+                             "zero_quantized_nontrainable_weights": true,
+                             "zero_hpz_partition_size": 2})";
+
+  for (const auto& [keys, name] : named) {
+    EXPECT_EQ(unsupported_in_stage(keys, 3), Names{concat("zero_optimization.", name)});
+  }
+  EXPECT_EQ(unsupported_in_stage(modelled, 3), Names{});
+  EXPECT_EQ(unsupported_in_stage(R"({"zeropp_loco_param": {}})", 3), Names{});
+  EXPECT_EQ(unsupported_in_stage(named[0].first, 2), Names{});
 }
 
 TEST(StepConfig, NamesPartsOfTheGroupOutsideStage3AndBothAtOnce) {

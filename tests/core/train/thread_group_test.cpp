@@ -116,6 +116,28 @@ TEST_P(ThreadCollectivesTest, AllGatherPutsThePartsInTheOrderOfRanksInPlace) {
   });
 }
 
+TEST_P(ThreadCollectivesTest, AllToAllGivesEveryRankItsPartsInTheOrderOfRanks) {
+  on_ranks([&](Rank& own, int rank) {
+    std::vector<float> sent;
+    for (int to = 0; to < size(); ++to) {
+      sent.push_back(static_cast<float>(10 * rank + to));
+      sent.push_back(static_cast<float>(-to));
+    }
+    const Tensor in = own.make(sent);
+    const Tensor out = own.make(std::vector<float>(sent.size(), 99));
+
+    own.collectives.all_to_all(in, out, Purpose::other, Stream::compute);
+
+    std::vector<float> expected;
+    for (int from = 0; from < size(); ++from) {
+      expected.push_back(static_cast<float>(10 * from + rank));
+      expected.push_back(static_cast<float>(-rank));
+    }
+    EXPECT_EQ(own.values(out), expected);
+    EXPECT_EQ(own.values(in), sent);
+  });
+}
+
 TEST_P(ThreadCollectivesTest, BroadcastGivesEverybodyTheRootsValues) {
   const int root = size() / 2;
 

@@ -45,6 +45,16 @@ TEST(SimCollectives, GatherCostsTheRingOnce) {
   EXPECT_DOUBLE_EQ(device.now(), 3 * 1.0 + 0.75 * 400 / 100);
 }
 
+TEST(SimCollectives, AllToAllCostsTheSharesOfTheOthers) {
+  SimDevice device(1);
+  SimCollectives collectives(device, 3, 4, {.latency = 1, .bytes_per_s = 100});
+  const Tensor message{nullptr, 400, DType::int8};
+
+  collectives.all_to_all(message, message, Purpose::other, Stream::compute);
+
+  EXPECT_DOUBLE_EQ(device.now(), 3 * 1.0 + 0.75 * 400 / 100);
+}
+
 TEST(SimCollectives, OneRankSendsNothing) {
   SimDevice device(1);
   SimCollectives collectives(device, 0, 1);

@@ -4,6 +4,8 @@
 #include <cassert>
 #include <utility>
 
+#include "core/base/text.hpp"
+#include "core/train/quantization_groups.hpp"
 #include "core/train/zero/passes.hpp"
 
 namespace dstune {
@@ -47,6 +49,8 @@ void GatheredParameters::gather_from(const Source& source, const Tensors& tensor
   if (collectives_.size() == 1) {
     add_group(source, tensors);
     for (const std::size_t tensor : tensors) full_[tensor] = shard(source, tensor);
+  } else if (setup_.quantized) {
+    gather_quantized(source, tensors);
   } else if (tensors.size() == 1) {
     gather_alone(source, tensors.front());
   } else if (setup_.method == GatherMethod::sequential) {
@@ -120,6 +124,25 @@ void GatheredParameters::gather_by_all_reduce(const Tensors& tensors) {
   collectives_.all_reduce(whole, ReduceOp::sum, Purpose::parameters, setup_.stream);
 }
 
+// DeepSpeed cuts the padding of a single tensor off before it dequantises, which moves the groups.
+void GatheredParameters::gather_quantized(const Source& source, const Tensors& tensors) {
+  const std::int64_t numel = layout_.numel(tensors.front());
+  const bool padded = numel != shard_numel(source, tensors.front()) * source.group->size();
+  if (tensors.size() == 1 && padded) {
+    throw QuantizationRefused(concat("zero_quantized_weights: a tensor of ", numel,
+                                     " elements that is gathered alone must be divisible by ",
+                                     collectives_.size(), " ranks"));
+  }
+  Group& group = add_group(source, tensors);
+  group.is_packed = tensors.size() > 1;
+  std::vector<Tensor> shards;
+  for (const std::size_t tensor : tensors) {
+    shards.push_back(shard(source, tensor));
+    group.stride += shard_numel(source, tensor);
+  }
+  group.message = quantized(source).launch(shards);
+}
+
 void GatheredParameters::start_all_gather(const Source& source, Tensor part, Tensor whole) {
   device_.wait(setup_.stream, Stream::compute);
   source.group->all_gather(part, whole, Purpose::parameters, setup_.stream);
@@ -142,7 +165,19 @@ void GatheredParameters::finish(Group& group) {
     return;
   }
   device_.wait(Stream::compute, setup_.stream);
+  if (group.message) dequantize(group);
   if (group.is_packed) unpack(group);
+}
+
+void GatheredParameters::dequantize(Group& group) {
+  const QuantizedGather gather = quantized(group.source);
+  if (group.is_packed) {
+    group.buffer = gather.wait(*group.message, MemoryCategory::temporaries);
+    return;
+  }
+  const std::size_t tensor = group.tensors.front();
+  storage_[tensor] = gather.wait(*group.message, MemoryCategory::parameters);
+  full_[tensor] = storage_[tensor].tensor(setup_.dtype).slice(0, layout_.numel(tensor));
 }
 
 void GatheredParameters::unpack(const Group& group) {
@@ -180,7 +215,10 @@ void GatheredParameters::keep_secondary(std::size_t tensor) {
   const std::int64_t first = source.group->rank() * shard;
   const std::int64_t count = std::clamp<std::int64_t>(layout_.numel(tensor) - first, 0, shard);
   secondary_[tensor] = make_buffer(device_, MemoryCategory::parameters, shard, setup_.dtype);
-  const Tensor kept = secondary_[tensor].tensor(setup_.dtype).slice(0, count);
+  const Tensor whole = secondary_[tensor].tensor(setup_.dtype);
+  const Tensor kept = whole.slice(0, count);
+  // What is undefined there would change the step of a group.
+  if (setup_.quantized) device_.fill_zero(whole.slice(count, shard - count));
   if (count > 0) {
     Passes(device_).copy(Pass::partition_copy, full_[tensor].slice(first, count), kept);
   }
@@ -205,11 +243,13 @@ void GatheredParameters::gather_persistent(const Tensors& tensors) {
   }
   const GatherMethod method = std::exchange(setup_.method, GatherMethod::sequential);
   const Stream stream = std::exchange(setup_.stream, Stream::compute);
+  const bool is_quantized = std::exchange(setup_.quantized, false);
   gather_from(primary(), tensors);
   await(tensors);
   if (collectives_.size() > 1) device_.host_sync(HostSync::parameters);
   setup_.method = method;
   setup_.stream = stream;
+  setup_.quantized = is_quantized;
 }
 
 Tensor GatheredParameters::full(std::size_t tensor) const {

@@ -4,10 +4,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <list>
+#include <optional>
 #include <vector>
 
 #include "core/train/collectives.hpp"
 #include "core/train/device.hpp"
+#include "core/train/zero/quantized_gather.hpp"
 #include "core/train/zero/shard_layout.hpp"
 
 namespace dstune {
@@ -29,6 +31,10 @@ enum class GatherMethod {
 /// it is gathered among the z ranks of the secondary group until forget_secondary(). A gather of
 /// tensors with and without one is two.
 ///
+/// A quantised gather travels as QuantizedGather says and is dequantised when the first of its
+/// tensors is awaited; its message stays until the last of them was. The gathers after the update
+/// are never quantised.
+///
 /// With one rank nothing is gathered: a tensor is its own shard, and await() of a gather
 /// synchronises the device.
 class GatheredParameters {
@@ -40,6 +46,7 @@ class GatheredParameters {
     Stream stream = Stream::compute;
     GatherMethod method = GatherMethod::packed;
     Collectives* secondary = nullptr;  ///< hpZ's group; none: no secondary shards
+    bool quantized = false;  ///< as int8 (zero_quantized_weights), packed whatever the method is
   };
 
   GatheredParameters(Device& device, Collectives& collectives, const ShardLayout& layout,
@@ -49,6 +56,7 @@ class GatheredParameters {
   void use(Tensor shards) { shards_ = shards; }
 
   /// Starts to gather tensors that are not there, in ascending order. Nothing for an empty list.
+  /// @throws QuantizationRefused  if DeepSpeed cannot quantise their message
   void gather(const Tensors& tensors);
   /// Waits for those of `tensors` that were not awaited since their gather.
   void await(const Tensors& tensors);
@@ -70,7 +78,8 @@ class GatheredParameters {
   struct Group {
     Source source{};
     Tensors tensors;
-    Buffer buffer;            // packed: what was received; all_reduce: where they stay
+    Buffer buffer;  // packed: what was received; all_reduce: where they stay
+    std::optional<QuantizedMessage> message;
     std::int64_t stride = 0;  // packed: elements of one rank
     bool is_packed = false;
     bool holds_tensors = false;  // all_reduce: until the last of them is released
@@ -89,8 +98,13 @@ class GatheredParameters {
   void gather_alone(const Source& source, std::size_t tensor);
   void gather_packed(const Source& source, const Tensors& tensors);
   void gather_by_all_reduce(const Tensors& tensors);
+  void gather_quantized(const Source& source, const Tensors& tensors);
   void start_all_gather(const Source& source, Tensor part, Tensor whole);
   void finish(Group& group);
+  void dequantize(Group& group);
+  QuantizedGather quantized(const Source& source) const {
+    return {device_, *source.group, setup_.dtype, setup_.stream};
+  }
   void unpack(const Group& group);
 
   Device& device_;

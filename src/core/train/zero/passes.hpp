@@ -40,6 +40,19 @@ class Passes {
     note(pass, in.size(), 0);
     return device_->has_inf_or_nan(in);
   }
+  void quantize(Tensor in, Quantization how, Tensor out, Tensor steps) const {
+    note(Pass::quantize, in.size(), out.size() + steps.size());
+    device_->quantize(in, how, out, steps);
+  }
+  void dequantize(Tensor in, int bits, Tensor steps, Tensor out) const {
+    note(Pass::dequantize, in.size() + steps.size(), out.size());
+    device_->dequantize(in, bits, steps, out);
+  }
+  void sum_quantized(Tensor in, int bits, Tensor steps, int parts, Tensor out,
+                     Tensor out_steps) const {
+    note(Pass::dequantize, in.size() + steps.size(), out.size() + out_steps.size());
+    device_->sum_quantized(in, bits, steps, parts, out, out_steps);
+  }
   void adam(const AdamStep& step, Tensor gradient, Tensor parameter, Tensor exp_avg,
             Tensor exp_avg_sq) const {
     note(Pass::update, 4 * parameter.size(), 3 * parameter.size());

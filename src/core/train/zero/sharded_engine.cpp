@@ -20,7 +20,7 @@ GatherMethod gather_method(const StepConfig& config) {
 
 GatheredParameters::Setup gather_setup(const StepConfig& config, const ShardGroups& groups) {
   return {config.dtype, config.overlap_comm ? Stream::gather : Stream::compute,
-          gather_method(config), groups.secondary()};
+          gather_method(config), groups.secondary(), config.quantized_weights};
 }
 
 }  // namespace
@@ -32,6 +32,9 @@ ShardedEngine::ShardedEngine(const EngineContext& context)
       moments_(layout_.sub_groups().size()),
       gradients_(config(), device(), shard_groups_.shards(), shard_groups_.replicas(), layout_,
                  config().overlap_comm ? Stream::reduction : Stream::compute),
+      quantized_(
+          QuantizedGradients::make(config(), device(), collectives(), parameters(),
+                                   config().overlap_comm ? Stream::reduction : Stream::compute)),
       coordinator_(make_parameter_coordinator(config(), parameters())),
       gathered_(device(), shard_groups_.shards(), layout_, gather_setup(config(), shard_groups_)),
       leaf_of_(parameters().modules.size()) {
@@ -47,6 +50,7 @@ ShardedEngine::ShardedEngine(const EngineContext& context)
   master_ = make_buffer(device(), MemoryCategory::optimizer, layout_.numel(), DType::fp32);
   device().cast(shards_.tensor(dtype), master_.tensor(DType::fp32));
   gathered_.use(shards_.tensor(dtype));
+  gradients_.quantize_with(quantized_.get());
   for (const std::size_t leaf : find_leaf_modules(config(), parameters())) {
     for (std::size_t inner = leaf; inner < parameters().end_of(leaf); ++inner) {
       leaf_of_[inner] = leaf;

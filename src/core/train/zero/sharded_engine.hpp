@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <map>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -51,6 +52,7 @@ class ShardedEngine final : public EngineBase {
   Buffer master_;                     // fp32
   std::vector<AdamMoments> moments_;  // by sub-group
   ShardedGradients gradients_;
+  std::unique_ptr<QuantizedGradients> quantized_;  // null: as they are
   ParameterCoordinator coordinator_;
   GatheredParameters gathered_;
   std::vector<std::optional<std::size_t>> leaf_of_;  // by module

@@ -69,23 +69,48 @@ void ShardedGradients::average_over_replicas() {
 void ShardedGradients::scatter() {
   std::sort(entries_.begin(), entries_.end(),
             [](const Entry& a, const Entry& b) { return a.tensor < b.tensor; });
-  const DType dtype = config_.message_dtype();
   cast_to_message();
-  std::int64_t chunk = 0;
-  for (const Entry& entry : entries_) chunk += layout_.shard(entry.tensor);
-  Tensor flat = entries_.front().gradient;
-  Buffer staging;
-  if (entries_.size() > 1 || flat.numel % collectives_.size() != 0) {
-    staging = temporary(chunk * collectives_.size(), dtype);
-    flat = staging.tensor(dtype);
-    interleave(flat);
+  std::vector<Tensor> parts;
+  std::vector<Buffer> held;
+  if (quantized_ != nullptr) {
+    average_each(parts, held);
+  } else {
+    average(entries_, parts, held);
   }
-  const Tensor own = flat.slice(collectives_.rank() * chunk, chunk);
+  take_parts(std::move(parts));
+}
+
+void ShardedGradients::average(Entries entries, std::vector<Tensor>& parts,
+                               std::vector<Buffer>& held) const {
+  std::int64_t chunk = 0;
+  for (const Entry& entry : entries) chunk += layout_.shard(entry.tensor);
+  Tensor flat = entries.front().gradient;
+  if (entries.size() > 1 || flat.numel % collectives_.size() != 0) {
+    held.push_back(temporary(chunk * collectives_.size(), flat.dtype));
+    flat = held.back().tensor(flat.dtype);
+    interleave(entries, flat);
+  }
+  Tensor own = flat.slice(collectives_.rank() * chunk, chunk);
   passes_.scale(Pass::average, flat, 1.0 / collectives_.size());
   device_.wait(stream_, Stream::compute);
   collectives_.reduce_scatter(flat, own, ReduceOp::sum, Purpose::gradients, stream_);
   device_.wait(Stream::compute, stream_);
-  take_parts(own);
+  for (const Entry& entry : entries) {
+    parts.push_back(own.slice(0, layout_.filled(entry.tensor, collectives_.rank())));
+    const std::int64_t shard = layout_.shard(entry.tensor);
+    own = own.slice(shard, own.numel - shard);
+  }
+}
+
+void ShardedGradients::average_each(std::vector<Tensor>& parts, std::vector<Buffer>& held) const {
+  for (const Entry& entry : entries_) {
+    if (quantized_->must_scatter(entry.tensor, entry.gradient.dtype)) {
+      average({&entry, 1}, parts, held);
+    } else {
+      held.push_back(quantized_->average(entry.tensor, entry.gradient));
+      parts.push_back(held.back().tensor(entry.gradient.dtype));
+    }
+  }
 }
 
 // What waited as it is still has the model dtype. DeepSpeed keeps original and copy until the end.
@@ -100,10 +125,10 @@ void ShardedGradients::cast_to_message() {
 }
 
 // Rank-major order: every rank's chunk holds its shard of each tensor, padding zeroed.
-void ShardedGradients::interleave(Tensor flat) const {
+void ShardedGradients::interleave(Entries entries, Tensor flat) const {
   std::int64_t offset = 0;
   for (int owner = 0; owner < collectives_.size(); ++owner) {
-    for (const Entry& entry : entries_) {
+    for (const Entry& entry : entries) {
       const std::int64_t shard = layout_.shard(entry.tensor);
       const std::int64_t count = layout_.filled(entry.tensor, owner);
       if (count > 0) {
@@ -119,19 +144,13 @@ void ShardedGradients::interleave(Tensor flat) const {
 }
 
 // All parts are cast back before the first is taken, as in DeepSpeed.
-void ShardedGradients::take_parts(Tensor own) {
-  std::vector<Tensor> parts;
+void ShardedGradients::take_parts(std::vector<Tensor> parts) {
   std::vector<Buffer> casts;
-  std::int64_t offset = 0;
-  for (const Entry& entry : entries_) {
-    Tensor part = own.slice(offset, layout_.filled(entry.tensor, collectives_.rank()));
-    offset += layout_.shard(entry.tensor);
-    if (part.dtype != config_.dtype && part.numel > 0) {
-      casts.push_back(temporary(part.numel, config_.dtype));
-      passes_.cast(Pass::message_cast, part, casts.back().tensor(config_.dtype));
-      part = casts.back().tensor(config_.dtype);
-    }
-    parts.push_back(part);
+  for (Tensor& part : parts) {
+    if (part.dtype == config_.dtype || part.numel == 0) continue;
+    casts.push_back(temporary(part.numel, config_.dtype));
+    passes_.cast(Pass::message_cast, part, casts.back().tensor(config_.dtype));
+    part = casts.back().tensor(config_.dtype);
   }
   for (std::size_t i = 0; i < parts.size(); ++i) take(entries_[i].tensor, parts[i]);
 }

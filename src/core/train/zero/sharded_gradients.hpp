@@ -3,12 +3,14 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 #include "core/train/collectives.hpp"
 #include "core/train/device.hpp"
 #include "core/train/step_config.hpp"
 #include "core/train/zero/passes.hpp"
+#include "core/train/zero/quantized_gradients.hpp"
 #include "core/train/zero/shard_layout.hpp"
 
 namespace dstune {
@@ -20,6 +22,9 @@ namespace dstune {
 /// Without, all of them wait as they are. A flush is one reduce-scatter of a rank-major copy with
 /// padded shards (of the tensor itself if it is alone and N divides it), or, with reduce_scatter =
 /// false and everything in the buffer, an all-reduce of the buffer.
+///
+/// With quantize_with() a reduce-scatter becomes one average per tensor, in their order: quantised,
+/// or the same reduce-scatter of one tensor (docs/decisions/quantisation.md).
 ///
 /// MiCS: in the last micro-step each flush is followed by the average of its shards, as they are
 /// summed up, over the replicas: one all-reduce per tensor (DeepSpeed coalesces them in one call).
@@ -37,7 +42,10 @@ class ShardedGradients {
     is_first_ = first;
     is_last_ = last;
   }
+  /// @param quantized  null: no gradient is quantised; must outlive this object
+  void quantize_with(const QuantizedGradients* quantized) { quantized_ = quantized; }
   /// The gradient of `tensor`, in the model dtype.
+  /// @throws QuantizationRefused  from the flush that it causes; flush() likewise
   void add(std::size_t tensor, Buffer gradient);
   void flush();
 
@@ -59,11 +67,15 @@ class ShardedGradients {
   Buffer temporary(std::int64_t count, DType dtype) const {
     return make_buffer(device_, MemoryCategory::temporaries, count, dtype);
   }
+  using Entries = std::span<const Entry>;
   void scatter();
   void cast_to_message();
-  void interleave(Tensor flat) const;
+  /// This rank's parts of the averages of `entries` go to the end of `parts`; `held` owns them.
+  void average(Entries entries, std::vector<Tensor>& parts, std::vector<Buffer>& held) const;
+  void average_each(std::vector<Tensor>& parts, std::vector<Buffer>& held) const;
+  void interleave(Entries entries, Tensor flat) const;
   void average_whole();
-  void take_parts(Tensor own);
+  void take_parts(std::vector<Tensor> parts);
   void take_slices(Tensor whole);
   void take(std::size_t tensor, Tensor averaged);
   void average_over_replicas();
@@ -75,6 +87,7 @@ class ShardedGradients {
   const ShardLayout& layout_;
   Stream stream_;
   Passes passes_;
+  const QuantizedGradients* quantized_ = nullptr;
   Buffer bucket_;  // communication dtype
   Buffer shards_;
   std::vector<Entry> entries_;

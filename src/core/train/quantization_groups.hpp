@@ -1,0 +1,49 @@
+// ZeRO++'s groups: how messages and gradients are cut for quantisation, and where they cannot be.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <stdexcept>
+#include <vector>
+
+namespace dstune {
+
+/// What DeepSpeed stops at with an assertion, or gets wrong without a word: the experiment is
+/// Skipped (docs/decisions/quantisation.md).
+class QuantizationRefused : public std::invalid_argument {
+ public:
+  using std::invalid_argument::invalid_argument;
+};
+
+/// Groups of a message of `numel` weights (qwZ): the fewest that are not larger than 8000 elements,
+/// each a multiple of 8. None, and DeepSpeed fails, if numel is not a multiple of 8 itself.
+std::optional<std::int64_t> weight_groups(std::int64_t numel);
+
+/// How a gradient is reduced with zero_quantized_gradients on more than one node (qgZ).
+enum class GradientPath {
+  quantized,
+  reduce_scatter,  ///< 1-D tensors, and where numel is not a multiple of 2 * ranks
+  refused,         ///< DeepSpeed garbles it: the groups cannot be dealt out evenly, or are no
+                   ///< multiples of 8 elements
+};
+
+using Shape = std::vector<std::int64_t>;
+
+/// Groups of a gradient of two dimensions: as many as its larger side has elements, at least one
+/// per rank.
+std::int64_t gradient_groups(const Shape& shape, int ranks);
+GradientPath gradient_path(const Shape& shape, int ranks);
+
+/// Ranks as DeepSpeed sees them, node by node.
+struct NodeGrid {
+  int nodes = 1;
+  int devices = 1;  ///< of a node, in use
+
+  bool operator==(const NodeGrid&) const = default;
+};
+
+/// One node if `ranks` fit on one, or if it is not known how many devices a node has (0).
+/// @throws QuantizationRefused  if they fill more than one node, but the last not wholly
+NodeGrid node_grid(int ranks, int devices_per_node);
+
+}  // namespace dstune
