@@ -9,6 +9,7 @@
 
 #include "core/base/units.hpp"
 #include "core/train/memory_budget.hpp"
+#include "core/train/optimizer_steps.hpp"
 #include "core/train/tensor.hpp"
 
 namespace dstune {
@@ -40,18 +41,6 @@ struct GeluSaved {
 struct LayerNormSaved {
   Tensor mean;
   Tensor rstd;
-};
-
-/// One AdamW (or Adam with L2 decay) update.
-struct AdamStep {
-  double lr = 1e-3;
-  double beta1 = 0.9;
-  double beta2 = 0.999;
-  double epsilon = 1e-8;
-  double weight_decay = 0;
-  bool adam_w = true;  ///< decoupled decay (AdamW); false: decay is added to the gradient
-  bool bias_correction = true;
-  std::int64_t step = 1;  ///< 1 at the first update
 };
 
 /// One accelerator, or one CPU process, as seen by one rank.
@@ -142,9 +131,21 @@ class Device {
   /// d_logits = d_log_probs - exp(log_probs) * rowsum(d_log_probs)
   virtual void log_softmax_backward(Matrix d_log_probs, Matrix log_probs, Matrix d_logits) = 0;
 
-  // Optimizer: everything fp32 and of equal length. 28 bytes of traffic per element.
+  // Optimizers: everything fp32 and of equal length; traffic_of() tells their passes. A gradient
+  // may be changed.
   virtual void adam(const AdamStep& step, Tensor gradient, Tensor parameter, Tensor exp_avg,
                     Tensor exp_avg_sq) = 0;
+  /// `momentum` is not used without momentum, `decayed` (scratch) not without weight decay.
+  virtual void sgd(const SgdStep& step, Tensor gradient, Tensor parameter, Tensor momentum,
+                   Tensor decayed) = 0;
+  virtual void lion(const LionStep& step, Tensor gradient, Tensor parameter, Tensor exp_avg) = 0;
+  /// `numerator` and `root` are scratch.
+  virtual void adagrad(const AdagradStep& step, Tensor gradient, Tensor parameter, Tensor sum,
+                       Tensor numerator, Tensor root) = 0;
+  /// The whole of a tensor, since its norm counts. The gradient may have any dtype; `copy`, unless
+  /// empty, has the same and gets the new parameter too.
+  virtual void lamb(const LambStep& step, Tensor gradient, Tensor parameter, Tensor exp_avg,
+                    Tensor exp_avg_sq, Tensor copy) = 0;
 
   /// `waiting` goes on only after what `on` holds now. Nothing where streams run at once.
   virtual void wait(Stream waiting, Stream on) {
