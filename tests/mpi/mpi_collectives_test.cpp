@@ -89,7 +89,7 @@ TYPED_TEST(MpiCollectivesTest, AllReduceEqualsTheSerialResult) {
     for (const ReduceOp op : {ReduceOp::sum, ReduceOp::max}) {
       auto values = values_of<TypeParam>(collectives.rank(), size);
 
-      collectives.all_reduce(view(values), op, Stream::compute);
+      collectives.all_reduce(view(values), op, Purpose::other, Stream::compute);
 
       EXPECT_EQ(
           differences(values, [&](std::int64_t i) { return serial(op, collectives.size(), i); }), 0)
@@ -103,7 +103,7 @@ TYPED_TEST(MpiCollectivesTest, ReduceGivesEveryRootTheSerialResult) {
     for (int root = 0; root < collectives.size(); ++root) {
       auto values = values_of<TypeParam>(collectives.rank(), size);
 
-      collectives.reduce(view(values), ReduceOp::sum, root, Stream::compute);
+      collectives.reduce(view(values), ReduceOp::sum, root, Purpose::other, Stream::compute);
 
       if (collectives.rank() != root) continue;
       EXPECT_EQ(
@@ -120,7 +120,7 @@ TYPED_TEST(MpiCollectivesTest, ReduceScatterGivesEachRankItsPartAndKeepsTheInput
     auto in = values_of<TypeParam>(collectives.rank(), size * collectives.size());
     std::vector<TypeParam> out(static_cast<std::size_t>(size));
 
-    collectives.reduce_scatter(view(in), view(out), ReduceOp::sum, Stream::compute);
+    collectives.reduce_scatter(view(in), view(out), ReduceOp::sum, Purpose::other, Stream::compute);
 
     const std::int64_t first = size * collectives.rank();
     EXPECT_EQ(differences(out,
@@ -143,8 +143,8 @@ TYPED_TEST(MpiCollectivesTest, AllGatherWorksInPlaceAndFromElsewhere) {
     const Tensor own = view(in_place).slice(size * collectives.rank(), size);
     if (size > 0) std::memcpy(own.data, in.data(), own.size());
 
-    collectives.all_gather(view(in), view(out), Stream::compute);
-    collectives.all_gather(own, view(in_place), Stream::compute);
+    collectives.all_gather(view(in), view(out), Purpose::other, Stream::compute);
+    collectives.all_gather(own, view(in_place), Purpose::other, Stream::compute);
 
     EXPECT_EQ(differences(out, expected), 0);
     EXPECT_EQ(differences(in_place, expected), 0);
@@ -156,7 +156,7 @@ TYPED_TEST(MpiCollectivesTest, BroadcastCopiesTheRoot) {
     const int root = collectives.size() - 1;
     auto values = values_of<TypeParam>(collectives.rank(), size);
 
-    collectives.broadcast(view(values), root, Stream::compute);
+    collectives.broadcast(view(values), root, Purpose::other, Stream::compute);
 
     EXPECT_EQ(differences(values, [&](std::int64_t i) { return value_of(root, i); }), 0);
   });
@@ -169,8 +169,8 @@ TEST_F(MpiScalarTest, ScalarsAreCombinedInDouble) {
     const double mine = 1.0 + 1e-12 * collectives.rank();
     const int n = collectives.size();
 
-    const double sum = collectives.all_reduce_scalar(mine, ReduceOp::sum);
-    const double max = collectives.all_reduce_scalar(mine, ReduceOp::max);
+    const double sum = collectives.all_reduce_scalar(mine, ReduceOp::sum, Purpose::other);
+    const double max = collectives.all_reduce_scalar(mine, ReduceOp::max, Purpose::other);
 
     EXPECT_NEAR(sum, n + 1e-12 * n * (n - 1) / 2, 1e-14);
     EXPECT_EQ(max, 1.0 + 1e-12 * (n - 1));
@@ -182,7 +182,7 @@ TEST_F(MpiScalarTest, NanAndInfinityAreNotLost) {
     const bool last = collectives.rank() == collectives.size() - 1;
     std::vector<float> values = {last ? NAN : 1.0F, last ? INFINITY : 1.0F};
 
-    collectives.all_reduce(view(values), ReduceOp::max, Stream::compute);
+    collectives.all_reduce(view(values), ReduceOp::max, Purpose::other, Stream::compute);
 
     EXPECT_TRUE(std::isnan(values[0]));
     EXPECT_TRUE(std::isinf(values[1]));

@@ -2,75 +2,67 @@
 
 namespace dstune {
 
-std::string_view name_of(CollectiveKind kind) {
-  constexpr std::array<std::string_view, kCollectiveKinds> kNames = {
-      "all_reduce", "reduce", "reduce_scatter", "all_gather", "broadcast"};
-  return kNames[static_cast<std::size_t>(kind)];
+namespace {
+
+CollectiveLine line_for(CollectiveKind kind, Purpose purpose, Tensor whole, Stream stream) {
+  CollectiveLine line;
+  line.purpose = purpose;
+  line.kind = kind;
+  line.dtype = whole.dtype;
+  line.stream = stream;
+  line.elements = static_cast<std::uint64_t>(whole.numel);
+  line.bytes = whole.size();
+  return line;
 }
 
-double wire_bytes(CollectiveKind kind, Bytes bytes, int group_size) {
-  if (group_size <= 1) return 0;
-  const double share = static_cast<double>(group_size - 1) / group_size;
-  const auto full = static_cast<double>(bytes);
-  switch (kind) {
-    case CollectiveKind::all_reduce:
-      return 2 * share * full;
-    case CollectiveKind::reduce_scatter:
-    case CollectiveKind::all_gather:
-      return share * full;
-    case CollectiveKind::reduce:
-    case CollectiveKind::broadcast:
-      return full;
-  }
-  return 0;
-}
+}  // namespace
 
 template <class Call>
-void Collectives::counted(CollectiveKind kind, std::int64_t elements, Bytes bytes, Call call) {
-  CollectiveCount& count = counts_[static_cast<std::size_t>(kind)];
-  ++count.calls;
-  count.elements += static_cast<std::uint64_t>(elements);
-  count.bytes += bytes;
+Seconds Collectives::counted(CollectiveLine line, Call call) {
   const Seconds begin = device_->now();
   call();
-  time_ += device_->now() - begin;
+  line.ranks = size_;
+  line.exposed = device_->now() - begin;
+  device_->ledger().add(line);
+  return line.exposed;
 }
 
-void Collectives::all_reduce(Tensor inout, ReduceOp op, Stream stream) {
-  counted(CollectiveKind::all_reduce, inout.numel, inout.size(),
+void Collectives::all_reduce(Tensor inout, ReduceOp op, Purpose purpose, Stream stream) {
+  counted(line_for(CollectiveKind::all_reduce, purpose, inout, stream),
           [&] { do_all_reduce(inout, op, stream); });
 }
 
-void Collectives::reduce(Tensor inout, ReduceOp op, int root, Stream stream) {
-  counted(CollectiveKind::reduce, inout.numel, inout.size(),
+void Collectives::reduce(Tensor inout, ReduceOp op, int root, Purpose purpose, Stream stream) {
+  counted(line_for(CollectiveKind::reduce, purpose, inout, stream),
           [&] { do_reduce(inout, op, root, stream); });
 }
 
-void Collectives::reduce_scatter(Tensor in, Tensor out, ReduceOp op, Stream stream) {
-  counted(CollectiveKind::reduce_scatter, in.numel, in.size(),
+void Collectives::reduce_scatter(Tensor in, Tensor out, ReduceOp op, Purpose purpose,
+                                 Stream stream) {
+  counted(line_for(CollectiveKind::reduce_scatter, purpose, in, stream),
           [&] { do_reduce_scatter(in, out, op, stream); });
 }
 
-void Collectives::all_gather(Tensor in, Tensor out, Stream stream) {
-  counted(CollectiveKind::all_gather, out.numel, out.size(),
+void Collectives::all_gather(Tensor in, Tensor out, Purpose purpose, Stream stream) {
+  counted(line_for(CollectiveKind::all_gather, purpose, out, stream),
           [&] { do_all_gather(in, out, stream); });
 }
 
-void Collectives::broadcast(Tensor inout, int root, Stream stream) {
-  counted(CollectiveKind::broadcast, inout.numel, inout.size(),
+void Collectives::broadcast(Tensor inout, int root, Purpose purpose, Stream stream) {
+  counted(line_for(CollectiveKind::broadcast, purpose, inout, stream),
           [&] { do_broadcast(inout, root, stream); });
 }
 
-double Collectives::all_reduce_scalar(double value, ReduceOp op, Bytes element_size) {
+double Collectives::all_reduce_scalar(double value, ReduceOp op, Purpose purpose) {
+  const bool flag = purpose == Purpose::overflow;
+  CollectiveLine line =
+      line_for(CollectiveKind::all_reduce, purpose, {nullptr, 1, DType::fp32}, Stream::compute);
+  if (flag) line.bytes = 1;
   double result = 0;
-  counted(CollectiveKind::all_reduce, 1, element_size,
-          [&] { result = do_all_reduce_scalar(value, op); });
+  const Seconds time = counted(line, [&] { result = do_all_reduce_scalar(value, op); });
+  device_->ledger().add_transfer(Transfer::device_to_host, line.bytes);
+  device_->ledger().add_sync(flag ? HostSync::overflow : HostSync::norm, time);
   return result;
-}
-
-void Collectives::reset_counts() noexcept {
-  counts_ = {};
-  time_ = 0;
 }
 
 }  // namespace dstune

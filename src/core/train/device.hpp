@@ -8,14 +8,13 @@
 #include <utility>
 
 #include "core/base/units.hpp"
+#include "core/train/ledger.hpp"
 #include "core/train/memory_budget.hpp"
 #include "core/train/optimizer_steps.hpp"
+#include "core/train/stream.hpp"
 #include "core/train/tensor.hpp"
 
 namespace dstune {
-
-/// CUDA has three of them; a CPU runs all at once, in call order.
-enum class Stream { compute, reduction, gather };
 
 enum class Transpose { no, yes };
 
@@ -153,6 +152,8 @@ class Device {
     (void)on;
   }
   virtual void synchronize() = 0;
+  /// synchronize() where DeepSpeed's host waits: goes into the ledger.
+  void host_sync(HostSync reason);
 
   /// Seconds since an arbitrary start; call after synchronize(). The sim backend returns its
   /// virtual clock, so that its results are the same on every machine.
@@ -163,6 +164,10 @@ class Device {
 
   MemoryBudget& memory() noexcept { return budget_; }
   const MemoryBudget& memory() const noexcept { return budget_; }
+
+  /// Of the optimizer step that runs.
+  Ledger& ledger() noexcept { return ledger_; }
+  const Ledger& ledger() const noexcept { return ledger_; }
 
   /// Called now and then inside long operations and between operations (CPU), so that a busy rank
   /// still answers; may throw to end the experiment (ExperimentAborted).
@@ -179,6 +184,7 @@ class Device {
   virtual void do_free(void* data, Bytes size) noexcept = 0;
 
   MemoryBudget budget_;
+  Ledger ledger_;
   std::function<void()> tick_;
 };
 

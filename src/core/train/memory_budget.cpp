@@ -1,6 +1,5 @@
 #include "core/train/memory_budget.hpp"
 
-#include <algorithm>
 #include <numeric>
 
 #include "core/base/text.hpp"
@@ -11,6 +10,12 @@ std::string_view name_of(MemoryCategory category) {
   constexpr std::array<std::string_view, kMemoryCategories> kNames = {
       "parameters", "gradients", "optimizer", "buckets", "activations", "temporaries"};
   return kNames[static_cast<std::size_t>(category)];
+}
+
+std::string_view name_of(StepPhase phase) {
+  constexpr std::array<std::string_view, kStepPhases> kNames = {
+      "setup", "forward", "backward", "reduction", "update", "parameters"};
+  return kNames[static_cast<std::size_t>(phase)];
 }
 
 Bytes MemoryUse::total() const { return std::accumulate(bytes.begin(), bytes.end(), Bytes{0}); }
@@ -29,11 +34,14 @@ void MemoryBudget::reserve(MemoryCategory category, Bytes size) {
   const Bytes total = in_use_.total();
   if (size > limit_ - total) throw OutOfMemoryError(category, size, total, limit_);
   in_use_.at(category) += size;
-  Bytes& highest = peak_.categories.at(category);
-  highest = std::max(highest, in_use_.at(category));
+  if (in_use_.at(category) > peak_.categories.at(category)) {
+    peak_.categories.at(category) = in_use_.at(category);
+    peak_.phases[static_cast<std::size_t>(category)] = phase_;
+  }
   if (total + size > peak_.total) {
     peak_.total = total + size;
     peak_.at_peak = in_use_;
+    peak_.phase = phase_;
   }
 }
 
@@ -43,8 +51,10 @@ void MemoryBudget::release(MemoryCategory category, Bytes size) noexcept {
 
 void MemoryBudget::reset_peak() noexcept {
   peak_.total = in_use_.total();
+  peak_.phase = phase_;
   peak_.at_peak = in_use_;
   peak_.categories = in_use_;
+  peak_.phases.fill(phase_);
 }
 
 }  // namespace dstune

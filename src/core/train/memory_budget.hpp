@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <string_view>
+#include <utility>
 
 #include "core/base/error.hpp"
 #include "core/base/units.hpp"
@@ -26,11 +27,27 @@ struct MemoryUse {
   bool operator==(const MemoryUse&) const = default;
 };
 
-/// The highest use since construction or reset_peak().
+/// Where in an optimizer step something happens.
+enum class StepPhase {
+  setup,       ///< before the first step, or what it left
+  forward,     ///< with the gathers of stage 3
+  backward,    ///< likewise
+  reduction,   ///< of gradients, in backward or after it
+  update,      ///< overflow check, norm, optimizer
+  parameters,  ///< gathers after the update
+};
+
+constexpr std::size_t kStepPhases = 6;
+
+std::string_view name_of(StepPhase phase);
+
+/// The highest use since construction or reset_peak(), each at its first such moment.
 struct PeakMemory {
-  Bytes total = 0;       ///< largest sum of all categories at one moment
-  MemoryUse at_peak;     ///< what that sum was made of, at its first such moment
+  Bytes total = 0;  ///< largest sum of all categories at one moment
+  StepPhase phase = StepPhase::setup;
+  MemoryUse at_peak;     ///< what that sum was made of
   MemoryUse categories;  ///< largest use of each category, each at its own moment
+  std::array<StepPhase, kMemoryCategories> phases{};  ///< of these moments
 
   bool operator==(const PeakMemory&) const = default;
 };
@@ -61,10 +78,28 @@ class MemoryBudget {
   const PeakMemory& peak() const noexcept { return peak_; }
   void reset_peak() noexcept;
 
+  /// What follows belongs to `phase`. @returns the phase until now
+  StepPhase enter(StepPhase phase) noexcept { return std::exchange(phase_, phase); }
+
  private:
   Bytes limit_;
   MemoryUse in_use_;
   PeakMemory peak_;
+  StepPhase phase_ = StepPhase::setup;
+};
+
+/// A phase within another one.
+class PhaseScope {
+ public:
+  PhaseScope(MemoryBudget& memory, StepPhase phase)
+      : memory_(memory), outer_(memory.enter(phase)) {}
+  ~PhaseScope() { memory_.enter(outer_); }
+  PhaseScope(const PhaseScope&) = delete;
+  PhaseScope& operator=(const PhaseScope&) = delete;
+
+ private:
+  MemoryBudget& memory_;
+  StepPhase outer_;
 };
 
 }  // namespace dstune

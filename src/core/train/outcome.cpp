@@ -47,24 +47,29 @@ MemoryUse memory_from_json(const json::object& object) {
   return use;
 }
 
-json::object collectives_to_json(const CollectiveCounts& counts) {
+using Phases = std::array<StepPhase, kMemoryCategories>;
+
+json::object phases_to_json(const Phases& phases) {
   json::object object;
-  for (std::size_t i = 0; i < kCollectiveKinds; ++i) {
-    object[name_of(static_cast<CollectiveKind>(i))] = json::object{
-        {"calls", counts[i].calls}, {"elements", counts[i].elements}, {"bytes", counts[i].bytes}};
+  for (std::size_t i = 0; i < kMemoryCategories; ++i) {
+    object[name_of(static_cast<MemoryCategory>(i))] = name_of(phases[i]);
   }
   return object;
 }
 
-CollectiveCounts collectives_from_json(const json::object& object) {
-  CollectiveCounts counts{};
-  for (std::size_t i = 0; i < kCollectiveKinds; ++i) {
-    const auto& count = object.at(name_of(static_cast<CollectiveKind>(i))).as_object();
-    counts[i].calls = integer<std::uint64_t>(count, "calls");
-    counts[i].elements = integer<std::uint64_t>(count, "elements");
-    counts[i].bytes = integer<Bytes>(count, "bytes");
+StepPhase phase_from_text(std::string_view name) {
+  for (std::size_t i = 0; i < kStepPhases; ++i) {
+    if (name == name_of(static_cast<StepPhase>(i))) return static_cast<StepPhase>(i);
   }
-  return counts;
+  throw std::invalid_argument(concat("unknown phase \"", name, "\""));
+}
+
+Phases phases_from_json(const json::object& object) {
+  Phases phases{};
+  for (std::size_t i = 0; i < kMemoryCategories; ++i) {
+    phases[i] = phase_from_text(text(object, name_of(static_cast<MemoryCategory>(i))));
+  }
+  return phases;
 }
 
 json::object content(const Measured& measured) {
@@ -83,9 +88,11 @@ json::object content(const Measured& measured) {
           {"first_loss", measured.first_loss},
           {"last_loss", measured.last_loss},
           {"peak_memory_bytes", measured.peak_memory.total},
+          {"peak_memory_phase", name_of(measured.peak_memory.phase)},
           {"peak_memory_bytes_by_category_at_peak", memory_to_json(measured.peak_memory.at_peak)},
           {"peak_memory_bytes_by_category", memory_to_json(measured.peak_memory.categories)},
-          {"collectives_per_step", collectives_to_json(measured.collectives)},
+          {"peak_memory_phase_by_category", phases_to_json(measured.peak_memory.phases)},
+          {"ledger", measured.ledger.to_json()},
           {"setup_time_s", measured.setup_time},
           {"warmup_time_s", measured.warmup_time},
           {"measure_time_s", measured.measure_time}};
@@ -131,7 +138,10 @@ Measured measured_from_json(const json::object& object) {
       memory_from_json(object.at("peak_memory_bytes_by_category_at_peak").as_object());
   measured.peak_memory.categories =
       memory_from_json(object.at("peak_memory_bytes_by_category").as_object());
-  measured.collectives = collectives_from_json(object.at("collectives_per_step").as_object());
+  measured.peak_memory.phase = phase_from_text(text(object, "peak_memory_phase"));
+  measured.peak_memory.phases =
+      phases_from_json(object.at("peak_memory_phase_by_category").as_object());
+  measured.ledger = Ledger::from_json(object.at("ledger").as_object());
   measured.setup_time = real(object, "setup_time_s");
   measured.warmup_time = real(object, "warmup_time_s");
   measured.measure_time = real(object, "measure_time_s");

@@ -8,7 +8,7 @@
 #include "core/base/json.hpp"
 #include "core/base/statistics.hpp"
 #include "core/base/units.hpp"
-#include "core/train/collectives.hpp"
+#include "core/train/ledger.hpp"
 #include "core/train/memory_budget.hpp"
 
 namespace dstune {
@@ -28,10 +28,10 @@ struct Measured {
   double first_loss = 0;            ///< mean over ranks and micro-steps of the first step ever run
   double last_loss = 0;
   PeakMemory peak_memory;
-  CollectiveCounts collectives{};  ///< of one optimizer step on one rank
-  Seconds setup_time = 0;          ///< allocation and initialisation, the slowest rank's
-  Seconds warmup_time = 0;         ///< wall time of the warm-up steps on the group's rank 0
-  Seconds measure_time = 0;        ///< sum of the measured steps on the group's rank 0
+  Ledger ledger;             ///< of the last measured step, on the group's rank 0
+  Seconds setup_time = 0;    ///< allocation and initialisation, the slowest rank's
+  Seconds warmup_time = 0;   ///< wall time of the warm-up steps on the group's rank 0
+  Seconds measure_time = 0;  ///< sum of the measured steps on the group's rank 0
 };
 
 /// It does not fit. The numbers are those of the first rank that could not allocate.

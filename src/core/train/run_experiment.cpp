@@ -36,15 +36,12 @@ Outcome rehearse(const Experiment& experiment, const StepConfig& config, int ran
   Measured result;
   try {
     TrainingStep step(experiment.settings, config, device, collectives);
-    for (int i = 0; i < kRehearsedSteps; ++i) {
-      collectives.reset_counts();
-      step.run();
-    }
+    for (int i = 0; i < kRehearsedSteps; ++i) step.run();
   } catch (const OutOfMemoryError& error) {
     return to_outcome(error, rank);
   }
   result.peak_memory = device.memory().peak();
-  result.collectives = collectives.counts();
+  result.ledger = device.ledger();
   return result;
 }
 
@@ -52,6 +49,7 @@ Outcome rehearse(const Experiment& experiment, const StepConfig& config, int ran
 class BusyDevice {
  public:
   BusyDevice(Device& device, Group& group) : device_(device) {
+    device_.memory().enter(StepPhase::setup);
     device_.memory().reset_peak();
     device_.on_tick([&group] { group.poll(); });
   }
@@ -124,7 +122,8 @@ class Run {
     const StoppingRule rule(settings.measure_steps, settings.experiment_timeout);
     std::byte enough{0};
     while (enough == std::byte{0}) {
-      report_.add(run_step(), collectives_.time());
+      const StepReport step = run_step();
+      report_.add(step, device_.ledger().communication_time());
       if (static_cast<int>(report_.total.size()) < settings.measure_steps) continue;
       if (group_.rank() == 0) enough = std::byte{rule.is_enough(report_.total)};
       group_.broadcast({&enough, 1}, 0);
@@ -132,11 +131,10 @@ class Run {
   }
 
   StepReport run_step() {
-    collectives_.reset_counts();
     const StepReport step = step_->run();
     if (steps_++ == 0) report_.own.first_loss = step.loss;
     report_.own.last_loss = step.loss;
-    report_.own.collectives = collectives_.counts();
+    report_.own.ledger = device_.ledger();
     if (!std::isfinite(step.loss) && report_.not_finite.empty()) {
       report_.not_finite = concat("the loss became ", step.loss, " in step ", steps_);
     }

@@ -51,12 +51,15 @@ void TrainingStep::make_tokens(std::int64_t micro_step) {
 // DeepSpeed's throughput timer does by default.
 StepReport TrainingStep::run() {
   StepReport report;
+  MemoryBudget& memory = device_.memory();
+  device_.ledger().clear();
   device_.synchronize();
   const Seconds begin = device_.now();
   for (std::int64_t micro = 0; micro < config_.accumulation_steps; ++micro) {
     make_tokens(micro);
     engine_->begin_micro_step(micro + 1 == config_.accumulation_steps);
-    device_.synchronize();
+    memory.enter(StepPhase::forward);
+    device_.host_sync(HostSync::timer);
     const Seconds start = device_.now();
     const auto place =
         static_cast<std::uint64_t>(micro * collectives_.size() + collectives_.rank());
@@ -64,6 +67,7 @@ StepReport TrainingStep::run() {
                                   seed_of(~settings_.seed, step_, place));
     device_.synchronize();
     const Seconds turn = device_.now();
+    memory.enter(StepPhase::backward);
     model_.backward(*engine_,
                     engine_->loss_scale() / static_cast<double>(config_.accumulation_steps));
     engine_->end_backward();
@@ -73,8 +77,9 @@ StepReport TrainingStep::run() {
     device_.tick();
   }
   const Seconds before = device_.now();
+  memory.enter(StepPhase::update);
   report.result = engine_->step();
-  device_.synchronize();
+  device_.host_sync(HostSync::timer);
   const Seconds end = device_.now();
   report.optimizer = end - before;
   report.total = end - begin;

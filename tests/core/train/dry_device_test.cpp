@@ -114,11 +114,12 @@ TEST(DryCollectives, CountsFullMessagesOfAnyGroup) {
   const Buffer full(device, MemoryCategory::buckets, 64);
   const Tensor whole = full.tensor(DType::fp32);
 
-  collectives.reduce_scatter(whole, whole.slice(6, 2), ReduceOp::sum, Stream::reduction);
-  collectives.all_gather(whole.slice(6, 2), whole, Stream::gather);
-  const double scalar = collectives.all_reduce_scalar(2.5, ReduceOp::max);
+  collectives.reduce_scatter(whole, whole.slice(6, 2), ReduceOp::sum, Purpose::other,
+                             Stream::reduction);
+  collectives.all_gather(whole.slice(6, 2), whole, Purpose::other, Stream::gather);
+  const double scalar = collectives.all_reduce_scalar(2.5, ReduceOp::max, Purpose::other);
 
-  const auto& counts = collectives.counts();
+  const CollectiveCounts counts = device.ledger().counts();
   EXPECT_EQ(counts[static_cast<std::size_t>(CollectiveKind::reduce_scatter)],
             (CollectiveCount{1, 16, 64}));
   EXPECT_EQ(counts[static_cast<std::size_t>(CollectiveKind::all_gather)],

@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "core/base/json_parser.hpp"
+#include "tests/support/make_ledger.hpp"
 
 namespace dstune {
 namespace {
@@ -33,9 +34,9 @@ Measured awkward() {
     measured.peak_memory.at_peak.bytes[i] = 100 + i;
     measured.peak_memory.categories.bytes[i] = 1'000'000'000'000 + i;
   }
-  for (std::size_t i = 0; i < kCollectiveKinds; ++i) {
-    measured.collectives[i] = {i, 10 * i, std::numeric_limits<Bytes>::max() - i};
-  }
+  measured.peak_memory.phase = StepPhase::update;
+  measured.peak_memory.phases[3] = StepPhase::reduction;
+  measured.ledger = test::make_ledger();
   measured.setup_time = 0.7;
   measured.warmup_time = 0.123456789012345678;
   measured.measure_time = 3 * 0.1;
@@ -59,7 +60,7 @@ void expect_equal(const Measured& actual, const Measured& expected) {
   EXPECT_EQ(actual.first_loss, expected.first_loss);
   EXPECT_EQ(actual.last_loss, expected.last_loss);
   EXPECT_EQ(actual.peak_memory, expected.peak_memory);
-  EXPECT_EQ(actual.collectives, expected.collectives);
+  EXPECT_EQ(actual.ledger, expected.ledger);
   EXPECT_EQ(actual.setup_time, expected.setup_time);
   EXPECT_EQ(actual.warmup_time, expected.warmup_time);
   EXPECT_EQ(actual.measure_time, expected.measure_time);

@@ -7,6 +7,7 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/support/make_ledger.hpp"
 #include "tests/support/tiny_experiment.hpp"
 
 namespace dstune {
@@ -124,15 +125,13 @@ TEST(RankReport, AveragesTheLosses) {
   EXPECT_EQ(merged.last_loss, 1.5);
 }
 
-TEST(RankReport, KeepsTheCollectivesOfTheFirstRank) {
-  RankReport report = report_of(1, {1});
-  report.own.collectives[0] = {3, 40, 80};
+TEST(RankReport, KeepsTheLedgerOfTheFirstRank) {
+  std::vector<RankReport> reports(2, report_of(1, {1}));
+  reports[0].own.ledger = test::make_ledger();
 
-  const Measured merged = merge_measured({report, report});
+  const Measured merged = merge_measured(reports);
 
-  EXPECT_EQ(merged.collectives[0].calls, 3U);
-  EXPECT_EQ(merged.collectives[0].elements, 40U);
-  EXPECT_EQ(merged.collectives[0].bytes, 80U);
+  EXPECT_EQ(merged.ledger, reports[0].own.ledger);
 }
 
 TEST(RankReport, NamesTheRankWhoseLossWasNotFinite) {

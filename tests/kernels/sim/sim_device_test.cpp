@@ -28,7 +28,8 @@ TEST(SimCollectives, AllReduceCostsTwiceTheRing) {
   SimDevice device(1);
   SimCollectives collectives(device, 0, 4, {.latency = 1, .bytes_per_s = 100});
 
-  collectives.all_reduce({nullptr, 100, DType::fp32}, ReduceOp::sum, Stream::reduction);
+  collectives.all_reduce({nullptr, 100, DType::fp32}, ReduceOp::sum, Purpose::other,
+                         Stream::reduction);
 
   EXPECT_DOUBLE_EQ(device.now(), 6 * 1.0 + 2 * 0.75 * 400 / 100);
   EXPECT_DOUBLE_EQ(collectives.time(), device.now());
@@ -38,7 +39,8 @@ TEST(SimCollectives, GatherCostsTheRingOnce) {
   SimDevice device(1);
   SimCollectives collectives(device, 3, 4, {.latency = 1, .bytes_per_s = 100});
 
-  collectives.all_gather({nullptr, 25, DType::fp32}, {nullptr, 100, DType::fp32}, Stream::gather);
+  collectives.all_gather({nullptr, 25, DType::fp32}, {nullptr, 100, DType::fp32}, Purpose::other,
+                         Stream::gather);
 
   EXPECT_DOUBLE_EQ(device.now(), 3 * 1.0 + 0.75 * 400 / 100);
 }
@@ -47,7 +49,8 @@ TEST(SimCollectives, OneRankSendsNothing) {
   SimDevice device(1);
   SimCollectives collectives(device, 0, 1);
 
-  collectives.all_reduce({nullptr, 100, DType::fp32}, ReduceOp::sum, Stream::reduction);
+  collectives.all_reduce({nullptr, 100, DType::fp32}, ReduceOp::sum, Purpose::other,
+                         Stream::reduction);
 
   EXPECT_EQ(device.now(), 0);
 }

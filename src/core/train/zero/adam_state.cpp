@@ -1,5 +1,7 @@
 #include "core/train/zero/adam_state.hpp"
 
+#include "core/train/zero/passes.hpp"
+
 namespace dstune {
 
 void AdamMoments::ensure(Device& device, std::int64_t numel) {
@@ -12,8 +14,8 @@ void AdamMoments::ensure(Device& device, std::int64_t numel) {
 
 void AdamMoments::update(Device& device, const AdamStep& step, Tensor gradient, Tensor parameter) {
   ensure(device, parameter.numel);
-  device.adam(step, gradient, parameter, exp_avg_.tensor(DType::fp32),
-              exp_avg_sq_.tensor(DType::fp32));
+  Passes(device).adam(step, gradient, parameter, exp_avg_.tensor(DType::fp32),
+                      exp_avg_sq_.tensor(DType::fp32));
 }
 
 }  // namespace dstune

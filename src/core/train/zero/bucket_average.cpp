@@ -1,5 +1,7 @@
 #include "core/train/zero/bucket_average.hpp"
 
+#include "core/train/zero/passes.hpp"
+
 namespace dstune {
 
 void append_slice(std::vector<BucketSlice>& slices, BucketSlice next) {
@@ -11,7 +13,7 @@ void append_slice(std::vector<BucketSlice>& slices, BucketSlice next) {
 }
 
 void BucketAverage::by_slices(Tensor bucket, const std::vector<BucketSlice>& slices) const {
-  device.scale(bucket, 1.0 / collectives.size());
+  Passes(device).scale(Pass::average, bucket, 1.0 / collectives.size());
   const BucketSlice* begin = slices.data();
   const BucketSlice* const end = begin + slices.size();
   std::int64_t offset = 0;
@@ -35,12 +37,13 @@ void BucketAverage::reduce_run(Tensor part, const BucketSlice* begin,
   }
   const Buffer flat = make_buffer(device, MemoryCategory::temporaries, part.numel, part.dtype);
   const Tensor sum = flat.tensor(part.dtype);
-  device.copy(part, sum);
+  const Passes passes(device);
+  passes.copy(Pass::flatten, part, sum);
   all_reduce(sum);
   std::int64_t offset = 0;
   for (const BucketSlice* slice = begin; slice != end; ++slice) {
     if (slice->owner == collectives.rank()) {
-      device.copy(sum.slice(offset, slice->numel), part.slice(offset, slice->numel));
+      passes.copy(Pass::flatten, sum.slice(offset, slice->numel), part.slice(offset, slice->numel));
     }
     offset += slice->numel;
   }
@@ -48,12 +51,14 @@ void BucketAverage::reduce_run(Tensor part, const BucketSlice* begin,
 
 void BucketAverage::as_whole(Tensor bucket) const {
   all_reduce(bucket);
-  if (collectives.size() > 1) device.scale(bucket, 1.0 / collectives.size());
+  if (collectives.size() > 1) {
+    Passes(device).scale(Pass::average, bucket, 1.0 / collectives.size());
+  }
 }
 
 void BucketAverage::all_reduce(Tensor inout) const {
   device.wait(stream, Stream::compute);
-  collectives.all_reduce(inout, ReduceOp::sum, stream);
+  collectives.all_reduce(inout, ReduceOp::sum, Purpose::gradients, stream);
   device.wait(Stream::compute, stream);
 }
 

@@ -6,6 +6,7 @@
 
 #include "core/train/loss_scaler.hpp"
 #include "core/train/zero/parameter_groups.hpp"
+#include "core/train/zero/passes.hpp"
 #include "core/train/zero/zero_engine.hpp"
 
 namespace dstune {
@@ -31,6 +32,7 @@ class EngineBase : public ZeroEngine {
   const ModelSpec& model() const { return *context_.model; }
   const ModelParameters& parameters() const { return *context_.parameters; }
   Device& device() const { return *context_.device; }
+  Passes passes() const { return Passes(device()); }
   Collectives& collectives() const { return *context_.collectives; }
   std::uint64_t seed() const { return context_.seed; }
   const std::vector<ParameterGroup>& groups() const { return groups_; }
@@ -65,7 +67,7 @@ std::vector<float> EngineBase::collect(std::int64_t count, Own own) {
   const Buffer all = temporary(count, DType::fp32);
   device().fill_zero(all.tensor(DType::fp32));
   own(all.tensor(DType::fp32));
-  collectives().all_reduce(all.tensor(DType::fp32), ReduceOp::sum, Stream::compute);
+  collectives().all_reduce(all.tensor(DType::fp32), ReduceOp::sum, Purpose::other, Stream::compute);
   std::vector<float> values(static_cast<std::size_t>(count));
   device().read(all.tensor(DType::fp32), values);
   return values;

@@ -2,6 +2,8 @@
 
 #include <cassert>
 
+#include "core/train/zero/passes.hpp"
+
 namespace dstune {
 
 GatheredParameters::GatheredParameters(Device& device, Collectives& collectives,
@@ -57,7 +59,8 @@ void GatheredParameters::gather_together(const std::vector<std::size_t>& tensors
   std::int64_t offset = 0;
   for (const std::size_t tensor : tensors) {
     const std::int64_t shard = layout_.shard(tensor);
-    device_.copy(shards.slice(layout_.offset(tensor), shard), own.slice(offset, shard));
+    Passes(device_).copy(Pass::gather_pack, shards.slice(layout_.offset(tensor), shard),
+                         own.slice(offset, shard));
     offset += shard;
   }
   gather(own, whole);
@@ -70,7 +73,7 @@ void GatheredParameters::gather_together(const std::vector<std::size_t>& tensors
 
 void GatheredParameters::gather(Tensor part, Tensor whole) {
   device_.wait(stream_, Stream::compute);
-  collectives_.all_gather(part, whole, stream_);
+  collectives_.all_gather(part, whole, Purpose::parameters, stream_);
   device_.wait(Stream::compute, stream_);
 }
 
@@ -82,8 +85,8 @@ void GatheredParameters::unpack(std::size_t tensor, Tensor received, std::int64_
   for (int rank = 0; rank < collectives_.size(); ++rank) {
     const std::int64_t count = layout_.filled(tensor, rank);
     if (count == 0) break;
-    device_.copy(received.slice(rank * stride + offset, count),
-                 full_[tensor].tensor(dtype_).slice(rank * shard, count));
+    Passes(device_).copy(Pass::gather_unpack, received.slice(rank * stride + offset, count),
+                         full_[tensor].tensor(dtype_).slice(rank * shard, count));
   }
 }
 

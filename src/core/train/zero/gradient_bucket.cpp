@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "core/train/zero/passes.hpp"
+
 namespace dstune {
 
 GradientBucket::GradientBucket(Device& device, DType dtype, std::int64_t capacity, int copies)
@@ -30,7 +32,7 @@ void GradientBucket::add(std::size_t tensor, Buffer gradient) {
   fill_ += view.numel;
   if (!is_extra_large()) {
     const Tensor place = storage_[current_].tensor(dtype_).slice(begin, view.numel);
-    device_.copy(view, place);
+    Passes(device_).copy(Pass::bucket_copy, view, place);
     view = place;
     gradient.reset();
   }

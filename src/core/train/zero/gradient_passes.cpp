@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "core/train/zero/passes.hpp"
+
 namespace dstune {
 
 // PyTorch makes: copy to fp32 (4 n), isnan, isinf and their union (n each), the union as fp32 (4
@@ -13,23 +15,25 @@ bool has_overflow_like_zero(Device& device, Tensor gradient) {
   const Buffer masks(device, MemoryCategory::temporaries, static_cast<Bytes>(3 * gradient.numel));
   const Buffer flags =
       make_buffer(device, MemoryCategory::temporaries, gradient.numel, DType::fp32);
-  device.cast(gradient, values.tensor(DType::fp32));
-  const bool first = device.has_inf_or_nan(values.tensor(DType::fp32));
-  device.copy(values.tensor(DType::fp32), flags.tensor(DType::fp32));
-  return device.has_inf_or_nan(flags.tensor(DType::fp32)) || first;
+  const Passes passes(device);
+  passes.cast(Pass::overflow_check, gradient, values.tensor(DType::fp32));
+  const bool first = passes.has_inf_or_nan(Pass::overflow_check, values.tensor(DType::fp32));
+  passes.copy(Pass::overflow_check, values.tensor(DType::fp32), flags.tensor(DType::fp32));
+  return passes.has_inf_or_nan(Pass::overflow_check, flags.tensor(DType::fp32)) || first;
 }
 
 bool has_overflow_like_wrapper(Device& device, Tensor gradient) {
   const Buffer values =
       make_buffer(device, MemoryCategory::temporaries, gradient.numel, DType::fp32);
-  device.cast(gradient, values.tensor(DType::fp32));
-  return device.has_inf_or_nan(values.tensor(DType::fp32));
+  const Passes passes(device);
+  passes.cast(Pass::overflow_check, gradient, values.tensor(DType::fp32));
+  return passes.has_inf_or_nan(Pass::overflow_check, values.tensor(DType::fp32));
 }
 
 bool has_overflow_in_shard(Device& device, Tensor gradients) {
   const auto pass = [&] {
     const Buffer mask(device, MemoryCategory::temporaries, static_cast<Bytes>(gradients.numel));
-    return device.has_inf_or_nan(gradients);
+    return Passes(device).has_inf_or_nan(Pass::overflow_check, gradients);
   };
   const bool infinite = pass();
   return pass() || infinite;
@@ -42,9 +46,10 @@ double sum_of_squares_in_double(Device& device, Tensor gradient) {
       make_buffer(device, MemoryCategory::temporaries, 2 * gradient.numel, DType::fp32);
   const Tensor first = copies.tensor(DType::fp32).slice(0, gradient.numel);
   const Tensor second = copies.tensor(DType::fp32).slice(gradient.numel, gradient.numel);
-  device.cast(gradient, first);
-  device.copy(first, second);
-  return device.sum_of_squares(second);
+  const Passes passes(device);
+  passes.cast(Pass::norm, gradient, first);
+  passes.copy(Pass::norm, first, second);
+  return passes.sum_of_squares(Pass::norm, second);
 }
 
 double unscale_factor(double norm, double clipping, double loss_scale) {

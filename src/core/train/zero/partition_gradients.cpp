@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "core/train/zero/passes.hpp"
+
 namespace dstune {
 
 PartitionGradients::PartitionGradients(Device& device, DType dtype,
@@ -19,7 +21,8 @@ PartitionGradients::PartitionGradients(Device& device, DType dtype,
 
 void PartitionGradients::take(std::size_t tensor, Tensor gradient) {
   if (!current_) current_ = make_buffer(device_, MemoryCategory::gradients, numel_, dtype_);
-  device_.copy(gradient, current_.tensor(dtype_).slice(offsets_[tensor], gradient.numel));
+  Passes(device_).copy(Pass::partition_copy, gradient,
+                       current_.tensor(dtype_).slice(offsets_[tensor], gradient.numel));
 }
 
 void PartitionGradients::accumulate() {
@@ -28,7 +31,9 @@ void PartitionGradients::accumulate() {
     return;
   }
   for (const auto& group : ranges_) {
-    for (const OwnedRange& range : group) device_.add(part(sum_, range), part(current_, range));
+    for (const OwnedRange& range : group) {
+      Passes(device_).add(Pass::accumulate, part(sum_, range), part(current_, range));
+    }
   }
   current_.reset();
 }

@@ -73,7 +73,7 @@ void PartitionedEngine::gradient_ready(std::size_t tensor, Buffer gradient) {
 void PartitionedEngine::keep(std::size_t tensor, Buffer gradient) {
   Buffer& kept = kept_[tensor];
   if (kept) {
-    device().add(kept.tensor(config().dtype), gradient.tensor(config().dtype));
+    passes().add(Pass::accumulate, kept.tensor(config().dtype), gradient.tensor(config().dtype));
   } else {
     kept = std::move(gradient);
   }
@@ -86,6 +86,7 @@ void PartitionedEngine::reduce_later(std::size_t tensor, Buffer gradient) {
 
 void PartitionedEngine::flush() {
   if (bucket_.empty()) return;
+  const PhaseScope phase(device().memory(), StepPhase::reduction);
   average_bucket();
   for (GradientBucket::Entry& entry : bucket_.entries()) {
     if (partition_.holds(entry.tensor)) {
@@ -119,7 +120,7 @@ void PartitionedEngine::end_backward() {
     if (!config().overlap_comm) reduce_kept();
   }
   flush();
-  if (config().overlap_comm) device().synchronize();
+  if (config().overlap_comm) device().host_sync(HostSync::reduction);
   partition_.accumulate();
   bucket_.free_memory();
   for (Buffer& kept : kept_) kept.reset();
@@ -143,9 +144,10 @@ StepResult PartitionedEngine::step() {
   const double factor = unscale_factor(norm, config().gradient_clipping, loss_scale());
   for (std::size_t group = 0; group < states_.size(); ++group) update(group, factor);
   if (size() > 1) {
+    const PhaseScope phase(device().memory(), StepPhase::parameters);
     for (std::size_t group = 0; group < states_.size(); ++group) {
       collectives().all_gather(own_partition(group), states_[group].flat.tensor(config().dtype),
-                               Stream::compute);
+                               Purpose::parameters, Stream::compute);
     }
   }
   return finish(false, norm);
@@ -161,7 +163,7 @@ bool PartitionedEngine::overflowed() {
       found = has_overflow_like_zero(device(), partition_.sum(range)) || found;
     }
   }
-  return collectives().all_reduce_scalar(found ? 1 : 0, ReduceOp::max, 1) > 0;
+  return collectives().all_reduce_scalar(found ? 1 : 0, ReduceOp::max, Purpose::overflow) > 0;
 }
 
 double PartitionedEngine::global_norm() {
@@ -171,7 +173,7 @@ double PartitionedEngine::global_norm() {
     for (const OwnedRange& range : partition_.ranges(group)) {
       own += sum_of_squares_in_double(device(), partition_.sum(range));
     }
-    squares += collectives().all_reduce_scalar(own, ReduceOp::sum);
+    squares += collectives().all_reduce_scalar(own, ReduceOp::sum, Purpose::norm);
   }
   return std::sqrt(squares);
 }
@@ -182,16 +184,17 @@ Buffer PartitionedEngine::master_gradients(std::size_t group) {
   Buffer flat = temporary(count, config().dtype);
   std::int64_t filled = 0;
   for (const OwnedRange& range : partition_.ranges(group)) {
-    device().copy(partition_.sum(range),
+    passes().copy(Pass::master_gradient, partition_.sum(range),
                   flat.tensor(config().dtype).slice(range.partition_offset, range.numel));
     filled = range.partition_offset + range.numel;
   }
   if (filled < count) {
-    device().fill_zero(flat.tensor(config().dtype).slice(filled, count - filled));
+    passes().fill_zero(Pass::master_gradient,
+                       flat.tensor(config().dtype).slice(filled, count - filled));
   }
   if (config().dtype == DType::fp32) return flat;
   Buffer result = temporary(count, DType::fp32);
-  device().cast(flat.tensor(config().dtype), result.tensor(DType::fp32));
+  passes().cast(Pass::master_gradient, flat.tensor(config().dtype), result.tensor(DType::fp32));
   return result;
 }
 
@@ -200,10 +203,10 @@ void PartitionedEngine::update(std::size_t group, double factor) {
   const Buffer gradients = master_gradients(group);
   // One buffer holds the gradients of all groups: it goes with the last of them.
   if (group + 1 == states_.size()) partition_.drop_sum();
-  device().scale(gradients.tensor(DType::fp32), factor);
+  passes().scale(Pass::unscale, gradients.tensor(DType::fp32), factor);
   state.moments.update(device(), adam_step(groups()[group].weight_decay),
                        gradients.tensor(DType::fp32), state.master.tensor(DType::fp32));
-  device().cast(state.master.tensor(DType::fp32), own_partition(group));
+  passes().cast(Pass::master_cast, state.master.tensor(DType::fp32), own_partition(group));
 }
 
 std::vector<float> PartitionedEngine::read_parameter(std::size_t tensor) {

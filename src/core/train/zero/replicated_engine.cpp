@@ -41,7 +41,7 @@ ReplicatedEngine::ReplicatedEngine(const EngineContext& context, bool flat)
 void ReplicatedEngine::gradient_ready(std::size_t tensor, Buffer gradient) {
   Buffer& kept = gradients_[tensor];
   if (kept) {
-    device().add(kept.tensor(config().dtype), gradient.tensor(config().dtype));
+    passes().add(Pass::accumulate, kept.tensor(config().dtype), gradient.tensor(config().dtype));
   } else {
     kept = std::move(gradient);
   }
@@ -61,6 +61,7 @@ void ReplicatedEngine::end_backward() {
 void ReplicatedEngine::average(std::size_t begin, std::size_t end) {
   std::int64_t count = 0;
   for (std::size_t i = begin; i < end; ++i) count += numel(i);
+  const PhaseScope phase(device().memory(), StepPhase::reduction);
   const Buffer flat = temporary(count, config().dtype);
   const auto each = [&](auto visit) {
     std::int64_t offset = 0;
@@ -69,10 +70,11 @@ void ReplicatedEngine::average(std::size_t begin, std::size_t end) {
       offset += numel(i);
     }
   };
-  each([&](Tensor part, Tensor own) { device().copy(own, part); });
-  collectives().all_reduce(flat.tensor(config().dtype), ReduceOp::sum, Stream::compute);
-  if (size() > 1) device().scale(flat.tensor(config().dtype), 1.0 / size());
-  each([&](Tensor part, Tensor own) { device().copy(part, own); });
+  each([&](Tensor part, Tensor own) { passes().copy(Pass::flatten, own, part); });
+  collectives().all_reduce(flat.tensor(config().dtype), ReduceOp::sum, Purpose::gradients,
+                           Stream::compute);
+  if (size() > 1) passes().scale(Pass::average, flat.tensor(config().dtype), 1.0 / size());
+  each([&](Tensor part, Tensor own) { passes().copy(Pass::flatten, part, own); });
 }
 
 void ReplicatedEngine::drop_gradients() {
@@ -116,10 +118,13 @@ StepResult PlainEngine::step() {
 // Every rank has the same norm; DeepSpeed still averages it over the group.
 double PlainEngine::clip() {
   double squares = 0;
-  for (std::size_t i = 0; i < tensor_count(); ++i) squares += device().sum_of_squares(gradient(i));
-  const double norm = collectives().all_reduce_scalar(std::sqrt(squares) / size(), ReduceOp::sum);
+  for (std::size_t i = 0; i < tensor_count(); ++i)
+    squares += passes().sum_of_squares(Pass::norm, gradient(i));
+  const double norm =
+      collectives().all_reduce_scalar(std::sqrt(squares) / size(), ReduceOp::sum, Purpose::norm);
   const double factor = unscale_factor(norm, config().gradient_clipping, 1);
-  for (std::size_t i = 0; i < tensor_count(); ++i) device().scale(gradient(i), factor);
+  for (std::size_t i = 0; i < tensor_count(); ++i)
+    passes().scale(Pass::unscale, gradient(i), factor);
   return norm;
 }
 
@@ -145,11 +150,13 @@ StepResult FusedEngine::step() {
   }
   const Buffer flat = flat_gradients();
   const Tensor gradients = flat.tensor(DType::fp32);
-  const double norm = std::sqrt(device().sum_of_squares(gradients)) / loss_scale();
-  device().scale(gradients, unscale_factor(norm, config().gradient_clipping, loss_scale()));
+  const double norm = std::sqrt(passes().sum_of_squares(Pass::norm, gradients)) / loss_scale();
+  passes().scale(Pass::unscale, gradients,
+                 unscale_factor(norm, config().gradient_clipping, loss_scale()));
   moments_.update(device(), adam_step(groups()[0].weight_decay), gradients,
                   master_.tensor(DType::fp32));
-  for (std::size_t i = 0; i < tensor_count(); ++i) device().cast(master(i), parameter(i));
+  for (std::size_t i = 0; i < tensor_count(); ++i)
+    passes().cast(Pass::master_cast, master(i), parameter(i));
   return finish(false, norm);
 }
 
@@ -159,11 +166,11 @@ Buffer FusedEngine::flat_gradients() {
   std::vector<Buffer> copies;
   for (std::size_t i = 0; i < tensor_count(); ++i) {
     copies.push_back(temporary(numel(i), DType::fp32));
-    device().cast(gradient(i), copies.back().tensor(DType::fp32));
+    passes().cast(Pass::master_gradient, gradient(i), copies.back().tensor(DType::fp32));
   }
   Buffer flat = temporary(parameters().total(), DType::fp32);
   for (std::size_t i = 0; i < tensor_count(); ++i) {
-    device().copy(copies[i].tensor(DType::fp32),
+    passes().copy(Pass::master_gradient, copies[i].tensor(DType::fp32),
                   flat.tensor(DType::fp32).slice(offsets_[i], numel(i)));
   }
   copies.clear();
@@ -188,13 +195,13 @@ StepResult UnfusedEngine::step() {
   double squares = 0;
   std::vector<Buffer> copies;
   for (std::size_t i = 0; i < tensor_count(); ++i) {
-    squares += device().sum_of_squares(gradient(i));
+    squares += passes().sum_of_squares(Pass::norm, gradient(i));
     copies.push_back(temporary(numel(i), DType::fp32));
-    device().cast(gradient(i), copies[i].tensor(DType::fp32));
+    passes().cast(Pass::master_gradient, gradient(i), copies[i].tensor(DType::fp32));
   }
   const double norm = std::sqrt(squares) / loss_scale();
   const double factor = unscale_factor(norm, config().gradient_clipping, loss_scale());
-  for (const Buffer& copy : copies) device().scale(copy.tensor(DType::fp32), factor);
+  for (const Buffer& copy : copies) passes().scale(Pass::unscale, copy.tensor(DType::fp32), factor);
   for (const ParameterGroup& group : groups()) {
     const AdamStep settings = adam_step(group.weight_decay);
     for (const std::size_t i : group.tensors) {
@@ -203,7 +210,7 @@ StepResult UnfusedEngine::step() {
   }
   for (std::size_t i = 0; i < tensor_count(); ++i) {
     copies[i].reset();
-    device().cast(master(i), parameter(i));
+    passes().cast(Pass::master_cast, master(i), parameter(i));
   }
   drop_gradients();
   return finish(false, norm);

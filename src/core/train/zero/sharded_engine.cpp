@@ -42,7 +42,7 @@ void ShardedEngine::begin_micro_step(bool) { ++micro_step_; }
 // One rank's shard is the whole tensor: nothing is gathered.
 void ShardedEngine::fetch(std::size_t module) {
   if (size() == 1) {
-    device().synchronize();
+    device().host_sync(HostSync::parameters);
   } else {
     gathered_.fetch(parameters().modules[module].parameters, shards_.tensor(config().dtype));
   }
@@ -63,11 +63,12 @@ void ShardedEngine::gradient_ready(std::size_t tensor, Buffer gradient) {
 
 void ShardedEngine::end_backward() {
   flush();
-  device().synchronize();
+  device().host_sync(HostSync::reduction);
 }
 
 void ShardedEngine::flush() {
   if (bucket_.empty()) return;
+  const PhaseScope phase(device().memory(), StepPhase::reduction);
   if (!config().reduce_scatter && !bucket_.is_extra_large()) {
     average_whole_bucket();
   } else {
@@ -87,9 +88,9 @@ void ShardedEngine::scatter_bucket() {
   const Buffer staging = as_it_is ? Buffer{} : temporary(chunk * size(), config().dtype);
   const Tensor flat = as_it_is ? only : interleave(staging.tensor(config().dtype));
   const Tensor own = flat.slice(rank() * chunk, chunk);
-  device().scale(flat, 1.0 / size());
+  passes().scale(Pass::average, flat, 1.0 / size());
   device().wait(reduction_, Stream::compute);
-  collectives().reduce_scatter(flat, own, ReduceOp::sum, reduction_);
+  collectives().reduce_scatter(flat, own, ReduceOp::sum, Purpose::gradients, reduction_);
   device().wait(Stream::compute, reduction_);
   std::int64_t offset = 0;
   for (const auto& entry : entries) {
@@ -107,9 +108,12 @@ Tensor ShardedEngine::interleave(Tensor flat) const {
       const std::int64_t shard = layout_.shard(entry.tensor);
       const std::int64_t count = layout_.filled(entry.tensor, owner);
       if (count > 0) {
-        device().copy(entry.gradient.slice(owner * shard, count), flat.slice(offset, count));
+        passes().copy(Pass::flatten, entry.gradient.slice(owner * shard, count),
+                      flat.slice(offset, count));
       }
-      if (count < shard) device().fill_zero(flat.slice(offset + count, shard - count));
+      if (count < shard) {
+        passes().fill_zero(Pass::flatten, flat.slice(offset + count, shard - count));
+      }
       offset += shard;
     }
   }
@@ -118,9 +122,9 @@ Tensor ShardedEngine::interleave(Tensor flat) const {
 
 void ShardedEngine::average_whole_bucket() {
   const Tensor whole = bucket_.contents();
-  device().scale(whole, 1.0 / size());
+  passes().scale(Pass::average, whole, 1.0 / size());
   device().wait(reduction_, Stream::compute);
-  collectives().all_reduce(whole, ReduceOp::sum, reduction_);
+  collectives().all_reduce(whole, ReduceOp::sum, Purpose::gradients, reduction_);
   device().wait(Stream::compute, reduction_);
   for (const auto& entry : bucket_.entries()) {
     const std::int64_t count = layout_.filled(entry.tensor, rank());
@@ -132,9 +136,9 @@ void ShardedEngine::average_whole_bucket() {
 void ShardedEngine::take(std::size_t tensor, Tensor averaged) {
   const Tensor kept = part(gradients_, config().dtype, tensor).slice(0, averaged.numel);
   if (micro_step_ == 0) {
-    device().copy(averaged, kept);
+    passes().copy(Pass::partition_copy, averaged, kept);
   } else {
-    device().add(kept, averaged);
+    passes().add(Pass::accumulate, kept, averaged);
   }
 }
 
@@ -146,13 +150,13 @@ StepResult ShardedEngine::step() {
   const double norm = std::sqrt(squares) / loss_scale();
   const double factor = unscale_factor(norm, config().gradient_clipping, loss_scale());
   for (std::size_t i = 0; i < layout_.sub_groups().size(); ++i) update(i, factor);
-  device().synchronize();
+  device().host_sync(HostSync::parameters);
   return finish(false, norm);
 }
 
 bool ShardedEngine::overflowed() {
   const bool found = has_overflow_in_shard(device(), gradients_.tensor(config().dtype));
-  return collectives().all_reduce_scalar(found ? 1 : 0, ReduceOp::max, 1) > 0;
+  return collectives().all_reduce_scalar(found ? 1 : 0, ReduceOp::max, Purpose::overflow) > 0;
 }
 
 double ShardedEngine::norm_of(const SubGroup& group) {
@@ -160,7 +164,7 @@ double ShardedEngine::norm_of(const SubGroup& group) {
   for (const std::size_t tensor : group.tensors) {
     squares += sum_of_squares_in_double(device(), part(gradients_, config().dtype, tensor));
   }
-  return collectives().all_reduce_scalar(squares, ReduceOp::sum);
+  return collectives().all_reduce_scalar(squares, ReduceOp::sum, Purpose::norm);
 }
 
 void ShardedEngine::update(std::size_t index, double factor) {
@@ -168,20 +172,20 @@ void ShardedEngine::update(std::size_t index, double factor) {
   const DType dtype = config().dtype;
   Buffer gradients = temporary(group.numel, dtype);
   for (const std::size_t tensor : group.tensors) {
-    device().copy(part(gradients_, dtype, tensor),
+    passes().copy(Pass::master_gradient, part(gradients_, dtype, tensor),
                   gradients.tensor(dtype).slice(layout_.offset(tensor) - group.offset,
                                                 layout_.shard(tensor)));
   }
   if (dtype != DType::fp32) {
     Buffer single = temporary(group.numel, DType::fp32);
-    device().cast(gradients.tensor(dtype), single.tensor(DType::fp32));
+    passes().cast(Pass::master_gradient, gradients.tensor(dtype), single.tensor(DType::fp32));
     gradients = std::move(single);
   }
   const Tensor gradient = gradients.tensor(DType::fp32);
   const Tensor master = master_.tensor(DType::fp32).slice(group.offset, group.numel);
-  device().scale(gradient, factor);
+  passes().scale(Pass::unscale, gradient, factor);
   moments_[index].update(device(), adam_step(group.weight_decay), gradient, master);
-  device().cast(master, shards_.tensor(dtype).slice(group.offset, group.numel));
+  passes().cast(Pass::master_cast, master, shards_.tensor(dtype).slice(group.offset, group.numel));
 }
 
 std::vector<float> ShardedEngine::read_parameter(std::size_t tensor) {

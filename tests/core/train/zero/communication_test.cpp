@@ -18,7 +18,7 @@ using test::count_of;
 using test::TinyExperiment;
 
 CollectiveCounts counts_of(const TinyExperiment& tiny, int rank) {
-  return std::get<Measured>(dry_run(tiny.make(), rank).outcome).collectives;
+  return std::get<Measured>(dry_run(tiny.make(), rank).outcome).ledger.counts();
 }
 
 class Communication : public testing::TestWithParam<int> {
@@ -123,7 +123,7 @@ TEST(CommunicationCalls, WithoutClippingStageZeroHasNoNorm) {
   Experiment experiment = TinyExperiment{.stage = 0, .ranks = 2}.make();
   experiment.ds_config["gradient_clipping"] = 0.0;
 
-  auto counts = std::get<Measured>(dry_run(experiment, 0).outcome).collectives;
+  auto counts = std::get<Measured>(dry_run(experiment, 0).outcome).ledger.counts();
 
   EXPECT_EQ(count_of(counts, CollectiveKind::all_reduce).calls, 1U);
 }

@@ -1,0 +1,36 @@
+// Kinds of collectives, and what a ring sends for them.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "core/base/units.hpp"
+
+namespace dstune {
+
+enum class CollectiveKind { all_reduce, reduce, reduce_scatter, all_gather, broadcast };
+
+constexpr std::size_t kCollectiveKinds = 5;
+
+std::string_view name_of(CollectiveKind kind);
+
+/// What was communicated by one kind of collective. `bytes` are those of the full (unsharded)
+/// message X: of what is reduced, or of what everybody has after a gather.
+struct CollectiveCount {
+  std::uint64_t calls = 0;
+  std::uint64_t elements = 0;
+  Bytes bytes = 0;
+
+  bool operator==(const CollectiveCount&) const = default;
+};
+
+using CollectiveCounts = std::array<CollectiveCount, kCollectiveKinds>;
+
+/// Bytes one rank sends for a message of `bytes` with the ring algorithm (zero-step.md 3):
+/// all-reduce 2 (N-1)/N X, reduce-scatter and all-gather (N-1)/N X, reduce and broadcast X; 0 for N
+/// = 1.
+double wire_bytes(CollectiveKind kind, Bytes bytes, int group_size);
+
+}  // namespace dstune

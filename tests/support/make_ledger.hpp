@@ -1,0 +1,37 @@
+// A ledger with an entry of every sort.
+#pragma once
+
+#include <limits>
+
+#include "core/train/ledger.hpp"
+
+namespace dstune::test {
+
+/// Numbers that do not survive a careless text form.
+inline Ledger make_ledger() {
+  Ledger ledger;
+  ledger.add({.purpose = Purpose::gradients,
+              .kind = CollectiveKind::reduce_scatter,
+              .dtype = DType::bf16,
+              .stream = Stream::reduction,
+              .ranks = 3,
+              .elements = std::numeric_limits<std::uint64_t>::max(),
+              .bytes = 1'000'000'000'007,
+              .exposed = 0.1,
+              .overlapped = 1.0 / 3});
+  ledger.add({.purpose = Purpose::parameters,
+              .kind = CollectiveKind::all_gather,
+              .dtype = DType::fp16,
+              .stream = Stream::gather,
+              .ranks = 3,
+              .elements = 5,
+              .bytes = 10});
+  ledger.add_pass(Pass::master_gradient, 7, 9);
+  ledger.add_pass(Pass::update, 16, 12);
+  ledger.add_sync(HostSync::timer, 1e-9);
+  ledger.add_transfer(Transfer::device_to_host, 4);
+  ledger.note_live(42);
+  return ledger;
+}
+
+}  // namespace dstune::test
