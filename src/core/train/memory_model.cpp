@@ -45,9 +45,22 @@ struct Given {
     }
     return order;
   }
-  /// Of a partition or sub-group of `elements`: gradients in the model dtype and their fp32 copy.
+  /// Per parameter: what the optimizer keeps, and its scratch in an update.
+  Bytes state() const { return 4 * static_cast<Bytes>(state_tensors(config.optimizer)); }
+  Bytes scratch() const {
+    const double decay = groups.empty() ? 0 : groups.front().weight_decay;
+    return 4 * static_cast<Bytes>(scratch_tensors(config.optimizer, decay));
+  }
+  /// State that nobody uses, for every parameter on every rank.
+  Bytes unused_state() const {
+    const bool exists = leaves_unused_state(config.optimizer, config.stage, config.dtype);
+    return exists ? times(parameters.total(), e) : 0;
+  }
+  /// Of a partition or sub-group of `elements`: gradients in the model dtype and their fp32 copy,
+  /// then that copy and the optimizer's scratch.
   Bytes update(std::int64_t elements) const {
-    return times(elements, config.dtype == DType::fp32 ? 4 : e + 4);
+    const Bytes cast = config.dtype == DType::fp32 ? 4 : e + 4;
+    return times(elements, std::max(cast, 4 + scratch()));
   }
 };
 
@@ -62,18 +75,27 @@ std::int64_t largest_replicated_bucket(const Given& given) {
   return largest;
 }
 
+/// Stage 0: temporaries of the update.
+Bytes replicated_update(const Given& given) {
+  const std::int64_t total = given.parameters.total();
+  const OptimizerConfig& optimizer = given.config.optimizer;
+  if (given.config.dtype == DType::fp32) return times(total, given.scratch());
+  if (is<LambSettings>(optimizer)) return times(total, 2 * given.e + 4);
+  return times(total, uses_fused_wrapper(optimizer) ? 8 : 4 + given.scratch());
+}
+
 ModelStateMemory replicated(const Given& given) {
   const std::int64_t total = given.parameters.total();
   const bool full = given.config.dtype == DType::fp32;
   MemoryUse use;
   use.at(MemoryCategory::parameters) = times(total, given.e);
-  use.at(MemoryCategory::optimizer) = times(total, full ? 8 : 12);
+  use.at(MemoryCategory::optimizer) =
+      times(total, (full ? 0 : 4) + given.state()) + given.unused_state();
   ModelStateMemory memory{use, use};
   const std::int64_t gradients = accumulation_peak(given.arrivals, given.accumulates());
   memory.peak.at(MemoryCategory::gradients) = times(gradients, given.e);
-  const Bytes copies = times(total, given.config.optimizer.client ? 4 : 8);
   memory.peak.at(MemoryCategory::temporaries) =
-      std::max(times(largest_replicated_bucket(given), given.e), full ? 0 : copies);
+      std::max(times(largest_replicated_bucket(given), given.e), replicated_update(given));
   return memory;
 }
 
@@ -185,7 +207,8 @@ ModelStateMemory partitioned(const Given& given) {
   const Flats flats = lay_out(given);
   MemoryUse use;
   use.at(MemoryCategory::parameters) = times(given.ranks * flats.all_partitions, given.e);
-  use.at(MemoryCategory::optimizer) = times(flats.all_partitions, 12);
+  use.at(MemoryCategory::optimizer) =
+      times(flats.all_partitions, 4 + given.state()) + given.unused_state();
   ModelStateMemory memory{use, use};
 
   ReductionWalk::Rules rules;
@@ -266,7 +289,7 @@ ModelStateMemory sharded(const Given& given) {
   MemoryUse use;
   use.at(MemoryCategory::parameters) = times(shards, given.e);
   use.at(MemoryCategory::gradients) = times(shards, given.e);
-  use.at(MemoryCategory::optimizer) = times(shards, 12);
+  use.at(MemoryCategory::optimizer) = times(shards, 4 + given.state());
   use.at(MemoryCategory::buckets) = times(capacity, given.e);
   ModelStateMemory memory{use, use};
 

@@ -17,9 +17,9 @@ struct ModelStateMemory {
 /// What zero-step.md 2.1 to 2.4 say that `rank` holds. Resident, in bytes:
 ///
 ///   stage       parameters  gradients  optimizer          buckets
-///   0           e P         -          8 P fp32, 12 P     -
-///   1 and 2     e A         -          12 A / N           -
-///   3           e S         e S        12 S               e K
+///   0           e P         -          s P fp32, (4+s) P  -
+///   1 and 2     e A         -          (4+s) A / N        -
+///   3           e S         e S        (4+s) S            e K
 ///
 /// Peaks beyond that:
 ///
@@ -30,15 +30,21 @@ struct ModelStateMemory {
 ///   3           e live      autograd's                         -
 ///
 ///   stage       temporaries: the largest of
-///   0           e F; 16-bit: fused 8 P, unfused 4 P
-///   1 and 2     reduce e R; overflow (16-bit) 11 o; norm 8 o; update (e + 4) p, fp32 4 p
-///   3           gather e Y, reduce e Z; overflow (fp16) S; norm 8 s; update (e + 4) m, fp32 4 m
+///   0           e F; update: fp32 t P; 16-bit fused 8 P, unfused (4 + t) P, Lamb (2 e + 4) P
+///   1 and 2     reduce e R; overflow (16-bit) 11 o; norm 8 o;
+///               update (e + 4) p, fp32 4 p, and (4 + t) p
+///   3           gather e Y, reduce e Z; overflow (fp16) S; norm 8 h;
+///               update (e + 4) m, fp32 4 m, and (4 + t) m
 ///
+/// s     bytes of optimizer state per element: Adam and Lamb 8; Lion, Adagrad and SGD with momentum
+///       4; plain SGD 0. Adagrad: e P more in stages 1 and 2 and in stage 0 in 16 bit, see
+///       leaves_unused_state()
+/// t     bytes of the optimizer's scratch per element: Adagrad 8, SGD with weight decay 4, others 0
 /// e     bytes of the model dtype; g: accumulation_steps
 /// P     elements of all tensors; N: group_size; K: reduce_bucket_size; C: 2 with overlap_comm
 /// A     P with each parameter group padded to a multiple of 2 N; p: largest group's A / N
 /// B     elements of the tensors that touch this rank's partitions
-/// o, s  elements of the rank's largest owned slice; of the largest shard
+/// o, h  elements of the rank's largest owned slice; of the largest shard
 /// S     sum over tensors of ceil(n / N); m: shards of the largest sub-group
 /// F     stage 0's largest all-reduce: the walk closes after the tensor with which it exceeds 5e8
 /// R     largest all-reduce of slices of several owners; 0 without reduce_scatter

@@ -17,7 +17,7 @@ struct AdamSettings {
   double epsilon = 1e-8;
   bool adam_w = true;  ///< decoupled decay
   bool bias_correction = true;
-  bool torch = false;  ///< torch_adam, or no "optimizer" section
+  bool torch = false;  ///< torch_adam: torch.optim's class, as a client optimizer is
 };
 
 /// torch.optim.SGD.
@@ -58,7 +58,7 @@ struct OptimizerConfig {
   bool client = true;  ///< no "optimizer" section: HF Trainer's AdamW with two parameter groups
   double lr = 1e-3;
   double weight_decay = 0;
-  OptimizerSettings settings = AdamSettings{.torch = true};
+  OptimizerSettings settings;
 };
 
 template <class Settings>

@@ -204,8 +204,8 @@ void PartitionedEngine::update(std::size_t group, double factor) {
   // One buffer holds the gradients of all groups: it goes with the last of them.
   if (group + 1 == states_.size()) partition_.drop_sum();
   passes().scale(Pass::unscale, gradients.tensor(DType::fp32), factor);
-  state.moments.update(device(), adam_step(groups()[group].weight_decay),
-                       gradients.tensor(DType::fp32), state.master.tensor(DType::fp32));
+  state.optimizer.update(device(), next_update(groups()[group].weight_decay),
+                         gradients.tensor(DType::fp32), state.master.tensor(DType::fp32));
   passes().cast(Pass::master_cast, state.master.tensor(DType::fp32), own_partition(group));
 }
 

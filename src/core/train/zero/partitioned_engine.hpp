@@ -3,10 +3,10 @@
 
 #include <vector>
 
-#include "core/train/zero/adam_state.hpp"
 #include "core/train/zero/engine_base.hpp"
 #include "core/train/zero/flat_layout.hpp"
 #include "core/train/zero/gradient_bucket.hpp"
+#include "core/train/zero/optimizer_state.hpp"
 #include "core/train/zero/partition_gradients.hpp"
 
 namespace dstune {
@@ -31,7 +31,7 @@ class PartitionedEngine final : public EngineBase {
   struct Group {
     Buffer flat;    // model dtype, padded
     Buffer master;  // fp32, this rank's partition
-    AdamMoments moments;
+    OptimizerState optimizer;
   };
 
   bool is_stage_1() const { return config().stage == 1; }

@@ -13,7 +13,7 @@ ShardedEngine::ShardedEngine(const EngineContext& context)
     : EngineBase(context, LossScaler::Kind::zero),
       layout_(groups(), parameters(), size(), config().sub_group_size),
       reduction_(config().overlap_comm ? Stream::reduction : Stream::compute),
-      moments_(layout_.sub_groups().size()),
+      states_(layout_.sub_groups().size()),
       bucket_(device(), config().dtype, config().reduce_bucket_size, 1),
       gathered_(device(), collectives(), layout_, parameters(), config().dtype,
                 config().overlap_comm ? Stream::gather : Stream::compute) {
@@ -184,7 +184,7 @@ void ShardedEngine::update(std::size_t index, double factor) {
   const Tensor gradient = gradients.tensor(DType::fp32);
   const Tensor master = master_.tensor(DType::fp32).slice(group.offset, group.numel);
   passes().scale(Pass::unscale, gradient, factor);
-  moments_[index].update(device(), adam_step(group.weight_decay), gradient, master);
+  states_[index].update(device(), next_update(group.weight_decay), gradient, master);
   passes().cast(Pass::master_cast, master, shards_.tensor(dtype).slice(group.offset, group.numel));
 }
 

@@ -3,10 +3,10 @@
 
 #include <vector>
 
-#include "core/train/zero/adam_state.hpp"
 #include "core/train/zero/engine_base.hpp"
 #include "core/train/zero/gathered_parameters.hpp"
 #include "core/train/zero/gradient_bucket.hpp"
+#include "core/train/zero/optimizer_state.hpp"
 #include "core/train/zero/shard_layout.hpp"
 
 namespace dstune {
@@ -41,10 +41,10 @@ class ShardedEngine final : public EngineBase {
 
   ShardLayout layout_;
   Stream reduction_;
-  Buffer shards_;                     // model dtype
-  Buffer master_;                     // fp32
-  Buffer gradients_;                  // model dtype
-  std::vector<AdamMoments> moments_;  // by sub-group
+  Buffer shards_;                       // model dtype
+  Buffer master_;                       // fp32
+  Buffer gradients_;                    // model dtype
+  std::vector<OptimizerState> states_;  // by sub-group
   GradientBucket bucket_;
   GatheredParameters gathered_;
   std::int64_t micro_step_ = -1;
