@@ -33,6 +33,10 @@ Experiment TinyExperiment::make() const {
   // A small scale: no step of a test is skipped.
   if (dtype == DType::fp16) config["fp16"] = {{"enabled", true}, {"initial_scale_power", 4}};
   if (!client) config["optimizer"] = {{"type", "AdamW"}, {"params", {{"lr", 1e-3}}}};
+  if (!optimizer.empty()) {
+    config["optimizer"] = optimizer;
+    config["zero_allow_untested_optimizer"] = true;
+  }
   experiment.settings.model = model;
   experiment.settings.sequence_length = 5;
   experiment.settings.memory_limit = Bytes{1} << 40U;
@@ -42,7 +46,7 @@ Experiment TinyExperiment::make() const {
 std::string TinyExperiment::name() const {
   return concat("stage ", stage, ", ", ranks, " ranks, ", accumulation_steps, " micro-steps, ",
                 name_of(dtype), client ? ", client optimizer, " : ", optimizer section, ",
-                json::serialize(zero));
+                json::serialize(optimizer), " ", json::serialize(zero));
 }
 
 }  // namespace dstune::test

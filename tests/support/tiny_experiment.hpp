@@ -21,6 +21,7 @@ struct TinyExperiment {
   bool client = true;      ///< no "optimizer" section
   json::object zero = {};  ///< further keys of zero_optimization
   ModelSpec model = tiny_model();
+  json::object optimizer = {};  ///< the section, instead of `client`'s
 
   Experiment make() const;
   std::string name() const;  ///< for failure messages

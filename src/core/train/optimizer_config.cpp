@@ -78,7 +78,9 @@ bool read_settings(const std::string& type, const json::object& params,
                    OptimizerConfig& optimizer) {
   const std::string name = lower(type);
   if (name == "adam" || name == "adamw") {
-    optimizer.settings = read_adam(name, params);
+    const AdamSettings adam = read_adam(name, params);
+    if (adam.torch && adam.adam_w) optimizer.weight_decay = 1e-2;  // torch.optim.AdamW's default
+    optimizer.settings = adam;
   } else if (type == "SGD") {
     optimizer.settings = read_sgd(params);
   } else if (name == "lion") {

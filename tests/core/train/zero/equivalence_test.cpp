@@ -1,5 +1,8 @@
 // The oracle of ZeRO: however states are sharded and the batch is split, the same model is trained.
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
+#include <iterator>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -103,6 +106,64 @@ const TrainingRun& one_rank_in_fp16() {
   return run;
 }
 
+/// An "optimizer" section whose norms are those of tensors, not of what a rank owns.
+struct OtherOptimizer {
+  const char* section;
+  double tolerance;
+};
+
+// Adagrad's first update is lr * sign(g), as Adam's would be with a small epsilon.
+constexpr OtherOptimizer kOtherOptimizers[] = {
+    {R"({"type": "SGD", "params": {"lr": 0.1, "weight_decay": 0.1}})", kExact},
+    {R"({"type": "SGD", "params": {"lr": 0.1, "momentum": 0.9, "nesterov": true}})", kExact},
+    {R"({"type": "SGD", "params": {"lr": 0.1, "momentum": 0.9, "dampening": 0.5,
+                                   "weight_decay": 0.1}})",
+     kExact},
+    {R"({"type": "Adagrad", "params": {"lr": 0.01, "lr_decay": 0.5, "eps": 1e-3,
+                                       "weight_decay": 0.1}})",
+     kExact},
+};
+
+json::object with_optimizer(const Split& split, const char* section) {
+  json::object config = config_of(split);
+  config["optimizer"] = parse_json(section);
+  config["zero_allow_untested_optimizer"] = true;
+  return config;
+}
+
+const TrainingRun& one_rank_with(std::size_t other) {
+  static const std::vector<TrainingRun> runs = [] {
+    std::vector<TrainingRun> all;
+    for (const OtherOptimizer& optimizer : kOtherOptimizers) {
+      all.push_back(run_training(with_optimizer({}, optimizer.section), 1, kSteps));
+    }
+    return all;
+  }();
+  return runs[other];
+}
+
+constexpr const char* kLion =
+    R"({"type": "Lion", "params": {"lr": 0.003, "betas": [0.9, 0.95], "weight_decay": 0.1}})";
+
+const TrainingRun& one_rank_with_lion() {
+  static const TrainingRun run = run_training(with_optimizer({}, kLion), 1, kSteps);
+  return run;
+}
+
+// The key bias of attention has no influence on the loss: its gradient is rounding noise, of which
+// Lion takes the sign.
+TrainingRun without_key_bias(TrainingRun run) {
+  const RunSettings settings = test::tiny_settings();
+  const ModelParameters parameters = make_model_parameters(settings.model);
+  const auto hidden = static_cast<std::ptrdiff_t>(settings.model.hidden_size);
+  for (std::size_t tensor = 0; tensor < run.parameters.size(); ++tensor) {
+    if (!parameters.tensors[tensor].name.ends_with("attn.c_attn.bias")) continue;
+    const auto keys = run.parameters[tensor].begin() + hidden;
+    std::fill(keys, keys + hidden, 0.0F);
+  }
+  return run;
+}
+
 // Stage 0 reads none of these knobs. One rank has nobody to communicate with, and four take no
 // other path than three: two and three ranks get all combinations.
 std::vector<const char*> knobs_of(const Split& split) {
@@ -199,6 +260,48 @@ TEST_P(EquivalenceTest, TrainsTheSameWithEveryKnobThatOnlyChangesCommunication) 
         run_training(config_of(GetParam(), zero_keys), GetParam().ranks, kSteps);
     expect_equal(run, one_rank_without_zero(), kExact);
   }
+}
+
+TEST_P(EquivalenceTest, TrainsAsOneRankWithOtherOptimizers) {
+  for (std::size_t other = 0; other < std::size(kOtherOptimizers); ++other) {
+    SCOPED_TRACE(kOtherOptimizers[other].section);
+    const TrainingRun run = run_training(
+        with_optimizer(GetParam(), kOtherOptimizers[other].section), GetParam().ranks, kSteps);
+    expect_equal(run, one_rank_with(other), kOtherOptimizers[other].tolerance);
+  }
+}
+
+TEST_P(EquivalenceTest, TrainsAsOneRankWithLion) {
+  const TrainingRun run = run_training(with_optimizer(GetParam(), kLion), GetParam().ranks, kSteps);
+
+  expect_equal(without_key_bias(run), without_key_bias(one_rank_with_lion()), kExact);
+}
+
+// Under ZeRO Lamb's norms are those of a rank's partition, so that the number of ranks and the
+// stage change the result, in DeepSpeed too. Without ZeRO they are the tensors' own.
+TEST(EquivalenceOfLamb, HoldsWithoutZeroAndEndsWithPartitions) {
+  constexpr const char* kLamb = R"({"type": "Lamb", "params": {"lr": 0.01, "eps": 1e-3}})";
+  const TrainingRun one = run_training(with_optimizer({}, kLamb), 1, kSteps);
+
+  const TrainingRun three = run_training(with_optimizer({0, 3, 1}, kLamb), 3, kSteps);
+  const TrainingRun sharded = run_training(with_optimizer({2, 3, 1}, kLamb), 3, kSteps);
+
+  expect_equal(three, one, kExact);
+  EXPECT_GT(largest_difference(sharded, one), 10 * kExact);
+}
+
+// In fp16 Lamb takes the 16-bit gradients themselves: see UnfusedEngine.
+TEST(EquivalenceOfLamb, HoldsInFp16WithoutZero) {
+  constexpr const char* kLamb = R"({"type": "Lamb", "params": {"lr": 0.01, "eps": 1e-3}})";
+  const TrainingRun single = run_training(with_optimizer({}, kLamb), 1, kSteps);
+  json::object config = with_optimizer({0, 2, 1}, kLamb);
+  config["fp16"] = {{"enabled", true}, {"initial_scale_power", 7}};
+
+  const TrainingRun half = run_training(config, 2, kSteps);
+
+  EXPECT_LT(largest_difference(half.losses, single.losses), 2e-3);
+  EXPECT_LT(largest_difference(half.norms, single.norms), 1e-2);
+  EXPECT_LT(largest_difference(half, single), 5e-2);
 }
 
 }  // namespace
