@@ -14,10 +14,12 @@
 #include "core/base/log.hpp"
 #include "core/base/text.hpp"
 #include "core/config/command_line.hpp"
+#include "explain_command.hpp"
 #include "kernels/backend.hpp"
 #include "mpi/communicator.hpp"
 #include "mpi/environment.hpp"
 #include "mpi/signals.hpp"
+#include "plan_command.hpp"
 #include "tuner_rank.hpp"
 #include "worker_rank.hpp"
 
@@ -69,6 +71,8 @@ int run_without_mpi(const CommandLine& options) {
     std::cout << help_text();
   } else if (options.action == CommandLine::Action::version) {
     print_version();
+  } else if (options.explain) {
+    print_explanation(options);
   } else {
     print_plan(options);
   }

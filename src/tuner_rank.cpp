@@ -12,7 +12,6 @@
 
 #include "core/base/log.hpp"
 #include "core/base/text.hpp"
-#include "core/config/hostfile.hpp"
 #include "core/config/tuning_config.hpp"
 #include "core/report/journal.hpp"
 #include "core/report/progress.hpp"
@@ -20,7 +19,6 @@
 #include "core/report/results_directory.hpp"
 #include "core/report/summary.hpp"
 #include "core/search/memory_predictor.hpp"
-#include "core/search/plan_report.hpp"
 #include "core/search/scheduler.hpp"
 #include "core/search/tuner.hpp"
 #include "kernels/backend.hpp"
@@ -36,9 +34,6 @@ constexpr double kUsableMemory = 0.85;
 
 // A simulated device has as much memory as the accelerators people tune for.
 constexpr Bytes kSimulatedMemory = Bytes{80} << 30U;
-
-// Of a device that is only asked what it would need.
-constexpr Bytes kNoMemory = 1;
 
 Bytes default_memory_limit(const std::string& backend, const std::vector<WorkerInfo>& workers) {
   if (backend == "sim") return kSimulatedMemory;
@@ -274,27 +269,6 @@ TunerRankResult run_tuner_rank(const CommandLine& options, const Communicator& w
   result.exit_code = guarded([&] { return tune_with(pool, options, config); });
   result.all_alive = pool.stop();
   return result;
-}
-
-void print_plan(CommandLine options) {
-  if (!options.world_size) options.world_size = read_hostfile(options.hostfile.value()).workers();
-  const int workers = *options.world_size;
-  TuningConfig config = read_tuning_config(options);
-  const int group_size = config.ranks_per_experiment.value_or(workers);
-  if (group_size > workers) {
-    throw ConfigError(config.source,
-                      {{"/dstune/ranks_per_experiment",
-                        concat("is ", group_size, ", but there are ", workers, " workers")}});
-  }
-  config.settings.backend = resolve_backend(config.settings.backend);
-  const auto device = make_device(config.settings.backend, kNoMemory);
-  const auto stages = plan_stages(config, group_size, make_memory_predictor(device.get()));
-  const auto experiments = plan_experiments(config, group_size, stages);
-  for (const auto& warning : config.warnings) log_warning(warning);
-  std::cout << (options.format == TableFormat::json
-                    ? format_plan_json(config, group_size, stages, experiments)
-                    : format_plan_table(config, group_size, stages, experiments))
-            << std::flush;
 }
 
 }  // namespace dstune

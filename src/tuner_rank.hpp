@@ -23,7 +23,4 @@ struct TunerRankResult {
 /// been told to leave when it returns.
 TunerRankResult run_tuner_rank(const CommandLine& options, const Communicator& world);
 
-/// --plan: prints what would be explored. @throws ConfigError
-void print_plan(CommandLine options);
-
 }  // namespace dstune

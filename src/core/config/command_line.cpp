@@ -76,6 +76,8 @@ void read_options(Reader& reader, CommandLine& options) {
   options.format = format == "json" ? TableFormat::json : TableFormat::table;
   options.world_size = reader.count("world-size");
   options.hostfile = reader.text("hostfile");
+  options.explain = reader.text("explain");
+  if (options.explain) options.action = CommandLine::Action::explain;
   if (reader.has("plan")) options.action = CommandLine::Action::plan;
 }
 

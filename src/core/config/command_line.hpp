@@ -12,7 +12,7 @@ namespace dstune {
 enum class TableFormat { table, json };
 
 struct CommandLine {
-  enum class Action { tune, plan, help, version };
+  enum class Action { tune, plan, explain, help, version };
 
   Action action = Action::tune;
   std::string config_path;
@@ -31,6 +31,8 @@ struct CommandLine {
 
   std::optional<int> world_size;        ///< --plan: workers
   std::optional<std::string> hostfile;  ///< --plan: instead of --world-size
+
+  std::optional<std::string> explain;  ///< --explain: an experiment of results_dir, or of --plan
 
   std::vector<std::string> training_command;  ///< after "--"
 };

@@ -47,8 +47,12 @@ po::options_description measurement_options() {
 }
 
 po::options_description plan_options() {
-  po::options_description group("Planning, without mpirun", kLineWidth, kDescriptionWidth);
-  group.add_options()                                                                  //
+  po::options_description group("Planning and explaining, without mpirun", kLineWidth,
+                                kDescriptionWidth);
+  group.add_options()  //
+      ("explain", value("NAME"),
+       "print where the time and the memory of this experiment in the results directory go, and "
+       "exit; with --plan: what can be said without running it")                       //
       ("plan", "print memory per stage and the experiments that would run, and exit")  //
       ("world-size", value("N"), "number of workers to plan for")                      //
       ("hostfile", value("FILE"), "count them from a host file instead (slots - 1 workers)");
@@ -84,7 +88,8 @@ std::string help_text() {
   text << "Finds the fastest DeepSpeed/ZeRO configuration that fits in memory.\n\n"
           "Usage: mpirun -hostfile hosts dstune-mpi [options] CONFIG.json\n"
           "                                         [-- training command]\n"
-          "       dstune-mpi --plan (--world-size N | --hostfile FILE) CONFIG.json\n\n"
+          "       dstune-mpi --plan (--world-size N | --hostfile FILE) CONFIG.json\n"
+          "       dstune-mpi --explain NAME CONFIG.json\n\n"
           "       Rank 0 tunes and writes the results; every other rank is one worker.\n"
           "       CONFIG.json is a DeepSpeed configuration with a \"dstune\" section. The\n"
           "       training command is not run: cmd_optimal.txt gets it with the optimum.\n"

@@ -1,0 +1,70 @@
+"""--explain: an experiment of a finished run, and one that is only planned."""
+
+import json
+import unittest
+
+from support import ProgramTest, PROGRAM, example, outcomes
+
+TIMES = ("exposed_s", "overlapped_s", "time_s")
+
+
+def without_times(ledger):
+    for lines in ledger.values():
+        for line in lines if isinstance(lines, list) else []:
+            for key in TIMES:
+                line.pop(key, None)
+    return ledger
+
+
+class Explain(ProgramTest):
+    def explain(self, *arguments):
+        return self.run_command([PROGRAM, "--explain", *map(str, arguments)])
+
+    def test_accounts_for_an_experiment_and_names_the_difference_to_the_best(self):
+        self.tune_well(3, example("tiny"))
+        results = outcomes(self.results)
+        worst = min((name for name in results if name.startswith("z3")),
+                    key=lambda name: results[name]["samples_per_s"])
+
+        finished = self.explain(worst, example("tiny"))
+
+        self.assertEqual(finished.returncode, 0, finished.stderr)
+        for expected in (f"{worst}: ", "| forward ", "| parameters | all_gather ", "| update ",
+                         "peak live elements", "Against the best", "| whole step (ms) "):
+            self.assertIn(expected, finished.stdout)
+
+    def test_planned_ledger_is_the_measured_one(self):
+        self.tune_well(3, example("tiny"))
+
+        for name, outcome in outcomes(self.results).items():
+            if name == "profile_model_info":
+                continue
+            planned = self.explain(name, "--plan", "--world-size", 2, "--format", "json",
+                                   example("tiny"))
+            self.assertEqual(planned.returncode, 0, planned.stderr)
+            self.assertEqual(without_times(json.loads(planned.stdout)["ledger"]),
+                             without_times(outcome["ledger"]), name)
+
+    def test_plan_explains_without_times_and_writes_nothing(self):
+        finished = self.explain("z3_gas1_tmbspg4", "--plan", "--world-size", 2, example("tiny"))
+
+        self.assertEqual(finished.returncode, 0, finished.stderr)
+        self.assertIn("computed without running", finished.stdout)
+        self.assertNotIn("(ms)", finished.stdout)
+        self.assertEqual(self.listing(), [])
+
+    def test_unknown_name_is_wrong_input_and_lists_the_known(self):
+        finished = self.explain("z3_gas1_tmbspg5", "--plan", "--world-size", 2, example("tiny"))
+
+        self.assertEqual(finished.returncode, 2)
+        self.assertIn("z3_gas1_tmbspg4", finished.stderr)
+
+    def test_no_results_is_wrong_input(self):
+        finished = self.explain("z3_gas1_tmbspg4", example("tiny"))
+
+        self.assertEqual(finished.returncode, 2, finished.stderr)
+        self.assertIn("autotuning_results", finished.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
