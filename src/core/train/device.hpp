@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "core/base/units.hpp"
+#include "core/train/host_overhead.hpp"
 #include "core/train/ledger.hpp"
 #include "core/train/memory_budget.hpp"
 #include "core/train/optimizer_steps.hpp"
@@ -152,7 +153,14 @@ class Device {
     (void)on;
   }
   virtual void synchronize() = 0;
-  /// synchronize() where DeepSpeed's host waits: goes into the ledger.
+  /// Keeps the host busy for so long; the device goes on with what is queued. Time passes on now().
+  /// Nothing where there is no time (dry).
+  virtual void spend_host_time(Seconds time) = 0;
+  /// From now on host_event() takes as long as `overhead` says.
+  void set_host_overhead(const HostOverhead& overhead) { host_overhead_ = overhead; }
+  /// DeepSpeed's host code would be busy here: spends its time and goes into the ledger.
+  void host_event(HostEvent event);
+  /// synchronize() where DeepSpeed's host waits: a host_event() too; goes into the ledger.
   void host_sync(HostSync reason);
 
   /// Seconds since an arbitrary start; call after synchronize(). The sim backend returns its
@@ -185,6 +193,7 @@ class Device {
 
   MemoryBudget budget_;
   Ledger ledger_;
+  HostOverhead host_overhead_;
   std::function<void()> tick_;
 };
 

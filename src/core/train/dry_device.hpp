@@ -77,6 +77,7 @@ class DryDevice : public Device {
   void lamb(const LambStep& step, Tensor gradient, Tensor parameter, Tensor exp_avg,
             Tensor exp_avg_sq, Tensor copy) override;
 
+  void spend_host_time(Seconds /*time*/) override {}
   void synchronize() override {}
   Seconds now() const override { return 0; }
 

@@ -82,6 +82,7 @@ class CpuDevice final : public Device {
   void lamb(const LambStep& step, Tensor gradient, Tensor parameter, Tensor exp_avg,
             Tensor exp_avg_sq, Tensor copy) override;
 
+  void spend_host_time(Seconds time) override;
   void synchronize() override {}
   Seconds now() const override;
   void trim() override;

@@ -80,6 +80,7 @@ void PartitionedEngine::keep(std::size_t tensor, Buffer gradient) {
 }
 
 void PartitionedEngine::reduce_later(std::size_t tensor, Buffer gradient) {
+  device().host_event(HostEvent::gradient_hook);
   if (bucket_.must_flush_before(numel(tensor))) flush();
   bucket_.add(tensor, std::move(gradient));
 }
@@ -171,6 +172,7 @@ double PartitionedEngine::global_norm() {
   for (std::size_t group = 0; group < states_.size(); ++group) {
     double own = 0;
     for (const OwnedRange& range : partition_.ranges(group)) {
+      device().host_event(HostEvent::optimizer_tensor);
       own += sum_of_squares_in_double(device(), partition_.sum(range));
     }
     squares += collectives().all_reduce_scalar(own, ReduceOp::sum, Purpose::norm);

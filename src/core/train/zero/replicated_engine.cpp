@@ -108,6 +108,7 @@ StepResult PlainEngine::step() {
   for (std::size_t group = 0; group < groups().size(); ++group) {
     std::vector<UpdatedTensor> tensors;
     for (const std::size_t i : groups()[group].tensors) {
+      device().host_event(HostEvent::optimizer_tensor);
       tensors.push_back({gradient(i), parameter(i)});
     }
     states_[group].update(device(), next_update(groups()[group].weight_decay), tensors);
@@ -166,6 +167,7 @@ StepResult FusedEngine::step() {
 Buffer FusedEngine::flat_gradients() {
   std::vector<Buffer> copies;
   for (std::size_t i = 0; i < tensor_count(); ++i) {
+    device().host_event(HostEvent::optimizer_tensor);
     copies.push_back(temporary(numel(i), DType::fp32));
     passes().cast(Pass::master_gradient, gradient(i), copies.back().tensor(DType::fp32));
   }

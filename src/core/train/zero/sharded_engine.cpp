@@ -41,6 +41,7 @@ void ShardedEngine::begin_micro_step(bool) { ++micro_step_; }
 
 // One rank's shard is the whole tensor: nothing is gathered.
 void ShardedEngine::fetch(std::size_t module) {
+  device().host_event(HostEvent::module_hook);
   if (size() == 1) {
     device().host_sync(HostSync::parameters);
   } else {
@@ -49,6 +50,7 @@ void ShardedEngine::fetch(std::size_t module) {
 }
 
 void ShardedEngine::release(std::size_t module) {
+  device().host_event(HostEvent::module_hook);
   if (size() > 1) gathered_.release(parameters().modules[module].parameters);
 }
 
@@ -57,6 +59,7 @@ Tensor ShardedEngine::parameter(std::size_t tensor) const {
 }
 
 void ShardedEngine::gradient_ready(std::size_t tensor, Buffer gradient) {
+  device().host_event(HostEvent::gradient_hook);
   if (bucket_.must_flush_before(numel(tensor))) flush();
   bucket_.add(tensor, std::move(gradient));
 }
@@ -162,6 +165,7 @@ bool ShardedEngine::overflowed() {
 double ShardedEngine::norm_of(const SubGroup& group) {
   double squares = 0;
   for (const std::size_t tensor : group.tensors) {
+    device().host_event(HostEvent::optimizer_tensor);
     squares += sum_of_squares_in_double(device(), part(gradients_, config().dtype, tensor));
   }
   return collectives().all_reduce_scalar(squares, ReduceOp::sum, Purpose::norm);

@@ -83,7 +83,10 @@ template <class Updated>
 void UnfusedEngine::update_groups(double gradient_scale, Updated updated) {
   for (std::size_t group = 0; group < groups().size(); ++group) {
     std::vector<UpdatedTensor> tensors;
-    for (const std::size_t i : groups()[group].tensors) tensors.push_back(updated(i));
+    for (const std::size_t i : groups()[group].tensors) {
+      device().host_event(HostEvent::optimizer_tensor);
+      tensors.push_back(updated(i));
+    }
     NextUpdate next = next_update(groups()[group].weight_decay);
     next.gradient_scale = gradient_scale;
     states_[group].update(device(), next, tensors);
