@@ -13,7 +13,7 @@ namespace {
 
 using namespace rules;  // NOLINT(google-build-using-namespace): the table reads like a document
 
-constexpr double kLongest = 1e6;  // a second: no Python hook takes that long
+constexpr double kLongest = 1e5;  // a tenth of a second: no Python hook takes that long
 
 constexpr KeyRule microseconds(std::string_view key) {
   return {.key = key, .kind = ValueKind::number, .low = 0, .high = kLongest};

@@ -64,9 +64,9 @@ TEST_F(ReadHostOverhead, ReportsEveryFaultOfAProfile) {
   EXPECT_EQ(read("bad.json"), std::nullopt);
   const std::string file = folder_ / "bad.json";
   EXPECT_EQ(faults(),
-            (Faults{file + "#/gradient_hook_us  is -1; accepted: a number from 0 to 1000000",
+            (Faults{file + "#/gradient_hook_us  is -1; accepted: a number from 0 to 100000",
                     file + "#/module_hook  is unknown; did you mean \"module_hook_us\"?",
-                    file + "#/module_hook_us  is \"fast\"; accepted: a number from 0 to 1000000",
+                    file + "#/module_hook_us  is \"fast\"; accepted: a number from 0 to 100000",
                     file + "#/synchronization_us  is missing; accepted: a number of microseconds "
                            ">= 0"}));
 }
