@@ -78,7 +78,7 @@ def write_profile(path, profile):
     pathlib.Path(path).write_text(json.dumps(profile, indent=2) + "\n", encoding="utf-8")
 
 
-def host_events(stage, shape, ranks, collectives, owned_tensors):
+def host_events(stage, shape, collectives, owned_tensors):
     """The events of one optimizer step in fp32, as dstune-mpi's ledger counts them."""
     steps, tensors, modules = shape["accumulation"], shape["tensors"], shape["modules"]
     counts = dict.fromkeys(EVENTS, 0)
@@ -90,10 +90,8 @@ def host_events(stage, shape, ranks, collectives, owned_tensors):
     if stage >= 2:
         counts["gradient_hook"] = steps * tensors
     if stage == 3:
-        counts["module_hook"] = 4 * steps * modules
-        counts["synchronization"] += steps + 1
-        if ranks == 1:
-            counts["synchronization"] += 2 * steps * modules
+        counts["module_hook"] = 4 * steps * modules  # what a module waits for is in it
+        counts["synchronization"] += steps  # the end of every backward
     return counts
 
 
@@ -228,7 +226,7 @@ class Bench:
         owned = shape["tensors"]
         if stage in (1, 2):
             owned = sum(len(group) for group in engine.optimizer.params_in_partition)
-        counts = host_events(stage, shape, self.ranks, counter.calls, owned)
+        counts = host_events(stage, shape, counter.calls, owned)
         engine.destroy()
         return counts, seconds - accumulation * plain
 

@@ -33,7 +33,7 @@ def counts_of_a_grid():
                 for collectives in (1, 5, 11):
                     shape = dict(accumulation=accumulation, tensors=12 * layers + 4,
                                  modules=6 * layers + 4)
-                    yield calibrate.host_events(stage, shape, 2, collectives * accumulation,
+                    yield calibrate.host_events(stage, shape, collectives * accumulation,
                                                 shape["tensors"])
 
 
@@ -80,8 +80,8 @@ class Fit(unittest.TestCase):
 class Events(unittest.TestCase):
     SHAPE = dict(accumulation=4, tensors=100, modules=50)
 
-    def events(self, stage, ranks=2):
-        return calibrate.host_events(stage, self.SHAPE, ranks, 7, 100)
+    def events(self, stage):
+        return calibrate.host_events(stage, self.SHAPE, 7, 100)
 
     def test_gradients_are_handled_once_in_stage_1_and_in_every_micro_step_later(self):
         self.assertEqual([self.events(stage)["gradient_hook"] for stage in range(4)],
@@ -91,10 +91,9 @@ class Events(unittest.TestCase):
         self.assertEqual([self.events(stage)["module_hook"] for stage in range(4)],
                          [0, 0, 0, 4 * 4 * 50])
 
-    def test_one_rank_waits_before_every_module_in_stage_3(self):
-        more = self.events(3, ranks=1)["synchronization"] - self.events(3)["synchronization"]
-
-        self.assertEqual(more, 2 * 4 * 50)
+    def test_stage_3_waits_after_every_backward_too(self):
+        self.assertEqual([self.events(stage)["synchronization"] for stage in range(4)],
+                         [6, 6, 6, 10])
 
 
 class Profile(unittest.TestCase):

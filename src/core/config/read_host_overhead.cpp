@@ -33,7 +33,7 @@ std::filesystem::path find_file(const std::string& name,
                                 const std::vector<std::filesystem::path>& folders) {
   std::error_code ignored;
   for (const auto& folder : folders) {
-    const auto path = folder / name;
+    auto path = folder / name;
     if (std::filesystem::exists(path, ignored)) return path;
   }
   return {};

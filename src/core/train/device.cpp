@@ -9,7 +9,8 @@ void Device::host_event(HostEvent event) {
 }
 
 void Device::host_sync(HostSync reason) {
-  host_event(HostEvent::synchronization);
+  // A module's own wait is part of its hook: a profile cannot tell them apart.
+  if (reason != HostSync::parameters) host_event(HostEvent::synchronization);
   const Seconds begin = now();
   synchronize();
   ledger_.add_sync(reason, now() - begin);

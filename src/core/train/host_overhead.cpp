@@ -11,7 +11,7 @@ std::string_view name_of(HostEvent event) {
 HostOverhead default_host_overhead() {
   HostOverhead overhead;
   overhead.at(HostEvent::gradient_hook) = 50e-6;
-  overhead.at(HostEvent::module_hook) = 100e-6;
+  overhead.at(HostEvent::module_hook) = 150e-6;
   overhead.at(HostEvent::collective) = 60e-6;
   overhead.at(HostEvent::optimizer_tensor) = 60e-6;
   overhead.at(HostEvent::synchronization) = 20e-6;

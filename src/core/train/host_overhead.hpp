@@ -16,7 +16,7 @@ enum class HostEvent {
   module_hook,       ///< stage 3: before and after each module, in forward and in backward
   collective,        ///< launch of a collective
   optimizer_tensor,  ///< one tensor, or this rank's part of it, in the optimizer step
-  synchronization,   ///< a wait for the device, beside the waiting itself
+  synchronization,   ///< a wait for the device, beside the waiting; not stage 3's for parameters
 };
 
 constexpr std::size_t kHostEvents = 5;

@@ -97,7 +97,7 @@ constexpr UpdateTraffic traffic_of(const LionStep& /*step*/) { return {12, 8}; }
 /// torch's passes: decay into a scratch tensor; sum of squares; root; epsilon; gradient times rate;
 /// the parameter.
 constexpr UpdateTraffic traffic_of(const AdagradStep& step) {
-  UpdateTraffic traffic{8 + 4 + 4 + 4 + 12, 5 * 4};
+  UpdateTraffic traffic{8 + 4 + 4 + 4 + 12, 4 + 4 + 4 + 4 + 4};
   if (step.weight_decay != 0) {
     traffic.read += 8;
     traffic.written += 4;
