@@ -35,6 +35,9 @@ constexpr double kUsableMemory = 0.85;
 // A simulated device has as much memory as the accelerators people tune for.
 constexpr Bytes kSimulatedMemory = Bytes{80} << 30U;
 
+// Of a device that is only asked what it would need.
+constexpr Bytes kNoMemory = 1;
+
 Bytes default_memory_limit(const std::string& backend, const std::vector<WorkerInfo>& workers) {
   if (backend == "sim") return kSimulatedMemory;
   double least = 0;

@@ -2,6 +2,7 @@
 // engines' code: what they are held to.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <numeric>
 #include <vector>
@@ -41,7 +42,10 @@ class CommunicationSimulation {
 
   CollectiveCounts counts() {
     if (config_.stage == 0) count_stage_0();
-    if (config_.stage == 1 || config_.stage == 2) count_stages_1_and_2();
+    const bool is_bf16_optimizer = config_.stage == 1 && config_.dtype == DType::bf16 &&
+                                   config_.grad_accum_dtype == DType::fp32;
+    if (is_bf16_optimizer) count_bf16_optimizer();
+    if (!is_bf16_optimizer && (config_.stage == 1 || config_.stage == 2)) count_stages_1_and_2();
     if (config_.stage == 3) count_stage_3();
     return counts_;
   }
@@ -55,6 +59,10 @@ class CommunicationSimulation {
 
   void call(CollectiveKind kind, std::int64_t elements) {
     add(counts_, kind, elements, size_of(config_.dtype));
+  }
+
+  void send(CollectiveKind kind, std::int64_t elements) {
+    add(counts_, kind, elements, size_of(config_.communication_dtype.value_or(config_.dtype)));
   }
 
   Order backward_order() const {
@@ -92,9 +100,18 @@ class CommunicationSimulation {
   }
 
   void count_stage_0() {
-    call(CollectiveKind::all_reduce, std::accumulate(numels_.begin(), numels_.end(), 0L));
+    send(CollectiveKind::all_reduce, std::accumulate(numels_.begin(), numels_.end(), 0L));
     if (config_.dtype == DType::fp32 && config_.gradient_clipping > 0) {
       add(counts_, CollectiveKind::all_reduce, 1, 4);
+    }
+  }
+
+  // The groups together are far below 5e8 elements: one call.
+  void count_bf16_optimizer() {
+    lay_out();
+    send(CollectiveKind::all_reduce, std::accumulate(lengths_.begin(), lengths_.end(), 0L));
+    for (const std::int64_t length : lengths_) {
+      if (ranks_ > 1) call(CollectiveKind::all_gather, length);
     }
   }
 
@@ -109,11 +126,22 @@ class CommunicationSimulation {
     for (std::int64_t window = 0; window < windows; ++window) {
       for (const Order& bucket : buckets(order)) average(bucket);
     }
-    if (config_.dtype != DType::fp32) add(counts_, CollectiveKind::all_reduce, 1, 1);
+    const bool checks = config_.dtype == DType::fp16 ||
+                        (config_.dtype == DType::bf16 && config_.check_grad_overflow);
+    if (checks) add(counts_, CollectiveKind::all_reduce, 1, 1);
     for (const std::int64_t length : lengths_) {
       add(counts_, CollectiveKind::all_reduce, 1, 4);
       if (ranks_ > 1) call(CollectiveKind::all_gather, length);
     }
+  }
+
+  Order dealt(const Order& group) const {
+    const auto hands = static_cast<std::size_t>(config_.round_robin_gradients ? ranks_ : 1);
+    Order order;
+    for (std::size_t hand = 0; hand < hands; ++hand) {
+      for (std::size_t i = hand; i < group.size(); i += hands) order.push_back(group[i]);
+    }
+    return order;
   }
 
   void lay_out() {
@@ -124,7 +152,7 @@ class CommunicationSimulation {
       while (length % (2 * ranks_) != 0) ++length;
       lengths_.push_back(length);
       std::int64_t element = 0;
-      for (const std::size_t tensor : group) {
+      for (const std::size_t tensor : dealt(group)) {
         for (std::int64_t i = 0; i < numels_[tensor]; ++i, ++element) {
           owners_[tensor].push_back(element / (length / ranks_));
         }
@@ -137,15 +165,22 @@ class CommunicationSimulation {
     for (const std::size_t tensor : bucket) {
       owners.insert(owners.end(), owners_[tensor].begin(), owners_[tensor].end());
     }
+    const bool cuts = config_.contiguous_gradients && config_.reduce_scatter;
+    if (cuts && !config_.use_multi_rank_bucket_allreduce) {
+      for (std::int64_t owner = 0; owner < ranks_; ++owner) {
+        const auto part = std::count(owners.begin(), owners.end(), owner);
+        if (part > 0) send(CollectiveKind::reduce, part);
+      }
+      return;
+    }
     std::int64_t fill = 0;
     for (std::size_t i = 0; i < owners.size(); ++i) {
       ++fill;
       const bool is_last = i + 1 == owners.size();
       const bool ends_slice = is_last || owners[i + 1] != owners[i];
-      const bool is_full =
-          config_.reduce_scatter && ends_slice && fill > config_.reduce_bucket_size;
+      const bool is_full = cuts && ends_slice && fill > config_.reduce_bucket_size;
       if (!is_full && !is_last) continue;
-      call(CollectiveKind::all_reduce, fill);
+      send(CollectiveKind::all_reduce, fill);
       fill = 0;
     }
   }

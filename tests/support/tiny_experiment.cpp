@@ -37,6 +37,14 @@ Experiment TinyExperiment::make() const {
     config["optimizer"] = optimizer;
     config["zero_allow_untested_optimizer"] = true;
   }
+  for (const auto& [key, value] : root) {
+    json::value& present = config[key];
+    if (present.is_object() && value.is_object()) {
+      for (const auto& [inner, of_it] : value.get_object()) present.get_object()[inner] = of_it;
+    } else {
+      present = value;
+    }
+  }
   experiment.settings.model = model;
   experiment.settings.sequence_length = 5;
   experiment.settings.memory_limit = Bytes{1} << 40U;
@@ -46,7 +54,8 @@ Experiment TinyExperiment::make() const {
 std::string TinyExperiment::name() const {
   return concat("stage ", stage, ", ", ranks, " ranks, ", accumulation_steps, " micro-steps, ",
                 name_of(dtype), client ? ", client optimizer, " : ", optimizer section, ",
-                json::serialize(optimizer), " ", json::serialize(zero));
+                json::serialize(optimizer), " ", json::serialize(zero), ", ",
+                json::serialize(root));
 }
 
 }  // namespace dstune::test

@@ -21,6 +21,7 @@ struct TinyExperiment {
   bool client = true;      ///< no "optimizer" section
   json::object zero = {};  ///< further keys of zero_optimization
   ModelSpec model = tiny_model();
+  json::object root = {};       ///< further keys of the whole; sections are merged
   json::object optimizer = {};  ///< the section, instead of `client`'s
 
   Experiment make() const;

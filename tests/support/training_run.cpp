@@ -27,8 +27,9 @@ TrainingRun train(TrainingRank& own, int steps) {
   for (int i = 0; i < steps; ++i) {
     const StepReport report = own.step.run();
     if (report.result.overflow) throw std::runtime_error("a step overflowed");
-    run.losses.push_back(own.collectives.all_reduce_scalar(report.loss, ReduceOp::sum, Purpose::other) /
-                         own.collectives.size());
+    run.losses.push_back(
+        own.collectives.all_reduce_scalar(report.loss, ReduceOp::sum, Purpose::other) /
+        own.collectives.size());
     run.norms.push_back(report.result.grad_norm);
   }
   run.parameters = read_parameters(own.step);

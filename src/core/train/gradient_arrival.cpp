@@ -60,35 +60,58 @@ std::int64_t accumulation_peak(const std::vector<Arrival>& arrivals, bool held) 
 
 ReductionWalk::ReductionWalk(Rules rules, std::int64_t held)
     : rules_(std::move(rules)), held_(held) {
-  touch(held_);
+  touch(0);
 }
 
-void ReductionWalk::touch(std::int64_t elements) { peak_ = std::max(peak_, elements); }
+void ReductionWalk::touch(std::int64_t more) { peak_ = std::max(peak_, held_ + more); }
 
 void ReductionWalk::arrive(const Arrival& arrival) {
-  touch(held_ + arrival.numel + arrival.others);
-  if (!rules_.accumulated) held_ += arrival.numel;
+  const std::int64_t others = arrival.others * rules_.each;
+  touch(arrival.numel * (rules_.each + rules_.sum) + others);
+  if (!rules_.accumulated) held_ += arrival.numel * (rules_.sum > 0 ? rules_.sum : rules_.each);
   reduce(arrival.tensor, arrival.numel, arrival.others);
 }
 
 void ReductionWalk::reduce(std::size_t tensor, std::int64_t numel, std::int64_t others) {
+  if (rules_.sum > 0) {
+    held_ += numel * rules_.each;
+    touch(others * rules_.each);
+  }
   if (fill_ + numel > rules_.capacity) flush(others);
-  bucket_.push_back(tensor);
+  bucket_.push_back({tensor, numel});
   fill_ += numel;
-  if (fill_ <= rules_.capacity) held_ -= numel;  // copied into the bucket
+  const bool is_copied = !rules_.list && fill_ <= rules_.capacity;
+  if (is_copied) held_ -= numel * rules_.each;
 }
 
 void ReductionWalk::flush(std::int64_t others) {
-  const bool owned = std::any_of(bucket_.begin(), bucket_.end(), rules_.owns);
-  if (owned && !has_partition_) {
-    has_partition_ = true;
-    held_ += rules_.partition;
-    touch(held_ + others);
+  if (bucket_.empty()) return;
+  if (rules_.list) {
+    drop_list();
+  } else {
+    const bool owned = std::any_of(bucket_.begin(), bucket_.end(),
+                                   [&](const auto& entry) { return rules_.owns(entry.first); });
+    if (owned && !has_partition_) {
+      has_partition_ = true;
+      held_ += rules_.partition * rules_.each;
+      touch(others * rules_.each);
+    }
+    const bool extra_large = fill_ > rules_.capacity;
+    if (extra_large && (owned || !rules_.keeps_unowned)) held_ -= fill_ * rules_.each;
   }
-  const bool extra_large = fill_ > rules_.capacity;
-  if (extra_large && (owned || !rules_.keeps_unowned)) held_ -= fill_;
   bucket_.clear();
   fill_ = 0;
+}
+
+void ReductionWalk::drop_list() {
+  held_ -= waiting_ * rules_.each;
+  waiting_ = 0;
+  for (const auto& [tensor, numel] : bucket_) {
+    if (!rules_.owns(tensor)) waiting_ += numel;
+  }
+  if (rules_.waits) return;
+  held_ -= waiting_ * rules_.each;
+  waiting_ = 0;
 }
 
 std::int64_t ReductionWalk::finish() {

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <utility>
 #include <vector>
 
 #include "core/model/model_spec.hpp"
@@ -31,7 +32,8 @@ std::vector<std::vector<std::size_t>> pack_buckets(const std::vector<std::size_t
 /// @param held  there are sums from earlier micro-steps
 std::int64_t accumulation_peak(const std::vector<Arrival>& arrivals, bool held);
 
-/// Gradient elements of a backward that reduces through a bucket, step by step.
+/// Gradients of a backward that reduces through a bucket, step by step: elements, or whatever
+/// `each` says that one counts.
 class ReductionWalk {
  public:
   struct Rules {
@@ -40,27 +42,33 @@ class ReductionWalk {
     std::function<bool(std::size_t tensor)> owns;
     bool keeps_unowned = false;  ///< extra-large tensors of others stay until the end (stage 1)
     bool accumulated = false;    ///< gradients are added to sums that `held` counts (stage 1)
+    bool list = false;           ///< the bucket has no memory, nor has the partition (stage 2)
+    bool waits = false;          ///< a list's tensors of others are dropped at the next flush
+    std::int64_t each = 1;       ///< what an element counts
+    std::int64_t sum = 0;        ///< and one of a sum in another type (stage 1); 0: there is none
   };
 
-  /// @param held  elements at the start
+  /// @param held  what there is at the start
   ReductionWalk(Rules rules, std::int64_t held);
 
   void arrive(const Arrival& arrival);
-  /// A gradient that is already among the held ones goes to the bucket.
+  /// A gradient that is already among the held ones, or a copy of its sum, goes to the bucket.
   void reduce(std::size_t tensor, std::int64_t numel, std::int64_t others);
   /// The last flush. Returns the peak.
   std::int64_t finish();
 
  private:
-  void touch(std::int64_t elements);
+  void touch(std::int64_t more);
   void flush(std::int64_t others);
+  void drop_list();
 
   Rules rules_;
   std::int64_t held_;
+  std::int64_t waiting_ = 0;  ///< elements of others in the last flush's list
   std::int64_t peak_ = 0;
   std::int64_t fill_ = 0;
   bool has_partition_ = false;
-  std::vector<std::size_t> bucket_;
+  std::vector<std::pair<std::size_t, std::int64_t>> bucket_;  ///< tensor, elements
 };
 
 }  // namespace dstune

@@ -43,9 +43,10 @@ enum class Pass {
   master_cast,      ///< fp32 master into the model dtype
   gather_pack,      ///< shards into one message
   gather_unpack,    ///< full tensors out of it
+  zero_gradients,   ///< BF16 optimizer: .grad, and the fp32 sums
 };
 
-constexpr std::size_t kPasses = 14;
+constexpr std::size_t kPasses = 15;
 
 /// Why the host waits for the device.
 enum class HostSync {

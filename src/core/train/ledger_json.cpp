@@ -14,7 +14,7 @@ constexpr std::array<std::string_view, kPurposes> kPurposeNames = {"gradients", 
 constexpr std::array<std::string_view, kPasses> kPassNames = {
     "accumulate",     "bucket_copy",    "flatten",     "average",         "message_cast",
     "partition_copy", "overflow_check", "norm",        "master_gradient", "unscale",
-    "update",         "master_cast",    "gather_pack", "gather_unpack"};
+    "update",         "master_cast",    "gather_pack", "gather_unpack",   "zero_gradients"};
 constexpr std::array<std::string_view, kHostSyncs> kHostSyncNames = {"timer", "overflow", "norm",
                                                                      "reduction", "parameters"};
 constexpr std::array<std::string_view, kTransfers> kTransferNames = {

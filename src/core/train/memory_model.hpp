@@ -19,6 +19,7 @@ struct ModelStateMemory {
 ///   stage       parameters  gradients  optimizer          buckets
 ///   0           e P         -          s P fp32, (4+s) P  -
 ///   1 and 2     e A         -          (4+s) A / N        -
+///   1, BF16     2 A         4 A        (4+s) A / N        -
 ///   3           e S         e S        (4+s) S            e K
 ///
 /// Peaks beyond that:
@@ -26,13 +27,16 @@ struct ModelStateMemory {
 ///   stage       parameters  gradients                          buckets
 ///   0           -           e P + autograd's                   -
 ///   1           -           e P + autograd's, or + e B         e K C
+///   1, own sums -           a P + autograd's, or + e B         e K C
+///   1, BF16     -           2 P + autograd's                   -
 ///   2           -           e B (2 e B: g > 1) + autograd's    e K C
 ///   3           e live      autograd's                         -
 ///
 ///   stage       temporaries: the largest of
-///   0           e F; update: fp32 t P; 16-bit fused 8 P, unfused (4 + t) P, Lamb (2 e + 4) P
-///   1 and 2     reduce e R; overflow (16-bit) 11 o; norm 8 o;
-///               update (e + 4) p, fp32 4 p, and (4 + t) p
+///   0           e F + c F; update: fp32 t P; 16-bit fused 8 P, unfused (4 + t) P, Lamb (2 e + 4) P
+///   1 and 2     reduce e R + c R; overflow (16-bit) 11 o; norm 8 o;
+///               update (a + 4) p, fp32 4 p, and (4 + t) p
+///   1, BF16     4 l; 4 F + c F, with whole groups; update t p
 ///   3           gather e Y, reduce e Z; overflow (fp16) S; norm 8 h;
 ///               update (e + 4) m, fp32 4 m, and (4 + t) m
 ///
@@ -40,21 +44,28 @@ struct ModelStateMemory {
 ///       4; plain SGD 0. Adagrad: e P more in stages 1 and 2 and in stage 0 in 16 bit, see
 ///       leaves_unused_state()
 /// t     bytes of the optimizer's scratch per element: Adagrad 8, SGD with weight decay 4, others 0
-/// e     bytes of the model dtype; g: accumulation_steps
+/// e, a  bytes of the model dtype; of a sum over micro-steps (stage 1; otherwise e)
+/// c     bytes of the communication dtype, or 0 where nothing is cast to it
+/// g     accumulation_steps
 /// P     elements of all tensors; N: group_size; K: reduce_bucket_size; C: 2 with overlap_comm
+/// l     elements of the largest tensor
 /// A     P with each parameter group padded to a multiple of 2 N; p: largest group's A / N
 /// B     elements of the tensors that touch this rank's partitions
 /// o, h  elements of the rank's largest owned slice; of the largest shard
 /// S     sum over tensors of ceil(n / N); m: shards of the largest sub-group
-/// F     stage 0's largest all-reduce: the walk closes after the tensor with which it exceeds 5e8
-/// R     largest all-reduce of slices of several owners; 0 without reduce_scatter
+/// F     stage 0's largest all-reduce: the walk closes after the tensor with which it exceeds 5e8.
+///       e F only of several tensors
+/// R     largest all-reduce: of slices of several owners; without contiguous_gradients of a list of
+///       several gradients; without multi-rank buckets of several slices of one owner; e R: only of
+///       several, so 0 with reduce_scatter = false
 /// Y     N sum ceil(n / N) over the largest module of several tensors; 0 for N = 1
 /// Z     N sum ceil(n / N) over the largest bucket; one tensor that N divides needs no staging
 /// live  largest set of tensors in use at once: both embeddings or one module; 0 for N = 1
 ///
 /// autograd's: gradients before their hook and in it (the tied embedding's is held from the head's
 /// backward to the end, where the embedding's dense one joins it), and extra-large ones (n > K)
-/// that wait for their reduction. In stage 1 all `.grad`s shrink bucket by bucket while B fills.
+/// that wait for their reduction; without contiguous_gradients K C is 0, B is made of tensors and
+/// whole buckets wait. In stage 1 all `.grad`s shrink bucket by bucket while B fills.
 /// These depend on the order of arrival and are found by a walk over it.
 ///
 /// fp32 differs from 2.3's "(2 e + 4) P / N" in the update: the cast is none, PyTorch makes no

@@ -42,6 +42,7 @@ void read_precision(const json::object& root, StepConfig& config) {
   read(fp16, "min_loss_scale", scale.min_scale);
   if (scale.window == 0) reject("fp16.loss_scale_window", "integer >= 1");
   read(bf16, "check_grad_overflow", config.check_grad_overflow);
+  read(bf16, "immediate_grad_update", config.immediate_grad_update);
   config.communication_dtype = read_dtype(root, "communication_data_type");
   config.grad_accum_dtype = read_dtype(section(root, "data_types"), "grad_accum_dtype");
 
@@ -51,12 +52,12 @@ void read_precision(const json::object& root, StepConfig& config) {
   master(fp16, "fp16", "fp16_master_weights_and_grads");
   master(bf16, "bf16", "bf16_master_weights_and_grads");
   master(bf16, "bf16", "bf16_optimizer_states");
-  if (config.communication_dtype.value_or(config.dtype) != config.dtype) {
-    config.unsupported.emplace_back("communication_data_type");
-  }
-  if (config.grad_accum_dtype.value_or(config.dtype) != config.dtype) {
-    config.unsupported.emplace_back("data_types.grad_accum_dtype");
-  }
+}
+
+void read_scaling(const json::object& root, StepConfig& config) {
+  read(root, "prescale_gradients", config.prescale_gradients);
+  read(root, "gradient_predivide_factor", config.gradient_predivide_factor);
+  config.sum_gradients = read_text(root, "gradient_allreduce_op", "mean") == "sum";
 }
 
 void read_optimizer(const json::object& root, StepConfig& config) {
@@ -107,9 +108,27 @@ void find_unsupported_zero(const json::object& zero, StepConfig& config) {
   add(shard > 0, "mics_shard_size");
   add(find(zero, "zenflow") != nullptr, "zenflow");
   add(find(zero, "zeropp_loco_param") != nullptr, "zeropp_loco_param");
-  add(!config.contiguous_gradients, "contiguous_gradients");
-  add(config.stage < 3 && config.reduce_scatter && !config.use_multi_rank_bucket_allreduce,
-      "use_multi_rank_bucket_allreduce");
+  add(config.stage == 3 && !config.contiguous_gradients, "contiguous_gradients");
+}
+
+// DeepSpeed refuses stage 0 with another accumulation type, and stages 2 and 3 with reduce_scatter
+// together with either way of dividing early. The rest of these is stage 3's, and stage 1's sums
+// without a bucket, from which DeepSpeed never gets the reduced gradients back.
+void find_unsupported_gradients(StepConfig& config) {
+  const auto add = [&](bool asked_for, std::string_view key) {
+    if (asked_for) config.unsupported.emplace_back(key);
+  };
+  const bool is_stage_3 = config.stage == 3;
+  const bool refused = config.stage >= 2 && config.reduce_scatter;
+  add(is_stage_3 && config.message_dtype() != config.dtype, "communication_data_type");
+  const bool has_sums_in_lists = config.stage == 1 && !config.contiguous_gradients;
+  add((is_stage_3 || config.stage == 0 || (has_sums_in_lists && !config.uses_bf16_optimizer())) &&
+          config.accumulation_dtype() != config.dtype,
+      "data_types.grad_accum_dtype");
+  add(refused && config.prescale_gradients, "prescale_gradients");
+  add((is_stage_3 || refused) && config.gradient_predivide_factor != 1,
+      "gradient_predivide_factor");
+  add(is_stage_3 && config.sum_gradients, "gradient_allreduce_op");
 }
 
 void find_unsupported(const json::object& root, StepConfig& config) {
@@ -125,13 +144,6 @@ void find_unsupported(const json::object& root, StepConfig& config) {
   for (const auto* key : {"sparse_attention", "compression_training", "pipeline"}) {
     add(!section(root, key).empty(), key);
   }
-  // DeepSpeed refuses it there; elsewhere it only moves the division before the sum.
-  add(is_on(root, "prescale_gradients") && config.stage >= 2 && config.reduce_scatter,
-      "prescale_gradients");
-  double divisor = 1;
-  read(root, "gradient_predivide_factor", divisor);
-  add(divisor != 1, "gradient_predivide_factor");
-  add(read_text(root, "gradient_allreduce_op", "mean") != "mean", "gradient_allreduce_op");
   for (const auto& [part, key] : {std::pair{"tensor_parallel", "autotp_size"},
                                   std::pair{"expert_parallel", "expert_parallel_size"}}) {
     double ways = 1;
@@ -153,10 +165,12 @@ StepConfig make_step_config(const json::object& ds_config) {
   if (config.accumulation_steps < 1) reject("gradient_accumulation_steps", "integer >= 1");
   read(ds_config, "gradient_clipping", config.gradient_clipping);
   read_precision(ds_config, config);
+  read_scaling(ds_config, config);
   read_optimizer(ds_config, config);
   const json::object& zero = section(ds_config, "zero_optimization");
   read_zero(zero, config);
   find_unsupported_zero(zero, config);
+  find_unsupported_gradients(config);
   find_unsupported(ds_config, config);
   return config;
 }

@@ -30,8 +30,21 @@ struct StepConfig {
   bool check_grad_overflow = true;  ///< bf16 in stages 1 and 2
   std::optional<DType> communication_dtype;
   std::optional<DType> grad_accum_dtype;
+  bool immediate_grad_update = false;    ///< BF16 optimizer: accumulate in the hook
+  bool prescale_gradients = false;       ///< divide before the sum over the ranks, not after it
+  double gradient_predivide_factor = 1;  ///< f: divide by it before the sum, by N / f after it
+  bool sum_gradients = false;            ///< gradient_allreduce_op "sum": no division at all
   double gradient_clipping = 1.0;
   OptimizerConfig optimizer;
+
+  /// In which gradients are summed over the ranks.
+  DType message_dtype() const { return communication_dtype.value_or(dtype); }
+  /// In which micro-steps are added up.
+  DType accumulation_dtype() const { return grad_accum_dtype.value_or(dtype); }
+  /// DeepSpeed's BF16 optimizer instead of ZeRO-1 (zero-step.md 0).
+  bool uses_bf16_optimizer() const {
+    return stage == 1 && dtype == DType::bf16 && accumulation_dtype() == DType::fp32;
+  }
 
   std::int64_t reduce_bucket_size = 500'000'000;  ///< K, elements
   bool contiguous_gradients = true;

@@ -24,6 +24,10 @@ TEST(StepConfig, HasDeepSpeedsDefaults) {
   EXPECT_EQ(config.stage, 0);
   EXPECT_EQ(config.dtype, DType::fp32);
   EXPECT_EQ(config.gradient_clipping, 1);
+  EXPECT_TRUE(config.check_grad_overflow);
+  EXPECT_TRUE(config.contiguous_gradients);
+  EXPECT_TRUE(config.use_multi_rank_bucket_allreduce);
+  EXPECT_FALSE(config.sum_gradients);
   EXPECT_EQ(config.reduce_bucket_size, 500'000'000);
   EXPECT_EQ(config.sub_group_size, 1'000'000'000);
   EXPECT_EQ(config.loss_scale.hysteresis, 2);
@@ -46,11 +50,8 @@ const Knob kOfAnyStage[] = {
     {R"({"fp16": {"fp16_master_weights_and_grads": true}})", "fp16.fp16_master_weights_and_grads"},
     {R"({"bf16": {"bf16_master_weights_and_grads": true}})", "bf16.bf16_master_weights_and_grads"},
     {R"({"bf16": {"bf16_optimizer_states": true}})", "bf16.bf16_optimizer_states"},
-    {R"({"communication_data_type": "fp16"})", "communication_data_type"},
-    {R"({"bf16": {"enabled": true}, "communication_data_type": "fp32"})",
-     "communication_data_type"},
     {R"({"data_types": {"grad_accum_dtype": "bf16"}})", "data_types.grad_accum_dtype"},
-    {R"({"fp16": {"enabled": true}, "data_types": {"grad_accum_dtype": "fp32"}})",
+    {R"({"bf16": {"enabled": true}, "data_types": {"grad_accum_dtype": "fp32"}})",
      "data_types.grad_accum_dtype"},
     {R"({"optimizer": {"type": "Muon"}})", "optimizer.type Muon"},
     {R"({"optimizer": {"type": "Adam", "legacy_fusion": true}})", "optimizer.legacy_fusion"},
@@ -66,8 +67,6 @@ const Knob kOfAnyStage[] = {
     {R"({"sparse_attention": {"mode": "fixed"}})", "sparse_attention"},
     {R"({"compression_training": {"layer_reduction": {"enabled": true}}})", "compression_training"},
     {R"({"pipeline": {"stages": 2}})", "pipeline"},
-    {R"({"gradient_predivide_factor": 2})", "gradient_predivide_factor"},
-    {R"({"gradient_allreduce_op": "sum"})", "gradient_allreduce_op"},
     {R"({"tensor_parallel": {"autotp_size": 2}})", "tensor_parallel.autotp_size"},
     {R"({"expert_parallel": {"expert_parallel_size": 2}})", "expert_parallel.expert_parallel_size"},
     {R"({"sequence_parallel_size": 2})", "sequence_parallel_size"},
@@ -88,7 +87,6 @@ const Knob kOfZero[] = {
     {R"({"mics_shard_size": 2})", "mics_shard_size"},
     {R"({"zenflow": {}})", "zenflow"},
     {R"({"zeropp_loco_param": {}})", "zeropp_loco_param"},
-    {R"({"contiguous_gradients": false})", "contiguous_gradients"},
 };
 
 Names unsupported_in_stage(const char* zero_keys, int stage) {
@@ -126,29 +124,82 @@ TEST_P(KnobOfZero, ChangesNothingWithoutZero) {
   EXPECT_EQ(unsupported_in_stage(GetParam().json, 0), Names{});
 }
 
-TEST(StepConfig, NamesSingleRankBucketsWhereReduceScatterUsesThem) {
-  const char* single = R"({"use_multi_rank_bucket_allreduce": false})";
-  const char* unused = R"({"use_multi_rank_bucket_allreduce": false, "reduce_scatter": false})";
-  const Names named = {"zero_optimization.use_multi_rank_bucket_allreduce"};
+// What stages 0 to 2 model and stage 3 does not.
+TEST(StepConfig, NamesGradientKnobsInStage3Alone) {
+  const Knob knobs[] = {
+      {R"({"communication_data_type": "fp16"})", "communication_data_type"},
+      {R"({"gradient_allreduce_op": "sum"})", "gradient_allreduce_op"},
+      {R"({"zero_optimization": {"contiguous_gradients": false}})",
+       "zero_optimization.contiguous_gradients"},
+      {R"({"gradient_predivide_factor": 2, "zero_optimization": {"reduce_scatter": false}})",
+       "gradient_predivide_factor"}};
+  for (const Knob& knob : knobs) {
+    for (const int stage : {0, 1, 2, 3}) {
+      json::object config = parse_json(knob.json).as_object();
+      json::value& zero = config["zero_optimization"];
+      if (!zero.is_object()) zero.emplace_object();
+      zero.get_object()["stage"] = stage;
 
-  EXPECT_EQ(unsupported_in_stage(single, 1), named);
-  EXPECT_EQ(unsupported_in_stage(single, 2), named);
-  EXPECT_EQ(unsupported_in_stage(single, 3), Names{});
-  EXPECT_EQ(unsupported_in_stage(unused, 2), Names{});
+      const Names names = make_step_config(config).unsupported;
+
+      EXPECT_EQ(names, stage == 3 ? Names{knob.name} : Names{}) << knob.json << stage;
+    }
+  }
 }
 
-TEST(StepConfig, NamesPrescaledGradientsWhereDeepSpeedRefusesThem) {
-  const auto prescaled = [](int stage, bool reduce_scatter) {
+TEST(StepConfig, NamesAccumulationTypesWhereThereIsNoWayForThem) {
+  const auto named = [](int stage, bool contiguous) {
     return make_step_config(
-               {{"prescale_gradients", true},
+               {{"fp16", {{"enabled", true}}},
+                {"data_types", {{"grad_accum_dtype", "fp32"}}},
+                {"zero_optimization", {{"stage", stage}, {"contiguous_gradients", contiguous}}}})
+        .unsupported;
+  };
+  const Names name = {"data_types.grad_accum_dtype"};
+
+  EXPECT_EQ(named(0, true), name);
+  EXPECT_EQ(named(1, true), Names{});
+  EXPECT_EQ(named(1, false), name);
+  EXPECT_EQ(named(2, true), Names{});
+  EXPECT_EQ(named(2, false), Names{});
+}
+
+TEST(StepConfig, SelectsTheBf16OptimizerInStage1WithFp32SumsAlone) {
+  const auto selected = [](int stage, const char* precision, const char* sums) {
+    return make_step_config({{precision, {{"enabled", true}}},
+                             {"data_types", {{"grad_accum_dtype", sums}}},
+                             {"zero_optimization", {{"stage", stage}}}})
+        .uses_bf16_optimizer();
+  };
+
+  EXPECT_TRUE(selected(1, "bf16", "fp32"));
+  EXPECT_FALSE(selected(1, "bf16", "bf16"));
+  EXPECT_FALSE(selected(1, "fp16", "fp32"));
+  EXPECT_FALSE(selected(2, "bf16", "fp32"));
+}
+
+TEST(StepConfig, NamesEarlyDivisionWhereDeepSpeedRefusesIt) {
+  const auto divided = [](int stage, bool reduce_scatter, const char* key, const json::value& to) {
+    return make_step_config(
+               {{key, to},
                 {"zero_optimization", {{"stage", stage}, {"reduce_scatter", reduce_scatter}}}})
         .unsupported;
+  };
+  const auto prescaled = [&](int stage, bool reduce_scatter) {
+    return divided(stage, reduce_scatter, "prescale_gradients", true);
+  };
+  const auto predivided = [&](int stage, bool reduce_scatter) {
+    return divided(stage, reduce_scatter, "gradient_predivide_factor", 2);
   };
 
   EXPECT_EQ(prescaled(1, true), Names{});
   EXPECT_EQ(prescaled(2, true), Names{"prescale_gradients"});
   EXPECT_EQ(prescaled(3, true), Names{"prescale_gradients"});
   EXPECT_EQ(prescaled(2, false), Names{});
+  EXPECT_EQ(predivided(0, true), Names{});
+  EXPECT_EQ(predivided(1, true), Names{});
+  EXPECT_EQ(predivided(2, true), Names{"gradient_predivide_factor"});
+  EXPECT_EQ(predivided(2, false), Names{});
 }
 
 TEST(StepConfig, NamesNothingThatIsSwitchedOff) {

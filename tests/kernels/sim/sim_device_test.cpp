@@ -32,7 +32,7 @@ TEST(SimCollectives, AllReduceCostsTwiceTheRing) {
                          Stream::reduction);
 
   EXPECT_DOUBLE_EQ(device.now(), 6 * 1.0 + 2 * 0.75 * 400 / 100);
-  EXPECT_DOUBLE_EQ(collectives.time(), device.now());
+  EXPECT_DOUBLE_EQ(device.ledger().communication_time(), device.now());
 }
 
 TEST(SimCollectives, GatherCostsTheRingOnce) {

@@ -1,5 +1,6 @@
 #include "core/train/zero/engine_base.hpp"
 
+#include "core/train/zero/bf16_engine.hpp"
 #include "core/train/zero/partitioned_engine.hpp"
 #include "core/train/zero/replicated_engine.hpp"
 #include "core/train/zero/sharded_engine.hpp"
@@ -27,6 +28,7 @@ std::unique_ptr<ZeroEngine> make_zero_engine(const StepConfig& config, const Mod
                                              Collectives& collectives, std::uint64_t seed) {
   const EngineContext context{config, &model, &parameters, &device, &collectives, seed};
   if (config.stage == 3) return std::make_unique<ShardedEngine>(context);
+  if (config.uses_bf16_optimizer()) return std::make_unique<Bf16Engine>(context);
   if (config.stage > 0) return std::make_unique<PartitionedEngine>(context);
   if (config.dtype == DType::fp32) return std::make_unique<PlainEngine>(context);
   if (uses_fused_wrapper(config.optimizer)) return std::make_unique<FusedEngine>(context);

@@ -49,4 +49,13 @@ std::vector<FlatLayout::Piece> FlatLayout::pieces(std::size_t tensor) const {
   return result;
 }
 
+FlatLayouts::FlatLayouts(const std::vector<ParameterGroup>& groups,
+                         const ModelParameters& parameters, int group_size, bool round_robin)
+    : group_of_(parameters.tensors.size()) {
+  for (const ParameterGroup& group : groups) {
+    for (const std::size_t tensor : group.tensors) group_of_[tensor] = layouts_.size();
+    layouts_.emplace_back(group, parameters, group_size, round_robin);
+  }
+}
+
 }  // namespace dstune

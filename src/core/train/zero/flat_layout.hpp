@@ -28,6 +28,7 @@ class FlatLayout {
 
   const std::vector<std::size_t>& order() const noexcept { return order_; }
   std::int64_t offset(std::size_t tensor) const { return offsets_.at(tensor); }
+  std::int64_t numel(std::size_t tensor) const { return numels_.at(tensor); }
   std::int64_t numel() const noexcept { return numel_; }  ///< without padding
   std::int64_t padded() const noexcept { return partition_ * size_; }
   std::int64_t partition() const noexcept { return partition_; }  ///< elements per rank
@@ -49,6 +50,23 @@ class FlatLayout {
   std::int64_t numel_ = 0;
   std::int64_t partition_ = 0;
   int size_;
+};
+
+/// One layout per parameter group.
+class FlatLayouts {
+ public:
+  /// @param round_robin  see FlatLayout
+  FlatLayouts(const std::vector<ParameterGroup>& groups, const ModelParameters& parameters,
+              int group_size, bool round_robin);
+
+  std::size_t size() const noexcept { return layouts_.size(); }
+  const FlatLayout& operator[](std::size_t group) const { return layouts_[group]; }
+  std::size_t group_of(std::size_t tensor) const { return group_of_.at(tensor); }
+  const FlatLayout& of(std::size_t tensor) const { return layouts_[group_of(tensor)]; }
+
+ private:
+  std::vector<FlatLayout> layouts_;
+  std::vector<std::size_t> group_of_;  // by tensor
 };
 
 }  // namespace dstune

@@ -30,7 +30,7 @@ void GradientBucket::add(std::size_t tensor, Buffer gradient) {
   Tensor view = gradient.tensor(dtype_);
   const std::int64_t begin = fill_;
   fill_ += view.numel;
-  if (!is_extra_large()) {
+  if (copies_ > 0 && !is_extra_large()) {
     const Tensor place = storage_[current_].tensor(dtype_).slice(begin, view.numel);
     Passes(device_).copy(Pass::bucket_copy, view, place);
     view = place;

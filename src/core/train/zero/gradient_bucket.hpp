@@ -1,4 +1,4 @@
-// The bucket in which gradients wait for their reduction (contiguous_gradients).
+// The bucket in which gradients wait for their reduction.
 #pragma once
 
 #include <array>
@@ -12,17 +12,19 @@
 namespace dstune {
 
 /// DeepSpeed's greedy packing (zero-step.md 3.2): what does not fit any more flushes the bucket
-/// first; a tensor larger than the whole bucket is an "extra large" one, never copied, alone.
+/// first; a tensor larger than the whole bucket is an "extra large" one, never copied, alone. With
+/// contiguous_gradients the others are copied into its memory, without it they only form a list.
 class GradientBucket {
  public:
   struct Entry {
     std::size_t tensor = 0;
     Tensor gradient;  ///< in the bucket, or in `own`
-    Buffer own;       ///< of an extra-large tensor
+    Buffer own;       ///< what was not copied: of an extra-large tensor, or in a list
   };
 
   /// @param capacity  reduce_bucket_size, elements
-  /// @param copies    2: one is filled while the other is reduced (overlap_comm in stages 1 and 2)
+  /// @param copies    2: one is filled while the other is reduced (overlap_comm in stages 1 and 2);
+  ///                  0: a list
   GradientBucket(Device& device, DType dtype, std::int64_t capacity, int copies);
 
   /// Its memory, in full; category buckets. Nothing if it is there already.
@@ -37,7 +39,7 @@ class GradientBucket {
   std::vector<Entry>& entries() { return entries_; }
   const std::vector<Entry>& entries() const { return entries_; }
   bool empty() const { return entries_.empty(); }
-  /// What is reduced together: the filled part, or the extra-large tensor.
+  /// What is reduced together: the filled part, or the extra-large tensor. Not of a list.
   Tensor contents() const;
   bool is_extra_large() const { return fill_ > capacity_; }
   /// After a flush.

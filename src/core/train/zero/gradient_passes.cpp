@@ -6,19 +6,23 @@
 
 namespace dstune {
 
-// PyTorch makes: copy to fp32 (4 n), isnan, isinf and their union (n each), the union as fp32 (4
-// n), its maximum. The Device has no masks, so a second fp32 copy and check stand in for their
-// traffic.
+// PyTorch makes: copy to fp32 (4 n, none if it is fp32), isnan, isinf and their union (n each), the
+// union as fp32 (4 n), its maximum. The Device has no masks, so a second fp32 copy and check stand
+// in for their traffic.
 bool has_overflow_like_zero(Device& device, Tensor gradient) {
-  const Buffer values =
-      make_buffer(device, MemoryCategory::temporaries, gradient.numel, DType::fp32);
+  const Passes passes(device);
+  Buffer copy;
+  Tensor values = gradient;
+  if (gradient.dtype != DType::fp32) {
+    copy = make_buffer(device, MemoryCategory::temporaries, gradient.numel, DType::fp32);
+    values = copy.tensor(DType::fp32);
+    passes.cast(Pass::overflow_check, gradient, values);
+  }
   const Buffer masks(device, MemoryCategory::temporaries, static_cast<Bytes>(3 * gradient.numel));
   const Buffer flags =
       make_buffer(device, MemoryCategory::temporaries, gradient.numel, DType::fp32);
-  const Passes passes(device);
-  passes.cast(Pass::overflow_check, gradient, values.tensor(DType::fp32));
-  const bool first = passes.has_inf_or_nan(Pass::overflow_check, values.tensor(DType::fp32));
-  passes.copy(Pass::overflow_check, values.tensor(DType::fp32), flags.tensor(DType::fp32));
+  const bool first = passes.has_inf_or_nan(Pass::overflow_check, values);
+  passes.copy(Pass::overflow_check, values, flags.tensor(DType::fp32));
   return passes.has_inf_or_nan(Pass::overflow_check, flags.tensor(DType::fp32)) || first;
 }
 

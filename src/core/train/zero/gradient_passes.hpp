@@ -6,8 +6,8 @@
 
 namespace dstune {
 
-/// ZeRO-1/2's inf/NaN check of one gradient: 11 bytes per element of temporaries and, for a 16-bit
-/// type, about 28 bytes of traffic per element.
+/// ZeRO-1/2's inf/NaN check of one gradient: 11 bytes per element of temporaries (7 for fp32) and,
+/// for a 16-bit type, about 28 bytes of traffic per element.
 bool has_overflow_like_zero(Device& device, Tensor gradient);
 
 /// Stage 0's: a fp32 copy, and its sum.

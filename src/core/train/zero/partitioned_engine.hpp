@@ -1,18 +1,20 @@
 // Stages 1 and 2: optimizer state partitioned; in stage 2 gradients as well.
 #pragma once
 
+#include <memory>
 #include <vector>
 
+#include "core/train/zero/bucket_average.hpp"
 #include "core/train/zero/engine_base.hpp"
 #include "core/train/zero/flat_layout.hpp"
 #include "core/train/zero/gradient_bucket.hpp"
-#include "core/train/zero/optimizer_state.hpp"
 #include "core/train/zero/partition_gradients.hpp"
+#include "core/train/zero/partitioned_states.hpp"
 
 namespace dstune {
 
-/// DeepSpeed's ZeRO-1/2 optimizer with contiguous_gradients, without offload. What it holds and
-/// when: zero-step.md 2.3; its collectives: 3.2; its passes: 4.1 and 4.2.
+/// DeepSpeed's ZeRO-1/2 optimizer without offload. What it holds and when: zero-step.md 2.3; its
+/// collectives: 3.2; its passes: 4.1 and 4.2.
 class PartitionedEngine final : public EngineBase {
  public:
   explicit PartitionedEngine(const EngineContext& context);
@@ -20,7 +22,7 @@ class PartitionedEngine final : public EngineBase {
   void begin_micro_step(bool boundary) override { boundary_ = boundary; }
   void fetch(std::size_t) override {}
   void release(std::size_t) override {}
-  Tensor parameter(std::size_t tensor) const override;
+  Tensor parameter(std::size_t tensor) const override { return states_.parameter(tensor); }
   void gradient_ready(std::size_t tensor, Buffer gradient) override;
   void end_backward() override;
   StepResult step() override;
@@ -28,31 +30,29 @@ class PartitionedEngine final : public EngineBase {
   void write_parameter(std::size_t tensor, std::span<const float> values) override;
 
  private:
-  struct Group {
-    Buffer flat;    // model dtype, padded
-    Buffer master;  // fp32, this rank's partition
-    OptimizerState optimizer;
-  };
-
   bool is_stage_1() const { return config().stage == 1; }
-  Tensor own_partition(std::size_t group) const;
-  void allocate(std::size_t group);
+  /// Stage 1 with grad_accum_dtype: the sum over micro-steps is not in the model dtype.
+  bool has_own_sums() const {
+    return is_stage_1() && config().accumulation_dtype() != config().dtype;
+  }
   void keep(std::size_t tensor, Buffer gradient);
+  void reduce_kept(std::size_t tensor);
   void reduce_later(std::size_t tensor, Buffer gradient);
-  void reduce_kept();
   void flush();
-  void average_bucket();
+  void leave(GradientBucket::Entry& entry);
+  void wait_for_reduction();
+  void drop_kept();
   bool overflowed();
   double global_norm();
-  Buffer master_gradients(std::size_t group);
   void update(std::size_t group, double factor);
 
-  std::vector<FlatLayout> layouts_;
-  std::vector<Group> states_;
-  std::vector<std::size_t> group_of_;  // by tensor
+  FlatLayouts layouts_;
+  PartitionedStates states_;
   GradientBucket bucket_;
+  std::unique_ptr<BucketAverage> average_;
   PartitionGradients partition_;
-  std::vector<Buffer> kept_;  // stage 1: .grad of every tensor until the boundary
+  std::vector<Buffer> kept_;      // stage 1: .grad of every tensor until the boundary, or its sum
+  std::vector<Buffer> previous_;  // of the last flush, which may still run
   bool boundary_ = true;
 };
 

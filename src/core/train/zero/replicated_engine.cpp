@@ -1,8 +1,11 @@
 #include "core/train/zero/replicated_engine.hpp"
 
 #include <cmath>
+#include <utility>
 
+#include "core/train/zero/flattened.hpp"
 #include "core/train/zero/gradient_passes.hpp"
+#include "core/train/zero/gradient_sum.hpp"
 #include "core/train/zero/initial_parameters.hpp"
 
 namespace dstune {
@@ -59,22 +62,13 @@ void ReplicatedEngine::end_backward() {
 }
 
 void ReplicatedEngine::average(std::size_t begin, std::size_t end) {
-  std::int64_t count = 0;
-  for (std::size_t i = begin; i < end; ++i) count += numel(i);
   const PhaseScope phase(device().memory(), StepPhase::reduction);
-  const Buffer flat = temporary(count, config().dtype);
-  const auto each = [&](auto visit) {
-    std::int64_t offset = 0;
-    for (std::size_t i = begin; i < end; ++i) {
-      visit(flat.tensor(config().dtype).slice(offset, numel(i)), gradient(i));
-      offset += numel(i);
-    }
-  };
-  each([&](Tensor part, Tensor own) { passes().copy(Pass::flatten, own, part); });
-  collectives().all_reduce(flat.tensor(config().dtype), ReduceOp::sum, Purpose::gradients,
-                           Stream::compute);
-  if (size() > 1) passes().scale(Pass::average, flat.tensor(config().dtype), 1.0 / size());
-  each([&](Tensor part, Tensor own) { passes().copy(Pass::flatten, part, own); });
+  std::vector<Tensor> gradients;
+  for (std::size_t i = begin; i < end; ++i) gradients.push_back(gradient(i));
+  const Flattened flat(device(), std::move(gradients));
+  const GradientSum sum{device(), collectives(), Stream::compute, config().message_dtype()};
+  sum.all_reduce(flat.tensor(), configured_scaling(config(), size()));
+  flat.copy_back();
 }
 
 void ReplicatedEngine::drop_gradients() {

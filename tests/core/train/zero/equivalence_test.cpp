@@ -112,6 +112,13 @@ std::vector<const char*> knobs_of(const Split& split) {
   knobs.insert(knobs.end(), {R"({"overlap_comm": true, "reduce_scatter": false})",
                              R"({"reduce_bucket_size": 1, "sub_group_size": 1})"});
   if (split.ranks == 1 || split.ranks == 4) return knobs;
+  if (split.stage < 3) {
+    knobs.insert(knobs.end(),
+                 {R"({"contiguous_gradients": false})",
+                  R"({"contiguous_gradients": false, "overlap_comm": true})",
+                  R"({"use_multi_rank_bucket_allreduce": false, "round_robin_gradients": true})",
+                  R"({"use_multi_rank_bucket_allreduce": false, "overlap_comm": true})"});
+  }
   const bool overlaps_by_default = split.stage == 3;
   knobs.insert(knobs.end(),
                {overlaps_by_default ? R"({"overlap_comm": false})" : R"({"overlap_comm": true})",

@@ -139,6 +139,41 @@ INSTANTIATE_TEST_SUITE_P(
                     R"({"type": "SGD", "params": {"momentum": 0.9, "weight_decay": 0.1}})",
                     R"({"type": "Lion"})", R"({"type": "Adagrad"})", R"({"type": "Lamb"})"));
 
+// Of stages 0 to 2: where gradients wait, how they are averaged, and in which types they travel and
+// are added up.
+TEST(GradientKnobs, PeaksOfADryRunAreTheFormulas) {
+  const char* const zeros[] = {
+      R"({"contiguous_gradients": false})",
+      R"({"contiguous_gradients": false, "overlap_comm": true})",
+      R"({"use_multi_rank_bucket_allreduce": false, "round_robin_gradients": true})",
+      R"({"use_multi_rank_bucket_allreduce": false, "overlap_comm": true})",
+      R"({"reduce_scatter": false})",
+      R"({"overlap_comm": true})"};
+  const char* const roots[] = {
+      R"({"communication_data_type": "fp32"})",
+      R"({"communication_data_type": "fp16", "data_types": {"grad_accum_dtype": "fp32"}})",
+      R"({"data_types": {"grad_accum_dtype": "fp32"}, "bf16": {"check_grad_overflow": false}})",
+      R"({"data_types": {"grad_accum_dtype": "bf16"}})"};
+  int checked = 0;
+
+  for (const char* zero : zeros) {
+    for (const char* root : roots) {
+      for (const std::int64_t bucket : {500'000'000, 200, 40, 5}) {
+        for (TinyExperiment& tiny : with(json::parse(zero).as_object())) {
+          if (tiny.stage == 3 || tiny.ranks > 3 || tiny.client != (tiny.ranks == 2)) continue;
+          tiny.zero["reduce_bucket_size"] = bucket;
+          tiny.root = json::parse(root).as_object();
+          if (!make_step_config(tiny.make().ds_config).unsupported.empty()) continue;
+          checked += check_dry(tiny);
+        }
+      }
+    }
+  }
+
+  EXPECT_GT(checked, 200);
+  std::cout << checked << " ranks checked\n";
+}
+
 // A vocabulary of one makes the blocks' tensors the largest, a long position table wpe.
 TEST(ModelStatesOfOtherShapes, PeaksOfADryRunAreTheFormulas) {
   int checked = 0;
@@ -187,6 +222,10 @@ TEST(PredictModelStates, ResidentBytesAreTheTables) {
   EXPECT_EQ(resident(0), (MemoryUse{{2 * total, 0, 12 * total, 0, 0, 0}}));
   EXPECT_EQ(resident(1), (MemoryUse{{2 * padded, 0, 6 * padded, 0, 0, 0}}));
   EXPECT_EQ(resident(2), resident(1));
+  config.grad_accum_dtype = DType::fp32;
+  EXPECT_EQ(resident(1), (MemoryUse{{2 * padded, 4 * padded, 6 * padded, 0, 0, 0}}));
+  EXPECT_EQ(resident(2), (MemoryUse{{2 * padded, 0, 6 * padded, 0, 0, 0}}));
+  config.grad_accum_dtype.reset();
   EXPECT_EQ(resident(3), (MemoryUse{{2 * shards, 2 * shards, 12 * shards, 2000, 0, 0}}));
 }
 
@@ -214,34 +253,51 @@ TEST(PredictModelStates, GivesTheReferenceValuesOfGpt2) {
   EXPECT_NEAR(in_step(3, 8), 1.34, 0.005);
 }
 
+/// Two steps on the CPU: peaks, and what is left after them.
+void check_real(const TinyExperiment& tiny) {
+  const Experiment experiment = tiny.make();
+  const StepConfig config = make_step_config(experiment.ds_config);
+  const auto parameters = make_model_parameters(experiment.settings.model);
+  test::run_on_ranks(tiny.ranks, [&](int rank, test::ThreadTeam& team) {
+    cpu::CpuDevice device(experiment.settings.memory_limit);
+    test::ThreadCollectives collectives(device, team, rank);
+    TrainingStep step(experiment.settings, config, device, collectives);
+
+    for (int i = 0; i < 2; ++i) step.run();
+
+    const std::string what = concat(tiny.name(), ", rank ", rank);
+    expect_equal(device.memory().peak().categories, predict(experiment, rank, &device), what);
+    MemoryUse left = predict_model_states(config, parameters, tiny.ranks, rank).resident;
+    left.at(MemoryCategory::activations) = 8 * 2 * 5;  // the tokens
+    expect_equal(device.memory().use(), left, what);
+  });
+}
+
 class RealSteps : public testing::TestWithParam<int> {};
 
 TEST_P(RealSteps, PeaksAndResidentBytesOnTheCpuAreTheFormulas) {
   for (const int ranks : {1, 2, 3}) {
     for (const DType dtype : {DType::fp32, DType::fp16}) {
-      const TinyExperiment tiny{
-          GetParam(), ranks, 2, 2, dtype, ranks == 2, {{"reduce_bucket_size", 100}}};
-      const Experiment experiment = tiny.make();
-      const StepConfig config = make_step_config(experiment.ds_config);
-      const auto parameters = make_model_parameters(experiment.settings.model);
-      test::run_on_ranks(ranks, [&](int rank, test::ThreadTeam& team) {
-        cpu::CpuDevice device(experiment.settings.memory_limit);
-        test::ThreadCollectives collectives(device, team, rank);
-        TrainingStep step(experiment.settings, config, device, collectives);
-
-        for (int i = 0; i < 2; ++i) step.run();
-
-        const std::string what = concat(tiny.name(), ", rank ", rank);
-        expect_equal(device.memory().peak().categories, predict(experiment, rank, &device), what);
-        MemoryUse left = predict_model_states(config, parameters, ranks, rank).resident;
-        left.at(MemoryCategory::activations) = 8 * 2 * 5;  // the tokens
-        expect_equal(device.memory().use(), left, what);
-      });
+      check_real({GetParam(), ranks, 2, 2, dtype, ranks == 2, {{"reduce_bucket_size", 100}}});
     }
   }
 }
 
 INSTANTIATE_TEST_SUITE_P(Stages, RealSteps, testing::Values(0, 1, 2, 3));
+
+TEST(RealStepsWithGradientKnobs, PeaksAndResidentBytesOnTheCpuAreTheFormulas) {
+  const json::object sums = {{"data_types", {{"grad_accum_dtype", "fp32"}}}};
+  const json::object in_fp32 = {{"communication_data_type", "fp32"}};
+  const json::object list = {{"contiguous_gradients", false}, {"reduce_bucket_size", 100}};
+  const json::object late = {{"overlap_comm", false}, {"reduce_bucket_size", 100}};
+
+  for (const int ranks : {1, 3}) {
+    check_real({1, ranks, 2, 2, DType::bf16, true, {}, test::tiny_model(), sums});
+    check_real({1, ranks, 2, 2, DType::fp16, false, late, test::tiny_model(), sums});
+    check_real({2, ranks, 2, 2, DType::bf16, true, list, test::tiny_model(), in_fp32});
+    check_real({0, ranks, 2, 2, DType::fp16, true, {}, test::tiny_model(), in_fp32});
+  }
+}
 
 }  // namespace
 }  // namespace dstune

@@ -24,6 +24,7 @@ struct Setting {
   int stage = 0;
   int ranks = 1;
   bool client = false;  ///< two parameter groups; in stage 0 another engine
+  bool knobs = false;   ///< stage 1: fp32 sums of micro-steps; stage 2: no bucket
 };
 
 std::vector<Setting> all_settings() {
@@ -32,13 +33,15 @@ std::vector<Setting> all_settings() {
     for (const int ranks : {1, 2}) {
       for (const bool client : {false, true}) settings.push_back({stage, ranks, client});
     }
+    if (stage == 1 || stage == 2) settings.push_back({stage, 2, true, true});
   }
   return settings;
 }
 
 std::string name_of(const testing::TestParamInfo<Setting>& setting) {
   return "Stage" + std::to_string(setting.param.stage) + "Ranks" +
-         std::to_string(setting.param.ranks) + (setting.param.client ? "Client" : "");
+         std::to_string(setting.param.ranks) + (setting.param.client ? "Client" : "") +
+         (setting.param.knobs ? "Knobs" : "");
 }
 
 // Micro-steps are accumulated, so that a sum with an infinity must be forgotten with its step.
@@ -53,6 +56,8 @@ StepConfig config_of(const Setting& setting, const LossScaleConfig& loss_scale) 
   config.optimizer.lr = kRate;
   config.reduce_bucket_size = 300;
   config.sub_group_size = 500;
+  if (setting.knobs && setting.stage == 1) config.grad_accum_dtype = DType::fp32;
+  config.contiguous_gradients = !(setting.knobs && setting.stage == 2);
   return config;
 }
 

@@ -1,0 +1,142 @@
+#include "core/train/zero/bf16_engine.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "core/train/zero/flattened.hpp"
+#include "core/train/zero/gradient_sum.hpp"
+#include "core/train/zero/initial_parameters.hpp"
+#include "core/train/zero/replicated_engine.hpp"
+
+namespace dstune {
+
+Bf16Engine::Bf16Engine(const EngineContext& context)
+    : EngineBase(context, LossScaler::Kind::zero),
+      layouts_(groups(), parameters(), size(), false),
+      states_(device(), collectives(), config().dtype, layouts_),
+      gradients_(tensor_count()) {
+  for (std::size_t i = 0; i < tensor_count(); ++i) {
+    fill_initial(device(), model(), parameters(), i, 0, seed(), parameter(i));
+  }
+  states_.initialize_master();
+  for (std::size_t group = 0; group < layouts_.size(); ++group) {
+    sums_.push_back(
+        make_buffer(device(), MemoryCategory::gradients, layouts_[group].padded(), DType::fp32));
+  }
+  zero_sums();
+}
+
+Tensor Bf16Engine::sum(std::size_t tensor) const {
+  const Buffer& all = sums_[layouts_.group_of(tensor)];
+  return all.tensor(DType::fp32).slice(layouts_.of(tensor).offset(tensor), numel(tensor));
+}
+
+void Bf16Engine::begin_micro_step(bool boundary) {
+  boundary_ = boundary;
+  zeroed_ = false;
+}
+
+// Only an earlier micro-step's gradients are there to be zeroed, at the start of backward, and
+// added to; the first micro-step's become .grad as they are.
+void Bf16Engine::gradient_ready(std::size_t tensor, Buffer gradient) {
+  if (!zeroed_) zero_gradients();
+  Buffer& kept = gradients_[tensor];
+  if (kept) {
+    passes().add(Pass::accumulate, kept.tensor(config().dtype), gradient.tensor(config().dtype));
+  } else {
+    kept = std::move(gradient);
+  }
+  if (config().immediate_grad_update) add_to_sum(tensor);
+}
+
+void Bf16Engine::zero_gradients() {
+  zeroed_ = true;
+  for (const Buffer& gradient : gradients_) {
+    if (gradient) passes().fill_zero(Pass::zero_gradients, gradient.tensor(config().dtype));
+  }
+}
+
+void Bf16Engine::add_to_sum(std::size_t tensor) {
+  device().host_event(HostEvent::gradient_hook);
+  const Buffer single = temporary(numel(tensor), DType::fp32);
+  passes().cast(Pass::accumulate, gradients_[tensor].tensor(config().dtype),
+                single.tensor(DType::fp32));
+  passes().add(Pass::accumulate, sum(tensor), single.tensor(DType::fp32));
+}
+
+void Bf16Engine::end_backward() {
+  if (!config().immediate_grad_update) {
+    for (const ParameterGroup& group : groups()) {
+      for (const std::size_t tensor : group.tensors) add_to_sum(tensor);
+    }
+  }
+  if (boundary_) average();
+}
+
+// Whole groups are packed as stage 0 packs tensors: small groups share a call.
+void Bf16Engine::average() {
+  const PhaseScope phase(device().memory(), StepPhase::reduction);
+  std::vector<std::int64_t> sizes;
+  for (std::size_t group = 0; group < sums_.size(); ++group) {
+    sizes.push_back(layouts_[group].padded());
+  }
+  const GradientSum reduction{device(), collectives(), Stream::compute, config().message_dtype()};
+  std::size_t begin = 0;
+  for (const std::size_t end : pack_replicated(sizes, kReplicatedBucket)) {
+    std::vector<Tensor> parts;
+    for (; begin < end; ++begin) parts.push_back(sums_[begin].tensor(DType::fp32));
+    const Flattened flat(device(), std::move(parts));
+    reduction.all_reduce(flat.tensor(), configured_scaling(config(), size()));
+    flat.copy_back();
+  }
+}
+
+StepResult Bf16Engine::step() {
+  const double norm = global_norm();
+  if (config().gradient_clipping > 0) clip(norm);
+  for (std::size_t group = 0; group < states_.groups(); ++group) {
+    const std::int64_t count = layouts_[group].partition();
+    states_.update(group, next_update(groups()[group].weight_decay),
+                   sums_[group].tensor(DType::fp32).slice(rank() * count, count));
+  }
+  states_.gather();
+  zero_sums();
+  // The engine's zero_grad() after the step: .grad is dropped, the sums are zeroed once more.
+  for (Buffer& gradient : gradients_) gradient.reset();
+  zero_sums();
+  return finish(false, norm);
+}
+
+// Every rank has all averaged gradients: no collective, but the host looks at the result.
+double Bf16Engine::global_norm() {
+  double squares = 0;
+  for (std::size_t i = 0; i < tensor_count(); ++i) {
+    device().host_event(HostEvent::optimizer_tensor);
+    squares += passes().sum_of_squares(Pass::norm, sum(i));
+  }
+  device().host_sync(HostSync::norm);
+  return std::sqrt(squares);
+}
+
+// DeepSpeed makes this pass only if the norm is above the limit. Here it is always made, so that a
+// step's work does not depend on its numbers.
+void Bf16Engine::clip(double norm) {
+  const double factor = std::min(1.0, config().gradient_clipping / (norm + 1e-6));
+  for (std::size_t i = 0; i < tensor_count(); ++i) passes().scale(Pass::unscale, sum(i), factor);
+}
+
+void Bf16Engine::zero_sums() {
+  for (const Buffer& sums : sums_)
+    passes().fill_zero(Pass::zero_gradients, sums.tensor(DType::fp32));
+}
+
+std::vector<float> Bf16Engine::read_parameter(std::size_t tensor) {
+  return collect(numel(tensor), [&](Tensor all) { states_.read_own(tensor, all); });
+}
+
+void Bf16Engine::write_parameter(std::size_t tensor, std::span<const float> values) {
+  states_.write(tensor, values);
+}
+
+}  // namespace dstune

@@ -1,0 +1,49 @@
+// Stage 1 in bf16 with gradients summed up in fp32: DeepSpeed's BF16 optimizer.
+#pragma once
+
+#include <vector>
+
+#include "core/train/zero/engine_base.hpp"
+#include "core/train/zero/flat_layout.hpp"
+#include "core/train/zero/partitioned_states.hpp"
+
+namespace dstune {
+
+/// The BF16 optimizer (zero-step.md 0, 2.3, 3.2; docs/decisions/bf16-optimizer.md): the fp32
+/// gradients of the whole model are a permanent buffer per parameter group, laid out and padded as
+/// the parameters. After every backward the 16-bit gradients are added to it; at the boundary it is
+/// averaged as in stage 0. Norm and clipping read and write all of it on every rank. No bucket, no
+/// overlap, no overflow check: none of those keys is read.
+class Bf16Engine final : public EngineBase {
+ public:
+  explicit Bf16Engine(const EngineContext& context);
+
+  void begin_micro_step(bool boundary) override;
+  void fetch(std::size_t) override {}
+  void release(std::size_t) override {}
+  Tensor parameter(std::size_t tensor) const override { return states_.parameter(tensor); }
+  void gradient_ready(std::size_t tensor, Buffer gradient) override;
+  void end_backward() override;
+  StepResult step() override;
+  std::vector<float> read_parameter(std::size_t tensor) override;
+  void write_parameter(std::size_t tensor, std::span<const float> values) override;
+
+ private:
+  /// The fp32 gradient of a tensor.
+  Tensor sum(std::size_t tensor) const;
+  void zero_gradients();
+  void add_to_sum(std::size_t tensor);
+  void average();
+  double global_norm();
+  void clip(double norm);
+  void zero_sums();
+
+  FlatLayouts layouts_;
+  PartitionedStates states_;
+  std::vector<Buffer> sums_;       // by group, fp32, padded
+  std::vector<Buffer> gradients_;  // by tensor, bf16: .grad from its first backward to the step
+  bool boundary_ = true;
+  bool zeroed_ = false;  // .grad, in this backward
+};
+
+}  // namespace dstune

@@ -1,0 +1,32 @@
+#include "core/train/zero/gradient_sum.hpp"
+
+#include "core/train/zero/message.hpp"
+#include "core/train/zero/passes.hpp"
+
+namespace dstune {
+
+template <class Call>
+void GradientSum::on_stream(Call call) const {
+  device.wait(stream, Stream::compute);
+  call();
+  device.wait(Stream::compute, stream);
+}
+
+void GradientSum::all_reduce(Tensor inout, const GradientScaling& scaling) const {
+  const Message message(device, inout, dtype);
+  if (scaling.before) Passes(device).scale(Pass::average, message.tensor(), *scaling.before);
+  on_stream(
+      [&] { collectives.all_reduce(message.tensor(), ReduceOp::sum, Purpose::gradients, stream); });
+  if (scaling.after) Passes(device).scale(Pass::average, message.tensor(), *scaling.after);
+  message.write_back();
+}
+
+void GradientSum::reduce(Tensor inout, int root) const {
+  const Message message(device, inout, dtype);
+  on_stream([&] {
+    collectives.reduce(message.tensor(), ReduceOp::sum, root, Purpose::gradients, stream);
+  });
+  if (collectives.rank() == root) message.write_back();
+}
+
+}  // namespace dstune

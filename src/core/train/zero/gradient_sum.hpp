@@ -1,0 +1,27 @@
+// The sum of gradients over the ranks, in the type of communication and scaled.
+#pragma once
+
+#include "core/train/collectives.hpp"
+#include "core/train/device.hpp"
+#include "core/train/zero/gradient_scaling.hpp"
+
+namespace dstune {
+
+/// In this order: cast, scale, sum, scale, cast back. The scaling happens in the type of
+/// communication, as DeepSpeed's does.
+struct GradientSum {
+  Device& device;
+  Collectives& collectives;
+  Stream stream;
+  DType dtype;  ///< of communication
+
+  void all_reduce(Tensor inout, const GradientScaling& scaling) const;
+  /// Only `root` gets the sum; `inout` is undefined on other ranks afterwards.
+  void reduce(Tensor inout, int root) const;
+
+ private:
+  template <class Call>
+  void on_stream(Call call) const;
+};
+
+}  // namespace dstune

@@ -1,0 +1,58 @@
+// Parameters in flat buffers, and this rank's partition of master weights and optimizer state.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "core/train/collectives.hpp"
+#include "core/train/device.hpp"
+#include "core/train/zero/flat_layout.hpp"
+#include "core/train/zero/optimizer_state.hpp"
+
+namespace dstune {
+
+/// What stages 1 and 2 hold besides gradients (zero-step.md 2.3): per parameter group e A bytes of
+/// parameters, and (4 + s) A / N of fp32 master and optimizer state (s: memory_model.hpp).
+class PartitionedStates {
+ public:
+  /// Allocates parameters and master, uninitialised but for the padding, which is zero.
+  /// @param layouts  must outlive this
+  PartitionedStates(Device& device, Collectives& collectives, DType dtype,
+                    const FlatLayouts& layouts);
+
+  const FlatLayouts& layouts() const noexcept { return layouts_; }
+  std::size_t groups() const noexcept { return layouts_.size(); }
+  Tensor parameter(std::size_t tensor) const;
+
+  /// After parameter()s were filled: the master gets their values.
+  void initialize_master();
+  /// One update of this rank's partition of a group by its gradients (fp32), and its way back into
+  /// the parameters.
+  void update(std::size_t group, const NextUpdate& next, Tensor gradients);
+  /// The updated partitions of all ranks; nothing with one rank.
+  void gather();
+
+  /// Master values: those of `tensor` that this rank has go into `all`, fp32, of its numel.
+  void read_own(std::size_t tensor, Tensor all);
+  void write(std::size_t tensor, std::span<const float> values);
+
+ private:
+  struct Group {
+    Buffer flat;    // model dtype, padded
+    Buffer master;  // fp32, this rank's partition
+    OptimizerState optimizer;
+    std::vector<OwnedRange> ranges;
+  };
+
+  Tensor own_partition(std::size_t group) const;
+
+  Device& device_;
+  Collectives& collectives_;
+  DType dtype_;
+  const FlatLayouts& layouts_;
+  std::vector<Group> groups_;
+};
+
+}  // namespace dstune
