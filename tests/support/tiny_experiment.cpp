@@ -33,6 +33,10 @@ Experiment TinyExperiment::make() const {
   // A small scale: no step of a test is skipped.
   if (dtype == DType::fp16) config["fp16"] = {{"enabled", true}, {"initial_scale_power", 4}};
   if (!client) config["optimizer"] = {{"type", "AdamW"}, {"params", {{"lr", 1e-3}}}};
+  if (!optimizer.empty()) {
+    config["optimizer"] = optimizer;
+    config["zero_allow_untested_optimizer"] = true;
+  }
   for (const auto& [key, value] : root) {
     json::value& present = config[key];
     if (present.is_object() && value.is_object()) {
@@ -51,7 +55,8 @@ Experiment TinyExperiment::make() const {
 std::string TinyExperiment::name() const {
   return concat("stage ", stage, ", ", ranks, " ranks, ", accumulation_steps, " micro-steps, ",
                 name_of(dtype), client ? ", client optimizer, " : ", optimizer section, ",
-                json::serialize(zero), ", ", json::serialize(root));
+                json::serialize(optimizer), " ", json::serialize(zero), ", ",
+                json::serialize(root));
 }
 
 }  // namespace dstune::test

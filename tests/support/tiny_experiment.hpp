@@ -22,7 +22,8 @@ struct TinyExperiment {
   json::object zero = {};  ///< further keys of zero_optimization
   ModelSpec model = tiny_model();
   int devices_per_node = 0;
-  json::object root = {};  ///< further keys of the whole; sections are merged
+  json::object root = {};       ///< further keys of the whole; sections are merged
+  json::object optimizer = {};  ///< the section, instead of `client`'s
 
   Experiment make() const;
   std::string name() const;  ///< for failure messages

@@ -4,6 +4,7 @@
 
 #include "core/base/text.hpp"
 #include "core/config/key_rules.hpp"
+#include "core/config/optimizer_checks.hpp"
 
 namespace dstune {
 
@@ -17,30 +18,6 @@ const json::object* section_of(const json::object& parent, std::string_view key)
 bool is_true(const json::object* section, std::string_view key) {
   const auto* value = section == nullptr ? nullptr : section->if_contains(key);
   return value != nullptr && value->is_bool() && value->get_bool();
-}
-
-bool is_beta(const json::value& value) {
-  return value.is_number() && value.to_number<double>() >= 0 && value.to_number<double>() < 1;
-}
-
-void check_optimizer(const json::object& deepspeed, Problems& problems) {
-  const auto* const optimizer = section_of(deepspeed, "optimizer");
-  if (optimizer == nullptr) return;
-  if (!optimizer->contains("type")) {
-    problems.add("/optimizer/type", "is missing; accepted: a name such as \"AdamW\"");
-  }
-  const auto* const params = section_of(*optimizer, "params");
-  if (params == nullptr) return;
-  if (params->contains("max_grad_norm")) {
-    problems.add("/optimizer/params/max_grad_norm",
-                 "is not accepted by DeepSpeed; write gradient_clipping at the top instead");
-  }
-  const auto* const betas = params->if_contains("betas");
-  if (betas == nullptr || !betas->is_array()) return;
-  const auto& list = betas->get_array();
-  if (list.size() == 2 && is_beta(list[0]) && is_beta(list[1])) return;
-  problems.add("/optimizer/params/betas", concat("is ", to_json_text(*betas, 0).substr(0, 40),
-                                                 "; accepted: a list of two numbers >= 0 and < 1"));
 }
 
 void check_nvme(const json::object& zero, std::string_view key, Problems& problems) {
@@ -78,7 +55,8 @@ void check_relations(const json::object& deepspeed, Problems& problems) {
   if (is_true(fp16, "enabled") && is_true(bf16, "enabled")) {
     problems.add("/bf16/enabled", "is true and so is /fp16/enabled; accepted: one of them");
   }
-  check_optimizer(deepspeed, problems);
+  const auto* const optimizer = section_of(deepspeed, "optimizer");
+  if (optimizer != nullptr) check_optimizer(*optimizer, problems);
   const auto* const zero = section_of(deepspeed, "zero_optimization");
   if (zero == nullptr) return;
   check_nvme(*zero, "offload_optimizer", problems);

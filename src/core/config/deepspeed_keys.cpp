@@ -99,9 +99,27 @@ constexpr KeyRule kZeroRules[] = {
 constexpr Section kZero{.rules = kZeroRules, .auto_is_default = true};
 
 constexpr KeyRule kOptimizerParamsRules[] = {
-    at_least("lr", 0),           list("betas"),         at_least("eps", 0),
-    at_least("weight_decay", 0), boolean("torch_adam"), boolean("adam_w_mode"),
-    boolean("bias_correction"),  boolean("amsgrad"),
+    at_least("lr", 0),
+    list("betas"),
+    at_least("eps", 0),
+    at_least("weight_decay", 0),
+    boolean("torch_adam"),
+    boolean("adam_w_mode"),
+    boolean("bias_correction"),
+    boolean("amsgrad"),
+    at_least("momentum", 0),
+    at_least("dampening", 0),
+    boolean("nesterov"),
+    at_least("lr_decay", 0),
+    at_least("initial_accumulator_value", 0),
+    at_least("max_coeff", 0),
+    at_least("min_coeff", 0),
+    boolean("eps_inside_sqrt"),
+    boolean("maximize"),
+    boolean("differentiable"),
+    boolean("capturable"),
+    boolean("fused").or_null(),
+    boolean("foreach").or_null(),
 };
 constexpr Section kOptimizerParams{.rules = kOptimizerParamsRules, .other_keys = true};
 

@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "core/base/text.hpp"
+#include "core/config/read_host_overhead.hpp"
 #include "core/config/read_model_spec.hpp"
 #include "core/config/section_reader.hpp"
 
@@ -28,6 +29,7 @@ constexpr KeyRule kDstuneRules[] = {
     integer("seed"),
     boolean("dropout"),
     above("worker_timeout", 5),
+    text("host_overhead"),
 };
 constexpr Section kDstune{.rules = kDstuneRules};
 
@@ -86,6 +88,16 @@ void read_sequence_length(const SectionReader& reader, RunSettings& settings, Pr
                       settings.model.max_positions, ", the model's n_positions"));
 }
 
+// Real DeepSpeed always pays it, so it is only left out on request.
+void read_overhead(const SectionReader& reader, const std::string& source, RunSettings& settings,
+                   Problems& problems) {
+  std::string name = "default";
+  reader.read("host_overhead", name);
+  const std::filesystem::path folder = std::filesystem::path(source).parent_path();
+  const auto overhead = read_host_overhead(name, {folder, "."}, "/dstune/host_overhead", problems);
+  if (overhead) settings.host_overhead = *overhead;
+}
+
 void drop_dropout(ModelSpec& model) {
   model.embedding_dropout = 0;
   model.attention_dropout = 0;
@@ -113,6 +125,8 @@ bool read_dstune(const json::value& section, const CommandLine& options, TuningC
   if (options.memory_limit) settings.memory_limit = *options.memory_limit;
   if (options.ranks_per_experiment) config.ranks_per_experiment = options.ranks_per_experiment;
   if (options.backend) settings.backend = *options.backend;
+
+  read_overhead(reader, config.source, settings, problems);
 
   const auto model = read_model(reader, options, config.source, problems);
   if (!model) return false;

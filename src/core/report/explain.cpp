@@ -93,6 +93,15 @@ std::string wait_section(const Ledger& ledger, bool timed) {
   return section("Host synchronisations", table);
 }
 
+std::string host_section(const Ledger& ledger) {
+  Table table({{"host code of DeepSpeed", Align::left}, {"times"}, {"ms"}});
+  for (const HostLine& line : ledger.host()) {
+    table.add_row({std::string(name_of(line.event)), concat(line.calls), ms(line.time)});
+  }
+  if (!table.empty()) table.add_row({"all", "", ms(ledger.host_time())});
+  return section("Host overhead, by the profile in dstune.host_overhead", table);
+}
+
 std::string transfer_section(const Ledger& ledger) {
   Table table({{"transfer", Align::left}, {"calls"}, {"bytes"}});
   for (const TransferLine& line : ledger.transfers()) {
@@ -145,8 +154,8 @@ std::string explain(const Experiment& experiment, const Outcome& outcome) {
   const Ledger& ledger = measured->ledger;
   return concat(experiment.name, ": ", headline, "\n", time_section(*measured),
                 collective_section(ledger, timed), gather_section(experiment, ledger),
-                pass_section(ledger), wait_section(ledger, timed), transfer_section(ledger),
-                memory_section(measured->peak_memory));
+                pass_section(ledger), wait_section(ledger, timed), host_section(ledger),
+                transfer_section(ledger), memory_section(measured->peak_memory));
 }
 
 const Record* find_record(const std::vector<Record>& records, const std::string& name) {

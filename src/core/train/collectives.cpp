@@ -24,6 +24,7 @@ CollectiveLine line_for(CollectiveKind kind, Purpose purpose, Tensor whole, Stre
 
 template <class Call>
 Seconds Collectives::counted(CollectiveLine line, Call call) {
+  if (line.purpose != Purpose::other) device_->host_event(HostEvent::collective);
   const Seconds begin = device_->now();
   call();
   line.ranks = size_;
@@ -81,6 +82,7 @@ double Collectives::all_reduce_scalar(double value, ReduceOp op, Purpose purpose
   double result = 0;
   const Seconds time = counted(line, [&] { result = do_all_reduce_scalar(value, op); });
   device_->ledger().add_transfer(Transfer::device_to_host, line.bytes);
+  device_->host_event(HostEvent::synchronization);
   device_->ledger().add_sync(flag ? HostSync::overflow : HostSync::norm, time);
   return result;
 }

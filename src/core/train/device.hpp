@@ -8,8 +8,10 @@
 #include <utility>
 
 #include "core/base/units.hpp"
+#include "core/train/host_overhead.hpp"
 #include "core/train/ledger.hpp"
 #include "core/train/memory_budget.hpp"
+#include "core/train/optimizer_steps.hpp"
 #include "core/train/quantization.hpp"
 #include "core/train/stream.hpp"
 #include "core/train/tensor.hpp"
@@ -40,18 +42,6 @@ struct GeluSaved {
 struct LayerNormSaved {
   Tensor mean;
   Tensor rstd;
-};
-
-/// One AdamW (or Adam with L2 decay) update.
-struct AdamStep {
-  double lr = 1e-3;
-  double beta1 = 0.9;
-  double beta2 = 0.999;
-  double epsilon = 1e-8;
-  double weight_decay = 0;
-  bool adam_w = true;  ///< decoupled decay (AdamW); false: decay is added to the gradient
-  bool bias_correction = true;
-  std::int64_t step = 1;  ///< 1 at the first update
 };
 
 /// One accelerator, or one CPU process, as seen by one rank.
@@ -152,9 +142,21 @@ class Device {
   /// d_logits = d_log_probs - exp(log_probs) * rowsum(d_log_probs)
   virtual void log_softmax_backward(Matrix d_log_probs, Matrix log_probs, Matrix d_logits) = 0;
 
-  // Optimizer: everything fp32 and of equal length. 28 bytes of traffic per element.
+  // Optimizers: everything fp32 and of equal length; traffic_of() tells their passes. A gradient
+  // may be changed.
   virtual void adam(const AdamStep& step, Tensor gradient, Tensor parameter, Tensor exp_avg,
                     Tensor exp_avg_sq) = 0;
+  /// `momentum` is not used without momentum, `decayed` (scratch) not without weight decay.
+  virtual void sgd(const SgdStep& step, Tensor gradient, Tensor parameter, Tensor momentum,
+                   Tensor decayed) = 0;
+  virtual void lion(const LionStep& step, Tensor gradient, Tensor parameter, Tensor exp_avg) = 0;
+  /// `numerator` and `root` are scratch.
+  virtual void adagrad(const AdagradStep& step, Tensor gradient, Tensor parameter, Tensor sum,
+                       Tensor numerator, Tensor root) = 0;
+  /// The whole of a tensor, since its norm counts. The gradient may have any dtype; `copy`, unless
+  /// empty, has the same and gets the new parameter too.
+  virtual void lamb(const LambStep& step, Tensor gradient, Tensor parameter, Tensor exp_avg,
+                    Tensor exp_avg_sq, Tensor copy) = 0;
 
   /// `waiting` goes on only after what `on` holds now. Nothing where streams run at once.
   virtual void wait(Stream waiting, Stream on) {
@@ -162,7 +164,14 @@ class Device {
     (void)on;
   }
   virtual void synchronize() = 0;
-  /// synchronize() where DeepSpeed's host waits: goes into the ledger.
+  /// Keeps the host busy for so long; the device goes on with what is queued. Time passes on now().
+  /// Nothing where there is no time (dry).
+  virtual void spend_host_time(Seconds time) = 0;
+  /// From now on host_event() takes as long as `overhead` says.
+  void set_host_overhead(const HostOverhead& overhead) { host_overhead_ = overhead; }
+  /// DeepSpeed's host code would be busy here: spends its time and goes into the ledger.
+  void host_event(HostEvent event);
+  /// synchronize() where DeepSpeed's host waits: a host_event() too; goes into the ledger.
   void host_sync(HostSync reason);
 
   /// Seconds since an arbitrary start; call after synchronize(). The sim backend returns its
@@ -195,6 +204,7 @@ class Device {
 
   MemoryBudget budget_;
   Ledger ledger_;
+  HostOverhead host_overhead_;
   std::function<void()> tick_;
 };
 

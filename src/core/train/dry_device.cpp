@@ -18,6 +18,10 @@ Bytes size(const Matrix& matrix) {
 
 Bytes token_bytes(std::int64_t tokens) { return static_cast<Bytes>(tokens) * kTokenSize; }
 
+Bytes bytes_of(UpdateTraffic per_element, Tensor of) {
+  return static_cast<Bytes>(of.numel) * per_element.total();
+}
+
 // Score matrices above the diagonal are never computed, hence half of 4 b a s^2 d.
 double causal_flops(const AttentionShape& shape) {
   return 2 * count(shape.batch) * count(shape.heads) * count(shape.sequence) *
@@ -189,11 +193,31 @@ void DryDevice::log_softmax_backward(Matrix d_log_probs, Matrix log_probs, Matri
   account(4 * count(numel(log_probs)), size(d_log_probs) + size(log_probs) + size(d_logits));
 }
 
-// Reads four tensors, writes three of them back.
-void DryDevice::adam(const AdamStep& /*step*/, Tensor gradient, Tensor parameter, Tensor exp_avg,
-                     Tensor exp_avg_sq) {
-  account(14 * count(gradient.numel),
-          gradient.size() + 2 * (parameter.size() + exp_avg.size() + exp_avg_sq.size()));
+void DryDevice::adam(const AdamStep& step, Tensor gradient, Tensor /*parameter*/,
+                     Tensor /*exp_avg*/, Tensor /*exp_avg_sq*/) {
+  account(14 * count(gradient.numel), bytes_of(traffic_of(step), gradient));
+}
+
+void DryDevice::sgd(const SgdStep& step, Tensor gradient, Tensor /*parameter*/,
+                    Tensor /*momentum*/, Tensor /*decayed*/) {
+  account(8 * count(gradient.numel), bytes_of(traffic_of(step), gradient));
+}
+
+void DryDevice::lion(const LionStep& step, Tensor gradient, Tensor /*parameter*/,
+                     Tensor /*exp_avg*/) {
+  account(9 * count(gradient.numel), bytes_of(traffic_of(step), gradient));
+}
+
+void DryDevice::adagrad(const AdagradStep& step, Tensor gradient, Tensor /*parameter*/,
+                        Tensor /*sum*/, Tensor /*numerator*/, Tensor /*root*/) {
+  account(9 * count(gradient.numel), bytes_of(traffic_of(step), gradient));
+}
+
+void DryDevice::lamb(const LambStep& step, Tensor gradient, Tensor /*parameter*/,
+                     Tensor /*exp_avg*/, Tensor /*exp_avg_sq*/, Tensor copy) {
+  const Bytes copied = copy.numel == 0 ? 0 : size_of(copy.dtype);
+  account(28 * count(gradient.numel),
+          bytes_of(traffic_of(step, size_of(gradient.dtype), copied), gradient));
 }
 
 void* DryDevice::do_allocate(MemoryCategory /*category*/, Bytes size_in_bytes) {

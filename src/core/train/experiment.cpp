@@ -18,7 +18,8 @@ json::object settings_to_json(const RunSettings& settings) {
           {"warmup_steps", settings.warmup_steps},
           {"measure_steps", settings.measure_steps},
           {"experiment_timeout_s", settings.experiment_timeout},
-          {"seed", settings.seed}};
+          {"seed", settings.seed},
+          {"host_overhead_s", to_json(settings.host_overhead)}};
 }
 
 RunSettings settings_from_json(const json::object& object) {
@@ -33,6 +34,7 @@ RunSettings settings_from_json(const json::object& object) {
   settings.measure_steps = object.at("measure_steps").to_number<int>();
   settings.experiment_timeout = object.at("experiment_timeout_s").to_number<double>();
   settings.seed = object.at("seed").to_number<std::uint64_t>();
+  settings.host_overhead = host_overhead_from_json(object.at("host_overhead_s").as_object());
   return settings;
 }
 

@@ -7,6 +7,7 @@
 #include "core/base/json.hpp"
 #include "core/base/units.hpp"
 #include "core/model/model_spec.hpp"
+#include "core/train/host_overhead.hpp"
 
 namespace dstune {
 
@@ -26,6 +27,7 @@ struct RunSettings {
   int measure_steps = 3;  ///< at least this many optimizer steps
   Seconds experiment_timeout = 600;
   std::uint64_t seed = 1;
+  HostOverhead host_overhead = {};  ///< none unless the configuration is read: see read_dstune()
 
   bool operator==(const RunSettings&) const = default;
 };

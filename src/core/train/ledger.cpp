@@ -62,6 +62,12 @@ void Ledger::add_transfer(Transfer transfer, Bytes bytes) {
   line.bytes += bytes;
 }
 
+void Ledger::add_host(HostEvent event, Seconds time) {
+  HostLine& line = line_of(host_, {event}, [&](const auto& other) { return other.event == event; });
+  ++line.calls;
+  line.time += time;
+}
+
 void Ledger::note_live(std::int64_t elements) {
   peak_live_elements_ = std::max(peak_live_elements_, elements);
 }
@@ -83,15 +89,26 @@ Seconds Ledger::communication_time() const {
   return time;
 }
 
+Seconds Ledger::host_time() const {
+  Seconds time = 0;
+  for (const HostLine& line : host_) time += line.time;
+  return time;
+}
+
 bool Ledger::same_work(const Ledger& other) const {
   const auto same_call = [](const auto& a, const auto& b) { return work(a) == work(b); };
   const auto same_sync = [](const auto& a, const auto& b) {
     return a.reason == b.reason && a.calls == b.calls;
   };
+  const auto same_event = [](const auto& a, const auto& b) {
+    return a.event == b.event && a.calls == b.calls;
+  };
   return std::equal(collectives_.begin(), collectives_.end(), other.collectives_.begin(),
                     other.collectives_.end(), same_call) &&
          std::equal(syncs_.begin(), syncs_.end(), other.syncs_.begin(), other.syncs_.end(),
                     same_sync) &&
+         std::equal(host_.begin(), host_.end(), other.host_.begin(), other.host_.end(),
+                    same_event) &&
          passes_ == other.passes_ && transfers_ == other.transfers_ &&
          peak_live_elements_ == other.peak_live_elements_;
 }

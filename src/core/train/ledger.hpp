@@ -10,6 +10,7 @@
 #include "core/base/units.hpp"
 #include "core/train/collective_kind.hpp"
 #include "core/train/dtype.hpp"
+#include "core/train/host_overhead.hpp"
 #include "core/train/stream.hpp"
 
 namespace dstune {
@@ -113,6 +114,15 @@ struct TransferLine {
   bool operator==(const TransferLine&) const = default;
 };
 
+/// Time that stands for DeepSpeed's host code; not in `SyncLine::time`.
+struct HostLine {
+  HostEvent event = HostEvent::gradient_hook;
+  std::uint64_t calls = 0;
+  Seconds time = 0;  ///< calls times the profile's: what was asked for, not measured
+
+  bool operator==(const HostLine&) const = default;
+};
+
 /// A few lines of sums, made as the step runs: cheap enough to be always on. Lines stand in the
 /// order of their first entry.
 class Ledger {
@@ -124,6 +134,7 @@ class Ledger {
   void add_pass(Pass pass, Bytes read, Bytes written);
   void add_sync(HostSync reason, Seconds time);
   void add_transfer(Transfer transfer, Bytes bytes);
+  void add_host(HostEvent event, Seconds time);
   /// Stage 3: elements of full parameters that exist at this moment.
   void note_live(std::int64_t elements);
 
@@ -131,12 +142,15 @@ class Ledger {
   const std::vector<PassLine>& passes() const noexcept { return passes_; }
   const std::vector<SyncLine>& syncs() const noexcept { return syncs_; }
   const std::vector<TransferLine>& transfers() const noexcept { return transfers_; }
+  const std::vector<HostLine>& host() const noexcept { return host_; }
   std::int64_t peak_live_elements() const noexcept { return peak_live_elements_; }
 
   /// Sums of the collectives by kind, over all groups.
   CollectiveCounts counts() const;
   /// Seconds inside collectives.
   Seconds communication_time() const;
+  /// Seconds that stand for DeepSpeed's host code.
+  Seconds host_time() const;
 
   /// Everything but the times is equal: the same step, wherever it ran.
   bool same_work(const Ledger& other) const;
@@ -152,6 +166,7 @@ class Ledger {
   std::vector<PassLine> passes_;
   std::vector<SyncLine> syncs_;
   std::vector<TransferLine> transfers_;
+  std::vector<HostLine> host_;
   std::int64_t peak_live_elements_ = 0;
 };
 

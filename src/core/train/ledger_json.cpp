@@ -81,6 +81,10 @@ json::object to_object(const TransferLine& line) {
   return {{"transfer", name_of(line.transfer)}, {"calls", line.calls}, {"bytes", line.bytes}};
 }
 
+json::object to_object(const HostLine& line) {
+  return {{"event", name_of(line.event)}, {"calls", line.calls}, {"time_s", line.time}};
+}
+
 template <class Line>
 json::array to_array(const std::vector<Line>& lines) {
   json::array array;
@@ -117,6 +121,7 @@ json::object Ledger::to_json() const {
           {"passes", to_array(passes_)},
           {"host_syncs", to_array(syncs_)},
           {"transfers", to_array(transfers_)},
+          {"host", to_array(host_)},
           {"peak_live_elements", peak_live_elements_}};
 }
 
@@ -134,6 +139,10 @@ Ledger Ledger::from_json(const json::object& object) {
   ledger.transfers_ = read_lines(object, "transfers", [](const json::object& line) {
     return TransferLine{read_enum<Transfer>(line, "transfer", kTransfers),
                         read<std::uint64_t>(line, "calls"), read<Bytes>(line, "bytes")};
+  });
+  ledger.host_ = read_lines(object, "host", [](const json::object& line) {
+    return HostLine{read_enum<HostEvent>(line, "event", kHostEvents),
+                    read<std::uint64_t>(line, "calls"), read<double>(line, "time_s")};
   });
   ledger.peak_live_elements_ = read<std::int64_t>(object, "peak_live_elements");
   return ledger;

@@ -1,6 +1,7 @@
 // What the formulas of all stages are made of (memory_model.hpp).
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -52,9 +53,22 @@ struct Given {
     }
     return order;
   }
-  /// Of a partition or sub-group of `elements`: gradients in the model dtype and their fp32 copy.
-  Bytes update(std::int64_t elements) const {
-    return times(elements, config.dtype == DType::fp32 ? 4 : e + 4);
+  /// Per parameter: what the optimizer keeps, and its scratch in an update.
+  Bytes state() const { return 4 * static_cast<Bytes>(state_tensors(config.optimizer)); }
+  Bytes scratch() const {
+    const double decay = groups.empty() ? 0 : groups.front().weight_decay;
+    return 4 * static_cast<Bytes>(scratch_tensors(config.optimizer, decay));
+  }
+  /// State that nobody uses, for every parameter on every rank.
+  Bytes unused_state() const {
+    const bool exists = leaves_unused_state(config.optimizer, config.stage, config.dtype);
+    return exists ? times(parameters.total(), e) : 0;
+  }
+  /// Of a partition or sub-group of `elements`: gradients in `type` and their fp32 copy, then that
+  /// copy and the optimizer's scratch.
+  Bytes update(std::int64_t elements, DType type) const {
+    const Bytes cast = type == DType::fp32 ? 4 : size_of(type) + 4;
+    return times(elements, std::max(cast, 4 + scratch()));
   }
 };
 

@@ -34,20 +34,29 @@ Bytes largest_replicated_average(const Given& given, const std::vector<std::int6
 
 namespace {
 
+/// Stage 0: temporaries of the update.
+Bytes replicated_update(const Given& given) {
+  const std::int64_t total = given.parameters.total();
+  const OptimizerConfig& optimizer = given.config.optimizer;
+  if (given.config.dtype == DType::fp32) return times(total, given.scratch());
+  if (is<LambSettings>(optimizer)) return times(total, 2 * given.e + 4);
+  return times(total, uses_fused_wrapper(optimizer) ? 8 : 4 + given.scratch());
+}
+
 ModelStateMemory replicated(const Given& given) {
   const std::int64_t total = given.parameters.total();
   const bool full = given.config.dtype == DType::fp32;
   MemoryUse use;
   use.at(MemoryCategory::parameters) = times(total, given.e);
-  use.at(MemoryCategory::optimizer) = times(total, full ? 8 : 12);
+  use.at(MemoryCategory::optimizer) =
+      times(total, (full ? 0 : 4) + given.state()) + given.unused_state();
   ModelStateMemory memory{use, use};
   const std::int64_t gradients = accumulation_peak(given.arrivals, given.accumulates());
   memory.peak.at(MemoryCategory::gradients) = times(gradients, given.e);
-  const Bytes copies = times(total, given.config.optimizer.client ? 4 : 8);
   std::vector<std::int64_t> sizes;
   for (const auto& tensor : given.parameters.tensors) sizes.push_back(tensor.numel());
-  memory.peak.at(MemoryCategory::temporaries) =
-      std::max(largest_replicated_average(given, sizes, given.config.dtype), full ? 0 : copies);
+  memory.peak.at(MemoryCategory::temporaries) = std::max(
+      largest_replicated_average(given, sizes, given.config.dtype), replicated_update(given));
   return memory;
 }
 

@@ -17,10 +17,10 @@ struct ModelStateMemory {
 /// What zero-step.md 2.1 to 2.4 say that `rank` holds. Resident, in bytes:
 ///
 ///   stage       parameters  gradients  optimizer          buckets
-///   0           e P         -          8 P fp32, 12 P     -
-///   1 and 2     e A         -          12 A / N           -
-///   1, BF16     2 A         4 A        12 A / N           -
-///   3           e (S + T)   a S        12 S               m K with contiguous_gradients
+///   0           e P         -          s P fp32, (4+s) P  -
+///   1 and 2     e A         -          (4+s) A / N        -
+///   1, BF16     2 A         4 A        (4+s) A / N        -
+///   3           e (S + T)   a S        (4+s) S            m K with contiguous_gradients
 ///
 /// Peaks beyond that:
 ///
@@ -33,15 +33,21 @@ struct ModelStateMemory {
 ///   3           e live      autograd's (2.4)                   -
 ///
 ///   stage       temporaries: the largest of
-///   0           e F + c F; 16-bit: fused 8 P, unfused 4 P
-///   1 and 2     reduce e R + c R; overflow (16-bit) 11 o; norm 8 o; update (a + 4) p, fp32 4 p
-///   1, BF16     4 l; 4 F + c F, with whole groups
-///   3           gathers + reduction; overflow (fp16) S; norm 8 s; update (a + 4) u, a = 4: 4 u
+///   0           e F + c F; update: fp32 t P; 16-bit fused 8 P, unfused (4 + t) P, Lamb (2 e + 4) P
+///   1 and 2     reduce e R + c R; overflow (16-bit) 11 o; norm 8 o;
+///               update (a + 4) p, fp32 4 p, and (4 + t) p
+///   1, BF16     4 l; 4 F + c F, with whole groups; update t p
+///   3           gathers + reduction; overflow (fp16) S; norm 8 h;
+///               update (a + 4) u, a = 4: 4 u, and (4 + t) u
 ///
 /// Stage 3's live tensors, gathers and reductions depend on the order of all hooks and are found by
 /// a walk over two steps (memory_sharded.hpp). Everywhere attention's scratch counts as
 /// temporaries.
 ///
+/// s     bytes of optimizer state per element: Adam and Lamb 8; Lion, Adagrad and SGD with momentum
+///       4; plain SGD 0. Adagrad: e P more in stages 1 and 2 and in stage 0 in 16 bit, see
+///       leaves_unused_state()
+/// t     bytes of the optimizer's scratch per element: Adagrad 8, SGD with weight decay 4, others 0
 /// e, a  bytes of the model dtype; of a sum over micro-steps (stages 1 and 3; otherwise e)
 /// c     bytes of the communication dtype, or 0 where nothing is cast to it; m: not 0 there
 /// g     accumulation_steps
@@ -49,7 +55,7 @@ struct ModelStateMemory {
 /// l     elements of the largest tensor
 /// A     P with each parameter group padded to a multiple of 2 N; p: largest group's A / N
 /// B     elements of the tensors that touch this rank's partitions
-/// o, s  elements of the rank's largest owned slice; of the largest shard
+/// o, h  elements of the rank's largest owned slice; of the largest shard
 /// S     sum over tensors of ceil(n / N); u: shards of the largest sub-group
 /// F     stage 0's largest all-reduce: the walk closes after the tensor with which it exceeds 5e8.
 ///       e F only of several tensors

@@ -18,11 +18,9 @@ Bytes temporaries(const Given& given, const Flats& flats) {
   const DType sum = config.stage == 1 ? config.accumulation_dtype() : config.dtype;
   const bool checks =
       config.dtype == DType::fp16 || (config.dtype == DType::bf16 && config.check_grad_overflow);
-  const std::int64_t partition =
-      *std::max_element(flats.partitions.begin(), flats.partitions.end());
   const bool is_cast = sum != DType::fp32;
   return std::max({largest_reduction(given, flats), times(slice, checks && is_cast ? 11 : 8),
-                   times(partition, is_cast ? size_of(sum) + 4 : 4)});
+                   given.update(flats.largest_partition(), sum)});
 }
 
 /// Stage 1 with sums in another type than the gradients'.
@@ -96,7 +94,8 @@ ReductionWalk::Rules rules_of(const Given& given, const Flats& flats) {
 MemoryUse partitioned_states(const Given& given, const Flats& flats) {
   MemoryUse use;
   use.at(MemoryCategory::parameters) = times(given.ranks * flats.all_partitions, given.e);
-  use.at(MemoryCategory::optimizer) = times(flats.all_partitions, 12);
+  use.at(MemoryCategory::optimizer) =
+      times(flats.all_partitions, 4 + given.state()) + given.unused_state();
   return use;
 }
 
@@ -128,7 +127,8 @@ ModelStateMemory predict_bf16_optimizer(const Given& given) {
   std::int64_t largest = 0;
   for (const auto& tensor : given.parameters.tensors) largest = std::max(largest, tensor.numel());
   memory.peak.at(MemoryCategory::temporaries) =
-      std::max(times(largest, 4), largest_replicated_average(given, sizes, DType::fp32));
+      std::max({times(largest, 4), largest_replicated_average(given, sizes, DType::fp32),
+                times(flats.largest_partition(), given.scratch())});
   return memory;
 }
 

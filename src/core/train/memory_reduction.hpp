@@ -17,6 +17,10 @@ struct Flats {
   std::vector<std::int64_t> partitions;  // by group: of one rank
   std::int64_t all_partitions = 0;       // their sum
 
+  std::int64_t largest_partition() const {
+    return *std::max_element(partitions.begin(), partitions.end());
+  }
+
   /// Elements of [begin, begin + numel) that `rank` owns.
   std::int64_t owned(std::size_t tensor, std::int64_t numel, std::int64_t rank) const {
     const std::int64_t first = std::max(begin[tensor], rank * partition[tensor]);

@@ -125,6 +125,8 @@ class StepWalk {
     const DType sums = config.accumulation_dtype();
     for (const SubGroup& group : walked_.layout.sub_groups()) {
       walked_.temporaries.with(times(group.numel, sums == DType::fp32 ? 4 : size_of(sums) + 4));
+      const int scratch = scratch_tensors(config.optimizer, group.weight_decay);
+      walked_.temporaries.with(times(group.numel, 4 + 4 * static_cast<Bytes>(scratch)));
     }
   }
 
@@ -166,7 +168,8 @@ ModelStateMemory predict_sharded(const StepConfig& config, const ModelParameters
   MemoryUse use;
   use.at(MemoryCategory::parameters) = own + walked.full.now();
   use.at(MemoryCategory::gradients) = sums;
-  use.at(MemoryCategory::optimizer) = times(shards, 12);
+  use.at(MemoryCategory::optimizer) =
+      times(shards, 4 + 4 * static_cast<Bytes>(state_tensors(config.optimizer)));
   if (config.contiguous_gradients) {
     use.at(MemoryCategory::buckets) =
         times(config.reduce_bucket_size, size_of(config.message_dtype()));

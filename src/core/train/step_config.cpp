@@ -1,69 +1,20 @@
 #include "core/train/step_config.hpp"
 
-#include <algorithm>
-#include <cctype>
-#include <cmath>
-#include <stdexcept>
 #include <string_view>
 
 #include "core/base/text.hpp"
+#include "core/train/checked_fields.hpp"
 
 namespace dstune {
 namespace {
 
-const json::object& section(const json::object& object, std::string_view key) {
-  static const json::object empty;
-  const json::value* value = object.if_contains(key);
-  return value != nullptr && value->is_object() ? value->get_object() : empty;
-}
-
-[[noreturn]] void reject(std::string_view key, std::string_view expected) {
-  throw std::invalid_argument(concat("make_step_config: ", key, " is no ", expected));
-}
-
-const json::value* find(const json::object& object, std::string_view key) {
-  const json::value* value = object.if_contains(key);
-  return value == nullptr || value->is_null() ? nullptr : value;
-}
-
-void read(const json::object& object, std::string_view key, bool& out) {
-  const json::value* value = find(object, key);
-  if (value == nullptr) return;
-  if (!value->is_bool()) reject(key, "boolean");
-  out = value->get_bool();
-}
-
-void read(const json::object& object, std::string_view key, double& out) {
-  const json::value* value = find(object, key);
-  if (value == nullptr) return;
-  if (!value->is_number()) reject(key, "number");
-  out = value->to_number<double>();
-}
-
-template <class Integer>
-void read_integer(const json::object& object, std::string_view key, Integer& out) {
-  const json::value* value = find(object, key);
-  if (value == nullptr) return;
-  if (!value->is_number()) reject(key, "number");
-  const auto number = value->to_number<double>();
-  if (number != std::floor(number) || number < 0 || (value->is_double() && number > 9e18)) {
-    reject(key, "integer >= 0");
-  }
-  out = value->is_double() ? static_cast<Integer>(number) : value->to_number<Integer>();
-}
-
-std::string read_text(const json::object& object, std::string_view key, std::string fallback) {
-  const json::value* value = find(object, key);
-  if (value == nullptr) return fallback;
-  if (!value->is_string()) reject(key, "string");
-  return json::value_to<std::string>(*value);
-}
-
-bool is_on(const json::object& object, std::string_view key) {
-  bool value = false;
-  read(object, key, value);
-  return value;
-}
+using fields::find;
+using fields::is_on;
+using fields::read;
+using fields::read_integer;
+using fields::read_text;
+using fields::reject;
+using fields::section;
 
 std::vector<std::string> read_texts(const json::object& object, std::string_view key) {
   const json::value* value = find(object, key);
@@ -122,29 +73,7 @@ void read_scaling(const json::object& root, StepConfig& config) {
 }
 
 void read_optimizer(const json::object& root, StepConfig& config) {
-  OptimizerConfig& optimizer = config.optimizer;
-  const json::value* value = find(root, "optimizer");
-  optimizer.client = value == nullptr;
-  if (optimizer.client) return;
-  if (!value->is_object()) reject("optimizer", "object");
-  const json::object& part = value->get_object();
-  std::string type = read_text(part, "type", "adamw");
-  std::transform(type.begin(), type.end(), type.begin(),
-                 [](unsigned char letter) { return static_cast<char>(std::tolower(letter)); });
-  if (type != "adam" && type != "adamw") config.unsupported.emplace_back("optimizer.type");
-  if (is_on(part, "legacy_fusion")) config.unsupported.emplace_back("optimizer.legacy_fusion");
-
-  const json::object& params = section(part, "params");
-  if (type == "adam") read(params, "adam_w_mode", optimizer.adam_w);
-  read(params, "lr", optimizer.lr);
-  read(params, "eps", optimizer.epsilon);
-  read(params, "weight_decay", optimizer.weight_decay);
-  read(params, "bias_correction", optimizer.bias_correction);
-  if (const json::value* betas = find(params, "betas"); betas != nullptr) {
-    if (!betas->is_array() || betas->get_array().size() != 2) reject("betas", "pair of numbers");
-    optimizer.beta1 = betas->get_array()[0].to_number<double>();
-    optimizer.beta2 = betas->get_array()[1].to_number<double>();
-  }
+  config.optimizer = read_optimizer_config(root, config.unsupported);
 }
 
 void read_zero(const json::object& zero, StepConfig& config) {

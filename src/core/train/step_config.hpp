@@ -10,19 +10,9 @@
 #include "core/base/json.hpp"
 #include "core/train/dtype.hpp"
 #include "core/train/experiment.hpp"
+#include "core/train/optimizer_config.hpp"
 
 namespace dstune {
-
-struct OptimizerConfig {
-  bool client = true;  ///< no "optimizer" section: HF Trainer's AdamW with two parameter groups
-  bool adam_w = true;
-  double lr = 1e-3;
-  double beta1 = 0.9;
-  double beta2 = 0.999;
-  double epsilon = 1e-8;
-  double weight_decay = 0;
-  bool bias_correction = true;
-};
 
 struct LossScaleConfig {
   double static_scale = 0;  ///< 0: dynamic

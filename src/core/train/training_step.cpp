@@ -32,7 +32,9 @@ TrainingStep::TrainingStep(const RunSettings& settings, const StepConfig& config
                                settings.seed)),
       model_(settings_.model, config.micro_batch, settings.sequence_length, config.dtype, device),
       tokens_(device, MemoryCategory::activations,
-              token_bytes(config.micro_batch, settings.sequence_length)) {}
+              token_bytes(config.micro_batch, settings.sequence_length)) {
+  device_.set_host_overhead(settings_.host_overhead);
+}
 
 TrainingStep::~TrainingStep() = default;
 

@@ -11,6 +11,12 @@ Seconds CpuDevice::now() const {
       .count();
 }
 
+// A busy host answers as little as Python does, but the rank's own housekeeping goes on.
+void CpuDevice::spend_host_time(Seconds time) {
+  const Seconds end = now() + time;
+  while (now() < end) tick();
+}
+
 void CpuDevice::trim() {
   allocator_.trim();
   scratch_ = {};

@@ -80,7 +80,15 @@ class CpuDevice final : public Device {
 
   void adam(const AdamStep& step, Tensor gradient, Tensor parameter, Tensor exp_avg,
             Tensor exp_avg_sq) override;
+  void sgd(const SgdStep& step, Tensor gradient, Tensor parameter, Tensor momentum,
+           Tensor decayed) override;
+  void lion(const LionStep& step, Tensor gradient, Tensor parameter, Tensor exp_avg) override;
+  void adagrad(const AdagradStep& step, Tensor gradient, Tensor parameter, Tensor sum,
+               Tensor numerator, Tensor root) override;
+  void lamb(const LambStep& step, Tensor gradient, Tensor parameter, Tensor exp_avg,
+            Tensor exp_avg_sq, Tensor copy) override;
 
+  void spend_host_time(Seconds time) override;
   void synchronize() override {}
   Seconds now() const override;
   void trim() override;

@@ -23,6 +23,7 @@ class SimDevice final : public DryDevice {
 
   std::string name() const override { return "sim"; }
   Seconds now() const override { return clock_; }
+  void spend_host_time(Seconds time) override { advance(time); }
 
   /// Lets `time` pass: for what the device waits for beside its own operations.
   void advance(Seconds time) { clock_ += time; }

@@ -42,6 +42,7 @@ TEST(ReadDstune, NeedsOnlyTheModel) {
   EXPECT_EQ(config.settings.measure_steps, 3);
   EXPECT_EQ(config.settings.experiment_timeout, 600);
   EXPECT_EQ(config.worker_timeout, 30);
+  EXPECT_EQ(config.settings.host_overhead, default_host_overhead());
   EXPECT_EQ(config.ranks_per_experiment, std::nullopt);
 }
 
@@ -49,7 +50,8 @@ TEST(ReadDstune, ReadsEveryKey) {
   const auto [config, model_known, faults] = read(
       R"({"model": {"n_positions": 64}, "sequence_length": 32, "memory_limit": "4GiB",
           "ranks_per_experiment": 2, "backend": "sim", "warmup_steps": 0, "measure_steps": 5,
-          "experiment_timeout": 1.5, "seed": 7, "dropout": true, "worker_timeout": 7.5})");
+          "experiment_timeout": 1.5, "seed": 7, "dropout": true, "worker_timeout": 7.5,
+          "host_overhead": "none"})");
 
   EXPECT_EQ(faults, Faults{});
   EXPECT_EQ(config.settings.model.name, "inline");
@@ -63,6 +65,7 @@ TEST(ReadDstune, ReadsEveryKey) {
   EXPECT_EQ(config.settings.experiment_timeout, 1.5);
   EXPECT_EQ(config.settings.seed, 7U);
   EXPECT_EQ(config.worker_timeout, 7.5);
+  EXPECT_EQ(config.settings.host_overhead, HostOverhead{});
 }
 
 TEST(ReadDstune, DropoutIsOffUnlessAskedFor) {

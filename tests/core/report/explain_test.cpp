@@ -34,6 +34,13 @@ TEST(Explain, HasASectionForEverySortOfEntry) {
                           HasSubstr("GiB in update")));
 }
 
+TEST(Explain, ShowsTheHostCodeOfDeepSpeedAndItsSum) {
+  const std::string text = explain(make_experiment(3, 4), with_ledger(8));
+
+  EXPECT_THAT(text, AllOf(HasSubstr("| gradient_hook          |     1 | 0.06 |"),
+                          HasSubstr("| all                    |       | 0.06 |")));
+}
+
 TEST(Explain, ADryRunHasNoTimes) {
   Measured dry = with_ledger(8);
   dry.step_time = {};

@@ -21,6 +21,7 @@ Experiment example() {
   experiment.settings.seed = std::numeric_limits<std::uint64_t>::max();
   experiment.settings.experiment_timeout = 1.0 / 3;
   experiment.settings.devices_per_node = 8;
+  experiment.settings.host_overhead = default_host_overhead();
   return experiment;
 }
 
@@ -76,6 +77,7 @@ TEST(ExperimentKey, DiffersForWhateverChangesTheResult) {
   EXPECT_NE(key, key_after([](Experiment& e) { e.settings.warmup_steps = 9; }));
   EXPECT_NE(key, key_after([](Experiment& e) { e.settings.measure_steps = 9; }));
   EXPECT_NE(key, key_after([](Experiment& e) { e.settings.seed = 9; }));
+  EXPECT_NE(key, key_after([](Experiment& e) { e.settings.host_overhead = {}; }));
 }
 
 }  // namespace

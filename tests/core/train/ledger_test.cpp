@@ -60,6 +60,18 @@ TEST(Ledger, PassesWaitsAndTransfersAreSummed) {
   EXPECT_EQ(ledger.transfers(), (std::vector<TransferLine>{{Transfer::nvme_read, 2, 7}}));
 }
 
+TEST(Ledger, HostEventsAreCountedWithTheTimeTheyStandFor) {
+  Ledger ledger;
+
+  ledger.add_host(HostEvent::gradient_hook, 0.5);
+  ledger.add_host(HostEvent::collective, 0);
+  ledger.add_host(HostEvent::gradient_hook, 0.25);
+
+  EXPECT_EQ(ledger.host(), (std::vector<HostLine>{{HostEvent::gradient_hook, 2, 0.75},
+                                                  {HostEvent::collective, 1, 0}}));
+  EXPECT_EQ(ledger.host_time(), 0.75);
+}
+
 TEST(Ledger, LiveElementsKeepTheirPeak) {
   Ledger ledger;
 
@@ -76,8 +88,10 @@ TEST(Ledger, SameWorkForgetsTheTimesOnly) {
   Ledger busier = test::make_ledger();
 
   slower.add_sync(HostSync::timer, 1);
+  slower.add_host(HostEvent::collective, 1);
   Ledger reference = one;
   reference.add_sync(HostSync::timer, 0);
+  reference.add_host(HostEvent::collective, 0);
   busier.add_pass(Pass::update, 1, 0);
 
   EXPECT_TRUE(slower.same_work(reference));

@@ -30,6 +30,19 @@ TEST(CpuDeviceTest, WhatATickThrowsEndsTheOperation) {
   EXPECT_THROW(device.fill_zero(x.tensor(DType::fp32)), std::runtime_error);
 }
 
+TEST(CpuDeviceTest, HostTimePassesOnItsClockWhileItAnswers) {
+  constexpr Seconds kTime = 200e-6;
+  CpuDevice device(1);
+  int ticks = 0;
+  device.on_tick([&] { ++ticks; });
+  const Seconds begin = device.now();
+
+  device.spend_host_time(kTime);
+
+  EXPECT_GE(device.now() - begin, kTime);
+  EXPECT_GT(ticks, 0);
+}
+
 TEST(CpuDeviceTest, ABufferIsReusedUntilTheDeviceIsTrimmed) {
   CpuDevice device(1000);
   void* const first = Buffer(device, MemoryCategory::buckets, 256).data();

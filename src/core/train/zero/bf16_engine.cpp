@@ -58,6 +58,7 @@ void Bf16Engine::zero_gradients() {
 }
 
 void Bf16Engine::add_to_sum(std::size_t tensor) {
+  device().host_event(HostEvent::gradient_hook);
   const Buffer single = temporary(numel(tensor), DType::fp32);
   passes().cast(Pass::accumulate, gradients_[tensor].tensor(config().dtype),
                 single.tensor(DType::fp32));
@@ -96,7 +97,7 @@ StepResult Bf16Engine::step() {
   if (config().gradient_clipping > 0) clip(norm);
   for (std::size_t group = 0; group < states_.groups(); ++group) {
     const std::int64_t count = layouts_[group].partition();
-    states_.update(group, adam_step(groups()[group].weight_decay),
+    states_.update(group, next_update(groups()[group].weight_decay),
                    sums_[group].tensor(DType::fp32).slice(rank() * count, count));
   }
   states_.gather();
@@ -110,8 +111,10 @@ StepResult Bf16Engine::step() {
 // Every rank has all averaged gradients: no collective, but the host looks at the result.
 double Bf16Engine::global_norm() {
   double squares = 0;
-  for (std::size_t i = 0; i < tensor_count(); ++i)
+  for (std::size_t i = 0; i < tensor_count(); ++i) {
+    device().host_event(HostEvent::optimizer_tensor);
     squares += passes().sum_of_squares(Pass::norm, sum(i));
+  }
   device().host_sync(HostSync::norm);
   return std::sqrt(squares);
 }

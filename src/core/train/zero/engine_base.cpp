@@ -10,10 +10,11 @@ namespace dstune {
 EngineBase::EngineBase(const EngineContext& context, LossScaler::Kind scaler)
     : context_(context),
       groups_(make_parameter_groups(context.config.optimizer, *context.parameters)),
-      scaler_(context.config.loss_scale, context.config.dtype, scaler) {}
-
-AdamStep EngineBase::adam_step(double weight_decay) const {
-  return make_adam_step(config().optimizer, weight_decay, updates_ + 1);
+      scaler_(context.config.loss_scale, context.config.dtype, scaler) {
+  if (leaves_unused_state(config().optimizer, config().stage, config().dtype)) {
+    unused_state_ =
+        make_buffer(device(), MemoryCategory::optimizer, parameters().total(), config().dtype);
+  }
 }
 
 StepResult EngineBase::finish(bool overflow, double norm) {
@@ -30,8 +31,8 @@ std::unique_ptr<ZeroEngine> make_zero_engine(const StepConfig& config, const Mod
   if (config.uses_bf16_optimizer()) return std::make_unique<Bf16Engine>(context);
   if (config.stage > 0) return std::make_unique<PartitionedEngine>(context);
   if (config.dtype == DType::fp32) return std::make_unique<PlainEngine>(context);
-  if (config.optimizer.client) return std::make_unique<UnfusedEngine>(context);
-  return std::make_unique<FusedEngine>(context);
+  if (uses_fused_wrapper(config.optimizer)) return std::make_unique<FusedEngine>(context);
+  return std::make_unique<UnfusedEngine>(context);
 }
 
 }  // namespace dstune

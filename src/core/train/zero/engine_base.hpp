@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/train/loss_scaler.hpp"
+#include "core/train/zero/optimizer_state.hpp"
 #include "core/train/zero/parameter_groups.hpp"
 #include "core/train/zero/passes.hpp"
 #include "core/train/zero/zero_engine.hpp"
@@ -42,8 +43,9 @@ class EngineBase : public ZeroEngine {
   int rank() const { return collectives().rank(); }
   int size() const { return collectives().size(); }
 
-  /// Settings of the update that comes next.
-  AdamStep adam_step(double weight_decay) const;
+  NextUpdate next_update(double weight_decay) const {
+    return {&config().optimizer, weight_decay, updates_ + 1};
+  }
   /// Ends step(): counts the update, adapts the loss scale.
   StepResult finish(bool overflow, double norm);
 
@@ -65,6 +67,7 @@ class EngineBase : public ZeroEngine {
   std::vector<ParameterGroup> groups_;
   LossScaler scaler_;
   std::int64_t updates_ = 0;
+  Buffer unused_state_;  // see leaves_unused_state()
 };
 
 template <class Own>

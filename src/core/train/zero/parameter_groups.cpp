@@ -16,9 +16,4 @@ std::vector<ParameterGroup> make_parameter_groups(const OptimizerConfig& optimiz
   return groups;
 }
 
-AdamStep make_adam_step(const OptimizerConfig& optimizer, double weight_decay, std::int64_t step) {
-  return {optimizer.lr, optimizer.beta1,  optimizer.beta2,           optimizer.epsilon,
-          weight_decay, optimizer.adam_w, optimizer.bias_correction, step};
-}
-
 }  // namespace dstune

@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "core/model/model_spec.hpp"
-#include "core/train/device.hpp"
 #include "core/train/step_config.hpp"
 
 namespace dstune {
@@ -19,8 +18,5 @@ struct ParameterGroup {
 /// groups are left out.
 std::vector<ParameterGroup> make_parameter_groups(const OptimizerConfig& optimizer,
                                                   const ModelParameters& parameters);
-
-/// The settings of one update of a group; `step` is 1 at the first.
-AdamStep make_adam_step(const OptimizerConfig& optimizer, double weight_decay, std::int64_t step);
 
 }  // namespace dstune

@@ -96,6 +96,7 @@ bool PartitionGradients::has_overflow() const {
 double PartitionGradients::sum_of_squares(std::size_t group) const {
   double squares = 0;
   for (const OwnedRange& range : ranges_[group]) {
+    device_.host_event(HostEvent::optimizer_tensor);
     squares += sum_of_squares_in_double(device_, sum(range));
   }
   return squares;

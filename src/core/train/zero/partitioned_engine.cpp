@@ -68,6 +68,7 @@ void PartitionedEngine::reduce_kept(std::size_t tensor) {
 }
 
 void PartitionedEngine::reduce_later(std::size_t tensor, Buffer gradient) {
+  device().host_event(HostEvent::gradient_hook);
   if (bucket_.must_flush_before(numel(tensor))) flush();
   bucket_.add(tensor, std::move(gradient));
 }
@@ -162,7 +163,7 @@ void PartitionedEngine::update(std::size_t group, double factor) {
   if (group + 1 == states_.groups()) partition_.drop_sum();
   const Tensor gradients = flat.tensor(DType::fp32);
   passes().scale(Pass::unscale, gradients, factor);
-  states_.update(group, adam_step(groups()[group].weight_decay), gradients);
+  states_.update(group, next_update(groups()[group].weight_decay), gradients);
 }
 
 std::vector<float> PartitionedEngine::read_parameter(std::size_t tensor) {

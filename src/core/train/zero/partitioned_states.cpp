@@ -39,10 +39,10 @@ void PartitionedStates::initialize_master() {
   }
 }
 
-void PartitionedStates::update(std::size_t group, const AdamStep& step, Tensor gradients) {
+void PartitionedStates::update(std::size_t group, const NextUpdate& next, Tensor gradients) {
   Group& state = groups_[group];
   const Tensor master = state.master.tensor(DType::fp32);
-  state.moments.update(device_, step, gradients, master);
+  state.optimizer.update(device_, next, gradients, master);
   Passes(device_).cast(Pass::master_cast, master, own_partition(group));
 }
 

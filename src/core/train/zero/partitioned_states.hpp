@@ -8,13 +8,13 @@
 
 #include "core/train/collectives.hpp"
 #include "core/train/device.hpp"
-#include "core/train/zero/adam_state.hpp"
 #include "core/train/zero/flat_layout.hpp"
+#include "core/train/zero/optimizer_state.hpp"
 
 namespace dstune {
 
 /// What stages 1 and 2 hold besides gradients (zero-step.md 2.3): per parameter group e A bytes of
-/// parameters, and 12 A / N of fp32 master and moments.
+/// parameters, and (4 + s) A / N of fp32 master and optimizer state (s: memory_model.hpp).
 class PartitionedStates {
  public:
   /// Allocates parameters and master, uninitialised but for the padding, which is zero.
@@ -30,7 +30,7 @@ class PartitionedStates {
   void initialize_master();
   /// One update of this rank's partition of a group by its gradients (fp32), and its way back into
   /// the parameters.
-  void update(std::size_t group, const AdamStep& step, Tensor gradients);
+  void update(std::size_t group, const NextUpdate& next, Tensor gradients);
   /// The updated partitions of all ranks; nothing with one rank.
   void gather();
 
@@ -42,7 +42,7 @@ class PartitionedStates {
   struct Group {
     Buffer flat;    // model dtype, padded
     Buffer master;  // fp32, this rank's partition
-    AdamMoments moments;
+    OptimizerState optimizer;
     std::vector<OwnedRange> ranges;
   };
 

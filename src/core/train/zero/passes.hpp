@@ -55,13 +55,37 @@ class Passes {
   }
   void adam(const AdamStep& step, Tensor gradient, Tensor parameter, Tensor exp_avg,
             Tensor exp_avg_sq) const {
-    note(Pass::update, 4 * parameter.size(), 3 * parameter.size());
+    note_update(traffic_of(step), parameter);
     device_->adam(step, gradient, parameter, exp_avg, exp_avg_sq);
+  }
+  void sgd(const SgdStep& step, Tensor gradient, Tensor parameter, Tensor momentum,
+           Tensor decayed) const {
+    note_update(traffic_of(step), parameter);
+    device_->sgd(step, gradient, parameter, momentum, decayed);
+  }
+  void lion(const LionStep& step, Tensor gradient, Tensor parameter, Tensor exp_avg) const {
+    note_update(traffic_of(step), parameter);
+    device_->lion(step, gradient, parameter, exp_avg);
+  }
+  void adagrad(const AdagradStep& step, Tensor gradient, Tensor parameter, Tensor sum,
+               Tensor numerator, Tensor root) const {
+    note_update(traffic_of(step), parameter);
+    device_->adagrad(step, gradient, parameter, sum, numerator, root);
+  }
+  void lamb(const LambStep& step, Tensor gradient, Tensor parameter, Tensor exp_avg,
+            Tensor exp_avg_sq, Tensor copy) const {
+    const Bytes copied = copy.numel == 0 ? 0 : size_of(copy.dtype);
+    note_update(traffic_of(step, size_of(gradient.dtype), copied), parameter);
+    device_->lamb(step, gradient, parameter, exp_avg, exp_avg_sq, copy);
   }
 
  private:
   void note(Pass pass, Bytes read, Bytes written) const {
     device_->ledger().add_pass(pass, read, written);
+  }
+  void note_update(UpdateTraffic per_element, Tensor parameter) const {
+    const auto count = static_cast<Bytes>(parameter.numel);
+    note(Pass::update, count * per_element.read, count * per_element.written);
   }
 
   Device* device_;

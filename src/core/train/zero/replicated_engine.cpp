@@ -95,15 +95,17 @@ void ReplicatedEngine::write_parameter(std::size_t tensor, std::span<const float
 }
 
 PlainEngine::PlainEngine(const EngineContext& context)
-    : ReplicatedEngine(context, false), moments_(tensor_count()) {}
+    : ReplicatedEngine(context, false), states_(groups().size()) {}
 
 StepResult PlainEngine::step() {
   const double norm = config().gradient_clipping > 0 ? clip() : 0;
-  for (const ParameterGroup& group : groups()) {
-    const AdamStep settings = adam_step(group.weight_decay);
-    for (const std::size_t i : group.tensors) {
-      moments_[i].update(device(), settings, gradient(i), parameter(i));
+  for (std::size_t group = 0; group < groups().size(); ++group) {
+    std::vector<UpdatedTensor> tensors;
+    for (const std::size_t i : groups()[group].tensors) {
+      device().host_event(HostEvent::optimizer_tensor);
+      tensors.push_back({gradient(i), parameter(i)});
     }
+    states_[group].update(device(), next_update(groups()[group].weight_decay), tensors);
   }
   drop_gradients();
   return finish(false, norm);
@@ -130,7 +132,7 @@ FusedEngine::FusedEngine(const EngineContext& context) : ReplicatedEngine(contex
   }
   master_ = make_buffer(device(), MemoryCategory::optimizer, offset, DType::fp32);
   for (std::size_t i = 0; i < tensor_count(); ++i) device().cast(parameter(i), master(i));
-  moments_.ensure(device(), offset);
+  state_.ensure(device(), config().optimizer, offset);
 }
 
 Tensor FusedEngine::master(std::size_t tensor) const {
@@ -147,8 +149,8 @@ StepResult FusedEngine::step() {
   const double norm = std::sqrt(passes().sum_of_squares(Pass::norm, gradients)) / loss_scale();
   passes().scale(Pass::unscale, gradients,
                  unscale_factor(norm, config().gradient_clipping, loss_scale()));
-  moments_.update(device(), adam_step(groups()[0].weight_decay), gradients,
-                  master_.tensor(DType::fp32));
+  state_.update(device(), next_update(groups()[0].weight_decay), gradients,
+                master_.tensor(DType::fp32));
   for (std::size_t i = 0; i < tensor_count(); ++i)
     passes().cast(Pass::master_cast, master(i), parameter(i));
   return finish(false, norm);
@@ -159,6 +161,7 @@ StepResult FusedEngine::step() {
 Buffer FusedEngine::flat_gradients() {
   std::vector<Buffer> copies;
   for (std::size_t i = 0; i < tensor_count(); ++i) {
+    device().host_event(HostEvent::optimizer_tensor);
     copies.push_back(temporary(numel(i), DType::fp32));
     passes().cast(Pass::master_gradient, gradient(i), copies.back().tensor(DType::fp32));
   }
@@ -170,44 +173,6 @@ Buffer FusedEngine::flat_gradients() {
   copies.clear();
   drop_gradients();
   return flat;
-}
-
-UnfusedEngine::UnfusedEngine(const EngineContext& context)
-    : ReplicatedEngine(context, false), moments_(tensor_count()) {
-  for (std::size_t i = 0; i < tensor_count(); ++i) {
-    masters_.push_back(make_buffer(device(), MemoryCategory::optimizer, numel(i), DType::fp32));
-    device().cast(parameter(i), master(i));
-    moments_[i].ensure(device(), numel(i));
-  }
-}
-
-StepResult UnfusedEngine::step() {
-  if (overflowed()) {
-    drop_gradients();
-    return finish(true, 0);
-  }
-  double squares = 0;
-  std::vector<Buffer> copies;
-  for (std::size_t i = 0; i < tensor_count(); ++i) {
-    squares += passes().sum_of_squares(Pass::norm, gradient(i));
-    copies.push_back(temporary(numel(i), DType::fp32));
-    passes().cast(Pass::master_gradient, gradient(i), copies[i].tensor(DType::fp32));
-  }
-  const double norm = std::sqrt(squares) / loss_scale();
-  const double factor = unscale_factor(norm, config().gradient_clipping, loss_scale());
-  for (const Buffer& copy : copies) passes().scale(Pass::unscale, copy.tensor(DType::fp32), factor);
-  for (const ParameterGroup& group : groups()) {
-    const AdamStep settings = adam_step(group.weight_decay);
-    for (const std::size_t i : group.tensors) {
-      moments_[i].update(device(), settings, copies[i].tensor(DType::fp32), master(i));
-    }
-  }
-  for (std::size_t i = 0; i < tensor_count(); ++i) {
-    copies[i].reset();
-    passes().cast(Pass::master_cast, master(i), parameter(i));
-  }
-  drop_gradients();
-  return finish(false, norm);
 }
 
 }  // namespace dstune

@@ -3,8 +3,8 @@
 
 #include <vector>
 
-#include "core/train/zero/adam_state.hpp"
 #include "core/train/zero/engine_base.hpp"
+#include "core/train/zero/optimizer_state.hpp"
 
 namespace dstune {
 
@@ -32,7 +32,7 @@ class ReplicatedEngine : public EngineBase {
   /// @param flat  all parameters in one allocation
   ReplicatedEngine(const EngineContext& context, bool flat);
 
-  /// The fp32 values that Adam updates: the parameter itself where there is no master.
+  /// The fp32 values that the optimizer updates: the parameter itself where there is no master.
   virtual Tensor master(std::size_t tensor) const = 0;
 
   Tensor gradient(std::size_t tensor) const { return gradients_[tensor].tensor(config().dtype); }
@@ -49,7 +49,8 @@ class ReplicatedEngine : public EngineBase {
   bool boundary_ = true;
 };
 
-/// fp32 without a wrapper: Adam directly on the parameters, moments from the first step on.
+/// fp32 without a wrapper: the optimizer directly on the parameters, its state from the first step
+/// on.
 class PlainEngine final : public ReplicatedEngine {
  public:
   explicit PlainEngine(const EngineContext& context);
@@ -59,7 +60,7 @@ class PlainEngine final : public ReplicatedEngine {
   Tensor master(std::size_t tensor) const override { return parameter(tensor); }
   double clip();
 
-  std::vector<AdamMoments> moments_;
+  std::vector<OptimizerState> states_;  // by group
 };
 
 /// 16-bit with DeepSpeed's own Adam: flat parameters and a flat fp32 master.
@@ -74,11 +75,12 @@ class FusedEngine final : public ReplicatedEngine {
 
   std::vector<std::int64_t> offsets_;
   Buffer master_;
-  AdamMoments moments_;
+  OptimizerState state_;
 };
 
-/// 16-bit with a client optimizer: one fp32 master per tensor. torch's foreach AdamW adds lists of
-/// temporaries of its own that are not modelled.
+/// 16-bit with any other optimizer: one fp32 master per tensor. torch's foreach AdamW adds lists of
+/// temporaries of its own that are not modelled. Lamb has a step of its own
+/// (docs/decisions/optimizers.md).
 class UnfusedEngine final : public ReplicatedEngine {
  public:
   explicit UnfusedEngine(const EngineContext& context);
@@ -86,9 +88,16 @@ class UnfusedEngine final : public ReplicatedEngine {
 
  private:
   Tensor master(std::size_t tensor) const override { return masters_[tensor].tensor(DType::fp32); }
+  StepResult step_lamb();
+  Buffer flattened() const;
+  double norm_of_flattened() const;
+  /// The same for the tensors of every group: `updated` says what the optimizer takes.
+  template <class Updated>
+  void update_groups(double gradient_scale, Updated updated);
+  void write_back();
 
   std::vector<Buffer> masters_;
-  std::vector<AdamMoments> moments_;
+  std::vector<OptimizerState> states_;  // by group
 };
 
 }  // namespace dstune

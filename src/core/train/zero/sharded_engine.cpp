@@ -29,7 +29,7 @@ ShardedEngine::ShardedEngine(const EngineContext& context)
     : EngineBase(context, LossScaler::Kind::zero),
       shard_groups_(config(), collectives()),
       layout_(groups(), parameters(), shard_groups_.shards().size(), config().sub_group_size),
-      moments_(layout_.sub_groups().size()),
+      states_(layout_.sub_groups().size()),
       gradients_(config(), device(), shard_groups_.shards(), shard_groups_.replicas(), layout_,
                  config().overlap_comm ? Stream::reduction : Stream::compute),
       quantized_(
@@ -75,6 +75,7 @@ bool ShardedEngine::has_hooks(std::size_t module) const {
 
 void ShardedEngine::fetch(std::size_t module) {
   if (!has_hooks(module)) return;
+  device().host_event(HostEvent::module_hook);
   const ParameterCoordinator::Fetch plan = coordinator_.fetch(module);
   gathered_.gather(plan.gather);
   gathered_.await(plan.await);
@@ -85,6 +86,7 @@ void ShardedEngine::fetch(std::size_t module) {
 
 void ShardedEngine::release(std::size_t module) {
   if (!has_hooks(module)) return;
+  device().host_event(HostEvent::module_hook);
   if (open_leaf_ == module) reduce_leaf();
   gathered_.release(coordinator_.release(module));
 }
@@ -97,6 +99,7 @@ Tensor ShardedEngine::parameter(std::size_t tensor) const { return gathered_.ful
 
 // Gradients of a leaf module wait for the end of its backward.
 void ShardedEngine::gradient_ready(std::size_t tensor, Buffer gradient) {
+  device().host_event(HostEvent::gradient_hook);
   if (open_leaf_) {
     leaf_gradients_.emplace(tensor, std::move(gradient));
   } else {
@@ -152,6 +155,7 @@ bool ShardedEngine::overflowed() {
 double ShardedEngine::norm_of(const SubGroup& group) {
   double squares = 0;
   for (const std::size_t tensor : group.tensors) {
+    device().host_event(HostEvent::optimizer_tensor);
     squares += sum_of_squares_in_double(device(), gradients_.shard(tensor));
   }
   return shards().all_reduce_scalar(squares, ReduceOp::sum, Purpose::norm);
@@ -174,7 +178,7 @@ void ShardedEngine::update(std::size_t index, double factor) {
   const Tensor gradient = gradients.tensor(DType::fp32);
   const Tensor master = master_.tensor(DType::fp32).slice(group.offset, group.numel);
   passes().scale(Pass::unscale, gradient, factor);
-  moments_[index].update(device(), adam_step(group.weight_decay), gradient, master);
+  states_[index].update(device(), next_update(group.weight_decay), gradient, master);
   passes().cast(Pass::master_cast, master,
                 shards_.tensor(config().dtype).slice(group.offset, group.numel));
 }

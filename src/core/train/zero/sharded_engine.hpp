@@ -7,9 +7,9 @@
 #include <optional>
 #include <vector>
 
-#include "core/train/zero/adam_state.hpp"
 #include "core/train/zero/engine_base.hpp"
 #include "core/train/zero/gathered_parameters.hpp"
+#include "core/train/zero/optimizer_state.hpp"
 #include "core/train/zero/parameter_coordinator.hpp"
 #include "core/train/zero/shard_groups.hpp"
 #include "core/train/zero/shard_layout.hpp"
@@ -50,7 +50,7 @@ class ShardedEngine final : public EngineBase {
   ShardLayout layout_;
   Buffer shards_;                     // model dtype
   Buffer master_;                     // fp32
-  std::vector<AdamMoments> moments_;  // by sub-group
+  std::vector<OptimizerState> states_;  // by sub-group
   ShardedGradients gradients_;
   std::unique_ptr<QuantizedGradients> quantized_;  // null: as they are
   ParameterCoordinator coordinator_;

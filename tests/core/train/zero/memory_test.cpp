@@ -188,6 +188,29 @@ TEST(ShardedStatesOfOtherTypes, PeaksOfADryRunAreTheWalks) {
   }
 }
 
+class OtherOptimizers : public testing::TestWithParam<const char*> {};
+
+// DeepSpeed has no Lamb for bf16 without ZeRO.
+TEST_P(OtherOptimizers, PeaksOfADryRunAreTheFormulas) {
+  int checked = 0;
+
+  for (TinyExperiment& tiny : with({{"reduce_bucket_size", 150}, {"sub_group_size", 100}})) {
+    tiny.optimizer = json::parse(GetParam()).as_object();
+    const bool is_lamb = tiny.optimizer["type"] == "Lamb";
+    if (is_lamb && tiny.stage == 0 && tiny.dtype == DType::bf16) continue;
+    if (tiny.accumulation_steps == 1 && tiny.client) checked += check_dry(tiny);
+  }
+
+  EXPECT_GT(checked, 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Zero, OtherOptimizers,
+    testing::Values(R"({"type": "AdamW", "params": {"torch_adam": true}})", R"({"type": "SGD"})",
+                    R"({"type": "SGD", "params": {"weight_decay": 0.1}})",
+                    R"({"type": "SGD", "params": {"momentum": 0.9, "weight_decay": 0.1}})",
+                    R"({"type": "Lion"})", R"({"type": "Adagrad"})", R"({"type": "Lamb"})"));
+
 // Of stages 0 to 2: where gradients wait, how they are averaged, and in which types they travel and
 // are added up.
 TEST(GradientKnobs, PeaksOfADryRunAreTheFormulas) {

@@ -1,0 +1,22 @@
+// dstune.host_overhead: a preset's name, or the path of a profile.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/config/problems.hpp"
+#include "core/train/host_overhead.hpp"
+
+namespace dstune {
+
+/// "default" and "none", or a JSON file of microseconds per event as
+/// scripts/calibrate_host_overhead.py writes it, relative to each of `folders` in turn. Nothing,
+/// and problems at `where` or in the file, if it is neither.
+std::optional<HostOverhead> read_host_overhead(const std::string& name,
+                                               const std::vector<std::filesystem::path>& folders,
+                                               std::string_view where, Problems& problems);
+
+}  // namespace dstune

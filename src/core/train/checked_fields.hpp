@@ -1,0 +1,45 @@
+// Reading the keys of a JSON that has been checked: a wrong type is the caller's fault.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "core/base/json.hpp"
+
+namespace dstune::fields {
+
+/// @throws std::invalid_argument
+[[noreturn]] void reject(std::string_view key, std::string_view expected);
+
+/// The member `key` if it is an object; otherwise an empty one.
+const json::object& section(const json::object& object, std::string_view key);
+
+/// nullptr if it is missing or null.
+const json::value* find(const json::object& object, std::string_view key);
+
+/// These leave `out` as it is if there is no such member.
+/// @throws std::invalid_argument  if it has another type
+void read(const json::object& object, std::string_view key, bool& out);
+void read(const json::object& object, std::string_view key, double& out);
+
+std::string read_text(const json::object& object, std::string_view key, std::string fallback);
+
+/// True if the member is there and true.
+bool is_on(const json::object& object, std::string_view key);
+
+/// As read(), for integers >= 0, which may be written as 5e8.
+template <class Integer>
+void read_integer(const json::object& object, std::string_view key, Integer& out) {
+  double number = static_cast<double>(out);
+  read(object, key, number);
+  if (number != std::floor(number) || number < 0 || number > 9e18) {
+    reject(key, "integer >= 0");
+  }
+  const json::value* value = find(object, key);
+  if (value == nullptr) return;
+  out = value->is_double() ? static_cast<Integer>(number) : value->to_number<Integer>();
+}
+
+}  // namespace dstune::fields

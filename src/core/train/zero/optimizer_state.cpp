@@ -1,0 +1,126 @@
+#include "core/train/zero/optimizer_state.hpp"
+
+#include <variant>
+
+#include "core/train/zero/passes.hpp"
+
+namespace dstune {
+namespace {
+
+/// A tensor with its parts of the state and of the scratch; parts that do not exist are empty.
+struct Piece {
+  UpdatedTensor tensor;
+  std::array<Tensor, 2> state;
+  std::array<Tensor, 2> scratch;
+};
+
+AdamStep step_of(const AdamSettings& adam, const NextUpdate& next) {
+  return {next.optimizer->lr, adam.beta1,  adam.beta2,           adam.epsilon,
+          next.weight_decay,  adam.adam_w, adam.bias_correction, next.step};
+}
+
+SgdStep step_of(const SgdSettings& sgd, const NextUpdate& next) {
+  return {next.optimizer->lr, sgd.momentum, sgd.dampening, next.weight_decay, sgd.nesterov};
+}
+
+LionStep step_of(const LionSettings& lion, const NextUpdate& next) {
+  return {next.optimizer->lr, lion.beta1, lion.beta2, next.weight_decay};
+}
+
+AdagradStep step_of(const AdagradSettings& adagrad, const NextUpdate& next) {
+  const double slower = 1 + static_cast<double>(next.step - 1) * adagrad.lr_decay;
+  return {next.optimizer->lr / slower, adagrad.epsilon, next.weight_decay};
+}
+
+LambStep step_of(const LambSettings& lamb, const NextUpdate& next) {
+  return {next.optimizer->lr,
+          lamb.beta1,
+          lamb.beta2,
+          lamb.epsilon,
+          lamb.epsilon_inside_root,
+          next.weight_decay,
+          lamb.bias_correction,
+          lamb.max_ratio,
+          lamb.min_ratio,
+          next.gradient_scale,
+          next.step};
+}
+
+/// One update of one piece, by the optimizer of the settings.
+struct Apply {
+  Passes passes;
+  const NextUpdate& next;
+  bool first;
+  const Piece& piece;
+
+  void operator()(const AdamSettings& adam) const {
+    passes.adam(step_of(adam, next), piece.tensor.gradient, piece.tensor.parameter, piece.state[0],
+                piece.state[1]);
+  }
+  void operator()(const SgdSettings& sgd) const {
+    SgdStep step = step_of(sgd, next);
+    step.first = first;
+    passes.sgd(step, piece.tensor.gradient, piece.tensor.parameter, piece.state[0],
+               piece.scratch[0]);
+  }
+  void operator()(const LionSettings& lion) const {
+    passes.lion(step_of(lion, next), piece.tensor.gradient, piece.tensor.parameter, piece.state[0]);
+  }
+  void operator()(const AdagradSettings& adagrad) const {
+    passes.adagrad(step_of(adagrad, next), piece.tensor.gradient, piece.tensor.parameter,
+                   piece.state[0], piece.scratch[0], piece.scratch[1]);
+  }
+  void operator()(const LambSettings& lamb) const {
+    passes.lamb(step_of(lamb, next), piece.tensor.gradient, piece.tensor.parameter, piece.state[0],
+                piece.state[1], piece.tensor.copy);
+  }
+};
+
+std::int64_t total(std::span<const UpdatedTensor> tensors) {
+  std::int64_t sum = 0;
+  for (const UpdatedTensor& tensor : tensors) sum += tensor.parameter.numel;
+  return sum;
+}
+
+double initial_state(const OptimizerConfig& optimizer) {
+  const auto* adagrad = std::get_if<AdagradSettings>(&optimizer.settings);
+  return adagrad == nullptr ? 0 : adagrad->initial_accumulator;
+}
+
+Tensor part(const Buffer& buffer, std::int64_t offset, std::int64_t count) {
+  return buffer ? buffer.tensor(DType::fp32).slice(offset, count) : Tensor{};
+}
+
+}  // namespace
+
+void OptimizerState::ensure(Device& device, const OptimizerConfig& optimizer, std::int64_t numel) {
+  if (exists_) return;
+  exists_ = true;
+  for (std::size_t i = 0; i < static_cast<std::size_t>(state_tensors(optimizer)); ++i) {
+    state_[i] = make_buffer(device, MemoryCategory::optimizer, numel, DType::fp32);
+    device.fill_constant(state_[i].tensor(DType::fp32), initial_state(optimizer));
+  }
+}
+
+void OptimizerState::update(Device& device, const NextUpdate& next,
+                            std::span<const UpdatedTensor> tensors) {
+  const std::int64_t numel = total(tensors);
+  const bool first = !exists_;
+  ensure(device, *next.optimizer, numel);
+  std::array<Buffer, 2> scratch;
+  const int scratches = scratch_tensors(*next.optimizer, next.weight_decay);
+  for (std::size_t i = 0; i < static_cast<std::size_t>(scratches); ++i) {
+    scratch[i] = make_buffer(device, MemoryCategory::temporaries, numel, DType::fp32);
+  }
+  std::int64_t offset = 0;
+  for (const UpdatedTensor& tensor : tensors) {
+    const std::int64_t count = tensor.parameter.numel;
+    const Piece piece{tensor,
+                      {part(state_[0], offset, count), part(state_[1], offset, count)},
+                      {part(scratch[0], offset, count), part(scratch[1], offset, count)}};
+    std::visit(Apply{Passes(device), next, first, piece}, next.optimizer->settings);
+    offset += count;
+  }
+}
+
+}  // namespace dstune

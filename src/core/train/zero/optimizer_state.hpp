@@ -1,0 +1,51 @@
+// What an optimizer keeps of one flat piece of the model, or of a list of tensors.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <span>
+
+#include "core/train/device.hpp"
+#include "core/train/optimizer_config.hpp"
+#include "core/train/tensor.hpp"
+
+namespace dstune {
+
+/// The update that comes next.
+struct NextUpdate {
+  const OptimizerConfig* optimizer = nullptr;
+  double weight_decay = 0;
+  std::int64_t step = 1;      ///< 1 at the first
+  double gradient_scale = 1;  ///< Lamb divides by it itself
+};
+
+/// What the optimizer takes for one parameter. Under ZeRO that is a whole partition: Lamb's norms
+/// are the partition's.
+struct UpdatedTensor {
+  Tensor gradient;   ///< fp32; any dtype for Lamb
+  Tensor parameter;  ///< fp32
+  Tensor copy = {};  ///< Lamb: the parameter in the gradient's dtype, or empty
+};
+
+/// fp32, state_tensors() for every parameter; category optimizer.
+class OptimizerState {
+ public:
+  /// Allocates and initialises it unless it exists: ZeRO and plain fp32 training do so in the first
+  /// update, the 16-bit wrappers of stage 0 at the start.
+  void ensure(Device& device, const OptimizerConfig& optimizer, std::int64_t numel);
+
+  /// One update; allocates the state if needed. torch.optim's temporaries are those of the whole
+  /// list (category temporaries).
+  /// @param tensors  always the same, in the same order
+  void update(Device& device, const NextUpdate& next, std::span<const UpdatedTensor> tensors);
+  void update(Device& device, const NextUpdate& next, Tensor gradient, Tensor parameter) {
+    const UpdatedTensor tensor{gradient, parameter};
+    update(device, next, {&tensor, 1});
+  }
+
+ private:
+  std::array<Buffer, 2> state_;
+  bool exists_ = false;
+};
+
+}  // namespace dstune

@@ -1,0 +1,103 @@
+#include <cmath>
+
+#include "core/train/zero/gradient_passes.hpp"
+#include "core/train/zero/replicated_engine.hpp"
+
+namespace dstune {
+
+// DeepSpeed updates once with zero gradients at the start, so that the state exists.
+UnfusedEngine::UnfusedEngine(const EngineContext& context)
+    : ReplicatedEngine(context, false), states_(groups().size()) {
+  for (std::size_t i = 0; i < tensor_count(); ++i) {
+    masters_.push_back(make_buffer(device(), MemoryCategory::optimizer, numel(i), DType::fp32));
+    device().cast(parameter(i), master(i));
+  }
+  for (std::size_t group = 0; group < groups().size(); ++group) {
+    std::int64_t count = 0;
+    for (const std::size_t i : groups()[group].tensors) count += numel(i);
+    states_[group].ensure(device(), config().optimizer, count);
+  }
+}
+
+StepResult UnfusedEngine::step() {
+  if (is<LambSettings>(config().optimizer)) return step_lamb();
+  if (overflowed()) {
+    drop_gradients();
+    return finish(true, 0);
+  }
+  double squares = 0;
+  std::vector<Buffer> copies;
+  for (std::size_t i = 0; i < tensor_count(); ++i) {
+    squares += passes().sum_of_squares(Pass::norm, gradient(i));
+    copies.push_back(temporary(numel(i), DType::fp32));
+    passes().cast(Pass::master_gradient, gradient(i), copies[i].tensor(DType::fp32));
+  }
+  const double norm = std::sqrt(squares) / loss_scale();
+  const double factor = unscale_factor(norm, config().gradient_clipping, loss_scale());
+  for (const Buffer& copy : copies) passes().scale(Pass::unscale, copy.tensor(DType::fp32), factor);
+  update_groups(1, [&](std::size_t i) {
+    return UpdatedTensor{copies[i].tensor(DType::fp32), master(i)};
+  });
+  copies.clear();
+  write_back();
+  return finish(false, norm);
+}
+
+// The gradients stay in 16 bit: Lamb's kernel unscales them and writes the 16-bit parameters, which
+// are then written once more.
+StepResult UnfusedEngine::step_lamb() {
+  const Buffer unused = flattened();  // DeepSpeed makes it and keeps it until the end
+  const double scaled_norm = norm_of_flattened();
+  const double flag = std::isfinite(scaled_norm) ? 0 : 1;
+  if (collectives().all_reduce_scalar(flag, ReduceOp::max, Purpose::overflow) > 0) {
+    drop_gradients();
+    return finish(true, 0);
+  }
+  const double norm = scaled_norm / loss_scale();
+  const double factor = unscale_factor(norm, config().gradient_clipping, loss_scale());
+  update_groups(1 / factor, [&](std::size_t i) {
+    return UpdatedTensor{gradient(i), master(i), parameter(i)};
+  });
+  write_back();
+  return finish(false, norm);
+}
+
+Buffer UnfusedEngine::flattened() const {
+  Buffer flat = temporary(parameters().total(), config().dtype);
+  std::int64_t offset = 0;
+  for (std::size_t i = 0; i < tensor_count(); ++i) {
+    passes().copy(Pass::norm, gradient(i), flat.tensor(config().dtype).slice(offset, numel(i)));
+    offset += numel(i);
+  }
+  return flat;
+}
+
+double UnfusedEngine::norm_of_flattened() const {
+  const Buffer flat = flattened();
+  const Buffer single = temporary(parameters().total(), DType::fp32);
+  passes().cast(Pass::norm, flat.tensor(config().dtype), single.tensor(DType::fp32));
+  return std::sqrt(passes().sum_of_squares(Pass::norm, single.tensor(DType::fp32)));
+}
+
+template <class Updated>
+void UnfusedEngine::update_groups(double gradient_scale, Updated updated) {
+  for (std::size_t group = 0; group < groups().size(); ++group) {
+    std::vector<UpdatedTensor> tensors;
+    for (const std::size_t i : groups()[group].tensors) {
+      device().host_event(HostEvent::optimizer_tensor);
+      tensors.push_back(updated(i));
+    }
+    NextUpdate next = next_update(groups()[group].weight_decay);
+    next.gradient_scale = gradient_scale;
+    states_[group].update(device(), next, tensors);
+  }
+}
+
+void UnfusedEngine::write_back() {
+  for (std::size_t i = 0; i < tensor_count(); ++i) {
+    passes().cast(Pass::master_cast, master(i), parameter(i));
+  }
+  drop_gradients();
+}
+
+}  // namespace dstune

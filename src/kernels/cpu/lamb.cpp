@@ -1,0 +1,115 @@
+#include <algorithm>
+#include <array>
+#include <cassert>
+#include <cmath>
+#include <type_traits>
+
+#include "kernels/cpu/cpu_device.hpp"
+#include "kernels/cpu/elements.hpp"
+
+namespace dstune::cpu {
+
+namespace {
+
+/// The step's numbers as the loops need them.
+struct Coefficients {
+  float beta1;
+  float beta2;
+  float rest1;
+  float rest2;
+  float unscale;        // of the gradient
+  float inverse_bias1;  // 1 / (1 - beta1^t)
+  float inverse_bias2;
+  float inner_epsilon;  // under the root, or
+  float outer_epsilon;  // after it
+  float decay;
+};
+
+Coefficients coefficients_of(const LambStep& step) {
+  const auto t = static_cast<double>(step.step);
+  const double bias1 = step.bias_correction ? 1 - std::pow(step.beta1, t) : 1;
+  const double bias2 = step.bias_correction ? 1 - std::pow(step.beta2, t) : 1;
+  return {static_cast<float>(step.beta1),
+          static_cast<float>(step.beta2),
+          static_cast<float>(1 - step.beta1),
+          static_cast<float>(1 - step.beta2),
+          static_cast<float>(1 / step.gradient_scale),
+          static_cast<float>(1 / bias1),
+          static_cast<float>(1 / bias2),
+          static_cast<float>(step.epsilon_inside_root ? step.epsilon : 0),
+          static_cast<float>(step.epsilon_inside_root ? 0 : step.epsilon),
+          static_cast<float>(step.weight_decay)};
+}
+
+inline float update_of(const Coefficients& c, float m, float v, float p) {
+  const float root = std::sqrt(v * c.inverse_bias2 + c.inner_epsilon) + c.outer_epsilon;
+  return m * c.inverse_bias1 / root + c.decay * p;
+}
+
+struct Squares {
+  double parameter = 0;
+  double update = 0;
+};
+
+Squares update_moments(const Coefficients& c, const float* g, const float* p, float* m, float* v,
+                       std::int64_t count) {
+  double parameters = 0;
+  double updates = 0;
+#pragma omp simd reduction(+ : parameters, updates)
+  for (std::int64_t i = 0; i < count; ++i) {
+    const float gradient = g[i] * c.unscale;
+    m[i] = c.beta1 * m[i] + c.rest1 * gradient;
+    v[i] = c.beta2 * v[i] + c.rest2 * gradient * gradient;
+    const auto update = static_cast<double>(update_of(c, m[i], v[i], p[i]));
+    updates += update * update;
+    parameters += static_cast<double>(p[i]) * static_cast<double>(p[i]);
+  }
+  return {parameters, updates};
+}
+
+void update_parameter(const Coefficients& c, float rate, const float* m, const float* v, float* p,
+                      std::int64_t count) {
+#pragma omp simd
+  for (std::int64_t i = 0; i < count; ++i) p[i] -= rate * update_of(c, m[i], v[i], p[i]);
+}
+
+double ratio_of(const LambStep& step, const Squares& squares) {
+  if (squares.parameter == 0 || squares.update == 0) return 1;
+  return std::clamp(std::sqrt(squares.parameter / squares.update), step.min_ratio, step.max_ratio);
+}
+
+}  // namespace
+
+void CpuDevice::lamb(const LambStep& step, Tensor gradient, Tensor parameter, Tensor exp_avg,
+                     Tensor exp_avg_sq, Tensor copy) {
+  assert(gradient.numel == parameter.numel && exp_avg.numel == parameter.numel &&
+         exp_avg_sq.numel == parameter.numel);
+  const Coefficients c = coefficients_of(step);
+  float* const p = elements<float>(parameter);
+  float* const m = elements<float>(exp_avg);
+  float* const v = elements<float>(exp_avg_sq);
+  Squares sum;
+  with_type(gradient.dtype, [&]<class T>(std::type_identity<T>) {
+    const T* const g = elements<T>(gradient);
+    for_chunks(*this, parameter.numel, [=, &sum](std::int64_t begin, std::int64_t end) {
+      for (; begin < end; begin += kBlockElements) {
+        const std::int64_t count = std::min(kBlockElements, end - begin);
+        std::array<float, kBlockElements> buffer;  // NOLINT(*-member-init): written if it is read
+        const float* const block = as_floats(g + begin, count, buffer.data());
+        const Squares part = update_moments(c, block, p + begin, m + begin, v + begin, count);
+        sum.parameter += part.parameter;
+        sum.update += part.update;
+      }
+    });
+  });
+  const auto rate = static_cast<float>(step.lr * ratio_of(step, sum));
+  for_chunks(*this, parameter.numel, [=](std::int64_t begin, std::int64_t end) {
+    update_parameter(c, rate, m + begin, v + begin, p + begin, end - begin);
+    if (copy.numel == 0) return;
+    with_type(copy.dtype, [&]<class T>(std::type_identity<T>) {
+      convert(p + begin, elements<T>(copy) + begin, end - begin);
+    });
+  });
+}
+
+}  // namespace dstune::cpu
