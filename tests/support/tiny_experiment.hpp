@@ -21,9 +21,9 @@ struct TinyExperiment {
   bool client = true;      ///< no "optimizer" section
   json::object zero = {};  ///< further keys of zero_optimization
   ModelSpec model = tiny_model();
-  int devices_per_node = 0;
   json::object root = {};       ///< further keys of the whole; sections are merged
   json::object optimizer = {};  ///< the section, instead of `client`'s
+  int devices_per_node = 0;
 
   Experiment make() const;
   std::string name() const;  ///< for failure messages

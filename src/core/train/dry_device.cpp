@@ -198,8 +198,8 @@ void DryDevice::adam(const AdamStep& step, Tensor gradient, Tensor /*parameter*/
   account(14 * count(gradient.numel), bytes_of(traffic_of(step), gradient));
 }
 
-void DryDevice::sgd(const SgdStep& step, Tensor gradient, Tensor /*parameter*/,
-                    Tensor /*momentum*/, Tensor /*decayed*/) {
+void DryDevice::sgd(const SgdStep& step, Tensor gradient, Tensor /*parameter*/, Tensor /*momentum*/,
+                    Tensor /*decayed*/) {
   account(8 * count(gradient.numel), bytes_of(traffic_of(step), gradient));
 }
 

@@ -66,7 +66,8 @@ TEST(ExplainDifferences, SettingsAndNumbersStandSideBySide) {
 
   EXPECT_THAT(text, AllOf(HasSubstr("Against the best, z1_gas1_tmbspg4: "),
                           HasSubstr("| /zero_optimization/stage | 3               | 1        |"),
-                          HasSubstr("| whole step (ms)"), HasSubstr("+1.00 MiB")));
+                          HasSubstr("| whole step (ms)"), HasSubstr("| host overhead (ms)"),
+                          HasSubstr("+1.00 MiB")));
 }
 
 TEST(ExplainDifferences, OfWhatHasNoNumbersAreSettingsOnly) {

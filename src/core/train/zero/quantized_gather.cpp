@@ -37,8 +37,8 @@ QuantizedMessage QuantizedGather::launch(const std::vector<Tensor>& shards) cons
   const Buffer steps = temporary(device_, groups, DType::fp32);
   passes_.quantize(in, {kBits}, values.tensor(DType::int8), steps.tensor(DType::fp32));
   device_.wait(stream_, Stream::compute);
-  Buffer all_values = gather(values.tensor(DType::int8));
-  return {std::move(all_values), gather(steps.tensor(DType::fp32))};
+  Buffer all_values = gather(values.tensor(DType::int8), Purpose::parameters);
+  return {std::move(all_values), gather(steps.tensor(DType::fp32), Purpose::scales)};
 }
 
 Buffer QuantizedGather::wait(const QuantizedMessage& message, MemoryCategory category) const {
@@ -74,9 +74,9 @@ Tensor QuantizedGather::joined(const std::vector<Tensor>& shards, Buffer& togeth
   return half.tensor(DType::fp16);
 }
 
-Buffer QuantizedGather::gather(Tensor own) const {
+Buffer QuantizedGather::gather(Tensor own, Purpose purpose) const {
   Buffer all = temporary(device_, own.numel * collectives_.size(), own.dtype);
-  collectives_.all_gather(own, all.tensor(own.dtype), Purpose::parameters, stream_);
+  collectives_.all_gather(own, all.tensor(own.dtype), purpose, stream_);
   return all;
 }
 

@@ -48,7 +48,7 @@ class QuantizedGather {
  private:
   /// The shards as one fp16 tensor; `together` and `half` hold what must be made for that.
   Tensor joined(const std::vector<Tensor>& shards, Buffer& together, Buffer& half) const;
-  Buffer gather(Tensor own) const;
+  Buffer gather(Tensor own, Purpose purpose) const;
 
   Device& device_;
   Passes passes_;

@@ -62,7 +62,7 @@ QuantizedReduce::Packed QuantizedReduce::exchange(const Packed& own, Collectives
   Packed received = make(own.values().numel * 8 / kBits, own.steps().numel);
   device_.wait(stream_, Stream::compute);
   group.all_to_all(own.values(), received.values(), Purpose::gradients, stream_);
-  group.all_to_all(own.steps(), received.steps(), Purpose::gradients, stream_);
+  group.all_to_all(own.steps(), received.steps(), Purpose::scales, stream_);
   device_.wait(Stream::compute, stream_);
   return received;
 }

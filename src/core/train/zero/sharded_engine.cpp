@@ -73,9 +73,15 @@ bool ShardedEngine::has_hooks(std::size_t module) const {
   return !leaf_of_[module] || *leaf_of_[module] == module;
 }
 
+// Profiles are fitted to the modules with parameters: the hooks of containers are in theirs.
+void ShardedEngine::spend_hook(std::size_t module) {
+  if (parameters().modules[module].parameters.empty() && !leaf_of_[module]) return;
+  device().host_event(HostEvent::module_hook);
+}
+
 void ShardedEngine::fetch(std::size_t module) {
   if (!has_hooks(module)) return;
-  device().host_event(HostEvent::module_hook);
+  spend_hook(module);
   const ParameterCoordinator::Fetch plan = coordinator_.fetch(module);
   gathered_.gather(plan.gather);
   gathered_.await(plan.await);
@@ -86,7 +92,7 @@ void ShardedEngine::fetch(std::size_t module) {
 
 void ShardedEngine::release(std::size_t module) {
   if (!has_hooks(module)) return;
-  device().host_event(HostEvent::module_hook);
+  spend_hook(module);
   if (open_leaf_ == module) reduce_leaf();
   gathered_.release(coordinator_.release(module));
 }

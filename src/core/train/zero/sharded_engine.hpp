@@ -39,6 +39,7 @@ class ShardedEngine final : public EngineBase {
   /// Of the ranks that share one copy of the model.
   Collectives& shards() const { return shard_groups_.shards(); }
   bool has_hooks(std::size_t module) const;
+  void spend_hook(std::size_t module);
   void note_live() const;
   void reduce_leaf();
   void gather_persistent();
@@ -48,8 +49,8 @@ class ShardedEngine final : public EngineBase {
 
   ShardGroups shard_groups_;
   ShardLayout layout_;
-  Buffer shards_;                     // model dtype
-  Buffer master_;                     // fp32
+  Buffer shards_;                       // model dtype
+  Buffer master_;                       // fp32
   std::vector<OptimizerState> states_;  // by sub-group
   ShardedGradients gradients_;
   std::unique_ptr<QuantizedGradients> quantized_;  // null: as they are

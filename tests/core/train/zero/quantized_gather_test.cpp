@@ -136,16 +136,17 @@ TEST(QuantizedGather, SendsOneByteAnElementAndOneStepAGroup) {
 
   const auto& lines = dry.device.ledger().collectives();
   ASSERT_EQ(lines.size(), 2U);
+  EXPECT_EQ(lines[0].purpose, Purpose::parameters);
   EXPECT_EQ(lines[0].dtype, DType::int8);
   EXPECT_EQ(lines[0].calls, 1U);
   EXPECT_EQ(lines[0].bytes, 24'000U * 4);
   EXPECT_EQ(lines[0].wire_bytes, 24'000.0 * 3);
+  EXPECT_EQ(lines[1].purpose, Purpose::scales);
   EXPECT_EQ(lines[1].dtype, DType::fp32);
   EXPECT_EQ(lines[1].calls, 1U);
   EXPECT_EQ(lines[1].bytes, 4U * 3 * 4);
   for (const auto& line : lines) {
     EXPECT_EQ(line.kind, CollectiveKind::all_gather);
-    EXPECT_EQ(line.purpose, Purpose::parameters);
     EXPECT_EQ(line.stream, Stream::gather);
   }
 }

@@ -126,7 +126,7 @@ TEST(QuantizedReduce, ExchangesHalfAByteAnElementThenAPartOfThatBetweenNodes) {
   ASSERT_EQ(lines.size(), 4U);
   const auto expect = [&](std::size_t index, int ranks, DType dtype, Bytes bytes) {
     EXPECT_EQ(lines[index].kind, CollectiveKind::all_to_all);
-    EXPECT_EQ(lines[index].purpose, Purpose::gradients);
+    EXPECT_EQ(lines[index].purpose, dtype == DType::int8 ? Purpose::gradients : Purpose::scales);
     EXPECT_EQ(lines[index].ranks, ranks);
     EXPECT_EQ(lines[index].dtype, dtype);
     EXPECT_EQ(lines[index].calls, 1U);
