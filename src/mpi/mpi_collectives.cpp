@@ -184,7 +184,7 @@ void MpiCollectives::do_all_to_all(Tensor in, Tensor out, Stream /*stream*/) {
 void MpiCollectives::broadcast_from(int root, std::size_t bytes, int slot) {
   Transfers& transfers = group_->transfers();
   if (is_whole()) {
-    transfers.broadcast(slot, bytes, root);
+    transfers.broadcast(slot, bytes, member(root));
   } else if (rank() != root) {
     transfers.receive(slot, bytes, member(root));
   } else {

@@ -29,7 +29,7 @@ class Explain(ProgramTest):
         finished = self.explain(worst, example("tiny"))
 
         self.assertEqual(finished.returncode, 0, finished.stderr)
-        for expected in (f"{worst}: ", "| forward ", "| parameters , "| update ",
+        for expected in (f"{worst}: ", "| forward ", "| parameters ", "| update ",
                          "peak live elements", "Against the best", "| whole step (ms) "):
             self.assertIn(expected, finished.stdout)
 

@@ -32,13 +32,13 @@ bool is_on(const json::object& object, std::string_view key);
 /// As read(), for integers >= 0, which may be written as 5e8.
 template <class Integer>
 void read_integer(const json::object& object, std::string_view key, Integer& out) {
-  double number = static_cast<double>(out);
-  read(object, key, number);
-  if (number != std::floor(number) || number < 0 || number > 9e18) {
-    reject(key, "integer >= 0");
-  }
   const json::value* value = find(object, key);
   if (value == nullptr) return;
+  if (!value->is_number()) reject(key, "number");
+  const auto number = value->to_number<double>();
+  if (number != std::floor(number) || number < 0 || (value->is_double() && number > 9e18)) {
+    reject(key, "integer >= 0");
+  }
   out = value->is_double() ? static_cast<Integer>(number) : value->to_number<Integer>();
 }
 

@@ -31,7 +31,9 @@ const char* kKnobs[] = {R"({"reduce_bucket_size": 6000})",
 
 TinyExperiment experiment(json::object zero, int ranks, int devices, int accumulation = 1) {
   zero["zero_quantized_gradients"] = true;
-  return {3, ranks, 1, accumulation, DType::fp16, true, std::move(zero), even_model(), devices};
+  TinyExperiment tiny{3, ranks, 1, accumulation, DType::fp16, true, std::move(zero), even_model()};
+  tiny.devices_per_node = devices;
+  return tiny;
 }
 
 /// Ranks and devices of a node: also one node, fewer ranks than devices, and nodes not known.
