@@ -124,7 +124,9 @@ std::string gather_section(const Experiment& experiment, const Ledger& ledger) {
   Table table({{"gathers"}, {"elements / parameters"}, {"mean elements"}, {"peak live elements"}});
   table.add_row({concat(calls), fixed(static_cast<double>(elements) / total, 2),
                  concat(calls == 0 ? 0 : elements / calls), concat(ledger.peak_live_elements())});
-  return section("Parameters of stage 3, gathered in one step", table);
+  return section(
+      "Parameters of stage 3, gathered in one step (without the persistent ones after the update)",
+      table);
 }
 
 std::string memory_section(const PeakMemory& peak) {

@@ -19,13 +19,14 @@ namespace dstune {
 enum class Purpose {
   gradients,   ///< their average
   parameters,  ///< gathers of what is sharded
+  persistent,  ///< stage 3: gathers after the update of what stays gathered
   scales,      ///< of quantised gradients and parameters, beside their values
   norm,        ///< of the gradients
   overflow,    ///< inf/NaN flag
   other,       ///< not part of a step: initialisation, tests
 };
 
-constexpr std::size_t kPurposes = 6;
+constexpr std::size_t kPurposes = 7;
 
 /// A memory-bound pass of the step over parameters or gradients (zero-step.md 4.1, 4.2). The
 /// model's own kernels are not among them.

@@ -10,7 +10,7 @@ namespace dstune {
 namespace {
 
 constexpr std::array<std::string_view, kPurposes> kPurposeNames = {
-    "gradients", "parameters", "scales", "norm", "overflow", "other"};
+    "gradients", "parameters", "persistent", "scales", "norm", "overflow", "other"};
 constexpr std::array<std::string_view, kPasses> kPassNames = {
     "accumulate",     "bucket_copy",    "flatten",     "average",         "message_cast",
     "partition_copy", "overflow_check", "norm",        "master_gradient", "unscale",

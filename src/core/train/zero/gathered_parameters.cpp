@@ -145,7 +145,7 @@ void GatheredParameters::gather_quantized(const Source& source, const Tensors& t
 
 void GatheredParameters::start_all_gather(const Source& source, Tensor part, Tensor whole) {
   device_.wait(setup_.stream, Stream::compute);
-  source.group->all_gather(part, whole, Purpose::parameters, setup_.stream);
+  source.group->all_gather(part, whole, setup_.purpose, setup_.stream);
 }
 
 void GatheredParameters::await(const Tensors& tensors) {
@@ -236,20 +236,20 @@ void GatheredParameters::leave_group(std::size_t tensor) {
 
 void GatheredParameters::gather_persistent(const Tensors& tensors) {
   if (tensors.empty()) return;
+  const Setup usual = setup_;
+  setup_.purpose = Purpose::persistent;
   if (collectives_.size() > 1 && tensors.size() == 1) {  // DeepSpeed packs and unpacks it
     gather_packed(primary(), tensors);
     await(tensors);
-    return;
+  } else {
+    setup_.method = GatherMethod::sequential;
+    setup_.stream = Stream::compute;
+    setup_.quantized = false;
+    gather_from(primary(), tensors);
+    await(tensors);
+    if (collectives_.size() > 1) device_.host_sync(HostSync::parameters);
   }
-  const GatherMethod method = std::exchange(setup_.method, GatherMethod::sequential);
-  const Stream stream = std::exchange(setup_.stream, Stream::compute);
-  const bool is_quantized = std::exchange(setup_.quantized, false);
-  gather_from(primary(), tensors);
-  await(tensors);
-  if (collectives_.size() > 1) device_.host_sync(HostSync::parameters);
-  setup_.method = method;
-  setup_.stream = stream;
-  setup_.quantized = is_quantized;
+  setup_ = usual;
 }
 
 Tensor GatheredParameters::full(std::size_t tensor) const {

@@ -47,6 +47,7 @@ class GatheredParameters {
     GatherMethod method = GatherMethod::packed;
     Collectives* secondary = nullptr;  ///< hpZ's group; none: no secondary shards
     bool quantized = false;  ///< as int8 (zero_quantized_weights), packed whatever the method is
+    Purpose purpose = Purpose::parameters;
   };
 
   GatheredParameters(Device& device, Collectives& collectives, const ShardLayout& layout,
