@@ -2,15 +2,19 @@
 
 #include <filesystem>
 #include <iostream>
+#include <optional>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "core/base/file.hpp"
+#include "core/base/json_parser.hpp"
 #include "core/base/text.hpp"
 #include "core/config/tuning_config.hpp"
 #include "core/report/explain.hpp"
 #include "core/report/journal_reader.hpp"
 #include "core/report/result_table.hpp"
+#include "core/report/summary.hpp"
 #include "core/train/run_experiment.hpp"
 #include "plan_command.hpp"
 
@@ -18,18 +22,39 @@ namespace dstune {
 
 namespace {
 
-[[noreturn]] void throw_unknown(const std::string& name, const std::vector<std::string>& known) {
+/// @param remarks  why others that could be meant are not among the known; or ""
+[[noreturn]] void throw_unknown(const std::string& name, const std::vector<std::string>& known,
+                                const std::string& remarks = "") {
   const std::string hint = did_you_mean(name, known);
   throw ConfigError("command line",
                     {{"--explain", concat("knows no experiment \"", name, "\"",
                                           hint.empty() ? "" : concat("; ", hint), "; there are: ",
-                                          known.empty() ? "none" : join(known, ", "))}});
+                                          known.empty() ? "none" : join(known, ", "), remarks)}});
 }
 
 std::vector<std::string> names_of(const std::vector<Record>& records) {
   std::vector<std::string> names;
+  names.reserve(records.size());
   for (const Record& record : records) names.push_back(record.experiment.name);
   return names;
+}
+
+// Of the last run, if it has ended.
+std::string named_best(const std::string& results_dir) {
+  const std::string path = concat(results_dir, "/status.json");
+  if (!std::filesystem::exists(path)) return "";
+  const json::value status = parse_json(read_text_file(path));
+  const json::value* best = status.is_object() ? status.get_object().if_contains("best") : nullptr;
+  return best != nullptr && best->is_string() ? json::value_to<std::string>(*best) : "";
+}
+
+// What the run chose; before it has chosen, the best so far.
+std::optional<Record> find_best(const JournalContent& journal, const TuningConfig& config) {
+  const auto records = ranked(tuning_records(journal.records), config.autotuning.metric);
+  const Record* best = find_record(records, named_best(config.autotuning.results_dir));
+  if (best == nullptr && !records.empty()) best = &records.front();
+  if (best == nullptr || !std::holds_alternative<Measured>(best->outcome)) return std::nullopt;
+  return *best;
 }
 
 void explain_record(const CommandLine& options, const TuningConfig& config) {
@@ -48,11 +73,23 @@ void explain_record(const CommandLine& options, const TuningConfig& config) {
     return;
   }
   std::cout << explain(record->experiment, record->outcome);
-  const Record best = ranked(journal.records, metric).front();
-  if (best.experiment.key() != record->experiment.key()) {
-    std::cout << explain_differences(*record, best, "the best");
+  const std::optional<Record> best = find_best(journal, config);
+  if (best && best->experiment.key() != record->experiment.key()) {
+    std::cout << explain_differences(*record, *best, "the best");
   }
   std::cout << std::flush;
+}
+
+std::string remarks_on(const std::vector<StagePlan>& stages) {
+  std::string remarks;
+  for (const StagePlan& plan : stages) {
+    if (!plan.unsupported.empty()) {
+      remarks += concat("; stage ", plan.stage, " cannot run: ", plan.unsupported);
+    } else if (!plan.feasible) {
+      remarks += concat("; stage ", plan.stage, " does not fit in memory");
+    }
+  }
+  return remarks;
 }
 
 void explain_planned(const CommandLine& options) {
@@ -68,7 +105,7 @@ void explain_planned(const CommandLine& options) {
               << std::flush;
     return;
   }
-  throw_unknown(*options.explain, names);
+  throw_unknown(*options.explain, names, remarks_on(plan.stages));
 }
 
 }  // namespace

@@ -33,6 +33,16 @@ class Explain(ProgramTest):
                          "peak live elements", "Against the best", "| whole step (ms) "):
             self.assertIn(expected, finished.stdout)
 
+    def test_best_is_what_the_run_chose_by_whatever_metric(self):
+        config = self.write_config(self.tiny(autotuning={"metric": "latency"}))
+        self.tune_well(3, config)
+        best = json.loads((self.results / "status.json").read_text(encoding="utf-8"))["best"]
+        other = next(name for name in outcomes(self.results) if name not in
+                     (best, "profile_model_info"))
+
+        self.assertIn(f"Against the best, {best}: ", self.explain(other, config).stdout)
+        self.assertNotIn("Against the best", self.explain(best, config).stdout)
+
     def test_planned_ledger_is_the_measured_one(self):
         self.tune_well(3, example("tiny"))
 
@@ -52,6 +62,16 @@ class Explain(ProgramTest):
         self.assertIn("computed without running", finished.stdout)
         self.assertNotIn("(ms)", finished.stdout)
         self.assertEqual(self.listing(), [])
+
+    def test_stage_that_cannot_run_says_why(self):
+        config = self.tiny(zero_optimization={"stage": 3, "offload_param": {"device": "cpu"}})
+
+        finished = self.explain("z3_gas1_tmbspg4", "--plan", "--world-size", 2,
+                                self.write_config(config))
+
+        self.assertEqual(finished.returncode, 2)
+        self.assertIn("stage 3 cannot run: not modelled: zero_optimization.offload_param",
+                      finished.stderr)
 
     def test_unknown_name_is_wrong_input_and_lists_the_known(self):
         finished = self.explain("z3_gas1_tmbspg5", "--plan", "--world-size", 2, example("tiny"))

@@ -59,6 +59,20 @@ class WrongInput(ProgramTest):
                             "/zero_optimization/stage", "/zero_optimization/reduce_bucket_size",
                             "/train_micro_batch_size_per_gpu", "sequence_length")
 
+    def test_what_only_the_step_reads(self):
+        for section, value, name in (
+                ("zero_optimization", {"stage": 3, "leaf_module": {"classes": [1]}}, "classes"),
+                ("zero_optimization", {"stage": 3, "mics_shard_size": 4294967298},
+                 "mics_shard_size"),
+                ("fp16", {"enabled": True, "hysteresis": 3e9}, "hysteresis"),
+                ("tensor_parallel", {"autotp_size": "2"}, "autotp_size"),
+                ("torch_autocast", {"enabled": 1}, "enabled")):
+            config = self.tiny(**{section: value})
+
+            finished = self.run_command([PROGRAM, "--plan", "--world-size", "2",
+                                         str(self.write_config(config))])
+            self.assert_refused(finished, name)
+
     def test_unknown_option(self):
         self.assert_refused(self.tune(3, "--memory-limt", "1GiB", example("tiny")),
                             "--memory-limit")

@@ -89,11 +89,11 @@ class Events(unittest.TestCase):
 
     def test_only_stage_3_has_module_hooks(self):
         self.assertEqual([self.events(stage)["module_hook"] for stage in range(4)],
-                         [0, 0, 0, 4 * 4 * 50])
+                         [0, 0, 0, 4 * (4 * 50 - 2)])
 
     def test_stage_3_waits_after_every_backward_too(self):
         self.assertEqual([self.events(stage)["synchronization"] for stage in range(4)],
-                         [6, 6, 6, 10])
+                         [8, 8, 8, 12])
 
 
 class Profile(unittest.TestCase):

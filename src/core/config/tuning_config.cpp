@@ -1,6 +1,7 @@
 #include "core/config/tuning_config.hpp"
 
 #include <optional>
+#include <stdexcept>
 #include <string_view>
 
 #include "core/base/text.hpp"
@@ -11,6 +12,7 @@
 #include "core/config/deepspeed_keys.hpp"
 #include "core/config/dstune_section.hpp"
 #include "core/config/read_json.hpp"
+#include "core/train/step_config.hpp"
 
 namespace dstune {
 
@@ -89,6 +91,22 @@ TuningConfig read_sections(const json::object& file, const CommandLine& options,
   return config;
 }
 
+// What the step reads of the sections that no table describes.
+void check_steps(const TuningConfig& config, Problems& problems) {
+  for (const int stage : config.stages) {
+    json::object step = config.deepspeed;
+    json::value& zero = step["zero_optimization"];
+    if (!zero.is_object()) zero.emplace_object();
+    zero.get_object()["stage"] = stage;
+    try {
+      make_step_config(step);
+    } catch (const std::invalid_argument& error) {
+      problems.add("file", error.what());
+      return;
+    }
+  }
+}
+
 }  // namespace
 
 TuningConfig read_tuning_config(const CommandLine& options) {
@@ -99,6 +117,8 @@ TuningConfig read_tuning_config(const CommandLine& options) {
   }
   if (!value || !value->is_object()) problems.throw_if_any();
   auto config = read_sections(value->get_object(), options, problems);
+  problems.throw_if_any();
+  check_steps(config, problems);
   problems.throw_if_any();
   return config;
 }

@@ -129,7 +129,7 @@ std::string gather_section(const Experiment& experiment, const Ledger& ledger) {
       table);
 }
 
-std::string memory_section(const PeakMemory& peak) {
+std::string memory_section(const PeakMemory& peak, bool timed) {
   Table table(
       {{"memory", Align::left}, {"at the peak"}, {"own peak"}, {"own peak in", Align::left}});
   for (std::size_t i = 0; i < kMemoryCategories; ++i) {
@@ -139,8 +139,8 @@ std::string memory_section(const PeakMemory& peak) {
                    format_bytes(peak.categories.at(category)),
                    std::string(name_of(peak.phases[i]))});
   }
-  return section(concat("Memory of the fullest rank: peak ", format_bytes(peak.total), " in ",
-                        name_of(peak.phase)),
+  return section(concat("Memory of ", timed ? "the fullest rank" : "rank 0", ": peak ",
+                        format_bytes(peak.total), " in ", name_of(peak.phase)),
                  table);
 }
 
@@ -157,7 +157,7 @@ std::string explain(const Experiment& experiment, const Outcome& outcome) {
   return concat(experiment.name, ": ", headline, "\n", time_section(*measured),
                 collective_section(ledger, timed), gather_section(experiment, ledger),
                 pass_section(ledger), wait_section(ledger, timed), host_section(ledger),
-                transfer_section(ledger), memory_section(measured->peak_memory));
+                transfer_section(ledger), memory_section(measured->peak_memory, timed));
 }
 
 const Record* find_record(const std::vector<Record>& records, const std::string& name) {

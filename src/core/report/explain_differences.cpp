@@ -85,6 +85,8 @@ std::string measured_differences(const Record& record, const Measured& own, cons
                  sent(other.ledger, Purpose::parameters));
   rows.add_bytes("persistent parameters sent per rank", sent(own.ledger, Purpose::persistent),
                  sent(other.ledger, Purpose::persistent));
+  rows.add_bytes("scales sent per rank", sent(own.ledger, Purpose::scales),
+                 sent(other.ledger, Purpose::scales));
   rows.add_bytes("traffic of passes", traffic(own.ledger), traffic(other.ledger));
   for (std::size_t i = 0; i < kMemoryCategories; ++i) {
     const auto category = static_cast<MemoryCategory>(i);

@@ -18,7 +18,7 @@ namespace dstune {
 
 namespace {
 
-constexpr int kSchema = 1;
+constexpr int kSchema = 2;
 constexpr int kCrashesUntilQuarantine = 2;
 
 std::int64_t monotonic_ns() {

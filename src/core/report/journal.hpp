@@ -35,7 +35,7 @@ struct Record {
   Seconds finished = 0;
 };
 
-/// Every event is one O_APPEND write of a whole line followed by fsync. Lines have "schema": 1,
+/// Every event is one O_APPEND write of a whole line followed by fsync. Lines have "schema": 2,
 /// "type": "run" | "started" | "finished" | "stopped", "time" (UTC) and "at_s" (now()). The file is
 /// locked while the journal lives: a second run cannot write to it.
 class Journal {

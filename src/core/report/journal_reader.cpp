@@ -12,7 +12,7 @@ namespace dstune {
 
 namespace {
 
-constexpr int kSchema = 1;
+constexpr int kSchema = 2;
 
 std::string text_of(const json::object& object, std::string_view key) {
   return std::string(object.at(key).as_string());

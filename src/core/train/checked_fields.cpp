@@ -7,7 +7,7 @@
 namespace dstune::fields {
 
 void reject(std::string_view key, std::string_view expected) {
-  throw std::invalid_argument(concat("make_step_config: ", key, " is no ", expected));
+  throw std::invalid_argument(concat(key, " is no ", expected));
 }
 
 const json::object& section(const json::object& object, std::string_view key) {
@@ -43,6 +43,8 @@ std::string read_text(const json::object& object, std::string_view key, std::str
 }
 
 bool is_on(const json::object& object, std::string_view key) {
+  const json::value* found = find(object, key);
+  if (found != nullptr && found->is_string() && found->get_string() == "auto") return false;
   bool value = false;
   read(object, key, value);
   return value;

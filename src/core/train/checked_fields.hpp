@@ -3,10 +3,12 @@
 
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <string_view>
 
 #include "core/base/json.hpp"
+#include "core/base/text.hpp"
 
 namespace dstune::fields {
 
@@ -26,7 +28,7 @@ void read(const json::object& object, std::string_view key, double& out);
 
 std::string read_text(const json::object& object, std::string_view key, std::string fallback);
 
-/// True if the member is there and true.
+/// True if the member is there and true; "auto" is left to the training program, and so off.
 bool is_on(const json::object& object, std::string_view key);
 
 /// As read(), for integers >= 0, which may be written as 5e8.
@@ -36,8 +38,11 @@ void read_integer(const json::object& object, std::string_view key, Integer& out
   if (value == nullptr) return;
   if (!value->is_number()) reject(key, "number");
   const auto number = value->to_number<double>();
-  if (number != std::floor(number) || number < 0 || (value->is_double() && number > 9e18)) {
-    reject(key, "integer >= 0");
+  constexpr Integer kMost = std::numeric_limits<Integer>::max();
+  const bool fits = value->is_double() ? number < static_cast<double>(kMost)
+                                       : !value->is_uint64() && value->get_int64() <= kMost;
+  if (number != std::floor(number) || number < 0 || !fits) {
+    reject(key, concat("integer from 0 to ", kMost));
   }
   out = value->is_double() ? static_cast<Integer>(number) : value->to_number<Integer>();
 }

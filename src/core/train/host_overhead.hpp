@@ -12,9 +12,9 @@ namespace dstune {
 
 /// A place in the step at which DeepSpeed's host code spends time of its own.
 enum class HostEvent {
-  gradient_hook,     ///< ZeRO's handling of one gradient: stage 1 at the boundary, 2 and 3 always
-  module_hook,       ///< stage 3: before and after each module with parameters, forward and backward
-  collective,        ///< launch of a collective
+  gradient_hook,  ///< ZeRO's handling of one gradient: stage 1 at the boundary, 2 and 3 always
+  module_hook,    ///< stage 3: before and after each module with parameters, forward and backward
+  collective,     ///< launch of a collective
   optimizer_tensor,  ///< one tensor, or this rank's part of it, in the optimizer step
   synchronization,   ///< a wait for the device, beside the waiting; not stage 3's for parameters
 };

@@ -28,6 +28,9 @@ namespace {
 // yet.
 constexpr int kUnsteadySteps = 1;
 
+// Until the loss scale is found: 32 halvings, each after two overflows, are DeepSpeed's most.
+constexpr int kMostOverflows = 100;
+
 std::optional<Skipped> skipped(const Experiment& experiment, const StepConfig& config) {
   std::vector<std::string> reasons = config.unsupported;
   for (auto& reason :
@@ -144,6 +147,7 @@ class Run {
     std::byte enough{0};
     while (enough == std::byte{0}) {
       const StepReport step = run_step();
+      if (step.result.overflow) continue;
       report_.add(step, device_.ledger().communication_time());
       if (static_cast<int>(report_.total.size()) < settings.measure_steps) continue;
       if (group_.rank() == 0) enough = std::byte{rule.is_enough(report_.total)};
@@ -151,11 +155,21 @@ class Run {
     }
   }
 
+  // A step without an update is not what is tuned; every rank counts the same ones.
+  void refuse_endless_overflow() {
+    if (++overflows_ <= kMostOverflows) return;
+    throw LossScaleExhausted(concat("inf or NaN in the gradients of ", overflows_, " steps"));
+  }
+
   StepReport run_step() {
     const StepReport step = step_->run();
     if (steps_++ == 0) report_.own.first_loss = step.loss;
     report_.own.last_loss = step.loss;
-    report_.own.ledger = device_.ledger();
+    if (step.result.overflow) {
+      refuse_endless_overflow();
+    } else {
+      report_.own.ledger = device_.ledger();
+    }
     if (!std::isfinite(step.loss) && report_.not_finite.empty()) {
       report_.not_finite = concat("the loss became ", step.loss, " in step ", steps_);
     }
@@ -182,6 +196,7 @@ class Run {
   std::optional<TrainingStep> step_;
   RankReport report_;
   int steps_ = 0;
+  int overflows_ = 0;
 };
 
 }  // namespace

@@ -111,7 +111,7 @@ void read_zero_3(const json::object& zero, StepConfig& config) {
   config.hpz_partition_size = std::max(config.hpz_partition_size, 1);
   double shard = -1;  // the default, and all other negative numbers, are "off"
   read(zero, "mics_shard_size", shard);
-  config.mics_shard_size = shard > 0 ? static_cast<int>(shard) : 0;
+  if (shard > 0) read_integer(zero, "mics_shard_size", config.mics_shard_size);
   read(zero, "zero_quantized_weights", config.quantized_weights);
   read(zero, "zero_quantized_gradients", config.quantized_gradients);
   const json::object& leaf = section(zero, "leaf_module");
@@ -119,11 +119,20 @@ void read_zero_3(const json::object& zero, StepConfig& config) {
                         read_texts(leaf, "name_suffixes")};
 }
 
+// Wherever DeepSpeed waits for the device only to measure.
+void read_timer(const json::object& root, StepConfig& config) {
+  const json::object& timer = section(section(root, "timers"), "throughput");
+  for (const auto* key : {"enabled", "synchronized"}) {
+    bool on = true;
+    read(timer, key, on);
+    config.timer_synchronizes = config.timer_synchronizes && on;
+  }
+}
+
 // ZeRO++'s keys mean nothing below stage 3, zero_quantized_nontrainable_weights nothing to models
 // all of whose parameters are trained, and zeropp_loco_param nothing without quantised gradients
 // (docs/decisions/quantisation.md).
 void find_unsupported_quantization(const json::object& zero, StepConfig& config) {
-  if (config.stage < 3) return;
   const auto add = [&](bool asked_for, std::string_view key) {
     if (asked_for) config.unsupported.push_back(concat("zero_optimization.", key));
   };
@@ -147,11 +156,17 @@ void find_unsupported_zero(const json::object& zero, StepConfig& config) {
     add(read_text(section(zero, key), "device", "none") != "none", key);
   }
   for (const auto* key : {"cpu_offload", "cpu_offload_params"}) add(is_on(zero, key), key);
-  add(config.stage < 3 && config.hpz_partition_size > 1, "zero_hpz_partition_size");
-  add(config.mics_shard_size > 0 && (config.stage < 3 || config.hpz_partition_size > 1 ||
-                                     is_on(zero, "mics_hierarchical_params_gather")),
-      "mics_shard_size");
   add(find(zero, "zenflow") != nullptr, "zenflow");
+  if (config.stage < 3) return;
+  const bool shards_in_parts = config.mics_shard_size > 0;
+  add(shards_in_parts && config.hpz_partition_size > 1,
+      "mics_shard_size with zero_hpz_partition_size");
+  add(shards_in_parts && is_on(zero, "mics_hierarchical_params_gather"),
+      "mics_hierarchical_params_gather");
+  bool saves_by_reference = true;
+  read(zero, "memory_efficient_linear", saves_by_reference);
+  add(!saves_by_reference, "memory_efficient_linear: false");
+  add(is_on(zero, "enable_sanity_checks"), "enable_sanity_checks");
   find_unsupported_quantization(zero, config);
 }
 
@@ -210,6 +225,7 @@ StepConfig make_step_config(const json::object& ds_config) {
   read_precision(ds_config, config);
   read_scaling(ds_config, config);
   read_optimizer(ds_config, config);
+  read_timer(ds_config, config);
   const json::object& zero = section(ds_config, "zero_optimization");
   read_zero(zero, config);
   read_zero_3(zero, config);

@@ -37,6 +37,7 @@ struct StepConfig {
   DType dtype = DType::fp32;        ///< of model parameters and gradients
   LossScaleConfig loss_scale;       ///< used if dtype is fp16
   bool check_grad_overflow = true;  ///< bf16 in stages 1 and 2
+  bool timer_synchronizes = true;   ///< timers.throughput: enabled and synchronized
   std::optional<DType> communication_dtype;
   std::optional<DType> grad_accum_dtype;
   bool immediate_grad_update = false;    ///< BF16 optimizer: accumulate in the hook

@@ -49,8 +49,11 @@ void TrainingStep::make_tokens(std::int64_t micro_step) {
   }
 }
 
-// The device is synchronised at the start of every forward and at the end of the step, as
-// DeepSpeed's throughput timer does by default.
+// At the start of every forward and at the end of the step, as DeepSpeed's throughput timer does.
+void TrainingStep::synchronize_for_timer() {
+  if (config_.timer_synchronizes) device_.host_sync(HostSync::timer);
+}
+
 StepReport TrainingStep::run() {
   StepReport report;
   MemoryBudget& memory = device_.memory();
@@ -61,7 +64,7 @@ StepReport TrainingStep::run() {
     make_tokens(micro);
     engine_->begin_micro_step(micro + 1 == config_.accumulation_steps);
     memory.enter(StepPhase::forward);
-    device_.host_sync(HostSync::timer);
+    synchronize_for_timer();
     const Seconds start = device_.now();
     const auto place =
         static_cast<std::uint64_t>(micro * collectives_.size() + collectives_.rank());
@@ -81,7 +84,8 @@ StepReport TrainingStep::run() {
   const Seconds before = device_.now();
   memory.enter(StepPhase::update);
   report.result = engine_->step();
-  device_.host_sync(HostSync::timer);
+  synchronize_for_timer();
+  device_.synchronize();
   const Seconds end = device_.now();
   report.optimizer = end - before;
   report.total = end - begin;

@@ -42,6 +42,7 @@ class TrainingStep {
   const ModelParameters& parameters() const { return parameters_; }
 
  private:
+  void synchronize_for_timer();
   void make_tokens(std::int64_t micro_step);
 
   RunSettings settings_;

@@ -136,7 +136,7 @@ TEST_F(JournalTest, ResumeCutsATornLineOff) {
 
     const std::string repaired = read_text_file(path_);
     EXPECT_EQ(repaired.substr(0, last), whole.substr(0, last));
-    EXPECT_THAT(repaired.substr(last), HasSubstr(R"({"schema":1,"type":"run")"));
+    EXPECT_THAT(repaired.substr(last), HasSubstr(R"({"schema":2,"type":"run")"));
     EXPECT_EQ(lines(), 3U);
   }
 }
@@ -174,9 +174,9 @@ TEST_F(JournalTest, ADamagedLineThatIsNotTheLastIsRefused) {
 }
 
 TEST_F(JournalTest, AnotherSchemaIsRefused) {
-  write_file_atomically(path_, "{\"schema\":2,\"type\":\"run\"}\n");
+  write_file_atomically(path_, "{\"schema\":1,\"type\":\"run\"}\n");
 
-  EXPECT_THAT([&] { resume(); }, ThrowsMessage<ConfigError>(HasSubstr("/schema  is 2")));
+  EXPECT_THAT([&] { resume(); }, ThrowsMessage<ConfigError>(HasSubstr("/schema  is 1")));
 }
 
 TEST_F(JournalTest, OneCrashIsTriedAgainTwoAreQuarantined) {

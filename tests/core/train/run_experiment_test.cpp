@@ -81,6 +81,27 @@ TEST_P(RunExperiment, NeedsAndCommunicatesWhatTheDryRunSays) {
   }
 }
 
+// Half of 2^30 and its halvings do not fit into fp16: warm-up and first steps update nothing.
+TEST_P(RunExperiment, MeasuresOnlyStepsThatUpdate) {
+  Experiment experiment = TinyExperiment{GetParam(), 2, 1, 1, DType::fp16}.make();
+  experiment.ds_config["fp16"].get_object()["initial_scale_power"] = 30;
+
+  const auto outcomes = run_on_cpus(experiment);
+
+  const auto& measured = std::get<Measured>(outcomes.front());
+  const auto dry = std::get<Measured>(dry_run(experiment, 0).outcome);
+  EXPECT_TRUE(measured.ledger.same_work(dry.ledger));
+}
+
+TEST_P(RunExperiment, FailsIfNoStepUpdates) {
+  Experiment experiment = TinyExperiment{GetParam(), 2, 1, 1, DType::fp16}.make();
+  experiment.ds_config["fp16"].get_object()["loss_scale"] = 1e30;
+
+  const auto outcomes = run_on_cpus(experiment);
+
+  for (const Outcome& outcome : outcomes) EXPECT_TRUE(std::holds_alternative<Failed>(outcome));
+}
+
 TEST_P(RunExperiment, MeasuresEnoughStepsOfAFiniteLoss) {
   Experiment experiment = TinyExperiment{GetParam(), 2, 2}.make();
   experiment.settings.measure_steps = 4;

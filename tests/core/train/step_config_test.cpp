@@ -80,7 +80,6 @@ const Knob kOfZero[] = {
     {R"({"offload_param": {"device": "nvme"}})", "offload_param"},
     {R"({"cpu_offload": true})", "cpu_offload"},
     {R"({"cpu_offload_params": true})", "cpu_offload_params"},
-    {R"({"mics_shard_size": 2, "mics_hierarchical_params_gather": true})", "mics_shard_size"},
     {R"({"zenflow": {}})", "zenflow"},
 };
 
@@ -172,21 +171,36 @@ TEST(StepConfig, NamesTheQuantizationThatIsNotModelledWhereItIsRead) {
   EXPECT_EQ(unsupported_in_stage(named[0].first, 2), Names{});
 }
 
-TEST(StepConfig, NamesPartsOfTheGroupOutsideStage3AndBothAtOnce) {
-  const char* secondary = R"({"zero_hpz_partition_size": 2})";
-  const char* copies = R"({"mics_shard_size": 2})";
-  const char* both = R"({"zero_hpz_partition_size": 2, "mics_shard_size": 2})";
-  const char* off = R"({"zero_hpz_partition_size": 1, "mics_shard_size": -1})";
-
-  for (const int stage : {1, 2}) {
-    EXPECT_EQ(unsupported_in_stage(secondary, stage),
-              Names{"zero_optimization.zero_hpz_partition_size"});
-    EXPECT_EQ(unsupported_in_stage(copies, stage), Names{"zero_optimization.mics_shard_size"});
+TEST(StepConfig, NamesWhatStage3AloneReadsThereAlone) {
+  const Knob knobs[] = {{R"({"zero_hpz_partition_size": 2, "mics_shard_size": 2})",
+                         "mics_shard_size with zero_hpz_partition_size"},
+                        {R"({"mics_shard_size": 2, "mics_hierarchical_params_gather": true})",
+                         "mics_hierarchical_params_gather"},
+                        {R"({"memory_efficient_linear": false})", "memory_efficient_linear: false"},
+                        {R"({"enable_sanity_checks": true})", "enable_sanity_checks"}};
+  for (const Knob& knob : knobs) {
+    for (const int stage : {0, 1, 2}) EXPECT_EQ(unsupported_in_stage(knob.json, stage), Names{});
+    EXPECT_EQ(unsupported_in_stage(knob.json, 3),
+              Names{std::string("zero_optimization.") + knob.name});
   }
-  EXPECT_EQ(unsupported_in_stage(secondary, 3), Names{});
-  EXPECT_EQ(unsupported_in_stage(copies, 3), Names{});
-  EXPECT_EQ(unsupported_in_stage(both, 3), Names{"zero_optimization.mics_shard_size"});
-  EXPECT_EQ(unsupported_in_stage(off, 2), Names{});
+  for (const char* modelled : {R"({"zero_hpz_partition_size": 2})", R"({"mics_shard_size": 2})",
+                               R"({"zero_hpz_partition_size": 1, "mics_shard_size": -1})",
+                               R"({"memory_efficient_linear": true})"}) {
+    for (const int stage : {0, 1, 2, 3}) EXPECT_EQ(unsupported_in_stage(modelled, stage), Names{});
+  }
+}
+
+TEST(StepConfig, RefusesNumbersThatAnIntCannotHold) {
+  for (const char* shard : {"2147483648", "4294967298", "3e9", "1e30"}) {
+    for (const char* key : {"mics_shard_size", "zero_hpz_partition_size"}) {
+      const std::string text = concat(R"({"zero_optimization": {")", key, R"(": )", shard, "}}");
+      EXPECT_THROW(read(text.c_str()), std::invalid_argument) << text;
+    }
+  }
+}
+
+TEST(StepConfig, LeavesAutoOfApexToTheTrainingProgram) {
+  EXPECT_EQ(read(R"({"amp": {"enabled": "auto"}})").unsupported, Names{});
 }
 
 // What stages 0 to 2 model and stage 3 does not.

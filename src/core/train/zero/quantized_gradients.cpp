@@ -10,6 +10,7 @@ namespace {
 
 std::vector<int> ranks_from(int first, int stride, int count) {
   std::vector<int> ranks;
+  ranks.reserve(static_cast<std::size_t>(count));
   for (int i = 0; i < count; ++i) ranks.push_back(first + i * stride);
   return ranks;
 }

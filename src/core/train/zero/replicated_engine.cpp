@@ -79,6 +79,7 @@ bool ReplicatedEngine::overflowed() const {
   bool found = false;
   for (std::size_t i = 0; i < tensor_count(); ++i) {
     found = has_overflow_like_wrapper(device(), gradient(i)) || found;
+    device().host_sync(HostSync::overflow);  // the sum of every tensor goes to the host
   }
   return found && config().dtype == DType::fp16;
 }
@@ -147,6 +148,7 @@ StepResult FusedEngine::step() {
   const Buffer flat = flat_gradients();
   const Tensor gradients = flat.tensor(DType::fp32);
   const double norm = std::sqrt(passes().sum_of_squares(Pass::norm, gradients)) / loss_scale();
+  device().host_sync(HostSync::norm);
   passes().scale(Pass::unscale, gradients,
                  unscale_factor(norm, config().gradient_clipping, loss_scale()));
   state_.update(device(), next_update(groups()[0].weight_decay), gradients,

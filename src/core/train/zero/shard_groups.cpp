@@ -7,6 +7,7 @@ namespace {
 
 std::vector<int> every(int step, int first, int count) {
   std::vector<int> ranks;
+  ranks.reserve(static_cast<std::size_t>(count));
   for (int i = 0; i < count; ++i) ranks.push_back(first + i * step);
   return ranks;
 }

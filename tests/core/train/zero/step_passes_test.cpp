@@ -1,0 +1,103 @@
+// Memory traffic and waits of the optimizer step: the tables of zero-step.md 4.2 and 3.2.
+#include <set>
+#include <string>
+#include <variant>
+
+#include <gtest/gtest.h>
+
+#include "core/base/json_parser.hpp"
+#include "core/train/run_experiment.hpp"
+#include "tests/support/tiny_experiment.hpp"
+
+namespace dstune {
+namespace {
+
+using test::TinyExperiment;
+
+constexpr Bytes kParameters = 910;  // of the tiny model: even, so that one rank pads nothing
+
+const Pass kPassesOfTheStep[] = {Pass::overflow_check, Pass::norm,   Pass::master_gradient,
+                                 Pass::unscale,        Pass::update, Pass::master_cast};
+
+/// The optimizer is DeepSpeed's Adam; `root` are further keys of the configuration.
+Ledger ledger_of(int stage, int ranks, DType dtype, const char* root = "{}",
+                 std::int64_t accumulation = 1) {
+  TinyExperiment tiny{stage, ranks, 1, accumulation, dtype, false};
+  tiny.root = parse_json(root).as_object();
+  return std::get<Measured>(dry_run(tiny.make(), 0).outcome).ledger;
+}
+
+Bytes bytes_per_parameter(const Ledger& ledger) {
+  const std::set<Pass> counted(std::begin(kPassesOfTheStep), std::end(kPassesOfTheStep));
+  Bytes bytes = 0;
+  for (const PassLine& line : ledger.passes()) {
+    if (counted.count(line.pass) > 0) bytes += line.read + line.written;
+  }
+  EXPECT_EQ(bytes % kParameters, 0U);
+  return bytes / kParameters;
+}
+
+std::uint64_t waits(const Ledger& ledger, HostSync reason) {
+  std::uint64_t calls = 0;
+  for (const SyncLine& line : ledger.syncs()) calls += line.reason == reason ? line.calls : 0;
+  return calls;
+}
+
+TEST(StepPasses, OfStageZeroHaveTheTablesTraffic) {
+  EXPECT_EQ(bytes_per_parameter(ledger_of(0, 1, DType::fp32)), 40U);
+  EXPECT_EQ(bytes_per_parameter(ledger_of(0, 1, DType::fp32, R"({"gradient_clipping": 0})")), 28U);
+  EXPECT_EQ(bytes_per_parameter(ledger_of(0, 1, DType::fp16)), 70U);
+  EXPECT_EQ(bytes_per_parameter(ledger_of(0, 1, DType::bf16)), 70U);
+}
+
+TEST(StepPasses, OfStagesOneAndTwoHaveTheTablesTraffic) {
+  const char* unchecked = R"({"bf16": {"check_grad_overflow": false}})";
+  for (const int stage : {1, 2}) {
+    EXPECT_EQ(bytes_per_parameter(ledger_of(stage, 1, DType::fp16)), 98U);
+    EXPECT_EQ(bytes_per_parameter(ledger_of(stage, 1, DType::bf16)), 98U);
+    EXPECT_EQ(bytes_per_parameter(ledger_of(stage, 1, DType::bf16, unchecked)), 70U);
+    EXPECT_EQ(bytes_per_parameter(ledger_of(stage, 1, DType::fp32)), 72U);
+  }
+}
+
+TEST(StepPasses, OfStageThreeHaveTheTablesTraffic) {
+  EXPECT_EQ(bytes_per_parameter(ledger_of(3, 1, DType::bf16)), 70U);
+  EXPECT_EQ(bytes_per_parameter(ledger_of(3, 1, DType::fp16)), 78U);
+  EXPECT_EQ(bytes_per_parameter(ledger_of(3, 1, DType::fp32)), 72U);
+}
+
+TEST(StepWaits, ForTheOverflowFlagAreOnePerTensorWithoutZeroAndOneWithIt) {
+  const std::uint64_t tensors = make_model_parameters(test::tiny_model()).tensors.size();
+
+  EXPECT_EQ(waits(ledger_of(0, 2, DType::bf16), HostSync::overflow), tensors);
+  EXPECT_EQ(waits(ledger_of(0, 2, DType::fp32), HostSync::overflow), 0U);
+  for (const int stage : {1, 2, 3}) {
+    EXPECT_EQ(waits(ledger_of(stage, 2, DType::fp16), HostSync::overflow), 1U);
+    EXPECT_EQ(waits(ledger_of(stage, 2, DType::fp32), HostSync::overflow), 0U);
+  }
+}
+
+// DeepSpeed's sharded engines keep their norms on the device.
+TEST(StepWaits, ForTheNormAreOfTheFusedOptimizerOnly) {
+  EXPECT_EQ(waits(ledger_of(0, 2, DType::bf16), HostSync::norm), 1U);
+  for (const int stage : {1, 2, 3}) {
+    EXPECT_EQ(waits(ledger_of(stage, 2, DType::bf16), HostSync::norm), 0U);
+  }
+}
+
+TEST(StepWaits, OfTheThroughputTimerAreOnePerForwardAndOneAtTheEndUnlessItIsOff) {
+  constexpr std::int64_t kAccumulation = 3;
+  const char* off[] = {R"({"timers": {"throughput": {"enabled": false}}})",
+                       R"({"timers": {"throughput": {"synchronized": false}}})"};
+  for (const int stage : {0, 1, 2, 3}) {
+    EXPECT_EQ(waits(ledger_of(stage, 2, DType::bf16, "{}", kAccumulation), HostSync::timer), 4U);
+    for (const char* timers : off) {
+      const Ledger without = ledger_of(stage, 2, DType::bf16, timers, kAccumulation);
+
+      EXPECT_EQ(waits(without, HostSync::timer), 0U) << timers;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace dstune
