@@ -16,6 +16,13 @@ namespace {
 
 constexpr Bytes kNoMemory = 1;
 
+bool averages_by_node(const TuningConfig& config) {
+  const json::value* zero = config.deepspeed.if_contains("zero_optimization");
+  if (zero == nullptr) return false;
+  const json::value* quantized = zero->get_object().if_contains("zero_quantized_gradients");
+  return quantized != nullptr && quantized->is_bool() && quantized->get_bool();
+}
+
 }  // namespace
 
 Plan make_plan(const CommandLine& options) {
@@ -42,6 +49,10 @@ Plan make_plan(const CommandLine& options) {
   plan.stages = plan_stages(plan.config, plan.group_size, make_memory_predictor(plan.device.get()));
   plan.experiments = plan_experiments(plan.config, plan.group_size, plan.stages);
   for (const auto& warning : plan.config.warnings) log_warning(warning);
+  if (devices_per_node == 0 && averages_by_node(plan.config)) {
+    log_warning("--world-size plans for one host; zero_quantized_gradients needs to know them all, "
+                "use --hostfile");
+  }
   return plan;
 }
 

@@ -55,6 +55,9 @@ class CommunicationSimulation {
     return counts_;
   }
 
+  /// Sent by one rank in what counts() counted; without quantised messages.
+  double sent_bytes() const { return wire_bytes_; }
+
  private:
   using Order = std::vector<std::size_t>;
 
@@ -68,12 +71,19 @@ class CommunicationSimulation {
     return sum;
   }
 
-  void call(CollectiveKind kind, std::int64_t elements) {
-    add(counts_, kind, elements, size_of(config_.dtype));
+  /// @param ranks  of the group; 0: those that share one copy of the model
+  void note(CollectiveKind kind, std::int64_t elements, Bytes each, std::int64_t ranks = 0) {
+    add(counts_, kind, elements, each);
+    wire_bytes_ += wire_bytes(kind, static_cast<Bytes>(elements) * each,
+                              static_cast<int>(ranks == 0 ? ranks_ : ranks));
+  }
+
+  void call(CollectiveKind kind, std::int64_t elements, std::int64_t ranks = 0) {
+    note(kind, elements, size_of(config_.dtype), ranks);
   }
 
   void send(CollectiveKind kind, std::int64_t elements) {
-    add(counts_, kind, elements, size_of(config_.communication_dtype.value_or(config_.dtype)));
+    note(kind, elements, size_of(config_.communication_dtype.value_or(config_.dtype)));
   }
 
   Order backward_order() const {
@@ -113,7 +123,7 @@ class CommunicationSimulation {
   void count_stage_0() {
     send(CollectiveKind::all_reduce, std::accumulate(numels_.begin(), numels_.end(), 0L));
     if (config_.dtype == DType::fp32 && config_.gradient_clipping > 0) {
-      add(counts_, CollectiveKind::all_reduce, 1, 4);
+      note(CollectiveKind::all_reduce, 1, 4);
     }
   }
 
@@ -139,9 +149,9 @@ class CommunicationSimulation {
     }
     const bool checks = config_.dtype == DType::fp16 ||
                         (config_.dtype == DType::bf16 && config_.check_grad_overflow);
-    if (checks) add(counts_, CollectiveKind::all_reduce, 1, 1);
+    if (checks) note(CollectiveKind::all_reduce, 1, 1);
     for (const std::int64_t length : lengths_) {
-      add(counts_, CollectiveKind::all_reduce, 1, 4);
+      note(CollectiveKind::all_reduce, 1, 4);
       if (ranks_ > 1) call(CollectiveKind::all_gather, length);
     }
   }
@@ -202,16 +212,19 @@ class CommunicationSimulation {
     NaiveCoordinator coordinator = make_coordinator();
     gather_step(coordinator);
     counts_ = {};
+    wire_bytes_ = 0;
     gather_step(coordinator);
     for (std::int64_t micro = 0; micro < config_.accumulation_steps; ++micro) {
-      for (const Order& bucket : buckets(backward_order())) reduce(bucket);
+      for (const Order& bucket : buckets(backward_order())) {
+        reduce(bucket);
+        if (micro + 1 == config_.accumulation_steps) average_over_replicas(bucket);
+      }
     }
-    average_over_replicas();
-    if (config_.dtype == DType::fp16) add(counts_, CollectiveKind::all_reduce, 1, 1);
+    if (config_.dtype == DType::fp16) note(CollectiveKind::all_reduce, 1, 1);
     for (const Order& group : groups()) {
       std::int64_t fill = 0;
       for (const std::size_t tensor : group) {
-        if (fill == 0) add(counts_, CollectiveKind::all_reduce, 1, 4);  // a sub-group's norm
+        if (fill == 0) note(CollectiveKind::all_reduce, 1, 4);  // a sub-group's norm
         fill += padded(tensor) / ranks_;
         if (fill >= config_.sub_group_size) fill = 0;
       }
@@ -277,34 +290,33 @@ class CommunicationSimulation {
       add_quantized_gather(counts_, padded(primary), ranks_);
       return;
     }
-    gather_at_once(secondary, false);
-    gather_at_once(primary, config_.use_all_reduce_for_fetch_params);
+    gather_at_once(secondary, false, std::min<std::int64_t>(config_.hpz_partition_size, ranks_));
+    gather_at_once(primary, config_.use_all_reduce_for_fetch_params, ranks_);
   }
 
-  void gather_at_once(const Order& tensors, bool may_sum) {
+  void gather_at_once(const Order& tensors, bool may_sum, std::int64_t ranks) {
     if (ranks_ == 1 || tensors.empty()) return;
-    const bool alone = config_.allgather_sequential || config_.mics_shard_size > 0;
+    const bool alone = config_.allgather_sequential && config_.mics_shard_size == 0;
     std::int64_t together = 0;
     for (const std::size_t tensor : tensors) {
-      if (alone) call(CollectiveKind::all_gather, padded(tensor));
+      if (alone) call(CollectiveKind::all_gather, padded(tensor), ranks);
       together += padded(tensor);
     }
     if (alone) return;
-    const bool summed = may_sum && tensors.size() > 1;
-    call(summed ? CollectiveKind::all_reduce : CollectiveKind::all_gather, together);
+    const bool summed = may_sum && tensors.size() > 1 && config_.mics_shard_size == 0;
+    call(summed ? CollectiveKind::all_reduce : CollectiveKind::all_gather, together, ranks);
   }
 
-  // MiCS: what this rank has of every tensor, once per step.
-  void average_over_replicas() {
-    if (replicas_ == 1) return;
-    for (const std::int64_t numel : numels_) {
-      const std::int64_t shard = (numel + ranks_ - 1) / ranks_;
-      const std::int64_t own =
-          std::min(numel, (place_ + 1) * shard) - std::min(numel, place_ * shard);
-      if (own > 0) {
-        add(counts_, CollectiveKind::all_reduce, own, size_of(config_.accumulation_dtype()));
-      }
+  // MiCS: what this rank has of the bucket's tensors, in one launch.
+  void average_over_replicas(const Order& bucket) {
+    std::int64_t own = 0;
+    for (const std::size_t tensor : bucket) {
+      const std::int64_t shard = padded(tensor) / ranks_;
+      own += std::min(numels_[tensor], (place_ + 1) * shard) -
+             std::min(numels_[tensor], place_ * shard);
     }
+    if (replicas_ == 1 || own == 0) return;
+    note(CollectiveKind::all_reduce, own, size_of(config_.accumulation_dtype()), replicas_);
   }
 
   void reduce(const Order& bucket) {
@@ -323,7 +335,7 @@ class CommunicationSimulation {
       }
       return;
     }
-    add(counts_, whole ? CollectiveKind::all_reduce : CollectiveKind::reduce_scatter,
+    note(whole ? CollectiveKind::all_reduce : CollectiveKind::reduce_scatter,
         whole ? fill : with_padding, size_of(config_.message_dtype()));
   }
 
@@ -340,6 +352,7 @@ class CommunicationSimulation {
   std::vector<std::int64_t> lengths_;              // padded, by group
   std::vector<std::vector<std::int64_t>> owners_;  // by tensor and element
   CollectiveCounts counts_{};
+  double wire_bytes_ = 0;
 };
 
 }  // namespace dstune::test

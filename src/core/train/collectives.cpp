@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <stdexcept>
+#include <utility>
 
 #include "core/base/text.hpp"
 
@@ -24,12 +25,13 @@ CollectiveLine line_for(CollectiveKind kind, Purpose purpose, Tensor whole, Stre
 
 template <class Call>
 Seconds Collectives::counted(CollectiveLine line, Call call) {
-  if (line.purpose != Purpose::other) device_->host_event(HostEvent::collective);
+  const bool launches = !coalesces_ || !std::exchange(has_launched_, true);
+  if (launches && line.purpose != Purpose::other) device_->host_event(HostEvent::collective);
   const Seconds begin = device_->now();
   call();
   line.ranks = size_;
   line.exposed = device_->now() - begin;
-  device_->ledger().add(line);
+  device_->ledger().add(line, launches ? 1 : 0);
   return line.exposed;
 }
 

@@ -68,12 +68,32 @@ class Collectives {
   /// @param own  place of this rank in `ranks`
   virtual std::unique_ptr<Collectives> do_sub_group(const std::vector<int>& ranks, int own) = 0;
 
+  friend class CoalescedCalls;
+
   template <class Call>
   Seconds counted(CollectiveLine line, Call call);
 
   Device* device_;
   int rank_;
   int size_;
+  bool coalesces_ = false;
+  bool has_launched_ = false;  // the first of coalesced calls
+};
+
+/// While one exists the calls of `collectives`, which have one kind, type, purpose and stream, are
+/// one launch, as in torch's coalescing manager: one call of the ledger, one HostEvent.
+class CoalescedCalls {
+ public:
+  explicit CoalescedCalls(Collectives& collectives) : collectives_(collectives) {
+    collectives_.coalesces_ = true;
+    collectives_.has_launched_ = false;
+  }
+  ~CoalescedCalls() { collectives_.coalesces_ = false; }
+  CoalescedCalls(const CoalescedCalls&) = delete;
+  CoalescedCalls& operator=(const CoalescedCalls&) = delete;
+
+ private:
+  Collectives& collectives_;
 };
 
 }  // namespace dstune

@@ -27,13 +27,13 @@ Line& line_of(std::vector<Line>& lines, const Line& fresh, IsIt is_it) {
 
 void Ledger::clear() { *this = Ledger(); }
 
-void Ledger::add(const CollectiveLine& call) {
+void Ledger::add(const CollectiveLine& call, std::uint64_t calls) {
   CollectiveLine fresh = call;
   fresh.calls = fresh.elements = fresh.bytes = 0;
   fresh.wire_bytes = fresh.exposed = fresh.overlapped = 0;
   CollectiveLine& line =
       line_of(collectives_, fresh, [&](const auto& other) { return key(other) == key(call); });
-  ++line.calls;
+  line.calls += calls;
   line.elements += call.elements;
   line.bytes += call.bytes;
   line.wire_bytes += wire_bytes(call.kind, call.bytes, call.ranks);

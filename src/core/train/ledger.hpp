@@ -131,8 +131,9 @@ class Ledger {
  public:
   void clear();
 
-  /// Adds one call; `call` says everything but `calls`, and `wire_bytes` is computed.
-  void add(const CollectiveLine& call);
+  /// Adds a message; `call` says everything but `calls`, and `wire_bytes` is computed.
+  /// @param calls  0: it goes with the call before it
+  void add(const CollectiveLine& call, std::uint64_t calls = 1);
   void add_pass(Pass pass, Bytes read, Bytes written);
   void add_sync(HostSync reason, Seconds time);
   void add_transfer(Transfer transfer, Bytes bytes);

@@ -55,6 +55,9 @@ void GatheredParameters::gather_from(const Source& source, const Tensors& tensor
     gather_alone(source, tensors.front());
   } else if (setup_.method == GatherMethod::sequential) {
     for (const std::size_t tensor : tensors) gather_alone(source, tensor);
+  } else if (setup_.method == GatherMethod::coalesced) {
+    const CoalescedCalls one_launch(*source.group);
+    for (const std::size_t tensor : tensors) gather_alone(source, tensor);
   } else if (setup_.method == GatherMethod::all_reduce && source.factor == 1 &&
              source.group != setup_.secondary) {
     gather_by_all_reduce(tensors);

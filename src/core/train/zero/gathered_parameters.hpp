@@ -18,6 +18,7 @@ namespace dstune {
 enum class GatherMethod {
   packed,      ///< one all-gather into a rank-major buffer, from which each is copied
   sequential,  ///< one all-gather for each, received where it stays (stage3_allgather_sequential)
+  coalesced,   ///< as sequential, in one launch (MiCS)
   all_reduce   ///< one all-reduce of a zero-filled buffer, in which they stay
                ///< (stage3_use_all_reduce_for_fetch_params)
 };

@@ -14,7 +14,8 @@ namespace {
 
 // MiCS coalesces calls instead of packing: every tensor is received where it stays.
 GatherMethod gather_method(const StepConfig& config) {
-  if (config.allgather_sequential || config.mics_shard_size > 0) return GatherMethod::sequential;
+  if (config.mics_shard_size > 0) return GatherMethod::coalesced;
+  if (config.allgather_sequential) return GatherMethod::sequential;
   return config.use_all_reduce_for_fetch_params ? GatherMethod::all_reduce : GatherMethod::packed;
 }
 

@@ -55,6 +55,7 @@ void ShardedGradients::flush() {
 }
 
 void ShardedGradients::average_over_replicas() {
+  const CoalescedCalls one_launch(*replicas_);
   for (const Entry& entry : entries_) {
     const std::int64_t count = layout_.filled(entry.tensor, collectives_.rank());
     if (count == 0) continue;
