@@ -336,7 +336,7 @@ class CommunicationSimulation {
       return;
     }
     note(whole ? CollectiveKind::all_reduce : CollectiveKind::reduce_scatter,
-        whole ? fill : with_padding, size_of(config_.message_dtype()));
+         whole ? fill : with_padding, size_of(config_.message_dtype()));
   }
 
   StepConfig config_;
