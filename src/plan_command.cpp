@@ -50,8 +50,9 @@ Plan make_plan(const CommandLine& options) {
   plan.experiments = plan_experiments(plan.config, plan.group_size, plan.stages);
   for (const auto& warning : plan.config.warnings) log_warning(warning);
   if (devices_per_node == 0 && averages_by_node(plan.config)) {
-    log_warning("--world-size plans for one host; zero_quantized_gradients needs to know them all, "
-                "use --hostfile");
+    log_warning(
+        "--world-size plans for one host; zero_quantized_gradients needs to know them all, "
+        "use --hostfile");
   }
   return plan;
 }
