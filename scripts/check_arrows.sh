@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Checks who includes whom: core knows nobody, mpi and kernels know core and never each other, and
-# inside core each folder sees only those before it. Prints every wrong include and fails.
+# inside core each folder sees only those before it. No two headers define types of one name. Prints
+# every fault and fails.
 #
 # usage: scripts/check_arrows.sh [SRC]
 set -euo pipefail
@@ -41,5 +42,15 @@ done
 for folder in "$src"/core/*/; do
   name=$(basename "$folder")
   [[ " ${folders[*]} " == *" $name "* ]] || { echo "$folder -> not in the order of core" >&2; faults=1; }
+done
+
+# Folders that do not know each other meet in one program: two types of one name would be one.
+definition='^(class|struct|enum class) [A-Za-z0-9_]+( final)?( :| \{)'
+twice=$(grep -rhoE --include='*.hpp' "$definition" "$src" | sed -E 's/^(class|struct|enum class) ([A-Za-z0-9_]+).*/\2/' |
+  sort | uniq -d)
+for name in $twice; do
+  grep -rnE --include='*.hpp' "^(class|struct|enum class) $name( final)?( :| \{)" "$src" >&2
+  echo "  -> a type of this name exists twice" >&2
+  faults=1
 done
 exit "$faults"

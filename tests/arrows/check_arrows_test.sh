@@ -33,4 +33,19 @@ expect 0 core/search/a.cpp '"core/base/text.hpp"'
 expect 0 core/config/a.cpp '<boost/program_options.hpp>'
 expect 0 mpi/a.cpp '<mpi.h>'
 expect 0 kernels/cpu/a.cpp '<cblas.h>'
+
+# expect_types CODE TEXT TEXT: the verdict on two headers of folders that do not know each other.
+expect_types() {
+  echo "$2" >"$tree/core/train/a.hpp"
+  echo "$3" >"$tree/mpi/b.hpp"
+  local code=0
+  bash "$check" "$tree" >/dev/null 2>&1 || code=$?
+  rm "$tree/core/train/a.hpp" "$tree/mpi/b.hpp"
+  [ "$code" -eq "$1" ] || { echo "$2 and $3: exit code $code, not $1"; failures=1; }
+}
+
+expect_types 1 'class Message {' 'struct Message {'
+expect_types 1 'class Message final : public Text {' 'enum class Message {'
+expect_types 0 'class Message {' 'class Message;'
+expect_types 0 'class Message {' 'class MessageText {'
 exit "$failures"

@@ -23,7 +23,7 @@ inline Bytes times(std::int64_t elements, Bytes each) {
 inline std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 /// The experiment and one rank of it.
-struct Given {
+struct GivenRank {
   const StepConfig& config;
   const ModelParameters& parameters;
   std::int64_t ranks;
@@ -74,11 +74,11 @@ struct Given {
 
 /// Temporaries of stage 0's average of tensors (or whole groups) of these sizes: each call's list
 /// is flattened if it has several, and cast if it is communicated in another type.
-Bytes largest_replicated_average(const Given& given, const std::vector<std::int64_t>& sizes,
+Bytes largest_replicated_average(const GivenRank& given, const std::vector<std::int64_t>& sizes,
                                  DType dtype);
 
 /// Stages 1 and 2; the second: stage 1 as DeepSpeed's BF16 optimizer.
-ModelStateMemory predict_partitioned(const Given& given);
-ModelStateMemory predict_bf16_optimizer(const Given& given);
+ModelStateMemory predict_partitioned(const GivenRank& given);
+ModelStateMemory predict_bf16_optimizer(const GivenRank& given);
 
 }  // namespace dstune

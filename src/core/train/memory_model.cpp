@@ -16,7 +16,7 @@ constexpr std::int64_t kStage0Bucket = 500'000'000;
 
 }  // namespace
 
-Bytes largest_replicated_average(const Given& given, const std::vector<std::int64_t>& sizes,
+Bytes largest_replicated_average(const GivenRank& given, const std::vector<std::int64_t>& sizes,
                                  DType dtype) {
   Bytes largest = 0;
   std::int64_t fill = 0;
@@ -35,7 +35,7 @@ Bytes largest_replicated_average(const Given& given, const std::vector<std::int6
 namespace {
 
 /// Stage 0: temporaries of the update.
-Bytes replicated_update(const Given& given) {
+Bytes replicated_update(const GivenRank& given) {
   const std::int64_t total = given.parameters.total();
   const OptimizerConfig& optimizer = given.config.optimizer;
   if (given.config.dtype == DType::fp32) return times(total, given.scratch());
@@ -43,7 +43,7 @@ Bytes replicated_update(const Given& given) {
   return times(total, uses_fused_wrapper(optimizer) ? 8 : 4 + given.scratch());
 }
 
-ModelStateMemory replicated(const Given& given) {
+ModelStateMemory replicated(const GivenRank& given) {
   const std::int64_t total = given.parameters.total();
   const bool full = given.config.dtype == DType::fp32;
   MemoryUse use;
@@ -67,13 +67,13 @@ ModelStateMemory predict_model_states(const StepConfig& config, const ModelParam
   if (config.stage == 3) {
     return predict_sharded(config, parameters, group_size, rank, attention_scratch);
   }
-  const Given given{config,
-                    parameters,
-                    group_size,
-                    rank,
-                    make_parameter_groups(config.optimizer, parameters),
-                    backward_arrivals(parameters),
-                    size_of(config.dtype)};
+  const GivenRank given{config,
+                        parameters,
+                        group_size,
+                        rank,
+                        make_parameter_groups(config.optimizer, parameters),
+                        backward_arrivals(parameters),
+                        size_of(config.dtype)};
   ModelStateMemory memory = config.stage == 0              ? replicated(given)
                             : config.uses_bf16_optimizer() ? predict_bf16_optimizer(given)
                                                            : predict_partitioned(given);

@@ -9,7 +9,7 @@
 namespace dstune {
 namespace {
 
-Bytes temporaries(const Given& given, const Flats& flats) {
+Bytes temporaries(const GivenRank& given, const Flats& flats) {
   const StepConfig& config = given.config;
   std::int64_t slice = 0;
   for (std::size_t tensor = 0; tensor < flats.begin.size(); ++tensor) {
@@ -24,7 +24,7 @@ Bytes temporaries(const Given& given, const Flats& flats) {
 }
 
 /// Stage 1 with sums in another type than the gradients'.
-Bytes gradients_beside_sums(const Given& given, ReductionWalk::Rules rules) {
+Bytes gradients_beside_sums(const GivenRank& given, ReductionWalk::Rules rules) {
   const Bytes sum = size_of(given.config.accumulation_dtype());
   rules.sum = static_cast<std::int64_t>(sum);
   rules.accumulated = given.accumulates();
@@ -46,7 +46,7 @@ Bytes gradients_beside_sums(const Given& given, ReductionWalk::Rules rules) {
   return std::max(peak, static_cast<Bytes>(walk.finish()));
 }
 
-Bytes gradients(const Given& given, ReductionWalk::Rules rules) {
+Bytes gradients(const GivenRank& given, ReductionWalk::Rules rules) {
   const StepConfig& config = given.config;
   const bool more = given.accumulates();
   const bool stage_1 = config.stage == 1;
@@ -74,7 +74,7 @@ Bytes gradients(const Given& given, ReductionWalk::Rules rules) {
   return std::max(peak, accumulated(config.accumulation_steps > 2));
 }
 
-ReductionWalk::Rules rules_of(const Given& given, const Flats& flats) {
+ReductionWalk::Rules rules_of(const GivenRank& given, const Flats& flats) {
   ReductionWalk::Rules rules;
   rules.capacity = given.config.reduce_bucket_size;
   rules.owns = [&](std::size_t tensor) {
@@ -91,7 +91,7 @@ ReductionWalk::Rules rules_of(const Given& given, const Flats& flats) {
   return rules;
 }
 
-MemoryUse partitioned_states(const Given& given, const Flats& flats) {
+MemoryUse partitioned_states(const GivenRank& given, const Flats& flats) {
   MemoryUse use;
   use.at(MemoryCategory::parameters) = times(given.ranks * flats.all_partitions, given.e);
   use.at(MemoryCategory::optimizer) =
@@ -101,7 +101,7 @@ MemoryUse partitioned_states(const Given& given, const Flats& flats) {
 
 }  // namespace
 
-ModelStateMemory predict_partitioned(const Given& given) {
+ModelStateMemory predict_partitioned(const GivenRank& given) {
   const Flats flats = lay_out(given);
   const MemoryUse use = partitioned_states(given, flats);
   ModelStateMemory memory{use, use};
@@ -115,7 +115,7 @@ ModelStateMemory predict_partitioned(const Given& given) {
   return memory;
 }
 
-ModelStateMemory predict_bf16_optimizer(const Given& given) {
+ModelStateMemory predict_bf16_optimizer(const GivenRank& given) {
   const Flats flats = lay_out(given);
   MemoryUse use = partitioned_states(given, flats);
   use.at(MemoryCategory::gradients) = times(given.ranks * flats.all_partitions, 4);

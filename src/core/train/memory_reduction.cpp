@@ -22,7 +22,7 @@ struct Slice {
 };
 
 /// A bucket cut by owners: what lies side by side and has one owner is one slice.
-std::vector<Slice> cut(const Given& given, const Flats& flats, const Order& bucket) {
+std::vector<Slice> cut(const GivenRank& given, const Flats& flats, const Order& bucket) {
   std::vector<Slice> slices;
   for (const std::size_t tensor : bucket) {
     for (std::int64_t owner = 0; owner < given.ranks; ++owner) {
@@ -36,12 +36,12 @@ std::vector<Slice> cut(const Given& given, const Flats& flats, const Order& buck
 }
 
 /// Of a message of `numel` elements that is made of `count` tensors or slices.
-Bytes message_bytes(const Given& given, std::int64_t numel, std::size_t count) {
+Bytes message_bytes(const GivenRank& given, std::int64_t numel, std::size_t count) {
   return (count > 1 ? times(numel, given.e) : 0) + given.message(numel, given.config.dtype);
 }
 
 /// R: a call takes slices until they exceed K.
-Bytes largest_run(const Given& given, const std::vector<Slice>& slices) {
+Bytes largest_run(const GivenRank& given, const std::vector<Slice>& slices) {
   Bytes largest = 0;
   std::int64_t fill = 0;
   std::size_t count = 0;
@@ -55,7 +55,7 @@ Bytes largest_run(const Given& given, const std::vector<Slice>& slices) {
   return largest;
 }
 
-Bytes largest_part_of_an_owner(const Given& given, const std::vector<Slice>& slices) {
+Bytes largest_part_of_an_owner(const GivenRank& given, const std::vector<Slice>& slices) {
   std::map<std::int64_t, std::pair<std::int64_t, std::size_t>> owners;  // elements, slices
   for (const Slice& slice : slices) {
     owners[slice.owner].first += slice.numel;
@@ -70,7 +70,7 @@ Bytes largest_part_of_an_owner(const Given& given, const std::vector<Slice>& sli
 
 }  // namespace
 
-Flats lay_out(const Given& given) {
+Flats lay_out(const GivenRank& given) {
   Flats flats;
   flats.begin.resize(given.parameters.tensors.size());
   flats.partition.resize(given.parameters.tensors.size());
@@ -90,7 +90,7 @@ Flats lay_out(const Given& given) {
   return flats;
 }
 
-Bytes largest_reduction(const Given& given, const Flats& flats) {
+Bytes largest_reduction(const GivenRank& given, const Flats& flats) {
   const StepConfig& config = given.config;
   const bool late = config.stage == 1 && !config.overlap_comm;
   const Order order = late ? given.group_order() : given.arrival_order();

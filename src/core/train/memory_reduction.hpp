@@ -29,9 +29,9 @@ struct Flats {
   }
 };
 
-Flats lay_out(const Given& given);
+Flats lay_out(const GivenRank& given);
 
 /// R (memory_model.hpp): temporaries of the largest reduction of a bucket.
-Bytes largest_reduction(const Given& given, const Flats& flats);
+Bytes largest_reduction(const GivenRank& given, const Flats& flats);
 
 }  // namespace dstune

@@ -1,6 +1,6 @@
 #include "core/train/zero/gradient_sum.hpp"
 
-#include "core/train/zero/message.hpp"
+#include "core/train/zero/gradient_message.hpp"
 #include "core/train/zero/passes.hpp"
 
 namespace dstune {
@@ -13,7 +13,7 @@ void GradientSum::on_stream(Call call) const {
 }
 
 void GradientSum::all_reduce(Tensor inout, const GradientScaling& scaling) const {
-  const Message message(device, inout, dtype);
+  const GradientMessage message(device, inout, dtype);
   if (scaling.before) Passes(device).scale(Pass::average, message.tensor(), *scaling.before);
   on_stream(
       [&] { collectives.all_reduce(message.tensor(), ReduceOp::sum, Purpose::gradients, stream); });
@@ -22,7 +22,7 @@ void GradientSum::all_reduce(Tensor inout, const GradientScaling& scaling) const
 }
 
 void GradientSum::reduce(Tensor inout, int root) const {
-  const Message message(device, inout, dtype);
+  const GradientMessage message(device, inout, dtype);
   on_stream([&] {
     collectives.reduce(message.tensor(), ReduceOp::sum, root, Purpose::gradients, stream);
   });

@@ -1,10 +1,10 @@
-#include "core/train/zero/message.hpp"
+#include "core/train/zero/gradient_message.hpp"
 
 #include "core/train/zero/passes.hpp"
 
 namespace dstune {
 
-Message::Message(Device& device, Tensor original, DType dtype)
+GradientMessage::GradientMessage(Device& device, Tensor original, DType dtype)
     : device_(device), original_(original), tensor_(original) {
   if (original.dtype == dtype) return;
   copy_ = make_buffer(device, MemoryCategory::temporaries, original.numel, dtype);
@@ -12,7 +12,7 @@ Message::Message(Device& device, Tensor original, DType dtype)
   Passes(device).cast(Pass::message_cast, original, tensor_);
 }
 
-void Message::write_back() const {
+void GradientMessage::write_back() const {
   if (copy_) Passes(device_).cast(Pass::message_cast, tensor_, original_);
 }
 

@@ -9,9 +9,9 @@ namespace dstune {
 /// What a collective is given in the place of `original`: that tensor itself if it has the type of
 /// communication, otherwise a copy of it in that type (category temporaries; zero-step.md 1.2).
 /// One pass to make the copy, one to bring the result back, (e + e_c) bytes per element each.
-class Message {
+class GradientMessage {
  public:
-  Message(Device& device, Tensor original, DType dtype);
+  GradientMessage(Device& device, Tensor original, DType dtype);
 
   Tensor tensor() const { return tensor_; }
   /// Brings the result back into the original; nothing where that was communicated itself.
