@@ -9,6 +9,10 @@ preset=${1:-default}
 shift || true
 
 export CMAKE_GENERATOR=${CMAKE_GENERATOR:-Ninja}
+if command -v ccache >/dev/null; then # what another checkout compiled is not compiled again
+  export CMAKE_CXX_COMPILER_LAUNCHER=${CMAKE_CXX_COMPILER_LAUNCHER-ccache}
+  export CCACHE_BASEDIR=$PWD CCACHE_NOHASHDIR=1
+fi
 targets=()
 [ $# -eq 0 ] || targets=(--target "$@")
 log=$(mktemp)

@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "core/base/error.hpp"
-#include "tests/core/search/simulated_machine.hpp"
+#include "tests/support/simulated_machine.hpp"
 
 namespace dstune {
 namespace {

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "tests/core/search/simulated_machine.hpp"
+#include "tests/support/simulated_machine.hpp"
 
 namespace dstune {
 namespace {

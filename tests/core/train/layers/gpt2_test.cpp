@@ -13,6 +13,7 @@
 #include "kernels/cpu/cpu_device.hpp"
 #include "tests/support/gpt2_fixture.hpp"
 #include "tests/support/recording_engine.hpp"
+#include "tests/support/test_data.hpp"
 
 namespace dstune {
 namespace {
@@ -21,8 +22,7 @@ using test::Gpt2Fixture;
 using test::RecordingEngine;
 
 const Gpt2Fixture& fixture() {
-  static const Gpt2Fixture kFixture =
-      test::read_gpt2_fixture(std::string(DSTUNE_TEST_DATA) + "/gpt2_fixture.json");
+  static const Gpt2Fixture kFixture = test::read_gpt2_fixture(test::test_data("gpt2_fixture.json"));
   return kFixture;
 }
 

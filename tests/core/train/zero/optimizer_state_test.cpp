@@ -17,6 +17,7 @@
 #include "core/train/dry_device.hpp"
 #include "core/train/step_config.hpp"
 #include "kernels/cpu/cpu_device.hpp"
+#include "tests/support/test_data.hpp"
 
 namespace dstune {
 namespace {
@@ -27,7 +28,7 @@ constexpr double kTolerance = 2e-6;  // a few fp32 roundings of numbers around 1
 using Numbers = std::vector<float>;
 
 json::value read_fixture() {
-  std::ifstream file(DSTUNE_TEST_DATA "/optimizer_fixture.json");
+  std::ifstream file(test::test_data("optimizer_fixture.json"));
   const std::string text(std::istreambuf_iterator<char>(file), {});
   return json::parse(text);
 }

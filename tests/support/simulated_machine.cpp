@@ -1,4 +1,4 @@
-#include "tests/core/search/simulated_machine.hpp"
+#include "tests/support/simulated_machine.hpp"
 
 #include <cstddef>
 #include <cstdlib>
