@@ -54,6 +54,7 @@ MpiCollectives::MpiCollectives(Device& device, MpiGroup& group, std::vector<int>
 
 std::unique_ptr<Collectives> MpiCollectives::do_sub_group(const std::vector<int>& ranks, int own) {
   std::vector<int> members;
+  members.reserve(ranks.size());
   for (const int rank : ranks) members.push_back(member(rank));
   // The constructor is private to make_unique.
   return std::unique_ptr<Collectives>(
