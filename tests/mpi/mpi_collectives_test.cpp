@@ -59,8 +59,7 @@ int differences(const std::vector<T>& values, Expected expected) {
 }
 
 // Odd, smaller than a group, and larger than a slot.
-constexpr std::int64_t kLargest = 300'007;
-constexpr std::int64_t kSizes[] = {0, 1, 2, 3, 1001, kLargest};
+constexpr std::int64_t kSizes[] = {0, 1, 2, 3, 1001, 300'007};
 
 template <class T>
 class MpiCollectivesTest : public testing::Test {
@@ -91,7 +90,6 @@ class MpiCollectivesTest : public testing::Test {
         const auto part = whole.sub_group(ranks);
         EXPECT_EQ(ranks[static_cast<std::size_t>(part->rank())], whole.rank());
         for (const std::int64_t size : kSizes) {
-          if (size == kLargest && ranks.size() != 3) continue;  // one permuted part will do
           test(*part, size);
           if (size == 3) test(whole, size);
         }
