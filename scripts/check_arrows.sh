@@ -45,11 +45,9 @@ for folder in "$src"/core/*/; do
 done
 
 # Folders that do not know each other meet in one program: two types of one name would be one.
-definition='^(class|struct|enum class) [A-Za-z0-9_]+( final)?( :| \{)'
-twice=$(grep -rhoE --include='*.hpp' "$definition" "$src" | sed -E 's/^(class|struct|enum class) ([A-Za-z0-9_]+).*/\2/' |
-  sort | uniq -d || true)
-for name in $twice; do
-  grep -rnE --include='*.hpp' "^(class|struct|enum class) $name( final)?( :| \{)" "$src" >&2
+types=$(grep -rnoE --include='*.hpp' '^(class|struct|enum class) [A-Za-z0-9_]+( final)?( :| \{)' "$src" || true)
+for name in $(sed -E 's/.*:(class|struct|enum class) ([A-Za-z0-9_]+).*/\2/' <<<"$types" | sort | uniq -d); do
+  grep -E "(class|struct) $name( |\$)" <<<"$types" >&2
   echo "  -> a type of this name exists twice" >&2
   faults=1
 done

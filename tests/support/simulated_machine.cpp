@@ -1,9 +1,8 @@
 #include "tests/support/simulated_machine.hpp"
 
 #include <cstddef>
-#include <cstdlib>
-#include <filesystem>
-#include <stdexcept>
+
+#include "tests/support/temporary_directory.hpp"
 
 namespace dstune::testing_support {
 namespace {
@@ -23,19 +22,6 @@ Measured measure(Bytes peak, double samples_per_s, const Experiment& experiment,
 }
 
 }  // namespace
-
-MemoryDirectory::MemoryDirectory() {
-  const std::filesystem::path memory = "/dev/shm";
-  const auto parent =
-      std::filesystem::is_directory(memory) ? memory : std::filesystem::temp_directory_path();
-  path_ = (parent / "dstune_XXXXXX").string();
-  if (::mkdtemp(path_.data()) == nullptr) throw std::runtime_error("mkdtemp failed");
-}
-
-MemoryDirectory::~MemoryDirectory() {
-  std::error_code ignored;
-  std::filesystem::remove_all(path_, ignored);
-}
 
 Point point_of(const Experiment& experiment) {
   const auto& ds = experiment.ds_config;

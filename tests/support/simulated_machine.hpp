@@ -12,21 +12,6 @@
 
 namespace dstune::testing_support {
 
-/// A directory of one test, in memory where that is possible: the journal's fsync costs
-/// milliseconds on a disk.
-class MemoryDirectory {
- public:
-  MemoryDirectory();
-  ~MemoryDirectory();
-  MemoryDirectory(const MemoryDirectory&) = delete;
-  MemoryDirectory& operator=(const MemoryDirectory&) = delete;
-
-  std::string operator/(const std::string& name) const { return path_ + "/" + name; }
-
- private:
-  std::string path_;
-};
-
 /// The point that `experiment` measures, read back from its DeepSpeed JSON.
 Point point_of(const Experiment& experiment);
 

@@ -10,10 +10,10 @@ namespace dstune::testing_support {
 
 class TemporaryDirectory {
  public:
-  TemporaryDirectory() {
-    std::string pattern = (std::filesystem::temp_directory_path() / "dstune_XXXXXX").string();
-    if (::mkdtemp(pattern.data()) == nullptr) throw std::runtime_error("mkdtemp failed");
-    path_ = pattern;
+  TemporaryDirectory() : TemporaryDirectory(std::filesystem::temp_directory_path()) {}
+  explicit TemporaryDirectory(const std::filesystem::path& parent)
+      : path_((parent / "dstune_XXXXXX").string()) {
+    if (::mkdtemp(path_.data()) == nullptr) throw std::runtime_error("mkdtemp failed");
   }
   ~TemporaryDirectory() {
     std::error_code ignored;
@@ -27,6 +27,15 @@ class TemporaryDirectory {
 
  private:
   std::string path_;
+};
+
+/// In memory where that is possible: the journal's fsync costs milliseconds on a disk.
+class MemoryDirectory : public TemporaryDirectory {
+ public:
+  MemoryDirectory()
+      : TemporaryDirectory(std::filesystem::is_directory("/dev/shm")
+                               ? std::filesystem::path("/dev/shm")
+                               : std::filesystem::temp_directory_path()) {}
 };
 
 }  // namespace dstune::testing_support

@@ -68,10 +68,10 @@ void on_training_ranks(const StepConfig& config, int ranks,
   cpu::set_blas_threads(1);
   if (!config.unsupported.empty()) throw std::invalid_argument(config.unsupported.front());
   run_on_ranks(ranks, [&](int rank, ThreadTeam& team) {
-    cpu::CpuDevice device(kLimit);
+    cpu::CpuDevice device(settings.memory_limit);
     ThreadCollectives collectives(device, team, rank);
     TrainingStep step(settings, config, device, collectives);
-    TrainingRank own{rank, collectives, step};
+    TrainingRank own{rank, device, collectives, step};
     body(own);
   });
 }

@@ -27,6 +27,7 @@ struct TrainingRun {
 /// What a rank has while run_training() runs.
 struct TrainingRank {
   int rank;
+  Device& device;
   Collectives& collectives;
   TrainingStep& step;
 

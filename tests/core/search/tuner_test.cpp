@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/support/simulated_machine.hpp"
+#include "tests/support/temporary_directory.hpp"
 
 namespace dstune {
 namespace {

@@ -8,35 +8,31 @@
 #include "core/train/layers/gpt2.hpp"
 #include "core/train/memory_model.hpp"
 #include "core/train/run_experiment.hpp"
-#include "core/train/training_step.hpp"
-#include "kernels/cpu/cpu_device.hpp"
 #include "tests/support/predicted_memory.hpp"
-#include "tests/support/thread_group.hpp"
+#include "tests/support/training_run.hpp"
 
 namespace dstune {
 namespace {
 
 using test::TinyExperiment;
+using test::TrainingRank;
 
 /// Two steps on the CPU: peaks, and what is left after them.
 void check_real(const TinyExperiment& tiny) {
   const Experiment experiment = tiny.make();
   const StepConfig config = make_step_config(experiment.ds_config);
   const auto parameters = make_model_parameters(experiment.settings.model);
-  test::run_on_ranks(tiny.ranks, [&](int rank, test::ThreadTeam& team) {
-    cpu::CpuDevice device(experiment.settings.memory_limit);
-    test::ThreadCollectives collectives(device, team, rank);
-    TrainingStep step(experiment.settings, config, device, collectives);
+  const auto check_rank = [&](TrainingRank& own) {
+    for (int i = 0; i < 2; ++i) own.step.run();
 
-    for (int i = 0; i < 2; ++i) step.run();
-
-    const std::string what = concat(tiny.name(), ", rank ", rank);
-    test::expect_equal(device.memory().peak().categories,
-                       test::predict_peak(experiment, rank, &device), what);
-    MemoryUse left = predict_model_states(config, parameters, tiny.ranks, rank).resident;
+    const std::string what = concat(tiny.name(), ", rank ", own.rank);
+    test::expect_equal(own.device.memory().peak().categories,
+                       test::predict_peak(experiment, own.rank, &own.device), what);
+    MemoryUse left = predict_model_states(config, parameters, tiny.ranks, own.rank).resident;
     left.at(MemoryCategory::activations) = 8 * 2 * 5;  // the tokens
-    test::expect_equal(device.memory().use(), left, what);
-  });
+    test::expect_equal(own.device.memory().use(), left, what);
+  };
+  test::on_training_ranks(config, tiny.ranks, check_rank, experiment.settings);
 }
 
 class RealSteps : public testing::TestWithParam<int> {};
@@ -47,18 +43,15 @@ TEST(RealShardedSteps, PeaksOnTheCpuAreTheWalksAndLedgersThoseOfADryRun) {
     if (!test::shard_sizes_divide(tiny)) continue;
     const Experiment experiment = tiny.make();
     const StepConfig config = make_step_config(experiment.ds_config);
-    test::run_on_ranks(2, [&](int rank, test::ThreadTeam& team) {
-      cpu::CpuDevice device(experiment.settings.memory_limit);
-      test::ThreadCollectives collectives(device, team, rank);
-      TrainingStep step(experiment.settings, config, device, collectives);
+    const auto check_rank = [&](TrainingRank& own) {
+      for (int i = 0; i < 3; ++i) own.step.run();
 
-      for (int i = 0; i < 3; ++i) step.run();
-
-      test::expect_equal(device.memory().peak().categories,
-                         test::predict_peak(experiment, rank, &device), tiny.name());
-      const auto dry = std::get<Measured>(dry_run(experiment, rank, &device).outcome);
-      EXPECT_TRUE(device.ledger().same_work(dry.ledger)) << tiny.name();
-    });
+      test::expect_equal(own.device.memory().peak().categories,
+                         test::predict_peak(experiment, own.rank, &own.device), tiny.name());
+      const auto dry = std::get<Measured>(dry_run(experiment, own.rank, &own.device).outcome);
+      EXPECT_TRUE(own.device.ledger().same_work(dry.ledger)) << tiny.name();
+    };
+    test::on_training_ranks(config, 2, check_rank, experiment.settings);
   }
 }
 
