@@ -12,6 +12,7 @@ export CMAKE_GENERATOR=${CMAKE_GENERATOR:-Ninja}
 if command -v ccache >/dev/null; then # what another checkout compiled is not compiled again
   export CMAKE_CXX_COMPILER_LAUNCHER=${CMAKE_CXX_COMPILER_LAUNCHER-ccache}
   export CCACHE_BASEDIR=$PWD CCACHE_NOHASHDIR=1
+  export CCACHE_SLOPPINESS=pch_defines,time_macros # or it leaves alone what uses a precompiled header
 fi
 targets=()
 [ $# -eq 0 ] || targets=(--target "$@")

@@ -1,28 +1,68 @@
 #!/usr/bin/env bash
 # clang-tidy over src, with the checks of .clang-tidy; needs a configured build/default.
 #
-# usage: scripts/lint.sh [--changed [COMMIT] | FILE...]
-#   --changed  only sources that differ from COMMIT (default: HEAD~1) or are not committed
+# usage: scripts/lint.sh [--changed [COMMIT] | --all | FILE...]
+#   --changed  sources that differ from COMMIT, or whose header does, without the static analyzer
+#              (the default). COMMIT defaults to the merge base with the main branch; on that branch
+#              itself to what it was six hours before its newest commit
+#   --all      every source, with the analyzer; takes long
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
 [ -e build/default/compile_commands.json ] || CMAKE_GENERATOR=Ninja cmake --preset default >/dev/null
 
-sources() {
-  if [ "${1:-}" = --changed ]; then
-    { git diff --name-only --diff-filter=d "${2:-HEAD~1}" -- src
-      git ls-files --others --exclude-standard -- src; } | grep '\.cpp$' | sort -u || true
-  elif [ $# -gt 0 ]; then
-    printf '%s\n' "$@"
-  else
-    find src -name '*.cpp' | sort
+base_commit() {
+  local main base=""
+  for main in origin/main main; do
+    [ -n "$base" ] || base=$(git merge-base HEAD "$main" 2>/dev/null || true)
+  done
+  if [ -z "$base" ] || [ "$base" = "$(git rev-parse HEAD)" ]; then
+    base=$(git rev-list -1 --before=$(($(git log -1 --format=%ct) - 6 * 3600)) HEAD)
   fi
+  # A history of a few hours, or a shallow one: all of it is new.
+  echo "${base:-$(git hash-object -t tree /dev/null)}"
+}
+
+mode=${1:---changed}
+base=${2:-}
+[ "$mode" != --changed ] || base=${base:-$(base_commit)}
+
+# A header is seen through its own source, or through the first one that includes it.
+sources_of() {
+  local file=$1 source=${1%.hpp}.cpp
+  case "$file" in
+    *.cpp) echo "$file" ;;
+    *.hpp) if [ -e "$source" ]; then echo "$source"; else
+             git grep -l --max-count 1 -F "\"${file#src/}\"" -- 'src/*.cpp' | head -1 || true
+           fi ;;
+  esac
+}
+
+sources() {
+  case "$mode" in
+    --all) find src -name '*.cpp' ;;
+    --changed)
+      { git diff --name-only --diff-filter=d "$base" -- src
+        git ls-files --others --exclude-standard -- src; } |
+        while read -r file; do sources_of "$file"; done ;;
+    *) printf '%s\n' "$@" ;;
+  esac | sort -u
 }
 
 # Only what this build compiles has a command: the stand-ins of other builds are left out.
 compiled() { while read -r file; do grep -qF "/$file\"" build/default/compile_commands.json && echo "$file"; done || true; }
 
+# The commands without g++'s precompiled header, which clang cannot read: what a source or header
+# forgot to include is an error here.
+commands=$(mktemp -d)
+trap 'rm -rf "$commands"' EXIT
+sed -E 's/ (-Winvalid-pch|-fpch-preprocess|-include [^ ]*cmake_pch\.hxx)//g' \
+  build/default/compile_commands.json >"$commands/compile_commands.json"
+
+options=()
+[ "$mode" != --changed ] || options=(--checks=-clang-analyzer-*)
+
 # -clang-diagnostic-*: warnings are the compiler's matter, and its flags are g++'s.
 sources "$@" | compiled |
-  xargs -r -P "$(nproc)" -n 1 clang-tidy -p build/default --quiet \
+  xargs -r -P "$(nproc)" -n 1 clang-tidy -p "$commands" --quiet "${options[@]}" \
     --extra-arg=-Wno-unknown-warning-option 2> >(grep -v 'warnings generated\|^Suppressed\|^Use -header-filter' >&2)

@@ -1,13 +1,19 @@
 #!/usr/bin/env bash
-# Started by mpirun on every rank: scripts/run_rank.sh FILE PROGRAM [ARGUMENT...]
-# Rank 0 leaves the program's exit code in FILE, because an mpirun that survives a dead worker
-# returns 0, or the dead worker's code, whatever rank 0 returned.
-exit_code_file=$1
+# Started by the launcher on every rank: scripts/run_rank.sh FILE PROGRAM [ARGUMENT...]
+# Rank 0 leaves its exit code in FILE: the program itself, or this script if the program was killed.
+# An mpirun that survives a dead worker returns 0, or the dead worker's code, whatever rank 0 returned;
+# and it waits for ever after a rank 0 that returned another code than 0.
+export DSTUNE_EXIT_CODE_FILE=$1
 shift
-[ "${OMPI_COMM_WORLD_RANK:-0}" = 0 ] || exec "$@"
+unset OMPI_MCA_orte_local_tmpdir_base # mpirun's own: ranks have their daemon's
+[ "${OMPI_COMM_WORLD_RANK:-${PMIX_RANK:-${SLURM_PROCID:-0}}}" = 0 ] || exec "$@"
 
-trap : USR1 USR2 # mpirun signals the whole process group: the program handles it
-"$@"
+# They come to the whole process group: the program handles them.
+trap : USR1 USR2 TERM INT HUP
+(
+  echo "$(uname -n) $BASHPID ${PMIX_NAMESPACE:-}" >"$DSTUNE_EXIT_CODE_FILE.rank0"
+  exec "$@"
+)
 code=$?
-echo "$code" >"$exit_code_file" 2>/dev/null
-exit "$code"
+[ -s "$DSTUNE_EXIT_CODE_FILE" ] || echo "$code" >"$DSTUNE_EXIT_CODE_FILE"
+exit 0

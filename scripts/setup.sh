@@ -10,7 +10,7 @@ boost=1.81 # Debian 12's default Boost, 1.74, has no JSON library
 [ "${ID:-}${VERSION_ID:-}" = debian12 ] || boost=""
 
 packages=(
-  g++ cmake ninja-build                 # build
+  g++ cmake ninja-build lld             # build
   openmpi-bin libopenmpi-dev            # ranks
   "libboost${boost}-dev" "libboost-json${boost}-dev" "libboost-program-options${boost}-dev"
   libopenblas-dev                       # sgemm of the CPU backend
@@ -20,7 +20,7 @@ packages=(
 )
 case "${1:-}" in
   "") ;;
-  --dev) packages+=(clang clang-format clang-tidy) ;;
+  --dev) packages+=(clang clang-format clang-tidy libclang-rt-dev) ;;
   *) echo "usage: scripts/setup.sh [--dev]" >&2; exit 2 ;;
 esac
 

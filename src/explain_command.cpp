@@ -1,7 +1,6 @@
 #include "explain_command.hpp"
 
-#include <filesystem>
-#include <iostream>
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <variant>
@@ -9,10 +8,14 @@
 
 #include "core/base/file.hpp"
 #include "core/base/json_parser.hpp"
+#include "core/base/log.hpp"
+#include "core/base/standard_output.hpp"
 #include "core/base/text.hpp"
+#include "core/config/problems.hpp"
 #include "core/config/tuning_config.hpp"
 #include "core/report/explain.hpp"
 #include "core/report/journal_reader.hpp"
+#include "core/report/own_files.hpp"
 #include "core/report/result_table.hpp"
 #include "core/report/summary.hpp"
 #include "core/train/run_experiment.hpp"
@@ -22,14 +25,32 @@ namespace dstune {
 
 namespace {
 
+// Names are long and built alike: one that was cut short, or whose middle was left out, is meant by
+// its beginning, else by its letters in their order.
+std::string nearest_name(const std::string& name, const std::vector<std::string>& known) {
+  std::string near = did_you_mean(name, known);
+  if (!near.empty() || name.empty()) return near;
+  const auto begins = std::find_if(known.begin(), known.end(), [&](const std::string& candidate) {
+    return candidate.rfind(name, 0) == 0;
+  });
+  if (begins != known.end()) return *begins;
+  const auto holds = std::find_if(known.begin(), known.end(), [&](const std::string& candidate) {
+    std::size_t next = 0;
+    for (const char letter : candidate) next += next < name.size() && name[next] == letter ? 1 : 0;
+    return next == name.size();
+  });
+  return holds == known.end() ? "" : *holds;
+}
+
 /// @param remarks  why others that could be meant are not among the known; or ""
 [[noreturn]] void throw_unknown(const std::string& name, const std::vector<std::string>& known,
                                 const std::string& remarks = "") {
-  const std::string hint = did_you_mean(name, known);
-  throw ConfigError("command line",
-                    {{"--explain", concat("knows no experiment \"", name, "\"",
-                                          hint.empty() ? "" : concat("; ", hint), "; there are: ",
-                                          known.empty() ? "none" : join(known, ", "), remarks)}});
+  const std::string near = nearest_name(name, known);
+  throw ConfigError(
+      "command line",
+      {{"--explain", concat("knows no experiment ", in_quotes(name), "; ",
+                            near.empty() ? "" : concat("did you mean ", in_quotes(near), "? "),
+                            "there are: ", known.empty() ? "none" : join(known, ", "), remarks)}});
 }
 
 std::vector<std::string> names_of(const std::vector<Record>& records) {
@@ -42,7 +63,7 @@ std::vector<std::string> names_of(const std::vector<Record>& records) {
 // Of the last run, if it has ended.
 std::string named_best(const std::string& results_dir) {
   const std::string path = concat(results_dir, "/status.json");
-  if (!std::filesystem::exists(path)) return "";
+  if (!is_own_status_file(path)) return "";
   const json::value status = parse_json(read_text_file(path));
   const json::value* best = status.is_object() ? status.get_object().if_contains("best") : nullptr;
   return best != nullptr && best->is_string() ? json::value_to<std::string>(*best) : "";
@@ -59,25 +80,27 @@ std::optional<Record> find_best(const JournalContent& journal, const TuningConfi
 
 void explain_record(const CommandLine& options, const TuningConfig& config) {
   const std::string path = concat(config.autotuning.results_dir, "/journal.jsonl");
-  if (!std::filesystem::exists(path)) {
+  const std::optional<std::string> lines = read_journal_file(path);
+  if (!lines) {
     throw ConfigError(path, {{"--explain",
                               "needs the results of a run, and there are none here; "
                               "accepted: after a run, or with --plan"}});
   }
-  const JournalContent journal = read_journal(read_text_file(path), path);
+  const JournalContent journal = read_own_journal(*lines, path);
+  for (const auto& warning : describe_damage(journal, path)) log_warning(warning);
   const Record* record = find_record(journal.records, *options.explain);
   if (record == nullptr) throw_unknown(*options.explain, names_of(journal.records));
   const Metric metric = config.autotuning.metric;
   if (options.format == TableFormat::json) {
-    std::cout << result_json({*record}, metric) << std::flush;
+    print(result_json({*record}, metric));
     return;
   }
-  std::cout << explain(record->experiment, record->outcome);
+  std::string text = explain(record->experiment, record->outcome);
   const std::optional<Record> best = find_best(journal, config);
   if (best && best->experiment.key() != record->experiment.key()) {
-    std::cout << explain_differences(*record, *best, "the best");
+    text += explain_differences(*record, *best, "the best");
   }
-  std::cout << std::flush;
+  print(text);
 }
 
 std::string remarks_on(const std::vector<StagePlan>& stages) {
@@ -99,10 +122,8 @@ void explain_planned(const CommandLine& options) {
     names.push_back(experiment.name);
     if (experiment.name != *options.explain) continue;
     const DryRun run = dry_run(experiment, 0, plan.device.get());
-    std::cout << (options.format == TableFormat::json
-                      ? concat(to_json_text(to_json(run.outcome), 2), "\n")
-                      : explain(experiment, run.outcome))
-              << std::flush;
+    print(options.format == TableFormat::json ? concat(to_json_text(to_json(run.outcome), 2), "\n")
+                                              : explain(experiment, run.outcome));
     return;
   }
   throw_unknown(*options.explain, names, remarks_on(plan.stages));

@@ -3,29 +3,40 @@
 #include <csignal>
 #include <cstdlib>
 #include <exception>
-#include <iostream>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include <boost/version.hpp>
 #include <unistd.h>
 
+#include "check_command.hpp"
 #include "core/base/error.hpp"
+#include "core/base/exit_code_file.hpp"
 #include "core/base/log.hpp"
+#include "core/base/standard_output.hpp"
 #include "core/base/text.hpp"
 #include "core/config/command_line.hpp"
 #include "explain_command.hpp"
 #include "kernels/backend.hpp"
+#include "mpi/checks.hpp"
 #include "mpi/communicator.hpp"
 #include "mpi/environment.hpp"
+#include "mpi/sentinel.hpp"
 #include "mpi/signals.hpp"
 #include "plan_command.hpp"
+#include "status_command.hpp"
 #include "tuner_rank.hpp"
 #include "worker_rank.hpp"
 
 namespace {
 
 using namespace dstune;
+
+constexpr Seconds kStartLimit = 120;
+constexpr Seconds kEndLimit = 20;
+constexpr Seconds kLookEvery = 0.25;
+constexpr useconds_t kReadingTime = 200'000;
 
 // What can be said without MPI is said by one process, however many were started.
 bool is_first_process() {
@@ -41,63 +52,129 @@ void log_as_rank(int rank) {
   enable_debug_log(concat("[rank ", rank, " ", host, "]"));
 }
 
-int run_under_mpi(int argc, char** argv, const CommandLine& options) {
-  Environment environment(&argc, &argv);
-  const auto world = Communicator::duplicate(MPI_COMM_WORLD);
-  if (options.verbose) log_as_rank(world.rank());
-  if (world.rank() != 0) {
-    ignore_stop_signals();
-    return run_worker_rank(environment, world);
-  }
+void leave_last_words(const Departure& departure) {
+  if (is_first_process()) leave_exit_code(departure.exit_code);
+  log_error(departure.reason);
+}
+
+/// Seconds from DSTUNE_START_TIMEOUT, or two minutes.
+Seconds start_limit() {
+  const char* text = std::getenv("DSTUNE_START_TIMEOUT");
+  const double given = text == nullptr ? 0 : std::strtod(text, nullptr);
+  return given > 0 ? given : kStartLimit;
+}
+
+/// A rank that dies in here leaves all others waiting. Without MPI_Finalize every rank leaves by 0
+/// where mpirun survives deaths: otherwise it may never end.
+Communicator meet_all_ranks(Sentinel& sentinel, std::optional<Environment>& environment, int* argc,
+                            char*** argv) {
+  const auto limit = sentinel.watch(
+      deadline("the meeting of all ranks (MPI_Init)", start_limit(),
+               "a rank or its host does not answer; DSTUNE_START_TIMEOUT sets the limit in seconds",
+               exit_interrupted));
+  const auto neighbours = sentinel.watch(rank_of_this_host_gone(exit_interrupted));
+  const auto stop = sentinel.watch([]() -> std::optional<Departure> {
+    if (!stop_requested()) return std::nullopt;
+    return Departure{"a signal came before all ranks had met", exit_interrupted};
+  });
+  environment.emplace(argc, argv);
+  return Communicator::duplicate(MPI_COMM_WORLD);
+}
+
+int run_rank_zero(const CommandLine& options, Environment& environment, const Communicator& world,
+                  bool by_zero) {
+  watch_crashes(exit_internal_error, by_zero);
   const auto result = run_tuner_rank(options, world);
-  if (!result.all_alive) {
-    environment.abandon();
-    _exit(result.exit_code);  // MPI_Finalize would wait for the dead
+  leave_exit_code(result.exit_code);
+  if (result.all_alive) return result.exit_code;
+  environment.abandon();
+  _exit(by_zero ? exit_found : result.exit_code);  // MPI_Finalize would wait for the dead
+}
+
+int run_rank(const CommandLine& options, int* argc, char*** argv, bool by_zero) {
+  Sentinel sentinel(kLookEvery, [=](const Departure& reason) {
+    leave_last_words(reason);
+    usleep(kReadingTime);  // mpirun no longer passes on what it reads after its own end began
+    end_job();
+    _exit(by_zero ? exit_found : reason.exit_code);
+  });
+  std::optional<Environment> environment;
+  std::optional world(meet_all_ranks(sentinel, environment, argc, argv));
+  if (options.verbose) log_as_rank(world->rank());
+  const int code = world->rank() == 0 ? run_rank_zero(options, *environment, *world, by_zero)
+                                      : run_worker_rank(*environment, *world, sentinel);
+  const auto end = sentinel.watch(
+      deadline("MPI_Finalize", kEndLimit, "a rank died after the run; its results are safe", code));
+  world.reset();
+  environment->finalize();
+  return code;
+}
+
+int run_under_mpi(const CommandLine& options, int argc, char** argv) {
+  if (is_first_process()) {
+    watch_stop_signals();
+  } else {
+    ignore_stop_signals();
   }
-  return result.exit_code;
+  const bool survives_deaths = Environment::mpirun_survives_deaths();
+  try {
+    return run_rank(options, &argc, &argv, survives_deaths);
+  } catch (const std::exception& fault) {
+    leave_last_words({fault.what(), exit_internal_error});
+    // A worker's end by another code than 0 is a death that rank 0 hears of.
+    _exit(survives_deaths && is_first_process() ? exit_found : exit_internal_error);
+  }
 }
 
 void print_version() {
   char mpi[MPI_MAX_LIBRARY_VERSION_STRING] = "";
   int length = 0;
   MPI_Get_library_version(mpi, &length);  // one of the few calls that need no MPI_Init
-  std::cout << trim(version_text()) << "\n" << trim(mpi) << "\nBoost " << BOOST_LIB_VERSION << "\n";
-  for (const auto& line : describe_backends()) std::cout << line << "\n";
+  std::string text =
+      concat(trim(version_text()), "\n", trim(mpi), "\nBoost ", BOOST_LIB_VERSION, "\n");
+  for (const auto& line : describe_backends()) text += concat(line, "\n");
+  print(text);
 }
 
 int run_without_mpi(const CommandLine& options) {
   if (!is_first_process()) return exit_found;
   if (options.action == CommandLine::Action::help) {
-    std::cout << help_text();
+    print(help_text());
   } else if (options.action == CommandLine::Action::version) {
     print_version();
+  } else if (options.action == CommandLine::Action::status) {
+    print_status(options);
   } else if (options.explain) {
     print_explanation(options);
+  } else if (options.action == CommandLine::Action::check) {
+    return print_check(options);
   } else {
-    print_plan(options);
+    return print_plan(options);
   }
   return exit_found;
 }
 
-}  // namespace
-
-int main(int argc, char** argv) {
-  signal(SIGXFSZ, SIG_IGN);  // a file-size limit becomes an Error with a path
+int run(int argc, char** argv) {
   try {
     const auto options = parse_command_line({argv + 1, argv + argc});
     if (options.action != CommandLine::Action::tune) return run_without_mpi(options);
-    return run_under_mpi(argc, argv, options);
+    return run_under_mpi(options, argc, argv);
   } catch (const ConfigError& fault) {
     if (is_first_process()) log_error(fault.what());
     return is_first_process() ? exit_wrong_input : exit_found;
   } catch (const std::exception& fault) {
     log_error(fault.what());
-    // The other ranks may wait for this one: only MPI_Abort ends them all.
-    int initialized = 0;
-    int finalized = 0;
-    MPI_Initialized(&initialized);
-    MPI_Finalized(&finalized);
-    if (initialized != 0 && finalized == 0) MPI_Abort(MPI_COMM_WORLD, exit_internal_error);
     return exit_internal_error;
   }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  secure_standard_streams();
+  signal(SIGXFSZ, SIG_IGN);  // a file-size limit becomes an Error with a path
+  use_exit_code_file();
+  const int code = run(argc, argv);
+  if (is_first_process()) leave_exit_code(code);
+  return code;
 }

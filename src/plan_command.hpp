@@ -20,10 +20,27 @@ struct Plan {
   std::vector<Experiment> experiments;
 };
 
-/// @throws ConfigError
+/// The input, read: stages and experiments are still missing.
+/// @throws ConfigError  with every fault of the files
+Plan begin_plan(const CommandLine& options);
+
+/// Adds them. @throws ConfigError  if there are none for another reason than memory
+void complete_plan(Plan& plan);
+
+/// @throws ConfigError  if no stage can be tuned, for another reason than memory
+void check_plan(const TuningConfig& config, int group_size);
+
+/// What to know before a plan is trusted.
+void log_warnings(const TuningConfig& config);
+
+/// All of it. @throws ConfigError
 Plan make_plan(const CommandLine& options);
 
+/// Whether some stage fits in memory; logs that none does.
+bool fits(const Plan& plan);
+
 /// Prints it, as a table or as JSON. @throws ConfigError
-void print_plan(const CommandLine& options);
+/// @returns the exit code: 0, or 3 if nothing fits in memory
+int print_plan(const CommandLine& options);
 
 }  // namespace dstune

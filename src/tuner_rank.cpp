@@ -1,7 +1,6 @@
 #include "tuner_rank.hpp"
 
 #include <algorithm>
-#include <iostream>
 #include <map>
 #include <memory>
 #include <optional>
@@ -10,20 +9,28 @@
 #include <utility>
 #include <vector>
 
+#include "check_command.hpp"
+#include "core/base/exit_code_file.hpp"
 #include "core/base/log.hpp"
+#include "core/base/standard_output.hpp"
 #include "core/base/text.hpp"
 #include "core/config/tuning_config.hpp"
+#include "core/report/heartbeat.hpp"
 #include "core/report/journal.hpp"
+#include "core/report/leftovers.hpp"
 #include "core/report/progress.hpp"
 #include "core/report/result_table.hpp"
 #include "core/report/results_directory.hpp"
 #include "core/report/summary.hpp"
+#include "core/search/final_status.hpp"
 #include "core/search/memory_predictor.hpp"
 #include "core/search/scheduler.hpp"
 #include "core/search/tuner.hpp"
 #include "kernels/backend.hpp"
+#include "mpi/launcher.hpp"
 #include "mpi/mpi_worker_pool.hpp"
 #include "mpi/signals.hpp"
+#include "plan_command.hpp"
 
 namespace dstune {
 
@@ -34,9 +41,6 @@ constexpr double kUsableMemory = 0.85;
 
 // A simulated device has as much memory as the accelerators people tune for.
 constexpr Bytes kSimulatedMemory = Bytes{80} << 30U;
-
-// Of a device that is only asked what it would need.
-constexpr Bytes kNoMemory = 1;
 
 Bytes default_memory_limit(const std::string& backend, const std::vector<WorkerInfo>& workers) {
   if (backend == "sim") return kSimulatedMemory;
@@ -104,36 +108,6 @@ void log_settings(const TuningConfig& config, int group_size, const MpiWorkerPoo
   for (const auto& warning : config.warnings) log_warning(warning);
 }
 
-ExistingResults existing_results(const CommandLine& options) {
-  if (options.resume || options.force_resume) return ExistingResults::resume;
-  return options.overwrite ? ExistingResults::overwrite : ExistingResults::refuse;
-}
-
-RunStatus final_status(const TuningResult& result, Seconds elapsed) {
-  RunStatus status;
-  status.experiments = static_cast<int>(result.records.size());
-  status.elapsed = elapsed;
-  if (result.best) status.best = result.best->experiment.name;
-  if (result.stopped) {
-    status.state = RunState::interrupted;
-    status.exit_code = exit_internal_error;
-    status.message = "a signal ended the run; continue it with --resume";
-  } else if (result.best) {
-    status.state = RunState::found;
-    status.exit_code = exit_found;
-  } else if (result.nothing_fits) {
-    status.state = RunState::nothing_fits;
-    status.exit_code = exit_nothing_fits;
-    status.message =
-        "no experiment fits in memory; raise memory_limit, use more ranks or a smaller model";
-  } else {
-    status.state = RunState::failed;
-    status.exit_code = exit_internal_error;
-    status.message = "no experiment could be measured; the reasons are in results.csv";
-  }
-  return status;
-}
-
 /// A run whose results directory is ours.
 class Run {
  public:
@@ -146,16 +120,24 @@ class Run {
                                            config.autotuning.exps_dir, existing_results(options))),
         device_(make_device(config.settings.backend, kNoMemory)),
         journal_(
-            results_.journal_path(),
-            existing_results(options) == ExistingResults::resume ? Journal::Mode::resume
-                                                                 : Journal::Mode::create,
+            results_.journal_path(), journal_mode(existing_results(options)),
             {to_json(config.settings.model), config.settings.backend, machine_of(pool.workers())},
-            options.force_resume),
-        progress_(config.autotuning.metric) {}
+            options.force_resume, Journal::kLockPatience, this_process(launcher_folder())),
+        progress_(config.autotuning.metric),
+        heartbeat_(results_, journal_, progress_) {
+    if (options.retry_failed) journal_.forget_failures();
+    warn_of_other_groups();
+    remove_leftovers(config.autotuning.results_dir, config.autotuning.exps_dir,
+                     {journal_.names(), journal_.past_processes()}, launcher_folder());
+    pool_.call_while_waiting([this] { heartbeat_.beat_if_due(); });
+  }
+  ~Run() { pool_.call_while_waiting({}); }
+  Run(const Run&) = delete;
+  Run& operator=(const Run&) = delete;
 
   int run() {
     try {
-      results_.write_status({});
+      heartbeat_.beat();
       return finish(search());
     } catch (const std::exception& fault) {
       report(fault.what());
@@ -164,6 +146,17 @@ class Run {
   }
 
  private:
+  // Another size of group is another experiment, though it has the same name.
+  void warn_of_other_groups() const {
+    std::set<int> sizes;
+    for (const auto& record : journal_.records()) sizes.insert(record.experiment.ranks);
+    if (sizes.empty() || sizes.contains(group_size_)) return;
+    log_warning(concat("the results found there are of groups of ", *sizes.rbegin(),
+                       " ranks, now they are ", group_size_,
+                       ": everything is measured again; --ranks-per-experiment ", *sizes.rbegin(),
+                       " would go on"));
+  }
+
   TuningResult search() {
     Scheduler scheduler(
         pool_, journal_,
@@ -176,42 +169,54 @@ class Run {
   }
 
   int finish(const TuningResult& result) {
-    if (result.stopped) journal_.stopped();
+    journal_.stay_in_place();
+    // What lost its worker may be what kills workers: it stays a crash of its own.
+    if (result.stopped && !result.shortage) journal_.stopped();
     results_.write_model_info({result.model_info.num_params, result.model_info.trainable_num_params,
                                result.model_info.activation_bytes_per_micro_batch});
     results_.finish({result.records, config_.autotuning.metric, result.best, group_size_,
-                     options_.training_command, config_.autotuning.arg_mappings, journal_.now()});
-    print(result);
-    const RunStatus status = final_status(result, journal_.now());
-    results_.write_status(status);
+                     options_.training_command, config_.autotuning.arg_mappings, journal_.now(),
+                     result.stopped, config_.notes});
+    RunStatus status = final_status(result, journal_.now());
+    print_table(result, status);
+    results_.write_status(stamped(status));
     log_end(status);
     return status.exit_code;
   }
 
-  void print(const TuningResult& result) const {
+  // The results are on the disk by then: what cannot be printed is no reason to lose them.
+  void print_table(const TuningResult& result, RunStatus& status) const {
     const auto records = tuning_records(result.records);
     const Metric metric = config_.autotuning.metric;
-    std::cout << (options_.format == TableFormat::json ? result_json(records, metric)
-                                                       : result_table(records, metric))
-              << std::flush;
+    try {
+      print(options_.format == TableFormat::json ? result_json(records, metric)
+                                                 : result_table(records, metric));
+    } catch (const Error& fault) {
+      status.exit_code = exit_internal_error;
+      status.message = concat(fault.what(), "; the results are in ", results_.path());
+    }
   }
 
   void log_end(const RunStatus& status) const {
     if (!status.message.empty()) log_error(status.message);
     if (status.best) {
-      log_line(concat("best: ", *status.best, ", written to ", results_.optimal_config_path()));
+      log_line(concat(status.provisional ? "best so far (provisional): " : "best: ", *status.best,
+                      ", written to ", results_.optimal_config_path(status.provisional)));
+      for (const auto& note : config_.notes) log_line(note);
     }
   }
 
   // The disk may be what failed: a status that cannot be written must not hide the reason.
   void report(const char* reason) const {
     try {
+      if (!journal_.is_in_place()) return;  // the folder is another run's now
       RunStatus status;
       status.state = RunState::failed;
       status.exit_code = exit_internal_error;
       status.message = reason;
+      status.experiments = progress_.finished();
       status.elapsed = journal_.now();
-      results_.write_status(status);
+      results_.write_status(stamped(status));
     } catch (const std::exception& fault) {
       log_warning(concat("status.json could not be written: ", fault.what()));
     }
@@ -225,6 +230,7 @@ class Run {
   std::unique_ptr<Device> device_;  // what the predictions stand for; holds nothing
   Journal journal_;
   Progress progress_;
+  Heartbeat heartbeat_;
 };
 
 TuningConfig read_input(const CommandLine& options, const Communicator& world) {
@@ -235,11 +241,14 @@ TuningConfig read_input(const CommandLine& options, const Communicator& world) {
           "starts no worker, since rank 0 only tunes; start one rank more than there are "
           "GPUs (or CPU workers): \"mpirun -n 9\" for 8 GPUs, \"mpirun -n 3\" for 2 CPU workers"}});
   }
-  return read_tuning_config(options);
+  TuningConfig config = read_tuning_config(options);
+  check_folders(config, options);
+  return config;
 }
 
 int tune_with(MpiWorkerPool& pool, const CommandLine& options, TuningConfig& config) {
   const int group_size = resolve(config, pool);
+  check_plan(config, group_size);  // before anything of an earlier run is touched
   log_settings(config, group_size, pool);
   return Run(options, config, group_size, pool).run();
 }
@@ -260,8 +269,12 @@ int guarded(Work work) {
 
 }  // namespace
 
+ExistingResults existing_results(const CommandLine& options) {
+  if (options.resume || options.force_resume) return ExistingResults::resume;
+  return options.overwrite ? ExistingResults::overwrite : ExistingResults::refuse;
+}
+
 TunerRankResult run_tuner_rank(const CommandLine& options, const Communicator& world) {
-  watch_stop_signals();
   TuningConfig config;
   const int input = guarded([&] {
     config = read_input(options, world);
@@ -277,6 +290,7 @@ TunerRankResult run_tuner_rank(const CommandLine& options, const Communicator& w
   MpiWorkerPool pool(world, pool_options);
   TunerRankResult result;
   result.exit_code = guarded([&] { return tune_with(pool, options, config); });
+  leave_exit_code(result.exit_code);  // whoever ended the run may not wait for the workers' goodbye
   result.all_alive = pool.stop();
   return result;
 }

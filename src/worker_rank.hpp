@@ -4,12 +4,14 @@
 
 #include "mpi/communicator.hpp"
 #include "mpi/environment.hpp"
+#include "mpi/sentinel.hpp"
 
 namespace dstune {
 
-/// Every rank but 0, from start-up to the end of the run.
+/// Every rank but 0, from start-up to the end of the run. The sentinel ends it when rank 0 or
+/// mpirun is gone, also from inside a kernel.
 /// @returns the exit code of the process; does not return if the rank must leave without
 /// MPI_Finalize
-int run_worker_rank(Environment& environment, const Communicator& world);
+int run_worker_rank(Environment& environment, const Communicator& world, Sentinel& sentinel);
 
 }  // namespace dstune

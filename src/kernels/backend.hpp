@@ -17,6 +17,9 @@ std::vector<std::string> available_backends();
 /// @throws Error  if the backend is unknown or not available here; the message says why
 std::string resolve_backend(const std::string& backend);
 
+/// The limit of a device that is only asked what it would need.
+constexpr Bytes kNoMemory = 1;
+
 /// @param backend  also "auto"
 /// @throws Error  as resolve_backend
 std::unique_ptr<Device> make_device(const std::string& backend, Bytes memory_limit);

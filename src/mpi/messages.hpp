@@ -19,12 +19,12 @@ enum class MessageKind {
   hello,      ///< who it is (WorkerInfo)
   ready,      ///< {id}: waits for go
   outcome,    ///< {id, outcome}
-  failed,     ///< {id, reason}: an exception ended the experiment on this rank
+  failed,     ///< {id, reason[, outcome]}: an exception ended the experiment on this rank
   idle,       ///< {id}: done with this experiment, whatever came of it
   heartbeat,  ///< {}: also from rank 0 to a worker
   bye,        ///< {}: obeys stop
   // rank 0 to a worker
-  welcome,     ///< who rank 0 is (WorkerInfo)
+  welcome,     ///< who rank 0 is (WorkerInfo[, lifeline])
   experiment,  ///< {id, ranks, experiment}: get ready
   go,          ///< {id, tag}: all ranks are ready; tag names their group
   abort,       ///< {id}

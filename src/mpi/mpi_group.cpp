@@ -4,12 +4,17 @@
 #include <cstdint>
 #include <cstring>
 
+#include "core/base/text.hpp"
+
 namespace dstune {
 
 MpiGroup::MpiGroup(const std::vector<int>& ranks, int tag, WorkerLink& link)
     : communicator_(Communicator::create(ranks, tag)),
+      world_rank_(ranks.at(static_cast<std::size_t>(communicator_.rank()))),
       link_(&link),
       transfers_(communicator_.get(), [this] { link_->poll(); }) {}
+
+std::string MpiGroup::name_of_this_rank() const { return concat("rank ", world_rank_); }
 
 void MpiGroup::broadcast(std::span<std::byte> data, int root) {
   link_->poll();

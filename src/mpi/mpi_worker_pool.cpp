@@ -16,6 +16,11 @@ std::uint64_t id_of(const json::object& content) {
   return content.at("id").to_number<std::uint64_t>();
 }
 
+bool timed_out(const Outcome& outcome) {
+  const auto* failed = std::get_if<Failed>(&outcome);
+  return failed != nullptr && failed->kind == FailureKind::timeout;
+}
+
 }  // namespace
 
 MpiWorkerPool::MpiWorkerPool(const Communicator& world, PoolOptions options)
@@ -32,6 +37,11 @@ MpiWorkerPool::MpiWorkerPool(const Communicator& world, PoolOptions options)
     log_warning(concat("rank ", worker.info.rank, " did not report within ",
                        format_seconds(options_.start_timeout), "; going on without it"));
   }
+}
+
+Seconds MpiWorkerPool::now() {
+  awake_.listened(steady_now());
+  return awake_.length();
 }
 
 std::vector<Worker> MpiWorkerPool::idle() const {
@@ -83,9 +93,12 @@ void MpiWorkerPool::start(std::uint64_t id, const Experiment& experiment,
   running.time_limit = experiment.settings.experiment_timeout;
 }
 
+void MpiWorkerPool::retire(int rank) { roster_.dismiss(rank); }
+
 std::vector<Completion> MpiWorkerPool::wait() {
   for (Backoff backoff;;) {
     const bool traffic = poll();
+    if (while_waiting_) while_waiting_();
     const bool interrupted = options_.interrupted && options_.interrupted();
     const bool wake = std::exchange(saw_interrupt_, interrupted) != interrupted;
     if (!completed_.empty() || changed_ || wake || running_.empty()) {
@@ -106,17 +119,17 @@ bool MpiWorkerPool::poll() {
     obey(*message);
     traffic = true;
   }
-  const Seconds now = steady_now();
-  send_heartbeats(now);
-  for (const auto& loss : roster_.find_losses(now, options_.worker_timeout)) lose(loss);
-  look_after(now);
+  const Seconds time = now();
+  send_heartbeats(time);
+  for (const auto& loss : roster_.find_losses(time, options_.worker_timeout)) lose(loss);
+  look_after(time);
   return traffic;
 }
 
 bool MpiWorkerPool::wait_until(Seconds limit, const std::function<bool()>& done) {
-  const Seconds begin = steady_now();
+  const Seconds begin = now();
   for (Backoff backoff; !done(); backoff.pause()) {
-    if (steady_now() - begin > limit) return false;
+    if (now() - begin > limit) return false;
     if (poll()) backoff.reset();
   }
   return true;
@@ -127,10 +140,7 @@ void MpiWorkerPool::obey(const Message& message) {
   Running* running = message.content.contains("id") ? find(id_of(message.content)) : nullptr;
   switch (message.kind) {
     case MessageKind::hello:
-      roster_.register_worker(worker_info_from_json(message.content));
-      mailbox_.send(message.from, MessageKind::welcome, to_json(roster_.self()));
-      changed_ = true;
-      return;
+      return welcome(message);
     case MessageKind::ready:
       if (running != nullptr && !running->outcome) give_go(*running);
       return;
@@ -141,9 +151,8 @@ void MpiWorkerPool::obey(const Message& message) {
       return;
     case MessageKind::failed:
       if (running != nullptr && !running->outcome) {
-        const std::string reason(message.content.at("reason").as_string());
-        end_early(*running,
-                  Failed{FailureKind::error, concat(roster_.name(message.from), ": ", reason)});
+        running->culprits = {message.from};
+        end_early(*running, failure_of(message));
       }
       return;
     case MessageKind::idle:
@@ -156,21 +165,36 @@ void MpiWorkerPool::obey(const Message& message) {
   }
 }
 
+void MpiWorkerPool::welcome(const Message& hello) {
+  const auto lifeline = roster_.register_worker(worker_info_from_json(hello.content));
+  json::object content = to_json(roster_.self());
+  if (lifeline) content["lifeline"] = to_json(*lifeline);
+  mailbox_.send(hello.from, MessageKind::welcome, content);
+  changed_ = true;
+}
+
+Outcome MpiWorkerPool::failure_of(const Message& message) {
+  if (const auto* outcome = message.content.if_contains("outcome")) {
+    return outcome_from_json(outcome->as_object());
+  }
+  const std::string reason(message.content.at("reason").as_string());
+  return Failed{FailureKind::error, concat(roster_.name(message.from), ": ", reason)};
+}
+
 void MpiWorkerPool::on_idle(int rank, std::uint64_t id) {
   WorkerEntry& worker = roster_.at(rank);
   if (worker.experiment != id) return;
-  if (worker.state != WorkerState::busy) {
-    changed_ = true;
-    log_line(concat(roster_.name(rank), " is back"));
-  }
-  worker.state = WorkerState::idle;
-  worker.experiment = 0;
+  const bool was_away = worker.state != WorkerState::busy;
+  roster_.rest(rank);
+  if (!was_away || worker.state != WorkerState::idle) return;
+  changed_ = true;
+  log_line(concat(roster_.name(rank), " is back"));
 }
 
 void MpiWorkerPool::give_go(Running& running) {
   if (++running.ready < static_cast<int>(running.ranks.size())) return;
   running.tag = groups_.tag_of(running.ranks);
-  running.go_time = steady_now();
+  running.go_time = now();
   for (const int rank : running.ranks) {
     mailbox_.send(rank, MessageKind::go, {{"id", running.id}, {"tag", running.tag}});
   }
@@ -181,7 +205,7 @@ void MpiWorkerPool::give_go(Running& running) {
 
 void MpiWorkerPool::end(Running& running, Outcome outcome) {
   running.outcome = std::move(outcome);
-  running.give_up_time = steady_now() + options_.abort_grace;
+  running.give_up_time = now() + options_.abort_grace;
 }
 
 // The other ranks may be inside a collective that will never be complete.
@@ -221,7 +245,7 @@ void MpiWorkerPool::look_after(Seconds now) {
     if (!running->outcome) {
       running->outcome = Failed{FailureKind::error, "every rank returned, none with an outcome"};
     }
-    completed_.push_back({running->id, std::move(*running->outcome)});
+    completed_.push_back({running->id, std::move(*running->outcome), std::move(running->culprits)});
     running = running_.erase(running);
   }
 }
@@ -230,6 +254,7 @@ void MpiWorkerPool::retire_silent_ranks(Running& running) {
   for (const int rank : running.ranks) {
     if (!is_busy_with(rank, running.id)) continue;
     roster_.at(rank).state = WorkerState::retired;
+    if (timed_out(*running.outcome)) running.culprits.push_back(rank);
     groups_.forget(running.ranks);
     log_warning(concat(roster_.name(rank), " did not come back from ", running.name, " within ",
                        fixed(options_.abort_grace, 1), " s; going on without it"));
@@ -242,6 +267,8 @@ void MpiWorkerPool::lose(const Loss& loss) {
   Running* running = find(roster_.at(loss.rank).experiment);
   if (running == nullptr) return;
   groups_.forget(running->ranks);
+  if (running->outcome && !timed_out(*running->outcome)) return;
+  running->culprits.push_back(loss.rank);
   if (!running->outcome) end_early(*running, Failed{FailureKind::worker_lost, loss.reason});
 }
 
@@ -258,38 +285,6 @@ MpiWorkerPool::Running* MpiWorkerPool::find(std::uint64_t id) {
   const auto found = std::find_if(running_.begin(), running_.end(),
                                   [&](const Running& running) { return running.id == id; });
   return found == running_.end() ? nullptr : &*found;
-}
-
-bool MpiWorkerPool::stop() {
-  const auto& workers = roster_.all();
-  const auto alive = [](const WorkerEntry& worker) { return worker.state != WorkerState::lost; };
-  for (auto& running : running_) {
-    if (!running.outcome) end_early(running, Failed{FailureKind::error, "the run was stopped"});
-  }
-  for (const auto& worker : workers) {
-    if (alive(worker)) mailbox_.send(worker.info.rank, MessageKind::stop);
-  }
-  const auto bye = [&](const WorkerEntry& worker) {
-    return said_bye_.at(static_cast<std::size_t>(worker.info.rank));
-  };
-  wait_until(options_.abort_grace, [&] {
-    return std::all_of(workers.begin(), workers.end(),
-                       [&](const WorkerEntry& worker) { return bye(worker) || !alive(worker); });
-  });
-  const bool finalize = std::all_of(workers.begin(), workers.end(), bye);
-  for (const auto& worker : workers) {
-    if (alive(worker)) {
-      mailbox_.send(worker.info.rank, MessageKind::leave, {{"finalize", finalize}});
-    }
-  }
-  return finalize;
-}
-
-void broadcast_stop(const Communicator& world) {
-  Mailbox mailbox(world);
-  for (int rank = 1; rank < world.size(); ++rank) {
-    mailbox.send(rank, MessageKind::leave, {{"finalize", true}});
-  }
 }
 
 }  // namespace dstune

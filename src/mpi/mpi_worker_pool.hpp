@@ -5,6 +5,7 @@
 #include <list>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/search/worker_pool.hpp"
@@ -38,8 +39,12 @@ class MpiWorkerPool final : public WorkerPool {
   int size() const override;
   void start(std::uint64_t id, const Experiment& experiment,
              const std::vector<int>& ranks) override;
+  void retire(int rank) override;
   /// Returns at once, with nothing, if nothing runs.
   std::vector<Completion> wait() override;
+
+  /// From now on wait() calls `work` (which may be empty) again and again while it waits.
+  void call_while_waiting(std::function<void()> work) { while_waiting_ = std::move(work); }
 
   /// Reads what has arrived, sends heartbeats, looks after time limits; does not block.
   /// @returns whether anything was read
@@ -64,10 +69,16 @@ class MpiWorkerPool final : public WorkerPool {
     Seconds time_limit = 0;
     Seconds go_time = 0;
     std::optional<Outcome> outcome;
+    std::vector<int> culprits;
     Seconds give_up_time = 0;  ///< for ranks that are still busy, once there is an outcome
   };
 
+  /// Seconds in which this process was awake: what was paused with the whole job (SIGTSTP, Slurm's
+  /// suspend) has not used up its time limit.
+  Seconds now();
   void obey(const Message& message);
+  void welcome(const Message& hello);
+  Outcome failure_of(const Message& message);
   void on_idle(int rank, std::uint64_t id);
   void give_go(Running& running);
   void end(Running& running, Outcome outcome);
@@ -81,6 +92,8 @@ class MpiWorkerPool final : public WorkerPool {
   bool wait_until(Seconds limit, const std::function<bool()>& done);
 
   PoolOptions options_;
+  std::function<void()> while_waiting_;
+  Silence awake_;  ///< never broken: all the time in which this process listened
   Mailbox mailbox_;
   Roster roster_;
   GroupDirectory groups_;

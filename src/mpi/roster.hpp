@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "mpi/lifeline_listener.hpp"
 #include "mpi/waiting.hpp"
 #include "mpi/worker_info.hpp"
 
@@ -14,7 +15,7 @@ enum class WorkerState {
   absent,  ///< has not said hello yet
   idle,
   busy,
-  retired,  ///< alive, but did not come back from an experiment
+  retired,  ///< alive, but did not come back from an experiment, or dismissed
   lost,     ///< dead, or silent for too long; comes back with its next word
 };
 
@@ -23,6 +24,7 @@ struct WorkerEntry {
   WorkerState state = WorkerState::absent;
   std::uint64_t experiment = 0;  ///< that it is busy with, or retired or lost in; 0: none
   bool visible = false;          ///< its pid can be looked up from here
+  bool dismissed = false;        ///< gets no more work, whatever it says
   Silence silence;
 };
 
@@ -41,10 +43,17 @@ class Roster {
   const std::vector<WorkerEntry>& all() const noexcept { return workers_; }
 
   /// Anything but absent.
-  void register_worker(const WorkerInfo& info);
+  /// @returns where the worker is to make its lifeline, if its process cannot be seen from here
+  std::optional<LifelineAddress> register_worker(const WorkerInfo& info);
 
   /// The worker said something: true if it was lost and is now idle again, as it had no experiment.
   bool heard_from(int rank);
+
+  /// The worker is done with its experiment: idle, or retired if it was dismissed.
+  void rest(int rank);
+
+  /// It gets no more work. Busy, it is retired once it rests.
+  void dismiss(int rank);
 
   /// Workers that died or were silent for longer than `timeout` since the last call, now lost.
   std::vector<Loss> find_losses(Seconds now, Seconds timeout);
@@ -56,9 +65,13 @@ class Roster {
   const WorkerInfo& self() const noexcept { return self_; }
 
  private:
+  /// Why the worker is lost now; empty if it is not.
+  std::string loss_of(const WorkerEntry& worker, bool look, Seconds timeout);
+
   WorkerInfo self_;
   std::vector<WorkerEntry> workers_;
-  Seconds next_look_ = 0;  ///< at processes
+  std::optional<LifelineListener> lifelines_;  ///< from the first worker that needs one
+  Seconds next_look_ = 0;                      ///< at processes and lines
 };
 
 }  // namespace dstune

@@ -9,6 +9,7 @@
 #include <sched.h>
 #include <unistd.h>
 
+#include "core/base/json.hpp"
 #include "core/base/text.hpp"
 
 namespace dstune {

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "core/base/json.hpp"
+#include "core/base/json_fwd.hpp"
 #include "core/base/units.hpp"
 
 namespace dstune {

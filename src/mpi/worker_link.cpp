@@ -34,7 +34,7 @@ void WorkerLink::poll() {
   if (now - last_look_ >= kLookEvery) look(now);
   if (!running_) return;
   if (std::exchange(aborted_, false)) throw ExperimentAborted("rank 0 ended the experiment");
-  if (orphaned_) throw ExperimentAborted("rank 0 is gone");
+  if (lost()) throw ExperimentAborted("rank 0 is gone");
 }
 
 std::optional<Message> WorkerLink::next_order() {
@@ -56,7 +56,7 @@ void WorkerLink::look(Seconds now) {
     if (rank0_pid_ && vanished(*rank0_pid_)) orphaned_ = true;
   }
   rank0_.listened(now);
-  if (rank0_.length() > options_.lease) orphaned_ = true;
+  if (rank0_.length() > options_.lease) cut_off_ = true;
 }
 
 void WorkerLink::sort(Message message) {
@@ -66,8 +66,17 @@ void WorkerLink::sort(Message message) {
     case MessageKind::welcome: {
       const WorkerInfo rank0 = worker_info_from_json(message.content);
       if (sees_process(self_, rank0)) rank0_pid_ = rank0.pid;
+      if (options_.met_rank0) options_.met_rank0(self_, rank0);
+      const auto* lifeline = message.content.if_contains("lifeline");
+      if (lifeline != nullptr && options_.offered_lifeline) {
+        options_.offered_lifeline(lifeline_address_from_json(lifeline->as_object()), self_.rank);
+      }
       return;
     }
+    case MessageKind::stop:
+    case MessageKind::leave:
+      if (options_.told_to_stop) options_.told_to_stop();
+      [[fallthrough]];
     default:
       if (ends_the_experiment(message)) aborted_ = true;
       orders_.push_back(std::move(message));

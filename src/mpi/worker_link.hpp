@@ -3,8 +3,10 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <optional>
 
+#include "mpi/lifeline.hpp"
 #include "mpi/messages.hpp"
 #include "mpi/waiting.hpp"
 #include "mpi/worker_info.hpp"
@@ -14,11 +16,20 @@ namespace dstune {
 struct WorkerOptions {
   Seconds heartbeat = 2;  ///< longest silence towards rank 0
   Seconds lease = 60;     ///< without a sign of rank 0 for so long, the worker is on its own
+  /// Called once, when rank 0 has said who it is.
+  std::function<void(const WorkerInfo& self, const WorkerInfo& rank0)> met_rank0;
+  /// Called once, if rank 0 listens for this worker.
+  std::function<void(const LifelineAddress& rank0, int own_rank)> offered_lifeline;
+  /// Called when rank 0 ends the run in order: from now on its end is no death.
+  std::function<void()> told_to_stop;
 };
 
 class WorkerLink {
  public:
   WorkerLink(const Communicator& world, const WorkerOptions& options);
+
+  /// Of this process in `world`.
+  int rank() const noexcept { return self_.rank; }
 
   void say(MessageKind kind, const json::object& content = {});
 
@@ -34,8 +45,10 @@ class WorkerLink {
   /// The next order that poll() did not obey itself, if there is one. Looks in any case.
   std::optional<Message> next_order();
 
-  /// Rank 0 is dead, or silent for longer than the lease.
+  /// Rank 0 is dead.
   bool orphaned() const noexcept { return orphaned_; }
+  /// Rank 0 is dead, or silent for longer than the lease.
+  bool lost() const noexcept { return orphaned_ || cut_off_; }
 
  private:
   void look(Seconds now);
@@ -53,6 +66,7 @@ class WorkerLink {
   Seconds last_look_ = 0;
   Seconds last_word_ = 0;
   bool orphaned_ = false;
+  bool cut_off_ = false;
 };
 
 }  // namespace dstune

@@ -1,8 +1,10 @@
 #include "mpi/worker_loop.hpp"
 
 #include <exception>
+#include <new>
 #include <optional>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "core/base/log.hpp"
@@ -32,7 +34,12 @@ class WorkerLoop {
   std::optional<LoopResult> obey(const Message& order);
   void prepare(const json::object& order);
   void execute(int tag);
+  void fail(const Assignment& assignment, const char* reason,
+            const std::optional<Outcome>& outcome);
   LoopResult wait_for_the_end();
+  LoopResult end_of_line() const {
+    return link_.orphaned() ? LoopResult::orphaned : LoopResult::cut_off;
+  }
 
   WorkerLink link_;
   GroupCache groups_;
@@ -42,8 +49,15 @@ class WorkerLoop {
 
 std::uint64_t id_of(const json::object& order) { return order.at("id").to_number<std::uint64_t>(); }
 
+Outcome with_world_ranks(Outcome outcome, const std::vector<int>& ranks) {
+  if (auto* fault = std::get_if<OutOfMemory>(&outcome)) {
+    fault->rank = ranks.at(static_cast<std::size_t>(fault->rank));
+  }
+  return outcome;
+}
+
 LoopResult WorkerLoop::run() {
-  for (Backoff backoff; !link_.orphaned();) {
+  for (Backoff backoff; !link_.lost();) {
     const auto order = link_.next_order();
     if (!order) {
       backoff.pause();
@@ -52,7 +66,7 @@ LoopResult WorkerLoop::run() {
     backoff.reset();
     if (const auto result = obey(*order)) return *result;
   }
-  return LoopResult::orphaned;
+  return end_of_line();
 }
 
 std::optional<LoopResult> WorkerLoop::obey(const Message& order) {
@@ -106,26 +120,42 @@ void WorkerLoop::execute(int tag) {
   link_.begin(assignment.id);
   try {
     MpiGroup& group = groups_.get(tag, assignment.ranks);
-    const Outcome outcome = (*runner_)(assignment.experiment, group);
+    const Outcome outcome =
+        with_world_ranks((*runner_)(assignment.experiment, group), assignment.ranks);
     if (group.rank() == 0) {
       link_.say(MessageKind::outcome, {{"id", assignment.id}, {"outcome", to_json(outcome)}});
     }
   } catch (const ExperimentAborted& aborted) {
     log_debug(concat(assignment.experiment.name, ": ", aborted.what()));
     groups_.drop(tag);
+  } catch (const OutOfMemoryError& error) {
+    fail(assignment, error.what(),
+         OutOfMemory{link_.rank(), error.category, error.requested, error.in_use, error.limit});
+    groups_.drop(tag);
+  } catch (const std::bad_alloc& error) {
+    const Bytes limit = assignment.experiment.settings.memory_limit;
+    fail(assignment, error.what(), OutOfMemory{link_.rank(), {}, 0, limit, limit});
+    groups_.drop(tag);
   } catch (const std::exception& error) {
-    link_.say(MessageKind::failed, {{"id", assignment.id}, {"reason", error.what()}});
+    fail(assignment, error.what(), std::nullopt);
     groups_.drop(tag);
   }
   link_.end();
   link_.say(MessageKind::idle, {{"id", assignment.id}});
 }
 
+void WorkerLoop::fail(const Assignment& assignment, const char* reason,
+                      const std::optional<Outcome>& outcome) {
+  json::object content = {{"id", assignment.id}, {"reason", reason}};
+  if (outcome) content["outcome"] = to_json(*outcome);
+  link_.say(MessageKind::failed, content);
+}
+
 // Rank 0 leaves first and mpirun then ends this process; a worker that left before would take rank
 // 0 with it.
 LoopResult WorkerLoop::wait_for_the_end() {
-  for (Backoff backoff; !link_.orphaned(); backoff.pause()) link_.next_order();
-  return LoopResult::orphaned;
+  for (Backoff backoff; !link_.lost(); backoff.pause()) link_.next_order();
+  return end_of_line();
 }
 
 }  // namespace

@@ -16,7 +16,8 @@ using ExperimentRunner = std::function<Outcome(const Experiment&, MpiGroup&)>;
 
 enum class LoopResult {
   finished,  ///< rank 0 ended the run and every rank is alive: MPI_Finalize
-  orphaned,  ///< rank 0 is gone or leaves without MPI_Finalize: _exit(1), without any MPI call
+  orphaned,  ///< rank 0 is gone: _exit, by 0 if mpirun survives deaths, without any MPI call
+  cut_off,   ///< rank 0 was silent for longer than the lease: _exit(1), without any MPI call
 };
 
 /// Obeys rank 0 (MpiWorkerPool, or broadcast_stop) until the run ends.

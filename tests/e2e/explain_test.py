@@ -33,6 +33,9 @@ class Explain(ProgramTest):
                          "peak live elements", "Against the best", "| whole step (ms) "):
             self.assertIn(expected, finished.stdout)
 
+        (self.results / "status.json").write_text("{", encoding="utf-8")  # then the best so far is the best
+        self.assertEqual(self.explain(worst, example("tiny")).returncode, 0)
+
     def test_best_is_what_the_run_chose_by_whatever_metric(self):
         config = self.write_config(self.tiny(autotuning={"metric": "latency"}))
         self.tune_well(3, config)
@@ -64,7 +67,7 @@ class Explain(ProgramTest):
         self.assertEqual(self.listing(), [])
 
     def test_stage_that_cannot_run_says_why(self):
-        config = self.tiny(zero_optimization={"stage": 3, "offload_param": {"device": "cpu"}})
+        config = self.tiny(zero_optimization={"stage": [0, 3], "offload_param": {"device": "cpu"}})
 
         finished = self.explain("z3_gas1_tmbspg4", "--plan", "--world-size", 2,
                                 self.write_config(config))
@@ -78,6 +81,12 @@ class Explain(ProgramTest):
 
         self.assertEqual(finished.returncode, 2)
         self.assertIn("z3_gas1_tmbspg4", finished.stderr)
+
+    def test_a_name_that_was_cut_short_is_completed(self):
+        finished = self.explain("z1_gas1", "--plan", "--world-size", 2, example("tiny"))
+
+        self.assertEqual(finished.returncode, 2)
+        self.assertIn('did you mean "z1_gas1_tmbspg4"?', finished.stderr)
 
     def test_no_results_is_wrong_input(self):
         finished = self.explain("z3_gas1_tmbspg4", example("tiny"))

@@ -58,6 +58,67 @@ class Plan(ProgramTest):
             self.assertRegex(finished.stdout, rf"\| +{stage} \| .*MiB")
         self.assertIn("z2_gas1_tmbspg", finished.stdout)
 
+    def test_nothing_fits(self):
+        finished = self.plan("--world-size", 2, "--memory-limit", "1MiB", example("tiny"))
+
+        self.assertEqual(finished.returncode, 3, finished.stderr)
+        self.assertIn("no experiment fits in memory", finished.stderr)
+        self.assertRegex(finished.stdout, r"\| +0 \| .*MiB .*\| no ")
+
+    def test_what_is_not_modelled_is_refused_with_the_way_out(self):
+        config = self.tiny(zero_optimization={"stage": [1, 3],
+                                              "offload_optimizer": {"device": "cpu"}})
+        path = self.write_config(config)
+
+        finished = self.plan("--world-size", 2, path)
+        without = self.plan("--world-size", 2, "--without", "offload_optimizer", path)
+
+        self.assertEqual((finished.returncode, finished.stdout), (2, ""), finished.stderr)
+        self.assertIn("/zero_optimization/offload_optimizer  is not modelled in stages 1, 3",
+                      finished.stderr)
+        self.assertIn("--without /zero_optimization/offload_optimizer", finished.stderr)
+        self.assertEqual(without.returncode, 0, without.stderr)
+        self.assertIn("tuned without /zero_optimization/offload_optimizer", without.stderr)
+
+    def test_a_stage_that_is_not_modelled_has_no_numbers(self):
+        config = self.tiny(zero_optimization={"stage": "all",
+                                              "offload_optimizer": {"device": "cpu"}})
+
+        finished = self.plan("--world-size", 2, self.write_config(config))
+
+        self.assertEqual(finished.returncode, 0, finished.stderr)
+        self.assertRegex(finished.stdout, r"\| +3 \|( +- \|){7} no +\| +- \|")
+
+    def test_precision_settles_what_the_file_leaves_open(self):
+        path = self.write_config(self.tiny(bf16={"enabled": "auto"}))
+
+        def activations(*options):
+            finished = self.plan("--world-size", 2, "--format", "json", *options, path)
+            stage = json.loads(finished.stdout)["stages"][0]
+            return stage["activation_bytes_per_micro_batch"], finished.stderr
+
+        by_default, said = activations()
+        self.assertIn("--precision", said)
+        self.assertEqual(activations("--precision", "fp32")[0], by_default)
+        self.assertLess(activations("--precision", "bf16")[0], by_default)
+
+    def test_standard_input(self):
+        text = example("tiny").read_text(encoding="utf-8")
+
+        finished = self.run_command([PROGRAM, "--plan", "--world-size", "2", "-"], stdin=text)
+
+        self.assertEqual(finished.returncode, 0, finished.stderr)
+        self.assertIn("z0_gas1_tmbspg4", finished.stdout)
+
+    def test_a_million_micro_steps_on_100000_ranks_cost_what_a_few_do(self):
+        config = self.directory / "config.json"
+        config.write_text('{"gradient_accumulation_steps": 1000000, "fp16": {"enabled": true}}', encoding="utf-8")
+
+        finished = self.plan("--world-size", 100000, "--model", "gpt2", "--memory-limit", "16GiB", config)
+
+        self.assertEqual(finished.returncode, 0, finished.stderr)
+        self.assertIn("100000000000", finished.stdout)
+
     def test_wrong_host_file_is_refused(self):
         hosts = self.directory / "hosts"
         hosts.write_text("a slots=none\n", encoding="utf-8")

@@ -89,9 +89,10 @@ class ProgramTest(unittest.TestCase):
         self.addCleanup(shutil.rmtree, self.directory, ignore_errors=True)
         self.results = self.directory / "autotuning_results"
 
-    def run_command(self, command):
+    def run_command(self, command, stdin=None):
+        source = {"stdin": subprocess.DEVNULL} if stdin is None else {"input": stdin}
         return subprocess.run(command, cwd=self.directory, env=launch_environment(),
-                              stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                              **source, capture_output=True, text=True,
                               timeout=DEADLOCK, check=False)
 
     def tune(self, ranks, *arguments, mpi=()):

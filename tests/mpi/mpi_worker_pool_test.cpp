@@ -1,6 +1,7 @@
 #include "mpi/mpi_worker_pool.hpp"
 
 #include <algorithm>
+#include <new>
 #include <stdexcept>
 
 #include <gmock/gmock.h>
@@ -13,7 +14,9 @@ namespace {
 
 using test::make_experiment;
 using test::wait_for;
+using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::IsEmpty;
 
 // Started with RANKS 5: rank 0 and four workers.
 constexpr std::size_t kWorkers = 4;
@@ -136,8 +139,48 @@ TEST(MpiWorkerPool, ExceptionOnOneRankFreesThePeersThatWaitForIt) {
     EXPECT_EQ(failure_of(broken[0]).kind, FailureKind::error);
     EXPECT_THAT(failure_of(broken[0]).reason, HasSubstr("rank 2 on "));
     EXPECT_THAT(failure_of(broken[0]).reason, HasSubstr("kernel failed"));
+    EXPECT_THAT(broken[0].culprits, ElementsAre(2));
     EXPECT_EQ(idle, kWorkers);
     EXPECT_EQ(steps_of(next[0]), 4);
+  });
+
+  EXPECT_TRUE(alive);
+}
+
+OutOfMemory fault_of(const Completion& completion) {
+  const auto* fault = std::get_if<OutOfMemory>(&completion.outcome);
+  return fault == nullptr ? OutOfMemory{-1} : *fault;
+}
+
+TEST(MpiWorkerPool, MemoryThatTheMachineDoesNotHaveIsAnOutcome) {
+  const auto runner = [](const Experiment& experiment, MpiGroup& group) -> Outcome {
+    if (world_rank() == 3 && experiment.name == "mapping") {
+      throw OutOfMemoryError(MemoryCategory::gradients, 7, 5, 11);
+    }
+    if (world_rank() == 3 && experiment.name == "vector") throw std::bad_alloc();
+    return count_members(experiment, group);
+  };
+  const bool alive = test::with_pool({}, runner, [](MpiWorkerPool& pool) {
+    pool.start(1, make_experiment("mapping", 2), {2, 3});
+    const auto mapping = wait_for(pool, 1);
+    pool.start(2, make_experiment("vector", 2), {2, 3});
+    const auto vector = wait_for(pool, 1);
+
+    EXPECT_EQ(fault_of(mapping[0]), (OutOfMemory{3, MemoryCategory::gradients, 7, 5, 11}));
+    EXPECT_EQ(fault_of(vector[0]).rank, 3);
+  });
+
+  EXPECT_TRUE(alive);
+}
+
+TEST(MpiWorkerPool, OutOfMemoryNamesTheWorldsRank) {
+  const auto runner = [](const Experiment&, MpiGroup&) -> Outcome {
+    return OutOfMemory{1, MemoryCategory::gradients, 7, 5, 11};  // 1 of the group
+  };
+  const bool alive = test::with_pool({}, runner, [](MpiWorkerPool& pool) {
+    pool.start(1, make_experiment("large", 2), {2, 4});
+
+    EXPECT_EQ(fault_of(wait_for(pool, 1)[0]).rank, 4);
   });
 
   EXPECT_TRUE(alive);
@@ -157,6 +200,7 @@ TEST(MpiWorkerPool, TimeLimitEndsAnExperimentThatPolls) {
 
     EXPECT_EQ(failure_of(endless[0]).kind, FailureKind::timeout);
     EXPECT_THAT(failure_of(endless[0]).reason, HasSubstr("experiment_timeout"));
+    EXPECT_THAT(endless[0].culprits, IsEmpty()) << "all came back in time";
     EXPECT_EQ(idle, kWorkers);
     EXPECT_EQ(steps_of(next[0]), 3);
   });
@@ -189,6 +233,7 @@ TEST(MpiWorkerPool, RankThatNeverAnswersIsRetiredUntilItDoes) {
     const auto all = wait_for(pool, 1);
 
     EXPECT_EQ(failure_of(stuck[0]).kind, FailureKind::timeout);
+    EXPECT_THAT(stuck[0].culprits, ElementsAre(3));
     EXPECT_EQ(size, 3);
     EXPECT_EQ(steps_of(next[0]), 3);
     EXPECT_EQ(steps_of(all[0]), 4);
@@ -217,10 +262,30 @@ TEST(MpiWorkerPool, SilentRankIsLostAndComesBackWithItsNextWord) {
 
     EXPECT_EQ(failure_of(silent[0]).kind, FailureKind::worker_lost);
     EXPECT_THAT(failure_of(silent[0]).reason, HasSubstr("rank 2 on "));
+    EXPECT_THAT(silent[0].culprits, ElementsAre(2));
     EXPECT_EQ(size, 3);
   });
 
   EXPECT_TRUE(alive);
+}
+
+TEST(MpiWorkerPool, RetiredRankGetsNoMoreWork) {
+  const bool alive = test::with_pool({}, count_members, [](MpiWorkerPool& pool) {
+    pool.start(1, make_experiment("one", 2), {3, 4});
+    pool.retire(2);
+    pool.retire(3);
+    const auto busy = wait_for(pool, 1);
+    const auto idle = pool.idle();
+
+    EXPECT_EQ(steps_of(busy[0]), 2) << "what runs is not disturbed";
+    ASSERT_EQ(idle.size(), 2U);
+    EXPECT_EQ(idle[0].rank, 1);
+    EXPECT_EQ(idle[1].rank, 4);
+    EXPECT_EQ(pool.size(), 2);
+    EXPECT_THROW(pool.start(2, make_experiment("two", 1), {3}), Error);
+  });
+
+  EXPECT_TRUE(alive) << "it lives on and can finalize";
 }
 
 TEST(MpiWorkerPool, WaitReturnsOnceWhenInterrupted) {
@@ -258,10 +323,10 @@ TEST(WorkerLoop, EndsOrphanedWhenRankZeroIsSilent) {
   WorkerOptions options;
   options.lease = 0.05;
 
-  LoopResult result = LoopResult::orphaned;
+  LoopResult result = LoopResult::cut_off;
   if (world.rank() != 0) result = run_worker_loop(world, options, count_members);
 
-  EXPECT_EQ(result, LoopResult::orphaned);
+  EXPECT_EQ(result, LoopResult::cut_off);
 }
 
 }  // namespace

@@ -50,15 +50,39 @@ bool ScriptedPool::loses_worker(const std::string& name) {
 }
 
 std::vector<Completion> ScriptedPool::wait() {
+  if (on_wait_) on_wait_();
   if (interrupted_) return {};
   if (running_.empty()) throw std::logic_error("wait() without a running experiment never returns");
   const auto over = std::move(running_.front());
   running_.pop_front();
   for (const int rank : over.ranks) busy_.erase(rank);
-  if (!loses_worker(over.experiment.name)) return {{over.id, script_(over.experiment)}};
-  const int lost = over.ranks.front();
-  std::erase_if(workers_, [&](const Worker& worker) { return worker.rank == lost; });
-  return {{over.id, Failed{FailureKind::worker_lost, "worker " + std::to_string(lost) + " died"}}};
+  if (away_ != 0) busy_.erase(std::exchange(away_, 0));
+  return {end(over)};
+}
+
+void ScriptedPool::retire(int rank) {
+  std::erase_if(workers_, [&](const Worker& worker) { return worker.rank == rank; });
+}
+
+Completion ScriptedPool::end(const Running& over) {
+  const int first = over.ranks.front();
+  if (stuck_in_ == over.experiment.name) {
+    stuck_in_.clear();
+    away_ = first;
+    busy_.insert(first);
+    return {over.id, Failed{FailureKind::timeout, "still running"}, {first}};
+  }
+  for (const int rank : over.ranks) {
+    if (const auto sick = sick_.find(rank); sick != sick_.end() && sick->second-- > 0) {
+      return {
+          over.id, Failed{FailureKind::error, "rank " + std::to_string(rank) + " broke"}, {rank}};
+    }
+  }
+  if (!loses_worker(over.experiment.name)) return {over.id, script_(over.experiment)};
+  retire(first);
+  return {over.id,
+          Failed{FailureKind::worker_lost, "worker " + std::to_string(first) + " died"},
+          {first}};
 }
 
 std::vector<Worker> workers_on(const std::string& host, int first, int count) {

@@ -7,6 +7,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/search/worker_pool.hpp"
@@ -30,6 +31,13 @@ class ScriptedPool : public WorkerPool {
 
   /// The next `times` experiments called `name` lose their first worker, for good.
   void lose_worker_in(const std::string& name, int times = 1) { losses_[name] = times; }
+  /// What runs on `rank` fails there, the next `times` times.
+  void fail_on(int rank, int times = 1'000'000) { sick_[rank] = times; }
+  /// The next experiment called `name` gets stuck on its first worker, which is away until the
+  /// experiment after that ended.
+  void get_stuck_in(const std::string& name) { stuck_in_ = name; }
+  /// Called in every wait().
+  void on_wait(std::function<void()> call) { on_wait_ = std::move(call); }
   /// From now on wait() returns without an outcome, as it does after a signal.
   void interrupt() { interrupted_ = true; }
 
@@ -38,9 +46,10 @@ class ScriptedPool : public WorkerPool {
   std::vector<std::string> names() const;
 
   std::vector<Worker> idle() const override;
-  int size() const override { return static_cast<int>(workers_.size()); }
+  int size() const override { return static_cast<int>(workers_.size()) - (away_ != 0 ? 1 : 0); }
   void start(std::uint64_t id, const Experiment& experiment,
              const std::vector<int>& ranks) override;
+  void retire(int rank) override;
   std::vector<Completion> wait() override;
 
  private:
@@ -51,10 +60,15 @@ class ScriptedPool : public WorkerPool {
   };
 
   bool loses_worker(const std::string& name);
+  Completion end(const Running& over);
 
   std::vector<Worker> workers_;
   Script script_;
   std::map<std::string, int> losses_;
+  std::map<int, int> sick_;
+  std::string stuck_in_;
+  std::function<void()> on_wait_;
+  int away_ = 0;  ///< the rank that is stuck; 0: none
   std::set<int> busy_;
   std::deque<Running> running_;
   std::vector<Start> starts_;

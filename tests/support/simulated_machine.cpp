@@ -13,7 +13,8 @@ Measured measure(Bytes peak, double samples_per_s, const Experiment& experiment,
   Measured measured;
   const auto batch = experiment.ds_config.at("train_batch_size").to_number<double>();
   measured.steps = 3;
-  measured.step_time.median = batch / samples_per_s;
+  const Seconds step_time = batch / samples_per_s;
+  measured.step_time = {step_time, step_time, step_time, 0};
   measured.step_time.noise_percent = noise;
   measured.samples_per_s = samples_per_s;
   measured.flops_per_s_per_rank = samples_per_s * 1e9;

@@ -1,5 +1,6 @@
 #include "core/base/error.hpp"
 
+#include "core/base/printable.hpp"
 #include "core/base/text.hpp"
 
 namespace dstune {
@@ -7,9 +8,11 @@ namespace dstune {
 namespace {
 
 std::string full_message(const std::string& source, const std::vector<Problem>& problems) {
-  std::string text =
-      concat(source, ": ", problems.size(), problems.size() == 1 ? " problem" : " problems");
-  for (const auto& problem : problems) text += concat("\n  ", problem.where, "  ", problem.what);
+  std::string text = concat(printable(source), ": ", problems.size(),
+                            problems.size() == 1 ? " problem" : " problems");
+  for (const auto& problem : problems) {
+    text += concat("\n  ", printable(problem.where), "  ", printable(problem.what));
+  }
   return text;
 }
 

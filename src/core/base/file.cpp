@@ -10,38 +10,14 @@
 #include <sys/stat.h>
 
 #include "core/base/error.hpp"
+#include "core/base/printable.hpp"
 #include "core/base/text.hpp"
 
 namespace dstune {
 
-namespace {
-
-// Removes an unfinished temporary file unless it was renamed.
-class TemporaryFile {
- public:
-  explicit TemporaryFile(std::string path) : path_(std::move(path)) {}
-  ~TemporaryFile() {
-    if (!path_.empty()) ::unlink(path_.c_str());
-  }
-  TemporaryFile(const TemporaryFile&) = delete;
-  TemporaryFile& operator=(const TemporaryFile&) = delete;
-
-  const std::string& path() const { return path_; }
-
-  void rename_to(const std::string& target) {
-    if (std::rename(path_.c_str(), target.c_str()) != 0) throw_file_error("write", target, errno);
-    path_.clear();
-  }
-
- private:
-  std::string path_;
-};
-
-}  // namespace
-
 void throw_file_error(std::string_view verb, const std::string& path, int error_code) {
-  throw Error(
-      concat("cannot ", verb, " ", path, ": ", std::generic_category().message(error_code)));
+  throw Error(concat("cannot ", verb, " ", printable(path), ": ",
+                     std::generic_category().message(error_code)));
 }
 
 FileHandle open_file(const std::string& path, int flags) {
@@ -75,9 +51,22 @@ void sync_parent_directory(const std::string& path) {
   sync_file(open_file(directory, O_RDONLY | O_DIRECTORY), directory);
 }
 
+TemporaryFile::~TemporaryFile() {
+  if (!path_.empty()) ::unlink(path_.c_str());
+}
+
+void TemporaryFile::rename_to(const std::string& target) {
+  if (std::rename(path_.c_str(), target.c_str()) != 0) throw_file_error("write", target, errno);
+  path_.clear();
+}
+
+// The process id keeps two runs apart; the same directory keeps rename atomic.
+std::string temporary_path(const std::string& path) {
+  return concat(path, ".", ::getpid(), ".tmp");
+}
+
 void write_file_atomically(const std::string& path, std::string_view text, Durability durability) {
-  // The process id keeps two runs apart; the same directory keeps rename atomic.
-  TemporaryFile temporary(concat(path, ".", ::getpid(), ".tmp"));
+  TemporaryFile temporary(temporary_path(path));
   {
     const auto file = open_file(temporary.path(), O_WRONLY | O_CREAT | O_TRUNC);
     write_all(file, text, path);
@@ -90,6 +79,10 @@ void write_file_atomically(const std::string& path, std::string_view text, Durab
 std::string read_text_file(const std::string& path, Bytes limit) {
   FileHandle file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!file) throw_file_error("read", path, errno);
+  return read_all(file, path, limit);
+}
+
+std::string read_all(const FileHandle& file, const std::string& path, Bytes limit) {
   std::string text;
   std::array<char, 65536> block{};
   for (;;) {

@@ -3,6 +3,7 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include <unistd.h>
 
@@ -45,6 +46,25 @@ void sync_file(const FileHandle& file, const std::string& path);
 /// cannot do so are taken to need no such call. @throws Error
 void sync_parent_directory(const std::string& path);
 
+/// Removes the file `path` when it goes, unless it got its name by then.
+class TemporaryFile {
+ public:
+  explicit TemporaryFile(std::string path) : path_(std::move(path)) {}
+  ~TemporaryFile();
+  TemporaryFile(const TemporaryFile&) = delete;
+  TemporaryFile& operator=(const TemporaryFile&) = delete;
+
+  const std::string& path() const { return path_; }
+  /// @throws Error  then the old content of `target` is still there
+  void rename_to(const std::string& target);
+
+ private:
+  std::string path_;
+};
+
+/// Where `path` is written before it gets its name: "PATH.<process id>.tmp".
+std::string temporary_path(const std::string& path);
+
 /// Replaces `path` by `text`: readers, and a crash at any moment, find the old content or the new.
 /// @throws Error  then the old content is still there
 void write_file_atomically(const std::string& path, std::string_view text,
@@ -52,6 +72,9 @@ void write_file_atomically(const std::string& path, std::string_view text,
 
 /// Content of a file. @throws Error  also if it is a directory or longer than `limit` bytes
 std::string read_text_file(const std::string& path, Bytes limit = Bytes{1} << 40U);
+
+/// What is left to read of `file`. @throws Error  also if it is longer than `limit` bytes
+std::string read_all(const FileHandle& file, const std::string& path, Bytes limit);
 
 /// Makes a directory and its parents where they are missing.
 /// @throws Error  e.g. if a file is in the way

@@ -4,15 +4,16 @@
 
 #include <unistd.h>
 
+#include "core/base/printable.hpp"
+
 namespace dstune {
 
 namespace {
 
 // One write call per line: lines of several ranks in one file do not mix.
 void write_line(std::string_view prefix, std::string_view message) {
-  std::string line;
-  line.reserve(prefix.size() + message.size() + 1);
-  line.append(prefix).append(message).append("\n");
+  std::string line(prefix);
+  line.append(printable_lines(message)).append("\n");
   const char* rest = line.data();
   std::size_t left = line.size();
   while (left > 0) {

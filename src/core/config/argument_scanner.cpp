@@ -1,5 +1,6 @@
 #include "core/config/argument_scanner.hpp"
 
+#include <algorithm>
 #include <string_view>
 #include <utility>
 
@@ -52,6 +53,7 @@ class Scanner {
     const auto equals = argument.find('=');
     const std::string name = argument.substr(0, equals);
     const auto* const option = find(name);
+    if (option == nullptr && take_option_of_mpirun(argument)) return;
     if (option == nullptr) {
       problems_.add(name, concat("is unknown", suggestion(name, flags())));
       return;
@@ -67,7 +69,30 @@ class Scanner {
       }
       text = arguments_[next_++];
     }
-    if (!given_.options.emplace(option->long_name(), std::move(text)).second) {
+    keep(*option, name, std::move(text));
+  }
+
+  // mpirun takes its options only before the program's name.
+  bool take_option_of_mpirun(const std::string& name) {
+    constexpr std::string_view kTakers[] = {"-n",           "-np",      "--np",     "-c",
+                                            "-H",           "-host",    "--host",   "-hostfile",
+                                            "-machinefile", "--map-by", "--bind-to"};
+    if (std::find(std::begin(kTakers), std::end(kTakers), name) == std::end(kTakers)) return false;
+    std::vector<std::string> rest(arguments_.begin(), arguments_.end());
+    const auto place = rest.begin() + static_cast<std::ptrdiff_t>(next_) - 1;
+    const bool has_value = next_ < arguments_.size() && !is_flag(arguments_[next_]);
+    std::string moved = name;
+    if (has_value) moved += " " + arguments_[next_++];
+    rest.erase(place, place + (has_value ? 2 : 1));
+    problems_.add(name, concat("belongs before the program: mpirun ", moved, " dstune-mpi ",
+                               join(rest, " ")));
+    return true;
+  }
+
+  void keep(const po::option_description& option, const std::string& name, std::string text) {
+    if (option.semantic()->is_composing()) {
+      given_.lists[option.long_name()].push_back(std::move(text));
+    } else if (!given_.options.emplace(option.long_name(), std::move(text)).second) {
       problems_.add(name, "is given more than once");
     }
   }

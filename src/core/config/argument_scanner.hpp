@@ -11,7 +11,8 @@ namespace dstune {
 
 /// What was given, its values still text.
 struct Given {
-  std::map<std::string, std::string> options;  ///< long name → value, "" for switches
+  std::map<std::string, std::string> options;             ///< long name → value, "" for switches
+  std::map<std::string, std::vector<std::string>> lists;  ///< of options that may be repeated
   std::vector<std::string> positional;
   std::vector<std::string> training_command;
   bool has_separator = false;

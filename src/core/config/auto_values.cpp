@@ -3,6 +3,7 @@
 #include <string_view>
 
 #include "core/base/text.hpp"
+#include "core/config/coercions.hpp"
 #include "core/config/key_rules.hpp"
 
 namespace dstune {
@@ -32,12 +33,13 @@ void resolve_precision(json::object& deepspeed, std::vector<std::string>& warnin
       resolved.push_back(child(child("", name), "enabled"));
     }
     const auto* const enabled = section->if_contains("enabled");
-    has_precision = has_precision || (enabled != nullptr && *enabled == true);
+    has_precision =
+        has_precision || (enabled != nullptr && coerced(*enabled, rules::boolean("")) == true);
   }
   if (resolved.empty() || has_precision) return;
   warnings.push_back(join(resolved, " and ") + (resolved.size() > 1 ? " are" : " is") +
-                     " \"auto\" and taken as false: this tunes for fp32; write true to tune in "
-                     "that precision");
+                     " \"auto\" and taken as false: this tunes for fp32, which is what the Trainer "
+                     "does without --bf16 or --fp16; --precision bf16 (or fp16, fp32) says which");
 }
 
 void collect_auto(const json::value& value, const std::string& pointer,

@@ -2,6 +2,7 @@
 
 #include "core/base/text.hpp"
 #include "core/config/deepspeed_keys.hpp"
+#include "core/config/deepspeed_table.hpp"
 #include "core/config/section_reader.hpp"
 
 namespace dstune {
@@ -11,6 +12,7 @@ namespace {
 using namespace rules;  // NOLINT(google-build-using-namespace): the table reads like a document
 
 constexpr std::int64_t kMostTrials = 1'000'000'000;
+constexpr std::int64_t kMostSizes = 1000;  // of one stage: all are listed before the first runs
 
 constexpr KeyRule kAutotuningRules[] = {
     boolean("enabled"),
@@ -28,14 +30,15 @@ constexpr KeyRule kAutotuningRules[] = {
     integer("min_train_batch_size", 1, kLargestBatch),
     integer("max_train_micro_batch_size_per_gpu", 1, kLargestBatch),
     integer("min_train_micro_batch_size_per_gpu", 1, kLargestBatch),
-    integer("num_tuning_micro_batch_sizes", 1, kMostTrials),
+    integer("num_tuning_micro_batch_sizes", 1, kMostSizes),
     integer("mp_size", 1, 1).because(" (models are not split over ranks by tensor or pipeline)"),
     object("arg_mappings").or_null(),
     object("model_info").or_null(),
     text("metric_path").or_null(),
     text("model_info_path").or_null(),
 };
-constexpr Section kAutotuning{.rules = kAutotuningRules};
+constexpr Section kAutotuning{
+    .rules = kAutotuningRules, .other_keys = true, .other_keys_warning = deepspeed_table::kUnknown};
 
 Metric metric_of(std::string_view name) {
   if (name == "latency") return Metric::latency;

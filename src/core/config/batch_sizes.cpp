@@ -3,11 +3,14 @@
 #include <algorithm>
 
 #include "core/base/text.hpp"
+#include "core/config/coercions.hpp"
 #include "core/config/deepspeed_keys.hpp"
 
 namespace dstune {
 
 namespace {
+
+constexpr std::size_t kLongestList = 1000;  // each value is an experiment of every stage
 
 constexpr const char* kTrainBatch = "train_batch_size";
 constexpr const char* kMicroBatch = "train_micro_batch_size_per_gpu";
@@ -26,6 +29,10 @@ std::vector<std::int64_t> read_integers(const json::value& value, const std::str
   }
   std::vector<std::int64_t> numbers;
   const auto& list = value.get_array();
+  if (list.size() > kLongestList) {
+    problems.add(pointer, concat("has ", list.size(), " values; accepted: at most ", kLongestList));
+    return {};
+  }
   for (std::size_t i = 0; i < list.size(); ++i) {
     const auto number = check_value(list[i], rule, child(pointer, i), problems);
     if (number) numbers.push_back(number->get_int64());
@@ -38,7 +45,7 @@ std::vector<std::int64_t> read_integers(const json::value& value, const std::str
 std::optional<std::int64_t> read_size(const json::object& deepspeed, const char* key,
                                       Problems& problems) {
   const auto* value = deepspeed.if_contains(key);
-  if (value == nullptr || is_auto(*value)) return std::nullopt;
+  if (value == nullptr || value->is_null() || is_auto(*value)) return std::nullopt;
   const auto size = as_integer(*value);
   if (size && *size >= 1 && *size <= kLargestBatch) return size;
   problems.add(child("", key), concat("is ", describe(*value), "; accepted: an integer from 1 to ",
@@ -51,7 +58,7 @@ std::vector<std::int64_t> read_micro_batches(const json::object& deepspeed, bool
                                              Problems& problems) {
   const auto* value = deepspeed.if_contains(kMicroBatch);
   single = value != nullptr && !value->is_array();
-  if (value == nullptr || is_auto(*value)) return {};
+  if (value == nullptr || value->is_null() || is_auto(*value)) return {};
   const auto rule = rules::integer(kMicroBatch, 1, kLargestBatch);
   const std::string others =
       concat("an integer from 1 to ", kLargestBatch, ", a list of them, or \"auto\"");
@@ -92,7 +99,7 @@ void check_triple(const BatchTriple& triple, Problems& problems) {
   if (divides && (!complete || rest == 1)) return;
   problems.add(child("", kTrainBatch),
                concat("is ", *triple.total, ", not ", complete ? "" : "a multiple of ",
-                      join(factors, " x ")));
+                      join(factors, " x "), ". Remove train_batch_size: the search chooses it"));
 }
 
 void bound_search(std::int64_t total, AutotuningConfig& autotuning,
@@ -117,7 +124,8 @@ std::vector<int> read_stages(const json::object& deepspeed, Problems& problems) 
   if (zero == nullptr || !zero->is_object()) return all;
   const auto* value = zero->get_object().if_contains("stage");
   if (value == nullptr || is_auto(*value) || *value == "all") return all;
-  const auto numbers = read_integers(*value, "/zero_optimization/stage", rules::integer("", 0, 3),
+  const auto rule = rules::integer("", 0, 3);
+  const auto numbers = read_integers(coerced(*value, rule), "/zero_optimization/stage", rule,
                                      "0, 1, 2, 3, a list of them, \"all\" or \"auto\"", problems);
   return {numbers.begin(), numbers.end()};
 }

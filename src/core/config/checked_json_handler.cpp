@@ -18,6 +18,13 @@ std::string CheckedJsonHandler::pointer() const {
 
 bool CheckedJsonHandler::value_ended() {
   if (!levels_.empty() && levels_.back().is_list) ++levels_.back().index;
+  place_ = levels_.empty() ? Place::elsewhere : Place::after_value;
+  return true;
+}
+
+bool CheckedJsonHandler::begin(bool is_list) {
+  levels_.emplace_back().is_list = is_list;
+  place_ = Place::elsewhere;
   return true;
 }
 
@@ -28,10 +35,7 @@ bool CheckedJsonHandler::on_document_begin(ErrorCode& /*fault*/) {
 
 bool CheckedJsonHandler::on_document_end(ErrorCode& /*fault*/) { return true; }
 
-bool CheckedJsonHandler::on_object_begin(ErrorCode& /*fault*/) {
-  levels_.emplace_back();
-  return true;
-}
+bool CheckedJsonHandler::on_object_begin(ErrorCode& /*fault*/) { return begin(false); }
 
 bool CheckedJsonHandler::on_object_end(std::size_t count, ErrorCode& /*fault*/) {
   levels_.pop_back();
@@ -39,10 +43,7 @@ bool CheckedJsonHandler::on_object_end(std::size_t count, ErrorCode& /*fault*/) 
   return value_ended();
 }
 
-bool CheckedJsonHandler::on_array_begin(ErrorCode& /*fault*/) {
-  levels_.emplace_back().is_list = true;
-  return true;
-}
+bool CheckedJsonHandler::on_array_begin(ErrorCode& /*fault*/) { return begin(true); }
 
 bool CheckedJsonHandler::on_array_end(std::size_t count, ErrorCode& /*fault*/) {
   levels_.pop_back();
@@ -62,6 +63,7 @@ bool CheckedJsonHandler::on_key(View part, std::size_t /*size*/, ErrorCode& /*fa
   auto& level = levels_.back();
   const bool is_new = level.keys.insert(key_).second;
   level.key = std::exchange(key_, {});
+  place_ = Place::after_key;
   if (!is_new) problems_.add(pointer(), "is given more than once; keep one of them");
   return true;
 }

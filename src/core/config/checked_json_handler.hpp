@@ -30,6 +30,10 @@ class CheckedJsonHandler {
   CheckedJsonHandler(std::string_view pointer, Problems& problems)
       : root_(pointer), problems_(problems) {}
 
+  /// What the parser has just read: tells a missing comma from other faults.
+  enum class Place { after_value, after_key, elsewhere };
+  Place place() const { return place_; }
+
   json::value take() { return stack_.release(); }
 
   bool on_document_begin(ErrorCode& fault);
@@ -62,11 +66,13 @@ class CheckedJsonHandler {
 
   std::string pointer() const;
   bool value_ended();
+  bool begin(bool is_list);
 
   std::string root_;
   Problems& problems_;
   json::value_stack stack_;
   std::vector<Level> levels_;
+  Place place_ = Place::elsewhere;
   std::string key_;     ///< parts of the key being read
   std::string number_;  ///< parts of the number being read
 };

@@ -6,6 +6,7 @@
 #include "core/base/text.hpp"
 #include "core/config/argument_scanner.hpp"
 #include "core/config/key_rules.hpp"
+#include "core/config/read_text.hpp"
 
 namespace dstune {
 
@@ -24,6 +25,15 @@ class Reader {
 
   std::optional<std::string> choice(const char* name, const char* choices) {
     return text(name, rules::choice(name, choices));
+  }
+
+  std::vector<std::string> list(const char* name) {
+    const auto found = given_.lists.find(name);
+    if (found == given_.lists.end()) return {};
+    for (const auto& word : found->second) {
+      check_value(json::value(word), rules::text(name), flag(name), problems_);
+    }
+    return found->second;
   }
 
   std::optional<int> count(const char* name) {
@@ -68,9 +78,12 @@ void read_options(Reader& reader, CommandLine& options) {
   options.ranks_per_experiment = reader.count("ranks-per-experiment");
   options.backend = reader.choice("backend", "auto|cpu|cuda|sim");
   options.results_dir = reader.text("results-dir");
+  options.precision = reader.choice("precision", "bf16|fp16|fp32");
+  options.without = reader.list("without");
   options.force_resume = reader.has("force-resume");
   options.resume = reader.has("resume") || options.force_resume;
   options.overwrite = reader.has("overwrite");
+  options.retry_failed = reader.has("retry-failed");
   options.verbose = reader.has("verbose");
   const auto format = reader.choice("format", "table|json");
   options.format = format == "json" ? TableFormat::json : TableFormat::table;
@@ -78,7 +91,10 @@ void read_options(Reader& reader, CommandLine& options) {
   options.hostfile = reader.text("hostfile");
   options.explain = reader.text("explain");
   if (options.explain) options.action = CommandLine::Action::explain;
+  if (reader.has("check")) options.action = CommandLine::Action::check;
   if (reader.has("plan")) options.action = CommandLine::Action::plan;
+  options.status_dir = reader.text("status");
+  if (options.status_dir) options.action = CommandLine::Action::status;
 }
 
 void check_combinations(const Reader& reader, const CommandLine& options, Problems& problems) {
@@ -87,17 +103,29 @@ void check_combinations(const Reader& reader, const CommandLine& options, Proble
                  concat("excludes ", options.force_resume ? "--force-resume" : "--resume",
                         "; accepted: one of them"));
   }
+  if (options.retry_failed && !options.resume) {
+    problems.add("--retry-failed", "is only for a run that goes on; add --resume");
+  }
+  if (reader.has("check") && (reader.has("plan") || reader.has("explain"))) {
+    problems.add("--check", concat("excludes ", reader.has("plan") ? "--plan" : "--explain",
+                                   "; accepted: one of them"));
+  }
+  if (options.hostfile == kStandardInput && options.config_path == kStandardInput) {
+    problems.add("--hostfile", "is -, and so is CONFIG.json; accepted: one of them");
+  }
   const bool has_size = reader.has("world-size");
   const bool has_file = reader.has("hostfile");
-  if (reader.has("plan")) {
+  if (reader.has("plan") || reader.has("check")) {
     if (has_size && has_file) problems.add("--hostfile", "excludes --world-size; give one of them");
-    if (!has_size && !has_file) {
+    if (reader.has("plan") && !has_size && !has_file) {
       problems.add("--plan", "needs the number of workers: --world-size N or --hostfile FILE");
     }
     return;
   }
-  if (has_size) problems.add("--world-size", "is only for --plan; mpirun sets it otherwise");
-  if (has_file) problems.add("--hostfile", "is only for --plan; give mpirun its -hostfile before");
+  if (has_size)
+    problems.add("--world-size", "is only for --plan and --check; mpirun sets it otherwise");
+  if (has_file)
+    problems.add("--hostfile", "is only for --plan and --check; give mpirun its -hostfile before");
 }
 
 void read_positional(const Given& given, CommandLine& options, Problems& problems) {
@@ -127,8 +155,8 @@ CommandLine parse_command_line(const std::vector<std::string>& arguments) {
     return options;
   }
   read_options(reader, options);
+  if (options.action != CommandLine::Action::status) read_positional(given, options, problems);
   check_combinations(reader, options, problems);
-  read_positional(given, options, problems);
   problems.throw_if_any();
   options.training_command = std::move(given.training_command);
   return options;

@@ -12,7 +12,7 @@ namespace dstune {
 enum class TableFormat { table, json };
 
 struct CommandLine {
-  enum class Action { tune, plan, explain, help, version };
+  enum class Action { tune, plan, check, explain, status, help, version };
 
   Action action = Action::tune;
   std::string config_path;
@@ -23,16 +23,21 @@ struct CommandLine {
   std::optional<std::string> backend;       ///< --backend
   std::optional<std::string>
       results_dir;  ///< --results-dir; exps_dir is in it unless the file says so
+  std::optional<std::string> precision;  ///< --precision: bf16, fp16 or fp32
+  std::vector<std::string> without;      ///< --without: keys to leave out of the file
   bool resume = false;
   bool overwrite = false;
   bool force_resume = false;  ///< --force-resume: mix results of another model or machine
+  bool retry_failed = false;  ///< --retry-failed: with --resume, measure again what failed
   bool verbose = false;
   TableFormat format = TableFormat::table;
 
-  std::optional<int> world_size;        ///< --plan: workers
-  std::optional<std::string> hostfile;  ///< --plan: instead of --world-size
+  std::optional<int> world_size;        ///< --plan, --check: workers
+  std::optional<std::string> hostfile;  ///< --plan, --check: instead of --world-size
 
   std::optional<std::string> explain;  ///< --explain: an experiment of results_dir, or of --plan
+
+  std::optional<std::string> status_dir;  ///< --status: the results_dir that is asked about
 
   std::vector<std::string> training_command;  ///< after "--"
 };

@@ -2,6 +2,7 @@
 
 #include <sstream>
 #include <string>
+#include <vector>
 
 #include <boost/program_options/value_semantic.hpp>
 
@@ -30,7 +31,15 @@ po::options_description input_options() {
        "autotuning_results)")                                                                 //
       ("resume", "continue the run found in the results directory")                           //
       ("force-resume", "continue it even if another model or machine measured a part of it")  //
-      ("overwrite", "delete the run found in the results directory and start anew")           //
+      ("retry-failed",
+       "with --resume: measure again what failed, and on every worker; what did not fit stays")  //
+      ("overwrite", "delete the run found in the results directory and start anew")              //
+      ("without", po::value<std::vector<std::string>>()->composing()->value_name("KEY"),
+       "leave this key of CONFIG.json out (a name or a JSON pointer), and say so with the optimum; "
+       "may be given several times")  //
+      ("precision", value("bf16|fp16|fp32"),
+       "what is trained in, where CONFIG.json leaves it to the Trainer (default: what it enables, "
+       "else fp32)")  //
       ("format", value("table|json"), "of the result on stdout (default: table)");
   return group;
 }
@@ -53,17 +62,20 @@ po::options_description plan_options() {
       ("explain", value("NAME"),
        "print where the time and the memory of this experiment in the results directory go, and "
        "exit; with --plan: what can be said without running it")                       //
+      ("check", "say whether CONFIG.json would run, or every fault of it, and exit")   //
       ("plan", "print memory per stage and the experiments that would run, and exit")  //
-      ("world-size", value("N"), "number of workers to plan for")                      //
+      ("world-size", value("N"), "number of workers to plan or check for")             //
       ("hostfile", value("FILE"), "count them from a host file instead (slots - 1 workers)");
   return group;
 }
 
 po::options_description other_options() {
   po::options_description group("Other", kLineWidth, kDescriptionWidth);
-  group.add_options()                                  //
-      ("verbose,v", "also log what each worker does")  //
-      ("version", "print the version and exit")        //
+  group.add_options()  //
+      ("status", value("DIR"),
+       "say whether the run in this results directory is running, dead or finished, and exit")  //
+      ("verbose,v", "also log what each worker does")                                           //
+      ("version", "print the version and exit")                                                 //
       ("help,h", "print this text and exit");
   return group;
 }
@@ -89,15 +101,18 @@ std::string help_text() {
           "Usage: mpirun -hostfile hosts dstune-mpi [options] CONFIG.json\n"
           "                                         [-- training command]\n"
           "       dstune-mpi --plan (--world-size N | --hostfile FILE) CONFIG.json\n"
+          "       dstune-mpi --check [--world-size N | --hostfile FILE] CONFIG.json\n"
           "       dstune-mpi --explain NAME CONFIG.json\n\n"
           "       Rank 0 tunes and writes the results; every other rank is one worker.\n"
-          "       CONFIG.json is a DeepSpeed configuration with a \"dstune\" section. The\n"
-          "       training command is not run: cmd_optimal.txt gets it with the optimum.\n"
+          "       CONFIG.json is a DeepSpeed configuration with a \"dstune\" section; \"-\" is\n"
+          "       standard input. The training command is not run: cmd_optimal.txt gets it\n"
+          "       with the optimum.\n"
        << command_line_options()
        << "\nExamples:\n"
           "  mpirun -n 3 dstune-mpi --memory-limit 4GiB examples/gpt2.json\n"
           "  dstune-mpi --plan --world-size 8 --model gpt2-xl examples/gpt2.json\n\n"
-          "Exit codes: 0 found, 1 internal error, 2 wrong input, 3 nothing fits in memory\n";
+          "Exit codes: 0 found, 1 internal error, 2 wrong input, 3 nothing fits in memory,\n"
+          "            4 interrupted: --resume goes on\n";
   return without_trailing_blanks(text.str());
 }
 

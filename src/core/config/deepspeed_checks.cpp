@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/base/text.hpp"
+#include "core/config/deepspeed_table.hpp"
 #include "core/config/key_rules.hpp"
 #include "core/config/optimizer_checks.hpp"
 
@@ -31,11 +32,26 @@ void check_nvme(const json::object& zero, std::string_view key, Problems& proble
                "is missing; device \"nvme\" needs a folder");
 }
 
-void check_deprecated(const json::object& zero, const char* old_key, const char* new_key,
-                      Problems& problems) {
-  if (!is_true(&zero, old_key) || !zero.contains(new_key)) return;
-  problems.add(child("/zero_optimization", old_key),
-               concat("is the old form of ", in_quotes(new_key), "; keep one of them"));
+// DeepSpeed refuses them together, whatever the old one says.
+void check_deprecated(const json::object& zero, Problems& problems) {
+  for (const auto& [old_key, new_key] : deepspeed_table::kDeprecatedInZero) {
+    if (!zero.contains(old_key) || !zero.contains(new_key)) continue;
+    problems.add(child("/zero_optimization", old_key),
+                 concat("is the old form of ", in_quotes(new_key), "; keep one of them"));
+  }
+}
+
+bool is_zero_or_absent(const json::object& section, std::string_view key) {
+  const auto* const value = section.if_contains(key);
+  return value == nullptr || (value->is_number() && value->to_number<double>() == 0);
+}
+
+void check_loss_scale(const json::object& fp16, Problems& problems) {
+  const bool is_dynamic = is_true(&fp16, "enabled") && is_zero_or_absent(fp16, "loss_scale");
+  if (!is_dynamic || !fp16.contains("min_loss_scale")) return;
+  if (!is_zero_or_absent(fp16, "min_loss_scale")) return;
+  problems.add("/fp16/min_loss_scale",
+               "is 0; accepted: an integer >= 1 where the loss scale is dynamic");
 }
 
 void add_offload(json::object& zero, const json::object& old, const char* old_key,
@@ -55,14 +71,14 @@ void check_relations(const json::object& deepspeed, Problems& problems) {
   if (is_true(fp16, "enabled") && is_true(bf16, "enabled")) {
     problems.add("/bf16/enabled", "is true and so is /fp16/enabled; accepted: one of them");
   }
+  if (fp16 != nullptr) check_loss_scale(*fp16, problems);
   const auto* const optimizer = section_of(deepspeed, "optimizer");
   if (optimizer != nullptr) check_optimizer(*optimizer, problems);
   const auto* const zero = section_of(deepspeed, "zero_optimization");
   if (zero == nullptr) return;
   check_nvme(*zero, "offload_optimizer", problems);
   check_nvme(*zero, "offload_param", problems);
-  check_deprecated(*zero, "cpu_offload", "offload_optimizer", problems);
-  check_deprecated(*zero, "cpu_offload_params", "offload_param", problems);
+  check_deprecated(*zero, problems);
 }
 
 json::object without_keys(const json::object& object, const std::vector<std::string_view>& keys) {
@@ -76,9 +92,9 @@ json::object without_keys(const json::object& object, const std::vector<std::str
 
 json::object without_deprecated_offload(const json::object& zero) {
   json::object modern =
-      without_keys(zero, {"cpu_offload", "cpu_offload_params", "cpu_offload_use_pin_memory"});
+      without_keys(zero, {"cpu_offload", "cpu_offload_param", "cpu_offload_use_pin_memory"});
   add_offload(modern, zero, "cpu_offload", "offload_optimizer");
-  add_offload(modern, zero, "cpu_offload_params", "offload_param");
+  add_offload(modern, zero, "cpu_offload_param", "offload_param");
   return modern;
 }
 

@@ -1,102 +1,81 @@
 #include "core/config/deepspeed_keys.hpp"
 
+#include "core/config/deepspeed_table.hpp"
+
 namespace dstune {
 
 namespace {
 
 using namespace rules;  // NOLINT(google-build-using-namespace): the tables read like a document
 
-constexpr KeyRule kFp16Rules[] = {
-    boolean("enabled"),
-    boolean("auto_cast"),
-    at_least("loss_scale", 0),
-    integer("initial_scale_power", 0, 127),
-    integer("loss_scale_window", 1, kMostInt),
-    integer("hysteresis", 0, kMostInt),
-    boolean("consecutive_hysteresis"),
-    at_least("min_loss_scale", 0),
-    boolean("fp16_master_weights_and_grads"),
-};
-constexpr Section kFp16{.rules = kFp16Rules, .auto_is_default = true};
+namespace table = deepspeed_table;
 
-constexpr KeyRule kBf16Rules[] = {
-    boolean("enabled"),
-    boolean("check_grad_overflow"),
-    boolean("immediate_grad_update"),
-    boolean("bf16_master_weights_and_grads"),
-    boolean("bf16_optimizer_states"),
-};
-constexpr Section kBf16{.rules = kBf16Rules, .auto_is_default = true};
+// A section that DeepSpeed checks with pydantic.
+constexpr Section checked(std::span<const KeyRule> rules) {
+  return {.rules = rules, .auto_is_default = true, .coerces = true};
+}
 
-constexpr KeyRule kOffloadOptimizerRules[] = {
-    choice("device", "none|cpu|nvme"),
-    text("nvme_path").or_null(),
-    integer("buffer_count"),
-    boolean("pin_memory"),
-    boolean("pipeline_read"),
-    boolean("pipeline_write"),
-    boolean("fast_init"),
-    fraction("ratio"),
-    boolean("super_offload"),
-    fraction("cpuadam_cores_perc"),
-};
-constexpr Section kOffloadOptimizer{.rules = kOffloadOptimizerRules, .auto_is_default = true};
+// One that DeepSpeed reads as a dictionary: it takes what it knows and ignores the rest.
+constexpr Section read(std::span<const KeyRule> rules) {
+  return {.rules = rules,
+          .other_keys = true,
+          .auto_is_kept = true,
+          .takes_bits = true,
+          .other_keys_warning = table::kUnknown};
+}
 
-constexpr KeyRule kOffloadParamRules[] = {
-    choice("device", "none|cpu|nvme"),        text("nvme_path").or_null(), integer("buffer_count"),
-    integer("buffer_size", 0, kMostElements), integer("max_in_cpu"),       boolean("pin_memory"),
-};
-constexpr Section kOffloadParam{.rules = kOffloadParamRules, .auto_is_default = true};
+// Likewise, but "auto" means nothing in it.
+constexpr Section read_as_is(std::span<const KeyRule> rules) {
+  return {.rules = rules,
+          .other_keys = true,
+          .takes_bits = true,
+          .other_keys_warning = table::kUnknown};
+}
 
-constexpr KeyRule kLeafModuleRules[] = {list("classes"), list("names"), list("name_suffixes")};
-constexpr Section kLeafModule{.rules = kLeafModuleRules, .auto_is_default = true};
+// One whose other keys belong to somebody else, such as an optimizer's class.
+constexpr Section open(std::span<const KeyRule> rules) {
+  return {.rules = rules, .other_keys = true};
+}
 
-constexpr KeyRule kZeroRules[] = {
-    any("stage"),
-    boolean("contiguous_gradients"),
-    boolean("reduce_scatter"),
-    boolean("use_multi_rank_bucket_allreduce"),
-    integer("reduce_bucket_size", 1, kMostElements),
-    boolean("allgather_partitions"),
-    integer("allgather_bucket_size", 2, kMostElements).must_be_even(),
-    boolean("overlap_comm").or_null(),
-    boolean("round_robin_gradients"),
-    boolean("ignore_unused_parameters"),
-    boolean("load_from_fp32_weights"),
-    boolean("elastic_checkpoint"),
-    only("legacy_stage1", false),
-    integer("sub_group_size", 1),
-    integer("stage3_max_live_parameters").also("max_live_parameters"),
-    integer("stage3_max_reuse_distance").also("max_reuse_distance"),
-    integer("stage3_prefetch_bucket_size", 0, kMostElements).also("prefetch_bucket_size"),
-    integer("stage3_param_persistence_threshold").also("param_persistence_threshold"),
-    integer("stage3_model_persistence_threshold").also("model_persistence_threshold"),
-    boolean("stage3_gather_16bit_weights_on_model_save").also("gather_16bit_weights_on_model_save"),
-    boolean("stage3_gather_fp16_weights_on_model_save"),
-    integer("stage3_module_granularity_threshold").also("module_granularity_threshold"),
-    boolean("stage3_use_all_reduce_for_fetch_params").also("use_all_reduce_for_fetch_params"),
-    boolean("stage3_allgather_sequential").also("allgather_sequential"),
-    boolean("memory_efficient_linear"),
-    object("offload_optimizer", kOffloadOptimizer).or_null(),
-    object("offload_param", kOffloadParam).or_null(),
-    boolean("cpu_offload").or_null(),
-    boolean("cpu_offload_params").also("cpu_offload_param").or_null(),
-    boolean("cpu_offload_use_pin_memory").or_null(),
-    integer("zero_hpz_partition_size", 1, kMostInt),
-    boolean("zero_quantized_weights"),
-    boolean("zero_quantized_nontrainable_weights"),
-    boolean("zero_quantized_gradients"),
-    object("zeropp_loco_param").or_null(),
-    integer("mics_shard_size", -1, kMostInt),
-    boolean("mics_hierarchical_params_gather"),
-    boolean("enable_sanity_checks"),
-    boolean("log_trace_cache_warnings"),
-    object("leaf_module", kLeafModule),
-    boolean("override_module_apply"),
-    boolean("pipeline_loading_checkpoint"),
-    object("zenflow").or_null(),
-};
-constexpr Section kZero{.rules = kZeroRules, .auto_is_default = true};
+// What is written below is stricter than DeepSpeed, or says what no default shows.
+
+constexpr auto kFp16Rules =
+    overlaid(table::kFp16,
+             {at_least("loss_scale", 0).but_no_boolean(), integer("initial_scale_power", 0, 127),
+              integer("loss_scale_window", 1, kMostInt).but_no_boolean(),
+              integer("hysteresis", 0, kMostInt), integer("min_loss_scale", 0).but_no_boolean()});
+constexpr Section kFp16 = checked(kFp16Rules);
+constexpr Section kBf16 = checked(table::kBf16);
+
+constexpr auto kOffloadParamRules =
+    overlaid(table::kZeroOptimizationOffloadParam, {integer("buffer_size", 0, kMostElements)});
+constexpr Section kOffloadParam = checked(kOffloadParamRules);
+constexpr Section kOffloadOptimizer = checked(table::kZeroOptimizationOffloadOptimizer);
+
+constexpr auto kZenFlowRules =
+    overlaid(table::kZeroOptimizationZenflow, {choice("select_strategy", "auto|step|epoch")});
+constexpr Section kZenFlow = checked(kZenFlowRules);
+
+constexpr auto kLeafModuleRules =
+    overlaid(table::kZeroOptimizationLeafModule,
+             {texts("classes").or_a_single_one(), texts("names").or_a_single_one(),
+              texts("name_suffixes").or_a_single_one()});
+constexpr Section kLeafModule = checked(kLeafModuleRules);
+
+// MiCS is modelled, although present DeepSpeed has removed it: see earlier_forms.hpp.
+constexpr auto kZeroRules = extended(
+    overlaid(
+        table::kZeroOptimization,
+        {any("stage"),  // a list of stages too: see batch_sizes.hpp
+         integer("reduce_bucket_size", 1, kMostElements),
+         integer("allgather_bucket_size", 0, kMostElements).must_be_even(),
+         only("legacy_stage1", false), integer("stage3_prefetch_bucket_size", 0, kMostElements),
+         integer("stage3_module_granularity_threshold"),
+         integer("zero_hpz_partition_size", 0, kMostInt),
+         object("offload_optimizer", kOffloadOptimizer), object("offload_param", kOffloadParam),
+         object("zenflow", kZenFlow), object("leaf_module", kLeafModule).or_null()}),
+    {integer("mics_shard_size", -1, kMostInt), boolean("mics_hierarchical_params_gather")});
+constexpr Section kZero = checked(kZeroRules);
 
 constexpr KeyRule kOptimizerParamsRules[] = {
     at_least("lr", 0),
@@ -121,87 +100,126 @@ constexpr KeyRule kOptimizerParamsRules[] = {
     boolean("fused").or_null(),
     boolean("foreach").or_null(),
 };
-constexpr Section kOptimizerParams{.rules = kOptimizerParamsRules, .other_keys = true};
+constexpr Section kOptimizerParams = open(kOptimizerParamsRules);
 
-constexpr KeyRule kOptimizerRules[] = {
-    text("type"),
-    object("params", kOptimizerParams),
-    boolean("legacy_fusion"),
-};
-constexpr Section kOptimizer{.rules = kOptimizerRules, .other_keys = true};
+constexpr auto kOptimizerRules =
+    overlaid(table::kOptimizer,
+             {text("type"), object("params", kOptimizerParams), boolean("legacy_fusion")});
+constexpr Section kOptimizer = read_as_is(kOptimizerRules);
 
-constexpr KeyRule kDataTypesRules[] = {choice("grad_accum_dtype", "fp32|fp16|bf16").or_null()};
-constexpr Section kDataTypes{.rules = kDataTypesRules, .auto_is_default = true};
+constexpr auto kSchedulerRules =
+    overlaid(table::kScheduler, {text("type").or_null(), object("params").or_null()});
+constexpr Section kScheduler = read_as_is(kSchedulerRules);
 
-constexpr KeyRule kActivationCheckpointingRules[] = {
-    boolean("partition_activations"),           boolean("cpu_checkpointing"),
-    boolean("contiguous_memory_optimization"),  integer("number_checkpoints").or_null(),
-    boolean("synchronize_checkpoint_boundary"), boolean("profile"),
-};
-constexpr Section kActivationCheckpointing{.rules = kActivationCheckpointingRules,
-                                           .other_keys = true};
+constexpr const char* kDTypes = "fp32|fp16|bf16|float32|float16|bfloat16";
+constexpr auto kDataTypesRules = overlaid(
+    table::kDataTypes,
+    {choice("grad_accum_dtype", kDTypes).or_null(), texts("keep_in_fp32_modules").or_auto()});
+constexpr Section kDataTypes = read_as_is(kDataTypesRules);
 
-constexpr KeyRule kAioRules[] = {
-    integer("block_size", 1),   integer("queue_depth", 1), integer("intra_op_parallelism", 1),
-    integer("thread_count", 1), boolean("single_submit"),  boolean("overlap_events"),
-    boolean("use_gds"),
-};
-constexpr Section kAio{.rules = kAioRules, .other_keys = true};
+constexpr auto kActivationCheckpointingRules =
+    overlaid(table::kActivationCheckpointing, {integer("number_checkpoints").or_null()});
+constexpr Section kActivationCheckpointing = read(kActivationCheckpointingRules);
 
-constexpr KeyRule kTopRules[] = {
-    any("train_batch_size"),
-    any("train_micro_batch_size_per_gpu"),
-    any("gradient_accumulation_steps"),
-    object("optimizer", kOptimizer),
-    object("scheduler"),
-    object("fp16", kFp16),
-    object("bf16", kBf16).also("bfloat16"),
-    object("zero_optimization", kZero),
-    at_least("gradient_clipping", 0),
-    boolean("prescale_gradients"),
-    above("gradient_predivide_factor", 0),
-    choice("gradient_allreduce_op", "mean|sum"),
-    choice("communication_data_type", "fp16|bf16|fp32").or_null(),
-    choice("seq_parallel_communication_data_type", "fp16|bf16|fp32").or_null(),
-    boolean("sparse_gradients"),
-    boolean("disable_allgather"),
-    boolean("zero_allow_untested_optimizer"),
-    boolean("zero_force_ds_cpu_optimizer"),
-    boolean("managed_gradient_accumulation"),
-    boolean("wall_clock_breakdown"),
-    boolean("memory_breakdown"),
-    boolean("dump_state"),
-    boolean("graph_harvesting"),
-    integer("steps_per_print").or_null(),
-    object("data_types", kDataTypes),
-    object("torch_autocast"),
-    object("amp"),
-    object("timers"),
-    object("flops_profiler"),
-    object("activation_checkpointing", kActivationCheckpointing),
-    object("aio", kAio),
-    any("compile"),
-    any("checkpoint"),
-    any("comms_logger"),
-    any("compression_training"),
-    any("csv_monitor"),
-    any("curriculum_learning"),
-    any("data_efficiency"),
-    any("dataloader_drop_last"),
-    any("eigenvalue"),
-    any("elasticity"),
-    any("hybrid_engine"),
-    any("monitor_config"),
-    any("nebula"),
-    any("pipeline"),
-    any("progressive_layer_drop"),
-    any("sparse_attention"),
-    any("tensorboard"),
-    any("wandb"),
-    any("autotuning"),
-    any("dstune"),
-};
-constexpr Section kTop{.rules = kTopRules, .other_keys = true};
+constexpr auto kAioRules = overlaid(
+    table::kAio,
+    {integer("block_size", 1), integer("queue_depth", 1), integer("intra_op_parallelism", 1)});
+constexpr Section kAio = read(kAioRules);
+
+constexpr auto kFlopsProfilerRules =
+    overlaid(table::kFlopsProfiler, {integer("profile_step", 0), integer("module_depth", -1),
+                                     integer("top_modules", 0), any_text("output_file").or_null()});
+constexpr Section kFlopsProfiler = read(kFlopsProfilerRules);
+
+constexpr Section kParallelWrite = read(table::kCheckpointParallelWrite);
+constexpr auto kCheckpointWriterRules =
+    overlaid(table::kCheckpointWriter,
+             {choice("type", "MOCK|PYTHON|FAST").in_any_case().or_null(),
+              choice("data_parallel", "REPLICA|SOCKET|MACHINE").in_any_case().or_null()});
+constexpr Section kCheckpointWriter = read(kCheckpointWriterRules);
+constexpr auto kCheckpointRules =
+    overlaid(table::kCheckpoint, {choice("tag_validation", "Warn|Ignore|Fail").in_any_case(),
+                                  object("parallel_write", kParallelWrite),
+                                  object("writer", kCheckpointWriter).or_null()});
+constexpr Section kCheckpoint = read(kCheckpointRules);
+
+constexpr const char* kTorchDTypes =
+    "bf16|fp16|fp32|bfloat16|float16|float32|half|float|int8|torch.bfloat16|torch.float16|"
+    "torch.float32|torch.int8";
+constexpr auto kTorchAutocastRules = overlaid(
+    table::kTorchAutocast, {choice("dtype", kTorchDTypes), texts("lower_precision_safe_modules")});
+constexpr Section kTorchAutocast = read(kTorchAutocastRules);
+
+constexpr Section kThroughput = checked(table::kTimersThroughput);
+constexpr auto kTimersRules = overlaid(table::kTimers, {object("throughput", kThroughput)});
+constexpr Section kTimers = read(kTimersRules);
+
+constexpr Section kTensorParallelTp = checked(table::kTensorParallelTp);
+constexpr auto kTensorParallelRules =
+    overlaid(table::kTensorParallel, {object("tp", kTensorParallelTp)});
+constexpr Section kTensorParallel = checked(kTensorParallelRules);
+
+constexpr Section kCompile = checked(table::kCompile);
+constexpr Section kCommsLogger = checked(table::kCommsLogger);
+constexpr Section kHybridEngine = checked(table::kHybridEngine);
+constexpr Section kWeightQuantization = checked(table::kWeightQuantization);
+constexpr Section kTensorboard = checked(table::kTensorboard);
+constexpr Section kWandb = checked(table::kWandb);
+constexpr Section kCsvMonitor = checked(table::kCsvMonitor);
+constexpr Section kComet = checked(table::kComet);
+
+constexpr auto kDynamicBatchingRules =
+    overlaid(table::kDataEfficiencyDataSamplingDynamicBatching,
+             {integer("min_batch_size"), integer("max_batch_size")});
+constexpr Section kDynamicBatching = open(kDynamicBatchingRules);
+constexpr auto kDataSamplingRules =
+    overlaid(table::kDataEfficiencyDataSampling,
+             {object("curriculum_learning"), object("dynamic_batching", kDynamicBatching)});
+constexpr Section kDataSampling = open(kDataSamplingRules);
+constexpr Section kDataRouting = open(table::kDataEfficiencyDataRouting);
+constexpr auto kDataEfficiencyRules =
+    overlaid(table::kDataEfficiency,
+             {object("data_sampling", kDataSampling), object("data_routing", kDataRouting)});
+constexpr Section kDataEfficiency = read(kDataEfficiencyRules);
+constexpr Section kExpertParallel = read(table::kExpertParallel);
+
+constexpr auto kTopRules = extended(
+    overlaid(
+        table::kTop,
+        {object("optimizer", kOptimizer),
+         object("scheduler", kScheduler),
+         object("fp16", kFp16),
+         object("bf16", kBf16),
+         object("zero_optimization", kZero),
+         at_least("gradient_clipping", 0),
+         above("gradient_predivide_factor", 0),
+         choice("gradient_allreduce_op", "mean|sum").in_any_case(),
+         choice("communication_data_type", "fp16|bf16|fp32").in_any_case().or_null(),
+         choice("seq_parallel_communication_data_type", "fp16|bf16|fp32").in_any_case().or_null(),
+         integer("steps_per_print").or_null(),
+         integer("vocabulary_size").or_null(),
+         any("datastates_ckpt"),
+         object("data_types", kDataTypes),
+         object("torch_autocast", kTorchAutocast),
+         object("timers", kTimers),
+         object("flops_profiler", kFlopsProfiler),
+         object("activation_checkpointing", kActivationCheckpointing),
+         object("aio", kAio),
+         object("checkpoint", kCheckpoint),
+         object("compile", kCompile),
+         object("comms_logger", kCommsLogger),
+         object("hybrid_engine", kHybridEngine),
+         object("tensor_parallel", kTensorParallel),
+         object("expert_parallel", kExpertParallel),
+         object("weight_quantization", kWeightQuantization),
+         object("data_efficiency", kDataEfficiency),
+         object("tensorboard", kTensorboard),
+         object("wandb", kWandb),
+         object("csv_monitor", kCsvMonitor),
+         object("comet", kComet),
+         any("autotuning")}),
+    {any("dstune"), integer("sequence_parallel_size", 1, kMostInt)});
+constexpr Section kTop = read_as_is(kTopRules);
 
 }  // namespace
 

@@ -50,14 +50,15 @@ void read_memory_limit(const json::value& value, Bytes& limit, Problems& problem
 }
 
 std::optional<ModelSpec> read_model_value(const json::value& value, const std::string& source,
-                                          Problems& problems) {
+                                          Problems& problems, std::vector<std::string>& warnings) {
   constexpr const char* kPointer = "/dstune/model";
   if (value.is_object()) {
-    return read_model_object(value.get_object(), "inline", kPointer, problems);
+    return read_model_object(value.get_object(), "inline", kPointer, problems, warnings);
   }
   if (value.is_string() && !value.get_string().empty()) {
     const std::filesystem::path folder = std::filesystem::path(source).parent_path();
-    return read_model_name(json::value_to<std::string>(value), {folder, "."}, kPointer, problems);
+    return read_model_name(json::value_to<std::string>(value), {folder, "."}, kPointer, problems,
+                           warnings);
   }
   problems.add(kPointer,
                concat("is ", describe(value), "; accepted: a preset (", join(model_presets(), ", "),
@@ -66,12 +67,15 @@ std::optional<ModelSpec> read_model_value(const json::value& value, const std::s
 }
 
 std::optional<ModelSpec> read_model(const SectionReader& reader, const CommandLine& options,
-                                    const std::string& source, Problems& problems) {
+                                    const std::string& source, Problems& problems,
+                                    std::vector<std::string>& warnings) {
   if (options.model) {
     const std::filesystem::path folder = std::filesystem::path(source).parent_path();
-    return read_model_name(*options.model, {".", folder}, "--model", problems);
+    return read_model_name(*options.model, {".", folder}, "--model", problems, warnings);
   }
-  if (const auto* value = reader.find("model")) return read_model_value(*value, source, problems);
+  if (const auto* value = reader.find("model")) {
+    return read_model_value(*value, source, problems, warnings);
+  }
   problems.add("/dstune/model",
                concat("is missing; accepted: a preset (", join(model_presets(), ", "),
                       "), the path of a Hugging Face config.json, or such an object; or --model"));
@@ -128,7 +132,7 @@ bool read_dstune(const json::value& section, const CommandLine& options, TuningC
 
   read_overhead(reader, config.source, settings, problems);
 
-  const auto model = read_model(reader, options, config.source, problems);
+  const auto model = read_model(reader, options, config.source, problems, config.warnings);
   if (!model) return false;
   settings.model = *model;
   bool dropout = false;

@@ -4,16 +4,23 @@
 #include <cctype>
 #include <charconv>
 #include <optional>
+#include <unordered_map>
+#include <utility>
 
 #include "core/base/text.hpp"
+#include "core/config/host_list.hpp"
 #include "core/config/problems.hpp"
-#include "core/config/read_json.hpp"
+#include "core/config/read_text.hpp"
 
 namespace dstune {
 
 namespace {
 
 constexpr int kMostSlots = 1'000'000;
+constexpr std::size_t kMostHosts = 100'000;
+constexpr std::size_t kMostEntries = 1'000'000;
+constexpr std::size_t kMostFaults = 49;  // nobody reads more, and each may cost as much as a host
+constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
 
 // "host", "key=value" words; blanks around '=' do not separate.
 std::vector<std::string> words_of(std::string_view line) {
@@ -46,25 +53,30 @@ bool is_host_letter(char letter) {
          std::string_view("-._:[]%").find(letter) != std::string_view::npos;
 }
 
+bool is_beyond_use(const Problems& problems) { return problems.count() >= kMostFaults; }
+
 class Line {
  public:
   Line(std::size_t number, Problems& problems)
       : where_(concat("line ", number)), problems_(problems) {}
 
-  std::optional<HostSlots> read(std::string_view text) {
+  /// The hosts of one line; none if it is blank, or after a fault.
+  std::vector<HostSlots> read(std::string_view text) {
     const auto words = words_of(text);
-    auto entry = read_host(words.front());
-    std::optional<int> max_slots;
-    bool right = entry.has_value();
-    HostSlots host = entry.value_or(HostSlots{});
-    for (std::size_t i = 1; i < words.size(); ++i) {
-      right = read_setting(words[i], host.slots, max_slots) && right;
+    std::vector<HostSlots> hosts;
+    if (words.empty()) return hosts;
+    bool right = read_hosts(words.front(), hosts);
+    for (std::size_t i = 1; i < words.size() && !is_beyond_use(problems_); ++i) {
+      right = read_setting(words[i]) && right;
     }
-    if (max_slots && *max_slots < host.slots) {
-      right = fail(concat("has slots=", host.slots, " above max_slots=", *max_slots));
+    if (!right) return {};
+    for (auto& host : hosts) host.slots = slots_.value_or(host.slots);
+    const int slots = hosts.front().slots;
+    if (max_slots_ && *max_slots_ < slots) {
+      fail(concat("has slots=", slots, " above max_slots=", *max_slots_));
+      return {};
     }
-    if (!right) return std::nullopt;
-    return host;
+    return hosts;
   }
 
  private:
@@ -73,26 +85,44 @@ class Line {
     return false;
   }
 
+  // One host, or the list that Slurm makes of several: "node[01-04,07],login".
+  bool read_hosts(std::string_view word, std::vector<HostSlots>& hosts) {
+    const auto names = expand_host_list(word, kMostHosts);
+    if (!names) {
+      return fail(concat("has ", in_quotes(word), ", which is no list of at most ", kMostHosts,
+                         " hosts; accepted: \"node[01-04,07] slots=8\""));
+    }
+    bool right = true;
+    for (const auto& name : *names) {
+      const auto host = read_host(name);
+      right = right && host;
+      if (host) hosts.push_back(*host);
+      if (!right) break;
+    }
+    return right;
+  }
+
   std::optional<HostSlots> read_host(std::string_view word) {
-    if (word.front() == '^' || word.front() == '+') {
+    if (word.starts_with('^') || word.starts_with('+')) {
       fail(concat("has ", in_quotes(word), "; excluded and relative hosts are not supported here"));
       return std::nullopt;
     }
-    const auto name = word.substr(word.rfind('@') + 1);
-    if (name.empty() || !std::all_of(name.begin(), name.end(), is_host_letter)) {
+    auto name = word.substr(word.rfind('@') + 1);
+    std::optional<int> slots = 1;
+    if (std::count(name.begin(), name.end(), ':') == 1) {  // more of them are an IPv6 address
+      const auto colon = name.find(':');
+      slots = read_count(name.substr(colon + 1));
+      name = name.substr(0, colon);
+    }
+    if (!slots || name.empty() || !std::all_of(name.begin(), name.end(), is_host_letter)) {
       fail(
           concat("has ", in_quotes(word), " where a host is expected; accepted: \"host slots=8\""));
       return std::nullopt;
     }
-    if (std::count(name.begin(), name.end(), ':') == 1) {
-      fail(concat("has ", in_quotes(word), "; write \"", name.substr(0, name.find(':')),
-                  " slots=", name.substr(name.find(':') + 1), "\""));
-      return std::nullopt;
-    }
-    return HostSlots{std::string(name), 1};
+    return HostSlots{std::string(name), *slots};
   }
 
-  bool read_setting(std::string_view word, int& slots, std::optional<int>& max_slots) {
+  bool read_setting(std::string_view word) {
     const auto equals = word.find('=');
     std::string key(word.substr(0, equals));
     std::replace(key.begin(), key.end(), '-', '_');
@@ -109,37 +139,60 @@ class Line {
       return fail(
           concat("has ", in_quotes(word), "; accepted: ", key, "=N with N from 1 to ", kMostSlots));
     }
-    if (is_slots) {
-      slots = *count;
-    } else {
-      max_slots = count;
-    }
+    auto& setting = is_slots ? slots_ : max_slots_;
+    if (setting) return fail(concat("has ", key, "= twice; keep one of them"));
+    setting = count;
     return true;
   }
 
   std::string where_;
   Problems& problems_;
+  std::optional<int> slots_;
+  std::optional<int> max_slots_;
 };
 
-void add_host(std::vector<HostSlots>& hosts, const HostSlots& entry) {
-  const auto found = std::find_if(hosts.begin(), hosts.end(),
-                                  [&](const HostSlots& host) { return host.host == entry.host; });
-  if (found == hosts.end()) {
-    hosts.push_back(entry);
-  } else {
-    found->slots = std::min(found->slots + entry.slots, kMostSlots);
+/// The hosts of a file, which may have a million lines.
+class HostList {
+ public:
+  void add(const HostSlots& entry) {
+    ++added_;
+    const auto [place, is_new] = places_.emplace(entry.host, hosts_.size());
+    if (is_new) {
+      hosts_.push_back(entry);
+    } else {
+      int& slots = hosts_[place->second].slots;
+      slots = std::min(slots + entry.slots, kMostSlots);
+    }
   }
-}
+  std::size_t added() const { return added_; }  ///< repeated ones too
+  std::vector<HostSlots> take() { return std::move(hosts_); }
+
+ private:
+  std::vector<HostSlots> hosts_;
+  std::unordered_map<std::string, std::size_t> places_;  // in hosts_
+  std::size_t added_ = 0;
+};
 
 Hostfile parse_lines(std::string_view text, Problems& problems) {
   Hostfile hostfile{problems.source(), {}};
+  if (text.substr(0, kByteOrderMark.size()) == kByteOrderMark) {
+    text.remove_prefix(kByteOrderMark.size());
+  }
+  HostList hosts;
   const auto lines = split(text, '\n');
   for (std::size_t i = 0; i < lines.size(); ++i) {
     const std::string_view whole(lines[i]);
-    const auto line = trim(whole.substr(0, whole.find('#')));
-    if (line.empty()) continue;
-    if (const auto entry = Line(i + 1, problems).read(line)) add_host(hostfile.hosts, *entry);
+    const auto line = whole.substr(0, whole.find('#'));
+    for (const auto& host : Line(i + 1, problems).read(line)) hosts.add(host);
+    if (is_beyond_use(problems)) {
+      problems.add("file", "has more faults than these; the rest is not read");
+      break;
+    }
+    if (hosts.added() <= kMostEntries) continue;
+    problems.add("file", concat("names more than ", kMostEntries, " hosts"));
+    break;
   }
+  hostfile.hosts = hosts.take();
   if (hostfile.hosts.empty() && problems.empty()) {
     problems.add("file", "names no host; accepted: lines such as \"host slots=8\"");
   }

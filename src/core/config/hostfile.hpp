@@ -30,12 +30,14 @@ struct Hostfile {
 };
 
 /// One host a line: "host slots=9", Open MPI's max_slots (an upper bound, only checked) and bare
-/// "host" (one slot), DeepSpeed's "host slots=8". Lines of the same host add up; '#' starts a
-/// comment; IPv6 addresses and user@host (the user is dropped) are hosts as well.
+/// "host" (one slot), DeepSpeed's "host slots=8", "host:8", and Slurm's "node[01-04,07] slots=8",
+/// where each host has the slots. Lines of the same host add up; '#' starts a comment; IPv6
+/// addresses and user@host (the user is dropped) are hosts as well.
 ///
 /// @throws ConfigError  with every wrong line, or if there is no host
 Hostfile parse_hostfile(std::string_view text, const std::string& source);
 
+/// @param path  "-": standard input
 /// @throws ConfigError  as parse_hostfile, and if the file cannot be read
 Hostfile read_hostfile(const std::filesystem::path& path);
 

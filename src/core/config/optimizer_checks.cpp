@@ -1,7 +1,6 @@
 #include "core/config/optimizer_checks.hpp"
 
 #include <algorithm>
-#include <cctype>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -53,13 +52,6 @@ constexpr OptimizerType kTypes[] = {
     {"Rprop", false, ""},
     {"SparseAdam", false, ""},
 };
-
-std::string lower(std::string_view text) {
-  std::string result(text);
-  std::transform(result.begin(), result.end(), result.begin(),
-                 [](unsigned char letter) { return static_cast<char>(std::tolower(letter)); });
-  return result;
-}
 
 const OptimizerType* find_type(std::string_view name) {
   const auto* const found =

@@ -22,6 +22,12 @@ class Problems {
   /// @param what   reads on from there: "is 4; accepted: 0, 1, 2, 3"
   void add(std::string where, std::string what);
 
+  /// What is no fault but worth a line: "/zero_optimization/x is not known".
+  void warn(std::string_view where, std::string_view what);
+  /// One line each; those that differ only in the last step of their pointers are folded into one,
+  /// and beyond the first 20 only their number is kept.
+  std::vector<std::string> warnings() const;
+
   bool empty() const noexcept { return list_.empty(); }
   std::size_t count() const noexcept { return list_.size() + left_out_; }
   const std::string& source() const noexcept { return source_; }
@@ -36,6 +42,7 @@ class Problems {
   std::string source_;
   std::vector<Problem> list_;
   std::size_t left_out_ = 0;
+  std::vector<Problem> warnings_;
 };
 
 /// `value` as a message shows it: scalars as JSON text, cut to 40 characters; "a list", "an
@@ -43,6 +50,10 @@ class Problems {
 std::string describe(const json::value& value);
 /// `text` in quotes, cut to 40 characters, control characters as '?'.
 std::string in_quotes(std::string_view text);
+
+/// "POINTER WHAT" of each; pointers with the same parent and the same text become one line: "/a/*
+/// WHAT (4 keys: x, y, z, ...)". Of more than `most` lines the last says how many are left out.
+std::vector<std::string> folded(const std::vector<Problem>& notes, std::size_t most);
 
 /// JSON pointer (RFC 6901) of the member `key`, or of an element.
 std::string child(std::string_view pointer, std::string_view key);

@@ -13,15 +13,9 @@
 namespace dstune {
 
 struct JsonLimits {
-  std::size_t max_bytes = std::size_t{64} << 20U;
+  std::size_t max_bytes = std::size_t{1} << 20U;
   std::size_t max_depth = 64;  ///< nested lists and objects
 };
-
-/// Reads at most `max_bytes` of a file, pipe or device.
-///
-/// Nothing, and a problem at "file", if it is absent, a directory, unreadable or longer.
-std::optional<std::string> read_text_file(const std::filesystem::path& path, std::size_t max_bytes,
-                                          Problems& problems);
 
 /// JSON (RFC 8259, UTF-8, an optional byte order mark) with // and /* */ comments and trailing
 /// commas. Doubles are the nearest ones to their text; NaN and infinities are faults.
@@ -31,7 +25,7 @@ std::optional<std::string> read_text_file(const std::filesystem::path& path, std
 std::optional<json::value> parse_config_json(std::string_view text, std::string_view pointer,
                                              Problems& problems, const JsonLimits& limits = {});
 
-/// The two of them: the value of a file.
+/// The value of a file, or of standard input (read_text.hpp).
 std::optional<json::value> read_json_file(const std::filesystem::path& path,
                                           std::string_view pointer, Problems& problems,
                                           const JsonLimits& limits = {});

@@ -1,8 +1,11 @@
 #include "core/config/read_model_spec.hpp"
 
+#include <algorithm>
 #include <array>
 #include <system_error>
+#include <utility>
 
+#include "core/base/printable.hpp"
 #include "core/base/text.hpp"
 #include "core/config/key_rules.hpp"
 #include "core/config/read_json.hpp"
@@ -16,7 +19,7 @@ using namespace rules;  // NOLINT(google-build-using-namespace): the table reads
 // The limits keep every product of dimensions, and so the number of parameters, within 64 bits.
 constexpr std::int64_t kMostTokens = 100'000'000;
 constexpr std::int64_t kWidest = 1'000'000;
-constexpr std::int64_t kDeepest = 10'000;
+constexpr std::int64_t kDeepest = 1000;  // a plan walks every layer
 
 constexpr KeyRule kGpt2Rules[] = {
     integer("vocab_size", 1, kMostTokens),
@@ -27,7 +30,8 @@ constexpr KeyRule kGpt2Rules[] = {
     integer("n_inner", 1, 10 * kWidest).or_null(),
     above("layer_norm_epsilon", 0),
     at_least("initializer_range", 0),
-    choice("activation_function", "gelu_new"),
+    choice("activation_function", "gelu_new|gelu_accurate")
+        .because("; others keep other tensors for the backward pass, and are not modelled"),
     fraction_below_one("embd_pdrop"),
     fraction_below_one("attn_pdrop"),
     fraction_below_one("resid_pdrop"),
@@ -38,6 +42,68 @@ constexpr KeyRule kGpt2Rules[] = {
     only("tie_word_embeddings", true),
 };
 constexpr Section kGpt2{.rules = kGpt2Rules, .other_keys = true};
+
+// Keys of Hugging Face's GPT2Config and PretrainedConfig that do not change a training step.
+constexpr std::string_view kWithoutEffect[] = {
+    "_attn_implementation",
+    "_name_or_path",
+    "architectures",
+    "attn_implementation",
+    "auto_map",
+    "bos_token_id",
+    "chunk_size_feed_forward",
+    "decoder_start_token_id",
+    "dtype",
+    "eos_token_id",
+    "finetuning_task",
+    "gradient_checkpointing",
+    "id2label",
+    "is_decoder",
+    "is_encoder_decoder",
+    "label2id",
+    "model_type",
+    "n_ctx",
+    "output_attentions",
+    "output_hidden_states",
+    "output_past",
+    "pad_token_id",
+    "predict_special_tokens",
+    "prefix",
+    "problem_type",
+    "pruned_heads",
+    "return_dict",
+    "sep_token_id",
+    "summary_activation",
+    "summary_first_dropout",
+    "summary_proj_to_labels",
+    "summary_type",
+    "summary_use_proj",
+    "task_specific_params",
+    "tokenizer_class",
+    "torch_dtype",
+    "torchscript",
+    "transformers_version",
+    "use_bfloat16",
+    "use_cache",
+};
+
+// A misspelt dimension would otherwise be Hugging Face's default in silence.
+void warn_of_unknown(const json::object& object, std::string_view pointer,
+                     std::vector<std::string>& warnings) {
+  const auto read = known_keys(kGpt2);
+  Problems unknown("model");
+  for (const auto& member : object) {
+    const std::string_view key(member.key());
+    if (std::find(read.begin(), read.end(), key) != read.end()) continue;
+    if (std::find(std::begin(kWithoutEffect), std::end(kWithoutEffect), key) !=
+        std::end(kWithoutEffect)) {
+      continue;
+    }
+    unknown.warn(child(pointer, key),
+                 concat("is no key of GPT-2 and has no effect", suggestion(key, read)));
+  }
+  for (auto& warning : unknown.warnings()) warnings.push_back(std::move(warning));
+}
 
 // What Hugging Face takes for a key that config.json does not have.
 ModelSpec default_spec() {
@@ -113,9 +179,9 @@ std::filesystem::path find_file(const std::string& name,
 
 // Most of these files are called config.json: then the folder says which model it is.
 std::string display_name(const std::filesystem::path& path) {
-  const auto stem = path.stem().string();
+  const auto stem = path.stem();
   const auto folder = std::filesystem::absolute(path).lexically_normal().parent_path().filename();
-  return stem == "config" && !folder.empty() ? folder.string() : stem;
+  return printable(stem == "config" && !folder.empty() ? folder.string() : stem.string());
 }
 
 std::string presets_text() {
@@ -137,13 +203,16 @@ const std::vector<std::string>& model_presets() {
 }
 
 std::optional<ModelSpec> read_model_object(const json::object& object, const std::string& name,
-                                           std::string_view pointer, Problems& problems) {
+                                           std::string_view pointer, Problems& problems,
+                                           std::vector<std::string>& warnings) {
   const auto* type = object.if_contains("model_type");
-  if (type != nullptr && *type != "gpt2") {
+  if (type == nullptr || *type != "gpt2") {
     problems.add(child(pointer, "model_type"),
-                 concat("is ", describe(*type), "; accepted: \"gpt2\" (the only family so far)"));
+                 concat("is ", type == nullptr ? "missing" : describe(*type),
+                        "; accepted: \"gpt2\" (the only family so far)"));
     return std::nullopt;
   }
+  warn_of_unknown(object, pointer, warnings);
   const auto faults = problems.count();
   const auto checked = check_section(object, kGpt2, pointer, problems);
   ModelSpec spec = spec_from_checked(checked, name);
@@ -158,7 +227,8 @@ std::optional<ModelSpec> read_model_object(const json::object& object, const std
 
 std::optional<ModelSpec> read_model_name(const std::string& name,
                                          const std::vector<std::filesystem::path>& folders,
-                                         std::string_view where, Problems& problems) {
+                                         std::string_view where, Problems& problems,
+                                         std::vector<std::string>& warnings) {
   if (auto spec = preset(name)) return spec;
   const auto path = find_file(name, folders);
   if (path.empty()) {
@@ -175,7 +245,12 @@ std::optional<ModelSpec> read_model_name(const std::string& name,
   if (value && !value->is_object()) {
     file_problems.add("file", concat("is ", describe(*value), "; accepted: an object"));
   } else if (value) {
-    spec = read_model_object(value->get_object(), display_name(path), "", file_problems);
+    std::vector<std::string> file_warnings;
+    spec = read_model_object(value->get_object(), display_name(path), "", file_problems,
+                             file_warnings);
+    for (const auto& warning : file_warnings) {
+      warnings.push_back(concat(path.string(), "#", warning));
+    }
   }
   problems.add_all(file_problems);
   if (!file_problems.empty()) return std::nullopt;

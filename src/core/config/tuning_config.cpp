@@ -3,6 +3,7 @@
 #include <optional>
 #include <stdexcept>
 #include <string_view>
+#include <utility>
 
 #include "core/base/text.hpp"
 #include "core/config/auto_values.hpp"
@@ -11,31 +12,21 @@
 #include "core/config/deepspeed_checks.hpp"
 #include "core/config/deepspeed_keys.hpp"
 #include "core/config/dstune_section.hpp"
+#include "core/config/earlier_forms.hpp"
+#include "core/config/overrides.hpp"
 #include "core/config/read_json.hpp"
+#include "core/config/search_size.hpp"
 #include "core/train/step_config.hpp"
 
 namespace dstune {
 
 namespace {
 
-// What an unknown key at the top most likely was meant to be: DeepSpeed ignores such keys, so a
-// misspelt section would silently have no effect.
-void warn_of_near_misses(const json::object& file, std::vector<std::string>& warnings) {
-  const auto known = known_keys(deepspeed_section());
-  for (const auto& member : file) {
-    const std::string near = did_you_mean(std::string_view(member.key()), known);
-    if (near.empty() || near == std::string_view(member.key())) continue;
-    warnings.push_back(concat(child("", std::string_view(member.key())),
-                              " is no key of DeepSpeed and has no effect; did you mean ",
-                              in_quotes(near), "?"));
-  }
-}
-
-void warn_of_remaining_auto(const json::object& deepspeed, std::vector<std::string>& warnings) {
+void warn_of_remaining_auto(const json::object& deepspeed, Problems& problems) {
   for (const auto& pointer : find_auto(deepspeed)) {
-    warnings.push_back(concat(pointer,
-                              " stays \"auto\": only the training program can resolve it; "
-                              "write a value if DeepSpeed is used without the Trainer"));
+    problems.warn(pointer,
+                  "stays \"auto\": only the training program can resolve it; write a value if "
+                  "DeepSpeed is used without the Trainer");
   }
 }
 
@@ -50,32 +41,33 @@ json::object fixed_part(const json::object& checked) {
       without_keys(checked, {"autotuning", "dstune", "train_batch_size",
                              "train_micro_batch_size_per_gpu", "gradient_accumulation_steps"});
   auto* const zero = fixed.if_contains("zero_optimization");
-  if (zero != nullptr) {
+  if (zero != nullptr && zero->is_object()) {
     *zero = without_deprecated_offload(without_keys(zero->get_object(), {"stage"}));
   }
   return fixed;
 }
 
-const json::value* section(const json::object& file, std::string_view key) {
-  return file.if_contains(key);
+bool has_exps_dir(const json::value* autotuning) {
+  const auto* const section = autotuning == nullptr ? nullptr : autotuning->if_object();
+  return section != nullptr && section->contains("exps_dir");
 }
 
-TuningConfig read_sections(const json::object& file, const CommandLine& options,
+TuningConfig read_sections(const json::object& given, const CommandLine& options,
                            Problems& problems) {
   TuningConfig config;
   config.source = options.config_path;
-  warn_of_near_misses(file, config.warnings);
-  const auto* const dstune = section(file, "dstune");
+  const json::object file = without_earlier_forms(given, problems);
+  const auto* const dstune = file.if_contains("dstune");
   const bool model_known =
       read_dstune(dstune == nullptr ? json::value() : *dstune, options, config, problems);
-  if (const auto* autotuning = section(file, "autotuning")) {
+  const auto* const autotuning = file.if_contains("autotuning");
+  if (autotuning != nullptr) {
     config.autotuning = read_autotuning(*autotuning, problems, config.warnings);
   }
   if (options.results_dir) {
     config.autotuning.results_dir = *options.results_dir;
     // Runs with results of their own do not share the experiments' files either.
-    const auto* autotuning = section(file, "autotuning");
-    if (autotuning == nullptr || autotuning->get_object().if_contains("exps_dir") == nullptr) {
+    if (!has_exps_dir(autotuning)) {
       config.autotuning.exps_dir = *options.results_dir + "/exps";
     }
   }
@@ -87,7 +79,8 @@ TuningConfig read_sections(const json::object& file, const CommandLine& options,
   const auto checked = check_section(resolved, deepspeed_section(), "", problems);
   check_relations(checked, problems);
   config.deepspeed = fixed_part(checked);
-  warn_of_remaining_auto(config.deepspeed, config.warnings);
+  warn_of_remaining_auto(config.deepspeed, problems);
+  for (auto& warning : problems.warnings()) config.warnings.push_back(std::move(warning));
   return config;
 }
 
@@ -111,14 +104,19 @@ void check_steps(const TuningConfig& config, Problems& problems) {
 
 TuningConfig read_tuning_config(const CommandLine& options) {
   Problems problems(options.config_path);
-  const auto value = read_json_file(options.config_path, "", problems);
+  auto value = read_json_file(options.config_path, "", problems);
   if (value && !value->is_object()) {
     problems.add("file", concat("is ", describe(*value), "; accepted: a JSON object"));
   }
   if (!value || !value->is_object()) problems.throw_if_any();
+  auto overrides = apply_overrides(value->get_object(), options, problems);
   auto config = read_sections(value->get_object(), options, problems);
+  config.notes = std::move(overrides.notes);
+  config.warnings.insert(config.warnings.begin(), overrides.warnings.begin(),
+                         overrides.warnings.end());
   problems.throw_if_any();
   check_steps(config, problems);
+  check_search_size(config, problems);
   problems.throw_if_any();
   return config;
 }

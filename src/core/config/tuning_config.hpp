@@ -54,6 +54,7 @@ struct TuningConfig {
       1;  ///< the user's micro-batch, tried first; 1 for "auto" and none
   std::int64_t accumulation_steps = 1;
   std::vector<std::string> warnings;  ///< to log once
+  std::vector<std::string> notes;     ///< what the optimum must be read with: "tuned without ..."
 };
 
 /// Reads and checks CONFIG.json with the options of the command line, which win.

@@ -7,6 +7,7 @@
 
 #include <boost/json/value_to.hpp>
 
+#include "core/base/json.hpp"
 #include "core/base/text.hpp"
 
 namespace dstune {

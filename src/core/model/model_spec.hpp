@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "core/base/json.hpp"
+#include "core/base/json_fwd.hpp"
 #include "core/base/units.hpp"
 
 namespace dstune {

@@ -4,6 +4,7 @@
 #include <optional>
 #include <utility>
 
+#include "core/base/json.hpp"
 #include "core/base/text.hpp"
 
 namespace dstune {

@@ -3,6 +3,7 @@
 #include <string_view>
 #include <utility>
 
+#include "core/base/json.hpp"
 #include "core/base/text.hpp"
 
 namespace dstune {

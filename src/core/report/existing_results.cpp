@@ -3,23 +3,24 @@
 #include <algorithm>
 #include <cstdlib>
 #include <filesystem>
-#include <stdexcept>
+#include <set>
 #include <system_error>
 #include <vector>
 
 #include "core/base/error.hpp"
 #include "core/base/file.hpp"
-#include "core/base/json_parser.hpp"
+#include "core/base/log.hpp"
 #include "core/base/text.hpp"
+#include "core/report/journal_file.hpp"
+#include "core/report/journal_reader.hpp"
+#include "core/report/own_files.hpp"
+#include "core/report/summary.hpp"
 
 namespace dstune {
 
 namespace fs = std::filesystem;
 
 namespace {
-
-constexpr const char* kJournal = "journal.jsonl";
-constexpr const char* kStatus = "status.json";
 
 [[noreturn]] void refuse(const std::string& directory, const std::string& what) {
   throw ConfigError(directory, {{"--results-dir", what}});
@@ -37,19 +38,54 @@ std::vector<fs::path> entries(const std::string& directory) {
   return paths;
 }
 
-// A status file alone is what a run with wrong input leaves behind: no result.
-bool has_content(const std::vector<fs::path>& paths) {
-  return std::any_of(paths.begin(), paths.end(),
-                     [](const fs::path& path) { return path.filename() != kStatus; });
+// True if `path` is the folder `directory`, with nothing in it.
+bool is_empty_folder(const fs::path& path, const std::string& directory) {
+  std::error_code fault;
+  return fs::symlink_status(path, fault).type() == fs::file_type::directory &&
+         fs::equivalent(path, directory, fault) && fs::is_empty(path, fault);
 }
 
-bool looks_like_results(const std::string& directory) {
-  for (const char* name :
-       {kJournal, "summary.txt", "ds_config_optimal.json", "profile_model_info"}) {
-    std::error_code ignored;
-    if (fs::exists(fs::path(directory) / name, ignored)) return true;
+/// What stands in a results_dir.
+struct Found {
+  std::vector<fs::path> others;  ///< all but the journal and a status file of ours
+  bool has_journal = false;
+  bool is_results =
+      false;  ///< of a run: a line of the journal is ours, or a crash left no more of it
+  Runs runs;
+};
+
+// A status file and an empty exps_dir alone are what a run leaves behind that ended before its
+// journal: no result.
+Found look_at(const std::string& results_dir, const std::string& exps_dir) {
+  Found found;
+  bool has_status = false;
+  for (const auto& path : entries(results_dir)) {
+    if (path.filename() == kJournalName) continue;
+    const bool is_status = path.filename() == kStatusName && is_own_status_file(path);
+    has_status = has_status || is_status;
+    if (!is_status && !is_empty_folder(path, exps_dir)) found.others.push_back(path);
   }
-  return false;
+  const std::string journal = concat(results_dir, "/", kJournalName);
+  const auto text = read_journal_file(journal);
+  found.has_journal = text.has_value();
+  if (!text) return found;
+  JournalContent content = read_own_journal(*text, journal);
+  const bool is_ours = content.origin == JournalContent::Origin::ours;
+  found.is_results = is_ours || has_status || found.others.empty();
+  found.runs = {std::move(content.names), std::move(content.processes)};
+  return found;
+}
+
+// "a, b, c and 5 more"
+std::string list(const std::vector<fs::path>& paths) {
+  constexpr std::size_t kMost = 8;
+  std::vector<std::string> names;
+  names.reserve(paths.size());
+  for (const auto& path : paths) names.push_back(path.filename().string());
+  std::sort(names.begin(), names.end());
+  const std::size_t rest = names.size() > kMost ? names.size() - kMost : 0;
+  names.resize(names.size() - rest);
+  return join(names, ", ") + (rest == 0 ? "" : concat(" and ", rest, " more"));
 }
 
 // True if removing `directory` would remove `inner` with it.
@@ -67,20 +103,6 @@ bool is_dangerous_to_empty(const std::string& directory) {
          (home != nullptr && *home != '\0' && is_or_holds(directory, home));
 }
 
-// A file of DeepSpeed's or ours that describes an experiment.
-bool is_experiment_file(const fs::path& path) {
-  constexpr Bytes kLongest = Bytes{16} << 20U;
-  std::error_code fault;
-  if (path.extension() != ".json" || !fs::is_regular_file(path, fault)) return false;
-  try {
-    const json::value value = parse_json(read_text_file(path.string(), kLongest));
-    const auto* object = value.if_object();
-    return object != nullptr && object->contains("name") && object->contains("ds_config");
-  } catch (const std::exception&) {
-    return false;  // unreadable or no JSON: not ours
-  }
-}
-
 std::vector<fs::path> experiment_files(const std::string& exps_dir) {
   std::vector<fs::path> files;
   for (const auto& path : entries(exps_dir)) {
@@ -89,43 +111,75 @@ std::vector<fs::path> experiment_files(const std::string& exps_dir) {
   return files;
 }
 
-void remove_entry(const fs::path& path) {
+void remove_file(const fs::path& path) {
   std::error_code fault;
-  fs::remove_all(path, fault);
+  fs::remove(path, fault);
   if (fault) throw_file_error("remove", path.string(), fault.value());
+}
+
+void check_fresh(const std::string& results_dir, const std::string& exps_dir, const Found& found) {
+  const std::string advice =
+      " is not touched; use --resume to go on with it, --overwrite to start again, or another ";
+  if (found.is_results) refuse(results_dir, "exists and" + advice + "--results-dir");
+  if (!found.others.empty()) {
+    refuse(results_dir, concat("holds ", list(found.others),
+                               " and no results of a tuning run, so it is not touched; choose "
+                               "another --results-dir"));
+  }
+  if (!experiment_files(exps_dir).empty()) {
+    refuse(exps_dir, "(autotuning.exps_dir) holds experiments and" + advice + "exps_dir");
+  }
+}
+
+void check_results(const std::string& results_dir, const Found& found) {
+  if (!found.has_journal && !found.others.empty()) {
+    refuse(results_dir,
+           concat("has no journal.jsonl, so it holds no results of a tuning run (but ",
+                  list(found.others), ") and is not touched; choose another --results-dir"));
+  }
+  if (found.has_journal && !found.is_results) {
+    refuse(results_dir,
+           concat("has a journal.jsonl without a line of a tuning run, and ", list(found.others),
+                  "; it is not touched, choose another --results-dir"));
+  }
+  const auto blocked = find_blocked_names(results_dir);
+  if (blocked.empty()) return;
+  refuse(results_dir, concat("has something that is no plain file where results would be: ",
+                             join(blocked, ", "), "; choose another --results-dir"));
+}
+
+// Of both folders, what is left but the journal.
+void say_what_stays(const std::string& results_dir, const std::string& exps_dir) {
+  std::vector<fs::path> others;
+  for (const auto& path : entries(results_dir)) {
+    std::error_code fault;
+    const bool is_exps = fs::equivalent(path, exps_dir, fault);
+    if (path.filename() != kJournalName && !is_exps) others.push_back(path);
+  }
+  if (!others.empty()) {
+    log_warning(concat(results_dir, " keeps what is of no tuning run: ", list(others)));
+  }
+  const auto experiments = entries(exps_dir);
+  if (!experiments.empty()) {
+    log_warning(concat(exps_dir, " keeps what is of no tuning run here: ", list(experiments)));
+  }
 }
 
 }  // namespace
 
 void check_existing_results(const std::string& results_dir, const std::string& exps_dir,
                             ExistingResults existing) {
-  const bool has_results = has_content(entries(results_dir));
-  const bool has_experiments = !experiment_files(exps_dir).empty();
-  if (existing == ExistingResults::refuse) {
-    const std::string advice =
-        " is not touched; use --resume to go on with it, --overwrite to start again, or another ";
-    if (has_results) refuse(results_dir, "exists and" + advice + "--results-dir");
-    if (has_experiments) {
-      refuse(exps_dir, "(autotuning.exps_dir) holds experiments and" + advice + "exps_dir");
-    }
-  }
-  if (!has_results) return;
-  const std::string journal = concat(results_dir, "/", kJournal);
-  if (existing == ExistingResults::resume && !fs::exists(journal)) {
-    refuse(results_dir,
-           "has no journal.jsonl, so there is nothing to resume; choose another --results-dir");
-  }
-  if (existing != ExistingResults::overwrite) return;
-  if (!looks_like_results(results_dir)) {
-    refuse(results_dir,
-           "holds no results of a tuning run, so --overwrite does not remove it; choose another");
-  }
+  const Found found = look_at(results_dir, exps_dir);
+  entries(exps_dir);
+  if (existing == ExistingResults::refuse) return check_fresh(results_dir, exps_dir, found);
+  check_results(results_dir, found);
+  if (existing != ExistingResults::overwrite || !found.has_journal) return;
   if (is_dangerous_to_empty(results_dir)) {
     refuse(results_dir,
            "is or holds the working or home directory, so --overwrite does not remove it; choose "
            "another");
   }
-  if (is_journal_in_use(journal)) {
+  if (is_journal_in_use(concat(results_dir, "/", kJournalName))) {
     refuse(results_dir,
            "is in use by another run of dstune-mpi; wait for its end, or choose "
            "another");
@@ -133,11 +187,24 @@ void check_existing_results(const std::string& results_dir, const std::string& e
 }
 
 void remove_existing_results(const std::string& results_dir, const std::string& exps_dir) {
-  for (const auto& path : entries(results_dir)) {
-    if (path.filename() != kJournal) remove_entry(path);
+  const std::string journal = concat(results_dir, "/", kJournalName);
+  if (!fs::exists(journal)) return;
+  const JournalFile held(journal, JournalFile::Open::existing, 0);
+  const JournalContent content = read_own_journal(held.read(), journal);
+  for (const auto& path :
+       find_own_files(results_dir, exps_dir, {content.names, content.processes})) {
+    remove_file(path);
   }
-  remove_entry(fs::path(results_dir) / kJournal);
-  for (const auto& path : experiment_files(exps_dir)) remove_entry(path);
+  std::set<std::string> folders = content.names;
+  folders.insert(kProfileName);
+  for (const auto& name : folders) {
+    const fs::path folder = fs::path(results_dir) / name;
+    std::error_code not_empty;
+    if (fs::symlink_status(folder, not_empty).type() == fs::file_type::directory) {
+      fs::remove(folder, not_empty);
+    }
+  }
+  say_what_stays(results_dir, exps_dir);
 }
 
 }  // namespace dstune

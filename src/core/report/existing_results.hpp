@@ -7,13 +7,15 @@
 
 namespace dstune {
 
-/// Changes nothing. @throws ConfigError  if a run with `existing` must not use these directories
+/// Changes nothing. A results_dir is one with a journal.jsonl of ours.
+/// @throws ConfigError  if a run with `existing` must not use these directories
 void check_existing_results(const std::string& results_dir, const std::string& exps_dir,
                             ExistingResults existing);
 
-/// Empties results_dir, and removes the experiments' files from exps_dir. Only after
-/// check_existing_results(..., overwrite). The journal goes last: after a crash the rest still
-/// looks like results. @throws Error
+/// Removes what the journal's runs wrote (find_own_files()) from both directories and says what
+/// stays. Only after check_existing_results(..., overwrite). The journal stays, for Journal::Mode::
+/// replace: whenever this is interrupted, the rest can still be told from other people's files.
+/// @throws ConfigError  if another run began meanwhile; Error
 void remove_existing_results(const std::string& results_dir, const std::string& exps_dir);
 
 }  // namespace dstune

@@ -1,24 +1,19 @@
 #include "core/report/journal.hpp"
 
-#include <cerrno>
 #include <chrono>
 #include <ctime>
-#include <stdexcept>
-#include <thread>
-
-#include <fcntl.h>
-#include <sys/file.h>
+#include <utility>
 
 #include "core/base/error.hpp"
 #include "core/base/log.hpp"
 #include "core/base/text.hpp"
+#include "core/report/journal_line.hpp"
 #include "core/report/journal_reader.hpp"
 
 namespace dstune {
 
 namespace {
 
-constexpr int kSchema = 2;
 constexpr int kCrashesUntilQuarantine = 2;
 
 std::int64_t monotonic_ns() {
@@ -40,91 +35,76 @@ bool need_not_be_repeated(const Outcome& outcome) {
   return failed == nullptr || failed->kind != FailureKind::worker_lost;
 }
 
-enum class LockResult { taken, busy, unsupported };
-
-LockResult request_lock(const FileHandle& file, const std::string& path) {
-  while (::flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
-    if (errno == EINTR) continue;
-    if (errno == EWOULDBLOCK) return LockResult::busy;
-    // Parallel file systems mounted without locks: better no lock than no run.
-    if (errno == ENOSYS || errno == ENOLCK || errno == EOPNOTSUPP || errno == EINVAL) {
-      return LockResult::unsupported;
-    }
-    throw_file_error("lock", path, errno);
-  }
-  return LockResult::taken;
-}
-
 }  // namespace
 
 Journal::Journal(const std::string& path, Mode mode, const RunIdentity& identity, bool force,
-                 Seconds lock_patience)
-    : path_(path), clock_start_ns_(monotonic_ns()) {
-  file_ = open_file(path, O_RDWR | O_APPEND | O_CREAT | (mode == Mode::create ? O_EXCL : 0));
-  lock(lock_patience);
+                 Seconds lock_patience, const RunProcess& process)
+    : file_(path, mode == Mode::create ? JournalFile::Open::create : JournalFile::Open::existing,
+            lock_patience),
+      clock_start_ns_(monotonic_ns()) {
   if (mode == Mode::resume) read_existing(identity, force);
   clock_start_ns_ = monotonic_ns();
-  append("run", {{"identity", to_json(identity)}});
+  json::object run = {{"identity", to_json(identity)}, {"process", to_json(process)}};
+  if (mode == Mode::replace) {
+    past_processes_ = read_own_journal(file_.read(), path).processes;
+    file_.replace(make_line("run", std::move(run)));
+  } else {
+    append("run", std::move(run));
+  }
   sync_parent_directory(path);
 }
 
-void Journal::lock(Seconds patience) {
-  constexpr std::chrono::milliseconds kBetweenTries{100};
-  const std::int64_t give_up = monotonic_ns() + static_cast<std::int64_t>(patience * 1e9);
-  bool said_so = false;
-  while (request_lock(file_, path_) == LockResult::busy) {
-    if (monotonic_ns() >= give_up) {
-      throw ConfigError(path_, {{"--results-dir",
-                                 "is in use by another run of dstune-mpi; wait for its end, or "
-                                 "choose another --results-dir"}});
-    }
-    if (!said_so) log_line(concat("waiting for the run that still uses ", path_));
-    said_so = true;
-    std::this_thread::sleep_for(kBetweenTries);
-  }
-}
-
 void Journal::read_existing(const RunIdentity& identity, bool force) {
-  const std::string text = read_text_file(path_);
-  JournalContent content = read_journal(text, path_);
-  if (content.identity && !force) {
-    auto problems = differences(*content.identity, identity);
-    if (!problems.empty()) {
-      problems.push_back({"--resume",
-                          "would mix these results; use --overwrite to start again, another "
-                          "--results-dir, or --force-resume to mix them"});
-      throw ConfigError(path_, std::move(problems));
-    }
+  const std::string text = file_.read();
+  JournalContent content = read_own_journal(text, file_.path());
+  if (!force) check_identity(content.identity, identity);
+  for (const auto& warning : describe_damage(content, file_.path())) log_warning(warning);
+  const bool is_empty_of_ours = content.whole_lines.empty() && !text.empty();
+  if (!content.damaged.empty() || is_empty_of_ours) {
+    const std::string copy = back_up_journal(file_.path(), text);
+    file_.replace(std::move(content.whole_lines));
+    log_warning(concat(
+        "what was on damaged lines is measured again; the file as it was is kept in ", copy));
+  } else {
+    file_.adopt(std::move(content.whole_lines));
   }
-  size_ = content.valid_bytes;
-  torn_ = text.size() > content.valid_bytes;
+  if (!content.identity && !content.records.empty()) {
+    log_warning(
+        "the line that names model and machine is lost; the results are taken to be theirs");
+  }
   offset_ = content.end;
   crashes_ = std::move(content.crashes);
+  names_ = std::move(content.names);
+  past_processes_ = std::move(content.processes);
   for (auto& record : content.records) remember(std::move(record));
 }
 
-void Journal::append(const char* type, json::object content) {
-  json::object line = {{"schema", kSchema}, {"type", type}, {"time", utc_now()}, {"at_s", now()}};
+void Journal::check_identity(const std::optional<RunIdentity>& recorded,
+                             const RunIdentity& found) const {
+  if (!recorded) return;
+  auto problems = differences(*recorded, found);
+  if (problems.empty()) return;
+  problems.push_back({"--resume",
+                      "would mix these results; use --overwrite to start again, another "
+                      "--results-dir, or --force-resume to mix them"});
+  throw ConfigError(file_.path(), std::move(problems));
+}
+
+std::string Journal::make_line(const char* type, json::object content) const {
+  json::object line = {
+      {"schema", kJournalSchema}, {"type", type}, {"time", utc_now()}, {"at_s", now()}};
   for (auto& member : content) line[member.key()] = std::move(member.value());
-  const std::string text = to_json_text(line, 0) + "\n";
-  const auto cut_off_torn_line = [this] {
-    torn_ = ::ftruncate(file_.get(), static_cast<off_t>(size_)) != 0;
-  };
-  if (torn_) cut_off_torn_line();
-  if (torn_) throw_file_error("repair", path_, errno);
-  try {
-    write_all(file_, text, path_);
-    sync_file(file_, path_);
-  } catch (const Error&) {
-    cut_off_torn_line();  // so that a line written later, by this run or the next, starts clean
-    throw;
-  }
-  size_ += text.size();
+  return seal_line(line) + "\n";
+}
+
+void Journal::append(const char* type, json::object content) {
+  file_.append(make_line(type, std::move(content)));
 }
 
 void Journal::started(const Experiment& experiment, const std::vector<int>& ranks) {
   json::array world_ranks;
   for (const int rank : ranks) world_ranks.emplace_back(rank);
+  names_.insert(experiment.name);
   append("started", {{"experiment", to_json(experiment)}, {"ranks", std::move(world_ranks)}});
 }
 
@@ -160,13 +140,16 @@ std::optional<Record> Journal::find(const Experiment& experiment) const {
       offset_};
 }
 
-Seconds Journal::now() const {
-  return offset_ + static_cast<Seconds>(monotonic_ns() - clock_start_ns_) * 1e-9;
+void Journal::forget_failures() {
+  std::erase_if(finished_, [this](const auto& entry) {
+    return std::holds_alternative<Failed>(records_[entry.second].outcome);
+  });
+  crashes_.clear();
+  for (auto& record : records_) record.failed_tries.clear();
 }
 
-bool is_journal_in_use(const std::string& path) {
-  const FileHandle file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  return file && request_lock(file, path) == LockResult::busy;
+Seconds Journal::now() const {
+  return offset_ + static_cast<Seconds>(monotonic_ns() - clock_start_ns_) * 1e-9;
 }
 
 }  // namespace dstune

@@ -23,6 +23,12 @@ class Progress {
   std::string line(const Record& record, bool from_journal, Seconds now,
                    std::optional<int> expected = std::nullopt);
 
+  int finished() const { return finished_; }
+  /// Name of the best so far; none before there is one.
+  std::optional<std::string> best_name() const {
+    return best_ ? std::optional(best_name_) : std::nullopt;
+  }
+
  private:
   Metric metric_;
   int finished_ = 0;

@@ -4,6 +4,7 @@
 #include <utility>
 #include <variant>
 
+#include "core/base/json.hpp"
 #include "core/base/text.hpp"
 #include "core/report/axes.hpp"
 #include "core/report/journal_reader.hpp"

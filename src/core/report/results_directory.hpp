@@ -15,6 +15,8 @@ namespace dstune {
 /// What to do with results that are already there.
 enum class ExistingResults { refuse, overwrite, resume };
 
+Journal::Mode journal_mode(ExistingResults existing);
+
 /// profile_model_info/model_info.json.
 struct ModelInfoFile {
   std::int64_t num_params = 0;
@@ -31,6 +33,8 @@ struct RunResults {
   std::vector<std::string> training_command;  ///< after "--"; empty: no cmd_optimal.txt
   json::object arg_mappings;
   Seconds duration = 0;
+  bool provisional = false;        ///< the run was interrupted: going on may find a better optimum
+  std::vector<std::string> notes;  ///< what the optimum must be read with, a line each
 };
 
 /// A directory that is ours to write to. Files are replaced atomically; what the journal does not
@@ -39,11 +43,12 @@ class ResultsDirectory {
  public:
   /// Makes both directories, or takes over what is there as `existing` says.
   ///
-  /// overwrite removes only what looks like results (journal.jsonl or DeepSpeed's files), never the
-  /// working or home directory or one above them; of exps_dir only experiments' JSON files.
+  /// overwrite removes only what the journal there and a fixed list of names say is of its runs,
+  /// and leaves the journal itself to Journal::Mode::replace; everything else stays and is named. A
+  /// directory without a journal of ours is nobody's results, and is not touched.
   ///
-  /// @throws ConfigError  if something is there that must not be touched, with what to do; or
-  ///                      another run uses it. Then nothing was changed
+  /// @throws ConfigError  if something is there that must not be touched, with what to do; another
+  ///                      run uses it; or the disk is all but full. Then nothing was changed
   /// @throws Error        on I/O faults
   static ResultsDirectory prepare(const std::string& results_dir, const std::string& exps_dir,
                                   ExistingResults existing);
@@ -51,11 +56,13 @@ class ResultsDirectory {
   const std::string& path() const { return results_dir_; }
   std::string journal_path() const;
   std::string experiment_path(const std::string& name) const;
-  std::string optimal_config_path() const;
+  /// ds_config_optimal.json, or ds_config_provisional.json.
+  std::string optimal_config_path(bool provisional = false) const;
 
   /// Folder of a finished experiment: ds_config.json, exp.json, metrics.json if it was measured,
   /// stderr.log if not; and exps_dir/<name>.json. Call it for records of the journal too: what an
-  /// interrupted run left unfinished is made whole. @throws Error
+  /// interrupted run left unfinished is made whole. Another program's experiment of that name is
+  /// left as it is, with a warning. @throws Error
   void write_record(const Record& record) const;
 
   /// profile_model_info/model_info.json. @throws Error
@@ -65,11 +72,14 @@ class ResultsDirectory {
   void write_status(const RunStatus& status) const;
 
   /// summary.txt, results.csv and, if there is an optimum, ds_config_optimal.json and
-  /// cmd_optimal.txt; those two are removed if there is none. @throws Error
+  /// cmd_optimal.txt, or ds_config_provisional.json and cmd_provisional.txt. What of these four
+  /// would be of an earlier state is removed. @throws Error
   void finish(const RunResults& results) const;
 
  private:
   ResultsDirectory(std::string results_dir, std::string exps_dir);
+  std::string command_path(bool provisional) const;
+  void write_optimum(const RunResults& results) const;
 
   std::string results_dir_;
   std::string exps_dir_;

@@ -6,6 +6,7 @@
 #include <map>
 #include <variant>
 
+#include "core/base/json.hpp"
 #include "core/base/text.hpp"
 #include "core/report/table.hpp"
 
@@ -62,7 +63,7 @@ std::string spaces_table(const std::vector<Record>& records, Metric metric, cons
   return table.to_string();
 }
 
-std::string optimal_line(const Experiment& best, const std::string& result_dir) {
+std::string optimal_line(const Experiment& best, const std::string& result_dir, bool provisional) {
   std::string values;
   const auto add_value = [&](const char* title, const json::value* value) {
     if (value == nullptr) return;
@@ -75,8 +76,10 @@ std::string optimal_line(const Experiment& best, const std::string& result_dir) 
   }
   add_value("micro-batch size", config.if_contains("train_micro_batch_size_per_gpu"));
   add_value("gradient accumulation steps", config.if_contains("gradient_accumulation_steps"));
-  return concat(best.name, " is the optimal setup after tuning (", values,
-                "). The exp result is at ", result_dir, ".\n");
+  return concat(best.name,
+                provisional ? " is the provisional setup: the best before the interruption ("
+                            : " is the optimal setup after tuning (",
+                values, "). The exp result is at ", result_dir, ".\n");
 }
 
 }  // namespace
@@ -90,18 +93,21 @@ std::vector<Record> tuning_records(const std::vector<Record>& records) {
 }
 
 std::string summary_text(const std::vector<Record>& records, Metric metric, const Record* best,
-                         const std::string& result_dir, Seconds duration) {
+                         const std::string& result_dir, Seconds duration, bool provisional,
+                         const std::vector<std::string>& notes) {
   std::string text = spaces_table(records, metric, best);
   text += concat("\nbest_metric_val is ", metric_key(metric),
                  metric == Metric::throughput ? " in samples/s"
                  : metric == Metric::latency  ? " in us per optimizer step"
                                               : " in FLOP/s",
                  ".\n");
-  text += best != nullptr ? optimal_line(best->experiment, result_dir)
+  text += best != nullptr ? optimal_line(best->experiment, result_dir, provisional)
                           : "No optimal setup is found. Please check that experiments were run "
                             "successfully.\n";
-  text += concat("Tuning completed in ", duration_text(duration),
-                 ". Total number of experiments: ", records.size(), ".\n");
+  for (const auto& note : notes) text += concat("Note: ", note, ".\n");
+  text += concat(
+      provisional ? "Tuning was interrupted (--resume goes on) after " : "Tuning completed in ",
+      duration_text(duration), ". Total number of experiments: ", records.size(), ".\n");
   return text;
 }
 

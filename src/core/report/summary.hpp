@@ -21,8 +21,11 @@ std::vector<Record> tuning_records(const std::vector<Record>& records);
 /// @param records     tuning_records()
 /// @param best        the optimum, null if there is none
 /// @param result_dir  of the optimum
+/// @param provisional  the run was interrupted, and the text says so
+/// @param notes        what the optimum must be read with
 std::string summary_text(const std::vector<Record>& records, Metric metric, const Record* best,
-                         const std::string& result_dir, Seconds duration);
+                         const std::string& result_dir, Seconds duration, bool provisional = false,
+                         const std::vector<std::string>& notes = {});
 
 /// As Python prints a timedelta: "0:03:25.250000", "1 day, 2:00:00".
 std::string duration_text(Seconds duration);

@@ -20,6 +20,8 @@ std::string grouped(std::int64_t number) {
   return digits;
 }
 
+std::string cell(Bytes size, bool is_known) { return is_known ? format_bytes(size) : "-"; }
+
 std::string format_stages(const std::vector<StagePlan>& stages) {
   Table table({{"stage"},
                {"parameters"},
@@ -34,8 +36,9 @@ std::string format_stages(const std::vector<StagePlan>& stages) {
   std::string remarks;
   for (const auto& plan : stages) {
     std::vector<std::string> row = {std::to_string(plan.stage)};
-    for (const Bytes size : plan.peak.categories.bytes) row.push_back(format_bytes(size));
-    row.push_back(format_bytes(plan.peak.total));
+    const bool is_known = plan.unsupported.empty();
+    for (const Bytes size : plan.peak.categories.bytes) row.push_back(cell(size, is_known));
+    row.push_back(cell(plan.peak.total, is_known));
     row.emplace_back(plan.feasible ? "yes" : "no");
     row.push_back(plan.feasible ? std::to_string(plan.max_micro_batch) : "-");
     table.add_row(std::move(row));

@@ -1,4 +1,4 @@
-// FIFO queue over a WorkerPool: slots, journal, resume, one retry after a lost worker.
+// FIFO queue over a WorkerPool: slots, journal, resume, one retry of what may be a worker's fault.
 #pragma once
 
 #include <cstddef>
@@ -7,20 +7,31 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
+#include <string>
 #include <vector>
 
 #include "core/report/journal.hpp"
+#include "core/search/slow_workers.hpp"
 #include "core/search/worker_pool.hpp"
 #include "core/train/experiment.hpp"
 
 namespace dstune {
 
+/// Too few workers for a group.
+struct Shortage {
+  std::string experiment;
+  int needed = 0;  ///< workers
+  int left = 0;
+};
+
 /// Runs batches of experiments. Several run at once if the pool has ranks for them. An experiment
 /// spans as few hosts as it would with all workers idle, and waits for such a slot rather than
 /// being measured over a slower network than the others.
 ///
-/// An experiment that lost a worker is tried once more, on other ranks if there are enough; the
-/// second loss is its outcome.
+/// A failure that may be a worker's (find_fault) is followed by one more try, on other ranks if the
+/// pool has enough: it waits for them. Its culprits get nothing else meanwhile. If it runs without
+/// them, those that are sick are retired, by name; if it fails again, that is its outcome.
 class Scheduler {
  public:
   /// Called for every finished record, measured now or found in the journal.
@@ -34,19 +45,25 @@ class Scheduler {
   Scheduler(WorkerPool& pool, Journal& journal, Listener listener, StopRequest stop_requested);
 
   /// The records in the order of `batch`, equal experiments once each; shorter if the run was
-  /// stopped. Equal experiments run once. "started" is in the journal before an experiment is sent,
-  /// "finished" before the listener or the caller hears of it.
-  /// @throws Error  if no group of workers is large enough any more; experiments that run are
-  ///                waited for and in the journal by then
+  /// stopped, or no group of workers is large enough any more (shortage(); experiments that run are
+  /// waited for). Equal experiments run once. "started" is in the journal before an experiment is
+  /// sent, "finished" before the listener or the caller hears of it.
   std::vector<Record> run(const std::vector<Experiment>& batch);
+
+  /// Why run() gave up, if so: it starts nothing any more.
+  const std::optional<Shortage>& shortage() const { return shortage_; }
 
   /// How many experiments of `ranks` ranks can run at once now: the tuner's k.
   int slots(int ranks) const;
 
  private:
   struct Pending {
-    std::size_t index = 0;   ///< in the batch
-    std::vector<int> avoid;  ///< ranks of the try that lost a worker; empty on the first try
+    std::size_t index = 0;  ///< in the batch
+    std::optional<FailedTry> failed = {};
+  };
+  struct Slot {
+    std::vector<Worker> workers;
+    int concessions = 0;  ///< 0: none under suspicion, 1: not its own culprits, 2: whoever is there
   };
   struct Running {
     Pending pending;
@@ -63,9 +80,15 @@ class Scheduler {
   bool stop_requested();
   void take_from_journal(Batch& batch, std::size_t index);
   void start_what_fits(Batch& batch);
-  void check_size(const Batch& batch) const;
+  Slot slot_for(const Batch& batch, const Pending& pending, const std::vector<Worker>& from) const;
+  bool has_better(const Batch& batch, const Pending& pending, const Slot& slot) const;
+  bool is_short(const Batch& batch);
+  void retire_again(int ranks);
   void finish(Batch& batch, const Completion& completion);
-  bool retry(Batch& batch, const Running& over, const Outcome& outcome);
+  bool retry(Batch& batch, const Running& over, const Completion& completion);
+  void judge(const Running& over, const Completion& completion, const Record& record);
+  void name_constant_culprits(const FailedTry& first, const Completion& second,
+                              const Record& record);
 
   WorkerPool& pool_;
   Journal& journal_;
@@ -73,6 +96,10 @@ class Scheduler {
   StopRequest stop_requested_;
   std::uint64_t next_id_ = 1;
   bool stopped_ = false;
+  bool remembers_ = false;  ///< who was retired in the run that goes on
+  std::optional<Shortage> shortage_;
+  SlowWorkers slow_;
+  std::set<int> named_;  ///< as the constant culprit
 };
 
 }  // namespace dstune

@@ -10,6 +10,12 @@ namespace dstune {
 /// World ranks of `workers`, in their order.
 std::vector<int> ranks_of(const std::vector<Worker>& workers);
 
+/// `workers` but those of `ranks`.
+std::vector<Worker> without(const std::vector<Worker>& workers, const std::vector<int>& ranks);
+
+/// Different hosts of `workers`.
+int count_hosts(const std::vector<Worker>& workers);
+
 /// Hosts that `ranks` of `workers` must span at least; 0 if there are too few workers.
 int fewest_hosts(const std::vector<Worker>& workers, int ranks);
 
@@ -18,7 +24,9 @@ int fewest_hosts(const std::vector<Worker>& workers, int ranks);
 /// most idle workers and for the rest the host that fits best. Equal hosts: the first.
 ///
 /// @param idle   sorted by host, then rank, as WorkerPool::idle() gives it
-/// @param avoid  world ranks that are taken only if there are too few others
+/// @param avoid  world ranks that are taken only if there are too few others, or only others on
+/// more
+///               hosts
 std::vector<Worker> choose_slot(const std::vector<Worker>& idle, int ranks,
                                 const std::vector<int>& avoid = {});
 

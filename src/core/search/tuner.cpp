@@ -5,6 +5,7 @@
 #include <utility>
 #include <variant>
 
+#include "core/base/error.hpp"
 #include "core/base/log.hpp"
 #include "core/base/text.hpp"
 #include "core/search/finalists.hpp"
@@ -109,10 +110,29 @@ void confirm(const std::vector<Record>& stage_bests, Metric metric, Scheduler& s
   }
 }
 
-bool is_memory_alone(const std::vector<Record>& records) {
-  return std::all_of(records.begin(), records.end(), [](const Record& record) {
-    return std::holds_alternative<OutOfMemory>(record.outcome);
-  });
+// A stage that is not modelled says nothing about memory: the others do.
+bool is_memory_alone(const std::vector<StagePlan>& stages, const std::vector<Record>& records) {
+  const bool has_modelled = std::any_of(
+      stages.begin(), stages.end(), [](const StagePlan& plan) { return plan.unsupported.empty(); });
+  return has_modelled && std::all_of(records.begin(), records.end(), [](const Record& record) {
+           return std::holds_alternative<OutOfMemory>(record.outcome) ||
+                  std::holds_alternative<Skipped>(record.outcome);
+         });
+}
+
+int largest_group(const TuningConfig& config, int workers, const MemoryPredictor& predictor) {
+  for (int ranks = workers; ranks > 0; --ranks) {
+    try {
+      const auto plans = plan_stages(config, ranks, predictor);
+      if (std::any_of(plans.begin(), plans.end(),
+                      [](const StagePlan& plan) { return plan.feasible; })) {
+        return ranks;
+      }
+    } catch (const ConfigError&) {
+      continue;  // the user's batch sizes leave nothing for so few ranks
+    }
+  }
+  return 0;
 }
 
 /// Stands in for a run that fits and is as good as any other.
@@ -123,7 +143,12 @@ Record pretend(const Experiment& experiment) {
   measured.samples_per_s = 1;
   measured.flops_per_s_per_rank = 1;
   measured.peak_memory.total = std::numeric_limits<Bytes>::max();  // no room for more
-  return {experiment, measured, {}, 0, 0};
+  // What the search looks at: a whole configuration in every record would be a second copy of all.
+  constexpr const char* kMicroBatch = "train_micro_batch_size_per_gpu";
+  Experiment named;
+  named.name = experiment.name;
+  named.ds_config[kMicroBatch] = experiment.ds_config.at(kMicroBatch);
+  return {named, measured, {}, 0, 0};
 }
 
 }  // namespace
@@ -168,8 +193,10 @@ std::vector<Experiment> plan_experiments(const TuningConfig& config, int group_s
   return experiments;
 }
 
-TuningResult tune(const TuningConfig& config, int group_size, Scheduler& scheduler,
-                  const MemoryPredictor& predictor) {
+namespace {
+
+TuningResult search(const TuningConfig& config, int group_size, Scheduler& scheduler,
+                    const MemoryPredictor& predictor) {
   warn_of_full_mode(config.autotuning);
   TuningResult result;
   result.stages = plan_stages(config, group_size, predictor);
@@ -184,10 +211,24 @@ TuningResult tune(const TuningConfig& config, int group_size, Scheduler& schedul
   if (found.best != nullptr) result.best = *found.best;
   auto records = prober.records();
   result.stopped = prober.is_stopped();
-  result.nothing_fits = found.best == nullptr && !result.stopped && is_memory_alone(records);
+  result.nothing_fits =
+      found.best == nullptr && !result.stopped && is_memory_alone(result.stages, records);
   result.records.insert(result.records.end(), std::make_move_iterator(records.begin()),
                         std::make_move_iterator(records.end()));
   confirm(found.stage_bests, config.autotuning.metric, scheduler, result);
+  return result;
+}
+
+}  // namespace
+
+TuningResult tune(const TuningConfig& config, int group_size, Scheduler& scheduler,
+                  const MemoryPredictor& predictor) {
+  auto result = search(config, group_size, scheduler, predictor);
+  result.shortage = scheduler.shortage();
+  if (result.shortage) {
+    result.stopped = true;
+    result.largest_group = largest_group(config, result.shortage->left, predictor);
+  }
   return result;
 }
 

@@ -29,7 +29,12 @@ struct TuningResult {
   std::vector<StagePlan> stages;
   std::optional<Record> best;   ///< none: nothing fits, or everything failed
   std::vector<Record> records;  ///< in the order they finished, profile run included
-  bool stopped = false;         ///< a signal ended the search early
+  bool stopped = false;         ///< a signal, or too few workers, ended the search early
+
+  /// Too few workers did.
+  std::optional<Shortage> shortage;
+  /// Then: the largest group of those that are left in which some stage fits; 0: none.
+  int largest_group = 0;
 
   /// No best, and memory alone is why: no stage is feasible, or what ran was out of memory. With
   /// neither best nor this (nor `stopped`), experiments failed for other reasons.
@@ -56,7 +61,6 @@ std::vector<Experiment> plan_experiments(const TuningConfig& config, int group_s
 /// tuner_num_trials bounds the experiments that decide (the profile run and those fetched ahead on
 /// idle ranks not counted); tuner_early_stopping belongs to the full mode and does nothing here.
 /// @throws ConfigError  as plan_stages does
-/// @throws Error        as Scheduler::run does
 TuningResult tune(const TuningConfig& config, int group_size, Scheduler& scheduler,
                   const MemoryPredictor& predictor = make_memory_predictor());
 

@@ -22,6 +22,9 @@ struct Worker {
 struct Completion {
   std::uint64_t id = 0;  ///< as given to start()
   Outcome outcome;
+  /// The ranks that a failure may be due to rather than to the experiment: the first that reported
+  /// an exception, those that died, those that did not come back in time.
+  std::vector<int> culprits = {};
 };
 
 /// Rank 0's view of the workers. Single-threaded; only wait() blocks.
@@ -39,6 +42,9 @@ class WorkerPool {
   /// ranks.size() == experiment.ranks.
   virtual void start(std::uint64_t id, const Experiment& experiment,
                      const std::vector<int>& ranks) = 0;
+
+  /// Gives this rank no more work, for good: it is neither idle() nor counted by size() any more.
+  virtual void retire(int rank) = 0;
 
   /// Waits until at least one experiment ended or the pool changed (a worker came back or was
   /// lost); what ended, possibly nothing. Time-outs and lost workers are outcomes (Failed).

@@ -63,6 +63,9 @@ class Device {
   /// False if memory has no contents (dry, sim): numbers read back are then stand-ins.
   virtual bool computes() const { return true; }
 
+  /// True if work that repeats itself may be done once and counted (repeated_work.hpp).
+  virtual bool folds() const { return false; }
+
   // Memory traffic.
   virtual void fill_zero(Tensor out) = 0;
   virtual void copy(Tensor in, Tensor out) = 0;         ///< same dtype

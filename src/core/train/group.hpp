@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/base/error.hpp"
+#include "core/base/text.hpp"
 
 namespace dstune {
 
@@ -25,6 +26,9 @@ class Group {
 
   virtual int rank() const = 0;  ///< 0 <= rank < size
   virtual int size() const = 0;
+
+  /// "rank 3" in messages to the user: the number that mpirun knows, where that is another one.
+  virtual std::string name_of_this_rank() const { return concat("rank ", rank()); }
 
   /// Everybody gets root's bytes; the same length on every rank.
   virtual void broadcast(std::span<std::byte> data, int root) = 0;

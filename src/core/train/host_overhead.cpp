@@ -1,5 +1,7 @@
 #include "core/train/host_overhead.hpp"
 
+#include "core/base/json.hpp"
+
 namespace dstune {
 
 std::string_view name_of(HostEvent event) {

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <string_view>
 
-#include "core/base/json.hpp"
+#include "core/base/json_fwd.hpp"
 #include "core/base/units.hpp"
 
 namespace dstune {

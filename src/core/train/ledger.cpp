@@ -1,6 +1,7 @@
 #include "core/train/ledger.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <tuple>
 
 namespace dstune {
@@ -21,6 +22,57 @@ template <class Line, class IsIt>
 Line& line_of(std::vector<Line>& lines, const Line& fresh, IsIt is_it) {
   const auto found = std::find_if(lines.begin(), lines.end(), is_it);
   return found == lines.end() ? lines.emplace_back(fresh) : *found;
+}
+
+// combine(line, other, f): f(sum, other's sum) for every sum of a line.
+template <class F>
+void combine(CollectiveLine& line, const CollectiveLine& other, F f) {
+  f(line.calls, other.calls);
+  f(line.elements, other.elements);
+  f(line.bytes, other.bytes);
+  f(line.wire_bytes, other.wire_bytes);
+  f(line.exposed, other.exposed);
+  f(line.overlapped, other.overlapped);
+}
+
+template <class F>
+void combine(PassLine& line, const PassLine& other, F f) {
+  f(line.calls, other.calls);
+  f(line.read, other.read);
+  f(line.written, other.written);
+}
+
+template <class F>
+void combine(SyncLine& line, const SyncLine& other, F f) {
+  f(line.calls, other.calls);
+  f(line.time, other.time);
+}
+
+template <class F>
+void combine(TransferLine& line, const TransferLine& other, F f) {
+  f(line.calls, other.calls);
+  f(line.bytes, other.bytes);
+}
+
+template <class F>
+void combine(HostLine& line, const HostLine& other, F f) {
+  f(line.calls, other.calls);
+  f(line.time, other.time);
+}
+
+/// Lines never move: those of an earlier ledger stand at the same places.
+template <class Line, class F>
+void combine_lines(std::vector<Line>& lines, const std::vector<Line>& others, F f) {
+  for (std::size_t i = 0; i < others.size(); ++i) combine(lines[i], others[i], f);
+}
+
+void add_times(double& sum, double each, std::uint64_t times) {
+  sum += each * static_cast<double>(times);
+}
+
+void add_times(std::uint64_t& sum, std::uint64_t each, std::uint64_t times) {
+  const std::uint64_t room = std::numeric_limits<std::uint64_t>::max() - sum;
+  sum += each != 0 && times > room / each ? room : each * times;
 }
 
 }  // namespace
@@ -70,6 +122,26 @@ void Ledger::add_host(HostEvent event, Seconds time) {
 
 void Ledger::note_live(std::int64_t elements) {
   peak_live_elements_ = std::max(peak_live_elements_, elements);
+}
+
+Ledger Ledger::since(const Ledger& before) const {
+  const auto subtract = [](auto& sum, const auto& earlier) { sum -= earlier; };
+  Ledger rest = *this;
+  combine_lines(rest.collectives_, before.collectives_, subtract);
+  combine_lines(rest.passes_, before.passes_, subtract);
+  combine_lines(rest.syncs_, before.syncs_, subtract);
+  combine_lines(rest.transfers_, before.transfers_, subtract);
+  combine_lines(rest.host_, before.host_, subtract);
+  return rest;
+}
+
+void Ledger::repeat(const Ledger& work, std::uint64_t times) {
+  const auto add = [times](auto& sum, const auto& each) { add_times(sum, each, times); };
+  combine_lines(collectives_, work.collectives_, add);
+  combine_lines(passes_, work.passes_, add);
+  combine_lines(syncs_, work.syncs_, add);
+  combine_lines(transfers_, work.transfers_, add);
+  combine_lines(host_, work.host_, add);
 }
 
 CollectiveCounts Ledger::counts() const {

@@ -6,7 +6,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/base/json.hpp"
+#include "core/base/json_fwd.hpp"
 #include "core/base/units.hpp"
 #include "core/train/collective_kind.hpp"
 #include "core/train/dtype.hpp"
@@ -147,6 +147,12 @@ class Ledger {
   const std::vector<TransferLine>& transfers() const noexcept { return transfers_; }
   const std::vector<HostLine>& host() const noexcept { return host_; }
   std::int64_t peak_live_elements() const noexcept { return peak_live_elements_; }
+
+  /// What came since `before`, an earlier state of this ledger; a peak is this ledger's.
+  Ledger since(const Ledger& before) const;
+  /// Adds `work`, a result of since() of this ledger, `times` times over. Sums that do not fit stay
+  /// at the largest number; those of doubles are exact but for their rounding.
+  void repeat(const Ledger& work, std::uint64_t times);
 
   /// Sums of the collectives by kind, over all groups.
   CollectiveCounts counts() const;

@@ -2,6 +2,7 @@
 #include <stdexcept>
 #include <string>
 
+#include "core/base/json.hpp"
 #include "core/base/text.hpp"
 #include "core/train/ledger.hpp"
 

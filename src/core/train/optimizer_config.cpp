@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 
+#include "core/base/json.hpp"
 #include "core/base/text.hpp"
 #include "core/train/checked_fields.hpp"
 

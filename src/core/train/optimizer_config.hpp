@@ -5,7 +5,7 @@
 #include <variant>
 #include <vector>
 
-#include "core/base/json.hpp"
+#include "core/base/json_fwd.hpp"
 #include "core/train/dtype.hpp"
 
 namespace dstune {

@@ -6,6 +6,7 @@
 #include <stdexcept>
 #include <string_view>
 
+#include "core/base/json.hpp"
 #include "core/base/text.hpp"
 
 namespace dstune {
@@ -95,7 +96,9 @@ json::object content(const Measured& measured) {
           {"ledger", measured.ledger.to_json()},
           {"setup_time_s", measured.setup_time},
           {"warmup_time_s", measured.warmup_time},
-          {"measure_time_s", measured.measure_time}};
+          {"measure_time_s", measured.measure_time},
+          {"compute_time_s",
+           json::array(measured.compute_times.begin(), measured.compute_times.end())}};
 }
 
 json::object content(const OutOfMemory& fault) {
@@ -145,6 +148,11 @@ Measured measured_from_json(const json::object& object) {
   measured.setup_time = real(object, "setup_time_s");
   measured.warmup_time = real(object, "warmup_time_s");
   measured.measure_time = real(object, "measure_time_s");
+  if (const auto* times = object.if_contains("compute_time_s")) {
+    for (const auto& time : times->as_array()) {
+      measured.compute_times.push_back(time.to_number<double>());
+    }
+  }
   return measured;
 }
 

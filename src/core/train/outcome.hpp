@@ -4,8 +4,9 @@
 #include <cstdint>
 #include <string>
 #include <variant>
+#include <vector>
 
-#include "core/base/json.hpp"
+#include "core/base/json_fwd.hpp"
 #include "core/base/statistics.hpp"
 #include "core/base/units.hpp"
 #include "core/train/ledger.hpp"
@@ -32,11 +33,14 @@ struct Measured {
   Seconds setup_time = 0;    ///< allocation and initialisation, the slowest rank's
   Seconds warmup_time = 0;   ///< wall time of the warm-up steps on the group's rank 0
   Seconds measure_time = 0;  ///< sum of the measured steps on the group's rank 0
+  /// By group rank: median per step of the rank's own work, without what it waited for in
+  /// collectives. Empty in what earlier versions measured.
+  std::vector<Seconds> compute_times = {};
 };
 
 /// It does not fit. The numbers are those of the first rank that could not allocate.
 struct OutOfMemory {
-  int rank = 0;  ///< rank in the group
+  int rank = 0;  ///< of MPI_COMM_WORLD where it ran, else in the group
   MemoryCategory category = MemoryCategory::temporaries;
   Bytes requested = 0;
   Bytes in_use = 0;

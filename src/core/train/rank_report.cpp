@@ -30,7 +30,7 @@ void merge_times(const std::vector<RankReport>& reports, Measured& merged) {
                  rank->forward.at(step),
                  rank->backward.at(step),
                  rank->optimizer.at(step)},
-                rank->communication.at(step));
+                rank->communication.at(step), 0);
   }
   merged.steps = static_cast<int>(slowest.total.size());
   merged.step_time = summarize(slowest.total);
@@ -56,12 +56,13 @@ void compute_rates(const Experiment& experiment, const StepConfig& config, Measu
 
 }  // namespace
 
-void RankReport::add(const StepReport& step, Seconds communication_time) {
+void RankReport::add(const StepReport& step, Seconds communication_time, Seconds exposed_time) {
   total.push_back(step.total);
   forward.push_back(step.forward);
   backward.push_back(step.backward);
   optimizer.push_back(step.optimizer);
   communication.push_back(communication_time);
+  compute.push_back(step.total - exposed_time);
 }
 
 std::string to_text(const RankReport& report) {
@@ -70,6 +71,7 @@ std::string to_text(const RankReport& report) {
                                {"backward", json::value_from(report.backward)},
                                {"optimizer", json::value_from(report.optimizer)},
                                {"communication", json::value_from(report.communication)},
+                               {"compute", json::value_from(report.compute)},
                                {"not_finite", report.not_finite},
                                {"own", to_json(Outcome(report.own))}};
   return to_json_text(object, 0);
@@ -87,6 +89,7 @@ RankReport rank_report_from_text(const std::string& text) {
             times("backward"),
             times("optimizer"),
             times("communication"),
+            times("compute"),
             json::value_to<std::string>(object.at("not_finite")),
             std::get<Measured>(outcome_from_json(object.at("own").as_object()))};
   } catch (const std::exception& fault) {
@@ -99,16 +102,16 @@ Outcome merge_reports(const std::vector<RankReport>& reports, const Experiment& 
   Measured merged = reports.front().own;
   merged.first_loss = 0;
   merged.last_loss = 0;
-  for (std::size_t rank = 0; rank < reports.size(); ++rank) {
-    const RankReport& report = reports[rank];
+  for (const RankReport& report : reports) {
     if (!report.not_finite.empty()) {
-      return Failed{FailureKind::not_finite, concat("rank ", rank, ": ", report.not_finite)};
+      return Failed{FailureKind::not_finite, report.not_finite};
     }
     const Measured& own = report.own;
     if (own.peak_memory.total > merged.peak_memory.total) merged.peak_memory = own.peak_memory;
     merged.first_loss += own.first_loss / static_cast<double>(reports.size());
     merged.last_loss += own.last_loss / static_cast<double>(reports.size());
     merged.setup_time = std::max(merged.setup_time, own.setup_time);
+    merged.compute_times.push_back(median(report.compute));
   }
   merge_times(reports, merged);
   compute_rates(experiment, config, merged);

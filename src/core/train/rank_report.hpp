@@ -17,10 +17,11 @@ struct RankReport {
   std::vector<double> backward;
   std::vector<double> optimizer;
   std::vector<double> communication;
-  std::string not_finite;  ///< "the loss became nan in step 3", or ""
-  Measured own;            ///< losses, peak memory, collectives, set-up and warm-up time
+  std::vector<double> compute;  ///< what is left of `total` without waiting for the other ranks
+  std::string not_finite;       ///< "rank 2: the loss became nan in step 3", or ""
+  Measured own;                 ///< losses, peak memory, collectives, set-up and warm-up time
 
-  void add(const StepReport& step, Seconds communication_time);
+  void add(const StepReport& step, Seconds communication_time, Seconds exposed_time);
 };
 
 std::string to_text(const RankReport& report);

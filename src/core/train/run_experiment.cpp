@@ -44,13 +44,28 @@ std::optional<Skipped> skipped(const Experiment& experiment, const StepConfig& c
   return Skipped{concat("not modelled: ", join(reasons, ", "))};
 }
 
+/// What the step waited for in collectives.
+Seconds exposed_time(const Ledger& ledger) {
+  Seconds time = 0;
+  for (const CollectiveLine& line : ledger.collectives()) time += line.exposed;
+  return time;
+}
+
 OutOfMemory to_outcome(const OutOfMemoryError& error, int rank) {
   return {rank, error.category, error.requested, error.in_use, error.limit};
 }
 
+/// The cost of a rehearsal depends on neither the micro-steps nor the ranks.
+class RehearsalDevice final : public DryDevice {
+ public:
+  using DryDevice::DryDevice;
+
+  bool folds() const override { return true; }
+};
+
 Outcome rehearse(const Experiment& experiment, const StepConfig& config, int rank, Bytes limit,
                  const Device* imitated) {
-  DryDevice device(limit, imitated);
+  RehearsalDevice device(limit, imitated);
   DryCollectives collectives(device, rank, experiment.ranks);
   Measured result;
   try {
@@ -148,7 +163,7 @@ class Run {
     while (enough == std::byte{0}) {
       const StepReport step = run_step();
       if (step.result.overflow) continue;
-      report_.add(step, device_.ledger().communication_time());
+      report_.add(step, device_.ledger().communication_time(), exposed_time(device_.ledger()));
       if (static_cast<int>(report_.total.size()) < settings.measure_steps) continue;
       if (group_.rank() == 0) enough = std::byte{rule.is_enough(report_.total)};
       group_.broadcast({&enough, 1}, 0);
@@ -171,7 +186,8 @@ class Run {
       report_.own.ledger = device_.ledger();
     }
     if (!std::isfinite(step.loss) && report_.not_finite.empty()) {
-      report_.not_finite = concat("the loss became ", step.loss, " in step ", steps_);
+      report_.not_finite =
+          concat(group_.name_of_this_rank(), ": the loss became ", step.loss, " in step ", steps_);
     }
     group_.poll();
     return step;

@@ -2,6 +2,7 @@
 
 #include <string_view>
 
+#include "core/base/json.hpp"
 #include "core/base/text.hpp"
 #include "core/train/checked_fields.hpp"
 
@@ -155,8 +156,12 @@ void find_unsupported_zero(const json::object& zero, StepConfig& config) {
   for (const auto* key : {"offload_optimizer", "offload_param"}) {
     add(read_text(section(zero, key), "device", "none") != "none", key);
   }
-  for (const auto* key : {"cpu_offload", "cpu_offload_params"}) add(is_on(zero, key), key);
+  for (const auto* key : {"cpu_offload", "cpu_offload_param"}) add(is_on(zero, key), key);
   add(find(zero, "zenflow") != nullptr, "zenflow");
+  bool has_norm = true;
+  read(zero, "compute_grad_norm", has_norm);
+  add(!has_norm, "compute_grad_norm: false");
+  add(config.stage < 3 && is_on(zero, "parameter_alignment"), "parameter_alignment");
   if (config.stage < 3) return;
   const bool shards_in_parts = config.mics_shard_size > 0;
   add(shards_in_parts && config.hpz_partition_size > 1,
@@ -193,8 +198,9 @@ void find_unsupported(const json::object& root, StepConfig& config) {
   const auto add = [&](bool asked_for, std::string_view key) {
     if (asked_for) config.unsupported.emplace_back(key);
   };
-  for (const auto* key : {"amp", "torch_autocast", "progressive_layer_drop", "hybrid_engine",
-                          "curriculum_learning", "data_efficiency", "eigenvalue"}) {
+  for (const auto* key :
+       {"amp", "torch_autocast", "progressive_layer_drop", "hybrid_engine", "curriculum_learning",
+        "data_efficiency", "eigenvalue", "expert_parallel"}) {
     add(is_on(section(root, key), "enabled"), concat(key, ".enabled"));
   }
   add(is_on(root, "sparse_gradients"), "sparse_gradients");
@@ -202,12 +208,9 @@ void find_unsupported(const json::object& root, StepConfig& config) {
   for (const auto* key : {"sparse_attention", "compression_training", "pipeline"}) {
     add(!section(root, key).empty(), key);
   }
-  for (const auto& [part, key] : {std::pair{"tensor_parallel", "autotp_size"},
-                                  std::pair{"expert_parallel", "expert_parallel_size"}}) {
-    double ways = 1;
-    read(section(root, part), key, ways);
-    add(ways > 1, concat(part, ".", key));
-  }
+  double tensor_ways = 1;
+  read(section(root, "tensor_parallel"), "autotp_size", tensor_ways);
+  add(tensor_ways > 1, "tensor_parallel.autotp_size");
   double sequence_ways = 1;
   read(root, "sequence_parallel_size", sequence_ways);
   add(sequence_ways > 1, "sequence_parallel_size");

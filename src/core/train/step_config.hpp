@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "core/base/json.hpp"
+#include "core/base/json_fwd.hpp"
 #include "core/train/dtype.hpp"
 #include "core/train/experiment.hpp"
 #include "core/train/optimizer_config.hpp"

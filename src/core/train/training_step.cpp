@@ -1,5 +1,7 @@
 #include "core/train/training_step.hpp"
 
+#include "core/train/repeated_work.hpp"
+
 namespace dstune {
 namespace {
 
@@ -54,35 +56,40 @@ void TrainingStep::synchronize_for_timer() {
   if (config_.timer_synchronizes) device_.host_sync(HostSync::timer);
 }
 
+void TrainingStep::run_micro_step(std::int64_t micro, StepReport& report) {
+  MemoryBudget& memory = device_.memory();
+  make_tokens(micro);
+  engine_->begin_micro_step(micro + 1 == config_.accumulation_steps);
+  memory.enter(StepPhase::forward);
+  synchronize_for_timer();
+  const Seconds start = device_.now();
+  const auto place = static_cast<std::uint64_t>(micro * collectives_.size() + collectives_.rank());
+  report.loss += model_.forward(*engine_, static_cast<const std::int64_t*>(tokens_.data()),
+                                seed_of(~settings_.seed, step_, place));
+  device_.synchronize();
+  const Seconds turn = device_.now();
+  memory.enter(StepPhase::backward);
+  model_.backward(*engine_,
+                  engine_->loss_scale() / static_cast<double>(config_.accumulation_steps));
+  engine_->end_backward();
+  device_.synchronize();
+  report.forward += turn - start;
+  report.backward += device_.now() - turn;
+  device_.tick();
+}
+
 StepReport TrainingStep::run() {
   StepReport report;
-  MemoryBudget& memory = device_.memory();
   device_.ledger().clear();
   device_.synchronize();
   const Seconds begin = device_.now();
+  FoldedMicroSteps micro_steps(device_);
   for (std::int64_t micro = 0; micro < config_.accumulation_steps; ++micro) {
-    make_tokens(micro);
-    engine_->begin_micro_step(micro + 1 == config_.accumulation_steps);
-    memory.enter(StepPhase::forward);
-    synchronize_for_timer();
-    const Seconds start = device_.now();
-    const auto place =
-        static_cast<std::uint64_t>(micro * collectives_.size() + collectives_.rank());
-    report.loss += model_.forward(*engine_, static_cast<const std::int64_t*>(tokens_.data()),
-                                  seed_of(~settings_.seed, step_, place));
-    device_.synchronize();
-    const Seconds turn = device_.now();
-    memory.enter(StepPhase::backward);
-    model_.backward(*engine_,
-                    engine_->loss_scale() / static_cast<double>(config_.accumulation_steps));
-    engine_->end_backward();
-    device_.synchronize();
-    report.forward += turn - start;
-    report.backward += device_.now() - turn;
-    device_.tick();
+    run_micro_step(micro, report);
+    micro += micro_steps.fold(config_.accumulation_steps - micro - 2);
   }
   const Seconds before = device_.now();
-  memory.enter(StepPhase::update);
+  device_.memory().enter(StepPhase::update);
   report.result = engine_->step();
   synchronize_for_timer();
   device_.synchronize();

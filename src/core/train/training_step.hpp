@@ -44,6 +44,7 @@ class TrainingStep {
  private:
   void synchronize_for_timer();
   void make_tokens(std::int64_t micro_step);
+  void run_micro_step(std::int64_t micro, StepReport& report);
 
   RunSettings settings_;
   StepConfig config_;

@@ -1,5 +1,7 @@
 #include "kernels/cpu/blas.hpp"
 
+#include <vector>
+
 #include DSTUNE_CBLAS_HEADER
 
 extern "C" {
@@ -16,6 +18,14 @@ void set_blas_threads(int threads) {
   if (openblas_set_num_threads != nullptr) openblas_set_num_threads(threads);
   if (MKL_Set_Num_Threads != nullptr) MKL_Set_Num_Threads(threads);
   if (bli_thread_set_num_threads != nullptr) bli_thread_set_num_threads(threads);
+}
+
+void take_blas_memory() {
+  constexpr std::int64_t kSize = 256;  // OpenBLAS gives smaller products to one thread only
+  std::vector<float> matrix(kSize * kSize, 1.0F);
+  std::vector<float> result(kSize * kSize);
+  const Panel panel{matrix.data(), kSize};
+  sgemm({Transpose::no, Transpose::no, kSize, kSize, kSize}, panel, panel, {result.data(), kSize});
 }
 
 void sgemm(const Product& product, Panel a, Panel b, Panel c) {

@@ -11,6 +11,12 @@ namespace dstune::cpu {
 /// a BLAS other than OpenBLAS, MKL and BLIS (set its own variable, e.g. OMP_NUM_THREADS).
 void set_blas_threads(int threads);
 
+/// Makes the BLAS take the memory that it keeps for itself, for all of its threads. Without any
+/// left OpenBLAS neither fails nor ends: it tries again for ever. So to be called while there is
+/// some; takes about a millisecond. (With several threads it also asks for some in each product,
+/// and exits the process where there is none.)
+void take_blas_memory();
+
 /// Row-major fp32 elements, `stride` apart from row to row.
 struct Panel {
   float* data = nullptr;

@@ -1,6 +1,7 @@
 #include "kernels/cpu/cpu_device.hpp"
 
 #include <chrono>
+#include <new>
 
 namespace dstune::cpu {
 
@@ -36,7 +37,12 @@ float* CpuDevice::scratch(std::int64_t elements) {
   const auto size = static_cast<std::size_t>(elements);
   if (scratch_.size() < size) {
     scratch_.clear();  // nothing of it need be copied
-    scratch_.resize(size);
+    try {
+      scratch_.resize(size);
+    } catch (const std::bad_alloc&) {
+      throw OutOfMemoryError(MemoryCategory::temporaries, size * sizeof(float), memory().in_use(),
+                             memory().limit());
+    }
   }
   return scratch_.data();
 }

@@ -53,7 +53,8 @@ TEST(ResolveAuto, WarnsIfOnlyAutoMakesItFp32) {
   EXPECT_EQ(resolved.text, R"({"fp16":{"enabled":false},"bf16":{"enabled":false}})");
   EXPECT_EQ(resolved.warnings,
             Texts{"/fp16/enabled and /bf16/enabled are \"auto\" and taken as false: this tunes for "
-                  "fp32; write true to tune in that precision"});
+                  "fp32, which is what the Trainer does without --bf16 or --fp16; --precision bf16 "
+                  "(or fp16, fp32) says which"});
 }
 
 TEST(ResolveAuto, DoesNotWarnIfAnotherPrecisionIsOn) {

@@ -102,7 +102,8 @@ TEST(ReadAutotuning, RejectsLimitsInTheWrongOrder) {
 TEST(ReadAutotuning, RejectsWrongValuesAndUnknownKeys) {
   EXPECT_EQ(
       read(R"({"tuner_num_trial": 5, "mp_size": 2, "arg_mappings": {"a": 1}, "fast": 1})").faults,
-      (Faults{"/autotuning/tuner_num_trial  is unknown; did you mean \"tuner_num_trials\"?",
+      (Faults{"/autotuning/tuner_num_trial  is unknown and would have no effect; did you mean "
+              "\"tuner_num_trials\"?",
               "/autotuning/mp_size  is 2; accepted: 1 (models are not split over ranks by "
               "tensor or pipeline)",
               "/autotuning/fast  is 1; accepted: true or false",

@@ -72,8 +72,11 @@ TEST(ReadStages, RejectsWhatIsNoStage) {
 
 TEST(ReadBatchSizes, SearchesFromOneByDefault) {
   for (const char* text :
-       {"{}", R"({"train_micro_batch_size_per_gpu":"auto","gradient_accumulation_steps":"auto",)"
-              R"("train_batch_size":"auto"})"}) {
+       {"{}",
+        R"({"train_micro_batch_size_per_gpu":"auto","gradient_accumulation_steps":"auto",)"
+        R"("train_batch_size":"auto"})",
+        R"({"train_micro_batch_size_per_gpu":null,"gradient_accumulation_steps":null,)"
+        R"("train_batch_size":null})"}) {
     const auto read = read_batches(text);
 
     EXPECT_EQ(read.faults, Faults{});
@@ -97,6 +100,17 @@ TEST(ReadBatchSizes, TriesExactlyTheMicroBatchesOfAList) {
   const auto read = read_batches(R"({"train_micro_batch_size_per_gpu":[8,2,8,4e0]})");
 
   EXPECT_EQ(read.config.micro_batches, (Sizes{2, 4, 8}));
+}
+
+TEST(ReadBatchSizes, RejectsAListThatNobodyCanTry) {
+  std::string sizes = "1";
+  for (int i = 2; i <= 1001; ++i) sizes += "," + std::to_string(i);
+
+  const auto read = read_batches((R"({"train_micro_batch_size_per_gpu":[)" + sizes + "]}").c_str());
+
+  const Faults expected = {
+      "/train_micro_batch_size_per_gpu  has 1001 values; accepted: at most 1000"};
+  EXPECT_EQ(read.faults, expected);
 }
 
 TEST(ReadBatchSizes, RejectsWhatIsNoSize) {
@@ -132,16 +146,22 @@ constexpr const char* kTriple =
 
 TEST(ReadBatchSizes, ChecksTheTripleWithTheRanks) {
   EXPECT_EQ(read_batches(kTriple, 2).faults, Faults{});
-  EXPECT_EQ(read_batches(kTriple, 3).faults,
-            Faults{"/train_batch_size  is 24, not micro-batch 4 x accumulation steps 3 x ranks 3"});
+  EXPECT_EQ(
+      read_batches(kTriple, 3).faults,
+      Faults{"/train_batch_size  is 24, not micro-batch 4 x accumulation steps 3 x ranks 3. Remove "
+             "train_batch_size: the search chooses it"});
 }
 
 TEST(ReadBatchSizes, ChecksWhatItCanWithoutTheRanks) {
   EXPECT_EQ(read_batches(kTriple).faults, Faults{});
-  EXPECT_EQ(read_batches(R"({"train_batch_size":20,"train_micro_batch_size_per_gpu":8})").faults,
-            Faults{"/train_batch_size  is 20, not a multiple of micro-batch 8"});
-  EXPECT_EQ(read_batches(R"({"train_batch_size":20,"gradient_accumulation_steps":2})", 3).faults,
-            Faults{"/train_batch_size  is 20, not a multiple of accumulation steps 2 x ranks 3"});
+  EXPECT_EQ(
+      read_batches(R"({"train_batch_size":20,"train_micro_batch_size_per_gpu":8})").faults,
+      Faults{"/train_batch_size  is 20, not a multiple of micro-batch 8. Remove train_batch_size: "
+             "the search chooses it"});
+  EXPECT_EQ(
+      read_batches(R"({"train_batch_size":20,"gradient_accumulation_steps":2})", 3).faults,
+      Faults{"/train_batch_size  is 20, not a multiple of accumulation steps 2 x ranks 3. Remove "
+             "train_batch_size: the search chooses it"});
 }
 
 TEST(ReadBatchSizes, DerivesAccumulationFromTheOtherTwo) {

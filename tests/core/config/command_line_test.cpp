@@ -60,8 +60,60 @@ TEST(ParseCommandLine, PlansForANumberOfWorkersOrAHostFile) {
   EXPECT_EQ(listed.hostfile, "hosts");
 }
 
+TEST(ParseCommandLine, ChecksForAsManyWorkersAsAreKnown) {
+  const auto unsized = parse_command_line({"--check", "c.json"});
+  const auto sized = parse_command_line({"--check", "--world-size", "8", "c.json"});
+
+  EXPECT_EQ(unsized.action, Action::check);
+  EXPECT_FALSE(unsized.world_size);
+  EXPECT_EQ(sized.world_size, 8);
+  EXPECT_EQ(faults_of_line({"c.json", "--check", "--plan", "--world-size", "2"}),
+            Faults{"--check  excludes --plan; accepted: one of them"});
+}
+
+TEST(ParseCommandLine, CollectsTheKeysToLeaveOut) {
+  const auto line =
+      parse_command_line({"--without", "a", "c.json", "--without=/b/c", "--precision", "bf16"});
+
+  EXPECT_EQ(line.without, (Words{"a", "/b/c"}));
+  EXPECT_EQ(line.precision, "bf16");
+  EXPECT_EQ(faults_of_line({"c.json", "--without=", "--precision", "fp8"}),
+            (Faults{"--precision  is \"fp8\"; accepted: \"bf16\", "
+                    "\"fp16\", \"fp32\"",
+                    "--without  is \"\"; accepted: a text that is not empty"}));
+}
+
+TEST(ParseCommandLine, TakesStandardInputOnce) {
+  EXPECT_EQ(parse_command_line({"-"}).config_path, "-");
+  EXPECT_EQ(faults_of_line({"-", "--plan", "--hostfile", "-"}),
+            Faults{"--hostfile  is -, and so is CONFIG.json; accepted: one of them"});
+}
+
+TEST(ParseCommandLine, SendsOptionsOfMpirunWhereTheyBelong) {
+  EXPECT_EQ(faults_of_line({"-n", "4", "x.json"}),
+            Faults{"-n  belongs before the program: mpirun -n 4 dstune-mpi x.json"});
+  EXPECT_EQ(faults_of_line({"x.json", "--resume", "-np", "4"}),
+            Faults{"-np  belongs before the program: mpirun -np 4 dstune-mpi x.json --resume"});
+  EXPECT_EQ(faults_of_line({"x.json", "-n"}),
+            Faults{"-n  belongs before the program: mpirun -n dstune-mpi x.json"});
+}
+
+TEST(ParseCommandLine, StatusNeedsNoConfiguration) {
+  const auto options = parse_command_line({"--status", "results"});
+
+  EXPECT_EQ(options.action, CommandLine::Action::status);
+  EXPECT_EQ(options.status_dir, "results");
+}
+
 TEST(ParseCommandLine, ForceResumeResumes) {
   EXPECT_TRUE(parse_command_line({"c.json", "--force-resume"}).resume);
+}
+
+TEST(ParseCommandLine, RetriesWhatFailedOnlyInARunThatGoesOn) {
+  EXPECT_TRUE(parse_command_line({"c.json", "--resume", "--retry-failed"}).retry_failed);
+  EXPECT_TRUE(parse_command_line({"c.json", "--force-resume", "--retry-failed"}).retry_failed);
+  EXPECT_EQ(faults_of_line({"c.json", "--retry-failed"}),
+            Faults({"--retry-failed  is only for a run that goes on; add --resume"}));
 }
 
 TEST(ParseCommandLine, HelpAndVersionWinOverFaults) {
@@ -116,8 +168,9 @@ TEST(ParseCommandLine, RejectsCombinationsThatContradict) {
   EXPECT_EQ(faults_of_line({"c.json", "--force-resume", "--overwrite"}),
             Faults{"--overwrite  excludes --force-resume; accepted: one of them"});
   EXPECT_EQ(faults_of_line({"c.json", "--world-size", "2", "--hostfile", "h"}),
-            (Faults{"--world-size  is only for --plan; mpirun sets it otherwise",
-                    "--hostfile  is only for --plan; give mpirun its -hostfile before"}));
+            (Faults{"--world-size  is only for --plan and --check; mpirun sets it otherwise",
+                    "--hostfile  is only for --plan and --check; give mpirun its -hostfile "
+                    "before"}));
   EXPECT_EQ(faults_of_line({"c.json", "--plan"}),
             Faults{"--plan  needs the number of workers: --world-size N or --hostfile FILE"});
   EXPECT_EQ(faults_of_line({"c.json", "--plan", "--world-size", "2", "--hostfile", "h"}),
@@ -148,9 +201,24 @@ TEST(HelpText, NamesEveryOptionTheExitCodesAndTheSynopsis) {
   const std::string help = help_text();
 
   for (const char* text :
-       {"--model", "--results-dir", "--resume", "--force-resume", "--overwrite", "--format",
-        "--backend", "--memory-limit", "--ranks-per-experiment", "--plan", "--world-size",
-        "--hostfile", "--verbose", "--version", "--help",
+       {"--model",
+        "--results-dir",
+        "--resume",
+        "--force-resume",
+        "--overwrite",
+        "--format",
+        "--backend",
+        "--memory-limit",
+        "--ranks-per-experiment",
+        "--plan",
+        "--world-size",
+        "--hostfile",
+        "--check",
+        "--without",
+        "--precision",
+        "--verbose",
+        "--version",
+        "--help",
         "mpirun -hostfile hosts dstune-mpi [options] CONFIG.json",
         "Exit codes: 0 found, 1 internal error, 2 wrong input, 3 nothing fits in memory"}) {
     EXPECT_THAT(help, testing::HasSubstr(text));

@@ -27,6 +27,14 @@ TEST(CheckRelations, AllowsOnePrecision) {
             Faults{"/bf16/enabled  is true and so is /fp16/enabled; accepted: one of them"});
 }
 
+TEST(CheckRelations, ADynamicLossScaleHasALowestValue) {
+  EXPECT_EQ(check(R"({"fp16":{"enabled":true,"min_loss_scale":0}})"),
+            Faults{"/fp16/min_loss_scale  is 0; accepted: an integer >= 1 where the loss scale is "
+                   "dynamic"});
+  EXPECT_EQ(check(R"({"fp16":{"enabled":true,"min_loss_scale":0,"loss_scale":1}})"), Faults{});
+  EXPECT_EQ(check(R"({"fp16":{"enabled":false,"min_loss_scale":0}})"), Faults{});
+}
+
 TEST(CheckRelations, NvmeNeedsAFolder) {
   EXPECT_EQ(check(R"({"zero_optimization":{"offload_param":{"device":"nvme","nvme_path":"/ssd"},
                                            "offload_optimizer":{"device":"nvme"}}})"),
@@ -49,14 +57,19 @@ TEST(CheckRelations, RejectsOldAndNewOffloadTogether) {
   EXPECT_EQ(check(R"({"zero_optimization":{"cpu_offload":true,"offload_optimizer":{}}})"),
             Faults{"/zero_optimization/cpu_offload  is the old form of \"offload_optimizer\"; keep "
                    "one of them"});
+  EXPECT_EQ(check(R"({"zero_optimization":{"cpu_offload_param":false,"offload_param":{},
+                       "stage3_gather_fp16_weights_on_model_save":true,
+                       "stage3_gather_16bit_weights_on_model_save":true}})")
+                .size(),
+            2U);
 }
 
 TEST(WithoutDeprecatedOffload, WritesTheNewForm) {
-  EXPECT_EQ(modern(R"({"cpu_offload":true,"reduce_scatter":true,"cpu_offload_params":true,
+  EXPECT_EQ(modern(R"({"cpu_offload":true,"reduce_scatter":true,"cpu_offload_param":true,
                        "cpu_offload_use_pin_memory":false})"),
             R"({"reduce_scatter":true,"offload_optimizer":{"device":"cpu","pin_memory":false},)"
             R"("offload_param":{"device":"cpu","pin_memory":false}})");
-  EXPECT_EQ(modern(R"({"cpu_offload":false,"cpu_offload_params":null})"), "{}");
+  EXPECT_EQ(modern(R"({"cpu_offload":false,"cpu_offload_param":null})"), "{}");
 }
 
 TEST(WithoutKeys, KeepsTheOrderOfTheOthers) {

@@ -48,7 +48,7 @@ TEST(ReadDstune, NeedsOnlyTheModel) {
 
 TEST(ReadDstune, ReadsEveryKey) {
   const auto [config, model_known, faults] = read(
-      R"({"model": {"n_positions": 64}, "sequence_length": 32, "memory_limit": "4GiB",
+      R"({"model": {"model_type": "gpt2", "n_positions": 64}, "sequence_length": 32, "memory_limit": "4GiB",
           "ranks_per_experiment": 2, "backend": "sim", "warmup_steps": 0, "measure_steps": 5,
           "experiment_timeout": 1.5, "seed": 7, "dropout": true, "worker_timeout": 7.5,
           "host_overhead": "none"})");
@@ -106,7 +106,7 @@ TEST(ReadDstune, FaultsOfAnOptionNameTheFlag) {
 
 TEST(ReadDstune, FindsTheModelBesideTheConfiguration) {
   const TemporaryDirectory directory;
-  write_file(directory / "m.json", R"({"n_positions": 128})");
+  write_file(directory / "m.json", R"({"model_type": "gpt2", "n_positions": 128})");
 
   const auto config = read(R"({"model": "m.json"})", {}, directory / "c.json").config;
 

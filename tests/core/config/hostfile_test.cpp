@@ -60,7 +60,7 @@ TEST(ParseHostfile, NamesEveryWrongLine) {
                      "b slot=4\n"
                      "c slots=8 max_slots=4\n"
                      "d slots=many gpus=2\n"
-                     "e:8\n"
+                     "e:none\n"
                      "^f\n"
                      "g 8\n"
                      "user@\n"
@@ -70,12 +70,54 @@ TEST(ParseHostfile, NamesEveryWrongLine) {
               "line 3  has slots=8 above max_slots=4",
               "line 4  has \"slots=many\"; accepted: slots=N with N from 1 to 1000000",
               "line 4  has \"gpus=2\"; accepted: slots=N, max_slots=N",
-              "line 5  has \"e:8\"; write \"e slots=8\"",
+              "line 5  has \"e:none\" where a host is expected; accepted: \"host slots=8\"",
               "line 6  has \"^f\"; excluded and relative hosts are not supported here",
               "line 7  has \"8\"; accepted: slots=N, max_slots=N",
               "line 8  has \"user@\" where a host is expected; accepted: \"host slots=8\"",
               "line 9  has \"{\"a\":\" where a host is expected; accepted: \"host slots=8\"",
               "line 9  has \"1}\"; accepted: slots=N, max_slots=N"}));
+}
+
+TEST(ParseHostfile, TakesSlotsBehindAColon) {
+  EXPECT_EQ(parse_hostfile("a:4\nb:2 slots=3\nfe80::1\n", "h").hosts,
+            (Hosts{{"a", 4}, {"b", 3}, {"fe80::1", 1}}));
+}
+
+TEST(ParseHostfile, ExpandsSlurmsLists) {
+  EXPECT_EQ(parse_hostfile("node[01-03,7] slots=2\nlogin,gpu[9-10]\n", "h").hosts,
+            (Hosts{{"node01", 2},
+                   {"node02", 2},
+                   {"node03", 2},
+                   {"node7", 2},
+                   {"login", 1},
+                   {"gpu9", 1},
+                   {"gpu10", 1}}));
+  EXPECT_EQ(parse_hostfile("r[1-2]n[1-2]", "h").hosts,
+            (Hosts{{"r1n1", 1}, {"r1n2", 1}, {"r2n1", 1}, {"r2n2", 1}}));
+}
+
+TEST(ParseHostfile, RejectsListsWithoutAnEnd) {
+  EXPECT_EQ(faults_of_text("node[5-2]"),
+            Faults{"line 1  has \"node[5-2]\", which is no list of at most 100000 hosts; accepted: "
+                   "\"node[01-04,07] slots=8\""});
+  EXPECT_EQ(faults_of_text("n[1-999999999999999999]").size(), 1U);
+  EXPECT_EQ(faults_of_text("n[1-9999][1-9999]").size(), 1U);
+  EXPECT_EQ(faults_of_text("n[1-2],").size(), 1U);
+  EXPECT_EQ(faults_of_text("n[1--2]").size(), 1U);
+}
+
+TEST(ParseHostfile, SkipsBlankLinesOfEveryKindAndAByteOrderMark) {
+  EXPECT_EQ(parse_hostfile("\xEF\xBB\xBF"
+                           "a\n\f\n\v\n \t\r\n",
+                           "h")
+                .hosts,
+            (Hosts{{"a", 1}}));
+}
+
+TEST(ParseHostfile, RejectsASettingThatStandsTwice) {
+  EXPECT_EQ(faults_of_text("a slots=2 slots=3"),
+            Faults{"line 1  has slots= twice; keep one of them"});
+  EXPECT_EQ(faults_of_text("a max-slots=9 max_slots=8").size(), 1U);
 }
 
 TEST(ParseHostfile, RejectsSlotsBeyondAnInteger) {
@@ -90,6 +132,30 @@ TEST(ParseHostfile, RejectsSlotsBeyondAnInteger) {
 TEST(ParseHostfile, RejectsAFileWithoutHosts) {
   EXPECT_EQ(faults_of_text("# nothing\n\n"),
             Faults{"file  names no host; accepted: lines such as \"host slots=8\""});
+}
+
+TEST(ParseHostfile, StopsWhereNobodyReadsOn) {
+  std::string lines;
+  std::string words = "a";
+  for (int i = 0; i < 1000; ++i) {
+    lines += "x=y\n";
+    words += " b";
+  }
+
+  for (const auto& text : {lines, words}) {
+    const auto faults = faults_of_text(text);
+
+    ASSERT_EQ(faults.size(), 50U);
+    EXPECT_EQ(faults.back(), "file  has more faults than these; the rest is not read");
+  }
+}
+
+TEST(ParseHostfile, CountsRepeatedListsInTimeAndStopsAtAMillion) {
+  std::string lists;
+  for (int line = 0; line < 10; ++line) lists += "node[1-100000]\n";
+
+  EXPECT_EQ(parse_hostfile(lists, "hosts").hosts.size(), 100'000U);
+  EXPECT_EQ(faults_of_text(lists + "one-more\n"), Faults{"file  names more than 1000000 hosts"});
 }
 
 TEST(Hostfile, NeedsTwoSlotsForOneWorker) {

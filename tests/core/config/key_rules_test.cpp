@@ -31,6 +31,15 @@ constexpr KeyRule kRules[] = {
 constexpr Section kOuter{.rules = kRules};
 constexpr Section kOpen{.rules = kRules, .other_keys = true};
 
+constexpr KeyRule kFewRules[] = {
+    rules::boolean("enabled"),
+    rules::boolean("comet"),
+    rules::texts("names").or_auto(),
+};
+constexpr Section kIgnoring{
+    .rules = kFewRules, .other_keys = true, .other_keys_warning = "is not known"};
+constexpr Section kBits{.rules = kFewRules, .takes_bits = true};
+
 struct Checked {
   std::string text;
   Faults faults;
@@ -90,6 +99,28 @@ TEST(CheckSection, RejectsIntegersOfOtherTypes) {
 TEST(CheckSection, RejectsUnknownKeysWithTheNearestKnownOne) {
   EXPECT_EQ(check(R"({"cuont":1,"zzzzzz":2})").faults,
             (Faults{"/s/cuont  is unknown; did you mean \"count\"?", "/s/zzzzzz  is unknown"}));
+}
+
+TEST(CheckSection, TellsMisspeltKeysFromOtherPeoplesIfTheyWouldBeIgnored) {
+  Problems problems("config.json");
+
+  const auto checked =
+      check_section(json::parse(R"({"enabeld":true,"comment":"x","mine":1})").as_object(),
+                    kIgnoring, "", problems);
+
+  EXPECT_EQ(to_json_text(checked, 0), R"({"enabeld":true,"comment":"x","mine":1})");
+  EXPECT_EQ(faults_in(problems),
+            Faults{"/enabeld  is unknown and would have no effect; did you mean \"enabled\"?"});
+  EXPECT_EQ(problems.warnings(),
+            (Faults{"/comment is not known; did you mean \"comet\"?", "/mine is not known"}));
+}
+
+TEST(CheckSection, TakesBitsForBooleansWhereTheSectionDoes) {
+  EXPECT_EQ(check(R"({"enabled":1,"names":"auto"})", kBits).text,
+            R"({"enabled":true,"names":"auto"})");
+  EXPECT_EQ(check(R"({"enabled":"yes","names":"a"})", kBits).faults,
+            (Faults{"/s/enabled  is \"yes\"; accepted: true or false",
+                    "/s/names  is \"a\"; accepted: a list of texts or \"auto\""}));
 }
 
 TEST(CheckSection, KeepsUnknownKeysWhereTheSectionIsOpen) {

@@ -27,6 +27,42 @@ TEST(Problems, ThrowsAllInOrder) {
   EXPECT_EQ(faults_in(problems), (Faults{"/a  is 1", "/b  is 2"}));
 }
 
+TEST(Problems, FoldsWarningsOfTheSameParentAndText) {
+  Problems problems("config.json");
+  problems.warn("/a/x", "is odd");
+  problems.warn("/b", "is odd");
+  problems.warn("/a/y", "is odd");
+  problems.warn("/a/z", "is even");
+
+  EXPECT_EQ(problems.warnings(),
+            (Faults{"/a/* is odd (2 keys: x, y)", "/b is odd", "/a/z is even"}));
+  EXPECT_TRUE(problems.empty());
+}
+
+TEST(Problems, NamesTheFirstThreeOfFoldedKeys) {
+  Problems problems("config.json");
+  for (const char* key : {"one", "two", "three", "four"}) {
+    problems.warn(std::string("/") + key, "is odd");
+    problems.warn(std::string("/") + key + std::string(50, 'x'), "is long");
+  }
+
+  const auto warnings = problems.warnings();
+
+  ASSERT_EQ(warnings.size(), 2U);
+  EXPECT_EQ(warnings[0], "/* is odd (4 keys: one, two, three, ...)");
+  EXPECT_LT(warnings[1].size(), 180U);
+}
+
+TEST(Problems, CountsWarningsBeyondTwenty) {
+  Problems problems("config.json");
+  for (int i = 0; i < 23; ++i) problems.warn("/a/x", std::string("is odd ") + std::to_string(i));
+
+  const auto warnings = problems.warnings();
+
+  ASSERT_EQ(warnings.size(), 21U);
+  EXPECT_EQ(warnings.back(), "... and 3 more");
+}
+
 TEST(Problems, CountsWhatIsBeyondFifty) {
   Problems problems("config.json");
   for (int i = 0; i < 53; ++i) problems.add("/a", "is wrong");

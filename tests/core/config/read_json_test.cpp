@@ -113,14 +113,64 @@ INSTANTIATE_TEST_SUITE_P(
                 "line 1, column 12  ends too early: a bracket or quote is still open"},
         BadText{"OpenString", "{\"a",
                 "line 1, column 4  ends too early: a bracket or quote is still open"},
+        BadText{"OpenWord", "{\n\"a\": tru",
+                "line 2, column 9  ends too early: a bracket or quote is still open"},
+        BadText{"OpenBracketBehindANewline", "{\"a\": {\"b\": 1},\n",
+                "line 2, column 1  ends too early: a bracket or quote is still open"},
+        BadText{"PathWithoutQuotes", "{\"a/b\": 1, // c/d\n\"dir\": /my/dir, /* e/f */ \"b\": 1}",
+                "line 2, column 8  has \"/my/dir\" where JSON does not allow it; a text stands in "
+                "double quotes"},
+        BadText{
+            "LoneSlash", "[1 /e]",
+            "line 1, column 4  has \"/e\" where JSON does not allow it; a text stands in double "
+            "quotes"},
+        BadText{"WindowsPath", R"({"a": "C:\data"})",
+                R"(line 1, column 10  has "\d" in a string; a backslash is written \\)"},
+        BadText{"MissingQuote", "{\"a\": \"x,\n \"b\": 2}",
+                "line 1, column 7  has a string that its line does not end: a quote is missing "
+                "after \"x,\""},
+        BadText{"TabInAString", "[\"a\tb\"]",
+                "line 1, column 4  has a control character in a string; a tab is written \\t"},
+        BadText{"HalfASurrogate", R"({"a": "x\ud800"})",
+                R"(line 1, column 15  has half of a surrogate pair in a string)"},
+        BadText{"TypographicQuotes",
+                "{\xE2\x80\x9C"
+                "a\": 1}",
+                "line 1, column 2  has a character outside a string"},
+        BadText{"PlaceholderBeforeABracket", R"({"lr": @LR@})",
+                "line 1, column 8  has \"@LR@\" where JSON does not allow it; it looks like a "
+                "placeholder of a template: fill it in"},
         BadText{"MissingComma", "{\"a\": 1\n \"b\": 2}",
-                "line 2, column 2  has \"\"\" where JSON does not allow it"},
+                "line 2, column 2  a comma is missing before \"b\""},
+        BadText{"MissingCommaOnOneLine", R"({"a":1 "b":2})",
+                "line 1, column 8  a comma is missing before \"b\""},
+        BadText{"MissingCommaInAList", "[1, [2] [3]]",
+                "line 1, column 9  a comma is missing before \"[\""},
+        BadText{"MissingCommaBehindAComment", "[1 /* , */ 2]",
+                "line 1, column 12  a comma is missing before \"2\""},
+        BadText{"MissingColon", R"({"a" "b"})",
+                "line 1, column 6  a colon is missing before \"b\""},
+        BadText{"TwoCommas", "[1,, 2]", "line 1, column 4  has \",\" where JSON does not allow it"},
+        BadText{"BrokenLiteral", "[1, trxe]",
+                "line 1, column 5  has \"trxe\" where JSON does not allow it"},
+        BadText{"Placeholder", R"({"train_batch_size": GBSIZE})",
+                "line 1, column 22  has \"GBSIZE\" where JSON does not allow it; it looks like a "
+                "placeholder of a template: fill it in"},
+        BadText{"PlaceholderOfAShell", R"({"lr": ${LR}, "a": 1})",
+                "line 1, column 8  has \"${LR}\" where JSON does not allow it; it looks like a "
+                "placeholder of a template: fill it in"},
+        BadText{"PlaceholderOfJinja", R"({"lr": {{lr}}})",
+                "line 1, column 8  has \"{{lr}}\" where JSON does not allow it; it looks like a "
+                "placeholder of a template: fill it in"},
+        BadText{"Utf16WithItsMark", std::string("\xFF\xFE{\0}\0", 6),
+                "file  is UTF-16; save it as UTF-8"},
+        BadText{"Utf16BigEndian", std::string("\0{\0}", 4), "file  is UTF-16; save it as UTF-8"},
         BadText{"TrailingGarbage", "{}\n}",
                 "line 2, column 1  has more text after the end of the JSON value"},
         BadText{"TwoValues", "{} {}",
                 "line 1, column 4  has more text after the end of the JSON value"},
         BadText{"InvalidUtf8", "{\"a\": \"\xFF\"}",
-                "line 1, column 8  has bytes that are not UTF-8, or a character outside a string"},
+                "line 1, column 8  has bytes that are not UTF-8"},
         BadText{"ZeroBytes", std::string(100, '\0'),
                 "line 1, column 1  has a zero byte: this is no text file"},
         BadText{"Binary",
@@ -155,6 +205,17 @@ TEST(ReadJsonFile, StopsAtTheSizeLimit) {
   EXPECT_EQ(faults_of_file(path, {.max_bytes = std::size_t{3} << 20U}), Faults{});
   EXPECT_EQ(faults_of_file(path, {.max_bytes = (std::size_t{3} << 20U) - 1}),
             Faults{"file  is longer than 3.00 MiB: this is no configuration"});
+}
+
+TEST(ReadJsonFile, TakesAMebibyteByDefault) {
+  const TemporaryDirectory directory;
+  const std::size_t mebibyte = std::size_t{1} << 20U;
+  write_file(directory / "a.json", "\"" + std::string(mebibyte - 2, 'x') + "\"");
+  write_file(directory / "b.json", "\"" + std::string(mebibyte - 1, 'x') + "\"");
+
+  EXPECT_EQ(faults_of_file(directory / "a.json"), Faults{});
+  EXPECT_EQ(faults_of_file(directory / "b.json"),
+            Faults{"file  is longer than 1.00 MiB: this is no configuration"});
 }
 
 TEST(ReadJsonFile, ReadsFilesLongerThanOneChunk) {

@@ -15,7 +15,14 @@ using testing_support::TemporaryDirectory;
 using testing_support::write_file;
 
 std::optional<ModelSpec> read_object(const char* text, Problems& problems) {
-  return read_model_object(json::parse(text).as_object(), "inline", "/model", problems);
+  std::vector<std::string> warnings;
+  return read_model_object(json::parse(text).as_object(), "inline", "/model", problems, warnings);
+}
+
+std::optional<ModelSpec> read_name(const std::string& name, const std::vector<std::string>& folders,
+                                   const char* where, Problems& problems) {
+  std::vector<std::string> warnings;
+  return read_model_name(name, {folders.begin(), folders.end()}, where, problems, warnings);
 }
 
 Faults faults_of_object(const char* text) {
@@ -26,7 +33,7 @@ Faults faults_of_object(const char* text) {
 
 ModelSpec read_named(const std::string& name, const std::string& folder = ".") {
   Problems problems("config.json");
-  const auto spec = read_model_name(name, {folder}, "--model", problems);
+  const auto spec = read_name(name, {folder}, "--model", problems);
   problems.throw_if_any();
   return *spec;
 }
@@ -53,7 +60,8 @@ TEST(ReadModelName, PresetsHaveTheDropoutOfTheirConfig) {
 TEST(ReadModelName, ReadsAFileAndADirectory) {
   const TemporaryDirectory directory;
   write_file(directory / "small.json", R"({"model_type": "gpt2", "n_embd": 8, "n_head": 2})");
-  write_file(directory / "tiny-gpt/config.json", R"({"n_embd": 4, "n_head": 2})");
+  write_file(directory / "tiny-gpt/config.json",
+             R"({"model_type": "gpt2", "n_embd": 4, "n_head": 2})");
 
   EXPECT_EQ(read_named("small.json", directory.path()).hidden_size, 8);
   EXPECT_EQ(read_named("small.json", directory.path()).name, "small");
@@ -64,10 +72,10 @@ TEST(ReadModelName, ReadsAFileAndADirectory) {
 TEST(ReadModelName, SearchesFoldersInTurn) {
   const TemporaryDirectory first;
   const TemporaryDirectory second;
-  write_file(second / "m.json", R"({"n_layer": 2})");
+  write_file(second / "m.json", R"({"model_type": "gpt2", "n_layer": 2})");
   Problems problems("config.json");
 
-  const auto spec = read_model_name("m.json", {first.path(), second.path()}, "--model", problems);
+  const auto spec = read_name("m.json", {first.path(), second.path()}, "--model", problems);
 
   ASSERT_TRUE(spec);
   EXPECT_EQ(spec->num_layers, 2);
@@ -76,7 +84,7 @@ TEST(ReadModelName, SearchesFoldersInTurn) {
 TEST(ReadModelName, NamesThePresetsIfThereIsNothingOfThatName) {
   Problems problems("config.json");
 
-  EXPECT_FALSE(read_model_name("gpt2-mediun", {"."}, "--model", problems));
+  EXPECT_FALSE(read_name("gpt2-mediun", {"."}, "--model", problems));
 
   EXPECT_EQ(faults_in(problems),
             Faults{"--model  is \"gpt2-mediun\", no preset and no file; did you mean "
@@ -87,10 +95,10 @@ TEST(ReadModelName, NamesThePresetsIfThereIsNothingOfThatName) {
 TEST(ReadModelName, PutsTheFileInFrontOfItsFaults) {
   const TemporaryDirectory directory;
   const std::string path = directory / "m.json";
-  write_file(path, R"({"n_embd": 0, "n_layer": 2, "n_layer": 3})");
+  write_file(path, R"({"model_type": "gpt2", "n_embd": 0, "n_layer": 2, "n_layer": 3})");
   Problems problems("config.json");
 
-  EXPECT_FALSE(read_model_name("m.json", {directory.path()}, "/dstune/model", problems));
+  EXPECT_FALSE(read_name("m.json", {directory.path()}, "/dstune/model", problems));
 
   EXPECT_EQ(faults_in(problems),
             (Faults{path + "#/n_layer  is given more than once; keep one of them",
@@ -103,8 +111,8 @@ TEST(ReadModelName, RejectsFilesThatHoldNoModel) {
   write_file(directory / "broken.json", "{\n");
   Problems problems("config.json");
 
-  EXPECT_FALSE(read_model_name("list.json", {directory.path()}, "--model", problems));
-  EXPECT_FALSE(read_model_name("broken.json", {directory.path()}, "--model", problems));
+  EXPECT_FALSE(read_name("list.json", {directory.path()}, "--model", problems));
+  EXPECT_FALSE(read_name("broken.json", {directory.path()}, "--model", problems));
 
   EXPECT_EQ(faults_in(problems),
             (Faults{directory / "list.json" + ": file  is an empty list; accepted: an object",
@@ -115,7 +123,7 @@ TEST(ReadModelName, RejectsFilesThatHoldNoModel) {
 TEST(ReadModelObject, TakesHuggingFaceDefaultsForAbsentKeys) {
   Problems problems("config.json");
 
-  const auto spec = read_object("{}", problems);
+  const auto spec = read_object(R"({"model_type": "gpt2"})", problems);
 
   ASSERT_TRUE(spec);
   EXPECT_EQ(make_model_parameters(*spec).total(), 124'439'808);
@@ -127,7 +135,7 @@ TEST(ReadModelObject, ReadsEveryKey) {
   Problems problems("config.json");
 
   const auto spec = read_object(
-      R"({"vocab_size": 100, "n_positions": 64, "n_embd": 16, "n_layer": 3, "n_head": 4,
+      R"({"model_type": "gpt2", "vocab_size": 100, "n_positions": 64, "n_embd": 16, "n_layer": 3, "n_head": 4,
           "n_inner": 40, "layer_norm_epsilon": 1e-6, "initializer_range": 0.01,
           "embd_pdrop": 0, "attn_pdrop": 0.2, "resid_pdrop": 0.3})",
       problems);
@@ -138,7 +146,8 @@ TEST(ReadModelObject, ReadsEveryKey) {
 TEST(ReadModelObject, TakesFourTimesTheWidthForInnerNull) {
   Problems problems("config.json");
 
-  const auto spec = read_object(R"({"n_embd": 16, "n_head": 2, "n_inner": null})", problems);
+  const auto spec = read_object(
+      R"({"model_type": "gpt2", "n_embd": 16, "n_head": 2, "n_inner": null})", problems);
 
   ASSERT_TRUE(spec);
   EXPECT_EQ(spec->inner_size, 64);
@@ -148,7 +157,7 @@ TEST(ReadModelObject, TakesTheGeneralNamesOfHuggingFace) {
   Problems problems("config.json");
 
   const auto spec = read_object(
-      R"({"hidden_size": 16, "num_attention_heads": 2, "num_hidden_layers": 1,
+      R"({"model_type": "gpt2", "hidden_size": 16, "num_attention_heads": 2, "num_hidden_layers": 1,
           "max_position_embeddings": 32})",
       problems);
 
@@ -158,8 +167,66 @@ TEST(ReadModelObject, TakesTheGeneralNamesOfHuggingFace) {
 }
 
 TEST(ReadModelObject, IgnoresOtherKeys) {
-  EXPECT_EQ(faults_of_object(R"({"n_ctx": 1024, "architectures": ["GPT2LMHeadModel"], "x": null})"),
+  EXPECT_EQ(
+      faults_of_object(
+          R"({"model_type": "gpt2", "n_ctx": 1024, "architectures": ["GPT2LMHeadModel"], "x": null})"),
+      Faults{});
+}
+
+TEST(ReadModelObject, WarnsOfKeysThatNoModelOfTheFamilyHas) {
+  Problems problems("config.json");
+  std::vector<std::string> warnings;
+  const auto object = json::parse(
+      R"({"model_type": "gpt2", "n_layers": 2, "n_ctx": 8, "torch_dtype": "float32", "zz": 1})");
+
+  const auto spec = read_model_object(object.as_object(), "m", "/model", problems, warnings);
+
+  ASSERT_TRUE(spec);
+  EXPECT_EQ(warnings, (std::vector<std::string>{
+                          "/model/n_layers is no key of GPT-2 and has no effect; did you mean "
+                          "\"n_layer\"?",
+                          "/model/zz is no key of GPT-2 and has no effect"}));
+}
+
+TEST(ReadModelObject, FoldsItsWarnings) {
+  json::object object{{"model_type", "gpt2"}};
+  for (int i = 0; i < 1000; ++i) object["strange" + std::to_string(i)] = 1;
+  Problems problems("config.json");
+  std::vector<std::string> warnings;
+
+  read_model_object(object, "inline", "/model", problems, warnings);
+
+  EXPECT_EQ(warnings, Faults{"/model/* is no key of GPT-2 and has no effect (1000 keys: strange0, "
+                             "strange1, strange2, ...)"});
+}
+
+TEST(ReadModelName, PutsTheFileInFrontOfItsWarnings) {
+  const TemporaryDirectory directory;
+  write_file(directory / "m.json", R"({"model_type": "gpt2", "n_layers": 2})");
+  Problems problems("config.json");
+  std::vector<std::string> warnings;
+
+  ASSERT_TRUE(read_model_name("m.json", {directory.path()}, "--model", problems, warnings));
+
+  ASSERT_EQ(warnings.size(), 1U);
+  EXPECT_EQ(warnings[0].rfind(directory / "m.json" + "#/n_layers is no key", 0), 0U) << warnings[0];
+}
+
+TEST(ReadModelName, NamesAModelSoThatItCanBePrinted) {
+  const TemporaryDirectory directory;
+  write_file(directory / "a\x1B\xFF.json", R"({"model_type": "gpt2"})");
+
+  EXPECT_EQ(read_named("a\x1B\xFF.json", directory.path()).name, "a\\x1B\\xFF");
+}
+
+TEST(ReadModelObject, TakesActivationsOfTheSameCost) {
+  EXPECT_EQ(faults_of_object(R"({"model_type": "gpt2", "activation_function": "gelu_accurate"})"),
             Faults{});
+}
+
+TEST(ReadModelObject, NeedsItsFamily) {
+  EXPECT_EQ(faults_of_object(R"({"n_embd": 16})"),
+            Faults{"/model/model_type  is missing; accepted: \"gpt2\" (the only family so far)"});
 }
 
 TEST(ReadModelObject, RejectsOtherFamiliesWithoutReadingOn) {
@@ -168,22 +235,25 @@ TEST(ReadModelObject, RejectsOtherFamiliesWithoutReadingOn) {
 }
 
 TEST(ReadModelObject, RejectsVariantsThatAreNotTrained) {
-  EXPECT_EQ(faults_of_object(
-                R"({"activation_function": "relu", "scale_attn_weights": false,
+  EXPECT_EQ(
+      faults_of_object(
+          R"({"model_type": "gpt2", "activation_function": "relu", "scale_attn_weights": false,
                     "scale_attn_by_inverse_layer_idx": true, "reorder_and_upcast_attn": true,
                     "add_cross_attention": true, "tie_word_embeddings": false,
                     "resid_pdrop": 1})"),
-            (Faults{"/model/activation_function  is \"relu\"; accepted: \"gelu_new\"",
-                    "/model/scale_attn_weights  is false; accepted: true",
-                    "/model/scale_attn_by_inverse_layer_idx  is true; accepted: false",
-                    "/model/reorder_and_upcast_attn  is true; accepted: false",
-                    "/model/add_cross_attention  is true; accepted: false",
-                    "/model/tie_word_embeddings  is false; accepted: true",
-                    "/model/resid_pdrop  is 1; accepted: a number >= 0 and < 1"}));
+      (Faults{"/model/activation_function  is \"relu\"; accepted: \"gelu_new\", "
+              "\"gelu_accurate\"; others keep other tensors for the backward pass, and are "
+              "not modelled",
+              "/model/scale_attn_weights  is false; accepted: true",
+              "/model/scale_attn_by_inverse_layer_idx  is true; accepted: false",
+              "/model/reorder_and_upcast_attn  is true; accepted: false",
+              "/model/add_cross_attention  is true; accepted: false",
+              "/model/tie_word_embeddings  is false; accepted: true",
+              "/model/resid_pdrop  is 1; accepted: a number >= 0 and < 1"}));
 }
 
 TEST(ReadModelObject, RejectsHeadsThatDoNotDivideTheWidth) {
-  EXPECT_EQ(faults_of_object(R"({"n_embd": 100})"),
+  EXPECT_EQ(faults_of_object(R"({"model_type": "gpt2", "n_embd": 100})"),
             Faults{"/model/n_head  is 12, which does not divide n_embd 100"});
 }
 

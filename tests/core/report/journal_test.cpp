@@ -11,9 +11,8 @@
 #include "core/base/error.hpp"
 #include "core/base/file.hpp"
 #include "core/base/text.hpp"
-#include "core/report/journal_reader.hpp"
+#include "core/report/journal_line.hpp"
 #include "tests/core/report/records.hpp"
-#include "tests/support/full_disk.hpp"
 #include "tests/support/temporary_directory.hpp"
 
 namespace dstune {
@@ -23,7 +22,6 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 using testing::ThrowsMessage;
-using testing_support::FullDisk;
 using testing_support::make_experiment;
 using testing_support::make_identity;
 using testing_support::make_measured;
@@ -101,82 +99,37 @@ TEST_F(JournalTest, AnOutcomeIsFinalUnlessAWorkerWasLost) {
   EXPECT_EQ(journal.records().size(), 2U);
 }
 
-TEST_F(JournalTest, LastLineTornAtAnyByteIsLeftOut) {
+TEST_F(JournalTest, ForgetsFailuresOfEarlierRunsIfAsked) {
+  const Experiment third = make_experiment(2, 4);
   {
     Journal journal = create();
-    journal.finished(make_record(first_, make_measured(9.7)));
-    journal.started(second_, {1, 2});
+    journal.finished(make_record(first_, Failed{FailureKind::error, "rank 3 broke"}));
+    journal.finished(make_record(second_, OutOfMemory{}));
   }
-  const std::string whole = read_text_file(path_);
-  const std::size_t last = whole.rfind('\n', whole.size() - 2) + 1;
+  crash_during(third);
+  crash_during(third);
+  Journal journal = resume();
+  ASSERT_TRUE(journal.find(first_) && journal.find(third));
 
-  for (std::size_t size = last; size < whole.size(); ++size) {
-    const JournalContent content = read_journal(whole.substr(0, size), path_);
+  journal.forget_failures();
 
-    ASSERT_EQ(content.valid_bytes, last) << "torn at byte " << size;
-    ASSERT_EQ(content.records.size(), 1U);
-    ASSERT_TRUE(content.crashes.empty());
-  }
-  EXPECT_EQ(read_journal(whole, path_).valid_bytes, whole.size());
+  EXPECT_FALSE(journal.find(first_));
+  EXPECT_TRUE(journal.find(second_)) << "what does not fit still does not";
+  EXPECT_FALSE(journal.find(third)) << "quarantined";
+  journal.finished(make_record(first_, Failed{FailureKind::error, "again"}));
+  EXPECT_TRUE(journal.find(first_)) << "this run's";
 }
 
-TEST_F(JournalTest, ResumeCutsATornLineOff) {
+TEST_F(JournalTest, RemembersNamesAndProcessesOfEarlierRuns) {
   {
     Journal journal = create();
-    journal.finished(make_record(first_, make_measured(9.7)));
-    journal.started(second_, {1, 2});
+    journal.started(first_, {1, 2});
   }
-  const std::string whole = read_text_file(path_);
-  const std::size_t last = whole.rfind('\n', whole.size() - 2) + 1;
 
-  for (const std::size_t size : {last + 1, last + 100, whole.size() - 1}) {
-    write_file_atomically(path_, whole.substr(0, size), Durability::process_crash);
+  const Journal journal = resume();
 
-    { EXPECT_EQ(resume().records().size(), 1U) << "torn at byte " << size; }
-
-    const std::string repaired = read_text_file(path_);
-    EXPECT_EQ(repaired.substr(0, last), whole.substr(0, last));
-    EXPECT_THAT(repaired.substr(last), HasSubstr(R"({"schema":2,"type":"run")"));
-    EXPECT_EQ(lines(), 3U);
-  }
-}
-
-TEST_F(JournalTest, FirstLineTornIsAnEmptyJournal) {
-  { const Journal journal = create(); }
-  const std::string whole = read_text_file(path_);
-
-  for (const std::size_t size : {std::size_t{0}, std::size_t{1}, whole.size() - 1}) {
-    write_file_atomically(path_, whole.substr(0, size), Durability::process_crash);
-
-    { EXPECT_TRUE(resume().records().empty()); }
-
-    EXPECT_EQ(lines(), 1U) << "torn at byte " << size;
-  }
-}
-
-TEST_F(JournalTest, ZerosAfterAPowerLossAreATornLine) {
-  { const Journal journal = create(); }
-  const std::string whole = read_text_file(path_);
-  write_file_atomically(path_, whole + std::string(100, '\0') + "\n");
-
-  EXPECT_TRUE(resume().records().empty());
-
-  EXPECT_EQ(lines(), 2U);
-}
-
-TEST_F(JournalTest, ADamagedLineThatIsNotTheLastIsRefused) {
-  { const Journal journal = create(); }
-  const std::string whole = read_text_file(path_);
-  write_file_atomically(path_, whole + "{\"schema\":1,\n" + whole);
-
-  EXPECT_THAT([&] { resume(); },
-              ThrowsMessage<ConfigError>(AllOf(HasSubstr("line 2"), HasSubstr("--overwrite"))));
-}
-
-TEST_F(JournalTest, AnotherSchemaIsRefused) {
-  write_file_atomically(path_, "{\"schema\":1,\"type\":\"run\"}\n");
-
-  EXPECT_THAT([&] { resume(); }, ThrowsMessage<ConfigError>(HasSubstr("/schema  is 1")));
+  EXPECT_THAT(journal.names(), testing::ElementsAre(first_.name));
+  EXPECT_THAT(journal.past_processes(), testing::ElementsAre(this_process()));
 }
 
 TEST_F(JournalTest, OneCrashIsTriedAgainTwoAreQuarantined) {
@@ -240,45 +193,11 @@ TEST_F(JournalTest, TheClockGoesOnWhereTheLastRunEnded) {
     auto record = make_record(first_, make_measured(9.7));
     journal.finished(record);
   }
-  std::string text = read_text_file(path_);
-  const std::size_t at = text.rfind("\"at_s\":");
-  text.replace(at, text.find(',', at) - at, "\"at_s\":1000.5");
-  write_file_atomically(path_, text);
+  const json::object line = {{"schema", 3}, {"type", "stopped"}, {"at_s", 1000.5}};
+  write_file_atomically(path_, read_text_file(path_) + seal_line(line) + "\n");
 
   EXPECT_GE(resume().now(), 1000.5);
   EXPECT_LT(resume().now(), 2000.0);
-}
-
-TEST_F(JournalTest, AFullDiskIsAnErrorAndLeavesNoHalfLine) {
-  Journal journal = create();
-  const std::string before = read_text_file(path_);
-  {
-    const FullDisk full_disk(before.size() + 50);
-    EXPECT_THAT(
-        [&] {
-          journal.started(first_, {1, 2});
-        },
-        ThrowsMessage<Error>(AllOf(HasSubstr(path_), HasSubstr("File too large"))));
-  }
-  EXPECT_EQ(read_text_file(path_), before);
-
-  journal.finished(make_record(second_, make_measured(1)));
-
-  EXPECT_EQ(lines(), 2U);
-}
-
-TEST_F(JournalTest, ARunEndedByAFullDiskCanBeResumed) {
-  {
-    Journal journal = create();
-    const FullDisk full_disk(read_text_file(path_).size() + 200);
-    EXPECT_THROW(journal.finished(make_record(first_, make_measured(1))), Error);
-  }
-
-  Journal journal = resume();
-  journal.finished(make_record(first_, make_measured(1)));
-
-  EXPECT_EQ(journal.records().size(), 1U);
-  EXPECT_EQ(lines(), 3U);
 }
 
 TEST_F(JournalTest, ASecondRunCannotUseTheSameDirectory) {

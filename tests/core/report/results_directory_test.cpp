@@ -40,8 +40,10 @@ class ResultsDirectoryTest : public testing::Test {
   // A finished run: journal, a folder, an experiment's file.
   void make_results() const {
     const auto directory = prepare(ExistingResults::refuse);
-    const Journal journal(directory.journal_path(), Journal::Mode::create, make_identity());
-    directory.write_record(make_record(make_experiment(2, 4), make_measured(10)));
+    Journal journal(directory.journal_path(), Journal::Mode::create, make_identity());
+    const Record record = make_record(make_experiment(2, 4), make_measured(10));
+    journal.finished(record);
+    directory.write_record(record);
   }
 
   json::value read_json(const std::string& name) const {
@@ -87,7 +89,7 @@ TEST_F(ResultsDirectoryTest, ExistingExperimentFilesAreNotTouchedUnlessAskedFor)
 }
 
 TEST_F(ResultsDirectoryTest, AnEmptyOneOrAStatusAloneIsNoResult) {
-  put("status.json");
+  prepare(ExistingResults::refuse).write_status({});
 
   EXPECT_NO_THROW(prepare(ExistingResults::refuse));
   EXPECT_NO_THROW(prepare(ExistingResults::resume));
@@ -109,7 +111,7 @@ TEST_F(ResultsDirectoryTest, OverwriteRemovesResultsAndOnlyExperimentsFromExpsDi
 
   prepare(ExistingResults::overwrite);
 
-  EXPECT_TRUE(fs::is_empty(results_));
+  EXPECT_FALSE(fs::exists(results_ + "/z2_gas1_tmbspg4"));
   EXPECT_FALSE(fs::exists(exps_ + "/z2_gas1_tmbspg4.json"));
   EXPECT_TRUE(fs::exists(exps_ + "/config.json"));
   EXPECT_TRUE(fs::exists(exps_ + "/notes.txt"));
@@ -119,13 +121,13 @@ TEST_F(ResultsDirectoryTest, OverwriteLeavesAloneWhatIsNoResult) {
   put("thesis.tex");
 
   EXPECT_THAT([&] { prepare(ExistingResults::overwrite); },
-              ThrowsMessage<ConfigError>(HasSubstr("holds no results")));
+              ThrowsMessage<ConfigError>(HasSubstr("holds no results of a tuning run")));
 
   EXPECT_TRUE(fs::exists(results_ + "/thesis.tex"));
 }
 
 TEST_F(ResultsDirectoryTest, OverwriteNeverEmptiesTheWorkingDirectoryOrOneAboveIt) {
-  put("journal.jsonl");
+  make_results();
   ensure_directory(results_ + "/inside");
   const fs::path before = fs::current_path();
   fs::current_path(results_ + "/inside");
@@ -244,6 +246,35 @@ TEST_F(ResultsDirectoryTest, FinishWithoutAnOptimumLeavesNoOldOne) {
   EXPECT_FALSE(fs::exists(results_ + "/ds_config_optimal.json"));
   EXPECT_FALSE(fs::exists(results_ + "/cmd_optimal.txt"));
   EXPECT_THAT(read_text_file(results_ + "/summary.txt"), HasSubstr("No optimal setup"));
+}
+
+TEST_F(ResultsDirectoryTest, AnInterruptedRunsOptimumIsProvisionalUntilItIsFinal) {
+  const auto directory = prepare(ExistingResults::refuse);
+  RunResults results;
+  results.records = {make_record(make_experiment(2, 4, 3), make_measured(8))};
+  results.best = results.records[0];
+  results.training_command = {"deepspeed", "train.py"};
+  results.provisional = true;
+  put("ds_config_optimal.json");
+  put("cmd_optimal.txt");
+
+  directory.finish(results);
+
+  EXPECT_TRUE(fs::exists(results_ + "/ds_config_provisional.json"));
+  EXPECT_THAT(read_text_file(results_ + "/cmd_provisional.txt"),
+              HasSubstr("ds_config_provisional.json"));
+  EXPECT_FALSE(fs::exists(results_ + "/ds_config_optimal.json"));
+  EXPECT_FALSE(fs::exists(results_ + "/cmd_optimal.txt"));
+  EXPECT_THAT(read_text_file(results_ + "/summary.txt"),
+              AllOf(HasSubstr("is the provisional setup"), HasSubstr("was interrupted")));
+
+  results.provisional = false;
+  directory.finish(results);
+
+  EXPECT_TRUE(fs::exists(results_ + "/ds_config_optimal.json"));
+  EXPECT_TRUE(fs::exists(results_ + "/cmd_optimal.txt"));
+  EXPECT_FALSE(fs::exists(results_ + "/ds_config_provisional.json"));
+  EXPECT_FALSE(fs::exists(results_ + "/cmd_provisional.txt"));
 }
 
 TEST_F(ResultsDirectoryTest, AFullDiskIsAnErrorWithPathAndReason) {

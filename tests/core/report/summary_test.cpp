@@ -47,6 +47,13 @@ TEST(SummaryText, LatencyIsMinimised) {
                               "z0_gas1_tmbspg1 |"));
 }
 
+TEST(SummaryText, HasWhatTheOptimumMustBeReadWith) {
+  const std::string text = summary_text({}, Metric::throughput, nullptr, "", 0, false,
+                                        {"tuned without /a", "tuned in bf16"});
+
+  EXPECT_THAT(text, HasSubstr("\nNote: tuned without /a.\nNote: tuned in bf16.\n"));
+}
+
 TEST(SummaryText, SaysSoIfNothingRan) {
   const std::string text = summary_text({}, Metric::throughput, nullptr, "", 0);
 

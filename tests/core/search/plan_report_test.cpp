@@ -45,6 +45,19 @@ TEST(FormatPlanTable, ShowsMemoryAndFeasibilityPerStage) {
   EXPECT_THAT(table, HasSubstr("z1_gas1_tmbspg10"));
 }
 
+TEST(FormatPlanTable, HasNoNumbersForAStageThatIsNotModelled) {
+  const auto config = make_tuning_config(400);
+  auto stages = plan_stages(config, 2, SimulatedMachine().predictor());
+  stages[2] = StagePlan{};
+  stages[2].stage = 2;
+  stages[2].unsupported = "not modelled: amp.enabled";
+
+  const auto table = format_plan_table(config, 2, stages, {});
+
+  EXPECT_THAT(table, ContainsRegex("\\| +2 \\|( +- \\|){7} no +\\| +- \\|"));
+  EXPECT_THAT(table, HasSubstr("stage 2 cannot run: not modelled: amp.enabled"));
+}
+
 TEST(FormatPlanTable, SaysThatTheLimitIsNotKnown) {
   const auto config = make_tuning_config(0);
   const auto stages = plan_stages(config, 2, SimulatedMachine().predictor());

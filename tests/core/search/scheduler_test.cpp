@@ -6,18 +6,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/base/error.hpp"
 #include "tests/support/scripted_pool.hpp"
 #include "tests/support/temporary_directory.hpp"
 
 namespace dstune {
 namespace {
 
-using testing::AllOf;
 using testing::ElementsAre;
-using testing::HasSubstr;
 using testing::IsEmpty;
-using testing::ThrowsMessage;
 using testing_support::ScriptedPool;
 using testing_support::TemporaryDirectory;
 using testing_support::workers_on;
@@ -154,14 +150,45 @@ TEST_F(SchedulerTest, GivesUpAfterTheSecondLostWorker) {
   EXPECT_TRUE(is_measured(records[1]));
 }
 
-TEST_F(SchedulerTest, NamesTheNumbersWhenNoGroupIsLargeEnough) {
+TEST_F(SchedulerTest, EndsWithTheNumbersWhenNoGroupIsLargeEnough) {
   ScriptedPool pool(workers_on("a", 1, 3), measured);
   pool.lose_worker_in("x");
   Scheduler scheduler(pool, *journal_, {}, {});
 
-  EXPECT_THAT(([&] { scheduler.run({make_named("x", 3)}); }),
-              ThrowsMessage<Error>(AllOf(HasSubstr("x needs a group of 3 workers"),
-                                         HasSubstr("only 2 are still alive"))));
+  const auto records = scheduler.run({make_named("x", 3)});
+
+  EXPECT_THAT(records, IsEmpty());
+  ASSERT_TRUE(scheduler.shortage());
+  EXPECT_EQ(scheduler.shortage()->experiment, "x");
+  EXPECT_EQ(scheduler.shortage()->needed, 3);
+  EXPECT_EQ(scheduler.shortage()->left, 2);
+}
+
+TEST_F(SchedulerTest, StartsNothingAfterAShortage) {
+  ScriptedPool pool(workers_on("a", 1, 3), measured);
+  pool.lose_worker_in("x");
+  Scheduler scheduler(pool, *journal_, {}, {});
+  scheduler.run({make_named("x", 3)});
+
+  EXPECT_THAT(scheduler.run({make_named("y", 1)}), IsEmpty());
+  EXPECT_THAT(pool.names(), ElementsAre("x"));
+}
+
+TEST_F(SchedulerTest, WhatLosesAWorkerInEveryRunIsQuarantined) {
+  const auto experiment = make_named("x", 2);
+  for (int run = 0; run < 2; ++run) {
+    ScriptedPool pool(workers_on("a", 1, 2), measured);
+    pool.lose_worker_in("x");
+    journal_.reset();
+    journal_ = open(Journal::Mode::resume);
+    Scheduler(pool, *journal_, {}, {}).run({experiment});
+  }
+  journal_.reset();
+
+  const auto found = open(Journal::Mode::resume)->find(experiment);
+
+  ASSERT_TRUE(found);
+  EXPECT_EQ(std::get<Failed>(found->outcome).kind, FailureKind::quarantined);
 }
 
 TEST_F(SchedulerTest, WaitsForRunningExperimentsBeforeItGivesUp) {
@@ -169,8 +196,9 @@ TEST_F(SchedulerTest, WaitsForRunningExperimentsBeforeItGivesUp) {
   pool.lose_worker_in("x");
   Scheduler scheduler(pool, *journal_, {}, {});
 
-  EXPECT_THROW(scheduler.run({make_named("x", 1), make_named("y", 1), make_named("z", 3)}), Error);
+  scheduler.run({make_named("x", 1), make_named("y", 1), make_named("z", 3)});
 
+  EXPECT_TRUE(scheduler.shortage());
   EXPECT_THAT(names_of(journal_->records()), testing::UnorderedElementsAre("x", "y"));
 }
 

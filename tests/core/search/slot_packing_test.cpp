@@ -43,6 +43,18 @@ TEST(ChooseSlot, TakesAvoidedRanksLastWhereThereAreTooFewOthers) {
   EXPECT_THAT(choose_slot({kA1, kA2, kA3}, 2, {1, 2}), ElementsAre(kA1, kA3));
 }
 
+TEST(ChooseSlot, TakesAnAvoidedRankRatherThanAnotherHost) {
+  EXPECT_THAT(choose_slot({kA1, kA3, kB4}, 2, {1}), ElementsAre(kA1, kA3)) << "not {3, 4}";
+}
+
+TEST(ChooseSlot, TakesASpareOfTheSameHost) {
+  const std::vector<Worker> without_rank_2 = {kA1, kA3, {4, "a"}, {5, "b"}, {6, "b"}, {7, "b"}};
+
+  EXPECT_THAT(ranks_of(choose_slot(without_rank_2, 3, {1, 3})), ElementsAre(5, 6, 7));
+  EXPECT_THAT(ranks_of(choose_slot(without({without_rank_2}, {7}), 3, {1, 3})),
+              ElementsAre(1, 3, 4));
+}
+
 TEST(CountSlots, LeavesOutSlotsThatSpanMoreHostsThanTheFirst) {
   EXPECT_EQ(count_slots({kA1, kA2, kA3, kB4, kB5}, 2), 2);
   EXPECT_EQ(count_slots({kA1, kA2, kA3, kB4, kB5, kC6}, 3), 1);

@@ -234,6 +234,31 @@ TEST(Tune, RecordsAStageThatTheBackendCannotRun) {
                                         "z3_gas1_tmbspg1"));
 }
 
+TEST(Tune, TellsThatNothingFitsWhereOtherStagesAreNotModelled) {
+  const auto config = make_tuning_config(109);
+  const MemoryDirectory directory;
+  Journal journal(directory / "journal.jsonl", Journal::Mode::create, {{}, "cpu", "simulated"});
+  const SimulatedMachine machine;
+  const auto is_modelled = [](const Experiment& experiment) {
+    return testing_support::point_of(experiment).stage < 3;
+  };
+  testing_support::ScriptedPool pool(
+      testing_support::workers_on("a", 1, 2), [&](const Experiment& experiment) -> Outcome {
+        return is_modelled(experiment) ? machine.run(experiment) : Skipped{"amp.enabled"};
+      });
+  Scheduler scheduler(pool, journal, {}, {});
+  MemoryPredictor predictor = machine.predictor();
+  predictor.dry_run = [&, real = predictor.dry_run](const Experiment& experiment,
+                                                    int rank) -> Outcome {
+    return is_modelled(experiment) ? real(experiment, rank) : Skipped{"amp.enabled"};
+  };
+
+  const auto result = tune(config, 2, scheduler, predictor);
+
+  EXPECT_FALSE(result.best);
+  EXPECT_TRUE(result.nothing_fits);
+}
+
 TEST(Tune, ResumesFromTheJournalWithoutRepeating) {
   SimulatedMachine machine;
   machine.samples_per_s = saturating;
@@ -342,6 +367,44 @@ TEST_P(TuneWithGroups, RunsAsManyAtOnceAsThereAreGroups) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Groups, TuneWithGroups, testing::Values(2, 3, 4));
+
+TEST(Tune, EndsWithWhatItHasIfTooFewWorkersAreLeft) {
+  const auto config = make_tuning_config(400 + 4 * 10);
+  const MemoryDirectory directory;
+  Journal journal(directory / "journal.jsonl", Journal::Mode::create, {{}, "cpu", "simulated"});
+  const SimulatedMachine machine;
+  testing_support::ScriptedPool pool(
+      testing_support::workers_on("a", 1, 4),
+      [&](const Experiment& experiment) { return machine.run(experiment); });
+  pool.lose_worker_in("z0_gas1_tmbspg4");
+  Scheduler scheduler(pool, journal, {}, {});
+
+  const auto result = tune(config, 4, scheduler, machine.predictor());
+
+  EXPECT_TRUE(result.stopped);
+  ASSERT_TRUE(result.shortage);
+  EXPECT_EQ(result.shortage->experiment, "z0_gas1_tmbspg4");
+  EXPECT_EQ(result.shortage->left, 3);
+  EXPECT_EQ(result.largest_group, 3);
+  ASSERT_TRUE(result.best) << "provisional";
+  EXPECT_EQ(result.best->experiment.name, "z0_gas1_tmbspg1");
+}
+
+TEST(Tune, NamesTheLargestGroupThatTheBatchSizesAllow) {
+  auto config = make_tuning_config(460);
+  config.autotuning.min_train_micro_batch_size_per_gpu = 4;
+  config.autotuning.max_train_batch_size = 8;
+  const MemoryDirectory directory;
+  Journal journal(directory / "journal.jsonl", Journal::Mode::create, {{}, "cpu", "simulated"});
+  const SimulatedMachine machine;
+  testing_support::ScriptedPool pool(
+      testing_support::workers_on("a", 1, 2),
+      [&](const Experiment& experiment) { return machine.run(experiment); });
+  pool.lose_worker_in("profile_model_info");
+  Scheduler scheduler(pool, journal, {}, {});
+
+  EXPECT_EQ(tune(config, 2, scheduler, machine.predictor()).largest_group, 1);
+}
 
 TEST(PlanExperiments, AreThoseOfARunWhereNoneIsBetter) {
   const auto config = make_tuning_config(460);

@@ -1,5 +1,8 @@
 #include "core/train/ledger.hpp"
 
+#include <cstdint>
+#include <limits>
+
 #include <gtest/gtest.h>
 
 #include "core/base/json_parser.hpp"
@@ -113,6 +116,36 @@ TEST(Ledger, UnknownNamesAreNoLedger) {
   object.at("passes").as_array()[0].as_object()["pass"] = "detour";
 
   EXPECT_THROW(Ledger::from_json(object), std::invalid_argument);
+}
+
+TEST(Ledger, RepeatsWhatCameSinceAnEarlierState) {
+  Ledger once;
+  once.add_pass(Pass::update, 7, 5);
+  Ledger ledger = once;
+  Ledger expected = once;
+  const auto work = [](Ledger& of) {
+    of.add_pass(Pass::update, 3, 2);
+    of.add_host(HostEvent::gradient_hook, 0.5);
+    of.add_transfer(Transfer::device_to_host, 4);
+    of.add_sync(HostSync::norm, 0.25);
+    of.add({.purpose = Purpose::gradients, .ranks = 4, .elements = 8, .bytes = 16});
+  };
+  for (int i = 0; i < 5; ++i) work(expected);
+
+  work(ledger);
+  ledger.repeat(ledger.since(once), 4);
+
+  EXPECT_EQ(ledger, expected);
+}
+
+TEST(Ledger, RepeatedSumsStayWithinTheirRange) {
+  Ledger ledger;
+  ledger.add_pass(Pass::update, 3, 0);
+
+  ledger.repeat(ledger.since({}), std::numeric_limits<std::uint64_t>::max() / 2);
+
+  EXPECT_EQ(ledger.passes().front().read, std::numeric_limits<Bytes>::max());
+  EXPECT_EQ(ledger.passes().front().written, 0U);
 }
 
 TEST(Ledger, ClearForgetsEverything) {

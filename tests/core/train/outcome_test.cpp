@@ -40,6 +40,7 @@ Measured awkward() {
   measured.setup_time = 0.7;
   measured.warmup_time = 0.123456789012345678;
   measured.measure_time = 3 * 0.1;
+  measured.compute_times = {0.1, 0.3};
   return measured;
 }
 
@@ -64,6 +65,7 @@ void expect_equal(const Measured& actual, const Measured& expected) {
   EXPECT_EQ(actual.setup_time, expected.setup_time);
   EXPECT_EQ(actual.warmup_time, expected.warmup_time);
   EXPECT_EQ(actual.measure_time, expected.measure_time);
+  EXPECT_EQ(actual.compute_times, expected.compute_times);
 }
 
 TEST(OutcomeJson, MeasuredReadsBackToTheSameBits) {

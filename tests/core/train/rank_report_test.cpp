@@ -25,7 +25,7 @@ StepReport step_of(Seconds total, double tag) {
 
 RankReport report_of(double tag, const std::vector<double>& totals) {
   RankReport report;
-  for (const double total : totals) report.add(step_of(total, tag), 4 * tag);
+  for (const double total : totals) report.add(step_of(total, tag), 4 * tag, tag);
   return report;
 }
 
@@ -57,6 +57,12 @@ TEST(RankReport, SaysHowTheSlowestRankSpentTheStep) {
   EXPECT_EQ(merged.backward_time, 20);
   EXPECT_EQ(merged.optimizer_time, 30);
   EXPECT_EQ(merged.communication_time, 40);
+}
+
+TEST(RankReport, HasEachRanksOwnTimeWithoutItsWaiting) {
+  const Measured merged = merge_measured({report_of(1, {5, 2, 2}), report_of(0.5, {4, 3, 6})});
+
+  EXPECT_EQ(merged.compute_times, (std::vector<Seconds>{1, 3.5}));
 }
 
 TEST(RankReport, ComputesRatesFromTheMedianStep) {
@@ -136,7 +142,7 @@ TEST(RankReport, KeepsTheLedgerOfTheFirstRank) {
 
 TEST(RankReport, NamesTheRankWhoseLossWasNotFinite) {
   std::vector<RankReport> reports(3, report_of(1, {1}));
-  reports[1].not_finite = "the loss became nan in step 3";
+  reports[1].not_finite = "rank 1: the loss became nan in step 3";
 
   const Outcome outcome = merge(reports);
 

@@ -70,7 +70,7 @@ const Knob kOfAnyStage[] = {
     {R"({"compression_training": {"layer_reduction": {"enabled": true}}})", "compression_training"},
     {R"({"pipeline": {"stages": 2}})", "pipeline"},
     {R"({"tensor_parallel": {"autotp_size": 2}})", "tensor_parallel.autotp_size"},
-    {R"({"expert_parallel": {"expert_parallel_size": 2}})", "expert_parallel.expert_parallel_size"},
+    {R"({"expert_parallel": {"enabled": true}})", "expert_parallel.enabled"},
     {R"({"sequence_parallel_size": 2})", "sequence_parallel_size"},
 };
 
@@ -79,8 +79,9 @@ const Knob kOfZero[] = {
     {R"({"offload_optimizer": {"device": "cpu"}})", "offload_optimizer"},
     {R"({"offload_param": {"device": "nvme"}})", "offload_param"},
     {R"({"cpu_offload": true})", "cpu_offload"},
-    {R"({"cpu_offload_params": true})", "cpu_offload_params"},
+    {R"({"cpu_offload_param": true})", "cpu_offload_param"},
     {R"({"zenflow": {}})", "zenflow"},
+    {R"({"compute_grad_norm": false})", "compute_grad_norm: false"},
 };
 
 Names unsupported_in_stage(const char* zero_keys, int stage) {
@@ -91,7 +92,9 @@ Names unsupported_in_stage(const char* zero_keys, int stage) {
 
 std::string name_of(const testing::TestParamInfo<Knob>& knob) {
   std::string name = concat(knob.param.name, "_", knob.index);  // one key can be there twice
-  const auto separates = [](char letter) { return letter == '.' || letter == ' '; };
+  const auto separates = [](char letter) {
+    return letter == '.' || letter == ' ' || letter == ':';
+  };
   std::replace_if(name.begin(), name.end(), separates, '_');
   return name;
 }
@@ -169,6 +172,16 @@ TEST(StepConfig, NamesTheQuantizationThatIsNotModelledWhereItIsRead) {
   EXPECT_EQ(unsupported_in_stage(modelled, 3), Names{});
   EXPECT_EQ(unsupported_in_stage(R"({"zeropp_loco_param": {}})", 3), Names{});
   EXPECT_EQ(unsupported_in_stage(named[0].first, 2), Names{});
+}
+
+// Stage 3 lays parameters out in another way, and reads no such key.
+TEST(StepConfig, NamesAlignmentInStages1And2Alone) {
+  const char* const aligned = R"({"parameter_alignment": true})";
+  const Names named = {"zero_optimization.parameter_alignment"};
+
+  for (const int stage : {1, 2}) EXPECT_EQ(unsupported_in_stage(aligned, stage), named);
+  for (const int stage : {0, 3}) EXPECT_EQ(unsupported_in_stage(aligned, stage), Names{});
+  EXPECT_EQ(unsupported_in_stage(R"({"parameter_alignment": false})", 1), Names{});
 }
 
 TEST(StepConfig, NamesWhatStage3AloneReadsThereAlone) {

@@ -3,6 +3,8 @@
 #include <stdexcept>
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include "kernels/cpu/blas.hpp"
 
@@ -52,6 +54,27 @@ TEST(CpuDeviceTest, ABufferIsReusedUntilTheDeviceIsTrimmed) {
   EXPECT_EQ(second.data(), first);
   device.trim();
   EXPECT_EQ(device.memory().in_use(), 256U);
+}
+
+// Without memory of its own OpenBLAS tries for ever: the test's time limit is the assertion.
+TEST(CpuDeviceTest, ProductsNeedNoMemoryOnceTheBlasHasTakenIts) {
+  const auto multiply_without_memory = [] {
+    CpuDevice device(Bytes{1} << 30U);
+    const Buffer a = make_buffer(device, MemoryCategory::temporaries, 512 * 512, DType::fp32);
+    const Buffer c = make_buffer(device, MemoryCategory::temporaries, 512 * 512, DType::fp32);
+    device.fill_constant(a.tensor(DType::fp32), 0.5);
+    const Matrix a_matrix = as_matrix(a.tensor(DType::fp32), 512, 512);
+    set_blas_threads(1);  // with more, OpenBLAS asks for some in each product, and exits without
+    take_blas_memory();
+    const rlimit none{1, 1};
+    setrlimit(RLIMIT_AS, &none);
+    device.gemm(Transpose::no, Transpose::no, a_matrix, a_matrix, 0,
+                as_matrix(c.tensor(DType::fp32), 512, 512));
+    _exit(device.sum_of_squares(c.tensor(DType::fp32)) == 512.0 * 512 * 128 * 128 ? 0 : 1);
+  };
+  testing::FLAGS_gtest_death_test_style = "threadsafe";
+
+  EXPECT_EXIT(multiply_without_memory(), testing::ExitedWithCode(0), "");
 }
 
 TEST(CpuDeviceTest, ProductsDoNotDependOnTheNumberOfBlasThreads) {

@@ -1,9 +1,14 @@
 #include "core/train/zero/bucket_average.hpp"
 
 #include <algorithm>
+#include <array>
+#include <iterator>
+#include <map>
+#include <set>
 #include <utility>
 #include <vector>
 
+#include "core/train/repeated_work.hpp"
 #include "core/train/zero/flattened.hpp"
 #include "core/train/zero/gradient_scaling.hpp"
 #include "core/train/zero/gradient_sum.hpp"
@@ -12,10 +17,18 @@
 namespace dstune {
 namespace {
 
-/// A stretch of a bucket that one rank owns.
+/// A stretch of a bucket that one rank owns, or neighbours of equal length that as many
+/// neighbouring ranks own: then none of these is this rank, and each has no other part of the
+/// bucket's tensor.
 struct Slice {
   int owner = 0;
-  Tensor values;
+  Tensor values;  ///< of all of them
+  int owners = 1;
+
+  std::int64_t each() const { return values.numel / owners; }
+  Slice part(int first, int count) const {
+    return {owner + first, values.slice(first * each(), count * each()), count};
+  }
 };
 
 class Average : public BucketAverage {
@@ -73,11 +86,9 @@ class SliceAverage : public Average {
     std::int64_t offset = 0;
     for (const auto& entry : bucket.entries()) {
       for (const auto& piece : layouts_.of(entry.tensor).pieces(entry.tensor)) {
-        if (slices.empty() || slices.back().owner != piece.owner) {
-          slices.push_back({piece.owner, contents.slice(offset, 0)});
-        }
-        slices.back().values.numel += piece.numel;
-        offset += piece.numel;
+        const std::int64_t numel = piece.numel * piece.owners;
+        cut({piece.owner, contents.slice(offset, numel), piece.owners}, slices);
+        offset += numel;
       }
     }
     reduce(slices);
@@ -90,6 +101,30 @@ class SliceAverage : public Average {
 
  private:
   virtual void reduce(const std::vector<Slice>& slices) const = 0;
+
+  // Where work is folded, only slices that may have neighbours of the same owner, and this rank's,
+  // must stand alone.
+  void cut(const Slice& whole, std::vector<Slice>& slices) const {
+    const int count = whole.owners;
+    const int own = rank() - whole.owner;
+    std::array<int, 5> ends = {1, own, own + 1, count - 1, count};
+    std::sort(ends.begin(), ends.end());
+    int begin = 0;
+    for (const int end : ends) {
+      if (end > count) break;
+      const int step = device().folds() ? end - begin : 1;
+      for (; begin < end; begin += step) append(whole.part(begin, step), slices);
+    }
+  }
+
+  static void append(const Slice& slice, std::vector<Slice>& slices) {
+    const bool alone = slice.owners == 1 && !slices.empty() && slices.back().owners == 1;
+    if (alone && slices.back().owner == slice.owner) {
+      slices.back().values.numel += slice.values.numel;
+    } else {
+      slices.push_back(slice);
+    }
+  }
 
   const FlatLayouts& layouts_;
 };
@@ -104,20 +139,37 @@ class AllReducedSlices final : public SliceAverage {
     std::vector<Slice> run;
     std::int64_t fill = 0;
     for (const Slice& slice : slices) {
-      run.push_back(slice);
-      fill += slice.values.numel;
-      if (fill <= capacity_) continue;
-      reduce_run(run);
-      run.clear();
-      fill = 0;
+      for (int begin = 0; begin < slice.owners;) {
+        const std::int64_t left = slice.owners - begin;
+        const std::int64_t missing = (capacity_ - fill) / slice.each() + 1;
+        if (run.empty() && missing < left) {  // whole runs of this slice alone
+          const auto count = static_cast<int>(missing);
+          repeat(device(), left / missing, [&](std::int64_t i) {
+            reduce_run({slice.part(begin + static_cast<int>(i) * count, count)});
+          });
+          begin += static_cast<int>(left / missing) * count;
+          continue;
+        }
+        const auto count = static_cast<int>(std::min(missing, left));
+        run.push_back(slice.part(begin, count));
+        begin += count;
+        fill += count * slice.each();
+        if (fill <= capacity_) continue;
+        reduce_run(run);
+        run.clear();
+        fill = 0;
+      }
     }
     if (!run.empty()) reduce_run(run);
   }
 
   void reduce_run(const std::vector<Slice>& run) const {
     std::vector<Tensor> parts;
-    parts.reserve(run.size());
+    parts.reserve(run.size() + 1);
     for (const Slice& slice : run) parts.push_back(slice.values);
+    if (run.size() == 1 && run.front().owners > 1) {  // several slices are no view
+      parts = {run.front().part(0, 1).values, run.front().part(1, run.front().owners - 1).values};
+    }
     const Flattened flat(device(), std::move(parts));
     sum().all_reduce(flat.tensor(), {});
     for (std::size_t i = 0; i < run.size(); ++i) {
@@ -134,27 +186,44 @@ class ReducedSlices final : public SliceAverage {
       : SliceAverage(context, layouts), overlaps_(context.config.overlap_comm) {}
 
  private:
+  /// What neighbouring ranks own, each the same.
+  struct Owners {
+    int first = 0;
+    int count = 1;
+    std::vector<Tensor> parts;  // of the first
+  };
+
   // An owner's slices together exceed the capacity only in an extra-large tensor, of which it has
   // one slice: always one call.
   void reduce(const std::vector<Slice>& slices) const override {
-    std::vector<int> owners;
-    for (const Slice& slice : slices) {
-      if (std::find(owners.begin(), owners.end(), slice.owner) == owners.end()) {
-        owners.push_back(slice.owner);
-      }
+    for (const Owners& owners : by_owner(slices)) {
+      repeat(device(), owners.count, [&](std::int64_t) { reduce_to(owners); });
     }
-    for (const int owner : owners) reduce_to(owner, slices);
   }
 
-  void reduce_to(int owner, const std::vector<Slice>& slices) const {
-    if (overlaps_) device().host_sync(HostSync::reduction);
-    std::vector<Tensor> parts;
+  // In the order of their first slices. Slices of several owners are cut where others begin or end.
+  static std::vector<Owners> by_owner(const std::vector<Slice>& slices) {
+    std::set<int> borders;
+    for (const Slice& slice : slices) borders.insert({slice.owner, slice.owner + slice.owners});
+    std::vector<Owners> list;
+    std::map<int, std::size_t> place_of;  // by first owner
     for (const Slice& slice : slices) {
-      if (slice.owner == owner) parts.push_back(slice.values);
+      const int end = slice.owner + slice.owners;
+      for (auto first = borders.find(slice.owner); *first < end; ++first) {
+        const int count = *std::next(first) - *first;
+        const auto [place, is_new] = place_of.emplace(*first, list.size());
+        if (is_new) list.push_back({*first, count, {}});
+        list[place->second].parts.push_back(slice.part(*first - slice.owner, 1).values);
+      }
     }
-    const Flattened flat(device(), std::move(parts));
-    sum().reduce(flat.tensor(), owner);
-    if (owner == rank()) flat.copy_back();
+    return list;
+  }
+
+  void reduce_to(const Owners& owners) const {
+    if (overlaps_) device().host_sync(HostSync::reduction);
+    const Flattened flat(device(), owners.parts);
+    sum().reduce(flat.tensor(), owners.first);
+    if (owners.first == rank()) flat.copy_back();
   }
 
   bool overlaps_;

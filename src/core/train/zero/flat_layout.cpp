@@ -43,8 +43,10 @@ std::vector<FlatLayout::Piece> FlatLayout::pieces(std::size_t tensor) const {
   for (std::int64_t first = offsets_[tensor]; first < end;) {
     const std::int64_t owner = first / partition_;
     const std::int64_t last = std::min(end, (owner + 1) * partition_);
-    result.push_back({static_cast<int>(owner), last - first});
-    first = last;
+    const std::int64_t owners =
+        first == owner * partition_ ? std::max<std::int64_t>(1, (end - first) / partition_) : 1;
+    result.push_back({static_cast<int>(owner), last - first, static_cast<int>(owners)});
+    first += owners * (last - first);
   }
   return result;
 }

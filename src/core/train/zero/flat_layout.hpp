@@ -36,10 +36,11 @@ class FlatLayout {
   /// The parts of tensors that `rank` owns, by their place in its partition.
   std::vector<OwnedRange> owned_by(int rank) const;
 
-  /// How `tensor` is cut by the partitions' borders: (owner, elements), by offset.
+  /// How `tensor` is cut by the partitions' borders, by offset.
   struct Piece {
     int owner = 0;
     std::int64_t numel = 0;
+    int owners = 1;  ///< how many ranks from `owner` on have so many elements each
   };
   std::vector<Piece> pieces(std::size_t tensor) const;
 

@@ -6,6 +6,7 @@
 
 #include "core/base/text.hpp"
 #include "core/train/quantization_groups.hpp"
+#include "core/train/repeated_work.hpp"
 #include "core/train/zero/passes.hpp"
 
 namespace dstune {
@@ -191,12 +192,14 @@ void GatheredParameters::unpack(const Group& group) {
     const std::int64_t shard = shard_numel(group.source, tensor);
     storage_[tensor] = make_buffer(device_, MemoryCategory::parameters, numel, setup_.dtype);
     full_[tensor] = storage_[tensor].tensor(setup_.dtype);
-    std::int64_t begin = offset;
-    for (std::int64_t first = 0; first < numel; first += shard, begin += group.stride) {
-      const std::int64_t count = std::min(shard, numel - first);
-      Passes(device_).copy(Pass::gather_unpack, received.slice(begin, count),
-                           full_[tensor].slice(first, count));
-    }
+    const auto copy = [&](std::int64_t owner, std::int64_t count) {
+      Passes(device_).copy(Pass::gather_unpack,
+                           received.slice(offset + owner * group.stride, count),
+                           full_[tensor].slice(owner * shard, count));
+    };
+    const std::int64_t filled = numel / shard;  // shards without padding
+    repeat(device_, filled, [&](std::int64_t owner) { copy(owner, shard); });
+    if (filled * shard < numel) copy(filled, numel - filled * shard);
     offset += shard;
   }
 }

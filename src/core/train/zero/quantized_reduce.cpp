@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/train/quantization.hpp"
+#include "core/train/repeated_work.hpp"
 
 namespace dstune {
 
@@ -43,9 +44,9 @@ Buffer QuantizedReduce::sum_of_nodes(const Packed& received, std::int64_t elemen
   Buffer result = make_buffer(device_, MemoryCategory::temporaries, part, dtype);
   const Tensor sum = result.tensor(dtype);
   passes_.copy(Pass::dequantize, all.tensor(dtype).slice(0, part), sum);
-  for (int node = 1; node < inter_.size(); ++node) {
-    passes_.add(Pass::dequantize, sum, all.tensor(dtype).slice(node * part, part));
-  }
+  repeat(device_, inter_.size() - 1, [&](std::int64_t before) {
+    passes_.add(Pass::dequantize, sum, all.tensor(dtype).slice((before + 1) * part, part));
+  });
   passes_.scale(Pass::average, sum, 1.0 / ranks());
   return result;
 }

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/train/repeated_work.hpp"
+
 namespace dstune {
 
 ShardedGradients::ShardedGradients(const StepConfig& config, Device& device,
@@ -125,22 +127,44 @@ void ShardedGradients::cast_to_message() {
   }
 }
 
-// Rank-major order: every rank's chunk holds its shard of each tensor, padding zeroed.
+std::vector<std::int64_t> ShardedGradients::alike_owners(Entries entries) const {
+  const std::int64_t size = collectives_.size();
+  std::vector<std::int64_t> borders = {0, size};
+  for (const Entry& entry : entries) {
+    const std::int64_t filled = layout_.numel(entry.tensor) / layout_.shard(entry.tensor);
+    borders.push_back(filled);
+    borders.push_back(std::min(filled + 1, size));
+  }
+  std::sort(borders.begin(), borders.end());
+  borders.erase(std::unique(borders.begin(), borders.end()), borders.end());
+  return borders;
+}
+
+// Rank-major order.
 void ShardedGradients::interleave(Entries entries, Tensor flat) const {
+  const std::int64_t chunk = flat.numel / collectives_.size();
+  const std::vector<std::int64_t> borders = alike_owners(entries);
+  for (std::size_t i = 0; i + 1 < borders.size(); ++i) {
+    repeat(device_, borders[i + 1] - borders[i], [&](std::int64_t place) {
+      const std::int64_t owner = borders[i] + place;
+      fill_chunk(entries, owner, flat.slice(owner * chunk, chunk));
+    });
+  }
+}
+
+void ShardedGradients::fill_chunk(Entries entries, std::int64_t owner, Tensor chunk) const {
   std::int64_t offset = 0;
-  for (int owner = 0; owner < collectives_.size(); ++owner) {
-    for (const Entry& entry : entries) {
-      const std::int64_t shard = layout_.shard(entry.tensor);
-      const std::int64_t count = layout_.filled(entry.tensor, owner);
-      if (count > 0) {
-        passes_.copy(Pass::flatten, entry.gradient.slice(owner * shard, count),
-                     flat.slice(offset, count));
-      }
-      if (count < shard) {
-        passes_.fill_zero(Pass::flatten, flat.slice(offset + count, shard - count));
-      }
-      offset += shard;
+  for (const Entry& entry : entries) {
+    const std::int64_t shard = layout_.shard(entry.tensor);
+    const std::int64_t count = layout_.filled(entry.tensor, static_cast<int>(owner));
+    if (count > 0) {
+      passes_.copy(Pass::flatten, entry.gradient.slice(owner * shard, count),
+                   chunk.slice(offset, count));
     }
+    if (count < shard) {
+      passes_.fill_zero(Pass::flatten, chunk.slice(offset + count, shard - count));
+    }
+    offset += shard;
   }
 }
 

@@ -73,7 +73,12 @@ class ShardedGradients {
   /// This rank's parts of the averages of `entries` go to the end of `parts`; `held` owns them.
   void average(Entries entries, std::vector<Tensor>& parts, std::vector<Buffer>& held) const;
   void average_each(std::vector<Tensor>& parts, std::vector<Buffer>& held) const;
+  /// Every owner's chunk of `flat` gets its shard of each tensor, padding zeroed.
   void interleave(Entries entries, Tensor flat) const;
+  void fill_chunk(Entries entries, std::int64_t owner, Tensor chunk) const;
+  /// Borders between owners whose shards of all `entries` are equally filled: 0 first, the number
+  /// of ranks last.
+  std::vector<std::int64_t> alike_owners(Entries entries) const;
   void average_whole();
   void take_parts(std::vector<Tensor> parts);
   void take_slices(Tensor whole);

@@ -1,0 +1,141 @@
+#!/usr/bin/env bash
+# Starts the ranks of dstune-mpi, sees to it that they end, and starts them again where that helps.
+#
+# usage: scripts/supervise.sh [--requeue] [--shared DIR] LAUNCHER [OPTION...] -- PROGRAM [ARGUMENT...]
+#   --requeue     in a Slurm job that may be requeued: USR1 comes before the time limit, and the death
+#                 of rank 0 or of the launcher requeues the job
+#   --shared DIR  rank 0 may run on another host, which sees DIR
+#   LAUNCHER      mpirun or srun, with its options
+#
+# The launcher has a process group of its own. INT, TERM, HUP, USR1 and USR2 ask rank 0 once to stop and
+# write its results; a second one, or a minute without an end, ends the launcher. TSTP and CONT stop and
+# continue the ranks.
+# A launcher that outlives its ranks is ended. If a worker, rank 0 or the launcher died, the run starts
+# again with --resume, at most 3 times, until two starts in a row bring no new record.
+# Exit codes: 0 found, 1 internal error, 2 wrong input, 3 nothing fits, 4 interrupted: --resume goes on.
+set -u
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+. "$here/supervise/journal.sh"
+. "$here/supervise/launcher.sh"
+
+requeue=false
+shared=""
+while :; do
+  case "${1:-}" in
+    --requeue) requeue=true; shift ;;
+    --shared) shared=$2; shift 2 ;;
+    *) break ;;
+  esac
+done
+launcher=()
+while [ $# -gt 0 ] && [ "$1" != -- ]; do launcher+=("$1"); shift; done
+shift
+program=$1
+shift
+arguments=("$@")
+
+say() { echo "dstune-mpi: $*" >&2; }
+
+max_restarts=3
+restarts=0
+stop="" # the signal that asked for the end
+
+# ended CODE MESSAGE...
+ended() {
+  local code=$1
+  shift
+  [ $# -eq 0 ] || say "$*"
+  $requeue && forget_starts
+  remove_leftovers
+  exit "$code"
+}
+
+# The end of a run that has not found its answer: is there something to go on from?
+ended_resumable() {
+  if is_journal_ours; then ended 4 "$1; continue it with --resume"; fi
+  [ -z "$stop" ] || ended 4 "$1 before it had begun"
+  ended 1 "$1"
+}
+
+requeue_job() {
+  say "$1; the job is requeued"
+  remove_leftovers
+  scontrol requeue "$SLURM_JOB_ID" && exit 0
+  ended_resumable "$1 and could not be requeued"
+}
+
+start_again() {
+  [ "$restarts" -lt "$max_restarts" ] || ended_resumable "$1, after $restarts restarts"
+  restarts=$((restarts + 1))
+  say "$1; starting again ($restarts of $max_restarts)"
+  resume_arguments
+}
+
+# A signal that nobody answered: the launcher died of it, or there was none when it came.
+heed_stop() {
+  if [ "$stop" = USR1 ] && $requeue; then requeue_job "the time limit is near"; fi
+  [ -z "$stop" ] || ended_resumable "interrupted by SIG$stop"
+}
+
+# What to do after an attempt that left the exit code $code, if any.
+settle() {
+  case $code in
+    0 | 2 | 3) ended "$code" ;;
+    4)
+      if [ "$stop" = USR1 ] && $requeue; then requeue_job "the time limit is near"; fi
+      if [ -n "$stop" ]; then ended 4; fi
+      if ! had_begun; then start_again "a rank died at the start"
+      elif lost_a_worker; then start_again "a worker was lost and too few are left"
+      else ended 4; fi
+      ;;
+    1)
+      if [ -z "$stop" ] && ! had_begun && was_launcher_killed; then start_again "a rank died at the start"
+      else ended 1; fi
+      ;;
+    *) settle_death ;;
+  esac
+}
+
+settle_death() {
+  local what="the launcher died"
+  [ -z "$code" ] || what="rank 0 died (exit code $code)"
+  heed_stop
+  if ! $rank_0_started && ! was_launcher_killed; then
+    if [ "$restarts" -eq 0 ]; then ended 1 "${launcher[0]} could not start the ranks"; fi
+    ended_resumable "${launcher[0]} could not start the ranks again. If a host is gone, leave it out, \
+set --ranks-per-experiment to the workers of the others"
+  fi
+  if $requeue && is_journal_ours; then requeue_job "$what"; fi
+  start_again "$what"
+}
+
+ask_to_stop() {
+  interrupted=true
+  if [ -z "$stop" ]; then
+    stop=$1
+    asked_at=$SECONDS
+    hand_on_stop
+  elif [ $((SECONDS - asked_at)) -ge 2 ]; then # a terminal that closes sends two at once
+    signal_launcher TERM
+  fi
+}
+
+for signal in INT TERM HUP USR1 USR2; do
+  # shellcheck disable=SC2064
+  trap "ask_to_stop $signal" "$signal"
+done
+trap 'interrupted=true; signal_launcher TSTP; kill -STOP $$' TSTP
+trap 'interrupted=true; signal_launcher CONT' CONT
+trap 'interrupted=true' WINCH
+
+remove_leftovers
+note_journal
+if $requeue; then
+  recall_starts
+  [ "${SLURM_RESTART_COUNT:-0}" -eq 0 ] || resume_arguments
+fi
+while :; do
+  is_worth_a_start || ended_resumable "two starts in a row brought no new record"
+  run_once
+  settle
+done

@@ -1,0 +1,91 @@
+#include "check_command.hpp"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/base/directory_trial.hpp"
+#include "core/base/error.hpp"
+#include "core/base/log.hpp"
+#include "core/base/standard_output.hpp"
+#include "core/base/text.hpp"
+#include "core/config/problems.hpp"
+#include "core/model/model_spec.hpp"
+#include "core/report/existing_results.hpp"
+#include "plan_command.hpp"
+#include "tuner_rank.hpp"
+
+namespace dstune {
+
+namespace {
+
+/// What `check` throws joins `problems`.
+template <class Check>
+void collect(std::vector<Problem>& problems, const Check& check) {
+  try {
+    check();
+  } catch (const ConfigError& fault) {
+    problems.insert(problems.end(), fault.problems().begin(), fault.problems().end());
+  }
+}
+
+std::string stages_text(const std::vector<StagePlan>& stages) {
+  std::vector<std::string> numbers;
+  for (const StagePlan& plan : stages) {
+    if (plan.feasible) numbers.push_back(std::to_string(plan.stage));
+  }
+  return join(numbers, ", ");
+}
+
+void warn_of_stages(const std::vector<StagePlan>& stages) {
+  for (const StagePlan& plan : stages) {
+    if (plan.unsupported.empty()) continue;
+    log_warning(concat("stage ", plan.stage, " cannot run: ", plan.unsupported));
+  }
+}
+
+void add_folder(std::vector<Problem>& problems, const char* where, const std::string& path) {
+  const std::string reason = why_not_writable(path);
+  if (!reason.empty())
+    problems.push_back({where, concat("is ", in_quotes(path), ", which ", reason)});
+}
+
+}  // namespace
+
+void check_folders(const TuningConfig& config, const CommandLine& options) {
+  std::vector<Problem> problems;
+  add_folder(problems, options.results_dir ? "--results-dir" : "/autotuning/results_dir",
+             config.autotuning.results_dir);
+  if (problems.empty()) {
+    add_folder(problems, "/autotuning/exps_dir", config.autotuning.exps_dir);
+  }
+  if (!problems.empty()) throw ConfigError(config.source, std::move(problems));
+}
+
+int print_check(const CommandLine& options) {
+  Plan plan = begin_plan(options);
+  std::vector<Problem> problems;
+  collect(problems, [&] { complete_plan(plan); });
+  const std::string& results_dir = plan.config.autotuning.results_dir;
+  collect(problems, [&] {
+    check_existing_results(results_dir, plan.config.autotuning.exps_dir, existing_results(options));
+  });
+  for (auto& problem : problems) {
+    if (problem.where == "--results-dir") problem.where = concat(problem.where, " ", results_dir);
+  }
+  collect(problems, [&] { check_folders(plan.config, options); });
+  if (!problems.empty()) throw ConfigError(plan.config.source, std::move(problems));
+  log_warnings(plan.config);
+  warn_of_stages(plan.stages);
+  for (const auto& note : plan.config.notes) log_line(note);
+  if (!fits(plan)) return exit_nothing_fits;
+  const auto& settings = plan.config.settings;
+  print(concat("would run: ", settings.model.name, " (",
+               make_model_parameters(settings.model).total(), " parameters), ", plan.group_size,
+               plan.group_size == 1 ? " rank" : " ranks", " per experiment, stages ",
+               stages_text(plan.stages), ", up to ", plan.experiments.size(), " experiments",
+               settings.memory_limit == 0 ? "; the memory limit is not known here" : "", "\n"));
+  return exit_found;
+}
+
+}  // namespace dstune

@@ -1,0 +1,18 @@
+// The exit code in a file, where a launcher's own exit code says something else.
+#pragma once
+
+namespace dstune {
+
+/// Names the file of leave_exit_code in the environment.
+constexpr const char* kExitCodeFileVariable = "DSTUNE_EXIT_CODE_FILE";
+
+/// From now on leave_exit_code writes to the file that DSTUNE_EXIT_CODE_FILE names; without one, or
+/// with a path of more than 4000 bytes, to none. To be called once, before any other thread runs.
+void use_exit_code_file() noexcept;
+
+/// Replaces the file by `code` in decimal and a newline: a reader finds all of it or the old
+/// content. Later calls count. Safe in a signal handler. What cannot be written is not: whoever
+/// reads the file takes its absence for a process that was killed.
+void leave_exit_code(int code) noexcept;
+
+}  // namespace dstune

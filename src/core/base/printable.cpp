@@ -1,0 +1,69 @@
+#include "core/base/printable.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+
+namespace dstune {
+
+namespace {
+
+unsigned code(char letter) { return static_cast<unsigned char>(letter); }
+
+/// One length of UTF-8 sequences (RFC 3629).
+struct Form {
+  unsigned mask;         ///< of the first byte
+  unsigned mark;         ///< what it is then
+  std::size_t length;    ///< in bytes
+  unsigned least_value;  ///< shorter ones have the values below
+};
+
+constexpr std::array<Form, 4> kForms = {{{0x80U, 0x00U, 1, 0},
+                                         {0xE0U, 0xC0U, 2, 0x80U},
+                                         {0xF0U, 0xE0U, 3, 0x800U},
+                                         {0xF8U, 0xF0U, 4, 0x10000U}}};
+
+bool is_shown(unsigned value) {
+  const bool is_control = value < 0x20U || (value >= 0x7FU && value < 0xA0U);
+  const bool is_surrogate = value >= 0xD800U && value < 0xE000U;
+  return !is_control && !is_surrogate && value <= 0x10FFFFU;
+}
+
+// Bytes of the character that `text` begins with; 0 if it is none, or not to be shown.
+std::size_t character_length(std::string_view text) {
+  const auto* const form = std::find_if(kForms.begin(), kForms.end(), [&](const Form& candidate) {
+    return (code(text.front()) & candidate.mask) == candidate.mark;
+  });
+  if (form == kForms.end() || form->length > text.size()) return 0;
+  unsigned value = code(text.front()) & ~form->mask & 0xFFU;
+  for (std::size_t i = 1; i < form->length; ++i) {
+    if ((code(text[i]) & 0xC0U) != 0x80U) return 0;
+    value = (value << 6U) | (code(text[i]) & 0x3FU);
+  }
+  return value >= form->least_value && is_shown(value) ? form->length : 0;
+}
+
+std::string escaped(char letter) {
+  constexpr const char* kDigits = "0123456789ABCDEF";
+  return {'\\', 'x', kDigits[code(letter) >> 4U], kDigits[code(letter) & 0xFU]};
+}
+
+std::string escape(std::string_view text, bool keeps_lines) {
+  std::string shown;
+  shown.reserve(text.size());
+  while (!text.empty()) {
+    const bool is_kept = keeps_lines && text.front() == '\n';
+    const std::size_t length = is_kept ? 1 : character_length(text);
+    shown += length > 0 ? std::string(text.substr(0, length)) : escaped(text.front());
+    text.remove_prefix(std::max<std::size_t>(length, 1));
+  }
+  return shown;
+}
+
+}  // namespace
+
+std::string printable(std::string_view text) { return escape(text, false); }
+
+std::string printable_lines(std::string_view text) { return escape(text, true); }
+
+}  // namespace dstune

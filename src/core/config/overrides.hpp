@@ -1,0 +1,28 @@
+// What the command line changes in the file before it is checked: --without and --precision.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/base/json.hpp"
+#include "core/config/command_line.hpp"
+#include "core/config/problems.hpp"
+
+namespace dstune {
+
+struct Overrides {
+  std::vector<std::string> notes;     ///< what the optimum must be read with
+  std::vector<std::string> warnings;  ///< to log once
+};
+
+/// Takes the keys of --without out of `file`, then settles the precision.
+///
+/// A key of --without is a JSON pointer, a dotted path, or a name, which is left out wherever it
+/// stands outside "autotuning" and "dstune". One that stands nowhere is a problem.
+///
+/// With --precision exactly that one of fp16 and bf16 is enabled, or none for fp32, whatever the
+/// file says. Without it a precision that is "auto" stays so, and is noted: the tuner takes it as
+/// fp32, as the Trainer does without its own options.
+Overrides apply_overrides(json::object& file, const CommandLine& options, Problems& problems);
+
+}  // namespace dstune

@@ -1,0 +1,135 @@
+#include "core/config/overrides.hpp"
+
+#include <boost/json/parse.hpp>
+#include <gtest/gtest.h>
+
+#include "tests/core/config/faults.hpp"
+
+namespace dstune {
+namespace {
+
+using testing_support::Faults;
+using testing_support::faults_in;
+using Texts = std::vector<std::string>;
+
+struct Result {
+  std::string text;
+  Overrides overrides;
+  Faults faults;
+};
+
+Result apply(const char* text, const CommandLine& options) {
+  auto file = json::parse(text).as_object();
+  Problems problems("c.json");
+  auto overrides = apply_overrides(file, options, problems);
+  return {to_json_text(file, 0), std::move(overrides), faults_in(problems)};
+}
+
+Result without(const char* text, const Texts& keys) {
+  CommandLine options;
+  options.without = keys;
+  return apply(text, options);
+}
+
+Result in_precision(const char* text, const char* precision) {
+  CommandLine options;
+  options.precision = precision;
+  return apply(text, options);
+}
+
+TEST(Without, LeavesAKeyOutByItsNameWhereverItStands) {
+  const auto result =
+      without(R"({"a":1,"zero_optimization":{"offload_optimizer":{"device":"cpu"},"b":2},"c":3})",
+              {"offload_optimizer"});
+
+  EXPECT_EQ(result.text, R"({"a":1,"zero_optimization":{"b":2},"c":3})");
+  EXPECT_EQ(
+      result.overrides.notes,
+      Texts{R"(tuned without /zero_optimization/offload_optimizer, which was {"device":"cpu"})"});
+}
+
+TEST(Without, LeavesAKeyOutByItsPlace) {
+  const char* text = R"({"a/b":{"x":1,"y":2},"x":3})";
+
+  EXPECT_EQ(without(text, {"/a~1b/x"}).text, R"({"a/b":{"y":2},"x":3})");
+  EXPECT_EQ(without(R"({"a":{"x":1,"y":2},"x":3})", {"a.x"}).text, R"({"a":{"y":2},"x":3})");
+}
+
+TEST(Without, KnowsTheOldNamesOfAKey) {
+  EXPECT_EQ(without(R"({"zero_optimization":{"cpu_offload":true}})",
+                    {"/zero_optimization/offload_optimizer"})
+                .text,
+            R"({"zero_optimization":{}})");
+  EXPECT_EQ(without(R"({"z":{"max_live_parameters":1}})", {"stage3_max_live_parameters"}).text,
+            R"({"z":{}})");
+}
+
+TEST(Without, LeavesOurOwnSectionsAlone) {
+  const auto result = without(R"({"dstune":{"model":"gpt2"},"model":1})", {"model"});
+
+  EXPECT_EQ(result.text, R"({"dstune":{"model":"gpt2"}})");
+}
+
+TEST(Without, TakesAKeyThatIsNamedTwice) {
+  const char* text = R"({"a":{"x":1}})";
+
+  EXPECT_EQ(without(text, {"x", "x"}).faults, Faults{});
+  EXPECT_EQ(without(text, {"a", "/a/x"}).faults, Faults{});
+  EXPECT_EQ(without(text, {"a", "/a/x"}).overrides.notes.size(), 1U);
+}
+
+TEST(Without, RefusesAKeyThatIsNotThere) {
+  EXPECT_EQ(
+      without(R"({"zero_optimization":{"offload_optimizer":{}}})", {"offload_optimiser"}).faults,
+      Faults{"--without  is \"offload_optimiser\", which stands nowhere in the file; did you "
+             "mean \"offload_optimizer\"?"});
+  EXPECT_EQ(without(R"({"a":{"b":1}})", {"/a/c"}).faults,
+            Faults{"--without  is \"/a/c\", which stands nowhere in the file; did you mean "
+                   "\"/a/b\"?"});
+  EXPECT_EQ(without("{}", {"/a", ""}).faults.size(), 2U);
+}
+
+TEST(Precision, SettlesAutoAndAbsence) {
+  const char* automatic = R"({"fp16":{"enabled":"auto","loss_scale":0},"bf16":{"enabled":"auto"}})";
+
+  EXPECT_EQ(in_precision(automatic, "bf16").text,
+            R"({"fp16":{"enabled":false,"loss_scale":0},"bf16":{"enabled":true}})");
+  EXPECT_EQ(in_precision(automatic, "fp32").text,
+            R"({"fp16":{"enabled":false,"loss_scale":0},"bf16":{"enabled":false}})");
+  EXPECT_EQ(in_precision("{}", "fp16").text, R"({"fp16":{"enabled":true}})");
+  EXPECT_EQ(in_precision(R"({"bfloat16":{"enabled":"auto"}})", "bf16").text,
+            R"({"bfloat16":{"enabled":true}})");
+  EXPECT_EQ(in_precision(R"({"bf16":null,"bfloat16":{"enabled":"auto"}})", "bf16").text,
+            R"({"bf16":null,"bfloat16":{"enabled":true}})");
+}
+
+TEST(Precision, WinsOverTheFileAndSaysSo) {
+  const auto result = in_precision(R"({"fp16":{"enabled":true}})", "bf16");
+
+  EXPECT_EQ(result.text, R"({"fp16":{"enabled":false},"bf16":{"enabled":true}})");
+  EXPECT_EQ(result.overrides.warnings, Texts{"--precision wins over /fp16/enabled, which is true"});
+  EXPECT_EQ(result.overrides.notes, Texts{"tuned in bf16, by --precision"});
+}
+
+TEST(Precision, TakesWhatIsEnabledAsTheChecksDo) {
+  const char* text = R"({"fp16":{"enabled":"auto"},"bf16":{"enabled":"true"}})";
+
+  EXPECT_EQ(apply(text, {}).overrides.notes, Texts{});
+  EXPECT_EQ(apply(R"({"fp16":{"enabled":"auto"},"bf16":{"enabled":1}})", {}).overrides.notes,
+            Texts{});
+  EXPECT_EQ(in_precision(text, "fp16").overrides.warnings,
+            Texts{"--precision wins over /bf16/enabled, which is true"});
+}
+
+TEST(Precision, IsNotedWhereTheFileLeavesItOpen) {
+  const Texts open = {
+      "tuned in fp32, since the file leaves the precision to the Trainer; --precision says which"};
+
+  EXPECT_EQ(apply(R"({"bf16":{"enabled":"auto"}})", {}).overrides.notes, open);
+  EXPECT_EQ(apply(R"({"bf16":{"enabled":"auto"},"fp16":{"enabled":true}})", {}).overrides.notes,
+            Texts{});
+  EXPECT_EQ(apply("{}", {}).overrides.notes, Texts{});
+}
+
+}  // namespace
+}  // namespace dstune
