@@ -124,8 +124,9 @@ for signal in INT TERM HUP USR1 USR2; do
   # shellcheck disable=SC2064
   trap "ask_to_stop $signal" "$signal"
 done
-trap 'interrupted=true; signal_launcher TSTP; kill -STOP $$' TSTP
-trap 'interrupted=true; signal_launcher CONT' CONT
+# No trap for CONT: a terminal that closes sends HUP and CONT together, and of two signals that arrive
+# during its wait bash may drop the first.
+trap 'interrupted=true; signal_launcher TSTP; kill -STOP $$; signal_launcher CONT' TSTP
 trap 'interrupted=true' WINCH
 
 remove_leftovers

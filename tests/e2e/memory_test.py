@@ -19,7 +19,8 @@ class MemoryLimit(ProgramTest):
         return finished, outcomes(results).get(NAME), results
 
     def test_runs_at_its_peak_and_not_one_byte_below(self):
-        _, unlimited, _ = self.run_with("256MiB")
+        unhindered, unlimited, _ = self.run_with("256MiB")
+        self.assertEqual(unhindered.returncode, 0, unhindered.stderr)
         peak = unlimited["peak_memory_bytes"]
 
         at_peak, fits, _ = self.run_with(peak)

@@ -7,10 +7,12 @@ import unittest
 
 from support import (DEADLOCK, ProgramTest, events, launch_environment, mpi_command, read_json)
 
+ENDLESS = 1000  # steps per experiment: mpirun hands SIGTERM on after odls_base_sigkill_timeout seconds
+
 
 class Stop(ProgramTest):
     def start(self, *, mpi=(), **dstune):
-        config = self.write_config(self.tiny(dstune={"measure_steps": 30, **dstune},
+        config = self.write_config(self.tiny(dstune=dstune,
                                              zero_optimization={"stage": [0]}))
         self.log = open(self.directory / "stderr.log", "wb")
         self.addCleanup(self.log.close)
@@ -31,7 +33,7 @@ class Stop(ProgramTest):
         return (self.directory / "stderr.log").read_text(encoding="utf-8", errors="replace")
 
     def check_that_it_stops(self, stop, *, mpi=()):
-        self.start(mpi=mpi)
+        self.start(mpi=mpi, measure_steps=ENDLESS)
         self.wait_for_records(1)
 
         self.launcher.send_signal(stop)
