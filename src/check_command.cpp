@@ -75,14 +75,15 @@ int print_check(const CommandLine& options) {
   }
   collect(problems, [&] { check_folders(plan.config, options); });
   if (!problems.empty()) throw ConfigError(plan.config.source, std::move(problems));
-  log_warnings(plan.config);
+  log_warnings(plan);
   warn_of_stages(plan.stages);
   for (const auto& note : plan.config.notes) log_line(note);
   if (!fits(plan)) return exit_nothing_fits;
   const auto& settings = plan.config.settings;
+  const int group_size = plan.machine.group_size;
   print(concat("would run: ", settings.model.name, " (",
-               make_model_parameters(settings.model).total(), " parameters), ", plan.group_size,
-               plan.group_size == 1 ? " rank" : " ranks", " per experiment, stages ",
+               make_model_parameters(settings.model).total(), " parameters), ", group_size,
+               group_size == 1 ? " rank" : " ranks", " per experiment, stages ",
                stages_text(plan.stages), ", up to ", plan.experiments.size(), " experiments",
                settings.memory_limit == 0 ? "; the memory limit is not known here" : "", "\n"));
   return exit_found;

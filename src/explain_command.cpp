@@ -121,7 +121,7 @@ void explain_planned(const CommandLine& options) {
   for (const Experiment& experiment : plan.experiments) {
     names.push_back(experiment.name);
     if (experiment.name != *options.explain) continue;
-    const DryRun run = dry_run(experiment, 0, plan.device.get());
+    const DryRun run = dry_run(experiment, 0, plan.device);
     print(options.format == TableFormat::json ? concat(to_json_text(to_json(run.outcome), 2), "\n")
                                               : explain(experiment, run.outcome));
     return;

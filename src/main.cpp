@@ -18,7 +18,7 @@
 #include "core/base/text.hpp"
 #include "core/config/command_line.hpp"
 #include "explain_command.hpp"
-#include "kernels/backend.hpp"
+#include "kernels/backends.hpp"
 #include "mpi/checks.hpp"
 #include "mpi/communicator.hpp"
 #include "mpi/environment.hpp"

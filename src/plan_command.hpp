@@ -6,16 +6,18 @@
 
 #include "core/config/command_line.hpp"
 #include "core/config/tuning_config.hpp"
+#include "core/search/machine.hpp"
 #include "core/search/stage_plan.hpp"
-#include "core/train/device.hpp"
+#include "core/train/backend.hpp"
 #include "core/train/experiment.hpp"
 
 namespace dstune {
 
 struct Plan {
-  TuningConfig config;
-  int group_size = 1;
-  std::unique_ptr<Device> device;  ///< only asked what it would need
+  TuningConfig config;  ///< as it would run on `machine`
+  Machine machine;
+  std::unique_ptr<Backend> backend;
+  const Device* device = nullptr;  ///< of `backend`, only asked what it would need
   std::vector<StagePlan> stages;
   std::vector<Experiment> experiments;
 };
@@ -27,11 +29,8 @@ Plan begin_plan(const CommandLine& options);
 /// Adds them. @throws ConfigError  if there are none for another reason than memory
 void complete_plan(Plan& plan);
 
-/// @throws ConfigError  if no stage can be tuned, for another reason than memory
-void check_plan(const TuningConfig& config, int group_size);
-
 /// What to know before a plan is trusted.
-void log_warnings(const TuningConfig& config);
+void log_warnings(const Plan& plan);
 
 /// All of it. @throws ConfigError
 Plan make_plan(const CommandLine& options);

@@ -1,8 +1,5 @@
 #include "tuner_rank.hpp"
 
-#include <algorithm>
-#include <map>
-#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -23,110 +20,57 @@
 #include "core/report/results_directory.hpp"
 #include "core/report/summary.hpp"
 #include "core/search/final_status.hpp"
+#include "core/search/machine.hpp"
 #include "core/search/memory_predictor.hpp"
+#include "core/search/modelled.hpp"
 #include "core/search/scheduler.hpp"
+#include "core/search/stage_plan.hpp"
 #include "core/search/tuner.hpp"
-#include "kernels/backend.hpp"
+#include "kernels/backends.hpp"
 #include "mpi/launcher.hpp"
 #include "mpi/mpi_worker_pool.hpp"
 #include "mpi/signals.hpp"
-#include "plan_command.hpp"
 
 namespace dstune {
 
 namespace {
 
-// The operating system, MPI and this program itself live beside the experiments.
-constexpr double kUsableMemory = 0.85;
-
-// A simulated device has as much memory as the accelerators people tune for.
-constexpr Bytes kSimulatedMemory = Bytes{80} << 30U;
-
-Bytes default_memory_limit(const std::string& backend, const std::vector<WorkerInfo>& workers) {
-  if (backend == "sim") return kSimulatedMemory;
-  double least = 0;
-  for (const auto& worker : workers) {
-    const double share = kUsableMemory * static_cast<double>(worker.memory_bytes) /
-                         std::max(worker.workers_on_host, 1);
-    least = least == 0 ? share : std::min(least, share);
-  }
-  return static_cast<Bytes>(least);
-}
-
-int threads_per_rank(const std::vector<WorkerInfo>& workers) {
-  int least = 0;
-  for (const auto& worker : workers) {
-    const int share = std::max(1, worker.cores / std::max(worker.workers_on_host, 1));
-    least = least == 0 ? share : std::min(least, share);
-  }
-  return std::max(least, 1);
-}
-
-int devices_per_node(const std::vector<WorkerInfo>& workers) {
-  int most = 0;
-  for (const auto& worker : workers) most = std::max(most, worker.workers_on_host);
-  return most;
-}
-
-std::string machine_of(const std::vector<WorkerInfo>& workers) {
-  std::set<std::string> machines;
-  for (const auto& worker : workers) machines.insert(worker.machine);
-  return join({machines.begin(), machines.end()}, ", ");
-}
-
-/// Settles what depends on the machine. @throws ConfigError
-int resolve(TuningConfig& config, const MpiWorkerPool& pool) {
-  const auto workers = pool.workers();
-  const int group_size = config.ranks_per_experiment.value_or(pool.size());
-  if (group_size < 1 || group_size > pool.size()) {
-    throw ConfigError(config.source, {{"/dstune/ranks_per_experiment",
-                                       concat("is ", group_size, ", but mpirun started ",
-                                              pool.size(), " workers (rank 0 only tunes); start ",
-                                              group_size + 1, " ranks or more")}});
-  }
-  RunSettings& settings = config.settings;
-  settings.backend = resolve_backend(settings.backend);
-  settings.threads_per_rank = threads_per_rank(workers);
-  settings.devices_per_node = devices_per_node(workers);
-  if (settings.memory_limit == 0) {
-    settings.memory_limit = default_memory_limit(settings.backend, workers);
-  }
-  return group_size;
-}
-
-void log_settings(const TuningConfig& config, int group_size, const MpiWorkerPool& pool) {
+void log_settings(const TuningConfig& config, const Machine& machine,
+                  const std::vector<WorkerInfo>& workers) {
   const RunSettings& settings = config.settings;
-  std::map<std::string, int> hosts;
-  for (const auto& worker : pool.workers()) ++hosts[worker.host];
+  std::set<std::string> hosts;
+  for (const auto& worker : workers) hosts.insert(worker.host);
   const auto parameters = make_model_parameters(settings.model).total();
   log_line(concat("dstune-mpi: ", settings.model.name, " (", parameters, " parameters), sequence ",
-                  settings.sequence_length, "; ", pool.size(), " workers on ", hosts.size(),
-                  hosts.size() == 1 ? " host" : " hosts", ", ", group_size, " per experiment, ",
-                  settings.backend, ", ", format_bytes(settings.memory_limit), " and ",
-                  settings.threads_per_rank,
-                  settings.threads_per_rank == 1 ? " thread" : " threads", " per rank"));
+                  settings.sequence_length, "; ", machine.workers, " workers on ", hosts.size(),
+                  hosts.size() == 1 ? " host" : " hosts", ", ", machine.group_size,
+                  " per experiment, ", machine.backend, ", ", format_bytes(machine.memory_limit),
+                  " and ", machine.threads_per_rank,
+                  machine.threads_per_rank == 1 ? " thread" : " threads", " per rank"));
   for (const auto& warning : config.warnings) log_warning(warning);
 }
 
 /// A run whose results directory is ours.
 class Run {
  public:
-  Run(const CommandLine& options, const TuningConfig& config, int group_size, MpiWorkerPool& pool)
+  Run(const CommandLine& options, const TuningConfig& config, int group_size,
+      const MemoryPredictor& predictor, MpiWorkerPool& pool)
       : options_(options),
         config_(config),
         group_size_(group_size),
+        predictor_(predictor),
         pool_(pool),
         results_(ResultsDirectory::prepare(config.autotuning.results_dir,
                                            config.autotuning.exps_dir, existing_results(options))),
-        device_(make_device(config.settings.backend, kNoMemory)),
-        journal_(
-            results_.journal_path(), journal_mode(existing_results(options)),
-            {to_json(config.settings.model), config.settings.backend, machine_of(pool.workers())},
-            options.force_resume, Journal::kLockPatience, this_process(launcher_folder())),
+        journal_(results_.journal_path(), journal_mode(existing_results(options)),
+                 {to_json(config.settings.model), config.settings.backend,
+                  device_names(config.settings.backend, pool.workers())},
+                 options.force_resume, Journal::kLockPatience, this_process(launcher_folder())),
         progress_(config.autotuning.metric),
         heartbeat_(results_, journal_, progress_) {
     if (options.retry_failed) journal_.forget_failures();
-    warn_of_other_groups();
+    const std::string warning = warning_of_other_groups(journal_.records(), group_size);
+    if (!warning.empty()) log_warning(warning);
     remove_leftovers(config.autotuning.results_dir, config.autotuning.exps_dir,
                      {journal_.names(), journal_.past_processes()}, launcher_folder());
     pool_.call_while_waiting([this] { heartbeat_.beat_if_due(); });
@@ -146,17 +90,6 @@ class Run {
   }
 
  private:
-  // Another size of group is another experiment, though it has the same name.
-  void warn_of_other_groups() const {
-    std::set<int> sizes;
-    for (const auto& record : journal_.records()) sizes.insert(record.experiment.ranks);
-    if (sizes.empty() || sizes.contains(group_size_)) return;
-    log_warning(concat("the results found there are of groups of ", *sizes.rbegin(),
-                       " ranks, now they are ", group_size_,
-                       ": everything is measured again; --ranks-per-experiment ", *sizes.rbegin(),
-                       " would go on"));
-  }
-
   TuningResult search() {
     Scheduler scheduler(
         pool_, journal_,
@@ -165,7 +98,7 @@ class Run {
           log_line(progress_.line(record, from_journal, journal_.now()));
         },
         stop_requested);
-    return tune(config_, group_size_, scheduler, make_memory_predictor(device_.get()));
+    return tune(config_, group_size_, scheduler, predictor_);
   }
 
   int finish(const TuningResult& result) {
@@ -225,9 +158,9 @@ class Run {
   const CommandLine& options_;
   const TuningConfig& config_;
   int group_size_;
+  const MemoryPredictor& predictor_;
   MpiWorkerPool& pool_;
   ResultsDirectory results_;
-  std::unique_ptr<Device> device_;  // what the predictions stand for; holds nothing
   Journal journal_;
   Progress progress_;
   Heartbeat heartbeat_;
@@ -246,11 +179,17 @@ TuningConfig read_input(const CommandLine& options, const Communicator& world) {
   return config;
 }
 
-int tune_with(MpiWorkerPool& pool, const CommandLine& options, TuningConfig& config) {
-  const int group_size = resolve(config, pool);
-  check_plan(config, group_size);  // before anything of an earlier run is touched
-  log_settings(config, group_size, pool);
-  return Run(options, config, group_size, pool).run();
+int tune_with(MpiWorkerPool& pool, const CommandLine& options, const TuningConfig& given) {
+  const auto workers = pool.workers();
+  const Machine machine = machine_of_run(given, workers, pool.size());
+  const TuningConfig config = completed(given, machine);
+  const auto backend = make_backend(machine.backend);
+  const auto predictor = make_memory_predictor(&backend->device(kOnlyAsked));
+  // Before anything of an earlier run is touched.
+  check_modelled(config, plan_stages(config, machine.group_size, predictor));
+  log_settings(config, machine, workers);
+  for (const auto& warning : machine_warnings(given, machine, workers)) log_warning(warning);
+  return Run(options, config, machine.group_size, predictor, pool).run();
 }
 
 /// Calls `work`; what it throws becomes a message and an exit code.
@@ -275,21 +214,21 @@ ExistingResults existing_results(const CommandLine& options) {
 }
 
 TunerRankResult run_tuner_rank(const CommandLine& options, const Communicator& world) {
-  TuningConfig config;
+  std::optional<const TuningConfig> config;
   const int input = guarded([&] {
-    config = read_input(options, world);
+    config.emplace(read_input(options, world));
     return int{exit_found};
   });
-  if (input != exit_found) {
+  if (!config) {
     broadcast_stop(world);
     return {input, true};
   }
   PoolOptions pool_options;
-  pool_options.worker_timeout = config.worker_timeout;
+  pool_options.worker_timeout = config->worker_timeout;
   pool_options.interrupted = stop_requested;
   MpiWorkerPool pool(world, pool_options);
   TunerRankResult result;
-  result.exit_code = guarded([&] { return tune_with(pool, options, config); });
+  result.exit_code = guarded([&] { return tune_with(pool, options, *config); });
   leave_exit_code(result.exit_code);  // whoever ended the run may not wait for the workers' goodbye
   result.all_alive = pool.stop();
   return result;

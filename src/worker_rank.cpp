@@ -1,14 +1,13 @@
 #include "worker_rank.hpp"
 
+#include <memory>
 #include <optional>
+#include <string>
 
 #include <unistd.h>
 
 #include "core/train/run_experiment.hpp"
-#include "kernels/backend.hpp"
-#include "kernels/cpu/blas.hpp"
-#include "kernels/sim/sim_collectives.hpp"
-#include "kernels/sim/sim_device.hpp"
+#include "kernels/backends.hpp"
 #include "mpi/checks.hpp"
 #include "mpi/lifeline.hpp"
 #include "mpi/mpi_collectives.hpp"
@@ -20,24 +19,29 @@ namespace {
 
 constexpr Seconds kLifelineHurry = 0.3;  // the sentinel's looks are few
 
-Outcome run_on_cpu(const Experiment& experiment, MpiGroup& group) {
-  cpu::set_blas_threads(experiment.settings.threads_per_rank);
-  cpu::take_blas_memory();
-  const auto device = make_device(experiment.settings.backend, experiment.settings.memory_limit);
-  MpiCollectives collectives(*device, group);
-  return run_experiment(experiment, *device, collectives, group);
-}
+/// Runs experiments one after the other, on a backend that stays.
+class Runner {
+ public:
+  Outcome run(const Experiment& experiment, MpiGroup& group) {
+    const RunSettings& settings = experiment.settings;
+    Backend& backend = backend_of(settings.backend);
+    Device& device = backend.device({settings.memory_limit, settings.threads_per_rank});
+    const auto collectives = backend.collectives(
+        group, [&group](Device& on) { return std::make_unique<MpiCollectives>(on, group); });
+    return run_experiment(experiment, device, *collectives, group);
+  }
 
-Outcome run_simulated(const Experiment& experiment, MpiGroup& group) {
-  sim::SimDevice device(experiment.settings.memory_limit);
-  sim::SimCollectives collectives(device, group.rank(), group.size());
-  return run_experiment(experiment, device, collectives, group);
-}
+ private:
+  // All experiments of a run have the same.
+  Backend& backend_of(const std::string& name) {
+    if (!backend_ || name != name_) backend_ = make_backend(name);
+    name_ = name;
+    return *backend_;
+  }
 
-Outcome run(const Experiment& experiment, MpiGroup& group) {
-  return experiment.settings.backend == "sim" ? run_simulated(experiment, group)
-                                              : run_on_cpu(experiment, group);
-}
+  std::string name_;
+  std::unique_ptr<Backend> backend_;
+};
 
 }  // namespace
 
@@ -47,6 +51,7 @@ int run_worker_rank(Environment& environment, const Communicator& world, Sentine
   std::optional<Lifeline> lifeline;  // is still open when its watch is over
   std::optional<Sentinel::Watch> lifeline_watch;
   WorkerOptions options;
+  options.devices = describe_devices();
   options.met_rank0 = [&](const WorkerInfo& self, const WorkerInfo& info) {
     if (sees_process(self, info))
       rank0.emplace(sentinel.watch(process_gone(info.pid, "rank 0", 1)));
@@ -60,7 +65,11 @@ int run_worker_rank(Environment& environment, const Communicator& world, Sentine
     }));
   };
   options.told_to_stop = [&] { lifeline_watch.reset(); };
-  const LoopResult result = run_worker_loop(world, options, run);
+  Runner runner;
+  const LoopResult result =
+      run_worker_loop(world, options, [&runner](const Experiment& experiment, MpiGroup& group) {
+        return runner.run(experiment, group);
+      });
   if (result == LoopResult::finished) return 0;
   environment.abandon();
   const bool quietly = result == LoopResult::orphaned && Environment::mpirun_survives_deaths();

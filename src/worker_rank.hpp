@@ -1,5 +1,4 @@
-// What a worker is made of: a device, the collectives that go with it, and the loop that obeys rank
-// 0.
+// What a worker is made of: a backend, and the loop that obeys rank 0.
 #pragma once
 
 #include "mpi/communicator.hpp"

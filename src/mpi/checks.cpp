@@ -15,8 +15,8 @@
 #include <unistd.h>
 
 #include "core/base/text.hpp"
+#include "mpi/this_process.hpp"
 #include "mpi/waiting.hpp"
-#include "mpi/worker_info.hpp"
 
 namespace dstune {
 

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "mpi/lifeline_listener.hpp"
+#include "mpi/this_process.hpp"
 #include "mpi/waiting.hpp"
-#include "mpi/worker_info.hpp"
 
 namespace dstune {
 

@@ -14,7 +14,9 @@ constexpr Seconds kLookEvery = 500e-6;
 }  // namespace
 
 WorkerLink::WorkerLink(const Communicator& world, const WorkerOptions& options)
-    : options_(options), self_(describe_this_process(world.rank())), mailbox_(world) {
+    : options_(options),
+      self_(describe_this_process(world.rank(), options.devices)),
+      mailbox_(world) {
   say(MessageKind::hello, to_json(self_));
 }
 

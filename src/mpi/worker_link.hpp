@@ -5,17 +5,19 @@
 #include <deque>
 #include <functional>
 #include <optional>
+#include <vector>
 
 #include "mpi/lifeline.hpp"
 #include "mpi/messages.hpp"
+#include "mpi/this_process.hpp"
 #include "mpi/waiting.hpp"
-#include "mpi/worker_info.hpp"
 
 namespace dstune {
 
 struct WorkerOptions {
   Seconds heartbeat = 2;  ///< longest silence towards rank 0
   Seconds lease = 60;     ///< without a sign of rank 0 for so long, the worker is on its own
+  std::vector<DeviceInfo> devices;  ///< what the worker's backends found, for rank 0
   /// Called once, when rank 0 has said who it is.
   std::function<void(const WorkerInfo& self, const WorkerInfo& rank0)> met_rank0;
   /// Called once, if rank 0 listens for this worker.

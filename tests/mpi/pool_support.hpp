@@ -19,6 +19,11 @@ inline Experiment make_experiment(const std::string& name, int ranks, Seconds ti
   return experiment;
 }
 
+/// What every worker says that it has.
+inline std::vector<DeviceInfo> devices_of_workers() {
+  return {{"gpu", "", 0, 0, false, "no driver"}, {"cpu", "Test CPU", 1000, 900, true, ""}};
+}
+
 /// What the runners of the tests return: told apart by its number of steps.
 inline Measured measured(int steps) {
   Measured outcome;
@@ -48,6 +53,7 @@ bool with_pool(const PoolOptions& options, const ExperimentRunner& runner, Scena
   if (world.rank() != 0) {
     WorkerOptions often;
     often.heartbeat = 0.1;
+    often.devices = devices_of_workers();
     return run_worker_loop(world, often, runner) == LoopResult::finished;
   }
   MpiWorkerPool pool(world, options);

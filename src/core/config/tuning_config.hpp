@@ -44,8 +44,8 @@ struct TuningConfig {
                   ///< every "auto" that the search does not choose is resolved. What the search
                   ///< chooses (stage, micro-batch, train_batch_size) is left out
   AutotuningConfig autotuning;
-  RunSettings
-      settings;  ///< memory_limit 0 and backend "auto" are still possible: see resolve in main
+  RunSettings settings;  ///< what the machine decides is open: backend "auto", memory_limit 0,
+                         ///< threads and nodes (search/machine.hpp completes a copy)
   std::optional<int> ranks_per_experiment;  ///< default: all workers
   Seconds worker_timeout = 30;              ///< silence after which a worker counts as lost
   std::vector<int> stages;                  ///< to explore, ascending

@@ -81,7 +81,8 @@ Outcome rehearse(const Experiment& experiment, const StepConfig& config, int ran
   return result;
 }
 
-/// Answers the dispatcher while it lives, and leaves the device as it found it.
+/// Answers the dispatcher while it lives, and leaves the device as it found it: it may serve the
+/// next experiment, however this one ended.
 class BusyDevice {
  public:
   BusyDevice(Device& device, Group& group) : device_(device) {
@@ -89,7 +90,11 @@ class BusyDevice {
     device_.memory().reset_peak();
     device_.on_tick([&group] { group.poll(); });
   }
-  ~BusyDevice() { device_.on_tick({}); }
+  ~BusyDevice() {
+    device_.on_tick({});
+    device_.set_host_overhead({});
+    device_.trim();
+  }
   BusyDevice(const BusyDevice&) = delete;
   BusyDevice& operator=(const BusyDevice&) = delete;
 
@@ -222,9 +227,7 @@ Outcome run_experiment(const Experiment& experiment, Device& device, Collectives
   const StepConfig config = make_step_config(experiment);
   if (const auto reason = skipped(experiment, config)) return *reason;
   const BusyDevice busy(device, group);
-  Outcome outcome = Run(experiment, config, device, collectives, group).run();
-  device.trim();
-  return outcome;
+  return Run(experiment, config, device, collectives, group).run();
 }
 
 DryRun dry_run(const Experiment& experiment, int rank, const Device* imitated) {

@@ -1,8 +1,11 @@
 // What is known of the GPUs of this machine. This version has no CUDA training backend.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <vector>
+
+#include "core/train/backend.hpp"
 
 namespace dstune::cuda {
 
@@ -12,5 +15,11 @@ std::vector<std::string> gpus();
 
 /// Why nothing can be trained with CUDA, one line.
 std::string why_unavailable();
+
+/// The GPUs, which cannot be used.
+DeviceInfo describe_device();
+
+/// @throws Error  always: why_unavailable()
+std::unique_ptr<Backend> make_backend();
 
 }  // namespace dstune::cuda

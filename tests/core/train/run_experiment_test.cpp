@@ -189,9 +189,16 @@ class BrokenDevice final : public DryDevice {
     if (broken_) throw std::runtime_error("the device fell off the bus");
     DryDevice::adam(step, gradient, parameter, exp_avg, exp_avg_sq);
   }
+  void spend_host_time(Seconds time) override { host_time_ += time; }
+  void trim() override { ++trims_; }
+
+  Seconds host_time() const { return host_time_; }
+  int trims() const { return trims_; }
 
  private:
   bool broken_;
+  Seconds host_time_ = 0;
+  int trims_ = 0;
 };
 
 TEST(RunExperimentOnABrokenDevice, PropagatesItsExceptionAndEndsTheOthers) {
@@ -214,6 +221,46 @@ TEST(RunExperimentOnABrokenDevice, PropagatesItsExceptionAndEndsTheOthers) {
 
   EXPECT_THAT(run, testing::ThrowsMessage<std::runtime_error>("the device fell off the bus"));
   EXPECT_EQ(aborted, (std::vector<int>{1, 0, 1}));
+}
+
+TEST(RunExperimentOnABrokenDevice, LeavesNothingBehindForTheNextExperiment) {
+  Experiment experiment = TinyExperiment{.stage = 1, .ranks = 1}.make();
+  experiment.settings.host_overhead.at(HostEvent::gradient_hook) = 1;
+  BrokenDevice device(experiment.settings.memory_limit, true);
+  DryCollectives collectives(device, 0, 1);
+  test::ThreadTeam team(1);
+  test::ThreadGroup group(team, 0);
+
+  EXPECT_THROW(run_experiment(experiment, device, collectives, group), std::runtime_error);
+
+  EXPECT_EQ(device.memory().in_use(), 0U);
+  EXPECT_EQ(device.trims(), 1);
+  const Seconds before = device.host_time();
+  EXPECT_GT(before, 0);
+  device.host_event(HostEvent::gradient_hook);
+  EXPECT_EQ(device.host_time(), before);
+  const int polls = group.polls;
+  device.tick();
+  EXPECT_EQ(group.polls, polls);
+}
+
+// A backend's device outlives experiments.
+TEST(RunExperimentOnAUsedDevice, IsAsOnANewOne) {
+  TinyExperiment tiny{.stage = 2, .ranks = 1};
+  const Experiment experiment = tiny.make();
+  const auto fresh = std::get<Measured>(run_on_cpus(experiment).front());
+  cpu::CpuDevice device(experiment.settings.memory_limit);
+  test::ThreadTeam team(1);
+  test::ThreadCollectives collectives(device, team, 0);
+  test::ThreadGroup group(team, 0);
+  tiny.stage = 3;
+
+  run_experiment(tiny.make(), device, collectives, group);
+  const auto used = std::get<Measured>(run_experiment(experiment, device, collectives, group));
+
+  EXPECT_EQ(used.peak_memory, fresh.peak_memory);
+  EXPECT_EQ(used.first_loss, fresh.first_loss);
+  EXPECT_TRUE(used.ledger.same_work(fresh.ledger));
 }
 
 // A GPU's fused attention needs no scratch, the CPU's does.

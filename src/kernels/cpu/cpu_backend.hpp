@@ -1,0 +1,30 @@
+// The CPU as a Backend.
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "core/train/backend.hpp"
+#include "kernels/cpu/cpu_device.hpp"
+
+namespace dstune::cpu {
+
+/// The host: its processor, its memory, and what nobody uses of that.
+DeviceInfo describe_device();
+
+/// Keeps the device as long as the memory limit stays, and what the BLAS takes for itself. The
+/// device's cache is emptied after every experiment (run_experiment): limits may promise more than
+/// the host has, and the next experiment's blocks have other sizes.
+class CpuBackend final : public Backend {
+ public:
+  Device& device(const DeviceShare& share) override;
+  std::unique_ptr<Collectives> collectives(Group& group, const HostCollectives& over_host) override;
+
+ private:
+  void set_threads(int threads);
+
+  std::optional<CpuDevice> device_;
+  int threads_ = 0;  ///< of the BLAS; 0: not yet set
+};
+
+}  // namespace dstune::cpu

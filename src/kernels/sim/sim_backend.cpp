@@ -1,0 +1,20 @@
+#include "kernels/sim/sim_backend.hpp"
+
+#include <stdexcept>
+
+#include "kernels/sim/sim_collectives.hpp"
+
+namespace dstune::sim {
+
+DeviceInfo describe_device() {
+  constexpr Bytes kMemory = Bytes{80} << 30U;
+  return {"sim", "virtual time", kMemory, kMemory, false, ""};
+}
+
+std::unique_ptr<Collectives> SimBackend::collectives(Group& group,
+                                                     const HostCollectives& /*over_host*/) {
+  if (!device_) throw std::logic_error("SimBackend: collectives() before device()");
+  return std::make_unique<SimCollectives>(*device_, group.rank(), group.size());
+}
+
+}  // namespace dstune::sim

@@ -1,0 +1,25 @@
+// Virtual time as a Backend.
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "core/train/backend.hpp"
+#include "kernels/sim/sim_device.hpp"
+
+namespace dstune::sim {
+
+/// As much memory as the accelerators that people tune for, each process its own.
+DeviceInfo describe_device();
+
+/// Keeps nothing: every experiment's clock starts at 0, on all of its ranks.
+class SimBackend final : public Backend {
+ public:
+  Device& device(const DeviceShare& share) override { return device_.emplace(share.memory_limit); }
+  std::unique_ptr<Collectives> collectives(Group& group, const HostCollectives& over_host) override;
+
+ private:
+  std::optional<SimDevice> device_;
+};
+
+}  // namespace dstune::sim

@@ -1,0 +1,62 @@
+#include "kernels/backends.hpp"
+
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/base/error.hpp"
+
+namespace dstune {
+namespace {
+
+using testing::HasSubstr;
+using testing::StartsWith;
+
+std::string refusal(const std::string& backend) {
+  try {
+    make_backend(backend);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "none";
+}
+
+TEST(Backends, EveryUsableOneGivesADeviceOfItsName) {
+  int usable = 0;
+  for (const auto& info : describe_devices()) {
+    if (!info.unusable.empty()) continue;
+    const auto backend = make_backend(info.backend);
+    const Device& device = backend->device({.memory_limit = 4096, .threads = 1});
+
+    EXPECT_EQ(device.name(), info.backend);
+    EXPECT_EQ(device.memory().limit(), 4096U);
+    EXPECT_GT(info.memory, 0U) << info.backend;
+    EXPECT_LE(info.free_memory, info.memory) << info.backend;
+    EXPECT_FALSE(info.name.empty()) << info.backend;
+    ++usable;
+  }
+  EXPECT_EQ(usable, 2) << "cpu and sim";
+}
+
+TEST(Backends, OneThatCannotBeUsedSaysWhyWithoutBeingMade) {
+  const auto devices = describe_devices();
+
+  ASSERT_EQ(devices.front().backend, "cuda");
+  EXPECT_THAT(devices.front().unusable, HasSubstr("no CUDA training backend"));
+}
+
+TEST(Backends, CudaIsRefusedWithTheReason) {
+  EXPECT_THAT(refusal("cuda"), HasSubstr("no CUDA training backend"));
+}
+
+TEST(Backends, UnknownNameIsRefusedWithTheAcceptedOnes) {
+  EXPECT_THAT(refusal("tpu"), HasSubstr("backend tpu is unknown; accepted: cuda, cpu, sim"));
+}
+
+TEST(Backends, AreListedForTheUser) {
+  EXPECT_THAT(describe_backends().front(), StartsWith("backends: cpu, sim"));
+}
+
+}  // namespace
+}  // namespace dstune
