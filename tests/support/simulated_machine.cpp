@@ -2,6 +2,7 @@
 
 #include <cstddef>
 
+#include "core/train/step_config.hpp"
 #include "tests/support/temporary_directory.hpp"
 
 namespace dstune::testing_support {
@@ -25,10 +26,8 @@ Measured measure(Bytes peak, double samples_per_s, const Experiment& experiment,
 }  // namespace
 
 Point point_of(const Experiment& experiment) {
-  const auto& ds = experiment.ds_config;
-  return {ds.at("zero_optimization").as_object().at("stage").to_number<int>(),
-          ds.at("train_micro_batch_size_per_gpu").to_number<std::int64_t>(),
-          ds.at("gradient_accumulation_steps").to_number<std::int64_t>()};
+  const StepConfig step = make_step_config(experiment);
+  return {step.stage, step.micro_batch, step.accumulation_steps};
 }
 
 Bytes SimulatedMachine::peak(const Point& point) const {

@@ -5,6 +5,7 @@
 
 #include "core/base/json.hpp"
 #include "core/base/text.hpp"
+#include "core/train/step_config.hpp"
 
 namespace dstune {
 
@@ -17,22 +18,14 @@ std::string value_text(const json::value* value) {
   return value->is_string() ? std::string(value->get_string()) : to_json_text(*value, 0);
 }
 
-json::value stage_of(const Experiment& experiment) {
-  const auto* zero = experiment.ds_config.if_contains("zero_optimization");
-  if (zero == nullptr || !zero->is_object()) return 0;
-  const auto* stage = zero->get_object().if_contains("stage");
-  return stage == nullptr ? json::value(0) : *stage;
-}
-
 void add_experiment(const Record& record, Row& row) {
   const Experiment& experiment = record.experiment;
-  const json::value stage = stage_of(experiment);
+  const StepConfig step = make_step_config(experiment);
   row.emplace_back("name", experiment.name);
-  row.emplace_back("zero_stage", value_text(&stage));
-  for (const char* key :
-       {"train_micro_batch_size_per_gpu", "gradient_accumulation_steps", "train_batch_size"}) {
-    row.emplace_back(key, value_text(experiment.ds_config.if_contains(key)));
-  }
+  row.emplace_back("zero_stage", concat(step.stage));
+  row.emplace_back("train_micro_batch_size_per_gpu", concat(step.micro_batch));
+  row.emplace_back("gradient_accumulation_steps", concat(step.accumulation_steps));
+  row.emplace_back("train_batch_size", concat(step.train_batch(experiment.ranks)));
   row.emplace_back("ranks", concat(experiment.ranks));
   std::vector<std::string> world_ranks;
   for (const int rank : record.ranks) world_ranks.push_back(concat(rank));

@@ -1,24 +1,15 @@
 #include "core/report/optimal.hpp"
 
-#include <cstdint>
+#include <cstddef>
 #include <optional>
-#include <stdexcept>
 #include <string_view>
 
 #include "core/base/text.hpp"
+#include "core/train/step_config.hpp"
 
 namespace dstune {
 
 namespace {
-
-std::int64_t batch_part(const json::object& config, const char* key) {
-  const auto* value = config.if_contains(key);
-  if (value == nullptr) return 1;
-  json::error_code fault;
-  const auto number = value->to_number<std::int64_t>(fault);
-  if (fault) throw std::invalid_argument(concat("optimal_config: ", key, " is no integer"));
-  return number;
-}
 
 // The nearest to the top wins: "stage" is found in zero_optimization, a top-level key before it.
 const json::value* find_by_key(const json::object& object, std::string_view key) {
@@ -87,11 +78,10 @@ json::object optimal_config(const Experiment& best, int ranks) {
   json::object config = best.ds_config;
   config.erase("autotuning");
   config.erase("dstune");
-  const std::int64_t micro_batch = batch_part(config, "train_micro_batch_size_per_gpu");
-  const std::int64_t accumulation = batch_part(config, "gradient_accumulation_steps");
-  config["train_batch_size"] = micro_batch * accumulation * ranks;
-  config["train_micro_batch_size_per_gpu"] = micro_batch;
-  config["gradient_accumulation_steps"] = accumulation;
+  const StepConfig step = make_step_config(best);
+  config["train_batch_size"] = step.train_batch(ranks);
+  config["train_micro_batch_size_per_gpu"] = step.micro_batch;
+  config["gradient_accumulation_steps"] = step.accumulation_steps;
   return config;
 }
 

@@ -12,7 +12,7 @@ namespace dstune {
 /// The DeepSpeed JSON of `best` for `ranks` data-parallel ranks: complete, without "autotuning" and
 /// "dstune", with train_batch_size = micro-batch * accumulation * ranks.
 ///
-/// @throws std::invalid_argument  if micro-batch or accumulation are no integers
+/// @throws std::invalid_argument  if its JSON was not checked (make_step_config)
 json::object optimal_config(const Experiment& best, int ranks);
 
 /// The user's training command with the tuned values, as one shell line.

@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <stdexcept>
 #include <utility>
 #include <variant>
 #include <vector>
 
 #include "core/base/text.hpp"
+#include "core/train/step_config.hpp"
 
 namespace dstune {
 
@@ -15,6 +17,7 @@ namespace {
 constexpr Seconds kLongest = 1e10;  // 300 years
 constexpr double kFastest = 1e30;   // samples, tokens or FLOP per second
 constexpr int kMostRanks = 1'000'000;
+constexpr double kMostSamples = 1e15;  // of one optimizer step
 
 using Numbers = std::vector<std::pair<std::string_view, double>>;
 
@@ -49,6 +52,21 @@ std::string find_forgery(const Measured& measured) {
                        kFastest);
 }
 
+// Whatever reads the record later relies on it.
+std::string find_forgery(const Experiment& experiment) {
+  if (experiment.ranks < 1 || experiment.ranks > kMostRanks) {
+    return concat("experiment.ranks is ", experiment.ranks);
+  }
+  try {
+    const StepConfig step = make_step_config(experiment);
+    const double samples = static_cast<double>(step.micro_batch) *
+                           static_cast<double>(step.accumulation_steps) * experiment.ranks;
+    return samples > kMostSamples ? concat("a batch has ", samples, " samples") : "";
+  } catch (const std::invalid_argument& fault) {
+    return concat("experiment.ds_config: ", fault.what());
+  }
+}
+
 std::string find_forgery(const OutOfMemory& fault) {
   return fault.rank < 0 || fault.rank > kMostRanks ? concat("rank is ", fault.rank) : "";
 }
@@ -66,9 +84,7 @@ std::string find_forgery(const Record& record) {
   if (auto fault = find_forgery("started_s", record.started); !fault.empty()) return fault;
   if (auto fault = find_forgery("finished_s", record.finished); !fault.empty()) return fault;
   if (record.finished < record.started) return "finished_s is before started_s";
-  if (record.experiment.ranks < 1 || record.experiment.ranks > kMostRanks) {
-    return concat("experiment.ranks is ", record.experiment.ranks);
-  }
+  if (auto fault = find_forgery(record.experiment); !fault.empty()) return fault;
   if (const auto* measured = std::get_if<Measured>(&record.outcome)) return find_forgery(*measured);
   const auto* memory = std::get_if<OutOfMemory>(&record.outcome);
   return memory == nullptr ? "" : find_forgery(*memory);

@@ -18,6 +18,7 @@
 #include "core/report/optimal.hpp"
 #include "core/report/own_files.hpp"
 #include "core/report/summary.hpp"
+#include "core/train/step_config.hpp"
 
 namespace dstune {
 
@@ -33,11 +34,6 @@ void remove_file(const std::string& path) {
   std::error_code fault;
   fs::remove(path, fault);
   if (fault) throw_file_error("remove", path, fault.value());
-}
-
-double accumulation_steps(const Experiment& experiment) {
-  const auto* steps = experiment.ds_config.if_contains("gradient_accumulation_steps");
-  return steps == nullptr ? 1 : steps->to_number<double>();
 }
 
 json::object experiment_json(const Experiment& experiment) {
@@ -176,7 +172,8 @@ void ResultsDirectory::finish(const RunResults& results) const {
 }
 
 json::object metrics_json(const Experiment& experiment, const Measured& measured) {
-  const double to_us_per_micro_step = 1e6 / accumulation_steps(experiment);
+  const auto micro_steps = static_cast<double>(make_step_config(experiment).accumulation_steps);
+  const double to_us_per_micro_step = 1e6 / micro_steps;
   return {{"fwd", measured.forward_time * to_us_per_micro_step},
           {"bwd", measured.backward_time * to_us_per_micro_step},
           {"step", measured.optimizer_time * to_us_per_micro_step},

@@ -6,9 +6,9 @@
 #include <map>
 #include <variant>
 
-#include "core/base/json.hpp"
 #include "core/base/text.hpp"
 #include "core/report/table.hpp"
+#include "core/train/step_config.hpp"
 
 namespace dstune {
 
@@ -21,10 +21,7 @@ struct Space {
 };
 
 std::string space_of(const Experiment& experiment) {
-  const auto* zero = experiment.ds_config.if_contains("zero_optimization");
-  const auto* stage =
-      zero != nullptr && zero->is_object() ? zero->get_object().if_contains("stage") : nullptr;
-  return concat("z", stage == nullptr ? "0" : to_json_text(*stage, 0));
+  return concat("z", make_step_config(experiment).stage);
 }
 
 void add(Space& space, const Record& record, Metric metric) {
@@ -64,22 +61,13 @@ std::string spaces_table(const std::vector<Record>& records, Metric metric, cons
 }
 
 std::string optimal_line(const Experiment& best, const std::string& result_dir, bool provisional) {
-  std::string values;
-  const auto add_value = [&](const char* title, const json::value* value) {
-    if (value == nullptr) return;
-    values += concat(values.empty() ? "" : ", ", title, " ", to_json_text(*value, 0));
-  };
-  const json::object& config = best.ds_config;
-  const auto* zero = config.if_contains("zero_optimization");
-  if (zero != nullptr && zero->is_object()) {
-    add_value("ZeRO stage", zero->get_object().if_contains("stage"));
-  }
-  add_value("micro-batch size", config.if_contains("train_micro_batch_size_per_gpu"));
-  add_value("gradient accumulation steps", config.if_contains("gradient_accumulation_steps"));
+  const StepConfig step = make_step_config(best);
   return concat(best.name,
                 provisional ? " is the provisional setup: the best before the interruption ("
                             : " is the optimal setup after tuning (",
-                values, "). The exp result is at ", result_dir, ".\n");
+                "ZeRO stage ", step.stage, ", micro-batch size ", step.micro_batch,
+                ", gradient accumulation steps ", step.accumulation_steps,
+                "). The exp result is at ", result_dir, ".\n");
 }
 
 }  // namespace

@@ -8,6 +8,7 @@
 #include "core/base/units.hpp"
 #include "core/report/table.hpp"
 #include "core/search/tuner.hpp"
+#include "core/train/step_config.hpp"
 
 namespace dstune {
 namespace {
@@ -56,12 +57,9 @@ std::string format_experiments(const std::vector<Experiment>& experiments) {
                {"accumulation"},
                {"train batch"}});
   for (const auto& experiment : experiments) {
-    const auto& ds = experiment.ds_config;
-    const auto number = [&](const char* key) { return to_json_text(ds.at(key), 0); };
-    table.add_row({experiment.name,
-                   to_json_text(ds.at("zero_optimization").as_object().at("stage"), 0),
-                   number("train_micro_batch_size_per_gpu"), number("gradient_accumulation_steps"),
-                   number("train_batch_size")});
+    const StepConfig step = make_step_config(experiment);
+    table.add_row({experiment.name, concat(step.stage), concat(step.micro_batch),
+                   concat(step.accumulation_steps), concat(step.train_batch(experiment.ranks))});
   }
   return table.to_string();
 }

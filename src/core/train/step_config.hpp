@@ -47,6 +47,8 @@ struct StepConfig {
   double gradient_clipping = 1.0;
   OptimizerConfig optimizer;
 
+  /// Samples of one optimizer step on `ranks` data-parallel ranks.
+  std::int64_t train_batch(int ranks) const { return micro_batch * accumulation_steps * ranks; }
   /// In which gradients are summed over the ranks.
   DType message_dtype() const { return communication_dtype.value_or(dtype); }
   /// In which micro-steps are added up.

@@ -155,6 +155,13 @@ TEST(ReadJournal, BelievesNoForgedNumbers) {
               HasSubstr("step_time_s is 9"));
   EXPECT_EQ(cause_of([](auto& line) { line["experiment"].as_object()["ranks"] = -4; }),
             "experiment.ranks is -4");
+  const auto settings = [](json::object& line) -> json::object& {
+    return line["experiment"].as_object()["ds_config"].as_object();
+  };
+  EXPECT_THAT(cause_of([&](auto& line) { settings(line)["gradient_accumulation_steps"] = "many"; }),
+              HasSubstr("experiment.ds_config: "));
+  EXPECT_EQ(cause_of([&](auto& line) { settings(line)["gradient_accumulation_steps"] = 1e16; }),
+            "a batch has 4e+16 samples");
   EXPECT_EQ(cause_of([](auto& line) { line["experiment"].as_object()["name"] = "../../x"; }),
             "the experiment's name is no folder name");
   EXPECT_EQ(cause_of([](auto& line) { line["outcome"] = "good"; }), "it is no event of a run");
