@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "core/search/make_experiment.hpp"
 #include "core/search/tuner.hpp"
 #include "tests/support/scripted_pool.hpp"
 

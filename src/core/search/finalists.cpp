@@ -14,17 +14,16 @@ bool overlaps_another(const Record& record, const std::vector<Record>& records) 
 
 }  // namespace
 
-std::vector<Experiment> choose_finalists(const std::vector<Record>& stage_bests,
-                                         const std::vector<Record>& records) {
+std::vector<Candidate> choose_finalists(const std::vector<Record>& stage_bests,
+                                        const std::vector<Record>& records) {
   const bool disturbed =
       std::any_of(stage_bests.begin(), stage_bests.end(),
                   [&](const Record& record) { return overlaps_another(record, records); });
-  std::vector<Experiment> finalists;
+  std::vector<Candidate> finalists;
   if (!disturbed) return finalists;
   for (const auto& record : stage_bests) {
-    finalists.push_back(record.experiment);
-    finalists.back().name += "_alone";
-    finalists.back().repetition = 1;
+    const Experiment& best = record.experiment;
+    finalists.push_back({best.name + "_alone", best.ds_config, 1});
   }
   return finalists;
 }

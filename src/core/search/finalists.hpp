@@ -4,13 +4,13 @@
 #include <vector>
 
 #include "core/report/journal.hpp"
-#include "core/train/experiment.hpp"
+#include "core/search/candidate.hpp"
 
 namespace dstune {
 
-/// `stage_bests` (measured, one per stage) named "<name>_alone" and with another key(), if the time
-/// of one of them overlaps that of another of `records`; else nothing.
-std::vector<Experiment> choose_finalists(const std::vector<Record>& stage_bests,
-                                         const std::vector<Record>& records);
+/// `stage_bests` (measured, one per stage) named "<name>_alone" and as repetitions, if the time of
+/// one of them overlaps that of another of `records`; else nothing.
+std::vector<Candidate> choose_finalists(const std::vector<Record>& stage_bests,
+                                        const std::vector<Record>& records);
 
 }  // namespace dstune

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string_view>
+#include <utility>
 
 #include "core/base/text.hpp"
 
@@ -29,22 +30,32 @@ std::string name_of(const Point& point) {
   return concat('z', point.stage, "_gas", point.accumulation_steps, "_tmbspg", point.micro_batch);
 }
 
-Experiment make_experiment(const TuningConfig& config, int group_size, int stage,
-                           std::int64_t micro_batch, std::int64_t accumulation_steps) {
+Candidate make_candidate(const TuningConfig& config, int group_size, const Point& point) {
   json::object ds;
-  ds[kTrainBatch] = micro_batch * accumulation_steps * group_size;
-  ds[kMicroBatch] = micro_batch;
-  ds[kAccumulation] = accumulation_steps;
+  ds[kTrainBatch] = point.micro_batch * point.accumulation_steps * group_size;
+  ds[kMicroBatch] = point.micro_batch;
+  ds[kAccumulation] = point.accumulation_steps;
   for (const auto& member : config.deepspeed) {
     if (member.key() == kZero) {
-      ds[kZero] = with_stage(&member.value(), stage);
+      ds[kZero] = with_stage(&member.value(), point.stage);
     } else if (!ds.contains(member.key())) {
       ds.insert(member);
     }
   }
-  if (!ds.contains(kZero)) ds[kZero] = with_stage(nullptr, stage);
-  return {name_of({stage, micro_batch, accumulation_steps}), std::move(ds), group_size,
-          config.settings};
+  if (!ds.contains(kZero)) ds[kZero] = with_stage(nullptr, point.stage);
+  return {name_of(point), std::move(ds)};
+}
+
+Experiment make_experiment(const TuningConfig& config, int group_size, Candidate candidate) {
+  return {std::move(candidate.name), std::move(candidate.ds_config), group_size, config.settings,
+          candidate.repetition};
+}
+
+Experiment make_experiment(const TuningConfig& config, int group_size, int stage,
+                           std::int64_t micro_batch, std::int64_t accumulation_steps) {
+  return make_experiment(
+      config, group_size,
+      make_candidate(config, group_size, {stage, micro_batch, accumulation_steps}));
 }
 
 std::int64_t max_samples_per_rank(const TuningConfig& config, int group_size) {

@@ -1,4 +1,4 @@
-// A point of the search as an experiment: its name and its complete DeepSpeed JSON.
+// From a point of the search to an experiment: its name and its complete DeepSpeed JSON.
 #pragma once
 
 #include <compare>
@@ -6,6 +6,7 @@
 #include <string>
 
 #include "core/config/tuning_config.hpp"
+#include "core/search/candidate.hpp"
 #include "core/train/experiment.hpp"
 
 namespace dstune {
@@ -22,9 +23,15 @@ struct Point {
 /// "z2_gas1_tmbspg4" (zero-step.md 6.10).
 std::string name_of(const Point& point);
 
-/// The experiment of `stage`, micro-batch and accumulation: name and complete DeepSpeed JSON
-/// (zero-step.md 6.10). The batch triple comes first and is consistent for `group_size` ranks; the
-/// user's other settings follow in their order, those of zero_optimization behind the stage.
+/// Name and complete DeepSpeed JSON (zero-step.md 6.10). The batch triple comes first and is
+/// consistent for `group_size` ranks; the user's other settings follow in their order, those of
+/// zero_optimization behind the stage.
+Candidate make_candidate(const TuningConfig& config, int group_size, const Point& point);
+
+/// `candidate` on a group of the run.
+Experiment make_experiment(const TuningConfig& config, int group_size, Candidate candidate);
+
+/// The experiment of `stage`, micro-batch and accumulation.
 Experiment make_experiment(const TuningConfig& config, int group_size, int stage,
                            std::int64_t micro_batch, std::int64_t accumulation_steps);
 

@@ -8,9 +8,8 @@
 #include "core/base/error.hpp"
 #include "core/base/log.hpp"
 #include "core/base/text.hpp"
-#include "core/search/finalists.hpp"
-#include "core/search/prober.hpp"
-#include "core/search/stage_search.hpp"
+#include "core/search/fast_mode.hpp"
+#include "core/search/make_experiment.hpp"
 
 namespace dstune {
 namespace {
@@ -51,65 +50,6 @@ void profile(const TuningConfig& config, int group_size, Scheduler& scheduler,
   }
 }
 
-/// What the stages came to; `best` is owned by the prober.
-struct Exploration {
-  const Record* best = nullptr;
-  std::vector<Record> stage_bests;
-};
-
-Exploration explore(const TuningConfig& config, int group_size,
-                    const std::vector<StagePlan>& stages, Prober& prober) {
-  const auto metric = config.autotuning.metric;
-  // A larger micro-batch is a better start only where more samples at once are better.
-  const bool progressive = metric != Metric::latency && config.micro_batches.empty();
-  Exploration found;
-  std::int64_t best_micro_batch = 0;
-  std::int64_t previous_max = 0;
-  for (const auto& plan : stages) {
-    if (prober.is_over()) break;
-    if (!plan.feasible && plan.unsupported.empty()) continue;
-    if (progressive && plan.feasible && plan.max_micro_batch < previous_max) {
-      log_debug(concat("stage ", plan.stage, " is skipped: at most micro-batch ",
-                       plan.max_micro_batch, " fits, but ", previous_max, " ran before"));
-      continue;
-    }
-    const auto result = StageSearch(prober, config, group_size, plan).run(previous_max);
-    if (result.best == nullptr) continue;
-    found.stage_bests.push_back(*result.best);
-    const bool is_better =
-        found.best == nullptr || is_clearly_better(metric, std::get<Measured>(result.best->outcome),
-                                                   std::get<Measured>(found.best->outcome));
-    if (is_better) found.best = result.best;
-    const auto micro_batch = result.best->experiment.ds_config.at("train_micro_batch_size_per_gpu")
-                                 .to_number<std::int64_t>();
-    if (progressive && (is_better || micro_batch > best_micro_batch)) {
-      best_micro_batch = micro_batch;
-      previous_max = result.max_micro_batch;
-    }
-  }
-  return found;
-}
-
-/// Repeats the bests of the stages one after the other, if they were disturbed; the repetitions
-/// decide which of them is the best.
-void confirm(const std::vector<Record>& stage_bests, Metric metric, Scheduler& scheduler,
-             TuningResult& result) {
-  std::optional<Measured> best;
-  const auto finalists = choose_finalists(stage_bests, result.records);
-  for (std::size_t i = 0; i < finalists.size() && !result.stopped; ++i) {
-    auto records = scheduler.run({finalists[i]});
-    result.stopped = records.empty();
-    for (auto& record : records) {
-      const auto* measured = std::get_if<Measured>(&record.outcome);
-      if (measured != nullptr && (!best || is_clearly_better(metric, *measured, *best))) {
-        best = *measured;
-        result.best = stage_bests[i];
-      }
-      result.records.push_back(std::move(record));
-    }
-  }
-}
-
 // A stage that is not modelled says nothing about memory: the others do.
 bool is_memory_alone(const std::vector<StagePlan>& stages, const std::vector<Record>& records) {
   const bool has_modelled = std::any_of(
@@ -143,15 +83,17 @@ Record pretend(const Experiment& experiment) {
   measured.samples_per_s = 1;
   measured.flops_per_s_per_rank = 1;
   measured.peak_memory.total = std::numeric_limits<Bytes>::max();  // no room for more
-  // What the search looks at: a whole configuration in every record would be a second copy of all.
-  constexpr const char* kMicroBatch = "train_micro_batch_size_per_gpu";
-  Experiment named;
+  Experiment named;  // a whole configuration in every record would be a second copy of all
   named.name = experiment.name;
-  named.ds_config[kMicroBatch] = experiment.ds_config.at(kMicroBatch);
   return {named, measured, {}, 0, 0};
 }
 
 }  // namespace
+
+std::unique_ptr<Tuner> make_tuner(const TuningConfig& config, int group_size,
+                                  const std::vector<StagePlan>& stages) {
+  return std::make_unique<FastMode>(config, group_size, stages);
+}
 
 ModelInfo predict_model_info(const TuningConfig& config, const std::vector<StagePlan>& stages) {
   ModelInfo info;
@@ -178,22 +120,41 @@ std::vector<Experiment> plan_experiments(const TuningConfig& config, int group_s
   if (const auto* plan = cheapest(stages)) {
     experiments.push_back(make_profile_experiment(config, group_size, plan->stage));
   }
-  const auto run = [&](const std::vector<Experiment>& batch) {
-    std::vector<Record> records;
-    for (const auto& experiment : batch) {
-      experiments.push_back(experiment);
-      records.push_back(pretend(experiment));
-    }
-    return records;
-  };
   auto supported = stages;
   std::erase_if(supported, [](const StagePlan& plan) { return !plan.unsupported.empty(); });
-  Prober prober(config, group_size, run, [] { return 1; });
-  explore(config, group_size, supported, prober);
+  const auto tuner = make_tuner(config, group_size, supported);
+  for (auto candidates = tuner->next(1); !candidates.empty(); candidates = tuner->next(1)) {
+    for (Candidate& candidate : candidates) {
+      experiments.push_back(make_experiment(config, group_size, std::move(candidate)));
+      tuner->learn(pretend(experiments.back()));
+    }
+  }
   return experiments;
 }
 
 namespace {
+
+/// What the tuner asks for, measured, until it is finished or the run is stopped.
+std::vector<Record> measure(const TuningConfig& config, int group_size, Scheduler& scheduler,
+                            Tuner& tuner, bool& stopped) {
+  std::vector<Record> all;
+  while (!stopped) {
+    std::vector<Experiment> batch;
+    for (Candidate& candidate : tuner.next(std::max(1, scheduler.slots(group_size)))) {
+      batch.push_back(make_experiment(config, group_size, std::move(candidate)));
+    }
+    if (batch.empty()) break;
+    auto records = scheduler.run(batch);
+    stopped = records.size() < batch.size();
+    for (Record& record : records) {
+      tuner.learn(record);
+      all.push_back(std::move(record));
+    }
+  }
+  std::stable_sort(all.begin(), all.end(),
+                   [](const Record& a, const Record& b) { return a.finished < b.finished; });
+  return all;
+}
 
 TuningResult search(const TuningConfig& config, int group_size, Scheduler& scheduler,
                     const MemoryPredictor& predictor) {
@@ -203,19 +164,12 @@ TuningResult search(const TuningConfig& config, int group_size, Scheduler& sched
   result.model_info = predict_model_info(config, result.stages);
   profile(config, group_size, scheduler, result);
   if (result.stopped) return result;
-  Prober prober(
-      config, group_size,
-      [&](const std::vector<Experiment>& batch) { return scheduler.run(batch); },
-      [&] { return scheduler.slots(group_size); });
-  const auto found = explore(config, group_size, result.stages, prober);
-  if (found.best != nullptr) result.best = *found.best;
-  auto records = prober.records();
-  result.stopped = prober.is_stopped();
-  result.nothing_fits =
-      found.best == nullptr && !result.stopped && is_memory_alone(result.stages, records);
+  const auto tuner = make_tuner(config, group_size, result.stages);
+  auto records = measure(config, group_size, scheduler, *tuner, result.stopped);
+  result.best = tuner->best();
+  result.nothing_fits = !result.best && !result.stopped && is_memory_alone(result.stages, records);
   result.records.insert(result.records.end(), std::make_move_iterator(records.begin()),
                         std::make_move_iterator(records.end()));
-  confirm(found.stage_bests, config.autotuning.metric, scheduler, result);
   return result;
 }
 

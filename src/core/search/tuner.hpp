@@ -1,19 +1,45 @@
-// DeepSpeed's fast mode: which stage and micro-batch size, with its known faults mended.
+// A tuning run: a Tuner says what to measure next, the scheduler measures.
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <vector>
 
 #include "core/config/tuning_config.hpp"
 #include "core/report/journal.hpp"
-#include "core/search/make_experiment.hpp"
+#include "core/search/candidate.hpp"
 #include "core/search/memory_predictor.hpp"
 #include "core/search/scheduler.hpp"
-#include "core/search/score.hpp"
 #include "core/search/stage_plan.hpp"
 
 namespace dstune {
+
+/// Which candidates next: a way through a search space. What it says depends on what it has learnt,
+/// not on when it is asked.
+class Tuner {
+ public:
+  Tuner() = default;
+  virtual ~Tuner() = default;
+  Tuner(const Tuner&) = delete;
+  Tuner& operator=(const Tuner&) = delete;
+
+  /// What to measure now, the most important first; empty: the search is finished. All that it gave
+  /// before has been learnt by then.
+  /// @param free_groups  candidates that can be measured at once, >= 1
+  virtual std::vector<Candidate> next(int free_groups) = 0;
+
+  /// The outcome of a candidate, whatever it is.
+  virtual void learn(const Record& record) = 0;
+
+  /// The best as far as is known; none if nothing was measured.
+  virtual std::optional<Record> best() = 0;
+};
+
+/// The tuner that the configuration asks for: fast mode, the only one so far. The references must
+/// outlive it.
+std::unique_ptr<Tuner> make_tuner(const TuningConfig& config, int group_size,
+                                  const std::vector<StagePlan>& stages);
 
 /// Profile run and what follows from it (profile_model_info/model_info.json).
 struct ModelInfo {
@@ -52,14 +78,7 @@ Experiment make_profile_experiment(const TuningConfig& config, int group_size, i
 std::vector<Experiment> plan_experiments(const TuningConfig& config, int group_size,
                                          const std::vector<StagePlan>& stages);
 
-/// Runs the search: profile, then the stages in ascending order, each from the largest micro-batch
-/// of the last one that was better (or larger), skipping those that fit fewer micro-batches. One
-/// experiment is better than another only beyond noise (is_clearly_better), so the smaller stage
-/// wins ties. The answer does not depend on how many experiments run at once: where several did,
-/// the best of each stage is measured once more alone (choose_finalists), and these decide.
-///
-/// tuner_num_trials bounds the experiments that decide (the profile run and those fetched ahead on
-/// idle ranks not counted); tuner_early_stopping belongs to the full mode and does nothing here.
+/// Runs the profile, then what the tuner asks for until it is finished.
 /// @throws ConfigError  as plan_stages does
 TuningResult tune(const TuningConfig& config, int group_size, Scheduler& scheduler,
                   const MemoryPredictor& predictor = make_memory_predictor());

@@ -7,6 +7,7 @@ namespace dstune {
 namespace {
 
 using testing::ElementsAre;
+using testing::IsEmpty;
 
 constexpr Point kA{0, 1, 1};
 constexpr Point kB{0, 2, 1};
@@ -14,76 +15,109 @@ constexpr Point kC{0, 3, 1};
 
 class ProberTest : public testing::Test {
  protected:
-  Prober make_prober(int slots) {
-    const auto run = [this](const std::vector<Experiment>& batch) {
-      std::vector<std::string> names;
-      std::vector<Record> records;
-      for (const auto& experiment : batch) {
-        names.push_back(experiment.name);
-        if (!stopped_) records.push_back({experiment, Measured{}, {}, 0, ++time_});
-      }
-      batches_.push_back(names);
-      return records;
-    };
-    return {config_, 1, run, [slots] { return slots; }};
+  // Each the faster the later it is learnt.
+  void learn(const Point& point) {
+    Measured measured;
+    measured.samples_per_s = ++speed_;
+    Experiment experiment;
+    experiment.name = name_of(point);
+    prober_.learn(point, {experiment, measured, {}, 0, 0});
   }
 
   TuningConfig config_;
-  std::vector<std::vector<std::string>> batches_;
-  double time_ = 0;
-  bool stopped_ = false;
+  Prober prober_{config_};
+  double speed_ = 0;
 };
 
-TEST_F(ProberTest, RunsAPointOnce) {
-  auto prober = make_prober(1);
+TEST_F(ProberTest, WantsTheFirstUnknownPointThatIsVisitedAndThenNothing) {
+  prober_.begin(1);
 
-  prober.visit(kA);
-  prober.visit(kA);
+  EXPECT_EQ(prober_.visit(kA), nullptr);
+  EXPECT_TRUE(prober_.is_over());
+  EXPECT_EQ(prober_.visit(kB), nullptr);
 
-  EXPECT_THAT(batches_, ElementsAre(ElementsAre("z0_gas1_tmbspg1")));
+  EXPECT_THAT(prober_.wanted(), ElementsAre(kA));
+}
+
+TEST_F(ProberTest, GoesFurtherInEachPass) {
+  learn(kA);
+  prober_.begin(1);
+
+  EXPECT_NE(prober_.visit(kA), nullptr);
+  EXPECT_NE(prober_.visit(kA), nullptr);
+  EXPECT_EQ(prober_.visit(kB), nullptr);
+
+  EXPECT_EQ(prober_.visits(), 1U);
+  EXPECT_THAT(prober_.wanted(), ElementsAre(kB));
+}
+
+TEST_F(ProberTest, HasNoMeasurementOfWhatDidNotFit) {
+  prober_.learn(kA, {{}, OutOfMemory{}, {}, 0, 0});
+  prober_.begin(1);
+
+  EXPECT_EQ(prober_.visit(kA), nullptr);
+
+  EXPECT_FALSE(prober_.is_over());
+  EXPECT_EQ(prober_.best_since(0), nullptr);
 }
 
 TEST_F(ProberTest, FetchesAheadAsManyPointsAsThereAreSlots) {
-  auto prober = make_prober(2);
+  learn(kB);
+  prober_.begin(2);
 
-  prober.prefetch({kA, kB, kC});
-  prober.visit(kA);
-  prober.prefetch({kA, kB, kC});
+  prober_.prefetch({kA, kA, kB, kC, Point{0, 4, 1}});
 
-  EXPECT_THAT(batches_, ElementsAre(ElementsAre("z0_gas1_tmbspg1", "z0_gas1_tmbspg2"),
-                                    ElementsAre("z0_gas1_tmbspg3")));
+  EXPECT_THAT(prober_.wanted(), ElementsAre(kA, kC));
+}
+
+// What would be fetched anew with what is free now, decides nothing: the search is further on.
+TEST_F(ProberTest, FetchesNothingAheadWhereAnEarlierPassHasBeen) {
+  prober_.begin(2);
+  prober_.prefetch({kA, kB, kC});
+  learn(kA);
+  learn(kB);
+  prober_.begin(2);
+
+  prober_.prefetch({kA, kB, kC});
+  EXPECT_THAT(prober_.wanted(), IsEmpty());
+  prober_.prefetch({kA, kB, kC});
+
+  EXPECT_THAT(prober_.wanted(), ElementsAre(kC));
 }
 
 TEST_F(ProberTest, FetchesNothingAheadWithOneSlot) {
-  auto prober = make_prober(1);
+  prober_.begin(1);
 
-  prober.prefetch({kA, kB});
+  prober_.prefetch({kA, kB});
 
-  EXPECT_TRUE(batches_.empty());
+  EXPECT_THAT(prober_.wanted(), IsEmpty());
+}
+
+TEST_F(ProberTest, APassThatOnlyLooksLeavesFetchingToTheNext) {
+  prober_.begin(0);
+  prober_.prefetch({kA, kB});
+  EXPECT_THAT(prober_.wanted(), IsEmpty());
+  prober_.begin(2);
+
+  prober_.prefetch({kA, kB});
+
+  EXPECT_THAT(prober_.wanted(), ElementsAre(kA, kB));
 }
 
 TEST_F(ProberTest, CountsOnlyVisitsAsTrialsAndAsCandidates) {
   config_.autotuning.tuner_num_trials = 1;
-  auto prober = make_prober(3);
+  for (const Point& point : {kA, kB, kC}) learn(point);
+  prober_.begin(3);
+  const bool over_before = prober_.is_over();
 
-  prober.prefetch({kA, kB, kC});
-  const bool over_before = prober.is_over();
-  prober.visit(kB);
+  prober_.visit(kB);
 
   EXPECT_FALSE(over_before);
-  EXPECT_TRUE(prober.is_over());
-  EXPECT_EQ(prober.visit(kA), nullptr);
-  EXPECT_EQ(prober.best_since(0)->experiment.name, "z0_gas1_tmbspg2");
-  EXPECT_EQ(prober.records().size(), 3U);
-}
-
-TEST_F(ProberTest, IsOverOnceTheRunWasStopped) {
-  auto prober = make_prober(1);
-  stopped_ = true;
-
-  EXPECT_EQ(prober.visit(kA), nullptr);
-  EXPECT_TRUE(prober.is_stopped());
-  EXPECT_TRUE(prober.is_over());
+  EXPECT_TRUE(prober_.is_over());
+  EXPECT_EQ(prober_.visit(kA), nullptr);
+  EXPECT_THAT(prober_.wanted(), IsEmpty());
+  EXPECT_EQ(prober_.best_since(0)->experiment.name, "z0_gas1_tmbspg2");
+  EXPECT_EQ(prober_.records().size(), 3U);
 }
 
 }  // namespace

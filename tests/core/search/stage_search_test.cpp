@@ -11,7 +11,6 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 using testing_support::make_tuning_config;
-using testing_support::point_of;
 using testing_support::SimulatedMachine;
 
 TEST(ListMicroBatches, HoldsTheLargestAndItsHalf) {
@@ -42,23 +41,25 @@ class StageSearchTest : public testing::Test {
   StageResult search(std::int64_t previous_max = 0) {
     config_.stages = {1};
     plan_ = plan_stages(config_, 2, machine_.predictor()).front();
-    return StageSearch(prober_, config_, 2, plan_).run(previous_max);
+    for (;;) {
+      prober_.begin(1);
+      const auto result = StageSearch(prober_, config_, 2, plan_).run(previous_max);
+      if (prober_.wanted().empty()) return result;
+      measure(prober_.wanted().front());
+    }
   }
 
-  std::vector<Record> run(const std::vector<Experiment>& batch) {
-    std::vector<Record> records;
-    for (const auto& experiment : batch) {
-      order_.push_back(experiment.name);
-      records.push_back({experiment, machine_.run(experiment), {}, 0, 0});
-    }
-    return records;
+  void measure(const Point& point) {
+    const auto experiment = make_experiment(config_, 2, make_candidate(config_, 2, point));
+    order_.push_back(experiment.name);
+    prober_.learn(point, {experiment, machine_.run(experiment), {}, 0, 0});
   }
 
   SimulatedMachine machine_;
   TuningConfig config_ = make_tuning_config(300 + 16 * 10);
   StagePlan plan_;
   std::vector<std::string> order_;
-  Prober prober_{config_, 2, [this](const auto& batch) { return run(batch); }, [] { return 1; }};
+  Prober prober_{config_};
 };
 
 TEST_F(StageSearchTest, ProposesSmallestLargestHalfAndOneSmaller) {
