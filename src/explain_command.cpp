@@ -1,9 +1,7 @@
 #include "explain_command.hpp"
 
-#include <algorithm>
 #include <optional>
 #include <string>
-#include <variant>
 #include <vector>
 
 #include "core/base/file.hpp"
@@ -14,33 +12,16 @@
 #include "core/config/problems.hpp"
 #include "core/config/tuning_config.hpp"
 #include "core/report/explain.hpp"
+#include "core/report/find_record.hpp"
 #include "core/report/journal_reader.hpp"
 #include "core/report/own_files.hpp"
 #include "core/report/result_table.hpp"
-#include "core/report/summary.hpp"
 #include "core/train/run_experiment.hpp"
 #include "plan_command.hpp"
 
 namespace dstune {
 
 namespace {
-
-// Names are long and built alike: one that was cut short, or whose middle was left out, is meant by
-// its beginning, else by its letters in their order.
-std::string nearest_name(const std::string& name, const std::vector<std::string>& known) {
-  std::string near = did_you_mean(name, known);
-  if (!near.empty() || name.empty()) return near;
-  const auto begins = std::find_if(known.begin(), known.end(), [&](const std::string& candidate) {
-    return candidate.rfind(name, 0) == 0;
-  });
-  if (begins != known.end()) return *begins;
-  const auto holds = std::find_if(known.begin(), known.end(), [&](const std::string& candidate) {
-    std::size_t next = 0;
-    for (const char letter : candidate) next += next < name.size() && name[next] == letter ? 1 : 0;
-    return next == name.size();
-  });
-  return holds == known.end() ? "" : *holds;
-}
 
 /// @param remarks  why others that could be meant are not among the known; or ""
 [[noreturn]] void throw_unknown(const std::string& name, const std::vector<std::string>& known,
@@ -69,15 +50,6 @@ std::string named_best(const std::string& results_dir) {
   return best != nullptr && best->is_string() ? json::value_to<std::string>(*best) : "";
 }
 
-// What the run chose; before it has chosen, the best so far.
-std::optional<Record> find_best(const JournalContent& journal, const TuningConfig& config) {
-  const auto records = ranked(tuning_records(journal.records), config.autotuning.metric);
-  const Record* best = find_record(records, named_best(config.autotuning.results_dir));
-  if (best == nullptr && !records.empty()) best = &records.front();
-  if (best == nullptr || !std::holds_alternative<Measured>(best->outcome)) return std::nullopt;
-  return *best;
-}
-
 void explain_record(const CommandLine& options, const TuningConfig& config) {
   const std::string path = concat(config.autotuning.results_dir, "/journal.jsonl");
   const std::optional<std::string> lines = read_journal_file(path);
@@ -96,7 +68,7 @@ void explain_record(const CommandLine& options, const TuningConfig& config) {
     return;
   }
   std::string text = explain(record->experiment, record->outcome);
-  const std::optional<Record> best = find_best(journal, config);
+  const auto best = find_best(journal.records, named_best(config.autotuning.results_dir), metric);
   if (best && best->experiment.key() != record->experiment.key()) {
     text += explain_differences(*record, *best, "the best");
   }

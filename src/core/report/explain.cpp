@@ -160,11 +160,4 @@ std::string explain(const Experiment& experiment, const Outcome& outcome) {
                 transfer_section(ledger), memory_section(measured->peak_memory, timed));
 }
 
-const Record* find_record(const std::vector<Record>& records, const std::string& name) {
-  const auto found = std::find_if(records.rbegin(), records.rend(), [&](const Record& record) {
-    return record.experiment.name == name;
-  });
-  return found == records.rend() ? nullptr : &*found;
-}
-
 }  // namespace dstune

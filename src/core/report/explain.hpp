@@ -2,9 +2,7 @@
 #pragma once
 
 #include <string>
-#include <vector>
 
-#include "core/config/tuning_config.hpp"
 #include "core/report/journal.hpp"
 #include "core/train/experiment.hpp"
 #include "core/train/outcome.hpp"
@@ -21,8 +19,5 @@ std::string explain(const Experiment& experiment, const Outcome& outcome);
 /// @param title  what `other` is: "the best"
 std::string explain_differences(const Record& record, const Record& other,
                                 const std::string& title);
-
-/// Of several records with this name the last; nullptr: none.
-const Record* find_record(const std::vector<Record>& records, const std::string& name);
 
 }  // namespace dstune

@@ -79,14 +79,5 @@ TEST(ExplainDifferences, OfWhatHasNoNumbersAreSettingsOnly) {
   EXPECT_THAT(text, AllOf(HasSubstr("/zero_optimization/stage"), Not(HasSubstr("whole step"))));
 }
 
-TEST(FindRecord, TheLastOfANameCounts) {
-  const std::vector<Record> records = {make_record(make_experiment(1, 4), with_ledger(1)),
-                                       make_record(make_experiment(2, 4), with_ledger(2)),
-                                       make_record(make_experiment(1, 4), with_ledger(3))};
-
-  EXPECT_EQ(find_record(records, "z1_gas1_tmbspg4"), &records[2]);
-  EXPECT_EQ(find_record(records, "z9"), nullptr);
-}
-
 }  // namespace
 }  // namespace dstune
