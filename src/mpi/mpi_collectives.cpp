@@ -61,7 +61,7 @@ std::unique_ptr<Collectives> MpiCollectives::do_sub_group(const std::vector<int>
       new MpiCollectives(device(), *group_, std::move(members), own));
 }
 
-void MpiCollectives::do_all_reduce(Tensor inout, ReduceOp op, Stream /*stream*/) {
+void MpiCollectives::do_all_reduce(Tensor inout, ReduceOp op) {
   if (size() == 1) return;
   Ring ring(group_->transfers(), members_, rank());
   const std::int64_t stride = slot_elements(inout.dtype) * size();
@@ -77,7 +77,7 @@ void MpiCollectives::do_all_reduce(Tensor inout, ReduceOp op, Stream /*stream*/)
   }
 }
 
-void MpiCollectives::do_reduce_scatter(Tensor in, Tensor out, ReduceOp op, Stream /*stream*/) {
+void MpiCollectives::do_reduce_scatter(Tensor in, Tensor out, ReduceOp op) {
   if (size() == 1) {
     if (in.data != out.data) std::memcpy(out.data, in.data, out.size());
     return;
@@ -92,7 +92,7 @@ void MpiCollectives::do_reduce_scatter(Tensor in, Tensor out, ReduceOp op, Strea
   }
 }
 
-void MpiCollectives::do_all_gather(Tensor in, Tensor out, Stream /*stream*/) {
+void MpiCollectives::do_all_gather(Tensor in, Tensor out) {
   const Tensor own = out.slice(rank() * in.numel, in.numel);
   if (in.data != own.data) std::memcpy(own.data, in.data, in.size());
   if (size() == 1) return;
@@ -108,7 +108,7 @@ void MpiCollectives::do_all_gather(Tensor in, Tensor out, Stream /*stream*/) {
 
 // A chain that ends at the root: every rank adds its own to what the one before sends. The next
 // piece is on its way while this one is added.
-void MpiCollectives::do_reduce(Tensor inout, ReduceOp op, int root, Stream /*stream*/) {
+void MpiCollectives::do_reduce(Tensor inout, ReduceOp op, int root) {
   if (size() == 1) return;
   Transfers& transfers = group_->transfers();
   const int previous = (rank() + size() - 1) % size();
@@ -140,7 +140,7 @@ void MpiCollectives::do_reduce(Tensor inout, ReduceOp op, int root, Stream /*str
   transfers.wait_all();
 }
 
-void MpiCollectives::do_broadcast(Tensor inout, int root, Stream /*stream*/) {
+void MpiCollectives::do_broadcast(Tensor inout, int root) {
   if (size() == 1) return;
   Transfers& transfers = group_->transfers();
   const Pieces pieces(inout);
@@ -157,7 +157,7 @@ void MpiCollectives::do_broadcast(Tensor inout, int root, Stream /*stream*/) {
 }
 
 // In round k every rank sends to the k-th rank after it and receives from the k-th before it.
-void MpiCollectives::do_all_to_all(Tensor in, Tensor out, Stream /*stream*/) {
+void MpiCollectives::do_all_to_all(Tensor in, Tensor out) {
   constexpr int kSend = 0;
   constexpr int kReceive = 1;
   Transfers& transfers = group_->transfers();

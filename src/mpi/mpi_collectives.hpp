@@ -25,12 +25,12 @@ class MpiCollectives final : public Collectives {
   MpiCollectives(Device& device, MpiGroup& group);
 
  private:
-  void do_all_reduce(Tensor inout, ReduceOp op, Stream stream) override;
-  void do_reduce(Tensor inout, ReduceOp op, int root, Stream stream) override;
-  void do_reduce_scatter(Tensor in, Tensor out, ReduceOp op, Stream stream) override;
-  void do_all_gather(Tensor in, Tensor out, Stream stream) override;
-  void do_broadcast(Tensor inout, int root, Stream stream) override;
-  void do_all_to_all(Tensor in, Tensor out, Stream stream) override;
+  void do_all_reduce(Tensor inout, ReduceOp op) override;
+  void do_reduce(Tensor inout, ReduceOp op, int root) override;
+  void do_reduce_scatter(Tensor in, Tensor out, ReduceOp op) override;
+  void do_all_gather(Tensor in, Tensor out) override;
+  void do_broadcast(Tensor inout, int root) override;
+  void do_all_to_all(Tensor in, Tensor out) override;
   double do_all_reduce_scalar(double value, ReduceOp op) override;
   std::unique_ptr<Collectives> do_sub_group(const std::vector<int>& ranks, int own) override;
 

@@ -125,20 +125,20 @@ std::vector<float> ThreadCollectives::combine(Tensor own, std::int64_t offset, s
   return result;
 }
 
-void ThreadCollectives::do_all_reduce(Tensor inout, ReduceOp op, Stream) {
+void ThreadCollectives::do_all_reduce(Tensor inout, ReduceOp op) {
   store(combine(inout, 0, inout.numel, op), inout);
 }
 
-void ThreadCollectives::do_reduce(Tensor inout, ReduceOp op, int root, Stream) {
+void ThreadCollectives::do_reduce(Tensor inout, ReduceOp op, int root) {
   const auto result = combine(inout, 0, inout.numel, op);
   if (rank() == root) store(result, inout);
 }
 
-void ThreadCollectives::do_reduce_scatter(Tensor in, Tensor out, ReduceOp op, Stream) {
+void ThreadCollectives::do_reduce_scatter(Tensor in, Tensor out, ReduceOp op) {
   store(combine(in, rank() * out.numel, out.numel, op), out);
 }
 
-void ThreadCollectives::do_all_gather(Tensor in, Tensor out, Stream) {
+void ThreadCollectives::do_all_gather(Tensor in, Tensor out) {
   const std::vector<std::byte> own(static_cast<const std::byte*>(in.data),
                                    static_cast<const std::byte*>(in.data) + in.size());
   team_.meet(rank(), own.data());
@@ -148,13 +148,13 @@ void ThreadCollectives::do_all_gather(Tensor in, Tensor out, Stream) {
   team_.part();
 }
 
-void ThreadCollectives::do_broadcast(Tensor inout, int root, Stream) {
+void ThreadCollectives::do_broadcast(Tensor inout, int root) {
   team_.meet(rank(), inout.data);
   if (rank() != root) std::memcpy(inout.data, team_.of(root), inout.size());
   team_.part();
 }
 
-void ThreadCollectives::do_all_to_all(Tensor in, Tensor out, Stream) {
+void ThreadCollectives::do_all_to_all(Tensor in, Tensor out) {
   const std::int64_t length = in.numel / size();
   if (length == 0) return;
   team_.meet(rank(), in.data);

@@ -2,12 +2,34 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "core/train/device.hpp"
 
 namespace dstune {
+
+/// Memory that an operation reads or writes.
+struct Operand {
+  const void* data = nullptr;
+  Bytes extent = 0;  ///< from the first byte to behind the last
+  Bytes bytes = 0;   ///< that move
+
+  Operand(const void* begin, Bytes size) : data(begin), extent(size), bytes(size) {}
+  Operand(Tensor tensor) : Operand(tensor.data, tensor.size()) {}  // NOLINT(*-explicit-*)
+  Operand(const Matrix& matrix);                                   // NOLINT(*-explicit-*)
+
+  /// Of which only `moved` bytes move.
+  Operand of(Bytes moved) const {
+    Operand part = *this;
+    part.bytes = moved;
+    return part;
+  }
+};
+
+using Operands = std::initializer_list<Operand>;
 
 /// Runs a training step for what it allocates and calls, on any machine: memory has no contents
 /// (computes() is false), the budget is exact, every operation returns at once. Addresses are
@@ -83,7 +105,6 @@ class DryDevice : public Device {
             Tensor exp_avg_sq, Tensor copy) override;
 
   void spend_host_time(Seconds /*time*/) override {}
-  void synchronize() override {}
   Seconds now() const override { return 0; }
 
  protected:
@@ -91,10 +112,13 @@ class DryDevice : public Device {
   /// @param flops    additions and multiplications; a transcendental counts as one
   /// @param traffic  bytes read and written, each operand once
   virtual void account(double flops, Bytes traffic);
-
- private:
+  /// Called once by every operation, before account().
+  virtual void touch(std::string_view operation, Operands reads, Operands writes);
   void* do_allocate(MemoryCategory category, Bytes size) override;
   void do_free(void* data, Bytes size) noexcept override;
+
+ private:
+  void run(std::string_view operation, double flops, Operands reads, Operands writes);
 
   const Device* imitated_;
   std::uintptr_t next_address_ = 4096;

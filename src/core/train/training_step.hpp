@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "core/train/collectives.hpp"
 #include "core/train/device.hpp"
@@ -13,7 +14,8 @@
 
 namespace dstune {
 
-/// What one optimizer step did on this rank. Times end with the device's work done.
+/// What one optimizer step did on this rank. Times are those of the compute stream; the whole one
+/// ends with all of the device's work.
 struct StepReport {
   double loss = 0;  ///< mean over this rank's micro-steps
   StepResult result;
@@ -44,7 +46,15 @@ class TrainingStep {
  private:
   void synchronize_for_timer();
   void make_tokens(std::int64_t micro_step);
-  void run_micro_step(std::int64_t micro, StepReport& report);
+  /// When it happened on the compute stream.
+  struct MicroStep {
+    Event begin;
+    Event turn;  ///< from forward to backward
+    Event end;
+  };
+  MicroStep run_micro_step(std::int64_t micro, StepReport& report);
+  Event end_of_work();
+  void read_times(const std::vector<MicroStep>& times, StepReport& report);
 
   RunSettings settings_;
   StepConfig config_;

@@ -89,11 +89,11 @@ class CpuDevice final : public Device {
             Tensor exp_avg_sq, Tensor copy) override;
 
   void spend_host_time(Seconds time) override;
-  void synchronize() override {}
   Seconds now() const override;
   void trim() override;
 
  private:
+  void do_record(Stream /*stream*/, Event& event) override { event.time = now(); }
   void* do_allocate(MemoryCategory category, Bytes size) override;
   void do_free(void* data, Bytes size) noexcept override;
 

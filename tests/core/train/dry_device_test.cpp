@@ -131,10 +131,9 @@ TEST(DryCollectives, CountsFullMessagesOfAnyGroup) {
   const Buffer full(device, MemoryCategory::buckets, 64);
   const Tensor whole = full.tensor(DType::fp32);
 
-  collectives.reduce_scatter(whole, whole.slice(6, 2), ReduceOp::sum, Purpose::other,
-                             Stream::reduction);
-  collectives.all_gather(whole.slice(6, 2), whole, Purpose::other, Stream::gather);
-  collectives.all_to_all(whole.slice(0, 8), whole.slice(8, 8), Purpose::other, Stream::compute);
+  collectives.reduce_scatter(whole, whole.slice(6, 2), ReduceOp::sum, Purpose::other);
+  collectives.all_gather(whole.slice(6, 2), whole, Purpose::other);
+  collectives.all_to_all(whole.slice(0, 8), whole.slice(8, 8), Purpose::other);
   const double scalar = collectives.all_reduce_scalar(2.5, ReduceOp::max, Purpose::other);
 
   const CollectiveCounts counts = device.ledger().counts();

@@ -62,8 +62,8 @@ TEST_P(ThreadCollectivesTest, AllReduceGivesEverybodyTheSumOrMaximum) {
     const Tensor sum = own.make({static_cast<float>(rank), 1});
     const Tensor largest = own.make({static_cast<float>(-rank), static_cast<float>(rank)});
 
-    own.collectives.all_reduce(sum, ReduceOp::sum, Purpose::other, Stream::compute);
-    own.collectives.all_reduce(largest, ReduceOp::max, Purpose::other, Stream::compute);
+    own.collectives.all_reduce(sum, ReduceOp::sum, Purpose::other);
+    own.collectives.all_reduce(largest, ReduceOp::max, Purpose::other);
 
     EXPECT_EQ(own.values(sum), (std::vector{sum_of_ranks(), static_cast<float>(size())}));
     EXPECT_EQ(own.values(largest), (std::vector{0.0F, static_cast<float>(size() - 1)}));
@@ -76,7 +76,7 @@ TEST_P(ThreadCollectivesTest, ReduceGivesTheRootTheSum) {
   on_ranks([&](Rank& own, int rank) {
     const Tensor tensor = own.make({static_cast<float>(rank), 2});
 
-    own.collectives.reduce(tensor, ReduceOp::sum, root, Purpose::other, Stream::compute);
+    own.collectives.reduce(tensor, ReduceOp::sum, root, Purpose::other);
 
     if (rank == root) {
       EXPECT_EQ(own.values(tensor),
@@ -92,7 +92,7 @@ TEST_P(ThreadCollectivesTest, ReduceScatterGivesEveryRankItsPartInPlace) {
     const Tensor all = own.make(values);
     const Tensor part = all.slice(2 * rank, 2);
 
-    own.collectives.reduce_scatter(all, part, ReduceOp::sum, Purpose::other, Stream::compute);
+    own.collectives.reduce_scatter(all, part, ReduceOp::sum, Purpose::other);
 
     const float first = static_cast<float>(size() * 2 * rank) + sum_of_ranks();
     EXPECT_EQ(own.values(part), (std::vector{first, first + static_cast<float>(size())}));
@@ -103,12 +103,11 @@ TEST_P(ThreadCollectivesTest, AllGatherPutsThePartsInTheOrderOfRanksInPlace) {
   on_ranks([&](Rank& own, int rank) {
     const Tensor all = own.make(std::vector<float>(static_cast<std::size_t>(size()), -1));
     const Tensor part = all.slice(rank, 1);
-    own.collectives.broadcast(own.make({0}), 0, Purpose::other,
-                              Stream::compute);  // not the first call of a team
+    own.collectives.broadcast(own.make({0}), 0, Purpose::other);  // not the first call of a team
     const Tensor mine = own.make({static_cast<float>(10 + rank)});
 
-    own.collectives.all_gather(mine, all, Purpose::other, Stream::compute);
-    own.collectives.all_gather(part, all, Purpose::other, Stream::compute);
+    own.collectives.all_gather(mine, all, Purpose::other);
+    own.collectives.all_gather(part, all, Purpose::other);
 
     std::vector<float> expected;
     for (int next = 0; next < size(); ++next) expected.push_back(static_cast<float>(10 + next));
@@ -126,7 +125,7 @@ TEST_P(ThreadCollectivesTest, AllToAllGivesEveryRankItsPartsInTheOrderOfRanks) {
     const Tensor in = own.make(sent);
     const Tensor out = own.make(std::vector<float>(sent.size(), 99));
 
-    own.collectives.all_to_all(in, out, Purpose::other, Stream::compute);
+    own.collectives.all_to_all(in, out, Purpose::other);
 
     std::vector<float> expected;
     for (int from = 0; from < size(); ++from) {
@@ -144,7 +143,7 @@ TEST_P(ThreadCollectivesTest, BroadcastGivesEverybodyTheRootsValues) {
   on_ranks([&](Rank& own, int rank) {
     const Tensor tensor = own.make({static_cast<float>(rank), 7});
 
-    own.collectives.broadcast(tensor, root, Purpose::other, Stream::compute);
+    own.collectives.broadcast(tensor, root, Purpose::other);
 
     EXPECT_EQ(own.values(tensor), (std::vector{static_cast<float>(root), 7.0F}));
   });

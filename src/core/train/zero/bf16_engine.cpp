@@ -81,7 +81,7 @@ void Bf16Engine::average() {
   for (std::size_t group = 0; group < sums_.size(); ++group) {
     sizes.push_back(layouts_[group].padded());
   }
-  const GradientSum reduction{device(), collectives(), Stream::compute, config().message_dtype()};
+  const GradientSum reduction{device(), collectives(), config().message_dtype()};
   std::size_t begin = 0;
   for (const std::size_t end : pack_replicated(sizes, kReplicatedBucket)) {
     std::vector<Tensor> parts;

@@ -75,7 +75,7 @@ std::vector<float> EngineBase::collect(Collectives& group, std::int64_t count, O
   const Buffer all = temporary(count, DType::fp32);
   device().fill_zero(all.tensor(DType::fp32));
   own(all.tensor(DType::fp32));
-  group.all_reduce(all.tensor(DType::fp32), ReduceOp::sum, Purpose::other, Stream::compute);
+  device().await(group.all_reduce(all.tensor(DType::fp32), ReduceOp::sum, Purpose::other));
   std::vector<float> values(static_cast<std::size_t>(count));
   device().read(all.tensor(DType::fp32), values);
   return values;

@@ -77,15 +77,26 @@ void PartitionedEngine::flush() {
   if (bucket_.empty()) return;
   const PhaseScope phase(device().memory(), StepPhase::reduction);
   if (config().overlap_comm && !config().contiguous_gradients) wait_for_reduction();
+  const Stream stream = config().overlap_comm ? Stream::reduction : Stream::compute;
+  device().wait(stream, device().record(Stream::compute));
+  // The reduction before this one is over: its bucket is filled next.
+  device().wait(Stream::compute, reduced_);
+  reduce_bucket(stream);
+  bucket_.clear();
+}
+
+void PartitionedEngine::reduce_bucket(Stream stream) {
+  const StreamScope scope(device(), stream);
   average_->average(bucket_);
   for (GradientBucket::Entry& entry : bucket_.entries()) {
+    entry.own.used_on(stream);
     if (partition_.holds(entry.tensor)) {
       partition_.take(entry);
     } else {
       leave(entry);
     }
   }
-  bucket_.clear();
+  reduced_ = device().record(stream);
 }
 
 // What another rank owns: stage 1 drops its .grad only at the end, stage 2 now, or, in a list that

@@ -66,7 +66,7 @@ void ReplicatedEngine::average(std::size_t begin, std::size_t end) {
   std::vector<Tensor> gradients;
   for (std::size_t i = begin; i < end; ++i) gradients.push_back(gradient(i));
   const Flattened flat(device(), std::move(gradients));
-  const GradientSum sum{device(), collectives(), Stream::compute, config().message_dtype()};
+  const GradientSum sum{device(), collectives(), config().message_dtype()};
   sum.all_reduce(flat.tensor(), configured_scaling(config(), size()));
   flat.copy_back();
 }

@@ -33,9 +33,7 @@ ShardedEngine::ShardedEngine(const EngineContext& context)
       states_(layout_.sub_groups().size()),
       gradients_(config(), device(), shard_groups_.shards(), shard_groups_.replicas(), layout_,
                  config().overlap_comm ? Stream::reduction : Stream::compute),
-      quantized_(
-          QuantizedGradients::make(config(), device(), collectives(), parameters(),
-                                   config().overlap_comm ? Stream::reduction : Stream::compute)),
+      quantized_(QuantizedGradients::make(config(), device(), collectives(), parameters())),
       coordinator_(make_parameter_coordinator(config(), parameters())),
       gathered_(device(), shard_groups_.shards(), layout_, gather_setup(config(), shard_groups_)),
       leaf_of_(parameters().modules.size()) {
@@ -128,7 +126,7 @@ void ShardedEngine::reduce_leaf() {
 
 void ShardedEngine::end_backward() {
   gradients_.flush();
-  device().host_sync(HostSync::reduction);
+  device().host_sync(HostSync::reduction, gradients_.reduced());
   gathered_.release(coordinator_.release_leftovers());
 }
 
