@@ -231,16 +231,31 @@ TEST_F(MpiBytesTest, QuantizedValuesAreGatheredAndExchangedAsTheyAre) {
 
 using MpiScalarTest = MpiCollectivesTest<float>;
 
-TEST_F(MpiScalarTest, ScalarsAreCombinedInDouble) {
+TEST_F(MpiScalarTest, NumbersAreCombinedInEveryGroup) {
   for_every_group([](Collectives& collectives, std::int64_t) {
-    const double mine = 1.0 + 1e-12 * collectives.rank();
-    const int n = collectives.size();
+    const auto rank = static_cast<float>(collectives.rank());
+    const auto n = static_cast<float>(collectives.size());
+    std::vector<float> sum = {1 + rank};
+    std::vector<float> largest = {-rank};
 
-    const double sum = collectives.all_reduce_scalar(mine, ReduceOp::sum, Purpose::other);
-    const double max = collectives.all_reduce_scalar(mine, ReduceOp::max, Purpose::other);
+    collectives.all_reduce(view(sum), ReduceOp::sum, Purpose::other);
+    collectives.all_reduce(view(largest), ReduceOp::max, Purpose::other);
 
-    EXPECT_NEAR(sum, n + 1e-12 * n * (n - 1) / 2, 1e-14);
-    EXPECT_EQ(max, 1.0 + 1e-12 * (n - 1));
+    EXPECT_EQ(sum[0], n * (n + 1) / 2);
+    EXPECT_EQ(largest[0], 0);
+  });
+}
+
+TEST_F(MpiScalarTest, AFlagIsSetForAllIfItIsForOne) {
+  for_every_group([](Collectives& collectives, std::int64_t) {
+    std::int8_t raised = collectives.rank() == collectives.size() - 1 ? 1 : 0;
+    std::int8_t lowered = 0;
+
+    collectives.all_reduce({&raised, 1, DType::int8}, ReduceOp::max, Purpose::other);
+    collectives.all_reduce({&lowered, 1, DType::int8}, ReduceOp::max, Purpose::other);
+
+    EXPECT_EQ(raised, 1);
+    EXPECT_EQ(lowered, 0);
   });
 }
 

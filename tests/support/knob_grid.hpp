@@ -1,4 +1,5 @@
-// The grid of the tests that run ZeRO with every knob: how a batch is split, and what is configured.
+// The grid of the tests that run ZeRO with every knob: how a batch is split, and what is
+// configured.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +20,6 @@ struct Split {
   std::int64_t accumulation = 1;
 };
 
-
 std::vector<Split> all_splits();
 /// Those of stage 3.
 std::vector<Split> sharded_splits();
@@ -29,10 +29,10 @@ std::string name_of_split(const testing::TestParamInfo<Split>& split);
 /// Buckets hold 300 elements: of tensors with 12 to 576 elements several share a bucket, and the
 /// matrices are larger than one. Sub-groups of stage 3 hold a few tensors each.
 ///
-/// epsilon 1e-3: with 1e-8 Adam's first update is lr * sign(g), so that rounding noise in a gradient
-/// whose true value is zero (the key bias of attention) would move a parameter by the full lr. With
-/// gradients around 0.3 / sqrt(4248) = 5e-3, 1e-3 damps noise and still leaves the second moment
-/// to decide.
+/// epsilon 1e-3: with 1e-8 Adam's first update is lr * sign(g), so that rounding noise in a
+/// gradient whose true value is zero (the key bias of attention) would move a parameter by the full
+/// lr. With gradients around 0.3 / sqrt(4248) = 5e-3, 1e-3 damps noise and still leaves the second
+/// moment to decide.
 /// @param zero_keys  further keys of zero_optimization
 json::object config_of(const Split& split, std::string_view zero_keys = "{}");
 

@@ -24,12 +24,19 @@ void load(const void* data, DType dtype, std::int64_t offset, std::vector<float>
   if (dtype == DType::fp32) load<float>(data, offset, out);
   if (dtype == DType::bf16) load<BFloat16>(data, offset, out);
   if (dtype == DType::fp16) load<Float16>(data, offset, out);
+  if (dtype == DType::int8) {
+    std::copy_n(static_cast<const std::int8_t*>(data) + offset, out.size(), out.begin());
+  }
 }
 
 void store(const std::vector<float>& in, Tensor out) {
   if (out.dtype == DType::fp32) store<float>(in, out.data);
   if (out.dtype == DType::bf16) store<BFloat16>(in, out.data);
   if (out.dtype == DType::fp16) store<Float16>(in, out.data);
+  if (out.dtype == DType::int8) {
+    std::transform(in.begin(), in.end(), static_cast<std::int8_t*>(out.data),
+                   [](float value) { return static_cast<std::int8_t>(value); });
+  }
 }
 
 float rounded(float value, DType dtype) {
@@ -165,17 +172,6 @@ void ThreadCollectives::do_all_to_all(Tensor in, Tensor out) {
     std::memcpy(out.slice(from * length, length).data, part.data, part.size());
   }
   team_.part();
-}
-
-double ThreadCollectives::do_all_reduce_scalar(double value, ReduceOp op) {
-  team_.meet(rank(), &value);
-  double result = *static_cast<const double*>(team_.of(0));
-  for (int next = 1; next < size(); ++next) {
-    const double other = *static_cast<const double*>(team_.of(next));
-    result = op == ReduceOp::max ? std::max(result, other) : result + other;
-  }
-  team_.part();
-  return result;
 }
 
 std::unique_ptr<Collectives> ThreadCollectives::do_sub_group(const std::vector<int>& ranks,

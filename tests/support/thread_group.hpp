@@ -80,7 +80,6 @@ class ThreadCollectives final : public Collectives {
   void do_all_gather(Tensor in, Tensor out) override;
   void do_broadcast(Tensor inout, int root) override;
   void do_all_to_all(Tensor in, Tensor out) override;
-  double do_all_reduce_scalar(double value, ReduceOp op) override;
   std::unique_ptr<Collectives> do_sub_group(const std::vector<int>& ranks, int own) override;
 
   std::vector<float> combine(Tensor own, std::int64_t offset, std::int64_t count, ReduceOp op);

@@ -124,19 +124,4 @@ std::unique_ptr<Collectives> Collectives::sub_group(const std::vector<int>& rank
   return do_sub_group(ranks, static_cast<int>(own - ranks.begin()));
 }
 
-double Collectives::all_reduce_scalar(double value, ReduceOp op, Purpose purpose) {
-  const bool flag = purpose == Purpose::overflow;
-  const CollectiveLine line = line_for(CollectiveKind::all_reduce, purpose,
-                                       {nullptr, 1, flag ? DType::int8 : DType::fp32});
-  const Seconds begin = device_->now();
-  double result = 0;
-  device_->host_wait(counted(line, [&] { result = do_all_reduce_scalar(value, op); }));
-  if (!flag) return result;  // DeepSpeed leaves norms on the device
-  const Seconds time = device_->now() - begin;
-  device_->ledger().add_transfer(Transfer::device_to_host, line.bytes);
-  device_->host_event(HostEvent::synchronization);
-  device_->ledger().add_sync(HostSync::overflow, time);
-  return result;
-}
-
 }  // namespace dstune

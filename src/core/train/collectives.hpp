@@ -22,7 +22,8 @@ enum class ReduceOp { sum, max };
 /// stream. It returns when it is queued, on a CPU when it is done; whoever uses its tensors waits
 /// for the event that it gives back.
 ///
-/// Reductions of 16-bit types round once per addition, as NCCL's do.
+/// int8 is only reduced to its maximum. Reductions of 16-bit types round once per addition, as
+/// NCCL's do.
 class Collectives {
  public:
   Collectives(Device& device, int rank, int size) : device_(&device), rank_(rank), size_(size) {}
@@ -46,11 +47,6 @@ class Collectives {
   /// part of `in` goes to rank p, where it becomes the part of `out` of the rank it comes from.
   Event all_to_all(Tensor in, Tensor out, Purpose purpose);
 
-  /// A host scalar, combined over the group: the norm (fp32) and the overflow flag (a byte) of a
-  /// step. Counted as an all-reduce of one element, and as its way to the host. Waits for the
-  /// result.
-  double all_reduce_scalar(double value, ReduceOp op, Purpose purpose);
-
   /// The collectives of a part of the group, of which this rank is one; rank i there is `ranks[i]`
   /// here. All of them call it with the same list. Their calls, in both groups, come in one order
   /// on all ranks that share them. Local: nothing is sent. The result must not outlive this.
@@ -67,7 +63,6 @@ class Collectives {
   virtual void do_all_gather(Tensor in, Tensor out) = 0;
   virtual void do_broadcast(Tensor inout, int root) = 0;
   virtual void do_all_to_all(Tensor in, Tensor out) = 0;
-  virtual double do_all_reduce_scalar(double value, ReduceOp op) = 0;
   /// @param own  place of this rank in `ranks`
   virtual std::unique_ptr<Collectives> do_sub_group(const std::vector<int>& ranks, int own) = 0;
 

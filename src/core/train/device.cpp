@@ -111,6 +111,16 @@ void Device::host_sync(HostSync reason, const Event& event) {
   wait_as_host(reason, [&] { host_wait(event); });
 }
 
+double Device::read_scalar(Tensor scalar, HostSync reason) {
+  float value = 0;
+  ledger_.add_transfer(Transfer::device_to_host, scalar.size());
+  wait_as_host(reason, [&] {
+    host_wait(record(current_stream_));
+    read(scalar, {&value, 1});
+  });
+  return static_cast<double>(value);
+}
+
 template <class Wait>
 void Device::wait_as_host(HostSync reason, Wait wait) {
   // A module's own wait is part of its hook: a profile cannot tell them apart.

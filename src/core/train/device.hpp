@@ -50,9 +50,9 @@ struct LayerNormSaved {
 /// One accelerator, or one CPU process, as seen by one rank.
 ///
 /// An operation is queued on the current stream (StreamScope; at first compute) and may still run
-/// when its call returns, except for calls that return a number; synchronize() waits for all of
-/// it. Used by one thread. All operations compute in fp32 whatever the storage dtype; `out` parameters are overwritten unless a comment says
-/// otherwise; tensors of one call must have matching shapes (asserted). M = rows = batch *
+/// when its call returns; synchronize() waits for all of it. Used by one thread. All operations
+/// compute in fp32 whatever the storage dtype; `out` parameters are overwritten unless a comment
+/// says otherwise; tensors of one call must have matching shapes (asserted). M = rows = batch *
 /// sequence.
 class Device {
  public:
@@ -84,9 +84,21 @@ class Device {
   virtual void write(std::span<const float> values, Tensor out) = 0;
   virtual void read(Tensor in, std::span<float> values) = 0;
 
-  // Reductions to the host.
-  virtual double sum_of_squares(Tensor in) = 0;  ///< accumulated in double
-  virtual bool has_inf_or_nan(Tensor in) = 0;
+  // Numbers that stay on the device: tensors of one element, fp32 unless said otherwise.
+  /// sum += the squares of `in`, added up in double.
+  virtual void add_squares(Tensor in, Tensor sum) = 0;
+  /// flag (int8) = 1 if `in` has an inf or a NaN; otherwise it stays as it is.
+  virtual void find_inf_or_nan(Tensor in, Tensor flag) = 0;
+  /// What undoes the loss scale and clips: factor = 1 / (loss_scale * max(1, (norm + 1e-6) /
+  /// clipping)) with the norm of the unscaled gradients, sqrt(squares) / loss_scale.
+  /// @param clipping  0: none
+  virtual void clip_factor(Tensor squares, double clipping, double loss_scale, Tensor factor) = 0;
+  /// inout *= factor, a number on the device.
+  virtual void scale_by(Tensor inout, Tensor factor) = 0;
+
+  /// The only way of a number of a step to the host, where DeepSpeed's host waits for it: as
+  /// host_sync(), with its transfer in the ledger.
+  double read_scalar(Tensor scalar, HostSync reason);
 
   // Quantisation (quantization.hpp): groups of equal size, one fp32 step per group.
   /// `in` (any floating-point type) in steps.numel groups; `out` has packed_size() elements.
@@ -141,8 +153,12 @@ class Device {
   // Loss: next-token cross-entropy over rows whose label is >= 0.
   /// log_probs = log_softmax(logits), row-wise; both fp32 (M, V).
   virtual void log_softmax(Matrix logits, Matrix log_probs) = 0;
-  /// Mean over the counted rows of -log_probs[i, labels[i]].
-  virtual double nll_loss(Matrix log_probs, const std::int64_t* labels) = 0;
+  /// labels[i] = tokens[i + 1] within a sequence, and -1 at its end; `count` of them, a multiple of
+  /// `sequence`.
+  virtual void next_tokens(const std::int64_t* tokens, std::int64_t sequence, std::int64_t count,
+                           std::int64_t* labels) = 0;
+  /// sum += the mean over the counted rows of -log_probs[i, labels[i]]; fp32, one element.
+  virtual void nll_loss(Matrix log_probs, const std::int64_t* labels, Tensor sum) = 0;
   /// out = loss_scale * d(nll_loss) / d(log_probs): zero but for one element per counted row.
   virtual void nll_loss_backward(const std::int64_t* labels, double loss_scale, Matrix out) = 0;
   /// d_logits = d_log_probs - exp(log_probs) * rowsum(d_log_probs)
@@ -227,6 +243,7 @@ class Device {
 
  private:
   friend class Buffer;
+  friend class Scalar;
   friend class StreamScope;
 
   struct Memory {

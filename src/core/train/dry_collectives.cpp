@@ -54,11 +54,6 @@ void DryCollectives::do_all_to_all(Tensor in, Tensor out) {
   run(CollectiveKind::all_to_all, in, out);
 }
 
-double DryCollectives::do_all_reduce_scalar(double value, ReduceOp /*op*/) {
-  account(CollectiveKind::all_reduce, sizeof(float));
-  return value;
-}
-
 std::unique_ptr<Collectives> DryCollectives::do_sub_group(const std::vector<int>& ranks, int own) {
   return std::make_unique<DryCollectives>(device(), own, static_cast<int>(ranks.size()));
 }

@@ -6,7 +6,7 @@
 namespace dstune {
 
 /// Any rank of any group on one machine: calls and bytes are counted as the real ones would be,
-/// nothing is sent, no data changes, a scalar keeps this rank's value.
+/// nothing is sent, no data changes.
 class DryCollectives : public Collectives {
  public:
   /// @throws std::invalid_argument  unless 0 <= rank < size
@@ -27,7 +27,6 @@ class DryCollectives : public Collectives {
   void do_all_gather(Tensor in, Tensor out) override;
   void do_broadcast(Tensor inout, int root) override;
   void do_all_to_all(Tensor in, Tensor out) override;
-  double do_all_reduce_scalar(double value, ReduceOp op) override;
   std::unique_ptr<Collectives> do_sub_group(const std::vector<int>& ranks, int own) override;
 };
 

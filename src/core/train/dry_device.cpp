@@ -88,14 +88,21 @@ void DryDevice::read(Tensor in, std::span<float> values) {
   account(0, values.size_bytes() + in.size());
 }
 
-double DryDevice::sum_of_squares(Tensor in) {
-  run("sum_of_squares", 2 * count(in.numel), {in}, {});
-  return 1;
+void DryDevice::add_squares(Tensor in, Tensor sum) {
+  run("add_squares", 2 * count(in.numel), {in, sum}, {sum});
 }
 
-bool DryDevice::has_inf_or_nan(Tensor in) {
-  run("has_inf_or_nan", count(in.numel), {in}, {});
-  return false;
+void DryDevice::find_inf_or_nan(Tensor in, Tensor flag) {
+  run("find_inf_or_nan", count(in.numel), {in}, {flag});
+}
+
+void DryDevice::clip_factor(Tensor squares, double /*clipping*/, double /*loss_scale*/,
+                            Tensor factor) {
+  run("clip_factor", 6, {squares}, {factor});
+}
+
+void DryDevice::scale_by(Tensor inout, Tensor factor) {
+  run("scale_by", count(inout.numel), {inout, factor}, {inout});
 }
 
 // The largest value of a group, then one product and one rounding per element.
@@ -204,12 +211,16 @@ void DryDevice::log_softmax(Matrix logits, Matrix log_probs) {
   run("log_softmax", 5 * count(numel(logits)), {logits}, {log_probs});
 }
 
+void DryDevice::next_tokens(const std::int64_t* tokens, std::int64_t /*sequence*/,
+                            std::int64_t rows, std::int64_t* labels) {
+  run("next_tokens", 0, {{tokens, token_bytes(rows)}}, {{labels, token_bytes(rows)}});
+}
+
 // One element per row is read.
-double DryDevice::nll_loss(Matrix log_probs, const std::int64_t* labels) {
+void DryDevice::nll_loss(Matrix log_probs, const std::int64_t* labels, Tensor sum) {
   const Bytes chosen = static_cast<Bytes>(log_probs.rows) * size_of(log_probs.dtype);
   run("nll_loss", count(log_probs.rows),
-      {Operand(log_probs).of(chosen), {labels, token_bytes(log_probs.rows)}}, {});
-  return 1;
+      {Operand(log_probs).of(chosen), {labels, token_bytes(log_probs.rows)}, sum}, {sum});
 }
 
 void DryDevice::nll_loss_backward(const std::int64_t* labels, double /*loss_scale*/, Matrix out) {

@@ -34,7 +34,8 @@ TrainingStep::TrainingStep(const RunSettings& settings, const StepConfig& config
                                settings.seed)),
       model_(settings_.model, config.micro_batch, settings.sequence_length, config.dtype, device),
       tokens_(device, MemoryCategory::activations,
-              token_bytes(config.micro_batch, settings.sequence_length)) {
+              token_bytes(config.micro_batch, settings.sequence_length)),
+      loss_(device) {
   device_.set_host_overhead(settings_.host_overhead);
 }
 
@@ -56,7 +57,7 @@ void TrainingStep::synchronize_for_timer() {
   if (config_.timer_synchronizes) device_.host_sync(HostSync::timer);
 }
 
-TrainingStep::MicroStep TrainingStep::run_micro_step(std::int64_t micro, StepReport& report) {
+TrainingStep::MicroStep TrainingStep::run_micro_step(std::int64_t micro) {
   MemoryBudget& memory = device_.memory();
   make_tokens(micro);
   engine_->begin_micro_step(micro + 1 == config_.accumulation_steps);
@@ -65,8 +66,8 @@ TrainingStep::MicroStep TrainingStep::run_micro_step(std::int64_t micro, StepRep
   MicroStep times;
   times.begin = device_.record(Stream::compute);
   const auto place = static_cast<std::uint64_t>(micro * collectives_.size() + collectives_.rank());
-  report.loss += model_.forward(*engine_, static_cast<const std::int64_t*>(tokens_.data()),
-                                seed_of(~settings_.seed, step_, place));
+  model_.forward(*engine_, static_cast<const std::int64_t*>(tokens_.data()),
+                 seed_of(~settings_.seed, step_, place), loss_.tensor());
   times.turn = device_.record(Stream::compute);
   memory.enter(StepPhase::backward);
   model_.backward(*engine_,
@@ -82,10 +83,11 @@ StepReport TrainingStep::run() {
   device_.ledger().clear();
   device_.timeline().clear();
   const Event begin = end_of_work();
+  loss_.set_zero();
   std::vector<MicroStep> times;
   FoldedMicroSteps micro_steps(device_);
   for (std::int64_t micro = 0; micro < config_.accumulation_steps; ++micro) {
-    times.push_back(run_micro_step(micro, report));
+    times.push_back(run_micro_step(micro));
     micro += micro_steps.fold(config_.accumulation_steps - micro - 2);
   }
   const Event before = device_.record(Stream::compute);
@@ -96,9 +98,16 @@ StepReport TrainingStep::run() {
   report.optimizer = device_.time_of(end) - device_.time_of(before);
   report.total = device_.time_of(end) - device_.time_of(begin);
   read_times(times, report);
-  report.loss /= static_cast<double>(config_.accumulation_steps);
+  read_numbers(report);
   ++step_;
   return report;
+}
+
+void TrainingStep::read_numbers(StepReport& report) {
+  float loss = 0;
+  device_.read(loss_.tensor(), {&loss, 1});
+  report.loss = static_cast<double>(loss) / static_cast<double>(config_.accumulation_steps);
+  report.grad_norm = engine_->grad_norm();
 }
 
 // What runs on other streams is awaited by the computation sooner or later.

@@ -9,6 +9,7 @@
 #include "core/train/device.hpp"
 #include "core/train/experiment.hpp"
 #include "core/train/layers/gpt2.hpp"
+#include "core/train/scalar.hpp"
 #include "core/train/step_config.hpp"
 #include "core/train/zero/zero_engine.hpp"
 
@@ -19,7 +20,8 @@ namespace dstune {
 struct StepReport {
   double loss = 0;  ///< mean over this rank's micro-steps
   StepResult result;
-  Seconds total = 0;  ///< the whole step, making of the tokens included
+  double grad_norm = 0;  ///< see ZeroEngine::grad_norm()
+  Seconds total = 0;     ///< the whole step, making of the tokens included
   Seconds forward = 0;
   Seconds backward = 0;  ///< with the gradient communication inside
   Seconds optimizer = 0;
@@ -52,8 +54,9 @@ class TrainingStep {
     Event turn;  ///< from forward to backward
     Event end;
   };
-  MicroStep run_micro_step(std::int64_t micro, StepReport& report);
+  MicroStep run_micro_step(std::int64_t micro);
   Event end_of_work();
+  void read_numbers(StepReport& report);
   void read_times(const std::vector<MicroStep>& times, StepReport& report);
 
   RunSettings settings_;
@@ -64,6 +67,7 @@ class TrainingStep {
   std::unique_ptr<ZeroEngine> engine_;
   Gpt2 model_;
   Buffer tokens_;  // int64
+  Scalar loss_;    // of the micro-steps, added up
   std::uint64_t step_ = 0;
 };
 

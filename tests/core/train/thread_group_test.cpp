@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "kernels/cpu/cpu_device.hpp"
+#include "tests/support/numbers.hpp"
 
 namespace dstune::test {
 namespace {
@@ -30,6 +31,8 @@ class Rank {
     device_.read(tensor, result);
     return result;
   }
+
+  Device& device() { return device_; }
 
  private:
   cpu::CpuDevice device_;
@@ -151,8 +154,8 @@ TEST_P(ThreadCollectivesTest, BroadcastGivesEverybodyTheRootsValues) {
 
 TEST_P(ThreadCollectivesTest, ScalarsAreCombinedOverTheRanks) {
   on_ranks([&](Rank& own, int rank) {
-    const double sum = own.collectives.all_reduce_scalar(rank + 0.5, ReduceOp::sum, Purpose::other);
-    const double largest = own.collectives.all_reduce_scalar(-rank, ReduceOp::max, Purpose::other);
+    const double sum = all_reduce(own.device(), own.collectives, rank + 0.5, ReduceOp::sum);
+    const double largest = all_reduce(own.device(), own.collectives, -rank, ReduceOp::max);
 
     EXPECT_EQ(sum, sum_of_ranks() + 0.5 * size());
     EXPECT_EQ(largest, 0);
@@ -222,9 +225,9 @@ TEST(ThreadCollectives, PartsOfTheGroupSumAmongThemselves) {
         whole.sub_group(rank < 2 ? std::vector<int>{0, 1} : std::vector<int>{2, 3});
     const auto others = whole.sub_group({rank % 2, rank % 2 + 2});
 
-    const double near = neighbours->all_reduce_scalar(rank, ReduceOp::sum, Purpose::other);
-    const double far = others->all_reduce_scalar(rank, ReduceOp::sum, Purpose::other);
-    const double all = whole.all_reduce_scalar(rank, ReduceOp::sum, Purpose::other);
+    const double near = all_reduce(device, *neighbours, rank, ReduceOp::sum);
+    const double far = all_reduce(device, *others, rank, ReduceOp::sum);
+    const double all = all_reduce(device, whole, rank, ReduceOp::sum);
 
     EXPECT_EQ(near, rank < 2 ? 1 : 5);
     EXPECT_EQ(far, rank % 2 == 0 ? 2 : 4);
@@ -240,8 +243,8 @@ TEST(ThreadCollectives, APartOfTheGroupHasItsOwnLinesInTheLedger) {
     ThreadCollectives whole(device, team, rank);
     const auto part = whole.sub_group({rank % 2, rank % 2 + 2});
 
-    part->all_reduce_scalar(1, ReduceOp::sum, Purpose::norm);
-    whole.all_reduce_scalar(1, ReduceOp::sum, Purpose::norm);
+    all_reduce(device, *part, 1, ReduceOp::sum, Purpose::norm);
+    all_reduce(device, whole, 1, ReduceOp::sum, Purpose::norm);
 
     ASSERT_EQ(device.ledger().collectives().size(), 2U);
     EXPECT_EQ(device.ledger().collectives()[0].ranks, 2);

@@ -7,8 +7,8 @@
 
 namespace dstune {
 
-/// All on the current stream, in this order: cast, scale, sum, scale, cast back. The scaling happens in the type of
-/// communication, as DeepSpeed's does.
+/// All on the current stream, in this order: cast, scale, sum, scale, cast back. The scaling
+/// happens in the type of communication, as DeepSpeed's does.
 struct GradientSum {
   Device& device;
   Collectives& collectives;

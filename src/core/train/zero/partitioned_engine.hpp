@@ -44,8 +44,8 @@ class PartitionedEngine final : public EngineBase {
   void wait_for_reduction();
   void drop_kept();
   bool overflowed();
-  double global_norm();
-  void update(std::size_t group, double factor);
+  Tensor find_clip_factor();
+  void update(std::size_t group, Tensor factor);
 
   FlatLayouts layouts_;
   PartitionedStates states_;

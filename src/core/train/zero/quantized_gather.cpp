@@ -41,12 +41,13 @@ QuantizedMessage QuantizedGather::launch(const std::vector<Tensor>& shards) cons
   QuantizedMessage message{all_of(values), all_of(steps), {}};
   collectives_.all_gather(values.tensor(DType::int8), message.values.tensor(DType::int8),
                           Purpose::parameters);
-  message.received = collectives_.all_gather(
-      steps.tensor(DType::fp32), message.steps.tensor(DType::fp32), Purpose::scales);
+  message.received = collectives_.all_gather(steps.tensor(DType::fp32),
+                                             message.steps.tensor(DType::fp32), Purpose::scales);
   return message;
 }
 
-Buffer QuantizedGather::dequantized(const QuantizedMessage& message, MemoryCategory category) const {
+Buffer QuantizedGather::dequantized(const QuantizedMessage& message,
+                                    MemoryCategory category) const {
   const Tensor values = message.values.tensor(DType::int8);
   Buffer result = make_buffer(device_, category, values.numel, dtype_);
   const Buffer half =

@@ -28,9 +28,9 @@ class QuantizedReduce {
 
   int ranks() const { return intra_.size() * inter_.size(); }
 
-  /// On the current stream: this rank's part of the average over all ranks: `gradient.numel / ranks()` elements of its
-  /// type, the part of rank inter.rank() * intra.size() + intra.rank(). The path of the gradient
-  /// must be GradientPath::quantized.
+  /// On the current stream: this rank's part of the average over all ranks: `gradient.numel /
+  /// ranks()` elements of its type, the part of rank inter.rank() * intra.size() + intra.rank().
+  /// The path of the gradient must be GradientPath::quantized.
   /// @param groups  gradient_groups() of its shape
   Buffer average(Tensor gradient, std::int64_t groups) const;
 

@@ -73,8 +73,8 @@ class RecordingDevice final : public DryDevice {
  private:
   void account(double flops, Bytes traffic) override {
     const SimSpeed speed;
-    add_work(speed.latency + std::max(flops / speed.flops_per_s,
-                                      static_cast<double>(traffic) / speed.bytes_per_s));
+    add_work(speed.latency +
+             std::max(flops / speed.flops_per_s, static_cast<double>(traffic) / speed.bytes_per_s));
   }
   void do_record(Stream stream, Event& event) override {
     event.time = static_cast<double>(entries.size());
@@ -141,7 +141,7 @@ std::vector<Seconds> schedule(const std::vector<Entry>& entries) {
 class Overlap : public testing::TestWithParam<int> {};
 INSTANTIATE_TEST_SUITE_P(Stages, Overlap, testing::Values(1, 2, 3));
 
-Seconds sum_of(const Ledger& ledger, Seconds CollectiveLine::* time) {
+Seconds sum_of(const Ledger& ledger, Seconds CollectiveLine::*time) {
   Seconds sum = 0;
   for (const CollectiveLine& line : ledger.collectives()) sum += line.*time;
   return sum;
@@ -162,8 +162,8 @@ TEST_P(Overlap, TakesTheTimeOfTheSchedule) {
     EXPECT_GT(simulated, 0);
     EXPECT_DOUBLE_EQ(seen.back(), device.now());
     std::cout << "stage " << GetParam() << (overlaps ? ", overlap_comm: " : ": ") << simulated
-              << " s, exposed " << sum_of(device.ledger(), &CollectiveLine::exposed) << " s, hidden "
-              << sum_of(device.ledger(), &CollectiveLine::overlapped) << " s\n";
+              << " s, exposed " << sum_of(device.ledger(), &CollectiveLine::exposed)
+              << " s, hidden " << sum_of(device.ledger(), &CollectiveLine::overlapped) << " s\n";
   }
 }
 

@@ -54,8 +54,7 @@ json::object in(const char* precision, json::object config) {
 
 class StreamsTest : public testing::TestWithParam<Split> {};
 
-INSTANTIATE_TEST_SUITE_P(Splits, StreamsTest, testing::ValuesIn(all_splits()),
-                         test::name_of_split);
+INSTANTIATE_TEST_SUITE_P(Splits, StreamsTest, testing::ValuesIn(all_splits()), test::name_of_split);
 
 TEST_P(StreamsTest, NothingRacesInAnyPrecision) {
   const json::object config = config_of(GetParam());
