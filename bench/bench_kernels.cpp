@@ -79,6 +79,8 @@ std::vector<Pass> memory_passes(Device& device, Arena& arena) {
   const Tensor half = arena.tensor(kCount, DType::fp16);
   const Tensor packed = arena.bytes(kCount);
   const Tensor steps = arena.tensor(kCount / 8192);
+  const Tensor number = arena.tensor(1);
+  const Tensor flag = arena.bytes(1);
   const auto quantize = [=, &device](int bits) {
     device.quantize(half, {bits}, packed.slice(0, kCount * bits / 8), steps);
   };
@@ -101,9 +103,9 @@ std::vector<Pass> memory_passes(Device& device, Arena& arena) {
       {{"cast bf16 -> fp32", [=, &device] { device.cast(h, b); }}, 6 * kElements},
       {{"cast fp32 -> fp16", [=, &device] { device.cast(a, half); }}, 6 * kElements},
       {{"cast fp16 -> fp32", [=, &device] { device.cast(half, b); }}, 6 * kElements},
-      {{"sum_of_squares fp32", [=, &device] { device.sum_of_squares(a); }}, 4 * kElements},
-      {{"sum_of_squares bf16", [=, &device] { device.sum_of_squares(h); }}, 2 * kElements},
-      {{"has_inf_or_nan fp32", [=, &device] { device.has_inf_or_nan(a); }}, 4 * kElements},
+      {{"add_squares fp32", [=, &device] { device.add_squares(a, number); }}, 4 * kElements},
+      {{"add_squares bf16", [=, &device] { device.add_squares(h, number); }}, 2 * kElements},
+      {{"find_inf_or_nan fp32", [=, &device] { device.find_inf_or_nan(a, flag); }}, 4 * kElements},
       {{"quantize fp16 -> int8", [=] { quantize(8); }}, 3 * kElements},
       {{"quantize fp16 -> int4", [=] { quantize(4); }}, 2.5 * kElements},
       {{"dequantize int8 -> fp16", [=] { dequantize(8); }}, 3 * kElements},
@@ -265,7 +267,8 @@ void add_ends(std::vector<Part>& parts, Device& device, Arena& arena,
   const Matrix logits = arena.matrix(rows, model.vocab_size);
   const Matrix log_probs = arena.matrix(rows, model.vocab_size);
   parts.push_back({{"log_softmax", [=, &device] { device.log_softmax(logits, log_probs); }}, 1, 0});
-  parts.push_back({{"nll_loss", [=, &device] { device.nll_loss(log_probs, tokens); }}, 1, 0});
+  const Tensor loss = arena.tensor(1);
+  parts.push_back({{"nll_loss", [=, &device] { device.nll_loss(log_probs, tokens, loss); }}, 1, 0});
   parts.push_back(
       {{"nll_loss backward", [=, &device] { device.nll_loss_backward(tokens, 1, logits); }}, 1, 0});
   parts.push_back({{"log_softmax backward",

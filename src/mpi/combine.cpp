@@ -1,5 +1,7 @@
 #include "mpi/combine.hpp"
 
+#include <algorithm>
+#include <cstdint>
 #include <stdexcept>
 
 namespace dstune {
@@ -32,6 +34,13 @@ void combine_as(ReduceOp op, Tensor other, Tensor into) {
   }
 }
 
+void combine_flags(ReduceOp op, Tensor other, Tensor into) {
+  if (op != ReduceOp::max) throw std::invalid_argument("int8 tensors cannot be added up");
+  const auto* from = static_cast<const std::int8_t*>(other.data);
+  auto* to = static_cast<std::int8_t*>(into.data);
+  for (std::int64_t i = 0; i < into.numel; ++i) to[i] = std::max(to[i], from[i]);
+}
+
 }  // namespace
 
 void combine(ReduceOp op, Tensor other, Tensor into) {
@@ -43,7 +52,7 @@ void combine(ReduceOp op, Tensor other, Tensor into) {
     case DType::fp16:
       return combine_as<Float16>(op, other, into);
     case DType::int8:
-      throw std::invalid_argument("int8 tensors cannot be reduced");
+      return combine_flags(op, other, into);
   }
 }
 

@@ -61,8 +61,20 @@ std::unique_ptr<Collectives> MpiCollectives::do_sub_group(const std::vector<int>
       new MpiCollectives(device(), *group_, std::move(members), own));
 }
 
-void MpiCollectives::do_all_reduce(Tensor inout, ReduceOp op, Stream /*stream*/) {
+// A ring would take 2 (N - 1) rounds for a single number.
+void MpiCollectives::all_reduce_number(Tensor inout, ReduceOp op) {
+  Transfers& transfers = group_->transfers();
+  copy_in(inout, transfers.slot(0));
+  transfers.all_reduce(0, 1, inout.dtype == DType::fp32 ? MPI_FLOAT : MPI_INT8_T,
+                       op == ReduceOp::sum ? MPI_SUM : MPI_MAX);
+  transfers.wait(0);
+  copy_out(transfers.slot(0), inout);
+}
+
+void MpiCollectives::do_all_reduce(Tensor inout, ReduceOp op) {
   if (size() == 1) return;
+  const bool has_mpi_type = inout.dtype == DType::fp32 || inout.dtype == DType::int8;
+  if (inout.numel == 1 && has_mpi_type && is_whole()) return all_reduce_number(inout, op);
   Ring ring(group_->transfers(), members_, rank());
   const std::int64_t stride = slot_elements(inout.dtype) * size();
   for (std::int64_t begin = 0; begin < inout.numel; begin += stride) {
@@ -77,7 +89,7 @@ void MpiCollectives::do_all_reduce(Tensor inout, ReduceOp op, Stream /*stream*/)
   }
 }
 
-void MpiCollectives::do_reduce_scatter(Tensor in, Tensor out, ReduceOp op, Stream /*stream*/) {
+void MpiCollectives::do_reduce_scatter(Tensor in, Tensor out, ReduceOp op) {
   if (size() == 1) {
     if (in.data != out.data) std::memcpy(out.data, in.data, out.size());
     return;
@@ -92,7 +104,7 @@ void MpiCollectives::do_reduce_scatter(Tensor in, Tensor out, ReduceOp op, Strea
   }
 }
 
-void MpiCollectives::do_all_gather(Tensor in, Tensor out, Stream /*stream*/) {
+void MpiCollectives::do_all_gather(Tensor in, Tensor out) {
   const Tensor own = out.slice(rank() * in.numel, in.numel);
   if (in.data != own.data) std::memcpy(own.data, in.data, in.size());
   if (size() == 1) return;
@@ -108,7 +120,7 @@ void MpiCollectives::do_all_gather(Tensor in, Tensor out, Stream /*stream*/) {
 
 // A chain that ends at the root: every rank adds its own to what the one before sends. The next
 // piece is on its way while this one is added.
-void MpiCollectives::do_reduce(Tensor inout, ReduceOp op, int root, Stream /*stream*/) {
+void MpiCollectives::do_reduce(Tensor inout, ReduceOp op, int root) {
   if (size() == 1) return;
   Transfers& transfers = group_->transfers();
   const int previous = (rank() + size() - 1) % size();
@@ -140,7 +152,7 @@ void MpiCollectives::do_reduce(Tensor inout, ReduceOp op, int root, Stream /*str
   transfers.wait_all();
 }
 
-void MpiCollectives::do_broadcast(Tensor inout, int root, Stream /*stream*/) {
+void MpiCollectives::do_broadcast(Tensor inout, int root) {
   if (size() == 1) return;
   Transfers& transfers = group_->transfers();
   const Pieces pieces(inout);
@@ -157,7 +169,7 @@ void MpiCollectives::do_broadcast(Tensor inout, int root, Stream /*stream*/) {
 }
 
 // In round k every rank sends to the k-th rank after it and receives from the k-th before it.
-void MpiCollectives::do_all_to_all(Tensor in, Tensor out, Stream /*stream*/) {
+void MpiCollectives::do_all_to_all(Tensor in, Tensor out) {
   constexpr int kSend = 0;
   constexpr int kReceive = 1;
   Transfers& transfers = group_->transfers();
@@ -195,40 +207,6 @@ void MpiCollectives::broadcast_from(int root, std::size_t bytes, int slot) {
       transfers.send(slot, bytes, member(place));
     }
   }
-}
-
-// The first rank combines and tells the others.
-double MpiCollectives::combine_scalar(double value, ReduceOp op) {
-  Transfers& transfers = group_->transfers();
-  std::memcpy(transfers.slot(0), &value, sizeof value);
-  if (rank() > 0) {
-    transfers.send(0, sizeof value, member(0));
-  } else {
-    for (int place = 1; place < size(); ++place) {
-      double other = 0;
-      transfers.receive(1, sizeof other, member(place));
-      transfers.wait(1);
-      std::memcpy(&other, transfers.slot(1), sizeof other);
-      value = op == ReduceOp::max ? std::max(value, other) : value + other;
-    }
-    std::memcpy(transfers.slot(0), &value, sizeof value);
-  }
-  transfers.wait(0);
-  broadcast_from(0, sizeof value, 0);
-  transfers.wait(0);
-  std::memcpy(&value, transfers.slot(0), sizeof value);
-  return value;
-}
-
-double MpiCollectives::do_all_reduce_scalar(double value, ReduceOp op) {
-  if (size() == 1) return value;
-  if (!is_whole()) return combine_scalar(value, op);
-  Transfers& transfers = group_->transfers();
-  std::memcpy(transfers.slot(0), &value, sizeof value);
-  transfers.all_reduce(0, 1, MPI_DOUBLE, op == ReduceOp::sum ? MPI_SUM : MPI_MAX);
-  transfers.wait(0);
-  std::memcpy(&value, transfers.slot(0), sizeof value);
-  return value;
 }
 
 }  // namespace dstune

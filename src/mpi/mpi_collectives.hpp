@@ -25,13 +25,12 @@ class MpiCollectives final : public Collectives {
   MpiCollectives(Device& device, MpiGroup& group);
 
  private:
-  void do_all_reduce(Tensor inout, ReduceOp op, Stream stream) override;
-  void do_reduce(Tensor inout, ReduceOp op, int root, Stream stream) override;
-  void do_reduce_scatter(Tensor in, Tensor out, ReduceOp op, Stream stream) override;
-  void do_all_gather(Tensor in, Tensor out, Stream stream) override;
-  void do_broadcast(Tensor inout, int root, Stream stream) override;
-  void do_all_to_all(Tensor in, Tensor out, Stream stream) override;
-  double do_all_reduce_scalar(double value, ReduceOp op) override;
+  void do_all_reduce(Tensor inout, ReduceOp op) override;
+  void do_reduce(Tensor inout, ReduceOp op, int root) override;
+  void do_reduce_scatter(Tensor in, Tensor out, ReduceOp op) override;
+  void do_all_gather(Tensor in, Tensor out) override;
+  void do_broadcast(Tensor inout, int root) override;
+  void do_all_to_all(Tensor in, Tensor out) override;
   std::unique_ptr<Collectives> do_sub_group(const std::vector<int>& ranks, int own) override;
 
   /// A part of the group: no communicator of its own, since messages between two ranks arrive in
@@ -41,7 +40,7 @@ class MpiCollectives final : public Collectives {
   bool is_whole() const { return size() == group_->size(); }
   int member(int place) const { return members_[static_cast<std::size_t>(place)]; }
   void broadcast_from(int root, std::size_t bytes, int slot);
-  double combine_scalar(double value, ReduceOp op);
+  void all_reduce_number(Tensor inout, ReduceOp op);
 
   MpiGroup* group_;
   std::vector<int> members_;  // ranks in the MpiGroup

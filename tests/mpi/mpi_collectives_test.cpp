@@ -109,7 +109,7 @@ TYPED_TEST(MpiCollectivesTest, AllReduceEqualsTheSerialResult) {
     for (const ReduceOp op : {ReduceOp::sum, ReduceOp::max}) {
       auto values = values_of<TypeParam>(collectives.rank(), size);
 
-      collectives.all_reduce(view(values), op, Purpose::other, Stream::compute);
+      collectives.all_reduce(view(values), op, Purpose::other);
 
       EXPECT_EQ(
           differences(values, [&](std::int64_t i) { return serial(op, collectives.size(), i); }), 0)
@@ -123,7 +123,7 @@ TYPED_TEST(MpiCollectivesTest, ReduceGivesEveryRootTheSerialResult) {
     for (int root = 0; root < collectives.size(); ++root) {
       auto values = values_of<TypeParam>(collectives.rank(), size);
 
-      collectives.reduce(view(values), ReduceOp::sum, root, Purpose::other, Stream::compute);
+      collectives.reduce(view(values), ReduceOp::sum, root, Purpose::other);
 
       if (collectives.rank() != root) continue;
       EXPECT_EQ(
@@ -140,7 +140,7 @@ TYPED_TEST(MpiCollectivesTest, ReduceScatterGivesEachRankItsPartAndKeepsTheInput
     auto in = values_of<TypeParam>(collectives.rank(), size * collectives.size());
     std::vector<TypeParam> out(static_cast<std::size_t>(size));
 
-    collectives.reduce_scatter(view(in), view(out), ReduceOp::sum, Purpose::other, Stream::compute);
+    collectives.reduce_scatter(view(in), view(out), ReduceOp::sum, Purpose::other);
 
     const std::int64_t first = size * collectives.rank();
     EXPECT_EQ(differences(out,
@@ -163,8 +163,8 @@ TYPED_TEST(MpiCollectivesTest, AllGatherWorksInPlaceAndFromElsewhere) {
     const Tensor own = view(in_place).slice(size * collectives.rank(), size);
     if (size > 0) std::memcpy(own.data, in.data(), own.size());
 
-    collectives.all_gather(view(in), view(out), Purpose::other, Stream::compute);
-    collectives.all_gather(own, view(in_place), Purpose::other, Stream::compute);
+    collectives.all_gather(view(in), view(out), Purpose::other);
+    collectives.all_gather(own, view(in_place), Purpose::other);
 
     EXPECT_EQ(differences(out, expected), 0);
     EXPECT_EQ(differences(in_place, expected), 0);
@@ -177,7 +177,7 @@ TYPED_TEST(MpiCollectivesTest, AllToAllGivesEachRankItsPartsAndKeepsTheInput) {
     auto in = values_of<TypeParam>(rank, size * collectives.size());
     std::vector<TypeParam> out(in.size());
 
-    collectives.all_to_all(view(in), view(out), Purpose::other, Stream::compute);
+    collectives.all_to_all(view(in), view(out), Purpose::other);
 
     EXPECT_EQ(differences(out,
                           [&](std::int64_t i) {
@@ -193,7 +193,7 @@ TYPED_TEST(MpiCollectivesTest, BroadcastCopiesTheRoot) {
     const int root = collectives.size() - 1;
     auto values = values_of<TypeParam>(collectives.rank(), size);
 
-    collectives.broadcast(view(values), root, Purpose::other, Stream::compute);
+    collectives.broadcast(view(values), root, Purpose::other);
 
     EXPECT_EQ(differences(values, [&](std::int64_t i) { return value_of(root, i); }), 0);
   });
@@ -215,9 +215,8 @@ TEST_F(MpiBytesTest, QuantizedValuesAreGatheredAndExchangedAsTheyAre) {
       return Tensor{values.data(), static_cast<std::int64_t>(values.size()), DType::int8};
     };
 
-    collectives.all_to_all(bytes(in), bytes(exchanged), Purpose::other, Stream::compute);
-    collectives.all_gather(bytes(in).slice(0, size), bytes(gathered), Purpose::other,
-                           Stream::compute);
+    collectives.all_to_all(bytes(in), bytes(exchanged), Purpose::other);
+    collectives.all_gather(bytes(in).slice(0, size), bytes(gathered), Purpose::other);
 
     int differences = 0;
     for (std::int64_t i = 0; i < size * n; ++i) {
@@ -232,16 +231,31 @@ TEST_F(MpiBytesTest, QuantizedValuesAreGatheredAndExchangedAsTheyAre) {
 
 using MpiScalarTest = MpiCollectivesTest<float>;
 
-TEST_F(MpiScalarTest, ScalarsAreCombinedInDouble) {
+TEST_F(MpiScalarTest, NumbersAreCombinedInEveryGroup) {
   for_every_group([](Collectives& collectives, std::int64_t) {
-    const double mine = 1.0 + 1e-12 * collectives.rank();
-    const int n = collectives.size();
+    const auto rank = static_cast<float>(collectives.rank());
+    const auto n = static_cast<float>(collectives.size());
+    std::vector<float> sum = {1 + rank};
+    std::vector<float> largest = {-rank};
 
-    const double sum = collectives.all_reduce_scalar(mine, ReduceOp::sum, Purpose::other);
-    const double max = collectives.all_reduce_scalar(mine, ReduceOp::max, Purpose::other);
+    collectives.all_reduce(view(sum), ReduceOp::sum, Purpose::other);
+    collectives.all_reduce(view(largest), ReduceOp::max, Purpose::other);
 
-    EXPECT_NEAR(sum, n + 1e-12 * n * (n - 1) / 2, 1e-14);
-    EXPECT_EQ(max, 1.0 + 1e-12 * (n - 1));
+    EXPECT_EQ(sum[0], n * (n + 1) / 2);
+    EXPECT_EQ(largest[0], 0);
+  });
+}
+
+TEST_F(MpiScalarTest, AFlagIsSetForAllIfItIsForOne) {
+  for_every_group([](Collectives& collectives, std::int64_t) {
+    std::int8_t raised = collectives.rank() == collectives.size() - 1 ? 1 : 0;
+    std::int8_t lowered = 0;
+
+    collectives.all_reduce({&raised, 1, DType::int8}, ReduceOp::max, Purpose::other);
+    collectives.all_reduce({&lowered, 1, DType::int8}, ReduceOp::max, Purpose::other);
+
+    EXPECT_EQ(raised, 1);
+    EXPECT_EQ(lowered, 0);
   });
 }
 
@@ -250,7 +264,7 @@ TEST_F(MpiScalarTest, NanAndInfinityAreNotLost) {
     const bool last = collectives.rank() == collectives.size() - 1;
     std::vector<float> values = {last ? NAN : 1.0F, last ? INFINITY : 1.0F};
 
-    collectives.all_reduce(view(values), ReduceOp::max, Purpose::other, Stream::compute);
+    collectives.all_reduce(view(values), ReduceOp::max, Purpose::other);
 
     EXPECT_TRUE(std::isnan(values[0]));
     EXPECT_TRUE(std::isinf(values[1]));

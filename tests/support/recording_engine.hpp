@@ -69,6 +69,7 @@ class RecordingEngine : public ZeroEngine {
 
   void end_backward() override {}
   StepResult step() override { return {}; }
+  double grad_norm() override { return 0; }
   double loss_scale() const override { return 1; }
 
   std::vector<float> read_parameter(std::size_t tensor) override { return values_.at(tensor); }

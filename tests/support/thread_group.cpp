@@ -24,12 +24,19 @@ void load(const void* data, DType dtype, std::int64_t offset, std::vector<float>
   if (dtype == DType::fp32) load<float>(data, offset, out);
   if (dtype == DType::bf16) load<BFloat16>(data, offset, out);
   if (dtype == DType::fp16) load<Float16>(data, offset, out);
+  if (dtype == DType::int8) {
+    std::copy_n(static_cast<const std::int8_t*>(data) + offset, out.size(), out.begin());
+  }
 }
 
 void store(const std::vector<float>& in, Tensor out) {
   if (out.dtype == DType::fp32) store<float>(in, out.data);
   if (out.dtype == DType::bf16) store<BFloat16>(in, out.data);
   if (out.dtype == DType::fp16) store<Float16>(in, out.data);
+  if (out.dtype == DType::int8) {
+    std::transform(in.begin(), in.end(), static_cast<std::int8_t*>(out.data),
+                   [](float value) { return static_cast<std::int8_t>(value); });
+  }
 }
 
 float rounded(float value, DType dtype) {
@@ -125,20 +132,20 @@ std::vector<float> ThreadCollectives::combine(Tensor own, std::int64_t offset, s
   return result;
 }
 
-void ThreadCollectives::do_all_reduce(Tensor inout, ReduceOp op, Stream) {
+void ThreadCollectives::do_all_reduce(Tensor inout, ReduceOp op) {
   store(combine(inout, 0, inout.numel, op), inout);
 }
 
-void ThreadCollectives::do_reduce(Tensor inout, ReduceOp op, int root, Stream) {
+void ThreadCollectives::do_reduce(Tensor inout, ReduceOp op, int root) {
   const auto result = combine(inout, 0, inout.numel, op);
   if (rank() == root) store(result, inout);
 }
 
-void ThreadCollectives::do_reduce_scatter(Tensor in, Tensor out, ReduceOp op, Stream) {
+void ThreadCollectives::do_reduce_scatter(Tensor in, Tensor out, ReduceOp op) {
   store(combine(in, rank() * out.numel, out.numel, op), out);
 }
 
-void ThreadCollectives::do_all_gather(Tensor in, Tensor out, Stream) {
+void ThreadCollectives::do_all_gather(Tensor in, Tensor out) {
   const std::vector<std::byte> own(static_cast<const std::byte*>(in.data),
                                    static_cast<const std::byte*>(in.data) + in.size());
   team_.meet(rank(), own.data());
@@ -148,13 +155,13 @@ void ThreadCollectives::do_all_gather(Tensor in, Tensor out, Stream) {
   team_.part();
 }
 
-void ThreadCollectives::do_broadcast(Tensor inout, int root, Stream) {
+void ThreadCollectives::do_broadcast(Tensor inout, int root) {
   team_.meet(rank(), inout.data);
   if (rank() != root) std::memcpy(inout.data, team_.of(root), inout.size());
   team_.part();
 }
 
-void ThreadCollectives::do_all_to_all(Tensor in, Tensor out, Stream) {
+void ThreadCollectives::do_all_to_all(Tensor in, Tensor out) {
   const std::int64_t length = in.numel / size();
   if (length == 0) return;
   team_.meet(rank(), in.data);
@@ -165,17 +172,6 @@ void ThreadCollectives::do_all_to_all(Tensor in, Tensor out, Stream) {
     std::memcpy(out.slice(from * length, length).data, part.data, part.size());
   }
   team_.part();
-}
-
-double ThreadCollectives::do_all_reduce_scalar(double value, ReduceOp op) {
-  team_.meet(rank(), &value);
-  double result = *static_cast<const double*>(team_.of(0));
-  for (int next = 1; next < size(); ++next) {
-    const double other = *static_cast<const double*>(team_.of(next));
-    result = op == ReduceOp::max ? std::max(result, other) : result + other;
-  }
-  team_.part();
-  return result;
 }
 
 std::unique_ptr<Collectives> ThreadCollectives::do_sub_group(const std::vector<int>& ranks,

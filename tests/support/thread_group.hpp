@@ -74,13 +74,12 @@ class ThreadCollectives final : public Collectives {
       : Collectives(device, rank, team.size()), team_(team) {}
 
  private:
-  void do_all_reduce(Tensor inout, ReduceOp op, Stream stream) override;
-  void do_reduce(Tensor inout, ReduceOp op, int root, Stream stream) override;
-  void do_reduce_scatter(Tensor in, Tensor out, ReduceOp op, Stream stream) override;
-  void do_all_gather(Tensor in, Tensor out, Stream stream) override;
-  void do_broadcast(Tensor inout, int root, Stream stream) override;
-  void do_all_to_all(Tensor in, Tensor out, Stream stream) override;
-  double do_all_reduce_scalar(double value, ReduceOp op) override;
+  void do_all_reduce(Tensor inout, ReduceOp op) override;
+  void do_reduce(Tensor inout, ReduceOp op, int root) override;
+  void do_reduce_scatter(Tensor in, Tensor out, ReduceOp op) override;
+  void do_all_gather(Tensor in, Tensor out) override;
+  void do_broadcast(Tensor inout, int root) override;
+  void do_all_to_all(Tensor in, Tensor out) override;
   std::unique_ptr<Collectives> do_sub_group(const std::vector<int>& ranks, int own) override;
 
   std::vector<float> combine(Tensor own, std::int64_t offset, std::int64_t count, ReduceOp op);

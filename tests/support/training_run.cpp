@@ -7,6 +7,7 @@
 
 #include "kernels/cpu/blas.hpp"
 #include "kernels/cpu/cpu_device.hpp"
+#include "tests/support/numbers.hpp"
 #include "tests/support/thread_group.hpp"
 
 namespace dstune::test {
@@ -27,10 +28,9 @@ TrainingRun train(TrainingRank& own, int steps) {
   for (int i = 0; i < steps; ++i) {
     const StepReport report = own.step.run();
     if (report.result.overflow) throw std::runtime_error("a step overflowed");
-    run.losses.push_back(
-        own.collectives.all_reduce_scalar(report.loss, ReduceOp::sum, Purpose::other) /
-        own.collectives.size());
-    run.norms.push_back(report.result.grad_norm);
+    run.losses.push_back(all_reduce(own.device, own.collectives, report.loss, ReduceOp::sum) /
+                         own.collectives.size());
+    run.norms.push_back(report.grad_norm);
   }
   run.parameters = read_parameters(own.step);
   return run;

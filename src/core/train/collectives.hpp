@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "core/base/units.hpp"
@@ -17,9 +18,12 @@ enum class ReduceOp { sum, max };
 /// Every call is collective over the group, with the same arguments but for the data, in the same
 /// order on every rank. With one rank nothing is sent (results are right, calls are counted). Calls
 /// go into the device's ledger.
-/// A call returns when it is queued on `stream`; on a CPU when it is done.
+/// A call starts when what the current stream holds now is done, and runs on the communication
+/// stream. It returns when it is queued, on a CPU when it is done; whoever uses its tensors waits
+/// for the event that it gives back.
 ///
-/// Reductions of 16-bit types round once per addition, as NCCL's do.
+/// int8 is only reduced to its maximum. Reductions of 16-bit types round once per addition, as
+/// NCCL's do.
 class Collectives {
  public:
   Collectives(Device& device, int rank, int size) : device_(&device), rank_(rank), size_(size) {}
@@ -30,23 +34,18 @@ class Collectives {
   int rank() const noexcept { return rank_; }
   int size() const noexcept { return size_; }
 
-  void all_reduce(Tensor inout, ReduceOp op, Purpose purpose, Stream stream);
+  Event all_reduce(Tensor inout, ReduceOp op, Purpose purpose);
   /// Only `root` gets the result; on other ranks `inout` is undefined afterwards.
-  void reduce(Tensor inout, ReduceOp op, int root, Purpose purpose, Stream stream);
+  Event reduce(Tensor inout, ReduceOp op, int root, Purpose purpose);
   /// `in` has size() * out.numel elements; rank r gets the sum of everybody's r-th part.
   /// `out` may be this rank's part of `in` (in place); `in` is undefined afterwards.
-  void reduce_scatter(Tensor in, Tensor out, ReduceOp op, Purpose purpose, Stream stream);
+  Event reduce_scatter(Tensor in, Tensor out, ReduceOp op, Purpose purpose);
   /// `out` has size() * in.numel elements; `in` may be this rank's part of `out` (in place).
-  void all_gather(Tensor in, Tensor out, Purpose purpose, Stream stream);
-  void broadcast(Tensor inout, int root, Purpose purpose, Stream stream);
+  Event all_gather(Tensor in, Tensor out, Purpose purpose);
+  Event broadcast(Tensor inout, int root, Purpose purpose);
   /// `in` and `out` have equally many elements, a multiple of size(), and do not overlap: the p-th
   /// part of `in` goes to rank p, where it becomes the part of `out` of the rank it comes from.
-  void all_to_all(Tensor in, Tensor out, Purpose purpose, Stream stream);
-
-  /// A host scalar, combined over the group: the norm (fp32) and the overflow flag (a byte) of a
-  /// step. Counted as an all-reduce of one element, and as its way to the host. Waits for the
-  /// result.
-  double all_reduce_scalar(double value, ReduceOp op, Purpose purpose);
+  Event all_to_all(Tensor in, Tensor out, Purpose purpose);
 
   /// The collectives of a part of the group, of which this rank is one; rank i there is `ranks[i]`
   /// here. All of them call it with the same list. Their calls, in both groups, come in one order
@@ -58,39 +57,51 @@ class Collectives {
   Device& device() const noexcept { return *device_; }
 
  private:
-  virtual void do_all_reduce(Tensor inout, ReduceOp op, Stream stream) = 0;
-  virtual void do_reduce(Tensor inout, ReduceOp op, int root, Stream stream) = 0;
-  virtual void do_reduce_scatter(Tensor in, Tensor out, ReduceOp op, Stream stream) = 0;
-  virtual void do_all_gather(Tensor in, Tensor out, Stream stream) = 0;
-  virtual void do_broadcast(Tensor inout, int root, Stream stream) = 0;
-  virtual void do_all_to_all(Tensor in, Tensor out, Stream stream) = 0;
-  virtual double do_all_reduce_scalar(double value, ReduceOp op) = 0;
+  virtual void do_all_reduce(Tensor inout, ReduceOp op) = 0;
+  virtual void do_reduce(Tensor inout, ReduceOp op, int root) = 0;
+  virtual void do_reduce_scatter(Tensor in, Tensor out, ReduceOp op) = 0;
+  virtual void do_all_gather(Tensor in, Tensor out) = 0;
+  virtual void do_broadcast(Tensor inout, int root) = 0;
+  virtual void do_all_to_all(Tensor in, Tensor out) = 0;
   /// @param own  place of this rank in `ranks`
   virtual std::unique_ptr<Collectives> do_sub_group(const std::vector<int>& ranks, int own) = 0;
+
+  /// Around the calls of CoalescedCalls, on the communication stream: NCCL's group of calls.
+  virtual void do_begin_coalescing() {}
+  virtual void do_end_coalescing() {}
 
   friend class CoalescedCalls;
 
   template <class Call>
-  Seconds counted(CollectiveLine line, Call call);
+  Event counted(CollectiveLine line, Call call);
+  template <class Call>
+  Event run(const CollectiveLine& line, Call call);
+  template <class Call>
+  Event run_coalesced(Call call);
+  void begin_coalescing();
+  Event end_coalescing();
 
   Device* device_;
   int rank_;
   int size_;
   bool coalesces_ = false;
-  bool has_launched_ = false;  // the first of coalesced calls
+  std::optional<CollectiveLine> launched_;  // the first of coalesced calls
+  Event coalesced_since_;
 };
 
-/// While one exists the calls of `collectives`, which have one kind, type, purpose and stream, are
-/// one launch, as in torch's coalescing manager: one call of the ledger, one HostEvent.
+/// The calls of `collectives` until end(), which have one kind, type, purpose and stream, are one
+/// launch, as in torch's coalescing manager: one call of the ledger, one HostEvent. Of them all
+/// only the event of end() counts.
 class CoalescedCalls {
  public:
   explicit CoalescedCalls(Collectives& collectives) : collectives_(collectives) {
-    collectives_.coalesces_ = true;
-    collectives_.has_launched_ = false;
+    collectives_.begin_coalescing();
   }
   ~CoalescedCalls() { collectives_.coalesces_ = false; }
   CoalescedCalls(const CoalescedCalls&) = delete;
   CoalescedCalls& operator=(const CoalescedCalls&) = delete;
+
+  Event end() { return collectives_.end_coalescing(); }
 
  private:
   Collectives& collectives_;

@@ -1,11 +1,13 @@
 // What a training step needs from the hardware under one rank.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <span>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "core/base/units.hpp"
 #include "core/train/host_overhead.hpp"
@@ -15,6 +17,7 @@
 #include "core/train/quantization.hpp"
 #include "core/train/stream.hpp"
 #include "core/train/tensor.hpp"
+#include "core/train/timeline.hpp"
 
 namespace dstune {
 
@@ -46,10 +49,10 @@ struct LayerNormSaved {
 
 /// One accelerator, or one CPU process, as seen by one rank.
 ///
-/// Work is queued in call order and may still run when a call returns, except for calls that
-/// return a number; synchronize() waits for all of it. Used by one thread. All operations compute
-/// in fp32 whatever the storage dtype; `out` parameters are overwritten unless a comment says
-/// otherwise; tensors of one call must have matching shapes (asserted). M = rows = batch *
+/// An operation is queued on the current stream (StreamScope; at first compute) and may still run
+/// when its call returns; synchronize() waits for all of it. Used by one thread. All operations
+/// compute in fp32 whatever the storage dtype; `out` parameters are overwritten unless a comment
+/// says otherwise; tensors of one call must have matching shapes (asserted). M = rows = batch *
 /// sequence.
 class Device {
  public:
@@ -81,9 +84,21 @@ class Device {
   virtual void write(std::span<const float> values, Tensor out) = 0;
   virtual void read(Tensor in, std::span<float> values) = 0;
 
-  // Reductions to the host.
-  virtual double sum_of_squares(Tensor in) = 0;  ///< accumulated in double
-  virtual bool has_inf_or_nan(Tensor in) = 0;
+  // Numbers that stay on the device: tensors of one element, fp32 unless said otherwise.
+  /// sum += the squares of `in`, added up in double.
+  virtual void add_squares(Tensor in, Tensor sum) = 0;
+  /// flag (int8) = 1 if `in` has an inf or a NaN; otherwise it stays as it is.
+  virtual void find_inf_or_nan(Tensor in, Tensor flag) = 0;
+  /// What undoes the loss scale and clips: factor = 1 / (loss_scale * max(1, (norm + 1e-6) /
+  /// clipping)) with the norm of the unscaled gradients, sqrt(squares) / loss_scale.
+  /// @param clipping  0: none
+  virtual void clip_factor(Tensor squares, double clipping, double loss_scale, Tensor factor) = 0;
+  /// inout *= factor, a number on the device.
+  virtual void scale_by(Tensor inout, Tensor factor) = 0;
+
+  /// The only way of a number of a step to the host, where DeepSpeed's host waits for it: as
+  /// host_sync(), with its transfer in the ledger.
+  double read_scalar(Tensor scalar, HostSync reason);
 
   // Quantisation (quantization.hpp): groups of equal size, one fp32 step per group.
   /// `in` (any floating-point type) in steps.numel groups; `out` has packed_size() elements.
@@ -138,8 +153,12 @@ class Device {
   // Loss: next-token cross-entropy over rows whose label is >= 0.
   /// log_probs = log_softmax(logits), row-wise; both fp32 (M, V).
   virtual void log_softmax(Matrix logits, Matrix log_probs) = 0;
-  /// Mean over the counted rows of -log_probs[i, labels[i]].
-  virtual double nll_loss(Matrix log_probs, const std::int64_t* labels) = 0;
+  /// labels[i] = tokens[i + 1] within a sequence, and -1 at its end; `count` of them, a multiple of
+  /// `sequence`.
+  virtual void next_tokens(const std::int64_t* tokens, std::int64_t sequence, std::int64_t count,
+                           std::int64_t* labels) = 0;
+  /// sum += the mean over the counted rows of -log_probs[i, labels[i]]; fp32, one element.
+  virtual void nll_loss(Matrix log_probs, const std::int64_t* labels, Tensor sum) = 0;
   /// out = loss_scale * d(nll_loss) / d(log_probs): zero but for one element per counted row.
   virtual void nll_loss_backward(const std::int64_t* labels, double loss_scale, Matrix out) = 0;
   /// d_logits = d_log_probs - exp(log_probs) * rowsum(d_log_probs)
@@ -161,12 +180,27 @@ class Device {
   virtual void lamb(const LambStep& step, Tensor gradient, Tensor parameter, Tensor exp_avg,
                     Tensor exp_avg_sq, Tensor copy) = 0;
 
-  /// `waiting` goes on only after what `on` holds now. Nothing where streams run at once.
-  virtual void wait(Stream waiting, Stream on) {
-    (void)waiting;
-    (void)on;
+  // Order.
+  Stream current_stream() const noexcept { return current_stream_; }
+  /// True if streams run beside each other. Where they do not, all is done in call order.
+  virtual bool overlaps() const { return false; }
+  /// The end of what `stream` holds now.
+  Event record(Stream stream);
+  /// What is queued on `stream` from now on runs only after `event`.
+  void wait(Stream stream, const Event& event);
+  /// The current stream goes on only after `event`.
+  void await(const Event& event) { wait(current_stream_, event); }
+  /// The host goes on only after `event`.
+  void host_wait(const Event& event);
+  /// True if the host can see that `event` has passed.
+  virtual bool has_passed(const Event& event) const {
+    (void)event;
+    return true;
   }
-  virtual void synchronize() = 0;
+  /// When `event` passed, in seconds since an arbitrary start; call after synchronize().
+  virtual Seconds time_of(const Event& event) const { return event.time; }
+  /// The host goes on only after everything that is queued.
+  void synchronize();
   /// Keeps the host busy for so long; the device goes on with what is queued. Time passes on now().
   /// Nothing where there is no time (dry).
   virtual void spend_host_time(Seconds time) = 0;
@@ -176,13 +210,20 @@ class Device {
   void host_event(HostEvent event);
   /// synchronize() where DeepSpeed's host waits: a host_event() too; goes into the ledger.
   void host_sync(HostSync reason);
+  /// Likewise, for `event` alone.
+  void host_sync(HostSync reason, const Event& event);
 
-  /// Seconds since an arbitrary start; call after synchronize(). The sim backend returns its
-  /// virtual clock, so that its results are the same on every machine.
+  /// The host's clock: seconds since an arbitrary start. The sim backend returns its virtual clock,
+  /// so that its results are the same on every machine.
   virtual Seconds now() const = 0;
 
   /// Frees memory that is cached for reuse but not in use.
   virtual void trim() {}
+
+  /// What the next operation of `stream` comes after.
+  const StreamClock& clock_of(Stream stream) const noexcept {
+    return clocks_[static_cast<std::size_t>(stream)];
+  }
 
   MemoryBudget& memory() noexcept { return budget_; }
   const MemoryBudget& memory() const noexcept { return budget_; }
@@ -190,6 +231,8 @@ class Device {
   /// Of the optimizer step that runs.
   Ledger& ledger() noexcept { return ledger_; }
   const Ledger& ledger() const noexcept { return ledger_; }
+  /// Of the optimizer step that runs, where streams overlap.
+  Timeline& timeline() noexcept { return timeline_; }
 
   /// Called now and then inside long operations and between operations (CPU), so that a busy rank
   /// still answers; may throw to end the experiment (ExperimentAborted).
@@ -200,15 +243,76 @@ class Device {
 
  private:
   friend class Buffer;
+  friend class Scalar;
+  friend class StreamScope;
+
+  struct Memory {
+    void* data;
+    Bytes size;
+    MemoryCategory category;
+    Stream home;
+  };
+  /// Memory that was given back while other streams still used it.
+  struct Pending {
+    Memory memory;
+    std::vector<Event> uses;
+  };
 
   /// Called inside the budget only; still throws OutOfMemoryError when the device itself is full.
   virtual void* do_allocate(MemoryCategory category, Bytes size) = 0;
   virtual void do_free(void* data, Bytes size) noexcept = 0;
+  /// Where `event` has its clock, which record() has set; gives it its time or handle.
+  virtual void do_record(Stream stream, Event& event) {
+    (void)stream;
+    (void)event;
+  }
+  virtual void do_wait(Stream stream, const Event& event) {
+    (void)stream;
+    (void)event;
+  }
+  virtual void do_host_wait(const Event& event) { (void)event; }
+  virtual void do_synchronize() {}
+
+  template <class Wait>
+  void wait_as_host(HostSync reason, Wait wait);
+  template <class Wait>
+  void stalling(Wait wait);
+  void* allocate(MemoryCategory category, Bytes size);
+  /// What only the end of pending uses can free is waited for, as PyTorch's allocator does.
+  void reserve(MemoryCategory category, Bytes size);
+  void give_back(const Memory& memory, const std::array<bool, kStreams>& used_on) noexcept;
+  void free(const Memory& memory) noexcept;
+  void free_pending() noexcept;
+  /// Memory of stream `home` is given back, which the streams `used_on` may still use.
+  virtual void on_give_back(void* data, Stream home,
+                            const std::array<bool, kStreams>& used_on) noexcept {
+    (void)data;
+    (void)home;
+    (void)used_on;
+  }
 
   MemoryBudget budget_;
   Ledger ledger_;
+  Timeline timeline_;
   HostOverhead host_overhead_;
   std::function<void()> tick_;
+  Stream current_stream_ = Stream::compute;
+  std::array<StreamClock, kStreams> clocks_{};  // by stream: what it comes after
+  std::vector<Pending> pending_;
+};
+
+/// What is queued while it lives goes to `stream`, as within torch.cuda.stream().
+class StreamScope {
+ public:
+  StreamScope(Device& device, Stream stream)
+      : device_(device), outer_(std::exchange(device.current_stream_, stream)) {}
+  ~StreamScope() { device_.current_stream_ = outer_; }
+  StreamScope(const StreamScope&) = delete;
+  StreamScope& operator=(const StreamScope&) = delete;
+
+ private:
+  Device& device_;
+  Stream outer_;
 };
 
 }  // namespace dstune

@@ -1,5 +1,6 @@
 #include "core/train/dry_collectives.hpp"
 
+#include <algorithm>
 #include <stdexcept>
 
 #include "core/base/text.hpp"
@@ -18,34 +19,39 @@ void DryCollectives::account(CollectiveKind kind, Bytes bytes) {
   (void)bytes;
 }
 
-void DryCollectives::do_all_reduce(Tensor inout, ReduceOp /*op*/, Stream /*stream*/) {
-  account(CollectiveKind::all_reduce, inout.size());
+void DryCollectives::touch(CollectiveKind kind, Tensor in, Tensor out) {
+  (void)kind;
+  (void)in;
+  (void)out;
 }
 
-void DryCollectives::do_reduce(Tensor inout, ReduceOp /*op*/, int /*root*/, Stream /*stream*/) {
-  account(CollectiveKind::reduce, inout.size());
+void DryCollectives::run(CollectiveKind kind, Tensor in, Tensor out) {
+  touch(kind, in, out);
+  account(kind, std::max(in.size(), out.size()));
 }
 
-void DryCollectives::do_reduce_scatter(Tensor in, Tensor /*out*/, ReduceOp /*op*/,
-                                       Stream /*stream*/) {
-  account(CollectiveKind::reduce_scatter, in.size());
+void DryCollectives::do_all_reduce(Tensor inout, ReduceOp /*op*/) {
+  run(CollectiveKind::all_reduce, inout, inout);
 }
 
-void DryCollectives::do_all_gather(Tensor /*in*/, Tensor out, Stream /*stream*/) {
-  account(CollectiveKind::all_gather, out.size());
+void DryCollectives::do_reduce(Tensor inout, ReduceOp /*op*/, int /*root*/) {
+  run(CollectiveKind::reduce, inout, inout);
 }
 
-void DryCollectives::do_broadcast(Tensor inout, int /*root*/, Stream /*stream*/) {
-  account(CollectiveKind::broadcast, inout.size());
+void DryCollectives::do_reduce_scatter(Tensor in, Tensor out, ReduceOp /*op*/) {
+  run(CollectiveKind::reduce_scatter, in, out);
 }
 
-void DryCollectives::do_all_to_all(Tensor in, Tensor /*out*/, Stream /*stream*/) {
-  account(CollectiveKind::all_to_all, in.size());
+void DryCollectives::do_all_gather(Tensor in, Tensor out) {
+  run(CollectiveKind::all_gather, in, out);
 }
 
-double DryCollectives::do_all_reduce_scalar(double value, ReduceOp /*op*/) {
-  account(CollectiveKind::all_reduce, sizeof(float));
-  return value;
+void DryCollectives::do_broadcast(Tensor inout, int /*root*/) {
+  run(CollectiveKind::broadcast, inout, inout);
+}
+
+void DryCollectives::do_all_to_all(Tensor in, Tensor out) {
+  run(CollectiveKind::all_to_all, in, out);
 }
 
 std::unique_ptr<Collectives> DryCollectives::do_sub_group(const std::vector<int>& ranks, int own) {

@@ -2,17 +2,38 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "core/train/device.hpp"
 
 namespace dstune {
 
+/// Memory that an operation reads or writes.
+struct Operand {
+  const void* data = nullptr;
+  Bytes extent = 0;  ///< from the first byte to behind the last
+  Bytes bytes = 0;   ///< that move
+
+  Operand(const void* begin, Bytes size) : data(begin), extent(size), bytes(size) {}
+  Operand(Tensor tensor) : Operand(tensor.data, tensor.size()) {}  // NOLINT(*-explicit-*)
+  Operand(const Matrix& matrix);                                   // NOLINT(*-explicit-*)
+
+  /// Of which only `moved` bytes move.
+  Operand of(Bytes moved) const {
+    Operand part = *this;
+    part.bytes = moved;
+    return part;
+  }
+};
+
+using Operands = std::initializer_list<Operand>;
+
 /// Runs a training step for what it allocates and calls, on any machine: memory has no contents
 /// (computes() is false), the budget is exact, every operation returns at once. Addresses are
-/// distinct and not null, but must never be read. Numbers that are read back are stand-ins: values
-/// 0, sum_of_squares 1, has_inf_or_nan false, nll_loss 1.
+/// distinct and not null, but must never be read. Numbers that are read back are 0.
 class DryDevice : public Device {
  public:
   /// @param imitated  the device whose scratch is counted; none: a GPU with fused kernels
@@ -33,8 +54,10 @@ class DryDevice : public Device {
   void write(std::span<const float> values, Tensor out) override;
   void read(Tensor in, std::span<float> values) override;
 
-  double sum_of_squares(Tensor in) override;
-  bool has_inf_or_nan(Tensor in) override;
+  void add_squares(Tensor in, Tensor sum) override;
+  void find_inf_or_nan(Tensor in, Tensor flag) override;
+  void clip_factor(Tensor squares, double clipping, double loss_scale, Tensor factor) override;
+  void scale_by(Tensor inout, Tensor factor) override;
 
   void quantize(Tensor in, Quantization how, Tensor out, Tensor steps) override;
   void dequantize(Tensor in, int bits, Tensor steps, Tensor out) override;
@@ -68,7 +91,9 @@ class DryDevice : public Device {
                    std::uint64_t seed) override;
 
   void log_softmax(Matrix logits, Matrix log_probs) override;
-  double nll_loss(Matrix log_probs, const std::int64_t* labels) override;
+  void next_tokens(const std::int64_t* tokens, std::int64_t sequence, std::int64_t count,
+                   std::int64_t* labels) override;
+  void nll_loss(Matrix log_probs, const std::int64_t* labels, Tensor sum) override;
   void nll_loss_backward(const std::int64_t* labels, double loss_scale, Matrix out) override;
   void log_softmax_backward(Matrix d_log_probs, Matrix log_probs, Matrix d_logits) override;
 
@@ -83,7 +108,6 @@ class DryDevice : public Device {
             Tensor exp_avg_sq, Tensor copy) override;
 
   void spend_host_time(Seconds /*time*/) override {}
-  void synchronize() override {}
   Seconds now() const override { return 0; }
 
  protected:
@@ -91,10 +115,13 @@ class DryDevice : public Device {
   /// @param flops    additions and multiplications; a transcendental counts as one
   /// @param traffic  bytes read and written, each operand once
   virtual void account(double flops, Bytes traffic);
-
- private:
+  /// Called once by every operation, before account().
+  virtual void touch(std::string_view operation, Operands reads, Operands writes);
   void* do_allocate(MemoryCategory category, Bytes size) override;
   void do_free(void* data, Bytes size) noexcept override;
+
+ private:
+  void run(std::string_view operation, double flops, Operands reads, Operands writes);
 
   const Device* imitated_;
   std::uintptr_t next_address_ = 4096;

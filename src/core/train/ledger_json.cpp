@@ -21,7 +21,8 @@ constexpr std::array<std::string_view, kHostSyncs> kHostSyncNames = {"timer", "o
                                                                      "reduction", "parameters"};
 constexpr std::array<std::string_view, kTransfers> kTransferNames = {
     "host_to_device", "device_to_host", "nvme_read", "nvme_write"};
-constexpr std::array<std::string_view, 3> kStreamNames = {"compute", "reduction", "gather"};
+constexpr std::array<std::string_view, kStreams> kStreamNames = {"compute", "reduction", "gather",
+                                                                 "communication"};
 constexpr std::size_t kDTypes = 4;
 
 /// The enumerator, one of the first `count`, that `object[key]` names.

@@ -32,7 +32,7 @@ OutOfMemoryError::OutOfMemoryError(MemoryCategory asked_for, Bytes requested_byt
 
 void MemoryBudget::reserve(MemoryCategory category, Bytes size) {
   const Bytes total = in_use_.total();
-  if (size > limit_ - total) throw OutOfMemoryError(category, size, total, limit_);
+  if (!has_room(size)) throw OutOfMemoryError(category, size, total, limit_);
   in_use_.at(category) += size;
   if (in_use_.at(category) > peak_.categories.at(category)) {
     peak_.categories.at(category) = in_use_.at(category);

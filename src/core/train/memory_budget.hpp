@@ -72,6 +72,8 @@ class MemoryBudget {
   void reserve(MemoryCategory category, Bytes size);
   void release(MemoryCategory category, Bytes size) noexcept;
 
+  bool has_room(Bytes size) const noexcept { return size <= limit_ - in_use_.total(); }
+
   Bytes limit() const noexcept { return limit_; }
   Bytes in_use() const noexcept { return in_use_.total(); }
   const MemoryUse& use() const noexcept { return in_use_; }

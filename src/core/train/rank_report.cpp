@@ -24,12 +24,10 @@ void merge_times(const std::vector<RankReport>& reports, Measured& merged) {
     for (const RankReport& report : reports) {
       if (report.total.at(step) > rank->total.at(step)) rank = &report;
     }
-    slowest.add({0,
-                 {},
-                 rank->total[step],
-                 rank->forward.at(step),
-                 rank->backward.at(step),
-                 rank->optimizer.at(step)},
+    slowest.add({.total = rank->total[step],
+                 .forward = rank->forward.at(step),
+                 .backward = rank->backward.at(step),
+                 .optimizer = rank->optimizer.at(step)},
                 rank->communication.at(step), 0);
   }
   merged.steps = static_cast<int>(slowest.total.size());

@@ -6,23 +6,21 @@
 
 namespace dstune {
 
-Buffer::Buffer(Device& device, MemoryCategory category, Bytes size) : category_(category) {
-  device.budget_.reserve(category, size);
-  try {
-    data_ = device.do_allocate(category, size);
-  } catch (...) {
-    device.budget_.release(category, size);
-    throw;
-  }
+Buffer::Buffer(Device& device, MemoryCategory category, Bytes size)
+    : data_(device.allocate(category, size)),
+      size_(size),
+      category_(category),
+      home_(device.current_stream()) {
   device_ = &device;
-  size_ = size;
 }
 
 Buffer::Buffer(Buffer&& other) noexcept
     : device_(std::exchange(other.device_, nullptr)),
       data_(std::exchange(other.data_, nullptr)),
       size_(std::exchange(other.size_, 0)),
-      category_(other.category_) {}
+      category_(other.category_),
+      home_(other.home_),
+      used_on_(other.used_on_) {}
 
 Buffer& Buffer::operator=(Buffer&& other) noexcept {
   if (this == &other) return *this;
@@ -31,13 +29,15 @@ Buffer& Buffer::operator=(Buffer&& other) noexcept {
   data_ = std::exchange(other.data_, nullptr);
   size_ = std::exchange(other.size_, 0);
   category_ = other.category_;
+  home_ = other.home_;
+  used_on_ = other.used_on_;
   return *this;
 }
 
 void Buffer::reset() noexcept {
   if (device_ == nullptr) return;
-  device_->do_free(data_, size_);
-  device_->budget_.release(category_, size_);
+  used_on_[static_cast<std::size_t>(home_)] = false;
+  device_->give_back({data_, size_, category_, home_}, used_on_);
   device_ = nullptr;
   data_ = nullptr;
   size_ = 0;

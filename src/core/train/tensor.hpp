@@ -1,11 +1,13 @@
 // Views of device memory, and the buffers that own it.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 
 #include "core/train/dtype.hpp"
 #include "core/train/memory_budget.hpp"
+#include "core/train/stream.hpp"
 
 namespace dstune {
 
@@ -53,7 +55,14 @@ class Buffer {
   Buffer(const Buffer&) = delete;
   Buffer& operator=(const Buffer&) = delete;
 
+  /// Gives it back in the order of the stream that was current when it was made: what that stream
+  /// holds now may still use it. What other streams hold must come before that, or used_on() says
+  /// so.
   void reset() noexcept;
+
+  /// `stream` uses it too, as torch's record_stream(): when it is given back, its bytes count as in
+  /// use, and are given to nobody else, until what `stream` holds by then is done.
+  void used_on(Stream stream) noexcept { used_on_[static_cast<std::size_t>(stream)] = true; }
 
   void* data() const noexcept { return data_; }
   Bytes size() const noexcept { return size_; }
@@ -69,6 +78,8 @@ class Buffer {
   void* data_ = nullptr;
   Bytes size_ = 0;
   MemoryCategory category_ = MemoryCategory::temporaries;
+  Stream home_ = Stream::compute;
+  std::array<bool, kStreams> used_on_{};  // other streams
 };
 
 /// A Buffer of `numel` elements of `dtype`.

@@ -34,7 +34,8 @@ TrainingStep::TrainingStep(const RunSettings& settings, const StepConfig& config
                                settings.seed)),
       model_(settings_.model, config.micro_batch, settings.sequence_length, config.dtype, device),
       tokens_(device, MemoryCategory::activations,
-              token_bytes(config.micro_batch, settings.sequence_length)) {
+              token_bytes(config.micro_batch, settings.sequence_length)),
+      loss_(device) {
   device_.set_host_overhead(settings_.host_overhead);
 }
 
@@ -56,49 +57,72 @@ void TrainingStep::synchronize_for_timer() {
   if (config_.timer_synchronizes) device_.host_sync(HostSync::timer);
 }
 
-void TrainingStep::run_micro_step(std::int64_t micro, StepReport& report) {
+TrainingStep::MicroStep TrainingStep::run_micro_step(std::int64_t micro) {
   MemoryBudget& memory = device_.memory();
   make_tokens(micro);
   engine_->begin_micro_step(micro + 1 == config_.accumulation_steps);
   memory.enter(StepPhase::forward);
   synchronize_for_timer();
-  const Seconds start = device_.now();
+  MicroStep times;
+  times.begin = device_.record(Stream::compute);
   const auto place = static_cast<std::uint64_t>(micro * collectives_.size() + collectives_.rank());
-  report.loss += model_.forward(*engine_, static_cast<const std::int64_t*>(tokens_.data()),
-                                seed_of(~settings_.seed, step_, place));
-  device_.synchronize();
-  const Seconds turn = device_.now();
+  model_.forward(*engine_, static_cast<const std::int64_t*>(tokens_.data()),
+                 seed_of(~settings_.seed, step_, place), loss_.tensor());
+  times.turn = device_.record(Stream::compute);
   memory.enter(StepPhase::backward);
   model_.backward(*engine_,
                   engine_->loss_scale() / static_cast<double>(config_.accumulation_steps));
   engine_->end_backward();
-  device_.synchronize();
-  report.forward += turn - start;
-  report.backward += device_.now() - turn;
+  times.end = device_.record(Stream::compute);
   device_.tick();
+  return times;
 }
 
 StepReport TrainingStep::run() {
   StepReport report;
   device_.ledger().clear();
-  device_.synchronize();
-  const Seconds begin = device_.now();
+  device_.timeline().clear();
+  const Event begin = end_of_work();
+  loss_.set_zero();
+  std::vector<MicroStep> times;
   FoldedMicroSteps micro_steps(device_);
   for (std::int64_t micro = 0; micro < config_.accumulation_steps; ++micro) {
-    run_micro_step(micro, report);
+    times.push_back(run_micro_step(micro));
     micro += micro_steps.fold(config_.accumulation_steps - micro - 2);
   }
-  const Seconds before = device_.now();
+  const Event before = device_.record(Stream::compute);
   device_.memory().enter(StepPhase::update);
   report.result = engine_->step();
   synchronize_for_timer();
-  device_.synchronize();
-  const Seconds end = device_.now();
-  report.optimizer = end - before;
-  report.total = end - begin;
-  report.loss /= static_cast<double>(config_.accumulation_steps);
+  const Event end = end_of_work();
+  report.optimizer = device_.time_of(end) - device_.time_of(before);
+  report.total = device_.time_of(end) - device_.time_of(begin);
+  read_times(times, report);
+  read_numbers(report);
   ++step_;
   return report;
+}
+
+void TrainingStep::read_numbers(StepReport& report) {
+  float loss = 0;
+  device_.read(loss_.tensor(), {&loss, 1});
+  report.loss = static_cast<double>(loss) / static_cast<double>(config_.accumulation_steps);
+  report.grad_norm = engine_->grad_norm();
+}
+
+// What runs on other streams is awaited by the computation sooner or later.
+Event TrainingStep::end_of_work() {
+  Event end = device_.record(Stream::compute);
+  device_.host_wait(end);
+  return end;
+}
+
+void TrainingStep::read_times(const std::vector<MicroStep>& times, StepReport& report) {
+  for (const MicroStep& micro : times) {
+    report.forward += device_.time_of(micro.turn) - device_.time_of(micro.begin);
+    report.backward += device_.time_of(micro.end) - device_.time_of(micro.turn);
+  }
+  device_.timeline().settle(device_, device_.ledger());
 }
 
 }  // namespace dstune

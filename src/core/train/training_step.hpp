@@ -3,21 +3,25 @@
 
 #include <cstdint>
 #include <memory>
+#include <vector>
 
 #include "core/train/collectives.hpp"
 #include "core/train/device.hpp"
 #include "core/train/experiment.hpp"
 #include "core/train/layers/gpt2.hpp"
+#include "core/train/scalar.hpp"
 #include "core/train/step_config.hpp"
 #include "core/train/zero/zero_engine.hpp"
 
 namespace dstune {
 
-/// What one optimizer step did on this rank. Times end with the device's work done.
+/// What one optimizer step did on this rank. Times are those of the compute stream; the whole one
+/// ends with all of the device's work.
 struct StepReport {
   double loss = 0;  ///< mean over this rank's micro-steps
   StepResult result;
-  Seconds total = 0;  ///< the whole step, making of the tokens included
+  double grad_norm = 0;  ///< see ZeroEngine::grad_norm()
+  Seconds total = 0;     ///< the whole step, making of the tokens included
   Seconds forward = 0;
   Seconds backward = 0;  ///< with the gradient communication inside
   Seconds optimizer = 0;
@@ -44,7 +48,16 @@ class TrainingStep {
  private:
   void synchronize_for_timer();
   void make_tokens(std::int64_t micro_step);
-  void run_micro_step(std::int64_t micro, StepReport& report);
+  /// When it happened on the compute stream.
+  struct MicroStep {
+    Event begin;
+    Event turn;  ///< from forward to backward
+    Event end;
+  };
+  MicroStep run_micro_step(std::int64_t micro);
+  Event end_of_work();
+  void read_numbers(StepReport& report);
+  void read_times(const std::vector<MicroStep>& times, StepReport& report);
 
   RunSettings settings_;
   StepConfig config_;
@@ -54,6 +67,7 @@ class TrainingStep {
   std::unique_ptr<ZeroEngine> engine_;
   Gpt2 model_;
   Buffer tokens_;  // int64
+  Scalar loss_;    // of the micro-steps, added up
   std::uint64_t step_ = 0;
 };
 

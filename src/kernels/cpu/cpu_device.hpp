@@ -39,8 +39,10 @@ class CpuDevice final : public Device {
   void write(std::span<const float> values, Tensor out) override;
   void read(Tensor in, std::span<float> values) override;
 
-  double sum_of_squares(Tensor in) override;
-  bool has_inf_or_nan(Tensor in) override;
+  void add_squares(Tensor in, Tensor sum) override;
+  void find_inf_or_nan(Tensor in, Tensor flag) override;
+  void clip_factor(Tensor squares, double clipping, double loss_scale, Tensor factor) override;
+  void scale_by(Tensor inout, Tensor factor) override;
 
   void quantize(Tensor in, Quantization how, Tensor out, Tensor steps) override;
   void dequantize(Tensor in, int bits, Tensor steps, Tensor out) override;
@@ -73,8 +75,9 @@ class CpuDevice final : public Device {
                    std::uint64_t seed) override;
 
   void log_softmax(Matrix logits, Matrix log_probs) override;
-  /// 0 if no row is counted.
-  double nll_loss(Matrix log_probs, const std::int64_t* labels) override;
+  void next_tokens(const std::int64_t* tokens, std::int64_t sequence, std::int64_t count,
+                   std::int64_t* labels) override;
+  void nll_loss(Matrix log_probs, const std::int64_t* labels, Tensor sum) override;
   void nll_loss_backward(const std::int64_t* labels, double loss_scale, Matrix out) override;
   void log_softmax_backward(Matrix d_log_probs, Matrix log_probs, Matrix d_logits) override;
 
@@ -89,11 +92,11 @@ class CpuDevice final : public Device {
             Tensor exp_avg_sq, Tensor copy) override;
 
   void spend_host_time(Seconds time) override;
-  void synchronize() override {}
   Seconds now() const override;
   void trim() override;
 
  private:
+  void do_record(Stream /*stream*/, Event& event) override { event.time = now(); }
   void* do_allocate(MemoryCategory category, Bytes size) override;
   void do_free(void* data, Bytes size) noexcept override;
 

@@ -85,6 +85,10 @@ void CpuDevice::write(std::span<const float> values, Tensor out) {
 
 void CpuDevice::read(Tensor in, std::span<float> values) {
   assert(static_cast<std::int64_t>(values.size()) == in.numel);
+  if (in.dtype == DType::int8) {
+    std::copy_n(elements<std::int8_t>(in), in.numel, values.begin());
+    return;
+  }
   with_type(in.dtype, [&]<class T>(std::type_identity<T>) {
     convert(elements<T>(in), values.data(), in.numel);
   });

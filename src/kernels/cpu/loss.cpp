@@ -43,15 +43,22 @@ void CpuDevice::log_softmax(Matrix logits, Matrix log_probs) {
   });
 }
 
-double CpuDevice::nll_loss(Matrix log_probs, const std::int64_t* labels) {
+void CpuDevice::next_tokens(const std::int64_t* tokens, std::int64_t sequence, std::int64_t count,
+                            std::int64_t* labels) {
+  for (std::int64_t i = 0; i < count; ++i) {
+    labels[i] = (i + 1) % sequence == 0 ? -1 : tokens[i + 1];
+  }
+}
+
+void CpuDevice::nll_loss(Matrix log_probs, const std::int64_t* labels, Tensor sum) {
   const std::int64_t counted = counted_rows(labels, log_probs.rows);
-  if (counted == 0) return 0;
-  double sum = 0;
+  if (counted == 0) return;
+  double total = 0;
   for (std::int64_t i = 0; i < log_probs.rows; ++i) {
     assert(labels[i] < log_probs.cols);
-    if (labels[i] >= 0) sum -= static_cast<double>(row<float>(log_probs, i)[labels[i]]);
+    if (labels[i] >= 0) total -= static_cast<double>(row<float>(log_probs, i)[labels[i]]);
   }
-  return sum / static_cast<double>(counted);
+  *elements<float>(sum) += static_cast<float>(total / static_cast<double>(counted));
 }
 
 void CpuDevice::nll_loss_backward(const std::int64_t* labels, double loss_scale, Matrix out) {

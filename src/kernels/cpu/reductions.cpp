@@ -1,5 +1,7 @@
+#include <algorithm>
 #include <bit>
 #include <cassert>
+#include <cmath>
 #include <type_traits>
 
 #include "kernels/cpu/cpu_device.hpp"
@@ -41,24 +43,35 @@ bool any_special(const T* x, std::int64_t count) {
 
 }  // namespace
 
-double CpuDevice::sum_of_squares(Tensor in) {
-  double sum = 0;
+void CpuDevice::add_squares(Tensor in, Tensor sum) {
+  double squares = 0;
   with_type(in.dtype, [&]<class T>(std::type_identity<T>) {
-    for_chunks(*this, in.numel, [=, &sum](std::int64_t begin, std::int64_t end) {
-      sum += sum_of_squares_of(elements<T>(in) + begin, end - begin);
+    for_chunks(*this, in.numel, [=, &squares](std::int64_t begin, std::int64_t end) {
+      squares += sum_of_squares_of(elements<T>(in) + begin, end - begin);
     });
   });
-  return sum;
+  *elements<float>(sum) += static_cast<float>(squares);
 }
 
-bool CpuDevice::has_inf_or_nan(Tensor in) {
+void CpuDevice::find_inf_or_nan(Tensor in, Tensor flag) {
+  assert(flag.dtype == DType::int8);
   bool found = false;
   with_type(in.dtype, [&]<class T>(std::type_identity<T>) {
     for_chunks(*this, in.numel, [=, &found](std::int64_t begin, std::int64_t end) {
       found = found || any_special(elements<T>(in) + begin, end - begin);
     });
   });
-  return found;
+  if (found) *elements<std::int8_t>(flag) = 1;
+}
+
+void CpuDevice::clip_factor(Tensor squares, double clipping, double loss_scale, Tensor factor) {
+  const double norm = std::sqrt(static_cast<double>(*elements<float>(squares))) / loss_scale;
+  const double excess = clipping > 0 ? std::max(1.0, (norm + 1e-6) / clipping) : 1.0;
+  *elements<float>(factor) = static_cast<float>(1 / (loss_scale * excess));
+}
+
+void CpuDevice::scale_by(Tensor inout, Tensor factor) {
+  scale(inout, static_cast<double>(*elements<float>(factor)));
 }
 
 void CpuDevice::add_bias(Matrix inout, Tensor bias) {

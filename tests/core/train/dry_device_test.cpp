@@ -45,9 +45,7 @@ TEST(DryDevice, NumbersReadBackAreStandIns) {
 
   EXPECT_FALSE(device.computes());
   EXPECT_EQ(values, (std::array<float, 4>{}));
-  EXPECT_EQ(device.sum_of_squares(tensor), 1);
-  EXPECT_FALSE(device.has_inf_or_nan(tensor));
-  EXPECT_EQ(device.nll_loss(as_matrix(tensor, 2, 2), nullptr), 1);
+  EXPECT_EQ(device.read_scalar(tensor.slice(0, 1), HostSync::norm), 0);
   EXPECT_EQ(device.now(), 0);
 }
 
@@ -131,11 +129,9 @@ TEST(DryCollectives, CountsFullMessagesOfAnyGroup) {
   const Buffer full(device, MemoryCategory::buckets, 64);
   const Tensor whole = full.tensor(DType::fp32);
 
-  collectives.reduce_scatter(whole, whole.slice(6, 2), ReduceOp::sum, Purpose::other,
-                             Stream::reduction);
-  collectives.all_gather(whole.slice(6, 2), whole, Purpose::other, Stream::gather);
-  collectives.all_to_all(whole.slice(0, 8), whole.slice(8, 8), Purpose::other, Stream::compute);
-  const double scalar = collectives.all_reduce_scalar(2.5, ReduceOp::max, Purpose::other);
+  collectives.reduce_scatter(whole, whole.slice(6, 2), ReduceOp::sum, Purpose::other);
+  collectives.all_gather(whole.slice(6, 2), whole, Purpose::other);
+  collectives.all_to_all(whole.slice(0, 8), whole.slice(8, 8), Purpose::other);
 
   const CollectiveCounts counts = device.ledger().counts();
   EXPECT_EQ(counts[static_cast<std::size_t>(CollectiveKind::reduce_scatter)],
@@ -144,7 +140,6 @@ TEST(DryCollectives, CountsFullMessagesOfAnyGroup) {
             (CollectiveCount{1, 16, 64}));
   EXPECT_EQ(counts[static_cast<std::size_t>(CollectiveKind::all_to_all)],
             (CollectiveCount{1, 8, 32}));
-  EXPECT_EQ(scalar, 2.5);
 }
 
 TEST(DryCollectives, RankMustBeInTheGroup) {

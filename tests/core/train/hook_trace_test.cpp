@@ -11,6 +11,7 @@
 #include "core/base/text.hpp"
 #include "core/model/module_places.hpp"
 #include "core/train/layers/gpt2.hpp"
+#include "core/train/scalar.hpp"
 #include "kernels/cpu/cpu_device.hpp"
 #include "tests/support/recording_engine.hpp"
 
@@ -62,7 +63,8 @@ TEST_P(HookTraceTest, IsWhatTheLayersTellTheirEngine) {
   const std::vector<std::int64_t> tokens = {1, 2, 3, 4};
   const HookTrace trace = make_hook_trace(model.num_layers);
 
-  gpt2.forward(engine, tokens.data(), 0);
+  const Scalar loss(device);
+  gpt2.forward(engine, tokens.data(), 0, loss.tensor());
   const Names forward = std::exchange(engine.events, {});
   gpt2.backward(engine, 1);
 

@@ -75,7 +75,9 @@ TEST(HostOverhead, OfTheDefaultHasATimeForEveryEvent) {
 class HostOverheadOfStage : public testing::TestWithParam<int> {};
 INSTANTIATE_TEST_SUITE_P(Stages, HostOverheadOfStage, testing::Range(0, 4));
 
-TEST_P(HostOverheadOfStage, MakesTheStepLongerByWhatTheLedgerSays) {
+// The host runs ahead of the device: the step takes at least as long as the longer of the two, and
+// at most as long as both.
+TEST_P(HostOverheadOfStage, MakesTheStepLongerByAtMostWhatTheLedgerSays) {
   const TinyExperiment tiny = in_stage(GetParam());
   const Step without = run(tiny, {});
 
@@ -83,7 +85,9 @@ TEST_P(HostOverheadOfStage, MakesTheStepLongerByWhatTheLedgerSays) {
 
   EXPECT_EQ(without.ledger.host_time(), 0);
   EXPECT_GT(with.ledger.host_time(), 0);
-  EXPECT_NEAR(with.total - without.total, with.ledger.host_time(), 1e-9);
+  EXPECT_GE(with.total, with.ledger.host_time());
+  EXPECT_GE(with.total, without.total);
+  EXPECT_LE(with.total, without.total + with.ledger.host_time() + 1e-9);
   EXPECT_TRUE(with.ledger.same_work(without.ledger));
 }
 

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "kernels/cpu/cpu_device.hpp"
+#include "tests/support/numbers.hpp"
 
 namespace dstune::test {
 namespace {
@@ -30,6 +31,8 @@ class Rank {
     device_.read(tensor, result);
     return result;
   }
+
+  Device& device() { return device_; }
 
  private:
   cpu::CpuDevice device_;
@@ -62,8 +65,8 @@ TEST_P(ThreadCollectivesTest, AllReduceGivesEverybodyTheSumOrMaximum) {
     const Tensor sum = own.make({static_cast<float>(rank), 1});
     const Tensor largest = own.make({static_cast<float>(-rank), static_cast<float>(rank)});
 
-    own.collectives.all_reduce(sum, ReduceOp::sum, Purpose::other, Stream::compute);
-    own.collectives.all_reduce(largest, ReduceOp::max, Purpose::other, Stream::compute);
+    own.collectives.all_reduce(sum, ReduceOp::sum, Purpose::other);
+    own.collectives.all_reduce(largest, ReduceOp::max, Purpose::other);
 
     EXPECT_EQ(own.values(sum), (std::vector{sum_of_ranks(), static_cast<float>(size())}));
     EXPECT_EQ(own.values(largest), (std::vector{0.0F, static_cast<float>(size() - 1)}));
@@ -76,7 +79,7 @@ TEST_P(ThreadCollectivesTest, ReduceGivesTheRootTheSum) {
   on_ranks([&](Rank& own, int rank) {
     const Tensor tensor = own.make({static_cast<float>(rank), 2});
 
-    own.collectives.reduce(tensor, ReduceOp::sum, root, Purpose::other, Stream::compute);
+    own.collectives.reduce(tensor, ReduceOp::sum, root, Purpose::other);
 
     if (rank == root) {
       EXPECT_EQ(own.values(tensor),
@@ -92,7 +95,7 @@ TEST_P(ThreadCollectivesTest, ReduceScatterGivesEveryRankItsPartInPlace) {
     const Tensor all = own.make(values);
     const Tensor part = all.slice(2 * rank, 2);
 
-    own.collectives.reduce_scatter(all, part, ReduceOp::sum, Purpose::other, Stream::compute);
+    own.collectives.reduce_scatter(all, part, ReduceOp::sum, Purpose::other);
 
     const float first = static_cast<float>(size() * 2 * rank) + sum_of_ranks();
     EXPECT_EQ(own.values(part), (std::vector{first, first + static_cast<float>(size())}));
@@ -103,12 +106,11 @@ TEST_P(ThreadCollectivesTest, AllGatherPutsThePartsInTheOrderOfRanksInPlace) {
   on_ranks([&](Rank& own, int rank) {
     const Tensor all = own.make(std::vector<float>(static_cast<std::size_t>(size()), -1));
     const Tensor part = all.slice(rank, 1);
-    own.collectives.broadcast(own.make({0}), 0, Purpose::other,
-                              Stream::compute);  // not the first call of a team
+    own.collectives.broadcast(own.make({0}), 0, Purpose::other);  // not the first call of a team
     const Tensor mine = own.make({static_cast<float>(10 + rank)});
 
-    own.collectives.all_gather(mine, all, Purpose::other, Stream::compute);
-    own.collectives.all_gather(part, all, Purpose::other, Stream::compute);
+    own.collectives.all_gather(mine, all, Purpose::other);
+    own.collectives.all_gather(part, all, Purpose::other);
 
     std::vector<float> expected;
     for (int next = 0; next < size(); ++next) expected.push_back(static_cast<float>(10 + next));
@@ -126,7 +128,7 @@ TEST_P(ThreadCollectivesTest, AllToAllGivesEveryRankItsPartsInTheOrderOfRanks) {
     const Tensor in = own.make(sent);
     const Tensor out = own.make(std::vector<float>(sent.size(), 99));
 
-    own.collectives.all_to_all(in, out, Purpose::other, Stream::compute);
+    own.collectives.all_to_all(in, out, Purpose::other);
 
     std::vector<float> expected;
     for (int from = 0; from < size(); ++from) {
@@ -144,7 +146,7 @@ TEST_P(ThreadCollectivesTest, BroadcastGivesEverybodyTheRootsValues) {
   on_ranks([&](Rank& own, int rank) {
     const Tensor tensor = own.make({static_cast<float>(rank), 7});
 
-    own.collectives.broadcast(tensor, root, Purpose::other, Stream::compute);
+    own.collectives.broadcast(tensor, root, Purpose::other);
 
     EXPECT_EQ(own.values(tensor), (std::vector{static_cast<float>(root), 7.0F}));
   });
@@ -152,8 +154,8 @@ TEST_P(ThreadCollectivesTest, BroadcastGivesEverybodyTheRootsValues) {
 
 TEST_P(ThreadCollectivesTest, ScalarsAreCombinedOverTheRanks) {
   on_ranks([&](Rank& own, int rank) {
-    const double sum = own.collectives.all_reduce_scalar(rank + 0.5, ReduceOp::sum, Purpose::other);
-    const double largest = own.collectives.all_reduce_scalar(-rank, ReduceOp::max, Purpose::other);
+    const double sum = all_reduce(own.device(), own.collectives, rank + 0.5, ReduceOp::sum);
+    const double largest = all_reduce(own.device(), own.collectives, -rank, ReduceOp::max);
 
     EXPECT_EQ(sum, sum_of_ranks() + 0.5 * size());
     EXPECT_EQ(largest, 0);
@@ -223,9 +225,9 @@ TEST(ThreadCollectives, PartsOfTheGroupSumAmongThemselves) {
         whole.sub_group(rank < 2 ? std::vector<int>{0, 1} : std::vector<int>{2, 3});
     const auto others = whole.sub_group({rank % 2, rank % 2 + 2});
 
-    const double near = neighbours->all_reduce_scalar(rank, ReduceOp::sum, Purpose::other);
-    const double far = others->all_reduce_scalar(rank, ReduceOp::sum, Purpose::other);
-    const double all = whole.all_reduce_scalar(rank, ReduceOp::sum, Purpose::other);
+    const double near = all_reduce(device, *neighbours, rank, ReduceOp::sum);
+    const double far = all_reduce(device, *others, rank, ReduceOp::sum);
+    const double all = all_reduce(device, whole, rank, ReduceOp::sum);
 
     EXPECT_EQ(near, rank < 2 ? 1 : 5);
     EXPECT_EQ(far, rank % 2 == 0 ? 2 : 4);
@@ -241,8 +243,8 @@ TEST(ThreadCollectives, APartOfTheGroupHasItsOwnLinesInTheLedger) {
     ThreadCollectives whole(device, team, rank);
     const auto part = whole.sub_group({rank % 2, rank % 2 + 2});
 
-    part->all_reduce_scalar(1, ReduceOp::sum, Purpose::norm);
-    whole.all_reduce_scalar(1, ReduceOp::sum, Purpose::norm);
+    all_reduce(device, *part, 1, ReduceOp::sum, Purpose::norm);
+    all_reduce(device, whole, 1, ReduceOp::sum, Purpose::norm);
 
     ASSERT_EQ(device.ledger().collectives().size(), 2U);
     EXPECT_EQ(device.ledger().collectives()[0].ranks, 2);

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "kernels/cpu/blas.hpp"
+#include "tests/support/numbers.hpp"
 
 namespace dstune::cpu {
 
@@ -70,7 +71,7 @@ TEST(CpuDeviceTest, ProductsNeedNoMemoryOnceTheBlasHasTakenIts) {
     setrlimit(RLIMIT_AS, &none);
     device.gemm(Transpose::no, Transpose::no, a_matrix, a_matrix, 0,
                 as_matrix(c.tensor(DType::fp32), 512, 512));
-    _exit(device.sum_of_squares(c.tensor(DType::fp32)) == 512.0 * 512 * 128 * 128 ? 0 : 1);
+    _exit(test::sum_of_squares(device, c.tensor(DType::fp32)) == 512.0 * 512 * 128 * 128 ? 0 : 1);
   };
   testing::FLAGS_gtest_death_test_style = "threadsafe";
 
@@ -89,7 +90,7 @@ TEST(CpuDeviceTest, ProductsDoNotDependOnTheNumberOfBlasThreads) {
     device.gemm(Transpose::no, Transpose::no, a_matrix, a_matrix, 0,
                 as_matrix(c.tensor(DType::fp32), 64, 64));
 
-    EXPECT_EQ(device.sum_of_squares(c.tensor(DType::fp32)), 64.0 * 64 * 16 * 16);
+    EXPECT_EQ(test::sum_of_squares(device, c.tensor(DType::fp32)), 64.0 * 64 * 16 * 16);
   }
 }
 

@@ -1,6 +1,7 @@
 #include <cmath>
 
 #include "tests/kernels/device/device_test.hpp"
+#include "tests/support/numbers.hpp"
 
 namespace dstune::testing {
 
@@ -46,8 +47,7 @@ TEST_P(LossTest, LogSoftmaxAndLossAgreeWithTheirDefinitions) {
     const Buffer log_probs = buffer(kRows * cols);
 
     device().log_softmax(matrix(x, cols), matrix(log_probs, cols));
-    const double actual =
-        device().nll_loss(matrix(log_probs, cols), static_cast<const std::int64_t*>(labels.data()));
+    const double actual = test::nll_loss(device(), matrix(log_probs, cols), labels.data());
 
     const auto expected = log_softmax(logits);
     const auto actual_log_probs = download(log_probs.tensor(DType::fp32));
@@ -56,6 +56,16 @@ TEST_P(LossTest, LogSoftmaxAndLossAgreeWithTheirDefinitions) {
     }
     EXPECT_NEAR(actual, loss(expected), 5e-6);
   }
+}
+
+TEST_P(LossTest, LabelsAreTheNextTokensOfEachSequence) {
+  const Buffer tokens = upload_indices({3, 1, 4, 1, 5, 9});
+  const Buffer labels = upload_indices({7, 7, 7, 7, 7, 7});
+
+  device().next_tokens(static_cast<const std::int64_t*>(tokens.data()), 3, 6,
+                       static_cast<std::int64_t*>(labels.data()));
+
+  EXPECT_EQ(download_indices(labels), (std::vector<std::int64_t>{1, 4, -1, 5, 9, -1}));
 }
 
 TEST_P(LossTest, HugeLogitsDoNotOverflow) {
@@ -77,16 +87,14 @@ TEST_P(LossTest, NanReachesTheLoss) {
 
   device().log_softmax(matrix(x, 2), matrix(log_probs, 2));
 
-  EXPECT_TRUE(std::isnan(
-      device().nll_loss(matrix(log_probs, 2), static_cast<const std::int64_t*>(labels.data()))));
+  EXPECT_TRUE(std::isnan(test::nll_loss(device(), matrix(log_probs, 2), labels.data())));
 }
 
 TEST_P(LossTest, LossWithoutCountedRowsIsZero) {
   const Buffer log_probs = upload(std::vector<double>(8, -1));
   const Buffer labels = upload_indices({-1, -1, -1, -1});
 
-  EXPECT_EQ(
-      device().nll_loss(matrix(log_probs, 2), static_cast<const std::int64_t*>(labels.data())), 0);
+  EXPECT_EQ(test::nll_loss(device(), matrix(log_probs, 2), labels.data()), 0);
 }
 
 TEST_P(LossTest, BackwardIsTheScaledGradientOfTheLoss) {

@@ -1,6 +1,7 @@
 #include <limits>
 
 #include "tests/kernels/device/device_test.hpp"
+#include "tests/support/numbers.hpp"
 
 namespace dstune::testing {
 
@@ -16,16 +17,84 @@ TEST_P(ReductionsTest, SumOfSquaresIsAccumulatedInDouble) {
       const auto values = random_values(length, dtype, 1);
       const Buffer x = upload(values, dtype);
 
-      const double sum = device().sum_of_squares(x.tensor(dtype));
+      const double sum = test::sum_of_squares(device(), x.tensor(dtype));
 
-      EXPECT_NEAR(sum, dot(values, values), 1e-13 * sum);
+      EXPECT_NEAR(sum, dot(values, values), 1e-7 * sum);
     }
   }
 }
 
+TEST_P(ReductionsTest, SquaresAreAddedToWhatIsThere) {
+  const Buffer x = upload({3, 4}, DType::fp32);
+  const Scalar sum(device());
+  sum.set_zero();
+
+  device().add_squares(x.tensor(DType::fp32), sum.tensor());
+  device().add_squares(x.tensor(DType::fp32), sum.tensor());
+
+  EXPECT_EQ(test::read(device(), sum), 50);
+}
+
+TEST_P(ReductionsTest, AFlagStaysSet) {
+  const Buffer infinite = upload({std::numeric_limits<double>::infinity()}, DType::fp32);
+  const Buffer finite = upload({1}, DType::fp32);
+  const Scalar flag(device(), DType::int8);
+  flag.set_zero();
+
+  device().find_inf_or_nan(infinite.tensor(DType::fp32), flag.tensor());
+  device().find_inf_or_nan(finite.tensor(DType::fp32), flag.tensor());
+
+  EXPECT_EQ(test::read(device(), flag), 1);
+}
+
+struct Clipping {
+  float squares;
+  double clipping;
+  double loss_scale;
+  double factor;
+};
+
+TEST_P(ReductionsTest, FactorUndoesTheLossScaleAndClips) {
+  const Clipping cases[] = {{16, 0, 1, 1},            // no clipping
+                            {16, 5, 1, 1},            // below the limit
+                            {16, 2, 1, 0.5},          // a norm of 4
+                            {16, 0, 8, 0.125},        // the loss scale alone
+                            {16, 0.25, 8, 1.0 / 16},  // a norm of 4 / 8
+                            {0, 1, 1, 1}};
+  for (const Clipping& clipping : cases) {
+    const Scalar squares(device());
+    const Scalar factor(device());
+    device().write({&clipping.squares, 1}, squares.tensor());
+
+    device().clip_factor(squares.tensor(), clipping.clipping, clipping.loss_scale, factor.tensor());
+
+    EXPECT_NEAR(test::read(device(), factor), clipping.factor, 5e-6 * clipping.factor);
+  }
+}
+
+TEST_P(ReductionsTest, ScalesByANumberOnTheDevice) {
+  const Buffer x = upload({1, -2, 3}, DType::fp32);
+  const Buffer factor = upload({0.5}, DType::fp32);
+
+  device().scale_by(x.tensor(DType::fp32), factor.tensor(DType::fp32));
+
+  EXPECT_EQ(download(x.tensor(DType::fp32)), (std::vector<double>{0.5, -1, 1.5}));
+}
+
+TEST_P(ReductionsTest, ANumberComesToTheHostWithItsWaitAndItsBytes) {
+  const Buffer x = upload({2.5}, DType::fp32);
+
+  EXPECT_EQ(device().read_scalar(x.tensor(DType::fp32), HostSync::norm), 2.5);
+
+  ASSERT_EQ(device().ledger().syncs().size(), 1U);
+  EXPECT_EQ(device().ledger().syncs()[0].reason, HostSync::norm);
+  ASSERT_EQ(device().ledger().transfers().size(), 1U);
+  EXPECT_EQ(device().ledger().transfers()[0].bytes, 4U);
+}
+
 TEST_P(ReductionsTest, SumOfNothingIsZero) {
-  EXPECT_EQ(device().sum_of_squares(Tensor{}), 0);
-  EXPECT_FALSE(device().has_inf_or_nan(Tensor{}));
+  EXPECT_EQ(test::sum_of_squares(device(), Tensor{}), 0);
+  EXPECT_FALSE(test::has_inf_or_nan(device(), Tensor{}));
 }
 
 TEST_P(ReductionsTest, InfinityAndNanAreFoundAtEveryPosition) {
@@ -40,7 +109,7 @@ TEST_P(ReductionsTest, InfinityAndNanAreFoundAtEveryPosition) {
         values[position] = special;
         const Buffer x = upload(values, dtype);
 
-        EXPECT_TRUE(device().has_inf_or_nan(x.tensor(dtype))) << position;
+        EXPECT_TRUE(test::has_inf_or_nan(device(), x.tensor(dtype))) << position;
       }
     }
   }
@@ -52,9 +121,9 @@ TEST_P(ReductionsTest, LargestFiniteNumbersAreNeitherInfinityNorNan) {
   const Buffer half = upload(std::vector<double>(19, -65504), DType::fp16);
   const Buffer brain = upload(std::vector<double>(19, 0x1.fep127), DType::bf16);
 
-  EXPECT_FALSE(device().has_inf_or_nan(single.tensor(DType::fp32)));
-  EXPECT_FALSE(device().has_inf_or_nan(half.tensor(DType::fp16)));
-  EXPECT_FALSE(device().has_inf_or_nan(brain.tensor(DType::bf16)));
+  EXPECT_FALSE(test::has_inf_or_nan(device(), single.tensor(DType::fp32)));
+  EXPECT_FALSE(test::has_inf_or_nan(device(), half.tensor(DType::fp16)));
+  EXPECT_FALSE(test::has_inf_or_nan(device(), brain.tensor(DType::bf16)));
 }
 
 TEST_P(ReductionsTest, BiasIsAddedToEveryRowOfAStridedMatrix) {

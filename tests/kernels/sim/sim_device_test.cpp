@@ -12,6 +12,7 @@ TEST(SimDevice, MemoryBoundOperationCostsItsTraffic) {
 
   device.fill_zero({nullptr, 250, DType::fp32});
 
+  device.synchronize();
   EXPECT_DOUBLE_EQ(device.now(), 0.5 + 1.0);
 }
 
@@ -21,6 +22,7 @@ TEST(SimDevice, ComputeBoundOperationCostsItsFlops) {
 
   device.gemm(Transpose::no, Transpose::no, square, square, 0, square);
 
+  device.synchronize();
   EXPECT_DOUBLE_EQ(device.now(), 0.5 + 1.0);
 }
 
@@ -28,10 +30,11 @@ TEST(SimCollectives, AllReduceCostsTwiceTheRing) {
   SimDevice device(1);
   SimCollectives collectives(device, 0, 4, {.latency = 1, .bytes_per_s = 100});
 
-  collectives.all_reduce({nullptr, 100, DType::fp32}, ReduceOp::sum, Purpose::other,
-                         Stream::reduction);
+  collectives.all_reduce({nullptr, 100, DType::fp32}, ReduceOp::sum, Purpose::other);
 
+  device.synchronize();
   EXPECT_DOUBLE_EQ(device.now(), 6 * 1.0 + 2 * 0.75 * 400 / 100);
+  device.timeline().settle(device, device.ledger());
   EXPECT_DOUBLE_EQ(device.ledger().communication_time(), device.now());
 }
 
@@ -39,9 +42,9 @@ TEST(SimCollectives, GatherCostsTheRingOnce) {
   SimDevice device(1);
   SimCollectives collectives(device, 3, 4, {.latency = 1, .bytes_per_s = 100});
 
-  collectives.all_gather({nullptr, 25, DType::fp32}, {nullptr, 100, DType::fp32}, Purpose::other,
-                         Stream::gather);
+  collectives.all_gather({nullptr, 25, DType::fp32}, {nullptr, 100, DType::fp32}, Purpose::other);
 
+  device.synchronize();
   EXPECT_DOUBLE_EQ(device.now(), 3 * 1.0 + 0.75 * 400 / 100);
 }
 
@@ -50,8 +53,9 @@ TEST(SimCollectives, AllToAllCostsTheSharesOfTheOthers) {
   SimCollectives collectives(device, 3, 4, {.latency = 1, .bytes_per_s = 100});
   const Tensor message{nullptr, 400, DType::int8};
 
-  collectives.all_to_all(message, message, Purpose::other, Stream::compute);
+  collectives.all_to_all(message, message, Purpose::other);
 
+  device.synchronize();
   EXPECT_DOUBLE_EQ(device.now(), 3 * 1.0 + 0.75 * 400 / 100);
 }
 
@@ -59,10 +63,109 @@ TEST(SimCollectives, OneRankSendsNothing) {
   SimDevice device(1);
   SimCollectives collectives(device, 0, 1);
 
-  collectives.all_reduce({nullptr, 100, DType::fp32}, ReduceOp::sum, Purpose::other,
-                         Stream::reduction);
+  collectives.all_reduce({nullptr, 100, DType::fp32}, ReduceOp::sum, Purpose::other);
 
+  device.synchronize();
   EXPECT_EQ(device.now(), 0);
+}
+
+const SimNetwork kSlow{.latency = 1, .bytes_per_s = 100};
+const SimSpeed kSecondPerFloat{.flops_per_s = 1e12, .bytes_per_s = 4, .latency = 0};
+constexpr Tensor kSent{nullptr, 100, DType::fp32};  // with kSlow and 2 ranks: 2 * 1 + 4 s
+
+TEST(SimStreams, WhatIsNotAwaitedRunsBeside) {
+  SimDevice device(1, kSecondPerFloat);
+  SimCollectives collectives(device, 0, 2, kSlow);
+
+  const Event sum = collectives.all_reduce(kSent, ReduceOp::sum, Purpose::other);
+  device.fill_zero({nullptr, 5, DType::fp32});  // until 5 s
+  device.await(sum);                            // until 6 s
+  device.fill_zero({nullptr, 3, DType::fp32});
+  device.synchronize();
+  device.timeline().settle(device, device.ledger());
+
+  EXPECT_DOUBLE_EQ(device.now(), 9);
+  const CollectiveLine& line = device.ledger().collectives().front();
+  EXPECT_DOUBLE_EQ(line.overlapped, 5);
+  EXPECT_DOUBLE_EQ(line.exposed, 1);
+}
+
+TEST(SimStreams, CollectivesRunOneAfterTheOther) {
+  SimDevice device(1, kSecondPerFloat);
+  SimCollectives collectives(device, 0, 2, kSlow);
+
+  collectives.all_reduce(kSent, ReduceOp::sum, Purpose::other);
+  device.await(collectives.all_reduce(kSent, ReduceOp::sum, Purpose::other));
+  device.synchronize();
+  device.timeline().settle(device, device.ledger());
+
+  EXPECT_DOUBLE_EQ(device.now(), 12);
+  EXPECT_DOUBLE_EQ(device.ledger().collectives().front().exposed, 12);
+}
+
+TEST(SimStreams, TheHostRunsAheadOfTheDevice) {
+  SimDevice device(1, kSecondPerFloat);
+
+  device.fill_zero({nullptr, 5, DType::fp32});
+  device.spend_host_time(2);
+  EXPECT_EQ(device.now(), 2);
+  device.fill_zero({nullptr, 1, DType::fp32});
+  device.synchronize();
+
+  EXPECT_DOUBLE_EQ(device.now(), 6);
+}
+
+TEST(SimStreams, AnOperationBeginsWhenTheHostHasComeToIt) {
+  SimDevice device(1, kSecondPerFloat);
+
+  device.spend_host_time(4);
+  device.fill_zero({nullptr, 1, DType::fp32});
+  device.synchronize();
+
+  EXPECT_DOUBLE_EQ(device.now(), 5);
+}
+
+class SimMemory : public testing::Test {
+ protected:
+  SimDevice device_{100, kSecondPerFloat};
+  Buffer buffer_ = make_buffer(device_, MemoryCategory::temporaries, 25, DType::fp32);
+
+  void use_on(Stream stream) {
+    const StreamScope scope(device_, stream);
+    device_.fill_zero(buffer_.tensor(DType::fp32));  // 25 s
+    buffer_.used_on(stream);
+  }
+};
+
+TEST_F(SimMemory, CountsUntilTheOtherStreamIsDone) {
+  use_on(Stream::reduction);
+  buffer_.reset();
+
+  EXPECT_EQ(device_.memory().in_use(), 100U);
+
+  device_.spend_host_time(30);
+  const Buffer next = make_buffer(device_, MemoryCategory::temporaries, 1, DType::fp32);
+
+  EXPECT_EQ(device_.memory().in_use(), 4U);
+  EXPECT_EQ(device_.memory().peak().total, 100U);
+}
+
+TEST_F(SimMemory, IsWaitedForBeforeThereIsNone) {
+  use_on(Stream::reduction);
+  buffer_.reset();
+
+  const Buffer next = make_buffer(device_, MemoryCategory::temporaries, 25, DType::fp32);
+
+  EXPECT_EQ(device_.now(), 25);
+  EXPECT_EQ(device_.memory().peak().total, 100U);
+}
+
+TEST_F(SimMemory, OfItsOwnStreamIsFreeAtOnce) {
+  use_on(Stream::compute);
+  buffer_.reset();
+
+  EXPECT_EQ(device_.memory().in_use(), 0U);
+  EXPECT_EQ(device_.now(), 0);
 }
 
 }  // namespace

@@ -66,7 +66,8 @@ Buffer Gpt2::State::embed(ZeroEngine& engine) {
   });
 }
 
-double Gpt2::forward(ZeroEngine& engine, const std::int64_t* tokens, std::uint64_t seed) {
+void Gpt2::forward(ZeroEngine& engine, const std::int64_t* tokens, std::uint64_t seed,
+                   Tensor loss) {
   State& state = *state_;
   state.tokens = tokens;
   state.seed = seed;
@@ -80,9 +81,8 @@ double Gpt2::forward(ZeroEngine& engine, const std::int64_t* tokens, std::uint64
   state.ln_f_input = std::move(hidden);
   Buffer normed = state.ln_f.forward(state.work, engine, state.ln_f_input, state.ln_f_stats);
   engine.release(module_places::kTransformer);
-  const double loss = state.head.forward(state.work, engine, std::move(normed), tokens);
+  state.head.forward(state.work, engine, std::move(normed), tokens, loss);
   engine.release(module_places::kRoot);
-  return loss;
 }
 
 // Autograd never comes back to the inputs of the root, the transformer and the embeddings, which

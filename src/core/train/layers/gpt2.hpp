@@ -23,10 +23,11 @@ class Gpt2 {
   Gpt2(const Gpt2&) = delete;
   Gpt2& operator=(const Gpt2&) = delete;
 
-  /// Mean next-token cross-entropy of `tokens` (micro_batch * sequence_length on the device; the
-  /// labels are the tokens shifted by one, the last position of a sequence counts nothing).
+  /// Adds to `loss` (fp32, one element) the mean next-token cross-entropy of `tokens` (micro_batch
+  /// * sequence_length on the device; the labels are the tokens shifted by one, the last position
+  /// of a sequence counts nothing).
   /// @param seed  of the dropout masks of this micro-step
-  double forward(ZeroEngine& engine, const std::int64_t* tokens, std::uint64_t seed);
+  void forward(ZeroEngine& engine, const std::int64_t* tokens, std::uint64_t seed, Tensor loss);
 
   /// After forward, once. Hands every gradient of factor * loss to the engine.
   void backward(ZeroEngine& engine, double factor);

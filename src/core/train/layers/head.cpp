@@ -8,38 +8,21 @@ namespace dstune::layers {
 
 namespace {
 
-// Bytes are moved as fp32 elements, two per int64.
-Tensor as_words(void* integers, std::int64_t count) { return {integers, 2 * count, DType::fp32}; }
-
-// labels[i] = tokens[i + 1], and -1 (all bits set, in every byte order) at the end of a sequence.
-Buffer shifted_labels(const Workspace& work, const std::int64_t* tokens) {
-  constexpr auto kAllBits = std::bit_cast<float>(0xffffffffU);
-  constexpr std::array<float, 2> kNoLabel = {kAllBits, kAllBits};
-  const std::int64_t rows = work.rows();
-  Buffer labels = work.activation_fp32(2);
-  const Tensor words = labels.tensor(DType::fp32);
-  // Device::copy takes views only, and does not write to its input.
-  const Tensor source = as_words(const_cast<std::int64_t*>(tokens), rows);
-  if (rows > 1) work.device->copy(source.slice(2, 2 * (rows - 1)), words.slice(0, 2 * (rows - 1)));
-  for (std::int64_t end = work.sequence_length; end <= rows; end += work.sequence_length) {
-    work.device->write(kNoLabel, words.slice(2 * (end - 1), 2));
-  }
-  return labels;
-}
-
 const std::int64_t* integers(const Buffer& buffer) {
   return static_cast<const std::int64_t*>(buffer.data());
 }
 
 }  // namespace
 
-double Head::forward(const Workspace& work, ZeroEngine& engine, Buffer x,
-                     const std::int64_t* tokens) {
+void Head::forward(const Workspace& work, ZeroEngine& engine, Buffer x, const std::int64_t* tokens,
+                   Tensor loss) {
   const std::int64_t h = work.model.hidden_size;
   const std::int64_t vocab = work.model.vocab_size;
   Device& device = *work.device;
   input = std::move(x);
-  labels = shifted_labels(work, tokens);
+  labels = work.activation_fp32(2);  // int64
+  device.next_tokens(tokens, work.sequence_length, work.rows(),
+                     static_cast<std::int64_t*>(labels.data()));
 
   engine.fetch(module);
   Buffer logits = work.activation(vocab);
@@ -56,7 +39,7 @@ double Head::forward(const Workspace& work, ZeroEngine& engine, Buffer x,
   device.log_softmax(work.matrix_fp32(upcast ? upcast : logits, vocab),
                      work.matrix_fp32(log_probs, vocab));
   upcast.reset();
-  return device.nll_loss(work.matrix_fp32(log_probs, vocab), integers(labels));
+  device.nll_loss(work.matrix_fp32(log_probs, vocab), integers(labels), loss);
 }
 
 Buffer Head::backward(const Workspace& work, ZeroEngine& engine, double factor, Buffer& d_wte) {

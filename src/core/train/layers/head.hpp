@@ -20,8 +20,10 @@ struct Head {
   Buffer labels;     ///< int64 (M)
 
   /// @param x  (M, h)
-  /// @returns the mean loss over all positions but the last of each sequence
-  double forward(const Workspace& work, ZeroEngine& engine, Buffer x, const std::int64_t* tokens);
+  /// @param loss  fp32, one element: the mean over all positions but the last of each sequence is
+  ///              added to it
+  void forward(const Workspace& work, ZeroEngine& engine, Buffer x, const std::int64_t* tokens,
+               Tensor loss);
 
   /// @param[out] d_wte  the head's part of the tied gradient (V, h); its owner adds the embedding's
   ///                    before the engine gets it

@@ -1,7 +1,5 @@
 #include "core/train/zero/bf16_engine.hpp"
 
-#include <algorithm>
-#include <cmath>
 #include <utility>
 
 #include "core/train/zero/flattened.hpp"
@@ -81,7 +79,7 @@ void Bf16Engine::average() {
   for (std::size_t group = 0; group < sums_.size(); ++group) {
     sizes.push_back(layouts_[group].padded());
   }
-  const GradientSum reduction{device(), collectives(), Stream::compute, config().message_dtype()};
+  const GradientSum reduction{device(), collectives(), config().message_dtype()};
   std::size_t begin = 0;
   for (const std::size_t end : pack_replicated(sizes, kReplicatedBucket)) {
     std::vector<Tensor> parts;
@@ -93,8 +91,8 @@ void Bf16Engine::average() {
 }
 
 StepResult Bf16Engine::step() {
-  const double norm = global_norm();
-  if (config().gradient_clipping > 0) clip(norm);
+  find_norm();
+  if (config().gradient_clipping > 0) clip();
   for (std::size_t group = 0; group < states_.groups(); ++group) {
     const std::int64_t count = layouts_[group].partition();
     states_.update(group, next_update(groups()[group].weight_decay),
@@ -105,25 +103,24 @@ StepResult Bf16Engine::step() {
   // The engine's zero_grad() after the step: .grad is dropped, the sums are zeroed once more.
   for (Buffer& gradient : gradients_) gradient.reset();
   zero_sums();
-  return finish(false, norm);
+  return finish(false);
 }
 
 // Every rank has all averaged gradients: no collective, but the host looks at the result.
-double Bf16Engine::global_norm() {
-  double squares = 0;
+void Bf16Engine::find_norm() {
+  start_norm();
   for (std::size_t i = 0; i < tensor_count(); ++i) {
     device().host_event(HostEvent::optimizer_tensor);
-    squares += passes().sum_of_squares(Pass::norm, sum(i));
+    passes().add_squares(Pass::norm, sum(i), squares());
   }
-  device().host_sync(HostSync::norm);
-  return std::sqrt(squares);
+  device().read_scalar(squares(), HostSync::norm);
 }
 
 // DeepSpeed makes this pass only if the norm is above the limit. Here it is always made, so that a
 // step's work does not depend on its numbers.
-void Bf16Engine::clip(double norm) {
-  const double factor = std::min(1.0, config().gradient_clipping / (norm + 1e-6));
-  for (std::size_t i = 0; i < tensor_count(); ++i) passes().scale(Pass::unscale, sum(i), factor);
+void Bf16Engine::clip() {
+  const Tensor factor = clip_factor();
+  for (std::size_t i = 0; i < tensor_count(); ++i) passes().scale_by(Pass::unscale, sum(i), factor);
 }
 
 void Bf16Engine::zero_sums() {

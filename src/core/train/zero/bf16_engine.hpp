@@ -34,8 +34,8 @@ class Bf16Engine final : public EngineBase {
   void zero_gradients();
   void add_to_sum(std::size_t tensor);
   void average();
-  double global_norm();
-  void clip(double norm);
+  void find_norm();
+  void clip();
   void zero_sums();
 
   FlatLayouts layouts_;

@@ -36,9 +36,7 @@ class Average : public BucketAverage {
   Average(const EngineContext& context, GradientScaling scaling)
       : device_(*context.device),
         scaling_(scaling),
-        sum_{device_, *context.collectives,
-             context.config.overlap_comm ? Stream::reduction : Stream::compute,
-             context.config.message_dtype()} {}
+        sum_{device_, *context.collectives, context.config.message_dtype()} {}
 
   Device& device() const { return device_; }
   const GradientScaling& scaling() const { return scaling_; }

@@ -13,8 +13,8 @@ class BucketAverage {
  public:
   virtual ~BucketAverage() = default;
 
-  /// Afterwards the parts of the bucket's gradients that this rank owns are averages; the others
-  /// are undefined.
+  /// All on the current stream. Afterwards the parts of the bucket's gradients that this rank owns
+  /// are averages; the others are undefined.
   /// @param bucket  not empty
   virtual void average(const GradientBucket& bucket) const = 0;
 };

@@ -1,5 +1,7 @@
 #include "core/train/zero/engine_base.hpp"
 
+#include <cmath>
+
 #include "core/train/zero/bf16_engine.hpp"
 #include "core/train/zero/partitioned_engine.hpp"
 #include "core/train/zero/replicated_engine.hpp"
@@ -10,17 +12,42 @@ namespace dstune {
 EngineBase::EngineBase(const EngineContext& context, LossScaler::Kind scaler)
     : context_(context),
       groups_(make_parameter_groups(context.config.optimizer, *context.parameters)),
-      scaler_(context.config.loss_scale, context.config.dtype, scaler) {
+      scaler_(context.config.loss_scale, context.config.dtype, scaler),
+      squares_(*context.device),
+      part_(*context.device),
+      factor_(*context.device),
+      flag_(*context.device, DType::int8) {
   if (leaves_unused_state(config().optimizer, config().stage, config().dtype)) {
     unused_state_ =
         make_buffer(device(), MemoryCategory::optimizer, parameters().total(), config().dtype);
   }
 }
 
-StepResult EngineBase::finish(bool overflow, double norm) {
-  if (!overflow) ++updates_;
+StepResult EngineBase::finish(bool overflow) {
+  if (overflow) {
+    norm_scale_.reset();
+  } else {
+    ++updates_;
+  }
   scaler_.update(overflow);
-  return {overflow, norm, scaler_.scale()};
+  return {overflow, scaler_.scale()};
+}
+
+void EngineBase::start_norm() {
+  squares_.set_zero();
+  norm_scale_ = loss_scale();
+}
+
+Tensor EngineBase::clip_factor() {
+  device().clip_factor(squares(), config().gradient_clipping, loss_scale(), factor_.tensor());
+  return factor_.tensor();
+}
+
+double EngineBase::grad_norm() {
+  if (!norm_scale_) return 0;
+  float squares = 0;
+  device().read(squares_.tensor(), {&squares, 1});
+  return std::sqrt(static_cast<double>(squares)) / *norm_scale_;
 }
 
 std::unique_ptr<ZeroEngine> make_zero_engine(const StepConfig& config, const ModelSpec& model,

@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "core/train/loss_scaler.hpp"
+#include "core/train/scalar.hpp"
 #include "core/train/zero/optimizer_state.hpp"
 #include "core/train/zero/parameter_groups.hpp"
 #include "core/train/zero/passes.hpp"
@@ -25,6 +27,7 @@ struct EngineContext {
 class EngineBase : public ZeroEngine {
  public:
   double loss_scale() const override { return scaler_.scale(); }
+  double grad_norm() override;
 
  protected:
   EngineBase(const EngineContext& context, LossScaler::Kind scaler);
@@ -47,7 +50,21 @@ class EngineBase : public ZeroEngine {
     return {&config().optimizer, weight_decay, updates_ + 1};
   }
   /// Ends step(): counts the update, adapts the loss scale.
-  StepResult finish(bool overflow, double norm);
+  StepResult finish(bool overflow);
+
+  // Numbers of the step, on the device.
+  /// The squares of all gradients, added up, from start_norm() on.
+  Tensor squares() const { return squares_.tensor(); }
+  void start_norm();
+  /// Adds to squares() the sum over `group` of the squares that `add_own(sum)` adds.
+  template <class AddOwn>
+  void add_squares_of(Collectives& group, AddOwn add_own);
+  /// By what gradients are multiplied; from squares(), which are complete.
+  Tensor clip_factor();
+  /// True if any rank of `group` finds inf or NaN in its own gradients: find_own(flag).
+  template <class FindOwn>
+  bool any_overflow(Collectives& group, FindOwn find_own);
+  Tensor flag() const { return flag_.tensor(); }
 
   Buffer temporary(std::int64_t count, DType dtype) const {
     return make_buffer(device(), MemoryCategory::temporaries, count, dtype);
@@ -67,15 +84,36 @@ class EngineBase : public ZeroEngine {
   std::vector<ParameterGroup> groups_;
   LossScaler scaler_;
   std::int64_t updates_ = 0;
-  Buffer unused_state_;  // see leaves_unused_state()
+  Scalar squares_;
+  Scalar part_;  // of the squares
+  Scalar factor_;
+  Scalar flag_;
+  std::optional<double> norm_scale_;  // of the gradients in squares_; none: no norm
+  Buffer unused_state_;               // see leaves_unused_state()
 };
+
+template <class AddOwn>
+void EngineBase::add_squares_of(Collectives& group, AddOwn add_own) {
+  part_.set_zero();
+  add_own(part_.tensor());
+  device().await(group.all_reduce(part_.tensor(), ReduceOp::sum, Purpose::norm));
+  device().add(squares(), part_.tensor());
+}
+
+template <class FindOwn>
+bool EngineBase::any_overflow(Collectives& group, FindOwn find_own) {
+  flag_.set_zero();
+  find_own(flag());
+  device().await(group.all_reduce(flag(), ReduceOp::max, Purpose::overflow));
+  return device().read_scalar(flag(), HostSync::overflow) > 0;
+}
 
 template <class Own>
 std::vector<float> EngineBase::collect(Collectives& group, std::int64_t count, Own own) {
   const Buffer all = temporary(count, DType::fp32);
   device().fill_zero(all.tensor(DType::fp32));
   own(all.tensor(DType::fp32));
-  group.all_reduce(all.tensor(DType::fp32), ReduceOp::sum, Purpose::other, Stream::compute);
+  device().await(group.all_reduce(all.tensor(DType::fp32), ReduceOp::sum, Purpose::other));
   std::vector<float> values(static_cast<std::size_t>(count));
   device().read(all.tensor(DType::fp32), values);
   return values;

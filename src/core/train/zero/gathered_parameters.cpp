@@ -36,7 +36,18 @@ Tensor GatheredParameters::shard(const Source& source, std::size_t tensor) const
   return shards_.slice(layout_.offset(tensor), layout_.shard(tensor));
 }
 
+void GatheredParameters::use(Tensor shards) {
+  shards_ = shards;
+  on_new_shards();
+}
+
+// DeepSpeed relies on what the host waits for at the end of a step.
+void GatheredParameters::on_new_shards() {
+  device_.wait(setup_.stream, device_.record(Stream::compute));
+}
+
 void GatheredParameters::gather(const Tensors& tensors) {
+  const StreamScope scope(device_, setup_.stream);
   Tensors with;
   Tensors without;
   for (const std::size_t tensor : tensors) {
@@ -57,8 +68,7 @@ void GatheredParameters::gather_from(const Source& source, const Tensors& tensor
   } else if (setup_.method == GatherMethod::sequential) {
     for (const std::size_t tensor : tensors) gather_alone(source, tensor);
   } else if (setup_.method == GatherMethod::coalesced) {
-    const CoalescedCalls one_launch(*source.group);
-    for (const std::size_t tensor : tensors) gather_alone(source, tensor);
+    gather_coalesced(source, tensors);
   } else if (setup_.method == GatherMethod::all_reduce && source.factor == 1 &&
              source.group != setup_.secondary) {
     gather_by_all_reduce(tensors);
@@ -80,13 +90,20 @@ GatheredParameters::Group& GatheredParameters::add_group(const Source& source, T
   return *group;
 }
 
+void GatheredParameters::gather_coalesced(const Source& source, const Tensors& tensors) {
+  CoalescedCalls one_launch(*source.group);
+  for (const std::size_t tensor : tensors) gather_alone(source, tensor);
+  const Event received = one_launch.end();
+  for (const std::size_t tensor : tensors) group_of_[tensor]->received = received;
+}
+
 void GatheredParameters::gather_alone(const Source& source, std::size_t tensor) {
   const std::int64_t numel = shard_numel(source, tensor) * source.group->size();
-  storage_[tensor] = make_buffer(device_, MemoryCategory::parameters, numel, setup_.dtype);
+  storage_[tensor] = parameters(numel);
   const Tensor whole = storage_[tensor].tensor(setup_.dtype);
   full_[tensor] = whole.slice(0, layout_.numel(tensor));
-  add_group(source, {tensor});
-  start_all_gather(source, shard(source, tensor), whole);
+  add_group(source, {tensor}).received =
+      source.group->all_gather(shard(source, tensor), whole, setup_.purpose);
 }
 
 void GatheredParameters::gather_packed(const Source& source, const Tensors& tensors) {
@@ -103,7 +120,7 @@ void GatheredParameters::gather_packed(const Source& source, const Tensors& tens
     Passes(device_).copy(Pass::gather_pack, shard(source, tensor), own.slice(offset, numel));
     offset += numel;
   }
-  start_all_gather(source, own, whole);
+  group.received = source.group->all_gather(own, whole, setup_.purpose);
 }
 
 // As in DeepSpeed tensors lie at the sums of their unpadded sizes: the padding of a shard, which is
@@ -113,7 +130,7 @@ void GatheredParameters::gather_by_all_reduce(const Tensors& tensors) {
   group.holds_tensors = true;
   std::int64_t numel = 0;
   for (const std::size_t tensor : tensors) numel += layout_.shard(tensor) * collectives_.size();
-  group.buffer = make_buffer(device_, MemoryCategory::parameters, numel, setup_.dtype);
+  group.buffer = parameters(numel);
   const Tensor whole = group.buffer.tensor(setup_.dtype);
   Passes(device_).fill_zero(Pass::gather_pack, whole);
   std::int64_t begin = 0;
@@ -124,8 +141,7 @@ void GatheredParameters::gather_by_all_reduce(const Tensors& tensors) {
     full_[tensor] = whole.slice(begin, layout_.numel(tensor));
     begin += layout_.numel(tensor);
   }
-  device_.wait(setup_.stream, Stream::compute);
-  collectives_.all_reduce(whole, ReduceOp::sum, Purpose::parameters, setup_.stream);
+  group.received = collectives_.all_reduce(whole, ReduceOp::sum, Purpose::parameters);
 }
 
 // DeepSpeed cuts the padding of a single tensor off before it dequantises, which moves the groups.
@@ -145,11 +161,14 @@ void GatheredParameters::gather_quantized(const Source& source, const Tensors& t
     group.stride += shard_numel(source, tensor);
   }
   group.message = quantized(source).launch(shards);
+  group.received = group.message->received;
 }
 
-void GatheredParameters::start_all_gather(const Source& source, Tensor part, Tensor whole) {
-  device_.wait(setup_.stream, Stream::compute);
-  source.group->all_gather(part, whole, setup_.purpose, setup_.stream);
+// The computation reads it on its own stream.
+Buffer GatheredParameters::parameters(std::int64_t numel) const {
+  Buffer buffer = make_buffer(device_, MemoryCategory::parameters, numel, setup_.dtype);
+  buffer.used_on(Stream::compute);
+  return buffer;
 }
 
 void GatheredParameters::await(const Tensors& tensors) {
@@ -157,7 +176,10 @@ void GatheredParameters::await(const Tensors& tensors) {
     if (!awaits_[tensor]) continue;
     awaits_[tensor] = false;
     Group& group = *group_of_[tensor];
+    backlog_.limit(device_);
     if (!group.arrived) finish(group);
+    backlog_.add(group.ready);
+    device_.await(group.ready);
     if (!group.holds_tensors) leave_group(tensor);
   }
 }
@@ -168,19 +190,22 @@ void GatheredParameters::finish(Group& group) {
     device_.host_sync(HostSync::parameters);
     return;
   }
-  device_.wait(Stream::compute, setup_.stream);
+  const StreamScope scope(device_, setup_.stream);
+  device_.await(group.received);
   if (group.message) dequantize(group);
   if (group.is_packed) unpack(group);
+  group.ready = device_.record(setup_.stream);
 }
 
 void GatheredParameters::dequantize(Group& group) {
   const QuantizedGather gather = quantized(group.source);
   if (group.is_packed) {
-    group.buffer = gather.wait(*group.message, MemoryCategory::temporaries);
+    group.buffer = gather.dequantized(*group.message, MemoryCategory::temporaries);
     return;
   }
   const std::size_t tensor = group.tensors.front();
-  storage_[tensor] = gather.wait(*group.message, MemoryCategory::parameters);
+  storage_[tensor] = gather.dequantized(*group.message, MemoryCategory::parameters);
+  storage_[tensor].used_on(Stream::compute);
   full_[tensor] = storage_[tensor].tensor(setup_.dtype).slice(0, layout_.numel(tensor));
 }
 
@@ -190,7 +215,7 @@ void GatheredParameters::unpack(const Group& group) {
   for (const std::size_t tensor : group.tensors) {
     const std::int64_t numel = layout_.numel(tensor);
     const std::int64_t shard = shard_numel(group.source, tensor);
-    storage_[tensor] = make_buffer(device_, MemoryCategory::parameters, numel, setup_.dtype);
+    storage_[tensor] = parameters(numel);
     full_[tensor] = storage_[tensor].tensor(setup_.dtype);
     const auto copy = [&](std::int64_t owner, std::int64_t count) {
       Passes(device_).copy(Pass::gather_unpack,
@@ -241,6 +266,7 @@ void GatheredParameters::leave_group(std::size_t tensor) {
 }
 
 void GatheredParameters::gather_persistent(const Tensors& tensors) {
+  on_new_shards();
   if (tensors.empty()) return;
   const Setup usual = setup_;
   setup_.purpose = Purpose::persistent;

@@ -7,6 +7,7 @@
 #include <optional>
 #include <vector>
 
+#include "core/train/backlog.hpp"
 #include "core/train/collectives.hpp"
 #include "core/train/device.hpp"
 #include "core/train/zero/quantized_gather.hpp"
@@ -55,12 +56,12 @@ class GatheredParameters {
                      Setup setup);
 
   /// @param shards  this rank's, by `layout`; they must outlive this object
-  void use(Tensor shards) { shards_ = shards; }
+  void use(Tensor shards);
 
   /// Starts to gather tensors that are not there, in ascending order. Nothing for an empty list.
   /// @throws QuantizationRefused  if DeepSpeed cannot quantise their message
   void gather(const Tensors& tensors);
-  /// Waits for those of `tensors` that were not awaited since their gather.
+  /// The compute stream waits for those of `tensors` that were not awaited since their gather.
   void await(const Tensors& tensors);
   void release(const Tensors& tensors);
   /// Gathers tensors that are not there one by one and waits for all, as after the update.
@@ -82,6 +83,8 @@ class GatheredParameters {
     Tensors tensors;
     Buffer buffer;  // packed: what was received; all_reduce: where they stay
     std::optional<QuantizedMessage> message;
+    Event received;           // the message
+    Event ready;              // the tensors
     std::int64_t stride = 0;  // packed: elements of one rank
     bool is_packed = false;
     bool holds_tensors = false;  // all_reduce: until the last of them is released
@@ -101,11 +104,13 @@ class GatheredParameters {
   void gather_packed(const Source& source, const Tensors& tensors);
   void gather_by_all_reduce(const Tensors& tensors);
   void gather_quantized(const Source& source, const Tensors& tensors);
-  void start_all_gather(const Source& source, Tensor part, Tensor whole);
+  void gather_coalesced(const Source& source, const Tensors& tensors);
+  Buffer parameters(std::int64_t numel) const;
+  void on_new_shards();
   void finish(Group& group);
   void dequantize(Group& group);
   QuantizedGather quantized(const Source& source) const {
-    return {device_, *source.group, setup_.dtype, setup_.stream};
+    return {device_, *source.group, setup_.dtype};
   }
   void unpack(const Group& group);
 
@@ -120,6 +125,7 @@ class GatheredParameters {
   std::vector<Buffer> storage_;                       // by tensor
   std::vector<Tensor> full_;                          // by tensor
   std::vector<Buffer> secondary_;                     // by tensor: shards
+  Backlog backlog_;
 };
 
 }  // namespace dstune

@@ -5,27 +5,17 @@
 
 namespace dstune {
 
-template <class Call>
-void GradientSum::on_stream(Call call) const {
-  device.wait(stream, Stream::compute);
-  call();
-  device.wait(Stream::compute, stream);
-}
-
 void GradientSum::all_reduce(Tensor inout, const GradientScaling& scaling) const {
   const GradientMessage message(device, inout, dtype);
   if (scaling.before) Passes(device).scale(Pass::average, message.tensor(), *scaling.before);
-  on_stream(
-      [&] { collectives.all_reduce(message.tensor(), ReduceOp::sum, Purpose::gradients, stream); });
+  device.await(collectives.all_reduce(message.tensor(), ReduceOp::sum, Purpose::gradients));
   if (scaling.after) Passes(device).scale(Pass::average, message.tensor(), *scaling.after);
   message.write_back();
 }
 
 void GradientSum::reduce(Tensor inout, int root) const {
   const GradientMessage message(device, inout, dtype);
-  on_stream([&] {
-    collectives.reduce(message.tensor(), ReduceOp::sum, root, Purpose::gradients, stream);
-  });
+  device.await(collectives.reduce(message.tensor(), ReduceOp::sum, root, Purpose::gradients));
   if (collectives.rank() == root) message.write_back();
 }
 

@@ -7,21 +7,16 @@
 
 namespace dstune {
 
-/// In this order: cast, scale, sum, scale, cast back. The scaling happens in the type of
-/// communication, as DeepSpeed's does.
+/// All on the current stream, in this order: cast, scale, sum, scale, cast back. The scaling
+/// happens in the type of communication, as DeepSpeed's does.
 struct GradientSum {
   Device& device;
   Collectives& collectives;
-  Stream stream;
   DType dtype;  ///< of communication
 
   void all_reduce(Tensor inout, const GradientScaling& scaling) const;
   /// Only `root` gets the sum; `inout` is undefined on other ranks afterwards.
   void reduce(Tensor inout, int root) const;
-
- private:
-  template <class Call>
-  void on_stream(Call call) const;
 };
 
 }  // namespace dstune

@@ -30,6 +30,7 @@ void PartitionGradients::start() {
   current_.filled = true;
   if (contiguous_) {
     current_.together = make_buffer(device_, MemoryCategory::gradients, numel_, dtype_);
+    current_.together.used_on(Stream::compute);  // which adds up and updates
   } else {
     current_.own.resize(offsets_.size());
   }
@@ -83,23 +84,17 @@ Tensor PartitionGradients::sum(const OwnedRange& range) const {
   return whole(sum_, range.tensor).slice(range.tensor_offset, range.numel);
 }
 
-bool PartitionGradients::has_overflow() const {
-  bool found = false;
+void PartitionGradients::find_overflow(Tensor flag) const {
   for (const auto& group : ranges_) {
-    for (const OwnedRange& range : group) {
-      found = has_overflow_like_zero(device_, sum(range)) || found;
-    }
+    for (const OwnedRange& range : group) find_overflow_like_zero(device_, sum(range), flag);
   }
-  return found;
 }
 
-double PartitionGradients::sum_of_squares(std::size_t group) const {
-  double squares = 0;
+void PartitionGradients::add_squares(std::size_t group, Tensor squares) const {
   for (const OwnedRange& range : ranges_[group]) {
     device_.host_event(HostEvent::optimizer_tensor);
-    squares += sum_of_squares_in_double(device_, sum(range));
+    add_squares_in_double(device_, sum(range), squares);
   }
-  return squares;
 }
 
 Buffer PartitionGradients::flattened(std::size_t group, std::int64_t numel) const {

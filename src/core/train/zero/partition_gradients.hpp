@@ -33,9 +33,9 @@ class PartitionGradients {
   const std::vector<OwnedRange>& ranges(std::size_t group) const { return ranges_[group]; }
   Tensor sum(const OwnedRange& range) const;
   /// Local: of all groups.
-  bool has_overflow() const;
+  void find_overflow(Tensor flag) const;
   /// Local: of one group's ranges.
-  double sum_of_squares(std::size_t group) const;
+  void add_squares(std::size_t group, Tensor squares) const;
   /// A group's partition of `numel` elements in fp32, by way of its own type; category temporaries.
   Buffer flattened(std::size_t group, std::int64_t numel) const;
   void drop_sum() { sum_ = {}; }

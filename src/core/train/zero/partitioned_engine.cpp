@@ -1,6 +1,5 @@
 #include "core/train/zero/partitioned_engine.hpp"
 
-#include <cmath>
 #include <utility>
 
 #include "core/train/zero/gradient_passes.hpp"
@@ -77,15 +76,26 @@ void PartitionedEngine::flush() {
   if (bucket_.empty()) return;
   const PhaseScope phase(device().memory(), StepPhase::reduction);
   if (config().overlap_comm && !config().contiguous_gradients) wait_for_reduction();
+  const Stream stream = config().overlap_comm ? Stream::reduction : Stream::compute;
+  device().wait(stream, device().record(Stream::compute));
+  // The reduction before this one is over: its bucket is filled next.
+  device().wait(Stream::compute, reduced_);
+  reduce_bucket(stream);
+  bucket_.clear();
+}
+
+void PartitionedEngine::reduce_bucket(Stream stream) {
+  const StreamScope scope(device(), stream);
   average_->average(bucket_);
   for (GradientBucket::Entry& entry : bucket_.entries()) {
+    entry.own.used_on(stream);
     if (partition_.holds(entry.tensor)) {
       partition_.take(entry);
     } else {
       leave(entry);
     }
   }
-  bucket_.clear();
+  reduced_ = device().record(stream);
 }
 
 // What another rank owns: stage 1 drops its .grad only at the end, stage 2 now, or, in a list that
@@ -130,39 +140,36 @@ StepResult PartitionedEngine::step() {
   if (overflowed()) {
     drop_kept();
     partition_.drop_sum();
-    return finish(true, 0);
+    return finish(true);
   }
-  const double norm = global_norm() / loss_scale();
-  const double factor = unscale_factor(norm, config().gradient_clipping, loss_scale());
+  const Tensor factor = find_clip_factor();
   drop_kept();
   for (std::size_t group = 0; group < states_.groups(); ++group) update(group, factor);
   states_.gather();
-  return finish(false, norm);
+  return finish(false);
 }
 
 bool PartitionedEngine::overflowed() {
   const bool checks = config().dtype == DType::fp16 ||
                       (config().dtype == DType::bf16 && config().check_grad_overflow);
   if (!checks) return false;
-  const bool found = partition_.has_overflow();
-  return collectives().all_reduce_scalar(found ? 1 : 0, ReduceOp::max, Purpose::overflow) > 0;
+  return any_overflow(collectives(), [&](Tensor flag) { partition_.find_overflow(flag); });
 }
 
-double PartitionedEngine::global_norm() {
-  double squares = 0;
+Tensor PartitionedEngine::find_clip_factor() {
+  start_norm();
   for (std::size_t group = 0; group < states_.groups(); ++group) {
-    squares += collectives().all_reduce_scalar(partition_.sum_of_squares(group), ReduceOp::sum,
-                                               Purpose::norm);
+    add_squares_of(collectives(), [&](Tensor sum) { partition_.add_squares(group, sum); });
   }
-  return std::sqrt(squares);
+  return clip_factor();
 }
 
-void PartitionedEngine::update(std::size_t group, double factor) {
+void PartitionedEngine::update(std::size_t group, Tensor factor) {
   const Buffer flat = partition_.flattened(group, layouts_[group].partition());
   // One set holds the gradients of all groups: it goes with the last of them.
   if (group + 1 == states_.groups()) partition_.drop_sum();
   const Tensor gradients = flat.tensor(DType::fp32);
-  passes().scale(Pass::unscale, gradients, factor);
+  passes().scale_by(Pass::unscale, gradients, factor);
   states_.update(group, next_update(groups()[group].weight_decay), gradients);
 }
 

@@ -39,12 +39,13 @@ class PartitionedEngine final : public EngineBase {
   void reduce_kept(std::size_t tensor);
   void reduce_later(std::size_t tensor, Buffer gradient);
   void flush();
+  void reduce_bucket(Stream stream);
   void leave(GradientBucket::Entry& entry);
   void wait_for_reduction();
   void drop_kept();
   bool overflowed();
-  double global_norm();
-  void update(std::size_t group, double factor);
+  Tensor find_clip_factor();
+  void update(std::size_t group, Tensor factor);
 
   FlatLayouts layouts_;
   PartitionedStates states_;
@@ -53,6 +54,7 @@ class PartitionedEngine final : public EngineBase {
   PartitionGradients partition_;
   std::vector<Buffer> kept_;      // stage 1: .grad of every tensor until the boundary, or its sum
   std::vector<Buffer> previous_;  // of the last flush, which may still run
+  Event reduced_;                 // the end of the last flush
   bool boundary_ = true;
 };
 

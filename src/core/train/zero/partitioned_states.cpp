@@ -50,8 +50,8 @@ void PartitionedStates::gather() {
   if (collectives_.size() == 1) return;
   const PhaseScope phase(device_.memory(), StepPhase::parameters);
   for (std::size_t group = 0; group < groups_.size(); ++group) {
-    collectives_.all_gather(own_partition(group), groups_[group].flat.tensor(dtype_),
-                            Purpose::parameters, Stream::compute);
+    device_.await(collectives_.all_gather(own_partition(group), groups_[group].flat.tensor(dtype_),
+                                          Purpose::parameters));
   }
 }
 

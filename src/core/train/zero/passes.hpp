@@ -32,13 +32,17 @@ class Passes {
     note(pass, inout.size() + other.size(), inout.size());
     device_->add(inout, other);
   }
-  double sum_of_squares(Pass pass, Tensor in) const {
-    note(pass, in.size(), 0);
-    return device_->sum_of_squares(in);
+  void scale_by(Pass pass, Tensor inout, Tensor factor) const {
+    note(pass, inout.size(), inout.size());
+    device_->scale_by(inout, factor);
   }
-  bool has_inf_or_nan(Pass pass, Tensor in) const {
+  void add_squares(Pass pass, Tensor in, Tensor sum) const {
     note(pass, in.size(), 0);
-    return device_->has_inf_or_nan(in);
+    device_->add_squares(in, sum);
+  }
+  void find_inf_or_nan(Pass pass, Tensor in, Tensor flag) const {
+    note(pass, in.size(), 0);
+    device_->find_inf_or_nan(in, flag);
   }
   void quantize(Tensor in, Quantization how, Tensor out, Tensor steps) const {
     note(Pass::quantize, in.size(), out.size() + steps.size());

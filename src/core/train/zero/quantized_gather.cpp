@@ -33,21 +33,26 @@ QuantizedMessage QuantizedGather::launch(const std::vector<Tensor>& shards) cons
   Buffer half;
   const Tensor in = joined(shards, together, half);
   const std::int64_t groups = groups_of(in.numel);
-  const Buffer values = temporary(device_, in.numel, DType::int8);
-  const Buffer steps = temporary(device_, groups, DType::fp32);
+  Buffer values = temporary(device_, in.numel, DType::int8);
+  Buffer steps = temporary(device_, groups, DType::fp32);
   passes_.quantize(in, {kBits}, values.tensor(DType::int8), steps.tensor(DType::fp32));
-  device_.wait(stream_, Stream::compute);
-  Buffer all_values = gather(values.tensor(DType::int8), Purpose::parameters);
-  return {std::move(all_values), gather(steps.tensor(DType::fp32), Purpose::scales)};
+  values.used_on(Stream::communication);
+  steps.used_on(Stream::communication);
+  QuantizedMessage message{all_of(values), all_of(steps), {}};
+  collectives_.all_gather(values.tensor(DType::int8), message.values.tensor(DType::int8),
+                          Purpose::parameters);
+  message.received = collectives_.all_gather(steps.tensor(DType::fp32),
+                                             message.steps.tensor(DType::fp32), Purpose::scales);
+  return message;
 }
 
-Buffer QuantizedGather::wait(const QuantizedMessage& message, MemoryCategory category) const {
+Buffer QuantizedGather::dequantized(const QuantizedMessage& message,
+                                    MemoryCategory category) const {
   const Tensor values = message.values.tensor(DType::int8);
   Buffer result = make_buffer(device_, category, values.numel, dtype_);
   const Buffer half =
       dtype_ == DType::fp16 ? Buffer{} : temporary(device_, values.numel, DType::fp16);
   const Tensor out = (half ? half : result).tensor(DType::fp16);
-  device_.wait(Stream::compute, stream_);
   passes_.dequantize(values, kBits, message.steps.tensor(DType::fp32), out);
   if (half) passes_.cast(Pass::dequantize, out, result.tensor(dtype_));
   return result;
@@ -74,10 +79,9 @@ Tensor QuantizedGather::joined(const std::vector<Tensor>& shards, Buffer& togeth
   return half.tensor(DType::fp16);
 }
 
-Buffer QuantizedGather::gather(Tensor own, Purpose purpose) const {
-  Buffer all = temporary(device_, own.numel * collectives_.size(), own.dtype);
-  collectives_.all_gather(own, all.tensor(own.dtype), purpose, stream_);
-  return all;
+Buffer QuantizedGather::all_of(const Buffer& own) const {
+  return {device_, MemoryCategory::temporaries,
+          own.size() * static_cast<Bytes>(collectives_.size())};
 }
 
 }  // namespace dstune

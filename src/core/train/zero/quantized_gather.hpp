@@ -11,12 +11,13 @@ namespace dstune {
 
 /// What is on its way, or has arrived, and is not dequantised yet: everybody's values and steps.
 struct QuantizedMessage {
-  Buffer values;  ///< int8
-  Buffer steps;   ///< fp32
+  Buffer values;   ///< int8
+  Buffer steps;    ///< fp32
+  Event received;  ///< both
 };
 
 /// DeepSpeed's two halves of a quantised gather (docs/decisions/quantisation.md): the launch, and
-/// the wait, on the stream of gathers. Between them only the message is held.
+/// the rest. Between them only the message is held.
 ///
 /// For a message of n elements per rank in G = weight_groups(n) groups, on N ranks:
 ///
@@ -30,31 +31,28 @@ struct QuantizedMessage {
 /// n N (fp16, unless `dtype` is).
 class QuantizedGather {
  public:
-  QuantizedGather(Device& device, Collectives& collectives, DType dtype, Stream stream)
-      : device_(device),
-        passes_(device),
-        collectives_(collectives),
-        dtype_(dtype),
-        stream_(stream) {}
+  QuantizedGather(Device& device, Collectives& collectives, DType dtype)
+      : device_(device), passes_(device), collectives_(collectives), dtype_(dtype) {}
 
   /// @param shards  this rank's, in the order in which every rank gives its own
   /// @throws QuantizationRefused  if their length is no multiple of 8
   QuantizedMessage launch(const std::vector<Tensor>& shards) const;
 
-  /// Everybody's shards, rank by rank, as launch() was given them; dequantised elements.
+  /// Everybody's shards, rank by rank, as launch() was given them; dequantised elements. The
+  /// current stream has waited for the message.
   /// @param category  what the result is for
-  Buffer wait(const QuantizedMessage& message, MemoryCategory category) const;
+  Buffer dequantized(const QuantizedMessage& message, MemoryCategory category) const;
 
  private:
   /// The shards as one fp16 tensor; `together` and `half` hold what must be made for that.
   Tensor joined(const std::vector<Tensor>& shards, Buffer& together, Buffer& half) const;
-  Buffer gather(Tensor own, Purpose purpose) const;
+  /// Room for everybody's.
+  Buffer all_of(const Buffer& own) const;
 
   Device& device_;
   Passes passes_;
   Collectives& collectives_;
   DType dtype_;
-  Stream stream_;
 };
 
 }  // namespace dstune

@@ -20,25 +20,23 @@ std::vector<int> ranks_from(int first, int stride, int count) {
 std::unique_ptr<QuantizedGradients> QuantizedGradients::make(const StepConfig& config,
                                                              Device& device,
                                                              Collectives& collectives,
-                                                             const ModelParameters& parameters,
-                                                             Stream stream) {
+                                                             const ModelParameters& parameters) {
   if (!config.quantized_gradients) return nullptr;
   const NodeGrid grid = node_grid(collectives.size(), config.devices_per_node);
   if (grid.nodes == 1) return nullptr;
   // The constructor is private to make_unique.
   return std::unique_ptr<QuantizedGradients>(
-      new QuantizedGradients(device, collectives, parameters, grid, stream));
+      new QuantizedGradients(device, collectives, parameters, grid));
 }
 
 QuantizedGradients::QuantizedGradients(Device& device, Collectives& collectives,
-                                       const ModelParameters& parameters, const NodeGrid& grid,
-                                       Stream stream)
+                                       const ModelParameters& parameters, const NodeGrid& grid)
     : parameters_(parameters),
       intra_(collectives.sub_group(
           ranks_from(collectives.rank() / grid.devices * grid.devices, 1, grid.devices))),
       inter_(collectives.sub_group(
           ranks_from(collectives.rank() % grid.devices, grid.devices, grid.nodes))),
-      reduce_(device, *intra_, *inter_, stream) {}
+      reduce_(device, *intra_, *inter_) {}
 
 bool QuantizedGradients::must_scatter(std::size_t tensor, DType dtype) const {
   const ParameterSpec& spec = parameters_.tensors[tensor];

@@ -21,7 +21,7 @@ class QuantizedGradients {
   /// @throws QuantizationRefused  where DeepSpeed stops at the number of ranks
   static std::unique_ptr<QuantizedGradients> make(const StepConfig& config, Device& device,
                                                   Collectives& collectives,
-                                                  const ModelParameters& parameters, Stream stream);
+                                                  const ModelParameters& parameters);
 
   /// True if the gradient of `tensor` has to be reduce-scattered.
   /// @throws QuantizationRefused  if DeepSpeed would get it wrong
@@ -31,7 +31,7 @@ class QuantizedGradients {
 
  private:
   QuantizedGradients(Device& device, Collectives& collectives, const ModelParameters& parameters,
-                     const NodeGrid& grid, Stream stream);
+                     const NodeGrid& grid);
 
   const ModelParameters& parameters_;
   std::unique_ptr<Collectives> intra_;

@@ -61,10 +61,8 @@ QuantizedReduce::Packed QuantizedReduce::make(std::int64_t elements, std::int64_
 
 QuantizedReduce::Packed QuantizedReduce::exchange(const Packed& own, Collectives& group) const {
   Packed received = make(own.values().numel * 8 / kBits, own.steps().numel);
-  device_.wait(stream_, Stream::compute);
-  group.all_to_all(own.values(), received.values(), Purpose::gradients, stream_);
-  group.all_to_all(own.steps(), received.steps(), Purpose::scales, stream_);
-  device_.wait(Stream::compute, stream_);
+  group.all_to_all(own.values(), received.values(), Purpose::gradients);
+  device_.await(group.all_to_all(own.steps(), received.steps(), Purpose::scales));
   return received;
 }
 

@@ -23,14 +23,14 @@ namespace dstune {
 /// and the n / L elements that come out, all until the call returns.
 class QuantizedReduce {
  public:
-  QuantizedReduce(Device& device, Collectives& intra, Collectives& inter, Stream stream)
-      : device_(device), passes_(device), intra_(intra), inter_(inter), stream_(stream) {}
+  QuantizedReduce(Device& device, Collectives& intra, Collectives& inter)
+      : device_(device), passes_(device), intra_(intra), inter_(inter) {}
 
   int ranks() const { return intra_.size() * inter_.size(); }
 
-  /// This rank's part of the average over all ranks: `gradient.numel / ranks()` elements of its
-  /// type, the part of rank inter.rank() * intra.size() + intra.rank(). The path of the gradient
-  /// must be GradientPath::quantized.
+  /// On the current stream: this rank's part of the average over all ranks: `gradient.numel /
+  /// ranks()` elements of its type, the part of rank inter.rank() * intra.size() + intra.rank().
+  /// The path of the gradient must be GradientPath::quantized.
   /// @param groups  gradient_groups() of its shape
   Buffer average(Tensor gradient, std::int64_t groups) const;
 
@@ -44,7 +44,6 @@ class QuantizedReduce {
   Passes passes_;
   Collectives& intra_;
   Collectives& inter_;
-  Stream stream_;
 };
 
 }  // namespace dstune

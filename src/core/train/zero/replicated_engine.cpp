@@ -1,6 +1,5 @@
 #include "core/train/zero/replicated_engine.hpp"
 
-#include <cmath>
 #include <utility>
 
 #include "core/train/zero/flattened.hpp"
@@ -66,7 +65,7 @@ void ReplicatedEngine::average(std::size_t begin, std::size_t end) {
   std::vector<Tensor> gradients;
   for (std::size_t i = begin; i < end; ++i) gradients.push_back(gradient(i));
   const Flattened flat(device(), std::move(gradients));
-  const GradientSum sum{device(), collectives(), Stream::compute, config().message_dtype()};
+  const GradientSum sum{device(), collectives(), config().message_dtype()};
   sum.all_reduce(flat.tensor(), configured_scaling(config(), size()));
   flat.copy_back();
 }
@@ -77,9 +76,10 @@ void ReplicatedEngine::drop_gradients() {
 
 bool ReplicatedEngine::overflowed() const {
   bool found = false;
+  device().fill_zero(flag());
   for (std::size_t i = 0; i < tensor_count(); ++i) {
-    found = has_overflow_like_wrapper(device(), gradient(i)) || found;
-    device().host_sync(HostSync::overflow);  // the sum of every tensor goes to the host
+    find_overflow_like_wrapper(device(), gradient(i), flag());
+    found = device().read_scalar(flag(), HostSync::overflow) > 0;
   }
   return found && config().dtype == DType::fp16;
 }
@@ -99,7 +99,7 @@ PlainEngine::PlainEngine(const EngineContext& context)
     : ReplicatedEngine(context, false), states_(groups().size()) {}
 
 StepResult PlainEngine::step() {
-  const double norm = config().gradient_clipping > 0 ? clip() : 0;
+  if (config().gradient_clipping > 0) clip();
   for (std::size_t group = 0; group < groups().size(); ++group) {
     std::vector<UpdatedTensor> tensors;
     for (const std::size_t i : groups()[group].tensors) {
@@ -109,20 +109,21 @@ StepResult PlainEngine::step() {
     states_[group].update(device(), next_update(groups()[group].weight_decay), tensors);
   }
   drop_gradients();
-  return finish(false, norm);
+  return finish(false);
 }
 
 // Every rank has the same norm; DeepSpeed still averages it over the group.
-double PlainEngine::clip() {
-  double squares = 0;
+void PlainEngine::clip() {
+  start_norm();
+  add_squares_of(collectives(), [&](Tensor sum) {
+    for (std::size_t i = 0; i < tensor_count(); ++i) {
+      passes().add_squares(Pass::norm, gradient(i), sum);
+    }
+    device().scale(sum, 1.0 / size());
+  });
+  const Tensor factor = clip_factor();
   for (std::size_t i = 0; i < tensor_count(); ++i)
-    squares += passes().sum_of_squares(Pass::norm, gradient(i));
-  const double norm =
-      collectives().all_reduce_scalar(std::sqrt(squares) / size(), ReduceOp::sum, Purpose::norm);
-  const double factor = unscale_factor(norm, config().gradient_clipping, 1);
-  for (std::size_t i = 0; i < tensor_count(); ++i)
-    passes().scale(Pass::unscale, gradient(i), factor);
-  return norm;
+    passes().scale_by(Pass::unscale, gradient(i), factor);
 }
 
 FusedEngine::FusedEngine(const EngineContext& context) : ReplicatedEngine(context, true) {
@@ -143,19 +144,19 @@ Tensor FusedEngine::master(std::size_t tensor) const {
 StepResult FusedEngine::step() {
   if (overflowed()) {
     drop_gradients();
-    return finish(true, 0);
+    return finish(true);
   }
   const Buffer flat = flat_gradients();
   const Tensor gradients = flat.tensor(DType::fp32);
-  const double norm = std::sqrt(passes().sum_of_squares(Pass::norm, gradients)) / loss_scale();
-  device().host_sync(HostSync::norm);
-  passes().scale(Pass::unscale, gradients,
-                 unscale_factor(norm, config().gradient_clipping, loss_scale()));
+  start_norm();
+  passes().add_squares(Pass::norm, gradients, squares());
+  device().read_scalar(squares(), HostSync::norm);
+  passes().scale_by(Pass::unscale, gradients, clip_factor());
   state_.update(device(), next_update(groups()[0].weight_decay), gradients,
                 master_.tensor(DType::fp32));
   for (std::size_t i = 0; i < tensor_count(); ++i)
     passes().cast(Pass::master_cast, master(i), parameter(i));
-  return finish(false, norm);
+  return finish(false);
 }
 
 // The list of fp32 copies and their concatenation live together for a moment: 8 bytes per element

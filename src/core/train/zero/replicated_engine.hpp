@@ -58,7 +58,7 @@ class PlainEngine final : public ReplicatedEngine {
 
  private:
   Tensor master(std::size_t tensor) const override { return parameter(tensor); }
-  double clip();
+  void clip();
 
   std::vector<OptimizerState> states_;  // by group
 };
@@ -90,7 +90,7 @@ class UnfusedEngine final : public ReplicatedEngine {
   Tensor master(std::size_t tensor) const override { return masters_[tensor].tensor(DType::fp32); }
   StepResult step_lamb();
   Buffer flattened() const;
-  double norm_of_flattened() const;
+  double norm_of_flattened();
   /// The same for the tensors of every group: `updated` says what the optimizer takes.
   template <class Updated>
   void update_groups(double gradient_scale, Updated updated);

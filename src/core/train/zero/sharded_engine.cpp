@@ -1,6 +1,5 @@
 #include "core/train/zero/sharded_engine.hpp"
 
-#include <cmath>
 #include <utility>
 
 #include "core/train/zero/gradient_passes.hpp"
@@ -33,9 +32,7 @@ ShardedEngine::ShardedEngine(const EngineContext& context)
       states_(layout_.sub_groups().size()),
       gradients_(config(), device(), shard_groups_.shards(), shard_groups_.replicas(), layout_,
                  config().overlap_comm ? Stream::reduction : Stream::compute),
-      quantized_(
-          QuantizedGradients::make(config(), device(), collectives(), parameters(),
-                                   config().overlap_comm ? Stream::reduction : Stream::compute)),
+      quantized_(QuantizedGradients::make(config(), device(), collectives(), parameters())),
       coordinator_(make_parameter_coordinator(config(), parameters())),
       gathered_(device(), shard_groups_.shards(), layout_, gather_setup(config(), shard_groups_)),
       leaf_of_(parameters().modules.size()) {
@@ -128,21 +125,20 @@ void ShardedEngine::reduce_leaf() {
 
 void ShardedEngine::end_backward() {
   gradients_.flush();
-  device().host_sync(HostSync::reduction);
+  device().host_sync(HostSync::reduction, gradients_.reduced());
   gathered_.release(coordinator_.release_leftovers());
 }
 
 StepResult ShardedEngine::step() {
   micro_step_ = -1;
   gathered_.release(coordinator_.release_all());
-  if (config().dtype == DType::fp16 && overflowed()) return finish(true, 0);
-  double squares = 0;
-  for (const SubGroup& group : layout_.sub_groups()) squares += norm_of(group);
-  const double norm = std::sqrt(squares) / loss_scale();
-  const double factor = unscale_factor(norm, config().gradient_clipping, loss_scale());
+  if (config().dtype == DType::fp16 && overflowed()) return finish(true);
+  start_norm();
+  for (const SubGroup& group : layout_.sub_groups()) add_norm_of(group);
+  const Tensor factor = clip_factor();
   for (std::size_t i = 0; i < layout_.sub_groups().size(); ++i) update(i, factor);
   gather_persistent();
-  return finish(false, norm);
+  return finish(false);
 }
 
 void ShardedEngine::gather_persistent() {
@@ -155,20 +151,20 @@ void ShardedEngine::gather_persistent() {
 }
 
 bool ShardedEngine::overflowed() {
-  const bool found = has_overflow_in_shard(device(), gradients_.shards());
-  return shards().all_reduce_scalar(found ? 1 : 0, ReduceOp::max, Purpose::overflow) > 0;
+  return any_overflow(
+      shards(), [&](Tensor flag) { find_overflow_in_shard(device(), gradients_.shards(), flag); });
 }
 
-double ShardedEngine::norm_of(const SubGroup& group) {
-  double squares = 0;
-  for (const std::size_t tensor : group.tensors) {
-    device().host_event(HostEvent::optimizer_tensor);
-    squares += sum_of_squares_in_double(device(), gradients_.shard(tensor));
-  }
-  return shards().all_reduce_scalar(squares, ReduceOp::sum, Purpose::norm);
+void ShardedEngine::add_norm_of(const SubGroup& group) {
+  add_squares_of(shards(), [&](Tensor sum) {
+    for (const std::size_t tensor : group.tensors) {
+      device().host_event(HostEvent::optimizer_tensor);
+      add_squares_in_double(device(), gradients_.shard(tensor), sum);
+    }
+  });
 }
 
-void ShardedEngine::update(std::size_t index, double factor) {
+void ShardedEngine::update(std::size_t index, Tensor factor) {
   const SubGroup& group = layout_.sub_groups()[index];
   const DType accumulated = config().accumulation_dtype();
   Buffer gradients = temporary(group.numel, accumulated);
@@ -184,7 +180,7 @@ void ShardedEngine::update(std::size_t index, double factor) {
   }
   const Tensor gradient = gradients.tensor(DType::fp32);
   const Tensor master = master_.tensor(DType::fp32).slice(group.offset, group.numel);
-  passes().scale(Pass::unscale, gradient, factor);
+  passes().scale_by(Pass::unscale, gradient, factor);
   states_[index].update(device(), next_update(group.weight_decay), gradient, master);
   passes().cast(Pass::master_cast, master,
                 shards_.tensor(config().dtype).slice(group.offset, group.numel));

@@ -44,8 +44,8 @@ class ShardedEngine final : public EngineBase {
   void reduce_leaf();
   void gather_persistent();
   bool overflowed();
-  double norm_of(const SubGroup& group);
-  void update(std::size_t index, double factor);
+  void add_norm_of(const SubGroup& group);
+  void update(std::size_t index, Tensor factor);
 
   ShardGroups shard_groups_;
   ShardLayout layout_;

@@ -26,6 +26,9 @@ ShardedGradients::ShardedGradients(const StepConfig& config, Device& device,
 }
 
 void ShardedGradients::add(std::size_t tensor, Buffer gradient) {
+  device_.wait(stream_, device_.record(Stream::compute));
+  const StreamScope scope(device_, stream_);
+  gradient.used_on(stream_);
   Tensor view = gradient.tensor(config_.dtype);
   if (!entries_.empty() && fill_ + view.numel > capacity()) flush();
   const std::int64_t begin = fill_;
@@ -46,6 +49,8 @@ void ShardedGradients::add(std::size_t tensor, Buffer gradient) {
 void ShardedGradients::flush() {
   if (entries_.empty()) return;
   const PhaseScope phase(device_.memory(), StepPhase::reduction);
+  backlog_.limit(device_);
+  const StreamScope scope(device_, stream_);
   if (config_.contiguous_gradients && !config_.reduce_scatter && fill_ <= capacity()) {
     average_whole();
   } else {
@@ -54,19 +59,20 @@ void ShardedGradients::flush() {
   if (replicas_ != nullptr && is_last_) average_over_replicas();
   entries_.clear();
   fill_ = 0;
+  reduced_ = device_.record(stream_);
+  backlog_.add(reduced_);
 }
 
 void ShardedGradients::average_over_replicas() {
-  const CoalescedCalls one_launch(*replicas_);
+  CoalescedCalls one_launch(*replicas_);
   for (const Entry& entry : entries_) {
     const std::int64_t count = layout_.filled(entry.tensor, collectives_.rank());
     if (count == 0) continue;
     const Tensor own = shard(entry.tensor).slice(0, count);
     passes_.scale(Pass::average, own, 1.0 / replicas_->size());
-    device_.wait(stream_, Stream::compute);
-    replicas_->all_reduce(own, ReduceOp::sum, Purpose::gradients, stream_);
-    device_.wait(Stream::compute, stream_);
+    replicas_->all_reduce(own, ReduceOp::sum, Purpose::gradients);
   }
+  device_.await(one_launch.end());
 }
 
 void ShardedGradients::scatter() {
@@ -95,9 +101,7 @@ void ShardedGradients::average(Entries entries, std::vector<Tensor>& parts,
   }
   Tensor own = flat.slice(collectives_.rank() * chunk, chunk);
   passes_.scale(Pass::average, flat, 1.0 / collectives_.size());
-  device_.wait(stream_, Stream::compute);
-  collectives_.reduce_scatter(flat, own, ReduceOp::sum, Purpose::gradients, stream_);
-  device_.wait(Stream::compute, stream_);
+  device_.await(collectives_.reduce_scatter(flat, own, ReduceOp::sum, Purpose::gradients));
   for (const Entry& entry : entries) {
     parts.push_back(own.slice(0, layout_.filled(entry.tensor, collectives_.rank())));
     const std::int64_t shard = layout_.shard(entry.tensor);
@@ -184,9 +188,7 @@ void ShardedGradients::take_parts(std::vector<Tensor> parts) {
 void ShardedGradients::average_whole() {
   const Tensor whole = bucket_.tensor(config_.message_dtype()).slice(0, fill_);
   passes_.scale(Pass::average, whole, 1.0 / collectives_.size());
-  device_.wait(stream_, Stream::compute);
-  collectives_.all_reduce(whole, ReduceOp::sum, Purpose::gradients, stream_);
-  device_.wait(Stream::compute, stream_);
+  device_.await(collectives_.all_reduce(whole, ReduceOp::sum, Purpose::gradients));
   Buffer averaged;
   Tensor result = whole;
   if (!config_.prescale_gradients && collectives_.size() > 1) {

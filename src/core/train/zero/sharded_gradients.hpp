@@ -6,6 +6,7 @@
 #include <span>
 #include <vector>
 
+#include "core/train/backlog.hpp"
 #include "core/train/collectives.hpp"
 #include "core/train/device.hpp"
 #include "core/train/step_config.hpp"
@@ -48,6 +49,8 @@ class ShardedGradients {
   /// @throws QuantizationRefused  from the flush that it causes; flush() likewise
   void add(std::size_t tensor, Buffer gradient);
   void flush();
+  /// The end of the last flush.
+  const Event& reduced() const { return reduced_; }
 
   /// All of this rank's shards, and the one of a tensor, in the accumulation dtype.
   Tensor shards() const { return shards_.tensor(config_.accumulation_dtype()); }
@@ -97,6 +100,8 @@ class ShardedGradients {
   Buffer shards_;
   std::vector<Entry> entries_;
   std::int64_t fill_ = 0;
+  Backlog backlog_;
+  Event reduced_;
   bool is_first_ = true;
   bool is_last_ = true;
 };

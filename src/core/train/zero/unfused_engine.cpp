@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cmath>
 
 #include "core/train/zero/gradient_passes.hpp"
@@ -23,24 +24,25 @@ StepResult UnfusedEngine::step() {
   if (is<LambSettings>(config().optimizer)) return step_lamb();
   if (overflowed()) {
     drop_gradients();
-    return finish(true, 0);
+    return finish(true);
   }
-  double squares = 0;
+  start_norm();
   std::vector<Buffer> copies;
   for (std::size_t i = 0; i < tensor_count(); ++i) {
-    squares += passes().sum_of_squares(Pass::norm, gradient(i));
+    passes().add_squares(Pass::norm, gradient(i), squares());
     copies.push_back(temporary(numel(i), DType::fp32));
     passes().cast(Pass::master_gradient, gradient(i), copies[i].tensor(DType::fp32));
   }
-  const double norm = std::sqrt(squares) / loss_scale();
-  const double factor = unscale_factor(norm, config().gradient_clipping, loss_scale());
-  for (const Buffer& copy : copies) passes().scale(Pass::unscale, copy.tensor(DType::fp32), factor);
+  const Tensor factor = clip_factor();
+  for (const Buffer& copy : copies) {
+    passes().scale_by(Pass::unscale, copy.tensor(DType::fp32), factor);
+  }
   update_groups(1, [&](std::size_t i) {
     return UpdatedTensor{copies[i].tensor(DType::fp32), master(i)};
   });
   copies.clear();
   write_back();
-  return finish(false, norm);
+  return finish(false);
 }
 
 // The gradients stay in 16 bit: Lamb's kernel unscales them and writes the 16-bit parameters, which
@@ -48,18 +50,19 @@ StepResult UnfusedEngine::step() {
 StepResult UnfusedEngine::step_lamb() {
   const Buffer unused = flattened();  // DeepSpeed makes it and keeps it until the end
   const double scaled_norm = norm_of_flattened();
-  const double flag = std::isfinite(scaled_norm) ? 0 : 1;
-  if (collectives().all_reduce_scalar(flag, ReduceOp::max, Purpose::overflow) > 0) {
+  const bool overflows =
+      any_overflow(collectives(), [&](Tensor flag) { device().find_inf_or_nan(squares(), flag); });
+  if (overflows) {
     drop_gradients();
-    return finish(true, 0);
+    return finish(true);
   }
-  const double norm = scaled_norm / loss_scale();
-  const double factor = unscale_factor(norm, config().gradient_clipping, loss_scale());
-  update_groups(1 / factor, [&](std::size_t i) {
+  const double limit = config().gradient_clipping;
+  const double excess = limit > 0 ? (scaled_norm / loss_scale() + 1e-6) / limit : 1;
+  update_groups(loss_scale() * std::max(1.0, excess), [&](std::size_t i) {
     return UpdatedTensor{gradient(i), master(i), parameter(i)};
   });
   write_back();
-  return finish(false, norm);
+  return finish(false);
 }
 
 Buffer UnfusedEngine::flattened() const {
@@ -72,11 +75,14 @@ Buffer UnfusedEngine::flattened() const {
   return flat;
 }
 
-double UnfusedEngine::norm_of_flattened() const {
+// It goes to the host (get_weight_norm).
+double UnfusedEngine::norm_of_flattened() {
   const Buffer flat = flattened();
   const Buffer single = temporary(parameters().total(), DType::fp32);
   passes().cast(Pass::norm, flat.tensor(config().dtype), single.tensor(DType::fp32));
-  return std::sqrt(passes().sum_of_squares(Pass::norm, single.tensor(DType::fp32)));
+  start_norm();
+  passes().add_squares(Pass::norm, single.tensor(DType::fp32), squares());
+  return std::sqrt(device().read_scalar(squares(), HostSync::norm));
 }
 
 template <class Updated>

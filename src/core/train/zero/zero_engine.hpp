@@ -18,8 +18,6 @@ namespace dstune {
 /// What step() did.
 struct StepResult {
   bool overflow = false;  ///< inf or NaN in the gradients: the update was skipped
-  double grad_norm =
-      0;  ///< global, before clipping, of the unscaled gradients; 0 if it is not computed
   double loss_scale = 1;  ///< that the next forward must use
 };
 
@@ -57,6 +55,10 @@ class ZeroEngine {
 
   /// Factor that forward's loss must be multiplied with before backward (1 without fp16).
   virtual double loss_scale() const = 0;
+
+  /// Of the last step: global, before clipping, of the unscaled gradients; 0 if it was not
+  /// computed. Reads it from the device: not within a step.
+  virtual double grad_norm() = 0;
 
   /// Collective, slow, for initialisation and tests: the tensor's values (fp32 master where there
   /// is one) by registration index, on every rank.

@@ -6,6 +6,7 @@
 
 #include "core/train/dry_device.hpp"
 #include "core/train/layers/gpt2.hpp"
+#include "core/train/scalar.hpp"
 #include "kernels/cpu/cpu_device.hpp"
 #include "tests/support/recording_engine.hpp"
 
@@ -50,7 +51,8 @@ ActivationMemory measure(const ModelSpec& spec, std::int64_t micro_batch, std::i
   Gpt2 gpt2(spec, micro_batch, sequence, dtype, device);
   const Buffer tokens(device, MemoryCategory::parameters,
                       static_cast<Bytes>(8 * micro_batch * sequence));
-  gpt2.forward(engine, static_cast<const std::int64_t*>(tokens.data()), 0);
+  const Scalar loss(device);
+  gpt2.forward(engine, static_cast<const std::int64_t*>(tokens.data()), 0, loss.tensor());
   ActivationMemory result{.saved = device.now_in_use()};
   gpt2.backward(engine, 1);
   result.peak = device.peak;

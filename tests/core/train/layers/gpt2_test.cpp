@@ -12,6 +12,7 @@
 
 #include "kernels/cpu/cpu_device.hpp"
 #include "tests/support/gpt2_fixture.hpp"
+#include "tests/support/numbers.hpp"
 #include "tests/support/recording_engine.hpp"
 #include "tests/support/test_data.hpp"
 
@@ -40,7 +41,12 @@ class MicroBatch {
     }
   }
 
-  double forward(std::uint64_t seed = 0) { return gpt2.forward(engine, tokens(), seed); }
+  double forward(std::uint64_t seed = 0) {
+    const Scalar loss(device_);
+    loss.set_zero();
+    gpt2.forward(engine, tokens(), seed, loss.tensor());
+    return test::read(device_, loss);
+  }
   const std::int64_t* tokens() const { return static_cast<const std::int64_t*>(tokens_.data()); }
   Device& device() { return device_; }
 

@@ -7,65 +7,25 @@
 #include <gtest/gtest.h>
 
 #include "core/base/json_parser.hpp"
+#include "tests/support/knob_grid.hpp"
 #include "tests/support/training_run.hpp"
 
 namespace dstune {
 namespace {
 
+using test::all_splits;
+using test::config_of;
+using test::knobs_of;
 using test::largest_difference;
 using test::run_training;
+using test::sharded_splits;
+using test::Split;
+using test::stage_3_knobs;
 using test::TrainingRun;
 
 constexpr int kSteps = 4;
-constexpr std::int64_t kBatch = 36;  // sequences per optimizer step: every split below divides it
 constexpr double kClipping = 0.3;
 constexpr double kExact = 1e-5;  // of fp32
-
-struct Split {
-  int stage = 0;
-  int ranks = 1;
-  std::int64_t accumulation = 1;
-};
-
-std::vector<Split> all_splits() {
-  std::vector<Split> splits;
-  for (const int stage : {0, 1, 2, 3}) {
-    for (const int ranks : {1, 2, 3, 4}) {
-      for (const std::int64_t accumulation : {1, 3}) splits.push_back({stage, ranks, accumulation});
-    }
-  }
-  return splits;
-}
-
-std::string name_of(const testing::TestParamInfo<Split>& split) {
-  return "Stage" + std::to_string(split.param.stage) + "Ranks" + std::to_string(split.param.ranks) +
-         "Accumulation" + std::to_string(split.param.accumulation);
-}
-
-// Buckets hold 300 elements: of tensors with 12 to 576 elements several share a bucket, and the
-// matrices are larger than one. Sub-groups of stage 3 hold a few tensors each.
-//
-// epsilon 1e-3: with 1e-8 Adam's first update is lr * sign(g), so that rounding noise in a gradient
-// whose true value is zero (the key bias of attention) would move a parameter by the full lr. With
-// gradients around 0.3 / sqrt(4248) = 5e-3, 1e-3 damps noise and still leaves the second moment
-// to decide.
-json::object config_of(const Split& split, std::string_view zero_keys = "{}") {
-  json::object config = parse_json(R"({
-    "gradient_clipping": 0.3,
-    "optimizer": {"type": "AdamW",
-                  "params": {"lr": 0.01, "betas": [0.9, 0.95], "eps": 1e-3, "weight_decay": 0.1}},
-    "zero_optimization": {"reduce_bucket_size": 300, "sub_group_size": 500}
-  })")
-                            .as_object();
-  config["train_batch_size"] = kBatch;
-  config["train_micro_batch_size_per_gpu"] = kBatch / (split.ranks * split.accumulation);
-  config["gradient_accumulation_steps"] = split.accumulation;
-  json::object& zero = config["zero_optimization"].as_object();
-  zero["stage"] = split.stage;
-  const json::value others = parse_json(zero_keys);
-  for (const auto& [key, value] : others.as_object()) zero[key] = value;
-  return config;
-}
 
 StepConfig with_two_groups(const json::object& config) {
   StepConfig step = make_step_config(config);
@@ -103,57 +63,6 @@ const TrainingRun& one_rank_in_fp16() {
   return run;
 }
 
-// Stage 0 reads none of these knobs. One rank has nobody to communicate with, and four take no
-// other path than three: two and three ranks get all combinations.
-std::vector<const char*> knobs_of(const Split& split) {
-  std::vector<const char*> knobs = {
-      R"({"round_robin_gradients": true, "overlap_comm": true, "reduce_bucket_size": 5000})"};
-  if (split.stage == 0) return knobs;
-  knobs.insert(knobs.end(), {R"({"overlap_comm": true, "reduce_scatter": false})",
-                             R"({"reduce_bucket_size": 1, "sub_group_size": 1})"});
-  if (split.ranks == 1 || split.ranks == 4) return knobs;
-  if (split.stage < 3) {
-    knobs.insert(knobs.end(),
-                 {R"({"contiguous_gradients": false})",
-                  R"({"contiguous_gradients": false, "overlap_comm": true})",
-                  R"({"use_multi_rank_bucket_allreduce": false, "round_robin_gradients": true})",
-                  R"({"use_multi_rank_bucket_allreduce": false, "overlap_comm": true})"});
-  }
-  const bool overlaps_by_default = split.stage == 3;
-  knobs.insert(knobs.end(),
-               {overlaps_by_default ? R"({"overlap_comm": false})" : R"({"overlap_comm": true})",
-                R"({"reduce_scatter": false})", R"({"round_robin_gradients": true})",
-                R"({"reduce_bucket_size": 1, "reduce_scatter": false})",
-                R"({"reduce_bucket_size": 5000, "sub_group_size": 5000})"});
-  return knobs;
-}
-
-// Tensors have 12 to 576 elements, layers 1,884, the model 4,248. Every knob of stage 3 that
-// decides what is gathered when, how, and how gradients are reduced.
-constexpr const char* kStage3Knobs[] = {
-    R"({"stage3_param_persistence_threshold": 0})",
-    R"({"stage3_param_persistence_threshold": 0, "stage3_max_live_parameters": 0,
-        "stage3_max_reuse_distance": 0})",
-    R"({"stage3_param_persistence_threshold": 48, "stage3_prefetch_bucket_size": 0,
-        "stage3_max_reuse_distance": 2000})",
-    R"({"stage3_param_persistence_threshold": 12, "stage3_prefetch_bucket_size": 500,
-        "stage3_max_live_parameters": 1500, "stage3_max_reuse_distance": 0})",
-    R"({"stage3_param_persistence_threshold": 40, "stage3_prefetch_bucket_size": 700,
-        "stage3_max_live_parameters": 2500, "stage3_max_reuse_distance": 1500,
-        "overlap_comm": false})",
-    R"({"stage3_param_persistence_threshold": 12, "stage3_model_persistence_threshold": 12})",
-    R"({"stage3_param_persistence_threshold": 40, "stage3_allgather_sequential": true,
-        "stage3_max_live_parameters": 1500, "stage3_max_reuse_distance": 500})",
-    R"({"stage3_param_persistence_threshold": 12, "stage3_use_all_reduce_for_fetch_params": true,
-        "stage3_prefetch_bucket_size": 700, "stage3_max_live_parameters": 1500,
-        "stage3_max_reuse_distance": 500})",
-    R"({"stage3_param_persistence_threshold": 0, "contiguous_gradients": false})",
-    R"({"contiguous_gradients": false, "reduce_scatter": false, "reduce_bucket_size": 700})",
-    R"({"leaf_module": {"classes": ["GPT2Block"]}, "stage3_max_reuse_distance": 0,
-        "stage3_param_persistence_threshold": 0, "stage3_prefetch_bucket_size": 700})",
-    R"({"leaf_module": {"name_suffixes": ["attn", "mlp", "ln_f"]}, "stage3_max_reuse_distance": 0,
-        "stage3_param_persistence_threshold": 12, "reduce_bucket_size": 900})"};
-
 void expect_equal(const TrainingRun& actual, const TrainingRun& expected, double tolerance) {
   EXPECT_LT(largest_difference(actual.losses, expected.losses), tolerance);
   EXPECT_LT(largest_difference(actual.norms, expected.norms), tolerance);
@@ -162,7 +71,8 @@ void expect_equal(const TrainingRun& actual, const TrainingRun& expected, double
 
 class EquivalenceTest : public testing::TestWithParam<Split> {};
 
-INSTANTIATE_TEST_SUITE_P(Splits, EquivalenceTest, testing::ValuesIn(all_splits()), name_of);
+INSTANTIATE_TEST_SUITE_P(Splits, EquivalenceTest, testing::ValuesIn(all_splits()),
+                         test::name_of_split);
 
 TEST(EquivalenceReference, LearnsAndIsClippedInEveryStep) {
   const TrainingRun start = run_training(config_of({}), 1, 0);
@@ -234,21 +144,13 @@ TEST_P(EquivalenceTest, TrainsTheSameWithEveryKnobThatOnlyChangesCommunication) 
   }
 }
 
-std::vector<Split> sharded_splits() {
-  std::vector<Split> splits;
-  for (const Split& split : all_splits()) {
-    if (split.stage == 3) splits.push_back(split);
-  }
-  return splits;
-}
-
 class ShardedEquivalenceTest : public testing::TestWithParam<Split> {};
 
 INSTANTIATE_TEST_SUITE_P(Splits, ShardedEquivalenceTest, testing::ValuesIn(sharded_splits()),
-                         name_of);
+                         test::name_of_split);
 
 TEST_P(ShardedEquivalenceTest, TrainsTheSameHoweverParametersAreGathered) {
-  for (const char* zero_keys : kStage3Knobs) {
+  for (const char* zero_keys : stage_3_knobs()) {
     SCOPED_TRACE(zero_keys);
     const TrainingRun run =
         run_training(config_of(GetParam(), zero_keys), GetParam().ranks, kSteps);

@@ -56,13 +56,13 @@ Gathered gather_both(int rank, test::ThreadTeam& team, DType dtype, const Length
   const std::int64_t own = std::accumulate(lengths.begin(), lengths.end(), std::int64_t{0});
   const Buffer shards = make_buffer(device, MemoryCategory::parameters, own, dtype);
   device.write(values_of(rank, own), shards.tensor(dtype));
-  const QuantizedGather gather(device, collectives, dtype, Stream::gather);
+  const QuantizedGather gather(device, collectives, dtype);
   const Buffer plain =
       make_buffer(device, MemoryCategory::parameters, own * collectives.size(), dtype);
 
   const QuantizedMessage message = gather.launch(shards_of(shards.tensor(dtype), lengths));
-  const Buffer result = gather.wait(message, MemoryCategory::parameters);
-  collectives.all_gather(shards.tensor(dtype), plain.tensor(dtype), Purpose::other, Stream::gather);
+  const Buffer result = gather.dequantized(message, MemoryCategory::parameters);
+  collectives.all_gather(shards.tensor(dtype), plain.tensor(dtype), Purpose::other);
 
   Gathered gathered;
   gathered.quantized.resize(static_cast<std::size_t>(own * collectives.size()));
@@ -110,12 +110,13 @@ struct DryGather {
   explicit DryGather(DType dtype, const Lengths& lengths) {
     const std::int64_t own = std::accumulate(lengths.begin(), lengths.end(), std::int64_t{0});
     const Buffer shards = make_buffer(device, MemoryCategory::parameters, own, dtype);
-    const QuantizedGather gather(device, collectives, dtype, Stream::gather);
+    const QuantizedGather gather(device, collectives, dtype);
+    const StreamScope scope(device, Stream::gather);
     std::optional message = gather.launch(shards_of(shards.tensor(dtype), lengths));
     held = device.memory().use().at(MemoryCategory::temporaries);
     launch_peak = device.memory().peak().categories.at(MemoryCategory::temporaries);
     device.memory().reset_peak();
-    const Buffer result = gather.wait(*message, MemoryCategory::parameters);
+    const Buffer result = gather.dequantized(*message, MemoryCategory::parameters);
     message.reset();
     wait_peak = device.memory().peak().categories.at(MemoryCategory::temporaries);
     left = device.memory().use().at(MemoryCategory::temporaries);

@@ -49,7 +49,7 @@ std::vector<float> average(const Shape& shape, DType dtype, const ValueOf& value
     std::vector<float> values;
     for (std::int64_t i = 0; i < kNumel; ++i) values.push_back(value_of(rank, i));
     device.write(values, gradient.tensor(dtype));
-    const QuantizedReduce reduce(device, intra, inter, Stream::reduction);
+    const QuantizedReduce reduce(device, intra, inter);
 
     const Buffer part =
         reduce.average(gradient.tensor(dtype), gradient_groups({kRows, kColumns}, shape.ranks()));
@@ -106,7 +106,7 @@ TEST(QuantizedReduce, IsExactForValuesThatAreWholeSteps) {
 struct DryAverage {
   DryAverage() {
     const Buffer gradient = make_buffer(device, MemoryCategory::gradients, 64 * 48, DType::fp16);
-    const QuantizedReduce reduce(device, intra, inter, Stream::reduction);
+    const QuantizedReduce reduce(device, intra, inter);
     const Buffer part = reduce.average(gradient.tensor(DType::fp16), gradient_groups({64, 48}, 8));
     part_size = part.size();
     peak = device.memory().peak().categories.at(MemoryCategory::temporaries);
