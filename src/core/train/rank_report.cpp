@@ -24,11 +24,12 @@ void merge_times(const std::vector<RankReport>& reports, Measured& merged) {
     for (const RankReport& report : reports) {
       if (report.total.at(step) > rank->total.at(step)) rank = &report;
     }
-    slowest.add({.total = rank->total[step],
-                 .forward = rank->forward.at(step),
-                 .backward = rank->backward.at(step),
-                 .optimizer = rank->optimizer.at(step)},
-                rank->communication.at(step), 0);
+    StepReport time;
+    time.total = rank->total[step];
+    time.forward = rank->forward.at(step);
+    time.backward = rank->backward.at(step);
+    time.optimizer = rank->optimizer.at(step);
+    slowest.add(time, rank->communication.at(step), 0);
   }
   merged.steps = static_cast<int>(slowest.total.size());
   merged.step_time = summarize(slowest.total);

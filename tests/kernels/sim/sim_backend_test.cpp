@@ -29,8 +29,7 @@ TEST(SimBackend, CollectivesTakeTimeOnItsDevice) {
   SecondOfTwo group;
   const auto collectives = backend.collectives(group, {});
 
-  collectives->all_reduce({nullptr, 100, DType::fp32}, ReduceOp::sum, Purpose::gradients,
-                          Stream::compute);
+  collectives->all_reduce({nullptr, 100, DType::fp32}, ReduceOp::sum, Purpose::gradients);
   device.synchronize();
 
   EXPECT_EQ(collectives->rank(), 1);
