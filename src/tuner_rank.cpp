@@ -186,11 +186,10 @@ class Run {
 
   // The results are on the disk by then: what cannot be printed is no reason to lose them.
   void print_table(const TuningResult& result, RunStatus& status) const {
-    const auto records = tuning_records(result.records);
     const Metric metric = config_.autotuning.metric;
     try {
-      print(options_.format == TableFormat::json ? result_json(records, metric)
-                                                 : result_table(records, metric));
+      print(options_.format == TableFormat::json ? result_json(result.records, metric)
+                                                 : result_table(result.records, metric));
     } catch (const Error& fault) {
       status.exit_code = exit_internal_error;
       status.message = concat(fault.what(), "; the results are in ", results_.path());

@@ -26,31 +26,6 @@ void warn_of_full_mode(const AutotuningConfig& autotuning) {
   }
 }
 
-/// The stage that needs least; nullptr if the user's settings rule out all of them.
-const StagePlan* cheapest(const std::vector<StagePlan>& stages) {
-  const StagePlan* best = nullptr;
-  for (const auto& plan : stages) {
-    if (!plan.unsupported.empty()) continue;
-    if (best == nullptr || plan.peak.total < best->peak.total) best = &plan;
-  }
-  return best;
-}
-
-void profile(const TuningConfig& config, int group_size, Scheduler& scheduler,
-             TuningResult& result) {
-  const auto* plan = cheapest(result.stages);
-  if (plan == nullptr) return;
-  auto records = scheduler.run({make_profile_experiment(config, group_size, plan->stage)});
-  result.stopped = records.empty();
-  for (auto& record : records) {
-    if (const auto* measured = std::get_if<Measured>(&record.outcome)) {
-      auto& bytes = result.model_info.activation_bytes_per_micro_batch;
-      bytes = std::max(bytes, measured->peak_memory.categories.at(MemoryCategory::activations));
-    }
-    result.records.push_back(std::move(record));
-  }
-}
-
 /// What the stages came to; `best` is owned by the prober.
 struct Exploration {
   const Record* best = nullptr;
@@ -164,20 +139,9 @@ ModelInfo predict_model_info(const TuningConfig& config, const std::vector<Stage
   return info;
 }
 
-Experiment make_profile_experiment(const TuningConfig& config, int group_size, int stage) {
-  auto experiment = make_experiment(config, group_size, stage, 1, 1);
-  experiment.name = "profile_model_info";
-  experiment.settings.warmup_steps = 0;
-  experiment.settings.measure_steps = 1;
-  return experiment;
-}
-
 std::vector<Experiment> plan_experiments(const TuningConfig& config, int group_size,
                                          const std::vector<StagePlan>& stages) {
   std::vector<Experiment> experiments;
-  if (const auto* plan = cheapest(stages)) {
-    experiments.push_back(make_profile_experiment(config, group_size, plan->stage));
-  }
   const auto run = [&](const std::vector<Experiment>& batch) {
     std::vector<Record> records;
     for (const auto& experiment : batch) {
@@ -201,8 +165,6 @@ TuningResult search(const TuningConfig& config, int group_size, Scheduler& sched
   TuningResult result;
   result.stages = plan_stages(config, group_size, predictor);
   result.model_info = predict_model_info(config, result.stages);
-  profile(config, group_size, scheduler, result);
-  if (result.stopped) return result;
   Prober prober(
       config, group_size,
       [&](const std::vector<Experiment>& batch) { return scheduler.run(batch); },
@@ -213,8 +175,7 @@ TuningResult search(const TuningConfig& config, int group_size, Scheduler& sched
   result.stopped = prober.is_stopped();
   result.nothing_fits =
       found.best == nullptr && !result.stopped && is_memory_alone(result.stages, records);
-  result.records.insert(result.records.end(), std::make_move_iterator(records.begin()),
-                        std::make_move_iterator(records.end()));
+  result.records = std::move(records);
   confirm(found.stage_bests, config.autotuning.metric, scheduler, result);
   return result;
 }

@@ -36,18 +36,4 @@ class Gpt2 {
   std::unique_ptr<State> state_;
 };
 
-/// Bytes that forward leaves allocated for backward, and the peak of activations + temporaries
-/// within forward and backward, by formula (zero-step.md 5.4, 5.5); what Gpt2 really allocates,
-/// exactly.
-struct ActivationMemory {
-  Bytes saved = 0;
-  Bytes peak = 0;
-};
-/// @param attention_workspace  fp32 elements of scratch, Device::attention_workspace(); 0 for a
-/// fused
-///                             kernel
-ActivationMemory predict_activations(const ModelSpec& model, std::int64_t micro_batch,
-                                     std::int64_t sequence_length, DType dtype,
-                                     std::int64_t attention_workspace = 0);
-
 }  // namespace dstune

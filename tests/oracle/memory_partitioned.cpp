@@ -3,10 +3,10 @@
 #include <utility>
 #include <vector>
 
-#include "core/train/memory_given.hpp"
-#include "core/train/memory_reduction.hpp"
+#include "tests/oracle/memory_given.hpp"
+#include "tests/oracle/memory_reduction.hpp"
 
-namespace dstune {
+namespace dstune::oracle {
 namespace {
 
 Bytes temporaries(const GivenRank& given, const Flats& flats) {
@@ -132,4 +132,4 @@ ModelStateMemory predict_bf16_optimizer(const GivenRank& given) {
   return memory;
 }
 
-}  // namespace dstune
+}  // namespace dstune::oracle

@@ -1,9 +1,9 @@
-#include "core/train/gradient_arrival.hpp"
+#include "tests/oracle/gradient_arrival.hpp"
 
 #include <algorithm>
 #include <utility>
 
-namespace dstune {
+namespace dstune::oracle {
 
 std::vector<Arrival> backward_arrivals(const ModelParameters& parameters) {
   const auto numel = [&](std::size_t tensor) { return parameters.tensors[tensor].numel(); };
@@ -120,4 +120,4 @@ std::int64_t ReductionWalk::finish() {
   return peak_;
 }
 
-}  // namespace dstune
+}  // namespace dstune::oracle

@@ -10,7 +10,7 @@
 
 #include "core/model/model_spec.hpp"
 
-namespace dstune {
+namespace dstune::oracle {
 
 /// A gradient at its hook.
 struct Arrival {
@@ -71,4 +71,4 @@ class ReductionWalk {
   std::vector<std::pair<std::size_t, std::int64_t>> bucket_;  ///< tensor, elements
 };
 
-}  // namespace dstune
+}  // namespace dstune::oracle
