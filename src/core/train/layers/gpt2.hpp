@@ -11,6 +11,12 @@
 
 namespace dstune {
 
+/// Whose linear layers run: torch's, or DeepSpeed's of stage 3 (memory_efficient_linear). The
+/// weight's gradient is a view with the one, a tensor of its own with the other, which matters
+/// where it is one of several of the same tensor: autograd adds to a tensor in place, but never to
+/// a view.
+enum class LinearLayers { torch, memory_efficient };
+
 /// The true computation of Hugging Face's GPT2LMHeadModel with attn_implementation "sdpa" and
 /// gelu_new. It allocates what PyTorch would keep for backward (zero-step.md 5.4, 5.5), category
 /// activations, and frees it when backward has used it.
@@ -18,7 +24,7 @@ class Gpt2 {
  public:
   /// @param dtype  storage of activations and parameters
   Gpt2(const ModelSpec& model, std::int64_t micro_batch, std::int64_t sequence_length, DType dtype,
-       Device& device);
+       Device& device, LinearLayers linear = LinearLayers::torch);
   ~Gpt2();
   Gpt2(const Gpt2&) = delete;
   Gpt2& operator=(const Gpt2&) = delete;
