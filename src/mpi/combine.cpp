@@ -44,6 +44,8 @@ void combine(ReduceOp op, Tensor other, Tensor into) {
       return combine_as<Float16>(op, other, into);
     case DType::int8:
       throw std::invalid_argument("int8 tensors cannot be reduced");
+    case DType::fp64:
+      throw std::invalid_argument("there are no fp64 tensors");
   }
 }
 

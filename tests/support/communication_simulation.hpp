@@ -224,7 +224,7 @@ class CommunicationSimulation {
     for (const Order& group : groups()) {
       std::int64_t fill = 0;
       for (const std::size_t tensor : group) {
-        if (fill == 0) note(CollectiveKind::all_reduce, 1, 4);  // a sub-group's norm
+        if (fill == 0) note(CollectiveKind::all_reduce, 1, 8);  // a sub-group's norm, float64
         fill += padded(tensor) / ranks_;
         if (fill >= config_.sub_group_size) fill = 0;
       }

@@ -76,11 +76,10 @@ std::unique_ptr<Collectives> Collectives::sub_group(const std::vector<int>& rank
   return do_sub_group(ranks, static_cast<int>(own - ranks.begin()));
 }
 
-double Collectives::all_reduce_scalar(double value, ReduceOp op, Purpose purpose) {
+double Collectives::all_reduce_scalar(double value, ReduceOp op, Purpose purpose, DType dtype) {
   const bool flag = purpose == Purpose::overflow;
-  const CollectiveLine line =
-      line_for(CollectiveKind::all_reduce, purpose, {nullptr, 1, flag ? DType::int8 : DType::fp32},
-               Stream::compute);
+  const CollectiveLine line = line_for(CollectiveKind::all_reduce, purpose,
+                                       {nullptr, 1, flag ? DType::int8 : dtype}, Stream::compute);
   double result = 0;
   const Seconds time = counted(line, [&] { result = do_all_reduce_scalar(value, op); });
   if (!flag) return result;  // DeepSpeed leaves norms on the device

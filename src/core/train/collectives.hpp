@@ -43,10 +43,10 @@ class Collectives {
   /// part of `in` goes to rank p, where it becomes the part of `out` of the rank it comes from.
   void all_to_all(Tensor in, Tensor out, Purpose purpose, Stream stream);
 
-  /// A host scalar, combined over the group: the norm (fp32) and the overflow flag (a byte) of a
-  /// step. Counted as an all-reduce of one element, and as its way to the host. Waits for the
-  /// result.
-  double all_reduce_scalar(double value, ReduceOp op, Purpose purpose);
+  /// A host scalar, combined over the group: the norm and the overflow flag (a byte) of a step.
+  /// Counted as an all-reduce of one element, and as its way to the host. Waits for the result.
+  /// @param dtype  as which DeepSpeed sends a norm
+  double all_reduce_scalar(double value, ReduceOp op, Purpose purpose, DType dtype = DType::fp32);
 
   /// The collectives of a part of the group, of which this rank is one; rank i there is `ranks[i]`
   /// here. All of them call it with the same list. Their calls, in both groups, come in one order

@@ -29,6 +29,8 @@ decltype(auto) with_type(DType dtype, F&& f) {
       break;
     case DType::int8:
       throw std::invalid_argument("no arithmetic on int8 tensors");
+    case DType::fp64:
+      throw std::invalid_argument("there are no fp64 tensors");
   }
   return f(std::type_identity<float>{});
 }

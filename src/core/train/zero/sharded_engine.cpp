@@ -165,7 +165,7 @@ double ShardedEngine::norm_of(const SubGroup& group) {
     device().host_event(HostEvent::optimizer_tensor);
     squares += sum_of_squares_in_double(device(), gradients_.shard(tensor));
   }
-  return shards().all_reduce_scalar(squares, ReduceOp::sum, Purpose::norm);
+  return shards().all_reduce_scalar(squares, ReduceOp::sum, Purpose::norm, DType::fp64);
 }
 
 void ShardedEngine::update(std::size_t index, double factor) {
