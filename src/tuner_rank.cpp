@@ -21,7 +21,6 @@
 #include "core/report/progress.hpp"
 #include "core/report/result_table.hpp"
 #include "core/report/results_directory.hpp"
-#include "core/report/summary.hpp"
 #include "core/search/final_status.hpp"
 #include "core/search/memory_predictor.hpp"
 #include "core/search/scheduler.hpp"
