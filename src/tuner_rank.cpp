@@ -18,7 +18,6 @@
 #include "core/report/progress.hpp"
 #include "core/report/result_table.hpp"
 #include "core/report/results_directory.hpp"
-#include "core/report/summary.hpp"
 #include "core/search/final_status.hpp"
 #include "core/search/machine.hpp"
 #include "core/search/memory_predictor.hpp"
@@ -119,11 +118,10 @@ class Run {
 
   // The results are on the disk by then: what cannot be printed is no reason to lose them.
   void print_table(const TuningResult& result, RunStatus& status) const {
-    const auto records = tuning_records(result.records);
     const Metric metric = config_.autotuning.metric;
     try {
-      print(options_.format == TableFormat::json ? result_json(records, metric)
-                                                 : result_table(records, metric));
+      print(options_.format == TableFormat::json ? result_json(result.records, metric)
+                                                 : result_table(result.records, metric));
     } catch (const Error& fault) {
       status.exit_code = exit_internal_error;
       status.message = concat(fault.what(), "; the results are in ", results_.path());

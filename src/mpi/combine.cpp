@@ -9,12 +9,23 @@ namespace dstune {
 namespace {
 
 struct Sum {
-  float operator()(float a, float b) const { return a + b; }
+  template <class T>
+  T operator()(T a, T b) const {
+    return a + b;
+  }
 };
 
 struct Max {
-  float operator()(float a, float b) const { return a > b || a != a ? a : b; }
+  template <class T>
+  T operator()(T a, T b) const {
+    return a > b || a != a ? a : b;
+  }
 };
+
+template <class Op>
+void combine_elements(const double* other, double* into, std::int64_t count, Op op) {
+  for (std::int64_t i = 0; i < count; ++i) into[i] = op(into[i], other[i]);
+}
 
 template <class T, class Op>
 void combine_elements(const T* other, T* into, std::int64_t count, Op op) {
@@ -53,6 +64,8 @@ void combine(ReduceOp op, Tensor other, Tensor into) {
       return combine_as<Float16>(op, other, into);
     case DType::int8:
       return combine_flags(op, other, into);
+    case DType::fp64:
+      return combine_as<double>(op, other, into);
   }
 }
 

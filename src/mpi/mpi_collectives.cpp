@@ -38,6 +38,13 @@ int slot_of(std::int64_t piece) { return static_cast<int>(piece % Transfers::kSl
 void copy_in(Tensor from, std::byte* slot) { std::memcpy(slot, from.data, from.size()); }
 void copy_out(const std::byte* slot, Tensor to) { std::memcpy(to.data, slot, to.size()); }
 
+/// Null for what MPI does not know.
+MPI_Datatype mpi_type_of(DType dtype) {
+  if (dtype == DType::fp32) return MPI_FLOAT;
+  if (dtype == DType::fp64) return MPI_DOUBLE;
+  return dtype == DType::int8 ? MPI_INT8_T : MPI_DATATYPE_NULL;
+}
+
 }  // namespace
 
 MpiCollectives::MpiCollectives(Device& device, MpiGroup& group)
@@ -65,16 +72,15 @@ std::unique_ptr<Collectives> MpiCollectives::do_sub_group(const std::vector<int>
 void MpiCollectives::all_reduce_number(Tensor inout, ReduceOp op) {
   Transfers& transfers = group_->transfers();
   copy_in(inout, transfers.slot(0));
-  transfers.all_reduce(0, 1, inout.dtype == DType::fp32 ? MPI_FLOAT : MPI_INT8_T,
-                       op == ReduceOp::sum ? MPI_SUM : MPI_MAX);
+  transfers.all_reduce(0, 1, mpi_type_of(inout.dtype), op == ReduceOp::sum ? MPI_SUM : MPI_MAX);
   transfers.wait(0);
   copy_out(transfers.slot(0), inout);
 }
 
 void MpiCollectives::do_all_reduce(Tensor inout, ReduceOp op) {
   if (size() == 1) return;
-  const bool has_mpi_type = inout.dtype == DType::fp32 || inout.dtype == DType::int8;
-  if (inout.numel == 1 && has_mpi_type && is_whole()) return all_reduce_number(inout, op);
+  const bool is_number = inout.numel == 1 && mpi_type_of(inout.dtype) != MPI_DATATYPE_NULL;
+  if (is_number && is_whole()) return all_reduce_number(inout, op);
   Ring ring(group_->transfers(), members_, rank());
   const std::int64_t stride = slot_elements(inout.dtype) * size();
   for (std::int64_t begin = 0; begin < inout.numel; begin += stride) {

@@ -40,8 +40,7 @@ class Explain(ProgramTest):
         config = self.write_config(self.tiny(autotuning={"metric": "latency"}))
         self.tune_well(3, config)
         best = json.loads((self.results / "status.json").read_text(encoding="utf-8"))["best"]
-        other = next(name for name in outcomes(self.results) if name not in
-                     (best, "profile_model_info"))
+        other = next(name for name in outcomes(self.results) if name != best)
 
         self.assertIn(f"Against the best, {best}: ", self.explain(other, config).stdout)
         self.assertNotIn("Against the best", self.explain(best, config).stdout)
@@ -50,8 +49,6 @@ class Explain(ProgramTest):
         self.tune_well(3, example("tiny"))
 
         for name, outcome in outcomes(self.results).items():
-            if name == "profile_model_info":
-                continue
             planned = self.explain(name, "--plan", "--world-size", 2, "--format", "json",
                                    example("tiny"))
             self.assertEqual(planned.returncode, 0, planned.stderr)

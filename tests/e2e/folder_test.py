@@ -109,7 +109,7 @@ class LivingRun(ProgramTest):
                                     env=launch_environment(), stdin=subprocess.DEVNULL,
                                     stdout=subprocess.DEVNULL, stderr=log)
         self.addCleanup(self.run.kill)
-        self.wait_for(2)  # the profile run and one that can be the best
+        self.wait_for(1)
 
     def wait_for(self, records):
         path = self.results / "journal.jsonl"
@@ -146,7 +146,7 @@ class LivingRun(ProgramTest):
         self.assertEqual(self.run.returncode, 0, self.log())
         self.assertIn("nothing is lost", self.log())
         self.assertEqual(journal(self.results)[0]["type"], "run")
-        self.assertEqual(len(events(self.results, "finished")), 7)
+        self.assertEqual(len(events(self.results, "finished")), 6)
 
     def test_an_interrupted_run_says_that_its_optimum_is_provisional(self):
         self.start()

@@ -26,7 +26,7 @@ class SickRank(ProgramTest):
     def expect_all_measured(self, log):
         self.assertEqual(read_json(self.results / "status.json")["exit_code"], 0, log)
         results = outcomes(self.results)
-        self.assertGreaterEqual(len(results), 7, log)
+        self.assertGreaterEqual(len(results), 6, log)
         self.assertEqual({outcome["status"] for outcome in results.values()}, {"measured"}, log)
 
     def test_one_that_fails_gets_one_experiment(self):
@@ -59,7 +59,7 @@ class SickRank(ProgramTest):
 
         finished = self.tune_with("slow", 2, 3, config)
 
-        self.assertEqual(len(outcomes(self.results)), 5, finished.stderr)
+        self.assertEqual(len(outcomes(self.results)), 4, finished.stderr)
         self.assertEqual(len([line for line in finished.stderr.splitlines()
                               if "rank 2 on" in line and "times as long" in line]), 1,
                          finished.stderr)
@@ -74,7 +74,7 @@ class SickRank(ProgramTest):
         again = self.tune_well(3, config, "--resume", "--retry-failed")
 
         self.assertIn("failed twice on rank 2", sick.stderr)
-        self.assertGreaterEqual(len(failed), 4, sick.stderr)
+        self.assertEqual(len(failed), 3, sick.stderr)
         self.assertEqual(kept.returncode, 1, kept.stderr)
         self.assertEqual({outcome["status"] for outcome in outcomes(self.results).values()},
                          {"measured"}, again.stderr)

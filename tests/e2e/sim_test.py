@@ -24,7 +24,7 @@ class SimExample(ProgramTest):
 
         self.assertEqual(self.comparable(), first)
         self.assertEqual(read_json(self.results / "ds_config_optimal.json"), first_optimum)
-        self.assertEqual(len(first), 13)
+        self.assertEqual(len(first), 12)
 
     def test_optimum_is_the_largest_throughput(self):
         self.tune_well(3, example("sim"))

@@ -21,10 +21,10 @@ class Stop(ProgramTest):
                                          stdout=subprocess.DEVNULL, stderr=self.log)
         self.addCleanup(self.launcher.kill)
 
-    def wait_for_records(self, count):
+    def wait_for(self, kind):
         path = self.results / "journal.jsonl"
         deadline = time.monotonic() + DEADLOCK
-        while not path.exists() or len(events(self.results, "finished")) < count:
+        while not path.exists() or not events(self.results, kind):
             self.assertLess(time.monotonic(), deadline, "no record")
             self.assertIsNone(self.launcher.poll(), self.text())
             time.sleep(0.02)
@@ -34,7 +34,7 @@ class Stop(ProgramTest):
 
     def check_that_it_stops(self, stop, *, mpi=()):
         self.start(mpi=mpi, measure_steps=ENDLESS)
-        self.wait_for_records(1)
+        self.wait_for("started")
 
         self.launcher.send_signal(stop)
         self.launcher.wait(DEADLOCK)
@@ -55,7 +55,7 @@ class Stop(ProgramTest):
 
     def test_a_pause_is_no_stop(self):
         self.start(measure_steps=2)
-        self.wait_for_records(1)
+        self.wait_for("finished")
 
         self.launcher.send_signal(signal.SIGTSTP)
         self.launcher.send_signal(signal.SIGCONT)

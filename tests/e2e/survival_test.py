@@ -52,7 +52,7 @@ class WorkerDeath(ProgramTest):
         self.assertIn("--ranks-per-experiment 1 --resume", status["message"])
         self.assertEqual(read_json(self.results / "status.json")["status"], "found", self.log())
         self.assertEqual(names(events(self.results, "finished"))[:len(done)], done)
-        self.assertEqual(len(events(self.results, "finished")), 7, self.log())
+        self.assertEqual(len(events(self.results, "finished")), 6, self.log())
         self.assertNotIn("restart", read_json(self.results / "status.json"))
 
     def test_the_run_goes_on_with_the_other_workers(self):
@@ -69,7 +69,7 @@ class WorkerDeath(ProgramTest):
         self.assertEqual(read_json(self.results / "status.json")["exit_code"], 0, text)
         results = outcomes(self.results)
         # Several ran side by side, so the best of every stage ran once more, alone.
-        self.assertEqual(len([name for name in results if not name.endswith("_alone")]), 7, text)
+        self.assertEqual(len([name for name in results if not name.endswith("_alone")]), 6, text)
         self.assertEqual({outcome["status"] for outcome in results.values()}, {"measured"}, text)
         self.assertTrue((self.results / "ds_config_optimal.json").exists())
 

@@ -15,7 +15,7 @@ class TinyExample(ProgramTest):
         finished = self.tune_well(3, example("tiny"))
 
         results = outcomes(self.results)
-        self.assertEqual(set(results), EXPERIMENTS | {"profile_model_info"})
+        self.assertEqual(set(results), EXPERIMENTS)
         self.assertEqual({outcome["status"] for outcome in results.values()}, {"measured"})
         self.assert_files()
         self.assert_optimum(results)
@@ -68,7 +68,7 @@ class TinyExample(ProgramTest):
         with open(self.results / "results.csv", newline="", encoding="utf-8") as file:
             rows = list(csv.DictReader(file))
         self.assertEqual({row["name"] for row in table}, EXPERIMENTS)
-        self.assertEqual({row["name"] for row in rows}, EXPERIMENTS | {"profile_model_info"})
+        self.assertEqual({row["name"] for row in rows}, EXPERIMENTS)
         self.assertEqual(set(names(events(self.results, "finished"))), {row["name"] for row in rows})
 
     def test_training_command_gets_the_optimum(self):

@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "core/train/collectives.hpp"
-#include "core/train/hook_trace.hpp"
 #include "core/train/step_config.hpp"
+#include "tests/oracle/hook_trace.hpp"
 #include "tests/support/collective_counts.hpp"
 #include "tests/support/naive_coordinator.hpp"
 #include "tests/support/tiny_experiment.hpp"
@@ -224,7 +224,7 @@ class CommunicationSimulation {
     for (const Order& group : groups()) {
       std::int64_t fill = 0;
       for (const std::size_t tensor : group) {
-        if (fill == 0) note(CollectiveKind::all_reduce, 1, 4);  // a sub-group's norm
+        if (fill == 0) note(CollectiveKind::all_reduce, 1, 8);  // a sub-group's norm, float64
         fill += padded(tensor) / ranks_;
         if (fill >= config_.sub_group_size) fill = 0;
       }
@@ -244,11 +244,11 @@ class CommunicationSimulation {
   }
 
   void gather_step(NaiveCoordinator& coordinator) {
-    const HookTrace trace = make_hook_trace(static_cast<std::int64_t>(layers_));
+    const oracle::HookTrace trace = oracle::make_hook_trace(static_cast<std::int64_t>(layers_));
     for (std::int64_t micro = 0; micro < config_.accumulation_steps; ++micro) {
       coordinator.begin_forward();
       for (const auto* events : {&trace.forward, &trace.backward}) {
-        for (const HookEvent& event : *events) follow(coordinator, event);
+        for (const oracle::HookEvent& event : *events) follow(coordinator, event);
       }
       keep_secondary(coordinator.release_leftovers());
     }
@@ -268,9 +268,10 @@ class CommunicationSimulation {
     secondary_.insert(released.begin(), released.end());
   }
 
-  void follow(NaiveCoordinator& coordinator, const HookEvent& event) {
-    if (event.kind == HookEvent::Kind::release) keep_secondary(coordinator.release(event.index));
-    if (event.kind != HookEvent::Kind::fetch) return;
+  void follow(NaiveCoordinator& coordinator, const oracle::HookEvent& event) {
+    if (event.kind == oracle::HookEvent::Kind::release)
+      keep_secondary(coordinator.release(event.index));
+    if (event.kind != oracle::HookEvent::Kind::fetch) return;
     const auto plan = coordinator.fetch(event.index);
     gather(plan.gather);
     gather(plan.prefetch);

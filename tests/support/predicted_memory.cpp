@@ -3,9 +3,9 @@
 #include <boost/json/parse.hpp>
 #include <gtest/gtest.h>
 
-#include "core/train/layers/gpt2.hpp"
-#include "core/train/memory_model.hpp"
 #include "core/train/zero/shard_groups.hpp"
+#include "tests/oracle/activation_memory.hpp"
+#include "tests/oracle/memory_model.hpp"
 
 namespace dstune::test {
 
@@ -24,8 +24,8 @@ std::int64_t attention_scratch(const Experiment& experiment, const StepConfig& c
 Bytes activations(const Experiment& experiment, const StepConfig& config) {
   const RunSettings& settings = experiment.settings;
   // Without scratch: what the category alone needs at its highest.
-  return predict_activations(settings.model, config.micro_batch, settings.sequence_length,
-                             config.dtype)
+  return oracle::predict_activations(settings.model, config.micro_batch, settings.sequence_length,
+                                     config.dtype)
              .peak +
          8 * static_cast<Bytes>(config.micro_batch * settings.sequence_length);  // tokens, int64
 }
@@ -71,7 +71,7 @@ MemoryUse predict_peak(const Experiment& experiment, int rank, const Device* dev
   const auto parameters = make_model_parameters(experiment.settings.model);
   const auto scratch = static_cast<Bytes>(attention_scratch(experiment, config, device));
   MemoryUse use =
-      predict_model_states(config, parameters, experiment.ranks, rank, 4 * scratch).peak;
+      oracle::predict_model_states(config, parameters, experiment.ranks, rank, 4 * scratch).peak;
   use.at(MemoryCategory::activations) = activations(experiment, config);
   return use;
 }

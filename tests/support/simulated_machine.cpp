@@ -46,7 +46,7 @@ Outcome SimulatedMachine::run(const Experiment& experiment) const {
 }
 
 MemoryPredictor SimulatedMachine::predictor() const {
-  const auto dry_run = [machine = *this](const Experiment& experiment, int) -> Outcome {
+  return [machine = *this](const Experiment& experiment, int) -> Outcome {
     const auto point = point_of(experiment);
     const Bytes activations = static_cast<Bytes>(point.micro_batch) * machine.per_micro_batch;
     Measured measured;
@@ -57,7 +57,6 @@ MemoryPredictor SimulatedMachine::predictor() const {
     peak.categories = peak.at_peak;
     return measured;
   };
-  return {dry_run, [each = per_micro_batch](const Experiment&) { return each; }};
 }
 
 TuningConfig make_tuning_config(Bytes memory_limit) {

@@ -27,6 +27,11 @@ void load(const void* data, DType dtype, std::int64_t offset, std::vector<float>
   if (dtype == DType::int8) {
     std::copy_n(static_cast<const std::int8_t*>(data) + offset, out.size(), out.begin());
   }
+  if (dtype == DType::fp64) {
+    std::transform(static_cast<const double*>(data) + offset,
+                   static_cast<const double*>(data) + offset + out.size(), out.begin(),
+                   [](double value) { return static_cast<float>(value); });
+  }
 }
 
 void store(const std::vector<float>& in, Tensor out) {
@@ -36,6 +41,9 @@ void store(const std::vector<float>& in, Tensor out) {
   if (out.dtype == DType::int8) {
     std::transform(in.begin(), in.end(), static_cast<std::int8_t*>(out.data),
                    [](float value) { return static_cast<std::int8_t>(value); });
+  }
+  if (out.dtype == DType::fp64) {
+    std::copy(in.begin(), in.end(), static_cast<double*>(out.data));
   }
 }
 

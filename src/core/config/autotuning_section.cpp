@@ -103,7 +103,8 @@ AutotuningConfig read_autotuning(const json::value& section, Problems& problems,
     check_arg_mappings(config.arg_mappings, problems);
   }
   if (reader.find("model_info") != nullptr) {
-    warnings.emplace_back("/autotuning/model_info is not used: the model is measured anyway");
+    warnings.emplace_back(
+        "/autotuning/model_info is not used: what it says is known without a run");
   }
   check_orders(config, problems);
   return config;

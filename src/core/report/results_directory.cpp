@@ -165,10 +165,9 @@ void ResultsDirectory::finish(const RunResults& results) const {
   }
   const std::string best_folder = best == nullptr ? "" : experiment_path(best->experiment.name);
   write_file_atomically(results_dir_ + "/results.csv", to_csv(results.records));
-  write_file_atomically(
-      results_dir_ + "/summary.txt",
-      summary_text(tuning_records(results.records), results.metric, best, best_folder,
-                   results.duration, results.provisional, results.notes));
+  write_file_atomically(results_dir_ + "/summary.txt",
+                        summary_text(results.records, results.metric, best, best_folder,
+                                     results.duration, results.provisional, results.notes));
 }
 
 json::object metrics_json(const Experiment& experiment, const Measured& measured) {

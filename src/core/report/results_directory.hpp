@@ -26,7 +26,7 @@ struct ModelInfoFile {
 
 /// What finish() writes at the end of a run, complete or not.
 struct RunResults {
-  std::vector<Record> records;  ///< in the order they finished, profile run included
+  std::vector<Record> records;  ///< in the order they finished
   Metric metric = Metric::throughput;
   std::optional<Record> best;
   int ranks = 1;                              ///< data-parallel ranks of the optimum's batch size

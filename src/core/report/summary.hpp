@@ -9,16 +9,16 @@
 
 namespace dstune {
 
-/// Folder and name of the profile run, which belongs to no tuning space.
+/// Folder of model_info.json, and the name of the run that measured it in earlier versions.
 constexpr const char* kProfileName = "profile_model_info";
 
-/// The records of tuning spaces: all but the profile run.
+/// All but that run, which belongs to no tuning space: journals of earlier versions hold it.
 std::vector<Record> tuning_records(const std::vector<Record>& records);
 
 /// A row per ZeRO stage that had experiments ("z2") and a row "global" with their total; then what
 /// is optimal, where it is, its settings, and how long the tuning took.
 ///
-/// @param records     tuning_records()
+/// @param records     what the run measured
 /// @param best        the optimum, null if there is none
 /// @param result_dir  of the optimum
 /// @param provisional  the run was interrupted, and the text says so

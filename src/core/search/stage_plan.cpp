@@ -22,7 +22,7 @@ Outcome run_dry(const TuningConfig& config, int group_size, const MemoryPredicto
   auto experiment =
       make_experiment(config, group_size, point.stage, point.micro_batch, point.accumulation_steps);
   experiment.settings.memory_limit = kUnlimited;
-  return predictor.dry_run(experiment, rank);
+  return predictor(experiment, rank);
 }
 
 struct Sample {
@@ -100,6 +100,20 @@ std::string reason_of(const Outcome& outcome) {
   return describe(outcome);
 }
 
+/// What a micro-batch larger by one adds to the activations: their own peak is a straight line, as
+/// every one of them has a row per token. (The peak of all memory is not: at a small micro-batch it
+/// may be the optimizer's.)
+Bytes activations_of_one_more(const TuningConfig& config, int group_size,
+                              const MemoryPredictor& predictor, Point point,
+                              const PeakMemory& peak) {
+  ++point.micro_batch;
+  const auto outcome = run_dry(config, group_size, predictor, point, 0);
+  const auto* larger = std::get_if<Measured>(&outcome);
+  if (larger == nullptr) return 0;
+  return larger->peak_memory.categories.at(MemoryCategory::activations) -
+         peak.categories.at(MemoryCategory::activations);
+}
+
 StagePlan plan_stage(const TuningConfig& config, int group_size, const MemoryPredictor& predictor,
                      int stage) {
   const auto point = search_point(config, group_size, stage, 1);
@@ -113,8 +127,8 @@ StagePlan plan_stage(const TuningConfig& config, int group_size, const MemoryPre
   }
   plan.peak = measured->peak_memory;
   plan.memory_bytes_per_rank = plan.peak.total - plan.peak.at_peak.at(MemoryCategory::activations);
-  plan.activation_bytes_per_micro_batch = predictor.activations(
-      make_experiment(config, group_size, stage, point.micro_batch, point.accumulation_steps));
+  plan.activation_bytes_per_micro_batch =
+      activations_of_one_more(config, group_size, predictor, point, plan.peak);
   plan.max_micro_batch = largest_that_fits(config, group_size, predictor, stage);
   plan.feasible = plan.max_micro_batch > 0;
   return plan;

@@ -16,7 +16,7 @@ struct StagePlan {
   int stage = 0;
   Bytes memory_bytes_per_rank = 0;  ///< model states, buckets and step temporaries at the moment of
                                     ///< the peak; no activations
-  Bytes activation_bytes_per_micro_batch = 0;  ///< peak of activations and their temporaries
+  Bytes activation_bytes_per_micro_batch = 0;  ///< what one sample more adds to the activations
   bool feasible = false;                       ///< some micro-batch the user allows fits
   std::int64_t max_micro_batch =
       0;                    ///< largest that fits by dry run, within the user's limits; 0: none

@@ -25,31 +25,6 @@ void warn_of_full_mode(const AutotuningConfig& autotuning) {
   }
 }
 
-/// The stage that needs least; nullptr if the user's settings rule out all of them.
-const StagePlan* cheapest(const std::vector<StagePlan>& stages) {
-  const StagePlan* best = nullptr;
-  for (const auto& plan : stages) {
-    if (!plan.unsupported.empty()) continue;
-    if (best == nullptr || plan.peak.total < best->peak.total) best = &plan;
-  }
-  return best;
-}
-
-void profile(const TuningConfig& config, int group_size, Scheduler& scheduler,
-             TuningResult& result) {
-  const auto* plan = cheapest(result.stages);
-  if (plan == nullptr) return;
-  auto records = scheduler.run({make_profile_experiment(config, group_size, plan->stage)});
-  result.stopped = records.empty();
-  for (auto& record : records) {
-    if (const auto* measured = std::get_if<Measured>(&record.outcome)) {
-      auto& bytes = result.model_info.activation_bytes_per_micro_batch;
-      bytes = std::max(bytes, measured->peak_memory.categories.at(MemoryCategory::activations));
-    }
-    result.records.push_back(std::move(record));
-  }
-}
-
 // A stage that is not modelled says nothing about memory: the others do.
 bool is_memory_alone(const std::vector<StagePlan>& stages, const std::vector<Record>& records) {
   const bool has_modelled = std::any_of(
@@ -106,20 +81,9 @@ ModelInfo predict_model_info(const TuningConfig& config, const std::vector<Stage
   return info;
 }
 
-Experiment make_profile_experiment(const TuningConfig& config, int group_size, int stage) {
-  auto experiment = make_experiment(config, group_size, stage, 1, 1);
-  experiment.name = "profile_model_info";
-  experiment.settings.warmup_steps = 0;
-  experiment.settings.measure_steps = 1;
-  return experiment;
-}
-
 std::vector<Experiment> plan_experiments(const TuningConfig& config, int group_size,
                                          const std::vector<StagePlan>& stages) {
   std::vector<Experiment> experiments;
-  if (const auto* plan = cheapest(stages)) {
-    experiments.push_back(make_profile_experiment(config, group_size, plan->stage));
-  }
   auto supported = stages;
   std::erase_if(supported, [](const StagePlan& plan) { return !plan.unsupported.empty(); });
   const auto tuner = make_tuner(config, group_size, supported);
@@ -162,8 +126,6 @@ TuningResult search(const TuningConfig& config, int group_size, Scheduler& sched
   TuningResult result;
   result.stages = plan_stages(config, group_size, predictor);
   result.model_info = predict_model_info(config, result.stages);
-  profile(config, group_size, scheduler, result);
-  if (result.stopped) return result;
   const auto tuner = make_tuner(config, group_size, result.stages);
   auto records = measure(config, group_size, scheduler, *tuner, result.stopped);
   result.best = tuner->best();

@@ -41,12 +41,11 @@ class Tuner {
 std::unique_ptr<Tuner> make_tuner(const TuningConfig& config, int group_size,
                                   const std::vector<StagePlan>& stages);
 
-/// Profile run and what follows from it (profile_model_info/model_info.json).
+/// profile_model_info/model_info.json: known before anything runs.
 struct ModelInfo {
   std::int64_t num_params = 0;
   std::int64_t trainable_num_params = 0;
-  /// Peak of activations and their temporaries at micro-batch 1: the larger of the formula and the
-  /// activations that were measured (whose temporaries cannot be told from the optimizer's).
+  /// What one sample more adds to the activations, in the stage where that is most.
   Bytes activation_bytes_per_micro_batch = 0;
 };
 
@@ -54,7 +53,7 @@ struct TuningResult {
   ModelInfo model_info;
   std::vector<StagePlan> stages;
   std::optional<Record> best;   ///< none: nothing fits, or everything failed
-  std::vector<Record> records;  ///< in the order they finished, profile run included
+  std::vector<Record> records;  ///< in the order they finished
   bool stopped = false;         ///< a signal, or too few workers, ended the search early
 
   /// Too few workers did.
@@ -67,18 +66,15 @@ struct TuningResult {
   bool nothing_fits = false;
 };
 
-/// Parameters by the model, activations by formula: what is known before the profile run.
+/// Parameters by the model, activations by the stages' dry runs.
 ModelInfo predict_model_info(const TuningConfig& config, const std::vector<StagePlan>& stages);
-
-/// The run that measures ModelInfo: micro-batch 1, no warm-up, one step.
-Experiment make_profile_experiment(const TuningConfig& config, int group_size, int stage);
 
 /// The experiments that tune() would explore if every one that fits ran and none were better than
 /// another (the largest such set without a measurement): --plan.
 std::vector<Experiment> plan_experiments(const TuningConfig& config, int group_size,
                                          const std::vector<StagePlan>& stages);
 
-/// Runs the profile, then what the tuner asks for until it is finished.
+/// Runs what the tuner asks for until it is finished.
 /// @throws ConfigError  as plan_stages does
 TuningResult tune(const TuningConfig& config, int group_size, Scheduler& scheduler,
                   const MemoryPredictor& predictor = make_memory_predictor());

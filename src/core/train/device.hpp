@@ -85,12 +85,13 @@ class Device {
   virtual void read(Tensor in, std::span<float> values) = 0;
 
   // Numbers that stay on the device: tensors of one element, fp32 unless said otherwise.
-  /// sum += the squares of `in`, added up in double.
+  /// sum (fp32 or fp64) += the squares of `in`, added up in double.
   virtual void add_squares(Tensor in, Tensor sum) = 0;
   /// flag (int8) = 1 if `in` has an inf or a NaN; otherwise it stays as it is.
   virtual void find_inf_or_nan(Tensor in, Tensor flag) = 0;
   /// What undoes the loss scale and clips: factor = 1 / (loss_scale * max(1, (norm + 1e-6) /
-  /// clipping)) with the norm of the unscaled gradients, sqrt(squares) / loss_scale.
+  /// clipping)) with the norm of the unscaled gradients, sqrt(squares) / loss_scale;
+  /// squares are fp32 or fp64.
   /// @param clipping  0: none
   virtual void clip_factor(Tensor squares, double clipping, double loss_scale, Tensor factor) = 0;
   /// inout *= factor, a number on the device.

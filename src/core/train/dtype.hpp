@@ -10,15 +10,29 @@
 namespace dstune {
 
 /// int8 tensors hold quantised values (ZeRO++), as a message holds them: they are only quantised,
-/// copied, sent and dequantised. int4 values are int8 tensors with two values per element.
-enum class DType { fp32, bf16, fp16, int8 };
+/// copied, sent and dequantised. int4 values are int8 tensors with two values per element. fp64
+/// is for single numbers, of which ranks make a sum.
+enum class DType { fp32, bf16, fp16, int8, fp64 };
 
 constexpr Bytes size_of(DType dtype) {
-  return dtype == DType::fp32 ? 4 : dtype == DType::int8 ? 1 : 2;
+  switch (dtype) {
+    case DType::fp64:
+      return 8;
+    case DType::fp32:
+      return 4;
+    case DType::bf16:
+    case DType::fp16:
+      return 2;
+    case DType::int8:
+      break;
+  }
+  return 1;
 }
 
 constexpr std::string_view name_of(DType dtype) {
   switch (dtype) {
+    case DType::fp64:
+      return "fp64";
     case DType::fp32:
       return "fp32";
     case DType::bf16:

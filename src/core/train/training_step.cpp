@@ -32,7 +32,8 @@ TrainingStep::TrainingStep(const RunSettings& settings, const StepConfig& config
       parameters_(make_model_parameters(settings.model)),
       engine_(make_zero_engine(config, settings_.model, parameters_, device, collectives,
                                settings.seed)),
-      model_(settings_.model, config.micro_batch, settings.sequence_length, config.dtype, device),
+      model_(settings_.model, config.micro_batch, settings.sequence_length, config.dtype, device,
+             config.stage == 3 ? LinearLayers::memory_efficient : LinearLayers::torch),
       tokens_(device, MemoryCategory::activations,
               token_bytes(config.micro_batch, settings.sequence_length)),
       loss_(device) {

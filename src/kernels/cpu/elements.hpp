@@ -29,6 +29,8 @@ decltype(auto) with_type(DType dtype, F&& f) {
       break;
     case DType::int8:
       throw std::invalid_argument("no arithmetic on int8 tensors");
+    case DType::fp64:
+      throw std::invalid_argument("no arithmetic on fp64 tensors");
   }
   return f(std::type_identity<float>{});
 }
@@ -36,6 +38,19 @@ decltype(auto) with_type(DType dtype, F&& f) {
 template <class T>
 T* elements(Tensor tensor) {
   return static_cast<T*>(tensor.data);
+}
+
+/// The one element of `tensor`: fp32 or fp64.
+inline double number_in(Tensor tensor) {
+  return tensor.dtype == DType::fp64 ? *elements<double>(tensor)
+                                     : static_cast<double>(*elements<float>(tensor));
+}
+inline void set_number(Tensor tensor, double value) {
+  if (tensor.dtype == DType::fp64) {
+    *elements<double>(tensor) = value;
+  } else {
+    *elements<float>(tensor) = static_cast<float>(value);
+  }
 }
 
 template <class T>

@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <array>
 #include <cassert>
 #include <cstring>
@@ -6,6 +7,17 @@
 #include "kernels/cpu/elements.hpp"
 
 namespace dstune::cpu {
+
+namespace {
+
+// Numbers, or a few of them: never tensors.
+void add_doubles(Tensor inout, Tensor other) {
+  for (std::int64_t i = 0; i < inout.numel; ++i) {
+    elements<double>(inout)[i] += elements<double>(other)[i];
+  }
+}
+
+}  // namespace
 
 void CpuDevice::fill_zero(Tensor out) {
   for_chunks(*this, out.numel, [=](std::int64_t begin, std::int64_t end) {
@@ -53,6 +65,7 @@ void CpuDevice::scale(Tensor inout, double factor) {
 
 void CpuDevice::add(Tensor inout, Tensor other) {
   assert(inout.numel == other.numel && inout.dtype == other.dtype);
+  if (inout.dtype == DType::fp64) return add_doubles(inout, other);
   with_type(inout.dtype, [&]<class T>(std::type_identity<T>) {
     T* const x = elements<T>(inout);
     const T* const y = elements<T>(other);
@@ -87,6 +100,11 @@ void CpuDevice::read(Tensor in, std::span<float> values) {
   assert(static_cast<std::int64_t>(values.size()) == in.numel);
   if (in.dtype == DType::int8) {
     std::copy_n(elements<std::int8_t>(in), in.numel, values.begin());
+    return;
+  }
+  if (in.dtype == DType::fp64) {
+    std::transform(elements<double>(in), elements<double>(in) + in.numel, values.begin(),
+                   [](double value) { return static_cast<float>(value); });
     return;
   }
   with_type(in.dtype, [&]<class T>(std::type_identity<T>) {

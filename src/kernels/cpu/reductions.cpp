@@ -50,7 +50,7 @@ void CpuDevice::add_squares(Tensor in, Tensor sum) {
       squares += sum_of_squares_of(elements<T>(in) + begin, end - begin);
     });
   });
-  *elements<float>(sum) += static_cast<float>(squares);
+  set_number(sum, number_in(sum) + squares);
 }
 
 void CpuDevice::find_inf_or_nan(Tensor in, Tensor flag) {
@@ -65,7 +65,7 @@ void CpuDevice::find_inf_or_nan(Tensor in, Tensor flag) {
 }
 
 void CpuDevice::clip_factor(Tensor squares, double clipping, double loss_scale, Tensor factor) {
-  const double norm = std::sqrt(static_cast<double>(*elements<float>(squares))) / loss_scale;
+  const double norm = std::sqrt(number_in(squares)) / loss_scale;
   const double excess = clipping > 0 ? std::max(1.0, (norm + 1e-6) / clipping) : 1.0;
   *elements<float>(factor) = static_cast<float>(1 / (loss_scale * excess));
 }

@@ -28,9 +28,9 @@ TEST(FormatPlanJson, HoldsTheModelTheStagesAndTheExperiments) {
   EXPECT_EQ(first.at("memory_bytes_per_rank"), 400);
   EXPECT_EQ(first.at("activation_bytes_per_micro_batch"), 10);
   EXPECT_EQ(first.at("feasible"), false);
-  const auto& profile = plan.at("experiments").as_array().at(0).as_object();
-  EXPECT_EQ(profile.at("name"), "profile_model_info");
-  EXPECT_EQ(profile.at("ds_config").as_object().at("train_batch_size"), 2);
+  const auto& smallest = plan.at("experiments").as_array().at(0).as_object();
+  EXPECT_EQ(smallest.at("name"), "z1_gas1_tmbspg1");
+  EXPECT_EQ(smallest.at("ds_config").as_object().at("train_batch_size"), 2);
 }
 
 TEST(FormatPlanTable, ShowsMemoryAndFeasibilityPerStage) {

@@ -1,11 +1,14 @@
 #include "core/search/stage_plan.hpp"
 
 #include <set>
+#include <variant>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "core/base/error.hpp"
+#include "core/search/make_experiment.hpp"
+#include "tests/oracle/activation_memory.hpp"
 #include "tests/support/simulated_machine.hpp"
 
 namespace dstune {
@@ -38,6 +41,41 @@ TEST(PlanStages, SeparatesActivationsFromTheRest) {
   EXPECT_EQ(plans[1].peak.total, 310U);
 }
 
+// Tokens, 8 bytes each, and what the model keeps for backward: by formula.
+TEST(PlanStages, ActivationsOfOneSampleAreTheFormulas) {
+  auto config = make_tuning_config(0);
+  const auto& settings = config.settings;
+  const auto formula = [&](DType dtype) {
+    return 8 * static_cast<Bytes>(settings.sequence_length) +
+           oracle::predict_activations(settings.model, 1, settings.sequence_length, dtype).peak;
+  };
+
+  for (const auto& plan : plan_stages(config, 2)) {
+    EXPECT_EQ(plan.activation_bytes_per_micro_batch, formula(DType::fp32)) << plan.stage;
+  }
+  config.deepspeed["bf16"] = {{"enabled", true}};
+  for (const auto& plan : plan_stages(config, 2)) {
+    EXPECT_EQ(plan.activation_bytes_per_micro_batch, formula(DType::bf16)) << plan.stage;
+  }
+}
+
+// So two points tell the slope, whichever they are; of all memory they would not.
+TEST(PlanStages, ActivationsAreAStraightLine) {
+  auto config = make_tuning_config(0);
+  config.settings.memory_limit = Bytes{1} << 50U;
+  const auto predictor = make_memory_predictor();
+  for (const auto& plan : plan_stages(config, 2)) {
+    for (const std::int64_t samples : {1, 2, 3, 7, 64}) {
+      const auto outcome = predictor(make_experiment(config, 2, plan.stage, samples, 1), 0);
+
+      const auto& peak = std::get<Measured>(outcome).peak_memory;
+      EXPECT_EQ(peak.categories.at(MemoryCategory::activations),
+                static_cast<Bytes>(samples) * plan.activation_bytes_per_micro_batch)
+          << plan.stage;
+    }
+  }
+}
+
 TEST(PlanStages, MarksStagesThatDoNotFitEvenAtTheSmallestMicroBatch) {
   auto config = make_tuning_config(300 + 4 * 10);
   config.autotuning.min_train_micro_batch_size_per_gpu = 5;
@@ -67,9 +105,8 @@ TEST(PlanStages, CallsEveryStageFeasibleWithoutALimit) {
 }
 
 TEST(PlanStages, TakesTheRankThatNeedsMost) {
-  auto predictor = SimulatedMachine().predictor();
-  const auto even = predictor.dry_run;
-  predictor.dry_run = [&](const Experiment& experiment, int rank) {
+  const auto predictor = [even = SimulatedMachine().predictor()](const Experiment& experiment,
+                                                                 int rank) {
     auto outcome = even(experiment, rank);
     if (rank == 3) std::get<Measured>(outcome).peak_memory.total += 25;
     return outcome;
@@ -81,10 +118,9 @@ TEST(PlanStages, TakesTheRankThatNeedsMost) {
 }
 
 TEST(PlanStages, NeedsFewDryRuns) {
-  auto predictor = SimulatedMachine().predictor();
   int dry_runs = 0;
-  predictor.dry_run = [&dry_runs, even = predictor.dry_run](const Experiment& experiment,
-                                                            int rank) {
+  const auto predictor = [&dry_runs, even = SimulatedMachine().predictor()](
+                             const Experiment& experiment, int rank) {
     ++dry_runs;
     return even(experiment, rank);
   };
@@ -98,9 +134,8 @@ TEST(PlanStages, NeedsFewDryRuns) {
 }
 
 TEST(PlanStages, FindsTheLargestMicroBatchWhereThePeakBends) {
-  auto predictor = SimulatedMachine().predictor();
   std::set<std::int64_t> tried;
-  predictor.dry_run = [&](const Experiment& experiment, int) -> Outcome {
+  const auto predictor = [&](const Experiment& experiment, int) -> Outcome {
     const auto micro_batch = point_of(experiment).micro_batch;
     tried.insert(micro_batch);
     Measured measured;
@@ -118,9 +153,9 @@ TEST(PlanStages, FindsTheLargestMicroBatchWhereThePeakBends) {
 }
 
 TEST(PlanStages, SaysWhyAStageCannotRun) {
-  const MemoryPredictor predictor = {
-      [](const Experiment&, int) -> Outcome { return Skipped{"offload_optimizer"}; },
-      [](const Experiment&) { return Bytes{1}; }};
+  const auto predictor = [](const Experiment&, int) -> Outcome {
+    return Skipped{"offload_optimizer"};
+  };
 
   const auto plans = plan_stages(make_tuning_config(1000), 2, predictor);
 

@@ -103,7 +103,12 @@ TEST(Ledger, SameWorkForgetsTheTimesOnly) {
 }
 
 TEST(Ledger, ReadsBackToTheSameBits) {
-  const Ledger ledger = test::make_ledger();
+  Ledger ledger = test::make_ledger();
+  for (const DType dtype : {DType::fp32, DType::bf16, DType::fp16, DType::int8, DType::fp64}) {
+    CollectiveLine line = call(CollectiveKind::all_reduce, 4, 1);
+    line.dtype = dtype;
+    ledger.add(line);
+  }
 
   const std::string text = to_json_text(ledger.to_json(), 0);
 

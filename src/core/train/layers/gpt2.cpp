@@ -20,6 +20,7 @@ constexpr std::size_t kWpe = 1;
 
 struct Gpt2::State {
   layers::Workspace work;
+  LinearLayers linear = LinearLayers::torch;
   std::uint64_t seed = 0;
   const std::int64_t* tokens = nullptr;
   Buffer embedding_mask;
@@ -31,12 +32,14 @@ struct Gpt2::State {
 
   Buffer embed(ZeroEngine& engine);
   void embed_backward(ZeroEngine& engine, Buffer d_embedded, Buffer d_wte);
+  Buffer sum_of_tied(Buffer of_head, Buffer of_embedding) const;
 };
 
 Gpt2::Gpt2(const ModelSpec& model, std::int64_t micro_batch, std::int64_t sequence_length,
-           DType dtype, Device& device)
+           DType dtype, Device& device, LinearLayers linear)
     : state_(std::make_unique<State>()) {
   state_->work = {model, micro_batch, sequence_length, dtype, &device};
+  state_->linear = linear;
   for (std::int64_t index = 0; index < model.num_layers; ++index) {
     state_->blocks.emplace_back().index = index;
   }
@@ -125,9 +128,18 @@ void Gpt2::State::embed_backward(ZeroEngine& engine, Buffer d_embedded, Buffer d
   engine.gradient_ready(kWpe, std::move(d_wpe));
 
   engine.fetch(module_places::kWte);
-  work.device->add(d_wte.tensor(work.dtype), dense.tensor(work.dtype));
-  dense.reset();
+  d_wte = sum_of_tied(std::move(d_wte), std::move(dense));  // the parts are gone before the hook
   engine.gradient_ready(kWte, std::move(d_wte));
+}
+
+// Autograd's sum of what is a view is a third tensor beside the two. It is held for that moment,
+// but the sum is written over the first: the same bytes move.
+Buffer Gpt2::State::sum_of_tied(Buffer of_head, Buffer of_embedding) const {
+  Buffer third;
+  if (linear == LinearLayers::torch)
+    third = work.gradient(work.model.vocab_size * work.model.hidden_size);
+  work.device->add(of_head.tensor(work.dtype), of_embedding.tensor(work.dtype));
+  return of_head;
 }
 
 }  // namespace dstune

@@ -11,6 +11,12 @@
 
 namespace dstune {
 
+/// Whose linear layers run: torch's, or DeepSpeed's of stage 3 (memory_efficient_linear). The
+/// weight's gradient is a view with the one, a tensor of its own with the other, which matters
+/// where it is one of several of the same tensor: autograd adds to a tensor in place, but never to
+/// a view.
+enum class LinearLayers { torch, memory_efficient };
+
 /// The true computation of Hugging Face's GPT2LMHeadModel with attn_implementation "sdpa" and
 /// gelu_new. It allocates what PyTorch would keep for backward (zero-step.md 5.4, 5.5), category
 /// activations, and frees it when backward has used it.
@@ -18,7 +24,7 @@ class Gpt2 {
  public:
   /// @param dtype  storage of activations and parameters
   Gpt2(const ModelSpec& model, std::int64_t micro_batch, std::int64_t sequence_length, DType dtype,
-       Device& device);
+       Device& device, LinearLayers linear = LinearLayers::torch);
   ~Gpt2();
   Gpt2(const Gpt2&) = delete;
   Gpt2& operator=(const Gpt2&) = delete;
@@ -36,19 +42,5 @@ class Gpt2 {
   struct State;
   std::unique_ptr<State> state_;
 };
-
-/// Bytes that forward leaves allocated for backward, and the peak of activations + temporaries
-/// within forward and backward, by formula (zero-step.md 5.4, 5.5); what Gpt2 really allocates,
-/// exactly.
-struct ActivationMemory {
-  Bytes saved = 0;
-  Bytes peak = 0;
-};
-/// @param attention_workspace  fp32 elements of scratch, Device::attention_workspace(); 0 for a
-/// fused
-///                             kernel
-ActivationMemory predict_activations(const ModelSpec& model, std::int64_t micro_batch,
-                                     std::int64_t sequence_length, DType dtype,
-                                     std::int64_t attention_workspace = 0);
 
 }  // namespace dstune

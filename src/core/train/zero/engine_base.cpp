@@ -9,12 +9,19 @@
 
 namespace dstune {
 
+namespace {
+
+// As what DeepSpeed adds squares up over the ranks.
+DType norm_dtype(const StepConfig& config) { return config.stage == 3 ? DType::fp64 : DType::fp32; }
+
+}  // namespace
+
 EngineBase::EngineBase(const EngineContext& context, LossScaler::Kind scaler)
     : context_(context),
       groups_(make_parameter_groups(context.config.optimizer, *context.parameters)),
       scaler_(context.config.loss_scale, context.config.dtype, scaler),
-      squares_(*context.device),
-      part_(*context.device),
+      squares_(*context.device, norm_dtype(context.config)),
+      part_(*context.device, norm_dtype(context.config)),
       factor_(*context.device),
       flag_(*context.device, DType::int8) {
   if (leaves_unused_state(config().optimizer, config().stage, config().dtype)) {

@@ -10,6 +10,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "core/train/dry_device.hpp"
 #include "kernels/cpu/cpu_device.hpp"
 #include "tests/support/gpt2_fixture.hpp"
 #include "tests/support/numbers.hpp"
@@ -217,6 +218,38 @@ TEST(Gpt2, GradientsAreReadyBeforeTheirModuleIsReleased) {
       EXPECT_EQ(name.substr(0, name.rfind('.')), open);
     }
   }
+}
+
+/// The most that gradients take in backward if each is dropped at its hook, V = 40, h = 6.
+Bytes peak_of_gradients(LinearLayers linear, std::int64_t max_positions) {
+  ModelSpec model;
+  model.vocab_size = 40;
+  model.max_positions = max_positions;
+  model.hidden_size = 6;
+  model.inner_size = 8;
+  model.num_layers = 1;
+  model.num_heads = 2;
+  DryDevice device(Bytes{1} << 30U);
+  RecordingEngine engine(model, DType::bf16, device);
+  Gpt2 gpt2(model, 1, 4, DType::bf16, device, linear);
+  const Buffer tokens(device, MemoryCategory::temporaries, 4 * 8);
+  const Scalar loss(device);
+  gpt2.forward(engine, static_cast<const std::int64_t*>(tokens.data()), 0, loss.tensor());
+
+  gpt2.backward(engine, 1);
+
+  return device.memory().peak().categories.at(MemoryCategory::gradients);
+}
+
+// PyTorch's InputBuffer: the head's gradient is a view, hence the sum with the embedding's a third
+// tensor. wpe's comes before, beside the two parts.
+TEST(Gpt2, TheTiedGradientIsAThirdTensorBesideItsTwoParts) {
+  EXPECT_EQ(peak_of_gradients(LinearLayers::torch, 4), 2 * 3 * 40 * 6);
+  EXPECT_EQ(peak_of_gradients(LinearLayers::torch, 100), 2 * (2 * 40 + 100) * 6);
+}
+
+TEST(Gpt2, TheTiedGradientIsSummedInPlaceWithDeepSpeedsLinear) {
+  EXPECT_EQ(peak_of_gradients(LinearLayers::memory_efficient, 4), 2 * (2 * 40 + 4) * 6);
 }
 
 TEST(Gpt2, NothingStaysAllocatedAfterBackward) {

@@ -89,7 +89,7 @@ TEST(CommunicationVolume, IsTheTablesPerStage) {
     for (std::size_t kind = 0; kind < kCollectiveKinds; ++kind) {
       bytes += wire_bytes(static_cast<CollectiveKind>(kind), counts[kind].bytes, 4);
     }
-    const std::uint64_t scalars = stage == 0 ? 0 : stage == 3 ? 4 : 5;
+    const std::uint64_t scalars = stage == 0 ? 0 : stage == 3 ? 8 : 5;
     bytes -= wire_bytes(CollectiveKind::all_reduce, scalars, 4);
     // In parts of (N - 1) / N e P; stage 3 gathers the tied embedding twice per pass.
     const double tied = 2.0 * 2 * static_cast<double>(parameters.tensors[0].numel());

@@ -5,9 +5,8 @@
 #include <gtest/gtest.h>
 
 #include "core/base/text.hpp"
-#include "core/train/layers/gpt2.hpp"
-#include "core/train/memory_model.hpp"
 #include "core/train/run_experiment.hpp"
+#include "tests/oracle/memory_model.hpp"
 #include "tests/support/predicted_memory.hpp"
 #include "tests/support/training_run.hpp"
 
@@ -28,7 +27,8 @@ void check_real(const TinyExperiment& tiny) {
     const std::string what = concat(tiny.name(), ", rank ", own.rank);
     test::expect_equal(own.device.memory().peak().categories,
                        test::predict_peak(experiment, own.rank, &own.device), what);
-    MemoryUse left = predict_model_states(config, parameters, tiny.ranks, own.rank).resident;
+    MemoryUse left =
+        oracle::predict_model_states(config, parameters, tiny.ranks, own.rank).resident;
     left.at(MemoryCategory::activations) = 8 * 2 * 5;  // the tokens
     test::expect_equal(own.device.memory().use(), left, what);
   };

@@ -8,8 +8,8 @@
 #include <boost/json/parse.hpp>
 #include <gtest/gtest.h>
 
-#include "core/train/memory_model.hpp"
 #include "core/train/run_experiment.hpp"
+#include "tests/oracle/memory_model.hpp"
 #include "tests/support/communication_simulation.hpp"
 #include "tests/support/even_model.hpp"
 #include "tests/support/tiny_experiment.hpp"
@@ -74,7 +74,8 @@ TEST(QuantizedGradients, HoldWhatTheWalkSays) {
     for (int rank = 0; rank < tiny.ranks; ++rank, ++checked) {
       const MemoryUse use = measured(tiny, rank).peak_memory.categories;
 
-      const MemoryUse walk = predict_model_states(config, parameters, tiny.ranks, rank, 0).peak;
+      const MemoryUse walk =
+          oracle::predict_model_states(config, parameters, tiny.ranks, rank, 0).peak;
       for (const MemoryCategory category : {MemoryCategory::parameters, MemoryCategory::gradients,
                                             MemoryCategory::buckets, MemoryCategory::temporaries}) {
         EXPECT_EQ(use.at(category), walk.at(category))

@@ -7,9 +7,8 @@
 #include <gtest/gtest.h>
 
 #include "core/base/text.hpp"
-#include "core/train/layers/gpt2.hpp"
-#include "core/train/memory_model.hpp"
 #include "core/train/run_experiment.hpp"
+#include "tests/oracle/memory_model.hpp"
 #include "tests/support/communication_simulation.hpp"
 #include "tests/support/even_model.hpp"
 #include "tests/support/tiny_experiment.hpp"
@@ -77,7 +76,8 @@ TEST(QuantizedWeights, HoldWhatTheWalkSays) {
     for (int rank = 0; rank < tiny.ranks; ++rank, ++checked) {
       const MemoryUse use = measured(experiment, rank).peak_memory.categories;
 
-      const MemoryUse walk = predict_model_states(config, parameters, tiny.ranks, rank, 0).peak;
+      const MemoryUse walk =
+          oracle::predict_model_states(config, parameters, tiny.ranks, rank, 0).peak;
       for (const MemoryCategory category :
            {MemoryCategory::parameters, MemoryCategory::gradients, MemoryCategory::optimizer,
             MemoryCategory::buckets, MemoryCategory::temporaries}) {

@@ -15,7 +15,7 @@
 #include "core/train/step_config.hpp"
 #include "core/train/zero/shard_layout.hpp"
 
-namespace dstune::sharded {
+namespace dstune::oracle::sharded {
 
 using Tensors = std::vector<std::size_t>;
 
@@ -123,4 +123,4 @@ class BucketWalk {
   bool is_first_ = true;
 };
 
-}  // namespace dstune::sharded
+}  // namespace dstune::oracle::sharded

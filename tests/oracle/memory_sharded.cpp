@@ -1,4 +1,4 @@
-#include "core/train/memory_sharded.hpp"
+#include "tests/oracle/memory_sharded.hpp"
 
 #include <algorithm>
 #include <cstdint>
@@ -6,15 +6,15 @@
 #include <optional>
 #include <vector>
 
-#include "core/train/gradient_arrival.hpp"
-#include "core/train/hook_trace.hpp"
-#include "core/train/sharded_walks.hpp"
 #include "core/train/zero/leaf_modules.hpp"
 #include "core/train/zero/make_parameter_coordinator.hpp"
 #include "core/train/zero/parameter_groups.hpp"
 #include "core/train/zero/shard_groups.hpp"
+#include "tests/oracle/gradient_arrival.hpp"
+#include "tests/oracle/hook_trace.hpp"
+#include "tests/oracle/sharded_walks.hpp"
 
-namespace dstune {
+namespace dstune::oracle {
 namespace {
 
 using sharded::BucketWalk;
@@ -181,4 +181,4 @@ ModelStateMemory predict_sharded(const StepConfig& config, const ModelParameters
   return memory;
 }
 
-}  // namespace dstune
+}  // namespace dstune::oracle

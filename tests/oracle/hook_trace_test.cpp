@@ -1,4 +1,4 @@
-#include "core/train/hook_trace.hpp"
+#include "tests/oracle/hook_trace.hpp"
 
 #include <algorithm>
 #include <cstdint>
@@ -15,7 +15,7 @@
 #include "kernels/cpu/cpu_device.hpp"
 #include "tests/support/recording_engine.hpp"
 
-namespace dstune {
+namespace dstune::oracle {
 namespace {
 
 using Names = std::vector<std::string>;
@@ -105,4 +105,4 @@ TEST(HookTrace, BackwardOfAModuleWithoutInputGradientIsNeverOver) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::oracle

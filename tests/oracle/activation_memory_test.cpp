@@ -1,3 +1,5 @@
+#include "tests/oracle/activation_memory.hpp"
+
 #include <algorithm>
 #include <cstdint>
 #include <tuple>
@@ -10,7 +12,7 @@
 #include "kernels/cpu/cpu_device.hpp"
 #include "tests/support/recording_engine.hpp"
 
-namespace dstune {
+namespace dstune::oracle {
 namespace {
 
 constexpr Bytes kUnlimited = Bytes{1} << 50U;
@@ -128,4 +130,4 @@ TEST(PredictActivationsOfHead, PeakIsTwelveBytesPerTokenAndWord) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::oracle

@@ -1,9 +1,9 @@
-#include "core/train/memory_reduction.hpp"
+#include "tests/oracle/memory_reduction.hpp"
 
 #include <map>
 #include <utility>
 
-namespace dstune {
+namespace dstune::oracle {
 namespace {
 
 using Order = TensorOrder;
@@ -113,4 +113,4 @@ Bytes largest_reduction(const GivenRank& given, const Flats& flats) {
   return largest;
 }
 
-}  // namespace dstune
+}  // namespace dstune::oracle

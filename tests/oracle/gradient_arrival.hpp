@@ -10,13 +10,14 @@
 
 #include "core/model/model_spec.hpp"
 
-namespace dstune {
+namespace dstune::oracle {
 
 /// A gradient at its hook.
 struct Arrival {
   std::size_t tensor = 0;
   std::int64_t numel = 0;
   std::int64_t others = 0;  ///< elements of other gradients that autograd holds at that moment
+  std::int64_t parts = 0;   ///< elements of what it is the sum of, gone by then; stages 0 to 2
 };
 
 /// Backward of GPT-2: modules from the last to the first, the bias of a linear layer before its
@@ -71,4 +72,4 @@ class ReductionWalk {
   std::vector<std::pair<std::size_t, std::int64_t>> bucket_;  ///< tensor, elements
 };
 
-}  // namespace dstune
+}  // namespace dstune::oracle

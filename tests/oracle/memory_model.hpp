@@ -6,7 +6,7 @@
 #include "core/train/memory_budget.hpp"
 #include "core/train/step_config.hpp"
 
-namespace dstune {
+namespace dstune::oracle {
 
 /// Bytes per category; activations are predict_activations()'s part and 0 here.
 struct ModelStateMemory {
@@ -66,10 +66,10 @@ struct ModelStateMemory {
 /// live  full tensors beyond T, from their gather (packed: from its end) to their release
 ///
 /// autograd's: gradients before their hook and in it (the tied embedding's is held from the head's
-/// backward to the end, where the embedding's dense one joins it), and extra-large ones (n > K)
-/// that wait for their reduction; without contiguous_gradients K C is 0, B is made of tensors and
-/// whole buckets wait. In stage 1 all `.grad`s shrink bucket by bucket while B fills.
-/// These depend on the order of arrival and are found by a walk over it.
+/// backward to the end, where the embedding's dense one joins it and, below stage 3, their sum is a
+/// third), and extra-large ones (n > K) that wait for their reduction; without contiguous_gradients
+/// K C is 0, B is made of tensors and whole buckets wait. In stage 1 all `.grad`s shrink bucket by
+/// bucket while B fills. These depend on the order of arrival and are found by a walk over it.
 ///
 /// fp32 differs from 2.3's "(2 e + 4) P / N" in the update: the cast is none, PyTorch makes no
 /// copy.
@@ -79,4 +79,4 @@ struct ModelStateMemory {
 ModelStateMemory predict_model_states(const StepConfig& config, const ModelParameters& parameters,
                                       int group_size, int rank, Bytes attention_scratch = 0);
 
-}  // namespace dstune
+}  // namespace dstune::oracle

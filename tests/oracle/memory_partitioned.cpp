@@ -3,10 +3,10 @@
 #include <utility>
 #include <vector>
 
-#include "core/train/memory_given.hpp"
-#include "core/train/memory_reduction.hpp"
+#include "tests/oracle/memory_given.hpp"
+#include "tests/oracle/memory_reduction.hpp"
 
-namespace dstune {
+namespace dstune::oracle {
 namespace {
 
 Bytes temporaries(const GivenRank& given, const Flats& flats) {
@@ -38,7 +38,8 @@ Bytes gradients_beside_sums(const GivenRank& given, ReductionWalk::Rules rules) 
   std::int64_t sums = given.accumulates() ? given.parameters.total() : 0;
   for (const Arrival& arrival : given.arrivals) {
     peak = std::max(
-        peak, times(sums + arrival.numel, sum) + times(arrival.numel + arrival.others, given.e));
+        {peak, times(sums, sum) + times(arrival.numel + arrival.parts, given.e),
+         times(sums + arrival.numel, sum) + times(arrival.numel + arrival.others, given.e)});
     if (!given.accumulates()) sums += arrival.numel;
   }
   ReductionWalk walk(std::move(rules), all);
@@ -132,4 +133,4 @@ ModelStateMemory predict_bf16_optimizer(const GivenRank& given) {
   return memory;
 }
 
-}  // namespace dstune
+}  // namespace dstune::oracle

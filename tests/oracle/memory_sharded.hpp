@@ -2,10 +2,10 @@
 #pragma once
 
 #include "core/model/model_spec.hpp"
-#include "core/train/memory_model.hpp"
 #include "core/train/step_config.hpp"
+#include "tests/oracle/memory_model.hpp"
 
-namespace dstune {
+namespace dstune::oracle {
 
 /// Pure arithmetic: follows the hooks of a micro-step, ParameterCoordinator's decisions and the
 /// gradient bucket, and adds up what is allocated at each moment (zero-step.md 2.4, 3.3).
@@ -13,4 +13,4 @@ namespace dstune {
 ModelStateMemory predict_sharded(const StepConfig& config, const ModelParameters& parameters,
                                  int ranks, int rank, Bytes attention_scratch);
 
-}  // namespace dstune
+}  // namespace dstune::oracle

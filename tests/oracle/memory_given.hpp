@@ -7,12 +7,12 @@
 #include <vector>
 
 #include "core/model/model_spec.hpp"
-#include "core/train/gradient_arrival.hpp"
-#include "core/train/memory_model.hpp"
 #include "core/train/step_config.hpp"
 #include "core/train/zero/parameter_groups.hpp"
+#include "tests/oracle/gradient_arrival.hpp"
+#include "tests/oracle/memory_model.hpp"
 
-namespace dstune {
+namespace dstune::oracle {
 
 using TensorOrder = std::vector<std::size_t>;
 
@@ -81,4 +81,4 @@ Bytes largest_replicated_average(const GivenRank& given, const std::vector<std::
 ModelStateMemory predict_partitioned(const GivenRank& given);
 ModelStateMemory predict_bf16_optimizer(const GivenRank& given);
 
-}  // namespace dstune
+}  // namespace dstune::oracle

@@ -6,9 +6,9 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/train/memory_given.hpp"
+#include "tests/oracle/memory_given.hpp"
 
-namespace dstune {
+namespace dstune::oracle {
 
 /// Where each tensor lies in its group's flat buffer.
 struct Flats {
@@ -34,4 +34,4 @@ Flats lay_out(const GivenRank& given);
 /// R (memory_model.hpp): temporaries of the largest reduction of a bucket.
 Bytes largest_reduction(const GivenRank& given, const Flats& flats);
 
-}  // namespace dstune
+}  // namespace dstune::oracle

@@ -1,11 +1,10 @@
-#include "core/train/memory_model.hpp"
+#include "tests/oracle/memory_model.hpp"
 
 #include <gtest/gtest.h>
 
-#include "core/train/layers/gpt2.hpp"
 #include "tests/support/tiny_experiment.hpp"
 
-namespace dstune {
+namespace dstune::oracle {
 namespace {
 
 // The first table of memory_model.hpp.
@@ -67,4 +66,4 @@ TEST(PredictModelStates, GivesTheReferenceValuesOfGpt2) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::oracle

@@ -1,15 +1,15 @@
-#include "core/train/memory_model.hpp"
+#include "tests/oracle/memory_model.hpp"
 
 #include <algorithm>
 #include <cstdint>
 #include <vector>
 
-#include "core/train/gradient_arrival.hpp"
-#include "core/train/memory_given.hpp"
-#include "core/train/memory_sharded.hpp"
 #include "core/train/zero/parameter_groups.hpp"
+#include "tests/oracle/gradient_arrival.hpp"
+#include "tests/oracle/memory_given.hpp"
+#include "tests/oracle/memory_sharded.hpp"
 
-namespace dstune {
+namespace dstune::oracle {
 namespace {
 
 constexpr std::int64_t kStage0Bucket = 500'000'000;
@@ -82,4 +82,4 @@ ModelStateMemory predict_model_states(const StepConfig& config, const ModelParam
   return memory;
 }
 
-}  // namespace dstune
+}  // namespace dstune::oracle

@@ -1,8 +1,8 @@
-#include "core/train/sharded_walks.hpp"
+#include "tests/oracle/sharded_walks.hpp"
 
 #include "core/train/quantization_groups.hpp"
 
-namespace dstune::sharded {
+namespace dstune::oracle::sharded {
 
 void GatherWalk::gather(const Tensors& tensors) {
   if (walked_.ranks == 1) return;
@@ -227,4 +227,4 @@ Bytes BucketWalk::average_each() {
   return held;
 }
 
-}  // namespace dstune::sharded
+}  // namespace dstune::oracle::sharded

@@ -1,8 +1,8 @@
+#include "tests/oracle/activation_memory.hpp"
+
 #include <algorithm>
 
-#include "core/train/layers/gpt2.hpp"
-
-namespace dstune {
+namespace dstune::oracle {
 
 // All sizes are bytes; e is the size of an element, M = rows.
 ActivationMemory predict_activations(const ModelSpec& model, std::int64_t micro_batch,
@@ -38,4 +38,4 @@ ActivationMemory predict_activations(const ModelSpec& model, std::int64_t micro_
           })};
 }
 
-}  // namespace dstune
+}  // namespace dstune::oracle

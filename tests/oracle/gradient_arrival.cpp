@@ -1,9 +1,9 @@
-#include "core/train/gradient_arrival.hpp"
+#include "tests/oracle/gradient_arrival.hpp"
 
 #include <algorithm>
 #include <utility>
 
-namespace dstune {
+namespace dstune::oracle {
 
 std::vector<Arrival> backward_arrivals(const ModelParameters& parameters) {
   const auto numel = [&](std::size_t tensor) { return parameters.tensors[tensor].numel(); };
@@ -25,7 +25,7 @@ std::vector<Arrival> backward_arrivals(const ModelParameters& parameters) {
     }
   }
   arrivals.push_back({wpe, numel(wpe), 2 * tied});
-  arrivals.push_back({wte, tied, 0});
+  arrivals.push_back({wte, tied, 0, 2 * tied});
   return arrivals;
 }
 
@@ -53,7 +53,7 @@ std::int64_t accumulation_peak(const std::vector<Arrival>& arrivals, bool held) 
   }
   std::int64_t peak = 0;
   for (const Arrival& arrival : arrivals) {
-    peak = std::max(peak, sums + arrival.numel + arrival.others);
+    peak = std::max(peak, sums + arrival.numel + std::max(arrival.others, arrival.parts));
     if (!held) sums += arrival.numel;
   }
   return peak;
@@ -68,6 +68,7 @@ void ReductionWalk::touch(std::int64_t more) { peak_ = std::max(peak_, held_ + m
 
 void ReductionWalk::arrive(const Arrival& arrival) {
   const std::int64_t others = arrival.others * rules_.each;
+  touch((arrival.numel + arrival.parts) * rules_.each);
   touch(arrival.numel * (rules_.each + rules_.sum) + others);
   if (!rules_.accumulated) held_ += arrival.numel * (rules_.sum > 0 ? rules_.sum : rules_.each);
   reduce(arrival.tensor, arrival.numel, arrival.others);
@@ -120,4 +121,4 @@ std::int64_t ReductionWalk::finish() {
   return peak_;
 }
 
-}  // namespace dstune
+}  // namespace dstune::oracle

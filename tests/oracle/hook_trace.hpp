@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace dstune {
+namespace dstune::oracle {
 
 struct HookEvent {
   enum class Kind {
@@ -32,4 +32,4 @@ struct HookTrace {
 /// @param num_layers  of the GPT-2
 HookTrace make_hook_trace(std::int64_t num_layers);
 
-}  // namespace dstune
+}  // namespace dstune::oracle

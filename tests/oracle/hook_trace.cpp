@@ -1,8 +1,8 @@
-#include "core/train/hook_trace.hpp"
+#include "tests/oracle/hook_trace.hpp"
 
 #include "core/model/module_places.hpp"
 
-namespace dstune {
+namespace dstune::oracle {
 namespace {
 
 using module_places::Place;
@@ -132,4 +132,4 @@ HookTrace make_hook_trace(std::int64_t num_layers) {
   return {forward_events(num_layers), backward_events(num_layers)};
 }
 
-}  // namespace dstune
+}  // namespace dstune::oracle
