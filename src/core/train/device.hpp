@@ -262,7 +262,7 @@ class Device {
   /// Called inside the budget only; still throws OutOfMemoryError when the device itself is full.
   virtual void* do_allocate(MemoryCategory category, Bytes size) = 0;
   virtual void do_free(void* data, Bytes size) noexcept = 0;
-  /// Where `event` has its clock, which record() has set; gives it its time or handle.
+  /// `event` has its clock; gives it its time.
   virtual void do_record(Stream stream, Event& event) {
     (void)stream;
     (void)event;

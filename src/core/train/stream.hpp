@@ -4,7 +4,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 
 #include "core/base/units.hpp"
 
@@ -26,9 +25,8 @@ using StreamClock = std::array<std::uint64_t, kStreams>;
 
 /// A point in a stream; a default-constructed one has always passed.
 struct Event {
-  StreamClock after{};                 ///< what has passed when this has, itself included
-  Seconds time = 0;                    ///< by devices that know it at once: see Device::time_of()
-  std::shared_ptr<const void> handle;  ///< what a backend keeps of it
+  StreamClock after{};  ///< what has passed when this has, itself included
+  Seconds time = 0;     ///< by devices that know it at once: see Device::time_of()
 };
 
 }  // namespace dstune
