@@ -1,8 +1,8 @@
 // How far the host may run ahead of the device.
 #pragma once
 
+#include <cstddef>
 #include <deque>
-#include <utility>
 
 #include "core/train/device.hpp"
 
@@ -20,7 +20,7 @@ class Backlog {
     events_.pop_front();
   }
   /// @param end  of that work
-  void add(Event end) { events_.push_back(std::move(end)); }
+  void add(const Event& end) { events_.push_back(end); }
 
  private:
   static constexpr std::size_t kMost = 2;

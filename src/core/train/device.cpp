@@ -137,9 +137,9 @@ void Device::stalling(Wait wait) {
     wait();
     return;
   }
-  Event before = record(Stream::compute);
+  const Event before = record(Stream::compute);
   wait();
-  timeline_.add_stall(std::move(before), record(Stream::compute));
+  timeline_.add_stall(before, record(Stream::compute));
 }
 
 }  // namespace dstune

@@ -1,7 +1,6 @@
 #include "core/train/timeline.hpp"
 
 #include <algorithm>
-#include <utility>
 
 #include "core/train/device.hpp"
 
@@ -32,13 +31,11 @@ void Timeline::clear() {
   stalls_.clear();
 }
 
-void Timeline::add_call(const CollectiveLine& call, Event begin, Event end) {
-  calls_.push_back({call, {std::move(begin), std::move(end)}});
+void Timeline::add_call(const CollectiveLine& call, const Event& begin, const Event& end) {
+  calls_.push_back({call, {begin, end}});
 }
 
-void Timeline::add_stall(Event begin, Event end) {
-  stalls_.push_back({std::move(begin), std::move(end)});
-}
+void Timeline::add_stall(const Event& begin, const Event& end) { stalls_.push_back({begin, end}); }
 
 void Timeline::settle(const Device& device, Ledger& ledger) {
   const auto read = [&](const Span& span) {

@@ -19,9 +19,9 @@ class Timeline {
 
   /// A collective ran from `begin` to `end`.
   /// @param call  its kind; what was sent is counted already
-  void add_call(const CollectiveLine& call, Event begin, Event end);
+  void add_call(const CollectiveLine& call, const Event& begin, const Event& end);
   /// The compute stream could not go on between `begin` and `end`.
-  void add_stall(Event begin, Event end);
+  void add_stall(const Event& begin, const Event& end);
 
   /// Adds the time of every call to its line in `ledger`: exposed is what of it lies within stalls,
   /// overlapped the rest. Forgets them. Call after device.synchronize().
