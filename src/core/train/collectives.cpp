@@ -66,21 +66,19 @@ Event Collectives::run_coalesced(Call call) {
 
 void Collectives::begin_coalescing() {
   coalesces_ = true;
-  launched_.reset();
   const StreamScope scope(*device_, Stream::communication);
   coalesced_since_ = device_->record(Stream::communication);
   do_begin_coalescing();
 }
 
 Event Collectives::end_coalescing() {
-  coalesces_ = false;
   const StreamScope scope(*device_, Stream::communication);
   do_end_coalescing();
   Event end = device_->record(Stream::communication);
   if (launched_ && device_->overlaps()) {
     device_->timeline().add_call(*launched_, coalesced_since_, end);
   }
-  launched_.reset();
+  forget_coalescing();
   return end;
 }
 

@@ -80,6 +80,10 @@ class Collectives {
   Event run_coalesced(Call call);
   void begin_coalescing();
   Event end_coalescing();
+  void forget_coalescing() noexcept {
+    coalesces_ = false;
+    launched_.reset();
+  }
 
   Device* device_;
   int rank_;
@@ -97,7 +101,7 @@ class CoalescedCalls {
   explicit CoalescedCalls(Collectives& collectives) : collectives_(collectives) {
     collectives_.begin_coalescing();
   }
-  ~CoalescedCalls() { collectives_.coalesces_ = false; }
+  ~CoalescedCalls() { collectives_.forget_coalescing(); }
   CoalescedCalls(const CoalescedCalls&) = delete;
   CoalescedCalls& operator=(const CoalescedCalls&) = delete;
 

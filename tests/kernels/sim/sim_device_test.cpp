@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "core/train/scalar.hpp"
 #include "kernels/sim/sim_collectives.hpp"
 
 namespace dstune::sim {
@@ -121,6 +122,16 @@ TEST(SimStreams, AnOperationBeginsWhenTheHostHasComeToIt) {
   device.spend_host_time(4);
   device.fill_zero({nullptr, 1, DType::fp32});
   device.synchronize();
+
+  EXPECT_DOUBLE_EQ(device.now(), 5);
+}
+
+TEST(SimStreams, ANumberIsReadWhenItIsThere) {
+  SimDevice device(1, kSecondPerFloat);
+  const Scalar number(device);
+
+  device.fill_zero({nullptr, 5, DType::fp32});
+  device.read_scalar(number.tensor(), HostSync::norm);
 
   EXPECT_DOUBLE_EQ(device.now(), 5);
 }

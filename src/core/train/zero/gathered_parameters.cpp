@@ -36,16 +36,6 @@ Tensor GatheredParameters::shard(const Source& source, std::size_t tensor) const
   return shards_.slice(layout_.offset(tensor), layout_.shard(tensor));
 }
 
-void GatheredParameters::use(Tensor shards) {
-  shards_ = shards;
-  on_new_shards();
-}
-
-// DeepSpeed relies on what the host waits for at the end of a step.
-void GatheredParameters::on_new_shards() {
-  device_.wait(setup_.stream, device_.record(Stream::compute));
-}
-
 void GatheredParameters::gather(const Tensors& tensors) {
   const StreamScope scope(device_, setup_.stream);
   Tensors with;
@@ -266,7 +256,6 @@ void GatheredParameters::leave_group(std::size_t tensor) {
 }
 
 void GatheredParameters::gather_persistent(const Tensors& tensors) {
-  on_new_shards();
   if (tensors.empty()) return;
   const Setup usual = setup_;
   setup_.purpose = Purpose::persistent;

@@ -24,8 +24,9 @@ enum class GatherMethod {
                ///< (stage3_use_all_reduce_for_fetch_params)
 };
 
-/// Carries out what ParameterCoordinator decides. A gather runs on its stream from gather() on; its
-/// tensors may be read after await(). One tensor alone is received where it stays, padded to N
+/// Carries out what ParameterCoordinator decides. Gathers do not wait for the update: as in
+/// DeepSpeed the host does, at the end of every step. A gather runs on its stream from gather() on;
+/// its tensors may be read after await(). One tensor alone is received where it stays, padded to N
 /// times its shard. The buffer of a packed gather is unpacked, for all its tensors, when the first
 /// of them is awaited, and freed when the last of them was (AllGatherCoalescedHandle).
 ///
@@ -56,7 +57,7 @@ class GatheredParameters {
                      Setup setup);
 
   /// @param shards  this rank's, by `layout`; they must outlive this object
-  void use(Tensor shards);
+  void use(Tensor shards) { shards_ = shards; }
 
   /// Starts to gather tensors that are not there, in ascending order. Nothing for an empty list.
   /// @throws QuantizationRefused  if DeepSpeed cannot quantise their message
@@ -106,7 +107,6 @@ class GatheredParameters {
   void gather_quantized(const Source& source, const Tensors& tensors);
   void gather_coalesced(const Source& source, const Tensors& tensors);
   Buffer parameters(std::int64_t numel) const;
-  void on_new_shards();
   void finish(Group& group);
   void dequantize(Group& group);
   QuantizedGather quantized(const Source& source) const {
