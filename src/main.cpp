@@ -16,6 +16,7 @@
 #include "core/base/log.hpp"
 #include "core/base/standard_output.hpp"
 #include "core/base/text.hpp"
+#include "core/base/this_host.hpp"
 #include "core/config/command_line.hpp"
 #include "explain_command.hpp"
 #include "kernels/backends.hpp"
@@ -46,11 +47,7 @@ bool is_first_process() {
   return true;
 }
 
-void log_as_rank(int rank) {
-  char host[256] = "";
-  gethostname(host, sizeof(host) - 1);
-  enable_debug_log(concat("[rank ", rank, " ", host, "]"));
-}
+void log_as_rank(int rank) { enable_debug_log(concat("[rank ", rank, " ", host_name(), "]")); }
 
 void leave_last_words(const Departure& departure) {
   if (is_first_process()) leave_exit_code(departure.exit_code);

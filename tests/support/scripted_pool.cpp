@@ -85,6 +85,14 @@ Completion ScriptedPool::end(const Running& over) {
           {first}};
 }
 
+Experiment make_named(const std::string& name, int ranks) {
+  Experiment experiment;
+  experiment.name = name;
+  experiment.ds_config["name"] = name;
+  experiment.ranks = ranks;
+  return experiment;
+}
+
 std::vector<Worker> workers_on(const std::string& host, int first, int count) {
   std::vector<Worker> workers;
   for (int i = 0; i < count; ++i) workers.push_back({first + i, host});

@@ -75,6 +75,9 @@ class ScriptedPool : public WorkerPool {
   bool interrupted_ = false;
 };
 
+/// An experiment of `ranks` that differs from others by its name alone.
+Experiment make_named(const std::string& name, int ranks);
+
 /// `count` workers of one host, ranks from `first`.
 std::vector<Worker> workers_on(const std::string& host, int first, int count);
 

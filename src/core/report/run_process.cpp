@@ -1,6 +1,5 @@
 #include "core/report/run_process.hpp"
 
-#include <array>
 #include <cerrno>
 #include <csignal>
 #include <exception>
@@ -12,22 +11,11 @@
 
 #include "core/base/file.hpp"
 #include "core/base/text.hpp"
+#include "core/base/this_host.hpp"
 
 namespace dstune {
 
 namespace {
-
-std::string host_name() {
-  std::array<char, 256> name{};
-  if (::gethostname(name.data(), name.size() - 1) != 0) return "unknown";
-  return name.data();
-}
-
-std::string own_process_space() {
-  std::array<char, 128> link{};
-  const auto length = ::readlink("/proc/self/ns/pid", link.data(), link.size());
-  return length > 0 ? std::string(link.data(), static_cast<std::size_t>(length)) : "";
-}
 
 struct ProcessState {
   char letter = '?';             // 'Z': it is dead, but its parent has not asked for its exit code
@@ -55,12 +43,11 @@ ProcessState state_of(int pid) {
 
 RunProcess this_process(std::string launcher_folder) {
   const int pid = static_cast<int>(::getpid());
-  return {host_name(), pid, state_of(pid).start_ticks, own_process_space(),
-          std::move(launcher_folder)};
+  return {host_name(), pid, state_of(pid).start_ticks, process_space(), std::move(launcher_folder)};
 }
 
 Sight look_for(const RunProcess& process) {
-  const std::string space = own_process_space();
+  const std::string space = process_space();
   const bool visible = process.pid > 0 && process.host == host_name() && !space.empty() &&
                        process.process_space == space;
   if (!visible) return Sight::unknown;

@@ -32,10 +32,6 @@ Hosts::iterator largest(Hosts& hosts) {
   });
 }
 
-bool contains(const std::vector<int>& ranks, int rank) {
-  return std::find(ranks.begin(), ranks.end(), rank) != ranks.end();
-}
-
 /// As choose_slot(), with those of `last` behind the others of their host.
 std::vector<Worker> pack(const std::vector<Worker>& idle, int ranks, const std::vector<int>& last) {
   auto missing = static_cast<std::size_t>(ranks);
@@ -60,6 +56,10 @@ std::vector<Worker> pack(const std::vector<Worker>& idle, int ranks, const std::
 }
 
 }  // namespace
+
+bool contains(const std::vector<int>& ranks, int rank) {
+  return std::find(ranks.begin(), ranks.end(), rank) != ranks.end();
+}
 
 std::vector<Worker> without(const std::vector<Worker>& workers, const std::vector<int>& ranks) {
   std::vector<Worker> rest;

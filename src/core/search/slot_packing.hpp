@@ -7,6 +7,8 @@
 
 namespace dstune {
 
+bool contains(const std::vector<int>& ranks, int rank);
+
 /// World ranks of `workers`, in their order.
 std::vector<int> ranks_of(const std::vector<Worker>& workers);
 
@@ -25,8 +27,7 @@ int fewest_hosts(const std::vector<Worker>& workers, int ranks);
 ///
 /// @param idle   sorted by host, then rank, as WorkerPool::idle() gives it
 /// @param avoid  world ranks that are taken only if there are too few others, or only others on
-/// more
-///               hosts
+///               more hosts
 std::vector<Worker> choose_slot(const std::vector<Worker>& idle, int ranks,
                                 const std::vector<int>& avoid = {});
 

@@ -11,10 +11,6 @@
 namespace dstune {
 namespace {
 
-bool contains(const std::vector<int>& ranks, int rank) {
-  return std::find(ranks.begin(), ranks.end(), rank) != ranks.end();
-}
-
 /// Memory was short although the limit was not reached: the machine's, not the experiment's.
 bool is_below_limit(const OutOfMemory& fault) {
   return fault.requested > 0 && fault.requested <= fault.limit &&

@@ -14,17 +14,10 @@ namespace {
 
 using testing::ElementsAre;
 using testing::IsEmpty;
+using testing_support::make_named;
 using testing_support::ScriptedPool;
 using testing_support::TemporaryDirectory;
 using testing_support::workers_on;
-
-Experiment make_named(const std::string& name, int ranks) {
-  Experiment experiment;
-  experiment.name = name;
-  experiment.ds_config["name"] = name;
-  experiment.ranks = ranks;
-  return experiment;
-}
 
 Outcome measured(const Experiment& experiment) {
   Measured outcome;
