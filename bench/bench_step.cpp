@@ -10,7 +10,7 @@
 
 #include "core/base/statistics.hpp"
 #include "core/base/text.hpp"
-#include "core/train/dry_collectives.hpp"
+#include "core/device/dry_collectives.hpp"
 #include "core/train/training_step.hpp"
 #include "kernels/cpu/blas.hpp"
 #include "kernels/cpu/cpu_device.hpp"

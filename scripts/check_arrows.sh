@@ -1,17 +1,49 @@
 #!/usr/bin/env bash
 # Checks who includes whom: core knows nobody, mpi and kernels know core and never each other, and
-# inside core each folder sees only those before it. No two headers define types of one name. Prints
-# every fault and fails.
+# of the folders that stand in an order each sees only those before it. No two headers define types
+# of one name. Prints every fault and fails. With --graph it prints the include graph of the folders
+# and their numbers of files instead.
 #
-# usage: scripts/check_arrows.sh [SRC]
+# usage: scripts/check_arrows.sh [--graph] [SRC]
 set -euo pipefail
+graph=no
+if [ "${1:-}" = --graph ]; then
+  graph=yes
+  shift
+fi
 src=${1:-$(dirname "$0")/../src}
 [ -d "$src/core" ] || { echo "check_arrows: $src has no core" >&2; exit 2; }
 
-folders=(base model train config report search) # each may include itself and those before it
+# Folder: those inside it. Each may include itself and those before it.
+orders=(
+  "core: base input model device experiment train config report search"
+  "core/report: journal tables files"
+  "core/search: schedule plan tuner"
+  "core/train: zero layers"
+  "core/train/zero: layout reduction gather"
+  "mpi: base lifeline collectives pool"
+)
 mpi_headers='<mpi[./_a-z]*h>|"mpi/'
 cuda_headers='<(cuda|cublas|cudnn|nccl|nvml|curand)[^>]*>'
 blas_headers='<(cblas|openblas|mkl|blis|lapack)[^>]*>'
+
+print_graph() {
+  local folder
+  for folder in $(cd "$src" && find . -name '*.[ch]pp' -printf '%h\n' | sort -u); do
+    folder=${folder#./}
+    [ "$folder" != . ] || continue
+    local files included
+    files=$(find "$src/$folder" -maxdepth 1 -name '*.[ch]*' | wc -l)
+    included=$(cat "$src/$folder"/*.[ch]pp | sed -nE 's/^#include "([^"]+)\/[^/"]+"$/\1/p' | sort -u |
+      grep -vx "$folder" | tr '\n' ' ' || true)
+    printf '%-28s %3d files -> %s\n' "$folder" "$files" "$included"
+  done
+}
+
+if [ "$graph" = yes ]; then
+  print_graph
+  exit
+fi
 
 faults=0
 # forbid WHERE PATTERN WHY: no #include in WHERE may match PATTERN.
@@ -29,19 +61,34 @@ forbid core "$mpi_headers|\"kernels/|$cuda_headers|$blas_headers" \
   "core includes neither mpi nor kernels, MPI, CUDA, NCCL or BLAS"
 forbid mpi "\"kernels/|$cuda_headers|$blas_headers" "mpi includes core and <mpi.h> only"
 forbid kernels "$mpi_headers" "kernels includes core and the hardware's libraries only"
+forbid kernels '"core/(input|model|experiment|train|config|report|search)/' \
+  "of core, kernels includes base and device only"
 
-for ((i = 0; i < ${#folders[@]}; ++i)); do
-  for ((j = i + 1; j < ${#folders[@]}; ++j)); do
-    forbid "core/${folders[i]}" "\"core/${folders[j]}/" \
-      "core/${folders[i]} comes before core/${folders[j]} and must not know it"
+# check_order FOLDER FOLDER_INSIDE...
+check_order() {
+  local parent=$1 inner
+  shift
+  local inside=("$@")
+  for ((i = 0; i < ${#inside[@]}; ++i)); do
+    for ((j = i + 1; j < ${#inside[@]}; ++j)); do
+      forbid "$parent/${inside[i]}" "\"$parent/${inside[j]}/" \
+        "$parent/${inside[i]} comes before $parent/${inside[j]} and must not know it"
+    done
   done
-  [ "${folders[i]}" = config ] ||
-    forbid "core/${folders[i]}" '<boost/program_options' "only core/config parses options"
-done
+  for inner in "$src/$parent"/*/; do
+    [ -d "$inner" ] || continue
+    [[ " ${inside[*]} " == *" $(basename "$inner") "* ]] ||
+      { echo "$inner -> not in the order of $parent" >&2; faults=1; }
+  done
+}
 
+for order in "${orders[@]}"; do
+  read -ra inside <<<"${order#*:}"
+  check_order "${order%%:*}" "${inside[@]}"
+done
 for folder in "$src"/core/*/; do
-  name=$(basename "$folder")
-  [[ " ${folders[*]} " == *" $name "* ]] || { echo "$folder -> not in the order of core" >&2; faults=1; }
+  [ "$(basename "$folder")" = config ] ||
+    forbid "core/$(basename "$folder")" '<boost/program_options' "only core/config parses options"
 done
 
 # Folders that do not know each other meet in one program: two types of one name would be one.

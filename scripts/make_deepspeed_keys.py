@@ -2,7 +2,7 @@
 """Writes the keys that DeepSpeed reads, as DeepSpeed itself tells.
 
     pip install torch deepspeed==0.19.8
-    python3 scripts/make_deepspeed_keys.py src/core/config/deepspeed_table.hpp
+    python3 scripts/make_deepspeed_keys.py src/core/config/deepspeed/deepspeed_table.hpp
 
 Sections that are pydantic models are listed from the models. What DeepSpeed reads from plain
 dictionaries is listed by handing it dictionaries that write down which keys it asks for.
@@ -210,7 +210,7 @@ def plain_tables(log):
 HEAD = """// Every key that DeepSpeed {version} reads. Made by scripts/make_deepspeed_keys.py: do not edit.
 #pragma once
 
-#include "core/config/key_rules.hpp"
+#include "core/input/key_rules.hpp"
 
 // clang-format off
 namespace dstune::deepspeed_table {{

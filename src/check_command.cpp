@@ -9,9 +9,9 @@
 #include "core/base/log.hpp"
 #include "core/base/standard_output.hpp"
 #include "core/base/text.hpp"
-#include "core/config/problems.hpp"
+#include "core/input/problems.hpp"
 #include "core/model/model_spec.hpp"
-#include "core/report/existing_results.hpp"
+#include "core/report/files/existing_results.hpp"
 #include "plan_command.hpp"
 #include "tuner_rank.hpp"
 

@@ -1,7 +1,7 @@
 // --check: whether a configuration would run, found out in a second and without mpirun.
 #pragma once
 
-#include "core/config/command_line.hpp"
+#include "core/config/command_line/command_line.hpp"
 #include "core/config/tuning_config.hpp"
 
 namespace dstune {

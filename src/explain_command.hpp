@@ -1,7 +1,7 @@
 // --explain NAME: one experiment of a finished run, or of a plan.
 #pragma once
 
-#include "core/config/command_line.hpp"
+#include "core/config/command_line/command_line.hpp"
 
 namespace dstune {
 

@@ -5,11 +5,11 @@
 #include "core/base/exit_code.hpp"
 #include "core/base/log.hpp"
 #include "core/base/standard_output.hpp"
-#include "core/config/hostfile.hpp"
-#include "core/search/memory_predictor.hpp"
-#include "core/search/modelled.hpp"
-#include "core/search/plan_report.hpp"
-#include "core/search/tuner.hpp"
+#include "core/config/command_line/hostfile.hpp"
+#include "core/search/plan/memory_predictor.hpp"
+#include "core/search/plan/modelled.hpp"
+#include "core/search/tuner/plan_report.hpp"
+#include "core/search/tuner/tuner.hpp"
 #include "kernels/backends.hpp"
 
 namespace dstune {

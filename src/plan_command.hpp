@@ -4,12 +4,12 @@
 #include <memory>
 #include <vector>
 
-#include "core/config/command_line.hpp"
+#include "core/config/command_line/command_line.hpp"
 #include "core/config/tuning_config.hpp"
-#include "core/search/machine.hpp"
-#include "core/search/stage_plan.hpp"
-#include "core/train/backend.hpp"
-#include "core/train/experiment.hpp"
+#include "core/device/backend.hpp"
+#include "core/experiment/experiment.hpp"
+#include "core/search/plan/machine.hpp"
+#include "core/search/plan/stage_plan.hpp"
 
 namespace dstune {
 

@@ -10,8 +10,8 @@
 #include "core/base/json_parser.hpp"
 #include "core/base/standard_output.hpp"
 #include "core/base/text.hpp"
-#include "core/report/own_files.hpp"
-#include "core/report/status_file.hpp"
+#include "core/report/files/own_files.hpp"
+#include "core/report/files/status_file.hpp"
 
 namespace dstune {
 

@@ -1,7 +1,7 @@
 // --status DIR: whether a run is running, dead or finished.
 #pragma once
 
-#include "core/config/command_line.hpp"
+#include "core/config/command_line/command_line.hpp"
 
 namespace dstune {
 

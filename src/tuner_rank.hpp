@@ -2,9 +2,9 @@
 #pragma once
 
 #include "core/base/exit_code.hpp"
-#include "core/config/command_line.hpp"
-#include "core/report/results_directory.hpp"
-#include "mpi/communicator.hpp"
+#include "core/config/command_line/command_line.hpp"
+#include "core/report/files/results_directory.hpp"
+#include "mpi/base/communicator.hpp"
 
 namespace dstune {
 

@@ -8,10 +8,10 @@
 
 #include "core/train/run_experiment.hpp"
 #include "kernels/backends.hpp"
-#include "mpi/checks.hpp"
-#include "mpi/lifeline.hpp"
-#include "mpi/mpi_collectives.hpp"
-#include "mpi/worker_loop.hpp"
+#include "mpi/collectives/mpi_collectives.hpp"
+#include "mpi/lifeline/checks.hpp"
+#include "mpi/lifeline/lifeline.hpp"
+#include "mpi/pool/worker_loop.hpp"
 
 namespace dstune {
 

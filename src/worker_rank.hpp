@@ -1,9 +1,9 @@
 // What a worker is made of: a backend, and the loop that obeys rank 0.
 #pragma once
 
-#include "mpi/communicator.hpp"
-#include "mpi/environment.hpp"
-#include "mpi/sentinel.hpp"
+#include "mpi/base/communicator.hpp"
+#include "mpi/base/environment.hpp"
+#include "mpi/lifeline/sentinel.hpp"
 
 namespace dstune {
 

@@ -4,7 +4,7 @@ set -euo pipefail
 check=$1
 tree=$(mktemp -d)
 trap 'rm -rf "$tree"' EXIT
-mkdir -p "$tree"/{core/{base,model,train,config,report,search},mpi,kernels/cpu}
+mkdir -p "$tree"/{core/{base,model,device,train/zero/{layout,gather},config,report,search/{schedule,tuner}},mpi,kernels/cpu}
 
 # expect CODE FILE INCLUDE: the verdict on a tree whose only file has that one include.
 failures=0
@@ -21,15 +21,20 @@ expect 1 core/train/a.hpp '"mpi/group.hpp"'
 expect 1 core/search/a.cpp '"kernels/backend.hpp"'
 expect 1 core/model/a.cpp '<cblas.h>'
 expect 1 core/base/a.cpp '"core/model/model_spec.hpp"'
-expect 1 core/train/a.cpp '"core/config/command_line.hpp"'
-expect 1 core/report/a.cpp '"core/search/tuner.hpp"'
+expect 1 core/train/a.cpp '"core/config/command_line/command_line.hpp"'
+expect 1 core/report/a.cpp '"core/search/tuner/tuner.hpp"'
 expect 1 core/train/a.cpp '<boost/program_options.hpp>'
+expect 1 core/search/schedule/a.hpp '"core/search/tuner/tuner.hpp"'
+expect 1 core/train/zero/layout/a.cpp '"core/train/zero/gather/quantized_gather.hpp"'
+expect 1 kernels/cpu/a.hpp '"core/train/training_step.hpp"'
 expect 1 mpi/a.cpp '"kernels/backend.hpp"'
 expect 1 mpi/a.cpp '<cuda_runtime_api.h>'
 expect 1 kernels/cpu/a.cpp '<mpi.h>'
-expect 1 kernels/cpu/a.cu '"mpi/communicator.hpp"'
+expect 1 kernels/cpu/a.cu '"mpi/base/communicator.hpp"'
 
 expect 0 core/search/a.cpp '"core/base/text.hpp"'
+expect 0 core/search/tuner/a.cpp '"core/search/schedule/scheduler.hpp"'
+expect 0 kernels/cpu/a.cpp '"core/device/device.hpp"'
 expect 0 core/config/a.cpp '<boost/program_options.hpp>'
 expect 0 mpi/a.cpp '<mpi.h>'
 expect 0 kernels/cpu/a.cpp '<cblas.h>'
@@ -43,6 +48,10 @@ expect_types() {
   rm "$tree/core/train/a.hpp" "$tree/mpi/b.hpp"
   [ "$code" -eq "$1" ] || { echo "$2 and $3: exit code $code, not $1"; failures=1; }
 }
+
+mkdir "$tree/core/other"
+expect 1 core/base/a.cpp '"core/base/text.hpp"'
+rmdir "$tree/core/other"
 
 expect_types 1 'class Message {' 'struct Message {'
 expect_types 1 'class Message final : public Text {' 'enum class Message {'

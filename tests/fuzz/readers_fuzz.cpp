@@ -13,14 +13,14 @@
 #include "core/base/error.hpp"
 #include "core/base/log.hpp"
 #include "core/base/text.hpp"
-#include "core/config/hostfile.hpp"
-#include "core/config/read_json.hpp"
+#include "core/config/command_line/hostfile.hpp"
 #include "core/config/read_model_spec.hpp"
 #include "core/config/tuning_config.hpp"
-#include "core/report/journal_reader.hpp"
-#include "core/search/plan_report.hpp"
-#include "core/search/stage_plan.hpp"
-#include "core/search/tuner.hpp"
+#include "core/input/read_json.hpp"
+#include "core/report/journal/journal_reader.hpp"
+#include "core/search/plan/stage_plan.hpp"
+#include "core/search/tuner/plan_report.hpp"
+#include "core/search/tuner/tuner.hpp"
 
 namespace dstune {
 namespace {

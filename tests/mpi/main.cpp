@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 #include <mpi.h>
 
-#include "mpi/environment.hpp"
+#include "mpi/base/environment.hpp"
 
 namespace dstune {
 namespace {

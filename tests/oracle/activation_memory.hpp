@@ -4,8 +4,8 @@
 #include <cstdint>
 
 #include "core/base/units.hpp"
+#include "core/device/dtype.hpp"
 #include "core/model/model_spec.hpp"
-#include "core/train/dtype.hpp"
 
 namespace dstune::oracle {
 

@@ -6,9 +6,9 @@
 
 #include <gtest/gtest.h>
 
-#include "core/train/dry_device.hpp"
+#include "core/device/dry_device.hpp"
+#include "core/device/scalar.hpp"
 #include "core/train/layers/gpt2.hpp"
-#include "core/train/scalar.hpp"
 #include "kernels/cpu/cpu_device.hpp"
 #include "tests/support/recording_engine.hpp"
 

@@ -9,9 +9,9 @@
 #include <gtest/gtest.h>
 
 #include "core/base/text.hpp"
+#include "core/device/scalar.hpp"
 #include "core/model/module_places.hpp"
 #include "core/train/layers/gpt2.hpp"
-#include "core/train/scalar.hpp"
 #include "kernels/cpu/cpu_device.hpp"
 #include "tests/support/recording_engine.hpp"
 

@@ -6,9 +6,9 @@
 #include <cstdint>
 #include <vector>
 
+#include "core/experiment/step_config.hpp"
 #include "core/model/model_spec.hpp"
-#include "core/train/step_config.hpp"
-#include "core/train/zero/parameter_groups.hpp"
+#include "core/train/zero/layout/parameter_groups.hpp"
 #include "tests/oracle/gradient_arrival.hpp"
 #include "tests/oracle/memory_model.hpp"
 

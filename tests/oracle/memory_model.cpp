@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/train/zero/parameter_groups.hpp"
+#include "core/train/zero/layout/parameter_groups.hpp"
 #include "tests/oracle/gradient_arrival.hpp"
 #include "tests/oracle/memory_given.hpp"
 #include "tests/oracle/memory_sharded.hpp"

@@ -2,9 +2,9 @@
 // Pure arithmetic: nothing is allocated, no device, no collectives.
 #pragma once
 
+#include "core/device/memory_budget.hpp"
+#include "core/experiment/step_config.hpp"
 #include "core/model/model_spec.hpp"
-#include "core/train/memory_budget.hpp"
-#include "core/train/step_config.hpp"
 
 namespace dstune::oracle {
 

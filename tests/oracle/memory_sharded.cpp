@@ -6,10 +6,10 @@
 #include <optional>
 #include <vector>
 
-#include "core/train/zero/leaf_modules.hpp"
-#include "core/train/zero/make_parameter_coordinator.hpp"
-#include "core/train/zero/parameter_groups.hpp"
-#include "core/train/zero/shard_groups.hpp"
+#include "core/train/zero/gather/make_parameter_coordinator.hpp"
+#include "core/train/zero/layout/leaf_modules.hpp"
+#include "core/train/zero/layout/parameter_groups.hpp"
+#include "core/train/zero/layout/shard_groups.hpp"
 #include "tests/oracle/gradient_arrival.hpp"
 #include "tests/oracle/hook_trace.hpp"
 #include "tests/oracle/sharded_walks.hpp"

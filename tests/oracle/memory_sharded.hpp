@@ -1,8 +1,8 @@
 // Model states of stage 3 by a walk over two optimizer steps: memory_model.hpp's part for it.
 #pragma once
 
+#include "core/experiment/step_config.hpp"
 #include "core/model/model_spec.hpp"
-#include "core/train/step_config.hpp"
 #include "tests/oracle/memory_model.hpp"
 
 namespace dstune::oracle {

@@ -1,6 +1,6 @@
 #include "tests/oracle/sharded_walks.hpp"
 
-#include "core/train/quantization_groups.hpp"
+#include "core/train/zero/layout/quantization_groups.hpp"
 
 namespace dstune::oracle::sharded {
 

@@ -9,11 +9,11 @@
 #include <set>
 #include <vector>
 
+#include "core/device/memory_budget.hpp"
+#include "core/experiment/step_config.hpp"
 #include "core/model/model_spec.hpp"
-#include "core/train/memory_budget.hpp"
-#include "core/train/quantization_groups.hpp"
-#include "core/train/step_config.hpp"
-#include "core/train/zero/shard_layout.hpp"
+#include "core/train/zero/layout/quantization_groups.hpp"
+#include "core/train/zero/layout/shard_layout.hpp"
 
 namespace dstune::oracle::sharded {
 

@@ -8,8 +8,8 @@
 #include <string_view>
 #include <vector>
 
-#include "core/train/dry_collectives.hpp"
-#include "core/train/dry_device.hpp"
+#include "core/device/dry_collectives.hpp"
+#include "core/device/dry_device.hpp"
 
 namespace dstune::test {
 

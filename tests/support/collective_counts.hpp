@@ -4,9 +4,9 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "core/train/collective_kind.hpp"
-#include "core/train/dtype.hpp"
-#include "core/train/quantization_groups.hpp"
+#include "core/device/collective_kind.hpp"
+#include "core/device/dtype.hpp"
+#include "core/train/zero/layout/quantization_groups.hpp"
 
 namespace dstune::test {
 

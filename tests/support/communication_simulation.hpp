@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/train/collectives.hpp"
-#include "core/train/step_config.hpp"
+#include "core/device/collectives.hpp"
+#include "core/experiment/step_config.hpp"
 #include "tests/oracle/hook_trace.hpp"
 #include "tests/support/collective_counts.hpp"
 #include "tests/support/naive_coordinator.hpp"

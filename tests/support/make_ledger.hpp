@@ -3,7 +3,7 @@
 
 #include <limits>
 
-#include "core/train/ledger.hpp"
+#include "core/device/ledger.hpp"
 
 namespace dstune::test {
 

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/train/zero/parameter_coordinator.hpp"
+#include "core/train/zero/gather/parameter_coordinator.hpp"
 
 namespace dstune::test {
 

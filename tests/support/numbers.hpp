@@ -3,8 +3,8 @@
 
 #include <cstdint>
 
-#include "core/train/collectives.hpp"
-#include "core/train/scalar.hpp"
+#include "core/device/collectives.hpp"
+#include "core/device/scalar.hpp"
 
 namespace dstune::test {
 

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "core/train/device.hpp"
-#include "core/train/memory_budget.hpp"
+#include "core/device/device.hpp"
+#include "core/device/memory_budget.hpp"
 #include "tests/support/tiny_experiment.hpp"
 
 namespace dstune::test {

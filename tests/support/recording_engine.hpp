@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "core/base/text.hpp"
+#include "core/device/device.hpp"
 #include "core/model/model_spec.hpp"
-#include "core/train/device.hpp"
 #include "core/train/zero/zero_engine.hpp"
 
 namespace dstune::test {

@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/search/worker_pool.hpp"
+#include "core/search/schedule/worker_pool.hpp"
 
 namespace dstune::testing_support {
 

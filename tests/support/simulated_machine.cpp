@@ -2,7 +2,7 @@
 
 #include <cstddef>
 
-#include "core/train/step_config.hpp"
+#include "core/experiment/step_config.hpp"
 #include "tests/support/temporary_directory.hpp"
 
 namespace dstune::testing_support {

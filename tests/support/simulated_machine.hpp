@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "core/search/make_experiment.hpp"
-#include "core/search/tuner.hpp"
+#include "core/search/plan/make_experiment.hpp"
+#include "core/search/tuner/tuner.hpp"
 #include "tests/support/scripted_pool.hpp"
 
 namespace dstune::testing_support {

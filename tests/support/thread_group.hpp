@@ -9,8 +9,8 @@
 #include <string>
 #include <vector>
 
-#include "core/train/collectives.hpp"
-#include "core/train/group.hpp"
+#include "core/device/collectives.hpp"
+#include "core/device/group.hpp"
 
 namespace dstune::test {
 

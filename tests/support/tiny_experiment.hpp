@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <string>
 
-#include "core/train/dtype.hpp"
-#include "core/train/experiment.hpp"
+#include "core/device/dtype.hpp"
+#include "core/experiment/experiment.hpp"
 
 namespace dstune::test {
 

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "core/base/json.hpp"
-#include "core/train/experiment.hpp"
-#include "core/train/step_config.hpp"
+#include "core/experiment/experiment.hpp"
+#include "core/experiment/step_config.hpp"
 #include "core/train/training_step.hpp"
 
 namespace dstune::test {

@@ -3,8 +3,8 @@
 #include <string_view>
 
 #include "core/base/text.hpp"
-#include "core/config/coercions.hpp"
-#include "core/config/key_rules.hpp"
+#include "core/input/coercions.hpp"
+#include "core/input/key_rules.hpp"
 
 namespace dstune {
 

@@ -1,9 +1,9 @@
 #include "core/config/autotuning_section.hpp"
 
 #include "core/base/text.hpp"
-#include "core/config/deepspeed_keys.hpp"
-#include "core/config/deepspeed_table.hpp"
-#include "core/config/section_reader.hpp"
+#include "core/config/deepspeed/deepspeed_keys.hpp"
+#include "core/config/deepspeed/deepspeed_table.hpp"
+#include "core/input/section_reader.hpp"
 
 namespace dstune {
 

@@ -1,8 +1,8 @@
 // DeepSpeed's "autotuning" section.
 #pragma once
 
-#include "core/config/problems.hpp"
 #include "core/config/tuning_config.hpp"
+#include "core/input/problems.hpp"
 
 namespace dstune {
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "core/base/text.hpp"
-#include "core/config/coercions.hpp"
-#include "core/config/deepspeed_keys.hpp"
+#include "core/config/deepspeed/deepspeed_keys.hpp"
+#include "core/input/coercions.hpp"
 
 namespace dstune {
 

@@ -3,8 +3,8 @@
 
 #include <optional>
 
-#include "core/config/problems.hpp"
 #include "core/config/tuning_config.hpp"
+#include "core/input/problems.hpp"
 
 namespace dstune {
 

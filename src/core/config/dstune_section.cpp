@@ -6,7 +6,7 @@
 #include "core/base/text.hpp"
 #include "core/config/read_host_overhead.hpp"
 #include "core/config/read_model_spec.hpp"
-#include "core/config/section_reader.hpp"
+#include "core/input/section_reader.hpp"
 
 namespace dstune {
 

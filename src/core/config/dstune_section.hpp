@@ -1,8 +1,8 @@
 // The "dstune" section: the model, and how experiments are run.
 #pragma once
 
-#include "core/config/problems.hpp"
 #include "core/config/tuning_config.hpp"
+#include "core/input/problems.hpp"
 
 namespace dstune {
 

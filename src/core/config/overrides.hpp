@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "core/base/json.hpp"
-#include "core/config/command_line.hpp"
-#include "core/config/problems.hpp"
+#include "core/config/command_line/command_line.hpp"
+#include "core/input/problems.hpp"
 
 namespace dstune {
 

@@ -4,8 +4,8 @@
 #include <system_error>
 
 #include "core/base/text.hpp"
-#include "core/config/key_rules.hpp"
-#include "core/config/read_json.hpp"
+#include "core/input/key_rules.hpp"
+#include "core/input/read_json.hpp"
 
 namespace dstune {
 

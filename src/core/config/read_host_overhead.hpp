@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "core/config/problems.hpp"
-#include "core/train/host_overhead.hpp"
+#include "core/device/host_overhead.hpp"
+#include "core/input/problems.hpp"
 
 namespace dstune {
 

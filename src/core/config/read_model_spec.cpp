@@ -7,8 +7,8 @@
 
 #include "core/base/printable.hpp"
 #include "core/base/text.hpp"
-#include "core/config/key_rules.hpp"
-#include "core/config/read_json.hpp"
+#include "core/input/key_rules.hpp"
+#include "core/input/read_json.hpp"
 
 namespace dstune {
 

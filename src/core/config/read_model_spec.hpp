@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/config/problems.hpp"
+#include "core/input/problems.hpp"
 #include "core/model/model_spec.hpp"
 
 namespace dstune {

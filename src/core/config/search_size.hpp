@@ -4,8 +4,8 @@
 #include <cstdint>
 
 #include "core/base/units.hpp"
-#include "core/config/problems.hpp"
 #include "core/config/tuning_config.hpp"
+#include "core/input/problems.hpp"
 
 namespace dstune {
 

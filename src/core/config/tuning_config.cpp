@@ -9,14 +9,14 @@
 #include "core/config/auto_values.hpp"
 #include "core/config/autotuning_section.hpp"
 #include "core/config/batch_sizes.hpp"
-#include "core/config/deepspeed_checks.hpp"
-#include "core/config/deepspeed_keys.hpp"
+#include "core/config/deepspeed/deepspeed_checks.hpp"
+#include "core/config/deepspeed/deepspeed_keys.hpp"
+#include "core/config/deepspeed/earlier_forms.hpp"
 #include "core/config/dstune_section.hpp"
-#include "core/config/earlier_forms.hpp"
 #include "core/config/overrides.hpp"
-#include "core/config/read_json.hpp"
 #include "core/config/search_size.hpp"
-#include "core/train/step_config.hpp"
+#include "core/experiment/step_config.hpp"
+#include "core/input/read_json.hpp"
 
 namespace dstune {
 

@@ -8,8 +8,8 @@
 
 #include "core/base/json.hpp"
 #include "core/base/units.hpp"
-#include "core/config/command_line.hpp"
-#include "core/train/experiment.hpp"
+#include "core/config/command_line/command_line.hpp"
+#include "core/experiment/experiment.hpp"
 
 namespace dstune {
 

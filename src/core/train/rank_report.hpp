@@ -4,9 +4,9 @@
 #include <string>
 #include <vector>
 
-#include "core/train/experiment.hpp"
-#include "core/train/outcome.hpp"
-#include "core/train/step_config.hpp"
+#include "core/experiment/experiment.hpp"
+#include "core/experiment/outcome.hpp"
+#include "core/experiment/step_config.hpp"
 #include "core/train/training_step.hpp"
 
 namespace dstune {

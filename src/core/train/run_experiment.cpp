@@ -9,16 +9,16 @@
 
 #include "core/base/json_parser.hpp"
 #include "core/base/text.hpp"
-#include "core/train/dry_collectives.hpp"
-#include "core/train/dry_device.hpp"
-#include "core/train/loss_scaler.hpp"
-#include "core/train/quantization_groups.hpp"
+#include "core/device/dry_collectives.hpp"
+#include "core/device/dry_device.hpp"
+#include "core/experiment/step_config.hpp"
 #include "core/train/rank_report.hpp"
-#include "core/train/step_config.hpp"
 #include "core/train/stopping_rule.hpp"
 #include "core/train/training_step.hpp"
-#include "core/train/zero/leaf_modules.hpp"
-#include "core/train/zero/shard_groups.hpp"
+#include "core/train/zero/layout/leaf_modules.hpp"
+#include "core/train/zero/layout/quantization_groups.hpp"
+#include "core/train/zero/layout/shard_groups.hpp"
+#include "core/train/zero/loss_scaler.hpp"
 
 namespace dstune {
 namespace {

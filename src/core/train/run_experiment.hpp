@@ -1,11 +1,11 @@
 // One experiment on one rank, from allocation to outcome.
 #pragma once
 
-#include "core/train/collectives.hpp"
-#include "core/train/device.hpp"
-#include "core/train/experiment.hpp"
-#include "core/train/group.hpp"
-#include "core/train/outcome.hpp"
+#include "core/device/collectives.hpp"
+#include "core/device/device.hpp"
+#include "core/device/group.hpp"
+#include "core/experiment/experiment.hpp"
+#include "core/experiment/outcome.hpp"
 
 namespace dstune {
 

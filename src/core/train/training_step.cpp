@@ -1,6 +1,6 @@
 #include "core/train/training_step.hpp"
 
-#include "core/train/repeated_work.hpp"
+#include "core/device/repeated_work.hpp"
 
 namespace dstune {
 namespace {

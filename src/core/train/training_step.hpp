@@ -5,12 +5,12 @@
 #include <memory>
 #include <vector>
 
-#include "core/train/collectives.hpp"
-#include "core/train/device.hpp"
-#include "core/train/experiment.hpp"
+#include "core/device/collectives.hpp"
+#include "core/device/device.hpp"
+#include "core/device/scalar.hpp"
+#include "core/experiment/experiment.hpp"
+#include "core/experiment/step_config.hpp"
 #include "core/train/layers/gpt2.hpp"
-#include "core/train/scalar.hpp"
-#include "core/train/step_config.hpp"
 #include "core/train/zero/zero_engine.hpp"
 
 namespace dstune {

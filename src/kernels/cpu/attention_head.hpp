@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "core/train/device.hpp"
+#include "core/device/device.hpp"
 #include "kernels/cpu/blas.hpp"
 
 namespace dstune::cpu {

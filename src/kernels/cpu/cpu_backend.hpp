@@ -4,7 +4,7 @@
 #include <memory>
 #include <optional>
 
-#include "core/train/backend.hpp"
+#include "core/device/backend.hpp"
 #include "kernels/cpu/cpu_device.hpp"
 
 namespace dstune::cpu {

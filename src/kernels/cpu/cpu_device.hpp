@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "core/train/device.hpp"
+#include "core/device/device.hpp"
 #include "kernels/cpu/allocator.hpp"
 
 namespace dstune::cpu {

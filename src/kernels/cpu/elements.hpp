@@ -11,9 +11,9 @@
 #include <immintrin.h>
 #endif
 
-#include "core/train/device.hpp"
-#include "core/train/dtype.hpp"
-#include "core/train/tensor.hpp"
+#include "core/device/device.hpp"
+#include "core/device/dtype.hpp"
+#include "core/device/tensor.hpp"
 
 namespace dstune::cpu {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "core/train/backend.hpp"
+#include "core/device/backend.hpp"
 
 namespace dstune::cuda {
 

@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <string>
 
-#include "core/train/dry_device.hpp"
+#include "core/device/dry_device.hpp"
 
 namespace dstune::sim {
 

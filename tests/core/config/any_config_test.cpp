@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/config/deepspeed_keys.hpp"
+#include "core/config/deepspeed/deepspeed_keys.hpp"
 #include "core/config/tuning_config.hpp"
 #include "tests/core/config/faults.hpp"
 #include "tests/support/temporary_directory.hpp"

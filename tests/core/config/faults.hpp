@@ -9,7 +9,7 @@
 
 #include "core/base/error.hpp"
 #include "core/base/text.hpp"
-#include "core/config/problems.hpp"
+#include "core/input/problems.hpp"
 
 namespace dstune::testing_support {
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "core/report/journal.hpp"
+#include "core/report/journal/journal.hpp"
 
 namespace dstune::testing_support {
 

@@ -7,10 +7,10 @@
 #include <boost/json/parse.hpp>
 #include <gtest/gtest.h>
 
-#include "core/train/dry_collectives.hpp"
-#include "core/train/dry_device.hpp"
+#include "core/device/dry_collectives.hpp"
+#include "core/device/dry_device.hpp"
+#include "core/experiment/step_config.hpp"
 #include "core/train/run_experiment.hpp"
-#include "core/train/step_config.hpp"
 #include "core/train/training_step.hpp"
 #include "tests/support/even_model.hpp"
 #include "tests/support/tiny_experiment.hpp"

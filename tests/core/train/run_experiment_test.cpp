@@ -10,8 +10,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/train/dry_collectives.hpp"
-#include "core/train/dry_device.hpp"
+#include "core/device/dry_collectives.hpp"
+#include "core/device/dry_device.hpp"
 #include "kernels/cpu/cpu_device.hpp"
 #include "tests/support/thread_group.hpp"
 #include "tests/support/tiny_experiment.hpp"

@@ -12,7 +12,7 @@
 
 #include <gtest/gtest.h>
 
-#include "core/train/device.hpp"
+#include "core/device/device.hpp"
 
 namespace dstune::testing {
 

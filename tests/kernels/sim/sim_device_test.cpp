@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "core/train/scalar.hpp"
+#include "core/device/scalar.hpp"
 #include "kernels/sim/sim_collectives.hpp"
 
 namespace dstune::sim {

@@ -5,8 +5,8 @@
 #include <memory>
 #include <vector>
 
+#include "core/device/device.hpp"
 #include "core/model/model_spec.hpp"
-#include "core/train/device.hpp"
 #include "core/train/zero/zero_engine.hpp"
 
 namespace dstune {

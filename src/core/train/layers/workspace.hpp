@@ -4,8 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "core/device/device.hpp"
 #include "core/model/model_spec.hpp"
-#include "core/train/device.hpp"
 #include "core/train/zero/zero_engine.hpp"
 
 namespace dstune::layers {

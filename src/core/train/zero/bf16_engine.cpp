@@ -2,9 +2,9 @@
 
 #include <utility>
 
-#include "core/train/zero/flattened.hpp"
-#include "core/train/zero/gradient_sum.hpp"
-#include "core/train/zero/initial_parameters.hpp"
+#include "core/train/zero/layout/initial_parameters.hpp"
+#include "core/train/zero/reduction/flattened.hpp"
+#include "core/train/zero/reduction/gradient_sum.hpp"
 #include "core/train/zero/replicated_engine.hpp"
 
 namespace dstune {

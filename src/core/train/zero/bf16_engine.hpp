@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "core/train/zero/engine_base.hpp"
-#include "core/train/zero/flat_layout.hpp"
+#include "core/train/zero/layout/flat_layout.hpp"
 #include "core/train/zero/partitioned_states.hpp"
 
 namespace dstune {

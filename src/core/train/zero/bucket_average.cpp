@@ -8,11 +8,11 @@
 #include <utility>
 #include <vector>
 
-#include "core/train/repeated_work.hpp"
-#include "core/train/zero/flattened.hpp"
-#include "core/train/zero/gradient_scaling.hpp"
-#include "core/train/zero/gradient_sum.hpp"
-#include "core/train/zero/passes.hpp"
+#include "core/device/repeated_work.hpp"
+#include "core/train/zero/reduction/flattened.hpp"
+#include "core/train/zero/reduction/gradient_scaling.hpp"
+#include "core/train/zero/reduction/gradient_sum.hpp"
+#include "core/train/zero/reduction/passes.hpp"
 
 namespace dstune {
 namespace {

@@ -4,8 +4,8 @@
 #include <memory>
 
 #include "core/train/zero/engine_base.hpp"
-#include "core/train/zero/flat_layout.hpp"
-#include "core/train/zero/gradient_bucket.hpp"
+#include "core/train/zero/layout/flat_layout.hpp"
+#include "core/train/zero/reduction/gradient_bucket.hpp"
 
 namespace dstune {
 

@@ -5,11 +5,11 @@
 #include <optional>
 #include <vector>
 
-#include "core/train/loss_scaler.hpp"
-#include "core/train/scalar.hpp"
+#include "core/device/scalar.hpp"
+#include "core/train/zero/layout/parameter_groups.hpp"
+#include "core/train/zero/loss_scaler.hpp"
 #include "core/train/zero/optimizer_state.hpp"
-#include "core/train/zero/parameter_groups.hpp"
-#include "core/train/zero/passes.hpp"
+#include "core/train/zero/reduction/passes.hpp"
 #include "core/train/zero/zero_engine.hpp"
 
 namespace dstune {

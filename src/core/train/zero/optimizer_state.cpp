@@ -2,7 +2,7 @@
 
 #include <variant>
 
-#include "core/train/zero/passes.hpp"
+#include "core/train/zero/reduction/passes.hpp"
 
 namespace dstune {
 namespace {

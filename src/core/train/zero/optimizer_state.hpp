@@ -5,9 +5,9 @@
 #include <cstdint>
 #include <span>
 
-#include "core/train/device.hpp"
-#include "core/train/optimizer_config.hpp"
-#include "core/train/tensor.hpp"
+#include "core/device/device.hpp"
+#include "core/device/tensor.hpp"
+#include "core/experiment/optimizer_config.hpp"
 
 namespace dstune {
 

@@ -2,8 +2,8 @@
 
 #include <utility>
 
-#include "core/train/zero/gradient_passes.hpp"
-#include "core/train/zero/initial_parameters.hpp"
+#include "core/train/zero/layout/initial_parameters.hpp"
+#include "core/train/zero/reduction/gradient_passes.hpp"
 
 namespace dstune {
 namespace {

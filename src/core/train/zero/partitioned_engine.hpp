@@ -6,10 +6,10 @@
 
 #include "core/train/zero/bucket_average.hpp"
 #include "core/train/zero/engine_base.hpp"
-#include "core/train/zero/flat_layout.hpp"
-#include "core/train/zero/gradient_bucket.hpp"
-#include "core/train/zero/partition_gradients.hpp"
+#include "core/train/zero/layout/flat_layout.hpp"
 #include "core/train/zero/partitioned_states.hpp"
+#include "core/train/zero/reduction/gradient_bucket.hpp"
+#include "core/train/zero/reduction/partition_gradients.hpp"
 
 namespace dstune {
 

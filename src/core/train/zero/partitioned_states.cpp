@@ -1,6 +1,6 @@
 #include "core/train/zero/partitioned_states.hpp"
 
-#include "core/train/zero/passes.hpp"
+#include "core/train/zero/reduction/passes.hpp"
 
 namespace dstune {
 

@@ -6,9 +6,9 @@
 #include <span>
 #include <vector>
 
-#include "core/train/collectives.hpp"
-#include "core/train/device.hpp"
-#include "core/train/zero/flat_layout.hpp"
+#include "core/device/collectives.hpp"
+#include "core/device/device.hpp"
+#include "core/train/zero/layout/flat_layout.hpp"
 #include "core/train/zero/optimizer_state.hpp"
 
 namespace dstune {

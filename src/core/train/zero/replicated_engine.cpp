@@ -2,10 +2,10 @@
 
 #include <utility>
 
-#include "core/train/zero/flattened.hpp"
-#include "core/train/zero/gradient_passes.hpp"
-#include "core/train/zero/gradient_sum.hpp"
-#include "core/train/zero/initial_parameters.hpp"
+#include "core/train/zero/layout/initial_parameters.hpp"
+#include "core/train/zero/reduction/flattened.hpp"
+#include "core/train/zero/reduction/gradient_passes.hpp"
+#include "core/train/zero/reduction/gradient_sum.hpp"
 
 namespace dstune {
 

@@ -2,10 +2,10 @@
 
 #include <utility>
 
-#include "core/train/zero/gradient_passes.hpp"
-#include "core/train/zero/initial_parameters.hpp"
-#include "core/train/zero/leaf_modules.hpp"
-#include "core/train/zero/make_parameter_coordinator.hpp"
+#include "core/train/zero/gather/make_parameter_coordinator.hpp"
+#include "core/train/zero/layout/initial_parameters.hpp"
+#include "core/train/zero/layout/leaf_modules.hpp"
+#include "core/train/zero/reduction/gradient_passes.hpp"
 
 namespace dstune {
 

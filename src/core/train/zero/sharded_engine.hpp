@@ -8,12 +8,12 @@
 #include <vector>
 
 #include "core/train/zero/engine_base.hpp"
-#include "core/train/zero/gathered_parameters.hpp"
+#include "core/train/zero/gather/gathered_parameters.hpp"
+#include "core/train/zero/gather/parameter_coordinator.hpp"
+#include "core/train/zero/layout/shard_groups.hpp"
+#include "core/train/zero/layout/shard_layout.hpp"
 #include "core/train/zero/optimizer_state.hpp"
-#include "core/train/zero/parameter_coordinator.hpp"
-#include "core/train/zero/shard_groups.hpp"
-#include "core/train/zero/shard_layout.hpp"
-#include "core/train/zero/sharded_gradients.hpp"
+#include "core/train/zero/reduction/sharded_gradients.hpp"
 
 namespace dstune {
 

@@ -1,7 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/train/zero/gradient_passes.hpp"
+#include "core/train/zero/reduction/gradient_passes.hpp"
 #include "core/train/zero/replicated_engine.hpp"
 
 namespace dstune {

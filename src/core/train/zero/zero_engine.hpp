@@ -7,11 +7,11 @@
 #include <span>
 #include <vector>
 
+#include "core/device/collectives.hpp"
+#include "core/device/device.hpp"
+#include "core/device/tensor.hpp"
+#include "core/experiment/step_config.hpp"
 #include "core/model/model_spec.hpp"
-#include "core/train/collectives.hpp"
-#include "core/train/device.hpp"
-#include "core/train/step_config.hpp"
-#include "core/train/tensor.hpp"
 
 namespace dstune {
 

@@ -10,7 +10,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/train/dry_device.hpp"
+#include "core/device/dry_device.hpp"
 #include "kernels/cpu/cpu_device.hpp"
 #include "tests/support/gpt2_fixture.hpp"
 #include "tests/support/numbers.hpp"

@@ -8,8 +8,8 @@
 #include <gtest/gtest.h>
 
 #include "core/base/text.hpp"
+#include "core/experiment/step_config.hpp"
 #include "core/train/run_experiment.hpp"
-#include "core/train/step_config.hpp"
 #include "tests/support/predicted_memory.hpp"
 
 namespace dstune {

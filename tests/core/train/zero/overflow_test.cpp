@@ -8,7 +8,7 @@
 
 #include <gtest/gtest.h>
 
-#include "core/train/loss_scaler.hpp"
+#include "core/train/zero/loss_scaler.hpp"
 #include "tests/support/training_run.hpp"
 
 namespace dstune {

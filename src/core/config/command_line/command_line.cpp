@@ -1,0 +1,167 @@
+#include "core/config/command_line/command_line.hpp"
+
+#include <charconv>
+#include <string_view>
+
+#include "core/base/text.hpp"
+#include "core/config/command_line/argument_scanner.hpp"
+#include "core/input/key_rules.hpp"
+#include "core/input/read_text.hpp"
+
+namespace dstune {
+
+namespace {
+
+constexpr std::int64_t kMostRanks = 1'000'000;
+
+// Typed values of what was given; each wrong one is a problem at its flag.
+class Reader {
+ public:
+  Reader(const Given& given, Problems& problems) : given_(given), problems_(problems) {}
+
+  bool has(const char* name) const { return given_.options.count(name) > 0; }
+
+  std::optional<std::string> text(const char* name) { return text(name, rules::text(name)); }
+
+  std::optional<std::string> choice(const char* name, const char* choices) {
+    return text(name, rules::choice(name, choices));
+  }
+
+  std::vector<std::string> list(const char* name) {
+    const auto found = given_.lists.find(name);
+    if (found == given_.lists.end()) return {};
+    for (const auto& word : found->second) {
+      check_value(json::value(word), rules::text(name), flag(name), problems_);
+    }
+    return found->second;
+  }
+
+  std::optional<int> count(const char* name) {
+    if (!has(name)) return std::nullopt;
+    const std::string& word = given_.options.at(name);
+    std::int64_t number = 0;
+    const auto [end, fault] = std::from_chars(word.data(), word.data() + word.size(), number);
+    const bool is_number = fault == std::errc() && end == word.data() + word.size();
+    const auto checked = check_value(is_number ? json::value(number) : json::value(word),
+                                     rules::integer(name, 1, kMostRanks), flag(name), problems_);
+    if (!checked) return std::nullopt;
+    return static_cast<int>(checked->get_int64());
+  }
+
+  std::optional<Bytes> size(const char* name) {
+    if (!has(name)) return std::nullopt;
+    const std::string& word = given_.options.at(name);
+    auto bytes = parse_bytes(word);
+    if (bytes && *bytes > 0) return bytes;
+    problems_.add(flag(name), concat("is ", in_quotes(word),
+                                     "; accepted: a size above 0 such as 4GiB, or bytes"));
+    return std::nullopt;
+  }
+
+ private:
+  static std::string flag(const char* name) { return concat("--", name); }
+
+  std::optional<std::string> text(const char* name, const KeyRule& rule) {
+    if (!has(name)) return std::nullopt;
+    const std::string& word = given_.options.at(name);
+    if (!check_value(json::value(word), rule, flag(name), problems_)) return std::nullopt;
+    return word;
+  }
+
+  const Given& given_;
+  Problems& problems_;
+};
+
+void read_options(Reader& reader, CommandLine& options) {
+  options.model = reader.text("model");
+  options.memory_limit = reader.size("memory-limit");
+  options.ranks_per_experiment = reader.count("ranks-per-experiment");
+  options.backend = reader.choice("backend", "auto|cpu|cuda|sim");
+  options.results_dir = reader.text("results-dir");
+  options.precision = reader.choice("precision", "bf16|fp16|fp32");
+  options.without = reader.list("without");
+  options.force_resume = reader.has("force-resume");
+  options.resume = reader.has("resume") || options.force_resume;
+  options.overwrite = reader.has("overwrite");
+  options.retry_failed = reader.has("retry-failed");
+  options.verbose = reader.has("verbose");
+  const auto format = reader.choice("format", "table|json");
+  options.format = format == "json" ? TableFormat::json : TableFormat::table;
+  options.world_size = reader.count("world-size");
+  options.hostfile = reader.text("hostfile");
+  options.explain = reader.text("explain");
+  if (options.explain) options.action = CommandLine::Action::explain;
+  if (reader.has("check")) options.action = CommandLine::Action::check;
+  if (reader.has("plan")) options.action = CommandLine::Action::plan;
+  options.status_dir = reader.text("status");
+  if (options.status_dir) options.action = CommandLine::Action::status;
+}
+
+void check_combinations(const Reader& reader, const CommandLine& options, Problems& problems) {
+  if (options.resume && options.overwrite) {
+    problems.add("--overwrite",
+                 concat("excludes ", options.force_resume ? "--force-resume" : "--resume",
+                        "; accepted: one of them"));
+  }
+  if (options.retry_failed && !options.resume) {
+    problems.add("--retry-failed", "is only for a run that goes on; add --resume");
+  }
+  if (reader.has("check") && (reader.has("plan") || reader.has("explain"))) {
+    problems.add("--check", concat("excludes ", reader.has("plan") ? "--plan" : "--explain",
+                                   "; accepted: one of them"));
+  }
+  if (options.hostfile == kStandardInput && options.config_path == kStandardInput) {
+    problems.add("--hostfile", "is -, and so is CONFIG.json; accepted: one of them");
+  }
+  const bool has_size = reader.has("world-size");
+  const bool has_file = reader.has("hostfile");
+  if (reader.has("plan") || reader.has("check")) {
+    if (has_size && has_file) problems.add("--hostfile", "excludes --world-size; give one of them");
+    if (reader.has("plan") && !has_size && !has_file) {
+      problems.add("--plan", "needs the number of workers: --world-size N or --hostfile FILE");
+    }
+    return;
+  }
+  if (has_size)
+    problems.add("--world-size", "is only for --plan and --check; mpirun sets it otherwise");
+  if (has_file)
+    problems.add("--hostfile", "is only for --plan and --check; give mpirun its -hostfile before");
+}
+
+void read_positional(const Given& given, CommandLine& options, Problems& problems) {
+  if (given.positional.empty()) {
+    problems.add("CONFIG.json", "is missing; see dstune-mpi --help");
+    return;
+  }
+  options.config_path = given.positional.front();
+  if (options.config_path.empty()) problems.add("CONFIG.json", "is an empty path");
+  for (std::size_t i = 1; i < given.positional.size(); ++i) {
+    problems.add(in_quotes(given.positional[i]),
+                 concat("is one word too many after ", in_quotes(options.config_path),
+                        "; a training command stands after --"));
+  }
+}
+
+}  // namespace
+
+CommandLine parse_command_line(const std::vector<std::string>& arguments) {
+  Problems problems("command line");
+  Given given = scan_arguments(arguments, problems);
+  Reader reader(given, problems);
+  CommandLine options;
+  // Who asks for help gets it, whatever else is wrong.
+  if (reader.has("help") || reader.has("version")) {
+    options.action = reader.has("help") ? CommandLine::Action::help : CommandLine::Action::version;
+    return options;
+  }
+  read_options(reader, options);
+  if (options.action != CommandLine::Action::status) read_positional(given, options, problems);
+  check_combinations(reader, options, problems);
+  problems.throw_if_any();
+  options.training_command = std::move(given.training_command);
+  return options;
+}
+
+std::string version_text() { return "dstune-mpi " DSTUNE_VERSION; }
+
+}  // namespace dstune

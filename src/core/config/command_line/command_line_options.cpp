@@ -1,0 +1,119 @@
+#include "core/config/command_line/command_line_options.hpp"
+
+#include <sstream>
+#include <string>
+#include <vector>
+
+#include <boost/program_options/value_semantic.hpp>
+
+#include "core/base/text.hpp"
+#include "core/config/command_line/command_line.hpp"
+
+namespace dstune {
+
+namespace {
+
+namespace po = boost::program_options;
+
+constexpr unsigned kLineWidth = 80;
+constexpr unsigned kDescriptionWidth = 46;
+
+auto value(const char* name) { return po::value<std::string>()->value_name(name); }
+
+po::options_description input_options() {
+  po::options_description group("Input and output", kLineWidth, kDescriptionWidth);
+  group.add_options()  //
+      ("model", value("NAME|PATH"),
+       "gpt2, gpt2-medium, gpt2-large, gpt2-xl, or a Hugging Face config.json (default: "
+       "dstune.model of CONFIG.json)")  //
+      ("results-dir", value("DIR"),
+       "journal, tables and ds_config_optimal.json go here (default: autotuning.results_dir, else "
+       "autotuning_results)")                                                                 //
+      ("resume", "continue the run found in the results directory")                           //
+      ("force-resume", "continue it even if another model or machine measured a part of it")  //
+      ("retry-failed",
+       "with --resume: measure again what failed, and on every worker; what did not fit stays")  //
+      ("overwrite", "delete the run found in the results directory and start anew")              //
+      ("without", po::value<std::vector<std::string>>()->composing()->value_name("KEY"),
+       "leave this key of CONFIG.json out (a name or a JSON pointer), and say so with the optimum; "
+       "may be given several times")  //
+      ("precision", value("bf16|fp16|fp32"),
+       "what is trained in, where CONFIG.json leaves it to the Trainer (default: what it enables, "
+       "else fp32)")  //
+      ("format", value("table|json"), "of the result on stdout (default: table)");
+  return group;
+}
+
+po::options_description measurement_options() {
+  po::options_description group("Measurement", kLineWidth, kDescriptionWidth);
+  group.add_options()  //
+      ("backend", value("NAME"),
+       "cpu, cuda, sim, or auto: cuda if every worker has a GPU, else cpu (default: auto)")  //
+      ("memory-limit", value("SIZE"),
+       "memory of one rank, such as 4GiB (default: what the device has)")  //
+      ("ranks-per-experiment", value("N"), "workers of one experiment (default: all)");
+  return group;
+}
+
+po::options_description plan_options() {
+  po::options_description group("Planning and explaining, without mpirun", kLineWidth,
+                                kDescriptionWidth);
+  group.add_options()  //
+      ("explain", value("NAME"),
+       "print where the time and the memory of this experiment in the results directory go, and "
+       "exit; with --plan: what can be said without running it")                       //
+      ("check", "say whether CONFIG.json would run, or every fault of it, and exit")   //
+      ("plan", "print memory per stage and the experiments that would run, and exit")  //
+      ("world-size", value("N"), "number of workers to plan or check for")             //
+      ("hostfile", value("FILE"), "count them from a host file instead (slots - 1 workers)");
+  return group;
+}
+
+po::options_description other_options() {
+  po::options_description group("Other", kLineWidth, kDescriptionWidth);
+  group.add_options()  //
+      ("status", value("DIR"),
+       "say whether the run in this results directory is running, dead or finished, and exit")  //
+      ("verbose,v", "also log what each worker does")                                           //
+      ("version", "print the version and exit")                                                 //
+      ("help,h", "print this text and exit");
+  return group;
+}
+
+// Boost leaves a blank where it breaks a line.
+std::string without_trailing_blanks(const std::string& text) {
+  auto lines = split(text, '\n');
+  for (auto& line : lines) line.erase(line.find_last_not_of(' ') + 1);
+  return join(lines, "\n");
+}
+
+}  // namespace
+
+po::options_description command_line_options() {
+  po::options_description all(kLineWidth, kDescriptionWidth);
+  all.add(input_options()).add(measurement_options()).add(plan_options()).add(other_options());
+  return all;
+}
+
+std::string help_text() {
+  std::ostringstream text;
+  text << "Finds the fastest DeepSpeed/ZeRO configuration that fits in memory.\n\n"
+          "Usage: mpirun -hostfile hosts dstune-mpi [options] CONFIG.json\n"
+          "                                         [-- training command]\n"
+          "       dstune-mpi --plan (--world-size N | --hostfile FILE) CONFIG.json\n"
+          "       dstune-mpi --check [--world-size N | --hostfile FILE] CONFIG.json\n"
+          "       dstune-mpi --explain NAME CONFIG.json\n\n"
+          "       Rank 0 tunes and writes the results; every other rank is one worker.\n"
+          "       CONFIG.json is a DeepSpeed configuration with a \"dstune\" section; \"-\" is\n"
+          "       standard input. The training command is not run: cmd_optimal.txt gets it\n"
+          "       with the optimum.\n"
+       << command_line_options()
+       << "\nExamples:\n"
+          "  mpirun -n 3 dstune-mpi --memory-limit 4GiB examples/gpt2.json\n"
+          "  dstune-mpi --plan --world-size 8 --model gpt2-xl examples/gpt2.json\n\n"
+          "Exit codes: 0 found, 1 internal error, 2 wrong input, 3 nothing fits in memory,\n"
+          "            4 interrupted: --resume goes on\n";
+  return without_trailing_blanks(text.str());
+}
+
+}  // namespace dstune

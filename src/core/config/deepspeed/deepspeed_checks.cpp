@@ -1,0 +1,101 @@
+#include "core/config/deepspeed/deepspeed_checks.hpp"
+
+#include <algorithm>
+
+#include "core/base/text.hpp"
+#include "core/config/deepspeed/deepspeed_table.hpp"
+#include "core/config/deepspeed/optimizer_checks.hpp"
+#include "core/input/key_rules.hpp"
+
+namespace dstune {
+
+namespace {
+
+const json::object* section_of(const json::object& parent, std::string_view key) {
+  const auto* found = parent.if_contains(key);
+  return found == nullptr ? nullptr : found->if_object();
+}
+
+bool is_true(const json::object* section, std::string_view key) {
+  const auto* value = section == nullptr ? nullptr : section->if_contains(key);
+  return value != nullptr && value->is_bool() && value->get_bool();
+}
+
+void check_nvme(const json::object& zero, std::string_view key, Problems& problems) {
+  const auto* const offload = section_of(zero, key);
+  if (offload == nullptr) return;
+  const auto* const device = offload->if_contains("device");
+  if (device == nullptr || *device != "nvme") return;
+  const auto* const path = offload->if_contains("nvme_path");
+  if (path != nullptr && path->is_string()) return;
+  problems.add(child(child("/zero_optimization", key), "nvme_path"),
+               "is missing; device \"nvme\" needs a folder");
+}
+
+// DeepSpeed refuses them together, whatever the old one says.
+void check_deprecated(const json::object& zero, Problems& problems) {
+  for (const auto& [old_key, new_key] : deepspeed_table::kDeprecatedInZero) {
+    if (!zero.contains(old_key) || !zero.contains(new_key)) continue;
+    problems.add(child("/zero_optimization", old_key),
+                 concat("is the old form of ", in_quotes(new_key), "; keep one of them"));
+  }
+}
+
+bool is_zero_or_absent(const json::object& section, std::string_view key) {
+  const auto* const value = section.if_contains(key);
+  return value == nullptr || (value->is_number() && value->to_number<double>() == 0);
+}
+
+void check_loss_scale(const json::object& fp16, Problems& problems) {
+  const bool is_dynamic = is_true(&fp16, "enabled") && is_zero_or_absent(fp16, "loss_scale");
+  if (!is_dynamic || !fp16.contains("min_loss_scale")) return;
+  if (!is_zero_or_absent(fp16, "min_loss_scale")) return;
+  problems.add("/fp16/min_loss_scale",
+               "is 0; accepted: an integer >= 1 where the loss scale is dynamic");
+}
+
+void add_offload(json::object& zero, const json::object& old, const char* old_key,
+                 const char* new_key) {
+  if (!is_true(&old, old_key)) return;
+  json::object offload{{"device", "cpu"}};
+  const auto* const pin = old.if_contains("cpu_offload_use_pin_memory");
+  if (pin != nullptr && pin->is_bool()) offload["pin_memory"] = *pin;
+  zero[new_key] = offload;
+}
+
+}  // namespace
+
+void check_relations(const json::object& deepspeed, Problems& problems) {
+  const auto* const fp16 = section_of(deepspeed, "fp16");
+  const auto* const bf16 = section_of(deepspeed, "bf16");
+  if (is_true(fp16, "enabled") && is_true(bf16, "enabled")) {
+    problems.add("/bf16/enabled", "is true and so is /fp16/enabled; accepted: one of them");
+  }
+  if (fp16 != nullptr) check_loss_scale(*fp16, problems);
+  const auto* const optimizer = section_of(deepspeed, "optimizer");
+  if (optimizer != nullptr) check_optimizer(*optimizer, problems);
+  const auto* const zero = section_of(deepspeed, "zero_optimization");
+  if (zero == nullptr) return;
+  check_nvme(*zero, "offload_optimizer", problems);
+  check_nvme(*zero, "offload_param", problems);
+  check_deprecated(*zero, problems);
+}
+
+json::object without_keys(const json::object& object, const std::vector<std::string_view>& keys) {
+  json::object rest;
+  for (const auto& member : object) {
+    const std::string_view key(member.key());
+    if (std::find(keys.begin(), keys.end(), key) == keys.end()) rest[member.key()] = member.value();
+  }
+  return rest;
+}
+
+json::object without_deprecated_offload(const json::object& zero) {
+  json::object modern =
+      without_keys(zero, {"cpu_offload", "cpu_offload_param", "cpu_offload_use_pin_memory"});
+  add_offload(modern, zero, "cpu_offload", "offload_optimizer");
+  add_offload(modern, zero, "cpu_offload_param", "offload_param");
+  return modern;
+}
+
+}  // namespace dstune

@@ -1,0 +1,62 @@
+// What a process trains on for as long as it lives: the hardware, and who gives its collectives.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "core/base/units.hpp"
+#include "core/device/collectives.hpp"
+#include "core/device/device.hpp"
+#include "core/device/group.hpp"
+
+namespace dstune {
+
+/// The hardware of one backend, as one process sees it.
+struct DeviceInfo {
+  std::string backend;     ///< "cpu", "sim", "cuda"
+  std::string name;        ///< "AMD EPYC 9534 64-Core Processor", "NVIDIA H200"
+  Bytes memory = 0;        ///< all that it has
+  Bytes free_memory = 0;   ///< of it, when the process started
+  bool is_shared = false;  ///< by the processes of its host and the system; else this process's own
+  std::string unusable;    ///< why nothing can be trained on it; or ""
+
+  bool operator==(const DeviceInfo&) const = default;
+};
+
+/// What one experiment may use of a process's device.
+struct DeviceShare {
+  Bytes memory_limit = 0;
+  int threads = 0;  ///< of the host's cores, where the device computes on them; 0: on none
+};
+
+/// Of a device that is only asked what it would need.
+constexpr DeviceShare kOnlyAsked{.memory_limit = 1, .threads = 0};
+
+/// Collectives of tensors in host memory over a group's ranks, for a backend without its own. The
+/// device must outlive them.
+using HostCollectives = std::function<std::unique_ptr<Collectives>(Device&)>;
+
+/// Made once per process. What is dear to make (contexts, handles, communicators, the memory of a
+/// library) is kept from experiment to experiment; an experiment's outcome does not depend on those
+/// before it.
+class Backend {
+ public:
+  Backend() = default;
+  virtual ~Backend() = default;
+  Backend(const Backend&) = delete;
+  Backend& operator=(const Backend&) = delete;
+
+  /// The device for the next experiment, with nothing allocated on it: valid until the next call,
+  /// which must come after all buffers of this one are gone.
+  /// @throws Error  if the hardware refuses
+  virtual Device& device(const DeviceShare& share) = 0;
+
+  /// The data plane of the experiment that device() was called for last; collective over `group`,
+  /// which must outlive the result.
+  /// @throws Error  if the hardware refuses
+  virtual std::unique_ptr<Collectives> collectives(Group& group,
+                                                   const HostCollectives& over_host) = 0;
+};
+
+}  // namespace dstune

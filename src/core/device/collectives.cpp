@@ -1,0 +1,125 @@
+#include "core/device/collectives.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+#include <utility>
+
+#include "core/base/text.hpp"
+
+namespace dstune {
+
+namespace {
+
+CollectiveLine line_for(CollectiveKind kind, Purpose purpose, Tensor whole) {
+  CollectiveLine line;
+  line.purpose = purpose;
+  line.kind = kind;
+  line.dtype = whole.dtype;
+  line.elements = static_cast<std::uint64_t>(whole.numel);
+  line.bytes = whole.size();
+  return line;
+}
+
+/// The same calls, of which nothing is counted yet.
+CollectiveLine uncounted(CollectiveLine line) {
+  line.elements = line.bytes = 0;
+  return line;
+}
+
+}  // namespace
+
+template <class Call>
+Event Collectives::counted(CollectiveLine line, Call call) {
+  line.ranks = size_;
+  line.stream = device_->current_stream();
+  const bool launches = !launched_;
+  if (launches && line.purpose != Purpose::other) device_->host_event(HostEvent::collective);
+  if (coalesces_ && launches) launched_ = uncounted(line);
+  const Seconds begin = device_->now();
+  Event done = coalesces_ ? run_coalesced(call) : run(line, call);
+  if (!device_->overlaps()) line.exposed = device_->now() - begin;
+  device_->ledger().add(line, launches ? 1 : 0);
+  return done;
+}
+
+template <class Call>
+Event Collectives::run(const CollectiveLine& line, Call call) {
+  const Event ready = device_->record(device_->current_stream());
+  const StreamScope scope(*device_, Stream::communication);
+  device_->wait(Stream::communication, ready);
+  const Event begin = device_->record(Stream::communication);
+  call();
+  Event end = device_->record(Stream::communication);
+  if (device_->overlaps()) device_->timeline().add_call(uncounted(line), begin, end);
+  return end;
+}
+
+// Its event is that of the end.
+template <class Call>
+Event Collectives::run_coalesced(Call call) {
+  const Event ready = device_->record(device_->current_stream());
+  const StreamScope scope(*device_, Stream::communication);
+  device_->wait(Stream::communication, ready);
+  call();
+  return {};
+}
+
+void Collectives::begin_coalescing() {
+  coalesces_ = true;
+  const StreamScope scope(*device_, Stream::communication);
+  coalesced_since_ = device_->record(Stream::communication);
+  do_begin_coalescing();
+}
+
+Event Collectives::end_coalescing() {
+  const StreamScope scope(*device_, Stream::communication);
+  do_end_coalescing();
+  Event end = device_->record(Stream::communication);
+  if (launched_ && device_->overlaps()) {
+    device_->timeline().add_call(*launched_, coalesced_since_, end);
+  }
+  forget_coalescing();
+  return end;
+}
+
+Event Collectives::all_reduce(Tensor inout, ReduceOp op, Purpose purpose) {
+  return counted(line_for(CollectiveKind::all_reduce, purpose, inout),
+                 [&] { do_all_reduce(inout, op); });
+}
+
+Event Collectives::reduce(Tensor inout, ReduceOp op, int root, Purpose purpose) {
+  return counted(line_for(CollectiveKind::reduce, purpose, inout),
+                 [&] { do_reduce(inout, op, root); });
+}
+
+Event Collectives::reduce_scatter(Tensor in, Tensor out, ReduceOp op, Purpose purpose) {
+  return counted(line_for(CollectiveKind::reduce_scatter, purpose, in),
+                 [&] { do_reduce_scatter(in, out, op); });
+}
+
+Event Collectives::all_gather(Tensor in, Tensor out, Purpose purpose) {
+  return counted(line_for(CollectiveKind::all_gather, purpose, out),
+                 [&] { do_all_gather(in, out); });
+}
+
+Event Collectives::broadcast(Tensor inout, int root, Purpose purpose) {
+  return counted(line_for(CollectiveKind::broadcast, purpose, inout),
+                 [&] { do_broadcast(inout, root); });
+}
+
+Event Collectives::all_to_all(Tensor in, Tensor out, Purpose purpose) {
+  return counted(line_for(CollectiveKind::all_to_all, purpose, in),
+                 [&] { do_all_to_all(in, out); });
+}
+
+std::unique_ptr<Collectives> Collectives::sub_group(const std::vector<int>& ranks) {
+  const auto own = std::find(ranks.begin(), ranks.end(), rank_);
+  const bool known =
+      std::all_of(ranks.begin(), ranks.end(), [&](int rank) { return rank >= 0 && rank < size_; });
+  if (own == ranks.end() || !known) {
+    throw std::invalid_argument(concat("Collectives: no part of ", size_, " ranks with ", rank_));
+  }
+  return do_sub_group(ranks, static_cast<int>(own - ranks.begin()));
+}
+
+}  // namespace dstune

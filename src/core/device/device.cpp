@@ -1,0 +1,145 @@
+#include "core/device/device.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace dstune {
+
+namespace {
+
+void join(StreamClock& clock, const StreamClock& other) {
+  std::transform(clock.begin(), clock.end(), other.begin(), clock.begin(),
+                 [](std::uint64_t a, std::uint64_t b) { return std::max(a, b); });
+}
+
+}  // namespace
+
+Event Device::record(Stream stream) {
+  const auto place = static_cast<std::size_t>(stream);
+  ++clocks_[place][place];
+  Event event;
+  event.after = clocks_[place];
+  do_record(stream, event);
+  return event;
+}
+
+void Device::wait(Stream stream, const Event& event) {
+  StreamClock& clock = clocks_[static_cast<std::size_t>(stream)];
+  StreamClock joined = clock;
+  join(joined, event.after);
+  if (joined == clock) return;  // it comes after that anyway
+  clock = joined;
+  if (stream == Stream::compute) {
+    stalling([&] { do_wait(stream, event); });
+  } else {
+    do_wait(stream, event);
+  }
+}
+
+void Device::host_wait(const Event& event) {
+  stalling([&] { do_host_wait(event); });
+  for (StreamClock& clock : clocks_) join(clock, event.after);
+}
+
+void Device::synchronize() {
+  do_synchronize();
+  StreamClock all{};
+  for (std::size_t stream = 0; stream < kStreams; ++stream) {
+    ++clocks_[stream][stream];
+    join(all, clocks_[stream]);
+  }
+  clocks_.fill(all);
+  free_pending();
+}
+
+void* Device::allocate(MemoryCategory category, Bytes size) {
+  reserve(category, size);
+  try {
+    return do_allocate(category, size);
+  } catch (...) {
+    budget_.release(category, size);
+    throw;
+  }
+}
+
+void Device::reserve(MemoryCategory category, Bytes size) {
+  free_pending();
+  if (!pending_.empty() && !budget_.has_room(size)) synchronize();
+  budget_.reserve(category, size);
+}
+
+void Device::give_back(const Memory& memory, const std::array<bool, kStreams>& used_on) noexcept {
+  on_give_back(memory.data, memory.home, used_on);
+  std::vector<Event> uses;
+  for (std::size_t stream = 0; overlaps() && stream < kStreams; ++stream) {
+    if (used_on[stream]) uses.push_back(record(static_cast<Stream>(stream)));
+  }
+  if (uses.empty()) {
+    free(memory);
+  } else {
+    pending_.push_back({memory, std::move(uses)});
+  }
+}
+
+void Device::free(const Memory& memory) noexcept {
+  do_free(memory.data, memory.size);
+  budget_.release(memory.category, memory.size);
+}
+
+void Device::free_pending() noexcept {
+  if (pending_.empty()) return;
+  const auto is_used = [this](const Pending& pending) {
+    return !std::all_of(pending.uses.begin(), pending.uses.end(),
+                        [this](const Event& use) { return has_passed(use); });
+  };
+  const auto unused = std::partition(pending_.begin(), pending_.end(), is_used);
+  for (auto pending = unused; pending != pending_.end(); ++pending) free(pending->memory);
+  pending_.erase(unused, pending_.end());
+}
+
+void Device::host_event(HostEvent event) {
+  const Seconds time = host_overhead_.at(event);
+  if (time > 0) spend_host_time(time);
+  ledger_.add_host(event, time);
+}
+
+void Device::host_sync(HostSync reason) {
+  wait_as_host(reason, [this] { stalling([this] { synchronize(); }); });
+}
+
+void Device::host_sync(HostSync reason, const Event& event) {
+  wait_as_host(reason, [&] { host_wait(event); });
+}
+
+double Device::read_scalar(Tensor scalar, HostSync reason) {
+  float value = 0;
+  ledger_.add_transfer(Transfer::device_to_host, scalar.size());
+  wait_as_host(reason, [&] {
+    host_wait(record(current_stream_));
+    read(scalar, {&value, 1});
+  });
+  return static_cast<double>(value);
+}
+
+template <class Wait>
+void Device::wait_as_host(HostSync reason, Wait wait) {
+  // A module's own wait is part of its hook: a profile cannot tell them apart.
+  if (reason != HostSync::parameters) host_event(HostEvent::synchronization);
+  const Seconds begin = now();
+  wait();
+  ledger_.add_sync(reason, now() - begin);
+}
+
+// What the host cannot launch meanwhile the compute stream cannot do.
+template <class Wait>
+void Device::stalling(Wait wait) {
+  if (!overlaps()) {
+    wait();
+    return;
+  }
+  const Event before = record(Stream::compute);
+  wait();
+  timeline_.add_stall(before, record(Stream::compute));
+}
+
+}  // namespace dstune

@@ -1,0 +1,45 @@
+// Work that repeats itself: carried out, or, in a rehearsal, done once and counted.
+#pragma once
+
+#include <cstdint>
+
+#include "core/device/device.hpp"
+
+namespace dstune {
+
+/// operation(i) for i in [0, times), all of which do the same to tensors of the same sizes. A
+/// device that folds() does the first alone: ledger and memory are as if it had done all.
+template <class Operation>
+void repeat(Device& device, std::int64_t times, Operation operation) {
+  constexpr std::int64_t kFewest = 3;  // below, doing it is cheaper than counting it
+  if (!device.folds() || times < kFewest) {
+    for (std::int64_t i = 0; i < times; ++i) operation(i);
+    return;
+  }
+  Ledger& ledger = device.ledger();
+  const Ledger before = ledger;
+  operation(0);
+  ledger.repeat(ledger.since(before), static_cast<std::uint64_t>(times - 1));
+}
+
+/// The micro-steps of one optimizer step on a device that folds(): from the third on those that are
+/// not the last are alike, since in the first two gradients become sums, and stage 3 records and
+/// then decides what it keeps for ever.
+class FoldedMicroSteps {
+ public:
+  /// @param device  must outlive this; its ledger is empty
+  explicit FoldedMicroSteps(Device& device) : device_(device) {}
+
+  /// After every micro-step. If it did what the one before did, counts `left` more like it.
+  /// @returns how many were counted: `left`, or 0
+  std::int64_t fold(std::int64_t left);
+
+ private:
+  Device& device_;
+  std::int64_t walked_ = 0;
+  Ledger before_;     // at the end of the micro-step before
+  Ledger last_work_;  // of the micro-step before
+  MemoryUse last_use_;
+};
+
+}  // namespace dstune

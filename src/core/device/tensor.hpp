@@ -1,0 +1,88 @@
+// Views of device memory, and the buffers that own it.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+
+#include "core/device/dtype.hpp"
+#include "core/device/memory_budget.hpp"
+#include "core/device/stream.hpp"
+
+namespace dstune {
+
+class Device;
+
+/// `numel` contiguous elements on a device; does not own them.
+struct Tensor {
+  void* data = nullptr;
+  std::int64_t numel = 0;
+  DType dtype = DType::fp32;
+
+  Bytes size() const { return static_cast<Bytes>(numel) * size_of(dtype); }
+
+  /// Elements [offset, offset + count).
+  Tensor slice(std::int64_t offset, std::int64_t count) const {
+    return {static_cast<std::byte*>(data) + offset * static_cast<std::int64_t>(size_of(dtype)),
+            count, dtype};
+  }
+};
+
+/// Row-major matrix; element (i, j) is at data[i * stride + j]. Does not own its elements.
+struct Matrix {
+  void* data = nullptr;
+  std::int64_t rows = 0;
+  std::int64_t cols = 0;
+  DType dtype = DType::fp32;
+  std::int64_t stride = 0;  ///< elements between rows, >= cols
+};
+
+/// `tensor`, whose numel is rows * cols, as a dense matrix.
+inline Matrix as_matrix(Tensor tensor, std::int64_t rows, std::int64_t cols) {
+  return {tensor.data, rows, cols, tensor.dtype, cols};
+}
+
+/// Owns one allocation and gives it back to its Device, which must outlive it. An empty Buffer
+/// (default constructed or moved from) owns nothing. Contents are undefined until written.
+class Buffer {
+ public:
+  Buffer() = default;
+  /// @throws OutOfMemoryError  if `size` does not fit the device's budget
+  Buffer(Device& device, MemoryCategory category, Bytes size);
+  ~Buffer() { reset(); }
+  Buffer(Buffer&& other) noexcept;
+  Buffer& operator=(Buffer&& other) noexcept;
+  Buffer(const Buffer&) = delete;
+  Buffer& operator=(const Buffer&) = delete;
+
+  /// Gives it back in the order of the stream that was current when it was made: what that stream
+  /// holds now may still use it. What other streams hold must come before that, or used_on() says
+  /// so.
+  void reset() noexcept;
+
+  /// `stream` uses it too, as torch's record_stream(): when it is given back, its bytes count as in
+  /// use, and are given to nobody else, until what `stream` holds by then is done.
+  void used_on(Stream stream) noexcept { used_on_[static_cast<std::size_t>(stream)] = true; }
+
+  void* data() const noexcept { return data_; }
+  Bytes size() const noexcept { return size_; }
+  explicit operator bool() const noexcept { return device_ != nullptr; }
+
+  /// The whole buffer as elements of `dtype`.
+  Tensor tensor(DType dtype) const {
+    return {data_, static_cast<std::int64_t>(size_ / size_of(dtype)), dtype};
+  }
+
+ private:
+  Device* device_ = nullptr;
+  void* data_ = nullptr;
+  Bytes size_ = 0;
+  MemoryCategory category_ = MemoryCategory::temporaries;
+  Stream home_ = Stream::compute;
+  std::array<bool, kStreams> used_on_{};  // other streams
+};
+
+/// A Buffer of `numel` elements of `dtype`.
+Buffer make_buffer(Device& device, MemoryCategory category, std::int64_t numel, DType dtype);
+
+}  // namespace dstune

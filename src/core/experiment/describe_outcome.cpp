@@ -1,0 +1,54 @@
+// describe(): an outcome as one line for people.
+#include <array>
+
+#include "core/base/text.hpp"
+#include "core/experiment/outcome.hpp"
+
+namespace dstune {
+
+namespace {
+
+std::string flops_text(double flops_per_s) {
+  constexpr std::array<const char*, 5> kUnits = {"FLOP/s", "kFLOP/s", "MFLOP/s", "GFLOP/s",
+                                                 "TFLOP/s"};
+  std::size_t unit = 0;
+  while (flops_per_s >= 1000 && unit + 1 < kUnits.size()) {
+    flops_per_s /= 1000;
+    ++unit;
+  }
+  return concat(fixed(flops_per_s, 1), " ", kUnits[unit]);
+}
+
+// A reason may quote another program's message; the log has one line per experiment.
+std::string one_line(std::string text) {
+  for (char& letter : text) {
+    if (letter == '\n' || letter == '\r' || letter == '\t') letter = ' ';
+  }
+  return std::string(trim(text));
+}
+
+std::string line(const Measured& measured) {
+  return concat(format_seconds(measured.step_time.median), " +-",
+                fixed(measured.step_time.noise_percent, 1), "%, ",
+                flops_text(measured.flops_per_s_per_rank), " per rank, ",
+                fixed(measured.samples_per_s, measured.samples_per_s < 1 ? 3 : 1),
+                " samples/s, peak ", format_bytes(measured.peak_memory.total));
+}
+
+std::string line(const OutOfMemory& fault) {
+  return concat("out of memory on rank ", fault.rank, " (wanted ", format_bytes(fault.requested),
+                " more for ", name_of(fault.category), ", ", format_bytes(fault.in_use), " of ",
+                format_bytes(fault.limit), " used)");
+}
+
+std::string line(const Failed& failed) { return concat("failed: ", one_line(failed.reason)); }
+
+std::string line(const Skipped& skipped) { return concat("skipped: ", one_line(skipped.reason)); }
+
+}  // namespace
+
+std::string describe(const Outcome& outcome) {
+  return std::visit([](const auto& alternative) { return line(alternative); }, outcome);
+}
+
+}  // namespace dstune

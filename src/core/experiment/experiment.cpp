@@ -1,0 +1,73 @@
+#include "core/experiment/experiment.hpp"
+
+#include <stdexcept>
+
+#include "core/base/text.hpp"
+
+namespace dstune {
+
+namespace {
+
+json::object settings_to_json(const RunSettings& settings) {
+  return {{"model", to_json(settings.model)},
+          {"sequence_length", settings.sequence_length},
+          {"memory_limit_bytes", settings.memory_limit},
+          {"backend", settings.backend},
+          {"threads_per_rank", settings.threads_per_rank},
+          {"devices_per_node", settings.devices_per_node},
+          {"warmup_steps", settings.warmup_steps},
+          {"measure_steps", settings.measure_steps},
+          {"experiment_timeout_s", settings.experiment_timeout},
+          {"seed", settings.seed},
+          {"host_overhead_s", to_json(settings.host_overhead)}};
+}
+
+RunSettings settings_from_json(const json::object& object) {
+  RunSettings settings;
+  settings.model = model_spec_from_json(object.at("model").as_object());
+  settings.sequence_length = object.at("sequence_length").to_number<std::int64_t>();
+  settings.memory_limit = object.at("memory_limit_bytes").to_number<Bytes>();
+  settings.backend = std::string(object.at("backend").as_string());
+  settings.threads_per_rank = object.at("threads_per_rank").to_number<int>();
+  settings.devices_per_node = object.at("devices_per_node").to_number<int>();
+  settings.warmup_steps = object.at("warmup_steps").to_number<int>();
+  settings.measure_steps = object.at("measure_steps").to_number<int>();
+  settings.experiment_timeout = object.at("experiment_timeout_s").to_number<double>();
+  settings.seed = object.at("seed").to_number<std::uint64_t>();
+  settings.host_overhead = host_overhead_from_json(object.at("host_overhead_s").as_object());
+  return settings;
+}
+
+}  // namespace
+
+std::string Experiment::key() const {
+  json::object identity = settings_to_json(settings);
+  identity.erase("experiment_timeout_s");
+  // The model's name is a label: a preset and a file with the same dimensions are one model.
+  identity["model"].as_object().erase("name");
+  identity["ds_config"] = ds_config;
+  identity["ranks"] = ranks;
+  identity["repetition"] = repetition;
+  return to_json_text(sorted_by_key(identity), 0);
+}
+
+json::object to_json(const Experiment& experiment) {
+  return {{"name", experiment.name},
+          {"ds_config", experiment.ds_config},
+          {"ranks", experiment.ranks},
+          {"settings", settings_to_json(experiment.settings)},
+          {"repetition", experiment.repetition}};
+}
+
+Experiment experiment_from_json(const json::object& object) {
+  try {
+    return {std::string(object.at("name").as_string()), object.at("ds_config").as_object(),
+            object.at("ranks").to_number<int>(),
+            settings_from_json(object.at("settings").as_object()),
+            object.at("repetition").to_number<int>()};
+  } catch (const std::exception& fault) {
+    throw std::invalid_argument(concat("experiment_from_json: ", fault.what()));
+  }
+}
+
+}  // namespace dstune

@@ -1,0 +1,92 @@
+// Which optimizer a configuration asks for, its settings, and what it keeps per parameter.
+#pragma once
+
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "core/base/json_fwd.hpp"
+#include "core/device/dtype.hpp"
+
+namespace dstune {
+
+/// DeepSpeed's FusedAdam, or torch.optim's Adam and AdamW.
+struct AdamSettings {
+  double beta1 = 0.9;
+  double beta2 = 0.999;
+  double epsilon = 1e-8;
+  bool adam_w = true;  ///< decoupled decay
+  bool bias_correction = true;
+  bool torch = false;  ///< torch_adam: torch.optim's class, as a client optimizer is
+};
+
+/// torch.optim.SGD.
+struct SgdSettings {
+  double momentum = 0;
+  double dampening = 0;
+  bool nesterov = false;
+};
+
+/// DeepSpeed's FusedLion.
+struct LionSettings {
+  double beta1 = 0.9;
+  double beta2 = 0.999;
+};
+
+/// torch.optim.Adagrad.
+struct AdagradSettings {
+  double epsilon = 1e-10;
+  double lr_decay = 0;
+  double initial_accumulator = 0;
+};
+
+/// DeepSpeed's FusedLamb.
+struct LambSettings {
+  double beta1 = 0.9;
+  double beta2 = 0.999;
+  double epsilon = 1e-8;
+  bool epsilon_inside_root = false;
+  bool bias_correction = true;
+  double max_ratio = 10;  ///< bounds of |parameter| / |update|
+  double min_ratio = 0.01;
+};
+
+using OptimizerSettings =
+    std::variant<AdamSettings, SgdSettings, LionSettings, AdagradSettings, LambSettings>;
+
+struct OptimizerConfig {
+  bool client = true;  ///< no "optimizer" section: HF Trainer's AdamW with two parameter groups
+  double lr = 1e-3;
+  double weight_decay = 0;
+  OptimizerSettings settings;
+};
+
+template <class Settings>
+bool is(const OptimizerConfig& optimizer) {
+  return std::holds_alternative<Settings>(optimizer.settings);
+}
+
+/// Without ZeRO and in 16 bit: flat buffers for DeepSpeed's own Adam, one tensor at a time for
+/// every other optimizer (zero-step.md 0).
+bool uses_fused_wrapper(const OptimizerConfig& optimizer);
+
+/// fp32 tensors kept per parameter: 2 of Adam and Lamb, 1 of Lion, Adagrad and SGD with momentum, 0
+/// of plain SGD.
+int state_tensors(const OptimizerConfig& optimizer);
+
+/// fp32 tensors of temporaries in an update, of everything that is updated together: torch.optim's
+/// Adagrad and SGD work on whole lists (docs/decisions/optimizers.md). Adam's are not modelled.
+int scratch_tensors(const OptimizerConfig& optimizer, double weight_decay);
+
+/// torch's Adagrad makes its state for the model's parameters, in their dtype, before a wrapper or
+/// ZeRO 1 and 2 make it anew for the fp32 ones; the engine keeps both
+/// (docs/decisions/optimizers.md).
+bool leaves_unused_state(const OptimizerConfig& optimizer, int stage, DType dtype);
+
+/// The "optimizer" section of a checked DeepSpeed JSON. What cannot be modelled, or what DeepSpeed
+/// refuses together with the rest of the file, goes to `unsupported`.
+/// @throws std::invalid_argument  if the JSON was not checked
+OptimizerConfig read_optimizer_config(const json::object& ds_config,
+                                      std::vector<std::string>& unsupported);
+
+}  // namespace dstune

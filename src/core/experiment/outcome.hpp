@@ -1,0 +1,86 @@
+// What one experiment can end in: all a worker says back.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "core/base/json_fwd.hpp"
+#include "core/base/statistics.hpp"
+#include "core/base/units.hpp"
+#include "core/device/ledger.hpp"
+#include "core/device/memory_budget.hpp"
+
+namespace dstune {
+
+/// It ran. Times are wall time of whole optimizer steps (all micro-steps + optimizer), per step the
+/// slowest rank's; memory is the rank's with the largest peak.
+struct Measured {
+  int steps = 0;                   ///< measured optimizer steps
+  Summary step_time;               ///< seconds per optimizer step
+  Seconds forward_time = 0;        ///< medians over steps, seconds per optimizer step
+  Seconds backward_time = 0;       ///< includes gradient communication inside backward
+  Seconds optimizer_time = 0;      ///< engine.step(): reduction leftovers, norm, Adam, gather
+  Seconds communication_time = 0;  ///< inside collectives, wherever in the step
+  double samples_per_s = 0;        ///< train_batch_size / median step time
+  double tokens_per_s = 0;
+  double flops_per_s_per_rank = 0;  ///< model FLOPs, training_flops()
+  double first_loss = 0;            ///< mean over ranks and micro-steps of the first step ever run
+  double last_loss = 0;
+  PeakMemory peak_memory;
+  Ledger ledger;             ///< of the last measured step, on the group's rank 0
+  Seconds setup_time = 0;    ///< allocation and initialisation, the slowest rank's
+  Seconds warmup_time = 0;   ///< wall time of the warm-up steps on the group's rank 0
+  Seconds measure_time = 0;  ///< sum of the measured steps on the group's rank 0
+  /// By group rank: median per step of the rank's own work, without what it waited for in
+  /// collectives. Empty in what earlier versions measured.
+  std::vector<Seconds> compute_times = {};
+};
+
+/// It does not fit. The numbers are those of the first rank that could not allocate.
+struct OutOfMemory {
+  int rank = 0;  ///< of MPI_COMM_WORLD where it ran, else in the group
+  MemoryCategory category = MemoryCategory::temporaries;
+  Bytes requested = 0;
+  Bytes in_use = 0;
+  Bytes limit = 0;
+
+  bool operator==(const OutOfMemory&) const = default;
+};
+
+enum class FailureKind {
+  error,        ///< an exception in the step
+  not_finite,   ///< the loss became NaN or infinite
+  timeout,      ///< experiment_timeout passed
+  worker_lost,  ///< a rank of the group died
+  quarantined,  ///< it was running in two crashes of the whole run
+};
+
+/// It broke: reason in one line.
+struct Failed {
+  FailureKind kind = FailureKind::error;
+  std::string reason;
+
+  bool operator==(const Failed&) const = default;
+};
+
+/// The backend cannot do what the configuration asks for (e.g. a knob it does not model): not run,
+/// and said so.
+struct Skipped {
+  std::string reason;
+
+  bool operator==(const Skipped&) const = default;
+};
+
+using Outcome = std::variant<Measured, OutOfMemory, Failed, Skipped>;
+
+/// {"status": "measured" | "out_of_memory" | "failed" | "skipped", ...}, units in the keys.
+json::object to_json(const Outcome& outcome);
+/// Inverse of to_json, exact. @throws std::invalid_argument if `object` is no outcome
+Outcome outcome_from_json(const json::object& object);
+
+/// "412.6 ms +-0.8%, 171.3 GFLOP/s, peak 61.40 GiB" or the reason it has no numbers: one line.
+std::string describe(const Outcome& outcome);
+
+}  // namespace dstune

@@ -1,0 +1,97 @@
+// The typed view of one DeepSpeed JSON: everything that changes a training step.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/base/json_fwd.hpp"
+#include "core/device/dtype.hpp"
+#include "core/experiment/experiment.hpp"
+#include "core/experiment/optimizer_config.hpp"
+
+namespace dstune {
+
+struct LossScaleConfig {
+  double static_scale = 0;  ///< 0: dynamic
+  int initial_scale_power = 16;
+  int window = 1000;
+  int hysteresis = 2;
+  bool consecutive_hysteresis = false;
+  double min_scale = 1;
+};
+
+/// Modules that stage 3 gathers as one unit, by class, by name and by the end of a name.
+struct LeafModuleConfig {
+  std::vector<std::string> classes;
+  std::vector<std::string> names;
+  std::vector<std::string> name_suffixes;
+};
+
+struct StepConfig {
+  int stage = 0;
+  std::int64_t micro_batch = 1;
+  std::int64_t accumulation_steps = 1;
+  DType dtype = DType::fp32;        ///< of model parameters and gradients
+  LossScaleConfig loss_scale;       ///< used if dtype is fp16
+  bool check_grad_overflow = true;  ///< bf16 in stages 1 and 2
+  bool timer_synchronizes = true;   ///< timers.throughput: enabled and synchronized
+  std::optional<DType> communication_dtype;
+  std::optional<DType> grad_accum_dtype;
+  bool immediate_grad_update = false;    ///< BF16 optimizer: accumulate in the hook
+  bool prescale_gradients = false;       ///< divide before the sum over the ranks, not after it
+  double gradient_predivide_factor = 1;  ///< f: divide by it before the sum, by N / f after it
+  bool sum_gradients = false;            ///< gradient_allreduce_op "sum": no division at all
+  double gradient_clipping = 1.0;
+  OptimizerConfig optimizer;
+
+  /// Samples of one optimizer step on `ranks` data-parallel ranks.
+  std::int64_t train_batch(int ranks) const { return micro_batch * accumulation_steps * ranks; }
+  /// In which gradients are summed over the ranks.
+  DType message_dtype() const { return communication_dtype.value_or(dtype); }
+  /// In which micro-steps are added up.
+  DType accumulation_dtype() const { return grad_accum_dtype.value_or(dtype); }
+  /// DeepSpeed's BF16 optimizer instead of ZeRO-1 (zero-step.md 0).
+  bool uses_bf16_optimizer() const {
+    return stage == 1 && dtype == DType::bf16 && accumulation_dtype() == DType::fp32;
+  }
+
+  std::int64_t reduce_bucket_size = 500'000'000;  ///< K, elements
+  bool contiguous_gradients = true;
+  bool reduce_scatter = true;
+  bool overlap_comm = false;  ///< default: true in stage 3
+  bool round_robin_gradients = false;
+  bool use_multi_rank_bucket_allreduce = true;
+  std::int64_t sub_group_size = 1'000'000'000;
+  std::int64_t prefetch_bucket_size = 50'000'000;
+  std::int64_t param_persistence_threshold = 100'000;
+  std::int64_t max_live_parameters = 1'000'000'000;
+  std::int64_t max_reuse_distance = 1'000'000'000;
+  std::int64_t model_persistence_threshold = std::numeric_limits<std::int64_t>::max();
+  std::int64_t module_granularity_threshold = 0;
+  LeafModuleConfig leaf_module;
+  bool allgather_sequential = false;
+  bool use_all_reduce_for_fetch_params = false;
+  bool quantized_weights = false;    ///< stage 3
+  bool quantized_gradients = false;  ///< stage 3
+  int hpz_partition_size = 1;        ///< ranks that share secondary shards; 1: there are none
+  int mics_shard_size = 0;           ///< ranks that share the model; 0: all of them
+
+  /// Of the machine, not of the JSON: RunSettings::devices_per_node.
+  int devices_per_node = 0;
+
+  /// What the configuration asks for that the step does not model: such an experiment is Skipped,
+  /// never measured without it. One text per knob, e.g. "zero_optimization.offload_optimizer".
+  std::vector<std::string> unsupported;
+};
+
+/// Reads a checked DeepSpeed JSON (no "auto" left). Defaults are DeepSpeed's
+/// (zero-step.md 1.2, 1.3).
+/// @throws std::invalid_argument  if the JSON was not checked (a wrong type or value)
+StepConfig make_step_config(const json::object& ds_config);
+/// Likewise, with what the experiment knows of the machine.
+StepConfig make_step_config(const Experiment& experiment);
+
+}  // namespace dstune

@@ -1,0 +1,208 @@
+// What a JSON object may hold, as data: one line per key with type and range.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/input/problems.hpp"
+
+namespace dstune {
+
+struct Section;
+
+enum class ValueKind { boolean, integer, number, text, object, list, any };
+
+/// One key. Made by the functions below; a default range is "no limit".
+struct KeyRule {
+  std::string_view key{};
+  ValueKind kind = ValueKind::any;
+  std::int64_t min = 0;  ///< of integers
+  std::int64_t max = std::numeric_limits<std::int64_t>::max();
+  double low = -std::numeric_limits<double>::infinity();  ///< of numbers
+  double high = std::numeric_limits<double>::infinity();
+  bool low_excluded = false;
+  bool high_excluded = false;
+  bool even = false;
+  bool nullable = false;
+  bool may_be_empty = false;         ///< of texts
+  bool any_case = false;             ///< of texts with choices: "FP16" is "fp16"
+  bool of_texts = false;             ///< of lists
+  bool takes_auto = false;           ///< "auto" too, which DeepSpeed itself understands there
+  bool or_one = false;               ///< of lists: a single element may stand for the list
+  bool no_boolean = false;           ///< of numbers: true is not taken for 1 (see coercions.hpp)
+  std::string_view choices{};        ///< of texts, of a list's and of booleans: "cpu|nvme"; or any
+  std::string_view alias{};          ///< another name of the key
+  const Section* section = nullptr;  ///< of objects
+  std::string_view remark{};         ///< ends the message of a wrong value
+
+  constexpr KeyRule or_null() const {
+    auto rule = *this;
+    rule.nullable = true;
+    return rule;
+  }
+  constexpr KeyRule also(std::string_view name) const {
+    auto rule = *this;
+    rule.alias = name;
+    return rule;
+  }
+  constexpr KeyRule must_be_even() const {
+    auto rule = *this;
+    rule.even = true;
+    return rule;
+  }
+  constexpr KeyRule in_any_case() const {
+    auto rule = *this;
+    rule.any_case = true;
+    return rule;
+  }
+  constexpr KeyRule or_auto() const {
+    auto rule = *this;
+    rule.takes_auto = true;
+    return rule;
+  }
+  constexpr KeyRule or_a_single_one() const {
+    auto rule = *this;
+    rule.or_one = true;
+    return rule;
+  }
+  constexpr KeyRule but_no_boolean() const {
+    auto rule = *this;
+    rule.no_boolean = true;
+    return rule;
+  }
+  constexpr KeyRule because(std::string_view text) const {
+    auto rule = *this;
+    rule.remark = text;
+    return rule;
+  }
+};
+
+/// The keys of one object.
+struct Section {
+  std::span<const KeyRule> rules{};
+  bool other_keys = false;       ///< keys without a rule: kept as they are, or a fault
+  bool auto_is_default = false;  ///< DeepSpeed drops a key whose value is "auto"
+  bool auto_is_kept = false;     ///< "auto" is left to the training program
+  bool coerces = false;          ///< takes "true" for true, as pydantic does: see coercions.hpp
+  bool takes_bits = false;       ///< 0 and 1 are false and true, as they are to Python
+  /// If other keys are kept: the warning about one. One that is nearly known is a fault then.
+  std::string_view other_keys_warning{};
+};
+
+namespace rules {
+
+constexpr std::int64_t kNoLimit = std::numeric_limits<std::int64_t>::max();
+constexpr std::int64_t kLowest = std::numeric_limits<std::int64_t>::min();
+
+/// Integers, also written as 5e8. Bounds are inclusive.
+constexpr KeyRule integer(std::string_view key, std::int64_t min = 0, std::int64_t max = kNoLimit) {
+  return {.key = key, .kind = ValueKind::integer, .min = min, .max = max};
+}
+constexpr KeyRule boolean(std::string_view key) { return {.key = key, .kind = ValueKind::boolean}; }
+constexpr KeyRule only(std::string_view key, bool value) {
+  return {.key = key, .kind = ValueKind::boolean, .choices = value ? "true" : "false"};
+}
+constexpr KeyRule at_least(std::string_view key, double low) {
+  return {.key = key, .kind = ValueKind::number, .low = low};
+}
+constexpr KeyRule above(std::string_view key, double low) {
+  return {.key = key, .kind = ValueKind::number, .low = low, .low_excluded = true};
+}
+constexpr KeyRule number(std::string_view key) { return {.key = key, .kind = ValueKind::number}; }
+constexpr KeyRule within(std::string_view key, double low, double high) {
+  return {.key = key, .kind = ValueKind::number, .low = low, .high = high};
+}
+constexpr KeyRule between(std::string_view key, double low, double high) {
+  return {.key = key,
+          .kind = ValueKind::number,
+          .low = low,
+          .high = high,
+          .low_excluded = true,
+          .high_excluded = true};
+}
+constexpr KeyRule fraction(std::string_view key) {
+  return {.key = key, .kind = ValueKind::number, .low = 0, .high = 1};
+}
+constexpr KeyRule fraction_below_one(std::string_view key) {
+  return {.key = key, .kind = ValueKind::number, .low = 0, .high = 1, .high_excluded = true};
+}
+constexpr KeyRule text(std::string_view key) { return {.key = key, .kind = ValueKind::text}; }
+constexpr KeyRule any_text(std::string_view key) {
+  return {.key = key, .kind = ValueKind::text, .may_be_empty = true};
+}
+constexpr KeyRule choice(std::string_view key, std::string_view choices) {
+  return {.key = key, .kind = ValueKind::text, .choices = choices};
+}
+constexpr KeyRule list(std::string_view key) { return {.key = key, .kind = ValueKind::list}; }
+constexpr KeyRule texts(std::string_view key, std::string_view choices = {}) {
+  return {.key = key, .kind = ValueKind::list, .of_texts = true, .choices = choices};
+}
+constexpr KeyRule object(std::string_view key) { return {.key = key, .kind = ValueKind::object}; }
+constexpr KeyRule object(std::string_view key, const Section& section) {
+  return {.key = key, .kind = ValueKind::object, .section = &section};
+}
+constexpr KeyRule any(std::string_view key) { return {.key = key}; }
+
+/// `table` with `ours` in place of its rules of the same keys, whose aliases stay, and null where
+/// either takes it. A key that the table lacks does not compile.
+template <std::size_t Count, std::size_t Changes>
+consteval std::array<KeyRule, Count> overlaid(const KeyRule (&table)[Count],
+                                              const KeyRule (&ours)[Changes]) {
+  std::array<KeyRule, Count> rules = std::to_array(table);
+  for (const KeyRule& change : ours) {
+    std::size_t at = 0;
+    while (at < Count && rules[at].key != change.key) ++at;
+    if (at == Count) throw std::logic_error("no such key");
+    const KeyRule before = rules[at];
+    rules[at] = change;
+    rules[at].alias = before.alias;
+    rules[at].nullable = before.nullable || change.nullable;
+  }
+  return rules;
+}
+
+/// `table` and after it `more`.
+template <std::size_t Count, std::size_t Added>
+consteval std::array<KeyRule, Count + Added> extended(const std::array<KeyRule, Count>& table,
+                                                      const KeyRule (&more)[Added]) {
+  std::array<KeyRule, Count + Added> rules{};
+  for (std::size_t i = 0; i < Count; ++i) rules[i] = table[i];
+  for (std::size_t i = 0; i < Added; ++i) rules[Count + i] = more[i];
+  return rules;
+}
+
+}  // namespace rules
+
+/// `object` as far as it is right, in its order: integers as integers, aliases under their key,
+/// "auto" dropped where the section says so. Everything else is a problem and left out, or a
+/// warning of `problems`.
+json::object check_section(const json::object& object, const Section& section,
+                           std::string_view pointer, Problems& problems);
+
+/// The value if `rule` accepts it, normalised; nothing otherwise, and a problem at `pointer`.
+std::optional<json::value> check_value(const json::value& value, const KeyRule& rule,
+                                       std::string_view pointer, Problems& problems);
+
+/// `value` as an integer, if it is one: 5e8 and 500000000 are, 0.5 and "5" are not.
+std::optional<std::int64_t> as_integer(const json::value& value);
+
+/// All keys and aliases of a section.
+std::vector<std::string> known_keys(const Section& section);
+
+/// ` did you mean "model"?` after a semicolon, or "".
+std::string suggestion(std::string_view word, const std::vector<std::string>& known);
+
+/// `text` with small letters for A to Z.
+std::string lower(std::string_view text);
+
+bool is_auto(const json::value& value);
+
+}  // namespace dstune

@@ -1,0 +1,210 @@
+#include "core/report/files/existing_results.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <set>
+#include <system_error>
+#include <vector>
+
+#include "core/base/error.hpp"
+#include "core/base/file.hpp"
+#include "core/base/log.hpp"
+#include "core/base/text.hpp"
+#include "core/report/files/own_files.hpp"
+#include "core/report/journal/journal_file.hpp"
+#include "core/report/journal/journal_reader.hpp"
+#include "core/report/tables/summary.hpp"
+
+namespace dstune {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+[[noreturn]] void refuse(const std::string& directory, const std::string& what) {
+  throw ConfigError(directory, {{"--results-dir", what}});
+}
+
+// Entries of a directory; none if there is no such directory.
+std::vector<fs::path> entries(const std::string& directory) {
+  std::vector<fs::path> paths;
+  std::error_code fault;
+  if (!fs::exists(directory, fault)) return paths;
+  if (!fs::is_directory(directory, fault)) refuse(directory, "is a file, not a directory");
+  fs::directory_iterator iterator(directory, fault);
+  if (fault) throw_file_error("read directory", directory, fault.value());
+  for (const auto& entry : iterator) paths.push_back(entry.path());
+  return paths;
+}
+
+// True if `path` is the folder `directory`, with nothing in it.
+bool is_empty_folder(const fs::path& path, const std::string& directory) {
+  std::error_code fault;
+  return fs::symlink_status(path, fault).type() == fs::file_type::directory &&
+         fs::equivalent(path, directory, fault) && fs::is_empty(path, fault);
+}
+
+/// What stands in a results_dir.
+struct Found {
+  std::vector<fs::path> others;  ///< all but the journal and a status file of ours
+  bool has_journal = false;
+  bool is_results =
+      false;  ///< of a run: a line of the journal is ours, or a crash left no more of it
+  Runs runs;
+};
+
+// A status file and an empty exps_dir alone are what a run leaves behind that ended before its
+// journal: no result.
+Found look_at(const std::string& results_dir, const std::string& exps_dir) {
+  Found found;
+  bool has_status = false;
+  for (const auto& path : entries(results_dir)) {
+    if (path.filename() == kJournalName) continue;
+    const bool is_status = path.filename() == kStatusName && is_own_status_file(path);
+    has_status = has_status || is_status;
+    if (!is_status && !is_empty_folder(path, exps_dir)) found.others.push_back(path);
+  }
+  const std::string journal = concat(results_dir, "/", kJournalName);
+  const auto text = read_journal_file(journal);
+  found.has_journal = text.has_value();
+  if (!text) return found;
+  JournalContent content = read_own_journal(*text, journal);
+  const bool is_ours = content.origin == JournalContent::Origin::ours;
+  found.is_results = is_ours || has_status || found.others.empty();
+  found.runs = {std::move(content.names), std::move(content.processes)};
+  return found;
+}
+
+// "a, b, c and 5 more"
+std::string list(const std::vector<fs::path>& paths) {
+  constexpr std::size_t kMost = 8;
+  std::vector<std::string> names;
+  names.reserve(paths.size());
+  for (const auto& path : paths) names.push_back(path.filename().string());
+  std::sort(names.begin(), names.end());
+  const std::size_t rest = names.size() > kMost ? names.size() - kMost : 0;
+  names.resize(names.size() - rest);
+  return join(names, ", ") + (rest == 0 ? "" : concat(" and ", rest, " more"));
+}
+
+// True if removing `directory` would remove `inner` with it.
+bool is_or_holds(const fs::path& directory, const fs::path& inner) {
+  std::error_code fault;
+  const fs::path outer = fs::weakly_canonical(directory, fault);
+  const fs::path inside = fs::weakly_canonical(inner, fault);
+  const auto mismatch = std::mismatch(outer.begin(), outer.end(), inside.begin(), inside.end());
+  return mismatch.first == outer.end();
+}
+
+bool is_dangerous_to_empty(const std::string& directory) {
+  const char* home = std::getenv("HOME");  // NOLINT(concurrency-mt-unsafe): nobody sets it
+  return is_or_holds(directory, fs::current_path()) ||
+         (home != nullptr && *home != '\0' && is_or_holds(directory, home));
+}
+
+std::vector<fs::path> experiment_files(const std::string& exps_dir) {
+  std::vector<fs::path> files;
+  for (const auto& path : entries(exps_dir)) {
+    if (is_experiment_file(path)) files.push_back(path);
+  }
+  return files;
+}
+
+void remove_file(const fs::path& path) {
+  std::error_code fault;
+  fs::remove(path, fault);
+  if (fault) throw_file_error("remove", path.string(), fault.value());
+}
+
+void check_fresh(const std::string& results_dir, const std::string& exps_dir, const Found& found) {
+  const std::string advice =
+      " is not touched; use --resume to go on with it, --overwrite to start again, or another ";
+  if (found.is_results) refuse(results_dir, "exists and" + advice + "--results-dir");
+  if (!found.others.empty()) {
+    refuse(results_dir, concat("holds ", list(found.others),
+                               " and no results of a tuning run, so it is not touched; choose "
+                               "another --results-dir"));
+  }
+  if (!experiment_files(exps_dir).empty()) {
+    refuse(exps_dir, "(autotuning.exps_dir) holds experiments and" + advice + "exps_dir");
+  }
+}
+
+void check_results(const std::string& results_dir, const Found& found) {
+  if (!found.has_journal && !found.others.empty()) {
+    refuse(results_dir,
+           concat("has no journal.jsonl, so it holds no results of a tuning run (but ",
+                  list(found.others), ") and is not touched; choose another --results-dir"));
+  }
+  if (found.has_journal && !found.is_results) {
+    refuse(results_dir,
+           concat("has a journal.jsonl without a line of a tuning run, and ", list(found.others),
+                  "; it is not touched, choose another --results-dir"));
+  }
+  const auto blocked = find_blocked_names(results_dir);
+  if (blocked.empty()) return;
+  refuse(results_dir, concat("has something that is no plain file where results would be: ",
+                             join(blocked, ", "), "; choose another --results-dir"));
+}
+
+// Of both folders, what is left but the journal.
+void say_what_stays(const std::string& results_dir, const std::string& exps_dir) {
+  std::vector<fs::path> others;
+  for (const auto& path : entries(results_dir)) {
+    std::error_code fault;
+    const bool is_exps = fs::equivalent(path, exps_dir, fault);
+    if (path.filename() != kJournalName && !is_exps) others.push_back(path);
+  }
+  if (!others.empty()) {
+    log_warning(concat(results_dir, " keeps what is of no tuning run: ", list(others)));
+  }
+  const auto experiments = entries(exps_dir);
+  if (!experiments.empty()) {
+    log_warning(concat(exps_dir, " keeps what is of no tuning run here: ", list(experiments)));
+  }
+}
+
+}  // namespace
+
+void check_existing_results(const std::string& results_dir, const std::string& exps_dir,
+                            ExistingResults existing) {
+  const Found found = look_at(results_dir, exps_dir);
+  entries(exps_dir);
+  if (existing == ExistingResults::refuse) return check_fresh(results_dir, exps_dir, found);
+  check_results(results_dir, found);
+  if (existing != ExistingResults::overwrite || !found.has_journal) return;
+  if (is_dangerous_to_empty(results_dir)) {
+    refuse(results_dir,
+           "is or holds the working or home directory, so --overwrite does not remove it; choose "
+           "another");
+  }
+  if (is_journal_in_use(concat(results_dir, "/", kJournalName))) {
+    refuse(results_dir,
+           "is in use by another run of dstune-mpi; wait for its end, or choose "
+           "another");
+  }
+}
+
+void remove_existing_results(const std::string& results_dir, const std::string& exps_dir) {
+  const std::string journal = concat(results_dir, "/", kJournalName);
+  if (!fs::exists(journal)) return;
+  const JournalFile held(journal, JournalFile::Open::existing, 0);
+  const JournalContent content = read_own_journal(held.read(), journal);
+  for (const auto& path :
+       find_own_files(results_dir, exps_dir, {content.names, content.processes})) {
+    remove_file(path);
+  }
+  std::set<std::string> folders = content.names;
+  folders.insert(kProfileName);
+  for (const auto& name : folders) {
+    const fs::path folder = fs::path(results_dir) / name;
+    std::error_code not_empty;
+    if (fs::symlink_status(folder, not_empty).type() == fs::file_type::directory) {
+      fs::remove(folder, not_empty);
+    }
+  }
+  say_what_stays(results_dir, exps_dir);
+}
+
+}  // namespace dstune

@@ -1,0 +1,21 @@
+// What may be done with a results_dir that is already there.
+#pragma once
+
+#include <string>
+
+#include "core/report/files/results_directory.hpp"
+
+namespace dstune {
+
+/// Changes nothing. A results_dir is one with a journal.jsonl of ours.
+/// @throws ConfigError  if a run with `existing` must not use these directories
+void check_existing_results(const std::string& results_dir, const std::string& exps_dir,
+                            ExistingResults existing);
+
+/// Removes what the journal's runs wrote (find_own_files()) from both directories and says what
+/// stays. Only after check_existing_results(..., overwrite). The journal stays, for Journal::Mode::
+/// replace: whenever this is interrupted, the rest can still be told from other people's files.
+/// @throws ConfigError  if another run began meanwhile; Error
+void remove_existing_results(const std::string& results_dir, const std::string& exps_dir);
+
+}  // namespace dstune

@@ -1,0 +1,186 @@
+#include "core/report/files/results_directory.hpp"
+
+#include <filesystem>
+#include <stdexcept>
+#include <utility>
+#include <variant>
+
+#include <boost/json/value_from.hpp>
+
+#include "core/base/error.hpp"
+#include "core/base/file.hpp"
+#include "core/base/log.hpp"
+#include "core/base/text.hpp"
+#include "core/experiment/step_config.hpp"
+#include "core/report/files/csv.hpp"
+#include "core/report/files/existing_results.hpp"
+#include "core/report/files/free_space.hpp"
+#include "core/report/files/optimal.hpp"
+#include "core/report/files/own_files.hpp"
+#include "core/report/journal/journal_reader.hpp"
+#include "core/report/tables/summary.hpp"
+
+namespace dstune {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+void write_json(const std::string& path, const json::value& value, Durability durability) {
+  write_file_atomically(path, to_json_text(value, 2) + "\n", durability);
+}
+
+void remove_file(const std::string& path) {
+  std::error_code fault;
+  fs::remove(path, fault);
+  if (fault) throw_file_error("remove", path, fault.value());
+}
+
+json::object experiment_json(const Experiment& experiment) {
+  json::object object = to_json(experiment);
+  return {{"name", experiment.name},
+          {"ds_config", experiment.ds_config},
+          {"num_gpus", experiment.ranks},
+          {"dstune", json::object{{"settings", std::move(object["settings"])}}}};
+}
+
+// Makes `folder`. False, with a warning, if `description` in it is another program's.
+bool may_write(const std::string& folder, const std::string& description) {
+  std::error_code fault;
+  ensure_directory(folder);
+  if (!fs::exists(fs::symlink_status(description, fault))) return true;
+  if (is_own_experiment_file(description)) return true;
+  log_warning(concat(description,
+                     " is of another program and stays as it is; the journal has what "
+                     "would be there"));
+  return false;
+}
+
+}  // namespace
+
+Journal::Mode journal_mode(ExistingResults existing) {
+  if (existing == ExistingResults::refuse) return Journal::Mode::create;
+  return existing == ExistingResults::resume ? Journal::Mode::resume : Journal::Mode::replace;
+}
+
+ResultsDirectory::ResultsDirectory(std::string results_dir, std::string exps_dir)
+    : results_dir_(std::move(results_dir)), exps_dir_(std::move(exps_dir)) {}
+
+ResultsDirectory ResultsDirectory::prepare(const std::string& results_dir,
+                                           const std::string& exps_dir, ExistingResults existing) {
+  check_existing_results(results_dir, exps_dir, existing);
+  for (const auto& directory : {results_dir, exps_dir}) {
+    const std::string shortage = find_shortage(look_for_space(directory));
+    if (shortage.empty()) continue;
+    throw ConfigError(directory, {{"--results-dir", concat(shortage,
+                                                           "; free some, or choose another "
+                                                           "--results-dir")}});
+  }
+  if (existing == ExistingResults::overwrite) remove_existing_results(results_dir, exps_dir);
+  ensure_directory(results_dir);
+  ensure_directory(exps_dir);
+  return {results_dir, exps_dir};
+}
+
+std::string ResultsDirectory::journal_path() const { return results_dir_ + "/journal.jsonl"; }
+
+std::string ResultsDirectory::experiment_path(const std::string& name) const {
+  if (name.empty() || name == "." || name == ".." || name.find('/') != std::string::npos) {
+    throw std::invalid_argument(concat("experiment_path: \"", name, "\" is no folder name"));
+  }
+  return concat(results_dir_, "/", name);
+}
+
+std::string ResultsDirectory::optimal_config_path(bool provisional) const {
+  return concat(results_dir_, "/ds_config_", provisional ? "provisional" : "optimal", ".json");
+}
+
+std::string ResultsDirectory::command_path(bool provisional) const {
+  return concat(results_dir_, "/cmd_", provisional ? "provisional" : "optimal", ".txt");
+}
+
+void ResultsDirectory::write_record(const Record& record) const {
+  const Experiment& experiment = record.experiment;
+  const std::string folder = experiment_path(experiment.name);
+  const auto write = [&](const std::string& path, const json::value& value) {
+    write_json(path, value, Durability::process_crash);
+  };
+  if (!may_write(folder, folder + "/exp.json")) return;
+  const std::string in_exps_dir = concat(exps_dir_, "/", experiment.name, ".json");
+  if (may_write(exps_dir_, in_exps_dir)) write(in_exps_dir, experiment_json(experiment));
+  json::object description = experiment_json(experiment);
+  json::object& ours = description["dstune"].as_object();
+  ours["outcome"] = to_json(record.outcome);
+  ours["ranks"] = json::value_from(record.ranks);
+  ours["started_s"] = record.started;
+  ours["finished_s"] = record.finished;
+  if (!record.failed_tries.empty()) ours["failed_tries"] = to_json(record).at("failed_tries");
+  write(folder + "/exp.json", description);  // first: it says whose folder this is
+  write(folder + "/ds_config.json", experiment.ds_config);
+  if (const auto* measured = std::get_if<Measured>(&record.outcome)) {
+    write(folder + "/metrics.json", metrics_json(experiment, *measured));
+    remove_file(folder + "/stderr.log");  // of an attempt that lost a worker
+  } else {
+    write_file_atomically(folder + "/stderr.log", describe(record.outcome) + "\n",
+                          Durability::process_crash);
+    remove_file(folder + "/metrics.json");
+  }
+}
+
+void ResultsDirectory::write_model_info(const ModelInfoFile& info) const {
+  const std::string folder = experiment_path(kProfileName);
+  ensure_directory(folder);
+  write_json(folder + "/model_info.json",
+             json::object{{"num_params", info.num_params},
+                          {"trainable_num_params", info.trainable_num_params},
+                          {"activation_mem_per_gpu", info.activation_bytes_per_micro_batch},
+                          {"rank", 0},
+                          {"dstune", json::object{{"activation_bytes_per_micro_batch",
+                                                   info.activation_bytes_per_micro_batch}}}},
+             Durability::process_crash);
+}
+
+void ResultsDirectory::write_status(const RunStatus& status) const {
+  write_status_file(results_dir_ + "/status.json", status);
+}
+
+void ResultsDirectory::write_optimum(const RunResults& results) const {
+  const std::string path = optimal_config_path(results.provisional);
+  const json::object config = optimal_config(results.best->experiment, results.ranks);
+  write_json(path, config, Durability::power_loss);
+  if (results.training_command.empty()) return remove_file(command_path(results.provisional));
+  const auto absolute = fs::absolute(path).lexically_normal().string();
+  write_file_atomically(
+      command_path(results.provisional),
+      optimal_command(results.training_command, results.arg_mappings, config, absolute) + "\n");
+}
+
+void ResultsDirectory::finish(const RunResults& results) const {
+  const Record* best = results.best ? &*results.best : nullptr;
+  if (best != nullptr) write_optimum(results);
+  for (const bool provisional : {false, true}) {
+    if (best != nullptr && provisional == results.provisional) continue;
+    remove_file(optimal_config_path(provisional));
+    remove_file(command_path(provisional));
+  }
+  const std::string best_folder = best == nullptr ? "" : experiment_path(best->experiment.name);
+  write_file_atomically(results_dir_ + "/results.csv", to_csv(results.records));
+  write_file_atomically(results_dir_ + "/summary.txt",
+                        summary_text(results.records, results.metric, best, best_folder,
+                                     results.duration, results.provisional, results.notes));
+}
+
+json::object metrics_json(const Experiment& experiment, const Measured& measured) {
+  const auto micro_steps = static_cast<double>(make_step_config(experiment).accumulation_steps);
+  const double to_us_per_micro_step = 1e6 / micro_steps;
+  return {{"fwd", measured.forward_time * to_us_per_micro_step},
+          {"bwd", measured.backward_time * to_us_per_micro_step},
+          {"step", measured.optimizer_time * to_us_per_micro_step},
+          {"latency", measured.step_time.median * 1e6},
+          {"FLOPS_per_gpu", measured.flops_per_s_per_rank},
+          {"throughput", measured.samples_per_s},
+          {"rank", 0},
+          {"dstune", to_json(Outcome{measured})}};
+}
+
+}  // namespace dstune

@@ -1,0 +1,284 @@
+#include "core/report/journal/journal_reader.hpp"
+
+#include <algorithm>
+#include <set>
+#include <stdexcept>
+
+#include "core/base/error.hpp"
+#include "core/base/text.hpp"
+#include "core/report/journal/journal_line.hpp"
+#include "core/report/journal/record_checks.hpp"
+
+namespace dstune {
+
+namespace {
+
+using Origin = JournalContent::Origin;
+
+std::string text_of(const json::object& object, std::string_view key) {
+  return std::string(object.at(key).as_string());
+}
+
+RunIdentity identity_from_json(const json::object& object) {
+  return {object.at("model").as_object(), text_of(object, "backend"), text_of(object, "machine")};
+}
+
+std::vector<int> ranks_from_json(const json::value& value) {
+  std::vector<int> ranks;
+  for (const auto& rank : value.as_array()) ranks.push_back(rank.to_number<int>());
+  return ranks;
+}
+
+FailedTry failed_try_from_json(const json::object& object) {
+  FailedTry failed{ranks_from_json(object.at("ranks")),
+                   {},
+                   object.at("answered").as_bool(),
+                   text_of(object, "reason")};
+  for (const auto& value : object.at("culprits").as_array()) {
+    const json::object& culprit = value.as_object();
+    failed.culprits.push_back({culprit.at("rank").to_number<int>(), text_of(culprit, "host")});
+  }
+  return failed;
+}
+
+Record record_from_json(const json::object& line) {
+  Record record;
+  record.experiment = experiment_from_json(line.at("experiment").as_object());
+  record.outcome = outcome_from_json(line.at("outcome").as_object());
+  record.ranks = ranks_from_json(line.at("ranks"));
+  record.started = line.at("started_s").to_number<double>();
+  record.finished = line.at("finished_s").to_number<double>();
+  if (const auto* tries = line.if_contains("failed_tries")) {
+    for (const auto& failed : tries->as_array()) {
+      record.failed_tries.push_back(failed_try_from_json(failed.as_object()));
+    }
+  }
+  return record;
+}
+
+/// A line whose text is whole, but which cannot be true.
+class Unbelievable : public std::invalid_argument {
+ public:
+  using std::invalid_argument::invalid_argument;
+};
+
+void believe(const std::string& forgery) {
+  if (!forgery.empty()) throw Unbelievable(forgery);
+}
+
+void believe_name(const std::string& name) {
+  if (!is_folder_name(name)) throw Unbelievable("the experiment's name is no folder name");
+}
+
+// What did not reach the disk before a power loss is zeros.
+bool may_be_remnant(std::string_view text) {
+  return begins_like_line(text.substr(0, text.find('\0')));
+}
+
+class Reader {
+ public:
+  explicit Reader(const std::string& path) : path_(path) {}
+
+  void read(std::string_view text) {
+    const bool may_be_ours = may_be_remnant(text);
+    std::size_t number = 0;
+    while (!text.empty()) {
+      ++number;
+      const std::size_t end = text.find('\n');
+      if (end == std::string_view::npos) {
+        read_torn_line(number, text);
+        break;
+      }
+      try_line(number, text.substr(0, end));
+      text.remove_prefix(end + 1);
+    }
+    if (content_.origin != Origin::ours && !may_be_ours) content_.origin = Origin::foreign;
+    if (content_.origin != Origin::ours && other_schema_) refuse_schema(*other_schema_);
+  }
+
+  JournalContent finish() {
+    end_of_run();  // the run that is resumed ended, or there would be no need to
+    return std::move(content_);
+  }
+
+ private:
+  void read_torn_line(std::size_t number, std::string_view text) {
+    content_.torn = is_torn_line(text);
+    if (!content_.torn) skip(number, open_line(text).damage);
+  }
+
+  void try_line(std::size_t number, std::string_view text) {
+    const JournalLine line = open_line(text);
+    if (!line.content) return skip(number, line.damage);
+    try {
+      check_schema(line);
+      read_line(*line.content);
+    } catch (const ConfigError&) {
+      throw;
+    } catch (const Unbelievable& fault) {
+      return skip(number, fault.what());
+    } catch (const std::exception&) {
+      return skip(number, "it is no event of a run");  // Boost's reason would name its own source
+    }
+    content_.origin = Origin::ours;
+    content_.whole_lines.append(text).push_back('\n');
+  }
+
+  void skip(std::size_t number, const std::string& cause) {
+    content_.damaged.push_back({number, cause.empty() ? "its end is missing" : cause});
+    running_.clear();  // it may have said that they ended
+  }
+
+  // Once there are checksums, a line without one is none of ours.
+  void check_schema(const JournalLine& line) {
+    const auto schema = line.content->at("schema").to_number<int>();
+    if (line.sealed && schema > kJournalSchema) refuse_schema(schema);
+    const int expected = line.sealed ? kJournalSchema : kUnsealedJournalSchema;
+    if (schema != expected) {
+      if (!line.sealed && schema != kJournalSchema) other_schema_ = schema;
+      throw Unbelievable(line.sealed || schema != kJournalSchema ? concat("its schema is ", schema)
+                                                                 : "its checksum is missing");
+    }
+    if (sealed_ && !line.sealed) throw Unbelievable("its checksum is missing");
+    sealed_ = sealed_ || line.sealed;
+  }
+
+  void read_line(const json::object& line) {
+    const auto at = line.at("at_s").to_number<double>();
+    believe(find_forgery("at_s", at));
+    const std::string type = text_of(line, "type");
+    if (type == "run") {
+      read_run(line);
+    } else if (type == "started") {
+      const auto experiment = experiment_from_json(line.at("experiment").as_object());
+      believe_name(experiment.name);
+      content_.names.insert(experiment.name);
+      running_.insert(experiment.key());
+    } else if (type == "finished") {
+      Record record = record_from_json(line);
+      believe(find_forgery(record));
+      believe_name(record.experiment.name);
+      content_.names.insert(record.experiment.name);
+      running_.erase(record.experiment.key());
+      content_.records.push_back(std::move(record));
+    } else if (type == "stopped") {
+      running_.clear();
+    } else {
+      throw Unbelievable("its type is unknown");
+    }
+    content_.end = std::max(content_.end, at);
+  }
+
+  void read_run(const json::object& line) {
+    auto identity = identity_from_json(line.at("identity").as_object());
+    if (const auto* process = line.if_contains("process")) {
+      content_.processes.push_back(run_process_from_json(process->as_object()));
+    }
+    end_of_run();
+    content_.identity = std::move(identity);
+  }
+
+  void end_of_run() {
+    for (const auto& key : running_) ++content_.crashes[key];
+    running_.clear();
+  }
+
+  [[noreturn]] void refuse_schema(int schema) const {
+    throw ConfigError(
+        path_, {{"/schema", concat("is ", schema, ", which another version of dstune-mpi wrote; ",
+                                   "accepted: ", kUnsealedJournalSchema, " and ", kJournalSchema,
+                                   "; use another --results-dir")}});
+  }
+
+  const std::string& path_;
+  JournalContent content_;
+  std::set<std::string> running_;
+  bool sealed_ = false;  // a line with a checksum came before
+  std::optional<int> other_schema_;
+};
+
+}  // namespace
+
+JournalContent read_journal(std::string_view text, const std::string& path) {
+  Reader reader(path);
+  reader.read(text);
+  return reader.finish();
+}
+
+JournalContent read_own_journal(std::string_view text, const std::string& path) {
+  JournalContent content = read_journal(text, path);
+  if (content.origin != Origin::foreign) return content;
+  throw ConfigError(path, {{"--results-dir",
+                            "has a journal.jsonl that is none of dstune-mpi's, so it is not "
+                            "touched; choose another --results-dir"}});
+}
+
+std::vector<std::string> describe_damage(const JournalContent& content, const std::string& path) {
+  constexpr std::size_t kMost = 10;
+  std::vector<std::string> texts;
+  for (const auto& line : content.damaged) {
+    if (texts.size() == kMost) break;
+    texts.push_back(
+        concat(path, ": line ", line.number, " is damaged (", line.cause, "); skipped"));
+  }
+  if (content.damaged.size() > kMost) {
+    texts.push_back(
+        concat(path, ": ", content.damaged.size() - kMost, " more lines are damaged; skipped"));
+  }
+  return texts;
+}
+
+json::object to_json(const RunIdentity& identity) {
+  return {{"model", identity.model}, {"backend", identity.backend}, {"machine", identity.machine}};
+}
+
+json::object to_json(const FailedTry& failed) {
+  json::array culprits;
+  for (const auto& culprit : failed.culprits) {
+    culprits.push_back({{"rank", culprit.rank}, {"host", culprit.host}});
+  }
+  return {{"ranks", json::array(failed.ranks.begin(), failed.ranks.end())},
+          {"culprits", std::move(culprits)},
+          {"answered", failed.answered},
+          {"reason", failed.reason}};
+}
+
+json::object to_json(const Record& record) {
+  json::object object = {{"experiment", to_json(record.experiment)},
+                         {"outcome", to_json(record.outcome)},
+                         {"ranks", json::array(record.ranks.begin(), record.ranks.end())},
+                         {"started_s", record.started},
+                         {"finished_s", record.finished}};
+  if (record.failed_tries.empty()) return object;
+  auto& tries = object["failed_tries"].emplace_array();
+  for (const auto& failed : record.failed_tries) tries.push_back(to_json(failed));
+  return object;
+}
+
+std::vector<Problem> differences(const RunIdentity& recorded, const RunIdentity& found) {
+  std::vector<Problem> problems;
+  const auto compare = [&](const std::string& where, const json::value* old_value,
+                           const json::value* new_value) {
+    const std::string before = old_value == nullptr ? "absent" : to_json_text(*old_value, 0);
+    const std::string now = new_value == nullptr ? "absent" : to_json_text(*new_value, 0);
+    if (before != now) {
+      problems.push_back({where, concat("is ", now, " now, but was ", before, " there")});
+    }
+  };
+  for (const auto& member : recorded.model) {
+    if (member.key() == "name") continue;
+    compare(concat("/model/", member.key()), &member.value(),
+            found.model.if_contains(member.key()));
+  }
+  for (const auto& member : found.model) {
+    if (member.key() == "name" || recorded.model.contains(member.key())) continue;
+    compare(concat("/model/", member.key()), nullptr, &member.value());
+  }
+  const json::value backends[2] = {json::string(recorded.backend), json::string(found.backend)};
+  compare("/backend", &backends[0], &backends[1]);
+  const json::value machines[2] = {json::string(recorded.machine), json::string(found.machine)};
+  compare("/machine", &machines[0], &machines[1]);
+  return problems;
+}
+
+}  // namespace dstune

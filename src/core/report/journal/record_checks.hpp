@@ -1,0 +1,20 @@
+// Whether what a journal says can have happened: forged and garbled numbers are not believed.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "core/report/journal/journal.hpp"
+
+namespace dstune {
+
+/// Why `record` cannot have been measured ("ranks holds -1"), or "".
+std::string find_forgery(const Record& record);
+
+/// Why `time`, in seconds since the run began, cannot be one ("at_s is 1e308"), or "".
+std::string find_forgery(std::string_view name, Seconds time);
+
+/// Whether `name` can be that of an experiment's folder: no path, not hidden, not empty.
+bool is_folder_name(std::string_view name);
+
+}  // namespace dstune

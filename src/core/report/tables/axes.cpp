@@ -1,0 +1,101 @@
+#include "core/report/tables/axes.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "core/base/json.hpp"
+#include "core/base/text.hpp"
+
+namespace dstune {
+
+namespace {
+
+using Leaves = std::vector<std::pair<std::string, json::value>>;
+
+void collect_leaves(const json::object& object, const std::string& prefix, Leaves& leaves) {
+  for (const auto& member : object) {
+    const std::string pointer = concat(prefix, "/", member.key());
+    if (member.value().is_object()) {
+      collect_leaves(member.value().get_object(), pointer, leaves);
+    } else {
+      leaves.emplace_back(pointer, member.value());
+    }
+  }
+}
+
+Leaves leaves_of(const Experiment& experiment) {
+  Leaves leaves = {{"/zero_optimization/stage", nullptr},
+                   {"/train_micro_batch_size_per_gpu", nullptr},
+                   {"/gradient_accumulation_steps", nullptr},
+                   {"/ranks", experiment.ranks}};
+  Leaves found;
+  collect_leaves(experiment.ds_config, "", found);
+  for (auto& leaf : found) {
+    if (leaf.first == "/train_batch_size") continue;
+    const auto known = std::find_if(leaves.begin(), leaves.end(),
+                                    [&](const auto& other) { return other.first == leaf.first; });
+    if (known == leaves.end()) {
+      leaves.push_back(std::move(leaf));
+    } else {
+      known->second = std::move(leaf.second);
+    }
+  }
+  return leaves;
+}
+
+const json::value* find_leaf(const Leaves& leaves, const std::string& pointer) {
+  for (const auto& leaf : leaves) {
+    if (leaf.first == pointer) return &leaf.second;
+  }
+  return nullptr;
+}
+
+std::string leaf_text(const json::value* leaf) {
+  if (leaf == nullptr || leaf->is_null()) return "";
+  return leaf->is_string() ? std::string(leaf->get_string()) : to_json_text(*leaf, 0);
+}
+
+std::string title_of(const std::string& pointer) {
+  if (pointer == "/zero_optimization/stage") return "zero";
+  if (pointer == "/train_micro_batch_size_per_gpu") return "micro batch";
+  if (pointer == "/gradient_accumulation_steps") return "accumulate";
+  return pointer.substr(pointer.rfind('/') + 1);
+}
+
+}  // namespace
+
+std::vector<Axis> varying_axes(const std::vector<Record>& records) {
+  std::vector<Leaves> all;
+  std::vector<std::string> pointers;
+  for (const auto& record : records) {
+    all.push_back(leaves_of(record.experiment));
+    for (const auto& leaf : all.back()) {
+      const bool known = std::find(pointers.begin(), pointers.end(), leaf.first) != pointers.end();
+      if (!known) pointers.push_back(leaf.first);
+    }
+  }
+  std::vector<Axis> axes;
+  for (const auto& pointer : pointers) {
+    Axis axis{pointer, title_of(pointer), Table::Align::right};
+    std::optional<std::string> first;
+    bool varies = false;
+    for (const auto& leaves : all) {
+      const json::value* leaf = find_leaf(leaves, pointer);
+      const std::string text = leaf_text(leaf);
+      if (leaf != nullptr && !leaf->is_number() && !leaf->is_null())
+        axis.align = Table::Align::left;
+      varies = varies || (first && *first != text);
+      if (!first) first = text;
+    }
+    if (varies) axes.push_back(std::move(axis));
+  }
+  return axes;
+}
+
+std::string axis_value(const Axis& axis, const Experiment& experiment) {
+  const Leaves leaves = leaves_of(experiment);
+  return leaf_text(find_leaf(leaves, axis.pointer));
+}
+
+}  // namespace dstune

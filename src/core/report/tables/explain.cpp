@@ -1,0 +1,163 @@
+#include "core/report/tables/explain.hpp"
+
+#include <algorithm>
+#include <utility>
+#include <variant>
+
+#include "core/base/text.hpp"
+#include "core/report/tables/table.hpp"
+
+namespace dstune {
+
+namespace {
+
+using Align = Table::Align;
+
+std::string ms(Seconds time) { return fixed(time * 1e3, 2); }
+
+std::string percent_of(double part, double whole) {
+  return whole > 0 ? fixed(100 * part / whole, 1) : "-";
+}
+
+std::string section(const std::string& title, const Table& table) {
+  return table.empty() ? "" : concat("\n", title, "\n\n", table.to_string());
+}
+
+std::string time_section(const Measured& measured) {
+  const Seconds total = measured.step_time.median;
+  if (total <= 0) return "";
+  Table table({{"part of the step", Align::left}, {"ms"}, {"%"}});
+  const auto add = [&](const char* part, Seconds time) {
+    table.add_row({part, ms(time), percent_of(time, total)});
+  };
+  add("forward", measured.forward_time);
+  add("backward", measured.backward_time);
+  add("optimizer step", measured.optimizer_time);
+  add("rest: tokens, time between them",
+      std::max(0.0,
+               total - measured.forward_time - measured.backward_time - measured.optimizer_time));
+  add("whole step", total);
+  add("of it in collectives", measured.communication_time);
+  return section("Time: medians over the measured steps, each its slowest rank's", table);
+}
+
+std::string collective_section(const Ledger& ledger, bool timed) {
+  std::vector<Table::Column> columns = {{"collectives for", Align::left},
+                                        {"kind", Align::left},
+                                        {"type", Align::left},
+                                        {"stream", Align::left},
+                                        {"ranks"},
+                                        {"calls"},
+                                        {"mean message"},
+                                        {"sent per rank"}};
+  if (timed) columns.insert(columns.end(), {{"exposed (ms)"}, {"overlapped (ms)"}});
+  Table table(columns);
+  for (const CollectiveLine& line : ledger.collectives()) {
+    std::vector<std::string> row = {std::string(name_of(line.purpose)),
+                                    std::string(name_of(line.kind)),
+                                    std::string(name_of(line.dtype)),
+                                    std::string(name_of(line.stream)),
+                                    concat(line.ranks),
+                                    concat(line.calls),
+                                    format_bytes(line.bytes / line.calls),
+                                    format_bytes(static_cast<Bytes>(line.wire_bytes))};
+    if (timed) row.insert(row.end(), {ms(line.exposed), ms(line.overlapped)});
+    table.add_row(std::move(row));
+  }
+  return section("Communication of one step on rank 0", table);
+}
+
+std::string pass_section(const Ledger& ledger) {
+  Table table({{"pass", Align::left}, {"calls"}, {"read"}, {"written"}});
+  PassLine sum;
+  for (const PassLine& line : ledger.passes()) {
+    table.add_row({std::string(name_of(line.pass)), concat(line.calls), format_bytes(line.read),
+                   format_bytes(line.written)});
+    sum.calls += line.calls;
+    sum.read += line.read;
+    sum.written += line.written;
+  }
+  table.add_row({"all", concat(sum.calls), format_bytes(sum.read), format_bytes(sum.written)});
+  return section("Passes over parameters, gradients and optimizer state", table);
+}
+
+std::string wait_section(const Ledger& ledger, bool timed) {
+  std::vector<Table::Column> columns = {{"the host waits for", Align::left}, {"times"}};
+  if (timed) columns.push_back({"ms"});
+  Table table(columns);
+  for (const SyncLine& line : ledger.syncs()) {
+    std::vector<std::string> row = {std::string(name_of(line.reason)), concat(line.calls)};
+    if (timed) row.push_back(ms(line.time));
+    table.add_row(std::move(row));
+  }
+  return section("Host synchronisations", table);
+}
+
+std::string host_section(const Ledger& ledger) {
+  Table table({{"host code of DeepSpeed", Align::left}, {"times"}, {"ms"}});
+  for (const HostLine& line : ledger.host()) {
+    table.add_row({std::string(name_of(line.event)), concat(line.calls), ms(line.time)});
+  }
+  if (!table.empty()) table.add_row({"all", "", ms(ledger.host_time())});
+  return section("Host overhead, by the profile in dstune.host_overhead", table);
+}
+
+std::string transfer_section(const Ledger& ledger) {
+  Table table({{"transfer", Align::left}, {"calls"}, {"bytes"}});
+  for (const TransferLine& line : ledger.transfers()) {
+    table.add_row(
+        {std::string(name_of(line.transfer)), concat(line.calls), format_bytes(line.bytes)});
+  }
+  return section("Transfers", table);
+}
+
+std::string gather_section(const Experiment& experiment, const Ledger& ledger) {
+  if (ledger.peak_live_elements() == 0) return "";
+  std::uint64_t calls = 0;
+  std::uint64_t elements = 0;
+  for (const CollectiveLine& line : ledger.collectives()) {
+    if (line.purpose != Purpose::parameters) continue;
+    calls += line.calls;
+    elements += line.elements;
+  }
+  const auto total = static_cast<double>(make_model_parameters(experiment.settings.model).total());
+  Table table({{"gathers"}, {"elements / parameters"}, {"mean elements"}, {"peak live elements"}});
+  table.add_row({concat(calls), fixed(static_cast<double>(elements) / total, 2),
+                 concat(calls == 0 ? 0 : elements / calls), concat(ledger.peak_live_elements())});
+  return section(
+      "Parameters of stage 3, gathered in one step (without the persistent ones after the update)",
+      table);
+}
+
+std::string memory_section(const PeakMemory& peak, bool timed) {
+  Table table(
+      {{"memory", Align::left}, {"at the peak"}, {"own peak"}, {"own peak in", Align::left}});
+  for (std::size_t i = 0; i < kMemoryCategories; ++i) {
+    const auto category = static_cast<MemoryCategory>(i);
+    if (peak.categories.at(category) == 0) continue;
+    table.add_row({std::string(name_of(category)), format_bytes(peak.at_peak.at(category)),
+                   format_bytes(peak.categories.at(category)),
+                   std::string(name_of(peak.phases[i]))});
+  }
+  return section(concat("Memory of ", timed ? "the fullest rank" : "rank 0", ": peak ",
+                        format_bytes(peak.total), " in ", name_of(peak.phase)),
+                 table);
+}
+
+}  // namespace
+
+std::string explain(const Experiment& experiment, const Outcome& outcome) {
+  const auto* measured = std::get_if<Measured>(&outcome);
+  if (measured == nullptr) return concat(experiment.name, ": ", describe(outcome), "\n");
+  const bool timed = measured->step_time.median > 0;
+  const std::string headline =
+      timed ? describe(outcome)
+            : concat("computed without running, peak ", format_bytes(measured->peak_memory.total));
+  const Ledger& ledger = measured->ledger;
+  return concat(experiment.name, ": ", headline, "\n", time_section(*measured),
+                collective_section(ledger, timed), gather_section(experiment, ledger),
+                pass_section(ledger), wait_section(ledger, timed), host_section(ledger),
+                transfer_section(ledger), memory_section(measured->peak_memory, timed));
+}
+
+}  // namespace dstune

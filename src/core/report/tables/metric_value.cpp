@@ -1,0 +1,33 @@
+#include "core/report/tables/metric_value.hpp"
+
+namespace dstune {
+
+double metric_value(Metric metric, const Measured& measured) {
+  switch (metric) {
+    case Metric::throughput:
+      return measured.samples_per_s;
+    case Metric::latency:
+      return measured.step_time.median * 1e6;
+    case Metric::flops:
+      return measured.flops_per_s_per_rank;
+  }
+  return 0;
+}
+
+std::string_view metric_key(Metric metric) {
+  switch (metric) {
+    case Metric::throughput:
+      return "throughput";
+    case Metric::latency:
+      return "latency";
+    case Metric::flops:
+      return "FLOPS_per_gpu";
+  }
+  return "";
+}
+
+bool is_better(Metric metric, double value, double other) {
+  return metric == Metric::latency ? value < other : value > other;
+}
+
+}  // namespace dstune

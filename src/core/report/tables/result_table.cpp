@@ -1,0 +1,92 @@
+#include "core/report/tables/result_table.hpp"
+
+#include <algorithm>
+#include <utility>
+#include <variant>
+
+#include "core/base/json.hpp"
+#include "core/base/text.hpp"
+#include "core/report/journal/journal_reader.hpp"
+#include "core/report/tables/axes.hpp"
+#include "core/report/tables/table.hpp"
+
+namespace dstune {
+
+namespace {
+
+constexpr std::size_t kNumbers = 6;  // columns of a measured experiment
+
+const Measured* measured_of(const Record& record) { return std::get_if<Measured>(&record.outcome); }
+
+std::vector<std::string> numbers(const Measured& measured, Metric metric, double best) {
+  const double value = metric_value(metric, measured);
+  // Always >= 1, whichever direction is better: how much worse than the best.
+  const double versus_best = is_better(metric, 1, 0) ? best / value : value / best;
+  return {fixed(measured.step_time.median * 1e3, 1),
+          fixed(measured.step_time.noise_percent, 1),
+          fixed(measured.samples_per_s, 2),
+          fixed(measured.flops_per_s_per_rank * 1e-9, 1),
+          fixed(static_cast<double>(measured.peak_memory.total) / 0x1p30, 2),
+          fixed(versus_best, 2)};
+}
+
+std::vector<Table::Column> columns(const std::vector<Axis>& axes, bool with_result) {
+  std::vector<Table::Column> all = {{"#"}, {"experiment", Table::Align::left}};
+  for (const auto& axis : axes) all.push_back({axis.title, axis.align});
+  for (const char* title :
+       {"step (ms)", "noise (%)", "samples/s", "GFLOP/s/rank", "peak (GiB)", "vs best"}) {
+    all.push_back({title});
+  }
+  if (with_result) all.push_back({"result", Table::Align::left});
+  return all;
+}
+
+}  // namespace
+
+std::vector<Record> ranked(std::vector<Record> records, Metric metric) {
+  std::stable_sort(records.begin(), records.end(), [&](const Record& a, const Record& b) {
+    const Measured* first = measured_of(a);
+    const Measured* second = measured_of(b);
+    if (first == nullptr || second == nullptr) return first != nullptr && second == nullptr;
+    return is_better(metric, metric_value(metric, *first), metric_value(metric, *second));
+  });
+  return records;
+}
+
+std::string result_table(const std::vector<Record>& records, Metric metric) {
+  if (records.empty()) return "";
+  const std::vector<Record> sorted = ranked(records, metric);
+  const std::vector<Axis> axes = varying_axes(sorted);
+  const bool with_result = measured_of(sorted.back()) == nullptr;
+  const Measured* first = measured_of(sorted.front());
+  const double best = first == nullptr ? 0 : metric_value(metric, *first);
+  Table table(columns(axes, with_result));
+  for (std::size_t i = 0; i < sorted.size(); ++i) {
+    std::vector<std::string> row = {concat(i + 1), sorted[i].experiment.name};
+    for (const auto& axis : axes) row.push_back(axis_value(axis, sorted[i].experiment));
+    const Measured* measured = measured_of(sorted[i]);
+    auto cells =
+        measured != nullptr ? numbers(*measured, metric, best) : std::vector<std::string>(kNumbers);
+    std::move(cells.begin(), cells.end(), std::back_inserter(row));
+    if (with_result) row.push_back(measured != nullptr ? "ran" : describe(sorted[i].outcome));
+    table.add_row(std::move(row));
+  }
+  return table.to_string();
+}
+
+std::string result_json(const std::vector<Record>& records, Metric metric) {
+  json::array all;
+  for (const auto& record : ranked(records, metric)) {
+    json::object entry = {{"name", record.experiment.name}};
+    for (auto& member : to_json(record)) {
+      if (member.key() != "experiment") entry[member.key()] = std::move(member.value());
+    }
+    json::object experiment = to_json(record.experiment);
+    entry["ds_config"] = std::move(experiment["ds_config"]);
+    entry["settings"] = std::move(experiment["settings"]);
+    all.push_back(std::move(entry));
+  }
+  return to_json_text(all, 2) + "\n";
+}
+
+}  // namespace dstune

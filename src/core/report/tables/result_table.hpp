@@ -1,0 +1,25 @@
+// The result of a run on stdout: a Markdown table, or the same as JSON.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/report/journal/journal.hpp"
+#include "core/report/tables/metric_value.hpp"
+
+namespace dstune {
+
+/// Measured experiments by `metric`, the best first (equal ones in their order), then the others in
+/// their order.
+std::vector<Record> ranked(std::vector<Record> records, Metric metric);
+
+/// One row per record as ranked() orders them, for --format table. A setting has a column only if
+/// it varied; "result" holds the reason where there are no numbers and is left out if all ran.
+/// @returns "" if there are no records
+std::string result_table(const std::vector<Record>& records, Metric metric);
+
+/// For --format json: an array of objects with name, rank numbers, DeepSpeed JSON, settings, times
+/// and outcome, ordered as the table.
+std::string result_json(const std::vector<Record>& records, Metric metric);
+
+}  // namespace dstune

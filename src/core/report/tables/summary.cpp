@@ -1,0 +1,119 @@
+#include "core/report/tables/summary.hpp"
+
+#include <array>
+#include <cmath>
+#include <cstdio>
+#include <map>
+#include <variant>
+
+#include "core/base/text.hpp"
+#include "core/experiment/step_config.hpp"
+#include "core/report/tables/table.hpp"
+
+namespace dstune {
+
+namespace {
+
+struct Space {
+  int experiments = 0;
+  const Record* best = nullptr;
+  double best_value = 0;
+};
+
+std::string space_of(const Experiment& experiment) {
+  return concat("z", make_step_config(experiment).stage);
+}
+
+void add(Space& space, const Record& record, Metric metric) {
+  ++space.experiments;
+  const auto* measured = std::get_if<Measured>(&record.outcome);
+  if (measured == nullptr) return;
+  const double value = metric_value(metric, *measured);
+  if (space.best != nullptr && !is_better(metric, value, space.best_value)) return;
+  space.best = &record;
+  space.best_value = value;
+}
+
+void add_row(Table& table, const std::string& name, const Space& space) {
+  const bool found = space.best != nullptr;
+  table.add_row({name, concat(space.experiments), found ? concat(space.best_value) : "",
+                 found ? space.best->experiment.name : ""});
+}
+
+std::string spaces_table(const std::vector<Record>& records, Metric metric, const Record* best) {
+  std::map<std::string, Space> spaces;
+  Space global;
+  for (const auto& record : records) {
+    add(spaces[space_of(record.experiment)], record, metric);
+    add(global, record, metric);
+  }
+  if (best != nullptr && std::holds_alternative<Measured>(best->outcome)) {
+    global.best = best;
+    global.best_value = metric_value(metric, std::get<Measured>(best->outcome));
+  }
+  Table table({{"tuning_space", Table::Align::left},
+               {"num_experiments"},
+               {"best_metric_val"},
+               {"best_exp_name", Table::Align::left}});
+  for (const auto& [name, space] : spaces) add_row(table, name, space);
+  add_row(table, "global", global);
+  return table.to_string();
+}
+
+std::string optimal_line(const Experiment& best, const std::string& result_dir, bool provisional) {
+  const StepConfig step = make_step_config(best);
+  return concat(best.name,
+                provisional ? " is the provisional setup: the best before the interruption ("
+                            : " is the optimal setup after tuning (",
+                "ZeRO stage ", step.stage, ", micro-batch size ", step.micro_batch,
+                ", gradient accumulation steps ", step.accumulation_steps,
+                "). The exp result is at ", result_dir, ".\n");
+}
+
+}  // namespace
+
+std::vector<Record> tuning_records(const std::vector<Record>& records) {
+  std::vector<Record> kept;
+  for (const auto& record : records) {
+    if (record.experiment.name != kProfileName) kept.push_back(record);
+  }
+  return kept;
+}
+
+std::string summary_text(const std::vector<Record>& records, Metric metric, const Record* best,
+                         const std::string& result_dir, Seconds duration, bool provisional,
+                         const std::vector<std::string>& notes) {
+  std::string text = spaces_table(records, metric, best);
+  text += concat("\nbest_metric_val is ", metric_key(metric),
+                 metric == Metric::throughput ? " in samples/s"
+                 : metric == Metric::latency  ? " in us per optimizer step"
+                                              : " in FLOP/s",
+                 ".\n");
+  text += best != nullptr ? optimal_line(best->experiment, result_dir, provisional)
+                          : "No optimal setup is found. Please check that experiments were run "
+                            "successfully.\n";
+  for (const auto& note : notes) text += concat("Note: ", note, ".\n");
+  text += concat(
+      provisional ? "Tuning was interrupted (--resume goes on) after " : "Tuning completed in ",
+      duration_text(duration), ". Total number of experiments: ", records.size(), ".\n");
+  return text;
+}
+
+std::string duration_text(Seconds duration) {
+  const auto total = std::llround(std::max(duration, 0.0) * 1e6);
+  const auto microseconds = total % 1'000'000;
+  const auto seconds = total / 1'000'000;
+  const auto days = seconds / 86400;
+  std::array<char, 64> clock{};
+  std::snprintf(clock.data(), clock.size(), "%lld:%02lld:%02lld", seconds / 3600 % 24,
+                seconds / 60 % 60, seconds % 60);
+  std::string text = clock.data();
+  if (microseconds > 0) {
+    std::snprintf(clock.data(), clock.size(), ".%06lld", microseconds);
+    text += clock.data();
+  }
+  if (days == 0) return text;
+  return concat(days, days == 1 ? " day, " : " days, ", text);
+}
+
+}  // namespace dstune

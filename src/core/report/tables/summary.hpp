@@ -1,0 +1,33 @@
+// summary.txt: DeepSpeed's table of tuning spaces, and its closing lines.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/report/journal/journal.hpp"
+#include "core/report/tables/metric_value.hpp"
+
+namespace dstune {
+
+/// Folder of model_info.json, and the name of the run that measured it in earlier versions.
+constexpr const char* kProfileName = "profile_model_info";
+
+/// All but that run, which belongs to no tuning space: journals of earlier versions hold it.
+std::vector<Record> tuning_records(const std::vector<Record>& records);
+
+/// A row per ZeRO stage that had experiments ("z2") and a row "global" with their total; then what
+/// is optimal, where it is, its settings, and how long the tuning took.
+///
+/// @param records     what the run measured
+/// @param best        the optimum, null if there is none
+/// @param result_dir  of the optimum
+/// @param provisional  the run was interrupted, and the text says so
+/// @param notes        what the optimum must be read with
+std::string summary_text(const std::vector<Record>& records, Metric metric, const Record* best,
+                         const std::string& result_dir, Seconds duration, bool provisional = false,
+                         const std::vector<std::string>& notes = {});
+
+/// As Python prints a timedelta: "0:03:25.250000", "1 day, 2:00:00".
+std::string duration_text(Seconds duration);
+
+}  // namespace dstune

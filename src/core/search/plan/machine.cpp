@@ -1,0 +1,201 @@
+#include "core/search/plan/machine.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include "core/base/error.hpp"
+#include "core/base/text.hpp"
+#include "core/experiment/step_config.hpp"
+
+namespace dstune {
+namespace {
+
+// The operating system, MPI and this program itself live beside the experiments.
+constexpr double kUsableMemory = 0.85;
+
+// With one there is nothing to shard.
+constexpr int kFewestWorkers = 2;
+
+const DeviceInfo* find_device(const std::vector<DeviceInfo>& devices, const std::string& backend) {
+  const auto found = std::find_if(devices.begin(), devices.end(), [&](const DeviceInfo& device) {
+    return device.backend == backend;
+  });
+  return found == devices.end() ? nullptr : &*found;
+}
+
+/// Why `devices` have none for the backend; or "".
+std::string why_not(const std::vector<DeviceInfo>& devices, const std::string& backend) {
+  const DeviceInfo* device = find_device(devices, backend);
+  return device == nullptr ? "there is no such device" : device->unusable;
+}
+
+/// A place that must have the backend: a worker, or this machine.
+struct Place {
+  std::string name;
+  const std::vector<DeviceInfo>* devices;
+};
+
+bool can_all_use(const std::vector<Place>& places, const std::string& backend) {
+  return std::all_of(places.begin(), places.end(),
+                     [&](const Place& place) { return why_not(*place.devices, backend).empty(); });
+}
+
+std::string choose_backend(const TuningConfig& config, const std::vector<Place>& places) {
+  const std::string& wanted = config.settings.backend;
+  if (wanted != "auto") {
+    for (const Place& place : places) {
+      const std::string reason = why_not(*place.devices, wanted);
+      if (reason.empty()) continue;
+      throw ConfigError(config.source,
+                        {{"/dstune/backend",
+                          concat("is ", wanted, ", which ", place.name, " cannot use: ", reason)}});
+    }
+    return wanted;
+  }
+  for (const DeviceInfo& device : *places.front().devices) {
+    if (can_all_use(places, device.backend)) return device.backend;
+  }
+  throw ConfigError(config.source,
+                    {{"/dstune/backend", "is auto, but no backend can be used by all workers"}});
+}
+
+std::vector<Place> places_of(const std::vector<WorkerInfo>& workers) {
+  std::vector<Place> places;
+  places.reserve(workers.size());
+  for (const auto& worker : workers) {
+    places.push_back({concat("rank ", worker.rank, " on ", worker.host), &worker.devices});
+  }
+  return places;
+}
+
+Bytes usable_memory(const WorkerInfo& worker, const DeviceInfo& device) {
+  if (!device.is_shared) return device.memory;
+  return static_cast<Bytes>(kUsableMemory * static_cast<double>(device.memory) /
+                            std::max(worker.workers_on_host, 1));
+}
+
+Bytes default_memory_limit(const std::string& backend, const std::vector<WorkerInfo>& workers) {
+  const auto share = [&](const WorkerInfo& worker) {
+    return usable_memory(worker, *find_device(worker.devices, backend));
+  };
+  Bytes least = share(workers.front());
+  for (const auto& worker : workers) least = std::min(least, share(worker));
+  return least;
+}
+
+int threads_per_rank(const std::vector<WorkerInfo>& workers) {
+  const auto share = [](const WorkerInfo& worker) {
+    return std::max(1, worker.cores / std::max(worker.workers_on_host, 1));
+  };
+  int least = share(workers.front());
+  for (const auto& worker : workers) least = std::min(least, share(worker));
+  return least;
+}
+
+int devices_per_node(const std::vector<WorkerInfo>& workers) {
+  int most = 0;
+  for (const auto& worker : workers) most = std::max(most, worker.workers_on_host);
+  return most;
+}
+
+[[noreturn]] void throw_group_size(const TuningConfig& config, int group_size,
+                                   const std::string& why) {
+  throw ConfigError(config.source,
+                    {{"/dstune/ranks_per_experiment", concat("is ", group_size, ", but ", why)}});
+}
+
+// A worker that others on its host push aside is ended by the system.
+std::string shortage_on(const WorkerInfo& worker, const DeviceInfo& device, Bytes limit) {
+  const auto all = static_cast<Bytes>(std::max(worker.workers_on_host, 1)) * limit;
+  if (!device.is_shared || all <= device.free_memory) return "";
+  return concat("the default memory limit, ", format_bytes(limit), " on each of ",
+                worker.workers_on_host, worker.workers_on_host == 1 ? " worker" : " workers",
+                " of ", worker.host, ", is more than the ", format_bytes(device.free_memory),
+                " that are free there; --memory-limit sets it");
+}
+
+}  // namespace
+
+Machine machine_of_run(const TuningConfig& config, const std::vector<WorkerInfo>& workers,
+                       int alive) {
+  Machine machine;
+  machine.workers = alive;
+  machine.group_size = config.ranks_per_experiment.value_or(alive);
+  if (machine.group_size < 1 || machine.group_size > alive) {
+    throw_group_size(config, machine.group_size,
+                     concat("mpirun started ", alive, " workers (rank 0 only tunes); start ",
+                            machine.group_size + 1, " ranks or more"));
+  }
+  machine.backend = choose_backend(config, places_of(workers));
+  machine.memory_limit = config.settings.memory_limit;
+  if (machine.memory_limit == 0) {
+    machine.memory_limit = default_memory_limit(machine.backend, workers);
+  }
+  machine.threads_per_rank = threads_per_rank(workers);
+  machine.devices_per_node = devices_per_node(workers);
+  return machine;
+}
+
+Machine machine_of_plan(const TuningConfig& config, const PlannedWorkers& workers,
+                        const std::vector<DeviceInfo>& here) {
+  Machine machine;
+  machine.workers = workers.count.value_or(config.ranks_per_experiment.value_or(kFewestWorkers));
+  machine.group_size = config.ranks_per_experiment.value_or(machine.workers);
+  if (machine.group_size > machine.workers) {
+    throw_group_size(config, machine.group_size, concat("there are ", machine.workers, " workers"));
+  }
+  machine.backend = choose_backend(config, {{"this machine", &here}});
+  machine.memory_limit = config.settings.memory_limit;
+  machine.threads_per_rank = config.settings.threads_per_rank;
+  machine.devices_per_node = workers.on_largest_host;
+  return machine;
+}
+
+TuningConfig completed(TuningConfig config, const Machine& machine) {
+  RunSettings& settings = config.settings;
+  settings.backend = machine.backend;
+  settings.memory_limit = machine.memory_limit;
+  settings.threads_per_rank = machine.threads_per_rank;
+  settings.devices_per_node = machine.devices_per_node;
+  return config;
+}
+
+std::vector<std::string> machine_warnings(const TuningConfig& config, const Machine& machine,
+                                          const std::vector<WorkerInfo>& workers) {
+  std::vector<std::string> warnings;
+  if (machine.devices_per_node == 0 && make_step_config(config.deepspeed).quantized_gradients) {
+    warnings.emplace_back(
+        "--world-size plans for one host; zero_quantized_gradients needs to know them all, "
+        "use --hostfile");
+  }
+  if (config.settings.memory_limit != 0) return warnings;
+  std::set<std::string> hosts;
+  for (const auto& worker : workers) {
+    const DeviceInfo* device = find_device(worker.devices, machine.backend);
+    if (device == nullptr || !hosts.insert(worker.host).second) continue;
+    std::string shortage = shortage_on(worker, *device, machine.memory_limit);
+    if (!shortage.empty()) warnings.push_back(std::move(shortage));
+  }
+  return warnings;
+}
+
+std::string warning_of_other_groups(const std::vector<Record>& earlier, int group_size) {
+  std::set<int> sizes;
+  for (const auto& record : earlier) sizes.insert(record.experiment.ranks);
+  if (sizes.empty() || sizes.contains(group_size)) return "";
+  return concat("the results found there are of groups of ", *sizes.rbegin(),
+                " ranks, now they are ", group_size,
+                ": everything is measured again; --ranks-per-experiment ", *sizes.rbegin(),
+                " would go on");
+}
+
+std::string device_names(const std::string& backend, const std::vector<WorkerInfo>& workers) {
+  std::set<std::string> names;
+  for (const auto& worker : workers) {
+    const DeviceInfo* device = find_device(worker.devices, backend);
+    if (device != nullptr) names.insert(device->name);
+  }
+  return join({names.begin(), names.end()}, ", ");
+}
+
+}  // namespace dstune

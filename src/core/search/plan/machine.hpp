@@ -1,0 +1,69 @@
+// What the machine adds to a configuration: backend, memory limit, threads, groups.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/config/tuning_config.hpp"
+#include "core/report/journal/journal.hpp"
+#include "core/search/schedule/worker_info.hpp"
+
+namespace dstune {
+
+struct Machine {
+  int workers = 0;
+  int group_size = 1;        ///< ranks per experiment
+  std::string backend;       ///< "cpu", "sim"; never "auto"
+  Bytes memory_limit = 0;    ///< per rank; 0: not known, in a plan for another machine
+  int threads_per_rank = 1;  ///< of the BLAS, on the CPU
+  int devices_per_node = 0;  ///< workers of the host that has most; 0: not known, one node
+
+  bool operator==(const Machine&) const = default;
+};
+
+/// The machine of a run.
+///
+/// "auto" is the first backend, in the order of the first worker's devices, that every worker can
+/// use. The memory limit, where the user sets none, is the least that a worker may take: its own
+/// device's memory, or its share of 85 % of a shared one. All of the memory counts and not what is
+/// free now, since a run goes on (--resume) only with the limit that it began with. A rank has the
+/// cores of the worker that shares them with most.
+///
+/// @param workers  that reported, at least one
+/// @param alive    of them
+/// @throws ConfigError  if there are too few workers for a group, or one cannot use the backend
+Machine machine_of_run(const TuningConfig& config, const std::vector<WorkerInfo>& workers,
+                       int alive);
+
+/// Who would run a plan.
+struct PlannedWorkers {
+  std::optional<int> count;  ///< none: as many as a group needs, or two
+  int on_largest_host = 0;   ///< 0: not known
+};
+
+/// The machine of a plan, which is another one than this: nothing is known of its memory.
+/// @param here  devices of this machine: "auto" is the first that can be used
+/// @throws ConfigError  as machine_of_run
+Machine machine_of_plan(const TuningConfig& config, const PlannedWorkers& workers,
+                        const std::vector<DeviceInfo>& here);
+
+/// `config` as it runs on `machine`: its settings are complete, all else stays.
+TuningConfig completed(TuningConfig config, const Machine& machine);
+
+/// What to know before the numbers are trusted, a line each: a plan of several hosts that are not
+/// known; a default memory limit above what is free.
+/// @param config   as the user gave it
+/// @param workers  none for a plan
+std::vector<std::string> machine_warnings(const TuningConfig& config, const Machine& machine,
+                                          const std::vector<WorkerInfo>& workers = {});
+
+/// That `earlier`, the results of the run that goes on, are all of groups of another size: another
+/// experiment, though it has the same name. "" if they are not, or there are none.
+std::string warning_of_other_groups(const std::vector<Record>& earlier, int group_size);
+
+/// The devices of a backend that the workers have, each kind once, sorted: whose times can be
+/// compared. "AMD EPYC 9534 64-Core Processor, Intel Xeon".
+std::string device_names(const std::string& backend, const std::vector<WorkerInfo>& workers);
+
+}  // namespace dstune

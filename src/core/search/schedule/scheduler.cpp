@@ -1,0 +1,203 @@
+#include "core/search/schedule/scheduler.hpp"
+
+#include <algorithm>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "core/base/error.hpp"
+#include "core/base/log.hpp"
+#include "core/base/text.hpp"
+#include "core/search/schedule/slot_packing.hpp"
+#include "core/search/schedule/worker_faults.hpp"
+
+namespace dstune {
+
+Scheduler::Scheduler(WorkerPool& pool, Journal& journal, Listener listener,
+                     StopRequest stop_requested)
+    : pool_(pool),
+      journal_(journal),
+      listener_(std::move(listener)),
+      stop_requested_(std::move(stop_requested)) {}
+
+bool Scheduler::stop_requested() {
+  if (!stopped_ && stop_requested_ && stop_requested_()) {
+    stopped_ = true;
+    // The next signal may be one that nobody survives: what runs now is no crash of its own.
+    journal_.stopped();
+  }
+  return stopped_;
+}
+
+std::vector<Record> Scheduler::run(const std::vector<Experiment>& batch) {
+  Batch state{batch, std::vector<std::optional<Record>>(batch.size()), {}, {}};
+  if (!batch.empty() && !std::exchange(remembers_, true)) retire_again(batch.front().ranks);
+  std::set<std::string> seen;
+  for (std::size_t i = 0; i < batch.size(); ++i) {
+    if (seen.insert(batch[i].key()).second) take_from_journal(state, i);
+  }
+  while (!state.queue.empty() || !state.running.empty()) {
+    if (stop_requested() || shortage_) state.queue.clear();
+    start_what_fits(state);
+    if (is_short(state)) continue;
+    if (state.queue.empty() && state.running.empty()) break;
+    const auto completions = pool_.wait();
+    for (const auto& completion : completions) finish(state, completion);
+    if (completions.empty() && stop_requested()) break;
+  }
+  std::vector<Record> records;
+  for (auto& record : state.records) {
+    if (record) records.push_back(std::move(*record));
+  }
+  return records;
+}
+
+int Scheduler::slots(int ranks) const { return count_slots(pool_.idle(), ranks); }
+
+void Scheduler::take_from_journal(Batch& batch, std::size_t index) {
+  auto found = journal_.find(batch.experiments[index]);
+  if (!found) {
+    batch.queue.push_back({index});
+    return;
+  }
+  if (listener_) listener_(*found, true);
+  batch.records[index] = std::move(found);
+}
+
+void Scheduler::start_what_fits(Batch& batch) {
+  while (!batch.queue.empty()) {
+    auto& next = batch.queue.front();
+    const auto& experiment = batch.experiments[next.index];
+    auto slot = slot_for(batch, next, pool_.idle());
+    if (slot.workers.empty() || has_better(batch, next, slot)) return;
+    const auto ranks = ranks_of(slot.workers);
+    journal_.started(experiment, ranks);
+    const auto id = next_id_++;
+    Running running{std::move(next), std::move(slot.workers), journal_.now()};
+    batch.queue.pop_front();
+    batch.running.emplace(id, std::move(running));
+    pool_.start(id, experiment, ranks);
+  }
+}
+
+Scheduler::Slot Scheduler::slot_for(const Batch& batch, const Pending& pending,
+                                    const std::vector<Worker>& from) const {
+  std::vector<int> tried;
+  std::vector<int> own;
+  if (pending.failed) {
+    tried = pending.failed->ranks;
+    own = culprits_of(*pending.failed);
+  }
+  std::vector<int> suspects = own;
+  const auto add = [&](const Pending& other) {
+    if (!other.failed) return;
+    const auto culprits = culprits_of(*other.failed);
+    suspects.insert(suspects.end(), culprits.begin(), culprits.end());
+  };
+  for (const auto& other : batch.queue) add(other);
+  for (const auto& [id, running] : batch.running) add(running.pending);
+
+  const int ranks = batch.experiments[pending.index].ranks;
+  Slot slot;
+  for (const auto& avoid : {suspects, own, std::vector<int>()}) {
+    slot.workers = choose_slot(without(from, avoid), ranks, tried);
+    if (!slot.workers.empty()) break;
+    ++slot.concessions;
+  }
+  return slot;
+}
+
+// With nothing running, whatever is idle is the best there is.
+bool Scheduler::has_better(const Batch& batch, const Pending& pending, const Slot& slot) const {
+  if (batch.running.empty()) return false;
+  auto known = pool_.idle();
+  for (const auto& [id, running] : batch.running) {
+    known.insert(known.end(), running.workers.begin(), running.workers.end());
+  }
+  const auto best = slot_for(batch, pending, known);
+  return slot.concessions > best.concessions ||
+         count_hosts(slot.workers) > count_hosts(best.workers);
+}
+
+bool Scheduler::is_short(const Batch& batch) {
+  if (batch.queue.empty() || !batch.running.empty()) return false;
+  const auto& experiment = batch.experiments[batch.queue.front().index];
+  if (experiment.ranks <= pool_.size()) return false;
+  shortage_ = Shortage{experiment.name, experiment.ranks, pool_.size()};
+  return true;
+}
+
+void Scheduler::finish(Batch& batch, const Completion& completion) {
+  const auto found = batch.running.find(completion.id);
+  if (found == batch.running.end()) return;  // left over from a run that was stopped
+  const Running over = std::move(found->second);
+  batch.running.erase(found);
+  if (retry(batch, over, completion)) return;
+  const auto index = over.pending.index;
+  Record record{batch.experiments[index], completion.outcome, ranks_of(over.workers), over.started,
+                journal_.now()};
+  if (over.pending.failed) record.failed_tries.push_back(*over.pending.failed);
+  journal_.finished(record);
+  if (listener_) listener_(record, false);
+  judge(over, completion, record);
+  batch.records[index] = std::move(record);
+}
+
+bool Scheduler::retry(Batch& batch, const Running& over, const Completion& completion) {
+  if (over.pending.failed) return false;
+  auto failed = find_fault(completion, over.workers);
+  if (!failed) return false;
+  if (stop_requested()) return true;  // without a record: the resumed run tries it
+  log_warning(concat(batch.experiments[over.pending.index].name, " failed (", failed->reason,
+                     "); it is tried once more, on other ranks where there are enough"));
+  batch.queue.push_front({over.pending.index, std::move(failed)});
+  return true;
+}
+
+void Scheduler::judge(const Running& over, const Completion& completion, const Record& record) {
+  if (const auto* measured = std::get_if<Measured>(&record.outcome)) {
+    const auto warning = slow_.look(record.experiment.name, *measured, over.workers);
+    if (warning) log_warning(*warning);
+  }
+  if (!over.pending.failed) return;
+  const auto& failed = *over.pending.failed;
+  name_constant_culprits(failed, completion, record);
+  for (const auto& sick : find_sick(failed, record.outcome, record.ranks)) {
+    pool_.retire(sick.rank);
+    log_warning(concat(name_of(sick), " is sick and gets no more work: ", record.experiment.name,
+                       " failed there (", failed.reason, ") and ran without it"));
+  }
+}
+
+void Scheduler::name_constant_culprits(const FailedTry& first, const Completion& second,
+                                       const Record& record) {
+  for (const auto& culprit : first.culprits) {
+    const auto& again = second.culprits;
+    if (std::find(again.begin(), again.end(), culprit.rank) == again.end()) continue;
+    if (record.experiment.ranks < 2 || !named_.insert(culprit.rank).second) continue;
+    log_warning(concat(record.experiment.name, " failed twice on ", name_of(culprit),
+                       ", and no other worker can take its place; if that is where the fault is, "
+                       "--ranks-per-experiment ",
+                       record.experiment.ranks - 1, " leaves one to spare"));
+  }
+}
+
+// Who was sick in the run that goes on, unless so many were that the others are too few.
+void Scheduler::retire_again(int ranks) {
+  for (const auto& record : journal_.records()) {
+    for (const auto& failed : record.failed_tries) {
+      for (const auto& sick : find_sick(failed, record.outcome, record.ranks)) {
+        const auto idle = pool_.idle();
+        const bool is_here =
+            std::find(idle.begin(), idle.end(), Worker{sick.rank, sick.host}) != idle.end();
+        if (!is_here || pool_.size() <= ranks) continue;
+        pool_.retire(sick.rank);
+        log_warning(concat(
+            name_of(sick), " gets no work, as in the run that goes on: ", record.experiment.name,
+            " failed there (", failed.reason, "); --retry-failed gives it another chance"));
+      }
+    }
+  }
+}
+
+}  // namespace dstune

@@ -1,0 +1,105 @@
+// FIFO queue over a WorkerPool: slots, journal, resume, one retry of what may be a worker's fault.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "core/experiment/experiment.hpp"
+#include "core/report/journal/journal.hpp"
+#include "core/search/schedule/slow_workers.hpp"
+#include "core/search/schedule/worker_pool.hpp"
+
+namespace dstune {
+
+/// Too few workers for a group.
+struct Shortage {
+  std::string experiment;
+  int needed = 0;  ///< workers
+  int left = 0;
+};
+
+/// Runs batches of experiments. Several run at once if the pool has ranks for them. An experiment
+/// spans as few hosts as it would with all workers idle, and waits for such a slot rather than
+/// being measured over a slower network than the others.
+///
+/// A failure that may be a worker's (find_fault) is followed by one more try, on other ranks if the
+/// pool has enough: it waits for them. Its culprits get nothing else meanwhile. If it runs without
+/// them, those that are sick are retired, by name; if it fails again, that is its outcome.
+class Scheduler {
+ public:
+  /// Called for every finished record, measured now or found in the journal.
+  using Listener = std::function<void(const Record& record, bool from_journal)>;
+  /// True ends the run early (a signal): experiments not yet started are not. Those that run are
+  /// waited for, unless WorkerPool::wait() returns without one (a pool that knows of the signal);
+  /// Journal::stopped() is called first.
+  using StopRequest = std::function<bool()>;
+
+  /// `listener` and `stop_requested` may be empty.
+  Scheduler(WorkerPool& pool, Journal& journal, Listener listener, StopRequest stop_requested);
+
+  /// The records in the order of `batch`, equal experiments once each; shorter if the run was
+  /// stopped, or no group of workers is large enough any more (shortage(); experiments that run are
+  /// waited for). Equal experiments run once. "started" is in the journal before an experiment is
+  /// sent, "finished" before the listener or the caller hears of it.
+  std::vector<Record> run(const std::vector<Experiment>& batch);
+
+  /// Why run() gave up, if so: it starts nothing any more.
+  const std::optional<Shortage>& shortage() const { return shortage_; }
+
+  /// How many experiments of `ranks` ranks can run at once now: the tuner's k.
+  int slots(int ranks) const;
+
+ private:
+  struct Pending {
+    std::size_t index = 0;  ///< in the batch
+    std::optional<FailedTry> failed = {};
+  };
+  struct Slot {
+    std::vector<Worker> workers;
+    int concessions = 0;  ///< 0: none under suspicion, 1: not its own culprits, 2: whoever is there
+  };
+  struct Running {
+    Pending pending;
+    std::vector<Worker> workers;
+    Seconds started = 0;
+  };
+  struct Batch {
+    const std::vector<Experiment>& experiments;
+    std::vector<std::optional<Record>> records;
+    std::deque<Pending> queue;
+    std::map<std::uint64_t, Running> running;
+  };
+
+  bool stop_requested();
+  void take_from_journal(Batch& batch, std::size_t index);
+  void start_what_fits(Batch& batch);
+  Slot slot_for(const Batch& batch, const Pending& pending, const std::vector<Worker>& from) const;
+  bool has_better(const Batch& batch, const Pending& pending, const Slot& slot) const;
+  bool is_short(const Batch& batch);
+  void retire_again(int ranks);
+  void finish(Batch& batch, const Completion& completion);
+  bool retry(Batch& batch, const Running& over, const Completion& completion);
+  void judge(const Running& over, const Completion& completion, const Record& record);
+  void name_constant_culprits(const FailedTry& first, const Completion& second,
+                              const Record& record);
+
+  WorkerPool& pool_;
+  Journal& journal_;
+  Listener listener_;
+  StopRequest stop_requested_;
+  std::uint64_t next_id_ = 1;
+  bool stopped_ = false;
+  bool remembers_ = false;  ///< who was retired in the run that goes on
+  std::optional<Shortage> shortage_;
+  SlowWorkers slow_;
+  std::set<int> named_;  ///< as the constant culprit
+};
+
+}  // namespace dstune

@@ -1,0 +1,54 @@
+// Where experiments run: real ranks (mpi), or a scripted stand-in (tests).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/base/units.hpp"
+#include "core/experiment/experiment.hpp"
+#include "core/experiment/outcome.hpp"
+
+namespace dstune {
+
+struct Worker {
+  int rank = 0;  ///< world rank, >= 1
+  std::string host;
+
+  bool operator==(const Worker&) const = default;
+};
+
+/// An experiment that is over.
+struct Completion {
+  std::uint64_t id = 0;  ///< as given to start()
+  Outcome outcome;
+  /// The ranks that a failure may be due to rather than to the experiment: the first that reported
+  /// an exception, those that died, those that did not come back in time.
+  std::vector<int> culprits = {};
+};
+
+/// Rank 0's view of the workers. Single-threaded; only wait() blocks.
+class WorkerPool {
+ public:
+  virtual ~WorkerPool() = default;
+
+  /// Workers that could take an experiment now, sorted by host, then rank.
+  virtual std::vector<Worker> idle() const = 0;
+
+  /// Workers that are alive and not retired, busy or idle.
+  virtual int size() const = 0;
+
+  /// Reserves exactly these idle ranks and starts the experiment on them.
+  /// ranks.size() == experiment.ranks.
+  virtual void start(std::uint64_t id, const Experiment& experiment,
+                     const std::vector<int>& ranks) = 0;
+
+  /// Gives this rank no more work, for good: it is neither idle() nor counted by size() any more.
+  virtual void retire(int rank) = 0;
+
+  /// Waits until at least one experiment ended or the pool changed (a worker came back or was
+  /// lost); what ended, possibly nothing. Time-outs and lost workers are outcomes (Failed).
+  virtual std::vector<Completion> wait() = 0;
+};
+
+}  // namespace dstune

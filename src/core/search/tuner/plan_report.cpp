@@ -1,0 +1,123 @@
+#include "core/search/tuner/plan_report.hpp"
+
+#include <cstddef>
+#include <utility>
+
+#include "core/base/json.hpp"
+#include "core/base/text.hpp"
+#include "core/base/units.hpp"
+#include "core/experiment/step_config.hpp"
+#include "core/report/tables/table.hpp"
+#include "core/search/tuner/tuner.hpp"
+
+namespace dstune {
+namespace {
+
+std::string grouped(std::int64_t number) {
+  std::string digits = std::to_string(number);
+  for (auto end = static_cast<std::ptrdiff_t>(digits.size()) - 3; end > 0; end -= 3) {
+    digits.insert(static_cast<std::size_t>(end), 1, ',');
+  }
+  return digits;
+}
+
+std::string cell(Bytes size, bool is_known) { return is_known ? format_bytes(size) : "-"; }
+
+std::string format_stages(const std::vector<StagePlan>& stages) {
+  Table table({{"stage"},
+               {"parameters"},
+               {"gradients"},
+               {"optimizer"},
+               {"buckets"},
+               {"activations"},
+               {"temporaries"},
+               {"peak"},
+               {"feasible", Table::Align::left},
+               {"max micro-batch"}});
+  std::string remarks;
+  for (const auto& plan : stages) {
+    std::vector<std::string> row = {std::to_string(plan.stage)};
+    const bool is_known = plan.unsupported.empty();
+    for (const Bytes size : plan.peak.categories.bytes) row.push_back(cell(size, is_known));
+    row.push_back(cell(plan.peak.total, is_known));
+    row.emplace_back(plan.feasible ? "yes" : "no");
+    row.push_back(plan.feasible ? std::to_string(plan.max_micro_batch) : "-");
+    table.add_row(std::move(row));
+    if (!plan.unsupported.empty()) {
+      remarks += concat("stage ", plan.stage, " cannot run: ", plan.unsupported, '\n');
+    }
+  }
+  return table.to_string() + remarks;
+}
+
+std::string format_experiments(const std::vector<Experiment>& experiments) {
+  Table table({{"experiment", Table::Align::left},
+               {"stage"},
+               {"micro-batch"},
+               {"accumulation"},
+               {"train batch"}});
+  for (const auto& experiment : experiments) {
+    const StepConfig step = make_step_config(experiment);
+    table.add_row({experiment.name, concat(step.stage), concat(step.micro_batch),
+                   concat(step.accumulation_steps), concat(step.train_batch(experiment.ranks))});
+  }
+  return table.to_string();
+}
+
+json::object stage_to_json(const StagePlan& plan) {
+  json::object object;
+  object["stage"] = plan.stage;
+  object["memory_bytes_per_rank"] = plan.memory_bytes_per_rank;
+  object["activation_bytes_per_micro_batch"] = plan.activation_bytes_per_micro_batch;
+  object["feasible"] = plan.feasible;
+  object["max_micro_batch"] = plan.max_micro_batch;
+  object["peak_memory_bytes"] = plan.peak.total;
+  if (!plan.unsupported.empty()) object["unsupported"] = plan.unsupported;
+  return object;
+}
+
+}  // namespace
+
+std::string format_plan_table(const TuningConfig& config, int group_size,
+                              const std::vector<StagePlan>& stages,
+                              const std::vector<Experiment>& experiments) {
+  const auto info = predict_model_info(config, stages);
+  const auto& settings = config.settings;
+  const std::string limit =
+      settings.memory_limit == 0
+          ? "not known: every stage counts as feasible (--memory-limit sets it)"
+          : concat(format_bytes(settings.memory_limit), " per rank");
+  return concat("model         ", settings.model.name, ", ", grouped(info.num_params),
+                " parameters (", grouped(info.trainable_num_params), " trainable)\n",
+                "ranks         ", group_size, " per experiment\n", "memory limit  ", limit, "\n",
+                "activations   ", format_bytes(info.activation_bytes_per_micro_batch),
+                " per rank and sample of the micro-batch, sequence length ",
+                settings.sequence_length,
+                "\n\nMemory per rank at micro-batch 1: the peak of each category, and of all\n\n",
+                format_stages(stages),
+                "\nExperiments, if every one runs and none is better than "
+                "another\n\n",
+                format_experiments(experiments));
+}
+
+std::string format_plan_json(const TuningConfig& config, int group_size,
+                             const std::vector<StagePlan>& stages,
+                             const std::vector<Experiment>& experiments) {
+  const auto info = predict_model_info(config, stages);
+  json::object plan;
+  plan["num_params"] = info.num_params;
+  plan["trainable_num_params"] = info.trainable_num_params;
+  plan["world_size"] = group_size;
+  auto& stage_list = plan["stages"].emplace_array();
+  for (const auto& stage : stages) stage_list.push_back(stage_to_json(stage));
+  auto& experiment_list = plan["experiments"].emplace_array();
+  for (const auto& experiment : experiments) {
+    json::object object;
+    object["name"] = experiment.name;
+    object["ds_config"] = experiment.ds_config;
+    experiment_list.push_back(std::move(object));
+  }
+  return to_json_text(plan, 2) + '\n';
+}
+
+}  // namespace dstune

@@ -1,0 +1,27 @@
+// What --plan prints: memory per stage and the experiments, as text or as JSON.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/config/tuning_config.hpp"
+#include "core/experiment/experiment.hpp"
+#include "core/search/plan/stage_plan.hpp"
+
+namespace dstune {
+
+/// Model and limits, a table of the stages (peaks per category at micro-batch 1, each at its own
+/// moment), and a table of the experiments.
+std::string format_plan_table(const TuningConfig& config, int group_size,
+                              const std::vector<StagePlan>& stages,
+                              const std::vector<Experiment>& experiments);
+
+/// {"num_params", "trainable_num_params", "world_size", "stages": [{"stage",
+/// "memory_bytes_per_rank", "activation_bytes_per_micro_batch", "feasible", "max_micro_batch",
+/// "peak_memory_bytes"; "unsupported" where it is}], "experiments": [{"name", "ds_config"}]},
+/// indented, with a line end.
+std::string format_plan_json(const TuningConfig& config, int group_size,
+                             const std::vector<StagePlan>& stages,
+                             const std::vector<Experiment>& experiments);
+
+}  // namespace dstune

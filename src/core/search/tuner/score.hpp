@@ -1,0 +1,25 @@
+// What "better" means: the metric's value, and when a difference is more than noise.
+#pragma once
+
+#include "core/config/tuning_config.hpp"
+#include "core/experiment/outcome.hpp"
+
+namespace dstune {
+
+/// The value of `metric`, larger is better: samples/s, FLOP/s per rank, or negated seconds per
+/// optimizer step. Latency is that of a whole step whatever its batch, as in DeepSpeed: a smaller
+/// micro-batch has less to do and usually wins, unless train_batch_size is what the user fixes.
+double score(Metric metric, const Measured& measured);
+
+/// How much better `challenger` is than `incumbent` (both of score()), relative to the incumbent:
+/// 0.05 is 5 % more throughput or 5 % less time; negative if it is worse.
+double relative_gain(double challenger, double incumbent);
+
+/// What a gain must exceed to count: the larger of 1 % and the combined noise of both measurements
+/// (root of the sum of squares), which counts for 5 % at most.
+double noise_threshold(const Measured& a, const Measured& b);
+
+/// Better by more than noise. Otherwise the incumbent stays, so that runs repeated agree.
+bool is_clearly_better(Metric metric, const Measured& challenger, const Measured& incumbent);
+
+}  // namespace dstune

@@ -1,0 +1,69 @@
+// The micro-batch search of one ZeRO stage (zero-step.md 6.6 to 6.8).
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "core/config/tuning_config.hpp"
+#include "core/search/plan/stage_plan.hpp"
+#include "core/search/tuner/prober.hpp"
+
+namespace dstune {
+
+/// What a stage gave.
+struct StageResult {
+  std::int64_t max_micro_batch = 0;  ///< largest that ran, or beyond which nothing is gained; or 0
+  const Record* best = nullptr;      ///< among the points visited in the stage; owned by the prober
+};
+
+/// Candidates between the smallest and the largest micro-batch that run, ascending, `max` last: at
+/// least max / 2, about `count` of them, without those that need as few accumulation steps as `max`
+/// for `samples` (zero-step.md 6.7).
+std::vector<std::int64_t> list_micro_batches(std::int64_t min, std::int64_t max,
+                                             std::int64_t samples, int count);
+
+/// Middles of [low, high] that a bisection may visit, breadth first, at most `count`.
+std::vector<std::int64_t> bisection_tree(std::int64_t low, std::int64_t high, std::size_t count);
+
+class StageSearch {
+ public:
+  /// All references must outlive the search.
+  StageSearch(Prober& prober, const TuningConfig& config, int group_size, const StagePlan& plan);
+
+  /// 1. With a list of the user's: exactly those. Otherwise
+  /// 2. the smallest micro-batch: `previous_max`, or (0) the user's, or the least allowed;
+  /// 3. the largest that runs: the estimate, upwards while measured memory leaves room for more, or
+  ///    0.95 of it and bisection, until the gain is below 5 %;
+  /// 4. the candidate list, with accumulation steps that keep the batch of the largest;
+  /// 5. smaller ones than the largest, while each is more than 5 % better than the one before.
+  StageResult run(std::int64_t previous_max);
+
+ private:
+  Point point_at(std::int64_t micro_batch) const;
+  /// The point that fills `samples` per rank and optimizer step.
+  Point filled_point(std::int64_t micro_batch, std::int64_t samples) const;
+  bool runs(std::int64_t micro_batch) { return prober_.visit(point_at(micro_batch)) != nullptr; }
+  double score_at(const Point& point);
+
+  std::int64_t find_smallest(std::int64_t previous_max);
+  std::int64_t find_largest(std::int64_t smallest);
+  std::int64_t raise(std::int64_t largest);
+  /// The next micro-batch above that the measured peak leaves room for; 0: none.
+  std::int64_t next_above(std::int64_t micro_batch);
+  std::int64_t bisect(std::int64_t runs, std::int64_t high);
+  std::int64_t samples_for(std::int64_t largest) const;
+  std::vector<Point> candidates(std::int64_t smallest, std::int64_t largest) const;
+  std::vector<Point> smaller_points(const std::vector<Point>& candidates,
+                                    std::int64_t smallest) const;
+  void visit_users_list();
+  void visit_candidates(const std::vector<Point>& candidates);
+  void visit_smaller(const std::vector<Point>& candidates, std::int64_t smallest);
+  void fetch_ahead(std::int64_t smallest);
+
+  Prober& prober_;
+  const TuningConfig& config_;
+  int group_size_;
+  const StagePlan& plan_;
+};
+
+}  // namespace dstune

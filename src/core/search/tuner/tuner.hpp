@@ -1,0 +1,82 @@
+// A tuning run: a Tuner says what to measure next, the scheduler measures.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "core/config/tuning_config.hpp"
+#include "core/report/journal/journal.hpp"
+#include "core/search/plan/candidate.hpp"
+#include "core/search/plan/memory_predictor.hpp"
+#include "core/search/plan/stage_plan.hpp"
+#include "core/search/schedule/scheduler.hpp"
+
+namespace dstune {
+
+/// Which candidates next: a way through a search space. What it says depends on what it has learnt,
+/// not on when it is asked.
+class Tuner {
+ public:
+  Tuner() = default;
+  virtual ~Tuner() = default;
+  Tuner(const Tuner&) = delete;
+  Tuner& operator=(const Tuner&) = delete;
+
+  /// What to measure now, the most important first; empty: the search is finished. All that it gave
+  /// before has been learnt by then.
+  /// @param free_groups  candidates that can be measured at once, >= 1
+  virtual std::vector<Candidate> next(int free_groups) = 0;
+
+  /// The outcome of a candidate, whatever it is.
+  virtual void learn(const Record& record) = 0;
+
+  /// The best as far as is known; none if nothing was measured.
+  virtual std::optional<Record> best() = 0;
+};
+
+/// The tuner that the configuration asks for: fast mode, the only one so far. The references must
+/// outlive it.
+std::unique_ptr<Tuner> make_tuner(const TuningConfig& config, int group_size,
+                                  const std::vector<StagePlan>& stages);
+
+/// profile_model_info/model_info.json: known before anything runs.
+struct ModelInfo {
+  std::int64_t num_params = 0;
+  std::int64_t trainable_num_params = 0;
+  /// What one sample more adds to the activations, in the stage where that is most.
+  Bytes activation_bytes_per_micro_batch = 0;
+};
+
+struct TuningResult {
+  ModelInfo model_info;
+  std::vector<StagePlan> stages;
+  std::optional<Record> best;   ///< none: nothing fits, or everything failed
+  std::vector<Record> records;  ///< in the order they finished
+  bool stopped = false;         ///< a signal, or too few workers, ended the search early
+
+  /// Too few workers did.
+  std::optional<Shortage> shortage;
+  /// Then: the largest group of those that are left in which some stage fits; 0: none.
+  int largest_group = 0;
+
+  /// No best, and memory alone is why: no stage is feasible, or what ran was out of memory. With
+  /// neither best nor this (nor `stopped`), experiments failed for other reasons.
+  bool nothing_fits = false;
+};
+
+/// Parameters by the model, activations by the stages' dry runs.
+ModelInfo predict_model_info(const TuningConfig& config, const std::vector<StagePlan>& stages);
+
+/// The experiments that tune() would explore if every one that fits ran and none were better than
+/// another (the largest such set without a measurement): --plan.
+std::vector<Experiment> plan_experiments(const TuningConfig& config, int group_size,
+                                         const std::vector<StagePlan>& stages);
+
+/// Runs what the tuner asks for until it is finished.
+/// @throws ConfigError  as plan_stages does
+TuningResult tune(const TuningConfig& config, int group_size, Scheduler& scheduler,
+                  const MemoryPredictor& predictor = make_memory_predictor());
+
+}  // namespace dstune

@@ -1,0 +1,131 @@
+// Stage 3: the full tensors that are gathered, and how they come.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <list>
+#include <optional>
+#include <vector>
+
+#include "core/device/backlog.hpp"
+#include "core/device/collectives.hpp"
+#include "core/device/device.hpp"
+#include "core/train/zero/gather/quantized_gather.hpp"
+#include "core/train/zero/layout/shard_layout.hpp"
+
+namespace dstune {
+
+/// How several tensors are gathered at once.
+enum class GatherMethod {
+  packed,      ///< one all-gather into a rank-major buffer, from which each is copied
+  sequential,  ///< one all-gather for each, received where it stays (stage3_allgather_sequential)
+  coalesced,   ///< as sequential, in one launch (MiCS)
+  all_reduce   ///< one all-reduce of a zero-filled buffer, in which they stay
+               ///< (stage3_use_all_reduce_for_fetch_params)
+};
+
+/// Carries out what ParameterCoordinator decides. Gathers do not wait for the update: as in
+/// DeepSpeed the host does, at the end of every step. A gather runs on its stream from gather() on;
+/// its tensors may be read after await(). One tensor alone is received where it stays, padded to N
+/// times its shard. The buffer of a packed gather is unpacked, for all its tensors, when the first
+/// of them is awaited, and freed when the last of them was (AllGatherCoalescedHandle).
+///
+/// hpZ: releasing a tensor leaves a secondary shard, the N / z-fold of the primary one, from which
+/// it is gathered among the z ranks of the secondary group until forget_secondary(). A gather of
+/// tensors with and without one is two.
+///
+/// A quantised gather travels as QuantizedGather says and is dequantised when the first of its
+/// tensors is awaited; its message stays until the last of them was. The gathers after the update
+/// are never quantised.
+///
+/// With one rank nothing is gathered: a tensor is its own shard, and await() of a gather
+/// synchronises the device.
+class GatheredParameters {
+ public:
+  using Tensors = std::vector<std::size_t>;
+
+  struct Setup {
+    DType dtype = DType::fp32;
+    Stream stream = Stream::compute;
+    GatherMethod method = GatherMethod::packed;
+    Collectives* secondary = nullptr;  ///< hpZ's group; none: no secondary shards
+    bool quantized = false;  ///< as int8 (zero_quantized_weights), packed whatever the method is
+    Purpose purpose = Purpose::parameters;
+  };
+
+  GatheredParameters(Device& device, Collectives& collectives, const ShardLayout& layout,
+                     Setup setup);
+
+  /// @param shards  this rank's, by `layout`; they must outlive this object
+  void use(Tensor shards) { shards_ = shards; }
+
+  /// Starts to gather tensors that are not there, in ascending order. Nothing for an empty list.
+  /// @throws QuantizationRefused  if DeepSpeed cannot quantise their message
+  void gather(const Tensors& tensors);
+  /// The compute stream waits for those of `tensors` that were not awaited since their gather.
+  void await(const Tensors& tensors);
+  void release(const Tensors& tensors);
+  /// Gathers tensors that are not there one by one and waits for all, as after the update.
+  void gather_persistent(const Tensors& tensors);
+  /// After the update: secondary shards are outdated.
+  void forget_secondary();
+  /// The elements of a tensor that is gathered and awaited.
+  Tensor full(std::size_t tensor) const;
+
+ private:
+  /// Which shards are gathered, and among whom.
+  struct Source {
+    Collectives* group;
+    std::int64_t factor;  // primary shards in one of its shards
+  };
+  /// Tensors gathered in one call.
+  struct Group {
+    Source source{};
+    Tensors tensors;
+    Buffer buffer;  // packed: what was received; all_reduce: where they stay
+    std::optional<QuantizedMessage> message;
+    Event received;           // the message
+    Event ready;              // the tensors
+    std::int64_t stride = 0;  // packed: elements of one rank
+    bool is_packed = false;
+    bool holds_tensors = false;  // all_reduce: until the last of them is released
+    bool arrived = false;
+    std::size_t members = 0;  // tensors not yet awaited, or released where it holds them
+  };
+
+  Source primary() const { return {&collectives_, 1}; }
+  Source secondary() const;
+  std::int64_t shard_numel(const Source& source, std::size_t tensor) const;
+  Tensor shard(const Source& source, std::size_t tensor) const;
+  void gather_from(const Source& source, const Tensors& tensors);
+  void keep_secondary(std::size_t tensor);
+  Group& add_group(const Source& source, Tensors tensors);
+  void leave_group(std::size_t tensor);
+  void gather_alone(const Source& source, std::size_t tensor);
+  void gather_packed(const Source& source, const Tensors& tensors);
+  void gather_by_all_reduce(const Tensors& tensors);
+  void gather_quantized(const Source& source, const Tensors& tensors);
+  void gather_coalesced(const Source& source, const Tensors& tensors);
+  Buffer parameters(std::int64_t numel) const;
+  void finish(Group& group);
+  void dequantize(Group& group);
+  QuantizedGather quantized(const Source& source) const {
+    return {device_, *source.group, setup_.dtype};
+  }
+  void unpack(const Group& group);
+
+  Device& device_;
+  Collectives& collectives_;
+  const ShardLayout& layout_;
+  Setup setup_;
+  Tensor shards_;
+  std::list<Group> groups_;
+  std::vector<std::list<Group>::iterator> group_of_;  // by tensor; end(): none
+  std::vector<bool> awaits_;                          // by tensor: gathered, not yet awaited
+  std::vector<Buffer> storage_;                       // by tensor
+  std::vector<Tensor> full_;                          // by tensor
+  std::vector<Buffer> secondary_;                     // by tensor: shards
+  Backlog backlog_;
+};
+
+}  // namespace dstune

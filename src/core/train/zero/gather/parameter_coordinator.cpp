@@ -1,0 +1,205 @@
+#include "core/train/zero/gather/parameter_coordinator.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <stdexcept>
+
+namespace dstune {
+namespace {
+
+constexpr std::int64_t kNever = std::numeric_limits<std::int64_t>::min();
+
+bool contains(const std::vector<std::size_t>& list, std::size_t value) {
+  return std::find(list.begin(), list.end(), value) != list.end();
+}
+
+void erase(std::vector<std::size_t>& list, std::size_t value) {
+  list.erase(std::remove(list.begin(), list.end(), value), list.end());
+}
+
+}  // namespace
+
+ParameterCoordinator::ParameterCoordinator(Model model, Rules rules)
+    : model_(std::move(model)),
+      rules_(rules),
+      available_(model_.numels.size(), false),
+      users_(model_.numels.size()),
+      fetched_for_(model_.numels.size(), kNever) {}
+
+// The count of available elements starts anew although persistent tensors are there: they do not
+// count against the limit of what is gathered ahead.
+void ParameterCoordinator::begin_forward() {
+  if (mode_ == Mode::invalid) {
+    mode_ = Mode::record;
+  } else if (mode_ == Mode::record) {
+    complete_record();
+  }
+  next_use_ = 0;
+  step_ = 0;
+  available_numel_ = 0;
+  std::fill(fetched_for_.begin(), fetched_for_.end(), kNever);
+}
+
+void ParameterCoordinator::complete_record() {
+  for (std::size_t step = 0; step < order_.size(); ++step) {
+    for (const std::size_t tensor : model_.used_tensors[order_[step]]) {
+      uses_.push_back({tensor, static_cast<std::int64_t>(step)});
+    }
+  }
+  mode_ = Mode::complete;
+}
+
+ParameterCoordinator::Fetch ParameterCoordinator::fetch(std::size_t module) {
+  if (mode_ == Mode::record) order_.push_back(module);
+  const auto place = static_cast<std::size_t>(step_);
+  if (place >= order_.size() || order_[place] != module) {
+    throw std::logic_error("ParameterCoordinator: modules run in another order than recorded");
+  }
+  Fetch result;
+  result.await = model_.used_tensors[module];
+  result.gather = take_missing(result.await);
+  for (const std::size_t tensor : result.await) {
+    if (!contains(users_[tensor], module)) users_[tensor].push_back(module);
+  }
+  open_.push_back(module);
+  if (mode_ == Mode::complete) {
+    skip_uses_of(module);
+    result.prefetch = prefetch();
+  }
+  ++step_;
+  return result;
+}
+
+ParameterCoordinator::Tensors ParameterCoordinator::take_missing(const Tensors& tensors) {
+  Tensors missing;
+  for (const std::size_t tensor : tensors) {
+    if (!available_[tensor]) missing.push_back(tensor);
+  }
+  mark_gathered(missing);
+  return missing;
+}
+
+void ParameterCoordinator::mark_gathered(const Tensors& tensors) {
+  for (const std::size_t tensor : tensors) {
+    available_[tensor] = true;
+    available_numel_ += model_.numels[tensor];
+    live_ += model_.numels[tensor];
+  }
+}
+
+// Uses that an earlier prefetch has passed are no longer in the queue.
+void ParameterCoordinator::skip_uses_of(std::size_t module) {
+  Tensors expected;
+  for (const std::size_t tensor : model_.used_tensors[module]) {
+    if (fetched_for_[tensor] < step_) expected.push_back(tensor);
+  }
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    if (next_use_ == uses_.size() || !contains(expected, uses_[next_use_].tensor)) {
+      throw std::logic_error("ParameterCoordinator: the queue is not what the module uses");
+    }
+    fetched_for_[uses_[next_use_].tensor] = uses_[next_use_].step;
+    ++next_use_;
+  }
+}
+
+ParameterCoordinator::Tensors ParameterCoordinator::prefetch() {
+  const std::int64_t limit = std::min(rules_.max_live - available_numel_, rules_.prefetch_bucket);
+  Tensors chosen;
+  if (rules_.prefetch_bucket == 0) return chosen;
+  std::int64_t numel = 0;
+  while (next_use_ < uses_.size() && numel < limit) {
+    const Use use = uses_[next_use_++];
+    fetched_for_[use.tensor] = std::max(fetched_for_[use.tensor], use.step);
+    if (available_[use.tensor] || contains(chosen, use.tensor)) continue;
+    chosen.push_back(use.tensor);
+    numel += model_.numels[use.tensor];
+  }
+  std::sort(chosen.begin(), chosen.end());
+  mark_gathered(chosen);
+  return chosen;
+}
+
+ParameterCoordinator::Tensors ParameterCoordinator::release(std::size_t module) {
+  const Tensors& used = model_.used_tensors[module];
+  const Tensors& candidates = mode_ == Mode::complete ? release_candidates(module) : used;
+  Tensors released;
+  for (const std::size_t tensor : used) {
+    erase(users_[tensor], module);
+    if (!contains(candidates, tensor) || !available_[tensor] || !users_[tensor].empty()) continue;
+    available_[tensor] = false;
+    available_numel_ -= model_.numels[tensor];
+    live_ -= model_.numels[tensor];
+    released.push_back(tensor);
+  }
+  erase(open_, module);
+  return released;
+}
+
+// DeepSpeed remembers its first decision for a module at a step for ever, whatever the prefetcher
+// does differently later.
+const ParameterCoordinator::Tensors& ParameterCoordinator::release_candidates(std::size_t module) {
+  const auto key = std::pair(module, step_);
+  const auto known = decided_.find(key);
+  if (known != decided_.end()) return known->second;
+  return decided_.emplace(key, find_release_candidates(module)).first->second;
+}
+
+ParameterCoordinator::Tensors ParameterCoordinator::find_release_candidates(
+    std::size_t module) const {
+  Tensors candidates;
+  for (const std::size_t tensor : model_.used_tensors[module]) {
+    if (!model_.persistent[tensor] && fetched_for_[tensor] <= step_) candidates.push_back(tensor);
+  }
+  std::int64_t distance = 0;
+  for (auto next = static_cast<std::size_t>(step_);
+       next < order_.size() && distance < rules_.max_reuse_distance && !candidates.empty();
+       ++next) {
+    for (const std::size_t tensor : model_.used_tensors[order_[next]]) {
+      erase(candidates, tensor);
+      distance += model_.numels[tensor];
+    }
+  }
+  return candidates;
+}
+
+ParameterCoordinator::Tensors ParameterCoordinator::release_leftovers() {
+  Tensors released;
+  while (!open_.empty()) {
+    const Tensors more = release(open_.back());
+    released.insert(released.end(), more.begin(), more.end());
+  }
+  std::sort(released.begin(), released.end());
+  return released;
+}
+
+ParameterCoordinator::Tensors ParameterCoordinator::release_all() {
+  Tensors released;
+  for (std::size_t tensor = 0; tensor < available_.size(); ++tensor) {
+    users_[tensor].clear();
+    if (!available_[tensor]) continue;
+    available_[tensor] = false;
+    released.push_back(tensor);
+  }
+  open_.clear();
+  available_numel_ = 0;
+  live_ = 0;
+  return released;
+}
+
+void ParameterCoordinator::regathered(const Tensors& tensors) {
+  for (const std::size_t tensor : tensors) {
+    if (available_[tensor]) continue;
+    available_[tensor] = true;
+    live_ += model_.numels[tensor];
+  }
+}
+
+ParameterCoordinator::Tensors ParameterCoordinator::persistent_tensors() const {
+  Tensors tensors;
+  for (std::size_t tensor = 0; tensor < model_.persistent.size(); ++tensor) {
+    if (model_.persistent[tensor]) tensors.push_back(tensor);
+  }
+  return tensors;
+}
+
+}  // namespace dstune

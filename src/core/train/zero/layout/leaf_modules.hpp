@@ -1,0 +1,26 @@
+// Stage 3: modules that are gathered as one unit.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "core/experiment/step_config.hpp"
+#include "core/model/model_spec.hpp"
+
+namespace dstune {
+
+/// DeepSpeed's leaf modules, ascending, none inside another: those that `leaf_module` names, and
+/// those whose granularity is at most stage3_module_granularity_threshold, parents first. The
+/// granularity of a module with children is its elements / (1 + modules with parameters inside it),
+/// rounded down; modules of more than 1e9 elements and those without children have none.
+std::vector<std::size_t> find_leaf_modules(const StepConfig& config,
+                                           const ModelParameters& parameters);
+
+/// What `config` asks for that cannot be modelled for this model: leaf modules whose gradients
+/// DeepSpeed reduces before they are complete, because no gradient reaches their inputs or another
+/// module uses their tensors too. As StepConfig::unsupported.
+std::vector<std::string> unsupported_leaf_modules(const StepConfig& config,
+                                                  const ModelParameters& parameters);
+
+}  // namespace dstune

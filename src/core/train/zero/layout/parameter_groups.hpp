@@ -1,0 +1,22 @@
+// Parameter groups: which tensors share an optimizer setting, hence a flat buffer.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "core/experiment/step_config.hpp"
+#include "core/model/model_spec.hpp"
+
+namespace dstune {
+
+struct ParameterGroup {
+  std::vector<std::size_t> tensors;  ///< registration indices, ascending
+  double weight_decay = 0;
+};
+
+/// One group with an "optimizer" section; without one HF Trainer's two, decay and no-decay. Empty
+/// groups are left out.
+std::vector<ParameterGroup> make_parameter_groups(const OptimizerConfig& optimizer,
+                                                  const ModelParameters& parameters);
+
+}  // namespace dstune

@@ -1,0 +1,43 @@
+// Stage 3: among which ranks parameters are sharded.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/device/collectives.hpp"
+#include "core/experiment/step_config.hpp"
+
+namespace dstune {
+
+/// How many ranks do what together.
+struct ShardSizes {
+  int shards = 1;     ///< share one copy of the model: mics_shard_size, or all
+  int replicas = 1;   ///< have the same shard: ranks / shards
+  int secondary = 1;  ///< share the secondary shards of hpZ; 1: there are none
+};
+
+ShardSizes shard_sizes(const StepConfig& config, int ranks);
+
+/// What `config` asks for that DeepSpeed refuses with this many ranks. As StepConfig::unsupported.
+std::vector<std::string> unsupported_shard_sizes(const StepConfig& config, int ranks);
+
+/// Neighbours share a copy of the model (MiCS), neighbours among them the secondary shards (hpZ);
+/// ranks at the same place of their copy are replicas of each other.
+class ShardGroups {
+ public:
+  /// Local. `all` must outlive this object.
+  ShardGroups(const StepConfig& config, Collectives& all);
+
+  Collectives& shards() const noexcept { return shards_ ? *shards_ : *all_; }
+  Collectives* replicas() const noexcept { return replicas_.get(); }    ///< null: there are none
+  Collectives* secondary() const noexcept { return secondary_.get(); }  ///< null: there are none
+
+ private:
+  Collectives* all_;
+  std::unique_ptr<Collectives> shards_;
+  std::unique_ptr<Collectives> replicas_;
+  std::unique_ptr<Collectives> secondary_;
+};
+
+}  // namespace dstune

@@ -1,0 +1,46 @@
+// Stage 3: where the shards of all tensors lie on one rank.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "core/model/model_spec.hpp"
+#include "core/train/zero/layout/parameter_groups.hpp"
+
+namespace dstune {
+
+/// Tensors that the optimizer steps together: consecutive ones of a parameter group, until their
+/// shards reach sub_group_size elements.
+struct SubGroup {
+  std::vector<std::size_t> tensors;
+  double weight_decay = 0;
+  std::int64_t offset = 0;  ///< of its first shard in the rank's buffer
+  std::int64_t numel = 0;   ///< of its shards
+};
+
+/// Every tensor is cut into N shards of ceil(numel / N) elements (zero-step.md 2.1); the last ones
+/// may be partly or wholly padding. A rank's shards lie one after the other, by sub-group.
+class ShardLayout {
+ public:
+  ShardLayout(const std::vector<ParameterGroup>& groups, const ModelParameters& parameters,
+              int group_size, std::int64_t sub_group_size);
+
+  const std::vector<SubGroup>& sub_groups() const noexcept { return sub_groups_; }
+  std::int64_t numel() const noexcept { return numel_; }  ///< of one rank's shards
+  std::size_t tensor_count() const noexcept { return numels_.size(); }
+  std::int64_t numel(std::size_t tensor) const { return numels_.at(tensor); }  ///< not sharded
+  std::int64_t offset(std::size_t tensor) const { return offsets_.at(tensor); }
+  std::int64_t shard(std::size_t tensor) const { return shards_.at(tensor); }  ///< elements
+  /// Elements of `rank`'s shard that are not padding.
+  std::int64_t filled(std::size_t tensor, int rank) const;
+
+ private:
+  std::vector<SubGroup> sub_groups_;
+  std::vector<std::int64_t> offsets_;
+  std::vector<std::int64_t> shards_;
+  std::vector<std::int64_t> numels_;
+  std::int64_t numel_ = 0;
+};
+
+}  // namespace dstune

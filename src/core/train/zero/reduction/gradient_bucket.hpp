@@ -1,0 +1,59 @@
+// The bucket in which gradients wait for their reduction.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "core/device/device.hpp"
+#include "core/device/tensor.hpp"
+
+namespace dstune {
+
+/// DeepSpeed's greedy packing (zero-step.md 3.2): what does not fit any more flushes the bucket
+/// first; a tensor larger than the whole bucket is an "extra large" one, never copied, alone. With
+/// contiguous_gradients the others are copied into its memory, without it they only form a list.
+class GradientBucket {
+ public:
+  struct Entry {
+    std::size_t tensor = 0;
+    Tensor gradient;  ///< in the bucket, or in `own`
+    Buffer own;       ///< what was not copied: of an extra-large tensor, or in a list
+  };
+
+  /// @param capacity  reduce_bucket_size, elements
+  /// @param copies    2: one is filled while the other is reduced (overlap_comm in stages 1 and 2);
+  ///                  0: a list
+  GradientBucket(Device& device, DType dtype, std::int64_t capacity, int copies);
+
+  /// Its memory, in full; category buckets. Nothing if it is there already.
+  void allocate();
+  void free_memory();
+
+  /// True if flush() must come before add() of a tensor of `numel` elements.
+  bool must_flush_before(std::int64_t numel) const;
+  /// Copies the gradient into the bucket and frees the original, unless it is extra large.
+  void add(std::size_t tensor, Buffer gradient);
+
+  std::vector<Entry>& entries() { return entries_; }
+  const std::vector<Entry>& entries() const { return entries_; }
+  bool empty() const { return entries_.empty(); }
+  /// What is reduced together: the filled part, or the extra-large tensor. Not of a list.
+  Tensor contents() const;
+  bool is_extra_large() const { return fill_ > capacity_; }
+  /// After a flush.
+  void clear();
+
+ private:
+  Device& device_;
+  DType dtype_;
+  std::int64_t capacity_;
+  int copies_;
+  std::array<Buffer, 2> storage_;
+  std::size_t current_ = 0;
+  std::vector<Entry> entries_;
+  std::int64_t fill_ = 0;
+};
+
+}  // namespace dstune

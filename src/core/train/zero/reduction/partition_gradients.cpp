@@ -1,0 +1,116 @@
+#include "core/train/zero/reduction/partition_gradients.hpp"
+
+#include <utility>
+
+#include "core/train/zero/reduction/gradient_passes.hpp"
+#include "core/train/zero/reduction/passes.hpp"
+
+namespace dstune {
+
+PartitionGradients::PartitionGradients(Device& device, DType dtype,
+                                       const ModelParameters& parameters,
+                                       const FlatLayouts& layouts, int rank, bool contiguous)
+    : device_(device),
+      dtype_(dtype),
+      contiguous_(contiguous),
+      offsets_(parameters.tensors.size(), -1),
+      numels_(parameters.tensors.size()) {
+  for (std::size_t group = 0; group < layouts.size(); ++group) {
+    ranges_.push_back(layouts[group].owned_by(rank));
+    for (const OwnedRange& range : ranges_.back()) {
+      offsets_[range.tensor] = numel_;
+      numels_[range.tensor] = parameters.tensors[range.tensor].numel();
+      numel_ += numels_[range.tensor];
+    }
+  }
+}
+
+void PartitionGradients::start() {
+  current_.dtype = dtype_;
+  current_.filled = true;
+  if (contiguous_) {
+    current_.together = make_buffer(device_, MemoryCategory::gradients, numel_, dtype_);
+    current_.together.used_on(Stream::compute);  // which adds up and updates
+  } else {
+    current_.own.resize(offsets_.size());
+  }
+}
+
+void PartitionGradients::take(GradientBucket::Entry& entry) {
+  if (!current_.filled) start();
+  if (contiguous_) {
+    Passes(device_).copy(Pass::partition_copy, entry.gradient, whole(current_, entry.tensor));
+  } else {
+    current_.own[entry.tensor] = std::move(entry.own);
+  }
+}
+
+void PartitionGradients::accumulate() {
+  if (!sum_.filled) {
+    sum_ = std::exchange(current_, {});
+    return;
+  }
+  for (const auto& group : ranges_) {
+    for (const OwnedRange& range : group) {
+      Passes(device_).add(Pass::accumulate, whole(sum_, range.tensor),
+                          whole(current_, range.tensor));
+    }
+  }
+  current_ = {};
+}
+
+void PartitionGradients::accumulate_into(std::vector<Buffer>& sums, DType dtype) {
+  sum_.dtype = dtype;
+  sum_.filled = true;
+  sum_.own.resize(offsets_.size());
+  for (const auto& group : ranges_) {
+    for (const OwnedRange& range : group) {
+      Passes(device_).cast(Pass::partition_copy, whole(current_, range.tensor),
+                           sums[range.tensor].tensor(dtype));
+      sum_.own[range.tensor] = std::move(sums[range.tensor]);
+    }
+  }
+  current_ = {};
+}
+
+Tensor PartitionGradients::whole(const Set& set, std::size_t tensor) const {
+  if (set.together) {
+    return set.together.tensor(set.dtype).slice(offsets_[tensor], numels_[tensor]);
+  }
+  return set.own[tensor].tensor(set.dtype);
+}
+
+Tensor PartitionGradients::sum(const OwnedRange& range) const {
+  return whole(sum_, range.tensor).slice(range.tensor_offset, range.numel);
+}
+
+void PartitionGradients::find_overflow(Tensor flag) const {
+  for (const auto& group : ranges_) {
+    for (const OwnedRange& range : group) find_overflow_like_zero(device_, sum(range), flag);
+  }
+}
+
+void PartitionGradients::add_squares(std::size_t group, Tensor squares) const {
+  for (const OwnedRange& range : ranges_[group]) {
+    device_.host_event(HostEvent::optimizer_tensor);
+    add_squares_in_double(device_, sum(range), squares);
+  }
+}
+
+Buffer PartitionGradients::flattened(std::size_t group, std::int64_t numel) const {
+  const Passes passes(device_);
+  Buffer flat = make_buffer(device_, MemoryCategory::temporaries, numel, sum_.dtype);
+  const Tensor all = flat.tensor(sum_.dtype);
+  std::int64_t filled = 0;
+  for (const OwnedRange& range : ranges_[group]) {
+    passes.copy(Pass::master_gradient, sum(range), all.slice(range.partition_offset, range.numel));
+    filled = range.partition_offset + range.numel;
+  }
+  if (filled < numel) passes.fill_zero(Pass::master_gradient, all.slice(filled, numel - filled));
+  if (sum_.dtype == DType::fp32) return flat;
+  Buffer single = make_buffer(device_, MemoryCategory::temporaries, numel, DType::fp32);
+  passes.cast(Pass::master_gradient, all, single.tensor(DType::fp32));
+  return single;
+}
+
+}  // namespace dstune

@@ -1,0 +1,69 @@
+#include "core/train/zero/reduction/quantized_reduce.hpp"
+
+#include <cassert>
+#include <utility>
+
+#include "core/device/quantization.hpp"
+#include "core/device/repeated_work.hpp"
+
+namespace dstune {
+
+namespace {
+
+constexpr int kBits = 4;
+
+}  // namespace
+
+struct QuantizedReduce::Packed {
+  Buffer values_buffer;
+  Buffer steps_buffer;
+
+  Tensor values() const { return values_buffer.tensor(DType::int8); }
+  Tensor steps() const { return steps_buffer.tensor(DType::fp32); }
+};
+
+Buffer QuantizedReduce::average(Tensor gradient, std::int64_t groups) const {
+  const int devices = intra_.size();
+  assert(groups % ranks() == 0 && gradient.numel % (2 * groups) == 0);
+  const Packed own = make(gradient.numel, groups);
+  passes_.quantize(gradient, {kBits, inter_.size(), devices}, own.values(), own.steps());
+  const Packed of_node = exchange(own, intra_);
+  const Packed sum = make(gradient.numel / devices, groups / devices);
+  passes_.sum_quantized(of_node.values(), kBits, of_node.steps(), devices, sum.values(),
+                        sum.steps());
+  const Packed of_nodes = exchange(sum, inter_);
+  return sum_of_nodes(of_nodes, gradient.numel / devices, gradient.dtype);
+}
+
+// Every node's contribution is dequantised before they are added in the gradient's type.
+Buffer QuantizedReduce::sum_of_nodes(const Packed& received, std::int64_t elements,
+                                     DType dtype) const {
+  const Buffer all = make_buffer(device_, MemoryCategory::temporaries, elements, dtype);
+  passes_.dequantize(received.values(), kBits, received.steps(), all.tensor(dtype));
+  const std::int64_t part = elements / inter_.size();
+  Buffer result = make_buffer(device_, MemoryCategory::temporaries, part, dtype);
+  const Tensor sum = result.tensor(dtype);
+  passes_.copy(Pass::dequantize, all.tensor(dtype).slice(0, part), sum);
+  repeat(device_, inter_.size() - 1, [&](std::int64_t before) {
+    passes_.add(Pass::dequantize, sum, all.tensor(dtype).slice((before + 1) * part, part));
+  });
+  passes_.scale(Pass::average, sum, 1.0 / ranks());
+  return result;
+}
+
+QuantizedReduce::Packed QuantizedReduce::make(std::int64_t elements, std::int64_t groups) const {
+  const auto temporary = [&](std::int64_t numel, DType dtype) {
+    return make_buffer(device_, MemoryCategory::temporaries, numel, dtype);
+  };
+  Buffer values = temporary(packed_size(elements, kBits), DType::int8);
+  return {std::move(values), temporary(groups, DType::fp32)};
+}
+
+QuantizedReduce::Packed QuantizedReduce::exchange(const Packed& own, Collectives& group) const {
+  Packed received = make(own.values().numel * 8 / kBits, own.steps().numel);
+  group.all_to_all(own.values(), received.values(), Purpose::gradients);
+  device_.await(group.all_to_all(own.steps(), received.steps(), Purpose::scales));
+  return received;
+}
+
+}  // namespace dstune

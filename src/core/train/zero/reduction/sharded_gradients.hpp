@@ -1,0 +1,109 @@
+// Stage 3: gradients on their way from autograd to this rank's shards.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "core/device/backlog.hpp"
+#include "core/device/collectives.hpp"
+#include "core/device/device.hpp"
+#include "core/experiment/step_config.hpp"
+#include "core/train/zero/layout/shard_layout.hpp"
+#include "core/train/zero/reduction/passes.hpp"
+#include "core/train/zero/reduction/quantized_gradients.hpp"
+
+namespace dstune {
+
+/// DeepSpeed's bucket of stage 3 and what it does when the bucket is full (zero-step.md 3.3).
+///
+/// With contiguous_gradients a gradient is copied into a buffer of reduce_bucket_size elements of
+/// the communication dtype and freed; one that does not fit even the empty buffer waits as it is.
+/// Without, all of them wait as they are. A flush is one reduce-scatter of a rank-major copy with
+/// padded shards (of the tensor itself if it is alone and N divides it), or, with reduce_scatter =
+/// false and everything in the buffer, an all-reduce of the buffer.
+///
+/// With quantize_with() a reduce-scatter becomes one average per tensor, in their order: quantised,
+/// or the same reduce-scatter of one tensor (docs/decisions/quantisation.md).
+///
+/// MiCS: in the last micro-step each flush is followed by the average of its shards, as they are
+/// summed up, over the replicas: one all-reduce per tensor (DeepSpeed coalesces them in one call).
+///
+/// The shards live in one buffer of the accumulation dtype, category gradients, always.
+class ShardedGradients {
+ public:
+  /// @param replicas  those that have the same shards; null: nobody
+  /// @param stream    of the reductions
+  ShardedGradients(const StepConfig& config, Device& device, Collectives& collectives,
+                   Collectives* replicas, const ShardLayout& layout, Stream stream);
+
+  /// @param first  of the micro-steps of a step: shards are overwritten, not added to
+  void begin_micro_step(bool first, bool last) {
+    is_first_ = first;
+    is_last_ = last;
+  }
+  /// @param quantized  null: no gradient is quantised; must outlive this object
+  void quantize_with(const QuantizedGradients* quantized) { quantized_ = quantized; }
+  /// The gradient of `tensor`, in the model dtype.
+  /// @throws QuantizationRefused  from the flush that it causes; flush() likewise
+  void add(std::size_t tensor, Buffer gradient);
+  void flush();
+  /// The end of the last flush.
+  const Event& reduced() const { return reduced_; }
+
+  /// All of this rank's shards, and the one of a tensor, in the accumulation dtype.
+  Tensor shards() const { return shards_.tensor(config_.accumulation_dtype()); }
+  Tensor shard(std::size_t tensor) const {
+    return shards().slice(layout_.offset(tensor), layout_.shard(tensor));
+  }
+
+ private:
+  struct Entry {
+    std::size_t tensor = 0;
+    Tensor gradient;  // in the bucket, in `own` or in `cast`
+    Buffer own;
+    Buffer cast;
+  };
+
+  std::int64_t capacity() const { return config_.reduce_bucket_size; }
+  Buffer temporary(std::int64_t count, DType dtype) const {
+    return make_buffer(device_, MemoryCategory::temporaries, count, dtype);
+  }
+  using Entries = std::span<const Entry>;
+  void scatter();
+  void cast_to_message();
+  /// This rank's parts of the averages of `entries` go to the end of `parts`; `held` owns them.
+  void average(Entries entries, std::vector<Tensor>& parts, std::vector<Buffer>& held) const;
+  void average_each(std::vector<Tensor>& parts, std::vector<Buffer>& held) const;
+  /// Every owner's chunk of `flat` gets its shard of each tensor, padding zeroed.
+  void interleave(Entries entries, Tensor flat) const;
+  void fill_chunk(Entries entries, std::int64_t owner, Tensor chunk) const;
+  /// Borders between owners whose shards of all `entries` are equally filled: 0 first, the number
+  /// of ranks last.
+  std::vector<std::int64_t> alike_owners(Entries entries) const;
+  void average_whole();
+  void take_parts(std::vector<Tensor> parts);
+  void take_slices(Tensor whole);
+  void take(std::size_t tensor, Tensor averaged);
+  void average_over_replicas();
+
+  const StepConfig& config_;
+  Device& device_;
+  Collectives& collectives_;
+  Collectives* replicas_;
+  const ShardLayout& layout_;
+  Stream stream_;
+  Passes passes_;
+  const QuantizedGradients* quantized_ = nullptr;
+  Buffer bucket_;  // communication dtype
+  Buffer shards_;
+  std::vector<Entry> entries_;
+  std::int64_t fill_ = 0;
+  Backlog backlog_;
+  Event reduced_;
+  bool is_first_ = true;
+  bool is_last_ = true;
+};
+
+}  // namespace dstune

@@ -1,0 +1,43 @@
+#include "mpi/base/this_process.hpp"
+
+#include <cerrno>
+#include <csignal>
+#include <utility>
+
+#include <sched.h>
+#include <unistd.h>
+
+#include "core/base/this_host.hpp"
+
+namespace dstune {
+
+namespace {
+
+int usable_cores() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (sched_getaffinity(0, sizeof set, &set) == 0) return CPU_COUNT(&set);
+  return static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
+}
+
+}  // namespace
+
+WorkerInfo describe_this_process(int rank, std::vector<DeviceInfo> devices) {
+  WorkerInfo info;
+  info.rank = rank;
+  info.host = host_name();
+  info.cores = usable_cores();
+  info.devices = std::move(devices);
+  info.pid = static_cast<int>(getpid());
+  info.process_space = process_space();
+  return info;
+}
+
+bool sees_process(const WorkerInfo& mine, const WorkerInfo& other) {
+  return mine.host == other.host && !mine.process_space.empty() &&
+         mine.process_space == other.process_space;
+}
+
+bool vanished(int pid) { return kill(pid, 0) != 0 && errno == ESRCH; }
+
+}  // namespace dstune

@@ -1,0 +1,72 @@
+#include "mpi/collectives/combine.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <stdexcept>
+
+namespace dstune {
+
+namespace {
+
+struct Sum {
+  template <class T>
+  T operator()(T a, T b) const {
+    return a + b;
+  }
+};
+
+struct Max {
+  template <class T>
+  T operator()(T a, T b) const {
+    return a > b || a != a ? a : b;
+  }
+};
+
+template <class Op>
+void combine_elements(const double* other, double* into, std::int64_t count, Op op) {
+  for (std::int64_t i = 0; i < count; ++i) into[i] = op(into[i], other[i]);
+}
+
+template <class T, class Op>
+void combine_elements(const T* other, T* into, std::int64_t count, Op op) {
+  for (std::int64_t i = 0; i < count; ++i) {
+    into[i] = from_float<T>(op(to_float(into[i]), to_float(other[i])));
+  }
+}
+
+template <class T>
+void combine_as(ReduceOp op, Tensor other, Tensor into) {
+  const auto* from = static_cast<const T*>(other.data);
+  auto* to = static_cast<T*>(into.data);
+  if (op == ReduceOp::sum) {
+    combine_elements(from, to, into.numel, Sum{});
+  } else {
+    combine_elements(from, to, into.numel, Max{});
+  }
+}
+
+void combine_flags(ReduceOp op, Tensor other, Tensor into) {
+  if (op != ReduceOp::max) throw std::invalid_argument("int8 tensors cannot be added up");
+  const auto* from = static_cast<const std::int8_t*>(other.data);
+  auto* to = static_cast<std::int8_t*>(into.data);
+  for (std::int64_t i = 0; i < into.numel; ++i) to[i] = std::max(to[i], from[i]);
+}
+
+}  // namespace
+
+void combine(ReduceOp op, Tensor other, Tensor into) {
+  switch (into.dtype) {
+    case DType::fp32:
+      return combine_as<float>(op, other, into);
+    case DType::bf16:
+      return combine_as<BFloat16>(op, other, into);
+    case DType::fp16:
+      return combine_as<Float16>(op, other, into);
+    case DType::int8:
+      return combine_flags(op, other, into);
+    case DType::fp64:
+      return combine_as<double>(op, other, into);
+  }
+}
+
+}  // namespace dstune

@@ -1,0 +1,142 @@
+#include "mpi/lifeline/checks.hpp"
+
+#include <algorithm>
+#include <array>
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <set>
+#include <sstream>
+#include <string_view>
+#include <utility>
+
+#include <unistd.h>
+
+#include "core/base/text.hpp"
+#include "mpi/base/this_process.hpp"
+#include "mpi/base/waiting.hpp"
+
+namespace dstune {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string read_proc(int pid, const char* name) {
+  std::ifstream file(concat("/proc/", pid, "/", name));
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+/// 0 if there is no such process.
+int parent_of(int pid) {
+  const std::string stat = read_proc(pid, "stat");
+  const auto name_end = stat.rfind(')');
+  if (name_end == std::string::npos) return 0;
+  std::istringstream fields(stat.substr(name_end + 1));
+  std::string state;
+  int parent = 0;
+  fields >> state >> parent;
+  return parent;
+}
+
+/// The process of Open MPI that started this one, perhaps through a script; 0 if there is none.
+int find_launcher() {
+  constexpr std::array<std::string_view, 5> kNames = {"mpirun", "mpiexec", "orterun", "orted",
+                                                      "prted"};
+  constexpr int kMostScripts = 3;
+  int pid = getppid();
+  for (int i = 0; i <= kMostScripts && pid > 1; ++i, pid = parent_of(pid)) {
+    const std::string name = read_proc(pid, "comm");
+    if (std::find(kNames.begin(), kNames.end(), trim(name)) != kNames.end()) return pid;
+  }
+  return 0;
+}
+
+bool is_rank(int pid) {
+  const std::string environment = read_proc(pid, "environ");
+  return environment.find("OMPI_COMM_WORLD_RANK=") != std::string::npos;
+}
+
+/// Any thread of the launcher may have started some of them.
+std::set<int> ranks_of(int launcher) {
+  std::set<int> ranks;
+  std::error_code ignored;
+  const fs::directory_iterator threads(concat("/proc/", launcher, "/task"), ignored);
+  for (const auto& thread : threads) {
+    std::ifstream children(thread.path() / "children");
+    for (int pid = 0; children >> pid;) {
+      if (is_rank(pid)) ranks.insert(pid);
+    }
+  }
+  return ranks;
+}
+
+/// How many ranks mpirun starts on this host; 0 if it does not say.
+std::size_t ranks_of_this_host() {
+  const char* text = std::getenv("OMPI_COMM_WORLD_LOCAL_SIZE");
+  return text == nullptr ? 0 : std::strtoul(text, nullptr, 10);
+}
+
+}  // namespace
+
+Check deadline(const std::string& phase, Seconds limit, const std::string& advice, int exit_code) {
+  Silence passed;
+  return [=]() mutable -> std::optional<Departure> {
+    passed.listened(steady_now());
+    if (passed.length() <= limit) return std::nullopt;
+    return Departure{concat(phase, " was not over after ", fixed(limit, 0), " s; ", advice),
+                     exit_code};
+  };
+}
+
+Check launcher_gone(int exit_code) {
+  return [parent = getppid(), exit_code]() -> std::optional<Departure> {
+    if (getppid() == parent) return std::nullopt;
+    return Departure{"what started this rank (mpirun, or its daemon on this host) is gone",
+                     exit_code};
+  };
+}
+
+Check process_gone(int pid, const std::string& name, int exit_code) {
+  return [=]() -> std::optional<Departure> {
+    if (!vanished(pid)) return std::nullopt;
+    return Departure{concat(name, " is gone"), exit_code};
+  };
+}
+
+Check rank_of_this_host_gone(int exit_code) {
+  constexpr Seconds kForkLimit = 5;  // mpirun starts all of them in one go
+  std::set<int> seen;
+  Silence incomplete;
+  return [=, launcher = find_launcher()]() mutable -> std::optional<Departure> {
+    if (launcher == 0) return std::nullopt;
+    const auto gone = std::find_if(seen.begin(), seen.end(), [](int pid) { return vanished(pid); });
+    if (gone != seen.end()) {
+      return Departure{concat("a rank on this host (process ", *gone,
+                              ") died before all ranks had met; start the run again"),
+                       exit_code};
+    }
+    const bool complete = !seen.empty() && seen.size() >= ranks_of_this_host();
+    if (!complete) seen.merge(ranks_of(launcher));  // many files to read where there are many ranks
+    if (seen.empty()) return std::nullopt;          // not even this one: /proc does not say
+    incomplete.listened(steady_now());
+    if (seen.size() >= ranks_of_this_host()) incomplete.broken();
+    if (incomplete.length() <= kForkLimit) return std::nullopt;
+    return Departure{
+        concat("only ", seen.size(), " of the ", ranks_of_this_host(),
+               " ranks on this host were seen before all had met; start the run again"),
+        exit_code};
+  };
+}
+
+void end_job() {
+  const int launcher = find_launcher();
+  if (launcher == 0) return;
+  const std::string name = read_proc(launcher, "comm");
+  const bool daemon = trim(name) == "orted" || trim(name) == "prted";
+  if (!daemon) kill(launcher, SIGTERM);
+}
+
+}  // namespace dstune

@@ -1,0 +1,236 @@
+#include "core/config/command_line/command_line.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/core/config/faults.hpp"
+
+namespace dstune {
+namespace {
+
+using testing_support::Faults;
+using testing_support::faults_of;
+using Words = std::vector<std::string>;
+using Action = CommandLine::Action;
+
+Faults faults_of_line(const Words& arguments) {
+  return faults_of([&] { parse_command_line(arguments); });
+}
+
+TEST(ParseCommandLine, NeedsOnlyTheConfiguration) {
+  const auto line = parse_command_line({"config.json"});
+
+  EXPECT_EQ(line.action, Action::tune);
+  EXPECT_EQ(line.config_path, "config.json");
+  EXPECT_EQ(line.format, TableFormat::table);
+  EXPECT_FALSE(line.model || line.memory_limit || line.ranks_per_experiment || line.backend);
+  EXPECT_FALSE(line.resume || line.overwrite || line.force_resume || line.verbose);
+}
+
+TEST(ParseCommandLine, ReadsEveryOption) {
+  const auto line = parse_command_line(
+      {"--model", "gpt2-xl", "--memory-limit=4GiB", "config.json", "--ranks-per-experiment", "2",
+       "--backend=sim", "--results-dir", "out", "--resume", "--format", "json", "-v"});
+
+  EXPECT_EQ(line.config_path, "config.json");
+  EXPECT_EQ(line.model, "gpt2-xl");
+  EXPECT_EQ(line.memory_limit, Bytes{4} << 30U);
+  EXPECT_EQ(line.ranks_per_experiment, 2);
+  EXPECT_EQ(line.backend, "sim");
+  EXPECT_EQ(line.results_dir, "out");
+  EXPECT_TRUE(line.resume);
+  EXPECT_EQ(line.format, TableFormat::json);
+  EXPECT_TRUE(line.verbose);
+}
+
+TEST(ParseCommandLine, TakesTheTrainingCommandAsItIs) {
+  const auto line =
+      parse_command_line({"c.json", "--", "python", "train.py", "--resume", "--", "x"});
+
+  EXPECT_EQ(line.training_command, (Words{"python", "train.py", "--resume", "--", "x"}));
+  EXPECT_FALSE(line.resume);
+}
+
+TEST(ParseCommandLine, PlansForANumberOfWorkersOrAHostFile) {
+  const auto sized = parse_command_line({"--plan", "c.json", "--world-size", "8"});
+  const auto listed = parse_command_line({"--plan", "c.json", "--hostfile", "hosts"});
+
+  EXPECT_EQ(sized.action, Action::plan);
+  EXPECT_EQ(sized.world_size, 8);
+  EXPECT_EQ(listed.hostfile, "hosts");
+}
+
+TEST(ParseCommandLine, ChecksForAsManyWorkersAsAreKnown) {
+  const auto unsized = parse_command_line({"--check", "c.json"});
+  const auto sized = parse_command_line({"--check", "--world-size", "8", "c.json"});
+
+  EXPECT_EQ(unsized.action, Action::check);
+  EXPECT_FALSE(unsized.world_size);
+  EXPECT_EQ(sized.world_size, 8);
+  EXPECT_EQ(faults_of_line({"c.json", "--check", "--plan", "--world-size", "2"}),
+            Faults{"--check  excludes --plan; accepted: one of them"});
+}
+
+TEST(ParseCommandLine, CollectsTheKeysToLeaveOut) {
+  const auto line =
+      parse_command_line({"--without", "a", "c.json", "--without=/b/c", "--precision", "bf16"});
+
+  EXPECT_EQ(line.without, (Words{"a", "/b/c"}));
+  EXPECT_EQ(line.precision, "bf16");
+  EXPECT_EQ(faults_of_line({"c.json", "--without=", "--precision", "fp8"}),
+            (Faults{"--precision  is \"fp8\"; accepted: \"bf16\", "
+                    "\"fp16\", \"fp32\"",
+                    "--without  is \"\"; accepted: a text that is not empty"}));
+}
+
+TEST(ParseCommandLine, TakesStandardInputOnce) {
+  EXPECT_EQ(parse_command_line({"-"}).config_path, "-");
+  EXPECT_EQ(faults_of_line({"-", "--plan", "--hostfile", "-"}),
+            Faults{"--hostfile  is -, and so is CONFIG.json; accepted: one of them"});
+}
+
+TEST(ParseCommandLine, SendsOptionsOfMpirunWhereTheyBelong) {
+  EXPECT_EQ(faults_of_line({"-n", "4", "x.json"}),
+            Faults{"-n  belongs before the program: mpirun -n 4 dstune-mpi x.json"});
+  EXPECT_EQ(faults_of_line({"x.json", "--resume", "-np", "4"}),
+            Faults{"-np  belongs before the program: mpirun -np 4 dstune-mpi x.json --resume"});
+  EXPECT_EQ(faults_of_line({"x.json", "-n"}),
+            Faults{"-n  belongs before the program: mpirun -n dstune-mpi x.json"});
+}
+
+TEST(ParseCommandLine, StatusNeedsNoConfiguration) {
+  const auto options = parse_command_line({"--status", "results"});
+
+  EXPECT_EQ(options.action, CommandLine::Action::status);
+  EXPECT_EQ(options.status_dir, "results");
+}
+
+TEST(ParseCommandLine, ForceResumeResumes) {
+  EXPECT_TRUE(parse_command_line({"c.json", "--force-resume"}).resume);
+}
+
+TEST(ParseCommandLine, RetriesWhatFailedOnlyInARunThatGoesOn) {
+  EXPECT_TRUE(parse_command_line({"c.json", "--resume", "--retry-failed"}).retry_failed);
+  EXPECT_TRUE(parse_command_line({"c.json", "--force-resume", "--retry-failed"}).retry_failed);
+  EXPECT_EQ(faults_of_line({"c.json", "--retry-failed"}),
+            Faults({"--retry-failed  is only for a run that goes on; add --resume"}));
+}
+
+TEST(ParseCommandLine, HelpAndVersionWinOverFaults) {
+  EXPECT_EQ(parse_command_line({"--help"}).action, Action::help);
+  EXPECT_EQ(parse_command_line({"--nonsense", "-h"}).action, Action::help);
+  EXPECT_EQ(parse_command_line({"--version", "a", "b"}).action, Action::version);
+}
+
+TEST(ParseCommandLine, HelpOfTheTrainingCommandIsNotOurs) {
+  EXPECT_EQ(parse_command_line({"c.json", "--", "train", "--help"}).action, Action::tune);
+}
+
+TEST(ParseCommandLine, ShowsEveryFaultAtOnce) {
+  EXPECT_EQ(
+      faults_of_line({"--resmue", "--overwrite=yes", "--model=", "--backend", "gpu",
+                      "--memory-limit", "-5", "--ranks-per-experiment", "0", "--format", "jsn",
+                      "a.json", "b.json", "--verbose", "-v", "--results-dir"}),
+      (Faults{"--resmue  is unknown; did you mean \"--resume\"?", "--overwrite  takes no value",
+              "-v  is given more than once", "--results-dir  needs a value: DIR",
+              "--model  is \"\"; accepted: a text that is not empty",
+              "--memory-limit  is \"-5\"; accepted: a size above 0 such as 4GiB, or bytes",
+              "--ranks-per-experiment  is 0; accepted: an integer from 1 to 1000000",
+              "--backend  is \"gpu\"; did you mean \"cpu\"? accepted: \"auto\", \"cpu\", "
+              "\"cuda\", \"sim\"",
+              "--format  is \"jsn\"; did you mean \"json\"? accepted: \"table\", \"json\"",
+              "\"b.json\"  is one word too many after \"a.json\"; a training command stands "
+              "after --"}));
+}
+
+TEST(ParseCommandLine, NeedsAConfiguration) {
+  EXPECT_EQ(faults_of_line({}), Faults{"CONFIG.json  is missing; see dstune-mpi --help"});
+  EXPECT_EQ(faults_of_line({"--", "train"}),
+            Faults{"CONFIG.json  is missing; see dstune-mpi --help"});
+  EXPECT_EQ(faults_of_line({""}), Faults{"CONFIG.json  is an empty path"});
+}
+
+TEST(ParseCommandLine, DoesNotGuessAbbreviations) {
+  EXPECT_EQ(faults_of_line({"c.json", "--over"}).size(), 1U);
+  EXPECT_EQ(faults_of_line({"c.json", "-model", "gpt2"}).size(), 2U);
+}
+
+TEST(ParseCommandLine, DoesNotTakeAnOptionForAValue) {
+  EXPECT_EQ(faults_of_line({"c.json", "--model", "--resume"}),
+            Faults{"--model  needs a value: NAME|PATH"});
+  EXPECT_EQ(faults_of_line({"c.json", "--model", "--", "train"}),
+            Faults{"--model  needs a value: NAME|PATH"});
+}
+
+TEST(ParseCommandLine, RejectsCombinationsThatContradict) {
+  EXPECT_EQ(faults_of_line({"c.json", "--resume", "--overwrite"}),
+            Faults{"--overwrite  excludes --resume; accepted: one of them"});
+  EXPECT_EQ(faults_of_line({"c.json", "--force-resume", "--overwrite"}),
+            Faults{"--overwrite  excludes --force-resume; accepted: one of them"});
+  EXPECT_EQ(faults_of_line({"c.json", "--world-size", "2", "--hostfile", "h"}),
+            (Faults{"--world-size  is only for --plan and --check; mpirun sets it otherwise",
+                    "--hostfile  is only for --plan and --check; give mpirun its -hostfile "
+                    "before"}));
+  EXPECT_EQ(faults_of_line({"c.json", "--plan"}),
+            Faults{"--plan  needs the number of workers: --world-size N or --hostfile FILE"});
+  EXPECT_EQ(faults_of_line({"c.json", "--plan", "--world-size", "2", "--hostfile", "h"}),
+            Faults{"--hostfile  excludes --world-size; give one of them"});
+}
+
+TEST(ParseCommandLine, RejectsAnEmptyTrainingCommand) {
+  EXPECT_EQ(faults_of_line({"c.json", "--"}),
+            Faults{"--  is the last word; accepted: the training command after it"});
+}
+
+TEST(ParseCommandLine, RejectsNumbersThatAreNone) {
+  for (const char* number : {"", "two", "1.5", "-1", "99999999999999999999", "3x"}) {
+    EXPECT_EQ(faults_of_line({"c.json", "--ranks-per-experiment", number}).size(), 1U) << number;
+  }
+}
+
+TEST(HelpText, FitsEightyColumns) {
+  const std::string help = help_text();
+
+  for (const auto& line : split(help, '\n')) {
+    EXPECT_LE(line.size(), 80U) << line;
+    EXPECT_TRUE(line.empty() || line.back() != ' ') << line;
+  }
+}
+
+TEST(HelpText, NamesEveryOptionTheExitCodesAndTheSynopsis) {
+  const std::string help = help_text();
+
+  for (const char* text :
+       {"--model",
+        "--results-dir",
+        "--resume",
+        "--force-resume",
+        "--overwrite",
+        "--format",
+        "--backend",
+        "--memory-limit",
+        "--ranks-per-experiment",
+        "--plan",
+        "--world-size",
+        "--hostfile",
+        "--check",
+        "--without",
+        "--precision",
+        "--verbose",
+        "--version",
+        "--help",
+        "mpirun -hostfile hosts dstune-mpi [options] CONFIG.json",
+        "Exit codes: 0 found, 1 internal error, 2 wrong input, 3 nothing fits in memory"}) {
+    EXPECT_THAT(help, testing::HasSubstr(text));
+  }
+}
+
+TEST(HelpText, ItsExamplesAreAccepted) {
+  EXPECT_EQ(faults_of_line({"--memory-limit", "4GiB", "examples/gpt2.json"}), Faults{});
+  EXPECT_EQ(
+      faults_of_line({"--plan", "--world-size", "8", "--model", "gpt2-xl", "examples/gpt2.json"}),
+      Faults{});
+}
+
+}  // namespace
+}  // namespace dstune

@@ -1,0 +1,146 @@
+// Where the step spends the time of DeepSpeed's host code, on a machine with virtual time.
+#include "core/device/host_overhead.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "core/base/json_parser.hpp"
+#include "core/train/training_step.hpp"
+#include "kernels/sim/sim_collectives.hpp"
+#include "kernels/sim/sim_device.hpp"
+#include "tests/support/tiny_experiment.hpp"
+
+namespace dstune {
+namespace {
+
+using test::TinyExperiment;
+
+constexpr std::int64_t kAccumulation = 3;
+constexpr int kRanks = 2;
+
+struct Step {
+  Seconds total = 0;
+  Ledger ledger;
+
+  std::uint64_t calls(HostEvent event) const {
+    for (const HostLine& line : ledger.host()) {
+      if (line.event == event) return line.calls;
+    }
+    return 0;
+  }
+};
+
+/// The second step of an experiment: the optimizer's state is there.
+Step run(const TinyExperiment& tiny, const HostOverhead& overhead) {
+  const Experiment experiment = tiny.make();
+  RunSettings settings = experiment.settings;
+  settings.host_overhead = overhead;
+  sim::SimDevice device(settings.memory_limit);
+  sim::SimCollectives collectives(device, 0, experiment.ranks);
+  TrainingStep step(settings, make_step_config(experiment.ds_config), device, collectives);
+  step.run();
+  const Seconds total = step.run().total;
+  return {total, device.ledger()};
+}
+
+TinyExperiment in_stage(int stage) {
+  TinyExperiment tiny{stage, kRanks, 1, kAccumulation, DType::fp32, false, {}};
+  tiny.zero["reduce_bucket_size"] = 100;
+  return tiny;
+}
+
+std::uint64_t tensors_of(const TinyExperiment& tiny) {
+  return make_model_parameters(tiny.model).tensors.size();
+}
+
+TEST(HostOverhead, ReadsBackToTheSameBits) {
+  HostOverhead overhead = default_host_overhead();
+  overhead.at(HostEvent::collective) = 1e-6 / 3;
+
+  const std::string text = to_json_text(to_json(overhead), 0);
+
+  EXPECT_EQ(host_overhead_from_json(parse_json(text).as_object()), overhead);
+}
+
+TEST(HostOverhead, OfTheDefaultHasATimeForEveryEvent) {
+  for (const Seconds time : default_host_overhead().seconds) {
+    EXPECT_GT(time, 1e-6);
+    EXPECT_LT(time, 1e-3);
+  }
+}
+
+class HostOverheadOfStage : public testing::TestWithParam<int> {};
+INSTANTIATE_TEST_SUITE_P(Stages, HostOverheadOfStage, testing::Range(0, 4));
+
+// The host runs ahead of the device: the step takes at least as long as the longer of the two, and
+// at most as long as both.
+TEST_P(HostOverheadOfStage, MakesTheStepLongerByAtMostWhatTheLedgerSays) {
+  const TinyExperiment tiny = in_stage(GetParam());
+  const Step without = run(tiny, {});
+
+  const Step with = run(tiny, default_host_overhead());
+
+  EXPECT_EQ(without.ledger.host_time(), 0);
+  EXPECT_GT(with.ledger.host_time(), 0);
+  EXPECT_GE(with.total, with.ledger.host_time());
+  EXPECT_GE(with.total, without.total);
+  EXPECT_LE(with.total, without.total + with.ledger.host_time() + 1e-9);
+  EXPECT_TRUE(with.ledger.same_work(without.ledger));
+}
+
+TEST_P(HostOverheadOfStage, CountsGradientsAsStagesHandleThem) {
+  const TinyExperiment tiny = in_stage(GetParam());
+  const std::uint64_t times[] = {0, 1, kAccumulation, kAccumulation};
+
+  const Step step = run(tiny, {});
+
+  EXPECT_EQ(step.calls(HostEvent::gradient_hook), times[GetParam()] * tensors_of(tiny));
+}
+
+// Waits for parameters are part of the modules' hooks.
+TEST_P(HostOverheadOfStage, CountsEveryCollectiveAndEveryOtherWait) {
+  const Step step = run(in_stage(GetParam()), {});
+
+  std::uint64_t collectives = 0;
+  std::uint64_t waits = 0;
+  for (const CollectiveLine& line : step.ledger.collectives()) collectives += line.calls;
+  for (const SyncLine& line : step.ledger.syncs()) {
+    waits += line.reason == HostSync::parameters ? 0 : line.calls;
+  }
+  EXPECT_EQ(step.calls(HostEvent::collective), collectives);
+  EXPECT_EQ(step.calls(HostEvent::synchronization), waits);
+}
+
+// Stages 1 and 2: those that this rank owns. Stage 3: its shards of all.
+TEST_P(HostOverheadOfStage, CountsTheTensorsOfTheOptimizerStep) {
+  const TinyExperiment tiny = in_stage(GetParam());
+
+  const std::uint64_t tensors = run(tiny, {}).calls(HostEvent::optimizer_tensor);
+
+  if (GetParam() == 0 || GetParam() == 3) {
+    EXPECT_EQ(tensors, tensors_of(tiny));
+  } else {
+    EXPECT_GT(tensors, 0U);
+    EXPECT_LT(tensors, tensors_of(tiny));
+  }
+}
+
+// Four per module with parameters and micro-step, but no hook ends an embedding's backward.
+TEST(HostOverhead, CountsHooksOfModulesInStage3Alone) {
+  const TinyExperiment tiny = in_stage(3);
+  const auto modules = make_model_parameters(tiny.model).modules;
+  const auto with_parameters =
+      std::count_if(modules.begin(), modules.end(),
+                    [](const ModuleSpec& module) { return !module.parameters.empty(); });
+
+  const std::uint64_t hooks = run(tiny, {}).calls(HostEvent::module_hook);
+
+  EXPECT_EQ(hooks, kAccumulation * (4 * static_cast<std::uint64_t>(with_parameters) - 2));
+  EXPECT_EQ(run(in_stage(2), {}).calls(HostEvent::module_hook), 0U);
+}
+
+}  // namespace
+}  // namespace dstune

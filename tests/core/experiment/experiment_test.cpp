@@ -1,0 +1,84 @@
+#include "core/experiment/experiment.hpp"
+
+#include <limits>
+#include <stdexcept>
+
+#include <gtest/gtest.h>
+
+#include "core/base/json_parser.hpp"
+
+namespace dstune {
+namespace {
+
+Experiment example() {
+  Experiment experiment;
+  experiment.name = "z2_gas1_tmbspg4";
+  experiment.ds_config = {{"train_micro_batch_size_per_gpu", 4},
+                          {"zero_optimization", {{"stage", 2}, {"reduce_bucket_size", 500000000}}},
+                          {"optimizer", {{"type", "Adam"}, {"params", {{"lr", 0.1 + 0.2}}}}}};
+  experiment.ranks = 3;
+  experiment.settings.memory_limit = std::numeric_limits<Bytes>::max();
+  experiment.settings.seed = std::numeric_limits<std::uint64_t>::max();
+  experiment.settings.experiment_timeout = 1.0 / 3;
+  experiment.settings.devices_per_node = 8;
+  experiment.settings.host_overhead = default_host_overhead();
+  return experiment;
+}
+
+TEST(ExperimentJson, ReadsBackExactly) {
+  const Experiment experiment = example();
+
+  const Experiment back =
+      experiment_from_json(parse_json(to_json_text(to_json(experiment), 0)).as_object());
+
+  EXPECT_EQ(back.name, experiment.name);
+  EXPECT_EQ(json::value(back.ds_config), json::value(experiment.ds_config));
+  EXPECT_EQ(back.ranks, experiment.ranks);
+  EXPECT_EQ(back.settings, experiment.settings);
+  EXPECT_EQ(back.key(), experiment.key());
+}
+
+TEST(ExperimentJson, RejectsWhatIsNoExperiment) {
+  json::object object = to_json(example());
+  object.at("settings").as_object().erase("seed");
+
+  EXPECT_THROW(experiment_from_json(object), std::invalid_argument);
+  EXPECT_THROW(experiment_from_json({}), std::invalid_argument);
+}
+
+TEST(ExperimentKey, IsTheSameWhateverTheOrderOfKeysNameAndTimeout) {
+  const Experiment experiment = example();
+  Experiment other = experiment;
+  other.name = "another";
+  other.settings.model.name = "examples/gpt2.json";
+  other.settings.experiment_timeout = 5;
+  other.ds_config = {{"optimizer", {{"params", {{"lr", 0.1 + 0.2}}}, {"type", "Adam"}}},
+                     {"zero_optimization", {{"reduce_bucket_size", 500000000}, {"stage", 2}}},
+                     {"train_micro_batch_size_per_gpu", 4}};
+
+  EXPECT_EQ(other.key(), experiment.key());
+}
+
+TEST(ExperimentKey, DiffersForWhateverChangesTheResult) {
+  const auto key_after = [](auto change) {
+    Experiment experiment = example();
+    change(experiment);
+    return experiment.key();
+  };
+  const std::string key = example().key();
+
+  EXPECT_NE(key, key_after([](Experiment& e) { e.ranks = 4; }));
+  EXPECT_NE(key, key_after([](Experiment& e) { e.ds_config["gradient_clipping"] = 1; }));
+  EXPECT_NE(key, key_after([](Experiment& e) { e.settings.model.num_layers = 1; }));
+  EXPECT_NE(key, key_after([](Experiment& e) { e.settings.sequence_length = 128; }));
+  EXPECT_NE(key, key_after([](Experiment& e) { e.settings.memory_limit = 1; }));
+  EXPECT_NE(key, key_after([](Experiment& e) { e.settings.backend = "sim"; }));
+  EXPECT_NE(key, key_after([](Experiment& e) { e.settings.devices_per_node = 4; }));
+  EXPECT_NE(key, key_after([](Experiment& e) { e.settings.warmup_steps = 9; }));
+  EXPECT_NE(key, key_after([](Experiment& e) { e.settings.measure_steps = 9; }));
+  EXPECT_NE(key, key_after([](Experiment& e) { e.settings.seed = 9; }));
+  EXPECT_NE(key, key_after([](Experiment& e) { e.settings.host_overhead = {}; }));
+}
+
+}  // namespace
+}  // namespace dstune

@@ -1,0 +1,156 @@
+#include "core/experiment/outcome.hpp"
+
+#include <cmath>
+#include <limits>
+#include <stdexcept>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "core/base/json_parser.hpp"
+#include "tests/support/make_ledger.hpp"
+
+namespace dstune {
+namespace {
+
+using namespace literals;
+
+// Values whose shortest decimal text has 16 or 17 digits: a rounding parser would change them.
+Measured awkward() {
+  Measured measured;
+  measured.steps = 7;
+  measured.step_time = {0.1 + 0.2, 1.0 / 3, 2.0 / 3, 0.8};
+  measured.forward_time = 1e-9 / 3;
+  measured.backward_time = std::nextafter(0.1, 1.0);
+  measured.optimizer_time = 5e-324;
+  measured.communication_time = 0;
+  measured.samples_per_s = 9.7;
+  measured.tokens_per_s = 1241.6 / 7;
+  measured.flops_per_s_per_rank = 171.3e9 / 3;
+  measured.first_loss = 10.82;
+  measured.last_loss = 10.8199999999999;
+  measured.peak_memory.total = 65927544832;
+  for (std::size_t i = 0; i < kMemoryCategories; ++i) {
+    measured.peak_memory.at_peak.bytes[i] = 100 + i;
+    measured.peak_memory.categories.bytes[i] = 1'000'000'000'000 + i;
+  }
+  measured.peak_memory.phase = StepPhase::update;
+  measured.peak_memory.phases[3] = StepPhase::reduction;
+  measured.ledger = test::make_ledger();
+  measured.setup_time = 0.7;
+  measured.warmup_time = 0.123456789012345678;
+  measured.measure_time = 3 * 0.1;
+  measured.compute_times = {0.1, 0.3};
+  return measured;
+}
+
+Outcome through_text(const Outcome& outcome) {
+  return outcome_from_json(parse_json(to_json_text(to_json(outcome), 0)).as_object());
+}
+
+void expect_equal(const Measured& actual, const Measured& expected) {
+  EXPECT_EQ(actual.steps, expected.steps);
+  EXPECT_EQ(actual.step_time, expected.step_time);
+  EXPECT_EQ(actual.forward_time, expected.forward_time);
+  EXPECT_EQ(actual.backward_time, expected.backward_time);
+  EXPECT_EQ(actual.optimizer_time, expected.optimizer_time);
+  EXPECT_EQ(actual.communication_time, expected.communication_time);
+  EXPECT_EQ(actual.samples_per_s, expected.samples_per_s);
+  EXPECT_EQ(actual.tokens_per_s, expected.tokens_per_s);
+  EXPECT_EQ(actual.flops_per_s_per_rank, expected.flops_per_s_per_rank);
+  EXPECT_EQ(actual.first_loss, expected.first_loss);
+  EXPECT_EQ(actual.last_loss, expected.last_loss);
+  EXPECT_EQ(actual.peak_memory, expected.peak_memory);
+  EXPECT_EQ(actual.ledger, expected.ledger);
+  EXPECT_EQ(actual.setup_time, expected.setup_time);
+  EXPECT_EQ(actual.warmup_time, expected.warmup_time);
+  EXPECT_EQ(actual.measure_time, expected.measure_time);
+  EXPECT_EQ(actual.compute_times, expected.compute_times);
+}
+
+TEST(OutcomeJson, MeasuredReadsBackToTheSameBits) {
+  const Outcome back = through_text(awkward());
+
+  ASSERT_TRUE(std::holds_alternative<Measured>(back));
+  expect_equal(std::get<Measured>(back), awkward());
+}
+
+TEST(OutcomeJson, NotANumberStaysNotANumber) {
+  Measured measured = awkward();
+  measured.last_loss = std::nan("");
+
+  const Outcome back = through_text(measured);
+
+  EXPECT_TRUE(std::isnan(std::get<Measured>(back).last_loss));
+}
+
+TEST(OutcomeJson, OutOfMemoryReadsBackForEveryCategory) {
+  for (std::size_t i = 0; i < kMemoryCategories; ++i) {
+    const OutOfMemory fault{5, static_cast<MemoryCategory>(i), 6_GiB, 11_GiB, 16_GiB};
+
+    EXPECT_EQ(std::get<OutOfMemory>(through_text(fault)), fault);
+  }
+}
+
+TEST(OutcomeJson, FailedReadsBackForEveryKind) {
+  for (const auto kind : {FailureKind::error, FailureKind::not_finite, FailureKind::timeout,
+                          FailureKind::worker_lost, FailureKind::quarantined}) {
+    const Failed failed{kind, "says \"no\"\nin two lines"};
+
+    EXPECT_EQ(std::get<Failed>(through_text(failed)), failed);
+  }
+}
+
+TEST(OutcomeJson, SkippedReadsBack) {
+  const Skipped skipped{"zero_optimization.offload_optimizer"};
+
+  EXPECT_EQ(std::get<Skipped>(through_text(skipped)), skipped);
+}
+
+TEST(OutcomeJson, KeysCarryTheirUnits) {
+  const json::object object = to_json(Outcome{OutOfMemory{5, MemoryCategory::buckets, 3, 2, 4}});
+
+  EXPECT_EQ(to_json_text(object, 0),
+            R"({"status":"out_of_memory","rank":5,"category":"buckets","requested_bytes":3,)"
+            R"("in_use_bytes":2,"limit_bytes":4})");
+}
+
+TEST(OutcomeJson, RejectsWhatIsNoOutcome) {
+  for (const char* text :
+       {"{}", R"({"status":"lost"})", R"({"status":"measured"})", R"({"status":"skipped"})",
+        R"({"status":"failed","kind":"rain","reason":""})", R"({"status":3})",
+        R"({"status":"out_of_memory","rank":1,"category":"disk","requested_bytes":1,)"
+        R"("in_use_bytes":1,"limit_bytes":1})"}) {
+    EXPECT_THROW(outcome_from_json(parse_json(text).as_object()), std::invalid_argument) << text;
+  }
+}
+
+TEST(DescribeOutcome, MeasuredShowsTimeNoiseSpeedAndMemory) {
+  Measured measured;
+  measured.step_time = {0.4126, 0.4, 0.42, 0.8};
+  measured.flops_per_s_per_rank = 171.3e9;
+  measured.samples_per_s = 9.7;
+  measured.peak_memory.total = 65927544832;
+
+  const std::string line = describe(measured);
+
+  EXPECT_EQ(line, "412.6 ms +-0.8%, 171.3 GFLOP/s per rank, 9.7 samples/s, peak 61.40 GiB");
+}
+
+TEST(DescribeOutcome, OutOfMemoryShowsTheNumbers) {
+  const OutOfMemory fault{5, MemoryCategory::activations, 6_GiB, 11_GiB, 16_GiB};
+
+  const std::string line = describe(fault);
+
+  EXPECT_EQ(line,
+            "out of memory on rank 5 (wanted 6.00 GiB more for activations, 11.00 GiB of 16.00 GiB "
+            "used)");
+}
+
+TEST(DescribeOutcome, ReasonsStayOnOneLine) {
+  EXPECT_EQ(describe(Failed{FailureKind::error, "first\nsecond\n"}), "failed: first second");
+  EXPECT_EQ(describe(Skipped{"no offload"}), "skipped: no offload");
+}
+
+}  // namespace
+}  // namespace dstune

@@ -1,0 +1,68 @@
+#include "core/report/files/csv.hpp"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/base/text.hpp"
+#include "tests/core/report/records.hpp"
+
+namespace dstune {
+namespace {
+
+using testing::HasSubstr;
+using testing::StartsWith;
+using testing_support::make_experiment;
+using testing_support::make_measured;
+using testing_support::make_record;
+
+TEST(CsvField, QuotesOnlyWhatMustBe) {
+  EXPECT_EQ(csv_field("plain text"), "plain text");
+  EXPECT_EQ(csv_field(""), "");
+  EXPECT_EQ(csv_field("a,b"), "\"a,b\"");
+  EXPECT_EQ(csv_field("say \"no\""), "\"say \"\"no\"\"\"");
+  EXPECT_EQ(csv_field("a\nb"), "\"a\nb\"");
+  EXPECT_EQ(csv_field("a\rb"), "\"a\rb\"");
+}
+
+TEST(ToCsv, EveryRowHasTheColumnsOfTheHeader) {
+  const std::string csv = to_csv({make_record(make_experiment(2, 4, 3), make_measured(8)),
+                                  make_record(make_experiment(0, 1), OutOfMemory{}),
+                                  make_record(make_experiment(1, 1), Skipped{"no offload"})});
+
+  const auto lines = split(csv, '\n');
+
+  ASSERT_EQ(lines.size(), 5U);
+  EXPECT_EQ(lines.back(), "");
+  const auto commas = std::count(lines[0].begin(), lines[0].end(), ',');
+  for (const std::size_t row : {1U, 3U}) {
+    EXPECT_EQ(std::count(lines[row].begin(), lines[row].end(), ','), commas) << lines[row];
+    EXPECT_EQ(lines[row].back(), '\r');
+  }
+  EXPECT_THAT(lines[2], HasSubstr(",out_of_memory,\"out of memory on rank 0 (wanted"));
+}
+
+TEST(ToCsv, HoldsTheNumbersExactlyWithUnitsInTheHeader) {
+  const std::string csv = to_csv({make_record(make_experiment(2, 4, 3), make_measured(8))});
+
+  EXPECT_THAT(csv, StartsWith("name,zero_stage,train_micro_batch_size_per_gpu,"
+                              "gradient_accumulation_steps,train_batch_size,ranks,world_ranks,"
+                              "started_s,finished_s,status,reason,steps,step_time_median_s,"
+                              "step_time_min_s,step_time_max_s,noise_percent,"));
+  EXPECT_THAT(csv, HasSubstr("\r\nz2_gas3_tmbspg4,2,4,3,24,2,1 2,1.5,4.25,measured,,3,0.5,0.4875,"
+                             "0.525,0.8,0.15,0.2625,0.075,0.0,8.0,1024.0,136000000000.0,10.9,10.7,"
+                             "3221225472,0,0,0,0,0,0,0.0,0.0,0.0\r\n"));
+}
+
+TEST(ToCsv, NoRecordsIsAHeader) {
+  const auto lines = split(to_csv({}), '\n');
+
+  EXPECT_EQ(lines.size(), 2U);
+  EXPECT_THAT(lines[0], StartsWith("name,"));
+}
+
+}  // namespace
+}  // namespace dstune

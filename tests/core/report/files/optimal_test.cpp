@@ -1,0 +1,121 @@
+#include "core/report/files/optimal.hpp"
+
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "tests/core/report/records.hpp"
+
+namespace dstune {
+namespace {
+
+using testing_support::make_experiment;
+
+TEST(OptimalConfig, HasABatchSizeForTheRanksAndNoSectionsOfATuner) {
+  Experiment best = make_experiment(2, 4, 3, 2);
+  best.ds_config["autotuning"] = json::object{{"enabled", true}};
+  best.ds_config["dstune"] = json::object{{"model", "gpt2"}};
+  best.ds_config["wall_clock_breakdown"] = true;
+
+  const json::object config = optimal_config(best, 8);
+
+  EXPECT_EQ(config.at("train_batch_size"), 4 * 3 * 8);
+  EXPECT_EQ(config.at("train_micro_batch_size_per_gpu"), 4);
+  EXPECT_EQ(config.at("gradient_accumulation_steps"), 3);
+  EXPECT_EQ(config.at("wall_clock_breakdown"), true);
+  EXPECT_EQ(config.at("zero_optimization").at("stage"), 2);
+  EXPECT_FALSE(config.contains("autotuning"));
+  EXPECT_FALSE(config.contains("dstune"));
+}
+
+TEST(OptimalConfig, RejectsABatchSizeThatIsNoNumber) {
+  Experiment best = make_experiment(2, 4);
+  best.ds_config["train_micro_batch_size_per_gpu"] = "auto";
+
+  EXPECT_THROW(optimal_config(best, 1), std::invalid_argument);
+}
+
+struct CommandCase {
+  const char* about;
+  std::vector<std::string> command;
+  json::object mappings;
+  std::string expected;
+};
+
+json::object both() {
+  return {{"train_micro_batch_size_per_gpu", "--per_device_train_batch_size"},
+          {"gradient_accumulation_steps ", " --gas "}};
+}
+
+std::vector<CommandCase> command_cases() {
+  return {{"values are replaced",
+           {"deepspeed", "t.py", "--per_device_train_batch_size", "1", "--gas", "9", "--deepspeed",
+            "ds.json"},
+           both(),
+           "deepspeed t.py --per_device_train_batch_size 4 --gas 3 --deepspeed /r/o.json"},
+          {"values after an equals sign are replaced",
+           {"t.py", "--gas=9", "--per_device_train_batch_size=1", "--deepspeed=ds.json"},
+           both(),
+           "t.py --gas=3 --per_device_train_batch_size=4 --deepspeed=/r/o.json"},
+          {"missing flags are appended",
+           {"t.py", "--deepspeed_config", "ds.json"},
+           both(),
+           "t.py --deepspeed_config /r/o.json --per_device_train_batch_size 4 --gas 3"},
+          {"--deepspeed without a file is a switch",
+           {"t.py", "--deepspeed", "--deepspeed_config=ds.json"},
+           {},
+           "t.py --deepspeed --deepspeed_config=/r/o.json"},
+          {"a command without a configuration gets one",
+           {"t.py", "--deepspeed", "--epochs", "3"},
+           {},
+           "t.py --deepspeed --epochs 3 --deepspeed_config /r/o.json"},
+          {"a flag at the end gets its value",
+           {"t.py", "--deepspeed", "ds.json", "--gas"},
+           both(),
+           "t.py --deepspeed /r/o.json --gas 3 --per_device_train_batch_size 4"},
+          {"a flag without a value does not swallow the next",
+           {"t.py", "--gas", "--deepspeed", "ds.json"},
+           {{"gradient_accumulation_steps", "--gas"}},
+           "t.py --gas 3 --deepspeed /r/o.json"},
+          {"a longer flag is another flag",
+           {"t.py", "--gas_limit", "9", "--deepspeed", "ds.json"},
+           {{"gradient_accumulation_steps", "--gas"}},
+           "t.py --gas_limit 9 --deepspeed /r/o.json --gas 3"},
+          {"keys inside sections, booleans and doubles",
+           {"t.py", "--deepspeed", "ds.json"},
+           {{"stage", "--zero"}, {"overlap_comm", "--overlap"}, {"lr", "--learning_rate"}},
+           "t.py --deepspeed /r/o.json --zero 2 --overlap True --learning_rate 0.0003"},
+          {"keys that are absent, auto or no text change nothing",
+           {"t.py", "--deepspeed", "ds.json"},
+           {{"no_such_key", "--x"}, {"warmup", "--w"}, {"lr", 3}, {"stage", " "}},
+           "t.py --deepspeed /r/o.json"},
+          {"words are quoted for the shell",
+           {"python", "my train.py", "--name", "it's $HOME", "", "--deepspeed", "ds.json"},
+           {},
+           "python 'my train.py' --name 'it'\\''s $HOME' '' --deepspeed /r/o.json"}};
+}
+
+TEST(OptimalCommand, AppliesArgMappings) {
+  Experiment best = make_experiment(2, 4, 3);
+  best.ds_config["zero_optimization"] = {{"stage", 2}, {"overlap_comm", true}};
+  best.ds_config["warmup"] = "auto";
+
+  for (const auto& example : command_cases()) {
+    EXPECT_EQ(optimal_command(example.command, example.mappings, best.ds_config, "/r/o.json"),
+              example.expected)
+        << example.about;
+  }
+}
+
+TEST(ShellQuoted, QuotesOnlyWhatMustBe) {
+  EXPECT_EQ(shell_quoted("--lr=3e-4"), "--lr=3e-4");
+  EXPECT_EQ(shell_quoted(""), "''");
+  EXPECT_EQ(shell_quoted("a b"), "'a b'");
+  EXPECT_EQ(shell_quoted("it's"), "'it'\\''s'");
+  EXPECT_EQ(shell_quoted("~/x*"), "'~/x*'");
+}
+
+}  // namespace
+}  // namespace dstune

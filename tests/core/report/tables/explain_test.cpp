@@ -1,0 +1,83 @@
+#include "core/report/tables/explain.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/core/report/records.hpp"
+#include "tests/support/make_ledger.hpp"
+
+namespace dstune {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+using testing_support::make_experiment;
+using testing_support::make_measured;
+using testing_support::make_record;
+
+Measured with_ledger(double samples_per_s) {
+  Measured measured = make_measured(samples_per_s);
+  measured.ledger = test::make_ledger();
+  measured.peak_memory.phase = StepPhase::update;
+  measured.peak_memory.categories.at(MemoryCategory::optimizer) = 1U << 30U;
+  return measured;
+}
+
+TEST(Explain, HasASectionForEverySortOfEntry) {
+  const std::string text = explain(make_experiment(3, 4), with_ledger(8));
+
+  EXPECT_THAT(text, AllOf(HasSubstr("z3_gas1_tmbspg4: "), HasSubstr("| forward"),
+                          HasSubstr("| gradients       | reduce_scatter | bf16 | reduction |"),
+                          HasSubstr("| master_gradient |"), HasSubstr("| timer "),
+                          HasSubstr("| device_to_host |"), HasSubstr("peak live elements"),
+                          HasSubstr("GiB in update")));
+}
+
+TEST(Explain, ShowsTheHostCodeOfDeepSpeedAndItsSum) {
+  const std::string text = explain(make_experiment(3, 4), with_ledger(8));
+
+  EXPECT_THAT(text, AllOf(HasSubstr("| gradient_hook          |     1 | 0.06 |"),
+                          HasSubstr("| all                    |       | 0.06 |")));
+}
+
+TEST(Explain, ADryRunHasNoTimes) {
+  Measured dry = with_ledger(8);
+  dry.step_time = {};
+
+  const std::string text = explain(make_experiment(3, 4), dry);
+
+  EXPECT_THAT(text, AllOf(HasSubstr("computed without running"), Not(HasSubstr("(ms)")),
+                          Not(HasSubstr("| forward")), HasSubstr("reduce_scatter")));
+}
+
+TEST(Explain, WithoutNumbersThereIsAReason) {
+  const std::string text = explain(make_experiment(3, 4), Skipped{"no offload"});
+
+  EXPECT_EQ(text, "z3_gas1_tmbspg4: skipped: no offload\n");
+}
+
+TEST(ExplainDifferences, SettingsAndNumbersStandSideBySide) {
+  Record slow = make_record(make_experiment(3, 4), with_ledger(8));
+  const Record best = make_record(make_experiment(1, 4), with_ledger(10));
+  std::get<Measured>(slow.outcome).ledger.add_pass(Pass::update, 1U << 20U, 0);
+
+  const std::string text = explain_differences(slow, best, "the best");
+
+  EXPECT_THAT(text, AllOf(HasSubstr("Against the best, z1_gas1_tmbspg4: "),
+                          HasSubstr("| /zero_optimization/stage | 3               | 1        |"),
+                          HasSubstr("| whole step (ms)"), HasSubstr("| host overhead (ms)"),
+                          HasSubstr("+1.00 MiB")));
+}
+
+TEST(ExplainDifferences, OfWhatHasNoNumbersAreSettingsOnly) {
+  const Record lost = make_record(make_experiment(3, 4), Skipped{"no offload"});
+  const Record best = make_record(make_experiment(1, 4), with_ledger(10));
+
+  const std::string text = explain_differences(lost, best, "the best");
+
+  EXPECT_THAT(text, AllOf(HasSubstr("/zero_optimization/stage"), Not(HasSubstr("whole step"))));
+}
+
+}  // namespace
+}  // namespace dstune

@@ -1,0 +1,83 @@
+#include "core/report/tables/summary.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/core/report/records.hpp"
+
+namespace dstune {
+namespace {
+
+using testing::HasSubstr;
+using testing_support::make_experiment;
+using testing_support::make_measured;
+using testing_support::make_record;
+
+TEST(SummaryText, HasDeepSpeedsTableAndClosingLine) {
+  const std::vector<Record> records = {
+      make_record(make_experiment(0, 1), make_measured(5)),
+      make_record(make_experiment(0, 2), make_measured(8)),
+      make_record(make_experiment(2, 4), make_measured(10)),
+      make_record(make_experiment(3, 4), Failed{FailureKind::timeout, "600 s"})};
+
+  const std::string text =
+      summary_text(records, Metric::throughput, &records[2], "results/z2_gas1_tmbspg4", 205.25);
+
+  EXPECT_EQ(text,
+            "| tuning_space | num_experiments | best_metric_val | best_exp_name   |\n"
+            "| ------------ | --------------: | --------------: | --------------- |\n"
+            "| z0           |               2 |               8 | z0_gas1_tmbspg2 |\n"
+            "| z2           |               1 |              10 | z2_gas1_tmbspg4 |\n"
+            "| z3           |               1 |                 |                 |\n"
+            "| global       |               4 |              10 | z2_gas1_tmbspg4 |\n"
+            "\n"
+            "best_metric_val is throughput in samples/s.\n"
+            "z2_gas1_tmbspg4 is the optimal setup after tuning (ZeRO stage 2, micro-batch size 4, "
+            "gradient accumulation steps 1). The exp result is at results/z2_gas1_tmbspg4.\n"
+            "Tuning completed in 0:03:25.250000. Total number of experiments: 4.\n");
+}
+
+TEST(SummaryText, LatencyIsMinimised) {
+  const std::vector<Record> records = {make_record(make_experiment(0, 1), make_measured(8)),
+                                       make_record(make_experiment(0, 2), make_measured(5))};
+
+  const std::string text = summary_text(records, Metric::latency, &records[0], "r", 1);
+
+  EXPECT_THAT(text, HasSubstr("| z0           |               2 |          500000 | "
+                              "z0_gas1_tmbspg1 |"));
+}
+
+TEST(SummaryText, HasWhatTheOptimumMustBeReadWith) {
+  const std::string text = summary_text({}, Metric::throughput, nullptr, "", 0, false,
+                                        {"tuned without /a", "tuned in bf16"});
+
+  EXPECT_THAT(text, HasSubstr("\nNote: tuned without /a.\nNote: tuned in bf16.\n"));
+}
+
+TEST(SummaryText, SaysSoIfNothingRan) {
+  const std::string text = summary_text({}, Metric::throughput, nullptr, "", 0);
+
+  EXPECT_THAT(text, HasSubstr("No optimal setup is found."));
+  EXPECT_THAT(text, HasSubstr("Total number of experiments: 0."));
+}
+
+TEST(TuningRecords, LeaveOutTheProfileRun) {
+  auto profile = make_record(make_experiment(3, 1), make_measured(5));
+  profile.experiment.name = kProfileName;
+
+  const auto kept = tuning_records({profile, make_record(make_experiment(3, 2), make_measured(5))});
+
+  ASSERT_EQ(kept.size(), 1U);
+  EXPECT_EQ(kept[0].experiment.name, "z3_gas1_tmbspg2");
+}
+
+TEST(DurationText, IsPythonsTimedelta) {
+  EXPECT_EQ(duration_text(0), "0:00:00");
+  EXPECT_EQ(duration_text(59.9999999), "0:01:00");
+  EXPECT_EQ(duration_text(3661.5), "1:01:01.500000");
+  EXPECT_EQ(duration_text(86400), "1 day, 0:00:00");
+  EXPECT_EQ(duration_text(2 * 86400 + 1), "2 days, 0:00:01");
+}
+
+}  // namespace
+}  // namespace dstune

@@ -1,0 +1,246 @@
+#include "core/search/plan/machine.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/base/error.hpp"
+
+namespace dstune {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+constexpr Bytes kGiB = Bytes{1} << 30U;
+
+DeviceInfo cpu(Bytes memory, Bytes free_memory) {
+  return {"cpu", "Some CPU", memory, free_memory, true, ""};
+}
+
+DeviceInfo gpu(Bytes memory, const std::string& unusable = "") {
+  return {"cuda", "Some GPU", memory, memory, false, unusable};
+}
+
+WorkerInfo worker(int rank, const std::string& host, int on_host, std::vector<DeviceInfo> devices) {
+  WorkerInfo info;
+  info.rank = rank;
+  info.host = host;
+  info.cores = 8;
+  info.workers_on_host = on_host;
+  info.devices = std::move(devices);
+  return info;
+}
+
+/// Two workers on a host with a CPU of 100 GiB, one on a host with one of 60 GiB.
+std::vector<WorkerInfo> three_workers() {
+  return {worker(1, "large", 2, {cpu(100 * kGiB, 99 * kGiB)}),
+          worker(2, "large", 2, {cpu(100 * kGiB, 99 * kGiB)}),
+          worker(3, "small", 1, {cpu(60 * kGiB, 59 * kGiB)})};
+}
+
+TuningConfig make_config() {
+  TuningConfig config;
+  config.source = "config.json";
+  config.settings.backend = "auto";
+  return config;
+}
+
+template <class Call>
+std::string fault_of(Call call) {
+  try {
+    call();
+  } catch (const ConfigError& fault) {
+    return fault.what();
+  }
+  return "none";
+}
+
+TEST(MachineOfRun, AutoIsTheFirstBackendThatEveryWorkerCanUse) {
+  const auto config = make_config();
+  const auto one = worker(1, "a", 1, {gpu(80 * kGiB), cpu(kGiB, kGiB)});
+  const auto other = worker(2, "b", 1, {gpu(80 * kGiB), cpu(kGiB, kGiB)});
+  const auto without = worker(2, "b", 1, {gpu(0, "no driver"), cpu(kGiB, kGiB)});
+  const auto unaware = worker(2, "b", 1, {cpu(kGiB, kGiB)});
+
+  EXPECT_EQ(machine_of_run(config, {one, other}, 2).backend, "cuda");
+  EXPECT_EQ(machine_of_run(config, {one, without}, 2).backend, "cpu");
+  EXPECT_EQ(machine_of_run(config, {one, unaware}, 2).backend, "cpu");
+}
+
+TEST(MachineOfRun, NamesTheWorkerThatCannotUseTheBackendAndWhy) {
+  auto config = make_config();
+  config.settings.backend = "cuda";
+  const std::vector<WorkerInfo> workers = {worker(1, "a", 1, {gpu(80 * kGiB)}),
+                                           worker(2, "b", 1, {gpu(0, "no driver")})};
+
+  EXPECT_THAT(fault_of([&] { machine_of_run(config, workers, 2); }),
+              HasSubstr("/dstune/backend  is cuda, which rank 2 on b cannot use: no driver"));
+}
+
+TEST(MachineOfRun, SaysThatNoBackendIsEverybodys) {
+  const std::vector<WorkerInfo> workers = {worker(1, "a", 1, {gpu(kGiB)}),
+                                           worker(2, "b", 1, {cpu(kGiB, kGiB)})};
+
+  EXPECT_THAT(fault_of([&] { machine_of_run(make_config(), workers, 2); }),
+              HasSubstr("no backend can be used by all workers"));
+}
+
+TEST(MachineOfRun, ASharedDeviceIsDividedAndLeavesRoomForTheSystem) {
+  const Machine machine = machine_of_run(make_config(), three_workers(), 3);
+
+  EXPECT_EQ(machine.memory_limit, static_cast<Bytes>(0.85 * 50 * kGiB)) << "two of 100 GiB";
+  EXPECT_EQ(machine.threads_per_rank, 4) << "8 cores of two workers";
+  EXPECT_EQ(machine.devices_per_node, 2);
+}
+
+TEST(MachineOfRun, ADeviceOfItsOwnIsTheWorkersWhole) {
+  const std::vector<WorkerInfo> workers = {worker(1, "a", 2, {gpu(80 * kGiB)}),
+                                           worker(2, "a", 2, {gpu(40 * kGiB)})};
+
+  EXPECT_EQ(machine_of_run(make_config(), workers, 2).memory_limit, 40 * kGiB);
+}
+
+TEST(MachineOfRun, TheUsersLimitStays) {
+  auto config = make_config();
+  config.settings.memory_limit = 7;
+
+  EXPECT_EQ(machine_of_run(config, three_workers(), 3).memory_limit, 7U);
+}
+
+// Or a run could not go on where it began.
+TEST(MachineOfRun, TheDefaultLimitDoesNotDependOnWhatIsFreeNow) {
+  auto busy = three_workers();
+  for (auto& info : busy) info.devices.front().free_memory /= 2;
+
+  EXPECT_EQ(machine_of_run(make_config(), busy, 3),
+            machine_of_run(make_config(), three_workers(), 3));
+}
+
+TEST(MachineOfRun, ARankHasAtLeastOneThread) {
+  EXPECT_EQ(
+      machine_of_run(make_config(), {worker(1, "a", 9, {cpu(kGiB, kGiB)})}, 1).threads_per_rank, 1);
+}
+
+TEST(MachineOfRun, AGroupIsAllWorkersUnlessTheUserSaysOtherwise) {
+  auto config = make_config();
+  EXPECT_EQ(machine_of_run(config, three_workers(), 3).group_size, 3);
+  EXPECT_EQ(machine_of_run(config, three_workers(), 2).group_size, 2) << "one was lost";
+
+  config.ranks_per_experiment = 2;
+
+  EXPECT_EQ(machine_of_run(config, three_workers(), 3).group_size, 2);
+}
+
+TEST(MachineOfRun, RefusesAGroupOfMoreWorkersThanThereAre) {
+  auto config = make_config();
+  EXPECT_THAT(fault_of([&] { machine_of_run(config, {}, 0); }), HasSubstr("is 0, but mpirun"));
+
+  config.ranks_per_experiment = 4;
+
+  EXPECT_THAT(fault_of([&] { machine_of_run(config, three_workers(), 3); }),
+              HasSubstr("/dstune/ranks_per_experiment  is 4, but mpirun started 3 workers (rank 0 "
+                        "only tunes); start 5 ranks or more"));
+}
+
+TEST(MachineOfPlan, KnowsNothingOfTheMemoryElsewhere) {
+  const Machine machine =
+      machine_of_plan(make_config(), {16, 8}, {gpu(0, "no driver"), cpu(kGiB, kGiB)});
+
+  EXPECT_EQ(machine, (Machine{16, 16, "cpu", 0, 1, 8}));
+}
+
+TEST(MachineOfPlan, IsOfAsManyWorkersAsAGroupNeedsOrTwo) {
+  auto config = make_config();
+  const std::vector<DeviceInfo> here = {cpu(kGiB, kGiB)};
+  EXPECT_EQ(machine_of_plan(config, {}, here).group_size, 2);
+
+  config.ranks_per_experiment = 5;
+
+  EXPECT_EQ(machine_of_plan(config, {}, here).workers, 5);
+  EXPECT_EQ(machine_of_plan(config, {10, 0}, here).group_size, 5);
+  EXPECT_THAT(fault_of([&] {
+                machine_of_plan(config, {4, 0}, here);
+              }),
+              HasSubstr("is 5, but there are 4 workers"));
+}
+
+TEST(MachineOfPlan, RefusesABackendThatThisMachineHasNot) {
+  auto config = make_config();
+  config.settings.backend = "cuda";
+
+  EXPECT_THAT(fault_of([&] { machine_of_plan(config, {}, {gpu(0, "no driver")}); }),
+              HasSubstr("is cuda, which this machine cannot use: no driver"));
+}
+
+TEST(Completed, HasTheMachinesSettingsAndTheUsersRest) {
+  auto config = make_config();
+  config.settings.measure_steps = 9;
+
+  const TuningConfig done = completed(config, {4, 2, "sim", 123, 6, 3});
+
+  EXPECT_EQ(config.settings.backend, "auto") << "stays what it was";
+  RunSettings expected;
+  expected.measure_steps = 9;
+  expected.backend = "sim";
+  expected.memory_limit = 123;
+  expected.threads_per_rank = 6;
+  expected.devices_per_node = 3;
+  EXPECT_EQ(done.settings, expected);
+  EXPECT_EQ(done.source, "config.json");
+}
+
+TEST(MachineWarnings, NameTheHostsWhereTheDefaultLimitIsMoreThanWhatIsFree) {
+  auto workers = three_workers();
+  workers[2].devices.front().free_memory = 40 * kGiB;
+  const auto config = make_config();
+  const Machine machine = machine_of_run(config, workers, 3);
+
+  EXPECT_THAT(machine_warnings(config, machine, workers),
+              ElementsAre("the default memory limit, 42.50 GiB on each of 1 worker of small, is "
+                          "more than the 40.00 GiB that are free there; --memory-limit sets it"));
+  EXPECT_THAT(machine_warnings(config, machine, three_workers()), IsEmpty());
+}
+
+TEST(MachineWarnings, LeaveTheUsersLimitAlone) {
+  auto workers = three_workers();
+  workers[2].devices.front().free_memory = 1;
+  auto config = make_config();
+  config.settings.memory_limit = 40 * kGiB;
+
+  EXPECT_THAT(machine_warnings(config, machine_of_run(config, workers, 3), workers), IsEmpty());
+}
+
+TEST(MachineWarnings, APlanOfUnknownHostsCannotAverageByNode) {
+  auto config = make_config();
+  config.deepspeed["zero_optimization"] = {{"zero_quantized_gradients", true}};
+  const std::vector<DeviceInfo> here = {cpu(kGiB, kGiB)};
+
+  EXPECT_THAT(machine_warnings(config, machine_of_plan(config, {16, 0}, here)),
+              ElementsAre(HasSubstr("use --hostfile")));
+  EXPECT_THAT(machine_warnings(config, machine_of_plan(config, {16, 8}, here)), IsEmpty());
+}
+
+TEST(WarningOfOtherGroups, IsForResultsThatCannotBeUsed) {
+  Record of_four;
+  of_four.experiment.ranks = 4;
+  Record of_two;
+  of_two.experiment.ranks = 2;
+
+  EXPECT_THAT(warning_of_other_groups({of_four, of_two}, 3),
+              HasSubstr("are of groups of 4 ranks, now they are 3"));
+  EXPECT_EQ(warning_of_other_groups({of_four, of_two}, 2), "");
+  EXPECT_EQ(warning_of_other_groups({}, 2), "");
+}
+
+TEST(DeviceNames, AreThoseOfTheBackendOnceEach) {
+  const std::vector<WorkerInfo> workers = {
+      worker(1, "a", 1, {gpu(kGiB), {"cpu", "Some CPU", kGiB, kGiB, true, ""}}),
+      worker(2, "b", 1, {gpu(kGiB), {"cpu", "Another CPU", kGiB, kGiB, true, ""}})};
+
+  EXPECT_EQ(device_names("cuda", workers), "Some GPU");
+  EXPECT_EQ(device_names("cpu", workers), "Another CPU, Some CPU");
+}
+
+}  // namespace
+}  // namespace dstune

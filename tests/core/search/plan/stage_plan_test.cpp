@@ -1,0 +1,176 @@
+#include "core/search/plan/stage_plan.hpp"
+
+#include <set>
+#include <variant>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/base/error.hpp"
+#include "core/search/plan/make_experiment.hpp"
+#include "tests/oracle/activation_memory.hpp"
+#include "tests/support/simulated_machine.hpp"
+
+namespace dstune {
+namespace {
+
+using testing::HasSubstr;
+using testing::ThrowsMessage;
+using testing_support::make_tuning_config;
+using testing_support::point_of;
+using testing_support::SimulatedMachine;
+
+TEST(PlanStages, FindsTheLargestMicroBatchToTheByte) {
+  const SimulatedMachine machine;
+  const auto predictor = machine.predictor();
+
+  const auto exact = plan_stages(make_tuning_config(400 + 17 * 10), 2, predictor);
+  const auto one_byte_less = plan_stages(make_tuning_config(400 + 17 * 10 - 1), 2, predictor);
+
+  EXPECT_EQ(exact[0].max_micro_batch, 17);
+  EXPECT_EQ(exact[3].max_micro_batch, 47);
+  EXPECT_EQ(one_byte_less[0].max_micro_batch, 16);
+}
+
+TEST(PlanStages, SeparatesActivationsFromTheRest) {
+  const auto plans = plan_stages(make_tuning_config(500), 2, SimulatedMachine().predictor());
+
+  EXPECT_EQ(plans[1].stage, 1);
+  EXPECT_EQ(plans[1].memory_bytes_per_rank, 300U);
+  EXPECT_EQ(plans[1].activation_bytes_per_micro_batch, 10U);
+  EXPECT_EQ(plans[1].peak.total, 310U);
+}
+
+// Tokens, 8 bytes each, and what the model keeps for backward: by formula.
+TEST(PlanStages, ActivationsOfOneSampleAreTheFormulas) {
+  auto config = make_tuning_config(0);
+  const auto& settings = config.settings;
+  const auto formula = [&](DType dtype) {
+    return 8 * static_cast<Bytes>(settings.sequence_length) +
+           oracle::predict_activations(settings.model, 1, settings.sequence_length, dtype).peak;
+  };
+
+  for (const auto& plan : plan_stages(config, 2)) {
+    EXPECT_EQ(plan.activation_bytes_per_micro_batch, formula(DType::fp32)) << plan.stage;
+  }
+  config.deepspeed["bf16"] = {{"enabled", true}};
+  for (const auto& plan : plan_stages(config, 2)) {
+    EXPECT_EQ(plan.activation_bytes_per_micro_batch, formula(DType::bf16)) << plan.stage;
+  }
+}
+
+// So two points tell the slope, whichever they are; of all memory they would not.
+TEST(PlanStages, ActivationsAreAStraightLine) {
+  auto config = make_tuning_config(0);
+  config.settings.memory_limit = Bytes{1} << 50U;
+  const auto predictor = make_memory_predictor();
+  for (const auto& plan : plan_stages(config, 2)) {
+    for (const std::int64_t samples : {1, 2, 3, 7, 64}) {
+      const auto outcome = predictor(make_experiment(config, 2, plan.stage, samples, 1), 0);
+
+      const auto& peak = std::get<Measured>(outcome).peak_memory;
+      EXPECT_EQ(peak.categories.at(MemoryCategory::activations),
+                static_cast<Bytes>(samples) * plan.activation_bytes_per_micro_batch)
+          << plan.stage;
+    }
+  }
+}
+
+TEST(PlanStages, MarksStagesThatDoNotFitEvenAtTheSmallestMicroBatch) {
+  auto config = make_tuning_config(300 + 4 * 10);
+  config.autotuning.min_train_micro_batch_size_per_gpu = 5;
+
+  const auto plans = plan_stages(config, 2, SimulatedMachine().predictor());
+
+  EXPECT_FALSE(plans[0].feasible);
+  EXPECT_FALSE(plans[1].feasible);
+  EXPECT_EQ(plans[1].max_micro_batch, 0);
+  EXPECT_TRUE(plans[2].feasible);
+}
+
+TEST(PlanStages, KeepsWithinTheUsersLimits) {
+  auto config = make_tuning_config(10000);
+  config.autotuning.max_train_micro_batch_size_per_gpu = 9;
+
+  EXPECT_EQ(plan_stages(config, 2, SimulatedMachine().predictor())[0].max_micro_batch, 9);
+  config.autotuning.max_train_batch_size = 12;
+  EXPECT_EQ(plan_stages(config, 2, SimulatedMachine().predictor())[0].max_micro_batch, 6);
+}
+
+TEST(PlanStages, CallsEveryStageFeasibleWithoutALimit) {
+  const auto plans = plan_stages(make_tuning_config(0), 2, SimulatedMachine().predictor());
+
+  for (const auto& plan : plans) EXPECT_TRUE(plan.feasible);
+  EXPECT_EQ(plans[0].max_micro_batch, 1024);
+}
+
+TEST(PlanStages, TakesTheRankThatNeedsMost) {
+  const auto predictor = [even = SimulatedMachine().predictor()](const Experiment& experiment,
+                                                                 int rank) {
+    auto outcome = even(experiment, rank);
+    if (rank == 3) std::get<Measured>(outcome).peak_memory.total += 25;
+    return outcome;
+  };
+
+  const auto plans = plan_stages(make_tuning_config(400 + 17 * 10), 4, predictor);
+
+  EXPECT_EQ(plans[0].max_micro_batch, 14);
+}
+
+TEST(PlanStages, NeedsFewDryRuns) {
+  int dry_runs = 0;
+  const auto predictor = [&dry_runs, even = SimulatedMachine().predictor()](
+                             const Experiment& experiment, int rank) {
+    ++dry_runs;
+    return even(experiment, rank);
+  };
+  auto config = make_tuning_config(400 + 300 * 10);
+  config.stages = {0};
+
+  const auto plans = plan_stages(config, 1, predictor);
+
+  EXPECT_EQ(plans[0].max_micro_batch, 300);
+  EXPECT_LE(dry_runs, 8);
+}
+
+TEST(PlanStages, FindsTheLargestMicroBatchWhereThePeakBends) {
+  std::set<std::int64_t> tried;
+  const auto predictor = [&](const Experiment& experiment, int) -> Outcome {
+    const auto micro_batch = point_of(experiment).micro_batch;
+    tried.insert(micro_batch);
+    Measured measured;
+    measured.peak_memory.total = static_cast<Bytes>(
+        std::max<std::int64_t>({900, 100 + 7 * micro_batch, micro_batch * 13 - 1000}));
+    return measured;
+  };
+  auto config = make_tuning_config(2000);
+  config.stages = {0};
+
+  const auto plans = plan_stages(config, 1, predictor);
+
+  EXPECT_EQ(plans[0].max_micro_batch, 230);  // 13 * 230 - 1000 = 1990
+  EXPECT_LE(tried.size(), 16U);
+}
+
+TEST(PlanStages, SaysWhyAStageCannotRun) {
+  const auto predictor = [](const Experiment&, int) -> Outcome {
+    return Skipped{"offload_optimizer"};
+  };
+
+  const auto plans = plan_stages(make_tuning_config(1000), 2, predictor);
+
+  EXPECT_FALSE(plans[0].feasible);
+  EXPECT_EQ(plans[0].unsupported, "offload_optimizer");
+}
+
+TEST(PlanStages, RejectsATrainBatchTooSmallForTheGroup) {
+  auto config = make_tuning_config(1000);
+  config.autotuning.max_train_batch_size = 3;
+
+  EXPECT_THAT([&] { plan_stages(config, 4, SimulatedMachine().predictor()); },
+              ThrowsMessage<ConfigError>(
+                  HasSubstr("/autotuning/max_train_batch_size  is 3; accepted: at least 4")));
+}
+
+}  // namespace
+}  // namespace dstune

@@ -1,0 +1,31 @@
+#include "core/search/schedule/worker_info.hpp"
+
+#include <exception>
+
+#include <gtest/gtest.h>
+
+#include "core/base/json.hpp"
+
+namespace dstune {
+namespace {
+
+WorkerInfo make_info() {
+  WorkerInfo info{3, "node7", 96, {}, 8, 4711, "pid:[4026531836]"};
+  info.devices = {{"cuda", "Some GPU", 0, 0, false, "its driver is too old"},
+                  {"cpu", "Some CPU", Bytes{1} << 40U, Bytes{1} << 39U, true, ""}};
+  return info;
+}
+
+TEST(WorkerInfo, ComesBackFromItsText) {
+  EXPECT_EQ(worker_info_from_json(to_json(make_info())), make_info());
+}
+
+TEST(WorkerInfo, RejectsADeviceWithoutItsMemory) {
+  json::object object = to_json(make_info());
+  object["devices"].as_array()[1].as_object().erase("free_memory_bytes");
+
+  EXPECT_THROW(worker_info_from_json(object), std::exception);
+}
+
+}  // namespace
+}  // namespace dstune
