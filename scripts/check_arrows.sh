@@ -19,7 +19,7 @@ orders=(
   "core: base input model device experiment train config report search"
   "core/report: journal tables files"
   "core/search: schedule plan tuner"
-  "core/train: zero layers"
+  "core/train: layers zero families"
   "core/train/zero: layout reduction gather"
   "mpi: base lifeline collectives pool"
 )

@@ -12,6 +12,7 @@
 #include "core/input/problems.hpp"
 #include "core/model/model_spec.hpp"
 #include "core/report/files/existing_results.hpp"
+#include "core/train/families/families.hpp"
 #include "plan_command.hpp"
 #include "tuner_rank.hpp"
 

@@ -25,6 +25,7 @@
 #include "core/search/schedule/scheduler.hpp"
 #include "core/search/tuner/final_status.hpp"
 #include "core/search/tuner/tuner.hpp"
+#include "core/train/families/families.hpp"
 #include "kernels/backends.hpp"
 #include "mpi/base/launcher.hpp"
 #include "mpi/lifeline/signals.hpp"

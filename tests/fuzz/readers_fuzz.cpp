@@ -21,6 +21,7 @@
 #include "core/search/plan/stage_plan.hpp"
 #include "core/search/tuner/plan_report.hpp"
 #include "core/search/tuner/tuner.hpp"
+#include "core/train/families/families.hpp"
 
 namespace dstune {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "core/device/dry_device.hpp"
 #include "core/device/scalar.hpp"
-#include "core/train/layers/gpt2.hpp"
+#include "core/train/families/families.hpp"
 #include "kernels/cpu/cpu_device.hpp"
 #include "tests/support/recording_engine.hpp"
 
@@ -50,13 +50,14 @@ ActivationMemory measure(const ModelSpec& spec, std::int64_t micro_batch, std::i
                          DType dtype, const Device* imitated) {
   PeakDevice device(kUnlimited, imitated);
   test::RecordingEngine engine(spec, dtype, device);
-  Gpt2 gpt2(spec, micro_batch, sequence, dtype, device);
+  const auto gpt2 =
+      family_of(spec).make_model(spec, engine.parameters(), {micro_batch, sequence, dtype}, device);
   const Buffer tokens(device, MemoryCategory::parameters,
                       static_cast<Bytes>(8 * micro_batch * sequence));
   const Scalar loss(device);
-  gpt2.forward(engine, static_cast<const std::int64_t*>(tokens.data()), 0, loss.tensor());
+  gpt2->forward(engine, static_cast<const std::int64_t*>(tokens.data()), 0, loss.tensor());
   ActivationMemory result{.saved = device.now_in_use()};
-  gpt2.backward(engine, 1);
+  gpt2->backward(engine, 1);
   result.peak = device.peak;
   return result;
 }

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/model/model_spec.hpp"
+#include "core/model/model_parameters.hpp"
 
 namespace dstune::oracle {
 

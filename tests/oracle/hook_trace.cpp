@@ -1,6 +1,6 @@
 #include "tests/oracle/hook_trace.hpp"
 
-#include "core/model/module_places.hpp"
+#include "tests/oracle/module_places.hpp"
 
 namespace dstune::oracle {
 namespace {
@@ -127,6 +127,10 @@ std::vector<HookEvent> backward_events(std::int64_t num_layers) {
 }
 
 }  // namespace
+
+std::int64_t num_layers_of(const ModelParameters& parameters) {
+  return (static_cast<std::int64_t>(parameters.tensors.size()) - 4) / 12;
+}
 
 HookTrace make_hook_trace(std::int64_t num_layers) {
   return {forward_events(num_layers), backward_events(num_layers)};

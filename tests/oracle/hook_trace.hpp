@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "core/model/model_parameters.hpp"
+
 namespace dstune::oracle {
 
 struct HookEvent {
@@ -28,6 +30,9 @@ struct HookTrace {
   std::vector<HookEvent> forward;
   std::vector<HookEvent> backward;
 };
+
+/// Of a GPT-2: it has 12 L + 4 tensors.
+std::int64_t num_layers_of(const ModelParameters& parameters);
 
 /// @param num_layers  of the GPT-2
 HookTrace make_hook_trace(std::int64_t num_layers);

@@ -10,9 +10,9 @@
 
 #include "core/base/text.hpp"
 #include "core/device/scalar.hpp"
-#include "core/model/module_places.hpp"
-#include "core/train/layers/gpt2.hpp"
+#include "core/train/families/families.hpp"
 #include "kernels/cpu/cpu_device.hpp"
+#include "tests/oracle/module_places.hpp"
 #include "tests/support/recording_engine.hpp"
 
 namespace dstune::oracle {
@@ -59,14 +59,15 @@ TEST_P(HookTraceTest, IsWhatTheLayersTellTheirEngine) {
   const ModelSpec model = small_model(GetParam());
   cpu::CpuDevice device(Bytes{1} << 20U);
   test::RecordingEngine engine(model, DType::fp32, device);
-  Gpt2 gpt2(model, 1, 4, DType::fp32, device);
+  const auto gpt2 =
+      family_of(model).make_model(model, engine.parameters(), {1, 4, DType::fp32}, device);
   const std::vector<std::int64_t> tokens = {1, 2, 3, 4};
   const HookTrace trace = make_hook_trace(model.num_layers);
 
   const Scalar loss(device);
-  gpt2.forward(engine, tokens.data(), 0, loss.tensor());
+  gpt2->forward(engine, tokens.data(), 0, loss.tensor());
   const Names forward = std::exchange(engine.events, {});
-  gpt2.backward(engine, 1);
+  gpt2->backward(engine, 1);
 
   EXPECT_EQ(forward, names_of(trace.forward, engine.parameters()));
   EXPECT_EQ(engine.events, names_of(trace.backward, engine.parameters()));

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/experiment/step_config.hpp"
-#include "core/model/model_spec.hpp"
+#include "core/model/model_parameters.hpp"
 #include "core/train/zero/layout/parameter_groups.hpp"
 #include "tests/oracle/gradient_arrival.hpp"
 #include "tests/oracle/memory_model.hpp"

@@ -4,7 +4,7 @@
 
 #include "core/device/memory_budget.hpp"
 #include "core/experiment/step_config.hpp"
-#include "core/model/model_spec.hpp"
+#include "core/model/model_parameters.hpp"
 
 namespace dstune::oracle {
 

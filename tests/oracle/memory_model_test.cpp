@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "core/train/families/families.hpp"
 #include "tests/support/tiny_experiment.hpp"
 
 namespace dstune::oracle {

@@ -36,7 +36,7 @@ class StepWalk {
   StepWalk(Walked& walked, Bytes attention_scratch)
       : walked_(walked),
         scratch_(attention_scratch),
-        trace_(make_hook_trace(walked.parameters.num_layers())),
+        trace_(make_hook_trace(num_layers_of(walked.parameters))),
         coordinator_(make_parameter_coordinator(walked.config, walked.parameters)),
         gathers_(walked),
         bucket_(walked),

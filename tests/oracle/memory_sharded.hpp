@@ -2,7 +2,7 @@
 #pragma once
 
 #include "core/experiment/step_config.hpp"
-#include "core/model/model_spec.hpp"
+#include "core/model/model_parameters.hpp"
 #include "tests/oracle/memory_model.hpp"
 
 namespace dstune::oracle {

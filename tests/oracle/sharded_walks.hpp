@@ -11,7 +11,7 @@
 
 #include "core/device/memory_budget.hpp"
 #include "core/experiment/step_config.hpp"
-#include "core/model/model_spec.hpp"
+#include "core/model/model_parameters.hpp"
 #include "core/train/zero/layout/quantization_groups.hpp"
 #include "core/train/zero/layout/shard_layout.hpp"
 

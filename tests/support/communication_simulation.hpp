@@ -12,6 +12,7 @@
 
 #include "core/device/collectives.hpp"
 #include "core/experiment/step_config.hpp"
+#include "core/train/families/families.hpp"
 #include "tests/oracle/hook_trace.hpp"
 #include "tests/support/collective_counts.hpp"
 #include "tests/support/naive_coordinator.hpp"

@@ -12,7 +12,9 @@
 
 #include "core/base/text.hpp"
 #include "core/device/device.hpp"
+#include "core/model/model_parameters.hpp"
 #include "core/model/model_spec.hpp"
+#include "core/train/families/families.hpp"
 #include "core/train/zero/zero_engine.hpp"
 
 namespace dstune::test {

@@ -12,12 +12,12 @@
 
 namespace dstune {
 
-/// "gpt2", "gpt2-medium", "gpt2-large", "gpt2-xl".
-const std::vector<std::string>& model_presets();
+/// Of all families: "gpt2", "gpt2-medium", ...
+std::vector<std::string> model_presets();
 
-/// Hugging Face's config.json of a GPT-2, defaults for absent keys. Dropout probabilities are the
-/// file's. `pointer` stands in front of the place of each problem. Nothing if there was one: also
-/// if there is no "model_type". A key that no GPT-2 has is a warning.
+/// Hugging Face's config.json of a family that "model_type" names, defaults for absent keys.
+/// Dropout probabilities are the file's. `pointer` stands in front of the place of each problem;
+/// nothing if there was one. A key that the family does not have is a warning.
 std::optional<ModelSpec> read_model_object(const json::object& object, const std::string& name,
                                            std::string_view pointer, Problems& problems,
                                            std::vector<std::string>& warnings);

@@ -10,6 +10,7 @@
 
 #include "core/base/json_parser.hpp"
 #include "core/base/text.hpp"
+#include "core/train/families/families.hpp"
 
 namespace dstune {
 namespace {

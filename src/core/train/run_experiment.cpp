@@ -12,6 +12,7 @@
 #include "core/device/dry_collectives.hpp"
 #include "core/device/dry_device.hpp"
 #include "core/experiment/step_config.hpp"
+#include "core/train/families/families.hpp"
 #include "core/train/rank_report.hpp"
 #include "core/train/stopping_rule.hpp"
 #include "core/train/training_step.hpp"

@@ -1,6 +1,7 @@
 #include "core/train/training_step.hpp"
 
 #include "core/device/repeated_work.hpp"
+#include "core/train/families/families.hpp"
 
 namespace dstune {
 namespace {
@@ -17,6 +18,13 @@ std::uint64_t seed_of(std::uint64_t seed, std::uint64_t step, std::uint64_t inde
   return mix(mix(mix(seed) ^ step) ^ index);
 }
 
+MicroBatch micro_batch_of(const RunSettings& settings, const StepConfig& config) {
+  return {.size = config.micro_batch,
+          .sequence_length = settings.sequence_length,
+          .dtype = config.dtype,
+          .linear = config.stage == 3 ? LinearLayers::memory_efficient : LinearLayers::torch};
+}
+
 }  // namespace
 
 Bytes token_bytes(std::int64_t micro_batch, std::int64_t sequence_length) {
@@ -30,10 +38,10 @@ TrainingStep::TrainingStep(const RunSettings& settings, const StepConfig& config
       device_(device),
       collectives_(collectives),
       parameters_(make_model_parameters(settings.model)),
-      engine_(make_zero_engine(config, settings_.model, parameters_, device, collectives,
-                               settings.seed)),
-      model_(settings_.model, config.micro_batch, settings.sequence_length, config.dtype, device,
-             config.stage == 3 ? LinearLayers::memory_efficient : LinearLayers::torch),
+      engine_(make_zero_engine(config, parameters_, device, collectives, settings.seed)),
+      model_(
+          family_of(settings.model)
+              .make_model(settings.model, parameters_, micro_batch_of(settings, config), device)),
       tokens_(device, MemoryCategory::activations,
               token_bytes(config.micro_batch, settings.sequence_length)),
       loss_(device) {
@@ -67,12 +75,12 @@ TrainingStep::MicroStep TrainingStep::run_micro_step(std::int64_t micro) {
   MicroStep times;
   times.begin = device_.record(Stream::compute);
   const auto place = static_cast<std::uint64_t>(micro * collectives_.size() + collectives_.rank());
-  model_.forward(*engine_, static_cast<const std::int64_t*>(tokens_.data()),
-                 seed_of(~settings_.seed, step_, place), loss_.tensor());
+  model_->forward(*engine_, static_cast<const std::int64_t*>(tokens_.data()),
+                  seed_of(~settings_.seed, step_, place), loss_.tensor());
   times.turn = device_.record(Stream::compute);
   memory.enter(StepPhase::backward);
-  model_.backward(*engine_,
-                  engine_->loss_scale() / static_cast<double>(config_.accumulation_steps));
+  model_->backward(*engine_,
+                   engine_->loss_scale() / static_cast<double>(config_.accumulation_steps));
   engine_->end_backward();
   times.end = device_.record(Stream::compute);
   device_.tick();

@@ -10,7 +10,7 @@
 #include "core/device/scalar.hpp"
 #include "core/experiment/experiment.hpp"
 #include "core/experiment/step_config.hpp"
-#include "core/train/layers/gpt2.hpp"
+#include "core/train/families/families.hpp"
 #include "core/train/zero/zero_engine.hpp"
 
 namespace dstune {
@@ -65,7 +65,7 @@ class TrainingStep {
   Collectives& collectives_;
   ModelParameters parameters_;
   std::unique_ptr<ZeroEngine> engine_;
-  Gpt2 model_;
+  std::unique_ptr<Model> model_;
   Buffer tokens_;  // int64
   Scalar loss_;    // of the micro-steps, added up
   std::uint64_t step_ = 0;

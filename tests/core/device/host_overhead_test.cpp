@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "core/base/json_parser.hpp"
+#include "core/train/families/families.hpp"
 #include "core/train/training_step.hpp"
 #include "kernels/sim/sim_collectives.hpp"
 #include "kernels/sim/sim_device.hpp"

@@ -7,6 +7,7 @@
 
 #include <gtest/gtest.h>
 
+#include "core/train/families/families.hpp"
 #include "tests/support/make_ledger.hpp"
 #include "tests/support/tiny_experiment.hpp"
 

@@ -6,6 +6,7 @@
 
 #include "core/base/text.hpp"
 #include "core/report/tables/table.hpp"
+#include "core/train/families/families.hpp"
 
 namespace dstune {
 

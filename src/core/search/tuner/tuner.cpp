@@ -10,6 +10,7 @@
 #include "core/base/text.hpp"
 #include "core/search/plan/make_experiment.hpp"
 #include "core/search/tuner/fast_mode.hpp"
+#include "core/train/families/families.hpp"
 
 namespace dstune {
 namespace {

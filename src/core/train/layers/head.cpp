@@ -14,65 +14,68 @@ const std::int64_t* integers(const Buffer& buffer) {
 
 }  // namespace
 
-void Head::forward(const Workspace& work, ZeroEngine& engine, Buffer x, const std::int64_t* tokens,
+void Head::forward(const Workspace& work, ModuleHooks& hooks, Buffer x, const std::int64_t* tokens,
                    Tensor loss) {
-  const std::int64_t h = work.model.hidden_size;
-  const std::int64_t vocab = work.model.vocab_size;
   Device& device = *work.device;
   input = std::move(x);
   labels = work.activation_fp32(2);  // int64
   device.next_tokens(tokens, work.sequence_length, work.rows(),
                      static_cast<std::int64_t*>(labels.data()));
 
-  engine.fetch(module);
-  Buffer logits = work.activation(vocab);
-  device.gemm(Transpose::no, Transpose::yes, work.matrix(input, h),
-              as_matrix(engine.parameter(0), vocab, h), 0, work.matrix(logits, vocab));
-  engine.release(module);
+  hooks.fetch(module);
+  Buffer logits = work.activation(vocab_size);
+  device.gemm(Transpose::no, Transpose::yes, work.matrix(input, size),
+              as_matrix(hooks.parameter(weight), vocab_size, size), 0,
+              work.matrix(logits, vocab_size));
+  hooks.release(module);
 
   Buffer upcast;
   if (work.dtype != DType::fp32) {
-    upcast = work.activation_fp32(vocab);
+    upcast = work.activation_fp32(vocab_size);
     device.cast(logits.tensor(work.dtype), upcast.tensor(DType::fp32));
   }
-  log_probs = work.activation_fp32(vocab);
-  device.log_softmax(work.matrix_fp32(upcast ? upcast : logits, vocab),
-                     work.matrix_fp32(log_probs, vocab));
+  log_probs = work.activation_fp32(vocab_size);
+  device.log_softmax(work.matrix_fp32(upcast ? upcast : logits, vocab_size),
+                     work.matrix_fp32(log_probs, vocab_size));
   upcast.reset();
-  device.nll_loss(work.matrix_fp32(log_probs, vocab), integers(labels), loss);
+  device.nll_loss(work.matrix_fp32(log_probs, vocab_size), integers(labels), loss);
 }
 
-Buffer Head::backward(const Workspace& work, ZeroEngine& engine, double factor, Buffer& d_wte) {
-  const std::int64_t h = work.model.hidden_size;
-  const std::int64_t vocab = work.model.vocab_size;
+Buffer Head::backward(const Workspace& work, ModuleHooks& hooks, double factor, Buffer& d_tied) {
   Device& device = *work.device;
   const Buffer d_logits = logits_gradient(work, factor);
 
-  engine.fetch(module);
-  d_wte = work.gradient(vocab * h);
-  device.gemm(Transpose::yes, Transpose::no, work.matrix(d_logits, vocab), work.matrix(input, h), 0,
-              as_matrix(d_wte.tensor(work.dtype), vocab, h));
-  Buffer d_input = work.activation(h);
-  device.gemm(Transpose::no, Transpose::no, work.matrix(d_logits, vocab),
-              as_matrix(engine.parameter(0), vocab, h), 0, work.matrix(d_input, h));
-  engine.release(module);
+  hooks.fetch(module);
+  Buffer d_weight = work.gradient(vocab_size * size);
+  device.gemm(Transpose::yes, Transpose::no, work.matrix(d_logits, vocab_size),
+              work.matrix(input, size), 0,
+              as_matrix(d_weight.tensor(work.dtype), vocab_size, size));
+  Buffer d_input = work.activation(size);
+  device.gemm(Transpose::no, Transpose::no, work.matrix(d_logits, vocab_size),
+              as_matrix(hooks.parameter(weight), vocab_size, size), 0, work.matrix(d_input, size));
+  if (is_tied) {
+    d_tied = std::move(d_weight);
+  } else {
+    hooks.gradient_ready(weight, std::move(d_weight));
+  }
+  hooks.release(module);
   input.reset();
   return d_input;
 }
 
 Buffer Head::logits_gradient(const Workspace& work, double factor) {
-  const std::int64_t vocab = work.model.vocab_size;
   Device& device = *work.device;
-  Buffer d_log_probs = work.activation_fp32(vocab);
-  device.nll_loss_backward(integers(labels), factor, work.matrix_fp32(d_log_probs, vocab));
+  Buffer d_log_probs = work.activation_fp32(vocab_size);
+  device.nll_loss_backward(integers(labels), factor, work.matrix_fp32(d_log_probs, vocab_size));
   labels.reset();
-  Buffer d_fp32 = work.activation_fp32(vocab);
-  device.log_softmax_backward(work.matrix_fp32(d_log_probs, vocab),
-                              work.matrix_fp32(log_probs, vocab), work.matrix_fp32(d_fp32, vocab));
+  Buffer d_fp32 = work.activation_fp32(vocab_size);
+  device.log_softmax_backward(work.matrix_fp32(d_log_probs, vocab_size),
+                              work.matrix_fp32(log_probs, vocab_size),
+                              work.matrix_fp32(d_fp32, vocab_size));
   d_log_probs.reset();
   log_probs.reset();
   if (work.dtype == DType::fp32) return d_fp32;
-  Buffer d_logits = work.activation(vocab);
+  Buffer d_logits = work.activation(vocab_size);
   device.cast(d_fp32.tensor(DType::fp32), d_logits.tensor(work.dtype));
   return d_logits;
 }

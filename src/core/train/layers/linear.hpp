@@ -3,24 +3,30 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
+#include "core/model/model_parameters.hpp"
 #include "core/train/layers/workspace.hpp"
-#include "core/train/zero/zero_engine.hpp"
 
 namespace dstune::layers {
 
 struct Linear {
-  std::size_t module = 0;
-  std::size_t weight = 0;  ///< tensor; the bias follows it
-  std::int64_t in = 0;     ///< columns of x
-  std::int64_t out = 0;    ///< columns of y
+  std::size_t module;
+  std::size_t weight;  ///< tensor
+  std::size_t bias;    ///< tensor
+  std::int64_t in;     ///< columns of x
+  std::int64_t out;    ///< columns of y
+
+  /// The module `name` with its "weight" and "bias".
+  Linear(const ModelNames& names, const std::string& name, std::int64_t inputs,
+         std::int64_t outputs);
 
   /// @returns y (M, out)
-  Buffer forward(const Workspace& work, ZeroEngine& engine, const Buffer& x) const;
+  Buffer forward(const Workspace& work, ModuleHooks& hooks, const Buffer& x) const;
 
-  /// Hands bias and weight gradient to the engine.
+  /// Hands bias and weight gradient to the hooks.
   /// @returns the gradient by x (M, in)
-  Buffer backward(const Workspace& work, ZeroEngine& engine, const Buffer& d_y,
+  Buffer backward(const Workspace& work, ModuleHooks& hooks, const Buffer& d_y,
                   const Buffer& x) const;
 };
 

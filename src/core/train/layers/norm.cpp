@@ -13,31 +13,36 @@ LayerNormSaved saved_in(const Workspace& work, const Buffer& stats) {
 
 }  // namespace
 
-Buffer Norm::forward(const Workspace& work, ZeroEngine& engine, const Buffer& x,
+Norm::Norm(const ModelNames& names, const std::string& name, std::int64_t columns, double eps)
+    : module(names.module(name)),
+      weight(names.tensor(name + ".weight")),
+      bias(names.tensor(name + ".bias")),
+      size(columns),
+      epsilon(eps) {}
+
+Buffer Norm::forward(const Workspace& work, ModuleHooks& hooks, const Buffer& x,
                      Buffer& stats) const {
-  const std::int64_t h = work.model.hidden_size;
-  engine.fetch(module);
-  Buffer y = work.activation(h);
+  hooks.fetch(module);
+  Buffer y = work.activation(size);
   stats = work.activation_fp32(2);
-  work.device->layer_norm(work.matrix(x, h), engine.parameter(weight), engine.parameter(weight + 1),
-                          work.model.layer_norm_epsilon, saved_in(work, stats), work.matrix(y, h));
-  engine.release(module);
+  work.device->layer_norm(work.matrix(x, size), hooks.parameter(weight), hooks.parameter(bias),
+                          epsilon, saved_in(work, stats), work.matrix(y, size));
+  hooks.release(module);
   return y;
 }
 
-Buffer Norm::backward(const Workspace& work, ZeroEngine& engine, const Buffer& d_y, const Buffer& x,
+Buffer Norm::backward(const Workspace& work, ModuleHooks& hooks, const Buffer& d_y, const Buffer& x,
                       const Buffer& stats) const {
-  const std::int64_t h = work.model.hidden_size;
-  engine.fetch(module);
-  Buffer d_x = work.activation(h);
-  Buffer d_gamma = work.gradient(h);
-  Buffer d_beta = work.gradient(h);
-  work.device->layer_norm_backward(work.matrix(d_y, h), work.matrix(x, h), engine.parameter(weight),
-                                   saved_in(work, stats), work.matrix(d_x, h),
-                                   d_gamma.tensor(work.dtype), d_beta.tensor(work.dtype));
-  engine.gradient_ready(weight, std::move(d_gamma));
-  engine.gradient_ready(weight + 1, std::move(d_beta));
-  engine.release(module);
+  hooks.fetch(module);
+  Buffer d_x = work.activation(size);
+  Buffer d_gamma = work.gradient(size);
+  Buffer d_beta = work.gradient(size);
+  work.device->layer_norm_backward(
+      work.matrix(d_y, size), work.matrix(x, size), hooks.parameter(weight), saved_in(work, stats),
+      work.matrix(d_x, size), d_gamma.tensor(work.dtype), d_beta.tensor(work.dtype));
+  hooks.gradient_ready(weight, std::move(d_gamma));
+  hooks.gradient_ready(bias, std::move(d_beta));
+  hooks.release(module);
   return d_x;
 }
 

@@ -1,24 +1,32 @@
-// LayerNorm over the hidden size.
+// torch.nn.LayerNorm.
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <string>
 
+#include "core/model/model_parameters.hpp"
 #include "core/train/layers/workspace.hpp"
-#include "core/train/zero/zero_engine.hpp"
 
 namespace dstune::layers {
 
 struct Norm {
-  std::size_t module = 0;
-  std::size_t weight = 0;  ///< tensor; the bias follows it
+  std::size_t module;
+  std::size_t weight;  ///< tensor
+  std::size_t bias;    ///< tensor
+  std::int64_t size;   ///< h, columns of x and y
+  double epsilon;
+
+  /// The module `name` with its "weight" and "bias".
+  Norm(const ModelNames& names, const std::string& name, std::int64_t columns, double eps);
 
   /// @param[out] stats  mean and 1 / standard deviation, fp32: 8 bytes per row
   /// @returns y (M, h)
-  Buffer forward(const Workspace& work, ZeroEngine& engine, const Buffer& x, Buffer& stats) const;
+  Buffer forward(const Workspace& work, ModuleHooks& hooks, const Buffer& x, Buffer& stats) const;
 
-  /// Hands both gradients to the engine.
+  /// Hands both gradients to the hooks.
   /// @returns the gradient by x (M, h)
-  Buffer backward(const Workspace& work, ZeroEngine& engine, const Buffer& d_y, const Buffer& x,
+  Buffer backward(const Workspace& work, ModuleHooks& hooks, const Buffer& d_y, const Buffer& x,
                   const Buffer& stats) const;
 };
 

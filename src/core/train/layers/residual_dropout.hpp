@@ -13,9 +13,9 @@ namespace dstune::layers {
 inline Buffer drop(const Workspace& work, double probability, std::uint64_t seed, Buffer x,
                    Buffer& mask) {
   if (probability == 0) return x;
-  const std::int64_t h = work.model.hidden_size;
-  mask = work.mask(h);
-  Buffer y = work.activation(h);
+  const std::int64_t columns = x.tensor(work.dtype).numel / work.rows();
+  mask = work.mask(columns);
+  Buffer y = work.activation(columns);
   work.device->dropout(x.tensor(work.dtype), probability, seed, mask.data(), y.tensor(work.dtype));
   return y;
 }
@@ -23,7 +23,7 @@ inline Buffer drop(const Workspace& work, double probability, std::uint64_t seed
 /// Frees the mask.
 inline Buffer drop_backward(const Workspace& work, double probability, const Buffer& d_y,
                             Buffer& mask) {
-  Buffer d_x = work.activation(work.model.hidden_size);
+  Buffer d_x = work.activation(d_y.tensor(work.dtype).numel / work.rows());
   work.device->dropout_backward(d_y.tensor(work.dtype), probability, mask.data(),
                                 d_x.tensor(work.dtype));
   mask.reset();

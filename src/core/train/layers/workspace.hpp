@@ -5,18 +5,23 @@
 #include <cstdint>
 
 #include "core/device/device.hpp"
-#include "core/model/model_spec.hpp"
-#include "core/train/zero/zero_engine.hpp"
+#include "core/train/layers/model.hpp"
+#include "core/train/layers/module_hooks.hpp"
 
 namespace dstune::layers {
 
 /// Sizes of one micro-batch, and its device; M = rows.
 struct Workspace {
-  ModelSpec model;
-  std::int64_t micro_batch = 0;
-  std::int64_t sequence_length = 0;
-  DType dtype = DType::fp32;
-  Device* device = nullptr;
+  Workspace(const MicroBatch& batch, Device& on)
+      : micro_batch(batch.size),
+        sequence_length(batch.sequence_length),
+        dtype(batch.dtype),
+        device(&on) {}
+
+  std::int64_t micro_batch;
+  std::int64_t sequence_length;
+  DType dtype;
+  Device* device;
 
   std::int64_t rows() const { return micro_batch * sequence_length; }
 
@@ -47,10 +52,10 @@ struct Workspace {
 
 /// Runs `body` as the forward or backward of `module`, between its two hooks.
 template <class Body>
-auto inside(ZeroEngine& engine, std::size_t module, Body body) {
-  engine.fetch(module);
+auto inside(ModuleHooks& hooks, std::size_t module, Body body) {
+  hooks.fetch(module);
   auto result = body();
-  engine.release(module);
+  hooks.release(module);
   return result;
 }
 

@@ -15,7 +15,7 @@ Bf16Engine::Bf16Engine(const EngineContext& context)
       states_(device(), collectives(), config().dtype, layouts_),
       gradients_(tensor_count()) {
   for (std::size_t i = 0; i < tensor_count(); ++i) {
-    fill_initial(device(), model(), parameters(), i, 0, seed(), parameter(i));
+    fill_initial(device(), parameters(), i, 0, seed(), parameter(i));
   }
   states_.initialize_master();
   for (std::size_t group = 0; group < layouts_.size(); ++group) {

@@ -17,7 +17,6 @@ namespace dstune {
 /// Arguments of make_zero_engine, as the engines keep them.
 struct EngineContext {
   StepConfig config;
-  const ModelSpec* model;
   const ModelParameters* parameters;
   Device* device;
   Collectives* collectives;
@@ -33,7 +32,6 @@ class EngineBase : public ZeroEngine {
   EngineBase(const EngineContext& context, LossScaler::Kind scaler);
 
   const StepConfig& config() const { return context_.config; }
-  const ModelSpec& model() const { return *context_.model; }
   const ModelParameters& parameters() const { return *context_.parameters; }
   Device& device() const { return *context_.device; }
   Passes passes() const { return Passes(device()); }

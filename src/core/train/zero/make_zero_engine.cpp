@@ -6,10 +6,10 @@
 
 namespace dstune {
 
-std::unique_ptr<ZeroEngine> make_zero_engine(const StepConfig& config, const ModelSpec& model,
+std::unique_ptr<ZeroEngine> make_zero_engine(const StepConfig& config,
                                              const ModelParameters& parameters, Device& device,
                                              Collectives& collectives, std::uint64_t seed) {
-  const EngineContext context{config, &model, &parameters, &device, &collectives, seed};
+  const EngineContext context{config, &parameters, &device, &collectives, seed};
   if (config.stage == 3) return std::make_unique<ShardedEngine>(context);
   if (config.uses_bf16_optimizer()) return std::make_unique<Bf16Engine>(context);
   if (config.stage > 0) return std::make_unique<PartitionedEngine>(context);

@@ -25,7 +25,7 @@ PartitionedEngine::PartitionedEngine(const EngineContext& context)
                  config().contiguous_gradients),
       kept_(tensor_count()) {
   for (std::size_t i = 0; i < tensor_count(); ++i) {
-    fill_initial(device(), model(), parameters(), i, 0, seed(), parameter(i));
+    fill_initial(device(), parameters(), i, 0, seed(), parameter(i));
   }
   states_.initialize_master();
 }

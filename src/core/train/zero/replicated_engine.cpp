@@ -36,7 +36,7 @@ ReplicatedEngine::ReplicatedEngine(const EngineContext& context, bool flat)
   for (std::size_t i = 0; i < tensor_count(); ++i) {
     views_[i] = flat ? all.slice(offset, numel(i)) : allocate(numel(i));
     offset += numel(i);
-    fill_initial(device(), model(), parameters(), i, 0, seed(), views_[i]);
+    fill_initial(device(), parameters(), i, 0, seed(), views_[i]);
   }
 }
 

@@ -42,8 +42,8 @@ ShardedEngine::ShardedEngine(const EngineContext& context)
   for (std::size_t tensor = 0; tensor < tensor_count(); ++tensor) {
     const std::int64_t count = layout_.filled(tensor, shards().rank());
     if (count == 0) continue;
-    fill_initial(device(), model(), parameters(), tensor, shards().rank() * layout_.shard(tensor),
-                 seed(), part(shards_, dtype, tensor).slice(0, count));
+    fill_initial(device(), parameters(), tensor, shards().rank() * layout_.shard(tensor), seed(),
+                 part(shards_, dtype, tensor).slice(0, count));
   }
   master_ = make_buffer(device(), MemoryCategory::optimizer, layout_.numel(), DType::fp32);
   device().cast(shards_.tensor(dtype), master_.tensor(DType::fp32));

@@ -11,7 +11,8 @@
 #include "core/device/device.hpp"
 #include "core/device/tensor.hpp"
 #include "core/experiment/step_config.hpp"
-#include "core/model/model_spec.hpp"
+#include "core/model/model_parameters.hpp"
+#include "core/train/layers/module_hooks.hpp"
 
 namespace dstune {
 
@@ -21,31 +22,16 @@ struct StepResult {
   double loss_scale = 1;  ///< that the next forward must use
 };
 
-/// The model's side of ZeRO. Parameters and modules are indices into ModelParameters; all calls
-/// happen in the same order on every rank. One optimizer step:
+/// The hooks of a model, and the step around them. One optimizer step:
 ///
 ///     for each micro-step: begin_micro_step → forward {fetch module, use, release} →
 ///                          backward {fetch, use, release; gradient_ready per tensor} →
 ///                          end_backward
 ///     step
-class ZeroEngine {
+class ZeroEngine : public ModuleHooks {
  public:
-  virtual ~ZeroEngine() = default;
-
   /// @param boundary  this is the last micro-step of the accumulation window
   virtual void begin_micro_step(bool boundary) = 0;
-
-  /// Before a module's forward or backward: its parameters become readable on every rank.
-  virtual void fetch(std::size_t module) = 0;
-  /// After it. Without a fetch in force the parameters must not be read.
-  virtual void release(std::size_t module) = 0;
-  /// The full tensor, in the model dtype; valid between fetch and release of a module that has it.
-  virtual Tensor parameter(std::size_t tensor) const = 0;
-
-  /// The hook: the gradient of `tensor` for this micro-step is final (times the loss scale, divided
-  /// by the accumulation steps). Called once per tensor and micro-step, in the order of backward,
-  /// tied tensors last. `gradient` has the tensor's numel in the model dtype, category gradients.
-  virtual void gradient_ready(std::size_t tensor, Buffer gradient) = 0;
 
   /// After the last gradient_ready of a micro-step: flushes what waits in buckets.
   virtual void end_backward() = 0;
@@ -67,11 +53,10 @@ class ZeroEngine {
   virtual void write_parameter(std::size_t tensor, std::span<const float> values) = 0;
 };
 
-/// Allocates the model states of config.stage and fills the parameters (normal, initializer_range;
-/// biases 0, LayerNorm weights 1; residual projections scaled by 1/sqrt(2 L), as HF does) from
-/// `seed`: the same values for every stage and group size. `parameters` must outlive the engine.
+/// Allocates the model states of config.stage and fills the parameters from `seed`: the same values
+/// for every stage and group size. `parameters` must outlive the engine.
 /// @throws OutOfMemoryError
-std::unique_ptr<ZeroEngine> make_zero_engine(const StepConfig& config, const ModelSpec& model,
+std::unique_ptr<ZeroEngine> make_zero_engine(const StepConfig& config,
                                              const ModelParameters& parameters, Device& device,
                                              Collectives& collectives, std::uint64_t seed);
 

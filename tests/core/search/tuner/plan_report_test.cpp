@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "core/train/families/families.hpp"
 #include "tests/support/simulated_machine.hpp"
 
 namespace dstune {

@@ -7,6 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "core/train/families/families.hpp"
 #include "tests/support/simulated_machine.hpp"
 #include "tests/support/temporary_directory.hpp"
 

@@ -7,6 +7,7 @@
 
 #include <gtest/gtest.h>
 
+#include "core/train/families/families.hpp"
 #include "core/train/run_experiment.hpp"
 #include "core/train/zero/replicated_engine.hpp"
 #include "tests/support/communication_simulation.hpp"

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "core/base/text.hpp"
+#include "core/train/families/families.hpp"
 #include "core/train/run_experiment.hpp"
 #include "tests/oracle/memory_model.hpp"
 #include "tests/support/predicted_memory.hpp"

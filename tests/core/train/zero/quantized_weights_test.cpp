@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "core/base/text.hpp"
+#include "core/train/families/families.hpp"
 #include "core/train/run_experiment.hpp"
 #include "tests/oracle/memory_model.hpp"
 #include "tests/support/communication_simulation.hpp"

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "core/base/json_parser.hpp"
+#include "core/train/families/families.hpp"
 #include "core/train/run_experiment.hpp"
 #include "tests/support/tiny_experiment.hpp"
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "core/experiment/step_config.hpp"
-#include "core/model/model_spec.hpp"
+#include "core/model/model_parameters.hpp"
 #include "core/train/zero/gather/parameter_coordinator.hpp"
 
 namespace dstune {

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "core/model/model_spec.hpp"
+#include "core/model/model_parameters.hpp"
 #include "core/train/zero/layout/parameter_groups.hpp"
 
 namespace dstune {

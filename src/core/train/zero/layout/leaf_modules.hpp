@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/experiment/step_config.hpp"
-#include "core/model/model_spec.hpp"
+#include "core/model/model_parameters.hpp"
 
 namespace dstune {
 

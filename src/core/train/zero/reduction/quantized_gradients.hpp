@@ -7,7 +7,7 @@
 #include "core/device/collectives.hpp"
 #include "core/device/device.hpp"
 #include "core/experiment/step_config.hpp"
-#include "core/model/model_spec.hpp"
+#include "core/model/model_parameters.hpp"
 #include "core/train/zero/layout/quantization_groups.hpp"
 #include "core/train/zero/reduction/quantized_reduce.hpp"
 

@@ -8,6 +8,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "core/train/families/families.hpp"
+
 namespace dstune {
 namespace {
 

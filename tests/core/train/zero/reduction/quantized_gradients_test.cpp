@@ -8,6 +8,7 @@
 #include <boost/json/parse.hpp>
 #include <gtest/gtest.h>
 
+#include "core/train/families/families.hpp"
 #include "core/train/run_experiment.hpp"
 #include "tests/oracle/memory_model.hpp"
 #include "tests/support/communication_simulation.hpp"

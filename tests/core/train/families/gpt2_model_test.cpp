@@ -1,8 +1,7 @@
-#include "core/train/layers/gpt2.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <memory>
 #include <string>
 #include <utility>
 #include <vector>
@@ -11,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "core/device/dry_device.hpp"
+#include "core/train/families/families.hpp"
 #include "kernels/cpu/cpu_device.hpp"
 #include "tests/support/gpt2_fixture.hpp"
 #include "tests/support/numbers.hpp"
@@ -29,12 +29,14 @@ const Gpt2Fixture& fixture() {
 }
 
 // One micro-batch of the fixture on a CPU device; memory there can be written directly.
-class MicroBatch {
+class Gpt2Run {
  public:
-  MicroBatch(const ModelSpec& model, DType dtype)
+  Gpt2Run(const ModelSpec& model, DType dtype)
       : device_(Bytes{1} << 30U),
         engine(model, dtype, device_),
-        gpt2(model, fixture().micro_batch, fixture().sequence_length, dtype, device_),
+        gpt2(family_of(model).make_model(model, engine.parameters(),
+                                         {fixture().micro_batch, fixture().sequence_length, dtype},
+                                         device_)),
         tokens_(device_, MemoryCategory::temporaries, fixture().tokens.size() * 8) {
     std::memcpy(tokens_.data(), fixture().tokens.data(), tokens_.size());
     for (std::size_t i = 0; i < fixture().values.size(); ++i) {
@@ -45,7 +47,7 @@ class MicroBatch {
   double forward(std::uint64_t seed = 0) {
     const Scalar loss(device_);
     loss.set_zero();
-    gpt2.forward(engine, tokens(), seed, loss.tensor());
+    gpt2->forward(engine, tokens(), seed, loss.tensor());
     return test::read(device_, loss);
   }
   const std::int64_t* tokens() const { return static_cast<const std::int64_t*>(tokens_.data()); }
@@ -56,7 +58,7 @@ class MicroBatch {
 
  public:
   RecordingEngine engine;
-  Gpt2 gpt2;
+  std::unique_ptr<Model> gpt2;
 
  private:
   Buffer tokens_;
@@ -95,7 +97,7 @@ TEST(Gpt2, TensorsAreThoseOfHuggingFaceInTheirOrder) {
 }
 
 TEST(Gpt2, LossEqualsHuggingFace) {
-  MicroBatch run(fixture().model, DType::fp32);
+  Gpt2Run run(fixture().model, DType::fp32);
 
   const double loss = run.forward();
 
@@ -103,10 +105,10 @@ TEST(Gpt2, LossEqualsHuggingFace) {
 }
 
 TEST(Gpt2, EveryGradientEqualsHuggingFace) {
-  MicroBatch run(fixture().model, DType::fp32);
+  Gpt2Run run(fixture().model, DType::fp32);
   run.forward();
 
-  run.gpt2.backward(run.engine, 1);
+  run.gpt2->backward(run.engine, 1);
 
   for (std::size_t i = 0; i < fixture().gradients.size(); ++i) {
     const auto& expected = fixture().gradients[i];
@@ -117,13 +119,13 @@ TEST(Gpt2, EveryGradientEqualsHuggingFace) {
 }
 
 TEST(Gpt2, FactorMultipliesEveryGradient) {
-  MicroBatch once(fixture().model, DType::fp32);
-  MicroBatch scaled(fixture().model, DType::fp32);
+  Gpt2Run once(fixture().model, DType::fp32);
+  Gpt2Run scaled(fixture().model, DType::fp32);
   once.forward();
   scaled.forward();
 
-  once.gpt2.backward(once.engine, 1);
-  scaled.gpt2.backward(scaled.engine, 1024);  // a power of two scales exactly
+  once.gpt2->backward(once.engine, 1);
+  scaled.gpt2->backward(scaled.engine, 1024);  // a power of two scales exactly
 
   for (std::size_t i = 0; i < fixture().gradients.size(); ++i) {
     auto expected = once.engine.gradient(i);
@@ -137,11 +139,11 @@ TEST(Gpt2, FactorMultipliesEveryGradient) {
 class HalfPrecision : public testing::TestWithParam<DType> {};
 
 TEST_P(HalfPrecision, LossAndGradientsAreNearThoseOfFp32) {
-  MicroBatch run(fixture().model, GetParam());
+  Gpt2Run run(fixture().model, GetParam());
   const double unit = GetParam() == DType::bf16 ? 0x1p-8 : 0x1p-11;
 
   const double loss = run.forward();
-  run.gpt2.backward(run.engine, 1);
+  run.gpt2->backward(run.engine, 1);
 
   EXPECT_NEAR(loss, fixture().loss, 4 * unit * fixture().loss);
   for (std::size_t i = 0; i < fixture().gradients.size(); ++i) {
@@ -166,9 +168,9 @@ TEST_P(Directional, FiniteDifferencesAgreeForEveryTensor) {
   ModelSpec model = fixture().model;
   model.embedding_dropout = model.attention_dropout = model.residual_dropout = GetParam();
   constexpr std::uint64_t kSeed = 7;
-  MicroBatch run(model, DType::fp32);
+  Gpt2Run run(model, DType::fp32);
   run.forward(kSeed);
-  run.gpt2.backward(run.engine, 1);
+  run.gpt2->backward(run.engine, 1);
 
   for (std::size_t i = 0; i < fixture().names.size(); ++i) {
     const std::vector<float> gradient = run.engine.gradient(i);
@@ -180,7 +182,7 @@ TEST_P(Directional, FiniteDifferencesAgreeForEveryTensor) {
       for (std::size_t k = 0; k < moved.size(); ++k) {
         moved[k] = static_cast<float>(moved[k] + distance * gradient[k] / norm);
       }
-      MicroBatch other(model, DType::fp32);
+      Gpt2Run other(model, DType::fp32);
       other.engine.write_parameter(i, moved);
       return other.forward(kSeed);
     };
@@ -195,20 +197,20 @@ INSTANTIATE_TEST_SUITE_P(Dropout, Directional, testing::Values(0.0, 0.25),
                          });
 
 TEST(Gpt2, TiedGradientIsReadyLast) {
-  MicroBatch run(fixture().model, DType::fp32);
+  Gpt2Run run(fixture().model, DType::fp32);
   run.forward();
 
-  run.gpt2.backward(run.engine, 1);
+  run.gpt2->backward(run.engine, 1);
 
   EXPECT_EQ(run.engine.events.back(), "gradient transformer.wte.weight");
 }
 
 TEST(Gpt2, GradientsAreReadyBeforeTheirModuleIsReleased) {
-  MicroBatch run(fixture().model, DType::fp32);
+  Gpt2Run run(fixture().model, DType::fp32);
   run.forward();
   run.engine.events.clear();
 
-  run.gpt2.backward(run.engine, 1);
+  run.gpt2->backward(run.engine, 1);
 
   std::string open;
   for (const auto& event : run.engine.events) {
@@ -231,12 +233,13 @@ Bytes peak_of_gradients(LinearLayers linear, std::int64_t max_positions) {
   model.num_heads = 2;
   DryDevice device(Bytes{1} << 30U);
   RecordingEngine engine(model, DType::bf16, device);
-  Gpt2 gpt2(model, 1, 4, DType::bf16, device, linear);
+  const auto gpt2 =
+      family_of(model).make_model(model, engine.parameters(), {1, 4, DType::bf16, linear}, device);
   const Buffer tokens(device, MemoryCategory::temporaries, 4 * 8);
   const Scalar loss(device);
-  gpt2.forward(engine, static_cast<const std::int64_t*>(tokens.data()), 0, loss.tensor());
+  gpt2->forward(engine, static_cast<const std::int64_t*>(tokens.data()), 0, loss.tensor());
 
-  gpt2.backward(engine, 1);
+  gpt2->backward(engine, 1);
 
   return device.memory().peak().categories.at(MemoryCategory::gradients);
 }
@@ -253,11 +256,11 @@ TEST(Gpt2, TheTiedGradientIsSummedInPlaceWithDeepSpeedsLinear) {
 }
 
 TEST(Gpt2, NothingStaysAllocatedAfterBackward) {
-  MicroBatch run(fixture().model, DType::fp32);
+  Gpt2Run run(fixture().model, DType::fp32);
   const MemoryUse before = run.device().memory().use();
   run.forward();
 
-  run.gpt2.backward(run.engine, 1);
+  run.gpt2->backward(run.engine, 1);
 
   EXPECT_EQ(run.device().memory().use(), before);
 }

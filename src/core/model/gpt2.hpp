@@ -1,0 +1,36 @@
+// GPT-2 as data: what its config.json may say, its tensors and modules, its FLOPs.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/input/problems.hpp"
+#include "core/model/model_parameters.hpp"
+#include "core/model/model_spec.hpp"
+
+namespace dstune::gpt2 {
+
+/// "gpt2", "gpt2-medium", "gpt2-large", "gpt2-xl" of Hugging Face's hub.
+std::vector<ModelSpec> presets();
+
+/// Hugging Face's config.json of a GPT-2, defaults for absent keys, dropout as in the file; the
+/// name is left to the caller. `pointer` stands in front of the place of each problem; nothing if
+/// there was one. A key that no GPT-2 has is a warning.
+std::optional<ModelSpec> read(const json::object& config, std::string_view pointer,
+                              Problems& problems, std::vector<std::string>& warnings);
+
+/// 12 L + 4 tensors: wte, wpe, 12 per layer, ln_f weight and bias; the head uses tensor 0. 12 L + 7
+/// modules: the root, transformer, wte, wpe, drop, per layer {block, ln_1, attn, c_attn, c_proj,
+/// resid_dropout, ln_2, mlp, c_fc, c_proj, act, dropout}, ln_f, lm_head. They start as Hugging
+/// Face's: normal with initializer_range, biases 0, LayerNorm weights 1, residual projections
+/// scaled by 1 / sqrt(2 L).
+ModelParameters parameters(const ModelSpec& spec);
+
+/// tokens * (6 P_mm + 12 L h s), P_mm the matmul weights with the head once (zero-step.md 5.2).
+/// Attention is counted without the causal saving, as Megatron and DeepSpeed do.
+double training_flops(const ModelSpec& spec, std::int64_t tokens, std::int64_t sequence_length);
+
+}  // namespace dstune::gpt2

@@ -1,0 +1,103 @@
+#include "core/model/model_parameters.hpp"
+
+#include <functional>
+#include <numeric>
+#include <set>
+#include <stdexcept>
+#include <utility>
+
+#include "core/base/text.hpp"
+
+namespace dstune {
+
+std::int64_t ParameterSpec::numel() const {
+  return std::accumulate(shape.begin(), shape.end(), std::int64_t{1}, std::multiplies<>());
+}
+
+std::int64_t ModelParameters::total() const {
+  std::int64_t sum = 0;
+  for (const auto& tensor : tensors) sum += tensor.numel();
+  return sum;
+}
+
+std::size_t ModelParameters::end_of(std::size_t module) const {
+  std::size_t end = module + 1;
+  while (end < modules.size() && modules[end].parent >= module) ++end;
+  return end;
+}
+
+std::vector<std::size_t> ModelParameters::tensors_within(std::size_t module) const {
+  std::set<std::size_t> all;
+  for (std::size_t inner = module; inner < end_of(module); ++inner) {
+    all.insert(modules[inner].parameters.begin(), modules[inner].parameters.end());
+  }
+  return {all.begin(), all.end()};
+}
+
+ModelNames::ModelNames(const ModelParameters& parameters) {
+  for (std::size_t i = 0; i < parameters.modules.size(); ++i) {
+    modules_.emplace(parameters.modules[i].name, i);
+  }
+  for (std::size_t i = 0; i < parameters.tensors.size(); ++i) {
+    tensors_.emplace(parameters.tensors[i].name, i);
+  }
+}
+
+std::size_t ModelNames::module(std::string_view name) const { return find(modules_, name); }
+
+std::size_t ModelNames::tensor(std::string_view name) const { return find(tensors_, name); }
+
+std::size_t ModelNames::find(const Indices& indices, std::string_view name) {
+  const auto found = indices.find(name);
+  if (found == indices.end()) throw std::logic_error(concat("ModelNames: no ", name));
+  return found->second;
+}
+
+std::size_t ModelBuilder::add_module(std::string name, std::string class_name, std::size_t parent) {
+  result_.modules.push_back({std::move(name), std::move(class_name), parent, {}, true});
+  return result_.modules.size() - 1;
+}
+
+std::size_t ModelBuilder::add_tensor(std::size_t module, std::string_view name,
+                                     std::vector<std::int64_t> shape, InitialValue initial) {
+  const std::size_t index = result_.tensors.size();
+  ModuleSpec& owner = result_.modules.at(module);
+  const bool decays = shape.size() > 1;
+  result_.tensors.push_back({concat(owner.name, ".", name), std::move(shape), decays, initial});
+  owner.parameters.push_back(index);
+  return index;
+}
+
+void ModelBuilder::tie(std::size_t module, std::size_t tensor) {
+  result_.modules.at(module).parameters.push_back(tensor);
+}
+
+void ModelBuilder::takes_numbers_only(std::size_t module) {
+  result_.modules.at(module).input_has_gradient = false;
+}
+
+std::size_t ModelBuilder::add_layer_norm(std::string name, std::size_t parent, std::int64_t size) {
+  const std::size_t module = add_module(std::move(name), "LayerNorm", parent);
+  add_tensor(module, "weight", {size}, {.constant = 1});
+  add_tensor(module, "bias", {size}, {});
+  return module;
+}
+
+std::size_t ModelBuilder::add_linear(std::string name, std::string class_name, std::size_t parent,
+                                     std::vector<std::int64_t> shape, std::int64_t bias_size,
+                                     double stddev) {
+  const std::size_t module = add_module(std::move(name), std::move(class_name), parent);
+  add_tensor(module, "weight", std::move(shape), {.stddev = stddev});
+  add_tensor(module, "bias", {bias_size}, {});
+  return module;
+}
+
+std::size_t ModelBuilder::add_embedding(std::string name, std::size_t parent, std::int64_t rows,
+                                        std::int64_t size, double stddev) {
+  const std::size_t module = add_module(std::move(name), "Embedding", parent);
+  add_tensor(module, "weight", {rows, size}, {.stddev = stddev});
+  takes_numbers_only(module);
+  return module;
+}
+
+}  // namespace dstune

@@ -1,0 +1,102 @@
+// What a model consists of: its tensors and the tree of its modules, in registration order.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+namespace dstune {
+
+/// What a tensor starts with: normal numbers with mean 0, or, where `stddev` is 0, `constant`.
+struct InitialValue {
+  double stddev = 0;
+  double constant = 0;
+
+  bool operator==(const InitialValue&) const = default;
+};
+
+/// One parameter tensor.
+struct ParameterSpec {
+  std::string name;  ///< as in named_parameters(): "transformer.h.0.attn.c_attn.weight"
+  std::vector<std::int64_t> shape;  ///< Conv1D weights are stored [in, out]
+  bool weight_decay = true;         ///< false for biases and LayerNorm: HF's second parameter group
+  InitialValue initial{};
+
+  std::int64_t numel() const;
+};
+
+/// One nn.Module whose forward runs. Modules without a forward of their own (ModuleList) and those
+/// that "sdpa" attention does not call (attn_dropout) are left out.
+struct ModuleSpec {
+  std::string name;                     ///< as in named_modules(): "transformer.h.0.attn"; root: ""
+  std::string class_name;               ///< "GPT2Attention"
+  std::size_t parent = 0;               ///< index; the root's is its own
+  std::vector<std::size_t> parameters;  ///< its own, without its children's: indices of tensors
+  /// False where only token and position numbers come in: autograd then never reaches the end of
+  /// the module's backward.
+  bool input_has_gradient = true;
+};
+
+/// All parameters of a model. Tied tensors stand once, and every module that uses them lists them.
+struct ModelParameters {
+  std::vector<ParameterSpec> tensors;  ///< in registration order (zero-step.md 5.1)
+  std::vector<ModuleSpec> modules;     ///< likewise, parents before their children; the root first
+
+  std::int64_t total() const;  ///< P
+  /// The module after `module` and all that is inside it.
+  std::size_t end_of(std::size_t module) const;
+  /// Tensors of `module` and of all that is inside it, ascending, each once.
+  std::vector<std::size_t> tensors_within(std::size_t module) const;
+};
+
+/// Finds modules and tensors by their names, which are those of `parameters`: it must live longer.
+class ModelNames {
+ public:
+  explicit ModelNames(const ModelParameters& parameters);
+
+  /// @throws std::logic_error  if there is none of that name
+  std::size_t module(std::string_view name) const;
+  std::size_t tensor(std::string_view name) const;
+
+ private:
+  using Indices = std::unordered_map<std::string_view, std::size_t>;
+
+  static std::size_t find(const Indices& indices, std::string_view name);
+
+  Indices modules_;
+  Indices tensors_;
+};
+
+/// Makes ModelParameters in registration order.
+class ModelBuilder {
+ public:
+  /// A module inside `parent` (the root: 0, inside itself). @returns its index
+  std::size_t add_module(std::string name, std::string class_name, std::size_t parent);
+  /// A tensor of `module`, called MODULE.name. Matrices decay, vectors do not.
+  /// @returns its index
+  std::size_t add_tensor(std::size_t module, std::string_view name, std::vector<std::int64_t> shape,
+                         InitialValue initial);
+  /// `module` uses `tensor`, which another one has registered.
+  void tie(std::size_t module, std::size_t tensor);
+  /// See ModuleSpec::input_has_gradient.
+  void takes_numbers_only(std::size_t module);
+
+  /// torch.nn.LayerNorm over `size`. @returns its module
+  std::size_t add_layer_norm(std::string name, std::size_t parent, std::int64_t size);
+  /// A weight (shape) with a bias of `bias_size`; bias 0.
+  std::size_t add_linear(std::string name, std::string class_name, std::size_t parent,
+                         std::vector<std::int64_t> shape, std::int64_t bias_size, double stddev);
+  /// torch.nn.Embedding of token or position numbers.
+  std::size_t add_embedding(std::string name, std::size_t parent, std::int64_t rows,
+                            std::int64_t size, double stddev);
+
+  ModelParameters take() { return std::move(result_); }
+
+ private:
+  ModelParameters result_;
+};
+
+}  // namespace dstune

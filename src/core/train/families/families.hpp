@@ -1,0 +1,49 @@
+// The families of models: what each is, in one table.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/device/device.hpp"
+#include "core/input/problems.hpp"
+#include "core/model/model_parameters.hpp"
+#include "core/model/model_spec.hpp"
+#include "core/train/layers/model.hpp"
+
+namespace dstune {
+
+/// All that the rest of the program knows of a kind of model.
+struct Family {
+  std::string_view model_type;  ///< of Hugging Face's config.json, and ModelSpec::family
+  /// Models that are known by name.
+  std::vector<ModelSpec> (*presets)();
+  /// The spec, but for family and name, from a Hugging Face config.json; nothing, and problems, if
+  /// it cannot be trained. Dropout probabilities are the file's.
+  std::optional<ModelSpec> (*read)(const json::object& config, std::string_view pointer,
+                                   Problems& problems, std::vector<std::string>& warnings);
+  ModelParameters (*parameters)(const ModelSpec& spec);
+  /// Of forward and backward, without recomputation.
+  double (*training_flops)(const ModelSpec& spec, std::int64_t tokens,
+                           std::int64_t sequence_length);
+  std::unique_ptr<Model> (*make_model)(const ModelSpec& spec, const ModelParameters& parameters,
+                                       const MicroBatch& batch, Device& device);
+};
+
+/// The table. A program has one: families_table.cpp's, unless it defines its own.
+std::span<const Family> families();
+
+/// Nothing if the table has none of that model_type.
+const Family* find_family(std::string_view model_type);
+/// @throws std::invalid_argument  if the table does not have spec.family
+const Family& family_of(const ModelSpec& spec);
+
+ModelParameters make_model_parameters(const ModelSpec& spec);
+/// Training FLOPs of `tokens` tokens in sequences of `sequence_length`: see the family's.
+double training_flops(const ModelSpec& spec, std::int64_t tokens, std::int64_t sequence_length);
+
+}  // namespace dstune

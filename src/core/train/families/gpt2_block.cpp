@@ -1,0 +1,193 @@
+#include "core/train/families/gpt2_block.hpp"
+
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "core/base/text.hpp"
+#include "core/train/layers/residual_dropout.hpp"
+
+namespace dstune::gpt2 {
+
+namespace {
+
+using layers::drop;
+using layers::drop_backward;
+using layers::inside;
+using layers::Workspace;
+
+std::string name_of(std::int64_t index, std::string_view part = {}) {
+  return concat("transformer.h.", index, part);
+}
+
+// What drops out in one block; 0 is the embedding.
+enum class Dropped : std::uint64_t { attention = 1, attention_residual = 2, mlp_residual = 3 };
+
+std::uint64_t seed_at(std::uint64_t seed, std::int64_t block, Dropped place) {
+  return layers::seed_of(seed,
+                         3 * static_cast<std::uint64_t>(block) + static_cast<std::uint64_t>(place));
+}
+
+Buffer attention_scratch(const Workspace& work, const AttentionShape& shape) {
+  return make_buffer(*work.device, MemoryCategory::temporaries,
+                     work.device->attention_workspace(shape), DType::fp32);
+}
+
+}  // namespace
+
+Block::Block(const ModelSpec& spec, const ModelNames& names, std::int64_t index)
+    : spec_(spec),
+      index_(index),
+      module_(names.module(name_of(index))),
+      ln_1_(names, name_of(index, ".ln_1"), spec.hidden_size, spec.layer_norm_epsilon),
+      attn_(names.module(name_of(index, ".attn"))),
+      c_attn_(names, name_of(index, ".attn.c_attn"), spec.hidden_size, 3 * spec.hidden_size),
+      attn_c_proj_(names, name_of(index, ".attn.c_proj"), spec.hidden_size, spec.hidden_size),
+      resid_dropout_(names.module(name_of(index, ".attn.resid_dropout"))),
+      ln_2_(names, name_of(index, ".ln_2"), spec.hidden_size, spec.layer_norm_epsilon),
+      mlp_(names.module(name_of(index, ".mlp"))),
+      c_fc_(names, name_of(index, ".mlp.c_fc"), spec.hidden_size, spec.inner_size),
+      mlp_c_proj_(names, name_of(index, ".mlp.c_proj"), spec.inner_size, spec.hidden_size),
+      act_(names.module(name_of(index, ".mlp.act"))),
+      dropout_(names.module(name_of(index, ".mlp.dropout"))) {}
+
+AttentionShape Block::attention_shape(const Workspace& work, std::uint64_t seed) const {
+  return {.batch = work.micro_batch,
+          .sequence = work.sequence_length,
+          .heads = spec_.num_heads,
+          .head_size = spec_.head_size(),
+          .dropout = spec_.attention_dropout,
+          .seed = seed_at(seed, index_, Dropped::attention)};
+}
+
+GeluSaved Block::gelu_saved(const Workspace& work) const {
+  return {tanh_.tensor(work.dtype), half_x_.tensor(work.dtype), one_plus_tanh_.tensor(work.dtype)};
+}
+
+Buffer Block::forward(const Workspace& work, ModuleHooks& hooks, Buffer x, std::uint64_t seed) {
+  hooks.fetch(module_);
+  input_ = std::move(x);
+  // The residual is added in place: PyTorch's second buffer lives for this one addition, and more
+  // is in use at the head in any case.
+  middle_ = attention_forward(work, hooks, seed);
+  work.device->add(middle_.tensor(work.dtype), input_.tensor(work.dtype));
+  Buffer out = mlp_forward(work, hooks, seed);
+  work.device->add(out.tensor(work.dtype), middle_.tensor(work.dtype));
+  hooks.release(module_);
+  return out;
+}
+
+Buffer Block::attention_forward(const Workspace& work, ModuleHooks& hooks, std::uint64_t seed) {
+  const std::int64_t h = spec_.hidden_size;
+  ln_1_out_ = ln_1_.forward(work, hooks, input_, ln_1_stats_);
+  hooks.fetch(attn_);
+  qkv_ = c_attn_.forward(work, hooks, ln_1_out_);
+  attention_ = work.activation(h);
+  lse_ = work.activation_fp32(spec_.num_heads);
+  {
+    const AttentionShape shape = attention_shape(work, seed);
+    const Buffer scratch = attention_scratch(work, shape);
+    work.device->attention(shape, work.matrix(qkv_, 3 * h), lse_.tensor(DType::fp32),
+                           scratch.tensor(DType::fp32), work.matrix(attention_, h));
+  }
+  Buffer projected = attn_c_proj_.forward(work, hooks, attention_);
+  Buffer out = inside(hooks, resid_dropout_, [&] {
+    return drop(work, spec_.residual_dropout, seed_at(seed, index_, Dropped::attention_residual),
+                std::move(projected), attention_mask_);
+  });
+  hooks.release(attn_);
+  return out;
+}
+
+Buffer Block::mlp_forward(const Workspace& work, ModuleHooks& hooks, std::uint64_t seed) {
+  const std::int64_t f = spec_.inner_size;
+  ln_2_out_ = ln_2_.forward(work, hooks, middle_, ln_2_stats_);
+  hooks.fetch(mlp_);
+  inner_ = c_fc_.forward(work, hooks, ln_2_out_);
+  hooks.fetch(act_);
+  tanh_ = work.activation(f);
+  half_x_ = work.activation(f);
+  one_plus_tanh_ = work.activation(f);
+  activated_ = work.activation(f);
+  work.device->gelu_new(inner_.tensor(work.dtype), gelu_saved(work), activated_.tensor(work.dtype));
+  hooks.release(act_);
+  Buffer projected = mlp_c_proj_.forward(work, hooks, activated_);
+  Buffer out = inside(hooks, dropout_, [&] {
+    return drop(work, spec_.residual_dropout, seed_at(seed, index_, Dropped::mlp_residual),
+                std::move(projected), mlp_mask_);
+  });
+  hooks.release(mlp_);
+  return out;
+}
+
+Buffer Block::backward(const Workspace& work, ModuleHooks& hooks, Buffer d_out,
+                       std::uint64_t seed) {
+  hooks.fetch(module_);
+  Buffer d_middle = mlp_backward(work, hooks, d_out);
+  work.device->add(d_middle.tensor(work.dtype), d_out.tensor(work.dtype));
+  d_out.reset();
+  Buffer d_input = attention_backward(work, hooks, d_middle, seed);
+  work.device->add(d_input.tensor(work.dtype), d_middle.tensor(work.dtype));
+  hooks.release(module_);
+  return d_input;
+}
+
+Buffer Block::mlp_backward(const Workspace& work, ModuleHooks& hooks, const Buffer& d_out) {
+  const std::int64_t f = spec_.inner_size;
+  hooks.fetch(mlp_);
+  Buffer dropped = inside(hooks, dropout_, [&] {
+    return mlp_mask_ ? drop_backward(work, spec_.residual_dropout, d_out, mlp_mask_) : Buffer{};
+  });
+  Buffer d_activated = mlp_c_proj_.backward(work, hooks, dropped ? dropped : d_out, activated_);
+  dropped.reset();
+  activated_.reset();
+
+  hooks.fetch(act_);
+  Buffer d_inner = work.activation(f);
+  work.device->gelu_new_backward(d_activated.tensor(work.dtype), inner_.tensor(work.dtype),
+                                 gelu_saved(work), d_inner.tensor(work.dtype));
+  for (Buffer* used : {&inner_, &tanh_, &half_x_, &one_plus_tanh_, &d_activated}) used->reset();
+  hooks.release(act_);
+
+  const Buffer d_norm = c_fc_.backward(work, hooks, d_inner, ln_2_out_);
+  hooks.release(mlp_);
+  d_inner.reset();
+  ln_2_out_.reset();
+  Buffer d_middle = ln_2_.backward(work, hooks, d_norm, middle_, ln_2_stats_);
+  middle_.reset();
+  ln_2_stats_.reset();
+  return d_middle;
+}
+
+Buffer Block::attention_backward(const Workspace& work, ModuleHooks& hooks, const Buffer& d_out,
+                                 std::uint64_t seed) {
+  const std::int64_t h = spec_.hidden_size;
+  hooks.fetch(attn_);
+  Buffer dropped = inside(hooks, resid_dropout_, [&] {
+    return attention_mask_ ? drop_backward(work, spec_.residual_dropout, d_out, attention_mask_)
+                           : Buffer{};
+  });
+  Buffer d_attention = attn_c_proj_.backward(work, hooks, dropped ? dropped : d_out, attention_);
+  dropped.reset();
+
+  Buffer d_qkv = work.activation(3 * h);
+  {
+    const AttentionShape shape = attention_shape(work, seed);
+    const Buffer scratch = attention_scratch(work, shape);
+    work.device->attention_backward(shape, work.matrix(d_attention, h), work.matrix(qkv_, 3 * h),
+                                    work.matrix(attention_, h), lse_.tensor(DType::fp32),
+                                    scratch.tensor(DType::fp32), work.matrix(d_qkv, 3 * h));
+  }
+  for (Buffer* used : {&attention_, &lse_, &qkv_, &d_attention}) used->reset();
+
+  const Buffer d_norm = c_attn_.backward(work, hooks, d_qkv, ln_1_out_);
+  hooks.release(attn_);
+  d_qkv.reset();
+  ln_1_out_.reset();
+  Buffer d_input = ln_1_.backward(work, hooks, d_norm, input_, ln_1_stats_);
+  input_.reset();
+  ln_1_stats_.reset();
+  return d_input;
+}
+
+}  // namespace dstune::gpt2

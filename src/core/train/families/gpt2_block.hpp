@@ -1,0 +1,77 @@
+// One transformer block of GPT-2: x + attention(ln_1(x)), then that + mlp(ln_2(that)).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "core/model/model_parameters.hpp"
+#include "core/model/model_spec.hpp"
+#include "core/train/layers/linear.hpp"
+#include "core/train/layers/norm.hpp"
+#include "core/train/layers/workspace.hpp"
+
+namespace dstune::gpt2 {
+
+/// What PyTorch keeps of one block for backward (zero-step.md 5.4): per token and in elements 8 h +
+/// 5 f, beside 4 a + 16 bytes of fp32 and one byte per element for each residual dropout.
+class Block {
+ public:
+  /// @param spec  must outlive the block
+  /// @param index  0 <= index < num_layers
+  Block(const ModelSpec& spec, const ModelNames& names, std::int64_t index);
+
+  /// @param x  (M, h)
+  /// @returns the block's output (M, h)
+  Buffer forward(const layers::Workspace& work, ModuleHooks& hooks, Buffer x, std::uint64_t seed);
+
+  /// Frees everything saved, each buffer when its last reader is done.
+  /// @param d_out  gradient by the output (M, h)
+  /// @returns the gradient by the input (M, h)
+  Buffer backward(const layers::Workspace& work, ModuleHooks& hooks, Buffer d_out,
+                  std::uint64_t seed);
+
+ private:
+  Buffer attention_forward(const layers::Workspace& work, ModuleHooks& hooks, std::uint64_t seed);
+  Buffer mlp_forward(const layers::Workspace& work, ModuleHooks& hooks, std::uint64_t seed);
+  Buffer attention_backward(const layers::Workspace& work, ModuleHooks& hooks, const Buffer& d_out,
+                            std::uint64_t seed);
+  Buffer mlp_backward(const layers::Workspace& work, ModuleHooks& hooks, const Buffer& d_out);
+  AttentionShape attention_shape(const layers::Workspace& work, std::uint64_t seed) const;
+  GeluSaved gelu_saved(const layers::Workspace& work) const;
+
+  const ModelSpec& spec_;
+  std::int64_t index_;
+
+  std::size_t module_;
+  layers::Norm ln_1_;
+  std::size_t attn_;
+  layers::Linear c_attn_;
+  layers::Linear attn_c_proj_;
+  std::size_t resid_dropout_;
+  layers::Norm ln_2_;
+  std::size_t mlp_;
+  layers::Linear c_fc_;
+  layers::Linear mlp_c_proj_;
+  std::size_t act_;
+  std::size_t dropout_;
+
+  Buffer input_;       ///< (M, h), saved by ln_1
+  Buffer ln_1_stats_;  ///< mean, rstd
+  Buffer ln_1_out_;    ///< (M, h)
+  Buffer qkv_;         ///< (M, 3h)
+  Buffer attention_;   ///< (M, h)
+  Buffer lse_;         ///< fp32 (batch * heads * sequence)
+  Buffer attention_mask_;
+  Buffer middle_;  ///< (M, h), the residual between attention and MLP, saved by ln_2
+  Buffer ln_2_stats_;
+  Buffer ln_2_out_;       ///< (M, h)
+  Buffer inner_;          ///< (M, f), output of c_fc
+  Buffer tanh_;           ///< (M, f), as the next two: see GeluSaved
+  Buffer half_x_;         ///< (M, f)
+  Buffer one_plus_tanh_;  ///< (M, f)
+  Buffer activated_;      ///< (M, f), output of gelu_new
+  Buffer mlp_mask_;
+};
+
+}  // namespace dstune::gpt2

@@ -1,0 +1,18 @@
+// GPT-2: forward and backward of one micro-batch.
+#pragma once
+
+#include <memory>
+
+#include "core/device/device.hpp"
+#include "core/model/model_parameters.hpp"
+#include "core/model/model_spec.hpp"
+#include "core/train/layers/model.hpp"
+
+namespace dstune::gpt2 {
+
+/// Hugging Face's GPT2LMHeadModel with attn_implementation "sdpa" and gelu_new; saves what
+/// zero-step.md 5.4 and 5.5 list.
+std::unique_ptr<Model> make_model(const ModelSpec& spec, const ModelParameters& parameters,
+                                  const MicroBatch& batch, Device& device);
+
+}  // namespace dstune::gpt2

@@ -1,0 +1,28 @@
+// What a layer asks of whoever owns the parameters.
+#pragma once
+
+#include <cstddef>
+
+#include "core/device/tensor.hpp"
+
+namespace dstune {
+
+/// The hooks around modules and gradients, as DeepSpeed registers them. Modules and tensors are
+/// indices into ModelParameters; all calls happen in the same order on every rank.
+class ModuleHooks {
+ public:
+  virtual ~ModuleHooks() = default;
+
+  /// Before a module's forward or backward: its parameters become readable on every rank.
+  virtual void fetch(std::size_t module) = 0;
+  /// After it. Without a fetch in force the parameters must not be read.
+  virtual void release(std::size_t module) = 0;
+  /// The full tensor, in the model dtype; valid between fetch and release of a module that has it.
+  virtual Tensor parameter(std::size_t tensor) const = 0;
+  /// The gradient of `tensor` for this micro-step is final (times the loss scale, divided by the
+  /// accumulation steps). Called once per tensor and micro-step, in the order of backward, tied
+  /// tensors last. `gradient` has the tensor's numel in the model dtype, category gradients.
+  virtual void gradient_ready(std::size_t tensor, Buffer gradient) = 0;
+};
+
+}  // namespace dstune
