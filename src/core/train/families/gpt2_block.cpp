@@ -48,7 +48,7 @@ Block::Block(const ModelSpec& spec, const ModelNames& names, std::int64_t index)
       mlp_(names.module(name_of(index, ".mlp"))),
       c_fc_(names, name_of(index, ".mlp.c_fc"), spec.hidden_size, spec.inner_size),
       mlp_c_proj_(names, name_of(index, ".mlp.c_proj"), spec.inner_size, spec.hidden_size),
-      act_(names.module(name_of(index, ".mlp.act"))),
+      act_{.module = names.module(name_of(index, ".mlp.act")), .size = spec.inner_size},
       dropout_(names.module(name_of(index, ".mlp.dropout"))) {}
 
 AttentionShape Block::attention_shape(const Workspace& work, std::uint64_t seed) const {
@@ -58,10 +58,6 @@ AttentionShape Block::attention_shape(const Workspace& work, std::uint64_t seed)
           .head_size = spec_.head_size(),
           .dropout = spec_.attention_dropout,
           .seed = seed_at(seed, index_, Dropped::attention)};
-}
-
-GeluSaved Block::gelu_saved(const Workspace& work) const {
-  return {tanh_.tensor(work.dtype), half_x_.tensor(work.dtype), one_plus_tanh_.tensor(work.dtype)};
 }
 
 Buffer Block::forward(const Workspace& work, ModuleHooks& hooks, Buffer x, std::uint64_t seed) {
@@ -100,17 +96,9 @@ Buffer Block::attention_forward(const Workspace& work, ModuleHooks& hooks, std::
 }
 
 Buffer Block::mlp_forward(const Workspace& work, ModuleHooks& hooks, std::uint64_t seed) {
-  const std::int64_t f = spec_.inner_size;
   ln_2_out_ = ln_2_.forward(work, hooks, middle_, ln_2_stats_);
   hooks.fetch(mlp_);
-  inner_ = c_fc_.forward(work, hooks, ln_2_out_);
-  hooks.fetch(act_);
-  tanh_ = work.activation(f);
-  half_x_ = work.activation(f);
-  one_plus_tanh_ = work.activation(f);
-  activated_ = work.activation(f);
-  work.device->gelu_new(inner_.tensor(work.dtype), gelu_saved(work), activated_.tensor(work.dtype));
-  hooks.release(act_);
+  activated_ = act_.forward(work, hooks, c_fc_.forward(work, hooks, ln_2_out_));
   Buffer projected = mlp_c_proj_.forward(work, hooks, activated_);
   Buffer out = inside(hooks, dropout_, [&] {
     return drop(work, spec_.residual_dropout, seed_at(seed, index_, Dropped::mlp_residual),
@@ -133,7 +121,6 @@ Buffer Block::backward(const Workspace& work, ModuleHooks& hooks, Buffer d_out,
 }
 
 Buffer Block::mlp_backward(const Workspace& work, ModuleHooks& hooks, const Buffer& d_out) {
-  const std::int64_t f = spec_.inner_size;
   hooks.fetch(mlp_);
   Buffer dropped = inside(hooks, dropout_, [&] {
     return mlp_mask_ ? drop_backward(work, spec_.residual_dropout, d_out, mlp_mask_) : Buffer{};
@@ -142,13 +129,7 @@ Buffer Block::mlp_backward(const Workspace& work, ModuleHooks& hooks, const Buff
   dropped.reset();
   activated_.reset();
 
-  hooks.fetch(act_);
-  Buffer d_inner = work.activation(f);
-  work.device->gelu_new_backward(d_activated.tensor(work.dtype), inner_.tensor(work.dtype),
-                                 gelu_saved(work), d_inner.tensor(work.dtype));
-  for (Buffer* used : {&inner_, &tanh_, &half_x_, &one_plus_tanh_, &d_activated}) used->reset();
-  hooks.release(act_);
-
+  Buffer d_inner = act_.backward(work, hooks, std::move(d_activated));
   const Buffer d_norm = c_fc_.backward(work, hooks, d_inner, ln_2_out_);
   hooks.release(mlp_);
   d_inner.reset();

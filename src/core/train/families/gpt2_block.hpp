@@ -7,6 +7,7 @@
 
 #include "core/model/model_parameters.hpp"
 #include "core/model/model_spec.hpp"
+#include "core/train/layers/gelu_new.hpp"
 #include "core/train/layers/linear.hpp"
 #include "core/train/layers/norm.hpp"
 #include "core/train/layers/workspace.hpp"
@@ -38,7 +39,6 @@ class Block {
                             std::uint64_t seed);
   Buffer mlp_backward(const layers::Workspace& work, ModuleHooks& hooks, const Buffer& d_out);
   AttentionShape attention_shape(const layers::Workspace& work, std::uint64_t seed) const;
-  GeluSaved gelu_saved(const layers::Workspace& work) const;
 
   const ModelSpec& spec_;
   std::int64_t index_;
@@ -53,7 +53,7 @@ class Block {
   std::size_t mlp_;
   layers::Linear c_fc_;
   layers::Linear mlp_c_proj_;
-  std::size_t act_;
+  layers::GeluNew act_;
   std::size_t dropout_;
 
   Buffer input_;       ///< (M, h), saved by ln_1
@@ -65,12 +65,8 @@ class Block {
   Buffer attention_mask_;
   Buffer middle_;  ///< (M, h), the residual between attention and MLP, saved by ln_2
   Buffer ln_2_stats_;
-  Buffer ln_2_out_;       ///< (M, h)
-  Buffer inner_;          ///< (M, f), output of c_fc
-  Buffer tanh_;           ///< (M, f), as the next two: see GeluSaved
-  Buffer half_x_;         ///< (M, f)
-  Buffer one_plus_tanh_;  ///< (M, f)
-  Buffer activated_;      ///< (M, f), output of gelu_new
+  Buffer ln_2_out_;   ///< (M, h)
+  Buffer activated_;  ///< (M, f), output of act
   Buffer mlp_mask_;
 };
 
