@@ -7,8 +7,8 @@
 
 #include "core/model/model_parameters.hpp"
 #include "core/model/model_spec.hpp"
-#include "core/train/layers/gelu_new.hpp"
 #include "core/train/layers/linear.hpp"
+#include "core/train/layers/new_gelu.hpp"
 #include "core/train/layers/norm.hpp"
 #include "core/train/layers/workspace.hpp"
 
@@ -53,7 +53,7 @@ class Block {
   std::size_t mlp_;
   layers::Linear c_fc_;
   layers::Linear mlp_c_proj_;
-  layers::GeluNew act_;
+  layers::NewGelu act_;
   std::size_t dropout_;
 
   Buffer input_;       ///< (M, h), saved by ln_1

@@ -10,7 +10,7 @@ namespace dstune::layers {
 
 /// Hugging Face's NewGELUActivation, eight elementwise kernels: what each saves is kept
 /// (GeluSaved).
-struct GeluNew {
+struct NewGelu {
   std::size_t module;
   std::int64_t size;  ///< f, columns of x
 

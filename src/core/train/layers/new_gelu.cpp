@@ -1,14 +1,14 @@
-#include "core/train/layers/gelu_new.hpp"
+#include "core/train/layers/new_gelu.hpp"
 
 #include <utility>
 
 namespace dstune::layers {
 
-GeluSaved GeluNew::saved(const Workspace& work) const {
+GeluSaved NewGelu::saved(const Workspace& work) const {
   return {tanh.tensor(work.dtype), half_x.tensor(work.dtype), one_plus_tanh.tensor(work.dtype)};
 }
 
-Buffer GeluNew::forward(const Workspace& work, ModuleHooks& hooks, Buffer x) {
+Buffer NewGelu::forward(const Workspace& work, ModuleHooks& hooks, Buffer x) {
   input = std::move(x);
   hooks.fetch(module);
   tanh = work.activation(size);
@@ -20,7 +20,7 @@ Buffer GeluNew::forward(const Workspace& work, ModuleHooks& hooks, Buffer x) {
   return y;
 }
 
-Buffer GeluNew::backward(const Workspace& work, ModuleHooks& hooks, Buffer d_y) {
+Buffer NewGelu::backward(const Workspace& work, ModuleHooks& hooks, Buffer d_y) {
   hooks.fetch(module);
   Buffer d_x = work.activation(size);
   work.device->gelu_new_backward(d_y.tensor(work.dtype), input.tensor(work.dtype), saved(work),
