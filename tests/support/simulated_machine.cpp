@@ -30,6 +30,11 @@ Point point_of(const Experiment& experiment) {
   return {step.stage, step.micro_batch, step.accumulation_steps};
 }
 
+double saturating(const Point& point) {
+  const auto micro_batch = static_cast<double>(point.micro_batch);
+  return 100 * micro_batch / (micro_batch + 2) * (1 - 0.02 * point.stage);
+}
+
 Bytes SimulatedMachine::peak(const Point& point) const {
   return states.at(static_cast<std::size_t>(point.stage)) +
          static_cast<Bytes>(point.micro_batch) * per_micro_batch;

@@ -16,6 +16,9 @@ namespace dstune::testing_support {
 /// The point that `experiment` measures, read back from its DeepSpeed JSON.
 Point point_of(const Experiment& experiment);
 
+/// Throughput that grows with the micro-batch and levels off, lower in higher stages.
+double saturating(const Point& point);
+
 struct SimulatedMachine {
   std::array<Bytes, 4> states = {400, 300, 200, 100};  ///< bytes per rank by stage
   Bytes per_micro_batch = 10;

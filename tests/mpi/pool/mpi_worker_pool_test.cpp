@@ -12,28 +12,20 @@
 namespace dstune {
 namespace {
 
+using test::count_members;
 using test::make_experiment;
 using test::wait_for;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-// Started with RANKS 5: rank 0 and four workers.
-constexpr std::size_t kWorkers = 4;
+constexpr std::size_t kWorkers = 4;  // RANKS 5: rank 0 and these
 
 /// Rank of this process in the world, as the runners need it.
 int world_rank() {
   int rank = -1;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   return rank;
-}
-
-/// Its group's size, after everybody agreed to it.
-Outcome count_members(const Experiment& experiment, MpiGroup& group) {
-  const auto names = group.gather(experiment.name);
-  const bool agreed = std::all_of(names.begin(), names.end(),
-                                  [&](const auto& name) { return name == experiment.name; });
-  return test::measured(group.vote(agreed) ? group.size() : -1);
 }
 
 [[noreturn]] void poll_forever(MpiGroup& group) {
@@ -302,30 +294,6 @@ TEST(MpiWorkerPool, WaitReturnsOnceWhenInterrupted) {
   });
 
   EXPECT_TRUE(alive);
-}
-
-TEST(BroadcastStop, EndsEveryWorkerWithoutAPool) {
-  const auto world = Communicator::duplicate(MPI_COMM_WORLD);
-
-  LoopResult result = LoopResult::finished;
-  if (world.rank() == 0) {
-    broadcast_stop(world);
-  } else {
-    result = run_worker_loop(world, WorkerOptions{}, count_members);
-  }
-
-  EXPECT_EQ(result, LoopResult::finished);
-}
-
-TEST(WorkerLoop, EndsOrphanedWhenRankZeroIsSilent) {
-  const auto world = Communicator::duplicate(MPI_COMM_WORLD);
-  WorkerOptions options;
-  options.lease = 0.05;
-
-  LoopResult result = LoopResult::cut_off;
-  if (world.rank() != 0) result = run_worker_loop(world, options, count_members);
-
-  EXPECT_EQ(result, LoopResult::cut_off);
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // A pool on rank 0 and worker loops on the other ranks, for the length of one scenario.
 #pragma once
 
+#include <algorithm>
 #include <string>
 #include <utility>
 #include <vector>
@@ -29,6 +30,14 @@ inline Measured measured(int steps) {
   Measured outcome;
   outcome.steps = steps;
   return outcome;
+}
+
+/// Its group's size, after everybody agreed to it.
+inline Outcome count_members(const Experiment& experiment, MpiGroup& group) {
+  const auto names = group.gather(experiment.name);
+  const bool agreed = std::all_of(names.begin(), names.end(),
+                                  [&](const auto& name) { return name == experiment.name; });
+  return measured(group.vote(agreed) ? group.size() : -1);
 }
 
 /// Waits until `count` experiments ended; in the order in which they did.
