@@ -18,6 +18,7 @@ using Make = std::unique_ptr<Backend> (*)();
 
 struct Entry {
   std::string_view name;
+  std::string_view host_overhead;  ///< DeviceInfo::host_overhead
   Describe describe;
   Make make;
 };
@@ -29,9 +30,9 @@ std::unique_ptr<Backend> made() {
 
 /// A new backend is a line here: the best first.
 constexpr std::array kBackends = {
-    Entry{"cuda", cuda::describe_device, cuda::make_backend},
-    Entry{"cpu", cpu::describe_device, made<cpu::CpuBackend>},
-    Entry{"sim", sim::describe_device, made<sim::SimBackend>},
+    Entry{"cuda", kEstimatedOverhead, cuda::describe_device, cuda::make_backend},
+    Entry{"cpu", kGlooOverhead, cpu::describe_device, made<cpu::CpuBackend>},
+    Entry{"sim", kEstimatedOverhead, sim::describe_device, made<sim::SimBackend>},
 };
 
 }  // namespace
@@ -39,7 +40,10 @@ constexpr std::array kBackends = {
 std::vector<DeviceInfo> describe_devices() {
   std::vector<DeviceInfo> devices;
   devices.reserve(kBackends.size());
-  for (const Entry& entry : kBackends) devices.push_back(entry.describe());
+  for (const Entry& entry : kBackends) {
+    devices.push_back(entry.describe());
+    devices.back().host_overhead = entry.host_overhead;
+  }
   return devices;
 }
 

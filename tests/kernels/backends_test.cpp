@@ -22,6 +22,12 @@ std::string refusal(const std::string& backend) {
   return "none";
 }
 
+TEST(Backends, OnTheCpuTheHostsCodeCostsWhatItDoesWithGloo) {
+  for (const auto& info : describe_devices()) {
+    EXPECT_EQ(info.host_overhead, info.backend == "cpu" ? "cpu-gloo" : "gpu-estimate");
+  }
+}
+
 TEST(Backends, EveryUsableOneGivesADeviceOfItsName) {
   int usable = 0;
   for (const auto& info : describe_devices()) {

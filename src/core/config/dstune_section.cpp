@@ -93,13 +93,11 @@ void read_sequence_length(const SectionReader& reader, RunSettings& settings, Pr
 }
 
 // Real DeepSpeed always pays it, so it is only left out on request.
-void read_overhead(const SectionReader& reader, const std::string& source, RunSettings& settings,
-                   Problems& problems) {
+void read_overhead(const SectionReader& reader, TuningConfig& config, Problems& problems) {
   std::string name = "default";
   reader.read("host_overhead", name);
-  const std::filesystem::path folder = std::filesystem::path(source).parent_path();
-  const auto overhead = read_host_overhead(name, {folder, "."}, "/dstune/host_overhead", problems);
-  if (overhead) settings.host_overhead = *overhead;
+  const std::filesystem::path folder = std::filesystem::path(config.source).parent_path();
+  config.host_overhead = read_host_overhead(name, {folder, "."}, "/dstune/host_overhead", problems);
 }
 
 void drop_dropout(ModelSpec& model) {
@@ -130,7 +128,7 @@ bool read_dstune(const json::value& section, const CommandLine& options, TuningC
   if (options.ranks_per_experiment) config.ranks_per_experiment = options.ranks_per_experiment;
   if (options.backend) settings.backend = *options.backend;
 
-  read_overhead(reader, config.source, settings, problems);
+  read_overhead(reader, config, problems);
 
   const auto model = read_model(reader, options, config.source, problems, config.warnings);
   if (!model) return false;

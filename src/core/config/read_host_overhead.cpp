@@ -13,6 +13,7 @@ namespace {
 
 using namespace rules;  // NOLINT(google-build-using-namespace): the table reads like a document
 
+constexpr const char* kDefault = "default";
 constexpr double kLongest = 1e5;  // a tenth of a second: no Python hook takes that long
 
 constexpr KeyRule microseconds(std::string_view key) {
@@ -53,19 +54,25 @@ HostOverhead read_profile(const json::object& object, Problems& problems) {
   return overhead;
 }
 
+std::string no_such_profile(const std::string& name) {
+  std::vector<std::string> names = host_overhead_presets();
+  names.insert(names.begin(), kDefault);
+  const auto near = suggestion(name, {names.begin(), names.end()});
+  return concat("is ", in_quotes(name), ", no preset and no file", near,
+                near.empty() ? "; accepted: \"" : " accepted: \"", join(names, "\", \""),
+                "\", or the path of a profile");
+}
+
 }  // namespace
 
 std::optional<HostOverhead> read_host_overhead(const std::string& name,
                                                const std::vector<std::filesystem::path>& folders,
                                                std::string_view where, Problems& problems) {
-  if (name == "default") return default_host_overhead();
-  if (name == "none") return HostOverhead{};
+  if (name == kDefault) return std::nullopt;
+  if (const auto preset = host_overhead_preset(name)) return preset;
   const auto path = find_file(name, folders);
   if (path.empty()) {
-    const auto near = suggestion(name, {"default", "none"});
-    problems.add(std::string(where), concat("is ", in_quotes(name), ", no preset and no file", near,
-                                            near.empty() ? "; accepted: " : " accepted: ",
-                                            "\"default\", \"none\", or the path of a profile"));
+    problems.add(std::string(where), no_such_profile(name));
     return std::nullopt;
   }
   Problems in_file(path.string());

@@ -45,11 +45,12 @@ struct TuningConfig {
                   ///< chooses (stage, micro-batch, train_batch_size) is left out
   AutotuningConfig autotuning;
   RunSettings settings;  ///< what the machine decides is open: backend "auto", memory_limit 0,
-                         ///< threads and nodes (search/machine.hpp completes a copy)
-  std::optional<int> ranks_per_experiment;  ///< default: all workers
-  Seconds worker_timeout = 30;              ///< silence after which a worker counts as lost
-  std::vector<int> stages;                  ///< to explore, ascending
-  std::vector<std::int64_t> micro_batches;  ///< the user's list, ascending; empty: search
+                         ///< threads, nodes, host_overhead (search/machine.hpp completes a copy)
+  std::optional<HostOverhead> host_overhead;  ///< none: the preset of the backend
+  std::optional<int> ranks_per_experiment;    ///< default: all workers
+  Seconds worker_timeout = 30;                ///< silence after which a worker counts as lost
+  std::vector<int> stages;                    ///< to explore, ascending
+  std::vector<std::int64_t> micro_batches;    ///< the user's list, ascending; empty: search
   std::int64_t start_micro_batch =
       1;  ///< the user's micro-batch, tried first; 1 for "auto" and none
   std::int64_t accumulation_steps = 1;

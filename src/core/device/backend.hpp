@@ -9,6 +9,7 @@
 #include "core/device/collectives.hpp"
 #include "core/device/device.hpp"
 #include "core/device/group.hpp"
+#include "core/device/host_overhead.hpp"
 
 namespace dstune {
 
@@ -20,6 +21,9 @@ struct DeviceInfo {
   Bytes free_memory = 0;   ///< of it, when the process started
   bool is_shared = false;  ///< by the processes of its host and the system; else this process's own
   std::string unusable;    ///< why nothing can be trained on it; or ""
+  /// What DeepSpeed's host code is taken to cost there, where the user does not say: the name of a
+  /// preset.
+  std::string host_overhead = std::string(kEstimatedOverhead);
 
   bool operator==(const DeviceInfo&) const = default;
 };

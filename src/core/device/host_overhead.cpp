@@ -1,8 +1,25 @@
 #include "core/device/host_overhead.hpp"
 
+#include <algorithm>
+
 #include "core/base/json.hpp"
 
 namespace dstune {
+
+namespace {
+
+struct Preset {
+  std::string_view name;
+  HostOverhead overhead;  ///< in the order of HostEvent
+};
+
+constexpr std::array kPresets = {
+    Preset{kEstimatedOverhead, {{50e-6, 150e-6, 60e-6, 60e-6, 20e-6}}},
+    Preset{kGlooOverhead, {{160e-6, 450e-6, 3000e-6, 200e-6, 20e-6}}},
+    Preset{kNoOverhead, {}},
+};
+
+}  // namespace
 
 std::string_view name_of(HostEvent event) {
   constexpr std::array<std::string_view, kHostEvents> kNames = {
@@ -10,14 +27,25 @@ std::string_view name_of(HostEvent event) {
   return kNames[static_cast<std::size_t>(event)];
 }
 
-HostOverhead default_host_overhead() {
-  HostOverhead overhead;
-  overhead.at(HostEvent::gradient_hook) = 50e-6;
-  overhead.at(HostEvent::module_hook) = 150e-6;
-  overhead.at(HostEvent::collective) = 60e-6;
-  overhead.at(HostEvent::optimizer_tensor) = 60e-6;
-  overhead.at(HostEvent::synchronization) = 20e-6;
-  return overhead;
+std::optional<HostOverhead> host_overhead_preset(std::string_view name) {
+  const auto* const found = std::find_if(kPresets.begin(), kPresets.end(),
+                                         [&](const Preset& preset) { return preset.name == name; });
+  if (found == kPresets.end()) return std::nullopt;
+  return found->overhead;
+}
+
+std::vector<std::string> host_overhead_presets() {
+  std::vector<std::string> names;
+  names.reserve(kPresets.size());
+  for (const Preset& preset : kPresets) names.emplace_back(preset.name);
+  return names;
+}
+
+std::string_view preset_of(const HostOverhead& overhead) {
+  const auto* const found =
+      std::find_if(kPresets.begin(), kPresets.end(),
+                   [&](const Preset& preset) { return preset.overhead == overhead; });
+  return found == kPresets.end() ? std::string_view() : found->name;
 }
 
 json::object to_json(const HostOverhead& overhead) {

@@ -3,7 +3,10 @@
 
 #include <array>
 #include <cstddef>
+#include <optional>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/base/json_fwd.hpp"
 #include "core/base/units.hpp"
@@ -32,9 +35,20 @@ struct HostOverhead {
   bool operator==(const HostOverhead&) const = default;
 };
 
-/// The preset "default": orders of magnitude, not measurements of anybody's machine
-/// (docs/host-overhead.md has the sources).
-HostOverhead default_host_overhead();
+/// The preset of a backend that has none of its own: orders of magnitude, not measurements.
+constexpr std::string_view kEstimatedOverhead = "gpu-estimate";
+/// The preset of DeepSpeed's CPU accelerator, whose collectives are gloo's: measured once.
+constexpr std::string_view kGlooOverhead = "cpu-gloo";
+
+constexpr std::string_view kNoOverhead = "none";
+
+/// What ships with dstune-mpi and is not a measurement of anybody's machine (docs/host-overhead.md
+/// has the sources): "gpu-estimate", "cpu-gloo", and "none", all 0. Nothing for another name.
+std::optional<HostOverhead> host_overhead_preset(std::string_view name);
+std::vector<std::string> host_overhead_presets();
+
+/// Which of them `overhead` is, or "" for a profile.
+std::string_view preset_of(const HostOverhead& overhead);
 
 /// Seconds by the events' names, exact both ways.
 json::object to_json(const HostOverhead& overhead);

@@ -27,7 +27,7 @@ struct RunSettings {
   int measure_steps = 3;  ///< at least this many optimizer steps
   Seconds experiment_timeout = 600;
   std::uint64_t seed = 1;
-  HostOverhead host_overhead = {};  ///< none unless the configuration is read: see read_dstune()
+  HostOverhead host_overhead = {};
 
   bool operator==(const RunSettings&) const = default;
 };

@@ -42,7 +42,7 @@ TEST(ReadDstune, NeedsOnlyTheModel) {
   EXPECT_EQ(config.settings.measure_steps, 3);
   EXPECT_EQ(config.settings.experiment_timeout, 600);
   EXPECT_EQ(config.worker_timeout, 30);
-  EXPECT_EQ(config.settings.host_overhead, default_host_overhead());
+  EXPECT_EQ(config.host_overhead, std::nullopt) << "the backend's";
   EXPECT_EQ(config.ranks_per_experiment, std::nullopt);
 }
 
@@ -65,7 +65,7 @@ TEST(ReadDstune, ReadsEveryKey) {
   EXPECT_EQ(config.settings.experiment_timeout, 1.5);
   EXPECT_EQ(config.settings.seed, 7U);
   EXPECT_EQ(config.worker_timeout, 7.5);
-  EXPECT_EQ(config.settings.host_overhead, HostOverhead{});
+  EXPECT_EQ(config.host_overhead, HostOverhead{});
 }
 
 TEST(ReadDstune, DropoutIsOffUnlessAskedFor) {

@@ -34,8 +34,13 @@ constexpr const char* kProfile = R"({
 })";
 
 TEST_F(ReadHostOverhead, KnowsItsPresets) {
-  EXPECT_EQ(read("default"), default_host_overhead());
   EXPECT_EQ(read("none"), HostOverhead{});
+  EXPECT_EQ(read("cpu-gloo"), host_overhead_preset("cpu-gloo"));
+  EXPECT_EQ(faults(), Faults{});
+}
+
+TEST_F(ReadHostOverhead, LeavesTheDefaultToTheBackend) {
+  EXPECT_EQ(read("default"), std::nullopt);
   EXPECT_EQ(faults(), Faults{});
 }
 
@@ -53,8 +58,8 @@ TEST_F(ReadHostOverhead, ReadsTheMicrosecondsOfAProfile) {
 TEST_F(ReadHostOverhead, SaysWhatItKnowsOfAnUnknownName) {
   EXPECT_EQ(read("defualt"), std::nullopt);
   EXPECT_EQ(faults(), Faults{"/dstune/host_overhead  is \"defualt\", no preset and no file; did "
-                             "you mean \"default\"? accepted: \"default\", \"none\", or the path "
-                             "of a profile"});
+                             "you mean \"default\"? accepted: \"default\", \"gpu-estimate\", "
+                             "\"cpu-gloo\", \"none\", or the path of a profile"});
 }
 
 TEST_F(ReadHostOverhead, ReportsEveryFaultOfAProfile) {

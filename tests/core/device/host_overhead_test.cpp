@@ -57,8 +57,10 @@ std::uint64_t tensors_of(const TinyExperiment& tiny) {
   return make_model_parameters(tiny.model).tensors.size();
 }
 
+HostOverhead preset(std::string_view name) { return host_overhead_preset(name).value(); }
+
 TEST(HostOverhead, ReadsBackToTheSameBits) {
-  HostOverhead overhead = default_host_overhead();
+  HostOverhead overhead = preset(kEstimatedOverhead);
   overhead.at(HostEvent::collective) = 1e-6 / 3;
 
   const std::string text = to_json_text(to_json(overhead), 0);
@@ -66,11 +68,31 @@ TEST(HostOverhead, ReadsBackToTheSameBits) {
   EXPECT_EQ(host_overhead_from_json(parse_json(text).as_object()), overhead);
 }
 
-TEST(HostOverhead, OfTheDefaultHasATimeForEveryEvent) {
-  for (const Seconds time : default_host_overhead().seconds) {
-    EXPECT_GT(time, 1e-6);
-    EXPECT_LT(time, 1e-3);
+TEST(HostOverhead, OfAPresetHasATimeForEveryEvent) {
+  for (const auto name : {kEstimatedOverhead, kGlooOverhead}) {
+    for (const Seconds time : preset(name).seconds) {
+      EXPECT_GT(time, 1e-6);
+      EXPECT_LT(time, 1e-2);
+    }
   }
+}
+
+TEST(HostOverhead, OfGlooIsWhatTwoRanksOfDeepSpeedTook) {
+  const HostOverhead overhead = preset(kGlooOverhead);
+
+  EXPECT_DOUBLE_EQ(overhead.at(HostEvent::gradient_hook), 160e-6);
+  EXPECT_DOUBLE_EQ(overhead.at(HostEvent::module_hook), 450e-6);
+  EXPECT_DOUBLE_EQ(overhead.at(HostEvent::collective), 3e-3);
+  EXPECT_DOUBLE_EQ(overhead.at(HostEvent::optimizer_tensor), 200e-6);
+}
+
+TEST(HostOverhead, IsKnownByItsNumbers) {
+  for (const auto& name : host_overhead_presets()) EXPECT_EQ(preset_of(preset(name)), name);
+
+  HostOverhead mine = preset(kGlooOverhead);
+  mine.at(HostEvent::collective) = 1;
+  EXPECT_EQ(preset_of(mine), "");
+  EXPECT_EQ(host_overhead_preset("default"), std::nullopt);
 }
 
 class HostOverheadOfStage : public testing::TestWithParam<int> {};
@@ -82,7 +104,7 @@ TEST_P(HostOverheadOfStage, MakesTheStepLongerByAtMostWhatTheLedgerSays) {
   const TinyExperiment tiny = in_stage(GetParam());
   const Step without = run(tiny, {});
 
-  const Step with = run(tiny, default_host_overhead());
+  const Step with = run(tiny, preset(kEstimatedOverhead));
 
   EXPECT_EQ(without.ledger.host_time(), 0);
   EXPECT_GT(with.ledger.host_time(), 0);

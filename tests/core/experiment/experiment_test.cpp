@@ -21,7 +21,7 @@ Experiment example() {
   experiment.settings.seed = std::numeric_limits<std::uint64_t>::max();
   experiment.settings.experiment_timeout = 1.0 / 3;
   experiment.settings.devices_per_node = 8;
-  experiment.settings.host_overhead = default_host_overhead();
+  experiment.settings.host_overhead = *host_overhead_preset(kEstimatedOverhead);
   return experiment;
 }
 

@@ -98,6 +98,13 @@ int devices_per_node(const std::vector<WorkerInfo>& workers) {
   return most;
 }
 
+HostOverhead host_overhead(const TuningConfig& config, const std::vector<DeviceInfo>& devices,
+                           const std::string& backend) {
+  if (config.host_overhead) return *config.host_overhead;
+  const auto preset = host_overhead_preset(find_device(devices, backend)->host_overhead);
+  return preset.value_or(HostOverhead{});
+}
+
 [[noreturn]] void throw_group_size(const TuningConfig& config, int group_size,
                                    const std::string& why) {
   throw ConfigError(config.source,
@@ -133,6 +140,7 @@ Machine machine_of_run(const TuningConfig& config, const std::vector<WorkerInfo>
   }
   machine.threads_per_rank = threads_per_rank(workers);
   machine.devices_per_node = devices_per_node(workers);
+  machine.host_overhead = host_overhead(config, workers.front().devices, machine.backend);
   return machine;
 }
 
@@ -148,6 +156,7 @@ Machine machine_of_plan(const TuningConfig& config, const PlannedWorkers& worker
   machine.memory_limit = config.settings.memory_limit;
   machine.threads_per_rank = config.settings.threads_per_rank;
   machine.devices_per_node = workers.on_largest_host;
+  machine.host_overhead = host_overhead(config, here, machine.backend);
   return machine;
 }
 
@@ -157,6 +166,7 @@ TuningConfig completed(TuningConfig config, const Machine& machine) {
   settings.memory_limit = machine.memory_limit;
   settings.threads_per_rank = machine.threads_per_rank;
   settings.devices_per_node = machine.devices_per_node;
+  settings.host_overhead = machine.host_overhead;
   return config;
 }
 

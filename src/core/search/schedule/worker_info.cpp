@@ -11,9 +11,13 @@ std::string text_at(const json::object& object, const char* key) {
 }
 
 json::object to_json(const DeviceInfo& device) {
-  return {{"backend", device.backend},     {"name", device.name},
-          {"memory_bytes", device.memory}, {"free_memory_bytes", device.free_memory},
-          {"is_shared", device.is_shared}, {"unusable", device.unusable}};
+  return {{"backend", device.backend},
+          {"name", device.name},
+          {"memory_bytes", device.memory},
+          {"free_memory_bytes", device.free_memory},
+          {"is_shared", device.is_shared},
+          {"unusable", device.unusable},
+          {"host_overhead", device.host_overhead}};
 }
 
 DeviceInfo device_info_from_json(const json::object& object) {
@@ -22,7 +26,8 @@ DeviceInfo device_info_from_json(const json::object& object) {
           object.at("memory_bytes").to_number<Bytes>(),
           object.at("free_memory_bytes").to_number<Bytes>(),
           object.at("is_shared").as_bool(),
-          text_at(object, "unusable")};
+          text_at(object, "unusable"),
+          text_at(object, "host_overhead")};
 }
 
 }  // namespace

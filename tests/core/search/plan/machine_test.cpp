@@ -108,6 +108,22 @@ TEST(MachineOfRun, TheUsersLimitStays) {
   EXPECT_EQ(machine_of_run(config, three_workers(), 3).memory_limit, 7U);
 }
 
+TEST(MachineOfRun, TheBackendSaysWhatTheHostsCodeCostsUnlessTheUserDoes) {
+  auto worker_on_cpu = worker(1, "a", 1, {gpu(80 * kGiB, "no driver"), cpu(kGiB, kGiB)});
+  worker_on_cpu.devices[1].host_overhead = "cpu-gloo";
+  auto config = make_config();
+
+  const Machine machine = machine_of_run(config, {worker_on_cpu}, 1);
+  config.host_overhead = HostOverhead{};
+  const Machine without = machine_of_run(config, {worker_on_cpu}, 1);
+
+  EXPECT_EQ(preset_of(machine.host_overhead), "cpu-gloo");
+  EXPECT_EQ(completed(config, machine).settings.host_overhead, machine.host_overhead);
+  EXPECT_EQ(preset_of(without.host_overhead), "none");
+  const std::vector<WorkerInfo> on_gpu = {worker(1, "a", 1, {gpu(80 * kGiB)})};
+  EXPECT_EQ(preset_of(machine_of_run(make_config(), on_gpu, 1).host_overhead), "gpu-estimate");
+}
+
 // Or a run could not go on where it began.
 TEST(MachineOfRun, TheDefaultLimitDoesNotDependOnWhatIsFreeNow) {
   auto busy = three_workers();
@@ -147,7 +163,8 @@ TEST(MachineOfPlan, KnowsNothingOfTheMemoryElsewhere) {
   const Machine machine =
       machine_of_plan(make_config(), {16, 8}, {gpu(0, "no driver"), cpu(kGiB, kGiB)});
 
-  EXPECT_EQ(machine, (Machine{16, 16, "cpu", 0, 1, 8}));
+  EXPECT_EQ(machine,
+            (Machine{16, 16, "cpu", 0, 1, 8, host_overhead_preset("gpu-estimate").value()}));
 }
 
 TEST(MachineOfPlan, IsOfAsManyWorkersAsAGroupNeedsOrTwo) {

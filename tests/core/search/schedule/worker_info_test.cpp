@@ -12,7 +12,7 @@ namespace {
 WorkerInfo make_info() {
   WorkerInfo info{3, "node7", 96, {}, 8, 4711, "pid:[4026531836]"};
   info.devices = {{"cuda", "Some GPU", 0, 0, false, "its driver is too old"},
-                  {"cpu", "Some CPU", Bytes{1} << 40U, Bytes{1} << 39U, true, ""}};
+                  {"cpu", "Some CPU", Bytes{1} << 40U, Bytes{1} << 39U, true, "", "cpu-gloo"}};
   return info;
 }
 
