@@ -24,6 +24,7 @@
 #include "core/search/plan/stage_plan.hpp"
 #include "core/search/schedule/scheduler.hpp"
 #include "core/search/tuner/final_status.hpp"
+#include "core/search/tuner/result_remarks.hpp"
 #include "core/search/tuner/tuner.hpp"
 #include "core/train/families/families.hpp"
 #include "kernels/backends.hpp"
@@ -41,12 +42,14 @@ void log_settings(const TuningConfig& config, const Machine& machine,
   std::set<std::string> hosts;
   for (const auto& worker : workers) hosts.insert(worker.host);
   const auto parameters = make_model_parameters(settings.model).total();
+  const std::string_view preset = preset_of(machine.host_overhead);
   log_line(concat("dstune-mpi: ", settings.model.name, " (", parameters, " parameters), sequence ",
                   settings.sequence_length, "; ", machine.workers, " workers on ", hosts.size(),
                   hosts.size() == 1 ? " host" : " hosts", ", ", machine.group_size,
                   " per experiment, ", machine.backend, ", ", format_bytes(machine.memory_limit),
                   " and ", machine.threads_per_rank,
-                  machine.threads_per_rank == 1 ? " thread" : " threads", " per rank"));
+                  machine.threads_per_rank == 1 ? " thread" : " threads",
+                  " per rank; host overhead ", preset.empty() ? "of a profile" : preset));
   for (const auto& warning : config.warnings) log_warning(warning);
 }
 
@@ -107,22 +110,26 @@ class Run {
     if (result.stopped && !result.shortage) journal_.stopped();
     results_.write_model_info({result.model_info.num_params, result.model_info.trainable_num_params,
                                result.model_info.activation_bytes_per_micro_batch});
+    const auto remarks = result_remarks(result.records, config_.autotuning.metric, result.best);
+    auto notes = config_.notes;
+    notes.insert(notes.end(), remarks.begin(), remarks.end());
     results_.finish({result.records, config_.autotuning.metric, result.best, group_size_,
                      options_.training_command, config_.autotuning.arg_mappings, journal_.now(),
-                     result.stopped, config_.notes});
+                     result.stopped, notes});
     RunStatus status = final_status(result, journal_.now());
-    print_table(result, status);
+    print_table(result, remarks, status);
     results_.write_status(stamped(status));
     log_end(status);
     return status.exit_code;
   }
 
   // The results are on the disk by then: what cannot be printed is no reason to lose them.
-  void print_table(const TuningResult& result, RunStatus& status) const {
+  void print_table(const TuningResult& result, const std::vector<std::string>& remarks,
+                   RunStatus& status) const {
     const Metric metric = config_.autotuning.metric;
     try {
       print(options_.format == TableFormat::json ? result_json(result.records, metric)
-                                                 : result_table(result.records, metric));
+                                                 : result_table(result.records, metric, remarks));
     } catch (const Error& fault) {
       status.exit_code = exit_internal_error;
       status.message = concat(fault.what(), "; the results are in ", results_.path());

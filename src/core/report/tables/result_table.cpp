@@ -53,7 +53,8 @@ std::vector<Record> ranked(std::vector<Record> records, Metric metric) {
   return records;
 }
 
-std::string result_table(const std::vector<Record>& records, Metric metric) {
+std::string result_table(const std::vector<Record>& records, Metric metric,
+                         const std::vector<std::string>& remarks) {
   if (records.empty()) return "";
   const std::vector<Record> sorted = ranked(records, metric);
   const std::vector<Axis> axes = varying_axes(sorted);
@@ -71,7 +72,9 @@ std::string result_table(const std::vector<Record>& records, Metric metric) {
     if (with_result) row.push_back(measured != nullptr ? "ran" : describe(sorted[i].outcome));
     table.add_row(std::move(row));
   }
-  return table.to_string();
+  std::string text = table.to_string();
+  for (const auto& remark : remarks) text += concat("\nNote: ", remark, ".\n");
+  return text;
 }
 
 std::string result_json(const std::vector<Record>& records, Metric metric) {

@@ -15,8 +15,10 @@ std::vector<Record> ranked(std::vector<Record> records, Metric metric);
 
 /// One row per record as ranked() orders them, for --format table. A setting has a column only if
 /// it varied; "result" holds the reason where there are no numbers and is left out if all ran.
+/// @param remarks  what to read it with: lines under the table
 /// @returns "" if there are no records
-std::string result_table(const std::vector<Record>& records, Metric metric);
+std::string result_table(const std::vector<Record>& records, Metric metric,
+                         const std::vector<std::string>& remarks = {});
 
 /// For --format json: an array of objects with name, rank numbers, DeepSpeed JSON, settings, times
 /// and outcome, ordered as the table.

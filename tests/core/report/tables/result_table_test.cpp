@@ -14,6 +14,7 @@ namespace dstune {
 namespace {
 
 using testing::ElementsAre;
+using testing::EndsWith;
 using testing::HasSubstr;
 using testing::Not;
 using testing_support::make_experiment;
@@ -54,6 +55,11 @@ TEST(ResultTable, ShowsWhatVariedAndTheReasonOfWhatHasNoNumbers) {
             "|   2 | z1_gas1_tmbspg2 |    1 |           2 |     500.0 |       0.8 |      8.00 |        136.0 |       3.00 |    1.25 | ran                 |\n"
             "|   3 | z0_gas1_tmbspg8 |    0 |           8 |           |           |           |              |            |         | skipped: no offload |\n");
   // clang-format on
+}
+
+TEST(ResultTable, EndsWithWhatItMustBeReadWith) {
+  EXPECT_THAT(result_table(example(), Metric::throughput, {"one thing", "another"}),
+              EndsWith("|\n\nNote: one thing.\n\nNote: another.\n"));
 }
 
 TEST(ResultTable, LeavesOutWhatDidNotVary) {

@@ -1,0 +1,120 @@
+#include "core/search/tuner/result_remarks.hpp"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <string_view>
+#include <variant>
+
+#include "core/base/text.hpp"
+#include "core/experiment/step_config.hpp"
+#include "core/search/tuner/score.hpp"
+
+namespace dstune {
+namespace {
+
+const Measured* measured_of(const Record& record) { return std::get_if<Measured>(&record.outcome); }
+
+/// An experiment by its name, and the measurement that decided: the repetition, where it has one.
+struct Contender {
+  const Record* record = nullptr;
+  const Measured* measured = nullptr;
+};
+
+const Measured* deciding_measurement(const Record& record, const std::vector<Record>& records) {
+  const auto repetition = std::find_if(records.begin(), records.end(), [&](const Record& other) {
+    return other.experiment.repetition > 0 && measured_of(other) != nullptr &&
+           other.experiment.ds_config == record.experiment.ds_config;
+  });
+  return measured_of(repetition == records.end() ? record : *repetition);
+}
+
+/// The best of each stage, `best` aside.
+std::map<int, Contender> rivals_of(const Record& best, const std::vector<Record>& records,
+                                   Metric metric) {
+  std::map<int, Contender> rivals;
+  for (const Record& record : records) {
+    if (record.experiment.repetition > 0 || record.experiment.name == best.experiment.name)
+      continue;
+    const Measured* measured = deciding_measurement(record, records);
+    if (measured == nullptr) continue;
+    Contender& rival = rivals[make_step_config(record.experiment).stage];
+    const bool is_first = rival.measured == nullptr;
+    if (is_first || score(metric, *measured) > score(metric, *rival.measured)) {
+      rival = {&record, measured};
+    }
+  }
+  return rivals;
+}
+
+/// With `factor` times the host time. A step that hides it is not shortened below half.
+Measured with_host_time(const Measured& measured, double factor) {
+  Measured changed = measured;
+  const Seconds before = measured.step_time.median;
+  const Seconds after = before + (factor - 1) * measured.ledger.host_time();
+  changed.step_time.median = std::max(after, before / 2);
+  const double speed = before / changed.step_time.median;
+  changed.samples_per_s *= speed;
+  changed.flops_per_s_per_rank *= speed;
+  return changed;
+}
+
+bool change_places(Metric metric, const Measured& winner, const Measured& rival) {
+  const bool by_noise = score(metric, rival) > score(metric, winner);
+  return std::ranges::any_of(std::array{0.5, 2.0}, [&](double factor) {
+    const Measured ours = with_host_time(winner, factor);
+    const Measured theirs = with_host_time(rival, factor);
+    return by_noise ? is_clearly_better(metric, theirs, ours)
+                    : score(metric, theirs) > score(metric, ours);
+  });
+}
+
+std::string overhead_remark(const HostOverhead& overhead) {
+  const std::string_view preset = preset_of(overhead);
+  if (preset == kNoOverhead)
+    return "host overhead: none, so the step has no time of DeepSpeed's Python";
+  if (preset.empty()) return "host overhead: the profile in dstune.host_overhead";
+  return concat("host overhead: preset ", preset, ", no measurement of this machine");
+}
+
+}  // namespace
+
+std::string spread_remark(const std::vector<Record>& records, Metric metric, const Record& best) {
+  const std::string_view preset = preset_of(best.experiment.settings.host_overhead);
+  const Measured* winner = deciding_measurement(best, records);
+  if (preset.empty() || preset == kNoOverhead || winner == nullptr) return "";
+  const int own_stage = make_step_config(best.experiment).stage;
+  std::vector<std::string> orders;
+  for (const auto& [stage, rival] : rivals_of(best, records, metric)) {
+    if (!change_places(metric, *winner, *rival.measured)) continue;
+    orders.push_back(stage == own_stage
+                         ? concat(best.experiment.name, " before ", rival.record->experiment.name)
+                         : concat("z", own_stage, " before z", stage));
+  }
+  if (orders.empty()) return "";
+  return concat(join(orders, ", "), orders.size() == 1 ? " is" : " are",
+                " within the preset's spread: calibrate (docs/host-overhead.md)");
+}
+
+std::string arithmetic_remark(const std::vector<Record>& records) {
+  const bool is_any = std::any_of(records.begin(), records.end(), [](const Record& record) {
+    return record.experiment.settings.backend == "cpu" &&
+           make_step_config(record.experiment).dtype != DType::fp32;
+  });
+  if (!is_any) return "";
+  return "on the CPU backend bf16 and fp16 are only stored: it computes in fp32, so the times are "
+         "not those of 16-bit arithmetic";
+}
+
+std::vector<std::string> result_remarks(const std::vector<Record>& records, Metric metric,
+                                        const std::optional<Record>& best) {
+  if (records.empty()) return {};
+  std::vector<std::string> remarks = {
+      overhead_remark(records.front().experiment.settings.host_overhead)};
+  if (best) remarks.push_back(spread_remark(records, metric, *best));
+  remarks.push_back(arithmetic_remark(records));
+  std::erase(remarks, "");
+  return remarks;
+}
+
+}  // namespace dstune

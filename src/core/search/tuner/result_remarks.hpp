@@ -1,0 +1,29 @@
+// What a result must be read with: whose host overhead, which order hangs on it, which arithmetic.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/config/tuning_config.hpp"
+#include "core/report/journal/journal.hpp"
+
+namespace dstune {
+
+/// "z1 before z2 is within the preset's spread: calibrate (docs/host-overhead.md)" if `best` would
+/// change places with the best of another stage, or of its own, were every event of the host
+/// overhead half or twice as dear. Host time is taken to add to the step's, as it does on a CPU and
+/// where the host is the slower one. "" if not, or if the overhead is none or a measured profile.
+///
+/// Where the winner is better by less than noise, the other must come out better by more than that.
+std::string spread_remark(const std::vector<Record>& records, Metric metric, const Record& best);
+
+/// That bf16 and fp16 are computed in fp32 on the CPU backend; "" if no record used them there.
+std::string arithmetic_remark(const std::vector<Record>& records);
+
+/// The host overhead in force, and the two above where they apply: a line each.
+/// @param records  of one run, which has one host overhead; none: nothing to remark
+std::vector<std::string> result_remarks(const std::vector<Record>& records, Metric metric,
+                                        const std::optional<Record>& best);
+
+}  // namespace dstune

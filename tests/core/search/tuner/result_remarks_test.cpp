@@ -1,0 +1,124 @@
+#include "core/search/tuner/result_remarks.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/core/report/records.hpp"
+
+namespace dstune {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing_support::make_experiment;
+
+constexpr int kCollectives = 10;
+
+/// One sample per step of `seconds`, `host_seconds` of them in ten collectives.
+Measured measured(Seconds seconds, Seconds host_seconds) {
+  Measured measured = testing_support::make_measured(1 / seconds);
+  measured.step_time = {seconds, seconds, seconds, 1};
+  for (int i = 0; i < kCollectives; ++i) {
+    measured.ledger.add_host(HostEvent::collective, host_seconds / kCollectives);
+  }
+  return measured;
+}
+
+Record record(int stage, Outcome outcome, std::string_view preset = kGlooOverhead,
+              std::int64_t micro_batch = 1) {
+  Experiment experiment = make_experiment(stage, micro_batch);
+  experiment.settings.host_overhead = host_overhead_preset(preset).value();
+  return testing_support::make_record(experiment, std::move(outcome));
+}
+
+std::string spread(const std::vector<Record>& records, Metric metric = Metric::throughput) {
+  return spread_remark(records, metric, records.front());
+}
+
+// With half of the host time both take 0.8 s less half of their own: 0.75 and 0.70.
+TEST(SpreadRemark, NamesTheStageThatWinsWithHalfOfTheHostTime) {
+  const std::vector<Record> records = {record(1, measured(0.8, 0.1)),
+                                       record(2, measured(0.9, 0.4))};
+
+  EXPECT_EQ(spread(records),
+            "z1 before z2 is within the preset's spread: calibrate (docs/host-overhead.md)");
+  EXPECT_EQ(spread(records, Metric::latency), spread(records));
+  EXPECT_EQ(spread(records, Metric::flops), spread(records));
+}
+
+// 0.8 + 0.4 against 0.9 + 0.1.
+TEST(SpreadRemark, NamesTheStageThatWinsWithTwiceTheHostTime) {
+  EXPECT_THAT(spread({record(3, measured(0.8, 0.4)), record(0, measured(0.9, 0.1))}),
+              HasSubstr("z3 before z0 is "));
+}
+
+TEST(SpreadRemark, IsSilentWhereTheOrderStays) {
+  EXPECT_EQ(spread({record(1, measured(0.8, 0.1)), record(2, measured(0.9, 0.1))}), "");
+  EXPECT_EQ(spread({record(1, measured(0.8, 0.1)), record(2, OutOfMemory{})}), "");
+}
+
+TEST(SpreadRemark, NamesEveryOrderOnce) {
+  EXPECT_THAT(
+      spread({record(1, measured(0.8, 0.1)), record(2, measured(0.9, 0.4)),
+              record(2, measured(0.9, 0.4), kGlooOverhead, 4), record(3, measured(0.9, 0.5))}),
+      HasSubstr("z1 before z2, z1 before z3 are "));
+}
+
+TEST(SpreadRemark, NamesTheExperimentsOfOneStage) {
+  EXPECT_THAT(
+      spread({record(1, measured(0.8, 0.1)), record(1, measured(0.9, 0.4), kGlooOverhead, 4)}),
+      HasSubstr("z1_gas1_tmbspg1 before z1_gas1_tmbspg4 is "));
+}
+
+TEST(SpreadRemark, IsOfPresetsAlone) {
+  auto records = std::vector{record(1, measured(0.8, 0.1)), record(2, measured(0.9, 0.4))};
+  for (auto& each : records) each.experiment.settings.host_overhead.seconds[0] = 1e-3;
+
+  EXPECT_EQ(spread(records), "");
+  EXPECT_EQ(
+      spread({record(1, measured(0.8, 0), kNoOverhead), record(2, measured(0.9, 0), kNoOverhead)}),
+      "");
+}
+
+// z1 won by being the smaller stage: z2's 0.5 % are noise, and with half of the host time still.
+TEST(SpreadRemark, DoesNotTakeNoiseForThePreset) {
+  EXPECT_EQ(spread({record(1, measured(0.804, 0.1)), record(2, measured(0.8, 0.1))}), "");
+  EXPECT_THAT(spread({record(1, measured(0.804, 0.1)), record(2, measured(0.8, 0.2))}),
+              HasSubstr("z1 before z2 is "));
+}
+
+TEST(SpreadRemark, LooksAtTheRepetitionsThatDecided) {
+  auto alone = record(2, measured(0.9, 0.1));
+  alone.experiment.name += "_alone";
+  alone.experiment.repetition = 1;
+  const std::vector<Record> disturbed = {record(1, measured(0.8, 0.1)),
+                                         record(2, measured(0.9, 0.4)), alone};
+
+  EXPECT_EQ(spread(disturbed), "");
+}
+
+TEST(ArithmeticRemark, IsOfSixteenBitsOnTheCpu) {
+  auto bf16 = record(1, measured(1, 0));
+  bf16.experiment.ds_config["bf16"] = {{"enabled", true}};
+  auto simulated = bf16;
+  simulated.experiment.settings.backend = "sim";
+
+  EXPECT_THAT(arithmetic_remark({record(1, measured(1, 0)), bf16}), HasSubstr("computes in fp32"));
+  EXPECT_EQ(arithmetic_remark({record(1, measured(1, 0))}), "");
+  EXPECT_EQ(arithmetic_remark({simulated}), "");
+}
+
+TEST(ResultRemarks, BeginWithTheHostOverheadInForce) {
+  const auto of = [](std::string_view preset) {
+    const std::vector<Record> records = {record(1, measured(1, 0), preset)};
+    return result_remarks(records, Metric::throughput, records.front());
+  };
+
+  EXPECT_THAT(of(kGlooOverhead),
+              ElementsAre("host overhead: preset cpu-gloo, no measurement of this machine"));
+  EXPECT_THAT(of(kNoOverhead), ElementsAre(HasSubstr("host overhead: none")));
+  EXPECT_TRUE(result_remarks({}, Metric::throughput, std::nullopt).empty());
+}
+
+}  // namespace
+}  // namespace dstune
