@@ -1,16 +1,18 @@
 #!/usr/bin/env python3
-"""Measures what DeepSpeed's host code costs on this machine, for dstune.host_overhead.
+r"""Measures what DeepSpeed's host code costs on this machine, for dstune.host_overhead.
 
-    python3 scripts/calibrate_host_overhead.py profile.json             # one process
-    deepspeed scripts/calibrate_host_overhead.py profile.json           # with real collectives
+    deepspeed scripts/calibrate_host_overhead.py profile.json
+    python -m torch.distributed.run --nproc_per_node 2 \
+        scripts/calibrate_host_overhead.py profile.json
 
-Trains models so small that the device has next to nothing to do, in every ZeRO stage, with several
-depths, bucket sizes and accumulation steps. What a step takes beyond the same forward and backward
-without DeepSpeed is host code. Its events are counted as dstune-mpi counts them, and the microseconds
-per event are fitted to all steps by least squares, none of them negative.
+Two processes at least: one has no partner, so its collectives cost a seventh of what they do. Trains
+Hugging Face's GPT-2 in shapes so small that the device has next to nothing to do, in every ZeRO
+stage, with several depths, bucket sizes and accumulation steps. What a step takes beyond the same
+forward and backward without DeepSpeed is host code. Its events are counted as dstune-mpi counts them,
+and the microseconds per event are fitted to all steps by least squares, none of them negative.
 
-Needs deepspeed and torch. Run it on an otherwise idle machine, with the number of processes per node
-that you train with: they share the host's cores.
+Needs deepspeed, torch and transformers. Run it on an otherwise idle machine, with the number of
+processes per node that you train with: they share the host's cores.
 """
 import argparse
 import itertools
@@ -78,58 +80,51 @@ def write_profile(path, profile):
     pathlib.Path(path).write_text(json.dumps(profile, indent=2) + "\n", encoding="utf-8")
 
 
+def world_size(environment):
+    """Of the launcher: torchrun's and deepspeed's name, Open MPI's, MPICH's."""
+    for name in ("WORLD_SIZE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE"):
+        if name in environment:
+            return int(environment[name])
+    return 1
+
+
+def refuse_one_process():
+    print("calibrate_host_overhead.py needs two processes or more: one has no partner, and its "
+          "collectives cost 427 us instead of 3,085. Start it with the deepspeed launcher, or with\n"
+          "    python -m torch.distributed.run --nproc_per_node 2 "
+          "scripts/calibrate_host_overhead.py profile.json", file=sys.stderr)
+    sys.exit(2)
+
+
 def host_events(stage, shape, collectives, owned_tensors):
     """The events of one optimizer step in fp32, as dstune-mpi's ledger counts them."""
     steps, tensors, modules = shape["accumulation"], shape["tensors"], shape["modules"]
     counts = dict.fromkeys(EVENTS, 0)
     counts["collective"] = collectives
     counts["optimizer_tensor"] = owned_tensors
-    counts["synchronization"] = 2 * steps  # timer: every forward and every call of step()
+    counts["synchronization"] = steps + 1  # timer: every forward, and the end of the step
     if stage == 1:
         counts["gradient_hook"] = tensors
     if stage >= 2:
         counts["gradient_hook"] = steps * tensors
     if stage == 3:
-        # What a module waits for is in it. No hook ends the backward of the two embeddings.
+        # Modules with parameters, the tied head too; what a container's hooks cost and what a
+        # module waits for is in it. No hook ends the backward of the two embeddings.
         counts["module_hook"] = steps * (4 * modules - 2)
         counts["synchronization"] += steps  # the end of every backward
     return counts
 
 
-def make_model(torch, layers):
-    """GPT-2's modules and tensors, with a head of its own instead of the tied one."""
-    nn = torch.nn
+def make_model(transformers, layers):
+    """Hugging Face's GPT-2: 13 modules a block, 6 of them with parameters, and a tied head.
 
-    class Block(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.ln_1, self.ln_2 = nn.LayerNorm(HIDDEN), nn.LayerNorm(HIDDEN)
-            self.c_attn, self.c_proj = nn.Linear(HIDDEN, 3 * HIDDEN), nn.Linear(HIDDEN, HIDDEN)
-            self.c_fc, self.mlp_proj = nn.Linear(HIDDEN, 4 * HIDDEN), nn.Linear(4 * HIDDEN, HIDDEN)
-
-        def forward(self, x):
-            batch, length, _ = x.shape
-            heads = [part.view(batch, length, HEADS, -1).transpose(1, 2)
-                     for part in self.c_attn(self.ln_1(x)).chunk(3, -1)]
-            attended = nn.functional.scaled_dot_product_attention(*heads, is_causal=True)
-            x = x + self.c_proj(attended.transpose(1, 2).reshape(batch, length, HIDDEN))
-            return x + self.mlp_proj(nn.functional.gelu(self.c_fc(self.ln_2(x))))
-
-    class Model(nn.Module):
-        def __init__(self):
-            super().__init__()
-            self.wte, self.wpe = nn.Embedding(VOCABULARY, HIDDEN), nn.Embedding(SEQUENCE, HIDDEN)
-            self.blocks = nn.ModuleList(Block() for _ in range(layers))
-            self.ln_f, self.head = nn.LayerNorm(HIDDEN), nn.Linear(HIDDEN, VOCABULARY, bias=False)
-
-        def forward(self, tokens):
-            x = self.wte(tokens) + self.wpe(torch.arange(SEQUENCE, device=tokens.device))
-            for block in self.blocks:
-                x = block(x)
-            logits = self.head(self.ln_f(x))
-            return nn.functional.cross_entropy(logits.flatten(0, 1), tokens.flatten())
-
-    return Model()
+    The real one, since every module called has hooks, and which are called is transformers' to say.
+    """
+    config = transformers.GPT2Config(
+        n_layer=layers, n_embd=HIDDEN, n_head=HEADS, vocab_size=VOCABULARY, n_positions=SEQUENCE,
+        resid_pdrop=0.0, embd_pdrop=0.0, attn_pdrop=0.0, use_cache=False, bos_token_id=0,
+        eos_token_id=0)
+    return transformers.GPT2LMHeadModel(config).train()
 
 
 class CollectiveCounter:
@@ -174,9 +169,10 @@ def median_seconds(run, synchronize, options):
 class Bench:
     """One machine: DeepSpeed and torch on its accelerator."""
 
-    def __init__(self, torch, deepspeed, options):
+    def __init__(self, torch, deepspeed, transformers, options):
         from deepspeed.accelerator import get_accelerator
         self.torch, self.deepspeed, self.options = torch, deepspeed, options
+        self.transformers = transformers
         self.accelerator = get_accelerator()
         deepspeed.init_distributed(verbose=False)
         self.ranks = torch.distributed.get_world_size()
@@ -187,10 +183,10 @@ class Bench:
 
     def without_deepspeed(self, layers):
         """Seconds of one micro-step's forward and backward."""
-        model, tokens = make_model(self.torch, layers).to(self.device), self.tokens()
+        model, tokens = make_model(self.transformers, layers).to(self.device), self.tokens()
 
         def run():
-            model(tokens).backward()
+            model(tokens, labels=tokens).loss.backward()
             for parameter in model.parameters():
                 parameter.grad = None
 
@@ -207,7 +203,7 @@ class Bench:
 
     def measure(self, stage, layers, bucket, accumulation, plain):
         """(counts, seconds of host code) of one optimizer step."""
-        model = make_model(self.torch, layers)
+        model = make_model(self.transformers, layers)
         optimizer = self.torch.optim.AdamW(model.parameters(), lr=1e-4)
         shape = dict(accumulation=accumulation, tensors=len(list(model.parameters())),
                      modules=sum(1 for module in model.modules() if module._parameters))
@@ -217,7 +213,7 @@ class Bench:
 
         def run():
             for _ in range(accumulation):
-                engine.backward(engine(tokens))
+                engine.backward(engine(tokens, labels=tokens).loss)
                 engine.step()
 
         run()
@@ -234,13 +230,15 @@ class Bench:
     def samples(self):
         cases = list(itertools.product(self.options.stages, self.options.layers,
                                        self.options.buckets, self.options.accumulation))
-        plain = {layers: self.without_deepspeed(layers) for layers in self.options.layers}
         for stage, layers, bucket, accumulation in cases:
             if stage == 0 and bucket != self.options.buckets[0]:
                 continue  # stage 0 has buckets of its own
-            counts, seconds = self.measure(stage, layers, bucket, accumulation, plain[layers])
-            print(f"stage {stage}, {layers} layers, buckets of {bucket}, {accumulation} "
-                  f"micro-steps: {seconds * 1e3:.2f} ms of host code, {counts}", file=sys.stderr)
+            plain = self.without_deepspeed(layers)  # beside the case: machines change their pace
+            counts, seconds = self.measure(stage, layers, bucket, accumulation, plain)
+            if self.torch.distributed.get_rank() == 0:
+                print(f"stage {stage}, {layers} layers, buckets of {bucket}, {accumulation} "
+                      f"micro-steps: {seconds * 1e3:.2f} ms of host code, {counts}",
+                      file=sys.stderr)
             yield counts, seconds
 
 
@@ -265,23 +263,24 @@ def import_deepspeed():
     try:
         import torch
         import deepspeed
+        import transformers
     except ImportError as fault:
-        sys.exit(f"calibrate_host_overhead.py needs deepspeed and torch on this machine: {fault}.\n"
-                 "Install them (pip install torch deepspeed), or use dstune.host_overhead: "
-                 "\"default\".")
-    return torch, deepspeed
+        sys.exit("calibrate_host_overhead.py needs deepspeed, torch and transformers on this "
+                 f"machine: {fault}.\nInstall them (pip install torch transformers deepspeed), or "
+                 "use dstune.host_overhead: \"default\".")
+    return torch, deepspeed, transformers
 
 
 def main(arguments):
     options = parse(arguments)
-    torch, deepspeed = import_deepspeed()
-    for name, value in (("RANK", "0"), ("WORLD_SIZE", "1"), ("LOCAL_RANK", "0"),
-                        ("MASTER_ADDR", "127.0.0.1"), ("MASTER_PORT", "29599")):
-        os.environ.setdefault(name, value)
-    bench = Bench(torch, deepspeed, options)
+    if world_size(os.environ) < 2:
+        refuse_one_process()
+    torch, deepspeed, transformers = import_deepspeed()
+    bench = Bench(torch, deepspeed, transformers, options)
     samples = list(bench.samples())
     about = dict(deepspeed=deepspeed.__version__, torch=torch.__version__,
-                 device=bench.accelerator.device_name(), ranks=bench.ranks)
+                 transformers=transformers.__version__, device=bench.accelerator.device_name(),
+                 ranks=bench.ranks, clock="cpu" if options.cpu_time else "wall")
     if torch.distributed.get_rank() == 0:
         profile = profile_of(fit(samples), samples, about)
         write_profile(options.output, profile)

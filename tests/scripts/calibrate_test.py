@@ -93,7 +93,7 @@ class Events(unittest.TestCase):
 
     def test_stage_3_waits_after_every_backward_too(self):
         self.assertEqual([self.events(stage)["synchronization"] for stage in range(4)],
-                         [8, 8, 8, 12])
+                         [5, 5, 5, 9])
 
 
 class Profile(unittest.TestCase):
@@ -112,13 +112,13 @@ class Profile(unittest.TestCase):
 
 
 class WithoutDeepSpeed(unittest.TestCase):
-    def run_script(self, *arguments):
+    def run_script(self, *arguments, **environment):
         with tempfile.TemporaryDirectory() as folder:
             broken = pathlib.Path(folder) / "deepspeed.py"
             broken.write_text("raise ImportError('not here')\n", encoding="utf-8")
             (pathlib.Path(folder) / "torch.py").write_text("", encoding="utf-8")
             return subprocess.run([sys.executable, "-B", str(SCRIPT), *arguments], text=True,
-                                  env=dict(os.environ, PYTHONPATH=folder), capture_output=True,
+                                  env=dict(os.environ, PYTHONPATH=folder, **environment), capture_output=True,
                                   check=False)
 
     def test_help_works(self):
@@ -128,10 +128,19 @@ class WithoutDeepSpeed(unittest.TestCase):
         self.assertIn("dstune.host_overhead", finished.stdout)
 
     def test_a_run_says_what_is_missing(self):
-        finished = self.run_script("profile.json")
+        finished = self.run_script("profile.json", WORLD_SIZE="2")
 
         self.assertEqual(finished.returncode, 1)
-        self.assertIn("needs deepspeed and torch on this machine: not here", finished.stderr)
+        self.assertIn("needs deepspeed, torch and transformers on this machine: not here",
+                      " ".join(finished.stderr.split()))
+
+    def test_one_process_is_refused_since_it_has_no_partner(self):
+        for environment in ({"WORLD_SIZE": "1"}, {"OMPI_COMM_WORLD_SIZE": "1"}, {}):
+            finished = self.run_script("profile.json", **environment)
+
+            self.assertEqual(finished.returncode, 2, environment)
+            self.assertIn("needs two processes or more", finished.stderr)
+            self.assertNotIn("Traceback", finished.stderr)
 
 
 if __name__ == "__main__":
