@@ -106,6 +106,12 @@ AutotuningConfig read_autotuning(const json::value& section, Problems& problems,
     warnings.emplace_back(
         "/autotuning/model_info is not used: what it says is known without a run");
   }
+  for (const char* key : {"metric_path", "model_info_path"}) {
+    if (reader.find(key) == nullptr) continue;
+    warnings.push_back(concat("/autotuning/", key,
+                              " is not used: it is where DeepSpeed's own experiments leave their "
+                              "numbers; here they are in results_dir"));
+  }
   check_orders(config, problems);
   return config;
 }

@@ -200,7 +200,7 @@ void find_unsupported(const json::object& root, StepConfig& config) {
   };
   for (const auto* key :
        {"amp", "torch_autocast", "progressive_layer_drop", "hybrid_engine", "curriculum_learning",
-        "data_efficiency", "eigenvalue", "expert_parallel"}) {
+        "data_efficiency", "eigenvalue", "expert_parallel", "elasticity"}) {
     add(is_on(section(root, key), "enabled"), concat(key, ".enabled"));
   }
   add(is_on(root, "sparse_gradients"), "sparse_gradients");

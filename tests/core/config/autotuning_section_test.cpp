@@ -112,6 +112,15 @@ TEST(ReadAutotuning, RejectsWrongValuesAndUnknownKeys) {
   EXPECT_EQ(read("true").faults, Faults{"/autotuning  is true; accepted: an object"});
 }
 
+TEST(ReadAutotuning, SaysThatDeepSpeedsOwnFilesAreNotWritten) {
+  const auto warnings = read(R"({"metric_path": "a", "model_info_path": "b"})").warnings;
+
+  ASSERT_EQ(warnings.size(), 2U);
+  EXPECT_EQ(warnings[0].rfind("/autotuning/metric_path is not used: ", 0), 0U);
+  EXPECT_EQ(warnings[1].rfind("/autotuning/model_info_path is not used: ", 0), 0U);
+  EXPECT_TRUE(read(R"({"metric_path": null, "model_info_path": null})").warnings.empty());
+}
+
 TEST(ReadAutotuning, SaysThatModelInfoIsMeasured) {
   EXPECT_EQ(read(R"({"model_info": {"num_params": 1}})").warnings.size(), 1U);
 }

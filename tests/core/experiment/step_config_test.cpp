@@ -64,6 +64,7 @@ const Knob kOfAnyStage[] = {
     {R"({"curriculum_learning": {"enabled": true}})", "curriculum_learning.enabled"},
     {R"({"data_efficiency": {"enabled": true}})", "data_efficiency.enabled"},
     {R"({"eigenvalue": {"enabled": true}})", "eigenvalue.enabled"},
+    {R"({"elasticity": {"enabled": true}})", "elasticity.enabled"},
     {R"({"sparse_gradients": true})", "sparse_gradients"},
     {R"({"compile": {"deepcompile": true}})", "compile.deepcompile"},
     {R"({"sparse_attention": {"mode": "fixed"}})", "sparse_attention"},

@@ -72,6 +72,11 @@ void check_relations(const json::object& deepspeed, Problems& problems) {
     problems.add("/bf16/enabled", "is true and so is /fp16/enabled; accepted: one of them");
   }
   if (fp16 != nullptr) check_loss_scale(*fp16, problems);
+  if (is_true(section_of(deepspeed, "comms_logger"), "enabled")) {
+    problems.warn("/comms_logger",
+                  "is on: DeepSpeed then waits for the device after every collective, which is not "
+                  "measured here; the optimum is that of training without it");
+  }
   const auto* const optimizer = section_of(deepspeed, "optimizer");
   if (optimizer != nullptr) check_optimizer(*optimizer, problems);
   const auto* const zero = section_of(deepspeed, "zero_optimization");

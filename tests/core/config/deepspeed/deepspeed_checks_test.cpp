@@ -21,6 +21,19 @@ std::string modern(const char* text) {
   return to_json_text(without_deprecated_offload(json::parse(text).as_object()), 0);
 }
 
+TEST(CheckRelations, SaysThatALoggerOfCollectivesIsNotMeasured) {
+  const auto warnings = [](const char* text) {
+    Problems problems("config.json");
+    check_relations(json::parse(text).as_object(), problems);
+    return problems.warnings();
+  };
+
+  ASSERT_EQ(warnings(R"({"comms_logger":{"enabled":true}})").size(), 1U);
+  EXPECT_EQ(warnings(R"({"comms_logger":{"enabled":true}})")[0].rfind("/comms_logger is on: ", 0),
+            0U);
+  EXPECT_TRUE(warnings(R"({"comms_logger":{"enabled":false}})").empty());
+}
+
 TEST(CheckRelations, AllowsOnePrecision) {
   EXPECT_EQ(check(R"({"fp16":{"enabled":true},"bf16":{"enabled":false}})"), Faults{});
   EXPECT_EQ(check(R"({"fp16":{"enabled":true},"bf16":{"enabled":true}})"),
