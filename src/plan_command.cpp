@@ -8,6 +8,7 @@
 #include "core/config/command_line/hostfile.hpp"
 #include "core/search/plan/memory_predictor.hpp"
 #include "core/search/plan/modelled.hpp"
+#include "core/search/tuner/final_status.hpp"
 #include "core/search/tuner/plan_report.hpp"
 #include "core/search/tuner/tuner.hpp"
 #include "kernels/backends.hpp"
@@ -53,10 +54,7 @@ Plan make_plan(const CommandLine& options) {
 bool fits(const Plan& plan) {
   const bool any = std::any_of(plan.stages.begin(), plan.stages.end(),
                                [](const StagePlan& stage) { return stage.feasible; });
-  if (!any) {
-    log_error(
-        "no experiment fits in memory; raise memory_limit, use more ranks or a smaller model");
-  }
+  if (!any) log_error(kNothingFits);
   return any;
 }
 

@@ -42,8 +42,7 @@ RunStatus final_status(const TuningResult& result, Seconds elapsed) {
   } else if (result.nothing_fits) {
     status.state = RunState::nothing_fits;
     status.exit_code = exit_nothing_fits;
-    status.message =
-        "no experiment fits in memory; raise memory_limit, use more ranks or a smaller model";
+    status.message = kNothingFits;
   } else {
     status.state = RunState::failed;
     status.exit_code = exit_internal_error;
