@@ -27,11 +27,16 @@ StepResult UnfusedEngine::step() {
     return finish(true);
   }
   start_norm();
-  std::vector<Buffer> copies;
-  for (std::size_t i = 0; i < tensor_count(); ++i) {
-    passes().add_squares(Pass::norm, gradient(i), squares());
-    copies.push_back(temporary(numel(i), DType::fp32));
-    passes().cast(Pass::master_gradient, gradient(i), copies[i].tensor(DType::fp32));
+  std::vector<Buffer> copies(tensor_count());
+  for (const ParameterGroup& group : groups()) {
+    for (const std::size_t i : group.tensors) {
+      passes().add_squares(Pass::norm, gradient(i), squares());
+    }
+    device().read_scalar(squares(), HostSync::norm);  // get_weight_norm, once a group
+    for (const std::size_t i : group.tensors) {
+      copies[i] = temporary(numel(i), DType::fp32);
+      passes().cast(Pass::master_gradient, gradient(i), copies[i].tensor(DType::fp32));
+    }
   }
   const Tensor factor = clip_factor();
   for (const Buffer& copy : copies) {

@@ -79,8 +79,11 @@ TEST(StepWaits, ForTheOverflowFlagAreOnePerTensorWithoutZeroAndOneWithIt) {
 }
 
 // DeepSpeed's sharded engines keep their norms on the device.
-TEST(StepWaits, ForTheNormAreOfTheFusedOptimizerOnly) {
+TEST(StepWaits, ForTheNormAreOfTheOptimizersWithoutZeroOnly) {
+  const char* unfused = R"({"optimizer": {"type": "SGD", "params": {"lr": 0.1}}})";
   EXPECT_EQ(waits(ledger_of(0, 2, DType::bf16), HostSync::norm), 1U);
+  EXPECT_EQ(waits(ledger_of(0, 2, DType::bf16, unfused), HostSync::norm), 1U) << "one a group";
+  EXPECT_EQ(waits(ledger_of(0, 2, DType::fp32, unfused), HostSync::norm), 0U);
   for (const int stage : {1, 2, 3}) {
     EXPECT_EQ(waits(ledger_of(stage, 2, DType::bf16), HostSync::norm), 0U);
   }
