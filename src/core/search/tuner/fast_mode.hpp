@@ -20,8 +20,8 @@ namespace dstune {
 /// depend on how many experiments run at once: where several did, the best of each stage is
 /// measured once more alone (choose_finalists), and these decide.
 ///
-/// tuner_num_trials bounds the experiments that decide (those fetched ahead on idle ranks not
-/// counted); tuner_early_stopping belongs to the full mode and does nothing here.
+/// tuner_num_trials bounds the points that are visited (what is fetched ahead and the repetitions
+/// are not counted); tuner_early_stopping belongs to the full mode and does nothing here.
 class FastMode final : public Tuner {
  public:
   /// The references must outlive this.

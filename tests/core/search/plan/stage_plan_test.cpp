@@ -8,6 +8,7 @@
 
 #include "core/base/error.hpp"
 #include "core/search/plan/make_experiment.hpp"
+#include "core/train/families/families.hpp"
 #include "tests/oracle/activation_memory.hpp"
 #include "tests/support/simulated_machine.hpp"
 
@@ -41,6 +42,47 @@ TEST(PlanStages, SeparatesActivationsFromTheRest) {
   EXPECT_EQ(plans[1].peak.total, 310U);
 }
 
+// Without a stage of ZeRO a rank has all states: Adam's two and, in 16 bit, a master, in fp32. What
+// is a formula of the type alone in DeepSpeed's tuner is here beside buckets and temporaries.
+TEST(PlanStages, TheDryRunCountsEveryByteOfTheConfiguredType) {
+  auto config = make_tuning_config(0);
+  config.stages = {0, 2};
+  config.deepspeed["zero_optimization"] = {{"reduce_bucket_size", 1000}};
+  const auto n = static_cast<Bytes>(make_model_parameters(config.settings.model).total());
+  for (const bool is_16_bit : {false, true}) {
+    config.deepspeed["bf16"] = {{"enabled", is_16_bit}};
+    const Bytes each = is_16_bit ? 2 : 4;
+
+    const auto plans = plan_stages(config, 2);
+
+    const PeakMemory& peak = plans[0].peak;
+    EXPECT_EQ(peak.categories.at(MemoryCategory::parameters), each * n);
+    EXPECT_GE(peak.categories.at(MemoryCategory::gradients), each * n);
+    EXPECT_LT(peak.categories.at(MemoryCategory::gradients), 2 * each * n);
+    EXPECT_GE(peak.categories.at(MemoryCategory::optimizer), (is_16_bit ? 12 : 8) * n);
+    EXPECT_EQ(plans[1].peak.categories.at(MemoryCategory::buckets), each * 1000);
+    EXPECT_GT(peak.categories.at(MemoryCategory::temporaries), 0U);
+  }
+}
+
+TEST(PlanStages, TheDryRunFindsTheLargestMicroBatchToTheByte) {
+  auto config = make_tuning_config(Bytes{1} << 50U);
+  const auto predictor = make_memory_predictor();
+  for (const char* precision : {"fp16", "bf16"}) {
+    config.deepspeed = {{precision, {{"enabled", precision == std::string("bf16")}}}};
+    for (const int stage : {0, 1, 2, 3}) {
+      config.stages = {stage};
+      const auto seventeen = predictor(make_experiment(config, 2, stage, 17, 1), 0);
+      auto tight = config;
+      tight.settings.memory_limit = std::get<Measured>(seventeen).peak_memory.total;
+
+      EXPECT_EQ(plan_stages(tight, 2).front().max_micro_batch, 17) << precision << stage;
+      --tight.settings.memory_limit;
+      EXPECT_EQ(plan_stages(tight, 2).front().max_micro_batch, 16) << precision << stage;
+    }
+  }
+}
+
 // Tokens, 8 bytes each, and what the model keeps for backward: by formula.
 TEST(PlanStages, ActivationsOfOneSampleAreTheFormulas) {
   auto config = make_tuning_config(0);
@@ -50,8 +92,11 @@ TEST(PlanStages, ActivationsOfOneSampleAreTheFormulas) {
            oracle::predict_activations(settings.model, 1, settings.sequence_length, dtype).peak;
   };
 
+  const Bytes left_after_forward =
+      oracle::predict_activations(settings.model, 1, settings.sequence_length, DType::fp32).saved;
   for (const auto& plan : plan_stages(config, 2)) {
     EXPECT_EQ(plan.activation_bytes_per_micro_batch, formula(DType::fp32)) << plan.stage;
+    EXPECT_GT(plan.activation_bytes_per_micro_batch, left_after_forward) << plan.stage;
   }
   config.deepspeed["bf16"] = {{"enabled", true}};
   for (const auto& plan : plan_stages(config, 2)) {

@@ -70,6 +70,14 @@ TEST_F(FastModeTest, FillsFreeGroupsAndRepeatsAloneWhatWasDisturbed) {
   EXPECT_EQ(tuner_.best()->experiment.name, "z0_gas1_tmbspg4");
 }
 
+// Two trials: the smallest and the largest; the repetition comes on top.
+TEST_F(FastModeTest, CountsNoRepetitionAsATrial) {
+  config_.autotuning.tuner_num_trials = 2;
+
+  EXPECT_THAT(run(tuner_, 2), ElementsAre(ElementsAre("z0_gas1_tmbspg1", "z0_gas1_tmbspg4"),
+                                          ElementsAre("z0_gas1_tmbspg4_alone")));
+}
+
 TEST_F(FastModeTest, ARepetitionIsAnExperimentOfItsOwn) {
   run(tuner_, 3);
 

@@ -147,6 +147,19 @@ TEST_F(StageSearchTest, StopsLookingForMoreWhenTheGainIsBelowFivePercent) {
   EXPECT_EQ(result.max_micro_batch, 11) << "the first success of the bisection gains nothing";
 }
 
+// The prediction of 6 is too low by 10, but one more step says that more samples gain nothing.
+TEST_F(StageSearchTest, GoesUpNoFurtherThanTheGainIsWorth) {
+  machine_.predicted_too_much = 100;
+  config_.settings.memory_limit = 300 + 30 * 10;
+  machine_.samples_per_s = [](const Point& point) {
+    return point.micro_batch < 20 ? 100.0 : 104.9;
+  };
+
+  search();
+
+  EXPECT_THAT(order_, testing::Not(testing::Contains("z1_gas1_tmbspg32")));
+}
+
 TEST_F(StageSearchTest, SurvivesAnUnknownActivationSize) {
   machine_.per_micro_batch = 0;
   config_.autotuning.max_train_micro_batch_size_per_gpu = 4;
