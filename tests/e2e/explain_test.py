@@ -21,7 +21,7 @@ class Explain(ProgramTest):
         return self.run_command([PROGRAM, "--explain", *map(str, arguments)])
 
     def test_accounts_for_an_experiment_and_names_the_difference_to_the_best(self):
-        self.tune_well(3, example("tiny"))
+        self.tune_well(3, self.quick_tiny())
         results = outcomes(self.results)
         worst = min((name for name in results if name.startswith("z3")),
                     key=lambda name: results[name]["samples_per_s"])
@@ -46,7 +46,7 @@ class Explain(ProgramTest):
         self.assertNotIn("Against the best", self.explain(best, config).stdout)
 
     def test_planned_ledger_is_the_measured_one(self):
-        self.tune_well(3, example("tiny"))
+        self.tune_well(3, self.quick_tiny())
 
         for name, outcome in outcomes(self.results).items():
             planned = self.explain(name, "--plan", "--world-size", 2, "--format", "json",

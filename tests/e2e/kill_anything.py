@@ -36,8 +36,8 @@ CONFIG = {
     "autotuning": {"enabled": True},
     "dstune": {"model": {"model_type": "gpt2", "vocab_size": 2048, "n_positions": 64, "n_embd": 64, "n_layer": 2,
                          "n_head": 2},
-               "sequence_length": 32, "memory_limit": "256MiB", "backend": "cpu", "warmup_steps": 1,
-               "measure_steps": 10},
+               "sequence_length": 32, "memory_limit": "256MiB", "backend": "cpu", "host_overhead": "none",
+               "warmup_steps": 1, "measure_steps": 10},
 }
 
 

@@ -17,8 +17,7 @@ import sys
 import tempfile
 import time
 
-from support import (events, example, journal, launch_environment, mpi_command, names,
-                     ranks_of)
+from support import (events, journal, launch_environment, mpi_command, names, ranks_of, tiny)
 
 RANKS = 3
 PATIENCE = 120  # seconds until a run that neither ends nor fails is a deadlock
@@ -26,7 +25,9 @@ PATIENCE = 120  # seconds until a run that neither ends nor fails is a deadlock
 
 def start(directory, *options):
     with open(directory / "stderr.log", "ab") as log:
-        return subprocess.Popen(mpi_command(RANKS, example("tiny"), *options), cwd=directory,
+        config = directory / "quick_tiny.json"
+        config.write_text(json.dumps(tiny()), encoding="utf-8")
+        return subprocess.Popen(mpi_command(RANKS, config, *options), cwd=directory,
                                 env=launch_environment(), stdin=subprocess.DEVNULL,
                                 stdout=subprocess.DEVNULL, stderr=log)
 

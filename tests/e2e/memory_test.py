@@ -37,6 +37,24 @@ class MemoryLimit(ProgramTest):
         self.assertFalse((results / "ds_config_optimal.json").exists())
         self.assertEqual(read_json(results / "status.json")["exit_code"], 3)
 
+    def test_a_micro_batch_that_does_not_fit_is_an_outcome_and_the_run_goes_on(self):
+        config = self.write_config(self.tiny(zero_optimization={"stage": [0, 1]},
+                                             train_micro_batch_size_per_gpu=[1, 64]))
+
+        self.tune_well(3, config, "--memory-limit", "40MiB")
+
+        results = outcomes(self.results)
+        self.assertEqual({name: outcome["status"] for name, outcome in results.items()},
+                         {"z0_gas64_tmbspg1": "measured", "z0_gas1_tmbspg64": "out_of_memory",
+                          "z1_gas64_tmbspg1": "measured", "z1_gas1_tmbspg64": "out_of_memory"})
+        for name, outcome in results.items():
+            if outcome["status"] == "out_of_memory":
+                self.assertEqual(outcome["limit_bytes"], 40 << 20, name)
+                self.assertGreater(outcome["in_use_bytes"] + outcome["requested_bytes"], 40 << 20)
+        optimum = read_json(self.results / "ds_config_optimal.json")
+        self.assertEqual(optimum["train_micro_batch_size_per_gpu"], 1)
+        self.assertEqual(read_json(self.results / "status.json")["status"], "found")
+
     def test_nothing_fits(self):
         finished = self.tune(3, example("tiny"), "--memory-limit", "64KiB")
 

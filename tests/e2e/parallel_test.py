@@ -2,7 +2,7 @@
 
 import unittest
 
-from support import ProgramTest, events, example
+from support import ProgramTest, events
 
 
 def overlap(a, b):
@@ -11,7 +11,7 @@ def overlap(a, b):
 
 class SeveralAtATime(ProgramTest):
     def test_two_experiments_of_two_ranks_run_at_once_on_four_workers(self):
-        self.tune_well(5, example("tiny"), "--ranks-per-experiment", "2")
+        self.tune_well(5, self.quick_tiny(), "--ranks-per-experiment", "2")
 
         records = events(self.results, "finished")
         pairs = [(a, b) for i, a in enumerate(records) for b in records[i + 1:] if overlap(a, b)]

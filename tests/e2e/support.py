@@ -62,6 +62,19 @@ def read_commented_json(path):
     return json.loads(re.sub(r",(\s*[}\]])", r"\1", text))
 
 
+def tiny(**sections):
+    """examples/tiny.json with some sections updated, and without host overhead: who tests something
+    else need not wait for it."""
+    config = read_commented_json(example("tiny"))
+    config["dstune"]["host_overhead"] = "none"
+    for section, values in sections.items():
+        if isinstance(values, dict):
+            config.setdefault(section, {}).update(values)
+        else:
+            config[section] = values
+    return config
+
+
 def journal(results_dir):
     """Whole lines of the journal; a torn last one is not one."""
     text = (pathlib.Path(results_dir) / "journal.jsonl").read_text(encoding="utf-8")
@@ -111,13 +124,11 @@ class ProgramTest(unittest.TestCase):
 
     def tiny(self, **sections):
         """examples/tiny.json with some sections updated."""
-        config = read_commented_json(example("tiny"))
-        for section, values in sections.items():
-            if isinstance(values, dict):
-                config.setdefault(section, {}).update(values)
-            else:
-                config[section] = values
-        return config
+        return tiny(**sections)
+
+    def quick_tiny(self):
+        """The path of examples/tiny.json without host overhead."""
+        return self.write_config(self.tiny(), "quick_tiny.json")
 
     def listing(self):
         return sorted(str(path.relative_to(self.directory))

@@ -22,8 +22,18 @@ class TinyExample(ProgramTest):
         rows = [line for line in finished.stdout.splitlines() if line.startswith("|")]
         self.assertGreaterEqual(len(rows), 2 + len(EXPERIMENTS), finished.stdout)
         self.assertNotIn("|", finished.stderr)
+        self.assert_preset(finished)
         for name in EXPERIMENTS:
             self.assertEqual(finished.stderr.count(f"{name} ->"), 1, finished.stderr)
+
+    def assert_preset(self, finished):
+        """The CPU backend's, in force without being asked for: said in the log, under the table and
+        in the summary."""
+        said = "host overhead: preset cpu-gloo, no measurement of this machine"
+        self.assertIn("; host overhead cpu-gloo", finished.stderr)
+        self.assertIn(f"Note: {said}.", finished.stdout)
+        self.assertIn(f"Note: {said}.",
+                      (self.results / "summary.txt").read_text(encoding="utf-8"))
 
     def assert_files(self):
         files = set(self.listing())
@@ -53,7 +63,7 @@ class TinyExample(ProgramTest):
         self.assertEqual(read_json(self.results / "status.json")["exit_code"], 0)
 
     def test_stages_start_alike_and_learn(self):
-        self.tune_well(3, example("tiny"))
+        self.tune_well(3, self.quick_tiny())
 
         results = outcomes(self.results)
         losses = [results[name]["first_loss"] for name in EXPERIMENTS]
@@ -62,7 +72,7 @@ class TinyExample(ProgramTest):
             self.assertNotEqual(results[name]["last_loss"], results[name]["first_loss"], name)
 
     def test_table_csv_and_json_say_the_same(self):
-        finished = self.tune_well(3, example("tiny"), "--format", "json")
+        finished = self.tune_well(3, self.quick_tiny(), "--format", "json")
 
         table = json.loads(finished.stdout)
         with open(self.results / "results.csv", newline="", encoding="utf-8") as file:
