@@ -102,7 +102,7 @@ def host_events(stage, shape, collectives, owned_tensors):
     counts = dict.fromkeys(EVENTS, 0)
     counts["collective"] = collectives
     counts["optimizer_tensor"] = owned_tensors
-    counts["synchronization"] = steps + 1  # timer: every forward, and the end of the step
+    counts["synchronization"] = 2 * steps  # timer: every forward and engine.step()
     if stage == 1:
         counts["gradient_hook"] = tensors
     if stage >= 2:

@@ -93,7 +93,7 @@ class Events(unittest.TestCase):
 
     def test_stage_3_waits_after_every_backward_too(self):
         self.assertEqual([self.events(stage)["synchronization"] for stage in range(4)],
-                         [5, 5, 5, 9])
+                         [8, 8, 8, 12])
 
 
 class Profile(unittest.TestCase):

@@ -54,7 +54,7 @@ constexpr std::size_t kPasses = 17;
 
 /// Why the host waits for the device.
 enum class HostSync {
-  timer,       ///< DeepSpeed's throughput timer: every forward's start and the step's end
+  timer,       ///< DeepSpeed's throughput timer: start and end of every micro-step
   overflow,    ///< reads the inf/NaN flag
   norm,        ///< reads a norm
   reduction,   ///< the end of backward waits for the last reduction

@@ -61,7 +61,8 @@ void TrainingStep::make_tokens(std::int64_t micro_step) {
   }
 }
 
-// At the start of every forward and at the end of the step, as DeepSpeed's throughput timer does.
+// At the start of every forward and at the end of every engine.step(), which a training loop calls
+// after each micro-step, as DeepSpeed's throughput timer does.
 void TrainingStep::synchronize_for_timer() {
   if (config_.timer_synchronizes) device_.host_sync(HostSync::timer);
 }
@@ -69,7 +70,8 @@ void TrainingStep::synchronize_for_timer() {
 TrainingStep::MicroStep TrainingStep::run_micro_step(std::int64_t micro) {
   MemoryBudget& memory = device_.memory();
   make_tokens(micro);
-  engine_->begin_micro_step(micro + 1 == config_.accumulation_steps);
+  const bool boundary = micro + 1 == config_.accumulation_steps;
+  engine_->begin_micro_step(boundary);
   memory.enter(StepPhase::forward);
   synchronize_for_timer();
   MicroStep times;
@@ -83,6 +85,7 @@ TrainingStep::MicroStep TrainingStep::run_micro_step(std::int64_t micro) {
                    engine_->loss_scale() / static_cast<double>(config_.accumulation_steps));
   engine_->end_backward();
   times.end = device_.record(Stream::compute);
+  if (!boundary) synchronize_for_timer();  // else after the update
   device_.tick();
   return times;
 }

@@ -89,12 +89,12 @@ TEST(StepWaits, ForTheNormAreOfTheOptimizersWithoutZeroOnly) {
   }
 }
 
-TEST(StepWaits, OfTheThroughputTimerAreOnePerForwardAndOneAtTheEndUnlessItIsOff) {
+TEST(StepWaits, OfTheThroughputTimerAreTwoPerMicroStepUnlessItIsOff) {
   constexpr std::int64_t kAccumulation = 3;
   const char* off[] = {R"({"timers": {"throughput": {"enabled": false}}})",
                        R"({"timers": {"throughput": {"synchronized": false}}})"};
   for (const int stage : {0, 1, 2, 3}) {
-    EXPECT_EQ(waits(ledger_of(stage, 2, DType::bf16, "{}", kAccumulation), HostSync::timer), 4U);
+    EXPECT_EQ(waits(ledger_of(stage, 2, DType::bf16, "{}", kAccumulation), HostSync::timer), 2U * kAccumulation);
     for (const char* timers : off) {
       const Ledger without = ledger_of(stage, 2, DType::bf16, timers, kAccumulation);
 
