@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "core/device/dry_device.hpp"
+#include "core/device/operations/attention.hpp"
 #include "core/device/scalar.hpp"
 #include "core/train/families/families.hpp"
 #include "kernels/cpu/cpu_device.hpp"
@@ -41,9 +42,7 @@ class PeakDevice final : public DryDevice {
 
  private:
   // Every buffer is used by an operation before any is freed.
-  void account(double /*flops*/, Bytes /*traffic*/) override {
-    peak = std::max(peak, now_in_use());
-  }
+  void account(const Work& /*work*/) override { peak = std::max(peak, now_in_use()); }
 };
 
 ActivationMemory measure(const ModelSpec& spec, std::int64_t micro_batch, std::int64_t sequence,
@@ -55,7 +54,7 @@ ActivationMemory measure(const ModelSpec& spec, std::int64_t micro_batch, std::i
   const Buffer tokens(device, MemoryCategory::parameters,
                       static_cast<Bytes>(8 * micro_batch * sequence));
   const Scalar loss(device);
-  gpt2->forward(engine, static_cast<const std::int64_t*>(tokens.data()), 0, loss.tensor());
+  gpt2->forward(engine, tokens.tensor(DType::int64), 0, loss.tensor());
   ActivationMemory result{.saved = device.now_in_use()};
   gpt2->backward(engine, 1);
   result.peak = device.peak;

@@ -61,11 +61,11 @@ TEST_P(HookTraceTest, IsWhatTheLayersTellTheirEngine) {
   test::RecordingEngine engine(model, DType::fp32, device);
   const auto gpt2 =
       family_of(model).make_model(model, engine.parameters(), {1, 4, DType::fp32}, device);
-  const std::vector<std::int64_t> tokens = {1, 2, 3, 4};
+  std::vector<std::int64_t> tokens = {1, 2, 3, 4};
   const HookTrace trace = make_hook_trace(model.num_layers);
 
   const Scalar loss(device);
-  gpt2->forward(engine, tokens.data(), 0, loss.tensor());
+  gpt2->forward(engine, {tokens.data(), 4, DType::int64}, 0, loss.tensor());
   const Names forward = std::exchange(engine.events, {});
   gpt2->backward(engine, 1);
 

@@ -14,17 +14,17 @@ std::uintptr_t address_of(const void* data) { return reinterpret_cast<std::uintp
 
 }  // namespace
 
-void CheckingDevice::touch(std::string_view operation, Operands reads, Operands writes) {
+void CheckingDevice::account(const Work& work) {
   const Stream stream = current_stream();
   // Events recorded from now on come after it.
   const std::uint64_t tick = record(stream).after[static_cast<std::size_t>(stream)] + 1;
   const auto use = [&](const Operand& operand, bool is_written) {
     if (operand.extent == 0) return;
     const std::uintptr_t begin = address_of(operand.data);
-    check({std::string(operation), begin, begin + operand.extent, is_written, stream, tick});
+    check({std::string(work.operation), begin, begin + operand.extent, is_written, stream, tick});
   };
-  for (const Operand& operand : reads) use(operand, false);
-  for (const Operand& operand : writes) use(operand, true);
+  for (const Operand& operand : work.reads) use(operand, false);
+  for (const Operand& operand : work.writes) use(operand, true);
 }
 
 bool CheckingDevice::comes_after(Stream stream, const Access& access) const {
@@ -84,7 +84,7 @@ void CheckingDevice::on_give_back(void* data, Stream home,
 }
 
 void CheckingCollectives::touch(CollectiveKind kind, Tensor in, Tensor out) {
-  checking_.touch(name_of(kind), {in}, {out});
+  checking_.account({name_of(kind), 0, {in}, {out}});
 }
 
 std::unique_ptr<Collectives> CheckingCollectives::do_sub_group(const std::vector<int>& ranks,

@@ -5,7 +5,6 @@
 #include <map>
 #include <memory>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "core/device/dry_collectives.hpp"
@@ -26,7 +25,7 @@ class CheckingDevice final : public DryDevice {
   /// One line per race.
   const std::vector<std::string>& races() const { return races_; }
 
-  void touch(std::string_view operation, Operands reads, Operands writes) override;
+  void account(const Work& work) override;
 
  private:
   struct Access {

@@ -4,6 +4,8 @@
 #include <cstdint>
 
 #include "core/device/collectives.hpp"
+#include "core/device/operations/nll_loss.hpp"
+#include "core/device/operations/norm_and_overflow.hpp"
 #include "core/device/scalar.hpp"
 
 namespace dstune::test {
@@ -17,21 +19,21 @@ inline double read(Device& device, const Scalar& scalar) {
 inline double sum_of_squares(Device& device, Tensor in) {
   const Scalar sum(device);
   sum.set_zero();
-  device.add_squares(in, sum.tensor());
+  device.run(AddSquares{in, sum.tensor()});
   return read(device, sum);
 }
 
 inline bool has_inf_or_nan(Device& device, Tensor in) {
   const Scalar flag(device, DType::int8);
   flag.set_zero();
-  device.find_inf_or_nan(in, flag.tensor());
+  device.run(FindInfOrNan{in, flag.tensor()});
   return read(device, flag) != 0;
 }
 
-inline double nll_loss(Device& device, Matrix log_probs, const void* labels) {
+inline double nll_loss(Device& device, Matrix log_probs, Tensor labels) {
   const Scalar sum(device);
   sum.set_zero();
-  device.nll_loss(log_probs, static_cast<const std::int64_t*>(labels), sum.tensor());
+  device.run(NllLoss{.log_probs = log_probs, .labels = labels, .sum = sum.tensor()});
   return read(device, sum);
 }
 

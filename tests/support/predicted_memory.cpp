@@ -3,6 +3,7 @@
 #include <boost/json/parse.hpp>
 #include <gtest/gtest.h>
 
+#include "core/device/operations/attention.hpp"
 #include "core/train/families/families.hpp"
 #include "core/train/zero/layout/shard_groups.hpp"
 #include "tests/oracle/activation_memory.hpp"

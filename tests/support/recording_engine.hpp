@@ -12,6 +12,7 @@
 
 #include "core/base/text.hpp"
 #include "core/device/device.hpp"
+#include "core/device/operations/fill.hpp"
 #include "core/model/model_parameters.hpp"
 #include "core/model/model_spec.hpp"
 #include "core/train/families/families.hpp"
@@ -90,8 +91,8 @@ class RecordingEngine : public ZeroEngine {
 
  private:
   void poison(std::size_t index) {
-    device_->fill_constant(buffers_[index].tensor(dtype_),
-                           std::numeric_limits<double>::quiet_NaN());
+    device_->run(
+        FillConstant{buffers_[index].tensor(dtype_), std::numeric_limits<double>::quiet_NaN()});
   }
 
   ModelParameters parameters_;

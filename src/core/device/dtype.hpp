@@ -11,12 +11,14 @@ namespace dstune {
 
 /// int8 tensors hold quantised values (ZeRO++), as a message holds them: they are only quantised,
 /// copied, sent and dequantised. int4 values are int8 tensors with two values per element. fp64
-/// is for single numbers, of which ranks make a sum.
-enum class DType { fp32, bf16, fp16, int8, fp64 };
+/// is for single numbers, of which ranks make a sum. int64 is for tokens, labels and positions:
+/// never sent, and no arithmetic.
+enum class DType { fp32, bf16, fp16, int8, fp64, int64 };
 
 constexpr Bytes size_of(DType dtype) {
   switch (dtype) {
     case DType::fp64:
+    case DType::int64:
       return 8;
     case DType::fp32:
       return 4;
@@ -33,6 +35,8 @@ constexpr std::string_view name_of(DType dtype) {
   switch (dtype) {
     case DType::fp64:
       return "fp64";
+    case DType::int64:
+      return "int64";
     case DType::fp32:
       return "fp32";
     case DType::bf16:

@@ -23,7 +23,7 @@ constexpr std::array<std::string_view, kTransfers> kTransferNames = {
     "host_to_device", "device_to_host", "nvme_read", "nvme_write"};
 constexpr std::array<std::string_view, kStreams> kStreamNames = {"compute", "reduction", "gather",
                                                                  "communication"};
-constexpr std::size_t kDTypes = 5;
+constexpr std::size_t kDTypes = 5;  // int64 comes after them: it is never sent
 
 /// The enumerator, one of the first `count`, that `object[key]` names.
 template <class Enum>

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/device/device.hpp"
+#include "core/device/operations/fill.hpp"
 #include "core/device/tensor.hpp"
 
 namespace dstune {
@@ -18,7 +19,7 @@ class Scalar {
   Scalar& operator=(const Scalar&) = delete;
 
   Tensor tensor() const { return tensor_; }
-  void set_zero() const { device_.fill_zero(tensor_); }
+  void set_zero() const { device_.run(FillZero{tensor_}); }
 
  private:
   Device& device_;

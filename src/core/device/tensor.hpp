@@ -35,6 +35,11 @@ struct Matrix {
   std::int64_t cols = 0;
   DType dtype = DType::fp32;
   std::int64_t stride = 0;  ///< elements between rows, >= cols
+
+  std::int64_t numel() const { return rows * cols; }
+  Bytes size() const { return static_cast<Bytes>(numel()) * size_of(dtype); }
+  /// Bytes from the first element to behind the last.
+  Bytes extent() const { return static_cast<Bytes>((rows - 1) * stride + cols) * size_of(dtype); }
 };
 
 /// `tensor`, whose numel is rows * cols, as a dense matrix.

@@ -1,5 +1,6 @@
 #include "core/train/training_step.hpp"
 
+#include "core/device/operations/random.hpp"
 #include "core/device/repeated_work.hpp"
 #include "core/train/families/families.hpp"
 
@@ -54,10 +55,11 @@ void TrainingStep::make_tokens(std::int64_t micro_step) {
   const std::int64_t length = settings_.sequence_length;
   const std::int64_t first =
       (micro_step * collectives_.size() + collectives_.rank()) * config_.micro_batch;
-  auto* out = static_cast<std::int64_t*>(tokens_.data());
-  for (std::int64_t i = 0; i < config_.micro_batch; ++i, out += length) {
-    device_.fill_tokens(out, length, settings_.model.vocab_size,
-                        seed_of(settings_.seed, step_, static_cast<std::uint64_t>(first + i)));
+  for (std::int64_t i = 0; i < config_.micro_batch; ++i) {
+    device_.run(
+        FillTokens{.out = tokens_.tensor(DType::int64).slice(i * length, length),
+                   .vocab = settings_.model.vocab_size,
+                   .seed = seed_of(settings_.seed, step_, static_cast<std::uint64_t>(first + i))});
   }
 }
 
@@ -77,8 +79,8 @@ TrainingStep::MicroStep TrainingStep::run_micro_step(std::int64_t micro) {
   MicroStep times;
   times.begin = device_.record(Stream::compute);
   const auto place = static_cast<std::uint64_t>(micro * collectives_.size() + collectives_.rank());
-  model_->forward(*engine_, static_cast<const std::int64_t*>(tokens_.data()),
-                  seed_of(~settings_.seed, step_, place), loss_.tensor());
+  model_->forward(*engine_, tokens_.tensor(DType::int64), seed_of(~settings_.seed, step_, place),
+                  loss_.tensor());
   times.turn = device_.record(Stream::compute);
   memory.enter(StepPhase::backward);
   model_->backward(*engine_,

@@ -1,3 +1,5 @@
+#include "core/device/operations/adagrad.hpp"
+
 #include <cassert>
 #include <cmath>
 
@@ -20,21 +22,20 @@ void pass(const Device& device, std::int64_t count, F f) {
 }  // namespace
 
 // Pass by pass, as torch.optim.Adagrad does with its lists of tensors.
-void CpuDevice::adagrad(const AdagradStep& step, Tensor gradient, Tensor parameter, Tensor sum,
-                        Tensor numerator, Tensor root) {
-  assert(gradient.numel == parameter.numel && sum.numel == parameter.numel &&
-         numerator.numel == parameter.numel && root.numel == parameter.numel);
-  assert(gradient.dtype == DType::fp32 && parameter.dtype == DType::fp32);
-  const std::int64_t count = parameter.numel;
-  const auto decay = static_cast<float>(step.weight_decay);
-  const auto epsilon = static_cast<float>(step.epsilon);
-  const auto rate = static_cast<float>(-step.lr);
-  float* const g = elements<float>(gradient);
-  float* const p = elements<float>(parameter);
-  float* const s = elements<float>(sum);
-  float* const n = elements<float>(numerator);
-  float* const r = elements<float>(root);
-  const bool decays = step.weight_decay != 0;
+void CpuDevice::compute(const Adagrad& op) {
+  const std::int64_t count = op.parameter.numel;
+  assert(op.gradient.numel == count && op.sum.numel == count && op.numerator.numel == count &&
+         op.root.numel == count);
+  assert(op.gradient.dtype == DType::fp32 && op.parameter.dtype == DType::fp32);
+  const auto decay = static_cast<float>(op.step.weight_decay);
+  const auto epsilon = static_cast<float>(op.step.epsilon);
+  const auto rate = static_cast<float>(-op.step.lr);
+  auto* const g = elements<float>(op.gradient);
+  auto* const p = elements<float>(op.parameter);
+  auto* const s = elements<float>(op.sum);
+  auto* const n = elements<float>(op.numerator);
+  auto* const r = elements<float>(op.root);
+  const bool decays = op.step.weight_decay != 0;
   if (decays) pass(*this, count, [=](std::int64_t i) { n[i] = g[i] + decay * p[i]; });
   const float* const d = decays ? n : g;
   pass(*this, count, [=](std::int64_t i) { s[i] += d[i] * d[i]; });

@@ -1,3 +1,5 @@
+#include "core/device/operations/adam.hpp"
+
 #include <cassert>
 #include <cmath>
 
@@ -52,15 +54,15 @@ void update(const Coefficients& c, const float* gradient, float* parameter, floa
 
 }  // namespace
 
-void CpuDevice::adam(const AdamStep& step, Tensor gradient, Tensor parameter, Tensor exp_avg,
-                     Tensor exp_avg_sq) {
-  assert(gradient.numel == parameter.numel && exp_avg.numel == parameter.numel &&
-         exp_avg_sq.numel == parameter.numel);
-  assert(gradient.dtype == DType::fp32 && parameter.dtype == DType::fp32);
-  const Coefficients coefficients = coefficients_of(step);
-  for_chunks(*this, parameter.numel, [=](std::int64_t begin, std::int64_t end) {
-    update(coefficients, elements<float>(gradient) + begin, elements<float>(parameter) + begin,
-           elements<float>(exp_avg) + begin, elements<float>(exp_avg_sq) + begin, end - begin);
+void CpuDevice::compute(const Adam& op) {
+  const std::int64_t numel = op.parameter.numel;
+  assert(op.gradient.numel == numel && op.exp_avg.numel == numel && op.exp_avg_sq.numel == numel);
+  assert(op.gradient.dtype == DType::fp32 && op.parameter.dtype == DType::fp32);
+  const Coefficients coefficients = coefficients_of(op.step);
+  for_chunks(*this, numel, [=](std::int64_t begin, std::int64_t end) {
+    update(coefficients, elements<float>(op.gradient) + begin,
+           elements<float>(op.parameter) + begin, elements<float>(op.exp_avg) + begin,
+           elements<float>(op.exp_avg_sq) + begin, end - begin);
   });
 }
 

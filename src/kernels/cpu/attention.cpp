@@ -1,5 +1,7 @@
 // Causal attention, P = softmax(Q K^T / sqrt(d)), O = P V, by blocks of queries (Dao et al. 2022):
 // only the log-sum-exp of each row is kept, backward makes P again from it.
+#include "core/device/operations/attention.hpp"
+
 #include <algorithm>
 #include <cassert>
 #include <cmath>
@@ -149,42 +151,43 @@ std::int64_t CpuDevice::attention_workspace(const AttentionShape& shape) const {
   return 2 * std::min(shape.sequence, kQueryBlock) * shape.sequence;
 }
 
-void CpuDevice::attention(const AttentionShape& shape, Matrix qkv, Tensor lse, Tensor workspace,
-                          Matrix out) {
-  assert(workspace.dtype == DType::fp32 && workspace.numel >= attention_workspace(shape));
-  assert(qkv.rows == shape.batch * shape.sequence && out.rows == qkv.rows);
-  assert(lse.numel == shape.batch * shape.heads * shape.sequence);
-  float* const conversion = scratch(HeadPanels::scratch_elements(shape, qkv.dtype));
+void CpuDevice::compute(const Attention& op) {
+  const AttentionShape& shape = op.shape;
+  assert(op.workspace.dtype == DType::fp32 && op.workspace.numel >= attention_workspace(shape));
+  assert(op.qkv.rows == shape.batch * shape.sequence && op.out.rows == op.qkv.rows);
+  assert(op.lse.numel == shape.batch * shape.heads * shape.sequence);
+  float* const conversion = scratch(HeadPanels::scratch_elements(shape, op.qkv.dtype));
   for (std::int64_t index = 0; index < shape.batch * shape.heads; ++index) {
-    const HeadPanels head = load_head(shape, index, qkv, out, conversion);
+    const HeadPanels head = load_head(shape, index, op.qkv, op.out, conversion);
     const Dropout dropout = dropout_of(shape, index);
-    float* const head_lse = elements<float>(lse) + index * shape.sequence;
+    float* const head_lse = elements<float>(op.lse) + index * shape.sequence;
     for (std::int64_t first = 0; first < shape.sequence; first += kQueryBlock) {
       tick();
       forward_block(shape, dropout, head, first, std::min(first + kQueryBlock, shape.sequence),
-                    head_lse, elements<float>(workspace));
+                    head_lse, elements<float>(op.workspace));
     }
-    store_out(shape, index, head, out);
+    store_out(shape, index, head, op.out);
   }
 }
 
-void CpuDevice::attention_backward(const AttentionShape& shape, Matrix d_out, Matrix qkv,
-                                   Matrix out, Tensor lse, Tensor workspace, Matrix d_qkv) {
-  assert(workspace.dtype == DType::fp32 && workspace.numel >= attention_workspace(shape));
-  assert(d_out.rows == out.rows && d_qkv.rows == qkv.rows && d_qkv.cols == qkv.cols);
-  float* const conversion = scratch(HeadPanels::scratch_elements(shape, qkv.dtype));
+void CpuDevice::compute(const AttentionBackward& op) {
+  const AttentionShape& shape = op.shape;
+  assert(op.workspace.dtype == DType::fp32 && op.workspace.numel >= attention_workspace(shape));
+  assert(op.d_out.rows == op.out.rows && op.d_qkv.rows == op.qkv.rows);
+  assert(op.d_qkv.cols == op.qkv.cols);
+  float* const conversion = scratch(HeadPanels::scratch_elements(shape, op.qkv.dtype));
   for (std::int64_t index = 0; index < shape.batch * shape.heads; ++index) {
     const HeadPanels head =
-        load_head_for_backward(shape, index, qkv, out, d_out, d_qkv, conversion);
+        load_head_for_backward(shape, index, op.qkv, op.out, op.d_out, op.d_qkv, conversion);
     const Dropout dropout = dropout_of(shape, index);
-    const float* const head_lse = elements<float>(lse) + index * shape.sequence;
+    const float* const head_lse = elements<float>(op.lse) + index * shape.sequence;
     for (std::int64_t last = shape.sequence; last > 0;
          last = (last - 1) / kQueryBlock * kQueryBlock) {
       tick();
       backward_block(shape, dropout, head, (last - 1) / kQueryBlock * kQueryBlock, last, head_lse,
-                     elements<float>(workspace));
+                     elements<float>(op.workspace));
     }
-    store_gradients(shape, index, head, d_qkv);
+    store_gradients(shape, index, head, op.d_qkv);
   }
 }
 

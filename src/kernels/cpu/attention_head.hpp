@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "core/device/device.hpp"
+#include "core/device/operations/attention.hpp"
 #include "kernels/cpu/blas.hpp"
 
 namespace dstune::cpu {

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "core/device/device.hpp"
+#include "core/device/operations/gemm.hpp"
 
 namespace dstune::cpu {
 

@@ -3,6 +3,10 @@
 #include <cassert>
 #include <cstring>
 
+#include "core/device/operations/add.hpp"
+#include "core/device/operations/copy.hpp"
+#include "core/device/operations/fill.hpp"
+#include "core/device/operations/scale.hpp"
 #include "kernels/cpu/cpu_device.hpp"
 #include "kernels/cpu/elements.hpp"
 
@@ -19,14 +23,17 @@ void add_doubles(Tensor inout, Tensor other) {
 
 }  // namespace
 
-void CpuDevice::fill_zero(Tensor out) {
+void CpuDevice::compute(const FillZero& op) {
+  const Tensor out = op.out;
   for_chunks(*this, out.numel, [=](std::int64_t begin, std::int64_t end) {
     const Tensor part = out.slice(begin, end - begin);
     std::memset(part.data, 0, part.size());
   });
 }
 
-void CpuDevice::copy(Tensor in, Tensor out) {
+void CpuDevice::compute(const Copy& op) {
+  const Tensor in = op.in;
+  const Tensor out = op.out;
   assert(in.numel == out.numel && in.dtype == out.dtype);
   if (in.data == out.data) return;
   for_chunks(*this, in.numel, [=](std::int64_t begin, std::int64_t end) {
@@ -35,10 +42,12 @@ void CpuDevice::copy(Tensor in, Tensor out) {
   });
 }
 
-void CpuDevice::cast(Tensor in, Tensor out) {
+void CpuDevice::compute(const Cast& op) {
+  const Tensor in = op.in;
+  const Tensor out = op.out;
   assert(in.numel == out.numel);
   if (in.dtype == out.dtype) {
-    copy(in, out);
+    compute(Copy{in, out});
     return;
   }
   with_type(in.dtype, [&]<class From>(std::type_identity<From>) {
@@ -50,8 +59,9 @@ void CpuDevice::cast(Tensor in, Tensor out) {
   });
 }
 
-void CpuDevice::scale(Tensor inout, double factor) {
-  const auto f = static_cast<float>(factor);
+void CpuDevice::compute(const Scale& op) {
+  const Tensor inout = op.inout;
+  const auto f = static_cast<float>(op.factor);
   with_type(inout.dtype, [&]<class T>(std::type_identity<T>) {
     T* const x = elements<T>(inout);
     for_chunks(*this, inout.numel, [=](std::int64_t begin, std::int64_t end) {
@@ -63,7 +73,9 @@ void CpuDevice::scale(Tensor inout, double factor) {
   });
 }
 
-void CpuDevice::add(Tensor inout, Tensor other) {
+void CpuDevice::compute(const Add& op) {
+  const Tensor inout = op.inout;
+  const Tensor other = op.other;
   assert(inout.numel == other.numel && inout.dtype == other.dtype);
   if (inout.dtype == DType::fp64) return add_doubles(inout, other);
   with_type(inout.dtype, [&]<class T>(std::type_identity<T>) {
@@ -80,9 +92,10 @@ void CpuDevice::add(Tensor inout, Tensor other) {
   });
 }
 
-void CpuDevice::fill_constant(Tensor out, double value) {
+void CpuDevice::compute(const FillConstant& op) {
+  const Tensor out = op.out;
   with_type(out.dtype, [&]<class T>(std::type_identity<T>) {
-    const T element = from_float<T>(static_cast<float>(value));
+    const T element = from_float<T>(static_cast<float>(op.value));
     for_chunks(*this, out.numel, [=](std::int64_t begin, std::int64_t end) {
       std::fill(elements<T>(out) + begin, elements<T>(out) + end, element);
     });

@@ -1,3 +1,5 @@
+#include "core/device/operations/embedding.hpp"
+
 #include <algorithm>
 #include <cassert>
 #include <numeric>
@@ -33,8 +35,13 @@ std::vector<std::int64_t> rows_by_token(const std::int64_t* tokens, std::int64_t
 
 }  // namespace
 
-void CpuDevice::embedding(const std::int64_t* tokens, std::int64_t sequence, Matrix wte, Matrix wpe,
-                          Matrix out) {
+void CpuDevice::compute(const Embedding& op) {
+  const Matrix wte = op.wte;
+  const Matrix wpe = op.wpe;
+  const Matrix out = op.out;
+  const std::int64_t sequence = op.sequence;
+  const auto* const tokens = elements<std::int64_t>(op.tokens);
+  assert(op.tokens.dtype == DType::int64 && op.tokens.numel == out.rows);
   assert(wte.cols == out.cols && wpe.cols == out.cols && sequence <= wpe.rows);
   assert(wte.dtype == out.dtype && wpe.dtype == out.dtype);
   with_type(out.dtype, [&]<class T>(std::type_identity<T>) {
@@ -51,8 +58,12 @@ void CpuDevice::embedding(const std::int64_t* tokens, std::int64_t sequence, Mat
   });
 }
 
-void CpuDevice::embedding_backward(Matrix d_out, const std::int64_t* tokens, std::int64_t sequence,
-                                   Matrix d_wte, Matrix d_wpe) {
+void CpuDevice::compute(const EmbeddingBackward& op) {
+  const Matrix d_out = op.d_out;
+  const Matrix d_wte = op.d_wte;
+  const Matrix d_wpe = op.d_wpe;
+  const std::int64_t sequence = op.sequence;
+  const auto* const tokens = elements<std::int64_t>(op.tokens);
   assert(d_out.rows % sequence == 0 && d_wte.cols == d_out.cols && d_wpe.cols == d_out.cols);
   assert(d_wte.dtype == d_out.dtype && d_wpe.dtype == d_out.dtype);
   float* const sums = scratch(d_out.cols);

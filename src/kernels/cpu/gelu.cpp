@@ -1,6 +1,7 @@
 // gelu_new(x) = x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))), Hugging Face's NewGELUActivation.
 #include <cassert>
 
+#include "core/device/operations/gelu_new.hpp"
 #include "kernels/cpu/cpu_device.hpp"
 #include "kernels/cpu/elements.hpp"
 #include "kernels/cpu/vector_math.hpp"
@@ -14,15 +15,16 @@ constexpr float kCubic = 0.044715F;
 
 }  // namespace
 
-void CpuDevice::gelu_new(Tensor x, GeluSaved saved, Tensor out) {
-  assert(x.numel == out.numel && saved.tanh.numel == x.numel && x.dtype == out.dtype);
-  with_type(x.dtype, [&]<class T>(std::type_identity<T>) {
-    const T* const in = elements<T>(x);
-    T* const tanh = elements<T>(saved.tanh);
-    T* const half_x = elements<T>(saved.half_x);
-    T* const one_plus_tanh = elements<T>(saved.one_plus_tanh);
-    T* const y = elements<T>(out);
-    for_chunks(*this, x.numel, [=](std::int64_t begin, std::int64_t end) {
+void CpuDevice::compute(const GeluNew& op) {
+  assert(op.x.numel == op.out.numel && op.saved.tanh.numel == op.x.numel);
+  assert(op.x.dtype == op.out.dtype);
+  with_type(op.x.dtype, [&]<class T>(std::type_identity<T>) {
+    const T* const in = elements<T>(op.x);
+    T* const tanh = elements<T>(op.saved.tanh);
+    T* const half_x = elements<T>(op.saved.half_x);
+    T* const one_plus_tanh = elements<T>(op.saved.one_plus_tanh);
+    T* const y = elements<T>(op.out);
+    for_chunks(*this, op.x.numel, [=](std::int64_t begin, std::int64_t end) {
 #pragma omp simd
       for (std::int64_t i = begin; i < end; ++i) {
         const float value = to_float(in[i]);
@@ -37,14 +39,15 @@ void CpuDevice::gelu_new(Tensor x, GeluSaved saved, Tensor out) {
 }
 
 // x/2 and 1 + tanh are recomputed: cheaper than reading what PyTorch would read.
-void CpuDevice::gelu_new_backward(Tensor d_out, Tensor x, GeluSaved saved, Tensor d_x) {
-  assert(x.numel == d_out.numel && x.numel == d_x.numel && saved.tanh.numel == x.numel);
-  with_type(x.dtype, [&]<class T>(std::type_identity<T>) {
-    const T* const d = elements<T>(d_out);
-    const T* const in = elements<T>(x);
-    const T* const tanh = elements<T>(saved.tanh);
-    T* const result = elements<T>(d_x);
-    for_chunks(*this, x.numel, [=](std::int64_t begin, std::int64_t end) {
+void CpuDevice::compute(const GeluNewBackward& op) {
+  assert(op.x.numel == op.d_out.numel && op.x.numel == op.d_x.numel);
+  assert(op.saved.tanh.numel == op.x.numel);
+  with_type(op.x.dtype, [&]<class T>(std::type_identity<T>) {
+    const T* const d = elements<T>(op.d_out);
+    const T* const in = elements<T>(op.x);
+    const T* const tanh = elements<T>(op.saved.tanh);
+    T* const result = elements<T>(op.d_x);
+    for_chunks(*this, op.x.numel, [=](std::int64_t begin, std::int64_t end) {
 #pragma omp simd
       for (std::int64_t i = begin; i < end; ++i) {
         const float value = to_float(in[i]);

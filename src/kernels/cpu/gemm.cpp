@@ -1,3 +1,5 @@
+#include "core/device/operations/gemm.hpp"
+
 #include <algorithm>
 #include <cassert>
 
@@ -50,13 +52,12 @@ struct Sizes {
   std::int64_t k;
 };
 
-Sizes sizes_of(Transpose transpose_a, [[maybe_unused]] Transpose transpose_b, Matrix a,
-               [[maybe_unused]] Matrix b, Matrix c) {
-  const std::int64_t k = transpose_a == Transpose::no ? a.cols : a.rows;
-  assert((transpose_a == Transpose::no ? a.rows : a.cols) == c.rows);
-  assert((transpose_b == Transpose::no ? b.cols : b.rows) == c.cols);
-  assert((transpose_b == Transpose::no ? b.rows : b.cols) == k);
-  return {c.rows, c.cols, k};
+Sizes sizes_of(const Gemm& op) {
+  const std::int64_t k = op.transpose_a == Transpose::no ? op.a.cols : op.a.rows;
+  assert((op.transpose_a == Transpose::no ? op.a.rows : op.a.cols) == op.c.rows);
+  assert((op.transpose_b == Transpose::no ? op.b.cols : op.b.rows) == op.c.cols);
+  assert((op.transpose_b == Transpose::no ? op.b.rows : op.b.cols) == k);
+  return {op.c.rows, op.c.cols, k};
 }
 
 /// The largest piece of a product between two ticks: the longest dimension is cut, so that the
@@ -94,38 +95,36 @@ void for_pieces(const Device& device, Sizes whole, Sizes piece, F&& f) {
 
 }  // namespace
 
-void CpuDevice::gemm(Transpose transpose_a, Transpose transpose_b, Matrix a, Matrix b, double beta,
-                     Matrix c) {
-  assert(a.dtype == b.dtype && b.dtype == c.dtype);
-  assert(beta == 0 || beta == 1);
-  if (c.dtype == DType::fp32) {
-    gemm_fp32(transpose_a, transpose_b, a, b, beta, c);
+void CpuDevice::compute(const Gemm& op) {
+  assert(op.a.dtype == op.b.dtype && op.b.dtype == op.c.dtype);
+  assert(op.beta == 0 || op.beta == 1);
+  if (op.c.dtype == DType::fp32) {
+    gemm_fp32(op);
   } else {
-    gemm_16bit(transpose_a, transpose_b, a, b, beta, c);
+    gemm_16bit(op);
   }
 }
 
-void CpuDevice::gemm_fp32(Transpose transpose_a, Transpose transpose_b, Matrix a, Matrix b,
-                          double beta, Matrix c) {
-  const Sizes whole = sizes_of(transpose_a, transpose_b, a, b, c);
+void CpuDevice::gemm_fp32(const Gemm& op) {
+  const Sizes whole = sizes_of(op);
   for_pieces(*this, whole, piece_of(whole),
              [&](std::int64_t i, std::int64_t j, std::int64_t l, Sizes part) {
-               const Product product{transpose_a,
-                                     transpose_b,
+               const Product product{op.transpose_a,
+                                     op.transpose_b,
                                      part.m,
                                      part.n,
                                      part.k,
                                      1.0F,
-                                     l == 0 ? static_cast<float>(beta) : 1.0F};
-               sgemm(product, fp32_panel(a, stored_block(transpose_a, {i, l, part.m, part.k})),
-                     fp32_panel(b, stored_block(transpose_b, {l, j, part.k, part.n})),
-                     fp32_panel(c, {i, j, part.m, part.n}));
+                                     l == 0 ? static_cast<float>(op.beta) : 1.0F};
+               sgemm(product,
+                     fp32_panel(op.a, stored_block(op.transpose_a, {i, l, part.m, part.k})),
+                     fp32_panel(op.b, stored_block(op.transpose_b, {l, j, part.k, part.n})),
+                     fp32_panel(op.c, {i, j, part.m, part.n}));
              });
 }
 
-void CpuDevice::gemm_16bit(Transpose transpose_a, Transpose transpose_b, Matrix a, Matrix b,
-                           double beta, Matrix c) {
-  const Sizes whole = sizes_of(transpose_a, transpose_b, a, b, c);
+void CpuDevice::gemm_16bit(const Gemm& op) {
+  const Sizes whole = sizes_of(op);
   const Sizes piece{std::min<std::int64_t>(whole.m, 512), std::min<std::int64_t>(whole.n, 1024),
                     std::min<std::int64_t>(whole.k, 1024)};
   float* const a_scratch = scratch(piece.m * piece.k + piece.k * piece.n + piece.m * piece.n);
@@ -133,18 +132,18 @@ void CpuDevice::gemm_16bit(Transpose transpose_a, Transpose transpose_b, Matrix 
   float* const c_scratch = b_scratch + piece.k * piece.n;
   for_pieces(*this, whole, piece, [&](std::int64_t i, std::int64_t j, std::int64_t l, Sizes part) {
     const Block c_block{i, j, part.m, part.n};
-    if (l == 0 && beta != 0) load(c, c_block, c_scratch);
-    const Product product{transpose_a,
-                          transpose_b,
+    if (l == 0 && op.beta != 0) load(op.c, c_block, c_scratch);
+    const Product product{op.transpose_a,
+                          op.transpose_b,
                           part.m,
                           part.n,
                           part.k,
                           1.0F,
-                          l == 0 ? static_cast<float>(beta) : 1.0F};
+                          l == 0 ? static_cast<float>(op.beta) : 1.0F};
     const Panel sums{c_scratch, part.n};
-    sgemm(product, load(a, stored_block(transpose_a, {i, l, part.m, part.k}), a_scratch),
-          load(b, stored_block(transpose_b, {l, j, part.k, part.n}), b_scratch), sums);
-    if (l + part.k == whole.k) store(sums, c, c_block);
+    sgemm(product, load(op.a, stored_block(op.transpose_a, {i, l, part.m, part.k}), a_scratch),
+          load(op.b, stored_block(op.transpose_b, {l, j, part.k, part.n}), b_scratch), sums);
+    if (l + part.k == whole.k) store(sums, op.c, c_block);
   });
 }
 

@@ -1,3 +1,5 @@
+#include "core/device/operations/lamb.hpp"
+
 #include <algorithm>
 #include <array>
 #include <cassert>
@@ -80,18 +82,18 @@ double ratio_of(const LambStep& step, const Squares& squares) {
 
 }  // namespace
 
-void CpuDevice::lamb(const LambStep& step, Tensor gradient, Tensor parameter, Tensor exp_avg,
-                     Tensor exp_avg_sq, Tensor copy) {
-  assert(gradient.numel == parameter.numel && exp_avg.numel == parameter.numel &&
-         exp_avg_sq.numel == parameter.numel);
-  const Coefficients c = coefficients_of(step);
-  float* const p = elements<float>(parameter);
-  float* const m = elements<float>(exp_avg);
-  float* const v = elements<float>(exp_avg_sq);
+void CpuDevice::compute(const Lamb& op) {
+  const std::int64_t numel = op.parameter.numel;
+  const Tensor copy = op.copy;
+  assert(op.gradient.numel == numel && op.exp_avg.numel == numel && op.exp_avg_sq.numel == numel);
+  const Coefficients c = coefficients_of(op.step);
+  auto* const p = elements<float>(op.parameter);
+  auto* const m = elements<float>(op.exp_avg);
+  auto* const v = elements<float>(op.exp_avg_sq);
   Squares sum;
-  with_type(gradient.dtype, [&]<class T>(std::type_identity<T>) {
-    const T* const g = elements<T>(gradient);
-    for_chunks(*this, parameter.numel, [=, &sum](std::int64_t begin, std::int64_t end) {
+  with_type(op.gradient.dtype, [&]<class T>(std::type_identity<T>) {
+    const T* const g = elements<T>(op.gradient);
+    for_chunks(*this, numel, [=, &sum](std::int64_t begin, std::int64_t end) {
       for (; begin < end; begin += kBlockElements) {
         const std::int64_t count = std::min(kBlockElements, end - begin);
         std::array<float, kBlockElements> buffer;  // NOLINT(*-member-init): written if it is read
@@ -102,8 +104,8 @@ void CpuDevice::lamb(const LambStep& step, Tensor gradient, Tensor parameter, Te
       }
     });
   });
-  const auto rate = static_cast<float>(step.lr * ratio_of(step, sum));
-  for_chunks(*this, parameter.numel, [=](std::int64_t begin, std::int64_t end) {
+  const auto rate = static_cast<float>(op.step.lr * ratio_of(op.step, sum));
+  for_chunks(*this, numel, [=](std::int64_t begin, std::int64_t end) {
     update_parameter(c, rate, m + begin, v + begin, p + begin, end - begin);
     if (copy.numel == 0) return;
     with_type(copy.dtype, [&]<class T>(std::type_identity<T>) {

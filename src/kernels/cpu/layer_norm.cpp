@@ -1,3 +1,5 @@
+#include "core/device/operations/layer_norm.hpp"
+
 #include <cassert>
 #include <cmath>
 
@@ -61,19 +63,23 @@ void backward_row(Moments moments, const T* d_out, const T* x, const T* gamma, T
 
 }  // namespace
 
-void CpuDevice::layer_norm(Matrix x, Tensor gamma, Tensor beta, double epsilon,
-                           LayerNormSaved saved, Matrix out) {
-  assert(x.rows == out.rows && x.cols == out.cols && gamma.numel == x.cols);
-  assert(x.dtype == out.dtype && gamma.dtype == x.dtype && beta.dtype == x.dtype);
+void CpuDevice::compute(const LayerNorm& op) {
+  const Matrix x = op.x;
+  const Matrix out = op.out;
+  const double epsilon = op.epsilon;
+  auto* const mean = elements<float>(op.saved.mean);
+  auto* const rstd = elements<float>(op.saved.rstd);
+  assert(x.rows == out.rows && x.cols == out.cols && op.gamma.numel == x.cols);
+  assert(x.dtype == out.dtype && op.gamma.dtype == x.dtype && op.beta.dtype == x.dtype);
   with_type(x.dtype, [&]<class T>(std::type_identity<T>) {
-    const T* const g = elements<T>(gamma);
-    const T* const b = elements<T>(beta);
+    const T* const g = elements<T>(op.gamma);
+    const T* const b = elements<T>(op.beta);
     for_rows(*this, x.rows, x.cols, [=](std::int64_t i) {
       const T* const in = row<T>(x, i);
       T* const y = row<T>(out, i);
       const Moments moments = moments_of(in, x.cols, epsilon);
-      elements<float>(saved.mean)[i] = moments.mean;
-      elements<float>(saved.rstd)[i] = moments.rstd;
+      mean[i] = moments.mean;
+      rstd[i] = moments.rstd;
 #pragma omp simd
       for (std::int64_t j = 0; j < x.cols; ++j) {
         const float xhat = (to_float(in[j]) - moments.mean) * moments.rstd;
@@ -83,22 +89,26 @@ void CpuDevice::layer_norm(Matrix x, Tensor gamma, Tensor beta, double epsilon,
   });
 }
 
-void CpuDevice::layer_norm_backward(Matrix d_out, Matrix x, Tensor gamma, LayerNormSaved saved,
-                                    Matrix d_x, Tensor d_gamma, Tensor d_beta) {
-  assert(x.rows == d_out.rows && x.cols == d_out.cols && gamma.numel == x.cols);
-  assert(d_out.dtype == x.dtype && d_x.dtype == x.dtype && gamma.dtype == x.dtype);
-  assert(d_gamma.dtype == x.dtype && d_beta.dtype == x.dtype);
+void CpuDevice::compute(const LayerNormBackward& op) {
+  const Matrix d_out = op.d_out;
+  const Matrix x = op.x;
+  const Matrix d_x = op.d_x;
+  const auto* const mean = elements<float>(op.saved.mean);
+  const auto* const rstd = elements<float>(op.saved.rstd);
+  assert(x.rows == d_out.rows && x.cols == d_out.cols && op.gamma.numel == x.cols);
+  assert(d_out.dtype == x.dtype && d_x.dtype == x.dtype && op.gamma.dtype == x.dtype);
+  assert(op.d_gamma.dtype == x.dtype && op.d_beta.dtype == x.dtype);
   float* const gamma_sums = scratch(2 * x.cols);
   float* const beta_sums = gamma_sums + x.cols;
   std::fill(gamma_sums, gamma_sums + 2 * x.cols, 0.0F);
   with_type(x.dtype, [&]<class T>(std::type_identity<T>) {
+    const T* const gamma = elements<T>(op.gamma);
     for_rows(*this, x.rows, x.cols, [=](std::int64_t i) {
-      const Moments moments{elements<float>(saved.mean)[i], elements<float>(saved.rstd)[i]};
-      backward_row(moments, row<T>(d_out, i), row<T>(x, i), elements<T>(gamma), row<T>(d_x, i),
+      backward_row({mean[i], rstd[i]}, row<T>(d_out, i), row<T>(x, i), gamma, row<T>(d_x, i),
                    gamma_sums, beta_sums, x.cols);
     });
-    convert(gamma_sums, elements<T>(d_gamma), x.cols);
-    convert(beta_sums, elements<T>(d_beta), x.cols);
+    convert(gamma_sums, elements<T>(op.d_gamma), x.cols);
+    convert(beta_sums, elements<T>(op.d_beta), x.cols);
   });
 }
 

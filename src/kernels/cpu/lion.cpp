@@ -1,3 +1,5 @@
+#include "core/device/operations/lion.hpp"
+
 #include <cassert>
 
 #include "kernels/cpu/cpu_device.hpp"
@@ -5,19 +7,20 @@
 
 namespace dstune::cpu {
 
-void CpuDevice::lion(const LionStep& step, Tensor gradient, Tensor parameter, Tensor exp_avg) {
-  assert(gradient.numel == parameter.numel && exp_avg.numel == parameter.numel);
-  assert(gradient.dtype == DType::fp32 && parameter.dtype == DType::fp32);
+void CpuDevice::compute(const Lion& op) {
+  const LionStep& step = op.step;
+  assert(op.gradient.numel == op.parameter.numel && op.exp_avg.numel == op.parameter.numel);
+  assert(op.gradient.dtype == DType::fp32 && op.parameter.dtype == DType::fp32);
   const auto lr = static_cast<float>(step.lr);
   const auto beta1 = static_cast<float>(step.beta1);
   const auto beta2 = static_cast<float>(step.beta2);
   const auto rest1 = static_cast<float>(1 - step.beta1);
   const auto rest2 = static_cast<float>(1 - step.beta2);
   const auto keep = static_cast<float>(1 - step.lr * step.weight_decay);
-  const float* const g = elements<float>(gradient);
-  float* const p = elements<float>(parameter);
-  float* const m = elements<float>(exp_avg);
-  for_chunks(*this, parameter.numel, [=](std::int64_t begin, std::int64_t end) {
+  const auto* const g = elements<float>(op.gradient);
+  auto* const p = elements<float>(op.parameter);
+  auto* const m = elements<float>(op.exp_avg);
+  for_chunks(*this, op.parameter.numel, [=](std::int64_t begin, std::int64_t end) {
 #pragma omp simd
     for (std::int64_t i = begin; i < end; ++i) {
       const float direction = beta1 * m[i] + rest1 * g[i];

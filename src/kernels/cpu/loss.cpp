@@ -2,6 +2,8 @@
 #include <cmath>
 #include <cstring>
 
+#include "core/device/operations/log_softmax.hpp"
+#include "core/device/operations/nll_loss.hpp"
 #include "kernels/cpu/cpu_device.hpp"
 #include "kernels/cpu/elements.hpp"
 #include "kernels/cpu/vector_math.hpp"
@@ -31,7 +33,9 @@ std::int64_t counted_rows(const std::int64_t* labels, std::int64_t rows) {
 
 }  // namespace
 
-void CpuDevice::log_softmax(Matrix logits, Matrix log_probs) {
+void CpuDevice::compute(const LogSoftmax& op) {
+  const Matrix logits = op.logits;
+  const Matrix log_probs = op.log_probs;
   assert(logits.dtype == DType::fp32 && log_probs.dtype == DType::fp32);
   assert(logits.rows == log_probs.rows && logits.cols == log_probs.cols);
   for_rows(*this, logits.rows, logits.cols, [=](std::int64_t i) {
@@ -43,28 +47,34 @@ void CpuDevice::log_softmax(Matrix logits, Matrix log_probs) {
   });
 }
 
-void CpuDevice::next_tokens(const std::int64_t* tokens, std::int64_t sequence, std::int64_t count,
-                            std::int64_t* labels) {
-  for (std::int64_t i = 0; i < count; ++i) {
-    labels[i] = (i + 1) % sequence == 0 ? -1 : tokens[i + 1];
+void CpuDevice::compute(const NextTokens& op) {
+  assert(op.tokens.numel == op.labels.numel && op.tokens.numel % op.sequence == 0);
+  const auto* const tokens = elements<std::int64_t>(op.tokens);
+  auto* const labels = elements<std::int64_t>(op.labels);
+  for (std::int64_t i = 0; i < op.labels.numel; ++i) {
+    labels[i] = (i + 1) % op.sequence == 0 ? -1 : tokens[i + 1];
   }
 }
 
-void CpuDevice::nll_loss(Matrix log_probs, const std::int64_t* labels, Tensor sum) {
-  const std::int64_t counted = counted_rows(labels, log_probs.rows);
+void CpuDevice::compute(const NllLoss& op) {
+  assert(op.labels.numel == op.log_probs.rows && op.labels.dtype == DType::int64);
+  const auto* const labels = elements<std::int64_t>(op.labels);
+  const std::int64_t counted = counted_rows(labels, op.log_probs.rows);
   if (counted == 0) return;
   double total = 0;
-  for (std::int64_t i = 0; i < log_probs.rows; ++i) {
-    assert(labels[i] < log_probs.cols);
-    if (labels[i] >= 0) total -= static_cast<double>(row<float>(log_probs, i)[labels[i]]);
+  for (std::int64_t i = 0; i < op.log_probs.rows; ++i) {
+    assert(labels[i] < op.log_probs.cols);
+    if (labels[i] >= 0) total -= static_cast<double>(row<float>(op.log_probs, i)[labels[i]]);
   }
-  *elements<float>(sum) += static_cast<float>(total / static_cast<double>(counted));
+  *elements<float>(op.sum) += static_cast<float>(total / static_cast<double>(counted));
 }
 
-void CpuDevice::nll_loss_backward(const std::int64_t* labels, double loss_scale, Matrix out) {
-  assert(out.dtype == DType::fp32);
+void CpuDevice::compute(const NllLossBackward& op) {
+  const Matrix out = op.out;
+  assert(out.dtype == DType::fp32 && op.labels.numel == out.rows);
+  const auto* const labels = elements<std::int64_t>(op.labels);
   const std::int64_t counted = std::max<std::int64_t>(1, counted_rows(labels, out.rows));
-  const auto value = static_cast<float>(-loss_scale / static_cast<double>(counted));
+  const auto value = static_cast<float>(-op.loss_scale / static_cast<double>(counted));
   for_rows(*this, out.rows, out.cols, [=](std::int64_t i) {
     float* const d = row<float>(out, i);
     std::memset(d, 0, static_cast<std::size_t>(out.cols) * sizeof(float));
@@ -72,7 +82,10 @@ void CpuDevice::nll_loss_backward(const std::int64_t* labels, double loss_scale,
   });
 }
 
-void CpuDevice::log_softmax_backward(Matrix d_log_probs, Matrix log_probs, Matrix d_logits) {
+void CpuDevice::compute(const LogSoftmaxBackward& op) {
+  const Matrix d_log_probs = op.d_log_probs;
+  const Matrix log_probs = op.log_probs;
+  const Matrix d_logits = op.d_logits;
   assert(log_probs.dtype == DType::fp32 && d_logits.dtype == DType::fp32);
   assert(d_log_probs.rows == d_logits.rows && d_log_probs.cols == d_logits.cols);
   for_rows(*this, d_logits.rows, d_logits.cols, [=](std::int64_t i) {

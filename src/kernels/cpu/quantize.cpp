@@ -1,3 +1,5 @@
+#include "core/device/operations/quantize.hpp"
+
 #include <algorithm>
 #include <array>
 #include <bit>
@@ -145,13 +147,15 @@ std::int64_t place_of(std::int64_t group, std::int64_t groups, Quantization how)
 
 }  // namespace
 
-void CpuDevice::quantize(Tensor in, Quantization how, Tensor out, Tensor steps) {
-  const std::int64_t groups = steps.numel;
+void CpuDevice::compute(const Quantize& op) {
+  const Tensor in = op.in;
+  const Quantization how = op.how;
+  const std::int64_t groups = op.steps.numel;
   const std::int64_t size = groups == 0 ? 0 : in.numel / groups;
-  assert(size * groups == in.numel && packed_size(in.numel, how.bits) == out.numel);
+  assert(size * groups == in.numel && packed_size(in.numel, how.bits) == op.out.numel);
   assert(groups % (how.nodes * how.devices) == 0 && (how.bits == 8 || size % 2 == 0));
-  float* const step = elements<float>(steps);
-  auto* const packed = elements<std::int8_t>(out);
+  auto* const step = elements<float>(op.steps);
+  auto* const packed = elements<std::int8_t>(op.out);
   float* const buffer = in.dtype == DType::fp32 ? nullptr : scratch(size);
   with_type(in.dtype, [&]<class T>(std::type_identity<T>) {
     for_rows(*this, groups, size, [=](std::int64_t group) {
@@ -169,12 +173,14 @@ void CpuDevice::quantize(Tensor in, Quantization how, Tensor out, Tensor steps) 
   });
 }
 
-void CpuDevice::dequantize(Tensor in, int bits, Tensor steps, Tensor out) {
-  const std::int64_t groups = steps.numel;
+void CpuDevice::compute(const Dequantize& op) {
+  const Tensor out = op.out;
+  const int bits = op.bits;
+  const std::int64_t groups = op.steps.numel;
   const std::int64_t size = groups == 0 ? 0 : out.numel / groups;
-  assert(size * groups == out.numel && packed_size(out.numel, bits) == in.numel);
-  const float* const step = elements<float>(steps);
-  const auto* const packed = elements<std::int8_t>(in);
+  assert(size * groups == out.numel && packed_size(out.numel, bits) == op.in.numel);
+  const auto* const step = elements<float>(op.steps);
+  const auto* const packed = elements<std::int8_t>(op.in);
   with_type(out.dtype, [&]<class T>(std::type_identity<T>) {
     for_rows(*this, groups, size, [=](std::int64_t group) {
       dequantize_group(packed + packed_size(group * size, bits), bits, size, step[group],
@@ -183,15 +189,16 @@ void CpuDevice::dequantize(Tensor in, int bits, Tensor steps, Tensor out) {
   });
 }
 
-void CpuDevice::sum_quantized(Tensor in, int bits, Tensor steps, int parts, Tensor out,
-                              Tensor out_steps) {
-  const std::int64_t groups = out_steps.numel;
-  const std::int64_t size = groups == 0 ? 0 : out.numel * 8 / bits / groups;
-  assert(steps.numel == parts * groups && in.numel == parts * out.numel);
-  const float* const step = elements<float>(steps);
-  const auto* const packed = elements<std::int8_t>(in);
-  auto* const summed = elements<std::int8_t>(out);
-  float* const out_step = elements<float>(out_steps);
+void CpuDevice::compute(const SumQuantized& op) {
+  const int bits = op.bits;
+  const int parts = op.parts;
+  const std::int64_t groups = op.out_steps.numel;
+  const std::int64_t size = groups == 0 ? 0 : op.out.numel * 8 / bits / groups;
+  assert(op.steps.numel == parts * groups && op.in.numel == parts * op.out.numel);
+  const auto* const step = elements<float>(op.steps);
+  const auto* const packed = elements<std::int8_t>(op.in);
+  auto* const summed = elements<std::int8_t>(op.out);
+  auto* const out_step = elements<float>(op.out_steps);
   float* const sum = scratch(size);
   for_rows(*this, groups, size * parts, [=](std::int64_t group) {
     std::fill(sum, sum + size, 0.0F);

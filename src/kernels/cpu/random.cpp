@@ -5,6 +5,7 @@
 #include <cassert>
 #include <cmath>
 
+#include "core/device/operations/random.hpp"
 #include "kernels/cpu/cpu_device.hpp"
 #include "kernels/cpu/elements.hpp"
 #include "kernels/cpu/vector_math.hpp"
@@ -33,25 +34,29 @@ void fill_block(std::uint64_t key, std::int64_t first_index, float stddev, Block
 
 }  // namespace
 
-void CpuDevice::fill_normal(Tensor out, double stddev, std::uint64_t seed,
-                            std::int64_t first_index) {
-  const std::uint64_t key = make_key(seed);
+void CpuDevice::compute(const FillNormal& op) {
+  const Tensor out = op.out;
+  const std::int64_t first_index = op.first_index;
+  const auto stddev = static_cast<float>(op.stddev);
+  const std::uint64_t key = make_key(op.seed);
   with_type(out.dtype, [&]<class T>(std::type_identity<T>) {
     for_chunks(*this, out.numel, [=](std::int64_t begin, std::int64_t end) {
       Block block;
       for (std::int64_t i = begin; i < end; i += kBlock) {
-        fill_block(key, first_index + i, static_cast<float>(stddev), block);
+        fill_block(key, first_index + i, stddev, block);
         convert(block.data(), elements<T>(out) + i, std::min(kBlock, end - i));
       }
     });
   });
 }
 
-void CpuDevice::fill_tokens(std::int64_t* out, std::int64_t count, std::int64_t vocab,
-                            std::uint64_t seed) {
+void CpuDevice::compute(const FillTokens& op) {
+  const std::int64_t vocab = op.vocab;
+  auto* const out = elements<std::int64_t>(op.out);
+  assert(op.out.dtype == DType::int64);
   assert(vocab > 0 && vocab <= std::int64_t{1} << 32U);
-  const std::uint64_t key = make_key(seed);
-  for_chunks(*this, count, [=](std::int64_t begin, std::int64_t end) {
+  const std::uint64_t key = make_key(op.seed);
+  for_chunks(*this, op.out.numel, [=](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) {
       const std::uint64_t bits = random_bits(key, static_cast<std::uint64_t>(i)) >> 32U;
       out[i] = static_cast<std::int64_t>(bits * static_cast<std::uint64_t>(vocab) >> 32U);

@@ -4,6 +4,9 @@
 #include <cmath>
 #include <type_traits>
 
+#include "core/device/operations/bias.hpp"
+#include "core/device/operations/norm_and_overflow.hpp"
+#include "core/device/operations/scale.hpp"
 #include "kernels/cpu/cpu_device.hpp"
 #include "kernels/cpu/elements.hpp"
 
@@ -43,38 +46,42 @@ bool any_special(const T* x, std::int64_t count) {
 
 }  // namespace
 
-void CpuDevice::add_squares(Tensor in, Tensor sum) {
+void CpuDevice::compute(const AddSquares& op) {
+  const Tensor in = op.in;
   double squares = 0;
   with_type(in.dtype, [&]<class T>(std::type_identity<T>) {
     for_chunks(*this, in.numel, [=, &squares](std::int64_t begin, std::int64_t end) {
       squares += sum_of_squares_of(elements<T>(in) + begin, end - begin);
     });
   });
-  set_number(sum, number_in(sum) + squares);
+  set_number(op.sum, number_in(op.sum) + squares);
 }
 
-void CpuDevice::find_inf_or_nan(Tensor in, Tensor flag) {
-  assert(flag.dtype == DType::int8);
+void CpuDevice::compute(const FindInfOrNan& op) {
+  const Tensor in = op.in;
+  assert(op.flag.dtype == DType::int8);
   bool found = false;
   with_type(in.dtype, [&]<class T>(std::type_identity<T>) {
     for_chunks(*this, in.numel, [=, &found](std::int64_t begin, std::int64_t end) {
       found = found || any_special(elements<T>(in) + begin, end - begin);
     });
   });
-  if (found) *elements<std::int8_t>(flag) = 1;
+  if (found) *elements<std::int8_t>(op.flag) = 1;
 }
 
-void CpuDevice::clip_factor(Tensor squares, double clipping, double loss_scale, Tensor factor) {
-  const double norm = std::sqrt(number_in(squares)) / loss_scale;
-  const double excess = clipping > 0 ? std::max(1.0, (norm + 1e-6) / clipping) : 1.0;
-  *elements<float>(factor) = static_cast<float>(1 / (loss_scale * excess));
+void CpuDevice::compute(const ClipFactor& op) {
+  const double norm = std::sqrt(number_in(op.squares)) / op.loss_scale;
+  const double excess = op.clipping > 0 ? std::max(1.0, (norm + 1e-6) / op.clipping) : 1.0;
+  *elements<float>(op.factor) = static_cast<float>(1 / (op.loss_scale * excess));
 }
 
-void CpuDevice::scale_by(Tensor inout, Tensor factor) {
-  scale(inout, static_cast<double>(*elements<float>(factor)));
+void CpuDevice::compute(const ScaleBy& op) {
+  compute(Scale{op.inout, static_cast<double>(*elements<float>(op.factor))});
 }
 
-void CpuDevice::add_bias(Matrix inout, Tensor bias) {
+void CpuDevice::compute(const AddBias& op) {
+  const Matrix inout = op.inout;
+  const Tensor bias = op.bias;
   assert(inout.cols == bias.numel && inout.dtype == bias.dtype);
   with_type(inout.dtype, [&]<class T>(std::type_identity<T>) {
     const T* const b = elements<T>(bias);
@@ -88,7 +95,9 @@ void CpuDevice::add_bias(Matrix inout, Tensor bias) {
   });
 }
 
-void CpuDevice::bias_gradient(Matrix d_out, Tensor out) {
+void CpuDevice::compute(const BiasGradient& op) {
+  const Matrix d_out = op.d_out;
+  const Tensor out = op.out;
   assert(d_out.cols == out.numel && d_out.dtype == out.dtype);
   float* const sums = scratch(d_out.cols);
   std::fill(sums, sums + d_out.cols, 0.0F);

@@ -1,5 +1,9 @@
+#include "core/device/operations/sgd.hpp"
+
 #include <cassert>
 
+#include "core/device/operations/copy.hpp"
+#include "core/device/operations/scale.hpp"
 #include "kernels/cpu/cpu_device.hpp"
 #include "kernels/cpu/elements.hpp"
 
@@ -23,19 +27,20 @@ void add_scaled(const Device& device, Tensor x, double factor, Tensor y, Tensor 
 }  // namespace
 
 // Pass by pass, as torch.optim.SGD does with its lists of tensors.
-void CpuDevice::sgd(const SgdStep& step, Tensor gradient, Tensor parameter, Tensor momentum,
-                    Tensor decayed) {
-  assert(gradient.dtype == DType::fp32 && parameter.dtype == DType::fp32);
-  Tensor direction = gradient;
+void CpuDevice::compute(const Sgd& op) {
+  assert(op.gradient.dtype == DType::fp32 && op.parameter.dtype == DType::fp32);
+  const SgdStep& step = op.step;
+  const Tensor momentum = op.momentum;
+  Tensor direction = op.gradient;
   if (step.weight_decay != 0) {
-    add_scaled(*this, gradient, step.weight_decay, parameter, decayed);
-    direction = decayed;
+    add_scaled(*this, op.gradient, step.weight_decay, op.parameter, op.decayed);
+    direction = op.decayed;
   }
   if (step.momentum != 0) {
     if (step.first) {
-      copy(direction, momentum);
+      compute(Copy{direction, momentum});
     } else {
-      scale(momentum, step.momentum);
+      compute(Scale{momentum, step.momentum});
       add_scaled(*this, momentum, 1 - step.dampening, direction, momentum);
     }
     if (step.nesterov) {
@@ -44,7 +49,7 @@ void CpuDevice::sgd(const SgdStep& step, Tensor gradient, Tensor parameter, Tens
       direction = momentum;
     }
   }
-  add_scaled(*this, parameter, -step.lr, direction, parameter);
+  add_scaled(*this, op.parameter, -step.lr, direction, op.parameter);
 }
 
 }  // namespace dstune::cpu

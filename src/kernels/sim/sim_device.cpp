@@ -23,8 +23,9 @@ void SimDevice::do_synchronize() {
   host_ = std::max(host_, *std::max_element(clocks_.begin(), clocks_.end()));
 }
 
-void SimDevice::account(double flops, Bytes traffic) {
-  const Seconds arithmetic = flops / speed_.flops_per_s;
+void SimDevice::account(const Work& work) {
+  const Bytes traffic = work.read_bytes() + work.written_bytes();
+  const Seconds arithmetic = work.flops / speed_.flops_per_s;
   const Seconds memory = static_cast<double>(traffic) / speed_.bytes_per_s;
   advance(speed_.latency + std::max(arithmetic, memory));
 }

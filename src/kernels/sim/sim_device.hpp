@@ -35,7 +35,7 @@ class SimDevice final : public DryDevice {
   void advance(Seconds time);
 
  protected:
-  void account(double flops, Bytes traffic) override;
+  void account(const Work& work) override;
 
  private:
   Seconds& clock(Stream stream) { return clocks_[static_cast<std::size_t>(stream)]; }

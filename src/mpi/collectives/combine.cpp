@@ -66,6 +66,8 @@ void combine(ReduceOp op, Tensor other, Tensor into) {
       return combine_flags(op, other, into);
     case DType::fp64:
       return combine_as<double>(op, other, into);
+    case DType::int64:
+      throw std::invalid_argument("int64 tensors are not combined");
   }
 }
 

@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include "core/device/operations/bias.hpp"
+#include "core/device/operations/fill.hpp"
+
 namespace dstune {
 namespace {
 
@@ -14,13 +17,13 @@ class CheckingDeviceTest : public Test {
   Buffer make() { return make_buffer(device_, MemoryCategory::temporaries, 8, DType::fp32); }
   void write(Stream stream, Tensor tensor) {
     const StreamScope scope(device_, stream);
-    device_.fill_zero(tensor);
+    device_.run(FillZero{tensor});
   }
   void read(Stream stream, Tensor tensor) {
     const StreamScope scope(device_, stream);
     const Buffer out = make();
-    device_.bias_gradient(as_matrix(tensor, 1, tensor.numel),
-                          out.tensor(DType::fp32).slice(0, tensor.numel));
+    device_.run(BiasGradient{as_matrix(tensor, 1, tensor.numel),
+                             out.tensor(DType::fp32).slice(0, tensor.numel)});
   }
 
   CheckingDevice device_{1000};

@@ -3,10 +3,14 @@
 #include <array>
 #include <cstdint>
 #include <stdexcept>
+#include <string>
 
 #include <gtest/gtest.h>
 
 #include "core/device/dry_collectives.hpp"
+#include "core/device/operations/add.hpp"
+#include "core/device/operations/attention.hpp"
+#include "core/device/operations/copy.hpp"
 
 namespace dstune {
 namespace {
@@ -49,64 +53,59 @@ TEST(DryDevice, NumbersReadBackAreStandIns) {
   EXPECT_EQ(device.now(), 0);
 }
 
+// What a device that derives from it sees.
 class AccountingDevice final : public DryDevice {
  public:
   using DryDevice::DryDevice;
-  double flops = 0;
-  Bytes traffic = 0;
+  std::string operation;
+  Bytes bytes_read = 0;
+  Bytes bytes_written = 0;
 
  private:
-  void account(double op_flops, Bytes op_traffic) override {
-    flops = op_flops;
-    traffic = op_traffic;
+  void account(const Work& work) override {
+    operation = work.operation;
+    bytes_read = work.read_bytes();
+    bytes_written = work.written_bytes();
   }
 };
 
-TEST(DryDevice, GemmCountsTwoFlopsPerProductAndEveryOperandOnce) {
+TEST(DryDevice, AccountsForTheWorkOfAnOperation) {
   AccountingDevice device(1);
-  const Matrix a{nullptr, 5, 3, DType::bf16, 3};  // transposed: 3 x 5
-  const Matrix b{nullptr, 5, 7, DType::bf16, 7};
-  const Matrix c{nullptr, 3, 7, DType::bf16, 7};
+  const Tensor in{nullptr, 10, DType::fp32};
+  const Tensor out{nullptr, 10, DType::bf16};
 
-  device.gemm(Transpose::yes, Transpose::no, a, b, 0, c);
+  device.run(Cast{in, out});
 
-  EXPECT_EQ(device.flops, 2.0 * 3 * 5 * 7);
-  EXPECT_EQ(device.traffic, 2U * (15 + 35 + 21));
+  EXPECT_EQ(device.operation, "cast");
+  EXPECT_EQ(device.bytes_read, 40U);
+  EXPECT_EQ(device.bytes_written, 20U);
+  EXPECT_TRUE(device.ledger().passes().empty());
 }
 
-TEST(DryDevice, GemmThatAccumulatesReadsItsResultToo) {
+TEST(DryDevice, AccountsForTransfersBothEndsOfThem) {
   AccountingDevice device(1);
-  const Matrix square{nullptr, 4, 4, DType::fp32, 4};
+  const Tensor tensor{nullptr, 2, DType::bf16};
+  std::array<float, 2> values{};
 
-  device.gemm(Transpose::no, Transpose::no, square, square, 1, square);
+  device.write(values, tensor);
 
-  EXPECT_EQ(device.traffic, 4U * 4 * 16);
+  EXPECT_EQ(device.operation, "write");
+  EXPECT_EQ(device.bytes_read, 8U);
+  EXPECT_EQ(device.bytes_written, 4U);
+  device.read(tensor, values);
+  EXPECT_EQ(device.operation, "read");
 }
 
-TEST(DryDevice, AdamHas28BytesOfTrafficPerElement) {
+TEST(DryDevice, APassIsALineOfTheLedger) {
   AccountingDevice device(1);
   const Tensor tensor{nullptr, 10, DType::fp32};
 
-  device.adam({}, tensor, tensor, tensor, tensor);
+  device.run(Pass::accumulate, Add{tensor, tensor});
+  device.run(Pass::accumulate, Add{tensor, tensor});
 
-  EXPECT_EQ(device.traffic, 280U);
-}
-
-TEST(DryDevice, QuantizationReadsAndWritesEveryOperandOnce) {
-  AccountingDevice device(1);
-  const Tensor full{nullptr, 64, DType::fp16};
-  const Tensor packed{nullptr, 32, DType::int8};
-  const Tensor steps{nullptr, 2, DType::fp32};
-
-  device.quantize(full, {4}, packed, steps);
-  const Bytes there = device.traffic;
-  device.dequantize(packed, 4, steps, full);
-  const Bytes back = device.traffic;
-  device.sum_quantized(packed, 4, steps, 2, packed.slice(0, 16), steps.slice(0, 1));
-
-  EXPECT_EQ(there, 128U + 32 + 8);
-  EXPECT_EQ(back, 128U + 32 + 8);
-  EXPECT_EQ(device.traffic, 32U + 8 + 16 + 4);
+  EXPECT_EQ(device.operation, "add");
+  ASSERT_EQ(device.ledger().passes().size(), 1U);
+  EXPECT_EQ(device.ledger().passes()[0], (PassLine{Pass::accumulate, 2, 160, 80}));
 }
 
 TEST(DryDevice, AttentionScratchIsTheImitatedDevices) {

@@ -90,6 +90,8 @@ TEST(DTypeTest, HasSizesAndNames) {
   EXPECT_EQ(size_of(DType::fp32), 4U);
   EXPECT_EQ(size_of(DType::bf16), 2U);
   EXPECT_EQ(size_of(DType::fp16), 2U);
+  EXPECT_EQ(size_of(DType::int64), 8U);
+  EXPECT_EQ(name_of(DType::int64), "int64");
   EXPECT_EQ(name_of(DType::fp16), "fp16");
 }
 

@@ -123,6 +123,14 @@ TEST(Ledger, UnknownNamesAreNoLedger) {
   EXPECT_THROW(Ledger::from_json(object), std::invalid_argument);
 }
 
+TEST(Ledger, IntegersAreNoTypeOfAMessage) {
+  json::object object = test::make_ledger().to_json();
+
+  object.at("collectives").as_array()[0].as_object()["dtype"] = "int64";
+
+  EXPECT_THROW(Ledger::from_json(object), std::invalid_argument);
+}
+
 TEST(Ledger, RepeatsWhatCameSinceAnEarlierState) {
   Ledger once;
   once.add_pass(Pass::update, 7, 5);

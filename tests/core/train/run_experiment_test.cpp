@@ -184,11 +184,6 @@ class BrokenDevice final : public DryDevice {
  public:
   BrokenDevice(Bytes limit, bool broken) : DryDevice(limit), broken_(broken) {}
 
-  void adam(const AdamStep& step, Tensor gradient, Tensor parameter, Tensor exp_avg,
-            Tensor exp_avg_sq) override {
-    if (broken_) throw std::runtime_error("the device fell off the bus");
-    DryDevice::adam(step, gradient, parameter, exp_avg, exp_avg_sq);
-  }
   void spend_host_time(Seconds time) override { host_time_ += time; }
   void trim() override { ++trims_; }
 
@@ -196,6 +191,12 @@ class BrokenDevice final : public DryDevice {
   int trims() const { return trims_; }
 
  private:
+  void account(const Work& work) override {
+    if (broken_ && work.operation == "adam") {
+      throw std::runtime_error("the device fell off the bus");
+    }
+  }
+
   bool broken_;
   Seconds host_time_ = 0;
   int trims_ = 0;

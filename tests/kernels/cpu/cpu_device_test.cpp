@@ -6,6 +6,9 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "core/device/operations/fill.hpp"
+#include "core/device/operations/gemm.hpp"
+#include "core/device/operations/norm_and_overflow.hpp"
 #include "kernels/cpu/blas.hpp"
 #include "tests/support/numbers.hpp"
 
@@ -20,7 +23,7 @@ TEST(CpuDeviceTest, LongOperationsAnswerInBetween) {
   int ticks = 0;
   device.on_tick([&] { ++ticks; });
 
-  device.fill_zero(x.tensor(DType::bf16));
+  device.run(FillZero{x.tensor(DType::bf16)});
 
   EXPECT_EQ(ticks, 3);
 }
@@ -30,7 +33,7 @@ TEST(CpuDeviceTest, WhatATickThrowsEndsTheOperation) {
   const Buffer x = make_buffer(device, MemoryCategory::gradients, 10, DType::fp32);
   device.on_tick([] { throw std::runtime_error("aborted"); });
 
-  EXPECT_THROW(device.fill_zero(x.tensor(DType::fp32)), std::runtime_error);
+  EXPECT_THROW(device.run(FillZero{x.tensor(DType::fp32)}), std::runtime_error);
 }
 
 TEST(CpuDeviceTest, HostTimePassesOnItsClockWhileItAnswers) {
@@ -63,7 +66,7 @@ TEST(CpuDeviceTest, ProductsNeedNoMemoryOnceTheBlasHasTakenIts) {
     CpuDevice device(Bytes{1} << 30U);
     const Buffer a = make_buffer(device, MemoryCategory::temporaries, 512 * 512, DType::fp32);
     const Buffer c = make_buffer(device, MemoryCategory::temporaries, 512 * 512, DType::fp32);
-    device.fill_constant(a.tensor(DType::fp32), 0.5);
+    device.run(FillConstant{a.tensor(DType::fp32), 0.5});
     const Matrix a_matrix = as_matrix(a.tensor(DType::fp32), 512, 512);
     const Scalar sum(device);
     sum.set_zero();
@@ -71,9 +74,8 @@ TEST(CpuDeviceTest, ProductsNeedNoMemoryOnceTheBlasHasTakenIts) {
     take_blas_memory();
     const rlimit none{1, 1};
     setrlimit(RLIMIT_AS, &none);
-    device.gemm(Transpose::no, Transpose::no, a_matrix, a_matrix, 0,
-                as_matrix(c.tensor(DType::fp32), 512, 512));
-    device.add_squares(c.tensor(DType::fp32), sum.tensor());
+    device.run(Gemm{.a = a_matrix, .b = a_matrix, .c = as_matrix(c.tensor(DType::fp32), 512, 512)});
+    device.run(AddSquares{c.tensor(DType::fp32), sum.tensor()});
     _exit(test::read(device, sum) == 512.0 * 512 * 128 * 128 ? 0 : 1);
   };
   testing::FLAGS_gtest_death_test_style = "threadsafe";
@@ -86,12 +88,11 @@ TEST(CpuDeviceTest, ProductsDoNotDependOnTheNumberOfBlasThreads) {
   const Buffer a = make_buffer(device, MemoryCategory::temporaries, 64 * 64, DType::fp32);
   const Buffer c = make_buffer(device, MemoryCategory::temporaries, 64 * 64, DType::fp32);
   const Matrix a_matrix = as_matrix(a.tensor(DType::fp32), 64, 64);
-  device.fill_constant(a.tensor(DType::fp32), 0.5);
+  device.run(FillConstant{a.tensor(DType::fp32), 0.5});
 
   for (const int threads : {2, 1}) {
     set_blas_threads(threads);
-    device.gemm(Transpose::no, Transpose::no, a_matrix, a_matrix, 0,
-                as_matrix(c.tensor(DType::fp32), 64, 64));
+    device.run(Gemm{.a = a_matrix, .b = a_matrix, .c = as_matrix(c.tensor(DType::fp32), 64, 64)});
 
     EXPECT_EQ(test::sum_of_squares(device, c.tensor(DType::fp32)), 64.0 * 64 * 16 * 16);
   }

@@ -1,3 +1,5 @@
+#include "core/device/operations/adam.hpp"
+
 #include <cmath>
 
 #include "tests/kernels/device/device_test.hpp"
@@ -47,8 +49,11 @@ TEST_P(AdamTest, ThreeStepsAgreeWithTheDefinition) {
           const AdamStep step{0.01, 0.9, 0.95, 1e-8, 0.1, adam_w, bias_correction, t};
           const auto gradients = random_values(length, DType::fp32, 10U + static_cast<unsigned>(t));
           const Buffer gradient = upload(gradients);
-          device().adam(step, gradient.tensor(DType::fp32), parameter.tensor(DType::fp32),
-                        exp_avg.tensor(DType::fp32), exp_avg_sq.tensor(DType::fp32));
+          device().run(Adam{.step = step,
+                            .gradient = gradient.tensor(DType::fp32),
+                            .parameter = parameter.tensor(DType::fp32),
+                            .exp_avg = exp_avg.tensor(DType::fp32),
+                            .exp_avg_sq = exp_avg_sq.tensor(DType::fp32)});
           for (std::size_t i = 0; i < gradients.size(); ++i) {
             update(step, gradients[i], expected[i]);
           }
@@ -73,8 +78,11 @@ TEST_P(AdamTest, AZeroGradientOfAFreshStateChangesNothing) {
   const Buffer exp_avg = upload(std::vector<double>(17, 0));
   const Buffer exp_avg_sq = upload(std::vector<double>(17, 0));
 
-  device().adam({}, gradient.tensor(DType::fp32), parameter.tensor(DType::fp32),
-                exp_avg.tensor(DType::fp32), exp_avg_sq.tensor(DType::fp32));
+  device().run(Adam{.step = {},
+                    .gradient = gradient.tensor(DType::fp32),
+                    .parameter = parameter.tensor(DType::fp32),
+                    .exp_avg = exp_avg.tensor(DType::fp32),
+                    .exp_avg_sq = exp_avg_sq.tensor(DType::fp32)});
 
   EXPECT_EQ(download(parameter.tensor(DType::fp32)), std::vector<double>(17, 2));
 }

@@ -1,3 +1,5 @@
+#include "core/device/operations/attention.hpp"
+
 #include <cmath>
 
 #include "tests/kernels/device/device_test.hpp"
@@ -67,9 +69,11 @@ class AttentionTest : public DeviceTest {
     Forward result{buffer(shape.batch * shape.heads * shape.sequence),
                    buffer(rows(shape) * h, dtype)};
     const Buffer workspace = buffer(device().attention_workspace(shape));
-    device().attention(shape, as_matrix(qkv.tensor(dtype), rows(shape), 3 * h),
-                       result.lse.tensor(DType::fp32), workspace.tensor(DType::fp32),
-                       as_matrix(result.out.tensor(dtype), rows(shape), h));
+    device().run(Attention{.shape = shape,
+                           .qkv = as_matrix(qkv.tensor(dtype), rows(shape), 3 * h),
+                           .lse = result.lse.tensor(DType::fp32),
+                           .workspace = workspace.tensor(DType::fp32),
+                           .out = as_matrix(result.out.tensor(dtype), rows(shape), h)});
     return result;
   }
 
@@ -79,11 +83,13 @@ class AttentionTest : public DeviceTest {
     const Buffer d_out_buffer = upload(d_out, dtype);
     const Buffer d_qkv = buffer(rows(shape) * 3 * h, dtype);
     const Buffer workspace = buffer(device().attention_workspace(shape));
-    device().attention_backward(shape, as_matrix(d_out_buffer.tensor(dtype), rows(shape), h),
-                                as_matrix(qkv.tensor(dtype), rows(shape), 3 * h),
-                                as_matrix(saved.out.tensor(dtype), rows(shape), h),
-                                saved.lse.tensor(DType::fp32), workspace.tensor(DType::fp32),
-                                as_matrix(d_qkv.tensor(dtype), rows(shape), 3 * h));
+    device().run(AttentionBackward{.shape = shape,
+                                   .d_out = as_matrix(d_out_buffer.tensor(dtype), rows(shape), h),
+                                   .qkv = as_matrix(qkv.tensor(dtype), rows(shape), 3 * h),
+                                   .out = as_matrix(saved.out.tensor(dtype), rows(shape), h),
+                                   .lse = saved.lse.tensor(DType::fp32),
+                                   .workspace = workspace.tensor(DType::fp32),
+                                   .d_qkv = as_matrix(d_qkv.tensor(dtype), rows(shape), 3 * h)});
     return download(d_qkv.tensor(dtype));
   }
 

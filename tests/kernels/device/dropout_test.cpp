@@ -1,3 +1,5 @@
+#include "core/device/operations/dropout.hpp"
+
 #include <algorithm>
 
 #include "tests/kernels/device/device_test.hpp"
@@ -19,7 +21,11 @@ class DropoutTest : public DeviceTest {
     const Buffer x = upload(values, dtype);
     const Buffer out = buffer(static_cast<std::int64_t>(values.size()), dtype);
     Buffer mask(device(), MemoryCategory::temporaries, values.size());
-    device().dropout(x.tensor(dtype), probability, seed, mask.data(), out.tensor(dtype));
+    device().run(Dropout{.in = x.tensor(dtype),
+                         .probability = probability,
+                         .seed = seed,
+                         .mask = mask.tensor(DType::int8),
+                         .out = out.tensor(dtype)});
     return {download(out.tensor(dtype)), download_bytes(mask.data(), mask.size()), std::move(mask)};
   }
 };
@@ -43,7 +49,10 @@ TEST_P(DropoutTest, ForwardAndBackwardApplyTheMaskAndScaleWhatIsKept) {
       const Result result = dropout(values, dtype, 0.1, 5);
       const Buffer d = upload(d_out, dtype);
 
-      device().dropout_backward(d.tensor(dtype), 0.1, result.mask_buffer.data(), d.tensor(dtype));
+      device().run(DropoutBackward{.d_out = d.tensor(dtype),
+                                   .probability = 0.1,
+                                   .mask = result.mask_buffer.tensor(DType::int8),
+                                   .d_in = d.tensor(dtype)});
 
       EXPECT_EQ(result.out, masked(values, result.mask, 0.1, dtype));
       EXPECT_EQ(download(d.tensor(dtype)), masked(d_out, result.mask, 0.1, dtype));

@@ -1,3 +1,7 @@
+#include "core/device/operations/add.hpp"
+#include "core/device/operations/copy.hpp"
+#include "core/device/operations/fill.hpp"
+#include "core/device/operations/scale.hpp"
 #include "tests/kernels/device/device_test.hpp"
 
 namespace dstune::testing {
@@ -34,13 +38,13 @@ TEST_P(ElementwiseTest, FillsSetEveryElementOfASliceAndNoOther) {
     const auto n = static_cast<std::size_t>(length);
     const Buffer x = upload(std::vector<double>(n + 2, 3), dtype);
 
-    device().fill_zero(x.tensor(dtype).slice(1, length));
+    device().run(FillZero{x.tensor(dtype).slice(1, length)});
 
     std::vector<double> expected(n + 2, 0);
     expected.front() = expected.back() = 3;
     EXPECT_EQ(download(x.tensor(dtype)), expected);
 
-    device().fill_constant(x.tensor(dtype).slice(1, length), 0.3);
+    device().run(FillConstant{x.tensor(dtype).slice(1, length), 0.3});
 
     std::fill(expected.begin() + 1, expected.end() - 1, rounded(0.3, dtype));
     EXPECT_EQ(download(x.tensor(dtype)), expected);
@@ -53,7 +57,7 @@ TEST_P(ElementwiseTest, CopyIsExact) {
     const Buffer x = upload(values, dtype);
     const Buffer y = buffer(length, dtype);
 
-    device().copy(x.tensor(dtype), y.tensor(dtype));
+    device().run(Copy{x.tensor(dtype), y.tensor(dtype)});
 
     EXPECT_EQ(download(y.tensor(dtype)), values);
   });
@@ -66,7 +70,7 @@ TEST_P(ElementwiseTest, CastRoundsOnce) {
       const Buffer x = upload(values, from);
       const Buffer y = buffer(length, to);
 
-      device().cast(x.tensor(from), y.tensor(to));
+      device().run(Cast{x.tensor(from), y.tensor(to)});
 
       std::vector<double> expected(values);
       for (double& value : expected) value = rounded(value, to);
@@ -80,7 +84,7 @@ TEST_P(ElementwiseTest, ScaleMultipliesInFp32AndRoundsOnce) {
     auto values = random_values(length, dtype, 4);
     const Buffer x = upload(values, dtype);
 
-    device().scale(x.tensor(dtype), 1.0 / 3);
+    device().run(Scale{x.tensor(dtype), 1.0 / 3});
 
     const auto factor = static_cast<double>(static_cast<float>(1.0 / 3));
     for (double& value : values) value = rounded(static_cast<float>(value * factor), dtype);
@@ -95,7 +99,7 @@ TEST_P(ElementwiseTest, AddRoundsOnce) {
     const Buffer x = upload(values, dtype);
     const Buffer y = upload(others, dtype);
 
-    device().add(x.tensor(dtype), y.tensor(dtype));
+    device().run(Add{x.tensor(dtype), y.tensor(dtype)});
 
     for (std::size_t i = 0; i < values.size(); ++i) {
       values[i] = rounded(static_cast<float>(values[i] + others[i]), dtype);

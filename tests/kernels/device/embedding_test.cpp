@@ -1,3 +1,5 @@
+#include "core/device/operations/embedding.hpp"
+
 #include "tests/kernels/device/device_test.hpp"
 
 namespace dstune::testing {
@@ -23,10 +25,11 @@ TEST_P(EmbeddingTest, OutputIsTokenPlusPosition) {
       const Buffer tokens = upload_indices(kTokens);
       const Buffer out = buffer(6 * width, dtype);
 
-      device().embedding(static_cast<const std::int64_t*>(tokens.data()), kSequence,
-                         as_matrix(wte_buffer.tensor(dtype), kVocab, width),
-                         as_matrix(wpe_buffer.tensor(dtype), kPositions, width),
-                         as_matrix(out.tensor(dtype), 6, width));
+      device().run(Embedding{.tokens = tokens.tensor(DType::int64),
+                             .sequence = kSequence,
+                             .wte = as_matrix(wte_buffer.tensor(dtype), kVocab, width),
+                             .wpe = as_matrix(wpe_buffer.tensor(dtype), kPositions, width),
+                             .out = as_matrix(out.tensor(dtype), 6, width)});
 
       std::vector<double> expected;
       for (std::int64_t i = 0; i < 6; ++i) {
@@ -53,10 +56,12 @@ TEST_P(EmbeddingTest, BackwardAddsEveryRowToItsTokenAndPosition) {
       const Buffer d_wpe_buffer = upload(d_wpe, dtype);
       const Buffer tokens = upload_indices(kTokens);
 
-      device().embedding_backward(as_matrix(d_out_buffer.tensor(dtype), 6, width),
-                                  static_cast<const std::int64_t*>(tokens.data()), kSequence,
-                                  as_matrix(d_wte_buffer.tensor(dtype), kVocab, width),
-                                  as_matrix(d_wpe_buffer.tensor(dtype), kPositions, width));
+      device().run(
+          EmbeddingBackward{.d_out = as_matrix(d_out_buffer.tensor(dtype), 6, width),
+                            .tokens = tokens.tensor(DType::int64),
+                            .sequence = kSequence,
+                            .d_wte = as_matrix(d_wte_buffer.tensor(dtype), kVocab, width),
+                            .d_wpe = as_matrix(d_wpe_buffer.tensor(dtype), kPositions, width)});
 
       for (std::int64_t i = 0; i < 6; ++i) {
         for (std::int64_t j = 0; j < width; ++j) {
@@ -78,10 +83,11 @@ TEST_P(EmbeddingTest, ManySmallGradientsOfOneTokenAreNotLostIn16Bits) {
   const Buffer d_wte = upload({1}, DType::bf16);
   const Buffer d_wpe = upload({1}, DType::bf16);
 
-  device().embedding_backward(as_matrix(d_out.tensor(DType::bf16), kRows, 1),
-                              static_cast<const std::int64_t*>(tokens.data()), 1,
-                              as_matrix(d_wte.tensor(DType::bf16), 1, 1),
-                              as_matrix(d_wpe.tensor(DType::bf16), 1, 1));
+  device().run(EmbeddingBackward{.d_out = as_matrix(d_out.tensor(DType::bf16), kRows, 1),
+                                 .tokens = tokens.tensor(DType::int64),
+                                 .sequence = 1,
+                                 .d_wte = as_matrix(d_wte.tensor(DType::bf16), 1, 1),
+                                 .d_wpe = as_matrix(d_wpe.tensor(DType::bf16), 1, 1)});
 
   EXPECT_EQ(download(d_wte.tensor(DType::bf16)), std::vector<double>{9});
   EXPECT_EQ(download(d_wpe.tensor(DType::bf16)), std::vector<double>{9});

@@ -1,6 +1,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "core/device/operations/gelu_new.hpp"
 #include "tests/kernels/device/device_test.hpp"
 #include "tests/support/numbers.hpp"
 
@@ -25,7 +26,8 @@ class GeluTest : public DeviceTest {
     const std::int64_t count = x.tensor(dtype).numel;
     Buffers buffers{buffer(count, dtype), buffer(count, dtype), buffer(count, dtype),
                     buffer(count, dtype)};
-    device().gelu_new(x.tensor(dtype), buffers.saved(dtype), buffers.out.tensor(dtype));
+    device().run(GeluNew{
+        .x = x.tensor(dtype), .saved = buffers.saved(dtype), .out = buffers.out.tensor(dtype)});
     return buffers;
   }
 };
@@ -81,8 +83,10 @@ TEST_P(GeluTest, BackwardIsTheGradientOfForward) {
       const Buffer d_x = buffer(length, dtype);
       const Buffers buffers = forward(x_buffer, dtype);
 
-      device().gelu_new_backward(d_out_buffer.tensor(dtype), x_buffer.tensor(dtype),
-                                 buffers.saved(dtype), d_x.tensor(dtype));
+      device().run(GeluNewBackward{.d_out = d_out_buffer.tensor(dtype),
+                                   .x = x_buffer.tensor(dtype),
+                                   .saved = buffers.saved(dtype),
+                                   .d_x = d_x.tensor(dtype)});
 
       std::vector<double> expected(x.size());
       for (std::size_t i = 0; i < x.size(); ++i) {

@@ -1,3 +1,6 @@
+#include "core/device/operations/gemm.hpp"
+
+#include "core/device/operations/fill.hpp"
 #include "tests/kernels/device/device_test.hpp"
 
 namespace dstune::testing {
@@ -62,9 +65,12 @@ TEST_P(GemmTest, AllTransposesSizesAndTypesAgreeWithTheDefinition) {
             const Buffer b_buffer = upload(b, dtype);
             const Buffer c_buffer = upload(expected, dtype);
 
-            device().gemm(ta, tb, stored(a_buffer, dtype, ta, m, k, padding),
-                          stored(b_buffer, dtype, tb, k, n, padding), beta,
-                          {c_buffer.data(), m, n, dtype, n + padding});
+            device().run(Gemm{.transpose_a = ta,
+                              .transpose_b = tb,
+                              .a = stored(a_buffer, dtype, ta, m, k, padding),
+                              .b = stored(b_buffer, dtype, tb, k, n, padding),
+                              .beta = beta,
+                              .c = {c_buffer.data(), m, n, dtype, n + padding}});
 
             for (std::int64_t i = 0; i < m; ++i) {
               for (std::int64_t j = 0; j < n; ++j) {
@@ -90,9 +96,12 @@ TEST_P(GemmTest, BlocksOf16BitProductsAreRoundedOnce) {
     const Buffer b_buffer = upload(b, dtype);
     const Buffer c_buffer = upload(before, dtype);
 
-    device().gemm(p.transpose_a, p.transpose_b, as_matrix(a_buffer.tensor(dtype), p.m, p.k),
-                  as_matrix(b_buffer.tensor(dtype), p.n, p.k), p.beta,
-                  as_matrix(c_buffer.tensor(dtype), p.m, p.n));
+    device().run(Gemm{.transpose_a = p.transpose_a,
+                      .transpose_b = p.transpose_b,
+                      .a = as_matrix(a_buffer.tensor(dtype), p.m, p.k),
+                      .b = as_matrix(b_buffer.tensor(dtype), p.n, p.k),
+                      .beta = p.beta,
+                      .c = as_matrix(c_buffer.tensor(dtype), p.m, p.n)});
 
     const auto actual = download(c_buffer.tensor(dtype));
     for (const std::int64_t i : {0, 1, 255, 511, 512, 514}) {
@@ -112,14 +121,14 @@ TEST_P(GemmTest, LongProductsAnswerInBetweenAndAreStillRight) {
   const Buffer a = buffer(kSize * 2100);
   const Buffer b = buffer(2100 * kSize);
   const Buffer c = buffer(kSize * kSize);
-  device().fill_constant(a.tensor(DType::fp32), 1);
-  device().fill_constant(b.tensor(DType::fp32), 2);
+  device().run(FillConstant{a.tensor(DType::fp32), 1});
+  device().run(FillConstant{b.tensor(DType::fp32), 2});
   int ticks = 0;
   device().on_tick([&] { ++ticks; });
 
-  device().gemm(Transpose::no, Transpose::no, as_matrix(a.tensor(DType::fp32), kSize, 2100),
-                as_matrix(b.tensor(DType::fp32), 2100, kSize), 0,
-                as_matrix(c.tensor(DType::fp32), kSize, kSize));
+  device().run(Gemm{.a = as_matrix(a.tensor(DType::fp32), kSize, 2100),
+                    .b = as_matrix(b.tensor(DType::fp32), 2100, kSize),
+                    .c = as_matrix(c.tensor(DType::fp32), kSize, kSize)});
 
   EXPECT_GE(ticks, 2);
   EXPECT_EQ(download(c.tensor(DType::fp32)), std::vector<double>(kSize * kSize, 4200));

@@ -1,3 +1,5 @@
+#include "core/device/operations/layer_norm.hpp"
+
 #include <cmath>
 
 #include "tests/kernels/device/device_test.hpp"
@@ -54,10 +56,12 @@ TEST_P(LayerNormTest, RowsAreNormalisedAndTheirMomentsSaved) {
       const Buffer rstd = buffer(kRows);
       const Buffer out = buffer(kRows * cols, dtype);
 
-      device().layer_norm(as_matrix(x_buffer.tensor(dtype), kRows, cols),
-                          gamma_buffer.tensor(dtype), beta_buffer.tensor(dtype), kEpsilon,
-                          {mean.tensor(DType::fp32), rstd.tensor(DType::fp32)},
-                          as_matrix(out.tensor(dtype), kRows, cols));
+      device().run(LayerNorm{.x = as_matrix(x_buffer.tensor(dtype), kRows, cols),
+                             .gamma = gamma_buffer.tensor(dtype),
+                             .beta = beta_buffer.tensor(dtype),
+                             .epsilon = kEpsilon,
+                             .saved = {mean.tensor(DType::fp32), rstd.tensor(DType::fp32)},
+                             .out = as_matrix(out.tensor(dtype), kRows, cols)});
 
       const Reference expected = layer_norm(x, gamma, beta);
       expect_close(download(out.tensor(dtype)), expected.out, tolerance_of(dtype));
@@ -85,11 +89,13 @@ TEST_P(LayerNormTest, BackwardIsTheGradientOfForward) {
       const Buffer d_gamma = buffer(cols, dtype);
       const Buffer d_beta = buffer(cols, dtype);
 
-      device().layer_norm_backward(
-          as_matrix(d_out_buffer.tensor(dtype), kRows, cols),
-          as_matrix(x_buffer.tensor(dtype), kRows, cols), gamma_buffer.tensor(dtype),
-          {mean.tensor(DType::fp32), rstd.tensor(DType::fp32)},
-          as_matrix(d_x.tensor(dtype), kRows, cols), d_gamma.tensor(dtype), d_beta.tensor(dtype));
+      device().run(LayerNormBackward{.d_out = as_matrix(d_out_buffer.tensor(dtype), kRows, cols),
+                                     .x = as_matrix(x_buffer.tensor(dtype), kRows, cols),
+                                     .gamma = gamma_buffer.tensor(dtype),
+                                     .saved = {mean.tensor(DType::fp32), rstd.tensor(DType::fp32)},
+                                     .d_x = as_matrix(d_x.tensor(dtype), kRows, cols),
+                                     .d_gamma = d_gamma.tensor(dtype),
+                                     .d_beta = d_beta.tensor(dtype)});
 
       using Values = std::vector<double>;
       expect_close(

@@ -1,5 +1,7 @@
 #include <cmath>
 
+#include "core/device/operations/log_softmax.hpp"
+#include "core/device/operations/nll_loss.hpp"
 #include "tests/kernels/device/device_test.hpp"
 #include "tests/support/numbers.hpp"
 
@@ -46,8 +48,9 @@ TEST_P(LossTest, LogSoftmaxAndLossAgreeWithTheirDefinitions) {
     const Buffer labels = upload_indices(labels_of(cols));
     const Buffer log_probs = buffer(kRows * cols);
 
-    device().log_softmax(matrix(x, cols), matrix(log_probs, cols));
-    const double actual = test::nll_loss(device(), matrix(log_probs, cols), labels.data());
+    device().run(LogSoftmax{matrix(x, cols), matrix(log_probs, cols)});
+    const double actual =
+        test::nll_loss(device(), matrix(log_probs, cols), labels.tensor(DType::int64));
 
     const auto expected = log_softmax(logits);
     const auto actual_log_probs = download(log_probs.tensor(DType::fp32));
@@ -62,8 +65,8 @@ TEST_P(LossTest, LabelsAreTheNextTokensOfEachSequence) {
   const Buffer tokens = upload_indices({3, 1, 4, 1, 5, 9});
   const Buffer labels = upload_indices({7, 7, 7, 7, 7, 7});
 
-  device().next_tokens(static_cast<const std::int64_t*>(tokens.data()), 3, 6,
-                       static_cast<std::int64_t*>(labels.data()));
+  device().run(NextTokens{
+      .tokens = tokens.tensor(DType::int64), .sequence = 3, .labels = labels.tensor(DType::int64)});
 
   EXPECT_EQ(download_indices(labels), (std::vector<std::int64_t>{1, 4, -1, 5, 9, -1}));
 }
@@ -72,7 +75,7 @@ TEST_P(LossTest, HugeLogitsDoNotOverflow) {
   const Buffer x = upload({1e30, -1e30, 1e30, 1e30, 5, 5, 0, 0});
   const Buffer log_probs = buffer(8);
 
-  device().log_softmax(matrix(x, 2), matrix(log_probs, 2));
+  device().run(LogSoftmax{matrix(x, 2), matrix(log_probs, 2)});
 
   const double half = -std::log(2.0);
   const auto actual = download(log_probs.tensor(DType::fp32));
@@ -85,16 +88,17 @@ TEST_P(LossTest, NanReachesTheLoss) {
   const Buffer log_probs = buffer(8);
   const Buffer labels = upload_indices({0, 0, 0, 0});
 
-  device().log_softmax(matrix(x, 2), matrix(log_probs, 2));
+  device().run(LogSoftmax{matrix(x, 2), matrix(log_probs, 2)});
 
-  EXPECT_TRUE(std::isnan(test::nll_loss(device(), matrix(log_probs, 2), labels.data())));
+  EXPECT_TRUE(
+      std::isnan(test::nll_loss(device(), matrix(log_probs, 2), labels.tensor(DType::int64))));
 }
 
 TEST_P(LossTest, LossWithoutCountedRowsIsZero) {
   const Buffer log_probs = upload(std::vector<double>(8, -1));
   const Buffer labels = upload_indices({-1, -1, -1, -1});
 
-  EXPECT_EQ(test::nll_loss(device(), matrix(log_probs, 2), labels.data()), 0);
+  EXPECT_EQ(test::nll_loss(device(), matrix(log_probs, 2), labels.tensor(DType::int64)), 0);
 }
 
 TEST_P(LossTest, BackwardIsTheScaledGradientOfTheLoss) {
@@ -106,10 +110,12 @@ TEST_P(LossTest, BackwardIsTheScaledGradientOfTheLoss) {
     const Buffer d_log_probs = buffer(kRows * cols);
     const Buffer d_logits = buffer(kRows * cols);
 
-    device().nll_loss_backward(static_cast<const std::int64_t*>(labels.data()), kLossScale,
-                               matrix(d_log_probs, cols));
-    device().log_softmax_backward(matrix(d_log_probs, cols), matrix(log_probs, cols),
-                                  matrix(d_logits, cols));
+    device().run(NllLossBackward{.labels = labels.tensor(DType::int64),
+                                 .loss_scale = kLossScale,
+                                 .out = matrix(d_log_probs, cols)});
+    device().run(LogSoftmaxBackward{.d_log_probs = matrix(d_log_probs, cols),
+                                    .log_probs = matrix(log_probs, cols),
+                                    .d_logits = matrix(d_logits, cols)});
 
     auto expected_d_log_probs = std::vector<double>(logits.size(), 0);
     expected_d_log_probs.front() = -kLossScale / 2;

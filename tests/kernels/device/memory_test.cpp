@@ -1,5 +1,8 @@
 #include <stdexcept>
 
+#include "core/device/operations/fill.hpp"
+#include "core/device/operations/gemm.hpp"
+#include "core/device/operations/scale.hpp"
 #include "tests/kernels/device/device_test.hpp"
 
 namespace dstune::testing {
@@ -42,8 +45,10 @@ TEST_P(MemoryTest, OperationsKeepNothingInTheBudget) {
   const Bytes before = device().memory().in_use();
   device().memory().reset_peak();
 
-  device().gemm(Transpose::no, Transpose::yes, as_matrix(a.tensor(DType::bf16), 8, 8),
-                as_matrix(a.tensor(DType::bf16), 8, 8), 0, as_matrix(c.tensor(DType::bf16), 8, 8));
+  device().run(Gemm{.transpose_b = Transpose::yes,
+                    .a = as_matrix(a.tensor(DType::bf16), 8, 8),
+                    .b = as_matrix(a.tensor(DType::bf16), 8, 8),
+                    .c = as_matrix(c.tensor(DType::bf16), 8, 8)});
   device().synchronize();
 
   EXPECT_EQ(device().memory().in_use(), before);
@@ -53,8 +58,8 @@ TEST_P(MemoryTest, OperationsKeepNothingInTheBudget) {
 TEST_P(MemoryTest, AnEmptyBufferIsNoError) {
   const Buffer empty = buffer(0);
 
-  device().fill_zero(empty.tensor(DType::fp32));
-  device().scale(empty.tensor(DType::fp32), 2);
+  device().run(FillZero{empty.tensor(DType::fp32)});
+  device().run(Scale{empty.tensor(DType::fp32), 2});
 
   EXPECT_EQ(empty.tensor(DType::fp32).numel, 0);
 }

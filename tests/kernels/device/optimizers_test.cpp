@@ -1,6 +1,10 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/device/operations/adagrad.hpp"
+#include "core/device/operations/lamb.hpp"
+#include "core/device/operations/lion.hpp"
+#include "core/device/operations/sgd.hpp"
 #include "tests/kernels/device/device_test.hpp"
 
 namespace dstune::testing {
@@ -56,7 +60,11 @@ TEST_P(OptimizersTest, SgdAgreesWithTheDefinition) {
         [&](Tensor gradient, int t) {
           SgdStep now = step;
           now.first = t == 1;
-          device().sgd(now, gradient, parameter(), state(0), scratch(0));
+          device().run(Sgd{.step = now,
+                           .gradient = gradient,
+                           .parameter = parameter(),
+                           .momentum = state(0),
+                           .decayed = scratch(0)});
         },
         [&](const std::vector<double>& gradients, int t) {
           for (std::size_t i = 0; i < gradients.size(); ++i) {
@@ -72,7 +80,9 @@ TEST_P(OptimizersTest, SgdAgreesWithTheDefinition) {
 TEST_P(OptimizersTest, PlainSgdNeedsNeitherMomentumNorScratch) {
   check(
       DType::fp32,
-      [&](Tensor gradient, int) { device().sgd({.lr = 0.1}, gradient, parameter(), {}, {}); },
+      [&](Tensor gradient, int) {
+        device().run(Sgd{.step = {.lr = 0.1}, .gradient = gradient, .parameter = parameter()});
+      },
       [&](const std::vector<double>& gradients, int) {
         for (std::size_t i = 0; i < gradients.size(); ++i) expected_[i] -= 0.1 * gradients[i];
       });
@@ -82,7 +92,10 @@ TEST_P(OptimizersTest, LionAgreesWithTheDefinition) {
   const LionStep step{0.05, 0.8, 0.95, 0.1};
   check(
       DType::fp32,
-      [&](Tensor gradient, int) { device().lion(step, gradient, parameter(), state(0)); },
+      [&](Tensor gradient, int) {
+        device().run(Lion{
+            .step = step, .gradient = gradient, .parameter = parameter(), .exp_avg = state(0)});
+      },
       [&](const std::vector<double>& gradients, int) {
         for (std::size_t i = 0; i < gradients.size(); ++i) {
           double& momentum = kept_[0][i];
@@ -100,7 +113,12 @@ TEST_P(OptimizersTest, AdagradAgreesWithTheDefinition) {
     check(
         DType::fp32,
         [&](Tensor gradient, int) {
-          device().adagrad(step, gradient, parameter(), state(0), scratch(0), scratch(1));
+          device().run(Adagrad{.step = step,
+                               .gradient = gradient,
+                               .parameter = parameter(),
+                               .sum = state(0),
+                               .numerator = scratch(0),
+                               .root = scratch(1)});
         },
         [&](const std::vector<double>& gradients, int) {
           for (std::size_t i = 0; i < gradients.size(); ++i) {
@@ -120,7 +138,11 @@ TEST_P(OptimizersTest, LambAgreesWithTheDefinitionForGradientsOfEveryType) {
         [&](Tensor gradient, int t) {
           LambStep now = step;
           now.step = t;
-          device().lamb(now, gradient, parameter(), state(0), state(1), {});
+          device().run(Lamb{.step = now,
+                            .gradient = gradient,
+                            .parameter = parameter(),
+                            .exp_avg = state(0),
+                            .exp_avg_sq = state(1)});
         },
         [&](const std::vector<double>& gradients, int t) {
           std::vector<double> updates;
@@ -151,8 +173,12 @@ TEST_P(OptimizersTest, LambWritesACopyInTheGradientsType) {
     const Buffer second = upload(std::vector<double>(1030, 0));
     const Buffer copy = buffer(1030, dtype);
 
-    device().lamb({}, gradient.tensor(dtype), parameter.tensor(DType::fp32),
-                  first.tensor(DType::fp32), second.tensor(DType::fp32), copy.tensor(dtype));
+    device().run(Lamb{.step = {},
+                      .gradient = gradient.tensor(dtype),
+                      .parameter = parameter.tensor(DType::fp32),
+                      .exp_avg = first.tensor(DType::fp32),
+                      .exp_avg_sq = second.tensor(DType::fp32),
+                      .copy = copy.tensor(dtype)});
 
     auto expected = download(parameter.tensor(DType::fp32));
     for (double& value : expected) value = rounded(value, dtype);
@@ -167,8 +193,11 @@ TEST_P(OptimizersTest, LambLeavesZerosWithoutGradientAlone) {
   const Buffer first = upload(std::vector<double>(17, 0));
   const Buffer second = upload(std::vector<double>(17, 0));
 
-  device().lamb({}, gradient.tensor(DType::fp32), parameter.tensor(DType::fp32),
-                first.tensor(DType::fp32), second.tensor(DType::fp32), {});
+  device().run(Lamb{.step = {},
+                    .gradient = gradient.tensor(DType::fp32),
+                    .parameter = parameter.tensor(DType::fp32),
+                    .exp_avg = first.tensor(DType::fp32),
+                    .exp_avg_sq = second.tensor(DType::fp32)});
 
   EXPECT_EQ(download(parameter.tensor(DType::fp32)), std::vector<double>(17, 0));
 }

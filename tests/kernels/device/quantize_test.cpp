@@ -1,3 +1,5 @@
+#include "core/device/operations/quantize.hpp"
+
 #include <cmath>
 #include <limits>
 
@@ -24,13 +26,15 @@ class QuantizeTest : public DeviceTest {
     const auto numel = static_cast<std::int64_t>(values.size());
     const Buffer in = upload(values, dtype);
     Packed packed{buffer(packed_size(numel, how.bits), DType::int8), buffer(groups)};
-    device().quantize(in.tensor(dtype), how, packed.integers(), packed.scales());
+    device().run(Quantize{
+        .in = in.tensor(dtype), .how = how, .out = packed.integers(), .steps = packed.scales()});
     return packed;
   }
 
   std::vector<double> dequantized(const Packed& packed, int bits, DType dtype) {
     const Buffer out = buffer(packed.integers().numel * 8 / bits, dtype);
-    device().dequantize(packed.integers(), bits, packed.scales(), out.tensor(dtype));
+    device().run(Dequantize{
+        .in = packed.integers(), .bits = bits, .steps = packed.scales(), .out = out.tensor(dtype)});
     return download(out.tensor(dtype));
   }
 
@@ -174,8 +178,12 @@ TEST_P(QuantizeTest, SumOfQuantizedTensorsIsTheQuantizedSumOfWhatTheyStandFor) {
     const Packed parts = quantized(values, DType::fp32, {bits}, kGroups * kParts);
     const Packed result{buffer(parts.integers().numel / kParts, DType::int8), buffer(kGroups)};
 
-    device().sum_quantized(parts.integers(), bits, parts.scales(), kParts, result.integers(),
-                           result.scales());
+    device().run(SumQuantized{.in = parts.integers(),
+                              .bits = bits,
+                              .steps = parts.scales(),
+                              .parts = kParts,
+                              .out = result.integers(),
+                              .out_steps = result.scales()});
 
     const auto terms = dequantized(parts, bits, DType::fp32);
     std::vector<double> sum(terms.size() / kParts, 0);

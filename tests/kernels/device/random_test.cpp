@@ -1,3 +1,5 @@
+#include "core/device/operations/random.hpp"
+
 #include <algorithm>
 #include <cmath>
 
@@ -11,7 +13,8 @@ class RandomTest : public DeviceTest {
  protected:
   std::vector<double> normal(std::int64_t count, std::uint64_t seed, std::int64_t first_index) {
     const Buffer x = buffer(count);
-    device().fill_normal(x.tensor(DType::fp32), 0.5, seed, first_index);
+    device().run(FillNormal{
+        .out = x.tensor(DType::fp32), .stddev = 0.5, .seed = seed, .first_index = first_index});
     return download(x.tensor(DType::fp32));
   }
 };
@@ -70,7 +73,7 @@ TEST_P(RandomTest, NormalNumbersAreRoundedToTheStorageType) {
     auto expected = normal(700, 5, 3);
     const Buffer x = buffer(700, dtype);
 
-    device().fill_normal(x.tensor(dtype), 0.5, 5, 3);
+    device().run(FillNormal{.out = x.tensor(dtype), .stddev = 0.5, .seed = 5, .first_index = 3});
 
     for (double& value : expected) value = rounded(value, dtype);
     EXPECT_EQ(download(x.tensor(dtype)), expected);
@@ -80,9 +83,9 @@ TEST_P(RandomTest, NormalNumbersAreRoundedToTheStorageType) {
 TEST_P(RandomTest, TokensAreUniformBelowTheVocabularySize) {
   constexpr std::int64_t kCount = 70000;
   constexpr std::int64_t kVocab = 7;
-  const Buffer tokens(device(), MemoryCategory::temporaries, kCount * sizeof(std::int64_t));
+  const Buffer tokens = buffer(kCount, DType::int64);
 
-  device().fill_tokens(static_cast<std::int64_t*>(tokens.data()), kCount, kVocab, 3);
+  device().run(FillTokens{.out = tokens.tensor(DType::int64), .vocab = kVocab, .seed = 3});
 
   std::vector<int> counts(kVocab, 0);
   for (const std::int64_t token : download_indices(tokens)) {
@@ -95,8 +98,8 @@ TEST_P(RandomTest, TokensAreUniformBelowTheVocabularySize) {
 
 TEST_P(RandomTest, TokensDependOnTheSeedAlone) {
   const auto tokens_of = [&](std::uint64_t seed) {
-    const Buffer tokens(device(), MemoryCategory::temporaries, 65 * sizeof(std::int64_t));
-    device().fill_tokens(static_cast<std::int64_t*>(tokens.data()), 65, 50257, seed);
+    const Buffer tokens = buffer(65, DType::int64);
+    device().run(FillTokens{.out = tokens.tensor(DType::int64), .vocab = 50257, .seed = seed});
     return download_indices(tokens);
   };
 

@@ -1,5 +1,8 @@
 #include <limits>
 
+#include "core/device/operations/bias.hpp"
+#include "core/device/operations/norm_and_overflow.hpp"
+#include "core/device/operations/scale.hpp"
 #include "tests/kernels/device/device_test.hpp"
 #include "tests/support/numbers.hpp"
 
@@ -29,8 +32,8 @@ TEST_P(ReductionsTest, SquaresAreAddedToWhatIsThere) {
   const Scalar sum(device());
   sum.set_zero();
 
-  device().add_squares(x.tensor(DType::fp32), sum.tensor());
-  device().add_squares(x.tensor(DType::fp32), sum.tensor());
+  device().run(AddSquares{x.tensor(DType::fp32), sum.tensor()});
+  device().run(AddSquares{x.tensor(DType::fp32), sum.tensor()});
 
   EXPECT_EQ(test::read(device(), sum), 50);
 }
@@ -41,8 +44,8 @@ TEST_P(ReductionsTest, AFlagStaysSet) {
   const Scalar flag(device(), DType::int8);
   flag.set_zero();
 
-  device().find_inf_or_nan(infinite.tensor(DType::fp32), flag.tensor());
-  device().find_inf_or_nan(finite.tensor(DType::fp32), flag.tensor());
+  device().run(FindInfOrNan{infinite.tensor(DType::fp32), flag.tensor()});
+  device().run(FindInfOrNan{finite.tensor(DType::fp32), flag.tensor()});
 
   EXPECT_EQ(test::read(device(), flag), 1);
 }
@@ -66,7 +69,10 @@ TEST_P(ReductionsTest, FactorUndoesTheLossScaleAndClips) {
     const Scalar factor(device());
     device().write({&clipping.squares, 1}, squares.tensor());
 
-    device().clip_factor(squares.tensor(), clipping.clipping, clipping.loss_scale, factor.tensor());
+    device().run(ClipFactor{.squares = squares.tensor(),
+                            .clipping = clipping.clipping,
+                            .loss_scale = clipping.loss_scale,
+                            .factor = factor.tensor()});
 
     EXPECT_NEAR(test::read(device(), factor), clipping.factor, 5e-6 * clipping.factor);
   }
@@ -76,7 +82,7 @@ TEST_P(ReductionsTest, ScalesByANumberOnTheDevice) {
   const Buffer x = upload({1, -2, 3}, DType::fp32);
   const Buffer factor = upload({0.5}, DType::fp32);
 
-  device().scale_by(x.tensor(DType::fp32), factor.tensor(DType::fp32));
+  device().run(ScaleBy{x.tensor(DType::fp32), factor.tensor(DType::fp32)});
 
   EXPECT_EQ(download(x.tensor(DType::fp32)), (std::vector<double>{0.5, -1, 1.5}));
 }
@@ -133,7 +139,7 @@ TEST_P(ReductionsTest, BiasIsAddedToEveryRowOfAStridedMatrix) {
     const Buffer x = upload(values, dtype);
     const Buffer b = upload(bias, dtype);
 
-    device().add_bias({x.data(), 3, 17, dtype, 20}, b.tensor(dtype));
+    device().run(AddBias{{x.data(), 3, 17, dtype, 20}, b.tensor(dtype)});
 
     for (std::size_t i = 0; i < 3; ++i) {
       for (std::size_t j = 0; j < 17; ++j) {
@@ -153,7 +159,7 @@ TEST_P(ReductionsTest, BiasGradientIsTheColumnSum) {
         const Buffer d = upload(values, dtype);
         const Buffer out = buffer(cols, dtype);
 
-        device().bias_gradient(as_matrix(d.tensor(dtype), rows, cols), out.tensor(dtype));
+        device().run(BiasGradient{as_matrix(d.tensor(dtype), rows, cols), out.tensor(dtype)});
 
         std::vector<double> expected(static_cast<std::size_t>(cols), 0);
         for (std::size_t i = 0; i < values.size(); ++i) expected[i % expected.size()] += values[i];

@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "core/device/operations/fill.hpp"
+#include "core/device/operations/gemm.hpp"
 #include "core/device/scalar.hpp"
 #include "kernels/sim/sim_collectives.hpp"
 
@@ -11,7 +13,7 @@ namespace {
 TEST(SimDevice, MemoryBoundOperationCostsItsTraffic) {
   SimDevice device(1, {.flops_per_s = 1e12, .bytes_per_s = 1000, .latency = 0.5});
 
-  device.fill_zero({nullptr, 250, DType::fp32});
+  device.run(FillZero{{nullptr, 250, DType::fp32}});
 
   device.synchronize();
   EXPECT_DOUBLE_EQ(device.now(), 0.5 + 1.0);
@@ -21,7 +23,7 @@ TEST(SimDevice, ComputeBoundOperationCostsItsFlops) {
   SimDevice device(1, {.flops_per_s = 2000, .bytes_per_s = 1e12, .latency = 0.5});
   const Matrix square{nullptr, 10, 10, DType::fp32, 10};
 
-  device.gemm(Transpose::no, Transpose::no, square, square, 0, square);
+  device.run(Gemm{.a = square, .b = square, .c = square});
 
   device.synchronize();
   EXPECT_DOUBLE_EQ(device.now(), 0.5 + 1.0);
@@ -79,9 +81,9 @@ TEST(SimStreams, WhatIsNotAwaitedRunsBeside) {
   SimCollectives collectives(device, 0, 2, kSlow);
 
   const Event sum = collectives.all_reduce(kSent, ReduceOp::sum, Purpose::other);
-  device.fill_zero({nullptr, 5, DType::fp32});  // until 5 s
-  device.await(sum);                            // until 6 s
-  device.fill_zero({nullptr, 3, DType::fp32});
+  device.run(FillZero{{nullptr, 5, DType::fp32}});  // until 5 s
+  device.await(sum);                                // until 6 s
+  device.run(FillZero{{nullptr, 3, DType::fp32}});
   device.synchronize();
   device.timeline().settle(device, device.ledger());
 
@@ -107,10 +109,10 @@ TEST(SimStreams, CollectivesRunOneAfterTheOther) {
 TEST(SimStreams, TheHostRunsAheadOfTheDevice) {
   SimDevice device(1, kSecondPerFloat);
 
-  device.fill_zero({nullptr, 5, DType::fp32});
+  device.run(FillZero{{nullptr, 5, DType::fp32}});
   device.spend_host_time(2);
   EXPECT_EQ(device.now(), 2);
-  device.fill_zero({nullptr, 1, DType::fp32});
+  device.run(FillZero{{nullptr, 1, DType::fp32}});
   device.synchronize();
 
   EXPECT_DOUBLE_EQ(device.now(), 6);
@@ -120,7 +122,7 @@ TEST(SimStreams, AnOperationBeginsWhenTheHostHasComeToIt) {
   SimDevice device(1, kSecondPerFloat);
 
   device.spend_host_time(4);
-  device.fill_zero({nullptr, 1, DType::fp32});
+  device.run(FillZero{{nullptr, 1, DType::fp32}});
   device.synchronize();
 
   EXPECT_DOUBLE_EQ(device.now(), 5);
@@ -130,7 +132,7 @@ TEST(SimStreams, ANumberIsReadWhenItIsThere) {
   SimDevice device(1, kSecondPerFloat);
   const Scalar number(device);
 
-  device.fill_zero({nullptr, 5, DType::fp32});
+  device.run(FillZero{{nullptr, 5, DType::fp32}});
   device.read_scalar(number.tensor(), HostSync::norm);
 
   EXPECT_DOUBLE_EQ(device.now(), 5);
@@ -143,7 +145,7 @@ class SimMemory : public testing::Test {
 
   void use_on(Stream stream) {
     const StreamScope scope(device_, stream);
-    device_.fill_zero(buffer_.tensor(DType::fp32));  // 25 s
+    device_.run(FillZero{buffer_.tensor(DType::fp32)});  // 25 s
     buffer_.used_on(stream);
   }
 };

@@ -5,6 +5,8 @@
 #include <utility>
 
 #include "core/base/text.hpp"
+#include "core/device/operations/add.hpp"
+#include "core/device/operations/attention.hpp"
 #include "core/train/layers/residual_dropout.hpp"
 
 namespace dstune::gpt2 {
@@ -66,9 +68,9 @@ Buffer Block::forward(const Workspace& work, ModuleHooks& hooks, Buffer x, std::
   // The residual is added in place: PyTorch's second buffer lives for this one addition, and more
   // is in use at the head in any case.
   middle_ = attention_forward(work, hooks, seed);
-  work.device->add(middle_.tensor(work.dtype), input_.tensor(work.dtype));
+  work.device->run(Add{middle_.tensor(work.dtype), input_.tensor(work.dtype)});
   Buffer out = mlp_forward(work, hooks, seed);
-  work.device->add(out.tensor(work.dtype), middle_.tensor(work.dtype));
+  work.device->run(Add{out.tensor(work.dtype), middle_.tensor(work.dtype)});
   hooks.release(module_);
   return out;
 }
@@ -83,8 +85,11 @@ Buffer Block::attention_forward(const Workspace& work, ModuleHooks& hooks, std::
   {
     const AttentionShape shape = attention_shape(work, seed);
     const Buffer scratch = attention_scratch(work, shape);
-    work.device->attention(shape, work.matrix(qkv_, 3 * h), lse_.tensor(DType::fp32),
-                           scratch.tensor(DType::fp32), work.matrix(attention_, h));
+    work.device->run(Attention{.shape = shape,
+                               .qkv = work.matrix(qkv_, 3 * h),
+                               .lse = lse_.tensor(DType::fp32),
+                               .workspace = scratch.tensor(DType::fp32),
+                               .out = work.matrix(attention_, h)});
   }
   Buffer projected = attn_c_proj_.forward(work, hooks, attention_);
   Buffer out = inside(hooks, resid_dropout_, [&] {
@@ -112,10 +117,10 @@ Buffer Block::backward(const Workspace& work, ModuleHooks& hooks, Buffer d_out,
                        std::uint64_t seed) {
   hooks.fetch(module_);
   Buffer d_middle = mlp_backward(work, hooks, d_out);
-  work.device->add(d_middle.tensor(work.dtype), d_out.tensor(work.dtype));
+  work.device->run(Add{d_middle.tensor(work.dtype), d_out.tensor(work.dtype)});
   d_out.reset();
   Buffer d_input = attention_backward(work, hooks, d_middle, seed);
-  work.device->add(d_input.tensor(work.dtype), d_middle.tensor(work.dtype));
+  work.device->run(Add{d_input.tensor(work.dtype), d_middle.tensor(work.dtype)});
   hooks.release(module_);
   return d_input;
 }
@@ -155,9 +160,13 @@ Buffer Block::attention_backward(const Workspace& work, ModuleHooks& hooks, cons
   {
     const AttentionShape shape = attention_shape(work, seed);
     const Buffer scratch = attention_scratch(work, shape);
-    work.device->attention_backward(shape, work.matrix(d_attention, h), work.matrix(qkv_, 3 * h),
-                                    work.matrix(attention_, h), lse_.tensor(DType::fp32),
-                                    scratch.tensor(DType::fp32), work.matrix(d_qkv, 3 * h));
+    work.device->run(AttentionBackward{.shape = shape,
+                                       .d_out = work.matrix(d_attention, h),
+                                       .qkv = work.matrix(qkv_, 3 * h),
+                                       .out = work.matrix(attention_, h),
+                                       .lse = lse_.tensor(DType::fp32),
+                                       .workspace = scratch.tensor(DType::fp32),
+                                       .d_qkv = work.matrix(d_qkv, 3 * h)});
   }
   for (Buffer* used : {&attention_, &lse_, &qkv_, &d_attention}) used->reset();
 

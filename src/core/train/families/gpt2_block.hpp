@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 
+#include "core/device/operations/attention.hpp"
 #include "core/model/model_parameters.hpp"
 #include "core/model/model_spec.hpp"
 #include "core/train/layers/linear.hpp"

@@ -4,6 +4,9 @@
 #include <utility>
 #include <vector>
 
+#include "core/device/operations/add.hpp"
+#include "core/device/operations/embedding.hpp"
+#include "core/device/operations/fill.hpp"
 #include "core/train/families/gpt2_block.hpp"
 #include "core/train/layers/head.hpp"
 #include "core/train/layers/norm.hpp"
@@ -18,8 +21,7 @@ class Gpt2 final : public Model {
  public:
   Gpt2(const ModelSpec& spec, const ModelNames& names, const MicroBatch& batch, Device& device);
 
-  void forward(ModuleHooks& hooks, const std::int64_t* tokens, std::uint64_t seed,
-               Tensor loss) override;
+  void forward(ModuleHooks& hooks, Tensor tokens, std::uint64_t seed, Tensor loss) override;
   void backward(ModuleHooks& hooks, double factor) override;
 
  private:
@@ -44,7 +46,7 @@ class Gpt2 final : public Model {
 
   // Of the micro-step that runs.
   std::uint64_t seed_ = 0;
-  const std::int64_t* tokens_ = nullptr;
+  Tensor tokens_;
   Buffer embedding_mask_;
   Buffer ln_f_input_;
   Buffer ln_f_stats_;
@@ -80,9 +82,12 @@ Buffer Gpt2::embed(ModuleHooks& hooks) {
   hooks.fetch(wte_);
   hooks.fetch(wpe_);
   Buffer embedded = work_.activation(h);
-  work_.device->embedding(
-      tokens_, work_.sequence_length, as_matrix(hooks.parameter(wte_weight_), spec_.vocab_size, h),
-      as_matrix(hooks.parameter(wpe_weight_), spec_.max_positions, h), work_.matrix(embedded, h));
+  work_.device->run(
+      Embedding{.tokens = tokens_,
+                .sequence = work_.sequence_length,
+                .wte = as_matrix(hooks.parameter(wte_weight_), spec_.vocab_size, h),
+                .wpe = as_matrix(hooks.parameter(wpe_weight_), spec_.max_positions, h),
+                .out = work_.matrix(embedded, h)});
   hooks.release(wte_);
   hooks.release(wpe_);
   return layers::inside(hooks, drop_, [&] {
@@ -91,8 +96,7 @@ Buffer Gpt2::embed(ModuleHooks& hooks) {
   });
 }
 
-void Gpt2::forward(ModuleHooks& hooks, const std::int64_t* tokens, std::uint64_t seed,
-                   Tensor loss) {
+void Gpt2::forward(ModuleHooks& hooks, Tensor tokens, std::uint64_t seed, Tensor loss) {
   tokens_ = tokens;
   seed_ = seed;
   hooks.fetch(root_);
@@ -138,11 +142,14 @@ void Gpt2::embed_backward(ModuleHooks& hooks, Buffer d_embedded, Buffer d_wte) {
   hooks.fetch(wpe_);
   Buffer d_wpe = work_.gradient(spec_.max_positions * h);
   Buffer dense = work_.gradient(spec_.vocab_size * h);
-  work_.device->fill_zero(d_wpe.tensor(work_.dtype));
-  work_.device->fill_zero(dense.tensor(work_.dtype));
-  work_.device->embedding_backward(work_.matrix(d_embedded, h), tokens_, work_.sequence_length,
-                                   as_matrix(dense.tensor(work_.dtype), spec_.vocab_size, h),
-                                   as_matrix(d_wpe.tensor(work_.dtype), spec_.max_positions, h));
+  work_.device->run(FillZero{d_wpe.tensor(work_.dtype)});
+  work_.device->run(FillZero{dense.tensor(work_.dtype)});
+  work_.device->run(
+      EmbeddingBackward{.d_out = work_.matrix(d_embedded, h),
+                        .tokens = tokens_,
+                        .sequence = work_.sequence_length,
+                        .d_wte = as_matrix(dense.tensor(work_.dtype), spec_.vocab_size, h),
+                        .d_wpe = as_matrix(d_wpe.tensor(work_.dtype), spec_.max_positions, h)});
   hooks.gradient_ready(wpe_weight_, std::move(d_wpe));
 
   hooks.fetch(wte_);
@@ -155,7 +162,7 @@ void Gpt2::embed_backward(ModuleHooks& hooks, Buffer d_embedded, Buffer d_wte) {
 Buffer Gpt2::sum_of_tied(Buffer of_head, Buffer of_embedding) const {
   Buffer third;
   if (linear_ == LinearLayers::torch) third = work_.gradient(spec_.vocab_size * spec_.hidden_size);
-  work_.device->add(of_head.tensor(work_.dtype), of_embedding.tensor(work_.dtype));
+  work_.device->run(Add{of_head.tensor(work_.dtype), of_embedding.tensor(work_.dtype)});
   return of_head;
 }
 

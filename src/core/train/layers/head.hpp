@@ -25,8 +25,7 @@ struct Head {
   /// @param x  (M, h)
   /// @param loss  fp32, one element: the mean over all positions but the last of each sequence is
   ///              added to it
-  void forward(const Workspace& work, ModuleHooks& hooks, Buffer x, const std::int64_t* tokens,
-               Tensor loss);
+  void forward(const Workspace& work, ModuleHooks& hooks, Buffer x, Tensor tokens, Tensor loss);
 
   /// @param[out] d_tied  where the weight is tied, this part of its gradient (V, h): its owner adds
   ///                     the others before the hooks get it. Otherwise they get it here.

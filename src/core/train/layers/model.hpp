@@ -32,12 +32,11 @@ class Model {
   Model(const Model&) = delete;
   Model& operator=(const Model&) = delete;
 
-  /// Adds to `loss` (fp32, one element) the mean next-token cross-entropy of `tokens` (size *
-  /// sequence_length on the device; the labels are the tokens shifted by one, the last position of
+  /// Adds to `loss` (fp32, one element) the mean next-token cross-entropy of `tokens` (int64,
+  /// size * sequence_length; the labels are the tokens shifted by one, the last position of
   /// a sequence counts nothing).
   /// @param seed  of the dropout masks of this micro-step
-  virtual void forward(ModuleHooks& hooks, const std::int64_t* tokens, std::uint64_t seed,
-                       Tensor loss) = 0;
+  virtual void forward(ModuleHooks& hooks, Tensor tokens, std::uint64_t seed, Tensor loss) = 0;
 
   /// After forward, once. Hands every gradient of factor * loss to the hooks.
   virtual void backward(ModuleHooks& hooks, double factor) = 0;

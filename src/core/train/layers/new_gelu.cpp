@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "core/device/operations/gelu_new.hpp"
+
 namespace dstune::layers {
 
 GeluSaved NewGelu::saved(const Workspace& work) const {
@@ -15,7 +17,8 @@ Buffer NewGelu::forward(const Workspace& work, ModuleHooks& hooks, Buffer x) {
   half_x = work.activation(size);
   one_plus_tanh = work.activation(size);
   Buffer y = work.activation(size);
-  work.device->gelu_new(input.tensor(work.dtype), saved(work), y.tensor(work.dtype));
+  work.device->run(
+      GeluNew{.x = input.tensor(work.dtype), .saved = saved(work), .out = y.tensor(work.dtype)});
   hooks.release(module);
   return y;
 }
@@ -23,8 +26,10 @@ Buffer NewGelu::forward(const Workspace& work, ModuleHooks& hooks, Buffer x) {
 Buffer NewGelu::backward(const Workspace& work, ModuleHooks& hooks, Buffer d_y) {
   hooks.fetch(module);
   Buffer d_x = work.activation(size);
-  work.device->gelu_new_backward(d_y.tensor(work.dtype), input.tensor(work.dtype), saved(work),
-                                 d_x.tensor(work.dtype));
+  work.device->run(GeluNewBackward{.d_out = d_y.tensor(work.dtype),
+                                   .x = input.tensor(work.dtype),
+                                   .saved = saved(work),
+                                   .d_x = d_x.tensor(work.dtype)});
   for (Buffer* used : {&input, &tanh, &half_x, &one_plus_tanh, &d_y}) used->reset();
   hooks.release(module);
   return d_x;

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "core/device/operations/gelu_new.hpp"
 #include "core/train/layers/workspace.hpp"
 
 namespace dstune::layers {

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "core/device/operations/layer_norm.hpp"
+
 namespace dstune::layers {
 
 namespace {
@@ -25,8 +27,12 @@ Buffer Norm::forward(const Workspace& work, ModuleHooks& hooks, const Buffer& x,
   hooks.fetch(module);
   Buffer y = work.activation(size);
   stats = work.activation_fp32(2);
-  work.device->layer_norm(work.matrix(x, size), hooks.parameter(weight), hooks.parameter(bias),
-                          epsilon, saved_in(work, stats), work.matrix(y, size));
+  work.device->run(LayerNorm{.x = work.matrix(x, size),
+                             .gamma = hooks.parameter(weight),
+                             .beta = hooks.parameter(bias),
+                             .epsilon = epsilon,
+                             .saved = saved_in(work, stats),
+                             .out = work.matrix(y, size)});
   hooks.release(module);
   return y;
 }
@@ -37,9 +43,13 @@ Buffer Norm::backward(const Workspace& work, ModuleHooks& hooks, const Buffer& d
   Buffer d_x = work.activation(size);
   Buffer d_gamma = work.gradient(size);
   Buffer d_beta = work.gradient(size);
-  work.device->layer_norm_backward(
-      work.matrix(d_y, size), work.matrix(x, size), hooks.parameter(weight), saved_in(work, stats),
-      work.matrix(d_x, size), d_gamma.tensor(work.dtype), d_beta.tensor(work.dtype));
+  work.device->run(LayerNormBackward{.d_out = work.matrix(d_y, size),
+                                     .x = work.matrix(x, size),
+                                     .gamma = hooks.parameter(weight),
+                                     .saved = saved_in(work, stats),
+                                     .d_x = work.matrix(d_x, size),
+                                     .d_gamma = d_gamma.tensor(work.dtype),
+                                     .d_beta = d_beta.tensor(work.dtype)});
   hooks.gradient_ready(weight, std::move(d_gamma));
   hooks.gradient_ready(bias, std::move(d_beta));
   hooks.release(module);

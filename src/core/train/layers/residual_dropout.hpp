@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <utility>
 
+#include "core/device/operations/dropout.hpp"
 #include "core/train/layers/workspace.hpp"
 
 namespace dstune::layers {
@@ -16,7 +17,11 @@ inline Buffer drop(const Workspace& work, double probability, std::uint64_t seed
   const std::int64_t columns = x.tensor(work.dtype).numel / work.rows();
   mask = work.mask(columns);
   Buffer y = work.activation(columns);
-  work.device->dropout(x.tensor(work.dtype), probability, seed, mask.data(), y.tensor(work.dtype));
+  work.device->run(Dropout{.in = x.tensor(work.dtype),
+                           .probability = probability,
+                           .seed = seed,
+                           .mask = mask.tensor(DType::int8),
+                           .out = y.tensor(work.dtype)});
   return y;
 }
 
@@ -24,8 +29,10 @@ inline Buffer drop(const Workspace& work, double probability, std::uint64_t seed
 inline Buffer drop_backward(const Workspace& work, double probability, const Buffer& d_y,
                             Buffer& mask) {
   Buffer d_x = work.activation(d_y.tensor(work.dtype).numel / work.rows());
-  work.device->dropout_backward(d_y.tensor(work.dtype), probability, mask.data(),
-                                d_x.tensor(work.dtype));
+  work.device->run(DropoutBackward{.d_out = d_y.tensor(work.dtype),
+                                   .probability = probability,
+                                   .mask = mask.tensor(DType::int8),
+                                   .d_in = d_x.tensor(work.dtype)});
   mask.reset();
   return d_x;
 }

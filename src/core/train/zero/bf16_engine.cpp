@@ -2,6 +2,11 @@
 
 #include <utility>
 
+#include "core/device/operations/add.hpp"
+#include "core/device/operations/copy.hpp"
+#include "core/device/operations/fill.hpp"
+#include "core/device/operations/norm_and_overflow.hpp"
+#include "core/device/operations/scale.hpp"
 #include "core/train/zero/layout/initial_parameters.hpp"
 #include "core/train/zero/reduction/flattened.hpp"
 #include "core/train/zero/reduction/gradient_sum.hpp"
@@ -41,7 +46,8 @@ void Bf16Engine::gradient_ready(std::size_t tensor, Buffer gradient) {
   if (!zeroed_) zero_gradients();
   Buffer& kept = gradients_[tensor];
   if (kept) {
-    passes().add(Pass::accumulate, kept.tensor(config().dtype), gradient.tensor(config().dtype));
+    device().run(Pass::accumulate,
+                 Add{kept.tensor(config().dtype), gradient.tensor(config().dtype)});
   } else {
     kept = std::move(gradient);
   }
@@ -51,16 +57,16 @@ void Bf16Engine::gradient_ready(std::size_t tensor, Buffer gradient) {
 void Bf16Engine::zero_gradients() {
   zeroed_ = true;
   for (const Buffer& gradient : gradients_) {
-    if (gradient) passes().fill_zero(Pass::zero_gradients, gradient.tensor(config().dtype));
+    if (gradient) device().run(Pass::zero_gradients, FillZero{gradient.tensor(config().dtype)});
   }
 }
 
 void Bf16Engine::add_to_sum(std::size_t tensor) {
   device().host_event(HostEvent::gradient_hook);
   const Buffer single = temporary(numel(tensor), DType::fp32);
-  passes().cast(Pass::accumulate, gradients_[tensor].tensor(config().dtype),
-                single.tensor(DType::fp32));
-  passes().add(Pass::accumulate, sum(tensor), single.tensor(DType::fp32));
+  device().run(Pass::accumulate,
+               Cast{gradients_[tensor].tensor(config().dtype), single.tensor(DType::fp32)});
+  device().run(Pass::accumulate, Add{sum(tensor), single.tensor(DType::fp32)});
 }
 
 void Bf16Engine::end_backward() {
@@ -111,7 +117,7 @@ void Bf16Engine::find_norm() {
   start_norm();
   for (std::size_t i = 0; i < tensor_count(); ++i) {
     device().host_event(HostEvent::optimizer_tensor);
-    passes().add_squares(Pass::norm, sum(i), squares());
+    device().run(Pass::norm, AddSquares{sum(i), squares()});
   }
   device().read_scalar(squares(), HostSync::norm);
 }
@@ -120,12 +126,13 @@ void Bf16Engine::find_norm() {
 // step's work does not depend on its numbers.
 void Bf16Engine::clip() {
   const Tensor factor = clip_factor();
-  for (std::size_t i = 0; i < tensor_count(); ++i) passes().scale_by(Pass::unscale, sum(i), factor);
+  for (std::size_t i = 0; i < tensor_count(); ++i)
+    device().run(Pass::unscale, ScaleBy{sum(i), factor});
 }
 
 void Bf16Engine::zero_sums() {
   for (const Buffer& sums : sums_)
-    passes().fill_zero(Pass::zero_gradients, sums.tensor(DType::fp32));
+    device().run(Pass::zero_gradients, FillZero{sums.tensor(DType::fp32)});
 }
 
 std::vector<float> Bf16Engine::read_parameter(std::size_t tensor) {

@@ -8,11 +8,11 @@
 #include <utility>
 #include <vector>
 
+#include "core/device/operations/scale.hpp"
 #include "core/device/repeated_work.hpp"
 #include "core/train/zero/reduction/flattened.hpp"
 #include "core/train/zero/reduction/gradient_scaling.hpp"
 #include "core/train/zero/reduction/gradient_sum.hpp"
-#include "core/train/zero/reduction/passes.hpp"
 
 namespace dstune {
 namespace {
@@ -79,7 +79,7 @@ class SliceAverage : public Average {
  public:
   void average(const GradientBucket& bucket) const final {
     const Tensor contents = bucket.contents();
-    if (scaling().before) Passes(device()).scale(Pass::average, contents, *scaling().before);
+    if (scaling().before) device().run(Pass::average, Scale{contents, *scaling().before});
     std::vector<Slice> slices;
     std::int64_t offset = 0;
     for (const auto& entry : bucket.entries()) {

@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include "core/device/operations/norm_and_overflow.hpp"
+
 namespace dstune {
 
 namespace {
@@ -41,7 +43,10 @@ void EngineBase::start_norm() {
 }
 
 Tensor EngineBase::clip_factor() {
-  device().clip_factor(squares(), config().gradient_clipping, loss_scale(), factor_.tensor());
+  device().run(ClipFactor{.squares = squares(),
+                          .clipping = config().gradient_clipping,
+                          .loss_scale = loss_scale(),
+                          .factor = factor_.tensor()});
   return factor_.tensor();
 }
 

@@ -5,11 +5,12 @@
 #include <optional>
 #include <vector>
 
+#include "core/device/operations/add.hpp"
+#include "core/device/operations/fill.hpp"
 #include "core/device/scalar.hpp"
 #include "core/train/zero/layout/parameter_groups.hpp"
 #include "core/train/zero/loss_scaler.hpp"
 #include "core/train/zero/optimizer_state.hpp"
-#include "core/train/zero/reduction/passes.hpp"
 #include "core/train/zero/zero_engine.hpp"
 
 namespace dstune {
@@ -34,7 +35,6 @@ class EngineBase : public ZeroEngine {
   const StepConfig& config() const { return context_.config; }
   const ModelParameters& parameters() const { return *context_.parameters; }
   Device& device() const { return *context_.device; }
-  Passes passes() const { return Passes(device()); }
   Collectives& collectives() const { return *context_.collectives; }
   std::uint64_t seed() const { return context_.seed; }
   const std::vector<ParameterGroup>& groups() const { return groups_; }
@@ -95,7 +95,7 @@ void EngineBase::add_squares_of(Collectives& group, AddOwn add_own) {
   part_.set_zero();
   add_own(part_.tensor());
   device().await(group.all_reduce(part_.tensor(), ReduceOp::sum, Purpose::norm));
-  device().add(squares(), part_.tensor());
+  device().run(Add{squares(), part_.tensor()});
 }
 
 template <class FindOwn>
@@ -109,7 +109,7 @@ bool EngineBase::any_overflow(Collectives& group, FindOwn find_own) {
 template <class Own>
 std::vector<float> EngineBase::collect(Collectives& group, std::int64_t count, Own own) {
   const Buffer all = temporary(count, DType::fp32);
-  device().fill_zero(all.tensor(DType::fp32));
+  device().run(FillZero{all.tensor(DType::fp32)});
   own(all.tensor(DType::fp32));
   device().await(group.all_reduce(all.tensor(DType::fp32), ReduceOp::sum, Purpose::other));
   std::vector<float> values(static_cast<std::size_t>(count));

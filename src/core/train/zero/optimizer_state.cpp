@@ -2,7 +2,12 @@
 
 #include <variant>
 
-#include "core/train/zero/reduction/passes.hpp"
+#include "core/device/operations/adagrad.hpp"
+#include "core/device/operations/adam.hpp"
+#include "core/device/operations/fill.hpp"
+#include "core/device/operations/lamb.hpp"
+#include "core/device/operations/lion.hpp"
+#include "core/device/operations/sgd.hpp"
 
 namespace dstune {
 namespace {
@@ -48,31 +53,54 @@ LambStep step_of(const LambSettings& lamb, const NextUpdate& next) {
 
 /// One update of one piece, by the optimizer of the settings.
 struct Apply {
-  Passes passes;
+  Device& device;
   const NextUpdate& next;
   bool first;
   const Piece& piece;
 
   void operator()(const AdamSettings& adam) const {
-    passes.adam(step_of(adam, next), piece.tensor.gradient, piece.tensor.parameter, piece.state[0],
-                piece.state[1]);
+    run(Adam{.step = step_of(adam, next),
+             .gradient = piece.tensor.gradient,
+             .parameter = piece.tensor.parameter,
+             .exp_avg = piece.state[0],
+             .exp_avg_sq = piece.state[1]});
   }
   void operator()(const SgdSettings& sgd) const {
     SgdStep step = step_of(sgd, next);
     step.first = first;
-    passes.sgd(step, piece.tensor.gradient, piece.tensor.parameter, piece.state[0],
-               piece.scratch[0]);
+    run(Sgd{.step = step,
+            .gradient = piece.tensor.gradient,
+            .parameter = piece.tensor.parameter,
+            .momentum = piece.state[0],
+            .decayed = piece.scratch[0]});
   }
   void operator()(const LionSettings& lion) const {
-    passes.lion(step_of(lion, next), piece.tensor.gradient, piece.tensor.parameter, piece.state[0]);
+    run(Lion{.step = step_of(lion, next),
+             .gradient = piece.tensor.gradient,
+             .parameter = piece.tensor.parameter,
+             .exp_avg = piece.state[0]});
   }
   void operator()(const AdagradSettings& adagrad) const {
-    passes.adagrad(step_of(adagrad, next), piece.tensor.gradient, piece.tensor.parameter,
-                   piece.state[0], piece.scratch[0], piece.scratch[1]);
+    run(Adagrad{.step = step_of(adagrad, next),
+                .gradient = piece.tensor.gradient,
+                .parameter = piece.tensor.parameter,
+                .sum = piece.state[0],
+                .numerator = piece.scratch[0],
+                .root = piece.scratch[1]});
   }
   void operator()(const LambSettings& lamb) const {
-    passes.lamb(step_of(lamb, next), piece.tensor.gradient, piece.tensor.parameter, piece.state[0],
-                piece.state[1], piece.tensor.copy);
+    run(Lamb{.step = step_of(lamb, next),
+             .gradient = piece.tensor.gradient,
+             .parameter = piece.tensor.parameter,
+             .exp_avg = piece.state[0],
+             .exp_avg_sq = piece.state[1],
+             .copy = piece.tensor.copy});
+  }
+
+ private:
+  template <class Operation>
+  void run(const Operation& update) const {
+    device.run(Pass::update, update);
   }
 };
 
@@ -98,7 +126,7 @@ void OptimizerState::ensure(Device& device, const OptimizerConfig& optimizer, st
   exists_ = true;
   for (std::size_t i = 0; i < static_cast<std::size_t>(state_tensors(optimizer)); ++i) {
     state_[i] = make_buffer(device, MemoryCategory::optimizer, numel, DType::fp32);
-    device.fill_constant(state_[i].tensor(DType::fp32), initial_state(optimizer));
+    device.run(FillConstant{state_[i].tensor(DType::fp32), initial_state(optimizer)});
   }
 }
 
@@ -118,7 +146,7 @@ void OptimizerState::update(Device& device, const NextUpdate& next,
     const Piece piece{tensor,
                       {part(state_[0], offset, count), part(state_[1], offset, count)},
                       {part(scratch[0], offset, count), part(scratch[1], offset, count)}};
-    std::visit(Apply{Passes(device), next, first, piece}, next.optimizer->settings);
+    std::visit(Apply{device, next, first, piece}, next.optimizer->settings);
     offset += count;
   }
 }

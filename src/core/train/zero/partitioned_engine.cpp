@@ -2,6 +2,9 @@
 
 #include <utility>
 
+#include "core/device/operations/add.hpp"
+#include "core/device/operations/copy.hpp"
+#include "core/device/operations/scale.hpp"
 #include "core/train/zero/layout/initial_parameters.hpp"
 #include "core/train/zero/reduction/gradient_passes.hpp"
 
@@ -44,12 +47,12 @@ void PartitionedEngine::keep(std::size_t tensor, Buffer gradient) {
   const DType dtype = config().accumulation_dtype();
   if (has_own_sums()) {
     Buffer cast = make_buffer(device(), MemoryCategory::gradients, numel(tensor), dtype);
-    passes().cast(Pass::accumulate, gradient.tensor(config().dtype), cast.tensor(dtype));
+    device().run(Pass::accumulate, Cast{gradient.tensor(config().dtype), cast.tensor(dtype)});
     gradient = std::move(cast);
   }
   Buffer& kept = kept_[tensor];
   if (kept) {
-    passes().add(Pass::accumulate, kept.tensor(dtype), gradient.tensor(dtype));
+    device().run(Pass::accumulate, Add{kept.tensor(dtype), gradient.tensor(dtype)});
   } else {
     kept = std::move(gradient);
   }
@@ -61,8 +64,8 @@ void PartitionedEngine::reduce_kept(std::size_t tensor) {
     return;
   }
   Buffer gradient = make_buffer(device(), MemoryCategory::gradients, numel(tensor), config().dtype);
-  passes().cast(Pass::message_cast, kept_[tensor].tensor(config().accumulation_dtype()),
-                gradient.tensor(config().dtype));
+  device().run(Pass::message_cast, Cast{kept_[tensor].tensor(config().accumulation_dtype()),
+                                        gradient.tensor(config().dtype)});
   reduce_later(tensor, std::move(gradient));
 }
 
@@ -169,7 +172,7 @@ void PartitionedEngine::update(std::size_t group, Tensor factor) {
   // One set holds the gradients of all groups: it goes with the last of them.
   if (group + 1 == states_.groups()) partition_.drop_sum();
   const Tensor gradients = flat.tensor(DType::fp32);
-  passes().scale_by(Pass::unscale, gradients, factor);
+  device().run(Pass::unscale, ScaleBy{gradients, factor});
   states_.update(group, next_update(groups()[group].weight_decay), gradients);
 }
 

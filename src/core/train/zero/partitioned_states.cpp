@@ -1,6 +1,7 @@
 #include "core/train/zero/partitioned_states.hpp"
 
-#include "core/train/zero/reduction/passes.hpp"
+#include "core/device/operations/copy.hpp"
+#include "core/device/operations/fill.hpp"
 
 namespace dstune {
 
@@ -16,7 +17,7 @@ PartitionedStates::PartitionedStates(Device& device, Collectives& collectives, D
     Group& state = groups_[group];
     state.flat = make_buffer(device, MemoryCategory::parameters, layout.padded(), dtype);
     const std::int64_t padding = layout.padded() - layout.numel();
-    if (padding > 0) device.fill_zero(state.flat.tensor(dtype).slice(layout.numel(), padding));
+    if (padding > 0) device.run(FillZero{state.flat.tensor(dtype).slice(layout.numel(), padding)});
     state.master = make_buffer(device, MemoryCategory::optimizer, layout.partition(), DType::fp32);
     state.ranges = layout.owned_by(collectives.rank());
   }
@@ -35,7 +36,7 @@ Tensor PartitionedStates::own_partition(std::size_t group) const {
 
 void PartitionedStates::initialize_master() {
   for (std::size_t group = 0; group < groups_.size(); ++group) {
-    device_.cast(own_partition(group), groups_[group].master.tensor(DType::fp32));
+    device_.run(Cast{own_partition(group), groups_[group].master.tensor(DType::fp32)});
   }
 }
 
@@ -43,7 +44,7 @@ void PartitionedStates::update(std::size_t group, const NextUpdate& next, Tensor
   Group& state = groups_[group];
   const Tensor master = state.master.tensor(DType::fp32);
   state.optimizer.update(device_, next, gradients, master);
-  Passes(device_).cast(Pass::master_cast, master, own_partition(group));
+  device_.run(Pass::master_cast, Cast{master, own_partition(group)});
 }
 
 void PartitionedStates::gather() {
@@ -59,8 +60,8 @@ void PartitionedStates::read_own(std::size_t tensor, Tensor all) {
   const Group& state = groups_[layouts_.group_of(tensor)];
   for (const OwnedRange& range : state.ranges) {
     if (range.tensor != tensor) continue;
-    device_.copy(state.master.tensor(DType::fp32).slice(range.partition_offset, range.numel),
-                 all.slice(range.tensor_offset, range.numel));
+    device_.run(Copy{state.master.tensor(DType::fp32).slice(range.partition_offset, range.numel),
+                     all.slice(range.tensor_offset, range.numel)});
   }
 }
 

@@ -2,6 +2,11 @@
 
 #include <utility>
 
+#include "core/device/operations/add.hpp"
+#include "core/device/operations/copy.hpp"
+#include "core/device/operations/fill.hpp"
+#include "core/device/operations/norm_and_overflow.hpp"
+#include "core/device/operations/scale.hpp"
 #include "core/train/zero/layout/initial_parameters.hpp"
 #include "core/train/zero/reduction/flattened.hpp"
 #include "core/train/zero/reduction/gradient_passes.hpp"
@@ -43,7 +48,8 @@ ReplicatedEngine::ReplicatedEngine(const EngineContext& context, bool flat)
 void ReplicatedEngine::gradient_ready(std::size_t tensor, Buffer gradient) {
   Buffer& kept = gradients_[tensor];
   if (kept) {
-    passes().add(Pass::accumulate, kept.tensor(config().dtype), gradient.tensor(config().dtype));
+    device().run(Pass::accumulate,
+                 Add{kept.tensor(config().dtype), gradient.tensor(config().dtype)});
   } else {
     kept = std::move(gradient);
   }
@@ -76,7 +82,7 @@ void ReplicatedEngine::drop_gradients() {
 
 bool ReplicatedEngine::overflowed() const {
   bool found = false;
-  device().fill_zero(flag());
+  device().run(FillZero{flag()});
   for (std::size_t i = 0; i < tensor_count(); ++i) {
     find_overflow_like_wrapper(device(), gradient(i), flag());
     found = device().read_scalar(flag(), HostSync::overflow) > 0;
@@ -117,13 +123,13 @@ void PlainEngine::clip() {
   start_norm();
   add_squares_of(collectives(), [&](Tensor sum) {
     for (std::size_t i = 0; i < tensor_count(); ++i) {
-      passes().add_squares(Pass::norm, gradient(i), sum);
+      device().run(Pass::norm, AddSquares{gradient(i), sum});
     }
-    device().scale(sum, 1.0 / size());
+    device().run(Scale{sum, 1.0 / size()});
   });
   const Tensor factor = clip_factor();
   for (std::size_t i = 0; i < tensor_count(); ++i)
-    passes().scale_by(Pass::unscale, gradient(i), factor);
+    device().run(Pass::unscale, ScaleBy{gradient(i), factor});
 }
 
 FusedEngine::FusedEngine(const EngineContext& context) : ReplicatedEngine(context, true) {
@@ -133,7 +139,7 @@ FusedEngine::FusedEngine(const EngineContext& context) : ReplicatedEngine(contex
     offset += numel(i);
   }
   master_ = make_buffer(device(), MemoryCategory::optimizer, offset, DType::fp32);
-  for (std::size_t i = 0; i < tensor_count(); ++i) device().cast(parameter(i), master(i));
+  for (std::size_t i = 0; i < tensor_count(); ++i) device().run(Cast{parameter(i), master(i)});
   state_.ensure(device(), config().optimizer, offset);
 }
 
@@ -149,13 +155,13 @@ StepResult FusedEngine::step() {
   const Buffer flat = flat_gradients();
   const Tensor gradients = flat.tensor(DType::fp32);
   start_norm();
-  passes().add_squares(Pass::norm, gradients, squares());
+  device().run(Pass::norm, AddSquares{gradients, squares()});
   device().read_scalar(squares(), HostSync::norm);
-  passes().scale_by(Pass::unscale, gradients, clip_factor());
+  device().run(Pass::unscale, ScaleBy{gradients, clip_factor()});
   state_.update(device(), next_update(groups()[0].weight_decay), gradients,
                 master_.tensor(DType::fp32));
   for (std::size_t i = 0; i < tensor_count(); ++i)
-    passes().cast(Pass::master_cast, master(i), parameter(i));
+    device().run(Pass::master_cast, Cast{master(i), parameter(i)});
   return finish(false);
 }
 
@@ -166,12 +172,13 @@ Buffer FusedEngine::flat_gradients() {
   for (std::size_t i = 0; i < tensor_count(); ++i) {
     device().host_event(HostEvent::optimizer_tensor);
     copies.push_back(temporary(numel(i), DType::fp32));
-    passes().cast(Pass::master_gradient, gradient(i), copies.back().tensor(DType::fp32));
+    device().run(Pass::master_gradient, Cast{gradient(i), copies.back().tensor(DType::fp32)});
   }
   Buffer flat = temporary(parameters().total(), DType::fp32);
   for (std::size_t i = 0; i < tensor_count(); ++i) {
-    passes().copy(Pass::master_gradient, copies[i].tensor(DType::fp32),
-                  flat.tensor(DType::fp32).slice(offsets_[i], numel(i)));
+    device().run(
+        Pass::master_gradient,
+        Copy{copies[i].tensor(DType::fp32), flat.tensor(DType::fp32).slice(offsets_[i], numel(i))});
   }
   copies.clear();
   drop_gradients();

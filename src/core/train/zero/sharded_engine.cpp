@@ -2,6 +2,9 @@
 
 #include <utility>
 
+#include "core/device/operations/copy.hpp"
+#include "core/device/operations/fill.hpp"
+#include "core/device/operations/scale.hpp"
 #include "core/train/zero/gather/make_parameter_coordinator.hpp"
 #include "core/train/zero/layout/initial_parameters.hpp"
 #include "core/train/zero/layout/leaf_modules.hpp"
@@ -38,7 +41,7 @@ ShardedEngine::ShardedEngine(const EngineContext& context)
       leaf_of_(parameters().modules.size()) {
   const DType dtype = config().dtype;
   shards_ = make_buffer(device(), MemoryCategory::parameters, layout_.numel(), dtype);
-  device().fill_zero(shards_.tensor(dtype));
+  device().run(FillZero{shards_.tensor(dtype)});
   for (std::size_t tensor = 0; tensor < tensor_count(); ++tensor) {
     const std::int64_t count = layout_.filled(tensor, shards().rank());
     if (count == 0) continue;
@@ -46,7 +49,7 @@ ShardedEngine::ShardedEngine(const EngineContext& context)
                  part(shards_, dtype, tensor).slice(0, count));
   }
   master_ = make_buffer(device(), MemoryCategory::optimizer, layout_.numel(), DType::fp32);
-  device().cast(shards_.tensor(dtype), master_.tensor(DType::fp32));
+  device().run(Cast{shards_.tensor(dtype), master_.tensor(DType::fp32)});
   gathered_.use(shards_.tensor(dtype));
   gradients_.quantize_with(quantized_.get());
   for (const std::size_t leaf : find_leaf_modules(config(), parameters())) {
@@ -169,29 +172,31 @@ void ShardedEngine::update(std::size_t index, Tensor factor) {
   const DType accumulated = config().accumulation_dtype();
   Buffer gradients = temporary(group.numel, accumulated);
   for (const std::size_t tensor : group.tensors) {
-    passes().copy(Pass::master_gradient, gradients_.shard(tensor),
-                  gradients.tensor(accumulated)
-                      .slice(layout_.offset(tensor) - group.offset, layout_.shard(tensor)));
+    device().run(Pass::master_gradient,
+                 Copy{gradients_.shard(tensor),
+                      gradients.tensor(accumulated)
+                          .slice(layout_.offset(tensor) - group.offset, layout_.shard(tensor))});
   }
   if (accumulated != DType::fp32) {
     Buffer single = temporary(group.numel, DType::fp32);
-    passes().cast(Pass::master_gradient, gradients.tensor(accumulated), single.tensor(DType::fp32));
+    device().run(Pass::master_gradient,
+                 Cast{gradients.tensor(accumulated), single.tensor(DType::fp32)});
     gradients = std::move(single);
   }
   const Tensor gradient = gradients.tensor(DType::fp32);
   const Tensor master = master_.tensor(DType::fp32).slice(group.offset, group.numel);
-  passes().scale_by(Pass::unscale, gradient, factor);
+  device().run(Pass::unscale, ScaleBy{gradient, factor});
   states_[index].update(device(), next_update(group.weight_decay), gradient, master);
-  passes().cast(Pass::master_cast, master,
-                shards_.tensor(config().dtype).slice(group.offset, group.numel));
+  device().run(Pass::master_cast,
+               Cast{master, shards_.tensor(config().dtype).slice(group.offset, group.numel)});
 }
 
 std::vector<float> ShardedEngine::read_parameter(std::size_t tensor) {
   return collect(shards(), numel(tensor), [&](Tensor all) {
     const std::int64_t count = layout_.filled(tensor, shards().rank());
     if (count == 0) return;
-    device().copy(part(master_, DType::fp32, tensor).slice(0, count),
-                  all.slice(shards().rank() * layout_.shard(tensor), count));
+    device().run(Copy{part(master_, DType::fp32, tensor).slice(0, count),
+                      all.slice(shards().rank() * layout_.shard(tensor), count)});
   });
 }
 

@@ -1,6 +1,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/device/operations/copy.hpp"
+#include "core/device/operations/norm_and_overflow.hpp"
+#include "core/device/operations/scale.hpp"
 #include "core/train/zero/reduction/gradient_passes.hpp"
 #include "core/train/zero/replicated_engine.hpp"
 
@@ -11,7 +14,7 @@ UnfusedEngine::UnfusedEngine(const EngineContext& context)
     : ReplicatedEngine(context, false), states_(groups().size()) {
   for (std::size_t i = 0; i < tensor_count(); ++i) {
     masters_.push_back(make_buffer(device(), MemoryCategory::optimizer, numel(i), DType::fp32));
-    device().cast(parameter(i), master(i));
+    device().run(Cast{parameter(i), master(i)});
   }
   for (std::size_t group = 0; group < groups().size(); ++group) {
     std::int64_t count = 0;
@@ -30,17 +33,17 @@ StepResult UnfusedEngine::step() {
   std::vector<Buffer> copies(tensor_count());
   for (const ParameterGroup& group : groups()) {
     for (const std::size_t i : group.tensors) {
-      passes().add_squares(Pass::norm, gradient(i), squares());
+      device().run(Pass::norm, AddSquares{gradient(i), squares()});
     }
     device().read_scalar(squares(), HostSync::norm);  // get_weight_norm, once a group
     for (const std::size_t i : group.tensors) {
       copies[i] = temporary(numel(i), DType::fp32);
-      passes().cast(Pass::master_gradient, gradient(i), copies[i].tensor(DType::fp32));
+      device().run(Pass::master_gradient, Cast{gradient(i), copies[i].tensor(DType::fp32)});
     }
   }
   const Tensor factor = clip_factor();
   for (const Buffer& copy : copies) {
-    passes().scale_by(Pass::unscale, copy.tensor(DType::fp32), factor);
+    device().run(Pass::unscale, ScaleBy{copy.tensor(DType::fp32), factor});
   }
   update_groups(1, [&](std::size_t i) {
     return UpdatedTensor{copies[i].tensor(DType::fp32), master(i)};
@@ -55,8 +58,9 @@ StepResult UnfusedEngine::step() {
 StepResult UnfusedEngine::step_lamb() {
   const Buffer unused = flattened();  // DeepSpeed makes it and keeps it until the end
   const double scaled_norm = norm_of_flattened();
-  const bool overflows =
-      any_overflow(collectives(), [&](Tensor flag) { device().find_inf_or_nan(squares(), flag); });
+  const bool overflows = any_overflow(collectives(), [&](Tensor flag) {
+    device().run(FindInfOrNan{squares(), flag});
+  });
   if (overflows) {
     drop_gradients();
     return finish(true);
@@ -74,7 +78,8 @@ Buffer UnfusedEngine::flattened() const {
   Buffer flat = temporary(parameters().total(), config().dtype);
   std::int64_t offset = 0;
   for (std::size_t i = 0; i < tensor_count(); ++i) {
-    passes().copy(Pass::norm, gradient(i), flat.tensor(config().dtype).slice(offset, numel(i)));
+    device().run(Pass::norm,
+                 Copy{gradient(i), flat.tensor(config().dtype).slice(offset, numel(i))});
     offset += numel(i);
   }
   return flat;
@@ -84,9 +89,9 @@ Buffer UnfusedEngine::flattened() const {
 double UnfusedEngine::norm_of_flattened() {
   const Buffer flat = flattened();
   const Buffer single = temporary(parameters().total(), DType::fp32);
-  passes().cast(Pass::norm, flat.tensor(config().dtype), single.tensor(DType::fp32));
+  device().run(Pass::norm, Cast{flat.tensor(config().dtype), single.tensor(DType::fp32)});
   start_norm();
-  passes().add_squares(Pass::norm, single.tensor(DType::fp32), squares());
+  device().run(Pass::norm, AddSquares{single.tensor(DType::fp32), squares()});
   return std::sqrt(device().read_scalar(squares(), HostSync::norm));
 }
 
@@ -106,7 +111,7 @@ void UnfusedEngine::update_groups(double gradient_scale, Updated updated) {
 
 void UnfusedEngine::write_back() {
   for (std::size_t i = 0; i < tensor_count(); ++i) {
-    passes().cast(Pass::master_cast, master(i), parameter(i));
+    device().run(Pass::master_cast, Cast{master(i), parameter(i)});
   }
   drop_gradients();
 }

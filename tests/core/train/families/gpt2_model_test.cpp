@@ -50,7 +50,7 @@ class Gpt2Run {
     gpt2->forward(engine, tokens(), seed, loss.tensor());
     return test::read(device_, loss);
   }
-  const std::int64_t* tokens() const { return static_cast<const std::int64_t*>(tokens_.data()); }
+  Tensor tokens() const { return tokens_.tensor(DType::int64); }
   Device& device() { return device_; }
 
  private:
@@ -237,7 +237,7 @@ Bytes peak_of_gradients(LinearLayers linear, std::int64_t max_positions) {
       family_of(model).make_model(model, engine.parameters(), {1, 4, DType::bf16, linear}, device);
   const Buffer tokens(device, MemoryCategory::temporaries, 4 * 8);
   const Scalar loss(device);
-  gpt2->forward(engine, static_cast<const std::int64_t*>(tokens.data()), 0, loss.tensor());
+  gpt2->forward(engine, tokens.tensor(DType::int64), 0, loss.tensor());
 
   gpt2->backward(engine, 1);
 

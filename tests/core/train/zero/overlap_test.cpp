@@ -71,10 +71,10 @@ class RecordingDevice final : public DryDevice {
   std::vector<Entry> entries;
 
  private:
-  void account(double flops, Bytes traffic) override {
+  void account(const Work& work) override {
     const SimSpeed speed;
-    add_work(speed.latency +
-             std::max(flops / speed.flops_per_s, static_cast<double>(traffic) / speed.bytes_per_s));
+    const auto traffic = static_cast<double>(work.read_bytes() + work.written_bytes());
+    add_work(speed.latency + std::max(work.flops / speed.flops_per_s, traffic / speed.bytes_per_s));
   }
   void do_record(Stream stream, Event& event) override {
     event.time = static_cast<double>(entries.size());

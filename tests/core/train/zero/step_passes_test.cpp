@@ -94,7 +94,8 @@ TEST(StepWaits, OfTheThroughputTimerAreTwoPerMicroStepUnlessItIsOff) {
   const char* off[] = {R"({"timers": {"throughput": {"enabled": false}}})",
                        R"({"timers": {"throughput": {"synchronized": false}}})"};
   for (const int stage : {0, 1, 2, 3}) {
-    EXPECT_EQ(waits(ledger_of(stage, 2, DType::bf16, "{}", kAccumulation), HostSync::timer), 2U * kAccumulation);
+    EXPECT_EQ(waits(ledger_of(stage, 2, DType::bf16, "{}", kAccumulation), HostSync::timer),
+              2U * kAccumulation);
     for (const char* timers : off) {
       const Ledger without = ledger_of(stage, 2, DType::bf16, timers, kAccumulation);
 

@@ -5,9 +5,10 @@
 #include <utility>
 
 #include "core/base/text.hpp"
+#include "core/device/operations/copy.hpp"
+#include "core/device/operations/fill.hpp"
 #include "core/device/repeated_work.hpp"
 #include "core/train/zero/layout/quantization_groups.hpp"
-#include "core/train/zero/reduction/passes.hpp"
 
 namespace dstune {
 
@@ -107,7 +108,7 @@ void GatheredParameters::gather_packed(const Source& source, const Tensors& tens
   std::int64_t offset = 0;
   for (const std::size_t tensor : tensors) {
     const std::int64_t numel = shard_numel(source, tensor);
-    Passes(device_).copy(Pass::gather_pack, shard(source, tensor), own.slice(offset, numel));
+    device_.run(Pass::gather_pack, Copy{shard(source, tensor), own.slice(offset, numel)});
     offset += numel;
   }
   group.received = source.group->all_gather(own, whole, setup_.purpose);
@@ -122,12 +123,12 @@ void GatheredParameters::gather_by_all_reduce(const Tensors& tensors) {
   for (const std::size_t tensor : tensors) numel += layout_.shard(tensor) * collectives_.size();
   group.buffer = parameters(numel);
   const Tensor whole = group.buffer.tensor(setup_.dtype);
-  Passes(device_).fill_zero(Pass::gather_pack, whole);
+  device_.run(Pass::gather_pack, FillZero{whole});
   std::int64_t begin = 0;
   for (const std::size_t tensor : tensors) {
     const std::int64_t own = begin + collectives_.rank() * layout_.shard(tensor);
-    Passes(device_).copy(Pass::gather_pack, shard(primary(), tensor),
-                         whole.slice(own, layout_.shard(tensor)));
+    device_.run(Pass::gather_pack,
+                Copy{shard(primary(), tensor), whole.slice(own, layout_.shard(tensor))});
     full_[tensor] = whole.slice(begin, layout_.numel(tensor));
     begin += layout_.numel(tensor);
   }
@@ -208,9 +209,8 @@ void GatheredParameters::unpack(const Group& group) {
     storage_[tensor] = parameters(numel);
     full_[tensor] = storage_[tensor].tensor(setup_.dtype);
     const auto copy = [&](std::int64_t owner, std::int64_t count) {
-      Passes(device_).copy(Pass::gather_unpack,
-                           received.slice(offset + owner * group.stride, count),
-                           full_[tensor].slice(owner * shard, count));
+      device_.run(Pass::gather_unpack, Copy{received.slice(offset + owner * group.stride, count),
+                                            full_[tensor].slice(owner * shard, count)});
     };
     const std::int64_t filled = numel / shard;  // shards without padding
     repeat(device_, filled, [&](std::int64_t owner) { copy(owner, shard); });
@@ -239,9 +239,9 @@ void GatheredParameters::keep_secondary(std::size_t tensor) {
   const Tensor whole = secondary_[tensor].tensor(setup_.dtype);
   const Tensor kept = whole.slice(0, count);
   // What is undefined there would change the step of a group.
-  if (setup_.quantized) device_.fill_zero(whole.slice(count, shard - count));
+  if (setup_.quantized) device_.run(FillZero{whole.slice(count, shard - count)});
   if (count > 0) {
-    Passes(device_).copy(Pass::partition_copy, full_[tensor].slice(first, count), kept);
+    device_.run(Pass::partition_copy, Copy{full_[tensor].slice(first, count), kept});
   }
   device_.host_sync(HostSync::parameters);
 }

@@ -5,7 +5,6 @@
 
 #include "core/device/collectives.hpp"
 #include "core/device/device.hpp"
-#include "core/train/zero/reduction/passes.hpp"
 
 namespace dstune {
 
@@ -32,7 +31,7 @@ struct QuantizedMessage {
 class QuantizedGather {
  public:
   QuantizedGather(Device& device, Collectives& collectives, DType dtype)
-      : device_(device), passes_(device), collectives_(collectives), dtype_(dtype) {}
+      : device_(device), collectives_(collectives), dtype_(dtype) {}
 
   /// @param shards  this rank's, in the order in which every rank gives its own
   /// @throws QuantizationRefused  if their length is no multiple of 8
@@ -50,7 +49,6 @@ class QuantizedGather {
   Buffer all_of(const Buffer& own) const;
 
   Device& device_;
-  Passes passes_;
   Collectives& collectives_;
   DType dtype_;
 };

@@ -1,5 +1,8 @@
 #include "core/train/zero/layout/initial_parameters.hpp"
 
+#include "core/device/operations/fill.hpp"
+#include "core/device/operations/random.hpp"
+
 namespace dstune {
 
 void fill_initial(Device& device, const ModelParameters& parameters, std::size_t index,
@@ -7,11 +10,12 @@ void fill_initial(Device& device, const ModelParameters& parameters, std::size_t
   const InitialValue& initial = parameters.tensors[index].initial;
   if (initial.stddev > 0) {
     const std::uint64_t stream = seed * 0x9e3779b97f4a7c15U + index;
-    device.fill_normal(out, initial.stddev, stream, first);
+    device.run(
+        FillNormal{.out = out, .stddev = initial.stddev, .seed = stream, .first_index = first});
   } else if (initial.constant != 0) {
-    device.fill_constant(out, initial.constant);
+    device.run(FillConstant{out, initial.constant});
   } else {
-    device.fill_zero(out);
+    device.run(FillZero{out});
   }
 }
 

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "core/train/zero/reduction/passes.hpp"
+#include "core/device/operations/copy.hpp"
 
 namespace dstune {
 namespace {
@@ -29,13 +29,13 @@ Flattened::Flattened(Device& device, std::vector<Tensor> parts)
     for (++i; i < parts_.size() && follows(parts_[i], stretch); ++i) {
       stretch.numel += parts_[i].numel;
     }
-    Passes(device).copy(Pass::flatten, stretch, tensor_.slice(offset, stretch.numel));
+    device.run(Pass::flatten, Copy{stretch, tensor_.slice(offset, stretch.numel)});
   }
 }
 
 void Flattened::copy_back(std::size_t i) const {
   if (!copy_) return;
-  Passes(device_).copy(Pass::flatten, tensor_.slice(offsets_[i], parts_[i].numel), parts_[i]);
+  device_.run(Pass::flatten, Copy{tensor_.slice(offsets_[i], parts_[i].numel), parts_[i]});
 }
 
 void Flattened::copy_back() const {

@@ -1,6 +1,6 @@
 #include "core/train/zero/reduction/gradient_message.hpp"
 
-#include "core/train/zero/reduction/passes.hpp"
+#include "core/device/operations/copy.hpp"
 
 namespace dstune {
 
@@ -9,11 +9,11 @@ GradientMessage::GradientMessage(Device& device, Tensor original, DType dtype)
   if (original.dtype == dtype) return;
   copy_ = make_buffer(device, MemoryCategory::temporaries, original.numel, dtype);
   tensor_ = copy_.tensor(dtype);
-  Passes(device).cast(Pass::message_cast, original, tensor_);
+  device.run(Pass::message_cast, Cast{original, tensor_});
 }
 
 void GradientMessage::write_back() const {
-  if (copy_) Passes(device_).cast(Pass::message_cast, tensor_, original_);
+  if (copy_) device_.run(Pass::message_cast, Cast{tensor_, original_});
 }
 
 }  // namespace dstune

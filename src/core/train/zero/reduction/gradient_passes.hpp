@@ -7,7 +7,7 @@
 namespace dstune {
 
 /// ZeRO-1/2's inf/NaN check of one gradient: 11 bytes per element of temporaries (7 for fp32) and,
-/// for a 16-bit type, about 28 bytes of traffic per element. `flag`: see Device::find_inf_or_nan().
+/// for a 16-bit type, about 28 bytes of traffic per element. `flag`: see FindInfOrNan.
 void find_overflow_like_zero(Device& device, Tensor gradient, Tensor flag);
 
 /// Stage 0's: a fp32 copy, and its sum.

@@ -1,15 +1,15 @@
 #include "core/train/zero/reduction/gradient_sum.hpp"
 
+#include "core/device/operations/scale.hpp"
 #include "core/train/zero/reduction/gradient_message.hpp"
-#include "core/train/zero/reduction/passes.hpp"
 
 namespace dstune {
 
 void GradientSum::all_reduce(Tensor inout, const GradientScaling& scaling) const {
   const GradientMessage message(device, inout, dtype);
-  if (scaling.before) Passes(device).scale(Pass::average, message.tensor(), *scaling.before);
+  if (scaling.before) device.run(Pass::average, Scale{message.tensor(), *scaling.before});
   device.await(collectives.all_reduce(message.tensor(), ReduceOp::sum, Purpose::gradients));
-  if (scaling.after) Passes(device).scale(Pass::average, message.tensor(), *scaling.after);
+  if (scaling.after) device.run(Pass::average, Scale{message.tensor(), *scaling.after});
   message.write_back();
 }
 

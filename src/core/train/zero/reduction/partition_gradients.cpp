@@ -2,8 +2,10 @@
 
 #include <utility>
 
+#include "core/device/operations/add.hpp"
+#include "core/device/operations/copy.hpp"
+#include "core/device/operations/fill.hpp"
 #include "core/train/zero/reduction/gradient_passes.hpp"
-#include "core/train/zero/reduction/passes.hpp"
 
 namespace dstune {
 
@@ -39,7 +41,7 @@ void PartitionGradients::start() {
 void PartitionGradients::take(GradientBucket::Entry& entry) {
   if (!current_.filled) start();
   if (contiguous_) {
-    Passes(device_).copy(Pass::partition_copy, entry.gradient, whole(current_, entry.tensor));
+    device_.run(Pass::partition_copy, Copy{entry.gradient, whole(current_, entry.tensor)});
   } else {
     current_.own[entry.tensor] = std::move(entry.own);
   }
@@ -52,8 +54,7 @@ void PartitionGradients::accumulate() {
   }
   for (const auto& group : ranges_) {
     for (const OwnedRange& range : group) {
-      Passes(device_).add(Pass::accumulate, whole(sum_, range.tensor),
-                          whole(current_, range.tensor));
+      device_.run(Pass::accumulate, Add{whole(sum_, range.tensor), whole(current_, range.tensor)});
     }
   }
   current_ = {};
@@ -65,8 +66,8 @@ void PartitionGradients::accumulate_into(std::vector<Buffer>& sums, DType dtype)
   sum_.own.resize(offsets_.size());
   for (const auto& group : ranges_) {
     for (const OwnedRange& range : group) {
-      Passes(device_).cast(Pass::partition_copy, whole(current_, range.tensor),
-                           sums[range.tensor].tensor(dtype));
+      device_.run(Pass::partition_copy,
+                  Cast{whole(current_, range.tensor), sums[range.tensor].tensor(dtype)});
       sum_.own[range.tensor] = std::move(sums[range.tensor]);
     }
   }
@@ -98,18 +99,19 @@ void PartitionGradients::add_squares(std::size_t group, Tensor squares) const {
 }
 
 Buffer PartitionGradients::flattened(std::size_t group, std::int64_t numel) const {
-  const Passes passes(device_);
   Buffer flat = make_buffer(device_, MemoryCategory::temporaries, numel, sum_.dtype);
   const Tensor all = flat.tensor(sum_.dtype);
   std::int64_t filled = 0;
   for (const OwnedRange& range : ranges_[group]) {
-    passes.copy(Pass::master_gradient, sum(range), all.slice(range.partition_offset, range.numel));
+    device_.run(Pass::master_gradient,
+                Copy{sum(range), all.slice(range.partition_offset, range.numel)});
     filled = range.partition_offset + range.numel;
   }
-  if (filled < numel) passes.fill_zero(Pass::master_gradient, all.slice(filled, numel - filled));
+  if (filled < numel)
+    device_.run(Pass::master_gradient, FillZero{all.slice(filled, numel - filled)});
   if (sum_.dtype == DType::fp32) return flat;
   Buffer single = make_buffer(device_, MemoryCategory::temporaries, numel, DType::fp32);
-  passes.cast(Pass::master_gradient, all, single.tensor(DType::fp32));
+  device_.run(Pass::master_gradient, Cast{all, single.tensor(DType::fp32)});
   return single;
 }
 

@@ -3,7 +3,10 @@
 #include <cassert>
 #include <utility>
 
-#include "core/device/quantization.hpp"
+#include "core/device/operations/add.hpp"
+#include "core/device/operations/copy.hpp"
+#include "core/device/operations/quantize.hpp"
+#include "core/device/operations/scale.hpp"
 #include "core/device/repeated_work.hpp"
 
 namespace dstune {
@@ -26,11 +29,18 @@ Buffer QuantizedReduce::average(Tensor gradient, std::int64_t groups) const {
   const int devices = intra_.size();
   assert(groups % ranks() == 0 && gradient.numel % (2 * groups) == 0);
   const Packed own = make(gradient.numel, groups);
-  passes_.quantize(gradient, {kBits, inter_.size(), devices}, own.values(), own.steps());
+  device_.run(Pass::quantize, Quantize{.in = gradient,
+                                       .how = {kBits, inter_.size(), devices},
+                                       .out = own.values(),
+                                       .steps = own.steps()});
   const Packed of_node = exchange(own, intra_);
   const Packed sum = make(gradient.numel / devices, groups / devices);
-  passes_.sum_quantized(of_node.values(), kBits, of_node.steps(), devices, sum.values(),
-                        sum.steps());
+  device_.run(Pass::dequantize, SumQuantized{.in = of_node.values(),
+                                             .bits = kBits,
+                                             .steps = of_node.steps(),
+                                             .parts = devices,
+                                             .out = sum.values(),
+                                             .out_steps = sum.steps()});
   const Packed of_nodes = exchange(sum, inter_);
   return sum_of_nodes(of_nodes, gradient.numel / devices, gradient.dtype);
 }
@@ -39,15 +49,18 @@ Buffer QuantizedReduce::average(Tensor gradient, std::int64_t groups) const {
 Buffer QuantizedReduce::sum_of_nodes(const Packed& received, std::int64_t elements,
                                      DType dtype) const {
   const Buffer all = make_buffer(device_, MemoryCategory::temporaries, elements, dtype);
-  passes_.dequantize(received.values(), kBits, received.steps(), all.tensor(dtype));
+  device_.run(Pass::dequantize, Dequantize{.in = received.values(),
+                                           .bits = kBits,
+                                           .steps = received.steps(),
+                                           .out = all.tensor(dtype)});
   const std::int64_t part = elements / inter_.size();
   Buffer result = make_buffer(device_, MemoryCategory::temporaries, part, dtype);
   const Tensor sum = result.tensor(dtype);
-  passes_.copy(Pass::dequantize, all.tensor(dtype).slice(0, part), sum);
+  device_.run(Pass::dequantize, Copy{all.tensor(dtype).slice(0, part), sum});
   repeat(device_, inter_.size() - 1, [&](std::int64_t before) {
-    passes_.add(Pass::dequantize, sum, all.tensor(dtype).slice((before + 1) * part, part));
+    device_.run(Pass::dequantize, Add{sum, all.tensor(dtype).slice((before + 1) * part, part)});
   });
-  passes_.scale(Pass::average, sum, 1.0 / ranks());
+  device_.run(Pass::average, Scale{sum, 1.0 / ranks()});
   return result;
 }
 

@@ -3,7 +3,6 @@
 
 #include "core/device/collectives.hpp"
 #include "core/device/device.hpp"
-#include "core/train/zero/reduction/passes.hpp"
 
 namespace dstune {
 
@@ -24,7 +23,7 @@ namespace dstune {
 class QuantizedReduce {
  public:
   QuantizedReduce(Device& device, Collectives& intra, Collectives& inter)
-      : device_(device), passes_(device), intra_(intra), inter_(inter) {}
+      : device_(device), intra_(intra), inter_(inter) {}
 
   int ranks() const { return intra_.size() * inter_.size(); }
 
@@ -41,7 +40,6 @@ class QuantizedReduce {
   Buffer sum_of_nodes(const Packed& received, std::int64_t elements, DType dtype) const;
 
   Device& device_;
-  Passes passes_;
   Collectives& intra_;
   Collectives& inter_;
 };

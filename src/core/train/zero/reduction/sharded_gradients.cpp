@@ -3,6 +3,10 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/device/operations/add.hpp"
+#include "core/device/operations/copy.hpp"
+#include "core/device/operations/fill.hpp"
+#include "core/device/operations/scale.hpp"
 #include "core/device/repeated_work.hpp"
 
 namespace dstune {
@@ -15,11 +19,10 @@ ShardedGradients::ShardedGradients(const StepConfig& config, Device& device,
       collectives_(collectives),
       replicas_(replicas),
       layout_(layout),
-      stream_(stream),
-      passes_(device) {
+      stream_(stream) {
   shards_ =
       make_buffer(device, MemoryCategory::gradients, layout.numel(), config.accumulation_dtype());
-  device.fill_zero(shards());
+  device.run(FillZero{shards()});
   if (config.contiguous_gradients && capacity() > 0) {
     bucket_ = make_buffer(device, MemoryCategory::buckets, capacity(), config.message_dtype());
   }
@@ -36,9 +39,9 @@ void ShardedGradients::add(std::size_t tensor, Buffer gradient) {
   if (config_.contiguous_gradients && fill_ <= capacity()) {
     const Tensor place = bucket_.tensor(config_.message_dtype()).slice(begin, view.numel);
     if (place.dtype == view.dtype) {
-      passes_.copy(Pass::bucket_copy, view, place);
+      device_.run(Pass::bucket_copy, Copy{view, place});
     } else {
-      passes_.cast(Pass::bucket_copy, view, place);
+      device_.run(Pass::bucket_copy, Cast{view, place});
     }
     view = place;
     gradient.reset();
@@ -69,7 +72,7 @@ void ShardedGradients::average_over_replicas() {
     const std::int64_t count = layout_.filled(entry.tensor, collectives_.rank());
     if (count == 0) continue;
     const Tensor own = shard(entry.tensor).slice(0, count);
-    passes_.scale(Pass::average, own, 1.0 / replicas_->size());
+    device_.run(Pass::average, Scale{own, 1.0 / replicas_->size()});
     replicas_->all_reduce(own, ReduceOp::sum, Purpose::gradients);
   }
   device_.await(one_launch.end());
@@ -100,7 +103,7 @@ void ShardedGradients::average(Entries entries, std::vector<Tensor>& parts,
     interleave(entries, flat);
   }
   Tensor own = flat.slice(collectives_.rank() * chunk, chunk);
-  passes_.scale(Pass::average, flat, 1.0 / collectives_.size());
+  device_.run(Pass::average, Scale{flat, 1.0 / collectives_.size()});
   device_.await(collectives_.reduce_scatter(flat, own, ReduceOp::sum, Purpose::gradients));
   for (const Entry& entry : entries) {
     parts.push_back(own.slice(0, layout_.filled(entry.tensor, collectives_.rank())));
@@ -126,7 +129,7 @@ void ShardedGradients::cast_to_message() {
   for (Entry& entry : entries_) {
     if (entry.gradient.dtype == dtype) continue;
     entry.cast = temporary(entry.gradient.numel, dtype);
-    passes_.cast(Pass::message_cast, entry.gradient, entry.cast.tensor(dtype));
+    device_.run(Pass::message_cast, Cast{entry.gradient, entry.cast.tensor(dtype)});
     entry.gradient = entry.cast.tensor(dtype);
   }
 }
@@ -162,11 +165,11 @@ void ShardedGradients::fill_chunk(Entries entries, std::int64_t owner, Tensor ch
     const std::int64_t shard = layout_.shard(entry.tensor);
     const std::int64_t count = layout_.filled(entry.tensor, static_cast<int>(owner));
     if (count > 0) {
-      passes_.copy(Pass::flatten, entry.gradient.slice(owner * shard, count),
-                   chunk.slice(offset, count));
+      device_.run(Pass::flatten,
+                  Copy{entry.gradient.slice(owner * shard, count), chunk.slice(offset, count)});
     }
     if (count < shard) {
-      passes_.fill_zero(Pass::flatten, chunk.slice(offset + count, shard - count));
+      device_.run(Pass::flatten, FillZero{chunk.slice(offset + count, shard - count)});
     }
     offset += shard;
   }
@@ -178,7 +181,7 @@ void ShardedGradients::take_parts(std::vector<Tensor> parts) {
   for (Tensor& part : parts) {
     if (part.dtype == config_.dtype || part.numel == 0) continue;
     casts.push_back(temporary(part.numel, config_.dtype));
-    passes_.cast(Pass::message_cast, part, casts.back().tensor(config_.dtype));
+    device_.run(Pass::message_cast, Cast{part, casts.back().tensor(config_.dtype)});
     part = casts.back().tensor(config_.dtype);
   }
   for (std::size_t i = 0; i < parts.size(); ++i) take(entries_[i].tensor, parts[i]);
@@ -187,18 +190,18 @@ void ShardedGradients::take_parts(std::vector<Tensor> parts) {
 // After the sum DeepSpeed multiplies by gradient_predivide_factor, which is 1, into a new tensor.
 void ShardedGradients::average_whole() {
   const Tensor whole = bucket_.tensor(config_.message_dtype()).slice(0, fill_);
-  passes_.scale(Pass::average, whole, 1.0 / collectives_.size());
+  device_.run(Pass::average, Scale{whole, 1.0 / collectives_.size()});
   device_.await(collectives_.all_reduce(whole, ReduceOp::sum, Purpose::gradients));
   Buffer averaged;
   Tensor result = whole;
   if (!config_.prescale_gradients && collectives_.size() > 1) {
     averaged = temporary(fill_, whole.dtype);
     result = averaged.tensor(whole.dtype);
-    passes_.copy(Pass::average, whole, result);
+    device_.run(Pass::average, Copy{whole, result});
   }
   if (whole.dtype != config_.dtype) {
     Buffer cast = temporary(fill_, config_.dtype);
-    passes_.cast(Pass::message_cast, result, cast.tensor(config_.dtype));
+    device_.run(Pass::message_cast, Cast{result, cast.tensor(config_.dtype)});
     averaged = std::move(cast);
     result = averaged.tensor(config_.dtype);
   }
@@ -220,15 +223,15 @@ void ShardedGradients::take(std::size_t tensor, Tensor averaged) {
   const Tensor kept = shard(tensor).slice(0, averaged.numel);
   const bool same = kept.dtype == averaged.dtype;
   if (is_first_ && same) {
-    passes_.copy(Pass::partition_copy, averaged, kept);
+    device_.run(Pass::partition_copy, Copy{averaged, kept});
   } else if (is_first_) {
-    passes_.cast(Pass::partition_copy, averaged, kept);
+    device_.run(Pass::partition_copy, Cast{averaged, kept});
   } else if (same) {
-    passes_.add(Pass::accumulate, kept, averaged);
+    device_.run(Pass::accumulate, Add{kept, averaged});
   } else {
     const Buffer cast = temporary(averaged.numel, kept.dtype);
-    passes_.cast(Pass::accumulate, averaged, cast.tensor(kept.dtype));
-    passes_.add(Pass::accumulate, kept, cast.tensor(kept.dtype));
+    device_.run(Pass::accumulate, Cast{averaged, cast.tensor(kept.dtype)});
+    device_.run(Pass::accumulate, Add{kept, cast.tensor(kept.dtype)});
   }
 }
 

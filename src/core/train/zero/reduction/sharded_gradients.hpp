@@ -11,7 +11,6 @@
 #include "core/device/device.hpp"
 #include "core/experiment/step_config.hpp"
 #include "core/train/zero/layout/shard_layout.hpp"
-#include "core/train/zero/reduction/passes.hpp"
 #include "core/train/zero/reduction/quantized_gradients.hpp"
 
 namespace dstune {
@@ -94,7 +93,6 @@ class ShardedGradients {
   Collectives* replicas_;
   const ShardLayout& layout_;
   Stream stream_;
-  Passes passes_;
   const QuantizedGradients* quantized_ = nullptr;
   Buffer bucket_;  // communication dtype
   Buffer shards_;

@@ -1,0 +1,45 @@
+// gelu_new(x) = x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))), Hugging Face's NewGELUActivation.
+#pragma once
+
+#include "core/device/operations/work.hpp"
+#include "core/device/tensor.hpp"
+
+namespace dstune {
+
+/// What gelu_new saves for backward, each (M, f): HF's eight elementwise kernels keep all of these
+/// (zero-step.md 5.4).
+struct GeluSaved {
+  Tensor tanh;           ///< tanh(sqrt(2/pi) (x + 0.044715 x^3))
+  Tensor half_x;         ///< 0.5 x
+  Tensor one_plus_tanh;  ///< 1 + tanh
+};
+
+/// out = gelu_new(x)
+struct GeluNew {
+  Tensor x;
+  GeluSaved saved;  ///< written
+  Tensor out;
+};
+
+/// d_x = d_out gelu_new'(x)
+struct GeluNewBackward {
+  Tensor d_out;
+  Tensor x;
+  GeluSaved saved;
+  Tensor d_x;  ///< may be d_out
+};
+
+inline Work work_of(const GeluNew& op) {
+  return {"gelu_new",
+          9 * count(op.x),
+          {op.x},
+          {op.saved.tanh, op.saved.half_x, op.saved.one_plus_tanh, op.out}};
+}
+inline Work work_of(const GeluNewBackward& op) {
+  return {"gelu_new_backward",
+          13 * count(op.x),
+          {op.d_out, op.x, op.saved.tanh, op.saved.half_x, op.saved.one_plus_tanh},
+          {op.d_x}};
+}
+
+}  // namespace dstune

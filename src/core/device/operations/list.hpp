@@ -1,0 +1,57 @@
+// The operations that every Device has, by name.
+#pragma once
+
+/// X(Operation) for each. Of an operation's name a Device makes what it must compute, a device
+/// without arithmetic nothing at all: a new one is a header beside this one, its line here, and a
+/// kernel per backend.
+// A list of types could not declare a virtual function for each, so that call sites compile only
+// the operations they use.
+// clang-format off
+#define DSTUNE_OPERATIONS(X) \
+  X(FillZero)                \
+  X(FillConstant)            \
+  X(FillNormal)              \
+  X(FillTokens)              \
+  X(Copy)                    \
+  X(Cast)                    \
+  X(Scale)                   \
+  X(ScaleBy)                 \
+  X(Add)                     \
+  X(AddSquares)              \
+  X(FindInfOrNan)            \
+  X(ClipFactor)              \
+  X(Quantize)                \
+  X(Dequantize)              \
+  X(SumQuantized)            \
+  X(Gemm)                    \
+  X(AddBias)                 \
+  X(BiasGradient)            \
+  X(LayerNorm)               \
+  X(LayerNormBackward)       \
+  X(GeluNew)                 \
+  X(GeluNewBackward)         \
+  X(Attention)               \
+  X(AttentionBackward)       \
+  X(Dropout)                 \
+  X(DropoutBackward)         \
+  X(Embedding)               \
+  X(EmbeddingBackward)       \
+  X(LogSoftmax)              \
+  X(LogSoftmaxBackward)      \
+  X(NextTokens)              \
+  X(NllLoss)                 \
+  X(NllLossBackward)         \
+  X(Adam)                    \
+  X(Sgd)                     \
+  X(Lion)                    \
+  X(Adagrad)                 \
+  X(Lamb)
+// clang-format on
+
+namespace dstune {
+
+#define DSTUNE_DECLARE(Operation) struct Operation;
+DSTUNE_OPERATIONS(DSTUNE_DECLARE)
+#undef DSTUNE_DECLARE
+
+}  // namespace dstune

@@ -1,0 +1,32 @@
+// Logarithms of probabilities.
+#pragma once
+
+#include "core/device/operations/work.hpp"
+#include "core/device/tensor.hpp"
+
+namespace dstune {
+
+/// log_probs = log_softmax(logits), row-wise.
+struct LogSoftmax {
+  Matrix logits;     ///< fp32 (M, V)
+  Matrix log_probs;  ///< fp32 (M, V)
+};
+
+/// d_logits = d_log_probs - exp(log_probs) * rowsum(d_log_probs)
+struct LogSoftmaxBackward {
+  Matrix d_log_probs;
+  Matrix log_probs;
+  Matrix d_logits;
+};
+
+inline Work work_of(const LogSoftmax& op) {
+  return {"log_softmax", 5 * count(op.logits), {op.logits}, {op.log_probs}};
+}
+inline Work work_of(const LogSoftmaxBackward& op) {
+  return {"log_softmax_backward",
+          4 * count(op.log_probs),
+          {op.d_log_probs, op.log_probs},
+          {op.d_logits}};
+}
+
+}  // namespace dstune

@@ -1,0 +1,76 @@
+// ZeRO++'s quantisation: its arithmetic.
+#pragma once
+
+#include <cstdint>
+
+#include "core/device/operations/work.hpp"
+#include "core/device/tensor.hpp"
+
+namespace dstune {
+
+/// Symmetric quantisation to `bits` = 8 or 4, group by group, as DeepSpeed's kernels do it
+/// (docs/decisions/quantisation.md). With levels = 2^(bits-1) and m the largest magnitude of a
+/// group:
+///
+///     step = m / levels, or 1 if m is 0 (or so small that 1 / step overflows)
+///     q    = x / step, rounded to nearest even, at most levels - 1
+///     x'   = q * step
+///
+/// so |x - x'| <= step / 2, but up to a whole step for x > (levels - 1/2) step, which levels - 1
+/// must stand for. Zeros stay zeros. A group with an infinity or a NaN becomes all NaN. With 4 bits
+/// the even elements are the low halves of the bytes.
+///
+/// The order of `out`: `in` is nodes * devices parts of equal size, whole groups, one per rank;
+/// part node * devices + device goes to place device * nodes + node. 1 x 1 keeps the order.
+struct Quantization {
+  int bits = 8;
+  int nodes = 1;
+  int devices = 1;
+};
+
+/// int8 elements that hold `numel` quantised values.
+constexpr std::int64_t packed_size(std::int64_t numel, int bits) { return numel * bits / 8; }
+
+/// Groups of equal size, one step per group.
+struct Quantize {
+  Tensor in;  ///< any floating-point type, in steps.numel groups
+  Quantization how;
+  Tensor out;    ///< int8, packed_size(in.numel, how.bits)
+  Tensor steps;  ///< fp32
+};
+
+/// The inverse, in the order of `in`.
+struct Dequantize {
+  Tensor in;  ///< int8
+  int bits = 8;
+  Tensor steps;  ///< fp32
+  Tensor out;    ///< any floating-point type; its length is a multiple of steps.numel
+};
+
+/// `in` is `parts` quantised tensors, one after the other, `steps` likewise: quantises their sum
+/// again, in groups of the same size.
+struct SumQuantized {
+  Tensor in;  ///< int8
+  int bits = 8;
+  Tensor steps;  ///< fp32
+  int parts = 1;
+  Tensor out;        ///< int8, a part's length
+  Tensor out_steps;  ///< fp32
+};
+
+// The largest value of a group, then one product and one rounding per element.
+inline Work work_of(const Quantize& op) {
+  return {"quantize", 3 * count(op.in), {op.in}, {op.out, op.steps}};
+}
+inline Work work_of(const Dequantize& op) {
+  return {"dequantize", count(op.out), {op.in, op.steps}, {op.out}};
+}
+inline Work work_of(const SumQuantized& op) {
+  const double summed = count(op.in) * 8 / op.bits;
+  return {"sum_quantized",
+          2 * summed + 3 * summed / op.parts,
+          {op.in, op.steps},
+          {op.out, op.out_steps}};
+}
+
+}  // namespace dstune

@@ -1,0 +1,26 @@
+// A tensor times a number.
+#pragma once
+
+#include "core/device/operations/work.hpp"
+#include "core/device/tensor.hpp"
+
+namespace dstune {
+
+/// inout *= factor
+struct Scale {
+  Tensor inout;
+  double factor = 1;
+};
+
+/// inout *= factor, a number on the device.
+struct ScaleBy {
+  Tensor inout;
+  Tensor factor;  ///< fp32, one element
+};
+
+inline Work work_of(const Scale& op) { return {"scale", count(op.inout), {op.inout}, {op.inout}}; }
+inline Work work_of(const ScaleBy& op) {
+  return {"scale_by", count(op.inout), {op.inout, number(op.factor)}, {op.inout}};
+}
+
+}  // namespace dstune

@@ -1,0 +1,85 @@
+// What an operation costs: its FLOPs, and the memory that it reads and writes.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <initializer_list>
+#include <string_view>
+
+#include "core/base/units.hpp"
+#include "core/device/tensor.hpp"
+
+namespace dstune {
+
+/// Memory that an operation reads or writes.
+struct Operand {
+  const void* data = nullptr;
+  Bytes extent = 0;  ///< from the first byte to behind the last
+  Bytes bytes = 0;   ///< that move
+
+  Operand() = default;
+  Operand(const void* begin, Bytes size) : data(begin), extent(size), bytes(size) {}
+  Operand(const Tensor& tensor)  // NOLINT(*-explicit-*)
+      : Operand(tensor.data, tensor.size()) {}
+  Operand(const Matrix& matrix)  // NOLINT(*-explicit-*)
+      : data(matrix.data), extent(matrix.extent()), bytes(matrix.size()) {}
+
+  /// Of which only `moved` bytes move.
+  Operand of(Bytes moved) const {
+    Operand part = *this;
+    part.bytes = moved;
+    return part;
+  }
+};
+
+/// A number that stays on the device: a sum, a flag, a factor. Its few bytes do not count.
+inline Operand number(const Tensor& tensor) { return Operand(tensor).of(0); }
+
+/// The operands of all passes of an operation, one after the other: what two passes read stands
+/// there twice.
+class Operands {
+ public:
+  Operands() = default;
+  Operands(std::initializer_list<Operand> operands) {
+    for (const Operand& operand : operands) add(operand);
+  }
+
+  /// @throws std::out_of_range  if there are more than fit
+  void add(const Operand& operand) { operands_.at(count_++) = operand; }
+  void add(std::initializer_list<Operand> operands) {
+    for (const Operand& operand : operands) add(operand);
+  }
+
+  const Operand* begin() const { return operands_.data(); }
+  const Operand* end() const { return operands_.data() + count_; }
+
+  Bytes bytes() const {
+    Bytes sum = 0;
+    for (const Operand& operand : *this) sum += operand.bytes;
+    return sum;
+  }
+
+ private:
+  static constexpr std::size_t kMost = 12;  // six passes of two
+
+  std::array<Operand, kMost> operands_;
+  std::size_t count_ = 0;
+};
+
+/// An operation as the ledger and devices without arithmetic see it: what work_of(operation) gives.
+struct Work {
+  std::string_view operation;  ///< as gemm
+  /// Additions and multiplications; a transcendental counts as one.
+  double flops = 0;
+  Operands reads;
+  Operands writes;
+
+  Bytes read_bytes() const { return reads.bytes(); }
+  Bytes written_bytes() const { return writes.bytes(); }
+};
+
+/// Elements, to count FLOPs with.
+inline double count(const Tensor& tensor) { return static_cast<double>(tensor.numel); }
+inline double count(const Matrix& matrix) { return static_cast<double>(matrix.numel()); }
+
+}  // namespace dstune

@@ -1,0 +1,103 @@
+#include <gtest/gtest.h>
+
+#include "core/device/operations/attention.hpp"
+#include "core/device/operations/dropout.hpp"
+#include "core/device/operations/embedding.hpp"
+#include "core/device/operations/gelu_new.hpp"
+#include "core/device/operations/layer_norm.hpp"
+#include "core/device/operations/log_softmax.hpp"
+#include "core/device/operations/nll_loss.hpp"
+
+namespace dstune {
+namespace {
+
+constexpr std::int64_t kRows = 6;
+constexpr std::int64_t kCols = 10;
+constexpr Matrix kHidden{nullptr, kRows, kCols, DType::bf16, kCols};  // 120 bytes
+constexpr Tensor kWeight{nullptr, kCols, DType::bf16};                // 20 bytes
+constexpr Tensor kOfRows{nullptr, kRows, DType::fp32};                // 24 bytes
+constexpr Tensor kAll{nullptr, kRows* kCols, DType::bf16};            // 120 bytes
+constexpr Tensor kTokens{nullptr, kRows, DType::int64};               // 48 bytes
+
+void expect_moves(const Work& work, Bytes read, Bytes written) {
+  EXPECT_EQ(work.read_bytes(), read) << work.operation;
+  EXPECT_EQ(work.written_bytes(), written) << work.operation;
+}
+
+TEST(WorkOfLayers, LayerNormMovesItsStatisticsToo) {
+  expect_moves(work_of(LayerNorm{.x = kHidden,
+                                 .gamma = kWeight,
+                                 .beta = kWeight,
+                                 .saved = {kOfRows, kOfRows},
+                                 .out = kHidden}),
+               120 + 2 * 20, 2 * 24 + 120);
+  expect_moves(work_of(LayerNormBackward{.d_out = kHidden,
+                                         .x = kHidden,
+                                         .gamma = kWeight,
+                                         .saved = {kOfRows, kOfRows},
+                                         .d_x = kHidden,
+                                         .d_gamma = kWeight,
+                                         .d_beta = kWeight}),
+               2 * 120 + 20 + 2 * 24, 120 + 2 * 20);
+}
+
+TEST(WorkOfLayers, GeluWritesWhatItSaves) {
+  const GeluSaved saved{kAll, kAll, kAll};
+
+  expect_moves(work_of(GeluNew{kAll, saved, kAll}), 120, 4 * 120);
+  expect_moves(work_of(GeluNewBackward{kAll, kAll, saved, kAll}), 5 * 120, 120);
+}
+
+TEST(WorkOfLayers, AttentionIsHalfOfItsSquareAndTwoAndAHalfTimesThatBackward) {
+  const AttentionShape shape{.batch = 2, .sequence = 3, .heads = 5, .head_size = 2};
+  const Matrix qkv{nullptr, kRows, 3 * kCols, DType::bf16, 3 * kCols};
+  const Tensor lse{nullptr, 2 * 5 * 3, DType::fp32};
+
+  const Work forward =
+      work_of(Attention{.shape = shape, .qkv = qkv, .lse = lse, .workspace = {}, .out = kHidden});
+  const Work backward = work_of(AttentionBackward{.shape = shape,
+                                                  .d_out = kHidden,
+                                                  .qkv = qkv,
+                                                  .out = kHidden,
+                                                  .lse = lse,
+                                                  .workspace = {},
+                                                  .d_qkv = qkv});
+
+  EXPECT_EQ(forward.flops, 2.0 * 2 * 5 * 3 * 3 * 2);
+  EXPECT_EQ(backward.flops, 2.5 * forward.flops);
+  expect_moves(forward, 360, 120 + 120);
+  expect_moves(backward, 120 + 360 + 120 + 120, 360);
+}
+
+TEST(WorkOfLayers, DropoutMovesAByteOfMaskPerElement) {
+  const Tensor mask{nullptr, kRows * kCols, DType::int8};
+
+  expect_moves(work_of(Dropout{.in = kAll, .mask = mask, .out = kAll}), 120, 60 + 120);
+  expect_moves(work_of(DropoutBackward{.d_out = kAll, .mask = mask, .d_in = kAll}), 120 + 60, 120);
+}
+
+TEST(WorkOfLayers, EmbeddingReadsOnlyTheRowsItLooksUp) {
+  const Matrix table{nullptr, 1000, kCols, DType::bf16, kCols};
+
+  const Work forward = work_of(
+      Embedding{.tokens = kTokens, .sequence = 3, .wte = table, .wpe = table, .out = kHidden});
+  const Work backward = work_of(EmbeddingBackward{
+      .d_out = kHidden, .tokens = kTokens, .sequence = 3, .d_wte = table, .d_wpe = table});
+
+  expect_moves(forward, 48 + 2 * 120, 120);
+  expect_moves(backward, 48 + 3 * 120, 2 * 120);
+}
+
+TEST(WorkOfLoss, ReadsOneElementPerRowAndWritesAllBackward) {
+  const Matrix log_probs{nullptr, kRows, 100, DType::fp32, 100};  // 2400 bytes
+  const Tensor loss{nullptr, 1, DType::fp32};
+
+  expect_moves(work_of(LogSoftmax{log_probs, log_probs}), 2400, 2400);
+  expect_moves(work_of(NextTokens{kTokens, 3, kTokens}), 48, 48);
+  expect_moves(work_of(NllLoss{log_probs, kTokens, loss}), 24 + 48, 0);
+  expect_moves(work_of(NllLossBackward{.labels = kTokens, .out = log_probs}), 48, 2400);
+  expect_moves(work_of(LogSoftmaxBackward{log_probs, log_probs, log_probs}), 4800, 2400);
+}
+
+}  // namespace
+}  // namespace dstune
