@@ -232,12 +232,16 @@ void add_ends(Parts& parts, Arena& arena, const ModelSpec& model, std::int64_t b
   const Matrix wte = arena.matrix(model.vocab_size, h);
   const Matrix wpe = arena.matrix(model.max_positions, h);
   const Matrix x = arena.matrix(rows, h);
+  const Matrix y = arena.matrix(rows, h);
   const Tensor tokens = arena.tokens(rows, model.vocab_size);
-  parts.add("embedding", 1,
-            Embedding{.tokens = tokens, .sequence = sequence, .wte = wte, .wpe = wpe, .out = x});
-  parts.add("embedding backward", 1,
-            EmbeddingBackward{
-                .d_out = x, .tokens = tokens, .sequence = sequence, .d_wte = wte, .d_wpe = wpe});
+  parts.add("embedding of tokens", 1, Embedding{.tokens = tokens, .table = wte, .out = x});
+  const Tensor positions = arena.tokens(sequence, model.max_positions);
+  const Matrix p = arena.matrix(sequence, h);
+  parts.add("embedding of positions", 1, Embedding{.tokens = positions, .table = wpe, .out = p});
+  parts.add("sum of embeddings", 1, AddBroadcast{.a = x, .b = p, .out = y});
+  parts.add("sum of embeddings backward", 1, AddBroadcastBackward{y, p});
+  parts.add("embedding of positions backward", 1, EmbeddingBackward{p, positions, wpe});
+  parts.add("embedding of tokens backward", 1, EmbeddingBackward{y, tokens, wte});
   const Matrix logits = arena.matrix(rows, model.vocab_size);
   const Matrix log_probs = arena.matrix(rows, model.vocab_size);
   parts.add("log_softmax", 1, LogSoftmax{logits, log_probs});

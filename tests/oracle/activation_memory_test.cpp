@@ -118,15 +118,19 @@ TEST(PredictActivationsPerLayer, EqualsTheTableOfPyTorch) {
 }
 
 // zero-step.md 5.5, HF Trainer: 12 V per token at the peak in either precision, on top of the
-// layers and of ln_f (input, output, statistics), which all still live. The labels are gone.
+// layers and of ln_f (input, output, statistics), which all still live, as do the positions, once
+// for all sequences. The labels are gone.
 TEST(PredictActivationsOfHead, PeakIsTwelveBytesPerTokenAndWord) {
   const ModelSpec spec = make_spec(50257, 768, 3072, 12, 12);
   constexpr Bytes kRows = 2 * 64;
+  constexpr Bytes kPositions = 8 * 64;
   const Bytes half = 12 * (56 * 768 + 4 * 12 + 16) + 2 * 2 * 768 + 8;
   const Bytes full = 12 * (112 * 768 + 4 * 12 + 16) + 2 * 4 * 768 + 8;
 
-  EXPECT_EQ(predict_activations(spec, 2, 64, DType::bf16).peak, kRows * (half + 12 * 50257));
-  EXPECT_EQ(predict_activations(spec, 2, 64, DType::fp32).peak, kRows * (full + 12 * 50257));
+  EXPECT_EQ(predict_activations(spec, 2, 64, DType::bf16).peak,
+            kRows * (half + 12 * 50257) + kPositions);
+  EXPECT_EQ(predict_activations(spec, 2, 64, DType::fp32).peak,
+            kRows * (full + 12 * 50257) + kPositions);
 }
 
 }  // namespace

@@ -24,7 +24,7 @@ std::vector<Arrival> backward_arrivals(const ModelParameters& parameters) {
       arrivals.push_back({bias, numel(bias), tied});
     }
   }
-  arrivals.push_back({wpe, numel(wpe), 2 * tied});
+  arrivals.push_back({wpe, numel(wpe), tied});
   arrivals.push_back({wte, tied, 0, 2 * tied});
   return arrivals;
 }

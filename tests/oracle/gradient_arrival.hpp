@@ -17,11 +17,12 @@ struct Arrival {
   std::size_t tensor = 0;
   std::int64_t numel = 0;
   std::int64_t others = 0;  ///< elements of other gradients that autograd holds at that moment
-  std::int64_t parts = 0;   ///< elements of what it is the sum of, gone by then; stages 0 to 2
+  std::int64_t parts = 0;   ///< elements of what it is the sum of, gone by then
 };
 
 /// Backward of GPT-2: modules from the last to the first, the bias of a linear layer before its
-/// weight; the tied embedding, whose first part waits all the time, comes last.
+/// weight; the tied embedding, whose first part waits all the time, comes last. Its second part is
+/// not yet there when wpe's gradient is.
 std::vector<Arrival> backward_arrivals(const ModelParameters& parameters);
 
 /// Greedy packing (zero-step.md 3.2): tensors that are reduced together, in order.

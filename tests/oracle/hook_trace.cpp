@@ -86,8 +86,8 @@ std::vector<HookEvent> forward_events(std::int64_t num_layers) {
   out.fetch(module_places::kRoot);
   out.fetch(module_places::kTransformer);
   out.fetch(module_places::kWte);
-  out.fetch(module_places::kWpe);
   out.release(module_places::kWte);
+  out.fetch(module_places::kWpe);
   out.release(module_places::kWpe);
   out.fetch(module_places::kDrop);
   out.release(module_places::kDrop);

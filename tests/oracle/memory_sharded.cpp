@@ -93,6 +93,8 @@ class StepWalk {
   }
 
   void arrive(const Arrival& arrival) {
+    // DeepSpeed's linear layer: the parts are summed up in one of them.
+    walked_.gradients.with(times(arrival.parts, walked_.e()));
     walked_.gradients.add(times(arrival.numel, walked_.e()));
     walked_.gradients.with(times(arrival.others, walked_.e()));
     if (open_leaf_) {

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <type_traits>
 
+#include "core/device/operations/add.hpp"
 #include "core/device/operations/bias.hpp"
 #include "core/device/operations/norm_and_overflow.hpp"
 #include "core/device/operations/scale.hpp"
@@ -44,6 +45,12 @@ bool any_special(const T* x, std::int64_t count) {
   return any != 0;
 }
 
+template <class T>
+void add_to(float* sums, const T* x, std::int64_t count) {
+#pragma omp simd
+  for (std::int64_t j = 0; j < count; ++j) sums[j] += to_float(x[j]);
+}
+
 }  // namespace
 
 void CpuDevice::compute(const AddSquares& op) {
@@ -79,6 +86,25 @@ void CpuDevice::compute(const ScaleBy& op) {
   compute(Scale{op.inout, static_cast<double>(*elements<float>(op.factor))});
 }
 
+void CpuDevice::compute(const AddBroadcast& op) {
+  const Matrix a = op.a;
+  const Matrix b = op.b;
+  const Matrix out = op.out;
+  assert(a.rows == out.rows && a.cols == out.cols && a.rows % b.rows == 0 && a.cols == b.cols);
+  assert(a.dtype == out.dtype && b.dtype == out.dtype);
+  with_type(out.dtype, [&]<class T>(std::type_identity<T>) {
+    for_rows(*this, out.rows, out.cols, [=](std::int64_t i) {
+      const T* const x = row<T>(a, i);
+      const T* const y = row<T>(b, i % b.rows);
+      T* const sum = row<T>(out, i);
+#pragma omp simd
+      for (std::int64_t j = 0; j < out.cols; ++j) {
+        sum[j] = from_float<T>(to_float(x[j]) + to_float(y[j]));
+      }
+    });
+  });
+}
+
 void CpuDevice::compute(const AddBias& op) {
   const Matrix inout = op.inout;
   const Tensor bias = op.bias;
@@ -95,6 +121,21 @@ void CpuDevice::compute(const AddBias& op) {
   });
 }
 
+void CpuDevice::compute(const AddBroadcastBackward& op) {
+  const Matrix d_out = op.d_out;
+  const Matrix d_b = op.d_b;
+  assert(d_out.rows % d_b.rows == 0 && d_out.cols == d_b.cols && d_out.dtype == d_b.dtype);
+  float* const sums = scratch(d_b.cols);
+  with_type(d_out.dtype, [&]<class T>(std::type_identity<T>) {
+    for_rows(*this, d_b.rows, d_out.rows / d_b.rows * d_b.cols, [=](std::int64_t j) {
+      std::fill(sums, sums + d_b.cols, 0.0F);
+      for (std::int64_t i = j; i < d_out.rows; i += d_b.rows)
+        add_to(sums, row<T>(d_out, i), d_b.cols);
+      convert(sums, row<T>(d_b, j), d_b.cols);
+    });
+  });
+}
+
 void CpuDevice::compute(const BiasGradient& op) {
   const Matrix d_out = op.d_out;
   const Tensor out = op.out;
@@ -102,11 +143,8 @@ void CpuDevice::compute(const BiasGradient& op) {
   float* const sums = scratch(d_out.cols);
   std::fill(sums, sums + d_out.cols, 0.0F);
   with_type(d_out.dtype, [&]<class T>(std::type_identity<T>) {
-    for_rows(*this, d_out.rows, d_out.cols, [=](std::int64_t i) {
-      const T* const d = row<T>(d_out, i);
-#pragma omp simd
-      for (std::int64_t j = 0; j < d_out.cols; ++j) sums[j] += to_float(d[j]);
-    });
+    for_rows(*this, d_out.rows, d_out.cols,
+             [=](std::int64_t i) { add_to(sums, row<T>(d_out, i), d_out.cols); });
     convert(sums, elements<T>(out), out.numel);
   });
 }

@@ -1,46 +1,38 @@
-// Rows of tables, looked up.
+// Rows of a table, looked up, as torch.nn.Embedding does it.
 #pragma once
-
-#include <cstdint>
 
 #include "core/device/operations/work.hpp"
 #include "core/device/tensor.hpp"
 
 namespace dstune {
 
-/// out(i, :) = wte[tokens[i], :] + wpe[i % sequence, :]
+/// out[i] = i, torch.arange.
+struct FillPositions {
+  Tensor out;  ///< int64
+};
+
+/// out(i, :) = table(tokens[i], :)
 struct Embedding {
-  Tensor tokens;  ///< int64 (M)
-  std::int64_t sequence = 0;
-  Matrix wte;
-  Matrix wpe;
+  Tensor tokens;  ///< int64 (M), each a row of the table
+  Matrix table;
   Matrix out;  ///< (M, h)
 };
 
-/// d_wte[tokens[i], :] += d_out(i, :); d_wpe likewise by position. Both are added to: zero first.
+/// d_table(tokens[i], :) += d_out(i, :); rounded once per row. It is added to: zero first.
 struct EmbeddingBackward {
   Matrix d_out;   ///< (M, h)
   Tensor tokens;  ///< int64 (M)
-  std::int64_t sequence = 0;
-  Matrix d_wte;
-  Matrix d_wpe;
+  Matrix d_table;
 };
 
-// Only the rows that are looked up are read.
+inline Work work_of(const FillPositions& op) { return {"fill_positions", 0, {}, {op.out}}; }
+// Only the rows that are looked up move.
 inline Work work_of(const Embedding& op) {
-  const Bytes rows = op.out.size();
-  return {"embedding",
-          count(op.out),
-          {op.tokens, Operand(op.wte).of(rows), Operand(op.wpe).of(rows)},
-          {op.out}};
+  return {"embedding", 0, {op.tokens, Operand(op.table).of(op.out.size())}, {op.out}};
 }
 inline Work work_of(const EmbeddingBackward& op) {
-  const Operand d_tokens = Operand(op.d_wte).of(op.d_out.size());
-  const Operand d_places = Operand(op.d_wpe).of(op.d_out.size());
-  return {"embedding_backward",
-          2 * count(op.d_out),
-          {op.tokens, op.d_out, d_tokens, d_places},
-          {d_tokens, d_places}};
+  const Operand rows = Operand(op.d_table).of(op.d_out.size());
+  return {"embedding_backward", count(op.d_out), {op.tokens, op.d_out, rows}, {rows}};
 }
 
 }  // namespace dstune

@@ -17,6 +17,8 @@
   X(Scale)                   \
   X(ScaleBy)                 \
   X(Add)                     \
+  X(AddBroadcast)            \
+  X(AddBroadcastBackward)    \
   X(AddSquares)              \
   X(FindInfOrNan)            \
   X(ClipFactor)              \
@@ -34,6 +36,7 @@
   X(AttentionBackward)       \
   X(Dropout)                 \
   X(DropoutBackward)         \
+  X(FillPositions)           \
   X(Embedding)               \
   X(EmbeddingBackward)       \
   X(LogSoftmax)              \

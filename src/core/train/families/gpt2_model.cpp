@@ -6,8 +6,8 @@
 
 #include "core/device/operations/add.hpp"
 #include "core/device/operations/embedding.hpp"
-#include "core/device/operations/fill.hpp"
 #include "core/train/families/gpt2_block.hpp"
+#include "core/train/layers/embedding_table.hpp"
 #include "core/train/layers/head.hpp"
 #include "core/train/layers/norm.hpp"
 #include "core/train/layers/residual_dropout.hpp"
@@ -25,7 +25,18 @@ class Gpt2 final : public Model {
   void backward(ModuleHooks& hooks, double factor) override;
 
  private:
-  Buffer embed(ModuleHooks& hooks);
+  /// What is looked up, before it is added up.
+  struct Embedded {
+    Buffer tokens;     // (M, h)
+    Buffer positions;  // (sequence_length, h)
+  };
+  Embedded look_up(ModuleHooks& hooks);
+  Buffer embed(ModuleHooks& hooks, const Embedded& rows);
+  Tensor positions() const { return positions_.tensor(DType::int64); }
+  Matrix position_rows(const Buffer& buffer) const {
+    return as_matrix(buffer.tensor(work_.dtype), work_.sequence_length, spec_.hidden_size);
+  }
+  Buffer positions_gradient(const Buffer& d_embedded) const;
   void embed_backward(ModuleHooks& hooks, Buffer d_embedded, Buffer d_wte);
   Buffer sum_of_tied(Buffer of_head, Buffer of_embedding) const;
 
@@ -35,10 +46,8 @@ class Gpt2 final : public Model {
 
   std::size_t root_;
   std::size_t transformer_;
-  std::size_t wte_;
-  std::size_t wpe_;
-  std::size_t wte_weight_;  // tensors
-  std::size_t wpe_weight_;
+  layers::EmbeddingTable wte_;
+  layers::EmbeddingTable wpe_;
   std::size_t drop_;
   std::vector<Block> blocks_;
   layers::Norm ln_f_;
@@ -47,6 +56,7 @@ class Gpt2 final : public Model {
   // Of the micro-step that runs.
   std::uint64_t seed_ = 0;
   Tensor tokens_;
+  Buffer positions_;  // int64 (sequence_length)
   Buffer embedding_mask_;
   Buffer ln_f_input_;
   Buffer ln_f_stats_;
@@ -58,14 +68,12 @@ Gpt2::Gpt2(const ModelSpec& spec, const ModelNames& names, const MicroBatch& bat
       linear_(batch.linear),
       root_(names.module("")),
       transformer_(names.module("transformer")),
-      wte_(names.module("transformer.wte")),
-      wpe_(names.module("transformer.wpe")),
-      wte_weight_(names.tensor("transformer.wte.weight")),
-      wpe_weight_(names.tensor("transformer.wpe.weight")),
+      wte_(names, "transformer.wte", spec.vocab_size, spec.hidden_size),
+      wpe_(names, "transformer.wpe", spec.max_positions, spec.hidden_size),
       drop_(names.module("transformer.drop")),
       ln_f_(names, "transformer.ln_f", spec.hidden_size, spec.layer_norm_epsilon),
       head_{.module = names.module("lm_head"),
-            .weight = wte_weight_,
+            .weight = wte_.weight,
             .size = spec.hidden_size,
             .vocab_size = spec.vocab_size,
             .is_tied = true} {
@@ -75,24 +83,25 @@ Gpt2::Gpt2(const ModelSpec& spec, const ModelNames& names, const MicroBatch& bat
   }
 }
 
-// One kernel adds both tables up, so the first is released only after the second was fetched: the
-// one place where hooks fire in another order than DeepSpeed's.
-Buffer Gpt2::embed(ModuleHooks& hooks) {
+Gpt2::Embedded Gpt2::look_up(ModuleHooks& hooks) {
+  Embedded rows;
+  rows.tokens = wte_.forward(work_, hooks, tokens_);
+  positions_ =
+      make_buffer(*work_.device, MemoryCategory::activations, work_.sequence_length, DType::int64);
+  work_.device->run(FillPositions{positions()});
+  rows.positions = wpe_.forward(work_, hooks, positions());
+  return rows;
+}
+
+Buffer Gpt2::embed(ModuleHooks& hooks, const Embedded& rows) {
   const std::int64_t h = spec_.hidden_size;
-  hooks.fetch(wte_);
-  hooks.fetch(wpe_);
-  Buffer embedded = work_.activation(h);
-  work_.device->run(
-      Embedding{.tokens = tokens_,
-                .sequence = work_.sequence_length,
-                .wte = as_matrix(hooks.parameter(wte_weight_), spec_.vocab_size, h),
-                .wpe = as_matrix(hooks.parameter(wpe_weight_), spec_.max_positions, h),
-                .out = work_.matrix(embedded, h)});
-  hooks.release(wte_);
-  hooks.release(wpe_);
+  Buffer sum = work_.activation(h);
+  work_.device->run(AddBroadcast{.a = work_.matrix(rows.tokens, h),
+                                 .b = position_rows(rows.positions),
+                                 .out = work_.matrix(sum, h)});
   return layers::inside(hooks, drop_, [&] {
-    return layers::drop(work_, spec_.embedding_dropout, layers::seed_of(seed_, 0),
-                        std::move(embedded), embedding_mask_);
+    return layers::drop(work_, spec_.embedding_dropout, layers::seed_of(seed_, 0), std::move(sum),
+                        embedding_mask_);
   });
 }
 
@@ -101,13 +110,16 @@ void Gpt2::forward(ModuleHooks& hooks, Tensor tokens, std::uint64_t seed, Tensor
   seed_ = seed;
   hooks.fetch(root_);
   hooks.fetch(transformer_);
-  Buffer hidden = embed(hooks);
+  // Both parts of the sum are locals of GPT2Model.forward, which live until it returns.
+  Embedded rows = look_up(hooks);
+  Buffer hidden = embed(hooks, rows);
   for (auto& block : blocks_) {
     hidden = block.forward(work_, hooks, std::move(hidden), seed);
     work_.device->tick();
   }
   ln_f_input_ = std::move(hidden);
   Buffer normed = ln_f_.forward(work_, hooks, ln_f_input_, ln_f_stats_);
+  rows = {};
   hooks.release(transformer_);
   head_.forward(work_, hooks, std::move(normed), tokens, loss);
   hooks.release(root_);
@@ -130,31 +142,36 @@ void Gpt2::backward(ModuleHooks& hooks, double factor) {
   embed_backward(hooks, std::move(d_hidden), std::move(d_wte));
 }
 
-// The embedding's dense gradient is a tensor of its own, as in PyTorch, and the tied gradient is
-// complete only here: last of all.
+// In the order of autograd, the reverse of forward's; the tied gradient is complete last of all.
 void Gpt2::embed_backward(ModuleHooks& hooks, Buffer d_embedded, Buffer d_wte) {
-  const std::int64_t h = spec_.hidden_size;
   hooks.fetch(drop_);
   if (embedding_mask_) {
     d_embedded = layers::drop_backward(work_, spec_.embedding_dropout, d_embedded, embedding_mask_);
   }
   hooks.release(drop_);
-  hooks.fetch(wpe_);
-  Buffer d_wpe = work_.gradient(spec_.max_positions * h);
-  Buffer dense = work_.gradient(spec_.vocab_size * h);
-  work_.device->run(FillZero{d_wpe.tensor(work_.dtype)});
-  work_.device->run(FillZero{dense.tensor(work_.dtype)});
-  work_.device->run(
-      EmbeddingBackward{.d_out = work_.matrix(d_embedded, h),
-                        .tokens = tokens_,
-                        .sequence = work_.sequence_length,
-                        .d_wte = as_matrix(dense.tensor(work_.dtype), spec_.vocab_size, h),
-                        .d_wpe = as_matrix(d_wpe.tensor(work_.dtype), spec_.max_positions, h)});
-  hooks.gradient_ready(wpe_weight_, std::move(d_wpe));
 
-  hooks.fetch(wte_);
+  Buffer d_positions = positions_gradient(d_embedded);
+  hooks.fetch(wpe_.module);
+  Buffer d_wpe = wpe_.gradient(work_, d_positions ? d_positions : d_embedded, positions());
+  d_positions.reset();
+  positions_.reset();
+  hooks.gradient_ready(wpe_.weight, std::move(d_wpe));
+
+  hooks.fetch(wte_.module);
+  Buffer dense = wte_.gradient(work_, d_embedded, tokens_);
+  d_embedded.reset();
   d_wte = sum_of_tied(std::move(d_wte), std::move(dense));  // the parts are gone before the hook
-  hooks.gradient_ready(wte_weight_, std::move(d_wte));
+  hooks.gradient_ready(wte_.weight, std::move(d_wte));
+}
+
+// Empty where there is nothing to sum up: autograd hands the same tensor on.
+Buffer Gpt2::positions_gradient(const Buffer& d_embedded) const {
+  if (work_.micro_batch == 1) return {};
+  const std::int64_t h = spec_.hidden_size;
+  Buffer sum = make_buffer(*work_.device, MemoryCategory::activations, work_.sequence_length * h,
+                           work_.dtype);
+  work_.device->run(AddBroadcastBackward{work_.matrix(d_embedded, h), position_rows(sum)});
+  return sum;
 }
 
 // Autograd's sum of what is a view is a third tensor beside the two. It is held for that moment,

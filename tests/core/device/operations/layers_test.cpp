@@ -1,5 +1,6 @@
 #include <gtest/gtest.h>
 
+#include "core/device/operations/add.hpp"
 #include "core/device/operations/attention.hpp"
 #include "core/device/operations/dropout.hpp"
 #include "core/device/operations/embedding.hpp"
@@ -30,7 +31,7 @@ TEST(WorkOfLayers, LayerNormMovesItsStatisticsToo) {
                                  .beta = kWeight,
                                  .saved = {kOfRows, kOfRows},
                                  .out = kHidden}),
-               120 + 2 * 20, 2 * 24 + 120);
+               120 + Bytes{2} * 20, 2 * 24 + 120);
   expect_moves(work_of(LayerNormBackward{.d_out = kHidden,
                                          .x = kHidden,
                                          .gamma = kWeight,
@@ -38,20 +39,20 @@ TEST(WorkOfLayers, LayerNormMovesItsStatisticsToo) {
                                          .d_x = kHidden,
                                          .d_gamma = kWeight,
                                          .d_beta = kWeight}),
-               2 * 120 + 20 + 2 * 24, 120 + 2 * 20);
+               2 * 120 + 20 + 2 * 24, 120 + Bytes{2} * 20);
 }
 
 TEST(WorkOfLayers, GeluWritesWhatItSaves) {
   const GeluSaved saved{kAll, kAll, kAll};
 
-  expect_moves(work_of(GeluNew{kAll, saved, kAll}), 120, 4 * 120);
-  expect_moves(work_of(GeluNewBackward{kAll, kAll, saved, kAll}), 5 * 120, 120);
+  expect_moves(work_of(GeluNew{kAll, saved, kAll}), 120, Bytes{4} * 120);
+  expect_moves(work_of(GeluNewBackward{kAll, kAll, saved, kAll}), Bytes{5} * 120, 120);
 }
 
 TEST(WorkOfLayers, AttentionIsHalfOfItsSquareAndTwoAndAHalfTimesThatBackward) {
   const AttentionShape shape{.batch = 2, .sequence = 3, .heads = 5, .head_size = 2};
   const Matrix qkv{nullptr, kRows, 3 * kCols, DType::bf16, 3 * kCols};
-  const Tensor lse{nullptr, 2 * 5 * 3, DType::fp32};
+  const Tensor lse{nullptr, std::int64_t{2} * 5 * 3, DType::fp32};
 
   const Work forward =
       work_of(Attention{.shape = shape, .qkv = qkv, .lse = lse, .workspace = {}, .out = kHidden});
@@ -76,16 +77,19 @@ TEST(WorkOfLayers, DropoutMovesAByteOfMaskPerElement) {
   expect_moves(work_of(DropoutBackward{.d_out = kAll, .mask = mask, .d_in = kAll}), 120 + 60, 120);
 }
 
-TEST(WorkOfLayers, EmbeddingReadsOnlyTheRowsItLooksUp) {
+TEST(WorkOfLayers, EmbeddingMovesOnlyTheRowsItLooksUp) {
   const Matrix table{nullptr, 1000, kCols, DType::bf16, kCols};
 
-  const Work forward = work_of(
-      Embedding{.tokens = kTokens, .sequence = 3, .wte = table, .wpe = table, .out = kHidden});
-  const Work backward = work_of(EmbeddingBackward{
-      .d_out = kHidden, .tokens = kTokens, .sequence = 3, .d_wte = table, .d_wpe = table});
+  expect_moves(work_of(FillPositions{kTokens}), 0, 48);
+  expect_moves(work_of(Embedding{kTokens, table, kHidden}), 48 + 120, 120);
+  expect_moves(work_of(EmbeddingBackward{kHidden, kTokens, table}), 48 + Bytes{2} * 120, 120);
+}
 
-  expect_moves(forward, 48 + 2 * 120, 120);
-  expect_moves(backward, 48 + 3 * 120, 2 * 120);
+TEST(WorkOfLayers, WhatIsAddedToEverySequenceIsReadOnce) {
+  const Matrix positions{nullptr, 3, kCols, DType::bf16, kCols};  // 60 bytes
+
+  expect_moves(work_of(AddBroadcast{kHidden, positions, kHidden}), 120 + 60, 120);
+  expect_moves(work_of(AddBroadcastBackward{kHidden, positions}), 120, 60);
 }
 
 TEST(WorkOfLoss, ReadsOneElementPerRowAndWritesAllBackward) {
