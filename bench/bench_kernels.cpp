@@ -30,7 +30,7 @@ namespace dstune::bench {
 namespace {
 
 /// One memory pass: what it does, and the bytes it reads and writes.
-struct Pass {
+struct TimedPass {
   Case timed;
   double bytes;
 };
@@ -39,7 +39,7 @@ void stream_copy(const float* in, float* out, std::int64_t count) {
   for (std::int64_t i = 0; i < count; ++i) out[i] = in[i];
 }
 
-std::vector<Pass> memory_passes(Device& device, Arena& arena) {
+std::vector<TimedPass> memory_passes(Device& device, Arena& arena) {
   constexpr std::int64_t kCount = std::int64_t{32} << 20U;  // 128 MiB of fp32: no cache holds it
   constexpr auto kElements = static_cast<double>(kCount);
   const Tensor a = arena.tensor(kCount);
@@ -93,9 +93,9 @@ std::vector<Pass> memory_passes(Device& device, Arena& arena) {
 void report_memory_passes(int rounds) {
   cpu::CpuDevice device(Bytes{4} << 30U);
   Arena arena(device);
-  const std::vector<Pass> passes = memory_passes(device, arena);
+  const std::vector<TimedPass> passes = memory_passes(device, arena);
   std::vector<Case> cases;
-  for (const Pass& pass : passes) cases.push_back(pass.timed);
+  for (const TimedPass& pass : passes) cases.push_back(pass.timed);
   const std::vector<Seconds> times = median_times(cases, rounds);
   const double copy_rate = passes[0].bytes / times[0];
   std::printf("\n| pass | GB/s | over copy |\n|---|---:|---:|\n");

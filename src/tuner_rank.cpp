@@ -127,13 +127,16 @@ class Run {
   void print_table(const TuningResult& result, const std::vector<std::string>& remarks,
                    RunStatus& status) const {
     const Metric metric = config_.autotuning.metric;
+    const bool as_json = options_.format == TableFormat::json;
     try {
-      print(options_.format == TableFormat::json ? result_json(result.records, metric)
-                                                 : result_table(result.records, metric, remarks));
+      print(as_json ? result_json(result.records, metric)
+                    : result_table(result.records, metric, remarks));
     } catch (const Error& fault) {
       status.exit_code = exit_internal_error;
       status.message = concat(fault.what(), "; the results are in ", results_.path());
     }
+    if (!as_json) return;
+    for (const auto& remark : remarks) log_line(remark);
   }
 
   void log_end(const RunStatus& status) const {

@@ -13,11 +13,10 @@
 #include "core/input/problems.hpp"
 #include "core/model/model_parameters.hpp"
 #include "core/model/model_spec.hpp"
+#include "core/train/families/families.hpp"
 #include "core/train/layers/model.hpp"
 
 namespace dstune::toy_mlp {
-
-inline std::vector<ModelSpec> presets() { return {}; }
 
 /// {"model_type": "toy_mlp", "vocab_size", "hidden_size", "inner_size", "max_positions"}
 std::optional<ModelSpec> read(const json::object& config, std::string_view pointer,
@@ -31,5 +30,7 @@ double training_flops(const ModelSpec& spec, std::int64_t tokens, std::int64_t s
 
 std::unique_ptr<Model> make_model(const ModelSpec& spec, const ModelParameters& parameters,
                                   const MicroBatch& batch, Device& device);
+
+Family family();
 
 }  // namespace dstune::toy_mlp

@@ -51,9 +51,10 @@ const Family* read_family(const json::object& object, std::string_view pointer,
   const std::string near = type != nullptr && type->is_string()
                                ? suggestion(std::string_view(type->get_string()), model_types())
                                : "";
-  problems.add(child(pointer, "model_type"),
-               concat("is ", type == nullptr ? "missing" : describe(*type),
-                      "; accepted: ", in_quotes_each(model_types()), near));
+  problems.add(
+      child(pointer, "model_type"),
+      concat("is ", type == nullptr ? "missing" : describe(*type), near,
+             near.empty() ? "; accepted: " : " accepted: ", in_quotes_each(model_types())));
   return nullptr;
 }
 

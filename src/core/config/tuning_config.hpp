@@ -45,7 +45,8 @@ struct TuningConfig {
                   ///< chooses (stage, micro-batch, train_batch_size) is left out
   AutotuningConfig autotuning;
   RunSettings settings;  ///< what the machine decides is open: backend "auto", memory_limit 0,
-                         ///< threads, nodes, host_overhead (search/machine.hpp completes a copy)
+                         ///< threads, nodes, host_overhead (core/search/plan/machine.hpp completes
+                         ///< a copy)
   std::optional<HostOverhead> host_overhead;  ///< none: the preset of the backend
   std::optional<int> ranks_per_experiment;    ///< default: all workers
   Seconds worker_timeout = 30;                ///< silence after which a worker counts as lost

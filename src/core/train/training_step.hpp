@@ -10,7 +10,8 @@
 #include "core/device/scalar.hpp"
 #include "core/experiment/experiment.hpp"
 #include "core/experiment/step_config.hpp"
-#include "core/train/families/families.hpp"
+#include "core/model/model_parameters.hpp"
+#include "core/train/layers/model.hpp"
 #include "core/train/zero/zero_engine.hpp"
 
 namespace dstune {

@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::int64_t kQueryBlock = 128;
 
-struct Dropout {
+struct ScoreDropout {
   std::uint64_t key;
   std::uint32_t threshold;
   float factor;  // of what is kept
@@ -28,7 +28,7 @@ struct Dropout {
   }
 };
 
-Dropout dropout_of(const AttentionShape& shape, std::int64_t head) {
+ScoreDropout dropout_of(const AttentionShape& shape, std::int64_t head) {
   return {make_key(shape.seed, static_cast<std::uint64_t>(head)), drop_threshold(shape.dropout),
           static_cast<float>(1 / (1 - shape.dropout))};
 }
@@ -52,7 +52,7 @@ float softmax_row(float* scores, std::int64_t visible, std::int64_t keys) {
   return largest + std::log(sum);
 }
 
-void drop_row(const Dropout& dropout, std::int64_t i, std::int64_t sequence, float* probs,
+void drop_row(const ScoreDropout& dropout, std::int64_t i, std::int64_t sequence, float* probs,
               std::int64_t visible) {
 #pragma omp simd
   for (std::int64_t j = 0; j < visible; ++j) probs[j] *= dropout.multiplier(i, sequence, j);
@@ -76,7 +76,7 @@ struct RowGradient {
     std::fill(d_probs + visible, d_probs + keys, 0.0F);
   }
 
-  void apply_with_dropout(const Dropout& dropout, std::int64_t i, std::int64_t sequence,
+  void apply_with_dropout(const ScoreDropout& dropout, std::int64_t i, std::int64_t sequence,
                           float* scores, float* d_probs, std::int64_t visible,
                           std::int64_t keys) const {
 #pragma omp simd
@@ -98,7 +98,7 @@ float dot(const float* x, const float* y, std::int64_t count) {
   return sum;
 }
 
-void forward_block(const AttentionShape& shape, const Dropout& dropout, const HeadPanels& head,
+void forward_block(const AttentionShape& shape, const ScoreDropout& dropout, const HeadPanels& head,
                    std::int64_t first, std::int64_t last, float* lse, float* probs) {
   const std::int64_t d = shape.head_size;
   const Panel p{probs, last};
@@ -116,8 +116,9 @@ void forward_block(const AttentionShape& shape, const Dropout& dropout, const He
 
 /// The last block comes first: it reaches all keys and so writes all of d_k and d_v, to which the
 /// others add.
-void backward_block(const AttentionShape& shape, const Dropout& dropout, const HeadPanels& head,
-                    std::int64_t first, std::int64_t last, const float* lse, float* probs) {
+void backward_block(const AttentionShape& shape, const ScoreDropout& dropout,
+                    const HeadPanels& head, std::int64_t first, std::int64_t last, const float* lse,
+                    float* probs) {
   const std::int64_t d = shape.head_size;
   const std::int64_t rows = last - first;
   const float beta = last == shape.sequence ? 0 : 1;
@@ -159,7 +160,7 @@ void CpuDevice::compute(const Attention& op) {
   float* const conversion = scratch(HeadPanels::scratch_elements(shape, op.qkv.dtype));
   for (std::int64_t index = 0; index < shape.batch * shape.heads; ++index) {
     const HeadPanels head = load_head(shape, index, op.qkv, op.out, conversion);
-    const Dropout dropout = dropout_of(shape, index);
+    const ScoreDropout dropout = dropout_of(shape, index);
     float* const head_lse = elements<float>(op.lse) + index * shape.sequence;
     for (std::int64_t first = 0; first < shape.sequence; first += kQueryBlock) {
       tick();
@@ -179,7 +180,7 @@ void CpuDevice::compute(const AttentionBackward& op) {
   for (std::int64_t index = 0; index < shape.batch * shape.heads; ++index) {
     const HeadPanels head =
         load_head_for_backward(shape, index, op.qkv, op.out, op.d_out, op.d_qkv, conversion);
-    const Dropout dropout = dropout_of(shape, index);
+    const ScoreDropout dropout = dropout_of(shape, index);
     const float* const head_lse = elements<float>(op.lse) + index * shape.sequence;
     for (std::int64_t last = shape.sequence; last > 0;
          last = (last - 1) / kQueryBlock * kQueryBlock) {

@@ -21,7 +21,8 @@ namespace dstune::cpu {
 /// Beside the budgeted buffers the device owns scratch for 16-bit operands and column sums. It is
 /// not counted, since hardware with 16-bit arithmetic has none: at most 8 MiB for gemm,
 /// 8 * sequence * head_size * 4 bytes for attention, 4 bytes per element of a group for
-/// quantisation, 8 bytes per column for the others.
+/// quantisation, 8 to 16 bytes per token for the embedding's backward (a stable sort), 8 bytes per
+/// column for the others.
 class CpuDevice final : public Device {
  public:
   explicit CpuDevice(Bytes memory_limit);

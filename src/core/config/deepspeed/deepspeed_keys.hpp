@@ -14,7 +14,8 @@ constexpr std::int64_t kMostInt = 2'147'483'647;
 constexpr std::int64_t kMostElements = 1'000'000'000'000'000;
 
 /// The whole file. Keys without a rule pass through untouched. zero_optimization.stage and the
-/// three batch sizes are read elsewhere (batch_sizes.hpp, stages.hpp).
+/// three batch sizes are read elsewhere (core/config/batch_sizes.hpp,
+/// core/config/tuning_config.hpp).
 const Section& deepspeed_section();
 
 }  // namespace dstune

@@ -94,13 +94,16 @@ std::string wait_section(const Ledger& ledger, bool timed) {
   return section("Host synchronisations", table);
 }
 
-std::string host_section(const Ledger& ledger) {
+std::string host_section(const HostOverhead& overhead, const Ledger& ledger) {
   Table table({{"host code of DeepSpeed", Align::left}, {"times"}, {"ms"}});
   for (const HostLine& line : ledger.host()) {
     table.add_row({std::string(name_of(line.event)), concat(line.calls), ms(line.time)});
   }
   if (!table.empty()) table.add_row({"all", "", ms(ledger.host_time())});
-  return section("Host overhead, by the profile in dstune.host_overhead", table);
+  const std::string_view preset = preset_of(overhead);
+  return section(preset.empty() ? "Host overhead, by the profile in dstune.host_overhead"
+                                : concat("Host overhead, by the preset ", preset),
+                 table);
 }
 
 std::string transfer_section(const Ledger& ledger) {
@@ -157,8 +160,9 @@ std::string explain(const Experiment& experiment, const Outcome& outcome) {
   const Ledger& ledger = measured->ledger;
   return concat(experiment.name, ": ", headline, "\n", time_section(*measured),
                 collective_section(ledger, timed), gather_section(experiment, ledger),
-                pass_section(ledger), wait_section(ledger, timed), host_section(ledger),
-                transfer_section(ledger), memory_section(measured->peak_memory, timed));
+                pass_section(ledger), wait_section(ledger, timed),
+                host_section(experiment.settings.host_overhead, ledger), transfer_section(ledger),
+                memory_section(measured->peak_memory, timed));
 }
 
 }  // namespace dstune

@@ -101,8 +101,11 @@ int devices_per_node(const std::vector<WorkerInfo>& workers) {
 HostOverhead host_overhead(const TuningConfig& config, const std::vector<DeviceInfo>& devices,
                            const std::string& backend) {
   if (config.host_overhead) return *config.host_overhead;
-  const auto preset = host_overhead_preset(find_device(devices, backend)->host_overhead);
-  return preset.value_or(HostOverhead{});
+  const auto& name = find_device(devices, backend)->host_overhead;
+  const auto preset = host_overhead_preset(name);
+  if (!preset)
+    throw Error(concat("worker's host overhead ", name, " is no preset of this program"));
+  return *preset;
 }
 
 [[noreturn]] void throw_group_size(const TuningConfig& config, int group_size,

@@ -100,9 +100,9 @@ std::string reason_of(const Outcome& outcome) {
   return describe(outcome);
 }
 
-/// What a micro-batch larger by one adds to the activations: their own peak is a straight line, as
-/// every one of them but the positions has a row per token. (The peak of all memory is not: at a
-/// small micro-batch it may be the optimizer's.)
+/// What a micro-batch larger by one adds to the activations: their own peak, which is
+/// at the head, is a straight line, since all that lives there has a row per token. (The peak of
+/// all memory is not: at a small micro-batch it may be the optimizer's.)
 Bytes activations_of_one_more(const TuningConfig& config, int group_size,
                               const MemoryPredictor& predictor, Point point,
                               const PeakMemory& peak) {

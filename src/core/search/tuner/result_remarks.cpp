@@ -21,12 +21,18 @@ struct Contender {
   const Measured* measured = nullptr;
 };
 
+bool is_measured_repetition(const Record& record) {
+  return record.experiment.repetition > 0 && measured_of(record) != nullptr;
+}
+
+// What ran beside others is no match for what was repeated alone.
 const Measured* deciding_measurement(const Record& record, const std::vector<Record>& records) {
-  const auto repetition = std::find_if(records.begin(), records.end(), [&](const Record& other) {
-    return other.experiment.repetition > 0 && measured_of(other) != nullptr &&
+  if (std::ranges::none_of(records, is_measured_repetition)) return measured_of(record);
+  const auto repetition = std::ranges::find_if(records, [&](const Record& other) {
+    return is_measured_repetition(other) &&
            other.experiment.ds_config == record.experiment.ds_config;
   });
-  return measured_of(repetition == records.end() ? record : *repetition);
+  return repetition == records.end() ? nullptr : measured_of(*repetition);
 }
 
 /// The best of each stage, `best` aside.
@@ -59,13 +65,14 @@ Measured with_host_time(const Measured& measured, double factor) {
   return changed;
 }
 
-bool change_places(Metric metric, const Measured& winner, const Measured& rival) {
-  const bool by_noise = score(metric, rival) > score(metric, winner);
+/// As the search chooses: what comes first stays unless the other is clearly better.
+bool change_places(Metric metric, const Measured& winner, const Measured& rival,
+                   bool rival_comes_first) {
   return std::ranges::any_of(std::array{0.5, 2.0}, [&](double factor) {
     const Measured ours = with_host_time(winner, factor);
     const Measured theirs = with_host_time(rival, factor);
-    return by_noise ? is_clearly_better(metric, theirs, ours)
-                    : score(metric, theirs) > score(metric, ours);
+    return rival_comes_first ? !is_clearly_better(metric, ours, theirs)
+                             : is_clearly_better(metric, theirs, ours);
   });
 }
 
@@ -86,7 +93,7 @@ std::string spread_remark(const std::vector<Record>& records, Metric metric, con
   const int own_stage = make_step_config(best.experiment).stage;
   std::vector<std::string> orders;
   for (const auto& [stage, rival] : rivals_of(best, records, metric)) {
-    if (!change_places(metric, *winner, *rival.measured)) continue;
+    if (!change_places(metric, *winner, *rival.measured, stage < own_stage)) continue;
     orders.push_back(stage == own_stage
                          ? concat(best.experiment.name, " before ", rival.record->experiment.name)
                          : concat("z", own_stage, " before z", stage));
@@ -97,8 +104,8 @@ std::string spread_remark(const std::vector<Record>& records, Metric metric, con
 }
 
 std::string arithmetic_remark(const std::vector<Record>& records) {
-  const bool is_any = std::any_of(records.begin(), records.end(), [](const Record& record) {
-    return record.experiment.settings.backend == "cpu" &&
+  const bool is_any = std::ranges::any_of(records, [](const Record& record) {
+    return measured_of(record) != nullptr && record.experiment.settings.backend == "cpu" &&
            make_step_config(record.experiment).dtype != DType::fp32;
   });
   if (!is_any) return "";

@@ -15,10 +15,12 @@ namespace dstune {
 /// overhead half or twice as dear. Host time is taken to add to the step's, as it does on a CPU and
 /// where the host is the slower one. "" if not, or if the overhead is none or a measured profile.
 ///
-/// Where the winner is better by less than noise, the other must come out better by more than that.
+/// As the search chooses: the smaller stage stays unless a later one is better by more than noise;
+/// where experiments were repeated alone, among those.
 std::string spread_remark(const std::vector<Record>& records, Metric metric, const Record& best);
 
-/// That bf16 and fp16 are computed in fp32 on the CPU backend; "" if no record used them there.
+/// That bf16 and fp16 are computed in fp32 on the CPU backend; "" if none was measured with them
+/// there.
 std::string arithmetic_remark(const std::vector<Record>& records);
 
 /// The host overhead in force, and the two above where they apply: a line each.

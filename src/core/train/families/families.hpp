@@ -9,13 +9,15 @@
 #include <string_view>
 #include <vector>
 
-#include "core/device/device.hpp"
 #include "core/input/problems.hpp"
 #include "core/model/model_parameters.hpp"
 #include "core/model/model_spec.hpp"
-#include "core/train/layers/model.hpp"
 
 namespace dstune {
+
+class Device;
+class Model;
+struct MicroBatch;
 
 /// All that the rest of the program knows of a kind of model.
 struct Family {

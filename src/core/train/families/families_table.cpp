@@ -1,12 +1,11 @@
-#include "core/model/gpt2.hpp"
 #include "core/train/families/families.hpp"
 #include "core/train/families/gpt2_model.hpp"
 
 namespace dstune {
 
 std::span<const Family> families() {
-  static constexpr Family kFamilies[] = {
-      {"gpt2", gpt2::presets, gpt2::read, gpt2::parameters, gpt2::training_flops, gpt2::make_model},
+  static const Family kFamilies[] = {
+      gpt2::family(),
   };
   return kFamilies;
 }

@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <string>
 
 #include "core/device/operations/attention.hpp"
 #include "core/model/model_parameters.hpp"

@@ -6,6 +6,7 @@
 #include "core/device/device.hpp"
 #include "core/model/model_parameters.hpp"
 #include "core/model/model_spec.hpp"
+#include "core/train/families/families.hpp"
 #include "core/train/layers/model.hpp"
 
 namespace dstune::gpt2 {
@@ -14,5 +15,8 @@ namespace dstune::gpt2 {
 /// zero-step.md 5.4 and 5.5 list.
 std::unique_ptr<Model> make_model(const ModelSpec& spec, const ModelParameters& parameters,
                                   const MicroBatch& batch, Device& device);
+
+/// GPT-2's line of the table.
+Family family();
 
 }  // namespace dstune::gpt2

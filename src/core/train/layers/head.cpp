@@ -1,7 +1,5 @@
 #include "core/train/layers/head.hpp"
 
-#include <array>
-#include <bit>
 #include <utility>
 
 #include "core/device/operations/copy.hpp"

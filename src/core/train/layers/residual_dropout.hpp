@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <utility>
 
 #include "core/device/operations/dropout.hpp"
 #include "core/train/layers/workspace.hpp"

@@ -122,6 +122,8 @@ TEST(MachineOfRun, TheBackendSaysWhatTheHostsCodeCostsUnlessTheUserDoes) {
   EXPECT_EQ(preset_of(without.host_overhead), "none");
   const std::vector<WorkerInfo> on_gpu = {worker(1, "a", 1, {gpu(80 * kGiB)})};
   EXPECT_EQ(preset_of(machine_of_run(make_config(), on_gpu, 1).host_overhead), "gpu-estimate");
+  worker_on_cpu.devices[1].host_overhead = "of another version";
+  EXPECT_THROW(machine_of_run(make_config(), {worker_on_cpu}, 1), Error);
 }
 
 // Or a run could not go on where it began.

@@ -91,10 +91,32 @@ TEST(SpreadRemark, LooksAtTheRepetitionsThatDecided) {
   auto alone = record(2, measured(0.9, 0.1));
   alone.experiment.name += "_alone";
   alone.experiment.repetition = 1;
+  auto winner_alone = record(1, measured(0.8, 0.1));
+  winner_alone.experiment.name += "_alone";
+  winner_alone.experiment.repetition = 1;
   const std::vector<Record> disturbed = {record(1, measured(0.8, 0.1)),
-                                         record(2, measured(0.9, 0.4)), alone};
+                                         record(2, measured(0.9, 0.4)), alone, winner_alone};
 
   EXPECT_EQ(spread(disturbed), "");
+}
+
+// z2's gain of 5 % is 0.5 % with half of the host time: then z1 stays, being the smaller stage.
+TEST(SpreadRemark, NamesASmallerStageThatWouldStay) {
+  EXPECT_THAT(spread({record(2, measured(0.95, 0.1)), record(1, measured(1.0, 0.191))}),
+              HasSubstr("z2 before z1 is "));
+}
+
+// Beside others the larger micro-batch looked better than z1; the repetition is of the other one.
+TEST(SpreadRemark, LeavesOutWhatWasNotRepeated) {
+  std::vector<Record> records = {record(1, measured(0.8, 0.1)), record(2, measured(0.9, 0.1)),
+                                 record(2, measured(0.7, 0.1), kGlooOverhead, 4)};
+  for (std::size_t i = 0; i < 2; ++i) {
+    records.push_back(records[i]);
+    records.back().experiment.name += "_alone";
+    records.back().experiment.repetition = 1;
+  }
+
+  EXPECT_EQ(spread(records), "");
 }
 
 TEST(ArithmeticRemark, IsOfSixteenBitsOnTheCpu) {
@@ -106,6 +128,8 @@ TEST(ArithmeticRemark, IsOfSixteenBitsOnTheCpu) {
   EXPECT_THAT(arithmetic_remark({record(1, measured(1, 0)), bf16}), HasSubstr("computes in fp32"));
   EXPECT_EQ(arithmetic_remark({record(1, measured(1, 0))}), "");
   EXPECT_EQ(arithmetic_remark({simulated}), "");
+  bf16.outcome = OutOfMemory{};
+  EXPECT_EQ(arithmetic_remark({bf16}), "");
 }
 
 TEST(ResultRemarks, BeginWithTheHostOverheadInForce) {
