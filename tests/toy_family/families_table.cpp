@@ -6,9 +6,9 @@
 namespace dstune {
 
 std::span<const Family> families() {
-  static const Family kFamilies[] = {
-      gpt2::family(),
-      toy_mlp::family(),
+  static constexpr Family kFamilies[] = {
+      gpt2::kFamily,
+      toy_mlp::kFamily,
   };
   return kFamilies;
 }

@@ -31,6 +31,8 @@ double training_flops(const ModelSpec& spec, std::int64_t tokens, std::int64_t s
 std::unique_ptr<Model> make_model(const ModelSpec& spec, const ModelParameters& parameters,
                                   const MicroBatch& batch, Device& device);
 
-Family family();
+inline constexpr Family kFamily{"toy_mlp",      [] { return std::vector<ModelSpec>(); },
+                                read,           parameters,
+                                training_flops, make_model};
 
 }  // namespace dstune::toy_mlp

@@ -76,9 +76,4 @@ std::unique_ptr<Model> make_model(const ModelSpec& spec, const ModelParameters& 
   return std::make_unique<ToyMlp>(spec, ModelNames(parameters), batch, device);
 }
 
-Family family() {
-  return {"toy_mlp", [] { return std::vector<ModelSpec>(); }, read, parameters, training_flops,
-          make_model};
-}
-
 }  // namespace dstune::toy_mlp

@@ -4,8 +4,8 @@
 namespace dstune {
 
 std::span<const Family> families() {
-  static const Family kFamilies[] = {
-      gpt2::family(),
+  static constexpr Family kFamilies[] = {
+      gpt2::kFamily,
   };
   return kFamilies;
 }

@@ -6,7 +6,6 @@
 
 #include "core/device/operations/add.hpp"
 #include "core/device/operations/embedding.hpp"
-#include "core/model/gpt2.hpp"
 #include "core/train/families/gpt2_block.hpp"
 #include "core/train/layers/embedding_table.hpp"
 #include "core/train/layers/head.hpp"
@@ -190,7 +189,5 @@ std::unique_ptr<Model> make_model(const ModelSpec& spec, const ModelParameters& 
                                   const MicroBatch& batch, Device& device) {
   return std::make_unique<Gpt2>(spec, ModelNames(parameters), batch, device);
 }
-
-Family family() { return {"gpt2", presets, read, parameters, training_flops, make_model}; }
 
 }  // namespace dstune::gpt2

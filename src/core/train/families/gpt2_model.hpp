@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "core/device/device.hpp"
+#include "core/model/gpt2.hpp"
 #include "core/model/model_parameters.hpp"
 #include "core/model/model_spec.hpp"
 #include "core/train/families/families.hpp"
@@ -16,7 +17,6 @@ namespace dstune::gpt2 {
 std::unique_ptr<Model> make_model(const ModelSpec& spec, const ModelParameters& parameters,
                                   const MicroBatch& batch, Device& device);
 
-/// GPT-2's line of the table.
-Family family();
+inline constexpr Family kFamily{"gpt2", presets, read, parameters, training_flops, make_model};
 
 }  // namespace dstune::gpt2
