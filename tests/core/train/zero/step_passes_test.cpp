@@ -89,6 +89,23 @@ TEST(StepWaits, ForTheNormAreOfTheOptimizersWithoutZeroOnly) {
   }
 }
 
+// 16 modules with parameters run forward and backward, and lm_head's tensor is still there since
+// wte ran: 32 gathers, as many handles. One rank has nobody to wait for, and DeepSpeed waits for
+// the device instead, at each; several wait for theirs by events.
+TEST(StepWaits, OfOneRankInStage3AreOnePerGather) {
+  const char* kNothingStays = R"({"zero_optimization": {"stage3_param_persistence_threshold": 0,
+      "stage3_max_live_parameters": 0, "stage3_max_reuse_distance": 0}})";
+
+  EXPECT_EQ(waits(ledger_of(3, 1, DType::fp32, kNothingStays), HostSync::parameters), 32U);
+  EXPECT_EQ(waits(ledger_of(3, 2, DType::fp32, kNothingStays), HostSync::parameters), 0U);
+}
+
+// By default every tensor of the tiny model stays, and all are gathered again after the update.
+TEST(StepWaits, AfterThePersistentGathersAreOne) {
+  EXPECT_EQ(waits(ledger_of(3, 2, DType::fp32), HostSync::parameters), 1U);
+  EXPECT_EQ(waits(ledger_of(3, 1, DType::fp32), HostSync::parameters), 1U);
+}
+
 TEST(StepWaits, OfTheThroughputTimerAreTwoPerMicroStepUnlessItIsOff) {
   constexpr std::int64_t kAccumulation = 3;
   const char* off[] = {R"({"timers": {"throughput": {"enabled": false}}})",
