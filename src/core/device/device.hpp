@@ -60,7 +60,11 @@ class Device {
   void run(Pass pass, const Operation& operation) {
     const Work work = work_of(operation);
     ledger_.add_pass(pass, work.read_bytes(), work.written_bytes());
-    run(operation);
+    if (computes()) {
+      compute(operation);
+    } else {
+      account(work);
+    }
   }
   /// fp32 elements of scratch that Attention and its backward need.
   virtual std::int64_t attention_workspace(const AttentionShape& shape) const = 0;

@@ -3,17 +3,12 @@
 #include "core/device/operations/random.hpp"
 #include "core/device/repeated_work.hpp"
 #include "core/train/families/families.hpp"
+#include "core/train/layers/workspace.hpp"
 
 namespace dstune {
 namespace {
 
-// splitmix64: neighbouring inputs give unrelated seeds.
-std::uint64_t mix(std::uint64_t value) {
-  value += 0x9e3779b97f4a7c15U;
-  value = (value ^ (value >> 30U)) * 0xbf58476d1ce4e5b9U;
-  value = (value ^ (value >> 27U)) * 0x94d049bb133111ebU;
-  return value ^ (value >> 31U);
-}
+using layers::mix;
 
 std::uint64_t seed_of(std::uint64_t seed, std::uint64_t step, std::uint64_t index) {
   return mix(mix(mix(seed) ^ step) ^ index);

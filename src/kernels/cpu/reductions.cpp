@@ -106,19 +106,8 @@ void CpuDevice::compute(const AddBroadcast& op) {
 }
 
 void CpuDevice::compute(const AddBias& op) {
-  const Matrix inout = op.inout;
-  const Tensor bias = op.bias;
-  assert(inout.cols == bias.numel && inout.dtype == bias.dtype);
-  with_type(inout.dtype, [&]<class T>(std::type_identity<T>) {
-    const T* const b = elements<T>(bias);
-    for_rows(*this, inout.rows, inout.cols, [=](std::int64_t i) {
-      T* const x = row<T>(inout, i);
-#pragma omp simd
-      for (std::int64_t j = 0; j < inout.cols; ++j) {
-        x[j] = from_float<T>(to_float(x[j]) + to_float(b[j]));
-      }
-    });
-  });
+  assert(op.inout.cols == op.bias.numel);
+  compute(AddBroadcast{.a = op.inout, .b = as_matrix(op.bias, 1, op.bias.numel), .out = op.inout});
 }
 
 void CpuDevice::compute(const AddBroadcastBackward& op) {

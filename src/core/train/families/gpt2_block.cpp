@@ -7,15 +7,11 @@
 #include "core/base/text.hpp"
 #include "core/device/operations/add.hpp"
 #include "core/device/operations/attention.hpp"
-#include "core/train/layers/residual_dropout.hpp"
 
 namespace dstune::gpt2 {
 
 namespace {
 
-using layers::drop;
-using layers::drop_backward;
-using layers::inside;
 using layers::Workspace;
 
 std::string name_of(std::int64_t index, std::string_view part = {}) {
@@ -45,13 +41,15 @@ Block::Block(const ModelSpec& spec, const ModelNames& names, std::int64_t index)
       attn_(names.module(name_of(index, ".attn"))),
       c_attn_(names, name_of(index, ".attn.c_attn"), spec.hidden_size, 3 * spec.hidden_size),
       attn_c_proj_(names, name_of(index, ".attn.c_proj"), spec.hidden_size, spec.hidden_size),
-      resid_dropout_(names.module(name_of(index, ".attn.resid_dropout"))),
+      resid_dropout_{.module = names.module(name_of(index, ".attn.resid_dropout")),
+                     .probability = spec.residual_dropout},
       ln_2_(names, name_of(index, ".ln_2"), spec.hidden_size, spec.layer_norm_epsilon),
       mlp_(names.module(name_of(index, ".mlp"))),
       c_fc_(names, name_of(index, ".mlp.c_fc"), spec.hidden_size, spec.inner_size),
       mlp_c_proj_(names, name_of(index, ".mlp.c_proj"), spec.inner_size, spec.hidden_size),
       act_{.module = names.module(name_of(index, ".mlp.act")), .size = spec.inner_size},
-      dropout_(names.module(name_of(index, ".mlp.dropout"))) {}
+      dropout_{.module = names.module(name_of(index, ".mlp.dropout")),
+               .probability = spec.residual_dropout} {}
 
 AttentionShape Block::attention_shape(const Workspace& work, std::uint64_t seed) const {
   return {.batch = work.micro_batch,
@@ -92,10 +90,8 @@ Buffer Block::attention_forward(const Workspace& work, ModuleHooks& hooks, std::
                                .out = work.matrix(attention_, h)});
   }
   Buffer projected = attn_c_proj_.forward(work, hooks, attention_);
-  Buffer out = inside(hooks, resid_dropout_, [&] {
-    return drop(work, spec_.residual_dropout, seed_at(seed, index_, Dropped::attention_residual),
-                std::move(projected), attention_mask_);
-  });
+  Buffer out = resid_dropout_.forward(
+      work, hooks, seed_at(seed, index_, Dropped::attention_residual), std::move(projected));
   hooks.release(attn_);
   return out;
 }
@@ -105,10 +101,8 @@ Buffer Block::mlp_forward(const Workspace& work, ModuleHooks& hooks, std::uint64
   hooks.fetch(mlp_);
   activated_ = act_.forward(work, hooks, c_fc_.forward(work, hooks, ln_2_out_));
   Buffer projected = mlp_c_proj_.forward(work, hooks, activated_);
-  Buffer out = inside(hooks, dropout_, [&] {
-    return drop(work, spec_.residual_dropout, seed_at(seed, index_, Dropped::mlp_residual),
-                std::move(projected), mlp_mask_);
-  });
+  Buffer out = dropout_.forward(work, hooks, seed_at(seed, index_, Dropped::mlp_residual),
+                                std::move(projected));
   hooks.release(mlp_);
   return out;
 }
@@ -127,9 +121,7 @@ Buffer Block::backward(const Workspace& work, ModuleHooks& hooks, Buffer d_out,
 
 Buffer Block::mlp_backward(const Workspace& work, ModuleHooks& hooks, const Buffer& d_out) {
   hooks.fetch(mlp_);
-  Buffer dropped = inside(hooks, dropout_, [&] {
-    return mlp_mask_ ? drop_backward(work, spec_.residual_dropout, d_out, mlp_mask_) : Buffer{};
-  });
+  Buffer dropped = dropout_.backward(work, hooks, d_out);
   Buffer d_activated = mlp_c_proj_.backward(work, hooks, dropped ? dropped : d_out, activated_);
   dropped.reset();
   activated_.reset();
@@ -149,10 +141,7 @@ Buffer Block::attention_backward(const Workspace& work, ModuleHooks& hooks, cons
                                  std::uint64_t seed) {
   const std::int64_t h = spec_.hidden_size;
   hooks.fetch(attn_);
-  Buffer dropped = inside(hooks, resid_dropout_, [&] {
-    return attention_mask_ ? drop_backward(work, spec_.residual_dropout, d_out, attention_mask_)
-                           : Buffer{};
-  });
+  Buffer dropped = resid_dropout_.backward(work, hooks, d_out);
   Buffer d_attention = attn_c_proj_.backward(work, hooks, dropped ? dropped : d_out, attention_);
   dropped.reset();
 

@@ -7,6 +7,7 @@
 #include "core/device/operations/attention.hpp"
 #include "core/model/model_parameters.hpp"
 #include "core/model/model_spec.hpp"
+#include "core/train/layers/dropout_layer.hpp"
 #include "core/train/layers/linear.hpp"
 #include "core/train/layers/new_gelu.hpp"
 #include "core/train/layers/norm.hpp"
@@ -48,13 +49,13 @@ class Block {
   std::size_t attn_;
   layers::Linear c_attn_;
   layers::Linear attn_c_proj_;
-  std::size_t resid_dropout_;
+  layers::DropoutLayer resid_dropout_;
   layers::Norm ln_2_;
   std::size_t mlp_;
   layers::Linear c_fc_;
   layers::Linear mlp_c_proj_;
   layers::NewGelu act_;
-  std::size_t dropout_;
+  layers::DropoutLayer dropout_;
 
   Buffer input_;       ///< (M, h), saved by ln_1
   Buffer ln_1_stats_;  ///< mean, rstd
@@ -62,12 +63,10 @@ class Block {
   Buffer qkv_;         ///< (M, 3h)
   Buffer attention_;   ///< (M, h)
   Buffer lse_;         ///< fp32 (batch * heads * sequence)
-  Buffer attention_mask_;
-  Buffer middle_;  ///< (M, h), the residual between attention and MLP, saved by ln_2
+  Buffer middle_;      ///< (M, h), the residual between attention and MLP, saved by ln_2
   Buffer ln_2_stats_;
   Buffer ln_2_out_;   ///< (M, h)
   Buffer activated_;  ///< (M, f), output of act
-  Buffer mlp_mask_;
 };
 
 }  // namespace dstune::gpt2

@@ -7,10 +7,10 @@
 #include "core/device/operations/add.hpp"
 #include "core/device/operations/embedding.hpp"
 #include "core/train/families/gpt2_block.hpp"
+#include "core/train/layers/dropout_layer.hpp"
 #include "core/train/layers/embedding_table.hpp"
 #include "core/train/layers/head.hpp"
 #include "core/train/layers/norm.hpp"
-#include "core/train/layers/residual_dropout.hpp"
 #include "core/train/layers/workspace.hpp"
 
 namespace dstune::gpt2 {
@@ -48,7 +48,7 @@ class Gpt2 final : public Model {
   std::size_t transformer_;
   layers::EmbeddingTable wte_;
   layers::EmbeddingTable wpe_;
-  std::size_t drop_;
+  layers::DropoutLayer drop_;
   std::vector<Block> blocks_;
   layers::Norm ln_f_;
   layers::Head head_;
@@ -57,7 +57,6 @@ class Gpt2 final : public Model {
   std::uint64_t seed_ = 0;
   Tensor tokens_;
   Buffer positions_;  // int64 (sequence_length)
-  Buffer embedding_mask_;
   Buffer ln_f_input_;
   Buffer ln_f_stats_;
 };
@@ -70,7 +69,7 @@ Gpt2::Gpt2(const ModelSpec& spec, const ModelNames& names, const MicroBatch& bat
       transformer_(names.module("transformer")),
       wte_(names, "transformer.wte", spec.vocab_size, spec.hidden_size),
       wpe_(names, "transformer.wpe", spec.max_positions, spec.hidden_size),
-      drop_(names.module("transformer.drop")),
+      drop_{.module = names.module("transformer.drop"), .probability = spec.embedding_dropout},
       ln_f_(names, "transformer.ln_f", spec.hidden_size, spec.layer_norm_epsilon),
       head_{.module = names.module("lm_head"),
             .weight = wte_.weight,
@@ -99,10 +98,7 @@ Buffer Gpt2::embed(ModuleHooks& hooks, const Embedded& rows) {
   work_.device->run(AddBroadcast{.a = work_.matrix(rows.tokens, h),
                                  .b = position_rows(rows.positions),
                                  .out = work_.matrix(sum, h)});
-  return layers::inside(hooks, drop_, [&] {
-    return layers::drop(work_, spec_.embedding_dropout, layers::seed_of(seed_, 0), std::move(sum),
-                        embedding_mask_);
-  });
+  return drop_.forward(work_, hooks, layers::seed_of(seed_, 0), std::move(sum));
 }
 
 void Gpt2::forward(ModuleHooks& hooks, Tensor tokens, std::uint64_t seed, Tensor loss) {
@@ -144,11 +140,7 @@ void Gpt2::backward(ModuleHooks& hooks, double factor) {
 
 // In the order of autograd, the reverse of forward's; the tied gradient is complete last of all.
 void Gpt2::embed_backward(ModuleHooks& hooks, Buffer d_embedded, Buffer d_wte) {
-  hooks.fetch(drop_);
-  if (embedding_mask_) {
-    d_embedded = layers::drop_backward(work_, spec_.embedding_dropout, d_embedded, embedding_mask_);
-  }
-  hooks.release(drop_);
+  if (Buffer dropped = drop_.backward(work_, hooks, d_embedded)) d_embedded = std::move(dropped);
 
   Buffer d_positions = positions_gradient(d_embedded);
   hooks.fetch(wpe_.module);

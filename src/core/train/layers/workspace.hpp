@@ -59,12 +59,17 @@ auto inside(ModuleHooks& hooks, std::size_t module, Body body) {
   return result;
 }
 
-/// An independent seed for each place that drops out.
-constexpr std::uint64_t seed_of(std::uint64_t micro_step_seed, std::uint64_t place) {
-  std::uint64_t bits = micro_step_seed + (place + 1) * 0x9e3779b97f4a7c15U;  // SplitMix64
+/// SplitMix64: neighbouring inputs give unrelated outputs.
+constexpr std::uint64_t mix(std::uint64_t bits) {
+  bits += 0x9e3779b97f4a7c15U;
   bits = (bits ^ (bits >> 30U)) * 0xbf58476d1ce4e5b9U;
   bits = (bits ^ (bits >> 27U)) * 0x94d049bb133111ebU;
   return bits ^ (bits >> 31U);
+}
+
+/// An independent seed for each place that drops out.
+constexpr std::uint64_t seed_of(std::uint64_t micro_step_seed, std::uint64_t place) {
+  return mix(micro_step_seed + place * 0x9e3779b97f4a7c15U);
 }
 
 }  // namespace dstune::layers
