@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 
 #include "core/base/units.hpp"
 
@@ -27,6 +28,9 @@ using StreamClock = std::array<std::uint64_t, kStreams>;
 struct Event {
   StreamClock after{};  ///< what has passed when this has, itself included
   Seconds time = 0;     ///< by devices that know it at once: see Device::time_of()
+  /// The hardware's own event, where there is one: its device uses it again when the last copy of
+  /// this is gone.
+  std::shared_ptr<const void> handle = {};
 };
 
 }  // namespace dstune

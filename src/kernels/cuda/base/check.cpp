@@ -1,0 +1,40 @@
+#include "kernels/cuda/base/check.hpp"
+
+#include <algorithm>
+#include <array>
+
+#include "core/base/text.hpp"
+
+namespace dstune::cuda {
+
+// Those of which driver_types.h says that the process must be terminated and relaunched, and two
+// after which nothing is known.
+bool is_sticky(cudaError_t error) noexcept {
+  constexpr std::array kSticky = {cudaErrorECCUncorrectable,
+                                  cudaErrorContained,
+                                  cudaErrorIllegalAddress,
+                                  cudaErrorLaunchTimeout,
+                                  cudaErrorAssert,
+                                  cudaErrorHardwareStackError,
+                                  cudaErrorIllegalInstruction,
+                                  cudaErrorMisalignedAddress,
+                                  cudaErrorInvalidAddressSpace,
+                                  cudaErrorInvalidPc,
+                                  cudaErrorLaunchFailure,
+                                  cudaErrorTensorMemoryLeak,
+                                  cudaErrorMpsClientTerminated,
+                                  cudaErrorExternalDevice,
+                                  cudaErrorUnknown};
+  return std::find(kSticky.begin(), kSticky.end(), error) != kSticky.end();
+}
+
+void check(cudaError_t error, const char* call, const char* file, int line) {
+  if (error == cudaSuccess) return;
+  cudaGetLastError();
+  const std::string message = concat(call, ": ", cudaGetErrorName(error), " (",
+                                     cudaGetErrorString(error), ") at ", file, ":", line);
+  if (is_sticky(error)) throw DeviceLostError(message);
+  throw CudaError(message);
+}
+
+}  // namespace dstune::cuda

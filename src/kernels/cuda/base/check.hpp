@@ -1,0 +1,29 @@
+// Errors of the CUDA run time.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include "core/base/error.hpp"
+
+namespace dstune::cuda {
+
+/// A call failed that may succeed the next time. The message says the call, CUDA's name and text of
+/// the error, and where.
+class CudaError : public Error {
+ public:
+  using Error::Error;
+};
+
+/// True if `error` stays until the process ends: each later call returns it.
+bool is_sticky(cudaError_t error) noexcept;
+
+/// Nothing if `error` is none. What the run time remembers of it is cleared, so that the next check
+/// does not see it again.
+/// @throws DeviceLostError  if it is sticky
+/// @throws CudaError        else
+void check(cudaError_t error, const char* call, const char* file, int line);
+
+}  // namespace dstune::cuda
+
+/// check() of a call, with its text and place.
+#define DSTUNE_CUDA_CHECK(call) ::dstune::cuda::check((call), #call, __FILE__, __LINE__)

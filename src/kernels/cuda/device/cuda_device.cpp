@@ -1,0 +1,91 @@
+#include "kernels/cuda/device/cuda_device.hpp"
+
+#include <algorithm>
+#include <chrono>
+
+#include "kernels/cuda/base/check.hpp"
+
+namespace dstune::cuda {
+
+CudaDevice::CudaDevice(Gpu& gpu, MatrixProducts& products, Bytes memory_limit)
+    : Device(memory_limit), gpu_(gpu), products_(products), origin_(gpu.events().take()) {
+  DSTUNE_CUDA_CHECK(cudaEventRecord(EventPool::of(origin_), gpu_.stream(Stream::compute)));
+}
+
+Seconds CudaDevice::now() const {
+  return std::chrono::duration<Seconds>(std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+// Python would launch nothing meanwhile, and neither does this; what is queued goes on.
+void CudaDevice::spend_host_time(Seconds time) {
+  const Seconds end = now() + time;
+  while (now() < end) tick();
+}
+
+void* CudaDevice::do_allocate(MemoryCategory category, Bytes size) {
+  void* data = gpu_.allocate(size, current_stream(), memory().limit());
+  if (data == nullptr) {
+    throw OutOfMemoryError(category, size, gpu_.in_use(), memory().limit());
+  }
+  return data;
+}
+
+void CudaDevice::do_free(void* data, Bytes /*size*/) noexcept { gpu_.free(data); }
+
+// A buffer that is given back records too, where nothing may be thrown: the next wait does it.
+void CudaDevice::do_record(Stream stream, Event& event) {
+  try {
+    event.handle = gpu_.events().take();
+    const auto error = cudaEventRecord(EventPool::of(event.handle), gpu_.stream(stream));
+    if (failed_ == cudaSuccess) failed_ = error;
+  } catch (const Error&) {
+    failed_ = cudaErrorUnknown;
+  }
+}
+
+void CudaDevice::do_wait(Stream stream, const Event& event) {
+  DSTUNE_CUDA_CHECK(failed_);
+  if (!event.handle) return;
+  DSTUNE_CUDA_CHECK(cudaStreamWaitEvent(gpu_.stream(stream), EventPool::of(event.handle), 0));
+}
+
+void CudaDevice::meanwhile() const {
+  tick();
+  if (on_wait_) on_wait_();
+}
+
+void CudaDevice::do_host_wait(const Event& event) {
+  DSTUNE_CUDA_CHECK(failed_);
+  if (!event.handle) return;
+  gpu_.wait_for(EventPool::of(event.handle), [this] { meanwhile(); });
+}
+
+void CudaDevice::do_synchronize() {
+  DSTUNE_CUDA_CHECK(failed_);
+  gpu_.wait_for_streams([this] { meanwhile(); });
+}
+
+bool CudaDevice::has_passed(const Event& event) const {
+  if (!event.handle) return true;
+  const bool passed = cudaEventQuery(EventPool::of(event.handle)) != cudaErrorNotReady;
+  cudaGetLastError();
+  return passed;
+}
+
+// CUDA says it in float milliseconds, which are exact to 0.5 us for some seconds only.
+Seconds CudaDevice::time_of(const Event& event) const {
+  constexpr Seconds kExact = 4;
+  if (!event.handle) return 0;
+  float milliseconds = 0;
+  DSTUNE_CUDA_CHECK(
+      cudaEventElapsedTime(&milliseconds, EventPool::of(origin_), EventPool::of(event.handle)));
+  const Seconds time = origin_time_ + static_cast<Seconds>(milliseconds) * 1e-3;
+  if (time - origin_time_ > kExact) {
+    origin_ = event.handle;
+    origin_time_ = time;
+  }
+  return time;
+}
+
+}  // namespace dstune::cuda

@@ -1,0 +1,76 @@
+// A GPU as a Device.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+
+#include <cuda_runtime_api.h>
+
+#include "core/device/device.hpp"
+#include "kernels/cuda/device/gpu.hpp"
+#include "kernels/cuda/gemm/matrix_products.hpp"
+
+namespace dstune::cuda {
+
+/// Operations are queued on the current stream and run later; nothing waits but the calls that
+/// Device says so of, and these answer the dispatcher meanwhile (tick()).
+///
+/// Kernels store elements as the tensors say and compute in fp32; matrix products of 16-bit types
+/// are summed in fp32, those of fp32 are exact, as PyTorch's default is. Dropout masks and random
+/// numbers are the CPU backend's, bit for bit for the masks. The same call on the same values gives
+/// the same bits.
+class CudaDevice final : public Device {
+ public:
+  /// @param gpu, products  must outlive it
+  CudaDevice(Gpu& gpu, MatrixProducts& products, Bytes memory_limit);
+
+  std::string name() const override { return gpu_.name(); }
+  bool overlaps() const override { return true; }
+
+  std::int64_t attention_workspace(const AttentionShape& shape) const override;
+  void write(std::span<const float> values, Tensor out) override;
+  void read(Tensor in, std::span<float> values) override;
+
+  bool has_passed(const Event& event) const override;
+  Seconds time_of(const Event& event) const override;
+  void spend_host_time(Seconds time) override;
+  Seconds now() const override;
+
+  Gpu& gpu() noexcept { return gpu_; }
+  /// Called while the host waits, beside tick(): whoever knows why it may wait in vain throws.
+  void on_wait(std::function<void()> callback) { on_wait_ = std::move(callback); }
+
+ private:
+  void* do_allocate(MemoryCategory category, Bytes size) override;
+  void do_free(void* data, Bytes size) noexcept override;
+  void do_record(Stream stream, Event& event) override;
+  void do_wait(Stream stream, const Event& event) override;
+  void do_host_wait(const Event& event) override;
+  void do_synchronize() override;
+
+  void meanwhile() const;
+  /// The current one.
+  cudaStream_t stream() const noexcept { return gpu_.stream(current_stream()); }
+  /// Gpu::kScratch bytes, undefined contents, for this operation alone.
+  template <class T>
+  T* scratch() {
+    return static_cast<T*>(gpu_.scratch(current_stream()));
+  }
+  /// In the order of the current stream, waited for.
+  void copy_and_wait(void* to, const void* from, Bytes size, cudaMemcpyKind kind);
+
+#define DSTUNE_COMPUTE(Operation) void compute(const Operation& op) override;
+  DSTUNE_OPERATIONS(DSTUNE_COMPUTE)
+#undef DSTUNE_COMPUTE
+
+  Gpu& gpu_;
+  MatrixProducts& products_;
+  std::function<void()> on_wait_;
+  mutable std::shared_ptr<const void> origin_;  ///< where time_of() counts from
+  mutable Seconds origin_time_ = 0;
+  cudaError_t failed_ = cudaSuccess;  ///< of a call that could not throw
+};
+
+}  // namespace dstune::cuda

@@ -1,0 +1,32 @@
+// CUDA's events, made once and used again.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include <cuda_runtime_api.h>
+
+namespace dstune::cuda {
+
+/// Used by one thread; must outlive what take() gave.
+class EventPool {
+ public:
+  EventPool() = default;
+  ~EventPool();
+  EventPool(const EventPool&) = delete;
+  EventPool& operator=(const EventPool&) = delete;
+
+  /// An event with times; it comes back when the last copy of the pointer is gone.
+  /// @throws CudaError, DeviceLostError
+  std::shared_ptr<const void> take();
+
+  static cudaEvent_t of(const std::shared_ptr<const void>& handle) {
+    return static_cast<cudaEvent_t>(const_cast<void*>(handle.get()));
+  }
+
+ private:
+  std::vector<cudaEvent_t> free_;
+  std::vector<cudaEvent_t> all_;
+};
+
+}  // namespace dstune::cuda

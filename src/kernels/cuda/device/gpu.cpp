@@ -1,0 +1,125 @@
+#include "kernels/cuda/device/gpu.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <thread>
+
+#include "kernels/cuda/base/check.hpp"
+
+namespace dstune::cuda {
+
+namespace {
+
+// Rounding to Arena::kAlignment and gaps between buffers cost about so much.
+constexpr Bytes kLeastSlack = Bytes{32} << 20U;
+constexpr Bytes kSlackShare = 32;
+// Left to the libraries, which take memory as they go.
+constexpr Bytes kLeftFree = Bytes{64} << 20U;
+
+Bytes with_slack(Bytes limit) {
+  const Bytes slack = std::max(kLeastSlack, limit / kSlackShare);
+  return limit > std::numeric_limits<Bytes>::max() - slack ? limit : limit + slack;
+}
+
+}  // namespace
+
+Gpu::Gpu(int index) : index_(index) {
+  DSTUNE_CUDA_CHECK(cudaSetDevice(index));
+  cudaDeviceProp properties{};
+  DSTUNE_CUDA_CHECK(cudaGetDeviceProperties(&properties, index));
+  name_ = properties.name;
+  multiprocessors_ = properties.multiProcessorCount;
+  for (cudaStream_t& stream : streams_) {
+    DSTUNE_CUDA_CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
+  }
+  DSTUNE_CUDA_CHECK(cudaHostAlloc(&staging_, kStaging, cudaHostAllocDefault));
+}
+
+Gpu::~Gpu() {
+  release_memory();
+  for (void* scratch : scratch_) cudaFree(scratch);
+  if (staging_ != nullptr) cudaFreeHost(staging_);
+  for (const cudaStream_t stream : streams_) {
+    if (stream != nullptr) cudaStreamDestroy(stream);
+  }
+}
+
+void* Gpu::scratch(Stream which) {
+  void*& own = scratch_[static_cast<std::size_t>(which)];
+  if (own == nullptr) DSTUNE_CUDA_CHECK(cudaMalloc(&own, kScratch));
+  return own;
+}
+
+void* Gpu::allocate(Bytes size, Stream stream, Bytes limit) {
+  take_memory(limit);
+  if (!arena_) return nullptr;
+  const auto place = arena_->take(size, stream);
+  if (!place) return nullptr;
+  order(stream, place->wait_for);
+  return piece_ + place->offset;
+}
+
+// More than the limit can be had at most: an experiment that must fit is not to fail for gaps.
+void Gpu::take_memory(Bytes limit) {
+  if (arena_ && piece_limit_ == limit) return;
+  release_memory();
+  std::size_t free = 0;
+  std::size_t total = 0;
+  DSTUNE_CUDA_CHECK(cudaMemGetInfo(&free, &total));
+  const Bytes size = std::min(with_slack(limit), free > kLeftFree ? free - kLeftFree : 0);
+  void* piece = nullptr;
+  const cudaError_t error = cudaMalloc(&piece, size);
+  if (error == cudaErrorMemoryAllocation) {
+    cudaGetLastError();
+    return;
+  }
+  DSTUNE_CUDA_CHECK(error);
+  piece_ = static_cast<std::byte*>(piece);
+  piece_limit_ = limit;
+  arena_.emplace(size);
+}
+
+void Gpu::order(Stream stream, const StreamSet& after) {
+  for (std::size_t other = 0; other < kStreams; ++other) {
+    if (!after[other]) continue;
+    const auto end = events_.take();
+    DSTUNE_CUDA_CHECK(cudaEventRecord(EventPool::of(end), streams_[other]));
+    DSTUNE_CUDA_CHECK(cudaStreamWaitEvent(this->stream(stream), EventPool::of(end), 0));
+  }
+}
+
+void Gpu::free(void* data) noexcept {
+  arena_->give_back(static_cast<Bytes>(static_cast<std::byte*>(data) - piece_));
+}
+
+void Gpu::release_memory() noexcept {
+  if (piece_ != nullptr) cudaFree(piece_);
+  piece_ = nullptr;
+  arena_.reset();
+}
+
+void Gpu::wait_for(cudaEvent_t event, const std::function<void()>& meanwhile) const {
+  for (;;) {
+    const cudaError_t state = cudaEventQuery(event);
+    if (state == cudaSuccess) return;
+    if (state != cudaErrorNotReady) DSTUNE_CUDA_CHECK(state);
+    cudaGetLastError();  // "not ready" is remembered as an error
+    meanwhile();
+    std::this_thread::yield();
+  }
+}
+
+void Gpu::wait_for_streams(const std::function<void()>& meanwhile) {
+  for (const cudaStream_t stream : streams_) {
+    const auto end = events_.take();
+    DSTUNE_CUDA_CHECK(cudaEventRecord(EventPool::of(end), stream));
+    wait_for(EventPool::of(end), meanwhile);
+  }
+  forget_streams();
+}
+
+void Gpu::forget_streams() noexcept {
+  if (arena_) arena_->forget_streams();
+}
+
+}  // namespace dstune::cuda

@@ -1,0 +1,90 @@
+// One GPU as this process uses it, for as long as it lives.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include <cuda_runtime_api.h>
+
+#include "core/base/units.hpp"
+#include "core/device/stream.hpp"
+#include "kernels/cuda/device/arena.hpp"
+#include "kernels/cuda/device/events.hpp"
+
+namespace dstune::cuda {
+
+/// Context, streams, the piece of memory that buffers lie in, scratch and staging: what is dear to
+/// make and kept from experiment to experiment. Nothing in it waits for the whole GPU. Used by the
+/// thread that made it.
+class Gpu {
+ public:
+  /// Scratch that an operation has for itself.
+  static constexpr Bytes kScratch = Bytes{32} << 20U;
+
+  /// Makes the context of GPU `index`.
+  /// @throws CudaError, DeviceLostError
+  explicit Gpu(int index);
+  ~Gpu();
+  Gpu(const Gpu&) = delete;
+  Gpu& operator=(const Gpu&) = delete;
+
+  int index() const noexcept { return index_; }
+  const std::string& name() const noexcept { return name_; }
+  int multiprocessors() const noexcept { return multiprocessors_; }
+
+  cudaStream_t stream(Stream which) const noexcept {
+    return streams_[static_cast<std::size_t>(which)];
+  }
+
+  /// kScratch bytes that only operations on `which` use; taken when first asked for.
+  /// @throws CudaError, DeviceLostError
+  void* scratch(Stream which);
+  /// kStaging bytes of pinned host memory.
+  static constexpr Bytes kStaging = Bytes{4} << 20U;
+  void* staging() const noexcept { return staging_; }
+
+  EventPool& events() noexcept { return events_; }
+
+  /// Memory of `size` bytes for the use of `stream`, of the one piece. Not for another stream
+  /// before the user has waited, which is queued here.
+  /// @param limit  of all that is in use; the piece is taken when first asked for, a little larger,
+  ///               so that rounding and gaps have room, but not more than is free
+  /// @returns nullptr if there is no room
+  /// @throws CudaError, DeviceLostError
+  void* allocate(Bytes size, Stream stream, Bytes limit);
+  void free(void* data) noexcept;
+  /// Bytes in use in the piece.
+  Bytes in_use() const noexcept { return arena_ ? arena_->in_use() : 0; }
+  /// Gives the piece back; nothing of it may be in use.
+  void release_memory() noexcept;
+
+  /// Waits until `event` has passed, without stopping the thread: calls `meanwhile` again and
+  /// again, which may throw.
+  /// @throws CudaError, DeviceLostError
+  void wait_for(cudaEvent_t event, const std::function<void()>& meanwhile) const;
+  /// Likewise for all that the streams hold.
+  void wait_for_streams(const std::function<void()>& meanwhile);
+  /// All streams are known to be done.
+  void forget_streams() noexcept;
+
+ private:
+  void take_memory(Bytes limit);
+  void order(Stream stream, const StreamSet& after);
+
+  int index_;
+  std::string name_;
+  int multiprocessors_ = 0;
+  std::array<cudaStream_t, kStreams> streams_{};
+  std::array<void*, kStreams> scratch_{};
+  void* staging_ = nullptr;
+  EventPool events_;
+  std::byte* piece_ = nullptr;
+  Bytes piece_limit_ = 0;
+  std::optional<Arena> arena_;
+};
+
+}  // namespace dstune::cuda
