@@ -3,7 +3,7 @@
 # what a source includes first is compiled alone by scripts/lint.sh.
 function(dstune_verify_headers target folder)
   file(GLOB_RECURSE headers CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${folder}/*.hpp)
-  if(NOT DSTUNE_CUDA)
+  if(NOT DSTUNE_BUILD_CUDA)
     list(FILTER headers EXCLUDE REGEX "/cuda/")
   endif()
   set(unseen)

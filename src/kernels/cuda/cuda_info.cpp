@@ -1,10 +1,10 @@
 #include "kernels/cuda/cuda_info.hpp"
 
 #include <cuda_runtime_api.h>
-#include <nccl.h>
 
 #include "core/base/text.hpp"
 #include "core/base/units.hpp"
+#include "kernels/cuda/libraries/nccl.hpp"
 
 namespace dstune::cuda {
 
@@ -19,7 +19,7 @@ std::string libraries() {
   int nccl = 0;
   cudaDriverGetVersion(&driver);
   cudaRuntimeGetVersion(&runtime);
-  ncclGetVersion(&nccl);
+  if (nccl_library().problem.empty()) cuda::nccl().GetVersion(&nccl);
   return concat("driver for CUDA ", version_text(driver), ", CUDA runtime ", version_text(runtime),
                 ", NCCL ", nccl / 10000, ".", nccl % 10000 / 100, ".", nccl % 100);
 }
