@@ -27,8 +27,8 @@ macro(dstune_missing_for_cuda out)
   find_program(DSTUNE_NVCC nvcc
     HINTS ENV CUDACXX ENV CUDA_HOME ENV CUDA_PATH PATHS /usr/local/cuda PATH_SUFFIXES bin)
   mark_as_advanced(DSTUNE_NVCC)
-  if(DSTUNE_NVCC AND NOT CMAKE_CUDA_COMPILER AND NOT DEFINED ENV{CUDACXX})
-    set(CMAKE_CUDA_COMPILER ${DSTUNE_NVCC})
+  if(DSTUNE_NVCC AND NOT DEFINED ENV{CUDACXX})
+    set(ENV{CUDACXX} ${DSTUNE_NVCC}) # CMAKE_CUDA_COMPILER would be taken without a try
   endif()
   check_language(CUDA)
   if(CMAKE_CUDA_COMPILER)
