@@ -4,16 +4,10 @@
 
 namespace dstune::cuda {
 
-DeviceInfo describe_device() {
-  DeviceInfo info;
-  info.backend = "cuda";
-  info.name = join(gpus(), "; ");
-  info.unusable = why_unavailable();
-  return info;
-}
-
-std::unique_ptr<Backend> make_backend() {
-  throw Error(concat("backend cuda: ", why_unavailable()));
+std::unique_ptr<Backend> make_backend(const Placement& /*placement*/) {
+  std::string reason = why_unavailable();
+  if (reason.empty()) reason = "this version has no CUDA training backend";
+  throw Error(concat("backend cuda: ", reason));
 }
 
 }  // namespace dstune::cuda
