@@ -1,11 +1,10 @@
-#include "kernels/cpu/random.hpp"
-
 #include <algorithm>
 #include <array>
 #include <cassert>
 #include <cmath>
 
 #include "core/device/operations/random.hpp"
+#include "core/device/random_bits.hpp"
 #include "kernels/cpu/cpu_device.hpp"
 #include "kernels/cpu/elements.hpp"
 #include "kernels/cpu/vector_math.hpp"

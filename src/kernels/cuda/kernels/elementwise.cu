@@ -30,7 +30,7 @@ struct TimesNumber {
   __device__ void operator()(std::int64_t, float& x) const { x *= *factor; }
 };
 
-struct Plus {
+struct AddTo {
   template <class T>
   __device__ void operator()(std::int64_t, T& x, T y) const {
     x += y;
@@ -39,7 +39,7 @@ struct Plus {
 
 template <class T>
 void add(cudaStream_t stream, Tensor inout, Tensor other) {
-  for_each_element(stream, inout.numel, Plus{}, InOut<T>{elements<T>(inout)},
+  for_each_element(stream, inout.numel, AddTo{}, InOut<T>{elements<T>(inout)},
                    In<T>{elements<T>(other)});
 }
 
