@@ -220,7 +220,8 @@ struct BackwardShared {
         d_dot_out(lse + Tiles::kOthers),
         scores(d_dot_out + Tiles::kOthers) {}
 
-  __device__ void load_queries(const float* from_lse, const float* from_dot, std::int64_t count) {
+  __device__ void load_queries(const float* from_lse, const float* from_dot,
+                               std::int64_t count) const {
     for (int j = static_cast<int>(threadIdx.x); j < Tiles::kOthers; j += static_cast<int>(blockDim.x)) {
       lse[j] = j < count ? from_lse[j] : 0.0F;
       d_dot_out[j] = j < count ? from_dot[j] : 0.0F;
