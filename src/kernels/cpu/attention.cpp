@@ -6,10 +6,10 @@
 #include <cassert>
 #include <cmath>
 
+#include "core/device/random_bits.hpp"
 #include "kernels/cpu/attention_head.hpp"
 #include "kernels/cpu/cpu_device.hpp"
 #include "kernels/cpu/elements.hpp"
-#include "kernels/cpu/random.hpp"
 #include "kernels/cpu/vector_math.hpp"
 
 namespace dstune::cpu {

@@ -2,9 +2,9 @@
 
 #include <cassert>
 
+#include "core/device/random_bits.hpp"
 #include "kernels/cpu/cpu_device.hpp"
 #include "kernels/cpu/elements.hpp"
-#include "kernels/cpu/random.hpp"
 
 namespace dstune::cpu {
 

@@ -1,33 +1,34 @@
-// Counter-based random numbers: a hash of (key, index), so any element can be made alone.
+// Counter-based random numbers: a hash of (key, index), so any element can be made alone, by every
+// backend alike.
 #pragma once
 
 #include <cstdint>
 
-namespace dstune::cpu {
+namespace dstune {
 
 /// The finaliser of SplitMix64 (Steele, Lea, Flood 2014): a bijection with good avalanche.
-inline std::uint64_t mix(std::uint64_t z) {
+constexpr std::uint64_t mix(std::uint64_t z) {
   z = (z ^ (z >> 30U)) * 0xbf58476d1ce4e5b9U;
   z = (z ^ (z >> 27U)) * 0x94d049bb133111ebU;
   return z ^ (z >> 31U);
 }
 
 /// Independent of the keys of other (seed, stream) pairs.
-inline std::uint64_t make_key(std::uint64_t seed, std::uint64_t stream = 0) {
+constexpr std::uint64_t make_key(std::uint64_t seed, std::uint64_t stream = 0) {
   return mix(mix(seed + 0x9e3779b97f4a7c15U) + stream);
 }
 
-inline std::uint64_t random_bits(std::uint64_t key, std::uint64_t index) {
+constexpr std::uint64_t random_bits(std::uint64_t key, std::uint64_t index) {
   return mix(key + index * 0x9e3779b97f4a7c15U);
 }
 
 /// A number r of 32 bits is kept if r >= the threshold.
-inline std::uint32_t drop_threshold(double probability) {
+constexpr std::uint32_t drop_threshold(double probability) {
   return static_cast<std::uint32_t>(probability * 4294967296.0);
 }
 
-inline bool is_kept(std::uint64_t key, std::uint64_t index, std::uint32_t threshold) {
+constexpr bool is_kept(std::uint64_t key, std::uint64_t index, std::uint32_t threshold) {
   return static_cast<std::uint32_t>(random_bits(key, index) >> 32U) >= threshold;
 }
 
-}  // namespace dstune::cpu
+}  // namespace dstune

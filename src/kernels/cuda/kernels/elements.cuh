@@ -1,0 +1,98 @@
+// Tensors as kernels see them: typed elements, 16 bytes at a time.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <stdexcept>
+#include <type_traits>
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#include <cuda_runtime.h>
+
+#include "core/device/dtype.hpp"
+#include "core/device/tensor.hpp"
+
+namespace dstune::cuda {
+
+/// f(std::type_identity<T>{}) with the element type of `dtype`, which must be a floating-point one
+/// of which tensors are made (not fp64).
+template <class F>
+decltype(auto) with_type(DType dtype, F&& f) {
+  switch (dtype) {
+    case DType::fp32:
+      return f(std::type_identity<float>{});
+    case DType::bf16:
+      return f(std::type_identity<__nv_bfloat16>{});
+    case DType::fp16:
+      return f(std::type_identity<__half>{});
+    default:
+      throw std::invalid_argument("no arithmetic on tensors that are not fp32, bf16 or fp16");
+  }
+}
+
+template <class T>
+T* elements(Tensor tensor) {
+  return static_cast<T*>(tensor.data);
+}
+
+template <class T>
+T* elements(Matrix matrix) {
+  return static_cast<T*>(matrix.data);
+}
+
+__device__ inline float to_float(float value) { return value; }
+__device__ inline float to_float(__nv_bfloat16 value) { return __bfloat162float(value); }
+__device__ inline float to_float(__half value) { return __half2float(value); }
+
+/// Rounds to nearest even.
+template <class T>
+__device__ inline T from_float(float value) {
+  if constexpr (std::is_same_v<T, __nv_bfloat16>) {
+    return __float2bfloat16_rn(value);
+  } else if constexpr (std::is_same_v<T, __half>) {
+    return __float2half_rn(value);
+  } else {
+    return value;
+  }
+}
+
+/// What one thread moves at once, as far as a type allows.
+constexpr int kPackBytes = 16;
+
+/// Elements of the largest of these types in kPackBytes: what threads take together of operands of
+/// several types.
+template <class... T>
+constexpr int kPackWidth = kPackBytes / static_cast<int>(std::max({sizeof(T)...}));
+
+/// Elements that lie side by side and move together. More than kPackBytes move in several accesses.
+template <class T, int kWidth>
+struct alignas(std::min<std::size_t>(kPackBytes, sizeof(T) * kWidth)) Pack {
+  T values[kWidth];
+};
+
+/// `from` must be aligned as the pack is (is_aligned()).
+template <int kWidth, class T>
+__device__ inline Pack<T, kWidth> load_pack(const T* from) {
+  return *reinterpret_cast<const Pack<T, kWidth>*>(from);
+}
+
+template <int kWidth, class T>
+__device__ inline void store_pack(T* to, const Pack<T, kWidth>& pack) {
+  *reinterpret_cast<Pack<T, kWidth>*>(to) = pack;
+}
+
+/// True if packs of kWidth can be read and written from `data` on.
+template <int kWidth, class T>
+inline bool is_aligned(const T* data) {
+  return reinterpret_cast<std::uintptr_t>(data) % alignof(Pack<T, kWidth>) == 0;
+}
+
+/// Likewise for every row of a matrix, which must be whole packs.
+template <int kWidth, class T>
+inline bool has_packed_rows(const Matrix& matrix) {
+  return is_aligned<kWidth>(elements<const T>(matrix)) && matrix.cols % kWidth == 0 &&
+         (matrix.rows <= 1 || matrix.stride % kWidth == 0);
+}
+
+}  // namespace dstune::cuda

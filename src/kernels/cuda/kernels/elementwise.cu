@@ -1,0 +1,100 @@
+#include <cassert>
+
+#include "core/device/operations/add.hpp"
+#include "core/device/operations/copy.hpp"
+#include "core/device/operations/fill.hpp"
+#include "core/device/operations/scale.hpp"
+#include "kernels/cuda/device/cuda_device.hpp"
+#include "kernels/cuda/kernels/each_element.cuh"
+
+namespace dstune::cuda {
+
+namespace {
+
+struct Constant {
+  float value;
+  __device__ void operator()(std::int64_t, float& out) const { out = value; }
+};
+
+struct Assign {
+  __device__ void operator()(std::int64_t, float in, float& out) const { out = in; }
+};
+
+struct Times {
+  float factor;
+  __device__ void operator()(std::int64_t, float& x) const { x *= factor; }
+};
+
+struct TimesNumber {
+  const float* factor;
+  __device__ void operator()(std::int64_t, float& x) const { x *= *factor; }
+};
+
+struct AddTo {
+  template <class T>
+  __device__ void operator()(std::int64_t, T& x, T y) const {
+    x += y;
+  }
+};
+
+template <class T>
+void add(cudaStream_t stream, Tensor inout, Tensor other) {
+  for_each_element(stream, inout.numel, AddTo{}, InOut<T>{elements<T>(inout)},
+                   In<T>{elements<T>(other)});
+}
+
+}  // namespace
+
+void CudaDevice::compute(const FillZero& op) {
+  DSTUNE_CUDA_CHECK(cudaMemsetAsync(op.out.data, 0, op.out.size(), stream()));
+}
+
+void CudaDevice::compute(const FillConstant& op) {
+  with_type(op.out.dtype, [&]<class T>(std::type_identity<T>) {
+    for_each_element(stream(), op.out.numel, Constant{static_cast<float>(op.value)},
+                     Out<T>{elements<T>(op.out)});
+  });
+}
+
+void CudaDevice::compute(const Copy& op) {
+  assert(op.in.numel == op.out.numel && op.in.dtype == op.out.dtype);
+  if (op.in.data == op.out.data) return;
+  DSTUNE_CUDA_CHECK(cudaMemcpyAsync(op.out.data, op.in.data, op.out.size(),
+                                    cudaMemcpyDeviceToDevice, stream()));
+}
+
+void CudaDevice::compute(const Cast& op) {
+  assert(op.in.numel == op.out.numel);
+  if (op.in.dtype == op.out.dtype) return compute(Copy{op.in, op.out});
+  with_type(op.in.dtype, [&]<class From>(std::type_identity<From>) {
+    with_type(op.out.dtype, [&]<class To>(std::type_identity<To>) {
+      for_each_element(stream(), op.in.numel, Assign{}, In<From>{elements<From>(op.in)},
+                       Out<To>{elements<To>(op.out)});
+    });
+  });
+}
+
+void CudaDevice::compute(const Scale& op) {
+  with_type(op.inout.dtype, [&]<class T>(std::type_identity<T>) {
+    for_each_element(stream(), op.inout.numel, Times{static_cast<float>(op.factor)},
+                     InOut<T>{elements<T>(op.inout)});
+  });
+}
+
+void CudaDevice::compute(const ScaleBy& op) {
+  assert(op.factor.dtype == DType::fp32);
+  with_type(op.inout.dtype, [&]<class T>(std::type_identity<T>) {
+    for_each_element(stream(), op.inout.numel, TimesNumber{elements<float>(op.factor)},
+                     InOut<T>{elements<T>(op.inout)});
+  });
+}
+
+void CudaDevice::compute(const Add& op) {
+  assert(op.inout.numel == op.other.numel && op.inout.dtype == op.other.dtype);
+  if (op.inout.dtype == DType::fp64) return add<double>(stream(), op.inout, op.other);
+  with_type(op.inout.dtype, [&]<class T>(std::type_identity<T>) {
+    add<T>(stream(), op.inout, op.other);
+  });
+}
+
+}  // namespace dstune::cuda
