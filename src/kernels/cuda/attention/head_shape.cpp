@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include "core/device/random_bits.hpp"
+
 namespace dstune::cuda {
 
 HeadShape head_shape_of(const AttentionShape& shape) {
@@ -12,7 +14,7 @@ HeadShape head_shape_of(const AttentionShape& shape) {
   heads.size = static_cast<int>(shape.head_size);
   heads.scale = static_cast<float>(1 / std::sqrt(static_cast<double>(shape.head_size)));
   heads.keep_factor = static_cast<float>(1 / (1 - shape.dropout));
-  heads.threshold = static_cast<std::uint32_t>(shape.dropout * 4294967296.0);
+  heads.threshold = drop_threshold(shape.dropout);
   heads.seed = shape.seed;
   return heads;
 }
