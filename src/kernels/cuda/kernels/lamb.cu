@@ -1,0 +1,137 @@
+#include "core/device/operations/lamb.hpp"
+
+#include <cassert>
+#include <cmath>
+
+#include "kernels/cuda/device/cuda_device.hpp"
+#include "kernels/cuda/kernels/each_element.cuh"
+#include "kernels/cuda/kernels/reductions.cuh"
+
+namespace dstune::cuda {
+
+namespace {
+
+constexpr std::int64_t kMostBlocks = 4096;
+constexpr int kRateThreads = 256;
+
+/// The step's numbers as the kernels need them.
+struct Coefficients {
+  float beta1;
+  float beta2;
+  float rest1;
+  float rest2;
+  float unscale;        // of the gradient
+  float inverse_bias1;  // 1 / (1 - beta1^t)
+  float inverse_bias2;
+  float inner_epsilon;  // under the root, or
+  float outer_epsilon;  // after it
+  float decay;
+
+  __device__ float update_of(float m, float v, float p) const {
+    const float root = sqrtf(v * inverse_bias2 + inner_epsilon) + outer_epsilon;
+    return m * inverse_bias1 / root + decay * p;
+  }
+};
+
+Coefficients coefficients_of(const LambStep& step) {
+  const auto t = static_cast<double>(step.step);
+  const double bias1 = step.bias_correction ? 1 - std::pow(step.beta1, t) : 1;
+  const double bias2 = step.bias_correction ? 1 - std::pow(step.beta2, t) : 1;
+  return {static_cast<float>(step.beta1),
+          static_cast<float>(step.beta2),
+          static_cast<float>(1 - step.beta1),
+          static_cast<float>(1 - step.beta2),
+          static_cast<float>(1 / step.gradient_scale),
+          static_cast<float>(1 / bias1),
+          static_cast<float>(1 / bias2),
+          static_cast<float>(step.epsilon_inside_root ? step.epsilon : 0),
+          static_cast<float>(step.epsilon_inside_root ? 0 : step.epsilon),
+          static_cast<float>(step.weight_decay)};
+}
+
+struct SquareSums {
+  double parameter;
+  double update;
+};
+
+/// partials[b]: of what block b has seen.
+struct Moments {
+  Coefficients c;
+  SquareSums* partials;
+  SquareSums sums;
+
+  __device__ void operator()(std::int64_t, float g, float p, float& m, float& v) {
+    const float gradient = g * c.unscale;
+    m = c.beta1 * m + c.rest1 * gradient;
+    v = c.beta2 * v + c.rest2 * gradient * gradient;
+    const auto update = static_cast<double>(c.update_of(m, v, p));
+    sums.update += update * update;
+    sums.parameter += static_cast<double>(p) * static_cast<double>(p);
+  }
+  __device__ void finish() const {
+    const SquareSums total{sum_of_block(sums.parameter), sum_of_block(sums.update)};
+    if (threadIdx.x == 0) partials[blockIdx.x] = total;
+  }
+};
+
+/// rate = lr * |parameter| / |update|, within its bounds.
+__global__ void find_rate(const SquareSums* partials, std::int64_t count, double lr,
+                          double min_ratio, double max_ratio, float* rate) {
+  SquareSums own{};
+  for (std::int64_t i = threadIdx.x; i < count; i += blockDim.x) {
+    own.parameter += partials[i].parameter;
+    own.update += partials[i].update;
+  }
+  const SquareSums total{sum_of_block(own.parameter), sum_of_block(own.update)};
+  if (threadIdx.x != 0) return;
+  double ratio = 1;
+  if (total.parameter != 0 && total.update != 0) {
+    ratio = fmin(fmax(sqrt(total.parameter / total.update), min_ratio), max_ratio);
+  }
+  *rate = static_cast<float>(lr * ratio);
+}
+
+struct Move {
+  Coefficients c;
+  const float* rate;
+
+  __device__ void operator()(std::int64_t, float m, float v, float& p) const {
+    p -= *rate * c.update_of(m, v, p);
+  }
+  __device__ void operator()(std::int64_t i, float m, float v, float& p, float& copy) const {
+    (*this)(i, m, v, p);
+    copy = p;
+  }
+};
+
+}  // namespace
+
+void CudaDevice::compute(const Lamb& op) {
+  const std::int64_t numel = op.parameter.numel;
+  assert(op.gradient.numel == numel && op.exp_avg.numel == numel && op.exp_avg_sq.numel == numel);
+  assert(op.copy.numel == 0 || op.copy.numel == numel);
+  const Coefficients c = coefficients_of(op.step);
+  auto* const partials = scratch<SquareSums>();
+  auto* const rate = reinterpret_cast<float*>(partials + kMostBlocks);
+  const InOut<float> p{elements<float>(op.parameter)};
+  const InOut<float> m{elements<float>(op.exp_avg)};
+  const InOut<float> v{elements<float>(op.exp_avg_sq)};
+  std::int64_t blocks = 0;
+  with_type(op.gradient.dtype, [&]<class T>(std::type_identity<T>) {
+    blocks = for_each_element(stream(), numel, kMostBlocks, Moments{c, partials, {}},
+                              In<T>{elements<T>(op.gradient)}, In<float>{p.data}, m, v);
+  });
+  if (blocks == 0) return;
+  launch(stream(), {1, kRateThreads}, find_rate, partials, blocks, op.step.lr, op.step.min_ratio,
+         op.step.max_ratio, rate);
+  const auto move = [&](const auto&... copy) {
+    for_each_element(stream(), numel, Move{c, rate}, In<float>{m.data}, In<float>{v.data}, p,
+                     copy...);
+  };
+  if (op.copy.numel == 0) return move();
+  with_type(op.copy.dtype, [&]<class T>(std::type_identity<T>) {
+    move(Out<T>{elements<T>(op.copy)});
+  });
+}
+
+}  // namespace dstune::cuda

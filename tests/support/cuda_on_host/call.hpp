@@ -1,0 +1,39 @@
+// What every function of the double does first and last: counts, injected faults, the last error.
+#pragma once
+
+#include <optional>
+
+#include "tests/support/cuda_on_host/include/cuda_runtime_api.h"
+
+namespace cuda_on_host {
+
+/// Counts a call on the calling thread's device. The error that it must return: an injected one, a
+/// sticky one, or none.
+std::optional<int> begin_call(const char* function);
+
+/// Whether what this call enqueues shall hang: set by begin_call().
+bool& call_hangs();
+
+cudaError_t& last_error();
+
+inline cudaError_t keep_error(cudaError_t error) {
+  if (error != cudaSuccess) last_error() = error;
+  return error;
+}
+
+/// Of a function of the runtime. `body` gives the error if there is no fault.
+template <class Body>
+cudaError_t call(const char* function, Body body) {
+  if (const auto error = begin_call(function)) return keep_error(static_cast<cudaError_t>(*error));
+  return keep_error(body());
+}
+
+/// Of a function that frees or destroys: does so even if it returns an error.
+template <class Body>
+cudaError_t releasing_call(const char* function, Body body) {
+  const auto error = begin_call(function);
+  const cudaError_t result = body();
+  return keep_error(error ? static_cast<cudaError_t>(*error) : result);
+}
+
+}  // namespace cuda_on_host

@@ -1,0 +1,67 @@
+// The tests' side of CUDA on the host: its devices, faults, counts, and what is left.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "tests/support/cuda_on_host/include/cuda_runtime_api.h"
+
+namespace cuda_on_host {
+
+struct Machine {
+  int devices = 1;
+  std::size_t bytes = std::size_t{1} << 30U;  ///< memory of each device
+  bool driver = true;                         ///< false: cudaErrorInsufficientDriver everywhere
+  int major = 9;                              ///< compute capability
+  int minor = 0;
+  int multiprocessors = 4;
+};
+
+/// Starts anew: these devices, no faults, no counts, no log; hanging work goes on and ends. Nothing
+/// may be left of what was created before, except streams and allocations that a test leaked.
+void set_up(const Machine& machine);
+
+/// Errors of the k-th call from now on.
+struct Fault {
+  std::string function;    ///< such as "cudaMalloc"; empty: any
+  std::uint64_t call = 1;  ///< the first call is 1
+  int error = 0;           ///< a cudaError_t, cublasStatus_t or ncclResult_t, as the function returns
+  bool sticky = false;     ///< every later call of that device returns it too, but for destructions
+  int device = -1;         ///< whose calls count; -1: of all devices
+};
+
+/// Calls that free or destroy do so even where a fault makes them return an error.
+void inject(const Fault& fault);
+
+/// Of the injected faults, how many have not struck.
+int faults_left();
+
+/// What the k-th call of `function` from now on enqueues does not end before release_hangs(); for a
+/// function that only waits, nothing happens.
+void hang_at(const std::string& function, std::uint64_t call, int device = -1);
+void release_hangs();
+
+/// Calls since set_up(), also those that failed. An empty name: of all functions.
+std::uint64_t calls(const std::string& function, int device = -1);
+
+/// From now on the names of what runs on each stream are kept, in order: a kernel's own name, or the
+/// function that enqueued it.
+void record_log(bool on);
+std::vector<std::string> log_of(cudaStream_t stream);
+
+/// What lives at this moment, on all devices.
+struct Live {
+  int allocations = 0;
+  std::size_t bytes = 0;
+  int host_allocations = 0;
+  int streams = 0;
+  int events = 0;
+  int communicators = 0;
+  int library_handles = 0;  ///< cublasLt's
+  friend bool operator==(const Live&, const Live&) = default;
+};
+Live live();
+
+}  // namespace cuda_on_host

@@ -1,0 +1,84 @@
+// The double's state: one lock for all of it.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/support/cuda_on_host/control.hpp"
+#include "tests/support/cuda_on_host/observation.hpp"
+
+namespace cuda_on_host {
+
+struct DeviceState {
+  std::size_t used = 0;
+  int sticky_error = 0;
+};
+
+struct Allocation {
+  int device = 0;
+  std::size_t bytes = 0;
+};
+
+struct PendingFault {
+  Fault fault;
+  std::uint64_t seen = 0;
+};
+
+struct PendingHang {
+  std::string function;
+  int device = -1;
+  std::uint64_t left = 0;
+};
+
+struct MachineState {
+  std::mutex mutex;
+  std::condition_variable changed;  ///< some work ended, an event was recorded, a rank arrived, ...
+
+  Machine machine;
+  std::vector<DeviceState> devices{1};
+  std::map<void*, Allocation> allocations;
+  std::map<void*, std::size_t> host_allocations;
+  std::set<cudaStream_t> streams;
+  std::vector<cudaStream_t> closed_streams;  ///< destroyed; their threads are not yet joined
+  int events = 0;
+  int communicators = 0;
+  int library_handles = 0;
+  std::map<std::pair<const void*, int>, int> shared_limits;  ///< of a kernel on a device
+
+  std::vector<PendingFault> faults;
+  std::vector<PendingHang> hangs;
+  std::uint64_t hang_releases = 0;
+  std::map<std::pair<std::string, int>, std::uint64_t> calls;
+  bool log = false;
+};
+
+/// Lives for ever, since threads of streams may outlive main().
+MachineState& state();
+
+/// The lock, held; the thread sanitizer does not see it.
+class Locked {
+ public:
+  Locked() : lock_(state().mutex) {}
+
+  template <class Condition>
+  void wait_until(Condition condition) {
+    state().changed.wait(lock_, condition);
+  }
+
+  std::unique_lock<std::mutex>& lock() { return lock_; }
+
+ private:
+  Unobserved unobserved_;
+  std::unique_lock<std::mutex> lock_;
+};
+
+/// The calling thread's device.
+int& current_device();
+
+}  // namespace cuda_on_host
