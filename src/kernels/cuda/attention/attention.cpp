@@ -1,0 +1,32 @@
+// Attention: cuDNN's where it was built in and can do it, else our own.
+#include "core/device/operations/attention.hpp"
+
+#include <algorithm>
+#include <cassert>
+
+#include "kernels/cuda/attention/cudnn_attention.hpp"
+#include "kernels/cuda/attention/own.hpp"
+#include "kernels/cuda/device/cuda_device.hpp"
+
+namespace dstune::cuda {
+
+std::int64_t CudaDevice::attention_workspace(const AttentionShape& shape) const {
+  return std::max(own_attention_workspace(shape), cudnn_attention_workspace(shape));
+}
+
+void CudaDevice::compute(const Attention& op) {
+  const AttentionShape& shape = op.shape;
+  assert(op.qkv.rows == shape.batch * shape.sequence && op.out.rows == op.qkv.rows);
+  assert(op.lse.numel == shape.batch * shape.heads * shape.sequence);
+  if (!cudnn_attention(op, stream())) own_attention(op, stream());
+}
+
+void CudaDevice::compute(const AttentionBackward& op) {
+  assert(op.workspace.dtype == DType::fp32);
+  assert(op.workspace.numel >= own_attention_workspace(op.shape));
+  assert(op.d_out.rows == op.out.rows && op.d_qkv.rows == op.qkv.rows);
+  assert(op.d_qkv.cols == op.qkv.cols);
+  if (!cudnn_attention_backward(op, stream())) own_attention_backward(op, stream());
+}
+
+}  // namespace dstune::cuda

@@ -1,0 +1,22 @@
+#include "kernels/cuda/attention/head_shape.hpp"
+
+#include <cmath>
+
+#include "core/device/random_bits.hpp"
+
+namespace dstune::cuda {
+
+HeadShape head_shape_of(const AttentionShape& shape) {
+  HeadShape heads;
+  heads.sequence = shape.sequence;
+  heads.heads = shape.heads;
+  heads.count = shape.batch * shape.heads;
+  heads.size = static_cast<int>(shape.head_size);
+  heads.scale = static_cast<float>(1 / std::sqrt(static_cast<double>(shape.head_size)));
+  heads.keep_factor = static_cast<float>(1 / (1 - shape.dropout));
+  heads.threshold = drop_threshold(shape.dropout);
+  heads.seed = shape.seed;
+  return heads;
+}
+
+}  // namespace dstune::cuda

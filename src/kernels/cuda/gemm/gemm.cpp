@@ -1,0 +1,15 @@
+#include "core/device/operations/gemm.hpp"
+
+#include <cassert>
+
+#include "kernels/cuda/device/cuda_device.hpp"
+
+namespace dstune::cuda {
+
+void CudaDevice::compute(const Gemm& op) {
+  assert(op.a.dtype == op.b.dtype && op.b.dtype == op.c.dtype);
+  assert(op.beta == 0 || op.beta == 1);
+  products_.run(op, stream());
+}
+
+}  // namespace dstune::cuda

@@ -1,0 +1,63 @@
+#include "kernels/cuda/gemm/matrix_products.hpp"
+
+#include <map>
+
+#include "kernels/cuda/base/check.hpp"
+#include "kernels/cuda/gemm/product_plan.hpp"
+
+namespace dstune::cuda {
+
+namespace {
+
+// PyTorch's for cuBLAS (getChosenWorkspaceSize): its algorithms are the ones that fit into it.
+Bytes workspace_of_this_gpu() {
+  constexpr Bytes kSince90 = Bytes{32} << 20U;
+  constexpr Bytes kBefore = (Bytes{8} << 20U) + (Bytes{128} << 10U);
+  int gpu = 0;
+  int major = 0;
+  DSTUNE_CUDA_CHECK(cudaGetDevice(&gpu));
+  DSTUNE_CUDA_CHECK(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, gpu));
+  return major >= 9 ? kSince90 : kBefore;
+}
+
+}  // namespace
+
+struct MatrixProducts::State {
+  cublasLtHandle_t handle = nullptr;
+  void* workspace = nullptr;
+  Bytes workspace_size = 0;
+  std::map<Product, ProductPlan> plans;
+
+  State() = default;
+  State(const State&) = delete;
+  State& operator=(const State&) = delete;
+  ~State() {
+    plans.clear();
+    if (workspace != nullptr) cudaFree(workspace);
+    if (handle != nullptr) cublas_lt().Destroy(handle);
+  }
+
+  const ProductPlan& plan_of(const Product& product) {
+    const auto known = plans.find(product);
+    if (known != plans.end()) return known->second;
+    return plans.emplace(product, ProductPlan(handle, product, workspace_size)).first->second;
+  }
+};
+
+MatrixProducts::MatrixProducts() : state_(std::make_unique<State>()) {
+  check_cublas(cublas_lt().Create(&state_->handle), "cublasLtCreate");
+  state_->workspace_size = workspace_of_this_gpu();
+  DSTUNE_CUDA_CHECK(cudaMalloc(&state_->workspace, state_->workspace_size));
+}
+
+MatrixProducts::~MatrixProducts() = default;
+
+void MatrixProducts::run(const Gemm& op, cudaStream_t stream) {
+  if (op.c.numel() == 0) return;
+  const Product product = product_of(op);
+  state_->plan_of(product).run(state_->handle, op, state_->workspace, stream);
+}
+
+Bytes MatrixProducts::workspace() const noexcept { return state_->workspace_size; }
+
+}  // namespace dstune::cuda

@@ -1,0 +1,38 @@
+#include "kernels/cuda/gemm/product.hpp"
+
+#include <bit>
+#include <cassert>
+
+namespace dstune::cuda {
+
+namespace {
+
+// As PyTorch tells cuBLASLt: more than 256 bytes is of no use.
+std::uint32_t alignment_of(const void* data) {
+  constexpr std::uintptr_t kMost = 256;
+  const auto address = reinterpret_cast<std::uintptr_t>(data);
+  return std::uint32_t{1} << static_cast<unsigned>(std::countr_zero(address | kMost));
+}
+
+Product::Operand operand_of(const Matrix& matrix) {
+  return {matrix.cols, matrix.rows, matrix.stride, alignment_of(matrix.data)};
+}
+
+}  // namespace
+
+Product product_of(const Gemm& op) {
+  const bool transpose_a = op.transpose_a == Transpose::yes;
+  const bool transpose_b = op.transpose_b == Transpose::yes;
+  assert((transpose_a ? op.a.cols : op.a.rows) == op.c.rows);
+  assert((transpose_b ? op.b.rows : op.b.cols) == op.c.cols);
+  assert((transpose_a ? op.a.rows : op.a.cols) == (transpose_b ? op.b.cols : op.b.rows));
+  return {.dtype = op.c.dtype,
+          .adds = op.beta != 0,
+          .transpose_left = transpose_b,
+          .transpose_right = transpose_a,
+          .left = operand_of(op.b),
+          .right = operand_of(op.a),
+          .result = operand_of(op.c)};
+}
+
+}  // namespace dstune::cuda
