@@ -18,8 +18,22 @@ EventHandle make_event() {
 
 DeviceMemory make_device_memory(Bytes size) {
   void* data = nullptr;
-  DSTUNE_CUDA_CHECK(cudaMalloc(&data, size));
+  const cudaError_t error = cudaMalloc(&data, size);
+  if (error == cudaErrorMemoryAllocation) {
+    cudaGetLastError();
+    const DeviceSpace space = device_space();
+    throw OutOfMemoryError(MemoryCategory::temporaries, size, space.total - space.free,
+                           space.total);
+  }
+  DSTUNE_CUDA_CHECK(error);
   return DeviceMemory(data);
+}
+
+DeviceSpace device_space() {
+  std::size_t free = 0;
+  std::size_t total = 0;
+  DSTUNE_CUDA_CHECK(cudaMemGetInfo(&free, &total));
+  return {free, total};
 }
 
 PinnedMemory make_pinned_memory(Bytes size) {

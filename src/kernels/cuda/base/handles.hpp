@@ -4,6 +4,7 @@
 #include <cuda_runtime_api.h>
 
 #include "core/base/unique_handle.hpp"
+#include "core/device/memory_budget.hpp"
 #include "core/base/units.hpp"
 
 namespace dstune::cuda {
@@ -36,11 +37,20 @@ struct PinnedMemoryTraits {
 };
 using PinnedMemory = UniqueHandle<PinnedMemoryTraits>;
 
+/// Memory of the GPU, whoever uses it.
+struct DeviceSpace {
+  Bytes free = 0;
+  Bytes total = 0;
+};
+/// @throws CudaError, DeviceLostError
+DeviceSpace device_space();
+
 /// A stream that waits for no other by itself.
 /// @throws CudaError, DeviceLostError  as all of these
 StreamHandle make_stream();
 /// An event with a time.
 EventHandle make_event();
+/// @throws OutOfMemoryError  too: the GPU itself is full
 DeviceMemory make_device_memory(Bytes size);
 PinnedMemory make_pinned_memory(Bytes size);
 

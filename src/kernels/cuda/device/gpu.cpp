@@ -36,7 +36,6 @@ Gpu::Gpu(int index) : index_(index) {
 
 void* Gpu::allocate(Bytes size, Stream stream, Bytes limit) {
   take_memory(limit);
-  if (!arena_) return nullptr;
   const auto place = arena_->take(size, stream);
   if (!place) return nullptr;
   try {
@@ -52,18 +51,9 @@ void* Gpu::allocate(Bytes size, Stream stream, Bytes limit) {
 void Gpu::take_memory(Bytes limit) {
   if (arena_ && piece_limit_ == limit) return;
   release_memory();
-  std::size_t free = 0;
-  std::size_t total = 0;
-  DSTUNE_CUDA_CHECK(cudaMemGetInfo(&free, &total));
+  const Bytes free = device_space().free;
   const Bytes size = std::min(with_slack(limit), free > kLeftFree ? free - kLeftFree : 0);
-  void* piece = nullptr;
-  const cudaError_t error = cudaMalloc(&piece, size);
-  if (error == cudaErrorMemoryAllocation) {
-    cudaGetLastError();
-    return;
-  }
-  DSTUNE_CUDA_CHECK(error);
-  piece_.reset(piece);
+  piece_ = make_device_memory(size);
   piece_limit_ = limit;
   arena_.emplace(size);
 }

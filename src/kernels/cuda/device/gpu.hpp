@@ -55,7 +55,7 @@ class Gpu {
   /// @param limit  of all that is in use; the piece is taken when first asked for, a little larger,
   ///               so that rounding and gaps have room, but not more than is free
   /// @returns nullptr if there is no room
-  /// @throws CudaError, DeviceLostError
+  /// @throws OutOfMemoryError if even the piece cannot be had; CudaError, DeviceLostError
   void* allocate(Bytes size, Stream stream, Bytes limit);
   void free(void* data) noexcept;
   /// Bytes in use in the piece.
