@@ -8,6 +8,7 @@
 #include "kernels/cuda/libraries/cublas_lt.hpp"
 #include "kernels/cuda/libraries/cudnn_line.hpp"
 #include "kernels/cuda/libraries/nccl.hpp"
+#include "kernels/cuda/own_gpu.hpp"
 
 namespace dstune::cuda {
 

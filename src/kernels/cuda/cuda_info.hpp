@@ -20,8 +20,7 @@ std::vector<std::string> library_versions();
 /// Why nothing can be trained with CUDA here, one line; "" if it can.
 std::string why_unavailable();
 
-/// The GPU of the worker at `placement`: the only one that it sees, or the one of its local rank.
-/// With more workers than GPUs some get the same.
+/// The GPU of the worker at `placement`, as own_gpu() says.
 DeviceInfo describe_device(const Placement& placement);
 
 /// @throws Error  why_unavailable(); CudaError, DeviceLostError

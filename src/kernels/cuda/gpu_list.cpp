@@ -54,6 +54,4 @@ GpuList list_gpus() {
   return list;
 }
 
-int own_gpu(int local_rank, int count) { return local_rank < 0 ? 0 : local_rank % count; }
-
 }  // namespace dstune::cuda

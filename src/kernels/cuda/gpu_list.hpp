@@ -22,8 +22,4 @@ struct GpuList {
 /// Makes no context, so that it takes no memory of any GPU.
 GpuList list_gpus();
 
-/// Which of `count` GPUs, at least one, the worker of `local_rank` takes: bindings that leave it
-/// one GPU are followed.
-int own_gpu(int local_rank, int count);
-
 }  // namespace dstune::cuda
