@@ -2,21 +2,26 @@
 # Tunes a DeepSpeed configuration: installs what is missing, builds, runs under mpirun.
 #
 # usage: scripts/tune.sh [CONFIG.json] [options] [-- training command]
-#   -n N             ranks: rank 0 tunes, the others train (default: one per core, at least 3;
-#                    or the slots of the host file; also by DSTUNE_NP)
+#   -n N             ranks: rank 0 tunes, the others train (default: one more than GPUs; without
+#                    GPUs one per core, at least 3; or the slots of the host file; also by DSTUNE_NP)
 #   -hostfile FILE   hosts to run on, in Open MPI's form
 #   other options    as in `dstune-mpi --help`
 # CONFIG.json defaults to examples/gpt2-30m.json. stdout has the result only.
+# With a GPU and nvcc here the preset cuda is built, else default; DSTUNE_PRESET says otherwise, e.g. for
+# the GPUs of other hosts.
 # A run that loses a worker, rank 0 or mpirun starts again by itself: see scripts/supervise.sh.
 # Exit codes: 0 found, 1 internal error, 2 wrong input, 3 nothing fits in memory, 4 interrupted
 # (--resume goes on).
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
+# shellcheck source=tune/gpus.sh
+. "$root/scripts/tune/gpus.sh"
 
 ranks=${DSTUNE_NP:-}
 hosts=""
 config=""
 world_size=""
+backend=""
 local_only=false # nothing is run, so no ranks are needed
 needs_config=true
 plans=false
@@ -27,7 +32,7 @@ while [ $# -gt 0 ]; do
   case "$1" in
     -n | -np) need_value "$@"; ranks=$2; shift 2 ;;
     -hostfile | --hostfile) need_value "$@"; hosts=$2; shift 2 ;;
-    --help | -h | --version) local_only=true; needs_config=false; arguments+=("$1"); shift ;;
+    --help | -h | --version | --list-backends) local_only=true; needs_config=false; arguments+=("$1"); shift ;;
     --status)
       need_value "$@"; local_only=true; needs_config=false; arguments+=("$1" "$2"); shift 2 ;;
     --status=*) local_only=true; needs_config=false; arguments+=("$1"); shift ;;
@@ -36,7 +41,9 @@ while [ $# -gt 0 ]; do
     --explain) need_value "$@"; local_only=true; arguments+=("$1" "$2"); shift 2 ;;
     --world-size) need_value "$@"; world_size=$2; arguments+=("$1" "$2"); shift 2 ;;
     --world-size=*) world_size=${1#*=}; arguments+=("$1"); shift ;;
-    --model | --results-dir | --format | --backend | --memory-limit | --ranks-per-experiment | \
+    --backend) need_value "$@"; backend=$2; arguments+=("$1" "$2"); shift 2 ;;
+    --backend=*) backend=${1#*=}; arguments+=("$1"); shift ;;
+    --model | --results-dir | --format | --memory-limit | --ranks-per-experiment | \
       --without | --precision)
       need_value "$@"; arguments+=("$1" "$2"); shift 2 ;;
     --) break ;;
@@ -46,31 +53,31 @@ while [ $# -gt 0 ]; do
 done
 if $needs_config && [ -z "$config" ]; then arguments+=("$root/examples/gpt2-30m.json"); fi
 
-program=$root/build/default/dstune-mpi
+preset=$(choose_preset)
+program=$root/build/$preset/dstune-mpi
 
 # What was built before is brought up to date, which takes no apt and mostly no time.
 refresh() {
   [ -x "$program" ] || return 1
-  cmake --build "$root/build/default" --target dstune-mpi 2>&1 |
+  cmake --build "$root/build/$preset" --target dstune-mpi 2>&1 |
     { grep -vE 'ninja: no work to do|Re-checking globbed directories' || true; } >&2
 }
 
-refresh || { "$root/scripts/setup.sh" && "$root/scripts/build.sh" default dstune-mpi >&2; }
+build() { "$root/scripts/setup.sh" && "$root/scripts/build.sh" "$preset" dstune-mpi >&2; }
 
-# Two workers at least: with one there is nothing to shard. A worker may take up to 6 GiB.
-default_ranks() {
-  local cores gib workers
-  cores=$(nproc)
-  gib=$(awk '/^MemAvailable/ { print int($2 / 1048576) }' /proc/meminfo)
-  workers=$((gib / 7 < cores ? gib / 7 : cores))
-  echo $((1 + (workers > 2 ? workers : 2)))
-}
+if ! refresh && ! build; then
+  [ "$preset" = cuda ] && [ -z "${DSTUNE_PRESET:-}" ] || exit 1
+  echo "tune: no build for the GPUs of this machine, see above: using the CPU" >&2
+  preset=default
+  program=$root/build/$preset/dstune-mpi
+  refresh || build
+fi
 
 if $local_only; then
   if [ -n "$hosts" ]; then
     arguments+=(--hostfile "$hosts")
   elif [ -z "$world_size" ] && { [ -n "$ranks" ] || $plans; }; then
-    ranks=${ranks:-$(default_ranks)}
+    ranks=${ranks:-$(default_ranks "$program" "$backend")}
     arguments+=(--world-size $((ranks - 1)))
   fi
   exec "$program" "${arguments[@]}" "$@"
@@ -85,7 +92,7 @@ mpi=(mpirun --oversubscribe --bind-to none)
 if [ -n "$hosts" ]; then
   mpi+=(-hostfile "$hosts")
 elif [ -z "${SLURM_JOB_ID:-}" ]; then # in a Slurm job mpirun asks Slurm for nodes and tasks
-  ranks=${ranks:-$(default_ranks)}
+  ranks=${ranks:-$(default_ranks "$program" "$backend")}
 fi
 [ -z "$ranks" ] || mpi+=(-n "$ranks")
 

@@ -6,6 +6,8 @@
 
 #include <unistd.h>
 
+#include "core/base/log.hpp"
+#include "core/base/text.hpp"
 #include "core/train/run_experiment.hpp"
 #include "kernels/backends.hpp"
 #include "mpi/collectives/mpi_collectives.hpp"
@@ -59,6 +61,8 @@ int run_worker_rank(Environment& environment, const Communicator& world, const P
   std::optional<Sentinel::Watch> lifeline_watch;
   WorkerOptions options;
   options.devices = describe_devices(placement);
+  log_debug(
+      concat("worker ", placement.local_rank + 1, " of ", placement.local_size, " on this host"));
   options.met_rank0 = [&](const WorkerInfo& self, const WorkerInfo& info) {
     if (sees_process(self, info))
       rank0.emplace(sentinel.watch(process_gone(info.pid, "rank 0", 1)));

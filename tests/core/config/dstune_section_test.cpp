@@ -44,6 +44,7 @@ TEST(ReadDstune, NeedsOnlyTheModel) {
   EXPECT_EQ(config.worker_timeout, 30);
   EXPECT_EQ(config.host_overhead, std::nullopt) << "the backend's";
   EXPECT_EQ(config.ranks_per_experiment, std::nullopt);
+  EXPECT_FALSE(config.settings.share_gpu);
 }
 
 TEST(ReadDstune, ReadsEveryKey) {
@@ -51,11 +52,12 @@ TEST(ReadDstune, ReadsEveryKey) {
       R"({"model": {"model_type": "gpt2", "n_positions": 64}, "sequence_length": 32, "memory_limit": "4GiB",
           "ranks_per_experiment": 2, "backend": "sim", "warmup_steps": 0, "measure_steps": 5,
           "experiment_timeout": 1.5, "seed": 7, "dropout": true, "worker_timeout": 7.5,
-          "host_overhead": "none"})");
+          "host_overhead": "none", "share_gpu": true})");
 
   EXPECT_EQ(faults, Faults{});
   EXPECT_EQ(config.settings.model.name, "inline");
   EXPECT_EQ(config.settings.model.attention_dropout, 0.1);
+  EXPECT_TRUE(config.settings.share_gpu);
   EXPECT_EQ(config.settings.sequence_length, 32);
   EXPECT_EQ(config.settings.memory_limit, Bytes{4} << 30U);
   EXPECT_EQ(config.ranks_per_experiment, 2);
@@ -82,6 +84,7 @@ TEST(ReadDstune, OptionsWinOverTheFile) {
   options.memory_limit = 5000;
   options.ranks_per_experiment = 3;
   options.backend = "cpu";
+  options.share_gpu = true;
 
   const auto [config, model_known, faults] =
       read(R"({"model": "absent", "memory_limit": 1, "ranks_per_experiment": 1, "backend": "sim"})",
@@ -92,6 +95,7 @@ TEST(ReadDstune, OptionsWinOverTheFile) {
   EXPECT_EQ(config.settings.memory_limit, 5000U);
   EXPECT_EQ(config.ranks_per_experiment, 3);
   EXPECT_EQ(config.settings.backend, "cpu");
+  EXPECT_TRUE(config.settings.share_gpu);
 }
 
 TEST(ReadDstune, FaultsOfAnOptionNameTheFlag) {

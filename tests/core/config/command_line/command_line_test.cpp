@@ -24,13 +24,15 @@ TEST(ParseCommandLine, NeedsOnlyTheConfiguration) {
   EXPECT_EQ(line.config_path, "config.json");
   EXPECT_EQ(line.format, TableFormat::table);
   EXPECT_FALSE(line.model || line.memory_limit || line.ranks_per_experiment || line.backend);
-  EXPECT_FALSE(line.resume || line.overwrite || line.force_resume || line.verbose);
+  EXPECT_FALSE(line.resume || line.overwrite || line.force_resume || line.verbose ||
+               line.share_gpu);
 }
 
 TEST(ParseCommandLine, ReadsEveryOption) {
-  const auto line = parse_command_line(
-      {"--model", "gpt2-xl", "--memory-limit=4GiB", "config.json", "--ranks-per-experiment", "2",
-       "--backend=sim", "--results-dir", "out", "--resume", "--format", "json", "-v"});
+  const auto line =
+      parse_command_line({"--model", "gpt2-xl", "--memory-limit=4GiB", "config.json",
+                          "--ranks-per-experiment", "2", "--backend=sim", "--results-dir", "out",
+                          "--resume", "--format", "json", "-v", "--share-gpu"});
 
   EXPECT_EQ(line.config_path, "config.json");
   EXPECT_EQ(line.model, "gpt2-xl");
@@ -41,6 +43,7 @@ TEST(ParseCommandLine, ReadsEveryOption) {
   EXPECT_TRUE(line.resume);
   EXPECT_EQ(line.format, TableFormat::json);
   EXPECT_TRUE(line.verbose);
+  EXPECT_TRUE(line.share_gpu);
 }
 
 TEST(ParseCommandLine, TakesTheTrainingCommandAsItIs) {
@@ -120,6 +123,7 @@ TEST(ParseCommandLine, HelpAndVersionWinOverFaults) {
   EXPECT_EQ(parse_command_line({"--help"}).action, Action::help);
   EXPECT_EQ(parse_command_line({"--nonsense", "-h"}).action, Action::help);
   EXPECT_EQ(parse_command_line({"--version", "a", "b"}).action, Action::version);
+  EXPECT_EQ(parse_command_line({"--list-backends"}).action, Action::list_backends);
 }
 
 TEST(ParseCommandLine, HelpOfTheTrainingCommandIsNotOurs) {
@@ -216,6 +220,8 @@ TEST(HelpText, NamesEveryOptionTheExitCodesAndTheSynopsis) {
         "--check",
         "--without",
         "--precision",
+        "--share-gpu",
+        "--list-backends",
         "--verbose",
         "--version",
         "--help",
