@@ -1,3 +1,4 @@
+#!/usr/bin/env python3
 """A bundle (scripts/bundle.sh) where there is nothing else: a root directory with the C library and a shell.
 
 usage: bundle_test.py BUNDLE.tar.gz
