@@ -4,7 +4,7 @@
 #
 # usage: scripts/bundle.sh [--preset NAME] [--with-cuda-libraries] [--with-tests] [OUT.tar.gz]
 #   --preset NAME           of scripts/build.sh (default: default; with CUDA: cuda)
-#   --with-cuda-libraries   the CUDA run time, cuBLAS, cuDNN and NCCL too: more than 1 GB
+#   --with-cuda-libraries   cuBLASLt, cuDNN and NCCL too: more than 1 GB
 #   --with-tests            the tests that need a GPU and its benchmarks too, for scripts/gpu_check.sh
 # OUT.tar.gz defaults to build/dstune-mpi-VERSION-x86_64.tar.gz
 set -euo pipefail
@@ -12,6 +12,7 @@ cd "$(dirname "$0")/.."
 . scripts/bundle/mpi.sh
 . scripts/bundle/libraries.sh
 . scripts/bundle/tests.sh
+. scripts/gpu_check/machine.sh
 
 preset=default
 with_cuda_libraries=false
@@ -67,6 +68,7 @@ copy_program
 copy_mpi
 if $with_tests; then copy_tests; fi
 copy_texts
+if $with_cuda_libraries; then copy_cuda_libraries; fi
 copy_libraries
 copy_licences
 set_run_paths

@@ -33,7 +33,7 @@ output=${output:-gpu_check}
 mkdir -p "$output" && output=$(cd "$output" && pwd) || exit 2
 begin_report
 prepare_mpi
-find_cuda_libraries "$program" || { end_report; exit 1; }
+find_cuda_libraries "$program" ${tests[@]+"${tests[@]#* }"} ${benchmarks[@]+"${benchmarks[@]}"} || { end_report; exit 1; }
 run_tests
 run_benchmarks # before the sanitizers, which may take all that is left of a short session
 run_sanitizers

@@ -19,20 +19,34 @@ copy_libraries() {
   local name path
   needed_libraries | while read -r name path; do
     [[ $name =~ $system_libraries ]] && continue
-    if [[ $name =~ $cuda_libraries ]]; then
-      $with_cuda_libraries || continue
-      copy_siblings "$name" "$path"
-    fi
+    if [[ $name =~ $cuda_libraries ]] && ! $with_cuda_libraries; then continue; fi
     [ -e "$bundle/lib/$name" ] || cp -L "$path" "$bundle/lib/$name"
     echo "$path" >>"$work/copied"
   done
 }
 
-# cuDNN loads the rest of itself at run time.
-copy_siblings() {
-  case $1 in
-    libcudnn.*) cp -Ln "${2%/*}"/libcudnn_*."${1##*.}" "$bundle/lib/" 2>/dev/null || true ;;
-  esac
+# The folders of the toolkit that this preset is built with, then any others.
+cuda_folders() {
+  local compiler
+  compiler=$(sed -n 's/^CMAKE_CUDA_COMPILER:[^=]*=//p' "build/$preset/CMakeCache.txt")
+  if [ -n "$compiler" ]; then
+    compiler=$(dirname "$(dirname "$(realpath "$compiler")")")
+    printf '%s\n' "$compiler/lib64" "$compiler/lib"
+  fi
+  library_folders
+}
+
+# What the program opens when it is used, and what that opens: no linker knows of it.
+copy_cuda_libraries() {
+  local stem folder
+  for stem in libcublasLt libnccl libcudnn libnvrtc; do
+    folder=$(cuda_folders | while read -r folder; do
+      if compgen -G "$folder/$stem.so.[0-9]*" >/dev/null; then echo "$folder"; break; fi
+    done)
+    [ -n "$folder" ] || { echo "bundle: no $stem is found here" >&2; continue; }
+    find -L "$folder" -maxdepth 1 -regex ".*/$stem[-_.a-z]*\.so\.[0-9]+\(\.[0-9]+\)?" ! -name '*.alt.*' \
+      -exec cp -Ln {} "$bundle/lib/" \;
+  done
 }
 
 # Debian's licence texts of all that is not ours.
@@ -51,6 +65,7 @@ copy_licences() {
 set_run_paths() {
   local file up
   elf_files | while read -r file; do
+    if [[ $(basename "$file") =~ $cuda_libraries ]]; then continue; fi # NVIDIA's stay as they are
     chmod u+w "$file"
     strip --strip-unneeded "$file" 2>/dev/null || true
     up=$(realpath --relative-to "$(dirname "$file")" "$bundle/lib")

@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# Part of scripts/gpu_check.sh: the GPUs of this machine, and where its CUDA libraries are.
+# Part of scripts/gpu_check.sh and scripts/bundle.sh: the GPUs of this machine, and where its CUDA libraries are.
 
 gpu_names() { nvidia-smi --query-gpu=name,driver_version,memory.total --format=csv,noheader 2>/dev/null; }
 
@@ -8,8 +8,11 @@ has_gpu() {
   else compgen -G '/proc/driver/nvidia/gpus/*' >/dev/null; fi
 }
 
-# Names of libraries that PROGRAM does not find.
-missing_libraries() { ldd "$1" 2>/dev/null | awk '/=> not found/ { print $1 }' | sort -u; }
+# Names of libraries that PROGRAM... are linked to and do not find.
+missing_libraries() {
+  local each
+  for each in "$@"; do ldd "$each" 2>/dev/null; done | awk '/=> not found/ { print $1 }' | sort -u
+}
 
 # Where toolkits, Python wheels and Conda keep them.
 library_folders() {
@@ -32,14 +35,15 @@ folder_of() {
   done
 }
 
-# Extends LD_LIBRARY_PATH until PROGRAM finds all; says what it cannot find.
+# Extends LD_LIBRARY_PATH until PROGRAM... find all that they are linked to; says what cannot be found. What is
+# opened when it is used (NCCL, cuBLASLt, cuDNN) the program looks for by itself.
 find_cuda_libraries() {
   local library folder
-  for library in $(missing_libraries "$1"); do
+  for library in $(missing_libraries "$@"); do
     folder=$(folder_of "$library")
     [ -z "$folder" ] || export LD_LIBRARY_PATH="$folder${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
   done
-  library=$(missing_libraries "$1" | tr '\n' ' ')
+  library=$(missing_libraries "$@" | tr '\n' ' ')
   [ -z "$library" ] && return 0
   add_row "libraries" "failed" "not found: ${library% }: set LD_LIBRARY_PATH, or bundle --with-cuda-libraries" 0
   return 1

@@ -10,6 +10,7 @@ begin_report() {
   : >"$output/report.md"
   say "$("$program" --version 2>/dev/null | head -1), $(date -u +%Y-%m-%d)$(commit_text)"
   gpu_names | while read -r line; do say "GPU: $line"; done
+  "$program" --list-backends >"$output/backends.log" 2>&1
   say ""
   say "| check | result | detail | s |"
   say "| :---- | :----- | :----- | -: |"

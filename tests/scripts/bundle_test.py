@@ -21,6 +21,9 @@ LIBC = ("ld-linux-x86-64.so.2", "libc.so.6", "libm.so.6", "libpthread.so.0", "li
         "libresolv.so.2", "libutil.so.1")
 archive = None
 
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "e2e"))
+import fake_hosts  # noqa: E402 (its folder is known only now)
+
 
 def libraries():
     """name -> path of the C library's files on this machine"""
@@ -113,6 +116,19 @@ class Bundle(unittest.TestCase):
                             "--version")
         self.assertNotEqual(done.returncode, 0)
         self.assertIn("neither ssh nor rsh", done.stderr)
+
+    def test_spans_hosts_that_have_it_in_the_same_place(self):
+        if fake_hosts.missing():
+            self.skipTest(fake_hosts.missing())
+        hosts = fake_hosts.start(self.directory, 2)
+        self.addCleanup(hosts.close)
+        done = subprocess.run(
+            [*hosts.enter("h1", self.directory), "env", "-i", f"TMPDIR={hosts.temporary('h1')}",
+             self.outside / "bin" / "mpirun", "--mca", "plm_rsh_agent", hosts.agent, "-host", "h1:2,h2:1",
+             self.outside / "bin" / "dstune-mpi", self.outside / "examples" / "tiny.json"],
+            capture_output=True, text=True, timeout=LIMIT, check=False)
+        self.assertIn("z0_gas1_tmbspg4", self.check(done))
+        self.assertIn("2 workers on 2 hosts", done.stderr)
 
     def test_tune_sh_builds_nothing(self):
         done = subprocess.run([self.outside / "scripts" / "tune.sh", self.outside / "examples" / "tiny.json", "-n", "3"],
