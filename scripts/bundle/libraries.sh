@@ -42,7 +42,7 @@ copy_cuda_libraries() {
   for stem in libcublasLt libnccl libcudnn libnvrtc; do
     folder=$(cuda_folders | while read -r folder; do
       if compgen -G "$folder/$stem.so.[0-9]*" >/dev/null; then echo "$folder"; break; fi
-    done)
+    done || true) # who is not read to the end is killed
     [ -n "$folder" ] || { echo "bundle: no $stem is found here" >&2; continue; }
     find -L "$folder" -maxdepth 1 -regex ".*/$stem[-_.a-z]*\.so\.[0-9]+\(\.[0-9]+\)?" ! -name '*.alt.*' \
       -exec cp -Ln {} "$bundle/lib/" \;

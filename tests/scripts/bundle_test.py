@@ -125,7 +125,7 @@ class Bundle(unittest.TestCase):
         done = subprocess.run(
             [*hosts.enter("h1", self.directory), "env", "-i", f"TMPDIR={hosts.temporary('h1')}",
              self.outside / "bin" / "mpirun", "--mca", "plm_rsh_agent", hosts.agent, "-host", "h1:2,h2:1",
-             self.outside / "bin" / "dstune-mpi", self.outside / "examples" / "tiny.json"],
+             self.outside / "bin" / "dstune-mpi", "--results-dir", "hosts", self.outside / "examples" / "tiny.json"],
             capture_output=True, text=True, timeout=LIMIT, check=False)
         self.assertIn("z0_gas1_tmbspg4", self.check(done))
         self.assertIn("2 workers on 2 hosts", done.stderr)

@@ -4,6 +4,7 @@ import os
 import pathlib
 import shutil
 import subprocess
+import sys
 import tempfile
 import unittest
 
@@ -148,6 +149,19 @@ class GpuCheck(unittest.TestCase):
 
         self.assertIn("not found: libnccl.so.99: set LD_LIBRARY_PATH", missing["libraries"][1])
         self.assertEqual(self.rows(self.check())["one_test"][0], "passed")
+
+
+class GpuTests(unittest.TestCase):
+    def test_each_program_is_named_once_with_its_ranks(self):
+        sys.path.insert(0, str(SOURCE / "scripts" / "gpu_check"))
+        import gpu_tests  # pylint: disable=import-outside-toplevel
+
+        listing = {"tests": [{"command": ["/b/device_test", "--gtest_filter=A.a"]},
+                             {"command": ["/b/device_test", "--gtest_filter=A.b"]},
+                             {"command": ["/usr/bin/mpiexec", "-n", "4", "/b/nccl_test"]},
+                             {"name": "not built"}]}
+
+        self.assertEqual(gpu_tests.programs(listing), [("1", "/b/device_test"), ("4", "/b/nccl_test")])
 
 
 if __name__ == "__main__":
