@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Tunes a DeepSpeed configuration: installs what is missing, builds, runs under mpirun.
+# Tunes a DeepSpeed configuration: installs what is missing, builds (neither in a bundle), runs under mpirun.
 #
 # usage: scripts/tune.sh [CONFIG.json] [options] [-- training command]
 #   -n N             ranks: rank 0 tunes, the others train (default: one more than GPUs; without
@@ -53,11 +53,19 @@ while [ $# -gt 0 ]; do
 done
 if $needs_config && [ -z "$config" ]; then arguments+=("$root/examples/gpt2-30m.json"); fi
 
-preset=$(choose_preset)
-program=$root/build/$preset/dstune-mpi
+in_bundle=false # there is nothing to install or to build (docs/bundle.md)
+if [ -e "$root/etc/openmpi" ]; then
+  in_bundle=true
+  program=$root/bin/dstune-mpi
+  PATH=$root/bin:$PATH
+else
+  preset=$(choose_preset)
+  program=$root/build/$preset/dstune-mpi
+fi
 
 # What was built before is brought up to date, which takes no apt and mostly no time.
 refresh() {
+  if $in_bundle; then return 0; fi
   [ -x "$program" ] || return 1
   cmake --build "$root/build/$preset" --target dstune-mpi 2>&1 |
     { grep -vE 'ninja: no work to do|Re-checking globbed directories' || true; } >&2

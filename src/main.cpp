@@ -21,6 +21,7 @@
 #include "core/config/command_line/command_line.hpp"
 #include "explain_command.hpp"
 #include "kernels/backends.hpp"
+#include "mpi/base/bundle.hpp"
 #include "mpi/base/communicator.hpp"
 #include "mpi/base/environment.hpp"
 #include "mpi/base/placement.hpp"
@@ -191,6 +192,7 @@ int run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
   secure_standard_streams();
+  use_bundled_mpi();
   signal(SIGXFSZ, SIG_IGN);  // a file-size limit becomes an Error with a path
   use_exit_code_file();
   const int code = run(argc, argv);

@@ -4,12 +4,14 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "core/base/units.hpp"
+#include "core/device/device_reading.hpp"
 #include "core/device/host_overhead.hpp"
 #include "core/device/ledger.hpp"
 #include "core/device/memory_budget.hpp"
@@ -113,6 +115,10 @@ class Device {
   /// The host's clock: seconds since an arbitrary start. The sim backend returns its virtual clock,
   /// so that its results are the same on every machine.
   virtual Seconds now() const = 0;
+
+  /// Clocks, temperature, power of this moment; none where the device does not say. May take
+  /// milliseconds: not to be called inside a step.
+  virtual std::optional<DeviceReading> reading() { return std::nullopt; }
 
   /// Frees memory that is cached for reuse but not in use.
   virtual void trim() {}

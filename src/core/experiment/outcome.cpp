@@ -75,30 +75,33 @@ Phases phases_from_json(const json::object& object) {
 
 json::object content(const Measured& measured) {
   const Summary& time = measured.step_time;
-  return {{"status", "measured"},
-          {"steps", measured.steps},
-          {"step_time_s", {{"median", time.median}, {"min", time.min}, {"max", time.max}}},
-          {"noise_percent", time.noise_percent},
-          {"forward_time_s", measured.forward_time},
-          {"backward_time_s", measured.backward_time},
-          {"optimizer_time_s", measured.optimizer_time},
-          {"communication_time_s", measured.communication_time},
-          {"samples_per_s", measured.samples_per_s},
-          {"tokens_per_s", measured.tokens_per_s},
-          {"flops_per_s_per_rank", measured.flops_per_s_per_rank},
-          {"first_loss", measured.first_loss},
-          {"last_loss", measured.last_loss},
-          {"peak_memory_bytes", measured.peak_memory.total},
-          {"peak_memory_phase", name_of(measured.peak_memory.phase)},
-          {"peak_memory_bytes_by_category_at_peak", memory_to_json(measured.peak_memory.at_peak)},
-          {"peak_memory_bytes_by_category", memory_to_json(measured.peak_memory.categories)},
-          {"peak_memory_phase_by_category", phases_to_json(measured.peak_memory.phases)},
-          {"ledger", measured.ledger.to_json()},
-          {"setup_time_s", measured.setup_time},
-          {"warmup_time_s", measured.warmup_time},
-          {"measure_time_s", measured.measure_time},
-          {"compute_time_s",
-           json::array(measured.compute_times.begin(), measured.compute_times.end())}};
+  json::object object = {
+      {"status", "measured"},
+      {"steps", measured.steps},
+      {"step_time_s", {{"median", time.median}, {"min", time.min}, {"max", time.max}}},
+      {"noise_percent", time.noise_percent},
+      {"forward_time_s", measured.forward_time},
+      {"backward_time_s", measured.backward_time},
+      {"optimizer_time_s", measured.optimizer_time},
+      {"communication_time_s", measured.communication_time},
+      {"samples_per_s", measured.samples_per_s},
+      {"tokens_per_s", measured.tokens_per_s},
+      {"flops_per_s_per_rank", measured.flops_per_s_per_rank},
+      {"first_loss", measured.first_loss},
+      {"last_loss", measured.last_loss},
+      {"peak_memory_bytes", measured.peak_memory.total},
+      {"peak_memory_phase", name_of(measured.peak_memory.phase)},
+      {"peak_memory_bytes_by_category_at_peak", memory_to_json(measured.peak_memory.at_peak)},
+      {"peak_memory_bytes_by_category", memory_to_json(measured.peak_memory.categories)},
+      {"peak_memory_phase_by_category", phases_to_json(measured.peak_memory.phases)},
+      {"ledger", measured.ledger.to_json()},
+      {"setup_time_s", measured.setup_time},
+      {"warmup_time_s", measured.warmup_time},
+      {"measure_time_s", measured.measure_time},
+      {"compute_time_s",
+       json::array(measured.compute_times.begin(), measured.compute_times.end())}};
+  if (measured.device_use) object["device_use"] = to_json(*measured.device_use);
+  return object;
 }
 
 json::object content(const OutOfMemory& fault) {
@@ -152,6 +155,9 @@ Measured measured_from_json(const json::object& object) {
     for (const auto& time : times->as_array()) {
       measured.compute_times.push_back(time.to_number<double>());
     }
+  }
+  if (const auto* use = object.if_contains("device_use")) {
+    measured.device_use = device_use_from_json(use->as_object());
   }
   return measured;
 }

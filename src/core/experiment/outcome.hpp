@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "core/base/units.hpp"
 #include "core/device/ledger.hpp"
 #include "core/device/memory_budget.hpp"
+#include "core/experiment/device_use.hpp"
 
 namespace dstune {
 
@@ -36,6 +38,8 @@ struct Measured {
   /// By group rank: median per step of the rank's own work, without what it waited for in
   /// collectives. Empty in what earlier versions measured.
   std::vector<Seconds> compute_times = {};
+  /// None where no device says, and in what earlier versions measured.
+  std::optional<DeviceUse> device_use = std::nullopt;
 };
 
 /// It does not fit. The numbers are those of the first rank that could not allocate.

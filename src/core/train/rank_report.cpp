@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <optional>
 #include <stdexcept>
 #include <variant>
 
@@ -102,6 +103,7 @@ Outcome merge_reports(const std::vector<RankReport>& reports, const Experiment& 
   Measured merged = reports.front().own;
   merged.first_loss = 0;
   merged.last_loss = 0;
+  std::vector<std::optional<DeviceUse>> uses;
   for (const RankReport& report : reports) {
     if (!report.not_finite.empty()) {
       return Failed{FailureKind::not_finite, report.not_finite};
@@ -112,7 +114,9 @@ Outcome merge_reports(const std::vector<RankReport>& reports, const Experiment& 
     merged.last_loss += own.last_loss / static_cast<double>(reports.size());
     merged.setup_time = std::max(merged.setup_time, own.setup_time);
     merged.compute_times.push_back(median(report.compute));
+    uses.push_back(own.device_use);
   }
+  merged.device_use = merge(uses);
   merge_times(reports, merged);
   compute_rates(experiment, config, merged);
   return merged;

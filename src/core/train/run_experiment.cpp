@@ -161,8 +161,18 @@ class Run {
     report_.own.warmup_time = device_.now() - begin;
   }
 
-  // Rank 0 decides whether to go on: its clock alone would not be everybody's.
   void measure() {
+    const auto before = device_.reading();
+    const Seconds begin = device_.now();
+    const int steps_before = steps_;
+    run_measured_steps();
+    const Seconds time = device_.now() - begin;
+    report_.own.device_use =
+        make_device_use(before, device_.reading(), time, steps_ - steps_before);
+  }
+
+  // Rank 0 decides whether to go on: its clock alone would not be everybody's.
+  void run_measured_steps() {
     const RunSettings& settings = experiment_.settings;
     const StoppingRule rule(settings.measure_steps, settings.experiment_timeout);
     std::byte enough{0};

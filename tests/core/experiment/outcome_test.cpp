@@ -41,6 +41,7 @@ Measured awkward() {
   measured.warmup_time = 0.123456789012345678;
   measured.measure_time = 3 * 0.1;
   measured.compute_times = {0.1, 0.3};
+  measured.device_use.emplace().power_w = 612.0 / 7;
   return measured;
 }
 
@@ -66,6 +67,7 @@ void expect_equal(const Measured& actual, const Measured& expected) {
   EXPECT_EQ(actual.warmup_time, expected.warmup_time);
   EXPECT_EQ(actual.measure_time, expected.measure_time);
   EXPECT_EQ(actual.compute_times, expected.compute_times);
+  EXPECT_EQ(actual.device_use, expected.device_use);
 }
 
 TEST(OutcomeJson, MeasuredReadsBackToTheSameBits) {
@@ -73,6 +75,14 @@ TEST(OutcomeJson, MeasuredReadsBackToTheSameBits) {
 
   ASSERT_TRUE(std::holds_alternative<Measured>(back));
   expect_equal(std::get<Measured>(back), awkward());
+}
+
+TEST(OutcomeJson, MeasuredWithoutAWordOfTheDevicesReadsBack) {
+  Measured silent = awkward();
+  silent.device_use.reset();
+
+  EXPECT_FALSE(to_json(silent).contains("device_use"));
+  EXPECT_EQ(std::get<Measured>(through_text(silent)).device_use, std::nullopt);
 }
 
 TEST(OutcomeJson, NotANumberStaysNotANumber) {

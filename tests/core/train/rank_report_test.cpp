@@ -141,6 +141,16 @@ TEST(RankReport, KeepsTheLedgerOfTheFirstRank) {
   EXPECT_EQ(merged.ledger, reports[0].own.ledger);
 }
 
+TEST(RankReport, MergesWhatTheDevicesSaid) {
+  std::vector<RankReport> reports(2, report_of(1, {1}));
+  reports[0].own.device_use.emplace().power_w = 100;
+  reports[1].own.device_use.emplace().power_w = 200;
+
+  EXPECT_EQ(merge_measured(reports).device_use.value().power_w, 300);
+  reports[0].own.device_use.reset();
+  EXPECT_EQ(merge_measured(reports).device_use.value().power_w, std::nullopt);
+}
+
 TEST(RankReport, NamesTheRankWhoseLossWasNotFinite) {
   std::vector<RankReport> reports(3, report_of(1, {1}));
   reports[1].not_finite = "rank 1: the loss became nan in step 3";

@@ -1,6 +1,7 @@
 #include "core/train/run_experiment.hpp"
 
 #include <cmath>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -262,6 +263,43 @@ TEST(RunExperimentOnAUsedDevice, IsAsOnANewOne) {
   EXPECT_EQ(used.peak_memory, fresh.peak_memory);
   EXPECT_EQ(used.first_loss, fresh.first_loss);
   EXPECT_TRUE(used.ledger.same_work(fresh.ledger));
+}
+
+/// Its clock goes on a second each time it is read, its energy 100 J at each reading.
+class TalkingDevice final : public DryDevice {
+ public:
+  using DryDevice::DryDevice;
+
+  Seconds now() const override { return time_++; }
+  std::optional<DeviceReading> reading() override {
+    DeviceReading reading;
+    reading.energy_j = 100.0 * ++readings_;
+    if (readings_ == 2) reading.throttle_reasons = {"heat"};
+    EXPECT_EQ(ledger().collectives().empty(), readings_ == 1);
+    return reading;
+  }
+
+  int readings() const { return readings_; }
+
+ private:
+  int readings_ = 0;
+  mutable Seconds time_ = 0;
+};
+
+TEST(RunExperimentOnATalkingDevice, ReadsItBeforeAndAfterTheMeasuredSteps) {
+  Experiment experiment = TinyExperiment{.stage = 1, .ranks = 1}.make();
+  experiment.settings.measure_steps = 4;
+  experiment.settings.warmup_steps = 0;
+  TalkingDevice device(experiment.settings.memory_limit);
+  DryCollectives collectives(device, 0, 1);
+  test::ThreadTeam team(1);
+  test::ThreadGroup group(team, 0);
+
+  const auto measured = std::get<Measured>(run_experiment(experiment, device, collectives, group));
+
+  EXPECT_EQ(device.readings(), 2);
+  EXPECT_EQ(measured.device_use.value().energy_per_step_j, 100.0 / measured.steps);
+  EXPECT_THAT(measured.device_use->throttle_reasons, testing::ElementsAre("heat"));
 }
 
 // A GPU's fused attention needs no scratch, the CPU's does.

@@ -1,6 +1,7 @@
 #include "core/report/tables/explain.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 #include <variant>
 
@@ -133,6 +134,26 @@ std::string gather_section(const Experiment& experiment, const Ledger& ledger) {
       table);
 }
 
+std::string device_section(const std::optional<DeviceUse>& use) {
+  if (!use) return "";
+  Table table({{"device", Align::left}, {"value"}});
+  const auto add = [&](const char* name, std::optional<double> value, const char* unit) {
+    if (value) table.add_row({name, concat(fixed(*value, 0), " ", unit)});
+  };
+  add("SM clock", use->sm_clock_mhz, "MHz");
+  add("its maximum", use->max_sm_clock_mhz, "MHz");
+  add("temperature", use->temperature_c, "C");
+  add("power of all", use->power_w, "W");
+  add("energy of a step", use->energy_per_step_j, "J");
+  if (!use->throttle_reasons.empty()) {
+    table.add_row({"held back by", join(use->throttle_reasons, ", ")});
+  }
+  if (use->other_processes > 0) {
+    table.add_row({"other processes", concat(use->other_processes)});
+  }
+  return section("Devices over the measured steps: the lowest clock, the hottest, sums", table);
+}
+
 std::string memory_section(const PeakMemory& peak, bool timed) {
   Table table(
       {{"memory", Align::left}, {"at the peak"}, {"own peak"}, {"own peak in", Align::left}});
@@ -162,7 +183,7 @@ std::string explain(const Experiment& experiment, const Outcome& outcome) {
                 collective_section(ledger, timed), gather_section(experiment, ledger),
                 pass_section(ledger), wait_section(ledger, timed),
                 host_section(experiment.settings.host_overhead, ledger), transfer_section(ledger),
-                memory_section(measured->peak_memory, timed));
+                memory_section(measured->peak_memory, timed), device_section(measured->device_use));
 }
 
 }  // namespace dstune

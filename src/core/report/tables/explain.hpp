@@ -10,7 +10,8 @@
 namespace dstune {
 
 /// Times of the step, its collectives, passes over parameters and gradients, waits of the host,
-/// transfers, gathered parameters (stage 3) and memory, as Markdown tables; of an experiment
+/// transfers, gathered parameters (stage 3), memory and what the devices say of their clocks and
+/// power, as Markdown tables; of an experiment
 /// without numbers its reason. A dry run, which has no times, has no columns for them.
 std::string explain(const Experiment& experiment, const Outcome& outcome);
 

@@ -84,6 +84,27 @@ std::string overhead_remark(const HostOverhead& overhead) {
   return concat("host overhead: preset ", preset, ", no measurement of this machine");
 }
 
+const std::optional<DeviceUse>& use_of(const Record& record) {
+  return std::get<Measured>(record.outcome).device_use;
+}
+
+/// The experiments on whose devices `holds`, and how many were measured.
+struct Uses {
+  std::vector<const Record*> found;
+  std::size_t measured = 0;
+};
+
+template <class Condition>
+Uses uses_where(const std::vector<Record>& records, Condition holds) {
+  Uses uses;
+  for (const Record& record : records) {
+    if (measured_of(record) == nullptr) continue;
+    ++uses.measured;
+    if (use_of(record) && holds(*use_of(record))) uses.found.push_back(&record);
+  }
+  return uses;
+}
+
 }  // namespace
 
 std::string spread_remark(const std::vector<Record>& records, Metric metric, const Record& best) {
@@ -113,6 +134,29 @@ std::string arithmetic_remark(const std::vector<Record>& records) {
          "not those of 16-bit arithmetic";
 }
 
+std::string throttle_remark(const std::vector<Record>& records) {
+  const Uses uses =
+      uses_where(records, [](const DeviceUse& use) { return !use.throttle_reasons.empty(); });
+  if (uses.found.empty()) return "";
+  const Record* slowest = *std::ranges::min_element(uses.found, {}, [](const Record* record) {
+    return use_of(*record)->sm_clock_share().value_or(1);
+  });
+  return concat("the GPU was held back in ", uses.found.size(), " of ", uses.measured,
+                " experiments (most in ", slowest->experiment.name, ", ",
+                throttle_text(*use_of(*slowest)), "): their times are not its best");
+}
+
+std::string sharing_remark(const std::vector<Record>& records) {
+  const Uses uses =
+      uses_where(records, [](const DeviceUse& use) { return use.other_processes > 0; });
+  int most = 0;
+  for (const Record* record : uses.found) most = std::max(most, use_of(*record)->other_processes);
+  if (most == 0) return "";
+  return concat(most, most == 1 ? " other process" : " other processes", " used the GPU in ",
+                uses.found.size(), " of ", uses.measured,
+                " experiments: their times are not its best");
+}
+
 std::vector<std::string> result_remarks(const std::vector<Record>& records, Metric metric,
                                         const std::optional<Record>& best) {
   if (records.empty()) return {};
@@ -120,6 +164,8 @@ std::vector<std::string> result_remarks(const std::vector<Record>& records, Metr
       overhead_remark(records.front().experiment.settings.host_overhead)};
   if (best) remarks.push_back(spread_remark(records, metric, *best));
   remarks.push_back(arithmetic_remark(records));
+  remarks.push_back(throttle_remark(records));
+  remarks.push_back(sharing_remark(records));
   std::erase(remarks, "");
   return remarks;
 }

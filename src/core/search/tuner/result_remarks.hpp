@@ -23,7 +23,15 @@ std::string spread_remark(const std::vector<Record>& records, Metric metric, con
 /// there.
 std::string arithmetic_remark(const std::vector<Record>& records);
 
-/// The host overhead in force, and the two above where they apply: a line each.
+/// "the GPU was held back in 3 of 20 experiments (most in z3_gas1_tmbspg4, power cap: SM clock 1410
+/// of 1980 MHz (71 %), 83 C, 612 W): their times are not its best"; "" if it never was.
+std::string throttle_remark(const std::vector<Record>& records);
+
+/// "2 other processes used the GPU in 3 of 20 experiments: their times are not its best"; "" if
+/// none did.
+std::string sharing_remark(const std::vector<Record>& records);
+
+/// The host overhead in force, and those above where they apply: a line each.
 /// @param records  of one run, which has one host overhead; none: nothing to remark
 std::vector<std::string> result_remarks(const std::vector<Record>& records, Metric metric,
                                         const std::optional<Record>& best);

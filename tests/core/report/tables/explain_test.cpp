@@ -41,6 +41,31 @@ TEST(Explain, ShowsTheHostCodeOfDeepSpeedAndItsSum) {
                           HasSubstr("| all                    |       | 0.06 |")));
 }
 
+TEST(Explain, ShowsWhatTheDevicesSaid) {
+  Measured measured = with_ledger(8);
+  EXPECT_THAT(explain(make_experiment(3, 4), measured), Not(HasSubstr("| device ")));
+  measured.device_use = {.sm_clock_mhz = 1410,
+                         .max_sm_clock_mhz = 1980,
+                         .temperature_c = 83,
+                         .power_w = 612,
+                         .energy_per_step_j = 1224,
+                         .throttle_reasons = {"heat", "power cap"},
+                         .other_processes = 2};
+
+  EXPECT_THAT(explain(make_experiment(3, 4), measured),
+              AllOf(HasSubstr("| SM clock         |        1410 MHz |"), HasSubstr("1980 MHz"),
+                    HasSubstr("| temperature      |            83 C |"), HasSubstr(" 612 W |"),
+                    HasSubstr(" 1224 J |"), HasSubstr("| held back by     | heat, power cap |"),
+                    HasSubstr("| other processes  |               2 |")));
+}
+
+TEST(Explain, SaysNothingOfADeviceThatSaysNothing) {
+  Measured measured = with_ledger(8);
+  measured.device_use.emplace();
+
+  EXPECT_THAT(explain(make_experiment(3, 4), measured), Not(HasSubstr("| device ")));
+}
+
 TEST(Explain, ADryRunHasNoTimes) {
   Measured dry = with_ledger(8);
   dry.step_time = {};

@@ -1,5 +1,9 @@
 #include "core/search/tuner/result_remarks.hpp"
 
+#include <optional>
+#include <string>
+#include <utility>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -130,6 +134,44 @@ TEST(ArithmeticRemark, IsOfSixteenBitsOnTheCpu) {
   EXPECT_EQ(arithmetic_remark({simulated}), "");
   bf16.outcome = OutOfMemory{};
   EXPECT_EQ(arithmetic_remark({bf16}), "");
+}
+
+Record on_device(std::optional<DeviceUse> use) {
+  Measured result = measured(1, 0);
+  result.device_use = std::move(use);
+  return record(1, result);
+}
+
+TEST(ThrottleRemark, HasTheNumbersOfTheSlowestClock) {
+  const auto throttled = [](double clock, std::string reason) {
+    return on_device(DeviceUse{.sm_clock_mhz = clock,
+                               .max_sm_clock_mhz = 1980,
+                               .power_w = 612,
+                               .throttle_reasons = {std::move(reason)}});
+  };
+
+  EXPECT_EQ(throttle_remark({on_device(std::nullopt), on_device(DeviceUse{}), record(1, Skipped{}),
+                             throttled(1800, "heat"), throttled(1410, "power cap")}),
+            "the GPU was held back in 2 of 4 experiments (most in z1_gas1_tmbspg1, power cap: SM "
+            "clock 1410 of 1980 MHz (71 %), 612 W): their times are not its best");
+  EXPECT_EQ(throttle_remark({on_device(std::nullopt), on_device(DeviceUse{})}), "");
+}
+
+TEST(SharingRemark, CountsTheMostOtherProcesses) {
+  EXPECT_EQ(sharing_remark({on_device(DeviceUse{.other_processes = 1}), on_device(DeviceUse{}),
+                            on_device(DeviceUse{.other_processes = 2})}),
+            "2 other processes used the GPU in 2 of 3 experiments: their times are not its best");
+  EXPECT_THAT(sharing_remark({on_device(DeviceUse{.other_processes = 1})}),
+              HasSubstr("1 other process used the GPU in 1 of 1 "));
+  EXPECT_EQ(sharing_remark({on_device(DeviceUse{}), on_device(std::nullopt)}), "");
+}
+
+TEST(ResultRemarks, SayWhatHeldTheGpuBack) {
+  const std::vector<Record> records = {
+      on_device(DeviceUse{.throttle_reasons = {"heat"}, .other_processes = 1})};
+
+  EXPECT_THAT(result_remarks(records, Metric::throughput, std::nullopt),
+              testing::IsSupersetOf({HasSubstr("held back"), HasSubstr("1 other process")}));
 }
 
 TEST(ResultRemarks, BeginWithTheHostOverheadInForce) {

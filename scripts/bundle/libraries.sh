@@ -1,0 +1,74 @@
+# shellcheck shell=bash
+# Part of scripts/bundle.sh: the shared libraries that $bundle needs, and where its files look for them.
+
+# Every Linux has them, and they must fit its kernel or driver.
+system_libraries='^(linux-vdso|ld-linux|libc\.|libm\.|libpthread\.|libdl\.|librt\.|libresolv\.|libutil\.|libcuda\.|libnvidia-)'
+cuda_libraries='^lib(cudart|cublas|cublasLt|cudnn.*|nccl|nvrtc.*|nvJitLink|cusolver|cusparse|curand)\.'
+
+elf_files() {
+  find "$bundle" -type f \( -name '*.so' -o -name '*.so.*' -o -path '*/bin/*' \) |
+    while read -r file; do
+      if head -c 4 "$file" | grep -q ELF; then echo "$file"; fi
+    done
+}
+
+# "NAME PATH" of all that the files need, directly or not.
+needed_libraries() { elf_files | xargs -n 1 ldd 2>/dev/null | awk '$2 == "=>" && $3 ~ "^/" { print $1, $3 }' | sort -u; }
+
+copy_libraries() {
+  local name path
+  needed_libraries | while read -r name path; do
+    [[ $name =~ $system_libraries ]] && continue
+    if [[ $name =~ $cuda_libraries ]] && ! $with_cuda_libraries; then continue; fi
+    [ -e "$bundle/lib/$name" ] || cp -L "$path" "$bundle/lib/$name"
+    echo "$path" >>"$work/copied"
+  done
+}
+
+# The folders of the toolkit that this preset is built with, then any others.
+cuda_folders() {
+  local compiler
+  compiler=$(sed -n 's/^CMAKE_CUDA_COMPILER:[^=]*=//p' "build/$preset/CMakeCache.txt")
+  if [ -n "$compiler" ]; then
+    compiler=$(dirname "$(dirname "$(realpath "$compiler")")")
+    printf '%s\n' "$compiler/lib64" "$compiler/lib"
+  fi
+  library_folders
+}
+
+# What the program opens when it is used, and what that opens: no linker knows of it.
+copy_cuda_libraries() {
+  local stem folder
+  for stem in libcublasLt libnccl libcudnn libnvrtc; do
+    folder=$(cuda_folders | while read -r folder; do
+      if compgen -G "$folder/$stem.so.[0-9]*" >/dev/null; then echo "$folder"; break; fi
+    done || true) # who is not read to the end is killed
+    [ -n "$folder" ] || { echo "bundle: no $stem is found here" >&2; continue; }
+    find -L "$folder" -maxdepth 1 -regex ".*/$stem[-_.a-z]*\.so\.[0-9]+\(\.[0-9]+\)?" ! -name '*.alt.*' \
+      -exec cp -Ln {} "$bundle/lib/" \;
+  done
+}
+
+# Debian's licence texts of all that is not ours.
+copy_licences() {
+  local package
+  mkdir -p "$bundle/share/licences"
+  command -v dpkg >/dev/null || return 0
+  { cat "$work/copied"; realpath "$(command -v orterun)"; } | while read -r path; do
+    dpkg -S "$path" 2>/dev/null || dpkg -S "$(realpath "$path")" 2>/dev/null || true
+  done | cut -d: -f1 | sort -u | while read -r package; do
+    cp -L "/usr/share/doc/$package/copyright" "$bundle/share/licences/$package" 2>/dev/null || true
+  done
+}
+
+# DT_RPATH, not DT_RUNPATH: a cluster's modules fill LD_LIBRARY_PATH with another Open MPI.
+set_run_paths() {
+  local file up
+  elf_files | while read -r file; do
+    if [[ $(basename "$file") =~ $cuda_libraries ]]; then continue; fi # NVIDIA's stay as they are
+    chmod u+w "$file"
+    strip --strip-unneeded "$file" 2>/dev/null || true
+    up=$(realpath --relative-to "$(dirname "$file")" "$bundle/lib")
+    patchelf --force-rpath --set-rpath "\$ORIGIN/$up" "$file"
+  done
+}

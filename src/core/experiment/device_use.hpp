@@ -1,0 +1,51 @@
+// In what state the devices of an experiment worked, where they say so.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/base/json_fwd.hpp"
+#include "core/base/units.hpp"
+#include "core/device/device_reading.hpp"
+
+namespace dstune {
+
+/// Over the measured steps, of one device or of all of a group. What a device does not say is
+/// absent.
+struct DeviceUse {
+  std::optional<double> sm_clock_mhz =
+      std::nullopt;  ///< mean, of the device with the smallest share
+  std::optional<double> max_sm_clock_mhz = std::nullopt;  ///< of the same device
+  std::optional<double> temperature_c = std::nullopt;     ///< the hottest
+  std::optional<double> power_w = std::nullopt;           ///< mean, of all devices together
+  std::optional<double> energy_per_step_j =
+      std::nullopt;                                ///< per optimizer step, of all devices together
+  std::vector<std::string> throttle_reasons = {};  ///< of any device
+  int other_processes = 0;                         ///< the most on one device
+
+  /// Of its maximum, 0 to 1; absent if either clock is.
+  std::optional<double> sm_clock_share() const;
+
+  bool operator==(const DeviceUse&) const = default;
+};
+
+/// Between two readings of a device, `time` and `steps` optimizer steps apart; none if either is.
+/// Power is the energy over the time where the device counts energy, else the mean of both
+/// readings.
+std::optional<DeviceUse> make_device_use(const std::optional<DeviceReading>& before,
+                                         const std::optional<DeviceReading>& after, Seconds time,
+                                         int steps);
+
+/// Of the ranks of a group; none if no device says anything. A sum is absent if a term is.
+std::optional<DeviceUse> merge(const std::vector<std::optional<DeviceUse>>& ranks);
+
+/// {"sm_clock_mhz": 1410, ...}: what is absent has no key.
+json::object to_json(const DeviceUse& use);
+/// Inverse of to_json, exact. @throws std::exception if `object` is none
+DeviceUse device_use_from_json(const json::object& object);
+
+/// "power cap: SM clock 1410 of 1980 MHz (71 %), 83 C, 612 W", or "" if nothing held it back.
+std::string throttle_text(const DeviceUse& use);
+
+}  // namespace dstune

@@ -1,0 +1,31 @@
+#include "mpi/base/bundle.hpp"
+
+#include <cstdlib>
+#include <filesystem>
+#include <system_error>
+
+namespace dstune {
+
+namespace fs = std::filesystem;
+
+std::vector<std::pair<std::string, std::string>> bundle_variables(const std::string& path) {
+  const fs::path root = fs::path(path).parent_path().parent_path();
+  const fs::path settings = root / "etc" / "openmpi";
+  const fs::path plugins = root / "lib" / "pmix";
+  std::error_code ignored;
+  if (!fs::exists(settings / "openmpi-mca-params.conf", ignored)) return {};
+  if (!fs::exists(plugins, ignored)) return {};
+  return {{"OPAL_PREFIX", root}, {"OPAL_SYSCONFDIR", settings}, {"PMIX_PKGLIBDIR", plugins}};
+}
+
+void use_bundled_mpi() {
+  std::error_code fault;
+  const fs::path self = fs::read_symlink("/proc/self/exe", fault);
+  if (fault) return;
+  const auto variables = bundle_variables(self);
+  for (const auto& [name, value] : variables) setenv(name.c_str(), value.c_str(), 1);
+  // PMIx dies of a user that has neither this nor a line in /etc/passwd.
+  if (!variables.empty()) setenv("HOME", "/tmp", 0);
+}
+
+}  // namespace dstune
