@@ -56,10 +56,13 @@ void CpuDevice::compute(const FillTokens& op) {
   assert(op.out.dtype == DType::int64);
   assert(vocab > 0 && vocab <= std::int64_t{1} << 32U);
   const std::uint64_t key = make_key(op.seed);
+  const double log_of_all = std::log(static_cast<double>(vocab) + 1);
   for_chunks(*this, op.out.numel, [=](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) {
-      const std::uint64_t bits = random_bits(key, static_cast<std::uint64_t>(i)) >> 32U;
-      out[i] = static_cast<std::int64_t>(bits * static_cast<std::uint64_t>(vocab) >> 32U);
+      const std::uint64_t bits = random_bits(key, static_cast<std::uint64_t>(i)) >> 11U;
+      const double u = static_cast<double>(bits) * 0x1p-53;
+      const auto rank = static_cast<std::int64_t>(std::exp(u * log_of_all));
+      out[i] = std::min(rank, vocab) - 1;
     }
   });
 }

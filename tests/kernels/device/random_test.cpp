@@ -17,6 +17,12 @@ class RandomTest : public DeviceTest {
         .out = x.tensor(DType::fp32), .stddev = 0.5, .seed = seed, .first_index = first_index});
     return download(x.tensor(DType::fp32));
   }
+
+  std::vector<std::int64_t> tokens(std::int64_t count, std::int64_t vocab, std::uint64_t seed) {
+    const Buffer out = buffer(count, DType::int64);
+    device().run(FillTokens{.out = out.tensor(DType::int64), .vocab = vocab, .seed = seed});
+    return download_indices(out);
+  }
 };
 INSTANTIATE_TEST_SUITE_P(Devices, RandomTest, ::testing::ValuesIn(device_cases()),
                          [](const auto& param) { return param.param.name; });
@@ -80,31 +86,50 @@ TEST_P(RandomTest, NormalNumbersAreRoundedToTheStorageType) {
   }
 }
 
-TEST_P(RandomTest, TokensAreUniformBelowTheVocabularySize) {
-  constexpr std::int64_t kCount = 70000;
-  constexpr std::int64_t kVocab = 7;
-  const Buffer tokens = buffer(kCount, DType::int64);
+TEST_P(RandomTest, TokensAreAsFrequentAsZipfsLawSays) {
+  constexpr std::int64_t kCount = 200000;
+  for (const std::int64_t vocab : {7, 50257}) {
+    std::vector<int> counts(static_cast<std::size_t>(vocab), 0);
 
-  device().run(FillTokens{.out = tokens.tensor(DType::int64), .vocab = kVocab, .seed = 3});
+    for (const std::int64_t token : tokens(kCount, vocab, 3)) {
+      ASSERT_GE(token, 0);
+      ASSERT_LT(token, vocab);
+      ++counts[static_cast<std::size_t>(token)];
+    }
 
-  std::vector<int> counts(kVocab, 0);
-  for (const std::int64_t token : download_indices(tokens)) {
-    ASSERT_GE(token, 0);
-    ASSERT_LT(token, kVocab);
-    ++counts[static_cast<std::size_t>(token)];
+    for (std::size_t k = 0; k < 7; ++k) {
+      const auto rank = static_cast<double>(k);
+      const double share = std::log((rank + 2) / (rank + 1)) / std::log(static_cast<double>(vocab) + 1);
+      const double deviation = std::sqrt(kCount * share * (1 - share));
+      EXPECT_NEAR(counts[k], kCount * share, 4 * deviation) << "token " << k << " of " << vocab;
+    }
   }
-  for (const int count : counts) EXPECT_NEAR(count, 10000, 500);
+}
+
+TEST_P(RandomTest, RareTokensOccurToo) {
+  const auto all = tokens(200000, 50257, 5);
+
+  const auto rare = std::count_if(all.begin(), all.end(), [](auto token) { return token >= 25128; });
+
+  // ln(50258 / 25129) / ln(50258) of them, four deviations either way
+  EXPECT_NEAR(static_cast<double>(rare), 12806, 440);
+}
+
+TEST_P(RandomTest, AVocabularyOfOneHasOneToken) {
+  EXPECT_EQ(tokens(1000, 1, 9), std::vector<std::int64_t>(1000, 0));
+}
+
+TEST_P(RandomTest, FewerTokensAreTheFirstOfMore) {
+  const auto more = tokens(3000, 50257, 4);
+
+  const auto fewer = tokens(777, 50257, 4);
+
+  EXPECT_EQ(fewer, std::vector<std::int64_t>(more.begin(), more.begin() + 777));
 }
 
 TEST_P(RandomTest, TokensDependOnTheSeedAlone) {
-  const auto tokens_of = [&](std::uint64_t seed) {
-    const Buffer tokens = buffer(65, DType::int64);
-    device().run(FillTokens{.out = tokens.tensor(DType::int64), .vocab = 50257, .seed = seed});
-    return download_indices(tokens);
-  };
-
-  EXPECT_EQ(tokens_of(1), tokens_of(1));
-  EXPECT_NE(tokens_of(1), tokens_of(2));
+  EXPECT_EQ(tokens(65, 50257, 1), tokens(65, 50257, 1));
+  EXPECT_NE(tokens(65, 50257, 1), tokens(65, 50257, 2));
 }
 
 }  // namespace

@@ -17,7 +17,13 @@ struct FillNormal {
   std::int64_t first_index = 0;
 };
 
-/// Synthetic tokens: uniform in [0, vocab), from the seed alone.
+/// Synthetic tokens in [0, vocab), as often as in text: Zipf's law, most of them the first few.
+/// Element i depends on (seed, i) alone.
+///
+/// token = min(floor(exp(u * ln(vocab + 1))) - 1, vocab - 1), all in double, where
+/// u = (bits >> 11) * 2^-53 is in [0, 1) and bits are the 64 random bits of (seed, i). So
+/// P(token = k) = ln((k + 2) / (k + 1)) / ln(vocab + 1). The minimum is for an exp() that rounds
+/// up; backends whose exp() differs in the last bit may differ in a token at such a border.
 struct FillTokens {
   Tensor out;  ///< int64
   std::int64_t vocab = 0;
