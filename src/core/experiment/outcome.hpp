@@ -45,6 +45,7 @@ struct OutOfMemory {
   Bytes requested = 0;
   Bytes in_use = 0;
   Bytes limit = 0;
+  Bytes reserved = 0;  ///< see OutOfMemoryError
 
   bool operator==(const OutOfMemory&) const = default;
 };

@@ -130,7 +130,8 @@ void WorkerLoop::execute(int tag) {
     groups_.drop(tag);
   } catch (const OutOfMemoryError& error) {
     fail(assignment, error.what(),
-         OutOfMemory{link_.rank(), error.category, error.requested, error.in_use, error.limit});
+         OutOfMemory{link_.rank(), error.category, error.requested, error.in_use, error.limit,
+                     error.reserved});
     groups_.drop(tag);
   } catch (const std::bad_alloc& error) {
     const Bytes limit = assignment.experiment.settings.memory_limit;

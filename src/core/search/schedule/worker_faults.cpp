@@ -14,7 +14,7 @@ namespace {
 /// Memory was short although the limit was not reached: the machine's, not the experiment's.
 bool is_below_limit(const OutOfMemory& fault) {
   return fault.requested > 0 && fault.requested <= fault.limit &&
-         fault.in_use <= fault.limit - fault.requested;
+         std::max(fault.in_use, fault.reserved) <= fault.limit - fault.requested;
 }
 
 std::vector<FailedTry::Culprit> choose(const std::vector<Worker>& workers,
