@@ -69,6 +69,7 @@ void on_training_ranks(const StepConfig& config, int ranks,
   if (!config.unsupported.empty()) throw std::invalid_argument(config.unsupported.front());
   run_on_ranks(ranks, [&](int rank, ThreadTeam& team) {
     cpu::CpuDevice device(settings.memory_limit);
+    device.memory().count_as(settings.allocator);
     ThreadCollectives collectives(device, team, rank);
     TrainingStep step(settings, config, device, collectives);
     TrainingRank own{rank, device, collectives, step};

@@ -21,6 +21,7 @@ Experiment example() {
   experiment.settings.seed = std::numeric_limits<std::uint64_t>::max();
   experiment.settings.experiment_timeout = 1.0 / 3;
   experiment.settings.devices_per_node = 8;
+  experiment.settings.allocator = AllocatorModel::caching;
   experiment.settings.host_overhead = *host_overhead_preset(kEstimatedOverhead);
   return experiment;
 }
@@ -36,6 +37,29 @@ TEST(ExperimentJson, ReadsBackExactly) {
   EXPECT_EQ(back.ranks, experiment.ranks);
   EXPECT_EQ(back.settings, experiment.settings);
   EXPECT_EQ(back.key(), experiment.key());
+}
+
+TEST(ExperimentJson, WithoutAnAllocatorCountsExactly) {
+  Experiment experiment = example();
+  experiment.settings.allocator = AllocatorModel::exact;
+  json::object earlier = to_json(experiment);
+  earlier.at("settings").as_object().erase("allocator");
+
+  EXPECT_EQ(experiment_from_json(earlier).key(), experiment.key());
+}
+
+TEST(ExperimentJson, RejectsAnAllocatorThatItDoesNotKnow) {
+  json::object object = to_json(example());
+  object.at("settings").as_object()["allocator"] = "buddy";
+
+  EXPECT_THROW(experiment_from_json(object), std::invalid_argument);
+}
+
+TEST(ExperimentKey, TellsAllocatorsApart) {
+  Experiment exact = example();
+  exact.settings.allocator = AllocatorModel::exact;
+
+  EXPECT_NE(exact.key(), example().key());
 }
 
 TEST(ExperimentJson, RejectsWhatIsNoExperiment) {

@@ -152,6 +152,71 @@ TEST_P(RunExperiment, FailsWhenTheLossIsNotFinite) {
   EXPECT_THAT(failed.reason, testing::HasSubstr("the loss became"));
 }
 
+/// Tensors of both of the caching allocator's pools.
+Experiment caching_experiment(int stage, int ranks) {
+  TinyExperiment tiny{stage, ranks, 8, 3, DType::bf16, true, {{"overlap_comm", true}}};
+  tiny.model.vocab_size = 2000;
+  tiny.model.max_positions = 64;
+  tiny.model.hidden_size = 48;
+  tiny.model.inner_size = 192;
+  Experiment experiment = tiny.make();
+  experiment.settings.sequence_length = 64;
+  experiment.settings.allocator = AllocatorModel::caching;
+  return experiment;
+}
+
+/// The smallest limit within which a dry run of every rank goes through: a sum of segments.
+Bytes least_limit(Experiment experiment, Bytes high) {
+  constexpr Bytes kSegment = Bytes{2} << 20U;
+  const cpu::CpuDevice cpu(1);
+  Bytes low = 0;  // does not
+  while (high - low > kSegment) {
+    const Bytes middle = (low / kSegment + high / kSegment) / 2 * kSegment;
+    experiment.settings.memory_limit = middle;
+    bool runs = true;
+    for (int rank = 0; rank < experiment.ranks; ++rank) {
+      runs = runs && std::holds_alternative<Measured>(dry_run(experiment, rank, &cpu).outcome);
+    }
+    (runs ? high : low) = middle;
+  }
+  return high;
+}
+
+TEST_P(RunExperiment, ReservesAsACachingAllocatorWhatTheDryRunSays) {
+  for (const int ranks : {1, 3}) {
+    const Experiment experiment = caching_experiment(GetParam(), ranks);
+
+    const auto outcomes = run_on_cpus(experiment);
+
+    const PeakMemory& peak = std::get<Measured>(outcomes.front()).peak_memory;
+    Bytes reserved = 0;
+    for (int rank = 0; rank < ranks; ++rank) {
+      reserved = std::max(reserved, dry_peak(experiment, rank).reserved);
+    }
+    EXPECT_EQ(peak.reserved, reserved);
+    EXPECT_GT(peak.reserved, peak.total);
+  }
+}
+
+TEST_P(RunExperiment, RunsOutOfACachingAllocatorsMemoryOneByteBelowTheLeastLimit) {
+  Experiment experiment = caching_experiment(GetParam(), 2);
+  const Bytes least = least_limit(experiment, dry_peak(experiment, 0).reserved + (Bytes{2} << 20U));
+
+  experiment.settings.memory_limit = least;
+  const auto enough = run_on_cpus(experiment);
+  experiment.settings.memory_limit = least - 1;
+  const auto too_little = run_on_cpus(experiment);
+
+  ASSERT_TRUE(std::holds_alternative<Measured>(enough.front()));
+  EXPECT_LE(std::get<Measured>(enough.front()).peak_memory.reserved, least);
+  ASSERT_TRUE(std::holds_alternative<OutOfMemory>(too_little.front()));
+  const auto& fault = std::get<OutOfMemory>(too_little.front());
+  EXPECT_GT(fault.reserved + fault.requested, least - 1);
+  EXPECT_GE(fault.reserved, fault.in_use);
+  const cpu::CpuDevice cpu(1);
+  EXPECT_EQ(fault, std::get<OutOfMemory>(dry_run(experiment, fault.rank, &cpu).outcome));
+}
+
 INSTANTIATE_TEST_SUITE_P(Stages, RunExperiment, testing::Values(0, 1, 2, 3));
 
 TEST(RunExperimentWithUnsupportedKnob, IsSkippedOnEveryRankAndNamesIt) {

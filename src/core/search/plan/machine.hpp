@@ -13,13 +13,13 @@ namespace dstune {
 
 struct Machine {
   int workers = 0;
-  int group_size = 1;      ///< ranks per experiment
-  std::string backend;     ///< "cpu", "sim"; never "auto"
-  Bytes memory_limit = 0;  ///< per rank; 0: not known, in a plan for another machine
-  AllocatorModel allocator = AllocatorModel::exact;  ///< the user's, or that of the backend
-  int threads_per_rank = 1;                          ///< of the BLAS, on the CPU
+  int group_size = 1;               ///< ranks per experiment
+  std::string backend;              ///< "cpu", "sim"; never "auto"
+  Bytes memory_limit = 0;           ///< per rank; 0: not known, in a plan for another machine
+  int threads_per_rank = 1;         ///< of the BLAS, on the CPU
   int devices_per_node = 0;         ///< workers of the host that has most; 0: not known, one node
   HostOverhead host_overhead = {};  ///< the user's, or the preset of the backend
+  AllocatorModel allocator = AllocatorModel::exact;  ///< likewise
 
   bool operator==(const Machine&) const = default;
 };
