@@ -323,6 +323,24 @@ TEST(RunExperimentOnAUsedDevice, IsAsOnANewOne) {
   EXPECT_TRUE(used.ledger.same_work(fresh.ledger));
 }
 
+TEST(RunExperimentOnAUsedDevice, FindsNothingCached) {
+  const Experiment experiment = caching_experiment(2, 1);
+  Experiment larger = experiment;
+  larger.ds_config["train_micro_batch_size_per_gpu"] = 16;
+  larger.ds_config["train_batch_size"] = 48;
+  const auto fresh = std::get<Measured>(run_on_cpus(experiment).front());
+  cpu::CpuDevice device(experiment.settings.memory_limit);
+  test::ThreadTeam team(1);
+  test::ThreadCollectives collectives(device, team, 0);
+  test::ThreadGroup group(team, 0);
+
+  const auto before = std::get<Measured>(run_experiment(larger, device, collectives, group));
+  const auto used = std::get<Measured>(run_experiment(experiment, device, collectives, group));
+
+  EXPECT_GT(before.peak_memory.reserved, fresh.peak_memory.reserved);
+  EXPECT_EQ(used.peak_memory, fresh.peak_memory);
+}
+
 // A GPU's fused attention needs no scratch, the CPU's does.
 TEST(DryRunOfLongSequences, CountsTheScratchOfTheImitatedDevice) {
   TinyExperiment tiny{.stage = 3, .ranks = 1, .zero = {{"reduce_bucket_size", 1}}};
