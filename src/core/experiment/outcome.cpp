@@ -13,8 +13,8 @@ namespace dstune {
 
 namespace {
 
-constexpr std::array<std::string_view, 5> kFailureKinds = {"error", "not_finite", "timeout",
-                                                           "worker_lost", "quarantined"};
+constexpr std::array<std::string_view, 7> kFailureKinds = {
+    "error", "not_finite", "timeout", "worker_lost", "quarantined", "device_lost", "wrong_sums"};
 
 double real(const json::object& object, std::string_view key) {
   const json::value& value = object.at(key);

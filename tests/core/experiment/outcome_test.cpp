@@ -94,8 +94,9 @@ TEST(OutcomeJson, OutOfMemoryReadsBackForEveryCategory) {
 }
 
 TEST(OutcomeJson, FailedReadsBackForEveryKind) {
-  for (const auto kind : {FailureKind::error, FailureKind::not_finite, FailureKind::timeout,
-                          FailureKind::worker_lost, FailureKind::quarantined}) {
+  for (const auto kind :
+       {FailureKind::error, FailureKind::not_finite, FailureKind::timeout, FailureKind::worker_lost,
+        FailureKind::quarantined, FailureKind::device_lost, FailureKind::wrong_sums}) {
     const Failed failed{kind, "says \"no\"\nin two lines"};
 
     EXPECT_EQ(std::get<Failed>(through_text(failed)), failed);
