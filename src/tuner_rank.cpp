@@ -119,7 +119,7 @@ class Run {
     if (result.stopped && !result.shortage) journal_.stopped();
     results_.write_model_info({result.model_info.num_params, result.model_info.trainable_num_params,
                                result.model_info.activation_bytes_per_micro_batch});
-    const auto remarks = result_remarks(result.records, config_.autotuning.metric, result.best);
+    const auto remarks = result_remarks(result, config_.autotuning.metric);
     auto notes = config_.notes;
     notes.insert(notes.end(), remarks.begin(), remarks.end());
     results_.finish({result.records, config_.autotuning.metric, result.best, group_size_,

@@ -1,11 +1,13 @@
 // Loaded with LD_PRELOAD into all ranks: the matrix products of rank DSTUNE_SICK_RANK are those of
-// a sick machine. DSTUNE_SICKNESS: "fails", "hangs" or "slow".
+// a sick machine. DSTUNE_SICKNESS: "fails", "loses" (its device), "miscounts", "hangs" or "slow".
 #include <cstdlib>
 #include <stdexcept>
 #include <string>
 
 #include <dlfcn.h>
 #include <unistd.h>
+
+#include "core/device/faults.hpp"
 
 namespace {
 
@@ -20,6 +22,8 @@ void suffer() {
   static const std::string sickness = variable("DSTUNE_SICKNESS");
   if (!is_sick) return;
   if (sickness == "fails") throw std::runtime_error("uncorrectable memory error");
+  if (sickness == "loses") throw dstune::DeviceLostError("an illegal memory access");
+  if (sickness == "miscounts") throw dstune::WrongSumsError("the sum of 1 and 2 is 4");
   if (sickness == "slow") usleep(2000);
   while (sickness == "hangs") pause();
 }

@@ -47,6 +47,35 @@ class SickRank(ProgramTest):
         self.assertEqual(len(self.started_on(1)), 1, finished.stderr)
         self.assertRegex(finished.stderr, r"rank 1 on \S+ gets no work")
 
+    def test_one_that_lost_its_device_is_retired_by_name(self):
+        finished = self.tune_with("loses", 1, 4, self.alone())
+
+        self.expect_all_measured(finished.stderr)
+        self.assertEqual(len(self.started_on(1)), 1, finished.stderr)
+        self.assertRegex(finished.stderr, r"warning: rank 1 on \S+: an illegal memory access; .*no more work")
+        self.assertRegex((self.results / "summary.txt").read_text(),
+                         r"lost its device and got no more work: rank 1 on")
+
+    def test_too_few_with_a_device_end_the_run_as_lost_workers_do(self):
+        config = self.write_config(self.tiny(train_micro_batch_size_per_gpu=[1]))
+
+        finished = self.tune_with("loses", 2, 3, config)
+
+        status = read_json(self.results / "status.json")
+        self.assertEqual(status["exit_code"], 4, finished.stderr)
+        self.assertEqual(status["restart"], "worker_lost")
+
+    def test_wrong_sums_end_the_run_with_the_ranks_named(self):
+        config = self.write_config(self.tiny(train_micro_batch_size_per_gpu=[1]))
+
+        finished = self.tune_with("miscounts", 2, 3, config)
+
+        status = read_json(self.results / "status.json")
+        self.assertEqual(status["exit_code"], 1, finished.stderr)
+        self.assertRegex(status["message"], r"rank 2 on \S+: the sum of 1 and 2 is 4 "
+                                            r"\(group of rank 1 on \S+, rank 2 on")
+        self.assertEqual(list(outcomes(self.results).values())[-1]["kind"], "wrong_sums")
+
     def test_one_that_hangs_gets_one_experiment(self):
         finished = self.tune_with("hangs", 2, 4, self.alone())
 

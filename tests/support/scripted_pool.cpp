@@ -73,6 +73,12 @@ Completion ScriptedPool::end(const Running& over) {
     return {over.id, Failed{FailureKind::timeout, "still running"}, {first}};
   }
   for (const int rank : over.ranks) {
+    if (without_device_.erase(rank) > 0) {
+      retire(rank);
+      return {over.id,
+              Failed{FailureKind::device_lost, "rank " + std::to_string(rank) + " on a: no GPU"},
+              {rank}};
+    }
     if (const auto sick = sick_.find(rank); sick != sick_.end() && sick->second-- > 0) {
       return {
           over.id, Failed{FailureKind::error, "rank " + std::to_string(rank) + " broke"}, {rank}};

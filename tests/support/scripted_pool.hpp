@@ -33,6 +33,8 @@ class ScriptedPool : public WorkerPool {
   void lose_worker_in(const std::string& name, int times = 1) { losses_[name] = times; }
   /// What runs on `rank` fails there, the next `times` times.
   void fail_on(int rank, int times = 1'000'000) { sick_[rank] = times; }
+  /// What runs on `rank` next loses its device there.
+  void lose_device_of(int rank) { without_device_.insert(rank); }
   /// The next experiment called `name` gets stuck on its first worker, which is away until the
   /// experiment after that ended.
   void get_stuck_in(const std::string& name) { stuck_in_ = name; }
@@ -66,6 +68,7 @@ class ScriptedPool : public WorkerPool {
   Script script_;
   std::map<std::string, int> losses_;
   std::map<int, int> sick_;
+  std::set<int> without_device_;
   std::string stuck_in_;
   std::function<void()> on_wait_;
   int away_ = 0;  ///< the rank that is stuck; 0: none

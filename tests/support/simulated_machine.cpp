@@ -47,7 +47,9 @@ Outcome SimulatedMachine::run(const Experiment& experiment) const {
     return OutOfMemory{0, MemoryCategory::activations, per_micro_batch, limit, limit};
   }
   if (fails(point)) return Failed{FailureKind::error, "as the test says"};
-  return measure(peak(point), samples_per_s(point), experiment, noise_percent);
+  Measured measured = measure(peak(point), samples_per_s(point), experiment, noise_percent);
+  measured.peak_memory.reserved = reserved;
+  return measured;
 }
 
 MemoryPredictor SimulatedMachine::predictor() const {

@@ -25,6 +25,7 @@ struct SimulatedMachine {
   /// What the dry run adds to each peak, and subtracts: how wrong it is.
   Bytes predicted_too_much = 0;
   Bytes predicted_too_little = 0;
+  Bytes reserved = 0;  ///< by the allocator of whatever runs, if it caches
   double noise_percent = 0.1;
   std::function<double(const Point&)> samples_per_s = [](const Point&) { return 100.0; };
   std::function<bool(const Point&)> fails = [](const Point&) { return false; };

@@ -70,6 +70,7 @@ void on_training_ranks(const StepConfig& config, int ranks,
   run_on_ranks(ranks, [&](int rank, ThreadTeam& team) {
     const auto backend = make_backend(rank);
     Device& device = backend->device({.memory_limit = settings.memory_limit, .threads = 0});
+    device.memory().count_as(settings.allocator);
     ThreadGroup group(team, rank);
     const auto collectives = backend->collectives(
         group, [&](Device& on) { return std::make_unique<ThreadCollectives>(on, team, rank); });

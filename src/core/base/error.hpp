@@ -14,19 +14,6 @@ class Error : public std::runtime_error {
   using std::runtime_error::runtime_error;
 };
 
-/// This process's device can do nothing more until the process is started anew: the rank retires,
-/// the run goes on.
-class DeviceLostError : public Error {
- public:
-  using Error::Error;
-};
-
-/// Collectives of this machine give wrong sums: no result of the run can be trusted.
-class WrongSumsError : public Error {
- public:
-  using Error::Error;
-};
-
 /// One fault of the user's input.
 struct Problem {
   std::string where;  ///< JSON pointer ("/dstune/model"), flag ("--resume") or "line 3"

@@ -6,6 +6,7 @@
 #include "core/base/text.hpp"
 #include "core/config/read_host_overhead.hpp"
 #include "core/config/read_model_spec.hpp"
+#include "core/device/memory_budget.hpp"
 #include "core/input/section_reader.hpp"
 
 namespace dstune {
@@ -21,6 +22,7 @@ constexpr KeyRule kDstuneRules[] = {
     any("model"),
     integer("sequence_length", 2, kMostSteps),
     any("memory_limit"),
+    choice("allocator", "exact|caching"),
     integer("ranks_per_experiment", 1, kMostRanks).or_null(),
     choice("backend", "auto|cpu|cuda|sim"),
     integer("warmup_steps", 0, kMostSteps),
@@ -101,6 +103,12 @@ void read_overhead(const SectionReader& reader, TuningConfig& config, Problems& 
   config.host_overhead = read_host_overhead(name, {folder, "."}, "/dstune/host_overhead", problems);
 }
 
+void read_allocator(const SectionReader& reader, TuningConfig& config) {
+  std::string name;
+  reader.read("allocator", name);
+  config.allocator = allocator_from(name);
+}
+
 void drop_dropout(ModelSpec& model) {
   model.embedding_dropout = 0;
   model.attention_dropout = 0;
@@ -132,6 +140,7 @@ bool read_dstune(const json::value& section, const CommandLine& options, TuningC
   settings.share_gpu = settings.share_gpu || options.share_gpu;
 
   read_overhead(reader, config, problems);
+  read_allocator(reader, config);
 
   const auto model = read_model(reader, options, config.source, problems, config.warnings);
   if (!model) return false;

@@ -48,6 +48,7 @@ struct TuningConfig {
                          ///< threads, nodes, host_overhead (core/search/plan/machine.hpp completes
                          ///< a copy)
   std::optional<HostOverhead> host_overhead;  ///< none: the preset of the backend
+  std::optional<AllocatorModel> allocator;    ///< none: what the backend's users run with
   std::optional<int> ranks_per_experiment;    ///< default: all workers
   Seconds worker_timeout = 30;                ///< silence after which a worker counts as lost
   std::vector<int> stages;                    ///< to explore, ascending

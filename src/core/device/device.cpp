@@ -52,23 +52,27 @@ void Device::synchronize() {
   free_pending();
 }
 
-void* Device::allocate(MemoryCategory category, Bytes size) {
-  reserve(category, size);
+Allocation Device::allocate(MemoryCategory category, Bytes size) {
+  const MemoryBudget::Block block = reserve(category, size);
   try {
-    return do_allocate(category, size);
+    return {do_allocate(category, size), size, category, current_stream_, block};
   } catch (...) {
-    budget_.release(category, size);
+    budget_.release(category, size, block);
     throw;
   }
 }
 
-void Device::reserve(MemoryCategory category, Bytes size) {
+MemoryBudget::Block Device::reserve(MemoryCategory category, Bytes size) {
   free_pending();
-  if (!pending_.empty() && !budget_.has_room(size)) synchronize();
-  budget_.reserve(category, size);
+  if (budget_.has_room(size, current_stream_)) {
+    return budget_.reserve(category, size, current_stream_);
+  }
+  if (!pending_.empty() || budget_.holds_unused_segments()) synchronize();
+  return budget_.reserve_at_last(category, size, current_stream_);
 }
 
-void Device::give_back(const Memory& memory, const std::array<bool, kStreams>& used_on) noexcept {
+void Device::give_back(const Allocation& memory,
+                       const std::array<bool, kStreams>& used_on) noexcept {
   on_give_back(memory.data, memory.home, used_on);
   std::vector<Event> uses;
   for (std::size_t stream = 0; overlaps() && stream < kStreams; ++stream) {
@@ -81,9 +85,9 @@ void Device::give_back(const Memory& memory, const std::array<bool, kStreams>& u
   }
 }
 
-void Device::free(const Memory& memory) noexcept {
+void Device::free(const Allocation& memory) noexcept {
   do_free(memory.data, memory.size);
-  budget_.release(memory.category, memory.size);
+  budget_.release(memory.category, memory.size, memory.block);
 }
 
 void Device::free_pending() noexcept {

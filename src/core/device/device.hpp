@@ -153,15 +153,9 @@ class Device {
   friend class Scalar;
   friend class StreamScope;
 
-  struct Memory {
-    void* data;
-    Bytes size;
-    MemoryCategory category;
-    Stream home;
-  };
   /// Memory that was given back while other streams still used it.
   struct Pending {
-    Memory memory;
+    Allocation memory;
     std::vector<Event> uses;
   };
 
@@ -189,11 +183,12 @@ class Device {
   void wait_as_host(HostSync reason, Wait wait);
   template <class Wait>
   void stalling(Wait wait);
-  void* allocate(MemoryCategory category, Bytes size);
-  /// What only the end of pending uses can free is waited for, as PyTorch's allocator does.
-  void reserve(MemoryCategory category, Bytes size);
-  void give_back(const Memory& memory, const std::array<bool, kStreams>& used_on) noexcept;
-  void free(const Memory& memory) noexcept;
+  Allocation allocate(MemoryCategory category, Bytes size);
+  /// What only the end of pending uses can free is waited for, as PyTorch's allocator does; giving
+  /// segments back (cudaFree) waits too.
+  MemoryBudget::Block reserve(MemoryCategory category, Bytes size);
+  void give_back(const Allocation& memory, const std::array<bool, kStreams>& used_on) noexcept;
+  void free(const Allocation& memory) noexcept;
   void free_pending() noexcept;
   /// Memory of stream `home` is given back, which the streams `used_on` may still use.
   virtual void on_give_back(void* data, Stream home,

@@ -40,6 +40,7 @@ class FoldedMicroSteps {
   Ledger before_;     // at the end of the micro-step before
   Ledger last_work_;  // of the micro-step before
   MemoryUse last_use_;
+  CachingModel::FreeLists last_cache_;  ///< in the end of it
 };
 
 }  // namespace dstune

@@ -47,6 +47,15 @@ inline Matrix as_matrix(Tensor tensor, std::int64_t rows, std::int64_t cols) {
   return {tensor.data, rows, cols, tensor.dtype, cols};
 }
 
+/// One allocation, and what its budget knows of it.
+struct Allocation {
+  void* data = nullptr;
+  Bytes size = 0;
+  MemoryCategory category = MemoryCategory::temporaries;
+  Stream home = Stream::compute;  ///< that was current when it was made
+  MemoryBudget::Block block = CachingModel::kNoBlock;
+};
+
 /// Owns one allocation and gives it back to its Device, which must outlive it. An empty Buffer
 /// (default constructed or moved from) owns nothing. Contents are undefined until written.
 class Buffer {
@@ -69,21 +78,18 @@ class Buffer {
   /// use, and are given to nobody else, until what `stream` holds by then is done.
   void used_on(Stream stream) noexcept { used_on_[static_cast<std::size_t>(stream)] = true; }
 
-  void* data() const noexcept { return data_; }
-  Bytes size() const noexcept { return size_; }
+  void* data() const noexcept { return memory_.data; }
+  Bytes size() const noexcept { return memory_.size; }
   explicit operator bool() const noexcept { return device_ != nullptr; }
 
   /// The whole buffer as elements of `dtype`.
   Tensor tensor(DType dtype) const {
-    return {data_, static_cast<std::int64_t>(size_ / size_of(dtype)), dtype};
+    return {memory_.data, static_cast<std::int64_t>(memory_.size / size_of(dtype)), dtype};
   }
 
  private:
   Device* device_ = nullptr;
-  void* data_ = nullptr;
-  Bytes size_ = 0;
-  MemoryCategory category_ = MemoryCategory::temporaries;
-  Stream home_ = Stream::compute;
+  Allocation memory_;
   std::array<bool, kStreams> used_on_{};  // other streams
 };
 

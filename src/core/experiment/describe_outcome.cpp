@@ -27,18 +27,29 @@ std::string one_line(std::string text) {
   return std::string(trim(text));
 }
 
+std::string reserved_text(const PeakMemory& peak) {
+  return peak.reserved == 0 ? "" : concat(" in use, ", format_bytes(peak.reserved), " reserved");
+}
+
+std::string used_text(const OutOfMemory& fault) {
+  if (fault.reserved == 0) {
+    return concat(format_bytes(fault.in_use), " of ", format_bytes(fault.limit), " used");
+  }
+  return concat(format_bytes(fault.in_use), " in use, ", format_bytes(fault.reserved), " of ",
+                format_bytes(fault.limit), " reserved");
+}
+
 std::string line(const Measured& measured) {
-  return concat(format_seconds(measured.step_time.median), " +-",
-                fixed(measured.step_time.noise_percent, 1), "%, ",
-                flops_text(measured.flops_per_s_per_rank), " per rank, ",
-                fixed(measured.samples_per_s, measured.samples_per_s < 1 ? 3 : 1),
-                " samples/s, peak ", format_bytes(measured.peak_memory.total));
+  return concat(
+      format_seconds(measured.step_time.median), " +-", fixed(measured.step_time.noise_percent, 1),
+      "%, ", flops_text(measured.flops_per_s_per_rank), " per rank, ",
+      fixed(measured.samples_per_s, measured.samples_per_s < 1 ? 3 : 1), " samples/s, peak ",
+      format_bytes(measured.peak_memory.total), reserved_text(measured.peak_memory));
 }
 
 std::string line(const OutOfMemory& fault) {
   return concat("out of memory on rank ", fault.rank, " (wanted ", format_bytes(fault.requested),
-                " more for ", name_of(fault.category), ", ", format_bytes(fault.in_use), " of ",
-                format_bytes(fault.limit), " used)");
+                " more for ", name_of(fault.category), ", ", used_text(fault), ")");
 }
 
 std::string line(const Failed& failed) { return concat("failed: ", one_line(failed.reason)); }

@@ -3,6 +3,7 @@
 #include <stdexcept>
 
 #include "core/base/text.hpp"
+#include "core/device/memory_budget.hpp"
 
 namespace dstune {
 
@@ -12,6 +13,7 @@ json::object settings_to_json(const RunSettings& settings) {
   json::object object = {{"model", to_json(settings.model)},
                          {"sequence_length", settings.sequence_length},
                          {"memory_limit_bytes", settings.memory_limit},
+                         {"allocator", name_of(settings.allocator)},
                          {"backend", settings.backend},
                          {"threads_per_rank", settings.threads_per_rank},
                          {"devices_per_node", settings.devices_per_node},
@@ -24,11 +26,21 @@ json::object settings_to_json(const RunSettings& settings) {
   return object;
 }
 
+// What earlier versions wrote has none: it counted exactly.
+AllocatorModel allocator_from_json(const json::object& object) {
+  const auto* name = object.if_contains("allocator");
+  if (name == nullptr) return AllocatorModel::exact;
+  const auto allocator = allocator_from(std::string_view(name->as_string()));
+  if (!allocator) throw std::invalid_argument("unknown allocator");
+  return *allocator;
+}
+
 RunSettings settings_from_json(const json::object& object) {
   RunSettings settings;
   settings.model = model_spec_from_json(object.at("model").as_object());
   settings.sequence_length = object.at("sequence_length").to_number<std::int64_t>();
   settings.memory_limit = object.at("memory_limit_bytes").to_number<Bytes>();
+  settings.allocator = allocator_from_json(object);
   settings.backend = std::string(object.at("backend").as_string());
   settings.threads_per_rank = object.at("threads_per_rank").to_number<int>();
   settings.devices_per_node = object.at("devices_per_node").to_number<int>();

@@ -6,6 +6,7 @@
 
 #include "core/base/json.hpp"
 #include "core/base/units.hpp"
+#include "core/device/caching_model.hpp"
 #include "core/device/host_overhead.hpp"
 #include "core/model/model_spec.hpp"
 
@@ -15,7 +16,8 @@ namespace dstune {
 struct RunSettings {
   ModelSpec model;
   std::int64_t sequence_length = 1024;
-  Bytes memory_limit = 0;       ///< per rank; never 0 in a checked configuration
+  Bytes memory_limit = 0;  ///< per rank; never 0 in a checked configuration
+  AllocatorModel allocator = AllocatorModel::exact;  ///< what memory_limit is a limit on
   std::string backend = "cpu";  ///< cpu, cuda or sim; "auto" is resolved by then
   int threads_per_rank =
       1;  ///< of the BLAS on the CPU backend: cores over the ranks that share them

@@ -13,8 +13,8 @@ namespace dstune {
 
 namespace {
 
-constexpr std::array<std::string_view, 5> kFailureKinds = {"error", "not_finite", "timeout",
-                                                           "worker_lost", "quarantined"};
+constexpr std::array<std::string_view, 7> kFailureKinds = {
+    "error", "not_finite", "timeout", "worker_lost", "quarantined", "device_lost", "wrong_sums"};
 
 double real(const json::object& object, std::string_view key) {
   const json::value& value = object.at(key);
@@ -26,6 +26,11 @@ double real(const json::object& object, std::string_view key) {
 template <class Integer>
 Integer integer(const json::object& object, std::string_view key) {
   return object.at(key).to_number<Integer>();
+}
+
+// Earlier versions did not write it.
+Bytes reserved_bytes(const json::object& object, std::string_view key) {
+  return object.contains(key) ? integer<Bytes>(object, key) : 0;
 }
 
 std::string text(const json::object& object, std::string_view key) {
@@ -90,6 +95,7 @@ json::object content(const Measured& measured) {
       {"first_loss", measured.first_loss},
       {"last_loss", measured.last_loss},
       {"peak_memory_bytes", measured.peak_memory.total},
+      {"peak_reserved_bytes", measured.peak_memory.reserved},
       {"peak_memory_phase", name_of(measured.peak_memory.phase)},
       {"peak_memory_bytes_by_category_at_peak", memory_to_json(measured.peak_memory.at_peak)},
       {"peak_memory_bytes_by_category", memory_to_json(measured.peak_memory.categories)},
@@ -107,7 +113,8 @@ json::object content(const Measured& measured) {
 json::object content(const OutOfMemory& fault) {
   return {{"status", "out_of_memory"},           {"rank", fault.rank},
           {"category", name_of(fault.category)}, {"requested_bytes", fault.requested},
-          {"in_use_bytes", fault.in_use},        {"limit_bytes", fault.limit}};
+          {"in_use_bytes", fault.in_use},        {"limit_bytes", fault.limit},
+          {"reserved_bytes", fault.reserved}};
 }
 
 json::object content(const Failed& failed) {
@@ -140,6 +147,7 @@ Measured measured_from_json(const json::object& object) {
   measured.first_loss = real(object, "first_loss");
   measured.last_loss = real(object, "last_loss");
   measured.peak_memory.total = integer<Bytes>(object, "peak_memory_bytes");
+  measured.peak_memory.reserved = reserved_bytes(object, "peak_reserved_bytes");
   measured.peak_memory.at_peak =
       memory_from_json(object.at("peak_memory_bytes_by_category_at_peak").as_object());
   measured.peak_memory.categories =
@@ -166,9 +174,12 @@ OutOfMemory out_of_memory_from_json(const json::object& object) {
   const std::string category = text(object, "category");
   for (std::size_t i = 0; i < kMemoryCategories; ++i) {
     if (category != name_of(static_cast<MemoryCategory>(i))) continue;
-    return {integer<int>(object, "rank"), static_cast<MemoryCategory>(i),
-            integer<Bytes>(object, "requested_bytes"), integer<Bytes>(object, "in_use_bytes"),
-            integer<Bytes>(object, "limit_bytes")};
+    return {integer<int>(object, "rank"),
+            static_cast<MemoryCategory>(i),
+            integer<Bytes>(object, "requested_bytes"),
+            integer<Bytes>(object, "in_use_bytes"),
+            integer<Bytes>(object, "limit_bytes"),
+            reserved_bytes(object, "reserved_bytes")};
   }
   throw std::invalid_argument(concat("unknown memory category \"", category, "\""));
 }

@@ -49,6 +49,7 @@ struct OutOfMemory {
   Bytes requested = 0;
   Bytes in_use = 0;
   Bytes limit = 0;
+  Bytes reserved = 0;  ///< see OutOfMemoryError
 
   bool operator==(const OutOfMemory&) const = default;
 };
@@ -59,6 +60,8 @@ enum class FailureKind {
   timeout,      ///< experiment_timeout passed
   worker_lost,  ///< a rank of the group died
   quarantined,  ///< it was running in two crashes of the whole run
+  device_lost,  ///< a rank's device can do nothing more; the rank gets no more work
+  wrong_sums,   ///< a collective of known values gave wrong ones: ends the run
 };
 
 /// It broke: reason in one line.

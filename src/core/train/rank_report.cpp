@@ -109,7 +109,8 @@ Outcome merge_reports(const std::vector<RankReport>& reports, const Experiment& 
       return Failed{FailureKind::not_finite, report.not_finite};
     }
     const Measured& own = report.own;
-    if (own.peak_memory.total > merged.peak_memory.total) merged.peak_memory = own.peak_memory;
+    if (own.peak_memory.counted() > merged.peak_memory.counted())
+      merged.peak_memory = own.peak_memory;
     merged.first_loss += own.first_loss / static_cast<double>(reports.size());
     merged.last_loss += own.last_loss / static_cast<double>(reports.size());
     merged.setup_time = std::max(merged.setup_time, own.setup_time);

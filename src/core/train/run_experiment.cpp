@@ -53,7 +53,7 @@ Seconds exposed_time(const Ledger& ledger) {
 }
 
 OutOfMemory to_outcome(const OutOfMemoryError& error, int rank) {
-  return {rank, error.category, error.requested, error.in_use, error.limit};
+  return {rank, error.category, error.requested, error.in_use, error.limit, error.reserved};
 }
 
 /// The cost of a rehearsal depends on neither the micro-steps nor the ranks.
@@ -67,6 +67,7 @@ class RehearsalDevice final : public DryDevice {
 Outcome rehearse(const Experiment& experiment, const StepConfig& config, int rank, Bytes limit,
                  const Device* imitated) {
   RehearsalDevice device(limit, imitated);
+  device.memory().count_as(experiment.settings.allocator);
   DryCollectives collectives(device, rank, experiment.ranks);
   Measured result;
   try {
@@ -86,7 +87,9 @@ Outcome rehearse(const Experiment& experiment, const StepConfig& config, int ran
 /// next experiment, however this one ended.
 class BusyDevice {
  public:
-  BusyDevice(Device& device, Group& group) : device_(device) {
+  BusyDevice(Device& device, Group& group, AllocatorModel allocator) : device_(device) {
+    device_.synchronize();  // what the last experiment gave back is free
+    device_.memory().count_as(allocator);
     device_.memory().enter(StepPhase::setup);
     device_.memory().reset_peak();
     device_.on_tick([&group] { group.poll(); });
@@ -237,7 +240,7 @@ Outcome run_experiment(const Experiment& experiment, Device& device, Collectives
                        Group& group) {
   const StepConfig config = make_step_config(experiment);
   if (const auto reason = skipped(experiment, config)) return *reason;
-  const BusyDevice busy(device, group);
+  const BusyDevice busy(device, group, experiment.settings.allocator);
   return Run(experiment, config, device, collectives, group).run();
 }
 

@@ -19,7 +19,8 @@ enum class MessageKind {
   hello,      ///< who it is (WorkerInfo)
   ready,      ///< {id}: waits for go
   outcome,    ///< {id, outcome}
-  failed,     ///< {id, reason[, outcome]}: an exception ended the experiment on this rank
+  failed,     ///< {id, reason[, outcome]}: an exception ended the experiment on this rank;
+              ///< Failed{device_lost} as outcome: it can run no other either
   idle,       ///< {id}: done with this experiment, whatever came of it
   heartbeat,  ///< {}: also from rank 0 to a worker
   bye,        ///< {}: obeys stop

@@ -16,10 +16,12 @@ std::uint64_t id_of(const json::object& content) {
   return content.at("id").to_number<std::uint64_t>();
 }
 
-bool timed_out(const Outcome& outcome) {
+bool is_failure(const Outcome& outcome, FailureKind kind) {
   const auto* failed = std::get_if<Failed>(&outcome);
-  return failed != nullptr && failed->kind == FailureKind::timeout;
+  return failed != nullptr && failed->kind == kind;
 }
+
+bool timed_out(const Outcome& outcome) { return is_failure(outcome, FailureKind::timeout); }
 
 }  // namespace
 
@@ -150,11 +152,7 @@ void MpiWorkerPool::obey(const Message& message) {
       }
       return;
     case MessageKind::failed:
-      if (running != nullptr && !running->outcome) {
-        running->culprits = {message.from};
-        end_early(*running, failure_of(message));
-      }
-      return;
+      return on_failure(message, running);
     case MessageKind::idle:
       return on_idle(message.from, id_of(message.content));
     case MessageKind::bye:
@@ -173,12 +171,36 @@ void MpiWorkerPool::welcome(const Message& hello) {
   changed_ = true;
 }
 
-Outcome MpiWorkerPool::failure_of(const Message& message) {
-  if (const auto* outcome = message.content.if_contains("outcome")) {
-    return outcome_from_json(outcome->as_object());
+void MpiWorkerPool::on_failure(const Message& message, Running* running) {
+  Outcome outcome = failure_of(message);
+  if (is_failure(outcome, FailureKind::device_lost)) {
+    roster_.dismiss(message.from);
+    log_warning(concat(std::get<Failed>(outcome).reason, "; the rank gets no more work"));
   }
-  const std::string reason(message.content.at("reason").as_string());
-  return Failed{FailureKind::error, concat(roster_.name(message.from), ": ", reason)};
+  if (running == nullptr || running->outcome) return;
+  if (is_failure(outcome, FailureKind::wrong_sums)) {
+    std::get<Failed>(outcome).reason += concat(" (group of ", names(running->ranks), ")");
+  }
+  running->culprits = {message.from};
+  end_early(*running, std::move(outcome));
+}
+
+Outcome MpiWorkerPool::failure_of(const Message& message) {
+  Outcome outcome =
+      Failed{FailureKind::error, std::string(message.content.at("reason").as_string())};
+  if (const auto* told = message.content.if_contains("outcome")) {
+    outcome = outcome_from_json(told->as_object());
+  }
+  if (auto* failed = std::get_if<Failed>(&outcome)) {
+    failed->reason = concat(roster_.name(message.from), ": ", failed->reason);
+  }
+  return outcome;
+}
+
+std::string MpiWorkerPool::names(const std::vector<int>& ranks) {
+  std::vector<std::string> names;
+  for (const int rank : ranks) names.push_back(roster_.name(rank));
+  return join(names, ", ");
 }
 
 void MpiWorkerPool::on_idle(int rank, std::uint64_t id) {

@@ -25,7 +25,7 @@ struct PoolOptions {
 };
 
 /// The ranks 1 .. size-1 of `world`, which run run_worker_loop. A rank that dies or hangs costs its
-/// experiment (Failed), not the run.
+/// experiment (Failed), not the run. One that lost its device gets no more work.
 ///
 /// While nothing is waited for, call poll() at least every few seconds: workers whose rank 0 is
 /// silent for a minute give up.
@@ -78,7 +78,9 @@ class MpiWorkerPool final : public WorkerPool {
   Seconds now();
   void obey(const Message& message);
   void welcome(const Message& hello);
+  void on_failure(const Message& message, Running* running);
   Outcome failure_of(const Message& message);
+  std::string names(const std::vector<int>& ranks);
   void on_idle(int rank, std::uint64_t id);
   void give_go(Running& running);
   void end(Running& running, Outcome outcome);

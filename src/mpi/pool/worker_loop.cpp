@@ -9,6 +9,7 @@
 
 #include "core/base/log.hpp"
 #include "core/base/text.hpp"
+#include "core/device/faults.hpp"
 #include "mpi/lifeline/worker_link.hpp"
 
 namespace dstune {
@@ -130,11 +131,18 @@ void WorkerLoop::execute(int tag) {
     groups_.drop(tag);
   } catch (const OutOfMemoryError& error) {
     fail(assignment, error.what(),
-         OutOfMemory{link_.rank(), error.category, error.requested, error.in_use, error.limit});
+         OutOfMemory{link_.rank(), error.category, error.requested, error.in_use, error.limit,
+                     error.reserved});
     groups_.drop(tag);
   } catch (const std::bad_alloc& error) {
     const Bytes limit = assignment.experiment.settings.memory_limit;
     fail(assignment, error.what(), OutOfMemory{link_.rank(), {}, 0, limit, limit});
+    groups_.drop(tag);
+  } catch (const DeviceLostError& error) {
+    fail(assignment, error.what(), Failed{FailureKind::device_lost, error.what()});
+    groups_.drop(tag);
+  } catch (const WrongSumsError& error) {
+    fail(assignment, error.what(), Failed{FailureKind::wrong_sums, error.what()});
     groups_.drop(tag);
   } catch (const std::exception& error) {
     fail(assignment, error.what(), std::nullopt);

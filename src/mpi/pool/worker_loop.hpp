@@ -12,6 +12,8 @@ namespace dstune {
 
 /// Runs one experiment on this rank; collective over the group. Group rank 0's outcome counts. An
 /// exception is reported and ends the experiment on the other ranks; ExperimentAborted must pass.
+/// After a DeviceLostError rank 0 sends this rank nothing more; after a WrongSumsError the
+/// run ends.
 using ExperimentRunner = std::function<Outcome(const Experiment&, MpiGroup&)>;
 
 enum class LoopResult {

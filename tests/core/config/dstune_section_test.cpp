@@ -43,6 +43,7 @@ TEST(ReadDstune, NeedsOnlyTheModel) {
   EXPECT_EQ(config.settings.experiment_timeout, 600);
   EXPECT_EQ(config.worker_timeout, 30);
   EXPECT_EQ(config.host_overhead, std::nullopt) << "the backend's";
+  EXPECT_EQ(config.allocator, std::nullopt) << "the backend's";
   EXPECT_EQ(config.ranks_per_experiment, std::nullopt);
   EXPECT_FALSE(config.settings.share_gpu);
 }
@@ -52,9 +53,10 @@ TEST(ReadDstune, ReadsEveryKey) {
       R"({"model": {"model_type": "gpt2", "n_positions": 64}, "sequence_length": 32, "memory_limit": "4GiB",
           "ranks_per_experiment": 2, "backend": "sim", "warmup_steps": 0, "measure_steps": 5,
           "experiment_timeout": 1.5, "seed": 7, "dropout": true, "worker_timeout": 7.5,
-          "host_overhead": "none", "share_gpu": true})");
+          "host_overhead": "none", "share_gpu": true, "allocator": "caching"})");
 
   EXPECT_EQ(faults, Faults{});
+  EXPECT_EQ(config.allocator, AllocatorModel::caching);
   EXPECT_EQ(config.settings.model.name, "inline");
   EXPECT_EQ(config.settings.model.attention_dropout, 0.1);
   EXPECT_TRUE(config.settings.share_gpu);

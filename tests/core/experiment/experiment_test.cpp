@@ -21,6 +21,7 @@ Experiment example() {
   experiment.settings.seed = std::numeric_limits<std::uint64_t>::max();
   experiment.settings.experiment_timeout = 1.0 / 3;
   experiment.settings.devices_per_node = 8;
+  experiment.settings.allocator = AllocatorModel::caching;
   experiment.settings.host_overhead = *host_overhead_preset(kEstimatedOverhead);
   return experiment;
 }
@@ -46,6 +47,29 @@ TEST(ExperimentJson, TellsOfASharedGpuOnlyWhereThereIsOne) {
   experiment.settings.share_gpu = true;
 
   EXPECT_TRUE(experiment_from_json(to_json(experiment)).settings.share_gpu);
+}
+
+TEST(ExperimentJson, WithoutAnAllocatorCountsExactly) {
+  Experiment experiment = example();
+  experiment.settings.allocator = AllocatorModel::exact;
+  json::object earlier = to_json(experiment);
+  earlier.at("settings").as_object().erase("allocator");
+
+  EXPECT_EQ(experiment_from_json(earlier).key(), experiment.key());
+}
+
+TEST(ExperimentJson, RejectsAnAllocatorThatItDoesNotKnow) {
+  json::object object = to_json(example());
+  object.at("settings").as_object()["allocator"] = "buddy";
+
+  EXPECT_THROW(experiment_from_json(object), std::invalid_argument);
+}
+
+TEST(ExperimentKey, TellsAllocatorsApart) {
+  Experiment exact = example();
+  exact.settings.allocator = AllocatorModel::exact;
+
+  EXPECT_NE(exact.key(), example().key());
 }
 
 TEST(ExperimentJson, RejectsWhatIsNoExperiment) {

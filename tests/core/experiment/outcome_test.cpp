@@ -34,6 +34,7 @@ Measured awkward() {
     measured.peak_memory.at_peak.bytes[i] = 100 + i;
     measured.peak_memory.categories.bytes[i] = 1'000'000'000'000 + i;
   }
+  measured.peak_memory.reserved = 65938653184;
   measured.peak_memory.phase = StepPhase::update;
   measured.peak_memory.phases[3] = StepPhase::reduction;
   measured.ledger = test::make_ledger();
@@ -96,15 +97,16 @@ TEST(OutcomeJson, NotANumberStaysNotANumber) {
 
 TEST(OutcomeJson, OutOfMemoryReadsBackForEveryCategory) {
   for (std::size_t i = 0; i < kMemoryCategories; ++i) {
-    const OutOfMemory fault{5, static_cast<MemoryCategory>(i), 6_GiB, 11_GiB, 16_GiB};
+    const OutOfMemory fault{5, static_cast<MemoryCategory>(i), 6_GiB, 11_GiB, 16_GiB, 12_GiB};
 
     EXPECT_EQ(std::get<OutOfMemory>(through_text(fault)), fault);
   }
 }
 
 TEST(OutcomeJson, FailedReadsBackForEveryKind) {
-  for (const auto kind : {FailureKind::error, FailureKind::not_finite, FailureKind::timeout,
-                          FailureKind::worker_lost, FailureKind::quarantined}) {
+  for (const auto kind :
+       {FailureKind::error, FailureKind::not_finite, FailureKind::timeout, FailureKind::worker_lost,
+        FailureKind::quarantined, FailureKind::device_lost, FailureKind::wrong_sums}) {
     const Failed failed{kind, "says \"no\"\nin two lines"};
 
     EXPECT_EQ(std::get<Failed>(through_text(failed)), failed);
@@ -122,7 +124,17 @@ TEST(OutcomeJson, KeysCarryTheirUnits) {
 
   EXPECT_EQ(to_json_text(object, 0),
             R"({"status":"out_of_memory","rank":5,"category":"buckets","requested_bytes":3,)"
-            R"("in_use_bytes":2,"limit_bytes":4})");
+            R"("in_use_bytes":2,"limit_bytes":4,"reserved_bytes":0})");
+}
+
+TEST(OutcomeJson, ReadsWhatEarlierVersionsWroteOfMemory) {
+  json::object measured = to_json(Outcome{awkward()});
+  measured.erase("peak_reserved_bytes");
+  json::object fault = to_json(Outcome{OutOfMemory{5, MemoryCategory::buckets, 3, 2, 4}});
+  fault.erase("reserved_bytes");
+
+  EXPECT_EQ(std::get<Measured>(outcome_from_json(measured)).peak_memory.reserved, 0U);
+  EXPECT_EQ(std::get<OutOfMemory>(outcome_from_json(fault)).limit, 4U);
 }
 
 TEST(OutcomeJson, RejectsWhatIsNoOutcome) {

@@ -29,6 +29,7 @@ struct Walk {
 Walk walk_all(const Experiment& experiment, int rank) {
   const StepConfig config = make_step_config(experiment);
   DryDevice device(experiment.settings.memory_limit);
+  device.memory().count_as(experiment.settings.allocator);
   DryCollectives collectives(device, rank, experiment.ranks);
   TrainingStep step(experiment.settings, config, device, collectives);
   step.run();
@@ -42,8 +43,9 @@ double wire_bytes(const Ledger& ledger) {
   return sum;
 }
 
-void expect_same(const TinyExperiment& tiny, int rank) {
-  const Experiment experiment = tiny.make();
+void expect_same(const TinyExperiment& tiny, int rank, AllocatorModel allocator) {
+  Experiment experiment = tiny.make();
+  experiment.settings.allocator = allocator;
   const Walk all = walk_all(experiment, rank);
 
   const auto dry = std::get<Measured>(dry_run(experiment, rank).outcome);
@@ -52,6 +54,11 @@ void expect_same(const TinyExperiment& tiny, int rank) {
   EXPECT_TRUE(dry.ledger.same_work(all.ledger)) << tiny.name() << ", rank " << rank;
   EXPECT_NEAR(wire_bytes(dry.ledger), wire_bytes(all.ledger), 1e-9 * wire_bytes(all.ledger))
       << tiny.name() << ", rank " << rank;
+}
+
+void expect_same(const TinyExperiment& tiny, int rank) {
+  expect_same(tiny, rank, AllocatorModel::exact);
+  expect_same(tiny, rank, AllocatorModel::caching);
 }
 
 std::vector<int> some_ranks(int ranks) {

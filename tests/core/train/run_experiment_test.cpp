@@ -153,6 +153,65 @@ TEST_P(RunExperiment, FailsWhenTheLossIsNotFinite) {
   EXPECT_THAT(failed.reason, testing::HasSubstr("the loss became"));
 }
 
+/// Tensors of both of the caching allocator's pools.
+Experiment caching_experiment(int stage, int ranks) {
+  TinyExperiment tiny{stage, ranks, 8, 3, DType::bf16, true, {{"overlap_comm", true}}};
+  tiny.model.vocab_size = 8192;  // logits of 2 MiB in bf16
+  tiny.model.max_positions = 16;
+  Experiment experiment = tiny.make();
+  experiment.settings.sequence_length = 16;
+  experiment.settings.measure_steps = 1;
+  experiment.settings.allocator = AllocatorModel::caching;
+  return experiment;
+}
+
+/// The smallest limit within which a dry run of every rank goes through: a sum of segments.
+Bytes least_limit(Experiment experiment, Bytes high) {
+  constexpr Bytes kSegment = Bytes{2} << 20U;
+  const cpu::CpuDevice cpu(1);
+  Bytes low = 0;  // does not
+  while (high - low > kSegment) {
+    const Bytes middle = (low / kSegment + high / kSegment) / 2 * kSegment;
+    experiment.settings.memory_limit = middle;
+    bool runs = true;
+    for (int rank = 0; rank < experiment.ranks; ++rank) {
+      runs = runs && std::holds_alternative<Measured>(dry_run(experiment, rank, &cpu).outcome);
+    }
+    (runs ? high : low) = middle;
+  }
+  return high;
+}
+
+TEST_P(RunExperiment, ReservesAsACachingAllocatorWhatTheDryRunSays) {
+  const Experiment experiment = caching_experiment(GetParam(), 2);
+
+  const auto outcomes = run_on_cpus(experiment);
+
+  const PeakMemory& peak = std::get<Measured>(outcomes.front()).peak_memory;
+  EXPECT_EQ(peak.reserved,
+            std::max(dry_peak(experiment, 0).reserved, dry_peak(experiment, 1).reserved));
+  EXPECT_GT(peak.reserved, peak.total);
+}
+
+TEST_P(RunExperiment, RunsOutOfACachingAllocatorsMemoryOneByteBelowTheLeastLimit) {
+  Experiment experiment = caching_experiment(GetParam(), 2);
+  const Bytes least = least_limit(experiment, dry_peak(experiment, 0).reserved + (Bytes{2} << 20U));
+
+  experiment.settings.memory_limit = least;
+  const auto enough = run_on_cpus(experiment);
+  experiment.settings.memory_limit = least - 1;
+  const auto too_little = run_on_cpus(experiment);
+
+  ASSERT_TRUE(std::holds_alternative<Measured>(enough.front()));
+  EXPECT_LE(std::get<Measured>(enough.front()).peak_memory.reserved, least);
+  ASSERT_TRUE(std::holds_alternative<OutOfMemory>(too_little.front()));
+  const auto& fault = std::get<OutOfMemory>(too_little.front());
+  EXPECT_GT(fault.reserved + fault.requested, least - 1);
+  EXPECT_GE(fault.reserved, fault.in_use);
+  const cpu::CpuDevice cpu(1);
+  EXPECT_EQ(fault, std::get<OutOfMemory>(dry_run(experiment, fault.rank, &cpu).outcome));
+}
+
 INSTANTIATE_TEST_SUITE_P(Stages, RunExperiment, testing::Values(0, 1, 2, 3));
 
 TEST(RunExperimentWithUnsupportedKnob, IsSkippedOnEveryRankAndNamesIt) {
@@ -300,6 +359,24 @@ TEST(RunExperimentOnATalkingDevice, ReadsItBeforeAndAfterTheMeasuredSteps) {
   EXPECT_EQ(device.readings(), 2);
   EXPECT_EQ(measured.device_use.value().energy_per_step_j, 100.0 / measured.steps);
   EXPECT_THAT(measured.device_use->throttle_reasons, testing::ElementsAre("heat"));
+}
+
+TEST(RunExperimentOnAUsedDevice, FindsNothingCached) {
+  const Experiment experiment = caching_experiment(2, 1);
+  Experiment larger = experiment;
+  larger.ds_config["train_micro_batch_size_per_gpu"] = 16;
+  larger.ds_config["train_batch_size"] = 48;
+  const auto fresh = std::get<Measured>(run_on_cpus(experiment).front());
+  cpu::CpuDevice device(experiment.settings.memory_limit);
+  test::ThreadTeam team(1);
+  test::ThreadCollectives collectives(device, team, 0);
+  test::ThreadGroup group(team, 0);
+
+  const auto before = std::get<Measured>(run_experiment(larger, device, collectives, group));
+  const auto used = std::get<Measured>(run_experiment(experiment, device, collectives, group));
+
+  EXPECT_GT(before.peak_memory.reserved, fresh.peak_memory.reserved);
+  EXPECT_EQ(used.peak_memory, fresh.peak_memory);
 }
 
 // A GPU's fused attention needs no scratch, the CPU's does.

@@ -173,6 +173,58 @@ TEST_F(SimMemory, IsWaitedForBeforeThereIsNone) {
   EXPECT_EQ(device_.memory().peak().total, 100U);
 }
 
+class CachedSimMemory : public testing::Test {
+ protected:
+  static constexpr Bytes kMiB = Bytes{1} << 20U;
+
+  SimDevice device_{50 * kMiB, kSecondPerFloat};
+
+  CachedSimMemory() { device_.memory().count_as(AllocatorModel::caching); }
+
+  Buffer on(Stream stream, Bytes size) {
+    const StreamScope scope(device_, stream);
+    return {device_, MemoryCategory::temporaries, size};
+  }
+};
+
+TEST_F(CachedSimMemory, StaysWithItsStream) {
+  on(Stream::gather, 20 * kMiB).reset();
+  on(Stream::gather, 20 * kMiB).reset();
+  EXPECT_EQ(device_.memory().reserved(), 20 * kMiB);
+
+  on(Stream::compute, 20 * kMiB).reset();
+
+  EXPECT_EQ(device_.memory().reserved(), 40 * kMiB);
+}
+
+TEST_F(CachedSimMemory, IsNotReusedBeforeTheOtherStreamIsDone) {
+  Buffer first = on(Stream::compute, 20 * kMiB);
+  {
+    const StreamScope scope(device_, Stream::gather);
+    device_.run(FillZero{first.tensor(DType::fp32).slice(0, 25)});  // 25 s
+  }
+  first.used_on(Stream::gather);
+  first.reset();
+
+  on(Stream::compute, 20 * kMiB).reset();
+  EXPECT_EQ(device_.memory().reserved(), 40 * kMiB);
+
+  device_.spend_host_time(30);
+  const Buffer one = on(Stream::compute, 20 * kMiB);
+  const Buffer two = on(Stream::compute, 20 * kMiB);
+  EXPECT_EQ(device_.memory().reserved(), 40 * kMiB);
+}
+
+TEST_F(CachedSimMemory, OfAnotherStreamIsGivenBackWhereThereIsNone) {
+  on(Stream::gather, 30 * kMiB).reset();
+  device_.run(FillZero{on(Stream::compute, 100).tensor(DType::fp32)});  // 25 s
+
+  const Buffer next = on(Stream::compute, 30 * kMiB);
+
+  EXPECT_EQ(device_.memory().reserved(), 30 * kMiB) << "the small one is free too";
+  EXPECT_EQ(device_.now(), 25) << "as cudaFree waits";
+}
+
 TEST_F(SimMemory, OfItsOwnStreamIsFreeAtOnce) {
   use_on(Stream::compute);
   buffer_.reset();

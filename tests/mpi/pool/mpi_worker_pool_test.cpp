@@ -7,6 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "core/device/faults.hpp"
 #include "tests/mpi/pool/pool_support.hpp"
 
 namespace dstune {
@@ -133,6 +134,66 @@ TEST(MpiWorkerPool, ExceptionOnOneRankFreesThePeersThatWaitForIt) {
     EXPECT_THAT(broken[0].culprits, ElementsAre(2));
     EXPECT_EQ(idle, kWorkers);
     EXPECT_EQ(steps_of(next[0]), 4);
+  });
+
+  EXPECT_TRUE(alive);
+}
+
+TEST(MpiWorkerPool, ARankWithoutItsDeviceGetsNoMoreWorkAndLivesOn) {
+  const auto runner = [](const Experiment& experiment, MpiGroup& group) -> Outcome {
+    if (experiment.name == "fatal" && world_rank() == 2) throw DeviceLostError("no GPU");
+    return count_members(experiment, group);
+  };
+  const bool alive = test::with_pool({}, runner, [](MpiWorkerPool& pool) {
+    pool.start(1, make_experiment("fatal", 3), {1, 2, 4});
+    const auto fatal = wait_for(pool, 1);
+    const auto idle = pool.idle();
+    pool.start(2, make_experiment("next", 3), {1, 3, 4});
+    const auto next = wait_for(pool, 1);
+
+    EXPECT_EQ(failure_of(fatal[0]).kind, FailureKind::device_lost);
+    EXPECT_THAT(failure_of(fatal[0]).reason, HasSubstr("rank 2 on "));
+    EXPECT_THAT(failure_of(fatal[0]).reason, HasSubstr(": no GPU"));
+    EXPECT_THAT(fatal[0].culprits, ElementsAre(2));
+    EXPECT_EQ(idle.size(), kWorkers - 1);
+    EXPECT_EQ(pool.size(), static_cast<int>(kWorkers) - 1);
+    EXPECT_THROW(pool.start(3, make_experiment("again", 1), {2}), Error);
+    EXPECT_EQ(steps_of(next[0]), 3);
+  });
+
+  EXPECT_TRUE(alive) << "it says bye and can finalize";
+}
+
+TEST(MpiWorkerPool, EveryRankThatLosesItsDeviceInAnExperimentIsOut) {
+  const auto runner = [](const Experiment&, MpiGroup&) -> Outcome {
+    throw DeviceLostError("no GPU");
+  };
+  const bool alive = test::with_pool({}, runner, [](MpiWorkerPool& pool) {
+    pool.start(1, make_experiment("fatal", 3), {1, 2, 4});
+    const auto fatal = wait_for(pool, 1);
+
+    EXPECT_EQ(failure_of(fatal[0]).kind, FailureKind::device_lost);
+    EXPECT_EQ(fatal[0].culprits.size(), 1U) << "the first";
+    EXPECT_EQ(pool.size(), 1);
+  });
+
+  EXPECT_TRUE(alive);
+}
+
+TEST(MpiWorkerPool, WrongSumsNameTheirGroup) {
+  const auto runner = [](const Experiment& experiment, MpiGroup& group) -> Outcome {
+    if (experiment.name == "corrupt") throw WrongSumsError("3 is 4");
+    return count_members(experiment, group);
+  };
+  const bool alive = test::with_pool({}, runner, [](MpiWorkerPool& pool) {
+    pool.start(1, make_experiment("corrupt", 2), {2, 3});
+    const auto corrupt = wait_for(pool, 1);
+
+    const Failed failed = failure_of(corrupt[0]);
+    EXPECT_EQ(failed.kind, FailureKind::wrong_sums);
+    EXPECT_THAT(failed.reason, HasSubstr(": 3 is 4 (group of rank 2 on "));
+    EXPECT_THAT(failed.reason, HasSubstr(", rank 3 on "));
+    EXPECT_EQ(pool.idle().size(), kWorkers);
   });
 
   EXPECT_TRUE(alive);

@@ -32,7 +32,8 @@ std::string utc_now() {
 
 bool need_not_be_repeated(const Outcome& outcome) {
   const auto* failed = std::get_if<Failed>(&outcome);
-  return failed == nullptr || failed->kind != FailureKind::worker_lost;
+  return failed == nullptr ||
+         (failed->kind != FailureKind::worker_lost && failed->kind != FailureKind::wrong_sums);
 }
 
 }  // namespace

@@ -84,8 +84,8 @@ class Journal {
   void stopped();
 
   /// The result of an equal experiment (Experiment::key()) of this or an earlier run that need not
-  /// be repeated: Measured, OutOfMemory, Skipped, Failed other than worker_lost; also
-  /// Failed{quarantined} if it was running in two crashes of the whole run. Its experiment is
+  /// be repeated: Measured, OutOfMemory, Skipped, Failed other than worker_lost and wrong_sums;
+  /// also Failed{quarantined} if it was running in two crashes of the whole run. Its experiment is
   /// `experiment`, whatever name it ran under.
   std::optional<Record> find(const Experiment& experiment) const;
 

@@ -154,6 +154,11 @@ std::string device_section(const std::optional<DeviceUse>& use) {
   return section("Devices over the measured steps: the lowest clock, the hottest, sums", table);
 }
 
+std::string reserved_text(const PeakMemory& peak) {
+  if (peak.reserved == 0) return "";
+  return concat("; ", format_bytes(peak.reserved), " reserved by the caching allocator");
+}
+
 std::string memory_section(const PeakMemory& peak, bool timed) {
   Table table(
       {{"memory", Align::left}, {"at the peak"}, {"own peak"}, {"own peak in", Align::left}});
@@ -165,7 +170,7 @@ std::string memory_section(const PeakMemory& peak, bool timed) {
                    std::string(name_of(peak.phases[i]))});
   }
   return section(concat("Memory of ", timed ? "the fullest rank" : "rank 0", ": peak ",
-                        format_bytes(peak.total), " in ", name_of(peak.phase)),
+                        format_bytes(peak.total), " in ", name_of(peak.phase), reserved_text(peak)),
                  table);
 }
 
@@ -177,7 +182,8 @@ std::string explain(const Experiment& experiment, const Outcome& outcome) {
   const bool timed = measured->step_time.median > 0;
   const std::string headline =
       timed ? describe(outcome)
-            : concat("computed without running, peak ", format_bytes(measured->peak_memory.total));
+            : concat("computed without running, peak ", format_bytes(measured->peak_memory.total),
+                     reserved_text(measured->peak_memory));
   const Ledger& ledger = measured->ledger;
   return concat(experiment.name, ": ", headline, "\n", time_section(*measured),
                 collective_section(ledger, timed), gather_section(experiment, ledger),

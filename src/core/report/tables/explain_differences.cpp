@@ -96,6 +96,10 @@ std::string measured_differences(const Record& record, const Measured& own, cons
   }
   rows.add_bytes("peak of all", static_cast<double>(own.peak_memory.total),
                  static_cast<double>(other.peak_memory.total));
+  if (own.peak_memory.reserved + other.peak_memory.reserved > 0) {
+    rows.add_bytes("peak of reserved", static_cast<double>(own.peak_memory.reserved),
+                   static_cast<double>(other.peak_memory.reserved));
+  }
   return concat("\n", rows.to_string());
 }
 

@@ -14,29 +14,42 @@ namespace dstune {
 
 namespace {
 
-constexpr std::size_t kNumbers = 6;  // columns of a measured experiment
-
 const Measured* measured_of(const Record& record) { return std::get_if<Measured>(&record.outcome); }
 
-std::vector<std::string> numbers(const Measured& measured, Metric metric, double best) {
+std::string gibibytes(Bytes size) { return fixed(static_cast<double>(size) / 0x1p30, 2); }
+
+bool is_reserved(const Record& record) {
+  const Measured* measured = measured_of(record);
+  return measured != nullptr && measured->peak_memory.reserved > 0;
+}
+
+std::vector<std::string> numbers(const Measured& measured, Metric metric, double best,
+                                 bool with_reserved) {
   const double value = metric_value(metric, measured);
   // Always >= 1, whichever direction is better: how much worse than the best.
   const double versus_best = is_better(metric, 1, 0) ? best / value : value / best;
-  return {fixed(measured.step_time.median * 1e3, 1),
-          fixed(measured.step_time.noise_percent, 1),
-          fixed(measured.samples_per_s, 2),
-          fixed(measured.flops_per_s_per_rank * 1e-9, 1),
-          fixed(static_cast<double>(measured.peak_memory.total) / 0x1p30, 2),
-          fixed(versus_best, 2)};
+  std::vector<std::string> cells = {
+      fixed(measured.step_time.median * 1e3, 1), fixed(measured.step_time.noise_percent, 1),
+      fixed(measured.samples_per_s, 2), fixed(measured.flops_per_s_per_rank * 1e-9, 1),
+      gibibytes(measured.peak_memory.total)};
+  if (with_reserved) cells.push_back(gibibytes(measured.peak_memory.reserved));
+  cells.push_back(fixed(versus_best, 2));
+  return cells;
 }
 
-std::vector<Table::Column> columns(const std::vector<Axis>& axes, bool with_result) {
+std::vector<std::string> titles(bool with_reserved) {
+  std::vector<std::string> all = {"step (ms)", "noise (%)", "samples/s", "GFLOP/s/rank",
+                                  "peak (GiB)"};
+  if (with_reserved) all.emplace_back("reserved (GiB)");
+  all.emplace_back("vs best");
+  return all;
+}
+
+std::vector<Table::Column> columns(const std::vector<Axis>& axes, bool with_reserved,
+                                   bool with_result) {
   std::vector<Table::Column> all = {{"#"}, {"experiment", Table::Align::left}};
   for (const auto& axis : axes) all.push_back({axis.title, axis.align});
-  for (const char* title :
-       {"step (ms)", "noise (%)", "samples/s", "GFLOP/s/rank", "peak (GiB)", "vs best"}) {
-    all.push_back({title});
-  }
+  for (const auto& title : titles(with_reserved)) all.push_back({title});
   if (with_result) all.push_back({"result", Table::Align::left});
   return all;
 }
@@ -61,13 +74,14 @@ std::string result_table(const std::vector<Record>& records, Metric metric,
   const bool with_result = measured_of(sorted.back()) == nullptr;
   const Measured* first = measured_of(sorted.front());
   const double best = first == nullptr ? 0 : metric_value(metric, *first);
-  Table table(columns(axes, with_result));
+  const bool with_reserved = std::any_of(sorted.begin(), sorted.end(), is_reserved);
+  Table table(columns(axes, with_reserved, with_result));
   for (std::size_t i = 0; i < sorted.size(); ++i) {
     std::vector<std::string> row = {concat(i + 1), sorted[i].experiment.name};
     for (const auto& axis : axes) row.push_back(axis_value(axis, sorted[i].experiment));
     const Measured* measured = measured_of(sorted[i]);
-    auto cells =
-        measured != nullptr ? numbers(*measured, metric, best) : std::vector<std::string>(kNumbers);
+    auto cells = measured != nullptr ? numbers(*measured, metric, best, with_reserved)
+                                     : std::vector<std::string>(titles(with_reserved).size());
     std::move(cells.begin(), cells.end(), std::back_inserter(row));
     if (with_result) row.push_back(measured != nullptr ? "ran" : describe(sorted[i].outcome));
     table.add_row(std::move(row));

@@ -98,6 +98,12 @@ bool share_gpus(const TuningConfig& config, const std::string& backend,
   });
 }
 
+// PyTorch caches CUDA memory alone.
+AllocatorModel allocator_of(const TuningConfig& config, const std::string& backend) {
+  return config.allocator.value_or(backend == "cuda" ? AllocatorModel::caching
+                                                     : AllocatorModel::exact);
+}
+
 int threads_per_rank(const std::vector<WorkerInfo>& workers) {
   const auto share = [](const WorkerInfo& worker) {
     return std::max(1, worker.cores / std::max(worker.workers_on_host, 1));
@@ -153,6 +159,7 @@ Machine machine_of_run(const TuningConfig& config, const std::vector<WorkerInfo>
   }
   machine.backend = choose_backend(config, places_of(workers));
   machine.shares_gpu = share_gpus(config, machine.backend, workers, tuner_host);
+  machine.allocator = allocator_of(config, machine.backend);
   machine.memory_limit = config.settings.memory_limit;
   if (machine.memory_limit == 0) {
     machine.memory_limit = default_memory_limit(machine.backend, workers);
@@ -172,6 +179,7 @@ Machine machine_of_plan(const TuningConfig& config, const PlannedWorkers& worker
     throw_group_size(config, machine.group_size, concat("there are ", machine.workers, " workers"));
   }
   machine.backend = choose_backend(config, {{"this machine", &here}});
+  machine.allocator = allocator_of(config, machine.backend);
   machine.memory_limit = config.settings.memory_limit;
   machine.threads_per_rank = config.settings.threads_per_rank;
   machine.devices_per_node = workers.on_largest_host;
@@ -183,6 +191,7 @@ TuningConfig completed(TuningConfig config, const Machine& machine) {
   RunSettings& settings = config.settings;
   settings.backend = machine.backend;
   settings.memory_limit = machine.memory_limit;
+  settings.allocator = machine.allocator;
   settings.threads_per_rank = machine.threads_per_rank;
   settings.devices_per_node = machine.devices_per_node;
   settings.host_overhead = machine.host_overhead;

@@ -20,6 +20,7 @@ struct Machine {
   int devices_per_node = 0;         ///< workers of the host that has most; 0: not known, one node
   HostOverhead host_overhead = {};  ///< the user's, or the preset of the backend
   bool shares_gpu = false;          ///< several workers train on one GPU
+  AllocatorModel allocator = AllocatorModel::exact;  ///< likewise
 
   bool operator==(const Machine&) const = default;
 };

@@ -18,10 +18,10 @@ constexpr Bytes kUnlimited = Bytes{1} << 60U;
 using PeakOf = std::function<Bytes(std::int64_t micro_batch)>;
 
 Outcome run_dry(const TuningConfig& config, int group_size, const MemoryPredictor& predictor,
-                const Point& point, int rank) {
+                const Point& point, int rank, Bytes limit = kUnlimited) {
   auto experiment =
       make_experiment(config, group_size, point.stage, point.micro_batch, point.accumulation_steps);
-  experiment.settings.memory_limit = kUnlimited;
+  experiment.settings.memory_limit = limit;
   return predictor(experiment, rank);
 }
 
@@ -73,24 +73,68 @@ void check_limits(const TuningConfig& config, int group_size) {
                              " on each of the ", group_size, " ranks of an experiment)")}});
 }
 
+/// The largest micro-batch in [fits, high) that fits, `fits` being one, asked for one by one: from
+/// there upwards in growing steps, then halving.
+std::int64_t largest_from(std::int64_t fits, std::int64_t high,
+                          const std::function<bool(std::int64_t)>& does_fit) {
+  for (std::int64_t step = 1; high - fits > 1;) {
+    const auto next = std::min(fits + step, high - 1);
+    if (does_fit(next)) {
+      fits = next;
+      step *= 2;
+    } else {
+      high = next;
+      step = std::max<std::int64_t>(1, (high - fits) / 2);
+    }
+  }
+  return fits;
+}
+
+/// Dry runs of one stage on one rank, of any micro-batch.
+struct DryRuns {
+  const TuningConfig& config;
+  int group_size;
+  const MemoryPredictor& predictor;
+  int stage;
+  int rank;
+
+  Outcome run(std::int64_t micro_batch, Bytes limit) const {
+    const auto point = search_point(config, group_size, stage, micro_batch);
+    return run_dry(config, group_size, predictor, point, rank, limit);
+  }
+  Bytes peak_of(std::int64_t micro_batch) const {
+    const auto outcome = run(micro_batch, kUnlimited);
+    const auto* measured = std::get_if<Measured>(&outcome);
+    return measured != nullptr ? measured->peak_memory.counted() : kUnlimited;
+  }
+  bool fits(std::int64_t micro_batch) const {
+    return std::holds_alternative<Measured>(run(micro_batch, config.settings.memory_limit));
+  }
+};
+
+/// A caching allocator takes more than it needs as long as there is room: what goes beyond the
+/// limit without one may yet fit within it, so that is tried.
+std::int64_t largest_on_rank(const DryRuns& runs, std::int64_t least, std::int64_t largest) {
+  const RunSettings& settings = runs.config.settings;
+  const Bytes limit = settings.memory_limit;
+  const auto peak_of = [&](std::int64_t micro_batch) { return runs.peak_of(micro_batch); };
+  const Sample high{largest, peak_of(largest)};
+  if (high.peak <= limit) return largest;
+  const Sample low{least, largest > least ? peak_of(least) : high.peak};
+  const auto found = low.peak > limit ? least - 1 : largest_within(limit, low, high, peak_of);
+  if (settings.allocator == AllocatorModel::exact) return found;
+  return largest_from(found, largest + 1,
+                      [&](std::int64_t micro_batch) { return runs.fits(micro_batch); });
+}
+
 std::int64_t largest_that_fits(const TuningConfig& config, int group_size,
                                const MemoryPredictor& predictor, int stage) {
-  const Bytes limit = config.settings.memory_limit;
   const auto least = config.autotuning.min_train_micro_batch_size_per_gpu;
   auto largest = largest_allowed_micro_batch(config, group_size);
-  if (limit == 0) return largest;
+  if (config.settings.memory_limit == 0) return largest;
   for (const int rank : ranks_to_look_at(group_size)) {
-    const auto peak_of = [&](std::int64_t micro_batch) {
-      const auto point = search_point(config, group_size, stage, micro_batch);
-      const auto outcome = run_dry(config, group_size, predictor, point, rank);
-      const auto* measured = std::get_if<Measured>(&outcome);
-      return measured != nullptr ? measured->peak_memory.total : kUnlimited;
-    };
-    const Sample high{largest, peak_of(largest)};
-    if (high.peak <= limit) continue;
-    const Sample low{least, largest > least ? peak_of(least) : high.peak};
-    if (low.peak > limit) return 0;
-    largest = largest_within(limit, low, high, peak_of);
+    largest = largest_on_rank({config, group_size, predictor, stage, rank}, least, largest);
+    if (largest < least) return 0;
   }
   return largest;
 }

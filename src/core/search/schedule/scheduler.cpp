@@ -37,7 +37,7 @@ std::vector<Record> Scheduler::run(const std::vector<Experiment>& batch) {
     if (seen.insert(batch[i].key()).second) take_from_journal(state, i);
   }
   while (!state.queue.empty() || !state.running.empty()) {
-    if (stop_requested() || shortage_) state.queue.clear();
+    if (stop_requested() || shortage_ || wrong_sums_) state.queue.clear();
     start_what_fits(state);
     if (is_short(state)) continue;
     if (state.queue.empty() && state.running.empty()) break;
@@ -132,6 +132,7 @@ void Scheduler::finish(Batch& batch, const Completion& completion) {
   if (found == batch.running.end()) return;  // left over from a run that was stopped
   const Running over = std::move(found->second);
   batch.running.erase(found);
+  note(completion.outcome);
   if (retry(batch, over, completion)) return;
   const auto index = over.pending.index;
   Record record{batch.experiments[index], completion.outcome, ranks_of(over.workers), over.started,
@@ -141,6 +142,13 @@ void Scheduler::finish(Batch& batch, const Completion& completion) {
   if (listener_) listener_(record, false);
   judge(over, completion, record);
   batch.records[index] = std::move(record);
+}
+
+void Scheduler::note(const Outcome& outcome) {
+  const auto* failed = std::get_if<Failed>(&outcome);
+  if (failed == nullptr) return;
+  if (failed->kind == FailureKind::device_lost) lost_devices_.push_back(failed->reason);
+  if (failed->kind == FailureKind::wrong_sums) wrong_sums_ = failed->reason;
 }
 
 bool Scheduler::retry(Batch& batch, const Running& over, const Completion& completion) {

@@ -45,13 +45,20 @@ class Scheduler {
   Scheduler(WorkerPool& pool, Journal& journal, Listener listener, StopRequest stop_requested);
 
   /// The records in the order of `batch`, equal experiments once each; shorter if the run was
-  /// stopped, or no group of workers is large enough any more (shortage(); experiments that run are
-  /// waited for). Equal experiments run once. "started" is in the journal before an experiment is
-  /// sent, "finished" before the listener or the caller hears of it.
+  /// stopped, no group of workers is large enough any more (shortage()), or sums were wrong
+  /// (wrong_sums(); experiments that run are waited for). Equal experiments run once. "started" is
+  /// in the journal before an experiment is sent, "finished" before the listener or the caller
+  /// hears of it.
   std::vector<Record> run(const std::vector<Experiment>& batch);
 
   /// Why run() gave up, if so: it starts nothing any more.
   const std::optional<Shortage>& shortage() const { return shortage_; }
+
+  /// Why run() gave up, if collectives gave wrong sums, with the ranks: it starts nothing any more.
+  const std::optional<std::string>& wrong_sums() const { return wrong_sums_; }
+
+  /// A line for each rank that is retired since it lost its device: "rank 3 on nodeB: why".
+  const std::vector<std::string>& lost_devices() const { return lost_devices_; }
 
   /// How many experiments of `ranks` ranks can run at once now: the tuner's k.
   int slots(int ranks) const;
@@ -85,6 +92,7 @@ class Scheduler {
   bool is_short(const Batch& batch);
   void retire_again(int ranks);
   void finish(Batch& batch, const Completion& completion);
+  void note(const Outcome& outcome);
   bool retry(Batch& batch, const Running& over, const Completion& completion);
   void judge(const Running& over, const Completion& completion, const Record& record);
   void name_constant_culprits(const FailedTry& first, const Completion& second,
@@ -98,6 +106,8 @@ class Scheduler {
   bool stopped_ = false;
   bool remembers_ = false;  ///< who was retired in the run that goes on
   std::optional<Shortage> shortage_;
+  std::optional<std::string> wrong_sums_;
+  std::vector<std::string> lost_devices_;
   SlowWorkers slow_;
   std::set<int> named_;  ///< as the constant culprit
 };

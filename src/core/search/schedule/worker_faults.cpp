@@ -14,7 +14,7 @@ namespace {
 /// Memory was short although the limit was not reached: the machine's, not the experiment's.
 bool is_below_limit(const OutOfMemory& fault) {
   return fault.requested > 0 && fault.requested <= fault.limit &&
-         fault.in_use <= fault.limit - fault.requested;
+         std::max(fault.in_use, fault.reserved) <= fault.limit - fault.requested;
 }
 
 std::vector<FailedTry::Culprit> choose(const std::vector<Worker>& workers,
@@ -40,6 +40,7 @@ std::optional<FailedTry> find_fault(const Failed& failed, const std::vector<Work
                                     const std::vector<int>& culprits) {
   const bool lost = failed.kind == FailureKind::worker_lost;
   if (culprits.empty() && !lost) return std::nullopt;
+  if (failed.kind == FailureKind::wrong_sums) return std::nullopt;
   const bool answered = failed.kind == FailureKind::error;
   return FailedTry{ranks_of(workers), choose(workers, culprits), answered, failed.reason};
 }

@@ -17,15 +17,17 @@ std::string name_of(const FailedTry::Culprit& culprit);
 std::vector<int> culprits_of(const FailedTry& failed);
 
 /// What another try on other workers may tell from the experiment's own fault: an exception on a
-/// rank, a rank that ran out of memory below the limit, that died or did not come back. Nothing for
-/// what every rank agrees on (no room, not finite, a time limit that all of them kept to).
+/// rank, a rank that ran out of memory below the limit, that lost its device, that died or did not
+/// come back. Nothing for wrong sums, which end the run, nor for what every rank agrees on (no
+/// room, not finite, a time limit that all of them kept to).
 ///
 /// @param workers  that ran it, in group order
 std::optional<FailedTry> find_fault(const Completion& completion,
                                     const std::vector<Worker>& workers);
 
 /// Those culprits of `failed` that are sick: they reported a fault, and without them the experiment
-/// ran (`outcome` on `ranks`). A worker that died or is stuck is not one: it gets no work anyway.
+/// ran (`outcome` on `ranks`). A worker that died, is stuck or lost its device is not one: it gets
+/// no work anyway, and starts anew with the next run.
 std::vector<FailedTry::Culprit> find_sick(const FailedTry& failed, const Outcome& outcome,
                                           const std::vector<int>& ranks);
 

@@ -27,7 +27,13 @@ RunStatus final_status(const TuningResult& result, Seconds elapsed) {
   status.experiments = static_cast<int>(result.records.size());
   status.elapsed = elapsed;
   if (result.best) status.best = result.best->experiment.name;
-  if (result.stopped) {
+  if (result.wrong_sums) {
+    status.state = RunState::failed;
+    status.exit_code = exit_internal_error;
+    status.provisional = true;
+    status.message = concat("collectives gave wrong sums, so no training there can be trusted: ",
+                            *result.wrong_sums, "; when that is mended, --resume goes on");
+  } else if (result.stopped) {
     status.state = RunState::interrupted;
     status.exit_code = exit_interrupted;
     status.provisional = true;

@@ -1,5 +1,6 @@
 #include "core/search/tuner/plan_report.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <utility>
 
@@ -23,23 +24,27 @@ std::string grouped(std::int64_t number) {
 
 std::string cell(Bytes size, bool is_known) { return is_known ? format_bytes(size) : "-"; }
 
+std::vector<Table::Column> stage_columns(bool with_reserved) {
+  std::vector<Table::Column> columns = {{"stage"},       {"parameters"}, {"gradients"},
+                                        {"optimizer"},   {"buckets"},    {"activations"},
+                                        {"temporaries"}, {"peak"}};
+  if (with_reserved) columns.push_back({"reserved"});
+  columns.push_back({"feasible", Table::Align::left});
+  columns.push_back({"max micro-batch"});
+  return columns;
+}
+
 std::string format_stages(const std::vector<StagePlan>& stages) {
-  Table table({{"stage"},
-               {"parameters"},
-               {"gradients"},
-               {"optimizer"},
-               {"buckets"},
-               {"activations"},
-               {"temporaries"},
-               {"peak"},
-               {"feasible", Table::Align::left},
-               {"max micro-batch"}});
+  const bool with_reserved = std::any_of(
+      stages.begin(), stages.end(), [](const StagePlan& plan) { return plan.peak.reserved > 0; });
+  Table table(stage_columns(with_reserved));
   std::string remarks;
   for (const auto& plan : stages) {
     std::vector<std::string> row = {std::to_string(plan.stage)};
     const bool is_known = plan.unsupported.empty();
     for (const Bytes size : plan.peak.categories.bytes) row.push_back(cell(size, is_known));
     row.push_back(cell(plan.peak.total, is_known));
+    if (with_reserved) row.push_back(cell(plan.peak.reserved, is_known));
     row.emplace_back(plan.feasible ? "yes" : "no");
     row.push_back(plan.feasible ? std::to_string(plan.max_micro_batch) : "-");
     table.add_row(std::move(row));
@@ -72,6 +77,7 @@ json::object stage_to_json(const StagePlan& plan) {
   object["feasible"] = plan.feasible;
   object["max_micro_batch"] = plan.max_micro_batch;
   object["peak_memory_bytes"] = plan.peak.total;
+  object["peak_reserved_bytes"] = plan.peak.reserved;
   if (!plan.unsupported.empty()) object["unsupported"] = plan.unsupported;
   return object;
 }

@@ -170,4 +170,12 @@ std::vector<std::string> result_remarks(const std::vector<Record>& records, Metr
   return remarks;
 }
 
+std::vector<std::string> result_remarks(const TuningResult& result, Metric metric) {
+  auto remarks = result_remarks(result.records, metric, result.best);
+  for (const auto& lost : result.lost_devices) {
+    remarks.push_back(concat("a rank lost its device and got no more work: ", lost));
+  }
+  return remarks;
+}
+
 }  // namespace dstune

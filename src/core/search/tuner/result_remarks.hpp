@@ -7,6 +7,7 @@
 
 #include "core/config/tuning_config.hpp"
 #include "core/report/journal/journal.hpp"
+#include "core/search/tuner/tuner.hpp"
 
 namespace dstune {
 
@@ -35,5 +36,8 @@ std::string sharing_remark(const std::vector<Record>& records);
 /// @param records  of one run, which has one host overhead; none: nothing to remark
 std::vector<std::string> result_remarks(const std::vector<Record>& records, Metric metric,
                                         const std::optional<Record>& best);
+
+/// Likewise of a run, with the ranks that lost their device.
+std::vector<std::string> result_remarks(const TuningResult& result, Metric metric);
 
 }  // namespace dstune

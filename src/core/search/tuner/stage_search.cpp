@@ -118,8 +118,8 @@ std::int64_t StageSearch::next_above(std::int64_t micro_batch) {
   const auto* measured = prober_.visit(point_at(micro_batch));
   const Bytes limit = config_.settings.memory_limit;
   const Bytes each = plan_.activation_bytes_per_micro_batch;
-  if (measured == nullptr || each == 0 || measured->peak_memory.total >= limit) return 0;
-  const auto room = static_cast<std::int64_t>((limit - measured->peak_memory.total) / each);
+  if (measured == nullptr || each == 0 || measured->peak_memory.counted() >= limit) return 0;
+  const auto room = static_cast<std::int64_t>((limit - measured->peak_memory.counted()) / each);
   if (room == 0) return 0;
   const auto step = std::max(room, (micro_batch + 19) / 20);  // 1.05 of it, rounded up
   const auto next = std::min(micro_batch + step, largest_allowed_micro_batch(config_, group_size_));

@@ -142,6 +142,9 @@ TuningResult tune(const TuningConfig& config, int group_size, Scheduler& schedul
                   const MemoryPredictor& predictor) {
   auto result = search(config, group_size, scheduler, predictor);
   result.shortage = scheduler.shortage();
+  result.lost_devices = scheduler.lost_devices();
+  result.wrong_sums = scheduler.wrong_sums();
+  if (result.wrong_sums) result.stopped = true;
   if (result.shortage) {
     result.stopped = true;
     result.largest_group = largest_group(config, result.shortage->left, predictor);

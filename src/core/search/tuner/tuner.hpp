@@ -54,12 +54,17 @@ struct TuningResult {
   std::vector<StagePlan> stages;
   std::optional<Record> best;   ///< none: nothing fits, or everything failed
   std::vector<Record> records;  ///< in the order they finished
-  bool stopped = false;         ///< a signal, or too few workers, ended the search early
+  bool stopped = false;         ///< a signal, too few workers or wrong sums ended the search early
 
   /// Too few workers did.
   std::optional<Shortage> shortage;
   /// Then: the largest group of those that are left in which some stage fits; 0: none.
   int largest_group = 0;
+
+  /// Collectives gave wrong sums, and so the search ended early: which ranks', and how.
+  std::optional<std::string> wrong_sums;
+  /// Scheduler::lost_devices()
+  std::vector<std::string> lost_devices;
 
   /// No best, and memory alone is why: no stage is feasible, or what ran was out of memory. With
   /// neither best nor this (nor `stopped`), experiments failed for other reasons.

@@ -4,6 +4,7 @@
 #include <cuda_runtime_api.h>
 
 #include "core/base/error.hpp"
+#include "core/device/faults.hpp"
 
 namespace dstune::cuda {
 

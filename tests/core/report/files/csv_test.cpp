@@ -54,7 +54,7 @@ TEST(ToCsv, HoldsTheNumbersExactlyWithUnitsInTheHeader) {
                               "step_time_min_s,step_time_max_s,noise_percent,"));
   EXPECT_THAT(csv, HasSubstr("\r\nz2_gas3_tmbspg4,2,4,3,24,2,1 2,1.5,4.25,measured,,3,0.5,0.4875,"
                              "0.525,0.8,0.15,0.2625,0.075,0.0,8.0,1024.0,136000000000.0,10.9,10.7,"
-                             "3221225472,0,0,0,0,0,0,0.0,0.0,0.0\r\n"));
+                             "3221225472,0,0,0,0,0,0,0,0.0,0.0,0.0\r\n"));
 }
 
 TEST(ToCsv, NoRecordsIsAHeader) {

@@ -34,6 +34,16 @@ TEST(Explain, HasASectionForEverySortOfEntry) {
                           HasSubstr("GiB in update")));
 }
 
+TEST(Explain, SaysWhatACachingAllocatorReserved) {
+  Measured measured = with_ledger(8);
+  measured.peak_memory.reserved = Bytes{7} << 30U;
+
+  const std::string text = explain(make_experiment(3, 4), measured);
+
+  EXPECT_THAT(text, HasSubstr("3.00 GiB in update; 7.00 GiB reserved by the caching allocator"));
+  EXPECT_THAT(text, HasSubstr("peak 3.00 GiB in use, 7.00 GiB reserved"));
+}
+
 TEST(Explain, ShowsTheHostCodeOfDeepSpeedAndItsSum) {
   const std::string text = explain(make_experiment(3, 4), with_ledger(8));
 

@@ -57,6 +57,19 @@ TEST(ResultTable, ShowsWhatVariedAndTheReasonOfWhatHasNoNumbers) {
   // clang-format on
 }
 
+TEST(ResultTable, ShowsWhatACachingAllocatorReservedBesideWhatWasInUse) {
+  auto records = example();
+  std::get<Measured>(records[1].outcome).peak_memory.reserved = Bytes{4} << 30U;
+  records[0].outcome =
+      OutOfMemory{1, MemoryCategory::activations, 1U << 20U, 3U << 20U, 5U << 20U, 4U << 20U};
+
+  const std::string table = result_table(records, Metric::throughput);
+
+  EXPECT_THAT(table, HasSubstr("| peak (GiB) | reserved (GiB) | vs best |"));
+  EXPECT_THAT(table, HasSubstr("|       3.00 |           4.00 |    1.25 |"));
+  EXPECT_THAT(table, HasSubstr("3.00 MiB in use, 4.00 MiB of 5.00 MiB reserved"));
+}
+
 TEST(ResultTable, EndsWithWhatItMustBeReadWith) {
   EXPECT_THAT(result_table(example(), Metric::throughput, {"one thing", "another"}),
               EndsWith("|\n\nNote: one thing.\n\nNote: another.\n"));

@@ -56,6 +56,20 @@ std::string fault_of(Call call) {
   return "none";
 }
 
+TEST(MachineOfRun, CountsAsTheBackendsUsersAllocate) {
+  auto config = make_config();
+  const std::vector<WorkerInfo> gpus = {worker(1, "a", 1, {gpu(80 * kGiB), cpu(1, 1)})};
+  const std::vector<WorkerInfo> cpus = {worker(1, "a", 1, {cpu(100 * kGiB, 100 * kGiB)})};
+
+  EXPECT_EQ(machine_of_run(config, gpus, 1).allocator, AllocatorModel::caching);
+  EXPECT_EQ(machine_of_run(config, cpus, 1).allocator, AllocatorModel::exact);
+  config.allocator = AllocatorModel::exact;
+  EXPECT_EQ(machine_of_run(config, gpus, 1).allocator, AllocatorModel::exact);
+  config.allocator = AllocatorModel::caching;
+  const Machine planned = machine_of_plan(config, {}, cpus.front().devices);
+  EXPECT_EQ(completed(config, planned).settings.allocator, AllocatorModel::caching);
+}
+
 TEST(MachineOfRun, AutoIsTheFirstBackendThatEveryWorkerCanUse) {
   const auto config = make_config();
   const auto one = worker(1, "a", 1, {gpu(80 * kGiB), cpu(kGiB, kGiB)});

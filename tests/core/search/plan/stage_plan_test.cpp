@@ -83,6 +83,48 @@ TEST(PlanStages, TheDryRunFindsTheLargestMicroBatchToTheByte) {
   }
 }
 
+/// A caching allocator that reserves 15 bytes a sample as long as there is room, and needs 12.
+Outcome cached(const Experiment& experiment, int /*rank*/) {
+  const auto samples = static_cast<Bytes>(point_of(experiment).micro_batch);
+  const Bytes limit = experiment.settings.memory_limit;
+  if (100 + 12 * samples > limit) {
+    return OutOfMemory{0, MemoryCategory::activations, 12, 100, limit, limit};
+  }
+  Measured measured;
+  measured.peak_memory.total = 100 + 10 * samples;
+  measured.peak_memory.reserved = std::min(limit, 100 + 15 * samples);
+  return measured;
+}
+
+TEST(PlanStages, FindsWhatFitsOnceTheCacheIsGivenBack) {
+  auto config = make_tuning_config(100 + 12 * 20);
+  config.settings.allocator = AllocatorModel::caching;
+  config.stages = {2};
+
+  EXPECT_EQ(plan_stages(config, 2, cached).front().max_micro_batch, 20);
+  --config.settings.memory_limit;
+  EXPECT_EQ(plan_stages(config, 2, cached).front().max_micro_batch, 19);
+  config.settings.memory_limit = 100 + 12;
+  EXPECT_EQ(plan_stages(config, 2, cached).front().max_micro_batch, 1);
+  --config.settings.memory_limit;
+  EXPECT_FALSE(plan_stages(config, 2, cached).front().feasible);
+}
+
+TEST(PlanStages, TheDryRunOfACachingAllocatorFitsAndOneSampleMoreDoesNot) {
+  auto config = make_tuning_config(Bytes{34} << 20U);
+  config.deepspeed["zero_optimization"] = {{"reduce_bucket_size", 1000}};
+  config.settings.allocator = AllocatorModel::caching;
+  const auto predictor = make_memory_predictor();
+
+  for (const StagePlan& plan : plan_stages(config, 2)) {
+    const auto at = [&](std::int64_t micro_batch) {
+      return predictor(make_experiment(config, 2, plan.stage, micro_batch, 1), 0);
+    };
+    EXPECT_TRUE(std::holds_alternative<Measured>(at(plan.max_micro_batch))) << plan.stage;
+    EXPECT_TRUE(std::holds_alternative<OutOfMemory>(at(plan.max_micro_batch + 1))) << plan.stage;
+  }
+}
+
 // The positions of a sequence, 8 bytes each, are there once for all samples.
 Bytes positions_of(const TuningConfig& config) {
   return 8 * static_cast<Bytes>(config.settings.sequence_length);

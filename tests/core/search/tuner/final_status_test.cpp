@@ -45,6 +45,21 @@ TEST(FinalStatus, IsProvisionalAfterASignal) {
   EXPECT_EQ(status.restart, "") << "who sent the signal does not want it to go on";
 }
 
+TEST(FinalStatus, HasFailedAfterWrongSums) {
+  TuningResult result;
+  result.best = best_record();
+  result.stopped = true;
+  result.wrong_sums = "rank 1 on a: 3 is 4";
+
+  const RunStatus status = final_status(result, 1);
+
+  EXPECT_EQ(status.state, RunState::failed);
+  EXPECT_EQ(status.exit_code, exit_internal_error);
+  EXPECT_TRUE(status.provisional);
+  EXPECT_THAT(status.message, HasSubstr("wrong sums"));
+  EXPECT_THAT(status.message, HasSubstr("rank 1 on a: 3 is 4"));
+}
+
 TEST(FinalStatus, SaysHowToGoOnWithTooFewWorkers) {
   TuningResult result;
   result.stopped = true;

@@ -186,5 +186,15 @@ TEST(ResultRemarks, BeginWithTheHostOverheadInForce) {
   EXPECT_TRUE(result_remarks({}, Metric::throughput, std::nullopt).empty());
 }
 
+TEST(ResultRemarks, NameTheRanksThatLostTheirDevice) {
+  TuningResult result;
+  result.lost_devices = {"rank 3 on b: no GPU"};
+
+  const auto remarks = result_remarks(result, Metric::throughput);
+
+  ASSERT_EQ(remarks.size(), 1U);
+  EXPECT_EQ(remarks[0], "a rank lost its device and got no more work: rank 3 on b: no GPU");
+}
+
 }  // namespace
 }  // namespace dstune

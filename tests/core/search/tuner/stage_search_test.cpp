@@ -139,6 +139,14 @@ TEST_F(StageSearchTest, FindsTheLargestExactlyIfThePredictionIsTooLow) {
               ElementsAre("z1_gas1_tmbspg1", "z1_gas1_tmbspg6", "z1_gas1_tmbspg16"));
 }
 
+TEST_F(StageSearchTest, GoesUpNoFurtherThanWhatIsReservedLeavesRoomFor) {
+  machine_.predicted_too_much = 100;
+  machine_.reserved = 300 + 16 * 10;  // all there is
+  machine_.samples_per_s = [](const Point& point) { return 10.0 * double(point.micro_batch); };
+
+  EXPECT_EQ(search().max_micro_batch, 6) << "the estimate";
+}
+
 TEST_F(StageSearchTest, StopsLookingForMoreWhenTheGainIsBelowFivePercent) {
   machine_.predicted_too_little = 300;
 

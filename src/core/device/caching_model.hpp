@@ -1,0 +1,98 @@
+// Counts memory as PyTorch's CUDA caching allocator would; holds none.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "core/base/units.hpp"
+#include "core/device/stream.hpp"
+
+namespace dstune {
+
+/// How a budget counts.
+enum class AllocatorModel {
+  exact,    ///< bytes as asked for
+  caching,  ///< the segments that PyTorch's caching allocator would hold for them
+};
+
+/// c10/cuda/CUDACachingAllocator.cpp (PyTorch 2.5), with its defaults: no max_split_size, no
+/// expandable segments, no rounding to powers of two, no garbage collection.
+///
+/// A request is rounded to 512 bytes (kMinBlockSize). Up to 1 MiB (kSmallSize) it comes from the
+/// small pool, whose segments have 2 MiB (kSmallBuffer); larger ones from the large pool, with
+/// segments of 20 MiB (kLargeBuffer) below 10 MiB (kMinLargeAlloc), else of their own size rounded
+/// to 2 MiB (kRoundLarge). It gets the smallest free block of its pool and stream that holds it,
+/// the lowest address among equals, and gives the rest back if that is worth it: 512 bytes in the
+/// small pool, more than 1 MiB in the large one. A free block unites with its free neighbours.
+///
+/// Segments lie in the order in which they were made, as the addresses of cudaMalloc decide among
+/// equals; nothing is known of the driver's own rounding.
+class CachingModel {
+ public:
+  using Block = std::int32_t;
+  static constexpr Block kNoBlock = -1;
+
+  explicit CachingModel(Bytes limit) : limit_(limit) {}
+
+  /// A block from the cache, or from a new segment within the limit.
+  /// @returns none  if neither has room: release_cached(), then take_segment()
+  std::optional<Block> take(Bytes size, Stream stream);
+  /// A block from a new segment: what PyTorch tries after it has given back its cache, without
+  /// another look at what is left of that.
+  std::optional<Block> take_segment(Bytes size, Stream stream);
+  /// Its pending uses are over.
+  void give_back(Block block) noexcept;
+  /// Frees the segments of which nothing is in use, as release_cached_blocks().
+  void release_cached() noexcept;
+
+  /// True if take() would have room.
+  bool has_room(Bytes size, Stream stream) const noexcept;
+  bool holds_unused_segments() const noexcept;
+
+  Bytes reserved() const noexcept { return reserved_; }  ///< sum of all segments
+  /// Of the segment that a request of `size` bytes makes; 0 for none.
+  static Bytes segment_size(Bytes size) noexcept;
+
+  struct Free {
+    Bytes size = 0;
+    std::uint64_t address = 0;
+    Block block = kNoBlock;
+
+    bool operator==(const Free& other) const {
+      return size == other.size && address == other.address;
+    }
+  };
+  /// By pool and stream, ascending: two equal ones in use alike will answer alike.
+  using FreeLists = std::array<std::vector<Free>, 2 * kStreams>;
+  const FreeLists& free_lists() const noexcept { return free_; }
+
+ private:
+  struct Node {
+    Bytes size = 0;
+    std::uint64_t address = 0;
+    Block before = kNoBlock;  ///< its neighbours in the segment
+    Block behind = kNoBlock;
+    std::size_t list = 0;  ///< of its pool and stream
+    bool is_free = false;
+  };
+
+  Node& at(Block block) { return nodes_[static_cast<std::size_t>(block)]; }
+  const Node& at(Block block) const { return nodes_[static_cast<std::size_t>(block)]; }
+  Block make_node(const Node& node);
+  void insert(Block block);
+  void remove(Block block);
+  Block split(Block block, Bytes size);
+  void unite(Block block, Block neighbour);
+
+  Bytes limit_;
+  Bytes reserved_ = 0;
+  std::uint64_t next_address_ = 0;
+  std::vector<Node> nodes_;
+  std::vector<Block> unused_nodes_;
+  FreeLists free_;
+};
+
+}  // namespace dstune
