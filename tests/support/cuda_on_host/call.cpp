@@ -31,14 +31,15 @@ std::optional<CallError> strike(std::string_view function, int device) {
   return error;
 }
 
-bool take_hang(std::string_view function, int device) {
-  auto& hangs = state().hangs;
-  for (auto hang = hangs.begin(); hang != hangs.end(); ++hang) {
-    if (!concerns(hang->function, hang->device, function, device) || --hang->left > 0) continue;
-    hangs.erase(hang);
-    return true;
+CallEffects take_effects(std::string_view function, int device) {
+  auto& pending = state().effects;
+  for (auto effect = pending.begin(); effect != pending.end(); ++effect) {
+    if (!concerns(effect->function, effect->device, function, device) || --effect->left > 0) continue;
+    const CallEffects effects = effect->effects;
+    pending.erase(effect);
+    return effects;
   }
-  return false;
+  return {};
 }
 
 }  // namespace
@@ -49,15 +50,15 @@ std::optional<CallError> begin_call(const char* function) {
   ++state().calls[{function, device}];
   if (!state().machine.driver) return CallError{cudaErrorInsufficientDriver};
   const auto error = strike(function, device);
-  call_hangs() = take_hang(function, device);
+  call_effects() = take_effects(function, device);
   if (error) return error;
   const int sticky = state().devices.at(static_cast<std::size_t>(device)).sticky_error;
   return sticky != 0 ? std::optional(CallError{sticky}) : std::nullopt;
 }
 
-bool& call_hangs() {
-  static thread_local bool hangs = false;
-  return hangs;
+CallEffects& call_effects() {
+  static thread_local CallEffects effects;
+  return effects;
 }
 
 cudaError_t& last_error() {

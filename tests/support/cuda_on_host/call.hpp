@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "tests/support/cuda_on_host/include/cuda_runtime_api.h"
+#include "tests/support/cuda_on_host/machine_state.hpp"
 
 namespace cuda_on_host {
 
@@ -17,8 +18,8 @@ struct CallError {
 /// sticky one, or none.
 std::optional<CallError> begin_call(const char* function);
 
-/// Whether what this call enqueues shall hang: set by begin_call().
-bool& call_hangs();
+/// What shall go wrong later with what this call enqueues: set by begin_call().
+CallEffects& call_effects();
 
 cudaError_t& last_error();
 
