@@ -12,49 +12,53 @@ bool concerns(std::string_view wanted, int wanted_device, std::string_view funct
   return (wanted.empty() || wanted == function) && (wanted_device < 0 || wanted_device == device);
 }
 
-std::optional<int> strike(std::string_view function, int device) {
+std::optional<CallError> strike(std::string_view function, int device) {
   auto& faults = state().faults;
-  std::optional<int> error;
+  std::optional<CallError> error;
   for (auto pending = faults.begin(); pending != faults.end();) {
     const Fault& fault = pending->fault;
     if (!concerns(fault.function, fault.device, function, device) || ++pending->seen < fault.call) {
       ++pending;
       continue;
     }
-    error = fault.error;
-    if (fault.sticky) state().devices.at(static_cast<std::size_t>(device)).sticky_error = fault.error;
+    error = {fault.error, fault.function.empty() || function.starts_with("cuda")};
+    if (fault.sticky) {
+      state().devices.at(static_cast<std::size_t>(device)).sticky_error =
+          error->cuda ? fault.error : int{cudaErrorLaunchFailure};
+    }
     pending = faults.erase(pending);
   }
   return error;
 }
 
-bool take_hang(std::string_view function, int device) {
-  auto& hangs = state().hangs;
-  for (auto hang = hangs.begin(); hang != hangs.end(); ++hang) {
-    if (!concerns(hang->function, hang->device, function, device) || --hang->left > 0) continue;
-    hangs.erase(hang);
-    return true;
+CallEffects take_effects(std::string_view function, int device) {
+  auto& pending = state().effects;
+  for (auto effect = pending.begin(); effect != pending.end(); ++effect) {
+    if (!concerns(effect->function, effect->device, function, device) || --effect->left > 0) continue;
+    const CallEffects effects = effect->effects;
+    pending.erase(effect);
+    return effects;
   }
-  return false;
+  return {};
 }
 
 }  // namespace
 
-std::optional<int> begin_call(const char* function) {
+std::optional<CallError> begin_call(const char* function) {
   const Locked locked;
   const int device = current_device();
   ++state().calls[{function, device}];
-  if (!state().machine.driver) return cudaErrorInsufficientDriver;
+  if (!state().machine.driver) return CallError{cudaErrorInsufficientDriver};
   const auto error = strike(function, device);
-  call_hangs() = take_hang(function, device);
+  call_effects() = take_effects(function, device);
   if (error) return error;
   const int sticky = state().devices.at(static_cast<std::size_t>(device)).sticky_error;
-  return sticky != 0 ? std::optional(sticky) : std::nullopt;
+  return sticky != 0 ? std::optional(CallError{sticky}) : std::nullopt;
 }
 
-bool& call_hangs() {
-  static thread_local bool hangs = false;
-  return hangs;
+CallEffects& call_effects() {
+  static thread_local CallEffects effects;
+  return effects;
 }
 
 cudaError_t& last_error() {

@@ -22,7 +22,7 @@ void set_up(const Machine& machine) {
   }
   all.shared_limits.clear();
   all.faults.clear();
-  all.hangs.clear();
+  all.effects.clear();
   all.calls.clear();
   all.log = false;
 }
@@ -39,7 +39,17 @@ int faults_left() {
 
 void hang_at(const std::string& function, std::uint64_t call, int device) {
   const Locked locked;
-  state().hangs.push_back({function, device, call});
+  state().effects.push_back({function, device, call, {.hangs = true}});
+}
+
+void corrupt_at(const std::string& function, std::uint64_t call, int device) {
+  const Locked locked;
+  state().effects.push_back({function, device, call, {.corrupts = true}});
+}
+
+void fail_later_at(const std::string& function, std::uint64_t call, int error, int device) {
+  const Locked locked;
+  state().effects.push_back({function, device, call, {.hangs = true, .async_error = error}});
 }
 
 void release_hangs() {

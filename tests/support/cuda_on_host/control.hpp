@@ -17,6 +17,7 @@ struct Machine {
   int major = 9;                              ///< compute capability
   int minor = 0;
   int multiprocessors = 4;
+  std::size_t communicator_bytes = 0;         ///< what an NCCL communicator takes of a device
 };
 
 /// Starts anew: these devices, no faults, no counts, no log; hanging work goes on and ends. Nothing
@@ -25,10 +26,11 @@ void set_up(const Machine& machine);
 
 /// Errors of the k-th call from now on.
 struct Fault {
-  std::string function;    ///< such as "cudaMalloc"; empty: any
+  std::string function;    ///< such as "cudaMalloc"; empty: any, and the error is a cudaError_t
   std::uint64_t call = 1;  ///< the first call is 1
   int error = 0;           ///< a cudaError_t, cublasStatus_t or ncclResult_t, as the function returns
-  bool sticky = false;     ///< every later call of that device returns it too, but for destructions
+  bool sticky = false;     ///< every later call of that device fails too; a library's own error
+                           ///< leaves cudaErrorLaunchFailure behind
   int device = -1;         ///< whose calls count; -1: of all devices
 };
 
@@ -38,10 +40,18 @@ void inject(const Fault& fault);
 /// Of the injected faults, how many have not struck.
 int faults_left();
 
-/// What the k-th call of `function` from now on enqueues does not end before release_hangs(); for a
-/// function that only waits, nothing happens.
+/// What the k-th call of `function` from now on enqueues does not begin before release_hangs(); an
+/// NCCL call's not before its rank aborts either. For a function that enqueues nothing, nothing happens.
 void hang_at(const std::string& function, std::uint64_t call, int device = -1);
 void release_hangs();
+
+/// The k-th call of a collective with a reduction gives a wrong first element, on the calling rank
+/// alone if `device` is said and is the rank's own.
+void corrupt_at(const std::string& function, std::uint64_t call, int device = -1);
+
+/// The k-th call of an NCCL function succeeds, its work hangs until its rank aborts, and
+/// ncclCommGetAsyncError() of its communicator tells of `error`, an ncclResult_t.
+void fail_later_at(const std::string& function, std::uint64_t call, int error, int device = -1);
 
 /// Calls since set_up(), also those that failed. An empty name: of all functions.
 std::uint64_t calls(const std::string& function, int device = -1);

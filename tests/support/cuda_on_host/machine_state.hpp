@@ -30,10 +30,18 @@ struct PendingFault {
   std::uint64_t seen = 0;
 };
 
-struct PendingHang {
+/// What goes wrong with a call's work after the call.
+struct CallEffects {
+  bool hangs = false;
+  bool corrupts = false;
+  int async_error = 0;  ///< of its communicator
+};
+
+struct PendingEffect {
   std::string function;
   int device = -1;
-  std::uint64_t left = 0;
+  std::uint64_t left = 0;  ///< calls until it strikes
+  CallEffects effects;
 };
 
 struct MachineState {
@@ -52,7 +60,7 @@ struct MachineState {
   std::map<std::pair<const void*, int>, int> shared_limits;  ///< of a kernel on a device
 
   std::vector<PendingFault> faults;
-  std::vector<PendingHang> hangs;
+  std::vector<PendingEffect> effects;
   std::uint64_t hang_releases = 0;
   std::map<std::pair<std::string, int>, std::uint64_t> calls;
   bool log = false;

@@ -86,7 +86,7 @@ void require_stream(cudaStream_t stream) {
 
 void enqueue(cudaStream_t stream, std::string name, std::function<void()> work) {
   require_stream(stream);
-  if (std::exchange(call_hangs(), false)) push(*stream, "hang", hang());
+  if (std::exchange(call_effects().hangs, false)) push(*stream, "hang", hang());
   push(*stream, std::move(name), std::move(work));
 }
 

@@ -23,7 +23,7 @@ struct Task {
 void require_stream(cudaStream_t stream);
 
 /// What the host did so far happens before the work; nothing else does, but what the stream did.
-/// Hangs before the work if the present call shall (call_hangs()).
+/// Hangs before the work if the present call shall (call_effects()).
 void enqueue(cudaStream_t stream, std::string name, std::function<void()> work);
 
 /// Waits for all that was enqueued so far; it happens before what the caller does next.
