@@ -63,12 +63,10 @@ class SlicesTest : public DeviceTest {
     for (const Slot& slot : slots) {
       const std::int64_t whole = slot.length + 2 * kMargin;
       buffers.push_back(buffer(whole, slot.dtype));
-      slices.push_back(
-          buffers.back().tensor(slot.dtype).slice(kMargin + offset, slot.length));
+      slices.push_back(buffers.back().tensor(slot.dtype).slice(kMargin + offset, slot.length));
       const auto margins = contents(slot.dtype, whole, 99);
       GetParam().upload(margins.data(), buffers.back().data(), margins.size());
-      const auto values =
-          contents(slot.dtype, slot.length, static_cast<unsigned>(slices.size()));
+      const auto values = contents(slot.dtype, slot.length, static_cast<unsigned>(slices.size()));
       GetParam().upload(values.data(), slices.back().data, values.size());
       before.push_back(download_bytes(buffers.back().data(), buffers.back().size()));
     }
@@ -92,8 +90,8 @@ class SlicesTest : public DeviceTest {
   void expect_the_same_everywhere(const std::vector<Slot>& slots, F f) {
     const auto expected = results(slots, 0, f);
     for (const std::int64_t offset : kOffsets) {
-      SCOPED_TRACE(::testing::Message() << slots[0].length << " " << name_of(slots[0].dtype) << " + "
-                                        << offset);
+      SCOPED_TRACE(::testing::Message()
+                   << slots[0].length << " " << name_of(slots[0].dtype) << " + " << offset);
       EXPECT_EQ(results(slots, offset, f), expected);
     }
   }
@@ -161,7 +159,8 @@ TEST_P(SlicesTest, DropOutAlike) {
 
 TEST_P(SlicesTest, AreUpdatedAlike) {
   run_on({kSingle, kSingle, kSingle}, [](const Tensors& t) {
-    return Lion{.step = {.weight_decay = 0.1}, .gradient = t[0], .parameter = t[1], .exp_avg = t[2]};
+    return Lion{
+        .step = {.weight_decay = 0.1}, .gradient = t[0], .parameter = t[1], .exp_avg = t[2]};
   });
   run_on({kSingle, kSingle, kSingle, kSingle}, [](const Tensors& t) {
     const SgdStep step{.momentum = 0.9, .weight_decay = 0.1, .nesterov = true};
