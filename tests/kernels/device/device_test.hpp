@@ -30,7 +30,8 @@ inline void PrintTo(const DeviceCase& device, std::ostream* out) { *out << devic
 std::vector<DeviceCase> device_cases();
 
 /// Lengths on both sides of vector widths and blocks.
-inline const std::vector<std::int64_t> kLengths = {1, 7, 16, 17, 63, 64, 65, 129, 1030};
+inline const std::vector<std::int64_t> kLengths = {1,  7,  8,   16,   17,   63,
+                                                   64, 65, 129, 1030, 4096, 20011};
 inline const std::vector<DType> kDTypes = {DType::fp32, DType::bf16, DType::fp16};
 
 class DeviceTest : public ::testing::TestWithParam<DeviceCase> {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "core/device/random_bits.hpp"
 #include "tests/kernels/device/device_test.hpp"
 
 namespace dstune::testing {
@@ -76,6 +77,18 @@ TEST_P(DropoutTest, MaskDependsOnTheSeedAlone) {
 
   EXPECT_EQ(first.mask, dropout(values, DType::bf16, 0.5, 1).mask);
   EXPECT_NE(first.mask, dropout(values, DType::fp32, 0.5, 2).mask);
+}
+
+TEST_P(DropoutTest, MaskIsTheSameOnEveryBackend) {
+  constexpr std::size_t kCount = 20011;
+
+  const Result result = dropout(std::vector<double>(kCount, 1), DType::bf16, 0.2, 77);
+
+  std::vector<std::uint8_t> expected;
+  for (std::size_t i = 0; i < kCount; ++i) {
+    expected.push_back(is_kept(make_key(77), i, drop_threshold(0.2)) ? 1 : 0);
+  }
+  EXPECT_EQ(result.mask, expected);
 }
 
 TEST_P(DropoutTest, ProbabilityZeroKeepsEverything) {

@@ -9,7 +9,7 @@ namespace dstune::testing {
 
 namespace {
 
-constexpr int kSizes[] = {8, 24, 96, 1024, 1032, 7992};  // of a group
+constexpr int kSizes[] = {8, 24, 96, 1024, 1032, 7992, 20008};  // of a group
 constexpr int kGroups = 6;
 
 struct Packed {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/device/random_bits.hpp"
 #include "tests/kernels/device/device_test.hpp"
 
 namespace dstune::testing {
@@ -99,7 +100,8 @@ TEST_P(RandomTest, TokensAreAsFrequentAsZipfsLawSays) {
 
     for (std::size_t k = 0; k < 7; ++k) {
       const auto rank = static_cast<double>(k);
-      const double share = std::log((rank + 2) / (rank + 1)) / std::log(static_cast<double>(vocab) + 1);
+      const double share =
+          std::log((rank + 2) / (rank + 1)) / std::log(static_cast<double>(vocab) + 1);
       const double deviation = std::sqrt(kCount * share * (1 - share));
       EXPECT_NEAR(counts[k], kCount * share, 4 * deviation) << "token " << k << " of " << vocab;
     }
@@ -109,7 +111,8 @@ TEST_P(RandomTest, TokensAreAsFrequentAsZipfsLawSays) {
 TEST_P(RandomTest, RareTokensOccurToo) {
   const auto all = tokens(200000, 50257, 5);
 
-  const auto rare = std::count_if(all.begin(), all.end(), [](auto token) { return token >= 25128; });
+  const auto rare =
+      std::count_if(all.begin(), all.end(), [](auto token) { return token >= 25128; });
 
   // ln(50258 / 25129) / ln(50258) of them, four deviations either way
   EXPECT_NEAR(static_cast<double>(rare), 12806, 440);
@@ -125,6 +128,15 @@ TEST_P(RandomTest, FewerTokensAreTheFirstOfMore) {
   const auto fewer = tokens(777, 50257, 4);
 
   EXPECT_EQ(fewer, std::vector<std::int64_t>(more.begin(), more.begin() + 777));
+}
+
+TEST_P(RandomTest, TokensAreTheSameOnEveryBackend) {
+  const auto all = tokens(20011, 50257, 6);
+
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const double u = static_cast<double>(random_bits(make_key(6), i) >> 11U) * 0x1p-53;
+    ASSERT_EQ(all[i], static_cast<std::int64_t>(std::exp(u * std::log(50258.0))) - 1) << i;
+  }
 }
 
 TEST_P(RandomTest, TokensDependOnTheSeedAlone) {

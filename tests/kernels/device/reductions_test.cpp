@@ -121,6 +121,19 @@ TEST_P(ReductionsTest, InfinityAndNanAreFoundAtEveryPosition) {
   }
 }
 
+TEST_P(ReductionsTest, OneNanAmongManyIsFound) {
+  constexpr std::int64_t kLength = 20011;
+  for (const DType dtype : kDTypes) {
+    for (const std::size_t position : {0, 1023, 4095, 4096, 8192, 16383, 20007, 20008, 20010}) {
+      std::vector<double> values(kLength, 1);
+      values[position] = std::numeric_limits<double>::quiet_NaN();
+      const Buffer x = upload(values, dtype);
+
+      EXPECT_TRUE(test::has_inf_or_nan(device(), x.tensor(dtype))) << position;
+    }
+  }
+}
+
 TEST_P(ReductionsTest, LargestFiniteNumbersAreNeitherInfinityNorNan) {
   const Buffer single = upload(
       std::vector<double>(19, static_cast<double>(std::numeric_limits<float>::max())), DType::fp32);
@@ -167,6 +180,49 @@ TEST_P(ReductionsTest, BiasGradientIsTheColumnSum) {
       }
     }
   }
+}
+
+TEST_P(ReductionsTest, BiasGradientOfManyRowsOfAStridedMatrixIsTheColumnSum) {
+  constexpr std::int64_t kRows = 700;
+  for (const std::int64_t cols : {1, 24, 264, 513}) {
+    for (const std::int64_t stride : {cols, cols + 8}) {
+      for (const DType dtype : kDTypes) {
+        const auto values = random_values(kRows * stride, dtype, 6);
+        const Buffer d = upload(values, dtype);
+        const Buffer out = buffer(cols, dtype);
+
+        device().run(BiasGradient{{d.data(), kRows, cols, dtype, stride}, out.tensor(dtype)});
+
+        std::vector<double> expected(static_cast<std::size_t>(cols), 0);
+        for (std::size_t i = 0; i < values.size(); ++i) {
+          const std::size_t col = i % static_cast<std::size_t>(stride);
+          if (col < expected.size()) expected[col] += values[i];
+        }
+        expect_close(download(out.tensor(dtype)), expected, tolerance_of(dtype));
+      }
+    }
+  }
+}
+
+// Whichever block or thread is first.
+TEST_P(ReductionsTest, TheSameSumsGiveTheSameBits) {
+  constexpr std::int64_t kRows = 300;
+  constexpr std::int64_t kCols = 100;
+  const auto values = random_values(kRows * kCols, DType::fp32, 7);
+  const Buffer x = upload(values);
+  std::vector<double> sums[2];
+  for (auto& own : sums) {
+    const Buffer squares = upload({0});
+    const Buffer out = buffer(kCols);
+
+    device().run(AddSquares{x.tensor(DType::fp32), squares.tensor(DType::fp32)});
+    device().run(
+        BiasGradient{as_matrix(x.tensor(DType::fp32), kRows, kCols), out.tensor(DType::fp32)});
+
+    own = download(out.tensor(DType::fp32));
+    own.push_back(download(squares.tensor(DType::fp32)).front());
+  }
+  EXPECT_EQ(sums[0], sums[1]);
 }
 
 }  // namespace

@@ -1,10 +1,9 @@
 // As DeepSpeed's kernels: a block for each group, which holds the group in registers while it looks
 // for the largest value. Of groups beyond that it reads the rest twice.
-#include "core/device/operations/quantize.hpp"
-
 #include <algorithm>
 #include <cassert>
 
+#include "core/device/operations/quantize.hpp"
 #include "kernels/cuda/base/launch.cuh"
 #include "kernels/cuda/device/cuda_device.hpp"
 #include "kernels/cuda/kernels/elements.cuh"
@@ -16,7 +15,6 @@ namespace dstune::cuda {
 namespace {
 
 constexpr int kMostThreads = 512;
-constexpr int kDequantizeThreads = 256;
 constexpr int kHeldPacks = 4;  // by a thread
 
 /// What a group is multiplied with.
@@ -101,9 +99,8 @@ __global__ void __launch_bounds__(kMostThreads, 1)
     quantize(const T* in, std::int64_t size, Quantization how, std::int8_t* out, float* steps) {
   const T* const x = in + blockIdx.x * size;
   const std::int64_t place = place_of(blockIdx.x, gridDim.x, how);
-  quantize_group<kBits, kPacked>(
-      [=](std::int64_t i) { return load_floats<kPacked>(x, i, size); }, size,
-      out + packed_size(place * size, kBits), steps + place);
+  quantize_group<kBits, kPacked>([=](std::int64_t i) { return load_floats<kPacked>(x, i, size); },
+                                 size, out + packed_size(place * size, kBits), steps + place);
 }
 
 template <int kBits, bool kPacked>
@@ -131,56 +128,11 @@ __global__ void __launch_bounds__(kMostThreads, 1)
                                  out_steps + group);
 }
 
-template <class T, int kBits, bool kPacked>
-__global__ void __launch_bounds__(kDequantizeThreads)
-    dequantize(const std::int8_t* in, const float* steps, std::int64_t size, std::int64_t group_packs,
-               std::int64_t packs, T* out) {
-  const std::int64_t first = std::int64_t{blockIdx.x} * kDequantizeThreads * kHeldPacks + threadIdx.x;
-  Integers held[kHeldPacks];
-  float step[kHeldPacks];
-#pragma unroll
-  for (int p = 0; p < kHeldPacks; ++p) {
-    const std::int64_t pack = first + p * kDequantizeThreads;
-    if (pack >= packs) break;
-    const std::int64_t group = quotient(pack, group_packs);
-    const std::int64_t i = (pack - group * group_packs) * kQuantizedWidth;
-    held[p] = load_integers<kBits, kPacked>(in + packed_size(group * size, kBits), i, size);
-    step[p] = steps[group];
-  }
-#pragma unroll
-  for (int p = 0; p < kHeldPacks; ++p) {
-    const std::int64_t pack = first + p * kDequantizeThreads;
-    if (pack >= packs) return;
-    const std::int64_t group = quotient(pack, group_packs);
-    const std::int64_t i = (pack - group * group_packs) * kQuantizedWidth;
-    store_floats<kPacked>(out + group * size, i, size, held[p], step[p]);
-  }
-}
-
 /// Threads for a block that takes a whole group.
 int threads_for(std::int64_t size) {
   constexpr std::int64_t kPerWarp = std::int64_t{kWarp} * kQuantizedWidth * kHeldPacks;
   const std::int64_t warps = (size + kPerWarp - 1) / kPerWarp;
   return static_cast<int>(std::clamp<std::int64_t>(warps * kWarp, kWarp, kMostThreads));
-}
-
-/// f.operator()<kBits, kPacked>()
-template <class F>
-void with_form(int bits, bool packed, const F& f) {
-  assert(bits == 8 || bits == 4);
-  if (bits == 8) return packed ? f.template operator()<8, true>() : f.template operator()<8, false>();
-  return packed ? f.template operator()<4, true>() : f.template operator()<4, false>();
-}
-
-/// True if every group of `size` elements is whole packs.
-bool is_packed(std::int64_t size, int bits, Tensor quantized) {
-  const auto pack_bytes = static_cast<std::uintptr_t>(packed_size(kQuantizedWidth, bits));
-  return size % kQuantizedWidth == 0 &&
-         reinterpret_cast<std::uintptr_t>(quantized.data) % pack_bytes == 0;
-}
-
-std::int64_t group_size(std::int64_t numel, Tensor steps) {
-  return steps.numel == 0 ? 0 : numel / steps.numel;
 }
 
 }  // namespace
@@ -192,27 +144,10 @@ void CudaDevice::compute(const Quantize& op) {
   assert(groups % (op.how.nodes * op.how.devices) == 0 && (op.how.bits == 8 || size % 2 == 0));
   with_type(op.in.dtype, [&]<class T>(std::type_identity<T>) {
     const T* const in = elements<const T>(op.in);
-    const bool packed =
-        is_packed(size, op.how.bits, op.out) && is_aligned<kQuantizedWidth>(in);
+    const bool packed = is_packed(size, op.how.bits, op.out) && is_aligned<kQuantizedWidth>(in);
     with_form(op.how.bits, packed, [&]<int kBits, bool kPacked>() {
       launch(stream(), {groups, threads_for(size)}, quantize<T, kBits, kPacked>, in, size, op.how,
              elements<std::int8_t>(op.out), elements<float>(op.steps));
-    });
-  });
-}
-
-void CudaDevice::compute(const Dequantize& op) {
-  const std::int64_t groups = op.steps.numel;
-  const std::int64_t size = group_size(op.out.numel, op.steps);
-  assert(size * groups == op.out.numel && packed_size(op.out.numel, op.bits) == op.in.numel);
-  const std::int64_t group_packs = (size + kQuantizedWidth - 1) / kQuantizedWidth;
-  with_type(op.out.dtype, [&]<class T>(std::type_identity<T>) {
-    T* const out = elements<T>(op.out);
-    const bool packed = is_packed(size, op.bits, op.in) && is_aligned<kQuantizedWidth>(out);
-    with_form(op.bits, packed, [&]<int kBits, bool kPacked>() {
-      launch(stream(), cover(groups * group_packs, kDequantizeThreads, kHeldPacks),
-             dequantize<T, kBits, kPacked>, elements<const std::int8_t>(op.in),
-             elements<const float>(op.steps), size, group_packs, groups * group_packs, out);
     });
   });
 }

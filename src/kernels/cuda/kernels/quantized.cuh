@@ -1,6 +1,7 @@
 // Packs of eight values, as floats and as quantised integers.
 #pragma once
 
+#include <cassert>
 #include <cstdint>
 
 #include "core/device/operations/quantize.hpp"
@@ -120,6 +121,26 @@ __device__ void store_integers(std::int8_t* out, std::int64_t i, std::int64_t si
       if (begin + b < packed_size(size, kBits)) out[begin + b] = bytes.values[b];
     }
   }
+}
+
+/// f.operator()<kBits, kPacked>()
+template <class F>
+void with_form(int bits, bool packed, const F& f) {
+  assert(bits == 8 || bits == 4);
+  if (bits == 8)
+    return packed ? f.template operator()<8, true>() : f.template operator()<8, false>();
+  return packed ? f.template operator()<4, true>() : f.template operator()<4, false>();
+}
+
+/// True if every group of `size` elements is whole packs.
+inline bool is_packed(std::int64_t size, int bits, Tensor quantized) {
+  const auto pack_bytes = static_cast<std::uintptr_t>(packed_size(kQuantizedWidth, bits));
+  return size % kQuantizedWidth == 0 &&
+         reinterpret_cast<std::uintptr_t>(quantized.data) % pack_bytes == 0;
+}
+
+inline std::int64_t group_size(std::int64_t numel, Tensor steps) {
+  return steps.numel == 0 ? 0 : numel / steps.numel;
 }
 
 }  // namespace dstune::cuda
