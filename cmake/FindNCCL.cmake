@@ -1,21 +1,16 @@
-# Finds NCCL; hints: NCCL_ROOT, the CUDA toolkit. Defines NCCL::NCCL and NCCL_VERSION.
-find_path(NCCL_INCLUDE_DIR nccl.h HINTS ${CUDAToolkit_INCLUDE_DIRS})
-find_library(NCCL_LIBRARY nccl HINTS ${CUDAToolkit_LIBRARY_DIR})
-
+# Finds NCCL: NCCL_ROOT, the CUDA toolkit, the system, Python's nvidia-nccl. Defines NCCL_VERSION and
+# NCCL::headers; the library is opened at run time and not linked.
+include(${CMAKE_CURRENT_LIST_DIR}/NvidiaPackages.cmake)
+dstune_find_nvidia(NCCL HEADER nccl.h LIBRARY nccl PACKAGES nccl)
 if(NCCL_INCLUDE_DIR)
-  file(STRINGS ${NCCL_INCLUDE_DIR}/nccl.h nccl_lines REGEX "#define NCCL_(MAJOR|MINOR|PATCH) +[0-9]+")
-  string(REGEX REPLACE "[^0-9;]+" "" nccl_numbers "${nccl_lines}")
-  string(REPLACE ";" "." NCCL_VERSION "${nccl_numbers}")
+  dstune_read_version(NCCL_VERSION ${NCCL_INCLUDE_DIR}/nccl.h NCCL_MAJOR NCCL_MINOR NCCL_PATCH)
 endif()
 
 include(FindPackageHandleStandardArgs)
 find_package_handle_standard_args(NCCL
   REQUIRED_VARS NCCL_LIBRARY NCCL_INCLUDE_DIR VERSION_VAR NCCL_VERSION)
 
-if(NCCL_FOUND AND NOT TARGET NCCL::NCCL)
-  add_library(NCCL::NCCL UNKNOWN IMPORTED)
-  set_target_properties(NCCL::NCCL PROPERTIES
-    IMPORTED_LOCATION ${NCCL_LIBRARY}
-    INTERFACE_INCLUDE_DIRECTORIES ${NCCL_INCLUDE_DIR})
+if(NCCL_FOUND AND NOT TARGET NCCL::headers)
+  add_library(NCCL::headers INTERFACE IMPORTED)
+  target_include_directories(NCCL::headers INTERFACE ${NCCL_INCLUDE_DIR})
 endif()
-mark_as_advanced(NCCL_INCLUDE_DIR NCCL_LIBRARY)

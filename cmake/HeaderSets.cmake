@@ -3,8 +3,10 @@
 # what a source includes first is compiled alone by scripts/lint.sh.
 function(dstune_verify_headers target folder)
   file(GLOB_RECURSE headers CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/src/${folder}/*.hpp)
-  if(NOT DSTUNE_CUDA)
+  if(NOT folder MATCHES "/cuda$") # a library of its own, which only a build with CUDA has
     list(FILTER headers EXCLUDE REGEX "/cuda/")
+  elseif(NOT DSTUNE_BUILD_CUDNN)
+    list(FILTER headers EXCLUDE REGEX "/cudnn(_[^/]*)?\\.hpp$")
   endif()
   set(unseen)
   foreach(header IN LISTS headers)

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Configures and builds a preset (default, cuda, asan, tsan) into build/<preset>.
+# Configures and builds a preset (default: without CUDA; cuda, asan, tsan) into build/<preset>.
 #
 # usage: scripts/build.sh [PRESET [TARGET...]]
+#   CUDAARCHS  GPUs to compile for with the preset cuda, e.g. 90 (default: all that the toolkit knows)
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -11,6 +12,7 @@ shift || true
 export CMAKE_GENERATOR=${CMAKE_GENERATOR:-Ninja}
 if command -v ccache >/dev/null; then # what another checkout compiled is not compiled again
   export CMAKE_CXX_COMPILER_LAUNCHER=${CMAKE_CXX_COMPILER_LAUNCHER-ccache}
+  export CMAKE_CUDA_COMPILER_LAUNCHER=${CMAKE_CUDA_COMPILER_LAUNCHER-ccache}
   export CCACHE_BASEDIR=$PWD CCACHE_NOHASHDIR=1
   export CCACHE_SLOPPINESS=pch_defines,time_macros # or it leaves alone what uses a precompiled header
 fi

@@ -5,6 +5,7 @@
 #include <exception>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <boost/version.hpp>
@@ -22,6 +23,7 @@
 #include "kernels/backends.hpp"
 #include "mpi/base/communicator.hpp"
 #include "mpi/base/environment.hpp"
+#include "mpi/base/placement.hpp"
 #include "mpi/lifeline/checks.hpp"
 #include "mpi/lifeline/sentinel.hpp"
 #include "mpi/lifeline/signals.hpp"
@@ -61,10 +63,16 @@ Seconds start_limit() {
   return given > 0 ? given : kStartLimit;
 }
 
+/// All ranks, and where this one stands.
+struct Meeting {
+  Communicator world;
+  Placement placement;
+};
+
 /// A rank that dies in here leaves all others waiting. Without MPI_Finalize every rank leaves by 0
 /// where mpirun survives deaths: otherwise it may never end.
-Communicator meet_all_ranks(Sentinel& sentinel, std::optional<Environment>& environment, int* argc,
-                            char*** argv) {
+Meeting meet_all_ranks(Sentinel& sentinel, std::optional<Environment>& environment, int* argc,
+                       char*** argv) {
   const auto limit = sentinel.watch(
       deadline("the meeting of all ranks (MPI_Init)", start_limit(),
                "a rank or its host does not answer; DSTUNE_START_TIMEOUT sets the limit in seconds",
@@ -75,7 +83,9 @@ Communicator meet_all_ranks(Sentinel& sentinel, std::optional<Environment>& envi
     return Departure{"a signal came before all ranks had met", exit_interrupted};
   });
   environment.emplace(argc, argv);
-  return Communicator::duplicate(MPI_COMM_WORLD);
+  auto world = Communicator::duplicate(MPI_COMM_WORLD);
+  const Placement placement = find_placement(world);
+  return {std::move(world), placement};
 }
 
 int run_rank_zero(const CommandLine& options, Environment& environment, const Communicator& world,
@@ -96,13 +106,15 @@ int run_rank(const CommandLine& options, int* argc, char*** argv, bool by_zero) 
     _exit(by_zero ? exit_found : reason.exit_code);
   });
   std::optional<Environment> environment;
-  std::optional world(meet_all_ranks(sentinel, environment, argc, argv));
-  if (options.verbose) log_as_rank(world->rank());
-  const int code = world->rank() == 0 ? run_rank_zero(options, *environment, *world, by_zero)
-                                      : run_worker_rank(*environment, *world, sentinel);
+  std::optional met(meet_all_ranks(sentinel, environment, argc, argv));
+  const Communicator& world = met->world;
+  if (options.verbose) log_as_rank(world.rank());
+  const int code = world.rank() == 0
+                       ? run_rank_zero(options, *environment, world, by_zero)
+                       : run_worker_rank(*environment, world, met->placement, sentinel);
   const auto end = sentinel.watch(
       deadline("MPI_Finalize", kEndLimit, "a rank died after the run; its results are safe", code));
-  world.reset();
+  met.reset();
   environment->finalize();
   return code;
 }
@@ -123,13 +135,21 @@ int run_under_mpi(const CommandLine& options, int argc, char** argv) {
   }
 }
 
-void print_version() {
-  char mpi[MPI_MAX_LIBRARY_VERSION_STRING] = "";
+std::string mpi_version() {
+  char text[MPI_MAX_LIBRARY_VERSION_STRING] = "";
   int length = 0;
-  MPI_Get_library_version(mpi, &length);  // one of the few calls that need no MPI_Init
-  std::string text =
-      concat(trim(version_text()), "\n", trim(mpi), "\nBoost ", BOOST_LIB_VERSION, "\n");
-  for (const auto& line : describe_backends()) text += concat(line, "\n");
+  MPI_Get_library_version(text, &length);  // one of the few calls that need no MPI_Init
+  return std::string(trim(text));
+}
+
+void print_version() {
+  print(concat(trim(version_text()), "\n", mpi_version(), "\nBoost ", BOOST_LIB_VERSION, "\n",
+               usable_backends(), "\n"));
+}
+
+void print_backends() {
+  std::string text = concat(trim(version_text()), "\nMPI: ", mpi_version(), "\n");
+  for (const auto& line : list_backends()) text += concat(line, "\n");
   print(text);
 }
 
@@ -139,6 +159,8 @@ int run_without_mpi(const CommandLine& options) {
     print(help_text());
   } else if (options.action == CommandLine::Action::version) {
     print_version();
+  } else if (options.action == CommandLine::Action::list_backends) {
+    print_backends();
   } else if (options.action == CommandLine::Action::status) {
     print_status(options);
   } else if (options.explain) {

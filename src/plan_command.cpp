@@ -27,8 +27,8 @@ Plan begin_plan(const CommandLine& options) {
   Plan plan;
   plan.machine = machine_of_plan(given, workers, describe_devices());
   plan.config = completed(given, plan.machine);
-  plan.backend = make_backend(plan.machine.backend);
-  plan.device = &plan.backend->device(kOnlyAsked);
+  plan.backend = make_backend_to_ask(plan.machine.backend);
+  if (plan.backend) plan.device = &plan.backend->device(kOnlyAsked);
   return plan;
 }
 

@@ -17,7 +17,8 @@ struct Plan {
   TuningConfig config;  ///< as it would run on `machine`
   Machine machine;
   std::unique_ptr<Backend> backend;
-  const Device* device = nullptr;  ///< of `backend`, only asked what it would need
+  const Device* device =
+      nullptr;  ///< of `backend`, only asked what it would need; as make_backend_to_ask()
   std::vector<StagePlan> stages;
   std::vector<Experiment> experiments;
 };

@@ -11,6 +11,7 @@
 #include "core/base/log.hpp"
 #include "core/base/standard_output.hpp"
 #include "core/base/text.hpp"
+#include "core/base/this_host.hpp"
 #include "core/config/tuning_config.hpp"
 #include "core/report/files/heartbeat.hpp"
 #include "core/report/files/leftovers.hpp"
@@ -18,6 +19,7 @@
 #include "core/report/journal/journal.hpp"
 #include "core/report/tables/progress.hpp"
 #include "core/report/tables/result_table.hpp"
+#include "core/search/plan/gpus.hpp"
 #include "core/search/plan/machine.hpp"
 #include "core/search/plan/memory_predictor.hpp"
 #include "core/search/plan/modelled.hpp"
@@ -36,6 +38,12 @@ namespace dstune {
 
 namespace {
 
+void log_lines(const std::string& text) {
+  for (const auto& line : split(text, '\n')) {
+    if (!line.empty()) log_line(line);
+  }
+}
+
 void log_settings(const TuningConfig& config, const Machine& machine,
                   const std::vector<WorkerInfo>& workers) {
   const RunSettings& settings = config.settings;
@@ -50,6 +58,7 @@ void log_settings(const TuningConfig& config, const Machine& machine,
                   " and ", machine.threads_per_rank,
                   machine.threads_per_rank == 1 ? " thread" : " threads",
                   " per rank; host overhead ", preset.empty() ? "of a profile" : preset));
+  if (machine.backend == "cuda") log_lines(gpu_table(workers));
   for (const auto& warning : config.warnings) log_warning(warning);
 }
 
@@ -190,14 +199,16 @@ TuningConfig read_input(const CommandLine& options, const Communicator& world) {
 
 int tune_with(MpiWorkerPool& pool, const CommandLine& options, const TuningConfig& given) {
   const auto workers = pool.workers();
-  const Machine machine = machine_of_run(given, workers, pool.size());
+  const Machine machine = machine_of_run(given, workers, pool.size(), host_name());
   const TuningConfig config = completed(given, machine);
-  const auto backend = make_backend(machine.backend);
-  const auto predictor = make_memory_predictor(&backend->device(kOnlyAsked));
+  const auto backend = make_backend_to_ask(machine.backend);
+  const auto predictor = make_memory_predictor(backend ? &backend->device(kOnlyAsked) : nullptr);
   // Before anything of an earlier run is touched.
   check_modelled(config, plan_stages(config, machine.group_size, predictor));
   log_settings(config, machine, workers);
-  for (const auto& warning : machine_warnings(given, machine, workers)) log_warning(warning);
+  for (const auto& warning : machine_warnings(given, machine, workers, host_name())) {
+    log_warning(warning);
+  }
   return Run(options, config, machine.group_size, predictor, pool).run();
 }
 

@@ -22,9 +22,11 @@ constexpr Seconds kLifelineHurry = 0.3;  // the sentinel's looks are few
 /// Runs experiments one after the other, on a backend that stays.
 class Runner {
  public:
+  explicit Runner(const Placement& placement) : placement_(placement) {}
+
   Outcome run(const Experiment& experiment, MpiGroup& group) {
     const RunSettings& settings = experiment.settings;
-    Backend& backend = backend_of(settings.backend);
+    Backend& backend = backend_of(settings);
     Device& device = backend.device({settings.memory_limit, settings.threads_per_rank});
     const auto collectives = backend.collectives(
         group, [&group](Device& on) { return std::make_unique<MpiCollectives>(on, group); });
@@ -33,25 +35,30 @@ class Runner {
 
  private:
   // All experiments of a run have the same.
-  Backend& backend_of(const std::string& name) {
-    if (!backend_ || name != name_) backend_ = make_backend(name);
-    name_ = name;
+  Backend& backend_of(const RunSettings& settings) {
+    if (!backend_ || settings.backend != name_) {
+      placement_.shares_gpu = settings.share_gpu;
+      backend_ = make_backend(settings.backend, placement_);
+      name_ = settings.backend;
+    }
     return *backend_;
   }
 
+  Placement placement_;
   std::string name_;
   std::unique_ptr<Backend> backend_;
 };
 
 }  // namespace
 
-int run_worker_rank(Environment& environment, const Communicator& world, Sentinel& sentinel) {
+int run_worker_rank(Environment& environment, const Communicator& world, const Placement& placement,
+                    Sentinel& sentinel) {
   const auto launcher = sentinel.watch(launcher_gone(1));
   std::optional<Sentinel::Watch> rank0;
   std::optional<Lifeline> lifeline;  // is still open when its watch is over
   std::optional<Sentinel::Watch> lifeline_watch;
   WorkerOptions options;
-  options.devices = describe_devices();
+  options.devices = describe_devices(placement);
   options.met_rank0 = [&](const WorkerInfo& self, const WorkerInfo& info) {
     if (sees_process(self, info))
       rank0.emplace(sentinel.watch(process_gone(info.pid, "rank 0", 1)));
@@ -65,7 +72,7 @@ int run_worker_rank(Environment& environment, const Communicator& world, Sentine
     }));
   };
   options.told_to_stop = [&] { lifeline_watch.reset(); };
-  Runner runner;
+  Runner runner(placement);
   const LoopResult result =
       run_worker_loop(world, options, [&runner](const Experiment& experiment, MpiGroup& group) {
         return runner.run(experiment, group);

@@ -1,6 +1,7 @@
 // What a worker is made of: a backend, and the loop that obeys rank 0.
 #pragma once
 
+#include "core/device/backend.hpp"
 #include "mpi/base/communicator.hpp"
 #include "mpi/base/environment.hpp"
 #include "mpi/lifeline/sentinel.hpp"
@@ -11,6 +12,7 @@ namespace dstune {
 /// mpirun is gone, also from inside a kernel.
 /// @returns the exit code of the process; does not return if the rank must leave without
 /// MPI_Finalize
-int run_worker_rank(Environment& environment, const Communicator& world, Sentinel& sentinel);
+int run_worker_rank(Environment& environment, const Communicator& world, const Placement& placement,
+                    Sentinel& sentinel);
 
 }  // namespace dstune

@@ -9,14 +9,23 @@
 
 namespace dstune {
 
-/// What each backend finds here, the best first; those that cannot be used say why. Asks the
-/// hardware anew in each call.
-std::vector<DeviceInfo> describe_devices();
+/// What each backend finds here for a process at `placement`, the best first; those that cannot be
+/// used say why. Asks the hardware anew in each call, and leaves it untouched.
+std::vector<DeviceInfo> describe_devices(const Placement& placement = {});
 
 /// @throws Error  if there is no such backend, or it cannot be used here; the message says why
-std::unique_ptr<Backend> make_backend(const std::string& name);
+std::unique_ptr<Backend> make_backend(const std::string& name, const Placement& placement = {});
 
-/// One line each for --version: the backends, and GPUs that this version cannot use.
-std::vector<std::string> describe_backends();
+/// The backend as somebody who only asks what it would need may have it, who has no part of the
+/// hardware; none: ask a GPU with fused kernels, whatever GPU.
+/// @throws Error  if there is no such backend
+std::unique_ptr<Backend> make_backend_to_ask(const std::string& name);
+
+/// "backends: cpu, sim", those that can be used here.
+std::string usable_backends();
+
+/// A line for each library and GPU that the backends would use, then for each backend whether it
+/// can be used here, or why not.
+std::vector<std::string> list_backends();
 
 }  // namespace dstune

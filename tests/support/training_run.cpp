@@ -6,7 +6,7 @@
 #include <stdexcept>
 
 #include "kernels/cpu/blas.hpp"
-#include "kernels/cpu/cpu_device.hpp"
+#include "kernels/cpu/cpu_backend.hpp"
 #include "tests/support/numbers.hpp"
 #include "tests/support/thread_group.hpp"
 
@@ -64,30 +64,41 @@ std::vector<float> TrainingRank::parameters() {
 
 void on_training_ranks(const StepConfig& config, int ranks,
                        const std::function<void(TrainingRank& own)>& body,
-                       const RunSettings& settings) {
-  cpu::set_blas_threads(1);
+                       const RunSettings& settings, const MakeBackend& make_backend) {
+  cpu::set_blas_threads(1);  // for all: the threads of a process share one BLAS
   if (!config.unsupported.empty()) throw std::invalid_argument(config.unsupported.front());
   run_on_ranks(ranks, [&](int rank, ThreadTeam& team) {
-    cpu::CpuDevice device(settings.memory_limit);
-    ThreadCollectives collectives(device, team, rank);
-    TrainingStep step(settings, config, device, collectives);
-    TrainingRank own{rank, device, collectives, step};
+    const auto backend = make_backend(rank);
+    Device& device = backend->device({.memory_limit = settings.memory_limit, .threads = 0});
+    ThreadGroup group(team, rank);
+    const auto collectives = backend->collectives(
+        group, [&](Device& on) { return std::make_unique<ThreadCollectives>(on, team, rank); });
+    TrainingStep step(settings, config, device, *collectives);
+    TrainingRank own{rank, device, *collectives, step};
     body(own);
   });
 }
 
+std::unique_ptr<Backend> make_cpu_backend(int /*rank*/) {
+  return std::make_unique<cpu::CpuBackend>();
+}
+
 TrainingRun run_training(const StepConfig& config, int ranks, int steps,
-                         const RunSettings& settings) {
+                         const RunSettings& settings, const MakeBackend& make_backend) {
   std::vector<TrainingRun> runs(static_cast<std::size_t>(ranks));
   on_training_ranks(
       config, ranks,
       [&](TrainingRank& own) { runs[static_cast<std::size_t>(own.rank)] = train(own, steps); },
-      settings);
+      settings, make_backend);
   for (const TrainingRun& run : runs) {
     if (run.norms != runs[0].norms) throw std::runtime_error("ranks have different norms");
     if (run.parameters != runs[0].parameters) throw std::runtime_error("ranks differ");
   }
   return runs[0];
+}
+
+TrainingRun run_reference(const StepConfig& config, int steps) {
+  return run_training(config, 1, steps, tiny_settings(), make_cpu_backend);
 }
 
 double largest_difference(const TrainingRun& actual, const TrainingRun& expected) {

@@ -10,6 +10,7 @@
 #include "core/experiment/experiment.hpp"
 #include "core/experiment/step_config.hpp"
 #include "core/train/training_step.hpp"
+#include "tests/support/test_backend.hpp"
 
 namespace dstune::test {
 
@@ -38,15 +39,23 @@ struct TrainingRank {
 /// Sets up the step of `config` on `ranks` threads and runs `body` on each.
 void on_training_ranks(const StepConfig& config, int ranks,
                        const std::function<void(TrainingRank& own)>& body,
-                       const RunSettings& settings = tiny_settings());
+                       const RunSettings& settings = tiny_settings(),
+                       const MakeBackend& make_backend = make_test_backend);
 
 /// `steps` optimizer steps; checks that all ranks have the same norms and parameters.
 /// @throws std::runtime_error  if a step overflows or ranks differ
 TrainingRun run_training(const StepConfig& config, int ranks, int steps,
-                         const RunSettings& settings = tiny_settings());
+                         const RunSettings& settings = tiny_settings(),
+                         const MakeBackend& make_backend = make_test_backend);
 /// Likewise with a DeepSpeed JSON.
 inline TrainingRun run_training(const json::object& ds_config, int ranks, int steps) {
   return run_training(make_step_config(ds_config), ranks, steps);
+}
+
+/// One rank on the CPU, whatever the backend under test: the reference.
+TrainingRun run_reference(const StepConfig& config, int steps);
+inline TrainingRun run_reference(const json::object& ds_config, int steps) {
+  return run_reference(make_step_config(ds_config), steps);
 }
 
 /// The largest difference of two tensors over the largest magnitude of `expected`, of all tensors.

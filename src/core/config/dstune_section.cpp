@@ -28,6 +28,7 @@ constexpr KeyRule kDstuneRules[] = {
     above("experiment_timeout", 0),
     integer("seed"),
     boolean("dropout"),
+    boolean("share_gpu"),
     above("worker_timeout", 5),
     text("host_overhead"),
 };
@@ -127,6 +128,8 @@ bool read_dstune(const json::value& section, const CommandLine& options, TuningC
   if (options.memory_limit) settings.memory_limit = *options.memory_limit;
   if (options.ranks_per_experiment) config.ranks_per_experiment = options.ranks_per_experiment;
   if (options.backend) settings.backend = *options.backend;
+  reader.read("share_gpu", settings.share_gpu);
+  settings.share_gpu = settings.share_gpu || options.share_gpu;
 
   read_overhead(reader, config, problems);
 

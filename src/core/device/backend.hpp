@@ -24,8 +24,20 @@ struct DeviceInfo {
   /// What DeepSpeed's host code is taken to cost there, where the user does not say: the name of a
   /// preset.
   std::string host_overhead = std::string(kEstimatedOverhead);
+  std::string id = {};  ///< of a GPU, the same for every process that sees it: "GPU-5d3b..."; or ""
+  int index = 0;        ///< of the GPU, among those that the process sees
+  int seen = 0;         ///< GPUs that the process sees
 
   bool operator==(const DeviceInfo&) const = default;
+};
+
+/// A worker's place among the workers of its host, which decides what hardware is its own.
+struct Placement {
+  int rank = 1;             ///< of all ranks; 0 tunes, and is no worker
+  int local_rank = 0;       ///< from 0, rank 0 not counted; rank 0 itself has -1
+  int local_size = 1;       ///< workers on the host
+  bool is_one_host = true;  ///< all ranks are on it
+  bool shares_gpu = false;  ///< with other workers, as the user allowed
 };
 
 /// What one experiment may use of a process's device.

@@ -9,17 +9,19 @@ namespace dstune {
 namespace {
 
 json::object settings_to_json(const RunSettings& settings) {
-  return {{"model", to_json(settings.model)},
-          {"sequence_length", settings.sequence_length},
-          {"memory_limit_bytes", settings.memory_limit},
-          {"backend", settings.backend},
-          {"threads_per_rank", settings.threads_per_rank},
-          {"devices_per_node", settings.devices_per_node},
-          {"warmup_steps", settings.warmup_steps},
-          {"measure_steps", settings.measure_steps},
-          {"experiment_timeout_s", settings.experiment_timeout},
-          {"seed", settings.seed},
-          {"host_overhead_s", to_json(settings.host_overhead)}};
+  json::object object = {{"model", to_json(settings.model)},
+                         {"sequence_length", settings.sequence_length},
+                         {"memory_limit_bytes", settings.memory_limit},
+                         {"backend", settings.backend},
+                         {"threads_per_rank", settings.threads_per_rank},
+                         {"devices_per_node", settings.devices_per_node},
+                         {"warmup_steps", settings.warmup_steps},
+                         {"measure_steps", settings.measure_steps},
+                         {"experiment_timeout_s", settings.experiment_timeout},
+                         {"seed", settings.seed},
+                         {"host_overhead_s", to_json(settings.host_overhead)}};
+  if (settings.share_gpu) object["share_gpu"] = true;  // rare, and unknown to older journals
+  return object;
 }
 
 RunSettings settings_from_json(const json::object& object) {
@@ -35,6 +37,7 @@ RunSettings settings_from_json(const json::object& object) {
   settings.experiment_timeout = object.at("experiment_timeout_s").to_number<double>();
   settings.seed = object.at("seed").to_number<std::uint64_t>();
   settings.host_overhead = host_overhead_from_json(object.at("host_overhead_s").as_object());
+  settings.share_gpu = object.contains("share_gpu") && object.at("share_gpu").as_bool();
   return settings;
 }
 

@@ -28,6 +28,7 @@ struct RunSettings {
   Seconds experiment_timeout = 600;
   std::uint64_t seed = 1;
   HostOverhead host_overhead = {};
+  bool share_gpu = false;  ///< several ranks train on one GPU, so that times mean nothing
 
   bool operator==(const RunSettings&) const = default;
 };

@@ -1,49 +1,71 @@
 #include "kernels/cuda/cuda_info.hpp"
 
 #include <cuda_runtime_api.h>
-#include <nccl.h>
 
 #include "core/base/text.hpp"
 #include "core/base/units.hpp"
+#include "kernels/cuda/gpu_list.hpp"
+#include "kernels/cuda/libraries/cublas_lt.hpp"
+#include "kernels/cuda/libraries/cudnn_line.hpp"
+#include "kernels/cuda/libraries/nccl.hpp"
 
 namespace dstune::cuda {
 
 namespace {
 
 // CUDA's version numbers are 1000 * major + 10 * minor.
-std::string version_text(int version) { return concat(version / 1000, ".", version % 1000 / 10); }
+std::string cuda_version(int version) { return concat(version / 1000, ".", version % 1000 / 10); }
 
-std::string libraries() {
-  int driver = 0;
-  int runtime = 0;
-  int nccl = 0;
-  cudaDriverGetVersion(&driver);
-  cudaRuntimeGetVersion(&runtime);
-  ncclGetVersion(&nccl);
-  return concat("driver for CUDA ", version_text(driver), ", CUDA runtime ", version_text(runtime),
-                ", NCCL ", nccl / 10000, ".", nccl % 10000 / 100, ".", nccl % 100);
+std::string driver_line() {
+  int version = 0;
+  if (cudaDriverGetVersion(&version) != cudaSuccess || version == 0) return "CUDA driver: none";
+  return concat("CUDA driver: for CUDA ", cuda_version(version));
 }
 
 }  // namespace
 
 std::vector<std::string> gpus() {
-  int count = 0;
-  if (cudaGetDeviceCount(&count) != cudaSuccess) return {};
-  std::vector<std::string> result;
-  for (int index = 0; index < count; ++index) {
-    cudaDeviceProp properties{};
-    if (cudaGetDeviceProperties(&properties, index) != cudaSuccess) continue;
-    result.push_back(
-        concat(properties.name, ", ", format_bytes(static_cast<Bytes>(properties.totalGlobalMem))));
+  std::vector<std::string> lines;
+  for (const GpuInfo& gpu : list_gpus().gpus) {
+    lines.push_back(concat("GPU ", lines.size(), ": ", gpu.name, ", ", format_bytes(gpu.memory),
+                           " (", gpu.id, ")"));
   }
-  return result;
+  return lines;
+}
+
+std::vector<std::string> library_versions() {
+  int runtime = 0;
+  cudaRuntimeGetVersion(&runtime);
+  return {driver_line(), concat("CUDA run time: ", cuda_version(runtime), " (linked)"),
+          library_line("cuBLASLt", cublas_lt_library(), [] { return cublas_lt().GetVersion(); }),
+          cudnn_line(), library_line("NCCL", nccl_library(), [] {
+            int version = 0;
+            nccl().GetVersion(&version);
+            return static_cast<std::size_t>(version);
+          })};
 }
 
 std::string why_unavailable() {
-  const auto found = gpus();
-  const std::string present =
-      found.empty() ? "no GPU is usable here" : concat("this machine has ", join(found, "; "));
-  return concat("this version has no CUDA training backend (", present, "; ", libraries(), ")");
+  const GpuList list = list_gpus();
+  if (!list.problem.empty()) return list.problem;
+  if (!cublas_lt_library().problem.empty()) return cublas_lt_library().problem;
+  return nccl_library().problem;
+}
+
+DeviceInfo describe_device(const Placement& placement) {
+  DeviceInfo info;
+  info.backend = "cuda";
+  info.unusable = why_unavailable();
+  const auto found = list_gpus().gpus;
+  if (found.empty()) return info;
+  info.seen = static_cast<int>(found.size());
+  info.index = own_gpu(placement.local_rank, info.seen);
+  const GpuInfo& own = found[static_cast<std::size_t>(info.index)];
+  info.name = own.name;
+  info.id = own.id;
+  info.memory = own.memory;
+  info.free_memory = own.memory;  // what is free takes a context to know
+  return info;
 }
 
 }  // namespace dstune::cuda

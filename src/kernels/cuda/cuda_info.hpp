@@ -1,4 +1,4 @@
-// What is known of the GPUs of this machine. This version has no CUDA training backend.
+// What is known of the GPUs of this machine and of NVIDIA's libraries on it. Makes no context.
 #pragma once
 
 #include <memory>
@@ -9,17 +9,22 @@
 
 namespace dstune::cuda {
 
-/// "NVIDIA H200, 139.72 GiB" for each GPU that the CUDA runtime sees; empty in a build without
-/// CUDA, and where there is no driver.
+/// "GPU 0: NVIDIA H200, 139.72 GiB (GPU-5d3b...)" for each that the CUDA run time sees; empty in a
+/// build without CUDA, and where there is no driver.
 std::vector<std::string> gpus();
 
-/// Why nothing can be trained with CUDA, one line.
+/// "CUDA driver: 13.0", "NCCL: 2.28.9 (/usr/lib/libnccl.so.2)" or why it cannot be used, a line
+/// each; empty in a build without CUDA.
+std::vector<std::string> library_versions();
+
+/// Why nothing can be trained with CUDA here, one line; "" if it can.
 std::string why_unavailable();
 
-/// The GPUs, which cannot be used.
-DeviceInfo describe_device();
+/// The GPU of the worker at `placement`: the only one that it sees, or the one of its local rank.
+/// With more workers than GPUs some get the same.
+DeviceInfo describe_device(const Placement& placement);
 
-/// @throws Error  always: why_unavailable()
-std::unique_ptr<Backend> make_backend();
+/// @throws Error  why_unavailable(); CudaError, DeviceLostError
+std::unique_ptr<Backend> make_backend(const Placement& placement);
 
 }  // namespace dstune::cuda

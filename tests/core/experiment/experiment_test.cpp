@@ -38,6 +38,16 @@ TEST(ExperimentJson, ReadsBackExactly) {
   EXPECT_EQ(back.key(), experiment.key());
 }
 
+// Journals of earlier versions do not know it.
+TEST(ExperimentJson, TellsOfASharedGpuOnlyWhereThereIsOne) {
+  Experiment experiment = example();
+  EXPECT_FALSE(to_json(experiment).at("settings").as_object().contains("share_gpu"));
+
+  experiment.settings.share_gpu = true;
+
+  EXPECT_TRUE(experiment_from_json(to_json(experiment)).settings.share_gpu);
+}
+
 TEST(ExperimentJson, RejectsWhatIsNoExperiment) {
   json::object object = to_json(example());
   object.at("settings").as_object().erase("seed");
@@ -78,6 +88,7 @@ TEST(ExperimentKey, DiffersForWhateverChangesTheResult) {
   EXPECT_NE(key, key_after([](Experiment& e) { e.settings.measure_steps = 9; }));
   EXPECT_NE(key, key_after([](Experiment& e) { e.settings.seed = 9; }));
   EXPECT_NE(key, key_after([](Experiment& e) { e.settings.host_overhead = {}; }));
+  EXPECT_NE(key, key_after([](Experiment& e) { e.settings.share_gpu = true; }));
 }
 
 }  // namespace

@@ -2,25 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <random>
 
-#include "kernels/cpu/cpu_device.hpp"
-
 namespace dstune::testing {
-
-namespace {
-
-void copy_bytes(const void* from, void* to, std::size_t size) {
-  if (size > 0) std::memcpy(to, from, size);
-}
-
-}  // namespace
-
-std::vector<DeviceCase> device_cases() {
-  return {{"cpu", [](Bytes limit) { return std::make_unique<cpu::CpuDevice>(limit); }, copy_bytes,
-           copy_bytes}};
-}
 
 Buffer DeviceTest::buffer(std::int64_t numel, DType dtype) {
   return make_buffer(device(), MemoryCategory::temporaries, numel, dtype);

@@ -26,7 +26,7 @@ struct DeviceCase {
 
 inline void PrintTo(const DeviceCase& device, std::ostream* out) { *out << device.name; }
 
-/// Those this build and machine have.
+/// Those of this program, which links one definition of it (*_cases.cpp).
 std::vector<DeviceCase> device_cases();
 
 /// Lengths on both sides of vector widths and blocks.

@@ -2,6 +2,7 @@
 
 #include <charconv>
 #include <string_view>
+#include <utility>
 
 #include "core/base/text.hpp"
 #include "core/config/command_line/argument_scanner.hpp"
@@ -84,6 +85,7 @@ void read_options(Reader& reader, CommandLine& options) {
   options.resume = reader.has("resume") || options.force_resume;
   options.overwrite = reader.has("overwrite");
   options.retry_failed = reader.has("retry-failed");
+  options.share_gpu = reader.has("share-gpu");
   options.verbose = reader.has("verbose");
   const auto format = reader.choice("format", "table|json");
   options.format = format == "json" ? TableFormat::json : TableFormat::table;
@@ -150,8 +152,13 @@ CommandLine parse_command_line(const std::vector<std::string>& arguments) {
   Reader reader(given, problems);
   CommandLine options;
   // Who asks for help gets it, whatever else is wrong.
-  if (reader.has("help") || reader.has("version")) {
-    options.action = reader.has("help") ? CommandLine::Action::help : CommandLine::Action::version;
+  constexpr std::pair<const char*, CommandLine::Action> kQuestions[] = {
+      {"help", CommandLine::Action::help},
+      {"version", CommandLine::Action::version},
+      {"list-backends", CommandLine::Action::list_backends}};
+  for (const auto& [name, action] : kQuestions) {
+    if (!reader.has(name)) continue;
+    options.action = action;
     return options;
   }
   read_options(reader, options);

@@ -12,7 +12,7 @@ namespace dstune {
 enum class TableFormat { table, json };
 
 struct CommandLine {
-  enum class Action { tune, plan, check, explain, status, help, version };
+  enum class Action { tune, plan, check, explain, status, list_backends, help, version };
 
   Action action = Action::tune;
   std::string config_path;
@@ -29,6 +29,7 @@ struct CommandLine {
   bool overwrite = false;
   bool force_resume = false;  ///< --force-resume: mix results of another model or machine
   bool retry_failed = false;  ///< --retry-failed: with --resume, measure again what failed
+  bool share_gpu = false;     ///< --share-gpu: several workers may train on one GPU
   bool verbose = false;
   TableFormat format = TableFormat::table;
 

@@ -50,8 +50,11 @@ po::options_description measurement_options() {
       ("backend", value("NAME"),
        "cpu, cuda, sim, or auto: cuda if every worker has a GPU, else cpu (default: auto)")  //
       ("memory-limit", value("SIZE"),
-       "memory of one rank, such as 4GiB (default: what the device has)")  //
-      ("ranks-per-experiment", value("N"), "workers of one experiment (default: all)");
+       "memory of one rank, such as 4GiB (default: what the device has)")               //
+      ("ranks-per-experiment", value("N"), "workers of one experiment (default: all)")  //
+      ("share-gpu",
+       "let several workers train on one GPU, for tests on small machines: the times mean "
+       "nothing");
   return group;
 }
 
@@ -75,7 +78,10 @@ po::options_description other_options() {
       ("status", value("DIR"),
        "say whether the run in this results directory is running, dead or finished, and exit")  //
       ("verbose,v", "also log what each worker does")                                           //
-      ("version", "print the version and exit")                                                 //
+      ("list-backends",
+       "print which hardware and libraries were found, and for each backend whether it can be used "
+       "here, and exit")                         //
+      ("version", "print the version and exit")  //
       ("help,h", "print this text and exit");
   return group;
 }

@@ -6,6 +6,7 @@
 #include "core/base/error.hpp"
 #include "core/base/text.hpp"
 #include "core/experiment/step_config.hpp"
+#include "core/search/plan/gpus.hpp"
 
 namespace dstune {
 namespace {
@@ -68,7 +69,8 @@ std::vector<Place> places_of(const std::vector<WorkerInfo>& workers) {
   return places;
 }
 
-Bytes usable_memory(const WorkerInfo& worker, const DeviceInfo& device) {
+Bytes usable_memory(const WorkerInfo& worker, const DeviceInfo& device, int workers_on_gpu) {
+  if (workers_on_gpu > 1) return device.free_memory / static_cast<Bytes>(workers_on_gpu);
   if (!device.is_shared) return device.memory;
   return static_cast<Bytes>(kUsableMemory * static_cast<double>(device.memory) /
                             std::max(worker.workers_on_host, 1));
@@ -76,11 +78,24 @@ Bytes usable_memory(const WorkerInfo& worker, const DeviceInfo& device) {
 
 Bytes default_memory_limit(const std::string& backend, const std::vector<WorkerInfo>& workers) {
   const auto share = [&](const WorkerInfo& worker) {
-    return usable_memory(worker, *find_device(worker.devices, backend));
+    const DeviceInfo& device = *find_device(worker.devices, backend);
+    return usable_memory(worker, device,
+                         device.id.empty() ? 1 : workers_on_gpu_of(worker, workers));
   };
   Bytes least = share(workers.front());
   for (const auto& worker : workers) least = std::min(least, share(worker));
   return least;
+}
+
+/// Whether workers have a GPU together.
+/// @throws ConfigError  if they may not
+bool share_gpus(const TuningConfig& config, const std::string& backend,
+                const std::vector<WorkerInfo>& workers, const std::string& tuner_host) {
+  if (find_device(workers.front().devices, backend)->id.empty()) return false;
+  if (!config.settings.share_gpu) check_gpus(workers, tuner_host);
+  return std::any_of(workers.begin(), workers.end(), [&](const WorkerInfo& worker) {
+    return workers_on_gpu_of(worker, workers) > 1;
+  });
 }
 
 int threads_per_rank(const std::vector<WorkerInfo>& workers) {
@@ -127,7 +142,7 @@ std::string shortage_on(const WorkerInfo& worker, const DeviceInfo& device, Byte
 }  // namespace
 
 Machine machine_of_run(const TuningConfig& config, const std::vector<WorkerInfo>& workers,
-                       int alive) {
+                       int alive, const std::string& tuner_host) {
   Machine machine;
   machine.workers = alive;
   machine.group_size = config.ranks_per_experiment.value_or(alive);
@@ -137,6 +152,7 @@ Machine machine_of_run(const TuningConfig& config, const std::vector<WorkerInfo>
                             machine.group_size + 1, " ranks or more"));
   }
   machine.backend = choose_backend(config, places_of(workers));
+  machine.shares_gpu = share_gpus(config, machine.backend, workers, tuner_host);
   machine.memory_limit = config.settings.memory_limit;
   if (machine.memory_limit == 0) {
     machine.memory_limit = default_memory_limit(machine.backend, workers);
@@ -170,12 +186,20 @@ TuningConfig completed(TuningConfig config, const Machine& machine) {
   settings.threads_per_rank = machine.threads_per_rank;
   settings.devices_per_node = machine.devices_per_node;
   settings.host_overhead = machine.host_overhead;
+  settings.share_gpu = machine.shares_gpu;
+  if (machine.shares_gpu) {
+    config.notes.emplace_back("several workers shared a GPU (--share-gpu): the times mean nothing");
+  }
   return config;
 }
 
 std::vector<std::string> machine_warnings(const TuningConfig& config, const Machine& machine,
-                                          const std::vector<WorkerInfo>& workers) {
+                                          const std::vector<WorkerInfo>& workers,
+                                          const std::string& tuner_host) {
   std::vector<std::string> warnings;
+  const DeviceInfo* first =
+      workers.empty() ? nullptr : find_device(workers.front().devices, machine.backend);
+  if (first != nullptr && !first->id.empty()) warnings = idle_gpu_warnings(workers, tuner_host);
   if (machine.devices_per_node == 0 && make_step_config(config.deepspeed).quantized_gradients) {
     warnings.emplace_back(
         "--world-size plans for one host; zero_quantized_gradients needs to know them all, "

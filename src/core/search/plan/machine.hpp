@@ -19,6 +19,7 @@ struct Machine {
   int threads_per_rank = 1;         ///< of the BLAS, on the CPU
   int devices_per_node = 0;         ///< workers of the host that has most; 0: not known, one node
   HostOverhead host_overhead = {};  ///< the user's, or the preset of the backend
+  bool shares_gpu = false;          ///< several workers train on one GPU
 
   bool operator==(const Machine&) const = default;
 };
@@ -28,14 +29,18 @@ struct Machine {
 /// "auto" is the first backend, in the order of the first worker's devices, that every worker can
 /// use. The memory limit, where the user sets none, is the least that a worker may take: its own
 /// device's memory, or its share of 85 % of a shared one. All of the memory counts and not what is
-/// free now, since a run goes on (--resume) only with the limit that it began with. A rank has the
-/// cores of the worker that shares them with most.
+/// free now, since a run goes on (--resume) only with the limit that it began with. Workers that
+/// share a GPU have equal parts of what is free on it. A rank has the cores of the worker that
+/// shares them with most.
 ///
 /// @param workers  that reported, at least one
 /// @param alive    of them
-/// @throws ConfigError  if there are too few workers for a group, or one cannot use the backend
+/// @param tuner_host  where rank 0 is
+/// @throws ConfigError  if there are too few workers for a group, one cannot use the backend, or
+/// one
+///                      has no GPU of its own and the user has not allowed that
 Machine machine_of_run(const TuningConfig& config, const std::vector<WorkerInfo>& workers,
-                       int alive);
+                       int alive, const std::string& tuner_host = "");
 
 /// Who would run a plan.
 struct PlannedWorkers {
@@ -49,15 +54,17 @@ struct PlannedWorkers {
 Machine machine_of_plan(const TuningConfig& config, const PlannedWorkers& workers,
                         const std::vector<DeviceInfo>& here);
 
-/// `config` as it runs on `machine`: its settings are complete, all else stays.
+/// `config` as it runs on `machine`: its settings are complete, and what makes its times doubtful
+/// is a note; all else stays.
 TuningConfig completed(TuningConfig config, const Machine& machine);
 
 /// What to know before the numbers are trusted, a line each: a plan of several hosts that are not
-/// known; a default memory limit above what is free.
+/// known; a default memory limit above what is free; GPUs that nobody drives.
 /// @param config   as the user gave it
 /// @param workers  none for a plan
 std::vector<std::string> machine_warnings(const TuningConfig& config, const Machine& machine,
-                                          const std::vector<WorkerInfo>& workers = {});
+                                          const std::vector<WorkerInfo>& workers = {},
+                                          const std::string& tuner_host = "");
 
 /// That `earlier`, the results of the run that goes on, are all of groups of another size: another
 /// experiment, though it has the same name. "" if they are not, or there are none.

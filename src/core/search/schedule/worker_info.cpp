@@ -17,7 +17,10 @@ json::object to_json(const DeviceInfo& device) {
           {"free_memory_bytes", device.free_memory},
           {"is_shared", device.is_shared},
           {"unusable", device.unusable},
-          {"host_overhead", device.host_overhead}};
+          {"host_overhead", device.host_overhead},
+          {"id", device.id},
+          {"index", device.index},
+          {"seen", device.seen}};
 }
 
 DeviceInfo device_info_from_json(const json::object& object) {
@@ -27,7 +30,10 @@ DeviceInfo device_info_from_json(const json::object& object) {
           object.at("free_memory_bytes").to_number<Bytes>(),
           object.at("is_shared").as_bool(),
           text_at(object, "unusable"),
-          text_at(object, "host_overhead")};
+          text_at(object, "host_overhead"),
+          text_at(object, "id"),
+          object.at("index").to_number<int>(),
+          object.at("seen").to_number<int>()};
 }
 
 }  // namespace

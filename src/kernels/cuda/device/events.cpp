@@ -1,20 +1,12 @@
 #include "kernels/cuda/device/events.hpp"
 
-#include "kernels/cuda/base/check.hpp"
-
 namespace dstune::cuda {
-
-EventPool::~EventPool() {
-  for (const cudaEvent_t event : all_) cudaEventDestroy(event);
-}
 
 std::shared_ptr<const void> EventPool::take() {
   if (free_.empty()) {
-    cudaEvent_t event = nullptr;
-    DSTUNE_CUDA_CHECK(cudaEventCreateWithFlags(&event, cudaEventDefault));
-    all_.push_back(event);
+    all_.push_back(make_event());
     free_.reserve(all_.size());  // giving back must not fail
-    free_.push_back(event);
+    free_.push_back(all_.back().get());
   }
   const cudaEvent_t event = free_.back();
   free_.pop_back();

@@ -6,17 +6,18 @@
 
 #include <cuda_runtime_api.h>
 
+#include "kernels/cuda/base/handles.hpp"
+
 namespace dstune::cuda {
 
 /// Used by one thread; must outlive what take() gave.
 class EventPool {
  public:
   EventPool() = default;
-  ~EventPool();
   EventPool(const EventPool&) = delete;
   EventPool& operator=(const EventPool&) = delete;
 
-  /// An event with times; it comes back when the last copy of the pointer is gone.
+  /// An event with a time; it comes back when the last copy of the pointer is gone.
   /// @throws CudaError, DeviceLostError
   std::shared_ptr<const void> take();
 
@@ -25,8 +26,8 @@ class EventPool {
   }
 
  private:
+  std::vector<EventHandle> all_;
   std::vector<cudaEvent_t> free_;
-  std::vector<cudaEvent_t> all_;
 };
 
 }  // namespace dstune::cuda

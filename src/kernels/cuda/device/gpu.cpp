@@ -29,52 +29,31 @@ Gpu::Gpu(int index) : index_(index) {
   DSTUNE_CUDA_CHECK(cudaGetDeviceProperties(&properties, index));
   name_ = properties.name;
   multiprocessors_ = properties.multiProcessorCount;
-  for (cudaStream_t& stream : streams_) {
-    DSTUNE_CUDA_CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
-  }
-  DSTUNE_CUDA_CHECK(cudaHostAlloc(&staging_, kStaging, cudaHostAllocDefault));
-}
-
-Gpu::~Gpu() {
-  release_memory();
-  for (void* scratch : scratch_) cudaFree(scratch);
-  if (staging_ != nullptr) cudaFreeHost(staging_);
-  for (const cudaStream_t stream : streams_) {
-    if (stream != nullptr) cudaStreamDestroy(stream);
-  }
-}
-
-void* Gpu::scratch(Stream which) {
-  void*& own = scratch_[static_cast<std::size_t>(which)];
-  if (own == nullptr) DSTUNE_CUDA_CHECK(cudaMalloc(&own, kScratch));
-  return own;
+  for (StreamHandle& stream : streams_) stream = make_stream();
+  for (DeviceMemory& scratch : scratch_) scratch = make_device_memory(kScratch);
+  staging_ = make_pinned_memory(kStaging);
 }
 
 void* Gpu::allocate(Bytes size, Stream stream, Bytes limit) {
   take_memory(limit);
-  if (!arena_) return nullptr;
   const auto place = arena_->take(size, stream);
   if (!place) return nullptr;
-  order(stream, place->wait_for);
-  return piece_ + place->offset;
+  try {
+    order(stream, place->wait_for);
+  } catch (...) {
+    arena_->give_back(place->offset);
+    throw;
+  }
+  return static_cast<std::byte*>(piece_.get()) + place->offset;
 }
 
 // More than the limit can be had at most: an experiment that must fit is not to fail for gaps.
 void Gpu::take_memory(Bytes limit) {
   if (arena_ && piece_limit_ == limit) return;
   release_memory();
-  std::size_t free = 0;
-  std::size_t total = 0;
-  DSTUNE_CUDA_CHECK(cudaMemGetInfo(&free, &total));
+  const Bytes free = device_space().free;
   const Bytes size = std::min(with_slack(limit), free > kLeftFree ? free - kLeftFree : 0);
-  void* piece = nullptr;
-  const cudaError_t error = cudaMalloc(&piece, size);
-  if (error == cudaErrorMemoryAllocation) {
-    cudaGetLastError();
-    return;
-  }
-  DSTUNE_CUDA_CHECK(error);
-  piece_ = static_cast<std::byte*>(piece);
+  piece_ = make_device_memory(size);
   piece_limit_ = limit;
   arena_.emplace(size);
 }
@@ -83,18 +62,18 @@ void Gpu::order(Stream stream, const StreamSet& after) {
   for (std::size_t other = 0; other < kStreams; ++other) {
     if (!after[other]) continue;
     const auto end = events_.take();
-    DSTUNE_CUDA_CHECK(cudaEventRecord(EventPool::of(end), streams_[other]));
+    DSTUNE_CUDA_CHECK(cudaEventRecord(EventPool::of(end), streams_[other].get()));
     DSTUNE_CUDA_CHECK(cudaStreamWaitEvent(this->stream(stream), EventPool::of(end), 0));
   }
 }
 
 void Gpu::free(void* data) noexcept {
-  arena_->give_back(static_cast<Bytes>(static_cast<std::byte*>(data) - piece_));
+  arena_->give_back(
+      static_cast<Bytes>(static_cast<std::byte*>(data) - static_cast<std::byte*>(piece_.get())));
 }
 
 void Gpu::release_memory() noexcept {
-  if (piece_ != nullptr) cudaFree(piece_);
-  piece_ = nullptr;
+  piece_.reset();
   arena_.reset();
 }
 
@@ -110,9 +89,9 @@ void Gpu::wait_for(cudaEvent_t event, const std::function<void()>& meanwhile) co
 }
 
 void Gpu::wait_for_streams(const std::function<void()>& meanwhile) {
-  for (const cudaStream_t stream : streams_) {
+  for (const StreamHandle& stream : streams_) {
     const auto end = events_.take();
-    DSTUNE_CUDA_CHECK(cudaEventRecord(EventPool::of(end), stream));
+    DSTUNE_CUDA_CHECK(cudaEventRecord(EventPool::of(end), stream.get()));
     wait_for(EventPool::of(end), meanwhile);
   }
   forget_streams();

@@ -12,6 +12,7 @@
 
 #include "core/base/units.hpp"
 #include "core/device/stream.hpp"
+#include "kernels/cuda/base/handles.hpp"
 #include "kernels/cuda/device/arena.hpp"
 #include "kernels/cuda/device/events.hpp"
 
@@ -28,7 +29,6 @@ class Gpu {
   /// Makes the context of GPU `index`.
   /// @throws CudaError, DeviceLostError
   explicit Gpu(int index);
-  ~Gpu();
   Gpu(const Gpu&) = delete;
   Gpu& operator=(const Gpu&) = delete;
 
@@ -37,15 +37,16 @@ class Gpu {
   int multiprocessors() const noexcept { return multiprocessors_; }
 
   cudaStream_t stream(Stream which) const noexcept {
-    return streams_[static_cast<std::size_t>(which)];
+    return streams_[static_cast<std::size_t>(which)].get();
   }
 
-  /// kScratch bytes that only operations on `which` use; taken when first asked for.
-  /// @throws CudaError, DeviceLostError
-  void* scratch(Stream which);
+  /// kScratch bytes that only operations on `which` use.
+  void* scratch(Stream which) const noexcept {
+    return scratch_[static_cast<std::size_t>(which)].get();
+  }
   /// kStaging bytes of pinned host memory.
   static constexpr Bytes kStaging = Bytes{4} << 20U;
-  void* staging() const noexcept { return staging_; }
+  void* staging() const noexcept { return staging_.get(); }
 
   EventPool& events() noexcept { return events_; }
 
@@ -54,7 +55,7 @@ class Gpu {
   /// @param limit  of all that is in use; the piece is taken when first asked for, a little larger,
   ///               so that rounding and gaps have room, but not more than is free
   /// @returns nullptr if there is no room
-  /// @throws CudaError, DeviceLostError
+  /// @throws OutOfMemoryError if even the piece cannot be had; CudaError, DeviceLostError
   void* allocate(Bytes size, Stream stream, Bytes limit);
   void free(void* data) noexcept;
   /// Bytes in use in the piece.
@@ -78,11 +79,11 @@ class Gpu {
   int index_;
   std::string name_;
   int multiprocessors_ = 0;
-  std::array<cudaStream_t, kStreams> streams_{};
-  std::array<void*, kStreams> scratch_{};
-  void* staging_ = nullptr;
+  std::array<StreamHandle, kStreams> streams_;
+  std::array<DeviceMemory, kStreams> scratch_;
+  PinnedMemory staging_;
   EventPool events_;
-  std::byte* piece_ = nullptr;
+  DeviceMemory piece_;
   Bytes piece_limit_ = 0;
   std::optional<Arena> arena_;
 };

@@ -39,7 +39,9 @@ struct Held {
 
   Operand operand;
   Pack<T, kWidth> packs[kPacks];
-  ValueOf<T> values[kWidth];
+  ValueOf<T> values[kWidth];  // of the pack that is worked on
+
+  __device__ explicit Held(const Operand& own) : operand(own) {}
 
   __device__ void load(int p, std::int64_t i) {
     if constexpr (Operand::kReads) packs[p] = load_pack<kWidth>(operand.data + i);
@@ -101,11 +103,11 @@ __global__ void __launch_bounds__(kElementThreads)
   for (std::int64_t begin = blockIdx.x * kStep * kPacks; begin < whole;
        begin += gridDim.x * kStep * kPacks) {
     do_packs<kWidth, kPacks>(begin + threadIdx.x * kWidth, kStep, whole, f,
-                             Held<Operands, kWidth, kPacks>{operands}...);
+                             Held<Operands, kWidth, kPacks>(operands)...);
   }
   if constexpr (kWidth > 1) {
     if (blockIdx.x == 0) {
-      do_packs<1, 1>(whole + threadIdx.x, 1, count, f, Held<Operands, 1, 1>{operands}...);
+      do_packs<1, 1>(whole + threadIdx.x, 1, count, f, Held<Operands, 1, 1>(operands)...);
     }
   }
   if constexpr (requires { f.finish(); }) f.finish();

@@ -97,7 +97,7 @@ __device__ std::int64_t place_of(std::int64_t group, std::int64_t groups, Quanti
 }
 
 template <class T, int kBits, bool kPacked>
-__global__ void __launch_bounds__(kMostThreads)
+__global__ void __launch_bounds__(kMostThreads, 1)
     quantize(const T* in, std::int64_t size, Quantization how, std::int8_t* out, float* steps) {
   const T* const x = in + blockIdx.x * size;
   const std::int64_t place = place_of(blockIdx.x, gridDim.x, how);
@@ -107,7 +107,7 @@ __global__ void __launch_bounds__(kMostThreads)
 }
 
 template <int kBits, bool kPacked>
-__global__ void __launch_bounds__(kMostThreads)
+__global__ void __launch_bounds__(kMostThreads, 1)
     sum_quantized(const std::int8_t* in, const float* steps, int parts, std::int64_t size,
                   std::int8_t* out, float* out_steps) {
   const std::int64_t group = blockIdx.x;

@@ -41,4 +41,12 @@ void* find_function(Library& library, const char* symbol) {
   return function;
 }
 
+std::string library_line(const std::string& name, const Library& library,
+                         const std::function<std::size_t()>& version) {
+  if (!library.problem.empty()) return concat(name, ": ", library.problem);
+  const std::size_t number = version();
+  const std::string place = library.path.empty() ? "" : concat(" (", library.path, ")");
+  return concat(name, ": ", number / 10000, ".", number % 10000 / 100, ".", number % 100, place);
+}
+
 }  // namespace dstune::cuda

@@ -9,6 +9,8 @@
 // source: loaded.cpp and loaded_cudnn.cpp open the libraries, a test double's source names its own.
 #pragma once
 
+#include <cstddef>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -30,5 +32,10 @@ Library open_library(const std::string& name, const std::string& variable,
 
 /// The function `symbol` of `library`, null if it is none; then the library's problem says so.
 void* find_function(Library& library, const char* symbol);
+
+/// "NCCL: 2.28.9 (/usr/lib/libnccl.so.2)", or why it cannot be used.
+/// @param version  asked only if it can: 10000 * major + 100 * minor + patch
+std::string library_line(const std::string& name, const Library& library,
+                         const std::function<std::size_t()>& version);
 
 }  // namespace dstune::cuda

@@ -101,6 +101,46 @@ TEST(MachineOfRun, ADeviceOfItsOwnIsTheWorkersWhole) {
   EXPECT_EQ(machine_of_run(make_config(), workers, 2).memory_limit, 40 * kGiB);
 }
 
+/// Of the worker `rank` on a host where every worker sees one and the same GPU.
+WorkerInfo worker_on_one_gpu(int rank) {
+  DeviceInfo device = gpu(80 * kGiB);
+  device.free_memory = 60 * kGiB;
+  device.id = "GPU-a";
+  device.seen = 1;
+  return worker(rank, "a", 3, {device, cpu(kGiB, kGiB)});
+}
+
+TEST(MachineOfRun, WorkersHaveAGpuEachUnlessTheUserLetsThemShare) {
+  const std::vector<WorkerInfo> workers = {worker_on_one_gpu(1), worker_on_one_gpu(2),
+                                           worker_on_one_gpu(3)};
+  auto config = make_config();
+  EXPECT_THAT(fault_of([&] { machine_of_run(config, workers, 3, "a"); }),
+              HasSubstr("3 workers for the 1 GPU that they see"));
+  config.settings.backend = "cpu";
+  EXPECT_FALSE(machine_of_run(config, workers, 3, "a").shares_gpu) << "needs none";
+
+  config.settings.backend = "auto";
+  config.settings.share_gpu = true;
+  const Machine machine = machine_of_run(config, workers, 3, "a");
+
+  EXPECT_EQ(machine.backend, "cuda");
+  EXPECT_TRUE(machine.shares_gpu);
+  EXPECT_EQ(machine.memory_limit, 20 * kGiB) << "a third of what is free";
+  EXPECT_TRUE(completed(config, machine).settings.share_gpu);
+  EXPECT_THAT(completed(config, machine).notes, ElementsAre(HasSubstr("the times mean nothing")));
+}
+
+TEST(MachineOfRun, LeaveToShareIsNoSharing) {
+  auto config = make_config();
+  config.settings.share_gpu = true;
+
+  const Machine machine = machine_of_run(config, {worker_on_one_gpu(1)}, 1, "a");
+
+  EXPECT_FALSE(completed(config, machine).settings.share_gpu);
+  EXPECT_EQ(machine.memory_limit, 80 * kGiB);
+  EXPECT_THAT(completed(config, machine).notes, IsEmpty());
+}
+
 TEST(MachineOfRun, TheUsersLimitStays) {
   auto config = make_config();
   config.settings.memory_limit = 7;
@@ -219,6 +259,20 @@ TEST(MachineWarnings, NameTheHostsWhereTheDefaultLimitIsMoreThanWhatIsFree) {
               ElementsAre("the default memory limit, 42.50 GiB on each of 1 worker of small, is "
                           "more than the 40.00 GiB that are free there; --memory-limit sets it"));
   EXPECT_THAT(machine_warnings(config, machine, three_workers()), IsEmpty());
+}
+
+TEST(MachineWarnings, CountIdleGpusWhereTheyAreUsed) {
+  auto alone = worker_on_one_gpu(1);
+  alone.devices.front().seen = 4;
+  auto config = make_config();
+  EXPECT_THAT(machine_warnings(config, machine_of_run(config, {alone}, 1, "a"), {alone}, "a"),
+              ElementsAre(HasSubstr("3 of the 4 GPUs of a stay idle")));
+
+  config.settings.backend = "cpu";
+  config.settings.memory_limit = 1;
+
+  EXPECT_THAT(machine_warnings(config, machine_of_run(config, {alone}, 1, "a"), {alone}, "a"),
+              IsEmpty());
 }
 
 TEST(MachineWarnings, LeaveTheUsersLimitAlone) {

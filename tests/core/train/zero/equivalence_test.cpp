@@ -17,6 +17,7 @@ using test::all_splits;
 using test::config_of;
 using test::knobs_of;
 using test::largest_difference;
+using test::run_reference;
 using test::run_training;
 using test::sharded_splits;
 using test::Split;
@@ -41,25 +42,25 @@ json::object config_in(const Split& split, std::string_view precision, const jso
   return config;
 }
 
-// References: one rank without ZeRO. No split changes them, so each is computed once.
+// References: one rank without ZeRO, on the CPU. No split changes them, so each is computed once.
 const TrainingRun& one_rank_without_zero() {
-  static const TrainingRun run = run_training(config_of({}), 1, kSteps);
+  static const TrainingRun run = run_reference(config_of({}), kSteps);
   return run;
 }
 
 const TrainingRun& one_rank_with_two_groups() {
-  static const TrainingRun run = run_training(with_two_groups(config_of({})), 1, kSteps);
+  static const TrainingRun run = run_reference(with_two_groups(config_of({})), kSteps);
   return run;
 }
 
 const TrainingRun& one_rank_in_bf16() {
-  static const TrainingRun run = run_training(config_in({}, "bf16", {}), 1, kSteps);
+  static const TrainingRun run = run_reference(config_in({}, "bf16", {}), kSteps);
   return run;
 }
 
 const TrainingRun& one_rank_in_fp16() {
   static const TrainingRun run =
-      run_training(config_in({}, "fp16", {{"loss_scale", 128}}), 1, kSteps);
+      run_reference(config_in({}, "fp16", {{"loss_scale", 128}}), kSteps);
   return run;
 }
 
@@ -75,7 +76,7 @@ INSTANTIATE_TEST_SUITE_P(Splits, EquivalenceTest, testing::ValuesIn(all_splits()
                          test::name_of_split);
 
 TEST(EquivalenceReference, LearnsAndIsClippedInEveryStep) {
-  const TrainingRun start = run_training(config_of({}), 1, 0);
+  const TrainingRun start = run_reference(config_of({}), 0);
 
   const TrainingRun run = one_rank_without_zero();
 
@@ -87,7 +88,7 @@ TEST(EquivalenceReference, DecayMakesADifference) {
   json::object config = config_of({});
   config["optimizer"].as_object()["params"].as_object()["weight_decay"] = 0;
 
-  const TrainingRun without = run_training(config, 1, kSteps);
+  const TrainingRun without = run_reference(config, kSteps);
 
   EXPECT_GT(largest_difference(without, one_rank_without_zero()), 10 * kExact);
 }

@@ -1,0 +1,42 @@
+#include "kernels/cuda/cuda_backend.hpp"
+
+#include <chrono>
+#include <stdexcept>
+
+#include "core/base/text.hpp"
+
+namespace dstune::cuda {
+
+CudaBackend::CudaBackend(int index) : gpu_(index) {}
+
+Device& CudaBackend::device(const DeviceShare& share) {
+  drain();
+  if (gpu_.in_use() > 0) {
+    throw DeviceLostError(concat("GPU ", gpu_.index(), ": ", format_bytes(gpu_.in_use()),
+                                 " are still in use after an experiment"));
+  }
+  device_.emplace(gpu_, products_, share.memory_limit);
+  return *device_;
+}
+
+// An experiment that was given up may have left kernels behind, which write to memory that the next
+// one would get.
+void CudaBackend::drain() {
+  using Clock = std::chrono::steady_clock;
+  constexpr std::chrono::seconds kLongest{20};
+  const auto end = Clock::now() + kLongest;
+  gpu_.wait_for_streams([&] {
+    if (Clock::now() < end) return;
+    throw DeviceLostError(concat("GPU ", gpu_.index(),
+                                 ": a kernel of an experiment that was given up",
+                                 " has not ended in ", kLongest.count(), " s"));
+  });
+}
+
+std::unique_ptr<Collectives> CudaBackend::collectives(Group& group,
+                                                      const HostCollectives& /*over_host*/) {
+  if (!device_) throw std::logic_error("CudaBackend: collectives() before device()");
+  return communicators_.collectives(group, *device_);
+}
+
+}  // namespace dstune::cuda

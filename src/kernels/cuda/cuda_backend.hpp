@@ -1,0 +1,36 @@
+// GPUs as a Backend: one per process.
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "core/device/backend.hpp"
+#include "kernels/cuda/collectives/communicator_cache.hpp"
+#include "kernels/cuda/device/cuda_device.hpp"
+#include "kernels/cuda/device/gpu.hpp"
+#include "kernels/cuda/gemm/matrix_products.hpp"
+
+namespace dstune::cuda {
+
+/// Keeps context, memory, handles and communicators from experiment to experiment.
+class CudaBackend final : public Backend {
+ public:
+  /// Makes the context of GPU `index` of those that this process sees.
+  /// @throws CudaError, DeviceLostError; Error if a library is not there
+  explicit CudaBackend(int index);
+
+  /// Waits for what the experiment before has left on the streams.
+  /// @throws DeviceLostError  if that does not end, or if memory of it is still in use
+  Device& device(const DeviceShare& share) override;
+  std::unique_ptr<Collectives> collectives(Group& group, const HostCollectives& over_host) override;
+
+ private:
+  void drain();
+
+  Gpu gpu_;
+  MatrixProducts products_;
+  CommunicatorCache communicators_;
+  std::optional<CudaDevice> device_;
+};
+
+}  // namespace dstune::cuda

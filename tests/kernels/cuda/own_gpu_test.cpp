@@ -1,0 +1,23 @@
+#include "kernels/cuda/own_gpu.hpp"
+
+#include <gtest/gtest.h>
+
+namespace dstune::cuda {
+namespace {
+
+TEST(OwnGpu, IsTheOnlyOneThatIsSeen) {
+  EXPECT_EQ(own_gpu(0, 1), 0);
+  EXPECT_EQ(own_gpu(5, 1), 0);
+}
+
+TEST(OwnGpu, IsThatOfTheLocalRank) {
+  EXPECT_EQ(own_gpu(0, 8), 0);
+  EXPECT_EQ(own_gpu(7, 8), 7);
+}
+
+TEST(OwnGpu, WorkersTakeTurnsWhereThereAreTooFew) { EXPECT_EQ(own_gpu(5, 4), 1); }
+
+TEST(OwnGpu, TheTunerOnlyLooks) { EXPECT_EQ(own_gpu(-1, 8), 0); }
+
+}  // namespace
+}  // namespace dstune::cuda
