@@ -12,17 +12,20 @@ bool concerns(std::string_view wanted, int wanted_device, std::string_view funct
   return (wanted.empty() || wanted == function) && (wanted_device < 0 || wanted_device == device);
 }
 
-std::optional<int> strike(std::string_view function, int device) {
+std::optional<CallError> strike(std::string_view function, int device) {
   auto& faults = state().faults;
-  std::optional<int> error;
+  std::optional<CallError> error;
   for (auto pending = faults.begin(); pending != faults.end();) {
     const Fault& fault = pending->fault;
     if (!concerns(fault.function, fault.device, function, device) || ++pending->seen < fault.call) {
       ++pending;
       continue;
     }
-    error = fault.error;
-    if (fault.sticky) state().devices.at(static_cast<std::size_t>(device)).sticky_error = fault.error;
+    error = {fault.error, fault.function.empty() || function.starts_with("cuda")};
+    if (fault.sticky) {
+      state().devices.at(static_cast<std::size_t>(device)).sticky_error =
+          error->cuda ? fault.error : int{cudaErrorLaunchFailure};
+    }
     pending = faults.erase(pending);
   }
   return error;
@@ -40,16 +43,16 @@ bool take_hang(std::string_view function, int device) {
 
 }  // namespace
 
-std::optional<int> begin_call(const char* function) {
+std::optional<CallError> begin_call(const char* function) {
   const Locked locked;
   const int device = current_device();
   ++state().calls[{function, device}];
-  if (!state().machine.driver) return cudaErrorInsufficientDriver;
+  if (!state().machine.driver) return CallError{cudaErrorInsufficientDriver};
   const auto error = strike(function, device);
   call_hangs() = take_hang(function, device);
   if (error) return error;
   const int sticky = state().devices.at(static_cast<std::size_t>(device)).sticky_error;
-  return sticky != 0 ? std::optional(sticky) : std::nullopt;
+  return sticky != 0 ? std::optional(CallError{sticky}) : std::nullopt;
 }
 
 bool& call_hangs() {

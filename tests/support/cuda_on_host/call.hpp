@@ -7,9 +7,15 @@
 
 namespace cuda_on_host {
 
+/// An error that a call must return.
+struct CallError {
+  int code = 0;
+  bool cuda = true;  ///< a cudaError_t; false: a status of the function's own library
+};
+
 /// Counts a call on the calling thread's device. The error that it must return: an injected one, a
 /// sticky one, or none.
-std::optional<int> begin_call(const char* function);
+std::optional<CallError> begin_call(const char* function);
 
 /// Whether what this call enqueues shall hang: set by begin_call().
 bool& call_hangs();
@@ -24,8 +30,15 @@ inline cudaError_t keep_error(cudaError_t error) {
 /// Of a function of the runtime. `body` gives the error if there is no fault.
 template <class Body>
 cudaError_t call(const char* function, Body body) {
-  if (const auto error = begin_call(function)) return keep_error(static_cast<cudaError_t>(*error));
+  if (const auto error = begin_call(function)) return keep_error(static_cast<cudaError_t>(error->code));
   return keep_error(body());
+}
+
+/// Of a library's function, which tells of CUDA's errors as `cuda_failed`.
+template <class Status, class Body>
+Status library_call(const char* function, Status cuda_failed, Body body) {
+  if (const auto error = begin_call(function)) return error->cuda ? cuda_failed : static_cast<Status>(error->code);
+  return body();
 }
 
 /// Of a function that frees or destroys: does so even if it returns an error.
@@ -33,7 +46,7 @@ template <class Body>
 cudaError_t releasing_call(const char* function, Body body) {
   const auto error = begin_call(function);
   const cudaError_t result = body();
-  return keep_error(error ? static_cast<cudaError_t>(*error) : result);
+  return keep_error(error ? static_cast<cudaError_t>(error->code) : result);
 }
 
 }  // namespace cuda_on_host

@@ -25,10 +25,11 @@ void set_up(const Machine& machine);
 
 /// Errors of the k-th call from now on.
 struct Fault {
-  std::string function;    ///< such as "cudaMalloc"; empty: any
+  std::string function;    ///< such as "cudaMalloc"; empty: any, and the error is a cudaError_t
   std::uint64_t call = 1;  ///< the first call is 1
   int error = 0;           ///< a cudaError_t, cublasStatus_t or ncclResult_t, as the function returns
-  bool sticky = false;     ///< every later call of that device returns it too, but for destructions
+  bool sticky = false;     ///< every later call of that device fails too; a library's own error
+                           ///< leaves cudaErrorLaunchFailure behind
   int device = -1;         ///< whose calls count; -1: of all devices
 };
 

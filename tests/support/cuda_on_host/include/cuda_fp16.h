@@ -1,5 +1,6 @@
 // binary16 on the host: conversions, rounding to the nearest even as the device's.
 #pragma once
+#pragma GCC system_header
 
 #include <bit>
 #include <cstdint>

@@ -1,5 +1,6 @@
 // The CUDA runtime with its C++ templates and the device language, on the host.
 #pragma once
+#pragma GCC system_header
 
 #include <functional>
 #include <utility>

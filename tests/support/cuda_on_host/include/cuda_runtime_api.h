@@ -1,5 +1,6 @@
 // The CUDA runtime's functions, on the host: those that are used, with CUDA's signatures.
 #pragma once
+#pragma GCC system_header
 
 #include "driver_types.h"
 #include "vector_functions.h"

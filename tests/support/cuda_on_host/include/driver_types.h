@@ -1,6 +1,7 @@
 // The CUDA runtime's enumerations and structures, on the host: those that are used, with their real
 // values. The fields of a structure may stand in another order than in CUDA's.
 #pragma once
+#pragma GCC system_header
 
 #include <cstddef>
 

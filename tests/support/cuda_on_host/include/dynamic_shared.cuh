@@ -1,5 +1,6 @@
 // Dynamic shared memory on the host: `extern __shared__` has no meaning here.
 #pragma once
+#pragma GCC system_header
 
 #include "cuda_runtime.h"
 

@@ -1,5 +1,6 @@
 // Types of elements in CUDA's libraries, on the host.
 #pragma once
+#pragma GCC system_header
 
 enum cudaDataType_t {
   CUDA_R_32F = 0,

@@ -1,5 +1,6 @@
 // CUDA's constants, on the host.
 #pragma once
+#pragma GCC system_header
 
 #include "device_language/bits.h"
 

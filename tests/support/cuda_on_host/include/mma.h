@@ -1,6 +1,7 @@
 // Matrices of a warp on the host. The warp's first lane holds each whole tile and does all the work,
 // so a tile's elements lie in another order than on the device, which promises none.
 #pragma once
+#pragma GCC system_header
 
 #include <type_traits>
 

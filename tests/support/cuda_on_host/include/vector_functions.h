@@ -1,5 +1,6 @@
 // CUDA's makers of vector values, on the host.
 #pragma once
+#pragma GCC system_header
 
 #include "vector_types.h"
 

@@ -1,5 +1,6 @@
 // CUDA's vector types, on the host.
 #pragma once
+#pragma GCC system_header
 
 #define CUDA_ON_HOST 1
 

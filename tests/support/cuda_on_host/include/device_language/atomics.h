@@ -1,5 +1,6 @@
 // Atomic functions, on the host. Relaxed as on a device, so that they order nothing else.
 #pragma once
+#pragma GCC system_header
 
 #include <concepts>
 #include <cstring>

@@ -1,5 +1,6 @@
 // Intrinsics on bits and integers, on the host.
 #pragma once
+#pragma GCC system_header
 
 #include <bit>
 #include <cstdint>

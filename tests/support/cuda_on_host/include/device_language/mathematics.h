@@ -1,5 +1,6 @@
 // Mathematical functions and intrinsics of the device, on the host.
 #pragma once
+#pragma GCC system_header
 
 #include <math.h>
 

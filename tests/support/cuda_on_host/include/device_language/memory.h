@@ -1,5 +1,6 @@
 // Loads and stores with cache hints, on the host.
 #pragma once
+#pragma GCC system_header
 
 template <class T>
 T __ldg(const T* address) {

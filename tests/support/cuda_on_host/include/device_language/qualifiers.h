@@ -1,5 +1,6 @@
 // The device language's qualifiers, on the host.
 #pragma once
+#pragma GCC system_header
 
 #define __global__
 #define __device__

@@ -1,5 +1,6 @@
 // Barriers of a block and fences, on the host.
 #pragma once
+#pragma GCC system_header
 
 namespace cuda_on_host {
 

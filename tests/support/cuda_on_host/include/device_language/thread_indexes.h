@@ -1,5 +1,6 @@
 // Which thread of which block runs, on the host.
 #pragma once
+#pragma GCC system_header
 
 #include "../vector_types.h"
 

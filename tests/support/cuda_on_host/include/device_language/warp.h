@@ -1,5 +1,6 @@
 // Shuffles and votes of a warp, on the host.
 #pragma once
+#pragma GCC system_header
 
 #include <cstdint>
 #include <cstring>
