@@ -1,7 +1,6 @@
-#include "core/device/operations/embedding.hpp"
-
 #include <cassert>
 
+#include "core/device/operations/embedding.hpp"
 #include "kernels/cuda/device/cuda_device.hpp"
 #include "kernels/cuda/kernels/rows.cuh"
 #include "kernels/cuda/kernels/sorted_rows.hpp"
@@ -94,12 +93,11 @@ void CudaDevice::compute(const EmbeddingBackward& op) {
   const std::int64_t rows = op.d_out.rows;
   assert(op.tokens.dtype == DType::int64 && op.tokens.numel == rows);
   assert(op.d_table.cols == op.d_out.cols && op.d_table.dtype == op.d_out.dtype);
-  const SortedRows sorted =
-      sort_rows(stream(), elements<const std::int64_t>(op.tokens), rows, op.d_table.rows,
-                scratch<std::uint32_t>(), Gpu::kScratch);
+  const SortedRows sorted = sort_rows(stream(), elements<const std::int64_t>(op.tokens), rows,
+                                      op.d_table.rows, scratch<std::uint32_t>(), Gpu::kScratch);
   constexpr std::int64_t kRowsPerWarp = 256;  // before blocks have more warps for frequent tokens
-  const int threads = threads_for_row((rows + kRowsPerWarp - 1) / kRowsPerWarp * 32, 1,
-                                      kMostWarps * 32);
+  const int threads =
+      threads_for_row((rows + kRowsPerWarp - 1) / kRowsPerWarp * 32, 1, kMostWarps * 32);
   with_type(op.d_out.dtype, [&]<class T>(std::type_identity<T>) {
     with_row_width<T>({op.d_out, op.d_table}, [&](auto width) {
       const std::int64_t tiles = (op.d_out.cols / width + 31) / 32;

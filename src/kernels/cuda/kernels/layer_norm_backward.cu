@@ -170,18 +170,21 @@ void CudaDevice::compute(const LayerNormBackward& op) {
   auto* const sums = scratch<float>();
   const std::int64_t most_blocks = std::int64_t{gpu_.multiprocessors()} * kBlocksPerMultiprocessor;
   with_type(op.x.dtype, [&]<class T>(std::type_identity<T>) {
-    const Backward<T> backward{rows_of<const T>(op.d_out),    rows_of<const T>(op.x),
-                               elements<const T>(op.gamma),   elements<float>(op.saved.mean),
-                               elements<float>(op.saved.rstd), rows_of<T>(op.d_x),
-                               sums,                          op.x.rows,
+    const Backward<T> backward{rows_of<const T>(op.d_out),
+                               rows_of<const T>(op.x),
+                               elements<const T>(op.gamma),
+                               elements<float>(op.saved.mean),
+                               elements<float>(op.saved.rstd),
+                               rows_of<T>(op.d_x),
+                               sums,
+                               op.x.rows,
                                op.x.cols};
     with_row_width<T>({op.d_out, op.x, op.d_x, as_row(op.gamma)}, [&](auto width) {
       const std::int64_t blocks =
           queue_rows<T, decltype(width)::value>(stream(), backward, most_blocks);
-      launch(stream(), {(2 * op.x.cols + kWarp - 1) / kWarp,
-                        threads_for_row(blocks, 1, kMostThreads)},
-             add_blocks<T>, sums, blocks, op.x.cols, elements<T>(op.d_gamma),
-             elements<T>(op.d_beta));
+      launch(
+          stream(), {(2 * op.x.cols + kWarp - 1) / kWarp, threads_for_row(blocks, 1, kMostThreads)},
+          add_blocks<T>, sums, blocks, op.x.cols, elements<T>(op.d_gamma), elements<T>(op.d_beta));
     });
   });
 }

@@ -1,10 +1,9 @@
 // One block per row. A row of 50257 logits does not fit into registers: it is read twice, the
 // second time from the caches, and from its end, which was read last.
-#include "core/device/operations/log_softmax.hpp"
-
 #include <cassert>
 #include <cmath>
 
+#include "core/device/operations/log_softmax.hpp"
 #include "kernels/cuda/device/cuda_device.hpp"
 #include "kernels/cuda/kernels/any_rows.cuh"
 #include "kernels/cuda/kernels/reductions.cuh"

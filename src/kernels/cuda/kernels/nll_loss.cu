@@ -1,7 +1,6 @@
-#include "core/device/operations/nll_loss.hpp"
-
 #include <cassert>
 
+#include "core/device/operations/nll_loss.hpp"
 #include "kernels/cuda/device/cuda_device.hpp"
 #include "kernels/cuda/kernels/each_element.cuh"
 #include "kernels/cuda/kernels/reductions.cuh"
@@ -46,9 +45,8 @@ struct Rows {
 __global__ void __launch_bounds__(kMostThreads)
     loss_kernel(Rows rows, RowsOf<const float> log_probs, float* sum) {
   double own = 0;
-  const int counted = rows.for_counted([&](std::int64_t i, std::int64_t label) {
-    own -= static_cast<double>(log_probs[i][label]);
-  });
+  const int counted = rows.for_counted(
+      [&](std::int64_t i, std::int64_t label) { own -= static_cast<double>(log_probs[i][label]); });
   const double total = sum_of_block(own);
   if (threadIdx.x == 0 && counted > 0) *sum += static_cast<float>(total / counted);
 }

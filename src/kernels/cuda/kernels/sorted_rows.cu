@@ -1,7 +1,5 @@
 // Radix sort by bytes. A warp has kSegment rows, which it takes in order: for each byte it counts
 // its rows per value, one block turns the counts into places, and the warps move their rows there.
-#include "kernels/cuda/kernels/sorted_rows.hpp"
-
 #include <algorithm>
 #include <bit>
 #include <utility>
@@ -11,6 +9,7 @@
 #include "core/base/error.hpp"
 #include "kernels/cuda/base/launch.cuh"
 #include "kernels/cuda/kernels/reductions.cuh"
+#include "kernels/cuda/kernels/sorted_rows.hpp"
 
 namespace dstune::cuda {
 
@@ -82,8 +81,8 @@ __global__ void count_kernel(const std::uint32_t* tokens, std::int64_t rows, int
 }
 
 /// Each count becomes the sum of those before it. One block; each thread has a stretch.
-__global__ void __launch_bounds__(kMostThreads) add_up_kernel(std::uint32_t* places,
-                                                              std::int64_t count) {
+__global__ void __launch_bounds__(kMostThreads)
+    add_up_kernel(std::uint32_t* places, std::int64_t count) {
   __shared__ std::uint32_t of_threads[kMostThreads];
   const std::int64_t stretch = (count + blockDim.x - 1) / blockDim.x;
   const std::int64_t first = threadIdx.x * stretch;
@@ -93,8 +92,7 @@ __global__ void __launch_bounds__(kMostThreads) add_up_kernel(std::uint32_t* pla
   of_threads[threadIdx.x] = own;
   for (unsigned distance = 1; distance < blockDim.x; distance *= 2) {
     __syncthreads();
-    const std::uint32_t before =
-        threadIdx.x >= distance ? of_threads[threadIdx.x - distance] : 0;
+    const std::uint32_t before = threadIdx.x >= distance ? of_threads[threadIdx.x - distance] : 0;
     __syncthreads();
     of_threads[threadIdx.x] += before;
   }
