@@ -28,6 +28,28 @@ TEST(CpuDeviceTest, LongOperationsAnswerInBetween) {
   EXPECT_EQ(ticks, 3);
 }
 
+TEST(CpuDeviceTest, LongProductsAnswerInBetween) {
+  constexpr std::int64_t kSize = 1030;
+  constexpr std::int64_t kInner = 2100;
+  CpuDevice device(Bytes{1} << 30U);
+  const auto zeros = [&](std::int64_t count) {
+    Buffer buffer = make_buffer(device, MemoryCategory::gradients, count, DType::fp32);
+    device.run(FillZero{buffer.tensor(DType::fp32)});
+    return buffer;
+  };
+  const Buffer a = zeros(kSize * kInner);
+  const Buffer b = zeros(kInner * kSize);
+  const Buffer c = zeros(kSize * kSize);
+  int ticks = 0;
+  device.on_tick([&] { ++ticks; });
+
+  device.run(Gemm{.a = as_matrix(a.tensor(DType::fp32), kSize, kInner),
+                  .b = as_matrix(b.tensor(DType::fp32), kInner, kSize),
+                  .c = as_matrix(c.tensor(DType::fp32), kSize, kSize)});
+
+  EXPECT_GE(ticks, 2);
+}
+
 TEST(CpuDeviceTest, WhatATickThrowsEndsTheOperation) {
   CpuDevice device(1000);
   const Buffer x = make_buffer(device, MemoryCategory::gradients, 10, DType::fp32);

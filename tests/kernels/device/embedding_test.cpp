@@ -95,6 +95,44 @@ TEST_P(EmbeddingTest, ManySmallGradientsOfOneTokenAreNotLostIn16Bits) {
   EXPECT_EQ(download(d_table.tensor(DType::bf16)), std::vector<double>{9});
 }
 
+/// As often as words: of `count` tokens below `vocab` many are the same, most occur never.
+std::vector<std::int64_t> frequent_and_rare(std::int64_t count, std::int64_t vocab) {
+  std::vector<std::int64_t> tokens;
+  for (std::int64_t i = 0; i < count; ++i) {
+    tokens.push_back(i % 3 == 0 ? 300 : (i * 7919) % (i % 5 == 0 ? vocab : 11));
+  }
+  return tokens;
+}
+
+TEST_P(EmbeddingTest, BackwardOfALargeVocabularyAddsEveryRowToItsTokenAndIsTheSameEveryTime) {
+  constexpr std::int64_t kLarge = 70000;  // three bytes
+  constexpr std::int64_t kMany = 2100;
+  constexpr std::int64_t kWidth = 3;
+  const auto d_out = random_values(kMany * kWidth, DType::fp32, 3);
+  const auto tokens = frequent_and_rare(kMany, kLarge);
+  const Buffer d_out_buffer = upload(d_out);
+  const Buffer token_buffer = upload_indices(tokens);
+  const auto gradient = [&] {
+    const Buffer d_table = upload(std::vector<double>(kLarge * kWidth, 1));
+    device().run(
+        EmbeddingBackward{.d_out = as_matrix(d_out_buffer.tensor(DType::fp32), kMany, kWidth),
+                          .tokens = token_buffer.tensor(DType::int64),
+                          .d_table = as_matrix(d_table.tensor(DType::fp32), kLarge, kWidth)});
+    return download(d_table.tensor(DType::fp32));
+  };
+
+  const auto actual = gradient();
+
+  std::vector<double> expected(kLarge * kWidth, 1);
+  for (std::int64_t i = 0; i < kMany; ++i) {
+    for (std::int64_t j = 0; j < kWidth; ++j) {
+      expected[at(tokens[static_cast<std::size_t>(i)], j, kWidth)] += d_out[at(i, j, kWidth)];
+    }
+  }
+  expect_close(actual, expected, 1e-5);
+  EXPECT_EQ(gradient(), actual);
+}
+
 TEST_P(EmbeddingTest, PositionsAreAddedToEverySequence) {
   for_widths_and_types([&](std::int64_t width, DType dtype) {
     const auto a = random_values(kRows * width, dtype, 1);

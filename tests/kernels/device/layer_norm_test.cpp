@@ -44,7 +44,7 @@ Reference layer_norm(const std::vector<double>& x, const std::vector<double>& ga
 
 TEST_P(LayerNormTest, RowsAreNormalisedAndTheirMomentsSaved) {
   constexpr std::int64_t kRows = 3;
-  for (const std::int64_t cols : {7, 16, 17, 63, 64, 65, 129}) {
+  for (const std::int64_t cols : {7, 16, 17, 63, 64, 65, 129, 1600, 4099, 8200}) {
     for (const DType dtype : kDTypes) {
       const auto x = random_values(kRows * cols, dtype, 1);
       const auto gamma = random_values(cols, dtype, 2);
@@ -114,6 +114,56 @@ TEST_P(LayerNormTest, BackwardIsTheGradientOfForward) {
                            beta),
           tolerance_of(dtype));
     }
+  }
+}
+
+/// The sums of d_out xhat and of d_out over the rows.
+struct ColumnSums {
+  std::vector<double> gamma;
+  std::vector<double> beta;
+};
+
+ColumnSums column_sums(const std::vector<double>& x, const std::vector<double>& d_out,
+                       const Reference& saved, std::size_t cols) {
+  ColumnSums sums{std::vector<double>(cols, 0), std::vector<double>(cols, 0)};
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const std::size_t row = i / cols;
+    sums.gamma[i % cols] += d_out[i] * (x[i] - saved.mean[row]) * saved.rstd[row];
+    sums.beta[i % cols] += d_out[i];
+  }
+  return sums;
+}
+
+TEST_P(LayerNormTest, GradientsOfManyOrWideRowsAreSummedUp) {
+  const std::int64_t shapes[][2] = {{700, 24}, {300, 5}, {5, 2100}, {3, 8200}};
+  for (const auto& [rows, cols] : shapes) {
+    const auto x = random_values(rows * cols, DType::fp32, 1);
+    const auto d_out = random_values(rows * cols, DType::fp32, 2);
+    const std::vector<double> ones(static_cast<std::size_t>(cols), 1);
+    const Reference saved = layer_norm(x, ones, ones);
+    const Buffer x_buffer = upload(x);
+    const Buffer gamma = upload(ones);
+    const Buffer mean = upload(saved.mean);
+    const Buffer rstd = upload(saved.rstd);
+    const Buffer d_x = upload(d_out);  // in place
+    const Buffer d_gamma = buffer(cols);
+    const Buffer d_beta = buffer(cols);
+
+    device().run(LayerNormBackward{.d_out = as_matrix(d_x.tensor(DType::fp32), rows, cols),
+                                   .x = as_matrix(x_buffer.tensor(DType::fp32), rows, cols),
+                                   .gamma = gamma.tensor(DType::fp32),
+                                   .saved = {mean.tensor(DType::fp32), rstd.tensor(DType::fp32)},
+                                   .d_x = as_matrix(d_x.tensor(DType::fp32), rows, cols),
+                                   .d_gamma = d_gamma.tensor(DType::fp32),
+                                   .d_beta = d_beta.tensor(DType::fp32)});
+
+    const ColumnSums expected = column_sums(x, d_out, saved, static_cast<std::size_t>(cols));
+    expect_close(download(d_gamma.tensor(DType::fp32)), expected.gamma, 1e-5);
+    expect_close(download(d_beta.tensor(DType::fp32)), expected.beta, 1e-5);
+    const auto actual = download(d_x.tensor(DType::fp32));
+    double of_row = 0;  // a gradient along the ones, which change no xhat
+    for (std::int64_t j = 0; j < cols; ++j) of_row += actual[static_cast<std::size_t>(j)];
+    EXPECT_NEAR(of_row, 0, 1e-3);
   }
 }
 

@@ -25,8 +25,8 @@ struct GeluNew {
 struct GeluNewBackward {
   Tensor d_out;
   Tensor x;
-  GeluSaved saved;
-  Tensor d_x;  ///< may be d_out
+  GeluSaved saved;  ///< its contents are lost: eager PyTorch's chain of kernels has room there
+  Tensor d_x;       ///< not d_out, which the chain reads after it has written d_x
 };
 
 inline Work work_of(const GeluNew& op) {
@@ -35,11 +35,14 @@ inline Work work_of(const GeluNew& op) {
           {op.x},
           {op.saved.tanh, op.saved.half_x, op.saved.one_plus_tanh, op.out}};
 }
+// What is kept where saved tensors were is scratch.
 inline Work work_of(const GeluNewBackward& op) {
+  const GeluSaved& saved = op.saved;
   return {"gelu_new_backward",
           13 * count(op.x),
-          {op.d_out, op.x, op.saved.tanh, op.saved.half_x, op.saved.one_plus_tanh},
-          {op.d_x}};
+          {op.d_out, op.x, saved.tanh, saved.half_x, saved.one_plus_tanh},
+          {op.d_x, Operand(saved.tanh).of(0), Operand(saved.half_x).of(0),
+           Operand(saved.one_plus_tanh).of(0)}};
 }
 
 }  // namespace dstune

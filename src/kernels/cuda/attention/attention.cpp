@@ -15,9 +15,8 @@ std::int64_t CudaDevice::attention_workspace(const AttentionShape& shape) const 
 }
 
 void CudaDevice::compute(const Attention& op) {
-  const AttentionShape& shape = op.shape;
-  assert(op.qkv.rows == shape.batch * shape.sequence && op.out.rows == op.qkv.rows);
-  assert(op.lse.numel == shape.batch * shape.heads * shape.sequence);
+  assert(op.qkv.rows == op.shape.batch * op.shape.sequence && op.out.rows == op.qkv.rows);
+  assert(op.lse.numel == op.shape.batch * op.shape.heads * op.shape.sequence);
   if (!cudnn_attention(op, stream())) own_attention(op, stream());
 }
 

@@ -28,14 +28,10 @@ struct Backward {
   std::int64_t cols;
 };
 
-/// The sums of some columns of one row.
+/// Sums of one row.
 struct RowSums {
   float g = 0;
   float g_xhat = 0;
-
-  __device__ RowSums operator+(const RowSums& other) const {
-    return {g + other.g, g_xhat + other.g_xhat};
-  }
 };
 
 template <int kWidth>
@@ -89,9 +85,22 @@ struct Columns {
       own[op.cols + k] = columns.beta[k];
     }
   }
+
+  /// add_row(), with the sums in memory.
+  __device__ void add_row_in_memory(std::int64_t i, RowSums& row, bool is_first) const {
+    const float* const own = op.sums + std::int64_t{blockIdx.x} * 2 * op.cols + column;
+    ColumnSums<kWidth> columns;
+#pragma unroll
+    for (int k = 0; k < kWidth; ++k) {
+      columns.gamma[k] = is_first ? 0.0F : own[k];
+      columns.beta[k] = is_first ? 0.0F : own[op.cols + k];
+    }
+    add_row(i, row, columns);
+    store_sums(columns);
+  }
 };
 
-/// @tparam kPacks  of columns that every thread has at most
+/// @tparam kPacks  of columns whose sums a thread keeps; those of wider rows are in memory
 template <class T, int kWidth, int kPacks>
 __global__ void __launch_bounds__(kMostThreads) backward_kernel(Backward<T> op) {
   const auto n = static_cast<float>(op.cols);
@@ -105,12 +114,11 @@ __global__ void __launch_bounds__(kMostThreads) backward_kernel(Backward<T> op) 
     for (int p = 0; p < kPacks; ++p) {
       if (columns(p).column < op.cols) columns(p).add_row(i, row, sums[p]);
     }
-    row = sum_of_block(row);
-    const RowSums means{row.g / n, row.g_xhat / n};
-#pragma unroll
-    for (int p = 0; p < kPacks; ++p) {
-      if (columns(p).column < op.cols) columns(p).store_row(i, means);
+    for (int p = kPacks; columns(p).column < op.cols; ++p) {
+      columns(p).add_row_in_memory(i, row, i == blockIdx.x);
     }
+    const RowSums means{sum_of_block(row.g) / n, sum_of_block(row.g_xhat) / n};
+    for (int p = 0; columns(p).column < op.cols; ++p) columns(p).store_row(i, means);
   }
 #pragma unroll
   for (int p = 0; p < kPacks; ++p) {
@@ -118,6 +126,67 @@ __global__ void __launch_bounds__(kMostThreads) backward_kernel(Backward<T> op) 
   }
 }
 
+/// A lane for each column of (blocks, 2, cols); each warp takes some of the blocks.
+template <class T>
+__global__ void add_blocks(const float* sums, std::int64_t blocks, std::int64_t cols, T* d_gamma,
+                           T* d_beta) {
+  __shared__ float of_warps[kMostWarps][kWarp];
+  const std::int64_t warps = blockDim.x / kWarp;
+  const std::int64_t warp = threadIdx.x / kWarp;
+  const unsigned lane = threadIdx.x % kWarp;
+  const std::int64_t column = std::int64_t{blockIdx.x} * kWarp + lane;
+  float sum = 0;
+  if (column < 2 * cols) {
+#pragma unroll 4
+    for (std::int64_t i = warp; i < blocks; i += warps) sum += sums[i * 2 * cols + column];
+  }
+  of_warps[warp][lane] = sum;
+  __syncthreads();
+  if (warp != 0 || column >= 2 * cols) return;
+  for (std::int64_t w = 1; w < warps; ++w) sum += of_warps[w][lane];
+  T& out = column < cols ? d_gamma[column] : d_beta[column - cols];
+  out = from_float<T>(sum);
+}
+
+/// @returns the number of blocks
+template <class T, int kWidth>
+std::int64_t queue_rows(cudaStream_t stream, const Backward<T>& op, std::int64_t most_blocks) {
+  constexpr int kPacks = kWidth == 1 ? 4 : 1;
+  const std::int64_t fitting =
+      static_cast<std::int64_t>(Gpu::kScratch / sizeof(float)) / (2 * op.cols);
+  const std::int64_t blocks = std::min({op.rows, most_blocks, fitting});
+  const int threads = threads_for_row(op.cols / kWidth, kPacks, kMostThreads);
+  launch(stream, {blocks, threads}, backward_kernel<T, kWidth, kPacks>, op);
+  return blocks;
+}
+
 }  // namespace
+
+void CudaDevice::compute(const LayerNormBackward& op) {
+  assert(op.x.rows == op.d_out.rows && op.x.cols == op.d_out.cols);
+  assert(op.gamma.numel == op.x.cols && op.gamma.dtype == op.x.dtype);
+  assert(op.d_out.dtype == op.x.dtype && op.d_x.dtype == op.x.dtype);
+  assert(op.d_gamma.dtype == op.x.dtype && op.d_beta.dtype == op.x.dtype);
+  auto* const sums = scratch<float>();
+  const std::int64_t most_blocks = std::int64_t{gpu_.multiprocessors()} * kBlocksPerMultiprocessor;
+  with_type(op.x.dtype, [&]<class T>(std::type_identity<T>) {
+    const Backward<T> backward{rows_of<const T>(op.d_out),
+                               rows_of<const T>(op.x),
+                               elements<const T>(op.gamma),
+                               elements<float>(op.saved.mean),
+                               elements<float>(op.saved.rstd),
+                               rows_of<T>(op.d_x),
+                               sums,
+                               op.x.rows,
+                               op.x.cols};
+    with_row_width<T>({op.d_out, op.x, op.d_x, as_row(op.gamma)}, [&](auto width) {
+      const std::int64_t blocks =
+          queue_rows<T, decltype(width)::value>(stream(), backward, most_blocks);
+      launch(
+          stream(), {(2 * op.x.cols + kWarp - 1) / kWarp, threads_for_row(blocks, 1, kMostThreads)},
+          add_blocks<T>, sums, blocks, op.x.cols, elements<T>(op.d_gamma), elements<T>(op.d_beta));
+    });
+  });
+}
 
 }  // namespace dstune::cuda
