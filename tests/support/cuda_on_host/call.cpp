@@ -22,7 +22,8 @@ std::optional<int> strike(std::string_view function, int device) {
       continue;
     }
     error = fault.error;
-    if (fault.sticky) state().devices.at(static_cast<std::size_t>(device)).sticky_error = fault.error;
+    if (fault.sticky)
+      state().devices.at(static_cast<std::size_t>(device)).sticky_error = fault.error;
     pending = faults.erase(pending);
   }
   return error;

@@ -27,9 +27,9 @@ void set_up(const Machine& machine);
 struct Fault {
   std::string function;    ///< such as "cudaMalloc"; empty: any
   std::uint64_t call = 1;  ///< the first call is 1
-  int error = 0;           ///< a cudaError_t, cublasStatus_t or ncclResult_t, as the function returns
-  bool sticky = false;     ///< every later call of that device returns it too, but for destructions
-  int device = -1;         ///< whose calls count; -1: of all devices
+  int error = 0;        ///< a cudaError_t, cublasStatus_t or ncclResult_t, as the function returns
+  bool sticky = false;  ///< every later call of that device returns it too, but for destructions
+  int device = -1;      ///< whose calls count; -1: of all devices
 };
 
 /// Calls that free or destroy do so even where a fault makes them return an error.
@@ -46,8 +46,8 @@ void release_hangs();
 /// Calls since set_up(), also those that failed. An empty name: of all functions.
 std::uint64_t calls(const std::string& function, int device = -1);
 
-/// From now on the names of what runs on each stream are kept, in order: a kernel's own name, or the
-/// function that enqueued it.
+/// From now on the names of what runs on each stream are kept, in order: a kernel's own name, or
+/// the function that enqueued it.
 void record_log(bool on);
 std::vector<std::string> log_of(cudaStream_t stream);
 
