@@ -1,9 +1,10 @@
+#include "core/device/operations/random.hpp"
+
 #include <algorithm>
 #include <array>
 #include <cassert>
 #include <cmath>
 
-#include "core/device/operations/random.hpp"
 #include "core/device/random_bits.hpp"
 #include "kernels/cpu/cpu_device.hpp"
 #include "kernels/cpu/elements.hpp"

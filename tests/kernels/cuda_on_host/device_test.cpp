@@ -50,8 +50,8 @@ void copy_bytes(const void* from, void* to, std::size_t size) {
 }  // namespace
 
 std::vector<DeviceCase> device_cases() {
-  return {{"cuda_on_host", [](Bytes limit) { return one_gpu().make(limit); }, copy_bytes,
-           copy_bytes}};
+  return {
+      {"cuda_on_host", [](Bytes limit) { return one_gpu().make(limit); }, copy_bytes, copy_bytes}};
 }
 
 }  // namespace dstune::testing

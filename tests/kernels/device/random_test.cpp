@@ -99,7 +99,8 @@ TEST_P(RandomTest, TokensAreAsFrequentAsZipfsLawSays) {
 
     for (std::size_t k = 0; k < 7; ++k) {
       const auto rank = static_cast<double>(k);
-      const double share = std::log((rank + 2) / (rank + 1)) / std::log(static_cast<double>(vocab) + 1);
+      const double share =
+          std::log((rank + 2) / (rank + 1)) / std::log(static_cast<double>(vocab) + 1);
       const double deviation = std::sqrt(kCount * share * (1 - share));
       EXPECT_NEAR(counts[k], kCount * share, 4 * deviation) << "token " << k << " of " << vocab;
     }
@@ -109,7 +110,8 @@ TEST_P(RandomTest, TokensAreAsFrequentAsZipfsLawSays) {
 TEST_P(RandomTest, RareTokensOccurToo) {
   const auto all = tokens(200000, 50257, 5);
 
-  const auto rare = std::count_if(all.begin(), all.end(), [](auto token) { return token >= 25128; });
+  const auto rare =
+      std::count_if(all.begin(), all.end(), [](auto token) { return token >= 25128; });
 
   // ln(50258 / 25129) / ln(50258) of them, four deviations either way
   EXPECT_NEAR(static_cast<double>(rare), 12806, 440);

@@ -1,7 +1,6 @@
-#include "core/device/operations/adagrad.hpp"
-
 #include <cassert>
 
+#include "core/device/operations/adagrad.hpp"
 #include "kernels/cuda/device/cuda_device.hpp"
 #include "kernels/cuda/kernels/each_element.cuh"
 

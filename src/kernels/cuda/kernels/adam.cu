@@ -1,8 +1,7 @@
-#include "core/device/operations/adam.hpp"
-
 #include <cassert>
 #include <cmath>
 
+#include "core/device/operations/adam.hpp"
 #include "kernels/cuda/device/cuda_device.hpp"
 #include "kernels/cuda/kernels/each_element.cuh"
 

@@ -16,7 +16,7 @@ namespace {
 constexpr int kWarps = 8;
 constexpr int kThreads = kWarps * kWarp;
 constexpr int kBlocksAtOnce = 3;  // on a multiprocessor, or too few bytes are on their way
-constexpr int kRowsAtOnce = 4;                // read by a thread before it adds them
+constexpr int kRowsAtOnce = 4;    // read by a thread before it adds them
 constexpr std::int64_t kWantedBlocks = 1024;  // all multiprocessors are busy with fewer
 constexpr std::int64_t kLeastRows = 64;       // of a block, or its end costs more than its sums
 
@@ -30,10 +30,10 @@ struct Cut {
 Cut cut_of(const Matrix& matrix, std::int64_t tile_cols) {
   const auto divided = [](std::int64_t a, std::int64_t b) { return (a + b - 1) / b; };
   const std::int64_t tiles = divided(matrix.cols, tile_cols);
-  const auto fitting =
-      static_cast<std::int64_t>(Gpu::kScratch / sizeof(float)) / std::max<std::int64_t>(matrix.cols, 1);
-  const std::int64_t wanted = std::min(kWantedBlocks / std::max<std::int64_t>(tiles, 1),
-                                       divided(matrix.rows, kLeastRows));
+  const auto fitting = static_cast<std::int64_t>(Gpu::kScratch / sizeof(float)) /
+                       std::max<std::int64_t>(matrix.cols, 1);
+  const std::int64_t wanted =
+      std::min(kWantedBlocks / std::max<std::int64_t>(tiles, 1), divided(matrix.rows, kLeastRows));
   const std::int64_t chunks = std::max<std::int64_t>(std::min(wanted, fitting), 1);
   return {tiles, chunks, divided(matrix.rows, chunks)};
 }

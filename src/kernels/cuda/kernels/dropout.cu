@@ -1,7 +1,6 @@
-#include "core/device/operations/dropout.hpp"
-
 #include <cassert>
 
+#include "core/device/operations/dropout.hpp"
 #include "core/device/random_bits.hpp"
 #include "kernels/cuda/device/cuda_device.hpp"
 #include "kernels/cuda/kernels/each_element.cuh"

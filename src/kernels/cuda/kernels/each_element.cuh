@@ -29,8 +29,8 @@ struct InOut : Operand<T, true, true> {};
 
 /// What an operation sees of an element: floats whatever the storage, other types as they are.
 template <class T>
-using ValueOf = std::conditional_t<std::is_same_v<T, __nv_bfloat16> || std::is_same_v<T, __half>,
-                                   float, T>;
+using ValueOf =
+    std::conditional_t<std::is_same_v<T, __nv_bfloat16> || std::is_same_v<T, __half>, float, T>;
 
 /// Some packs of an operand in a thread's registers.
 template <class Operand, int kWidth, int kPacks>
@@ -118,8 +118,8 @@ constexpr int kBytesInFlight = 64;
 
 template <int kWidth, class... Operands>
 constexpr int packs_in_flight() {
-  const int bytes = (0 + ... + (Operands::kReads ? kWidth * int{sizeof(typename Operands::Element)}
-                                                 : 0));
+  const int bytes =
+      (0 + ... + (Operands::kReads ? kWidth * int{sizeof(typename Operands::Element)} : 0));
   return std::clamp(kBytesInFlight / std::max(bytes, 1), 1, 4);
 }
 
@@ -137,8 +137,7 @@ template <class F, class... Operands>
 std::int64_t for_each_element(cudaStream_t stream, std::int64_t count, std::int64_t most_blocks,
                               const F& f, const Operands&... operands) {
   constexpr int kWidth = kPackWidth<typename Operands::Element...>;
-  const auto start = [&]<int kOwnWidth, int kPacks>(
-                         std::integer_sequence<int, kOwnWidth, kPacks>) {
+  const auto start = [&]<int kOwnWidth, int kPacks>(std::integer_sequence<int, kOwnWidth, kPacks>) {
     Grid grid = cover(count, kElementThreads, kOwnWidth * kPacks);
     grid.blocks = std::min(grid.blocks, most_blocks);
     launch(stream, grid, each_element_kernel<kOwnWidth, kPacks, F, Operands...>, count, f,

@@ -59,8 +59,8 @@ void CudaDevice::compute(const FillConstant& op) {
 void CudaDevice::compute(const Copy& op) {
   assert(op.in.numel == op.out.numel && op.in.dtype == op.out.dtype);
   if (op.in.data == op.out.data) return;
-  DSTUNE_CUDA_CHECK(cudaMemcpyAsync(op.out.data, op.in.data, op.out.size(),
-                                    cudaMemcpyDeviceToDevice, stream()));
+  DSTUNE_CUDA_CHECK(
+      cudaMemcpyAsync(op.out.data, op.in.data, op.out.size(), cudaMemcpyDeviceToDevice, stream()));
 }
 
 void CudaDevice::compute(const Cast& op) {
@@ -92,9 +92,8 @@ void CudaDevice::compute(const ScaleBy& op) {
 void CudaDevice::compute(const Add& op) {
   assert(op.inout.numel == op.other.numel && op.inout.dtype == op.other.dtype);
   if (op.inout.dtype == DType::fp64) return add<double>(stream(), op.inout, op.other);
-  with_type(op.inout.dtype, [&]<class T>(std::type_identity<T>) {
-    add<T>(stream(), op.inout, op.other);
-  });
+  with_type(op.inout.dtype,
+            [&]<class T>(std::type_identity<T>) { add<T>(stream(), op.inout, op.other); });
 }
 
 }  // namespace dstune::cuda

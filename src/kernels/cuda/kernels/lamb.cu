@@ -1,8 +1,7 @@
-#include "core/device/operations/lamb.hpp"
-
 #include <cassert>
 #include <cmath>
 
+#include "core/device/operations/lamb.hpp"
 #include "kernels/cuda/device/cuda_device.hpp"
 #include "kernels/cuda/kernels/each_element.cuh"
 #include "kernels/cuda/kernels/reductions.cuh"
@@ -129,9 +128,8 @@ void CudaDevice::compute(const Lamb& op) {
                      copy...);
   };
   if (op.copy.numel == 0) return move();
-  with_type(op.copy.dtype, [&]<class T>(std::type_identity<T>) {
-    move(Out<T>{elements<T>(op.copy)});
-  });
+  with_type(op.copy.dtype,
+            [&]<class T>(std::type_identity<T>) { move(Out<T>{elements<T>(op.copy)}); });
 }
 
 }  // namespace dstune::cuda

@@ -1,7 +1,6 @@
-#include "core/device/operations/lion.hpp"
-
 #include <cassert>
 
+#include "core/device/operations/lion.hpp"
 #include "kernels/cuda/device/cuda_device.hpp"
 #include "kernels/cuda/kernels/each_element.cuh"
 
@@ -30,12 +29,10 @@ void CudaDevice::compute(const Lion& op) {
   const LionStep& step = op.step;
   assert(op.gradient.numel == op.parameter.numel && op.exp_avg.numel == op.parameter.numel);
   assert(op.gradient.dtype == DType::fp32 && op.parameter.dtype == DType::fp32);
-  const Update update{static_cast<float>(step.lr),
-                      static_cast<float>(step.beta1),
-                      static_cast<float>(step.beta2),
-                      static_cast<float>(1 - step.beta1),
-                      static_cast<float>(1 - step.beta2),
-                      static_cast<float>(1 - step.lr * step.weight_decay)};
+  const Update update{
+      static_cast<float>(step.lr),        static_cast<float>(step.beta1),
+      static_cast<float>(step.beta2),     static_cast<float>(1 - step.beta1),
+      static_cast<float>(1 - step.beta2), static_cast<float>(1 - step.lr * step.weight_decay)};
   for_each_element(stream(), op.parameter.numel, update, In<float>{elements<float>(op.gradient)},
                    InOut<float>{elements<float>(op.parameter)},
                    InOut<float>{elements<float>(op.exp_avg)});

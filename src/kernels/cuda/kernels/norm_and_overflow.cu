@@ -1,8 +1,7 @@
-#include "core/device/operations/norm_and_overflow.hpp"
-
 #include <cassert>
 #include <cfloat>
 
+#include "core/device/operations/norm_and_overflow.hpp"
 #include "kernels/cuda/device/cuda_device.hpp"
 #include "kernels/cuda/kernels/each_element.cuh"
 #include "kernels/cuda/kernels/reductions.cuh"
@@ -78,8 +77,7 @@ void CudaDevice::compute(const AddSquares& op) {
   });
   if (blocks == 0) return;
   with_number_type(op.sum.dtype, [&]<class T>(std::type_identity<T>) {
-    launch(stream(), {1, kFinishThreads}, add_partials<T>, partials, blocks,
-           elements<T>(op.sum));
+    launch(stream(), {1, kFinishThreads}, add_partials<T>, partials, blocks, elements<T>(op.sum));
   });
 }
 
@@ -87,8 +85,7 @@ void CudaDevice::compute(const FindInfOrNan& op) {
   assert(op.flag.dtype == DType::int8);
   with_type(op.in.dtype, [&]<class T>(std::type_identity<T>) {
     for_each_element(stream(), op.in.numel, kMostBlocks,
-                     FindSpecial{elements<std::int8_t>(op.flag), false},
-                     In<T>{elements<T>(op.in)});
+                     FindSpecial{elements<std::int8_t>(op.flag), false}, In<T>{elements<T>(op.in)});
   });
 }
 

@@ -1,10 +1,9 @@
 // As DeepSpeed's kernels: a block for each group, which holds the group in registers while it looks
 // for the largest value. Of groups beyond that it reads the rest twice.
-#include "core/device/operations/quantize.hpp"
-
 #include <algorithm>
 #include <cassert>
 
+#include "core/device/operations/quantize.hpp"
 #include "kernels/cuda/base/launch.cuh"
 #include "kernels/cuda/device/cuda_device.hpp"
 #include "kernels/cuda/kernels/elements.cuh"
@@ -101,9 +100,8 @@ __global__ void __launch_bounds__(kMostThreads, 1)
     quantize(const T* in, std::int64_t size, Quantization how, std::int8_t* out, float* steps) {
   const T* const x = in + blockIdx.x * size;
   const std::int64_t place = place_of(blockIdx.x, gridDim.x, how);
-  quantize_group<kBits, kPacked>(
-      [=](std::int64_t i) { return load_floats<kPacked>(x, i, size); }, size,
-      out + packed_size(place * size, kBits), steps + place);
+  quantize_group<kBits, kPacked>([=](std::int64_t i) { return load_floats<kPacked>(x, i, size); },
+                                 size, out + packed_size(place * size, kBits), steps + place);
 }
 
 template <int kBits, bool kPacked>
@@ -133,9 +131,10 @@ __global__ void __launch_bounds__(kMostThreads, 1)
 
 template <class T, int kBits, bool kPacked>
 __global__ void __launch_bounds__(kDequantizeThreads)
-    dequantize(const std::int8_t* in, const float* steps, std::int64_t size, std::int64_t group_packs,
-               std::int64_t packs, T* out) {
-  const std::int64_t first = std::int64_t{blockIdx.x} * kDequantizeThreads * kHeldPacks + threadIdx.x;
+    dequantize(const std::int8_t* in, const float* steps, std::int64_t size,
+               std::int64_t group_packs, std::int64_t packs, T* out) {
+  const std::int64_t first =
+      std::int64_t{blockIdx.x} * kDequantizeThreads * kHeldPacks + threadIdx.x;
   Integers held[kHeldPacks];
   float step[kHeldPacks];
 #pragma unroll
@@ -168,7 +167,8 @@ int threads_for(std::int64_t size) {
 template <class F>
 void with_form(int bits, bool packed, const F& f) {
   assert(bits == 8 || bits == 4);
-  if (bits == 8) return packed ? f.template operator()<8, true>() : f.template operator()<8, false>();
+  if (bits == 8)
+    return packed ? f.template operator()<8, true>() : f.template operator()<8, false>();
   return packed ? f.template operator()<4, true>() : f.template operator()<4, false>();
 }
 
@@ -192,8 +192,7 @@ void CudaDevice::compute(const Quantize& op) {
   assert(groups % (op.how.nodes * op.how.devices) == 0 && (op.how.bits == 8 || size % 2 == 0));
   with_type(op.in.dtype, [&]<class T>(std::type_identity<T>) {
     const T* const in = elements<const T>(op.in);
-    const bool packed =
-        is_packed(size, op.how.bits, op.out) && is_aligned<kQuantizedWidth>(in);
+    const bool packed = is_packed(size, op.how.bits, op.out) && is_aligned<kQuantizedWidth>(in);
     with_form(op.how.bits, packed, [&]<int kBits, bool kPacked>() {
       launch(stream(), {groups, threads_for(size)}, quantize<T, kBits, kPacked>, in, size, op.how,
              elements<std::int8_t>(op.out), elements<float>(op.steps));

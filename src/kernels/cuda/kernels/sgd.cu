@@ -1,9 +1,8 @@
-#include "core/device/operations/sgd.hpp"
-
 #include <cassert>
 
 #include "core/device/operations/copy.hpp"
 #include "core/device/operations/scale.hpp"
+#include "core/device/operations/sgd.hpp"
 #include "kernels/cuda/device/cuda_device.hpp"
 #include "kernels/cuda/kernels/each_element.cuh"
 
