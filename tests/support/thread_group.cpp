@@ -4,53 +4,56 @@
 #include <cstring>
 #include <exception>
 #include <thread>
+#include <type_traits>
 
 namespace dstune::test {
 namespace {
 
 template <class T>
-void load(const void* data, std::int64_t offset, std::vector<float>& out) {
+void load(const void* data, std::int64_t offset, std::vector<double>& out) {
   const T* values = static_cast<const T*>(data) + offset;
-  for (std::size_t i = 0; i < out.size(); ++i) out[i] = to_float(values[i]);
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    if constexpr (std::is_arithmetic_v<T>) {
+      out[i] = static_cast<double>(values[i]);
+    } else {
+      out[i] = to_float(values[i]);
+    }
+  }
 }
 
 template <class T>
-void store(const std::vector<float>& in, void* data) {
+void store(const std::vector<double>& in, void* data) {
   T* values = static_cast<T*>(data);
-  for (std::size_t i = 0; i < in.size(); ++i) values[i] = from_float<T>(in[i]);
+  for (std::size_t i = 0; i < in.size(); ++i) {
+    if constexpr (std::is_arithmetic_v<T>) {
+      values[i] = static_cast<T>(in[i]);
+    } else {
+      values[i] = from_float<T>(static_cast<float>(in[i]));
+    }
+  }
 }
 
-void load(const void* data, DType dtype, std::int64_t offset, std::vector<float>& out) {
+void load(const void* data, DType dtype, std::int64_t offset, std::vector<double>& out) {
   if (dtype == DType::fp32) load<float>(data, offset, out);
   if (dtype == DType::bf16) load<BFloat16>(data, offset, out);
   if (dtype == DType::fp16) load<Float16>(data, offset, out);
-  if (dtype == DType::int8) {
-    std::copy_n(static_cast<const std::int8_t*>(data) + offset, out.size(), out.begin());
-  }
-  if (dtype == DType::fp64) {
-    std::transform(static_cast<const double*>(data) + offset,
-                   static_cast<const double*>(data) + offset + out.size(), out.begin(),
-                   [](double value) { return static_cast<float>(value); });
-  }
+  if (dtype == DType::int8) load<std::int8_t>(data, offset, out);
+  if (dtype == DType::fp64) load<double>(data, offset, out);
 }
 
-void store(const std::vector<float>& in, Tensor out) {
+void store(const std::vector<double>& in, Tensor out) {
   if (out.dtype == DType::fp32) store<float>(in, out.data);
   if (out.dtype == DType::bf16) store<BFloat16>(in, out.data);
   if (out.dtype == DType::fp16) store<Float16>(in, out.data);
-  if (out.dtype == DType::int8) {
-    std::transform(in.begin(), in.end(), static_cast<std::int8_t*>(out.data),
-                   [](float value) { return static_cast<std::int8_t>(value); });
-  }
-  if (out.dtype == DType::fp64) {
-    std::copy(in.begin(), in.end(), static_cast<double*>(out.data));
-  }
+  if (out.dtype == DType::int8) store<std::int8_t>(in, out.data);
+  if (out.dtype == DType::fp64) store<double>(in, out.data);
 }
 
-float rounded(float value, DType dtype) {
-  if (dtype == DType::bf16) return to_float(from_float<BFloat16>(value));
-  if (dtype == DType::fp16) return to_float(from_float<Float16>(value));
-  return value;
+double rounded(double value, DType dtype) {
+  const auto single = static_cast<float>(value);
+  if (dtype == DType::bf16) return to_float(from_float<BFloat16>(single));
+  if (dtype == DType::fp16) return to_float(from_float<Float16>(single));
+  return dtype == DType::fp64 ? value : single;
 }
 
 }  // namespace
@@ -89,6 +92,11 @@ void ThreadTeam::abort() {
   for (const auto& [ranks, team] : parts_) team->abort();
 }
 
+bool ThreadTeam::is_aborted() {
+  const std::lock_guard lock(mutex_);
+  return aborted_;
+}
+
 ThreadTeam& ThreadTeam::part_of(const std::vector<int>& ranks) {
   const std::lock_guard lock(mutex_);
   std::unique_ptr<ThreadTeam>& team = parts_[ranks];
@@ -123,10 +131,10 @@ std::vector<std::string> ThreadGroup::gather(const std::string& text) {
   return texts;
 }
 
-std::vector<float> ThreadCollectives::combine(Tensor own, std::int64_t offset, std::int64_t count,
-                                              ReduceOp op) {
-  std::vector<float> result(static_cast<std::size_t>(count));
-  std::vector<float> other(result.size());
+std::vector<double> ThreadCollectives::combine(Tensor own, std::int64_t offset, std::int64_t count,
+                                               ReduceOp op) {
+  std::vector<double> result(static_cast<std::size_t>(count));
+  std::vector<double> other(result.size());
   team_.meet(rank(), own.data);
   load(team_.of(0), own.dtype, offset, result);
   for (int next = 1; next < size(); ++next) {

@@ -31,6 +31,7 @@ class ThreadTeam {
   void part() noexcept;
   /// Ends this team's meetings, now and later, and those of its parts.
   void abort();
+  bool is_aborted();
 
   /// The team of some of the ranks: the same for the same list.
   ThreadTeam& part_of(const std::vector<int>& ranks);
@@ -58,7 +59,10 @@ class ThreadGroup final : public Group {
   void broadcast(std::span<std::byte> data, int root) override;
   bool vote(bool ok) override;
   std::vector<std::string> gather(const std::string& text) override;
-  void poll() override { ++polls; }
+  void poll() override {
+    ++polls;
+    if (team_.is_aborted()) throw ExperimentAborted("aborted");
+  }
 
   int polls = 0;
 
@@ -82,7 +86,7 @@ class ThreadCollectives final : public Collectives {
   void do_all_to_all(Tensor in, Tensor out) override;
   std::unique_ptr<Collectives> do_sub_group(const std::vector<int>& ranks, int own) override;
 
-  std::vector<float> combine(Tensor own, std::int64_t offset, std::int64_t count, ReduceOp op);
+  std::vector<double> combine(Tensor own, std::int64_t offset, std::int64_t count, ReduceOp op);
 
   ThreadTeam& team_;
 };

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "core/base/units.hpp"
@@ -34,6 +35,10 @@ class Collectives {
   int rank() const noexcept { return rank_; }
   int size() const noexcept { return size_; }
 
+  /// What carries messages between hosts, as the library names it ("IB", "Socket"); "" if it does
+  /// not say.
+  virtual std::string network() const { return ""; }
+
   Event all_reduce(Tensor inout, ReduceOp op, Purpose purpose);
   /// Only `root` gets the result; on other ranks `inout` is undefined afterwards.
   Event reduce(Tensor inout, ReduceOp op, int root, Purpose purpose);
@@ -48,7 +53,9 @@ class Collectives {
   Event all_to_all(Tensor in, Tensor out, Purpose purpose);
 
   /// The collectives of a part of the group, of which this rank is one; rank i there is `ranks[i]`
-  /// here. All of them call it with the same list. Their calls, in both groups, come in one order
+  /// here. Every rank of the group calls it with a part, all ranks of a part with the same list;
+  /// parts of one division do not overlap, and a list always belongs to the same division: the
+  /// first call of a part may need all ranks of the group. Calls, in both groups, come in one order
   /// on all ranks that share them. Local: nothing is sent. The result must not outlive this.
   /// @throws std::invalid_argument  unless `ranks` are ranks of the group, this one among them
   std::unique_ptr<Collectives> sub_group(const std::vector<int>& ranks);

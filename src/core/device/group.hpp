@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <numeric>
 #include <span>
 #include <string>
 #include <vector>
@@ -26,6 +27,13 @@ class Group {
 
   virtual int rank() const = 0;  ///< 0 <= rank < size
   virtual int size() const = 0;
+
+  /// By group rank: its rank of MPI_COMM_WORLD, where there is one, else the group rank.
+  virtual std::vector<int> members() const {
+    std::vector<int> ranks(static_cast<std::size_t>(size()));
+    std::iota(ranks.begin(), ranks.end(), 0);
+    return ranks;
+  }
 
   /// "rank 3" in messages to the user: the number that mpirun knows, where that is another one.
   virtual std::string name_of_this_rank() const { return concat("rank ", rank()); }

@@ -107,6 +107,7 @@ json::object content(const Measured& measured) {
       {"compute_time_s",
        json::array(measured.compute_times.begin(), measured.compute_times.end())}};
   if (measured.device_use) object["device_use"] = to_json(*measured.device_use);
+  if (!measured.network.empty()) object["network"] = measured.network;
   return object;
 }
 
@@ -167,6 +168,7 @@ Measured measured_from_json(const json::object& object) {
   if (const auto* use = object.if_contains("device_use")) {
     measured.device_use = device_use_from_json(use->as_object());
   }
+  if (object.contains("network")) measured.network = text(object, "network");
   return measured;
 }
 

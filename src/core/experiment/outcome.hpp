@@ -40,6 +40,9 @@ struct Measured {
   std::vector<Seconds> compute_times = {};
   /// None where no device says, and in what earlier versions measured.
   std::optional<DeviceUse> device_use = std::nullopt;
+  /// What carried the collectives between hosts, as their library names it ("IB", "Socket"); "" if
+  /// it did not say.
+  std::string network = {};
 };
 
 /// It does not fit. The numbers are those of the first rank that could not allocate.

@@ -129,6 +129,7 @@ class Run {
       return Failed{FailureKind::error, reason.what()};
     }
     report_.own.peak_memory = device_.memory().peak();
+    report_.own.network = collectives_.network();
     return merge_measured();
   }
 

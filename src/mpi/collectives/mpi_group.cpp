@@ -10,11 +10,13 @@ namespace dstune {
 
 MpiGroup::MpiGroup(const std::vector<int>& ranks, int tag, WorkerLink& link)
     : communicator_(Communicator::create(ranks, tag)),
-      world_rank_(ranks.at(static_cast<std::size_t>(communicator_.rank()))),
+      members_(ranks),
       link_(&link),
       transfers_(communicator_.get(), [this] { link_->poll(); }) {}
 
-std::string MpiGroup::name_of_this_rank() const { return concat("rank ", world_rank_); }
+std::string MpiGroup::name_of_this_rank() const {
+  return concat("rank ", members_.at(static_cast<std::size_t>(rank())));
+}
 
 void MpiGroup::broadcast(std::span<std::byte> data, int root) {
   link_->poll();

@@ -28,6 +28,7 @@ class MpiGroup final : public Group {
 
   int rank() const override { return communicator_.rank(); }
   int size() const override { return communicator_.size(); }
+  std::vector<int> members() const override { return members_; }
   std::string name_of_this_rank() const override;  ///< its rank in MPI_COMM_WORLD
   void broadcast(std::span<std::byte> data, int root) override;
   bool vote(bool ok) override;
@@ -42,7 +43,7 @@ class MpiGroup final : public Group {
   void send_text(const std::string& text);
 
   Communicator communicator_;
-  int world_rank_;
+  std::vector<int> members_;  // ranks in the world
   WorkerLink* link_;
   Transfers transfers_;
 };

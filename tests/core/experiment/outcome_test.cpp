@@ -43,6 +43,7 @@ Measured awkward() {
   measured.measure_time = 3 * 0.1;
   measured.compute_times = {0.1, 0.3};
   measured.device_use.emplace().power_w = 612.0 / 7;
+  measured.network = "AWS Libfabric";
   return measured;
 }
 
@@ -69,6 +70,7 @@ void expect_equal(const Measured& actual, const Measured& expected) {
   EXPECT_EQ(actual.measure_time, expected.measure_time);
   EXPECT_EQ(actual.compute_times, expected.compute_times);
   EXPECT_EQ(actual.device_use, expected.device_use);
+  EXPECT_EQ(actual.network, expected.network);
 }
 
 TEST(OutcomeJson, MeasuredReadsBackToTheSameBits) {
@@ -84,6 +86,14 @@ TEST(OutcomeJson, MeasuredWithoutAWordOfTheDevicesReadsBack) {
 
   EXPECT_FALSE(to_json(silent).contains("device_use"));
   EXPECT_EQ(std::get<Measured>(through_text(silent)).device_use, std::nullopt);
+}
+
+TEST(OutcomeJson, ANetworkThatIsNotKnownIsNotWritten) {
+  Measured measured = awkward();
+  measured.network.clear();
+
+  EXPECT_FALSE(to_json(measured).contains("network"));
+  EXPECT_EQ(std::get<Measured>(through_text(measured)).network, "");
 }
 
 TEST(OutcomeJson, NotANumberStaysNotANumber) {

@@ -32,6 +32,16 @@ TEST_F(MpiGroupTest, BroadcastReachesEveryoneAcrossSlots) {
             static_cast<std::ptrdiff_t>(data.size()));
 }
 
+TEST_F(MpiGroupTest, MembersAreTheWorldsRanksInTheGroupsOrder) {
+  std::vector<int> backwards = everyone();
+  std::reverse(backwards.begin(), backwards.end());
+
+  const MpiGroup group(backwards, 100, link_);
+
+  EXPECT_EQ(group.members(), backwards);
+  EXPECT_EQ(group.name_of_this_rank(), "rank " + std::to_string(world_.rank()));
+}
+
 TEST_F(MpiGroupTest, OneNoDecidesTheVoteForAll) {
   MpiGroup group(everyone(), 100, link_);
 

@@ -1,14 +1,13 @@
 // Kernels on the host: grids, barriers, shuffles, shared memory, arguments and what CUDA refuses.
-#include <gtest/gtest.h>
-
 #include <numeric>
 #include <vector>
 
-#include "tests/support/cuda_on_host/control.hpp"
-#include "tests/support/cuda_on_host/test_stream.hpp"
-
 #include <cuda_runtime.h>
 #include <dynamic_shared.cuh>
+#include <gtest/gtest.h>
+
+#include "tests/support/cuda_on_host/control.hpp"
+#include "tests/support/cuda_on_host/test_stream.hpp"
 
 namespace {
 
@@ -32,7 +31,8 @@ TEST(Launch, runs_every_thread_of_every_block_once) {
 
   stream.synchronise();
   const auto result = sum.values();
-  for (int i = 0; i < 1000; ++i) ASSERT_EQ(result[static_cast<std::size_t>(i)], 2.0F * static_cast<float>(i + 1));
+  for (int i = 0; i < 1000; ++i)
+    ASSERT_EQ(result[static_cast<std::size_t>(i)], 2.0F * static_cast<float>(i + 1));
 }
 
 __global__ void block_sum(const int* values, int* sums) {

@@ -94,7 +94,8 @@ class BackwardWarp {
 
   /// Scores become the probabilities that V was multiplied with, and d_probs the gradients of the
   /// scores.
-  /// @param lse, d_dot_out  of the queries that are the columns; of the head where they are the rows
+  /// @param lse, d_dot_out  of the queries that are the columns; of the head where they are the
+  /// rows
   __device__ void differentiate(const HeadShape& shape, const ScoreDropout& dropout,
                                 std::int64_t first_other, const float* lse,
                                 const float* d_dot_out) {
@@ -118,7 +119,8 @@ class BackwardWarp {
                   : 0.0F;
       const float multiplier = dropout.multiplier(query, key);
       p[j] = probability * multiplier;
-      const float centred = d_probs_[from + j] * multiplier - (kByKeys ? d_dot_out[column] : own_dot);
+      const float centred =
+          d_probs_[from + j] * multiplier - (kByKeys ? d_dot_out[column] : own_dot);
       d[j] = visible ? probability * centred * shape.scale : 0.0F;
     }
     __syncwarp();
@@ -222,7 +224,8 @@ struct BackwardShared {
 
   __device__ void load_queries(const float* from_lse, const float* from_dot,
                                std::int64_t count) const {
-    for (int j = static_cast<int>(threadIdx.x); j < Tiles::kOthers; j += static_cast<int>(blockDim.x)) {
+    for (int j = static_cast<int>(threadIdx.x); j < Tiles::kOthers;
+         j += static_cast<int>(blockDim.x)) {
       lse[j] = j < count ? from_lse[j] : 0.0F;
       d_dot_out[j] = j < count ? from_dot[j] : 0.0F;
     }

@@ -55,9 +55,7 @@ class ForwardWarp {
   using Tiles = ForwardTiles<T, kSize>;
 
   __device__ ForwardWarp(const HeadShape& shape, float* scores, std::int64_t first_query)
-      : scores_(scores),
-        chunks_((shape.size + kTile - 1) / kTile),
-        query_(first_query + row()) {
+      : scores_(scores), chunks_((shape.size + kTile - 1) / kTile), query_(first_query + row()) {
 #pragma unroll
     for (TileSums<T>& sums : out_) sums.clear();
   }
@@ -213,8 +211,8 @@ __global__ void __launch_bounds__(128) forward_kernel(ForwardOperands<T> op) {
   T* const q = reinterpret_cast<T*>(shared);
   T* const k = q + rows * Tiles::kStride;
   T* const v = k + Tiles::kKeys * Tiles::kStride;
-  float* const scores =
-      reinterpret_cast<float*>(v + Tiles::kKeys * Tiles::kStride) + warp * kTile * Tiles::kScoreStride;
+  float* const scores = reinterpret_cast<float*>(v + Tiles::kKeys * Tiles::kStride) +
+                        warp * kTile * Tiles::kScoreStride;
   const std::int64_t head = blockIdx.x % shape.count;
   const std::int64_t first = (gridDim.x - 1 - blockIdx.x) / shape.count * rows;
   const std::int64_t own_first = first + warp * kTile;
@@ -236,7 +234,8 @@ __global__ void __launch_bounds__(128) forward_kernel(ForwardOperands<T> op) {
               {v_rows + key * op.v.stride, op.v.stride, left, shape.size, op.packed});
     __syncthreads();
     const std::int64_t visible = own_first + kTile - key;
-    const int tiles = static_cast<int>(min((visible + kTile - 1) / kTile, std::int64_t{Tiles::kKeys / kTile}));
+    const int tiles =
+        static_cast<int>(min((visible + kTile - 1) / kTile, std::int64_t{Tiles::kKeys / kTile}));
     if (visible <= 0) continue;
     own.multiply_keys(q + warp * kTile * Tiles::kStride, k, tiles);
     own.apply_softmax(shape, dropout, key);
@@ -257,14 +256,14 @@ void forward(const ForwardOperands<T>& op, cudaStream_t stream) {
 template <class T>
 void forward(const Attention& op, cudaStream_t stream) {
   const AttentionShape& shape = op.shape;
-  const ForwardOperands<T> operands{head_shape_of(shape),
-                                    head_rows<const T>(op.qkv, shape, 0),
-                                    head_rows<const T>(op.qkv, shape, 1),
-                                    head_rows<const T>(op.qkv, shape, 2),
-                                    head_rows<T>(op.out, shape, 0),
-                                    elements<float>(op.lse),
-                                    has_packed_heads<T>(op.qkv, shape) &&
-                                        has_packed_heads<T>(op.out, shape)};
+  const ForwardOperands<T> operands{
+      head_shape_of(shape),
+      head_rows<const T>(op.qkv, shape, 0),
+      head_rows<const T>(op.qkv, shape, 1),
+      head_rows<const T>(op.qkv, shape, 2),
+      head_rows<T>(op.out, shape, 0),
+      elements<float>(op.lse),
+      has_packed_heads<T>(op.qkv, shape) && has_packed_heads<T>(op.out, shape)};
   if (shape.head_size <= 64) return forward<T, 64>(operands, stream);
   forward<T, 128>(operands, stream);
 }

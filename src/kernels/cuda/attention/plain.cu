@@ -1,13 +1,12 @@
 // One warp per row: queries for the output and d_q, keys for d_k and d_v. It goes through what the
 // row sees once for every 256 columns of the result, and makes the scores again each time.
-#include "kernels/cuda/attention/plain.hpp"
-
 #include <algorithm>
 #include <cmath>
 
 #include <cuda_runtime.h>
 
 #include "kernels/cuda/attention/heads.cuh"
+#include "kernels/cuda/attention/plain.hpp"
 #include "kernels/cuda/base/launch.cuh"
 #include "kernels/cuda/kernels/elements.cuh"
 #include "kernels/cuda/kernels/reductions.cuh"

@@ -92,7 +92,8 @@ __device__ inline void multiply(TileSums<float>& sums, const TileLeft<float>& le
 #pragma unroll
     for (int j = 0; j < TileSums<float>::kColumns; ++j) {
       const int column = TileSums<float>::column() + j;
-      sums.values[j] += left.row[l] * (kTransposed ? b[column * stride + l] : b[l * stride + column]);
+      sums.values[j] +=
+          left.row[l] * (kTransposed ? b[column * stride + l] : b[l * stride + column]);
     }
   }
 }

@@ -4,8 +4,8 @@
 #include <cuda_runtime_api.h>
 
 #include "core/base/unique_handle.hpp"
-#include "core/device/memory_budget.hpp"
 #include "core/base/units.hpp"
+#include "core/device/memory_budget.hpp"
 
 namespace dstune::cuda {
 

@@ -9,8 +9,8 @@ namespace dstune::cuda {
 
 namespace {
 
-using Operation = std::unique_ptr<cublasLtMatmulDescOpaque_t,
-                                  cublasStatus_t (*)(cublasLtMatmulDescOpaque_t*)>;
+using Operation =
+    std::unique_ptr<cublasLtMatmulDescOpaque_t, cublasStatus_t (*)(cublasLtMatmulDescOpaque_t*)>;
 using Layout = std::unique_ptr<cublasLtMatrixLayoutOpaque_t,
                                cublasStatus_t (*)(cublasLtMatrixLayoutOpaque_t*)>;
 using Preference = std::unique_ptr<cublasLtMatmulPreferenceOpaque_t,
@@ -32,9 +32,8 @@ cudaDataType_t type_of(DType dtype) {
 void set_transpose(const Operation& operation, cublasLtMatmulDescAttributes_t which,
                    bool transpose) {
   const cublasOperation_t value = transpose ? CUBLAS_OP_T : CUBLAS_OP_N;
-  check_cublas(
-      cublas_lt().MatmulDescSetAttribute(operation.get(), which, &value, sizeof(value)),
-      "cublasLtMatmulDescSetAttribute");
+  check_cublas(cublas_lt().MatmulDescSetAttribute(operation.get(), which, &value, sizeof(value)),
+               "cublasLtMatmulDescSetAttribute");
 }
 
 // CUBLAS_COMPUTE_32F sums in fp32 and does not round fp32 operands to TF32, as PyTorch with
@@ -102,9 +101,9 @@ void ProductPlan::choose(cublasLtHandle_t handle, const Product& product, Bytes 
   const Preference preference = preference_of(product, workspace);
   cublasLtMatmulHeuristicResult_t best{};
   int found = 0;
-  check_cublas(cublas_lt().MatmulAlgoGetHeuristic(
-                   handle, operation_.get(), left_.get(), right_.get(), result_.get(),
-                   result_.get(), preference.get(), 1, &best, &found),
+  check_cublas(cublas_lt().MatmulAlgoGetHeuristic(handle, operation_.get(), left_.get(),
+                                                  right_.get(), result_.get(), result_.get(),
+                                                  preference.get(), 1, &best, &found),
                "cublasLtMatmulAlgoGetHeuristic");
   if (found == 0) check_cublas(CUBLAS_STATUS_NOT_SUPPORTED, "cublasLtMatmulAlgoGetHeuristic");
   algorithm_ = best.algo;
@@ -115,11 +114,11 @@ void ProductPlan::run(cublasLtHandle_t handle, const Gemm& op, void* workspace,
                       cudaStream_t stream) const {
   const float alpha = 1;
   const auto beta = static_cast<float>(op.beta);
-  check_cublas(cublas_lt().Matmul(handle, operation_.get(), &alpha, op.b.data, left_.get(),
-                                  op.a.data, right_.get(), &beta, op.c.data, result_.get(),
-                                  op.c.data, result_.get(), &algorithm_, workspace, workspace_,
-                                  stream),
-               "cublasLtMatmul");
+  check_cublas(
+      cublas_lt().Matmul(handle, operation_.get(), &alpha, op.b.data, left_.get(), op.a.data,
+                         right_.get(), &beta, op.c.data, result_.get(), op.c.data, result_.get(),
+                         &algorithm_, workspace, workspace_, stream),
+      "cublasLtMatmul");
 }
 
 }  // namespace dstune::cuda

@@ -1,10 +1,9 @@
 // Hugging Face's NewGELUActivation is a chain of elementwise kernels in eager PyTorch, each of
 // which reads and writes memory: eight forward and eleven backward. So they are here, with what is
 // saved, and what is written anyway, as the memory between them.
-#include "core/device/operations/gelu_new.hpp"
-
 #include <cassert>
 
+#include "core/device/operations/gelu_new.hpp"
 #include "kernels/cuda/device/cuda_device.hpp"
 #include "kernels/cuda/kernels/each_element.cuh"
 
@@ -89,8 +88,8 @@ void backward(const Chain<T>& chain, const GeluNewBackward& op) {
   T* const d_half_x = elements<T>(op.saved.one_plus_tanh);
   T* const d_inner = elements<T>(op.saved.half_x);
   T* const d_cube = elements<T>(op.saved.tanh);
-  chain.run(Product{}, d_out, d_half_x, d_half_x);  // one_plus_tanh is there
-  chain.run(Product{}, d_out, d_inner, d_inner);    // half_x is
+  chain.run(Product{}, d_out, d_half_x, d_half_x);      // one_plus_tanh is there
+  chain.run(Product{}, d_out, d_inner, d_inner);        // half_x is
   chain.run(TanhGradient{}, d_inner, d_cube, d_inner);  // tanh is
   chain.run(ByFactor{kRootTwoOverPi}, d_inner, d_inner);
   chain.run(ByFactor{kCubic}, d_inner, d_cube);
@@ -108,17 +107,15 @@ void backward(const Chain<T>& chain, const GeluNewBackward& op) {
 void CudaDevice::compute(const GeluNew& op) {
   assert(op.x.numel == op.out.numel && op.saved.tanh.numel == op.x.numel);
   assert(op.x.dtype == op.out.dtype);
-  with_type(op.x.dtype, [&]<class T>(std::type_identity<T>) {
-    forward(Chain<T>(stream(), op.x.numel), op);
-  });
+  with_type(op.x.dtype,
+            [&]<class T>(std::type_identity<T>) { forward(Chain<T>(stream(), op.x.numel), op); });
 }
 
 void CudaDevice::compute(const GeluNewBackward& op) {
   assert(op.x.numel == op.d_out.numel && op.x.numel == op.d_x.numel);
   assert(op.saved.tanh.numel == op.x.numel);
-  with_type(op.x.dtype, [&]<class T>(std::type_identity<T>) {
-    backward(Chain<T>(stream(), op.x.numel), op);
-  });
+  with_type(op.x.dtype,
+            [&]<class T>(std::type_identity<T>) { backward(Chain<T>(stream(), op.x.numel), op); });
 }
 
 }  // namespace dstune::cuda

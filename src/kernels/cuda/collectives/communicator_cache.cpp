@@ -1,0 +1,101 @@
+#include "kernels/cuda/collectives/communicator_cache.hpp"
+
+#include <set>
+#include <utility>
+
+#include "core/base/error.hpp"
+#include "core/base/log.hpp"
+#include "core/base/text.hpp"
+#include "core/base/this_host.hpp"
+
+namespace dstune::cuda {
+
+CommunicatorCache::CommunicatorCache(const CommunicatorLimits& limits, NcclLog log)
+    : limits_(limits), log_(std::move(log)), recent_(limits.most, limits.reserve) {}
+
+// The other ranks end theirs too.
+CommunicatorCache::~CommunicatorCache() {
+  communicators_.clear();
+  endings_.wait(limits_.ending, {});
+}
+
+void CommunicatorCache::check() const {
+  if (!lost_.empty()) throw DeviceLostError(lost_);
+}
+
+std::unique_ptr<Collectives> CommunicatorCache::collectives(Group& group, CudaDevice& device) {
+  check();
+  const CommunicatorMaker maker(device.gpu(), group, endings_, limits_.making);
+  if (group.size() == 1) {
+    return std::make_unique<NcclCollectives>(device, maker, nullptr, "", nullptr);
+  }
+  Communicator& communicator = find_or_make(maker);
+  const auto on_end = [this, maker](const NcclCollectives::End& end) {
+    const Members members = maker.group().members();
+    recent_.add_bytes(members, end.parts.bytes);
+    if (!end.has_failed) return;
+    recent_.drop(members);
+    communicators_.erase(members);
+    wait_for_the_end(maker);
+  };
+  return std::make_unique<NcclCollectives>(device, maker, &communicator, facts_.network, on_end);
+}
+
+Communicator& CommunicatorCache::find_or_make(const CommunicatorMaker& maker) {
+  const Members members = maker.group().members();
+  const auto found = communicators_.find(members);
+  const bool usable = found != communicators_.end() && !found->second->has_failed();
+  if (maker.group().vote(usable)) {
+    recent_.use(members);
+    return *found->second;
+  }
+  if (found != communicators_.end()) drop({members}, maker);
+  drop(recent_.to_drop_for_one_more(), maker);
+  try {
+    return make(maker, members);
+  } catch (...) {
+    wait_for_the_end(maker);
+    throw;
+  }
+}
+
+Communicator& CommunicatorCache::make(CommunicatorMaker maker, const Members& members) {
+  auto& communicator = communicators_[members] = maker.make();
+  recent_.use(members);
+  recent_.add_bytes(members, maker.cost().bytes);
+  drop(recent_.to_drop(), maker);
+  facts_ = log_.facts();
+  report(maker);
+  return *communicator;
+}
+
+void CommunicatorCache::report(const CommunicatorMaker& maker) {
+  const auto names = maker.group().gather(host_name());
+  if (maker.group().rank() != 0) return;
+  const auto& cost = maker.cost();
+  const std::string network = facts_.network.empty() ? "" : concat(", network: ", facts_.network);
+  log_line(concat("communicator of ", maker.group().size(), " ranks: ", format_seconds(cost.time),
+                  ", ", format_bytes(cost.bytes), network));
+  const std::set<std::string> hosts(names.begin(), names.end());
+  if (hosts.size() == 1 || facts_.network != "Socket" || has_warned_) return;
+  has_warned_ = true;
+  log_warning(concat("NCCL sends between ", hosts.size(), " hosts over sockets, far below the ",
+                     "speed of InfiniBand or of a cloud's fabric; if they have one, load the ",
+                     "site's NCCL plugin (libnccl-net.so: libfabric, EFA) or see NCCL_IB_HCA and ",
+                     "NCCL_IB_DISABLE"));
+}
+
+void CommunicatorCache::drop(const std::vector<Members>& groups, const CommunicatorMaker& maker) {
+  for (const Members& members : groups) {
+    recent_.drop(members);
+    communicators_.erase(members);
+  }
+  endings_.wait(limits_.making_room, maker.waiting().meanwhile);
+}
+
+void CommunicatorCache::wait_for_the_end(const CommunicatorMaker& maker) noexcept {
+  if (endings_.wait(limits_.ending, maker.waiting().meanwhile)) return;
+  lost_ = concat("ncclCommAbort has not returned in ", format_seconds(limits_.ending));
+}
+
+}  // namespace dstune::cuda

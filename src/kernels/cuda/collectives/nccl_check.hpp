@@ -1,0 +1,27 @@
+// Errors of NCCL.
+#pragma once
+
+#include <nccl.h>
+
+#include "core/base/error.hpp"
+
+namespace dstune::cuda {
+
+/// NCCL failed, or a wait for it took too long. The communicator can no longer be used; a new one
+/// may work. The message says the call, NCCL's text, its last warning, and where.
+class NcclError : public Error {
+ public:
+  using Error::Error;
+};
+
+/// Nothing if `result` is success or in progress. What the CUDA run time remembers is cleared.
+/// @throws OutOfMemoryError  if NCCL found no device memory
+/// @throws DeviceLostError   if the CUDA error below is sticky
+/// @throws NcclError         else
+void check_nccl(ncclResult_t result, const char* call, const char* file, int line);
+
+}  // namespace dstune::cuda
+
+/// check_nccl() of a call of the table, with its text and place.
+#define DSTUNE_NCCL_CHECK(call) \
+  ::dstune::cuda::check_nccl(::dstune::cuda::nccl().call, "nccl" #call, __FILE__, __LINE__)
