@@ -4,6 +4,7 @@
 #include <stdexcept>
 
 #include "core/base/text.hpp"
+#include "core/device/faults.hpp"
 
 namespace dstune::cuda {
 

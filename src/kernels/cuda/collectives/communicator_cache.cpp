@@ -7,6 +7,7 @@
 #include "core/base/log.hpp"
 #include "core/base/text.hpp"
 #include "core/base/this_host.hpp"
+#include "core/device/faults.hpp"
 
 namespace dstune::cuda {
 
