@@ -51,6 +51,7 @@ struct Placement {
   int local_size = 1;       ///< workers on the host
   bool is_one_host = true;  ///< all ranks are on it
   bool shares_gpu = false;  ///< with other workers, as the user allowed
+  bool is_worker = false;   ///< it will train: who asks for its hardware may take some of it
 };
 
 /// What one experiment may use of a process's device.

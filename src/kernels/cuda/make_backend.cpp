@@ -3,6 +3,8 @@
 #include "kernels/cuda/collectives/share_gpu.hpp"
 #include "kernels/cuda/cuda_backend.hpp"
 #include "kernels/cuda/cuda_info.hpp"
+#include "kernels/cuda/gpu_list.hpp"
+#include "kernels/cuda/own_gpu.hpp"
 
 namespace dstune::cuda {
 
@@ -10,7 +12,8 @@ std::unique_ptr<Backend> make_backend(const Placement& placement) {
   const std::string reason = why_unavailable();
   if (!reason.empty()) throw Error(concat("backend cuda: ", reason));
   prepare_shared_gpu(placement);
-  return std::make_unique<CudaBackend>(describe_device(placement).index);
+  const int seen = static_cast<int>(list_gpus().gpus.size());
+  return std::make_unique<CudaBackend>(own_gpu(placement.local_rank, seen));
 }
 
 }  // namespace dstune::cuda
