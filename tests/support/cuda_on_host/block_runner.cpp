@@ -1,8 +1,9 @@
 #include "tests/support/cuda_on_host/block_runner.hpp"
 
 #include <algorithm>
-#include <boost/context/protected_fixedsize_stack.hpp>
 #include <utility>
+
+#include <boost/context/protected_fixedsize_stack.hpp>
 
 #include "tests/support/cuda_on_host/fault.hpp"
 #include "tests/support/cuda_on_host/include/cuda_runtime.h"
@@ -34,7 +35,8 @@ BlockRunner& BlockRunner::current() {
   return *runner;
 }
 
-void BlockRunner::run_grid(dim3 grid, dim3 block, const std::function<void()>& thread, const void* kernel) {
+void BlockRunner::run_grid(dim3 grid, dim3 block, const std::function<void()>& thread,
+                           const void* kernel) {
   thread_ = &thread;
   kernel_ = kernel;
   shape_ = block;
@@ -74,7 +76,8 @@ BlockRunner::Fiber& BlockRunner::idle_fiber() {
     return fiber;
   }
   auto& fiber = *fibers_.emplace_back(std::make_unique<Fiber>());
-  fiber.context = boost::context::fiber(std::allocator_arg, boost::context::protected_fixedsize_stack(kStackBytes),
+  fiber.context = boost::context::fiber(std::allocator_arg,
+                                        boost::context::protected_fixedsize_stack(kStackBytes),
                                         [this](boost::context::fiber&& from) {
                                           left_->context = std::move(from);
                                           fiber_main();
@@ -130,8 +133,8 @@ BlockRunner::Fiber& BlockRunner::next_fiber() {
   const unsigned thread = ready_.take_from(running_->thread);
   if (thread < kMaxThreads) return *fiber_of_[thread];
   if (live_ == 0) return main_;
-  fail("its threads wait for one another for ever: " + std::to_string(at_barrier_) + " of " + std::to_string(live_) +
-       " at a barrier, the rest in a warp's shuffle or vote");
+  fail("its threads wait for one another for ever: " + std::to_string(at_barrier_) + " of " +
+       std::to_string(live_) + " at a barrier, the rest in a warp's shuffle or vote");
 }
 
 void BlockRunner::wait() {
@@ -171,10 +174,14 @@ Meeting& BlockRunner::meet(std::uint32_t mask, std::uint64_t value) {
   return meeting;
 }
 
-void BlockRunner::leave(Meeting& meeting) { warps_[running_->thread / kLanes].leave(meeting, lane()); }
+void BlockRunner::leave(Meeting& meeting) {
+  warps_[running_->thread / kLanes].leave(meeting, lane());
+}
 
 unsigned BlockRunner::lane() const { return running_->thread % kLanes; }
 
-void BlockRunner::fail(const std::string& message) const { misuse("kernel " + kernel_name(kernel_) + ": " + message); }
+void BlockRunner::fail(const std::string& message) const {
+  misuse("kernel " + kernel_name(kernel_) + ": " + message);
+}
 
 }  // namespace cuda_on_host

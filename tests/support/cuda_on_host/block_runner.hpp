@@ -2,12 +2,13 @@
 #pragma once
 
 #include <array>
-#include <boost/context/fiber.hpp>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
 #include <vector>
+
+#include <boost/context/fiber.hpp>
 
 #include "tests/support/cuda_on_host/include/vector_types.h"
 #include "tests/support/cuda_on_host/thread_set.hpp"

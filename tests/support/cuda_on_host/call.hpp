@@ -31,14 +31,16 @@ inline cudaError_t keep_error(cudaError_t error) {
 /// Of a function of the runtime. `body` gives the error if there is no fault.
 template <class Body>
 cudaError_t call(const char* function, Body body) {
-  if (const auto error = begin_call(function)) return keep_error(static_cast<cudaError_t>(error->code));
+  if (const auto error = begin_call(function))
+    return keep_error(static_cast<cudaError_t>(error->code));
   return keep_error(body());
 }
 
 /// Of a library's function, which tells of CUDA's errors as `cuda_failed`.
 template <class Status, class Body>
 Status library_call(const char* function, Status cuda_failed, Body body) {
-  if (const auto error = begin_call(function)) return error->cuda ? cuda_failed : static_cast<Status>(error->code);
+  if (const auto error = begin_call(function))
+    return error->cuda ? cuda_failed : static_cast<Status>(error->code);
   return body();
 }
 

@@ -62,7 +62,8 @@ std::uint64_t calls(const std::string& function, int device) {
   const Locked locked;
   std::uint64_t sum = 0;
   for (const auto& [key, count] : state().calls) {
-    const bool counts = (function.empty() || key.first == function) && (device < 0 || key.second == device);
+    const bool counts =
+        (function.empty() || key.first == function) && (device < 0 || key.second == device);
     if (counts) sum += count;
   }
   return sum;

@@ -116,14 +116,16 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* prop, int device) {
 }
 
 cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attr, int device) {
-  return call("cudaDeviceGetAttribute",
-              [&] { return exists(device) ? attribute(value, attr, device) : cudaErrorInvalidDevice; });
+  return call("cudaDeviceGetAttribute", [&] {
+    return exists(device) ? attribute(value, attr, device) : cudaErrorInvalidDevice;
+  });
 }
 
 cudaError_t cudaDeviceGetPCIBusId(char* pciBusId, int len, int device) {
   return call("cudaDeviceGetPCIBusId", [&] {
     if (!exists(device)) return cudaErrorInvalidDevice;
-    std::snprintf(pciBusId, static_cast<std::size_t>(len), "0000:%02x:00.0", static_cast<unsigned>(device + 1));
+    std::snprintf(pciBusId, static_cast<std::size_t>(len), "0000:%02x:00.0",
+                  static_cast<unsigned>(device + 1));
     return cudaSuccess;
   });
 }

@@ -16,7 +16,8 @@ std::uint64_t warp_shuffle(unsigned mask, std::uint64_t value, int source) {
   BlockRunner& runner = BlockRunner::current();
   Meeting& meeting = runner.meet(mask, value);
   if (source < 0 || source >= 32 || (meeting.arrived >> source & 1U) == 0) {
-    runner.fail("a shuffle reads from lane " + std::to_string(source) + ", which does not take part");
+    runner.fail("a shuffle reads from lane " + std::to_string(source) +
+                ", which does not take part");
   }
   const std::uint64_t result = meeting.values[static_cast<unsigned>(source)];
   runner.leave(meeting);

@@ -1,9 +1,5 @@
 #include "tests/support/cuda_on_host/kernel_name.hpp"
 
-#include <cxxabi.h>
-#include <elf.h>
-#include <link.h>
-
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
@@ -12,6 +8,10 @@
 #include <memory>
 #include <mutex>
 #include <sstream>
+
+#include <cxxabi.h>
+#include <elf.h>
+#include <link.h>
 
 #include "tests/support/cuda_on_host/observation.hpp"
 
@@ -39,7 +39,8 @@ std::uintptr_t load_address() {
   return address;
 }
 
-void read_section(const std::string& file, const Elf64_Shdr& table, const Elf64_Shdr& names, Symbols& symbols) {
+void read_section(const std::string& file, const Elf64_Shdr& table, const Elf64_Shdr& names,
+                  Symbols& symbols) {
   const std::uintptr_t base = load_address();
   for (std::size_t offset = 0; offset < table.sh_size; offset += sizeof(Elf64_Sym)) {
     const auto symbol = read_at<Elf64_Sym>(file, table.sh_offset + offset);
@@ -82,8 +83,8 @@ std::string without_signature(std::string name) {
 
 std::string demangled(const std::string& symbol) {
   int status = 0;
-  const std::unique_ptr<char, void (*)(void*)> name(abi::__cxa_demangle(symbol.c_str(), nullptr, nullptr, &status),
-                                                    std::free);
+  const std::unique_ptr<char, void (*)(void*)> name(
+      abi::__cxa_demangle(symbol.c_str(), nullptr, nullptr, &status), std::free);
   return status == 0 ? without_signature(name.get()) : symbol;
 }
 

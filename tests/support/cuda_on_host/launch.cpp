@@ -22,22 +22,27 @@ constexpr std::size_t kSharedAlignment = 128;
 
 constinit thread_local void* shared = nullptr;
 
-std::pair<const void*, int> on_this_device(const void* kernel) { return {kernel, current_device()}; }
+std::pair<const void*, int> on_this_device(const void* kernel) {
+  return {kernel, current_device()};
+}
 
 bool fits(dim3 grid, dim3 block) {
   constexpr unsigned kMaxGridX = 0x7fffffff;
   constexpr unsigned kMaxGridYZ = 65535;
   constexpr unsigned kMaxBlockZ = 64;
-  const bool zero = grid.x == 0 || grid.y == 0 || grid.z == 0 || block.x == 0 || block.y == 0 || block.z == 0;
+  const bool zero =
+      grid.x == 0 || grid.y == 0 || grid.z == 0 || block.x == 0 || block.y == 0 || block.z == 0;
   const bool large_block = block.x > kMaxThreads || block.y > kMaxThreads || block.z > kMaxBlockZ ||
                            block.x * block.y * block.z > kMaxThreads;
-  return !zero && !large_block && grid.x <= kMaxGridX && grid.y <= kMaxGridYZ && grid.z <= kMaxGridYZ;
+  return !zero && !large_block && grid.x <= kMaxGridX && grid.y <= kMaxGridYZ &&
+         grid.z <= kMaxGridYZ;
 }
 
 std::size_t shared_limit(const void* kernel) {
   const Locked locked;
   const auto found = state().shared_limits.find(on_this_device(kernel));
-  return static_cast<std::size_t>(found == state().shared_limits.end() ? kDefaultShared : found->second);
+  return static_cast<std::size_t>(found == state().shared_limits.end() ? kDefaultShared
+                                                                       : found->second);
 }
 
 BlockRunner& runner_of_this_thread() {
@@ -60,15 +65,16 @@ class SharedMemory {
 
 void* dynamic_shared() { return shared; }
 
-cudaError_t launch(const cudaLaunchConfig_t& config, const void* kernel, std::function<void()> thread) {
+cudaError_t launch(const cudaLaunchConfig_t& config, const void* kernel,
+                   std::function<void()> thread) {
   return call("cudaLaunchKernelEx", [&] {
     require_stream(config.stream);
     if (config.numAttrs != 0) misuse("launch attributes are not supported");
     if (!fits(config.gridDim, config.blockDim)) return cudaErrorInvalidConfiguration;
     if (config.dynamicSmemBytes > shared_limit(kernel)) return cudaErrorInvalidValue;
     enqueue(config.stream, kernel_name(kernel),
-            [grid = config.gridDim, block = config.blockDim, bytes = config.dynamicSmemBytes, kernel,
-             body = std::move(thread)] {
+            [grid = config.gridDim, block = config.blockDim, bytes = config.dynamicSmemBytes,
+             kernel, body = std::move(thread)] {
               const SharedMemory memory(bytes);
               runner_of_this_thread().run_grid(grid, block, body, kernel);
             });
@@ -101,8 +107,8 @@ cudaError_t cudaFuncGetAttributes(cudaFuncAttributes* attr, const void* func) {
   });
 }
 
-cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* numBlocks, const void* /*func*/, int blockSize,
-                                                          size_t dynamicSMemSize) {
+cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* numBlocks, const void* /*func*/,
+                                                          int blockSize, size_t dynamicSMemSize) {
   return call("cudaOccupancyMaxActiveBlocksPerMultiprocessor", [&] {
     constexpr int kThreads = 2048;
     if (blockSize <= 0) return cudaErrorInvalidValue;

@@ -74,7 +74,8 @@ bool holds(const Blocks& blocks, const void* pointer, Bytes bytes_of) {
 }
 
 bool is_device(const void* pointer) {
-  return holds(state().allocations, pointer, [](const Allocation& allocation) { return allocation.bytes; });
+  return holds(state().allocations, pointer,
+               [](const Allocation& allocation) { return allocation.bytes; });
 }
 
 bool is_pinned(const void* pointer) {
@@ -130,7 +131,8 @@ cudaError_t cudaMemGetInfo(size_t* free, size_t* total) {
   });
 }
 
-cudaError_t cudaMemcpyAsync(void* dst, const void* src, size_t count, cudaMemcpyKind kind, cudaStream_t stream) {
+cudaError_t cudaMemcpyAsync(void* dst, const void* src, size_t count, cudaMemcpyKind kind,
+                            cudaStream_t stream) {
   return call("cudaMemcpyAsync", [&] {
     require_stream(stream);
     if (!matches(dst, src, kind)) return cudaErrorInvalidValue;

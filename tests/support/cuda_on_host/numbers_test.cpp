@@ -1,14 +1,14 @@
 // The device's number types and matrices on the host: bit for bit what core/device/dtype.hpp says.
+#include <bit>
+#include <cmath>
+#include <cstdint>
+#include <vector>
+
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 #include <cuda_runtime.h>
 #include <gtest/gtest.h>
 #include <mma.h>
-
-#include <bit>
-#include <cmath>
-#include <cstdint>
-#include <vector>
 
 #include "core/device/dtype.hpp"
 #include "tests/support/cuda_on_host/test_stream.hpp"
@@ -23,7 +23,8 @@ std::vector<float> many_floats() {
   std::vector<float> values;
   for (std::uint64_t bits = 0; bits < (std::uint64_t{1} << 32U); bits += 40'961) {
     for (const std::uint32_t low : {0U, 0x1000U, 0x8000U, 0x18000U}) {
-      const auto value = std::bit_cast<float>((static_cast<std::uint32_t>(bits) & 0xffff0000U) | low);
+      const auto value =
+          std::bit_cast<float>((static_cast<std::uint32_t>(bits) & 0xffff0000U) | low);
       const auto other = std::bit_cast<float>(static_cast<std::uint32_t>(bits) ^ low);
       if (!std::isnan(value)) values.push_back(value);
       if (!std::isnan(other)) values.push_back(other);
@@ -34,8 +35,12 @@ std::vector<float> many_floats() {
 
 TEST(Numbers, a_float_is_rounded_to_16_bits_as_the_cpu_backend_rounds) {
   for (const float value : many_floats()) {
-    ASSERT_EQ(__bfloat16_as_ushort(__float2bfloat16(value)), dstune::from_float<dstune::BFloat16>(value).bits) << value;
-    ASSERT_EQ(__half_as_ushort(__float2half(value)), dstune::from_float<dstune::Float16>(value).bits) << value;
+    ASSERT_EQ(__bfloat16_as_ushort(__float2bfloat16(value)),
+              dstune::from_float<dstune::BFloat16>(value).bits)
+        << value;
+    ASSERT_EQ(__half_as_ushort(__float2half(value)),
+              dstune::from_float<dstune::Float16>(value).bits)
+        << value;
   }
 }
 
@@ -44,8 +49,10 @@ TEST(Numbers, every_16_bit_pattern_becomes_the_float_it_stands_for) {
     const auto pattern = static_cast<std::uint16_t>(bits);
     const float brain = __bfloat162float(__ushort_as_bfloat16(pattern));
     const float half = __half2float(__ushort_as_half(pattern));
-    ASSERT_EQ(std::bit_cast<std::uint32_t>(brain), std::bit_cast<std::uint32_t>(to_float(dstune::BFloat16{pattern})));
-    ASSERT_EQ(std::bit_cast<std::uint32_t>(half), std::bit_cast<std::uint32_t>(to_float(dstune::Float16{pattern})));
+    ASSERT_EQ(std::bit_cast<std::uint32_t>(brain),
+              std::bit_cast<std::uint32_t>(to_float(dstune::BFloat16{pattern})));
+    ASSERT_EQ(std::bit_cast<std::uint32_t>(half),
+              std::bit_cast<std::uint32_t>(to_float(dstune::Float16{pattern})));
   }
 }
 
@@ -76,13 +83,15 @@ __global__ void multiply(const T* a, const T* b, float* d) {
 
 /// Twice the product and one, by plain loops, of 16 x 16 matrices in rows or columns of 24.
 template <class T>
-std::vector<float> expected(const std::vector<T>& a, const std::vector<T>& b, bool rows_a, bool rows_b) {
+std::vector<float> expected(const std::vector<T>& a, const std::vector<T>& b, bool rows_a,
+                            bool rows_b) {
   std::vector<float> result(std::size_t{24} * 16);
   for (std::size_t row = 0; row < 16; ++row) {
     for (std::size_t column = 0; column < 16; ++column) {
       float sum = 1.0F;
       for (std::size_t k = 0; k < 16; ++k) {
-        sum += float{a[rows_a ? row * 24 + k : k * 24 + row]} * float{b[rows_b ? k * 24 + column : column * 24 + k]};
+        sum += float{a[rows_a ? row * 24 + k : k * 24 + row]} *
+               float{b[rows_b ? k * 24 + column : column * 24 + k]};
       }
       result[row * 24 + column] = 2.0F * sum;
     }

@@ -1,12 +1,12 @@
 // A program with one missing order, by name, or with none: what the thread sanitizer must report or
 // not. planted_race_test.py runs it.
-#include <cuda_runtime.h>
-
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <string>
 #include <vector>
+
+#include <cuda_runtime.h>
 
 #include "tests/support/cuda_on_host/test_stream.hpp"
 
@@ -53,7 +53,8 @@ void after_the_event(bool ordered) {
   a.synchronise();
 }
 
-/// The host fills a pinned buffer again while a copy from it may run: another stream's end says nothing.
+/// The host fills a pinned buffer again while a copy from it may run: another stream's end says
+/// nothing.
 void from_host(bool ordered) {
   const TestStream a;
   const TestStream b;

@@ -131,7 +131,8 @@ void synchronise_device(int device) {
 
 using namespace cuda_on_host;
 
-cudaError_t cudaStreamCreateWithPriority(cudaStream_t* pStream, unsigned int /*flags*/, int priority) {
+cudaError_t cudaStreamCreateWithPriority(cudaStream_t* pStream, unsigned int /*flags*/,
+                                         int priority) {
   return call("cudaStreamCreateWithPriority", [&] { return create(pStream, priority); });
 }
 

@@ -32,7 +32,8 @@ void synchronise(cudaStream_t stream);
 /// Of a device, all streams.
 void synchronise_device(int device);
 
-/// Joins the threads of the streams that were destroyed: of those that ended, or of all, which waits.
+/// Joins the threads of the streams that were destroyed: of those that ended, or of all, which
+/// waits.
 void join_closed_streams(bool all);
 
 }  // namespace cuda_on_host

@@ -1,13 +1,13 @@
 // A stream, arrays and launches for the double's own tests. Errors end the test.
 #pragma once
 
-#include <cuda_runtime.h>
-
 #include <cstddef>
 #include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
+
+#include <cuda_runtime.h>
 
 namespace cuda_on_host {
 

@@ -32,7 +32,8 @@ bool WarpMeetings::completes(Meeting& meeting) const {
 
 void WarpMeetings::leave(Meeting& meeting, unsigned lane) {
   meeting.readers &= ~(1U << lane);
-  if (meeting.readers == 0) used_ &= ~(std::uint64_t{1} << static_cast<unsigned>(&meeting - meetings_.data()));
+  if (meeting.readers == 0)
+    used_ &= ~(std::uint64_t{1} << static_cast<unsigned>(&meeting - meetings_.data()));
 }
 
 std::uint32_t WarpMeetings::lane_ended(unsigned lane) {

@@ -36,7 +36,8 @@ cublasStatus_t copy(Value& target, const void* value, std::size_t bytes) {
   return CUBLAS_STATUS_SUCCESS;
 }
 
-cublasStatus_t set(Layout& layout, cublasLtMatrixLayoutAttribute_t attribute, const void* value, std::size_t bytes) {
+cublasStatus_t set(Layout& layout, cublasLtMatrixLayoutAttribute_t attribute, const void* value,
+                   std::size_t bytes) {
   switch (attribute) {
     case CUBLASLT_MATRIX_LAYOUT_TYPE:
       return copy(layout.type, value, bytes);
@@ -56,7 +57,8 @@ cublasStatus_t set(Layout& layout, cublasLtMatrixLayoutAttribute_t attribute, co
   return CUBLAS_STATUS_INVALID_VALUE;
 }
 
-cublasStatus_t set(Product& product, cublasLtMatmulDescAttributes_t attribute, const void* value, std::size_t bytes) {
+cublasStatus_t set(Product& product, cublasLtMatmulDescAttributes_t attribute, const void* value,
+                   std::size_t bytes) {
   switch (attribute) {
     case CUBLASLT_MATMUL_DESC_COMPUTE_TYPE:
       return copy(product.compute, value, bytes);
@@ -81,8 +83,8 @@ cublasStatus_t set(Product& product, cublasLtMatmulDescAttributes_t attribute, c
 }
 
 template <class Content, class Opaque, class Attribute>
-cublasStatus_t set_attribute(const char* function, Opaque* opaque, Attribute attribute, const void* value,
-                             std::size_t bytes) {
+cublasStatus_t set_attribute(const char* function, Opaque* opaque, Attribute attribute,
+                             const void* value, std::size_t bytes) {
   return library_call(function, CUBLAS_STATUS_INTERNAL_ERROR, [&] {
     auto content = read<Content>(opaque);
     const cublasStatus_t status = set(content, attribute, value, bytes);
@@ -100,41 +102,49 @@ Layout layout_of(cudaDataType type, std::uint64_t rows, std::uint64_t cols, std:
 
 using namespace cuda_on_host;
 
-cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t* matLayout, cudaDataType type, std::uint64_t rows,
-                                          std::uint64_t cols, std::int64_t ld) {
+cublasStatus_t cublasLtMatrixLayoutCreate(cublasLtMatrixLayout_t* matLayout, cudaDataType type,
+                                          std::uint64_t rows, std::uint64_t cols, std::int64_t ld) {
   return create("cublasLtMatrixLayoutCreate", matLayout, layout_of(type, rows, cols, ld));
 }
 
-cublasStatus_t cublasLtMatrixLayoutInit_internal(cublasLtMatrixLayout_t matLayout, std::size_t /*size*/,
-                                                 cudaDataType type, std::uint64_t rows, std::uint64_t cols,
+cublasStatus_t cublasLtMatrixLayoutInit_internal(cublasLtMatrixLayout_t matLayout,
+                                                 std::size_t /*size*/, cudaDataType type,
+                                                 std::uint64_t rows, std::uint64_t cols,
                                                  std::int64_t ld) {
   write(matLayout, layout_of(type, rows, cols, ld));
   return CUBLAS_STATUS_SUCCESS;
 }
 
-cublasStatus_t cublasLtMatrixLayoutSetAttribute(cublasLtMatrixLayout_t matLayout, cublasLtMatrixLayoutAttribute_t attr,
+cublasStatus_t cublasLtMatrixLayoutSetAttribute(cublasLtMatrixLayout_t matLayout,
+                                                cublasLtMatrixLayoutAttribute_t attr,
                                                 const void* buf, std::size_t sizeInBytes) {
-  return set_attribute<Layout>("cublasLtMatrixLayoutSetAttribute", matLayout, attr, buf, sizeInBytes);
+  return set_attribute<Layout>("cublasLtMatrixLayoutSetAttribute", matLayout, attr, buf,
+                               sizeInBytes);
 }
 
 cublasStatus_t cublasLtMatrixLayoutDestroy(cublasLtMatrixLayout_t matLayout) {
   return destroy("cublasLtMatrixLayoutDestroy", matLayout);
 }
 
-cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t* matmulDesc, cublasComputeType_t computeType,
-                                        cudaDataType_t scaleType) {
-  return create("cublasLtMatmulDescCreate", matmulDesc, Product{.compute = computeType, .scale = scaleType});
+cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t* matmulDesc,
+                                        cublasComputeType_t computeType, cudaDataType_t scaleType) {
+  return create("cublasLtMatmulDescCreate", matmulDesc,
+                Product{.compute = computeType, .scale = scaleType});
 }
 
-cublasStatus_t cublasLtMatmulDescInit_internal(cublasLtMatmulDesc_t matmulDesc, std::size_t /*size*/,
-                                               cublasComputeType_t computeType, cudaDataType_t scaleType) {
+cublasStatus_t cublasLtMatmulDescInit_internal(cublasLtMatmulDesc_t matmulDesc,
+                                               std::size_t /*size*/,
+                                               cublasComputeType_t computeType,
+                                               cudaDataType_t scaleType) {
   write(matmulDesc, Product{.compute = computeType, .scale = scaleType});
   return CUBLAS_STATUS_SUCCESS;
 }
 
-cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t matmulDesc, cublasLtMatmulDescAttributes_t attr,
-                                              const void* buf, std::size_t sizeInBytes) {
-  return set_attribute<Product>("cublasLtMatmulDescSetAttribute", matmulDesc, attr, buf, sizeInBytes);
+cublasStatus_t cublasLtMatmulDescSetAttribute(cublasLtMatmulDesc_t matmulDesc,
+                                              cublasLtMatmulDescAttributes_t attr, const void* buf,
+                                              std::size_t sizeInBytes) {
+  return set_attribute<Product>("cublasLtMatmulDescSetAttribute", matmulDesc, attr, buf,
+                                sizeInBytes);
 }
 
 cublasStatus_t cublasLtMatmulDescDestroy(cublasLtMatmulDesc_t matmulDesc) {
@@ -147,7 +157,8 @@ cublasStatus_t cublasLtMatmulPreferenceCreate(cublasLtMatmulPreference_t* pref) 
 
 /// Whatever is preferred, there is one algorithm, and it needs no workspace.
 cublasStatus_t cublasLtMatmulPreferenceSetAttribute(cublasLtMatmulPreference_t /*pref*/,
-                                                    cublasLtMatmulPreferenceAttributes_t /*attr*/, const void* /*buf*/,
+                                                    cublasLtMatmulPreferenceAttributes_t /*attr*/,
+                                                    const void* /*buf*/,
                                                     std::size_t /*sizeInBytes*/) {
   return library_call("cublasLtMatmulPreferenceSetAttribute", CUBLAS_STATUS_INTERNAL_ERROR,
                       [] { return CUBLAS_STATUS_SUCCESS; });

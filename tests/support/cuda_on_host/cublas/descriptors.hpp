@@ -1,6 +1,7 @@
 // What cuBLASLt's opaque descriptors hold here.
 #pragma once
 
+#include <cstdint>
 #include <cstring>
 #include <type_traits>
 
@@ -44,7 +45,7 @@ void write(Opaque* opaque, const Content& content) {
 }
 
 /// Whether the operation is one that this double computes, and its shapes agree.
-cublasStatus_t check_product(const Product& product, const Layout& a, const Layout& b, const Layout& c,
-                             const Layout& d);
+cublasStatus_t check_product(const Product& product, const Layout& a, const Layout& b,
+                             const Layout& c, const Layout& d);
 
 }  // namespace cuda_on_host

@@ -2,7 +2,8 @@
 
 namespace cuda_on_host {
 
-void multiply_column(const float* a, const float* b, float* d, std::size_t rows, std::size_t inner) {
+void multiply_column(const float* a, const float* b, float* d, std::size_t rows,
+                     std::size_t inner) {
   for (std::size_t k = 0; k < inner; ++k) {
     const float factor = b[k];
     const float* const column = a + k * rows;

@@ -1,16 +1,15 @@
 // Products of cuBLASLt on the host beside plain loops: types, transpositions, strides, batches.
-#include <cublasLt.h>
-#include <gtest/gtest.h>
-
 #include <array>
 #include <cmath>
 #include <vector>
 
-#include "tests/support/cuda_on_host/control.hpp"
-#include "tests/support/cuda_on_host/test_stream.hpp"
-
+#include <cublasLt.h>
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
+#include <gtest/gtest.h>
+
+#include "tests/support/cuda_on_host/control.hpp"
+#include "tests/support/cuda_on_host/test_stream.hpp"
 
 namespace {
 
@@ -35,7 +34,10 @@ constexpr cudaDataType kType<__nv_bfloat16> = CUDA_R_16BF;
 template <class T>
 struct HostMatrix {
   HostMatrix(std::uint64_t rows_, std::uint64_t columns_, const Shape& shape, float first)
-      : rows(rows_), columns(columns_), ld(static_cast<std::int64_t>(rows_) + shape.padding), batch(shape.batch) {
+      : rows(rows_),
+        columns(columns_),
+        ld(static_cast<std::int64_t>(rows_) + shape.padding),
+        batch(shape.batch) {
     for (std::int64_t i = 0; i < stride() * batch; ++i) {
       values.push_back(T(first + 0.25F * static_cast<float>(i * 7 % 13) - 1.5F));
     }
@@ -43,14 +45,17 @@ struct HostMatrix {
 
   std::int64_t stride() const { return ld * static_cast<std::int64_t>(columns); }
   std::size_t at(std::uint64_t row, std::uint64_t column, std::int32_t index) const {
-    return static_cast<std::size_t>(stride() * index + ld * static_cast<std::int64_t>(column)) + row;
+    return static_cast<std::size_t>(stride() * index + ld * static_cast<std::int64_t>(column)) +
+           row;
   }
   cublasLtMatrixLayout_t layout() const {
     cublasLtMatrixLayout_t result = nullptr;
     cublasLtMatrixLayoutCreate(&result, kType<T>, rows, columns, ld);
     const std::int64_t step = stride();
-    cublasLtMatrixLayoutSetAttribute(result, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &batch, sizeof batch);
-    cublasLtMatrixLayoutSetAttribute(result, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &step, sizeof step);
+    cublasLtMatrixLayoutSetAttribute(result, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &batch,
+                                     sizeof batch);
+    cublasLtMatrixLayoutSetAttribute(result, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &step,
+                                     sizeof step);
     return result;
   }
 
@@ -63,23 +68,28 @@ struct HostMatrix {
 template <class In, class Out>
 struct Operands {
   explicit Operands(const Shape& shape)
-      : a(shape.transpose_a ? shape.k : shape.m, shape.transpose_a ? shape.m : shape.k, shape, 0.5F),
-        b(shape.transpose_b ? shape.n : shape.k, shape.transpose_b ? shape.k : shape.n, shape, 0.25F),
+      : a(shape.transpose_a ? shape.k : shape.m, shape.transpose_a ? shape.m : shape.k, shape,
+          0.5F),
+        b(shape.transpose_b ? shape.n : shape.k, shape.transpose_b ? shape.k : shape.n, shape,
+          0.25F),
         d(shape.m, shape.n, shape, 1.0F) {}
   HostMatrix<In> a, b;
   HostMatrix<Out> d;
 };
 
 template <class In, class Out>
-std::vector<Out> expected(const Shape& shape, const Operands<In, Out>& operands, float alpha, float beta) {
+std::vector<Out> expected(const Shape& shape, const Operands<In, Out>& operands, float alpha,
+                          float beta) {
   auto result = operands.d.values;
   for (std::int32_t index = 0; index < shape.batch; ++index) {
     for (std::uint64_t row = 0; row < shape.m; ++row) {
       for (std::uint64_t column = 0; column < shape.n; ++column) {
         float sum = 0.0F;
         for (std::uint64_t k = 0; k < shape.k; ++k) {
-          const auto at_a = shape.transpose_a ? operands.a.at(k, row, index) : operands.a.at(row, k, index);
-          const auto at_b = shape.transpose_b ? operands.b.at(column, k, index) : operands.b.at(k, column, index);
+          const auto at_a =
+              shape.transpose_a ? operands.a.at(k, row, index) : operands.a.at(row, k, index);
+          const auto at_b =
+              shape.transpose_b ? operands.b.at(column, k, index) : operands.b.at(k, column, index);
           sum += float{operands.a.values[at_a]} * float{operands.b.values[at_b]};
         }
         Out& d = result[operands.d.at(row, column, index)];
@@ -90,8 +100,9 @@ std::vector<Out> expected(const Shape& shape, const Operands<In, Out>& operands,
   return result;
 }
 
-cublasStatus_t multiply(cublasLtHandle_t handle, const Shape& shape, std::array<cublasLtMatrixLayout_t, 3> layouts,
-                        const void* a, const void* b, void* d, float alpha, float beta, cudaStream_t stream,
+cublasStatus_t multiply(cublasLtHandle_t handle, const Shape& shape,
+                        std::array<cublasLtMatrixLayout_t, 3> layouts, const void* a, const void* b,
+                        void* d, float alpha, float beta, cudaStream_t stream,
                         cublasComputeType_t compute = CUBLAS_COMPUTE_32F) {
   cublasLtMatmulDesc_t product = nullptr;
   cublasLtMatmulDescCreate(&product, compute, CUDA_R_32F);
@@ -101,11 +112,11 @@ cublasStatus_t multiply(cublasLtHandle_t handle, const Shape& shape, std::array<
   cublasLtMatmulDescSetAttribute(product, CUBLASLT_MATMUL_DESC_TRANSB, &op_b, sizeof op_b);
   cublasLtMatmulHeuristicResult_t found{};
   int count = 0;
-  cublasStatus_t status = cublasLtMatmulAlgoGetHeuristic(handle, product, layouts[0], layouts[1], layouts[2],
-                                                         layouts[2], nullptr, 1, &found, &count);
+  cublasStatus_t status = cublasLtMatmulAlgoGetHeuristic(
+      handle, product, layouts[0], layouts[1], layouts[2], layouts[2], nullptr, 1, &found, &count);
   if (status == CUBLAS_STATUS_SUCCESS) {
-    status = cublasLtMatmul(handle, product, &alpha, a, layouts[0], b, layouts[1], &beta, d, layouts[2], d, layouts[2],
-                            &found.algo, nullptr, 0, stream);
+    status = cublasLtMatmul(handle, product, &alpha, a, layouts[0], b, layouts[1], &beta, d,
+                            layouts[2], d, layouts[2], &found.algo, nullptr, 0, stream);
   }
   cublasLtMatmulDescDestroy(product);
   for (cublasLtMatrixLayout_t layout : layouts) cublasLtMatrixLayoutDestroy(layout);
@@ -123,14 +134,15 @@ void expect_product(const Shape& shape, float alpha = 1.0F, float beta = 0.0F) {
   const DeviceArray<Out> d(operands.d.values);
 
   const cublasStatus_t status =
-      multiply(handle, shape, {operands.a.layout(), operands.b.layout(), operands.d.layout()}, a.data(), b.data(),
-               d.data(), alpha, beta, stream.get());
+      multiply(handle, shape, {operands.a.layout(), operands.b.layout(), operands.d.layout()},
+               a.data(), b.data(), d.data(), alpha, beta, stream.get());
 
   ASSERT_EQ(status, CUBLAS_STATUS_SUCCESS);
   stream.synchronise();
   const auto result = d.values();
   const auto wanted = expected(shape, operands, alpha, beta);
-  for (std::size_t i = 0; i < wanted.size(); ++i) ASSERT_EQ(float{result[i]}, float{wanted[i]}) << i;
+  for (std::size_t i = 0; i < wanted.size(); ++i)
+    ASSERT_EQ(float{result[i]}, float{wanted[i]}) << i;
   cublasLtDestroy(handle);
   EXPECT_EQ(cuda_on_host::live().library_handles, 0);
 }
@@ -150,7 +162,9 @@ TEST(Matmul, transposes_either_operand) {
 
 TEST(Matmul, adds_what_was_there_times_beta) { expect_product<float, float>({}, 0.5F, 2.0F); }
 
-TEST(Matmul, goes_through_a_strided_batch) { expect_product<float, float>({.batch = 3, .transpose_b = true}); }
+TEST(Matmul, goes_through_a_strided_batch) {
+  expect_product<float, float>({.batch = 3, .transpose_b = true});
+}
 
 TEST(Matmul, refuses_shapes_that_do_not_agree) {
   const TestStream stream;
@@ -158,8 +172,8 @@ TEST(Matmul, refuses_shapes_that_do_not_agree) {
   const Operands<float, float> operands(shape);
   const HostMatrix<float> other(shape.k + 1, shape.n, shape, 0.0F);
 
-  EXPECT_EQ(multiply(nullptr, shape, {operands.a.layout(), other.layout(), operands.d.layout()}, nullptr, nullptr,
-                     nullptr, 1.0F, 0.0F, stream.get()),
+  EXPECT_EQ(multiply(nullptr, shape, {operands.a.layout(), other.layout(), operands.d.layout()},
+                     nullptr, nullptr, nullptr, 1.0F, 0.0F, stream.get()),
             CUBLAS_STATUS_INVALID_VALUE);
 }
 
@@ -171,8 +185,8 @@ TEST(Matmul, rounds_to_tf32_where_that_is_allowed) {
   const DeviceArray<float> b(std::vector{1.0F});
   const DeviceArray<float> d(1);
 
-  multiply(nullptr, shape, {one.layout(), one.layout(), one.layout()}, a.data(), b.data(), d.data(), 1.0F, 0.0F,
-           stream.get(), CUBLAS_COMPUTE_32F_FAST_TF32);
+  multiply(nullptr, shape, {one.layout(), one.layout(), one.layout()}, a.data(), b.data(), d.data(),
+           1.0F, 0.0F, stream.get(), CUBLAS_COMPUTE_32F_FAST_TF32);
 
   stream.synchronise();
   EXPECT_EQ(d.values(), std::vector{1.0F + 0x1p-10F});

@@ -50,7 +50,8 @@ void load_columns(Matrix& matrix, const T* data, std::size_t ld, bool transposed
 
 Matrix load(const void* data, const Layout& layout, int index, cublasOperation_t op, bool tf32) {
   const bool transposed = op != CUBLAS_OP_N;
-  Matrix matrix{transposed ? layout.columns : layout.rows, transposed ? layout.rows : layout.columns, {}};
+  Matrix matrix{
+      transposed ? layout.columns : layout.rows, transposed ? layout.rows : layout.columns, {}};
   matrix.values.resize(matrix.rows * matrix.columns);
   with_type(layout.type, [&](auto element) {
     const auto* start = static_cast<const decltype(element)*>(data) + start_of(layout, index);
@@ -68,7 +69,8 @@ void store(void* data, const Layout& layout, int index, const Matrix& matrix) {
     T* const start = static_cast<T*>(data) + start_of(layout, index);
     for (std::size_t column = 0; column < matrix.columns; ++column) {
       T* const target = start + column * static_cast<std::size_t>(layout.ld);
-      for (std::size_t row = 0; row < matrix.rows; ++row) target[row] = T(matrix.values[column * matrix.rows + row]);
+      for (std::size_t row = 0; row < matrix.rows; ++row)
+        target[row] = T(matrix.values[column * matrix.rows + row]);
     }
   });
 }
@@ -76,8 +78,8 @@ void store(void* data, const Layout& layout, int index, const Matrix& matrix) {
 Matrix multiply(const Matrix& a, const Matrix& b) {
   Matrix d{a.rows, b.columns, std::vector<float>(a.rows * b.columns)};
   for (std::size_t column = 0; column < d.columns; ++column) {
-    multiply_column(a.values.data(), b.values.data() + column * b.rows, d.values.data() + column * d.rows, a.rows,
-                    a.columns);
+    multiply_column(a.values.data(), b.values.data() + column * b.rows,
+                    d.values.data() + column * d.rows, a.rows, a.columns);
   }
   return d;
 }
