@@ -14,4 +14,5 @@ void* dynamic_shared();
 inline void* cuda_on_host_dynamic_shared() { return cuda_on_host::dynamic_shared(); }
 
 /// Declares `name` as a pointer to the block's dynamic shared memory.
-#define DSTUNE_DYNAMIC_SHARED(type, name) type* name = static_cast<type*>(cuda_on_host_dynamic_shared())
+#define DSTUNE_DYNAMIC_SHARED(type, name) \
+  type* name = static_cast<type*>(cuda_on_host_dynamic_shared())

@@ -87,6 +87,9 @@ struct Clique {
   bool complete() const { return static_cast<int>(ranks.size()) == size; }
 };
 
+/// Whether all ranks of its communicator have come.
+bool ready(const Rank& rank);
+
 /// Runs on a stream's thread: meets the other ranks and returns when the collective is over, or
 /// when `rank` aborts.
 void run_collective(const std::shared_ptr<Rank>& rank, std::uint64_t index,
