@@ -29,7 +29,7 @@ Experiment tiny() {
   test::TinyExperiment tiny;
   tiny.stage = 2;
   tiny.dtype = DType::bf16;
-  tiny.zero = {{"overlap_comm", true}};
+  tiny.zero = {{"overlap_comm", true}, {"reduce_bucket_size", 4096}};
   Experiment experiment = tiny.make();
   experiment.settings.memory_limit = Bytes{8} << 20U;
   experiment.settings.warmup_steps = 1;
