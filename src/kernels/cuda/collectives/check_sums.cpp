@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cstddef>
 
-#include "core/base/error.hpp"
 #include "core/base/text.hpp"
+#include "core/device/faults.hpp"
 #include "kernels/cuda/base/check.hpp"
 #include "kernels/cuda/collectives/known_values.hpp"
 #include "kernels/cuda/collectives/nccl_check.hpp"
