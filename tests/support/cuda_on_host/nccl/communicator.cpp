@@ -20,11 +20,16 @@ bool is_blocking(const ncclConfig_t* config, bool otherwise) {
   return said ? config->blocking != 0 : otherwise;
 }
 
-DeviceState& device_of(const Rank& rank) { return state().devices.at(static_cast<std::size_t>(rank.device)); }
+DeviceState& device_of(const Rank& rank) {
+  return state().devices.at(static_cast<std::size_t>(rank.device));
+}
 
 /// Whether the device has the memory.
 bool take_memory(Rank& rank, std::size_t bytes) {
-  if (bytes > state().machine.bytes - device_of(rank).used) return false;
+  if (bytes > state().machine.bytes - device_of(rank).used) {
+    state().nccl_warning = "Cuda failure 'out of memory'";
+    return false;
+  }
   rank.bytes = bytes;
   device_of(rank).used += bytes;
   return true;
@@ -52,7 +57,8 @@ std::shared_ptr<Rank> join(int size, const ncclUniqueId& id, int number) {
   return rank;
 }
 
-ncclResult_t create(ncclComm_t* comm, int size, const ncclUniqueId& id, int number, const ncclConfig_t* config) {
+ncclResult_t create(ncclComm_t* comm, int size, const ncclUniqueId& id, int number,
+                    const ncclConfig_t* config) {
   if (number < 0 || number >= size) return ncclInvalidArgument;
   Locked locked;
   auto rank = join(size, id, number);
@@ -72,7 +78,8 @@ ncclResult_t create(ncclComm_t* comm, int size, const ncclUniqueId& id, int numb
   return ncclSuccess;
 }
 
-/// All ranks of the parent have come: those of a color, ordered by key and rank, are a communicator.
+/// All ranks of the parent have come: those of a color, ordered by key and rank, are a
+/// communicator.
 void divide(const std::map<int, SplitCall>& calls) {
   std::map<int, std::vector<std::pair<int, SplitCall>>> colors;
   for (const auto& [parent_rank, call] : calls) {
@@ -100,7 +107,8 @@ std::shared_ptr<Rank> make_child(const Rank& parent, const ncclConfig_t* config)
   return take_memory(*child, shares ? 0 : state().machine.communicator_bytes) ? child : nullptr;
 }
 
-ncclResult_t split(Rank& parent, int color, int key, ncclComm_t* newcomm, const ncclConfig_t* config) {
+ncclResult_t split(Rank& parent, int color, int key, ncclComm_t* newcomm,
+                   const ncclConfig_t* config) {
   Locked locked;
   *newcomm = nullptr;
   if (!ready(parent) || !parent.polled) return ncclInvalidArgument;
@@ -129,7 +137,8 @@ void release(ncclComm_t comm) {
   const Locked locked;
   Rank& rank = *comm->rank;
   device_of(rank).used -= std::min(device_of(rank).used, rank.bytes);
-  if (rank.clique != nullptr && !rank.clique->complete()) rank.clique->size = -1;  // it will never be
+  if (rank.clique != nullptr && !rank.clique->complete())
+    rank.clique->size = -1;  // it will never be
   --state().communicators;
   delete comm;
 }
@@ -176,7 +185,8 @@ ncclResult_t ncclCommInitRank(ncclComm_t* comm, int nranks, ncclUniqueId commId,
                                   [&] { return create(comm, nranks, commId, rank, nullptr); }));
 }
 
-ncclResult_t ncclCommSplit(ncclComm_t comm, int color, int key, ncclComm_t* newcomm, ncclConfig_t* config) {
+ncclResult_t ncclCommSplit(ncclComm_t comm, int color, int key, ncclComm_t* newcomm,
+                           ncclConfig_t* config) {
   return note_result(library_call("ncclCommSplit", ncclUnhandledCudaError,
                                   [&] { return split(*comm->rank, color, key, newcomm, config); }));
 }
@@ -209,7 +219,10 @@ ncclResult_t ncclCommDestroy(ncclComm_t comm) {
 ncclResult_t ncclCommAbort(ncclComm_t comm) {
   const auto error = begin_call("ncclCommAbort");
   {
-    const Locked locked;
+    Locked locked;
+    const std::uint64_t releases = state().hang_releases;
+    const bool hangs = std::exchange(call_effects(), {}).hangs;
+    locked.wait_until([&] { return !hangs || state().hang_releases != releases; });
     Rank& rank = *comm->rank;
     rank.aborted = true;
     rank.to_launch.clear();
