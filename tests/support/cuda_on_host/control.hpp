@@ -41,8 +41,8 @@ void inject(const Fault& fault);
 int faults_left();
 
 /// What the k-th call of `function` from now on enqueues does not begin before release_hangs(); an
-/// NCCL call's not before its rank aborts either. For a function that enqueues nothing, nothing
-/// happens.
+/// NCCL call's not before its rank aborts either; ncclCommAbort itself does not return. For another
+/// function that enqueues nothing, nothing happens.
 void hang_at(const std::string& function, std::uint64_t call, int device = -1);
 void release_hangs();
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstddef>
 
-#include "core/base/error.hpp"
 #include "core/base/text.hpp"
 #include "core/device/faults.hpp"
 #include "kernels/cuda/base/check.hpp"

@@ -3,7 +3,6 @@
 #include <set>
 #include <utility>
 
-#include "core/base/error.hpp"
 #include "core/base/log.hpp"
 #include "core/base/text.hpp"
 #include "core/base/this_host.hpp"

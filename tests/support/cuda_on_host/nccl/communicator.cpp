@@ -74,7 +74,10 @@ ncclResult_t ncclCommDestroy(ncclComm_t comm) {
 ncclResult_t ncclCommAbort(ncclComm_t comm) {
   const auto error = begin_call("ncclCommAbort");
   {
-    const Locked locked;
+    Locked locked;
+    const std::uint64_t releases = state().hang_releases;
+    const bool hangs = std::exchange(call_effects(), {}).hangs;
+    locked.wait_until([&] { return !hangs || state().hang_releases != releases; });
     Rank& rank = *comm->rank;
     rank.aborted = true;
     rank.to_launch.clear();
