@@ -46,6 +46,7 @@ Seconds Stopwatch::time_of(const Queue& queue) {
 
 std::vector<Seconds> Stopwatch::times(const std::vector<Queue>& queues) {
   std::vector<Seconds> results;
+  results.reserve(queues.size());
   for (const Queue& queue : queues) queue();  // whatever is made at the first call
   for (const Queue& queue : queues) results.push_back(time_of(queue));
   const Seconds round = std::accumulate(results.begin(), results.end(), Seconds{0});

@@ -51,7 +51,7 @@ double gemm_peak(Device& device, Tensor space) {
     const auto run = [&] { device.run(gemm); };
     run();  // the library chooses, and takes what it needs
     const Seconds time = time_of(device, 1, run);
-    const bool is_last = n == kLargest || 3 * 4 * n * n > space.numel;
+    const bool is_last = n == kLargest || std::int64_t{12} * n * n > space.numel;
     if (time >= kLongEnough || is_last) {
       return work_of(gemm).flops / median_time_of(device, time, run);
     }
