@@ -3,7 +3,6 @@
 #include <stdexcept>
 
 #include "core/device/device_peaks.hpp"
-#include "kernels/cuda/base/check.hpp"
 #include "kernels/cuda/base/handles.hpp"
 #include "kernels/cuda/device/cuda_device.hpp"
 
@@ -13,11 +12,15 @@ namespace {
 // Three matrices of 8192 x 8192 in 16 bits.
 constexpr Bytes kEnough = Bytes{384} << 20U;
 
-Bytes free_memory() {
-  std::size_t free = 0;
-  std::size_t all = 0;
-  DSTUNE_CUDA_CHECK(cudaMemGetInfo(&free, &all));
-  return free;
+// One rank alone may find no room: the experiment goes on without.
+std::optional<DevicePeaks> measure_apart(Device& device, DType dtype) {
+  const Bytes size = std::min(kEnough, device_space().free / 2);
+  try {
+    const DeviceMemory memory = make_device_memory(size);
+    return measure_peaks(device, dtype, memory.get(), size);
+  } catch (const OutOfMemoryError&) {
+    return std::nullopt;
+  }
 }
 
 }  // namespace
@@ -29,9 +32,7 @@ std::optional<DevicePeaks> CudaDevice::peaks(DType dtype) {
   if (found != known.end()) return found->second;
   if (gpu_.in_use() > 0) throw std::logic_error("peaks: memory is in use");
   gpu_.release_memory();
-  const Bytes size = std::min(kEnough, free_memory() / 2);
-  const DeviceMemory memory = make_device_memory(size);
-  return known[dtype] = measure_peaks(*this, dtype, memory.get(), size);
+  return known[dtype] = measure_apart(*this, dtype);
 }
 
 }  // namespace dstune::cuda
