@@ -12,7 +12,7 @@ namespace dstune {
 
 class Device;
 
-/// Both of large operands with normal values, a few milliseconds long.
+/// Both of large operands, those of the product with normal values; a few milliseconds long.
 struct DevicePeaks {
   double gemm_flops_per_s = 0;  ///< of a square matrix product in the type of the step
   double copy_bytes_per_s = 0;  ///< of a copy: read and written
