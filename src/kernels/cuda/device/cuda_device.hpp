@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -37,6 +38,7 @@ class CudaDevice final : public Device {
   Seconds time_of(const Event& event) const override;
   void spend_host_time(Seconds time) override;
   Seconds now() const override;
+  std::optional<DevicePeaks> peaks(DType dtype) override;
 
   Gpu& gpu() noexcept { return gpu_; }
   /// Called while the host waits, beside tick(): whoever knows why it may wait in vain throws.

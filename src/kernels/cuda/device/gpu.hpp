@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -11,6 +12,8 @@
 #include <cuda_runtime_api.h>
 
 #include "core/base/units.hpp"
+#include "core/device/device_peaks.hpp"
+#include "core/device/dtype.hpp"
 #include "core/device/stream.hpp"
 #include "kernels/cuda/base/handles.hpp"
 #include "kernels/cuda/device/arena.hpp"
@@ -50,6 +53,10 @@ class Gpu {
 
   EventPool& events() noexcept { return events_; }
 
+  /// What was measured in each type; none where it could not be.
+  using KnownPeaks = std::map<DType, std::optional<DevicePeaks>>;
+  KnownPeaks& known_peaks() noexcept { return known_peaks_; }
+
   /// Memory of `size` bytes for the use of `stream`, of the one piece. Not for another stream
   /// before the user has waited, which is queued here.
   /// @param limit  of all that is in use; the piece is taken when first asked for, a little larger,
@@ -83,6 +90,7 @@ class Gpu {
   std::array<DeviceMemory, kStreams> scratch_;
   PinnedMemory staging_;
   EventPool events_;
+  KnownPeaks known_peaks_;
   DeviceMemory piece_;
   Bytes piece_limit_ = 0;
   std::optional<Arena> arena_;
