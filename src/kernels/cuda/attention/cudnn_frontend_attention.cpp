@@ -130,9 +130,8 @@ std::int64_t fused_attention_workspace(const AttentionShape& shape) {
   if (!is_possible(shape, kDType) || !cudnn_library().problem.empty()) return 0;
   const std::int64_t width = shape.heads * shape.head_size;
   std::int64_t bytes = 0;
-  for (const FusedShape& pass :
-       {forward_of(shape, kDType, 3 * width, width),
-        backward_of(shape, kDType, 3 * width, width, 3 * width)}) {
+  for (const FusedShape& pass : {forward_of(shape, kDType, 3 * width, width),
+                                 backward_of(shape, kDType, 3 * width, width, 3 * width)}) {
     const FusedPlan* const plan = Plans::of_this_thread().find(pass);
     if (plan != nullptr) bytes = std::max(bytes, plan->workspace());
   }

@@ -88,12 +88,10 @@ void add_backward(fe::graph::Graph& graph, const FusedShape& shape) {
   options.set_deterministic_algorithm(true);
   fe::graph::Tensor_attributes stats;
   describe_stats(stats, shape);
-  const auto [d_q, d_k, d_v] =
-      graph.sdpa_backward(input(graph, shape, kQ, shape.qkv_stride),
-                          input(graph, shape, kK, shape.qkv_stride),
-                          input(graph, shape, kV, shape.qkv_stride),
-                          input(graph, shape, kOut, shape.out_stride),
-                          input(graph, shape, kDOut, shape.out_stride), graph.tensor(stats), options);
+  const auto [d_q, d_k, d_v] = graph.sdpa_backward(
+      input(graph, shape, kQ, shape.qkv_stride), input(graph, shape, kK, shape.qkv_stride),
+      input(graph, shape, kV, shape.qkv_stride), input(graph, shape, kOut, shape.out_stride),
+      input(graph, shape, kDOut, shape.out_stride), graph.tensor(stats), options);
   output(d_q, shape, kDQ, shape.d_qkv_stride);
   output(d_k, shape, kDK, shape.d_qkv_stride);
   output(d_v, shape, kDV, shape.d_qkv_stride);
@@ -106,7 +104,8 @@ FusedPlan::FusedPlan(cudnnHandle_t handle, const FusedShape& shape)
   fe::cudnn_dlhandle = cudnn_library().handle;
   fe::graph::Graph& graph = graph_->graph;
   graph
-      .set_io_data_type(shape.dtype == DType::fp16 ? fe::DataType_t::HALF : fe::DataType_t::BFLOAT16)
+      .set_io_data_type(shape.dtype == DType::fp16 ? fe::DataType_t::HALF
+                                                   : fe::DataType_t::BFLOAT16)
       .set_intermediate_data_type(fe::DataType_t::FLOAT)
       .set_compute_data_type(fe::DataType_t::FLOAT);
   if (shape.d_qkv_stride == 0) {
