@@ -20,6 +20,7 @@ struct BackwardTiles {
   static constexpr int kStride = tile_stride<T>(kSize);
   static constexpr int kScoreStride = kOthers + 4;
 
+  /// Of shared memory.
   static constexpr std::size_t bytes(int warps) {
     const auto rows = static_cast<std::size_t>(kTile * warps);
     return 2 * (rows + kOthers) * kStride * sizeof(T) +
@@ -95,6 +96,12 @@ class BackwardWarp {
     const bool exists = row_ < shape.sequence;
     const float own_lse = !kByKeys && exists ? lse[row_] : 0;
     const float own_dot = !kByKeys && exists ? d_dot_out[row_] : 0;
+    // Queries from the key on, or keys up to the query.
+    const std::int64_t most = Tiles::kOthers;
+    const auto visible_from = static_cast<int>(kByKeys ? min(row_ - first_other, most) : 0);
+    const auto visible_to = static_cast<int>(kByKeys  ? min(shape.sequence - first_other, most)
+                                             : exists ? min(row_ + 1 - first_other, most)
+                                                      : 0);
     float p[kOwn];
     float d[kOwn];
     __syncwarp();
@@ -104,16 +111,14 @@ class BackwardWarp {
       const std::int64_t other = first_other + column;
       const std::int64_t query = kByKeys ? other : row_;
       const std::int64_t key = kByKeys ? row_ : other;
-      const bool visible = key <= query && query < shape.sequence;
-      const float probability =
-          visible ? exp2f((scores_[from + j] * shape.scale - (kByKeys ? lse[column] : own_lse)) *
-                          kLog2E)
-                  : 0.0F;
+      const bool visible = column >= visible_from && column < visible_to;
+      const float log_sum = kByKeys ? lse[column] : own_lse;
+      const float exponent = (scores_[from + j] * shape.scale - log_sum) * kLog2E;
+      const float probability = visible ? exp2f(exponent) : 0.0F;
       const float multiplier = dropout.multiplier(query, key);
+      const float mean = kByKeys ? d_dot_out[column] : own_dot;
       p[j] = probability * multiplier;
-      const float centred =
-          d_probs_[from + j] * multiplier - (kByKeys ? d_dot_out[column] : own_dot);
-      d[j] = visible ? probability * centred * shape.scale : 0.0F;
+      d[j] = visible ? probability * (d_probs_[from + j] * multiplier - mean) * shape.scale : 0.0F;
     }
     __syncwarp();
     write(p, scores_);

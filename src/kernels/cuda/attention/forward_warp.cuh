@@ -24,6 +24,7 @@ struct ForwardTiles {
   static constexpr int kStride = tile_stride<T>(kSize);
   static constexpr int kScoreStride = kKeys + 4;
 
+  /// Of shared memory.
   static constexpr std::size_t bytes(int warps) {
     const auto rows = static_cast<std::size_t>(kTile * warps);
     return (rows + 2 * kKeys) * kStride * sizeof(T) + rows * kScoreStride * sizeof(float);
@@ -85,11 +86,12 @@ class ForwardWarp {
                                 std::int64_t first_key) {
     const std::int64_t own_key = first_key + half() * kOwn;
     const float* const own = scores_ + row() * Tiles::kScoreStride + half() * kOwn;
+    const auto seen = static_cast<int>(min(query_ - own_key + 1, std::int64_t{kOwn}));
     float p[kOwn];
     float largest = -INFINITY;
 #pragma unroll
     for (int j = 0; j < kOwn; ++j) {
-      p[j] = own_key + j <= query_ ? own[j] * (shape.scale * kLog2E) : -INFINITY;
+      p[j] = j < seen ? own[j] * (shape.scale * kLog2E) : -INFINITY;
       largest = fmaxf(largest, p[j]);
     }
     follow(fmaxf(largest, __shfl_xor_sync(kAll, largest, kTile)), first_key == 0);

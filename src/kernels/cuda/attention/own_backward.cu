@@ -98,6 +98,7 @@ __global__ void __launch_bounds__(128) backward_kernel(BackwardOperands<T> op) {
 template <class T, int kSize, bool kByKeys>
 void start(const BackwardOperands<T>& op, cudaStream_t stream) {
   using Tiles = BackwardTiles<T, kSize>;
+  static_assert(Tiles::bytes(Tiles::kMostWarps) <= kSharedBytes);
   const int warps = warps_for(op.shape.sequence, Tiles::kMostWarps);
   const std::int64_t rows = warps * kTile;
   const std::int64_t blocks = (op.shape.sequence + rows - 1) / rows * op.shape.count;

@@ -62,6 +62,7 @@ __global__ void __launch_bounds__(128) forward_kernel(ForwardOperands<T> op) {
 template <class T, int kSize>
 void forward(const ForwardOperands<T>& op, cudaStream_t stream) {
   using Tiles = ForwardTiles<T, kSize>;
+  static_assert(Tiles::bytes(Tiles::kMostWarps) <= kSharedBytes);
   const int warps = warps_for(op.shape.sequence, Tiles::kMostWarps);
   const std::int64_t rows = warps * kTile;
   const std::int64_t blocks = (op.shape.sequence + rows - 1) / rows * op.shape.count;
