@@ -26,7 +26,7 @@ struct MatrixProducts::State {
   cublasLtHandle_t handle = nullptr;
   void* workspace = nullptr;
   Bytes workspace_size = 0;
-  std::map<Product, ProductPlan> plans;
+  std::map<ColumnMajorProduct, ProductPlan> plans;
 
   State() = default;
   State(const State&) = delete;
@@ -37,7 +37,7 @@ struct MatrixProducts::State {
     if (handle != nullptr) cublas_lt().Destroy(handle);
   }
 
-  const ProductPlan& plan_of(const Product& product) {
+  const ProductPlan& plan_of(const ColumnMajorProduct& product) {
     const auto known = plans.find(product);
     if (known != plans.end()) return known->second;
     return plans.emplace(product, ProductPlan(handle, product, workspace_size)).first->second;
@@ -54,7 +54,7 @@ MatrixProducts::~MatrixProducts() = default;
 
 void MatrixProducts::run(const Gemm& op, cudaStream_t stream) {
   if (op.c.numel() == 0) return;
-  const Product product = product_of(op);
+  const ColumnMajorProduct product = product_of(op);
   state_->plan_of(product).run(state_->handle, op, state_->workspace, stream);
 }
 

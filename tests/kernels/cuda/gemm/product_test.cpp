@@ -13,19 +13,19 @@ Matrix matrix_at(std::uintptr_t address, std::int64_t rows, std::int64_t cols,
 }
 
 TEST(ProductTest, ARowMajorProductIsTheTransposedOneOfItsTransposes) {
-  const Product product = product_of({.transpose_a = Transpose::yes,
-                                      .a = matrix_at(4096, 5, 2, 8),
-                                      .b = matrix_at(8192, 5, 3, 16),
-                                      .beta = 1,
-                                      .c = matrix_at(12288, 2, 3, 4)});
+  const ColumnMajorProduct product = product_of({.transpose_a = Transpose::yes,
+                                                 .a = matrix_at(4096, 5, 2, 8),
+                                                 .b = matrix_at(8192, 5, 3, 16),
+                                                 .beta = 1,
+                                                 .c = matrix_at(12288, 2, 3, 4)});
 
-  EXPECT_EQ(product, (Product{.dtype = DType::bf16,
-                              .adds = true,
-                              .transpose_left = false,
-                              .transpose_right = true,
-                              .left = {3, 5, 16, 256},
-                              .right = {2, 5, 8, 256},
-                              .result = {3, 2, 4, 256}}));
+  EXPECT_EQ(product, (ColumnMajorProduct{.dtype = DType::bf16,
+                                         .adds = true,
+                                         .transpose_left = false,
+                                         .transpose_right = true,
+                                         .left = {3, 5, 16, 256},
+                                         .right = {2, 5, 8, 256},
+                                         .result = {3, 2, 4, 256}}));
 }
 
 TEST(ProductTest, AlignmentIsThePowerOfTwoThatDividesTheAddress) {
