@@ -99,8 +99,12 @@ in_container() {
 mpi=(mpirun --oversubscribe --bind-to none)
 if [ -n "$hosts" ]; then
   mpi+=(-hostfile "$hosts")
-elif [ -z "${SLURM_JOB_ID:-}" ]; then # in a Slurm job mpirun asks Slurm for nodes and tasks
+elif [ -z "${SLURM_JOB_ID:-}" ]; then
   ranks=${ranks:-$(default_ranks "$program" "$backend")}
+elif [ -z "$ranks" ]; then # mpirun asks Slurm for nodes and tasks
+  job_hosts=${TMPDIR:-/tmp}/dstune-$SLURM_JOB_ID.hosts
+  "$root/scripts/slurm/gpu_hosts.sh" >"$job_hosts"
+  [ ! -s "$job_hosts" ] || mpi+=(-hostfile "$job_hosts")
 fi
 [ -z "$ranks" ] || mpi+=(-n "$ranks")
 

@@ -15,12 +15,14 @@
 #include "core/config/tuning_config.hpp"
 #include "core/report/files/heartbeat.hpp"
 #include "core/report/files/leftovers.hpp"
+#include "core/report/files/own_files.hpp"
 #include "core/report/files/results_directory.hpp"
 #include "core/report/journal/journal.hpp"
 #include "core/report/tables/progress.hpp"
 #include "core/report/tables/result_table.hpp"
 #include "core/search/plan/gpus.hpp"
 #include "core/search/plan/machine.hpp"
+#include "core/search/plan/memory_limit.hpp"
 #include "core/search/plan/memory_predictor.hpp"
 #include "core/search/plan/modelled.hpp"
 #include "core/search/plan/stage_plan.hpp"
@@ -59,6 +61,10 @@ void log_settings(const TuningConfig& config, const Machine& machine,
                   machine.threads_per_rank == 1 ? " thread" : " threads",
                   " per rank; host overhead ", preset.empty() ? "of a profile" : preset));
   if (machine.backend == "cuda") log_lines(gpu_table(workers));
+  if (!machine.memory_limit_origin.empty()) {
+    log_line(concat("memory limit ", format_bytes(machine.memory_limit),
+                    " per rank: ", machine.memory_limit_origin));
+  }
   for (const auto& warning : config.warnings) log_warning(warning);
 }
 
@@ -197,9 +203,15 @@ TuningConfig read_input(const CommandLine& options, const Communicator& world) {
   return config;
 }
 
+std::optional<Bytes> earlier_limit(const CommandLine& options, const TuningConfig& config) {
+  if (existing_results(options) != ExistingResults::resume) return std::nullopt;
+  return earlier_memory_limit(concat(config.autotuning.results_dir, "/", kJournalName));
+}
+
 int tune_with(MpiWorkerPool& pool, const CommandLine& options, const TuningConfig& given) {
   const auto workers = pool.workers();
-  const Machine machine = machine_of_run(given, workers, pool.size(), host_name());
+  const Machine machine =
+      machine_of_run(given, workers, pool.size(), host_name(), earlier_limit(options, given));
   const TuningConfig config = completed(given, machine);
   const auto backend = make_backend_to_ask(machine.backend);
   const auto predictor = make_memory_predictor(backend ? &backend->device(kOnlyAsked) : nullptr);

@@ -72,6 +72,20 @@ class GpusTest(unittest.TestCase):
         self.assertEqual(preset, "default")
         self.assertIn("GPUs and no nvcc", log)
 
+    def hosts_of_job(self, **variables):
+        self.file("bin/scontrol", "#!/bin/sh\n[ \"$*\" = 'show hostnames n[1-3]' ] && printf 'n1\\nn2\\nn3\\n'\n",
+                  0o755)
+        done = subprocess.run([SOURCE / "scripts/slurm/gpu_hosts.sh"], text=True, capture_output=True, check=True,
+                              env={"PATH": f"{self.root}/bin:/usr/bin:/bin", "SLURM_JOB_NODELIST": "n[1-3]",
+                                   **variables})
+        return done.stdout
+
+    def test_a_slurm_job_has_a_slot_per_gpu_and_one_for_rank_0(self):
+        self.assertEqual(self.hosts_of_job(SLURM_GPUS_ON_NODE="4"), "n1 slots=5\nn2 slots=4\nn3 slots=4\n")
+
+    def test_a_slurm_job_without_gpus_is_left_to_mpirun(self):
+        self.assertEqual(self.hosts_of_job(), "")
+
     def test_the_user_has_the_last_word(self):
         self.assertEqual(self.call(f"choose_preset {self.root}", DSTUNE_PRESET="cuda"), ("cuda", ""))
 

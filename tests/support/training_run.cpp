@@ -72,6 +72,7 @@ void on_training_ranks(const StepConfig& config, int ranks,
     Device& device = backend->device({.memory_limit = settings.memory_limit, .threads = 0});
     device.memory().count_as(settings.allocator);
     ThreadGroup group(team, rank);
+    device.on_tick([&group] { group.poll(); });
     const auto collectives = backend->collectives(
         group, [&](Device& on) { return std::make_unique<ThreadCollectives>(on, team, rank); });
     TrainingStep step(settings, config, device, *collectives);

@@ -4,6 +4,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "core/base/units.hpp"
 #include "core/device/collectives.hpp"
@@ -12,6 +13,15 @@
 #include "core/device/host_overhead.hpp"
 
 namespace dstune {
+
+/// Memory of a device that goes to something else than the buffers of an experiment.
+struct MemoryReserve {
+  std::string what;  ///< "CUDA context", "libraries' workspaces", "NCCL's buffers"
+  Bytes bytes = 0;
+  bool is_measured = false;  ///< on this device; else an estimate
+
+  bool operator==(const MemoryReserve&) const = default;
+};
 
 /// The hardware of one backend, as one process sees it.
 struct DeviceInfo {
@@ -27,6 +37,9 @@ struct DeviceInfo {
   std::string id = {};  ///< of a GPU, the same for every process that sees it: "GPU-5d3b..."; or ""
   int index = 0;        ///< of the GPU, among those that the process sees
   int seen = 0;         ///< GPUs that the process sees
+  /// The default memory limit is what is free, less `reserves`; else what the device has.
+  bool limit_is_free_memory = false;
+  std::vector<MemoryReserve> reserves = {};  ///< still to be taken from free_memory
 
   bool operator==(const DeviceInfo&) const = default;
 };
@@ -38,6 +51,7 @@ struct Placement {
   int local_size = 1;       ///< workers on the host
   bool is_one_host = true;  ///< all ranks are on it
   bool shares_gpu = false;  ///< with other workers, as the user allowed
+  bool is_worker = false;   ///< it will train: who asks for its hardware may take some of it
 };
 
 /// What one experiment may use of a process's device.

@@ -1,9 +1,12 @@
 #include "kernels/cuda/cuda_info.hpp"
 
+#include <utility>
+
 #include <cuda_runtime_api.h>
 
 #include "core/base/text.hpp"
 #include "core/base/units.hpp"
+#include "kernels/cuda/device/memory_probe.hpp"
 #include "kernels/cuda/gpu_list.hpp"
 #include "kernels/cuda/libraries/cublas_lt.hpp"
 #include "kernels/cuda/libraries/cudnn_line.hpp"
@@ -21,6 +24,18 @@ std::string driver_line() {
   int version = 0;
   if (cudaDriverGetVersion(&version) != cudaSuccess || version == 0) return "CUDA driver: none";
   return concat("CUDA driver: for CUDA ", cuda_version(version));
+}
+
+// What is free takes a context to know, which only those make who will train.
+void measure_memory(const Placement& placement, DeviceInfo& info) {
+  const bool is_alone = placement.is_one_host && placement.local_size == 1;
+  try {
+    FreeMemory memory = probe_memory(info.index, !is_alone);
+    info.free_memory = memory.free;
+    info.reserves = std::move(memory.reserves);
+  } catch (const Error& error) {
+    info.unusable = error.what();
+  }
 }
 
 }  // namespace
@@ -65,7 +80,9 @@ DeviceInfo describe_device(const Placement& placement) {
   info.name = own.name;
   info.id = own.id;
   info.memory = own.memory;
-  info.free_memory = own.memory;  // what is free takes a context to know
+  info.free_memory = own.memory;
+  info.limit_is_free_memory = true;
+  if (placement.is_worker && info.unusable.empty()) measure_memory(placement, info);
   return info;
 }
 

@@ -1,4 +1,5 @@
-// What is known of the GPUs of this machine and of NVIDIA's libraries on it. Makes no context.
+// What is known of the GPUs of this machine and of NVIDIA's libraries on it. Only describe_device()
+// for a worker makes a context.
 #pragma once
 
 #include <memory>

@@ -30,7 +30,8 @@ Placement find_placement(const Communicator& world) {
           .local_rank = rank - tuners,
           .local_size = size - tuners,
           .is_one_host = size == world.size(),
-          .shares_gpu = false};
+          .shares_gpu = false,
+          .is_worker = world.rank() != 0};
 }
 
 }  // namespace dstune

@@ -8,6 +8,7 @@
 #include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
 
+#include "core/device/faults.hpp"
 #include "core/train/run_experiment.hpp"
 #include "kernels/cuda/cuda_backend.hpp"
 #include "tests/support/cuda_on_host/control.hpp"

@@ -16,6 +16,7 @@ TEST(FindPlacement, WorkersOfAHostAreCountedWithoutTheTuner) {
   EXPECT_EQ(own.local_rank, world.rank() - 1);
   EXPECT_EQ(own.local_size, world.size() - 1);
   EXPECT_TRUE(own.is_one_host);
+  EXPECT_EQ(own.is_worker, own.rank != 0);
   EXPECT_FALSE(own.shares_gpu);
 }
 

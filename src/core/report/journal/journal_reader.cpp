@@ -154,6 +154,7 @@ class Reader {
       believe_name(experiment.name);
       content_.names.insert(experiment.name);
       running_.insert(experiment.key());
+      content_.memory_limit = experiment.settings.memory_limit;
     } else if (type == "finished") {
       Record record = record_from_json(line);
       believe(find_forgery(record));

@@ -31,6 +31,7 @@ struct JournalContent {
   std::map<std::string, int> crashes;   ///< key → runs that ended while it was running
   std::set<std::string> names;          ///< of all experiments that were started or finished
   std::vector<RunProcess> processes;    ///< that wrote it
+  Bytes memory_limit = 0;               ///< of the last experiment that was started; 0: none was
   Seconds end = 0;                      ///< latest time of any line
   std::string whole_lines;              ///< the text without what is damaged or torn
   bool torn = false;                    ///< a crash left a part of a last line

@@ -2,27 +2,19 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 
 #include "core/base/error.hpp"
 #include "core/base/text.hpp"
 #include "core/experiment/step_config.hpp"
 #include "core/search/plan/gpus.hpp"
+#include "core/search/plan/memory_limit.hpp"
 
 namespace dstune {
 namespace {
 
-// The operating system, MPI and this program itself live beside the experiments.
-constexpr double kUsableMemory = 0.85;
-
 // With one there is nothing to shard.
 constexpr int kFewestWorkers = 2;
-
-const DeviceInfo* find_device(const std::vector<DeviceInfo>& devices, const std::string& backend) {
-  const auto found = std::find_if(devices.begin(), devices.end(), [&](const DeviceInfo& device) {
-    return device.backend == backend;
-  });
-  return found == devices.end() ? nullptr : &*found;
-}
 
 /// Why `devices` have none for the backend; or "".
 std::string why_not(const std::vector<DeviceInfo>& devices, const std::string& backend) {
@@ -67,24 +59,6 @@ std::vector<Place> places_of(const std::vector<WorkerInfo>& workers) {
     places.push_back({concat("rank ", worker.rank, " on ", worker.host), &worker.devices});
   }
   return places;
-}
-
-Bytes usable_memory(const WorkerInfo& worker, const DeviceInfo& device, int workers_on_gpu) {
-  if (workers_on_gpu > 1) return device.free_memory / static_cast<Bytes>(workers_on_gpu);
-  if (!device.is_shared) return device.memory;
-  return static_cast<Bytes>(kUsableMemory * static_cast<double>(device.memory) /
-                            std::max(worker.workers_on_host, 1));
-}
-
-Bytes default_memory_limit(const std::string& backend, const std::vector<WorkerInfo>& workers) {
-  const auto share = [&](const WorkerInfo& worker) {
-    const DeviceInfo& device = *find_device(worker.devices, backend);
-    return usable_memory(worker, device,
-                         device.id.empty() ? 1 : workers_on_gpu_of(worker, workers));
-  };
-  Bytes least = share(workers.front());
-  for (const auto& worker : workers) least = std::min(least, share(worker));
-  return least;
 }
 
 /// Whether workers have a GPU together.
@@ -148,7 +122,8 @@ std::string shortage_on(const WorkerInfo& worker, const DeviceInfo& device, Byte
 }  // namespace
 
 Machine machine_of_run(const TuningConfig& config, const std::vector<WorkerInfo>& workers,
-                       int alive, const std::string& tuner_host) {
+                       int alive, const std::string& tuner_host,
+                       std::optional<Bytes> earlier_limit) {
   Machine machine;
   machine.workers = alive;
   machine.group_size = config.ranks_per_experiment.value_or(alive);
@@ -160,10 +135,9 @@ Machine machine_of_run(const TuningConfig& config, const std::vector<WorkerInfo>
   machine.backend = choose_backend(config, places_of(workers));
   machine.shares_gpu = share_gpus(config, machine.backend, workers, tuner_host);
   machine.allocator = allocator_of(config, machine.backend);
-  machine.memory_limit = config.settings.memory_limit;
-  if (machine.memory_limit == 0) {
-    machine.memory_limit = default_memory_limit(machine.backend, workers);
-  }
+  MemoryLimit limit = memory_limit_of_run(config, machine.backend, workers, earlier_limit);
+  machine.memory_limit = limit.bytes;
+  machine.memory_limit_origin = std::move(limit.origin);
   machine.threads_per_rank = threads_per_rank(workers);
   machine.devices_per_node = devices_per_node(workers);
   machine.host_overhead = host_overhead(config, workers.front().devices, machine.backend);
@@ -222,6 +196,8 @@ std::vector<std::string> machine_warnings(const TuningConfig& config, const Mach
     std::string shortage = shortage_on(worker, *device, machine.memory_limit);
     if (!shortage.empty()) warnings.push_back(std::move(shortage));
   }
+  std::string shortage = shortage_of_free_memory(machine.memory_limit, machine.backend, workers);
+  if (!shortage.empty()) warnings.push_back(std::move(shortage));
   return warnings;
 }
 

@@ -21,6 +21,7 @@ struct Machine {
   HostOverhead host_overhead = {};  ///< the user's, or the preset of the backend
   bool shares_gpu = false;          ///< several workers train on one GPU
   AllocatorModel allocator = AllocatorModel::exact;  ///< likewise
+  std::string memory_limit_origin = {};              ///< see MemoryLimit
 
   bool operator==(const Machine&) const = default;
 };
@@ -28,20 +29,19 @@ struct Machine {
 /// The machine of a run.
 ///
 /// "auto" is the first backend, in the order of the first worker's devices, that every worker can
-/// use. The memory limit, where the user sets none, is the least that a worker may take: its own
-/// device's memory, or its share of 85 % of a shared one. All of the memory counts and not what is
-/// free now, since a run goes on (--resume) only with the limit that it began with. Workers that
-/// share a GPU have equal parts of what is free on it. A rank has the cores of the worker that
-/// shares them with most.
+/// use. The memory limit is memory_limit_of_run(). A rank has the cores of the worker that shares
+/// them with most.
 ///
-/// @param workers  that reported, at least one
-/// @param alive    of them
-/// @param tuner_host  where rank 0 is
+/// @param workers        that reported, at least one
+/// @param alive          of them
+/// @param tuner_host     where rank 0 is
+/// @param earlier_limit  of the run that goes on
 /// @throws ConfigError  if there are too few workers for a group, one cannot use the backend, or
 /// one
 ///                      has no GPU of its own and the user has not allowed that
 Machine machine_of_run(const TuningConfig& config, const std::vector<WorkerInfo>& workers,
-                       int alive, const std::string& tuner_host = "");
+                       int alive, const std::string& tuner_host = "",
+                       std::optional<Bytes> earlier_limit = {});
 
 /// Who would run a plan.
 struct PlannedWorkers {

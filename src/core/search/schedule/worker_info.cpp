@@ -1,5 +1,7 @@
 #include "core/search/schedule/worker_info.hpp"
 
+#include <algorithm>
+
 #include "core/base/json.hpp"
 
 namespace dstune {
@@ -8,6 +10,25 @@ namespace {
 
 std::string text_at(const json::object& object, const char* key) {
   return std::string(object.at(key).as_string());
+}
+
+json::array to_json(const std::vector<MemoryReserve>& reserves) {
+  json::array all;
+  for (const MemoryReserve& reserve : reserves) {
+    all.push_back(
+        {{"what", reserve.what}, {"bytes", reserve.bytes}, {"is_measured", reserve.is_measured}});
+  }
+  return all;
+}
+
+std::vector<MemoryReserve> reserves_from_json(const json::array& all) {
+  std::vector<MemoryReserve> reserves;
+  for (const auto& value : all) {
+    const json::object& reserve = value.as_object();
+    reserves.push_back({text_at(reserve, "what"), reserve.at("bytes").to_number<Bytes>(),
+                        reserve.at("is_measured").as_bool()});
+  }
+  return reserves;
 }
 
 json::object to_json(const DeviceInfo& device) {
@@ -20,7 +41,9 @@ json::object to_json(const DeviceInfo& device) {
           {"host_overhead", device.host_overhead},
           {"id", device.id},
           {"index", device.index},
-          {"seen", device.seen}};
+          {"seen", device.seen},
+          {"limit_is_free_memory", device.limit_is_free_memory},
+          {"reserves", to_json(device.reserves)}};
 }
 
 DeviceInfo device_info_from_json(const json::object& object) {
@@ -33,10 +56,19 @@ DeviceInfo device_info_from_json(const json::object& object) {
           text_at(object, "host_overhead"),
           text_at(object, "id"),
           object.at("index").to_number<int>(),
-          object.at("seen").to_number<int>()};
+          object.at("seen").to_number<int>(),
+          object.at("limit_is_free_memory").as_bool(),
+          reserves_from_json(object.at("reserves").as_array())};
 }
 
 }  // namespace
+
+const DeviceInfo* find_device(const std::vector<DeviceInfo>& devices, const std::string& backend) {
+  const auto found = std::find_if(devices.begin(), devices.end(), [&](const DeviceInfo& device) {
+    return device.backend == backend;
+  });
+  return found == devices.end() ? nullptr : &*found;
+}
 
 json::object to_json(const WorkerInfo& info) {
   json::array devices;

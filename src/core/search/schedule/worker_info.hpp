@@ -21,6 +21,9 @@ struct WorkerInfo {
   bool operator==(const WorkerInfo&) const = default;
 };
 
+/// nullptr if there is none of the backend.
+const DeviceInfo* find_device(const std::vector<DeviceInfo>& devices, const std::string& backend);
+
 json::object to_json(const WorkerInfo& info);
 /// Inverse of to_json. @throws std::exception  if `object` is no WorkerInfo
 WorkerInfo worker_info_from_json(const json::object& object);

@@ -27,7 +27,7 @@ namespace {
 
 using TensorHandle = std::shared_ptr<fe::graph::Tensor_attributes>;
 
-void require(const fe::error_t& error) {
+void require(fe::error_t error) {
   if (error.is_bad()) throw std::runtime_error(error.get_message());
 }
 

@@ -77,6 +77,8 @@ bool CudaDevice::has_passed(const Event& event) const {
 Seconds CudaDevice::time_of(const Event& event) const {
   constexpr Seconds kExact = 4;
   if (!event.handle) return 0;
+  // The end of a wait of the host is queued after it.
+  gpu_.wait_for(EventPool::of(event.handle), [this] { meanwhile(); });
   float milliseconds = 0;
   DSTUNE_CUDA_CHECK(
       cudaEventElapsedTime(&milliseconds, EventPool::of(origin_), EventPool::of(event.handle)));

@@ -14,6 +14,8 @@ WorkerInfo make_info() {
   info.devices = {
       {"cuda", "Some GPU", 0, 0, false, "its driver is too old", "none", "GPU-5d", 3, 8},
       {"cpu", "Some CPU", Bytes{1} << 40U, Bytes{1} << 39U, true, "", "cpu-gloo"}};
+  info.devices.front().limit_is_free_memory = true;
+  info.devices.front().reserves = {{"CUDA context", 500, true}, {"NCCL's buffers", 300, false}};
   return info;
 }
 
