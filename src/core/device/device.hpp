@@ -153,6 +153,10 @@ class Device {
   }
 
  protected:
+  /// Frees what was given back while other streams used it: their work must be over. For the
+  /// destructor of a device whose memory goes on living.
+  void free_all_pending() noexcept;
+
   /// Where computes() is false: stands for an operation's work.
   virtual void account(const Work& work) { (void)work; }
 

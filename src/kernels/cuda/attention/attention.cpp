@@ -4,20 +4,20 @@
 #include <algorithm>
 #include <cassert>
 
-#include "kernels/cuda/attention/cudnn_attention.hpp"
+#include "kernels/cuda/attention/fused.hpp"
 #include "kernels/cuda/attention/own.hpp"
 #include "kernels/cuda/device/cuda_device.hpp"
 
 namespace dstune::cuda {
 
 std::int64_t CudaDevice::attention_workspace(const AttentionShape& shape) const {
-  return std::max(own_attention_workspace(shape), cudnn_attention_workspace(shape));
+  return std::max(own_attention_workspace(shape), fused_attention_workspace(shape));
 }
 
 void CudaDevice::compute(const Attention& op) {
   assert(op.qkv.rows == op.shape.batch * op.shape.sequence && op.out.rows == op.qkv.rows);
   assert(op.lse.numel == op.shape.batch * op.shape.heads * op.shape.sequence);
-  if (!cudnn_attention(op, stream())) own_attention(op, stream());
+  if (!fused_attention(op, stream())) own_attention(op, stream());
 }
 
 void CudaDevice::compute(const AttentionBackward& op) {
@@ -25,7 +25,7 @@ void CudaDevice::compute(const AttentionBackward& op) {
   assert(op.workspace.numel >= own_attention_workspace(op.shape));
   assert(op.d_out.rows == op.out.rows && op.d_qkv.rows == op.qkv.rows);
   assert(op.d_qkv.cols == op.qkv.cols);
-  if (!cudnn_attention_backward(op, stream())) own_attention_backward(op, stream());
+  if (!fused_attention_backward(op, stream())) own_attention_backward(op, stream());
 }
 
 }  // namespace dstune::cuda

@@ -52,8 +52,8 @@ class CommunicatorCache {
  private:
   using Members = RecentGroups::Members;
 
-  Communicator& find_or_make(const CommunicatorMaker& maker);
-  Communicator& make(CommunicatorMaker maker, const Members& members);
+  NcclCommunicator& find_or_make(const CommunicatorMaker& maker);
+  NcclCommunicator& make(CommunicatorMaker maker, const Members& members);
   void report(const CommunicatorMaker& maker);
   void drop(const std::vector<Members>& groups, const CommunicatorMaker& maker);
   void wait_for_the_end(const CommunicatorMaker& maker) noexcept;
@@ -63,7 +63,7 @@ class CommunicatorCache {
   NcclFacts facts_;
   RecentGroups recent_;
   EndingCommunicators endings_;
-  std::map<Members, std::unique_ptr<Communicator>> communicators_;
+  std::map<Members, std::unique_ptr<NcclCommunicator>> communicators_;
   std::string lost_;  ///< why the GPU is, or ""
   bool has_warned_ = false;
 };

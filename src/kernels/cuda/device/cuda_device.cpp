@@ -23,6 +23,11 @@ void CudaDevice::spend_host_time(Seconds time) {
   while (now() < end) tick();
 }
 
+std::optional<DeviceReading> CudaDevice::reading() {
+  if (gpu_.monitor() == nullptr) return std::nullopt;
+  return gpu_.monitor()->read();
+}
+
 void* CudaDevice::do_allocate(MemoryCategory category, Bytes size) {
   void* data = gpu_.allocate(size, current_stream(), memory().limit());
   if (data == nullptr) {

@@ -26,6 +26,8 @@ class CudaDevice final : public Device {
  public:
   /// @param gpu, products  must outlive it
   CudaDevice(Gpu& gpu, MatrixProducts& products, Bytes memory_limit);
+  /// The streams must be done.
+  ~CudaDevice() override { free_all_pending(); }
 
   std::string name() const override { return gpu_.name(); }
   bool overlaps() const override { return true; }
@@ -38,6 +40,7 @@ class CudaDevice final : public Device {
   Seconds time_of(const Event& event) const override;
   void spend_host_time(Seconds time) override;
   Seconds now() const override;
+  std::optional<DeviceReading> reading() override;
   std::optional<DevicePeaks> peaks(DType dtype) override;
 
   Gpu& gpu() noexcept { return gpu_; }

@@ -18,6 +18,7 @@
 #include "kernels/cuda/base/handles.hpp"
 #include "kernels/cuda/device/arena.hpp"
 #include "kernels/cuda/device/events.hpp"
+#include "kernels/cuda/measurement/nvml.hpp"
 
 namespace dstune::cuda {
 
@@ -38,6 +39,8 @@ class Gpu {
   int index() const noexcept { return index_; }
   const std::string& name() const noexcept { return name_; }
   int multiprocessors() const noexcept { return multiprocessors_; }
+  /// nullptr where there is no NVML.
+  const GpuMonitor* monitor() const noexcept { return monitor_.get(); }
 
   cudaStream_t stream(Stream which) const noexcept {
     return streams_[static_cast<std::size_t>(which)].get();
@@ -86,6 +89,7 @@ class Gpu {
   int index_;
   std::string name_;
   int multiprocessors_ = 0;
+  std::unique_ptr<GpuMonitor> monitor_;
   std::array<StreamHandle, kStreams> streams_;
   std::array<DeviceMemory, kStreams> scratch_;
   PinnedMemory staging_;

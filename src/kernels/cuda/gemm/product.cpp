@@ -14,13 +14,13 @@ std::uint32_t alignment_of(const void* data) {
   return std::uint32_t{1} << static_cast<unsigned>(std::countr_zero(address | kMost));
 }
 
-Product::Operand operand_of(const Matrix& matrix) {
+ColumnMajorProduct::Operand operand_of(const Matrix& matrix) {
   return {matrix.cols, matrix.rows, matrix.stride, alignment_of(matrix.data)};
 }
 
 }  // namespace
 
-Product product_of(const Gemm& op) {
+ColumnMajorProduct product_of(const Gemm& op) {
   const bool transpose_a = op.transpose_a == Transpose::yes;
   const bool transpose_b = op.transpose_b == Transpose::yes;
   assert((transpose_a ? op.a.cols : op.a.rows) == op.c.rows);

@@ -12,7 +12,7 @@ namespace dstune::cuda {
 ///
 /// A row-major matrix is its transpose, column-major with the same stride. So C = op(A) op(B) is
 /// computed as C^T = op(B)^T op(A)^T: `left` is B, `right` is A, and op() stays what it is.
-struct Product {
+struct ColumnMajorProduct {
   struct Operand {
     std::int64_t rows = 0;  ///< column-major
     std::int64_t cols = 0;
@@ -30,9 +30,9 @@ struct Product {
   Operand right;
   Operand result;
 
-  auto operator<=>(const Product&) const = default;
+  auto operator<=>(const ColumnMajorProduct&) const = default;
 };
 
-Product product_of(const Gemm& op);
+ColumnMajorProduct product_of(const Gemm& op);
 
 }  // namespace dstune::cuda

@@ -38,7 +38,7 @@ void set_transpose(const Operation& operation, cublasLtMatmulDescAttributes_t wh
 
 // CUBLAS_COMPUTE_32F sums in fp32 and does not round fp32 operands to TF32, as PyTorch with
 // torch.backends.cuda.matmul.allow_tf32 = False, its default.
-Operation operation_of(const Product& product) {
+Operation operation_of(const ColumnMajorProduct& product) {
   cublasLtMatmulDesc_t made = nullptr;
   check_cublas(cublas_lt().MatmulDescCreate(&made, CUBLAS_COMPUTE_32F, CUDA_R_32F),
                "cublasLtMatmulDescCreate");
@@ -48,7 +48,7 @@ Operation operation_of(const Product& product) {
   return operation;
 }
 
-Layout layout_of(DType dtype, const Product::Operand& operand) {
+Layout layout_of(DType dtype, const ColumnMajorProduct::Operand& operand) {
   cublasLtMatrixLayout_t made = nullptr;
   check_cublas(cublas_lt().MatrixLayoutCreate(
                    &made, type_of(dtype), static_cast<std::uint64_t>(operand.rows),
@@ -65,7 +65,7 @@ void set(const Preference& preference, cublasLtMatmulPreferenceAttributes_t whic
 }
 
 // Parts of a sum meet in fp32 only, and in the same order every time.
-Preference preference_of(const Product& product, Bytes workspace) {
+Preference preference_of(const ColumnMajorProduct& product, Bytes workspace) {
   cublasLtMatmulPreference_t made = nullptr;
   check_cublas(cublas_lt().MatmulPreferenceCreate(&made), "cublasLtMatmulPreferenceCreate");
   Preference preference(made, cublas_lt().MatmulPreferenceDestroy);
@@ -89,7 +89,8 @@ void check_cublas(cublasStatus_t status, const char* call) {
                          cublas_lt().GetStatusString(status), ")"));
 }
 
-ProductPlan::ProductPlan(cublasLtHandle_t handle, const Product& product, Bytes workspace)
+ProductPlan::ProductPlan(cublasLtHandle_t handle, const ColumnMajorProduct& product,
+                         Bytes workspace)
     : operation_(operation_of(product)),
       left_(layout_of(product.dtype, product.left)),
       right_(layout_of(product.dtype, product.right)),
@@ -97,7 +98,8 @@ ProductPlan::ProductPlan(cublasLtHandle_t handle, const Product& product, Bytes 
   choose(handle, product, workspace);
 }
 
-void ProductPlan::choose(cublasLtHandle_t handle, const Product& product, Bytes workspace) {
+void ProductPlan::choose(cublasLtHandle_t handle, const ColumnMajorProduct& product,
+                         Bytes workspace) {
   const Preference preference = preference_of(product, workspace);
   cublasLtMatmulHeuristicResult_t best{};
   int found = 0;

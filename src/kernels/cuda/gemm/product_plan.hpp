@@ -18,7 +18,7 @@ class ProductPlan {
   /// Asks cuBLASLt's heuristics, which costs the host some 10 us.
   /// @param workspace  bytes that the algorithm may use
   /// @throws CudaError, DeviceLostError
-  ProductPlan(cublasLtHandle_t handle, const Product& product, Bytes workspace);
+  ProductPlan(cublasLtHandle_t handle, const ColumnMajorProduct& product, Bytes workspace);
 
   /// Queues it. @throws CudaError, DeviceLostError
   void run(cublasLtHandle_t handle, const Gemm& op, void* workspace, cudaStream_t stream) const;
@@ -28,7 +28,7 @@ class ProductPlan {
   using Owned = std::unique_ptr<T, cublasStatus_t (*)(T*)>;
   using Layout = Owned<cublasLtMatrixLayoutOpaque_t>;
 
-  void choose(cublasLtHandle_t handle, const Product& product, Bytes workspace);
+  void choose(cublasLtHandle_t handle, const ColumnMajorProduct& product, Bytes workspace);
 
   Owned<cublasLtMatmulDescOpaque_t> operation_;
   Layout left_;

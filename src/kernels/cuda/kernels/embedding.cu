@@ -37,10 +37,33 @@ template <int kWidth>
 using Sums = Pack<float, kWidth>;
 
 template <class T, int kWidth>
-__device__ inline void add(Sums<kWidth>& sums, const T* row) {
-  const auto pack = load_pack<kWidth>(row);
+__device__ inline void add(Sums<kWidth>& sums, const Pack<T, kWidth>& pack) {
 #pragma unroll
   for (int k = 0; k < kWidth; ++k) sums.values[k] += to_float(pack.values[k]);
+}
+
+/// sums += the columns from `column` of the sorted rows i, i + step ... that are of `token`. Some
+/// are read before any is added, or each would wait for the one before.
+template <class T, int kWidth>
+__device__ void add_rows(Sums<kWidth>& sums, const Backward<T>& op, std::uint32_t token,
+                         std::int64_t i, std::int64_t step, std::int64_t column) {
+  constexpr int kAtOnce = 4;
+  bool goes_on = true;
+  for (; goes_on && i < op.rows; i += kAtOnce * step) {
+    Pack<T, kWidth> packs[kAtOnce];
+    bool is_own[kAtOnce];
+#pragma unroll
+    for (int p = 0; p < kAtOnce; ++p) {
+      const std::int64_t place = i + p * step;
+      is_own[p] = place < op.rows && op.sorted.tokens[place] == token;
+      if (is_own[p]) packs[p] = load_pack<kWidth>(op.d_out[op.sorted.rows[place]] + column);
+    }
+#pragma unroll
+    for (int p = 0; p < kAtOnce; ++p) {
+      if (is_own[p]) add(sums, packs[p]);
+      goes_on = is_own[p];
+    }
+  }
 }
 
 /// A block for each place among the sorted rows and each tile: that of a token's first row adds all
@@ -58,16 +81,13 @@ __global__ void __launch_bounds__(kMostWarps * 32) add_rows_kernel(Backward<T> o
   T* const target = op.d_table[token] + column;
   Sums<kWidth> sums{};
   if (column < op.cols) {
-    if (warp == 0) add<T, kWidth>(sums, target);
-#pragma unroll 4
-    for (std::int64_t i = first + warp; i < op.rows && op.sorted.tokens[i] == token; i += warps) {
-      add<T, kWidth>(sums, op.d_out[op.sorted.rows[i]] + column);
-    }
+    if (warp == 0) add(sums, load_pack<kWidth>(target));
+    add_rows(sums, op, token, first + warp, warps, column);
   }
   of_warps[warp][lane] = sums;
   __syncthreads();
   if (warp != 0 || column >= op.cols) return;
-  for (int w = 1; w < warps; ++w) add<float, kWidth>(sums, of_warps[w][lane].values);
+  for (int w = 1; w < warps; ++w) add(sums, of_warps[w][lane]);
   Pack<T, kWidth> result;
 #pragma unroll
   for (int k = 0; k < kWidth; ++k) result.values[k] = from_float<T>(sums.values[k]);

@@ -13,7 +13,8 @@ namespace dstune::cuda {
 namespace {
 
 constexpr int kMostThreads = 512;
-constexpr int kBlocksPerMultiprocessor = 4;
+// On a multiprocessor: fewer do not keep its memory busy, more have more sums to add up.
+constexpr int kWantedThreads = 768;
 
 template <class T>
 struct Backward {
@@ -150,12 +151,13 @@ __global__ void add_blocks(const float* sums, std::int64_t blocks, std::int64_t 
 
 /// @returns the number of blocks
 template <class T, int kWidth>
-std::int64_t queue_rows(cudaStream_t stream, const Backward<T>& op, std::int64_t most_blocks) {
+std::int64_t queue_rows(cudaStream_t stream, const Backward<T>& op, int multiprocessors) {
   constexpr int kPacks = kWidth == 1 ? 4 : 1;
+  const int threads = threads_for_row(op.cols / kWidth, kPacks, kMostThreads);
+  const std::int64_t wanted = std::int64_t{multiprocessors} * kWantedThreads / threads;
   const std::int64_t fitting =
       static_cast<std::int64_t>(Gpu::kScratch / sizeof(float)) / (2 * op.cols);
-  const std::int64_t blocks = std::min({op.rows, most_blocks, fitting});
-  const int threads = threads_for_row(op.cols / kWidth, kPacks, kMostThreads);
+  const std::int64_t blocks = std::min({op.rows, wanted, fitting});
   launch(stream, {blocks, threads}, backward_kernel<T, kWidth, kPacks>, op);
   return blocks;
 }
@@ -168,7 +170,6 @@ void CudaDevice::compute(const LayerNormBackward& op) {
   assert(op.d_out.dtype == op.x.dtype && op.d_x.dtype == op.x.dtype);
   assert(op.d_gamma.dtype == op.x.dtype && op.d_beta.dtype == op.x.dtype);
   auto* const sums = scratch<float>();
-  const std::int64_t most_blocks = std::int64_t{gpu_.multiprocessors()} * kBlocksPerMultiprocessor;
   with_type(op.x.dtype, [&]<class T>(std::type_identity<T>) {
     const Backward<T> backward{rows_of<const T>(op.d_out),
                                rows_of<const T>(op.x),
@@ -180,8 +181,7 @@ void CudaDevice::compute(const LayerNormBackward& op) {
                                op.x.rows,
                                op.x.cols};
     with_row_width<T>({op.d_out, op.x, op.d_x, as_row(op.gamma)}, [&](auto width) {
-      const std::int64_t blocks =
-          queue_rows<T, decltype(width)::value>(stream(), backward, most_blocks);
+      const std::int64_t blocks = queue_rows<T, width>(stream(), backward, gpu_.multiprocessors());
       launch(
           stream(), {(2 * op.x.cols + kWarp - 1) / kWarp, threads_for_row(blocks, 1, kMostThreads)},
           add_blocks<T>, sums, blocks, op.x.cols, elements<T>(op.d_gamma), elements<T>(op.d_beta));

@@ -1,0 +1,52 @@
+// Attention as graphs of cuDNN's frontend, with the plans that cuDNN makes of them.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <unordered_map>
+
+#include <cuda_runtime_api.h>
+#include <cudnn.h>
+
+#include "core/device/operations/attention.hpp"
+
+namespace dstune::cuda {
+
+/// All that a plan depends on.
+struct FusedShape {
+  std::int64_t batch = 0;
+  std::int64_t sequence = 0;
+  std::int64_t heads = 0;
+  std::int64_t head_size = 0;
+  DType dtype = DType::bf16;
+  std::int64_t qkv_stride = 0;    ///< elements between two rows of q, k and v
+  std::int64_t out_stride = 0;    ///< of out and its gradient
+  std::int64_t d_qkv_stride = 0;  ///< 0: forward
+
+  auto operator<=>(const FusedShape&) const = default;
+};
+
+/// A tensor of a graph.
+enum FusedTensor : std::int64_t { kQ = 1, kK, kV, kOut, kStats, kDOut, kDQ, kDK, kDV };
+
+/// A graph with its plan.
+class FusedPlan {
+ public:
+  /// @throws std::exception  if cuDNN has no plan
+  FusedPlan(cudnnHandle_t handle, const FusedShape& shape);
+  ~FusedPlan();
+  FusedPlan(const FusedPlan&) = delete;
+  FusedPlan& operator=(const FusedPlan&) = delete;
+
+  std::int64_t workspace() const noexcept { return workspace_; }  ///< bytes
+  /// Queues it on the stream of `handle`. @throws std::exception
+  void run(cudnnHandle_t handle, std::unordered_map<std::int64_t, void*> tensors,
+           void* workspace) const;
+
+ private:
+  struct Graph;
+  std::unique_ptr<Graph> graph_;
+  std::int64_t workspace_ = 0;
+};
+
+}  // namespace dstune::cuda

@@ -1,0 +1,24 @@
+// Attention by cuDNN's fused kernels, where cuDNN and its frontend were built in.
+#pragma once
+
+#include <cstdint>
+
+#include <cuda_runtime_api.h>
+
+#include "core/device/operations/attention.hpp"
+
+namespace dstune::cuda {
+
+/// Queue `op` on `stream`, if cuDNN can do it: 16-bit types, heads of at most 128 columns, a
+/// multiple of 8, and no dropout, of which cuDNN would choose other probabilities than the CPU
+/// backend.
+/// @returns false if it cannot: nothing was queued
+/// @throws CudaError, DeviceLostError
+bool fused_attention(const Attention& op, cudaStream_t stream);
+bool fused_attention_backward(const AttentionBackward& op, cudaStream_t stream);
+
+/// fp32 elements that both take at most; 0 if cuDNN cannot do it. Builds their plans, which takes
+/// the host some 0.1 s, once per shape.
+std::int64_t fused_attention_workspace(const AttentionShape& shape);
+
+}  // namespace dstune::cuda

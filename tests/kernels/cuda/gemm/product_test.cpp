@@ -1,0 +1,45 @@
+#include "kernels/cuda/gemm/product.hpp"
+
+#include <gtest/gtest.h>
+
+namespace dstune::cuda {
+
+namespace {
+
+/// A matrix at an address that nobody reads.
+Matrix matrix_at(std::uintptr_t address, std::int64_t rows, std::int64_t cols,
+                 std::int64_t stride) {
+  return {reinterpret_cast<void*>(address), rows, cols, DType::bf16, stride};
+}
+
+TEST(ProductTest, ARowMajorProductIsTheTransposedOneOfItsTransposes) {
+  const ColumnMajorProduct product = product_of({.transpose_a = Transpose::yes,
+                                                 .a = matrix_at(4096, 5, 2, 8),
+                                                 .b = matrix_at(8192, 5, 3, 16),
+                                                 .beta = 1,
+                                                 .c = matrix_at(12288, 2, 3, 4)});
+
+  EXPECT_EQ(product, (ColumnMajorProduct{.dtype = DType::bf16,
+                                         .adds = true,
+                                         .transpose_left = false,
+                                         .transpose_right = true,
+                                         .left = {3, 5, 16, 256},
+                                         .right = {2, 5, 8, 256},
+                                         .result = {3, 2, 4, 256}}));
+}
+
+TEST(ProductTest, AlignmentIsThePowerOfTwoThatDividesTheAddress) {
+  const auto alignment = [](std::uintptr_t address) {
+    return product_of({.a = matrix_at(address, 1, 1, 1),
+                       .b = matrix_at(256, 1, 1, 1),
+                       .c = matrix_at(256, 1, 1, 1)})
+        .right.alignment;
+  };
+  EXPECT_EQ(alignment(1024), 256U);
+  EXPECT_EQ(alignment(256 + 64), 64U);
+  EXPECT_EQ(alignment(256 + 6), 2U);
+}
+
+}  // namespace
+
+}  // namespace dstune::cuda
