@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <optional>
 #include <span>
@@ -56,6 +57,7 @@ class CudaDevice final : public Device {
   void do_synchronize() override;
 
   void meanwhile() const;
+  void throw_what_failed() const;
   /// The current one.
   cudaStream_t stream() const noexcept { return gpu_.stream(current_stream()); }
   /// Gpu::kScratch bytes, undefined contents, for this operation alone.
@@ -75,7 +77,7 @@ class CudaDevice final : public Device {
   std::function<void()> on_wait_;
   mutable std::shared_ptr<const void> origin_;  ///< where time_of() counts from
   mutable Seconds origin_time_ = 0;
-  cudaError_t failed_ = cudaSuccess;  ///< of a call that could not throw
+  std::exception_ptr failed_;  ///< of a call that could not throw
 };
 
 }  // namespace dstune::cuda
