@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "kernels/cuda/collectives/communicator.hpp"
+#include "kernels/cuda/collectives/nccl_communicator.hpp"
 #include "kernels/cuda/device/gpu.hpp"
 
 namespace dstune::cuda {

@@ -6,7 +6,7 @@
 
 #include "core/base/units.hpp"
 #include "core/device/group.hpp"
-#include "kernels/cuda/collectives/communicator.hpp"
+#include "kernels/cuda/collectives/nccl_communicator.hpp"
 #include "kernels/cuda/device/gpu.hpp"
 
 namespace dstune::cuda {

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "core/device/collectives.hpp"
-#include "kernels/cuda/collectives/communicator.hpp"
 #include "kernels/cuda/collectives/communicator_maker.hpp"
+#include "kernels/cuda/collectives/nccl_communicator.hpp"
 #include "kernels/cuda/device/cuda_device.hpp"
 
 namespace dstune::cuda {

@@ -24,7 +24,7 @@ using cuda_on_host::calls;
 using cuda_on_host::live;
 using ::testing::HasSubstr;
 
-constexpr Bytes kCommunicator = Bytes{10} << 20U;
+constexpr Bytes kCommunicator = Bytes{600} << 20U;  // a GPU has no room for two
 
 /// A group of threads under other names.
 class Renamed final : public Group {
@@ -253,6 +253,30 @@ TEST_F(CommunicatorCacheTest, AnErrorThatComesWhileTheHostWaitsEndsTheWait) {
   EXPECT_THROW(on_ranks(2, body), NcclError);
 
   EXPECT_EQ(live().communicators, 0);
+}
+
+TEST_F(CommunicatorCacheTest, AnErrorThatComesAfterTheCallIsSeenByWhoWaitsForIt) {
+  const auto body = [](Rank& rank) {
+    const auto collectives = rank.cache.collectives(rank.group, rank.own.device);
+    rank.meet();
+    if (rank.group.rank() == 1) rank.sum(*collectives);
+    const Buffer buffer = make_buffer(rank.own.device, MemoryCategory::temporaries, 1, DType::fp32);
+    const auto call = [&] {
+      return collectives->all_reduce(buffer.tensor(DType::fp32), ReduceOp::sum, Purpose::other);
+    };
+    cuda_on_host::hang_at("ncclAllReduce", 1, 0);
+    const Event end = call();
+    bool fails = true;
+    rank.own.device.on_tick([&] {
+      if (!std::exchange(fails, false)) return;
+      cuda_on_host::fail_later_at("ncclAllReduce", 1, ncclRemoteError, 0);
+      EXPECT_THROW(call(), NcclError);
+    });
+
+    rank.own.device.host_wait(end);
+  };
+
+  EXPECT_THROW(on_ranks(2, body), NcclError);
 }
 
 TEST_F(CommunicatorCacheTest, WhoWaitsForALostPeerIsEndedByTheDispatcher) {

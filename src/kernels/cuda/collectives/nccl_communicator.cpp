@@ -1,4 +1,4 @@
-#include "kernels/cuda/collectives/communicator.hpp"
+#include "kernels/cuda/collectives/nccl_communicator.hpp"
 
 #include <algorithm>
 #include <chrono>
