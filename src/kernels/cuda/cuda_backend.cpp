@@ -11,6 +11,7 @@ namespace dstune::cuda {
 CudaBackend::CudaBackend(int index) : gpu_(index) {}
 
 Device& CudaBackend::device(const DeviceShare& share) {
+  communicators_.check();
   drain();
   device_.reset();
   if (gpu_.in_use() > 0) {

@@ -26,6 +26,7 @@ void set_up(const Machine& machine) {
   all.effects.clear();
   all.calls.clear();
   all.log = false;
+  all.deaf_stream = -1;
 }
 
 void inject(const Fault& fault) {
@@ -57,6 +58,11 @@ void release_hangs() {
   const Locked locked;
   ++state().hang_releases;
   state().changed.notify_all();
+}
+
+void deafen(int stream) {
+  const Locked locked;
+  state().deaf_stream = stream;
 }
 
 std::uint64_t calls(const std::string& function, int device) {

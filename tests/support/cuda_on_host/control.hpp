@@ -54,6 +54,9 @@ void corrupt_at(const std::string& function, std::uint64_t call, int device = -1
 /// ncclCommGetAsyncError() of its communicator tells of `error`, an ncclResult_t.
 void fail_later_at(const std::string& function, std::uint64_t call, int error, int device = -1);
 
+/// From now on the stream that each device made as its n-th, from 0, waits for no event.
+void deafen(int stream);
+
 /// Calls since set_up(), also those that failed. An empty name: of all functions.
 std::uint64_t calls(const std::string& function, int device = -1);
 

@@ -81,7 +81,7 @@ cudaError_t make_wait(cudaStream_t stream, cudaEvent_t event) {
   std::function<void()> work;
   {
     const Locked locked;
-    if (event->latest == nullptr) return cudaSuccess;
+    if (event->latest == nullptr || stream->number == state().deaf_stream) return cudaSuccess;
     work = [record = event->latest] { wait_for(*record); };
   }
   enqueue(stream, "cudaStreamWaitEvent", std::move(work));

@@ -18,6 +18,7 @@ namespace cuda_on_host {
 struct DeviceState {
   std::size_t used = 0;
   int sticky_error = 0;
+  int streams_made = 0;
 };
 
 struct Allocation {
@@ -65,6 +66,7 @@ struct MachineState {
   std::uint64_t hang_releases = 0;
   std::map<std::pair<std::string, int>, std::uint64_t> calls;
   bool log = false;
+  int deaf_stream = -1;  ///< waits for nothing
 };
 
 /// Lives for ever, since threads of streams may outlive main().

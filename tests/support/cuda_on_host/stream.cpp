@@ -69,6 +69,7 @@ cudaError_t create(cudaStream_t* stream, int priority) {
   created->worker = std::thread([&stream = *created] { run(stream); });
   join_closed_streams(false);
   const Locked locked;
+  created->number = state().devices.at(static_cast<std::size_t>(created->device)).streams_made++;
   state().streams.insert(created.get());
   *stream = created.release();
   return cudaSuccess;

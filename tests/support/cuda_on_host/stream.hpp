@@ -42,6 +42,7 @@ void join_closed_streams(bool all);
 struct CUstream_st {
   int device = 0;
   int priority = 0;
+  int number = 0;  ///< of those that its device has made
   std::thread worker;
   std::condition_variable arrived;
   std::deque<std::unique_ptr<cuda_on_host::Task>> tasks;
