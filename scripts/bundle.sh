@@ -47,7 +47,7 @@ copy_program() {
 copy_texts() {
   mkdir "$bundle/scripts"
   cp -r examples hostfiles docs README.md LICENSE "$bundle"
-  cp -r scripts/tune.sh scripts/supervise.sh scripts/supervise scripts/run_rank.sh scripts/slurm \
+  cp -r scripts/tune.sh scripts/tune scripts/supervise.sh scripts/supervise scripts/run_rank.sh scripts/slurm \
     scripts/gpu_check.sh scripts/gpu_check scripts/calibrate_host_overhead.py "$bundle/scripts"
 }
 

@@ -5,7 +5,7 @@ gpu_names() { nvidia-smi --query-gpu=name,driver_version,memory.total --format=c
 
 has_gpu() {
   if command -v nvidia-smi >/dev/null; then nvidia-smi -L 2>/dev/null | grep -q '^GPU '
-  else compgen -G '/proc/driver/nvidia/gpus/*' >/dev/null; fi
+  else compgen -G '/dev/nvidia[0-9]*' >/dev/null; fi
 }
 
 # Names of libraries that PROGRAM... are linked to and do not find.

@@ -1,8 +1,9 @@
 """memory_limit is exact to the byte."""
 
+import json
 import unittest
 
-from support import ProgramTest, example, outcomes, read_json
+from support import PROGRAM, ProgramTest, example, outcomes, read_json
 
 NAME = "z2_gas1_tmbspg4"
 
@@ -54,6 +55,23 @@ class MemoryLimit(ProgramTest):
         optimum = read_json(self.results / "ds_config_optimal.json")
         self.assertEqual(optimum["train_micro_batch_size_per_gpu"], 1)
         self.assertEqual(read_json(self.results / "status.json")["status"], "found")
+
+    def test_a_caching_allocator_reserves_what_the_plan_says_in_whole_segments(self):
+        config = self.write_config(self.tiny(zero_optimization={"stage": 2},
+                                             train_micro_batch_size_per_gpu=[4],
+                                             dstune={"allocator": "caching"}))
+        planned = self.run_command([PROGRAM, "--explain", NAME, "--plan", "--world-size", "2",
+                                    "--format", "json", str(config)])
+
+        finished = self.tune(3, config)
+
+        self.assertEqual(finished.returncode, 0, finished.stderr)
+        outcome = outcomes(self.results)[NAME]
+        self.assertEqual(outcome["peak_reserved_bytes"],
+                         json.loads(planned.stdout)["peak_reserved_bytes"])
+        self.assertEqual(outcome["peak_reserved_bytes"] % (2 << 20), 0)
+        self.assertGreater(outcome["peak_reserved_bytes"], outcome["peak_memory_bytes"])
+        self.assertIn("reserved (GiB)", finished.stdout)
 
     def test_nothing_fits(self):
         finished = self.tune(3, example("tiny"), "--memory-limit", "64KiB")

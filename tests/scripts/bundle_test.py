@@ -19,6 +19,13 @@ LIMIT = 300  # seconds: more is a deadlock
 MOST_BYTES = 60 * 2**20
 LIBC = ("ld-linux-x86-64.so.2", "libc.so.6", "libm.so.6", "libpthread.so.0", "libdl.so.2", "librt.so.1",
         "libresolv.so.2", "libutil.so.1")
+ONE_EXPERIMENT = """{
+  "train_micro_batch_size_per_gpu": 1, "gradient_accumulation_steps": 1, "zero_optimization": {"stage": 1},
+  "dstune": {
+    "model": {"model_type": "gpt2", "vocab_size": 64, "n_positions": 16, "n_embd": 16, "n_layer": 1, "n_head": 1},
+    "sequence_length": 16, "backend": "cpu"
+  }
+}"""
 archive = None
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "e2e"))
@@ -122,14 +129,16 @@ class Bundle(unittest.TestCase):
     def test_spans_hosts_that_have_it_in_the_same_place(self):
         if fake_hosts.missing():
             self.skipTest(fake_hosts.missing())
+        config = self.directory / "one.json"
+        config.write_text(ONE_EXPERIMENT, encoding="utf-8")
         hosts = fake_hosts.start(self.directory, 2)
         self.addCleanup(hosts.close)
         done = subprocess.run(
             [*hosts.enter("h1", self.directory), "env", "-i", f"TMPDIR={hosts.temporary('h1')}",
              self.outside / "bin" / "mpirun", "--mca", "plm_rsh_agent", hosts.agent, "-host", "h1:2,h2:1",
-             self.outside / "bin" / "dstune-mpi", "--results-dir", "hosts", self.outside / "examples" / "tiny.json"],
+             self.outside / "bin" / "dstune-mpi", "--results-dir", "hosts", config],
             capture_output=True, text=True, timeout=LIMIT, check=False)
-        self.assertIn("z0_gas1_tmbspg4", self.check(done))
+        self.assertIn("z1_gas1_tmbspg1", self.check(done))
         self.assertIn("2 workers on 2 hosts", done.stderr)
 
     def test_tune_sh_builds_nothing(self):

@@ -101,6 +101,11 @@ void Device::free_pending() noexcept {
   pending_.erase(unused, pending_.end());
 }
 
+void Device::free_all_pending() noexcept {
+  for (const Pending& pending : pending_) free(pending.memory);
+  pending_.clear();
+}
+
 void Device::host_event(HostEvent event) {
   const Seconds time = host_overhead_.at(event);
   if (time > 0) spend_host_time(time);

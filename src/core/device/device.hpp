@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/base/units.hpp"
+#include "core/device/device_peaks.hpp"
 #include "core/device/device_reading.hpp"
 #include "core/device/host_overhead.hpp"
 #include "core/device/ledger.hpp"
@@ -120,6 +121,13 @@ class Device {
   /// milliseconds: not to be called inside a step.
   virtual std::optional<DeviceReading> reading() { return std::nullopt; }
 
+  /// The most that it does in `dtype`; none where nobody measures it. The first call of a process
+  /// measures and may take 100 ms: nothing may be allocated then.
+  virtual std::optional<DevicePeaks> peaks(DType dtype) {
+    (void)dtype;
+    return std::nullopt;
+  }
+
   /// Frees memory that is cached for reuse but not in use.
   virtual void trim() {}
 
@@ -145,6 +153,10 @@ class Device {
   }
 
  protected:
+  /// Frees what was given back while other streams used it: their work must be over. For the
+  /// destructor of a device whose memory goes on living.
+  void free_all_pending() noexcept;
+
   /// Where computes() is false: stands for an operation's work.
   virtual void account(const Work& work) { (void)work; }
 

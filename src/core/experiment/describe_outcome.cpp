@@ -1,4 +1,4 @@
-// describe(): an outcome as one line for people.
+// describe(), share_of_peak(): an outcome as lines for people.
 #include <array>
 
 #include "core/base/text.hpp"
@@ -60,6 +60,14 @@ std::string line(const Skipped& skipped) { return concat("skipped: ", one_line(s
 
 std::string describe(const Outcome& outcome) {
   return std::visit([](const auto& alternative) { return line(alternative); }, outcome);
+}
+
+std::string share_of_peak(const Measured& measured) {
+  const auto& peaks = measured.device_peaks;
+  if (!peaks || peaks->gemm_flops_per_s <= 0 || measured.flops_per_s_per_rank <= 0) return "";
+  const double share = measured.flops_per_s_per_rank / peaks->gemm_flops_per_s;
+  return concat(fixed(100 * share, 0), " % of the measured GEMM peak (",
+                flops_text(peaks->gemm_flops_per_s), ")");
 }
 
 }  // namespace dstune

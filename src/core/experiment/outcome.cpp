@@ -108,6 +108,7 @@ json::object content(const Measured& measured) {
        json::array(measured.compute_times.begin(), measured.compute_times.end())}};
   if (measured.device_use) object["device_use"] = to_json(*measured.device_use);
   if (!measured.network.empty()) object["network"] = measured.network;
+  if (measured.device_peaks) object["device_peaks"] = to_json(*measured.device_peaks);
   return object;
 }
 
@@ -169,6 +170,9 @@ Measured measured_from_json(const json::object& object) {
     measured.device_use = device_use_from_json(use->as_object());
   }
   if (object.contains("network")) measured.network = text(object, "network");
+  if (const auto* peaks = object.if_contains("device_peaks")) {
+    measured.device_peaks = device_peaks_from_json(peaks->as_object());
+  }
   return measured;
 }
 

@@ -10,6 +10,7 @@
 #include "core/base/json_fwd.hpp"
 #include "core/base/statistics.hpp"
 #include "core/base/units.hpp"
+#include "core/device/device_peaks.hpp"
 #include "core/device/ledger.hpp"
 #include "core/device/memory_budget.hpp"
 #include "core/experiment/device_use.hpp"
@@ -43,6 +44,8 @@ struct Measured {
   /// What carried the collectives between hosts, as their library names it ("IB", "Socket"); "" if
   /// it did not say.
   std::string network = {};
+  /// Of the slowest device of the group; none where nobody measures them.
+  std::optional<DevicePeaks> device_peaks = std::nullopt;
 };
 
 /// It does not fit. The numbers are those of the first rank that could not allocate.
@@ -92,5 +95,8 @@ Outcome outcome_from_json(const json::object& object);
 
 /// "412.6 ms +-0.8%, 171.3 GFLOP/s, peak 61.40 GiB" or the reason it has no numbers: one line.
 std::string describe(const Outcome& outcome);
+
+/// "41 % of the measured GEMM peak (612.0 TFLOP/s)"; "" if it has no peak or no time.
+std::string share_of_peak(const Measured& measured);
 
 }  // namespace dstune

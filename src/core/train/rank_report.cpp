@@ -104,6 +104,7 @@ Outcome merge_reports(const std::vector<RankReport>& reports, const Experiment& 
   merged.first_loss = 0;
   merged.last_loss = 0;
   std::vector<std::optional<DeviceUse>> uses;
+  std::vector<std::optional<DevicePeaks>> peaks;
   for (const RankReport& report : reports) {
     if (!report.not_finite.empty()) {
       return Failed{FailureKind::not_finite, report.not_finite};
@@ -116,8 +117,10 @@ Outcome merge_reports(const std::vector<RankReport>& reports, const Experiment& 
     merged.setup_time = std::max(merged.setup_time, own.setup_time);
     merged.compute_times.push_back(median(report.compute));
     uses.push_back(own.device_use);
+    peaks.push_back(own.device_peaks);
   }
   merged.device_use = merge(uses);
+  merged.device_peaks = merge(peaks);
   merge_times(reports, merged);
   compute_rates(experiment, config, merged);
   return merged;

@@ -118,6 +118,7 @@ class Run {
         group_(group) {}
 
   Outcome run() {
+    report_.own.device_peaks = device_.peaks(config_.dtype);
     const Seconds begin = device_.now();
     const std::optional<Outcome> fault = allocate();
     if (!group_.vote(!fault)) return merge_faults(fault);

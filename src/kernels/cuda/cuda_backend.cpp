@@ -12,6 +12,7 @@ CudaBackend::CudaBackend(int index) : gpu_(index) {}
 
 Device& CudaBackend::device(const DeviceShare& share) {
   drain();
+  device_.reset();
   if (gpu_.in_use() > 0) {
     throw DeviceLostError(concat("GPU ", gpu_.index(), ": ", format_bytes(gpu_.in_use()),
                                  " are still in use after an experiment"));

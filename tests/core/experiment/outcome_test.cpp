@@ -44,6 +44,7 @@ Measured awkward() {
   measured.compute_times = {0.1, 0.3};
   measured.device_use.emplace().power_w = 612.0 / 7;
   measured.network = "AWS Libfabric";
+  measured.device_peaks = {1e15 / 3, 1e12 / 7};
   return measured;
 }
 
@@ -71,6 +72,7 @@ void expect_equal(const Measured& actual, const Measured& expected) {
   EXPECT_EQ(actual.compute_times, expected.compute_times);
   EXPECT_EQ(actual.device_use, expected.device_use);
   EXPECT_EQ(actual.network, expected.network);
+  EXPECT_EQ(actual.device_peaks, expected.device_peaks);
 }
 
 TEST(OutcomeJson, MeasuredReadsBackToTheSameBits) {
@@ -83,8 +85,11 @@ TEST(OutcomeJson, MeasuredReadsBackToTheSameBits) {
 TEST(OutcomeJson, MeasuredWithoutAWordOfTheDevicesReadsBack) {
   Measured silent = awkward();
   silent.device_use.reset();
+  silent.device_peaks.reset();
 
   EXPECT_FALSE(to_json(silent).contains("device_use"));
+  EXPECT_FALSE(to_json(silent).contains("device_peaks"));
+  EXPECT_EQ(std::get<Measured>(through_text(silent)).device_peaks, std::nullopt);
   EXPECT_EQ(std::get<Measured>(through_text(silent)).device_use, std::nullopt);
 }
 
@@ -167,6 +172,17 @@ TEST(DescribeOutcome, MeasuredShowsTimeNoiseSpeedAndMemory) {
   const std::string line = describe(measured);
 
   EXPECT_EQ(line, "412.6 ms +-0.8%, 171.3 GFLOP/s per rank, 9.7 samples/s, peak 61.40 GiB");
+}
+
+TEST(ShareOfPeak, IsTheSpeedOverTheMeasuredPeak) {
+  Measured measured;
+  measured.flops_per_s_per_rank = 250e12;
+  EXPECT_EQ(share_of_peak(measured), "");
+  measured.device_peaks = {612e12, 3e12};
+
+  EXPECT_EQ(share_of_peak(measured), "41 % of the measured GEMM peak (612.0 TFLOP/s)");
+  measured.flops_per_s_per_rank = 0;  // of a dry run
+  EXPECT_EQ(share_of_peak(measured), "");
 }
 
 TEST(DescribeOutcome, OutOfMemoryShowsTheNumbers) {

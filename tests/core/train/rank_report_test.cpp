@@ -151,6 +151,16 @@ TEST(RankReport, MergesWhatTheDevicesSaid) {
   EXPECT_EQ(merge_measured(reports).device_use.value().power_w, std::nullopt);
 }
 
+TEST(RankReport, TakesThePeaksOfTheSlowestDevice) {
+  std::vector<RankReport> reports(2, report_of(1, {1}));
+  reports[0].own.device_peaks = {5, 2};
+  reports[1].own.device_peaks = {4, 3};
+
+  EXPECT_EQ(merge_measured(reports).device_peaks, (DevicePeaks{4, 2}));
+  reports[0].own.device_peaks.reset();
+  EXPECT_EQ(merge_measured(reports).device_peaks, std::nullopt);
+}
+
 TEST(RankReport, NamesTheRankWhoseLossWasNotFinite) {
   std::vector<RankReport> reports(3, report_of(1, {1}));
   reports[1].not_finite = "rank 1: the loss became nan in step 3";

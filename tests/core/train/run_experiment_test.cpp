@@ -338,6 +338,12 @@ class TalkingDevice final : public DryDevice {
     return reading;
   }
 
+  std::optional<DevicePeaks> peaks(DType dtype) override {
+    EXPECT_EQ(memory().in_use(), 0);
+    EXPECT_EQ(dtype, DType::fp32);
+    return DevicePeaks{2e12, 1e12};
+  }
+
   int readings() const { return readings_; }
 
  private:
@@ -357,6 +363,7 @@ TEST(RunExperimentOnATalkingDevice, ReadsItBeforeAndAfterTheMeasuredSteps) {
   const auto measured = std::get<Measured>(run_experiment(experiment, device, collectives, group));
 
   EXPECT_EQ(device.readings(), 2);
+  EXPECT_EQ(measured.device_peaks, (DevicePeaks{2e12, 1e12}));
   EXPECT_EQ(measured.device_use.value().energy_per_step_j, 100.0 / measured.steps);
   EXPECT_THAT(measured.device_use->throttle_reasons, testing::ElementsAre("heat"));
 }

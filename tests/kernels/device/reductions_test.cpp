@@ -1,6 +1,7 @@
 #include <limits>
 
 #include "core/device/operations/bias.hpp"
+#include "core/device/operations/fill.hpp"
 #include "core/device/operations/norm_and_overflow.hpp"
 #include "core/device/operations/scale.hpp"
 #include "tests/kernels/device/device_test.hpp"
@@ -119,6 +120,20 @@ TEST_P(ReductionsTest, InfinityAndNanAreFoundAtEveryPosition) {
       }
     }
   }
+}
+
+// More elements than blocks take at once, and more blocks than a block has threads.
+TEST_P(ReductionsTest, NothingIsLeftOutOfALongTensor) {
+  constexpr std::int64_t kLength = 2200001;
+  const Buffer x = buffer(kLength + 1);
+  const Tensor slice = x.tensor(DType::fp32).slice(1, kLength);
+  device().run(FillConstant{slice, 1});
+
+  EXPECT_EQ(test::sum_of_squares(device(), slice), static_cast<double>(kLength));
+
+  device().run(FillConstant{slice.slice(kLength - 1, 1), std::numeric_limits<double>::infinity()});
+
+  EXPECT_TRUE(test::has_inf_or_nan(device(), slice));
 }
 
 TEST_P(ReductionsTest, OneNanAmongManyIsFound) {

@@ -34,7 +34,8 @@ std::optional<CallError> strike(std::string_view function, int device) {
 CallEffects take_effects(std::string_view function, int device) {
   auto& pending = state().effects;
   for (auto effect = pending.begin(); effect != pending.end(); ++effect) {
-    if (!concerns(effect->function, effect->device, function, device) || --effect->left > 0) continue;
+    if (!concerns(effect->function, effect->device, function, device) || --effect->left > 0)
+      continue;
     const CallEffects effects = effect->effects;
     pending.erase(effect);
     return effects;

@@ -17,7 +17,7 @@ struct Machine {
   int major = 9;                              ///< compute capability
   int minor = 0;
   int multiprocessors = 4;
-  std::size_t communicator_bytes = 0;         ///< what an NCCL communicator takes of a device
+  std::size_t communicator_bytes = 0;  ///< what an NCCL communicator takes of a device
 };
 
 /// Starts anew: these devices, no faults, no counts, no log; hanging work goes on and ends. Nothing
@@ -26,7 +26,7 @@ void set_up(const Machine& machine);
 
 /// Errors of the k-th call from now on.
 struct Fault {
-  std::string function;    ///< such as "cudaMalloc"; empty: any, and the error is a cudaError_t
+  std::string function{};  ///< such as "cudaMalloc"; empty: any, and the error is a cudaError_t
   std::uint64_t call = 1;  ///< the first call is 1
   int error = 0;        ///< a cudaError_t, cublasStatus_t or ncclResult_t, as the function returns
   bool sticky = false;  ///< every later call of that device fails too; a library's own error
@@ -41,7 +41,8 @@ void inject(const Fault& fault);
 int faults_left();
 
 /// What the k-th call of `function` from now on enqueues does not begin before release_hangs(); an
-/// NCCL call's not before its rank aborts either. For a function that enqueues nothing, nothing happens.
+/// NCCL call's not before its rank aborts either; ncclCommAbort itself does not return. For another
+/// function that enqueues nothing, nothing happens.
 void hang_at(const std::string& function, std::uint64_t call, int device = -1);
 void release_hangs();
 

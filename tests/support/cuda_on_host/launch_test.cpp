@@ -60,4 +60,141 @@ TEST(Launch, threads_of_a_block_meet_at_barriers_and_share_memory) {
   EXPECT_EQ(sums.values(), (std::vector<int>{32640, 98176, 163712}));
 }
 
+__global__ void shuffles(int* xor_sums, int* shifted, unsigned* votes) {
+  const int t = static_cast<int>(threadIdx.x);
+  int sum = t;
+  for (int mask = 16; mask > 0; mask /= 2) sum += __shfl_xor_sync(0xffffffffU, sum, mask);
+  xor_sums[t] = sum;
+  shifted[t] = __shfl_down_sync(0xffffffffU, t, 3, 16);
+  votes[t] = __ballot_sync(0xffffffffU, t % 3 == 0);
+}
+
+TEST(Launch, lanes_of_a_warp_shuffle_and_vote) {
+  const TestStream stream;
+  const DeviceArray<int> sums(64);
+  const DeviceArray<int> shifted(64);
+  const DeviceArray<unsigned> votes(64);
+
+  stream.launch(1, 64, shuffles, sums.data(), shifted.data(), votes.data());
+
+  stream.synchronise();
+  for (std::size_t t = 0; t < 64; ++t) {
+    ASSERT_EQ(sums.values()[t], t < 32 ? 496 : 1520);
+    ASSERT_EQ(shifted.values()[t], static_cast<int>(t % 16 < 13 ? t + 3 : t));
+    unsigned wanted = 0;
+    for (std::size_t lane = 0; lane < 32; ++lane)
+      wanted |= (t / 32 * 32 + lane) % 3 == 0 ? 1U << lane : 0U;
+    ASSERT_EQ(votes.values()[t], wanted);
+  }
+}
+
+__global__ void halves(int* results) {
+  const int t = static_cast<int>(threadIdx.x);
+  const unsigned mask = t < 16 ? 0xffffU : 0xffff0000U;
+  results[t] = t < 16 ? __shfl_sync(mask, t, 5) : __shfl_sync(mask, -t, 20);
+}
+
+TEST(Launch, parts_of_a_warp_shuffle_apart) {
+  const TestStream stream;
+  const DeviceArray<int> results(32);
+  stream.launch(1, 32, halves, results.data());
+  stream.synchronise();
+  for (std::size_t t = 0; t < 32; ++t) ASSERT_EQ(results.values()[t], t < 16 ? 5 : -20);
+}
+
+__global__ void early_exit(int* count) {
+  if (threadIdx.x % 2 == 0) return;
+  __syncthreads();
+  const int voters = __syncthreads_count(threadIdx.x < 4);
+  if (threadIdx.x == 7) *count = voters;
+}
+
+TEST(Launch, threads_that_returned_are_not_waited_for) {
+  const TestStream stream;
+  const DeviceArray<int> count(1);
+  stream.launch(1, 8, early_exit, count.data());
+  stream.synchronise();
+  EXPECT_EQ(count.values()[0], 2);
+}
+
+__global__ void reverse(const int* in, int* out) {
+  DSTUNE_DYNAMIC_SHARED(int, shared);
+  shared[threadIdx.x] = in[threadIdx.x];
+  __syncthreads();
+  out[threadIdx.x] = shared[blockDim.x - 1 - threadIdx.x];
+}
+
+cudaError_t launch_reverse(cudaStream_t stream, const DeviceArray<int>& in, std::size_t bytes) {
+  cudaLaunchConfig_t config{};
+  config.gridDim = dim3(1);
+  config.blockDim = dim3(4);
+  config.dynamicSmemBytes = bytes;
+  config.stream = stream;
+  return cudaLaunchKernelEx(&config, reverse, in.data(), in.data());
+}
+
+TEST(Launch, dynamic_shared_memory_above_48_KiB_is_asked_for_first) {
+  const TestStream stream;
+  const DeviceArray<int> data(std::vector{1, 2, 3, 4});
+  EXPECT_EQ(launch_reverse(stream.get(), data, 48 * 1024 + 1), cudaErrorInvalidValue);
+  EXPECT_EQ(
+      cudaFuncSetAttribute(reverse, cudaFuncAttributeMaxDynamicSharedMemorySize, 227 * 1024 + 1),
+      cudaErrorInvalidValue);
+  cuda_on_host::check(
+      cudaFuncSetAttribute(reverse, cudaFuncAttributeMaxDynamicSharedMemorySize, 100 * 1024));
+  EXPECT_EQ(launch_reverse(stream.get(), data, 100 * 1024), cudaSuccess);
+  stream.synchronise();
+  EXPECT_EQ(data.values(), (std::vector{4, 3, 2, 1}));
+}
+
+__global__ void where(int* counts) {
+  atomicAdd(&counts[threadIdx.z * 6 + threadIdx.y * 3 + threadIdx.x], 1);
+}
+
+TEST(Launch, refuses_what_cuda_refuses) {
+  const TestStream stream;
+  const DeviceArray<int> counts(12);
+  EXPECT_THROW(stream.launch(0, 32, where, counts.data()), std::runtime_error);
+  EXPECT_THROW(stream.launch(1, 1025, where, counts.data()), std::runtime_error);
+  EXPECT_EQ(cudaGetLastError(), cudaErrorInvalidConfiguration);
+  stream.launch(dim3(2, 2), dim3(3, 2, 2), where, counts.data());
+  stream.synchronise();
+  EXPECT_EQ(counts.values(), std::vector<int>(12, 4));
+}
+
+__global__ void divergent() {
+  if (threadIdx.x == 0) {
+    __syncthreads();
+  } else {
+    __syncwarp();
+  }
+}
+
+TEST(LaunchDeathTest, threads_that_wait_for_one_another_for_ever_are_reported_with_the_kernel) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_DEATH(
+      {
+        const TestStream stream;
+        stream.launch(1, 32, divergent);
+        stream.synchronise();
+      },
+      "kernel .*divergent: its threads wait for one another for ever: 1 of 32 at a barrier");
+}
+
+__global__ void reads_a_lane_that_is_not_there(int* out) {
+  *out = __shfl_down_sync(0xffffffffU, 1, 16);
+}
+
+TEST(LaunchDeathTest, a_shuffle_from_a_lane_that_is_not_there_is_reported) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_DEATH(
+      {
+        const TestStream stream;
+        const DeviceArray<int> out(1);
+        stream.launch(1, 16, reads_a_lane_that_is_not_there, out.data());
+        stream.synchronise();
+      },
+      "a shuffle reads from lane .*, which does not take part");
+}
+
 }  // namespace

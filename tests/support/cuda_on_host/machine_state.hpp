@@ -56,6 +56,7 @@ struct MachineState {
   std::vector<cudaStream_t> closed_streams;  ///< destroyed; their threads are not yet joined
   int events = 0;
   int communicators = 0;
+  const char* nccl_warning = "";  ///< NCCL's last
   int library_handles = 0;
   std::map<std::pair<const void*, int>, int> shared_limits;  ///< of a kernel on a device
 

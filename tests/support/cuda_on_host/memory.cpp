@@ -136,7 +136,9 @@ cudaError_t cudaMemcpyAsync(void* dst, const void* src, size_t count, cudaMemcpy
   return call("cudaMemcpyAsync", [&] {
     require_stream(stream);
     if (!matches(dst, src, kind)) return cudaErrorInvalidValue;
-    enqueue(stream, "cudaMemcpyAsync", [=] { std::memmove(dst, src, count); });
+    enqueue(stream, "cudaMemcpyAsync", [=] {
+      if (count > 0) std::memmove(dst, src, count);
+    });
     if (is_pageable(dst) || is_pageable(src)) synchronise(stream);
     return cudaSuccess;
   });
@@ -146,21 +148,23 @@ cudaError_t cudaMemcpyAsync(void* dst, const void* src, size_t count, cudaMemcpy
 cudaError_t cudaMemcpy(void* dst, const void* src, size_t count, cudaMemcpyKind kind) {
   return call("cudaMemcpy", [&] {
     if (!matches(dst, src, kind)) return cudaErrorInvalidValue;
-    std::memmove(dst, src, count);
+    if (count > 0) std::memmove(dst, src, count);
     return cudaSuccess;
   });
 }
 
 cudaError_t cudaMemsetAsync(void* devPtr, int value, size_t count, cudaStream_t stream) {
   return call("cudaMemsetAsync", [&] {
-    enqueue(stream, "cudaMemsetAsync", [=] { std::memset(devPtr, value, count); });
+    enqueue(stream, "cudaMemsetAsync", [=] {
+      if (count > 0) std::memset(devPtr, value, count);
+    });
     return cudaSuccess;
   });
 }
 
 cudaError_t cudaMemset(void* devPtr, int value, size_t count) {
   return call("cudaMemset", [&] {
-    std::memset(devPtr, value, count);
+    if (count > 0) std::memset(devPtr, value, count);
     return cudaSuccess;
   });
 }

@@ -45,7 +45,10 @@ std::string find_forgery(const Measured& measured) {
                                      {"measure_time_s", measured.measure_time}},
                                     kLongest);
   if (!fault.empty()) return fault;
+  const DevicePeaks peaks = measured.device_peaks.value_or(DevicePeaks{});
   return first_outside({{"noise_percent", time.noise_percent},
+                        {"gemm_flops_per_s", peaks.gemm_flops_per_s},
+                        {"copy_bytes_per_s", peaks.copy_bytes_per_s},
                         {"samples_per_s", measured.samples_per_s},
                         {"tokens_per_s", measured.tokens_per_s},
                         {"flops_per_s_per_rank", measured.flops_per_s_per_rank}},

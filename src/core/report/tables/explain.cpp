@@ -69,17 +69,25 @@ std::string collective_section(const Ledger& ledger, bool timed) {
   return section("Communication of one step on rank 0", table);
 }
 
-std::string pass_section(const Ledger& ledger) {
-  Table table({{"pass", Align::left}, {"calls"}, {"read"}, {"written"}});
+std::string pass_section(const Ledger& ledger, const std::optional<DevicePeaks>& peaks) {
+  std::vector<Table::Column> columns = {{"pass", Align::left}, {"calls"}, {"read"}, {"written"}};
+  if (peaks) columns.push_back({"ms at the speed of a copy"});
+  Table table(columns);
+  const auto add = [&](std::string_view name, const PassLine& line) {
+    std::vector<std::string> row = {std::string(name), concat(line.calls), format_bytes(line.read),
+                                    format_bytes(line.written)};
+    const auto bytes = static_cast<double>(line.read + line.written);
+    if (peaks) row.push_back(ms(bytes / peaks->copy_bytes_per_s));
+    table.add_row(std::move(row));
+  };
   PassLine sum;
   for (const PassLine& line : ledger.passes()) {
-    table.add_row({std::string(name_of(line.pass)), concat(line.calls), format_bytes(line.read),
-                   format_bytes(line.written)});
+    add(name_of(line.pass), line);
     sum.calls += line.calls;
     sum.read += line.read;
     sum.written += line.written;
   }
-  table.add_row({"all", concat(sum.calls), format_bytes(sum.read), format_bytes(sum.written)});
+  add("all", sum);
   return section("Passes over parameters, gradients and optimizer state", table);
 }
 
@@ -185,9 +193,11 @@ std::string explain(const Experiment& experiment, const Outcome& outcome) {
             : concat("computed without running, peak ", format_bytes(measured->peak_memory.total),
                      reserved_text(measured->peak_memory));
   const Ledger& ledger = measured->ledger;
-  return concat(experiment.name, ": ", headline, "\n", time_section(*measured),
-                collective_section(ledger, timed), gather_section(experiment, ledger),
-                pass_section(ledger), wait_section(ledger, timed),
+  const std::string share = share_of_peak(*measured);
+  return concat(experiment.name, ": ", headline, share.empty() ? "" : ", ", share, "\n",
+                time_section(*measured), collective_section(ledger, timed),
+                gather_section(experiment, ledger), pass_section(ledger, measured->device_peaks),
+                wait_section(ledger, timed),
                 host_section(experiment.settings.host_overhead, ledger), transfer_section(ledger),
                 memory_section(measured->peak_memory, timed), device_section(measured->device_use));
 }

@@ -157,12 +157,19 @@ std::string sharing_remark(const std::vector<Record>& records) {
                 " experiments: their times are not its best");
 }
 
+std::string peak_remark(const std::vector<Record>& records, const Record& best) {
+  const Measured* winner = deciding_measurement(best, records);
+  const std::string share = winner == nullptr ? "" : share_of_peak(*winner);
+  return share.empty() ? "" : concat(best.experiment.name, " runs at ", share);
+}
+
 std::vector<std::string> result_remarks(const std::vector<Record>& records, Metric metric,
                                         const std::optional<Record>& best) {
   if (records.empty()) return {};
   std::vector<std::string> remarks = {
       overhead_remark(records.front().experiment.settings.host_overhead)};
   if (best) remarks.push_back(spread_remark(records, metric, *best));
+  if (best) remarks.push_back(peak_remark(records, *best));
   remarks.push_back(arithmetic_remark(records));
   remarks.push_back(throttle_remark(records));
   remarks.push_back(sharing_remark(records));

@@ -32,6 +32,10 @@ std::string throttle_remark(const std::vector<Record>& records);
 /// none did.
 std::string sharing_remark(const std::vector<Record>& records);
 
+/// "z1_gas1_tmbspg4 runs at 41 % of the measured GEMM peak (612.0 TFLOP/s)"; "" where no peak was
+/// measured.
+std::string peak_remark(const std::vector<Record>& records, const Record& best);
+
 /// The host overhead in force, and those above where they apply: a line each.
 /// @param records  of one run, which has one host overhead; none: nothing to remark
 std::vector<std::string> result_remarks(const std::vector<Record>& records, Metric metric,

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstddef>
 
-#include "core/base/error.hpp"
 #include "core/base/text.hpp"
 #include "core/device/faults.hpp"
 #include "kernels/cuda/base/check.hpp"
@@ -25,7 +24,7 @@ static_assert(2 * kMost * sizeof(float) <= Gpu::kScratch);
 /// One collective after the other, from one buffer into another.
 class SumCheck {
  public:
-  SumCheck(const Communicator& communicator, Gpu& gpu, const std::string& who,
+  SumCheck(const NcclCommunicator& communicator, Gpu& gpu, const std::string& who,
            const Waiting& waiting)
       : communicator_(communicator),
         gpu_(gpu),
@@ -113,7 +112,7 @@ class SumCheck {
     communicator_.wait_for(gpu_, EventPool::of(end), waiting_);
   }
 
-  const Communicator& communicator_;
+  const NcclCommunicator& communicator_;
   Gpu& gpu_;
   const std::string& who_;
   const Waiting& waiting_;
@@ -125,7 +124,7 @@ class SumCheck {
 
 }  // namespace
 
-void check_sums(const Communicator& communicator, Gpu& gpu, const std::string& who,
+void check_sums(const NcclCommunicator& communicator, Gpu& gpu, const std::string& who,
                 const Waiting& waiting) {
   const SumCheck check(communicator, gpu, who, waiting);
   for (int time = 0; time < kSums; ++time) check.all_reduce();

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "kernels/cuda/collectives/communicator.hpp"
+#include "kernels/cuda/collectives/nccl_communicator.hpp"
 #include "kernels/cuda/device/gpu.hpp"
 
 namespace dstune::cuda {
@@ -13,7 +13,7 @@ namespace dstune::cuda {
 /// memory now. Collective over the communicator; uses the stream's scratch and the staging memory.
 /// @param who  "rank 3, of the communicator of ranks 1, 3": in the message
 /// @throws WrongSumsError
-void check_sums(const Communicator& communicator, Gpu& gpu, const std::string& who,
+void check_sums(const NcclCommunicator& communicator, Gpu& gpu, const std::string& who,
                 const Waiting& waiting);
 
 }  // namespace dstune::cuda

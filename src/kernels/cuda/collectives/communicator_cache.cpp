@@ -3,7 +3,6 @@
 #include <set>
 #include <utility>
 
-#include "core/base/error.hpp"
 #include "core/base/log.hpp"
 #include "core/base/text.hpp"
 #include "core/base/this_host.hpp"
@@ -30,7 +29,7 @@ std::unique_ptr<Collectives> CommunicatorCache::collectives(Group& group, CudaDe
   if (group.size() == 1) {
     return std::make_unique<NcclCollectives>(device, maker, nullptr, "", nullptr);
   }
-  Communicator& communicator = find_or_make(maker);
+  NcclCommunicator& communicator = find_or_make(maker);
   const auto on_end = [this, maker](const NcclCollectives::End& end) {
     const Members members = maker.group().members();
     recent_.add_bytes(members, end.parts.bytes);
@@ -42,7 +41,7 @@ std::unique_ptr<Collectives> CommunicatorCache::collectives(Group& group, CudaDe
   return std::make_unique<NcclCollectives>(device, maker, &communicator, facts_.network, on_end);
 }
 
-Communicator& CommunicatorCache::find_or_make(const CommunicatorMaker& maker) {
+NcclCommunicator& CommunicatorCache::find_or_make(const CommunicatorMaker& maker) {
   const Members members = maker.group().members();
   const auto found = communicators_.find(members);
   const bool usable = found != communicators_.end() && !found->second->has_failed();
@@ -60,7 +59,7 @@ Communicator& CommunicatorCache::find_or_make(const CommunicatorMaker& maker) {
   }
 }
 
-Communicator& CommunicatorCache::make(CommunicatorMaker maker, const Members& members) {
+NcclCommunicator& CommunicatorCache::make(CommunicatorMaker maker, const Members& members) {
   auto& communicator = communicators_[members] = maker.make();
   recent_.use(members);
   recent_.add_bytes(members, maker.cost().bytes);

@@ -10,9 +10,9 @@
 #include "core/base/units.hpp"
 #include "core/device/collectives.hpp"
 #include "core/device/group.hpp"
-#include "kernels/cuda/collectives/communicator.hpp"
 #include "kernels/cuda/collectives/communicator_maker.hpp"
 #include "kernels/cuda/collectives/nccl_collectives.hpp"
+#include "kernels/cuda/collectives/nccl_communicator.hpp"
 #include "kernels/cuda/collectives/nccl_log.hpp"
 #include "kernels/cuda/collectives/recent_groups.hpp"
 #include "kernels/cuda/device/cuda_device.hpp"
@@ -52,8 +52,8 @@ class CommunicatorCache {
  private:
   using Members = RecentGroups::Members;
 
-  Communicator& find_or_make(const CommunicatorMaker& maker);
-  Communicator& make(CommunicatorMaker maker, const Members& members);
+  NcclCommunicator& find_or_make(const CommunicatorMaker& maker);
+  NcclCommunicator& make(CommunicatorMaker maker, const Members& members);
   void report(const CommunicatorMaker& maker);
   void drop(const std::vector<Members>& groups, const CommunicatorMaker& maker);
   void wait_for_the_end(const CommunicatorMaker& maker) noexcept;
@@ -63,7 +63,7 @@ class CommunicatorCache {
   NcclFacts facts_;
   RecentGroups recent_;
   EndingCommunicators endings_;
-  std::map<Members, std::unique_ptr<Communicator>> communicators_;
+  std::map<Members, std::unique_ptr<NcclCommunicator>> communicators_;
   std::string lost_;  ///< why the GPU is, or ""
   bool has_warned_ = false;
 };

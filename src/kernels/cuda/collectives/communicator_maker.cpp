@@ -41,10 +41,10 @@ class CostMeter {
 
 }  // namespace
 
-std::unique_ptr<Communicator> CommunicatorMaker::make() {
+std::unique_ptr<NcclCommunicator> CommunicatorMaker::make() {
   const CostMeter meter;
-  auto communicator = std::make_unique<Communicator>(agree_on_id(), group_->rank(), group_->size(),
-                                                     waiting(), *endings_);
+  auto communicator = std::make_unique<NcclCommunicator>(agree_on_id(), group_->rank(),
+                                                         group_->size(), waiting(), *endings_);
   std::vector<int> everyone(static_cast<std::size_t>(group_->size()));
   std::iota(everyone.begin(), everyone.end(), 0);
   check(*communicator, everyone);
@@ -52,10 +52,10 @@ std::unique_ptr<Communicator> CommunicatorMaker::make() {
   return communicator;
 }
 
-Communicator& CommunicatorMaker::make_part(Communicator& whole, const std::vector<int>& ranks,
-                                           int own) {
+NcclCommunicator& CommunicatorMaker::make_part(NcclCommunicator& whole,
+                                               const std::vector<int>& ranks, int own) {
   const CostMeter meter;
-  Communicator& part = whole.make_part(ranks, own, waiting());
+  NcclCommunicator& part = whole.make_part(ranks, own, waiting());
   if (part.get() != nullptr) check(part, ranks);
   meter.add_to(cost_);
   return part;
@@ -72,7 +72,7 @@ ncclUniqueId CommunicatorMaker::agree_on_id() const {
   return id;
 }
 
-void CommunicatorMaker::check(const Communicator& communicator,
+void CommunicatorMaker::check(const NcclCommunicator& communicator,
                               const std::vector<int>& ranks) const {
   const std::vector<int> members = group_->members();
   std::vector<std::string> names;

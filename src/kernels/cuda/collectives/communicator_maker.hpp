@@ -6,7 +6,7 @@
 
 #include "core/base/units.hpp"
 #include "core/device/group.hpp"
-#include "kernels/cuda/collectives/communicator.hpp"
+#include "kernels/cuda/collectives/nccl_communicator.hpp"
 #include "kernels/cuda/device/gpu.hpp"
 
 namespace dstune::cuda {
@@ -27,9 +27,9 @@ class CommunicatorMaker {
 
   /// Collective over the group.
   /// @throws WrongSumsError, ExperimentAborted, what check_nccl() throws
-  std::unique_ptr<Communicator> make();
-  /// Collective over `whole`, the group's; as Communicator::make_part(), and throws as make().
-  Communicator& make_part(Communicator& whole, const std::vector<int>& ranks, int own);
+  std::unique_ptr<NcclCommunicator> make();
+  /// Collective over `whole`, the group's; as NcclCommunicator::make_part(), and throws as make().
+  NcclCommunicator& make_part(NcclCommunicator& whole, const std::vector<int>& ranks, int own);
 
   Group& group() const noexcept { return *group_; }
   Waiting waiting() const;
@@ -38,7 +38,7 @@ class CommunicatorMaker {
 
  private:
   ncclUniqueId agree_on_id() const;
-  void check(const Communicator& communicator, const std::vector<int>& ranks) const;
+  void check(const NcclCommunicator& communicator, const std::vector<int>& ranks) const;
 
   Gpu* gpu_;
   Group* group_;

@@ -6,6 +6,7 @@
 #include <cuda_runtime_api.h>
 
 #include "core/base/text.hpp"
+#include "core/device/faults.hpp"
 #include "core/device/memory_budget.hpp"
 #include "kernels/cuda/base/check.hpp"
 #include "kernels/cuda/libraries/nccl.hpp"

@@ -38,7 +38,7 @@ std::size_t count_of(Tensor tensor) { return static_cast<std::size_t>(tensor.num
 }  // namespace
 
 NcclCollectives::NcclCollectives(CudaDevice& device, const CommunicatorMaker& maker,
-                                 Communicator* communicator, std::string network,
+                                 NcclCommunicator* communicator, std::string network,
                                  std::function<void(const End&)> on_end)
     : Collectives(device, maker.group().rank(), maker.group().size()),
       device_(device),
@@ -71,9 +71,9 @@ NcclCollectives::~NcclCollectives() {
 
 /// nullptr where there is nobody to talk to in the whole either; its get() may be null for the
 /// part.
-Communicator* NcclCollectives::communicator() {
+NcclCommunicator* NcclCollectives::communicator() {
   if (communicator_ != nullptr || whole_ == nullptr) return communicator_;
-  Communicator* whole = whole_->communicator();
+  NcclCommunicator* whole = whole_->communicator();
   if (whole == nullptr || whole->get() == nullptr) return nullptr;
   communicator_ = whole->part(ranks_);
   if (communicator_ == nullptr) {
@@ -87,7 +87,7 @@ Communicator* NcclCollectives::communicator() {
 // With one rank nothing is sent, but the others of the whole may need it to make their parts.
 template <class Call>
 void NcclCollectives::queue(const char* name, Tensor sent, Call call) {
-  const Communicator* own = communicator();
+  const NcclCommunicator* own = communicator();
   if (size() == 1 || sent.numel == 0) return;
   call(*own, device_.gpu().stream(Stream::communication));
   if (!coalesces_) own->settle(name, maker_.waiting());
@@ -100,14 +100,14 @@ void NcclCollectives::copy(Tensor from, Tensor to) {
 }
 
 void NcclCollectives::do_all_reduce(Tensor inout, ReduceOp op) {
-  queue("ncclAllReduce", inout, [&](const Communicator& own, cudaStream_t stream) {
+  queue("ncclAllReduce", inout, [&](const NcclCommunicator& own, cudaStream_t stream) {
     DSTUNE_NCCL_CHECK(AllReduce(inout.data, inout.data, count_of(inout), type_of(inout),
                                 operation_of(op), own.get(), stream));
   });
 }
 
 void NcclCollectives::do_reduce(Tensor inout, ReduceOp op, int root) {
-  queue("ncclReduce", inout, [&](const Communicator& own, cudaStream_t stream) {
+  queue("ncclReduce", inout, [&](const NcclCommunicator& own, cudaStream_t stream) {
     DSTUNE_NCCL_CHECK(Reduce(inout.data, inout.data, count_of(inout), type_of(inout),
                              operation_of(op), root, own.get(), stream));
   });
@@ -115,7 +115,7 @@ void NcclCollectives::do_reduce(Tensor inout, ReduceOp op, int root) {
 
 void NcclCollectives::do_reduce_scatter(Tensor in, Tensor out, ReduceOp op) {
   if (size() == 1) copy(in, out);
-  queue("ncclReduceScatter", in, [&](const Communicator& own, cudaStream_t stream) {
+  queue("ncclReduceScatter", in, [&](const NcclCommunicator& own, cudaStream_t stream) {
     DSTUNE_NCCL_CHECK(ReduceScatter(in.data, out.data, count_of(out), type_of(in), operation_of(op),
                                     own.get(), stream));
   });
@@ -123,13 +123,13 @@ void NcclCollectives::do_reduce_scatter(Tensor in, Tensor out, ReduceOp op) {
 
 void NcclCollectives::do_all_gather(Tensor in, Tensor out) {
   if (size() == 1) copy(in, out);
-  queue("ncclAllGather", in, [&](const Communicator& own, cudaStream_t stream) {
+  queue("ncclAllGather", in, [&](const NcclCommunicator& own, cudaStream_t stream) {
     DSTUNE_NCCL_CHECK(AllGather(in.data, out.data, count_of(in), type_of(in), own.get(), stream));
   });
 }
 
 void NcclCollectives::do_broadcast(Tensor inout, int root) {
-  queue("ncclBroadcast", inout, [&](const Communicator& own, cudaStream_t stream) {
+  queue("ncclBroadcast", inout, [&](const NcclCommunicator& own, cudaStream_t stream) {
     DSTUNE_NCCL_CHECK(Broadcast(inout.data, inout.data, count_of(inout), type_of(inout), root,
                                 own.get(), stream));
   });
@@ -137,7 +137,7 @@ void NcclCollectives::do_broadcast(Tensor inout, int root) {
 
 void NcclCollectives::do_all_to_all(Tensor in, Tensor out) {
   if (size() == 1) copy(in, out);
-  queue("ncclSend and ncclRecv", in, [&](const Communicator& own, cudaStream_t stream) {
+  queue("ncclSend and ncclRecv", in, [&](const NcclCommunicator& own, cudaStream_t stream) {
     own.all_to_all(in.data, out.data, count_of(in) / static_cast<std::size_t>(size()), type_of(in),
                    stream);
   });

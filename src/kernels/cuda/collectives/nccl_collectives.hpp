@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "core/device/collectives.hpp"
-#include "kernels/cuda/collectives/communicator.hpp"
 #include "kernels/cuda/collectives/communicator_maker.hpp"
+#include "kernels/cuda/collectives/nccl_communicator.hpp"
 #include "kernels/cuda/device/cuda_device.hpp"
 
 namespace dstune::cuda {
@@ -18,7 +18,7 @@ namespace dstune::cuda {
 /// the whole's, at the part's first call: collective over the whole, as sub_group() says.
 ///
 /// While the host waits for the device, NCCL's errors are looked at too.
-/// Calls throw what Communicator throws; then the whole communicator has to end.
+/// Calls throw what NcclCommunicator throws; then the whole communicator has to end.
 class NcclCollectives final : public Collectives {
  public:
   /// What is known when it ends.
@@ -29,8 +29,9 @@ class NcclCollectives final : public Collectives {
 
   /// @param communicator  of the maker's group, nullptr for one rank; it must outlive this object
   /// @param on_end        called by the destructor
-  NcclCollectives(CudaDevice& device, const CommunicatorMaker& maker, Communicator* communicator,
-                  std::string network, std::function<void(const End&)> on_end);
+  NcclCollectives(CudaDevice& device, const CommunicatorMaker& maker,
+                  NcclCommunicator* communicator, std::string network,
+                  std::function<void(const End&)> on_end);
   ~NcclCollectives() override;
 
   std::string network() const override { return network_; }
@@ -48,7 +49,7 @@ class NcclCollectives final : public Collectives {
   void do_begin_coalescing() override;
   void do_end_coalescing() override;
 
-  Communicator* communicator();
+  NcclCommunicator* communicator();
   template <class Call>
   void queue(const char* name, Tensor sent, Call call);
   void copy(Tensor from, Tensor to);
@@ -57,7 +58,7 @@ class NcclCollectives final : public Collectives {
   CudaDevice& device_;
   NcclCollectives* whole_ = nullptr;  ///< of which this is a part
   CommunicatorMaker maker_;           ///< the whole's is used
-  Communicator* communicator_;        ///< of a part: nullptr before its first call
+  NcclCommunicator* communicator_;    ///< of a part: nullptr before its first call
   std::vector<int> ranks_;            ///< of a part: ranks of the whole
   std::string network_;
   std::function<void(const End&)> on_end_;

@@ -23,6 +23,11 @@ void CudaDevice::spend_host_time(Seconds time) {
   while (now() < end) tick();
 }
 
+std::optional<DeviceReading> CudaDevice::reading() {
+  if (gpu_.monitor() == nullptr) return std::nullopt;
+  return gpu_.monitor()->read();
+}
+
 void* CudaDevice::do_allocate(MemoryCategory category, Bytes size) {
   void* data = gpu_.allocate(size, current_stream(), memory().limit());
   if (data == nullptr) {
@@ -37,15 +42,18 @@ void CudaDevice::do_free(void* data, Bytes /*size*/) noexcept { gpu_.free(data);
 void CudaDevice::do_record(Stream stream, Event& event) {
   try {
     event.handle = gpu_.events().take();
-    const auto error = cudaEventRecord(EventPool::of(event.handle), gpu_.stream(stream));
-    if (failed_ == cudaSuccess) failed_ = error;
-  } catch (const Error&) {
-    failed_ = cudaErrorUnknown;
+    DSTUNE_CUDA_CHECK(cudaEventRecord(EventPool::of(event.handle), gpu_.stream(stream)));
+  } catch (...) {
+    if (!failed_) failed_ = std::current_exception();
   }
 }
 
+void CudaDevice::throw_what_failed() const {
+  if (failed_) std::rethrow_exception(failed_);
+}
+
 void CudaDevice::do_wait(Stream stream, const Event& event) {
-  DSTUNE_CUDA_CHECK(failed_);
+  throw_what_failed();
   if (!event.handle) return;
   DSTUNE_CUDA_CHECK(cudaStreamWaitEvent(gpu_.stream(stream), EventPool::of(event.handle), 0));
 }
@@ -56,13 +64,13 @@ void CudaDevice::meanwhile() const {
 }
 
 void CudaDevice::do_host_wait(const Event& event) {
-  DSTUNE_CUDA_CHECK(failed_);
+  throw_what_failed();
   if (!event.handle) return;
   gpu_.wait_for(EventPool::of(event.handle), [this] { meanwhile(); });
 }
 
 void CudaDevice::do_synchronize() {
-  DSTUNE_CUDA_CHECK(failed_);
+  throw_what_failed();
   gpu_.wait_for_streams([this] { meanwhile(); });
 }
 

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <exception>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -25,6 +27,8 @@ class CudaDevice final : public Device {
  public:
   /// @param gpu, products  must outlive it
   CudaDevice(Gpu& gpu, MatrixProducts& products, Bytes memory_limit);
+  /// The streams must be done.
+  ~CudaDevice() override { free_all_pending(); }
 
   std::string name() const override { return gpu_.name(); }
   bool overlaps() const override { return true; }
@@ -37,6 +41,8 @@ class CudaDevice final : public Device {
   Seconds time_of(const Event& event) const override;
   void spend_host_time(Seconds time) override;
   Seconds now() const override;
+  std::optional<DeviceReading> reading() override;
+  std::optional<DevicePeaks> peaks(DType dtype) override;
 
   Gpu& gpu() noexcept { return gpu_; }
   /// Called while the host waits, beside tick(): whoever knows why it may wait in vain throws.
@@ -51,6 +57,7 @@ class CudaDevice final : public Device {
   void do_synchronize() override;
 
   void meanwhile() const;
+  void throw_what_failed() const;
   /// The current one.
   cudaStream_t stream() const noexcept { return gpu_.stream(current_stream()); }
   /// Gpu::kScratch bytes, undefined contents, for this operation alone.
@@ -70,7 +77,7 @@ class CudaDevice final : public Device {
   std::function<void()> on_wait_;
   mutable std::shared_ptr<const void> origin_;  ///< where time_of() counts from
   mutable Seconds origin_time_ = 0;
-  cudaError_t failed_ = cudaSuccess;  ///< of a call that could not throw
+  std::exception_ptr failed_;  ///< of a call that could not throw
 };
 
 }  // namespace dstune::cuda

@@ -10,6 +10,12 @@ namespace dstune::cuda {
 
 namespace {
 
+std::unique_ptr<GpuMonitor> open_monitor(int index) {
+  std::array<char, 32> bus_id{};
+  DSTUNE_CUDA_CHECK(cudaDeviceGetPCIBusId(bus_id.data(), static_cast<int>(bus_id.size()), index));
+  return GpuMonitor::open(bus_id.data());
+}
+
 // Rounding to Arena::kAlignment and gaps between buffers cost about so much.
 constexpr Bytes kLeastSlack = Bytes{32} << 20U;
 constexpr Bytes kSlackShare = 32;
@@ -29,6 +35,7 @@ Gpu::Gpu(int index) : index_(index) {
   DSTUNE_CUDA_CHECK(cudaGetDeviceProperties(&properties, index));
   name_ = properties.name;
   multiprocessors_ = properties.multiProcessorCount;
+  monitor_ = open_monitor(index);
   for (StreamHandle& stream : streams_) stream = make_stream();
   for (DeviceMemory& scratch : scratch_) scratch = make_device_memory(kScratch);
   staging_ = make_pinned_memory(kStaging);

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstddef>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -11,10 +12,13 @@
 #include <cuda_runtime_api.h>
 
 #include "core/base/units.hpp"
+#include "core/device/device_peaks.hpp"
+#include "core/device/dtype.hpp"
 #include "core/device/stream.hpp"
 #include "kernels/cuda/base/handles.hpp"
 #include "kernels/cuda/device/arena.hpp"
 #include "kernels/cuda/device/events.hpp"
+#include "kernels/cuda/measurement/nvml.hpp"
 
 namespace dstune::cuda {
 
@@ -35,6 +39,8 @@ class Gpu {
   int index() const noexcept { return index_; }
   const std::string& name() const noexcept { return name_; }
   int multiprocessors() const noexcept { return multiprocessors_; }
+  /// nullptr where there is no NVML.
+  const GpuMonitor* monitor() const noexcept { return monitor_.get(); }
 
   cudaStream_t stream(Stream which) const noexcept {
     return streams_[static_cast<std::size_t>(which)].get();
@@ -49,6 +55,10 @@ class Gpu {
   void* staging() const noexcept { return staging_.get(); }
 
   EventPool& events() noexcept { return events_; }
+
+  /// What was measured in each type; none where it could not be.
+  using KnownPeaks = std::map<DType, std::optional<DevicePeaks>>;
+  KnownPeaks& known_peaks() noexcept { return known_peaks_; }
 
   /// Memory of `size` bytes for the use of `stream`, of the one piece. Not for another stream
   /// before the user has waited, which is queued here.
@@ -79,10 +89,12 @@ class Gpu {
   int index_;
   std::string name_;
   int multiprocessors_ = 0;
+  std::unique_ptr<GpuMonitor> monitor_;
   std::array<StreamHandle, kStreams> streams_;
   std::array<DeviceMemory, kStreams> scratch_;
   PinnedMemory staging_;
   EventPool events_;
+  KnownPeaks known_peaks_;
   DeviceMemory piece_;
   Bytes piece_limit_ = 0;
   std::optional<Arena> arena_;

@@ -3,6 +3,7 @@
 #include <map>
 
 #include "kernels/cuda/base/check.hpp"
+#include "kernels/cuda/base/handles.hpp"
 #include "kernels/cuda/gemm/product_plan.hpp"
 
 namespace dstune::cuda {
@@ -24,7 +25,7 @@ Bytes workspace_of_this_gpu() {
 
 struct MatrixProducts::State {
   cublasLtHandle_t handle = nullptr;
-  void* workspace = nullptr;
+  DeviceMemory workspace;
   Bytes workspace_size = 0;
   std::map<ColumnMajorProduct, ProductPlan> plans;
 
@@ -33,7 +34,6 @@ struct MatrixProducts::State {
   State& operator=(const State&) = delete;
   ~State() {
     plans.clear();
-    if (workspace != nullptr) cudaFree(workspace);
     if (handle != nullptr) cublas_lt().Destroy(handle);
   }
 
@@ -47,7 +47,7 @@ struct MatrixProducts::State {
 MatrixProducts::MatrixProducts() : state_(std::make_unique<State>()) {
   check_cublas(cublas_lt().Create(&state_->handle), "cublasLtCreate");
   state_->workspace_size = workspace_of_this_gpu();
-  DSTUNE_CUDA_CHECK(cudaMalloc(&state_->workspace, state_->workspace_size));
+  state_->workspace = make_device_memory(state_->workspace_size);
 }
 
 MatrixProducts::~MatrixProducts() = default;
@@ -55,7 +55,7 @@ MatrixProducts::~MatrixProducts() = default;
 void MatrixProducts::run(const Gemm& op, cudaStream_t stream) {
   if (op.c.numel() == 0) return;
   const ColumnMajorProduct product = product_of(op);
-  state_->plan_of(product).run(state_->handle, op, state_->workspace, stream);
+  state_->plan_of(product).run(state_->handle, op, state_->workspace.get(), stream);
 }
 
 Bytes MatrixProducts::workspace() const noexcept { return state_->workspace_size; }

@@ -12,7 +12,7 @@ namespace dstune::cuda {
 
 /// One of the tensors that an operation goes through side by side.
 template <class T, bool reads, bool writes>
-struct Operand {
+struct Access {
   using Element = T;
   static constexpr bool kReads = reads;
   static constexpr bool kWrites = writes;
@@ -21,11 +21,11 @@ struct Operand {
 };
 
 template <class T>
-struct In : Operand<const T, true, false> {};
+struct In : Access<const T, true, false> {};
 template <class T>
-struct Out : Operand<T, false, true> {};
+struct Out : Access<T, false, true> {};
 template <class T>
-struct InOut : Operand<T, true, true> {};
+struct InOut : Access<T, true, true> {};
 
 /// What an operation sees of an element: floats whatever the storage, other types as they are.
 template <class T>

@@ -10,7 +10,7 @@ namespace dstune::cuda {
 
 namespace {
 
-constexpr std::int64_t kMostBlocks = 4096;
+constexpr std::int64_t kMostBlocks = 2048;
 constexpr int kRateThreads = 256;
 
 /// The step's numbers as the kernels need them.

@@ -10,7 +10,7 @@ namespace dstune::cuda {
 
 namespace {
 
-constexpr std::int64_t kMostBlocks = 4096;  // many more than run at once
+constexpr std::int64_t kMostBlocks = 2048;  // many more than run at once
 constexpr int kFinishThreads = 256;
 
 /// partials[b] = the sum of the squares that block b has seen.

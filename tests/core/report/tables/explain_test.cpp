@@ -69,6 +69,17 @@ TEST(Explain, ShowsWhatTheDevicesSaid) {
                     HasSubstr("| other processes  |               2 |")));
 }
 
+TEST(Explain, HoldsSpeedAgainstTheMeasuredPeaks) {
+  Measured measured = with_ledger(8);
+  EXPECT_THAT(explain(make_experiment(3, 4), measured), Not(HasSubstr("speed of a copy")));
+  measured.flops_per_s_per_rank = 250e12;
+  measured.device_peaks = {612e12, 1e6};
+
+  EXPECT_THAT(explain(make_experiment(3, 4), measured),
+              AllOf(HasSubstr(", 41 % of the measured GEMM peak (612.0 TFLOP/s)\n"),
+                    HasSubstr("ms at the speed of a copy |")));
+}
+
 TEST(Explain, SaysNothingOfADeviceThatSaysNothing) {
   Measured measured = with_ledger(8);
   measured.device_use.emplace();

@@ -50,6 +50,17 @@ TEST(SpreadRemark, NamesTheStageThatWinsWithHalfOfTheHostTime) {
   EXPECT_EQ(spread(records, Metric::flops), spread(records));
 }
 
+TEST(PeakRemark, HoldsTheWinnerAgainstThePeakWhereThereIsOne) {
+  Measured winner = measured(0.8, 0.1);
+  winner.flops_per_s_per_rank = 250e12;
+  EXPECT_EQ(peak_remark({record(1, winner)}, record(1, winner)), "");
+  winner.device_peaks = {612e12, 3e12};
+
+  EXPECT_THAT(result_remarks({record(1, winner)}, Metric::flops, record(1, winner)),
+              testing::Contains("z1_gas1_tmbspg1 runs at 41 % of the measured GEMM peak (612.0 "
+                                "TFLOP/s)"));
+}
+
 // 0.8 + 0.4 against 0.9 + 0.1.
 TEST(SpreadRemark, NamesTheStageThatWinsWithTwiceTheHostTime) {
   EXPECT_THAT(spread({record(3, measured(0.8, 0.4)), record(0, measured(0.9, 0.1))}),

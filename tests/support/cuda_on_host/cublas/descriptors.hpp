@@ -1,6 +1,7 @@
 // What cuBLASLt's opaque descriptors hold here.
 #pragma once
 
+#include <cstdint>
 #include <cstring>
 #include <type_traits>
 

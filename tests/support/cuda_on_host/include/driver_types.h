@@ -5,51 +5,11 @@
 
 #include <cstddef>
 
+#include "driver_errors.h"
 #include "vector_types.h"
 
 #define CUDART_CB
 #define CUDART_VERSION 13000
-
-enum cudaError {
-  cudaSuccess = 0,
-  cudaErrorInvalidValue = 1,
-  cudaErrorMemoryAllocation = 2,
-  cudaErrorInitializationError = 3,
-  cudaErrorCudartUnloading = 4,
-  cudaErrorInvalidConfiguration = 9,
-  cudaErrorInvalidMemcpyDirection = 21,
-  cudaErrorInsufficientDriver = 35,
-  cudaErrorDevicesUnavailable = 46,
-  cudaErrorInvalidDeviceFunction = 98,
-  cudaErrorNoDevice = 100,
-  cudaErrorInvalidDevice = 101,
-  cudaErrorDeviceUninitialized = 201,
-  cudaErrorNoKernelImageForDevice = 209,
-  cudaErrorECCUncorrectable = 214,
-  cudaErrorUnsupportedPtxVersion = 222,
-  cudaErrorContained = 226,
-  cudaErrorInvalidResourceHandle = 400,
-  cudaErrorNotReady = 600,
-  cudaErrorIllegalAddress = 700,
-  cudaErrorLaunchOutOfResources = 701,
-  cudaErrorLaunchTimeout = 702,
-  cudaErrorAssert = 710,
-  cudaErrorHardwareStackError = 714,
-  cudaErrorIllegalInstruction = 715,
-  cudaErrorMisalignedAddress = 716,
-  cudaErrorInvalidAddressSpace = 717,
-  cudaErrorInvalidPc = 718,
-  cudaErrorLaunchFailure = 719,
-  cudaErrorTensorMemoryLeak = 721,
-  cudaErrorNotSupported = 801,
-  cudaErrorSystemNotReady = 802,
-  cudaErrorSystemDriverMismatch = 803,
-  cudaErrorCompatNotSupportedOnDevice = 804,
-  cudaErrorMpsClientTerminated = 810,
-  cudaErrorExternalDevice = 911,
-  cudaErrorUnknown = 999,
-};
-using cudaError_t = cudaError;
 
 enum cudaMemcpyKind {
   cudaMemcpyHostToHost = 0,
@@ -147,8 +107,10 @@ struct cudaFuncAttributes {
 
 struct CUstream_st;
 struct CUevent_st;
+struct CUgraph_st;
 using cudaStream_t = CUstream_st*;
 using cudaEvent_t = CUevent_st*;
+using cudaGraph_t = CUgraph_st*;  // cuDNN's headers name it
 using cudaHostFn_t = void(CUDART_CB*)(void* userData);
 
 struct cudaLaunchAttribute;  // none is supported

@@ -12,3 +12,5 @@ enum cudaDataType_t {
   CUDA_R_64I = 24,
 };
 using cudaDataType = cudaDataType_t;
+
+enum libraryPropertyType { MAJOR_VERSION, MINOR_VERSION, PATCH_LEVEL };

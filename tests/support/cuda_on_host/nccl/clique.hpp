@@ -64,9 +64,9 @@ struct Rank {
   std::size_t bytes = 0;  ///< of the device's memory
   std::uint64_t collectives = 0;
   std::uint64_t splits = 0;
-  int unfinished = 0;                            ///< tasks on streams
+  int unfinished = 0;  ///< tasks on streams
   bool finalizing = false;
-  bool polled = true;                            ///< since the last call of a non-blocking communicator
+  bool polled = true;  ///< since the last call of a non-blocking communicator
   std::vector<std::function<void()>> to_launch;  ///< when it is polled, as NCCL's own thread would
 };
 
@@ -87,9 +87,13 @@ struct Clique {
   bool complete() const { return static_cast<int>(ranks.size()) == size; }
 };
 
-/// Runs on a stream's thread: meets the other ranks and returns when the collective is over, or when
-/// `rank` aborts.
-void run_collective(const std::shared_ptr<Rank>& rank, std::uint64_t index, const CollectiveCall& call);
+/// Whether all ranks of its communicator have come.
+bool ready(const Rank& rank);
+
+/// Runs on a stream's thread: meets the other ranks and returns when the collective is over, or
+/// when `rank` aborts.
+void run_collective(const std::shared_ptr<Rank>& rank, std::uint64_t index,
+                    const CollectiveCall& call);
 
 /// A message to send or to receive.
 struct Transfer {

@@ -10,17 +10,19 @@ namespace cuda_on_host {
 namespace {
 
 std::string describe(int rank, const CollectiveCall& call) {
-  constexpr const char* kNames[] = {"AllReduce", "Reduce", "ReduceScatter", "AllGather", "Broadcast"};
+  constexpr const char* kNames[] = {"AllReduce", "Reduce", "ReduceScatter", "AllGather",
+                                    "Broadcast"};
   return "rank " + std::to_string(rank) + ": nccl" + kNames[static_cast<int>(call.kind)] + " of " +
-         std::to_string(call.count) + " elements of type " + std::to_string(call.type) + ", operation " +
-         std::to_string(call.op) + ", root " + std::to_string(call.root);
+         std::to_string(call.count) + " elements of type " + std::to_string(call.type) +
+         ", operation " + std::to_string(call.op) + ", root " + std::to_string(call.root);
 }
 
 void require_match(const Gathering& gathering, int rank, const CollectiveCall& call) {
   for (const auto& [other, there] : gathering.calls) {
-    const bool same = there.kind == call.kind && there.count == call.count && there.type == call.type &&
-                      there.op == call.op && there.root == call.root;
-    if (!same) misuse("collectives do not match: " + describe(other, there) + "; " + describe(rank, call));
+    const bool same = there.kind == call.kind && there.count == call.count &&
+                      there.type == call.type && there.op == call.op && there.root == call.root;
+    if (!same)
+      misuse("collectives do not match: " + describe(other, there) + "; " + describe(rank, call));
   }
 }
 
@@ -34,7 +36,8 @@ std::shared_ptr<Gathering> gathering_of(const Rank& rank, std::uint64_t index) {
 enum class Part { aborted, computes, waits };
 
 /// Meets the others; the last to come computes for all.
-Part arrive(const Rank& rank, std::uint64_t index, const CollectiveCall& call, Gathering& gathering) {
+Part arrive(const Rank& rank, std::uint64_t index, const CollectiveCall& call,
+            Gathering& gathering) {
   const Locked locked;
   if (rank.aborted) return Part::aborted;
   require_match(gathering, rank.rank, call);
@@ -82,7 +85,8 @@ struct Held {
 
 }  // namespace
 
-void run_collective(const std::shared_ptr<Rank>& rank, std::uint64_t index, const CollectiveCall& call) {
+void run_collective(const std::shared_ptr<Rank>& rank, std::uint64_t index,
+                    const CollectiveCall& call) {
   const Held held{gathering_of(*rank, index)};
   Gathering& gathering = *held.gathering;
   happens_before(&gathering.arrival);

@@ -1,11 +1,11 @@
 // Collectives and messages between ranks beside plain loops.
-#include <cuda_bf16.h>
-#include <cuda_fp16.h>
-#include <gtest/gtest.h>
-
 #include <algorithm>
 #include <cstdint>
 #include <vector>
+
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#include <gtest/gtest.h>
 
 #include "tests/support/cuda_on_host/nccl/test_ranks.hpp"
 
@@ -36,7 +36,8 @@ constexpr ncclDataType_t kType<std::int64_t> = ncclInt64;
 template <class T>
 std::vector<T> values_of(int rank, std::size_t count = kCount) {
   std::vector<T> values(count);
-  for (std::size_t i = 0; i < count; ++i) values[i] = T(static_cast<float>((i * 5 + static_cast<std::size_t>(rank) * 3) % 11));
+  for (std::size_t i = 0; i < count; ++i)
+    values[i] = T(static_cast<float>((i * 5 + static_cast<std::size_t>(rank) * 3) % 11));
   return values;
 }
 
@@ -50,7 +51,8 @@ T sum_of(int ranks, std::size_t i, std::size_t count = kCount) {
 template <class T>
 void expect_same(const std::vector<T>& result, const std::vector<T>& wanted) {
   ASSERT_EQ(result.size(), wanted.size());
-  for (std::size_t i = 0; i < wanted.size(); ++i) EXPECT_EQ(static_cast<float>(result[i]), static_cast<float>(wanted[i])) << i;
+  for (std::size_t i = 0; i < wanted.size(); ++i)
+    EXPECT_EQ(static_cast<float>(result[i]), static_cast<float>(wanted[i])) << i;
 }
 
 class Collectives : public testing::TestWithParam<int> {};
@@ -63,7 +65,9 @@ void expect_all_reduce(TestRank& rank) {
   std::vector<T> wanted;
   for (std::size_t i = 0; i < kCount; ++i) wanted.push_back(sum_of<T>(rank.size, i));
 
-  ASSERT_EQ(ncclAllReduce(send.data(), receive.data(), kCount, kType<T>, ncclSum, rank.comm, rank.stream), ncclSuccess);
+  ASSERT_EQ(
+      ncclAllReduce(send.data(), receive.data(), kCount, kType<T>, ncclSum, rank.comm, rank.stream),
+      ncclSuccess);
 
   cuda_on_host::check(cudaStreamSynchronize(rank.stream));
   expect_same(receive.values(), wanted);
@@ -84,7 +88,8 @@ TEST_P(Collectives, all_reduce_sums_every_type_in_the_order_of_ranks) {
 TEST(AllReduce, rounds_to_the_type_after_each_addition) {
   run_ranks(3, [](TestRank& rank) {
     const std::vector<float> values{256.0F, 1.0F, 1.0F};  // bf16 has 8 bits: 257 is not one
-    const DeviceArray<__nv_bfloat16> data(std::vector{__nv_bfloat16(values[static_cast<std::size_t>(rank.rank)])});
+    const DeviceArray<__nv_bfloat16> data(
+        std::vector{__nv_bfloat16(values[static_cast<std::size_t>(rank.rank)])});
     ncclAllReduce(data.data(), data.data(), 1, ncclBfloat16, ncclSum, rank.comm, rank.stream);
     cuda_on_host::check(cudaStreamSynchronize(rank.stream));
     EXPECT_EQ(float{data.values()[0]}, 256.0F);
@@ -110,8 +115,10 @@ TEST_P(Collectives, reduce_gives_the_sum_to_the_root_alone) {
     const DeviceArray<float> send(values_of<float>(rank.rank));
     const DeviceArray<float> receive(kCount);
     std::vector<float> wanted(kCount);
-    for (std::size_t i = 0; rank.rank == root && i < kCount; ++i) wanted[i] = sum_of<float>(rank.size, i);
-    ncclReduce(send.data(), receive.data(), kCount, ncclFloat32, ncclSum, root, rank.comm, rank.stream);
+    for (std::size_t i = 0; rank.rank == root && i < kCount; ++i)
+      wanted[i] = sum_of<float>(rank.size, i);
+    ncclReduce(send.data(), receive.data(), kCount, ncclFloat32, ncclSum, root, rank.comm,
+               rank.stream);
     cuda_on_host::check(cudaStreamSynchronize(rank.stream));
     expect_same(receive.values(), wanted);
   });
@@ -124,7 +131,8 @@ TEST_P(Collectives, reduce_scatter_gives_each_rank_its_part_also_in_place) {
     const DeviceArray<float> data(values_of<float>(rank.rank, all));
     std::vector<float> wanted(kCount);
     for (std::size_t i = 0; i < kCount; ++i) wanted[i] = sum_of<float>(rank.size, first + i, all);
-    ncclReduceScatter(data.data(), data.data() + first, kCount, ncclFloat32, ncclSum, rank.comm, rank.stream);
+    ncclReduceScatter(data.data(), data.data() + first, kCount, ncclFloat32, ncclSum, rank.comm,
+                      rank.stream);
     cuda_on_host::check(cudaStreamSynchronize(rank.stream));
     const auto values = data.values();
     const auto start = values.begin() + static_cast<std::ptrdiff_t>(first);
@@ -137,7 +145,8 @@ TEST_P(Collectives, all_gather_puts_the_parts_one_after_another) {
     const DeviceArray<std::int8_t> send(values_of<std::int8_t>(rank.rank));
     const DeviceArray<std::int8_t> receive(kCount * static_cast<std::size_t>(rank.size));
     std::vector<std::int8_t> wanted;
-    for (int other = 0; other < rank.size; ++other) std::ranges::copy(values_of<std::int8_t>(other), std::back_inserter(wanted));
+    for (int other = 0; other < rank.size; ++other)
+      std::ranges::copy(values_of<std::int8_t>(other), std::back_inserter(wanted));
     ncclAllGather(send.data(), receive.data(), kCount, ncclInt8, rank.comm, rank.stream);
     cuda_on_host::check(cudaStreamSynchronize(rank.stream));
     expect_same(receive.values(), wanted);
@@ -189,10 +198,12 @@ TEST(CollectivesDeathTest, calls_that_do_not_match_are_both_named) {
                          [](TestRank& rank) {
                            const DeviceArray<float> data(4);
                            const std::size_t count = rank.rank == 0 ? 4 : 3;
-                           ncclAllReduce(data.data(), data.data(), count, ncclFloat32, ncclSum, rank.comm, rank.stream);
+                           ncclAllReduce(data.data(), data.data(), count, ncclFloat32, ncclSum,
+                                         rank.comm, rank.stream);
                            cuda_on_host::check(cudaStreamSynchronize(rank.stream));
                          }),
-               "collectives do not match: rank .: ncclAllReduce of . elements.*; rank .: ncclAllReduce of . elements");
+               "collectives do not match: rank .: ncclAllReduce of . elements.*; rank .: "
+               "ncclAllReduce of . elements");
 }
 
 }  // namespace

@@ -1,8 +1,8 @@
 // Communicators: non-blocking creation, splits, faults, aborts, and that nothing is left of them.
-#include <gtest/gtest.h>
-
 #include <atomic>
 #include <vector>
+
+#include <gtest/gtest.h>
 
 #include "tests/support/cuda_on_host/nccl/test_ranks.hpp"
 
@@ -68,7 +68,8 @@ TEST(Communicator, alone_is_not_ready) {
   ncclCommGetAsyncError(comm, &state);
 
   EXPECT_EQ(state, ncclInProgress);
-  EXPECT_EQ(ncclAllReduce(data.data(), data.data(), 1, ncclFloat32, ncclSum, comm, stream.get()), ncclInvalidArgument);
+  EXPECT_EQ(ncclAllReduce(data.data(), data.data(), 1, ncclFloat32, ncclSum, comm, stream.get()),
+            ncclInvalidArgument);
   ncclCommAbort(comm);
   EXPECT_EQ(cuda_on_host::live().communicators, 0);
 }
@@ -137,7 +138,8 @@ TEST(Communicator, a_hanging_call_ends_with_the_abort) {
     const DeviceArray<float> data(1);
     if (rank.rank == 0) cuda_on_host::hang_at("ncclAllReduce", 1, 0);
     sum(data, rank, rank.comm);
-    EXPECT_EQ(cudaStreamQuery(rank.stream), cudaErrorNotReady);  // both: the other waits for this one
+    EXPECT_EQ(cudaStreamQuery(rank.stream),
+              cudaErrorNotReady);  // both: the other waits for this one
     ncclCommAbort(std::exchange(rank.comm, nullptr));
     cuda_on_host::check(cudaStreamSynchronize(rank.stream));
   });

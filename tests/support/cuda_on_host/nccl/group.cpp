@@ -99,8 +99,8 @@ ncclResult_t end_group() {
 void add(Item item) {
   auto& items = group().items;
   for (Item& there : items) {
-    const bool joins = !item.transfers.empty() && !there.transfers.empty() && there.rank == item.rank &&
-                       there.stream == item.stream && !item.hangs;
+    const bool joins = !item.transfers.empty() && !there.transfers.empty() &&
+                       there.rank == item.rank && there.stream == item.stream && !item.hangs;
     if (!joins) continue;
     there.transfers.push_back(item.transfers.front());
     return;
@@ -117,7 +117,8 @@ ncclResult_t check(const Rank& rank) {
 
 ncclResult_t add_item(ncclComm_t comm, cudaStream_t stream, const char* function, Item item) {
   require_stream(stream);
-  if (const ncclResult_t wrong = check(*comm->rank); wrong != ncclSuccess) return note_result(wrong);
+  if (const ncclResult_t wrong = check(*comm->rank); wrong != ncclSuccess)
+    return note_result(wrong);
   const CallEffects effects = std::exchange(call_effects(), {});
   item.stream = stream;
   item.function = function;
@@ -126,7 +127,8 @@ ncclResult_t add_item(ncclComm_t comm, cudaStream_t stream, const char* function
   {
     const Locked locked;
     item.rank = comm->rank;
-    if (effects.async_error != 0) item.rank->async_error = static_cast<ncclResult_t>(effects.async_error);
+    if (effects.async_error != 0)
+      item.rank->async_error = static_cast<ncclResult_t>(effects.async_error);
   }
   add(std::move(item));
   return group_is_open() ? ncclSuccess : end_group();
@@ -148,7 +150,8 @@ ncclResult_t note_result(ncclResult_t result) {
   return result;
 }
 
-ncclResult_t add_collective(const char* function, ncclComm_t comm, cudaStream_t stream, CollectiveCall call) {
+ncclResult_t add_collective(const char* function, ncclComm_t comm, cudaStream_t stream,
+                            CollectiveCall call) {
   return call_of(function, [&] {
     Item item;
     item.call = call;
@@ -156,7 +159,8 @@ ncclResult_t add_collective(const char* function, ncclComm_t comm, cudaStream_t 
   });
 }
 
-ncclResult_t add_transfer(const char* function, ncclComm_t comm, cudaStream_t stream, const Transfer& transfer) {
+ncclResult_t add_transfer(const char* function, ncclComm_t comm, cudaStream_t stream,
+                          const Transfer& transfer) {
   return call_of(function, [&] {
     Item item;
     item.transfers = {transfer};
@@ -188,6 +192,7 @@ ncclResult_t ncclGroupStart() {
 ncclResult_t ncclGroupEnd() {
   const auto error = begin_call("ncclGroupEnd");
   if (--group().depth > 0) return ncclSuccess;
-  if (error) group().result = error->cuda ? ncclUnhandledCudaError : static_cast<ncclResult_t>(error->code);
+  if (error)
+    group().result = error->cuda ? ncclUnhandledCudaError : static_cast<ncclResult_t>(error->code);
   return end_group();
 }

@@ -8,8 +8,10 @@
 namespace cuda_on_host {
 
 /// Checks the communicator and adds the call to the open group, or makes it a group of its own.
-ncclResult_t add_collective(const char* function, ncclComm_t comm, cudaStream_t stream, CollectiveCall call);
-ncclResult_t add_transfer(const char* function, ncclComm_t comm, cudaStream_t stream, const Transfer& transfer);
+ncclResult_t add_collective(const char* function, ncclComm_t comm, cudaStream_t stream,
+                            CollectiveCall call);
+ncclResult_t add_transfer(const char* function, ncclComm_t comm, cudaStream_t stream,
+                          const Transfer& transfer);
 
 /// Remembers a call that failed, so that the group fails.
 ncclResult_t note_result(ncclResult_t result);

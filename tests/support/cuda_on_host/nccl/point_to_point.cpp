@@ -51,9 +51,9 @@ bool take(const Rank& rank, const Transfer& transfer, Letters& letters) {
   const Mail& mail = *letters.received;
   if (mail.count != transfer.count || mail.type != transfer.type) {
     misuse("messages do not match: rank " + std::to_string(transfer.peer) + ": ncclSend of " +
-           std::to_string(mail.count) + " elements of type " + std::to_string(mail.type) + "; rank " +
-           std::to_string(rank.rank) + ": ncclRecv of " + std::to_string(transfer.count) + " elements of type " +
-           std::to_string(transfer.type));
+           std::to_string(mail.count) + " elements of type " + std::to_string(mail.type) +
+           "; rank " + std::to_string(rank.rank) + ": ncclRecv of " +
+           std::to_string(transfer.count) + " elements of type " + std::to_string(transfer.type));
   }
   return true;
 }

@@ -43,7 +43,8 @@ template <class T>
 T before(T value, const CollectiveCall& call, std::size_t ranks) {
   if constexpr (kFloating<T>) {
     const auto one = Wide<T>{1};
-    if (call.op == ncclAvg) return static_cast<T>(static_cast<Wide<T>>(value) * (one / static_cast<Wide<T>>(ranks)));
+    if (call.op == ncclAvg)
+      return static_cast<T>(static_cast<Wide<T>>(value) * (one / static_cast<Wide<T>>(ranks)));
   }
   return value;
 }
@@ -58,7 +59,8 @@ T after(T value, const CollectiveCall& call, std::size_t ranks) {
 
 /// Of elements [first, first + count) of what the ranks send.
 template <class T>
-std::vector<T> reduced(const std::vector<CollectiveCall>& calls, std::size_t first, std::size_t count) {
+std::vector<T> reduced(const std::vector<CollectiveCall>& calls, std::size_t first,
+                       std::size_t count) {
   std::vector<T> result(count);
   for (std::size_t rank = 0; rank < calls.size(); ++rank) {
     const T* const values = static_cast<const T*>(calls[rank].send) + first;
@@ -73,7 +75,8 @@ std::vector<T> reduced(const std::vector<CollectiveCall>& calls, std::size_t fir
 
 template <class T>
 void write(const CollectiveCall& call, std::vector<T> values) {
-  if (call.corrupts && !values.empty()) values[0] = combine(values[0], static_cast<T>(Wide<T>{1}), ncclSum);
+  if (call.corrupts && !values.empty())
+    values[0] = combine(values[0], static_cast<T>(Wide<T>{1}), ncclSum);
   if (!values.empty()) std::memcpy(call.receive, values.data(), values.size() * sizeof(T));
 }
 
@@ -82,13 +85,15 @@ void reduce(const std::vector<CollectiveCall>& calls) {
   const std::size_t count = calls[0].count;
   if (calls[0].kind == Collective::reduce_scatter) {
     std::vector<std::vector<T>> parts;  // all, before any is written: it may be in place
-    for (std::size_t rank = 0; rank < calls.size(); ++rank) parts.push_back(reduced<T>(calls, rank * count, count));
+    for (std::size_t rank = 0; rank < calls.size(); ++rank)
+      parts.push_back(reduced<T>(calls, rank * count, count));
     for (std::size_t rank = 0; rank < calls.size(); ++rank) write(calls[rank], parts[rank]);
     return;
   }
   const auto result = reduced<T>(calls, 0, count);
   for (std::size_t rank = 0; rank < calls.size(); ++rank) {
-    if (calls[0].kind == Collective::all_reduce || static_cast<int>(rank) == calls[0].root) write(calls[rank], result);
+    if (calls[0].kind == Collective::all_reduce || static_cast<int>(rank) == calls[0].root)
+      write(calls[rank], result);
   }
 }
 
@@ -134,7 +139,8 @@ void gather(const std::vector<CollectiveCall>& calls) {
 
 void broadcast(const std::vector<CollectiveCall>& calls) {
   const void* const source = calls[static_cast<std::size_t>(calls[0].root)].send;
-  for (const CollectiveCall& target : calls) move(target.receive, source, target.count * size_of(target.type));
+  for (const CollectiveCall& target : calls)
+    move(target.receive, source, target.count * size_of(target.type));
 }
 
 }  // namespace

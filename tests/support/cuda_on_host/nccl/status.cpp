@@ -1,6 +1,7 @@
 // NCCL's version and the texts of its errors.
 #include "tests/support/cuda_on_host/call.hpp"
 #include "tests/support/cuda_on_host/include/nccl.h"
+#include "tests/support/cuda_on_host/machine_state.hpp"
 
 ncclResult_t ncclGetVersion(int* version) {
   cuda_on_host::begin_call("ncclGetVersion");
@@ -32,4 +33,7 @@ const char* ncclGetErrorString(ncclResult_t result) {
   return "unknown result code";
 }
 
-const char* ncclGetLastError(ncclComm_t /*comm*/) { return ""; }
+const char* ncclGetLastError(ncclComm_t /*comm*/) {
+  const cuda_on_host::Locked locked;
+  return cuda_on_host::state().nccl_warning;
+}

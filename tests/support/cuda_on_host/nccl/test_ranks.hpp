@@ -1,12 +1,12 @@
 // Ranks of NCCL as threads with a device, a stream and a communicator each, for tests.
 #pragma once
 
-#include <cuda_runtime.h>
-#include <nccl.h>
-
 #include <functional>
 #include <thread>
 #include <vector>
+
+#include <cuda_runtime.h>
+#include <nccl.h>
 
 #include "tests/support/cuda_on_host/control.hpp"
 #include "tests/support/cuda_on_host/test_stream.hpp"
@@ -22,7 +22,8 @@ struct TestRank {
 
 /// Runs `body` in one thread per rank, each on its own device, and waits for all. Without a
 /// communicator if there is no id.
-inline void run_ranks(int size, const std::function<void(TestRank&)>& body, bool with_communicator = true) {
+inline void run_ranks(int size, const std::function<void(TestRank&)>& body,
+                      bool with_communicator = true) {
   set_up({.devices = size});
   ncclUniqueId id{};
   ncclGetUniqueId(&id);
@@ -44,7 +45,8 @@ inline void run_ranks(int size, const std::function<void(TestRank&)>& body, bool
 inline ncclResult_t settle(ncclComm_t comm) {
   ncclResult_t result = ncclInProgress;
   while (result == ncclInProgress) {
-    if (const ncclResult_t failed = ncclCommGetAsyncError(comm, &result); failed != ncclSuccess) return failed;
+    if (const ncclResult_t failed = ncclCommGetAsyncError(comm, &result); failed != ncclSuccess)
+      return failed;
     std::this_thread::yield();
   }
   return result;

@@ -1,4 +1,4 @@
-#include "kernels/cuda/collectives/communicator.hpp"
+#include "kernels/cuda/collectives/nccl_communicator.hpp"
 
 #include <algorithm>
 #include <chrono>
@@ -31,7 +31,7 @@ std::size_t size_of(ncclDataType_t type) {
 /// What a wait does between its looks.
 class Patience {
  public:
-  Patience(const Communicator& communicator, const char* call, const Waiting& waiting)
+  Patience(const NcclCommunicator& communicator, const char* call, const Waiting& waiting)
       : communicator_(communicator), call_(call), waiting_(waiting) {}
 
   void use() const {
@@ -45,7 +45,7 @@ class Patience {
  private:
   using Clock = std::chrono::steady_clock;
 
-  const Communicator& communicator_;
+  const NcclCommunicator& communicator_;
   const char* call_;
   const Waiting& waiting_;
   Clock::time_point begin_ = Clock::now();
@@ -53,20 +53,20 @@ class Patience {
 
 }  // namespace
 
-Communicator::Communicator(int rank, int size, EndingCommunicators& endings)
+NcclCommunicator::NcclCommunicator(int rank, int size, EndingCommunicators& endings)
     : endings_(&endings), cell_(std::make_unique<ncclComm_t>(nullptr)), rank_(rank), size_(size) {}
 
 // Once the other constructor is done, the destructor runs also if this one throws.
-Communicator::Communicator(const ncclUniqueId& id, int rank, int size, const Waiting& waiting,
-                           EndingCommunicators& endings)
-    : Communicator(rank, size, endings) {
+NcclCommunicator::NcclCommunicator(const ncclUniqueId& id, int rank, int size,
+                                   const Waiting& waiting, EndingCommunicators& endings)
+    : NcclCommunicator(rank, size, endings) {
   ncclConfig_t config = configuration();
   DSTUNE_NCCL_CHECK(CommInitRankConfig(cell_.get(), size, id, rank, &config));
   settle("ncclCommInitRankConfig", waiting);
   is_made_ = true;
 }
 
-Communicator::~Communicator() {
+NcclCommunicator::~NcclCommunicator() {
   if (!cell_) return;  // a part, which ends with the whole
   std::vector<CommunicatorCell> cells;
   collect(cells);
@@ -74,8 +74,8 @@ Communicator::~Communicator() {
 }
 
 // The group ends whatever fails in it: else all later calls would belong to it.
-void Communicator::all_to_all(const void* in, void* out, std::size_t count, ncclDataType_t type,
-                              cudaStream_t stream) const {
+void NcclCommunicator::all_to_all(const void* in, void* out, std::size_t count, ncclDataType_t type,
+                                  cudaStream_t stream) const {
   ncclResult_t first = nccl().GroupStart();
   const auto note = [&first](ncclResult_t result) {
     if (first == ncclSuccess || first == ncclInProgress) first = result;
@@ -91,7 +91,7 @@ void Communicator::all_to_all(const void* in, void* out, std::size_t count, nccl
   check_nccl(first, "a group of ncclSend and ncclRecv", __FILE__, __LINE__);
 }
 
-void Communicator::settle(const char* call, const Waiting& waiting) const {
+void NcclCommunicator::settle(const char* call, const Waiting& waiting) const {
   Patience patience(*this, call, waiting);
   for (;;) {
     ncclResult_t state = ncclSuccess;
@@ -103,7 +103,7 @@ void Communicator::settle(const char* call, const Waiting& waiting) const {
   }
 }
 
-void Communicator::wait_for(const Gpu& gpu, cudaEvent_t event, const Waiting& waiting) const {
+void NcclCommunicator::wait_for(const Gpu& gpu, cudaEvent_t event, const Waiting& waiting) const {
   Patience patience(*this, "a collective", waiting);
   gpu.wait_for(event, [&] {
     check();
@@ -111,7 +111,7 @@ void Communicator::wait_for(const Gpu& gpu, cudaEvent_t event, const Waiting& wa
   });
 }
 
-void Communicator::check() const {
+void NcclCommunicator::check() const {
   ncclResult_t state = ncclSuccess;
   DSTUNE_NCCL_CHECK(CommGetAsyncError(*cell_, &state));
   check_nccl(state, "a collective", __FILE__, __LINE__);
@@ -120,7 +120,7 @@ void Communicator::check() const {
   }
 }
 
-bool Communicator::has_failed() const noexcept {
+bool NcclCommunicator::has_failed() const noexcept {
   try {
     check();
   } catch (const std::exception&) {
@@ -129,19 +129,19 @@ bool Communicator::has_failed() const noexcept {
   return false;
 }
 
-Communicator* Communicator::part(const std::vector<int>& ranks) const {
+NcclCommunicator* NcclCommunicator::part(const std::vector<int>& ranks) const {
   const auto found = parts_.find(ranks);
   return found == parts_.end() ? nullptr : found->second.get();
 }
 
 // NCCL sets the pointer only when all is done, and this communicator tells when that is.
-Communicator& Communicator::make_part(const std::vector<int>& ranks, int own,
-                                      const Waiting& waiting) {
+NcclCommunicator& NcclCommunicator::make_part(const std::vector<int>& ranks, int own,
+                                              const Waiting& waiting) {
   const int size = static_cast<int>(ranks.size());
   const int color = size == 1 ? NCCL_SPLIT_NOCOLOR : *std::min_element(ranks.begin(), ranks.end());
   // The constructor is private to make_unique.
-  parts_[ranks] = std::unique_ptr<Communicator>(new Communicator(own, size, *endings_));
-  Communicator& part = *parts_[ranks];
+  parts_[ranks] = std::unique_ptr<NcclCommunicator>(new NcclCommunicator(own, size, *endings_));
+  NcclCommunicator& part = *parts_[ranks];
   ncclConfig_t config = configuration();
   DSTUNE_NCCL_CHECK(CommSplit(*cell_, color, own, part.cell_.get(), &config));
   settle("ncclCommSplit", waiting);
@@ -152,7 +152,7 @@ Communicator& Communicator::make_part(const std::vector<int>& ranks, int own,
 
 // Parts first, since they use what is this one's. A part that is still being made is known when
 // this one has ended.
-void Communicator::collect(std::vector<CommunicatorCell>& cells) {
+void NcclCommunicator::collect(std::vector<CommunicatorCell>& cells) {
   for (const auto& [ranks, part] : parts_) {
     if (part->is_made_) part->collect(cells);
   }

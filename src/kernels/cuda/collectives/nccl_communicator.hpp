@@ -25,17 +25,17 @@ struct Waiting {
 /// Does not block: a call may still be under way when it returns, and settle() comes before the
 /// next. Used by one thread.
 /// All calls throw what check_nccl() throws and what `waiting` throws; then only its end is left.
-class Communicator {
+class NcclCommunicator {
  public:
   /// Collective over the `size` ranks; `id` is the same on all of them.
   /// @param endings  where this one and its parts end; must outlive it
-  Communicator(const ncclUniqueId& id, int rank, int size, const Waiting& waiting,
-               EndingCommunicators& endings);
+  NcclCommunicator(const ncclUniqueId& id, int rank, int size, const Waiting& waiting,
+                   EndingCommunicators& endings);
   /// Local: begins the end and does not wait for it. ncclCommDestroy would wait for the other ranks
   /// of the host, which are busy with something else.
-  ~Communicator();
-  Communicator(const Communicator&) = delete;
-  Communicator& operator=(const Communicator&) = delete;
+  ~NcclCommunicator();
+  NcclCommunicator(const NcclCommunicator&) = delete;
+  NcclCommunicator& operator=(const NcclCommunicator&) = delete;
 
   /// Null for a part of one rank.
   ncclComm_t get() const noexcept { return *cell_; }
@@ -56,14 +56,14 @@ class Communicator {
   bool has_failed() const noexcept;
 
   /// The communicator of a part that has been made; else nullptr.
-  Communicator* part(const std::vector<int>& ranks) const;
+  NcclCommunicator* part(const std::vector<int>& ranks) const;
   /// Makes it; collective over this communicator, each rank with its own part.
   /// @param ranks  by rank of the part: the rank here
   /// @param own    place of this rank in it
-  Communicator& make_part(const std::vector<int>& ranks, int own, const Waiting& waiting);
+  NcclCommunicator& make_part(const std::vector<int>& ranks, int own, const Waiting& waiting);
 
  private:
-  Communicator(int rank, int size, EndingCommunicators& endings);
+  NcclCommunicator(int rank, int size, EndingCommunicators& endings);
 
   void collect(std::vector<CommunicatorCell>& cells);
 
@@ -72,7 +72,7 @@ class Communicator {
   bool is_made_ = false;  ///< NCCL no longer writes to the cell
   int rank_;
   int size_;
-  std::map<std::vector<int>, std::unique_ptr<Communicator>> parts_;
+  std::map<std::vector<int>, std::unique_ptr<NcclCommunicator>> parts_;
 };
 
 }  // namespace dstune::cuda
