@@ -23,6 +23,7 @@ struct FusedShape {
   std::int64_t out_stride = 0;    ///< of out and its gradient
   std::int64_t d_qkv_stride = 0;  ///< 0: forward
 
+  // NOLINTNEXTLINE(modernize-use-nullptr): a false alarm
   auto operator<=>(const FusedShape&) const = default;
 };
 

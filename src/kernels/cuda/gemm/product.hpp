@@ -19,7 +19,8 @@ struct ColumnMajorProduct {
     std::int64_t stride = 0;       ///< elements between columns
     std::uint32_t alignment = 16;  ///< of the first byte: the power of two, at most 256
 
-    auto operator<=>(const Operand&) const = default;
+    auto operator<=>(const Operand&) const =
+        default;  // NOLINT(modernize-use-nullptr): a false alarm
   };
 
   DType dtype = DType::fp32;
@@ -30,6 +31,7 @@ struct ColumnMajorProduct {
   Operand right;
   Operand result;
 
+  // NOLINTNEXTLINE(modernize-use-nullptr): a false alarm
   auto operator<=>(const ColumnMajorProduct&) const = default;
 };
 
