@@ -13,4 +13,4 @@ scripts/build.sh "$preset"
 if [ "$preset" = default ]; then # every header compiles alone
   scripts/build.sh "$preset" all_verify_interface_header_sets
 fi
-ctest --preset "$preset" --parallel "$(nproc)" --label-exclude gpu "$@"
+ctest --preset "$preset" --parallel "$(nproc)" --label-exclude "gpu|long" "$@"

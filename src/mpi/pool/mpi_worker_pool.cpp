@@ -199,6 +199,7 @@ Outcome MpiWorkerPool::failure_of(const Message& message) {
 
 std::string MpiWorkerPool::names(const std::vector<int>& ranks) {
   std::vector<std::string> names;
+  names.reserve(ranks.size());
   for (const int rank : ranks) names.push_back(roster_.name(rank));
   return join(names, ", ");
 }

@@ -1,5 +1,6 @@
 #include "tests/support/cuda_on_host/event.hpp"
 
+#include <thread>
 #include <utility>
 
 #include "tests/support/cuda_on_host/call.hpp"
@@ -32,7 +33,8 @@ class HeldRecord {
   }
   void wait() const {
     Locked locked;
-    locked.wait_until([&] { return record_ == nullptr || record_->done; });
+    if (record_ == nullptr) return;
+    record_->is_done.wait(locked.lock(), [&] { return record_->done; });
   }
 
  private:
@@ -52,14 +54,14 @@ void finish(EventRecord& record) {
   const Locked locked;
   record.time = std::chrono::steady_clock::now();
   record.done = true;
-  state().changed.notify_all();
+  record.is_done.notify_all();
 }
 
 /// Of the record, on a stream's thread.
 void wait_for(EventRecord& record) {
   {
     Locked locked;
-    locked.wait_until([&] { return record.done; });
+    record.is_done.wait(locked.lock(), [&] { return record.done; });
   }
   happens_after(&record);
 }
@@ -87,6 +89,9 @@ cudaError_t make_wait(cudaStream_t stream, cudaEvent_t event) {
   enqueue(stream, "cudaStreamWaitEvent", std::move(work));
   return cudaSuccess;
 }
+
+/// Who polls would keep a core from the threads that are waited for.
+void give_way() { std::this_thread::sleep_for(std::chrono::microseconds(50)); }
 
 cudaError_t elapsed(float* ms, cudaEvent_t start, cudaEvent_t end) {
   const Locked locked;
@@ -132,7 +137,10 @@ cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned
 cudaError_t cudaEventQuery(cudaEvent_t event) {
   return call("cudaEventQuery", [&] {
     const HeldRecord held(event);
-    if (!held.done()) return cudaErrorNotReady;
+    if (!held.done()) {
+      give_way();
+      return cudaErrorNotReady;
+    }
     if (held.get() != nullptr) happens_after(held.get());
     return cudaSuccess;
   });

@@ -26,7 +26,7 @@ void end_task(CUstream_st& stream, std::unique_ptr<Task> task) {
   const Locked locked;
   task.reset();
   ++stream.completed;
-  state().changed.notify_all();
+  stream.advanced.notify_all();
 }
 
 void run(CUstream_st& stream) {
@@ -95,7 +95,7 @@ void synchronise(cudaStream_t stream) {
   {
     Locked locked;
     const std::uint64_t target = stream->enqueued;
-    locked.wait_until([&] { return stream->completed >= target; });
+    stream->advanced.wait(locked.lock(), [&] { return stream->completed >= target; });
   }
   happens_after(stream);
 }

@@ -44,7 +44,8 @@ struct CUstream_st {
   int priority = 0;
   int number = 0;  ///< of those that its device has made
   std::thread worker;
-  std::condition_variable arrived;
+  std::condition_variable arrived;   ///< a task to run
+  std::condition_variable advanced;  ///< a task has been run
   std::deque<std::unique_ptr<cuda_on_host::Task>> tasks;
   std::uint64_t enqueued = 0;
   std::uint64_t completed = 0;

@@ -76,6 +76,7 @@ void CommunicatorMaker::check(const NcclCommunicator& communicator,
                               const std::vector<int>& ranks) const {
   const std::vector<int> members = group_->members();
   std::vector<std::string> names;
+  names.reserve(ranks.size());
   for (const int rank : ranks) {
     names.push_back(std::to_string(members.at(static_cast<std::size_t>(rank))));
   }

@@ -7,7 +7,6 @@
 #include <system_error>
 #include <utility>
 
-#include <stdlib.h>
 #include <unistd.h>
 
 #include "core/base/text.hpp"

@@ -27,6 +27,7 @@
 namespace dstune::cuda {
 
 struct CublasLt {
+// NOLINTNEXTLINE(bugprone-macro-parentheses): a member cannot have them
 #define DSTUNE_CUBLAS_LT_MEMBER(function) decltype(&::cublasLt##function) function = nullptr;
   DSTUNE_CUBLAS_LT_FUNCTIONS(DSTUNE_CUBLAS_LT_MEMBER)
 #undef DSTUNE_CUBLAS_LT_MEMBER

@@ -26,6 +26,7 @@
 namespace dstune::cuda {
 
 struct Cudnn {
+// NOLINTNEXTLINE(bugprone-macro-parentheses): a member cannot have them
 #define DSTUNE_CUDNN_MEMBER(function) decltype(&::cudnn##function) function = nullptr;
   DSTUNE_CUDNN_FUNCTIONS(DSTUNE_CUDNN_MEMBER)
 #undef DSTUNE_CUDNN_MEMBER

@@ -32,6 +32,7 @@
 namespace dstune::cuda {
 
 struct Nccl {
+// NOLINTNEXTLINE(bugprone-macro-parentheses): a member cannot have them
 #define DSTUNE_NCCL_MEMBER(function) decltype(&::nccl##function) function = nullptr;
   DSTUNE_NCCL_FUNCTIONS(DSTUNE_NCCL_MEMBER)
 #undef DSTUNE_NCCL_MEMBER
