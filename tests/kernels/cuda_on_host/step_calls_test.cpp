@@ -1,0 +1,54 @@
+// What a step may not do on a GPU: wait for all of it, or take and give back memory.
+#include <cstdint>
+#include <map>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "core/base/json_parser.hpp"
+#include "tests/support/cuda_on_host/control.hpp"
+#include "tests/support/knob_grid.hpp"
+#include "tests/support/training_run.hpp"
+
+namespace dstune {
+namespace {
+
+constexpr const char* kForbidden[] = {"cudaDeviceSynchronize",
+                                      "cudaStreamSynchronize",
+                                      "cudaEventSynchronize",
+                                      "cudaMalloc",
+                                      "cudaFree",
+                                      "cudaHostAlloc",
+                                      "cudaFreeHost",
+                                      "cudaMemcpy",
+                                      "cudaMemset",
+                                      "cudaStreamCreateWithFlags"};
+
+std::map<std::string, std::uint64_t> forbidden_calls() {
+  std::map<std::string, std::uint64_t> calls;
+  for (const char* function : kForbidden) calls[function] = cuda_on_host::calls(function);
+  return calls;
+}
+
+class StepCallsTest : public testing::TestWithParam<int> {};
+
+INSTANTIATE_TEST_SUITE_P(Stages, StepCallsTest, testing::Values(0, 1, 2, 3));
+
+TEST_P(StepCallsTest, AStepNeitherStopsTheGpuNorTakesMemoryOfIt) {
+  cuda_on_host::set_up({.bytes = Bytes{2} << 30U});
+  const json::object config =
+      test::config_of({.stage = GetParam(), .accumulation = 3}, R"({"overlap_comm": true})");
+  test::on_training_ranks(make_step_config(config), 1, [](test::TrainingRank& own) {
+    for (int step = 0; step < 2; ++step) own.step.run();  // the first are unlike the others
+    const auto before = forbidden_calls();
+    const std::uint64_t launches = cuda_on_host::calls("cudaLaunchKernelEx");
+
+    own.step.run();
+
+    EXPECT_EQ(forbidden_calls(), before);
+    EXPECT_GT(cuda_on_host::calls("cudaLaunchKernelEx"), launches + 100);
+  });
+}
+
+}  // namespace
+}  // namespace dstune
