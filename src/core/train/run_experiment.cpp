@@ -183,7 +183,7 @@ class Run {
     std::byte enough{0};
     while (enough == std::byte{0}) {
       const StepReport step = run_step();
-      if (step.result.overflow) continue;
+      if (!is_steady_) continue;
       report_.add(step, device_.ledger().communication_time(), exposed_time(device_.ledger()));
       if (static_cast<int>(report_.total.size()) < settings.measure_steps) continue;
       if (group_.rank() == 0) enough = std::byte{rule.is_enough(report_.total)};
@@ -201,11 +201,10 @@ class Run {
     const StepReport step = step_->run();
     if (steps_++ == 0) report_.own.first_loss = step.loss;
     report_.own.last_loss = step.loss;
-    if (step.result.overflow) {
-      refuse_endless_overflow();
-    } else {
-      report_.own.ledger = device_.ledger();
-    }
+    if (step.result.overflow) refuse_endless_overflow();
+    const bool follows_overflow = std::exchange(overflowed_, step.result.overflow);
+    is_steady_ = !overflowed_ && !(follows_overflow && config_.stage == 3);
+    if (is_steady_) report_.own.ledger = device_.ledger();
     if (!std::isfinite(step.loss) && report_.not_finite.empty()) {
       report_.not_finite =
           concat(group_.name_of_this_rank(), ": the loss became ", step.loss, " in step ", steps_);
@@ -234,6 +233,9 @@ class Run {
   RankReport report_;
   int steps_ = 0;
   int overflows_ = 0;
+  bool overflowed_ = false;  ///< the last step
+  /// It did not, nor had it to gather what an update that was skipped leaves to the next step.
+  bool is_steady_ = false;
 };
 
 }  // namespace
