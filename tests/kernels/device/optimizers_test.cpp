@@ -186,6 +186,22 @@ TEST_P(OptimizersTest, LambWritesACopyInTheGradientsType) {
   }
 }
 
+// A norm that is NaN has no bounds.
+TEST_P(OptimizersTest, LambSpoilsTheWholeTensorWithOneNan) {
+  const Buffer gradient = upload({1, std::nan(""), 1});
+  const Buffer parameter = upload({1, 2, 3});
+  const Buffer first = upload({0, 0, 0});
+  const Buffer second = upload({0, 0, 0});
+
+  device().run(Lamb{.step = {},
+                    .gradient = gradient.tensor(DType::fp32),
+                    .parameter = parameter.tensor(DType::fp32),
+                    .exp_avg = first.tensor(DType::fp32),
+                    .exp_avg_sq = second.tensor(DType::fp32)});
+
+  for (const double value : download(parameter.tensor(DType::fp32))) EXPECT_TRUE(std::isnan(value));
+}
+
 // Neither norm may divide by zero.
 TEST_P(OptimizersTest, LambLeavesZerosWithoutGradientAlone) {
   const Buffer gradient = upload(std::vector<double>(17, 0));

@@ -10,8 +10,8 @@
 namespace dstune::cuda {
 
 /// Tiled, with an online softmax; 16-bit types on tensor cores (Dao 2023). Heads of more than 128
-/// columns take a plain path. Which probabilities are dropped is the CPU backend's choice, bit for
-/// bit. The same call gives the same bits.
+/// columns, and bf16 on GPUs before 8.0, take a plain path. Which probabilities are dropped is the
+/// CPU backend's choice, bit for bit. The same call gives the same bits.
 ///
 /// Queue `op` on `stream`. @throws CudaError, DeviceLostError
 void own_attention(const Attention& op, cudaStream_t stream);

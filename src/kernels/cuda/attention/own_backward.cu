@@ -133,7 +133,7 @@ std::int64_t own_attention_workspace(const AttentionShape& shape) {
 void own_attention_backward(const AttentionBackward& op, cudaStream_t stream) {
   if (op.qkv.rows == 0) return;
   multiply_by_gradients(op, stream);
-  if (op.shape.head_size > kMostTiledSize) return plain_attention_backward(op, stream);
+  if (!is_tiled(op.shape, op.qkv.dtype)) return plain_attention_backward(op, stream);
   with_type(op.qkv.dtype, [&]<class T>(std::type_identity<T>) {
     if (op.shape.head_size <= 64) return backward<T, 64>(op, stream);
     backward<T, 128>(op, stream);

@@ -88,7 +88,7 @@ void forward(const Attention& op, cudaStream_t stream) {
 
 void own_attention(const Attention& op, cudaStream_t stream) {
   if (op.qkv.rows == 0) return;
-  if (op.shape.head_size > kMostTiledSize) return plain_attention(op, stream);
+  if (!is_tiled(op.shape, op.qkv.dtype)) return plain_attention(op, stream);
   with_type(op.qkv.dtype, [&]<class T>(std::type_identity<T>) { forward<T>(op, stream); });
 }
 

@@ -1,4 +1,4 @@
-// Attention for heads of any size, slowly.
+// Attention for heads of any size and types that tensor cores do not know, slowly.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,10 @@
 
 namespace dstune::cuda {
 
-/// Columns of a head that tiles have room for.
-constexpr std::int64_t kMostTiledSize = 128;
+/// Whether tiles have room for a head, of at most 128 columns, and the tensor cores of the current
+/// GPU know the type: bf16 since compute capability 8.0.
+/// @throws CudaError, DeviceLostError
+bool is_tiled(const AttentionShape& shape, DType dtype);
 
 /// Queue `op` on `stream`. @throws CudaError, DeviceLostError
 void plain_attention(const Attention& op, cudaStream_t stream);

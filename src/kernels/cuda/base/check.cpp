@@ -7,10 +7,12 @@
 
 namespace dstune::cuda {
 
-// Those of which driver_types.h says that the process must be terminated and relaunched, and two
-// after which nothing is known.
+// Those of which driver_types.h says that the process must be terminated and relaunched, and those
+// after which nothing is known or no context is left.
 bool is_sticky(cudaError_t error) noexcept {
-  constexpr std::array kSticky = {cudaErrorECCUncorrectable,
+  constexpr std::array kSticky = {cudaErrorDeviceUninitialized,
+                                  cudaErrorECCUncorrectable,
+                                  cudaErrorNvlinkUncorrectable,
                                   cudaErrorContained,
                                   cudaErrorIllegalAddress,
                                   cudaErrorLaunchTimeout,
@@ -20,6 +22,7 @@ bool is_sticky(cudaError_t error) noexcept {
                                   cudaErrorMisalignedAddress,
                                   cudaErrorInvalidAddressSpace,
                                   cudaErrorInvalidPc,
+                                  cudaErrorContextIsDestroyed,
                                   cudaErrorLaunchFailure,
                                   cudaErrorTensorMemoryLeak,
                                   cudaErrorMpsClientTerminated,

@@ -1,7 +1,9 @@
 // Starting kernels.
 #pragma once
 
+#include <cassert>
 #include <cstdint>
+#include <limits>
 #include <utility>
 
 #include <cuda_runtime.h>
@@ -28,6 +30,7 @@ inline Grid cover(std::int64_t count, int threads, int per_thread = 1) {
 template <class... Parameters, class... Arguments>
 void launch(cudaStream_t stream, const Grid& grid, void (*kernel)(Parameters...),
             Arguments&&... arguments) {
+  assert(grid.blocks <= std::numeric_limits<int>::max());
   if (grid.blocks == 0) return;
   cudaLaunchConfig_t config{};
   config.gridDim = dim3(static_cast<unsigned>(grid.blocks));

@@ -6,6 +6,8 @@
 #include <thread>
 #include <utility>
 
+#include <cuda_runtime_api.h>
+
 #include "core/base/log.hpp"
 #include "kernels/cuda/libraries/nccl.hpp"
 
@@ -23,12 +25,17 @@ void call_ignoring_exceptions(const std::function<void()>& function) noexcept {
 
 }  // namespace
 
-// Without a thread they stay, and wait() ends when the promise is broken.
+// NCCL restores the current GPU of the thread that aborts, which for a new thread is GPU 0: there
+// each process would get a context of its own. Without a thread they stay, and wait() ends when the
+// promise is broken.
 void EndingCommunicators::add(std::vector<CommunicatorCell> communicators) noexcept {
   call_ignoring_exceptions([&] {
     std::promise<void> gone;
     ends_.push_back(gone.get_future());
-    std::thread([all = std::move(communicators), done = std::move(gone)]() mutable {
+    int gpu = 0;
+    cudaGetDevice(&gpu);
+    std::thread([gpu, all = std::move(communicators), done = std::move(gone)]() mutable {
+      cudaSetDevice(gpu);
       for (const CommunicatorCell& cell : all) {
         if (*cell != nullptr) nccl().CommAbort(*cell);
       }

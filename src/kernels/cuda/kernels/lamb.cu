@@ -85,7 +85,8 @@ __global__ void find_rate(const SquareSums* partials, std::int64_t count, double
   if (threadIdx.x != 0) return;
   double ratio = 1;
   if (total.parameter != 0 && total.update != 0) {
-    ratio = fmin(fmax(sqrt(total.parameter / total.update), min_ratio), max_ratio);
+    ratio = sqrt(total.parameter / total.update);
+    ratio = ratio < min_ratio ? min_ratio : ratio > max_ratio ? max_ratio : ratio;  // NaN stays NaN
   }
   *rate = static_cast<float>(lr * ratio);
 }

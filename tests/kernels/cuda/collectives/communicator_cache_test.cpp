@@ -95,6 +95,16 @@ TEST_F(CommunicatorCacheTest, TheNextExperimentOfAGroupUsesItsCommunicator) {
   EXPECT_EQ(calls("ncclCommInitRankConfig"), 3U);
 }
 
+// Else each process would get a context on GPU 0.
+TEST_F(CommunicatorCacheTest, EndsACommunicatorOnTheGpuOfItsRank) {
+  on_ranks(3, [](Rank& rank) {
+    rank.experiment();
+    rank.meet();
+  });
+
+  for (const int gpu : {0, 1, 2}) EXPECT_EQ(calls("ncclCommAbort", gpu), 1U) << gpu;
+}
+
 TEST_F(CommunicatorCacheTest, OneRankNeedsNoNccl) {
   on_ranks(1, [](Rank& rank) { EXPECT_EQ(rank.experiment(), 1); });
 

@@ -1,0 +1,26 @@
+#include <gtest/gtest.h>
+
+#include "kernels/cuda/attention/plain.hpp"
+#include "tests/support/cuda_on_host/control.hpp"
+
+namespace dstune::cuda {
+namespace {
+
+bool is_tiled_on(int major, std::int64_t head_size, DType dtype) {
+  cuda_on_host::set_up({.major = major});
+  return is_tiled({.head_size = head_size}, dtype);
+}
+
+TEST(IsTiled, HeadsOfUpTo128Columns) {
+  EXPECT_TRUE(is_tiled_on(9, 128, DType::fp32));
+  EXPECT_FALSE(is_tiled_on(9, 129, DType::fp32));
+}
+
+TEST(IsTiled, Bf16SinceTensorCoresKnowIt) {
+  EXPECT_TRUE(is_tiled_on(8, 64, DType::bf16));
+  EXPECT_FALSE(is_tiled_on(7, 64, DType::bf16));
+  EXPECT_TRUE(is_tiled_on(7, 64, DType::fp16));
+}
+
+}  // namespace
+}  // namespace dstune::cuda
