@@ -13,37 +13,7 @@ namespace dstune::cpu {
 
 namespace {
 
-/// The step's numbers as the loops need them.
-struct Coefficients {
-  float beta1;
-  float beta2;
-  float rest1;
-  float rest2;
-  float unscale;        // of the gradient
-  float inverse_bias1;  // 1 / (1 - beta1^t)
-  float inverse_bias2;
-  float inner_epsilon;  // under the root, or
-  float outer_epsilon;  // after it
-  float decay;
-};
-
-Coefficients coefficients_of(const LambStep& step) {
-  const auto t = static_cast<double>(step.step);
-  const double bias1 = step.bias_correction ? 1 - std::pow(step.beta1, t) : 1;
-  const double bias2 = step.bias_correction ? 1 - std::pow(step.beta2, t) : 1;
-  return {static_cast<float>(step.beta1),
-          static_cast<float>(step.beta2),
-          static_cast<float>(1 - step.beta1),
-          static_cast<float>(1 - step.beta2),
-          static_cast<float>(1 / step.gradient_scale),
-          static_cast<float>(1 / bias1),
-          static_cast<float>(1 / bias2),
-          static_cast<float>(step.epsilon_inside_root ? step.epsilon : 0),
-          static_cast<float>(step.epsilon_inside_root ? 0 : step.epsilon),
-          static_cast<float>(step.weight_decay)};
-}
-
-inline float update_of(const Coefficients& c, float m, float v, float p) {
+inline float update_of(const LambCoefficients& c, float m, float v, float p) {
   const float root = std::sqrt(v * c.inverse_bias2 + c.inner_epsilon) + c.outer_epsilon;
   return m * c.inverse_bias1 / root + c.decay * p;
 }
@@ -53,8 +23,8 @@ struct Squares {
   double update = 0;
 };
 
-Squares update_moments(const Coefficients& c, const float* g, const float* p, float* m, float* v,
-                       std::int64_t count) {
+Squares update_moments(const LambCoefficients& c, const float* g, const float* p, float* m,
+                       float* v, std::int64_t count) {
   double parameters = 0;
   double updates = 0;
 #pragma omp simd reduction(+ : parameters, updates)
@@ -69,8 +39,8 @@ Squares update_moments(const Coefficients& c, const float* g, const float* p, fl
   return {parameters, updates};
 }
 
-void update_parameter(const Coefficients& c, float rate, const float* m, const float* v, float* p,
-                      std::int64_t count) {
+void update_parameter(const LambCoefficients& c, float rate, const float* m, const float* v,
+                      float* p, std::int64_t count) {
 #pragma omp simd
   for (std::int64_t i = 0; i < count; ++i) p[i] -= rate * update_of(c, m[i], v[i], p[i]);
 }
@@ -86,7 +56,7 @@ void CpuDevice::compute(const Lamb& op) {
   const std::int64_t numel = op.parameter.numel;
   const Tensor copy = op.copy;
   assert(op.gradient.numel == numel && op.exp_avg.numel == numel && op.exp_avg_sq.numel == numel);
-  const Coefficients c = coefficients_of(op.step);
+  const LambCoefficients c = coefficients_of(op.step);
   auto* const p = elements<float>(op.parameter);
   auto* const m = elements<float>(op.exp_avg);
   auto* const v = elements<float>(op.exp_avg_sq);

@@ -13,39 +13,9 @@ namespace {
 constexpr std::int64_t kMostBlocks = 2048;
 constexpr int kRateThreads = 256;
 
-/// The step's numbers as the kernels need them.
-struct Coefficients {
-  float beta1;
-  float beta2;
-  float rest1;
-  float rest2;
-  float unscale;        // of the gradient
-  float inverse_bias1;  // 1 / (1 - beta1^t)
-  float inverse_bias2;
-  float inner_epsilon;  // under the root, or
-  float outer_epsilon;  // after it
-  float decay;
-
-  __device__ float update_of(float m, float v, float p) const {
-    const float root = sqrtf(v * inverse_bias2 + inner_epsilon) + outer_epsilon;
-    return m * inverse_bias1 / root + decay * p;
-  }
-};
-
-Coefficients coefficients_of(const LambStep& step) {
-  const auto t = static_cast<double>(step.step);
-  const double bias1 = step.bias_correction ? 1 - std::pow(step.beta1, t) : 1;
-  const double bias2 = step.bias_correction ? 1 - std::pow(step.beta2, t) : 1;
-  return {static_cast<float>(step.beta1),
-          static_cast<float>(step.beta2),
-          static_cast<float>(1 - step.beta1),
-          static_cast<float>(1 - step.beta2),
-          static_cast<float>(1 / step.gradient_scale),
-          static_cast<float>(1 / bias1),
-          static_cast<float>(1 / bias2),
-          static_cast<float>(step.epsilon_inside_root ? step.epsilon : 0),
-          static_cast<float>(step.epsilon_inside_root ? 0 : step.epsilon),
-          static_cast<float>(step.weight_decay)};
+__device__ float update_of(const LambCoefficients& c, float m, float v, float p) {
+  const float root = sqrtf(v * c.inverse_bias2 + c.inner_epsilon) + c.outer_epsilon;
+  return m * c.inverse_bias1 / root + c.decay * p;
 }
 
 struct SquareSums {
@@ -55,7 +25,7 @@ struct SquareSums {
 
 /// partials[b]: of what block b has seen.
 struct Moments {
-  Coefficients c;
+  LambCoefficients c;
   SquareSums* partials;
   SquareSums sums;
 
@@ -63,7 +33,7 @@ struct Moments {
     const float gradient = g * c.unscale;
     m = c.beta1 * m + c.rest1 * gradient;
     v = c.beta2 * v + c.rest2 * gradient * gradient;
-    const auto update = static_cast<double>(c.update_of(m, v, p));
+    const auto update = static_cast<double>(update_of(c, m, v, p));
     sums.update += update * update;
     sums.parameter += static_cast<double>(p) * static_cast<double>(p);
   }
@@ -92,11 +62,11 @@ __global__ void find_rate(const SquareSums* partials, std::int64_t count, double
 }
 
 struct Move {
-  Coefficients c;
+  LambCoefficients c;
   const float* rate;
 
   __device__ void operator()(std::int64_t, float m, float v, float& p) const {
-    p -= *rate * c.update_of(m, v, p);
+    p -= *rate * update_of(c, m, v, p);
   }
   __device__ void operator()(std::int64_t i, float m, float v, float& p, float& copy) const {
     (*this)(i, m, v, p);
@@ -110,7 +80,7 @@ void CudaDevice::compute(const Lamb& op) {
   const std::int64_t numel = op.parameter.numel;
   assert(op.gradient.numel == numel && op.exp_avg.numel == numel && op.exp_avg_sq.numel == numel);
   assert(op.copy.numel == 0 || op.copy.numel == numel);
-  const Coefficients c = coefficients_of(op.step);
+  const LambCoefficients c = coefficients_of(op.step);
   auto* const partials = scratch<SquareSums>();
   auto* const rate = reinterpret_cast<float*>(partials + kMostBlocks);
   const InOut<float> p{elements<float>(op.parameter)};
