@@ -70,4 +70,29 @@ bool with_pool(const PoolOptions& options, const ExperimentRunner& runner, Scena
   return pool.stop();
 }
 
+inline constexpr std::size_t kWorkers = 4;  // RANKS 5: rank 0 and these
+
+/// Rank of this process in the world, as the runners need it.
+inline int world_rank() {
+  int rank = -1;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  return rank;
+}
+
+[[noreturn]] inline void poll_forever(MpiGroup& group) {
+  for (Backoff backoff;; backoff.pause()) group.poll();
+}
+
+inline int steps_of(const Completion& completion) {
+  return std::holds_alternative<Measured>(completion.outcome)
+             ? std::get<Measured>(completion.outcome).steps
+             : -1;
+}
+
+inline Failed failure_of(const Completion& completion) {
+  return std::holds_alternative<Failed>(completion.outcome)
+             ? std::get<Failed>(completion.outcome)
+             : Failed{FailureKind::quarantined, "did not fail"};
+}
+
 }  // namespace dstune::test

@@ -4,47 +4,21 @@
 #include <gtest/gtest.h>
 
 #include "core/base/error.hpp"
+#include "tests/core/search/plan/machine_support.hpp"
 
 namespace dstune {
 namespace {
 
+using test::cpu;
+using test::gpu;
+using test::kGiB;
+using test::make_config;
+using test::three_workers;
+using test::worker;
+using test::worker_on_one_gpu;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
-
-constexpr Bytes kGiB = Bytes{1} << 30U;
-
-DeviceInfo cpu(Bytes memory, Bytes free_memory) {
-  return {"cpu", "Some CPU", memory, free_memory, true, ""};
-}
-
-DeviceInfo gpu(Bytes memory, const std::string& unusable = "") {
-  return {"cuda", "Some GPU", memory, memory, false, unusable};
-}
-
-WorkerInfo worker(int rank, const std::string& host, int on_host, std::vector<DeviceInfo> devices) {
-  WorkerInfo info;
-  info.rank = rank;
-  info.host = host;
-  info.cores = 8;
-  info.workers_on_host = on_host;
-  info.devices = std::move(devices);
-  return info;
-}
-
-/// Two workers on a host with a CPU of 100 GiB, one on a host with one of 60 GiB.
-std::vector<WorkerInfo> three_workers() {
-  return {worker(1, "large", 2, {cpu(100 * kGiB, 99 * kGiB)}),
-          worker(2, "large", 2, {cpu(100 * kGiB, 99 * kGiB)}),
-          worker(3, "small", 1, {cpu(60 * kGiB, 59 * kGiB)})};
-}
-
-TuningConfig make_config() {
-  TuningConfig config;
-  config.source = "config.json";
-  config.settings.backend = "auto";
-  return config;
-}
 
 template <class Call>
 std::string fault_of(Call call) {
@@ -116,14 +90,6 @@ TEST(MachineOfRun, ADeviceOfItsOwnIsTheWorkersWhole) {
 }
 
 /// Of the worker `rank` on a host where every worker sees one and the same GPU.
-WorkerInfo worker_on_one_gpu(int rank) {
-  DeviceInfo device = gpu(80 * kGiB);
-  device.free_memory = 60 * kGiB;
-  device.id = "GPU-a";
-  device.seen = 1;
-  return worker(rank, "a", 3, {device, cpu(kGiB, kGiB)});
-}
-
 TEST(MachineOfRun, WorkersHaveAGpuEachUnlessTheUserLetsThemShare) {
   const std::vector<WorkerInfo> workers = {worker_on_one_gpu(1), worker_on_one_gpu(2),
                                            worker_on_one_gpu(3)};
@@ -261,72 +227,6 @@ TEST(Completed, HasTheMachinesSettingsAndTheUsersRest) {
   expected.devices_per_node = 3;
   EXPECT_EQ(done.settings, expected);
   EXPECT_EQ(done.source, "config.json");
-}
-
-TEST(MachineWarnings, NameTheHostsWhereTheDefaultLimitIsMoreThanWhatIsFree) {
-  auto workers = three_workers();
-  workers[2].devices.front().free_memory = 40 * kGiB;
-  const auto config = make_config();
-  const Machine machine = machine_of_run(config, workers, 3);
-
-  EXPECT_THAT(machine_warnings(config, machine, workers),
-              ElementsAre("the default memory limit, 42.50 GiB on each of 1 worker of small, is "
-                          "more than the 40.00 GiB that are free there; --memory-limit sets it"));
-  EXPECT_THAT(machine_warnings(config, machine, three_workers()), IsEmpty());
-}
-
-TEST(MachineWarnings, CountIdleGpusWhereTheyAreUsed) {
-  auto alone = worker_on_one_gpu(1);
-  alone.devices.front().seen = 4;
-  auto config = make_config();
-  EXPECT_THAT(machine_warnings(config, machine_of_run(config, {alone}, 1, "a"), {alone}, "a"),
-              ElementsAre(HasSubstr("3 of the 4 GPUs of a stay idle")));
-
-  config.settings.backend = "cpu";
-  config.settings.memory_limit = 1;
-
-  EXPECT_THAT(machine_warnings(config, machine_of_run(config, {alone}, 1, "a"), {alone}, "a"),
-              IsEmpty());
-}
-
-TEST(MachineWarnings, LeaveTheUsersLimitAlone) {
-  auto workers = three_workers();
-  workers[2].devices.front().free_memory = 1;
-  auto config = make_config();
-  config.settings.memory_limit = 40 * kGiB;
-
-  EXPECT_THAT(machine_warnings(config, machine_of_run(config, workers, 3), workers), IsEmpty());
-}
-
-TEST(MachineWarnings, APlanOfUnknownHostsCannotAverageByNode) {
-  auto config = make_config();
-  config.deepspeed["zero_optimization"] = {{"zero_quantized_gradients", true}};
-  const std::vector<DeviceInfo> here = {cpu(kGiB, kGiB)};
-
-  EXPECT_THAT(machine_warnings(config, machine_of_plan(config, {16, 0}, here)),
-              ElementsAre(HasSubstr("use --hostfile")));
-  EXPECT_THAT(machine_warnings(config, machine_of_plan(config, {16, 8}, here)), IsEmpty());
-}
-
-TEST(WarningOfOtherGroups, IsForResultsThatCannotBeUsed) {
-  Record of_four;
-  of_four.experiment.ranks = 4;
-  Record of_two;
-  of_two.experiment.ranks = 2;
-
-  EXPECT_THAT(warning_of_other_groups({of_four, of_two}, 3),
-              HasSubstr("are of groups of 4 ranks, now they are 3"));
-  EXPECT_EQ(warning_of_other_groups({of_four, of_two}, 2), "");
-  EXPECT_EQ(warning_of_other_groups({}, 2), "");
-}
-
-TEST(DeviceNames, AreThoseOfTheBackendOnceEach) {
-  const std::vector<WorkerInfo> workers = {
-      worker(1, "a", 1, {gpu(kGiB), {"cpu", "Some CPU", kGiB, kGiB, true, ""}}),
-      worker(2, "b", 1, {gpu(kGiB), {"cpu", "Another CPU", kGiB, kGiB, true, ""}})};
-
-  EXPECT_EQ(device_names("cuda", workers), "Some GPU");
-  EXPECT_EQ(device_names("cpu", workers), "Another CPU, Some CPU");
 }
 
 }  // namespace

@@ -1,4 +1,6 @@
 // Scheduler with workers that fail: the others do the work.
+#include "tests/core/search/schedule/sick_worker.hpp"
+
 #include <algorithm>
 #include <memory>
 #include <variant>
@@ -6,65 +8,22 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/search/schedule/scheduler.hpp"
 #include "core/search/schedule/worker_faults.hpp"
-#include "tests/support/scripted_pool.hpp"
-#include "tests/support/temporary_directory.hpp"
 
 namespace dstune {
 namespace {
 
 using testing::ElementsAre;
 using testing::IsEmpty;
+using testing_support::count_measured;
+using testing_support::count_starts;
+using testing_support::kind_of;
+using testing_support::make_batch;
 using testing_support::make_named;
+using testing_support::measured;
 using testing_support::ScriptedPool;
-using testing_support::TemporaryDirectory;
+using testing_support::SickWorkerTest;
 using testing_support::workers_on;
-
-std::vector<Experiment> make_batch(int count, int ranks) {
-  std::vector<Experiment> batch;
-  for (int i = 0; i < count; ++i) batch.push_back(make_named("x" + std::to_string(i), ranks));
-  return batch;
-}
-
-Outcome measured(const Experiment&) { return Measured{}; }
-
-int count_measured(const std::vector<Record>& records) {
-  return static_cast<int>(std::count_if(records.begin(), records.end(), [](const Record& record) {
-    return std::holds_alternative<Measured>(record.outcome);
-  }));
-}
-
-/// How often `rank` was given something.
-int count_starts(const ScriptedPool& pool, int rank) {
-  return static_cast<int>(
-      std::count_if(pool.starts().begin(), pool.starts().end(), [&](const auto& start) {
-        return std::find(start.ranks.begin(), start.ranks.end(), rank) != start.ranks.end();
-      }));
-}
-
-FailureKind kind_of(const Record& record) { return std::get<Failed>(record.outcome).kind; }
-
-class SickWorkerTest : public testing::Test {
- protected:
-  void reopen() {
-    journal_.reset();
-    journal_ = open(Journal::Mode::resume);
-  }
-
-  std::vector<Record> run(ScriptedPool& pool, const std::vector<Experiment>& batch) {
-    return Scheduler(pool, *journal_, {}, {}).run(batch);
-  }
-
-  TemporaryDirectory directory_;
-  std::unique_ptr<Journal> journal_ = open(Journal::Mode::create);
-
- private:
-  std::unique_ptr<Journal> open(Journal::Mode mode) const {
-    return std::make_unique<Journal>(directory_ / "journal.jsonl", mode,
-                                     RunIdentity{{}, "cpu", "simulated"});
-  }
-};
 
 TEST_F(SickWorkerTest, IsRetiredAfterOneExperimentThatRunsElsewhere) {
   ScriptedPool pool(workers_on("a", 1, 3), measured);
@@ -278,93 +237,6 @@ TEST_F(SickWorkerTest, LeavesNoFailureBehindIfTheRunIsStoppedBeforeTheSecondTry)
   EXPECT_THAT(records, IsEmpty());
   EXPECT_THAT(journal_->records(), IsEmpty());
   EXPECT_FALSE(journal_->find(make_named("x0", 1)));
-}
-
-TEST_F(SickWorkerTest, WithoutADeviceItsExperimentRunsElsewhere) {
-  ScriptedPool pool(workers_on("a", 1, 3), measured);
-  pool.lose_device_of(1);
-  Scheduler scheduler(pool, *journal_, {}, {});
-
-  const auto records = scheduler.run(make_batch(3, 1));
-
-  EXPECT_EQ(count_measured(records), 3);
-  EXPECT_EQ(count_starts(pool, 1), 1);
-  EXPECT_EQ(pool.size(), 2);
-  EXPECT_THAT(scheduler.lost_devices(), ElementsAre("rank 1 on a: no GPU"));
-  ASSERT_EQ(journal_->records().size(), 3U);
-  const auto tried = std::find_if(records.begin(), records.end(), [](const Record& record) {
-    return !record.failed_tries.empty();
-  });
-  ASSERT_NE(tried, records.end());
-  EXPECT_FALSE(tried->failed_tries.front().answered) << "a new process has a new device";
-}
-
-TEST_F(SickWorkerTest, WithoutADeviceItIsBackInTheResumedRun) {
-  ScriptedPool first(workers_on("a", 1, 3), measured);
-  first.lose_device_of(1);
-  run(first, make_batch(1, 1));
-  reopen();
-  ScriptedPool second(workers_on("a", 1, 3), measured);
-
-  run(second, make_batch(4, 1));
-
-  EXPECT_EQ(second.size(), 3);
-}
-
-TEST_F(SickWorkerTest, AnExperimentThatCostsTwoDevicesHasFailed) {
-  ScriptedPool pool(workers_on("a", 1, 3), measured);
-  pool.lose_device_of(1);
-  pool.lose_device_of(2);
-
-  const auto records = run(pool, make_batch(1, 1));
-
-  ASSERT_EQ(records.size(), 1U);
-  EXPECT_EQ(kind_of(records[0]), FailureKind::device_lost);
-  EXPECT_EQ(pool.size(), 1);
-  EXPECT_TRUE(journal_->find(records[0].experiment)) << "not tried again";
-}
-
-TEST_F(SickWorkerTest, TooFewDevicesAreAShortage) {
-  ScriptedPool pool(workers_on("a", 1, 2), measured);
-  pool.lose_device_of(2);
-  Scheduler scheduler(pool, *journal_, {}, {});
-
-  EXPECT_THAT(scheduler.run(make_batch(2, 2)), IsEmpty());
-
-  ASSERT_TRUE(scheduler.shortage());
-  EXPECT_EQ(scheduler.shortage()->left, 1);
-}
-
-class WrongSumsTest : public SickWorkerTest {
- protected:
-  /// One experiment after the other, of which "x1" has wrong sums.
-  ScriptedPool pool_{workers_on("a", 1, 2), [](const Experiment& experiment) -> Outcome {
-                       if (experiment.name != "x1") return Measured{};
-                       return Failed{FailureKind::wrong_sums, "rank 1 on a: 3 is 4"};
-                     }};
-};
-
-TEST_F(WrongSumsTest, EndTheRunOnceTheyAreInTheJournal) {
-  Scheduler scheduler(pool_, *journal_, {}, {});
-
-  const auto records = scheduler.run(make_batch(4, 2));
-
-  ASSERT_EQ(records.size(), 2U);
-  EXPECT_EQ(kind_of(records[1]), FailureKind::wrong_sums);
-  EXPECT_EQ(scheduler.wrong_sums(), "rank 1 on a: 3 is 4");
-  EXPECT_EQ(journal_->records().size(), 2U);
-  EXPECT_THAT(scheduler.run({make_named("later", 2)}), IsEmpty());
-  EXPECT_THAT(pool_.names(), ElementsAre("x0", "x1")) << "tried once";
-}
-
-TEST_F(WrongSumsTest, AreTriedAgainInTheResumedRun) {
-  run(pool_, make_batch(2, 2));
-  reopen();
-  ScriptedPool mended(workers_on("a", 1, 2), measured);
-
-  EXPECT_EQ(count_measured(run(mended, make_batch(2, 2))), 2);
-
-  EXPECT_THAT(mended.names(), ElementsAre("x1"));
 }
 
 }  // namespace
