@@ -108,8 +108,14 @@ void Device::free_all_pending() noexcept {
 
 void Device::host_event(HostEvent event) {
   const Seconds time = host_overhead_.at(event);
-  if (time > 0) spend_host_time(time);
   ledger_.add_host(event, time);
+  if (time <= 0) return;
+  if (!overlaps()) return spend_host_time(time);
+  // Nothing is queued in between: the compute stream passes both at once, unless it was done before
+  // the host is.
+  const Event before = record(Stream::compute);
+  spend_host_time(time);
+  timeline_.add_host(event, before, record(Stream::compute));
 }
 
 void Device::host_sync(HostSync reason) {

@@ -58,6 +58,7 @@ template <class F>
 void combine(HostLine& line, const HostLine& other, F f) {
   f(line.calls, other.calls);
   f(line.time, other.time);
+  f(line.idle, other.idle);
 }
 
 /// Lines never move: those of an earlier ledger stand at the same places.
@@ -120,6 +121,10 @@ void Ledger::add_host(HostEvent event, Seconds time) {
   line.time += time;
 }
 
+void Ledger::add_idle(HostEvent event, Seconds idle) {
+  line_of(host_, {event}, [&](const auto& other) { return other.event == event; }).idle += idle;
+}
+
 void Ledger::note_live(std::int64_t elements) {
   peak_live_elements_ = std::max(peak_live_elements_, elements);
 }
@@ -164,6 +169,12 @@ Seconds Ledger::communication_time() const {
 Seconds Ledger::host_time() const {
   Seconds time = 0;
   for (const HostLine& line : host_) time += line.time;
+  return time;
+}
+
+Seconds Ledger::idle_time() const {
+  Seconds time = 0;
+  for (const HostLine& line : host_) time += line.idle;
   return time;
 }
 

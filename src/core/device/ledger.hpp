@@ -121,6 +121,8 @@ struct HostLine {
   HostEvent event = HostEvent::gradient_hook;
   std::uint64_t calls = 0;
   Seconds time = 0;  ///< calls times the profile's: what was asked for, not measured
+  Seconds idle = 0;  ///< what of it the compute stream had nothing to do; 0 on a CPU, which is
+                     ///< busy, and in what earlier versions measured
 
   bool operator==(const HostLine&) const = default;
 };
@@ -138,6 +140,8 @@ class Ledger {
   void add_sync(HostSync reason, Seconds time);
   void add_transfer(Transfer transfer, Bytes bytes);
   void add_host(HostEvent event, Seconds time);
+  /// Adds to the line of `event`, which must be there.
+  void add_idle(HostEvent event, Seconds idle);
   /// Stage 3: elements of full parameters that exist at this moment.
   void note_live(std::int64_t elements);
 
@@ -160,6 +164,8 @@ class Ledger {
   Seconds communication_time() const;
   /// Seconds that stand for DeepSpeed's host code.
   Seconds host_time() const;
+  /// Seconds of it in which the compute stream had nothing to do.
+  Seconds idle_time() const;
 
   /// Everything but the times is equal: the same step, wherever it ran.
   bool same_work(const Ledger& other) const;

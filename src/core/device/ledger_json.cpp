@@ -84,7 +84,10 @@ json::object to_object(const TransferLine& line) {
 }
 
 json::object to_object(const HostLine& line) {
-  return {{"event", name_of(line.event)}, {"calls", line.calls}, {"time_s", line.time}};
+  return {{"event", name_of(line.event)},
+          {"calls", line.calls},
+          {"time_s", line.time},
+          {"idle_s", line.idle}};
 }
 
 template <class Line>
@@ -144,7 +147,8 @@ Ledger Ledger::from_json(const json::object& object) {
   });
   ledger.host_ = read_lines(object, "host", [](const json::object& line) {
     return HostLine{read_enum<HostEvent>(line, "event", kHostEvents),
-                    read<std::uint64_t>(line, "calls"), read<double>(line, "time_s")};
+                    read<std::uint64_t>(line, "calls"), read<double>(line, "time_s"),
+                    line.contains("idle_s") ? read<double>(line, "idle_s") : 0};
   });
   ledger.peak_live_elements_ = read<std::int64_t>(object, "peak_live_elements");
   return ledger;

@@ -29,6 +29,7 @@ Seconds time_within(const std::vector<Interval>& stalls, Interval call) {
 void Timeline::clear() {
   calls_.clear();
   stalls_.clear();
+  idle_.clear();
 }
 
 void Timeline::add_call(const CollectiveLine& call, const Event& begin, const Event& end) {
@@ -36,6 +37,10 @@ void Timeline::add_call(const CollectiveLine& call, const Event& begin, const Ev
 }
 
 void Timeline::add_stall(const Event& begin, const Event& end) { stalls_.push_back({begin, end}); }
+
+void Timeline::add_host(HostEvent event, const Event& begin, const Event& end) {
+  idle_.push_back({event, {begin, end}});
+}
 
 void Timeline::settle(const Device& device, Ledger& ledger) {
   const auto read = [&](const Span& span) {
@@ -49,6 +54,10 @@ void Timeline::settle(const Device& device, Ledger& ledger) {
     call.line.exposed = time_within(stalls, time);
     call.line.overlapped = time.end - time.begin - call.line.exposed;
     ledger.add(call.line, 0);
+  }
+  for (const Idle& idle : idle_) {
+    const Interval time = read(idle.span);
+    ledger.add_idle(idle.event, time.end - time.begin);
   }
   clear();
 }

@@ -22,9 +22,13 @@ class Timeline {
   void add_call(const CollectiveLine& call, const Event& begin, const Event& end);
   /// The compute stream could not go on between `begin` and `end`.
   void add_stall(const Event& begin, const Event& end);
+  /// The host was busy with `event`: the compute stream had nothing to do between `begin` and
+  /// `end`, which are recorded on it before and after.
+  void add_host(HostEvent event, const Event& begin, const Event& end);
 
   /// Adds the time of every call to its line in `ledger`: exposed is what of it lies within stalls,
-  /// overlapped the rest. Forgets them. Call after device.synchronize().
+  /// overlapped the rest; likewise the idle time of every host event. Forgets them. Call after
+  /// device.synchronize().
   void settle(const Device& device, Ledger& ledger);
 
  private:
@@ -37,7 +41,13 @@ class Timeline {
     Span span;
   };
 
+  struct Idle {
+    HostEvent event;
+    Span span;
+  };
+
   std::vector<Call> calls_;
+  std::vector<Idle> idle_;
   std::vector<Span> stalls_;  // in order of time, apart from each other
 };
 

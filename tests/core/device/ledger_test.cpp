@@ -92,6 +92,7 @@ TEST(Ledger, SameWorkForgetsTheTimesOnly) {
 
   slower.add_sync(HostSync::timer, 1);
   slower.add_host(HostEvent::collective, 1);
+  slower.add_idle(HostEvent::collective, 1);
   Ledger reference = one;
   reference.add_sync(HostSync::timer, 0);
   reference.add_host(HostEvent::collective, 0);
@@ -113,6 +114,16 @@ TEST(Ledger, ReadsBackToTheSameBits) {
   const std::string text = to_json_text(ledger.to_json(), 0);
 
   EXPECT_EQ(Ledger::from_json(parse_json(text).as_object()), ledger);
+}
+
+TEST(Ledger, ReadsWhatEarlierVersionsWrote) {
+  Ledger ledger = test::make_ledger();
+  json::object object = ledger.to_json();
+
+  object.at("host").as_array()[0].as_object().erase("idle_s");
+
+  EXPECT_TRUE(Ledger::from_json(object).same_work(ledger));
+  EXPECT_EQ(Ledger::from_json(object).idle_time(), 0);
 }
 
 TEST(Ledger, UnknownNamesAreNoLedger) {
@@ -139,6 +150,7 @@ TEST(Ledger, RepeatsWhatCameSinceAnEarlierState) {
   const auto work = [](Ledger& of) {
     of.add_pass(Pass::update, 3, 2);
     of.add_host(HostEvent::gradient_hook, 0.5);
+    of.add_idle(HostEvent::gradient_hook, 0.25);
     of.add_transfer(Transfer::device_to_host, 4);
     of.add_sync(HostSync::norm, 0.25);
     of.add({.purpose = Purpose::gradients, .ranks = 4, .elements = 8, .bytes = 16});

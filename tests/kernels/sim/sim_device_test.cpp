@@ -29,6 +29,24 @@ TEST(SimDevice, ComputeBoundOperationCostsItsFlops) {
   EXPECT_DOUBLE_EQ(device.now(), 0.5 + 1.0);
 }
 
+// The host's code costs what the device has not yet to do: 0.5 s of 2, then all of 2.
+TEST(SimDevice, IsIdleWhileTheHostIsBusyAndNothingIsQueued) {
+  SimDevice device(1, {.flops_per_s = 1e12, .bytes_per_s = 1000, .latency = 0.5});
+  HostOverhead overhead;
+  overhead.at(HostEvent::gradient_hook) = 2;
+  device.set_host_overhead(overhead);
+
+  device.run(FillZero{{nullptr, 250, DType::fp32}});
+  device.host_event(HostEvent::gradient_hook);
+  device.host_event(HostEvent::gradient_hook);
+  device.synchronize();
+  device.timeline().settle(device, device.ledger());
+
+  EXPECT_EQ(device.ledger().host(),
+            (std::vector<HostLine>{{HostEvent::gradient_hook, 2, 4.0, 0.5 + 2.0}}));
+  EXPECT_DOUBLE_EQ(device.ledger().idle_time(), 2.5);
+}
+
 TEST(SimCollectives, AllReduceCostsTwiceTheRing) {
   SimDevice device(1);
   SimCollectives collectives(device, 0, 4, {.latency = 1, .bytes_per_s = 100});

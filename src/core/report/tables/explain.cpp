@@ -103,12 +103,19 @@ std::string wait_section(const Ledger& ledger, bool timed) {
   return section("Host synchronisations", table);
 }
 
-std::string host_section(const HostOverhead& overhead, const Ledger& ledger) {
-  Table table({{"host code of DeepSpeed", Align::left}, {"times"}, {"ms"}});
+std::string host_section(const HostOverhead& overhead, const Ledger& ledger, bool timed) {
+  const bool idles = timed && ledger.idle_time() > 0;
+  std::vector<Table::Column> columns = {{"host code of DeepSpeed", Align::left}, {"times"}, {"ms"}};
+  if (idles) columns.push_back({"compute idle (ms)"});
+  Table table(columns);
+  const auto add = [&](std::vector<std::string> row, Seconds idle) {
+    if (idles) row.push_back(ms(idle));
+    table.add_row(std::move(row));
+  };
   for (const HostLine& line : ledger.host()) {
-    table.add_row({std::string(name_of(line.event)), concat(line.calls), ms(line.time)});
+    add({std::string(name_of(line.event)), concat(line.calls), ms(line.time)}, line.idle);
   }
-  if (!table.empty()) table.add_row({"all", "", ms(ledger.host_time())});
+  if (!table.empty()) add({"all", "", ms(ledger.host_time())}, ledger.idle_time());
   const std::string_view preset = preset_of(overhead);
   return section(preset.empty() ? "Host overhead, by the profile in dstune.host_overhead"
                                 : concat("Host overhead, by the preset ", preset),
@@ -198,8 +205,9 @@ std::string explain(const Experiment& experiment, const Outcome& outcome) {
                 time_section(*measured), collective_section(ledger, timed),
                 gather_section(experiment, ledger), pass_section(ledger, measured->device_peaks),
                 wait_section(ledger, timed),
-                host_section(experiment.settings.host_overhead, ledger), transfer_section(ledger),
-                memory_section(measured->peak_memory, timed), device_section(measured->device_use));
+                host_section(experiment.settings.host_overhead, ledger, timed),
+                transfer_section(ledger), memory_section(measured->peak_memory, timed),
+                device_section(measured->device_use));
 }
 
 }  // namespace dstune
