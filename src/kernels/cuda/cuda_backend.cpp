@@ -8,7 +8,9 @@
 
 namespace dstune::cuda {
 
-CudaBackend::CudaBackend(int index) : gpu_(index) {}
+CudaBackend::CudaBackend(int index, bool has_peers) : has_peers_(has_peers), gpu_(index) {
+  gpu_.note_free_memory();
+}
 
 Device& CudaBackend::device(const DeviceShare& share) {
   communicators_.check();
@@ -39,7 +41,10 @@ void CudaBackend::drain() {
 std::unique_ptr<Collectives> CudaBackend::collectives(Group& group,
                                                       const HostCollectives& /*over_host*/) {
   if (!device_) throw std::logic_error("CudaBackend: collectives() before device()");
-  return communicators_.collectives(group, *device_);
+  auto collectives = communicators_.collectives(group, *device_);
+  gpu_.leave_to_nccl(
+      {communicators_.bytes(), has_peers_ ? communicators_.bytes_to_come() : Bytes{0}});
+  return collectives;
 }
 
 }  // namespace dstune::cuda

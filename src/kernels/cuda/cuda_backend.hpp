@@ -16,8 +16,9 @@ namespace dstune::cuda {
 class CudaBackend final : public Backend {
  public:
   /// Makes the context of GPU `index` of those that this process sees.
+  /// @param has_peers  there are other workers, so that NCCL gets its reserve
   /// @throws CudaError, DeviceLostError; Error if a library is not there
-  explicit CudaBackend(int index);
+  explicit CudaBackend(int index, bool has_peers = false);
 
   /// Waits for what the experiment before has left on the streams.
   /// @throws DeviceLostError  if that does not end, or if memory of it is still in use
@@ -27,6 +28,7 @@ class CudaBackend final : public Backend {
  private:
   void drain();
 
+  bool has_peers_;
   Gpu gpu_;
   MatrixProducts products_;
   CommunicatorCache communicators_;

@@ -28,9 +28,8 @@ std::string driver_line() {
 
 // What is free takes a context to know, which only those make who will train.
 void measure_memory(const Placement& placement, DeviceInfo& info) {
-  const bool is_alone = placement.is_one_host && placement.local_size == 1;
   try {
-    FreeMemory memory = probe_memory(info.index, !is_alone);
+    FreeMemory memory = probe_memory(info.index, has_peers(placement));
     info.free_memory = memory.free;
     info.reserves = std::move(memory.reserves);
   } catch (const Error& error) {

@@ -13,7 +13,7 @@ std::unique_ptr<Backend> make_backend(const Placement& placement) {
   if (!reason.empty()) throw Error(concat("backend cuda: ", reason));
   prepare_shared_gpu(placement);
   const int seen = static_cast<int>(list_gpus().gpus.size());
-  return std::make_unique<CudaBackend>(own_gpu(placement.local_rank, seen));
+  return std::make_unique<CudaBackend>(own_gpu(placement.local_rank, seen), has_peers(placement));
 }
 
 }  // namespace dstune::cuda

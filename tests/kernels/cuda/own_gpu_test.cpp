@@ -19,5 +19,11 @@ TEST(OwnGpu, WorkersTakeTurnsWhereThereAreTooFew) { EXPECT_EQ(own_gpu(5, 4), 1);
 
 TEST(OwnGpu, TheTunerOnlyLooks) { EXPECT_EQ(own_gpu(-1, 8), 0); }
 
+TEST(HasPeers, UnlessItIsTheOnlyWorkerOfTheOnlyHost) {
+  EXPECT_FALSE(has_peers({.local_size = 1, .is_one_host = true}));
+  EXPECT_TRUE(has_peers({.local_size = 2, .is_one_host = true}));
+  EXPECT_TRUE(has_peers({.local_size = 1, .is_one_host = false}));
+}
+
 }  // namespace
 }  // namespace dstune::cuda

@@ -1,6 +1,7 @@
 // NCCL's communicators, kept from experiment to experiment.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <map>
 #include <memory>
@@ -48,6 +49,8 @@ class CommunicatorCache {
 
   /// Device memory of all that are kept.
   Bytes bytes() const { return recent_.bytes(); }
+  /// What the reserve allows beside that.
+  Bytes bytes_to_come() const { return limits_.reserve - std::min(limits_.reserve, bytes()); }
 
  private:
   using Members = RecentGroups::Members;

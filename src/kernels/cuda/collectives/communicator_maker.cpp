@@ -41,7 +41,11 @@ class CostMeter {
 
 }  // namespace
 
+// Between experiments the piece of buffers is nobody's: NCCL finds all the memory that there is,
+// and the next piece leaves what NCCL then has. To try again after a failure would take a vote, for
+// which the others would first have to give up.
 std::unique_ptr<NcclCommunicator> CommunicatorMaker::make() {
+  if (gpu_->in_use() == 0) gpu_->release_memory();
   const CostMeter meter;
   auto communicator = std::make_unique<NcclCommunicator>(agree_on_id(), group_->rank(),
                                                          group_->size(), waiting(), *endings_);

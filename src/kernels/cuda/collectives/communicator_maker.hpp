@@ -25,7 +25,7 @@ class CommunicatorMaker {
   CommunicatorMaker(Gpu& gpu, Group& group, EndingCommunicators& endings, Seconds limit)
       : gpu_(&gpu), group_(&group), endings_(&endings), limit_(limit) {}
 
-  /// Collective over the group.
+  /// Collective over the group. Gives the GPU's piece of memory back first, unless it is in use.
   /// @throws WrongSumsError, ExperimentAborted, what check_nccl() throws
   std::unique_ptr<NcclCommunicator> make();
   /// Collective over `whole`, the group's; as NcclCommunicator::make_part(), and throws as make().

@@ -1,7 +1,6 @@
 #include "kernels/cuda/device/gpu.hpp"
 
 #include <algorithm>
-#include <limits>
 #include <thread>
 
 #include "kernels/cuda/base/check.hpp"
@@ -16,17 +15,6 @@ std::unique_ptr<GpuMonitor> open_monitor(int index) {
   return GpuMonitor::open(bus_id.data());
 }
 
-// Rounding to Arena::kAlignment and gaps between buffers cost about so much.
-constexpr Bytes kLeastSlack = Bytes{32} << 20U;
-constexpr Bytes kSlackShare = 32;
-// Left to the libraries, which take memory as they go.
-constexpr Bytes kLeftFree = Bytes{64} << 20U;
-
-Bytes with_slack(Bytes limit) {
-  const Bytes slack = std::max(kLeastSlack, limit / kSlackShare);
-  return limit > std::numeric_limits<Bytes>::max() - slack ? limit : limit + slack;
-}
-
 }  // namespace
 
 Gpu::Gpu(int index) : index_(index) {
@@ -39,6 +27,7 @@ Gpu::Gpu(int index) : index_(index) {
   for (StreamHandle& stream : streams_) stream = make_stream();
   for (DeviceMemory& scratch : scratch_) scratch = make_device_memory(kScratch);
   staging_ = make_pinned_memory(kStaging);
+  note_free_memory();
 }
 
 void* Gpu::allocate(Bytes size, Stream stream, Bytes limit) {
@@ -54,15 +43,28 @@ void* Gpu::allocate(Bytes size, Stream stream, Bytes limit) {
   return static_cast<std::byte*>(piece_.get()) + place->offset;
 }
 
-// More than the limit can be had at most: an experiment that must fit is not to fail for gaps.
 void Gpu::take_memory(Bytes limit) {
   if (arena_ && piece_limit_ == limit) return;
   release_memory();
-  const Bytes free = device_space().free;
-  const Bytes size = std::min(with_slack(limit), free > kLeftFree ? free - kLeftFree : 0);
+  const Bytes size = piece_size(limit, device_space().free);
   piece_ = make_device_memory(size);
   piece_limit_ = limit;
   arena_.emplace(size);
+}
+
+// More than the limit can be had at most: an experiment that must fit is not to fail for gaps.
+Bytes Gpu::piece_size(Bytes limit, Bytes free) const {
+  const Bytes most = most_for_piece(free, free_at_start_, nccl_);
+  return std::min(with_slack(limit), most) / Arena::kAlignment * Arena::kAlignment;
+}
+
+void Gpu::note_free_memory() { free_at_start_ = device_space().free; }
+
+void Gpu::leave_to_nccl(const NcclMemory& nccl) {
+  nccl_ = nccl;
+  if (!arena_ || in_use() > 0) return;
+  const Bytes free = device_space().free + arena_->size();
+  if (piece_size(piece_limit_, free) > arena_->size()) release_memory();
 }
 
 void Gpu::order(Stream stream, const StreamSet& after) {

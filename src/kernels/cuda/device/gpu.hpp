@@ -18,6 +18,7 @@
 #include "kernels/cuda/base/handles.hpp"
 #include "kernels/cuda/device/arena.hpp"
 #include "kernels/cuda/device/events.hpp"
+#include "kernels/cuda/device/piece_size.hpp"
 #include "kernels/cuda/measurement/nvml.hpp"
 
 namespace dstune::cuda {
@@ -63,7 +64,7 @@ class Gpu {
   /// Memory of `size` bytes for the use of `stream`, of the one piece. Not for another stream
   /// before the user has waited, which is queued here.
   /// @param limit  of all that is in use; the piece is taken when first asked for, a little larger,
-  ///               so that rounding and gaps have room, but not more than is free
+  ///               so that rounding and gaps have room, but not more than most_for_piece()
   /// @returns nullptr if there is no room
   /// @throws OutOfMemoryError if even the piece cannot be had; CudaError, DeviceLostError
   void* allocate(Bytes size, Stream stream, Bytes limit);
@@ -72,6 +73,12 @@ class Gpu {
   Bytes in_use() const noexcept { return arena_ ? arena_->in_use() : 0; }
   /// Gives the piece back; nothing of it may be in use.
   void release_memory() noexcept;
+  /// What is free now is what the piece, NCCL and what is loaded later have; known at first is what
+  /// the constructor has left.
+  void note_free_memory();
+  /// From now on a piece leaves NCCL what is to come. One that could not be taken whole is given
+  /// back if a larger one could be now; nothing of it may be in use.
+  void leave_to_nccl(const NcclMemory& nccl);
 
   /// Waits until `event` has passed, without stopping the thread: calls `meanwhile` again and
   /// again, which may throw.
@@ -84,6 +91,7 @@ class Gpu {
 
  private:
   void take_memory(Bytes limit);
+  Bytes piece_size(Bytes limit, Bytes free) const;
   void order(Stream stream, const StreamSet& after);
 
   int index_;
@@ -97,6 +105,8 @@ class Gpu {
   KnownPeaks known_peaks_;
   DeviceMemory piece_;
   Bytes piece_limit_ = 0;
+  Bytes free_at_start_ = 0;
+  NcclMemory nccl_;
   std::optional<Arena> arena_;
 };
 

@@ -1,28 +1,71 @@
 #include "kernels/cuda/device/memory_probe.hpp"
 
+#include <algorithm>
+#include <string>
+
 #include <cuda_runtime_api.h>
 
 #include "kernels/cuda/base/check.hpp"
 #include "kernels/cuda/base/handles.hpp"
 #include "kernels/cuda/collectives/communicator_cache.hpp"
+#include "kernels/cuda/device/cuda_device.hpp"
 #include "kernels/cuda/device/gpu.hpp"
+#include "kernels/cuda/device/piece_size.hpp"
+#include "kernels/cuda/device/warm_up.hpp"
 #include "kernels/cuda/gemm/matrix_products.hpp"
 
 namespace dstune::cuda {
 
+namespace {
+
+/// What is taken of a GPU, one thing after the other.
+class Account {
+ public:
+  explicit Account(Bytes free) : left_(free) {}
+
+  /// What was taken since the last time.
+  void measure(std::string what) {
+    const Bytes free = device_space().free;
+    add({std::move(what), left_ - std::min(left_, free), true});
+  }
+  void estimate(std::string what, Bytes bytes) { add({std::move(what), bytes, false}); }
+
+  Bytes left() const noexcept { return left_; }
+  std::vector<MemoryReserve> reserves() && { return std::move(reserves_); }
+
+ private:
+  void add(MemoryReserve reserve) {
+    left_ -= std::min(left_, reserve.bytes);
+    reserves_.push_back(std::move(reserve));
+  }
+
+  Bytes left_;
+  std::vector<MemoryReserve> reserves_;
+};
+
+void load(Gpu& gpu, MatrixProducts& products) {
+  CudaDevice device(gpu, products, kWarmUp);
+  warm_up(device);
+}
+
+}  // namespace
+
 FreeMemory probe_memory(int index, bool has_peers) {
   DSTUNE_CUDA_CHECK(cudaSetDevice(index));
   DSTUNE_CUDA_CHECK(cudaFree(nullptr));  // makes the context
-  FreeMemory memory{device_space().free, {}};
-  const Gpu gpu(index);
-  const Bytes with_scratch = device_space().free;
-  const MatrixProducts products;
-  memory.reserves = {{"operations' scratch", memory.free - with_scratch, true},
-                     {"libraries' workspaces", with_scratch - device_space().free, true}};
-  if (has_peers) {
-    memory.reserves.push_back({"NCCL's buffers", CommunicatorLimits{}.reserve, false});
-  }
-  return memory;
+  const Bytes free = device_space().free;
+  Account account(free);
+  Gpu gpu(index);
+  account.measure("operations' scratch");
+  MatrixProducts products;
+  account.measure("libraries' workspaces");
+  load(gpu, products);
+  gpu.release_memory();
+  account.measure("kernels");
+  account.estimate("kernels loaded later", kLoadedLater);
+  if (has_peers) account.estimate("NCCL's buffers", CommunicatorLimits{}.reserve);
+  account.estimate("gaps between buffers", slack_of(account.left()));
+  return {free, std::move(account).reserves()};
 }
 
 }  // namespace dstune::cuda

@@ -12,8 +12,10 @@ struct FreeMemory {
   std::vector<MemoryReserve> reserves;  ///< what a backend takes of that beside buffers
 };
 
-/// Takes what a backend on GPU `index` takes, and gives it back but for the context, which stays
-/// with the process. NCCL's buffers are those that the cache of communicators may hold.
+/// Takes what a backend on GPU `index` takes, and gives it back but for the context and the kernels
+/// that warm_up() loads, which stay with the process. NCCL's buffers are those that the cache of
+/// communicators may hold; kernels that are loaded later and gaps between buffers are as
+/// piece_size.hpp says.
 /// @param has_peers  there are other workers
 /// @throws CudaError, DeviceLostError, OutOfMemoryError; Error if a library is not there
 FreeMemory probe_memory(int index, bool has_peers);

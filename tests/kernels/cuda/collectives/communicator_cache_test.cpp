@@ -169,6 +169,21 @@ TEST_F(CommunicatorCacheTest, ADeviceThatIsFullIsOutOfMemory) {
   });
 }
 
+TEST_F(CommunicatorCacheTest, ThePieceOfTheExperimentBeforeMakesRoom) {
+  cuda_on_host::set_up(
+      {.devices = kMostRanks, .bytes = kGpuMemory, .communicator_bytes = kCommunicator});
+
+  on_ranks(2, [](Rank& rank) {
+    void* const data = rank.own.gpu.allocate(1, Stream::compute, kGpuMemory);
+    rank.own.gpu.free(data);
+
+    EXPECT_EQ(rank.experiment(), 2);
+    EXPECT_EQ(rank.cache.bytes(), kCommunicator);
+    EXPECT_EQ(rank.cache.bytes_to_come(), CommunicatorLimits{}.reserve - kCommunicator);
+    rank.meet();
+  });
+}
+
 TEST_F(CommunicatorCacheTest, AnExceptionEndsTheCommunicatorAndTheNextExperimentMakesANewOne) {
   on_ranks(2, [](Rank& rank) {
     const auto fail = [&] {

@@ -1,0 +1,160 @@
+#include "kernels/cuda/device/warm_up.hpp"
+
+#include <vector>
+
+#include "core/device/operations/adagrad.hpp"
+#include "core/device/operations/adam.hpp"
+#include "core/device/operations/add.hpp"
+#include "core/device/operations/attention.hpp"
+#include "core/device/operations/bias.hpp"
+#include "core/device/operations/copy.hpp"
+#include "core/device/operations/dropout.hpp"
+#include "core/device/operations/embedding.hpp"
+#include "core/device/operations/fill.hpp"
+#include "core/device/operations/gelu_new.hpp"
+#include "core/device/operations/gemm.hpp"
+#include "core/device/operations/lamb.hpp"
+#include "core/device/operations/layer_norm.hpp"
+#include "core/device/operations/lion.hpp"
+#include "core/device/operations/log_softmax.hpp"
+#include "core/device/operations/nll_loss.hpp"
+#include "core/device/operations/norm_and_overflow.hpp"
+#include "core/device/operations/quantize.hpp"
+#include "core/device/operations/random.hpp"
+#include "core/device/operations/scale.hpp"
+#include "core/device/operations/sgd.hpp"
+#include "kernels/cuda/base/check.hpp"
+
+namespace dstune::cuda {
+
+namespace {
+
+constexpr std::int64_t kRows = 64;  // tokens, and words
+constexpr std::int64_t kCols = 64;  // one head
+constexpr std::int64_t kAll = kRows * kCols;
+
+/// One operation after the other, on zeros of one type.
+class WarmUp {
+ public:
+  WarmUp(Device& device, DType dtype) : device_(device), dtype_(dtype) {}
+
+  void multiply() {
+    for (const Transpose transpose : {Transpose::no, Transpose::yes}) {
+      device_.run(Gemm{.transpose_b = transpose, .a = matrix(), .b = matrix(), .c = matrix()});
+    }
+  }
+
+  void change_elements() {
+    device_.run(FillConstant{all(), 1});
+    device_.run(FillNormal{.out = all()});
+    device_.run(Copy{all(), all()});
+    device_.run(Cast{all(), all(DType::fp32)});
+    device_.run(Cast{all(DType::fp32), all()});
+    device_.run(Scale{all(), 1});
+    device_.run(ScaleBy{all(), tensor(1, DType::fp32)});
+    device_.run(Add{all(), all()});
+    device_.run(AddBroadcast{matrix(), matrix(), matrix()});
+    device_.run(AddBroadcastBackward{matrix(), matrix()});
+    device_.run(AddBias{matrix(), row()});
+    device_.run(BiasGradient{matrix(), row()});
+    device_.run(Dropout{all(), 0.1, 1, all(DType::int8), all()});
+    device_.run(DropoutBackward{all(), 0.1, all(DType::int8), all()});
+  }
+
+  void run_layers() {
+    const LayerNormSaved saved{tensor(kRows, DType::fp32), tensor(kRows, DType::fp32)};
+    device_.run(LayerNorm{matrix(), row(), row(), 1e-5, saved, matrix()});
+    device_.run(LayerNormBackward{matrix(), matrix(), row(), saved, matrix(), row(), row()});
+    const GeluSaved gelu{all(), all(), all()};
+    device_.run(GeluNew{all(), gelu, all()});
+    device_.run(GeluNewBackward{all(), all(), gelu, all()});
+    device_.run(Embedding{tokens(), matrix(), matrix()});
+    device_.run(EmbeddingBackward{matrix(), tokens(), matrix()});
+    attend();
+  }
+
+  void reduce() {
+    const Tensor sum = tensor(1, DType::fp32);
+    device_.run(AddSquares{all(), sum});
+    device_.run(ClipFactor{sum, 1, 1, tensor(1, DType::fp32)});
+    device_.run(FindInfOrNan{all(), tensor(1, DType::int8)});
+    const Tensor steps = tensor(kRows, DType::fp32);
+    for (const int bits : {4, 8}) {
+      const Tensor packed = tensor(packed_size(kAll, bits), DType::int8);
+      const Tensor part = tensor(packed_size(kAll / 2, bits), DType::int8);
+      device_.run(Quantize{all(), {.bits = bits}, packed, steps});
+      device_.run(Dequantize{packed, bits, steps, all()});
+      device_.run(SumQuantized{packed, bits, steps, 2, part, tensor(kRows / 2, DType::fp32)});
+    }
+  }
+
+  void look_at_tokens() {
+    device_.run(FillTokens{tokens(), kRows, 1});
+    device_.run(FillPositions{tokens()});
+    device_.run(LogSoftmax{matrix(), matrix()});
+    device_.run(LogSoftmaxBackward{matrix(), matrix(), matrix()});
+    device_.run(NextTokens{tokens(), kRows, tokens()});
+    device_.run(NllLoss{matrix(), tokens(), tensor(1, DType::fp32)});
+    device_.run(NllLossBackward{tokens(), 1, matrix()});
+  }
+
+  void update() {
+    device_.run(Adam{{}, all(), all(), all(), all()});
+    device_.run(Lion{{}, all(), all(), all()});
+    device_.run(Adagrad{{}, all(), all(), all(), all(), all()});
+    device_.run(Lamb{{}, all(), all(), all(), all()});
+    device_.run(Sgd{{.momentum = 0.9, .weight_decay = 0.1}, all(), all(), all(), all()});
+  }
+
+ private:
+  void attend() {
+    const AttentionShape shape{.batch = 1, .sequence = kRows, .heads = 1, .head_size = kCols};
+    const Matrix qkv = as_matrix(tensor(3 * kAll, dtype_), kRows, 3 * kCols);
+    const Tensor lse = tensor(kRows, DType::fp32);
+    const Tensor workspace = tensor(device_.attention_workspace(shape), DType::fp32);
+    device_.run(Attention{shape, qkv, lse, workspace, matrix()});
+    device_.run(AttentionBackward{shape, matrix(), qkv, matrix(), lse, workspace, qkv});
+  }
+
+  Tensor tensor(std::int64_t numel, DType dtype) {
+    buffers_.push_back(make_buffer(device_, MemoryCategory::temporaries, numel, dtype));
+    const Tensor made{buffers_.back().data(), numel, dtype};
+    device_.run(FillZero{made});
+    return made;
+  }
+  Tensor all() { return all(dtype_); }
+  Tensor all(DType dtype) { return tensor(kAll, dtype); }
+  Tensor row() { return tensor(kCols, dtype_); }
+  Tensor tokens() { return tensor(kRows, DType::int64); }
+  Matrix matrix() { return as_matrix(all(), kRows, kCols); }
+
+  Device& device_;
+  DType dtype_;
+  std::vector<Buffer> buffers_;
+};
+
+void run_all(Device& device, DType dtype) {
+  WarmUp own(device, dtype);
+  own.multiply();
+  own.change_elements();
+  own.run_layers();
+  own.reduce();
+  if (dtype != DType::fp32) return;
+  own.look_at_tokens();
+  own.update();
+}
+
+}  // namespace
+
+void warm_up(Device& device) {
+  for (const DType dtype : {DType::fp32, DType::bf16, DType::fp16}) {
+    try {
+      run_all(device, dtype);
+    } catch (const CudaError&) {
+      continue;  // such as bf16 before compute capability 8.0
+    }
+  }
+  device.synchronize();
+}
+
+}  // namespace dstune::cuda

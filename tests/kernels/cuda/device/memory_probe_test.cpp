@@ -1,0 +1,86 @@
+// What a GPU has left, on CUDA on the host.
+#include "kernels/cuda/device/memory_probe.hpp"
+
+#include <algorithm>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "kernels/cuda/collectives/communicator_cache.hpp"
+#include "kernels/cuda/cuda_backend.hpp"
+#include "kernels/cuda/device/piece_size.hpp"
+#include "tests/support/cuda_on_host/control.hpp"
+
+namespace dstune::cuda {
+namespace {
+
+constexpr Bytes kMemory = Bytes{4} << 30U;
+
+class MemoryProbeTest : public testing::Test {
+ protected:
+  MemoryProbeTest() { cuda_on_host::set_up({.bytes = kMemory}); }
+  ~MemoryProbeTest() override { EXPECT_EQ(cuda_on_host::live(), cuda_on_host::Live{}); }
+
+  static const MemoryReserve& reserve(const FreeMemory& memory, const std::string& what) {
+    const auto found = std::find_if(memory.reserves.begin(), memory.reserves.end(),
+                                    [&](const auto& reserve) { return reserve.what == what; });
+    if (found == memory.reserves.end()) throw Error("no reserve: " + what);
+    return *found;
+  }
+
+  static Bytes left(const FreeMemory& memory) {
+    Bytes left = memory.free;
+    for (const MemoryReserve& reserve : memory.reserves) left -= reserve.bytes;
+    return left;
+  }
+};
+
+TEST_F(MemoryProbeTest, CountsWhatABackendTakesAndWhatComesLater) {
+  const FreeMemory memory = probe_memory(0, true);
+
+  EXPECT_EQ(memory.free, kMemory);
+  EXPECT_EQ(reserve(memory, "operations' scratch"),
+            (MemoryReserve{"operations' scratch", kStreams * Gpu::kScratch, true}));
+  EXPECT_GT(reserve(memory, "libraries' workspaces").bytes, 0U);
+  EXPECT_TRUE(reserve(memory, "kernels").is_measured);
+  EXPECT_EQ(reserve(memory, "kernels loaded later").bytes, kLoadedLater);
+  EXPECT_EQ(reserve(memory, "NCCL's buffers").bytes, CommunicatorLimits{}.reserve);
+  EXPECT_GT(reserve(memory, "gaps between buffers").bytes, Bytes{32} << 20U);
+}
+
+TEST_F(MemoryProbeTest, AWorkerWithoutPeersKeepsNothingForNccl) {
+  const FreeMemory memory = probe_memory(0, false);
+
+  EXPECT_THROW(reserve(memory, "NCCL's buffers"), Error);
+}
+
+// CUDA loads a kernel when it is first used: what is not used here would be loaded in a step.
+TEST_F(MemoryProbeTest, UsesKernelsAndProductsOfEveryTypeOnce) {
+  probe_memory(0, false);
+
+  EXPECT_EQ(cuda_on_host::calls("cublasLtMatmul"), 6U);
+  EXPECT_GT(cuda_on_host::calls("cudaLaunchKernelEx"), 150U);
+}
+
+TEST_F(MemoryProbeTest, AGpuThatCannotMultiplyInOneTypeIsMeasuredAllTheSame) {
+  cuda_on_host::inject({.function = "cublasLtMatmulAlgoGetHeuristic", .call = 2, .error = 15});
+
+  const FreeMemory memory = probe_memory(0, false);
+
+  EXPECT_EQ(cuda_on_host::faults_left(), 0);
+  EXPECT_GT(left(memory), 0U);
+}
+
+// The default memory limit is what is left.
+TEST_F(MemoryProbeTest, ABackendGivesBuffersAllThatIsLeft) {
+  const Bytes limit = left(probe_memory(0, true));
+  CudaBackend backend(0, true);
+
+  Device& device = backend.device({.memory_limit = limit});
+
+  const Buffer all(device, MemoryCategory::parameters, limit);
+  EXPECT_GE(cuda_on_host::live().bytes, limit);
+}
+
+}  // namespace
+}  // namespace dstune::cuda
