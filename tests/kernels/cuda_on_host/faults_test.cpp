@@ -10,6 +10,7 @@
 #include <variant>
 #include <vector>
 
+#include <cublasLt.h>
 #include <cuda_runtime_api.h>
 #include <gtest/gtest.h>
 
@@ -177,6 +178,33 @@ TEST_F(FaultsTest, MemoryThatIsRefusedIsAnOutcomeAndTheNextExperimentRuns) {
     EXPECT_EQ(cuda_on_host::faults_left(), 0);
     EXPECT_EQ(worker.run(), End::measured) << "after call " << call;
   }
+}
+
+// CUDA loads a kernel when it is first launched, and a library takes memory of its own.
+TEST_F(FaultsTest, AFullGpuIsOutOfMemoryWhicheverCallSaysSo) {
+  for (const char* function :
+       {"cublasLtMatmul", "cudaEventRecord", "cudaLaunchKernelEx", "cudaMemcpyAsync"}) {
+    SCOPED_TRACE(function);
+    set_up();
+    Worker worker;
+    ASSERT_EQ(worker.run(), End::measured);  // peaks are known, which could do without memory
+    const bool is_cublas = std::string(function).starts_with("cublas");
+    cuda_on_host::inject(
+        {.function = function,
+         .call = 5,
+         .error = is_cublas ? int{CUBLAS_STATUS_ALLOC_FAILED} : int{cudaErrorMemoryAllocation}});
+
+    EXPECT_EQ(worker.run(), End::out_of_memory);
+    EXPECT_EQ(worker.run(), End::measured);
+  }
+}
+
+TEST_F(FaultsTest, NoPinnedMemoryOfTheHostIsNoFullGpu) {
+  Worker worker;
+  cuda_on_host::inject({.function = "cudaHostAlloc", .error = cudaErrorMemoryAllocation});
+
+  EXPECT_EQ(worker.run(), End::failed);
+  EXPECT_EQ(worker.run(), End::measured);
 }
 
 TEST_F(FaultsTest, ACallThatFailsOnceIsAnOutcomeAndTheNextExperimentRuns) {

@@ -4,6 +4,7 @@
 #include <cuda_runtime_api.h>
 
 #include "core/base/error.hpp"
+#include "core/base/units.hpp"
 #include "core/device/faults.hpp"
 
 namespace dstune::cuda {
@@ -18,10 +19,18 @@ class CudaError : public Error {
 /// True if `error` stays until the process ends: each later call returns it.
 bool is_sticky(cudaError_t error) noexcept;
 
+/// Where CUDA does not say how much it asked for.
+constexpr Bytes kUnknownSize = 0;
+
+/// The GPU itself is full.
+/// @throws OutOfMemoryError
+[[noreturn]] void throw_out_of_memory(Bytes requested);
+
 /// Nothing if `error` is none. What the run time remembers of it is cleared, so that the next check
 /// does not see it again.
-/// @throws DeviceLostError  if it is sticky
-/// @throws CudaError        else
+/// @throws DeviceLostError   if it is sticky
+/// @throws OutOfMemoryError  if it is that of a GPU that is full, whatever the call
+/// @throws CudaError         else
 void check(cudaError_t error, const char* call, const char* file, int line);
 
 }  // namespace dstune::cuda

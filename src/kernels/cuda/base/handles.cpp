@@ -1,5 +1,6 @@
 #include "kernels/cuda/base/handles.hpp"
 
+#include "core/base/text.hpp"
 #include "kernels/cuda/base/check.hpp"
 
 namespace dstune::cuda {
@@ -21,9 +22,7 @@ DeviceMemory make_device_memory(Bytes size) {
   const cudaError_t error = cudaMalloc(&data, size);
   if (error == cudaErrorMemoryAllocation) {
     cudaGetLastError();
-    const DeviceSpace space = device_space();
-    throw OutOfMemoryError(MemoryCategory::temporaries, size, space.total - space.free,
-                           space.total);
+    throw_out_of_memory(size);
   }
   DSTUNE_CUDA_CHECK(error);
   return DeviceMemory(data);
@@ -36,9 +35,15 @@ DeviceSpace device_space() {
   return {free, total};
 }
 
+// The same error as of the GPU's memory.
 PinnedMemory make_pinned_memory(Bytes size) {
   void* data = nullptr;
-  DSTUNE_CUDA_CHECK(cudaHostAlloc(&data, size, cudaHostAllocDefault));
+  const cudaError_t error = cudaHostAlloc(&data, size, cudaHostAllocDefault);
+  if (error == cudaErrorMemoryAllocation) {
+    cudaGetLastError();
+    throw CudaError(concat("cudaHostAlloc: no ", format_bytes(size), " of pinned host memory"));
+  }
+  DSTUNE_CUDA_CHECK(error);
   return PinnedMemory(data);
 }
 

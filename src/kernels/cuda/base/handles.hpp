@@ -52,6 +52,7 @@ StreamHandle make_stream();
 EventHandle make_event();
 /// @throws OutOfMemoryError  too: the GPU itself is full
 DeviceMemory make_device_memory(Bytes size);
+/// Of the host: none left is a CudaError.
 PinnedMemory make_pinned_memory(Bytes size);
 
 }  // namespace dstune::cuda

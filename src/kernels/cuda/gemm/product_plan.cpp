@@ -85,6 +85,7 @@ Preference preference_of(const ColumnMajorProduct& product, Bytes workspace) {
 void check_cublas(cublasStatus_t status, const char* call) {
   if (status == CUBLAS_STATUS_SUCCESS) return;
   check(cudaGetLastError(), call, __FILE__, __LINE__);
+  if (status == CUBLAS_STATUS_ALLOC_FAILED) throw_out_of_memory(kUnknownSize);
   throw CudaError(concat(call, ": ", cublas_lt().GetStatusName(status), " (",
                          cublas_lt().GetStatusString(status), ")"));
 }

@@ -9,7 +9,9 @@
 
 namespace dstune::cuda {
 
-/// @throws DeviceLostError  if CUDA has lost the device; CudaError else, unless all is well
+/// @throws DeviceLostError   if CUDA has lost the device
+/// @throws OutOfMemoryError  if cuBLASLt found no memory
+/// @throws CudaError         else, unless all is well
 void check_cublas(cublasStatus_t status, const char* call);
 
 /// Descriptors and algorithm of one product, used for each product like it.
