@@ -12,6 +12,10 @@ void join(StreamClock& clock, const StreamClock& other) {
                  [](std::uint64_t a, std::uint64_t b) { return std::max(a, b); });
 }
 
+void join_all(std::array<StreamClock, kStreams>& clocks, const StreamClock& other) {
+  for (StreamClock& clock : clocks) join(clock, other);
+}
+
 }  // namespace
 
 Event Device::record(Stream stream) {
@@ -38,7 +42,7 @@ void Device::wait(Stream stream, const Event& event) {
 
 void Device::host_wait(const Event& event) {
   stalling([&] { do_host_wait(event); });
-  for (StreamClock& clock : clocks_) join(clock, event.after);
+  join_all(clocks_, event.after);
 }
 
 void Device::synchronize() {
@@ -74,9 +78,10 @@ MemoryBudget::Block Device::reserve(MemoryCategory category, Bytes size) {
 void Device::give_back(const Allocation& memory,
                        const std::array<bool, kStreams>& used_on) noexcept {
   on_give_back(memory.data, memory.home, used_on);
-  std::vector<Event> uses;
-  for (std::size_t stream = 0; overlaps() && stream < kStreams; ++stream) {
-    if (used_on[stream]) uses.push_back(record(static_cast<Stream>(stream)));
+  std::vector<std::pair<Stream, Event>> uses;
+  for (std::size_t place = 0; overlaps() && place < kStreams; ++place) {
+    const auto stream = static_cast<Stream>(place);
+    if (used_on[place]) uses.emplace_back(stream, record(stream));
   }
   if (uses.empty()) {
     free(memory);
@@ -90,15 +95,20 @@ void Device::free(const Allocation& memory) noexcept {
   budget_.release(memory.category, memory.size, memory.block);
 }
 
+// To ask a driver takes the host about as long as to launch: where one event of a stream has not
+// passed, those after it are not asked for.
 void Device::free_pending() noexcept {
-  if (pending_.empty()) return;
-  const auto is_used = [this](const Pending& pending) {
-    return !std::all_of(pending.uses.begin(), pending.uses.end(),
-                        [this](const Event& use) { return has_passed(use); });
+  std::array<bool, kStreams> is_behind{};
+  const auto has_ended = [&](const std::pair<Stream, Event>& use) {
+    bool& behind = is_behind[static_cast<std::size_t>(use.first)];
+    behind = behind || !has_passed(use.second);
+    return !behind;
   };
-  const auto unused = std::partition(pending_.begin(), pending_.end(), is_used);
-  for (auto pending = unused; pending != pending_.end(); ++pending) free(pending->memory);
-  pending_.erase(unused, pending_.end());
+  std::erase_if(pending_, [&](const Pending& pending) {
+    if (!std::all_of(pending.uses.begin(), pending.uses.end(), has_ended)) return false;
+    free(pending.memory);
+    return true;
+  });
 }
 
 void Device::free_all_pending() noexcept {
@@ -130,10 +140,18 @@ double Device::read_scalar(Tensor scalar, HostSync reason) {
   float value = 0;
   ledger_.add_transfer(Transfer::device_to_host, scalar.size());
   wait_as_host(reason, [&] {
-    host_wait(record(current_stream_));
-    read(scalar, {&value, 1});
+    const Event end = record(current_stream_);
+    stalling([&] { value = do_read_scalar(scalar, end); });
+    join_all(clocks_, end.after);
   });
   return static_cast<double>(value);
+}
+
+float Device::do_read_scalar(Tensor scalar, const Event& end) {
+  do_host_wait(end);
+  float value = 0;
+  read(scalar, {&value, 1});
+  return value;
 }
 
 template <class Wait>

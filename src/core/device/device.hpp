@@ -168,7 +168,7 @@ class Device {
   /// Memory that was given back while other streams still used it.
   struct Pending {
     Allocation memory;
-    std::vector<Event> uses;
+    std::vector<std::pair<Stream, Event>> uses;
   };
 
   // compute(operation) for each; not called where computes() is false.
@@ -190,6 +190,9 @@ class Device {
   }
   virtual void do_host_wait(const Event& event) { (void)event; }
   virtual void do_synchronize() {}
+  /// read() of one element after `end`, the end of the current stream: one wait where the copy is
+  /// queued behind it.
+  virtual float do_read_scalar(Tensor scalar, const Event& end);
 
   template <class Wait>
   void wait_as_host(HostSync reason, Wait wait);
@@ -217,7 +220,7 @@ class Device {
   std::function<void()> tick_;
   Stream current_stream_ = Stream::compute;
   std::array<StreamClock, kStreams> clocks_{};  // by stream: what it comes after
-  std::vector<Pending> pending_;
+  std::vector<Pending> pending_;                // in the order in which they were given back
 };
 
 /// What is queued while it lives goes to `stream`, as within torch.cuda.stream().

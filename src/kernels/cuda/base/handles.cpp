@@ -17,6 +17,12 @@ EventHandle make_event() {
   return EventHandle(event);
 }
 
+EventHandle make_untimed_event() {
+  cudaEvent_t event = nullptr;
+  DSTUNE_CUDA_CHECK(cudaEventCreateWithFlags(&event, cudaEventDisableTiming));
+  return EventHandle(event);
+}
+
 DeviceMemory make_device_memory(Bytes size) {
   void* data = nullptr;
   const cudaError_t error = cudaMalloc(&data, size);

@@ -50,6 +50,8 @@ DeviceSpace device_space();
 StreamHandle make_stream();
 /// An event with a time.
 EventHandle make_event();
+/// An event that is only waited for.
+EventHandle make_untimed_event();
 /// @throws OutOfMemoryError  too: the GPU itself is full
 DeviceMemory make_device_memory(Bytes size);
 /// Of the host: none left is a CudaError.

@@ -107,7 +107,7 @@ class SumCheck {
   }
 
   void wait() const {
-    const auto end = gpu_.events().take();
+    const auto end = gpu_.events().take_untimed();
     DSTUNE_CUDA_CHECK(cudaEventRecord(EventPool::of(end), stream()));
     communicator_.wait_for(gpu_, EventPool::of(end), waiting_);
   }

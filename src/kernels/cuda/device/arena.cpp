@@ -56,9 +56,9 @@ Arena::Gaps::iterator Arena::best_gap(Bytes size, Stream stream) {
   return gaps_.find(own != by_size_.end() ? own->second : smallest->second);
 }
 
-void Arena::give_back(Bytes offset) noexcept {
+void Arena::give_back(Bytes offset, const StreamSet& users) noexcept {
   const auto taken = taken_.find(offset);
-  Gap gap{taken->second.size, {}};
+  Gap gap{taken->second.size, users};
   gap.users[static_cast<std::size_t>(taken->second.stream)] = true;
   in_use_ -= gap.size;
   taken_.erase(taken);

@@ -35,7 +35,9 @@ class Arena {
   /// @returns nothing if there is no gap so large
   std::optional<Place> take(Bytes size, Stream stream);
   /// @param offset  as take() gave it
-  void give_back(Bytes offset) noexcept;
+  /// @param users   streams that may still use it, beside its own: what take() said to wait for,
+  ///                where nobody has waited
+  void give_back(Bytes offset, const StreamSet& users = {}) noexcept;
 
   /// All streams are done: what was given back is anybody's.
   void forget_streams() noexcept;

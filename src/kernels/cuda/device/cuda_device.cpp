@@ -69,6 +69,14 @@ void CudaDevice::do_host_wait(const Event& event) {
   gpu_.wait_for(EventPool::of(event.handle), [this] { meanwhile(); });
 }
 
+// What is read comes after `end` in its stream.
+float CudaDevice::do_read_scalar(Tensor scalar, const Event& /*end*/) {
+  throw_what_failed();
+  float value = 0;
+  read(scalar, {&value, 1});
+  return value;
+}
+
 void CudaDevice::do_synchronize() {
   throw_what_failed();
   gpu_.wait_for_streams([this] { meanwhile(); });

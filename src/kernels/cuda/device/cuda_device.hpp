@@ -55,6 +55,7 @@ class CudaDevice final : public Device {
   void do_wait(Stream stream, const Event& event) override;
   void do_host_wait(const Event& event) override;
   void do_synchronize() override;
+  float do_read_scalar(Tensor scalar, const Event& end) override;
 
   void meanwhile() const;
   void throw_what_failed() const;

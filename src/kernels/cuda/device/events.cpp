@@ -2,16 +2,22 @@
 
 namespace dstune::cuda {
 
-std::shared_ptr<const void> EventPool::take() {
-  if (free_.empty()) {
-    all_.push_back(make_event());
-    free_.reserve(all_.size());  // giving back must not fail
-    free_.push_back(all_.back().get());
+std::shared_ptr<const void> EventPool::take() { return take_from(timed_, make_event); }
+
+std::shared_ptr<const void> EventPool::take_untimed() {
+  return take_from(untimed_, make_untimed_event);
+}
+
+std::shared_ptr<const void> EventPool::take_from(Shelf& shelf, EventHandle (*make)()) {
+  if (shelf.free.empty()) {
+    shelf.all.push_back(make());
+    shelf.free.reserve(shelf.all.size());  // giving back must not fail
+    shelf.free.push_back(shelf.all.back().get());
   }
-  const cudaEvent_t event = free_.back();
-  free_.pop_back();
-  return {static_cast<const void*>(event), [this](const void* used) {
-            free_.push_back(static_cast<cudaEvent_t>(const_cast<void*>(used)));
+  const cudaEvent_t event = shelf.free.back();
+  shelf.free.pop_back();
+  return {static_cast<const void*>(event), [&shelf](const void* used) {
+            shelf.free.push_back(static_cast<cudaEvent_t>(const_cast<void*>(used)));
           }};
 }
 

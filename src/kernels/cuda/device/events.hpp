@@ -20,14 +20,23 @@ class EventPool {
   /// An event with a time; it comes back when the last copy of the pointer is gone.
   /// @throws CudaError, DeviceLostError
   std::shared_ptr<const void> take();
+  /// Likewise, without a time: for what is only waited for, cheaper to record.
+  std::shared_ptr<const void> take_untimed();
 
   static cudaEvent_t of(const std::shared_ptr<const void>& handle) {
     return static_cast<cudaEvent_t>(const_cast<void*>(handle.get()));
   }
 
  private:
-  std::vector<EventHandle> all_;
-  std::vector<cudaEvent_t> free_;
+  struct Shelf {
+    std::vector<EventHandle> all;
+    std::vector<cudaEvent_t> free;
+  };
+
+  static std::shared_ptr<const void> take_from(Shelf& shelf, EventHandle (*make)());
+
+  Shelf timed_;
+  Shelf untimed_;
 };
 
 }  // namespace dstune::cuda

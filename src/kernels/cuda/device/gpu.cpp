@@ -37,7 +37,7 @@ void* Gpu::allocate(Bytes size, Stream stream, Bytes limit) {
   try {
     order(stream, place->wait_for);
   } catch (...) {
-    arena_->give_back(place->offset);
+    arena_->give_back(place->offset, place->wait_for);
     throw;
   }
   return static_cast<std::byte*>(piece_.get()) + place->offset;
@@ -70,7 +70,7 @@ void Gpu::leave_to_nccl(const NcclMemory& nccl) {
 void Gpu::order(Stream stream, const StreamSet& after) {
   for (std::size_t other = 0; other < kStreams; ++other) {
     if (!after[other]) continue;
-    const auto end = events_.take();
+    const auto end = events_.take_untimed();
     DSTUNE_CUDA_CHECK(cudaEventRecord(EventPool::of(end), streams_[other].get()));
     DSTUNE_CUDA_CHECK(cudaStreamWaitEvent(this->stream(stream), EventPool::of(end), 0));
   }
@@ -99,7 +99,7 @@ void Gpu::wait_for(cudaEvent_t event, const std::function<void()>& meanwhile) co
 
 void Gpu::wait_for_streams(const std::function<void()>& meanwhile) {
   for (const StreamHandle& stream : streams_) {
-    const auto end = events_.take();
+    const auto end = events_.take_untimed();
     DSTUNE_CUDA_CHECK(cudaEventRecord(EventPool::of(end), stream.get()));
     wait_for(EventPool::of(end), meanwhile);
   }

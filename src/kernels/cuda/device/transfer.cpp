@@ -89,7 +89,7 @@ void CudaDevice::read(Tensor in, std::span<float> values) {
 
 void CudaDevice::copy_and_wait(void* to, const void* from, Bytes size, cudaMemcpyKind kind) {
   DSTUNE_CUDA_CHECK(cudaMemcpyAsync(to, from, size, kind, stream()));
-  const auto end = gpu_.events().take();
+  const auto end = gpu_.events().take_untimed();
   DSTUNE_CUDA_CHECK(cudaEventRecord(EventPool::of(end), stream()));
   gpu_.wait_for(EventPool::of(end), [this] { meanwhile(); });
 }

@@ -76,6 +76,17 @@ TEST(Arena, AStreamUsesItsOwnPlaceAgainAtOnceAndWaitsForAnothers) {
   EXPECT_FALSE(other->wait_for[static_cast<std::size_t>(Stream::compute)]);
 }
 
+TEST(Arena, APlaceThatNobodyHasWaitedForKeepsItsUsers) {
+  Arena arena(kUnit);
+  arena.give_back(arena.take(kUnit, Stream::gather)->offset);
+  const auto unused = arena.take(kUnit, Stream::compute);
+
+  arena.give_back(unused->offset, unused->wait_for);
+
+  EXPECT_TRUE(
+      arena.take(kUnit, Stream::compute)->wait_for[static_cast<std::size_t>(Stream::gather)]);
+}
+
 TEST(Arena, PrefersALargerGapToWaiting) {
   Arena arena(4 * kUnit);
   const auto foreign = arena.take(kUnit, Stream::gather);

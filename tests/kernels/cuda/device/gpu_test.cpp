@@ -70,5 +70,19 @@ TEST_F(GpuPieceTest, StaysWhileItIsInUseOrCannotGrow) {
   gpu.free(data);
 }
 
+TEST_F(GpuPieceTest, AWaitThatFailedIsQueuedAgain) {
+  constexpr Bytes kLimit = 8 * kMiB;
+  constexpr Bytes kMostOfThePiece = 3 * kLimit;
+  Gpu gpu(0);
+  gpu.free(gpu.allocate(kMostOfThePiece, Stream::gather, kLimit));
+  cuda_on_host::inject({.function = "cudaStreamWaitEvent", .error = cudaErrorInvalidValue});
+  EXPECT_THROW(gpu.allocate(kMostOfThePiece, Stream::compute, kLimit), CudaError);
+  const auto waits = cuda_on_host::calls("cudaStreamWaitEvent");
+
+  gpu.free(gpu.allocate(kMostOfThePiece, Stream::compute, kLimit));
+
+  EXPECT_EQ(cuda_on_host::calls("cudaStreamWaitEvent"), waits + 1);
+}
+
 }  // namespace
 }  // namespace dstune::cuda
