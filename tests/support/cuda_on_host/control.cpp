@@ -25,6 +25,7 @@ void set_up(const Machine& machine) {
   all.faults.clear();
   all.effects.clear();
   all.calls.clear();
+  all.full_queues = 0;
   all.log = false;
   all.deaf_stream = -1;
 }
@@ -74,6 +75,11 @@ std::uint64_t calls(const std::string& function, int device) {
     if (counts) sum += count;
   }
   return sum;
+}
+
+std::uint64_t full_queues() {
+  const Locked locked;
+  return state().full_queues;
 }
 
 void record_log(bool on) {

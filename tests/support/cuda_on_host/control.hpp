@@ -60,6 +60,12 @@ void deafen(int stream);
 /// Calls since set_up(), also those that failed. An empty name: of all functions.
 std::uint64_t calls(const std::string& function, int device = -1);
 
+/// What a stream holds at most: a call that would queue more does not return before there is room,
+/// as CUDA's do not.
+constexpr std::uint64_t kMostQueued = 1024;
+/// Calls that had to wait for that since set_up().
+std::uint64_t full_queues();
+
 /// From now on the names of what runs on each stream are kept, in order: a kernel's own name, or
 /// the function that enqueued it.
 void record_log(bool on);

@@ -65,6 +65,7 @@ struct MachineState {
   std::vector<PendingEffect> effects;
   std::uint64_t hang_releases = 0;
   std::map<std::pair<std::string, int>, std::uint64_t> calls;
+  std::uint64_t full_queues = 0;  ///< calls that found one
   bool log = false;
   int deaf_stream = -1;  ///< waits for nothing
 };

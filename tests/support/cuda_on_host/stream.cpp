@@ -55,7 +55,10 @@ void push(CUstream_st& stream, std::string name, std::function<void()> work) {
     task = std::make_unique<Task>(Task{std::move(name), std::move(work)});
   }
   happens_before(task.get());
-  const Locked locked;
+  Locked locked;
+  const auto has_room = [&] { return stream.enqueued - stream.completed < kMostQueued; };
+  if (!has_room()) ++state().full_queues;
+  stream.advanced.wait(locked.lock(), has_room);
   stream.tasks.push_back(std::move(task));
   ++stream.enqueued;
   stream.arrived.notify_one();

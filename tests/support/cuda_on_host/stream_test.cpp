@@ -1,4 +1,7 @@
 // Streams and events: order, time, queries, and work that hangs.
+#include <atomic>
+#include <cstdint>
+#include <thread>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -110,6 +113,31 @@ TEST_F(Streams, host_functions_run_in_order_too) {
   stream.launch(1, 1, add, value.data(), 2);
   stream.synchronise();
   EXPECT_EQ(value.values()[0], 62);
+}
+
+/// What it does on a stream ends when it is told to, or when somebody waits for room.
+struct Gate {
+  std::atomic<bool> open = false;
+
+  static void wait(void* gate) {
+    const auto& own = *static_cast<Gate*>(gate);
+    while (!own.open && cuda_on_host::full_queues() == 0) std::this_thread::yield();
+  }
+};
+
+TEST_F(Streams, hold_so_much_and_stop_who_queues_more) {
+  for (const std::uint64_t more : {0U, 1U}) {
+    cuda_on_host::set_up({});
+    const TestStream stream;
+    Gate gate;
+    check(cudaLaunchHostFunc(stream.get(), Gate::wait, &gate));
+    for (std::uint64_t i = 1; i < cuda_on_host::kMostQueued + more; ++i) {
+      check(cudaMemsetAsync(nullptr, 0, 0, stream.get()));
+    }
+    EXPECT_EQ(cuda_on_host::full_queues(), more);
+    gate.open = true;
+    stream.synchronise();
+  }
 }
 
 TEST(StreamsDeathTest, the_default_stream_is_refused) {

@@ -10,6 +10,12 @@
 
 namespace dstune::cuda {
 
+namespace {
+
+constexpr int kMostLaunches = 4;  // of one pass, whoever does it
+
+}  // namespace
+
 std::int64_t CudaDevice::attention_workspace(const AttentionShape& shape) const {
   return std::max(own_attention_workspace(shape), fused_attention_workspace(shape));
 }
@@ -17,7 +23,7 @@ std::int64_t CudaDevice::attention_workspace(const AttentionShape& shape) const 
 void CudaDevice::compute(const Attention& op) {
   assert(op.qkv.rows == op.shape.batch * op.shape.sequence && op.out.rows == op.qkv.rows);
   assert(op.lse.numel == op.shape.batch * op.shape.heads * op.shape.sequence);
-  if (!fused_attention(op, stream())) own_attention(op, stream());
+  if (!fused_attention(op, stream(kMostLaunches))) own_attention(op, stream());
 }
 
 void CudaDevice::compute(const AttentionBackward& op) {
@@ -25,7 +31,7 @@ void CudaDevice::compute(const AttentionBackward& op) {
   assert(op.workspace.numel >= own_attention_workspace(op.shape));
   assert(op.d_out.rows == op.out.rows && op.d_qkv.rows == op.qkv.rows);
   assert(op.d_qkv.cols == op.qkv.cols);
-  if (!fused_attention_backward(op, stream())) own_attention_backward(op, stream());
+  if (!fused_attention_backward(op, stream(kMostLaunches))) own_attention_backward(op, stream());
 }
 
 }  // namespace dstune::cuda

@@ -33,6 +33,8 @@ ncclDataType_t type_of(Tensor tensor) {
 
 ncclRedOp_t operation_of(ReduceOp op) { return op == ReduceOp::sum ? ncclSum : ncclMax; }
 
+constexpr int kMostLaunches = 4;  // of one call: its kernel, and the events around it
+
 std::size_t count_of(Tensor tensor) { return static_cast<std::size_t>(tensor.numel); }
 
 }  // namespace
@@ -89,14 +91,14 @@ template <class Call>
 void NcclCollectives::queue(const char* name, Tensor sent, Call call) {
   const NcclCommunicator* own = communicator();
   if (size() == 1 || sent.numel == 0) return;
-  call(*own, device_.gpu().stream(Stream::communication));
+  call(*own, device_.stream_for(Stream::communication, kMostLaunches));
   if (!coalesces_) own->settle(name, maker_.waiting());
 }
 
 void NcclCollectives::copy(Tensor from, Tensor to) {
   if (from.data == to.data || from.numel == 0) return;
   DSTUNE_CUDA_CHECK(cudaMemcpyAsync(to.data, from.data, from.size(), cudaMemcpyDeviceToDevice,
-                                    device_.gpu().stream(Stream::communication)));
+                                    device_.stream_for(Stream::communication, 1)));
 }
 
 void NcclCollectives::do_all_reduce(Tensor inout, ReduceOp op) {

@@ -8,8 +8,18 @@
 namespace dstune::cuda {
 
 CudaDevice::CudaDevice(Gpu& gpu, MatrixProducts& products, Bytes memory_limit)
-    : Device(memory_limit), gpu_(gpu), products_(products), origin_(gpu.events().take()) {
+    : Device(memory_limit),
+      gpu_(gpu),
+      products_(products),
+      backlog_(gpu),
+      origin_(gpu.events().take()) {
   DSTUNE_CUDA_CHECK(cudaEventRecord(EventPool::of(origin_), gpu_.stream(Stream::compute)));
+}
+
+cudaStream_t CudaDevice::stream_for(Stream which, int launches) {
+  backlog_.make_room(which, [this] { meanwhile(); });
+  backlog_.count(which, launches);
+  return gpu_.stream(which);
 }
 
 Seconds CudaDevice::now() const {
@@ -38,9 +48,11 @@ void* CudaDevice::do_allocate(MemoryCategory category, Bytes size) {
 
 void CudaDevice::do_free(void* data, Bytes /*size*/) noexcept { gpu_.free(data); }
 
-// A buffer that is given back records too, where nothing may be thrown: the next wait does it.
+// A buffer that is given back records too, where nothing may be thrown: the next wait does it, and
+// what is queued next makes room.
 void CudaDevice::do_record(Stream stream, Event& event) {
   try {
+    backlog_.count(stream, 1);
     event.handle = gpu_.events().take();
     DSTUNE_CUDA_CHECK(cudaEventRecord(EventPool::of(event.handle), gpu_.stream(stream)));
   } catch (...) {
@@ -55,7 +67,7 @@ void CudaDevice::throw_what_failed() const {
 void CudaDevice::do_wait(Stream stream, const Event& event) {
   throw_what_failed();
   if (!event.handle) return;
-  DSTUNE_CUDA_CHECK(cudaStreamWaitEvent(gpu_.stream(stream), EventPool::of(event.handle), 0));
+  DSTUNE_CUDA_CHECK(cudaStreamWaitEvent(stream_for(stream, 1), EventPool::of(event.handle), 0));
 }
 
 void CudaDevice::meanwhile() const {

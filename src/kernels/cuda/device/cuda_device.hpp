@@ -12,6 +12,7 @@
 
 #include "core/device/device.hpp"
 #include "kernels/cuda/device/gpu.hpp"
+#include "kernels/cuda/device/launch_backlog.hpp"
 #include "kernels/cuda/gemm/matrix_products.hpp"
 
 namespace dstune::cuda {
@@ -45,6 +46,9 @@ class CudaDevice final : public Device {
   std::optional<DevicePeaks> peaks(DType dtype) override;
 
   Gpu& gpu() noexcept { return gpu_; }
+  /// A stream on which so many launches follow: waits first if it holds too many.
+  /// @throws as a wait
+  cudaStream_t stream_for(Stream which, int launches);
   /// Called while the host waits, beside tick(): whoever knows why it may wait in vain throws.
   void on_wait(std::function<void()> callback) { on_wait_ = std::move(callback); }
 
@@ -59,8 +63,8 @@ class CudaDevice final : public Device {
 
   void meanwhile() const;
   void throw_what_failed() const;
-  /// The current one.
-  cudaStream_t stream() const noexcept { return gpu_.stream(current_stream()); }
+  /// The current one, for so many launches.
+  cudaStream_t stream(int launches = 1) { return stream_for(current_stream(), launches); }
   /// Gpu::kScratch bytes, undefined contents, for this operation alone.
   template <class T>
   T* scratch() {
@@ -75,6 +79,7 @@ class CudaDevice final : public Device {
 
   Gpu& gpu_;
   MatrixProducts& products_;
+  LaunchBacklog backlog_;
   std::function<void()> on_wait_;
   mutable std::shared_ptr<const void> origin_;  ///< where time_of() counts from
   mutable Seconds origin_time_ = 0;

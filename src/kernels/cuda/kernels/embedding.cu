@@ -114,8 +114,9 @@ void CudaDevice::compute(const EmbeddingBackward& op) {
   assert(op.tokens.dtype == DType::int64 && op.tokens.numel == rows);
   assert(op.d_table.cols == op.d_out.cols && op.d_table.dtype == op.d_out.dtype);
   if (rows == 0) return;
-  const SortedRows sorted = sort_rows(stream(), elements<const std::int64_t>(op.tokens), rows,
-                                      op.d_table.rows, scratch<std::uint32_t>(), Gpu::kScratch);
+  const SortedRows sorted =
+      sort_rows(stream(kMostSortLaunches), elements<const std::int64_t>(op.tokens), rows,
+                op.d_table.rows, scratch<std::uint32_t>(), Gpu::kScratch);
   constexpr std::int64_t kRowsPerWarp = 256;  // before blocks have more warps for frequent tokens
   const int threads =
       threads_for_row((rows + kRowsPerWarp - 1) / kRowsPerWarp * 32, 1, kMostWarps * 32);

@@ -62,6 +62,10 @@ class Chain {
   std::int64_t count_;
 };
 
+// Launches of each.
+constexpr int kForward = 8;
+constexpr int kBackward = 11;
+
 template <class T>
 void forward(const Chain<T>& chain, const GeluNew& op) {
   const T* const x = elements<const T>(op.x);
@@ -107,15 +111,17 @@ void backward(const Chain<T>& chain, const GeluNewBackward& op) {
 void CudaDevice::compute(const GeluNew& op) {
   assert(op.x.numel == op.out.numel && op.saved.tanh.numel == op.x.numel);
   assert(op.x.dtype == op.out.dtype);
-  with_type(op.x.dtype,
-            [&]<class T>(std::type_identity<T>) { forward(Chain<T>(stream(), op.x.numel), op); });
+  with_type(op.x.dtype, [&]<class T>(std::type_identity<T>) {
+    forward(Chain<T>(stream(kForward), op.x.numel), op);
+  });
 }
 
 void CudaDevice::compute(const GeluNewBackward& op) {
   assert(op.x.numel == op.d_out.numel && op.x.numel == op.d_x.numel);
   assert(op.saved.tanh.numel == op.x.numel);
-  with_type(op.x.dtype,
-            [&]<class T>(std::type_identity<T>) { backward(Chain<T>(stream(), op.x.numel), op); });
+  with_type(op.x.dtype, [&]<class T>(std::type_identity<T>) {
+    backward(Chain<T>(stream(kBackward), op.x.numel), op);
+  });
 }
 
 }  // namespace dstune::cuda

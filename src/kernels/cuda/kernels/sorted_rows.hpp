@@ -16,6 +16,8 @@ struct SortedRows {
   const std::uint32_t* rows = nullptr;
 };
 
+constexpr int kMostSortLaunches = 13;  ///< three for each byte of a token, and one
+
 /// Queues a stable radix sort.
 /// @param tokens   int64 (rows), each below `vocab`, in device memory
 /// @param scratch  where the result will be, of `scratch_size` bytes
