@@ -131,7 +131,8 @@ class Parts {
   std::vector<Part> all_;
 };
 
-/// The three products of y(M, n) = x(M, k) w(k, n), w as it is stored (Conv1D or the tied head).
+/// The three products of y(M, n) = x(M, k) w(k, n), w as it is stored: of Conv1D, with a bias, or
+/// of the tied head.
 void add_linear(Parts& parts, Arena& arena, const std::string& name, std::int64_t rows,
                 std::int64_t k, std::int64_t n, bool transposed, double calls) {
   const Matrix x = arena.matrix(rows, k);
@@ -141,7 +142,9 @@ void add_linear(Parts& parts, Arena& arena, const std::string& name, std::int64_
       2.0 * static_cast<double>(rows) * static_cast<double>(k) * static_cast<double>(n);
   const auto as_stored = transposed ? Transpose::yes : Transpose::no;
   const auto other = transposed ? Transpose::no : Transpose::yes;
-  parts.add(name + " forward", calls, Gemm{.transpose_b = as_stored, .a = x, .b = w, .c = y}, flop);
+  Gemm forward{.transpose_b = as_stored, .a = x, .b = w, .c = y};
+  if (!transposed) forward.bias = arena.tensor(n);
+  parts.add(name + " forward", calls, forward, flop);
   parts.add(name + " d_x", calls, Gemm{.transpose_b = other, .a = y, .b = w, .c = x}, flop);
   parts.add(
       name + " d_w", calls,
@@ -191,11 +194,9 @@ void add_layer_operations(Parts& parts, Arena& arena, const ModelSpec& model, st
   parts.add("gelu_new backward", layers,
             GeluNewBackward{.d_out = d_wide, .x = wide, .saved = saved, .d_x = d_wide});
   const Matrix narrow = arena.matrix(rows, h);
-  parts.add("add_bias (h)", 2 * layers, AddBias{narrow, gamma});
   parts.add("bias_gradient (h)", 2 * layers, BiasGradient{narrow, d_beta});
   const Tensor bias = arena.tensor(f);
   const Matrix wide_matrix = as_matrix(wide, rows, f);
-  parts.add("add_bias (3h, f)", 2 * layers, AddBias{wide_matrix, bias});
   parts.add("bias_gradient (3h, f)", 2 * layers, BiasGradient{wide_matrix, bias});
   const Tensor r1 = arena.tensor(rows * h);
   const Tensor r2 = arena.tensor(rows * h);

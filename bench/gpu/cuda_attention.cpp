@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "bench/gpu/libraries.hpp"
-#include "kernels/cuda/attention/cudnn_attention.hpp"
+#include "kernels/cuda/attention/fused.hpp"
 #include "kernels/cuda/attention/own.hpp"
 #include "kernels/cuda/device/cuda_device.hpp"
 
@@ -20,11 +20,11 @@ std::string cudnn_name() { return "cuDNN alone"; }
 AttentionKernels attention_by_cudnn(Device& device, const Attention& op,
                                     const AttentionBackward& backward) {
   const cudaStream_t stream = stream_of(device);
-  if (!cuda::cudnn_attention(op, stream) || !cuda::cudnn_attention_backward(backward, stream)) {
+  if (!cuda::fused_attention(op, stream) || !cuda::fused_attention_backward(backward, stream)) {
     return {};
   }
-  return {[=] { cuda::cudnn_attention(op, stream); },
-          [=] { cuda::cudnn_attention_backward(backward, stream); }};
+  return {[=] { cuda::fused_attention(op, stream); },
+          [=] { cuda::fused_attention_backward(backward, stream); }};
 }
 
 AttentionKernels attention_by_own(Device& device, const Attention& op,
@@ -35,7 +35,7 @@ AttentionKernels attention_by_own(Device& device, const Attention& op,
 }
 
 std::int64_t attention_workspace_of_all(const AttentionShape& shape) {
-  return std::max(cuda::own_attention_workspace(shape), cuda::cudnn_attention_workspace(shape));
+  return std::max(cuda::own_attention_workspace(shape), cuda::fused_attention_workspace(shape));
 }
 
 }  // namespace dstune::bench

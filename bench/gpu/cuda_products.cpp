@@ -39,8 +39,12 @@ class Alone {
     must(cublas_lt().Create(&handle_), "cublasLtCreate");
     must(cublas_lt().MatmulDescCreate(&product_, CUBLAS_COMPUTE_32F, CUDA_R_32F),
          "cublasLtMatmulDescCreate");
-    transpose(CUBLASLT_MATMUL_DESC_TRANSA, op.transpose_b);
-    transpose(CUBLASLT_MATMUL_DESC_TRANSB, op.transpose_a);
+    set(CUBLASLT_MATMUL_DESC_TRANSA, operation_of(op.transpose_b));
+    set(CUBLASLT_MATMUL_DESC_TRANSB, operation_of(op.transpose_a));
+    if (op.bias) {
+      set(CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_BIAS);
+      set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, static_cast<const void*>(op.bias->data));
+    }
     choose(stopwatch);
   }
   ~Alone() {
@@ -65,8 +69,11 @@ class Alone {
          "cublasLtMatrixLayoutCreate");
     return layout;
   }
-  void transpose(cublasLtMatmulDescAttributes_t which, Transpose how) {
-    const cublasOperation_t value = how == Transpose::yes ? CUBLAS_OP_T : CUBLAS_OP_N;
+  static cublasOperation_t operation_of(Transpose transpose) {
+    return transpose == Transpose::yes ? CUBLAS_OP_T : CUBLAS_OP_N;
+  }
+  template <class T>
+  void set(cublasLtMatmulDescAttributes_t which, T value) {
     must(cublas_lt().MatmulDescSetAttribute(product_, which, &value, sizeof(value)),
          "cublasLtMatmulDescSetAttribute");
   }

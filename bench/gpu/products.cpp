@@ -17,7 +17,8 @@ struct Linear {
   const char* name;
   std::int64_t k;
   std::int64_t n;
-  bool is_transposed;  ///< w is stored (n, k), as torch.nn.Linear; else (k, n), as GPT-2's Conv1D
+  /// w is stored (n, k), as torch.nn.Linear; else (k, n), with a bias, as GPT-2's Conv1D
+  bool is_transposed;
 };
 
 struct Layers {
@@ -65,7 +66,9 @@ void add_linear(Setting& setting, const char* model, const Linear& linear) {
   const auto name = [&](const char* product) {
     return concat(model, " ", linear.name, ", ", product);
   };
-  add(setting, name("forward"), {.transpose_b = as_stored, .a = x, .b = w, .c = y});
+  Gemm forward{.transpose_b = as_stored, .a = x, .b = w, .c = y};
+  if (!linear.is_transposed) forward.bias = arena.tensor(n, DType::bf16);
+  add(setting, name("forward"), forward);
   const Matrix d_x = matrix(rows, k);
   const Matrix d_y = matrix(rows, n);
   const Matrix d_w = matrix(w.rows, w.cols);

@@ -1,6 +1,7 @@
 #include "core/device/operations/gemm.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cassert>
 
 #include "kernels/cpu/blas.hpp"
@@ -42,6 +43,22 @@ void store(Panel panel, Matrix matrix, Block block) {
   with_type(matrix.dtype, [&]<class T>(std::type_identity<T>) {
     for (std::int64_t i = 0; i < block.rows; ++i) {
       convert(panel.data + i * panel.stride, row<T>(matrix, block.row + i) + block.col, block.cols);
+    }
+  });
+}
+
+// Blocks of 16 bits are converted to fp32, this wide.
+constexpr std::int64_t kMost16BitCols = kBlockElements;
+
+/// Adds the bias of columns [block.col, ...) to the rows of `sums`.
+void add_bias(const Tensor& bias, Panel sums, Block block) {
+  with_type(bias.dtype, [&]<class T>(std::type_identity<T>) {
+    std::array<float, kMost16BitCols> buffer;  // NOLINT(*-member-init): written by as_floats()
+    const float* const values = as_floats(elements<T>(bias) + block.col, block.cols, buffer.data());
+    for (std::int64_t i = 0; i < block.rows; ++i) {
+      float* const sum = sums.data + i * sums.stride;
+#pragma omp simd
+      for (std::int64_t j = 0; j < block.cols; ++j) sum[j] += values[j];
     }
   });
 }
@@ -98,6 +115,7 @@ void for_pieces(const Device& device, Sizes whole, Sizes piece, F&& f) {
 void CpuDevice::compute(const Gemm& op) {
   assert(op.a.dtype == op.b.dtype && op.b.dtype == op.c.dtype);
   assert(op.beta == 0 || op.beta == 1);
+  assert(!op.bias || (op.bias->dtype == op.c.dtype && op.bias->numel == op.c.cols));
   if (op.c.dtype == DType::fp32) {
     gemm_fp32(op);
   } else {
@@ -116,16 +134,18 @@ void CpuDevice::gemm_fp32(const Gemm& op) {
                                      part.k,
                                      1.0F,
                                      l == 0 ? static_cast<float>(op.beta) : 1.0F};
+               const Block c_block{i, j, part.m, part.n};
+               const Panel c = fp32_panel(op.c, c_block);
                sgemm(product,
                      fp32_panel(op.a, stored_block(op.transpose_a, {i, l, part.m, part.k})),
-                     fp32_panel(op.b, stored_block(op.transpose_b, {l, j, part.k, part.n})),
-                     fp32_panel(op.c, {i, j, part.m, part.n}));
+                     fp32_panel(op.b, stored_block(op.transpose_b, {l, j, part.k, part.n})), c);
+               if (op.bias && l + part.k == whole.k) add_bias(*op.bias, c, c_block);
              });
 }
 
 void CpuDevice::gemm_16bit(const Gemm& op) {
   const Sizes whole = sizes_of(op);
-  const Sizes piece{std::min<std::int64_t>(whole.m, 512), std::min<std::int64_t>(whole.n, 1024),
+  const Sizes piece{std::min<std::int64_t>(whole.m, 512), std::min(whole.n, kMost16BitCols),
                     std::min<std::int64_t>(whole.k, 1024)};
   float* const a_scratch = scratch(piece.m * piece.k + piece.k * piece.n + piece.m * piece.n);
   float* const b_scratch = a_scratch + piece.m * piece.k;
@@ -143,7 +163,9 @@ void CpuDevice::gemm_16bit(const Gemm& op) {
     const Panel sums{c_scratch, part.n};
     sgemm(product, load(op.a, stored_block(op.transpose_a, {i, l, part.m, part.k}), a_scratch),
           load(op.b, stored_block(op.transpose_b, {l, j, part.k, part.n}), b_scratch), sums);
-    if (l + part.k == whole.k) store(sums, op.c, c_block);
+    if (l + part.k < whole.k) return;
+    if (op.bias) add_bias(*op.bias, sums, c_block);
+    store(sums, op.c, c_block);
   });
 }
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -69,7 +70,7 @@ std::vector<Values> operands_of_first_step(const test::TinyExperiment& tiny) {
   cpu::CpuDevice cpu(experiment.settings.memory_limit);
   test::SpyingDevice device(cpu, [&](const Work& work) {
     if (!measures || work.operation != "gemm") return;
-    for (const Operand& operand : work.reads) {
+    for (const Operand& operand : std::span(work.reads.begin(), 2)) {  // not the bias
       operands.push_back(
           describe(tiny.dtype == DType::fp32 ? floats<float>(operand) : floats<BFloat16>(operand)));
     }

@@ -1,5 +1,7 @@
 #include "core/device/operations/gemm.hpp"
 
+#include <numeric>
+
 #include "core/device/operations/fill.hpp"
 #include "tests/kernels/device/device_test.hpp"
 
@@ -86,28 +88,91 @@ TEST_P(GemmTest, AllTransposesSizesAndTypesAgreeWithTheDefinition) {
   }
 }
 
+TEST_P(GemmTest, EveryRowGetsTheBias) {
+  constexpr std::int64_t kOffset = 1;
+  const std::int64_t sizes[][3] = {{2, 2, 2}, {16, 7, 65}, {17, 64, 16}, {7, 1040, 65}};
+  for (const auto& [m, n, k] : sizes) {
+    for (const Transpose tb : {Transpose::no, Transpose::yes}) {
+      for (const DType dtype : kDTypes) {
+        for (const double beta : {0.0, 1.0}) {
+          const Problem p{m, n, k, Transpose::no, tb, beta};
+          const auto a = random_values(m * k, dtype, 1);
+          const auto b = random_values(k * n, dtype, 2);
+          auto expected = random_values(m * n, dtype, 3);
+          const auto bias = random_values(n + kOffset, dtype, 4);
+          const Buffer a_buffer = upload(a, dtype);
+          const Buffer b_buffer = upload(b, dtype);
+          const Buffer c_buffer = upload(expected, dtype);
+          const Buffer bias_buffer = upload(bias, dtype);
+
+          device().run(Gemm{.transpose_b = tb,
+                            .a = stored(a_buffer, dtype, Transpose::no, m, k, 0),
+                            .b = stored(b_buffer, dtype, tb, k, n, 0),
+                            .beta = beta,
+                            .c = as_matrix(c_buffer.tensor(dtype), m, n),
+                            .bias = bias_buffer.tensor(dtype).slice(kOffset, n)});
+
+          for (std::int64_t i = 0; i < m; ++i) {
+            for (std::int64_t j = 0; j < n; ++j) {
+              double& c = expected[static_cast<std::size_t>(i * n + j)];
+              c = product_at(p, a, b, 0, i, j) + beta * c +
+                  bias[static_cast<std::size_t>(kOffset + j)];
+            }
+          }
+          expect_close(download(c_buffer.tensor(dtype)), expected, tolerance_of(dtype));
+        }
+      }
+    }
+  }
+}
+
+// 256.75 + 0.5 is nearer to 258 than to 256, bf16's neighbours; 256.75 alone is not.
+TEST_P(GemmTest, ABiasIsAddedBeforeTheResultIsRounded) {
+  const struct {
+    DType dtype;
+    double large;
+  } cases[] = {{DType::bf16, 256}, {DType::fp16, 2048}};
+  for (const auto& [dtype, large] : cases) {
+    const Buffer a = upload({1, 0.75, 1, 0.75}, dtype);
+    const Buffer b = upload({large, large, 1, 1}, dtype);
+    const Buffer bias = upload({0.5, 0}, dtype);
+    const Buffer c = upload({0, 0, 0, 0}, dtype);
+
+    device().run(Gemm{.a = as_matrix(a.tensor(dtype), 2, 2),
+                      .b = as_matrix(b.tensor(dtype), 2, 2),
+                      .c = as_matrix(c.tensor(dtype), 2, 2),
+                      .bias = bias.tensor(dtype)});
+
+    EXPECT_EQ(download(c.tensor(dtype)), (std::vector<double>{large + 2, large, large + 2, large}));
+  }
+}
+
 TEST_P(GemmTest, BlocksOf16BitProductsAreRoundedOnce) {
   for (const DType dtype : {DType::bf16, DType::fp16}) {
     const Problem p{515, 1027, 1029, Transpose::no, Transpose::yes, 1};
     const auto a = random_values(p.m * p.k, dtype, 1);
     const auto b = random_values(p.n * p.k, dtype, 2);
     const auto before = random_values(p.m * p.n, dtype, 3);
+    const auto bias = random_values(p.n, dtype, 4);
     const Buffer a_buffer = upload(a, dtype);
     const Buffer b_buffer = upload(b, dtype);
     const Buffer c_buffer = upload(before, dtype);
+    const Buffer bias_buffer = upload(bias, dtype);
 
     device().run(Gemm{.transpose_a = p.transpose_a,
                       .transpose_b = p.transpose_b,
                       .a = as_matrix(a_buffer.tensor(dtype), p.m, p.k),
                       .b = as_matrix(b_buffer.tensor(dtype), p.n, p.k),
                       .beta = p.beta,
-                      .c = as_matrix(c_buffer.tensor(dtype), p.m, p.n)});
+                      .c = as_matrix(c_buffer.tensor(dtype), p.m, p.n),
+                      .bias = bias_buffer.tensor(dtype)});
 
     const auto actual = download(c_buffer.tensor(dtype));
     for (const std::int64_t i : {0, 1, 255, 511, 512, 514}) {
       for (const std::int64_t j : {0, 17, 1023, 1024, 1026}) {
         const auto index = static_cast<std::size_t>(i * p.n + j);
-        const double expected = product_at(p, a, b, 0, i, j) + before[index];
+        const double expected =
+            product_at(p, a, b, 0, i, j) + before[index] + bias[static_cast<std::size_t>(j)];
         EXPECT_NEAR(actual[index], expected,
                     tolerance_of(dtype) * std::max(1.0, std::abs(expected)))
             << i << ", " << j;
@@ -121,14 +186,20 @@ TEST_P(GemmTest, LongProductsAreRight) {
   const Buffer a = buffer(kSize * 2100);
   const Buffer b = buffer(2100 * kSize);
   const Buffer c = buffer(kSize * kSize);
+  std::vector<double> bias(kSize);
+  std::iota(bias.begin(), bias.end(), 0);
+  const Buffer bias_buffer = upload(bias);
   device().run(FillConstant{a.tensor(DType::fp32), 1});
   device().run(FillConstant{b.tensor(DType::fp32), 2});
 
   device().run(Gemm{.a = as_matrix(a.tensor(DType::fp32), kSize, 2100),
                     .b = as_matrix(b.tensor(DType::fp32), 2100, kSize),
-                    .c = as_matrix(c.tensor(DType::fp32), kSize, kSize)});
+                    .c = as_matrix(c.tensor(DType::fp32), kSize, kSize),
+                    .bias = bias_buffer.tensor(DType::fp32)});
 
-  EXPECT_EQ(download(c.tensor(DType::fp32)), std::vector<double>(kSize * kSize, 4200));
+  std::vector<double> expected(kSize * kSize);
+  for (std::size_t i = 0; i < expected.size(); ++i) expected[i] = 4200 + bias[i % kSize];
+  EXPECT_EQ(download(c.tensor(DType::fp32)), expected);
 }
 
 }  // namespace

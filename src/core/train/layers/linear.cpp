@@ -7,6 +7,28 @@
 
 namespace dstune::layers {
 
+namespace {
+
+// Conv1D is torch.addmm, which adds a bias of one dimension in the product's epilogue
+// (CUBLASLT_EPILOGUE_BIAS) unless a side is 1: isInputCompliesAddmmCudaLt of PyTorch's Blas.cpp.
+bool adds_bias_on_the_way_out(const Gemm& product) {
+  const Matrix& x = product.a;
+  const Matrix& w = product.b;
+  return x.rows > 1 && x.cols > 1 && w.cols > 1;
+}
+
+void multiply_and_add(Device& device, Gemm product, const Tensor& bias) {
+  if (adds_bias_on_the_way_out(product)) {
+    product.bias = bias;
+    device.run(product);
+  } else {
+    device.run(product);
+    device.run(AddBias{product.c, bias});
+  }
+}
+
+}  // namespace
+
 Linear::Linear(const ModelNames& names, const std::string& name, std::int64_t inputs,
                std::int64_t outputs)
     : module(names.module(name)),
@@ -19,9 +41,8 @@ Buffer Linear::forward(const Workspace& work, ModuleHooks& hooks, const Buffer& 
   hooks.fetch(module);
   Buffer y = work.activation(out);
   const Matrix w = as_matrix(hooks.parameter(weight), in, out);
-  const Matrix y_matrix = work.matrix(y, out);
-  work.device->run(Gemm{.a = work.matrix(x, in), .b = w, .c = y_matrix});
-  work.device->run(AddBias{y_matrix, hooks.parameter(bias)});
+  multiply_and_add(*work.device, {.a = work.matrix(x, in), .b = w, .c = work.matrix(y, out)},
+                   hooks.parameter(bias));
   hooks.release(module);
   return y;
 }

@@ -37,10 +37,11 @@ struct MatrixProducts::State {
     if (handle != nullptr) cublas_lt().Destroy(handle);
   }
 
-  const ProductPlan& plan_of(const ColumnMajorProduct& product) {
+  const ProductPlan& plan_of(const Gemm& op) {
+    const ColumnMajorProduct product = product_of(op);
     const auto known = plans.find(product);
     if (known != plans.end()) return known->second;
-    return plans.emplace(product, ProductPlan(handle, product, workspace_size)).first->second;
+    return plans.emplace(product, ProductPlan(handle, product, op, workspace_size)).first->second;
   }
 };
 
@@ -54,8 +55,7 @@ MatrixProducts::~MatrixProducts() = default;
 
 void MatrixProducts::run(const Gemm& op, cudaStream_t stream) {
   if (op.c.numel() == 0) return;
-  const ColumnMajorProduct product = product_of(op);
-  state_->plan_of(product).run(state_->handle, op, state_->workspace.get(), stream);
+  state_->plan_of(op).run(state_->handle, op, state_->workspace.get(), stream);
 }
 
 Bytes MatrixProducts::workspace() const noexcept { return state_->workspace_size; }

@@ -32,7 +32,8 @@ ColumnMajorProduct product_of(const Gemm& op) {
           .transpose_right = transpose_a,
           .left = operand_of(op.b),
           .right = operand_of(op.a),
-          .result = operand_of(op.c)};
+          .result = operand_of(op.c),
+          .bias_alignment = op.bias ? alignment_of(op.bias->data) : 0};
 }
 
 }  // namespace dstune::cuda

@@ -30,6 +30,7 @@ struct ColumnMajorProduct {
   Operand left;
   Operand right;
   Operand result;
+  std::uint32_t bias_alignment = 0;  ///< as Operand's; 0: without a bias
 
   // NOLINTNEXTLINE(modernize-use-nullptr): a false alarm
   auto operator<=>(const ColumnMajorProduct&) const = default;

@@ -1,5 +1,6 @@
 #include "kernels/cuda/gemm/product_plan.hpp"
 
+#include <algorithm>
 #include <stdexcept>
 
 #include "core/base/text.hpp"
@@ -29,12 +30,13 @@ cudaDataType_t type_of(DType dtype) {
   }
 }
 
-void set_transpose(const Operation& operation, cublasLtMatmulDescAttributes_t which,
-                   bool transpose) {
-  const cublasOperation_t value = transpose ? CUBLAS_OP_T : CUBLAS_OP_N;
+template <class T>
+void set(const Operation& operation, cublasLtMatmulDescAttributes_t which, T value) {
   check_cublas(cublas_lt().MatmulDescSetAttribute(operation.get(), which, &value, sizeof(value)),
                "cublasLtMatmulDescSetAttribute");
 }
+
+cublasOperation_t transposing(bool transpose) { return transpose ? CUBLAS_OP_T : CUBLAS_OP_N; }
 
 // CUBLAS_COMPUTE_32F sums in fp32 and does not round fp32 operands to TF32, as PyTorch with
 // torch.backends.cuda.matmul.allow_tf32 = False, its default.
@@ -43,8 +45,10 @@ Operation operation_of(const ColumnMajorProduct& product) {
   check_cublas(cublas_lt().MatmulDescCreate(&made, CUBLAS_COMPUTE_32F, CUDA_R_32F),
                "cublasLtMatmulDescCreate");
   Operation operation(made, cublas_lt().MatmulDescDestroy);
-  set_transpose(operation, CUBLASLT_MATMUL_DESC_TRANSA, product.transpose_left);
-  set_transpose(operation, CUBLASLT_MATMUL_DESC_TRANSB, product.transpose_right);
+  set(operation, CUBLASLT_MATMUL_DESC_TRANSA, transposing(product.transpose_left));
+  set(operation, CUBLASLT_MATMUL_DESC_TRANSB, transposing(product.transpose_right));
+  if (product.bias_alignment != 0)
+    set(operation, CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_BIAS);
   return operation;
 }
 
@@ -64,6 +68,12 @@ void set(const Preference& preference, cublasLtMatmulPreferenceAttributes_t whic
       "cublasLtMatmulPreferenceSetAttribute");
 }
 
+// The bias's alignment goes to cuBLASLt as D's, which has none of its own: so does PyTorch.
+std::uint32_t alignment_of_d(const ColumnMajorProduct& product) {
+  const std::uint32_t result = product.result.alignment;
+  return product.bias_alignment == 0 ? result : std::min(result, product.bias_alignment);
+}
+
 // Parts of a sum meet in fp32 only, and in the same order every time.
 Preference preference_of(const ColumnMajorProduct& product, Bytes workspace) {
   cublasLtMatmulPreference_t made = nullptr;
@@ -75,7 +85,7 @@ Preference preference_of(const ColumnMajorProduct& product, Bytes workspace) {
   set(preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, product.left.alignment);
   set(preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, product.right.alignment);
   set(preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, product.result.alignment);
-  set(preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, product.result.alignment);
+  set(preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, alignment_of_d(product));
   return preference;
 }
 
@@ -90,13 +100,19 @@ void check_cublas(cublasStatus_t status, const char* call) {
                          cublas_lt().GetStatusString(status), ")"));
 }
 
-ProductPlan::ProductPlan(cublasLtHandle_t handle, const ColumnMajorProduct& product,
+ProductPlan::ProductPlan(cublasLtHandle_t handle, const ColumnMajorProduct& product, const Gemm& op,
                          Bytes workspace)
     : operation_(operation_of(product)),
       left_(layout_of(product.dtype, product.left)),
       right_(layout_of(product.dtype, product.right)),
       result_(layout_of(product.dtype, product.result)) {
+  set_bias(op);
   choose(handle, product, workspace);
+}
+
+void ProductPlan::set_bias(const Gemm& op) const {
+  if (op.bias)
+    set(operation_, CUBLASLT_MATMUL_DESC_BIAS_POINTER, static_cast<const void*>(op.bias->data));
 }
 
 void ProductPlan::choose(cublasLtHandle_t handle, const ColumnMajorProduct& product,
@@ -115,6 +131,7 @@ void ProductPlan::choose(cublasLtHandle_t handle, const ColumnMajorProduct& prod
 
 void ProductPlan::run(cublasLtHandle_t handle, const Gemm& op, void* workspace,
                       cudaStream_t stream) const {
+  set_bias(op);
   const float alpha = 1;
   const auto beta = static_cast<float>(op.beta);
   check_cublas(

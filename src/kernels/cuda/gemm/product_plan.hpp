@@ -18,9 +18,11 @@ void check_cublas(cublasStatus_t status, const char* call);
 class ProductPlan {
  public:
   /// Asks cuBLASLt's heuristics, which costs the host some 10 us.
+  /// @param op         the first of these products
   /// @param workspace  bytes that the algorithm may use
   /// @throws CudaError, DeviceLostError
-  ProductPlan(cublasLtHandle_t handle, const ColumnMajorProduct& product, Bytes workspace);
+  ProductPlan(cublasLtHandle_t handle, const ColumnMajorProduct& product, const Gemm& op,
+              Bytes workspace);
 
   /// Queues it. @throws CudaError, DeviceLostError
   void run(cublasLtHandle_t handle, const Gemm& op, void* workspace, cudaStream_t stream) const;
@@ -30,6 +32,7 @@ class ProductPlan {
   using Owned = std::unique_ptr<T, cublasStatus_t (*)(T*)>;
   using Layout = Owned<cublasLtMatrixLayoutOpaque_t>;
 
+  void set_bias(const Gemm& op) const;
   void choose(cublasLtHandle_t handle, const ColumnMajorProduct& product, Bytes workspace);
 
   Owned<cublasLtMatmulDescOpaque_t> operation_;

@@ -26,5 +26,16 @@ TEST(WorkOfGemm, ThatAccumulatesReadsItsResultToo) {
   EXPECT_EQ(work.written_bytes(), 4U * 16);
 }
 
+TEST(WorkOfGemm, AddsItsBiasWithoutAPassOfItsOwn) {
+  const Matrix square{nullptr, 4, 4, DType::fp32, 4};
+  const Tensor bias{nullptr, 4, DType::fp32};
+
+  const Work work = work_of(Gemm{.a = square, .b = square, .c = square, .bias = bias});
+
+  EXPECT_EQ(work.flops, 2.0 * 4 * 4 * 4 + 4 * 4);
+  EXPECT_EQ(work.read_bytes(), 4U * (2 * 16 + 4));
+  EXPECT_EQ(work.written_bytes(), 4U * 16);
+}
+
 }  // namespace
 }  // namespace dstune

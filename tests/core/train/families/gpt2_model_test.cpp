@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <map>
 #include <memory>
 #include <string>
 #include <utility>
@@ -9,6 +10,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "core/base/text.hpp"
 #include "core/device/dry_device.hpp"
 #include "core/train/families/families.hpp"
 #include "core/train/layers/model.hpp"
@@ -16,6 +18,7 @@
 #include "tests/support/gpt2_fixture.hpp"
 #include "tests/support/numbers.hpp"
 #include "tests/support/recording_engine.hpp"
+#include "tests/support/spying_device.hpp"
 #include "tests/support/test_data.hpp"
 
 namespace dstune {
@@ -254,6 +257,47 @@ TEST(Gpt2, TheTiedGradientIsAThirdTensorBesideItsTwoParts) {
 
 TEST(Gpt2, TheTiedGradientIsSummedInPlaceWithDeepSpeedsLinear) {
   EXPECT_EQ(peak_of_gradients(LinearLayers::memory_efficient, 4), 2 * 2 * 40 * 6);
+}
+
+/// How often each operation runs in forward; "gemm + bias" is one with a third operand.
+std::map<std::string, int> forward_operations(MicroBatch batch) {
+  ModelSpec model;
+  model.vocab_size = 40;
+  model.max_positions = 4;
+  model.hidden_size = 6;
+  model.inner_size = 8;
+  model.num_layers = 3;
+  model.num_heads = 2;
+  std::map<std::string, int> counts;
+  DryDevice dry(Bytes{1} << 30U);
+  test::SpyingDevice device(dry, [&](const Work& work) {
+    const bool biased = work.operation == "gemm" && work.reads.end() - work.reads.begin() == 3;
+    ++counts[concat(work.operation, biased ? " + bias" : "")];
+  });
+  RecordingEngine engine(model, batch.dtype, device);
+  const auto gpt2 = family_of(model).make_model(model, engine.parameters(), batch, device);
+  const Buffer tokens(device, MemoryCategory::temporaries, 4 * 8);
+  const Scalar loss(device);
+  gpt2->forward(engine, tokens.tensor(DType::int64), 0, loss.tensor());
+  return counts;
+}
+
+// Conv1D is torch.addmm, which DeepSpeed's linear, a stand-in for nn.functional.linear, leaves be.
+TEST(Gpt2, BiasesAreAddedByTheirProducts) {
+  for (const LinearLayers linear : {LinearLayers::torch, LinearLayers::memory_efficient}) {
+    auto counts = forward_operations({1, 4, DType::bf16, linear});
+
+    EXPECT_EQ(counts["gemm + bias"], 3 * 4);
+    EXPECT_EQ(counts["gemm"], 1);  // the head
+    EXPECT_EQ(counts["add_bias"], 0);
+  }
+}
+
+TEST(Gpt2, BiasesOfASingleRowAreAddedAlone) {
+  auto counts = forward_operations({1, 1, DType::bf16, LinearLayers::torch});
+
+  EXPECT_EQ(counts["gemm + bias"], 0);
+  EXPECT_EQ(counts["add_bias"], 3 * 4);
 }
 
 TEST(Gpt2, NothingStaysAllocatedAfterBackward) {

@@ -1,6 +1,7 @@
 #include "kernels/cuda/gemm/matrix_products.hpp"
 
 #include <string>
+#include <vector>
 
 #include <cublasLt.h>
 #include <gtest/gtest.h>
@@ -52,6 +53,28 @@ TEST_F(MatrixProductsTest, AnAlgorithmIsLookedUpOncePerShapeAndAlignment) {
 
   EXPECT_EQ(cuda_on_host::calls(kHeuristic), 4U);
   EXPECT_EQ(cuda_on_host::calls("cublasLtMatmul"), 7U);
+}
+
+TEST_F(MatrixProductsTest, ProductsWithABiasShareAnAlgorithmAndHaveABiasEach) {
+  MatrixProducts products;
+  const std::vector<float> host{1, 2, 3, 4};
+  auto* const biases = static_cast<float*>(memory_) + 768;
+  DSTUNE_CUDA_CHECK(cudaMemcpy(biases, host.data(), 2 * sizeof(float), cudaMemcpyDefault));
+  DSTUNE_CUDA_CHECK(cudaMemcpy(biases + 64, &host[2], 2 * sizeof(float), cudaMemcpyDefault));
+  std::vector<float> results(8);
+
+  for (std::size_t i = 0; i < 2; ++i) {
+    Gemm op = gemm(2);
+    op.bias = Tensor{biases + 64 * i, 2, DType::fp32};
+    products.run(op, stream_);
+    DSTUNE_CUDA_CHECK(cudaStreamSynchronize(stream_));
+    DSTUNE_CUDA_CHECK(cudaMemcpy(&results[4 * i], op.c.data, 4 * sizeof(float), cudaMemcpyDefault));
+  }
+
+  EXPECT_EQ(results, (std::vector<float>{1, 2, 1, 2, 3, 4, 3, 4}));
+  EXPECT_EQ(cuda_on_host::calls(kHeuristic), 1U);
+  products.run(gemm(2), stream_);
+  EXPECT_EQ(cuda_on_host::calls(kHeuristic), 2U);
 }
 
 TEST_F(MatrixProductsTest, AnEmptyProductIsNone) {

@@ -40,6 +40,16 @@ TEST(ProductTest, AlignmentIsThePowerOfTwoThatDividesTheAddress) {
   EXPECT_EQ(alignment(256 + 6), 2U);
 }
 
+TEST(ProductTest, OnesWithABiasAreOthersAndKnowItsAlignment) {
+  const Matrix matrix = matrix_at(4096, 8, 8, 8);
+  Gemm gemm{.a = matrix, .b = matrix, .c = matrix};
+  EXPECT_EQ(product_of(gemm).bias_alignment, 0U);
+
+  gemm.bias = Tensor{reinterpret_cast<void*>(std::uintptr_t{8192 + 32}), 8, DType::bf16};
+
+  EXPECT_EQ(product_of(gemm).bias_alignment, 32U);
+}
+
 }  // namespace
 
 }  // namespace dstune::cuda

@@ -103,13 +103,20 @@ std::vector<Out> expected(const Shape& shape, const Operands<In, Out>& operands,
 cublasStatus_t multiply(cublasLtHandle_t handle, const Shape& shape,
                         std::array<cublasLtMatrixLayout_t, 3> layouts, const void* a, const void* b,
                         void* d, float alpha, float beta, cudaStream_t stream,
-                        cublasComputeType_t compute = CUBLAS_COMPUTE_32F) {
+                        cublasComputeType_t compute = CUBLAS_COMPUTE_32F,
+                        const void* bias = nullptr) {
   cublasLtMatmulDesc_t product = nullptr;
   cublasLtMatmulDescCreate(&product, compute, CUDA_R_32F);
   const cublasOperation_t op_a = shape.transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N;
   const cublasOperation_t op_b = shape.transpose_b ? CUBLAS_OP_T : CUBLAS_OP_N;
   cublasLtMatmulDescSetAttribute(product, CUBLASLT_MATMUL_DESC_TRANSA, &op_a, sizeof op_a);
   cublasLtMatmulDescSetAttribute(product, CUBLASLT_MATMUL_DESC_TRANSB, &op_b, sizeof op_b);
+  if (bias != nullptr) {
+    const cublasLtEpilogue_t epilogue = CUBLASLT_EPILOGUE_BIAS;
+    cublasLtMatmulDescSetAttribute(product, CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue,
+                                   sizeof epilogue);
+    cublasLtMatmulDescSetAttribute(product, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &bias, sizeof bias);
+  }
   cublasLtMatmulHeuristicResult_t found{};
   int count = 0;
   cublasStatus_t status = cublasLtMatmulAlgoGetHeuristic(
@@ -161,6 +168,24 @@ TEST(Matmul, transposes_either_operand) {
 }
 
 TEST(Matmul, adds_what_was_there_times_beta) { expect_product<float, float>({}, 0.5F, 2.0F); }
+
+TEST(Matmul, adds_the_bias_to_every_column) {
+  const TestStream stream;
+  const Shape shape{.m = 2, .n = 3, .k = 1, .padding = 0};
+  const DeviceArray<float> a(std::vector{1.0F, 2.0F});
+  const DeviceArray<float> b(std::vector{1.0F, 2.0F, 3.0F});
+  const DeviceArray<float> d(6);
+  const DeviceArray<float> bias(std::vector{10.0F, 20.0F});
+
+  multiply(
+      nullptr, shape,
+      {HostMatrix<float>(2, 1, shape, 0.0F).layout(), HostMatrix<float>(1, 3, shape, 0.0F).layout(),
+       HostMatrix<float>(2, 3, shape, 0.0F).layout()},
+      a.data(), b.data(), d.data(), 1.0F, 0.0F, stream.get(), CUBLAS_COMPUTE_32F, bias.data());
+
+  stream.synchronise();
+  EXPECT_EQ(d.values(), (std::vector{11.0F, 22.0F, 12.0F, 24.0F, 13.0F, 26.0F}));
+}
 
 TEST(Matmul, goes_through_a_strided_batch) {
   expect_product<float, float>({.batch = 3, .transpose_b = true});
