@@ -39,7 +39,7 @@ cuda_folders() {
 # What the program opens when it is used, and what that opens: no linker knows of it.
 copy_cuda_libraries() {
   local stem folder
-  for stem in libcublasLt libnccl libcudnn libnvrtc; do
+  for stem in libcublasLt libnccl libcudnn libcudart libnvrtc; do
     folder=$(cuda_folders | while read -r folder; do
       if compgen -G "$folder/$stem.so.[0-9]*" >/dev/null; then echo "$folder"; break; fi
     done || true) # who is not read to the end is killed

@@ -1,14 +1,12 @@
 // What cuDNN has no plan for is left to our own kernels: that is no error.
 #include <algorithm>
 #include <cstddef>
-#include <exception>
-#include <map>
 #include <memory>
-#include <optional>
 
 #include "core/base/text.hpp"
 #include "kernels/cuda/attention/cudnn_frontend_graph.hpp"
 #include "kernels/cuda/attention/fused.hpp"
+#include "kernels/cuda/attention/plan_cache.hpp"
 #include "kernels/cuda/base/check.hpp"
 #include "kernels/cuda/libraries/cudnn.hpp"
 
@@ -48,44 +46,40 @@ class Plans {
 
   /// nullptr if cuDNN has none.
   const FusedPlan* find(const FusedShape& shape) {
-    const auto known = plans_.find(shape);
-    if (known != plans_.end()) return known->second.get();
-    std::unique_ptr<FusedPlan> made;
-    try {
-      made = std::make_unique<FusedPlan>(handle(), shape);
-    } catch (const DeviceLostError&) {
-      throw;
-    } catch (const std::exception&) {
-      made = nullptr;
-    }
-    return (plans_[shape] = std::move(made)).get();
+    return plans_.find(shape, [&] { return std::make_unique<FusedPlan>(handle(), shape); });
   }
 
   /// False if there is no plan, or too little workspace.
   bool run(const FusedShape& shape, const std::unordered_map<std::int64_t, void*>& tensors,
            const Tensor& workspace, cudaStream_t stream) {
     const FusedPlan* const plan = find(shape);
-    if (plan == nullptr || static_cast<Bytes>(plan->workspace()) > workspace.size()) return false;
-    if (cudnn().SetStream(handle(), stream) != CUDNN_STATUS_SUCCESS) return false;
-    try {
-      plan->run(handle(), tensors, workspace.data);
-    } catch (const std::exception& error) {
-      DSTUNE_CUDA_CHECK(cudaGetLastError());
-      throw CudaError(concat("cuDNN's attention: ", error.what()));
+    if (plan == nullptr) return false;
+    if (static_cast<Bytes>(plan->workspace()) > workspace.size()) {
+      plans_.say(concat("its workspace of ", plan->workspace(), " bytes is larger than the ",
+                        workspace.size(), " that were counted"));
+      return false;
     }
+    const cudnnStatus_t status = cudnn().SetStream(handle(), stream);
+    if (status != CUDNN_STATUS_SUCCESS) {
+      throw CudaError(concat("cudnnSetStream: ", cudnn().GetErrorString(status)));
+    }
+    plan->run(handle(), tensors, workspace.data);
     return true;
   }
 
  private:
   cudnnHandle_t handle() {
-    if (handle_ == nullptr && cudnn().Create(&handle_) != CUDNN_STATUS_SUCCESS) {
-      throw CudaError("cudnnCreate failed");
-    }
-    return handle_;
+    if (handle_ != nullptr) return handle_;
+    const cudnnStatus_t status = cudnn().Create(&handle_);
+    if (status == CUDNN_STATUS_SUCCESS) return handle_;
+    handle_ = nullptr;
+    const auto reason = concat("cudnnCreate: ", cudnn().GetErrorString(status));
+    check_device_after(reason);
+    throw NoPlanError(reason);
   }
 
   cudnnHandle_t handle_ = nullptr;
-  std::map<FusedShape, std::unique_ptr<FusedPlan>> plans_;
+  PlanCache<FusedShape, FusedPlan> plans_;
 };
 
 /// Part 0, 1 or 2 of a matrix (M, 3h): q, k or v.

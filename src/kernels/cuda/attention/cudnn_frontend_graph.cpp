@@ -2,11 +2,18 @@
 
 #include <cmath>
 #include <stdexcept>
+#include <string>
 
-// The frontend then finds cuDNN's functions in cudnn_dlhandle.
+// The frontend then finds cuDNN's functions in cudnn_dlhandle, and opens the CUDA run time by its
+// bare name: loaded_cudnn.cpp has opened it by then.
 #define NV_CUDNN_FRONTEND_USE_DYNAMIC_LOADING
+#define CUDNN_FRONTEND_SKIP_JSON_LIB  // of plans in files
 #include <cudnn_frontend.h>
 
+#include "core/base/text.hpp"
+#include "kernels/cuda/attention/plan_cache.hpp"
+#include "kernels/cuda/base/check.hpp"
+#include "kernels/cuda/base/handles.hpp"
 #include "kernels/cuda/libraries/cudnn.hpp"
 
 namespace cudnn_frontend {
@@ -27,8 +34,43 @@ namespace {
 
 using TensorHandle = std::shared_ptr<fe::graph::Tensor_attributes>;
 
+/// Whether it failed for what was asked, not for what happened meanwhile. What cuDNN itself calls
+/// unsupported comes as an error of its functions.
+bool is_refusal(fe::error_code_t code, const std::string& message) {
+  switch (code) {
+    case fe::error_code_t::CUDA_API_FAILED:
+    case fe::error_code_t::GRAPH_EXECUTION_FAILED:
+    case fe::error_code_t::HANDLE_ERROR:
+    case fe::error_code_t::INVALID_CUDA_DEVICE:
+      return false;
+    case fe::error_code_t::CUDNN_BACKEND_API_FAILED:
+      return message.find("NOT_SUPPORTED") != std::string::npos ||
+             message.find("BAD_PARAM") != std::string::npos;
+    default:
+      return true;
+  }
+}
+
+// The frontend's error has no const functions.
 void require(fe::error_t error) {
-  if (error.is_bad()) throw std::runtime_error(error.get_message());
+  if (error.is_good()) return;
+  const std::string message = error.get_message();
+  check_device_after(message);
+  if (is_refusal(error.get_code(), message)) throw NoPlanError(message);
+  throw CudaError(concat("cuDNN's attention: ", message));
+}
+
+/// f(), whose own exceptions say that a library or a function is not there.
+template <class F>
+void use_frontend(F f) {
+  try {
+    f();
+  } catch (const Error&) {
+    throw;
+  } catch (const std::runtime_error& error) {
+    check_device_after(error.what());
+    throw NoPlanError(error.what());
+  }
 }
 
 /// A tensor whose heads lie side by side in rows of `stride` elements.
@@ -82,10 +124,10 @@ void add_forward(fe::graph::Graph& graph, const FusedShape& shape) {
   describe_stats(*stats, shape);
 }
 
-// The same call gives the same bits, as with our own kernels.
+// Not the deterministic algorithm, which is slower: PyTorch runs it only after
+// torch.use_deterministic_algorithms().
 void add_backward(fe::graph::Graph& graph, const FusedShape& shape) {
-  auto options = options_of<fe::graph::SDPA_backward_attributes>(shape, "attention_backward");
-  options.set_deterministic_algorithm(true);
+  const auto options = options_of<fe::graph::SDPA_backward_attributes>(shape, "attention_backward");
   fe::graph::Tensor_attributes stats;
   describe_stats(stats, shape);
   const auto [d_q, d_k, d_v] = graph.sdpa_backward(
@@ -98,6 +140,17 @@ void add_backward(fe::graph::Graph& graph, const FusedShape& shape) {
 }
 
 }  // namespace
+
+// cuDNN has a run time of its own, so that its message is all that tells of its memory.
+void check_device_after(std::string_view reason) {
+  const cudaError_t error = cudaGetLastError();
+  const bool is_full = error == cudaErrorMemoryAllocation || tells_of_no_memory(reason);
+  if (!is_full) return check(error, "cuDNN's attention", __FILE__, __LINE__);
+  constexpr Bytes kUnknown = 0;
+  const DeviceSpace space = device_space();
+  throw OutOfMemoryError(MemoryCategory::temporaries, kUnknown, space.total - space.free,
+                         space.total);
+}
 
 FusedPlan::FusedPlan(cudnnHandle_t handle, const FusedShape& shape)
     : graph_(std::make_unique<Graph>()) {
@@ -113,15 +166,17 @@ FusedPlan::FusedPlan(cudnnHandle_t handle, const FusedShape& shape)
   } else {
     add_backward(graph, shape);
   }
-  require(graph.build(handle, {fe::HeurMode_t::A}));
-  require(graph.get_workspace_size(workspace_));
+  use_frontend([&] {
+    require(graph.build(handle, {fe::HeurMode_t::A}));
+    require(graph.get_workspace_size(workspace_));
+  });
 }
 
 FusedPlan::~FusedPlan() = default;
 
 void FusedPlan::run(cudnnHandle_t handle, std::unordered_map<std::int64_t, void*> tensors,
                     void* workspace) const {
-  require(graph_->graph.execute(handle, tensors, workspace));
+  use_frontend([&] { require(graph_->graph.execute(handle, tensors, workspace)); });
 }
 
 }  // namespace dstune::cuda

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string_view>
 #include <unordered_map>
 
 #include <cuda_runtime_api.h>
@@ -30,17 +31,23 @@ struct FusedShape {
 /// A tensor of a graph.
 enum FusedTensor : std::int64_t { kQ = 1, kK, kV, kOut, kStats, kDOut, kDQ, kDK, kDV };
 
+/// A call of cuDNN failed for `reason`.
+/// @throws OutOfMemoryError  if no memory was found
+/// @throws DeviceLostError   if CUDA has lost the device
+void check_device_after(std::string_view reason);
+
 /// A graph with its plan.
 class FusedPlan {
  public:
-  /// @throws std::exception  if cuDNN has no plan
+  /// @throws NoPlanError  if cuDNN, or what it needs, cannot do it
+  /// @throws OutOfMemoryError, DeviceLostError, CudaError
   FusedPlan(cudnnHandle_t handle, const FusedShape& shape);
   ~FusedPlan();
   FusedPlan(const FusedPlan&) = delete;
   FusedPlan& operator=(const FusedPlan&) = delete;
 
   std::int64_t workspace() const noexcept { return workspace_; }  ///< bytes
-  /// Queues it on the stream of `handle`. @throws std::exception
+  /// Queues it on the stream of `handle`. @throws NoPlanError too, as any error of this one call
   void run(cudnnHandle_t handle, std::unordered_map<std::int64_t, void*> tensors,
            void* workspace) const;
 

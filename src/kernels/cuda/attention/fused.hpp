@@ -13,12 +13,14 @@ namespace dstune::cuda {
 /// multiple of 8, and no dropout, of which cuDNN would choose other probabilities than the CPU
 /// backend.
 /// @returns false if it cannot: nothing was queued
-/// @throws CudaError, DeviceLostError
+/// @throws CudaError, DeviceLostError, OutOfMemoryError
 bool fused_attention(const Attention& op, cudaStream_t stream);
 bool fused_attention_backward(const AttentionBackward& op, cudaStream_t stream);
 
 /// fp32 elements that both take at most; 0 if cuDNN cannot do it. Builds their plans, which takes
-/// the host some 0.1 s, once per shape.
+/// the host some 0.1 s, once per shape. That cuDNN cannot do it is remembered, and why goes to the
+/// log once; any other failure is not.
+/// @throws CudaError, DeviceLostError, OutOfMemoryError
 std::int64_t fused_attention_workspace(const AttentionShape& shape);
 
 }  // namespace dstune::cuda

@@ -8,9 +8,10 @@ namespace {
 
 const LoadedLibrary<Cudnn>& loaded_cudnn() {
   static const LoadedLibrary<Cudnn> loaded = [] {
-    // cuDNN opens these by their bare names, which finds what is open already: with Python's wheels
-    // they lie in folders of their own. Those absent are cuDNN's to complain about.
-    open_library("NVRTC", "", library_files("nvrtc", CUDART_VERSION / 1000, read_environment));
+    // cuDNN and its frontend open these by their bare names, which finds what is open already: with
+    // Python's wheels they lie in folders of their own. Those absent are cuDNN's to complain about.
+    for (const char* stem : {"cudart", "nvrtc"})
+      open_library(stem, "", library_files(stem, CUDART_VERSION / 1000, read_environment));
     LoadedLibrary<Cudnn> opened("cuDNN", "cudnn", CUDNN_MAJOR);
 #define DSTUNE_CUDNN_FIND(name) opened.find("cudnn" #name, opened.functions.name);
     DSTUNE_CUDNN_FUNCTIONS(DSTUNE_CUDNN_FIND)

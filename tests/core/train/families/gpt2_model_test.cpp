@@ -276,7 +276,7 @@ std::map<std::string, int> forward_operations(MicroBatch batch) {
   });
   RecordingEngine engine(model, batch.dtype, device);
   const auto gpt2 = family_of(model).make_model(model, engine.parameters(), batch, device);
-  const Buffer tokens(device, MemoryCategory::temporaries, 4 * 8);
+  const Buffer tokens(device, MemoryCategory::temporaries, Bytes{4} * 8);
   const Scalar loss(device);
   gpt2->forward(engine, tokens.tensor(DType::int64), 0, loss.tensor());
   return counts;

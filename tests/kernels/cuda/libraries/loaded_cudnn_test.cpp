@@ -1,5 +1,10 @@
+#include <string>
+
+#include <cuda_runtime_api.h>
+#include <dlfcn.h>
 #include <gtest/gtest.h>
 
+#include "core/base/text.hpp"
 #include "kernels/cuda/libraries/cudnn.hpp"
 
 namespace dstune::cuda {
@@ -10,6 +15,14 @@ TEST(LoadedCudnn, AnswersWithItsVersion) {
 
   EXPECT_EQ(cudnn().GetVersion() / 10000, static_cast<std::size_t>(CUDNN_MAJOR));
   EXPECT_NE(cudnn_library().handle, nullptr);
+}
+
+// As NVIDIA's frontend will open it.
+TEST(LoadedCudnn, LeavesTheRunTimeOpen) {
+  ASSERT_EQ(cudnn_library().problem, "");
+  const std::string name = concat("libcudart.so.", CUDART_VERSION / 1000);
+
+  EXPECT_NE(::dlopen(name.c_str(), RTLD_NOW | RTLD_NOLOAD), nullptr);
 }
 
 }  // namespace
