@@ -39,7 +39,7 @@ struct GroupScale {
 GroupScale scale_of(float largest, int bits) {
   if (!std::isfinite(largest)) return {0, std::numeric_limits<float>::quiet_NaN(), false};
   if (largest == 0) return {};
-  const float per_unit = static_cast<float>(1 << bits) / (2 * largest);
+  const float per_unit = static_cast<float>(1 << (bits - 1)) / largest;
   return std::isfinite(per_unit) ? GroupScale{per_unit, 1 / per_unit, true} : GroupScale{};
 }
 

@@ -152,6 +152,21 @@ TEST_P(QuantizeTest, ValuesTooSmallForAStepBecomeZero) {
   EXPECT_EQ(there_and_back(values, DType::fp32, 8, 1), std::vector<double>(16, 0));
 }
 
+TEST_P(QuantizeTest, TheLargestFiniteValuesHaveAFiniteStep) {
+  for (const DType dtype : {DType::fp32, DType::bf16}) {
+    for (const int bits : {8, 4}) {
+      const double levels = std::ldexp(1.0, bits - 1);
+      std::vector<double> values(16, 0);
+      for (int i = 0; i < 16; ++i) values[static_cast<std::size_t>(i)] = std::ldexp(i - 8, 124);
+
+      const auto result = there_and_back(values, dtype, bits, 1);
+
+      const double step = std::ldexp(8.0, 124) / levels;
+      for (std::size_t i = 0; i < 16; ++i) EXPECT_NEAR(result[i], values[i], step / 2) << i;
+    }
+  }
+}
+
 TEST_P(QuantizeTest, DealsThePartsOutByDeviceThenByNode) {
   constexpr int kNodes = 2;
   constexpr int kDevices = 3;

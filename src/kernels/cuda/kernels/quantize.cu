@@ -29,7 +29,7 @@ template <int kBits>
 __device__ GroupScale scale_of(std::uint32_t largest) {
   if (largest >= 0x7f800000U) return {0, __uint_as_float(0x7fc00000U), false};
   if (largest == 0) return {1, 1, true};
-  const float per_unit = static_cast<float>(1 << kBits) / (2 * __uint_as_float(largest));
+  const float per_unit = static_cast<float>(1 << (kBits - 1)) / __uint_as_float(largest);
   if (__float_as_uint(per_unit) >= 0x7f800000U) return {1, 1, true};
   return {per_unit, 1 / per_unit, true};
 }
