@@ -150,9 +150,8 @@ __global__ void add_blocks(const float* sums, std::int64_t blocks, std::int64_t 
 }
 
 /// @returns the number of blocks
-template <class T, int kWidth>
+template <class T, int kWidth, int kPacks>
 std::int64_t queue_rows(cudaStream_t stream, const Backward<T>& op, int multiprocessors) {
-  constexpr int kPacks = kWidth == 1 ? 4 : 1;
   const int threads = threads_for_row(op.cols / kWidth, kPacks, kMostThreads);
   const std::int64_t wanted = std::int64_t{multiprocessors} * kWantedThreads / threads;
   const std::int64_t fitting =
@@ -160,6 +159,17 @@ std::int64_t queue_rows(cudaStream_t stream, const Backward<T>& op, int multipro
   const std::int64_t blocks = std::min({op.rows, wanted, fitting});
   launch(stream, {blocks, threads}, backward_kernel<T, kWidth, kPacks>, op);
   return blocks;
+}
+
+/// With as few sums in a thread's registers as the row allows.
+template <class T, int kWidth>
+std::int64_t queue_rows(cudaStream_t stream, const Backward<T>& op, int multiprocessors) {
+  constexpr std::int64_t kPerPack = std::int64_t{kMostThreads} * kWidth;  // columns
+  if constexpr (kWidth > 1) {
+    if (op.cols <= kPerPack) return queue_rows<T, kWidth, 1>(stream, op, multiprocessors);
+    if (op.cols <= 2 * kPerPack) return queue_rows<T, kWidth, 2>(stream, op, multiprocessors);
+  }
+  return queue_rows<T, kWidth, 4>(stream, op, multiprocessors);
 }
 
 }  // namespace
