@@ -103,6 +103,16 @@ TEST_P(GeluTest, BackwardIsTheGradientOfForward) {
   }
 }
 
+TEST_P(GeluTest, LargeValuesStayAsTheyAreOrAreZero) {
+  for (const DType dtype : kDTypes) {
+    const Buffer x = upload({41, 1000, -41, -1000}, dtype);
+
+    const Buffers buffers = forward(x, dtype);
+
+    EXPECT_EQ(download(buffers.out.tensor(dtype)), (std::vector<double>{41, 1000, 0, 0}));
+  }
+}
+
 TEST_P(GeluTest, NanIsNotHidden) {
   const Buffer x = upload(std::vector<double>(17, std::nan("")));
 

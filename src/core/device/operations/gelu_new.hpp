@@ -15,6 +15,10 @@ struct GeluSaved {
 };
 
 /// out = gelu_new(x)
+///
+/// A device rounds to the storage type after the whole expression, or after each operation of it,
+/// as eager PyTorch does. With the latter x^3 is an infinity in fp16 beyond |x| = 40.3, and out
+/// still right; beyond |x| = 147.8 so is 3 x^2, and d_x is NaN, which the overflow check sees.
 struct GeluNew {
   Tensor x;
   GeluSaved saved;  ///< written

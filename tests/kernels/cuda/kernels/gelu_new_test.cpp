@@ -1,6 +1,8 @@
 #include "core/device/operations/gelu_new.hpp"
 
+#include <cmath>
 #include <optional>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -21,10 +23,26 @@ class GeluNewTest : public ::testing::Test {
     device_.emplace(*gpu_, *products_, Bytes{1} << 20U);
   }
 
-  Buffer ones() {
-    Buffer buffer = make_buffer(*device_, MemoryCategory::temporaries, 64, DType::bf16);
-    device_->run(FillConstant{buffer.tensor(DType::bf16), 1});
+  Buffer filled(DType dtype, double value) {
+    Buffer buffer = make_buffer(*device_, MemoryCategory::temporaries, 64, dtype);
+    device_->run(FillConstant{buffer.tensor(dtype), value});
     return buffer;
+  }
+  Buffer ones() { return filled(DType::bf16, 1); }
+
+  /// d_x of d_out = 1, there and back in fp16.
+  float fp16_gradient_at(double value) {
+    constexpr DType kHalf = DType::fp16;
+    const Buffer x = filled(kHalf, value);
+    const Buffer out = filled(kHalf, 0);
+    const Buffer d_out = filled(kHalf, 1);
+    const Buffer saved[] = {filled(kHalf, 0), filled(kHalf, 0), filled(kHalf, 0)};
+    const GeluSaved tensors{saved[0].tensor(kHalf), saved[1].tensor(kHalf), saved[2].tensor(kHalf)};
+    device_->run(GeluNew{x.tensor(kHalf), tensors, out.tensor(kHalf)});
+    device_->run(GeluNewBackward{d_out.tensor(kHalf), x.tensor(kHalf), tensors, out.tensor(kHalf)});
+    std::vector<float> d_x(64);
+    device_->read(out.tensor(kHalf), d_x);
+    return d_x.front();
   }
 
   /// What `operation` launches.
@@ -54,6 +72,11 @@ TEST_F(GeluNewTest, ItLaunchesAsManyKernelsAsEagerPyTorch) {
   EXPECT_EQ(launches(GeluNewBackward{out.tensor(DType::bf16), x.tensor(DType::bf16), tensors,
                                      d_x.tensor(DType::bf16)}),
             11U);
+}
+
+TEST_F(GeluNewTest, Fp16sGradientOverflowsWhereEagerPyTorchsDoes) {
+  EXPECT_EQ(fp16_gradient_at(147), 1);
+  EXPECT_TRUE(std::isnan(fp16_gradient_at(148)));
 }
 
 }  // namespace
