@@ -18,6 +18,8 @@ cublasStatus_t check_product(const Product& product, const Layout& a, const Layo
   const bool columns = a.order == CUBLASLT_ORDER_COL && b.order == CUBLASLT_ORDER_COL &&
                        d.order == CUBLASLT_ORDER_COL;
   if (!known || !typed || !columns) return CUBLAS_STATUS_NOT_SUPPORTED;
+  if (product.epilogue == CUBLASLT_EPILOGUE_BIAS && product.bias == nullptr)
+    return CUBLAS_STATUS_INVALID_VALUE;
   const auto op_a =
       product.op_a == CUBLAS_OP_N ? std::pair(a.rows, a.columns) : std::pair(a.columns, a.rows);
   const auto op_b =
