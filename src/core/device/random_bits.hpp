@@ -18,8 +18,13 @@ constexpr std::uint64_t make_key(std::uint64_t seed, std::uint64_t stream = 0) {
   return mix(mix(seed + 0x9e3779b97f4a7c15U) + stream);
 }
 
+/// The key under which 0 is what `index` is under `key`, 1 what index + 1 is, and so on.
+constexpr std::uint64_t key_from(std::uint64_t key, std::uint64_t index) {
+  return key + index * 0x9e3779b97f4a7c15U;
+}
+
 constexpr std::uint64_t random_bits(std::uint64_t key, std::uint64_t index) {
-  return mix(key + index * 0x9e3779b97f4a7c15U);
+  return mix(key_from(key, index));
 }
 
 /// A number r of 32 bits is kept if r >= the threshold.

@@ -29,6 +29,16 @@ class ScoreDropout {
     return is_kept(key_, index, threshold_) ? factor_ : 0.0F;
   }
 
+  __device__ bool drops() const { return threshold_ != 0; }
+
+  /// The key of is_kept() under which (query, key + i) has the index i.
+  __device__ std::uint64_t key_of(std::int64_t query, std::int64_t key) const {
+    return key_from(key_, static_cast<std::uint64_t>(query * sequence_ + key));
+  }
+  __device__ bool keeps(std::uint64_t key, std::uint64_t index) const {
+    return is_kept(key, index, threshold_);
+  }
+
  private:
   std::uint32_t threshold_;
   float factor_;

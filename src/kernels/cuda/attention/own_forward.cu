@@ -7,6 +7,7 @@
 #include "kernels/cuda/attention/forward_warp.cuh"
 #include "kernels/cuda/attention/own.hpp"
 #include "kernels/cuda/attention/plain.hpp"
+#include "kernels/cuda/attention/tensor.hpp"
 #include "kernels/cuda/base/launch.cuh"
 
 namespace dstune::cuda {
@@ -89,7 +90,9 @@ void forward(const Attention& op, cudaStream_t stream) {
 void own_attention(const Attention& op, cudaStream_t stream) {
   if (op.qkv.rows == 0) return;
   if (!is_tiled(op.shape, op.qkv.dtype)) return plain_attention(op, stream);
-  with_type(op.qkv.dtype, [&]<class T>(std::type_identity<T>) { forward<T>(op, stream); });
+  if (is_tensor_attention(op.qkv.dtype)) return tensor_attention(op, stream);
+  if (op.qkv.dtype == DType::fp16) return forward<__half>(op, stream);
+  forward<float>(op, stream);
 }
 
 }  // namespace dstune::cuda

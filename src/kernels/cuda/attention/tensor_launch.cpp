@@ -1,0 +1,53 @@
+#include "kernels/cuda/attention/tensor_launch.hpp"
+
+#include <cuda_runtime_api.h>
+
+#include "kernels/cuda/attention/tensor.hpp"
+#include "kernels/cuda/base/check.hpp"
+
+namespace dstune::cuda {
+
+namespace {
+
+constexpr std::size_t kSharedOfEveryBlock = std::size_t{48} << 10U;
+
+int attribute(cudaDeviceAttr name) {
+  int gpu = 0;
+  int value = 0;
+  DSTUNE_CUDA_CHECK(cudaGetDevice(&gpu));
+  DSTUNE_CUDA_CHECK(cudaDeviceGetAttribute(&value, name, gpu));
+  return value;
+}
+
+std::int64_t blocks(const WarpChoice& choice, int warps) {
+  const std::int64_t rows = std::int64_t{choice.rows} * warps;
+  return (choice.sequence + rows - 1) / rows * choice.heads;
+}
+
+}  // namespace
+
+bool is_tensor_attention(DType dtype) {
+  constexpr int kFirst = 75;
+  return dtype != DType::fp32 && attribute(cudaDevAttrComputeCapabilityMajor) * 10 +
+                                         attribute(cudaDevAttrComputeCapabilityMinor) >=
+                                     kFirst;
+}
+
+int warps_of_block(const WarpChoice& choice, std::size_t (*bytes)(int)) {
+  const auto shared = static_cast<std::size_t>(attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin));
+  const std::int64_t enough = std::int64_t{2} * attribute(cudaDevAttrMultiProcessorCount);
+  int warps = choice.most;
+  while (warps > 1 && (bytes(warps) > shared || choice.rows * (warps / 2) >= choice.sequence ||
+                       blocks(choice, warps) < enough)) {
+    warps /= 2;
+  }
+  return warps;
+}
+
+void allow_shared_bytes(const void* kernel, std::size_t bytes) {
+  if (bytes <= kSharedOfEveryBlock) return;
+  DSTUNE_CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                         static_cast<int>(bytes)));
+}
+
+}  // namespace dstune::cuda
