@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "kernels/cuda/attention/heads.cuh"
+#include "kernels/cuda/attention/operands.cuh"
 #include "kernels/cuda/attention/tiles.cuh"
 
 namespace dstune::cuda::own_backward {
@@ -26,21 +27,6 @@ struct BackwardTiles {
     return 2 * (rows + kOthers) * kStride * sizeof(T) +
            2 * (rows * kScoreStride + kOthers) * sizeof(float);
   }
-};
-
-/// The two matrices of the own rows, and of the others: K and V, Q and d_O, or the reverse.
-template <class T>
-struct BackwardOperands {
-  HeadShape shape;
-  HeadRows<const T> own_k_or_q;
-  HeadRows<const T> own_v_or_d_out;
-  HeadRows<const T> other_q_or_k;
-  HeadRows<const T> other_d_out_or_v;
-  const float* lse;
-  const float* d_dot_out;  // of each query, d_O . O
-  HeadRows<T> d_k_or_q;
-  HeadRows<T> d_v;
-  bool packed;
 };
 
 /// A warp's 16 own rows, keys or queries. Lane l works on row l % 16 of the scores, half l / 16 of

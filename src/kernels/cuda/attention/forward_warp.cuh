@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "kernels/cuda/attention/heads.cuh"
+#include "kernels/cuda/attention/operands.cuh"
 #include "kernels/cuda/attention/tiles.cuh"
 
 namespace dstune::cuda::own_forward {
@@ -29,17 +30,6 @@ struct ForwardTiles {
     const auto rows = static_cast<std::size_t>(kTile * warps);
     return (rows + 2 * kKeys) * kStride * sizeof(T) + rows * kScoreStride * sizeof(float);
   }
-};
-
-template <class T>
-struct ForwardOperands {
-  HeadShape shape;
-  HeadRows<const T> q;
-  HeadRows<const T> k;
-  HeadRows<const T> v;
-  HeadRows<T> out;
-  float* lse;
-  bool packed;  // all rows begin where packs do, and are whole packs
 };
 
 /// What a warp keeps of its 16 queries. Lane l works on row l % 16 of the scores, half l / 16 of

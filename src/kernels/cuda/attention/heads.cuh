@@ -38,6 +38,12 @@ class ScoreDropout {
   __device__ bool keeps(std::uint64_t key, std::uint64_t index) const {
     return is_kept(key, index, threshold_);
   }
+  /// Likewise of the query that is `index` rows after the key's.
+  __device__ bool keeps_query(std::uint64_t key, int index) const {
+    const auto step = key_from(0, static_cast<std::uint64_t>(sequence_));
+    return is_kept(key + static_cast<std::uint64_t>(index) * step, 0, threshold_);
+  }
+  __device__ float factor() const { return factor_; }
 
  private:
   std::uint32_t threshold_;

@@ -7,6 +7,7 @@
 #include "kernels/cuda/attention/backward_warp.cuh"
 #include "kernels/cuda/attention/own.hpp"
 #include "kernels/cuda/attention/plain.hpp"
+#include "kernels/cuda/attention/tensor.hpp"
 #include "kernels/cuda/base/launch.cuh"
 
 namespace dstune::cuda {
@@ -105,23 +106,17 @@ void start(const BackwardOperands<T>& op, cudaStream_t stream) {
   launch(stream, {blocks, warps * 32, Tiles::bytes(warps)}, backward_kernel<T, kSize, kByKeys>, op);
 }
 
-template <class T, int kSize>
+template <class T>
 void backward(const AttentionBackward& op, cudaStream_t stream) {
-  const AttentionShape& shape = op.shape;
-  const auto q = head_rows<const T>(op.qkv, shape, 0);
-  const auto k = head_rows<const T>(op.qkv, shape, 1);
-  const auto v = head_rows<const T>(op.qkv, shape, 2);
-  const auto d_out = head_rows<const T>(op.d_out, shape, 0);
-  const auto d_q = head_rows<T>(op.d_qkv, shape, 0);
-  const auto d_k = head_rows<T>(op.d_qkv, shape, 1);
-  const auto d_v = head_rows<T>(op.d_qkv, shape, 2);
-  const HeadShape heads = head_shape_of(shape);
-  const float* const lse = elements<float>(op.lse);
-  const float* const dot = elements<float>(op.workspace);
-  const bool packed = has_packed_heads<T>(op.qkv, shape) && has_packed_heads<T>(op.d_qkv, shape) &&
-                      has_packed_heads<T>(op.d_out, shape);
-  start<T, kSize, true>({heads, k, v, q, d_out, lse, dot, d_k, d_v, packed}, stream);
-  start<T, kSize, false>({heads, q, d_out, k, v, lse, dot, d_q, {}, packed}, stream);
+  const auto by_keys = backward_operands<T>(op, true);
+  const auto by_queries = backward_operands<T>(op, false);
+  if (op.shape.head_size <= 64) {
+    start<T, 64, true>(by_keys, stream);
+    start<T, 64, false>(by_queries, stream);
+  } else {
+    start<T, 128, true>(by_keys, stream);
+    start<T, 128, false>(by_queries, stream);
+  }
 }
 
 }  // namespace
@@ -134,10 +129,9 @@ void own_attention_backward(const AttentionBackward& op, cudaStream_t stream) {
   if (op.qkv.rows == 0) return;
   multiply_by_gradients(op, stream);
   if (!is_tiled(op.shape, op.qkv.dtype)) return plain_attention_backward(op, stream);
-  with_type(op.qkv.dtype, [&]<class T>(std::type_identity<T>) {
-    if (op.shape.head_size <= 64) return backward<T, 64>(op, stream);
-    backward<T, 128>(op, stream);
-  });
+  if (is_tensor_attention(op.qkv.dtype)) return tensor_attention_backward(op, stream);
+  if (op.qkv.dtype == DType::fp16) return backward<__half>(op, stream);
+  backward<float>(op, stream);
 }
 
 }  // namespace dstune::cuda

@@ -12,7 +12,6 @@ namespace dstune::cuda {
 
 namespace {
 
-using own_forward::ForwardOperands;
 using namespace tensor;
 
 // The last queries have the most keys, so they begin.
@@ -78,17 +77,9 @@ void forward(const ForwardOperands<T>& op, cudaStream_t stream) {
 
 template <class T>
 void forward(const Attention& op, cudaStream_t stream) {
-  const AttentionShape& shape = op.shape;
-  const ForwardOperands<T> operands{
-      head_shape_of(shape),
-      head_rows<const T>(op.qkv, shape, 0),
-      head_rows<const T>(op.qkv, shape, 1),
-      head_rows<const T>(op.qkv, shape, 2),
-      head_rows<T>(op.out, shape, 0),
-      elements<float>(op.lse),
-      has_packed_heads<T>(op.qkv, shape) && has_packed_heads<T>(op.out, shape)};
-  if (shape.head_size <= 64) return forward<T, 64>(operands, stream);
-  if (shape.head_size <= 96) return forward<T, 96>(operands, stream);
+  const auto operands = forward_operands<T>(op);
+  if (op.shape.head_size <= 64) return forward<T, 64>(operands, stream);
+  if (op.shape.head_size <= 96) return forward<T, 96>(operands, stream);
   forward<T, 128>(operands, stream);
 }
 

@@ -65,7 +65,7 @@ class ForwardRows {
   }
 
   /// @param out, lse  of the head
-  __device__ void finish(const own_forward::ForwardOperands<T>& op, T* out, float* lse) const {
+  __device__ void finish(const ForwardOperands<T>& op, T* out, float* lse) const {
 #pragma unroll
     for (int a = 0; a < Sizes::kAtoms; ++a) {
 #pragma unroll
