@@ -42,28 +42,30 @@ __global__ void __launch_bounds__(128, 2) tensor_backward_kernel(BackwardOperand
   const HeadShape& shape = op.shape;
   const int warp = static_cast<int>(threadIdx.x) / 32;
   const int rows = static_cast<int>(blockDim.x) / 32 * Sizes::kRows;
-  const std::int64_t head = blockIdx.x % shape.count;
-  const std::int64_t first =
-      (kByKeys ? blockIdx.x : gridDim.x - 1 - blockIdx.x) / shape.count * rows;
-  const std::int64_t own_first = first + warp * Sizes::kRows;
-  const std::int64_t begin = kByKeys ? first / Sizes::kOthers * Sizes::kOthers : 0;
-  const std::int64_t end = kByKeys ? shape.sequence : min(first + rows, shape.sequence);
+  const int heads = static_cast<int>(shape.count);
+  const int head = static_cast<int>(blockIdx.x) % heads;
+  const int first =
+      static_cast<int>(kByKeys ? blockIdx.x : gridDim.x - 1 - blockIdx.x) / heads * rows;
+  const int own_first = first + warp * Sizes::kRows;
+  const int sequence = static_cast<int>(shape.sequence);
+  const int begin = kByKeys ? first / Sizes::kOthers * Sizes::kOthers : 0;
+  const int end = kByKeys ? sequence : min(first + rows, sequence);
   const float* const lse = op.lse + head * shape.sequence;
   const float* const d_dot_out = op.d_dot_out + head * shape.sequence;
-  const auto copy = [&](const Tile& tile, const HeadRows<const T>& from, std::int64_t row,
+  const auto copy = [&](const Tile& tile, const HeadRows<const T>& from, int row,
                         int count) {
     copy_tile(tile, count,
               TileSource<T>{rows_of_head(from, shape, head) + row * from.stride, from.stride,
                             shape.sequence - row, shape.size, op.packed});
   };
-  const auto copy_others = [&](std::int64_t other, int stage) {
+  const auto copy_others = [&](int other, int stage) {
     copy(shared.first(stage), op.other_q_or_k, other, Sizes::kOthers);
     copy(shared.second(stage), op.other_d_out_or_v, other, Sizes::kOthers);
     if (!kByKeys || threadIdx.x >= Sizes::kOthers) return;
-    const std::int64_t query = other + threadIdx.x;
+    const int query = other + static_cast<int>(threadIdx.x);
     float* const to = shared.lse(stage, rows) + threadIdx.x;
-    copy_async<4>(to, lse + query, query < shape.sequence);
-    copy_async<4>(to + Sizes::kOthers, d_dot_out + query, query < shape.sequence);
+    copy_async<4>(to, lse + query, query < sequence);
+    copy_async<4>(to + Sizes::kOthers, d_dot_out + query, query < sequence);
   };
   const ScoreDropout dropout(shape, head);
   BackwardRows<T, kHead, kByKeys> own(shape, own_first);
@@ -75,13 +77,13 @@ __global__ void __launch_bounds__(128, 2) tensor_backward_kernel(BackwardOperand
   const Tile own_rows = shared.own().rows_from(warp * Sizes::kRows);
   own.take(own_rows, own_rows.rows_from(rows), shape, lse, d_dot_out);
   int stage = 0;
-  for (std::int64_t other = begin; other < end; other += Sizes::kOthers, stage ^= 1) {
+  for (int other = begin; other < end; other += Sizes::kOthers, stage ^= 1) {
     wait_for_copies();
     __syncthreads();
     if (other + Sizes::kOthers < end) copy_others(other + Sizes::kOthers, stage ^ 1);
     const bool sees =
         kByKeys ? other + Sizes::kOthers > own_first : other < own_first + Sizes::kRows;
-    if (!sees || own_first >= shape.sequence) continue;
+    if (!sees || own_first >= sequence) continue;
     const float* const sums = shared.lse(stage, rows);
     own.differentiate(shared.first(stage), shared.second(stage), other,
                       {sums, sums + Sizes::kOthers}, dropout);

@@ -39,7 +39,7 @@ class BackwardRows {
   using Sizes = BackwardSizes<T, kHead, kByKeys>;
   using Tile = TensorTile<T, kHead>;
 
-  __device__ BackwardRows(const HeadShape& shape, std::int64_t first_row)
+  __device__ BackwardRows(const HeadShape& shape, int first_row)
       : first_(first_row), scale_(shape.scale) {
     clear(d_first_);
     clear(d_second_);
@@ -56,7 +56,7 @@ class BackwardRows {
       for (int a = 0; a < Sizes::kAtoms; ++a) {
 #pragma unroll
         for (int h = 0; h < 2; ++h) {
-          const std::int64_t query = row_of(a, h);
+          const int query = row_of(a, h);
           const bool exists = query < shape.sequence;
           lse_[a][h] = exists ? lse[query] * kLog2E : 0;
           dot_[a][h] = exists ? d_dot_out[query] : 0;
@@ -66,7 +66,7 @@ class BackwardRows {
   }
 
   /// With the other rows from `first_other` on. Rows that do not exist are 0, their sums too.
-  __device__ void differentiate(const Tile& first, const Tile& second, std::int64_t first_other,
+  __device__ void differentiate(const Tile& first, const Tile& second, int first_other,
                                 const QuerySums& queries, const ScoreDropout& dropout) {
     Scores p;
     clear(p);
@@ -79,7 +79,10 @@ class BackwardRows {
     clear(d);
     second_rows_.template multiply<Sizes::kOthers>(d, second);
     std::uint32_t dropped[Sizes::kAtoms] = {};
-    if (dropout.drops()) drop(dropped, d, first_other, dropout);
+#pragma unroll
+    for (int t = 0; t < Sizes::kOthers / kTile; ++t) {
+      if (dropout.drops()) drop(dropped, d, t, first_other, dropout);
+    }
     subtract_means(d, p, queries.d_dot_out);
     accumulate(d_first_, d, first);
     if constexpr (kByKeys) {
@@ -101,7 +104,7 @@ class BackwardRows {
   using Gradients = Sums[Sizes::kAtoms][kHead / kColumns];
 
   /// Of half h of this lane's rows in an atom.
-  __device__ std::int64_t row_of(int atom, int h) const {
+  __device__ int row_of(int atom, int h) const {
     return first_ + atom * kTile + h * 8 + own_row();
   }
 
@@ -144,8 +147,8 @@ class BackwardRows {
     sums[1] = pair.values[1] * factor;
   }
 
-  __device__ void hide_future(Scores& p, std::int64_t first_other) const {
-    const auto own = static_cast<int>(first_ - first_other) + own_row() - own_column();
+  __device__ void hide_future(Scores& p, int first_other) const {
+    const int own = first_ - first_other + own_row() - own_column();
 #pragma unroll
     for (int a = 0; a < Sizes::kAtoms; ++a) {
 #pragma unroll
@@ -160,27 +163,26 @@ class BackwardRows {
     }
   }
 
-  // Bit n * 4 + i of dropped[a] for each value that dropout takes, which leaves d no gradient.
-  __device__ void drop(std::uint32_t (&dropped)[Sizes::kAtoms], Scores& d, std::int64_t first_other,
+  // Bit n * 4 + i of dropped[a] for each value that dropout takes, which leaves d no gradient. Of 16
+  // columns: all of them at once would need more registers than there are.
+  __device__ void drop(std::uint32_t (&dropped)[Sizes::kAtoms], Scores& d, int tile, int first_other,
                        const ScoreDropout& dropout) const {
 #pragma unroll
     for (int a = 0; a < Sizes::kAtoms; ++a) {
 #pragma unroll
       for (int h = 0; h < 2; ++h) {
-        const std::int64_t other = first_other + own_column();
+        const int other = first_other + tile * kTile + own_column();
         const std::uint64_t key = kByKeys ? dropout.key_of(other, row_of(a, h))
                                           : dropout.key_of(row_of(a, h), other);
 #pragma unroll
-        for (int n = 0; n < kTiles; ++n) {
-#pragma unroll
-          for (int i = 0; i < 2; ++i) {
-            const int place = n * kColumns + i;
-            const bool keeps = kByKeys ? dropout.keeps_query(key, place)
-                                       : dropout.keeps(key, static_cast<std::uint64_t>(place));
-            float& value = d[a][n][2 * h + i];
-            value = keeps ? value * dropout.factor() : 0;
-            if (!keeps) dropped[a] |= 1U << static_cast<unsigned>(n * 4 + 2 * h + i);
-          }
+        for (int i = 0; i < 4; ++i) {
+          const int place = i / 2 * kColumns + i % 2;
+          const bool keeps = kByKeys ? dropout.keeps_query(key, place)
+                                     : dropout.keeps(key, static_cast<std::uint64_t>(place));
+          const int n = 2 * tile + i / 2;
+          float& value = d[a][n][2 * h + i % 2];
+          value = keeps ? value * dropout.factor() : 0;
+          if (!keeps) dropped[a] |= 1U << static_cast<unsigned>(n * 4 + 2 * h + i % 2);
         }
       }
     }
@@ -200,15 +202,15 @@ class BackwardRows {
   }
 
   __device__ static void accumulate(Gradients& sums, const Scores& scores, const Tile& other) {
-    Left left[Sizes::kOthers / kTile][Sizes::kAtoms];
 #pragma unroll
     for (int t = 0; t < Sizes::kOthers / kTile; ++t) {
+      Left left[Sizes::kAtoms];
 #pragma unroll
       for (int a = 0; a < Sizes::kAtoms; ++a) {
-        round_sums<T>(left[t][a], scores[a][2 * t], scores[a][2 * t + 1]);
+        round_sums<T>(left[a], scores[a][2 * t], scores[a][2 * t + 1]);
       }
+      multiply_rows<T>(sums, left, other, t * kTile);
     }
-    multiply_rows<T, kHead, Sizes::kAtoms, Sizes::kOthers>(sums, left, other);
   }
 
   template <int kCount>
@@ -229,7 +231,7 @@ class BackwardRows {
     }
   }
 
-  std::int64_t first_;  // row
+  int first_;  // row
   float scale_;
   LeftRows<T, kHead, Sizes::kAtoms, false> first_rows_;   // K or Q
   LeftRows<T, kHead, Sizes::kAtoms, false> second_rows_;  // V or d_O

@@ -25,15 +25,16 @@ __global__ void __launch_bounds__(128, 2) tensor_forward_kernel(ForwardOperands<
   const int rows = static_cast<int>(blockDim.x) / 32 * Sizes::kRows;
   T* const stages = reinterpret_cast<T*>(shared);
   const Tile q{stages + (Sizes::kKeepsQueries ? 1 : 2) * Sizes::kStage};
-  const std::int64_t head = blockIdx.x % shape.count;
-  const std::int64_t first = (gridDim.x - 1 - blockIdx.x) / shape.count * rows;
-  const std::int64_t own_first = first + warp * Sizes::kRows;
-  const std::int64_t end = min(first + rows, shape.sequence);
+  const int heads = static_cast<int>(shape.count);
+  const int head = static_cast<int>(blockIdx.x) % heads;
+  const int first = static_cast<int>(gridDim.x - 1 - blockIdx.x) / heads * rows;
+  const int own_first = first + warp * Sizes::kRows;
+  const int end = min(first + rows, static_cast<int>(shape.sequence));
   const T* const q_rows = rows_of_head(op.q, shape, head);
   const T* const k_rows = rows_of_head(op.k, shape, head);
   const T* const v_rows = rows_of_head(op.v, shape, head);
   const auto keys_of = [&](int stage) { return Tile{stages + stage * Sizes::kStage}; };
-  const auto copy_keys = [&](std::int64_t key, int stage) {
+  const auto copy_keys = [&](int key, int stage) {
     const Tile keys = keys_of(stage);
     copy_tile(keys, Sizes::kKeys,
               TileSource<T>{k_rows + key * op.k.stride, op.k.stride, end - key, shape.size,
@@ -52,7 +53,7 @@ __global__ void __launch_bounds__(128, 2) tensor_forward_kernel(ForwardOperands<
   __syncthreads();
   own.take_queries(q.rows_from(warp * Sizes::kRows));
   int stage = 0;
-  for (std::int64_t key = 0; key < end; key += Sizes::kKeys, stage ^= 1) {
+  for (int key = 0; key < end; key += Sizes::kKeys, stage ^= 1) {
     wait_for_copies();
     __syncthreads();
     if (key + Sizes::kKeys < end) copy_keys(key + Sizes::kKeys, stage ^ 1);

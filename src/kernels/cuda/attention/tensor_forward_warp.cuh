@@ -35,7 +35,7 @@ class ForwardRows {
   using Sizes = ForwardSizes<T, kHead>;
   using Tile = TensorTile<T, kHead>;
 
-  __device__ ForwardRows(const HeadShape& shape, std::int64_t first_query)
+  __device__ ForwardRows(const HeadShape& shape, int first_query)
       : first_(first_query), scale_(shape.scale * kLog2E) {
     clear(out_);
   }
@@ -44,7 +44,7 @@ class ForwardRows {
   __device__ void take_queries(const Tile& q) { q_.take(q); }
 
   /// With keys from `first_key` on.
-  __device__ void attend(const Tile& k, const Tile& v, std::int64_t first_key,
+  __device__ void attend(const Tile& k, const Tile& v, int first_key,
                          const ScoreDropout& dropout) {
     Scores scores;
     clear(scores);
@@ -52,16 +52,16 @@ class ForwardRows {
     if (first_key + Sizes::kKeys - 1 > first_) hide_future(scores, first_key);
     follow(scores);
     exponentiate(scores);
-    if (dropout.drops()) drop(scores, first_key, dropout);
-    Left probabilities[Sizes::kKeys / kTile][Sizes::kAtoms];
 #pragma unroll
     for (int t = 0; t < Sizes::kKeys / kTile; ++t) {
+      if (dropout.drops()) drop(scores, t, first_key, dropout);
+      Left probabilities[Sizes::kAtoms];
 #pragma unroll
       for (int a = 0; a < Sizes::kAtoms; ++a) {
-        round_sums<T>(probabilities[t][a], scores[a][2 * t], scores[a][2 * t + 1]);
+        round_sums<T>(probabilities[a], scores[a][2 * t], scores[a][2 * t + 1]);
       }
+      multiply_rows<T>(out_, probabilities, v, t * kTile);
     }
-    multiply_rows<T, kHead, Sizes::kAtoms, Sizes::kKeys>(out_, probabilities, v);
   }
 
   /// @param out, lse  of the head
@@ -71,7 +71,7 @@ class ForwardRows {
 #pragma unroll
       for (int h = 0; h < 2; ++h) {
         const float sum = over_row(sum_[a][h], [](float x, float y) { return x + y; });
-        const std::int64_t query = query_of(a, h);
+        const int query = query_of(a, h);
         if (query >= op.shape.sequence) continue;
         if (own_column() == 0) lse[query] = (largest_[a][h] + log2f(sum)) * own_forward::kLn2;
         const float factor = op.shape.keep_factor / sum;
@@ -89,7 +89,7 @@ class ForwardRows {
   using Scores = Sums[Sizes::kAtoms][kTiles];
 
   /// Of half h of this lane's rows in an atom.
-  __device__ std::int64_t query_of(int atom, int h) const {
+  __device__ int query_of(int atom, int h) const {
     return first_ + atom * kTile + h * 8 + own_row();
   }
 
@@ -99,8 +99,8 @@ class ForwardRows {
     return combine(value, __shfl_xor_sync(kAll, value, 2));
   }
 
-  __device__ void hide_future(Scores& scores, std::int64_t first_key) const {
-    const auto own = static_cast<int>(first_ - first_key) + own_row() - own_column();
+  __device__ void hide_future(Scores& scores, int first_key) const {
+    const int own = first_ - first_key + own_row() - own_column();
 #pragma unroll
     for (int a = 0; a < Sizes::kAtoms; ++a) {
 #pragma unroll
@@ -166,26 +166,26 @@ class ForwardRows {
     }
   }
 
-  __device__ void drop(Scores& scores, std::int64_t first_key, const ScoreDropout& dropout) const {
+  // Of 16 keys: all of them at once would need more registers than there are.
+  __device__ void drop(Scores& scores, int tile, int first_key, const ScoreDropout& dropout) const {
 #pragma unroll
     for (int a = 0; a < Sizes::kAtoms; ++a) {
 #pragma unroll
       for (int h = 0; h < 2; ++h) {
-        const std::uint64_t key = dropout.key_of(query_of(a, h), first_key + own_column());
+        const int own_key = first_key + tile * kTile + own_column();
+        const std::uint64_t key = dropout.key_of(query_of(a, h), own_key);
 #pragma unroll
-        for (int n = 0; n < kTiles; ++n) {
-#pragma unroll
-          for (int i = 0; i < 2; ++i) {
-            const auto place = static_cast<std::uint64_t>(n * kColumns + i);
-            if (!dropout.keeps(key, place)) scores[a][n][2 * h + i] = 0;
-          }
+        for (int i = 0; i < 4; ++i) {
+          const int place = i / 2 * kColumns + i % 2;
+          const bool keeps = dropout.keeps(key, static_cast<std::uint64_t>(place));
+          if (!keeps) scores[a][2 * tile + i / 2][2 * h + i % 2] = 0;
         }
       }
     }
   }
 
-  std::int64_t first_;  // query
-  float scale_;         // of the scores, as exponents of 2
+  int first_;    // query
+  float scale_;  // of the scores, as exponents of 2
   LeftRows<T, kHead, Sizes::kAtoms, Sizes::kKeepsQueries> q_;
   Sums out_[Sizes::kAtoms][kHead / kColumns];
   float largest_[Sizes::kAtoms][2] = {{-INFINITY, -INFINITY}, {-INFINITY, -INFINITY}};

@@ -86,14 +86,15 @@ __device__ inline void copy_tile(const TensorTile<T, kSize>& tile, int rows,
   if (!from.packed) {
     return load_tile(tile.first, tile.kStride, rows, kSize, from);
   }
+  const int count = static_cast<int>(min(from.count, std::int64_t{rows}));
+  const int stride = static_cast<int>(from.stride);  // a tile lies within 2^31 elements
 #pragma unroll 4
   for (int p = static_cast<int>(threadIdx.x); p < rows * kPacks;
        p += static_cast<int>(blockDim.x)) {
     const int row = p / kPacks;
     const int column = p % kPacks * kWidth;
-    copy_async<16>(tile.first + row * tile.kStride + column,
-                   from.rows + row * from.stride + column,
-                   row < from.count && column < from.columns);
+    copy_async<16>(tile.first + row * tile.kStride + column, from.rows + (row * stride + column),
+                   row < count && column < from.columns);
   }
 }
 
@@ -153,22 +154,18 @@ class LeftRows {
   Left kept_[kKept ? kChunks : 1][kAtoms];
 };
 
-/// sums[a][n] += left[t][a] other, over all rows of `other`.
-template <class T, int kSize, int kAtoms, int kOthers>
-__device__ inline void multiply_rows(Sums (&sums)[kAtoms][kSize / kColumns],
-                                     const Left (&left)[kOthers / kTile][kAtoms],
-                                     const TensorTile<T, kSize>& other) {
+/// sums[a][n] += left[a] other, of the 16 rows of `other` from `row` on.
+template <class T, int kSize, int kAtoms, int kCount>
+__device__ inline void multiply_rows(Sums (&sums)[kAtoms][kCount], const Left (&left)[kAtoms],
+                                     const TensorTile<T, kSize>& other, int row) {
 #pragma unroll
-  for (int t = 0; t < kOthers / kTile; ++t) {
+  for (int c = 0; c < kSize / kTile; ++c) {
+    Left right;
+    other.load_right(right, row, c * kTile);
 #pragma unroll
-    for (int c = 0; c < kSize / kTile; ++c) {
-      Left right;
-      other.load_right(right, t * kTile, c * kTile);
-#pragma unroll
-      for (int a = 0; a < kAtoms; ++a) {
-        multiply_add<T>(sums[a][2 * c], left[t][a], right[0], right[1]);
-        multiply_add<T>(sums[a][2 * c + 1], left[t][a], right[2], right[3]);
-      }
+    for (int a = 0; a < kAtoms; ++a) {
+      multiply_add<T>(sums[a][2 * c], left[a], right[0], right[1]);
+      multiply_add<T>(sums[a][2 * c + 1], left[a], right[2], right[3]);
     }
   }
 }
