@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "core/device/random_bits.hpp"
+#include "core/device/score_dropout.hpp"
 #include "kernels/cpu/attention_head.hpp"
 #include "kernels/cpu/cpu_device.hpp"
 #include "kernels/cpu/elements.hpp"
@@ -20,17 +21,19 @@ constexpr std::int64_t kQueryBlock = 128;
 
 struct ScoreDropout {
   std::uint64_t key;
+  ScoreGroups groups;
   std::uint32_t threshold;
   float factor;  // of what is kept
 
-  float multiplier(std::int64_t i, std::int64_t sequence, std::int64_t j) const {
-    return is_kept(key, static_cast<std::uint64_t>(i * sequence + j), threshold) ? factor : 0.0F;
+  float multiplier(std::int64_t i, std::int64_t j) const {
+    const std::uint64_t bits = random_bits(key, groups.index(i, j));
+    return is_score_kept(bits, score_place(i, j), threshold) ? factor : 0.0F;
   }
 };
 
 ScoreDropout dropout_of(const AttentionShape& shape, std::int64_t head) {
-  return {make_key(shape.seed, static_cast<std::uint64_t>(head)), drop_threshold(shape.dropout),
-          static_cast<float>(1 / (1 - shape.dropout))};
+  return {make_key(shape.seed, static_cast<std::uint64_t>(head)), ScoreGroups(shape.sequence),
+          score_threshold(shape.dropout), static_cast<float>(1 / (1 - shape.dropout))};
 }
 
 /// Scores of query i become probabilities; what it may not see becomes 0.
@@ -52,10 +55,9 @@ float softmax_row(float* scores, std::int64_t visible, std::int64_t keys) {
   return largest + std::log(sum);
 }
 
-void drop_row(const ScoreDropout& dropout, std::int64_t i, std::int64_t sequence, float* probs,
-              std::int64_t visible) {
+void drop_row(const ScoreDropout& dropout, std::int64_t i, float* probs, std::int64_t visible) {
 #pragma omp simd
-  for (std::int64_t j = 0; j < visible; ++j) probs[j] *= dropout.multiplier(i, sequence, j);
+  for (std::int64_t j = 0; j < visible; ++j) probs[j] *= dropout.multiplier(i, j);
 }
 
 /// In: scores S and d_probs = dO V^T of query i. Out: scores become the (dropped) probabilities
@@ -76,13 +78,12 @@ struct RowGradient {
     std::fill(d_probs + visible, d_probs + keys, 0.0F);
   }
 
-  void apply_with_dropout(const ScoreDropout& dropout, std::int64_t i, std::int64_t sequence,
-                          float* scores, float* d_probs, std::int64_t visible,
-                          std::int64_t keys) const {
+  void apply_with_dropout(const ScoreDropout& dropout, std::int64_t i, float* scores,
+                          float* d_probs, std::int64_t visible, std::int64_t keys) const {
 #pragma omp simd
     for (std::int64_t j = 0; j < visible; ++j) {
       const float p = fast_exp(scores[j] - lse);
-      const float multiplier = dropout.multiplier(i, sequence, j);
+      const float multiplier = dropout.multiplier(i, j);
       scores[j] = p * multiplier;
       d_probs[j] = p * (d_probs[j] * multiplier - d_dot_out) * scale;
     }
@@ -108,7 +109,7 @@ void forward_block(const AttentionShape& shape, const ScoreDropout& dropout, con
   for (std::int64_t i = first; i < last; ++i) {
     float* const scores = probs + (i - first) * last;
     lse[i] = softmax_row(scores, i + 1, last);
-    if (shape.dropout > 0) drop_row(dropout, i, shape.sequence, scores, i + 1);
+    if (shape.dropout > 0) drop_row(dropout, i, scores, i + 1);
   }
   sgemm({Transpose::no, Transpose::no, last - first, d, last, 1, 0}, p, head.v,
         rows_from(head.out, first));
@@ -135,7 +136,7 @@ void backward_block(const AttentionShape& shape, const ScoreDropout& dropout,
     float* const scores = probs + (i - first) * last;
     float* const d_probs = d_s.data + (i - first) * last;
     if (shape.dropout > 0) {
-      gradient.apply_with_dropout(dropout, i, shape.sequence, scores, d_probs, i + 1, last);
+      gradient.apply_with_dropout(dropout, i, scores, d_probs, i + 1, last);
     } else {
       gradient.apply(scores, d_probs, i + 1, last);
     }

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "core/device/random_bits.hpp"
+#include "core/device/score_dropout.hpp"
 #include "tests/kernels/device/device_test.hpp"
 #include "tests/support/numbers.hpp"
 
@@ -120,6 +120,24 @@ class AttentionTest : public DeviceTest {
     return multipliers;
   }
 
+  /// What dropout multiplies each probability with, as backends agree on it.
+  static std::vector<double> kept_multipliers(const AttentionShape& shape) {
+    const std::int64_t s = shape.sequence;
+    const ScoreGroups groups(s);
+    std::vector<double> multipliers;
+    for (std::int64_t head = 0; head < shape.batch * shape.heads; ++head) {
+      const std::uint64_t key = make_key(shape.seed, static_cast<std::uint64_t>(head));
+      for (std::int64_t i = 0; i < s; ++i) {
+        for (std::int64_t j = 0; j < s; ++j) {
+          const bool keeps = is_score_kept(random_bits(key, groups.index(i, j)), score_place(i, j),
+                                           score_threshold(shape.dropout));
+          multipliers.push_back(keeps ? 1 / (1 - shape.dropout) : 0);
+        }
+      }
+    }
+    return multipliers;
+  }
+
   void backward_uses_the_mask(const AttentionShape& shape) {
     const auto multipliers = dropout_multipliers(shape);
     const auto qkv = random_values(rows(shape) * 3 * width(shape), DType::fp32, 1);
@@ -161,19 +179,22 @@ TEST_P(AttentionTest, ForwardAgreesWithSoftmaxOverThePast) {
 
 TEST_P(AttentionTest, ScoresThatGrowWithTheKeysAreNormalisedAgain) {
   const AttentionShape shape{1, 200, 1, 16};
-  auto qkv = random_values(rows(shape) * 3 * width(shape), DType::fp32, 1);
-  for (std::int64_t row = 0; row < rows(shape); ++row) {
-    for (std::int64_t col = 0; col < 32; ++col) {
-      auto& value = qkv[static_cast<std::size_t>(row * 48 + col)];
-      value = col < 16 ? 1 : rounded(value + static_cast<double>(row) / 8, DType::fp32);
+  for (const DType dtype : kDTypes) {
+    auto qkv = random_values(rows(shape) * 3 * width(shape), dtype, 1);
+    for (std::int64_t row = 0; row < rows(shape); ++row) {
+      for (std::int64_t col = 0; col < 32; ++col) {
+        auto& value = qkv[static_cast<std::size_t>(row * 48 + col)];
+        value = col < 16 ? 1 : rounded(value + static_cast<double>(row) / 8, dtype);
+      }
     }
+
+    const Forward result = forward(shape, upload(qkv, dtype), dtype);
+
+    const Reference expected = attention(shape, qkv);
+    expect_close(download(result.out.tensor(dtype)), expected.out,
+                 dtype == DType::fp32 ? 1e-4 : tolerance_of(dtype));  // scores reach 100
+    expect_close(download(result.lse.tensor(DType::fp32)), expected.lse, 1e-5);
   }
-
-  const Forward result = forward(shape, upload(qkv), DType::fp32);
-
-  const Reference expected = attention(shape, qkv);
-  expect_close(download(result.out.tensor(DType::fp32)), expected.out, 1e-4);  // scores reach 100
-  expect_close(download(result.lse.tensor(DType::fp32)), expected.lse, 1e-5);
 }
 
 TEST_P(AttentionTest, LargeScoresDoNotOverflow) {
@@ -253,11 +274,37 @@ TEST_P(AttentionTest, DroppedProbabilitiesFollowFromTheSeedTheHeadAndThePlace) {
 
   const auto multipliers = dropout_multipliers(shape);
 
-  for (std::uint64_t element = 0; element < 4 * 20 * 20; ++element) {
-    const std::uint64_t place = element % 400;
-    if (place % 20 > place / 20) continue;
-    const bool keeps = is_kept(make_key(11, element / 400), place, drop_threshold(0.3));
-    ASSERT_EQ(multipliers[element] > 0, keeps) << element;
+  const auto expected = kept_multipliers(shape);
+  for (std::size_t element = 0; element < multipliers.size(); ++element) {
+    if (element % 20 > element / 20 % 20) continue;
+    ASSERT_EQ(multipliers[element] > 0, expected[element] > 0) << element;
+  }
+}
+
+TEST_P(AttentionTest, DropoutOfEveryTypeIsThatOfTheSeed) {
+  const AttentionShape shapes[] = {
+      {2, 37, 2, 8, 0.3, 5}, {1, 150, 1, 64, 0.1, 6}, {1, 75, 1, 100, 0.5, 7}};
+  for (const AttentionShape& shape : shapes) {
+    const auto multipliers = kept_multipliers(shape);
+    for (const DType dtype : kDTypes) {
+      const auto qkv = random_values(rows(shape) * 3 * width(shape), dtype, 1);
+      const auto d_out = random_values(rows(shape) * width(shape), dtype, 2);
+      const Buffer qkv_buffer = upload(qkv, dtype);
+
+      const Forward saved = forward(shape, qkv_buffer, dtype);
+      const auto gradient = backward(shape, d_out, qkv_buffer, saved, dtype);
+
+      expect_close(download(saved.out.tensor(dtype)), attention(shape, qkv, multipliers).out,
+                   2 * tolerance_of(dtype));
+      const auto direction = random_values(rows(shape) * 3 * width(shape), DType::fp32, 3);
+      const auto along = [&](const std::vector<double>& t) {
+        auto moved = qkv;
+        for (std::size_t i = 0; i < moved.size(); ++i) moved[i] += t[0] * direction[i];
+        return dot(attention(shape, moved, multipliers).out, d_out);
+      };
+      const double expected = numeric_gradient(along, {0})[0];
+      EXPECT_NEAR(dot(gradient, direction), expected, dtype == DType::fp32 ? 1e-4 : 0.1);
+    }
   }
 }
 

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "core/device/random_bits.hpp"
+#include "core/device/score_dropout.hpp"
 
 namespace dstune::cuda {
 
@@ -14,7 +14,7 @@ HeadShape head_shape_of(const AttentionShape& shape) {
   heads.size = static_cast<int>(shape.head_size);
   heads.scale = static_cast<float>(1 / std::sqrt(static_cast<double>(shape.head_size)));
   heads.keep_factor = static_cast<float>(1 / (1 - shape.dropout));
-  heads.threshold = drop_threshold(shape.dropout);
+  heads.threshold = score_threshold(shape.dropout);
   heads.seed = shape.seed;
   return heads;
 }

@@ -15,7 +15,7 @@ struct HeadShape {
   int size = 0;
   float scale = 0;              ///< of the scores
   float keep_factor = 1;        ///< of a probability that is kept
-  std::uint32_t threshold = 0;  ///< of dropout's 32 bits; 0: none is dropped
+  std::uint32_t threshold = 0;  ///< of dropout's 16 bits; 0: none is dropped
   std::uint64_t seed = 0;
 };
 

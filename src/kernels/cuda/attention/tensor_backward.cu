@@ -52,8 +52,7 @@ __global__ void __launch_bounds__(128, 2) tensor_backward_kernel(BackwardOperand
   const int end = kByKeys ? sequence : min(first + rows, sequence);
   const float* const lse = op.lse + head * shape.sequence;
   const float* const d_dot_out = op.d_dot_out + head * shape.sequence;
-  const auto copy = [&](const Tile& tile, const HeadRows<const T>& from, int row,
-                        int count) {
+  const auto copy = [&](const Tile& tile, const HeadRows<const T>& from, int row, int count) {
     copy_tile(tile, count,
               TileSource<T>{rows_of_head(from, shape, head) + row * from.stride, from.stride,
                             shape.sequence - row, shape.size, op.packed});
@@ -96,8 +95,8 @@ template <class T, int kHead, bool kByKeys>
 void start(const BackwardOperands<T>& op, cudaStream_t stream) {
   using Sizes = BackwardSizes<T, kHead, kByKeys>;
   const HeadShape& shape = op.shape;
-  const int warps = warps_of_block(
-      {shape.sequence, shape.count, Sizes::kRows, Sizes::kMostWarps}, &Sizes::bytes);
+  const int warps =
+      warps_of_block({shape.sequence, shape.count, Sizes::kRows, Sizes::kMostWarps}, &Sizes::bytes);
   const std::int64_t rows = warps * Sizes::kRows;
   const std::int64_t blocks = (shape.sequence + rows - 1) / rows * shape.count;
   constexpr auto kKernel = tensor_backward_kernel<T, kHead, kByKeys>;

@@ -16,6 +16,7 @@ struct BackwardSizes {
   static constexpr int kRows = kAtoms * kTile;  ///< of a warp
   static constexpr int kOthers = 32;
   static constexpr int kMostWarps = 4;
+  static constexpr bool kKeepsOwn = kHead > 64 && !kByKeys;
   static constexpr int kTileElements = kOthers * TensorTile<T, kHead>::kStride;
 
   /// Of shared memory: two stages of the others, and of the queries' sums where they are the
@@ -92,8 +93,7 @@ class BackwardRows {
   }
 
   /// @param d_first, d_second  the head's rows
-  __device__ void finish(const BackwardOperands<T>& op, T* d_first,
-                         T* d_second) const {
+  __device__ void finish(const BackwardOperands<T>& op, T* d_first, T* d_second) const {
     store(op, d_first_, scale_, d_first, op.d_k_or_q.stride);
     if constexpr (kByKeys) store(op, d_second_, op.shape.keep_factor, d_second, op.d_v.stride);
   }
@@ -104,9 +104,7 @@ class BackwardRows {
   using Gradients = Sums[Sizes::kAtoms][kHead / kColumns];
 
   /// Of half h of this lane's rows in an atom.
-  __device__ int row_of(int atom, int h) const {
-    return first_ + atom * kTile + h * 8 + own_row();
-  }
+  __device__ int row_of(int atom, int h) const { return first_ + atom * kTile + h * 8 + own_row(); }
 
   __device__ void exponentiate(Scores& scores, const float* lse) const {
 #pragma unroll
@@ -163,26 +161,26 @@ class BackwardRows {
     }
   }
 
-  // Bit n * 4 + i of dropped[a] for each value that dropout takes, which leaves d no gradient. Of 16
-  // columns: all of them at once would need more registers than there are.
-  __device__ void drop(std::uint32_t (&dropped)[Sizes::kAtoms], Scores& d, int tile, int first_other,
-                       const ScoreDropout& dropout) const {
+  // Bit n * 4 + i of dropped[a] for each value that dropout takes, which leaves d no gradient. Of
+  // 16 columns: all of them at once would need more registers than there are.
+  __device__ void drop(std::uint32_t (&dropped)[Sizes::kAtoms], Scores& d, int tile,
+                       int first_other, const ScoreDropout& dropout) const {
+    const int other = first_other + tile * kTile + own_column();
 #pragma unroll
     for (int a = 0; a < Sizes::kAtoms; ++a) {
+      const int own = row_of(a, 0);
+      const std::uint64_t group =
+          kByKeys ? dropout.group_of(other, own) : dropout.group_of(own, other);
 #pragma unroll
-      for (int h = 0; h < 2; ++h) {
-        const int other = first_other + tile * kTile + own_column();
-        const std::uint64_t key = kByKeys ? dropout.key_of(other, row_of(a, h))
-                                          : dropout.key_of(row_of(a, h), other);
+      for (int i = 0; i < 2; ++i) {
+        const std::uint64_t bits = dropout.bits<!kByKeys>(group, i);
 #pragma unroll
-        for (int i = 0; i < 4; ++i) {
-          const int place = i / 2 * kColumns + i % 2;
-          const bool keeps = kByKeys ? dropout.keeps_query(key, place)
-                                     : dropout.keeps(key, static_cast<std::uint64_t>(place));
-          const int n = 2 * tile + i / 2;
-          float& value = d[a][n][2 * h + i % 2];
-          value = keeps ? value * dropout.factor() : 0;
-          if (!keeps) dropped[a] |= 1U << static_cast<unsigned>(n * 4 + 2 * h + i % 2);
+        for (int place = 0; place < 4; ++place) {
+          const int n = 2 * tile + (kByKeys ? place / 2 : place % 2);
+          const int value = (kByKeys ? place % 2 : place / 2) * 2 + i;
+          const bool keeps = dropout.keeps(bits, place);
+          d[a][n][value] = keeps ? d[a][n][value] * dropout.factor() : 0;
+          if (!keeps) dropped[a] |= 1U << static_cast<unsigned>(n * 4 + value);
         }
       }
     }
@@ -214,9 +212,8 @@ class BackwardRows {
   }
 
   template <int kCount>
-  __device__ void store(const BackwardOperands<T>& op,
-                        const Sums (&sums)[Sizes::kAtoms][kCount], float factor, T* rows,
-                        std::int64_t stride) const {
+  __device__ void store(const BackwardOperands<T>& op, const Sums (&sums)[Sizes::kAtoms][kCount],
+                        float factor, T* rows, std::int64_t stride) const {
 #pragma unroll
     for (int a = 0; a < Sizes::kAtoms; ++a) {
 #pragma unroll
@@ -233,10 +230,10 @@ class BackwardRows {
 
   int first_;  // row
   float scale_;
-  LeftRows<T, kHead, Sizes::kAtoms, false> first_rows_;   // K or Q
-  LeftRows<T, kHead, Sizes::kAtoms, false> second_rows_;  // V or d_O
-  Gradients d_first_;                                     // of K or Q
-  Sums d_second_[Sizes::kAtoms][kByKeys ? kHead / kColumns : 1];  // of V
+  LeftRows<T, kHead, Sizes::kAtoms, Sizes::kKeepsOwn> first_rows_;   // K or Q
+  LeftRows<T, kHead, Sizes::kAtoms, Sizes::kKeepsOwn> second_rows_;  // V or d_O
+  Gradients d_first_;                                                // of K or Q
+  Sums d_second_[Sizes::kAtoms][kByKeys ? kHead / kColumns : 1];     // of V
   float lse_[Sizes::kAtoms][2];  // of own queries, as exponents of 2
   float dot_[Sizes::kAtoms][2];  // of own queries
 };

@@ -1,5 +1,5 @@
-// O = softmax(Q K^T) V by tiles (Dao et al. 2022; Dao 2023): a warp goes with its queries through the
-// keys once, while the next keys are on their way.
+// O = softmax(Q K^T) V by tiles (Dao et al. 2022; Dao 2023): a warp goes with its queries through
+// the keys once, while the next keys are on their way.
 #include <cuda_runtime.h>
 
 #include "dynamic_shared.cuh"
@@ -36,18 +36,18 @@ __global__ void __launch_bounds__(128, 2) tensor_forward_kernel(ForwardOperands<
   const auto keys_of = [&](int stage) { return Tile{stages + stage * Sizes::kStage}; };
   const auto copy_keys = [&](int key, int stage) {
     const Tile keys = keys_of(stage);
-    copy_tile(keys, Sizes::kKeys,
-              TileSource<T>{k_rows + key * op.k.stride, op.k.stride, end - key, shape.size,
-                            op.packed});
-    copy_tile(keys.rows_from(Sizes::kKeys), Sizes::kKeys,
-              TileSource<T>{v_rows + key * op.v.stride, op.v.stride, end - key, shape.size,
-                            op.packed});
+    copy_tile(
+        keys, Sizes::kKeys,
+        TileSource<T>{k_rows + key * op.k.stride, op.k.stride, end - key, shape.size, op.packed});
+    copy_tile(
+        keys.rows_from(Sizes::kKeys), Sizes::kKeys,
+        TileSource<T>{v_rows + key * op.v.stride, op.v.stride, end - key, shape.size, op.packed});
   };
   const ScoreDropout dropout(shape, head);
   ForwardRows<T, kHead> own(shape, own_first);
-  copy_tile(q, rows,
-            TileSource<T>{q_rows + first * op.q.stride, op.q.stride, end - first, shape.size,
-                          op.packed});
+  copy_tile(
+      q, rows,
+      TileSource<T>{q_rows + first * op.q.stride, op.q.stride, end - first, shape.size, op.packed});
   copy_keys(0, 0);
   wait_for_copies();
   __syncthreads();
@@ -67,8 +67,8 @@ template <class T, int kHead>
 void forward(const ForwardOperands<T>& op, cudaStream_t stream) {
   using Sizes = ForwardSizes<T, kHead>;
   const HeadShape& shape = op.shape;
-  const int warps = warps_of_block(
-      {shape.sequence, shape.count, Sizes::kRows, Sizes::kMostWarps}, &Sizes::bytes);
+  const int warps =
+      warps_of_block({shape.sequence, shape.count, Sizes::kRows, Sizes::kMostWarps}, &Sizes::bytes);
   const std::int64_t rows = warps * Sizes::kRows;
   const std::int64_t blocks = (shape.sequence + rows - 1) / rows * shape.count;
   constexpr auto kKernel = tensor_forward_kernel<T, kHead>;

@@ -25,8 +25,7 @@ struct ForwardSizes {
     const int own = warps * kRows * TensorTile<T, kHead>::kStride;
     return static_cast<std::size_t>(2 * kStage + (kKeepsQueries ? 0 : own)) * sizeof(T);
   }
-  static_assert(!kKeepsQueries ||
-                kMostWarps * kRows * TensorTile<T, kHead>::kStride <= kStage);
+  static_assert(!kKeepsQueries || kMostWarps * kRows * TensorTile<T, kHead>::kStride <= kStage);
 };
 
 template <class T, int kHead>
@@ -44,8 +43,7 @@ class ForwardRows {
   __device__ void take_queries(const Tile& q) { q_.take(q); }
 
   /// With keys from `first_key` on.
-  __device__ void attend(const Tile& k, const Tile& v, int first_key,
-                         const ScoreDropout& dropout) {
+  __device__ void attend(const Tile& k, const Tile& v, int first_key, const ScoreDropout& dropout) {
     Scores scores;
     clear(scores);
     q_.template multiply<Sizes::kKeys>(scores, k);
@@ -170,15 +168,15 @@ class ForwardRows {
   __device__ void drop(Scores& scores, int tile, int first_key, const ScoreDropout& dropout) const {
 #pragma unroll
     for (int a = 0; a < Sizes::kAtoms; ++a) {
+      const int own_key = first_key + tile * kTile + own_column();
+      const std::uint64_t group = dropout.group_of(query_of(a, 0), own_key);
 #pragma unroll
-      for (int h = 0; h < 2; ++h) {
-        const int own_key = first_key + tile * kTile + own_column();
-        const std::uint64_t key = dropout.key_of(query_of(a, h), own_key);
+      for (int i = 0; i < 2; ++i) {
+        const std::uint64_t bits = dropout.bits<true>(group, i);
 #pragma unroll
-        for (int i = 0; i < 4; ++i) {
-          const int place = i / 2 * kColumns + i % 2;
-          const bool keeps = dropout.keeps(key, static_cast<std::uint64_t>(place));
-          if (!keeps) scores[a][2 * tile + i / 2][2 * h + i % 2] = 0;
+        for (int place = 0; place < 4; ++place) {
+          float& value = scores[a][2 * tile + place % 2][place / 2 * 2 + i];
+          value = dropout.keeps(bits, place) ? value : 0;
         }
       }
     }

@@ -1,6 +1,6 @@
-// Tiles of 16-bit elements in shared memory as a warp's products take them. Sums of products stay in
-// registers: lane l has rows l / 4 and l / 4 + 8 of each 16, columns 2 (l % 4) and the next of each
-// 8 (multiply_add()), and what it makes of them is the left side of the next product as it is.
+// Tiles of 16-bit elements in shared memory as a warp's products take them. Sums of products stay
+// in registers: lane l has rows l / 4 and l / 4 + 8 of each 16, columns 2 (l % 4) and the next of
+// each 8 (multiply_add()), and what it makes of them is the left side of the next product as it is.
 #pragma once
 
 #include <cstdint>
@@ -112,7 +112,8 @@ class LeftRows {
 #pragma unroll
       for (int c = 0; c < kChunks; ++c) {
 #pragma unroll
-        for (int a = 0; a < kAtoms; ++a) tile.rows_from(a * kTile).load_left(kept_[c][a], c * kTile);
+        for (int a = 0; a < kAtoms; ++a)
+          tile.rows_from(a * kTile).load_left(kept_[c][a], c * kTile);
       }
     }
   }

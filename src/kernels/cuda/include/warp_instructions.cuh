@@ -26,10 +26,9 @@ namespace dstune::cuda {
 /// l / 4.
 __device__ inline void load_matrices(std::uint32_t (&values)[4], const void* row) {
   [[maybe_unused]] const auto at = static_cast<std::uint32_t>(__cvta_generic_to_shared(row));
-  DSTUNE_FROM_75(
-      asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
-                   : "=r"(values[0]), "=r"(values[1]), "=r"(values[2]), "=r"(values[3])
-                   : "r"(at)));
+  DSTUNE_FROM_75(asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+                              : "=r"(values[0]), "=r"(values[1]), "=r"(values[2]), "=r"(values[3])
+                              : "r"(at)));
 }
 
 /// Likewise, each matrix transposed.
@@ -41,7 +40,8 @@ __device__ inline void load_transposed(std::uint32_t (&values)[4], const void* r
                    : "r"(at)));
 }
 
-/// sums (16, 8) += a (16, 16) b (16, 8), T's in pairs. Lane l, with r = l / 4 and c = 2 (l % 4), has
+/// sums (16, 8) += a (16, 16) b (16, 8), T's in pairs. Lane l, with r = l / 4 and c = 2 (l % 4),
+/// has
 /// - sums: (r, c), (r, c + 1), (r + 8, c), (r + 8, c + 1);
 /// - a: pairs that begin at (r, c), (r + 8, c), (r, c + 8), (r + 8, c + 8);
 /// - b: pairs of a column that begin at (c, r), (c + 8, r).
@@ -50,10 +50,11 @@ template <class T>
 __device__ inline void multiply_add(float (&sums)[4], const std::uint32_t (&a)[4], std::uint32_t b0,
                                     std::uint32_t b1) {
   if constexpr (std::is_same_v<T, __nv_bfloat16>) {
-    DSTUNE_FROM_80(asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, "
-                       "{%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
-                       : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
-                       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1)));
+    DSTUNE_FROM_80(
+        asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, "
+            "{%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+            : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
+            : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1)));
   } else {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 800
     asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, "

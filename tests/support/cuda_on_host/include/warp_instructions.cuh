@@ -66,14 +66,16 @@ void multiply(const LanesOperands& lanes) {
     const unsigned row = lane / 4;
     const unsigned column = 2 * (lane % 4);
     for (unsigned k = 0; k < 2; ++k) {
-      for (unsigned i = 0; i < 4; ++i) a[row + i % 2 * 8][column + i / 2 * 8 + k] = element<T>(product.a[i], k);
+      for (unsigned i = 0; i < 4; ++i)
+        a[row + i % 2 * 8][column + i / 2 * 8 + k] = element<T>(product.a[i], k);
       for (unsigned i = 0; i < 2; ++i) b[column + i * 8 + k][row] = element<T>(product.b[i], k);
     }
   }
   float c[16][8] = {};
   for (unsigned row = 0; row < 16; ++row) {
     for (unsigned inner = 0; inner < 16; ++inner) {
-      for (unsigned column = 0; column < 8; ++column) c[row][column] += a[row][inner] * b[inner][column];
+      for (unsigned column = 0; column < 8; ++column)
+        c[row][column] += a[row][inner] * b[inner][column];
     }
   }
   for (unsigned lane = 0; lane < 32; ++lane) {
@@ -97,7 +99,8 @@ inline void load_transposed(std::uint32_t (&values)[4], const void* row) {
 }
 
 template <class T>
-void multiply_add(float (&sums)[4], const std::uint32_t (&a)[4], std::uint32_t b0, std::uint32_t b1) {
+void multiply_add(float (&sums)[4], const std::uint32_t (&a)[4], std::uint32_t b0,
+                  std::uint32_t b1) {
   cuda_on_host::Product product{sums, a, {b0, b1}};
   cuda_on_host::warp_together(&product, cuda_on_host::multiply<T>);
 }
