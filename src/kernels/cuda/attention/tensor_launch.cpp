@@ -2,7 +2,6 @@
 
 #include <cuda_runtime_api.h>
 
-#include "kernels/cuda/attention/tensor.hpp"
 #include "kernels/cuda/base/check.hpp"
 
 namespace dstune::cuda {
@@ -25,13 +24,6 @@ std::int64_t blocks(const WarpChoice& choice, int warps) {
 }
 
 }  // namespace
-
-bool is_tensor_attention(DType dtype) {
-  constexpr int kFirst = 75;
-  return dtype != DType::fp32 && attribute(cudaDevAttrComputeCapabilityMajor) * 10 +
-                                         attribute(cudaDevAttrComputeCapabilityMinor) >=
-                                     kFirst;
-}
 
 int warps_of_block(const WarpChoice& choice, std::size_t (*bytes)(int)) {
   const auto shared = static_cast<std::size_t>(attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin));

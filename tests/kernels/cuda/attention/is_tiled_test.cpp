@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "kernels/cuda/attention/plain.hpp"
+#include "kernels/cuda/attention/tensor.hpp"
 #include "tests/support/cuda_on_host/control.hpp"
 
 namespace dstune::cuda {
@@ -20,6 +21,14 @@ TEST(IsTiled, Bf16SinceTensorCoresKnowIt) {
   EXPECT_TRUE(is_tiled_on(8, 64, DType::bf16));
   EXPECT_FALSE(is_tiled_on(7, 64, DType::bf16));
   EXPECT_TRUE(is_tiled_on(7, 64, DType::fp16));
+}
+
+TEST(IsTensorAttention, SixteenBitTypesSinceMatricesAreLoadedAtOnce) {
+  cuda_on_host::set_up({.major = 7, .minor = 5});
+  EXPECT_TRUE(is_tensor_attention(DType::fp16));
+  EXPECT_FALSE(is_tensor_attention(DType::fp32));
+  cuda_on_host::set_up({.major = 7, .minor = 0});
+  EXPECT_FALSE(is_tensor_attention(DType::fp16));
 }
 
 }  // namespace
