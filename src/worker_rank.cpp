@@ -29,7 +29,8 @@ class Runner {
   Outcome run(const Experiment& experiment, MpiGroup& group) {
     const RunSettings& settings = experiment.settings;
     Backend& backend = backend_of(settings);
-    Device& device = backend.device({settings.memory_limit, settings.threads_per_rank});
+    Device& device = backend.device(
+        {settings.memory_limit, settings.threads_per_rank, [&group] { group.poll(); }});
     const auto collectives = backend.collectives(
         group, [&group](Device& on) { return std::make_unique<MpiCollectives>(on, group); });
     return run_experiment(experiment, device, *collectives, group);

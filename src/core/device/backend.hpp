@@ -58,10 +58,13 @@ struct Placement {
 struct DeviceShare {
   Bytes memory_limit = 0;
   int threads = 0;  ///< of the host's cores, where the device computes on them; 0: on none
+  /// Called again and again while device() waits for what the experiment before has left; may
+  /// throw (ExperimentAborted).
+  std::function<void()> meanwhile = {};
 };
 
 /// Of a device that is only asked what it would need.
-constexpr DeviceShare kOnlyAsked{.memory_limit = 1, .threads = 0};
+inline const DeviceShare kOnlyAsked{.memory_limit = 1, .threads = 0};
 
 /// Collectives of tensors in host memory over a group's ranks, for a backend without its own. The
 /// device must outlive them.

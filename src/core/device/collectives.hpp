@@ -35,8 +35,8 @@ class Collectives {
   int rank() const noexcept { return rank_; }
   int size() const noexcept { return size_; }
 
-  /// What carries messages between hosts, as the library names it ("IB", "Socket"); "" if it does
-  /// not say.
+  /// What carries the group's messages between its hosts, as the library names it ("IB", "Socket").
+  /// "" for one host, on ranks but 0, and if the library does not say.
   virtual std::string network() const { return ""; }
 
   Event all_reduce(Tensor inout, ReduceOp op, Purpose purpose);
@@ -81,6 +81,7 @@ class Collectives {
 
   template <class Call>
   Event counted(CollectiveLine line, Call call);
+  void begin_launch(Purpose purpose);
   template <class Call>
   Event run(const CollectiveLine& line, Call call);
   template <class Call>
@@ -98,6 +99,7 @@ class Collectives {
   bool coalesces_ = false;
   std::optional<CollectiveLine> launched_;  // the first of coalesced calls
   Event coalesced_since_;
+  Seconds launch_time_ = 0;  // of the host, of the launch before
 };
 
 /// The calls of `collectives` until end(), which have one kind, type, purpose and stream, are one

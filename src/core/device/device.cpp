@@ -116,15 +116,16 @@ void Device::free_all_pending() noexcept {
   pending_.clear();
 }
 
-void Device::host_event(HostEvent event) {
+void Device::host_event(HostEvent event, Seconds already) {
   const Seconds time = host_overhead_.at(event);
   ledger_.add_host(event, time);
-  if (time <= 0) return;
-  if (!overlaps()) return spend_host_time(time);
+  const Seconds rest = time - already;
+  if (rest <= 0) return;
+  if (!overlaps()) return spend_host_time(rest);
   // Nothing is queued in between: the compute stream passes both at once, unless it was done before
   // the host is.
   const Event before = record(Stream::compute);
-  spend_host_time(time);
+  spend_host_time(rest);
   timeline_.add_host(event, before, record(Stream::compute));
 }
 

@@ -107,7 +107,8 @@ class Device {
   /// From now on host_event() takes as long as `overhead` says.
   void set_host_overhead(const HostOverhead& overhead) { host_overhead_ = overhead; }
   /// DeepSpeed's host code would be busy here: spends its time and goes into the ledger.
-  void host_event(HostEvent event);
+  /// @param already  of that time, what has passed in doing the same
+  void host_event(HostEvent event, Seconds already = 0);
   /// synchronize() where DeepSpeed's host waits: a host_event() too; goes into the ledger.
   void host_sync(HostSync reason);
   /// Likewise, for `event` alone.

@@ -1,6 +1,7 @@
 #include "kernels/cuda/cuda_backend.hpp"
 
 #include <chrono>
+#include <functional>
 #include <stdexcept>
 
 #include "core/base/text.hpp"
@@ -14,7 +15,7 @@ CudaBackend::CudaBackend(int index, bool has_peers) : has_peers_(has_peers), gpu
 
 Device& CudaBackend::device(const DeviceShare& share) {
   communicators_.check();
-  drain();
+  drain(share.meanwhile);
   device_.reset();
   if (gpu_.in_use() > 0) {
     throw DeviceLostError(concat("GPU ", gpu_.index(), ": ", format_bytes(gpu_.in_use()),
@@ -26,11 +27,12 @@ Device& CudaBackend::device(const DeviceShare& share) {
 
 // An experiment that was given up may have left kernels behind, which write to memory that the next
 // one would get.
-void CudaBackend::drain() {
+void CudaBackend::drain(const std::function<void()>& meanwhile) {
   using Clock = std::chrono::steady_clock;
   constexpr std::chrono::seconds kLongest{20};
   const auto end = Clock::now() + kLongest;
   gpu_.wait_for_streams([&] {
+    if (meanwhile) meanwhile();
     if (Clock::now() < end) return;
     throw DeviceLostError(concat("GPU ", gpu_.index(),
                                  ": a kernel of an experiment that was given up",

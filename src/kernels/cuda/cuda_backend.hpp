@@ -1,6 +1,7 @@
 // GPUs as a Backend: one per process.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 
@@ -26,7 +27,7 @@ class CudaBackend final : public Backend {
   std::unique_ptr<Collectives> collectives(Group& group, const HostCollectives& over_host) override;
 
  private:
-  void drain();
+  void drain(const std::function<void()>& meanwhile);
 
   bool has_peers_;
   Gpu gpu_;

@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "core/base/json_parser.hpp"
+#include "core/device/dry_collectives.hpp"
 #include "core/train/families/families.hpp"
 #include "core/train/training_step.hpp"
 #include "kernels/sim/sim_collectives.hpp"
@@ -135,6 +136,76 @@ TEST_P(HostOverheadOfStage, CountsEveryCollectiveAndEveryOtherWait) {
   }
   EXPECT_EQ(step.calls(HostEvent::collective), collectives);
   EXPECT_EQ(step.calls(HostEvent::synchronization), waits);
+}
+
+constexpr Seconds kOverhead = 20;  // of a collective
+
+/// Its calls, and the end of coalesced ones, take the host's time, as NCCL's do.
+class DearCollectives final : public DryCollectives {
+ public:
+  DearCollectives(Device& device, Seconds launch)
+      : DryCollectives(device, 0, kRanks), launch_(launch) {}
+
+ private:
+  void account(CollectiveKind /*kind*/, Bytes /*bytes*/) override { spend(); }
+  void do_end_coalescing() override { spend(); }
+  void spend() { device().spend_host_time(launch_); }
+
+  Seconds launch_;
+};
+
+class LaunchOverhead : public testing::Test {
+ protected:
+  LaunchOverhead() {
+    HostOverhead overhead;
+    overhead.at(HostEvent::collective) = kOverhead;
+    device_.set_host_overhead(overhead);
+  }
+
+  /// Host time of one all-reduce.
+  Seconds call(Collectives& collectives, Purpose purpose = Purpose::gradients) {
+    const Seconds begin = device_.now();
+    collectives.all_reduce(buffer_.tensor(DType::fp32), ReduceOp::sum, purpose);
+    return device_.now() - begin;
+  }
+
+  sim::SimDevice device_{1000};
+  Buffer buffer_ = make_buffer(device_, MemoryCategory::temporaries, 1, DType::fp32);
+};
+
+TEST_F(LaunchOverhead, HoldsWhatTheLaunchBeforeTook) {
+  DearCollectives collectives(device_, 4);
+
+  EXPECT_EQ(call(collectives), kOverhead + 4);
+  EXPECT_EQ(call(collectives), kOverhead);
+  EXPECT_EQ(call(collectives), kOverhead);
+  EXPECT_EQ(device_.ledger().host_time(), 3 * kOverhead);
+}
+
+TEST_F(LaunchOverhead, IsNotSpentWhereALaunchTakesLonger) {
+  DearCollectives collectives(device_, kOverhead + 5);
+
+  call(collectives);
+
+  EXPECT_EQ(call(collectives), kOverhead + 5);
+}
+
+TEST_F(LaunchOverhead, HoldsAllOfCoalescedCalls) {
+  DearCollectives collectives(device_, 4);
+  CoalescedCalls calls(collectives);
+  call(collectives);
+  call(collectives);
+  calls.end();
+
+  EXPECT_EQ(call(collectives), kOverhead - 3 * 4 + 4);
+}
+
+TEST_F(LaunchOverhead, HoldsNoMoreThanOneLaunch) {
+  DearCollectives collectives(device_, 4);
+  EXPECT_EQ(call(collectives, Purpose::other), 4);
+  EXPECT_EQ(call(collectives, Purpose::other), 4);
+
+  EXPECT_EQ(call(collectives), kOverhead);
 }
 
 // Stages 1 and 2: those that this rank owns. Stage 3: its shards of all.

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "core/device/group.hpp"
+#include "core/device/operations/fill.hpp"
 #include "kernels/cuda/device/piece_size.hpp"
 #include "tests/support/cuda_on_host/control.hpp"
 #include "tests/support/thread_group.hpp"
@@ -11,6 +13,7 @@ namespace dstune::cuda {
 namespace {
 
 constexpr Bytes kMemory = Bytes{4} << 30U;
+constexpr Bytes kLimit = Bytes{8} << 20U;
 
 /// Free beside the largest piece of an experiment of one rank.
 Bytes left_beside_buffers(bool has_peers) {
@@ -27,6 +30,29 @@ Bytes left_beside_buffers(bool has_peers) {
 TEST(CudaBackend, LeavesNcclItsReserveIfThereAreOtherWorkers) {
   EXPECT_EQ(left_beside_buffers(true), kLoadedLater + CommunicatorLimits{}.reserve);
   EXPECT_EQ(left_beside_buffers(false), kLoadedLater);
+}
+
+class CudaBackendTest : public testing::Test {
+ protected:
+  CudaBackendTest() { cuda_on_host::set_up({}); }
+  ~CudaBackendTest() override { EXPECT_EQ(cuda_on_host::live(), cuda_on_host::Live{}); }
+};
+
+TEST_F(CudaBackendTest, AnswersTheDispatcherWhileAnEarlierExperimentStillRuns) {
+  CudaBackend backend(0);
+  Device& device = backend.device({.memory_limit = kLimit});
+  cuda_on_host::hang_at("cudaMemsetAsync", 1);
+  const Buffer buffer = make_buffer(device, MemoryCategory::temporaries, 1, DType::fp32);
+  device.run(FillZero{buffer.tensor(DType::fp32)});
+  int calls = 0;
+  const auto give_up = [&calls] {
+    if (++calls == 3) throw ExperimentAborted("by rank 0");
+  };
+
+  EXPECT_THROW(backend.device({.memory_limit = kLimit, .meanwhile = give_up}), ExperimentAborted);
+
+  EXPECT_EQ(calls, 3);
+  cuda_on_host::release_hangs();
 }
 
 }  // namespace

@@ -20,7 +20,6 @@ void set_up(const Machine& machine) {
       all.devices[static_cast<std::size_t>(allocation.device)].used += allocation.bytes;
     }
   }
-  all.nccl_warning = "";
   all.shared_limits.clear();
   all.faults.clear();
   all.effects.clear();

@@ -19,6 +19,7 @@ struct DeviceState {
   std::size_t used = 0;
   int sticky_error = 0;
   int streams_made = 0;
+  const char* nccl_warning = "";  ///< NCCL's last in the process of that device
 };
 
 struct Allocation {
@@ -57,7 +58,6 @@ struct MachineState {
   std::vector<cudaStream_t> closed_streams;  ///< destroyed; their threads are not yet joined
   int events = 0;
   int communicators = 0;
-  const char* nccl_warning = "";  ///< NCCL's last
   int library_handles = 0;
   std::map<std::pair<const void*, int>, int> shared_limits;  ///< of a kernel on a device
 

@@ -35,34 +35,37 @@ class SumCheck {
 
   void all_reduce() const {
     write(kMost);
-    DSTUNE_NCCL_CHECK(AllReduce(in_, out_, kMost, ncclFloat, ncclSum, handle(), stream()));
+    DSTUNE_NCCL_CHECK(communicator_,
+                      AllReduce(in_, out_, kMost, ncclFloat, ncclSum, handle(), stream()));
     expect("ncclAllReduce", kMost, [&](std::size_t i) { return known_sum(size(), i); });
   }
 
   void reduce() const {
     write(part_);
-    DSTUNE_NCCL_CHECK(Reduce(in_, out_, part_, ncclFloat, ncclSum, 0, handle(), stream()));
+    DSTUNE_NCCL_CHECK(communicator_,
+                      Reduce(in_, out_, part_, ncclFloat, ncclSum, 0, handle(), stream()));
     const std::size_t received = rank() == 0 ? part_ : 0;
     expect("ncclReduce", received, [&](std::size_t i) { return known_sum(size(), i); });
   }
 
   void reduce_scatter() const {
     write(whole_);
-    DSTUNE_NCCL_CHECK(ReduceScatter(in_, out_, part_, ncclFloat, ncclSum, handle(), stream()));
+    DSTUNE_NCCL_CHECK(communicator_,
+                      ReduceScatter(in_, out_, part_, ncclFloat, ncclSum, handle(), stream()));
     expect("ncclReduceScatter", part_,
            [&](std::size_t i) { return known_sum(size(), own_begin() + i); });
   }
 
   void all_gather() const {
     write(part_);
-    DSTUNE_NCCL_CHECK(AllGather(in_, out_, part_, ncclFloat, handle(), stream()));
+    DSTUNE_NCCL_CHECK(communicator_, AllGather(in_, out_, part_, ncclFloat, handle(), stream()));
     expect("ncclAllGather", whole_,
            [&](std::size_t i) { return known_value(static_cast<int>(i / part_), i % part_); });
   }
 
   void broadcast() const {
     write(part_);
-    DSTUNE_NCCL_CHECK(Broadcast(in_, out_, part_, ncclFloat, 0, handle(), stream()));
+    DSTUNE_NCCL_CHECK(communicator_, Broadcast(in_, out_, part_, ncclFloat, 0, handle(), stream()));
     expect("ncclBroadcast", part_, [](std::size_t i) { return known_value(0, i); });
   }
 

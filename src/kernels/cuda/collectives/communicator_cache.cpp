@@ -29,7 +29,7 @@ std::unique_ptr<Collectives> CommunicatorCache::collectives(Group& group, CudaDe
   if (group.size() == 1) {
     return std::make_unique<NcclCollectives>(device, maker, nullptr, "", nullptr);
   }
-  NcclCommunicator& communicator = find_or_make(maker);
+  const Kept& kept = find_or_make(maker);
   const auto on_end = [this, maker](const NcclCollectives::End& end) {
     const Members members = maker.group().members();
     recent_.add_bytes(members, end.parts.bytes);
@@ -38,16 +38,17 @@ std::unique_ptr<Collectives> CommunicatorCache::collectives(Group& group, CudaDe
     communicators_.erase(members);
     wait_for_the_end(maker);
   };
-  return std::make_unique<NcclCollectives>(device, maker, &communicator, facts_.network, on_end);
+  return std::make_unique<NcclCollectives>(device, maker, kept.communicator.get(), kept.network,
+                                           on_end);
 }
 
-NcclCommunicator& CommunicatorCache::find_or_make(const CommunicatorMaker& maker) {
+CommunicatorCache::Kept& CommunicatorCache::find_or_make(const CommunicatorMaker& maker) {
   const Members members = maker.group().members();
   const auto found = communicators_.find(members);
-  const bool usable = found != communicators_.end() && !found->second->has_failed();
+  const bool usable = found != communicators_.end() && !found->second.communicator->has_failed();
   if (maker.group().vote(usable)) {
     recent_.use(members);
-    return *found->second;
+    return found->second;
   }
   if (found != communicators_.end()) drop({members}, maker);
   drop(recent_.to_drop_for_one_more(), maker);
@@ -59,30 +60,32 @@ NcclCommunicator& CommunicatorCache::find_or_make(const CommunicatorMaker& maker
   }
 }
 
-NcclCommunicator& CommunicatorCache::make(CommunicatorMaker maker, const Members& members) {
-  auto& communicator = communicators_[members] = maker.make();
+CommunicatorCache::Kept& CommunicatorCache::make(CommunicatorMaker maker, const Members& members) {
+  Kept& kept = communicators_[members] = {maker.make(), ""};
   recent_.use(members);
   recent_.add_bytes(members, maker.cost().bytes);
   drop(recent_.to_drop(), maker);
-  facts_ = log_.facts();
-  report(maker);
-  return *communicator;
+  kept.network = report(maker);
+  return kept;
 }
 
-void CommunicatorCache::report(const CommunicatorMaker& maker) {
+// NCCL chooses a network even where no message leaves the host.
+std::string CommunicatorCache::report(const CommunicatorMaker& maker) {
   const auto names = maker.group().gather(host_name());
-  if (maker.group().rank() != 0) return;
-  const auto& cost = maker.cost();
-  const std::string network = facts_.network.empty() ? "" : concat(", network: ", facts_.network);
-  log_line(concat("communicator of ", maker.group().size(), " ranks: ", format_seconds(cost.time),
-                  ", ", format_bytes(cost.bytes), network));
+  if (maker.group().rank() != 0) return "";
   const std::set<std::string> hosts(names.begin(), names.end());
-  if (hosts.size() == 1 || facts_.network != "Socket" || has_warned_) return;
+  const std::string network = hosts.size() > 1 ? log_.facts().network : "";
+  const auto& cost = maker.cost();
+  log_line(concat("communicator of ", maker.group().size(), " ranks: ", format_seconds(cost.time),
+                  ", ", format_bytes(cost.bytes),
+                  network.empty() ? "" : concat(", network: ", network)));
+  if (network != "Socket" || has_warned_) return network;
   has_warned_ = true;
   log_warning(concat("NCCL sends between ", hosts.size(), " hosts over sockets, far below the ",
                      "speed of InfiniBand or of a cloud's fabric; if they have one, load the ",
                      "site's NCCL plugin (libnccl-net.so: libfabric, EFA) or see NCCL_IB_HCA and ",
                      "NCCL_IB_DISABLE"));
+  return network;
 }
 
 void CommunicatorCache::drop(const std::vector<Members>& groups, const CommunicatorMaker& maker) {

@@ -55,18 +55,22 @@ class CommunicatorCache {
  private:
   using Members = RecentGroups::Members;
 
-  NcclCommunicator& find_or_make(const CommunicatorMaker& maker);
-  NcclCommunicator& make(CommunicatorMaker maker, const Members& members);
-  void report(const CommunicatorMaker& maker);
+  struct Kept {
+    std::unique_ptr<NcclCommunicator> communicator;
+    std::string network;  ///< as Collectives::network()
+  };
+
+  Kept& find_or_make(const CommunicatorMaker& maker);
+  Kept& make(CommunicatorMaker maker, const Members& members);
+  std::string report(const CommunicatorMaker& maker);
   void drop(const std::vector<Members>& groups, const CommunicatorMaker& maker);
   void wait_for_the_end(const CommunicatorMaker& maker) noexcept;
 
   CommunicatorLimits limits_;
   NcclLog log_;
-  NcclFacts facts_;
   RecentGroups recent_;
   EndingCommunicators endings_;
-  std::map<Members, std::unique_ptr<NcclCommunicator>> communicators_;
+  std::map<Members, Kept> communicators_;
   std::string lost_;  ///< why the GPU is, or ""
   bool has_warned_ = false;
 };

@@ -71,7 +71,10 @@ Waiting CommunicatorMaker::waiting() const {
 
 ncclUniqueId CommunicatorMaker::agree_on_id() const {
   ncclUniqueId id{};
-  if (group_->rank() == 0) DSTUNE_NCCL_CHECK(GetUniqueId(&id));
+  if (group_->rank() == 0) {
+    const std::string known_warning = last_nccl_warning();
+    check_nccl(nccl().GetUniqueId(&id), "ncclGetUniqueId", known_warning, __FILE__, __LINE__);
+  }
   group_->broadcast(std::as_writable_bytes(std::span(id.internal)), 0);
   return id;
 }

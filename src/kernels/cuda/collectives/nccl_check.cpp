@@ -15,16 +15,21 @@ namespace dstune::cuda {
 
 namespace {
 
-std::string last_warning() {
-  const char* text = nccl().GetLastError(nullptr);
-  return text == nullptr ? "" : text;
+bool little_is_free() {
+  constexpr std::size_t kLittle = std::size_t{256} << 20U;
+  std::size_t free = 0;
+  std::size_t total = 0;
+  return cudaMemGetInfo(&free, &total) == cudaSuccess && free < kLittle;
 }
 
 // Calls of a communicator that does not block run in threads of NCCL, whose CUDA errors are not
-// this thread's: the warning alone tells them.
-bool is_out_of_memory(ncclResult_t result, cudaError_t error, const std::string& warning) {
+// this thread's: the warning alone tells them. The same text as before may have been said again.
+bool is_out_of_memory(ncclResult_t result, cudaError_t error, const std::string& warning,
+                      bool is_new) {
   if (result != ncclUnhandledCudaError) return false;
-  return error == cudaErrorMemoryAllocation || warning.find("out of memory") != std::string::npos;
+  if (error == cudaErrorMemoryAllocation) return true;
+  const bool says_so = warning.find("out of memory") != std::string::npos;
+  return says_so && (is_new || little_is_free());
 }
 
 [[noreturn]] void throw_out_of_memory() {
@@ -37,14 +42,21 @@ bool is_out_of_memory(ncclResult_t result, cudaError_t error, const std::string&
 
 }  // namespace
 
-void check_nccl(ncclResult_t result, const char* call, const char* file, int line) {
+std::string last_nccl_warning() {
+  const char* text = nccl().GetLastError(nullptr);
+  return text == nullptr ? "" : text;
+}
+
+void check_nccl(ncclResult_t result, const char* call, const std::string& known_warning,
+                const char* file, int line) {
   if (result == ncclSuccess || result == ncclInProgress) return;
   const cudaError_t error = cudaGetLastError();
-  const std::string warning = last_warning();
-  if (is_out_of_memory(result, error, warning)) throw_out_of_memory();
+  const std::string warning = last_nccl_warning();
+  const bool is_new = warning != known_warning;
+  if (is_out_of_memory(result, error, warning, is_new)) throw_out_of_memory();
   const std::string message =
-      concat(call, ": ", nccl().GetErrorString(result),
-             warning.empty() ? "" : concat(" (", warning, ")"), " at ", file, ":", line);
+      concat(call, ": ", nccl().GetErrorString(result), is_new ? concat(" (", warning, ")") : "",
+             " at ", file, ":", line);
   if (result == ncclUnhandledCudaError && is_sticky(error)) throw DeviceLostError(message);
   throw NcclError(message);
 }

@@ -103,37 +103,38 @@ void NcclCollectives::copy(Tensor from, Tensor to) {
 
 void NcclCollectives::do_all_reduce(Tensor inout, ReduceOp op) {
   queue("ncclAllReduce", inout, [&](const NcclCommunicator& own, cudaStream_t stream) {
-    DSTUNE_NCCL_CHECK(AllReduce(inout.data, inout.data, count_of(inout), type_of(inout),
-                                operation_of(op), own.get(), stream));
+    DSTUNE_NCCL_CHECK(own, AllReduce(inout.data, inout.data, count_of(inout), type_of(inout),
+                                     operation_of(op), own.get(), stream));
   });
 }
 
 void NcclCollectives::do_reduce(Tensor inout, ReduceOp op, int root) {
   queue("ncclReduce", inout, [&](const NcclCommunicator& own, cudaStream_t stream) {
-    DSTUNE_NCCL_CHECK(Reduce(inout.data, inout.data, count_of(inout), type_of(inout),
-                             operation_of(op), root, own.get(), stream));
+    DSTUNE_NCCL_CHECK(own, Reduce(inout.data, inout.data, count_of(inout), type_of(inout),
+                                  operation_of(op), root, own.get(), stream));
   });
 }
 
 void NcclCollectives::do_reduce_scatter(Tensor in, Tensor out, ReduceOp op) {
   if (size() == 1) copy(in, out);
   queue("ncclReduceScatter", in, [&](const NcclCommunicator& own, cudaStream_t stream) {
-    DSTUNE_NCCL_CHECK(ReduceScatter(in.data, out.data, count_of(out), type_of(in), operation_of(op),
-                                    own.get(), stream));
+    DSTUNE_NCCL_CHECK(own, ReduceScatter(in.data, out.data, count_of(out), type_of(in),
+                                         operation_of(op), own.get(), stream));
   });
 }
 
 void NcclCollectives::do_all_gather(Tensor in, Tensor out) {
   if (size() == 1) copy(in, out);
   queue("ncclAllGather", in, [&](const NcclCommunicator& own, cudaStream_t stream) {
-    DSTUNE_NCCL_CHECK(AllGather(in.data, out.data, count_of(in), type_of(in), own.get(), stream));
+    DSTUNE_NCCL_CHECK(own,
+                      AllGather(in.data, out.data, count_of(in), type_of(in), own.get(), stream));
   });
 }
 
 void NcclCollectives::do_broadcast(Tensor inout, int root) {
   queue("ncclBroadcast", inout, [&](const NcclCommunicator& own, cudaStream_t stream) {
-    DSTUNE_NCCL_CHECK(Broadcast(inout.data, inout.data, count_of(inout), type_of(inout), root,
-                                own.get(), stream));
+    DSTUNE_NCCL_CHECK(own, Broadcast(inout.data, inout.data, count_of(inout), type_of(inout), root,
+                                     own.get(), stream));
   });
 }
 
@@ -154,13 +155,13 @@ std::unique_ptr<Collectives> NcclCollectives::do_sub_group(const std::vector<int
 void NcclCollectives::do_begin_coalescing() {
   communicator();
   if (size() == 1) return;
-  DSTUNE_NCCL_CHECK(GroupStart());
+  DSTUNE_NCCL_CHECK(*communicator_, GroupStart());
   coalesces_ = true;
 }
 
 void NcclCollectives::do_end_coalescing() {
   if (!std::exchange(coalesces_, false)) return;
-  DSTUNE_NCCL_CHECK(GroupEnd());
+  DSTUNE_NCCL_CHECK(*communicator_, GroupEnd());
   communicator_->settle("ncclGroupEnd", maker_.waiting());
 }
 

@@ -54,14 +54,18 @@ class Patience {
 }  // namespace
 
 NcclCommunicator::NcclCommunicator(int rank, int size, EndingCommunicators& endings)
-    : endings_(&endings), cell_(std::make_unique<ncclComm_t>(nullptr)), rank_(rank), size_(size) {}
+    : endings_(&endings),
+      cell_(std::make_unique<ncclComm_t>(nullptr)),
+      rank_(rank),
+      size_(size),
+      known_warning_(last_nccl_warning()) {}
 
 // Once the other constructor is done, the destructor runs also if this one throws.
 NcclCommunicator::NcclCommunicator(const ncclUniqueId& id, int rank, int size,
                                    const Waiting& waiting, EndingCommunicators& endings)
     : NcclCommunicator(rank, size, endings) {
   ncclConfig_t config = configuration();
-  DSTUNE_NCCL_CHECK(CommInitRankConfig(cell_.get(), size, id, rank, &config));
+  DSTUNE_NCCL_CHECK(*this, CommInitRankConfig(cell_.get(), size, id, rank, &config));
   settle("ncclCommInitRankConfig", waiting);
   is_made_ = true;
 }
@@ -88,19 +92,20 @@ void NcclCommunicator::all_to_all(const void* in, void* out, std::size_t count, 
     note(nccl().Recv(static_cast<std::byte*>(out) + offset, count, type, peer, *cell_, stream));
   }
   note(nccl().GroupEnd());
-  check_nccl(first, "a group of ncclSend and ncclRecv", __FILE__, __LINE__);
+  check_nccl(first, "a group of ncclSend and ncclRecv", known_warning_, __FILE__, __LINE__);
 }
 
 void NcclCommunicator::settle(const char* call, const Waiting& waiting) const {
   Patience patience(*this, call, waiting);
   for (;;) {
     ncclResult_t state = ncclSuccess;
-    DSTUNE_NCCL_CHECK(CommGetAsyncError(*cell_, &state));
-    check_nccl(state, call, __FILE__, __LINE__);
-    if (state == ncclSuccess) return;
+    DSTUNE_NCCL_CHECK(*this, CommGetAsyncError(*cell_, &state));
+    check_nccl(state, call, known_warning_, __FILE__, __LINE__);
+    if (state == ncclSuccess) break;
     patience.use();
     std::this_thread::yield();
   }
+  known_warning_ = last_nccl_warning();
 }
 
 void NcclCommunicator::wait_for(const Gpu& gpu, cudaEvent_t event, const Waiting& waiting) const {
@@ -113,8 +118,8 @@ void NcclCommunicator::wait_for(const Gpu& gpu, cudaEvent_t event, const Waiting
 
 void NcclCommunicator::check() const {
   ncclResult_t state = ncclSuccess;
-  DSTUNE_NCCL_CHECK(CommGetAsyncError(*cell_, &state));
-  check_nccl(state, "a collective", __FILE__, __LINE__);
+  DSTUNE_NCCL_CHECK(*this, CommGetAsyncError(*cell_, &state));
+  check_nccl(state, "a collective", known_warning_, __FILE__, __LINE__);
   for (const auto& [ranks, part] : parts_) {
     if (part->is_made_ && part->get() != nullptr) part->check();
   }
@@ -143,7 +148,7 @@ NcclCommunicator& NcclCommunicator::make_part(const std::vector<int>& ranks, int
   parts_[ranks] = std::unique_ptr<NcclCommunicator>(new NcclCommunicator(own, size, *endings_));
   NcclCommunicator& part = *parts_[ranks];
   ncclConfig_t config = configuration();
-  DSTUNE_NCCL_CHECK(CommSplit(*cell_, color, own, part.cell_.get(), &config));
+  DSTUNE_NCCL_CHECK(*this, CommSplit(*cell_, color, own, part.cell_.get(), &config));
   settle("ncclCommSplit", waiting);
   if (part.get() != nullptr) part.settle("ncclCommSplit", waiting);
   part.is_made_ = true;

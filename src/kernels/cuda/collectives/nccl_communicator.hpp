@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include <cuda_runtime_api.h>
@@ -52,6 +53,8 @@ class NcclCommunicator {
   void wait_for(const Gpu& gpu, cudaEvent_t event, const Waiting& waiting) const;
   /// @throws what check_nccl() throws  if this one or a part of it has failed
   void check() const;
+  /// NCCL's last warning when the last call was known to be well: no reason of a later error.
+  const std::string& known_warning() const noexcept { return known_warning_; }
   /// check() that says so.
   bool has_failed() const noexcept;
 
@@ -72,6 +75,7 @@ class NcclCommunicator {
   bool is_made_ = false;  ///< NCCL no longer writes to the cell
   int rank_;
   int size_;
+  mutable std::string known_warning_;
   std::map<std::vector<int>, std::unique_ptr<NcclCommunicator>> parts_;
 };
 

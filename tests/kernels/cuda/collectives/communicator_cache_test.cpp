@@ -24,10 +24,11 @@ namespace {
 using cuda_on_host::calls;
 using cuda_on_host::live;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 constexpr Bytes kCommunicator = Bytes{600} << 20U;  // a GPU has no room for two
 
-/// A group of threads under other names.
+/// A group of threads under other names, each on a host of its own.
 class Renamed final : public Group {
  public:
   Renamed(test::ThreadTeam& team, int rank, std::vector<int> members)
@@ -38,7 +39,9 @@ class Renamed final : public Group {
   std::vector<int> members() const override { return members_; }
   void broadcast(std::span<std::byte> data, int root) override { group_.broadcast(data, root); }
   bool vote(bool ok) override { return group_.vote(ok); }
-  std::vector<std::string> gather(const std::string& text) override { return group_.gather(text); }
+  std::vector<std::string> gather(const std::string& text) override {
+    return group_.gather(text + std::to_string(group_.rank()));
+  }
   void poll() override { group_.poll(); }
 
  private:
@@ -74,6 +77,16 @@ struct Rank {
   RankGpu own;
   CommunicatorCache cache;
 };
+
+template <class Body>
+bool throws(Body body) {
+  try {
+    body();
+  } catch (const std::domain_error&) {
+    return true;
+  }
+  return false;
+}
 
 class CommunicatorCacheTest : public OnHostTest {
  protected:
@@ -148,6 +161,25 @@ TEST_F(CommunicatorCacheTest, AllMakeANewOneIfAMemberHasLostIts) {
   });
 
   EXPECT_EQ(calls("ncclCommInitRankConfig"), 4U);
+}
+
+TEST_F(CommunicatorCacheTest, TheOldCommunicatorIsGoneBeforeItsGroupMakesANewOne) {
+  cuda_on_host::set_up(
+      {.devices = kMostRanks, .bytes = kGpuMemory, .communicator_bytes = kCommunicator});
+
+  on_ranks(2, [](Rank& rank) {
+    rank.experiment();
+    rank.meet();
+    const auto lose = [&rank] {
+      const auto collectives = rank.cache.collectives(rank.group, rank.own.device);
+      if (rank.group.rank() == 1) throw std::domain_error("after the others' last call");
+    };
+    EXPECT_EQ(rank.group.rank() == 1, throws(lose));
+
+    EXPECT_EQ(rank.experiment(), 2);
+    EXPECT_EQ(rank.cache.bytes(), kCommunicator);
+    rank.meet();
+  });
 }
 
 TEST_F(CommunicatorCacheTest, KeepsNoMoreThanItsNumber) {
@@ -379,20 +411,91 @@ TEST_F(CommunicatorCacheTest, AnEndThatDoesNotComeLosesTheDevice) {
            {.ending = 0.01});
 }
 
-TEST_F(CommunicatorCacheTest, TheNetworkIsThatOfNcclsLog) {
-  const testing_support::TemporaryDirectory folder;
+TEST_F(CommunicatorCacheTest, AWarningOfAnEarlierErrorIsNoReasonOfALater) {
+  cuda_on_host::set_up(
+      {.devices = kMostRanks, .bytes = kGpuMemory, .communicator_bytes = kGpuMemory});
 
-  on_ranks(2, [&](Rank& rank) {
-    const std::string path = folder / std::to_string(rank.group.rank());
-    std::ofstream(path) << "host:1:1 [0] NCCL INFO Using network IB\n";
-    CommunicatorCache cache({}, NcclLog(path));
-
-    const auto collectives = cache.collectives(rank.group, rank.own.device);
-
-    EXPECT_EQ(collectives->network(), "IB");
-    EXPECT_EQ(collectives->sub_group({rank.group.rank()})->network(), "IB");
+  on_ranks(2, [](Rank& rank) {
+    EXPECT_THROW(rank.experiment(), OutOfMemoryError);
+    rank.meet();
+    cuda_on_host::inject({.function = "ncclCommInitRankConfig",
+                          .call = 1,
+                          .error = ncclUnhandledCudaError,
+                          .device = rank.group.rank()});
+    try {
+      rank.experiment();
+      ADD_FAILURE() << "NCCL failed";
+    } catch (const NcclError& error) {
+      EXPECT_THAT(error.what(), Not(HasSubstr("out of memory")));
+    }
     rank.meet();
   });
+}
+
+TEST_F(CommunicatorCacheTest, TheSameWarningAgainIsOutOfMemoryWhereLittleIsFree) {
+  cuda_on_host::set_up(
+      {.devices = kMostRanks, .bytes = Bytes{300} << 20U, .communicator_bytes = kGpuMemory});
+
+  on_ranks(2, [](Rank& rank) {
+    for (int experiment = 0; experiment < 2; ++experiment) {
+      EXPECT_THROW(rank.experiment(), OutOfMemoryError);
+      rank.meet();
+    }
+  });
+}
+
+/// Makes a communicator of two ranks where NCCL says that it uses `network`, and looks at it.
+class NetworkTest : public CommunicatorCacheTest {
+ protected:
+  enum class Hosts { one, several };
+
+  /// What rank 0 logs while `experiments` communicators are made.
+  std::string log_of(Hosts hosts, const std::string& network, int experiments = 1) {
+    ::testing::internal::CaptureStderr();
+    on_ranks(2, [&](Rank& rank) {
+      const int own = rank.group.rank();
+      const std::string path = folder_ / std::to_string(own);
+      std::ofstream(path) << "host:1:1 [0] NCCL INFO Using network " << network << "\n";
+      CommunicatorCache cache({}, NcclLog(path));
+      for (int first = 0; first < experiments; ++first) {
+        Renamed apart(rank.team, own, {2 * first + 1, 2 * first + 2});
+        Group& group = hosts == Hosts::one ? static_cast<Group&>(rank.group) : apart;
+        const auto collectives = cache.collectives(group, rank.own.device);
+        if (own != 0) continue;
+        EXPECT_EQ(collectives->network(), hosts == Hosts::one ? "" : network);
+        EXPECT_EQ(collectives->sub_group({0})->network(), collectives->network());
+      }
+      rank.meet();
+    });
+    return ::testing::internal::GetCapturedStderr();
+  }
+
+  testing_support::TemporaryDirectory folder_;
+};
+
+TEST_F(NetworkTest, IsSaidBetweenHosts) {
+  const std::string log = log_of(Hosts::several, "IB");
+
+  EXPECT_THAT(log, HasSubstr("communicator of 2 ranks"));
+  EXPECT_THAT(log, HasSubstr("network: IB"));
+  EXPECT_THAT(log, Not(HasSubstr("warning")));
+}
+
+TEST_F(NetworkTest, OfOneHostIsNobodysBusiness) {
+  const std::string log = log_of(Hosts::one, "Socket");
+
+  EXPECT_THAT(log, HasSubstr("communicator of 2 ranks"));
+  EXPECT_THAT(log, Not(HasSubstr("network")));
+  EXPECT_THAT(log, Not(HasSubstr("warning")));
+}
+
+TEST_F(NetworkTest, OfSocketsBetweenHostsIsAWarningOnce) {
+  const std::string log = log_of(Hosts::several, "Socket", 2);
+
+  const std::string warning = "warning: NCCL sends between 2 hosts over sockets";
+  EXPECT_THAT(log, HasSubstr(warning));
+  EXPECT_EQ(log.find(warning), log.rfind(warning));
+  EXPECT_THAT(log, HasSubstr("libnccl-net.so"));
 }
 
 }  // namespace

@@ -27,7 +27,7 @@ DeviceState& device_of(const Rank& rank) {
 /// Whether the device has the memory.
 bool take_memory(Rank& rank, std::size_t bytes) {
   if (bytes > state().machine.bytes - device_of(rank).used) {
-    state().nccl_warning = "Cuda failure 'out of memory'";
+    device_of(rank).nccl_warning = "Cuda failure 'out of memory'";
     return false;
   }
   rank.bytes = bytes;

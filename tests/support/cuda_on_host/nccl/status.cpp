@@ -35,5 +35,6 @@ const char* ncclGetErrorString(ncclResult_t result) {
 
 const char* ncclGetLastError(ncclComm_t /*comm*/) {
   const cuda_on_host::Locked locked;
-  return cuda_on_host::state().nccl_warning;
+  const auto device = static_cast<std::size_t>(cuda_on_host::current_device());
+  return cuda_on_host::state().devices.at(device).nccl_warning;
 }
