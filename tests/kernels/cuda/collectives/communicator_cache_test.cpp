@@ -432,6 +432,31 @@ TEST_F(CommunicatorCacheTest, AWarningOfAnEarlierErrorIsNoReasonOfALater) {
   });
 }
 
+TEST_F(CommunicatorCacheTest, AWarningOfAnotherCommunicatorIsNoReasonOfALaterError) {
+  constexpr Bytes kOneAndSpace = Bytes{480} << 20U;
+  cuda_on_host::set_up(
+      {.devices = kMostRanks, .bytes = kGpuMemory, .communicator_bytes = kOneAndSpace});
+
+  on_ranks(2, [](Rank& rank) {
+    const int own = rank.group.rank();
+    Renamed others(rank.team, own, {7, 8});
+    rank.experiment();
+    EXPECT_THROW(rank.experiment(others), OutOfMemoryError);
+    rank.experiment();
+    rank.meet();
+    const auto fail = [&] {
+      const auto collectives = rank.cache.collectives(rank.group, rank.own.device);
+      cuda_on_host::inject(
+          {.function = "ncclAllReduce", .call = 1, .error = ncclUnhandledCudaError, .device = own});
+      rank.sum(*collectives);
+    };
+
+    EXPECT_THROW(fail(), NcclError);
+
+    rank.meet();
+  });
+}
+
 TEST_F(CommunicatorCacheTest, TheSameWarningAgainIsOutOfMemoryWhereLittleIsFree) {
   cuda_on_host::set_up(
       {.devices = kMostRanks, .bytes = Bytes{300} << 20U, .communicator_bytes = kGpuMemory});

@@ -83,6 +83,9 @@ struct Clique {
   std::map<std::uint64_t, std::shared_ptr<Gathering>> gatherings;
   std::map<std::uint64_t, std::map<int, SplitCall>> splits;
   std::map<std::pair<int, int>, std::list<std::shared_ptr<Mail>>> mail;  ///< (from, to)
+  std::string folder;                     ///< where its ranks meet that are processes; else ""
+  std::map<int, std::uint64_t> sent;      ///< messages of a process, by peer
+  std::map<int, std::uint64_t> received;  ///< likewise
 
   bool complete() const { return static_cast<int>(ranks.size()) == size; }
 };

@@ -4,6 +4,7 @@
 #include "tests/support/cuda_on_host/fault.hpp"
 #include "tests/support/cuda_on_host/machine_state.hpp"
 #include "tests/support/cuda_on_host/nccl/clique.hpp"
+#include "tests/support/cuda_on_host/nccl/processes.hpp"
 #include "tests/support/cuda_on_host/nccl/reduce.hpp"
 
 namespace cuda_on_host {
@@ -87,6 +88,7 @@ struct Held {
 
 void run_collective(const std::shared_ptr<Rank>& rank, std::uint64_t index,
                     const CollectiveCall& call) {
+  if (!rank->clique->folder.empty()) return run_collective_of_processes(*rank, index, call);
   const Held held{gathering_of(*rank, index)};
   Gathering& gathering = *held.gathering;
   happens_before(&gathering.arrival);

@@ -4,10 +4,15 @@
 #include "tests/support/cuda_on_host/call.hpp"
 #include "tests/support/cuda_on_host/machine_state.hpp"
 #include "tests/support/cuda_on_host/nccl/group.hpp"
+#include "tests/support/cuda_on_host/nccl/processes.hpp"
 
 namespace cuda_on_host {
 
-bool ready(const Rank& rank) { return rank.clique != nullptr && rank.clique->complete(); }
+bool ready(const Rank& rank) {
+  if (rank.clique == nullptr) return false;
+  if (!rank.clique->folder.empty() && !rank.clique->complete()) look_for_processes(*rank.clique);
+  return rank.clique->complete();
+}
 
 namespace {
 

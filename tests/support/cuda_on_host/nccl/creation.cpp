@@ -1,10 +1,14 @@
 // How NCCL's communicators come to be: from a unique id, or as parts of another.
 #include <algorithm>
 #include <cstring>
+#include <string>
+
+#include <unistd.h>
 
 #include "tests/support/cuda_on_host/call.hpp"
 #include "tests/support/cuda_on_host/machine_state.hpp"
 #include "tests/support/cuda_on_host/nccl/group.hpp"
+#include "tests/support/cuda_on_host/nccl/processes.hpp"
 
 namespace cuda_on_host {
 namespace {
@@ -42,16 +46,23 @@ ncclResult_t end_creation(Locked& locked, const Rank& rank) {
   return ready(rank) ? ncclSuccess : ncclInternalError;
 }
 
-std::shared_ptr<Rank> join(int size, const ncclUniqueId& id, int number) {
+std::shared_ptr<Clique> clique_of(int size, const ncclUniqueId& id, int number) {
+  if (const std::string folder = folder_of_processes(); !folder.empty()) {
+    return join_processes(folder + "/" + id.internal, size, number);
+  }
   auto& clique = joined()[std::string(id.internal, sizeof id.internal)];
   if (clique == nullptr) {
     clique = std::make_shared<Clique>();
     clique->size = size;
   }
+  return clique;
+}
+
+std::shared_ptr<Rank> join(int size, const ncclUniqueId& id, int number) {
   auto rank = std::make_shared<Rank>();
   rank->rank = number;
   rank->device = current_device();
-  rank->clique = clique;
+  rank->clique = clique_of(size, id, number);
   return rank;
 }
 
@@ -118,6 +129,11 @@ ncclResult_t split(Rank& parent, int color, int key, ncclComm_t* newcomm,
     *newcomm = new ncclComm{child};
   }
   const std::uint64_t index = parent.splits++;
+  if (!parent.clique->folder.empty()) {
+    locked.lock().unlock();
+    split_processes(parent, index, color, key, child.get());
+    return child == nullptr ? ncclSuccess : ncclInProgress;
+  }
   if (!call_effects().hangs) parent.clique->splits[index][parent.rank] = {color, key, child};
   auto& calls = parent.clique->splits[index];
   if (static_cast<int>(calls.size()) == parent.clique->size) {
@@ -140,8 +156,8 @@ ncclResult_t ncclGetUniqueId(ncclUniqueId* uniqueId) {
     static std::uint64_t count = 0;
     const Locked locked;
     *uniqueId = {};
-    ++count;
-    std::memcpy(uniqueId->internal, &count, sizeof count);
+    const std::string name = std::to_string(::getpid()) + "-" + std::to_string(++count);
+    name.copy(uniqueId->internal, sizeof uniqueId->internal - 1);
     return ncclSuccess;
   });
 }

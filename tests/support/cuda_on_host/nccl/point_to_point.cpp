@@ -5,6 +5,7 @@
 #include "tests/support/cuda_on_host/fault.hpp"
 #include "tests/support/cuda_on_host/machine_state.hpp"
 #include "tests/support/cuda_on_host/nccl/clique.hpp"
+#include "tests/support/cuda_on_host/nccl/processes.hpp"
 
 namespace cuda_on_host {
 namespace {
@@ -93,6 +94,7 @@ void run_transfers(const std::shared_ptr<Rank>& rank, const std::vector<Transfer
     const Locked locked;
     if (rank->aborted) return;
   }
+  if (!rank->clique->folder.empty()) return run_transfers_of_processes(*rank, transfers);
   Letters letters;
   for (const Transfer& transfer : transfers) {
     if (transfer.sends) post(*rank, transfer, letters);

@@ -1,0 +1,95 @@
+"""A tuning from its configuration to its optimum on GPUs of CUDA on the host, whose ranks are processes
+that talk through its NCCL."""
+
+import os
+import re
+import unittest
+
+from support import ProgramTest, events, outcomes, read_json
+
+SHAPE = {"model_type": "gpt2", "vocab_size": 512, "n_positions": 16, "n_embd": 32, "n_layer": 2, "n_head": 2}
+EXPERIMENTS = {f"z{stage}_gas{2 // size}_tmbspg{size}" for stage in range(4) for size in (1, 2)}
+FILES = {"journal.jsonl", "results.csv", "status.json", "summary.txt", "ds_config_optimal.json"}
+
+
+class TuningOnGpus(ProgramTest):
+    def setUp(self):
+        super().setUp()
+        for name in ("PRETENDED_GPUS", "CUDA_ON_HOST_NCCL"):
+            self.addCleanup(os.environ.pop, name, None)
+        os.environ["CUDA_ON_HOST_NCCL"] = str(self.directory / "nccl")
+
+    # One measured step has no noise that more of them could lower: every run has equally many.
+    def config(self, name="config.json", **zero):
+        return self.write_config({
+            "train_micro_batch_size_per_gpu": [1, 2],
+            "zero_optimization": {"stage": "all", "reduce_bucket_size": 10000,
+                                  "stage3_prefetch_bucket_size": 10000,
+                                  "stage3_param_persistence_threshold": 100, **zero},
+            "autotuning": {"enabled": True},
+            "dstune": {"model": SHAPE, "sequence_length": 16, "memory_limit": "64MiB", "backend": "cuda",
+                       "host_overhead": "none", "warmup_steps": 1, "measure_steps": 1}}, name)
+
+    def tune_on(self, gpus, ranks, *arguments):
+        os.environ["PRETENDED_GPUS"] = str(gpus)
+        return self.tune(ranks, *arguments)
+
+    def tuned(self, gpus, ranks, *arguments):
+        finished = self.tune_on(gpus, ranks, *arguments)
+        self.assertEqual(finished.returncode, 0, finished.stderr)
+        results = outcomes(self.results)
+        self.assertEqual({outcome["status"] for outcome in results.values()}, {"measured"}, finished.stderr)
+        return finished, results
+
+    def losses(self, results):
+        return {name: (outcome["first_loss"], outcome["last_loss"]) for name, outcome in results.items()}
+
+    def assert_close(self, losses, expected):
+        self.assertEqual(set(losses), set(expected))
+        for name, pair in losses.items():
+            for loss, other in zip(pair, expected[name]):
+                self.assertAlmostEqual(loss, other, delta=1e-4 * other, msg=name)
+
+    def test_two_workers_measure_every_stage_and_write_the_best(self):
+        finished, results = self.tuned(2, 3, self.config())
+
+        self.assertEqual(set(results), EXPERIMENTS)
+        self.assertIn("2 per experiment, cuda, ", finished.stderr)
+        self.assertEqual(len(re.findall("communicator of 2 ranks: ", finished.stderr)), 1, finished.stderr)
+        run = events(self.results, "run")[0]["identity"]
+        self.assertEqual((run["backend"], run["machine"]), ("cuda", "CUDA on host"))
+        self.assertEqual(FILES - {path.name for path in self.results.iterdir()}, set())
+        self.assertEqual(read_json(self.results / "status.json")["exit_code"], 0)
+        best = max(results, key=lambda name: results[name]["samples_per_s"])
+        optimum = read_json(self.results / "ds_config_optimal.json")
+        self.assertEqual(best, f"z{optimum['zero_optimization']['stage']}_"
+                               f"gas{optimum['gradient_accumulation_steps']}_"
+                               f"tmbspg{optimum['train_micro_batch_size_per_gpu']}")
+
+    def test_it_trains_as_the_cpu_does(self):
+        _, on_gpus = self.tuned(2, 3, self.config())
+
+        _, on_cpus = self.tuned(0, 3, "--backend", "cpu", "--overwrite", self.config())
+
+        self.assert_close(self.losses(on_gpus), self.losses(on_cpus))
+
+    def test_parts_of_a_group_train_as_the_whole(self):
+        _, whole = self.tuned(4, 5, self.config(stage=3))
+
+        _, parts = self.tuned(4, 5, "--overwrite", self.config(stage=3, zero_hpz_partition_size=2))
+
+        self.assert_close(self.losses(parts), self.losses(whole))
+
+    def test_two_workers_share_a_gpu_only_where_it_is_allowed(self):
+        refused = self.tune_on(1, 3, self.config())
+        self.assertEqual(refused.returncode, 2, refused.stderr)
+        self.assertFalse(self.results.exists())
+
+        finished, results = self.tuned(1, 3, "--share-gpu", self.config())
+
+        self.assertEqual(set(results), EXPERIMENTS)
+        self.assertIn("communicator of 2 ranks: ", finished.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
