@@ -1,5 +1,6 @@
 // How NCCL's communicators come to be: from a unique id, or as parts of another.
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <string>
 
@@ -156,7 +157,9 @@ ncclResult_t ncclGetUniqueId(ncclUniqueId* uniqueId) {
     static std::uint64_t count = 0;
     const Locked locked;
     *uniqueId = {};
-    const std::string name = std::to_string(::getpid()) + "-" + std::to_string(++count);
+    const auto now = std::chrono::steady_clock::now().time_since_epoch().count();
+    const std::string name =
+        std::to_string(::getpid()) + "-" + std::to_string(now) + "-" + std::to_string(++count);
     name.copy(uniqueId->internal, sizeof uniqueId->internal - 1);
     return ncclSuccess;
   });
