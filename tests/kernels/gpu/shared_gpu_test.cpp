@@ -72,6 +72,9 @@ Experiment tiny(int stage, int ranks) {
   test::TinyExperiment tiny;
   tiny.stage = stage;
   tiny.ranks = ranks;
+  tiny.zero = {{"reduce_bucket_size", 256},
+               {"stage3_prefetch_bucket_size", 256},
+               {"stage3_param_persistence_threshold", 8}};
   Experiment experiment = tiny.make();
   experiment.settings.memory_limit = kMemory;
   experiment.settings.warmup_steps = 2;
