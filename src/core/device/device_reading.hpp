@@ -1,6 +1,7 @@
 // What a device says of its own state.
 #pragma once
 
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -16,7 +17,10 @@ struct DeviceReading {
   std::optional<double> power_w;
   std::optional<double> energy_j;             ///< since an arbitrary start
   std::vector<std::string> throttle_reasons;  ///< in words: "power cap"; none: full speed
-  std::optional<int> other_processes;         ///< that compute on it too
+  /// Seconds in which something held it back since an arbitrary start, in words as above. At the
+  /// moment of a reading the device may have become idle.
+  std::map<std::string, double> throttle_times;
+  std::optional<int> other_processes;  ///< that compute on it too
 
   bool operator==(const DeviceReading&) const = default;
 };

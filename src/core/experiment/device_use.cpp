@@ -32,6 +32,19 @@ void add_reasons(std::vector<std::string>& to, const std::vector<std::string>& f
   }
 }
 
+/// What held the device back for more than a moment of `time` between the readings.
+std::vector<std::string> reasons_between(const DeviceReading& before, const DeviceReading& after,
+                                         Seconds time) {
+  constexpr double kLeastShare = 0.01;
+  std::vector<std::string> reasons;
+  for (const auto& [reason, until] : after.throttle_times) {
+    const auto since = before.throttle_times.find(reason);
+    if (since == before.throttle_times.end()) continue;
+    if (until - since->second > kLeastShare * time) reasons.push_back(reason);
+  }
+  return reasons;
+}
+
 void add(DeviceUse& group, const DeviceUse& rank) {
   const Value share = rank.sm_clock_share();
   if (share && (!group.sm_clock_share() || *share < *group.sm_clock_share())) {
@@ -68,6 +81,7 @@ std::optional<DeviceUse> make_device_use(const std::optional<DeviceReading>& bef
   }
   add_reasons(use.throttle_reasons, before->throttle_reasons);
   add_reasons(use.throttle_reasons, after->throttle_reasons);
+  add_reasons(use.throttle_reasons, reasons_between(*before, *after, time));
   use.other_processes =
       std::max(before->other_processes.value_or(0), after->other_processes.value_or(0));
   return use;

@@ -49,6 +49,17 @@ TEST(MakeDeviceUse, PowerIsTheEnergyOverTheTime) {
   EXPECT_EQ(use.energy_per_step_j, 200);
 }
 
+TEST(MakeDeviceUse, WhatHeldItBackBetweenTheReadingsIsAReason) {
+  DeviceReading before = reading(1, 0);
+  DeviceReading after = reading(1, 0);
+  before.throttle_times = {{"power cap", 5}, {"heat", 7}, {"board limit", 3}};
+  after.throttle_times = {{"power cap", 5.5}, {"heat", 7.01}, {"board limit", 3}, {"new", 9}};
+
+  const auto use = make_device_use(before, after, 2, 1).value();
+
+  EXPECT_THAT(use.throttle_reasons, ElementsAre("power cap"));
+}
+
 TEST(MakeDeviceUse, WithoutEnergyPowerIsTheMeanReading) {
   DeviceReading after = reading(1, 0);
   after.energy_j.reset();

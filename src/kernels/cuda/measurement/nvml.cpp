@@ -1,6 +1,7 @@
 #include "kernels/cuda/measurement/nvml.hpp"
 
 #include <array>
+#include <map>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -27,11 +28,17 @@ struct ProcessInfo {  // nvmlProcessInfo_v2_t, which the _v3 function fills
   unsigned int compute_instance_id;
 };
 
+struct ViolationTime {  // nvmlViolationTime_t
+  unsigned long long reference_time;
+  unsigned long long violation_time;  // ns
+};
+
 using SetUp = int();
 using FindDevice = int(const char*, NvmlDevice*);
 using ReadKind = int(NvmlDevice, int, unsigned int*);
 using ReadNumber = int(NvmlDevice, unsigned int*);
 using ReadLarge = int(NvmlDevice, unsigned long long*);
+using ReadViolation = int(NvmlDevice, int, ViolationTime*);
 using ListProcesses = int(NvmlDevice, unsigned int*, ProcessInfo*);
 
 // An idle GPU, clocks that somebody has set and a display's are no throttling.
@@ -42,6 +49,14 @@ constexpr std::array<std::pair<unsigned long long, const char*>, 6> kThrottleRea
      {0x20, "heat (software)"},
      {0x40, "heat (hardware)"},
      {0x80, "power brake"}}};
+
+// nvmlPerfPolicyType_t, but for low utilisation.
+constexpr std::array<std::pair<int, const char*>, 5> kPolicies = {
+    {{0, "power cap"},
+     {1, "heat"},
+     {2, "sync boost with another GPU"},
+     {3, "board limit"},
+     {5, "reliability limit"}}};
 
 struct SharedLibrary {
   using Handle = void*;
@@ -77,6 +92,17 @@ std::vector<std::string> throttle_reasons(ReadLarge* read, NvmlDevice device) {
   return words;
 }
 
+std::map<std::string, double> throttle_times(ReadViolation* read, NvmlDevice device) {
+  std::map<std::string, double> times;
+  if (read == nullptr) return times;
+  for (const auto& [policy, word] : kPolicies) {
+    ViolationTime time{};
+    if (read(device, policy, &time) != kSuccess) continue;
+    times[word] = 1e-9 * static_cast<double>(time.violation_time);
+  }
+  return times;
+}
+
 std::optional<int> other_processes(ListProcesses* list, NvmlDevice device) {
   if (list == nullptr) return std::nullopt;
   std::vector<ProcessInfo> processes(16);
@@ -105,6 +131,7 @@ struct GpuMonitor::Library {
         power(find<ReadNumber>(handle, "nvmlDeviceGetPowerUsage")),
         energy(find<ReadLarge>(handle, "nvmlDeviceGetTotalEnergyConsumption")),
         reasons(find<ReadLarge>(handle, "nvmlDeviceGetCurrentClocksEventReasons")),
+        violation(find<ReadViolation>(handle, "nvmlDeviceGetViolationStatus")),
         processes(find<ListProcesses>(handle, "nvmlDeviceGetComputeRunningProcesses_v3")) {
     if (reasons == nullptr) {  // its name before driver 535
       reasons = find<ReadLarge>(handle, "nvmlDeviceGetCurrentClocksThrottleReasons");
@@ -127,6 +154,7 @@ struct GpuMonitor::Library {
   ReadNumber* power;
   ReadLarge* energy;
   ReadLarge* reasons;
+  ReadViolation* violation;
   ListProcesses* processes;
   bool is_set_up = false;
 };
@@ -158,6 +186,7 @@ DeviceReading GpuMonitor::read() const {
   reading.power_w = scaled(1e-3, nvml.power, device_);
   reading.energy_j = scaled(1e-3, nvml.energy, device_);
   reading.throttle_reasons = throttle_reasons(nvml.reasons, device_);
+  reading.throttle_times = throttle_times(nvml.violation, device_);
   reading.other_processes = other_processes(nvml.processes, device_);
   return reading;
 }

@@ -26,6 +26,11 @@ struct Process {
   unsigned int compute_instance;
 };
 
+struct ViolationTime {
+  unsigned long long reference;
+  unsigned long long violation;
+};
+
 }  // namespace
 
 // NOLINTBEGIN(readability-identifier-naming): NVML's names
@@ -71,6 +76,14 @@ int nvmlDeviceGetTotalEnergyConsumption(void* device, unsigned long long* millij
 
 int DSTUNE_REASONS_FUNCTION(void* device, unsigned long long* reasons) {
   return answer(device, state.reasons, reasons);
+}
+
+int nvmlDeviceGetViolationStatus(void* device, int policy, ViolationTime* time) {
+  constexpr int kThermal = 1;
+  constexpr int kSyncBoost = 2;
+  constexpr int kNotSupported = 3;
+  if (policy == kSyncBoost) return kNotSupported;
+  return answer(device, ViolationTime{1, policy == kThermal ? state.heat_ns : 0}, time);
 }
 
 int nvmlDeviceGetComputeRunningProcesses_v3(void* device, unsigned int* count, Process* out) {

@@ -11,6 +11,8 @@ namespace {
 
 using testing::ElementsAre;
 using testing::IsEmpty;
+using testing::Pair;
+using testing::UnorderedElementsAre;
 
 constexpr const char* kBusId = "0000:3b:00.0";
 
@@ -54,6 +56,14 @@ TEST_P(Nvml, AnIdleGpuAndClocksThatAreSetAreNoThrottling) {
   state_->reasons = 0x01 | 0x02 | 0x100;
 
   EXPECT_THAT(read().throttle_reasons, IsEmpty());
+}
+
+TEST_P(Nvml, CountsForHowLongWhatHeldItBack) {
+  state_->heat_ns = 2'500'000'000;
+
+  EXPECT_THAT(read().throttle_times,
+              UnorderedElementsAre(Pair("power cap", 0), Pair("heat", 2.5), Pair("board limit", 0),
+                                   Pair("reliability limit", 0)));
 }
 
 TEST_P(Nvml, CountsTheProcessesBesideThisOne) {
