@@ -1,7 +1,6 @@
 // Communicators between threads, on CUDA on the host: kept, made anew, checked, ended.
 #include "kernels/cuda/collectives/communicator_cache.hpp"
 
-#include <atomic>
 #include <fstream>
 #include <span>
 #include <stdexcept>
@@ -125,30 +124,6 @@ TEST_F(CommunicatorCacheTest, OneRankNeedsNoNccl) {
   EXPECT_EQ(calls("ncclCommInitRankConfig"), 0U);
 }
 
-// CUDA would stop the host in a call, where it answers nobody.
-TEST_F(CommunicatorCacheTest, CallsAheadOfTheDeviceAreBounded) {
-  on_ranks(1, [](Rank& rank) {
-    const auto collectives = rank.cache.collectives(rank.group, rank.own.device);
-    const Buffer buffer = make_buffer(rank.own.device, MemoryCategory::temporaries, 2, DType::fp32);
-    const Tensor all = buffer.tensor(DType::fp32);
-    std::atomic<bool> open = false;
-    const auto wait = [](void* is_open) {
-      const auto& own = *static_cast<std::atomic<bool>*>(is_open);
-      while (!own && cuda_on_host::full_queues() == 0) std::this_thread::yield();
-    };
-    cudaLaunchHostFunc(rank.own.gpu.stream(Stream::communication), wait, &open);
-    rank.own.device.on_tick([&] { open = true; });
-
-    for (int i = 0; i < 500; ++i) {
-      collectives->all_gather(all.slice(0, 1), all.slice(1, 1), Purpose::other);
-    }
-
-    rank.own.device.synchronize();
-  });
-
-  EXPECT_EQ(cuda_on_host::full_queues(), 0U);
-}
-
 TEST_F(CommunicatorCacheTest, AllMakeANewOneIfAMemberHasLostIts) {
   on_ranks(2, [](Rank& rank) {
     rank.experiment();
@@ -222,21 +197,6 @@ TEST_F(CommunicatorCacheTest, ADeviceThatIsFullIsOutOfMemory) {
 
   on_ranks(2, [](Rank& rank) {
     EXPECT_THROW(rank.cache.collectives(rank.group, rank.own.device), OutOfMemoryError);
-    rank.meet();
-  });
-}
-
-TEST_F(CommunicatorCacheTest, ThePieceOfTheExperimentBeforeMakesRoom) {
-  cuda_on_host::set_up(
-      {.devices = kMostRanks, .bytes = kGpuMemory, .communicator_bytes = kCommunicator});
-
-  on_ranks(2, [](Rank& rank) {
-    void* const data = rank.own.gpu.allocate(1, Stream::compute, kGpuMemory);
-    rank.own.gpu.free(data);
-
-    EXPECT_EQ(rank.experiment(), 2);
-    EXPECT_EQ(rank.cache.bytes(), kCommunicator);
-    EXPECT_EQ(rank.cache.bytes_to_come(), CommunicatorLimits{}.reserve - kCommunicator);
     rank.meet();
   });
 }
