@@ -1,4 +1,4 @@
-// Products of 16 x 16 tiles by one warp: on tensor cores for 16-bit types, by plain FMA for fp32.
+// Products of 16 x 16 tiles by one warp: on tensor cores for fp16, by plain FMA for fp32.
 #pragma once
 
 #include <algorithm>
@@ -15,16 +15,6 @@ namespace dstune::cuda {
 constexpr int kTile = 16;
 /// Of a block, on every GPU and without asking for more.
 constexpr std::size_t kSharedBytes = std::size_t{48} << 10U;
-
-/// What tensor cores multiply. Those before 8.0 know no bf16: kernels for it are compiled for them
-/// too, but never started (is_tiled()).
-#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
-template <class T>
-using Multiplied = __half;
-#else
-template <class T>
-using Multiplied = T;
-#endif
 
 /// Sums of a tile, spread over the warp in an order that nobody knows but load and store.
 template <class T>
@@ -45,13 +35,11 @@ struct TileSums {
 /// The left tile of products, (16, 16), from shared memory.
 template <class T>
 struct TileLeft {
-  nvcuda::wmma::fragment<nvcuda::wmma::matrix_a, kTile, kTile, kTile, Multiplied<T>,
-                         nvcuda::wmma::row_major>
+  nvcuda::wmma::fragment<nvcuda::wmma::matrix_a, kTile, kTile, kTile, T, nvcuda::wmma::row_major>
       fragment;
 
   __device__ void load(const T* from, int stride) {
-    nvcuda::wmma::load_matrix_sync(fragment, reinterpret_cast<const Multiplied<T>*>(from),
-                                   static_cast<unsigned>(stride));
+    nvcuda::wmma::load_matrix_sync(fragment, from, static_cast<unsigned>(stride));
   }
 };
 
@@ -61,9 +49,8 @@ template <bool kTransposed, class T>
 __device__ inline void multiply(TileSums<T>& sums, const TileLeft<T>& left, const T* b,
                                 int stride) {
   using Layout = std::conditional_t<kTransposed, nvcuda::wmma::col_major, nvcuda::wmma::row_major>;
-  nvcuda::wmma::fragment<nvcuda::wmma::matrix_b, kTile, kTile, kTile, Multiplied<T>, Layout> right;
-  nvcuda::wmma::load_matrix_sync(right, reinterpret_cast<const Multiplied<T>*>(b),
-                                 static_cast<unsigned>(stride));
+  nvcuda::wmma::fragment<nvcuda::wmma::matrix_b, kTile, kTile, kTile, T, Layout> right;
+  nvcuda::wmma::load_matrix_sync(right, b, static_cast<unsigned>(stride));
   nvcuda::wmma::mma_sync(sums.fragment, left.fragment, right, sums.fragment);
 }
 
