@@ -19,7 +19,7 @@ int attribute(cudaDeviceAttr name) {
 }
 
 std::int64_t blocks(const WarpChoice& choice, int warps) {
-  const std::int64_t rows = std::int64_t{choice.rows} * warps;
+  const std::int64_t rows = choice.rows * warps;
   return (choice.sequence + rows - 1) / rows * choice.heads;
 }
 

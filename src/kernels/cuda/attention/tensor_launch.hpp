@@ -10,7 +10,7 @@ namespace dstune::cuda {
 struct WarpChoice {
   std::int64_t sequence = 0;
   std::int64_t heads = 0;  ///< of all sequences
-  int rows = 0;            ///< of the sequence that a warp takes
+  std::int64_t rows = 0;   ///< of the sequence that a warp takes
   int most = 0;            ///< warps, a power of 2
 };
 
