@@ -48,6 +48,7 @@ on_ranks() { # RANKS COMMAND...
 # What scripts/tune.sh and a bundle's mpirun see to.
 prepare_mpi() {
   export OMPI_MCA_rmaps_base_oversubscribe=1 OMPI_MCA_btl_vader_single_copy_mechanism=none
+  export GTEST_COLOR=no # mpirun gives its ranks a terminal
   [ "$(id -u)" -ne 0 ] || export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 }
 

@@ -119,7 +119,7 @@ class GpuCheck(unittest.TestCase):
         self.assertEqual(self.rows(self.check(code=1))["tests"][0], "failed")
 
     def test_a_test_of_several_ranks_goes_through_mpirun(self):
-        self.program("root/bin/mpirun", f'test "$1 $2" = "-np 3" && test -x "$3" && {PASSING}')
+        self.program("root/bin/mpirun", f'test "$1 $2 $GTEST_COLOR" = "-np 3 no" && test -x "$3" && {PASSING}')
         self.gpu_test("ranks_test", "exit 1", ranks=3)
 
         self.assertEqual(self.rows(self.check())["ranks_test"], ("passed", "12 passed, 0 skipped"))
