@@ -1,10 +1,8 @@
 // Communicators between threads, on CUDA on the host: kept, made anew, checked, ended.
 #include "kernels/cuda/collectives/communicator_cache.hpp"
 
-#include <fstream>
 #include <span>
 #include <stdexcept>
-#include <string>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -14,8 +12,7 @@
 #include "core/device/faults.hpp"
 #include "core/device/memory_budget.hpp"
 #include "kernels/cuda/collectives/nccl_check.hpp"
-#include "tests/kernels/cuda/collectives/rank_gpu.hpp"
-#include "tests/support/temporary_directory.hpp"
+#include "tests/kernels/cuda/collectives/cache_rank.hpp"
 
 namespace dstune::cuda {
 namespace {
@@ -23,59 +20,6 @@ namespace {
 using cuda_on_host::calls;
 using cuda_on_host::live;
 using ::testing::HasSubstr;
-using ::testing::Not;
-
-constexpr Bytes kCommunicator = Bytes{600} << 20U;  // a GPU has no room for two
-
-/// A group of threads under other names, each on a host of its own.
-class Renamed final : public Group {
- public:
-  Renamed(test::ThreadTeam& team, int rank, std::vector<int> members)
-      : group_(team, rank), members_(std::move(members)) {}
-
-  int rank() const override { return group_.rank(); }
-  int size() const override { return group_.size(); }
-  std::vector<int> members() const override { return members_; }
-  void broadcast(std::span<std::byte> data, int root) override { group_.broadcast(data, root); }
-  bool vote(bool ok) override { return group_.vote(ok); }
-  std::vector<std::string> gather(const std::string& text) override {
-    return group_.gather(text + std::to_string(group_.rank()));
-  }
-  void poll() override { group_.poll(); }
-
- private:
-  test::ThreadGroup group_;
-  std::vector<int> members_;
-};
-
-/// What one rank of a test has.
-struct Rank {
-  Rank(int number, test::ThreadTeam& ranks, const CommunicatorLimits& limits)
-      : team(ranks), group(ranks, number), own(number), cache(limits, NcclLog()) {
-    own.device.on_tick([this] { group.poll(); });
-  }
-
-  /// An all-reduce of ones over `collectives`.
-  double sum(Collectives& collectives) {
-    const Buffer one = make_buffer(own.device, MemoryCategory::temporaries, 1, DType::fp32);
-    const Tensor tensor = one.tensor(DType::fp32);
-    own.device.write(std::vector<float>{1}, tensor);
-    own.device.host_wait(collectives.all_reduce(tensor, ReduceOp::sum, Purpose::other));
-    float result = 0;
-    own.device.read(tensor, {&result, 1});
-    return result;
-  }
-  /// That of one experiment of `members`.
-  double experiment(Group& members) { return sum(*cache.collectives(members, own.device)); }
-  double experiment() { return experiment(group); }
-  /// Nobody goes on before all are here.
-  void meet() { group.vote(true); }
-
-  test::ThreadTeam& team;
-  test::ThreadGroup group;
-  RankGpu own;
-  CommunicatorCache cache;
-};
 
 template <class Body>
 bool throws(Body body) {
@@ -86,17 +30,6 @@ bool throws(Body body) {
   }
   return false;
 }
-
-class CommunicatorCacheTest : public OnHostTest {
- protected:
-  static void on_ranks(int size, const std::function<void(Rank& rank)>& body,
-                       const CommunicatorLimits& limits = {}) {
-    test::run_on_ranks(size, [&](int number, test::ThreadTeam& team) {
-      Rank rank(number, team, limits);
-      body(rank);
-    });
-  }
-};
 
 TEST_F(CommunicatorCacheTest, TheNextExperimentOfAGroupUsesItsCommunicator) {
   on_ranks(3, [](Rank& rank) {
@@ -369,118 +302,6 @@ TEST_F(CommunicatorCacheTest, AnEndThatDoesNotComeLosesTheDevice) {
              while (live().communicators > 0) std::this_thread::yield();
            },
            {.ending = 0.01});
-}
-
-TEST_F(CommunicatorCacheTest, AWarningOfAnEarlierErrorIsNoReasonOfALater) {
-  cuda_on_host::set_up(
-      {.devices = kMostRanks, .bytes = kGpuMemory, .communicator_bytes = kGpuMemory});
-
-  on_ranks(2, [](Rank& rank) {
-    EXPECT_THROW(rank.experiment(), OutOfMemoryError);
-    rank.meet();
-    cuda_on_host::inject({.function = "ncclCommInitRankConfig",
-                          .call = 1,
-                          .error = ncclUnhandledCudaError,
-                          .device = rank.group.rank()});
-    try {
-      rank.experiment();
-      ADD_FAILURE() << "NCCL failed";
-    } catch (const NcclError& error) {
-      EXPECT_THAT(error.what(), Not(HasSubstr("out of memory")));
-    }
-    rank.meet();
-  });
-}
-
-TEST_F(CommunicatorCacheTest, AWarningOfAnotherCommunicatorIsNoReasonOfALaterError) {
-  constexpr Bytes kOneAndSpace = Bytes{480} << 20U;
-  cuda_on_host::set_up(
-      {.devices = kMostRanks, .bytes = kGpuMemory, .communicator_bytes = kOneAndSpace});
-
-  on_ranks(2, [](Rank& rank) {
-    const int own = rank.group.rank();
-    Renamed others(rank.team, own, {7, 8});
-    rank.experiment();
-    EXPECT_THROW(rank.experiment(others), OutOfMemoryError);
-    rank.experiment();
-    rank.meet();
-    const auto fail = [&] {
-      const auto collectives = rank.cache.collectives(rank.group, rank.own.device);
-      cuda_on_host::inject(
-          {.function = "ncclAllReduce", .call = 1, .error = ncclUnhandledCudaError, .device = own});
-      rank.sum(*collectives);
-    };
-
-    EXPECT_THROW(fail(), NcclError);
-
-    rank.meet();
-  });
-}
-
-TEST_F(CommunicatorCacheTest, TheSameWarningAgainIsOutOfMemoryWhereLittleIsFree) {
-  cuda_on_host::set_up(
-      {.devices = kMostRanks, .bytes = Bytes{300} << 20U, .communicator_bytes = kGpuMemory});
-
-  on_ranks(2, [](Rank& rank) {
-    for (int experiment = 0; experiment < 2; ++experiment) {
-      EXPECT_THROW(rank.experiment(), OutOfMemoryError);
-      rank.meet();
-    }
-  });
-}
-
-/// Makes a communicator of two ranks where NCCL says that it uses `network`, and looks at it.
-class NetworkTest : public CommunicatorCacheTest {
- protected:
-  enum class Hosts { one, several };
-
-  /// What rank 0 logs while `experiments` communicators are made.
-  std::string log_of(Hosts hosts, const std::string& network, int experiments = 1) {
-    ::testing::internal::CaptureStderr();
-    on_ranks(2, [&](Rank& rank) {
-      const int own = rank.group.rank();
-      const std::string path = folder_ / std::to_string(own);
-      std::ofstream(path) << "host:1:1 [0] NCCL INFO Using network " << network << "\n";
-      CommunicatorCache cache({}, NcclLog(path));
-      for (int first = 0; first < experiments; ++first) {
-        Renamed apart(rank.team, own, {2 * first + 1, 2 * first + 2});
-        Group& group = hosts == Hosts::one ? static_cast<Group&>(rank.group) : apart;
-        const auto collectives = cache.collectives(group, rank.own.device);
-        if (own != 0) continue;
-        EXPECT_EQ(collectives->network(), hosts == Hosts::one ? "" : network);
-        EXPECT_EQ(collectives->sub_group({0})->network(), collectives->network());
-      }
-      rank.meet();
-    });
-    return ::testing::internal::GetCapturedStderr();
-  }
-
-  testing_support::TemporaryDirectory folder_;
-};
-
-TEST_F(NetworkTest, IsSaidBetweenHosts) {
-  const std::string log = log_of(Hosts::several, "IB");
-
-  EXPECT_THAT(log, HasSubstr("communicator of 2 ranks"));
-  EXPECT_THAT(log, HasSubstr("network: IB"));
-  EXPECT_THAT(log, Not(HasSubstr("warning")));
-}
-
-TEST_F(NetworkTest, OfOneHostIsNobodysBusiness) {
-  const std::string log = log_of(Hosts::one, "Socket");
-
-  EXPECT_THAT(log, HasSubstr("communicator of 2 ranks"));
-  EXPECT_THAT(log, Not(HasSubstr("network")));
-  EXPECT_THAT(log, Not(HasSubstr("warning")));
-}
-
-TEST_F(NetworkTest, OfSocketsBetweenHostsIsAWarningOnce) {
-  const std::string log = log_of(Hosts::several, "Socket", 2);
-
-  const std::string warning = "warning: NCCL sends between 2 hosts over sockets";
-  EXPECT_THAT(log, HasSubstr(warning));
-  EXPECT_EQ(log.find(warning), log.rfind(warning));
-  EXPECT_THAT(log, HasSubstr("libnccl-net.so"));
 }
 
 }  // namespace
