@@ -19,7 +19,6 @@ namespace {
 
 using cuda_on_host::calls;
 using cuda_on_host::live;
-using ::testing::HasSubstr;
 
 template <class Body>
 bool throws(Body body) {
@@ -186,33 +185,6 @@ TEST_F(CommunicatorCacheTest, PartsAreMadeAtTheirFirstCallAndKept) {
   });
 
   EXPECT_EQ(calls("ncclCommSplit"), 8U);
-}
-
-TEST_F(CommunicatorCacheTest, WrongSumsOfANewCommunicatorNameTheRanks) {
-  cuda_on_host::corrupt_at("ncclAllReduce", 1, 1);
-
-  try {
-    on_ranks(2, [](Rank& rank) { rank.experiment(); });
-    FAIL() << "the sums were wrong";
-  } catch (const WrongSumsError& error) {
-    EXPECT_THAT(error.what(), HasSubstr("ncclAllReduce gave"));
-    EXPECT_THAT(error.what(), HasSubstr("rank 1, of the communicator of ranks 0, 1"));
-  }
-}
-
-TEST_F(CommunicatorCacheTest, WrongSumsOfAPartAreSeenToo) {
-  EXPECT_THROW(on_ranks(4,
-                        [](Rank& rank) {
-                          const auto whole = rank.cache.collectives(rank.group, rank.own.device);
-                          rank.meet();
-                          if (rank.group.rank() == 3) {
-                            cuda_on_host::corrupt_at("ncclReduceScatter", 1, 3);
-                          }
-                          const int own = rank.group.rank();
-                          const auto part = whole->sub_group({own % 2, own % 2 + 2});
-                          rank.sum(*part);
-                        }),
-               WrongSumsError);
 }
 
 TEST_F(CommunicatorCacheTest, AnErrorThatComesWhileTheHostWaitsEndsTheWait) {

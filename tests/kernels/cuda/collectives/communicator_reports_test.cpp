@@ -1,9 +1,10 @@
-// What is told of communicators: the reason of an error, and the network.
+// What is told of communicators: wrong sums, the reason of an error, and the network.
 #include <fstream>
 #include <string>
 
 #include <gmock/gmock.h>
 
+#include "core/device/faults.hpp"
 #include "core/device/memory_budget.hpp"
 #include "kernels/cuda/collectives/nccl_check.hpp"
 #include "tests/kernels/cuda/collectives/cache_rank.hpp"
@@ -14,6 +15,33 @@ namespace {
 
 using ::testing::HasSubstr;
 using ::testing::Not;
+
+TEST_F(CommunicatorCacheTest, WrongSumsOfANewCommunicatorNameTheRanks) {
+  cuda_on_host::corrupt_at("ncclAllReduce", 1, 1);
+
+  try {
+    on_ranks(2, [](Rank& rank) { rank.experiment(); });
+    FAIL() << "the sums were wrong";
+  } catch (const WrongSumsError& error) {
+    EXPECT_THAT(error.what(), HasSubstr("ncclAllReduce gave"));
+    EXPECT_THAT(error.what(), HasSubstr("rank 1, of the communicator of ranks 0, 1"));
+  }
+}
+
+TEST_F(CommunicatorCacheTest, WrongSumsOfAPartAreSeenToo) {
+  EXPECT_THROW(on_ranks(4,
+                        [](Rank& rank) {
+                          const auto whole = rank.cache.collectives(rank.group, rank.own.device);
+                          rank.meet();
+                          if (rank.group.rank() == 3) {
+                            cuda_on_host::corrupt_at("ncclReduceScatter", 1, 3);
+                          }
+                          const int own = rank.group.rank();
+                          const auto part = whole->sub_group({own % 2, own % 2 + 2});
+                          rank.sum(*part);
+                        }),
+               WrongSumsError);
+}
 
 TEST_F(CommunicatorCacheTest, AWarningOfAnEarlierErrorIsNoReasonOfALater) {
   cuda_on_host::set_up(
