@@ -33,6 +33,11 @@ constexpr KeyRule kDstuneRules[] = {
     boolean("share_gpu"),
     above("worker_timeout", 5),
     text("host_overhead"),
+    any("space"),  // these four are read by core/config/space
+    any("precision"),
+    any("variables"),
+    any("zip"),
+    boolean("prune_dominated"),
 };
 constexpr Section kDstune{.rules = kDstuneRules};
 

@@ -15,6 +15,7 @@
 #include "core/config/dstune_section.hpp"
 #include "core/config/overrides.hpp"
 #include "core/config/search_size.hpp"
+#include "core/config/space/read_space.hpp"
 #include "core/experiment/step_config.hpp"
 #include "core/input/read_json.hpp"
 
@@ -56,7 +57,7 @@ TuningConfig read_sections(const json::object& given, const CommandLine& options
                            Problems& problems) {
   TuningConfig config;
   config.source = options.config_path;
-  const json::object file = without_earlier_forms(given, problems);
+  json::object file = without_earlier_forms(given, problems);
   const auto* const dstune = file.if_contains("dstune");
   const bool model_known =
       read_dstune(dstune == nullptr ? json::value() : *dstune, options, config, problems);
@@ -71,10 +72,11 @@ TuningConfig read_sections(const json::object& given, const CommandLine& options
       config.autotuning.exps_dir = *options.results_dir + "/exps";
     }
   }
-  config.stages = read_stages(file, problems);
-  read_batch_sizes(file, ranks_of_an_experiment(config, options), config, problems);
   // Without a model the run ends here anyway: any size keeps the "auto" keys from being faults.
   const auto hidden_size = model_known ? config.settings.model.hidden_size : std::int64_t{1};
+  config.space = take_space(file, config.autotuning.fast, hidden_size, problems);
+  config.stages = read_stages(file, problems);
+  read_batch_sizes(file, ranks_of_an_experiment(config, options), config, problems);
   const auto resolved = resolve_auto(file, hidden_size, config.warnings);
   const auto checked = check_section(resolved, deepspeed_section(), "", problems);
   check_relations(checked, problems);

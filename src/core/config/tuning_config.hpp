@@ -9,6 +9,7 @@
 #include "core/base/json.hpp"
 #include "core/base/units.hpp"
 #include "core/config/command_line/command_line.hpp"
+#include "core/config/space/axis.hpp"
 #include "core/experiment/experiment.hpp"
 
 namespace dstune {
@@ -56,6 +57,7 @@ struct TuningConfig {
   std::int64_t start_micro_batch =
       1;  ///< the user's micro-batch, tried first; 1 for "auto" and none
   std::int64_t accumulation_steps = 1;
+  SpaceConfig space;  ///< what else is searched; `deepspeed` holds the first value of each
   std::vector<std::string> warnings;  ///< to log once
   std::vector<std::string> notes;     ///< what the optimum must be read with: "tuned without ..."
 };

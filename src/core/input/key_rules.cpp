@@ -116,18 +116,6 @@ bool fits(const json::value& value, const KeyRule& rule) {
   return true;
 }
 
-const KeyRule* find_rule(const Section& section, std::string_view key) {
-  const auto found = std::find_if(
-      section.rules.begin(), section.rules.end(),
-      [&](const KeyRule& rule) { return rule.key == key || (!key.empty() && rule.alias == key); });
-  return found == section.rules.end() ? nullptr : &*found;
-}
-
-json::value as_taken(const json::value& value, const KeyRule& rule, const Section& section) {
-  const bool is_bit = rule.kind == ValueKind::boolean && value.is_number();
-  return section.coerces || (section.takes_bits && is_bit) ? coerced(value, rule) : value;
-}
-
 bool has_value(const json::object& object, std::string_view key) {
   const auto* const value = object.if_contains(key);
   return value != nullptr && !value->is_null();
@@ -156,6 +144,18 @@ void report_unknown(std::string_view key, const Section& section, const std::str
 }
 
 }  // namespace
+
+const KeyRule* find_rule(const Section& section, std::string_view key) {
+  const auto found = std::find_if(
+      section.rules.begin(), section.rules.end(),
+      [&](const KeyRule& rule) { return rule.key == key || (!key.empty() && rule.alias == key); });
+  return found == section.rules.end() ? nullptr : &*found;
+}
+
+json::value as_taken(const json::value& value, const KeyRule& rule, const Section& section) {
+  const bool is_bit = rule.kind == ValueKind::boolean && value.is_number();
+  return section.coerces || (section.takes_bits && is_bit) ? coerced(value, rule) : value;
+}
 
 std::optional<std::int64_t> as_integer(const json::value& value) {
   if (value.is_int64()) return value.get_int64();

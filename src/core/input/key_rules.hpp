@@ -194,6 +194,12 @@ std::optional<json::value> check_value(const json::value& value, const KeyRule& 
 /// `value` as an integer, if it is one: 5e8 and 500000000 are, 0.5 and "5" are not.
 std::optional<std::int64_t> as_integer(const json::value& value);
 
+/// The rule of `key`, which may be an alias; none: the section does not know it.
+const KeyRule* find_rule(const Section& section, std::string_view key);
+
+/// `value` as the section takes it before its rule is asked: "true" as true, where it coerces.
+json::value as_taken(const json::value& value, const KeyRule& rule, const Section& section);
+
 /// All keys and aliases of a section.
 std::vector<std::string> known_keys(const Section& section);
 
