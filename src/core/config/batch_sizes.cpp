@@ -144,6 +144,7 @@ void read_batch_sizes(const json::object& deepspeed, std::optional<int> ranks, T
     config.micro_batches = micro_batches;
     config.start_micro_batch = micro_batches.empty() ? 1 : micro_batches.front();
   }
+  config.accumulation_is_given = triple.accumulation.has_value();
   const auto faults = problems.count();
   check_triple(triple, problems);
   if (problems.count() == faults && triple.total && triple.micro && ranks) {

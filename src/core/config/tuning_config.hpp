@@ -57,6 +57,7 @@ struct TuningConfig {
   std::int64_t start_micro_batch =
       1;  ///< the user's micro-batch, tried first; 1 for "auto" and none
   std::int64_t accumulation_steps = 1;
+  bool accumulation_is_given = false;  ///< by gradient_accumulation_steps
   SpaceConfig space;  ///< what else is searched; `deepspeed` holds the first value of each
   std::vector<std::string> warnings;  ///< to log once
   std::vector<std::string> notes;     ///< what the optimum must be read with: "tuned without ..."

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -32,6 +33,7 @@ struct SpaceConfig {
   bool with_default = false;                       ///< our own space too
   bool with_deepspeeds = false;                    ///< DeepSpeed's default spaces too
   bool prune_dominated = false;
+  std::set<std::string> open;  ///< pointers that are "auto" in the file: default spaces may choose
 
   bool empty() const {
     return all_stages.empty() && of_stage.empty() && !with_default && !with_deepspeeds;

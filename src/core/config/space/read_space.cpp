@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "core/base/text.hpp"
+#include "core/config/auto_values.hpp"
 #include "core/config/space/axis_values.hpp"
 #include "core/config/space/templates.hpp"
 #include "core/config/space/user_lists.hpp"
@@ -136,6 +137,7 @@ const json::value* member_of(const json::object& file, std::string_view key) {
 SpaceConfig take_space(json::object& file, bool fast, std::int64_t hidden_size,
                        Problems& problems) {
   SpaceConfig space;
+  for (const std::string& pointer : find_auto(file)) space.open.insert(pointer);
   auto variables = take_templates(file, hidden_size, problems);
   space.all_stages = take_lists(file, hidden_size, problems);
   SpaceReader reader{hidden_size, problems, space};

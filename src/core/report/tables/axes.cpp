@@ -65,7 +65,7 @@ std::string title_of(const std::string& pointer) {
 
 }  // namespace
 
-std::vector<Axis> varying_axes(const std::vector<Record>& records) {
+std::vector<ResultAxis> varying_axes(const std::vector<Record>& records) {
   std::vector<Leaves> all;
   std::vector<std::string> pointers;
   for (const auto& record : records) {
@@ -75,9 +75,9 @@ std::vector<Axis> varying_axes(const std::vector<Record>& records) {
       if (!known) pointers.push_back(leaf.first);
     }
   }
-  std::vector<Axis> axes;
+  std::vector<ResultAxis> axes;
   for (const auto& pointer : pointers) {
-    Axis axis{pointer, title_of(pointer), Table::Align::right};
+    ResultAxis axis{pointer, title_of(pointer), Table::Align::right};
     std::optional<std::string> first;
     bool varies = false;
     for (const auto& leaves : all) {
@@ -93,7 +93,7 @@ std::vector<Axis> varying_axes(const std::vector<Record>& records) {
   return axes;
 }
 
-std::string axis_value(const Axis& axis, const Experiment& experiment) {
+std::string axis_value(const ResultAxis& axis, const Experiment& experiment) {
   const Leaves leaves = leaves_of(experiment);
   return leaf_text(find_leaf(leaves, axis.pointer));
 }

@@ -10,7 +10,7 @@
 namespace dstune {
 
 /// One leaf of the DeepSpeed JSON that is not the same in all experiments.
-struct Axis {
+struct ResultAxis {
   std::string pointer;  ///< "/zero_optimization/stage"; "/ranks" for the group size
   std::string title;    ///< "zero", "micro batch", or the key itself
   Table::Align align = Table::Align::right;  ///< left where a value is no number
@@ -18,9 +18,9 @@ struct Axis {
 
 /// Axes that vary over `records`: stage, micro-batch, accumulation and ranks first, then others in
 /// the order they appear. train_batch_size, which follows from them, is none.
-std::vector<Axis> varying_axes(const std::vector<Record>& records);
+std::vector<ResultAxis> varying_axes(const std::vector<Record>& records);
 
 /// The value of `axis` in `experiment`; "" where it is absent.
-std::string axis_value(const Axis& axis, const Experiment& experiment);
+std::string axis_value(const ResultAxis& axis, const Experiment& experiment);
 
 }  // namespace dstune

@@ -16,7 +16,7 @@ std::string setting_differences(const Record& record, const Record& other,
                                 const std::string& title) {
   Table table(
       {{"setting", Align::left}, {record.experiment.name, Align::left}, {title, Align::left}});
-  for (const Axis& axis : varying_axes({record, other})) {
+  for (const ResultAxis& axis : varying_axes({record, other})) {
     const auto shown = [&](const Experiment& experiment) {
       const std::string value = axis_value(axis, experiment);
       return value.empty() ? std::string("(default)") : value;

@@ -45,7 +45,7 @@ std::vector<std::string> titles(bool with_reserved) {
   return all;
 }
 
-std::vector<Table::Column> columns(const std::vector<Axis>& axes, bool with_reserved,
+std::vector<Table::Column> columns(const std::vector<ResultAxis>& axes, bool with_reserved,
                                    bool with_result) {
   std::vector<Table::Column> all = {{"#"}, {"experiment", Table::Align::left}};
   for (const auto& axis : axes) all.push_back({axis.title, axis.align});
@@ -70,7 +70,7 @@ std::string result_table(const std::vector<Record>& records, Metric metric,
                          const std::vector<std::string>& remarks) {
   if (records.empty()) return "";
   const std::vector<Record> sorted = ranked(records, metric);
-  const std::vector<Axis> axes = varying_axes(sorted);
+  const std::vector<ResultAxis> axes = varying_axes(sorted);
   const bool with_result = measured_of(sorted.back()) == nullptr;
   const Measured* first = measured_of(sorted.front());
   const double best = first == nullptr ? 0 : metric_value(metric, *first);
