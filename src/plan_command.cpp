@@ -1,6 +1,7 @@
 #include "plan_command.hpp"
 
 #include <algorithm>
+#include <optional>
 
 #include "core/base/exit_code.hpp"
 #include "core/base/log.hpp"
@@ -8,6 +9,7 @@
 #include "core/config/command_line/hostfile.hpp"
 #include "core/search/plan/memory_predictor.hpp"
 #include "core/search/plan/modelled.hpp"
+#include "core/search/space/pool.hpp"
 #include "core/search/tuner/final_status.hpp"
 #include "core/search/tuner/plan_report.hpp"
 #include "core/search/tuner/tuner.hpp"
@@ -62,9 +64,14 @@ int print_plan(const CommandLine& options) {
   const Plan plan = make_plan(options);
   for (const auto& note : plan.config.notes) log_line(note);
   const int group_size = plan.machine.group_size;
+  std::optional<Pool> spaces;
+  if (!plan.config.space.empty()) {
+    spaces = make_pool(plan.config, group_size, plan.stages, make_dry_runner(plan.device));
+  }
+  const Pool* const pool = spaces ? &*spaces : nullptr;
   print(options.format == TableFormat::json
-            ? format_plan_json(plan.config, group_size, plan.stages, plan.experiments)
-            : format_plan_table(plan.config, group_size, plan.stages, plan.experiments));
+            ? format_plan_json(plan.config, group_size, plan.stages, plan.experiments, pool)
+            : format_plan_table(plan.config, group_size, plan.stages, plan.experiments, pool));
   return fits(plan) ? exit_found : exit_nothing_fits;
 }
 

@@ -9,11 +9,10 @@
 
 #include "core/base/json_parser.hpp"
 #include "core/base/text.hpp"
-#include "core/device/dry_collectives.hpp"
-#include "core/device/dry_device.hpp"
 #include "core/experiment/step_config.hpp"
 #include "core/train/families/families.hpp"
 #include "core/train/rank_report.hpp"
+#include "core/train/rehearsal_device.hpp"
 #include "core/train/stopping_rule.hpp"
 #include "core/train/training_step.hpp"
 #include "core/train/zero/layout/leaf_modules.hpp"
@@ -56,31 +55,24 @@ OutOfMemory to_outcome(const OutOfMemoryError& error, int rank) {
   return {rank, error.category, error.requested, error.in_use, error.limit, error.reserved};
 }
 
-/// The cost of a rehearsal depends on neither the micro-steps nor the ranks.
-class RehearsalDevice final : public DryDevice {
- public:
-  using DryDevice::DryDevice;
-
-  bool folds() const override { return true; }
-};
-
-Outcome rehearse(const Experiment& experiment, const StepConfig& config, int rank, Bytes limit,
-                 const Device* imitated) {
-  RehearsalDevice device(limit, imitated);
+DryRun rehearse(const Experiment& experiment, const StepConfig& config, int rank, Bytes limit,
+                const Device* imitated) {
+  Walk walk;
+  RehearsalDevice device(limit, imitated, walk);
   device.memory().count_as(experiment.settings.allocator);
-  DryCollectives collectives(device, rank, experiment.ranks);
+  RehearsalCollectives collectives(device, rank, experiment.ranks, walk);
   Measured result;
   try {
     TrainingStep step(experiment.settings, config, device, collectives);
     for (int i = 0; i <= kUnsteadySteps; ++i) step.run();
   } catch (const OutOfMemoryError& error) {
-    return to_outcome(error, rank);
+    return {to_outcome(error, rank), walk.number()};
   } catch (const QuantizationRefused& refused) {
-    return Skipped{refused.what()};
+    return {Skipped{refused.what()}, walk.number()};
   }
   result.peak_memory = device.memory().peak();
   result.ledger = device.ledger();
-  return result;
+  return {std::move(result), walk.number()};
 }
 
 /// Answers the dispatcher while it lives, and leaves the device as it found it: it may serve the
@@ -138,7 +130,7 @@ class Run {
   /// Why this rank cannot go on: OutOfMemory or Skipped.
   std::optional<Outcome> allocate() {
     const Outcome rehearsal =
-        rehearse(experiment_, config_, group_.rank(), device_.memory().limit(), &device_);
+        rehearse(experiment_, config_, group_.rank(), device_.memory().limit(), &device_).outcome;
     if (!std::holds_alternative<Measured>(rehearsal)) return rehearsal;
     try {
       step_.emplace(experiment_.settings, config_, device_, collectives_);
@@ -251,7 +243,7 @@ Outcome run_experiment(const Experiment& experiment, Device& device, Collectives
 DryRun dry_run(const Experiment& experiment, int rank, const Device* imitated) {
   const StepConfig config = make_step_config(experiment);
   if (const auto reason = skipped(experiment, config)) return {*reason};
-  return {rehearse(experiment, config, rank, experiment.settings.memory_limit, imitated)};
+  return rehearse(experiment, config, rank, experiment.settings.memory_limit, imitated);
 }
 
 }  // namespace dstune

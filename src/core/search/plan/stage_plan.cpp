@@ -12,9 +12,6 @@
 namespace dstune {
 namespace {
 
-/// Above any device, and far enough from the end of the range for sums.
-constexpr Bytes kUnlimited = Bytes{1} << 60U;
-
 using PeakOf = std::function<Bytes(std::int64_t micro_batch)>;
 
 Outcome run_dry(const TuningConfig& config, int group_size, const MemoryPredictor& predictor,
@@ -45,14 +42,6 @@ std::int64_t largest_within(Bytes limit, Sample low, Sample high, const PeakOf& 
     (sample.peak <= limit ? low : high) = sample;
   }
   return low.micro_batch;
-}
-
-std::vector<int> ranks_to_look_at(int group_size) {
-  std::vector<int> ranks = {0, 1, group_size / 2, group_size - 1};
-  std::sort(ranks.begin(), ranks.end());
-  ranks.erase(std::unique(ranks.begin(), ranks.end()), ranks.end());
-  std::erase_if(ranks, [&](int rank) { return rank >= group_size; });
-  return ranks;
 }
 
 void check_limits(const TuningConfig& config, int group_size) {
@@ -179,6 +168,14 @@ StagePlan plan_stage(const TuningConfig& config, int group_size, const MemoryPre
 }
 
 }  // namespace
+
+std::vector<int> ranks_to_look_at(int group_size) {
+  std::vector<int> ranks = {0, 1, group_size / 2, group_size - 1};
+  std::sort(ranks.begin(), ranks.end());
+  ranks.erase(std::unique(ranks.begin(), ranks.end()), ranks.end());
+  std::erase_if(ranks, [&](int rank) { return rank >= group_size; });
+  return ranks;
+}
 
 std::vector<StagePlan> plan_stages(const TuningConfig& config, int group_size,
                                    const MemoryPredictor& predictor) {

@@ -11,6 +11,12 @@
 
 namespace dstune {
 
+/// A limit above any device, and far enough from the end of the range for sums.
+constexpr Bytes kUnlimited = Bytes{1} << 60U;
+
+/// The group ranks whose memory stands for that of all, ascending: see plan_stages().
+std::vector<int> ranks_to_look_at(int group_size);
+
 /// One stage's memory at micro-batch 1 and how many micro-batches fit, by dry run.
 struct StagePlan {
   int stage = 0;

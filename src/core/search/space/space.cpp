@@ -17,13 +17,6 @@ constexpr std::string_view kMicroBatch = "train_micro_batch_size_per_gpu";
 constexpr std::string_view kTrainBatch = "train_batch_size";
 constexpr std::size_t kLongestName = 200;  // of a folder; files have 255
 
-std::string number_of(const json::object& config) {
-  char text[16];
-  const std::string content = to_json_text(sorted_by_key(config), 0);
-  std::snprintf(text, sizeof text, "_%08x", static_cast<unsigned>(hash_of(content) & 0xFFFFFFFFU));
-  return text;
-}
-
 // A folder has this name.
 std::string as_folder(std::string name) {
   for (char& sign : name) {
@@ -57,6 +50,14 @@ json::object as_spelt(json::object config, const AxisGroup& group,
 }
 
 }  // namespace
+
+std::string with_number(const std::string& name, const json::object& config) {
+  char number[16];
+  const std::string content = to_json_text(sorted_by_key(config), 0);
+  std::snprintf(number, sizeof number, "_%08x",
+                static_cast<unsigned>(hash_of(content) & 0xFFFFFFFFU));
+  return name + number;
+}
 
 std::string_view name_of(SpaceOrigin origin) {
   if (origin == SpaceOrigin::users) return "user";
@@ -157,7 +158,7 @@ std::string Space::name(std::uint64_t index) const {
     clashes = clashes || clashes_[group][at[group]];
   }
   if (!clashes) return name;
-  return name.substr(0, kLongestName) + number_of(config(index));
+  return with_number(name.substr(0, kLongestName), config(index));
 }
 
 }  // namespace dstune

@@ -19,6 +19,9 @@ enum class SpaceOrigin { users, deepspeeds, ours };
 
 std::string_view name_of(SpaceOrigin origin);
 
+/// `name` with the number that tells `config` from others of that name: the same in every run.
+std::string with_number(const std::string& name, const json::object& config);
+
 /// What a Space is made of.
 struct SpaceParts {
   SpaceOrigin origin = SpaceOrigin::users;

@@ -9,6 +9,7 @@
 #include "core/base/units.hpp"
 #include "core/experiment/step_config.hpp"
 #include "core/report/tables/table.hpp"
+#include "core/search/space/funnel_report.hpp"
 #include "core/search/tuner/tuner.hpp"
 
 namespace dstune {
@@ -86,29 +87,33 @@ json::object stage_to_json(const StagePlan& plan) {
 
 std::string format_plan_table(const TuningConfig& config, int group_size,
                               const std::vector<StagePlan>& stages,
-                              const std::vector<Experiment>& experiments) {
+                              const std::vector<Experiment>& experiments, const Pool* pool) {
   const auto info = predict_model_info(config, stages);
   const auto& settings = config.settings;
   const std::string limit =
       settings.memory_limit == 0
           ? "not known: every stage counts as feasible (--memory-limit sets it)"
           : concat(format_bytes(settings.memory_limit), " per rank");
-  return concat("model         ", settings.model.name, ", ", grouped(info.num_params),
-                " parameters (", grouped(info.trainable_num_params), " trainable)\n",
-                "ranks         ", group_size, " per experiment\n", "memory limit  ", limit, "\n",
-                "activations   ", format_bytes(info.activation_bytes_per_micro_batch),
-                " per rank and sample of the micro-batch, sequence length ",
-                settings.sequence_length,
-                "\n\nMemory per rank at micro-batch 1: the peak of each category, and of all\n\n",
-                format_stages(stages),
-                "\nExperiments, if every one runs and none is better than "
-                "another\n\n",
-                format_experiments(experiments));
+  return concat(
+      "model         ", settings.model.name, ", ", grouped(info.num_params), " parameters (",
+      grouped(info.trainable_num_params), " trainable)\n", "ranks         ", group_size,
+      " per experiment\n", "memory limit  ", limit, "\n", "activations   ",
+      format_bytes(info.activation_bytes_per_micro_batch),
+      " per rank and sample of the micro-batch, sequence length ", settings.sequence_length,
+      "\n\nMemory per rank at micro-batch 1: the peak of each category, and of all\n\n",
+      format_stages(stages),
+      "\nExperiments, if every one runs and none is better than "
+      "another\n\n",
+      format_experiments(experiments),
+      pool == nullptr ? ""
+                      : concat("\nSearch spaces: how many configurations are left after each "
+                               "step\n\n",
+                               format_funnel(*pool)));
 }
 
 std::string format_plan_json(const TuningConfig& config, int group_size,
                              const std::vector<StagePlan>& stages,
-                             const std::vector<Experiment>& experiments) {
+                             const std::vector<Experiment>& experiments, const Pool* pool) {
   const auto info = predict_model_info(config, stages);
   json::object plan;
   plan["num_params"] = info.num_params;
@@ -123,6 +128,7 @@ std::string format_plan_json(const TuningConfig& config, int group_size,
     object["ds_config"] = experiment.ds_config;
     experiment_list.push_back(std::move(object));
   }
+  if (pool != nullptr) add_funnel(plan, *pool);
   return to_json_text(plan, 2) + '\n';
 }
 

@@ -1,0 +1,81 @@
+#include "core/search/space/validity.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+#include <string_view>
+#include <vector>
+
+#include "core/base/text.hpp"
+#include "core/config/deepspeed/deepspeed_checks.hpp"
+#include "core/train/zero/layout/leaf_modules.hpp"
+#include "core/train/zero/layout/shard_groups.hpp"
+
+namespace dstune {
+namespace {
+
+/// What StepConfig::unsupported holds for a combination that DeepSpeed itself refuses.
+struct Refusal {
+  std::string_view key;
+  std::string_view sentence;
+};
+
+constexpr Refusal kRefusals[] = {
+    {"prescale_gradients",
+     "DeepSpeed refuses prescale_gradients in stages 2 and 3 with "
+     "reduce_scatter"},
+    {"gradient_predivide_factor",
+     "gradient_predivide_factor other than 1 needs stage 0 or 1, or stage 2 without "
+     "reduce_scatter"},
+    {"gradient_allreduce_op", "gradient_allreduce_op \"sum\" needs another stage than 3"},
+    {"data_types.grad_accum_dtype",
+     "data_types.grad_accum_dtype other than the model's type needs stage 1 with "
+     "contiguous_gradients, 2 or 3"},
+};
+
+std::string sentence_of(const std::string& key) {
+  const auto refusal = std::find_if(std::begin(kRefusals), std::end(kRefusals),
+                                    [&](const Refusal& known) { return known.key == key; });
+  return refusal == std::end(kRefusals) ? concat(key, " is not modelled")
+                                        : std::string(refusal->sentence);
+}
+
+std::optional<std::string> relation_fault(const json::object& ds_config) {
+  Problems problems("");
+  check_relations(ds_config, problems);
+  if (problems.empty()) return std::nullopt;
+  try {
+    problems.throw_if_any();
+  } catch (const ConfigError& error) {
+    const Problem& first = error.problems().front();
+    return concat(first.where, ' ', first.what);
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<std::string> Validity::step_fault(const StepConfig& step) const {
+  const auto& most = config_.autotuning.max_train_batch_size;
+  if (most && step.train_batch(ranks_) > *most) {
+    return concat("train_batch_size would be above max_train_batch_size, ", *most);
+  }
+  if (!step.unsupported.empty()) return sentence_of(step.unsupported.front());
+  const auto leaves = unsupported_leaf_modules(step, parameters_);
+  if (!leaves.empty()) return sentence_of(leaves.front());
+  const auto shards = unsupported_shard_sizes(step, ranks_);
+  if (!shards.empty()) return sentence_of(shards.front());
+  return std::nullopt;
+}
+
+std::optional<std::string> Validity::fault(const json::object& ds_config, StepConfig& step) const {
+  if (auto relation = relation_fault(ds_config)) return relation;
+  try {
+    step = make_step_config(ds_config);
+  } catch (const std::invalid_argument& error) {
+    return error.what();
+  }
+  step.devices_per_node = config_.settings.devices_per_node;
+  return step_fault(step);
+}
+
+}  // namespace dstune

@@ -1,0 +1,32 @@
+// Which configurations need no measurement: DeepSpeed refuses them, or they are not modelled.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "core/config/tuning_config.hpp"
+#include "core/experiment/step_config.hpp"
+#include "core/model/model_parameters.hpp"
+
+namespace dstune {
+
+/// Says why a configuration cannot be measured.
+class Validity {
+ public:
+  /// The references must outlive this.
+  Validity(const TuningConfig& config, const ModelParameters& parameters, int ranks)
+      : config_(config), parameters_(parameters), ranks_(ranks) {}
+
+  /// One sentence, the same for all configurations with the same fault; none: it is valid. Then
+  /// `step` is what is made of `ds_config`.
+  std::optional<std::string> fault(const json::object& ds_config, StepConfig& step) const;
+
+ private:
+  std::optional<std::string> step_fault(const StepConfig& step) const;
+
+  const TuningConfig& config_;
+  const ModelParameters& parameters_;
+  int ranks_;
+};
+
+}  // namespace dstune

@@ -1,0 +1,102 @@
+#include "core/train/rehearsal_device.hpp"
+
+#include <bit>
+
+#include "core/base/text_hash.hpp"
+
+namespace dstune {
+namespace {
+
+/// What happened; equal numbers of different kinds must not look alike.
+enum class Kind : std::uint64_t {
+  allocate = 1,
+  free,
+  record,
+  wait,
+  host_wait,
+  synchronize,
+  host_time,
+  give_back,
+  operation,
+  message
+};
+
+std::uint64_t of(Kind kind, std::uint64_t detail) {
+  return static_cast<std::uint64_t>(kind) << 56U ^ detail;
+}
+
+template <class Enumeration>
+std::uint64_t number_of(Enumeration value) {
+  return static_cast<std::uint64_t>(value);
+}
+
+// What the event comes after says which one it is.
+void add_clock(Walk& walk, const StreamClock& clock) {
+  for (const std::uint64_t count : clock) walk.add(count);
+}
+
+}  // namespace
+
+void RehearsalDevice::account(const Work& work) {
+  walk_.add(of(Kind::operation, hash_of(work.operation) >> 8U));
+  walk_.add(number_of(current_stream()));
+  walk_.add(std::bit_cast<std::uint64_t>(work.flops));
+  for (const Operand& operand : work.reads) walk_.add(operand.bytes);
+  for (const Operand& operand : work.writes) walk_.add(operand.bytes);
+}
+
+void* RehearsalDevice::do_allocate(MemoryCategory category, Bytes size) {
+  walk_.add(of(Kind::allocate, number_of(category)));
+  walk_.add(size);
+  walk_.add(number_of(current_stream()));
+  return DryDevice::do_allocate(category, size);
+}
+
+void RehearsalDevice::do_free(void* data, Bytes size) noexcept {
+  walk_.add(of(Kind::free, size));
+  DryDevice::do_free(data, size);
+}
+
+void RehearsalDevice::do_record(Stream stream, Event& /*event*/) {
+  walk_.add(of(Kind::record, number_of(stream)));
+}
+
+void RehearsalDevice::do_wait(Stream stream, const Event& event) {
+  walk_.add(of(Kind::wait, number_of(stream)));
+  add_clock(walk_, event.after);
+}
+
+void RehearsalDevice::do_host_wait(const Event& event) {
+  walk_.add(of(Kind::host_wait, 0));
+  add_clock(walk_, event.after);
+}
+
+void RehearsalDevice::do_synchronize() { walk_.add(of(Kind::synchronize, 0)); }
+
+void RehearsalDevice::spend_host_time(Seconds time) {
+  walk_.add(of(Kind::host_time, 0));
+  walk_.add(std::bit_cast<std::uint64_t>(time));
+}
+
+void RehearsalDevice::on_give_back(void* /*data*/, Stream home,
+                                   const std::array<bool, kStreams>& used_on) noexcept {
+  std::uint64_t streams = number_of(home);
+  for (const bool used : used_on) streams = streams * 2 + (used ? 1 : 0);
+  walk_.add(of(Kind::give_back, streams));
+}
+
+void RehearsalCollectives::touch(CollectiveKind kind, Tensor in, Tensor out) {
+  walk_.add(of(Kind::message, number_of(kind)));
+  walk_.add(number_of(in.dtype));
+  walk_.add(in.size());
+  walk_.add(out.size());
+  walk_.add(static_cast<std::uint64_t>(size()));
+}
+
+std::unique_ptr<Collectives> RehearsalCollectives::do_sub_group(const std::vector<int>& ranks,
+                                                                int own) {
+  return std::make_unique<RehearsalCollectives>(device(), own, static_cast<int>(ranks.size()),
+                                                walk_);
+}
+
+}  // namespace dstune

@@ -1,0 +1,66 @@
+// The device of a dry run: folds work that repeats itself, and sums up all that is asked of it.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "core/device/dry_collectives.hpp"
+#include "core/device/dry_device.hpp"
+
+namespace dstune {
+
+/// A number made of everything that happened, in order. Addresses are not part of it.
+class Walk {
+ public:
+  void add(std::uint64_t what) noexcept {
+    number_ = (number_ ^ what) * 0x9E3779B97F4A7C15U;
+    number_ ^= number_ >> 29U;
+  }
+  std::uint64_t number() const noexcept { return number_; }
+
+ private:
+  std::uint64_t number_ = 1;
+};
+
+/// The cost of a rehearsal depends on neither the micro-steps nor the ranks.
+class RehearsalDevice final : public DryDevice {
+ public:
+  /// @param walk  must outlive this
+  RehearsalDevice(Bytes memory_limit, const Device* imitated, Walk& walk)
+      : DryDevice(memory_limit, imitated), walk_(walk) {}
+
+  bool folds() const override { return true; }
+  void spend_host_time(Seconds time) override;
+
+ protected:
+  void account(const Work& work) override;
+
+ private:
+  void* do_allocate(MemoryCategory category, Bytes size) override;
+  void do_free(void* data, Bytes size) noexcept override;
+  void do_record(Stream stream, Event& event) override;
+  void do_wait(Stream stream, const Event& event) override;
+  void do_host_wait(const Event& event) override;
+  void do_synchronize() override;
+  void on_give_back(void* data, Stream home,
+                    const std::array<bool, kStreams>& used_on) noexcept override;
+
+  Walk& walk_;
+};
+
+/// Its messages belong to the walk too.
+class RehearsalCollectives final : public DryCollectives {
+ public:
+  /// @param walk  must outlive this
+  RehearsalCollectives(Device& device, int rank, int size, Walk& walk)
+      : DryCollectives(device, rank, size), walk_(walk) {}
+
+ private:
+  void touch(CollectiveKind kind, Tensor in, Tensor out) override;
+  std::unique_ptr<Collectives> do_sub_group(const std::vector<int>& ranks, int own) override;
+
+  Walk& walk_;
+};
+
+}  // namespace dstune
