@@ -8,6 +8,7 @@
 
 #include "core/base/text.hpp"
 #include "core/experiment/step_config.hpp"
+#include "core/search/space/known_faults.hpp"
 #include "core/search/tuner/score.hpp"
 
 namespace dstune {
@@ -173,6 +174,12 @@ std::vector<std::string> result_remarks(const std::vector<Record>& records, Metr
   remarks.push_back(arithmetic_remark(records));
   remarks.push_back(throttle_remark(records));
   remarks.push_back(sharing_remark(records));
+  if (best) {
+    for (const std::string& fault : known_faults(make_step_config(best->experiment))) {
+      remarks.push_back(
+          concat("warning: ", best->experiment.name, " may be fast and wrong: ", fault));
+    }
+  }
   std::erase(remarks, "");
   return remarks;
 }

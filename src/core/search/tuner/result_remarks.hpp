@@ -36,7 +36,8 @@ std::string sharing_remark(const std::vector<Record>& records);
 /// measured.
 std::string peak_remark(const std::vector<Record>& records, const Record& best);
 
-/// The host overhead in force, and those above where they apply: a line each.
+/// The host overhead in force, those above where they apply, and what is known to be wrong with the
+/// optimum's settings (space/known_faults.hpp): a line each.
 /// @param records  of one run, which has one host overhead; none: nothing to remark
 std::vector<std::string> result_remarks(const std::vector<Record>& records, Metric metric,
                                         const std::optional<Record>& best);

@@ -47,7 +47,8 @@ TEST(FormatFunnel, AddsUpTheStagesAndShowsWhatIsDominated) {
   pool.funnel[1].dominated = 1;
 
   EXPECT_THAT(format_funnel(pool),
-              testing::HasSubstr("|   all |         8 |     6 |        4 |       3 |         1 |           2 |"));
+              testing::HasSubstr(
+                  "|   all |         8 |     6 |        4 |       3 |         1 |           2 |"));
 }
 
 TEST(AddFunnel, ListsEveryConfigurationWithItsFate) {
@@ -55,9 +56,10 @@ TEST(AddFunnel, ListsEveryConfigurationWithItsFate) {
 
   add_funnel(plan, small_pool());
 
-  EXPECT_EQ(to_json_text(plan.at("funnel"), 0),
-            R"([{"stage":1,"generated":4,"invalid":{"because":1},"valid":3,"distinct":2,"fitting":1,)"
-            R"("dominated":0,"to_be_tried":1}])");
+  EXPECT_EQ(
+      to_json_text(plan.at("funnel"), 0),
+      R"([{"stage":1,"generated":4,"invalid":{"because":1},"valid":3,"distinct":2,"fitting":1,)"
+      R"("dominated":0,"to_be_tried":1}])");
   const json::array& all = plan.at("configurations").as_array();
   ASSERT_EQ(all.size(), 4U);
   EXPECT_EQ(to_json_text(all[0], 0),

@@ -50,6 +50,17 @@ TEST(SpreadRemark, NamesTheStageThatWinsWithHalfOfTheHostTime) {
   EXPECT_EQ(spread(records, Metric::flops), spread(records));
 }
 
+TEST(ResultRemarks, WarnOfAnOptimumThatIsKnownToBeWrong) {
+  Record best = record(3, measured(0.8, 0.1));
+  EXPECT_THAT(result_remarks({best}, Metric::throughput, best),
+              testing::Not(testing::Contains(HasSubstr("fast and wrong"))));
+  best.experiment.ds_config["zero_optimization"].as_object()["zero_hpz_partition_size"] = 2;
+
+  EXPECT_THAT(result_remarks({best}, Metric::throughput, best),
+              testing::Contains(HasSubstr("z3_gas1_tmbspg1 may be fast and wrong: stage 3 with "
+                                          "zero_hpz_partition_size")));
+}
+
 TEST(PeakRemark, HoldsTheWinnerAgainstThePeakWhereThereIsOne) {
   Measured winner = measured(0.8, 0.1);
   winner.flops_per_s_per_rank = 250e12;

@@ -1,0 +1,16 @@
+// Combinations of DeepSpeed's settings that are known to be fast and wrong.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/experiment/step_config.hpp"
+
+namespace dstune {
+
+/// A sentence for each fault that DeepSpeed's users have met with such a configuration: what goes
+/// wrong, in which versions, and the public report. Nothing is wrong with it as it is modelled
+/// here.
+std::vector<std::string> known_faults(const StepConfig& config);
+
+}  // namespace dstune
