@@ -15,7 +15,13 @@
 namespace dstune {
 namespace {
 
-void warn_of_full_mode(const AutotuningConfig& autotuning) {
+void warn_of_full_mode(const TuningConfig& config) {
+  const AutotuningConfig& autotuning = config.autotuning;
+  if (!config.space.empty()) {
+    log_warning(
+        "this run measures stages and micro-batches with the first value of every list; --plan "
+        "shows what is left of the whole space");
+  }
   if (!autotuning.fast) {
     log_warning(
         "autotuning.fast is false, but only fast mode exists (stage and micro-batch); set "
@@ -123,7 +129,7 @@ std::vector<Record> measure(const TuningConfig& config, int group_size, Schedule
 
 TuningResult search(const TuningConfig& config, int group_size, Scheduler& scheduler,
                     const MemoryPredictor& predictor) {
-  warn_of_full_mode(config.autotuning);
+  warn_of_full_mode(config);
   TuningResult result;
   result.stages = plan_stages(config, group_size, predictor);
   result.model_info = predict_model_info(config, result.stages);
