@@ -7,11 +7,11 @@
 #include <utility>
 
 #include "core/base/text.hpp"
+#include "core/search/plan/micro_batches.hpp"
 #include "core/search/space/dominance.hpp"
 #include "core/search/space/effect.hpp"
 #include "core/search/space/normal_form.hpp"
 #include "core/search/space/validity.hpp"
-#include "core/search/tuner/stage_search.hpp"
 #include "core/train/families/families.hpp"
 
 namespace dstune {
@@ -202,26 +202,6 @@ Fate Pool::fate(std::size_t space, std::uint64_t index) const {
   const bool is_first = verdict.space == space && verdict.index == index;
   if (verdict.kind == FateKind::invalid || is_first) return {verdict.kind, verdict.reason};
   return {FateKind::same_effect, verdict.first};
-}
-
-std::vector<Point> pool_points(const TuningConfig& config, int group_size, const StagePlan& plan) {
-  const auto least = config.autotuning.min_train_micro_batch_size_per_gpu;
-  const auto steps = std::max<std::int64_t>(config.accumulation_steps, 1);
-  const auto& users = config.micro_batches;
-  const auto largest = users.empty() ? std::max(plan.max_micro_batch, least) : users.back();
-  auto samples = largest * steps;
-  if (config.autotuning.max_train_batch_size) samples = max_samples_per_rank(config, group_size);
-  if (!users.empty()) samples = std::min(samples, largest * steps);
-  const auto sizes = !users.empty()
-                         ? users
-                         : list_micro_batches(least, largest, samples,
-                                              config.autotuning.num_tuning_micro_batch_sizes);
-  std::vector<Point> points;
-  for (const std::int64_t size : sizes) {
-    if (size > largest_allowed_micro_batch(config, group_size)) continue;
-    points.push_back({plan.stage, size, std::max<std::int64_t>(1, samples / size)});
-  }
-  return points;
 }
 
 Pool make_pool(const TuningConfig& config, int group_size, const std::vector<StagePlan>& plans,

@@ -83,10 +83,6 @@ struct Pool {
   Fate fate(std::size_t space, std::uint64_t index) const;
 };
 
-/// The micro-batches of a stage, with the accumulation steps that keep its largest batch: the
-/// user's list, or what the micro-batch search would list (zero-step.md 6.7).
-std::vector<Point> pool_points(const TuningConfig& config, int group_size, const StagePlan& plan);
-
 /// Enumerates every space of every stage, checks each configuration, and keeps one of those that a
 /// dry run finds to be the same step, if it fits: in memory on every rank that is looked at
 /// (plan_stages). Memory does not grow with the number of configurations but for a few bytes each.

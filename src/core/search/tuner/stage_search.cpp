@@ -18,18 +18,6 @@ constexpr std::size_t kMostAhead = 64;
 
 }  // namespace
 
-std::vector<std::int64_t> list_micro_batches(std::int64_t min, std::int64_t max,
-                                             std::int64_t samples, int count) {
-  min = std::max(min, max / 2);
-  const auto stride = std::max<std::int64_t>(1, (max - min) / std::max(count, 1));
-  std::vector<std::int64_t> list;
-  for (auto micro_batch = min; micro_batch < max; micro_batch += stride) {
-    if (samples / micro_batch != samples / max) list.push_back(micro_batch);
-  }
-  list.push_back(max);
-  return list;
-}
-
 std::vector<std::int64_t> bisection_tree(std::int64_t low, std::int64_t high, std::size_t count) {
   std::vector<std::int64_t> middles;
   std::deque<std::pair<std::int64_t, std::int64_t>> ranges = {{low, high}};

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/config/tuning_config.hpp"
+#include "core/search/plan/micro_batches.hpp"
 #include "core/search/plan/stage_plan.hpp"
 #include "core/search/tuner/prober.hpp"
 
@@ -15,12 +16,6 @@ struct StageResult {
   std::int64_t max_micro_batch = 0;  ///< largest that ran, or beyond which nothing is gained; or 0
   const Record* best = nullptr;      ///< among the points visited in the stage; owned by the prober
 };
-
-/// Candidates between the smallest and the largest micro-batch that run, ascending, `max` last: at
-/// least max / 2, about `count` of them, without those that need as few accumulation steps as `max`
-/// for `samples` (zero-step.md 6.7).
-std::vector<std::int64_t> list_micro_batches(std::int64_t min, std::int64_t max,
-                                             std::int64_t samples, int count);
 
 /// Middles of [low, high] that a bisection may visit, breadth first, at most `count`.
 std::vector<std::int64_t> bisection_tree(std::int64_t low, std::int64_t high, std::size_t count);

@@ -156,17 +156,5 @@ TEST(MakePool, AskedTwiceSaysTheSame) {
   EXPECT_EQ(std::set<std::string>(all.begin(), all.end()).size(), all.size());
 }
 
-TEST(PoolPoints, AreTheUsersListOrWhatTheSearchWouldList) {
-  TuningConfig config = read(R"("train_micro_batch_size_per_gpu": [1, 2, 5])");
-  StagePlan plan;
-  plan.stage = 1;
-  plan.max_micro_batch = 13;
-
-  EXPECT_THAT(pool_points(config, 2, plan),
-              ElementsAre(Point{1, 1, 5}, Point{1, 2, 2}, Point{1, 5, 1}));
-  config.micro_batches.clear();
-  EXPECT_THAT(pool_points(config, 2, plan), ElementsAre(Point{1, 6, 2}, Point{1, 13, 1}));
-}
-
 }  // namespace
 }  // namespace dstune

@@ -13,21 +13,6 @@ using testing::IsEmpty;
 using testing_support::make_tuning_config;
 using testing_support::SimulatedMachine;
 
-TEST(ListMicroBatches, HoldsTheLargestAndItsHalf) {
-  EXPECT_THAT(list_micro_batches(1, 2, 2, 3), ElementsAre(1, 2));
-  EXPECT_THAT(list_micro_batches(1, 16, 16, 3), ElementsAre(8, 16));
-}
-
-TEST(ListMicroBatches, LeavesOutThoseThatNeedTheAccumulationOfTheLargest) {
-  EXPECT_THAT(list_micro_batches(1, 16, 64, 4), ElementsAre(8, 10, 12, 16));
-  EXPECT_THAT(list_micro_batches(6, 10, 10, 3), ElementsAre(10));
-}
-
-TEST(ListMicroBatches, IsTheLargestAloneIfThereIsNoOther) {
-  EXPECT_THAT(list_micro_batches(1, 1, 1, 3), ElementsAre(1));
-  EXPECT_THAT(list_micro_batches(4, 4, 8, 3), ElementsAre(4));
-}
-
 TEST(BisectionTree, HoldsTheMiddlesThatABisectionMayVisitNext) {
   EXPECT_THAT(bisection_tree(1, 7, 1), ElementsAre(4));
   EXPECT_THAT(bisection_tree(1, 7, 3), ElementsAre(4, 6, 2));

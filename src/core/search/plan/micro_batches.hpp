@@ -1,0 +1,23 @@
+// Which micro-batches of a stage are worth a measurement, with their accumulation steps.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "core/config/tuning_config.hpp"
+#include "core/search/plan/make_experiment.hpp"
+#include "core/search/plan/stage_plan.hpp"
+
+namespace dstune {
+
+/// Candidates between the smallest and the largest micro-batch that run, ascending, `max` last: at
+/// least max / 2, about `count` of them, without those that need as few accumulation steps as `max`
+/// for `samples` (zero-step.md 6.7).
+std::vector<std::int64_t> list_micro_batches(std::int64_t min, std::int64_t max,
+                                             std::int64_t samples, int count);
+
+/// The micro-batches of a stage, with the accumulation steps that keep its largest batch: the
+/// user's list, or what the micro-batch search would list (zero-step.md 6.7).
+std::vector<Point> pool_points(const TuningConfig& config, int group_size, const StagePlan& plan);
+
+}  // namespace dstune

@@ -1,0 +1,68 @@
+#include "core/search/plan/micro_batches.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace dstune {
+namespace {
+
+using testing::ElementsAre;
+
+TEST(ListMicroBatches, HoldsTheLargestAndItsHalf) {
+  EXPECT_THAT(list_micro_batches(1, 2, 2, 3), ElementsAre(1, 2));
+  EXPECT_THAT(list_micro_batches(1, 16, 16, 3), ElementsAre(8, 16));
+}
+
+TEST(ListMicroBatches, LeavesOutThoseThatNeedTheAccumulationOfTheLargest) {
+  EXPECT_THAT(list_micro_batches(1, 16, 64, 4), ElementsAre(8, 10, 12, 16));
+  EXPECT_THAT(list_micro_batches(6, 10, 10, 3), ElementsAre(10));
+}
+
+TEST(ListMicroBatches, IsTheLargestAloneIfThereIsNoOther) {
+  EXPECT_THAT(list_micro_batches(1, 1, 1, 3), ElementsAre(1));
+  EXPECT_THAT(list_micro_batches(4, 4, 8, 3), ElementsAre(4));
+}
+
+TuningConfig users_list() {
+  TuningConfig config;
+  config.micro_batches = {1, 2, 5};
+  return config;
+}
+
+StagePlan stage_1(std::int64_t max_micro_batch) {
+  StagePlan plan;
+  plan.stage = 1;
+  plan.max_micro_batch = max_micro_batch;
+  return plan;
+}
+
+TEST(PoolPoints, AreTheUsersListWithTheBatchOfItsLargest) {
+  EXPECT_THAT(pool_points(users_list(), 2, stage_1(13)),
+              ElementsAre(Point{1, 1, 5}, Point{1, 2, 2}, Point{1, 5, 1}));
+}
+
+TEST(PoolPoints, AreWhatTheSearchWouldListWithoutAList) {
+  EXPECT_THAT(pool_points({}, 2, stage_1(13)), ElementsAre(Point{1, 6, 2}, Point{1, 13, 1}));
+}
+
+TEST(PoolPoints, AreTheLeastWhereNothingFitsForAnotherValueMay) {
+  EXPECT_THAT(pool_points({}, 2, stage_1(0)), ElementsAre(Point{1, 1, 1}));
+}
+
+TEST(PoolPoints, StayWithinTheLargestTrainBatch) {
+  TuningConfig config = users_list();
+  config.autotuning.max_train_batch_size = 8;
+
+  EXPECT_THAT(pool_points(config, 2, stage_1(13)), ElementsAre(Point{1, 1, 4}, Point{1, 2, 2}));
+}
+
+TEST(PoolPoints, KeepTheUsersAccumulationOfTheLargest) {
+  TuningConfig config = users_list();
+  config.accumulation_steps = 4;
+
+  EXPECT_THAT(pool_points(config, 2, stage_1(13)),
+              ElementsAre(Point{1, 1, 20}, Point{1, 2, 10}, Point{1, 5, 4}));
+}
+
+}  // namespace
+}  // namespace dstune
