@@ -135,15 +135,15 @@ def measure(root):
         "stage3_prefetch_bucket_size": [i * 10**6 for i in range(10)],
         "stage3_param_persistence_threshold": [i * 10**5 for i in range(10)],
         "sub_group_size": [10**8 * i for i in range(1, 8)]}, "train_micro_batch_size_per_gpu": [1]}
-    begin = time.perf_counter()
+    begin = time.process_time()
     configs = utils.get_all_configs(copy.deepcopy(space), ignore_keys=["optimizer"])
-    enumerated = time.perf_counter()
+    enumerated = time.process_time()
     keys = utils.get_tuning_keys(space)
     pruned = utils.prune_configs(configs)
-    distinct = time.perf_counter()
+    distinct = time.process_time()
     for config in pruned:
         utils.canonical_name(copy.deepcopy(config), list(keys), "z3_")
-    named = time.perf_counter()
+    named = time.process_time()
     for part, seconds in (("get_all_configs", enumerated - begin), ("prune_configs", distinct - enumerated),
                           ("canonical_name", named - distinct), ("all", named - begin)):
         print(f"{part}: {len(configs)} configurations in {seconds:.2f} s, {len(configs) / seconds:.0f}/s")

@@ -92,22 +92,23 @@ void read_zero(const json::object& zero, StepConfig& config) {
 
 // Keys of stage 3 have two names; "stage3_" is the documented one.
 void read_zero_3(const json::object& zero, StepConfig& config) {
-  const auto integer = [&](std::string_view name, std::int64_t& out) {
-    read_integer(zero, name, out);
-    read_integer(zero, concat("stage3_", name), out);
+  constexpr std::string_view kPrefix = "stage3_";
+  const auto integer = [&](std::string_view documented, std::int64_t& out) {
+    read_integer(zero, documented.substr(kPrefix.size()), out);
+    read_integer(zero, documented, out);
   };
-  integer("prefetch_bucket_size", config.prefetch_bucket_size);
-  integer("param_persistence_threshold", config.param_persistence_threshold);
-  integer("model_persistence_threshold", config.model_persistence_threshold);
-  integer("max_live_parameters", config.max_live_parameters);
-  integer("max_reuse_distance", config.max_reuse_distance);
-  integer("module_granularity_threshold", config.module_granularity_threshold);
-  const auto boolean = [&](std::string_view name, bool& out) {
-    read(zero, name, out);
-    read(zero, concat("stage3_", name), out);
+  integer("stage3_prefetch_bucket_size", config.prefetch_bucket_size);
+  integer("stage3_param_persistence_threshold", config.param_persistence_threshold);
+  integer("stage3_model_persistence_threshold", config.model_persistence_threshold);
+  integer("stage3_max_live_parameters", config.max_live_parameters);
+  integer("stage3_max_reuse_distance", config.max_reuse_distance);
+  integer("stage3_module_granularity_threshold", config.module_granularity_threshold);
+  const auto boolean = [&](std::string_view documented, bool& out) {
+    read(zero, documented.substr(kPrefix.size()), out);
+    read(zero, documented, out);
   };
-  boolean("allgather_sequential", config.allgather_sequential);
-  boolean("use_all_reduce_for_fetch_params", config.use_all_reduce_for_fetch_params);
+  boolean("stage3_allgather_sequential", config.allgather_sequential);
+  boolean("stage3_use_all_reduce_for_fetch_params", config.use_all_reduce_for_fetch_params);
   read_integer(zero, "zero_hpz_partition_size", config.hpz_partition_size);
   config.hpz_partition_size = std::max(config.hpz_partition_size, 1);
   double shard = -1;  // the default, and all other negative numbers, are "off"
@@ -201,7 +202,7 @@ void find_unsupported(const json::object& root, StepConfig& config) {
   for (const auto* key :
        {"amp", "torch_autocast", "progressive_layer_drop", "hybrid_engine", "curriculum_learning",
         "data_efficiency", "eigenvalue", "expert_parallel", "elasticity"}) {
-    add(is_on(section(root, key), "enabled"), concat(key, ".enabled"));
+    if (is_on(section(root, key), "enabled")) add(true, concat(key, ".enabled"));
   }
   add(is_on(root, "sparse_gradients"), "sparse_gradients");
   add(is_on(section(root, "compile"), "deepcompile"), "compile.deepcompile");

@@ -1,5 +1,6 @@
 #include "core/search/space/effect.hpp"
 
+#include <algorithm>
 #include <utility>
 #include <variant>
 
@@ -37,13 +38,25 @@ bool fits_within(Bytes limit, const Measured& measured, Experiment& experiment,
 
 }  // namespace
 
-Effect find_effect(Experiment experiment, const DryRunner& dry_run) {
+std::vector<int> ranks_that_differ(const StepConfig& step, const ModelParameters& parameters,
+                                   int ranks) {
+  const bool divides_by_ranks =
+      step.stage == 3 && step.mics_shard_size == 0 && step.hpz_partition_size == 1;
+  const bool is_even =
+      divides_by_ranks &&
+      std::all_of(parameters.tensors.begin(), parameters.tensors.end(),
+                  [&](const ParameterSpec& tensor) { return tensor.numel() % ranks == 0; });
+  if (step.stage == 0 || is_even) return {0};
+  return ranks_to_look_at(ranks);
+}
+
+Effect find_effect(Experiment experiment, const std::vector<int>& ranks, const DryRunner& dry_run) {
   const Bytes limit = experiment.settings.memory_limit;
   experiment.settings.memory_limit = kUnlimited;
   Effect effect;
   effect.number = kHashStart;
   effect.fits = true;
-  for (const int rank : ranks_to_look_at(experiment.ranks)) {
+  for (const int rank : ranks) {
     DryRun run = dry_run(experiment, rank);
     auto* const measured = std::get_if<Measured>(&run.outcome);
     if (measured == nullptr) {

@@ -3,7 +3,10 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
+#include "core/experiment/step_config.hpp"
+#include "core/model/model_parameters.hpp"
 #include "core/search/space/pool.hpp"
 
 namespace dstune {
@@ -17,7 +20,12 @@ struct Effect {
   std::string skipped;   ///< why there is no step at all; then the rest means nothing
 };
 
-/// Runs `experiment` dry on the ranks that are looked at, with and without its memory limit.
-Effect find_effect(Experiment experiment, const DryRunner& dry_run);
+/// Those of ranks_to_look_at() whose steps may differ: rank 0 alone where nothing is divided, or
+/// all is divided evenly.
+std::vector<int> ranks_that_differ(const StepConfig& step, const ModelParameters& parameters,
+                                   int ranks);
+
+/// Runs `experiment` dry on `ranks`, with and without its memory limit.
+Effect find_effect(Experiment experiment, const std::vector<int>& ranks, const DryRunner& dry_run);
 
 }  // namespace dstune

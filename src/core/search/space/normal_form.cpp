@@ -120,6 +120,13 @@ NormalForm::NormalForm(const ModelParameters& parameters, int ranks) : ranks_(ra
   }
   trace_ += kPasses * total_;
   std::sort(numels_.begin(), numels_.end());
+  shard_ = shard_of(ranks);
+}
+
+std::int64_t NormalForm::shard_of(int shards) const {
+  std::int64_t shard = 0;
+  for (const std::int64_t numel : numels_) shard += (numel + shards - 1) / shards;
+  return shard;
 }
 
 StepConfig NormalForm::of(StepConfig config) const {
@@ -139,9 +146,7 @@ StepConfig NormalForm::of(StepConfig config) const {
 
 void NormalForm::settle_stage_3(StepConfig& config) const {
   config.hpz_partition_size = std::min(config.hpz_partition_size, ranks_);
-  const int shards = config.mics_shard_size > 0 ? config.mics_shard_size : ranks_;
-  std::int64_t shard = 0;
-  for (const std::int64_t numel : numels_) shard += (numel + shards - 1) / shards;
+  const std::int64_t shard = config.mics_shard_size > 0 ? shard_of(config.mics_shard_size) : shard_;
   config.sub_group_size = std::clamp<std::int64_t>(config.sub_group_size, 1, shard);
   const auto above =
       std::upper_bound(numels_.begin(), numels_.end(), config.param_persistence_threshold);

@@ -25,10 +25,12 @@ class NormalForm {
 
  private:
   void settle_stage_3(StepConfig& config) const;
+  std::int64_t shard_of(int shards) const;
   void settle_gathers(StepConfig& config) const;
 
   std::vector<std::int64_t> numels_;  // ascending
   std::int64_t total_ = 0;
+  std::int64_t shard_ = 0;  // of a rank
   std::int64_t trace_ = 0;  // more than the elements of all uses in a micro-step
   int ranks_;
 };

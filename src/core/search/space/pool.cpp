@@ -39,7 +39,7 @@ class PoolMaker {
       SearchedSpace& searched = pool_.spaces.back();
       searched.verdicts.reserve(searched.space.size());
       for (std::uint64_t i = 0; i < searched.space.size(); ++i) {
-        searched.verdicts.push_back(verdict_of(searched.space, i));
+        searched.verdicts.push_back(verdict_of(searched, i));
       }
     }
   }
@@ -52,14 +52,20 @@ class PoolMaker {
  private:
   StageFunnel& funnel() { return pool_.funnel.back(); }
 
-  std::uint32_t verdict_of(const Space& space, std::uint64_t index) {
+  std::uint32_t verdict_of(const SearchedSpace& searched, std::uint64_t index) {
+    const Space& space = searched.space;
     ++funnel().generated;
+    if (const std::uint64_t first = space.first_alike(index); first != index) {
+      repeat(searched.verdicts[first], space, index);
+      return searched.verdicts[first];
+    }
     json::object config = space.config(index);
     StepConfig step;
     if (const auto fault = validity_.fault(config, step)) return invalid(*fault);
     const auto [known, is_new] = by_form_.try_emplace(form_.key(step), 0);
     if (is_new) {
-      known->second = distinct(space, index, std::move(config));
+      known->second = distinct(space, index, std::move(config),
+                               ranks_that_differ(step, parameters_, group_size_));
     } else {
       repeat(known->second, space, index);
     }
@@ -95,9 +101,10 @@ class PoolMaker {
     }
   }
 
-  std::uint32_t distinct(const Space& space, std::uint64_t index, json::object config) {
+  std::uint32_t distinct(const Space& space, std::uint64_t index, json::object config,
+                         const std::vector<int>& ranks) {
     Candidate candidate{space.name(index), std::move(config)};
-    Effect effect = find_effect(make_experiment(config_, group_size_, candidate), dry_run_);
+    Effect effect = find_effect(make_experiment(config_, group_size_, candidate), ranks, dry_run_);
     if (!effect.skipped.empty()) return invalid(effect.skipped);
     const auto [known, is_new] = by_effect_.try_emplace(effect.number, 0);
     if (!is_new) {

@@ -8,6 +8,7 @@
 
 #include "core/base/text.hpp"
 #include "core/base/text_hash.hpp"
+#include "core/search/space/idle_keys.hpp"
 
 namespace dstune {
 namespace {
@@ -70,6 +71,9 @@ Space::Space(SpaceParts parts) : parts_(std::move(parts)), size_(parts_.points.s
   for (const AxisGroup& group : parts_.axes) {
     size_ *= group.size();
     keys_.emplace_back();
+    idle_.push_back(std::all_of(group.tied.begin(), group.tied.end(), [&](const Axis& axis) {
+      return does_nothing(axis.pointer, parts_.stage);
+    }));
     for (const Axis& axis : group.tied) {
       keys_.back().push_back(keys_of(axis.pointer));
       if (axis.values.size() > 1) tuning_keys_.insert(keys_.back().back().back());
@@ -106,6 +110,15 @@ std::vector<std::size_t> Space::places(std::uint64_t index) const {
     index /= count;
   }
   return places;
+}
+
+std::uint64_t Space::first_alike(std::uint64_t index) const {
+  const auto at = places(index);
+  std::uint64_t first = 0;
+  for (std::size_t group = 0; group < parts_.axes.size(); ++group) {
+    first = first * parts_.axes[group].size() + (idle_[group] ? 0 : at[group]);
+  }
+  return first * parts_.points.size() + at.back();
 }
 
 Point Space::point(std::uint64_t index) const { return point_at(places(index)); }

@@ -48,6 +48,8 @@ class Space {
   Candidate at(std::uint64_t index) const { return {name(index), config(index)}; }
   json::object config(std::uint64_t index) const;
   Point point(std::uint64_t index) const;
+  /// The first index that differs from `index` only in keys that do nothing in the stage.
+  std::uint64_t first_alike(std::uint64_t index) const;
   /// DeepSpeed's name. Of configurations with one name the first keeps it, the others end in a
   /// number made of their values.
   std::string name(std::uint64_t index) const;
@@ -65,6 +67,7 @@ class Space {
   std::vector<std::vector<std::vector<std::string>>> keys_;  // by group and axis
   json::object name_fixed_;
   TuningKeys tuning_keys_;
+  std::vector<bool> idle_;                  // by group
   std::vector<std::vector<bool>> clashes_;  // by group and value: it has an earlier one's name
 };
 

@@ -68,7 +68,8 @@ class RandomConfig {
 
 /// The oracle: everything that a dry run does on the ranks that are looked at.
 std::string effect_of(const Experiment& experiment) {
-  const Effect effect = find_effect(experiment, make_dry_runner());
+  const Effect effect =
+      find_effect(experiment, ranks_to_look_at(experiment.ranks), make_dry_runner());
   return effect.skipped.empty() ? concat(effect.number) : effect.skipped;
 }
 

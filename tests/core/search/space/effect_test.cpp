@@ -1,0 +1,112 @@
+#include "core/search/space/effect.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/base/text.hpp"
+#include "core/train/families/families.hpp"
+#include "tests/support/tiny_experiment.hpp"
+
+namespace dstune {
+namespace {
+
+using test::TinyExperiment;
+using testing::ElementsAre;
+
+// 3 divides every tensor of this model, 2 does not.
+TinyExperiment experiment_of(int stage, int ranks) {
+  TinyExperiment tiny;
+  tiny.stage = stage;
+  tiny.ranks = ranks;
+  tiny.model.hidden_size = 6;
+  tiny.model.inner_size = 12;
+  tiny.model.vocab_size = 33;
+  tiny.zero = {{"reduce_bucket_size", 300}, {"sub_group_size", 200}};
+  return tiny;
+}
+
+std::vector<int> different(const TinyExperiment& tiny) {
+  return ranks_that_differ(make_step_config(tiny.make()), make_model_parameters(tiny.model),
+                           tiny.ranks);
+}
+
+TEST(RanksThatDiffer, IsRankZeroWhereNothingOrAllIsDividedEvenly) {
+  EXPECT_THAT(different(experiment_of(0, 5)), ElementsAre(0));
+  EXPECT_THAT(different(experiment_of(3, 6)), ElementsAre(0));
+  EXPECT_THAT(different(experiment_of(3, 5)), ElementsAre(0, 1, 2, 4));
+  EXPECT_THAT(different(experiment_of(1, 6)), ElementsAre(0, 1, 3, 5));
+  TinyExperiment hpz = experiment_of(3, 6);
+  hpz.zero["zero_hpz_partition_size"] = 2;
+  EXPECT_THAT(different(hpz), ElementsAre(0, 1, 3, 5));
+}
+
+// The ranks that are left out do the same step, to the last message and byte.
+TEST(RanksThatDiffer, LeavesOutOnlyThoseWithTheSameStep) {
+  for (const auto& [stage, ranks] : {std::pair(0, 5), std::pair(3, 6), std::pair(3, 2)}) {
+    const TinyExperiment tiny = experiment_of(stage, ranks);
+    ASSERT_THAT(different(tiny), ElementsAre(0)) << stage << " " << ranks;
+    const Experiment experiment = tiny.make();
+    const Effect first = find_effect(experiment, {0}, make_dry_runner());
+    for (int rank = 1; rank < ranks; ++rank) {
+      EXPECT_EQ(find_effect(experiment, {rank}, make_dry_runner()).number, first.number)
+          << "stage " << stage << ", rank " << rank;
+    }
+  }
+}
+
+TEST(FindEffect, TellsStepsApartWhoseSumsAreEqual) {
+  TinyExperiment early = experiment_of(3, 2);
+  early.zero["stage3_param_persistence_threshold"] = 0;
+  early.zero["stage3_prefetch_bucket_size"] = 500;
+  TinyExperiment late = early;
+  late.zero["stage3_prefetch_bucket_size"] = 0;
+  const auto number = [](const TinyExperiment& tiny) {
+    return find_effect(tiny.make(), {0}, make_dry_runner()).number;
+  };
+
+  EXPECT_EQ(number(early), number(early));
+  EXPECT_NE(number(early), number(late));
+}
+
+TEST(FindEffect, ChecksTheLimitOnEveryRankAndNamesTheOneThatLacksMemory) {
+  const DryRunner dry_run = [](const Experiment&, int rank) {
+    Measured measured;
+    measured.peak_memory.total = rank == 2 ? 11 : 10;
+    return DryRun{measured, 1};
+  };
+  Experiment experiment;
+  experiment.ranks = 4;
+  experiment.settings.memory_limit = 11;
+  EXPECT_TRUE(find_effect(experiment, {0, 2}, dry_run).fits);
+  EXPECT_EQ(find_effect(experiment, {0, 2}, dry_run).dry.peak_memory.total, 11U);
+  experiment.settings.memory_limit = 10;
+
+  const Effect effect = find_effect(experiment, {0, 2}, dry_run);
+
+  EXPECT_FALSE(effect.fits);
+  EXPECT_EQ(effect.shortage, "needs 11 B on rank 2 of 10 B");
+  EXPECT_TRUE(find_effect(experiment, {0, 1}, dry_run).fits);
+}
+
+TEST(FindEffect, ACachingAllocatorMayFitWithinTheLimitAfterAll) {
+  const DryRunner dry_run = [](const Experiment& experiment, int) {
+    Measured measured;
+    measured.peak_memory.reserved = experiment.settings.memory_limit == 10 ? 10 : 12;
+    return DryRun{measured, 1};
+  };
+  Experiment experiment;
+  experiment.settings.memory_limit = 10;
+  EXPECT_FALSE(find_effect(experiment, {0}, dry_run).fits);
+  experiment.settings.allocator = AllocatorModel::caching;
+
+  EXPECT_TRUE(find_effect(experiment, {0}, dry_run).fits);
+}
+
+TEST(FindEffect, SaysWhyThereIsNoStep) {
+  const DryRunner dry_run = [](const Experiment&, int) { return DryRun{Skipped{"why"}, 0}; };
+
+  EXPECT_EQ(find_effect({}, {0}, dry_run).skipped, "why");
+}
+
+}  // namespace
+}  // namespace dstune
