@@ -49,6 +49,53 @@ class Plan(ProgramTest):
 
         self.assertEqual(json.loads(finished.stdout)["world_size"], 8)
 
+    def spaces(self, **dstune):
+        return self.write_config({"train_micro_batch_size_per_gpu": [1, 2, 4],
+                                  "bf16": {"enabled": True}, "dstune": {"model": "gpt2", **dstune}})
+
+    def test_funnel_of_deepspeeds_spaces(self):
+        finished = self.plan("--world-size", 8, "--memory-limit", "16GiB", "--backend", "sim",
+                             "--format", "json", self.spaces(space="deepspeed"))
+
+        self.assertEqual(finished.returncode, 0, finished.stderr)
+        plan = json.loads(finished.stdout)
+        # 9, 72 and 144 points, and the file's own configuration, with three micro-batches each.
+        self.assertEqual([stage["generated"] for stage in plan["funnel"]], [3, 30, 219, 435])
+        for stage in plan["funnel"]:
+            self.assertEqual(stage["invalid"], {})
+            self.assertLess(stage["distinct"] * 3, stage["generated"] + 3 * 3)
+        configurations = plan["configurations"]
+        self.assertEqual(len(configurations), 687)
+        tried = {one["name"] for one in configurations if one["fate"] == "to be tried"}
+        self.assertEqual(len(tried), sum(stage["to_be_tried"] for stage in plan["funnel"]))
+        for one in configurations:
+            if one["fate"] == "same effect":
+                self.assertIn(one["same_as"], tried)
+        # Nothing reads what DeepSpeed calls allgather_bucket_size: one of three is enough.
+        one_size = {name for name in tried if "_abs" in name}
+        self.assertEqual({name for name in one_size if "_abs5.0e+07_" in name}, one_size)
+
+    def test_funnel_says_which_rule_and_how_much_memory(self):
+        finished = self.plan(
+            "--world-size", 8, "--memory-limit", "4GiB", "--backend", "sim",
+            self.spaces(space={"/prescale_gradients": [False, True],
+                               "z2": {"/zero_optimization/reduce_bucket_size": [5e7, 5e9]}}))
+
+        self.assertRegex(finished.stdout, r"\| +2 \| +12 \| +6 \| +6 \| +\d \|")
+        self.assertIn("stage 2: 6 invalid: DeepSpeed refuses prescale_gradients in stages 2 and 3",
+                      finished.stdout)
+
+    def test_every_fault_of_a_space_in_one_message(self):
+        finished = self.plan("--world-size", 8, self.spaces(
+            space={"/zero_optimization/overlap_com": [True], "zero_optimization": [1]},
+            precision=["int8"], variables={"A": [1]}))
+
+        self.assertEqual(finished.returncode, 2)
+        for pointer in ["/dstune/space/~1zero_optimization~1overlap_com",
+                        "/dstune/space/zero_optimization", "/dstune/precision/0",
+                        "/dstune/variables/A"]:
+            self.assertIn(pointer, finished.stderr)
+
     def test_table_names_every_stage(self):
         finished = self.plan("--world-size", 2, example("gpt2"))
 

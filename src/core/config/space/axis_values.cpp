@@ -4,6 +4,7 @@
 
 #include "core/base/text.hpp"
 #include "core/config/deepspeed/deepspeed_keys.hpp"
+#include "core/config/deepspeed/deepspeed_table.hpp"
 #include "core/config/space/ranges.hpp"
 #include "core/config/space/symbolic.hpp"
 
@@ -26,6 +27,18 @@ bool contains(const List& list, std::string_view text) {
 KeyPlace beyond_rules(std::string pointer, const std::vector<std::string>& keys, std::size_t next) {
   for (; next < keys.size(); ++next) pointer = child(pointer, keys[next]);
   return {std::move(pointer)};
+}
+
+// Why a place that exists cannot be searched; "" if it can.
+std::string fault_of(std::string_view pointer) {
+  constexpr std::string_view kZero = "/zero_optimization";
+  if (pointer == kZero) return "is searched key by key, not as a whole";
+  if (pointer == child(kZero, "cpu_offload_use_pin_memory")) return "is an old form";
+  for (const auto& [old_key, new_key] : deepspeed_table::kDeprecatedInZero) {
+    if (pointer != child(kZero, old_key)) continue;
+    return concat("is the old form of ", in_quotes(new_key), "; search that");
+  }
+  return "";
 }
 
 void add_once(Axis& axis, const json::value& value, const json::value& spelt) {
@@ -88,6 +101,10 @@ std::optional<KeyPlace> find_key(std::string_view pointer, std::string_view wher
     }
     section = rule->section;
   }
+  if (const std::string fault = fault_of(place.pointer); !fault.empty()) {
+    problems.add(std::string(where), fault);
+    return std::nullopt;
+  }
   if (contains(kChosen, place.pointer)) {
     problems.add(std::string(where), concat("is what the search chooses; a list at ", place.pointer,
                                             " itself bounds it"));
@@ -99,6 +116,7 @@ std::optional<KeyPlace> find_key(std::string_view pointer, std::string_view wher
 
 std::vector<GivenValue> given_values(const json::array& list, std::string_view where) {
   std::vector<GivenValue> values;
+  values.reserve(list.size());
   for (std::size_t i = 0; i < list.size(); ++i) values.push_back({list[i], child(where, i)});
   return values;
 }
@@ -121,6 +139,7 @@ Axis read_axis(const KeyPlace& place, const json::value& given, std::string_view
   if (given.is_object()) {
     const auto list = read_range(given.get_object(), place, where, hidden_size, problems);
     std::vector<GivenValue> values;
+    values.reserve(list.size());
     for (const auto& value : list) values.push_back({value, std::string(where)});
     return each_once(make_axis(place, values, hidden_size, problems));
   }

@@ -227,6 +227,19 @@ TEST(TakeSpace, NamesEveryFaultOfLists) {
           HasSubstr("/zero_optimization/stage3_max_live_parameters/0  is \"auto\", which")));
 }
 
+TEST(TakeSpace, SearchesNoOldFormsAndNoSectionThatHoldsTheStage) {
+  EXPECT_THAT(faults(R"({"zero_optimization": [{"stage": 1}, {"stage": 2}]})"),
+              ElementsAre("/zero_optimization  is searched key by key, not as a whole"));
+  EXPECT_THAT(faults(R"({"zero_optimization": {"cpu_offload": [true, false]}})"),
+              ElementsAre("/zero_optimization/cpu_offload  is the old form of \"offload_optimizer\"; "
+                          "search that"));
+}
+
+TEST(TakeSpace, SearchesSections) {
+  EXPECT_THAT(axes(R"({"optimizer": [{"type": "AdamW"}, {"type": "SGD", "params": {"lr": 1}}]})"),
+              ElementsAre(R"(/optimizer [{"type":"AdamW"},{"type":"SGD","params":{"lr":1}}])"));
+}
+
 TEST(TakeSpace, NamesEveryFaultOfDstuneSpace) {
   EXPECT_THAT(
       faults(R"({"zero_optimization": {"overlap_comm": [true, false]}, "dstune": {"space": {
