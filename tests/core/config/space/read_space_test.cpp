@@ -230,9 +230,10 @@ TEST(TakeSpace, NamesEveryFaultOfLists) {
 TEST(TakeSpace, SearchesNoOldFormsAndNoSectionThatHoldsTheStage) {
   EXPECT_THAT(faults(R"({"zero_optimization": [{"stage": 1}, {"stage": 2}]})"),
               ElementsAre("/zero_optimization  is searched key by key, not as a whole"));
-  EXPECT_THAT(faults(R"({"zero_optimization": {"cpu_offload": [true, false]}})"),
-              ElementsAre("/zero_optimization/cpu_offload  is the old form of \"offload_optimizer\"; "
-                          "search that"));
+  EXPECT_THAT(
+      faults(R"({"zero_optimization": {"cpu_offload": [true, false]}})"),
+      ElementsAre("/zero_optimization/cpu_offload  is the old form of \"offload_optimizer\"; "
+                  "search that"));
 }
 
 TEST(TakeSpace, SearchesSections) {
