@@ -87,9 +87,15 @@ void run(const std::string& model) {
   print("validated, in normal form", checked, now() - begin);
 
   begin = now();
-  const Pool pool = make_pool(config, kRanks, plans, make_dry_runner());
+  int dry_runs = 0;
+  const DryRunner dry_run = make_dry_runner();
+  const DryRunner counted = [&](const Experiment& experiment, int rank) {
+    ++dry_runs;
+    return dry_run(experiment, rank);
+  };
+  const Pool pool = make_pool(config, kRanks, plans, counted);
   print("deduplicated by effect", pool.funnel.front().generated, now() - begin);
-  std::cout << concat(pool.funnel.front().distinct(), " distinct\n");
+  std::cout << concat(pool.funnel.front().distinct(), " distinct, of ", dry_runs, " dry runs\n");
 }
 
 }  // namespace

@@ -83,7 +83,7 @@ class NormalForms : public testing::TestWithParam<int> {};
 
 // Neighbours that differ in one knob: where their forms are equal, so are their steps.
 TEST_P(NormalForms, AreEqualForEqualStepsOnly) {
-  constexpr int kConfigurations = 1500;
+  constexpr int kConfigurations = 600;
   const NormalForm form(make_model_parameters(tiny_model()), kRanks);
   RandomConfig random(20261122);
   int alike = 0;
