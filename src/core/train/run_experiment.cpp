@@ -246,4 +246,8 @@ DryRun dry_run(const Experiment& experiment, int rank, const Device* imitated) {
   return rehearse(experiment, config, rank, experiment.settings.memory_limit, imitated);
 }
 
+bool is_modelled(const Experiment& experiment) {
+  return !skipped(experiment, make_step_config(experiment));
+}
+
 }  // namespace dstune

@@ -33,4 +33,7 @@ struct DryRun {
 /// @param imitated  the device whose scratch is counted; none: a GPU with fused kernels
 DryRun dry_run(const Experiment& experiment, int rank, const Device* imitated = nullptr);
 
+/// False if it would be Skipped before anything runs.
+bool is_modelled(const Experiment& experiment);
+
 }  // namespace dstune

@@ -1,11 +1,9 @@
 // A device with a virtual clock: the same times on every machine.
 #pragma once
 
-#include <array>
-#include <cstddef>
 #include <string>
 
-#include "core/device/dry_device.hpp"
+#include "core/device/clocked_device.hpp"
 
 namespace dstune::sim {
 
@@ -16,37 +14,22 @@ struct SimSpeed {
   Seconds latency = 5e-6;      ///< of one operation
 };
 
-/// Computes nothing (see DryDevice) and moves clocks instead: one of the host and one per stream.
-/// An operation begins when the host has come to it and its stream is done with what it holds, and
-/// takes latency + max(FLOPs / flops_per_s, traffic / bytes_per_s). The host takes the time of
-/// spend_host_time(), and goes on without waiting for the device, as a GPU's does.
-class SimDevice final : public DryDevice {
+/// Operations take latency + max(FLOPs / flops_per_s, traffic / bytes_per_s) on a ClockedDevice
+/// whose streams overlap; the host takes the time of spend_host_time().
+class SimDevice final : public ClockedDevice {
  public:
   explicit SimDevice(Bytes memory_limit, SimSpeed speed = {})
-      : DryDevice(memory_limit), speed_(speed) {}
+      : ClockedDevice(memory_limit), speed_(speed) {}
 
   std::string name() const override { return "sim"; }
   bool overlaps() const override { return true; }
-  Seconds now() const override { return host_; }
-  bool has_passed(const Event& event) const override { return event.time <= host_; }
-  void spend_host_time(Seconds time) override { host_ += time; }
-
-  /// Keeps the current stream busy for `time`.
-  void advance(Seconds time);
+  void spend_host_time(Seconds time) override { advance_host(time); }
 
  protected:
   void account(const Work& work) override;
 
  private:
-  Seconds& clock(Stream stream) { return clocks_[static_cast<std::size_t>(stream)]; }
-  void do_record(Stream stream, Event& event) override;
-  void do_wait(Stream stream, const Event& event) override;
-  void do_host_wait(const Event& event) override;
-  void do_synchronize() override;
-
   SimSpeed speed_;
-  Seconds host_ = 0;
-  std::array<Seconds, kStreams> clocks_{};
 };
 
 }  // namespace dstune::sim

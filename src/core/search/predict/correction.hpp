@@ -1,0 +1,90 @@
+// What measurements say about the physics: coefficients for the parts of a step's time.
+#pragma once
+
+#include <optional>
+#include <vector>
+
+#include "core/search/predict/linear_algebra.hpp"
+#include "core/search/predict/quality.hpp"
+#include "core/search/predict/step_part.hpp"
+
+namespace dstune {
+
+/// A measured step, and what physics says of it.
+struct Observation {
+  StepTime dry;
+  Seconds measured = 0;
+  double relative_noise = 0;  ///< standard deviation of `measured`, relative
+  int group = 0;              ///< measurements of the same step have the same
+};
+
+/// A prediction with a relative standard deviation.
+struct Estimate {
+  Seconds time = 0;
+  double relative_sd = 0;
+};
+
+/// time = sum of coefficient * part, coefficients >= 0. Bayesian ridge regression of relative
+/// residuals: coefficients are normal about one common factor (the median of measured / dry), the
+/// spread of coefficients and of residuals are those of a grid that predict each measurement best
+/// from the others. Deterministic.
+class Correction {
+ public:
+  /// Milliseconds for 50 observations; none: the physics as it is.
+  explicit Correction(const std::vector<Observation>& observations);
+
+  Estimate estimate(const StepTime& dry) const;
+
+  /// By observation: the estimate from all observations but those of its group.
+  const std::vector<Estimate>& left_out() const noexcept { return left_out_; }
+  const PredictorQuality& quality() const noexcept { return quality_; }
+  /// By part: what dry time is multiplied with; the constant's, seconds.
+  const RealVector<kStepParts>& coefficients() const noexcept { return fit_.coefficients; }
+  /// Relative standard deviation of a measurement about the fit, its noise aside.
+  double residual_sd() const noexcept { return spread_.residual; }
+
+ private:
+  using Vector = RealVector<kStepParts>;
+  using Square = SquareMatrix<kStepParts>;
+
+  /// Standard deviations, relative, that the grid chooses.
+  struct Spread {
+    double residual = 0;
+    double coefficients = 0;
+  };
+  struct Row {
+    Vector parts{};     ///< of the dry time, over the measured one
+    double ratio = 0;   ///< measured / dry
+    double noise2 = 0;  ///< variance
+  };
+  struct Prior {
+    Vector mean{};
+    Square precision{};
+    double log_determinant = 0;  ///< of the precision
+  };
+  struct Fit {
+    Vector coefficients{};
+    std::optional<Cholesky<kStepParts>> precision;  ///< of the coefficients
+  };
+
+  template <class Keep>
+  Fit fit(const Spread& spread, Keep keep) const;
+  template <class Keep>
+  double common_factor(Keep keep) const;
+  Prior prior(double factor, double spread) const;
+  double evidence(const Spread& spread, double factor) const;
+  void choose_spread();
+  Estimate estimate(const Fit& fit, const StepTime& dry) const;
+  void leave_out(const std::vector<Observation>& observations);
+
+  std::vector<Row> rows_;
+  std::vector<int> groups_;
+  Seconds typical_ = 1;
+  double noise2_ = 0;  ///< median variance of a measurement
+  Spread spread_;
+  Fit fit_;
+  std::vector<Estimate> left_out_;
+  PredictorQuality quality_;
+};
+
+}  // namespace dstune

@@ -1,0 +1,56 @@
+#include "core/search/predict/dry_step.hpp"
+
+#include "core/experiment/step_config.hpp"
+#include "core/search/predict/rated_device.hpp"
+#include "core/train/run_experiment.hpp"
+#include "core/train/training_step.hpp"
+#include "core/train/zero/layout/quantization_groups.hpp"
+
+namespace dstune {
+namespace {
+
+// The first step records what the second follows (stage 3).
+StepTime walk(const Experiment& experiment, const StepConfig& config, const MachineRates& rates,
+              const Device* imitated) {
+  RatedDevice device(rates, imitated);
+  RatedCollectives collectives(device, 0, experiment.ranks);
+  TrainingStep step(experiment.settings, config, device, collectives);
+  step.run();
+  device.synchronize();
+  const StepTime before = device.time();
+  step.run();
+  device.synchronize();
+  StepTime time = device.time();
+  for (std::size_t part = 0; part < kStepParts; ++part) time.parts[part] -= before.parts[part];
+  return time;
+}
+
+// Micro-steps from the third to the last but one are alike.
+StepTime walk_some(const Experiment& experiment, StepConfig config, const MachineRates& rates,
+                   const Device* imitated) {
+  constexpr std::int64_t kWalked = 4;
+  const std::int64_t more = config.accumulation_steps - kWalked;
+  if (more <= 1) return walk(experiment, config, rates, imitated);
+  config.accumulation_steps = kWalked;
+  StepTime time = walk(experiment, config, rates, imitated);
+  config.accumulation_steps = kWalked + 1;
+  const StepTime longer = walk(experiment, config, rates, imitated);
+  for (std::size_t part = 0; part < kStepParts; ++part) {
+    time.parts[part] += static_cast<double>(more) * (longer.parts[part] - time.parts[part]);
+  }
+  return time;
+}
+
+}  // namespace
+
+std::optional<StepTime> dry_step_time(const Experiment& experiment, const MachineRates& rates,
+                                      const Device* imitated) {
+  if (!is_modelled(experiment)) return std::nullopt;
+  try {
+    return walk_some(experiment, make_step_config(experiment), rates, imitated);
+  } catch (const QuantizationRefused&) {
+    return std::nullopt;
+  }
+}
+
+}  // namespace dstune

@@ -1,0 +1,82 @@
+#include "core/search/predict/predictor.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <stdexcept>
+#include <utility>
+
+#include "core/base/text.hpp"
+#include "core/search/predict/dry_step.hpp"
+
+namespace dstune {
+namespace {
+
+std::string key_of(Experiment experiment) {
+  experiment.repetition = 0;
+  return experiment.key();
+}
+
+// The median of n samples has 1.25 times the spread of their mean.
+double noise_of_median(const Measured& measured) {
+  constexpr double kOfMedian = 1.2533;
+  const double samples = std::max(measured.steps, 1);
+  return kOfMedian * measured.step_time.noise_percent / 100 / std::sqrt(samples);
+}
+
+}  // namespace
+
+PredictionInterval interval_of(const Prediction& prediction) {
+  const double factor = std::exp(kInside90 * prediction.relative_sd);
+  return {prediction.step_time / factor, prediction.step_time * factor};
+}
+
+StepTimePredictor::StepTimePredictor(MachineRates rates, const Device* imitated)
+    : rates_(std::move(rates)), imitated_(imitated) {}
+
+const StepTime* StepTimePredictor::time_of(const Experiment& experiment, const std::string& key) {
+  auto known = times_.find(key);
+  if (known == times_.end()) {
+    known = times_.emplace(key, dry_step_time(experiment, rates_, imitated_)).first;
+  }
+  return known->second ? &*known->second : nullptr;
+}
+
+const Correction& StepTimePredictor::correction() const {
+  if (!correction_) correction_.emplace(observations_);
+  return *correction_;
+}
+
+Prediction StepTimePredictor::predict(const Experiment& experiment) {
+  const StepTime* time = time_of(experiment, key_of(experiment));
+  if (time == nullptr) {
+    throw std::invalid_argument(concat(experiment.name, ": its step is not modelled"));
+  }
+  const Estimate estimate = correction().estimate(*time);
+  return {estimate.time, estimate.relative_sd};
+}
+
+void StepTimePredictor::learn(const Experiment& experiment, const Measured& measured) {
+  const std::string key = key_of(experiment);
+  const StepTime* time = time_of(experiment, key);
+  if (time == nullptr || !(measured.step_time.median > 0)) return;
+  const auto group = groups_.emplace(key, static_cast<int>(groups_.size())).first->second;
+  observations_.push_back({.dry = *time,
+                           .measured = measured.step_time.median,
+                           .relative_noise = noise_of_median(measured),
+                           .group = group});
+  correction_.reset();
+}
+
+PredictorQuality StepTimePredictor::quality() const { return correction().quality(); }
+
+std::optional<Prediction> StepTimePredictor::without_own(const Experiment& experiment) const {
+  const auto group = groups_.find(key_of(experiment));
+  if (group == groups_.end() || groups_.size() < 2) return std::nullopt;
+  const auto own = std::find_if(observations_.begin(), observations_.end(),
+                                [&](const auto& seen) { return seen.group == group->second; });
+  const auto place = static_cast<std::size_t>(own - observations_.begin());
+  const Estimate& estimate = correction().left_out()[place];
+  return Prediction{estimate.time, estimate.relative_sd};
+}
+
+}  // namespace dstune

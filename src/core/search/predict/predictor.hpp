@@ -1,0 +1,72 @@
+// How long a step will take, before it runs: physics, corrected by what has been measured.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/base/units.hpp"
+#include "core/experiment/experiment.hpp"
+#include "core/experiment/outcome.hpp"
+#include "core/search/predict/correction.hpp"
+#include "core/search/predict/machine_rates.hpp"
+#include "core/search/predict/quality.hpp"
+
+namespace dstune {
+
+/// The next measurement's median step time is log-normal about step_time.
+struct Prediction {
+  Seconds step_time = 0;   ///< per optimizer step, > 0
+  double relative_sd = 0;  ///< of the logarithm; includes the noise of a measurement
+
+  bool operator==(const Prediction&) const = default;
+};
+
+/// Within which the measurement lies with a chance of 90 %.
+struct PredictionInterval {
+  Seconds low = 0;
+  Seconds high = 0;
+};
+PredictionInterval interval_of(const Prediction& prediction);
+
+/// Says the same for the same calls in the same order. All experiments are of one run: same model,
+/// ranks, machine.
+class StepTimePredictor {
+ public:
+  /// @param imitated  the device whose scratch is counted, which must outlive this; none: a GPU
+  ///                  with fused kernels
+  explicit StepTimePredictor(MachineRates rates, const Device* imitated = nullptr);
+
+  /// Microseconds if the same experiment, its repetition aside, was seen before, else a dry step
+  /// (milliseconds). Before anything was learnt it is worth little, and says so.
+  /// @throws std::invalid_argument  if the step is not modelled
+  Prediction predict(const Experiment& experiment);
+
+  /// Takes a measurement in. Milliseconds at the next prediction. What has no time, or is not
+  /// modelled, is left out.
+  void learn(const Experiment& experiment, const Measured& measured);
+
+  /// How well it predicts each of what it learnt from the others.
+  PredictorQuality quality() const;
+
+  /// What `experiment` was predicted to take from all but its own measurements; none if it is not
+  /// among what was learnt, or nothing else is.
+  std::optional<Prediction> without_own(const Experiment& experiment) const;
+
+  const MachineRates& rates() const noexcept { return rates_; }
+
+ private:
+  const StepTime* time_of(const Experiment& experiment, const std::string& key);
+  const Correction& correction() const;
+
+  MachineRates rates_;
+  const Device* imitated_;
+  std::map<std::string, std::optional<StepTime>, std::less<>> times_;  ///< by key
+  std::vector<Observation> observations_;
+  std::map<std::string, int, std::less<>> groups_;  ///< of the observations, by key
+  mutable std::optional<Correction> correction_;    ///< of all observations; none: to be made
+};
+
+}  // namespace dstune
