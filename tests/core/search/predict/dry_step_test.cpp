@@ -1,0 +1,93 @@
+#include "core/search/predict/dry_step.hpp"
+
+#include <gtest/gtest.h>
+
+#include "core/experiment/step_config.hpp"
+#include "core/train/training_step.hpp"
+#include "kernels/sim/sim_collectives.hpp"
+#include "kernels/sim/sim_device.hpp"
+#include "tests/support/tiny_experiment.hpp"
+
+namespace dstune {
+namespace {
+
+using test::TinyExperiment;
+
+constexpr Bytes kPlenty = Bytes{1} << 40U;
+
+RunSettings sim_settings() {
+  RunSettings settings;
+  settings.backend = "sim";
+  return settings;
+}
+
+/// The second step on the sim backend's own device.
+Seconds simulated_step(const Experiment& experiment) {
+  sim::SimDevice device(kPlenty);
+  sim::SimCollectives collectives(device, 0, experiment.ranks);
+  TrainingStep step(experiment.settings, make_step_config(experiment), device, collectives);
+  step.run();
+  return step.run().total;
+}
+
+Seconds predicted_step(const Experiment& experiment) {
+  return dry_step_time(experiment, estimated_rates(sim_settings())).value().total();
+}
+
+class DryStep : public testing::TestWithParam<TinyExperiment> {};
+
+TEST_P(DryStep, TakesWhatTheSimulationTakes) {
+  const Experiment experiment = GetParam().make();
+
+  const Seconds simulated = simulated_step(experiment);
+
+  EXPECT_NEAR(predicted_step(experiment), simulated, 1e-9 * simulated);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Knobs, DryStep,
+    testing::Values(TinyExperiment{.stage = 0, .ranks = 1, .micro_batch = 4},
+                    TinyExperiment{.stage = 0, .ranks = 4, .accumulation_steps = 3},
+                    TinyExperiment{.stage = 1, .ranks = 8, .accumulation_steps = 2},
+                    TinyExperiment{.stage = 2,
+                                   .ranks = 3,
+                                   .zero = {{"reduce_bucket_size", 300}, {"overlap_comm", true}}},
+                    TinyExperiment{.stage = 3, .ranks = 4, .zero = {{"overlap_comm", false}}},
+                    TinyExperiment{.stage = 3,
+                                   .ranks = 4,
+                                   .accumulation_steps = 9,
+                                   .zero = {{"stage3_param_persistence_threshold", 0},
+                                            {"stage3_max_live_parameters", 0}}},
+                    TinyExperiment{.stage = 2, .ranks = 2, .accumulation_steps = 12}));
+
+TEST(DryStepTime, IsNoneForWhatIsNotModelled) {
+  const auto experiment =
+      TinyExperiment{.stage = 3, .zero = {{"offload_param", {{"device", "nvme"}}}}}.make();
+
+  EXPECT_FALSE(dry_step_time(experiment, estimated_rates(sim_settings())));
+}
+
+TEST(DryStepTime, GoesToWhatTheStepDoes) {
+  const auto experiment = TinyExperiment{.stage = 2, .ranks = 4}.make();
+
+  const StepTime time = dry_step_time(experiment, estimated_rates(sim_settings())).value();
+
+  EXPECT_GT(time.at(StepPart::products) + time.at(StepPart::product_memory), 0);
+  EXPECT_GT(time.at(StepPart::attention), 0);
+  EXPECT_GT(time.at(StepPart::update), 0);
+  EXPECT_GT(time.at(StepPart::reduce) + time.at(StepPart::all_reduce), 0);
+  EXPECT_GT(time.at(StepPart::all_gather), 0);
+  EXPECT_EQ(time.at(StepPart::constant), 0);
+}
+
+TEST(DryStepTime, HasNoMessagesOnOneRank) {
+  const auto experiment = TinyExperiment{.stage = 2, .ranks = 1}.make();
+
+  const StepTime time = dry_step_time(experiment, estimated_rates(sim_settings())).value();
+
+  EXPECT_EQ(time.at(StepPart::messages), 0);
+  EXPECT_EQ(time.at(StepPart::all_gather), 0);
+}
+
+}  // namespace
+}  // namespace dstune

@@ -1,0 +1,109 @@
+#include "core/search/predict/rated_device.hpp"
+
+#include <gtest/gtest.h>
+
+#include "core/device/operations/fill.hpp"
+#include "core/device/operations/gemm.hpp"
+
+namespace dstune {
+namespace {
+
+constexpr Tensor kHundredFloats{nullptr, 100, DType::fp32};
+
+MachineRates slow_machine(bool overlaps) {
+  MachineRates rates{
+      .overlaps = overlaps, .flops_per_s = 1000, .copy_bytes_per_s = 400, .launch = 0.5};
+  rates.collectives.fill({.latency = 1, .bytes_per_s = 100});
+  return rates;
+}
+
+TEST(RatedDevice, TellsALaunchFromItsPass) {
+  const MachineRates rates = slow_machine(true);
+  RatedDevice device(rates);
+
+  device.run(FillZero{kHundredFloats});
+  device.synchronize();
+
+  EXPECT_EQ(device.time().at(StepPart::launches), 0.5);
+  EXPECT_EQ(device.time().at(StepPart::step_passes), 1);
+  EXPECT_EQ(device.now(), device.time().total());
+}
+
+// 2000 FLOPs, 1200 bytes.
+TEST(RatedDevice, TellsAProductsArithmeticFromItsMemory) {
+  const MachineRates rates = slow_machine(true);
+  RatedDevice device(rates);
+  const Matrix square{nullptr, 10, 10, DType::fp32, 10};
+
+  device.run(Gemm{.a = square, .b = square, .c = square});
+  device.synchronize();
+
+  EXPECT_DOUBLE_EQ(device.time().at(StepPart::product_memory), 3);
+  EXPECT_DOUBLE_EQ(device.time().at(StepPart::products), 0);
+}
+
+TEST(RatedDevice, SpendsTheHostsTime) {
+  const MachineRates rates = slow_machine(true);
+  RatedDevice device(rates);
+
+  device.spend_host_time(2);
+
+  EXPECT_EQ(device.time().at(StepPart::host), 2);
+  EXPECT_EQ(device.time().total(), 2);
+}
+
+TEST(RatedCollectives, TellLatencyFromVolume) {
+  const MachineRates rates = slow_machine(true);
+  RatedDevice device(rates);
+  RatedCollectives collectives(device, 0, 4);
+
+  collectives.all_reduce(kHundredFloats, ReduceOp::sum, Purpose::other);
+  device.synchronize();
+
+  EXPECT_DOUBLE_EQ(device.time().at(StepPart::messages), 6);
+  EXPECT_DOUBLE_EQ(device.time().at(StepPart::all_reduce), 6);  // 600 bytes
+}
+
+TEST(RatedCollectives, OfAPartHaveItsSize) {
+  const MachineRates rates = slow_machine(true);
+  RatedDevice device(rates);
+  RatedCollectives collectives(device, 1, 4);
+
+  collectives.sub_group({0, 1})->all_gather({nullptr, 50, DType::fp32}, kHundredFloats,
+                                            Purpose::other);
+  device.synchronize();
+
+  EXPECT_DOUBLE_EQ(device.time().at(StepPart::messages), 1);
+  EXPECT_DOUBLE_EQ(device.time().at(StepPart::all_gather), 2);
+}
+
+// 12 s of all-reduce beside 1.5 s of a pass.
+TEST(RatedDevice, CountsOnlyWhatTheStepWaitedFor) {
+  const MachineRates rates = slow_machine(true);
+  RatedDevice device(rates);
+  RatedCollectives collectives(device, 0, 4);
+
+  const Event sum = collectives.all_reduce(kHundredFloats, ReduceOp::sum, Purpose::other);
+  device.run(FillZero{kHundredFloats});
+  device.await(sum);
+  device.synchronize();
+
+  EXPECT_DOUBLE_EQ(device.now(), 12);
+  EXPECT_DOUBLE_EQ(device.time().at(StepPart::step_passes), 0);
+  EXPECT_DOUBLE_EQ(device.time().total(), 12);
+}
+
+TEST(RatedDevice, DoesOneThingAtATimeWithoutOverlap) {
+  const MachineRates rates = slow_machine(false);
+  RatedDevice device(rates);
+  RatedCollectives collectives(device, 0, 4);
+
+  collectives.all_reduce(kHundredFloats, ReduceOp::sum, Purpose::other);
+  device.run(FillZero{kHundredFloats});
+
+  EXPECT_DOUBLE_EQ(device.now(), 13.5);
+  EXPECT_DOUBLE_EQ(device.ledger().communication_time(), 12);
+}
+
+}  // namespace
+}  // namespace dstune
