@@ -1,8 +1,8 @@
 #include "core/search/predict/correction.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
-#include <limits>
 #include <numbers>
 #include <utility>
 
@@ -16,7 +16,8 @@ constexpr std::size_t kConstant = index_of(StepPart::constant);
 // What the rates may be wrong by all together, and each beside the others.
 constexpr double kCommonSpread = 0.3;
 constexpr std::array kCoefficientSpreads{0.05, 0.1, 0.2, 0.4, 0.8};
-constexpr std::array kResidualSpreads{0.002, 0.005, 0.01, 0.02, 0.03, 0.05, 0.08, 0.12, 0.2, 0.3};
+constexpr std::array kResidualSpreads{0.002, 0.005, 0.01, 0.02, 0.03, 0.05,
+                                      0.08,  0.12,  0.2,  0.3,  0.5};
 // Before there is data: within a factor of e of 6 %.
 constexpr double kUsualResidual = 0.06;
 constexpr double kUsualCoefficients = 0.3;
@@ -127,19 +128,28 @@ double Correction::evidence(const Spread& spread, double factor) const {
   return (sum - after.log_determinant() + after.inverse_form(right)) / 2;
 }
 
+// The most probable pair is fitted with; what a new measurement may scatter by is the mean over all
+// pairs, since few measurements leave much open.
 void Correction::choose_spread() {
-  double most = -std::numeric_limits<double>::infinity();
   const double factor = common_factor(kAll);
+  std::vector<Spread> spreads;
+  std::vector<double> scores;
   for (const double residual : kResidualSpreads) {
     for (const double coefficients : kCoefficientSpreads) {
-      const Spread spread{residual, coefficients};
-      const double score = evidence(spread, factor) + log_normal(residual, kUsualResidual) +
-                           log_normal(coefficients, kUsualCoefficients);
-      if (score <= most) continue;
-      most = score;
-      spread_ = spread;
+      const Spread& spread = spreads.emplace_back(Spread{residual, coefficients});
+      scores.push_back(evidence(spread, factor) + log_normal(residual, kUsualResidual) +
+                       log_normal(coefficients, kUsualCoefficients));
     }
   }
+  const auto best = std::max_element(scores.begin(), scores.end());
+  spread_ = spreads[static_cast<std::size_t>(best - scores.begin())];
+  double sum = 0;
+  for (std::size_t i = 0; i < scores.size(); ++i) {
+    const double probability = std::exp(scores[i] - *best);
+    sum += probability;
+    residual2_ += probability * spreads[i].residual * spreads[i].residual;
+  }
+  residual2_ /= sum;
 }
 
 Estimate Correction::estimate(const Fit& fit, const StepTime& dry) const {
@@ -148,7 +158,7 @@ Estimate Correction::estimate(const Fit& fit, const StepTime& dry) const {
   const Seconds time = dot(parts, fit.coefficients);
   for (double& part : parts) part /= time;
   const double fitted = fit.precision->inverse_form(parts);
-  return {time, std::sqrt(fitted + spread_.residual * spread_.residual + noise2_)};
+  return {time, std::sqrt(fitted + residual2_ + noise2_)};
 }
 
 Estimate Correction::estimate(const StepTime& dry) const {

@@ -40,8 +40,6 @@ class Correction {
   const PredictorQuality& quality() const noexcept { return quality_; }
   /// By part: what dry time is multiplied with; the constant's, seconds.
   const RealVector<kStepParts>& coefficients() const noexcept { return fit_.coefficients; }
-  /// Relative standard deviation of a measurement about the fit, its noise aside.
-  double residual_sd() const noexcept { return spread_.residual; }
 
  private:
   using Vector = RealVector<kStepParts>;
@@ -82,6 +80,7 @@ class Correction {
   Seconds typical_ = 1;
   double noise2_ = 0;  ///< median variance of a measurement
   Spread spread_;
+  double residual2_ = 0;  ///< variance about the fit, noise aside
   Fit fit_;
   std::vector<Estimate> left_out_;
   PredictorQuality quality_;
