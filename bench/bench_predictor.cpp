@@ -17,6 +17,7 @@
 #include "core/experiment/step_config.hpp"
 #include "core/report/journal/journal_reader.hpp"
 #include "core/search/predict/dry_step.hpp"
+#include "core/search/predict/estimated_rates.hpp"
 #include "core/search/predict/predictor.hpp"
 
 namespace dstune {

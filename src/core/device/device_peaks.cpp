@@ -1,15 +1,14 @@
 #include "core/device/device_peaks.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 
 #include "core/base/json.hpp"
-#include "core/base/statistics.hpp"
 #include "core/device/device.hpp"
 #include "core/device/operations/copy.hpp"
 #include "core/device/operations/gemm.hpp"
 #include "core/device/operations/random.hpp"
+#include "core/device/timing.hpp"
 
 namespace dstune {
 namespace {
@@ -18,26 +17,6 @@ constexpr std::int64_t kSmallest = 64;  // rows of a matrix; a power of two, as 
 constexpr std::int64_t kLargest = 8192;
 constexpr Seconds kLongEnough = 1e-3;  // launches and the ramp at both ends are little beside it
 constexpr Bytes kSmallestCopy = Bytes{1} << 20U;
-
-/// Seconds of one call of `run`, of `calls` that follow each other without a gap.
-template <class Run>
-Seconds time_of(Device& device, int calls, const Run& run) {
-  const Event begin = device.record(Stream::compute);
-  for (int call = 0; call < calls; ++call) run();
-  const Event end = device.record(Stream::compute);
-  device.synchronize();
-  return (device.time_of(end) - device.time_of(begin)) / calls;
-}
-
-/// Likewise, warm, the median of a few.
-template <class Run>
-Seconds median_time_of(Device& device, Seconds estimate, const Run& run) {
-  constexpr Seconds kBatch = 5e-3;
-  const double calls = std::clamp(std::ceil(kBatch / std::max(estimate, 1e-9)), 1.0, 64.0);
-  std::array<Seconds, 3> times{};
-  for (Seconds& time : times) time = time_of(device, static_cast<int>(calls), run);
-  return summarize({times.begin(), times.end()}).median;
-}
 
 double gemm_peak(Device& device, Tensor space) {
   const auto product = [&](std::int64_t n) {
@@ -52,10 +31,10 @@ double gemm_peak(Device& device, Tensor space) {
     device.run(FillNormal{.out = space.slice(0, 2 * n * n), .seed = 1, .first_index = 0});
     const auto run = [&] { device.run(gemm); };
     run();  // the library chooses, and takes what it needs
-    const Seconds time = time_of(device, 1, run);
+    const Seconds time = time_of_call(device, 1, run);
     const bool is_last = n == kLargest || std::int64_t{12} * n * n > space.numel;
     if (time >= kLongEnough || is_last) {
-      return work_of(gemm).flops / median_time_of(device, time, run);
+      return work_of(gemm).flops / median_time_of_call(device, time, run);
     }
   }
 }
@@ -68,11 +47,11 @@ double copy_peak(Device& device, Tensor space) {
     const Copy copy{space.slice(0, count), space.slice(half, count)};
     const auto run = [&] { device.run(copy); };
     run();
-    const Seconds time = time_of(device, 1, run);
+    const Seconds time = time_of_call(device, 1, run);
     if (time >= kLongEnough || count == half) {
       const Work work = work_of(copy);
       const auto bytes = static_cast<double>(work.read_bytes() + work.written_bytes());
-      return bytes / median_time_of(device, time, run);
+      return bytes / median_time_of_call(device, time, run);
     }
   }
 }

@@ -4,7 +4,7 @@
 #include <optional>
 #include <vector>
 
-#include "core/search/predict/linear_algebra.hpp"
+#include "core/base/linear_algebra.hpp"
 #include "core/search/predict/quality.hpp"
 #include "core/search/predict/step_part.hpp"
 

@@ -3,8 +3,8 @@
 
 #include <optional>
 
+#include "core/device/machine_rates.hpp"
 #include "core/experiment/experiment.hpp"
-#include "core/search/predict/machine_rates.hpp"
 #include "core/search/predict/step_part.hpp"
 
 namespace dstune {

@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "core/base/units.hpp"
+#include "core/device/machine_rates.hpp"
 #include "core/experiment/experiment.hpp"
 #include "core/experiment/outcome.hpp"
 #include "core/search/predict/correction.hpp"
-#include "core/search/predict/machine_rates.hpp"
 #include "core/search/predict/quality.hpp"
 
 namespace dstune {

@@ -8,7 +8,7 @@
 
 #include "core/device/clocked_device.hpp"
 #include "core/device/dry_collectives.hpp"
-#include "core/search/predict/machine_rates.hpp"
+#include "core/device/machine_rates.hpp"
 #include "core/search/predict/step_part.hpp"
 
 namespace dstune {

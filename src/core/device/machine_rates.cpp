@@ -1,8 +1,8 @@
-#include "core/search/predict/machine_rates.hpp"
+#include "core/device/machine_rates.hpp"
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
+#include <utility>
 
 #include "core/base/json.hpp"
 
@@ -14,10 +14,8 @@ CollectiveRate rate_from_json(const json::object& object) {
           .bytes_per_s = object.at("bytes_per_s").to_number<double>()};
 }
 
-void set_network(MachineRates& rates, const CollectiveRate& rate) { rates.collectives.fill(rate); }
-
 /// The product's shape, from the bytes of its operands: m k, k n and m n values of equal size.
-MatrixRate shape_of(const Work& product) {
+MatrixShape shape_of(const Work& product) {
   const auto bytes = [](const Operand& operand) { return static_cast<double>(operand.bytes); };
   const double a = bytes(product.reads.begin()[0]);
   const double b = bytes(product.reads.begin()[1]);
@@ -30,7 +28,7 @@ MatrixRate shape_of(const Work& product) {
   return {.rows = side(a, c, b), .cols = side(b, c, a), .inner = side(a, b, c)};
 }
 
-double distance(const MatrixRate& a, const MatrixRate& b) {
+double distance(const MatrixShape& a, const MatrixShape& b) {
   const auto apart = [](std::int64_t x, std::int64_t y) {
     return std::fabs(std::log(static_cast<double>(x) / static_cast<double>(y)));
   };
@@ -39,28 +37,13 @@ double distance(const MatrixRate& a, const MatrixRate& b) {
 
 }  // namespace
 
-MachineRates estimated_rates(const RunSettings& settings) {
-  MachineRates rates;
-  if (settings.backend == "cpu") {
-    rates = {
-        .flops_per_s = 30e9 * settings.threads_per_rank, .copy_bytes_per_s = 8e9, .launch = 1e-6};
-    set_network(rates, {.latency = 20e-6, .bytes_per_s = 1.5e9});
-  } else if (settings.backend == "sim") {
-    rates = {.overlaps = true, .flops_per_s = 10e12, .copy_bytes_per_s = 1e12, .launch = 5e-6};
-    set_network(rates, {.latency = 5e-6, .bytes_per_s = 25e9});
-  } else {
-    rates = {.overlaps = true, .flops_per_s = 300e12, .copy_bytes_per_s = 2.5e12, .launch = 4e-6};
-    set_network(rates, {.latency = 8e-6, .bytes_per_s = 150e9});
-  }
-  return rates;
-}
-
 double rate_of(const MachineRates& rates, const Work& product) {
   if (rates.matrices.empty() || product.flops == 0) return rates.flops_per_s;
-  const MatrixRate shape = shape_of(product);
+  const MatrixShape shape = shape_of(product);
   const auto nearest = std::min_element(
-      rates.matrices.begin(), rates.matrices.end(),
-      [&](const auto& a, const auto& b) { return distance(a, shape) < distance(b, shape); });
+      rates.matrices.begin(), rates.matrices.end(), [&](const auto& a, const auto& b) {
+        return distance(a.shape, shape) < distance(b.shape, shape);
+      });
   return nearest->flops_per_s;
 }
 
@@ -68,12 +51,35 @@ int ring_steps(CollectiveKind kind, int ranks) {
   return (kind == CollectiveKind::all_reduce ? 2 : 1) * (ranks - 1);
 }
 
+MachineRates merge(const std::vector<MachineRates>& ranks) {
+  MachineRates slowest = ranks.at(0);
+  for (const MachineRates& rank : ranks) {
+    slowest.flops_per_s = std::min(slowest.flops_per_s, rank.flops_per_s);
+    slowest.copy_bytes_per_s = std::min(slowest.copy_bytes_per_s, rank.copy_bytes_per_s);
+    slowest.launch = std::max(slowest.launch, rank.launch);
+    std::vector<MatrixRate> common;
+    for (const MatrixRate& own : slowest.matrices) {
+      const auto same = std::find_if(rank.matrices.begin(), rank.matrices.end(),
+                                     [&](const auto& other) { return other.shape == own.shape; });
+      if (same == rank.matrices.end()) continue;
+      common.push_back({own.shape, std::min(own.flops_per_s, same->flops_per_s)});
+    }
+    slowest.matrices = std::move(common);
+    for (std::size_t kind = 0; kind < kCollectiveKinds; ++kind) {
+      CollectiveRate& rate = slowest.collectives[kind];
+      rate.latency = std::max(rate.latency, rank.collectives[kind].latency);
+      rate.bytes_per_s = std::min(rate.bytes_per_s, rank.collectives[kind].bytes_per_s);
+    }
+  }
+  return slowest;
+}
+
 json::object to_json(const MachineRates& rates) {
   json::array matrices;
   for (const MatrixRate& matrix : rates.matrices) {
-    matrices.push_back(json::object{{"rows", matrix.rows},
-                                    {"cols", matrix.cols},
-                                    {"inner", matrix.inner},
+    matrices.push_back(json::object{{"rows", matrix.shape.rows},
+                                    {"cols", matrix.shape.cols},
+                                    {"inner", matrix.shape.inner},
                                     {"flops_per_s", matrix.flops_per_s}});
   }
   json::object collectives;
@@ -98,9 +104,9 @@ MachineRates machine_rates_from_json(const json::object& object) {
   rates.launch = object.at("launch_s").to_number<double>();
   for (const json::value& value : object.at("matrices").as_array()) {
     const json::object& matrix = value.as_object();
-    rates.matrices.push_back({.rows = matrix.at("rows").to_number<std::int64_t>(),
-                              .cols = matrix.at("cols").to_number<std::int64_t>(),
-                              .inner = matrix.at("inner").to_number<std::int64_t>(),
+    rates.matrices.push_back({.shape = {.rows = matrix.at("rows").to_number<std::int64_t>(),
+                                        .cols = matrix.at("cols").to_number<std::int64_t>(),
+                                        .inner = matrix.at("inner").to_number<std::int64_t>()},
                               .flops_per_s = matrix.at("flops_per_s").to_number<double>()});
   }
   const json::object& collectives = object.at("collectives").as_object();

@@ -1,4 +1,4 @@
-#include "core/search/predict/linear_algebra.hpp"
+#include "core/base/linear_algebra.hpp"
 
 #include <gtest/gtest.h>
 

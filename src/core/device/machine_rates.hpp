@@ -1,4 +1,4 @@
-// How fast a machine is, as the predictor's physics needs it.
+// How fast a machine is, as the physics of a step needs it.
 #pragma once
 
 #include <array>
@@ -9,15 +9,20 @@
 #include "core/base/units.hpp"
 #include "core/device/collective_kind.hpp"
 #include "core/device/operations/work.hpp"
-#include "core/experiment/experiment.hpp"
 
 namespace dstune {
 
 /// Of the product (rows, inner) (inner, cols).
-struct MatrixRate {
+struct MatrixShape {
   std::int64_t rows = 0;
   std::int64_t cols = 0;
   std::int64_t inner = 0;
+
+  bool operator==(const MatrixShape&) const = default;
+};
+
+struct MatrixRate {
+  MatrixShape shape;
   double flops_per_s = 0;
 
   bool operator==(const MatrixRate&) const = default;
@@ -48,15 +53,16 @@ struct MachineRates {
   bool operator==(const MachineRates&) const = default;
 };
 
-/// Orders of magnitude for the backend, its threads and the precision: where nothing was measured.
-MachineRates estimated_rates(const RunSettings& settings);
-
 /// Of the measured product that is most alike, or flops_per_s.
 /// @param product  work_of() a matrix product
 double rate_of(const MachineRates& rates, const Work& product);
 
 /// Steps of a ring of `ranks` ranks.
 int ring_steps(CollectiveKind kind, int ranks);
+
+/// Of the ranks of a group, at least one: the slowest of each. A product that a rank has not
+/// measured is left out.
+MachineRates merge(const std::vector<MachineRates>& ranks);
 
 /// {"overlaps": false, "flops_per_s": 5e10, ..., "collectives": {"all_reduce": {...}, ...}}
 json::object to_json(const MachineRates& rates);

@@ -1,4 +1,4 @@
-#include "core/search/predict/machine_rates.hpp"
+#include "core/device/machine_rates.hpp"
 
 #include <gtest/gtest.h>
 
@@ -7,6 +7,8 @@
 
 namespace dstune {
 namespace {
+
+constexpr MatrixShape kShape{.rows = 1, .cols = 2, .inner = 3};
 
 Work product(std::int64_t rows, std::int64_t cols, std::int64_t inner, DType dtype) {
   return work_of(Gemm{.a = {nullptr, rows, inner, dtype, inner},
@@ -19,7 +21,7 @@ TEST(MachineRates, SurviveTheJournal) {
                      .flops_per_s = 1.0 / 3,
                      .copy_bytes_per_s = 2e9,
                      .launch = 1e-6,
-                     .matrices = {{.rows = 1, .cols = 2, .inner = 3, .flops_per_s = 0.1}}};
+                     .matrices = {{kShape, 0.1}}};
   rates.at(CollectiveKind::reduce) = {.latency = 1e-5, .bytes_per_s = 1e9 / 7};
 
   EXPECT_EQ(machine_rates_from_json(to_json(rates)), rates);
@@ -46,20 +48,23 @@ TEST(RingSteps, AreTwiceAroundForAnAllReduce) {
   EXPECT_EQ(ring_steps(CollectiveKind::broadcast, 1), 0);
 }
 
-TEST(EstimatedRates, KnowWhoOverlaps) {
-  RunSettings settings;
-  settings.backend = "cpu";
-  EXPECT_FALSE(estimated_rates(settings).overlaps);
-  settings.backend = "cuda";
-  EXPECT_TRUE(estimated_rates(settings).overlaps);
-}
+TEST(MergedRates, AreTheSlowestRanks) {
+  MachineRates one{.flops_per_s = 5, .copy_bytes_per_s = 3, .launch = 1, .matrices = {{kShape, 4}}};
+  one.collectives.fill({.latency = 2, .bytes_per_s = 7});
+  MachineRates other{.flops_per_s = 6,
+                     .copy_bytes_per_s = 2,
+                     .launch = 2,
+                     .matrices = {{kShape, 3}, {{1, 1, 1}, 1}}};
+  other.collectives.fill({.latency = 1, .bytes_per_s = 6});
 
-TEST(EstimatedRates, GrowWithTheThreads) {
-  RunSettings settings;
-  settings.backend = "cpu";
-  const double one = estimated_rates(settings).flops_per_s;
-  settings.threads_per_rank = 4;
-  EXPECT_EQ(estimated_rates(settings).flops_per_s, 4 * one);
+  const MachineRates merged = merge({one, other});
+
+  EXPECT_EQ(merged.flops_per_s, 5);
+  EXPECT_EQ(merged.copy_bytes_per_s, 2);
+  EXPECT_EQ(merged.launch, 2);
+  EXPECT_EQ(merged.matrices, (std::vector<MatrixRate>{{kShape, 3}}));
+  EXPECT_EQ(merged.at(CollectiveKind::broadcast), (CollectiveRate{2, 6}));
+  EXPECT_EQ(merge({other, one}), merged);
 }
 
 }  // namespace

@@ -1,0 +1,34 @@
+// How long work on the compute stream takes.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+#include "core/base/statistics.hpp"
+#include "core/device/device.hpp"
+
+namespace dstune {
+
+/// Seconds of one call of `run`, of `calls` that follow each other without a gap.
+template <class Run>
+Seconds time_of_call(Device& device, int calls, const Run& run) {
+  const Event begin = device.record(Stream::compute);
+  for (int call = 0; call < calls; ++call) run();
+  const Event end = device.record(Stream::compute);
+  device.synchronize();
+  return (device.time_of(end) - device.time_of(begin)) / calls;
+}
+
+/// Likewise, warm, the median of a few batches of some milliseconds.
+/// @param estimate  what a call may take
+template <class Run>
+Seconds median_time_of_call(Device& device, Seconds estimate, const Run& run) {
+  constexpr Seconds kBatch = 5e-3;
+  const double calls = std::clamp(std::ceil(kBatch / std::max(estimate, 1e-9)), 1.0, 64.0);
+  std::array<Seconds, 3> times{};
+  for (Seconds& time : times) time = time_of_call(device, static_cast<int>(calls), run);
+  return summarize({times.begin(), times.end()}).median;
+}
+
+}  // namespace dstune
