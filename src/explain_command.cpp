@@ -16,6 +16,7 @@
 #include "core/report/tables/explain.hpp"
 #include "core/report/tables/find_record.hpp"
 #include "core/report/tables/result_table.hpp"
+#include "core/search/predict/hindsight.hpp"
 #include "core/train/run_experiment.hpp"
 #include "plan_command.hpp"
 
@@ -50,6 +51,13 @@ std::string named_best(const std::string& results_dir) {
   return best != nullptr && best->is_string() ? json::value_to<std::string>(*best) : "";
 }
 
+/// A section; "" if nothing can be said.
+std::string prediction_of(const Record& record, const std::vector<Record>& records) {
+  const auto predictor = taught_predictor(records, record.experiment.ranks);
+  const std::string text = predictor ? hindsight(*predictor, record) : "";
+  return text.empty() ? "" : concat("\nPrediction: ", text, "\n");
+}
+
 void explain_record(const CommandLine& options, const TuningConfig& config) {
   const std::string path = concat(config.autotuning.results_dir, "/journal.jsonl");
   const std::optional<std::string> lines = read_journal_file(path);
@@ -67,7 +75,8 @@ void explain_record(const CommandLine& options, const TuningConfig& config) {
     print(result_json({*record}, metric));
     return;
   }
-  std::string text = explain(record->experiment, record->outcome);
+  std::string text =
+      explain(record->experiment, record->outcome) + prediction_of(*record, journal.records);
   const auto best = find_best(journal.records, named_best(config.autotuning.results_dir), metric);
   if (best && best->experiment.key() != record->experiment.key()) {
     text += explain_differences(*record, *best, "the best");

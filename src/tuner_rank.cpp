@@ -18,6 +18,7 @@
 #include "core/report/files/own_files.hpp"
 #include "core/report/files/results_directory.hpp"
 #include "core/report/journal/journal.hpp"
+#include "core/report/tables/predictions.hpp"
 #include "core/report/tables/progress.hpp"
 #include "core/report/tables/result_table.hpp"
 #include "core/search/plan/gpus.hpp"
@@ -26,6 +27,7 @@
 #include "core/search/plan/memory_predictor.hpp"
 #include "core/search/plan/modelled.hpp"
 #include "core/search/plan/stage_plan.hpp"
+#include "core/search/predict/hindsight.hpp"
 #include "core/search/schedule/scheduler.hpp"
 #include "core/search/tuner/final_status.hpp"
 #include "core/search/tuner/result_remarks.hpp"
@@ -112,6 +114,7 @@ class Run {
     Scheduler scheduler(
         pool_, journal_,
         [this](const Record& record, bool from_journal) {
+          if (record.experiment.measures_machine) return;
           results_.write_record(record);
           log_line(progress_.line(record, from_journal, journal_.now()));
         },
@@ -128,6 +131,8 @@ class Run {
     const auto remarks = result_remarks(result, config_.autotuning.metric);
     auto notes = config_.notes;
     notes.insert(notes.end(), remarks.begin(), remarks.end());
+    const std::string quality = prediction_quality();
+    if (!quality.empty()) notes.push_back(quality);
     results_.finish({result.records, config_.autotuning.metric, result.best, group_size_,
                      options_.training_command, config_.autotuning.arg_mappings, journal_.now(),
                      result.stopped, notes});
@@ -136,6 +141,11 @@ class Run {
     results_.write_status(stamped(status));
     log_end(status);
     return status.exit_code;
+  }
+
+  std::string prediction_quality() const {
+    const auto predictor = taught_predictor(journal_.records(), group_size_);
+    return predictor ? quality_text(predictor->quality()) : "";
   }
 
   // The results are on the disk by then: what cannot be printed is no reason to lose them.

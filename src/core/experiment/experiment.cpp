@@ -63,23 +63,28 @@ std::string Experiment::key() const {
   identity["ds_config"] = ds_config;
   identity["ranks"] = ranks;
   identity["repetition"] = repetition;
+  if (measures_machine) identity["measures_machine"] = true;
   return to_json_text(sorted_by_key(identity), 0);
 }
 
 json::object to_json(const Experiment& experiment) {
-  return {{"name", experiment.name},
-          {"ds_config", experiment.ds_config},
-          {"ranks", experiment.ranks},
-          {"settings", settings_to_json(experiment.settings)},
-          {"repetition", experiment.repetition}};
+  json::object object = {{"name", experiment.name},
+                         {"ds_config", experiment.ds_config},
+                         {"ranks", experiment.ranks},
+                         {"settings", settings_to_json(experiment.settings)},
+                         {"repetition", experiment.repetition}};
+  if (experiment.measures_machine) object["measures_machine"] = true;  // older journals have none
+  return object;
 }
 
 Experiment experiment_from_json(const json::object& object) {
   try {
-    return {std::string(object.at("name").as_string()), object.at("ds_config").as_object(),
+    return {std::string(object.at("name").as_string()),
+            object.at("ds_config").as_object(),
             object.at("ranks").to_number<int>(),
             settings_from_json(object.at("settings").as_object()),
-            object.at("repetition").to_number<int>()};
+            object.at("repetition").to_number<int>(),
+            object.contains("measures_machine") && object.at("measures_machine").as_bool()};
   } catch (const std::exception& fault) {
     throw std::invalid_argument(concat("experiment_from_json: ", fault.what()));
   }

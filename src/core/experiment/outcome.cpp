@@ -109,6 +109,7 @@ json::object content(const Measured& measured) {
   if (measured.device_use) object["device_use"] = to_json(*measured.device_use);
   if (!measured.network.empty()) object["network"] = measured.network;
   if (measured.device_peaks) object["device_peaks"] = to_json(*measured.device_peaks);
+  if (measured.machine_rates) object["machine_rates"] = to_json(*measured.machine_rates);
   return object;
 }
 
@@ -172,6 +173,9 @@ Measured measured_from_json(const json::object& object) {
   if (object.contains("network")) measured.network = text(object, "network");
   if (const auto* peaks = object.if_contains("device_peaks")) {
     measured.device_peaks = device_peaks_from_json(peaks->as_object());
+  }
+  if (const auto* rates = object.if_contains("machine_rates")) {
+    measured.machine_rates = machine_rates_from_json(rates->as_object());
   }
   return measured;
 }

@@ -12,6 +12,7 @@
 #include "core/base/units.hpp"
 #include "core/device/device_peaks.hpp"
 #include "core/device/ledger.hpp"
+#include "core/device/machine_rates.hpp"
 #include "core/device/memory_budget.hpp"
 #include "core/experiment/device_use.hpp"
 
@@ -46,6 +47,8 @@ struct Measured {
   std::string network = {};
   /// Of the slowest device of the group; none where nobody measures them.
   std::optional<DevicePeaks> device_peaks = std::nullopt;
+  /// Of an experiment that measures its machine, which has nothing else; else none.
+  std::optional<MachineRates> machine_rates = std::nullopt;
 };
 
 /// It does not fit. The numbers are those of the first rank that could not allocate.

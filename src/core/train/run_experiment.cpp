@@ -11,6 +11,7 @@
 #include "core/base/text.hpp"
 #include "core/experiment/step_config.hpp"
 #include "core/train/families/families.hpp"
+#include "core/train/measure_machine.hpp"
 #include "core/train/rank_report.hpp"
 #include "core/train/rehearsal_device.hpp"
 #include "core/train/stopping_rule.hpp"
@@ -237,6 +238,7 @@ Outcome run_experiment(const Experiment& experiment, Device& device, Collectives
   const StepConfig config = make_step_config(experiment);
   if (const auto reason = skipped(experiment, config)) return *reason;
   const BusyDevice busy(device, group, experiment.settings.allocator);
+  if (experiment.measures_machine) return measure_machine(experiment, device, collectives, group);
   return Run(experiment, config, device, collectives, group).run();
 }
 

@@ -115,5 +115,15 @@ TEST(ExperimentKey, DiffersForWhateverChangesTheResult) {
   EXPECT_NE(key, key_after([](Experiment& e) { e.settings.share_gpu = true; }));
 }
 
+TEST(Experiment, MeasuringTheMachineIsAnother) {
+  Experiment machine = example();
+  machine.measures_machine = true;
+
+  EXPECT_NE(machine.key(), example().key());
+  EXPECT_TRUE(experiment_from_json(to_json(machine)).measures_machine);
+  EXPECT_EQ(experiment_from_json(to_json(machine)).key(), machine.key());
+  EXPECT_FALSE(to_json(example()).contains("measures_machine")) << "as in earlier journals";
+}
+
 }  // namespace
 }  // namespace dstune

@@ -45,6 +45,7 @@ Measured awkward() {
   measured.device_use.emplace().power_w = 612.0 / 7;
   measured.network = "AWS Libfabric";
   measured.device_peaks = {1e15 / 3, 1e12 / 7};
+  measured.machine_rates = {.overlaps = true, .flops_per_s = 1e15 / 3, .launch = 1e-6 / 7};
   return measured;
 }
 
@@ -73,6 +74,7 @@ void expect_equal(const Measured& actual, const Measured& expected) {
   EXPECT_EQ(actual.device_use, expected.device_use);
   EXPECT_EQ(actual.network, expected.network);
   EXPECT_EQ(actual.device_peaks, expected.device_peaks);
+  EXPECT_EQ(actual.machine_rates, expected.machine_rates);
 }
 
 TEST(OutcomeJson, MeasuredReadsBackToTheSameBits) {
@@ -86,9 +88,11 @@ TEST(OutcomeJson, MeasuredWithoutAWordOfTheDevicesReadsBack) {
   Measured silent = awkward();
   silent.device_use.reset();
   silent.device_peaks.reset();
+  silent.machine_rates.reset();
 
   EXPECT_FALSE(to_json(silent).contains("device_use"));
   EXPECT_FALSE(to_json(silent).contains("device_peaks"));
+  EXPECT_FALSE(to_json(silent).contains("machine_rates"));
   EXPECT_EQ(std::get<Measured>(through_text(silent)).device_peaks, std::nullopt);
   EXPECT_EQ(std::get<Measured>(through_text(silent)).device_use, std::nullopt);
 }

@@ -75,7 +75,8 @@ std::string optimal_line(const Experiment& best, const std::string& result_dir, 
 std::vector<Record> tuning_records(const std::vector<Record>& records) {
   std::vector<Record> kept;
   for (const auto& record : records) {
-    if (record.experiment.name != kProfileName) kept.push_back(record);
+    if (record.experiment.name != kProfileName && !record.experiment.measures_machine)
+      kept.push_back(record);
   }
   return kept;
 }

@@ -56,9 +56,10 @@ Prediction StepTimePredictor::predict(const Experiment& experiment) {
 }
 
 void StepTimePredictor::learn(const Experiment& experiment, const Measured& measured) {
+  if (!(measured.step_time.median > 0)) return;
   const std::string key = key_of(experiment);
   const StepTime* time = time_of(experiment, key);
-  if (time == nullptr || !(measured.step_time.median > 0)) return;
+  if (time == nullptr) return;
   const auto group = groups_.emplace(key, static_cast<int>(groups_.size())).first->second;
   observations_.push_back({.dry = *time,
                            .measured = measured.step_time.median,

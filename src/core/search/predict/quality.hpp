@@ -3,19 +3,9 @@
 
 #include <vector>
 
+#include "core/report/tables/predictions.hpp"
+
 namespace dstune {
-
-/// Over measurements, each predicted from the others.
-struct PredictorQuality {
-  int count = 0;                ///< measurements that could be predicted
-  double median_error = 0;      ///< median of |predicted / measured - 1|
-  double rank_correlation = 0;  ///< Spearman's; 0 with fewer than three
-  double inside_90 = 0;         ///< share of measurements inside the interval of 90 % as the
-                                ///< fit alone would have it
-  double widening = 1;          ///< by how much intervals are wider than that, >= 1
-
-  bool operator==(const PredictorQuality&) const = default;
-};
 
 /// Of ranks, where equal values share the mean of theirs; 0 if either has no two values, or there
 /// are fewer than three.

@@ -1,0 +1,71 @@
+#include "core/train/measure_machine.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <string>
+
+#include "core/base/json_parser.hpp"
+#include "core/device/measure_rates.hpp"
+#include "core/experiment/step_config.hpp"
+#include "core/train/families/families.hpp"
+
+namespace dstune {
+namespace {
+
+// Micro-batches that stand for all; in between the nearest counts.
+constexpr std::int64_t kMicroBatches[] = {1, 4, 16};
+
+// Two buffers of 16 MiB, and some slack: see measure_rates().
+constexpr Bytes kLeast = Bytes{40} << 20U;
+
+std::vector<MatrixShape> shapes_of(const RunSettings& settings) {
+  const ModelParameters model = make_model_parameters(settings.model);
+  std::vector<MatrixShape> shapes;
+  for (const std::int64_t micro_batch : kMicroBatches) {
+    const auto more = product_shapes(model, micro_batch * settings.sequence_length);
+    shapes.insert(shapes.end(), more.begin(), more.end());
+  }
+  return shapes;
+}
+
+}  // namespace
+
+std::vector<MatrixShape> product_shapes(const ModelParameters& model, std::int64_t rows) {
+  std::vector<MatrixShape> shapes;
+  const auto add = [&](const MatrixShape& shape) {
+    if (std::find(shapes.begin(), shapes.end(), shape) == shapes.end()) shapes.push_back(shape);
+  };
+  for (const ParameterSpec& tensor : model.tensors) {
+    if (tensor.shape.size() != 2) continue;
+    const std::int64_t in = tensor.shape[0];
+    const std::int64_t out = tensor.shape[1];
+    add({.rows = rows, .cols = out, .inner = in});
+    add({.rows = rows, .cols = in, .inner = out});
+    add({.rows = in, .cols = out, .inner = rows});
+  }
+  std::stable_sort(shapes.begin(), shapes.end(), [](const auto& a, const auto& b) {
+    return a.rows * a.cols * a.inner < b.rows * b.cols * b.inner;
+  });
+  return shapes;
+}
+
+Outcome measure_machine(const Experiment& experiment, Device& device, Collectives& collectives,
+                        Group& group) {
+  const MemoryBudget& memory = device.memory();
+  if (!group.vote(memory.has_room(kLeast))) {
+    return OutOfMemory{group.rank(), MemoryCategory::temporaries, kLeast, memory.in_use(),
+                       memory.limit()};
+  }
+  const DType dtype = make_step_config(experiment).dtype;
+  const auto own = measure_rates(device, collectives, dtype, shapes_of(experiment.settings));
+  std::vector<MachineRates> ranks;
+  for (const std::string& text : group.gather(own ? to_json_text(to_json(*own), 0) : "")) {
+    if (!text.empty()) ranks.push_back(machine_rates_from_json(parse_json(text).as_object()));
+  }
+  if (!own) return Failed{FailureKind::error, "the device has no time"};
+  Measured measured;
+  measured.machine_rates = ranks.empty() ? *own : merge(ranks);
+  return measured;
+}
+
+}  // namespace dstune

@@ -1,0 +1,27 @@
+// An experiment without a step: what a group's machine can do for a model.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "core/device/collectives.hpp"
+#include "core/device/group.hpp"
+#include "core/device/machine_rates.hpp"
+#include "core/experiment/experiment.hpp"
+#include "core/experiment/outcome.hpp"
+#include "core/model/model_parameters.hpp"
+
+namespace dstune {
+
+/// The products of every matrix of `model` with `rows` activations, forward and backward, each
+/// shape once.
+std::vector<MatrixShape> product_shapes(const ModelParameters& model, std::int64_t rows);
+
+/// Collective over the group. Measured with machine_rates alone, the slowest rank's of each;
+/// OutOfMemory if not even messages fit.
+/// @returns the merged outcome on group rank 0; this rank's own view elsewhere
+/// @throws ExperimentAborted  if the dispatcher says so
+Outcome measure_machine(const Experiment& experiment, Device& device, Collectives& collectives,
+                        Group& group);
+
+}  // namespace dstune

@@ -1,0 +1,79 @@
+#include "core/search/predict/hindsight.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/search/predict/estimated_rates.hpp"
+#include "tests/support/tiny_experiment.hpp"
+
+namespace dstune {
+namespace {
+
+using test::TinyExperiment;
+using testing::StartsWith;
+
+Record measured(const Experiment& experiment, Seconds time) {
+  Measured outcome;
+  outcome.steps = 3;
+  outcome.step_time = {time, time, time, 0};
+  return {experiment, outcome, {}};
+}
+
+/// Groups of two, which take `factor` times what a predictor says that knows the same rates.
+std::vector<Record> records(double factor, const MachineRates& rates) {
+  StepTimePredictor physics(rates);
+  std::vector<Record> all;
+  for (const std::int64_t micro_batch : {1, 2, 3, 4, 6}) {
+    const auto experiment = TinyExperiment{.ranks = 2, .micro_batch = micro_batch}.make();
+    all.push_back(measured(experiment, factor * physics.predict(experiment).step_time));
+  }
+  return all;
+}
+
+MachineRates estimated() { return estimated_rates(TinyExperiment{}.make().settings); }
+
+TEST(TaughtPredictor, HasLearntTheGroupsRecords) {
+  auto all = records(2, estimated());
+  all.push_back(measured(TinyExperiment{.ranks = 4}.make(), 1));
+
+  EXPECT_EQ(taught_predictor(all, 2).value().quality().count, 5);
+}
+
+TEST(TaughtPredictor, KnowsTheMeasuredRates) {
+  MachineRates rates = estimated();
+  rates.launch *= 3;
+  auto all = records(1, rates);
+  Experiment machine = TinyExperiment{.ranks = 2}.make();
+  machine.measures_machine = true;
+  Measured outcome;
+  outcome.machine_rates = rates;
+  all.push_back({machine, outcome, {}});
+
+  const auto predictor = taught_predictor(all, 2);
+
+  EXPECT_EQ(predictor.value().rates(), rates);
+  EXPECT_EQ(predictor->quality().count, 5);
+}
+
+TEST(TaughtPredictor, IsNoneWhereNothingWasMeasured) {
+  EXPECT_FALSE(taught_predictor({}, 2));
+  EXPECT_FALSE(taught_predictor(records(1, estimated()), 3));
+}
+
+TEST(Hindsight, ComparesWithWhatTheOthersSay) {
+  const auto all = records(1000, estimated());
+  const auto predictor = taught_predictor(all, 2).value();
+
+  EXPECT_THAT(hindsight(predictor, all.front()), StartsWith("predicted "));
+}
+
+TEST(Hindsight, IsSilentWhereNothingIsKnown) {
+  const auto all = records(1, estimated());
+  const auto predictor = taught_predictor(all, 2).value();
+
+  EXPECT_EQ(hindsight(predictor, measured(TinyExperiment{.micro_batch = 9}.make(), 1)), "");
+  EXPECT_EQ(hindsight(predictor, {all.front().experiment, Skipped{"no"}, {}}), "");
+}
+
+}  // namespace
+}  // namespace dstune
