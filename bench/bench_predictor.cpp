@@ -8,6 +8,7 @@
 #include <functional>
 #include <iomanip>
 #include <iostream>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -28,17 +29,31 @@ struct Sample {
   Measured measured;
 };
 
+struct Data {
+  std::vector<Sample> samples;
+  MachineRates rates;  ///< measured, or estimated
+};
+
 Seconds time_of(const Sample& sample) { return sample.measured.step_time.median; }
 
-std::vector<Sample> read_samples(int count, char** paths) {
-  std::vector<Sample> samples;
+Data read_data(int count, char** paths) {
+  Data data;
+  std::optional<MachineRates> rates;
   for (int i = 0; i < count; ++i) {
     for (const Record& record : read_own_journal(read_text_file(paths[i]), paths[i]).records) {
       const auto* measured = std::get_if<Measured>(&record.outcome);
-      if (measured != nullptr) samples.push_back({record.experiment, *measured});
+      if (measured == nullptr) continue;
+      if (measured->machine_rates) {
+        rates = measured->machine_rates;
+      } else {
+        data.samples.push_back({record.experiment, *measured});
+      }
     }
   }
-  return samples;
+  const RunSettings& settings = data.samples.at(0).experiment.settings;
+  data.rates = rates.value_or(estimated_rates(settings));
+  std::cout << (rates ? "Measured rates.\n" : "Estimated rates.\n");
+  return data;
 }
 
 constexpr std::size_t kValues = 20;
@@ -115,19 +130,16 @@ void print_raw(const std::vector<Sample>& samples, const std::vector<double>& me
   print_row("raw values, least squares of its logarithm", logarithmic, measured);
 }
 
-/// @param backend  whose rates are believed at first
-StepTimePredictor taught(const std::vector<Sample>& samples, const std::string& backend) {
-  RunSettings settings = samples.front().experiment.settings;
-  settings.backend = backend;
-  StepTimePredictor predictor(estimated_rates(settings));
+StepTimePredictor taught(const std::vector<Sample>& samples, const MachineRates& rates) {
+  StepTimePredictor predictor(rates);
   for (const Sample& sample : samples) predictor.learn(sample.experiment, sample.measured);
   return predictor;
 }
 
 /// Each as it comes, from those before it.
-void print_as_they_come(const std::vector<Sample>& samples) {
+void print_as_they_come(const std::vector<Sample>& samples, const MachineRates& rates) {
   constexpr std::size_t kBlock = 10;
-  StepTimePredictor predictor(estimated_rates(samples.front().experiment.settings));
+  StepTimePredictor predictor(rates);
   std::cout << "\n| predicted before it was measured | median error (%) | inside 90 % |\n"
             << "| :-- | --: | --: |\n";
   std::vector<double> errors;
@@ -147,10 +159,9 @@ void print_as_they_come(const std::vector<Sample>& samples) {
   }
 }
 
-void print_coefficients(const std::vector<Sample>& samples) {
+void print_coefficients(const std::vector<Sample>& samples, const MachineRates& rates) {
   std::vector<Observation> seen;
   for (const Sample& sample : samples) {
-    const auto rates = estimated_rates(sample.experiment.settings);
     const auto dry = dry_step_time(sample.experiment, rates);
     if (dry) seen.push_back({.dry = *dry, .measured = time_of(sample)});
   }
@@ -175,8 +186,8 @@ double milliseconds_of(const std::function<void()>& work) {
   return time.count();
 }
 
-void print_costs(const std::vector<Sample>& samples) {
-  StepTimePredictor predictor(estimated_rates(samples.front().experiment.settings));
+void print_costs(const std::vector<Sample>& samples, const MachineRates& rates) {
+  StepTimePredictor predictor(rates);
   const auto predict_all = [&] {
     for (const Sample& sample : samples) predictor.predict(sample.experiment);
   };
@@ -190,9 +201,11 @@ void print_costs(const std::vector<Sample>& samples) {
             << " ms; a prediction of what is known: " << 1000 * again / count << " us.\n";
 }
 
-/// Where the rates are a wrong guess: another backend's.
-void print_misled(const std::vector<Sample>& samples, const std::string& backend) {
-  const StepTimePredictor predictor = taught(samples, backend);
+/// Where nobody measured the machine, or believes in another.
+void print_estimated(const std::vector<Sample>& samples, const std::string& backend) {
+  RunSettings settings = samples.front().experiment.settings;
+  settings.backend = backend;
+  const StepTimePredictor predictor = taught(samples, estimated_rates(settings));
   std::vector<double> predicted;
   std::vector<double> measured;
   for (const Sample& sample : samples) {
@@ -201,12 +214,11 @@ void print_misled(const std::vector<Sample>& samples, const std::string& backend
     predicted.push_back(prediction->step_time);
     measured.push_back(time_of(sample));
   }
-  print_row("physics with the rates of " + backend + ", corrected", predicted, measured);
+  print_row("physics with rates estimated for " + backend + ", corrected", predicted, measured);
 }
 
-void run(const std::vector<Sample>& samples) {
-  const std::string& backend = samples.front().experiment.settings.backend;
-  const StepTimePredictor predictor = taught(samples, backend);
+void run(const std::vector<Sample>& samples, const MachineRates& rates) {
+  const StepTimePredictor predictor = taught(samples, rates);
   std::vector<double> measured;
   std::vector<double> predicted;
   std::vector<double> noise;
@@ -226,17 +238,15 @@ void run(const std::vector<Sample>& samples) {
             << "| each from the others | median error (%) | largest (%) | Spearman |\n"
             << "| :-- | --: | --: | --: |\n";
   print_row("physics, corrected", predicted, measured);
-  for (const char* other : {"cpu", "sim", "cuda"}) {
-    if (other != backend) print_misled(samples, other);
-  }
+  for (const char* backend : {"cpu", "sim", "cuda"}) print_estimated(samples, backend);
   print_raw(samples, measured);
   const PredictorQuality quality = predictor.quality();
   std::cout << "\nInside the interval of 90 %: " << std::setprecision(1) << 100 * quality.inside_90
             << " % as fitted, " << 100.0 * inside / static_cast<double>(measured.size())
             << " % after widening it " << std::setprecision(2) << quality.widening << " times.\n";
-  print_as_they_come(samples);
-  print_coefficients(samples);
-  print_costs(samples);
+  print_as_they_come(samples, rates);
+  print_coefficients(samples, rates);
+  print_costs(samples, rates);
 }
 
 }  // namespace
@@ -247,5 +257,6 @@ int main(int argc, char** argv) {
     std::cerr << "usage: bench_predictor JOURNAL...\n";
     return 2;
   }
-  dstune::run(dstune::read_samples(argc - 1, argv + 1));
+  const dstune::Data data = dstune::read_data(argc - 1, argv + 1);
+  dstune::run(data.samples, data.rates);
 }

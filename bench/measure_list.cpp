@@ -1,4 +1,5 @@
-// Measures a list of configurations under mpirun, one after the other, into a journal.
+// Measures a list of configurations under mpirun, one after the other, into a journal, and
+// what the machine can do.
 //
 // usage: mpirun -n RANKS measure_list BASE.json LIST.jsonl JOURNAL
 //   BASE.json   a configuration of dstune-mpi: its model and settings are used
@@ -16,6 +17,7 @@
 #include "core/config/tuning_config.hpp"
 #include "core/report/journal/journal.hpp"
 #include "core/search/plan/machine.hpp"
+#include "core/search/predict/measured_rates.hpp"
 #include "core/search/schedule/scheduler.hpp"
 #include "core/train/run_experiment.hpp"
 #include "kernels/backends.hpp"
@@ -50,10 +52,12 @@ void measure(MpiWorkerPool& pool, const TuningConfig& given, const char* list, c
                    device_names(config.settings.backend, pool.workers())});
   Scheduler scheduler(pool, journal,
                       [](const Record& record, bool) {
+                        if (record.experiment.measures_machine) return;
                         std::cout << record.experiment.name << ": " << describe(record.outcome)
                                   << std::endl;
                       },
                       {});
+  measured_rates(config, machine.group_size, scheduler);
   std::ifstream lines(list);
   int number = 0;
   for (std::string line; std::getline(lines, line);) {
