@@ -16,6 +16,7 @@
 #include "core/report/tables/explain.hpp"
 #include "core/report/tables/find_record.hpp"
 #include "core/report/tables/result_table.hpp"
+#include "core/report/tables/summary.hpp"
 #include "core/search/predict/hindsight.hpp"
 #include "core/train/run_experiment.hpp"
 #include "plan_command.hpp"
@@ -68,8 +69,9 @@ void explain_record(const CommandLine& options, const TuningConfig& config) {
   }
   const JournalContent journal = read_own_journal(*lines, path);
   for (const auto& warning : describe_damage(journal, path)) log_warning(warning);
-  const Record* record = find_record(journal.records, *options.explain);
-  if (record == nullptr) throw_unknown(*options.explain, names_of(journal.records));
+  const std::vector<Record> records = tuning_records(journal.records);
+  const Record* record = find_record(records, *options.explain);
+  if (record == nullptr) throw_unknown(*options.explain, names_of(records));
   const Metric metric = config.autotuning.metric;
   if (options.format == TableFormat::json) {
     print(result_json({*record}, metric));
@@ -77,7 +79,7 @@ void explain_record(const CommandLine& options, const TuningConfig& config) {
   }
   std::string text =
       explain(record->experiment, record->outcome) + prediction_of(*record, journal.records);
-  const auto best = find_best(journal.records, named_best(config.autotuning.results_dir), metric);
+  const auto best = find_best(records, named_best(config.autotuning.results_dir), metric);
   if (best && best->experiment.key() != record->experiment.key()) {
     text += explain_differences(*record, *best, "the best");
   }

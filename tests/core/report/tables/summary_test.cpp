@@ -71,6 +71,13 @@ TEST(TuningRecords, LeaveOutTheProfileRun) {
   EXPECT_EQ(kept[0].experiment.name, "z3_gas1_tmbspg2");
 }
 
+TEST(TuningRecords, LeaveOutTheMeasuringOfTheMachine) {
+  auto machine = make_record(make_experiment(3, 1), make_measured(5));
+  machine.experiment.measures_machine = true;
+
+  EXPECT_TRUE(tuning_records({machine}).empty());
+}
+
 TEST(DurationText, IsPythonsTimedelta) {
   EXPECT_EQ(duration_text(0), "0:00:00");
   EXPECT_EQ(duration_text(59.9999999), "0:01:00");
