@@ -109,12 +109,11 @@ class Messages {
 
   /// The median of a few, each on its own, so that all ranks begin together.
   Seconds time(CollectiveKind kind, std::int64_t numel) {
-    constexpr int kCalls = 5;
     const auto run = [&] { device_.await(call(kind, numel)); };
     run();
-    std::vector<double> times;
-    for (int i = 0; i < kCalls; ++i) times.push_back(time_of_call(device_, 1, run));
-    return summarize(std::move(times)).median;
+    std::array<Seconds, 5> times{};
+    for (Seconds& time : times) time = time_of_call(device_, 1, run);
+    return summarize({times.begin(), times.end()}).median;
   }
 
  private:

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <numbers>
 #include <utility>
 
 #include "core/base/statistics.hpp"
@@ -55,7 +54,7 @@ Correction::Correction(const std::vector<Observation>& observations) {
     groups_.push_back(seen.group);
   }
   choose_spread();
-  fit_ = fit(spread_, kAll);
+  fit_ = fit(sums_of(spread_.residual), common_factor(kAll));
   leave_out(observations);
 }
 
@@ -89,43 +88,50 @@ Correction::Prior Correction::prior(double factor, double spread) const {
   return prior;
 }
 
-template <class Keep>
-Correction::Fit Correction::fit(const Spread& spread, Keep keep) const {
-  const Prior before = prior(common_factor(keep), spread.coefficients);
+double Correction::weight_of(const Row& row, double residual) const {
+  return 1 / (residual * residual + row.noise2);
+}
+
+void Correction::Sums::add(const Vector& parts, double weight) {
+  for (std::size_t i = 0; i < kStepParts; ++i) {
+    right[i] += weight * parts[i];
+    for (std::size_t j = 0; j < kStepParts; ++j) matrix[i][j] += weight * parts[i] * parts[j];
+  }
+}
+
+Correction::Sums Correction::sums_of(double residual) const {
+  Sums sums;
+  for (const Row& row : rows_) sums.add(row.parts, weight_of(row, residual));
+  return sums;
+}
+
+Correction::Fit Correction::fit(const Sums& sums, double factor) const {
+  const Prior before = prior(factor, spread_.coefficients);
   Square matrix = before.precision;
   Vector right{};
-  for (std::size_t i = 0; i < kStepParts; ++i) right[i] = dot(before.precision[i], before.mean);
-  for (std::size_t row = 0; row < rows_.size(); ++row) {
-    if (!keep(row)) continue;
-    const Vector& parts = rows_[row].parts;
-    const double weight = 1 / (spread.residual * spread.residual + rows_[row].noise2);
-    for (std::size_t i = 0; i < kStepParts; ++i) {
-      right[i] += weight * parts[i];
-      for (std::size_t j = 0; j < kStepParts; ++j) matrix[i][j] += weight * parts[i] * parts[j];
-    }
+  for (std::size_t i = 0; i < kStepParts; ++i) {
+    right[i] = sums.right[i] + dot(before.precision[i], before.mean);
+    for (std::size_t j = 0; j < kStepParts; ++j) matrix[i][j] += sums.matrix[i][j];
   }
   Fit result{.precision = Cholesky(matrix)};
   result.coefficients = least_non_negative(matrix, right, result.precision->solve(right));
   return result;
 }
 
-// log p(measurements | spread), coefficients of all values counted.
-double Correction::evidence(const Spread& spread, double factor) const {
-  const Prior before = prior(factor, spread.coefficients);
+// log p(measurements | spread) but for what `residual` alone decides, with coefficients of any
+// sign.
+double Correction::evidence(const Sums& sums, const Prior& before) const {
   Square matrix = before.precision;
-  Vector right{};
-  double sum = before.log_determinant;
-  for (const Row& row : rows_) {
-    const double weight = 1 / (spread.residual * spread.residual + row.noise2);
-    const double residual = 1 - dot(row.parts, before.mean);
-    sum += std::log(weight / (2 * std::numbers::pi)) - weight * residual * residual;
-    for (std::size_t i = 0; i < kStepParts; ++i) {
-      right[i] += weight * residual * row.parts[i];
-      for (std::size_t j = 0; j <= i; ++j) matrix[i][j] += weight * row.parts[i] * row.parts[j];
-    }
+  Vector right{};  // of what the prior's mean leaves
+  double left = 0;
+  for (std::size_t i = 0; i < kStepParts; ++i) {
+    const double explained = dot(sums.matrix[i], before.mean);
+    right[i] = sums.right[i] - explained;
+    left += before.mean[i] * (explained - 2 * sums.right[i]);
+    for (std::size_t j = 0; j < kStepParts; ++j) matrix[i][j] += sums.matrix[i][j];
   }
   const Cholesky after(matrix);
-  return (sum - after.log_determinant() + after.inverse_form(right)) / 2;
+  return (before.log_determinant - after.log_determinant() - left + after.inverse_form(right)) / 2;
 }
 
 // The most probable pair is fitted with; what a new measurement may scatter by is the mean over all
@@ -135,10 +141,16 @@ void Correction::choose_spread() {
   std::vector<Spread> spreads;
   std::vector<double> scores;
   for (const double residual : kResidualSpreads) {
+    const Sums sums = sums_of(residual);
+    double alone = log_normal(residual, kUsualResidual);
+    for (const Row& row : rows_) {
+      const double weight = weight_of(row, residual);
+      alone += (std::log(weight) - weight) / 2;
+    }
     for (const double coefficients : kCoefficientSpreads) {
-      const Spread& spread = spreads.emplace_back(Spread{residual, coefficients});
-      scores.push_back(evidence(spread, factor) + log_normal(residual, kUsualResidual) +
-                       log_normal(coefficients, kUsualCoefficients));
+      spreads.push_back({residual, coefficients});
+      scores.push_back(alone + log_normal(coefficients, kUsualCoefficients) +
+                       evidence(sums, prior(factor, coefficients)));
     }
   }
   const auto best = std::max_element(scores.begin(), scores.end());
@@ -172,10 +184,15 @@ void Correction::leave_out(const std::vector<Observation>& observations) {
   std::vector<double> surprises;
   std::vector<double> predicted;
   std::vector<double> measured;
+  const Sums all = sums_of(spread_.residual);
   for (std::size_t i = 0; i < observations.size(); ++i) {
     const auto is_other = [&](std::size_t row) { return groups_[row] != groups_[i]; };
-    const Estimate& estimate =
-        left_out_.emplace_back(this->estimate(fit(spread_, is_other), observations[i].dry));
+    Sums others = all;
+    for (std::size_t row = 0; row < rows_.size(); ++row) {
+      if (!is_other(row)) others.add(rows_[row].parts, -weight_of(rows_[row], spread_.residual));
+    }
+    const Estimate& estimate = left_out_.emplace_back(
+        this->estimate(fit(others, common_factor(is_other)), observations[i].dry));
     predicted.push_back(estimate.time);
     measured.push_back(observations[i].measured);
     surprises.push_back(std::fabs(std::log(observations[i].measured / estimate.time)) /

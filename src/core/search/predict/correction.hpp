@@ -65,12 +65,21 @@ class Correction {
     std::optional<Cholesky<kStepParts>> precision;  ///< of the coefficients
   };
 
-  template <class Keep>
-  Fit fit(const Spread& spread, Keep keep) const;
+  /// Over rows: weight * parts * parts^T, and weight * parts.
+  struct Sums {
+    Square matrix{};
+    Vector right{};
+
+    void add(const Vector& parts, double weight);
+  };
+
   template <class Keep>
   double common_factor(Keep keep) const;
+  double weight_of(const Row& row, double residual) const;
+  Sums sums_of(double residual) const;
   Prior prior(double factor, double spread) const;
-  double evidence(const Spread& spread, double factor) const;
+  Fit fit(const Sums& sums, double factor) const;
+  double evidence(const Sums& sums, const Prior& before) const;
   void choose_spread();
   Estimate estimate(const Fit& fit, const StepTime& dry) const;
   void leave_out(const std::vector<Observation>& observations);
