@@ -30,7 +30,7 @@ class Explain(ProgramTest):
 
         self.assertEqual(finished.returncode, 0, finished.stderr)
         for expected in (f"{worst}: ", "| forward ", "| parameters ", "| update ",
-                         "peak live elements", "Against the best", "| whole step (ms) "):
+                         "peak live elements", "Prediction: predicted ", "Against the best", "| whole step (ms) "):
             self.assertIn(expected, finished.stdout)
 
         (self.results / "status.json").write_text("{", encoding="utf-8")  # then the best so far is the best
