@@ -95,8 +95,8 @@ TEST(MeasureRates, WorksOnACpu) {
 
 TEST(FitCollective, FindsLatencyAndBandwidth) {
   const std::vector<double> wire{1e4, 1e5, 1e6, 1e7};
-  std::vector<Seconds> times;
-  for (const double bytes : wire) times.push_back(6 * 1e-5 + bytes / 2e9);
+  const auto time = [](double bytes) { return 6 * 1e-5 + bytes / 2e9; };
+  const std::vector<Seconds> times{time(1e4), time(1e5), time(1e6), time(1e7)};
 
   const CollectiveRate rate = fit_collective(6, wire, times);
 

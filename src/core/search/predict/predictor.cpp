@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <stdexcept>
 #include <utility>
 
@@ -36,7 +37,7 @@ StepTimePredictor::StepTimePredictor(MachineRates rates, const Device* imitated)
 const StepTime* StepTimePredictor::time_of(const Experiment& experiment, const std::string& key) {
   auto known = times_.find(key);
   if (known == times_.end()) {
-    known = times_.emplace(key, dry_step_time(experiment, rates_, imitated_)).first;
+    known = times_.emplace(key, dry_step_time(experiment, rates_, imitated_, factors_)).first;
   }
   return known->second ? &*known->second : nullptr;
 }
@@ -65,6 +66,41 @@ void StepTimePredictor::learn(const Experiment& experiment, const Measured& meas
                            .measured = measured.step_time.median,
                            .relative_noise = noise_of_median(measured),
                            .group = group});
+  experiments_.push_back(experiment);
+  correction_.reset();
+  if (!rates_.overlaps || observations_.size() < look_at_) return;
+  look_at_ *= 2;
+  if (has_moved()) walk_again();
+}
+
+// Relative to each other: a common factor leaves the critical path as it is.
+bool StepTimePredictor::has_moved() const {
+  constexpr double kMuch = 1.1;
+  constexpr double kLittleTime = 0.02;
+  StepTime sum;
+  for (const Observation& seen : observations_) {
+    for (std::size_t part = 0; part < kStepParts; ++part) sum.parts[part] += seen.dry.parts[part];
+  }
+  double least = std::numeric_limits<double>::infinity();
+  double most = 0;
+  for (std::size_t part = 0; part < kStepParts; ++part) {
+    if (sum.parts[part] < kLittleTime * sum.total()) continue;
+    least = std::min(least, correction().coefficients()[part]);
+    most = std::max(most, correction().coefficients()[part]);
+  }
+  return most > kMuch * least;
+}
+
+void StepTimePredictor::walk_again() {
+  constexpr double kLeast = 1e-3;  // what fits as nothing may still cost something elsewhere
+  for (std::size_t part = 0; part < kStepParts; ++part) {
+    if (part == index_of(StepPart::constant)) continue;
+    factors_[part] *= std::max(correction().coefficients()[part], kLeast);
+  }
+  times_.clear();
+  for (std::size_t i = 0; i < observations_.size(); ++i) {
+    observations_[i].dry = *time_of(experiments_[i], key_of(experiments_[i]));
+  }
   correction_.reset();
 }
 

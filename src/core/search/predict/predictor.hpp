@@ -45,7 +45,8 @@ class StepTimePredictor {
   Prediction predict(const Experiment& experiment);
 
   /// Takes a measurement in. Milliseconds at the next prediction. What has no time, or is not
-  /// modelled, is left out.
+  /// modelled, is left out. Where streams overlap, the 4th, 8th, 16th and so on may show that parts
+  /// take so much longer that others are on the critical path: then all steps are walked again.
   void learn(const Experiment& experiment, const Measured& measured);
 
   /// How well it predicts each of what it learnt from the others.
@@ -60,11 +61,16 @@ class StepTimePredictor {
  private:
   const StepTime* time_of(const Experiment& experiment, const std::string& key);
   const Correction& correction() const;
+  bool has_moved() const;
+  void walk_again();
 
   MachineRates rates_;
   const Device* imitated_;
   std::map<std::string, std::optional<StepTime>, std::less<>> times_;  ///< by key
+  PartFactors factors_ = kAsRated;  ///< that all of times_ were walked with
+  std::size_t look_at_ = 4;         ///< measurements at which to see whether they have moved
   std::vector<Observation> observations_;
+  std::vector<Experiment> experiments_;             ///< of the observations
   std::map<std::string, int, std::less<>> groups_;  ///< of the observations, by key
   mutable std::optional<Correction> correction_;    ///< of all observations; none: to be made
 };

@@ -11,14 +11,14 @@ StepTime RatedDevice::time() const {
 }
 
 void RatedDevice::account(const Work& work) {
-  advance(rates_.launch, index_of(StepPart::launches));
+  take(StepPart::launches, rates_.launch);
   if (work.operation == "gemm") {
     multiply(work);
     return;
   }
   const auto traffic = static_cast<double>(work.read_bytes() + work.written_bytes());
   const Seconds time = std::max(work.flops / rates_.flops_per_s, traffic / rates_.copy_bytes_per_s);
-  advance(time, index_of(part_of(work.operation)));
+  take(part_of(work.operation), time);
 }
 
 // Nobody has measured how much of the memory's time arithmetic hides: the whole is never shorter
@@ -27,14 +27,14 @@ void RatedDevice::multiply(const Work& product) {
   const auto traffic = static_cast<double>(product.read_bytes() + product.written_bytes());
   const Seconds memory = traffic / rates_.copy_bytes_per_s;
   const Seconds whole = std::max(product.flops / rate_of(rates_, product), memory);
-  advance(whole - memory, index_of(StepPart::products));
-  advance(memory, index_of(StepPart::product_memory));
+  take(StepPart::products, whole - memory);
+  take(StepPart::product_memory, memory);
 }
 
 void RatedCollectives::account(CollectiveKind kind, Bytes bytes) {
   const CollectiveRate& rate = rated_->rates().at(kind);
-  rated_->advance(ring_steps(kind, size()) * rate.latency, index_of(StepPart::messages));
-  rated_->advance(wire_bytes(kind, bytes, size()) / rate.bytes_per_s, index_of(part_of(kind)));
+  rated_->take(StepPart::messages, ring_steps(kind, size()) * rate.latency);
+  rated_->take(part_of(kind), wire_bytes(kind, bytes, size()) / rate.bytes_per_s);
 }
 
 std::unique_ptr<Collectives> RatedCollectives::do_sub_group(const std::vector<int>& ranks,

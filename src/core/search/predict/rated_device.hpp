@@ -19,14 +19,24 @@ class RatedDevice final : public ClockedDevice {
  public:
   /// `rates` must outlive it.
   /// @param imitated  see DryDevice
-  explicit RatedDevice(const MachineRates& rates, const Device* imitated = nullptr)
-      : ClockedDevice(std::numeric_limits<Bytes>::max(), imitated), rates_(rates) {}
+  /// @param factors   by which each part takes longer than the rates say
+  explicit RatedDevice(const MachineRates& rates, const Device* imitated = nullptr,
+                       const PartFactors& factors = kAsRated)
+      : ClockedDevice(std::numeric_limits<Bytes>::max(), imitated),
+        rates_(rates),
+        factors_(factors) {}
 
   std::string name() const override { return "predicted"; }
   bool overlaps() const override { return rates_.overlaps; }
-  void spend_host_time(Seconds time) override { advance_host(time, index_of(StepPart::host)); }
+  void spend_host_time(Seconds time) override {
+    advance_host(time * factors_[index_of(StepPart::host)], index_of(StepPart::host));
+  }
 
   const MachineRates& rates() const noexcept { return rates_; }
+  /// Keeps the current stream busy for `time`, but for its factor.
+  void take(StepPart part, Seconds time) {
+    advance(time * factors_[index_of(part)], index_of(part));
+  }
   /// Where its host's time went, up to now.
   StepTime time() const;
 
@@ -35,6 +45,7 @@ class RatedDevice final : public ClockedDevice {
   void multiply(const Work& product);
 
   const MachineRates& rates_;
+  PartFactors factors_;
 };
 
 /// See CollectiveRate.

@@ -40,6 +40,14 @@ StepPart part_of(std::string_view operation);
 
 std::string_view name_of(StepPart part);
 
+/// By part.
+using PartFactors = std::array<double, kStepParts>;
+constexpr PartFactors kAsRated = [] {
+  PartFactors factors{};
+  for (double& factor : factors) factor = 1;
+  return factors;
+}();
+
 /// Seconds on the critical path of one step.
 struct StepTime {
   std::array<Seconds, kStepParts> parts{};

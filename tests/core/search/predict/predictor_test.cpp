@@ -94,6 +94,44 @@ TEST(StepTimePredictor, ARepetitionIsTheSameStep) {
   EXPECT_EQ(predictor.predict(again), predictor.predict(all.front()));
 }
 
+std::vector<Experiment> overlapping_experiments() {
+  ModelSpec model;
+  model.num_layers = 3;
+  std::vector<Experiment> all;
+  for (const int stage : {2, 3}) {
+    for (const bool overlap : {true, false}) {
+      for (const std::int64_t bucket : {1'000'000, 5'000'000, 50'000'000}) {
+        for (const std::int64_t micro_batch : {1, 4, 16}) {
+          Experiment experiment =
+              TinyExperiment{.stage = stage,
+                             .ranks = 8,
+                             .micro_batch = micro_batch,
+                             .zero = {{"reduce_bucket_size", bucket}, {"overlap_comm", overlap}},
+                             .model = model}
+                  .make();
+          experiment.settings.sequence_length = 64;
+          all.push_back(std::move(experiment));
+        }
+      }
+    }
+  }
+  return all;
+}
+
+// What was hidden behind products comes to light when they turn out to be fast.
+TEST(StepTimePredictor, FindsTheCriticalPathOfTheRealMachine) {
+  RunSettings gpu;
+  gpu.backend = "cuda";
+  StepTimePredictor truth(sim_rates());
+  StepTimePredictor predictor(estimated_rates(gpu));
+  for (const Experiment& experiment : overlapping_experiments()) {
+    predictor.learn(experiment, lasting(truth.predict(experiment).step_time));
+  }
+
+  EXPECT_LT(predictor.quality().median_error, 0.01);
+  EXPECT_GT(predictor.quality().rank_correlation, 0.99);
+}
+
 TEST(StepTimePredictor, IsTheSameEveryTime) {
   const auto all = experiments();
 
