@@ -236,7 +236,8 @@ class Run {
 Outcome run_experiment(const Experiment& experiment, Device& device, Collectives& collectives,
                        Group& group) {
   const StepConfig config = make_step_config(experiment);
-  if (const auto reason = skipped(experiment, config)) return *reason;
+  const auto reason = skipped(experiment, config);
+  if (reason && !experiment.measures_machine) return *reason;
   const BusyDevice busy(device, group, experiment.settings.allocator);
   if (experiment.measures_machine) return measure_machine(experiment, device, collectives, group);
   return Run(experiment, config, device, collectives, group).run();

@@ -15,7 +15,8 @@ namespace dstune {
 namespace {
 
 Experiment machine(int ranks) {
-  Experiment experiment = test::TinyExperiment{.ranks = ranks}.make();
+  const json::object not_modelled = {{"offload_optimizer", {{"device", "cpu"}}}};
+  Experiment experiment = test::TinyExperiment{.ranks = ranks, .zero = not_modelled}.make();
   experiment.settings.memory_limit = Bytes{1} << 28U;
   experiment.measures_machine = true;
   return experiment;
