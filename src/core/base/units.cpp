@@ -63,6 +63,44 @@ std::optional<Bytes> parse_bytes(std::string_view text) {
   return static_cast<Bytes>(size);
 }
 
+namespace {
+
+/// Takes "20 min" from the front of `text`.
+std::optional<Seconds> take_time(std::string_view& text) {
+  static constexpr std::array<std::pair<std::string_view, Seconds>, 4> kUnits = {
+      {{"s", 1}, {"min", 60}, {"h", 3600}, {"d", 86400}}};
+  double number = 0;
+  const char* const end = text.data() + text.size();
+  const auto [rest, fault] = std::from_chars(text.data(), end, number);
+  if (fault != std::errc() || std::signbit(number) || !std::isfinite(number)) return std::nullopt;
+  text = trim({rest, static_cast<std::size_t>(end - rest)});
+  std::string unit;
+  while (!text.empty() && std::isalpha(static_cast<unsigned char>(text.front())) != 0) {
+    unit += static_cast<char>(std::tolower(static_cast<unsigned char>(text.front())));
+    text.remove_prefix(1);
+  }
+  text = trim(text);
+  for (const auto& [name, seconds] : kUnits) {
+    if (unit == name) return number * seconds;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<Seconds> parse_seconds(std::string_view text) {
+  constexpr Seconds kMost = 86400e6;
+  Seconds sum = 0;
+  std::string_view rest = trim(text);
+  if (rest.empty()) return std::nullopt;
+  while (!rest.empty()) {
+    const auto part = take_time(rest);
+    if (!part) return std::nullopt;
+    sum += *part;
+  }
+  return sum <= kMost ? std::optional(sum) : std::nullopt;
+}
+
 std::string format_seconds(Seconds time) {
   // The bounds are where rounding would show 1000 of the smaller unit.
   if (time < 999.5e-6) return concat(fixed(time * 1e6, 0), " us");

@@ -25,6 +25,11 @@ std::string format_bytes(Bytes size);
 /// of 1024). Nothing if the text is no size, is negative, not finite, or above 2^63.
 std::optional<Bytes> parse_bytes(std::string_view text);
 
+/// Reads "90s", "20 min", "1.5h", "2d" or several of them, "1h 30min". Units are case-insensitive:
+/// s, min, h, d. Nothing if the text is no time: a number without unit is none, nor is a negative
+/// one or more than a million days.
+std::optional<Seconds> parse_seconds(std::string_view text);
+
 /// "850 us", "12.3 ms", "4.56 s", "3 min 20 s".
 std::string format_seconds(Seconds time);
 

@@ -22,7 +22,7 @@ constexpr KeyRule kAutotuningRules[] = {
     boolean("overwrite"),
     integer("start_profile_step", 0, kMostTrials),
     integer("end_profile_step", 0, kMostTrials),
-    choice("metric", "throughput|latency|flops"),
+    choice("metric", kMetrics),
     choice("tuner_type", "gridsearch|random|model_based"),
     integer("tuner_early_stopping", 1, kMostTrials),
     integer("tuner_num_trials", 1, kMostTrials),
@@ -39,11 +39,6 @@ constexpr KeyRule kAutotuningRules[] = {
 };
 constexpr Section kAutotuning{
     .rules = kAutotuningRules, .other_keys = true, .other_keys_warning = deepspeed_table::kUnknown};
-
-Metric metric_of(std::string_view name) {
-  if (name == "latency") return Metric::latency;
-  return name == "flops" ? Metric::flops : Metric::throughput;
-}
 
 void check_arg_mappings(const json::object& mappings, Problems& problems) {
   for (const auto& member : mappings) {
@@ -75,6 +70,11 @@ void check_orders(const AutotuningConfig& config, Problems& problems) {
 
 }  // namespace
 
+Metric metric_of(std::string_view name) {
+  if (name == "latency") return Metric::latency;
+  return name == "flops" ? Metric::flops : Metric::throughput;
+}
+
 AutotuningConfig read_autotuning(const json::value& section, Problems& problems,
                                  std::vector<std::string>& warnings) {
   const SectionReader reader(section, kAutotuning, "/autotuning", problems);
@@ -90,6 +90,7 @@ AutotuningConfig read_autotuning(const json::value& section, Problems& problems,
   reader.read("metric", metric);
   config.metric = metric_of(metric);
   reader.read("tuner_type", config.tuner_type);
+  config.tuner_type_given = reader.find("tuner_type") != nullptr;
   reader.read("tuner_early_stopping", config.tuner_early_stopping);
   reader.read("tuner_num_trials", config.tuner_num_trials);
   reader.read("max_train_batch_size", config.max_train_batch_size);

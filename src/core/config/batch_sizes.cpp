@@ -151,7 +151,9 @@ void read_batch_sizes(const json::object& deepspeed, std::optional<int> ranks, T
     triple.accumulation = *triple.total / *triple.micro / *ranks;
   }
   config.accumulation_steps = triple.accumulation.value_or(1);
-  if (triple.total && micro_batches.empty()) {
+  if (config.objective.train_batch_size) {
+    config.autotuning.max_train_batch_size = triple.total;
+  } else if (triple.total && micro_batches.empty()) {
     bound_search(*triple.total, config.autotuning, config.warnings);
   } else if (triple.total && !config.autotuning.max_train_batch_size) {
     config.warnings.push_back(

@@ -6,6 +6,7 @@
 #include "core/base/text.hpp"
 #include "core/config/read_host_overhead.hpp"
 #include "core/config/read_model_spec.hpp"
+#include "core/config/search_keys.hpp"
 #include "core/device/memory_budget.hpp"
 #include "core/input/section_reader.hpp"
 
@@ -38,6 +39,10 @@ constexpr KeyRule kDstuneRules[] = {
     any("variables"),
     any("zip"),
     boolean("prune_dominated"),
+    choice("tuner", "fast|guided|gridsearch|random|model_based"),
+    fraction("stop_at_chance"),
+    any("time_budget"),
+    any("objective"),
 };
 constexpr Section kDstune{.rules = kDstuneRules};
 
@@ -146,6 +151,7 @@ bool read_dstune(const json::value& section, const CommandLine& options, TuningC
 
   read_overhead(reader, config, problems);
   read_allocator(reader, config);
+  read_search_keys(reader, config, problems);
 
   const auto model = read_model(reader, options, config.source, problems, config.warnings);
   if (!model) return false;

@@ -14,6 +14,7 @@
 #include "core/config/deepspeed/earlier_forms.hpp"
 #include "core/config/dstune_section.hpp"
 #include "core/config/overrides.hpp"
+#include "core/config/search_keys.hpp"
 #include "core/config/search_size.hpp"
 #include "core/config/space/read_space.hpp"
 #include "core/experiment/step_config.hpp"
@@ -72,6 +73,7 @@ TuningConfig read_sections(const json::object& given, const CommandLine& options
       config.autotuning.exps_dir = *options.results_dir + "/exps";
     }
   }
+  complete_objective(file, config, problems);
   // Without a model the run ends here anyway: any size keeps the "auto" keys from being faults.
   const auto hidden_size = model_known ? config.settings.model.hidden_size : std::int64_t{1};
   config.space = take_space(file, config.autotuning.fast, hidden_size, problems);

@@ -27,6 +27,7 @@ struct AutotuningConfig {
   int end_profile_step = 5;
   Metric metric = Metric::throughput;
   std::string tuner_type = "gridsearch";
+  bool tuner_type_given = false;
   int tuner_early_stopping = 5;
   int tuner_num_trials = 50;
   std::optional<std::int64_t> max_train_batch_size;
@@ -36,6 +37,14 @@ struct AutotuningConfig {
   int num_tuning_micro_batch_sizes = 3;
   int mp_size = 1;
   json::object arg_mappings;
+};
+
+/// "dstune.objective": what is optimized, and what the optimum must keep.
+struct Objective {
+  std::optional<Metric> metric;  ///< wins over AutotuningConfig's, which it replaces
+  bool fixed_batch = false;      ///< the file's train_batch_size is kept in every experiment:
+  std::optional<std::int64_t> train_batch_size;  ///< exactly; none: any
+  Bytes memory_headroom = 0;                     ///< per rank: what every experiment leaves free
 };
 
 struct TuningConfig {
@@ -59,8 +68,12 @@ struct TuningConfig {
   std::int64_t accumulation_steps = 1;
   bool accumulation_is_given = false;  ///< by gradient_accumulation_steps
   SpaceConfig space;  ///< what else is searched; `deepspeed` holds the first value of each
-  std::vector<std::string> warnings;  ///< to log once
-  std::vector<std::string> notes;     ///< what the optimum must be read with: "tuned without ..."
+  Objective objective;
+  std::string tuner;                   ///< dstune.tuner; "": not given, see tuner_name()
+  double stop_at_chance = 0.01;        ///< of being better, below which nothing more is tried
+  std::optional<Seconds> time_budget;  ///< of the whole run; none: as long as it takes
+  std::vector<std::string> warnings;   ///< to log once
+  std::vector<std::string> notes;      ///< what the optimum must be read with: "tuned without ..."
 };
 
 /// Reads and checks CONFIG.json with the options of the command line, which win.

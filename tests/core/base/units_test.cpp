@@ -51,6 +51,24 @@ TEST(ParseBytes, RejectsTextAfterAZeroByte) {
   EXPECT_EQ(parse_bytes(std::string("4\0junk", 6)), std::nullopt);
 }
 
+TEST(ParseSeconds, ReadsEveryUnitAndSeveral) {
+  EXPECT_EQ(parse_seconds("90s"), 90);
+  EXPECT_EQ(parse_seconds("20min"), 1200);
+  EXPECT_EQ(parse_seconds(" 2 H "), 7200);
+  EXPECT_EQ(parse_seconds("1.5h"), 5400);
+  EXPECT_EQ(parse_seconds("1d"), 86400);
+  EXPECT_EQ(parse_seconds("1h 30min"), 5400);
+  EXPECT_EQ(parse_seconds("1h30min5s"), 5405);
+  EXPECT_EQ(parse_seconds("0s"), 0);
+}
+
+TEST(ParseSeconds, RejectsWhatIsNoTime) {
+  for (const char* text : {"", " ", "20", "min", "-1s", "-0s", "20m", "20minutes", "1h 30", "1,5h",
+                           "nan s", "1e400s", "1e7d", "1h;", "+1s"}) {
+    EXPECT_EQ(parse_seconds(text), std::nullopt) << text;
+  }
+}
+
 TEST(FormatSeconds, ChoosesTheUnit) {
   EXPECT_EQ(format_seconds(850e-6), "850 us");
   EXPECT_EQ(format_seconds(0.0123), "12.3 ms");

@@ -1,5 +1,6 @@
 #include "core/search/tuner/fast_mode.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <utility>
 #include <variant>
@@ -8,15 +9,20 @@
 #include "core/base/text.hpp"
 #include "core/search/tuner/finalists.hpp"
 #include "core/search/tuner/score.hpp"
-#include "core/search/tuner/stage_search.hpp"
 
 namespace dstune {
 
-FastMode::FastMode(const TuningConfig& config, int group_size, const std::vector<StagePlan>& stages)
-    : config_(config), group_size_(group_size), stages_(stages), prober_(config) {}
+FastMode::FastMode(const TuningConfig& config, int group_size, const std::vector<StagePlan>& stages,
+                   MakeSpaceTuner make_space_tuner)
+    : config_(config),
+      group_size_(group_size),
+      stages_(stages),
+      make_space_tuner_(std::move(make_space_tuner)),
+      prober_(config) {}
 
 std::vector<Candidate> FastMode::next(int free_groups) {
-  const Exploration found = explore(free_groups);
+  Exploration found = explore(free_groups);
+  if (!found.wanted.empty()) return std::move(found.wanted);
   std::vector<Candidate> candidates;
   for (const Point& point : prober_.wanted()) {
     candidates.push_back(make_candidate(config_, group_size_, point));
@@ -30,7 +36,12 @@ std::vector<Candidate> FastMode::next(int free_groups) {
 }
 
 void FastMode::learn(const Record& record) {
-  if (record.experiment.repetition > 0) {
+  const auto of_space = asked_of_space_.find(record.experiment.name);
+  if (of_space != asked_of_space_.end()) {
+    SpaceSearch& space = spaces_.at(of_space->second);
+    space.tuner->learn(record);
+    space.best = space.tuner->best();
+  } else if (record.experiment.repetition > 0) {
     repeated_.insert_or_assign(record.experiment.name, record);
   } else {
     prober_.learn(asked_.at(record.experiment.name), record);
@@ -61,6 +72,7 @@ const Record* FastMode::winner(const Exploration& found) const {
 
 std::vector<Candidate> FastMode::finalists(const Exploration& found) const {
   std::vector<Record> bests;
+  if (make_space_tuner_) return {};
   for (const Record* record : found.stage_bests) bests.push_back(*record);
   return choose_finalists(bests, prober_.records());
 }
@@ -71,12 +83,46 @@ void FastMode::log_skipped(const StagePlan& plan, std::int64_t previous_max) {
                    " fits, but ", previous_max, " ran before"));
 }
 
+std::vector<std::string> FastMode::remarks() {
+  std::vector<std::string> remarks;
+  for (const auto& [stage, space] : spaces_) {
+    for (const auto& remark : space.tuner->remarks()) {
+      remarks.push_back(concat("stage ", stage, ": ", remark));
+    }
+  }
+  return remarks;
+}
+
+const Record* FastMode::search_space(int stage, const StageResult& result, int free_groups,
+                                     std::vector<Candidate>& wanted) {
+  if (!spaces_.contains(stage)) {
+    auto points = result.candidates;
+    const Point& best = asked_.at(result.best->experiment.name);
+    if (std::ranges::find(points, best) == points.end()) points.back() = best;
+    spaces_[stage].tuner = make_space_tuner_(points);
+  }
+  SpaceSearch& space = spaces_.at(stage);
+  if (free_groups > 0) wanted = space.tuner->next(free_groups);
+  for (const Candidate& candidate : wanted) asked_of_space_[candidate.name] = stage;
+  if (!space.best) return result.best;
+  const bool is_better =
+      is_clearly_better(config_.autotuning.metric, std::get<Measured>(space.best->outcome),
+                        std::get<Measured>(result.best->outcome));
+  return is_better ? &*space.best : result.best;
+}
+
 FastMode::Exploration FastMode::explore(int free_groups) {
   prober_.begin(free_groups);
   const auto metric = config_.autotuning.metric;
+  const auto is_better_than = [&](const Record* challenger, const Record* incumbent) {
+    return incumbent == nullptr ||
+           is_clearly_better(metric, std::get<Measured>(challenger->outcome),
+                             std::get<Measured>(incumbent->outcome));
+  };
   // A larger micro-batch is a better start only where more samples at once are better.
   const bool progressive = metric != Metric::latency && config_.micro_batches.empty();
   Exploration found;
+  const Record* fast_best = nullptr;  // of the micro-batches alone
   std::int64_t best_micro_batch = 0;
   std::int64_t previous_max = 0;
   for (const auto& plan : stages_) {
@@ -88,11 +134,16 @@ FastMode::Exploration FastMode::explore(int free_groups) {
     }
     const auto result = StageSearch(prober_, config_, group_size_, plan).run(previous_max);
     if (result.best == nullptr) continue;
-    found.stage_bests.push_back(result.best);
-    const bool is_better =
-        found.best == nullptr || is_clearly_better(metric, std::get<Measured>(result.best->outcome),
-                                                   std::get<Measured>(found.best->outcome));
-    if (is_better) found.best = result.best;
+    const bool is_worse = fast_best != nullptr && is_better_than(fast_best, result.best);
+    const bool has_space = make_space_tuner_ && plan.stage > 0 && !is_worse;
+    const Record* stage_best = has_space && prober_.wanted().empty()
+                                   ? search_space(plan.stage, result, free_groups, found.wanted)
+                                   : result.best;
+    found.stage_bests.push_back(stage_best);
+    const bool is_better = is_better_than(stage_best, found.best);
+    if (is_better) found.best = stage_best;
+    if (is_better_than(result.best, fast_best)) fast_best = result.best;
+    if (!found.wanted.empty()) break;
     const auto micro_batch = asked_.at(result.best->experiment.name).micro_batch;
     if (progressive && (is_better || micro_batch > best_micro_batch)) {
       best_micro_batch = micro_batch;

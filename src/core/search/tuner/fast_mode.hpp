@@ -1,7 +1,9 @@
 // DeepSpeed's fast mode: which stage and micro-batch size, with its known faults mended.
 #pragma once
 
+#include <functional>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -10,6 +12,7 @@
 #include "core/config/tuning_config.hpp"
 #include "core/search/plan/stage_plan.hpp"
 #include "core/search/tuner/prober.hpp"
+#include "core/search/tuner/stage_search.hpp"
 #include "core/search/tuner/tuner.hpp"
 
 namespace dstune {
@@ -22,24 +25,45 @@ namespace dstune {
 ///
 /// tuner_num_trials bounds the points that are visited (what is fetched ahead and the repetitions
 /// are not counted); tuner_early_stopping belongs to the full mode and does nothing here.
+///
+/// With fast mode off each stage's own space follows its micro-batches (zero-step.md 6.5), unless
+/// an earlier stage's micro-batches were better beyond noise; the best of both is the stage's.
+/// Nothing is repeated alone then: whoever asks confirms the optimum.
 class FastMode final : public Tuner {
  public:
+  /// A tuner over the space of the points' stage, with these micro-batches.
+  using MakeSpaceTuner = std::function<std::unique_ptr<Tuner>(const std::vector<Point>& points)>;
+
   /// The references must outlive this.
-  FastMode(const TuningConfig& config, int group_size, const std::vector<StagePlan>& stages);
+  /// @param make_space_tuner  of the full mode; none: fast mode
+  FastMode(const TuningConfig& config, int group_size, const std::vector<StagePlan>& stages,
+           MakeSpaceTuner make_space_tuner = {});
 
   std::vector<Candidate> next(int free_groups) override;
   void learn(const Record& record) override;
   std::optional<Record> best() override;
+  /// Of the full mode: what each space's tuner says, with the stage.
+  std::vector<std::string> remarks() override;
 
  private:
-  /// What the stages came to, as far as it is known. The prober owns the records.
+  /// What the stages came to, as far as it is known. The prober owns the records, or spaces_.
   struct Exploration {
     const Record* best = nullptr;
     std::vector<const Record*> stage_bests;
+    std::vector<Candidate> wanted;  ///< of a stage's space, before the stages after it
+  };
+  /// The full mode's search of one stage's space.
+  struct SpaceSearch {
+    std::unique_ptr<Tuner> tuner;
+    std::optional<Record> best;
   };
 
   /// One pass of the search, from its first point.
   Exploration explore(int free_groups);
+  /// The better of the stage's micro-batches' best and its space's; asks the space's tuner for what
+  /// it wants.
+  const Record* search_space(int stage, const StageResult& result, int free_groups,
+                             std::vector<Candidate>& wanted);
   /// The best of each stage, to be measured alone; none if nothing disturbed them.
   std::vector<Candidate> finalists(const Exploration& found) const;
   /// Which of them wins, by its repetition; `found.best` where none is repeated.
@@ -49,10 +73,13 @@ class FastMode final : public Tuner {
   const TuningConfig& config_;
   int group_size_;
   const std::vector<StagePlan>& stages_;
+  MakeSpaceTuner make_space_tuner_;
   Prober prober_;
-  std::map<std::string, Point> asked_;      ///< by name of the experiment
-  std::map<std::string, Record> repeated_;  ///< finalists, likewise
-  std::set<int> skipped_;                   ///< stages of which it was said
+  std::map<int, SpaceSearch> spaces_;          ///< by stage, those that were begun
+  std::map<std::string, int> asked_of_space_;  ///< stage by name of the experiment
+  std::map<std::string, Point> asked_;         ///< by name of the experiment
+  std::map<std::string, Record> repeated_;     ///< finalists, likewise
+  std::set<int> skipped_;                      ///< stages of which it was said
 };
 
 }  // namespace dstune

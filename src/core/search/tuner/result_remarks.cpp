@@ -186,6 +186,7 @@ std::vector<std::string> result_remarks(const std::vector<Record>& records, Metr
 
 std::vector<std::string> result_remarks(const TuningResult& result, Metric metric) {
   auto remarks = result_remarks(result.records, metric, result.best);
+  remarks.insert(remarks.end(), result.remarks.begin(), result.remarks.end());
   for (const auto& lost : result.lost_devices) {
     remarks.push_back(concat("a rank lost its device and got no more work: ", lost));
   }

@@ -41,7 +41,7 @@ StageResult StageSearch::run(std::int64_t previous_max) {
   const auto first_visit = prober_.visits();
   StageResult result;
   if (!config_.micro_batches.empty()) {
-    visit_users_list();
+    result.candidates = visit_users_list();
     result.best = prober_.best_since(first_visit);
     if (result.best != nullptr) result.max_micro_batch = config_.micro_batches.back();
     return result;
@@ -49,9 +49,9 @@ StageResult StageSearch::run(std::int64_t previous_max) {
   const auto smallest = find_smallest(previous_max);
   if (smallest == 0) return result;
   result.max_micro_batch = find_largest(smallest);
-  const auto points = candidates(smallest, result.max_micro_batch);
-  visit_candidates(points);
-  visit_smaller(points, smallest);
+  result.candidates = candidates(smallest, result.max_micro_batch);
+  visit_candidates(result.candidates);
+  visit_smaller(result.candidates, smallest);
   result.best = prober_.best_since(first_visit);
   return result;
 }
@@ -175,7 +175,7 @@ std::vector<Point> StageSearch::smaller_points(const std::vector<Point>& candida
   return points;
 }
 
-void StageSearch::visit_users_list() {
+std::vector<Point> StageSearch::visit_users_list() {
   const auto allowed = largest_allowed_micro_batch(config_, group_size_);
   const auto largest = config_.micro_batches.back();
   auto samples = largest * std::max<std::int64_t>(config_.accumulation_steps, 1);
@@ -185,6 +185,7 @@ void StageSearch::visit_users_list() {
     if (micro_batch <= allowed) points.push_back(filled_point(micro_batch, samples));
   }
   visit_candidates(points);
+  return points;
 }
 
 void StageSearch::visit_candidates(const std::vector<Point>& candidates) {

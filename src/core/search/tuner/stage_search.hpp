@@ -15,6 +15,7 @@ namespace dstune {
 struct StageResult {
   std::int64_t max_micro_batch = 0;  ///< largest that ran, or beyond which nothing is gained; or 0
   const Record* best = nullptr;      ///< among the points visited in the stage; owned by the prober
+  std::vector<Point> candidates;     ///< 4. below, or the user's list
 };
 
 /// Middles of [low, high] that a bisection may visit, breadth first, at most `count`.
@@ -50,7 +51,7 @@ class StageSearch {
   std::vector<Point> candidates(std::int64_t smallest, std::int64_t largest) const;
   std::vector<Point> smaller_points(const std::vector<Point>& candidates,
                                     std::int64_t smallest) const;
-  void visit_users_list();
+  std::vector<Point> visit_users_list();
   void visit_candidates(const std::vector<Point>& candidates);
   void visit_smaller(const std::vector<Point>& candidates, std::int64_t smallest);
   void fetch_ahead(std::int64_t smallest);

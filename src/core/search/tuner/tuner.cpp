@@ -2,35 +2,19 @@
 
 #include <algorithm>
 #include <limits>
+#include <set>
+#include <string>
 #include <utility>
 #include <variant>
 
 #include "core/base/error.hpp"
-#include "core/base/log.hpp"
-#include "core/base/text.hpp"
 #include "core/search/plan/make_experiment.hpp"
 #include "core/search/tuner/fast_mode.hpp"
+#include "core/search/tuner/tuner_table.hpp"
 #include "core/train/families/families.hpp"
 
 namespace dstune {
 namespace {
-
-void warn_of_full_mode(const TuningConfig& config) {
-  const AutotuningConfig& autotuning = config.autotuning;
-  if (!config.space.empty()) {
-    log_warning(
-        "this run measures stages and micro-batches with the first value of every list; --plan "
-        "shows what is left of the whole space");
-  }
-  if (!autotuning.fast) {
-    log_warning(
-        "autotuning.fast is false, but only fast mode exists (stage and micro-batch); set "
-        "it to true");
-  } else if (autotuning.tuner_type != "gridsearch") {
-    log_warning(concat("autotuning.tuner_type ", autotuning.tuner_type,
-                       " has no effect in fast mode; remove it"));
-  }
-}
 
 // A stage that is not modelled says nothing about memory: the others do.
 bool is_memory_alone(const std::vector<StagePlan>& stages, const std::vector<Record>& records) {
@@ -72,11 +56,6 @@ Record pretend(const Experiment& experiment) {
 
 }  // namespace
 
-std::unique_ptr<Tuner> make_tuner(const TuningConfig& config, int group_size,
-                                  const std::vector<StagePlan>& stages) {
-  return std::make_unique<FastMode>(config, group_size, stages);
-}
-
 ModelInfo predict_model_info(const TuningConfig& config, const std::vector<StagePlan>& stages) {
   ModelInfo info;
   info.num_params = make_model_parameters(config.settings.model).total();
@@ -88,16 +67,33 @@ ModelInfo predict_model_info(const TuningConfig& config, const std::vector<Stage
   return info;
 }
 
+namespace {
+
+std::vector<Experiment> plan_pool(const TunerParts& parts) {
+  std::vector<Experiment> experiments;
+  for (PooledCandidate& pooled : parts.make_pool(points_of_all_stages(parts)).candidates) {
+    experiments.push_back(
+        make_experiment(parts.config, parts.group_size, std::move(pooled.candidate)));
+  }
+  return experiments;
+}
+
+}  // namespace
+
 std::vector<Experiment> plan_experiments(const TuningConfig& config, int group_size,
-                                         const std::vector<StagePlan>& stages) {
+                                         const std::vector<StagePlan>& stages,
+                                         const MemoryPredictor& predictor) {
   std::vector<Experiment> experiments;
   auto supported = stages;
   std::erase_if(supported, [](const StagePlan& plan) { return !plan.unsupported.empty(); });
-  const auto tuner = make_tuner(config, group_size, supported);
-  for (auto candidates = tuner->next(1); !candidates.empty(); candidates = tuner->next(1)) {
+  if (tuner_name(config) != kFastMode) {
+    return plan_pool(default_parts(config, group_size, supported, predictor));
+  }
+  FastMode tuner(config, group_size, supported);
+  for (auto candidates = tuner.next(1); !candidates.empty(); candidates = tuner.next(1)) {
     for (Candidate& candidate : candidates) {
       experiments.push_back(make_experiment(config, group_size, std::move(candidate)));
-      tuner->learn(pretend(experiments.back()));
+      tuner.learn(pretend(experiments.back()));
     }
   }
   return experiments;
@@ -109,6 +105,7 @@ namespace {
 std::vector<Record> measure(const TuningConfig& config, int group_size, Scheduler& scheduler,
                             Tuner& tuner, bool& stopped) {
   std::vector<Record> all;
+  std::set<std::string> names;
   while (!stopped) {
     std::vector<Experiment> batch;
     for (Candidate& candidate : tuner.next(std::max(1, scheduler.slots(group_size)))) {
@@ -119,7 +116,8 @@ std::vector<Record> measure(const TuningConfig& config, int group_size, Schedule
     stopped = records.size() < batch.size();
     for (Record& record : records) {
       tuner.learn(record);
-      all.push_back(std::move(record));
+      // Two searches of one stage may both want a point.
+      if (names.insert(record.experiment.name).second) all.push_back(std::move(record));
     }
   }
   std::stable_sort(all.begin(), all.end(),
@@ -129,13 +127,13 @@ std::vector<Record> measure(const TuningConfig& config, int group_size, Schedule
 
 TuningResult search(const TuningConfig& config, int group_size, Scheduler& scheduler,
                     const MemoryPredictor& predictor) {
-  warn_of_full_mode(config);
   TuningResult result;
   result.stages = plan_stages(config, group_size, predictor);
   result.model_info = predict_model_info(config, result.stages);
-  const auto tuner = make_tuner(config, group_size, result.stages);
+  const auto tuner = make_tuner(default_parts(config, group_size, result.stages, predictor));
   auto records = measure(config, group_size, scheduler, *tuner, result.stopped);
   result.best = tuner->best();
+  result.remarks = tuner->remarks();
   result.nothing_fits = !result.best && !result.stopped && is_memory_alone(result.stages, records);
   result.records.insert(result.records.end(), std::make_move_iterator(records.begin()),
                         std::make_move_iterator(records.end()));

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <vector>
 
@@ -34,12 +33,10 @@ class Tuner {
 
   /// The best as far as is known; none if nothing was measured.
   virtual std::optional<Record> best() = 0;
-};
 
-/// The tuner that the configuration asks for: fast mode, the only one so far. The references must
-/// outlive it.
-std::unique_ptr<Tuner> make_tuner(const TuningConfig& config, int group_size,
-                                  const std::vector<StagePlan>& stages);
+  /// What to know of the search that is over or was ended: lines without a full stop.
+  virtual std::vector<std::string> remarks() { return {}; }
+};
 
 /// profile_model_info/model_info.json: known before anything runs.
 struct ModelInfo {
@@ -63,6 +60,8 @@ struct TuningResult {
 
   /// Collectives gave wrong sums, and so the search ended early: which ranks', and how.
   std::optional<std::string> wrong_sums;
+  /// Tuner::remarks()
+  std::vector<std::string> remarks;
   /// Scheduler::lost_devices()
   std::vector<std::string> lost_devices;
 
@@ -75,9 +74,10 @@ struct TuningResult {
 ModelInfo predict_model_info(const TuningConfig& config, const std::vector<StagePlan>& stages);
 
 /// The experiments that tune() would explore if every one that fits ran and none were better than
-/// another (the largest such set without a measurement): --plan.
-std::vector<Experiment> plan_experiments(const TuningConfig& config, int group_size,
-                                         const std::vector<StagePlan>& stages);
+/// another (the largest such set without a measurement): --plan. Of tuners over a pool: the pool.
+std::vector<Experiment> plan_experiments(
+    const TuningConfig& config, int group_size, const std::vector<StagePlan>& stages,
+    const MemoryPredictor& predictor = make_memory_predictor());
 
 /// Runs what the tuner asks for until it is finished.
 /// @throws ConfigError  as plan_stages does
