@@ -1,0 +1,172 @@
+// How many measurements tuners need: each replayed against an exhaustive measurement, which is that
+// of a journal or one on the simulated machine.
+//
+// usage: bench_search JOURNAL|sim:RANKS [seeds=100] [noise=0] [rates=the backend's]
+//   noise  standard deviation, in percent, of what the tuners are told; the truth is the table's
+//   rates  cpu, cuda or sim: whose the predictor believes at first
+
+#include <algorithm>
+#include <cstdlib>
+#include <functional>
+#include <iomanip>
+#include <iostream>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "bench/replay.hpp"
+#include "bench/sim_table.hpp"
+#include "core/base/file.hpp"
+#include "core/base/statistics.hpp"
+#include "core/base/text.hpp"
+#include "core/report/journal/journal_reader.hpp"
+#include "core/search/predict/estimated_rates.hpp"
+#include "core/search/tuner/grid_tuner.hpp"
+#include "core/search/tuner/guided_tuner.hpp"
+#include "core/search/tuner/model_based_tuner.hpp"
+#include "core/search/tuner/random_tuner.hpp"
+#include "core/search/tuner/step_time_forecaster.hpp"
+
+namespace dstune {
+namespace {
+
+using bench::Replay;
+using bench::Table;
+
+constexpr std::size_t kLongest = 40;
+
+Table read_table(const std::string& source) {
+  constexpr std::string_view kSim = "sim:";
+  if (source.starts_with(kSim)) {
+    return bench::measure_on_sim("examples/gpt2-30m", std::atoi(source.c_str() + kSim.size()));
+  }
+  Table table;
+  std::set<std::string> names;
+  for (Record& record : read_own_journal(read_text_file(source), source).records) {
+    const bool is_first = record.experiment.repetition == 0;
+    if (is_first && names.insert(record.experiment.name).second) {
+      table.records.push_back(std::move(record));
+    }
+  }
+  return table;
+}
+
+/// Everything that replays share.
+struct Setting {
+  const Table& table;
+  TuningConfig config;
+  int ranks;
+  const StepTimePredictor& predictor;  ///< has seen every configuration, learnt nothing
+  double noise;
+
+  std::unique_ptr<Forecaster> forecaster() const {
+    return std::make_unique<StepTimeForecaster>(predictor);
+  }
+};
+
+using MakeTuner = std::function<std::unique_ptr<Tuner>(const Setting&, Pool)>;
+
+std::vector<Replay> replay_all(Setting setting, const MakeTuner& make, int seeds, bool in_order,
+                               bool to_its_end) {
+  std::vector<Replay> replays;
+  for (int seed = 1; seed <= seeds; ++seed) {
+    const auto number = static_cast<std::uint64_t>(seed);
+    setting.config.settings.seed = number;
+    const auto tuner = make(setting, bench::pool_of(setting.table, in_order ? 0 : number));
+    replays.push_back(bench::replay(setting.table, *tuner,
+                                    {number, setting.noise, to_its_end ? 0 : kLongest, 0.01}));
+  }
+  return replays;
+}
+
+/// Percent, the mean over the replays after `count` measurements, or at their ends.
+double mean_regret(const std::vector<Replay>& replays, std::size_t count) {
+  double sum = 0;
+  for (const Replay& replay : replays) {
+    sum += replay.regrets.at(std::min(count, replay.regrets.size()) - 1);
+  }
+  return 100 * sum / static_cast<double>(replays.size());
+}
+
+std::size_t quantile(std::vector<std::size_t> values, double share) {
+  std::ranges::sort(values);
+  return values[static_cast<std::size_t>(share * static_cast<double>(values.size() - 1))];
+}
+
+void print_row(const std::string& name, const std::vector<Replay>& replays, std::size_t size) {
+  std::vector<std::size_t> needed;
+  double sum = 0;
+  for (const Replay& replay : replays) {
+    needed.push_back(replay.needed == 0 ? size : replay.needed);
+    sum += static_cast<double>(needed.back());
+  }
+  std::cout << "| " << name << " | " << std::fixed << std::setprecision(1)
+            << sum / static_cast<double>(needed.size()) << " | " << quantile(needed, 0.5) << " | "
+            << quantile(needed, 0.9) << std::setprecision(2);
+  for (const std::size_t count : {std::size_t{10}, std::size_t{20}, kLongest}) {
+    std::cout << " | " << mean_regret(replays, count);
+  }
+  std::cout << " |\n" << std::flush;
+}
+
+void print_end(const std::vector<Replay>& replays) {
+  std::vector<std::size_t> lengths;
+  for (const Replay& replay : replays) lengths.push_back(replay.regrets.size());
+  std::cout << "\nguided stops by itself after " << quantile(lengths, 0.5) << " (median; "
+            << quantile(lengths, 0) << " to " << quantile(lengths, 1)
+            << ") measurements, with a regret of " << std::setprecision(2)
+            << mean_regret(replays, replays.front().regrets.size() + lengths.size() * 1000)
+            << " % (mean).\n";
+}
+
+template <class TunerType>
+std::unique_ptr<Tuner> plain(const Setting& setting, Pool pool) {
+  return std::make_unique<TunerType>(setting.config, setting.ranks, std::move(pool));
+}
+
+template <class TunerType>
+std::unique_ptr<Tuner> predicting(const Setting& setting, Pool pool) {
+  return std::make_unique<TunerType>(setting.config, setting.ranks, std::move(pool),
+                                     setting.forecaster());
+}
+
+void run(const Table& table, int seeds, double noise, const std::string& rates) {
+  const Experiment& first = table.records.front().experiment;
+  RunSettings settings = first.settings;
+  if (!rates.empty()) settings.backend = rates;
+  StepTimePredictor predictor(estimated_rates(settings));
+  for (const Record& record : table.records) predictor.predict(record.experiment);
+  Setting setting{table, {}, first.ranks, predictor, noise};
+  setting.config.settings = first.settings;
+  setting.config.autotuning.tuner_num_trials = static_cast<int>(table.records.size());
+  setting.config.autotuning.tuner_early_stopping = setting.config.autotuning.tuner_num_trials;
+  setting.config.stop_at_chance = 0;
+
+  const std::size_t size = table.records.size();
+  std::cout << size << " configurations, " << seeds << " seeds, noise " << 100 * noise << " %\n\n"
+            << "| tuner | to 1 % of the best: mean | median | 90 % | regret (%) after 10 | 20 | 40 "
+               "|\n| :-- | --: | --: | --: | --: | --: | --: |\n";
+  print_row("gridsearch", replay_all(setting, plain<GridTuner>, seeds, true, false), size);
+  print_row("random", replay_all(setting, plain<RandomTuner>, seeds, true, false), size);
+  print_row("model_based", replay_all(setting, predicting<ModelBasedTuner>, seeds, false, false),
+            size);
+  print_row("guided", replay_all(setting, predicting<GuidedTuner>, seeds, false, false), size);
+  setting.config.stop_at_chance = TuningConfig().stop_at_chance;
+  print_end(replay_all(setting, predicting<GuidedTuner>, seeds, false, true));
+}
+
+}  // namespace
+}  // namespace dstune
+
+int main(int argc, char** argv) {
+  const std::vector<std::string> arguments(argv + 1, argv + argc);
+  if (arguments.empty() || arguments.size() > 4) {
+    std::cerr << "usage: bench_search JOURNAL|sim:RANKS [seeds=100] [noise=0] [rates]\n";
+    return 2;
+  }
+  const auto given = [&](std::size_t i, const char* other) {
+    return arguments.size() > i ? arguments[i] : other;
+  };
+  dstune::run(dstune::read_table(arguments[0]), std::stoi(given(1, "100")),
+              std::stod(given(2, "0")) / 100, given(3, ""));
+}
