@@ -215,7 +215,9 @@ TuningConfig read_input(const CommandLine& options, const Communicator& world) {
 
 std::optional<Bytes> earlier_limit(const CommandLine& options, const TuningConfig& config) {
   if (existing_results(options) != ExistingResults::resume) return std::nullopt;
-  return earlier_memory_limit(concat(config.autotuning.results_dir, "/", kJournalName));
+  const auto limit = earlier_memory_limit(concat(config.autotuning.results_dir, "/", kJournalName));
+  // That of its experiments, which left the headroom.
+  return limit ? std::optional(*limit + config.objective.memory_headroom) : std::nullopt;
 }
 
 int tune_with(MpiWorkerPool& pool, const CommandLine& options, const TuningConfig& given) {

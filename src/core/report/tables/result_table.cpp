@@ -1,6 +1,7 @@
 #include "core/report/tables/result_table.hpp"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 #include <variant>
 
@@ -8,6 +9,7 @@
 #include "core/base/text.hpp"
 #include "core/report/journal/journal_reader.hpp"
 #include "core/report/tables/axes.hpp"
+#include "core/report/tables/pareto.hpp"
 #include "core/report/tables/table.hpp"
 
 namespace dstune {
@@ -92,6 +94,8 @@ std::string result_table(const std::vector<Record>& records, Metric metric,
 }
 
 std::string result_json(const std::vector<Record>& records, Metric metric) {
+  std::set<std::string> front;
+  for (const auto& record : pareto_front(records, metric)) front.insert(record.experiment.name);
   json::array all;
   for (const auto& record : ranked(records, metric)) {
     json::object entry = {{"name", record.experiment.name}};
@@ -101,6 +105,7 @@ std::string result_json(const std::vector<Record>& records, Metric metric) {
     json::object experiment = to_json(record.experiment);
     entry["ds_config"] = std::move(experiment["ds_config"]);
     entry["settings"] = std::move(experiment["settings"]);
+    entry["pareto"] = front.contains(record.experiment.name);
     all.push_back(std::move(entry));
   }
   return to_json_text(all, 2) + "\n";

@@ -21,7 +21,7 @@ std::string result_table(const std::vector<Record>& records, Metric metric,
                          const std::vector<std::string>& remarks = {});
 
 /// For --format json: an array of objects with name, rank numbers, DeepSpeed JSON, settings, times
-/// and outcome, ordered as the table.
+/// and outcome, ordered as the table; "pareto" is whether it is of pareto_front().
 std::string result_json(const std::vector<Record>& records, Metric metric);
 
 }  // namespace dstune

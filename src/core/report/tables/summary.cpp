@@ -8,6 +8,7 @@
 
 #include "core/base/text.hpp"
 #include "core/experiment/step_config.hpp"
+#include "core/report/tables/pareto.hpp"
 #include "core/report/tables/table.hpp"
 
 namespace dstune {
@@ -93,6 +94,11 @@ std::string summary_text(const std::vector<Record>& records, Metric metric, cons
   text += best != nullptr ? optimal_line(best->experiment, result_dir, provisional)
                           : "No optimal setup is found. Please check that experiments were run "
                             "successfully.\n";
+  const std::string front = pareto_table(records, metric);
+  if (!front.empty()) {
+    text += concat("\nNo other experiment is both faster and smaller than one of these:\n\n", front,
+                   "\n");
+  }
   for (const auto& note : notes) text += concat("Note: ", note, ".\n");
   text += concat(
       provisional ? "Tuning was interrupted (--resume goes on) after " : "Tuning completed in ",

@@ -17,7 +17,8 @@ constexpr const char* kProfileName = "profile_model_info";
 std::vector<Record> tuning_records(const std::vector<Record>& records);
 
 /// A row per ZeRO stage that had experiments ("z2") and a row "global" with their total; then what
-/// is optimal, where it is, its settings, and how long the tuning took.
+/// is optimal, where it is, its settings, what is faster or smaller (pareto_table()), and how long
+/// the tuning took.
 ///
 /// @param records     what the run measured
 /// @param best        the optimum, null if there is none

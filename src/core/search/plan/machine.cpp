@@ -119,6 +119,16 @@ std::string shortage_on(const WorkerInfo& worker, const DeviceInfo& device, Byte
                 " that are free there; --memory-limit sets it");
 }
 
+/// @throws ConfigError  if nothing is left
+Bytes less_headroom(const TuningConfig& config, Bytes limit) {
+  const Bytes headroom = config.objective.memory_headroom;
+  if (limit == 0 || headroom < limit) return limit == 0 ? 0 : limit - headroom;
+  throw ConfigError(config.source,
+                    {{"/dstune/objective/memory_headroom",
+                      concat("is ", format_bytes(headroom),
+                             "; accepted: less than the memory limit, ", format_bytes(limit))}});
+}
+
 }  // namespace
 
 Machine machine_of_run(const TuningConfig& config, const std::vector<WorkerInfo>& workers,
@@ -164,7 +174,7 @@ Machine machine_of_plan(const TuningConfig& config, const PlannedWorkers& worker
 TuningConfig completed(TuningConfig config, const Machine& machine) {
   RunSettings& settings = config.settings;
   settings.backend = machine.backend;
-  settings.memory_limit = machine.memory_limit;
+  settings.memory_limit = less_headroom(config, machine.memory_limit);
   settings.allocator = machine.allocator;
   settings.threads_per_rank = machine.threads_per_rank;
   settings.devices_per_node = machine.devices_per_node;

@@ -55,8 +55,9 @@ struct PlannedWorkers {
 Machine machine_of_plan(const TuningConfig& config, const PlannedWorkers& workers,
                         const std::vector<DeviceInfo>& here);
 
-/// `config` as it runs on `machine`: its settings are complete, and what makes its times doubtful
-/// is a note; all else stays.
+/// `config` as it runs on `machine`: its settings are complete, with a memory limit that leaves the
+/// objective's headroom, and what makes its times doubtful is a note; all else stays.
+/// @throws ConfigError  if the headroom leaves nothing
 TuningConfig completed(TuningConfig config, const Machine& machine);
 
 /// What to know before the numbers are trusted, a line each: a plan of several hosts that are not

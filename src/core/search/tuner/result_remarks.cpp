@@ -26,14 +26,18 @@ bool is_measured_repetition(const Record& record) {
   return record.experiment.repetition > 0 && measured_of(record) != nullptr;
 }
 
-// What ran beside others is no match for what was repeated alone.
+// What ran beside others is no match for what was repeated alone; of repetitions the middle one.
 const Measured* deciding_measurement(const Record& record, const std::vector<Record>& records) {
   if (std::ranges::none_of(records, is_measured_repetition)) return measured_of(record);
-  const auto repetition = std::ranges::find_if(records, [&](const Record& other) {
-    return is_measured_repetition(other) &&
-           other.experiment.ds_config == record.experiment.ds_config;
-  });
-  return repetition == records.end() ? nullptr : measured_of(*repetition);
+  std::vector<const Measured*> repetitions;
+  for (const Record& other : records) {
+    const bool is_its = other.experiment.ds_config == record.experiment.ds_config;
+    if (is_its && is_measured_repetition(other)) repetitions.push_back(measured_of(other));
+  }
+  if (repetitions.empty()) return nullptr;
+  std::ranges::stable_sort(repetitions, {},
+                           [](const Measured* each) { return each->step_time.median; });
+  return repetitions[(repetitions.size() - 1) / 2];
 }
 
 /// The best of each stage, `best` aside.

@@ -229,5 +229,19 @@ TEST(Completed, HasTheMachinesSettingsAndTheUsersRest) {
   EXPECT_EQ(done.source, "config.json");
 }
 
+TEST(Completed, LeavesTheObjectivesHeadroomFree) {
+  TuningConfig config;
+  config.objective.memory_headroom = 30;
+  Machine machine;
+  machine.memory_limit = 100;
+
+  EXPECT_EQ(completed(config, machine).settings.memory_limit, 70U);
+
+  machine.memory_limit = 30;
+  EXPECT_THROW(completed(config, machine), ConfigError);
+  machine.memory_limit = 0;
+  EXPECT_EQ(completed(config, machine).settings.memory_limit, 0U) << "still not known";
+}
+
 }  // namespace
 }  // namespace dstune
