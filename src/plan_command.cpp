@@ -1,7 +1,6 @@
 #include "plan_command.hpp"
 
 #include <algorithm>
-#include <optional>
 
 #include "core/base/exit_code.hpp"
 #include "core/base/log.hpp"
@@ -41,9 +40,13 @@ void log_warnings(const Plan& plan) {
 
 void complete_plan(Plan& plan) {
   const int group_size = plan.machine.group_size;
-  plan.stages = plan_stages(plan.config, group_size, make_memory_predictor(plan.device));
+  const auto predictor = make_memory_predictor(plan.device);
+  plan.stages = plan_stages(plan.config, group_size, predictor);
   check_modelled(plan.config, plan.stages);
-  plan.experiments = plan_experiments(plan.config, group_size, plan.stages);
+  plan.pool =
+      plan_pool(plan.config, group_size, plan.stages, predictor, make_dry_runner(plan.device));
+  plan.experiments = plan.pool ? experiments_of(plan.config, group_size, *plan.pool)
+                               : plan_experiments(plan.config, group_size, plan.stages);
 }
 
 Plan make_plan(const CommandLine& options) {
@@ -64,11 +67,7 @@ int print_plan(const CommandLine& options) {
   const Plan plan = make_plan(options);
   for (const auto& note : plan.config.notes) log_line(note);
   const int group_size = plan.machine.group_size;
-  std::optional<Pool> spaces;
-  if (!plan.config.space.empty()) {
-    spaces = make_pool(plan.config, group_size, plan.stages, make_dry_runner(plan.device));
-  }
-  const Pool* const pool = spaces ? &*spaces : nullptr;
+  const Pool* const pool = plan.pool ? &*plan.pool : nullptr;
   print(options.format == TableFormat::json
             ? format_plan_json(plan.config, group_size, plan.stages, plan.experiments, pool)
             : format_plan_table(plan.config, group_size, plan.stages, plan.experiments, pool));

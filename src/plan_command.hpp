@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "core/config/command_line/command_line.hpp"
@@ -10,6 +11,7 @@
 #include "core/experiment/experiment.hpp"
 #include "core/search/plan/machine.hpp"
 #include "core/search/plan/stage_plan.hpp"
+#include "core/search/space/pool.hpp"
 
 namespace dstune {
 
@@ -20,7 +22,8 @@ struct Plan {
   const Device* device =
       nullptr;  ///< of `backend`, only asked what it would need; as make_backend_to_ask()
   std::vector<StagePlan> stages;
-  std::vector<Experiment> experiments;
+  std::optional<Pool> pool;             ///< of tuners that choose from one
+  std::vector<Experiment> experiments;  ///< its, or those of fast mode
 };
 
 /// The input, read: stages and experiments are still missing.

@@ -74,11 +74,12 @@ void log_settings(const TuningConfig& config, const Machine& machine,
 class Run {
  public:
   Run(const CommandLine& options, const TuningConfig& config, int group_size,
-      const MemoryPredictor& predictor, MpiWorkerPool& pool)
+      const MemoryPredictor& predictor, DryRunner dry_run, MpiWorkerPool& pool)
       : options_(options),
         config_(config),
         group_size_(group_size),
         predictor_(predictor),
+        dry_run_(std::move(dry_run)),
         pool_(pool),
         results_(ResultsDirectory::prepare(config.autotuning.results_dir,
                                            config.autotuning.exps_dir, existing_results(options))),
@@ -119,7 +120,7 @@ class Run {
           log_line(progress_.line(record, from_journal, journal_.now()));
         },
         stop_requested);
-    return tune(config_, group_size_, scheduler, predictor_);
+    return tune(config_, group_size_, scheduler, predictor_, dry_run_);
   }
 
   int finish(const TuningResult& result) {
@@ -193,6 +194,7 @@ class Run {
   const TuningConfig& config_;
   int group_size_;
   const MemoryPredictor& predictor_;
+  DryRunner dry_run_;
   MpiWorkerPool& pool_;
   ResultsDirectory results_;
   Journal journal_;
@@ -226,14 +228,15 @@ int tune_with(MpiWorkerPool& pool, const CommandLine& options, const TuningConfi
       machine_of_run(given, workers, pool.size(), host_name(), earlier_limit(options, given));
   const TuningConfig config = completed(given, machine);
   const auto backend = make_backend_to_ask(machine.backend);
-  const auto predictor = make_memory_predictor(backend ? &backend->device(kOnlyAsked) : nullptr);
+  const Device* const imitated = backend ? &backend->device(kOnlyAsked) : nullptr;
+  const auto predictor = make_memory_predictor(imitated);
   // Before anything of an earlier run is touched.
   check_modelled(config, plan_stages(config, machine.group_size, predictor));
   log_settings(config, machine, workers);
   for (const auto& warning : machine_warnings(given, machine, workers, host_name())) {
     log_warning(warning);
   }
-  return Run(options, config, machine.group_size, predictor, pool).run();
+  return Run(options, config, machine.group_size, predictor, make_dry_runner(imitated), pool).run();
 }
 
 /// Calls `work`; what it throws becomes a message and an exit code.

@@ -16,7 +16,35 @@ std::vector<std::int64_t> list_micro_batches(std::int64_t min, std::int64_t max,
   return list;
 }
 
+std::vector<Point> exact_points(std::int64_t total, int group_size, int stage, std::int64_t least,
+                                std::int64_t most) {
+  std::vector<Point> points;
+  if (total % group_size != 0) return points;
+  const std::int64_t samples = total / group_size;
+  for (std::int64_t micro_batch = least; micro_batch <= std::min(most, samples); ++micro_batch) {
+    if (samples % micro_batch == 0) points.push_back({stage, micro_batch, samples / micro_batch});
+  }
+  return points;
+}
+
+namespace {
+
+std::vector<Point> fixed_batch_points(const TuningConfig& config, int group_size,
+                                      const StagePlan& plan) {
+  auto points =
+      exact_points(*config.objective.train_batch_size, group_size, plan.stage,
+                   config.autotuning.min_train_micro_batch_size_per_gpu, plan.max_micro_batch);
+  const auto& list = config.micro_batches;
+  std::erase_if(points, [&](const Point& point) {
+    return !list.empty() && !std::binary_search(list.begin(), list.end(), point.micro_batch);
+  });
+  return points;
+}
+
+}  // namespace
+
 std::vector<Point> pool_points(const TuningConfig& config, int group_size, const StagePlan& plan) {
+  if (config.objective.train_batch_size) return fixed_batch_points(config, group_size, plan);
   const auto least = config.autotuning.min_train_micro_batch_size_per_gpu;
   const auto steps = std::max<std::int64_t>(config.accumulation_steps, 1);
   const auto& users = config.micro_batches;

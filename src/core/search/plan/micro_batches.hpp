@@ -16,8 +16,14 @@ namespace dstune {
 std::vector<std::int64_t> list_micro_batches(std::int64_t min, std::int64_t max,
                                              std::int64_t samples, int count);
 
+/// Micro-batch x accumulation that makes `total` samples of `group_size` ranks exactly, with
+/// micro-batches of [least, most], ascending; none if there is no such pair.
+std::vector<Point> exact_points(std::int64_t total, int group_size, int stage, std::int64_t least,
+                                std::int64_t most);
+
 /// The micro-batches of a stage, with the accumulation steps that keep its largest batch: the
-/// user's list, or what the micro-batch search would list (zero-step.md 6.7).
+/// user's list, or what the micro-batch search would list (zero-step.md 6.7). With a
+/// fixed batch: all pairs that make it exactly, of the user's list if there is one.
 std::vector<Point> pool_points(const TuningConfig& config, int group_size, const StagePlan& plan);
 
 }  // namespace dstune

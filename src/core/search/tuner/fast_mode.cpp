@@ -1,7 +1,7 @@
 #include "core/search/tuner/fast_mode.hpp"
 
-#include <algorithm>
 #include <cstddef>
+#include <iterator>
 #include <utility>
 #include <variant>
 
@@ -93,13 +93,17 @@ std::vector<std::string> FastMode::remarks() {
   return remarks;
 }
 
-const Record* FastMode::search_space(int stage, const StageResult& result, int free_groups,
-                                     std::vector<Candidate>& wanted) {
+const Record* FastMode::search_space(const StagePlan& plan, const StageResult& result,
+                                     int free_groups, std::vector<Candidate>& wanted) {
+  const int stage = plan.stage;
   if (!spaces_.contains(stage)) {
-    auto points = result.candidates;
-    const Point& best = asked_.at(result.best->experiment.name);
-    if (std::ranges::find(points, best) == points.end()) points.back() = best;
-    spaces_[stage].tuner = make_space_tuner_(points);
+    std::set<std::int64_t> sizes;
+    for (const Point& point : result.candidates) sizes.insert(point.micro_batch);
+    const auto best = asked_.at(result.best->experiment.name).micro_batch;
+    // A smaller one than the largest stands in for it (zero-step.md 6.8).
+    if (!sizes.contains(best)) sizes.erase(std::prev(sizes.end()));
+    sizes.insert(best);
+    spaces_[stage].tuner = make_space_tuner_(plan, {sizes.begin(), sizes.end()});
   }
   SpaceSearch& space = spaces_.at(stage);
   if (free_groups > 0) wanted = space.tuner->next(free_groups);
@@ -137,7 +141,7 @@ FastMode::Exploration FastMode::explore(int free_groups) {
     const bool is_worse = fast_best != nullptr && is_better_than(fast_best, result.best);
     const bool has_space = make_space_tuner_ && plan.stage > 0 && !is_worse;
     const Record* stage_best = has_space && prober_.wanted().empty()
-                                   ? search_space(plan.stage, result, free_groups, found.wanted)
+                                   ? search_space(plan, result, free_groups, found.wanted)
                                    : result.best;
     found.stage_bests.push_back(stage_best);
     const bool is_better = is_better_than(stage_best, found.best);

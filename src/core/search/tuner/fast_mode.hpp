@@ -31,8 +31,9 @@ namespace dstune {
 /// Nothing is repeated alone then: whoever asks confirms the optimum.
 class FastMode final : public Tuner {
  public:
-  /// A tuner over the space of the points' stage, with these micro-batches.
-  using MakeSpaceTuner = std::function<std::unique_ptr<Tuner>(const std::vector<Point>& points)>;
+  /// A tuner over the space of a stage, with these micro-batches (ascending).
+  using MakeSpaceTuner = std::function<std::unique_ptr<Tuner>(
+      const StagePlan& plan, const std::vector<std::int64_t>& micro_batches)>;
 
   /// The references must outlive this.
   /// @param make_space_tuner  of the full mode; none: fast mode
@@ -62,7 +63,7 @@ class FastMode final : public Tuner {
   Exploration explore(int free_groups);
   /// The better of the stage's micro-batches' best and its space's; asks the space's tuner for what
   /// it wants.
-  const Record* search_space(int stage, const StageResult& result, int free_groups,
+  const Record* search_space(const StagePlan& plan, const StageResult& result, int free_groups,
                              std::vector<Candidate>& wanted);
   /// The best of each stage, to be measured alone; none if nothing disturbed them.
   std::vector<Candidate> finalists(const Exploration& found) const;

@@ -83,6 +83,21 @@ json::object stage_to_json(const StagePlan& plan) {
   return object;
 }
 
+/// Of a pool that may be huge.
+constexpr std::size_t kMostShown = 100;
+
+std::ptrdiff_t shown(std::size_t count, const Pool* pool) {
+  return static_cast<std::ptrdiff_t>(pool == nullptr ? count : std::min(count, kMostShown));
+}
+
+std::string experiments_title(std::size_t count, const Pool* pool) {
+  if (pool == nullptr) {
+    return "\nExperiments, if every one runs and none is better than another\n\n";
+  }
+  if (count <= kMostShown) return "\nExperiments to choose from\n\n";
+  return concat("\nExperiments to choose from, the first ", kMostShown, " of ", count, "\n\n");
+}
+
 }  // namespace
 
 std::string format_plan_table(const TuningConfig& config, int group_size,
@@ -94,21 +109,21 @@ std::string format_plan_table(const TuningConfig& config, int group_size,
       settings.memory_limit == 0
           ? "not known: every stage counts as feasible (--memory-limit sets it)"
           : concat(format_bytes(settings.memory_limit), " per rank");
-  return concat(
-      "model         ", settings.model.name, ", ", grouped(info.num_params), " parameters (",
-      grouped(info.trainable_num_params), " trainable)\n", "ranks         ", group_size,
-      " per experiment\n", "memory limit  ", limit, "\n", "activations   ",
-      format_bytes(info.activation_bytes_per_micro_batch),
-      " per rank and sample of the micro-batch, sequence length ", settings.sequence_length,
-      "\n\nMemory per rank at micro-batch 1: the peak of each category, and of all\n\n",
-      format_stages(stages),
-      "\nExperiments, if every one runs and none is better than "
-      "another\n\n",
-      format_experiments(experiments),
-      pool == nullptr ? ""
-                      : concat("\nSearch spaces: how many configurations are left after each "
-                               "step\n\n",
-                               format_funnel(*pool)));
+  return concat("model         ", settings.model.name, ", ", grouped(info.num_params),
+                " parameters (", grouped(info.trainable_num_params), " trainable)\n",
+                "ranks         ", group_size, " per experiment\n", "memory limit  ", limit, "\n",
+                "activations   ", format_bytes(info.activation_bytes_per_micro_batch),
+                " per rank and sample of the micro-batch, sequence length ",
+                settings.sequence_length,
+                "\n\nMemory per rank at micro-batch 1: the peak of each category, and of all\n\n",
+                format_stages(stages), experiments_title(experiments.size(), pool),
+                format_experiments(
+                    {experiments.begin(), experiments.begin() + shown(experiments.size(), pool)}),
+                pool == nullptr || pool->funnel.empty()
+                    ? ""
+                    : concat("\nSearch spaces: how many configurations are left after each "
+                             "step\n\n",
+                             format_funnel(*pool)));
 }
 
 std::string format_plan_json(const TuningConfig& config, int group_size,

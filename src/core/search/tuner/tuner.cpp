@@ -2,19 +2,31 @@
 
 #include <algorithm>
 #include <limits>
+#include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <utility>
 #include <variant>
 
 #include "core/base/error.hpp"
+#include "core/base/log.hpp"
 #include "core/search/plan/make_experiment.hpp"
+#include "core/search/predict/measured_rates.hpp"
 #include "core/search/tuner/fast_mode.hpp"
+#include "core/search/tuner/step_time_forecaster.hpp"
 #include "core/search/tuner/tuner_table.hpp"
 #include "core/train/families/families.hpp"
 
 namespace dstune {
 namespace {
+
+void warn_of_lists(const TuningConfig& config) {
+  if (config.space.empty() || tuner_name(config) != kFastMode) return;
+  log_warning(
+      "dstune.tuner fast measures stages and micro-batches with the first value of every list; the "
+      "other tuners search the whole space");
+}
 
 // A stage that is not modelled says nothing about memory: the others do.
 bool is_memory_alone(const std::vector<StagePlan>& stages, const std::vector<Record>& records) {
@@ -69,26 +81,34 @@ ModelInfo predict_model_info(const TuningConfig& config, const std::vector<Stage
 
 namespace {
 
-std::vector<Experiment> plan_pool(const TunerParts& parts) {
-  std::vector<Experiment> experiments;
-  for (PooledCandidate& pooled : parts.make_pool(points_of_all_stages(parts)).candidates) {
-    experiments.push_back(
-        make_experiment(parts.config, parts.group_size, std::move(pooled.candidate)));
-  }
-  return experiments;
+std::vector<StagePlan> supported_of(std::vector<StagePlan> stages) {
+  std::erase_if(stages, [](const StagePlan& plan) { return !plan.unsupported.empty(); });
+  return stages;
 }
 
 }  // namespace
 
-std::vector<Experiment> plan_experiments(const TuningConfig& config, int group_size,
-                                         const std::vector<StagePlan>& stages,
-                                         const MemoryPredictor& predictor) {
+std::optional<Pool> plan_pool(const TuningConfig& config, int group_size,
+                              const std::vector<StagePlan>& stages,
+                              const MemoryPredictor& predictor, const DryRunner& dry_run) {
+  if (tuner_name(config) == kFastMode) return std::nullopt;
+  const auto supported = supported_of(stages);
+  return default_parts(config, group_size, supported, predictor, dry_run).make_pool(supported, {});
+}
+
+std::vector<Experiment> experiments_of(const TuningConfig& config, int group_size,
+                                       const Pool& pool) {
   std::vector<Experiment> experiments;
-  auto supported = stages;
-  std::erase_if(supported, [](const StagePlan& plan) { return !plan.unsupported.empty(); });
-  if (tuner_name(config) != kFastMode) {
-    return plan_pool(default_parts(config, group_size, supported, predictor));
+  for (const PooledCandidate& pooled : pool.candidates) {
+    experiments.push_back(make_experiment(config, group_size, pooled.candidate));
   }
+  return experiments;
+}
+
+std::vector<Experiment> plan_experiments(const TuningConfig& config, int group_size,
+                                         const std::vector<StagePlan>& stages) {
+  std::vector<Experiment> experiments;
+  const auto supported = supported_of(stages);
   FastMode tuner(config, group_size, supported);
   for (auto candidates = tuner.next(1); !candidates.empty(); candidates = tuner.next(1)) {
     for (Candidate& candidate : candidates) {
@@ -126,11 +146,18 @@ std::vector<Record> measure(const TuningConfig& config, int group_size, Schedule
 }
 
 TuningResult search(const TuningConfig& config, int group_size, Scheduler& scheduler,
-                    const MemoryPredictor& predictor) {
+                    const MemoryPredictor& predictor, const DryRunner& dry_run) {
+  warn_of_lists(config);
   TuningResult result;
   result.stages = plan_stages(config, group_size, predictor);
   result.model_info = predict_model_info(config, result.stages);
-  const auto tuner = make_tuner(default_parts(config, group_size, result.stages, predictor));
+  std::optional<MachineRates> rates;  // of the run, measured when a tuner first forecasts
+  auto parts = default_parts(config, group_size, result.stages, predictor, dry_run);
+  parts.make_forecaster = [&] {
+    if (!rates) rates = measured_rates(config, group_size, scheduler);
+    return std::make_unique<StepTimeForecaster>(StepTimePredictor(*rates));
+  };
+  const auto tuner = make_tuner(parts);
   auto records = measure(config, group_size, scheduler, *tuner, result.stopped);
   result.best = tuner->best();
   result.remarks = tuner->remarks();
@@ -143,8 +170,8 @@ TuningResult search(const TuningConfig& config, int group_size, Scheduler& sched
 }  // namespace
 
 TuningResult tune(const TuningConfig& config, int group_size, Scheduler& scheduler,
-                  const MemoryPredictor& predictor) {
-  auto result = search(config, group_size, scheduler, predictor);
+                  const MemoryPredictor& predictor, const DryRunner& dry_run) {
+  auto result = search(config, group_size, scheduler, predictor, dry_run);
   result.shortage = scheduler.shortage();
   result.lost_devices = scheduler.lost_devices();
   result.wrong_sums = scheduler.wrong_sums();

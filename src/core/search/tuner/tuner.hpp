@@ -11,6 +11,7 @@
 #include "core/search/plan/memory_predictor.hpp"
 #include "core/search/plan/stage_plan.hpp"
 #include "core/search/schedule/scheduler.hpp"
+#include "core/search/space/pool.hpp"
 
 namespace dstune {
 
@@ -73,15 +74,24 @@ struct TuningResult {
 /// Parameters by the model, activations by the stages' dry runs.
 ModelInfo predict_model_info(const TuningConfig& config, const std::vector<StagePlan>& stages);
 
-/// The experiments that tune() would explore if every one that fits ran and none were better than
-/// another (the largest such set without a measurement): --plan. Of tuners over a pool: the pool.
-std::vector<Experiment> plan_experiments(
-    const TuningConfig& config, int group_size, const std::vector<StagePlan>& stages,
-    const MemoryPredictor& predictor = make_memory_predictor());
+/// The experiments that fast mode would explore if every one that fits ran and none were better
+/// than another (the largest such set without a measurement): --plan.
+std::vector<Experiment> plan_experiments(const TuningConfig& config, int group_size,
+                                         const std::vector<StagePlan>& stages);
+
+/// What the tuner that the configuration asks for would choose from; none of fast mode.
+std::optional<Pool> plan_pool(const TuningConfig& config, int group_size,
+                              const std::vector<StagePlan>& stages,
+                              const MemoryPredictor& predictor = make_memory_predictor(),
+                              const DryRunner& dry_run = make_dry_runner());
+
+std::vector<Experiment> experiments_of(const TuningConfig& config, int group_size,
+                                       const Pool& pool);
 
 /// Runs what the tuner asks for until it is finished.
 /// @throws ConfigError  as plan_stages does
 TuningResult tune(const TuningConfig& config, int group_size, Scheduler& scheduler,
-                  const MemoryPredictor& predictor = make_memory_predictor());
+                  const MemoryPredictor& predictor = make_memory_predictor(),
+                  const DryRunner& dry_run = make_dry_runner());
 
 }  // namespace dstune

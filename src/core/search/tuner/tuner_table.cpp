@@ -5,7 +5,7 @@
 #include <variant>
 
 #include "core/base/text.hpp"
-#include "core/search/plan/batch_points.hpp"
+#include "core/search/plan/micro_batches.hpp"
 #include "core/search/predict/estimated_rates.hpp"
 #include "core/search/tuner/confirmation.hpp"
 #include "core/search/tuner/fast_mode.hpp"
@@ -57,29 +57,45 @@ const Entry& find_entry(std::string_view name) {
 
 std::unique_ptr<Tuner> make_search(const TunerParts& parts) {
   const auto& entry = find_entry(tuner_name(parts.config));
-  if (!entry.by_stage || parts.config.autotuning.fast) {
-    return entry.make(parts, parts.make_pool(points_of_all_stages(parts)));
+  if (!entry.by_stage || parts.config.autotuning.fast || parts.config.objective.fixed_batch) {
+    return entry.make(parts, parts.make_pool(parts.stages, {}));
   }
-  return std::make_unique<FastMode>(parts.config, parts.group_size, parts.stages,
-                                    [parts, &entry](const std::vector<Point>& points) {
-                                      return entry.make(parts, parts.make_pool(points));
-                                    });
+  return std::make_unique<FastMode>(
+      parts.config, parts.group_size, parts.stages,
+      [parts, &entry](const StagePlan& plan, const std::vector<std::int64_t>& micro_batches) {
+        return entry.make(parts, parts.make_pool({plan}, micro_batches));
+      });
+}
+
+/// Without spaces.
+Pool pool_of_points(const TuningConfig& config, int group_size,
+                    const std::vector<StagePlan>& stages, const MemoryPredictor& predictor) {
+  Pool pool;
+  for (const StagePlan& plan : stages) {
+    if (!plan.feasible) continue;
+    for (const Point& point : pool_points(config, group_size, plan)) {
+      Candidate candidate = make_candidate(config, group_size, point);
+      auto outcome = predictor(make_experiment(config, group_size, candidate), 0);
+      auto* dry = std::get_if<Measured>(&outcome);
+      if (dry == nullptr) continue;
+      pool.candidates.push_back({std::move(candidate), point, {}, 0, std::move(*dry)});
+    }
+  }
+  return pool;
 }
 
 }  // namespace
 
 TunerParts default_parts(const TuningConfig& config, int group_size,
-                         const std::vector<StagePlan>& stages, const MemoryPredictor& predictor) {
-  const auto make_pool = [&config, group_size, predictor](const std::vector<Point>& points) {
-    Pool pool;
-    for (const Point& point : points) {
-      Candidate candidate = make_candidate(config, group_size, point);
-      auto outcome = predictor(make_experiment(config, group_size, candidate), 0);
-      auto* dry = std::get_if<Measured>(&outcome);
-      if (dry == nullptr) continue;
-      pool.candidates.push_back({std::move(candidate), point, {}, std::move(*dry)});
-    }
-    return pool;
+                         const std::vector<StagePlan>& stages, const MemoryPredictor& predictor,
+                         const DryRunner& dry_run) {
+  const auto make_pool = [&config, group_size, predictor, dry_run](
+                             const std::vector<StagePlan>& plans,
+                             const std::vector<std::int64_t>& micro_batches) {
+    TuningConfig narrowed = config;
+    if (!micro_batches.empty()) narrowed.micro_batches = micro_batches;
+    return config.space.empty() ? pool_of_points(narrowed, group_size, plans, predictor)
+                                : dstune::make_pool(narrowed, group_size, plans, dry_run);
   };
   const auto make_forecaster = [&config] {
     return std::make_unique<StepTimeForecaster>(
@@ -88,19 +104,11 @@ TunerParts default_parts(const TuningConfig& config, int group_size,
   return {config, group_size, stages, make_pool, make_forecaster};
 }
 
-std::vector<Point> points_of_all_stages(const TunerParts& parts) {
-  std::vector<Point> points;
-  for (const StagePlan& plan : parts.stages) {
-    const auto more = batch_points(parts.config, parts.group_size, plan);
-    points.insert(points.end(), more.begin(), more.end());
-  }
-  return points;
-}
-
 std::string_view tuner_name(const TuningConfig& config) {
   if (!config.tuner.empty()) return config.tuner;
   if (config.autotuning.tuner_type_given) return config.autotuning.tuner_type;
-  return config.autotuning.fast && !config.objective.train_batch_size ? kFastMode : "guided";
+  const bool is_plain = config.space.empty() && !config.objective.fixed_batch;
+  return config.autotuning.fast && is_plain ? kFastMode : "guided";
 }
 
 std::unique_ptr<Tuner> make_tuner(const TunerParts& parts) {

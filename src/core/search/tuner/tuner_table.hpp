@@ -1,6 +1,7 @@
 // Which tuner a configuration asks for, by its name.
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -21,24 +22,25 @@ struct TunerParts {
   const TuningConfig& config;
   int group_size;
   const std::vector<StagePlan>& stages;
-  /// The pool of the spaces of the points' stages, with these points alone.
-  std::function<Pool(const std::vector<Point>& points)> make_pool;
+  /// The pool of these stages' spaces, with the micro-batches of `micro_batches`, where it has any,
+  /// instead of those that pool_points() lists.
+  std::function<Pool(const std::vector<StagePlan>& stages,
+                     const std::vector<std::int64_t>& micro_batches)>
+      make_pool;
   std::function<std::unique_ptr<Forecaster>()> make_forecaster;
 };
 
-/// Parts with nothing but stages and micro-batches in the pool, by dry run, and a predictor with
-/// rates of the backend's order of magnitude.
+/// Pools as make_pool() of the spaces has them; without spaces stages and micro-batches that fit by
+/// `predictor`. Forecasts with rates of the backend's order of magnitude.
 TunerParts default_parts(const TuningConfig& config, int group_size,
-                         const std::vector<StagePlan>& stages, const MemoryPredictor& predictor);
+                         const std::vector<StagePlan>& stages, const MemoryPredictor& predictor,
+                         const DryRunner& dry_run);
 
 constexpr std::string_view kFastMode = "fast";
 
-/// dstune.tuner; else autotuning.tuner_type, where it is given; else "fast" in fast mode, and
-/// "guided".
+/// dstune.tuner; else autotuning.tuner_type, where it is given; else "fast" in fast mode, unless
+/// there are spaces or a fixed batch, and "guided".
 std::string_view tuner_name(const TuningConfig& config);
-
-/// The micro-batches of all stages that a pool is made of.
-std::vector<Point> points_of_all_stages(const TunerParts& parts);
 
 /// The tuner of that name. "guided" looks at all stages at once; so do DeepSpeed's with fast mode
 /// on, and with fast mode off they search each stage's space after its micro-batches (zero-step.md

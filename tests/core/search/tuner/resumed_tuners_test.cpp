@@ -55,7 +55,9 @@ class ResumedTuners : public testing::TestWithParam<Way> {
 
   std::unique_ptr<Tuner> make() {
     return make_tuner({config_, 1, stages_,
-                       [&](const std::vector<Point>&) { return make_pool(rows_); },
+                       [&](const std::vector<StagePlan>&, const std::vector<std::int64_t>&) {
+                         return make_pool(rows_);
+                       },
                        [&] { return std::make_unique<TableForecaster>(rows_, true); }});
   }
 

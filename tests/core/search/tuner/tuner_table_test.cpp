@@ -39,9 +39,16 @@ TEST(TunerName, IsTheUsersOrFastModesOrGuided) {
   EXPECT_EQ(tuner_name(config), "guided");
 }
 
+TEST(TunerName, FastModeIsForStagesAndMicroBatchesAlone) {
+  TuningConfig config;
+  config.space.with_default = true;
+
+  EXPECT_EQ(tuner_name(config), "guided");
+}
+
 TEST(TunerName, AFixedBatchNeedsMoreThanFastMode) {
   TuningConfig config;
-  config.objective.train_batch_size = 8;
+  config.objective.fixed_batch = true;
 
   EXPECT_EQ(tuner_name(config), "guided");
 }
@@ -52,7 +59,7 @@ TEST(MakeTuner, RefusesAnUnknownName) {
   const SimulatedMachine machine;
   const auto stages = plan_stages(config, 2, machine.predictor());
 
-  EXPECT_THROW(make_tuner(default_parts(config, 2, stages, machine.predictor())),
+  EXPECT_THROW(make_tuner(default_parts(config, 2, stages, machine.predictor(), make_dry_runner())),
                std::invalid_argument);
 }
 
@@ -61,7 +68,7 @@ class TuneWith : public testing::TestWithParam<const char*> {};
 TEST_P(TuneWith, FindsTheBestOfStagesAndMicroBatches) {
   SimulatedMachine machine;
   machine.samples_per_s = [](const Point& point) {
-    return point.stage == 2 && point.micro_batch == 8 ? 150.0 : 100.0;
+    return point.stage == 2 && point.micro_batch == 12 ? 150.0 : 100.0;
   };
   auto config = make_tuning_config(400 + 4 * 10);
   config.tuner = GetParam();
@@ -71,8 +78,8 @@ TEST_P(TuneWith, FindsTheBestOfStagesAndMicroBatches) {
 
   const auto run = run_tuning(config, machine);
 
-  EXPECT_EQ(run.best, "z2_gas1_tmbspg8");
-  EXPECT_THAT(run.started, Contains("z2_gas1_tmbspg8_again1"));
+  EXPECT_EQ(run.best, "z2_gas2_tmbspg12");
+  EXPECT_THAT(run.started, Contains("z2_gas2_tmbspg12_again1"));
   EXPECT_THAT(run.result.remarks.front(), HasSubstr(concat(GetParam(), " tried all ")));
 }
 
@@ -81,7 +88,7 @@ INSTANTIATE_TEST_SUITE_P(Tuners, TuneWith,
 
 TEST(Tune, AFixedBatchIsKeptExactlyInEveryExperiment) {
   auto config = make_tuning_config(460);
-  config.objective.train_batch_size = 24;  // 12 samples on each of two ranks
+  config.objective = {{}, true, 24, 0};  // 12 samples on each of two ranks
 
   const auto run = run_tuning(config, SimulatedMachine());
 
@@ -109,14 +116,13 @@ class FullModeTest : public testing::Test {
   std::vector<std::string> run() {
     const auto stages = plan_stages(config_, 2, machine_.predictor());
     const auto tuner = make_tuner({config_, 2, stages,
-                                   [&](const std::vector<Point>& points) {
-                                     points_.push_back(points);
-                                     const std::string name =
-                                         "space" + std::to_string(points.front().stage);
-                                     return make_pool({{name + "plain", points.front().stage},
-                                                       {name + "good", points.front().stage}});
-                                   },
-                                   [] { return std::unique_ptr<Forecaster>(); }});
+                                   [&](const std::vector<StagePlan>& plans, const std::vector<std::int64_t>& sizes) {
+           micro_batches_.push_back(sizes);
+           const int stage = plans.front().stage;
+           const std::string name = "space" + std::to_string(stage);
+           return make_pool({{name + "plain", stage}, {name + "good", stage}});
+         },
+         [] { return std::unique_ptr<Forecaster>(); }});
     std::vector<std::string> names;
     for (auto batch = tuner->next(1); !batch.empty(); batch = tuner->next(1)) {
       const Candidate& asked = batch.front();
@@ -134,7 +140,7 @@ class FullModeTest : public testing::Test {
 
   TuningConfig config_ = make_tuning_config(400 + 4 * 10);
   SimulatedMachine machine_;
-  std::vector<std::vector<Point>> points_;
+  std::vector<std::vector<std::int64_t>> micro_batches_;
   std::string best_;
   std::vector<std::string> remarks_;
 };
@@ -150,8 +156,7 @@ TEST_F(FullModeTest, SearchesEachStagesSpaceAfterItsMicroBatches) {
   kinds.resize(5);  // then the confirmation
   EXPECT_THAT(kinds, ElementsAre("z0", "z1", "space1", "z2", "space2")) << "stage 0 has none";
   EXPECT_EQ(best_, "space1good");
-  ASSERT_EQ(points_.size(), 2U);
-  for (const auto& points : points_) EXPECT_FALSE(points.empty());
+  EXPECT_THAT(micro_batches_, ElementsAre(ElementsAre(7, 14), ElementsAre(14, 24)));
   EXPECT_THAT(remarks_, Contains("stage 1: gridsearch tried all 2 configurations"));
 }
 
@@ -160,7 +165,7 @@ TEST_F(FullModeTest, LeavesOutTheSpaceOfAStageThatIsClearlyWorse) {
 
   run();
 
-  EXPECT_TRUE(points_.empty());
+  EXPECT_TRUE(micro_batches_.empty());
   EXPECT_THAT(best_, HasSubstr("z0_"));
 }
 
