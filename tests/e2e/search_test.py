@@ -17,7 +17,7 @@ WAYS = [("gridsearch", True), ("random", True), ("model_based", True), ("guided"
 def space_config(tuner, fast=True, **dstune):
     return {
         "train_micro_batch_size_per_gpu": [1, 2],
-        "zero_optimization": {"stage": [0, 2, 3]},
+        "zero_optimization": {"stage": [1, 2, 3]},
         "autotuning": {"enabled": True, "fast": fast, "tuner_num_trials": 20, "tuner_early_stopping": 8},
         "dstune": {
             "model": {"model_type": "gpt2", "vocab_size": 512, "n_positions": 64, "n_embd": 64, "n_layer": 3,
@@ -56,7 +56,7 @@ class SearchTest(ProgramTest):
             with self.subTest(tuner=tuner, fast=fast):
                 config = space_config(tuner, fast)
                 expected, best = self.run_whole(config)
-                self.assertGreater(len(expected), 8)
+                self.assertGreater(len(expected), 5)
                 for experiments in (1, len(expected) // 2, len(expected) - 2):
                     self.kill_after(self.write_config(config), experiments)
                     self.tune_well(RANKS, self.write_config(config), "--resume")

@@ -78,11 +78,11 @@ TEST_F(SearchKeys, FaultsAreSaidWithTheirPlaces) {
       faults(R"("tuner": "clever", "stop_at_chance": 2, "time_budget": "20",
                 "objective": {"metric": "speed", "memory_headroom": -1, "batch": 3})"),
       ElementsAre(
-          testing::StartsWith("/dstune/tuner  is \"clever\"; accepted: fast"),
+          testing::StartsWith("/dstune/tuner  is \"clever\"; accepted: \"fast\""),
           testing::StartsWith("/dstune/stop_at_chance  is 2; accepted: "),
           "/dstune/time_budget  is \"20\"; accepted: a time above 0 such as \"90s\", \"20min\" or "
           "\"1h 30min\"",
-          testing::StartsWith("/dstune/objective/metric  is \"speed\"; accepted: throughput"),
+          testing::StartsWith("/dstune/objective/metric  is \"speed\"; accepted: \"throughput\""),
           testing::StartsWith("/dstune/objective/batch"),
           testing::StartsWith("/dstune/objective/memory_headroom  is -1; accepted: a size")));
   EXPECT_THAT(faults(R"("time_budget": 20)").size(), 1);

@@ -1,7 +1,6 @@
 #include "core/search/tuner/fast_mode.hpp"
 
 #include <cstddef>
-#include <iterator>
 #include <utility>
 #include <variant>
 
@@ -99,10 +98,7 @@ const Record* FastMode::search_space(const StagePlan& plan, const StageResult& r
   if (!spaces_.contains(stage)) {
     std::set<std::int64_t> sizes;
     for (const Point& point : result.candidates) sizes.insert(point.micro_batch);
-    const auto best = asked_.at(result.best->experiment.name).micro_batch;
-    // A smaller one than the largest stands in for it (zero-step.md 6.8).
-    if (!sizes.contains(best)) sizes.erase(std::prev(sizes.end()));
-    sizes.insert(best);
+    sizes.insert(asked_.at(result.best->experiment.name).micro_batch);
     spaces_[stage].tuner = make_space_tuner_(plan, {sizes.begin(), sizes.end()});
   }
   SpaceSearch& space = spaces_.at(stage);

@@ -61,7 +61,7 @@ TEST(ParetoTable, ShowsAChoiceWhereThereIsOne) {
       pareto_table({make_record("a", 1, Bytes{1} << 30U), make_record("b", 2, Bytes{3} << 30U)},
                    Metric::throughput),
       "| pareto_exp_name | metric_val | peak (GiB) |\n"
-      "| :-------------- | ---------: | ---------: |\n"
+      "| --------------- | ---------: | ---------: |\n"
       "| b               |          2 |       3.00 |\n"
       "| a               |          1 |       1.00 |\n");
 }
