@@ -43,7 +43,8 @@ Table read_table(const std::string& source) {
   Table table;
   std::set<std::string> names;
   for (Record& record : read_own_journal(read_text_file(source), source).records) {
-    const bool is_first = record.experiment.repetition == 0;
+    const Experiment& experiment = record.experiment;
+    const bool is_first = experiment.repetition == 0 && !experiment.measures_machine;
     if (is_first && names.insert(record.experiment.name).second) {
       table.records.push_back(std::move(record));
     }

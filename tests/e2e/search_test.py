@@ -17,7 +17,7 @@ WAYS = [("gridsearch", True), ("random", True), ("model_based", True), ("guided"
 def space_config(tuner, fast=True, **dstune):
     return {
         "train_micro_batch_size_per_gpu": [1, 2],
-        "zero_optimization": {"stage": [1, 2, 3]},
+        "zero_optimization": {"stage": [1, 2, 3], "reduce_bucket_size": 1_000_000},
         "autotuning": {"enabled": True, "fast": fast, "tuner_num_trials": 20, "tuner_early_stopping": 8},
         "dstune": {
             "model": {"model_type": "gpt2", "vocab_size": 512, "n_positions": 64, "n_embd": 64, "n_layer": 3,

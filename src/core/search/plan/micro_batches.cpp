@@ -29,11 +29,10 @@ std::vector<Point> exact_points(std::int64_t total, int group_size, int stage, s
 
 namespace {
 
-std::vector<Point> fixed_batch_points(const TuningConfig& config, int group_size,
-                                      const StagePlan& plan) {
-  auto points =
-      exact_points(*config.objective.train_batch_size, group_size, plan.stage,
-                   config.autotuning.min_train_micro_batch_size_per_gpu, plan.max_micro_batch);
+std::vector<Point> fixed_batch_points(const TuningConfig& config, int group_size, int stage) {
+  auto points = exact_points(*config.objective.train_batch_size, group_size, stage,
+                             config.autotuning.min_train_micro_batch_size_per_gpu,
+                             largest_allowed_micro_batch(config, group_size));
   const auto& list = config.micro_batches;
   std::erase_if(points, [&](const Point& point) {
     return !list.empty() && !std::binary_search(list.begin(), list.end(), point.micro_batch);
@@ -44,7 +43,7 @@ std::vector<Point> fixed_batch_points(const TuningConfig& config, int group_size
 }  // namespace
 
 std::vector<Point> pool_points(const TuningConfig& config, int group_size, const StagePlan& plan) {
-  if (config.objective.train_batch_size) return fixed_batch_points(config, group_size, plan);
+  if (config.objective.train_batch_size) return fixed_batch_points(config, group_size, plan.stage);
   const auto least = config.autotuning.min_train_micro_batch_size_per_gpu;
   const auto steps = std::max<std::int64_t>(config.accumulation_steps, 1);
   const auto& users = config.micro_batches;

@@ -77,8 +77,7 @@ TEST(PoolPoints, MakeAFixedBatchExactly) {
   config.objective.train_batch_size = 24;
   StagePlan plan;
   plan.stage = 1;
-  plan.feasible = true;
-  plan.max_micro_batch = 4;
+  config.autotuning.max_train_micro_batch_size_per_gpu = 4;
   EXPECT_THAT(pool_points(config, 2, plan),
               ElementsAre(Point{1, 1, 12}, Point{1, 2, 6}, Point{1, 3, 4}, Point{1, 4, 3}));
 
