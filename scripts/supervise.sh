@@ -12,9 +12,12 @@
 # continue the ranks.
 # A launcher that outlives its ranks is ended. If a worker, rank 0 or the launcher died, the run starts
 # again with --resume, at most 3 times, until two starts in a row bring no new record.
+# With --run among the program's arguments the training command takes this process's place once an optimum
+# is found: its exit code is the training's then.
 # Exit codes: 0 found, 1 internal error, 2 wrong input, 3 nothing fits, 4 interrupted: --resume goes on.
 set -u
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+. "$here/supervise/follow.sh"
 . "$here/supervise/journal.sh"
 . "$here/supervise/launcher.sh"
 
@@ -47,6 +50,7 @@ ended() {
   [ $# -eq 0 ] || say "$*"
   $requeue && forget_starts
   remove_leftovers
+  follow_through "$code"
   exit "$code"
 }
 
@@ -101,8 +105,8 @@ settle_death() {
   [ -z "$code" ] || what="rank 0 died (exit code $code)"
   heed_stop
   if ! $rank_0_started && ! was_launcher_killed; then
-    if [ "$restarts" -eq 0 ]; then ended 1 "${launcher[0]} could not start the ranks"; fi
-    ended_resumable "${launcher[0]} could not start the ranks again. If a host is gone, leave it out, \
+    if [ "$restarts" -eq 0 ]; then ended 1 "$(launcher_name) could not start the ranks"; fi
+    ended_resumable "$(launcher_name) could not start the ranks again. If a host is gone, leave it out, \
 set --ranks-per-experiment to the workers of the others"
   fi
   if $requeue && is_journal_ours; then requeue_job "$what"; fi

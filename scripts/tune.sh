@@ -10,6 +10,8 @@
 # With a GPU and nvcc here the preset cuda is built, else default; DSTUNE_PRESET says otherwise, e.g. for
 # the GPUs of other hosts.
 # A run that loses a worker, rank 0 or mpirun starts again by itself: see scripts/supervise.sh.
+# With --run the training command takes this script's place once an optimum is found and MPI has ended: it gets
+# the signals, and the exit code is its own.
 # Exit codes: 0 found, 1 internal error, 2 wrong input, 3 nothing fits in memory, 4 interrupted
 # (--resume goes on).
 set -euo pipefail
@@ -44,7 +46,7 @@ while [ $# -gt 0 ]; do
     --backend) need_value "$@"; backend=$2; arguments+=("$1" "$2"); shift 2 ;;
     --backend=*) backend=${1#*=}; arguments+=("$1"); shift ;;
     --model | --results-dir | --format | --memory-limit | --ranks-per-experiment | \
-      --without | --precision)
+      --without | --precision | --emit)
       need_value "$@"; arguments+=("$1" "$2"); shift 2 ;;
     --) break ;;
     -?*) arguments+=("$1"); shift ;;
@@ -57,8 +59,9 @@ in_bundle=false # there is nothing to install or to build (docs/bundle.md)
 if [ -e "$root/etc/openmpi" ]; then
   in_bundle=true
   program=$root/bin/dstune-mpi
-  PATH=$root/bin:$PATH
+  mpirun=$root/bin/mpirun
 else
+  mpirun=mpirun
   preset=$(choose_preset)
   program=$root/build/$preset/dstune-mpi
 fi
@@ -96,7 +99,7 @@ in_container() {
     ! grep -qE '^(systemd|init)$' /proc/1/comm
 }
 
-mpi=(mpirun --oversubscribe --bind-to none)
+mpi=("$mpirun" --oversubscribe --bind-to none)
 if [ -n "$hosts" ]; then
   mpi+=(-hostfile "$hosts")
 elif [ -z "${SLURM_JOB_ID:-}" ]; then
@@ -108,12 +111,14 @@ elif [ -z "$ranks" ]; then # mpirun asks Slurm for nodes and tasks
 fi
 [ -z "$ranks" ] || mpi+=(-n "$ranks")
 
+settings=() # of this mpirun alone, not of one that trains later
 if [ "$(id -u)" -eq 0 ]; then
-  export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+  settings+=(OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1)
 fi
 if in_container; then # they commonly forbid the system call of the single copy
-  export OMPI_MCA_btl_vader_single_copy_mechanism=none
+  settings+=(OMPI_MCA_btl_vader_single_copy_mechanism=none)
 fi
+[ ${#settings[@]} -eq 0 ] || mpi=(env "${settings[@]}" "${mpi[@]}")
 shared=()
 [ -z "$hosts" ] || shared=(--shared "$PWD") # rank 0 is on the first host of the file, not always here
 exec "$root/scripts/supervise.sh" ${shared[@]+"${shared[@]}"} "${mpi[@]}" -- \

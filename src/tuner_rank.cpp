@@ -17,6 +17,7 @@
 #include "core/report/files/leftovers.hpp"
 #include "core/report/files/own_files.hpp"
 #include "core/report/files/results_directory.hpp"
+#include "core/report/files/training_command.hpp"
 #include "core/report/journal/journal.hpp"
 #include "core/report/tables/predictions.hpp"
 #include "core/report/tables/progress.hpp"
@@ -68,6 +69,12 @@ void log_settings(const TuningConfig& config, const Machine& machine,
                     " per rank: ", machine.memory_limit_origin));
   }
   for (const auto& warning : config.warnings) log_warning(warning);
+}
+
+TrainingRanks training_ranks(const TuningConfig& config, int group_size) {
+  const int processes = group_size * config.autotuning.mp_size;
+  const int on_a_host = config.settings.devices_per_node;
+  return {processes, on_a_host == 0 ? 1 : (processes + on_a_host - 1) / on_a_host};
 }
 
 /// A run whose results directory is ours.
@@ -134,10 +141,13 @@ class Run {
     notes.insert(notes.end(), remarks.begin(), remarks.end());
     const std::string quality = prediction_quality();
     if (!quality.empty()) notes.push_back(quality);
-    results_.finish({result.records, config_.autotuning.metric, result.best, group_size_,
-                     options_.training_command, config_.autotuning.arg_mappings, journal_.now(),
-                     result.stopped, notes});
+    const std::string command = results_.finish(
+        {result.records, config_.autotuning.metric, result.best, group_size_,
+         options_.training_command, config_.autotuning.arg_mappings, options_.emit,
+         training_ranks(config_, group_size_), journal_.now(), result.stopped, notes,
+         config_.left_to_trainer});
     RunStatus status = final_status(result, journal_.now());
+    if (options_.run && status.state == RunState::found) leave_training_command(command);
     print_table(result, remarks, status);
     results_.write_status(stamped(status));
     log_end(status);
@@ -171,6 +181,7 @@ class Run {
       log_line(concat(status.provisional ? "best so far (provisional): " : "best: ", *status.best,
                       ", written to ", results_.optimal_config_path(status.provisional)));
       for (const auto& note : config_.notes) log_line(note);
+      if (options_.run && !is_training_started()) log_line(kNobodyStarts);
     }
   }
 
@@ -233,6 +244,7 @@ int tune_with(MpiWorkerPool& pool, const CommandLine& options, const TuningConfi
   // Before anything of an earlier run is touched.
   check_modelled(config, plan_stages(config, machine.group_size, predictor));
   log_settings(config, machine, workers);
+  if (options.run && !is_training_started()) log_warning(kNobodyStarts);
   for (const auto& warning : machine_warnings(given, machine, workers, host_name())) {
     log_warning(warning);
   }

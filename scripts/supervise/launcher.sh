@@ -10,7 +10,7 @@ launcher_pid=""
 
 is_alive() { kill -0 "$1" 2>/dev/null; }
 
-# NAME.HOST.PID and NAME.HOST.PID.rank0 of supervisors of this host that are no more; those of this one too.
+# NAME.HOST.PID, and with .rank0 and .command, of supervisors of this host that are no more; those of this one too.
 remove_leftovers() {
   local path pid
   for path in "${TMPDIR:-/tmp}"/dstune-run."$own_host".* ${shared:+"$shared"/.dstune-exit-code."$own_host".*}; do
@@ -110,7 +110,7 @@ make_run_dir() {
   (umask 077 && mkdir "$run_dir") || exit 1
   exit_code_file=$run_dir/exit-code
   [ -z "$shared" ] || exit_code_file=$shared/.dstune-exit-code.$own_host.$$
-  rm -f "$exit_code_file" "$exit_code_file.rank0"
+  rm -f "$exit_code_file" "$exit_code_file.rank0" "$exit_code_file.command"
 }
 
 # Waits for process $1 through signals, whose traps set `interrupted`. Sets launcher_code.
@@ -140,16 +140,25 @@ keep_input() {
 }
 
 start_launcher() {
-  # A session folder that a killed mpirun leaves behind is ours to remove.
-  export OMPI_MCA_orte_local_tmpdir_base=$run_dir
-  # A dead worker costs its experiment, not the run.
-  export OMPI_MCA_orte_abort_on_non_zero_status=0
-  # What mpirun leaves rank 0 to write its results, when mpirun itself is told to end.
-  export OMPI_MCA_odls_base_sigkill_timeout=5
-  setsid "${launcher[@]}" "$here/run_rank.sh" "$exit_code_file" "$program" "${arguments[@]}" \
+  # For this mpirun alone, not for one that trains later.
+  # local_tmpdir_base: a session folder that a killed mpirun leaves behind is ours to remove.
+  # abort_on_non_zero_status: a dead worker costs its experiment, not the run.
+  # sigkill_timeout: what mpirun leaves rank 0 to write its results, when mpirun itself is told to end.
+  OMPI_MCA_orte_local_tmpdir_base=$run_dir \
+    OMPI_MCA_orte_abort_on_non_zero_status=0 \
+    OMPI_MCA_odls_base_sigkill_timeout=5 \
+    setsid "${launcher[@]}" "$here/run_rank.sh" "$exit_code_file" "$program" "${arguments[@]}" \
     <"$input" &
   launcher_pid=$!
   [ -z "$stop" ] || hand_on_stop # it came between the two
+}
+
+# What is started behind "env NAME=VALUE ...".
+launcher_name() {
+  local word
+  for word in "${launcher[@]}"; do
+    case $word in env | *=*) ;; *) echo "$word"; return ;; esac
+  done
 }
 
 # By a signal, or a rank was: mpirun's own codes are smaller, or above 200.
@@ -172,4 +181,5 @@ run_once() {
   rank_0_started=false
   [ ! -e "$exit_code_file.rank0" ] || rank_0_started=true
   code=$(cat "$exit_code_file" 2>/dev/null)
+  take_training_line
 }

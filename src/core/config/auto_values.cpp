@@ -79,6 +79,15 @@ json::object resolve_auto(json::object deepspeed, std::int64_t hidden_size,
   return deepspeed;
 }
 
+std::vector<std::string> left_to_trainer(const json::object& deepspeed) {
+  std::vector<std::string> left;
+  for (const auto& pointer : find_auto(deepspeed)) {
+    const bool is_optimizers = pointer.starts_with("/optimizer/params/");
+    if (is_optimizers || pointer == "/gradient_clipping") left.push_back(pointer);
+  }
+  return left;
+}
+
 std::vector<std::string> find_auto(const json::value& value) {
   std::vector<std::string> found;
   collect_auto(value, "", found);

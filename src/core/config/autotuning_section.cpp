@@ -3,6 +3,7 @@
 #include "core/base/text.hpp"
 #include "core/config/deepspeed/deepspeed_keys.hpp"
 #include "core/config/deepspeed/deepspeed_table.hpp"
+#include "core/config/model_info.hpp"
 #include "core/input/section_reader.hpp"
 
 namespace dstune {
@@ -13,6 +14,7 @@ using namespace rules;  // NOLINT(google-build-using-namespace): the table reads
 
 constexpr std::int64_t kMostTrials = 1'000'000'000;
 constexpr std::int64_t kMostSizes = 1000;  // of one stage: all are listed before the first runs
+constexpr std::int64_t kLargestGroup = 1'000'000;
 
 constexpr KeyRule kAutotuningRules[] = {
     boolean("enabled"),
@@ -31,7 +33,7 @@ constexpr KeyRule kAutotuningRules[] = {
     integer("max_train_micro_batch_size_per_gpu", 1, kLargestBatch),
     integer("min_train_micro_batch_size_per_gpu", 1, kLargestBatch),
     integer("num_tuning_micro_batch_sizes", 1, kMostSizes),
-    integer("mp_size", 1, 1).because(" (models are not split over ranks by tensor or pipeline)"),
+    integer("mp_size", 1, kLargestGroup),
     object("arg_mappings").or_null(),
     object("model_info").or_null(),
     text("metric_path").or_null(),
@@ -103,9 +105,8 @@ AutotuningConfig read_autotuning(const json::value& section, Problems& problems,
     config.arg_mappings = mappings->get_object();
     check_arg_mappings(config.arg_mappings, problems);
   }
-  if (reader.find("model_info") != nullptr) {
-    warnings.emplace_back(
-        "/autotuning/model_info is not used: what it says is known without a run");
+  if (const auto* info = reader.find("model_info")) {
+    config.model_info = read_model_info(*info, "/autotuning/model_info", problems);
   }
   for (const char* key : {"metric_path", "model_info_path"}) {
     if (reader.find(key) == nullptr) continue;

@@ -13,12 +13,14 @@
 #include "core/config/deepspeed/deepspeed_keys.hpp"
 #include "core/config/deepspeed/earlier_forms.hpp"
 #include "core/config/dstune_section.hpp"
+#include "core/config/model_parallel.hpp"
 #include "core/config/overrides.hpp"
 #include "core/config/search_keys.hpp"
 #include "core/config/search_size.hpp"
 #include "core/config/space/read_space.hpp"
 #include "core/experiment/step_config.hpp"
 #include "core/input/read_json.hpp"
+#include "core/train/families/families.hpp"
 
 namespace dstune {
 
@@ -32,9 +34,25 @@ void warn_of_remaining_auto(const json::object& deepspeed, Problems& problems) {
   }
 }
 
+// Data-parallel ones: GPUs that share a model train the same batch.
 std::optional<int> ranks_of_an_experiment(const TuningConfig& config, const CommandLine& options) {
-  if (config.ranks_per_experiment) return config.ranks_per_experiment;
-  return options.world_size;  // --plan: all workers
+  auto ranks = config.ranks_per_experiment;
+  if (!ranks) ranks = options.world_size;  // --plan: all workers
+  if (ranks) *ranks /= config.autotuning.mp_size;
+  return ranks == 0 ? std::nullopt : ranks;
+}
+
+// What the user says of the model is of the whole one.
+void share_model(TuningConfig& config, Problems& problems) {
+  const AutotuningConfig& autotuning = config.autotuning;
+  ModelSpec& model = config.settings.model;
+  const auto whole = make_model_parameters(model).total();
+  check_model_info(autotuning.model_info, model, whole, problems);
+  config.num_params = autotuning.model_info.num_params.value_or(whole);
+  model = part_of_one_rank(std::move(model), autotuning.mp_size, problems);
+  auto note = note_of_model_parallelism(autotuning.mp_size, whole,
+                                        make_model_parameters(model).total());
+  if (!note.empty()) config.notes.push_back(std::move(note));
 }
 
 // What stays the same in every experiment.
@@ -73,12 +91,14 @@ TuningConfig read_sections(const json::object& given, const CommandLine& options
       config.autotuning.exps_dir = *options.results_dir + "/exps";
     }
   }
+  if (model_known) share_model(config, problems);
   complete_objective(file, config, problems);
   // Without a model the run ends here anyway: any size keeps the "auto" keys from being faults.
   const auto hidden_size = model_known ? config.settings.model.hidden_size : std::int64_t{1};
   config.space = take_space(file, config.autotuning.fast, hidden_size, problems);
   config.stages = read_stages(file, problems);
   read_batch_sizes(file, ranks_of_an_experiment(config, options), config, problems);
+  config.left_to_trainer = left_to_trainer(file);
   const auto resolved = resolve_auto(file, hidden_size, config.warnings);
   const auto checked = check_section(resolved, deepspeed_section(), "", problems);
   check_relations(checked, problems);
@@ -115,7 +135,7 @@ TuningConfig read_tuning_config(const CommandLine& options) {
   if (!value || !value->is_object()) problems.throw_if_any();
   auto overrides = apply_overrides(value->get_object(), options, problems);
   auto config = read_sections(value->get_object(), options, problems);
-  config.notes = std::move(overrides.notes);
+  config.notes.insert(config.notes.begin(), overrides.notes.begin(), overrides.notes.end());
   config.warnings.insert(config.warnings.begin(), overrides.warnings.begin(),
                          overrides.warnings.end());
   problems.throw_if_any();

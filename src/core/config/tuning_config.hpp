@@ -9,6 +9,7 @@
 #include "core/base/json.hpp"
 #include "core/base/units.hpp"
 #include "core/config/command_line/command_line.hpp"
+#include "core/config/model_info.hpp"
 #include "core/config/space/axis.hpp"
 #include "core/experiment/experiment.hpp"
 
@@ -35,8 +36,9 @@ struct AutotuningConfig {
   std::int64_t max_train_micro_batch_size_per_gpu = 1024;
   std::int64_t min_train_micro_batch_size_per_gpu = 1;
   int num_tuning_micro_batch_sizes = 3;
-  int mp_size = 1;
+  int mp_size = 1;  ///< GPUs that share a model: an experiment has a worker for one of them
   json::object arg_mappings;
+  GivenModelInfo model_info;
 };
 
 /// "dstune.objective": what is optimized, and what the optimum must keep.
@@ -54,12 +56,13 @@ struct TuningConfig {
                   ///< every "auto" that the search does not choose is resolved. What the search
                   ///< chooses (stage, micro-batch, train_batch_size) is left out
   AutotuningConfig autotuning;
-  RunSettings settings;  ///< what the machine decides is open: backend "auto", memory_limit 0,
+  RunSettings settings;  ///< model: the part that one rank holds (model_parallel.hpp). What the machine decides is open: backend "auto", memory_limit 0,
                          ///< threads, nodes, host_overhead (core/search/plan/machine.hpp completes
                          ///< a copy)
+  std::int64_t num_params = 0;  ///< of the whole model, as model_info says; 0: the settings' model's
   std::optional<HostOverhead> host_overhead;  ///< none: the preset of the backend
   std::optional<AllocatorModel> allocator;    ///< none: what the backend's users run with
-  std::optional<int> ranks_per_experiment;    ///< default: all workers
+  std::optional<int> ranks_per_experiment;    ///< GPUs that train; default: all workers
   Seconds worker_timeout = 30;                ///< silence after which a worker counts as lost
   std::vector<int> stages;                    ///< to explore, ascending
   std::vector<std::int64_t> micro_batches;    ///< the user's list, ascending; empty: search
@@ -72,6 +75,7 @@ struct TuningConfig {
   std::string tuner;                   ///< dstune.tuner; "": not given, see tuner_name()
   double stop_at_chance = 0.01;        ///< of being better, below which nothing more is tried
   std::optional<Seconds> time_budget;  ///< of the whole run; none: as long as it takes
+  std::vector<std::string> left_to_trainer;  ///< JSON pointers of "auto" that the optimum keeps
   std::vector<std::string> warnings;   ///< to log once
   std::vector<std::string> notes;      ///< what the optimum must be read with: "tuned without ..."
 };

@@ -55,7 +55,7 @@ TEST(ReadAutotuning, ReadsEveryKey) {
           "tuner_type": "random", "tuner_early_stopping": 7, "tuner_num_trials": 8,
           "max_train_batch_size": 64, "min_train_batch_size": 2,
           "max_train_micro_batch_size_per_gpu": 16, "min_train_micro_batch_size_per_gpu": 2,
-          "num_tuning_micro_batch_sizes": 4, "mp_size": 1,
+          "num_tuning_micro_batch_sizes": 4, "mp_size": 2,
           "arg_mappings": {"train_micro_batch_size_per_gpu": "--batch"},
           "metric_path": null, "model_info_path": "x"})");
 
@@ -77,6 +77,7 @@ TEST(ReadAutotuning, ReadsEveryKey) {
   EXPECT_EQ(config.max_train_micro_batch_size_per_gpu, 16);
   EXPECT_EQ(config.min_train_micro_batch_size_per_gpu, 2);
   EXPECT_EQ(config.num_tuning_micro_batch_sizes, 4);
+  EXPECT_EQ(config.mp_size, 2);
   EXPECT_EQ(config.arg_mappings.at("train_micro_batch_size_per_gpu"), "--batch");
 }
 
@@ -101,11 +102,10 @@ TEST(ReadAutotuning, RejectsLimitsInTheWrongOrder) {
 
 TEST(ReadAutotuning, RejectsWrongValuesAndUnknownKeys) {
   EXPECT_EQ(
-      read(R"({"tuner_num_trial": 5, "mp_size": 2, "arg_mappings": {"a": 1}, "fast": 1})").faults,
+      read(R"({"tuner_num_trial": 5, "mp_size": 0, "arg_mappings": {"a": 1}, "fast": 1})").faults,
       (Faults{"/autotuning/tuner_num_trial  is unknown and would have no effect; did you mean "
               "\"tuner_num_trials\"?",
-              "/autotuning/mp_size  is 2; accepted: 1 (models are not split over ranks by "
-              "tensor or pipeline)",
+              "/autotuning/mp_size  is 0; accepted: an integer from 1 to 1000000",
               "/autotuning/fast  is 1; accepted: true or false",
               "/autotuning/arg_mappings/a  is 1; accepted: the option of the training "
               "command, such as \"--batch\""}));
@@ -121,8 +121,14 @@ TEST(ReadAutotuning, SaysThatDeepSpeedsOwnFilesAreNotWritten) {
   EXPECT_TRUE(read(R"({"metric_path": null, "model_info_path": null})").warnings.empty());
 }
 
-TEST(ReadAutotuning, SaysThatModelInfoIsMeasured) {
-  EXPECT_EQ(read(R"({"model_info": {"num_params": 1}})").warnings.size(), 1U);
+TEST(ReadAutotuning, ReadsWhatIsSaidOfTheModel) {
+  const auto result = read(R"({"model_info": {"num_params": 5e6, "hidden_size": 64}})");
+
+  EXPECT_EQ(result.config.model_info.num_params, 5'000'000);
+  EXPECT_EQ(result.config.model_info.hidden_size, 64);
+  EXPECT_EQ(result.config.model_info.num_layers, std::nullopt);
+  EXPECT_TRUE(result.warnings.empty());
+  EXPECT_EQ(read(R"({"model_info": {"num_params": 0}})").faults.size(), 1U);
 }
 
 }  // namespace

@@ -113,6 +113,46 @@ TEST_F(ReadTuningConfig, ResolvesAutoFromTheModel) {
   EXPECT_TRUE(config.warnings.empty());
 }
 
+TEST_F(ReadTuningConfig, RemembersWhatIsLeftToTheTrainer) {
+  const auto config = read(R"({
+    "dstune": {"model": "gpt2"}, "gradient_clipping": "auto",
+    "optimizer": {"type": "AdamW", "params": {"lr": "auto", "eps": 1e-6, "betas": "auto"}},
+    "zero_optimization": {"reduce_bucket_size": "auto"}
+  })");
+
+  EXPECT_EQ(config.left_to_trainer,
+            (std::vector<std::string>{"/gradient_clipping", "/optimizer/params/lr",
+                                      "/optimizer/params/betas"}));
+}
+
+TEST_F(ReadTuningConfig, BelievesWhatIsSaidOfTheModel) {
+  const auto config = read(
+      R"({"dstune": {"model": "gpt2"}, "autotuning": {"model_info": {"num_params": 125000000}}})");
+
+  EXPECT_EQ(config.num_params, 125'000'000);
+  EXPECT_EQ(read(R"({"dstune": {"model": "gpt2"}})").num_params, 124'439'808);
+  EXPECT_EQ(faults(R"({"dstune": {"model": "gpt2"},
+                       "autotuning": {"model_info": {"num_layers": 13}}})"),
+            Faults{"/autotuning/model_info/num_layers  is 13, but the model of dstune.model has "
+                   "12; remove one of the two"});
+}
+
+TEST_F(ReadTuningConfig, DividesTheModelAmongModelParallelRanks) {
+  const auto config = read(R"({
+    "dstune": {"model": "gpt2", "ranks_per_experiment": 8},
+    "train_batch_size": 32, "train_micro_batch_size_per_gpu": 4, "gradient_accumulation_steps": 2,
+    "autotuning": {"mp_size": 2, "model_info": {"num_layers": 12, "num_params": 124439808}}
+  })");
+
+  EXPECT_EQ(config.settings.model.num_layers, 6);
+  EXPECT_EQ(config.num_params, 124'439'808);
+  ASSERT_EQ(config.notes.size(), 1U);
+  EXPECT_THAT(config.notes[0], testing::HasSubstr("are not modelled"));
+  EXPECT_EQ(faults(R"({"dstune": {"model": "gpt2"}, "autotuning": {"mp_size": 13}})"),
+            Faults{"/autotuning/mp_size  is 13; accepted: at most 12, the layers of "
+                   "dstune.model"});
+}
+
 TEST_F(ReadTuningConfig, RejectsKeysThatLookLikeAMistake) {
   EXPECT_EQ(faults(R"({"dstune": {"model": "gpt2"}, "zero_optimisation": {"stage": 3}})"),
             Faults{"/zero_optimisation  is unknown and would have no effect; did you mean "

@@ -28,13 +28,10 @@ class Reader {
     return text(name, rules::choice(name, choices));
   }
 
-  std::vector<std::string> list(const char* name) {
-    const auto found = given_.lists.find(name);
-    if (found == given_.lists.end()) return {};
-    for (const auto& word : found->second) {
-      check_value(json::value(word), rules::text(name), flag(name), problems_);
-    }
-    return found->second;
+  std::vector<std::string> list(const char* name) { return list(name, rules::text(name)); }
+
+  std::vector<std::string> choices(const char* name, const char* choices) {
+    return list(name, rules::choice(name, choices));
   }
 
   std::optional<int> count(const char* name) {
@@ -62,6 +59,15 @@ class Reader {
  private:
   static std::string flag(const char* name) { return concat("--", name); }
 
+  std::vector<std::string> list(const char* name, const KeyRule& rule) {
+    const auto found = given_.lists.find(name);
+    if (found == given_.lists.end()) return {};
+    for (const auto& word : found->second) {
+      check_value(json::value(word), rule, flag(name), problems_);
+    }
+    return found->second;
+  }
+
   std::optional<std::string> text(const char* name, const KeyRule& rule) {
     if (!has(name)) return std::nullopt;
     const std::string& word = given_.options.at(name);
@@ -86,6 +92,10 @@ void read_options(Reader& reader, CommandLine& options) {
   options.overwrite = reader.has("overwrite");
   options.retry_failed = reader.has("retry-failed");
   options.share_gpu = reader.has("share-gpu");
+  options.run = reader.has("run");
+  for (const auto& form : reader.choices("emit", "accelerate|transformers")) {
+    options.emit.insert(form == "accelerate" ? EmittedForm::accelerate : EmittedForm::transformers);
+  }
   options.verbose = reader.has("verbose");
   const auto format = reader.choice("format", "table|json");
   options.format = format == "json" ? TableFormat::json : TableFormat::table;
@@ -162,6 +172,9 @@ CommandLine parse_command_line(const std::vector<std::string>& arguments) {
     return options;
   }
   read_options(reader, options);
+  if (options.run && !given.has_separator) {
+    problems.add("--run", "has nothing to start; the training command stands after --");
+  }
   if (options.action != CommandLine::Action::status) read_positional(given, options, problems);
   check_combinations(reader, options, problems);
   problems.throw_if_any();

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -10,6 +11,9 @@
 namespace dstune {
 
 enum class TableFormat { table, json };
+
+/// Forms of the optimum beside the DeepSpeed JSON.
+enum class EmittedForm { accelerate, transformers };
 
 struct CommandLine {
   enum class Action { tune, plan, check, explain, status, list_backends, help, version };
@@ -41,6 +45,8 @@ struct CommandLine {
   std::optional<std::string> status_dir;  ///< --status: the results_dir that is asked about
 
   std::vector<std::string> training_command;  ///< after "--"
+  bool run = false;                           ///< --run: start it with the optimum
+  std::set<EmittedForm> emit;                 ///< --emit: the optimum in these forms too
 };
 
 /// @param arguments  argv without the program's name

@@ -40,6 +40,13 @@ po::options_description input_options() {
       ("precision", value("bf16|fp16|fp32"),
        "what is trained in, where CONFIG.json leaves it to the Trainer (default: what it enables, "
        "else fp32)")  //
+      ("run",
+       "when the optimum is found, start the training command with it: by scripts/tune.sh, which "
+       "returns its exit code")  //
+      ("emit",
+       po::value<std::vector<std::string>>()->composing()->value_name("accelerate|transformers"),
+       "write the optimum also as an Accelerate YAML, or as flags of TrainingArguments; may be "
+       "given several times")  //
       ("format", value("table|json"), "of the result on stdout (default: table)");
   return group;
 }
@@ -111,8 +118,8 @@ std::string help_text() {
           "       dstune-mpi --explain NAME CONFIG.json\n\n"
           "       Rank 0 tunes and writes the results; every other rank is one worker.\n"
           "       CONFIG.json is a DeepSpeed configuration with a \"dstune\" section; \"-\" is\n"
-          "       standard input. The training command is not run: cmd_optimal.txt gets it\n"
-          "       with the optimum.\n"
+          "       standard input. cmd_optimal.txt gets the training command with the\n"
+          "       optimum; scripts/tune.sh starts it with --run.\n"
        << command_line_options()
        << "\nExamples:\n"
           "  mpirun -n 3 dstune-mpi --memory-limit 4GiB examples/gpt2.json\n"

@@ -1,11 +1,12 @@
 #include "core/report/files/optimal.hpp"
 
-#include <cstddef>
 #include <optional>
 #include <string_view>
+#include <utility>
 
 #include "core/base/text.hpp"
 #include "core/experiment/step_config.hpp"
+#include "core/report/files/command_words.hpp"
 
 namespace dstune {
 
@@ -33,48 +34,24 @@ std::optional<std::string> argument_value(const json::object& config, std::strin
   return std::string(value->get_string());
 }
 
-bool is_flag(const std::string& word) { return word.size() > 1 && word.compare(0, 2, "--") == 0; }
-
-// Sets the value of every `flag` in `words`; false if there is none.
-bool replace_value(std::vector<std::string>& words, const std::string& flag,
-                   const std::string& value) {
-  bool found = false;
-  for (std::size_t i = 0; i < words.size(); ++i) {
-    if (words[i].compare(0, flag.size() + 1, flag + "=") == 0) {
-      words[i] = concat(flag, "=", value);
-      found = true;
-    } else if (words[i] == flag) {
-      const bool has_value = i + 1 < words.size() && !is_flag(words[i + 1]);
-      if (!has_value) words.insert(words.begin() + static_cast<std::ptrdiff_t>(i) + 1, "");
-      words[++i] = value;
-      found = true;
-    }
+// No key in such a pointer has a slash or a tilde.
+void leave_to_trainer(json::object& config, const std::string& pointer) {
+  auto keys = split(std::string_view(pointer).substr(1), '/');
+  const std::string last = std::move(keys.back());
+  keys.pop_back();
+  json::object* section = &config;
+  for (const auto& key : keys) {
+    auto* const found = section->if_contains(key);
+    section = found == nullptr ? nullptr : found->if_object();
+    if (section == nullptr) return;
   }
-  return found;
-}
-
-bool names_json_file(const std::string& word) { return word.find(".json") != std::string::npos; }
-
-// --deepspeed is a switch in DeepSpeed's own parser and takes the file in Hugging Face's.
-bool replace_deepspeed_file(std::vector<std::string>& words, const std::string& path) {
-  bool found = false;
-  const std::string with_value = "--deepspeed=";
-  for (std::size_t i = 0; i < words.size(); ++i) {
-    if (words[i].compare(0, with_value.size(), with_value) == 0 && names_json_file(words[i])) {
-      words[i] = with_value + path;
-      found = true;
-    } else if (words[i] == "--deepspeed" && i + 1 < words.size() && !is_flag(words[i + 1]) &&
-               names_json_file(words[i + 1])) {
-      words[++i] = path;
-      found = true;
-    }
-  }
-  return found;
+  if (auto* const value = section->if_contains(last)) *value = "auto";
 }
 
 }  // namespace
 
-json::object optimal_config(const Experiment& best, int ranks) {
+json::object optimal_config(const Experiment& best, int ranks,
+                            const std::vector<std::string>& left_to_trainer) {
   json::object config = best.ds_config;
   config.erase("autotuning");
   config.erase("dstune");
@@ -82,27 +59,29 @@ json::object optimal_config(const Experiment& best, int ranks) {
   config["train_batch_size"] = step.train_batch(ranks);
   config["train_micro_batch_size_per_gpu"] = step.micro_batch;
   config["gradient_accumulation_steps"] = step.accumulation_steps;
+  for (const auto& pointer : left_to_trainer) leave_to_trainer(config, pointer);
   return config;
 }
 
 std::string optimal_command(const std::vector<std::string>& command,
                             const json::object& arg_mappings, const json::object& config,
-                            const std::string& config_path) {
-  std::vector<std::string> words = command;
+                            const OptimumFiles& files) {
+  Words words = command;
+  remove_autotuning(words);
   for (const auto& mapping : arg_mappings) {
     if (!mapping.value().is_string()) continue;
     const std::string flag(trim(std::string_view(mapping.value().get_string())));
     const auto value = argument_value(config, trim(std::string_view(mapping.key())));
-    if (flag.empty() || !value) continue;
-    if (!replace_value(words, flag, *value)) {
-      words.push_back(flag);
-      words.push_back(*value);
-    }
+    if (!flag.empty() && value) set_value(words, flag, *value);
   }
-  const bool by_config = replace_value(words, "--deepspeed_config", config_path);
-  const bool by_switch = replace_deepspeed_file(words, config_path);
-  if (!by_config && !by_switch) {
-    words.insert(words.end(), {"--deepspeed_config", config_path});
+  for (const auto& [flag, value] : files.training_arguments) set_value(words, flag, value);
+  const bool by_config = replace_value(words, "--deepspeed_config", files.deepspeed);
+  const bool by_switch = replace_deepspeed_file(words, files.deepspeed);
+  const bool is_named = by_config || by_switch;
+  const bool by_accelerate = (!is_named || !files.accelerate.empty()) &&
+                             set_accelerate_files(words, {files.deepspeed, files.accelerate});
+  if (!is_named && !by_accelerate) {
+    words.insert(words.end(), {"--deepspeed_config", files.deepspeed});
   }
   for (auto& word : words) word = shell_quoted(word);
   return join(words, " ");

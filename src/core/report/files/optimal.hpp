@@ -6,25 +6,37 @@
 
 #include "core/base/json.hpp"
 #include "core/experiment/experiment.hpp"
+#include "core/report/files/emitted.hpp"
 
 namespace dstune {
 
 /// The DeepSpeed JSON of `best` for `ranks` data-parallel ranks: complete, without "autotuning" and
 /// "dstune", with train_batch_size = micro-batch * accumulation * ranks.
 ///
+/// @param left_to_trainer  JSON pointers of what is "auto" in it, as in the user's file
 /// @throws std::invalid_argument  if its JSON was not checked (make_step_config)
-json::object optimal_config(const Experiment& best, int ranks);
+json::object optimal_config(const Experiment& best, int ranks,
+                            const std::vector<std::string>& left_to_trainer = {});
+
+/// Where the optimum lies, by absolute paths, and what else the training command gets of it.
+struct OptimumFiles {
+  std::string deepspeed;                                ///< ds_config_optimal.json
+  std::string accelerate = {};                          ///< the Accelerate YAML, or ""
+  std::vector<TrainingArgument> training_arguments = {};  ///< for Hugging Face's Trainer
+};
 
 /// The user's training command with the tuned values, as one shell line.
 ///
 /// Each mapping (key of the DeepSpeed JSON, at any depth → flag; blanks around both are ignored)
 /// replaces the value of its flag ("--flag value" or "--flag=value") or appends the flag. A key
-/// that the configuration lacks, or "auto", changes nothing. The path after --deepspeed_config, or
-/// after --deepspeed if that is followed by a .json file, becomes `config_path`; where the command
-/// names no configuration, "--deepspeed_config PATH" is appended.
+/// that the configuration lacks, or "auto", changes nothing. So does each of the training arguments.
+/// The path after --deepspeed_config, or after --deepspeed if that is followed by a .json file,
+/// becomes `files.deepspeed`; `accelerate launch` gets the YAML, or the JSON where there is none;
+/// where the command names no configuration, "--deepspeed_config PATH" is appended. "--autotuning"
+/// of DeepSpeed's launcher goes.
 std::string optimal_command(const std::vector<std::string>& command,
                             const json::object& arg_mappings, const json::object& config,
-                            const std::string& config_path);
+                            const OptimumFiles& files);
 
 /// `word` as a POSIX shell reads it back: quoted only if it must be.
 std::string shell_quoted(const std::string& word);

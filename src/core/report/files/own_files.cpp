@@ -27,7 +27,11 @@ constexpr std::array kFixedNames = {kStatusName,
                                     "ds_config_optimal.json",
                                     "ds_config_provisional.json",
                                     "cmd_optimal.txt",
-                                    "cmd_provisional.txt"};
+                                    "cmd_provisional.txt",
+                                    "accelerate_optimal.yaml",
+                                    "accelerate_provisional.yaml",
+                                    "training_arguments_optimal.txt",
+                                    "training_arguments_provisional.txt"};
 constexpr std::array kExperimentFiles = {"ds_config.json", "exp.json", "metrics.json", "stderr.log",
                                          "model_info.json"};
 

@@ -36,6 +36,12 @@ void remove_file(const std::string& path) {
   if (fault) throw_file_error("remove", path, fault.value());
 }
 
+template <class Text>
+void write_or_remove(const std::string& path, bool is_wanted, Text text) {
+  if (!is_wanted) return remove_file(path);
+  write_file_atomically(path, text());
+}
+
 json::object experiment_json(const Experiment& experiment) {
   json::object object = to_json(experiment);
   return {{"name", experiment.name},
@@ -91,12 +97,19 @@ std::string ResultsDirectory::experiment_path(const std::string& name) const {
   return concat(results_dir_, "/", name);
 }
 
-std::string ResultsDirectory::optimal_config_path(bool provisional) const {
-  return concat(results_dir_, "/ds_config_", provisional ? "provisional" : "optimal", ".json");
+std::string ResultsDirectory::path_of(const char* stem, bool provisional,
+                                      const char* extension) const {
+  return concat(results_dir_, "/", stem, provisional ? "_provisional." : "_optimal.", extension);
 }
 
-std::string ResultsDirectory::command_path(bool provisional) const {
-  return concat(results_dir_, "/cmd_", provisional ? "provisional" : "optimal", ".txt");
+std::string ResultsDirectory::optimal_config_path(bool provisional) const {
+  return path_of("ds_config", provisional, "json");
+}
+
+std::vector<std::string> ResultsDirectory::optimum_paths(bool provisional) const {
+  return {optimal_config_path(provisional), path_of("cmd", provisional, "txt"),
+          path_of("accelerate", provisional, "yaml"),
+          path_of("training_arguments", provisional, "txt")};
 }
 
 void ResultsDirectory::write_record(const Record& record) const {
@@ -144,30 +157,44 @@ void ResultsDirectory::write_status(const RunStatus& status) const {
   write_status_file(results_dir_ + "/status.json", status);
 }
 
-void ResultsDirectory::write_optimum(const RunResults& results) const {
-  const std::string path = optimal_config_path(results.provisional);
-  const json::object config = optimal_config(results.best->experiment, results.ranks);
-  write_json(path, config, Durability::power_loss);
-  if (results.training_command.empty()) return remove_file(command_path(results.provisional));
-  const auto absolute = fs::absolute(path).lexically_normal().string();
-  write_file_atomically(
-      command_path(results.provisional),
-      optimal_command(results.training_command, results.arg_mappings, config, absolute) + "\n");
+std::string ResultsDirectory::write_optimum(const RunResults& results) const {
+  const auto absolute = [](const std::string& path) {
+    return fs::absolute(path).lexically_normal().string();
+  };
+  const auto paths = optimum_paths(results.provisional);
+  const json::object config =
+      optimal_config(results.best->experiment, results.ranks, results.left_to_trainer);
+  write_json(paths[0], config, Durability::power_loss);
+  OptimumFiles files{absolute(paths[0])};
+  write_or_remove(paths[2], results.emit.contains(EmittedForm::accelerate), [&] {
+    files.accelerate = absolute(paths[2]);
+    return accelerate_yaml(config, files.deepspeed, results.training_ranks);
+  });
+  write_or_remove(paths[3], results.emit.contains(EmittedForm::transformers), [&] {
+    files.training_arguments = training_arguments(config);
+    return training_arguments_text(files.training_arguments, files.deepspeed);
+  });
+  std::string line;
+  write_or_remove(paths[1], !results.training_command.empty(), [&] {
+    line = optimal_command(results.training_command, results.arg_mappings, config, files);
+    return line + "\n";
+  });
+  return line;
 }
 
-void ResultsDirectory::finish(const RunResults& results) const {
+std::string ResultsDirectory::finish(const RunResults& results) const {
   const Record* best = results.best ? &*results.best : nullptr;
-  if (best != nullptr) write_optimum(results);
+  const std::string command = best == nullptr ? "" : write_optimum(results);
   for (const bool provisional : {false, true}) {
     if (best != nullptr && provisional == results.provisional) continue;
-    remove_file(optimal_config_path(provisional));
-    remove_file(command_path(provisional));
+    for (const auto& path : optimum_paths(provisional)) remove_file(path);
   }
   const std::string best_folder = best == nullptr ? "" : experiment_path(best->experiment.name);
   write_file_atomically(results_dir_ + "/results.csv", to_csv(results.records));
   write_file_atomically(results_dir_ + "/summary.txt",
                         summary_text(results.records, results.metric, best, best_folder,
                                      results.duration, results.provisional, results.notes));
+  return command;
 }
 
 json::object metrics_json(const Experiment& experiment, const Measured& measured) {

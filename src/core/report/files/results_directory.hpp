@@ -2,10 +2,13 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "core/base/units.hpp"
+#include "core/config/command_line/command_line.hpp"
+#include "core/report/files/emitted.hpp"
 #include "core/report/files/status_file.hpp"
 #include "core/report/journal/journal.hpp"
 #include "core/report/tables/metric_value.hpp"
@@ -32,9 +35,12 @@ struct RunResults {
   int ranks = 1;                              ///< data-parallel ranks of the optimum's batch size
   std::vector<std::string> training_command;  ///< after "--"; empty: no cmd_optimal.txt
   json::object arg_mappings;
+  std::set<EmittedForm> emit;    ///< the optimum in these forms too
+  TrainingRanks training_ranks;  ///< who trains with it
   Seconds duration = 0;
   bool provisional = false;        ///< the run was interrupted: going on may find a better optimum
   std::vector<std::string> notes;  ///< what the optimum must be read with, a line each
+  std::vector<std::string> left_to_trainer;  ///< TuningConfig::left_to_trainer
 };
 
 /// A directory that is ours to write to. Files are replaced atomically; what the journal does not
@@ -71,15 +77,18 @@ class ResultsDirectory {
   /// status.json. @throws Error
   void write_status(const RunStatus& status) const;
 
-  /// summary.txt, results.csv and, if there is an optimum, ds_config_optimal.json and
-  /// cmd_optimal.txt, or ds_config_provisional.json and cmd_provisional.txt. What of these four
-  /// would be of an earlier state is removed. @throws Error
-  void finish(const RunResults& results) const;
+  /// summary.txt, results.csv and, if there is an optimum, ds_config_optimal.json, cmd_optimal.txt
+  /// and the other forms, or ds_config_provisional.json and so on. What of these would be of an
+  /// earlier state is removed.
+  /// @returns the line of cmd_optimal.txt; "" if there is none
+  /// @throws Error
+  std::string finish(const RunResults& results) const;
 
  private:
   ResultsDirectory(std::string results_dir, std::string exps_dir);
-  std::string command_path(bool provisional) const;
-  void write_optimum(const RunResults& results) const;
+  std::string path_of(const char* stem, bool provisional, const char* extension) const;
+  std::vector<std::string> optimum_paths(bool provisional) const;
+  std::string write_optimum(const RunResults& results) const;
 
   std::string results_dir_;
   std::string exps_dir_;

@@ -109,6 +109,15 @@ HostOverhead host_overhead(const TuningConfig& config, const std::vector<DeviceI
                     {{"/dstune/ranks_per_experiment", concat("is ", group_size, ", but ", why)}});
 }
 
+/// Workers of an experiment on `gpus`: one for each that shares no model with another of them.
+int data_parallel_ranks(const TuningConfig& config, int gpus) {
+  const int mp_size = config.autotuning.mp_size;
+  if (gpus % mp_size == 0) return gpus / mp_size;
+  throw ConfigError(config.source, {{"/autotuning/mp_size",
+                                     concat("is ", mp_size, ", which does not divide the ", gpus,
+                                            " ranks of an experiment (ranks_per_experiment)")}});
+}
+
 // A worker that others on its host push aside is ended by the system.
 std::string shortage_on(const WorkerInfo& worker, const DeviceInfo& device, Bytes limit) {
   const auto all = static_cast<Bytes>(std::max(worker.workers_on_host, 1)) * limit;
@@ -136,7 +145,7 @@ Machine machine_of_run(const TuningConfig& config, const std::vector<WorkerInfo>
                        std::optional<Bytes> earlier_limit) {
   Machine machine;
   machine.workers = alive;
-  machine.group_size = config.ranks_per_experiment.value_or(alive);
+  machine.group_size = data_parallel_ranks(config, config.ranks_per_experiment.value_or(alive));
   if (machine.group_size < 1 || machine.group_size > alive) {
     throw_group_size(config, machine.group_size,
                      concat("mpirun started ", alive, " workers (rank 0 only tunes); start ",
@@ -157,8 +166,10 @@ Machine machine_of_run(const TuningConfig& config, const std::vector<WorkerInfo>
 Machine machine_of_plan(const TuningConfig& config, const PlannedWorkers& workers,
                         const std::vector<DeviceInfo>& here) {
   Machine machine;
-  machine.workers = workers.count.value_or(config.ranks_per_experiment.value_or(kFewestWorkers));
-  machine.group_size = config.ranks_per_experiment.value_or(machine.workers);
+  const int fewest = kFewestWorkers * config.autotuning.mp_size;
+  machine.workers = workers.count.value_or(config.ranks_per_experiment.value_or(fewest));
+  machine.group_size =
+      data_parallel_ranks(config, config.ranks_per_experiment.value_or(machine.workers));
   if (machine.group_size > machine.workers) {
     throw_group_size(config, machine.group_size, concat("there are ", machine.workers, " workers"));
   }

@@ -13,7 +13,7 @@ namespace dstune {
 
 struct Machine {
   int workers = 0;
-  int group_size = 1;               ///< ranks per experiment
+  int group_size = 1;               ///< ranks per experiment: data-parallel ones
   std::string backend;              ///< "cpu", "sim"; never "auto"
   Bytes memory_limit = 0;           ///< per rank; 0: not known, in a plan for another machine
   int threads_per_rank = 1;         ///< of the BLAS, on the CPU

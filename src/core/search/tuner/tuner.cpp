@@ -70,7 +70,8 @@ Record pretend(const Experiment& experiment) {
 
 ModelInfo predict_model_info(const TuningConfig& config, const std::vector<StagePlan>& stages) {
   ModelInfo info;
-  info.num_params = make_model_parameters(config.settings.model).total();
+  info.num_params = config.num_params > 0 ? config.num_params
+                                          : make_model_parameters(config.settings.model).total();
   info.trainable_num_params = info.num_params;
   for (const auto& plan : stages) {
     info.activation_bytes_per_micro_batch =

@@ -54,6 +54,23 @@ TEST(ParseCommandLine, TakesTheTrainingCommandAsItIs) {
   EXPECT_FALSE(line.resume);
 }
 
+TEST(ParseCommandLine, RunsATrainingCommandOnlyIfThereIsOne) {
+  EXPECT_TRUE(parse_command_line({"--run", "c.json", "--", "train"}).run);
+  EXPECT_FALSE(parse_command_line({"c.json", "--", "train", "--run"}).run);
+  EXPECT_EQ(faults_of_line({"c.json", "--run"}),
+            Faults{"--run  has nothing to start; the training command stands after --"});
+}
+
+TEST(ParseCommandLine, CollectsTheFormsOfTheOptimum) {
+  const auto line = parse_command_line({"c.json", "--emit", "transformers", "--emit=accelerate"});
+
+  EXPECT_EQ(line.emit,
+            (std::set<EmittedForm>{EmittedForm::accelerate, EmittedForm::transformers}));
+  EXPECT_EQ(faults_of_line({"c.json", "--emit", "accelerat"}),
+            Faults{"--emit  is \"accelerat\"; did you mean \"accelerate\"? accepted: "
+                   "\"accelerate\", \"transformers\""});
+}
+
 TEST(ParseCommandLine, PlansForANumberOfWorkersOrAHostFile) {
   const auto sized = parse_command_line({"--plan", "c.json", "--world-size", "8"});
   const auto listed = parse_command_line({"--plan", "c.json", "--hostfile", "hosts"});
@@ -221,6 +238,8 @@ TEST(HelpText, NamesEveryOptionTheExitCodesAndTheSynopsis) {
         "--without",
         "--precision",
         "--share-gpu",
+        "--run",
+        "--emit",
         "--list-backends",
         "--verbose",
         "--version",

@@ -37,6 +37,16 @@ TEST(OptimalConfig, RejectsABatchSizeThatIsNoNumber) {
   EXPECT_THROW(optimal_config(best, 1), std::invalid_argument);
 }
 
+TEST(OptimalConfig, KeepsOpenWhatIsLeftToTheTrainer) {
+  const Experiment best = make_experiment(2, 4);
+
+  const json::object config =
+      optimal_config(best, 1, {"/optimizer/params/lr", "/optimizer/params/eps", "/gone/lr"});
+
+  EXPECT_EQ(config.at("optimizer").at("params"), (json::value{{"lr", "auto"}}));
+  EXPECT_FALSE(config.contains("gone"));
+}
+
 struct CommandCase {
   const char* about;
   std::vector<std::string> command;
@@ -103,10 +113,25 @@ TEST(OptimalCommand, AppliesArgMappings) {
   best.ds_config["warmup"] = "auto";
 
   for (const auto& example : command_cases()) {
-    EXPECT_EQ(optimal_command(example.command, example.mappings, best.ds_config, "/r/o.json"),
+    EXPECT_EQ(optimal_command(example.command, example.mappings, best.ds_config, {"/r/o.json"}),
               example.expected)
         << example.about;
   }
+}
+
+TEST(OptimalCommand, ConfiguresAccelerateAndTheTrainer) {
+  const json::object config = make_experiment(2, 4).ds_config;
+  const OptimumFiles files{"/o.json", "/o.yaml", {{"--bf16", "True"}, {"--mbs", "4"}}};
+
+  EXPECT_EQ(optimal_command({"accelerate", "launch", "t.py", "--mbs=1"}, {}, config, files),
+            "accelerate launch --config_file /o.yaml t.py --mbs=4 --bf16 True");
+  EXPECT_EQ(optimal_command({"accelerate", "launch", "t.py"}, {}, config, {"/o.json"}),
+            "accelerate launch --use_deepspeed --deepspeed_config_file /o.json t.py");
+  EXPECT_EQ(optimal_command({"accelerate", "launch", "t.py", "--deepspeed", "a.json"}, {}, config,
+                            {"/o.json"}),
+            "accelerate launch t.py --deepspeed /o.json");
+  EXPECT_EQ(optimal_command({"deepspeed", "--autotuning", "run", "t.py"}, {}, config, {"/o.json"}),
+            "deepspeed t.py --deepspeed_config /o.json");
 }
 
 TEST(ShellQuoted, QuotesOnlyWhatMustBe) {

@@ -236,6 +236,47 @@ TEST_F(ResultsDirectoryTest, FinishWritesTheOptimumItsCommandTableAndSummary) {
               AllOf(StartsWith("| tuning_space"), HasSubstr(results_ + "/z2_gas3_tmbspg4")));
 }
 
+TEST_F(ResultsDirectoryTest, FinishWritesTheFormsThatAreAskedFor) {
+  const auto directory = prepare(ExistingResults::refuse);
+  RunResults results;
+  results.records = {make_record(make_experiment(2, 4, 3), make_measured(8))};
+  results.best = results.records[0];
+  results.ranks = 4;
+  results.training_command = {"accelerate", "launch", "t.py"};
+  results.emit = {EmittedForm::accelerate, EmittedForm::transformers};
+  results.training_ranks = {.processes = 8, .machines = 1};
+  results.left_to_trainer = {"/optimizer/params/lr"};
+
+  const auto line = directory.finish(results);
+
+  EXPECT_EQ(line, "accelerate launch --config_file " + results_ +
+                      "/accelerate_optimal.yaml t.py --per_device_train_batch_size 4 "
+                      "--gradient_accumulation_steps 3");
+  EXPECT_EQ(read_text_file(results_ + "/cmd_optimal.txt"), line + "\n");
+  EXPECT_THAT(read_text_file(results_ + "/accelerate_optimal.yaml"),
+              AllOf(HasSubstr("num_processes: 8\n"),
+                    HasSubstr("\"" + results_ + "/ds_config_optimal.json\"")));
+  EXPECT_EQ(read_text_file(results_ + "/training_arguments_optimal.txt"),
+            "--deepspeed " + results_ +
+                "/ds_config_optimal.json\n--per_device_train_batch_size 4\n"
+                "--gradient_accumulation_steps 3\n");
+  EXPECT_EQ(read_json("ds_config_optimal.json").at("optimizer").at("params").at("lr"), "auto");
+}
+
+TEST_F(ResultsDirectoryTest, FinishRemovesTheFormsThatAreNotAskedForAnyMore) {
+  const auto directory = prepare(ExistingResults::refuse);
+  const std::vector<std::string> stale = {"accelerate_optimal.yaml", "accelerate_provisional.yaml",
+                                          "training_arguments_optimal.txt", "cmd_optimal.txt"};
+  for (const auto& name : stale) put(name);
+  RunResults results;
+  results.records = {make_record(make_experiment(2, 4, 3), make_measured(8))};
+  results.best = results.records[0];
+
+  EXPECT_EQ(directory.finish(results), "");
+
+  for (const auto& name : stale) EXPECT_FALSE(fs::exists(results_ + "/" + name)) << name;
+}
+
 TEST_F(ResultsDirectoryTest, FinishWithoutAnOptimumLeavesNoOldOne) {
   const auto directory = prepare(ExistingResults::refuse);
   put("ds_config_optimal.json");

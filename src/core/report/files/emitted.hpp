@@ -1,0 +1,41 @@
+// The optimum in other programs' forms: an Accelerate YAML, and flags of Hugging Face's Trainer.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/base/json.hpp"
+
+namespace dstune {
+
+/// One flag of Hugging Face's TrainingArguments: "--learning_rate", "0.0003".
+struct TrainingArgument {
+  std::string flag;
+  std::string value;
+
+  bool operator==(const TrainingArgument&) const = default;
+};
+
+/// What the Trainer compares with the DeepSpeed JSON and refuses where it differs: batch sizes,
+/// precision, clipping, and the optimizer's and the scheduler's values. What `config` lacks, or has
+/// as "auto", is the Trainer's own: no flag.
+/// @param config  of the optimum (optimal_config)
+std::vector<TrainingArgument> training_arguments(const json::object& config);
+
+/// Those flags with "--deepspeed `config_path`" before them, one a line, as a shell reads them:
+/// "train.py $(cat FILE)" where no path has blanks.
+std::string training_arguments_text(const std::vector<TrainingArgument>& arguments,
+                                    const std::string& config_path);
+
+/// Who trains.
+struct TrainingRanks {
+  int processes = 1;  ///< of all machines
+  int machines = 1;
+};
+
+/// For `accelerate launch --config_file`: the DeepSpeed JSON at `config_path` on `ranks`. Nothing
+/// that Accelerate refuses beside a deepspeed_config_file.
+std::string accelerate_yaml(const json::object& config, const std::string& config_path,
+                            const TrainingRanks& ranks);
+
+}  // namespace dstune
