@@ -19,7 +19,7 @@ why_not_trained() {
   if [ -n "$stop" ]; then echo "SIG$stop asked for the end"
   elif [ "$1" -eq 4 ]; then echo "the best so far is provisional"
   elif [ "$1" -eq 0 ]; then echo "rank 0 left no optimum for it"
-  else echo "the tuning found no optimum"; fi
+  else echo "the tuning ended with exit code $1"; fi
 }
 
 # follow_through CODE: the training takes the place of this process, and so gets its signals and gives its

@@ -60,6 +60,65 @@ class Supervise(unittest.TestCase):
 
                 self.assert_ended(done, code, 1)
 
+    def train(self, *starts, **variables):
+        done = self.supervise(*starts, arguments=("--run", "config.json", "--", "train", "--run"), **variables)
+        path = self.directory / "trained"
+        return done, path.read_text(encoding="utf-8") if path.exists() else None
+
+    LEAVE = """echo "NAME='a b' sh -c 'echo \\$NAME \\$0 >trained; exit 9' 'c d'" >"$FILE.command"; """
+
+    def test_the_training_follows_with_run(self):
+        done, trained = self.train(self.LEAVE + 'record; echo 0 >"$FILE"')
+
+        self.assert_ended(done, 9, 1)
+        self.assertEqual(trained, "a b c d\n")
+        self.assertIn("starting: NAME=", done.stderr)
+
+    def test_the_training_follows_no_tuning_that_failed(self):
+        for code, why in ((1, "exit code 1"), (2, "exit code 2"), (3, "exit code 3"), (4, "provisional")):
+            with self.subTest(code):
+                (self.directory / "starts").unlink(missing_ok=True)
+                (self.directory / "arguments").unlink(missing_ok=True)
+
+                done, trained = self.train(f'{self.LEAVE} record; echo {code} >"$FILE"')
+
+                self.assert_ended(done, code, 1)
+                self.assertIsNone(trained)
+                self.assertIn("the training command is not started: ", done.stderr)
+                self.assertIn(why, done.stderr)
+
+    def test_the_training_follows_no_tuning_that_was_asked_to_end(self):
+        done, trained = self.train(self.LEAVE + """record
+trap 'echo 0 >"$FILE"; kill %1; exit' USR1
+sleep 60 &
+kill -TERM $PPID
+wait""")
+
+        self.assert_ended(done, 0, 1)
+        self.assertIsNone(trained)
+        self.assertIn("SIGTERM asked for the end", done.stderr)
+
+    def test_what_an_earlier_start_left_is_not_trained_with(self):
+        done, trained = self.train(self.LEAVE + 'record; echo 137 >"$FILE"', 'record; echo 0 >"$FILE"')
+
+        self.assert_ended(done, 0, 2)
+        self.assertIsNone(trained)
+        self.assertIn("rank 0 left no optimum", done.stderr)
+
+    def test_only_the_programs_own_run_starts_a_training(self):
+        done = self.supervise(self.LEAVE + 'echo 0 >"$FILE"', arguments=("config.json", "--", "train", "--run"))
+
+        self.assert_ended(done, 0, 1)
+        self.assertFalse((self.directory / "trained").exists())
+
+    def test_the_launchers_settings_are_not_the_trainings(self):
+        leave = """echo "sh -c 'env >trained'" >"$FILE.command"; env >tuned; echo 0 >"$FILE" """
+        done, trained = self.train(leave)
+
+        self.assert_ended(done, 0, 1)
+        self.assertIn("OMPI_MCA_orte_local_tmpdir_base", (self.directory / "tuned").read_text(encoding="utf-8"))
+        self.assertNotIn("OMPI_MCA_orte", trained)
+
     def test_rank_0s_death_is_resumed_without_overwrite(self):
         done = self.supervise('record; echo 137 >"$FILE"', 'echo 0 >"$FILE"',
                               arguments=("--overwrite", "config.json", "--", "train.py", "--overwrite"))
