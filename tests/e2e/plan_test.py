@@ -96,6 +96,27 @@ class Plan(ProgramTest):
                         "/dstune/variables/A"]:
             self.assertIn(pointer, finished.stderr)
 
+    def test_model_parallel_ranks_share_the_model_and_the_batch(self):
+        config = self.tiny(autotuning={"mp_size": 2, "model_info": {"num_layers": 2}},
+                           gradient_accumulation_steps=3)
+        path = self.write_config(config)
+        whole = json.loads(self.plan("--world-size", 4, "--format", "json", self.write_config(
+            self.tiny(gradient_accumulation_steps=3), "whole.json")).stdout)
+
+        finished = self.plan("--world-size", 8, "--format", "json", path)
+
+        plan = json.loads(finished.stdout)
+        self.assertEqual(plan["num_params"], whole["num_params"])
+        for experiment in plan["experiments"]:
+            ds_config = experiment["ds_config"]
+            self.assertEqual(ds_config["train_batch_size"],
+                             ds_config["train_micro_batch_size_per_gpu"]
+                             * ds_config["gradient_accumulation_steps"] * 8 // 2)
+        for part, full in zip(plan["stages"], whole["stages"]):
+            self.assertLess(part["memory_bytes_per_rank"], full["memory_bytes_per_rank"])
+        self.assertIn("mp_size 2: a rank holds ", finished.stderr)
+        self.assertIn("are not modelled", finished.stderr)
+
     def test_table_names_every_stage(self):
         finished = self.plan("--world-size", 2, example("gpt2"))
 

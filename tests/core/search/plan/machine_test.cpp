@@ -181,6 +181,32 @@ TEST(MachineOfRun, RefusesAGroupOfMoreWorkersThanThereAre) {
                         "only tunes); start 5 ranks or more"));
 }
 
+TEST(MachineOfRun, AModelParallelGroupIsOneWorker) {
+  auto config = make_config();
+  config.autotuning.mp_size = 2;
+  config.ranks_per_experiment = 6;
+
+  EXPECT_EQ(machine_of_run(config, three_workers(), 3).group_size, 3);
+  config.ranks_per_experiment = 8;
+  EXPECT_THAT(fault_of([&] { machine_of_run(config, three_workers(), 3); }),
+              HasSubstr("is 4, but mpirun started 3 workers"));
+  config.ranks_per_experiment.reset();
+  EXPECT_THAT(fault_of([&] { machine_of_run(config, three_workers(), 3); }),
+              HasSubstr("/autotuning/mp_size  is 2, which does not divide the 3 ranks of an "
+                        "experiment"));
+}
+
+TEST(MachineOfPlan, HasDataParallelRanks) {
+  auto config = make_config();
+  config.autotuning.mp_size = 4;
+  const std::vector<DeviceInfo> here = {cpu(100 * kGiB, 99 * kGiB)};
+
+  EXPECT_EQ(machine_of_plan(config, {16}, here).group_size, 4);
+  EXPECT_EQ(machine_of_plan(config, {}, here).group_size, 2);
+  EXPECT_THAT(fault_of([&] { machine_of_plan(config, {6}, here); }),
+              HasSubstr("/autotuning/mp_size  is 4, which does not divide the 6 ranks"));
+}
+
 TEST(MachineOfPlan, KnowsNothingOfTheMemoryElsewhere) {
   const Machine machine =
       machine_of_plan(make_config(), {16, 8}, {gpu(0, "no driver"), cpu(kGiB, kGiB)});

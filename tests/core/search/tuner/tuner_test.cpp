@@ -176,6 +176,16 @@ TEST(Tune, KnowsTheModelWithoutARun) {
   EXPECT_EQ(run.result.model_info.activation_bytes_per_micro_batch, 10U);
 }
 
+TEST(Tune, BelievesWhatTheUserSaysOfTheModel) {
+  auto config = make_tuning_config(109);
+  config.num_params = 125'000'000;
+
+  const auto info = run_tuning(config, SimulatedMachine()).result.model_info;
+
+  EXPECT_EQ(info.num_params, 125'000'000);
+  EXPECT_EQ(info.trainable_num_params, 125'000'000);
+}
+
 TEST(Tune, SaysThatNothingFits) {
   const auto run = run_tuning(make_tuning_config(109), SimulatedMachine());
 
