@@ -48,7 +48,9 @@ ended() {
   local code=$1
   shift
   [ $# -eq 0 ] || say "$*"
-  $requeue && forget_starts
+  if $requeue; then
+    if [ "$code" -eq 0 ] && asks_to_run; then remember_answer; else forget_starts; fi
+  fi
   remove_leftovers
   follow_through "$code"
   exit "$code"
@@ -84,7 +86,14 @@ heed_stop() {
 # What to do after an attempt that left the exit code $code, if any.
 settle() {
   case $code in
-    0 | 2 | 3) ended "$code" ;;
+    0)
+      if [ "$stop" = USR1 ] && $requeue && asks_to_run; then
+        remember_answer
+        requeue_job "the time limit is near"
+      fi
+      ended 0
+      ;;
+    2 | 3) ended "$code" ;;
     4)
       if [ "$stop" = USR1 ] && $requeue; then requeue_job "the time limit is near"; fi
       if [ -n "$stop" ]; then ended 4; fi

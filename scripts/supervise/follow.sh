@@ -12,6 +12,8 @@ asks_to_run() {
   return 1
 }
 
+training_line=""
+
 # Rank 0 leaves the command with a final optimum alone.
 take_training_line() { training_line=$(cat "$exit_code_file.command" 2>/dev/null); }
 

@@ -75,6 +75,13 @@ remember_starts() {
   printf '%s %s\n%s\n' "$last_records" "$fruitless" "$journal_before" >"$(starts_file)"
 }
 
+# A job that is requeued while it trains resumes, finds its answer in the journal and trains again.
+remember_answer() {
+  last_records=-1
+  fruitless=0
+  remember_starts
+}
+
 forget_starts() { rm -f "$(starts_file)"; }
 
 is_worth_a_start() {

@@ -60,8 +60,9 @@ class Supervise(unittest.TestCase):
 
                 self.assert_ended(done, code, 1)
 
-    def train(self, *starts, **variables):
-        done = self.supervise(*starts, arguments=("--run", "config.json", "--", "train", "--run"), **variables)
+    def train(self, *starts, options=(), **variables):
+        done = self.supervise(*starts, options=options,
+                              arguments=("--run", "config.json", "--", "train", "--run"), **variables)
         path = self.directory / "trained"
         return done, path.read_text(encoding="utf-8") if path.exists() else None
 
@@ -278,6 +279,32 @@ wait""")
 
         self.assert_ended(done, 0, 1)
         self.assertTrue((self.directory / "scontrol.log").exists())
+
+    def test_a_job_that_is_requeued_while_it_trains_trains_again(self):
+        variables = self.slurm()
+        first, _ = self.train(self.LEAVE + 'record; echo 0 >"$FILE"', options=("--requeue",), **variables)
+        for count in ("1", "2", "3"):
+            (self.directory / "starts").unlink()
+            (self.directory / "trained").unlink()
+
+            again, trained = self.train(self.LEAVE + 'echo 0 >"$FILE"', options=("--requeue",),
+                                        SLURM_RESTART_COUNT=count, **variables)
+
+            self.assertEqual((first.returncode, again.returncode), (9, 9), again.stderr)
+            self.assertEqual(trained, "a b c d\n")
+            self.assertEqual(self.arguments[-1], "--resume --run config.json -- train --run")
+
+    def test_a_time_limit_that_comes_with_the_answer_requeues_the_job_for_its_training(self):
+        done, trained = self.train(self.LEAVE + """record
+trap 'echo 0 >"$FILE"; kill %1; exit' USR1
+sleep 60 &
+kill -USR1 $PPID
+wait""", options=("--requeue",), **self.slurm())
+
+        self.assert_ended(done, 0, 1)
+        self.assertIsNone(trained)
+        self.assertTrue((self.directory / "scontrol.log").exists())
+        self.assertTrue((self.directory / "dstune-7.starts").exists())
 
 
 if __name__ == "__main__":
