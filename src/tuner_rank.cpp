@@ -141,11 +141,11 @@ class Run {
     notes.insert(notes.end(), remarks.begin(), remarks.end());
     const std::string quality = prediction_quality();
     if (!quality.empty()) notes.push_back(quality);
-    const std::string command = results_.finish(
-        {result.records, config_.autotuning.metric, result.best, group_size_,
-         options_.training_command, config_.autotuning.arg_mappings, options_.emit,
-         training_ranks(config_, group_size_), journal_.now(), result.stopped, notes,
-         config_.left_to_trainer});
+    const std::string command =
+        results_.finish({result.records, config_.autotuning.metric, result.best, group_size_,
+                         options_.training_command, config_.autotuning.arg_mappings, options_.emit,
+                         training_ranks(config_, group_size_), journal_.now(), result.stopped,
+                         notes, config_.left_to_trainer});
     RunStatus status = final_status(result, journal_.now());
     if (options_.run && status.state == RunState::found) leave_training_command(command);
     print_table(result, remarks, status);

@@ -16,9 +16,9 @@ namespace dstune {
 json::object resolve_auto(json::object deepspeed, std::int64_t hidden_size,
                           std::vector<std::string>& warnings);
 
-/// JSON pointers of what resolve_auto() replaces by a default of the Trainer's that its user may well
-/// change, and that no time or memory hangs on: learning rate and so on. An optimum that had the
-/// default would contradict the flags that the user trains with.
+/// JSON pointers of what resolve_auto() replaces by a default of the Trainer's that its user may
+/// well change, and that no time or memory hangs on: learning rate and so on. An optimum that had
+/// the default would contradict the flags that the user trains with.
 std::vector<std::string> left_to_trainer(const json::object& deepspeed);
 
 /// JSON pointers of every "auto" in `value`.

@@ -50,8 +50,8 @@ void share_model(TuningConfig& config, Problems& problems) {
   check_model_info(autotuning.model_info, model, whole, problems);
   config.num_params = autotuning.model_info.num_params.value_or(whole);
   model = part_of_one_rank(std::move(model), autotuning.mp_size, problems);
-  auto note = note_of_model_parallelism(autotuning.mp_size, whole,
-                                        make_model_parameters(model).total());
+  auto note =
+      note_of_model_parallelism(autotuning.mp_size, whole, make_model_parameters(model).total());
   if (!note.empty()) config.notes.push_back(std::move(note));
 }
 

@@ -56,10 +56,11 @@ struct TuningConfig {
                   ///< every "auto" that the search does not choose is resolved. What the search
                   ///< chooses (stage, micro-batch, train_batch_size) is left out
   AutotuningConfig autotuning;
-  RunSettings settings;  ///< model: the part that one rank holds (model_parallel.hpp). What the machine decides is open: backend "auto", memory_limit 0,
-                         ///< threads, nodes, host_overhead (core/search/plan/machine.hpp completes
-                         ///< a copy)
-  std::int64_t num_params = 0;  ///< of the whole model, as model_info says; 0: the settings' model's
+  RunSettings settings;  ///< model: the part that one rank holds (model_parallel.hpp). What the
+                         ///< machine decides is open: backend "auto", memory_limit 0, threads,
+                         ///< nodes, host_overhead (core/search/plan/machine.hpp completes a copy)
+  std::int64_t num_params =
+      0;  ///< of the whole model, as model_info says; 0: the settings' model's
   std::optional<HostOverhead> host_overhead;  ///< none: the preset of the backend
   std::optional<AllocatorModel> allocator;    ///< none: what the backend's users run with
   std::optional<int> ranks_per_experiment;    ///< GPUs that train; default: all workers
@@ -72,12 +73,12 @@ struct TuningConfig {
   bool accumulation_is_given = false;  ///< by gradient_accumulation_steps
   SpaceConfig space;  ///< what else is searched; `deepspeed` holds the first value of each
   Objective objective;
-  std::string tuner;                   ///< dstune.tuner; "": not given, see tuner_name()
-  double stop_at_chance = 0.01;        ///< of being better, below which nothing more is tried
-  std::optional<Seconds> time_budget;  ///< of the whole run; none: as long as it takes
+  std::string tuner;                         ///< dstune.tuner; "": not given, see tuner_name()
+  double stop_at_chance = 0.01;              ///< of being better, below which nothing more is tried
+  std::optional<Seconds> time_budget;        ///< of the whole run; none: as long as it takes
   std::vector<std::string> left_to_trainer;  ///< JSON pointers of "auto" that the optimum keeps
-  std::vector<std::string> warnings;   ///< to log once
-  std::vector<std::string> notes;      ///< what the optimum must be read with: "tuned without ..."
+  std::vector<std::string> warnings;         ///< to log once
+  std::vector<std::string> notes;  ///< what the optimum must be read with: "tuned without ..."
 };
 
 /// Reads and checks CONFIG.json with the options of the command line, which win.

@@ -29,9 +29,9 @@ struct AccelerateFiles {
   std::string config;     ///< path of the Accelerate YAML; "": there is none
 };
 
-/// Where a command is one of `accelerate launch`: --config_file among the launcher's options becomes
-/// `files.config`; without that --deepspeed_config_file becomes `files.deepspeed`. Where they are
-/// missing they are put in. Options of the training script stay.
+/// Where a command is one of `accelerate launch`: --config_file among the launcher's options
+/// becomes `files.config`; without that --deepspeed_config_file becomes `files.deepspeed`. Where
+/// they are missing they are put in. Options of the training script stay.
 /// @returns whether it is such a command
 bool set_accelerate_files(Words& words, const AccelerateFiles& files);
 

@@ -21,8 +21,8 @@ const json::value* find(const json::object& config, Path path) {
     if (found == nullptr) return nullptr;
     section = found->if_object();
   }
-  if (found->is_null() || *found == "auto") return nullptr;
-  return found;
+  const bool is_open = found == nullptr || found->is_null() || *found == "auto";
+  return is_open ? nullptr : found;
 }
 
 void add(std::vector<TrainingArgument>& arguments, const json::object& config, const char* flag,

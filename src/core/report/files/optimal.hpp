@@ -20,8 +20,8 @@ json::object optimal_config(const Experiment& best, int ranks,
 
 /// Where the optimum lies, by absolute paths, and what else the training command gets of it.
 struct OptimumFiles {
-  std::string deepspeed;                                ///< ds_config_optimal.json
-  std::string accelerate = {};                          ///< the Accelerate YAML, or ""
+  std::string deepspeed;                                  ///< ds_config_optimal.json
+  std::string accelerate = {};                            ///< the Accelerate YAML, or ""
   std::vector<TrainingArgument> training_arguments = {};  ///< for Hugging Face's Trainer
 };
 
@@ -29,11 +29,11 @@ struct OptimumFiles {
 ///
 /// Each mapping (key of the DeepSpeed JSON, at any depth → flag; blanks around both are ignored)
 /// replaces the value of its flag ("--flag value" or "--flag=value") or appends the flag. A key
-/// that the configuration lacks, or "auto", changes nothing. So does each of the training arguments.
-/// The path after --deepspeed_config, or after --deepspeed if that is followed by a .json file,
-/// becomes `files.deepspeed`; `accelerate launch` gets the YAML, or the JSON where there is none;
-/// where the command names no configuration, "--deepspeed_config PATH" is appended. "--autotuning"
-/// of DeepSpeed's launcher goes.
+/// that the configuration lacks, or "auto", changes nothing. So does each of the training
+/// arguments. The path after --deepspeed_config, or after --deepspeed if that is followed by a
+/// .json file, becomes `files.deepspeed`; `accelerate launch` gets the YAML, or the JSON where
+/// there is none; where the command names no configuration, "--deepspeed_config PATH" is appended.
+/// "--autotuning" of DeepSpeed's launcher goes.
 std::string optimal_command(const std::vector<std::string>& command,
                             const json::object& arg_mappings, const json::object& config,
                             const OptimumFiles& files);

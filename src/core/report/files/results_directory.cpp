@@ -184,7 +184,7 @@ std::string ResultsDirectory::write_optimum(const RunResults& results) const {
 
 std::string ResultsDirectory::finish(const RunResults& results) const {
   const Record* best = results.best ? &*results.best : nullptr;
-  const std::string command = best == nullptr ? "" : write_optimum(results);
+  std::string command = best == nullptr ? "" : write_optimum(results);
   for (const bool provisional : {false, true}) {
     if (best != nullptr && provisional == results.provisional) continue;
     for (const auto& path : optimum_paths(provisional)) remove_file(path);

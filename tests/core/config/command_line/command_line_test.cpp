@@ -64,8 +64,7 @@ TEST(ParseCommandLine, RunsATrainingCommandOnlyIfThereIsOne) {
 TEST(ParseCommandLine, CollectsTheFormsOfTheOptimum) {
   const auto line = parse_command_line({"c.json", "--emit", "transformers", "--emit=accelerate"});
 
-  EXPECT_EQ(line.emit,
-            (std::set<EmittedForm>{EmittedForm::accelerate, EmittedForm::transformers}));
+  EXPECT_EQ(line.emit, (std::set<EmittedForm>{EmittedForm::accelerate, EmittedForm::transformers}));
   EXPECT_EQ(faults_of_line({"c.json", "--emit", "accelerat"}),
             Faults{"--emit  is \"accelerat\"; did you mean \"accelerate\"? accepted: "
                    "\"accelerate\", \"transformers\""});

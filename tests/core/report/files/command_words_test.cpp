@@ -62,7 +62,8 @@ TEST(SetAccelerateFiles, ConfiguresTheLauncherAndLeavesTheScriptAlone) {
        "accelerate-launch --deepspeed_config_file=/o.json t.py"},
       {"python -m accelerate.commands.launch t.py",
        "python -m accelerate.commands.launch --config_file /o.yaml t.py",
-       "python -m accelerate.commands.launch --use_deepspeed --deepspeed_config_file /o.json t.py"}};
+       "python -m accelerate.commands.launch --use_deepspeed --deepspeed_config_file /o.json "
+       "t.py"}};
   for (const auto& example : cases) {
     Words command = words(example.given);
     EXPECT_TRUE(set_accelerate_files(command, {"/o.json", "/o.yaml"}));

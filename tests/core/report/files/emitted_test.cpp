@@ -74,7 +74,8 @@ TEST(AccelerateYaml, InitialisesUnpartitionedBelowStage3) {
 
 // What Accelerate and Transformers made of such files: tests/data/emitted_fixture.json.
 TEST(Emitted, IsWhatTheRealParsersAccepted) {
-  const json::array fixture = parse_json(read_text_file(test::test_data("emitted_fixture.json"))).at("cases").as_array();
+  const json::array fixture =
+      parse_json(read_text_file(test::test_data("emitted_fixture.json"))).at("cases").as_array();
   ASSERT_GE(fixture.size(), 4U);
   for (const auto& value : fixture) {
     const json::object& example = value.as_object();
