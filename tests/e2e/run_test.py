@@ -145,6 +145,24 @@ class Run(ProgramTest):
         self.assertIn("--run starts nothing under mpirun alone", done.stderr)
         self.assertTrue((self.results / "cmd_optimal.txt").exists())
 
+    def test_model_parallel_training_gets_all_its_processes(self):
+        config = self.write_config(self.tiny(autotuning={"mp_size": 2}, dstune={"ranks_per_experiment": 4}))
+
+        done = self.tune_well(3, "--backend", "sim", "--emit", "accelerate", "--emit", "transformers", config, "--",
+                              "accelerate", "launch", "train.py")
+
+        optimum = read_json(self.results / "ds_config_optimal.json")
+        batch = optimum["train_micro_batch_size_per_gpu"] * optimum["gradient_accumulation_steps"]
+        self.assertEqual(optimum["train_batch_size"], batch * 4 // 2)
+        yaml = (self.results / "accelerate_optimal.yaml").read_text(encoding="utf-8")
+        self.assertIn("num_processes: 4\n", yaml)
+        command = (self.results / "cmd_optimal.txt").read_text(encoding="utf-8")
+        self.assertIn(f"launch --config_file {self.results}/accelerate_optimal.yaml train.py", command)
+        self.assertIn(f"--gradient_accumulation_steps {optimum['gradient_accumulation_steps']}", command)
+        summary = (self.results / "summary.txt").read_text(encoding="utf-8")
+        self.assertIn("Note: mp_size 2: a rank holds ", summary)
+        self.assertIn("are not modelled", done.stderr)
+
     def test_a_command_is_needed(self):
         done = self.run_command([PROGRAM, "--check", "--run", str(self.quick_tiny())])
 

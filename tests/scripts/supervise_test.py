@@ -100,11 +100,18 @@ wait""")
         self.assertIn("SIGTERM asked for the end", done.stderr)
 
     def test_what_an_earlier_start_left_is_not_trained_with(self):
-        done, trained = self.train(self.LEAVE + 'record; echo 137 >"$FILE"', 'record; echo 0 >"$FILE"')
+        for options in ((), ("--shared", str(self.directory))):
+            with self.subTest(options):
+                (self.directory / "starts").unlink(missing_ok=True)
+                (self.directory / "arguments").unlink(missing_ok=True)
 
-        self.assert_ended(done, 0, 2)
-        self.assertIsNone(trained)
-        self.assertIn("rank 0 left no optimum", done.stderr)
+                done, trained = self.train(self.LEAVE + 'record; echo 137 >"$FILE"', 'record; echo 0 >"$FILE"',
+                                           options=options)
+
+                self.assert_ended(done, 0, 2)
+                self.assertIsNone(trained)
+                self.assertIn("rank 0 left no optimum", done.stderr)
+        self.assertEqual([path.name for path in self.directory.glob(".dstune-exit-code.*")], [])
 
     def test_only_the_programs_own_run_starts_a_training(self):
         done = self.supervise(self.LEAVE + 'echo 0 >"$FILE"', arguments=("config.json", "--", "train", "--run"))
