@@ -12,7 +12,6 @@ namespace {
 
 using Path = std::initializer_list<std::string_view>;
 
-/// Null where there is none, and where the training program fills it in.
 const json::value* find(const json::object& config, Path path) {
   const json::object* section = &config;
   const json::value* found = nullptr;
@@ -21,10 +20,10 @@ const json::value* find(const json::object& config, Path path) {
     if (found == nullptr) return nullptr;
     section = found->if_object();
   }
-  const bool is_open = found == nullptr || found->is_null() || *found == "auto";
-  return is_open ? nullptr : found;
+  return found;
 }
 
+// What is "auto" is no number.
 void add(std::vector<TrainingArgument>& arguments, const json::object& config, const char* flag,
          Path path) {
   const auto* const value = find(config, path);

@@ -10,11 +10,11 @@ namespace {
 Words words(const char* text) { return split(text, ' '); }
 
 TEST(ReplaceValue, ReplacesEveryValueOfTheFlagAndNoOther) {
-  Words command = words("t.py --gas 1 --gas=2 --gas_limit 3 --gas --x");
+  Words command = words("t.py --gas --x --gas 1 --gas_limit 3 --gas=2");
 
   EXPECT_TRUE(replace_value(command, "--gas", "8"));
 
-  EXPECT_EQ(join(command, " "), "t.py --gas 8 --gas=8 --gas_limit 3 --gas 8 --x");
+  EXPECT_EQ(join(command, " "), "t.py --gas 8 --x --gas 8 --gas_limit 3 --gas=8");
 }
 
 TEST(ReplaceValue, SaysThatThereIsNoSuchFlag) {
