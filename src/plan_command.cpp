@@ -57,7 +57,9 @@ Plan make_plan(const CommandLine& options) {
 }
 
 bool fits(const Plan& plan) {
-  const bool any = std::any_of(plan.stages.begin(), plan.stages.end(),
+  // A space may have what fits where the settings outside it do not.
+  const bool any = (plan.pool && !plan.pool->candidates.empty()) ||
+                   std::any_of(plan.stages.begin(), plan.stages.end(),
                                [](const StagePlan& stage) { return stage.feasible; });
   if (!any) log_error(kNothingFits);
   return any;
