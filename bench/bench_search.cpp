@@ -112,6 +112,7 @@ void print_row(const std::string& name, const std::vector<Replay>& replays, std:
 
 void print_end(const std::vector<Replay>& replays) {
   std::vector<std::size_t> lengths;
+  lengths.reserve(replays.size());
   for (const Replay& replay : replays) lengths.push_back(replay.regrets.size());
   std::cout << "\nguided stops by itself after " << quantile(lengths, 0.5) << " (median; "
             << quantile(lengths, 0) << " to " << quantile(lengths, 1)

@@ -89,6 +89,7 @@ std::vector<std::string> GuidedTuner::remarks() {
   const auto untried = trials().untried();
   if (!to_beat || untried.empty()) return remarks;
   std::vector<double> chances;
+  chances.reserve(untried.size());
   for (const std::size_t i : untried) chances.push_back(chance(i, *to_beat));
   const auto likeliest = std::ranges::max_element(chances);
   const std::size_t index = untried[static_cast<std::size_t>(likeliest - chances.begin())];
