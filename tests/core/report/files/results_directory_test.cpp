@@ -1,5 +1,4 @@
-#include "core/report/files/results_directory.hpp"
-
+// What a results directory is made of, and what it leaves alone.
 #include <filesystem>
 #include <stdexcept>
 #include <string>
@@ -10,10 +9,8 @@
 
 #include "core/base/error.hpp"
 #include "core/base/file.hpp"
-#include "core/base/json_parser.hpp"
-#include "tests/core/report/records.hpp"
+#include "tests/core/report/files/results_directory_fixture.hpp"
 #include "tests/support/full_disk.hpp"
-#include "tests/support/temporary_directory.hpp"
 
 namespace dstune {
 namespace {
@@ -22,43 +19,13 @@ namespace fs = std::filesystem;
 
 using testing::AllOf;
 using testing::HasSubstr;
-using testing::StartsWith;
 using testing::ThrowsMessage;
 using testing_support::FullDisk;
 using testing_support::make_experiment;
 using testing_support::make_identity;
 using testing_support::make_measured;
 using testing_support::make_record;
-using testing_support::TemporaryDirectory;
-
-class ResultsDirectoryTest : public testing::Test {
- protected:
-  ResultsDirectory prepare(ExistingResults existing) const {
-    return ResultsDirectory::prepare(results_, exps_, existing);
-  }
-
-  // A finished run: journal, a folder, an experiment's file.
-  void make_results() const {
-    const auto directory = prepare(ExistingResults::refuse);
-    Journal journal(directory.journal_path(), Journal::Mode::create, make_identity());
-    const Record record = make_record(make_experiment(2, 4), make_measured(10));
-    journal.finished(record);
-    directory.write_record(record);
-  }
-
-  json::value read_json(const std::string& name) const {
-    return parse_json(read_text_file(results_ + "/" + name));
-  }
-
-  void put(const std::string& name) const {
-    ensure_directory(results_);
-    write_file_atomically(results_ + "/" + name, "{}");
-  }
-
-  TemporaryDirectory directory_;
-  std::string results_ = directory_ / "results";
-  std::string exps_ = directory_ / "exps";
-};
+using testing_support::ResultsDirectoryTest;
 
 TEST_F(ResultsDirectoryTest, IsMadeWithItsParents) {
   const auto directory =
@@ -215,107 +182,6 @@ TEST_F(ResultsDirectoryTest, ModelInfoHasDeepSpeedsKeys) {
   EXPECT_EQ(info.at("trainable_num_params"), 124439808);
   EXPECT_EQ(info.at("activation_mem_per_gpu"), 123456);
   EXPECT_EQ(info.at("rank"), 0);
-}
-
-TEST_F(ResultsDirectoryTest, FinishWritesTheOptimumItsCommandTableAndSummary) {
-  const auto directory = prepare(ExistingResults::refuse);
-  RunResults results;
-  results.records = {make_record(make_experiment(2, 4, 3), make_measured(8))};
-  results.best = results.records[0];
-  results.ranks = 4;
-  results.training_command = {"deepspeed", "train.py", "--deepspeed", "ds.json"};
-  results.arg_mappings = {{"train_micro_batch_size_per_gpu", "--mbs"}};
-
-  directory.finish(results);
-
-  EXPECT_EQ(read_json("ds_config_optimal.json").at("train_batch_size"), 48);
-  EXPECT_EQ(read_text_file(results_ + "/cmd_optimal.txt"),
-            "deepspeed train.py --deepspeed " + results_ + "/ds_config_optimal.json --mbs 4\n");
-  EXPECT_THAT(read_text_file(results_ + "/results.csv"), StartsWith("name,"));
-  EXPECT_THAT(read_text_file(results_ + "/summary.txt"),
-              AllOf(StartsWith("| tuning_space"), HasSubstr(results_ + "/z2_gas3_tmbspg4")));
-}
-
-TEST_F(ResultsDirectoryTest, FinishWritesTheFormsThatAreAskedFor) {
-  const auto directory = prepare(ExistingResults::refuse);
-  RunResults results;
-  results.records = {make_record(make_experiment(2, 4, 3), make_measured(8))};
-  results.best = results.records[0];
-  results.ranks = 4;
-  results.training_command = {"accelerate", "launch", "t.py"};
-  results.emit = {EmittedForm::accelerate, EmittedForm::transformers};
-  results.training_ranks = {.processes = 8, .machines = 1};
-  results.left_to_trainer = {"/optimizer/params/lr"};
-
-  const auto line = directory.finish(results);
-
-  EXPECT_EQ(line, "accelerate launch --config_file " + results_ +
-                      "/accelerate_optimal.yaml t.py --per_device_train_batch_size 4 "
-                      "--gradient_accumulation_steps 3");
-  EXPECT_EQ(read_text_file(results_ + "/cmd_optimal.txt"), line + "\n");
-  EXPECT_THAT(read_text_file(results_ + "/accelerate_optimal.yaml"),
-              AllOf(HasSubstr("num_processes: 8\n"),
-                    HasSubstr("\"" + results_ + "/ds_config_optimal.json\"")));
-  EXPECT_EQ(read_text_file(results_ + "/training_arguments_optimal.txt"),
-            "--deepspeed " + results_ +
-                "/ds_config_optimal.json\n--per_device_train_batch_size 4\n"
-                "--gradient_accumulation_steps 3\n");
-  EXPECT_EQ(read_json("ds_config_optimal.json").at("optimizer").at("params").at("lr"), "auto");
-}
-
-TEST_F(ResultsDirectoryTest, FinishRemovesTheFormsThatAreNotAskedForAnyMore) {
-  const auto directory = prepare(ExistingResults::refuse);
-  const std::vector<std::string> stale = {"accelerate_optimal.yaml", "accelerate_provisional.yaml",
-                                          "training_arguments_optimal.txt", "cmd_optimal.txt"};
-  for (const auto& name : stale) put(name);
-  RunResults results;
-  results.records = {make_record(make_experiment(2, 4, 3), make_measured(8))};
-  results.best = results.records[0];
-
-  EXPECT_EQ(directory.finish(results), "");
-
-  for (const auto& name : stale) EXPECT_FALSE(fs::exists(results_ + "/" + name)) << name;
-}
-
-TEST_F(ResultsDirectoryTest, FinishWithoutAnOptimumLeavesNoOldOne) {
-  const auto directory = prepare(ExistingResults::refuse);
-  put("ds_config_optimal.json");
-  put("cmd_optimal.txt");
-
-  directory.finish({});
-
-  EXPECT_FALSE(fs::exists(results_ + "/ds_config_optimal.json"));
-  EXPECT_FALSE(fs::exists(results_ + "/cmd_optimal.txt"));
-  EXPECT_THAT(read_text_file(results_ + "/summary.txt"), HasSubstr("No optimal setup"));
-}
-
-TEST_F(ResultsDirectoryTest, AnInterruptedRunsOptimumIsProvisionalUntilItIsFinal) {
-  const auto directory = prepare(ExistingResults::refuse);
-  RunResults results;
-  results.records = {make_record(make_experiment(2, 4, 3), make_measured(8))};
-  results.best = results.records[0];
-  results.training_command = {"deepspeed", "train.py"};
-  results.provisional = true;
-  put("ds_config_optimal.json");
-  put("cmd_optimal.txt");
-
-  directory.finish(results);
-
-  EXPECT_TRUE(fs::exists(results_ + "/ds_config_provisional.json"));
-  EXPECT_THAT(read_text_file(results_ + "/cmd_provisional.txt"),
-              HasSubstr("ds_config_provisional.json"));
-  EXPECT_FALSE(fs::exists(results_ + "/ds_config_optimal.json"));
-  EXPECT_FALSE(fs::exists(results_ + "/cmd_optimal.txt"));
-  EXPECT_THAT(read_text_file(results_ + "/summary.txt"),
-              AllOf(HasSubstr("is the provisional setup"), HasSubstr("was interrupted")));
-
-  results.provisional = false;
-  directory.finish(results);
-
-  EXPECT_TRUE(fs::exists(results_ + "/ds_config_optimal.json"));
-  EXPECT_TRUE(fs::exists(results_ + "/cmd_optimal.txt"));
-  EXPECT_FALSE(fs::exists(results_ + "/ds_config_provisional.json"));
-  EXPECT_FALSE(fs::exists(results_ + "/cmd_provisional.txt"));
 }
 
 TEST_F(ResultsDirectoryTest, AFullDiskIsAnErrorWithPathAndReason) {
