@@ -70,6 +70,14 @@ class SearchTest(ProgramTest):
         self.assertRegex(summary, r"Note: guided tried \d+ of \d+ configurations")
         self.assertIn("with a chance of", summary)
         self.assertRegex(summary, r"was confirmed by \d+ repetitions? against")
+
+    def test_the_summary_shows_the_front_of_speed_and_memory(self):
+        config = space_config("gridsearch")
+        config["autotuning"]["tuner_early_stopping"] = 100  # so that both micro-batches are among them
+
+        self.run_whole(config)
+
+        summary = (self.results / "summary.txt").read_text(encoding="utf-8")
         self.assertIn("pareto_exp_name", summary)
 
     def test_a_time_budget_ends_the_run_with_the_best_so_far(self):

@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdint>
 #include <iostream>
+#include <limits>
 #include <string>
 #include <variant>
 #include <vector>
@@ -25,10 +26,15 @@ constexpr int kFaulty = 1;  // rank and GPU
 
 enum class End { measured, ended, lost };
 
+/// Looks at rank 0, which take the longer the busier the machine is.
+constexpr int kForever = std::numeric_limits<int>::max();
+constexpr int kImpatient = 4'000;
+
 /// Rank 0's time limit, in looks instead of seconds: then all ranks are told to give up.
 class ImpatientGroup final : public Group {
  public:
-  ImpatientGroup(test::ThreadTeam& team, int rank) : team_(team), group_(team, rank) {}
+  ImpatientGroup(test::ThreadTeam& team, int rank, int most_looks)
+      : team_(team), group_(team, rank), most_looks_(most_looks) {}
 
   int rank() const override { return group_.rank(); }
   int size() const override { return group_.size(); }
@@ -36,14 +42,14 @@ class ImpatientGroup final : public Group {
   bool vote(bool ok) override { return group_.vote(ok); }
   std::vector<std::string> gather(const std::string& text) override { return group_.gather(text); }
   void poll() override {
-    constexpr int kMostLooks = 4'000;
-    if (group_.polls > kMostLooks) team_.abort();
+    if (group_.polls > most_looks_) team_.abort();
     group_.poll();
   }
 
  private:
   test::ThreadTeam& team_;
   test::ThreadGroup group_;
+  int most_looks_;
 };
 
 Experiment tiny() {
@@ -63,10 +69,10 @@ Experiment tiny() {
 }
 
 /// What a worker does; its peers are told of a failure, as rank 0 tells them.
-End run(cuda::CudaBackend& backend, test::ThreadTeam& team, int rank) {
+End run(cuda::CudaBackend& backend, test::ThreadTeam& team, int rank, int most_looks) {
   const Experiment experiment = tiny();
   try {
-    ImpatientGroup group(team, rank);
+    ImpatientGroup group(team, rank, most_looks);
     Device& device = backend.device({.memory_limit = experiment.settings.memory_limit});
     const auto collectives = backend.collectives(group, {});
     const Outcome outcome = run_experiment(experiment, device, *collectives, group);
@@ -82,19 +88,19 @@ End run(cuda::CudaBackend& backend, test::ThreadTeam& team, int rank) {
 
 using Ends = std::array<std::array<End, kRanks>, 2>;  // by experiment, by rank
 
-/// Two experiments; `plant` is called before the first.
+/// Two experiments; `plant` is called before the first, which has `most_looks`.
 template <class Plant>
-Ends run_two(Plant plant) {
+Ends run_two(Plant plant, int most_looks = kForever) {
   cuda_on_host::set_up({.devices = kRanks, .bytes = Bytes{1} << 30U});
   plant();
   Ends ends{};
   test::run_on_ranks(kRanks, [&](int rank, test::ThreadTeam& team) {
     const auto place = static_cast<std::size_t>(rank);
     cuda::CudaBackend backend(rank);
-    ends[0][place] = run(backend, team.part_of({0, 1}), rank);
+    ends[0][place] = run(backend, team.part_of({0, 1}), rank, most_looks);
     test::ThreadGroup(team, rank).vote(true);
     if (rank == 0) cuda_on_host::release_hangs();
-    ends[1][place] = run(backend, team, rank);
+    ends[1][place] = run(backend, team, rank, kForever);
   });
   return ends;
 }
@@ -146,7 +152,8 @@ TEST_P(NcclFaultsTest, ACallThatNeverEndsIsGivenUpAndTheNextExperimentRuns) {
   for (const std::uint64_t call : chosen_calls()) {
     SCOPED_TRACE(call);
 
-    const Ends ends = run_two([call] { cuda_on_host::hang_at(GetParam(), call, kFaulty); });
+    const Ends ends =
+        run_two([call] { cuda_on_host::hang_at(GetParam(), call, kFaulty); }, kImpatient);
 
     for (const End end : ends[0]) EXPECT_EQ(end, End::ended);
     expect_recovery(ends);
