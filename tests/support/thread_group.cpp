@@ -166,7 +166,9 @@ void ThreadCollectives::do_all_gather(Tensor in, Tensor out) {
                                    static_cast<const std::byte*>(in.data) + in.size());
   team_.meet(rank(), own.data());
   for (int next = 0; next < size(); ++next) {
-    std::memcpy(out.slice(next * in.numel, in.numel).data, team_.of(next), own.size());
+    const auto* const theirs = static_cast<const std::byte*>(team_.of(next));
+    std::copy_n(theirs, own.size(),
+                static_cast<std::byte*>(out.slice(next * in.numel, in.numel).data));
   }
   team_.part();
 }
