@@ -4,7 +4,7 @@
 # usage: scripts/lint.sh [--changed [COMMIT] | --all | FILE...]
 #   --changed  sources that differ from COMMIT, or whose header does, without the static analyzer
 #              (the default). COMMIT defaults to the merge base with the main branch; on that branch
-#              itself to what it was six hours before its newest commit
+#              itself to what it was four hours before its newest commit
 #   --all      every source, with the analyzer; takes long
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -17,7 +17,7 @@ base_commit() {
     [ -n "$base" ] || base=$(git merge-base HEAD "$main" 2>/dev/null || true)
   done
   if [ -z "$base" ] || [ "$base" = "$(git rev-parse HEAD)" ]; then
-    base=$(git rev-list -1 --before=$(($(git log -1 --format=%ct) - 6 * 3600)) HEAD)
+    base=$(git rev-list -1 --before=$(($(git log -1 --format=%ct) - 4 * 3600)) HEAD)
   fi
   # A history of a few hours, or a shallow one: all of it is new.
   echo "${base:-$(git hash-object -t tree /dev/null)}"
