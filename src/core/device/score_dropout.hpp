@@ -1,6 +1,7 @@
 // Which of attention's probabilities are dropped: four of them share a hash, in every backend.
 #pragma once
 
+#include <cmath>
 #include <cstdint>
 
 #include "core/device/random_bits.hpp"
@@ -40,8 +41,8 @@ constexpr unsigned score_place(std::int64_t query, std::int64_t key) {
 }
 
 /// A number of 16 bits is kept if it is not below the threshold.
-constexpr std::uint32_t score_threshold(double probability) {
-  return static_cast<std::uint32_t>(probability * 65536.0 + 0.5);
+inline std::uint32_t score_threshold(double probability) {
+  return static_cast<std::uint32_t>(std::lround(probability * 65536.0));
 }
 
 /// @param bits  random_bits() of the head's key and the group's index

@@ -74,7 +74,7 @@ std::string CommunicatorCache::report(const CommunicatorMaker& maker) {
   const auto names = maker.group().gather(host_name());
   if (maker.group().rank() != 0) return "";
   const std::set<std::string> hosts(names.begin(), names.end());
-  const std::string network = hosts.size() > 1 ? log_.facts().network : "";
+  std::string network = hosts.size() > 1 ? log_.facts().network : "";
   const auto& cost = maker.cost();
   log_line(concat("communicator of ", maker.group().size(), " ranks: ", format_seconds(cost.time),
                   ", ", format_bytes(cost.bytes),
