@@ -3,8 +3,9 @@
 
 usage: measure_space.py PROGRAM FOLDER [--backend cpu|sim] [--ranks N] [--plan]
 
-Runs PROGRAM (dstune-mpi) with tuner gridsearch on N workers (2) until nothing is left; FOLDER/journal.jsonl is
-what bench_search reads. Started again it goes on where it was. 576 configurations are generated; --plan says what
+Runs PROGRAM (dstune-mpi) with tuner gridsearch on N workers (2) until nothing is left; FOLDER/table.jsonl is
+what bench_search reads: a journal of first measurements alone, without their ledgers. The one of two CPU ranks is
+kept as tests/data/measured_space.jsonl. Started again it goes on where it was. 432 configurations are generated; --plan says what
 is left of them and measures nothing. The machine should do nothing else.
 """
 
@@ -12,9 +13,9 @@ import argparse
 import json
 import os
 import pathlib
-import shutil
 import subprocess
 import sys
+import zlib
 
 MODEL = {"model_type": "gpt2", "vocab_size": 4096, "n_positions": 128, "n_embd": 256, "n_layer": 4, "n_head": 4}
 NO_END = 1_000_000
@@ -22,7 +23,7 @@ NO_END = 1_000_000
 
 def space_config(backend):
     return {
-        "train_micro_batch_size_per_gpu": [1, 2, 4, 8],
+        "train_micro_batch_size_per_gpu": [2, 4, 8],
         "zero_optimization": {"stage": "all"},
         "autotuning": {"enabled": True, "tuner_type": "gridsearch",
                        "tuner_num_trials": NO_END, "tuner_early_stopping": NO_END},
@@ -50,6 +51,25 @@ def launch(arguments, *options):
     return subprocess.run(command, env=environment, check=False).returncode
 
 
+def write_table(journal, table):
+    lines = []
+    for line in map(json.loads, journal.read_text(encoding="utf-8").splitlines()):
+        line.pop("crc32", None)
+        line.pop("process", None)
+        if line["type"] == "finished" and line["experiment"].get("repetition", 0) == 0:
+            for name, value in line["outcome"].get("ledger", {}).items():
+                line["outcome"]["ledger"][name] = [] if isinstance(value, list) else value
+            lines.append(line)
+        elif line["type"] == "run" and not lines:
+            lines.append(line)
+    table.write_text("".join(sealed(line) + "\n" for line in lines), encoding="utf-8")
+
+
+def sealed(line):
+    text = json.dumps(line, separators=(",", ":"))[:-1]
+    return f'{text},"crc32":"{zlib.crc32(text.encode()):08x}"}}'
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("program", type=lambda path: str(pathlib.Path(path).resolve()))
@@ -69,7 +89,7 @@ def main():
     code = launch(arguments, "--results-dir", str(results), *resume, str(config))
     if code != 0:
         sys.exit(code)
-    shutil.copy(results / "journal.jsonl", arguments.folder / "journal.jsonl")
+    write_table(results / "journal.jsonl", arguments.folder / "table.jsonl")
 
 
 if __name__ == "__main__":
