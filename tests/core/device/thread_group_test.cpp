@@ -109,6 +109,7 @@ TEST(ThreadCollectives, APartOfTheGroupHasItsOwnLinesInTheLedger) {
 namespace dstune::testing {
 
 CollectivesCase collectives_case() {
+  constexpr std::int64_t kLarge = 5003;  // in one piece, as any other
   const auto copy = [](const void* from, void* to, std::size_t size) {
     std::memcpy(to, from, size);
   };
@@ -119,7 +120,7 @@ CollectivesCase collectives_case() {
       body(device, collectives);
     });
   };
-  return {run, copy, copy};
+  return {run, copy, copy, kLarge};
 }
 
 }  // namespace dstune::testing

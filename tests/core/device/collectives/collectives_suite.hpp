@@ -22,6 +22,8 @@ struct CollectivesCase {
   std::function<void(int size, const Body& body)> run;
   std::function<void(const void* host, void* device, std::size_t size)> upload;
   std::function<void(const void* device, void* host, std::size_t size)> download;
+  /// Elements that are more than one message of the implementation, where it has such.
+  std::int64_t large = 300'007;
 };
 
 /// Each program has one.

@@ -132,7 +132,7 @@ INSTANTIATE_TEST_SUITE_P(
 
 // Of stages 0 to 2: where gradients wait, how they are averaged, and in which types they travel and
 // are added up.
-TEST(GradientKnobs, PeaksOfADryRunAreTheFormulas) {
+TEST(ModelStatesWithGradientKnobs, PeaksOfADryRunAreTheFormulas) {
   const char* const zeros[] = {
       R"({"contiguous_gradients": false})",
       R"({"contiguous_gradients": false, "overlap_comm": true})",

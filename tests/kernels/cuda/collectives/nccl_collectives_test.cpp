@@ -9,6 +9,7 @@
 namespace dstune::testing {
 
 CollectivesCase collectives_case() {
+  constexpr std::int64_t kLarge = 5003;  // one call of NCCL, as any other
   const auto run = [](int size, const CollectivesCase::Body& body) {
     cuda_on_host::set_up({.devices = cuda::kMostRanks, .bytes = cuda::kGpuMemory});
     test::run_on_ranks(size, [&](int rank, test::ThreadTeam& team) {
@@ -28,7 +29,7 @@ CollectivesCase collectives_case() {
   const auto download = [](const void* device, void* host, std::size_t size) {
     EXPECT_EQ(cudaMemcpy(host, device, size, cudaMemcpyDeviceToHost), cudaSuccess);
   };
-  return {run, upload, download};
+  return {run, upload, download, kLarge};
 }
 
 }  // namespace dstune::testing
