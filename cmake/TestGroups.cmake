@@ -9,7 +9,7 @@ option(DSTUNE_TEST_GROUPS "Compile a folder's tests together: sooner from nothin
 
 # dstune_join_sources(OUT NAME SOURCES...): OUT is SOURCES, but several tests in one file of the build.
 function(dstune_join_sources out name)
-  set(at_once 6)
+  set(at_once 8)
   set(tests)
   foreach(source IN LISTS ARGN)
     get_filename_component(source ${source} ABSOLUTE)
@@ -20,6 +20,7 @@ function(dstune_join_sources out name)
   list(FILTER others EXCLUDE REGEX "_test\\.cpp$")
   list(LENGTH tests left)
   set(number 0)
+  set(files)
   while(left GREATER 0)
     list(SUBLIST tests 0 ${at_once} joined)
     list(REMOVE_ITEM tests ${joined})
@@ -32,9 +33,12 @@ function(dstune_join_sources out name)
               -P ${PROJECT_SOURCE_DIR}/cmake/JoinTests.cmake
       DEPENDS ${joined} ${PROJECT_SOURCE_DIR}/cmake/JoinTests.cmake
       COMMENT "" VERBATIM)
-    list(APPEND others ${file})
+    list(APPEND files ${file})
   endwhile()
-  set(${out} ${others} PARENT_SCOPE)
+  if(files) # a target without dependencies: the files wait for no library
+    add_custom_target(${name}.joined DEPENDS ${files})
+  endif()
+  set(${out} ${others} ${files} PARENT_SCOPE)
 endfunction()
 
 # dstune_add_to_group(LABEL SOURCE LIBRARIES...): to the program that the folder gets at its end.
