@@ -19,6 +19,10 @@ function(dstune_join_sources out name)
   list(FILTER tests INCLUDE REGEX "_test\\.cpp$")
   list(FILTER others EXCLUDE REGEX "_test\\.cpp$")
   list(LENGTH tests left)
+  if(left LESS 2)
+    set(${out} ${ARGN} PARENT_SCOPE)
+    return()
+  endif()
   set(number 0)
   set(files)
   while(left GREATER 0)
@@ -32,12 +36,10 @@ function(dstune_join_sources out name)
       COMMAND ${CMAKE_COMMAND} -DROOT=${PROJECT_SOURCE_DIR} -DOUT=${file} -DSOURCES=${names}
               -P ${PROJECT_SOURCE_DIR}/cmake/JoinTests.cmake
       DEPENDS ${joined} ${PROJECT_SOURCE_DIR}/cmake/JoinTests.cmake
-      COMMENT "" VERBATIM)
+      COMMENT "Joining ${name}.${number}.cpp" VERBATIM)
     list(APPEND files ${file})
   endwhile()
-  if(files) # a target without dependencies: the files wait for no library
-    add_custom_target(${name}.joined DEPENDS ${files})
-  endif()
+  add_custom_target(${name}.joined DEPENDS ${files}) # without dependencies: the files wait for no library
   set(${out} ${others} ${files} PARENT_SCOPE)
 endfunction()
 
