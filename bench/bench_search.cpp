@@ -7,11 +7,12 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <functional>
 #include <iomanip>
 #include <iostream>
 #include <set>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "bench/replay.hpp"
@@ -21,11 +22,8 @@
 #include "core/base/text.hpp"
 #include "core/report/journal/journal_reader.hpp"
 #include "core/search/predict/estimated_rates.hpp"
-#include "core/search/tuner/grid_tuner.hpp"
-#include "core/search/tuner/guided_tuner.hpp"
-#include "core/search/tuner/model_based_tuner.hpp"
-#include "core/search/tuner/random_tuner.hpp"
 #include "core/search/tuner/step_time_forecaster.hpp"
+#include "core/search/tuner/tuner_table.hpp"
 
 namespace dstune {
 namespace {
@@ -59,21 +57,21 @@ struct Setting {
   int ranks;
   const StepTimePredictor& predictor;  ///< has seen every configuration, learnt nothing
   double noise;
+  std::vector<StagePlan> no_stages = {};
 
-  std::unique_ptr<Forecaster> forecaster() const {
-    return std::make_unique<StepTimeForecaster>(predictor);
+  std::unique_ptr<Tuner> make(std::string_view name, Pool pool) const {
+    const auto forecaster = [this] { return std::make_unique<StepTimeForecaster>(predictor); };
+    return make_pool_tuner(name, {config, ranks, no_stages, {}, forecaster}, std::move(pool));
   }
 };
 
-using MakeTuner = std::function<std::unique_ptr<Tuner>(const Setting&, Pool)>;
-
-std::vector<Replay> replay_all(Setting setting, const MakeTuner& make, int seeds, bool in_order,
+std::vector<Replay> replay_all(Setting setting, std::string_view name, int seeds, bool in_order,
                                bool to_its_end) {
   std::vector<Replay> replays;
   for (int seed = 1; seed <= seeds; ++seed) {
     const auto number = static_cast<std::uint64_t>(seed);
     setting.config.settings.seed = number;
-    const auto tuner = make(setting, bench::pool_of(setting.table, in_order ? 0 : number));
+    const auto tuner = setting.make(name, bench::pool_of(setting.table, in_order ? 0 : number));
     replays.push_back(bench::replay(setting.table, *tuner,
                                     {number, setting.noise, to_its_end ? 0 : kLongest, 0.01}));
   }
@@ -121,17 +119,6 @@ void print_end(const std::vector<Replay>& replays) {
             << " % (mean).\n";
 }
 
-template <class TunerType>
-std::unique_ptr<Tuner> plain(const Setting& setting, Pool pool) {
-  return std::make_unique<TunerType>(setting.config, setting.ranks, std::move(pool));
-}
-
-template <class TunerType>
-std::unique_ptr<Tuner> predicting(const Setting& setting, Pool pool) {
-  return std::make_unique<TunerType>(setting.config, setting.ranks, std::move(pool),
-                                     setting.forecaster());
-}
-
 void run(const Table& table, int seeds, double noise, const std::string& rates) {
   const Experiment& first = table.records.front().experiment;
   RunSettings settings = first.settings;
@@ -148,13 +135,12 @@ void run(const Table& table, int seeds, double noise, const std::string& rates) 
   std::cout << size << " configurations, " << seeds << " seeds, noise " << 100 * noise << " %\n\n"
             << "| tuner | to 1 % of the best: mean | median | 90 % | regret (%) after 10 | 20 | 40 "
                "|\n| :-- | --: | --: | --: | --: | --: | --: |\n";
-  print_row("gridsearch", replay_all(setting, plain<GridTuner>, seeds, true, false), size);
-  print_row("random", replay_all(setting, plain<RandomTuner>, seeds, true, false), size);
-  print_row("model_based", replay_all(setting, predicting<ModelBasedTuner>, seeds, false, false),
-            size);
-  print_row("guided", replay_all(setting, predicting<GuidedTuner>, seeds, false, false), size);
+  for (const std::string name : {"gridsearch", "random", "model_based", "guided"}) {
+    const bool in_order = name == "gridsearch" || name == "random";
+    print_row(name, replay_all(setting, name, seeds, in_order, false), size);
+  }
   setting.config.stop_at_chance = TuningConfig().stop_at_chance;
-  print_end(replay_all(setting, predicting<GuidedTuner>, seeds, false, true));
+  print_end(replay_all(setting, "guided", seeds, false, true));
 }
 
 }  // namespace

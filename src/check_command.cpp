@@ -12,6 +12,8 @@
 #include "core/input/problems.hpp"
 #include "core/model/model_spec.hpp"
 #include "core/report/files/existing_results.hpp"
+#include "core/search/tuner/final_status.hpp"
+#include "core/search/tuner/search_outline.hpp"
 #include "core/train/families/families.hpp"
 #include "plan_command.hpp"
 #include "tuner_rank.hpp"
@@ -30,12 +32,12 @@ void collect(std::vector<Problem>& problems, const Check& check) {
   }
 }
 
-std::string stages_text(const std::vector<StagePlan>& stages) {
+std::string outline_text(const SearchOutline& outline) {
   std::vector<std::string> numbers;
-  for (const StagePlan& plan : stages) {
-    if (plan.feasible) numbers.push_back(std::to_string(plan.stage));
-  }
-  return join(numbers, ", ");
+  for (const int stage : outline.stages) numbers.push_back(std::to_string(stage));
+  const bool is_bounded = outline.experiments < outline.configurations;
+  return concat("stages ", join(numbers, ", "), ", up to ", outline.experiments, " experiments",
+                is_bounded ? concat(" of ", outline.configurations, " configurations") : "");
 }
 
 void warn_of_stages(const std::vector<StagePlan>& stages) {
@@ -66,7 +68,7 @@ void check_folders(const TuningConfig& config, const CommandLine& options) {
 int print_check(const CommandLine& options) {
   Plan plan = begin_plan(options);
   std::vector<Problem> problems;
-  collect(problems, [&] { complete_plan(plan); });
+  collect(problems, [&] { add_stages(plan); });
   const std::string& results_dir = plan.config.autotuning.results_dir;
   collect(problems, [&] {
     check_existing_results(results_dir, plan.config.autotuning.exps_dir, existing_results(options));
@@ -79,13 +81,17 @@ int print_check(const CommandLine& options) {
   log_warnings(plan);
   warn_of_stages(plan.stages);
   for (const auto& note : plan.config.notes) log_line(note);
-  if (!fits(plan)) return exit_nothing_fits;
   const auto& settings = plan.config.settings;
   const int group_size = plan.machine.group_size;
+  const auto outline =
+      outline_search(plan.config, group_size, plan.stages, make_dry_runner(plan.device));
+  if (outline.stages.empty()) {
+    log_error(kNothingFits);
+    return exit_nothing_fits;
+  }
   print(concat("would run: ", settings.model.name, " (",
                make_model_parameters(settings.model).total(), " parameters), ", group_size,
-               group_size == 1 ? " rank" : " ranks", " per experiment, stages ",
-               stages_text(plan.stages), ", up to ", plan.experiments.size(), " experiments",
+               group_size == 1 ? " rank" : " ranks", " per experiment, ", outline_text(outline),
                settings.memory_limit == 0 ? "; the memory limit is not known here" : "", "\n"));
   return exit_found;
 }

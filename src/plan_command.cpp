@@ -38,32 +38,34 @@ void log_warnings(const Plan& plan) {
   for (const auto& warning : machine_warnings(plan.config, plan.machine)) log_warning(warning);
 }
 
-void complete_plan(Plan& plan) {
-  const int group_size = plan.machine.group_size;
-  const auto predictor = make_memory_predictor(plan.device);
-  plan.stages = plan_stages(plan.config, group_size, predictor);
+void add_stages(Plan& plan) {
+  plan.stages =
+      plan_stages(plan.config, plan.machine.group_size, make_memory_predictor(plan.device));
   check_modelled(plan.config, plan.stages);
-  plan.pool =
-      plan_pool(plan.config, group_size, plan.stages, predictor, make_dry_runner(plan.device));
-  plan.experiments = plan.pool ? experiments_of(plan.config, group_size, *plan.pool)
-                               : plan_experiments(plan.config, group_size, plan.stages);
 }
 
 Plan make_plan(const CommandLine& options) {
   Plan plan = begin_plan(options);
-  complete_plan(plan);
+  add_stages(plan);
+  const int group_size = plan.machine.group_size;
+  plan.pool = plan_pool(plan.config, group_size, plan.stages, make_memory_predictor(plan.device),
+                        make_dry_runner(plan.device));
+  plan.experiments = plan.pool ? experiments_of(plan.config, group_size, *plan.pool)
+                               : plan_experiments(plan.config, group_size, plan.stages);
   log_warnings(plan);
   return plan;
 }
 
+namespace {
+
 bool fits(const Plan& plan) {
   // A space may have what fits where the settings outside it do not.
-  const bool any = (plan.pool && !plan.pool->candidates.empty()) ||
-                   std::any_of(plan.stages.begin(), plan.stages.end(),
-                               [](const StagePlan& stage) { return stage.feasible; });
-  if (!any) log_error(kNothingFits);
-  return any;
+  return (plan.pool && !plan.pool->candidates.empty()) ||
+         std::any_of(plan.stages.begin(), plan.stages.end(),
+                     [](const StagePlan& stage) { return stage.feasible; });
 }
+
+}  // namespace
 
 int print_plan(const CommandLine& options) {
   const Plan plan = make_plan(options);
@@ -73,7 +75,9 @@ int print_plan(const CommandLine& options) {
   print(options.format == TableFormat::json
             ? format_plan_json(plan.config, group_size, plan.stages, plan.experiments, pool)
             : format_plan_table(plan.config, group_size, plan.stages, plan.experiments, pool));
-  return fits(plan) ? exit_found : exit_nothing_fits;
+  if (fits(plan)) return exit_found;
+  log_error(kNothingFits);
+  return exit_nothing_fits;
 }
 
 }  // namespace dstune

@@ -30,17 +30,14 @@ struct Plan {
 /// @throws ConfigError  with every fault of the files
 Plan begin_plan(const CommandLine& options);
 
-/// Adds them. @throws ConfigError  if there are none for another reason than memory
-void complete_plan(Plan& plan);
+/// Adds the stages. @throws ConfigError  if there are none for another reason than memory
+void add_stages(Plan& plan);
 
 /// What to know before a plan is trusted.
 void log_warnings(const Plan& plan);
 
 /// All of it. @throws ConfigError
 Plan make_plan(const CommandLine& options);
-
-/// Whether some stage fits in memory; logs that none does.
-bool fits(const Plan& plan);
 
 /// Prints it, as a table or as JSON. @throws ConfigError
 /// @returns the exit code: 0, or 3 if nothing fits in memory

@@ -79,6 +79,7 @@ TuningConfig make_tuning_config(Bytes memory_limit) {
   config.settings.sequence_length = 16;
   config.settings.memory_limit = memory_limit;
   config.stages = {0, 1, 2, 3};
+  config.tuner = "fast";
   return config;
 }
 

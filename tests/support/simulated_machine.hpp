@@ -35,7 +35,7 @@ struct SimulatedMachine {
   MemoryPredictor predictor() const;
 };
 
-/// A small model, stages 0 to 3, `memory_limit` bytes per rank.
+/// A small model, stages 0 to 3, `memory_limit` bytes per rank; searched in fast mode.
 TuningConfig make_tuning_config(Bytes memory_limit);
 
 /// One run of tune() with groups of two ranks.

@@ -1,6 +1,7 @@
 #include "core/search/plan/micro_batches.hpp"
 
 #include <algorithm>
+#include <set>
 
 namespace dstune {
 
@@ -40,25 +41,69 @@ std::vector<Point> fixed_batch_points(const TuningConfig& config, int group_size
   return points;
 }
 
+/// What fast mode tries beside the list, were each better than the one before: between the list's
+/// last two, in a few steps.
+void add_smaller(const std::vector<std::int64_t>& list, std::int64_t least,
+                 std::set<std::int64_t>& sizes) {
+  constexpr std::int64_t kSteps = 3;
+  const auto largest = list.back();
+  const auto lowest = list.size() > 1 ? list[list.size() - 2] + 1 : least;
+  const auto stride = std::max<std::int64_t>(1, (largest - lowest) / kSteps);
+  for (auto size = largest - stride; size >= lowest; size -= stride) sizes.insert(size);
+}
+
+/// The largest that fit, ascending, of the file's settings and of the stage's leanest ones; or the
+/// least.
+std::vector<std::int64_t> tops_of(const TuningConfig& config, const StagePlan& plan) {
+  std::set<std::int64_t> tops = {plan.max_micro_batch, plan.max_micro_batch_of_leanest};
+  tops.erase(0);
+  if (tops.empty()) tops.insert(config.autotuning.min_train_micro_batch_size_per_gpu);
+  return {tops.begin(), tops.end()};
+}
+
+bool has_space(const SpaceConfig& space, int stage) {
+  return space.with_default || space.with_deepspeeds || !space.axes_of(stage).empty();
+}
+
+std::vector<std::int64_t> searched_sizes(const TuningConfig& config, const StagePlan& plan,
+                                         std::int64_t samples) {
+  const auto& autotuning = config.autotuning;
+  const auto least = autotuning.min_train_micro_batch_size_per_gpu;
+  const auto tops = tops_of(config, plan);
+  // Whole spaces are multiplied by every size, so that they get the list alone.
+  const bool is_plain = !has_space(config.space, plan.stage);
+  std::set<std::int64_t> sizes;
+  for (const std::int64_t top : tops) {
+    const auto list =
+        list_micro_batches(least, top, samples, autotuning.num_tuning_micro_batch_sizes);
+    sizes.insert(list.begin(), list.end());
+    if (is_plain) add_smaller(list, least, sizes);
+  }
+  const auto users = config.start_micro_batch;
+  if (users > least && users <= tops.back()) sizes.insert(users);
+  if (is_plain || autotuning.metric == Metric::latency) {
+    for (auto size = least; size < tops.back(); size *= 2) sizes.insert(size);
+  }
+  return {sizes.begin(), sizes.end()};
+}
+
 }  // namespace
 
 std::vector<Point> pool_points(const TuningConfig& config, int group_size, const StagePlan& plan) {
   if (config.objective.train_batch_size) return fixed_batch_points(config, group_size, plan.stage);
-  const auto least = config.autotuning.min_train_micro_batch_size_per_gpu;
   const auto steps = std::max<std::int64_t>(config.accumulation_steps, 1);
   const auto& users = config.micro_batches;
-  const auto largest = users.empty() ? std::max(plan.max_micro_batch, least) : users.back();
+  const auto largest = users.empty() ? tops_of(config, plan).back() : users.back();
   auto samples = largest * steps;
   if (config.autotuning.max_train_batch_size) samples = max_samples_per_rank(config, group_size);
   if (!users.empty()) samples = std::min(samples, largest * steps);
-  const auto sizes = !users.empty()
-                         ? users
-                         : list_micro_batches(least, largest, samples,
-                                              config.autotuning.num_tuning_micro_batch_sizes);
+  // More accumulation only makes a step longer.
+  const bool fills = !users.empty() || config.autotuning.metric != Metric::latency;
   std::vector<Point> points;
-  for (const std::int64_t size : sizes) {
+  for (const auto size : users.empty() ? searched_sizes(config, plan, samples) : users) {
     if (size > largest_allowed_micro_batch(config, group_size)) continue;
-    points.push_back({plan.stage, size, std::max<std::int64_t>(1, samples / size)});
+    points.push_back(fills ? Point{plan.stage, size, std::max<std::int64_t>(1, samples / size)}
+                           : search_point(config, group_size, plan.stage, size));
   }
   return points;
 }

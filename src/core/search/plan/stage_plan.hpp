@@ -25,8 +25,9 @@ struct StagePlan {
   Bytes activation_bytes_per_micro_batch = 0;  ///< what one sample more adds to the activations
   bool feasible = false;                       ///< some micro-batch the user allows fits
   std::int64_t max_micro_batch =
-      0;                    ///< largest that fits by dry run, within the user's limits; 0: none
-  PeakMemory peak;          ///< of group rank 0 at micro-batch 1
+      0;  ///< largest that fits by dry run, within the user's limits; 0: none
+  std::int64_t max_micro_batch_of_leanest = 0;  ///< see with_leanest(); 0: none, or not looked for
+  PeakMemory peak;                              ///< of group rank 0 at micro-batch 1
   std::string unsupported;  ///< why the stage cannot run at all with the user's settings; or ""
 };
 

@@ -10,6 +10,7 @@
 #include "core/search/plan/micro_batches.hpp"
 #include "core/search/space/dominance.hpp"
 #include "core/search/space/effect.hpp"
+#include "core/search/space/leanest.hpp"
 #include "core/search/space/normal_form.hpp"
 #include "core/search/space/validity.hpp"
 #include "core/train/families/families.hpp"
@@ -33,8 +34,9 @@ class PoolMaker {
   void add_stage(const StagePlan& plan) {
     pool_.funnel.push_back({});
     pool_.funnel.back().stage = plan.stage;
-    for (Space& space :
-         make_spaces(config_, group_size_, plan.stage, pool_points(config_, group_size_, plan))) {
+    const auto points =
+        pool_points(config_, group_size_, with_leanest(config_, group_size_, plan, dry_run_));
+    for (Space& space : make_spaces(config_, group_size_, plan.stage, points)) {
       pool_.spaces.push_back({std::move(space), {}});
       SearchedSpace& searched = pool_.spaces.back();
       searched.verdicts.reserve(searched.space.size());

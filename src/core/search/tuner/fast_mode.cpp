@@ -98,7 +98,9 @@ const Record* FastMode::search_space(const StagePlan& plan, const StageResult& r
   if (!spaces_.contains(stage)) {
     std::set<std::int64_t> sizes;
     for (const Point& point : result.candidates) sizes.insert(point.micro_batch);
-    sizes.insert(asked_.at(result.best->experiment.name).micro_batch);
+    if (result.best != nullptr) {
+      sizes.insert(asked_.at(result.best->experiment.name).micro_batch);
+    }
     spaces_[stage].tuner = make_space_tuner_(plan, {sizes.begin(), sizes.end()});
   }
   SpaceSearch& space = spaces_.at(stage);
@@ -106,6 +108,7 @@ const Record* FastMode::search_space(const StagePlan& plan, const StageResult& r
   for (const Candidate& candidate : wanted) asked_of_space_[candidate.name] = stage;
   if (!space.best) return result.best;
   const bool is_better =
+      result.best == nullptr ||
       is_clearly_better(config_.autotuning.metric, std::get<Measured>(space.best->outcome),
                         std::get<Measured>(result.best->outcome));
   return is_better ? &*space.best : result.best;
@@ -127,23 +130,29 @@ FastMode::Exploration FastMode::explore(int free_groups) {
   std::int64_t previous_max = 0;
   for (const auto& plan : stages_) {
     if (prober_.is_over()) break;
-    if (!plan.feasible && plan.unsupported.empty()) continue;
+    // The file's settings do not fit; others of the stage's space may.
+    const bool is_space_alone = !plan.feasible && plan.unsupported.empty();
+    if (is_space_alone && !make_space_tuner_) continue;
     if (progressive && plan.feasible && plan.max_micro_batch < previous_max) {
       log_skipped(plan, previous_max);
       continue;
     }
-    const auto result = StageSearch(prober_, config_, group_size_, plan).run(previous_max);
-    if (result.best == nullptr) continue;
-    const bool is_worse = fast_best != nullptr && is_better_than(fast_best, result.best);
+    const auto result = is_space_alone
+                            ? StageResult{}
+                            : StageSearch(prober_, config_, group_size_, plan).run(previous_max);
+    if (result.best == nullptr && !is_space_alone) continue;
+    const bool is_worse =
+        fast_best != nullptr && !is_space_alone && is_better_than(fast_best, result.best);
     const bool has_space = make_space_tuner_ && plan.stage > 0 && !is_worse;
     const Record* stage_best = has_space && prober_.wanted().empty()
                                    ? search_space(plan, result, free_groups, found.wanted)
                                    : result.best;
-    found.stage_bests.push_back(stage_best);
-    const bool is_better = is_better_than(stage_best, found.best);
+    if (stage_best != nullptr) found.stage_bests.push_back(stage_best);
+    const bool is_better = stage_best != nullptr && is_better_than(stage_best, found.best);
     if (is_better) found.best = stage_best;
-    if (is_better_than(result.best, fast_best)) fast_best = result.best;
+    if (!is_space_alone && is_better_than(result.best, fast_best)) fast_best = result.best;
     if (!found.wanted.empty()) break;
+    if (is_space_alone) continue;
     const auto micro_batch = asked_.at(result.best->experiment.name).micro_batch;
     if (progressive && (is_better || micro_batch > best_micro_batch)) {
       best_micro_batch = micro_batch;

@@ -28,6 +28,7 @@ namespace dstune {
 ///
 /// With fast mode off each stage's own space follows its micro-batches (zero-step.md 6.5), unless
 /// an earlier stage's micro-batches were better beyond noise; the best of both is the stage's.
+/// Where the file's settings do not fit, the space is searched with micro-batches of its own.
 /// Nothing is repeated alone then: whoever asks confirms the optimum.
 class FastMode final : public Tuner {
  public:

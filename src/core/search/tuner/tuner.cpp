@@ -11,6 +11,7 @@
 
 #include "core/base/error.hpp"
 #include "core/base/log.hpp"
+#include "core/base/text.hpp"
 #include "core/search/plan/make_experiment.hpp"
 #include "core/search/predict/measured_rates.hpp"
 #include "core/search/tuner/fast_mode.hpp"
@@ -21,11 +22,18 @@
 namespace dstune {
 namespace {
 
-void warn_of_lists(const TuningConfig& config) {
-  if (config.space.empty() || tuner_name(config) != kFastMode) return;
-  log_warning(
-      "dstune.tuner fast measures stages and micro-batches with the first value of every list; the "
-      "other tuners search the whole space");
+void warn_of_fast_mode(const TuningConfig& config) {
+  if (tuner_name(config) != kFastMode) return;
+  if (!config.space.empty()) {
+    log_warning(
+        "dstune.tuner fast measures stages and micro-batches with the first value of every list; "
+        "the other tuners search the whole space");
+  } else if (config.tuner.empty()) {
+    log_warning(concat("autotuning.tuner_type ", config.autotuning.tuner_type,
+                       " is not used: as in DeepSpeed, autotuning.fast searches stages and "
+                       "micro-batches without it; dstune.tuner ",
+                       config.autotuning.tuner_type, " searches these with it"));
+  }
 }
 
 // A stage that is not modelled says nothing about memory: the others do.
@@ -80,21 +88,11 @@ ModelInfo predict_model_info(const TuningConfig& config, const std::vector<Stage
   return info;
 }
 
-namespace {
-
-std::vector<StagePlan> supported_of(std::vector<StagePlan> stages) {
-  std::erase_if(stages, [](const StagePlan& plan) { return !plan.unsupported.empty(); });
-  return stages;
-}
-
-}  // namespace
-
 std::optional<Pool> plan_pool(const TuningConfig& config, int group_size,
                               const std::vector<StagePlan>& stages,
                               const MemoryPredictor& predictor, const DryRunner& dry_run) {
   if (tuner_name(config) == kFastMode) return std::nullopt;
-  const auto supported = supported_of(stages);
-  return default_parts(config, group_size, supported, predictor, dry_run).make_pool(supported, {});
+  return default_parts(config, group_size, stages, predictor, dry_run).make_pool(stages, {});
 }
 
 std::vector<Experiment> experiments_of(const TuningConfig& config, int group_size,
@@ -109,7 +107,8 @@ std::vector<Experiment> experiments_of(const TuningConfig& config, int group_siz
 std::vector<Experiment> plan_experiments(const TuningConfig& config, int group_size,
                                          const std::vector<StagePlan>& stages) {
   std::vector<Experiment> experiments;
-  const auto supported = supported_of(stages);
+  auto supported = stages;
+  std::erase_if(supported, [](const StagePlan& plan) { return !plan.unsupported.empty(); });
   FastMode tuner(config, group_size, supported);
   for (auto candidates = tuner.next(1); !candidates.empty(); candidates = tuner.next(1)) {
     for (Candidate& candidate : candidates) {
@@ -148,7 +147,7 @@ std::vector<Record> measure(const TuningConfig& config, int group_size, Schedule
 
 TuningResult search(const TuningConfig& config, int group_size, Scheduler& scheduler,
                     const MemoryPredictor& predictor, const DryRunner& dry_run) {
-  warn_of_lists(config);
+  warn_of_fast_mode(config);
   TuningResult result;
   result.stages = plan_stages(config, group_size, predictor);
   result.model_info = predict_model_info(config, result.stages);

@@ -56,14 +56,14 @@ const Entry& find_entry(std::string_view name) {
 }
 
 std::unique_ptr<Tuner> make_search(const TunerParts& parts) {
-  const auto& entry = find_entry(tuner_name(parts.config));
-  if (!entry.by_stage || parts.config.autotuning.fast || parts.config.objective.fixed_batch) {
-    return entry.make(parts, parts.make_pool(parts.stages, {}));
+  const auto name = tuner_name(parts.config);
+  if (!is_full_mode(parts.config)) {
+    return make_pool_tuner(name, parts, parts.make_pool(parts.stages, {}));
   }
   return std::make_unique<FastMode>(
       parts.config, parts.group_size, parts.stages,
-      [parts, &entry](const StagePlan& plan, const std::vector<std::int64_t>& micro_batches) {
-        return entry.make(parts, parts.make_pool({plan}, micro_batches));
+      [parts, name](const StagePlan& plan, const std::vector<std::int64_t>& micro_batches) {
+        return make_pool_tuner(name, parts, parts.make_pool({plan}, micro_batches));
       });
 }
 
@@ -106,9 +106,19 @@ TunerParts default_parts(const TuningConfig& config, int group_size,
 
 std::string_view tuner_name(const TuningConfig& config) {
   if (!config.tuner.empty()) return config.tuner;
-  if (config.autotuning.tuner_type_given) return config.autotuning.tuner_type;
+  if (!config.autotuning.tuner_type_given) return "guided";
   const bool is_plain = config.space.empty() && !config.objective.fixed_batch;
-  return config.autotuning.fast && is_plain ? kFastMode : "guided";
+  return config.autotuning.fast && is_plain ? kFastMode : config.autotuning.tuner_type;
+}
+
+bool is_full_mode(const TuningConfig& config) {
+  const auto name = tuner_name(config);
+  return name != kFastMode && find_entry(name).by_stage && !config.autotuning.fast &&
+         !config.objective.fixed_batch;
+}
+
+std::unique_ptr<Tuner> make_pool_tuner(std::string_view name, const TunerParts& parts, Pool pool) {
+  return find_entry(name).make(parts, std::move(pool));
 }
 
 std::unique_ptr<Tuner> make_tuner(const TunerParts& parts) {

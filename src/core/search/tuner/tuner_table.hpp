@@ -38,13 +38,21 @@ TunerParts default_parts(const TuningConfig& config, int group_size,
 
 constexpr std::string_view kFastMode = "fast";
 
-/// dstune.tuner; else autotuning.tuner_type, where it is given; else "fast" in fast mode, unless
-/// there are spaces or a fixed batch, and "guided".
+/// dstune.tuner; else "guided" without autotuning.tuner_type; else as DeepSpeed: "fast" with fast
+/// mode on, unless there are spaces or a fixed batch, and the type.
 std::string_view tuner_name(const TuningConfig& config);
 
-/// The tuner of that name. "guided" looks at all stages at once; so do DeepSpeed's with fast mode
-/// on, and with fast mode off they search each stage's space after its micro-batches (zero-step.md
-/// 6.5). All but "fast" confirm their optimum; dstune.time_budget bounds any.
+/// Whether that tuner searches stage after stage, a stage's space after its micro-batches:
+/// DeepSpeed's full mode.
+bool is_full_mode(const TuningConfig& config);
+
+/// The tuner called `name` over a pool; "fast" has none.
+/// @throws std::invalid_argument  no tuner is called so
+std::unique_ptr<Tuner> make_pool_tuner(std::string_view name, const TunerParts& parts, Pool pool);
+
+/// The tuner of tuner_name(). "guided" looks at all stages at once; so do DeepSpeed's with fast
+/// mode on, and with fast mode off they search each stage's space after its micro-batches
+/// (zero-step.md 6.5). All but "fast" confirm their optimum; dstune.time_budget bounds any.
 std::unique_ptr<Tuner> make_tuner(const TunerParts& parts);
 
 }  // namespace dstune

@@ -41,8 +41,43 @@ TEST(PoolPoints, AreTheUsersListWithTheBatchOfItsLargest) {
               ElementsAre(Point{1, 1, 5}, Point{1, 2, 2}, Point{1, 5, 1}));
 }
 
-TEST(PoolPoints, AreWhatTheSearchWouldListWithoutAList) {
-  EXPECT_THAT(pool_points({}, 2, stage_1(13)), ElementsAre(Point{1, 6, 2}, Point{1, 13, 1}));
+TEST(PoolPoints, AreTheListWhatIsNearItsLargestAndDoublingsWithoutAUsersList) {
+  EXPECT_THAT(
+      pool_points({}, 2, stage_1(13)),
+      ElementsAre(Point{1, 1, 13}, Point{1, 2, 6}, Point{1, 4, 3}, Point{1, 6, 2}, Point{1, 7, 1},
+                  Point{1, 8, 1}, Point{1, 9, 1}, Point{1, 11, 1}, Point{1, 13, 1}));
+}
+
+TEST(PoolPoints, HoldTheMicroBatchOfTheFile) {
+  TuningConfig config;
+  config.start_micro_batch = 3;
+  EXPECT_THAT(pool_points(config, 2, stage_1(13)), testing::Contains(Point{1, 3, 4}));
+
+  config.start_micro_batch = 14;
+  EXPECT_THAT(pool_points(config, 2, stage_1(13)),
+              testing::Each(testing::Field(&Point::micro_batch, testing::Le(13))));
+}
+
+TEST(PoolPoints, OfLatencyAccumulateNoMoreThanTheFileDoes) {
+  TuningConfig config;
+  config.autotuning.metric = Metric::latency;
+  config.accumulation_steps = 2;
+  config.autotuning.max_train_batch_size = 24;
+
+  EXPECT_THAT(
+      pool_points(config, 2, stage_1(5)),
+      ElementsAre(Point{1, 1, 2}, Point{1, 2, 2}, Point{1, 3, 2}, Point{1, 4, 2}, Point{1, 5, 2}));
+}
+
+TEST(PoolPoints, OfASpaceAreTheListForWhatFitsTheFileAndForWhatFitsItsLeanest) {
+  TuningConfig config;
+  config.space.with_default = true;
+  StagePlan plan = stage_1(4);
+  plan.max_micro_batch_of_leanest = 16;
+
+  EXPECT_THAT(
+      pool_points(config, 2, plan),
+      ElementsAre(Point{1, 2, 8}, Point{1, 3, 5}, Point{1, 4, 4}, Point{1, 8, 2}, Point{1, 16, 1}));
 }
 
 TEST(PoolPoints, AreTheLeastWhereNothingFitsForAnotherValueMay) {

@@ -131,6 +131,21 @@ TEST(MakePool, KeepsWhatFitsToTheByte) {
   EXPECT_THAT(fates(none)[0], HasSubstr(concat("does not fit: needs ", format_bytes(smallest))));
 }
 
+TEST(MakePool, HasTheMicroBatchesThatFitTheLeanestWhereTheFilesSettingsFitNone) {
+  TuningConfig config = read(R"("autotuning": {"max_train_micro_batch_size_per_gpu": 4},
+      "zero_optimization": {"stage": 2, "reduce_bucket_size": [50000, 5000]})");
+  Bytes largest = 0;
+  for (const auto& one : pool_of(config).candidates) {
+    if (one.candidate.name == "z2_tmbspg4_rbs5000_gas1") largest = one.dry.peak_memory.total;
+  }
+  ASSERT_GT(largest, 0U);
+  config.settings.memory_limit = largest;
+  ASSERT_FALSE(plan_stages(config, 2).front().feasible);
+
+  EXPECT_THAT(names(pool_of(config)),
+              ElementsAre("z2_tmbspg2_rbs5000_gas2", "z2_tmbspg4_rbs5000_gas1"));
+}
+
 TEST(MakePool, DropsDominatedOnesOnlyIfAsked) {
   const std::string keys = R"("train_micro_batch_size_per_gpu": [1], "zero_optimization":
       {"stage": 1, "reduce_bucket_size": [5000, 50000]})";

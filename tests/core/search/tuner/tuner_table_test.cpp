@@ -15,6 +15,7 @@ namespace {
 using testing::Contains;
 using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::Not;
 using testing_support::make_pool;
 using testing_support::make_record;
 using testing_support::make_tuning_config;
@@ -24,9 +25,9 @@ using testing_support::run_tuning;
 using testing_support::SimulatedMachine;
 using testing_support::TableForecaster;
 
-TEST(TunerName, IsTheUsersOrFastModesOrGuided) {
+TEST(TunerName, IsGuidedUnlessATunerIsNamed) {
   TuningConfig config;
-  EXPECT_EQ(tuner_name(config), "fast");
+  EXPECT_EQ(tuner_name(config), "guided");
 
   config.autotuning.fast = false;
   EXPECT_EQ(tuner_name(config), "guided");
@@ -35,22 +36,31 @@ TEST(TunerName, IsTheUsersOrFastModesOrGuided) {
   config.autotuning.tuner_type_given = true;
   EXPECT_EQ(tuner_name(config), "random");
 
-  config.tuner = "guided";
-  EXPECT_EQ(tuner_name(config), "guided");
+  config.tuner = "fast";
+  EXPECT_EQ(tuner_name(config), "fast");
 }
 
-TEST(TunerName, FastModeIsForStagesAndMicroBatchesAlone) {
-  TuningConfig config;
-  config.space.with_default = true;
+class TunerNameOfATunerType : public testing::Test {
+ protected:
+  void SetUp() override {
+    config_.autotuning.tuner_type = "model_based";
+    config_.autotuning.tuner_type_given = true;
+  }
 
-  EXPECT_EQ(tuner_name(config), "guided");
+  TuningConfig config_;
+};
+
+TEST_F(TunerNameOfATunerType, IsFastModesForStagesAndMicroBatchesAlone) {
+  EXPECT_EQ(tuner_name(config_), "fast");
+
+  config_.space.with_default = true;
+  EXPECT_EQ(tuner_name(config_), "model_based");
 }
 
-TEST(TunerName, AFixedBatchNeedsMoreThanFastMode) {
-  TuningConfig config;
-  config.objective.fixed_batch = true;
+TEST_F(TunerNameOfATunerType, IsItsOwnForAFixedBatchWhichFastModeCannotKeep) {
+  config_.objective.fixed_batch = true;
 
-  EXPECT_EQ(tuner_name(config), "guided");
+  EXPECT_EQ(tuner_name(config_), "model_based");
 }
 
 TEST(MakeTuner, RefusesAnUnknownName) {
@@ -88,6 +98,7 @@ INSTANTIATE_TEST_SUITE_P(Tuners, TuneWith,
 
 TEST(Tune, AFixedBatchIsKeptExactlyInEveryExperiment) {
   auto config = make_tuning_config(460);
+  config.tuner = "guided";
   config.objective = {{}, true, 24, 0};  // 12 samples on each of two ranks
 
   const auto run = run_tuning(config, SimulatedMachine());
@@ -159,6 +170,16 @@ TEST_F(FullModeTest, SearchesEachStagesSpaceAfterItsMicroBatches) {
   EXPECT_EQ(best_, "space1good");
   EXPECT_THAT(micro_batches_, ElementsAre(ElementsAre(4, 7, 14), ElementsAre(14, 24)));
   EXPECT_THAT(remarks_, Contains("stage 1: gridsearch tried all 2 configurations"));
+}
+
+TEST_F(FullModeTest, SearchesTheSpaceOfAStageWhoseOwnSettingsDoNotFit) {
+  config_.settings.memory_limit = 250;  // stages 0 and 1 need more
+
+  const auto names = run();
+
+  EXPECT_THAT(names.front(), HasSubstr("space1"));
+  EXPECT_THAT(micro_batches_, ElementsAre(ElementsAre(), Not(ElementsAre())));
+  EXPECT_EQ(best_, "space1good");
 }
 
 TEST_F(FullModeTest, LeavesOutTheSpaceOfAStageThatIsClearlyWorse) {
