@@ -1,5 +1,6 @@
 #include "core/config/tuning_config.hpp"
 
+#include <algorithm>
 #include <optional>
 #include <stdexcept>
 #include <string_view>
@@ -72,6 +73,15 @@ bool has_exps_dir(const json::value* autotuning) {
   return section != nullptr && section->contains("exps_dir");
 }
 
+void drop_stages_not_searched(TuningConfig& config) {
+  std::erase_if(config.space.of_stage, [&](const auto& own) {
+    if (std::ranges::count(config.stages, own.first) > 0) return false;
+    config.warnings.push_back(concat("z", own.first, " of /dstune/space is not used: stage ",
+                                     own.first, " is not among /zero_optimization/stage"));
+    return true;
+  });
+}
+
 TuningConfig read_sections(const json::object& given, const CommandLine& options,
                            Problems& problems) {
   TuningConfig config;
@@ -97,6 +107,7 @@ TuningConfig read_sections(const json::object& given, const CommandLine& options
   const auto hidden_size = model_known ? config.settings.model.hidden_size : std::int64_t{1};
   config.space = take_space(file, config.autotuning.fast, hidden_size, problems);
   config.stages = read_stages(file, problems);
+  drop_stages_not_searched(config);
   read_batch_sizes(file, ranks_of_an_experiment(config, options), config, problems);
   config.left_to_trainer = left_to_trainer(file);
   const auto resolved = resolve_auto(file, hidden_size, config.warnings);

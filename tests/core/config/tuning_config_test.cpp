@@ -30,6 +30,17 @@ class ReadTuningConfig : public testing::Test {
   TemporaryDirectory directory_;
 };
 
+TEST_F(ReadTuningConfig, SaysWhichStagesOfTheSpaceAreNotSearched) {
+  const auto config = read(R"({"zero_optimization": {"stage": [0, 3]},
+      "dstune": {"model": "gpt2", "space": {"z2": {"/zero_optimization/overlap_comm": [true, false]},
+                                            "z3": {"/zero_optimization/overlap_comm": [true, false]}}}})");
+
+  EXPECT_THAT(config.warnings, testing::ElementsAre("z2 of /dstune/space is not used: stage 2 is "
+                                                    "not among /zero_optimization/stage"));
+  EXPECT_EQ(config.space.of_stage.count(2), 0U);
+  EXPECT_EQ(config.space.of_stage.count(3), 1U);
+}
+
 TEST_F(ReadTuningConfig, NeedsOnlyAModel) {
   const auto config = read(R"({"dstune": {"model": "gpt2"}})");
 

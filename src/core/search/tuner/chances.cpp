@@ -29,11 +29,20 @@ double joint_chance(const std::vector<double>& chances) {
   return -std::expm1(none);
 }
 
+namespace {
+
+constexpr double kLeast = 1e-4;  // that is shown
+
+}  // namespace
+
 std::string format_chance(double chance) {
-  constexpr double kLeast = 1e-4;
   if (chance < kLeast) return "less than 0.01 %";
   const double percent = chance * 100;
   return concat(fixed(percent, percent < 0.1 ? 2 : percent < 10 ? 1 : 0), " %");
+}
+
+std::string format_upper_chance(double chance) {
+  return concat(chance < kLeast ? "" : "at most ", format_chance(chance));
 }
 
 }  // namespace dstune

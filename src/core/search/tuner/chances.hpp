@@ -36,4 +36,7 @@ double joint_chance(const std::vector<double>& chances);
 /// "12 %", "0.8 %", "less than 0.01 %".
 std::string format_chance(double chance);
 
+/// Of a chance that is no larger: "at most 12 %", "less than 0.01 %".
+std::string format_upper_chance(double chance);
+
 }  // namespace dstune

@@ -97,12 +97,12 @@ std::vector<std::string> GuidedTuner::remarks() {
     remarks.front() += concat(": no other has a chance of ", format_chance(config().stop_at_chance),
                               " (stop_at_chance)");
   }
-  remarks.push_back(concat(
-      "of the ", untried.size(),
-      " configurations that were not tried the likeliest to be better beyond "
-      "noise is ",
-      trials().at(index).candidate.name, " with a chance of ", format_chance(*likeliest),
-      "; that any of them is has a chance of at most ", format_chance(joint_chance(chances))));
+  remarks.push_back(concat("of the ", untried.size(),
+                           " configurations that were not tried the likeliest to be better beyond "
+                           "noise is ",
+                           trials().at(index).candidate.name, " with a chance of ",
+                           format_chance(*likeliest), "; that any of them is has a chance of ",
+                           format_upper_chance(joint_chance(chances))));
   return remarks;
 }
 

@@ -43,5 +43,10 @@ TEST(FormatChance, HasAsManyDigitsAsItNeeds) {
   EXPECT_EQ(format_chance(1e-7), "less than 0.01 %");
 }
 
+TEST(FormatUpperChance, IsABoundOnce) {
+  EXPECT_EQ(format_upper_chance(0.123), "at most 12 %");
+  EXPECT_EQ(format_upper_chance(1e-7), "less than 0.01 %");
+}
+
 }  // namespace
 }  // namespace dstune
