@@ -30,7 +30,8 @@ GPT2_LARGE = {
     "optimizer": {"type": "AdamW", "params": {"lr": 1e-4}},
     "zero_optimization": {"stage": "all"},
     "autotuning": {"enabled": True},
-    "dstune": {"model": "gpt2-large", "sequence_length": 1024, "warmup_steps": 1, "measure_steps": 3},
+    "dstune": {"tuner": "fast",  # which looks for the largest micro-batch of every stage
+               "model": "gpt2-large", "sequence_length": 1024, "warmup_steps": 1, "measure_steps": 3},
 }
 TINY = {
     "bf16": {"enabled": True},

@@ -34,7 +34,8 @@ CONFIG = {
     "train_micro_batch_size_per_gpu": [1, 2],
     "zero_optimization": {"stage": [0, 1, 3], "reduce_bucket_size": 1e5},
     "autotuning": {"enabled": True},
-    "dstune": {"model": {"model_type": "gpt2", "vocab_size": 2048, "n_positions": 64, "n_embd": 64, "n_layer": 2,
+    "dstune": {"tuner": "fast",  # every point, so that all runs have the same records
+               "model": {"model_type": "gpt2", "vocab_size": 2048, "n_positions": 64, "n_embd": 64, "n_layer": 2,
                          "n_head": 2},
                "sequence_length": 32, "memory_limit": "256MiB", "backend": "cpu", "host_overhead": "none",
                "warmup_steps": 1, "measure_steps": 10},

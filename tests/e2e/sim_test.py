@@ -2,7 +2,7 @@
 
 import unittest
 
-from support import ProgramTest, example, outcomes, read_json
+from support import ProgramTest, example, outcomes, read_commented_json, read_json
 
 TIMED_BY_THE_HOST = ("setup_time_s",)
 
@@ -63,6 +63,17 @@ class SimExample(ProgramTest):
             expected = {0: gradients, 1: gradients + gathered, 2: steps * gradients + gathered,
                         3: steps * (gathered + gathered)}[stage]
             self.assertAlmostEqual(numbers(outcome)[3] / expected, 1, places=3, msg=name)
+
+    def test_without_a_tuner_the_optimum_is_found_with_fewer_experiments(self):
+        config = read_commented_json(example("sim"))
+        del config["dstune"]["tuner"]
+        config["dstune"]["model"] = str(example("gpt2").with_suffix("") / "config.json")
+
+        self.tune_well(3, self.write_config(config))
+
+        self.assertIn("Note: guided tried ", (self.results / "summary.txt").read_text(encoding="utf-8"))
+        self.assertEqual(read_json(self.results / "status.json")["best"], "z0_gas1_tmbspg4")
+        self.assertLess(len(outcomes(self.results)), len(EXPECTED))
 
     def test_two_runs_give_the_same_results_and_optimum(self):
         self.tune_well(3, example("sim"))

@@ -22,6 +22,7 @@ LIBC = ("ld-linux-x86-64.so.2", "libc.so.6", "libm.so.6", "libpthread.so.0", "li
 ONE_EXPERIMENT = """{
   "train_micro_batch_size_per_gpu": 1, "gradient_accumulation_steps": 1, "zero_optimization": {"stage": 1},
   "dstune": {
+    "tuner": "fast",
     "model": {"model_type": "gpt2", "vocab_size": 64, "n_positions": 16, "n_embd": 16, "n_layer": 1, "n_head": 1},
     "sequence_length": 16, "backend": "cpu"
   }
