@@ -11,7 +11,7 @@
 #include "core/search/space/pool.hpp"
 #include "core/search/tuner/final_status.hpp"
 #include "core/search/tuner/plan_report.hpp"
-#include "core/search/tuner/tuner.hpp"
+#include "core/search/tuner/tune.hpp"
 #include "kernels/backends.hpp"
 
 namespace dstune {

@@ -32,7 +32,7 @@
 #include "core/search/schedule/scheduler.hpp"
 #include "core/search/tuner/final_status.hpp"
 #include "core/search/tuner/result_remarks.hpp"
-#include "core/search/tuner/tuner.hpp"
+#include "core/search/tuner/tune.hpp"
 #include "core/train/families/families.hpp"
 #include "kernels/backends.hpp"
 #include "mpi/base/launcher.hpp"

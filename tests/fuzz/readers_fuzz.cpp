@@ -20,7 +20,7 @@
 #include "core/report/journal/journal_reader.hpp"
 #include "core/search/plan/stage_plan.hpp"
 #include "core/search/tuner/plan_report.hpp"
-#include "core/search/tuner/tuner.hpp"
+#include "core/search/tuner/tune.hpp"
 #include "core/train/families/families.hpp"
 
 namespace dstune {

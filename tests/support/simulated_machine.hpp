@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/search/plan/make_experiment.hpp"
-#include "core/search/tuner/tuner.hpp"
+#include "core/search/tuner/tune.hpp"
 #include "tests/support/scripted_pool.hpp"
 
 namespace dstune::testing_support {

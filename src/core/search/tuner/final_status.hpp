@@ -3,7 +3,7 @@
 
 #include "core/base/units.hpp"
 #include "core/report/files/status_file.hpp"
-#include "core/search/tuner/tuner.hpp"
+#include "core/search/tuner/tune.hpp"
 
 namespace dstune {
 

@@ -10,7 +10,7 @@
 #include "core/experiment/step_config.hpp"
 #include "core/report/tables/table.hpp"
 #include "core/search/space/funnel_report.hpp"
-#include "core/search/tuner/tuner.hpp"
+#include "core/search/tuner/tune.hpp"
 
 namespace dstune {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "core/config/tuning_config.hpp"
 #include "core/report/journal/journal.hpp"
-#include "core/search/tuner/tuner.hpp"
+#include "core/search/tuner/tune.hpp"
 
 namespace dstune {
 

@@ -4,7 +4,7 @@
 
 #include "core/search/plan/micro_batches.hpp"
 #include "core/search/space/leanest.hpp"
-#include "core/search/tuner/tuner.hpp"
+#include "core/search/tuner/tune.hpp"
 #include "core/search/tuner/tuner_table.hpp"
 
 namespace dstune {

@@ -6,7 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/search/tuner/tuner.hpp"
+#include "core/search/tuner/tune.hpp"
 #include "tests/support/simulated_machine.hpp"
 #include "tests/support/temporary_directory.hpp"
 

@@ -1,4 +1,4 @@
-#include "core/search/tuner/tuner.hpp"
+#include "core/search/tuner/tune.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "core/search/tuner/tuner.hpp"
+#include "core/search/tuner/tune.hpp"
 
 #include <algorithm>
 #include <limits>
@@ -16,6 +16,7 @@
 #include "core/search/predict/measured_rates.hpp"
 #include "core/search/tuner/fast_mode.hpp"
 #include "core/search/tuner/step_time_forecaster.hpp"
+#include "core/search/tuner/tuner.hpp"
 #include "core/search/tuner/tuner_table.hpp"
 #include "core/train/families/families.hpp"
 
