@@ -18,7 +18,7 @@ src=${1:-$(dirname "$0")/../src}
 orders=(
   "core: base input model device experiment train config report search"
   "core/report: journal tables files"
-  "core/search: schedule plan space predict tuner"
+  "core/search: schedule plan space predict choice pooled confirmation tuner"
   "core/train: layers zero families"
   "core/train/zero: layout reduction gather"
   "mpi: base lifeline collectives pool"

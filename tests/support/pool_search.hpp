@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
+#include "core/search/choice/forecaster.hpp"
+#include "core/search/choice/tuner.hpp"
 #include "core/search/space/pool.hpp"
-#include "core/search/tuner/forecaster.hpp"
-#include "core/search/tuner/tuner.hpp"
 
 namespace dstune::testing_support {
 

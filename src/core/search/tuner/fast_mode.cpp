@@ -6,8 +6,8 @@
 
 #include "core/base/log.hpp"
 #include "core/base/text.hpp"
+#include "core/search/choice/score.hpp"
 #include "core/search/tuner/finalists.hpp"
-#include "core/search/tuner/score.hpp"
 
 namespace dstune {
 

@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "core/config/tuning_config.hpp"
+#include "core/search/choice/tuner.hpp"
 #include "core/search/plan/stage_plan.hpp"
 #include "core/search/tuner/prober.hpp"
 #include "core/search/tuner/stage_search.hpp"
-#include "core/search/tuner/tuner.hpp"
 
 namespace dstune {
 

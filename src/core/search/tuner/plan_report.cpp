@@ -9,7 +9,7 @@
 #include "core/base/units.hpp"
 #include "core/experiment/step_config.hpp"
 #include "core/report/tables/table.hpp"
-#include "core/search/space/funnel_report.hpp"
+#include "core/search/tuner/funnel_report.hpp"
 #include "core/search/tuner/tune.hpp"
 
 namespace dstune {

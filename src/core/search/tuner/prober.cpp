@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <variant>
 
-#include "core/search/tuner/score.hpp"
+#include "core/search/choice/score.hpp"
 
 namespace dstune {
 

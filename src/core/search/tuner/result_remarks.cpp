@@ -8,8 +8,8 @@
 
 #include "core/base/text.hpp"
 #include "core/experiment/step_config.hpp"
+#include "core/search/choice/score.hpp"
 #include "core/search/space/known_faults.hpp"
-#include "core/search/tuner/score.hpp"
 
 namespace dstune {
 namespace {

@@ -5,7 +5,7 @@
 #include <utility>
 #include <variant>
 
-#include "core/search/tuner/score.hpp"
+#include "core/search/choice/score.hpp"
 
 namespace dstune {
 namespace {

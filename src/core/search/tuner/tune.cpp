@@ -12,11 +12,11 @@
 #include "core/base/error.hpp"
 #include "core/base/log.hpp"
 #include "core/base/text.hpp"
+#include "core/search/choice/step_time_forecaster.hpp"
+#include "core/search/choice/tuner.hpp"
 #include "core/search/plan/make_experiment.hpp"
 #include "core/search/predict/measured_rates.hpp"
 #include "core/search/tuner/fast_mode.hpp"
-#include "core/search/tuner/step_time_forecaster.hpp"
-#include "core/search/tuner/tuner.hpp"
 #include "core/search/tuner/tuner_table.hpp"
 #include "core/train/families/families.hpp"
 

@@ -5,16 +5,16 @@
 #include <variant>
 
 #include "core/base/text.hpp"
+#include "core/search/choice/step_time_forecaster.hpp"
+#include "core/search/choice/time_budget.hpp"
+#include "core/search/confirmation/confirmation.hpp"
 #include "core/search/plan/micro_batches.hpp"
+#include "core/search/pooled/grid_tuner.hpp"
+#include "core/search/pooled/guided_tuner.hpp"
+#include "core/search/pooled/model_based_tuner.hpp"
+#include "core/search/pooled/random_tuner.hpp"
 #include "core/search/predict/estimated_rates.hpp"
-#include "core/search/tuner/confirmation.hpp"
 #include "core/search/tuner/fast_mode.hpp"
-#include "core/search/tuner/grid_tuner.hpp"
-#include "core/search/tuner/guided_tuner.hpp"
-#include "core/search/tuner/model_based_tuner.hpp"
-#include "core/search/tuner/random_tuner.hpp"
-#include "core/search/tuner/step_time_forecaster.hpp"
-#include "core/search/tuner/time_budget.hpp"
 
 namespace dstune {
 namespace {

@@ -9,11 +9,11 @@
 #include <vector>
 
 #include "core/config/tuning_config.hpp"
+#include "core/search/choice/forecaster.hpp"
+#include "core/search/choice/tuner.hpp"
 #include "core/search/plan/memory_predictor.hpp"
 #include "core/search/plan/stage_plan.hpp"
 #include "core/search/space/pool.hpp"
-#include "core/search/tuner/forecaster.hpp"
-#include "core/search/tuner/tuner.hpp"
 
 namespace dstune {
 

@@ -1,0 +1,162 @@
+#include "core/search/confirmation/confirmation.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <tuple>
+#include <utility>
+#include <variant>
+
+#include "core/base/text.hpp"
+#include "core/experiment/step_config.hpp"
+#include "core/search/choice/chances.hpp"
+#include "core/search/choice/score.hpp"
+
+namespace dstune {
+namespace {
+
+constexpr std::size_t kMostContenders = 4;
+constexpr double kWindow = 0.05;  // what is_clearly_better() takes for noise at most
+constexpr int kMostRepetitions = 5;
+constexpr double kRealChance = 0.05;
+constexpr double kAsFast = 0.01;
+
+}  // namespace
+
+Confirmation::Confirmation(std::unique_ptr<Tuner> tuner, Metric metric)
+    : tuner_(std::move(tuner)), metric_(metric) {}
+
+std::vector<Candidate> Confirmation::next(int free_groups) {
+  if (asked_.empty()) {
+    auto candidates = tuner_->next(free_groups);
+    if (!candidates.empty()) return candidates;
+    contenders_ = choose_contenders(found_, metric_, kWindow, kMostContenders);
+  }
+  auto again = repetition();
+  if (!again) return {};
+  return {*std::move(again)};
+}
+
+std::optional<Candidate> Confirmation::repetition() {
+  if (contenders_.size() < 2) return std::nullopt;
+  for (std::size_t i = 0; i < contenders_.size(); ++i) {
+    if (contenders_[i].repetitions == 0) return again(i);
+  }
+  const auto now = duel();
+  if (!now || now->chance < kRealChance) return std::nullopt;
+  const bool is_leaders_turn =
+      contenders_[now->leader].repetitions <= contenders_[now->rival].repetitions;
+  const std::size_t next = is_leaders_turn ? now->leader : now->rival;
+  if (contenders_[next].repetitions >= kMostRepetitions) return std::nullopt;
+  return again(next);
+}
+
+Candidate Confirmation::again(std::size_t index) {
+  const Contender& contender = contenders_[index];
+  const Experiment& experiment = contender.record.experiment;
+  const int number = contender.repetitions + 1;
+  Candidate candidate{concat(experiment.name, "_again", number), experiment.ds_config, number};
+  asked_.insert_or_assign(candidate.name, index);
+  return candidate;
+}
+
+void Confirmation::learn(const Record& record) {
+  const auto asked = asked_.find(record.experiment.name);
+  if (asked == asked_.end()) {
+    found_.push_back(record);
+    tuner_->learn(record);
+    return;
+  }
+  Contender& contender = contenders_[asked->second];
+  contender.repetitions = std::max(contender.repetitions, record.experiment.repetition);
+  const auto* measured = std::get_if<Measured>(&record.outcome);
+  if (measured == nullptr) return;
+  const auto samples = make_step_config(record.experiment).train_batch(record.experiment.ranks);
+  contender.speeds.push_back(log_speed(metric_, samples, measured->step_time.median));
+}
+
+std::optional<std::size_t> Confirmation::leader() const {
+  std::optional<std::size_t> leader;
+  for (std::size_t i = 0; i < contenders_.size(); ++i) {
+    if (contenders_[i].speeds.empty()) continue;
+    if (!leader || contenders_[i].mean() > contenders_[*leader].mean()) leader = i;
+  }
+  return leader;
+}
+
+std::optional<Confirmation::Duel> Confirmation::duel() const {
+  const auto leads = leader();
+  const double noise = repetition_noise(contenders_);
+  std::optional<Duel> closest;
+  for (std::size_t i = 0; leads && i < contenders_.size(); ++i) {
+    if (i == *leads || contenders_[i].speeds.empty()) continue;
+    const double chance = chance_of_being_faster(contenders_[i], contenders_[*leads], noise);
+    if (!closest || chance > closest->chance) closest = Duel{*leads, i, chance};
+  }
+  return closest;
+}
+
+bool Confirmation::is_tie(std::size_t index, std::size_t leader) const {
+  const Contender& contender = contenders_[index];
+  if (index == leader) return true;
+  if (contender.speeds.empty()) return false;
+  return chance_of_being_faster(contender, contenders_[leader], repetition_noise(contenders_)) >=
+         kRealChance;
+}
+
+std::optional<std::size_t> Confirmation::winner() const {
+  const auto leads = leader();
+  std::optional<std::size_t> winner;
+  const auto simplicity = [&](std::size_t i) {
+    const Record& record = contenders_[i].record;
+    return std::tuple(make_step_config(record.experiment).stage,
+                      std::get<Measured>(record.outcome).peak_memory.counted(),
+                      record.experiment.name);
+  };
+  for (std::size_t i = 0; leads && i < contenders_.size(); ++i) {
+    if (!is_tie(i, *leads)) continue;
+    if (contenders_[i].mean() < contenders_[*leads].mean() + std::log1p(-kAsFast)) continue;
+    if (!winner || simplicity(i) < simplicity(*winner)) winner = i;
+  }
+  return winner;
+}
+
+std::optional<Record> Confirmation::best() {
+  const auto chosen = winner();
+  return chosen ? std::optional(contenders_[*chosen].record) : tuner_->best();
+}
+
+std::string Confirmation::ties_of(std::size_t winner) const {
+  const Record& chosen = contenders_[winner].record;
+  std::vector<std::string> names;
+  for (std::size_t i = 0; i < contenders_.size(); ++i) {
+    if (i != winner && is_tie(i, *leader())) {
+      names.push_back(contenders_[i].record.experiment.name);
+    }
+  }
+  for (const Record& record : found_) {
+    const auto* measured = std::get_if<Measured>(&record.outcome);
+    const bool was_repeated = std::ranges::any_of(contenders_, [&](const Contender& contender) {
+      return contender.record.experiment.name == record.experiment.name;
+    });
+    if (measured == nullptr || was_repeated) continue;
+    if (is_clearly_better(metric_, std::get<Measured>(chosen.outcome), *measured)) continue;
+    names.push_back(record.experiment.name);
+  }
+  return join(names, ", ");
+}
+
+std::vector<std::string> Confirmation::remarks() {
+  auto remarks = tuner_->remarks();
+  const auto chosen = winner();
+  if (!chosen) return remarks;
+  const Contender& best = contenders_[*chosen];
+  const std::string ties = ties_of(*chosen);
+  remarks.push_back(concat(best.record.experiment.name, " was confirmed by ", best.repetitions,
+                           best.repetitions == 1 ? " repetition" : " repetitions", " against ",
+                           contenders_.size() - 1, contenders_.size() == 2 ? " other" : " others",
+                           ", whose times vary by ", fixed(repetition_noise(contenders_) * 100, 1),
+                           " %", ties.empty() ? "" : "; not told apart from it: ", ties));
+  return remarks;
+}
+
+}  // namespace dstune

@@ -1,0 +1,56 @@
+// The optimum is repeated against those that may be better before it is announced.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+
+#include "core/search/choice/tuner.hpp"
+#include "core/search/confirmation/contenders.hpp"
+
+namespace dstune {
+
+/// When the tuner inside has finished, its best experiments are run again, one at a time and alone:
+/// each once, as the first numbers of the best are flattered by having been chosen; then the leader
+/// and whoever is most likely to be faster in turn, until nobody has a real chance (5 %) or each of
+/// the two has been repeated five times. Only repetitions decide.
+///
+/// Of those that are not told apart from the leader and at most 1 % slower the smaller stage is the
+/// optimum, then the smaller memory: so that runs repeated agree. The others are its ties.
+class Confirmation final : public Tuner {
+ public:
+  Confirmation(std::unique_ptr<Tuner> tuner, Metric metric);
+
+  std::vector<Candidate> next(int free_groups) override;
+  void learn(const Record& record) override;
+  std::optional<Record> best() override;
+  /// With how the optimum was confirmed and its ties.
+  std::vector<std::string> remarks() override;
+
+ private:
+  /// The indices of two contenders that are measured against each other.
+  struct Duel {
+    std::size_t leader = 0;
+    std::size_t rival = 0;
+    double chance = 0;  ///< that the rival is faster
+  };
+
+  std::optional<Candidate> repetition();
+  /// Who leads, and who threatens most; none with fewer than two that have numbers.
+  std::optional<Duel> duel() const;
+  /// Who has been repeated with numbers and leads; none: nobody.
+  std::optional<std::size_t> leader() const;
+  /// The chosen one's index among the contenders.
+  std::optional<std::size_t> winner() const;
+  bool is_tie(std::size_t index, std::size_t leader) const;
+  Candidate again(std::size_t index);
+  std::string ties_of(std::size_t winner) const;
+
+  std::unique_ptr<Tuner> tuner_;
+  Metric metric_;
+  std::vector<Record> found_;                 ///< by the tuner inside
+  std::vector<Contender> contenders_;         ///< once it has finished
+  std::map<std::string, std::size_t> asked_;  ///< repetitions by name: of whom
+};
+
+}  // namespace dstune

@@ -1,0 +1,57 @@
+#include "core/search/confirmation/contenders.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+#include <numeric>
+#include <variant>
+
+#include "core/search/choice/chances.hpp"
+#include "core/search/choice/score.hpp"
+
+namespace dstune {
+
+double Contender::mean() const {
+  return std::accumulate(speeds.begin(), speeds.end(), 0.0) / static_cast<double>(speeds.size());
+}
+
+std::vector<Contender> choose_contenders(const std::vector<Record>& records, Metric metric,
+                                         double window, std::size_t most) {
+  const auto score_of = [&](const Contender& contender) {
+    return score(metric, std::get<Measured>(contender.record.outcome));
+  };
+  std::vector<Contender> all;
+  for (const Record& record : records) {
+    if (std::holds_alternative<Measured>(record.outcome)) all.push_back({record, {}, 0});
+  }
+  std::ranges::stable_sort(all, std::greater<>(), score_of);
+  std::size_t count = std::min<std::size_t>(all.size(), 2);
+  while (count < std::min(all.size(), most) &&
+         relative_gain(score_of(all[count]), score_of(all[0])) > -window) {
+    ++count;
+  }
+  all.resize(std::min(count, most));
+  return all;
+}
+
+double repetition_noise(const std::vector<Contender>& contenders) {
+  constexpr double kUsual = 0.01;
+  constexpr double kWeight = 2;
+  double squares = kWeight * kUsual * kUsual;
+  double freedom = kWeight;
+  for (const Contender& contender : contenders) {
+    if (contender.speeds.empty()) continue;
+    const double mean = contender.mean();
+    for (const double speed : contender.speeds) squares += (speed - mean) * (speed - mean);
+    freedom += static_cast<double>(contender.speeds.size() - 1);
+  }
+  return std::sqrt(squares / freedom);
+}
+
+double chance_of_being_faster(const Contender& a, const Contender& b, double noise) {
+  const double sd = noise * std::sqrt(1 / static_cast<double>(a.speeds.size()) +
+                                      1 / static_cast<double>(b.speeds.size()));
+  return Guess{a.mean() - b.mean(), sd}.chance_above(0);
+}
+
+}  // namespace dstune
