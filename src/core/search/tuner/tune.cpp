@@ -24,17 +24,10 @@ namespace dstune {
 namespace {
 
 void warn_of_fast_mode(const TuningConfig& config) {
-  if (tuner_name(config) != kFastMode) return;
-  if (!config.space.empty()) {
-    log_warning(
-        "dstune.tuner fast measures stages and micro-batches with the first value of every list; "
-        "the other tuners search the whole space");
-  } else if (config.tuner.empty()) {
-    log_warning(concat("autotuning.tuner_type ", config.autotuning.tuner_type,
-                       " is not used: as in DeepSpeed, autotuning.fast searches stages and "
-                       "micro-batches without it; dstune.tuner ",
-                       config.autotuning.tuner_type, " searches these with it"));
-  }
+  if (tuner_name(config) != kFastMode || config.space.empty()) return;
+  log_warning(
+      "dstune.tuner fast measures stages and micro-batches with the first value of every list; "
+      "the other tuners search the whole space");
 }
 
 // A stage that is not modelled says nothing about memory: the others do.

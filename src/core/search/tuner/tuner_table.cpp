@@ -107,8 +107,7 @@ TunerParts default_parts(const TuningConfig& config, int group_size,
 std::string_view tuner_name(const TuningConfig& config) {
   if (!config.tuner.empty()) return config.tuner;
   if (!config.autotuning.tuner_type_given) return "guided";
-  const bool is_plain = config.space.empty() && !config.objective.fixed_batch;
-  return config.autotuning.fast && is_plain ? kFastMode : config.autotuning.tuner_type;
+  return config.autotuning.tuner_type;
 }
 
 bool is_full_mode(const TuningConfig& config) {

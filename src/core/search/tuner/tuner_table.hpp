@@ -38,8 +38,7 @@ TunerParts default_parts(const TuningConfig& config, int group_size,
 
 constexpr std::string_view kFastMode = "fast";
 
-/// dstune.tuner; else "guided" without autotuning.tuner_type; else as DeepSpeed: "fast" with fast
-/// mode on, unless there are spaces or a fixed batch, and the type.
+/// dstune.tuner; else autotuning.tuner_type; else "guided".
 std::string_view tuner_name(const TuningConfig& config);
 
 /// Whether that tuner searches stage after stage, a stage's space after its micro-batches:

@@ -36,31 +36,11 @@ TEST(TunerName, IsGuidedUnlessATunerIsNamed) {
   config.autotuning.tuner_type_given = true;
   EXPECT_EQ(tuner_name(config), "random");
 
+  config.autotuning.fast = true;
+  EXPECT_EQ(tuner_name(config), "random");
+
   config.tuner = "fast";
   EXPECT_EQ(tuner_name(config), "fast");
-}
-
-class TunerNameOfATunerType : public testing::Test {
- protected:
-  void SetUp() override {
-    config_.autotuning.tuner_type = "model_based";
-    config_.autotuning.tuner_type_given = true;
-  }
-
-  TuningConfig config_;
-};
-
-TEST_F(TunerNameOfATunerType, IsFastModesForStagesAndMicroBatchesAlone) {
-  EXPECT_EQ(tuner_name(config_), "fast");
-
-  config_.space.with_default = true;
-  EXPECT_EQ(tuner_name(config_), "model_based");
-}
-
-TEST_F(TunerNameOfATunerType, IsItsOwnForAFixedBatchWhichFastModeCannotKeep) {
-  config_.objective.fixed_batch = true;
-
-  EXPECT_EQ(tuner_name(config_), "model_based");
 }
 
 TEST(MakeTuner, RefusesAnUnknownName) {
