@@ -72,8 +72,10 @@ void add_times(double& sum, double each, std::uint64_t times) {
 }
 
 void add_times(std::uint64_t& sum, std::uint64_t each, std::uint64_t times) {
-  const std::uint64_t room = std::numeric_limits<std::uint64_t>::max() - sum;
-  sum += each != 0 && times > room / each ? room : each * times;
+  std::uint64_t more = 0;
+  if (__builtin_mul_overflow(each, times, &more) || __builtin_add_overflow(sum, more, &sum)) {
+    sum = std::numeric_limits<std::uint64_t>::max();
+  }
 }
 
 }  // namespace
@@ -86,43 +88,44 @@ void Ledger::add(const CollectiveLine& call, std::uint64_t calls) {
   fresh.wire_bytes = fresh.exposed = fresh.overlapped = 0;
   CollectiveLine& line =
       line_of(collectives_, fresh, [&](const auto& other) { return key(other) == key(call); });
-  line.calls += calls;
-  line.elements += call.elements;
-  line.bytes += call.bytes;
-  line.wire_bytes += wire_bytes(call.kind, call.bytes, call.ranks);
-  line.exposed += call.exposed;
-  line.overlapped += call.overlapped;
+  add_times(line.calls, calls, times_);
+  add_times(line.elements, call.elements, times_);
+  add_times(line.bytes, call.bytes, times_);
+  add_times(line.wire_bytes, wire_bytes(call.kind, call.bytes, call.ranks), times_);
+  add_times(line.exposed, call.exposed, times_);
+  add_times(line.overlapped, call.overlapped, times_);
 }
 
 void Ledger::add_pass(Pass pass, Bytes read, Bytes written) {
   PassLine& line = line_of(passes_, {pass}, [&](const auto& other) { return other.pass == pass; });
-  ++line.calls;
-  line.read += read;
-  line.written += written;
+  add_times(line.calls, 1, times_);
+  add_times(line.read, read, times_);
+  add_times(line.written, written, times_);
 }
 
 void Ledger::add_sync(HostSync reason, Seconds time) {
   SyncLine& line =
       line_of(syncs_, {reason}, [&](const auto& other) { return other.reason == reason; });
-  ++line.calls;
-  line.time += time;
+  add_times(line.calls, 1, times_);
+  add_times(line.time, time, times_);
 }
 
 void Ledger::add_transfer(Transfer transfer, Bytes bytes) {
   TransferLine& line = line_of(transfers_, {transfer},
                                [&](const auto& other) { return other.transfer == transfer; });
-  ++line.calls;
-  line.bytes += bytes;
+  add_times(line.calls, 1, times_);
+  add_times(line.bytes, bytes, times_);
 }
 
 void Ledger::add_host(HostEvent event, Seconds time) {
   HostLine& line = line_of(host_, {event}, [&](const auto& other) { return other.event == event; });
-  ++line.calls;
-  line.time += time;
+  add_times(line.calls, 1, times_);
+  add_times(line.time, time, times_);
 }
 
 void Ledger::add_idle(HostEvent event, Seconds idle) {
-  line_of(host_, {event}, [&](const auto& other) { return other.event == event; }).idle += idle;
+  HostLine& line = line_of(host_, {event}, [&](const auto& other) { return other.event == event; });
+  add_times(line.idle, idle, times_);
 }
 
 void Ledger::note_live(std::int64_t elements) {

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "core/base/json_fwd.hpp"
@@ -157,6 +158,9 @@ class Ledger {
   /// Adds `work`, a result of since() of this ledger, `times` times over. Sums that do not fit stay
   /// at the largest number; those of doubles are exact but for their rounding.
   void repeat(const Ledger& work, std::uint64_t times);
+  /// From now on what is added counts as if it had been added `times` times, likewise.
+  /// @returns what it was, 1 at first
+  std::uint64_t count_each(std::uint64_t times) noexcept { return std::exchange(times_, times); }
 
   /// Sums of the collectives by kind, over all groups.
   CollectiveCounts counts() const;
@@ -183,6 +187,7 @@ class Ledger {
   std::vector<TransferLine> transfers_;
   std::vector<HostLine> host_;
   std::int64_t peak_live_elements_ = 0;
+  std::uint64_t times_ = 1;
 };
 
 }  // namespace dstune

@@ -7,19 +7,34 @@
 
 namespace dstune {
 
+/// What `ledger` is told while it lives counts `times` over.
+class CountedEach {
+ public:
+  CountedEach(Ledger& ledger, std::uint64_t times) : ledger_(ledger), outer_(ledger.count_each(1)) {
+    std::uint64_t all = 0;
+    if (__builtin_mul_overflow(outer_, times, &all)) all = ~std::uint64_t{0};
+    ledger_.count_each(all);
+  }
+  ~CountedEach() { ledger_.count_each(outer_); }
+  CountedEach(const CountedEach&) = delete;
+  CountedEach& operator=(const CountedEach&) = delete;
+
+ private:
+  Ledger& ledger_;
+  std::uint64_t outer_;
+};
+
 /// operation(i) for i in [0, times), all of which do the same to tensors of the same sizes. A
 /// device that folds() does the first alone: ledger and memory are as if it had done all.
 template <class Operation>
 void repeat(Device& device, std::int64_t times, Operation operation) {
-  constexpr std::int64_t kFewest = 3;  // below, doing it is cheaper than counting it
-  if (!device.folds() || times < kFewest) {
+  if (!device.folds()) {
     for (std::int64_t i = 0; i < times; ++i) operation(i);
     return;
   }
-  Ledger& ledger = device.ledger();
-  const Ledger before = ledger;
+  if (times <= 0) return;
+  const CountedEach scope(device.ledger(), static_cast<std::uint64_t>(times));
   operation(0);
-  ledger.repeat(ledger.since(before), static_cast<std::uint64_t>(times - 1));
 }
 
 /// The micro-steps of one optimizer step on a device that folds(): from the third on those that are

@@ -1,8 +1,9 @@
 #include "core/train/rehearsal_device.hpp"
 
+#include <algorithm>
 #include <bit>
-
-#include "core/base/text_hash.hpp"
+#include <cstring>
+#include <string_view>
 
 namespace dstune {
 namespace {
@@ -30,6 +31,18 @@ std::uint64_t number_of(Enumeration value) {
   return static_cast<std::uint64_t>(value);
 }
 
+/// Of an operation's name, which differs from others in its length, its beginning or its end.
+void add_name(Walk& walk, std::string_view name) {
+  std::uint64_t begin = 0;
+  std::uint64_t end = 0;
+  const std::size_t part = std::min(name.size(), sizeof begin);
+  std::memcpy(&begin, name.data(), part);
+  std::memcpy(&end, name.data() + name.size() - part, part);
+  walk.add(of(Kind::operation, name.size()));
+  walk.add(begin);
+  walk.add(end);
+}
+
 // What the event comes after says which one it is.
 void add_clock(Walk& walk, const StreamClock& clock) {
   for (const std::uint64_t count : clock) walk.add(count);
@@ -38,7 +51,7 @@ void add_clock(Walk& walk, const StreamClock& clock) {
 }  // namespace
 
 void RehearsalDevice::account(const Work& work) {
-  walk_.add(of(Kind::operation, hash_of(work.operation) >> 8U));
+  add_name(walk_, work.operation);
   walk_.add(number_of(current_stream()));
   walk_.add(std::bit_cast<std::uint64_t>(work.flops));
   for (const Operand& operand : work.reads) walk_.add(operand.bytes);

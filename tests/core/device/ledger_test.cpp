@@ -163,6 +163,37 @@ TEST(Ledger, RepeatsWhatCameSinceAnEarlierState) {
   EXPECT_EQ(ledger, expected);
 }
 
+TEST(Ledger, CountsEachAsOftenAsItIsTold) {
+  const auto work = [](Ledger& of) {
+    of.add_pass(Pass::update, 3, 2);
+    of.add_host(HostEvent::gradient_hook, 0.5);
+    of.add_idle(HostEvent::gradient_hook, 0.25);
+    of.add_transfer(Transfer::device_to_host, 4);
+    of.add_sync(HostSync::norm, 0.25);
+    of.add({.purpose = Purpose::gradients, .ranks = 4, .elements = 8, .bytes = 16});
+  };
+  Ledger expected;
+  for (int i = 0; i < 5; ++i) work(expected);
+  Ledger ledger;
+
+  EXPECT_EQ(ledger.count_each(5), 1U);
+  work(ledger);
+
+  EXPECT_EQ(ledger.count_each(1), 5U);
+  EXPECT_EQ(ledger, expected);
+}
+
+TEST(Ledger, SumsOfWhatCountsOftenStayWithinTheirRange) {
+  Ledger ledger;
+  ledger.add_pass(Pass::update, 5, 1);
+  ledger.count_each(std::numeric_limits<std::uint64_t>::max() / 2);
+
+  ledger.add_pass(Pass::update, 3, 0);
+
+  EXPECT_EQ(ledger.passes().front().read, std::numeric_limits<Bytes>::max());
+  EXPECT_EQ(ledger.passes().front().written, 1U);
+}
+
 TEST(Ledger, RepeatedSumsStayWithinTheirRange) {
   Ledger ledger;
   ledger.add_pass(Pass::update, 3, 0);

@@ -60,10 +60,7 @@ std::optional<std::string> Validity::step_fault(const StepConfig& step) const {
     return concat("train_batch_size would be above max_train_batch_size, ", *most);
   }
   if (!step.unsupported.empty()) return sentence_of(step.unsupported.front());
-  const LeafModuleConfig& named = step.leaf_module;
-  const bool has_leaves = step.module_granularity_threshold != 0 || !named.classes.empty() ||
-                          !named.names.empty() || !named.name_suffixes.empty();
-  if (has_leaves) {
+  if (names_leaf_modules(step)) {
     const auto leaves = unsupported_leaf_modules(step, parameters_);
     if (!leaves.empty()) return sentence_of(leaves.front());
   }

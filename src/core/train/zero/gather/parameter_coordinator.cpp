@@ -24,6 +24,7 @@ ParameterCoordinator::ParameterCoordinator(Model model, Rules rules)
       rules_(rules),
       available_(model_.numels.size(), false),
       users_(model_.numels.size()),
+      steps_of_(model_.numels.size()),
       fetched_for_(model_.numels.size(), kNever) {}
 
 // The count of available elements starts anew although persistent tensors are there: they do not
@@ -41,10 +42,15 @@ void ParameterCoordinator::begin_forward() {
 }
 
 void ParameterCoordinator::complete_record() {
+  std::int64_t passed = 0;
+  passed_.push_back(passed);
   for (std::size_t step = 0; step < order_.size(); ++step) {
     for (const std::size_t tensor : model_.used_tensors[order_[step]]) {
       uses_.push_back({tensor, static_cast<std::int64_t>(step)});
+      steps_of_[tensor].push_back(static_cast<std::int64_t>(step));
+      passed += model_.numels[tensor];
     }
+    passed_.push_back(passed);
   }
   mode_ = Mode::complete;
 }
@@ -148,18 +154,21 @@ ParameterCoordinator::Tensors ParameterCoordinator::find_release_candidates(
     std::size_t module) const {
   Tensors candidates;
   for (const std::size_t tensor : model_.used_tensors[module]) {
-    if (!model_.persistent[tensor] && fetched_for_[tensor] <= step_) candidates.push_back(tensor);
-  }
-  std::int64_t distance = 0;
-  for (auto next = static_cast<std::size_t>(step_);
-       next < order_.size() && distance < rules_.max_reuse_distance && !candidates.empty();
-       ++next) {
-    for (const std::size_t tensor : model_.used_tensors[order_[next]]) {
-      erase(candidates, tensor);
-      distance += model_.numels[tensor];
-    }
+    const bool may_go = !model_.persistent[tensor] && fetched_for_[tensor] <= step_;
+    if (may_go && !is_used_soon(tensor)) candidates.push_back(tensor);
   }
   return candidates;
+}
+
+// DeepSpeed goes through the steps to come until what they use adds up to the distance.
+bool ParameterCoordinator::is_used_soon(std::size_t tensor) const {
+  const std::vector<std::int64_t>& steps = steps_of_[tensor];
+  const auto next = std::lower_bound(steps.begin(), steps.end(), step_);
+  if (next == steps.end()) return false;
+  const auto passed_before = [&](std::int64_t step) {
+    return passed_[static_cast<std::size_t>(step)];
+  };
+  return passed_before(*next) - passed_before(step_) < rules_.max_reuse_distance;
 }
 
 ParameterCoordinator::Tensors ParameterCoordinator::release_leftovers() {

@@ -78,20 +78,23 @@ class ParameterCoordinator {
   Tensors prefetch();
   const Tensors& release_candidates(std::size_t module);
   Tensors find_release_candidates(std::size_t module) const;
+  bool is_used_soon(std::size_t tensor) const;
 
   Model model_;
   Rules rules_;
   Mode mode_ = Mode::invalid;
-  std::vector<std::size_t> order_;  // of modules, recorded
-  std::vector<Use> uses_;           // in that order
-  std::size_t next_use_ = 0;        // front of the fetch queue
-  std::int64_t step_ = 0;           // modules fetched in this micro-step
+  std::vector<std::size_t> order_;    // of modules, recorded
+  std::vector<Use> uses_;             // in that order
+  std::vector<std::int64_t> passed_;  // by step, and behind the last: elements used before it
+  std::size_t next_use_ = 0;          // front of the fetch queue
+  std::int64_t step_ = 0;             // modules fetched in this micro-step
   std::int64_t available_numel_ = 0;
   std::int64_t live_ = 0;  // since ever, not since this forward
   std::vector<bool> available_;
-  std::vector<std::vector<std::size_t>> users_;  // by tensor: modules that run with it
-  std::vector<std::int64_t> fetched_for_;        // by tensor: last step it was gathered or kept for
-  std::vector<std::size_t> open_;                // modules fetched and not yet released
+  std::vector<std::vector<std::size_t>> users_;      // by tensor: modules that run with it
+  std::vector<std::vector<std::int64_t>> steps_of_;  // by tensor: those that use it, ascending
+  std::vector<std::int64_t> fetched_for_;  // by tensor: last step it was gathered or kept for
+  std::vector<std::size_t> open_;          // modules fetched and not yet released
   std::map<std::pair<std::size_t, std::int64_t>, Tensors> decided_;  // by module and step
 };
 

@@ -66,6 +66,12 @@ bool is_shared(const ModelParameters& parameters, std::size_t leaf) {
 
 }  // namespace
 
+bool names_leaf_modules(const StepConfig& config) {
+  const LeafModuleConfig& named = config.leaf_module;
+  return config.module_granularity_threshold != 0 || !named.classes.empty() ||
+         !named.names.empty() || !named.name_suffixes.empty();
+}
+
 std::vector<std::size_t> find_leaf_modules(const StepConfig& config,
                                            const ModelParameters& parameters) {
   std::vector<std::size_t> leaves;

@@ -10,6 +10,9 @@
 
 namespace dstune {
 
+/// False: no model has leaf modules.
+bool names_leaf_modules(const StepConfig& config);
+
 /// DeepSpeed's leaf modules, ascending, none inside another: those that `leaf_module` names, and
 /// those whose granularity is at most stage3_module_granularity_threshold, parents first. The
 /// granularity of a module with children is its elements / (1 + modules with parameters inside it),
