@@ -8,8 +8,10 @@
 #include <functional>
 #include <iomanip>
 #include <iostream>
+#include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -31,29 +33,27 @@ struct Sample {
 
 struct Data {
   std::vector<Sample> samples;
-  MachineRates rates;  ///< measured, or estimated
+  RunRates rates;  ///< measured, or estimated
 };
 
 Seconds time_of(const Sample& sample) { return sample.measured.step_time.median; }
 
 Data read_data(int count, char** paths) {
-  Data data;
-  std::optional<MachineRates> rates;
+  std::vector<Record> records;
   for (int i = 0; i < count; ++i) {
-    for (const Record& record : read_own_journal(read_text_file(paths[i]), paths[i]).records) {
-      const auto* measured = std::get_if<Measured>(&record.outcome);
-      if (measured == nullptr) continue;
-      if (measured->machine_rates) {
-        rates = measured->machine_rates;
-      } else {
-        data.samples.push_back({record.experiment, *measured});
-      }
-    }
+    auto own = read_own_journal(read_text_file(paths[i]), paths[i]).records;
+    records.insert(records.end(), own.begin(), own.end());
   }
-  const RunSettings& settings = data.samples.at(0).experiment.settings;
-  data.rates = rates.value_or(estimated_rates(settings));
+  std::vector<Sample> samples;
+  for (const Record& record : records) {
+    const auto* measured = std::get_if<Measured>(&record.outcome);
+    if (measured == nullptr || measured->machine_rates) continue;
+    samples.push_back({record.experiment, *measured});
+  }
+  const Experiment& first = samples.at(0).experiment;
+  const auto rates = run_rates(records, first.ranks);
   std::cout << (rates ? "Measured rates.\n" : "Estimated rates.\n");
-  return data;
+  return {std::move(samples), rates ? *rates : estimated_rates(first.settings)};
 }
 
 constexpr std::size_t kValues = 20;
@@ -130,15 +130,17 @@ void print_raw(const std::vector<Sample>& samples, const std::vector<double>& me
   print_row("raw values, least squares of its logarithm", logarithmic, measured);
 }
 
-StepTimePredictor taught(const std::vector<Sample>& samples, const MachineRates& rates) {
+StepTimePredictor taught(const std::vector<Sample>& samples, const RunRates& rates) {
   StepTimePredictor predictor(rates);
   for (const Sample& sample : samples) predictor.learn(sample.experiment, sample.measured);
   return predictor;
 }
 
-/// Each as it comes, from those before it.
-void print_as_they_come(const std::vector<Sample>& samples, const MachineRates& rates) {
+/// Each of the first hundred as it comes, from those before it.
+void print_as_they_come(std::vector<Sample> samples, const RunRates& rates) {
   constexpr std::size_t kBlock = 10;
+  constexpr std::size_t kMost = 100;
+  if (samples.size() > kMost) samples.erase(samples.begin() + kMost, samples.end());
   StepTimePredictor predictor(rates);
   std::cout << "\n| predicted before it was measured | median error (%) | inside 90 % |\n"
             << "| :-- | --: | --: |\n";
@@ -159,7 +161,7 @@ void print_as_they_come(const std::vector<Sample>& samples, const MachineRates& 
   }
 }
 
-void print_coefficients(const std::vector<Sample>& samples, const MachineRates& rates) {
+void print_coefficients(const std::vector<Sample>& samples, const RunRates& rates) {
   std::vector<Observation> seen;
   for (const Sample& sample : samples) {
     const auto dry = dry_step_time(sample.experiment, rates);
@@ -179,6 +181,42 @@ void print_coefficients(const std::vector<Sample>& samples, const MachineRates& 
   }
 }
 
+/// Numbers, texts and booleans of `object`, by their JSON pointers.
+void add_leaves(const json::object& object, const std::string& path,
+                std::map<std::string, std::string>& leaves) {
+  for (const auto& member : object) {
+    const std::string pointer = path + "/" + std::string(member.key());
+    if (const auto* const inner = member.value().if_object()) {
+      add_leaves(*inner, pointer, leaves);
+    } else {
+      leaves[pointer] = to_json_text(member.value(), 0);
+    }
+  }
+}
+
+/// What is measured beside what is predicted, by every setting that has more than one value.
+void print_residuals(const std::vector<Sample>& samples, const StepTimePredictor& predictor) {
+  std::map<std::string, std::map<std::string, std::vector<double>>> residuals;
+  for (const Sample& sample : samples) {
+    const auto prediction = predictor.without_own(sample.experiment);
+    if (!prediction) continue;
+    std::map<std::string, std::string> leaves;
+    add_leaves(sample.experiment.ds_config, "", leaves);
+    for (const auto& [pointer, value] : leaves) {
+      residuals[pointer][value].push_back(100 * (time_of(sample) / prediction->step_time - 1));
+    }
+  }
+  std::cout << "\n| setting | value | measurements | median of measured / predicted - 1 (%) |\n"
+            << "| :-- | :-- | --: | --: |\n";
+  for (const auto& [pointer, values] : residuals) {
+    if (values.size() < 2) continue;
+    for (const auto& [value, own] : values) {
+      std::cout << "| " << pointer << " | " << value << " | " << own.size() << " | "
+                << std::setprecision(1) << summarize(own).median << " |\n";
+    }
+  }
+}
+
 double milliseconds_of(const std::function<void()>& work) {
   const auto begin = std::chrono::steady_clock::now();
   work();
@@ -186,7 +224,7 @@ double milliseconds_of(const std::function<void()>& work) {
   return time.count();
 }
 
-void print_costs(const std::vector<Sample>& samples, const MachineRates& rates) {
+void print_costs(const std::vector<Sample>& samples, const RunRates& rates) {
   StepTimePredictor predictor(rates);
   const auto predict_all = [&] {
     for (const Sample& sample : samples) predictor.predict(sample.experiment);
@@ -217,7 +255,7 @@ void print_estimated(const std::vector<Sample>& samples, const std::string& back
   print_row("physics with rates estimated for " + backend + ", corrected", predicted, measured);
 }
 
-void run(const std::vector<Sample>& samples, const MachineRates& rates) {
+void run(const std::vector<Sample>& samples, const RunRates& rates) {
   const StepTimePredictor predictor = taught(samples, rates);
   std::vector<double> measured;
   std::vector<double> predicted;
@@ -245,6 +283,7 @@ void run(const std::vector<Sample>& samples, const MachineRates& rates) {
             << " % as fitted, " << 100.0 * inside / static_cast<double>(measured.size())
             << " % after widening it " << std::setprecision(2) << quality.widening << " times.\n";
   print_as_they_come(samples, rates);
+  print_residuals(samples, predictor);
   print_coefficients(samples, rates);
   print_costs(samples, rates);
 }

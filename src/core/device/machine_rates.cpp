@@ -2,17 +2,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <utility>
-
-#include "core/base/json.hpp"
+#include <limits>
 
 namespace dstune {
 namespace {
-
-CollectiveRate rate_from_json(const json::object& object) {
-  return {.latency = object.at("latency_s").to_number<double>(),
-          .bytes_per_s = object.at("bytes_per_s").to_number<double>()};
-}
 
 /// The product's shape, from the bytes of its operands: m k, k n and m n values of equal size.
 MatrixShape shape_of(const Work& product) {
@@ -35,16 +28,137 @@ double distance(const MatrixShape& a, const MatrixShape& b) {
   return apart(a.rows, b.rows) + apart(a.cols, b.cols) + apart(a.inner, b.inner);
 }
 
+/// Of those that `counts`, at least one.
+template <class Counts>
+const MatrixRate& nearest_of(const std::vector<MatrixRate>& rates, const MatrixShape& shape,
+                             Counts counts) {
+  const MatrixRate* nearest = nullptr;
+  double least = std::numeric_limits<double>::infinity();
+  for (const MatrixRate& rate : rates) {
+    const double apart = distance(rate.shape, shape);
+    if (!(apart < least) || !counts(rate)) continue;
+    nearest = &rate;
+    least = apart;
+  }
+  return *nearest;
+}
+
+using Values = std::vector<double>;
+
+double geometric_mean(const Values& values) {
+  double sum = 0;
+  for (const double value : values) sum += std::log(value);
+  return std::exp(sum / static_cast<double>(values.size()));
+}
+
+template <class List, class Same>
+auto find_line(List& list, Same same) {
+  return std::find_if(list.begin(), list.end(), same);
+}
+
+/// Makes one of several of each number.
+template <class OfRates, class OfTimes>
+class Together {
+ public:
+  Together(const std::vector<MachineRates>& all, OfRates of_rates, OfTimes of_times)
+      : all_(all), of_rates_(of_rates), of_times_(of_times) {}
+
+  template <class Number>
+  double rate(Number number) const {
+    return of_rates_(numbers(number));
+  }
+  template <class Number>
+  double time(Number number) const {
+    return of_times_(numbers(number));
+  }
+  /// @param rate_in  of one of them
+  template <class RateIn>
+  CollectiveRate collective(RateIn rate_in) const {
+    return {.latency = time([&](const auto& one) { return rate_in(one).latency; }),
+            .bytes_per_s = rate([&](const auto& one) { return rate_in(one).bytes_per_s; })};
+  }
+  /// Keeps of `list`, which is in the first of all, what is in the same list of all.
+  template <class List, class Same>
+  void keep_common(List MachineRates::*list, List& own, Same same) const {
+    std::erase_if(own, [&](const auto& line) {
+      return std::any_of(all_.begin(), all_.end(), [&](const MachineRates& one) {
+        return find_line(one.*list, [&](const auto& other) { return same(line, other); }) ==
+               (one.*list).end();
+      });
+    });
+  }
+
+ private:
+  template <class Number>
+  Values numbers(Number number) const {
+    Values values;
+    for (const MachineRates& one : all_) values.push_back(number(one));
+    return values;
+  }
+
+  const std::vector<MachineRates>& all_;
+  OfRates of_rates_;
+  OfTimes of_times_;
+};
+
+template <class OfRates, class OfTimes>
+MachineRates together(const std::vector<MachineRates>& all, OfRates of_rates, OfTimes of_times) {
+  const Together make(all, of_rates, of_times);
+  MachineRates result = all.at(0);
+  result.flops_per_s = make.rate([](const auto& one) { return one.flops_per_s; });
+  result.copy_bytes_per_s = make.rate([](const auto& one) { return one.copy_bytes_per_s; });
+  result.launch = make.time([](const auto& one) { return one.launch; });
+  make.keep_common(&MachineRates::matrices, result.matrices,
+                   [](const auto& a, const auto& b) { return a.shape == b.shape; });
+  for (MatrixRate& own : result.matrices) {
+    const auto same = [&](const auto& other) { return other.shape == own.shape; };
+    own.flops_per_s =
+        make.rate([&](const auto& one) { return find_line(one.matrices, same)->flops_per_s; });
+  }
+  for (std::size_t kind = 0; kind < kCollectiveKinds; ++kind) {
+    result.collectives[kind] =
+        make.collective([&](const auto& one) { return one.collectives[kind]; });
+  }
+  make.keep_common(&MachineRates::messages, result.messages,
+                   [](const auto& a, const auto& b) { return a.message == b.message; });
+  for (MessageRate& own : result.messages) {
+    const auto same = [&](const auto& other) { return other.message == own.message; };
+    own.rate =
+        make.collective([&](const auto& one) { return find_line(one.messages, same)->rate; });
+  }
+  return result;
+}
+
 }  // namespace
 
 double rate_of(const MachineRates& rates, const Work& product) {
   if (rates.matrices.empty() || product.flops == 0) return rates.flops_per_s;
   const MatrixShape shape = shape_of(product);
-  const auto nearest = std::min_element(
-      rates.matrices.begin(), rates.matrices.end(), [&](const auto& a, const auto& b) {
-        return distance(a.shape, shape) < distance(b.shape, shape);
-      });
-  return nearest->flops_per_s;
+  const MatrixRate& nearest = nearest_of(rates.matrices, shape, [](const auto&) { return true; });
+  const double to_nearest = distance(nearest.shape, shape);
+  // Only where no side of the product is beyond both.
+  const auto is_beyond = [&](const MatrixRate& other) {
+    constexpr double kRounding = 1e-9;
+    return to_nearest + distance(other.shape, shape) <=
+           distance(nearest.shape, other.shape) + kRounding;
+  };
+  if (to_nearest == 0 || std::none_of(rates.matrices.begin(), rates.matrices.end(), is_beyond)) {
+    return nearest.flops_per_s;
+  }
+  const MatrixRate& beyond = nearest_of(rates.matrices, shape, is_beyond);
+  const double part = to_nearest / (to_nearest + distance(beyond.shape, shape));
+  return std::pow(nearest.flops_per_s, 1 - part) * std::pow(beyond.flops_per_s, part);
+}
+
+const CollectiveRate& rate_of(const MachineRates& rates, const GroupMessage& message) {
+  const CollectiveRate* in_such_a_group = nullptr;
+  for (const MessageRate& known : rates.messages) {
+    if (known.message == message) return known.rate;
+    GroupMessage of_its_type = message;
+    of_its_type.dtype = known.message.dtype;
+    if (known.message == of_its_type) in_such_a_group = &known.rate;
+  }
+  return in_such_a_group != nullptr ? *in_such_a_group : rates.at(message.kind);
 }
 
 int ring_steps(CollectiveKind kind, int ranks) {
@@ -52,69 +166,17 @@ int ring_steps(CollectiveKind kind, int ranks) {
 }
 
 MachineRates merge(const std::vector<MachineRates>& ranks) {
-  MachineRates slowest = ranks.at(0);
-  for (const MachineRates& rank : ranks) {
-    slowest.flops_per_s = std::min(slowest.flops_per_s, rank.flops_per_s);
-    slowest.copy_bytes_per_s = std::min(slowest.copy_bytes_per_s, rank.copy_bytes_per_s);
-    slowest.launch = std::max(slowest.launch, rank.launch);
-    std::vector<MatrixRate> common;
-    for (const MatrixRate& own : slowest.matrices) {
-      const auto same = std::find_if(rank.matrices.begin(), rank.matrices.end(),
-                                     [&](const auto& other) { return other.shape == own.shape; });
-      if (same == rank.matrices.end()) continue;
-      common.push_back({own.shape, std::min(own.flops_per_s, same->flops_per_s)});
-    }
-    slowest.matrices = std::move(common);
-    for (std::size_t kind = 0; kind < kCollectiveKinds; ++kind) {
-      CollectiveRate& rate = slowest.collectives[kind];
-      rate.latency = std::max(rate.latency, rank.collectives[kind].latency);
-      rate.bytes_per_s = std::min(rate.bytes_per_s, rank.collectives[kind].bytes_per_s);
-    }
-  }
-  return slowest;
+  const auto least = [](const Values& values) {
+    return *std::min_element(values.begin(), values.end());
+  };
+  const auto most = [](const Values& values) {
+    return *std::max_element(values.begin(), values.end());
+  };
+  return together(ranks, least, most);
 }
 
-json::object to_json(const MachineRates& rates) {
-  json::array matrices;
-  for (const MatrixRate& matrix : rates.matrices) {
-    matrices.push_back(json::object{{"rows", matrix.shape.rows},
-                                    {"cols", matrix.shape.cols},
-                                    {"inner", matrix.shape.inner},
-                                    {"flops_per_s", matrix.flops_per_s}});
-  }
-  json::object collectives;
-  for (std::size_t kind = 0; kind < kCollectiveKinds; ++kind) {
-    const CollectiveRate& rate = rates.collectives[kind];
-    collectives[name_of(static_cast<CollectiveKind>(kind))] =
-        json::object{{"latency_s", rate.latency}, {"bytes_per_s", rate.bytes_per_s}};
-  }
-  return {{"overlaps", rates.overlaps},
-          {"flops_per_s", rates.flops_per_s},
-          {"copy_bytes_per_s", rates.copy_bytes_per_s},
-          {"launch_s", rates.launch},
-          {"matrices", matrices},
-          {"collectives", collectives}};
-}
-
-MachineRates machine_rates_from_json(const json::object& object) {
-  MachineRates rates;
-  rates.overlaps = object.at("overlaps").as_bool();
-  rates.flops_per_s = object.at("flops_per_s").to_number<double>();
-  rates.copy_bytes_per_s = object.at("copy_bytes_per_s").to_number<double>();
-  rates.launch = object.at("launch_s").to_number<double>();
-  for (const json::value& value : object.at("matrices").as_array()) {
-    const json::object& matrix = value.as_object();
-    rates.matrices.push_back({.shape = {.rows = matrix.at("rows").to_number<std::int64_t>(),
-                                        .cols = matrix.at("cols").to_number<std::int64_t>(),
-                                        .inner = matrix.at("inner").to_number<std::int64_t>()},
-                              .flops_per_s = matrix.at("flops_per_s").to_number<double>()});
-  }
-  const json::object& collectives = object.at("collectives").as_object();
-  for (std::size_t kind = 0; kind < kCollectiveKinds; ++kind) {
-    rates.collectives[kind] =
-        rate_from_json(collectives.at(name_of(static_cast<CollectiveKind>(kind))).as_object());
-  }
-  return rates;
+MachineRates typical(const std::vector<MachineRates>& groups) {
+  return together(groups, geometric_mean, geometric_mean);
 }
 
 }  // namespace dstune

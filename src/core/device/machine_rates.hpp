@@ -8,6 +8,7 @@
 #include "core/base/json_fwd.hpp"
 #include "core/base/units.hpp"
 #include "core/device/collective_kind.hpp"
+#include "core/device/dtype.hpp"
 #include "core/device/operations/work.hpp"
 
 namespace dstune {
@@ -37,14 +38,33 @@ struct CollectiveRate {
   bool operator==(const CollectiveRate&) const = default;
 };
 
+/// A kind of collective, of one type, in one kind of group: every spacing-th rank, `ranks` of them.
+struct GroupMessage {
+  CollectiveKind kind = CollectiveKind::all_reduce;
+  DType dtype = DType::fp32;
+  int ranks = 1;
+  int spacing = 1;
+
+  bool operator==(const GroupMessage&) const = default;
+};
+
+struct MessageRate {
+  GroupMessage message;
+  CollectiveRate rate;
+
+  bool operator==(const MessageRate&) const = default;
+};
+
 /// Only their proportions matter once something has been learnt.
 struct MachineRates {
   bool overlaps = false;        ///< streams run beside each other
   double flops_per_s = 0;       ///< of products that `matrices` does not know, and of all else
   double copy_bytes_per_s = 0;  ///< read and written
   Seconds launch = 0;           ///< fixed time of an operation
-  std::vector<MatrixRate> matrices = {};  ///< measured; none: flops_per_s
-  std::array<CollectiveRate, kCollectiveKinds> collectives{};
+  std::vector<MatrixRate> matrices = {};                       ///< measured; none: flops_per_s
+  std::array<CollectiveRate, kCollectiveKinds> collectives{};  ///< of the whole group, in `dtype`
+  std::vector<MessageRate> messages = {};                      ///< other types, or parts of it
+  DType dtype = DType::fp32;                                   ///< of products and passes
 
   CollectiveRate& at(CollectiveKind kind) { return collectives[static_cast<std::size_t>(kind)]; }
   const CollectiveRate& at(CollectiveKind kind) const {
@@ -53,20 +73,35 @@ struct MachineRates {
   bool operator==(const MachineRates&) const = default;
 };
 
-/// Of the measured product that is most alike, or flops_per_s.
+/// Of the measured product most alike; between two, as its shape is by logarithms; or flops_per_s.
 /// @param product  work_of() a matrix product
 double rate_of(const MachineRates& rates, const Work& product);
+
+/// Of this message; else of another type in such a group; else of the whole group.
+const CollectiveRate& rate_of(const MachineRates& rates, const GroupMessage& message);
+
+/// Of a part of a group whose ranks are as far from each other each.
+inline int spacing_of(const std::vector<int>& ranks) {
+  return ranks.size() < 2 ? 1 : ranks[1] - ranks[0];
+}
 
 /// Steps of a ring of `ranks` ranks.
 int ring_steps(CollectiveKind kind, int ranks);
 
-/// Of the ranks of a group, at least one: the slowest of each. A product that a rank has not
-/// measured is left out.
+/// Of the ranks of a group, at least one: the slowest of each. A product or message that a rank has
+/// not measured is left out.
 MachineRates merge(const std::vector<MachineRates>& ranks);
+/// Likewise of groups, any of which may run an experiment: the geometric mean of each.
+MachineRates typical(const std::vector<MachineRates>& groups);
 
 /// {"overlaps": false, "flops_per_s": 5e10, ..., "collectives": {"all_reduce": {...}, ...}}
 json::object to_json(const MachineRates& rates);
-/// Inverse of to_json, exact. @throws std::exception if `object` is none
+/// Inverse of to_json, exact; what earlier versions wrote has neither messages nor a type.
+/// @throws std::exception if `object` is none
 MachineRates machine_rates_from_json(const json::object& object);
+
+/// {"kind": "all_gather", "dtype": "int8", "ranks": 2, "spacing": 1}
+json::object to_json(const GroupMessage& message);
+GroupMessage group_message_from_json(const json::object& object);  ///< likewise
 
 }  // namespace dstune

@@ -20,15 +20,20 @@ Seconds time_of_call(Device& device, int calls, const Run& run) {
   return (device.time_of(end) - device.time_of(begin)) / calls;
 }
 
-/// Likewise, warm, the median of a few batches of some milliseconds.
+/// Likewise, warm, of a few batches of some milliseconds.
 /// @param estimate  what a call may take
 template <class Run>
-Seconds median_time_of_call(Device& device, Seconds estimate, const Run& run) {
+Summary times_of_call(Device& device, Seconds estimate, const Run& run) {
   constexpr Seconds kBatch = 5e-3;
   const double calls = std::clamp(std::ceil(kBatch / std::max(estimate, 1e-9)), 1.0, 64.0);
   std::array<Seconds, 3> times{};
   for (Seconds& time : times) time = time_of_call(device, static_cast<int>(calls), run);
-  return summarize({times.begin(), times.end()}).median;
+  return summarize({times.begin(), times.end()});
+}
+
+template <class Run>
+Seconds median_time_of_call(Device& device, Seconds estimate, const Run& run) {
+  return times_of_call(device, estimate, run).median;
 }
 
 }  // namespace dstune

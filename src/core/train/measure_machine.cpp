@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 
 #include "core/base/json_parser.hpp"
 #include "core/device/measure_rates.hpp"
@@ -15,8 +17,27 @@ namespace {
 // Micro-batches that stand for all; in between the nearest counts.
 constexpr std::int64_t kMicroBatches[] = {1, 4, 16};
 
-// Two buffers of 16 MiB, and some slack: see measure_rates().
-constexpr Bytes kLeast = Bytes{40} << 20U;
+constexpr Bytes kSmallestMessage = Bytes{1} << 16U;
+// Two messages, and some slack: see measure_rates().
+constexpr Bytes kMessages = 3;
+
+/// The same on all ranks: as large as the memory that experiments have allows.
+Bytes largest_message(const RunSettings& settings) {
+  return std::clamp(settings.memory_limit / kMessages, kSmallestMessage, kLargestMessage);
+}
+
+// No key of DeepSpeed's.
+constexpr std::string_view kAsked = "dstune_messages";
+
+std::vector<GroupMessage> messages_in(const json::object& ds_config) {
+  std::vector<GroupMessage> messages;
+  const json::value* const asked = ds_config.if_contains(kAsked);
+  if (asked == nullptr) return messages;
+  for (const json::value& message : asked->as_array()) {
+    messages.push_back(group_message_from_json(message.as_object()));
+  }
+  return messages;
+}
 
 std::vector<MatrixShape> shapes_of(const RunSettings& settings) {
   const ModelParameters model = make_model_parameters(settings.model);
@@ -49,15 +70,24 @@ std::vector<MatrixShape> product_shapes(const ModelParameters& model, std::int64
   return shapes;
 }
 
+void ask_for(Experiment& machine, const std::vector<GroupMessage>& messages) {
+  if (messages.empty()) return;
+  json::array asked;
+  for (const GroupMessage& message : messages) asked.push_back(to_json(message));
+  machine.ds_config[kAsked] = std::move(asked);
+}
+
 Outcome measure_machine(const Experiment& experiment, Device& device, Collectives& collectives,
                         Group& group) {
   const MemoryBudget& memory = device.memory();
-  if (!group.vote(memory.has_room(kLeast))) {
-    return OutOfMemory{group.rank(), MemoryCategory::temporaries, kLeast, memory.in_use(),
-                       memory.limit()};
+  const Bytes largest = largest_message(experiment.settings);
+  if (!group.vote(memory.has_room(kMessages * largest))) {
+    return OutOfMemory{group.rank(), MemoryCategory::temporaries, kMessages * largest,
+                       memory.in_use(), memory.limit()};
   }
   const DType dtype = make_step_config(experiment).dtype;
-  const auto own = measure_rates(device, collectives, dtype, shapes_of(experiment.settings));
+  const auto own = measure_rates(device, collectives, dtype, shapes_of(experiment.settings),
+                                 messages_in(experiment.ds_config), largest);
   std::vector<MachineRates> ranks;
   for (const std::string& text : group.gather(own ? to_json_text(to_json(*own), 0) : "")) {
     if (!text.empty()) ranks.push_back(machine_rates_from_json(parse_json(text).as_object()));

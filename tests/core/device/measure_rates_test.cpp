@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "core/device/clocked_device.hpp"
 #include "core/device/dry_collectives.hpp"
 #include "kernels/cpu/cpu_device.hpp"
 #include "kernels/sim/sim_collectives.hpp"
@@ -44,6 +45,18 @@ TEST(MeasureRates, FindsTheNetwork) {
   }
 }
 
+TEST(MeasureRates, TimesTheMessagesThatItIsAskedFor) {
+  constexpr GroupMessage kPart{CollectiveKind::all_gather, DType::int8, 2, 1};
+  sim::SimDevice device(kPlenty);
+  sim::SimCollectives collectives(device, 0, 4, {.latency = 2e-6, .bytes_per_s = 25e9});
+
+  const auto rates = measure_rates(device, collectives, DType::bf16, {}, {kPart});
+
+  EXPECT_EQ(rates.value().dtype, DType::bf16);
+  ASSERT_EQ(rates->messages.size(), 1U);
+  EXPECT_EQ(rates->messages.front().message, kPart);
+}
+
 TEST(MeasureRates, OneRankSendsAtOnce) {
   const MachineRates rates = simulated(1, DType::fp32, {});
 
@@ -68,6 +81,30 @@ TEST(MeasureRates, LeavesOutWhatIsLongerThanALongProduct) {
   EXPECT_EQ(rates.value().matrices.size(), 1U);
 }
 
+/// Takes a millisecond for everything; the first product that is timed has to wait for others.
+class DisturbedDevice final : public ClockedDevice {
+ public:
+  using ClockedDevice::ClockedDevice;
+
+ private:
+  void account(const Work& work) override {
+    advance(work.operation == "gemm" && ++products_ == 2 ? 0.2 : 1e-3);
+  }
+
+  int products_ = 0;
+};
+
+TEST(MeasureRates, IsNotMisledByWhatTheMachineDoesBesides) {
+  DisturbedDevice device(kPlenty);
+  DryCollectives collectives(device, 0, 1);
+
+  const auto rates =
+      measure_rates(device, collectives, DType::fp32, {{100, 100, 100}, {200, 100, 100}});
+
+  ASSERT_EQ(rates.value().matrices.size(), 2U);
+  EXPECT_NEAR(rates->matrices.front().flops_per_s, 2e6 / 0.5e-3, 1);
+}
+
 TEST(MeasureRates, NeedsTime) {
   DryDevice timeless(kPlenty);
   DryCollectives collectives(timeless, 0, 2);
@@ -84,31 +121,14 @@ TEST(MeasureRates, WorksOnACpu) {
     cpu::CpuDevice device(kPlenty);
     test::ThreadCollectives collectives(device, team, rank);
 
-    const auto rates = measure_rates(device, collectives, DType::fp32, {{32, 64, 128}});
+    const auto rates =
+        measure_rates(device, collectives, DType::fp32, {{32, 64, 128}}, {}, 1 << 18U);
 
     EXPECT_FALSE(rates.value().overlaps);
     EXPECT_GT(rates->flops_per_s, 0);
     EXPECT_GT(rates->copy_bytes_per_s, 0);
     EXPECT_EQ(device.memory().in_use(), 0U);
   });
-}
-
-TEST(FitCollective, FindsLatencyAndBandwidth) {
-  const std::vector<double> wire{1e4, 1e5, 1e6, 1e7};
-  const auto time = [](double bytes) { return 6 * 1e-5 + bytes / 2e9; };
-  const std::vector<Seconds> times{time(1e4), time(1e5), time(1e6), time(1e7)};
-
-  const CollectiveRate rate = fit_collective(6, wire, times);
-
-  EXPECT_NEAR(rate.latency, 1e-5, 1e-9);
-  EXPECT_NEAR(rate.bytes_per_s, 2e9, 1e5);
-}
-
-TEST(FitCollective, IsNeverNegative) {
-  const CollectiveRate rate = fit_collective(1, {1e4, 1e5, 1e6, 1e7}, {1e-6, 1e-5, 2e-4, 9e-3});
-
-  EXPECT_GE(rate.latency, 0);
-  EXPECT_GT(rate.bytes_per_s, 0);
 }
 
 }  // namespace

@@ -17,7 +17,7 @@ namespace {
 Experiment machine(int ranks) {
   const json::object not_modelled = {{"offload_optimizer", {{"device", "cpu"}}}};
   Experiment experiment = test::TinyExperiment{.ranks = ranks, .zero = not_modelled}.make();
-  experiment.settings.memory_limit = Bytes{1} << 28U;
+  experiment.settings.memory_limit = Bytes{1} << 22U;
   experiment.measures_machine = true;
   return experiment;
 }
@@ -82,7 +82,8 @@ TEST(MeasureMachine, KnowsTheModelsProducts) {
 
 TEST(MeasureMachine, NeedsMemory) {
   Experiment experiment = machine(1);
-  sim::SimDevice device(Bytes{1} << 20U);
+  experiment.settings.memory_limit = 100'000;
+  sim::SimDevice device(experiment.settings.memory_limit);
   sim::SimCollectives collectives(device, 0, 1);
   test::ThreadTeam team(1);
   test::ThreadGroup group(team, 0);

@@ -36,7 +36,8 @@ constexpr auto kAll = [](std::size_t) { return true; };
 
 }  // namespace
 
-Correction::Correction(const std::vector<Observation>& observations) {
+Correction::Correction(const std::vector<Observation>& observations, double spread)
+    : unknown_(std::hypot(kUnknown, spread)) {
   std::vector<double> times;
   std::vector<double> noises;
   for (const Observation& seen : observations) {
@@ -53,7 +54,7 @@ Correction::Correction(const std::vector<Observation>& observations) {
     rows_.push_back(row);
     groups_.push_back(seen.group);
   }
-  choose_spread();
+  choose_spread(std::hypot(kUsualResidual, spread));
   fit_ = fit(sums_of(spread_.residual), common_factor(kAll));
   leave_out(observations);
 }
@@ -136,13 +137,13 @@ double Correction::evidence(const Sums& sums, const Prior& before) const {
 
 // The most probable pair is fitted with; what a new measurement may scatter by is the mean over all
 // pairs, since few measurements leave much open.
-void Correction::choose_spread() {
+void Correction::choose_spread(double usual_residual) {
   const double factor = common_factor(kAll);
   std::vector<Spread> spreads;
   std::vector<double> scores;
   for (const double residual : kResidualSpreads) {
     const Sums sums = sums_of(residual);
-    double alone = log_normal(residual, kUsualResidual);
+    double alone = log_normal(residual, usual_residual);
     for (const Row& row : rows_) {
       const double weight = weight_of(row, residual);
       alone += (std::log(weight) - weight) / 2;
@@ -174,7 +175,7 @@ Estimate Correction::estimate(const Fit& fit, const StepTime& dry) const {
 }
 
 Estimate Correction::estimate(const StepTime& dry) const {
-  if (rows_.empty()) return {dry.total(), kUnknown};
+  if (rows_.empty()) return {dry.total(), unknown_};
   Estimate result = estimate(fit_, dry);
   result.relative_sd *= quality_.widening;
   return result;

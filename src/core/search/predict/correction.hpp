@@ -31,7 +31,8 @@ struct Estimate {
 class Correction {
  public:
   /// Milliseconds for 50 observations; none: the physics as it is.
-  explicit Correction(const std::vector<Observation>& observations);
+  /// @param spread  relative, of the groups that may measure a step
+  explicit Correction(const std::vector<Observation>& observations, double spread = 0);
 
   Estimate estimate(const StepTime& dry) const;
 
@@ -80,10 +81,11 @@ class Correction {
   Prior prior(double factor, double spread) const;
   Fit fit(const Sums& sums, double factor) const;
   double evidence(const Sums& sums, const Prior& before) const;
-  void choose_spread();
+  void choose_spread(double usual_residual);
   Estimate estimate(const Fit& fit, const StepTime& dry) const;
   void leave_out(const std::vector<Observation>& observations);
 
+  double unknown_;  ///< how little is known of a step before a measurement
   std::vector<Row> rows_;
   std::vector<int> groups_;
   Seconds typical_ = 1;

@@ -11,8 +11,8 @@ namespace {
 
 // The first step records what the second follows (stage 3).
 StepTime walk(const Experiment& experiment, const StepConfig& config, const MachineRates& rates,
-              const Device* imitated, const PartFactors& factors) {
-  RatedDevice device(rates, imitated, factors);
+              const PartFactors& factors) {
+  RatedDevice device(rates, factors);
   RatedCollectives collectives(device, 0, experiment.ranks);
   TrainingStep step(experiment.settings, config, device, collectives);
   step.run();
@@ -29,14 +29,14 @@ StepTime walk(const Experiment& experiment, const StepConfig& config, const Mach
 
 // Micro-steps from the third to the last but one are alike.
 StepTime walk_some(const Experiment& experiment, StepConfig config, const MachineRates& rates,
-                   const Device* imitated, const PartFactors& factors) {
+                   const PartFactors& factors) {
   constexpr std::int64_t kWalked = 4;
   const std::int64_t more = config.accumulation_steps - kWalked;
-  if (more <= 1) return walk(experiment, config, rates, imitated, factors);
+  if (more <= 1) return walk(experiment, config, rates, factors);
   config.accumulation_steps = kWalked;
-  StepTime time = walk(experiment, config, rates, imitated, factors);
+  StepTime time = walk(experiment, config, rates, factors);
   config.accumulation_steps = kWalked + 1;
-  const StepTime longer = walk(experiment, config, rates, imitated, factors);
+  const StepTime longer = walk(experiment, config, rates, factors);
   for (std::size_t part = 0; part < kStepParts; ++part) {
     time.parts[part] += static_cast<double>(more) * (longer.parts[part] - time.parts[part]);
   }
@@ -45,11 +45,12 @@ StepTime walk_some(const Experiment& experiment, StepConfig config, const Machin
 
 }  // namespace
 
-std::optional<StepTime> dry_step_time(const Experiment& experiment, const MachineRates& rates,
-                                      const Device* imitated, const PartFactors& factors) {
+std::optional<StepTime> dry_step_time(const Experiment& experiment, const RunRates& rates,
+                                      const PartFactors& factors) {
   if (!is_modelled(experiment)) return std::nullopt;
+  const StepConfig config = make_step_config(experiment);
   try {
-    return walk_some(experiment, make_step_config(experiment), rates, imitated, factors);
+    return walk_some(experiment, config, rates.of(config.dtype), factors);
   } catch (const QuantizationRefused&) {
     return std::nullopt;
   }

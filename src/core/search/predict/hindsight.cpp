@@ -1,5 +1,6 @@
 #include "core/search/predict/hindsight.hpp"
 
+#include <algorithm>
 #include <variant>
 
 #include "core/report/tables/predictions.hpp"
@@ -8,24 +9,22 @@
 namespace dstune {
 namespace {
 
-std::optional<MachineRates> rates_among(const std::vector<Record>& records, int ranks) {
-  std::optional<MachineRates> rates;
-  for (const Record& record : records) {
-    const auto* measured = std::get_if<Measured>(&record.outcome);
-    if (measured == nullptr || record.experiment.ranks != ranks) continue;
-    if (measured->machine_rates) return measured->machine_rates;
-    if (!rates) rates = estimated_rates(record.experiment.settings);
-  }
-  return rates;
+std::optional<RunRates> rates_among(const std::vector<Record>& records, int ranks) {
+  const auto own = [&](const Record& record) {
+    return record.experiment.ranks == ranks && std::holds_alternative<Measured>(record.outcome);
+  };
+  const auto first = std::find_if(records.begin(), records.end(), own);
+  if (first == records.end()) return std::nullopt;
+  const auto measured = run_rates(records, ranks);
+  return measured ? *measured : estimated_rates(first->experiment.settings);
 }
 
 }  // namespace
 
-std::optional<StepTimePredictor> taught_predictor(const std::vector<Record>& records, int ranks,
-                                                  const Device* imitated) {
+std::optional<StepTimePredictor> taught_predictor(const std::vector<Record>& records, int ranks) {
   const auto rates = rates_among(records, ranks);
   if (!rates) return std::nullopt;
-  StepTimePredictor predictor(*rates, imitated);
+  StepTimePredictor predictor(*rates);
   for (const Record& record : records) {
     const auto* measured = std::get_if<Measured>(&record.outcome);
     if (measured == nullptr || record.experiment.ranks != ranks) continue;

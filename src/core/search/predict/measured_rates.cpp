@@ -1,23 +1,145 @@
 #include "core/search/predict/measured_rates.hpp"
 
+#include <algorithm>
+#include <iterator>
+#include <optional>
+#include <stdexcept>
+#include <string_view>
+#include <utility>
+
+#include "core/base/text.hpp"
+#include "core/experiment/step_config.hpp"
 #include "core/search/plan/make_experiment.hpp"
 #include "core/search/predict/estimated_rates.hpp"
+#include "core/search/space/space.hpp"
+#include "core/train/measure_machine.hpp"
+#include "core/train/message_census.hpp"
+#include "core/train/run_experiment.hpp"
 
 namespace dstune {
+namespace {
 
-Experiment machine_experiment(const TuningConfig& config, int group_size) {
-  Experiment experiment = make_experiment(config, group_size, 0, 1, 1);
-  experiment.name = "machine";
-  experiment.measures_machine = true;
-  return experiment;
+/// What decides on the types of a step and on who talks to whom.
+constexpr std::string_view kTalkative[] = {
+    "/bf16",
+    "/fp16",
+    "/communication_data_type",
+    "/data_types",
+    "/zero_optimization/mics_shard_size",
+    "/zero_optimization/zero_hpz_partition_size",
+    "/zero_optimization/zero_quantized_weights",
+    "/zero_optimization/zero_quantized_gradients",
+};
+
+bool is_talkative(const AxisGroup& group) {
+  return std::any_of(group.tied.begin(), group.tied.end(), [](const Axis& axis) {
+    return std::any_of(std::begin(kTalkative), std::end(kTalkative),
+                       [&](std::string_view prefix) { return axis.pointer.starts_with(prefix); });
+  });
 }
 
-MachineRates measured_rates(const TuningConfig& config, int group_size, Scheduler& scheduler) {
-  for (const Record& record : scheduler.run({machine_experiment(config, group_size)})) {
-    const auto* measured = std::get_if<Measured>(&record.outcome);
-    if (measured != nullptr && measured->machine_rates) return *measured->machine_rates;
+/// Of all combinations of talkative values one each; some of them, if there are many.
+std::vector<std::uint64_t> unlike_points(const Space& space) {
+  constexpr std::size_t kMost = 256;
+  std::vector<std::uint64_t> points{0};
+  for (const AxisGroup& group : space.axes()) {
+    const bool counts = is_talkative(group) && points.size() * group.size() <= kMost;
+    std::vector<std::uint64_t> longer;
+    for (const std::uint64_t point : points) {
+      for (std::size_t place = 0; place < (counts ? group.size() : 1); ++place) {
+        longer.push_back(point * group.size() + place);
+      }
+    }
+    points = std::move(longer);
   }
-  return estimated_rates(config.settings);
+  return points;
+}
+
+/// What a machine is asked for one type of model.
+struct Question {
+  DType dtype = DType::fp32;
+  json::object ds_config;
+  std::vector<GroupMessage> messages;
+};
+
+class Questions {
+ public:
+  Questions(const TuningConfig& config, int group_size) : config_(config), group_size_(group_size) {
+    for (const int stage : config.stages) {
+      for (const Space& space : make_spaces(config, group_size, stage, {{stage, 1, 1}})) {
+        if (space.size() == 0) continue;
+        for (const std::uint64_t point : unlike_points(space)) add(space.at(point));
+      }
+    }
+    if (all_.empty()) all_.push_back({DType::fp32, base().ds_config, {}});
+  }
+
+  std::vector<Question> take() { return std::move(all_); }
+
+ private:
+  Experiment base() const { return make_experiment(config_, group_size_, 0, 1, 1); }
+
+  void add(Candidate candidate) {
+    const Experiment experiment = make_experiment(config_, group_size_, std::move(candidate));
+    try {
+      if (!is_modelled(experiment)) return;
+      add(make_step_config(experiment).dtype, experiment, messages_of(experiment));
+    } catch (const std::invalid_argument&) {  // what DeepSpeed refuses is searched by nobody
+      return;
+    }
+  }
+
+  void add(DType dtype, const Experiment& experiment, const std::vector<GroupMessage>& messages) {
+    auto known = std::find_if(all_.begin(), all_.end(),
+                              [&](const Question& each) { return each.dtype == dtype; });
+    if (known == all_.end()) {
+      all_.push_back({dtype, config_for(dtype, experiment), {}});
+      known = std::prev(all_.end());
+    }
+    for (const GroupMessage& message : messages) {
+      const bool is_usual = message.ranks == group_size_ && message.dtype == dtype;
+      const bool is_known = std::find(known->messages.begin(), known->messages.end(), message) !=
+                            known->messages.end();
+      if (!is_usual && !is_known) known->messages.push_back(message);
+    }
+  }
+
+  // Of the first type the one that earlier versions asked, so that their journals answer.
+  json::object config_for(DType dtype, const Experiment& experiment) const {
+    Experiment first = base();
+    return make_step_config(first).dtype == dtype ? std::move(first.ds_config)
+                                                  : experiment.ds_config;
+  }
+
+  const TuningConfig& config_;
+  int group_size_;
+  std::vector<Question> all_;
+};
+
+}  // namespace
+
+std::vector<Experiment> machine_experiments(const TuningConfig& config, int group_size,
+                                            int groups) {
+  std::vector<Experiment> experiments;
+  for (Question& question : Questions(config, group_size).take()) {
+    Experiment machine{"machine", std::move(question.ds_config), group_size, config.settings};
+    if (!experiments.empty()) machine.name = concat("machine_", name_of(question.dtype));
+    machine.measures_machine = true;
+    ask_for(machine, question.messages);
+    for (int group = 0; group < groups; ++group) {
+      machine.repetition = group;
+      experiments.push_back(machine);
+      if (group > 0) experiments.back().name += concat("_again", group);
+    }
+  }
+  return experiments;
+}
+
+RunRates measured_rates(const TuningConfig& config, int group_size, Scheduler& scheduler) {
+  const int groups = std::max(1, scheduler.slots(group_size));
+  const auto records = scheduler.run(machine_experiments(config, group_size, groups));
+  const auto rates = run_rates(records, group_size);
+  return rates ? *rates : estimated_rates(config.settings);
 }
 
 }  // namespace dstune

@@ -1,17 +1,22 @@
-// What a run's machine can do, measured once.
+// What a run's groups can do, each measured once.
 #pragma once
 
+#include <vector>
+
 #include "core/config/tuning_config.hpp"
-#include "core/device/machine_rates.hpp"
 #include "core/experiment/experiment.hpp"
+#include "core/search/predict/run_rates.hpp"
 #include "core/search/schedule/scheduler.hpp"
 
 namespace dstune {
 
-/// The experiment that measures the machine for groups of `group_size` ranks.
-Experiment machine_experiment(const TuningConfig& config, int group_size);
+/// The experiments that measure the machine: for each type of model in the spaces one of every
+/// group, with the messages that a configuration of that type would send.
+/// @param groups  that run at once: each gets a repetition of its own
+std::vector<Experiment> machine_experiments(const TuningConfig& config, int group_size, int groups);
 
-/// Runs it, or finds it in the journal. estimated_rates() if it failed or the run was stopped.
-MachineRates measured_rates(const TuningConfig& config, int group_size, Scheduler& scheduler);
+/// Runs them, side by side as the search will, or finds them in the journal. estimated_rates() if
+/// all of them failed or the run was stopped.
+RunRates measured_rates(const TuningConfig& config, int group_size, Scheduler& scheduler);
 
 }  // namespace dstune

@@ -31,19 +31,18 @@ PredictionInterval interval_of(const Prediction& prediction) {
   return {prediction.step_time / factor, prediction.step_time * factor};
 }
 
-StepTimePredictor::StepTimePredictor(MachineRates rates, const Device* imitated)
-    : rates_(std::move(rates)), imitated_(imitated) {}
+StepTimePredictor::StepTimePredictor(RunRates rates) : rates_(std::move(rates)) {}
 
 const StepTime* StepTimePredictor::time_of(const Experiment& experiment, const std::string& key) {
   auto known = times_.find(key);
   if (known == times_.end()) {
-    known = times_.emplace(key, dry_step_time(experiment, rates_, imitated_, factors_)).first;
+    known = times_.emplace(key, dry_step_time(experiment, rates_, factors_)).first;
   }
   return known->second ? &*known->second : nullptr;
 }
 
 const Correction& StepTimePredictor::correction() const {
-  if (!correction_) correction_.emplace(observations_);
+  if (!correction_) correction_.emplace(observations_, rates_.spread());
   return *correction_;
 }
 
@@ -68,7 +67,7 @@ void StepTimePredictor::learn(const Experiment& experiment, const Measured& meas
                            .group = group});
   experiments_.push_back(experiment);
   correction_.reset();
-  if (!rates_.overlaps || observations_.size() < look_at_) return;
+  if (!rates_.overlaps() || observations_.size() < look_at_) return;
   look_at_ *= 2;
   if (has_moved()) walk_again();
 }

@@ -8,11 +8,11 @@
 #include <vector>
 
 #include "core/base/units.hpp"
-#include "core/device/machine_rates.hpp"
 #include "core/experiment/experiment.hpp"
 #include "core/experiment/outcome.hpp"
 #include "core/search/predict/correction.hpp"
 #include "core/search/predict/quality.hpp"
+#include "core/search/predict/run_rates.hpp"
 
 namespace dstune {
 
@@ -35,9 +35,7 @@ PredictionInterval interval_of(const Prediction& prediction);
 /// ranks, machine.
 class StepTimePredictor {
  public:
-  /// @param imitated  the device whose scratch is counted, which must outlive this; none: a GPU
-  ///                  with fused kernels
-  explicit StepTimePredictor(MachineRates rates, const Device* imitated = nullptr);
+  explicit StepTimePredictor(RunRates rates);
 
   /// Microseconds if the same experiment, its repetition aside, was seen before, else a dry step
   /// (milliseconds). Before anything was learnt it is worth little, and says so.
@@ -56,7 +54,7 @@ class StepTimePredictor {
   /// among what was learnt, or nothing else is.
   std::optional<Prediction> without_own(const Experiment& experiment) const;
 
-  const MachineRates& rates() const noexcept { return rates_; }
+  const RunRates& rates() const noexcept { return rates_; }
 
  private:
   const StepTime* time_of(const Experiment& experiment, const std::string& key);
@@ -64,8 +62,7 @@ class StepTimePredictor {
   bool has_moved() const;
   void walk_again();
 
-  MachineRates rates_;
-  const Device* imitated_;
+  RunRates rates_;
   std::map<std::string, std::optional<StepTime>, std::less<>> times_;  ///< by key
   PartFactors factors_ = kAsRated;  ///< that all of times_ were walked with
   std::size_t look_at_ = 4;         ///< measurements at which to see whether they have moved

@@ -21,25 +21,36 @@ void RatedDevice::account(const Work& work) {
   take(part_of(work.operation), time);
 }
 
+double RatedDevice::product_rate(const Work& product) {
+  const std::array operands{product.reads.begin()[0].bytes, product.reads.begin()[1].bytes,
+                            product.writes.begin()[0].bytes};
+  const auto known = std::find_if(products_.begin(), products_.end(),
+                                  [&](const auto& other) { return other.operands == operands; });
+  if (known != products_.end()) return known->flops_per_s;
+  return products_.emplace_back(KnownProduct{operands, rate_of(rates_, product)}).flops_per_s;
+}
+
 // Nobody has measured how much of the memory's time arithmetic hides: the whole is never shorter
 // than the product's rate says.
 void RatedDevice::multiply(const Work& product) {
   const auto traffic = static_cast<double>(product.read_bytes() + product.written_bytes());
   const Seconds memory = traffic / rates_.copy_bytes_per_s;
-  const Seconds whole = std::max(product.flops / rate_of(rates_, product), memory);
+  const Seconds whole = std::max(product.flops / product_rate(product), memory);
   take(StepPart::products, whole - memory);
   take(StepPart::product_memory, memory);
 }
 
-void RatedCollectives::account(CollectiveKind kind, Bytes bytes) {
-  const CollectiveRate& rate = rated_->rates().at(kind);
+void RatedCollectives::touch(CollectiveKind kind, Tensor in, Tensor out) {
+  const CollectiveRate& rate = rate_of(rated_->rates(), {kind, in.dtype, size(), spacing_});
+  const Bytes bytes = std::max(in.size(), out.size());
   rated_->take(StepPart::messages, ring_steps(kind, size()) * rate.latency);
   rated_->take(part_of(kind), wire_bytes(kind, bytes, size()) / rate.bytes_per_s);
 }
 
 std::unique_ptr<Collectives> RatedCollectives::do_sub_group(const std::vector<int>& ranks,
                                                             int own) {
-  return std::make_unique<RatedCollectives>(*rated_, own, static_cast<int>(ranks.size()));
+  return std::make_unique<RatedCollectives>(*rated_, own, static_cast<int>(ranks.size()),
+                                            spacing_ * spacing_of(ranks));
 }
 
 }  // namespace dstune

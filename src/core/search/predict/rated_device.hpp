@@ -1,6 +1,7 @@
 // A device and collectives that take the time that a machine's rates say.
 #pragma once
 
+#include <array>
 #include <limits>
 #include <memory>
 #include <string>
@@ -18,13 +19,9 @@ namespace dstune {
 class RatedDevice final : public ClockedDevice {
  public:
   /// `rates` must outlive it.
-  /// @param imitated  see DryDevice
-  /// @param factors   by which each part takes longer than the rates say
-  explicit RatedDevice(const MachineRates& rates, const Device* imitated = nullptr,
-                       const PartFactors& factors = kAsRated)
-      : ClockedDevice(std::numeric_limits<Bytes>::max(), imitated),
-        rates_(rates),
-        factors_(factors) {}
+  /// @param factors  by which each part takes longer than the rates say
+  explicit RatedDevice(const MachineRates& rates, const PartFactors& factors = kAsRated)
+      : ClockedDevice(std::numeric_limits<Bytes>::max()), rates_(rates), factors_(factors) {}
 
   std::string name() const override { return "predicted"; }
   bool overlaps() const override { return rates_.overlaps; }
@@ -43,24 +40,34 @@ class RatedDevice final : public ClockedDevice {
  private:
   void account(const Work& work) override;
   void multiply(const Work& product);
+  double product_rate(const Work& product);
+
+  /// A shape of products, as the bytes of its operands tell it, and its rate.
+  struct KnownProduct {
+    std::array<Bytes, 3> operands{};
+    double flops_per_s = 0;
+  };
 
   const MachineRates& rates_;
+  std::vector<KnownProduct> products_;  ///< a step has few shapes of many
   PartFactors factors_;
 };
 
-/// See CollectiveRate.
+/// See CollectiveRate; those of parts of the group and of other types are rate_of().
 class RatedCollectives final : public DryCollectives {
  public:
   /// `device` must outlive this.
   /// @throws std::invalid_argument  unless 0 <= rank < size
-  RatedCollectives(RatedDevice& device, int rank, int size)
-      : DryCollectives(device, rank, size), rated_(&device) {}
+  /// @param spacing  of its ranks in the experiment's group
+  RatedCollectives(RatedDevice& device, int rank, int size, int spacing = 1)
+      : DryCollectives(device, rank, size), rated_(&device), spacing_(spacing) {}
 
  private:
-  void account(CollectiveKind kind, Bytes bytes) override;
+  void touch(CollectiveKind kind, Tensor in, Tensor out) override;
   std::unique_ptr<Collectives> do_sub_group(const std::vector<int>& ranks, int own) override;
 
   RatedDevice* rated_;
+  int spacing_;
 };
 
 }  // namespace dstune

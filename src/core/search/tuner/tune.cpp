@@ -145,7 +145,7 @@ TuningResult search(const TuningConfig& config, int group_size, Scheduler& sched
   TuningResult result;
   result.stages = plan_stages(config, group_size, predictor);
   result.model_info = predict_model_info(config, result.stages);
-  std::optional<MachineRates> rates;  // of the run, measured when a tuner first forecasts
+  std::optional<RunRates> rates;  // of the run, measured when a tuner first forecasts
   auto parts = default_parts(config, group_size, result.stages, predictor, dry_run);
   parts.make_forecaster = [&] {
     if (!rates) rates = measured_rates(config, group_size, scheduler);

@@ -59,6 +59,26 @@ TEST(Correction, IsThePhysicsBeforeAnythingWasMeasured) {
   EXPECT_GT(estimate.relative_sd, 0.5);
 }
 
+TEST(Correction, IsLessSureWhereGroupsDiffer) {
+  Steps steps;
+  const auto seen = observations(steps, 3);
+  const StepTime step = steps.next();
+
+  EXPECT_GT(Correction(seen, 0.3).estimate(step).relative_sd,
+            1.5 * Correction(seen).estimate(step).relative_sd);
+  EXPECT_GT(Correction({}, 2).estimate(step).relative_sd, 2);
+}
+
+// By then they have shown how they differ.
+TEST(Correction, BelievesManyMeasurementsRatherThanTheGroups) {
+  Steps steps;
+  const auto seen = observations(steps, 100);
+  const StepTime step = steps.next();
+
+  EXPECT_LT(Correction(seen, 0.3).estimate(step).relative_sd,
+            1.5 * Correction(seen).estimate(step).relative_sd);
+}
+
 TEST(Correction, OneMeasurementGivesTheScale) {
   Steps steps;
   const StepTime step = steps.next();

@@ -77,6 +77,26 @@ TEST(RatedCollectives, OfAPartHaveItsSize) {
   EXPECT_DOUBLE_EQ(device.time().at(StepPart::all_gather), 2);
 }
 
+TEST(RatedCollectives, OfAPartHaveItsOwnRate) {
+  MachineRates rates = slow_machine(true);
+  rates.messages = {
+      {{CollectiveKind::all_gather, DType::fp32, 2, 1}, {.latency = 3, .bytes_per_s = 10}},
+      {{CollectiveKind::all_gather, DType::fp32, 2, 2}, {.latency = 5, .bytes_per_s = 1}}};
+  RatedDevice device(rates);
+  RatedCollectives collectives(device, 1, 4);
+
+  collectives.sub_group({0, 1})->all_gather({nullptr, 50, DType::fp32}, kHundredFloats,
+                                            Purpose::other);
+  device.synchronize();
+  EXPECT_DOUBLE_EQ(device.time().at(StepPart::messages), 3);
+  EXPECT_DOUBLE_EQ(device.time().at(StepPart::all_gather), 20);
+
+  collectives.sub_group({1, 3})->all_gather({nullptr, 50, DType::fp32}, kHundredFloats,
+                                            Purpose::other);
+  device.synchronize();
+  EXPECT_DOUBLE_EQ(device.time().at(StepPart::messages), 8);
+}
+
 // 12 s of all-reduce beside 1.5 s of a pass.
 TEST(RatedDevice, CountsOnlyWhatTheStepWaitedFor) {
   const MachineRates rates = slow_machine(true);

@@ -1,0 +1,67 @@
+// What a machine can do, measured on the backend that the program links, as its workers measure it.
+#include <cmath>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/train/measure_machine.hpp"
+#include "core/train/run_experiment.hpp"
+#include "tests/support/test_backend.hpp"
+#include "tests/support/thread_group.hpp"
+#include "tests/support/tiny_experiment.hpp"
+
+namespace dstune {
+namespace {
+
+constexpr GroupMessage kQuantised{CollectiveKind::all_to_all, DType::int8, 2, 2};
+constexpr GroupMessage kOfNeighbours{CollectiveKind::all_gather, DType::bf16, 2, 1};
+
+Experiment machine(int ranks, DType dtype) {
+  Experiment experiment = test::TinyExperiment{.ranks = ranks, .dtype = dtype}.make();
+  experiment.settings.memory_limit = Bytes{1} << 20U;  // so messages are small
+  experiment.measures_machine = true;
+  return experiment;
+}
+
+MATCHER(IsARate, "") { return arg > 0 && std::isfinite(arg); }
+
+void expect_complete(const MachineRates& rates) {
+  EXPECT_THAT(rates.flops_per_s, IsARate());
+  EXPECT_THAT(rates.copy_bytes_per_s, IsARate());
+  EXPECT_THAT(rates.launch, IsARate());
+  EXPECT_FALSE(rates.matrices.empty());
+  for (const MatrixRate& product : rates.matrices) EXPECT_THAT(product.flops_per_s, IsARate());
+  for (const CollectiveRate& rate : rates.collectives) EXPECT_THAT(rate.bytes_per_s, IsARate());
+  ASSERT_EQ(rates.messages.size(), 2U);
+  EXPECT_EQ(rates.messages.front().message, kQuantised);
+  EXPECT_THAT(rates.messages.front().rate.bytes_per_s, IsARate());
+  EXPECT_EQ(rates.messages.back().message, kOfNeighbours);
+}
+
+TEST(MeasureMachineOnBackends, MeasuresAllThatItIsAskedForAndLeavesNothing) {
+  constexpr int kRanks = 4;
+  Experiment experiment = machine(kRanks, DType::bf16);
+  ask_for(experiment, {kQuantised, kOfNeighbours});
+  test::run_on_ranks(kRanks, [&](int rank, test::ThreadTeam& team) {
+    const auto backend = test::make_test_backend(rank);
+    Device& device =
+        backend->device({.memory_limit = experiment.settings.memory_limit, .threads = 0});
+    test::ThreadGroup group(team, rank);
+    const auto collectives = backend->collectives(group, [&](Device& on) {
+      return std::make_unique<test::ThreadCollectives>(on, team, rank);
+    });
+
+    const Outcome outcome = run_experiment(experiment, device, *collectives, group);
+
+    ASSERT_TRUE(std::holds_alternative<Measured>(outcome)) << describe(outcome);
+    const auto& rates = std::get<Measured>(outcome).machine_rates;
+    ASSERT_TRUE(rates);
+    EXPECT_EQ(rates->overlaps, device.overlaps());
+    EXPECT_EQ(rates->dtype, DType::bf16);
+    expect_complete(*rates);
+    EXPECT_EQ(device.memory().in_use(), 0U);
+  });
+}
+
+}  // namespace
+}  // namespace dstune
