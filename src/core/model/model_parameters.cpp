@@ -63,7 +63,9 @@ std::size_t ModelBuilder::add_tensor(std::size_t module, std::string_view name,
   const std::size_t index = result_.tensors.size();
   ModuleSpec& owner = result_.modules.at(module);
   const bool decays = shape.size() > 1;
-  result_.tensors.push_back({concat(owner.name, ".", name), std::move(shape), decays, initial});
+  std::string path = owner.name + ".";  // a dry run makes all names: a stream would take longer
+  path += name;
+  result_.tensors.push_back({std::move(path), std::move(shape), decays, initial});
   owner.parameters.push_back(index);
   return index;
 }

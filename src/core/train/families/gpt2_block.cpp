@@ -4,7 +4,6 @@
 #include <string_view>
 #include <utility>
 
-#include "core/base/text.hpp"
 #include "core/device/operations/add.hpp"
 #include "core/device/operations/attention.hpp"
 
@@ -15,7 +14,9 @@ namespace {
 using layers::Workspace;
 
 std::string name_of(std::int64_t index, std::string_view part = {}) {
-  return concat("transformer.h.", index, part);
+  std::string name = "transformer.h." + std::to_string(index);
+  name += part;
+  return name;
 }
 
 // What drops out in one block; 0 is the embedding.
