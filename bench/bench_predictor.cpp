@@ -194,8 +194,10 @@ void add_leaves(const json::object& object, const std::string& path,
   }
 }
 
-/// What is measured beside what is predicted, by every setting that has more than one value.
+/// What is measured beside what is predicted, in each stage by every setting that has more than
+/// one value.
 void print_residuals(const std::vector<Sample>& samples, const StepTimePredictor& predictor) {
+  constexpr const char* kStage = "/zero_optimization/stage";
   std::map<std::string, std::map<std::string, std::vector<double>>> residuals;
   for (const Sample& sample : samples) {
     const auto prediction = predictor.without_own(sample.experiment);
@@ -203,15 +205,17 @@ void print_residuals(const std::vector<Sample>& samples, const StepTimePredictor
     std::map<std::string, std::string> leaves;
     add_leaves(sample.experiment.ds_config, "", leaves);
     for (const auto& [pointer, value] : leaves) {
-      residuals[pointer][value].push_back(100 * (time_of(sample) / prediction->step_time - 1));
+      const std::string setting = pointer == kStage ? kStage : leaves[kStage] + ": " + pointer;
+      residuals[setting][value].push_back(100 * (time_of(sample) / prediction->step_time - 1));
     }
   }
-  std::cout << "\n| setting | value | measurements | median of measured / predicted - 1 (%) |\n"
-            << "| :-- | :-- | --: | --: |\n";
-  for (const auto& [pointer, values] : residuals) {
+  std::cout
+      << "\n| stage: setting | value | measurements | median of measured / predicted - 1 (%) |\n"
+      << "| :-- | :-- | --: | --: |\n";
+  for (const auto& [setting, values] : residuals) {
     if (values.size() < 2) continue;
     for (const auto& [value, own] : values) {
-      std::cout << "| " << pointer << " | " << value << " | " << own.size() << " | "
+      std::cout << "| " << setting << " | " << value << " | " << own.size() << " | "
                 << std::setprecision(1) << summarize(own).median << " |\n";
     }
   }

@@ -32,7 +32,7 @@ double distance(const MatrixShape& a, const MatrixShape& b) {
 template <class Counts>
 const MatrixRate& nearest_of(const std::vector<MatrixRate>& rates, const MatrixShape& shape,
                              Counts counts) {
-  const MatrixRate* nearest = nullptr;
+  const MatrixRate* nearest = &rates.front();
   double least = std::numeric_limits<double>::infinity();
   for (const MatrixRate& rate : rates) {
     const double apart = distance(rate.shape, shape);
@@ -92,6 +92,7 @@ class Together {
   template <class Number>
   Values numbers(Number number) const {
     Values values;
+    values.reserve(all_.size());
     for (const MachineRates& one : all_) values.push_back(number(one));
     return values;
   }

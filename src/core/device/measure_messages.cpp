@@ -111,6 +111,7 @@ class Parts {
     const int block = count * spacing;
     const int first = all_.rank() / block * block + all_.rank() % spacing;
     std::vector<int> ranks;
+    ranks.reserve(static_cast<std::size_t>(count));
     for (int i = 0; i < count; ++i) ranks.push_back(first + i * spacing);
     return ranks;
   }

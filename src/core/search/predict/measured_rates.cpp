@@ -106,9 +106,8 @@ class Questions {
 
   // Of the first type the one that earlier versions asked, so that their journals answer.
   json::object config_for(DType dtype, const Experiment& experiment) const {
-    Experiment first = base();
-    return make_step_config(first).dtype == dtype ? std::move(first.ds_config)
-                                                  : experiment.ds_config;
+    const Experiment first = base();
+    return make_step_config(first).dtype == dtype ? first.ds_config : experiment.ds_config;
   }
 
   const TuningConfig& config_;
