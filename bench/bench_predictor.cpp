@@ -52,7 +52,7 @@ Data read_data(int count, char** paths) {
   }
   const Experiment& first = samples.at(0).experiment;
   const auto rates = run_rates(records, first.ranks);
-  std::cout << (rates ? "Measured rates.\n" : "Estimated rates.\n");
+  std::cout << (rates ? "Measured" : "Estimated") << " rates.\n";
   return {std::move(samples), rates ? *rates : estimated_rates(first.settings)};
 }
 
@@ -139,8 +139,7 @@ StepTimePredictor taught(const std::vector<Sample>& samples, const RunRates& rat
 /// Each of the first hundred as it comes, from those before it.
 void print_as_they_come(std::vector<Sample> samples, const RunRates& rates) {
   constexpr std::size_t kBlock = 10;
-  constexpr std::size_t kMost = 100;
-  if (samples.size() > kMost) samples.erase(samples.begin() + kMost, samples.end());
+  if (constexpr std::size_t kMost = 100; samples.size() > kMost) samples.resize(kMost);
   StepTimePredictor predictor(rates);
   std::cout << "\n| predicted before it was measured | median error (%) | inside 90 % |\n"
             << "| :-- | --: | --: |\n";
@@ -181,31 +180,27 @@ void print_coefficients(const std::vector<Sample>& samples, const RunRates& rate
   }
 }
 
-/// Numbers, texts and booleans of `object`, by their JSON pointers.
-void add_leaves(const json::object& object, const std::string& path,
-                std::map<std::string, std::string>& leaves) {
+/// All values within `object`, by their JSON pointers.
+std::map<std::string, std::string> leaves_of(const json::object& object, const std::string& path) {
+  std::map<std::string, std::string> leaves;
   for (const auto& member : object) {
     const std::string pointer = path + "/" + std::string(member.key());
-    if (const auto* const inner = member.value().if_object()) {
-      add_leaves(*inner, pointer, leaves);
-    } else {
-      leaves[pointer] = to_json_text(member.value(), 0);
-    }
+    leaves[pointer] = to_json_text(member.value(), 0);
+    if (member.value().is_object()) leaves.merge(leaves_of(member.value().get_object(), pointer));
   }
+  return leaves;
 }
 
-/// What is measured beside what is predicted, in each stage by every setting that has more than
-/// one value.
+/// Measured beside predicted, in each stage by every setting that has more than one value.
 void print_residuals(const std::vector<Sample>& samples, const StepTimePredictor& predictor) {
   constexpr const char* kStage = "/zero_optimization/stage";
   std::map<std::string, std::map<std::string, std::vector<double>>> residuals;
   for (const Sample& sample : samples) {
     const auto prediction = predictor.without_own(sample.experiment);
     if (!prediction) continue;
-    std::map<std::string, std::string> leaves;
-    add_leaves(sample.experiment.ds_config, "", leaves);
+    const auto leaves = leaves_of(sample.experiment.ds_config, "");
     for (const auto& [pointer, value] : leaves) {
-      const std::string setting = pointer == kStage ? kStage : leaves[kStage] + ": " + pointer;
+      const std::string setting = pointer == kStage ? kStage : leaves.at(kStage) + ": " + pointer;
       residuals[setting][value].push_back(100 * (time_of(sample) / prediction->step_time - 1));
     }
   }
@@ -224,8 +219,8 @@ void print_residuals(const std::vector<Sample>& samples, const StepTimePredictor
 double milliseconds_of(const std::function<void()>& work) {
   const auto begin = std::chrono::steady_clock::now();
   work();
-  const std::chrono::duration<double, std::milli> time = std::chrono::steady_clock::now() - begin;
-  return time.count();
+  return std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin)
+      .count();
 }
 
 void print_costs(const std::vector<Sample>& samples, const RunRates& rates) {
