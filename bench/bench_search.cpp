@@ -155,6 +155,10 @@ int main(int argc, char** argv) {
   const auto given = [&](std::size_t i, const char* other) {
     return arguments.size() > i ? arguments[i] : other;
   };
-  dstune::run(dstune::read_table(arguments[0]), std::stoi(given(1, "100")),
-              std::stod(given(2, "0")) / 100, given(3, ""));
+  const dstune::bench::Table table = dstune::read_table(arguments[0]);
+  if (table.records.empty()) {
+    std::cerr << arguments[0] << " holds no measurement\n";
+    return 1;
+  }
+  dstune::run(table, std::stoi(given(1, "100")), std::stod(given(2, "0")) / 100, given(3, ""));
 }
