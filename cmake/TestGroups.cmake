@@ -1,47 +1,10 @@
-# Many tests, few compilations: with DSTUNE_TEST_GROUPS the tests of a folder are one program for each
-# label, and its sources are compiled several at once. What a test of its own costs is mostly the
-# templates that its neighbours instantiate too.
+# Many tests, few programs: with DSTUNE_TEST_GROUPS the tests of a folder are one program for each
+# label, which is linked once, and starts once under a sanitizer.
 set(default OFF)
 if(DEFINED ENV{DSTUNE_TEST_GROUPS})
   set(default $ENV{DSTUNE_TEST_GROUPS})
 endif()
-option(DSTUNE_TEST_GROUPS "Compile a folder's tests together: sooner from nothing, later after an edit" ${default})
-
-# dstune_join_sources(OUT NAME SOURCES...): OUT is SOURCES, but several tests in one file of the build.
-function(dstune_join_sources out name)
-  set(at_once 8)
-  set(tests)
-  foreach(source IN LISTS ARGN)
-    get_filename_component(source ${source} ABSOLUTE)
-    list(APPEND tests ${source})
-  endforeach()
-  set(others ${tests})
-  list(FILTER tests INCLUDE REGEX "_test\\.cpp$")
-  list(FILTER others EXCLUDE REGEX "_test\\.cpp$")
-  list(LENGTH tests left)
-  if(left LESS 2)
-    set(${out} ${ARGN} PARENT_SCOPE)
-    return()
-  endif()
-  set(number 0)
-  set(files)
-  while(left GREATER 0)
-    list(SUBLIST tests 0 ${at_once} joined)
-    list(REMOVE_ITEM tests ${joined})
-    list(LENGTH tests left)
-    math(EXPR number "${number} + 1")
-    set(file ${CMAKE_CURRENT_BINARY_DIR}/${name}.${number}.cpp)
-    string(REPLACE ";" "," names "${joined}")
-    add_custom_command(OUTPUT ${file}
-      COMMAND ${CMAKE_COMMAND} -DROOT=${PROJECT_SOURCE_DIR} -DOUT=${file} -DSOURCES=${names}
-              -P ${PROJECT_SOURCE_DIR}/cmake/JoinTests.cmake
-      DEPENDS ${joined} ${PROJECT_SOURCE_DIR}/cmake/JoinTests.cmake
-      COMMENT "Joining ${name}.${number}.cpp" VERBATIM)
-    list(APPEND files ${file})
-  endwhile()
-  add_custom_target(${name}.joined DEPENDS ${files}) # without dependencies: the files wait for no library
-  set(${out} ${others} ${files} PARENT_SCOPE)
-endfunction()
+option(DSTUNE_TEST_GROUPS "Link a folder's tests together: sooner from nothing, later after an edit" ${default})
 
 # dstune_add_to_group(LABEL SOURCE LIBRARIES...): to the program that the folder gets at its end.
 function(dstune_add_to_group label source)
