@@ -67,6 +67,7 @@ std::optional<RunRates> run_rates(const std::vector<Record>& records, int ranks)
   const auto types = by_type(records, ranks);
   if (types.empty()) return std::nullopt;
   std::vector<MachineRates> rates;
+  rates.reserve(types.size());
   for (const Measurements& type : types) rates.push_back(typical(type.groups));
   return RunRates(std::move(rates), spread_of(types.front()));
 }
