@@ -1,10 +1,10 @@
 #include <array>
-#include <stdexcept>
 #include <string>
 
 #include "core/base/json.hpp"
 #include "core/base/text.hpp"
 #include "core/device/ledger.hpp"
+#include "core/device/read_enum.hpp"
 
 namespace dstune {
 
@@ -23,17 +23,7 @@ constexpr std::array<std::string_view, kTransfers> kTransferNames = {
     "host_to_device", "device_to_host", "nvme_read", "nvme_write"};
 constexpr std::array<std::string_view, kStreams> kStreamNames = {"compute", "reduction", "gather",
                                                                  "communication"};
-constexpr std::size_t kDTypes = 5;  // int64 comes after them: it is never sent
-
-/// The enumerator, one of the first `count`, that `object[key]` names.
-template <class Enum>
-Enum read_enum(const json::object& object, std::string_view key, std::size_t count) {
-  const std::string_view text = object.at(key).as_string();
-  for (std::size_t i = 0; i < count; ++i) {
-    if (name_of(static_cast<Enum>(i)) == text) return static_cast<Enum>(i);
-  }
-  throw std::invalid_argument(concat("ledger: unknown ", key, " \"", text, "\""));
-}
+constexpr std::string_view kWhere = "ledger";
 
 template <class Number>
 Number read(const json::object& object, std::string_view key) {
@@ -55,10 +45,10 @@ json::object to_object(const CollectiveLine& line) {
 }
 
 CollectiveLine collective_from(const json::object& object) {
-  return {read_enum<Purpose>(object, "purpose", kPurposes),
-          read_enum<CollectiveKind>(object, "kind", kCollectiveKinds),
-          read_enum<DType>(object, "dtype", kDTypes),
-          read_enum<Stream>(object, "stream", kStreamNames.size()),
+  return {read_enum<Purpose>(object, "purpose", kPurposes, kWhere),
+          read_enum<CollectiveKind>(object, "kind", kCollectiveKinds, kWhere),
+          read_enum<DType>(object, "dtype", kSentDTypes, kWhere),
+          read_enum<Stream>(object, "stream", kStreamNames.size(), kWhere),
           read<int>(object, "ranks"),
           read<std::uint64_t>(object, "calls"),
           read<std::uint64_t>(object, "elements"),
@@ -134,19 +124,20 @@ Ledger Ledger::from_json(const json::object& object) {
   Ledger ledger;
   ledger.collectives_ = read_lines(object, "collectives", collective_from);
   ledger.passes_ = read_lines(object, "passes", [](const json::object& line) {
-    return PassLine{read_enum<Pass>(line, "pass", kPasses), read<std::uint64_t>(line, "calls"),
-                    read<Bytes>(line, "read_bytes"), read<Bytes>(line, "written_bytes")};
+    return PassLine{read_enum<Pass>(line, "pass", kPasses, kWhere),
+                    read<std::uint64_t>(line, "calls"), read<Bytes>(line, "read_bytes"),
+                    read<Bytes>(line, "written_bytes")};
   });
   ledger.syncs_ = read_lines(object, "host_syncs", [](const json::object& line) {
-    return SyncLine{read_enum<HostSync>(line, "reason", kHostSyncs),
+    return SyncLine{read_enum<HostSync>(line, "reason", kHostSyncs, kWhere),
                     read<std::uint64_t>(line, "calls"), read<double>(line, "time_s")};
   });
   ledger.transfers_ = read_lines(object, "transfers", [](const json::object& line) {
-    return TransferLine{read_enum<Transfer>(line, "transfer", kTransfers),
+    return TransferLine{read_enum<Transfer>(line, "transfer", kTransfers, kWhere),
                         read<std::uint64_t>(line, "calls"), read<Bytes>(line, "bytes")};
   });
   ledger.host_ = read_lines(object, "host", [](const json::object& line) {
-    return HostLine{read_enum<HostEvent>(line, "event", kHostEvents),
+    return HostLine{read_enum<HostEvent>(line, "event", kHostEvents, kWhere),
                     read<std::uint64_t>(line, "calls"), read<double>(line, "time_s"),
                     line.contains("idle_s") ? read<double>(line, "idle_s") : 0};
   });

@@ -1,14 +1,14 @@
-#include <stdexcept>
-#include <string>
+#include <string_view>
+#include <utility>
 
 #include "core/base/json.hpp"
-#include "core/base/text.hpp"
 #include "core/device/machine_rates.hpp"
+#include "core/device/read_enum.hpp"
 
 namespace dstune {
 namespace {
 
-constexpr DType kTypes[] = {DType::fp32, DType::bf16, DType::fp16, DType::int8, DType::fp64};
+constexpr std::string_view kWhere = "machine rates";
 
 json::object to_json(const CollectiveRate& rate) {
   return {{"latency_s", rate.latency}, {"bytes_per_s", rate.bytes_per_s}};
@@ -20,20 +20,7 @@ CollectiveRate rate_from_json(const json::object& object) {
 }
 
 DType dtype_from_json(const json::object& object) {
-  const std::string_view name = object.at("dtype").as_string();
-  for (const DType dtype : kTypes) {
-    if (name_of(dtype) == name) return dtype;
-  }
-  throw std::invalid_argument(concat("machine rates: unknown dtype ", name));
-}
-
-CollectiveKind kind_from_json(const json::object& object) {
-  const std::string_view name = object.at("kind").as_string();
-  for (std::size_t kind = 0; kind < kCollectiveKinds; ++kind) {
-    const auto known = static_cast<CollectiveKind>(kind);
-    if (name_of(known) == name) return known;
-  }
-  throw std::invalid_argument(concat("machine rates: unknown kind ", name));
+  return read_enum<DType>(object, "dtype", kSentDTypes, kWhere);
 }
 
 json::array matrices_to_json(const MachineRates& rates) {
@@ -74,7 +61,7 @@ json::object to_json(const GroupMessage& message) {
 }
 
 GroupMessage group_message_from_json(const json::object& object) {
-  return {.kind = kind_from_json(object),
+  return {.kind = read_enum<CollectiveKind>(object, "kind", kCollectiveKinds, kWhere),
           .dtype = dtype_from_json(object),
           .ranks = object.at("ranks").to_number<int>(),
           .spacing = object.at("spacing").to_number<int>()};

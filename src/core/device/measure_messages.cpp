@@ -14,8 +14,6 @@ namespace dstune {
 namespace {
 
 constexpr std::array<Bytes, 4> kParts{1024, 64, 8, 1};  // of the largest message
-// Where nothing is sent, and JSON knows no infinity.
-constexpr double kAtOnce = 1e18;
 
 Buffer zeros(Device& device, Bytes size) {
   Buffer buffer(device, MemoryCategory::temporaries, size);

@@ -10,6 +10,8 @@
 namespace dstune {
 
 constexpr Bytes kLargestMessage = Bytes{1} << 24U;
+/// Bytes per second of what takes no time, such as sending nothing: JSON knows no infinity.
+constexpr double kAtOnce = 1e18;
 
 /// Every kind of collective over the group, with messages of four sizes: latency and bytes per
 /// second by least squares of relative errors.

@@ -14,8 +14,6 @@ namespace {
 
 // What takes so long once is not timed again and again, nor is what is larger.
 constexpr Seconds kLongProduct = 0.05;
-// JSON knows no infinity.
-constexpr double kAtOnce = 1e18;
 
 Buffer space_of(Device& device, std::int64_t numel, DType dtype) {
   return make_buffer(device, MemoryCategory::temporaries, numel, dtype);

@@ -142,19 +142,21 @@ TEST(Ledger, IntegersAreNoTypeOfAMessage) {
   EXPECT_THROW(Ledger::from_json(object), std::invalid_argument);
 }
 
+/// A line of every kind.
+void work(Ledger& of) {
+  of.add_pass(Pass::update, 3, 2);
+  of.add_host(HostEvent::gradient_hook, 0.5);
+  of.add_idle(HostEvent::gradient_hook, 0.25);
+  of.add_transfer(Transfer::device_to_host, 4);
+  of.add_sync(HostSync::norm, 0.25);
+  of.add({.purpose = Purpose::gradients, .ranks = 4, .elements = 8, .bytes = 16});
+}
+
 TEST(Ledger, RepeatsWhatCameSinceAnEarlierState) {
   Ledger once;
   once.add_pass(Pass::update, 7, 5);
   Ledger ledger = once;
   Ledger expected = once;
-  const auto work = [](Ledger& of) {
-    of.add_pass(Pass::update, 3, 2);
-    of.add_host(HostEvent::gradient_hook, 0.5);
-    of.add_idle(HostEvent::gradient_hook, 0.25);
-    of.add_transfer(Transfer::device_to_host, 4);
-    of.add_sync(HostSync::norm, 0.25);
-    of.add({.purpose = Purpose::gradients, .ranks = 4, .elements = 8, .bytes = 16});
-  };
   for (int i = 0; i < 5; ++i) work(expected);
 
   work(ledger);
@@ -164,14 +166,6 @@ TEST(Ledger, RepeatsWhatCameSinceAnEarlierState) {
 }
 
 TEST(Ledger, CountsEachAsOftenAsItIsTold) {
-  const auto work = [](Ledger& of) {
-    of.add_pass(Pass::update, 3, 2);
-    of.add_host(HostEvent::gradient_hook, 0.5);
-    of.add_idle(HostEvent::gradient_hook, 0.25);
-    of.add_transfer(Transfer::device_to_host, 4);
-    of.add_sync(HostSync::norm, 0.25);
-    of.add({.purpose = Purpose::gradients, .ranks = 4, .elements = 8, .bytes = 16});
-  };
   Ledger expected;
   for (int i = 0; i < 5; ++i) work(expected);
   Ledger ledger;

@@ -23,7 +23,7 @@ SearchOutline outline_of_fast_mode(const TuningConfig& config, int group_size,
 
 bool fits(const TuningConfig& config, int group_size, const StagePlan& plan,
           const DryRunner& dry_run) {
-  if (plan.feasible) return true;
+  if (plan.feasible || plan.max_micro_batch_of_leanest > 0) return true;
   return !config.space.empty() &&
          max_micro_batch_of_leanest(config, group_size, plan.stage, dry_run) > 0;
 }
@@ -46,9 +46,9 @@ SearchOutline outline_search(const TuningConfig& config, int group_size,
   const auto trials = static_cast<std::uint64_t>(config.autotuning.tuner_num_trials);
   SearchOutline outline;
   for (const StagePlan& given : stages) {
-    if (!fits(config, group_size, given, dry_run)) continue;
     const StagePlan plan =
         config.space.empty() ? given : with_leanest(config, group_size, given, dry_run);
+    if (!fits(config, group_size, plan, dry_run)) continue;
     const auto count = count_configurations(config, group_size, plan);
     outline.stages.push_back(plan.stage);
     outline.configurations += count;
