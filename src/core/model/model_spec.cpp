@@ -2,6 +2,8 @@
 
 #include <stdexcept>
 
+#include <boost/json/parse.hpp>
+#include <boost/json/serialize.hpp>
 #include <boost/json/value_to.hpp>
 
 #include "core/base/json.hpp"
@@ -9,20 +11,28 @@
 
 namespace dstune {
 
+namespace {
+
+const std::string kNothingOwn = ModelSpec{}.own;  // journals from before there was any lack it
+
+}  // namespace
+
 json::object to_json(const ModelSpec& spec) {
-  return {{"model_type", spec.family},
-          {"name", spec.name},
-          {"vocab_size", spec.vocab_size},
-          {"n_positions", spec.max_positions},
-          {"n_embd", spec.hidden_size},
-          {"n_layer", spec.num_layers},
-          {"n_head", spec.num_heads},
-          {"n_inner", spec.inner_size},
-          {"layer_norm_epsilon", spec.layer_norm_epsilon},
-          {"initializer_range", spec.initializer_range},
-          {"embd_pdrop", spec.embedding_dropout},
-          {"attn_pdrop", spec.attention_dropout},
-          {"resid_pdrop", spec.residual_dropout}};
+  json::object object{{"model_type", spec.family},
+                      {"name", spec.name},
+                      {"vocab_size", spec.vocab_size},
+                      {"n_positions", spec.max_positions},
+                      {"n_embd", spec.hidden_size},
+                      {"n_layer", spec.num_layers},
+                      {"n_head", spec.num_heads},
+                      {"n_inner", spec.inner_size},
+                      {"layer_norm_epsilon", spec.layer_norm_epsilon},
+                      {"initializer_range", spec.initializer_range},
+                      {"embd_pdrop", spec.embedding_dropout},
+                      {"attn_pdrop", spec.attention_dropout},
+                      {"resid_pdrop", spec.residual_dropout}};
+  if (spec.own != kNothingOwn) object["own"] = json::parse(spec.own);
+  return object;
 }
 
 ModelSpec model_spec_from_json(const json::object& object) {
@@ -44,6 +54,7 @@ ModelSpec model_spec_from_json(const json::object& object) {
     spec.embedding_dropout = real("embd_pdrop");
     spec.attention_dropout = real("attn_pdrop");
     spec.residual_dropout = real("resid_pdrop");
+    if (const auto* own = object.if_contains("own")) spec.own = json::serialize(own->as_object());
     return spec;
   } catch (const std::exception& fault) {
     throw std::invalid_argument(concat("model_spec_from_json: ", fault.what()));

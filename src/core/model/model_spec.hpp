@@ -9,7 +9,8 @@
 namespace dstune {
 
 /// The settings of a model of any family, with the names of GPT-2's config in comments. Validated
-/// by the family that reads it: every dimension >= 1, heads divide hidden_size.
+/// by the family that reads it: every dimension >= 1. What the rest of the program asks about has a
+/// member, all else is in `own`.
 struct ModelSpec {
   std::string family = "gpt2";        ///< model_type; see core/train/families/families.hpp
   std::string name = "gpt2";          ///< preset name, file stem or "inline"; shown only
@@ -24,6 +25,9 @@ struct ModelSpec {
   double embedding_dropout = 0;       ///< embd_pdrop; 0 unless dstune.dropout is true
   double attention_dropout = 0;       ///< attn_pdrop; likewise
   double residual_dropout = 0;        ///< resid_pdrop; likewise
+  /// What only this family has: a JSON object with keys of its config.json, every value that counts
+  /// named, made by the family's read() and read by nobody else.
+  std::string own = "{}";
 
   std::int64_t head_size() const { return hidden_size / num_heads; }
   bool operator==(const ModelSpec&) const = default;

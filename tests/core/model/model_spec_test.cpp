@@ -24,8 +24,16 @@ TEST(ModelSpec, SurvivesItsTextForm) {
   spec.embedding_dropout = 0.1;
   spec.attention_dropout = 0.2;
   spec.residual_dropout = 0.4;
+  spec.own = R"({"rope_theta":1E4,"layers":["full","sliding"]})";
 
   EXPECT_EQ(model_spec_from_json(to_json(spec)), spec);
+}
+
+TEST(ModelSpec, ReadsAJournalFromBeforeFamiliesHadSettingsOfTheirOwn) {
+  json::object object = to_json(ModelSpec{});
+  object.erase("own");
+
+  EXPECT_EQ(model_spec_from_json(object), ModelSpec{});
 }
 
 TEST(ModelSpec, RefusesAnObjectThatLacksAKey) {

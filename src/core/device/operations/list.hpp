@@ -30,6 +30,12 @@
   X(BiasGradient)            \
   X(LayerNorm)               \
   X(LayerNormBackward)       \
+  X(RmsNorm)                 \
+  X(RmsNormBackward)         \
+  X(Activate)                \
+  X(ActivateBackward)        \
+  X(Multiply)                \
+  X(Rotate)                  \
   X(GeluNew)                 \
   X(GeluNewBackward)         \
   X(Attention)               \
@@ -42,6 +48,8 @@
   X(LogSoftmax)              \
   X(LogSoftmaxBackward)      \
   X(NextTokens)              \
+  X(MaskTokens)              \
+  X(CrossEntropy)            \
   X(NllLoss)                 \
   X(NllLossBackward)         \
   X(Adam)                    \

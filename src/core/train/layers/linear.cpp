@@ -9,62 +9,72 @@ namespace dstune::layers {
 
 namespace {
 
-// Conv1D is torch.addmm, which adds a bias of one dimension in the product's epilogue
-// (CUBLASLT_EPILOGUE_BIAS) unless a side is 1: isInputCompliesAddmmCudaLt of PyTorch's Blas.cpp.
-bool adds_bias_on_the_way_out(const Gemm& product) {
-  const Matrix& x = product.a;
-  const Matrix& w = product.b;
-  return x.rows > 1 && x.cols > 1 && w.cols > 1;
-}
-
-void multiply_and_add(Device& device, Gemm product, const Tensor& bias) {
-  if (adds_bias_on_the_way_out(product)) {
-    product.bias = bias;
-    device.run(product);
-  } else {
-    device.run(product);
-    device.run(AddBias{product.c, bias});
-  }
+// torch.addmm adds a bias of one dimension in the product's epilogue (CUBLASLT_EPILOGUE_BIAS)
+// unless a side is 1: isInputCompliesAddmmCudaLt of PyTorch's Blas.cpp.
+bool may_add_on_the_way_out(const Gemm& product) {
+  return product.a.rows > 1 && product.a.cols > 1 && product.c.cols > 1;
 }
 
 }  // namespace
 
 Linear::Linear(const ModelNames& names, const std::string& name, std::int64_t inputs,
-               std::int64_t outputs)
+               std::int64_t outputs, WeightOrder weight_order, bool has_bias)
     : module(names.module(name)),
       weight(names.tensor(name + ".weight")),
-      bias(names.tensor(name + ".bias")),
+      bias(has_bias ? std::optional(names.tensor(name + ".bias")) : std::nullopt),
       in(inputs),
-      out(outputs) {}
+      out(outputs),
+      order(weight_order) {}
+
+Matrix Linear::weight_matrix(const Tensor& tensor) const {
+  return order == WeightOrder::in_out ? as_matrix(tensor, in, out) : as_matrix(tensor, out, in);
+}
+
+// DeepSpeed's function in place of nn.Linear's is a product, then `output += bias`.
+bool Linear::passes_over_bias(const Workspace& work) const {
+  return order == WeightOrder::out_in && work.linear == LinearLayers::memory_efficient;
+}
 
 Buffer Linear::forward(const Workspace& work, ModuleHooks& hooks, const Buffer& x) const {
   hooks.fetch(module);
   Buffer y = work.activation(out);
-  const Matrix w = as_matrix(hooks.parameter(weight), in, out);
-  multiply_and_add(*work.device, {.a = work.matrix(x, in), .b = w, .c = work.matrix(y, out)},
-                   hooks.parameter(bias));
+  Gemm product{.transpose_b = order == WeightOrder::in_out ? Transpose::no : Transpose::yes,
+               .a = work.matrix(x, in),
+               .b = weight_matrix(hooks.parameter(weight)),
+               .c = work.matrix(y, out)};
+  const bool on_the_way = bias && may_add_on_the_way_out(product) && !passes_over_bias(work);
+  if (on_the_way) product.bias = hooks.parameter(*bias);
+  work.device->run(product);
+  if (bias && !on_the_way) work.device->run(AddBias{product.c, hooks.parameter(*bias)});
   hooks.release(module);
   return y;
+}
+
+void Linear::bias_backward(const Workspace& work, ModuleHooks& hooks, const Buffer& d_y) const {
+  Buffer d_bias = work.gradient(out);
+  work.device->run(BiasGradient{work.matrix(d_y, out), d_bias.tensor(work.dtype)});
+  hooks.gradient_ready(*bias, std::move(d_bias));
 }
 
 Buffer Linear::backward(const Workspace& work, ModuleHooks& hooks, const Buffer& d_y,
                         const Buffer& x) const {
   Device& device = *work.device;
+  const bool stored_in_out = order == WeightOrder::in_out;
   hooks.fetch(module);
-  const Matrix w = as_matrix(hooks.parameter(weight), in, out);
-  const Matrix d_y_matrix = work.matrix(d_y, out);
-  Buffer d_bias = work.gradient(out);
-  device.run(BiasGradient{d_y_matrix, d_bias.tensor(work.dtype)});
-  hooks.gradient_ready(bias, std::move(d_bias));
+  if (bias) bias_backward(work, hooks, d_y);
 
+  const Matrix d_y_matrix = work.matrix(d_y, out);
   Buffer d_x = work.activation(in);
-  device.run(
-      Gemm{.transpose_b = Transpose::yes, .a = d_y_matrix, .b = w, .c = work.matrix(d_x, in)});
+  device.run(Gemm{.transpose_b = stored_in_out ? Transpose::yes : Transpose::no,
+                  .a = d_y_matrix,
+                  .b = weight_matrix(hooks.parameter(weight)),
+                  .c = work.matrix(d_x, in)});
   Buffer d_weight = work.gradient(in * out);
+  const Matrix x_matrix = work.matrix(x, in);
   device.run(Gemm{.transpose_a = Transpose::yes,
-                  .a = work.matrix(x, in),
-                  .b = d_y_matrix,
-                  .c = as_matrix(d_weight.tensor(work.dtype), in, out)});
+                  .a = stored_in_out ? x_matrix : d_y_matrix,
+                  .b = stored_in_out ? d_y_matrix : x_matrix,
+                  .c = weight_matrix(d_weight.tensor(work.dtype))});
   hooks.gradient_ready(weight, std::move(d_weight));
   hooks.release(module);
   return d_x;

@@ -16,11 +16,13 @@ struct Workspace {
       : micro_batch(batch.size),
         sequence_length(batch.sequence_length),
         dtype(batch.dtype),
+        linear(batch.linear),
         device(&on) {}
 
   std::int64_t micro_batch;
   std::int64_t sequence_length;
   DType dtype;
+  LinearLayers linear;
   Device* device;
 
   std::int64_t rows() const { return micro_batch * sequence_length; }

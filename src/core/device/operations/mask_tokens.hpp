@@ -1,0 +1,28 @@
+// What a masked language model is asked (Devlin et al. 2018).
+#pragma once
+
+#include <cstdint>
+
+#include "core/device/operations/work.hpp"
+#include "core/device/tensor.hpp"
+
+namespace dstune {
+
+/// Of each sequence, chosen by the seed with `probability`: labels[i] = tokens[i], and inputs[i] is
+/// mask_token in 8 of 10 cases, any token in 1, tokens[i] in 1. Elsewhere labels[i] = -1 and
+/// inputs[i] = tokens[i]. As transformers' DataCollatorForLanguageModeling.
+struct MaskTokens {
+  Tensor tokens;  ///< int64
+  double probability = 0.15;
+  std::int64_t mask_token = 0;
+  std::int64_t vocab_size = 1;
+  std::uint64_t seed = 0;
+  Tensor inputs;  ///< int64, as many
+  Tensor labels;  ///< int64, as many
+};
+
+inline Work work_of(const MaskTokens& op) {
+  return {"mask_tokens", 0, {op.tokens}, {op.inputs, op.labels}};
+}
+
+}  // namespace dstune
