@@ -1,0 +1,169 @@
+#!/usr/bin/env python3
+"""Writes tests/data/families/NAME.json: what Hugging Face's model of a small config.json computes.
+
+    pip install torch transformers && python3 scripts/make_family_fixture.py [NAME...]
+
+A case is scripts/family_cases/NAME.json, all of them without NAME:
+
+    config      the config.json: small, and every dropout 0
+    auto_class  AutoModelForCausalLM, unless it says another
+    micro_batch, sequence_length
+    settings    keyword arguments of the model's forward beside tokens and labels, if any
+
+The fixture has, beside the case:
+
+    parameters  as in named_parameters(), tied ones once: name, shape, center, gradient. Element e of
+                tensor t is center + value_of(t, e): no values are stored. LayerNorm weights have
+                the center 1: zeros and ones hide faults.
+    loss        as everything computed in fp64 from parameters that are exact in fp32
+    modules     [name, class] of those whose forward ran, as in named_modules()
+    calls       their names in the order of the calls
+    arrival     parameters in the order in which backward completes their gradients
+    saved       bytes that autograd holds at the end of forward, in fp32, by attention: storages of
+                saved tensors, each once, without parameters, inputs and single numbers: what each
+                layer adds, and all of them together. Without cache, as transformers' Trainer runs
+"""
+import json
+import pathlib
+import sys
+
+import numpy
+import torch
+import transformers
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+CASES = ROOT / "scripts/family_cases"
+FIXTURES = ROOT / "tests/data/families"
+
+
+def value_of(tensor, elements):
+    """Numbers from -0.25 to 0.25, exact in fp32: a hash of the indices of tensor and element."""
+    x = (numpy.uint64(tensor + 1) * numpy.uint64(0x9E3779B1)
+         + numpy.arange(elements, dtype=numpy.uint64) * numpy.uint64(0x85EBCA77)) & numpy.uint64(0xFFFFFFFF)
+    x ^= x >> numpy.uint64(15)
+    x = x * numpy.uint64(0x2C1B3C6D) & numpy.uint64(0xFFFFFFFF)
+    x ^= x >> numpy.uint64(12)
+    return ((x & numpy.uint64(0xFFFF)).astype(numpy.float64) / 65536 - 0.5) / 2
+
+
+def make_model(case, attention="sdpa"):
+    config = transformers.AutoConfig.for_model(**case["config"])
+    auto_class = getattr(transformers, case.get("auto_class", "AutoModelForCausalLM"))
+    torch.manual_seed(1)
+    model = auto_class.from_config(config, attn_implementation=attention, dtype=torch.float32)
+    model.train()
+    centers = {}
+    with torch.no_grad():
+        for index, (name, parameter) in enumerate(model.named_parameters()):
+            ones = parameter.dim() == 1 and bool((parameter == 1).all())
+            centers[name] = 1 if ones else 0
+            values = centers[name] + value_of(index, parameter.numel())
+            parameter.copy_(torch.from_numpy(values).reshape(parameter.shape).to(parameter.dtype))
+    return model, centers
+
+
+def make_inputs(case, model):
+    """Tokens by the same hash; none is a padding token, whose row of the embedding has no gradient."""
+    count = case["micro_batch"] * case["sequence_length"]
+    vocabulary = model.config.get_text_config().vocab_size
+    padding = getattr(model.config, "pad_token_id", None)
+    allowed = [token for token in range(vocabulary) if token != padding]
+    hashed = ((value_of(1000, count) + 0.25) * 131072).astype(numpy.int64)
+    tokens = torch.tensor([allowed[int(h) % len(allowed)] for h in hashed])
+    return tokens.reshape(case["micro_batch"], case["sequence_length"])
+
+
+def run_forward(case, model, tokens):
+    settings = dict(case.get("settings", {}))
+    if hasattr(model.config, "use_cache"):
+        settings.setdefault("use_cache", False)
+    return model(input_ids=tokens, labels=tokens, **settings).loss
+
+
+def watch(model):
+    """Names of modules in the order of calls, of parameters in the order of their gradients."""
+    calls, arrival = [], []
+    for name, module in model.named_modules():
+        module.register_forward_pre_hook(lambda *_, name=name: calls.append(name), with_kwargs=True)
+    for name, parameter in model.named_parameters():
+        parameter.register_post_accumulate_grad_hook(lambda _, name=name: arrival.append(name))
+    return calls, arrival
+
+
+def is_layer(name):
+    """Of "model.layers.3" and its like, not of what is inside."""
+    return name.split(".")[-1].isdigit() and not any(part.isdigit() for part in name.split(".")[:-1])
+
+
+def measure_saved(case, attention):
+    model, _ = make_model(case, attention)
+    tokens = make_inputs(case, model)
+    known = {parameter.untyped_storage().data_ptr() for parameter in model.parameters()}
+    known.add(tokens.untyped_storage().data_ptr())
+    held, layers, inside = [], {}, []
+    for name, module in model.named_modules():
+        if not is_layer(name):
+            continue
+        layers[name] = 0
+        module.register_forward_pre_hook(lambda *_, name=name: inside.append(name), with_kwargs=True)
+        module.register_forward_hook(lambda *_: inside.pop() and None)
+
+    def pack(tensor):
+        storage = tensor.untyped_storage()
+        if tensor.dim() > 0 and storage.data_ptr() not in known:
+            known.add(storage.data_ptr())
+            held.append(tensor)  # so that no address comes twice
+            if inside:
+                layers[inside[-1]] += storage.nbytes()
+        return tensor
+
+    with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
+        run_forward(case, model, tokens)
+    total = sum(tensor.untyped_storage().nbytes() for tensor in held)
+    return dict(layers=list(layers.values()), total=total)
+
+
+def rounded(values):
+    return [float(f"{value:.7g}") for value in values]
+
+
+def make_fixture(name):
+    case = json.loads((CASES / f"{name}.json").read_text(encoding="utf-8"))
+    model, centers = make_model(case)
+    model = model.to(torch.float64)
+    tokens = make_inputs(case, model)
+    calls, arrival = watch(model)
+    loss = run_forward(case, model, tokens)
+    loss.backward()
+    parameters = [dict(name=name, shape=list(parameter.shape), center=centers[name],
+                       gradient=rounded(parameter.grad.flatten().tolist()))
+                  for name, parameter in model.named_parameters()]
+    modules = [[name, type(module).__name__] for name, module in model.named_modules() if name in calls]
+    return dict(made_by="scripts/make_family_fixture.py", torch=torch.__version__,
+                transformers=transformers.__version__, **case, tokens=tokens.flatten().tolist(),
+                loss=loss.item(), parameters=parameters, modules=modules, calls=calls, arrival=arrival,
+                saved={attention: measure_saved(case, attention) for attention in ("sdpa", "eager")})
+
+
+def as_text(fixture):
+    """A key per line, a parameter per line."""
+    lines = []
+    for key, value in fixture.items():
+        if key == "parameters":
+            rows = ",\n".join("  " + json.dumps(row, separators=(",", ":")) for row in value)
+            lines.append(f' "parameters": [\n{rows}\n ]')
+        else:
+            lines.append(f" {json.dumps(key)}: {json.dumps(value)}")
+    return "{\n" + ",\n".join(lines) + "\n}\n"
+
+
+def main(names):
+    FIXTURES.mkdir(parents=True, exist_ok=True)
+    for name in names or sorted(path.stem for path in CASES.glob("*.json")):
+        text = as_text(make_fixture(name))
+        (FIXTURES / f"{name}.json").write_text(text, encoding="utf-8")
+        print(name, len(text), "bytes")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,191 @@
+// Every family against Hugging Face's model of the same config.json.
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/base/text.hpp"
+#include "core/device/dry_device.hpp"
+#include "core/train/families/families.hpp"
+#include "core/train/layers/model.hpp"
+#include "kernels/cpu/cpu_device.hpp"
+#include "tests/support/family_fixture.hpp"
+#include "tests/support/numbers.hpp"
+#include "tests/support/recording_engine.hpp"
+
+namespace dstune {
+namespace {
+
+using test::FamilyFixture;
+using test::RecordingEngine;
+
+const FamilyFixture& fixture_of(const std::string& name) {
+  static std::map<std::string, FamilyFixture> read;
+  const auto found = read.find(name);
+  if (found != read.end()) return found->second;
+  return read.emplace(name, test::read_family_fixture(name)).first->second;
+}
+
+// The fixture's micro-batch, on a device with or without arithmetic.
+class FamilyRun {
+ public:
+  FamilyRun(const FamilyFixture& fixture, Device& device)
+      : spec_(test::model_of(fixture)),
+        engine(spec_, DType::fp32, device),
+        device_(&device),
+        model_(family_of(spec_).make_model(
+            spec_, engine.parameters(),
+            {fixture.micro_batch, fixture.sequence_length, DType::fp32}, device)),
+        tokens_(device, MemoryCategory::temporaries, fixture.tokens.size() * 8) {
+    if (device.computes()) {
+      std::memcpy(tokens_.data(), fixture.tokens.data(), tokens_.size());
+      for (std::size_t i = 0; i < fixture.parameters.size(); ++i) {
+        engine.write_parameter(i, fixture.parameters[i].values);
+      }
+    }
+  }
+
+  double forward() {
+    const Scalar loss(*device_);
+    loss.set_zero();
+    model_->forward(engine, tokens_.tensor(DType::int64), 0, loss.tensor());
+    return test::read(*device_, loss);
+  }
+  void backward() { model_->backward(engine, 1); }
+
+  /// Names of the events of this kind, in their order.
+  std::vector<std::string> events(const std::string& kind) const {
+    std::vector<std::string> names;
+    for (const auto& event : engine.events) {
+      if (event.rfind(kind + " ", 0) == 0) names.push_back(event.substr(kind.size() + 1));
+    }
+    return names;
+  }
+
+ private:
+  ModelSpec spec_;
+
+ public:
+  RecordingEngine engine;
+
+ private:
+  Device* device_;
+  std::unique_ptr<Model> model_;
+  Buffer tokens_;
+};
+
+double largest(const std::vector<float>& values) {
+  double result = 0;
+  for (const float value : values) result = std::max(result, std::abs(static_cast<double>(value)));
+  return result;
+}
+
+double largest_difference(const std::vector<float>& a, const std::vector<float>& b) {
+  double result = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    result = std::max(result, std::abs(static_cast<double>(a[i]) - static_cast<double>(b[i])));
+  }
+  return result;
+}
+
+class FamilyFixtures : public testing::TestWithParam<std::string> {
+ protected:
+  const FamilyFixture& fixture() const { return fixture_of(GetParam()); }
+};
+
+INSTANTIATE_TEST_SUITE_P(HuggingFace, FamilyFixtures, testing::ValuesIn(test::family_fixtures()),
+                         [](const auto& param_info) { return param_info.param; });
+
+TEST_P(FamilyFixtures, TensorsAreThoseOfHuggingFaceInTheirOrder) {
+  const ModelParameters actual = make_model_parameters(test::model_of(fixture()));
+
+  ASSERT_EQ(actual.tensors.size(), fixture().parameters.size());
+  for (std::size_t i = 0; i < actual.tensors.size(); ++i) {
+    EXPECT_EQ(actual.tensors[i].name, fixture().parameters[i].name);
+    EXPECT_EQ(actual.tensors[i].shape, fixture().parameters[i].shape) << actual.tensors[i].name;
+  }
+}
+
+TEST_P(FamilyFixtures, ModulesAreThoseWhoseForwardRuns) {
+  std::vector<std::pair<std::string, std::string>> actual;
+  for (const auto& module : make_model_parameters(test::model_of(fixture())).modules) {
+    actual.emplace_back(module.name, module.class_name);
+  }
+
+  EXPECT_EQ(actual, fixture().modules);
+}
+
+TEST_P(FamilyFixtures, ForwardEntersItsModulesInHuggingFacesOrder) {
+  cpu::CpuDevice device(Bytes{1} << 30U);
+  FamilyRun run(fixture(), device);
+
+  run.forward();
+
+  EXPECT_EQ(run.events("fetch"), fixture().calls);
+}
+
+TEST_P(FamilyFixtures, LossAndEveryGradientAreHuggingFaces) {
+  cpu::CpuDevice device(Bytes{1} << 30U);
+  FamilyRun run(fixture(), device);
+
+  const double loss = run.forward();
+  run.backward();
+
+  EXPECT_NEAR(loss, fixture().loss, 1e-6 * fixture().loss);
+  for (std::size_t i = 0; i < fixture().parameters.size(); ++i) {
+    const auto& [name, shape, values, expected] = fixture().parameters[i];
+    ASSERT_EQ(run.engine.gradient(i).size(), expected.size()) << name;
+    EXPECT_LE(largest_difference(run.engine.gradient(i), expected), 2e-5 * largest(expected))
+        << name;
+  }
+}
+
+TEST_P(FamilyFixtures, GradientsArriveInAutogradsOrder) {
+  DryDevice device(Bytes{1} << 30U);
+  FamilyRun run(fixture(), device);
+  run.forward();
+
+  run.backward();
+
+  EXPECT_EQ(run.events("gradient"), fixture().arrival);
+}
+
+TEST_P(FamilyFixtures, NothingStaysAllocatedAfterBackward) {
+  DryDevice device(Bytes{1} << 30U);
+  FamilyRun run(fixture(), device);
+  const MemoryUse before = device.memory().use();
+  run.forward();
+
+  run.backward();
+
+  EXPECT_EQ(device.memory().use(), before);
+}
+
+// A model ticks after each layer: there its output stands for its input, which the layer before has
+// left. What a layer adds is what is in use at its tick beyond that at the one before.
+TEST_P(FamilyFixtures, LayersKeepWhatAutogradSaves) {
+  DryDevice device(Bytes{1} << 30U);
+  FamilyRun run(fixture(), device);
+  std::vector<Bytes> at_ticks;
+  device.on_tick([&] {
+    at_ticks.push_back(device.memory().use().at(MemoryCategory::activations));
+  });
+
+  run.forward();
+
+  const auto& expected = fixture().saved.front().layers;
+  ASSERT_EQ(fixture().saved.front().attention, "sdpa");
+  ASSERT_EQ(at_ticks.size(), expected.size());
+  for (std::size_t layer = 1; layer < expected.size(); ++layer) {
+    EXPECT_EQ(at_ticks[layer] - at_ticks[layer - 1], expected[layer]) << "layer " << layer;
+  }
+}
+
+}  // namespace
+}  // namespace dstune

@@ -1,0 +1,102 @@
+#include "tests/support/family_fixture.hpp"
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <optional>
+#include <stdexcept>
+
+#include <boost/json/parse.hpp>
+#include <boost/json/value_to.hpp>
+
+#include "core/base/text.hpp"
+#include "core/input/problems.hpp"
+#include "core/train/families/families.hpp"
+#include "tests/support/test_data.hpp"
+
+namespace dstune::test {
+
+namespace {
+
+// value_of() of the script.
+float value_of(std::size_t tensor, std::size_t element) {
+  auto x = static_cast<std::uint32_t>((tensor + 1) * 0x9E3779B1U + element * 0x85EBCA77U);
+  x ^= x >> 15U;
+  x *= 0x2C1B3C6DU;
+  x ^= x >> 12U;
+  return (static_cast<float>(x & 0xFFFFU) / 65536.0F - 0.5F) / 2.0F;
+}
+
+FamilyFixture::Parameter parameter_of(const json::value& value, std::size_t index) {
+  FamilyFixture::Parameter parameter;
+  parameter.name = json::value_to<std::string>(value.at("name"));
+  parameter.shape = json::value_to<std::vector<std::int64_t>>(value.at("shape"));
+  for (const auto& number : value.at("gradient").as_array()) {
+    parameter.gradient.push_back(number.to_number<float>());
+  }
+  const auto center = value.at("center").to_number<float>();
+  for (std::size_t element = 0; element < parameter.gradient.size(); ++element) {
+    parameter.values.push_back(center + value_of(index, element));
+  }
+  return parameter;
+}
+
+FamilyFixture::Saved saved_of(const json::key_value_pair& entry) {
+  return {.attention = entry.key(),
+          .layers = json::value_to<std::vector<Bytes>>(entry.value().at("layers")),
+          .total = entry.value().at("total").to_number<Bytes>()};
+}
+
+std::vector<std::string> texts(const json::value& list) {
+  return json::value_to<std::vector<std::string>>(list);
+}
+
+}  // namespace
+
+std::vector<std::string> family_fixtures() {
+  std::vector<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(test_data("families"))) {
+    if (entry.path().extension() == ".json") names.push_back(entry.path().stem().string());
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+FamilyFixture read_family_fixture(const std::string& name) {
+  std::ifstream file(test_data(concat("families/", name, ".json")));
+  const json::value root = json::parse(std::string(std::istreambuf_iterator<char>(file), {}));
+  FamilyFixture fixture;
+  fixture.name = name;
+  fixture.config = root.at("config").as_object();
+  fixture.micro_batch = root.at("micro_batch").as_int64();
+  fixture.sequence_length = root.at("sequence_length").as_int64();
+  fixture.tokens = json::value_to<std::vector<std::int64_t>>(root.at("tokens"));
+  fixture.loss = root.at("loss").as_double();
+  for (const auto& parameter : root.at("parameters").as_array()) {
+    fixture.parameters.push_back(parameter_of(parameter, fixture.parameters.size()));
+  }
+  for (const auto& module : root.at("modules").as_array()) {
+    const auto both = texts(module);
+    fixture.modules.emplace_back(both.at(0), both.at(1));
+  }
+  fixture.calls = texts(root.at("calls"));
+  fixture.arrival = texts(root.at("arrival"));
+  for (const auto& entry : root.at("saved").as_object()) fixture.saved.push_back(saved_of(entry));
+  return fixture;
+}
+
+ModelSpec model_of(const FamilyFixture& fixture) {
+  const std::string type = json::value_to<std::string>(fixture.config.at("model_type"));
+  const Family* family = find_family(type);
+  if (family == nullptr) throw std::invalid_argument(concat("no family of models: ", type));
+  Problems problems(fixture.name);
+  std::vector<std::string> warnings;
+  auto spec = family->read(fixture.config, "", problems, warnings);
+  problems.throw_if_any();
+  spec->family = type;
+  spec->name = fixture.name;
+  return *spec;
+}
+
+}  // namespace dstune::test
