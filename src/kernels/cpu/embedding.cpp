@@ -40,7 +40,10 @@ std::vector<std::int64_t> rows_by_token(const std::int64_t* tokens, std::int64_t
 void CpuDevice::compute(const FillPositions& op) {
   assert(op.out.dtype == DType::int64);
   auto* const out = elements<std::int64_t>(op.out);
-  std::iota(out, out + op.out.numel, std::int64_t{0});
+  const std::int64_t period = op.period == 0 ? op.out.numel : op.period;
+  for (std::int64_t begin = 0; begin < op.out.numel; begin += period) {
+    std::iota(out + begin, out + std::min(begin + period, op.out.numel), op.first);
+  }
 }
 
 void CpuDevice::compute(const Embedding& op) {

@@ -1,4 +1,4 @@
-// exp, tanh, log and cos without branches or tables, so that loops over them vectorise.
+// exp, tanh, erfc, log and cos without branches or tables, so that loops over them vectorise.
 #pragma once
 
 #include <bit>
@@ -46,6 +46,18 @@ inline float fast_tanh(float x) {
   const float small = p * z * magnitude + magnitude;
   const float large = 1.0F - 2.0F / (fast_exp(2.0F * magnitude) + 1.0F);
   return std::copysign(magnitude < 0.625F ? small : large, x);
+}
+
+/// erfc(z) e^(z^2) for z >= 0; erfc(z) is then right to 2e-7, absolutely (Abramowitz and Stegun,
+/// 7.1.26). NaN stays NaN.
+inline float erfc_over_exp(float z) {
+  const float t = 1.0F / (1.0F + 0.3275911F * z);
+  float p = 1.061405429F;
+  p = p * t - 1.453152027F;
+  p = p * t + 1.421413741F;
+  p = p * t - 0.284496736F;
+  p = p * t + 0.254829592F;
+  return p * t;
 }
 
 /// Natural logarithm of a positive normal number; relative error below 2e-7.

@@ -40,6 +40,14 @@ TEST_P(EmbeddingTest, PositionsCountFromZero) {
   EXPECT_EQ(download_indices(positions), (std::vector<std::int64_t>{0, 1, 2}));
 }
 
+TEST_P(EmbeddingTest, PositionsOfSeveralSequencesCountFromTheFirst) {
+  const Buffer positions = upload_indices({7, 7, 7, 7, 7});
+
+  device().run(FillPositions{.out = positions.tensor(DType::int64), .first = 2, .period = 2});
+
+  EXPECT_EQ(download_indices(positions), (std::vector<std::int64_t>{2, 3, 2, 3, 2}));
+}
+
 TEST_P(EmbeddingTest, OutputIsTheTablesRows) {
   for_widths_and_types([&](std::int64_t width, DType dtype) {
     const auto table = random_values(kVocab * width, dtype, 1);

@@ -6,8 +6,9 @@
 
 namespace dstune {
 
-/// torch's gelu(approximate="none"), gelu(approximate="tanh"), relu, silu, tanh, sigmoid.
-enum class Activation { gelu, gelu_tanh, relu, silu, tanh, sigmoid };
+/// torch's gelu(approximate="none"), gelu(approximate="tanh"), relu, silu, tanh, sigmoid; affine is
+/// factor x + addend, a link of the chains that transformers makes others of.
+enum class Activation { gelu, gelu_tanh, relu, silu, tanh, sigmoid, affine };
 
 /// What backward reads: the result for relu, tanh and sigmoid, otherwise the input.
 constexpr bool saves_result(Activation kind) {
@@ -18,10 +19,12 @@ constexpr bool saves_result(Activation kind) {
 struct Activate {
   Activation kind = Activation::gelu;
   Tensor x;
-  Tensor out;  ///< may be x
+  Tensor out;         ///< may be x
+  double factor = 1;  ///< of affine alone
+  double addend = 0;  ///< likewise
 };
 
-/// d_x = d_out f'(x)
+/// d_x = d_out f'(x); not for affine, whose gradient is affine itself.
 struct ActivateBackward {
   Activation kind = Activation::gelu;
   Tensor d_out;

@@ -1,14 +1,18 @@
 // Rows of a table, looked up, as torch.nn.Embedding does it.
 #pragma once
 
+#include <cstdint>
+
 #include "core/device/operations/work.hpp"
 #include "core/device/tensor.hpp"
 
 namespace dstune {
 
-/// out[i] = i, torch.arange.
+/// out[i] = first + i % period: torch.arange, or that of every sequence.
 struct FillPositions {
   Tensor out;  ///< int64
+  std::int64_t first = 0;
+  std::int64_t period = 0;  ///< 0: out's length
 };
 
 /// out(i, :) = table(tokens[i], :)

@@ -43,7 +43,9 @@ struct Token {
 };
 
 struct Position {
-  __device__ void operator()(std::int64_t i, std::int64_t& out) const { out = i; }
+  std::int64_t first;
+  std::int64_t period;
+  __device__ void operator()(std::int64_t i, std::int64_t& out) const { out = first + i % period; }
 };
 
 }  // namespace
@@ -65,7 +67,8 @@ void CudaDevice::compute(const FillTokens& op) {
 
 void CudaDevice::compute(const FillPositions& op) {
   assert(op.out.dtype == DType::int64);
-  for_each_element(stream(), op.out.numel, Position{},
+  const Position position{op.first, op.period == 0 ? op.out.numel : op.period};
+  for_each_element(stream(), op.out.numel, position,
                    Out<std::int64_t>{elements<std::int64_t>(op.out)});
 }
 
