@@ -12,11 +12,16 @@ std::int64_t columns_of(const Workspace& work, const Buffer& rows) {
   return rows.tensor(work.dtype).numel / work.rows();
 }
 
+template <class Body>
+Buffer inside_if_any(ModuleHooks& hooks, const std::optional<std::size_t>& module, Body body) {
+  return module ? inside(hooks, *module, body) : body();
+}
+
 }  // namespace
 
 Buffer DropoutLayer::forward(const Workspace& work, ModuleHooks& hooks, std::uint64_t seed,
                              Buffer x) {
-  return inside(hooks, module, [&]() -> Buffer {
+  return inside_if_any(hooks, module, [&]() -> Buffer {
     if (probability == 0) return std::move(x);
     const std::int64_t columns = columns_of(work, x);
     mask = work.mask(columns);
@@ -31,7 +36,7 @@ Buffer DropoutLayer::forward(const Workspace& work, ModuleHooks& hooks, std::uin
 }
 
 Buffer DropoutLayer::backward(const Workspace& work, ModuleHooks& hooks, const Buffer& d_y) {
-  return inside(hooks, module, [&]() -> Buffer {
+  return inside_if_any(hooks, module, [&]() -> Buffer {
     if (!mask) return {};
     Buffer d_x = work.activation(columns_of(work, d_y));
     work.device->run(DropoutBackward{.d_out = d_y.tensor(work.dtype),

@@ -1,15 +1,16 @@
-// torch.nn.Dropout that keeps its mask; nothing at all where the probability is 0.
+// torch.nn.Dropout, or its function, that keeps its mask; nothing at all where the probability is 0.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 
 #include "core/train/layers/workspace.hpp"
 
 namespace dstune::layers {
 
 struct DropoutLayer {
-  std::size_t module;
+  std::optional<std::size_t> module;  ///< none: torch.nn.functional.dropout, which no hook sees
   double probability;
 
   Buffer mask{};  ///< one byte per element

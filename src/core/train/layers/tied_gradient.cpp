@@ -1,0 +1,15 @@
+#include "core/train/layers/tied_gradient.hpp"
+
+#include "core/device/operations/add.hpp"
+
+namespace dstune::layers {
+
+Buffer sum_of_tied(const Workspace& work, Buffer of_head, Buffer of_embedding) {
+  const Tensor sum = of_head.tensor(work.dtype);
+  Buffer third;
+  if (work.linear == LinearLayers::torch) third = work.gradient(sum.numel);
+  work.device->run(Add{sum, of_embedding.tensor(work.dtype)});
+  return of_head;
+}
+
+}  // namespace dstune::layers
