@@ -1,0 +1,92 @@
+#include "core/train/families/gpt_neox_attention.hpp"
+
+#include <array>
+#include <utility>
+
+#include "core/device/operations/add.hpp"
+
+namespace dstune::gpt_neox {
+
+using layers::Workspace;
+
+SelfAttention::SelfAttention(const ModelSpec& spec, const Settings& settings,
+                             const ModelNames& names, const std::string& name)
+    : heads_(spec.num_heads),
+      head_size_(spec.head_size()),
+      dropout_(spec.attention_dropout),
+      module_(names.module(name)),
+      query_key_value_(names, name + ".query_key_value", spec.hidden_size, 3 * spec.hidden_size,
+                       layers::WeightOrder::out_in, settings.attention_bias),
+      dense_(names, name + ".dense", spec.hidden_size, spec.hidden_size,
+             layers::WeightOrder::out_in, settings.attention_bias) {}
+
+AttentionShape SelfAttention::shape(const Workspace& work, std::uint64_t seed) const {
+  return {.batch = work.micro_batch,
+          .sequence = work.sequence_length,
+          .heads = heads_,
+          .kv_heads = heads_,
+          .head_size = head_size_,
+          .dropout = dropout_,
+          .seed = seed};
+}
+
+Heads SelfAttention::interleaved(const Workspace& work, const Buffer& qkv,
+                                 std::int64_t part) const {
+  return heads_in(work.matrix(qkv, 3 * heads_ * head_size_), part * head_size_, heads_, head_size_,
+                  3 * head_size_);
+}
+
+Heads SelfAttention::dense(const Workspace& work, const Buffer& heads) const {
+  return heads_in(work.matrix(heads, heads_ * head_size_), 0, heads_, head_size_);
+}
+
+Buffer SelfAttention::forward(const Workspace& work, ModuleHooks& hooks, const Rotary& rotary,
+                              const Buffer& x, std::uint64_t seed) {
+  hooks.fetch(module_);
+  qkv_ = query_key_value_.forward(work, hooks, x);
+  q_ = rotary.rotate(work, interleaved(work, qkv_, 0), false);
+  k_ = rotary.rotate(work, interleaved(work, qkv_, 1), false);
+  attention_.forward(work, shape(work, seed), dense(work, q_), dense(work, k_),
+                     interleaved(work, qkv_, 2));
+  Buffer out = dense_.forward(work, hooks, attention_.out);
+  hooks.release(module_);
+  return out;
+}
+
+Buffer SelfAttention::backward(const Workspace& work, ModuleHooks& hooks, const Rotary& rotary,
+                               const Buffer& d_out, const Buffer& x, std::uint64_t seed) {
+  hooks.fetch(module_);
+  Buffer d_attention = dense_.backward(work, hooks, d_out, attention_.out);
+  const Buffer d_qkv = product_gradient(work, rotary, d_attention, seed);
+  d_attention.reset();
+  Buffer d_x = query_key_value_.backward(work, hooks, d_qkv, x);
+  hooks.release(module_);
+  return d_x;
+}
+
+// Three gradients, of which two are turned back, then put side by side: torch.cat.
+Buffer SelfAttention::product_gradient(const Workspace& work, const Rotary& rotary,
+                                       const Buffer& d_attention, std::uint64_t seed) {
+  const std::int64_t h = heads_ * head_size_;
+  std::array<Buffer, 3> parts = {work.activation(h), work.activation(h), work.activation(h)};
+  attention_.backward(work, shape(work, seed), d_attention, dense(work, q_), dense(work, k_),
+                      interleaved(work, qkv_, 2), dense(work, parts[0]), dense(work, parts[1]),
+                      dense(work, parts[2]));
+  for (Buffer* used : {&q_, &k_, &qkv_}) used->reset();
+  for (std::size_t part : {1U, 0U}) {
+    parts.at(part) = rotary.rotate(work, dense(work, parts.at(part)), true);
+  }
+  Buffer d_qkv = work.activation(3 * h);
+  for (std::size_t part = 0; part < parts.size(); ++part) {
+    // A head of one token is a row here; each row is the sum of one: a copy with strides.
+    const Tensor from = parts.at(part).tensor(work.dtype);
+    const Heads to = interleaved(work, d_qkv, static_cast<std::int64_t>(part));
+    const std::int64_t rows = work.rows() * heads_;
+    work.device->run(AddBroadcastBackward{
+        as_matrix(from, rows, head_size_),
+        {to.matrix.data, rows, head_size_, work.dtype, to.stride}});
+  }
+  return d_qkv;
+}
+
+}  // namespace dstune::gpt_neox

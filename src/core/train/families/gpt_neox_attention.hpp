@@ -1,0 +1,56 @@
+// GPTNeoXAttention: queries, keys and values from one product, rotated, interleaved by head.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "core/model/gpt_neox.hpp"
+#include "core/model/model_parameters.hpp"
+#include "core/train/families/gpt_neox_rotary.hpp"
+#include "core/train/layers/attention.hpp"
+#include "core/train/layers/linear.hpp"
+#include "core/train/layers/workspace.hpp"
+
+namespace dstune::gpt_neox {
+
+/// Keeps the product (M, 3h) for the values in it, and the rotated queries and keys (M, h) each.
+class SelfAttention {
+ public:
+  /// @param name  of the module
+  SelfAttention(const ModelSpec& spec, const Settings& settings, const ModelNames& names,
+                const std::string& name);
+
+  /// @param x     (M, h); its owner keeps it for backward
+  /// @param seed  of the dropout of attention
+  /// @returns (M, h)
+  Buffer forward(const layers::Workspace& work, ModuleHooks& hooks, const Rotary& rotary,
+                 const Buffer& x, std::uint64_t seed);
+  /// Frees what was saved.
+  /// @param seed  forward's
+  /// @returns the gradient by x
+  Buffer backward(const layers::Workspace& work, ModuleHooks& hooks, const Rotary& rotary,
+                  const Buffer& d_out, const Buffer& x, std::uint64_t seed);
+
+ private:
+  AttentionShape shape(const layers::Workspace& work, std::uint64_t seed) const;
+  /// q, k or v (0, 1, 2) of the product.
+  Heads interleaved(const layers::Workspace& work, const Buffer& qkv, std::int64_t part) const;
+  Heads dense(const layers::Workspace& work, const Buffer& heads) const;
+  Buffer product_gradient(const layers::Workspace& work, const Rotary& rotary,
+                          const Buffer& d_attention, std::uint64_t seed);
+
+  std::int64_t heads_;
+  std::int64_t head_size_;
+  double dropout_;
+  std::size_t module_;
+  layers::Linear query_key_value_;
+  layers::Linear dense_;
+
+  Buffer qkv_;
+  Buffer q_;
+  Buffer k_;
+  layers::AttentionLayer attention_;
+};
+
+}  // namespace dstune::gpt_neox

@@ -1,0 +1,126 @@
+#include "core/train/families/gpt_neox_model.hpp"
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "core/train/families/gpt_neox_layer.hpp"
+#include "core/train/families/gpt_neox_rotary.hpp"
+#include "core/train/layers/dropout_layer.hpp"
+#include "core/train/layers/embedding_table.hpp"
+#include "core/train/layers/head.hpp"
+#include "core/train/layers/norm.hpp"
+#include "core/train/layers/tied_gradient.hpp"
+#include "core/train/layers/workspace.hpp"
+
+namespace dstune::gpt_neox {
+
+namespace {
+
+class GptNeox final : public Model {
+ public:
+  GptNeox(const ModelSpec& spec, const ModelNames& names, const MicroBatch& batch, Device& device);
+
+  void forward(ModuleHooks& hooks, Tensor tokens, std::uint64_t seed, Tensor loss) override;
+  void backward(ModuleHooks& hooks, double factor) override;
+
+ private:
+  void embed_backward(ModuleHooks& hooks, Buffer d_embedded, Buffer d_tied);
+
+  Settings settings_;
+  layers::Workspace work_;
+  Rotary rotary_;
+
+  std::size_t root_;
+  std::size_t body_;
+  std::size_t rotary_module_;
+  layers::EmbeddingTable embed_in_;
+  layers::DropoutLayer dropout_;
+  std::vector<Layer> layers_;
+  layers::Norm norm_;
+  layers::Head head_;
+
+  // Of the micro-step that runs.
+  std::uint64_t seed_ = 0;
+  Tensor tokens_;
+  Buffer norm_input_;
+  Buffer norm_stats_;
+};
+
+GptNeox::GptNeox(const ModelSpec& spec, const ModelNames& names, const MicroBatch& batch,
+                 Device& device)
+    : settings_(settings_of(spec)),
+      work_(batch, device),
+      rotary_(spec, settings_, work_),
+      root_(names.module("")),
+      body_(names.module("gpt_neox")),
+      rotary_module_(names.module("gpt_neox.rotary_emb")),
+      embed_in_(names, "gpt_neox.embed_in", spec.vocab_size, spec.hidden_size),
+      dropout_{.module = names.module("gpt_neox.emb_dropout"),
+               .probability = spec.embedding_dropout},
+      norm_(names, "gpt_neox.final_layer_norm", spec.hidden_size, spec.layer_norm_epsilon),
+      head_{.module = names.module("lm_head"),
+            .weight = settings_.tied ? embed_in_.weight : names.tensor("lm_head.weight"),
+            .size = spec.hidden_size,
+            .vocab_size = spec.vocab_size,
+            .is_tied = settings_.tied} {
+  layers_.reserve(static_cast<std::size_t>(spec.num_layers));
+  for (std::int64_t index = 0; index < spec.num_layers; ++index) {
+    layers_.emplace_back(spec, settings_, names, index);
+  }
+}
+
+void GptNeox::forward(ModuleHooks& hooks, Tensor tokens, std::uint64_t seed, Tensor loss) {
+  tokens_ = tokens;
+  seed_ = seed;
+  hooks.fetch(root_);
+  hooks.fetch(body_);
+  Buffer hidden = dropout_.forward(work_, hooks, layers::seed_of(seed_, 0),
+                                   embed_in_.forward(work_, hooks, tokens_));
+  hooks.fetch(rotary_module_);
+  hooks.release(rotary_module_);
+  for (auto& layer : layers_) {
+    hidden = layer.forward(work_, hooks, rotary_, std::move(hidden), seed);
+    work_.device->tick();
+  }
+  norm_input_ = std::move(hidden);
+  Buffer normed = norm_.forward(work_, hooks, norm_input_, norm_stats_);
+  hooks.release(body_);
+  head_.forward(work_, hooks, std::move(normed), tokens, loss);
+  hooks.release(root_);
+}
+
+// Autograd never comes back to the inputs of the root, the body, the angles and the embedding:
+// nothing releases them.
+void GptNeox::backward(ModuleHooks& hooks, double factor) {
+  hooks.fetch(root_);
+  Buffer d_tied;
+  Buffer d_hidden = head_.backward(work_, hooks, factor, d_tied);
+  hooks.fetch(body_);
+  d_hidden = norm_.backward(work_, hooks, d_hidden, norm_input_, norm_stats_);
+  norm_input_.reset();
+  norm_stats_.reset();
+  for (auto layer = layers_.rbegin(); layer != layers_.rend(); ++layer) {
+    d_hidden = layer->backward(work_, hooks, rotary_, std::move(d_hidden), seed_);
+    work_.device->tick();
+  }
+  embed_backward(hooks, std::move(d_hidden), std::move(d_tied));
+}
+
+void GptNeox::embed_backward(ModuleHooks& hooks, Buffer d_embedded, Buffer d_tied) {
+  if (Buffer dropped = dropout_.backward(work_, hooks, d_embedded)) d_embedded = std::move(dropped);
+  hooks.fetch(embed_in_.module);
+  Buffer d_table = embed_in_.gradient(work_, d_embedded, tokens_);
+  d_embedded.reset();
+  if (d_tied) d_table = layers::sum_of_tied(work_, std::move(d_tied), std::move(d_table));
+  hooks.gradient_ready(embed_in_.weight, std::move(d_table));
+}
+
+}  // namespace
+
+std::unique_ptr<Model> make_model(const ModelSpec& spec, const ModelParameters& parameters,
+                                  const MicroBatch& batch, Device& device) {
+  return std::make_unique<GptNeox>(spec, ModelNames(parameters), batch, device);
+}
+
+}  // namespace dstune::gpt_neox
