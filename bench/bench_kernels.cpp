@@ -205,25 +205,42 @@ void add_layer_operations(Parts& parts, Arena& arena, const ModelSpec& model, st
 
 void add_attention(Parts& parts, Arena& arena, const ModelSpec& model, std::int64_t batch,
                    std::int64_t sequence) {
-  const AttentionShape shape{batch, sequence, model.num_heads, model.head_size(), 0, 0};
+  const AttentionShape shape{.batch = batch,
+                             .sequence = sequence,
+                             .heads = model.num_heads,
+                             .kv_heads = model.num_heads,
+                             .head_size = model.head_size()};
   const std::int64_t rows = batch * sequence;
   const Matrix qkv = arena.matrix(rows, 3 * model.hidden_size);
   const Matrix d_qkv = arena.matrix(rows, 3 * model.hidden_size);
+  const auto part = [&](const Matrix& matrix, std::int64_t index) {
+    return heads_in(matrix, index * model.hidden_size, shape.heads, shape.head_size);
+  };
   const Matrix out = arena.matrix(rows, model.hidden_size);
   const Matrix d_out = arena.matrix(rows, model.hidden_size);
   const Tensor lse = arena.tensor(batch * model.num_heads * sequence);
   const Tensor workspace = arena.tensor(parts.attention_workspace(shape));
   const auto layers = static_cast<double>(model.num_layers);
   parts.add("attention", layers,
-            Attention{.shape = shape, .qkv = qkv, .lse = lse, .workspace = workspace, .out = out});
+            Attention{.shape = shape,
+                      .q = part(qkv, 0),
+                      .k = part(qkv, 1),
+                      .v = part(qkv, 2),
+                      .lse = lse,
+                      .workspace = workspace,
+                      .out = out});
   parts.add("attention backward", layers,
             AttentionBackward{.shape = shape,
                               .d_out = d_out,
-                              .qkv = qkv,
+                              .q = part(qkv, 0),
+                              .k = part(qkv, 1),
+                              .v = part(qkv, 2),
                               .out = out,
                               .lse = lse,
                               .workspace = workspace,
-                              .d_qkv = d_qkv});
+                              .d_q = part(d_qkv, 0),
+                              .d_k = part(d_qkv, 1),
+                              .d_v = part(d_qkv, 2)});
 }
 
 void add_ends(Parts& parts, Arena& arena, const ModelSpec& model, std::int64_t batch,

@@ -19,7 +19,11 @@ struct Operands {
 };
 
 Operands make_operands(Setting& setting, Arena& arena, std::int64_t heads, std::int64_t head_size) {
-  const AttentionShape shape{setting.sequences, setting.sequence, heads, head_size, 0, 0};
+  const AttentionShape shape{.batch = setting.sequences,
+                             .sequence = setting.sequence,
+                             .heads = heads,
+                             .kv_heads = heads,
+                             .head_size = head_size};
   const std::int64_t rows = shape.batch * shape.sequence;
   const std::int64_t h = heads * head_size;
   const auto matrix = [&](std::int64_t cols) {
@@ -32,15 +36,29 @@ Operands make_operands(Setting& setting, Arena& arena, std::int64_t heads, std::
       arena.tensor(std::max({std::int64_t{1}, attention_workspace_of_all(shape),
                              setting.device.attention_workspace(shape)}));
   const Matrix qkv = matrix(3 * h);
+  const Matrix d_qkv = matrix(3 * h);
   const Matrix out = matrix(h);
-  return {{.shape = shape, .qkv = qkv, .lse = lse, .workspace = workspace, .out = out},
+  const auto part = [&](const Matrix& whole, std::int64_t index) {
+    return heads_in(whole, index * h, heads, head_size);
+  };
+  return {{.shape = shape,
+           .q = part(qkv, 0),
+           .k = part(qkv, 1),
+           .v = part(qkv, 2),
+           .lse = lse,
+           .workspace = workspace,
+           .out = out},
           {.shape = shape,
            .d_out = matrix(h),
-           .qkv = qkv,
+           .q = part(qkv, 0),
+           .k = part(qkv, 1),
+           .v = part(qkv, 2),
            .out = out,
            .lse = lse,
            .workspace = workspace,
-           .d_qkv = matrix(3 * h)}};
+           .d_q = part(d_qkv, 0),
+           .d_k = part(d_qkv, 1),
+           .d_v = part(d_qkv, 2)}};
 }
 
 /// Ours, the library's, our own kernel's; what does not exist is left out.

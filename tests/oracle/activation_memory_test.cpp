@@ -72,8 +72,11 @@ TEST_P(PredictActivations, EqualsWhatIsAllocated) {
   spec.embedding_dropout = spec.attention_dropout = spec.residual_dropout = dropout;
   const cpu::CpuDevice cpu(0);
   const std::int64_t scratch = with_scratch
-                                   ? cpu.attention_workspace({micro_batch, sequence, spec.num_heads,
-                                                              spec.head_size(), dropout, 0})
+                                   ? cpu.attention_workspace({.batch = micro_batch,
+                                                              .sequence = sequence,
+                                                              .heads = spec.num_heads,
+                                                              .kv_heads = spec.num_heads,
+                                                              .head_size = spec.head_size()})
                                    : 0;
 
   const ActivationMemory measured =

@@ -20,6 +20,7 @@ std::int64_t attention_scratch(const Experiment& experiment, const StepConfig& c
   return device->attention_workspace({.batch = config.micro_batch,
                                       .sequence = experiment.settings.sequence_length,
                                       .heads = model.num_heads,
+                                      .kv_heads = model.num_heads,
                                       .head_size = model.head_size()});
 }
 

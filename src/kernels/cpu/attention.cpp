@@ -1,96 +1,20 @@
-// Causal attention, P = softmax(Q K^T / sqrt(d)), O = P V, by blocks of queries (Dao et al. 2022):
-// only the log-sum-exp of each row is kept, backward makes P again from it.
+// P = softmax(scale Q K^T), O = P V, by blocks of queries (Dao et al. 2022): only the log-sum-exp
+// of each row is kept, backward makes P again from it.
 #include "core/device/operations/attention.hpp"
 
 #include <algorithm>
 #include <cassert>
-#include <cmath>
 
-#include "core/device/random_bits.hpp"
-#include "core/device/score_dropout.hpp"
 #include "kernels/cpu/attention_head.hpp"
+#include "kernels/cpu/attention_rows.hpp"
 #include "kernels/cpu/cpu_device.hpp"
 #include "kernels/cpu/elements.hpp"
-#include "kernels/cpu/vector_math.hpp"
 
 namespace dstune::cpu {
 
 namespace {
 
 constexpr std::int64_t kQueryBlock = 128;
-
-struct ScoreDropout {
-  std::uint64_t key;
-  ScoreGroups groups;
-  std::uint32_t threshold;
-  float factor;  // of what is kept
-
-  float multiplier(std::int64_t i, std::int64_t j) const {
-    const std::uint64_t bits = random_bits(key, groups.index(i, j));
-    return is_score_kept(bits, score_place(i, j), threshold) ? factor : 0.0F;
-  }
-};
-
-ScoreDropout dropout_of(const AttentionShape& shape, std::int64_t head) {
-  return {make_key(shape.seed, static_cast<std::uint64_t>(head)), ScoreGroups(shape.sequence),
-          score_threshold(shape.dropout), static_cast<float>(1 / (1 - shape.dropout))};
-}
-
-/// Scores of query i become probabilities; what it may not see becomes 0.
-/// @return  log(sum(exp(scores)))
-float softmax_row(float* scores, std::int64_t visible, std::int64_t keys) {
-  float largest = scores[0];
-#pragma omp simd reduction(max : largest)
-  for (std::int64_t j = 0; j < visible; ++j) largest = scores[j] > largest ? scores[j] : largest;
-  float sum = 0;
-#pragma omp simd reduction(+ : sum)
-  for (std::int64_t j = 0; j < visible; ++j) {
-    scores[j] = fast_exp(scores[j] - largest);
-    sum += scores[j];
-  }
-  const float factor = 1.0F / sum;
-#pragma omp simd
-  for (std::int64_t j = 0; j < visible; ++j) scores[j] *= factor;
-  std::fill(scores + visible, scores + keys, 0.0F);
-  return largest + std::log(sum);
-}
-
-void drop_row(const ScoreDropout& dropout, std::int64_t i, float* probs, std::int64_t visible) {
-#pragma omp simd
-  for (std::int64_t j = 0; j < visible; ++j) probs[j] *= dropout.multiplier(i, j);
-}
-
-/// In: scores S and d_probs = dO V^T of query i. Out: scores become the (dropped) probabilities
-/// that multiplied V, d_probs become dS = P (dP - D) with D = dO . O, times the scale of S.
-struct RowGradient {
-  float lse;
-  float d_dot_out;
-  float scale;
-
-  void apply(float* scores, float* d_probs, std::int64_t visible, std::int64_t keys) const {
-#pragma omp simd
-    for (std::int64_t j = 0; j < visible; ++j) {
-      const float p = fast_exp(scores[j] - lse);
-      scores[j] = p;
-      d_probs[j] = p * (d_probs[j] - d_dot_out) * scale;
-    }
-    std::fill(scores + visible, scores + keys, 0.0F);
-    std::fill(d_probs + visible, d_probs + keys, 0.0F);
-  }
-
-  void apply_with_dropout(const ScoreDropout& dropout, std::int64_t i, float* scores,
-                          float* d_probs, std::int64_t visible, std::int64_t keys) const {
-#pragma omp simd
-    for (std::int64_t j = 0; j < visible; ++j) {
-      const float p = fast_exp(scores[j] - lse);
-      const float multiplier = dropout.multiplier(i, j);
-      scores[j] = p * multiplier;
-      d_probs[j] = p * (d_probs[j] * multiplier - d_dot_out) * scale;
-    }
-    std::fill(scores + visible, scores + keys, 0.0F);
-    std::fill(d_probs + visible, d_probs + keys, 0.0F);
-  }
-};
 
 float dot(const float* x, const float* y, std::int64_t count) {
   float sum = 0;
@@ -99,52 +23,92 @@ float dot(const float* x, const float* y, std::int64_t count) {
   return sum;
 }
 
-void forward_block(const AttentionShape& shape, const ScoreDropout& dropout, const HeadPanels& head,
-                   std::int64_t first, std::int64_t last, float* lse, float* probs) {
-  const std::int64_t d = shape.head_size;
-  const Panel p{probs, last};
-  const auto scale = static_cast<float>(1 / std::sqrt(static_cast<double>(d)));
-  sgemm({Transpose::no, Transpose::yes, last - first, last, d, scale, 0}, rows_from(head.q, first),
-        head.k, p);
-  for (std::int64_t i = first; i < last; ++i) {
-    float* const scores = probs + (i - first) * last;
-    lse[i] = softmax_row(scores, i + 1, last);
-    if (shape.dropout > 0) drop_row(dropout, i, scores, i + 1);
+/// Queries [first, last) of a head.
+struct Block {
+  const AttentionShape& shape;
+  const ScoreDropout& dropout;
+  const HeadPanels& head;
+  std::int64_t first;
+  std::int64_t last;
+  Keys keys = keys_of(shape, first, last);
+  std::int64_t rows = last - first;
+
+  float scale() const { return static_cast<float>(shape.score_scale()); }
+  float softcap() const { return static_cast<float>(shape.softcap); }
+  Panel k() const { return rows_from(head.k, keys.first); }
+  Panel v() const { return rows_from(head.v, keys.first); }
+  ScoreRow row(std::int64_t i, const Panel& scores) const {
+    return {shape, i, keys, rows_from(scores, i - first).data};
   }
-  sgemm({Transpose::no, Transpose::no, last - first, d, last, 1, 0}, p, head.v,
-        rows_from(head.out, first));
+
+  /// scores = cap(scale Q K^T)
+  void multiply(Panel scores) const {
+    sgemm({Transpose::no, Transpose::yes, rows, keys.count(), shape.head_size, scale(), 0},
+          rows_from(head.q, first), k(), scores);
+    if (shape.softcap == 0) return;
+    for (std::int64_t i = first; i < last; ++i) cap_row(row(i, scores), softcap());
+  }
+};
+
+void forward_block(const Block& block, float* lse, float* probs) {
+  const Panel p{probs, block.keys.count()};
+  block.multiply(p);
+  for (std::int64_t i = block.first; i < block.last; ++i) {
+    const ScoreRow row = block.row(i, p);
+    lse[i] = softmax_row(row);
+    if (block.shape.dropout > 0) drop_row(block.dropout, row);
+  }
+  sgemm({Transpose::no, Transpose::no, block.rows, block.shape.head_size, p.stride, 1, 0}, p,
+        block.v(), rows_from(block.head.out, block.first));
 }
 
-/// The last block comes first: it reaches all keys and so writes all of d_k and d_v, to which the
-/// others add.
-void backward_block(const AttentionShape& shape, const ScoreDropout& dropout,
-                    const HeadPanels& head, std::int64_t first, std::int64_t last, const float* lse,
-                    float* probs) {
-  const std::int64_t d = shape.head_size;
-  const std::int64_t rows = last - first;
-  const float beta = last == shape.sequence ? 0 : 1;
-  const Panel p{probs, last};
-  const Panel d_s{probs + rows * last, last};
-  const Panel q = rows_from(head.q, first);
-  const Panel d_out = rows_from(head.d_out, first);
-  const auto scale = static_cast<float>(1 / std::sqrt(static_cast<double>(d)));
-  sgemm({Transpose::no, Transpose::yes, rows, last, d, scale, 0}, q, head.k, p);
-  sgemm({Transpose::no, Transpose::yes, rows, last, d, 1, 0}, d_out, head.v, d_s);
-  for (std::int64_t i = first; i < last; ++i) {
-    const RowGradient gradient{
-        lse[i], dot(rows_from(head.d_out, i).data, rows_from(head.out, i).data, d), scale};
-    float* const scores = probs + (i - first) * last;
-    float* const d_probs = d_s.data + (i - first) * last;
-    if (shape.dropout > 0) {
-      gradient.apply_with_dropout(dropout, i, scores, d_probs, i + 1, last);
-    } else {
-      gradient.apply(scores, d_probs, i + 1, last);
-    }
+/// @param beta  of d_k and d_v, to which the block adds: 0 if nothing is in them yet
+void backward_block(const Block& block, const float* lse, float* probs, float beta) {
+  const HeadPanels& head = block.head;
+  const std::int64_t d = block.shape.head_size;
+  const std::int64_t keys = block.keys.count();
+  const Panel p{probs, keys};
+  const Panel d_s{probs + block.rows * keys, keys};
+  const Panel d_out = rows_from(head.d_out, block.first);
+  block.multiply(p);
+  sgemm({Transpose::no, Transpose::yes, block.rows, keys, d, 1, 0}, d_out, block.v(), d_s);
+  for (std::int64_t i = block.first; i < block.last; ++i) {
+    const RowGradient gradient{lse[i],
+                               dot(rows_from(head.d_out, i).data, rows_from(head.out, i).data, d),
+                               block.scale(), block.softcap()};
+    gradient.apply(block.row(i, p), rows_from(d_s, i - block.first).data,
+                   block.shape.dropout > 0 ? &block.dropout : nullptr);
   }
-  sgemm({Transpose::yes, Transpose::no, last, d, rows, 1, beta}, p, d_out, head.d_v);
-  sgemm({Transpose::no, Transpose::no, rows, d, last, 1, 0}, d_s, head.k,
-        rows_from(head.d_q, first));
-  sgemm({Transpose::yes, Transpose::no, last, d, rows, 1, beta}, d_s, q, head.d_k);
+  sgemm({Transpose::yes, Transpose::no, keys, d, block.rows, 1, beta}, p, d_out,
+        rows_from(head.d_v, block.keys.first));
+  sgemm({Transpose::no, Transpose::no, block.rows, d, keys, 1, 0}, d_s, block.k(),
+        rows_from(head.d_q, block.first));
+  sgemm({Transpose::yes, Transpose::no, keys, d, block.rows, 1, beta}, d_s,
+        rows_from(head.q, block.first), rows_from(head.d_k, block.keys.first));
+}
+
+void clear(Panel panel, const AttentionShape& shape) {
+  for (std::int64_t i = 0; i < shape.sequence; ++i) {
+    std::fill_n(rows_from(panel, i).data, shape.head_size, 0.0F);
+  }
+}
+
+/// True if d_k and d_v hold something when the last block of head `index` comes, which is the first
+/// of its blocks: what other heads gave, or, where that block does not reach all keys, zeros.
+bool begins_with_sums(const AttentionShape& shape, std::int64_t index, const HeadPanels& head) {
+  if (index % (shape.heads / shape.kv_heads) != 0) return true;
+  if (shape.window == 0) return false;
+  clear(head.d_k, shape);
+  clear(head.d_v, shape);
+  return true;
+}
+
+void check(const AttentionShape& shape, const Heads& q, const Heads& k, const Matrix& out) {
+  assert(shape.heads % shape.kv_heads == 0);
+  assert(q.matrix.rows == shape.rows() && k.matrix.rows == shape.rows());
+  assert(out.rows == shape.rows() && out.cols == shape.heads * shape.head_size);
+  assert(q.stride >= shape.head_size && k.stride >= shape.head_size);
+  (void)shape, (void)q, (void)k, (void)out;
 }
 
 }  // namespace
@@ -155,41 +119,44 @@ std::int64_t CpuDevice::attention_workspace(const AttentionShape& shape) const {
 
 void CpuDevice::compute(const Attention& op) {
   const AttentionShape& shape = op.shape;
+  check(shape, op.q, op.k, op.out);
   assert(op.workspace.dtype == DType::fp32 && op.workspace.numel >= attention_workspace(shape));
-  assert(op.qkv.rows == shape.batch * shape.sequence && op.out.rows == op.qkv.rows);
   assert(op.lse.numel == shape.batch * shape.heads * shape.sequence);
-  float* const conversion = scratch(HeadPanels::scratch_elements(shape, op.qkv.dtype));
+  float* const conversion = scratch(HeadPanels::scratch_elements(shape, op.out.dtype));
   for (std::int64_t index = 0; index < shape.batch * shape.heads; ++index) {
-    const HeadPanels head = load_head(shape, index, op.qkv, op.out, conversion);
-    const ScoreDropout dropout = dropout_of(shape, index);
+    const HeadPanels head = load_head(op, index, conversion);
+    const ScoreDropout dropout(shape, index);
     float* const head_lse = elements<float>(op.lse) + index * shape.sequence;
     for (std::int64_t first = 0; first < shape.sequence; first += kQueryBlock) {
       tick();
-      forward_block(shape, dropout, head, first, std::min(first + kQueryBlock, shape.sequence),
+      forward_block({shape, dropout, head, first, std::min(first + kQueryBlock, shape.sequence)},
                     head_lse, elements<float>(op.workspace));
     }
-    store_out(shape, index, head, op.out);
+    store_out(op, index, head);
   }
 }
 
 void CpuDevice::compute(const AttentionBackward& op) {
   const AttentionShape& shape = op.shape;
+  check(shape, op.q, op.k, op.out);
   assert(op.workspace.dtype == DType::fp32 && op.workspace.numel >= attention_workspace(shape));
-  assert(op.d_out.rows == op.out.rows && op.d_qkv.rows == op.qkv.rows);
-  assert(op.d_qkv.cols == op.qkv.cols);
-  float* const conversion = scratch(HeadPanels::scratch_elements(shape, op.qkv.dtype));
+  assert(op.d_out.rows == op.out.rows && op.d_q.matrix.rows == shape.rows());
+  assert(op.d_k.matrix.rows == shape.rows() && op.d_v.matrix.rows == shape.rows());
+  float* const conversion = scratch(HeadPanels::scratch_elements(shape, op.out.dtype));
+  const std::int64_t served = shape.heads / shape.kv_heads;
   for (std::int64_t index = 0; index < shape.batch * shape.heads; ++index) {
-    const HeadPanels head =
-        load_head_for_backward(shape, index, op.qkv, op.out, op.d_out, op.d_qkv, conversion);
-    const ScoreDropout dropout = dropout_of(shape, index);
+    const HeadPanels head = load_head(op, index, conversion);
+    const ScoreDropout dropout(shape, index);
     const float* const head_lse = elements<float>(op.lse) + index * shape.sequence;
+    const bool adds = begins_with_sums(shape, index, head);
     for (std::int64_t last = shape.sequence; last > 0;
          last = (last - 1) / kQueryBlock * kQueryBlock) {
       tick();
-      backward_block(shape, dropout, head, (last - 1) / kQueryBlock * kQueryBlock, last, head_lse,
-                     elements<float>(op.workspace));
+      backward_block({shape, dropout, head, (last - 1) / kQueryBlock * kQueryBlock, last}, head_lse,
+                     elements<float>(op.workspace), adds || last < shape.sequence ? 1 : 0);
     }
-    store_gradients(shape, index, head, op.d_qkv);
+    store_d_q(op, index, head);
+    if ((index + 1) % served == 0) store_d_k_and_d_v(op, index, head);
   }
 }
 

@@ -6,53 +6,75 @@ namespace dstune::cpu {
 
 namespace {
 
-/// Where a head's panels lie: its rows of a matrix, and its columns of q, k or v (0, 1, 2).
-class Head {
+/// Where a head's panels lie, of q and out, or of k and v.
+class Place {
  public:
-  Head(const AttentionShape& shape, std::int64_t index)
+  /// @param heads  of the matrices: index counts those of q
+  Place(const AttentionShape& shape, std::int64_t heads, std::int64_t index)
       : shape_(shape),
         first_row_(index / shape.heads * shape.sequence),
-        first_col_(index % shape.heads * shape.head_size) {}
+        head_(index % shape.heads / (shape.heads / heads)) {}
 
   /// The panel in place (fp32), or `slot` of the scratch without contents.
-  Panel place(Matrix matrix, std::int64_t part, float* scratch, std::int64_t slot) const {
-    if (matrix.dtype == DType::fp32) {
-      return {row<float>(matrix, first_row_) + column(part), matrix.stride};
+  Panel place(const Heads& heads, float* scratch, std::int64_t slot) const {
+    if (heads.matrix.dtype == DType::fp32) {
+      return {row_of<float>(heads, 0), heads.matrix.stride};
     }
     return {scratch + slot * shape_.sequence * shape_.head_size, shape_.head_size};
   }
 
-  Panel load(Matrix matrix, std::int64_t part, float* scratch, std::int64_t slot) const {
-    const Panel panel = place(matrix, part, scratch, slot);
-    if (matrix.dtype == DType::fp32) return panel;
-    with_type(matrix.dtype, [&]<class T>(std::type_identity<T>) {
+  Panel load(const Heads& heads, float* scratch, std::int64_t slot) const {
+    const Panel panel = place(heads, scratch, slot);
+    if (heads.matrix.dtype == DType::fp32) return panel;
+    with_type(heads.matrix.dtype, [&]<class T>(std::type_identity<T>) {
       for (std::int64_t i = 0; i < shape_.sequence; ++i) {
-        convert(row<T>(matrix, first_row_ + i) + column(part), rows_from(panel, i).data,
-                shape_.head_size);
+        convert(row_of<T>(heads, i), rows_from(panel, i).data, shape_.head_size);
       }
     });
     return panel;
   }
 
-  void store(Panel panel, Matrix matrix, std::int64_t part) const {
-    if (matrix.dtype == DType::fp32) return;
-    with_type(matrix.dtype, [&]<class T>(std::type_identity<T>) {
+  void store(Panel panel, const Heads& heads) const {
+    if (heads.matrix.dtype == DType::fp32) return;
+    with_type(heads.matrix.dtype, [&]<class T>(std::type_identity<T>) {
       for (std::int64_t i = 0; i < shape_.sequence; ++i) {
-        convert(rows_from(panel, i).data, row<T>(matrix, first_row_ + i) + column(part),
-                shape_.head_size);
+        convert(rows_from(panel, i).data, row_of<T>(heads, i), shape_.head_size);
       }
     });
   }
 
  private:
-  std::int64_t column(std::int64_t part) const {
-    return part * shape_.heads * shape_.head_size + first_col_;
+  template <class T>
+  T* row_of(const Heads& heads, std::int64_t i) const {
+    return row<T>(heads.matrix, first_row_ + i) + head_ * heads.stride;
   }
 
   const AttentionShape& shape_;
   std::int64_t first_row_;
-  std::int64_t first_col_;
+  std::int64_t head_;
 };
+
+Place place_of_query(const AttentionShape& shape, std::int64_t index) {
+  return {shape, shape.heads, index};
+}
+
+Place place_of_key(const AttentionShape& shape, std::int64_t index) {
+  return {shape, shape.kv_heads, index};
+}
+
+/// The columns of `out` or its gradient as heads.
+Heads side_by_side(const Matrix& matrix, const AttentionShape& shape) {
+  return {matrix, shape.head_size};
+}
+
+template <class Operation>
+HeadPanels load_inputs(const Operation& op, std::int64_t index, float* scratch) {
+  HeadPanels panels;
+  panels.q = place_of_query(op.shape, index).load(op.q, scratch, 0);
+  panels.k = place_of_key(op.shape, index).load(op.k, scratch, 1);
+  panels.v = place_of_key(op.shape, index).load(op.v, scratch, 2);
+  return panels;
+}
 
 }  // namespace
 
@@ -60,40 +82,36 @@ std::int64_t HeadPanels::scratch_elements(const AttentionShape& shape, DType dty
   return dtype == DType::fp32 ? 0 : 8 * shape.sequence * shape.head_size;
 }
 
-HeadPanels load_head(const AttentionShape& shape, std::int64_t index, Matrix qkv, Matrix out,
-                     float* scratch) {
-  const Head head(shape, index);
-  HeadPanels panels;
-  panels.q = head.load(qkv, 0, scratch, 0);
-  panels.k = head.load(qkv, 1, scratch, 1);
-  panels.v = head.load(qkv, 2, scratch, 2);
-  panels.out = head.place(out, 0, scratch, 3);
+HeadPanels load_head(const Attention& op, std::int64_t index, float* scratch) {
+  HeadPanels panels = load_inputs(op, index, scratch);
+  panels.out = place_of_query(op.shape, index).place(side_by_side(op.out, op.shape), scratch, 3);
   return panels;
 }
 
-HeadPanels load_head_for_backward(const AttentionShape& shape, std::int64_t index, Matrix qkv,
-                                  Matrix out, Matrix d_out, Matrix d_qkv, float* scratch) {
-  const Head head(shape, index);
-  HeadPanels panels = load_head(shape, index, qkv, out, scratch);
-  panels.out = head.load(out, 0, scratch, 3);
-  panels.d_out = head.load(d_out, 0, scratch, 4);
-  panels.d_q = head.place(d_qkv, 0, scratch, 5);
-  panels.d_k = head.place(d_qkv, 1, scratch, 6);
-  panels.d_v = head.place(d_qkv, 2, scratch, 7);
+HeadPanels load_head(const AttentionBackward& op, std::int64_t index, float* scratch) {
+  const Place query = place_of_query(op.shape, index);
+  const Place key = place_of_key(op.shape, index);
+  HeadPanels panels = load_inputs(op, index, scratch);
+  panels.out = query.load(side_by_side(op.out, op.shape), scratch, 3);
+  panels.d_out = query.load(side_by_side(op.d_out, op.shape), scratch, 4);
+  panels.d_q = query.place(op.d_q, scratch, 5);
+  panels.d_k = key.place(op.d_k, scratch, 6);
+  panels.d_v = key.place(op.d_v, scratch, 7);
   return panels;
 }
 
-void store_out(const AttentionShape& shape, std::int64_t index, const HeadPanels& head,
-               Matrix out) {
-  Head(shape, index).store(head.out, out, 0);
+void store_out(const Attention& op, std::int64_t index, const HeadPanels& head) {
+  place_of_query(op.shape, index).store(head.out, side_by_side(op.out, op.shape));
 }
 
-void store_gradients(const AttentionShape& shape, std::int64_t index, const HeadPanels& head,
-                     Matrix d_qkv) {
-  const Head place(shape, index);
-  place.store(head.d_q, d_qkv, 0);
-  place.store(head.d_k, d_qkv, 1);
-  place.store(head.d_v, d_qkv, 2);
+void store_d_q(const AttentionBackward& op, std::int64_t index, const HeadPanels& head) {
+  place_of_query(op.shape, index).store(head.d_q, op.d_q);
+}
+
+void store_d_k_and_d_v(const AttentionBackward& op, std::int64_t index, const HeadPanels& head) {
+  const Place place = place_of_key(op.shape, index);
+  place.store(head.d_k, op.d_k);
+  place.store(head.d_v, op.d_v);
 }
 
 }  // namespace dstune::cpu

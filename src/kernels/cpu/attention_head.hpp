@@ -8,7 +8,8 @@
 
 namespace dstune::cpu {
 
-/// fp32 matrices are used in place; 16-bit ones are converted into scratch.
+/// fp32 matrices are used in place; 16-bit ones are converted into scratch. Heads that share a k
+/// and v find the same d_k and d_v, one after the other.
 struct HeadPanels {
   Panel q;
   Panel k;
@@ -28,15 +29,14 @@ inline Panel rows_from(Panel panel, std::int64_t first) {
 }
 
 /// q, k, v, and out to be written. @param index  batch * heads + head
-HeadPanels load_head(const AttentionShape& shape, std::int64_t index, Matrix qkv, Matrix out,
-                     float* scratch);
+HeadPanels load_head(const Attention& op, std::int64_t index, float* scratch);
 /// q, k, v, out and d_out, and d_q, d_k, d_v to be written.
-HeadPanels load_head_for_backward(const AttentionShape& shape, std::int64_t index, Matrix qkv,
-                                  Matrix out, Matrix d_out, Matrix d_qkv, float* scratch);
+HeadPanels load_head(const AttentionBackward& op, std::int64_t index, float* scratch);
 
 /// To be called when the panels to be written are.
-void store_out(const AttentionShape& shape, std::int64_t index, const HeadPanels& head, Matrix out);
-void store_gradients(const AttentionShape& shape, std::int64_t index, const HeadPanels& head,
-                     Matrix d_qkv);
+void store_out(const Attention& op, std::int64_t index, const HeadPanels& head);
+void store_d_q(const AttentionBackward& op, std::int64_t index, const HeadPanels& head);
+/// Once for all heads that share them.
+void store_d_k_and_d_v(const AttentionBackward& op, std::int64_t index, const HeadPanels& head);
 
 }  // namespace dstune::cpu

@@ -27,11 +27,6 @@ std::uint64_t seed_at(std::uint64_t seed, std::int64_t block, Dropped place) {
                          3 * static_cast<std::uint64_t>(block) + static_cast<std::uint64_t>(place));
 }
 
-Buffer attention_scratch(const Workspace& work, const AttentionShape& shape) {
-  return make_buffer(*work.device, MemoryCategory::temporaries,
-                     work.device->attention_workspace(shape), DType::fp32);
-}
-
 }  // namespace
 
 Block::Block(const ModelSpec& spec, const ModelNames& names, std::int64_t index)
@@ -56,9 +51,15 @@ AttentionShape Block::attention_shape(const Workspace& work, std::uint64_t seed)
   return {.batch = work.micro_batch,
           .sequence = work.sequence_length,
           .heads = spec_.num_heads,
+          .kv_heads = spec_.num_heads,
           .head_size = spec_.head_size(),
           .dropout = spec_.attention_dropout,
           .seed = seed_at(seed, index_, Dropped::attention)};
+}
+
+Heads Block::part(const Workspace& work, const Buffer& qkv, std::int64_t index) const {
+  return heads_in(work.matrix(qkv, 3 * spec_.hidden_size), index * spec_.hidden_size,
+                  spec_.num_heads, spec_.head_size());
 }
 
 Buffer Block::forward(const Workspace& work, ModuleHooks& hooks, Buffer x, std::uint64_t seed) {
@@ -75,22 +76,12 @@ Buffer Block::forward(const Workspace& work, ModuleHooks& hooks, Buffer x, std::
 }
 
 Buffer Block::attention_forward(const Workspace& work, ModuleHooks& hooks, std::uint64_t seed) {
-  const std::int64_t h = spec_.hidden_size;
   ln_1_out_ = ln_1_.forward(work, hooks, input_, ln_1_stats_);
   hooks.fetch(attn_);
   qkv_ = c_attn_.forward(work, hooks, ln_1_out_);
-  attention_ = work.activation(h);
-  lse_ = work.activation_fp32(spec_.num_heads);
-  {
-    const AttentionShape shape = attention_shape(work, seed);
-    const Buffer scratch = attention_scratch(work, shape);
-    work.device->run(Attention{.shape = shape,
-                               .qkv = work.matrix(qkv_, 3 * h),
-                               .lse = lse_.tensor(DType::fp32),
-                               .workspace = scratch.tensor(DType::fp32),
-                               .out = work.matrix(attention_, h)});
-  }
-  Buffer projected = attn_c_proj_.forward(work, hooks, attention_);
+  attention_.forward(work, attention_shape(work, seed), part(work, qkv_, 0), part(work, qkv_, 1),
+                     part(work, qkv_, 2));
+  Buffer projected = attn_c_proj_.forward(work, hooks, attention_.out);
   Buffer out = resid_dropout_.forward(
       work, hooks, seed_at(seed, index_, Dropped::attention_residual), std::move(projected));
   hooks.release(attn_);
@@ -140,25 +131,17 @@ Buffer Block::mlp_backward(const Workspace& work, ModuleHooks& hooks, const Buff
 
 Buffer Block::attention_backward(const Workspace& work, ModuleHooks& hooks, const Buffer& d_out,
                                  std::uint64_t seed) {
-  const std::int64_t h = spec_.hidden_size;
   hooks.fetch(attn_);
   Buffer dropped = resid_dropout_.backward(work, hooks, d_out);
-  Buffer d_attention = attn_c_proj_.backward(work, hooks, dropped ? dropped : d_out, attention_);
+  Buffer d_attention =
+      attn_c_proj_.backward(work, hooks, dropped ? dropped : d_out, attention_.out);
   dropped.reset();
 
-  Buffer d_qkv = work.activation(3 * h);
-  {
-    const AttentionShape shape = attention_shape(work, seed);
-    const Buffer scratch = attention_scratch(work, shape);
-    work.device->run(AttentionBackward{.shape = shape,
-                                       .d_out = work.matrix(d_attention, h),
-                                       .qkv = work.matrix(qkv_, 3 * h),
-                                       .out = work.matrix(attention_, h),
-                                       .lse = lse_.tensor(DType::fp32),
-                                       .workspace = scratch.tensor(DType::fp32),
-                                       .d_qkv = work.matrix(d_qkv, 3 * h)});
-  }
-  for (Buffer* used : {&attention_, &lse_, &qkv_, &d_attention}) used->reset();
+  Buffer d_qkv = work.activation(3 * spec_.hidden_size);
+  attention_.backward(work, attention_shape(work, seed), d_attention, part(work, qkv_, 0),
+                      part(work, qkv_, 1), part(work, qkv_, 2), part(work, d_qkv, 0),
+                      part(work, d_qkv, 1), part(work, d_qkv, 2));
+  for (Buffer* used : {&qkv_, &d_attention}) used->reset();
 
   const Buffer d_norm = c_attn_.backward(work, hooks, d_qkv, ln_1_out_);
   hooks.release(attn_);

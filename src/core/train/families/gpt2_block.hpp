@@ -7,6 +7,7 @@
 #include "core/device/operations/attention.hpp"
 #include "core/model/model_parameters.hpp"
 #include "core/model/model_spec.hpp"
+#include "core/train/layers/attention.hpp"
 #include "core/train/layers/dropout_layer.hpp"
 #include "core/train/layers/linear.hpp"
 #include "core/train/layers/new_gelu.hpp"
@@ -39,6 +40,8 @@ class Block {
   Buffer attention_backward(const layers::Workspace& work, ModuleHooks& hooks, const Buffer& d_out,
                             std::uint64_t seed);
   Buffer mlp_backward(const layers::Workspace& work, ModuleHooks& hooks, const Buffer& d_out);
+  /// q, k or v (0, 1, 2) in a matrix (M, 3h).
+  Heads part(const layers::Workspace& work, const Buffer& qkv, std::int64_t index) const;
   AttentionShape attention_shape(const layers::Workspace& work, std::uint64_t seed) const;
 
   const ModelSpec& spec_;
@@ -48,6 +51,7 @@ class Block {
   layers::Norm ln_1_;
   std::size_t attn_;
   layers::Linear c_attn_;
+  layers::AttentionLayer attention_;
   layers::Linear attn_c_proj_;
   layers::DropoutLayer resid_dropout_;
   layers::Norm ln_2_;
@@ -61,8 +65,6 @@ class Block {
   Buffer ln_1_stats_;  ///< mean, rstd
   Buffer ln_1_out_;    ///< (M, h)
   Buffer qkv_;         ///< (M, 3h)
-  Buffer attention_;   ///< (M, h)
-  Buffer lse_;         ///< fp32 (batch * heads * sequence)
   Buffer middle_;      ///< (M, h), the residual between attention and MLP, saved by ln_2
   Buffer ln_2_stats_;
   Buffer ln_2_out_;   ///< (M, h)

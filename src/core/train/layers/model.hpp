@@ -5,6 +5,7 @@
 
 #include "core/device/dtype.hpp"
 #include "core/device/tensor.hpp"
+#include "core/model/attention_kind.hpp"
 #include "core/train/layers/module_hooks.hpp"
 
 namespace dstune {
@@ -21,6 +22,7 @@ struct MicroBatch {
   std::int64_t sequence_length = 0;
   DType dtype = DType::fp32;  ///< storage of activations and parameters
   LinearLayers linear = LinearLayers::torch;
+  AttentionKind attention = AttentionKind::sdpa;
 };
 
 /// The true computation of a model, written once for every Device. It allocates what PyTorch would

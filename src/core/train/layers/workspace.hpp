@@ -17,12 +17,14 @@ struct Workspace {
         sequence_length(batch.sequence_length),
         dtype(batch.dtype),
         linear(batch.linear),
+        attention(batch.attention),
         device(&on) {}
 
   std::int64_t micro_batch;
   std::int64_t sequence_length;
   DType dtype;
   LinearLayers linear;
+  AttentionKind attention;
   Device* device;
 
   std::int64_t rows() const { return micro_batch * sequence_length; }

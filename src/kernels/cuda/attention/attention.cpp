@@ -21,7 +21,8 @@ std::int64_t CudaDevice::attention_workspace(const AttentionShape& shape) const 
 }
 
 void CudaDevice::compute(const Attention& op) {
-  assert(op.qkv.rows == op.shape.batch * op.shape.sequence && op.out.rows == op.qkv.rows);
+  assert(op.q.matrix.rows == op.shape.rows() && op.k.matrix.rows == op.shape.rows());
+  assert(op.v.matrix.rows == op.shape.rows() && op.out.rows == op.shape.rows());
   assert(op.lse.numel == op.shape.batch * op.shape.heads * op.shape.sequence);
   if (!fused_attention(op, stream(kMostLaunches))) own_attention(op, stream());
 }
@@ -29,8 +30,8 @@ void CudaDevice::compute(const Attention& op) {
 void CudaDevice::compute(const AttentionBackward& op) {
   assert(op.workspace.dtype == DType::fp32);
   assert(op.workspace.numel >= own_attention_workspace(op.shape));
-  assert(op.d_out.rows == op.out.rows && op.d_qkv.rows == op.qkv.rows);
-  assert(op.d_qkv.cols == op.qkv.cols);
+  assert(op.d_out.rows == op.out.rows && op.d_q.matrix.rows == op.out.rows);
+  assert(op.d_k.matrix.rows == op.out.rows && op.d_v.matrix.rows == op.out.rows);
   if (!fused_attention_backward(op, stream(kMostLaunches))) own_attention_backward(op, stream());
 }
 

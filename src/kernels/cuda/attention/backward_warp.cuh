@@ -75,19 +75,16 @@ class BackwardWarp {
   /// scores.
   /// @param lse, d_dot_out  of the queries that are the columns; of the head where they are the
   /// rows
-  __device__ void differentiate(const HeadShape& shape, const ScoreDropout& dropout,
-                                std::int64_t first_other, const float* lse,
-                                const float* d_dot_out) {
+  __device__ void differentiate(const HeadShape& shape, const Sight<>& sight,
+                                const ScoreDropout& dropout, std::int64_t first_other,
+                                const float* lse, const float* d_dot_out) {
     const int from = row() * Tiles::kScoreStride + half() * kOwn;
     const bool exists = row_ < shape.sequence;
     const float own_lse = !kByKeys && exists ? lse[row_] : 0;
     const float own_dot = !kByKeys && exists ? d_dot_out[row_] : 0;
-    // Queries from the key on, or keys up to the query.
     const std::int64_t most = Tiles::kOthers;
-    const auto visible_from = static_cast<int>(kByKeys ? min(row_ - first_other, most) : 0);
-    const auto visible_to = static_cast<int>(kByKeys  ? min(shape.sequence - first_other, most)
-                                             : exists ? min(row_ + 1 - first_other, most)
-                                                      : 0);
+    const auto visible_from = static_cast<int>(min(sight.first(row_) - first_other, most));
+    const auto visible_to = exists ? static_cast<int>(min(sight.end(row_) - first_other, most)) : 0;
     float p[kOwn];
     float d[kOwn];
     __syncwarp();

@@ -17,21 +17,39 @@ namespace {
 constexpr std::int64_t kMostHeadSize = 128;
 constexpr std::int64_t kHeadSizes = 8;  // a multiple of it
 
+// It has no caps of scores, and bounds on both sides of the diagonal only where it is cut there.
 bool is_possible(const AttentionShape& shape, DType dtype) {
-  return dtype != DType::fp32 && shape.dropout == 0 && shape.head_size <= kMostHeadSize &&
+  return dtype != DType::fp32 && shape.dropout == 0 && shape.softcap == 0 &&
+         (shape.causal || shape.window == 0) && shape.head_size <= kMostHeadSize &&
          shape.head_size % kHeadSizes == 0 && shape.batch * shape.sequence > 0;
 }
 
-FusedShape forward_of(const AttentionShape& shape, DType dtype, std::int64_t qkv_stride,
-                      std::int64_t out_stride) {
-  return {shape.batch, shape.sequence, shape.heads, shape.head_size,
-          dtype,       qkv_stride,     out_stride,  0};
+FusedHeads fused_heads(const Heads& heads, std::int64_t count) {
+  return {count, heads.matrix.stride, heads.stride};
 }
 
-FusedShape backward_of(const AttentionShape& shape, DType dtype, std::int64_t qkv_stride,
-                       std::int64_t out_stride, std::int64_t d_qkv_stride) {
-  FusedShape backward = forward_of(shape, dtype, qkv_stride, out_stride);
-  backward.d_qkv_stride = d_qkv_stride;
+template <class Operation>
+FusedShape forward_of(const Operation& op) {
+  const AttentionShape& shape = op.shape;
+  return {.batch = shape.batch,
+          .sequence = shape.sequence,
+          .head_size = shape.head_size,
+          .causal = shape.causal,
+          .window = shape.window < shape.sequence ? shape.window : 0,
+          .scale = shape.score_scale(),
+          .dtype = op.out.dtype,
+          .q = fused_heads(op.q, shape.heads),
+          .k = fused_heads(op.k, shape.kv_heads),
+          .v = fused_heads(op.v, shape.kv_heads),
+          .out = {shape.heads, op.out.stride, shape.head_size}};
+}
+
+FusedShape backward_of(const AttentionBackward& op) {
+  FusedShape backward = forward_of(op);
+  backward.backward = true;
+  backward.d_q = fused_heads(op.d_q, op.shape.heads);
+  backward.d_k = fused_heads(op.d_k, op.shape.kv_heads);
+  backward.d_v = fused_heads(op.d_v, op.shape.kv_heads);
   return backward;
 }
 
@@ -82,50 +100,69 @@ class Plans {
   PlanCache<FusedShape, FusedPlan> plans_;
 };
 
-/// Part 0, 1 or 2 of a matrix (M, 3h): q, k or v.
-void* part_of(const Matrix& matrix, std::int64_t part) {
-  return static_cast<std::byte*>(matrix.data) +
-         part * (matrix.cols / 3) * static_cast<std::int64_t>(size_of(matrix.dtype));
+/// Heads that touch, of q, k and v that touch as in one product's result; the data is nobody's.
+Attention dense(const AttentionShape& shape, DType dtype) {
+  const std::int64_t width = shape.heads * shape.head_size;
+  const std::int64_t kv_width = shape.kv_heads * shape.head_size;
+  const std::int64_t stride = width + 2 * kv_width;
+  const Heads q{{nullptr, shape.rows(), width, dtype, stride}, shape.head_size};
+  const Heads k{{nullptr, shape.rows(), kv_width, dtype, stride}, shape.head_size};
+  return {.shape = shape,
+          .q = q,
+          .k = k,
+          .v = k,
+          .lse = {},
+          .workspace = {},
+          .out = {nullptr, shape.rows(), width, dtype, width}};
 }
 
 }  // namespace
 
 bool fused_attention(const Attention& op, cudaStream_t stream) {
-  if (!is_possible(op.shape, op.qkv.dtype)) return false;
-  return Plans::of_this_thread().run(
-      forward_of(op.shape, op.qkv.dtype, op.qkv.stride, op.out.stride),
-      {{kQ, part_of(op.qkv, 0)},
-       {kK, part_of(op.qkv, 1)},
-       {kV, part_of(op.qkv, 2)},
-       {kOut, op.out.data},
-       {kStats, op.lse.data}},
-      op.workspace, stream);
+  if (!is_possible(op.shape, op.out.dtype)) return false;
+  return Plans::of_this_thread().run(forward_of(op),
+                                     {{kQ, op.q.matrix.data},
+                                      {kK, op.k.matrix.data},
+                                      {kV, op.v.matrix.data},
+                                      {kOut, op.out.data},
+                                      {kStats, op.lse.data}},
+                                     op.workspace, stream);
 }
 
 bool fused_attention_backward(const AttentionBackward& op, cudaStream_t stream) {
-  if (!is_possible(op.shape, op.qkv.dtype) || op.d_out.stride != op.out.stride) return false;
-  return Plans::of_this_thread().run(
-      backward_of(op.shape, op.qkv.dtype, op.qkv.stride, op.out.stride, op.d_qkv.stride),
-      {{kQ, part_of(op.qkv, 0)},
-       {kK, part_of(op.qkv, 1)},
-       {kV, part_of(op.qkv, 2)},
-       {kOut, op.out.data},
-       {kStats, op.lse.data},
-       {kDOut, op.d_out.data},
-       {kDQ, part_of(op.d_qkv, 0)},
-       {kDK, part_of(op.d_qkv, 1)},
-       {kDV, part_of(op.d_qkv, 2)}},
-      op.workspace, stream);
+  if (!is_possible(op.shape, op.out.dtype) || op.d_out.stride != op.out.stride) return false;
+  return Plans::of_this_thread().run(backward_of(op),
+                                     {{kQ, op.q.matrix.data},
+                                      {kK, op.k.matrix.data},
+                                      {kV, op.v.matrix.data},
+                                      {kOut, op.out.data},
+                                      {kStats, op.lse.data},
+                                      {kDOut, op.d_out.data},
+                                      {kDQ, op.d_q.matrix.data},
+                                      {kDK, op.d_k.matrix.data},
+                                      {kDV, op.d_v.matrix.data}},
+                                     op.workspace, stream);
 }
 
-// The rows of a step have nothing between them; both 16-bit types need as much.
+// Rows that are not as dense need as much: the workspace holds sums of rows and tiles, whatever
+// lies between them. So do both 16-bit types.
 std::int64_t fused_attention_workspace(const AttentionShape& shape) {
   constexpr DType kDType = DType::bf16;
   if (!is_possible(shape, kDType) || !cudnn_library().problem.empty()) return 0;
-  const std::int64_t width = shape.heads * shape.head_size;
+  const Attention op = dense(shape, kDType);
+  const AttentionBackward backward{.shape = shape,
+                                   .d_out = op.out,
+                                   .q = op.q,
+                                   .k = op.k,
+                                   .v = op.v,
+                                   .out = op.out,
+                                   .lse = {},
+                                   .workspace = {},
+                                   .d_q = op.q,
+                                   .d_k = op.k,
+                                   .d_v = op.v};
   std::int64_t bytes = 0;
-  for (const FusedShape& pass : {forward_of(shape, kDType, 3 * width, width),
-                                 backward_of(shape, kDType, 3 * width, width, 3 * width)}) {
+  for (const FusedShape& pass : {forward_of(op), backward_of(backward)}) {
     const FusedPlan* const plan = Plans::of_this_thread().find(pass);
     if (plan != nullptr) bytes = std::max(bytes, plan->workspace());
   }

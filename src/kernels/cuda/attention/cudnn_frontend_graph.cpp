@@ -1,6 +1,5 @@
 #include "kernels/cuda/attention/cudnn_frontend_graph.hpp"
 
-#include <cmath>
 #include <stdexcept>
 #include <string>
 
@@ -73,53 +72,54 @@ void use_frontend(F f) {
   }
 }
 
-/// A tensor whose heads lie side by side in rows of `stride` elements.
 void describe(fe::graph::Tensor_attributes& tensor, const FusedShape& shape, FusedTensor uid,
-              std::int64_t stride) {
+              const FusedHeads& heads) {
   tensor.set_uid(uid)
-      .set_dim({shape.batch, shape.heads, shape.sequence, shape.head_size})
-      .set_stride({shape.sequence * stride, shape.head_size, stride, 1});
+      .set_dim({shape.batch, heads.count, shape.sequence, shape.head_size})
+      .set_stride({shape.sequence * heads.row_stride, heads.head_stride, heads.row_stride, 1});
 }
 
 /// The log-sum-exp of every row of scores, (batch, heads, sequence).
 void describe_stats(fe::graph::Tensor_attributes& tensor, const FusedShape& shape) {
   tensor.set_uid(kStats)
-      .set_dim({shape.batch, shape.heads, shape.sequence, 1})
-      .set_stride({shape.heads * shape.sequence, shape.sequence, 1, 1})
+      .set_dim({shape.batch, shape.q.count, shape.sequence, 1})
+      .set_stride({shape.q.count * shape.sequence, shape.sequence, 1, 1})
       .set_data_type(fe::DataType_t::FLOAT);
 }
 
 TensorHandle input(fe::graph::Graph& graph, const FusedShape& shape, FusedTensor uid,
-                   std::int64_t stride) {
+                   const FusedHeads& heads) {
   fe::graph::Tensor_attributes tensor;
-  describe(tensor, shape, uid, stride);
+  describe(tensor, shape, uid, heads);
   return graph.tensor(tensor);
 }
 
 void output(const TensorHandle& tensor, const FusedShape& shape, FusedTensor uid,
-            std::int64_t stride) {
+            const FusedHeads& heads) {
   tensor->set_output(true);
-  describe(*tensor, shape, uid, stride);
+  describe(*tensor, shape, uid, heads);
 }
 
-/// Scaled and causal.
+/// Of the band of keys that a query sees, the left bound keeps column + bound > row, the right one
+/// column <= row + bound: a window and 0.
 template <class Attributes>
 Attributes options_of(const FusedShape& shape, const char* name) {
   Attributes options;
   options.set_name(name);
-  options.set_attn_scale(static_cast<float>(1 / std::sqrt(static_cast<double>(shape.head_size))));
+  options.set_attn_scale(static_cast<float>(shape.scale));
   options.set_diagonal_alignment(fe::DiagonalAlignment_t::TOP_LEFT);
-  options.set_diagonal_band_right_bound(0);
+  if (shape.causal) options.set_diagonal_band_right_bound(0);
+  if (shape.window > 0) options.set_diagonal_band_left_bound(static_cast<int>(shape.window));
   return options;
 }
 
 void add_forward(fe::graph::Graph& graph, const FusedShape& shape) {
   auto options = options_of<fe::graph::SDPA_attributes>(shape, "attention");
   options.set_generate_stats(true);
-  const auto [out, stats] = graph.sdpa(input(graph, shape, kQ, shape.qkv_stride),
-                                       input(graph, shape, kK, shape.qkv_stride),
-                                       input(graph, shape, kV, shape.qkv_stride), options);
-  output(out, shape, kOut, shape.out_stride);
+  const auto [out, stats] =
+      graph.sdpa(input(graph, shape, kQ, shape.q), input(graph, shape, kK, shape.k),
+                 input(graph, shape, kV, shape.v), options);
+  output(out, shape, kOut, shape.out);
   stats->set_output(true);
   describe_stats(*stats, shape);
 }
@@ -130,13 +130,13 @@ void add_backward(fe::graph::Graph& graph, const FusedShape& shape) {
   const auto options = options_of<fe::graph::SDPA_backward_attributes>(shape, "attention_backward");
   fe::graph::Tensor_attributes stats;
   describe_stats(stats, shape);
-  const auto [d_q, d_k, d_v] = graph.sdpa_backward(
-      input(graph, shape, kQ, shape.qkv_stride), input(graph, shape, kK, shape.qkv_stride),
-      input(graph, shape, kV, shape.qkv_stride), input(graph, shape, kOut, shape.out_stride),
-      input(graph, shape, kDOut, shape.out_stride), graph.tensor(stats), options);
-  output(d_q, shape, kDQ, shape.d_qkv_stride);
-  output(d_k, shape, kDK, shape.d_qkv_stride);
-  output(d_v, shape, kDV, shape.d_qkv_stride);
+  const auto [d_q, d_k, d_v] =
+      graph.sdpa_backward(input(graph, shape, kQ, shape.q), input(graph, shape, kK, shape.k),
+                          input(graph, shape, kV, shape.v), input(graph, shape, kOut, shape.out),
+                          input(graph, shape, kDOut, shape.out), graph.tensor(stats), options);
+  output(d_q, shape, kDQ, shape.d_q);
+  output(d_k, shape, kDK, shape.d_k);
+  output(d_v, shape, kDV, shape.d_v);
 }
 
 }  // namespace
@@ -161,10 +161,10 @@ FusedPlan::FusedPlan(cudnnHandle_t handle, const FusedShape& shape)
                                                    : fe::DataType_t::BFLOAT16)
       .set_intermediate_data_type(fe::DataType_t::FLOAT)
       .set_compute_data_type(fe::DataType_t::FLOAT);
-  if (shape.d_qkv_stride == 0) {
-    add_forward(graph, shape);
-  } else {
+  if (shape.backward) {
     add_backward(graph, shape);
+  } else {
+    add_forward(graph, shape);
   }
   use_frontend([&] {
     require(graph.build(handle, {fe::HeurMode_t::A}));

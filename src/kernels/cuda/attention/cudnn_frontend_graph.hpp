@@ -13,16 +13,33 @@
 
 namespace dstune::cuda {
 
+/// How the heads of a tensor lie: `count` of them in a row.
+struct FusedHeads {
+  std::int64_t count = 0;
+  std::int64_t row_stride = 0;  ///< elements
+  std::int64_t head_stride = 0;
+
+  // NOLINTNEXTLINE(modernize-use-nullptr): a false alarm
+  auto operator<=>(const FusedHeads&) const = default;
+};
+
 /// All that a plan depends on.
 struct FusedShape {
   std::int64_t batch = 0;
   std::int64_t sequence = 0;
-  std::int64_t heads = 0;
   std::int64_t head_size = 0;
+  bool causal = true;
+  std::int64_t window = 0;  ///< 0: none
+  double scale = 0;
   DType dtype = DType::bf16;
-  std::int64_t qkv_stride = 0;    ///< elements between two rows of q, k and v
-  std::int64_t out_stride = 0;    ///< of out and its gradient
-  std::int64_t d_qkv_stride = 0;  ///< 0: forward
+  FusedHeads q;
+  FusedHeads k;
+  FusedHeads v;
+  FusedHeads out;  ///< and its gradient
+  bool backward = false;
+  FusedHeads d_q;
+  FusedHeads d_k;
+  FusedHeads d_v;
 
   // NOLINTNEXTLINE(modernize-use-nullptr): a false alarm
   auto operator<=>(const FusedShape&) const = default;

@@ -15,6 +15,8 @@ constexpr unsigned kAll = 0xffffffffU;
 constexpr float kSlack = 8;
 constexpr float kLog2E = 1.44269504F;
 constexpr float kLn2 = 0.693147181F;
+/// Below every score, but finite: a row may see none of the first keys of its warp.
+constexpr float kLowest = -1e30F;
 
 /// Sizes of tiles: what fits into the shared memory that every GPU has.
 template <class T, int kSize>
@@ -72,19 +74,20 @@ class ForwardWarp {
   }
 
   /// Scores become probabilities, not divided by their sum yet.
-  __device__ void apply_softmax(const HeadShape& shape, const ScoreDropout& dropout,
-                                std::int64_t first_key) {
+  __device__ void apply_softmax(const HeadShape& shape, const Sight<>& sight,
+                                const ScoreDropout& dropout, std::int64_t first_key) {
     const std::int64_t own_key = first_key + half() * kOwn;
     const float* const own = scores_ + row() * Tiles::kScoreStride + half() * kOwn;
-    const auto seen = static_cast<int>(min(query_ - own_key + 1, std::int64_t{kOwn}));
+    const auto seen_from = static_cast<int>(min(sight.first(query_) - own_key, std::int64_t{kOwn}));
+    const auto seen_to = static_cast<int>(min(sight.end(query_) - own_key, std::int64_t{kOwn}));
     float p[kOwn];
     float largest = -INFINITY;
 #pragma unroll
     for (int j = 0; j < kOwn; ++j) {
-      p[j] = j < seen ? own[j] * (shape.scale * kLog2E) : -INFINITY;
+      p[j] = j >= seen_from && j < seen_to ? own[j] * (shape.scale * kLog2E) : -INFINITY;
       largest = fmaxf(largest, p[j]);
     }
-    follow(fmaxf(largest, __shfl_xor_sync(kAll, largest, kTile)), first_key == 0);
+    follow(fmaxf(largest, __shfl_xor_sync(kAll, largest, kTile)));
 #pragma unroll
     for (int j = 0; j < kOwn; ++j) {
       p[j] = exp2f(p[j] - largest_);
@@ -136,11 +139,14 @@ class ForwardWarp {
   static constexpr int kProbabilityStride =
       Tiles::kScoreStride * static_cast<int>(sizeof(float) / sizeof(T));
 
-  __device__ void follow(float largest, bool is_first) {
+  __device__ void follow(float largest) {
     if (__any_sync(kAll, !(largest <= largest_ + kSlack)) == 0) return;
     const float before = largest_;
     largest_ = fmaxf(before, largest);
-    if (is_first) return;
+    if (is_first_) {
+      is_first_ = false;
+      return;
+    }
     const float factor = exp2f(before - largest_);
     sum_ *= factor;
     scale_sums(factor);
@@ -182,8 +188,9 @@ class ForwardWarp {
   int chunks_;     // of 16 columns that the head has
   std::int64_t query_;
   TileSums<T> out_[kChunks];
-  float largest_ = -INFINITY;  // the exponent that sum_ and out_ are scaled by: that of base 2
-  float sum_ = 0;              // of this lane's columns
+  bool is_first_ = true;     // nothing is in out_ and sum_
+  float largest_ = kLowest;  // the exponent that sum_ and out_ are scaled by: that of base 2
+  float sum_ = 0;            // of this lane's columns
 };
 
 }  // namespace dstune::cuda::own_forward

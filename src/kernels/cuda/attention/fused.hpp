@@ -10,8 +10,8 @@
 namespace dstune::cuda {
 
 /// Queue `op` on `stream`, if cuDNN can do it: 16-bit types, heads of at most 128 columns, a
-/// multiple of 8, and no dropout, of which cuDNN would choose other probabilities than the CPU
-/// backend.
+/// multiple of 8, windows only where it is causal, scores without a cap, and no dropout, of which
+/// cuDNN would choose other probabilities than the CPU backend.
 /// @returns false if it cannot: nothing was queued
 /// @throws CudaError, DeviceLostError, OutOfMemoryError
 bool fused_attention(const Attention& op, cudaStream_t stream);

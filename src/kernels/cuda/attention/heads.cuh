@@ -8,12 +8,43 @@
 
 namespace dstune::cuda {
 
-/// Row 0 of head `head`.
+/// Row 0 of head `head`, of those that `rows` has.
 template <class T>
 __device__ inline T* rows_of_head(HeadRows<T> rows, const HeadShape& shape, std::int64_t head) {
-  return rows.first + head / shape.heads * shape.sequence * rows.stride +
-         head % shape.heads * shape.size;
+  return rows.first + head / rows.heads * shape.sequence * rows.stride +
+         head % rows.heads * rows.head_stride;
 }
+
+/// The keys that a row of queries sees, or the queries that see a row of keys: others in
+/// [row - before, row + after] that there are.
+/// @tparam Index  int where registers are few
+template <class Index = std::int64_t>
+struct Sight {
+  Index before;
+  Index after;
+  Index sequence;
+
+  __device__ Sight(const HeadShape& shape, bool of_keys)
+      : before(static_cast<Index>(of_keys ? shape.ahead : shape.back)),
+        after(static_cast<Index>(of_keys ? shape.back : shape.ahead)),
+        sequence(static_cast<Index>(shape.sequence)) {}
+
+  __device__ Index first(Index row) const { return row > before ? row - before : 0; }
+  __device__ Index end(Index row) const { return min(row + after + 1, sequence); }
+
+  __device__ bool sees(Index row, Index other) const {
+    return other >= row - before && other <= row + after && other < sequence;
+  }
+  /// Whether one of the rows [row, row + rows) may see one of the others [other, other + others).
+  __device__ bool sees_any(Index row, int rows, Index other, int others) const {
+    return other + others > row - before && other < row + rows + after;
+  }
+  /// Whether each of the former sees each of the latter, which are all there.
+  __device__ bool sees_all(Index row, int rows, Index other, int others) const {
+    return other >= row + rows - 1 - before && other + others - 1 <= row + after &&
+           other + others <= sequence;
+  }
+};
 
 /// What the probabilities of one head are multiplied with.
 class ScoreDropout {

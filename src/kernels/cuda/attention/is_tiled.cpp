@@ -24,7 +24,7 @@ int compute_capability() {
 bool is_tiled(const AttentionShape& shape, DType dtype) {
   constexpr std::int64_t kMostColumns = 128;
   constexpr int kFirstWithBf16 = 80;
-  if (shape.head_size > kMostColumns) return false;
+  if (shape.head_size > kMostColumns || shape.softcap != 0) return false;
   return dtype != DType::bf16 || compute_capability() >= kFirstWithBf16;
 }
 

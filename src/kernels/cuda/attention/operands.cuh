@@ -8,6 +8,11 @@
 
 namespace dstune::cuda {
 
+/// `out`, or its gradient.
+inline Heads out_of(const Matrix& matrix, const AttentionShape& shape) {
+  return {matrix, shape.head_size};
+}
+
 template <class T>
 struct ForwardOperands {
   HeadShape shape;
@@ -23,12 +28,12 @@ template <class T>
 ForwardOperands<T> forward_operands(const Attention& op) {
   const AttentionShape& shape = op.shape;
   return {head_shape_of(shape),
-          head_rows<const T>(op.qkv, shape, 0),
-          head_rows<const T>(op.qkv, shape, 1),
-          head_rows<const T>(op.qkv, shape, 2),
-          head_rows<T>(op.out, shape, 0),
+          head_rows<const T>(op.q, shape.heads),
+          head_rows<const T>(op.k, shape.kv_heads),
+          head_rows<const T>(op.v, shape.kv_heads),
+          head_rows<T>(op.out, shape),
           elements<float>(op.lse),
-          has_packed_heads<T>(op.qkv, shape) && has_packed_heads<T>(op.out, shape)};
+          have_packed_rows<T>({op.q, op.k, op.v, out_of(op.out, shape)}, shape)};
 }
 
 /// The two matrices of the own rows, and of the others: K and V, Q and d_O, or the reverse.
@@ -49,20 +54,20 @@ struct BackwardOperands {
 template <class T>
 BackwardOperands<T> backward_operands(const AttentionBackward& op, bool by_keys) {
   const AttentionShape& shape = op.shape;
-  const auto q = head_rows<const T>(op.qkv, shape, 0);
-  const auto k = head_rows<const T>(op.qkv, shape, 1);
-  const auto v = head_rows<const T>(op.qkv, shape, 2);
-  const auto d_out = head_rows<const T>(op.d_out, shape, 0);
+  const auto q = head_rows<const T>(op.q, shape.heads);
+  const auto k = head_rows<const T>(op.k, shape.kv_heads);
+  const auto v = head_rows<const T>(op.v, shape.kv_heads);
+  const auto d_out = head_rows<const T>(op.d_out, shape);
   const HeadShape heads = head_shape_of(shape);
   const float* const lse = elements<float>(op.lse);
   const float* const dot = elements<float>(op.workspace);
-  const bool packed = has_packed_heads<T>(op.qkv, shape) && has_packed_heads<T>(op.d_qkv, shape) &&
-                      has_packed_heads<T>(op.d_out, shape);
+  const bool packed = have_packed_rows<T>(
+      {op.q, op.k, op.v, op.d_q, op.d_k, op.d_v, out_of(op.d_out, shape)}, shape);
   if (!by_keys) {
-    return {heads, q, d_out, k, v, lse, dot, head_rows<T>(op.d_qkv, shape, 0), {}, packed};
+    return {heads, q, d_out, k, v, lse, dot, head_rows<T>(op.d_q, shape.heads), {}, packed};
   }
-  const auto d_k = head_rows<T>(op.d_qkv, shape, 1);
-  return {heads, k, v, q, d_out, lse, dot, d_k, head_rows<T>(op.d_qkv, shape, 2), packed};
+  const auto d_k = head_rows<T>(op.d_k, shape.kv_heads);
+  return {heads, k, v, q, d_out, lse, dot, d_k, head_rows<T>(op.d_v, shape.kv_heads), packed};
 }
 
 }  // namespace dstune::cuda

@@ -32,16 +32,19 @@ __global__ void __launch_bounds__(128) forward_kernel(ForwardOperands<T> op) {
   const std::int64_t head = blockIdx.x % shape.count;
   const std::int64_t first = (gridDim.x - 1 - blockIdx.x) / shape.count * rows;
   const std::int64_t own_first = first + warp * kTile;
-  const std::int64_t end = min(first + rows, shape.sequence);
+  const Sight<> sight(shape, false);
+  const std::int64_t begin = sight.first(first) / Tiles::kKeys * Tiles::kKeys;
+  const std::int64_t end = sight.end(first + rows - 1);
   const int columns = (shape.size + kTile - 1) / kTile * kTile;
   const T* const q_rows = rows_of_head(op.q, shape, head);
-  const T* const k_rows = rows_of_head(op.k, shape, head);
-  const T* const v_rows = rows_of_head(op.v, shape, head);
+  const T* const k_rows = rows_of_head(op.k, shape, head / shape.served);
+  const T* const v_rows = rows_of_head(op.v, shape, head / shape.served);
   const ScoreDropout dropout(shape, head);
   ForwardWarp<T, kSize> own(shape, scores, own_first);
-  load_tile(q, Tiles::kStride, rows, columns,
-            {q_rows + first * op.q.stride, op.q.stride, end - first, shape.size, op.packed});
-  for (std::int64_t key = 0; key < end; key += Tiles::kKeys) {
+  load_tile(
+      q, Tiles::kStride, rows, columns,
+      {q_rows + first * op.q.stride, op.q.stride, shape.sequence - first, shape.size, op.packed});
+  for (std::int64_t key = begin; key < end; key += Tiles::kKeys) {
     __syncthreads();
     const std::int64_t left = end - key;
     load_tile(k, Tiles::kStride, Tiles::kKeys, columns,
@@ -49,12 +52,12 @@ __global__ void __launch_bounds__(128) forward_kernel(ForwardOperands<T> op) {
     load_tile(v, Tiles::kStride, Tiles::kKeys, columns,
               {v_rows + key * op.v.stride, op.v.stride, left, shape.size, op.packed});
     __syncthreads();
-    const std::int64_t visible = own_first + kTile - key;
+    const std::int64_t visible = own_first + kTile + shape.ahead - key;
     const int tiles =
         static_cast<int>(min((visible + kTile - 1) / kTile, std::int64_t{Tiles::kKeys / kTile}));
-    if (visible <= 0) continue;
+    if (!sight.sees_any(own_first, kTile, key, Tiles::kKeys)) continue;
     own.multiply_keys(q + warp * kTile * Tiles::kStride, k, tiles);
-    own.apply_softmax(shape, dropout, key);
+    own.apply_softmax(shape, sight, dropout, key);
     own.multiply_values(v, tiles);
   }
   own.finish(op, rows_of_head(op.out, shape, head), op.lse + head * shape.sequence);
@@ -80,10 +83,10 @@ void forward(const Attention& op, cudaStream_t stream) {
 }  // namespace
 
 void own_attention(const Attention& op, cudaStream_t stream) {
-  if (op.qkv.rows == 0) return;
-  if (!is_tiled(op.shape, op.qkv.dtype)) return plain_attention(op, stream);
-  if (is_tensor_attention(op.qkv.dtype)) return tensor_attention(op, stream);
-  if (op.qkv.dtype == DType::fp16) return forward<__half>(op, stream);
+  if (op.out.rows == 0) return;
+  if (!is_tiled(op.shape, op.out.dtype)) return plain_attention(op, stream);
+  if (is_tensor_attention(op.out.dtype)) return tensor_attention(op, stream);
+  if (op.out.dtype == DType::fp16) return forward<__half>(op, stream);
   forward<float>(op, stream);
 }
 

@@ -1,4 +1,4 @@
-// Attention for heads of any size and types that tensor cores do not know, slowly.
+// Attention for heads of any size, capped scores, and types that tensor cores do not know, slowly.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@
 
 namespace dstune::cuda {
 
-/// Whether tiles have room for a head, of at most 128 columns, and the tensor cores of the current
-/// GPU know the type: bf16 since compute capability 8.0.
+/// Whether tiles have room for a head, of at most 128 columns, scores are not capped, and the
+/// tensor cores of the current GPU know the type: bf16 since compute capability 8.0.
 /// @throws CudaError, DeviceLostError
 bool is_tiled(const AttentionShape& shape, DType dtype);
 

@@ -68,14 +68,15 @@ class BackwardRows {
 
   /// With the other rows from `first_other` on. Rows that do not exist are 0, their sums too.
   __device__ void differentiate(const Tile& first, const Tile& second, int first_other,
-                                const QuerySums& queries, const ScoreDropout& dropout) {
+                                const QuerySums& queries, const Sight<int>& sight,
+                                const ScoreDropout& dropout) {
     Scores p;
     clear(p);
     first_rows_.template multiply<Sizes::kOthers>(p, first);
     exponentiate(p, queries.lse);
-    const bool on_diagonal = kByKeys ? first_other < first_ + Sizes::kRows - 1
-                                     : first_other + Sizes::kOthers - 1 > first_;
-    if (on_diagonal) hide_future(p, first_other);
+    if (!sight.sees_all(first_, Sizes::kRows, first_other, Sizes::kOthers)) {
+      hide_rest(p, first_other, sight);
+    }
     Scores d;
     clear(d);
     second_rows_.template multiply<Sizes::kOthers>(d, second);
@@ -145,17 +146,16 @@ class BackwardRows {
     sums[1] = pair.values[1] * factor;
   }
 
-  __device__ void hide_future(Scores& p, int first_other) const {
-    const int own = first_ - first_other + own_row() - own_column();
+  __device__ void hide_rest(Scores& p, int first_other, const Sight<int>& sight) const {
+    const int own = first_other + own_column();
 #pragma unroll
     for (int a = 0; a < Sizes::kAtoms; ++a) {
 #pragma unroll
       for (int n = 0; n < kTiles; ++n) {
 #pragma unroll
         for (int i = 0; i < 4; ++i) {
-          const int other = n * kColumns + i % 2;
-          const int row = own + a * kTile + i / 2 * 8;
-          if (kByKeys ? row > other : other > row) p[a][n][i] = 0;
+          const int other = own + n * kColumns + i % 2;
+          if (!sight.sees(row_of(a, i / 2), other)) p[a][n][i] = 0;
         }
       }
     }

@@ -29,10 +29,12 @@ __global__ void __launch_bounds__(128, 2) tensor_forward_kernel(ForwardOperands<
   const int head = static_cast<int>(blockIdx.x) % heads;
   const int first = static_cast<int>(gridDim.x - 1 - blockIdx.x) / heads * rows;
   const int own_first = first + warp * Sizes::kRows;
-  const int end = min(first + rows, static_cast<int>(shape.sequence));
+  const Sight<int> sight(shape, false);
+  const int begin = sight.first(first) / Sizes::kKeys * Sizes::kKeys;
+  const int end = sight.end(first + rows - 1);
   const T* const q_rows = rows_of_head(op.q, shape, head);
-  const T* const k_rows = rows_of_head(op.k, shape, head);
-  const T* const v_rows = rows_of_head(op.v, shape, head);
+  const T* const k_rows = rows_of_head(op.k, shape, head / shape.served);
+  const T* const v_rows = rows_of_head(op.v, shape, head / shape.served);
   const auto keys_of = [&](int stage) { return Tile{stages + stage * Sizes::kStage}; };
   const auto copy_keys = [&](int key, int stage) {
     const Tile keys = keys_of(stage);
@@ -45,20 +47,21 @@ __global__ void __launch_bounds__(128, 2) tensor_forward_kernel(ForwardOperands<
   };
   const ScoreDropout dropout(shape, head);
   ForwardRows<T, kHead> own(shape, own_first);
-  copy_tile(
-      q, rows,
-      TileSource<T>{q_rows + first * op.q.stride, op.q.stride, end - first, shape.size, op.packed});
-  copy_keys(0, 0);
+  copy_tile(q, rows,
+            TileSource<T>{q_rows + first * op.q.stride, op.q.stride, shape.sequence - first,
+                          shape.size, op.packed});
+  copy_keys(begin, 0);
   wait_for_copies();
   __syncthreads();
   own.take_queries(q.rows_from(warp * Sizes::kRows));
   int stage = 0;
-  for (int key = 0; key < end; key += Sizes::kKeys, stage ^= 1) {
+  for (int key = begin; key < end; key += Sizes::kKeys, stage ^= 1) {
     wait_for_copies();
     __syncthreads();
     if (key + Sizes::kKeys < end) copy_keys(key + Sizes::kKeys, stage ^ 1);
-    if (key >= own_first + Sizes::kRows || own_first >= end) continue;
-    own.attend(keys_of(stage), keys_of(stage).rows_from(Sizes::kKeys), key, dropout);
+    const bool sees = sight.sees_any(own_first, Sizes::kRows, key, Sizes::kKeys);
+    if (!sees || own_first >= shape.sequence) continue;
+    own.attend(keys_of(stage), keys_of(stage).rows_from(Sizes::kKeys), key, sight, dropout);
   }
   own.finish(op, rows_of_head(op.out, shape, head), op.lse + head * shape.sequence);
 }

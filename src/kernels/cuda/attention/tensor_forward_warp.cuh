@@ -43,11 +43,14 @@ class ForwardRows {
   __device__ void take_queries(const Tile& q) { q_.take(q); }
 
   /// With keys from `first_key` on.
-  __device__ void attend(const Tile& k, const Tile& v, int first_key, const ScoreDropout& dropout) {
+  __device__ void attend(const Tile& k, const Tile& v, int first_key, const Sight<int>& sight,
+                         const ScoreDropout& dropout) {
     Scores scores;
     clear(scores);
     q_.template multiply<Sizes::kKeys>(scores, k);
-    if (first_key + Sizes::kKeys - 1 > first_) hide_future(scores, first_key);
+    if (!sight.sees_all(first_, Sizes::kRows, first_key, Sizes::kKeys)) {
+      hide_rest(scores, first_key, sight);
+    }
     follow(scores);
     exponentiate(scores);
 #pragma unroll
@@ -97,15 +100,16 @@ class ForwardRows {
     return combine(value, __shfl_xor_sync(kAll, value, 2));
   }
 
-  __device__ void hide_future(Scores& scores, int first_key) const {
-    const int own = first_ - first_key + own_row() - own_column();
+  __device__ void hide_rest(Scores& scores, int first_key, const Sight<int>& sight) const {
+    const int own = first_key + own_column();
 #pragma unroll
     for (int a = 0; a < Sizes::kAtoms; ++a) {
 #pragma unroll
       for (int n = 0; n < kTiles; ++n) {
 #pragma unroll
         for (int i = 0; i < 4; ++i) {
-          if (n * kColumns + i % 2 > own + a * kTile + i / 2 * 8) scores[a][n][i] = -INFINITY;
+          const int key = own + n * kColumns + i % 2;
+          if (!sight.sees(query_of(a, i / 2), key)) scores[a][n][i] = -INFINITY;
         }
       }
     }
@@ -186,7 +190,8 @@ class ForwardRows {
   float scale_;  // of the scores, as exponents of 2
   LeftRows<T, kHead, Sizes::kAtoms, Sizes::kKeepsQueries> q_;
   Sums out_[Sizes::kAtoms][kHead / kColumns];
-  float largest_[Sizes::kAtoms][2] = {{-INFINITY, -INFINITY}, {-INFINITY, -INFINITY}};
+  float largest_[Sizes::kAtoms][2] = {{own_forward::kLowest, own_forward::kLowest},
+                                      {own_forward::kLowest, own_forward::kLowest}};
   float sum_[Sizes::kAtoms][2] = {};  // of this lane's columns
 };
 

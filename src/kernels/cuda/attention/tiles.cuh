@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <initializer_list>
 #include <type_traits>
 
 #include <mma.h>
@@ -162,10 +163,13 @@ __device__ inline void store_half_row(const float* values, float factor, T* to, 
   }
 }
 
-/// True if the heads' rows in `matrix` can be read and written in packs.
+/// True if the rows of all these heads can be read and written in packs.
 template <class T>
-bool has_packed_heads(const Matrix& matrix, const AttentionShape& shape) {
-  return has_packed_rows<kPackWidth<T>, T>(matrix) && shape.head_size % kPackWidth<T> == 0;
+bool have_packed_rows(std::initializer_list<Heads> all, const AttentionShape& shape) {
+  constexpr int kWidth = kPackWidth<T>;
+  return shape.head_size % kWidth == 0 && std::all_of(all.begin(), all.end(), [](const Heads& one) {
+           return has_packed_rows<kWidth, T>(one.matrix) && one.stride % kWidth == 0;
+         });
 }
 
 /// Warps of a block, one per 16 rows: no more than a short sequence has work for.

@@ -108,12 +108,14 @@ class WarmUp {
 
  private:
   void attend() {
-    const AttentionShape shape{.batch = 1, .sequence = kRows, .heads = 1, .head_size = kCols};
-    const Matrix qkv = as_matrix(tensor(3 * kAll, dtype_), kRows, 3 * kCols);
+    const AttentionShape shape{
+        .batch = 1, .sequence = kRows, .heads = 1, .kv_heads = 1, .head_size = kCols};
+    const auto head = [this] { return Heads{matrix(), kCols}; };
     const Tensor lse = tensor(kRows, DType::fp32);
     const Tensor workspace = tensor(device_.attention_workspace(shape), DType::fp32);
-    device_.run(Attention{shape, qkv, lse, workspace, matrix()});
-    device_.run(AttentionBackward{shape, matrix(), qkv, matrix(), lse, workspace, qkv});
+    device_.run(Attention{shape, head(), head(), head(), lse, workspace, matrix()});
+    device_.run(AttentionBackward{shape, matrix(), head(), head(), head(), matrix(), lse, workspace,
+                                  head(), head(), head()});
   }
 
   Tensor tensor(std::int64_t numel, DType dtype) {

@@ -50,24 +50,49 @@ TEST(WorkOfLayers, GeluWritesWhatItSaves) {
 }
 
 TEST(WorkOfLayers, AttentionIsHalfOfItsSquareAndTwoAndAHalfTimesThatBackward) {
-  const AttentionShape shape{.batch = 2, .sequence = 3, .heads = 5, .head_size = 2};
-  const Matrix qkv{nullptr, kRows, 3 * kCols, DType::bf16, 3 * kCols};
+  const AttentionShape shape{.batch = 2, .sequence = 3, .heads = 5, .kv_heads = 5, .head_size = 2};
+  const Heads part{{nullptr, kRows, kCols, DType::bf16, 3 * kCols}, 2};
   const Tensor lse{nullptr, std::int64_t{2} * 5 * 3, DType::fp32};
 
-  const Work forward =
-      work_of(Attention{.shape = shape, .qkv = qkv, .lse = lse, .workspace = {}, .out = kHidden});
+  const Work forward = work_of(Attention{.shape = shape,
+                                         .q = part,
+                                         .k = part,
+                                         .v = part,
+                                         .lse = lse,
+                                         .workspace = {},
+                                         .out = kHidden});
   const Work backward = work_of(AttentionBackward{.shape = shape,
                                                   .d_out = kHidden,
-                                                  .qkv = qkv,
+                                                  .q = part,
+                                                  .k = part,
+                                                  .v = part,
                                                   .out = kHidden,
                                                   .lse = lse,
                                                   .workspace = {},
-                                                  .d_qkv = qkv});
+                                                  .d_q = part,
+                                                  .d_k = part,
+                                                  .d_v = part});
 
   EXPECT_EQ(forward.flops, 2.0 * 2 * 5 * 3 * 3 * 2);
   EXPECT_EQ(backward.flops, 2.5 * forward.flops);
   expect_moves(forward, 360, 120 + 120);
   expect_moves(backward, 120 + 360 + 120 + 120, 360);
+}
+
+TEST(WorkOfLayers, AttentionCountsWhatQueriesSeeAndHeadsThatShareAKeyOnce) {
+  AttentionShape shape{.batch = 2, .sequence = 3, .heads = 5, .kv_heads = 1, .head_size = 2};
+  const Heads q{{nullptr, kRows, kCols, DType::bf16, kCols}, 2};
+  const Heads k{{nullptr, kRows, 2, DType::bf16, 2}, 2};
+  const Attention grouped{
+      .shape = shape, .q = q, .k = k, .v = k, .lse = {}, .workspace = {}, .out = kHidden};
+  expect_moves(work_of(grouped), 120 + Bytes{2} * 24, 120);
+
+  shape.causal = false;
+  EXPECT_EQ(attention_flops(shape), 4.0 * 2 * 5 * 3 * 3 * 2);
+  shape.window = 2;
+  EXPECT_EQ(attention_flops(shape), 4.0 * 2 * 5 * (2 * 3 * 2 - 2 * 2) * 2);
+  shape.causal = true;
+  EXPECT_EQ(attention_flops(shape), 4.0 * 2 * 5 * (3 * 2 - 2) * 2);
 }
 
 TEST(WorkOfLayers, DropoutMovesAByteOfMaskPerElement) {

@@ -17,6 +17,10 @@ TEST(IsTiled, HeadsOfUpTo128Columns) {
   EXPECT_FALSE(is_tiled_on(9, 129, DType::fp32));
 }
 
+TEST(IsTiled, ScoresWithoutACap) {
+  EXPECT_FALSE(is_tiled({.head_size = 64, .softcap = 30}, DType::fp32));
+}
+
 TEST(IsTiled, Bf16SinceTensorCoresKnowIt) {
   EXPECT_TRUE(is_tiled_on(8, 64, DType::bf16));
   EXPECT_FALSE(is_tiled_on(7, 64, DType::bf16));

@@ -15,7 +15,13 @@ namespace {
 using cuda_on_host::DeviceArray;
 using cuda_on_host::TestStream;
 
-constexpr AttentionShape kShape{1, 70, 2, 40, 0.2, 3};
+constexpr AttentionShape kShape{.batch = 1,
+                                .sequence = 70,
+                                .heads = 2,
+                                .kv_heads = 2,
+                                .head_size = 40,
+                                .dropout = 0.2,
+                                .seed = 3};
 constexpr std::int64_t kWidth = kShape.heads * kShape.head_size;
 
 std::vector<__half> values(std::int64_t count, double step) {
@@ -28,6 +34,10 @@ std::vector<__half> values(std::int64_t count, double step) {
 
 Matrix matrix(DeviceArray<__half>& array, std::int64_t cols) {
   return {array.data(), kShape.sequence, cols, DType::fp16, cols};
+}
+
+Heads part(DeviceArray<__half>& qkv, std::int64_t index) {
+  return heads_in(matrix(qkv, 3 * kWidth), index * kWidth, kShape.heads, kShape.head_size);
 }
 
 Tensor tensor(DeviceArray<float>& array) {
@@ -46,18 +56,24 @@ std::vector<__half> outcome(int major, int minor) {
   DeviceArray<float> lse(static_cast<std::size_t>(kShape.heads * kShape.sequence));
   DeviceArray<float> workspace(static_cast<std::size_t>(own_attention_workspace(kShape)));
   own_attention({.shape = kShape,
-                 .qkv = matrix(qkv, 3 * kWidth),
+                 .q = part(qkv, 0),
+                 .k = part(qkv, 1),
+                 .v = part(qkv, 2),
                  .lse = tensor(lse),
                  .workspace = tensor(workspace),
                  .out = matrix(out, kWidth)},
                 stream.get());
   own_attention_backward({.shape = kShape,
                           .d_out = matrix(d_out, kWidth),
-                          .qkv = matrix(qkv, 3 * kWidth),
+                          .q = part(qkv, 0),
+                          .k = part(qkv, 1),
+                          .v = part(qkv, 2),
                           .out = matrix(out, kWidth),
                           .lse = tensor(lse),
                           .workspace = tensor(workspace),
-                          .d_qkv = matrix(d_qkv, 3 * kWidth)},
+                          .d_q = part(d_qkv, 0),
+                          .d_k = part(d_qkv, 1),
+                          .d_v = part(d_qkv, 2)},
                          stream.get());
   stream.synchronise();
   auto result = out.values();
