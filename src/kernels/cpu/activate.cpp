@@ -1,7 +1,6 @@
 #include "core/device/operations/activate.hpp"
 
 #include <cassert>
-#include <stdexcept>
 
 #include "kernels/cpu/activations.hpp"
 #include "kernels/cpu/cpu_device.hpp"
@@ -54,7 +53,5 @@ void CpuDevice::compute(const ActivateBackward& op) {
     });
   });
 }
-
-void CpuDevice::compute(const Multiply&) { throw std::logic_error("Multiply: not written"); }
 
 }  // namespace dstune::cpu

@@ -1,6 +1,8 @@
 // Root mean square normalisation (Zhang and Sennrich 2019), as Hugging Face's modules compute it.
 #pragma once
 
+#include <cstdint>
+
 #include "core/device/operations/work.hpp"
 #include "core/device/tensor.hpp"
 
@@ -8,18 +10,22 @@ namespace dstune {
 
 /// What Hugging Face's RMSNorm keeps for backward: its chain of kernels works on an fp32 copy.
 struct RmsNormSaved {
-  Matrix copy;        ///< fp32 (M, n): x, or x itself where that is fp32
+  Matrix copy;        ///< fp32 (M, n): x as fp32; x itself where that is fp32
   Tensor rrms;        ///< fp32 (M): 1 / sqrt(mean(x^2) + epsilon)
-  Matrix normalised;  ///< (M, n) x rrms, in the type that the weight multiplies
+  Matrix normalised;  ///< (M, n) x rrms, in the type that the weight multiplies: x's, fp32 in Gemma
 };
 
 /// out(i, :) = (offset + weight) x(i, :) rrms(i)
+///
+/// All matrices are dense. A device computes a row at once, or as eager PyTorch does, one kernel
+/// after the other.
 struct RmsNorm {
   Matrix x;
   Tensor weight;  ///< (n)
   double epsilon = 1e-6;
   double offset = 0;   ///< 1 for Gemma, whose chain stays fp32 to its end
   RmsNormSaved saved;  ///< written
+  Tensor scratch;      ///< fp32, rms_norm_scratch() elements
   Matrix out;          ///< (M, n)
 };
 
@@ -28,23 +34,47 @@ struct RmsNormBackward {
   Matrix d_out;
   Tensor weight;
   double offset = 0;
-  RmsNormSaved saved;
-  Matrix d_x;       ///< may be d_out
-  Tensor d_weight;  ///< column sums of d_out xhat
+  RmsNormSaved saved;  ///< its contents are lost: eager PyTorch's chain of kernels has room there
+  Tensor scratch;      ///< fp32, rms_norm_backward_scratch() elements
+  Matrix d_x;          ///< may be d_out
+  Tensor d_weight;     ///< column sums of d_out xhat
 };
 
-// Six kernels forward: to fp32, square, mean, times, to the type, times the weight.
-inline Work work_of(const RmsNorm& op) {
-  return {"rms_norm",
-          5 * count(op.x),
-          {op.x, op.saved.copy, op.saved.copy, op.saved.normalised, op.weight},
-          {op.saved.copy, op.saved.rrms, op.saved.normalised, op.out}};
+/// fp32 elements that PyTorch's chain holds at its highest, beside what the operation names: the
+/// squares, unless they have room in `out`.
+constexpr std::int64_t rms_norm_scratch(DType dtype, std::int64_t elements) {
+  return dtype == DType::fp32 ? 0 : elements;
 }
+/// Likewise: four of (M, n) when PowBackward has 2 x, of which d_out and `normalised` are one in 16
+/// bits, and two in fp32.
+constexpr std::int64_t rms_norm_backward_scratch(DType dtype, std::int64_t elements) {
+  return (dtype == DType::fp32 ? 2 : 3) * elements;
+}
+
+// To fp32, square, mean, times rrms, to the type, times the weight: what each reads and writes.
+inline Work work_of(const RmsNorm& op) {
+  const bool is_fp32 = op.x.dtype == DType::fp32;
+  const Operand squares = is_fp32 ? Operand(op.out) : Operand(op.scratch);
+  Work work{"rms_norm", 5 * count(op.x), {}, {}};
+  if (!is_fp32) {
+    work.reads.add({op.x, squares});
+    work.writes.add({op.saved.copy, squares});
+  }
+  work.reads.add({op.saved.copy, squares, op.saved.copy, op.saved.normalised, op.weight});
+  work.writes.add({squares, op.saved.rrms, op.saved.normalised, op.out});
+  return work;
+}
+// Some fourteen kernels: the weight's gradient and its sum, then fp32 ones, the last adds up what
+// comes back through the mean and through the product.
 inline Work work_of(const RmsNormBackward& op) {
+  const Operand copy = op.saved.copy;
+  const Operand wide = Operand(op.scratch).of(copy.bytes);
   return {"rms_norm_backward",
           10 * count(op.d_out),
-          {op.d_out, op.saved.normalised, op.saved.copy, op.saved.rrms, op.weight},
-          {op.d_x, op.d_weight}};
+          {op.d_out, op.saved.normalised, op.saved.normalised, op.d_out, op.weight, copy,
+           copy.of(4 * copy.bytes), op.saved.rrms, wide.of(6 * copy.bytes)},
+          {op.saved.normalised, op.d_x, op.d_weight, copy.of(3 * copy.bytes),
+           wide.of(5 * copy.bytes), op.d_x}};
 }
 
 }  // namespace dstune

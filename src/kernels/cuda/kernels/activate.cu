@@ -122,6 +122,4 @@ void CudaDevice::compute(const ActivateBackward& op) {
   });
 }
 
-void CudaDevice::compute(const Multiply&) { throw std::logic_error("Multiply: not written"); }
-
 }  // namespace dstune::cuda

@@ -1,10 +1,217 @@
-#include <stdexcept>
+// apply_rotary_pos_emb is a chain of kernels in eager PyTorch, each of which reads and writes
+// memory: five forward and nine backward, one more where only a part of each head turns. So they
+// are here, with the operation's scratch as the memory between them.
+#include <cassert>
 
 #include "core/device/operations/rotate.hpp"
 #include "kernels/cuda/device/cuda_device.hpp"
+#include "kernels/cuda/kernels/each_element.cuh"
 
 namespace dstune::cuda {
 
-void CudaDevice::compute(const Rotate&) { throw std::logic_error("Rotate: not written"); }
+namespace {
+
+// Launches, at most.
+constexpr int kForward = 6;
+constexpr int kBackward = 10;
+
+struct Place {
+  std::int64_t row;
+  std::int64_t head;
+  std::int64_t column;
+};
+
+/// Heads of all rows, some columns of each.
+struct Heads {
+  std::int64_t heads;
+  std::int64_t columns;
+
+  __device__ Place place_of(std::int64_t i) const {
+    const std::int64_t vector = quotient(i, columns);
+    const std::int64_t row = quotient(vector, heads);
+    return {row, vector - row * heads, i - vector * columns};
+  }
+};
+
+/// Where heads lie: those of a row side by side.
+template <class T>
+struct Layout {
+  T* data;
+  std::int64_t row_stride;
+  std::int64_t head_stride;
+
+  __device__ T& at(const Place& place) const {
+    return data[place.row * row_stride + place.head * head_stride + place.column];
+  }
+  Layout from_column(std::int64_t first) const {
+    return {data + first, row_stride, head_stride};
+  }
+};
+
+/// Cosines or sines (s, half), which stand for both halves of a head.
+template <class T>
+struct Angles {
+  const T* data;
+  std::int64_t rows;
+  std::int64_t stride;
+  std::int64_t half;
+
+  __device__ T at(const Place& place) const {
+    const std::int64_t row = place.row - quotient(place.row, rows) * rows;
+    return data[row * stride + (place.column < half ? place.column : place.column - half)];
+  }
+};
+
+template <class T>
+struct TimesAngles {
+  Heads heads;
+  Layout<const T> in;
+  Angles<T> angles;
+  __device__ void operator()(std::int64_t i, float& out) const {
+    const Place place = heads.place_of(i);
+    out = to_float(in.at(place)) * to_float(angles.at(place));
+  }
+};
+
+/// The columns of `a` before `split`, then those of `b`.
+template <class T>
+struct SideBySide {
+  Heads heads;
+  Layout<const T> a;
+  Layout<const T> b;
+  std::int64_t split;
+  __device__ void operator()(std::int64_t i, float& out) const {
+    Place place = heads.place_of(i);
+    const bool is_a = place.column < split;
+    if (!is_a) place.column -= split;
+    out = to_float(is_a ? a.at(place) : b.at(place));
+  }
+};
+
+struct Sum {
+  __device__ void operator()(std::int64_t, float a, float b, float& out) const { out = a + b; }
+};
+
+/// out = sign in
+template <class T>
+__global__ void move_columns(std::int64_t count, Heads heads, Layout<const T> in, float sign,
+                             Layout<T> out) {
+  const std::int64_t i = std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
+  if (i >= count) return;
+  const Place place = heads.place_of(i);
+  out.at(place) = from_float<T>(sign * to_float(in.at(place)));
+}
+
+/// The kernels of both directions. What turns are the first columns of each head, two halves; it is
+/// dense wherever it is not `in`.
+template <class T>
+class Chain {
+ public:
+  Chain(cudaStream_t stream, const Rotate& op)
+      : stream_(stream),
+        vectors_(op.in.rows * op.heads),
+        heads_(op.heads),
+        size_(op.head_size),
+        half_(op.cos.cols),
+        in_{elements<const T>(op.in), op.in.stride, op.in_stride},
+        cos_{elements<const T>(op.cos), op.cos.rows, op.cos.stride, half_},
+        sin_{elements<const T>(op.sin), op.sin.rows, op.sin.stride, half_},
+        first_(elements<T>(op.scratch)),
+        second_(first_ + op.out.numel()),
+        out_(elements<T>(op.out)) {}
+
+  // in cos + cat(-b, a) sin
+  void forward() const {
+    make(TimesAngles<T>{turning(), in_, cos_}, out_);
+    move(in_.from_column(half_), -1.0F, dense(first_, half_));
+    make(SideBySide<T>{turning(), dense<const T>(first_, half_), in_, half_}, second_);
+    make(TimesAngles<T>{turning(), dense<const T>(second_, 2 * half_), sin_}, first_);
+    finish(first_, second_);
+  }
+
+  // d cos, and d sin through cat: its first half through the sign, each through a slice, whose
+  // gradient is a tensor of zeros but for it.
+  void backward() const {
+    const Layout<T> product = dense(first_, 2 * half_);
+    make(TimesAngles<T>{turning(), in_, cos_}, out_);
+    make(TimesAngles<T>{turning(), in_, sin_}, first_);
+    move(as_const(product), -1.0F, product);
+    slice(product, 0, half_);
+    add(out_, second_, out_);
+    slice(product, half_, 0);
+    finish(second_, first_);
+  }
+
+ private:
+  Heads turning() const { return {heads_, 2 * half_}; }
+  template <class U>
+  Layout<U> dense(U* data, std::int64_t columns) const {
+    return {data, heads_ * columns, columns};
+  }
+  static Layout<const T> as_const(const Layout<T>& layout) {
+    return {layout.data, layout.row_stride, layout.head_stride};
+  }
+
+  template <class F>
+  void make(const F& f, T* out) const {
+    for_each_element(stream_, vectors_ * f.heads.columns, f, Out<T>{out});
+  }
+  void add(const T* a, const T* b, T* out) const {
+    for_each_element(stream_, vectors_ * 2 * half_, Sum{}, In<T>{a}, In<T>{b}, Out<T>{out});
+  }
+  /// Half of what turns.
+  void move(const Layout<const T>& in, float sign, const Layout<T>& out) const {
+    constexpr int kThreads = 256;
+    const std::int64_t count = vectors_ * half_;
+    launch(stream_, cover(count, kThreads), move_columns<T>, count, Heads{heads_, half_}, in, sign,
+           out);
+  }
+  /// The columns of `in` from `from` on, at `to` within zeros.
+  void slice(const Layout<T>& in, std::int64_t from, std::int64_t to) const {
+    const auto size = static_cast<std::size_t>(vectors_ * 2 * half_) * sizeof(T);
+    DSTUNE_CUDA_CHECK(cudaMemsetAsync(second_, 0, size, stream_));
+    move(as_const(in.from_column(from)), 1.0F, dense(second_, 2 * half_).from_column(to));
+  }
+  /// out + term, with the columns that do not turn.
+  void finish(const T* term, T* sum) const {
+    if (2 * half_ == size_) return add(out_, term, out_);
+    add(out_, term, sum);
+    make(SideBySide<T>{{heads_, size_}, dense<const T>(sum, 2 * half_), in_.from_column(2 * half_),
+                       2 * half_},
+         out_);
+  }
+
+  cudaStream_t stream_;
+  std::int64_t vectors_;
+  std::int64_t heads_;
+  std::int64_t size_;
+  std::int64_t half_;
+  Layout<const T> in_;
+  Angles<T> cos_;
+  Angles<T> sin_;
+  T* first_;
+  T* second_;
+  T* out_;
+};
+
+}  // namespace
+
+void CudaDevice::compute(const Rotate& op) {
+  assert(op.in.rows == op.out.rows && op.in.rows % op.cos.rows == 0);
+  assert(op.out.cols == op.heads * op.head_size && op.out.stride == op.out.cols);
+  assert(op.in_stride >= op.head_size && 2 * op.cos.cols <= op.head_size);
+  assert(op.sin.rows == op.cos.rows && op.sin.cols == op.cos.cols);
+  assert(op.in.dtype == op.out.dtype && op.cos.dtype == op.in.dtype);
+  assert(op.sin.dtype == op.in.dtype && op.in.data != op.out.data);
+  assert(op.scratch.dtype == op.in.dtype && op.scratch.numel >= rotate_scratch(op.out.numel()));
+  with_type(op.in.dtype, [&]<class T>(std::type_identity<T>) {
+    const Chain<T> chain(stream(op.inverse ? kBackward : kForward), op);
+    if (op.inverse) {
+      chain.backward();
+    } else {
+      chain.forward();
+    }
+  });
+}
 
 }  // namespace dstune::cuda

@@ -1,0 +1,77 @@
+// Llama and its kin as data: what their config.json may say, their tensors and modules, FLOPs.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/json_fwd.hpp"
+#include "core/input/problems.hpp"
+#include "core/model/model_parameters.hpp"
+#include "core/model/model_spec.hpp"
+#include "core/model/rotary_frequencies.hpp"
+
+namespace dstune::llama {
+
+/// The model_types of one code, in the order of kin_names() and of kin's table.
+enum class Kin { llama, mistral, qwen2, qwen3 };
+
+/// "llama", "mistral", ...
+std::string_view model_type_of(Kin kin);
+
+/// What these models have beside a ModelSpec's members: ModelSpec::own, read.
+struct Settings {
+  Kin kin = Kin::llama;
+  std::int64_t kv_heads = 0;
+  std::int64_t head_size = 0;
+  bool input_biases = false;  ///< of q, k and v
+  bool output_bias = false;   ///< of o
+  bool mlp_bias = false;
+  bool head_norms = false;  ///< each head of q and k is normalised
+  bool tied = false;        ///< head and embedding
+  std::int64_t window = 0;  ///< positions that a query of a windowed layer sees back, itself included
+  std::vector<bool> windowed;  ///< by layer
+  std::string rope;            ///< JSON object of read_rope_parameters()
+
+  /// 0: the layer sees all.
+  std::int64_t window_of(std::int64_t layer) const {
+    return windowed[static_cast<std::size_t>(layer)] ? window : 0;
+  }
+};
+
+Settings settings_of(const ModelSpec& spec);
+/// What turns the heads' columns, all of them.
+RotaryFrequencies frequencies_of(const ModelSpec& spec, std::int64_t sequence_length);
+
+/// Published models of that kin.
+std::vector<ModelSpec> presets(Kin kin);
+
+/// Hugging Face's config.json of a model of that kin, defaults for absent keys (transformers 5.23),
+/// dropout as in the file; the name is left to the caller. `pointer` stands in front of the place
+/// of each problem; nothing if there was one. A key that they do not have is a warning.
+std::optional<ModelSpec> read(Kin kin, const json::object& config, std::string_view pointer,
+                              Problems& problems, std::vector<std::string>& warnings);
+
+/// embed_tokens, per layer {q, k, v, o (weight, bias), q_norm, k_norm; gate, up, down; two norms},
+/// norm, and lm_head where it is not tied. They start as Hugging Face's: normal with
+/// initializer_range, biases 0, norms 1.
+ModelParameters parameters(const ModelSpec& spec);
+
+/// tokens * (6 P_mm + 12 sum over layers of a d min(s, window)), P_mm the matmul weights with the
+/// head once (zero-step.md 5.2). Attention is counted without the causal saving.
+double training_flops(const ModelSpec& spec, std::int64_t tokens, std::int64_t sequence_length);
+
+// With the signatures of a Family.
+template <Kin kin>
+std::vector<ModelSpec> presets() {
+  return presets(kin);
+}
+template <Kin kin>
+std::optional<ModelSpec> read(const json::object& config, std::string_view pointer,
+                              Problems& problems, std::vector<std::string>& warnings) {
+  return read(kin, config, pointer, problems, warnings);
+}
+
+}  // namespace dstune::llama

@@ -1,0 +1,93 @@
+#include "core/model/llama_kin.hpp"
+
+#include <array>
+
+namespace dstune::llama {
+
+namespace {
+
+using namespace rules;  // NOLINT(google-build-using-namespace): the tables read like documents
+
+// The limits keep every product of dimensions, and so the number of parameters, within 64 bits.
+constexpr std::int64_t kMostTokens = 100'000'000;
+constexpr std::int64_t kWidest = 1'000'000;
+constexpr std::int64_t kDeepest = 1000;  // a plan walks every layer
+
+constexpr KeyRule kCommon[] = {
+    integer("vocab_size", 1, kMostTokens),
+    integer("max_position_embeddings", 2, kMostTokens),
+    integer("hidden_size", 1, kWidest),
+    integer("intermediate_size", 1, 10 * kWidest),
+    integer("num_hidden_layers", 1, kDeepest),
+    integer("num_attention_heads", 1, kWidest),
+    integer("num_key_value_heads", 1, kWidest).or_null(),
+    integer("head_dim", 2, kWidest).must_be_even().or_null(),
+    choice("hidden_act", "silu")
+        .because("; others keep other tensors for the backward pass, and are not modelled"),
+    above("rms_norm_eps", 0),
+    at_least("initializer_range", 0),
+    fraction_below_one("attention_dropout").or_null(),
+    boolean("tie_word_embeddings"),
+    above("rope_theta", 1).or_null(),
+    object("rope_scaling").or_null(),
+    object("rope_parameters").or_null(),
+};
+constexpr KeyRule kOfLlama[] = {
+    boolean("attention_bias"),
+    boolean("mlp_bias"),
+};
+constexpr KeyRule kOfMistral[] = {
+    integer("sliding_window", 1, kMostTokens).or_null(),
+};
+constexpr KeyRule kOfQwen2[] = {
+    boolean("use_sliding_window"),
+    integer("sliding_window", 1, kMostTokens).or_null(),
+    integer("max_window_layers", 0),
+    texts("layer_types", "full_attention|sliding_attention").or_null(),
+};
+constexpr KeyRule kOfQwen3[] = {
+    boolean("attention_bias"),
+};
+
+constexpr auto kBase = std::to_array(kCommon);
+constexpr auto kLlamaRules = extended(kBase, kOfLlama);
+constexpr auto kMistralRules = extended(kBase, kOfMistral);
+constexpr auto kQwen2Rules = extended(kBase, kOfQwen2);
+constexpr auto kQwen3Rules = extended(kQwen2Rules, kOfQwen3);
+
+constexpr std::int64_t kWindow = 4096;
+
+constexpr Description kDescriptions[] = {
+    {.model_type = "llama",
+     .title = "Llama",
+     .prefix = "Llama",
+     .section = {.rules = kLlamaRules, .other_keys = true},
+     .defaults = {32000, 4096, 11008, 32, 32, 0, 0, 2048, 0}},
+    {.model_type = "mistral",
+     .title = "Mistral",
+     .prefix = "Mistral",
+     .section = {.rules = kMistralRules, .other_keys = true},
+     .defaults = {32000, 4096, 14336, 32, 32, 8, 0, 131072, kWindow}},
+    {.model_type = "qwen2",
+     .title = "Qwen2",
+     .prefix = "Qwen2",
+     .section = {.rules = kQwen2Rules, .other_keys = true},
+     .defaults = {151936, 4096, 22016, 32, 32, 32, 0, 32768, kWindow},
+     .always_input_biases = true,
+     .windows_by_layer = true},
+    {.model_type = "qwen3",
+     .title = "Qwen3",
+     .prefix = "Qwen3",
+     .section = {.rules = kQwen3Rules, .other_keys = true},
+     .defaults = {151936, 4096, 22016, 32, 32, 32, 128, 32768, kWindow},
+     .head_norms = true,
+     .windows_by_layer = true},
+};
+
+}  // namespace
+
+const Description& description_of(Kin kin) { return kDescriptions[static_cast<std::size_t>(kin)]; }
+
+std::string_view model_type_of(Kin kin) { return description_of(kin).model_type; }
+
+}  // namespace dstune::llama

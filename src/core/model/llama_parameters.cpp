@@ -1,0 +1,128 @@
+#include <algorithm>
+
+#include "core/base/text.hpp"
+#include "core/model/llama.hpp"
+#include "core/model/llama_kin.hpp"
+
+namespace dstune::llama {
+
+namespace {
+
+/// Adds the modules of one model.
+class Builder {
+ public:
+  explicit Builder(const ModelSpec& spec)
+      : spec_(spec),
+        settings_(settings_of(spec)),
+        prefix_(description_of(settings_.kin).prefix) {}
+
+  ModelParameters build();
+
+ private:
+  std::string class_name(const char* part) const { return concat(prefix_, part); }
+  void add_linear(const std::string& name, std::size_t parent, std::int64_t in, std::int64_t out,
+                  bool has_bias);
+  void add_norm(const std::string& name, std::size_t parent, std::int64_t size);
+  void add_attention(const std::string& name, std::size_t parent);
+  void add_mlp(const std::string& name, std::size_t parent);
+  void add_layer(const std::string& name, std::size_t parent);
+  void add_body(std::size_t root);
+
+  const ModelSpec& spec_;
+  const Settings settings_;
+  std::string_view prefix_;
+  ModelBuilder builder_;
+};
+
+void Builder::add_linear(const std::string& name, std::size_t parent, std::int64_t in,
+                         std::int64_t out, bool has_bias) {
+  const std::size_t module = builder_.add_module(name, "Linear", parent);
+  builder_.add_tensor(module, "weight", {out, in}, {.stddev = spec_.initializer_range});
+  if (has_bias) builder_.add_tensor(module, "bias", {out}, {});
+}
+
+void Builder::add_norm(const std::string& name, std::size_t parent, std::int64_t size) {
+  builder_.add_tensor(builder_.add_module(name, class_name("RMSNorm"), parent), "weight", {size},
+                      {.constant = 1});
+}
+
+void Builder::add_attention(const std::string& name, std::size_t parent) {
+  const std::int64_t h = spec_.hidden_size;
+  const std::int64_t of_queries = spec_.num_heads * settings_.head_size;
+  const std::int64_t of_keys = settings_.kv_heads * settings_.head_size;
+  const std::size_t module = builder_.add_module(name, class_name("Attention"), parent);
+  add_linear(name + ".q_proj", module, h, of_queries, settings_.input_biases);
+  add_linear(name + ".k_proj", module, h, of_keys, settings_.input_biases);
+  add_linear(name + ".v_proj", module, h, of_keys, settings_.input_biases);
+  add_linear(name + ".o_proj", module, of_queries, h, settings_.output_bias);
+  if (!settings_.head_norms) return;
+  add_norm(name + ".q_norm", module, settings_.head_size);
+  add_norm(name + ".k_norm", module, settings_.head_size);
+}
+
+void Builder::add_mlp(const std::string& name, std::size_t parent) {
+  const std::int64_t h = spec_.hidden_size;
+  const std::int64_t f = spec_.inner_size;
+  const std::size_t module = builder_.add_module(name, class_name("MLP"), parent);
+  add_linear(name + ".gate_proj", module, h, f, settings_.mlp_bias);
+  add_linear(name + ".up_proj", module, h, f, settings_.mlp_bias);
+  add_linear(name + ".down_proj", module, f, h, settings_.mlp_bias);
+  builder_.add_module(name + ".act_fn", "SiLUActivation", module);
+}
+
+void Builder::add_layer(const std::string& name, std::size_t parent) {
+  const std::size_t layer = builder_.add_module(name, class_name("DecoderLayer"), parent);
+  add_attention(name + ".self_attn", layer);
+  add_mlp(name + ".mlp", layer);
+  add_norm(name + ".input_layernorm", layer, spec_.hidden_size);
+  add_norm(name + ".post_attention_layernorm", layer, spec_.hidden_size);
+}
+
+void Builder::add_body(std::size_t root) {
+  const std::size_t body = builder_.add_module("model", class_name("Model"), root);
+  builder_.takes_numbers_only(body);
+  builder_.add_embedding("model.embed_tokens", body, spec_.vocab_size, spec_.hidden_size,
+                         spec_.initializer_range);
+  for (std::int64_t layer = 0; layer < spec_.num_layers; ++layer) {
+    add_layer(concat("model.layers.", layer), body);
+  }
+  add_norm("model.norm", body, spec_.hidden_size);
+  // Without gradients: what comes out of it are constants.
+  builder_.takes_numbers_only(
+      builder_.add_module("model.rotary_emb", class_name("RotaryEmbedding"), body));
+}
+
+ModelParameters Builder::build() {
+  const std::size_t root = builder_.add_module("", class_name("ForCausalLM"), 0);
+  builder_.takes_numbers_only(root);
+  add_body(root);
+  if (settings_.tied) {
+    constexpr std::size_t kEmbedding = 0;
+    builder_.tie(builder_.add_module("lm_head", "Linear", root), kEmbedding);
+  } else {
+    add_linear("lm_head", root, spec_.hidden_size, spec_.vocab_size, false);
+  }
+  return builder_.take();
+}
+
+}  // namespace
+
+ModelParameters parameters(const ModelSpec& spec) { return Builder(spec).build(); }
+
+double training_flops(const ModelSpec& spec, std::int64_t tokens, std::int64_t sequence_length) {
+  const Settings settings = settings_of(spec);
+  const auto h = static_cast<double>(spec.hidden_size);
+  const auto f = static_cast<double>(spec.inner_size);
+  const auto of_queries = static_cast<double>(spec.num_heads * settings.head_size);
+  const auto of_keys = static_cast<double>(settings.kv_heads * settings.head_size);
+  double weights = static_cast<double>(spec.vocab_size) * h;
+  double seen = 0;  // positions, summed up over layers
+  for (std::int64_t layer = 0; layer < spec.num_layers; ++layer) {
+    weights += 2 * h * (of_queries + of_keys) + 3 * h * f;
+    const std::int64_t window = settings.window_of(layer);
+    seen += static_cast<double>(window > 0 ? std::min(window, sequence_length) : sequence_length);
+  }
+  return static_cast<double>(tokens) * (6 * weights + 12 * of_queries * seen);
+}
+
+}  // namespace dstune::llama

@@ -1,0 +1,63 @@
+#include <algorithm>
+#include <stdexcept>
+
+#include <boost/json/parse.hpp>
+#include <boost/json/serialize.hpp>
+
+#include "core/base/json.hpp"
+#include "core/base/text.hpp"
+#include "core/model/llama.hpp"
+#include "core/model/llama_kin.hpp"
+
+namespace dstune::llama {
+
+namespace {
+
+Kin kin_of(std::string_view model_type) {
+  for (const Kin kin : {Kin::llama, Kin::mistral, Kin::qwen2, Kin::qwen3}) {
+    if (model_type_of(kin) == model_type) return kin;
+  }
+  throw std::invalid_argument(concat("no kin of Llama: ", model_type));
+}
+
+std::vector<bool> windowed_layers(const json::object& own, std::int64_t layers) {
+  const auto* types = own.if_contains("layer_types");
+  const bool all = types == nullptr && own.contains("sliding_window");
+  std::vector<bool> windowed(static_cast<std::size_t>(layers), all);
+  if (types == nullptr) return windowed;
+  const auto& list = types->as_array();
+  std::transform(list.begin(), list.end(), windowed.begin(),
+                 [](const json::value& type) { return type == "sliding_attention"; });
+  return windowed;
+}
+
+}  // namespace
+
+Settings settings_of(const ModelSpec& spec) {
+  const json::object own = json::parse(spec.own).as_object();
+  Settings settings;
+  settings.kin = kin_of(spec.family);
+  const Description& kin = description_of(settings.kin);
+  const bool biases = own.at("attention_bias").as_bool();
+  settings.kv_heads = own.at("num_key_value_heads").to_number<std::int64_t>();
+  settings.head_size = own.at("head_dim").to_number<std::int64_t>();
+  settings.input_biases = biases || kin.always_input_biases;
+  settings.output_bias = biases;
+  settings.mlp_bias = own.at("mlp_bias").as_bool();
+  settings.head_norms = kin.head_norms;
+  settings.tied = own.at("tie_word_embeddings").as_bool();
+  if (const auto* window = own.if_contains("sliding_window")) {
+    settings.window = window->to_number<std::int64_t>();
+  }
+  settings.windowed = windowed_layers(own, spec.num_layers);
+  settings.rope = json::serialize(own.at("rope_parameters"));
+  return settings;
+}
+
+RotaryFrequencies frequencies_of(const ModelSpec& spec, std::int64_t sequence_length) {
+  const Settings settings = settings_of(spec);
+  return rotary_frequencies(json::parse(settings.rope).as_object(), spec.max_positions,
+                            settings.head_size, sequence_length);
+}
+
+}  // namespace dstune::llama

@@ -1,0 +1,66 @@
+#include "core/train/layers/rms_norm_layer.hpp"
+
+#include <utility>
+
+namespace dstune::layers {
+
+RmsNormLayer::RmsNormLayer(const ModelNames& names, const std::string& name, std::int64_t columns,
+                           double eps, std::int64_t vectors_of_row, double weight_offset)
+    : module(names.module(name)),
+      weight(names.tensor(name + ".weight")),
+      size(columns),
+      epsilon(eps),
+      vectors(vectors_of_row),
+      offset(weight_offset) {}
+
+Matrix RmsNormLayer::matrix(const Workspace& work, const Buffer& buffer, DType dtype) const {
+  return as_matrix(buffer.tensor(dtype), work.rows() * vectors, size);
+}
+
+RmsNormSaved RmsNormLayer::saved(const Workspace& work, const Buffer& x) const {
+  return {matrix(work, keeps_input(work) ? x : copy, DType::fp32), rrms.tensor(DType::fp32),
+          matrix(work, normalised, inner_type(work))};
+}
+
+Buffer RmsNormLayer::forward(const Workspace& work, ModuleHooks& hooks, const Buffer& x) {
+  return inside(hooks, module, [&] {
+    if (!keeps_input(work)) copy = work.activation_fp32(vectors * size);
+    rrms = work.activation_fp32(vectors);
+    normalised = make_buffer(*work.device, MemoryCategory::activations, elements(work),
+                             inner_type(work));
+    const Buffer scratch =
+        make_buffer(*work.device, MemoryCategory::temporaries,
+                    rms_norm_scratch(work.dtype, elements(work)), DType::fp32);
+    Buffer y = work.activation(vectors * size);
+    work.device->run(RmsNorm{.x = matrix(work, x, work.dtype),
+                             .weight = hooks.parameter(weight),
+                             .epsilon = epsilon,
+                             .offset = offset,
+                             .saved = saved(work, x),
+                             .scratch = scratch.tensor(DType::fp32),
+                             .out = matrix(work, y, work.dtype)});
+    return y;
+  });
+}
+
+Buffer RmsNormLayer::backward(const Workspace& work, ModuleHooks& hooks, Buffer d_y,
+                              const Buffer& x) {
+  return inside(hooks, module, [&] {
+    const Buffer scratch =
+        make_buffer(*work.device, MemoryCategory::temporaries,
+                    rms_norm_backward_scratch(work.dtype, elements(work)), DType::fp32);
+    Buffer d_weight = work.gradient(size);
+    work.device->run(RmsNormBackward{.d_out = matrix(work, d_y, work.dtype),
+                                     .weight = hooks.parameter(weight),
+                                     .offset = offset,
+                                     .saved = saved(work, x),
+                                     .scratch = scratch.tensor(DType::fp32),
+                                     .d_x = matrix(work, d_y, work.dtype),
+                                     .d_weight = d_weight.tensor(work.dtype)});
+    for (Buffer* used : {&copy, &rrms, &normalised}) used->reset();
+    hooks.gradient_ready(weight, std::move(d_weight));
+    return std::move(d_y);
+  });
+}
+
+}  // namespace dstune::layers

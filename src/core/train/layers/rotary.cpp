@@ -1,0 +1,73 @@
+#include "core/train/layers/rotary.hpp"
+
+#include <cmath>
+#include <vector>
+
+#include "core/device/operations/rotate.hpp"
+
+namespace dstune::layers {
+
+namespace {
+
+// The angles are fp32 in every precision.
+std::vector<float> table_of(std::int64_t positions, const RotaryFrequencies& frequencies,
+                            double (*f)(double)) {
+  const std::size_t half = frequencies.values.size();
+  std::vector<float> table(static_cast<std::size_t>(positions) * 2 * half);
+  for (std::size_t i = 0; i < table.size(); ++i) {
+    const auto position = static_cast<float>(i / (2 * half));
+    const float angle = position * static_cast<float>(frequencies.values[i % half]);
+    table[i] = static_cast<float>(frequencies.scaling * f(static_cast<double>(angle)));
+  }
+  return table;
+}
+
+Buffer make_table(const Workspace& work, const RotaryFrequencies& frequencies,
+                  double (*f)(double)) {
+  const auto columns = 2 * static_cast<std::int64_t>(frequencies.values.size());
+  Buffer table = make_buffer(*work.device, MemoryCategory::activations,
+                             work.sequence_length * columns, work.dtype);
+  work.device->write(table_of(work.sequence_length, frequencies, f), table.tensor(work.dtype));
+  return table;
+}
+
+}  // namespace
+
+Rotary::Rotary(const Workspace& work, const RotaryFrequencies& frequencies)
+    : half_(static_cast<std::int64_t>(frequencies.values.size())),
+      cos_(make_table(work, frequencies, [](double x) { return std::cos(x); })),
+      sin_(make_table(work, frequencies, [](double x) { return std::sin(x); })) {}
+
+Matrix Rotary::half_of(const Workspace& work, const Buffer& table) const {
+  return {table.data(), work.sequence_length, half_, work.dtype, 2 * half_};
+}
+
+Buffer Rotary::run(const Workspace& work, const Matrix& in, const Heads& heads,
+                   bool inverse) const {
+  const std::int64_t columns = heads.count * heads.size;
+  Buffer out = work.activation(columns);
+  const Buffer scratch = make_buffer(*work.device, MemoryCategory::temporaries,
+                                     rotate_scratch(work.rows() * columns), work.dtype);
+  work.device->run(Rotate{.in = in,
+                          .heads = heads.count,
+                          .head_size = heads.size,
+                          .in_stride = heads.stride,
+                          .cos = half_of(work, cos_),
+                          .sin = half_of(work, sin_),
+                          .inverse = inverse,
+                          .scratch = scratch.tensor(work.dtype),
+                          .out = work.matrix(out, columns)});
+  return out;
+}
+
+Buffer Rotary::turn(const Workspace& work, const Matrix& in, std::int64_t heads,
+                    std::int64_t head_size, std::int64_t stride) const {
+  return run(work, in, {heads, head_size, stride}, false);
+}
+
+Buffer Rotary::turn_back(const Workspace& work, const Buffer& d_out, std::int64_t heads,
+                         std::int64_t head_size) const {
+  return run(work, work.matrix(d_out, heads * head_size), {heads, head_size, head_size}, true);
+}
+
+}  // namespace dstune::layers
