@@ -1,4 +1,5 @@
-// GPT-2 as data: what its config.json may say, its tensors and modules, its FLOPs.
+// GPT-2 as data: what its config.json may say, its tensors and modules, its FLOPs. As of
+// transformers 5.23.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +14,19 @@
 
 namespace dstune::gpt2 {
 
-/// "gpt2", "gpt2-medium", "gpt2-large", "gpt2-xl" of Hugging Face's hub.
+/// What config.json says beside the members of ModelSpec; ModelSpec::own is made of it.
+struct Settings {
+  std::string activation = "gelu_new";   ///< activation_function
+  bool scales_scores = true;             ///< scale_attn_weights
+  bool scales_by_inverse_layer = false;  ///< scale_attn_by_inverse_layer_idx
+  bool tied = true;                      ///< tie_word_embeddings
+};
+
+std::string to_own(const Settings& settings);
+/// Inverse of to_own, of spec.own.
+Settings settings_of(const ModelSpec& spec);
+
+/// "gpt2", "gpt2-medium", "gpt2-large", "gpt2-xl", "distilgpt2" of Hugging Face's hub.
 std::vector<ModelSpec> presets();
 
 /// Hugging Face's config.json of a GPT-2, defaults for absent keys, dropout as in the file; the
@@ -22,7 +35,8 @@ std::vector<ModelSpec> presets();
 std::optional<ModelSpec> read(const json::object& config, std::string_view pointer,
                               Problems& problems, std::vector<std::string>& warnings);
 
-/// 12 L + 4 tensors: wte, wpe, 12 per layer, ln_f weight and bias; the head uses tensor 0. 12 L + 7
+/// 12 L + 4 tensors: wte, wpe, 12 per layer, ln_f weight and bias; the head uses tensor 0, unless
+/// it has one of its own, the last. 12 L + 7
 /// modules: the root, transformer, wte, wpe, drop, per layer {block, ln_1, attn, c_attn, c_proj,
 /// resid_dropout, ln_2, mlp, c_fc, c_proj, act, dropout}, ln_f, lm_head. They start as Hugging
 /// Face's: normal with initializer_range, biases 0, LayerNorm weights 1, residual projections

@@ -1,9 +1,8 @@
-#include <array>
-#include <type_traits>
-
 #include "core/base/text.hpp"
 #include "core/input/key_rules.hpp"
+#include "core/model/activation_names.hpp"
 #include "core/model/config_keys.hpp"
+#include "core/model/config_values.hpp"
 #include "core/model/gpt2.hpp"
 
 namespace dstune::gpt2 {
@@ -26,16 +25,15 @@ constexpr KeyRule kGpt2Rules[] = {
     integer("n_inner", 1, 10 * kWidest).or_null(),
     above("layer_norm_epsilon", 0),
     at_least("initializer_range", 0),
-    choice("activation_function", "gelu_new|gelu_accurate")
-        .because("; others keep other tensors for the backward pass, and are not modelled"),
+    choice("activation_function", kActivationNames).because(kOtherActivations),
     fraction_below_one("embd_pdrop"),
     fraction_below_one("attn_pdrop"),
     fraction_below_one("resid_pdrop"),
-    only("scale_attn_weights", true),
-    only("scale_attn_by_inverse_layer_idx", false),
+    boolean("scale_attn_weights"),
+    boolean("scale_attn_by_inverse_layer_idx"),
     only("reorder_and_upcast_attn", false),
     only("add_cross_attention", false),
-    only("tie_word_embeddings", true),
+    boolean("tie_word_embeddings"),
 };
 constexpr Section kGpt2{.rules = kGpt2Rules, .other_keys = true};
 
@@ -66,30 +64,36 @@ struct Preset {
   std::int64_t num_heads;
 };
 
-constexpr std::array<Preset, 4> kPresets = {{{"gpt2", 768, 12, 12},
-                                             {"gpt2-medium", 1024, 24, 16},
-                                             {"gpt2-large", 1280, 36, 20},
-                                             {"gpt2-xl", 1600, 48, 25}}};
+constexpr Preset kPresets[] = {{"gpt2", 768, 12, 12},
+                               {"gpt2-medium", 1024, 24, 16},
+                               {"gpt2-large", 1280, 36, 20},
+                               {"gpt2-xl", 1600, 48, 25},
+                               {"distilgpt2", 768, 6, 12}};
+
+Settings settings_from(const json::object& object) {
+  Settings settings;
+  take_value(object, "activation_function", settings.activation);
+  take_value(object, "scale_attn_weights", settings.scales_scores);
+  take_value(object, "scale_attn_by_inverse_layer_idx", settings.scales_by_inverse_layer);
+  take_value(object, "tie_word_embeddings", settings.tied);
+  return settings;
+}
 
 ModelSpec spec_from_checked(const json::object& object) {
   ModelSpec spec = default_spec();
-  const auto read = [&](const char* key, auto& member) {
-    const auto* value = object.if_contains(key);
-    if (value == nullptr || value->is_null()) return;
-    member = value->to_number<std::remove_reference_t<decltype(member)>>();
-  };
-  read("vocab_size", spec.vocab_size);
-  read("n_positions", spec.max_positions);
-  read("n_embd", spec.hidden_size);
-  read("n_layer", spec.num_layers);
-  read("n_head", spec.num_heads);
+  take_value(object, "vocab_size", spec.vocab_size);
+  take_value(object, "n_positions", spec.max_positions);
+  take_value(object, "n_embd", spec.hidden_size);
+  take_value(object, "n_layer", spec.num_layers);
+  take_value(object, "n_head", spec.num_heads);
   spec.inner_size = 4 * spec.hidden_size;
-  read("n_inner", spec.inner_size);
-  read("layer_norm_epsilon", spec.layer_norm_epsilon);
-  read("initializer_range", spec.initializer_range);
-  read("embd_pdrop", spec.embedding_dropout);
-  read("attn_pdrop", spec.attention_dropout);
-  read("resid_pdrop", spec.residual_dropout);
+  take_value(object, "n_inner", spec.inner_size);
+  take_value(object, "layer_norm_epsilon", spec.layer_norm_epsilon);
+  take_value(object, "initializer_range", spec.initializer_range);
+  take_value(object, "embd_pdrop", spec.embedding_dropout);
+  take_value(object, "attn_pdrop", spec.attention_dropout);
+  take_value(object, "resid_pdrop", spec.residual_dropout);
+  spec.own = to_own(settings_from(object));
   return spec;
 }
 

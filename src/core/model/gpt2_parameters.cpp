@@ -1,7 +1,9 @@
 #include <cmath>
 
 #include "core/base/text.hpp"
+#include "core/model/activation_names.hpp"
 #include "core/model/gpt2.hpp"
+#include "core/model/nn_modules.hpp"
 
 namespace dstune::gpt2 {
 
@@ -11,8 +13,8 @@ double residual_stddev(const ModelSpec& spec) {
   return spec.initializer_range / std::sqrt(2.0 * static_cast<double>(spec.num_layers));
 }
 
-void add_block(ModelBuilder& builder, const ModelSpec& spec, const std::string& name,
-               std::size_t parent) {
+void add_block(ModelBuilder& builder, const ModelSpec& spec, std::string_view activation,
+               const std::string& name, std::size_t parent) {
   const std::int64_t h = spec.hidden_size;
   const std::int64_t f = spec.inner_size;
   const double stddev = spec.initializer_range;
@@ -26,7 +28,7 @@ void add_block(ModelBuilder& builder, const ModelSpec& spec, const std::string& 
   const std::size_t mlp = builder.add_module(name + ".mlp", "GPT2MLP", block);
   builder.add_linear(name + ".mlp.c_fc", "Conv1D", mlp, {h, f}, f, stddev);
   builder.add_linear(name + ".mlp.c_proj", "Conv1D", mlp, {f, h}, h, residual_stddev(spec));
-  builder.add_module(name + ".mlp.act", "NewGELUActivation", mlp);
+  builder.add_module(name + ".mlp.act", std::string(activation), mlp);
   builder.add_module(name + ".mlp.dropout", "Dropout", mlp);
 }
 
@@ -35,6 +37,7 @@ void add_block(ModelBuilder& builder, const ModelSpec& spec, const std::string& 
 ModelParameters parameters(const ModelSpec& spec) {
   const std::int64_t h = spec.hidden_size;
   const double stddev = spec.initializer_range;
+  const Settings settings = settings_of(spec);
   ModelBuilder builder;
   const std::size_t root = builder.add_module("", "GPT2LMHeadModel", 0);
   const std::size_t body = builder.add_module("transformer", "GPT2Model", root);
@@ -44,9 +47,14 @@ ModelParameters parameters(const ModelSpec& spec) {
   builder.add_embedding("transformer.wpe", body, spec.max_positions, h, stddev);
   builder.add_module("transformer.drop", "Dropout", body);
   for (std::int64_t layer = 0; layer < spec.num_layers; ++layer) {
-    add_block(builder, spec, concat("transformer.h.", layer), body);
+    add_block(builder, spec, activation_class(settings.activation), concat("transformer.h.", layer),
+              body);
   }
   builder.add_layer_norm("transformer.ln_f", body, h);
+  if (!settings.tied) {
+    add_nn_linear(builder, "lm_head", root, h, spec.vocab_size, false, stddev);
+    return builder.take();
+  }
   constexpr std::size_t kWte = 0;
   builder.tie(builder.add_module("lm_head", "Linear", root), kWte);
   return builder.take();

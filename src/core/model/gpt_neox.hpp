@@ -11,33 +11,36 @@
 #include "core/input/problems.hpp"
 #include "core/model/model_parameters.hpp"
 #include "core/model/model_spec.hpp"
+#include "core/model/rotary_frequencies.hpp"
 
 namespace dstune::gpt_neox {
 
 /// What config.json says beside the members of ModelSpec; ModelSpec::own is made of it.
 struct Settings {
-  std::string activation = "gelu";    ///< hidden_act
-  double rotary_fraction = 0.25;      ///< rotary_pct: of each head's columns
-  double rotary_base = 10000;         ///< rotary_emb_base
-  bool parallel_residual = true;      ///< use_parallel_residual
-  bool attention_bias = true;         ///< of query_key_value and dense
-  bool tied = false;                  ///< tie_word_embeddings
+  std::string activation = "gelu";  ///< hidden_act
+  double rotary_fraction = 0.25;    ///< rotary_pct: of each head's columns
+  double rotary_base = 10000;       ///< rotary_emb_base
+  bool parallel_residual = true;    ///< use_parallel_residual
+  bool attention_bias = true;       ///< of query_key_value and dense
+  bool tied = false;                ///< tie_word_embeddings
 };
 
 std::string to_own(const Settings& settings);
 /// Inverse of to_own, of spec.own.
 Settings settings_of(const ModelSpec& spec);
 
-/// Columns of each head that are rotated, as the exponents of the frequencies count them; if odd,
-/// one more is.
-std::int64_t rotary_dims(const ModelSpec& spec, const Settings& settings);
+/// Columns of each head that turn: rotary_fraction of them, rounded down, or one more if that is
+/// odd.
+std::int64_t rotary_columns(const ModelSpec& spec, const Settings& settings);
+/// Of their pairs.
+RotaryFrequencies frequencies(const ModelSpec& spec, const Settings& settings);
 
 /// "pythia-70m" to "pythia-12b", "gpt-neox-20b" and others of Hugging Face's hub.
 std::vector<ModelSpec> presets();
 
-/// Hugging Face's config.json, defaults for absent keys, dropout as in the file; the name is left to
-/// the caller. `pointer` stands in front of the place of each problem; nothing if there was one. A
-/// key that no GPT-NeoX has is a warning.
+/// Hugging Face's config.json, defaults for absent keys, dropout as in the file; the name is left
+/// to the caller. `pointer` stands in front of the place of each problem; nothing if there was one.
+/// A key that no GPT-NeoX has is a warning.
 std::optional<ModelSpec> read(const json::object& config, std::string_view pointer,
                               Problems& problems, std::vector<std::string>& warnings);
 

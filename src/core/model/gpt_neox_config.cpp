@@ -73,7 +73,8 @@ Settings settings_from(const json::object& object) {
   take_value(object, "use_parallel_residual", settings.parallel_residual);
   take_value(object, "attention_bias", settings.attention_bias);
   take_value(object, "tie_word_embeddings", settings.tied);
-  for (const char* key : {"rope_parameters", "rope_scaling"}) {  // the later wins, as in transformers
+  for (const char* key :
+       {"rope_parameters", "rope_scaling"}) {  // the later wins, as in transformers
     const auto* rotary = object.if_contains(key);
     if (rotary == nullptr || !rotary->is_object()) continue;
     take_value(rotary->get_object(), "rope_theta", settings.rotary_base);
@@ -102,17 +103,18 @@ ModelSpec spec_from(const json::object& object) {
 // What no key alone can say.
 void check_dimensions(const ModelSpec& spec, std::string_view pointer, Problems& problems) {
   if (spec.hidden_size % spec.num_heads != 0) {
-    problems.add(child(pointer, "num_attention_heads"),
-                 concat("is ", spec.num_heads, ", which does not divide hidden_size ",
-                        spec.hidden_size));
+    problems.add(
+        child(pointer, "num_attention_heads"),
+        concat("is ", spec.num_heads, ", which does not divide hidden_size ", spec.hidden_size));
     return;
   }
   const Settings settings = settings_of(spec);
-  const std::int64_t dims = rotary_dims(spec, settings);
-  if (dims < 1 || dims + dims % 2 > spec.head_size()) {
-    problems.add(child(pointer, "rotary_pct"),
-                 concat("is ", settings.rotary_fraction, ", ", dims, " of the ", spec.head_size(),
-                        " columns of a head; accepted: what rotates at least one pair of them"));
+  const std::int64_t columns = rotary_columns(spec, settings);
+  if (columns == 0 || columns > spec.head_size()) {
+    problems.add(
+        child(pointer, "rotary_pct"),
+        concat("is ", settings.rotary_fraction, ", ", columns, " of the ", spec.head_size(),
+               " columns of a head; accepted: what rotates at least one pair of them"));
   }
 }
 

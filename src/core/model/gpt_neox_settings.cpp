@@ -1,3 +1,5 @@
+#include <cmath>
+
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
 #include <boost/json/value_to.hpp>
@@ -33,6 +35,11 @@ constexpr Preset kPresets[] = {
     {"gpt-neox-20b", 50432, 6144, 44, 64, 24576, "gelu_fast"},
 };
 
+std::int64_t rotary_dims(const ModelSpec& spec, const Settings& settings) {
+  return static_cast<std::int64_t>(static_cast<double>(spec.head_size()) *
+                                   settings.rotary_fraction);
+}
+
 }  // namespace
 
 std::string to_own(const Settings& settings) {
@@ -54,9 +61,19 @@ Settings settings_of(const ModelSpec& spec) {
           .tied = own.at("tie_word_embeddings").as_bool()};
 }
 
-std::int64_t rotary_dims(const ModelSpec& spec, const Settings& settings) {
-  return static_cast<std::int64_t>(static_cast<double>(spec.head_size()) *
-                                   settings.rotary_fraction);
+std::int64_t rotary_columns(const ModelSpec& spec, const Settings& settings) {
+  const std::int64_t dims = rotary_dims(spec, settings);
+  return dims + dims % 2;
+}
+
+// The exponents count the fraction's columns, even if one more turns.
+RotaryFrequencies frequencies(const ModelSpec& spec, const Settings& settings) {
+  const auto dims = static_cast<double>(rotary_dims(spec, settings));
+  RotaryFrequencies result;
+  for (std::int64_t j = 0; j < rotary_columns(spec, settings) / 2; ++j) {
+    result.values.push_back(std::pow(settings.rotary_base, -2.0 * static_cast<double>(j) / dims));
+  }
+  return result;
 }
 
 std::vector<ModelSpec> presets() {

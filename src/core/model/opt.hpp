@@ -16,12 +16,12 @@ namespace dstune::opt {
 
 /// What config.json says beside the members of ModelSpec; ModelSpec::own is made of it.
 struct Settings {
-  std::string activation = "relu";     ///< activation_function
-  std::int64_t embedding_size = 768;   ///< word_embed_proj_dim; hidden_size where that is null
-  bool norm_before = true;             ///< do_layer_norm_before
-  bool removes_final_norm = false;     ///< _remove_final_layer_norm
-  bool has_bias = true;                ///< enable_bias
-  bool tied = true;                    ///< tie_word_embeddings
+  std::string activation = "relu";    ///< activation_function
+  std::int64_t embedding_size = 768;  ///< word_embed_proj_dim; hidden_size where that is null
+  bool norm_before = true;            ///< do_layer_norm_before
+  bool removes_final_norm = false;    ///< _remove_final_layer_norm
+  bool has_bias = true;               ///< enable_bias
+  bool tied = true;                   ///< tie_word_embeddings
 
   /// Before the head: where layers end in a sum and not in a norm.
   bool has_final_norm() const { return norm_before && !removes_final_norm; }
@@ -37,9 +37,9 @@ inline constexpr std::int64_t kFirstPosition = 2;
 /// "opt-125m" to "opt-66b" of Hugging Face's hub.
 std::vector<ModelSpec> presets();
 
-/// Hugging Face's config.json, defaults for absent keys, dropout as in the file; the name is left to
-/// the caller. `pointer` stands in front of the place of each problem; nothing if there was one. A
-/// key that no OPT has is a warning.
+/// Hugging Face's config.json, defaults for absent keys, dropout as in the file; the name is left
+/// to the caller. `pointer` stands in front of the place of each problem; nothing if there was one.
+/// A key that no OPT has is a warning.
 std::optional<ModelSpec> read(const json::object& config, std::string_view pointer,
                               Problems& problems, std::vector<std::string>& warnings);
 

@@ -14,8 +14,7 @@ void add_attention(ModelBuilder& builder, const ModelSpec& spec, const Settings&
   // Its input is a keyword argument, which DeepSpeed's hook after the backward does not see.
   builder.takes_numbers_only(attention);
   for (const char* part : {".k_proj", ".v_proj", ".q_proj", ".out_proj"}) {
-    add_nn_linear(builder, name + part, attention, h, h, settings.has_bias,
-                  spec.initializer_range);
+    add_nn_linear(builder, name + part, attention, h, h, settings.has_bias, spec.initializer_range);
   }
 }
 

@@ -18,9 +18,9 @@ struct Preset {
 
 // The feed-forward layers are four times as wide; opt-350m alone has the exceptions below.
 constexpr Preset kPresets[] = {
-    {"opt-125m", 768, 12, 12},   {"opt-350m", 1024, 24, 16}, {"opt-1.3b", 2048, 24, 32},
-    {"opt-2.7b", 2560, 32, 32},  {"opt-6.7b", 4096, 32, 32}, {"opt-13b", 5120, 40, 40},
-    {"opt-30b", 7168, 48, 56},   {"opt-66b", 9216, 64, 72},
+    {"opt-125m", 768, 12, 12},  {"opt-350m", 1024, 24, 16}, {"opt-1.3b", 2048, 24, 32},
+    {"opt-2.7b", 2560, 32, 32}, {"opt-6.7b", 4096, 32, 32}, {"opt-13b", 5120, 40, 40},
+    {"opt-30b", 7168, 48, 56},  {"opt-66b", 9216, 64, 72},
 };
 
 Settings settings_of(const Preset& entry) {

@@ -1,7 +1,8 @@
+#include "core/device/operations/activate.hpp"
+
 #include <cmath>
 #include <numbers>
 
-#include "core/device/operations/activate.hpp"
 #include "tests/kernels/device/device_test.hpp"
 
 namespace dstune::testing {

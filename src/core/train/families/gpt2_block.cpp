@@ -1,5 +1,6 @@
 #include "core/train/families/gpt2_block.hpp"
 
+#include <cmath>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -27,11 +28,19 @@ std::uint64_t seed_at(std::uint64_t seed, std::int64_t block, Dropped place) {
                          3 * static_cast<std::uint64_t>(block) + static_cast<std::uint64_t>(place));
 }
 
+double score_scale(const ModelSpec& spec, const Settings& settings, std::int64_t index) {
+  const double usual =
+      settings.scales_scores ? 1 / std::sqrt(static_cast<double>(spec.head_size())) : 1;
+  return settings.scales_by_inverse_layer ? usual / static_cast<double>(index + 1) : usual;
+}
+
 }  // namespace
 
-Block::Block(const ModelSpec& spec, const ModelNames& names, std::int64_t index)
+Block::Block(const ModelSpec& spec, const Settings& settings, const ModelNames& names,
+             std::int64_t index)
     : spec_(spec),
       index_(index),
+      score_scale_(score_scale(spec, settings, index)),
       module_(names.module(name_of(index))),
       ln_1_(names, name_of(index, ".ln_1"), spec.hidden_size, spec.layer_norm_epsilon),
       attn_(names.module(name_of(index, ".attn"))),
@@ -43,7 +52,7 @@ Block::Block(const ModelSpec& spec, const ModelNames& names, std::int64_t index)
       mlp_(names.module(name_of(index, ".mlp"))),
       c_fc_(names, name_of(index, ".mlp.c_fc"), spec.hidden_size, spec.inner_size),
       mlp_c_proj_(names, name_of(index, ".mlp.c_proj"), spec.inner_size, spec.hidden_size),
-      act_{.module = names.module(name_of(index, ".mlp.act")), .size = spec.inner_size},
+      act_(names.module(name_of(index, ".mlp.act")), settings.activation, spec.inner_size),
       dropout_{.module = names.module(name_of(index, ".mlp.dropout")),
                .probability = spec.residual_dropout} {}
 
@@ -53,6 +62,7 @@ AttentionShape Block::attention_shape(const Workspace& work, std::uint64_t seed)
           .heads = spec_.num_heads,
           .kv_heads = spec_.num_heads,
           .head_size = spec_.head_size(),
+          .scale = score_scale_,
           .dropout = spec_.attention_dropout,
           .seed = seed_at(seed, index_, Dropped::attention)};
 }
@@ -116,9 +126,7 @@ Buffer Block::mlp_backward(const Workspace& work, ModuleHooks& hooks, const Buff
   Buffer dropped = dropout_.backward(work, hooks, d_out);
   Buffer d_activated = mlp_c_proj_.backward(work, hooks, dropped ? dropped : d_out, activated_);
   dropped.reset();
-  activated_.reset();
-
-  Buffer d_inner = act_.backward(work, hooks, std::move(d_activated));
+  Buffer d_inner = act_.backward(work, hooks, std::move(d_activated), std::move(activated_));
   const Buffer d_norm = c_fc_.backward(work, hooks, d_inner, ln_2_out_);
   hooks.release(mlp_);
   d_inner.reset();

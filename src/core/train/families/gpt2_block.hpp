@@ -5,12 +5,13 @@
 #include <cstdint>
 
 #include "core/device/operations/attention.hpp"
+#include "core/model/gpt2.hpp"
 #include "core/model/model_parameters.hpp"
 #include "core/model/model_spec.hpp"
+#include "core/train/layers/activation.hpp"
 #include "core/train/layers/attention.hpp"
 #include "core/train/layers/dropout_layer.hpp"
 #include "core/train/layers/linear.hpp"
-#include "core/train/layers/new_gelu.hpp"
 #include "core/train/layers/norm.hpp"
 #include "core/train/layers/workspace.hpp"
 
@@ -22,7 +23,8 @@ class Block {
  public:
   /// @param spec  must outlive the block
   /// @param index  0 <= index < num_layers
-  Block(const ModelSpec& spec, const ModelNames& names, std::int64_t index);
+  Block(const ModelSpec& spec, const Settings& settings, const ModelNames& names,
+        std::int64_t index);
 
   /// @param x  (M, h)
   /// @returns the block's output (M, h)
@@ -46,6 +48,7 @@ class Block {
 
   const ModelSpec& spec_;
   std::int64_t index_;
+  double score_scale_;  ///< as AttentionShape::scale
 
   std::size_t module_;
   layers::Norm ln_1_;
@@ -58,7 +61,7 @@ class Block {
   std::size_t mlp_;
   layers::Linear c_fc_;
   layers::Linear mlp_c_proj_;
-  layers::NewGelu act_;
+  layers::ActivationFunction act_;
   layers::DropoutLayer dropout_;
 
   Buffer input_;       ///< (M, h), saved by ln_1

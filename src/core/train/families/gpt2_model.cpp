@@ -11,6 +11,7 @@
 #include "core/train/layers/embedding_table.hpp"
 #include "core/train/layers/head.hpp"
 #include "core/train/layers/norm.hpp"
+#include "core/train/layers/tied_gradient.hpp"
 #include "core/train/layers/workspace.hpp"
 
 namespace dstune::gpt2 {
@@ -38,11 +39,9 @@ class Gpt2 final : public Model {
   }
   Buffer positions_gradient(const Buffer& d_embedded) const;
   void embed_backward(ModuleHooks& hooks, Buffer d_embedded, Buffer d_wte);
-  Buffer sum_of_tied(Buffer of_head, Buffer of_embedding) const;
 
   ModelSpec spec_;
   layers::Workspace work_;
-  LinearLayers linear_;
 
   std::size_t root_;
   std::size_t transformer_;
@@ -64,7 +63,6 @@ class Gpt2 final : public Model {
 Gpt2::Gpt2(const ModelSpec& spec, const ModelNames& names, const MicroBatch& batch, Device& device)
     : spec_(spec),
       work_(batch, device),
-      linear_(batch.linear),
       root_(names.module("")),
       transformer_(names.module("transformer")),
       wte_(names, "transformer.wte", spec.vocab_size, spec.hidden_size),
@@ -75,10 +73,12 @@ Gpt2::Gpt2(const ModelSpec& spec, const ModelNames& names, const MicroBatch& bat
             .weight = wte_.weight,
             .size = spec.hidden_size,
             .vocab_size = spec.vocab_size,
-            .is_tied = true} {
+            .is_tied = settings_of(spec).tied} {
+  const Settings settings = settings_of(spec);
+  if (!settings.tied) head_.weight = names.tensor("lm_head.weight");
   blocks_.reserve(static_cast<std::size_t>(spec.num_layers));
   for (std::int64_t index = 0; index < spec.num_layers; ++index) {
-    blocks_.emplace_back(spec_, names, index);
+    blocks_.emplace_back(spec_, settings, names, index);
   }
 }
 
@@ -152,8 +152,9 @@ void Gpt2::embed_backward(ModuleHooks& hooks, Buffer d_embedded, Buffer d_wte) {
   hooks.fetch(wte_.module);
   Buffer dense = wte_.gradient(work_, d_embedded, tokens_);
   d_embedded.reset();
-  d_wte = sum_of_tied(std::move(d_wte), std::move(dense));  // the parts are gone before the hook
-  hooks.gradient_ready(wte_.weight, std::move(d_wte));
+  // The parts are gone before the hook.
+  if (d_wte) dense = layers::sum_of_tied(work_, std::move(d_wte), std::move(dense));
+  hooks.gradient_ready(wte_.weight, std::move(dense));
 }
 
 // Empty where there is nothing to sum up: autograd hands the same tensor on.
@@ -164,15 +165,6 @@ Buffer Gpt2::positions_gradient(const Buffer& d_embedded) const {
                            work_.dtype);
   work_.device->run(AddBroadcastBackward{work_.matrix(d_embedded, h), position_rows(sum)});
   return sum;
-}
-
-// Autograd's sum of what is a view is a third tensor beside the two. It is held for that moment,
-// but the sum is written over the first: the same bytes move.
-Buffer Gpt2::sum_of_tied(Buffer of_head, Buffer of_embedding) const {
-  Buffer third;
-  if (linear_ == LinearLayers::torch) third = work_.gradient(spec_.vocab_size * spec_.hidden_size);
-  work_.device->run(Add{of_head.tensor(work_.dtype), of_embedding.tensor(work_.dtype)});
-  return of_head;
 }
 
 }  // namespace

@@ -12,7 +12,7 @@
 
 namespace dstune::gpt2 {
 
-/// Hugging Face's GPT2LMHeadModel with attn_implementation "sdpa" and gelu_new; saves what
+/// Hugging Face's GPT2LMHeadModel without cache, as its Trainer runs it; saves what
 /// zero-step.md 5.4 and 5.5 list.
 std::unique_ptr<Model> make_model(const ModelSpec& spec, const ModelParameters& parameters,
                                   const MicroBatch& batch, Device& device);

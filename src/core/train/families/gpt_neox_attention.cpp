@@ -7,6 +7,7 @@
 
 namespace dstune::gpt_neox {
 
+using layers::Rotary;
 using layers::Workspace;
 
 SelfAttention::SelfAttention(const ModelSpec& spec, const Settings& settings,
@@ -44,8 +45,12 @@ Buffer SelfAttention::forward(const Workspace& work, ModuleHooks& hooks, const R
                               const Buffer& x, std::uint64_t seed) {
   hooks.fetch(module_);
   qkv_ = query_key_value_.forward(work, hooks, x);
-  q_ = rotary.rotate(work, interleaved(work, qkv_, 0), false);
-  k_ = rotary.rotate(work, interleaved(work, qkv_, 1), false);
+  const auto turned = [&](std::int64_t part) {
+    const Heads in = interleaved(work, qkv_, part);
+    return rotary.turn(work, in.matrix, heads_, head_size_, in.stride);
+  };
+  q_ = turned(0);
+  k_ = turned(1);
   attention_.forward(work, shape(work, seed), dense(work, q_), dense(work, k_),
                      interleaved(work, qkv_, 2));
   Buffer out = dense_.forward(work, hooks, attention_.out);
@@ -74,7 +79,7 @@ Buffer SelfAttention::product_gradient(const Workspace& work, const Rotary& rota
                       dense(work, parts[2]));
   for (Buffer* used : {&q_, &k_, &qkv_}) used->reset();
   for (std::size_t part : {1U, 0U}) {
-    parts.at(part) = rotary.rotate(work, dense(work, parts.at(part)), true);
+    parts.at(part) = rotary.turn_back(work, parts.at(part), heads_, head_size_);
   }
   Buffer d_qkv = work.activation(3 * h);
   for (std::size_t part = 0; part < parts.size(); ++part) {
@@ -82,9 +87,9 @@ Buffer SelfAttention::product_gradient(const Workspace& work, const Rotary& rota
     const Tensor from = parts.at(part).tensor(work.dtype);
     const Heads to = interleaved(work, d_qkv, static_cast<std::int64_t>(part));
     const std::int64_t rows = work.rows() * heads_;
-    work.device->run(AddBroadcastBackward{
-        as_matrix(from, rows, head_size_),
-        {to.matrix.data, rows, head_size_, work.dtype, to.stride}});
+    work.device->run(
+        AddBroadcastBackward{as_matrix(from, rows, head_size_),
+                             {to.matrix.data, rows, head_size_, work.dtype, to.stride}});
   }
   return d_qkv;
 }

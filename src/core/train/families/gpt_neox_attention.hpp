@@ -7,9 +7,9 @@
 
 #include "core/model/gpt_neox.hpp"
 #include "core/model/model_parameters.hpp"
-#include "core/train/families/gpt_neox_rotary.hpp"
 #include "core/train/layers/attention.hpp"
 #include "core/train/layers/linear.hpp"
+#include "core/train/layers/rotary.hpp"
 #include "core/train/layers/workspace.hpp"
 
 namespace dstune::gpt_neox {
@@ -24,12 +24,12 @@ class SelfAttention {
   /// @param x     (M, h); its owner keeps it for backward
   /// @param seed  of the dropout of attention
   /// @returns (M, h)
-  Buffer forward(const layers::Workspace& work, ModuleHooks& hooks, const Rotary& rotary,
+  Buffer forward(const layers::Workspace& work, ModuleHooks& hooks, const layers::Rotary& rotary,
                  const Buffer& x, std::uint64_t seed);
   /// Frees what was saved.
   /// @param seed  forward's
   /// @returns the gradient by x
-  Buffer backward(const layers::Workspace& work, ModuleHooks& hooks, const Rotary& rotary,
+  Buffer backward(const layers::Workspace& work, ModuleHooks& hooks, const layers::Rotary& rotary,
                   const Buffer& d_out, const Buffer& x, std::uint64_t seed);
 
  private:
@@ -37,7 +37,7 @@ class SelfAttention {
   /// q, k or v (0, 1, 2) of the product.
   Heads interleaved(const layers::Workspace& work, const Buffer& qkv, std::int64_t part) const;
   Heads dense(const layers::Workspace& work, const Buffer& heads) const;
-  Buffer product_gradient(const layers::Workspace& work, const Rotary& rotary,
+  Buffer product_gradient(const layers::Workspace& work, const layers::Rotary& rotary,
                           const Buffer& d_attention, std::uint64_t seed);
 
   std::int64_t heads_;

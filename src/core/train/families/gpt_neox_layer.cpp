@@ -11,7 +11,7 @@ namespace dstune::gpt_neox {
 
 namespace {
 
-using layers::Linear;
+using layers::Rotary;
 using layers::WeightOrder;
 using layers::Workspace;
 
@@ -104,8 +104,7 @@ Buffer Layer::backward(const Workspace& work, ModuleHooks& hooks, const Rotary& 
   add(work, d_residual, d_out);
   middle_.reset();
   if (!is_parallel_) d_out.reset();
-  Buffer d_input =
-      attention_backward(work, hooks, rotary, is_parallel_ ? d_out : d_residual, seed);
+  Buffer d_input = attention_backward(work, hooks, rotary, is_parallel_ ? d_out : d_residual, seed);
   add(work, d_input, d_residual);
   hooks.release(module_);
   return d_input;

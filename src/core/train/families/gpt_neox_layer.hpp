@@ -8,11 +8,11 @@
 #include "core/model/model_parameters.hpp"
 #include "core/model/model_spec.hpp"
 #include "core/train/families/gpt_neox_attention.hpp"
-#include "core/train/families/gpt_neox_rotary.hpp"
 #include "core/train/layers/activation.hpp"
 #include "core/train/layers/dropout_layer.hpp"
 #include "core/train/layers/linear.hpp"
 #include "core/train/layers/norm.hpp"
+#include "core/train/layers/rotary.hpp"
 #include "core/train/layers/workspace.hpp"
 
 namespace dstune::gpt_neox {
@@ -28,25 +28,25 @@ class Layer {
 
   /// @param x  (M, h)
   /// @returns the layer's output (M, h)
-  Buffer forward(const layers::Workspace& work, ModuleHooks& hooks, const Rotary& rotary, Buffer x,
-                 std::uint64_t seed);
+  Buffer forward(const layers::Workspace& work, ModuleHooks& hooks, const layers::Rotary& rotary,
+                 Buffer x, std::uint64_t seed);
 
   /// Frees everything saved, each buffer when its last reader is done.
   /// @param d_out  gradient by the output (M, h)
   /// @returns the gradient by the input (M, h)
-  Buffer backward(const layers::Workspace& work, ModuleHooks& hooks, const Rotary& rotary,
+  Buffer backward(const layers::Workspace& work, ModuleHooks& hooks, const layers::Rotary& rotary,
                   Buffer d_out, std::uint64_t seed);
 
  private:
-  Buffer attention_forward(const layers::Workspace& work, ModuleHooks& hooks, const Rotary& rotary,
-                           std::uint64_t seed);
+  Buffer attention_forward(const layers::Workspace& work, ModuleHooks& hooks,
+                           const layers::Rotary& rotary, std::uint64_t seed);
   Buffer mlp_forward(const layers::Workspace& work, ModuleHooks& hooks, const Buffer& x,
                      std::uint64_t seed);
   /// @returns the gradient by norm'(x)'s x, `x`
   Buffer mlp_backward(const layers::Workspace& work, ModuleHooks& hooks, const Buffer& d_out,
                       const Buffer& x);
-  Buffer attention_backward(const layers::Workspace& work, ModuleHooks& hooks, const Rotary& rotary,
-                            const Buffer& d_out, std::uint64_t seed);
+  Buffer attention_backward(const layers::Workspace& work, ModuleHooks& hooks,
+                            const layers::Rotary& rotary, const Buffer& d_out, std::uint64_t seed);
 
   bool is_parallel_;
   std::int64_t index_;

@@ -5,11 +5,11 @@
 #include <vector>
 
 #include "core/train/families/gpt_neox_layer.hpp"
-#include "core/train/families/gpt_neox_rotary.hpp"
 #include "core/train/layers/dropout_layer.hpp"
 #include "core/train/layers/embedding_table.hpp"
 #include "core/train/layers/head.hpp"
 #include "core/train/layers/norm.hpp"
+#include "core/train/layers/rotary.hpp"
 #include "core/train/layers/tied_gradient.hpp"
 #include "core/train/layers/workspace.hpp"
 
@@ -29,7 +29,7 @@ class GptNeox final : public Model {
 
   Settings settings_;
   layers::Workspace work_;
-  Rotary rotary_;
+  layers::Rotary rotary_;
 
   std::size_t root_;
   std::size_t body_;
@@ -51,7 +51,7 @@ GptNeox::GptNeox(const ModelSpec& spec, const ModelNames& names, const MicroBatc
                  Device& device)
     : settings_(settings_of(spec)),
       work_(batch, device),
-      rotary_(spec, settings_, work_),
+      rotary_(work_, frequencies(spec, settings_)),
       root_(names.module("")),
       body_(names.module("gpt_neox")),
       rotary_module_(names.module("gpt_neox.rotary_emb")),

@@ -16,7 +16,6 @@ namespace dstune::gpt_neox {
 std::unique_ptr<Model> make_model(const ModelSpec& spec, const ModelParameters& parameters,
                                   const MicroBatch& batch, Device& device);
 
-inline constexpr Family kFamily{"gpt_neox", presets,        read,
-                                parameters, training_flops, make_model};
+inline constexpr Family kFamily{"gpt_neox", presets, read, parameters, training_flops, make_model};
 
 }  // namespace dstune::gpt_neox

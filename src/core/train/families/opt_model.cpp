@@ -108,10 +108,9 @@ Opt::Opt(const ModelSpec& spec, const ModelNames& names, const MicroBatch& batch
 Opt::Embedded Opt::look_up(ModuleHooks& hooks) {
   Embedded rows;
   rows.tokens = embed_tokens_.forward(work_, hooks, tokens_);
-  positions_ =
-      make_buffer(*work_.device, MemoryCategory::activations, work_.rows(), DType::int64);
-  work_.device->run(FillPositions{
-      .out = positions(), .first = kFirstPosition, .period = work_.sequence_length});
+  positions_ = make_buffer(*work_.device, MemoryCategory::activations, work_.rows(), DType::int64);
+  work_.device->run(
+      FillPositions{.out = positions(), .first = kFirstPosition, .period = work_.sequence_length});
   rows.positions = embed_positions_.forward(work_, hooks, positions());
   if (!project_in_) return rows;
   project_in_input_ = std::move(rows.tokens);

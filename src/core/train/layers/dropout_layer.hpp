@@ -1,4 +1,5 @@
-// torch.nn.Dropout, or its function, that keeps its mask; nothing at all where the probability is 0.
+// torch.nn.Dropout, or its function, that keeps its mask; nothing at all where the probability is
+// 0.
 #pragma once
 
 #include <cstddef>

@@ -40,8 +40,8 @@ class FamilyRun {
         engine(spec_, DType::fp32, device),
         device_(&device),
         model_(family_of(spec_).make_model(
-            spec_, engine.parameters(),
-            {fixture.micro_batch, fixture.sequence_length, DType::fp32}, device)),
+            spec_, engine.parameters(), {fixture.micro_batch, fixture.sequence_length, DType::fp32},
+            device)),
         tokens_(device, MemoryCategory::temporaries, fixture.tokens.size() * 8) {
     if (device.computes()) {
       std::memcpy(tokens_.data(), fixture.tokens.data(), tokens_.size());
@@ -173,9 +173,8 @@ TEST_P(FamilyFixtures, LayersKeepWhatAutogradSaves) {
   DryDevice device(Bytes{1} << 30U);
   FamilyRun run(fixture(), device);
   std::vector<Bytes> at_ticks;
-  device.on_tick([&] {
-    at_ticks.push_back(device.memory().use().at(MemoryCategory::activations));
-  });
+  device.on_tick(
+      [&] { at_ticks.push_back(device.memory().use().at(MemoryCategory::activations)); });
 
   run.forward();
 
