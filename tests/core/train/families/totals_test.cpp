@@ -1,0 +1,78 @@
+// The parameters of published models against Hugging Face transformers' own count:
+// tests/data/totals/*.json, written by scripts/make_totals_fixture.py.
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <boost/json/parse.hpp>
+#include <boost/json/value_to.hpp>
+#include <gtest/gtest.h>
+
+#include "core/base/json.hpp"
+#include "core/config/read_model_spec.hpp"
+#include "core/train/families/families.hpp"
+#include "tests/support/test_data.hpp"
+
+namespace dstune {
+namespace {
+
+struct Published {
+  std::string name;
+  std::int64_t parameters = 0;
+  std::size_t tensors = 0;
+  json::object config;
+};
+
+std::vector<Published> published_models() {
+  std::vector<Published> all;
+  for (const auto& entry : std::filesystem::directory_iterator(test::test_data("totals"))) {
+    std::ifstream file(entry.path());
+    const json::value root = json::parse(std::string(std::istreambuf_iterator<char>(file), {}));
+    for (const auto& row : root.at("models").as_array()) {
+      all.push_back({json::value_to<std::string>(row.at("name")), row.at("parameters").as_int64(),
+                     row.at("tensors").to_number<std::size_t>(), row.at("config").as_object()});
+    }
+  }
+  return all;
+}
+
+std::string without_owner(const std::string& name) { return name.substr(name.find('/') + 1); }
+
+ModelSpec read(const Published& model) {
+  Problems problems(model.name);
+  std::vector<std::string> warnings;
+  const auto spec =
+      read_model_object(model.config, without_owner(model.name), "", problems, warnings);
+  problems.throw_if_any();
+  EXPECT_EQ(warnings, std::vector<std::string>{}) << model.name;
+  return *spec;
+}
+
+TEST(Totals, OfPublishedModelsAreHuggingFaces) {
+  for (const Published& model : published_models()) {
+    const ModelParameters parameters = make_model_parameters(read(model));
+
+    EXPECT_EQ(parameters.total(), model.parameters) << model.name;
+    EXPECT_EQ(parameters.tensors.size(), model.tensors) << model.name;
+  }
+}
+
+TEST(Totals, PresetsAreThePublishedModelsOfTheirNames) {
+  const auto published = published_models();
+  for (const Family& family : families()) {
+    for (ModelSpec preset : family.presets()) {
+      preset.family = family.model_type;
+      std::optional<ModelSpec> same;
+      for (const Published& model : published) {
+        if (without_owner(model.name) == preset.name) same = read(model);
+      }
+      EXPECT_EQ(same, preset) << preset.name;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace dstune
