@@ -54,14 +54,16 @@ Layer::Layer(const ModelSpec& spec, const Settings& settings, const ModelNames& 
       attention_dropout_{.module = {}, .probability = spec.residual_dropout},
       act_(names.module(name_of(index, ".activation_fn")), settings.activation, spec.inner_size),
       attention_norm_{.norm = {names, name_of(index, ".self_attn_layer_norm"), spec.hidden_size,
-                               spec.layer_norm_epsilon}},
+                               spec.layer_norm_epsilon, settings.norm_parameters}},
       fc1_(names, name_of(index, ".fc1"), spec.hidden_size, spec.inner_size, WeightOrder::out_in,
            settings.has_bias),
       fc2_(names, name_of(index, ".fc2"), spec.inner_size, spec.hidden_size, WeightOrder::out_in,
            settings.has_bias),
       mlp_dropout_{.module = {}, .probability = spec.residual_dropout},
       mlp_norm_{.norm = {names, name_of(index, ".final_layer_norm"), spec.hidden_size,
-                         spec.layer_norm_epsilon}} {}
+                         spec.layer_norm_epsilon, settings.norm_parameters}} {
+  fc1_.takes_matrix = fc2_.takes_matrix = true;
+}
 
 Buffer Layer::forward(const Workspace& work, ModuleHooks& hooks, Buffer x, std::uint64_t seed) {
   hooks.fetch(module_);

@@ -30,8 +30,7 @@ Matrix Linear::weight_matrix(const Tensor& tensor) const {
   return order == WeightOrder::in_out ? as_matrix(tensor, in, out) : as_matrix(tensor, out, in);
 }
 
-// DeepSpeed's function in place of nn.Linear's is a product, then `output += bias`.
-bool Linear::passes_over_bias(const Workspace& work) const {
+bool Linear::is_deepspeeds(const Workspace& work) const {
   return order == WeightOrder::out_in && work.linear == LinearLayers::memory_efficient;
 }
 
@@ -42,7 +41,9 @@ Buffer Linear::forward(const Workspace& work, ModuleHooks& hooks, const Buffer& 
                .a = work.matrix(x, in),
                .b = weight_matrix(hooks.parameter(weight)),
                .c = work.matrix(y, out)};
-  const bool on_the_way = bias && may_add_on_the_way_out(product) && !passes_over_bias(work);
+  // DeepSpeed's function is a product, then `output += bias`, where x has three dimensions.
+  const bool adds_apart = is_deepspeeds(work) && !takes_matrix;
+  const bool on_the_way = bias && may_add_on_the_way_out(product) && !adds_apart;
   if (on_the_way) product.bias = hooks.parameter(*bias);
   work.device->run(product);
   if (bias && !on_the_way) work.device->run(AddBias{product.c, hooks.parameter(*bias)});
@@ -50,10 +51,10 @@ Buffer Linear::forward(const Workspace& work, ModuleHooks& hooks, const Buffer& 
   return y;
 }
 
-void Linear::bias_backward(const Workspace& work, ModuleHooks& hooks, const Buffer& d_y) const {
+Buffer Linear::bias_gradient(const Workspace& work, const Buffer& d_y) const {
   Buffer d_bias = work.gradient(out);
   work.device->run(BiasGradient{work.matrix(d_y, out), d_bias.tensor(work.dtype)});
-  hooks.gradient_ready(*bias, std::move(d_bias));
+  return d_bias;
 }
 
 Buffer Linear::backward(const Workspace& work, ModuleHooks& hooks, const Buffer& d_y,
@@ -61,7 +62,8 @@ Buffer Linear::backward(const Workspace& work, ModuleHooks& hooks, const Buffer&
   Device& device = *work.device;
   const bool stored_in_out = order == WeightOrder::in_out;
   hooks.fetch(module);
-  if (bias) bias_backward(work, hooks, d_y);
+  const bool bias_is_last = is_deepspeeds(work);
+  if (bias && !bias_is_last) hooks.gradient_ready(*bias, bias_gradient(work, d_y));
 
   const Matrix d_y_matrix = work.matrix(d_y, out);
   Buffer d_x = work.activation(in);
@@ -75,7 +77,10 @@ Buffer Linear::backward(const Workspace& work, ModuleHooks& hooks, const Buffer&
                   .a = stored_in_out ? x_matrix : d_y_matrix,
                   .b = stored_in_out ? d_y_matrix : x_matrix,
                   .c = weight_matrix(d_weight.tensor(work.dtype))});
+  Buffer d_bias;
+  if (bias && bias_is_last) d_bias = bias_gradient(work, d_y);  // both are there before a hook
   hooks.gradient_ready(weight, std::move(d_weight));
+  if (d_bias) hooks.gradient_ready(*bias, std::move(d_bias));
   hooks.release(module);
   return d_x;
 }

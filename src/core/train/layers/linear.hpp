@@ -22,6 +22,9 @@ struct Linear {
   std::int64_t in;                  ///< columns of x
   std::int64_t out;                 ///< columns of y
   WeightOrder order;
+  /// x comes in as a matrix, not by sequences: DeepSpeed's function then adds the bias in the
+  /// product, as torch's does.
+  bool takes_matrix = false;
 
   /// The module `name` with its "weight" and, if it has one, its "bias".
   Linear(const ModelNames& names, const std::string& name, std::int64_t inputs,
@@ -31,15 +34,17 @@ struct Linear {
   /// @returns y (M, out)
   Buffer forward(const Workspace& work, ModuleHooks& hooks, const Buffer& x) const;
 
-  /// Hands bias and weight gradient to the hooks.
+  /// Hands bias and weight gradient to the hooks, in the order in which they are complete: with
+  /// torch's layers the weight's goes through a transposition first; DeepSpeed's function in place
+  /// of nn.Linear's has input, weight and bias in this order.
   /// @returns the gradient by x (M, in)
   Buffer backward(const Workspace& work, ModuleHooks& hooks, const Buffer& d_y,
                   const Buffer& x) const;
 
  private:
   Matrix weight_matrix(const Tensor& tensor) const;
-  void bias_backward(const Workspace& work, ModuleHooks& hooks, const Buffer& d_y) const;
-  bool passes_over_bias(const Workspace& work) const;
+  Buffer bias_gradient(const Workspace& work, const Buffer& d_y) const;
+  bool is_deepspeeds(const Workspace& work) const;
 };
 
 }  // namespace dstune::layers
