@@ -21,6 +21,7 @@ struct Settings {
   bool norm_before = true;            ///< do_layer_norm_before
   bool removes_final_norm = false;    ///< _remove_final_layer_norm
   bool has_bias = true;               ///< enable_bias
+  bool norm_parameters = true;        ///< layer_norm_elementwise_affine
   bool tied = true;                   ///< tie_word_embeddings
 
   /// Before the head: where layers end in a sum and not in a norm.

@@ -33,8 +33,7 @@ constexpr KeyRule kOptRules[] = {
     boolean("do_layer_norm_before"),
     boolean("_remove_final_layer_norm"),
     boolean("enable_bias"),
-    only("layer_norm_elementwise_affine", true)
-        .because("; LayerNorm without parameters is not modelled"),
+    boolean("layer_norm_elementwise_affine"),
     boolean("tie_word_embeddings"),
 };
 constexpr Section kOpt{.rules = kOptRules, .other_keys = true};
@@ -63,6 +62,7 @@ Settings settings_from(const json::object& object, const ModelSpec& spec) {
   take_value(object, "do_layer_norm_before", settings.norm_before);
   take_value(object, "_remove_final_layer_norm", settings.removes_final_norm);
   take_value(object, "enable_bias", settings.has_bias);
+  take_value(object, "layer_norm_elementwise_affine", settings.norm_parameters);
   take_value(object, "tie_word_embeddings", settings.tied);
   return settings;
 }

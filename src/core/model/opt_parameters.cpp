@@ -7,6 +7,15 @@ namespace dstune::opt {
 
 namespace {
 
+void add_norm(ModelBuilder& builder, const ModelSpec& spec, const Settings& settings,
+              const std::string& name, std::size_t parent) {
+  if (settings.norm_parameters) {
+    builder.add_layer_norm(name, parent, spec.hidden_size);
+  } else {
+    builder.add_module(name, "LayerNorm", parent);
+  }
+}
+
 void add_attention(ModelBuilder& builder, const ModelSpec& spec, const Settings& settings,
                    const std::string& name, std::size_t parent) {
   const std::int64_t h = spec.hidden_size;
@@ -27,10 +36,10 @@ void add_layer(ModelBuilder& builder, const ModelSpec& spec, const Settings& set
   add_attention(builder, spec, settings, name + ".self_attn", layer);
   builder.add_module(name + ".activation_fn", std::string(activation_class(settings.activation)),
                      layer);
-  builder.add_layer_norm(name + ".self_attn_layer_norm", layer, h);
+  add_norm(builder, spec, settings, name + ".self_attn_layer_norm", layer);
   add_nn_linear(builder, name + ".fc1", layer, h, f, settings.has_bias, stddev);
   add_nn_linear(builder, name + ".fc2", layer, f, h, settings.has_bias, stddev);
-  builder.add_layer_norm(name + ".final_layer_norm", layer, h);
+  add_norm(builder, spec, settings, name + ".final_layer_norm", layer);
 }
 
 void add_embeddings(ModelBuilder& builder, const ModelSpec& spec, const Settings& settings,
@@ -61,7 +70,7 @@ ModelParameters parameters(const ModelSpec& spec) {
   builder.takes_numbers_only(decoder);
   add_embeddings(builder, spec, settings, decoder);
   if (settings.has_final_norm()) {
-    builder.add_layer_norm("model.decoder.final_layer_norm", decoder, spec.hidden_size);
+    add_norm(builder, spec, settings, "model.decoder.final_layer_norm", decoder);
   }
   for (std::int64_t layer = 0; layer < spec.num_layers; ++layer) {
     add_layer(builder, spec, settings, concat("model.decoder.layers.", layer), decoder);

@@ -38,6 +38,7 @@ std::string to_own(const Settings& settings) {
                                       {"do_layer_norm_before", settings.norm_before},
                                       {"_remove_final_layer_norm", settings.removes_final_norm},
                                       {"enable_bias", settings.has_bias},
+                                      {"layer_norm_elementwise_affine", settings.norm_parameters},
                                       {"tie_word_embeddings", settings.tied}});
 }
 
@@ -48,6 +49,7 @@ Settings settings_of(const ModelSpec& spec) {
           .norm_before = own.at("do_layer_norm_before").as_bool(),
           .removes_final_norm = own.at("_remove_final_layer_norm").as_bool(),
           .has_bias = own.at("enable_bias").as_bool(),
+          .norm_parameters = own.at("layer_norm_elementwise_affine").as_bool(),
           .tied = own.at("tie_word_embeddings").as_bool()};
 }
 

@@ -34,7 +34,7 @@ std::optional<layers::Norm> final_norm(const ModelSpec& spec, const Settings& se
                                        const ModelNames& names) {
   if (!settings.has_final_norm()) return std::nullopt;
   return layers::Norm(names, "model.decoder.final_layer_norm", spec.hidden_size,
-                      spec.layer_norm_epsilon);
+                      spec.layer_norm_epsilon, settings.norm_parameters);
 }
 
 class Opt final : public Model {
