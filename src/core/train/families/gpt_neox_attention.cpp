@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/device/operations/add.hpp"
+#include "core/device/operations/copy.hpp"
 
 namespace dstune::gpt_neox {
 
@@ -53,7 +54,11 @@ Buffer SelfAttention::forward(const Workspace& work, ModuleHooks& hooks, const R
   k_ = turned(1);
   attention_.forward(work, shape(work, seed), dense(work, q_), dense(work, k_),
                      interleaved(work, qkv_, 2));
-  Buffer out = dense_.forward(work, hooks, attention_.out);
+  if (work.attention == AttentionKind::sdpa) {
+    by_tokens_ = work.activation(heads_ * head_size_);
+    work.device->run(Copy{attention_.out.tensor(work.dtype), by_tokens_.tensor(work.dtype)});
+  }
+  Buffer out = dense_.forward(work, hooks, attended());
   hooks.release(module_);
   return out;
 }
@@ -61,7 +66,8 @@ Buffer SelfAttention::forward(const Workspace& work, ModuleHooks& hooks, const R
 Buffer SelfAttention::backward(const Workspace& work, ModuleHooks& hooks, const Rotary& rotary,
                                const Buffer& d_out, const Buffer& x, std::uint64_t seed) {
   hooks.fetch(module_);
-  Buffer d_attention = dense_.backward(work, hooks, d_out, attention_.out);
+  Buffer d_attention = dense_.backward(work, hooks, d_out, attended());
+  by_tokens_.reset();
   const Buffer d_qkv = product_gradient(work, rotary, d_attention, seed);
   d_attention.reset();
   Buffer d_x = query_key_value_.backward(work, hooks, d_qkv, x);

@@ -15,6 +15,8 @@
 namespace dstune::gpt_neox {
 
 /// Keeps the product (M, 3h) for the values in it, and the rotated queries and keys (M, h) each.
+/// These torch.cat has laid out by heads, so that of torch.s attention is too: the projection keeps
+/// another, by tokens, beside it.
 class SelfAttention {
  public:
   /// @param name  of the module
@@ -33,6 +35,8 @@ class SelfAttention {
                   const Buffer& d_out, const Buffer& x, std::uint64_t seed);
 
  private:
+  /// What the projection reads.
+  const Buffer& attended() const { return by_tokens_ ? by_tokens_ : attention_.out; }
   AttentionShape shape(const layers::Workspace& work, std::uint64_t seed) const;
   /// q, k or v (0, 1, 2) of the product.
   Heads interleaved(const layers::Workspace& work, const Buffer& qkv, std::int64_t part) const;
@@ -51,6 +55,7 @@ class SelfAttention {
   Buffer q_;
   Buffer k_;
   layers::AttentionLayer attention_;
+  Buffer by_tokens_;  ///< (M, h); sdpa alone: the others have it so
 };
 
 }  // namespace dstune::gpt_neox

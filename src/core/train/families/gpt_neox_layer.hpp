@@ -19,7 +19,7 @@ namespace dstune::gpt_neox {
 
 /// x + attention(norm(x)) + mlp(norm'(x)) with use_parallel_residual; otherwise y + mlp(norm'(y))
 /// with y = x + attention(norm(x)). What PyTorch keeps per token, in elements, without dropout and
-/// with gelu: 9 h + 2 f, h more one after the other, beside 4 a + 16 bytes of fp32.
+/// with gelu: 10 h + 2 f, h more one after the other, beside 4 a + 16 bytes of fp32.
 class Layer {
  public:
   /// @param index  0 <= index < num_layers

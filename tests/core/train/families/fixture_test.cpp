@@ -80,6 +80,8 @@ class FamilyRun {
   Buffer tokens_;
 };
 
+constexpr double kNothing = 1e-8;
+
 double largest(const std::vector<float>& values) {
   double result = 0;
   for (const float value : values) result = std::max(result, std::abs(static_cast<double>(value)));
@@ -141,7 +143,9 @@ TEST_P(FamilyFixtures, LossAndEveryGradientAreHuggingFaces) {
   for (std::size_t i = 0; i < fixture().parameters.size(); ++i) {
     const auto& [name, shape, values, expected] = fixture().parameters[i];
     ASSERT_EQ(run.engine.gradient(i).size(), expected.size()) << name;
-    EXPECT_LE(largest_difference(run.engine.gradient(i), expected), 2e-5 * largest(expected))
+    // Softmax does not feel a bias of the keys: its gradient is exactly zero.
+    EXPECT_LE(largest_difference(run.engine.gradient(i), expected),
+              2e-5 * largest(expected) + kNothing)
         << name;
   }
 }
