@@ -1,0 +1,50 @@
+// ZeRO's oracle for every family: however states are sharded, the same model is trained.
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "tests/support/family_fixture.hpp"
+#include "tests/support/knob_grid.hpp"
+#include "tests/support/training_run.hpp"
+
+namespace dstune {
+namespace {
+
+constexpr int kSteps = 3;
+constexpr double kExact = 2e-5;  // of fp32
+
+RunSettings settings_of(const std::string& name) {
+  const test::FamilyFixture fixture = test::read_family_fixture(name);
+  RunSettings settings = test::tiny_settings();
+  settings.model = test::model_of(fixture);
+  settings.model.initializer_range = 0.2;  // so small a model has tiny gradients with 0.02
+  settings.sequence_length = fixture.sequence_length;
+  return settings;
+}
+
+class FamiliesWithZero : public testing::TestWithParam<std::string> {};
+
+INSTANTIATE_TEST_SUITE_P(Families, FamiliesWithZero, testing::ValuesIn(test::family_fixtures()),
+                         [](const auto& param_info) { return param_info.param; });
+
+TEST_P(FamiliesWithZero, EveryStageTrainsAsOneRankWithoutIt) {
+  const RunSettings settings = settings_of(GetParam());
+  const auto run = [&](const test::Split& split) {
+    return test::run_training(make_step_config(test::config_of(split)), split.ranks, kSteps,
+                              settings);
+  };
+  const test::TrainingRun expected = run({});
+
+  for (const test::Split& split : {test::Split{0, 2}, {1, 3}, {2, 2}, {3, 2}, {3, 4}}) {
+    const test::TrainingRun actual = run(split);
+
+    SCOPED_TRACE(testing::Message() << "stage " << split.stage << ", ranks " << split.ranks);
+    EXPECT_LT(test::largest_difference(actual.losses, expected.losses), kExact);
+    EXPECT_LT(test::largest_difference(actual.norms, expected.norms), kExact);
+    EXPECT_LT(test::largest_difference(actual, expected), kExact);
+  }
+}
+
+}  // namespace
+}  // namespace dstune
