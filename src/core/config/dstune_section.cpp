@@ -74,7 +74,7 @@ std::optional<ModelSpec> read_model_value(const json::value& value, const std::s
                            warnings);
   }
   problems.add(kPointer,
-               concat("is ", describe(value), "; accepted: a preset (", join(model_presets(), ", "),
+               concat("is ", describe(value), "; accepted: a preset (docs/models.md lists them",
                       "), the path of a Hugging Face config.json, or such an object"));
   return std::nullopt;
 }
@@ -90,7 +90,7 @@ std::optional<ModelSpec> read_model(const SectionReader& reader, const CommandLi
     return read_model_value(*value, source, problems, warnings);
   }
   problems.add("/dstune/model",
-               concat("is missing; accepted: a preset (", join(model_presets(), ", "),
+               concat("is missing; accepted: a preset (docs/models.md lists them",
                       "), the path of a Hugging Face config.json, or such an object; or --model"));
   return std::nullopt;
 }

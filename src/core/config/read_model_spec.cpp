@@ -109,8 +109,8 @@ std::optional<ModelSpec> read_model_name(const std::string& name,
     const auto near = suggestion(name, model_presets());
     problems.add(std::string(where), concat("is ", in_quotes(name), ", no preset and no file", near,
                                             near.empty() ? "; accepted: " : " accepted: ",
-                                            in_quotes_each(model_presets()),
-                                            ", or the path of a Hugging Face config.json"));
+                                            "a preset (docs/models.md lists them), or the path "
+                                            "of a Hugging Face config.json"));
     return std::nullopt;
   }
   Problems file_problems(path.string());

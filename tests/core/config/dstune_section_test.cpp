@@ -122,8 +122,8 @@ TEST(ReadDstune, FindsTheModelBesideTheConfiguration) {
 
 TEST(ReadDstune, NamesThePresetsIfTheModelIsMissing) {
   const std::string accepted =
-      "accepted: a preset (gpt2, gpt2-medium, gpt2-large, gpt2-xl), the path of a Hugging Face "
-      "config.json, or such an object";
+      "accepted: a preset (docs/models.md lists them), the path of a Hugging Face config.json, or "
+      "such an object";
 
   EXPECT_FALSE(read("{}").model_known);
   EXPECT_EQ(read("{}").faults, Faults{"/dstune/model  is missing; " + accepted + "; or --model"});

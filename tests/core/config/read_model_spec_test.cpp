@@ -3,6 +3,7 @@
 #include <boost/json/parse.hpp>
 #include <gtest/gtest.h>
 
+#include "core/base/text.hpp"
 #include "core/train/families/families.hpp"
 #include "tests/core/config/faults.hpp"
 #include "tests/support/temporary_directory.hpp"
@@ -30,6 +31,15 @@ Faults faults_of_object(const char* text) {
   Problems problems("config.json");
   read_object(text, problems);
   return faults_in(problems);
+}
+
+/// Each in quotes.
+std::string all_families() {
+  std::string all;
+  for (const Family& family : families()) {
+    all += concat(all.empty() ? "" : ", ", "\"", family.model_type, "\"");
+  }
+  return all;
 }
 
 ModelSpec read_named(const std::string& name, const std::string& folder = ".") {
@@ -89,8 +99,8 @@ TEST(ReadModelName, NamesThePresetsIfThereIsNothingOfThatName) {
 
   EXPECT_EQ(faults_in(problems),
             Faults{"--model  is \"gpt2-mediun\", no preset and no file; did you mean "
-                   "\"gpt2-medium\"? accepted: \"gpt2\", \"gpt2-medium\", \"gpt2-large\", "
-                   "\"gpt2-xl\", or the path of a Hugging Face config.json"});
+                   "\"gpt2-medium\"? accepted: a preset (docs/models.md lists them), or the path "
+                   "of a Hugging Face config.json"});
 }
 
 TEST(ReadModelName, PutsTheFileInFrontOfItsFaults) {
@@ -220,37 +230,67 @@ TEST(ReadModelName, NamesAModelSoThatItCanBePrinted) {
   EXPECT_EQ(read_named("a\x1B\xFF.json", directory.path()).name, "a\\x1B\\xFF");
 }
 
-TEST(ReadModelObject, TakesActivationsOfTheSameCost) {
-  EXPECT_EQ(faults_of_object(R"({"model_type": "gpt2", "activation_function": "gelu_accurate"})"),
-            Faults{});
+TEST(ReadModelObject, KeepsWhatOnlyTheFamilyAsksAbout) {
+  Problems problems("config.json");
+
+  const auto spec = read_object(
+      R"({"model_type": "gpt2", "activation_function": "relu", "scale_attn_weights": true,
+          "scale_attn_by_inverse_layer_idx": true, "tie_word_embeddings": false})",
+      problems);
+
+  ASSERT_TRUE(spec);
+  EXPECT_EQ(spec->own, R"({"activation_function":"relu","scale_attn_by_inverse_layer_idx":true,)"
+                       R"("tie_word_embeddings":false})");
 }
 
 TEST(ReadModelObject, NeedsItsFamily) {
   EXPECT_EQ(faults_of_object(R"({"n_embd": 16})"),
-            Faults{"/model/model_type  is missing; accepted: \"gpt2\""});
+            Faults{"/model/model_type  is missing; accepted: " + all_families()});
 }
 
 TEST(ReadModelObject, RejectsOtherFamiliesWithoutReadingOn) {
-  EXPECT_EQ(faults_of_object(R"({"model_type": "llama", "n_embd": -1})"),
-            Faults{"/model/model_type  is \"llama\"; accepted: \"gpt2\""});
+  EXPECT_EQ(faults_of_object(R"({"model_type": "rwkv_world", "n_embd": -1})"),
+            Faults{"/model/model_type  is \"rwkv_world\"; accepted: " + all_families()});
+  EXPECT_EQ(faults_of_object(R"({"model_type": "gpt_neo_x"})"),
+            Faults{"/model/model_type  is \"gpt_neo_x\"; did you mean \"gpt_neox\"? accepted: " +
+                   all_families()});
 }
 
 TEST(ReadModelObject, RejectsVariantsThatAreNotTrained) {
   EXPECT_EQ(
       faults_of_object(
-          R"({"model_type": "gpt2", "activation_function": "relu", "scale_attn_weights": false,
-                    "scale_attn_by_inverse_layer_idx": true, "reorder_and_upcast_attn": true,
-                    "add_cross_attention": true, "tie_word_embeddings": false,
-                    "resid_pdrop": 1})"),
-      (Faults{"/model/activation_function  is \"relu\"; accepted: \"gelu_new\", "
-              "\"gelu_accurate\"; others keep other tensors for the backward pass, and are "
-              "not modelled",
-              "/model/scale_attn_weights  is false; accepted: true",
-              "/model/scale_attn_by_inverse_layer_idx  is true; accepted: false",
+          R"({"model_type": "gpt2", "activation_function": "mish", "reorder_and_upcast_attn": true,
+                    "add_cross_attention": true, "resid_pdrop": 1})"),
+      (Faults{"/model/activation_function  is \"mish\"; accepted: \"gelu\", \"gelu_accurate\", "
+              "\"gelu_fast\", \"gelu_new\", \"gelu_pytorch_tanh\", \"quick_gelu\", \"relu\", "
+              "\"sigmoid\", \"silu\", \"swish\", \"tanh\"; others keep other tensors for the "
+              "backward pass, and are not modelled",
               "/model/reorder_and_upcast_attn  is true; accepted: false",
               "/model/add_cross_attention  is true; accepted: false",
-              "/model/tie_word_embeddings  is false; accepted: true",
               "/model/resid_pdrop  is 1; accepted: a number >= 0 and < 1"}));
+}
+
+TEST(ReadModelObject, RejectsWhatGptNeoxIsNotTrainedWith) {
+  EXPECT_EQ(faults_of_object(
+                R"({"model_type": "gpt_neox", "rope_scaling": {"type": "linear", "factor": 2},
+                    "hidden_act": "gelu_10", "hidden_dropout": 1})"),
+            (Faults{"/model/rope_scaling/rope_type  is \"linear\"; accepted: \"default\"; scaled "
+                    "rotary angles are not modelled",
+                    "/model/rope_scaling/factor  is unknown"}));
+  EXPECT_EQ(faults_of_object(R"({"model_type": "gpt_neox", "num_attention_heads": 7})"),
+            Faults{"/model/num_attention_heads  is 7, which does not divide hidden_size 6144"});
+  EXPECT_EQ(faults_of_object(R"({"model_type": "gpt_neox", "rotary_pct": 0.005})"),
+            Faults{"/model/rotary_pct  is 0.005, 0 of the 96 columns of a head; accepted: what "
+                   "rotates at least one pair of them"});
+}
+
+TEST(ReadModelObject, RejectsWhatOptIsNotTrainedWith) {
+  EXPECT_EQ(
+      faults_of_object(R"({"model_type": "opt", "layerdrop": 0.1, "num_attention_heads": 5})"),
+      (Faults{"/model/layerdrop  is 0.1; accepted: a number from 0 to 0; layers that are left "
+              "out at random are not modelled"}));
+  EXPECT_EQ(faults_of_object(R"({"model_type": "opt", "num_attention_heads": 5})"),
+            Faults{"/model/num_attention_heads  is 5, which does not divide hidden_size 768"});
 }
 
 TEST(ReadModelObject, RejectsHeadsThatDoNotDivideTheWidth) {

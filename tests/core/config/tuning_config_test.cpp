@@ -275,8 +275,8 @@ TEST_F(ReadTuningConfig, ShowsTheFaultsOfAllSectionsAtOnce) {
             (Faults{"/fp16/enabled  is given more than once; keep one of them",
                     "/dstune/memory_limit  is -4; accepted: a size above 0 such as \"4GiB\", or an "
                     "integer of bytes",
-                    "/dstune/model  is missing; accepted: a preset (gpt2, gpt2-medium, gpt2-large, "
-                    "gpt2-xl), the path of a Hugging Face config.json, or such an object; or "
+                    "/dstune/model  is missing; accepted: a preset (docs/models.md lists "
+                    "them), the path of a Hugging Face config.json, or such an object; or "
                     "--model",
                     "/autotuning/fast  is 1; accepted: true or false",
                     "/zero_optimization/stage  is 7; accepted: 0, 1, 2, 3, a list of them, \"all\" "

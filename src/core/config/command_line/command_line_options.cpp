@@ -24,8 +24,8 @@ po::options_description input_options() {
   po::options_description group("Input and output", kLineWidth, kDescriptionWidth);
   group.add_options()  //
       ("model", value("NAME|PATH"),
-       "gpt2, gpt2-medium, gpt2-large, gpt2-xl, or a Hugging Face config.json (default: "
-       "dstune.model of CONFIG.json)")  //
+       "a preset of docs/models.md, or a Hugging Face config.json (default: dstune.model of "
+       "CONFIG.json)")  //
       ("results-dir", value("DIR"),
        "journal, tables and ds_config_optimal.json go here (default: autotuning.results_dir, else "
        "autotuning_results)")                                                                 //
