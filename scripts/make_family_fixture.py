@@ -22,6 +22,11 @@ The fixture has, beside the case:
     saved       bytes that autograd holds at the end of forward, in fp32, by attention: storages of
                 saved tensors, each once, without parameters, inputs and single numbers: what each
                 layer adds, and all of them together. Without cache, as transformers' Trainer runs
+    on_cuda     likewise on a GPU, by attention, type and dropout: there dropout keeps masks of a
+                byte and LayerNorm fp32. By PyTorch's shape rules of CUDA's kernels (fake tensors),
+                so no GPU is needed; sdpa is its flash kernel, whose random state (16 bytes) does
+                not count. Empty where a model's forward depends on values
+    dropout_keys  of config: those that are `dropout` there, instead of 0
 """
 import json
 import pathlib
@@ -30,10 +35,12 @@ import sys
 import numpy
 import torch
 import transformers
+from torch._subclasses.fake_tensor import DataDependentOutputException, DynamicOutputShapeException, FakeTensorMode
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 CASES = ROOT / "scripts/family_cases"
 FIXTURES = ROOT / "tests/data/families"
+DATA_DEPENDENT = (DataDependentOutputException, DynamicOutputShapeException)
 
 
 def value_of(tensor, elements):
@@ -123,6 +130,72 @@ def measure_saved(case, attention):
     return dict(layers=list(layers.values()), total=total)
 
 
+def flash(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None,
+          enable_gqa=False):
+    """What sdpa calls on a GPU; a fake mask is never looked into, and then stands for causality."""
+    return torch.ops.aten._scaled_dot_product_flash_attention(
+        query, key, value, dropout_p, is_causal or attn_mask is not None, scale=scale)[0]
+
+
+def forward_on_cuda(case, attention, dtype, count):
+    """A forward of fake tensors; count(model, run) is between."""
+    config = transformers.AutoConfig.for_model(**case["config"])
+    auto_class = getattr(transformers, case.get("auto_class", "AutoModelForCausalLM"))
+    with FakeTensorMode(allow_non_fake_inputs=True):
+        with torch.device("cuda"):
+            model = auto_class.from_config(config, attn_implementation=attention,
+                                           dtype=getattr(torch, dtype))
+            shape = (case["micro_batch"], case["sequence_length"])
+            tokens = torch.zeros(shape, dtype=torch.long)
+        model.train()
+        return count(model, tokens)
+
+
+def measure_on_cuda(case, attention, dtype):
+    def count(model, tokens):
+        known = {parameter.untyped_storage()._cdata for parameter in model.parameters()}
+        known.add(tokens.untyped_storage()._cdata)
+        held, layers, inside = [], {}, []
+        for name, module in model.named_modules():
+            if is_layer(name):
+                layers[name] = 0
+                module.register_forward_pre_hook(lambda *_, name=name: inside.append(name), with_kwargs=True)
+                module.register_forward_hook(lambda *_: inside.pop() and None)
+
+        def pack(tensor):
+            storage = tensor.untyped_storage()
+            if tensor.dim() > 0 and tensor.dtype != torch.uint64 and storage._cdata not in known:
+                known.add(storage._cdata)
+                held.append(tensor)
+                if inside:
+                    layers[inside[-1]] += storage.nbytes()
+            return tensor
+
+        with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
+            run_forward(case, model, tokens)
+        return list(layers.values())
+
+    return forward_on_cuda(case, attention, dtype, count)
+
+
+def rows_on_cuda(case, keys):
+    rows = []
+    usual = torch.nn.functional.scaled_dot_product_attention
+    torch.nn.functional.scaled_dot_product_attention = flash
+    try:
+        for attention in ("sdpa", "eager"):
+            for dtype in ("float32", "bfloat16"):
+                for dropout in (0.0, 0.1):
+                    config = dict(case["config"], **{key: dropout for key in keys})
+                    layers = measure_on_cuda(dict(case, config=config), attention, dtype)
+                    rows.append(dict(attention=attention, dtype=dtype, dropout=dropout, layers=layers))
+    except DATA_DEPENDENT:
+        rows = []
+    finally:
+        torch.nn.functional.scaled_dot_product_attention = usual
+    return rows
+
+
 def rounded(values):
     return [float(f"{value:.7g}") for value in values]
 
@@ -138,20 +211,22 @@ def make_fixture(name):
     parameters = [dict(name=name, shape=list(parameter.shape), center=centers[name],
                        gradient=rounded(parameter.grad.flatten().tolist()))
                   for name, parameter in model.named_parameters()]
+    keys = sorted(key for key in case["config"] if "drop" in key and case["config"][key] == 0)
     modules = [[name, type(module).__name__] for name, module in model.named_modules() if name in calls]
     return dict(made_by="scripts/make_family_fixture.py", torch=torch.__version__,
                 transformers=transformers.__version__, **case, tokens=tokens.flatten().tolist(),
                 loss=loss.item(), parameters=parameters, modules=modules, calls=calls, arrival=arrival,
-                saved={attention: measure_saved(case, attention) for attention in ("sdpa", "eager")})
+                saved={attention: measure_saved(case, attention) for attention in ("sdpa", "eager")},
+                dropout_keys=keys, on_cuda=rows_on_cuda(case, keys))
 
 
 def as_text(fixture):
     """A key per line, a parameter per line."""
     lines = []
     for key, value in fixture.items():
-        if key == "parameters":
+        if key in ("parameters", "on_cuda"):
             rows = ",\n".join("  " + json.dumps(row, separators=(",", ":")) for row in value)
-            lines.append(f' "parameters": [\n{rows}\n ]')
+            lines.append(f' "{key}": [\n{rows}\n ]')
         else:
             lines.append(f" {json.dumps(key)}: {json.dumps(value)}")
     return "{\n" + ",\n".join(lines) + "\n}\n"

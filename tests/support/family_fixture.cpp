@@ -48,6 +48,13 @@ FamilyFixture::Saved saved_of(const json::key_value_pair& entry) {
           .total = entry.value().at("total").to_number<Bytes>()};
 }
 
+FamilyFixture::SavedOnCuda saved_on_cuda_of(const json::value& row) {
+  return {.attention = json::value_to<std::string>(row.at("attention")),
+          .dtype = row.at("dtype").as_string() == "bfloat16" ? DType::bf16 : DType::fp32,
+          .dropout = row.at("dropout").to_number<double>(),
+          .layers = json::value_to<std::vector<Bytes>>(row.at("layers"))};
+}
+
 std::vector<std::string> texts(const json::value& list) {
   return json::value_to<std::vector<std::string>>(list);
 }
@@ -83,16 +90,22 @@ FamilyFixture read_family_fixture(const std::string& name) {
   fixture.calls = texts(root.at("calls"));
   fixture.arrival = texts(root.at("arrival"));
   for (const auto& entry : root.at("saved").as_object()) fixture.saved.push_back(saved_of(entry));
+  fixture.dropout_keys = texts(root.at("dropout_keys"));
+  for (const auto& row : root.at("on_cuda").as_array()) {
+    fixture.on_cuda.push_back(saved_on_cuda_of(row));
+  }
   return fixture;
 }
 
-ModelSpec model_of(const FamilyFixture& fixture) {
+ModelSpec model_of(const FamilyFixture& fixture, double dropout) {
   const std::string type = json::value_to<std::string>(fixture.config.at("model_type"));
   const Family* family = find_family(type);
   if (family == nullptr) throw std::invalid_argument(concat("no family of models: ", type));
   Problems problems(fixture.name);
   std::vector<std::string> warnings;
-  auto spec = family->read(fixture.config, "", problems, warnings);
+  json::object config = fixture.config;
+  for (const auto& key : fixture.dropout_keys) config[key] = dropout;
+  auto spec = family->read(config, "", problems, warnings);
   problems.throw_if_any();
   spec->family = type;
   spec->name = fixture.name;

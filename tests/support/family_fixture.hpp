@@ -9,6 +9,7 @@
 
 #include "core/base/json.hpp"
 #include "core/base/units.hpp"
+#include "core/device/dtype.hpp"
 #include "core/model/model_spec.hpp"
 
 namespace dstune::test {
@@ -27,6 +28,14 @@ struct FamilyFixture {
     Bytes total = 0;
   };
 
+  /// Likewise on a GPU.
+  struct SavedOnCuda {
+    std::string attention;
+    DType dtype = DType::fp32;
+    double dropout = 0;
+    std::vector<Bytes> layers;
+  };
+
   std::string name;  ///< of the file
   json::object config;
   std::int64_t micro_batch = 0;
@@ -38,6 +47,8 @@ struct FamilyFixture {
   std::vector<std::string> calls;                            ///< modules, as forward enters them
   std::vector<std::string> arrival;                          ///< parameters, as gradients complete
   std::vector<Saved> saved;
+  std::vector<SavedOnCuda> on_cuda;
+  std::vector<std::string> dropout_keys;  ///< of config
 };
 
 /// Names of all fixtures, sorted.
@@ -47,6 +58,7 @@ std::vector<std::string> family_fixtures();
 FamilyFixture read_family_fixture(const std::string& name);
 
 /// The model of its config.json. @throws ConfigError  if the reader finds fault with it
-ModelSpec model_of(const FamilyFixture& fixture);
+/// @param dropout  in place of the 0 of its dropout_keys
+ModelSpec model_of(const FamilyFixture& fixture, double dropout = 0);
 
 }  // namespace dstune::test

@@ -1,4 +1,6 @@
 // ZeRO's oracle for every family: however states are sharded, the same model is trained.
+#include <algorithm>
+#include <cmath>
 #include <string>
 #include <vector>
 
@@ -13,6 +15,24 @@ namespace {
 
 constexpr int kSteps = 3;
 constexpr double kExact = 2e-5;  // of fp32
+
+/// Of two tensors over the largest magnitude, of all tensors; what is next to nothing is next to
+/// nothing in both: a bias of keys, which softmax does not feel, is moved by noise alone.
+double distance(const test::TrainingRun& actual, const test::TrainingRun& expected) {
+  constexpr double kNothing = 1e-3;
+  double largest = 0;
+  for (std::size_t tensor = 0; tensor < expected.parameters.size(); ++tensor) {
+    double difference = 0;
+    double magnitude = kNothing;
+    for (std::size_t i = 0; i < expected.parameters[tensor].size(); ++i) {
+      const double value = expected.parameters[tensor][i];
+      difference = std::max(difference, std::abs(actual.parameters.at(tensor).at(i) - value));
+      magnitude = std::max(magnitude, std::abs(value));
+    }
+    largest = std::max(largest, difference / magnitude);
+  }
+  return largest;
+}
 
 RunSettings settings_of(const std::string& name) {
   const test::FamilyFixture fixture = test::read_family_fixture(name);
@@ -42,7 +62,7 @@ TEST_P(FamiliesWithZero, EveryStageTrainsAsOneRankWithoutIt) {
     SCOPED_TRACE(testing::Message() << "stage " << split.stage << ", ranks " << split.ranks);
     EXPECT_LT(test::largest_difference(actual.losses, expected.losses), kExact);
     EXPECT_LT(test::largest_difference(actual.norms, expected.norms), kExact);
-    EXPECT_LT(test::largest_difference(actual, expected), kExact);
+    EXPECT_LT(distance(actual, expected), kExact);
   }
 }
 
