@@ -13,6 +13,7 @@
 #include "core/device/operations/adam.hpp"
 #include "core/device/operations/add.hpp"
 #include "core/device/operations/attention.hpp"
+#include "core/device/operations/attention_mask.hpp"
 #include "core/device/operations/bias.hpp"
 #include "core/device/operations/copy.hpp"
 #include "core/device/operations/cross_entropy.hpp"
@@ -34,6 +35,8 @@
 #include "core/device/operations/rotate.hpp"
 #include "core/device/operations/scale.hpp"
 #include "core/device/operations/sgd.hpp"
+#include "core/device/operations/softmax.hpp"
+#include "core/device/operations/stack_heads.hpp"
 #include "core/device/tensor.hpp"
 
 namespace dstune::test {

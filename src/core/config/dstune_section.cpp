@@ -31,6 +31,7 @@ constexpr KeyRule kDstuneRules[] = {
     above("experiment_timeout", 0),
     integer("seed"),
     boolean("dropout"),
+    choice("attention", "sdpa|eager|flash"),
     boolean("share_gpu"),
     above("worker_timeout", 5),
     text("host_overhead"),
@@ -119,6 +120,12 @@ void read_allocator(const SectionReader& reader, TuningConfig& config) {
   config.allocator = allocator_from(name);
 }
 
+void read_attention(const SectionReader& reader, RunSettings& settings) {
+  std::string name(name_of(settings.attention));
+  reader.read("attention", name);
+  settings.attention = attention_kind_from(name).value_or(settings.attention);
+}
+
 void drop_dropout(ModelSpec& model) {
   model.embedding_dropout = 0;
   model.attention_dropout = 0;
@@ -160,6 +167,7 @@ bool read_dstune(const json::value& section, const CommandLine& options, TuningC
   reader.read("dropout", dropout);
   if (!dropout) drop_dropout(settings.model);
   read_sequence_length(reader, settings, problems);
+  read_attention(reader, settings);
   return true;
 }
 

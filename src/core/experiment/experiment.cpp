@@ -22,6 +22,9 @@ json::object settings_to_json(const RunSettings& settings) {
                          {"experiment_timeout_s", settings.experiment_timeout},
                          {"seed", settings.seed},
                          {"host_overhead_s", to_json(settings.host_overhead)}};
+  if (settings.attention != AttentionKind::sdpa) {  // which is what older journals mean
+    object["attention"] = name_of(settings.attention);
+  }
   if (settings.share_gpu) object["share_gpu"] = true;  // rare, and unknown to older journals
   return object;
 }
@@ -35,10 +38,19 @@ AllocatorModel allocator_from_json(const json::object& object) {
   return *allocator;
 }
 
+AttentionKind attention_from_json(const json::object& object) {
+  const auto* name = object.if_contains("attention");
+  if (name == nullptr) return AttentionKind::sdpa;
+  const auto attention = attention_kind_from(std::string_view(name->as_string()));
+  if (!attention) throw std::invalid_argument("unknown attention");
+  return *attention;
+}
+
 RunSettings settings_from_json(const json::object& object) {
   RunSettings settings;
   settings.model = model_spec_from_json(object.at("model").as_object());
   settings.sequence_length = object.at("sequence_length").to_number<std::int64_t>();
+  settings.attention = attention_from_json(object);
   settings.memory_limit = object.at("memory_limit_bytes").to_number<Bytes>();
   settings.allocator = allocator_from_json(object);
   settings.backend = std::string(object.at("backend").as_string());

@@ -73,6 +73,19 @@ void CpuDevice::compute(const Scale& op) {
   });
 }
 
+void CpuDevice::compute(const ScaleTo& op) {
+  assert(op.in.numel == op.out.numel && op.in.dtype == op.out.dtype);
+  const auto f = static_cast<float>(op.factor);
+  with_type(op.in.dtype, [&]<class T>(std::type_identity<T>) {
+    const T* const x = elements<T>(op.in);
+    T* const y = elements<T>(op.out);
+    for_chunks(*this, op.in.numel, [=](std::int64_t begin, std::int64_t end) {
+#pragma omp simd
+      for (std::int64_t i = begin; i < end; ++i) y[i] = from_float<T>(to_float(x[i]) * f);
+    });
+  });
+}
+
 void CpuDevice::compute(const Add& op) {
   const Tensor inout = op.inout;
   const Tensor other = op.other;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 #include <cassert>
+#include <cstddef>
+#include <utility>
 
 #include "kernels/cpu/blas.hpp"
 #include "kernels/cpu/cpu_device.hpp"
@@ -110,13 +112,32 @@ void for_pieces(const Device& device, Sizes whole, Sizes piece, F&& f) {
   }
 }
 
+void advance(Matrix& matrix, std::int64_t elements) {
+  matrix.data = static_cast<std::byte*>(matrix.data) +
+                elements * static_cast<std::int64_t>(size_of(matrix.dtype));
+}
+
+/// f(product) for each.
+template <class F>
+void for_batch(Gemm op, F&& f) {
+  const Batch batch = std::exchange(op.batch, {});
+  for (std::int64_t i = 0; i < batch.count; ++i) {
+    f(op);
+    advance(op.a, batch.a_step);
+    advance(op.b, batch.b_step);
+    advance(op.c, batch.c_step);
+  }
+}
+
 }  // namespace
 
 void CpuDevice::compute(const Gemm& op) {
   assert(op.a.dtype == op.b.dtype && op.b.dtype == op.c.dtype);
   assert(op.beta == 0 || op.beta == 1);
   assert(!op.bias || (op.bias->dtype == op.c.dtype && op.bias->numel == op.c.cols));
-  if (op.c.dtype == DType::fp32) {
+  if (op.batch.count > 1) {
+    for_batch(op, [this](const Gemm& single) { compute(single); });
+  } else if (op.c.dtype == DType::fp32) {
     gemm_fp32(op);
   } else {
     gemm_16bit(op);

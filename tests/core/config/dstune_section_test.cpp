@@ -46,6 +46,7 @@ TEST(ReadDstune, NeedsOnlyTheModel) {
   EXPECT_EQ(config.allocator, std::nullopt) << "the backend's";
   EXPECT_EQ(config.ranks_per_experiment, std::nullopt);
   EXPECT_FALSE(config.settings.share_gpu);
+  EXPECT_EQ(config.settings.attention, AttentionKind::sdpa);
 }
 
 TEST(ReadDstune, ReadsEveryKey) {
@@ -53,9 +54,11 @@ TEST(ReadDstune, ReadsEveryKey) {
       R"({"model": {"model_type": "gpt2", "n_positions": 64}, "sequence_length": 32, "memory_limit": "4GiB",
           "ranks_per_experiment": 2, "backend": "sim", "warmup_steps": 0, "measure_steps": 5,
           "experiment_timeout": 1.5, "seed": 7, "dropout": true, "worker_timeout": 7.5,
-          "host_overhead": "none", "share_gpu": true, "allocator": "caching"})");
+          "host_overhead": "none", "share_gpu": true, "allocator": "caching",
+          "attention": "eager"})");
 
   EXPECT_EQ(faults, Faults{});
+  EXPECT_EQ(config.settings.attention, AttentionKind::eager);
   EXPECT_EQ(config.allocator, AllocatorModel::caching);
   EXPECT_EQ(config.settings.model.name, "inline");
   EXPECT_EQ(config.settings.model.attention_dropout, 0.1);
@@ -157,7 +160,8 @@ TEST(ReadDstune, TakesSizesAsBytesToo) {
 TEST(ReadDstune, RejectsWrongValuesAndUnknownKeys) {
   EXPECT_EQ(read(R"({"modle": "gpt2", "model": "gpt2", "backend": "gpu", "warmup_steps": -1,
                      "measure_steps": 0, "experiment_timeout": 0, "seed": -1, "dropout": 0.1,
-                     "worker_timeout": "10", "sequence_length": 1, "ranks_per_experiment": 0})")
+                     "worker_timeout": "10", "sequence_length": 1, "ranks_per_experiment": 0,
+                     "attention": "flesh"})")
                 .faults,
             (Faults{"/dstune/modle  is unknown; did you mean \"model\"?",
                     "/dstune/backend  is \"gpu\"; did you mean \"cpu\"? accepted: \"auto\", "
@@ -170,7 +174,9 @@ TEST(ReadDstune, RejectsWrongValuesAndUnknownKeys) {
                     "/dstune/worker_timeout  is \"10\"; accepted: a number > 5",
                     "/dstune/sequence_length  is 1; accepted: an integer from 2 to 1000000000",
                     "/dstune/ranks_per_experiment  is 0; accepted: an integer from 1 to 1000000 "
-                    "or null"}));
+                    "or null",
+                    "/dstune/attention  is \"flesh\"; did you mean \"flash\"? accepted: \"sdpa\", "
+                    "\"eager\", \"flash\""}));
 }
 
 }  // namespace

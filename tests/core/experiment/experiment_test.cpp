@@ -49,6 +49,16 @@ TEST(ExperimentJson, TellsOfASharedGpuOnlyWhereThereIsOne) {
   EXPECT_TRUE(experiment_from_json(to_json(experiment)).settings.share_gpu);
 }
 
+TEST(ExperimentJson, TellsOfAttentionWhereItIsNotSdpa) {
+  Experiment experiment = example();
+  EXPECT_FALSE(to_json(experiment).at("settings").as_object().contains("attention"));
+
+  experiment.settings.attention = AttentionKind::eager;
+
+  EXPECT_EQ(experiment_from_json(to_json(experiment)).settings.attention, AttentionKind::eager);
+  EXPECT_NE(experiment.key(), example().key());
+}
+
 TEST(ExperimentJson, WithoutAnAllocatorCountsExactly) {
   Experiment experiment = example();
   experiment.settings.allocator = AllocatorModel::exact;
@@ -58,10 +68,13 @@ TEST(ExperimentJson, WithoutAnAllocatorCountsExactly) {
   EXPECT_EQ(experiment_from_json(earlier).key(), experiment.key());
 }
 
-TEST(ExperimentJson, RejectsAnAllocatorThatItDoesNotKnow) {
+TEST(ExperimentJson, RejectsAnAllocatorOrAnAttentionThatItDoesNotKnow) {
   json::object object = to_json(example());
   object.at("settings").as_object()["allocator"] = "buddy";
 
+  EXPECT_THROW(experiment_from_json(object), std::invalid_argument);
+  object = to_json(example());
+  object.at("settings").as_object()["attention"] = "lazy";
   EXPECT_THROW(experiment_from_json(object), std::invalid_argument);
 }
 

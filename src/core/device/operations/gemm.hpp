@@ -11,6 +11,14 @@ namespace dstune {
 
 enum class Transpose { no, yes };
 
+/// So many products: each reads and writes where the last one did, so many elements further on.
+struct Batch {
+  std::int64_t count = 1;
+  std::int64_t a_step = 0;
+  std::int64_t b_step = 0;
+  std::int64_t c_step = 0;
+};
+
 /// C = op(A) op(B) + beta C + bias, where op transposes or does nothing, and every row of C gets
 /// the bias, if there is one. Shapes after transposition must agree: (M, K) (K, N) -> (M, N). One
 /// dtype; C is rounded once.
@@ -22,16 +30,31 @@ struct Gemm {
   double beta = 0;  ///< 0 or 1
   Matrix c;
   std::optional<Tensor> bias = std::nullopt;  ///< (N)
+  Batch batch = {};  ///< a, b and c are of the first; all get the same bias
 };
+
+/// What moves of a matrix of all products.
+inline Operand batch_operand(const Matrix& first, const Batch& batch, std::int64_t step) {
+  Operand all(first);
+  all.extent += static_cast<Bytes>((batch.count - 1) * step) * size_of(first.dtype);
+  all.bytes *= static_cast<Bytes>(batch.count);
+  return all;
+}
 
 // Every product is one multiplication and one addition. The bias is added on the way out: no pass
 // over C of its own.
 inline Work work_of(const Gemm& op) {
   const std::int64_t inner = op.transpose_a == Transpose::no ? op.a.cols : op.a.rows;
-  Work work{"gemm", 2 * count(op.c) * static_cast<double>(inner), {op.a, op.b}, {op.c}};
-  if (op.beta != 0) work.reads.add(op.c);
+  const double results = count(op.c) * static_cast<double>(op.batch.count);
+  const Operand c = batch_operand(op.c, op.batch, op.batch.c_step);
+  Work work{"gemm",
+            2 * results * static_cast<double>(inner),
+            {batch_operand(op.a, op.batch, op.batch.a_step),
+             batch_operand(op.b, op.batch, op.batch.b_step)},
+            {c}};
+  if (op.beta != 0) work.reads.add(c);
   if (op.bias) {
-    work.flops += count(op.c);
+    work.flops += results;
     work.reads.add(*op.bias);
   }
   return work;

@@ -15,6 +15,7 @@
   X(Copy)                    \
   X(Cast)                    \
   X(Scale)                   \
+  X(ScaleTo)                 \
   X(ScaleBy)                 \
   X(Add)                     \
   X(AddBroadcast)            \
@@ -40,6 +41,12 @@
   X(GeluNewBackward)         \
   X(Attention)               \
   X(AttentionBackward)       \
+  X(StackHeads)              \
+  X(SpreadHeads)             \
+  X(FillMask)                \
+  X(AddMask)                 \
+  X(Softmax)                 \
+  X(SoftmaxBackward)         \
   X(Dropout)                 \
   X(DropoutBackward)         \
   X(FillPositions)           \

@@ -45,6 +45,7 @@ Block::Block(const ModelSpec& spec, const Settings& settings, const ModelNames& 
       ln_1_(names, name_of(index, ".ln_1"), spec.hidden_size, spec.layer_norm_epsilon),
       attn_(names.module(name_of(index, ".attn"))),
       c_attn_(names, name_of(index, ".attn.c_attn"), spec.hidden_size, 3 * spec.hidden_size),
+      attention_{.eager = layers::EagerAttention(layers::SoftmaxType::model)},
       attn_c_proj_(names, name_of(index, ".attn.c_proj"), spec.hidden_size, spec.hidden_size),
       resid_dropout_{.module = names.module(name_of(index, ".attn.resid_dropout")),
                      .probability = spec.residual_dropout},
@@ -68,16 +69,18 @@ AttentionShape Block::attention_shape(const Workspace& work, std::uint64_t seed)
 }
 
 Heads Block::part(const Workspace& work, const Buffer& qkv, std::int64_t index) const {
+  if (!qkv) return {};
   return heads_in(work.matrix(qkv, 3 * spec_.hidden_size), index * spec_.hidden_size,
                   spec_.num_heads, spec_.head_size());
 }
 
-Buffer Block::forward(const Workspace& work, ModuleHooks& hooks, Buffer x, std::uint64_t seed) {
+Buffer Block::forward(const Workspace& work, ModuleHooks& hooks, Buffer x, const Buffer& mask,
+                      std::uint64_t seed) {
   hooks.fetch(module_);
   input_ = std::move(x);
   // The residual is added in place: PyTorch's second buffer lives for this one addition, and more
   // is in use at the head in any case.
-  middle_ = attention_forward(work, hooks, seed);
+  middle_ = attention_forward(work, hooks, mask, seed);
   work.device->run(Add{middle_.tensor(work.dtype), input_.tensor(work.dtype)});
   Buffer out = mlp_forward(work, hooks, seed);
   work.device->run(Add{out.tensor(work.dtype), middle_.tensor(work.dtype)});
@@ -85,15 +88,18 @@ Buffer Block::forward(const Workspace& work, ModuleHooks& hooks, Buffer x, std::
   return out;
 }
 
-Buffer Block::attention_forward(const Workspace& work, ModuleHooks& hooks, std::uint64_t seed) {
+Buffer Block::attention_forward(const Workspace& work, ModuleHooks& hooks, const Buffer& mask,
+                                std::uint64_t seed) {
+  const AttentionShape shape = attention_shape(work, seed);
   ln_1_out_ = ln_1_.forward(work, hooks, input_, ln_1_stats_);
   hooks.fetch(attn_);
   qkv_ = c_attn_.forward(work, hooks, ln_1_out_);
-  attention_.forward(work, attention_shape(work, seed), part(work, qkv_, 0), part(work, qkv_, 1),
-                     part(work, qkv_, 2));
+  attention_.forward(work, shape, part(work, qkv_, 0), part(work, qkv_, 1), part(work, qkv_, 2),
+                     &mask);
   Buffer projected = attn_c_proj_.forward(work, hooks, attention_.out);
   Buffer out = resid_dropout_.forward(
       work, hooks, seed_at(seed, index_, Dropped::attention_residual), std::move(projected));
+  if (!layers::AttentionLayer::reads_inputs(work, shape)) qkv_.reset();
   hooks.release(attn_);
   return out;
 }
@@ -145,10 +151,14 @@ Buffer Block::attention_backward(const Workspace& work, ModuleHooks& hooks, cons
       attn_c_proj_.backward(work, hooks, dropped ? dropped : d_out, attention_.out);
   dropped.reset();
 
+  const AttentionShape shape = attention_shape(work, seed);
+  const Heads q = part(work, qkv_, 0);
+  const Heads k = part(work, qkv_, 1);
+  const Heads v = part(work, qkv_, 2);
+  attention_.begin_backward(work, shape, q, k, v, d_attention);
   Buffer d_qkv = work.activation(3 * spec_.hidden_size);
-  attention_.backward(work, attention_shape(work, seed), d_attention, part(work, qkv_, 0),
-                      part(work, qkv_, 1), part(work, qkv_, 2), part(work, d_qkv, 0),
-                      part(work, d_qkv, 1), part(work, d_qkv, 2));
+  attention_.backward(work, shape, d_attention, q, k, v, part(work, d_qkv, 0), part(work, d_qkv, 1),
+                      part(work, d_qkv, 2));
   for (Buffer* used : {&qkv_, &d_attention}) used->reset();
 
   const Buffer d_norm = c_attn_.backward(work, hooks, d_qkv, ln_1_out_);

@@ -27,8 +27,10 @@ class Block {
         std::int64_t index);
 
   /// @param x  (M, h)
+  /// @param mask  layers::attention_mask() of attention_shape()
   /// @returns the block's output (M, h)
-  Buffer forward(const layers::Workspace& work, ModuleHooks& hooks, Buffer x, std::uint64_t seed);
+  Buffer forward(const layers::Workspace& work, ModuleHooks& hooks, Buffer x, const Buffer& mask,
+                 std::uint64_t seed);
 
   /// Frees everything saved, each buffer when its last reader is done.
   /// @param d_out  gradient by the output (M, h)
@@ -36,15 +38,17 @@ class Block {
   Buffer backward(const layers::Workspace& work, ModuleHooks& hooks, Buffer d_out,
                   std::uint64_t seed);
 
+  AttentionShape attention_shape(const layers::Workspace& work, std::uint64_t seed) const;
+
  private:
-  Buffer attention_forward(const layers::Workspace& work, ModuleHooks& hooks, std::uint64_t seed);
+  Buffer attention_forward(const layers::Workspace& work, ModuleHooks& hooks, const Buffer& mask,
+                           std::uint64_t seed);
   Buffer mlp_forward(const layers::Workspace& work, ModuleHooks& hooks, std::uint64_t seed);
   Buffer attention_backward(const layers::Workspace& work, ModuleHooks& hooks, const Buffer& d_out,
                             std::uint64_t seed);
   Buffer mlp_backward(const layers::Workspace& work, ModuleHooks& hooks, const Buffer& d_out);
-  /// q, k or v (0, 1, 2) in a matrix (M, 3h).
+  /// q, k or v (0, 1, 2) in a matrix (M, 3h); nothing of an empty one.
   Heads part(const layers::Workspace& work, const Buffer& qkv, std::int64_t index) const;
-  AttentionShape attention_shape(const layers::Workspace& work, std::uint64_t seed) const;
 
   const ModelSpec& spec_;
   std::int64_t index_;

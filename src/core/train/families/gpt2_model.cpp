@@ -109,13 +109,15 @@ void Gpt2::forward(ModuleHooks& hooks, Tensor tokens, std::uint64_t seed, Tensor
   // Both parts of the sum are locals of GPT2Model.forward, which live until it returns.
   Embedded rows = look_up(hooks);
   Buffer hidden = embed(hooks, rows);
+  Buffer mask = layers::attention_mask(work_, blocks_.front().attention_shape(work_, seed));
   for (auto& block : blocks_) {
-    hidden = block.forward(work_, hooks, std::move(hidden), seed);
+    hidden = block.forward(work_, hooks, std::move(hidden), mask, seed);
     work_.device->tick();
   }
   ln_f_input_ = std::move(hidden);
   Buffer normed = ln_f_.forward(work_, hooks, ln_f_input_, ln_f_stats_);
   rows = {};
+  mask.reset();
   hooks.release(transformer_);
   head_.forward(work_, hooks, std::move(normed), tokens, loss);
   hooks.release(root_);

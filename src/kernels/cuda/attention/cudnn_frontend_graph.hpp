@@ -37,9 +37,9 @@ struct FusedShape {
   FusedHeads v;
   FusedHeads out;  ///< and its gradient
   bool backward = false;
-  FusedHeads d_q;
-  FusedHeads d_k;
-  FusedHeads d_v;
+  FusedHeads d_q = {};
+  FusedHeads d_k = {};
+  FusedHeads d_v = {};
 
   // NOLINTNEXTLINE(modernize-use-nullptr): a false alarm
   auto operator<=>(const FusedShape&) const = default;

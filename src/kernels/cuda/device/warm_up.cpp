@@ -6,6 +6,7 @@
 #include "core/device/operations/adam.hpp"
 #include "core/device/operations/add.hpp"
 #include "core/device/operations/attention.hpp"
+#include "core/device/operations/attention_mask.hpp"
 #include "core/device/operations/bias.hpp"
 #include "core/device/operations/copy.hpp"
 #include "core/device/operations/dropout.hpp"
@@ -23,6 +24,8 @@
 #include "core/device/operations/random.hpp"
 #include "core/device/operations/scale.hpp"
 #include "core/device/operations/sgd.hpp"
+#include "core/device/operations/softmax.hpp"
+#include "core/device/operations/stack_heads.hpp"
 #include "kernels/cuda/base/check.hpp"
 
 namespace dstune::cuda {
@@ -71,6 +74,7 @@ class WarmUp {
     device_.run(Embedding{tokens(), matrix(), matrix()});
     device_.run(EmbeddingBackward{matrix(), tokens(), matrix()});
     attend();
+    attend_eagerly();
   }
 
   void reduce() {
@@ -116,6 +120,18 @@ class WarmUp {
     device_.run(Attention{shape, head(), head(), head(), lse, workspace, matrix()});
     device_.run(AttentionBackward{shape, matrix(), head(), head(), head(), matrix(), lse, workspace,
                                   head(), head(), head()});
+  }
+
+  void attend_eagerly() {
+    const AttentionShape shape{
+        .batch = 1, .sequence = kRows, .heads = 1, .kv_heads = 1, .head_size = kCols};
+    device_.run(StackHeads{shape, {matrix(), kCols}, 1, matrix()});
+    device_.run(SpreadHeads{shape, matrix(), {matrix(), kCols}, 1});
+    device_.run(FillMask{shape, all()});
+    device_.run(AddMask{shape, all(), all(), all()});
+    device_.run(ScaleTo{all(), 1, all()});
+    device_.run(Softmax{matrix(), matrix()});
+    device_.run(SoftmaxBackward{matrix(), matrix(), matrix()});
   }
 
   Tensor tensor(std::int64_t numel, DType dtype) {

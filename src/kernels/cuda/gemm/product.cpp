@@ -8,14 +8,16 @@ namespace dstune::cuda {
 namespace {
 
 // As PyTorch tells cuBLASLt: more than 256 bytes is of no use.
-std::uint32_t alignment_of(const void* data) {
+std::uint32_t alignment_of(std::uintptr_t address) {
   constexpr std::uintptr_t kMost = 256;
-  const auto address = reinterpret_cast<std::uintptr_t>(data);
   return std::uint32_t{1} << static_cast<unsigned>(std::countr_zero(address | kMost));
 }
 
-ColumnMajorProduct::Operand operand_of(const Matrix& matrix) {
-  return {matrix.cols, matrix.rows, matrix.stride, alignment_of(matrix.data)};
+// Of a batch, every matrix is aligned as the least of the first two.
+ColumnMajorProduct::Operand operand_of(const Matrix& matrix, std::int64_t step) {
+  const auto bytes = static_cast<std::uintptr_t>(step) * size_of(matrix.dtype);
+  const auto first = reinterpret_cast<std::uintptr_t>(matrix.data);
+  return {matrix.cols, matrix.rows, matrix.stride, alignment_of(first | bytes), step};
 }
 
 }  // namespace
@@ -27,13 +29,15 @@ ColumnMajorProduct product_of(const Gemm& op) {
   assert((transpose_b ? op.b.rows : op.b.cols) == op.c.cols);
   assert((transpose_a ? op.a.rows : op.a.cols) == (transpose_b ? op.b.cols : op.b.rows));
   return {.dtype = op.c.dtype,
+          .count = op.batch.count,
           .adds = op.beta != 0,
           .transpose_left = transpose_b,
           .transpose_right = transpose_a,
-          .left = operand_of(op.b),
-          .right = operand_of(op.a),
-          .result = operand_of(op.c),
-          .bias_alignment = op.bias ? alignment_of(op.bias->data) : 0};
+          .left = operand_of(op.b, op.batch.b_step),
+          .right = operand_of(op.a, op.batch.a_step),
+          .result = operand_of(op.c, op.batch.c_step),
+          .bias_alignment =
+              op.bias ? alignment_of(reinterpret_cast<std::uintptr_t>(op.bias->data)) : 0};
 }
 
 }  // namespace dstune::cuda

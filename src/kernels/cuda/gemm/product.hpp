@@ -18,13 +18,15 @@ struct ColumnMajorProduct {
     std::int64_t cols = 0;
     std::int64_t stride = 0;       ///< elements between columns
     std::uint32_t alignment = 16;  ///< of the first byte: the power of two, at most 256
+    std::int64_t step = 0;         ///< elements to the next product's
 
     auto operator<=>(const Operand&) const =
         default;  // NOLINT(modernize-use-nullptr): a false alarm
   };
 
   DType dtype = DType::fp32;
-  bool adds = false;  ///< to what the result holds
+  std::int64_t count = 1;  ///< of products
+  bool adds = false;       ///< to what the result holds
   bool transpose_left = false;
   bool transpose_right = false;
   Operand left;

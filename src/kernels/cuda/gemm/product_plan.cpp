@@ -52,13 +52,24 @@ Operation operation_of(const ColumnMajorProduct& product) {
   return operation;
 }
 
-Layout layout_of(DType dtype, const ColumnMajorProduct::Operand& operand) {
+template <class T>
+void set(const Layout& layout, cublasLtMatrixLayoutAttribute_t which, T value) {
+  check_cublas(cublas_lt().MatrixLayoutSetAttribute(layout.get(), which, &value, sizeof(value)),
+               "cublasLtMatrixLayoutSetAttribute");
+}
+
+Layout layout_of(const ColumnMajorProduct& product, const ColumnMajorProduct::Operand& operand) {
   cublasLtMatrixLayout_t made = nullptr;
   check_cublas(cublas_lt().MatrixLayoutCreate(
-                   &made, type_of(dtype), static_cast<std::uint64_t>(operand.rows),
+                   &made, type_of(product.dtype), static_cast<std::uint64_t>(operand.rows),
                    static_cast<std::uint64_t>(operand.cols), operand.stride),
                "cublasLtMatrixLayoutCreate");
-  return {made, cublas_lt().MatrixLayoutDestroy};
+  Layout layout(made, cublas_lt().MatrixLayoutDestroy);
+  if (product.count > 1) {
+    set(layout, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, static_cast<std::int32_t>(product.count));
+    set(layout, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, operand.step);
+  }
+  return layout;
 }
 
 template <class T>
@@ -103,9 +114,9 @@ void check_cublas(cublasStatus_t status, const char* call) {
 ProductPlan::ProductPlan(cublasLtHandle_t handle, const ColumnMajorProduct& product, const Gemm& op,
                          Bytes workspace)
     : operation_(operation_of(product)),
-      left_(layout_of(product.dtype, product.left)),
-      right_(layout_of(product.dtype, product.right)),
-      result_(layout_of(product.dtype, product.result)) {
+      left_(layout_of(product, product.left)),
+      right_(layout_of(product, product.right)),
+      result_(layout_of(product, product.result)) {
   set_bias(op);
   choose(handle, product, workspace);
 }

@@ -25,6 +25,12 @@ struct Times {
   __device__ void operator()(std::int64_t, float& x) const { x *= factor; }
 };
 
+struct TimesInto {
+  float factor;
+
+  __device__ void operator()(std::int64_t, float in, float& out) const { out = in * factor; }
+};
+
 struct TimesNumber {
   const float* factor;
   __device__ void operator()(std::int64_t, float& x) const { x *= *factor; }
@@ -78,6 +84,14 @@ void CudaDevice::compute(const Scale& op) {
   with_type(op.inout.dtype, [&]<class T>(std::type_identity<T>) {
     for_each_element(stream(), op.inout.numel, Times{static_cast<float>(op.factor)},
                      InOut<T>{elements<T>(op.inout)});
+  });
+}
+
+void CudaDevice::compute(const ScaleTo& op) {
+  assert(op.in.numel == op.out.numel && op.in.dtype == op.out.dtype);
+  with_type(op.in.dtype, [&]<class T>(std::type_identity<T>) {
+    for_each_element(stream(), op.in.numel, TimesInto{static_cast<float>(op.factor)},
+                     In<T>{elements<T>(op.in)}, Out<T>{elements<T>(op.out)});
   });
 }
 

@@ -1,0 +1,60 @@
+#include "core/device/operations/attention_mask.hpp"
+
+#include <cassert>
+#include <limits>
+
+#include "kernels/cpu/cpu_device.hpp"
+#include "kernels/cpu/elements.hpp"
+
+namespace dstune::cpu {
+
+namespace {
+
+/// torch.finfo(dtype).min
+float lowest_of(DType dtype) {
+  if (dtype == DType::fp16) return -65504.0F;
+  if (dtype == DType::bf16) return -3.38953139e38F;
+  return std::numeric_limits<float>::lowest();
+}
+
+}  // namespace
+
+void CpuDevice::compute(const FillMask& op) {
+  const AttentionShape shape = op.shape;
+  assert(op.mask.numel == shape.batch * shape.sequence * shape.sequence);
+  const float lowest = lowest_of(op.mask.dtype);
+  with_type(op.mask.dtype, [&]<class T>(std::type_identity<T>) {
+    T* const mask = elements<T>(op.mask);
+    for_rows(*this, shape.rows(), shape.sequence, [=](std::int64_t row) {
+      const std::int64_t i = row % shape.sequence;
+      for (std::int64_t j = 0; j < shape.sequence; ++j) {
+        const bool sees = j >= i - shape.back() && j <= i + shape.ahead();
+        mask[row * shape.sequence + j] = from_float<T>(sees ? 0 : lowest);
+      }
+    });
+  });
+}
+
+void CpuDevice::compute(const AddMask& op) {
+  const AttentionShape shape = op.shape;
+  const std::int64_t square = shape.sequence * shape.sequence;
+  assert(op.mask.numel == shape.batch * square && op.mask.dtype == op.scores.dtype);
+  assert(op.scores.numel == shape.batch * shape.heads * square);
+  assert(op.out.numel == op.scores.numel && op.out.dtype == op.scores.dtype);
+  with_type(op.out.dtype, [&]<class T>(std::type_identity<T>) {
+    const T* const scores = elements<T>(op.scores);
+    T* const out = elements<T>(op.out);
+    for_rows(*this, shape.batch * shape.heads, square, [=, this](std::int64_t head) {
+      const T* const mask = elements<T>(op.mask) + head / shape.heads * square;
+      for_chunks(*this, square, [=](std::int64_t begin, std::int64_t end) {
+        const std::int64_t first = head * square;
+#pragma omp simd
+        for (std::int64_t i = begin; i < end; ++i) {
+          out[first + i] = from_float<T>(to_float(scores[first + i]) + to_float(mask[i]));
+        }
+      });
+    });
+  });
+}
+
+}  // namespace dstune::cpu

@@ -1,0 +1,242 @@
+#include "core/train/layers/attention.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <random>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "core/device/dry_device.hpp"
+#include "kernels/cpu/cpu_device.hpp"
+
+namespace dstune::layers {
+namespace {
+
+constexpr Bytes kUnlimited = Bytes{1} << 40U;
+
+/// One layer whose q, k and v are matrices of their own.
+class LayerRun {
+ public:
+  LayerRun(Device& device, AttentionKind kind, const AttentionShape& shape, DType dtype,
+           SoftmaxType softmax)
+      : shape_(shape),
+        work_({.size = shape.batch,
+               .sequence_length = shape.sequence,
+               .dtype = dtype,
+               .attention = kind},
+              device),
+        layer_{.eager = EagerAttention(softmax)},
+        q_(work_.activation(width())),
+        k_(work_.activation(kv_width())),
+        v_(work_.activation(kv_width())) {}
+
+  std::int64_t width() const { return shape_.heads * shape_.head_size; }
+  std::int64_t kv_width() const { return shape_.kv_heads * shape_.head_size; }
+  AttentionLayer& layer() { return layer_; }
+
+  void fill() {
+    std::mt19937 random(3);
+    for (const Buffer* buffer : {&q_, &k_, &v_}) write(*buffer, random);
+  }
+  void forward(const Buffer* mask = nullptr) {
+    layer_.forward(work_, shape_, heads(q_), heads(k_), heads(v_), mask);
+    if (AttentionLayer::reads_inputs(work_, shape_)) return;
+    for (Buffer* input : {&q_, &k_, &v_}) input->reset();
+  }
+  Buffer mask() const { return attention_mask(work_, shape_); }
+  std::vector<float> output() const { return read(layer_.out); }
+
+  /// Gradients of q, k, v, one behind the other.
+  std::vector<float> backward() {
+    Buffer d_out = work_.activation(width());
+    std::mt19937 random(4);
+    if (work_.device->computes()) write(d_out, random);
+    layer_.begin_backward(work_, shape_, heads(q_), heads(k_), heads(v_), d_out);
+    const Buffer d_q = work_.activation(width());
+    const Buffer d_k = work_.activation(kv_width());
+    const Buffer d_v = work_.activation(kv_width());
+    layer_.backward(work_, shape_, d_out, heads(q_), heads(k_), heads(v_), heads(d_q), heads(d_k),
+                    heads(d_v));
+    std::vector<float> all;
+    for (const Buffer* gradient : {&d_q, &d_k, &d_v}) {
+      const auto values = read(*gradient);
+      all.insert(all.end(), values.begin(), values.end());
+    }
+    return all;
+  }
+
+ private:
+  Heads heads(const Buffer& buffer) const {
+    if (!buffer) return {};
+    const std::int64_t columns = buffer.tensor(work_.dtype).numel / work_.rows();
+    return {work_.matrix(buffer, columns), shape_.head_size};
+  }
+  void write(const Buffer& buffer, std::mt19937& random) const {
+    std::vector<float> values(static_cast<std::size_t>(buffer.tensor(work_.dtype).numel));
+    std::uniform_real_distribution<float> uniform(-1, 1);
+    std::generate(values.begin(), values.end(), [&] { return uniform(random); });
+    work_.device->write(values, buffer.tensor(work_.dtype));
+  }
+  std::vector<float> read(const Buffer& buffer) const {
+    std::vector<float> values(static_cast<std::size_t>(buffer.tensor(work_.dtype).numel));
+    work_.device->read(buffer.tensor(work_.dtype), values);
+    return values;
+  }
+
+  AttentionShape shape_;
+  Workspace work_;
+  AttentionLayer layer_;
+  Buffer q_;
+  Buffer k_;
+  Buffer v_;
+};
+
+void expect_near(const std::vector<float>& actual, const std::vector<float>& expected) {
+  ASSERT_EQ(actual.size(), expected.size());
+  for (std::size_t i = 0; i < actual.size(); ++i) ASSERT_NEAR(actual[i], expected[i], 2e-6F) << i;
+}
+
+TEST(AttentionLayer, EagerComputesWhatSdpaComputes) {
+  const AttentionShape whole{.batch = 2, .sequence = 9, .heads = 4, .kv_heads = 4, .head_size = 3};
+  AttentionShape single = whole;
+  single.batch = 1;
+  AttentionShape grouped = whole;
+  grouped.kv_heads = 2;
+  grouped.window = 4;
+  AttentionShape bidirectional = grouped;
+  bidirectional.causal = false;
+  bidirectional.window = 0;
+  bidirectional.scale = 0.3;
+  bidirectional.batch = 1;
+  for (const AttentionShape& shape : {whole, single, grouped, bidirectional}) {
+    cpu::CpuDevice device(kUnlimited);
+    LayerRun sdpa(device, AttentionKind::sdpa, shape, DType::fp32, SoftmaxType::fp32);
+    LayerRun eager(device, AttentionKind::eager, shape, DType::fp32, SoftmaxType::fp32);
+    sdpa.fill();
+    eager.fill();
+    const Buffer mask = eager.mask();
+
+    sdpa.forward();
+    eager.forward(&mask);
+
+    expect_near(eager.output(), sdpa.output());
+    expect_near(eager.backward(), sdpa.backward());
+  }
+}
+
+TEST(AttentionLayer, EagerDropsTheSameInBothDirections) {
+  const AttentionShape shape{.batch = 2,
+                             .sequence = 9,
+                             .heads = 2,
+                             .kv_heads = 2,
+                             .head_size = 3,
+                             .dropout = 0.5,
+                             .seed = 7};
+  cpu::CpuDevice device(kUnlimited);
+  LayerRun eager(device, AttentionKind::eager, shape, DType::fp32, SoftmaxType::model);
+  eager.fill();
+
+  eager.forward();
+  const auto out = eager.output();
+  const auto gradient = eager.backward();
+
+  // The output is linear in v: <out, d_out> is <v, d_v>.
+  std::mt19937 random(3);
+  std::uniform_real_distribution<float> uniform(-1, 1);
+  std::vector<float> inputs(gradient.size());
+  std::generate(inputs.begin(), inputs.end(), [&] { return uniform(random); });
+  std::mt19937 of_d_out(4);
+  double expected = 0;
+  for (const float value : out) expected += static_cast<double>(value * uniform(of_d_out));
+  double actual = 0;
+  for (std::size_t i = 2 * gradient.size() / 3; i < gradient.size(); ++i) {
+    actual += static_cast<double>(inputs[i] * gradient[i]);
+  }
+  EXPECT_NEAR(actual, expected, 1e-4);
+}
+
+/// Tells what is in use after forward and at the highest of backward, without a layer's inputs.
+class PeakDevice final : public DryDevice {
+ public:
+  PeakDevice() : DryDevice(kUnlimited) {}
+  Bytes in_use() const { return memory().use().at(MemoryCategory::activations); }
+  Bytes peak = 0;
+
+ private:
+  void account(const Work& /*work*/) override { peak = std::max(peak, in_use()); }
+};
+
+struct Memory {
+  Bytes saved;
+  Bytes peak_of_forward;
+  Bytes peak_of_backward;
+};
+
+/// Per token; with q, k and v as long as they live.
+Memory measure(AttentionKind kind, AttentionShape shape, DType dtype, SoftmaxType softmax) {
+  PeakDevice device;
+  LayerRun run(device, kind, shape, dtype, softmax);
+  const Buffer mask = run.mask();
+  run.forward(&mask);
+  const auto rows = static_cast<Bytes>(shape.rows());
+  const Bytes forward = std::exchange(device.peak, 0) - mask.size();
+  const Bytes saved = device.in_use() - mask.size();
+  run.backward();
+  return {saved / rows, forward / rows, (device.peak - mask.size()) / rows};
+}
+
+// What of zero-step.md 5.4 is attention's, per token: h = 64 elements of 2 bytes for each of q, k
+// and v, or their copies, and the output that the projection saves; a s scores.
+constexpr AttentionShape kShape{
+    .batch = 2, .sequence = 64, .heads = 4, .kv_heads = 4, .head_size = 16};
+constexpr Bytes kHidden = 2 * 64;
+constexpr Bytes kScores = 4 * 64;
+
+Bytes saved(AttentionKind kind, AttentionShape shape, DType dtype, double dropout,
+            SoftmaxType softmax) {
+  shape.dropout = dropout;
+  return measure(kind, shape, dtype, softmax).saved;
+}
+
+TEST(AttentionLayerSaves, WhatPyTorchSaves) {
+  using enum AttentionKind;
+  using enum SoftmaxType;
+  AttentionShape grouped = kShape;
+  grouped.kv_heads = 2;
+  AttentionShape window = grouped;
+  window.window = 32;
+
+  EXPECT_EQ(saved(sdpa, kShape, DType::bf16, 0.1, fp32), 4 * kHidden + 4 * 4);
+  EXPECT_EQ(saved(flash, grouped, DType::bf16, 0, fp32), 3 * kHidden + 4 * 4);
+  EXPECT_EQ(saved(sdpa, grouped, DType::bf16, 0, fp32), 3 * kHidden + 4 * 4);
+  EXPECT_EQ(saved(sdpa, window, DType::bf16, 0, fp32), 5 * kHidden + 4 * 4 + 2 * 64);
+  EXPECT_EQ(saved(flash, window, DType::bf16, 0, fp32), 3 * kHidden + 4 * 4);
+  EXPECT_EQ(saved(eager, kShape, DType::bf16, 0, model), 4 * kHidden + 2 * kScores);
+  EXPECT_EQ(saved(eager, kShape, DType::bf16, 0.1, model), 4 * kHidden + 5 * kScores);
+  EXPECT_EQ(saved(eager, grouped, DType::bf16, 0, fp32), 4 * kHidden + 6 * kScores);
+  EXPECT_EQ(saved(eager, grouped, DType::bf16, 0.1, fp32), 4 * kHidden + 7 * kScores);
+  EXPECT_EQ(saved(eager, grouped, DType::fp32, 0, fp32), 8 * kHidden + 4 * kScores);
+  EXPECT_EQ(saved(eager, grouped, DType::fp32, 0.1, fp32), 8 * kHidden + 9 * kScores);
+}
+
+// Forward: q, k, v and their copies but v's, the softmax, its input, in bf16 that in fp32, or its
+// cast. Backward: what is saved but v and what multiplied it, d_v, gradients of the softmax's two
+// sides, in bf16 both in fp32.
+TEST(AttentionLayerPeaks, AreThoseOfPyTorch) {
+  const Memory half = measure(AttentionKind::eager, kShape, DType::fp16, SoftmaxType::fp32);
+  const Memory bf16 = measure(AttentionKind::eager, kShape, DType::bf16, SoftmaxType::fp32);
+  const Memory same = measure(AttentionKind::eager, kShape, DType::fp16, SoftmaxType::model);
+
+  EXPECT_EQ(half.peak_of_forward, 5 * kHidden + (2 + 4 + 2) * kScores);
+  EXPECT_EQ(bf16.peak_of_forward, 5 * kHidden + (2 + 4 + 4) * kScores);
+  EXPECT_EQ(same.peak_of_forward, 5 * kHidden + (2 + 2) * kScores);
+  EXPECT_EQ(half.peak_of_backward, 3 * kHidden + (4 + 4 + 2) * kScores);
+  EXPECT_EQ(bf16.peak_of_backward, 3 * kHidden + (4 + 4 + 4) * kScores);
+  EXPECT_EQ(same.peak_of_backward, 3 * kHidden + (2 + 2 + 2) * kScores);
+}
+
+}  // namespace
+}  // namespace dstune::layers
