@@ -1,6 +1,7 @@
 // GPTNeoXAttention: queries, keys and values from one product, rotated, interleaved by head.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -24,25 +25,28 @@ class SelfAttention {
                 const std::string& name);
 
   /// @param x     (M, h); its owner keeps it for backward
+  /// @param mask  layers::attention_mask() of shape()
   /// @param seed  of the dropout of attention
   /// @returns (M, h)
   Buffer forward(const layers::Workspace& work, ModuleHooks& hooks, const layers::Rotary& rotary,
-                 const Buffer& x, std::uint64_t seed);
+                 const Buffer& x, const Buffer& mask, std::uint64_t seed);
   /// Frees what was saved.
   /// @param seed  forward's
   /// @returns the gradient by x
   Buffer backward(const layers::Workspace& work, ModuleHooks& hooks, const layers::Rotary& rotary,
                   const Buffer& d_out, const Buffer& x, std::uint64_t seed);
 
+  AttentionShape shape(const layers::Workspace& work, std::uint64_t seed) const;
+
  private:
   /// What the projection reads.
   const Buffer& attended() const { return by_tokens_ ? by_tokens_ : attention_.out; }
-  AttentionShape shape(const layers::Workspace& work, std::uint64_t seed) const;
-  /// q, k or v (0, 1, 2) of the product.
+  /// q, k or v (0, 1, 2) of the product; nothing of an empty one.
   Heads interleaved(const layers::Workspace& work, const Buffer& qkv, std::int64_t part) const;
   Heads dense(const layers::Workspace& work, const Buffer& heads) const;
   Buffer product_gradient(const layers::Workspace& work, const layers::Rotary& rotary,
-                          const Buffer& d_attention, std::uint64_t seed);
+                          Buffer d_attention, std::uint64_t seed);
+  Buffer side_by_side(const layers::Workspace& work, const std::array<Buffer, 3>& parts) const;
 
   std::int64_t heads_;
   std::int64_t head_size_;
@@ -54,7 +58,7 @@ class SelfAttention {
   Buffer qkv_;
   Buffer q_;
   Buffer k_;
-  layers::AttentionLayer attention_;
+  layers::AttentionLayer attention_{};
   Buffer by_tokens_;  ///< (M, h); sdpa alone: the others have it so
 };
 

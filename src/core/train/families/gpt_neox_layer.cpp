@@ -57,10 +57,10 @@ Layer::Layer(const ModelSpec& spec, const Settings& settings, const ModelNames& 
 // Sums are made in place: PyTorch's further buffer lives for one addition, and more is in use at
 // the head in any case.
 Buffer Layer::forward(const Workspace& work, ModuleHooks& hooks, const Rotary& rotary, Buffer x,
-                      std::uint64_t seed) {
+                      const Buffer& mask, std::uint64_t seed) {
   hooks.fetch(module_);
   input_ = std::move(x);
-  Buffer attended = attention_forward(work, hooks, rotary, seed);
+  Buffer attended = attention_forward(work, hooks, rotary, mask, seed);
   Buffer out;
   if (is_parallel_) {
     out = mlp_forward(work, hooks, input_, seed);
@@ -77,9 +77,9 @@ Buffer Layer::forward(const Workspace& work, ModuleHooks& hooks, const Rotary& r
 }
 
 Buffer Layer::attention_forward(const Workspace& work, ModuleHooks& hooks, const Rotary& rotary,
-                                std::uint64_t seed) {
+                                const Buffer& mask, std::uint64_t seed) {
   attention_input_ = input_norm_.forward(work, hooks, input_, input_stats_);
-  Buffer out = attention_.forward(work, hooks, rotary, attention_input_,
+  Buffer out = attention_.forward(work, hooks, rotary, attention_input_, mask,
                                   seed_at(seed, index_, Dropped::attention));
   return attention_dropout_.forward(work, hooks, seed_at(seed, index_, Dropped::attention_output),
                                     std::move(out));

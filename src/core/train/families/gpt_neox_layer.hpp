@@ -26,10 +26,11 @@ class Layer {
   Layer(const ModelSpec& spec, const Settings& settings, const ModelNames& names,
         std::int64_t index);
 
-  /// @param x  (M, h)
+  /// @param x     (M, h)
+  /// @param mask  layers::attention_mask() of attention_shape()
   /// @returns the layer's output (M, h)
   Buffer forward(const layers::Workspace& work, ModuleHooks& hooks, const layers::Rotary& rotary,
-                 Buffer x, std::uint64_t seed);
+                 Buffer x, const Buffer& mask, std::uint64_t seed);
 
   /// Frees everything saved, each buffer when its last reader is done.
   /// @param d_out  gradient by the output (M, h)
@@ -37,9 +38,13 @@ class Layer {
   Buffer backward(const layers::Workspace& work, ModuleHooks& hooks, const layers::Rotary& rotary,
                   Buffer d_out, std::uint64_t seed);
 
+  AttentionShape attention_shape(const layers::Workspace& work, std::uint64_t seed) const {
+    return attention_.shape(work, seed);
+  }
+
  private:
   Buffer attention_forward(const layers::Workspace& work, ModuleHooks& hooks,
-                           const layers::Rotary& rotary, std::uint64_t seed);
+                           const layers::Rotary& rotary, const Buffer& mask, std::uint64_t seed);
   Buffer mlp_forward(const layers::Workspace& work, ModuleHooks& hooks, const Buffer& x,
                      std::uint64_t seed);
   /// @returns the gradient by norm'(x)'s x, `x`

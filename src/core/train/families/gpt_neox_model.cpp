@@ -79,12 +79,14 @@ void GptNeox::forward(ModuleHooks& hooks, Tensor tokens, std::uint64_t seed, Ten
                                    embed_in_.forward(work_, hooks, tokens_));
   hooks.fetch(rotary_module_);
   hooks.release(rotary_module_);
+  Buffer mask = layers::attention_mask(work_, layers_.front().attention_shape(work_, seed));
   for (auto& layer : layers_) {
-    hidden = layer.forward(work_, hooks, rotary_, std::move(hidden), seed);
+    hidden = layer.forward(work_, hooks, rotary_, std::move(hidden), mask, seed);
     work_.device->tick();
   }
   norm_input_ = std::move(hidden);
   Buffer normed = norm_.forward(work_, hooks, norm_input_, norm_stats_);
+  mask.reset();
   hooks.release(body_);
   head_.forward(work_, hooks, std::move(normed), tokens, loss);
   hooks.release(root_);

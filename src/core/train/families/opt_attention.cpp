@@ -38,6 +38,7 @@ AttentionShape SelfAttention::shape(const Workspace& work, std::uint64_t seed) c
 }
 
 Heads SelfAttention::heads(const Workspace& work, const Buffer& rows) const {
+  if (!rows) return {};
   return heads_in(work.matrix(rows, heads_ * head_size_), 0, heads_, head_size_);
 }
 
@@ -46,14 +47,18 @@ void SelfAttention::scale(const Workspace& work, const Buffer& q) const {
 }
 
 Buffer SelfAttention::forward(const Workspace& work, ModuleHooks& hooks, const Buffer& x,
-                              std::uint64_t seed) {
+                              const Buffer& mask, std::uint64_t seed) {
+  const AttentionShape own = shape(work, seed);
   hooks.fetch(module_);
   q_ = q_proj_.forward(work, hooks, x);
   scale(work, q_);
   k_ = k_proj_.forward(work, hooks, x);
   v_ = v_proj_.forward(work, hooks, x);
-  attention_.forward(work, shape(work, seed), heads(work, q_), heads(work, k_), heads(work, v_));
+  attention_.forward(work, own, heads(work, q_), heads(work, k_), heads(work, v_), &mask);
   Buffer out = out_proj_.forward(work, hooks, attention_.out);
+  if (!layers::AttentionLayer::reads_inputs(work, own)) {
+    for (Buffer* used : {&q_, &k_, &v_}) used->reset();
+  }
   hooks.release(module_);
   return out;
 }
@@ -64,12 +69,17 @@ Buffer SelfAttention::backward(const Workspace& work, ModuleHooks& hooks, const 
                                const Buffer& x, std::uint64_t seed) {
   hooks.fetch(module_);
   Buffer d_attention = out_proj_.backward(work, hooks, d_out, attention_.out);
+  const AttentionShape own = shape(work, seed);
+  const Heads q = heads(work, q_);
+  const Heads k = heads(work, k_);
+  const Heads v = heads(work, v_);
+  attention_.begin_backward(work, own, q, k, v, d_attention);
   const std::int64_t h = heads_ * head_size_;
   Buffer d_q = work.activation(h);
   Buffer d_k = work.activation(h);
   Buffer d_v = work.activation(h);
-  attention_.backward(work, shape(work, seed), d_attention, heads(work, q_), heads(work, k_),
-                      heads(work, v_), heads(work, d_q), heads(work, d_k), heads(work, d_v));
+  attention_.backward(work, own, d_attention, q, k, v, heads(work, d_q), heads(work, d_k),
+                      heads(work, d_v));
   for (Buffer* used : {&q_, &k_, &v_, &d_attention}) used->reset();
 
   Buffer d_x = v_proj_.backward(work, hooks, d_v, x);

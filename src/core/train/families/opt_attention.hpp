@@ -21,18 +21,21 @@ class SelfAttention {
                 const std::string& name);
 
   /// @param x     (M, h); its owner keeps it for backward
+  /// @param mask  layers::attention_mask() of shape()
   /// @param seed  of the dropout of attention
   /// @returns (M, h)
   Buffer forward(const layers::Workspace& work, ModuleHooks& hooks, const Buffer& x,
-                 std::uint64_t seed);
+                 const Buffer& mask, std::uint64_t seed);
   /// Frees what was saved.
   /// @param seed  forward's
   /// @returns the gradient by x
   Buffer backward(const layers::Workspace& work, ModuleHooks& hooks, const Buffer& d_out,
                   const Buffer& x, std::uint64_t seed);
 
- private:
   AttentionShape shape(const layers::Workspace& work, std::uint64_t seed) const;
+
+ private:
+  /// Nothing of an empty buffer.
   Heads heads(const layers::Workspace& work, const Buffer& rows) const;
   /// In place: PyTorch's second tensor lives for this one kernel.
   void scale(const layers::Workspace& work, const Buffer& q) const;
@@ -49,7 +52,7 @@ class SelfAttention {
   Buffer q_;
   Buffer k_;
   Buffer v_;
-  layers::AttentionLayer attention_;
+  layers::AttentionLayer attention_{};
 };
 
 }  // namespace dstune::opt

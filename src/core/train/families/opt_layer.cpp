@@ -65,19 +65,20 @@ Layer::Layer(const ModelSpec& spec, const Settings& settings, const ModelNames& 
   fc1_.takes_matrix = fc2_.takes_matrix = true;
 }
 
-Buffer Layer::forward(const Workspace& work, ModuleHooks& hooks, Buffer x, std::uint64_t seed) {
+Buffer Layer::forward(const Workspace& work, ModuleHooks& hooks, Buffer x, const Buffer& mask,
+                      std::uint64_t seed) {
   hooks.fetch(module_);
   Buffer out;
   if (norm_before_) {
     attention_input_ = attention_norm_.forward(work, hooks, std::move(x));
-    Buffer sum = attention_forward(work, hooks, attention_input_, seed);
+    Buffer sum = attention_forward(work, hooks, attention_input_, mask, seed);
     add(work, sum, attention_norm_.input);
     mlp_input_ = mlp_norm_.forward(work, hooks, std::move(sum));
     out = mlp_forward(work, hooks, mlp_input_, seed);
     add(work, out, mlp_norm_.input);
   } else {
     attention_input_ = std::move(x);
-    Buffer sum = attention_forward(work, hooks, attention_input_, seed);
+    Buffer sum = attention_forward(work, hooks, attention_input_, mask, seed);
     add(work, sum, attention_input_);
     mlp_input_ = attention_norm_.forward(work, hooks, std::move(sum));
     sum = mlp_forward(work, hooks, mlp_input_, seed);
@@ -89,8 +90,8 @@ Buffer Layer::forward(const Workspace& work, ModuleHooks& hooks, Buffer x, std::
 }
 
 Buffer Layer::attention_forward(const Workspace& work, ModuleHooks& hooks, const Buffer& x,
-                                std::uint64_t seed) {
-  Buffer out = attention_.forward(work, hooks, x, seed_at(seed, index_, Dropped::attention));
+                                const Buffer& mask, std::uint64_t seed) {
+  Buffer out = attention_.forward(work, hooks, x, mask, seed_at(seed, index_, Dropped::attention));
   return attention_dropout_.forward(work, hooks, seed_at(seed, index_, Dropped::attention_output),
                                     std::move(out));
 }

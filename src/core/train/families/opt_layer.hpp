@@ -25,15 +25,21 @@ class Layer {
   Layer(const ModelSpec& spec, const Settings& settings, const ModelNames& names,
         std::int64_t index);
 
-  /// @param x  (M, h)
+  /// @param x     (M, h)
+  /// @param mask  layers::attention_mask() of attention_shape()
   /// @returns the layer's output (M, h)
-  Buffer forward(const layers::Workspace& work, ModuleHooks& hooks, Buffer x, std::uint64_t seed);
+  Buffer forward(const layers::Workspace& work, ModuleHooks& hooks, Buffer x, const Buffer& mask,
+                 std::uint64_t seed);
 
   /// Frees everything saved, each buffer when its last reader is done.
   /// @param d_out  gradient by the output (M, h)
   /// @returns the gradient by the input (M, h)
   Buffer backward(const layers::Workspace& work, ModuleHooks& hooks, Buffer d_out,
                   std::uint64_t seed);
+
+  AttentionShape attention_shape(const layers::Workspace& work, std::uint64_t seed) const {
+    return attention_.shape(work, seed);
+  }
 
  private:
   /// A residual sum and the norm around it.
@@ -47,7 +53,7 @@ class Layer {
   };
 
   Buffer attention_forward(const layers::Workspace& work, ModuleHooks& hooks, const Buffer& x,
-                           std::uint64_t seed);
+                           const Buffer& mask, std::uint64_t seed);
   Buffer mlp_forward(const layers::Workspace& work, ModuleHooks& hooks, const Buffer& x,
                      std::uint64_t seed);
   Buffer mlp_backward(const layers::Workspace& work, ModuleHooks& hooks, const Buffer& d_out);

@@ -133,12 +133,14 @@ void Opt::forward(ModuleHooks& hooks, Tensor tokens, std::uint64_t seed, Tensor 
   hooks.fetch(decoder_);
   Embedded rows = look_up(hooks);
   Buffer hidden = sum_of(rows);
+  Buffer mask = layers::attention_mask(work_, layers_.front().attention_shape(work_, seed));
   for (auto& layer : layers_) {
-    hidden = layer.forward(work_, hooks, std::move(hidden), seed);
+    hidden = layer.forward(work_, hooks, std::move(hidden), mask, seed);
     work_.device->tick();
   }
   hidden = finish(hooks, std::move(hidden));
   rows = {};
+  mask.reset();
   hooks.release(decoder_);
   head_.forward(work_, hooks, std::move(hidden), tokens, loss);
   hooks.release(root_);

@@ -32,16 +32,35 @@ const FamilyFixture& fixture_of(const std::string& name) {
   return read.emplace(name, test::read_family_fixture(name)).first->second;
 }
 
+constexpr double kNothing = 1e-8;
+
+double largest(const std::vector<float>& values) {
+  double result = 0;
+  for (const float value : values) result = std::max(result, std::abs(static_cast<double>(value)));
+  return result;
+}
+
+double largest_difference(const std::vector<float>& a, const std::vector<float>& b) {
+  double result = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    result = std::max(result, std::abs(static_cast<double>(a[i]) - static_cast<double>(b[i])));
+  }
+  return result;
+}
+
 // The fixture's micro-batch, on a device with or without arithmetic.
 class FamilyRun {
  public:
   FamilyRun(const FamilyFixture& fixture, Device& device, DType dtype = DType::fp32,
-            double dropout = 0)
+            double dropout = 0, AttentionKind attention = AttentionKind::sdpa)
       : spec_(test::model_of(fixture, dropout)),
         engine(spec_, dtype, device),
         device_(&device),
         model_(family_of(spec_).make_model(spec_, engine.parameters(),
-                                           {fixture.micro_batch, fixture.sequence_length, dtype},
+                                           {.size = fixture.micro_batch,
+                                            .sequence_length = fixture.sequence_length,
+                                            .dtype = dtype,
+                                            .attention = attention},
                                            device)),
         tokens_(device, MemoryCategory::temporaries, fixture.tokens.size() * 8) {
     if (device.computes()) {
@@ -59,6 +78,19 @@ class FamilyRun {
     return test::read(*device_, loss);
   }
   void backward() { model_->backward(engine, 1); }
+
+  void expect_huggingfaces_numbers(const FamilyFixture& fixture) {
+    EXPECT_NEAR(forward(), fixture.loss, 1e-6 * fixture.loss);
+    backward();
+    for (std::size_t i = 0; i < fixture.parameters.size(); ++i) {
+      const auto& [name, shape, values, expected] = fixture.parameters[i];
+      ASSERT_EQ(engine.gradient(i).size(), expected.size()) << name;
+      // Softmax does not feel a bias of the keys: its gradient is exactly zero.
+      EXPECT_LE(largest_difference(engine.gradient(i), expected),
+                2e-5 * largest(expected) + kNothing)
+          << name;
+    }
+  }
 
   /// Names of the events of this kind, in their order.
   std::vector<std::string> events(const std::string& kind) const {
@@ -80,22 +112,6 @@ class FamilyRun {
   std::unique_ptr<Model> model_;
   Buffer tokens_;
 };
-
-constexpr double kNothing = 1e-8;
-
-double largest(const std::vector<float>& values) {
-  double result = 0;
-  for (const float value : values) result = std::max(result, std::abs(static_cast<double>(value)));
-  return result;
-}
-
-double largest_difference(const std::vector<float>& a, const std::vector<float>& b) {
-  double result = 0;
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    result = std::max(result, std::abs(static_cast<double>(a[i]) - static_cast<double>(b[i])));
-  }
-  return result;
-}
 
 class FamilyFixtures : public testing::TestWithParam<std::string> {
  protected:
@@ -137,18 +153,7 @@ TEST_P(FamilyFixtures, LossAndEveryGradientAreHuggingFaces) {
   cpu::CpuDevice device(Bytes{1} << 30U);
   FamilyRun run(fixture(), device);
 
-  const double loss = run.forward();
-  run.backward();
-
-  EXPECT_NEAR(loss, fixture().loss, 1e-6 * fixture().loss);
-  for (std::size_t i = 0; i < fixture().parameters.size(); ++i) {
-    const auto& [name, shape, values, expected] = fixture().parameters[i];
-    ASSERT_EQ(run.engine.gradient(i).size(), expected.size()) << name;
-    // Softmax does not feel a bias of the keys: its gradient is exactly zero.
-    EXPECT_LE(largest_difference(run.engine.gradient(i), expected),
-              2e-5 * largest(expected) + kNothing)
-        << name;
-  }
+  run.expect_huggingfaces_numbers(fixture());
 }
 
 TEST_P(FamilyFixtures, GradientsArriveInAutogradsOrder) {
@@ -175,9 +180,10 @@ TEST_P(FamilyFixtures, NothingStaysAllocatedAfterBackward) {
 // A model ticks after each layer: there its output stands for its input, which the layer before has
 // left. What a layer adds is what is in use at its tick beyond that at the one before; the first's
 // is not known.
-std::vector<Bytes> added_by_layers(const FamilyFixture& fixture, DType dtype, double dropout) {
+std::vector<Bytes> added_by_layers(const FamilyFixture& fixture, const std::string& attention,
+                                   DType dtype, double dropout) {
   DryDevice device(Bytes{1} << 30U);
-  FamilyRun run(fixture, device, dtype, dropout);
+  FamilyRun run(fixture, device, dtype, dropout, attention_kind_from(attention).value());
   std::vector<Bytes> at_ticks;
   device.on_tick(
       [&] { at_ticks.push_back(device.memory().use().at(MemoryCategory::activations)); });
@@ -194,18 +200,26 @@ std::vector<Bytes> without_first(const std::vector<Bytes>& layers) {
 }
 
 TEST_P(FamilyFixtures, LayersKeepWhatAutogradSaves) {
-  ASSERT_EQ(fixture().saved.front().attention, "sdpa");
-
-  EXPECT_EQ(added_by_layers(fixture(), DType::fp32, 0),
-            without_first(fixture().saved.front().layers));
+  for (const auto& saved : fixture().saved) {
+    EXPECT_EQ(added_by_layers(fixture(), saved.attention, DType::fp32, 0),
+              without_first(saved.layers))
+        << saved.attention;
+  }
 }
 
 TEST_P(FamilyFixtures, LayersKeepWhatAutogradSavesOnAGpu) {
   for (const auto& saved : fixture().on_cuda) {
-    if (saved.attention != "sdpa") continue;
-    EXPECT_EQ(added_by_layers(fixture(), saved.dtype, saved.dropout), without_first(saved.layers))
-        << name_of(saved.dtype) << ", dropout " << saved.dropout;
+    EXPECT_EQ(added_by_layers(fixture(), saved.attention, saved.dtype, saved.dropout),
+              without_first(saved.layers))
+        << saved.attention << ", " << name_of(saved.dtype) << ", dropout " << saved.dropout;
   }
+}
+
+TEST_P(FamilyFixtures, EagerAttentionHasTheSameLossAndGradients) {
+  cpu::CpuDevice device(Bytes{1} << 30U);
+  FamilyRun run(fixture(), device, DType::fp32, 0, AttentionKind::eager);
+
+  run.expect_huggingfaces_numbers(fixture());
 }
 
 }  // namespace
