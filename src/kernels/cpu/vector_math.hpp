@@ -48,7 +48,7 @@ inline float fast_tanh(float x) {
   return std::copysign(magnitude < 0.625F ? small : large, x);
 }
 
-/// erfc(z) e^(z^2) for z >= 0; erfc(z) is then right to 2e-7, absolutely (Abramowitz and Stegun,
+/// erfc(z) e^(z^2) for z >= 0; erfc(z) is then right to 4e-7, absolutely (Abramowitz and Stegun,
 /// 7.1.26). NaN stays NaN.
 inline float erfc_over_exp(float z) {
   const float t = 1.0F / (1.0F + 0.3275911F * z);
