@@ -15,16 +15,16 @@
 namespace dstune::gpt2 {
 
 /// What config.json says beside the members of ModelSpec; ModelSpec::own is made of it.
-struct Settings {
+struct Gpt2Settings {
   std::string activation = "gelu_new";   ///< activation_function
   bool scales_scores = true;             ///< scale_attn_weights
   bool scales_by_inverse_layer = false;  ///< scale_attn_by_inverse_layer_idx
   bool tied = true;                      ///< tie_word_embeddings
 };
 
-std::string to_own(const Settings& settings);
+std::string to_own(const Gpt2Settings& settings);
 /// Inverse of to_own, of spec.own.
-Settings settings_of(const ModelSpec& spec);
+Gpt2Settings settings_of(const ModelSpec& spec);
 
 /// "gpt2", "gpt2-medium", "gpt2-large", "gpt2-xl", "distilgpt2" of Hugging Face's hub.
 std::vector<ModelSpec> presets();

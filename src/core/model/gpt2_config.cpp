@@ -70,8 +70,8 @@ constexpr Preset kPresets[] = {{"gpt2", 768, 12, 12},
                                {"gpt2-xl", 1600, 48, 25},
                                {"distilgpt2", 768, 6, 12}};
 
-Settings settings_from(const json::object& object) {
-  Settings settings;
+Gpt2Settings settings_from(const json::object& object) {
+  Gpt2Settings settings;
   take_value(object, "activation_function", settings.activation);
   take_value(object, "scale_attn_weights", settings.scales_scores);
   take_value(object, "scale_attn_by_inverse_layer_idx", settings.scales_by_inverse_layer);

@@ -37,7 +37,7 @@ void add_block(ModelBuilder& builder, const ModelSpec& spec, std::string_view ac
 ModelParameters parameters(const ModelSpec& spec) {
   const std::int64_t h = spec.hidden_size;
   const double stddev = spec.initializer_range;
-  const Settings settings = settings_of(spec);
+  const Gpt2Settings settings = settings_of(spec);
   ModelBuilder builder;
   const std::size_t root = builder.add_module("", "GPT2LMHeadModel", 0);
   const std::size_t body = builder.add_module("transformer", "GPT2Model", root);

@@ -8,8 +8,8 @@
 namespace dstune::gpt2 {
 
 // What is as in the published models is left out: so it was in journals from before there was any.
-std::string to_own(const Settings& settings) {
-  const Settings usual;
+std::string to_own(const Gpt2Settings& settings) {
+  const Gpt2Settings usual;
   json::object own;
   if (settings.activation != usual.activation) own["activation_function"] = settings.activation;
   if (!settings.scales_scores) own["scale_attn_weights"] = false;
@@ -18,9 +18,9 @@ std::string to_own(const Settings& settings) {
   return json::serialize(own);
 }
 
-Settings settings_of(const ModelSpec& spec) {
+Gpt2Settings settings_of(const ModelSpec& spec) {
   const json::object own = json::parse(spec.own).as_object();
-  Settings settings;
+  Gpt2Settings settings;
   take_value(own, "activation_function", settings.activation);
   take_value(own, "scale_attn_weights", settings.scales_scores);
   take_value(own, "scale_attn_by_inverse_layer_idx", settings.scales_by_inverse_layer);

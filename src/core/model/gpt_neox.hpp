@@ -16,7 +16,7 @@
 namespace dstune::gpt_neox {
 
 /// What config.json says beside the members of ModelSpec; ModelSpec::own is made of it.
-struct Settings {
+struct NeoxSettings {
   std::string activation = "gelu";  ///< hidden_act
   double rotary_fraction = 0.25;    ///< rotary_pct: of each head's columns
   double rotary_base = 10000;       ///< rotary_emb_base
@@ -25,15 +25,15 @@ struct Settings {
   bool tied = false;                ///< tie_word_embeddings
 };
 
-std::string to_own(const Settings& settings);
+std::string to_own(const NeoxSettings& settings);
 /// Inverse of to_own, of spec.own.
-Settings settings_of(const ModelSpec& spec);
+NeoxSettings settings_of(const ModelSpec& spec);
 
 /// Columns of each head that turn: rotary_fraction of them, rounded down, or one more if that is
 /// odd.
-std::int64_t rotary_columns(const ModelSpec& spec, const Settings& settings);
+std::int64_t rotary_columns(const ModelSpec& spec, const NeoxSettings& settings);
 /// Of their pairs.
-RotaryFrequencies frequencies(const ModelSpec& spec, const Settings& settings);
+RotaryFrequencies frequencies(const ModelSpec& spec, const NeoxSettings& settings);
 
 /// "pythia-70m" to "pythia-12b", "gpt-neox-20b" and others of Hugging Face's hub.
 std::vector<ModelSpec> presets();

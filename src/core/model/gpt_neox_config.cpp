@@ -65,8 +65,8 @@ ModelSpec default_spec() {
   return spec;
 }
 
-Settings settings_from(const json::object& object) {
-  Settings settings;
+NeoxSettings settings_from(const json::object& object) {
+  NeoxSettings settings;
   take_value(object, "hidden_act", settings.activation);
   take_value(object, "rotary_pct", settings.rotary_fraction);
   take_value(object, "rotary_emb_base", settings.rotary_base);
@@ -108,7 +108,7 @@ void check_dimensions(const ModelSpec& spec, std::string_view pointer, Problems&
         concat("is ", spec.num_heads, ", which does not divide hidden_size ", spec.hidden_size));
     return;
   }
-  const Settings settings = settings_of(spec);
+  const NeoxSettings settings = settings_of(spec);
   const std::int64_t columns = rotary_columns(spec, settings);
   if (columns == 0 || columns > spec.head_size()) {
     problems.add(

@@ -7,7 +7,7 @@ namespace dstune::gpt_neox {
 
 namespace {
 
-void add_layer(ModelBuilder& builder, const ModelSpec& spec, const Settings& settings,
+void add_layer(ModelBuilder& builder, const ModelSpec& spec, const NeoxSettings& settings,
                const std::string& name, std::size_t parent) {
   const std::int64_t h = spec.hidden_size;
   const std::int64_t f = spec.inner_size;
@@ -32,7 +32,7 @@ void add_layer(ModelBuilder& builder, const ModelSpec& spec, const Settings& set
 ModelParameters parameters(const ModelSpec& spec) {
   const std::int64_t h = spec.hidden_size;
   const double stddev = spec.initializer_range;
-  const Settings settings = settings_of(spec);
+  const NeoxSettings settings = settings_of(spec);
   ModelBuilder builder;
   const std::size_t root = builder.add_module("", "GPTNeoXForCausalLM", 0);
   const std::size_t body = builder.add_module("gpt_neox", "GPTNeoXModel", root);

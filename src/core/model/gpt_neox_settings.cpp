@@ -35,14 +35,14 @@ constexpr Preset kPresets[] = {
     {"gpt-neox-20b", 50432, 6144, 44, 64, 24576, "gelu_fast"},
 };
 
-std::int64_t rotary_dims(const ModelSpec& spec, const Settings& settings) {
+std::int64_t rotary_dims(const ModelSpec& spec, const NeoxSettings& settings) {
   return static_cast<std::int64_t>(static_cast<double>(spec.head_size()) *
                                    settings.rotary_fraction);
 }
 
 }  // namespace
 
-std::string to_own(const Settings& settings) {
+std::string to_own(const NeoxSettings& settings) {
   return json::serialize(json::object{{"hidden_act", settings.activation},
                                       {"rotary_pct", settings.rotary_fraction},
                                       {"rotary_emb_base", settings.rotary_base},
@@ -51,7 +51,7 @@ std::string to_own(const Settings& settings) {
                                       {"tie_word_embeddings", settings.tied}});
 }
 
-Settings settings_of(const ModelSpec& spec) {
+NeoxSettings settings_of(const ModelSpec& spec) {
   const json::object own = json::parse(spec.own).as_object();
   return {.activation = json::value_to<std::string>(own.at("hidden_act")),
           .rotary_fraction = own.at("rotary_pct").to_number<double>(),
@@ -61,13 +61,13 @@ Settings settings_of(const ModelSpec& spec) {
           .tied = own.at("tie_word_embeddings").as_bool()};
 }
 
-std::int64_t rotary_columns(const ModelSpec& spec, const Settings& settings) {
+std::int64_t rotary_columns(const ModelSpec& spec, const NeoxSettings& settings) {
   const std::int64_t dims = rotary_dims(spec, settings);
   return dims + dims % 2;
 }
 
 // The exponents count the fraction's columns, even if one more turns.
-RotaryFrequencies frequencies(const ModelSpec& spec, const Settings& settings) {
+RotaryFrequencies frequencies(const ModelSpec& spec, const NeoxSettings& settings) {
   const auto dims = static_cast<double>(rotary_dims(spec, settings));
   RotaryFrequencies result;
   for (std::int64_t j = 0; j < rotary_columns(spec, settings) / 2; ++j) {

@@ -15,7 +15,7 @@
 namespace dstune::opt {
 
 /// What config.json says beside the members of ModelSpec; ModelSpec::own is made of it.
-struct Settings {
+struct OptSettings {
   std::string activation = "relu";    ///< activation_function
   std::int64_t embedding_size = 768;  ///< word_embed_proj_dim; hidden_size where that is null
   bool norm_before = true;            ///< do_layer_norm_before
@@ -28,9 +28,9 @@ struct Settings {
   bool has_final_norm() const { return norm_before && !removes_final_norm; }
 };
 
-std::string to_own(const Settings& settings);
+std::string to_own(const OptSettings& settings);
 /// Inverse of to_own, of spec.own.
-Settings settings_of(const ModelSpec& spec);
+OptSettings settings_of(const ModelSpec& spec);
 
 /// Of the position table before the row of the first position.
 inline constexpr std::int64_t kFirstPosition = 2;

@@ -54,8 +54,8 @@ ModelSpec default_spec() {
   return spec;
 }
 
-Settings settings_from(const json::object& object, const ModelSpec& spec) {
-  Settings settings;
+OptSettings settings_from(const json::object& object, const ModelSpec& spec) {
+  OptSettings settings;
   settings.embedding_size = spec.hidden_size;
   take_value(object, "word_embed_proj_dim", settings.embedding_size);
   take_value(object, "activation_function", settings.activation);

@@ -7,7 +7,7 @@ namespace dstune::opt {
 
 namespace {
 
-void add_norm(ModelBuilder& builder, const ModelSpec& spec, const Settings& settings,
+void add_norm(ModelBuilder& builder, const ModelSpec& spec, const OptSettings& settings,
               const std::string& name, std::size_t parent) {
   if (settings.norm_parameters) {
     builder.add_layer_norm(name, parent, spec.hidden_size);
@@ -16,7 +16,7 @@ void add_norm(ModelBuilder& builder, const ModelSpec& spec, const Settings& sett
   }
 }
 
-void add_attention(ModelBuilder& builder, const ModelSpec& spec, const Settings& settings,
+void add_attention(ModelBuilder& builder, const ModelSpec& spec, const OptSettings& settings,
                    const std::string& name, std::size_t parent) {
   const std::int64_t h = spec.hidden_size;
   const std::size_t attention = builder.add_module(name, "OPTAttention", parent);
@@ -27,7 +27,7 @@ void add_attention(ModelBuilder& builder, const ModelSpec& spec, const Settings&
   }
 }
 
-void add_layer(ModelBuilder& builder, const ModelSpec& spec, const Settings& settings,
+void add_layer(ModelBuilder& builder, const ModelSpec& spec, const OptSettings& settings,
                const std::string& name, std::size_t parent) {
   const std::int64_t h = spec.hidden_size;
   const std::int64_t f = spec.inner_size;
@@ -42,7 +42,7 @@ void add_layer(ModelBuilder& builder, const ModelSpec& spec, const Settings& set
   add_norm(builder, spec, settings, name + ".final_layer_norm", layer);
 }
 
-void add_embeddings(ModelBuilder& builder, const ModelSpec& spec, const Settings& settings,
+void add_embeddings(ModelBuilder& builder, const ModelSpec& spec, const OptSettings& settings,
                     std::size_t decoder) {
   const std::int64_t h = spec.hidden_size;
   const std::int64_t e = settings.embedding_size;
@@ -62,7 +62,7 @@ void add_embeddings(ModelBuilder& builder, const ModelSpec& spec, const Settings
 
 // OPTForCausalLM calls the decoder itself: OPTModel's forward, "model", does not run.
 ModelParameters parameters(const ModelSpec& spec) {
-  const Settings settings = settings_of(spec);
+  const OptSettings settings = settings_of(spec);
   ModelBuilder builder;
   const std::size_t root = builder.add_module("", "OPTForCausalLM", 0);
   const std::size_t decoder = builder.add_module("model.decoder", "OPTDecoder", root);

@@ -23,7 +23,7 @@ constexpr Preset kPresets[] = {
     {"opt-30b", 7168, 48, 56},  {"opt-66b", 9216, 64, 72},
 };
 
-Settings settings_of(const Preset& entry) {
+OptSettings settings_of(const Preset& entry) {
   if (std::string_view(entry.name) == "opt-350m") {
     return {.embedding_size = 512, .norm_before = false};
   }
@@ -32,7 +32,7 @@ Settings settings_of(const Preset& entry) {
 
 }  // namespace
 
-std::string to_own(const Settings& settings) {
+std::string to_own(const OptSettings& settings) {
   return json::serialize(json::object{{"activation_function", settings.activation},
                                       {"word_embed_proj_dim", settings.embedding_size},
                                       {"do_layer_norm_before", settings.norm_before},
@@ -42,7 +42,7 @@ std::string to_own(const Settings& settings) {
                                       {"tie_word_embeddings", settings.tied}});
 }
 
-Settings settings_of(const ModelSpec& spec) {
+OptSettings settings_of(const ModelSpec& spec) {
   const json::object own = json::parse(spec.own).as_object();
   return {.activation = json::value_to<std::string>(own.at("activation_function")),
           .embedding_size = own.at("word_embed_proj_dim").to_number<std::int64_t>(),

@@ -28,7 +28,7 @@ std::uint64_t seed_at(std::uint64_t seed, std::int64_t block, Dropped place) {
                          3 * static_cast<std::uint64_t>(block) + static_cast<std::uint64_t>(place));
 }
 
-double score_scale(const ModelSpec& spec, const Settings& settings, std::int64_t index) {
+double score_scale(const ModelSpec& spec, const Gpt2Settings& settings, std::int64_t index) {
   const double usual =
       settings.scales_scores ? 1 / std::sqrt(static_cast<double>(spec.head_size())) : 1;
   return settings.scales_by_inverse_layer ? usual / static_cast<double>(index + 1) : usual;
@@ -36,7 +36,7 @@ double score_scale(const ModelSpec& spec, const Settings& settings, std::int64_t
 
 }  // namespace
 
-Block::Block(const ModelSpec& spec, const Settings& settings, const ModelNames& names,
+Block::Block(const ModelSpec& spec, const Gpt2Settings& settings, const ModelNames& names,
              std::int64_t index)
     : spec_(spec),
       index_(index),

@@ -23,7 +23,7 @@ class Block {
  public:
   /// @param spec  must outlive the block
   /// @param index  0 <= index < num_layers
-  Block(const ModelSpec& spec, const Settings& settings, const ModelNames& names,
+  Block(const ModelSpec& spec, const Gpt2Settings& settings, const ModelNames& names,
         std::int64_t index);
 
   /// @param x  (M, h)

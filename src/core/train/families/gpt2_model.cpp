@@ -74,7 +74,7 @@ Gpt2::Gpt2(const ModelSpec& spec, const ModelNames& names, const MicroBatch& bat
             .size = spec.hidden_size,
             .vocab_size = spec.vocab_size,
             .is_tied = settings_of(spec).tied} {
-  const Settings settings = settings_of(spec);
+  const Gpt2Settings settings = settings_of(spec);
   if (!settings.tied) head_.weight = names.tensor("lm_head.weight");
   blocks_.reserve(static_cast<std::size_t>(spec.num_layers));
   for (std::int64_t index = 0; index < spec.num_layers; ++index) {

@@ -10,7 +10,7 @@ namespace dstune::gpt_neox {
 using layers::Rotary;
 using layers::Workspace;
 
-SelfAttention::SelfAttention(const ModelSpec& spec, const Settings& settings,
+NeoxAttention::NeoxAttention(const ModelSpec& spec, const NeoxSettings& settings,
                              const ModelNames& names, const std::string& name)
     : heads_(spec.num_heads),
       head_size_(spec.head_size()),
@@ -21,7 +21,7 @@ SelfAttention::SelfAttention(const ModelSpec& spec, const Settings& settings,
       dense_(names, name + ".dense", spec.hidden_size, spec.hidden_size,
              layers::WeightOrder::out_in, settings.attention_bias) {}
 
-AttentionShape SelfAttention::shape(const Workspace& work, std::uint64_t seed) const {
+AttentionShape NeoxAttention::shape(const Workspace& work, std::uint64_t seed) const {
   return {.batch = work.micro_batch,
           .sequence = work.sequence_length,
           .heads = heads_,
@@ -31,19 +31,19 @@ AttentionShape SelfAttention::shape(const Workspace& work, std::uint64_t seed) c
           .seed = seed};
 }
 
-Heads SelfAttention::interleaved(const Workspace& work, const Buffer& qkv,
+Heads NeoxAttention::interleaved(const Workspace& work, const Buffer& qkv,
                                  std::int64_t part) const {
   if (!qkv) return {};
   return heads_in(work.matrix(qkv, 3 * heads_ * head_size_), part * head_size_, heads_, head_size_,
                   3 * head_size_);
 }
 
-Heads SelfAttention::dense(const Workspace& work, const Buffer& heads) const {
+Heads NeoxAttention::dense(const Workspace& work, const Buffer& heads) const {
   if (!heads) return {};
   return heads_in(work.matrix(heads, heads_ * head_size_), 0, heads_, head_size_);
 }
 
-Buffer SelfAttention::forward(const Workspace& work, ModuleHooks& hooks, const Rotary& rotary,
+Buffer NeoxAttention::forward(const Workspace& work, ModuleHooks& hooks, const Rotary& rotary,
                               const Buffer& x, const Buffer& mask, std::uint64_t seed) {
   const AttentionShape own = shape(work, seed);
   hooks.fetch(module_);
@@ -68,7 +68,7 @@ Buffer SelfAttention::forward(const Workspace& work, ModuleHooks& hooks, const R
   return out;
 }
 
-Buffer SelfAttention::backward(const Workspace& work, ModuleHooks& hooks, const Rotary& rotary,
+Buffer NeoxAttention::backward(const Workspace& work, ModuleHooks& hooks, const Rotary& rotary,
                                const Buffer& d_out, const Buffer& x, std::uint64_t seed) {
   hooks.fetch(module_);
   Buffer d_attention = dense_.backward(work, hooks, d_out, attended());
@@ -80,7 +80,7 @@ Buffer SelfAttention::backward(const Workspace& work, ModuleHooks& hooks, const 
 }
 
 // Three gradients, of which two are turned back, then put side by side: torch.cat.
-Buffer SelfAttention::product_gradient(const Workspace& work, const Rotary& rotary,
+Buffer NeoxAttention::product_gradient(const Workspace& work, const Rotary& rotary,
                                        Buffer d_attention, std::uint64_t seed) {
   const std::int64_t h = heads_ * head_size_;
   const AttentionShape own = shape(work, seed);
@@ -98,7 +98,7 @@ Buffer SelfAttention::product_gradient(const Workspace& work, const Rotary& rota
   return side_by_side(work, parts);
 }
 
-Buffer SelfAttention::side_by_side(const Workspace& work,
+Buffer NeoxAttention::side_by_side(const Workspace& work,
                                    const std::array<Buffer, 3>& parts) const {
   const std::int64_t rows = work.rows() * heads_;
   Buffer d_qkv = work.activation(3 * heads_ * head_size_);

@@ -18,10 +18,10 @@ namespace dstune::gpt_neox {
 /// Keeps the product (M, 3h) for the values in it, and the rotated queries and keys (M, h) each.
 /// These torch.cat has laid out by heads, so that of torch.s attention is too: the projection keeps
 /// another, by tokens, beside it.
-class SelfAttention {
+class NeoxAttention {
  public:
   /// @param name  of the module
-  SelfAttention(const ModelSpec& spec, const Settings& settings, const ModelNames& names,
+  NeoxAttention(const ModelSpec& spec, const NeoxSettings& settings, const ModelNames& names,
                 const std::string& name);
 
   /// @param x     (M, h); its owner keeps it for backward

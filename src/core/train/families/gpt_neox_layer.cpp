@@ -33,8 +33,8 @@ void add(const Workspace& work, const Buffer& sum, const Buffer& more) {
 
 }  // namespace
 
-Layer::Layer(const ModelSpec& spec, const Settings& settings, const ModelNames& names,
-             std::int64_t index)
+NeoxLayer::NeoxLayer(const ModelSpec& spec, const NeoxSettings& settings, const ModelNames& names,
+                     std::int64_t index)
     : is_parallel_(settings.parallel_residual),
       index_(index),
       module_(names.module(name_of(index))),
@@ -56,8 +56,8 @@ Layer::Layer(const ModelSpec& spec, const Settings& settings, const ModelNames& 
 
 // Sums are made in place: PyTorch's further buffer lives for one addition, and more is in use at
 // the head in any case.
-Buffer Layer::forward(const Workspace& work, ModuleHooks& hooks, const Rotary& rotary, Buffer x,
-                      const Buffer& mask, std::uint64_t seed) {
+Buffer NeoxLayer::forward(const Workspace& work, ModuleHooks& hooks, const Rotary& rotary, Buffer x,
+                          const Buffer& mask, std::uint64_t seed) {
   hooks.fetch(module_);
   input_ = std::move(x);
   Buffer attended = attention_forward(work, hooks, rotary, mask, seed);
@@ -76,8 +76,8 @@ Buffer Layer::forward(const Workspace& work, ModuleHooks& hooks, const Rotary& r
   return out;
 }
 
-Buffer Layer::attention_forward(const Workspace& work, ModuleHooks& hooks, const Rotary& rotary,
-                                const Buffer& mask, std::uint64_t seed) {
+Buffer NeoxLayer::attention_forward(const Workspace& work, ModuleHooks& hooks, const Rotary& rotary,
+                                    const Buffer& mask, std::uint64_t seed) {
   attention_input_ = input_norm_.forward(work, hooks, input_, input_stats_);
   Buffer out = attention_.forward(work, hooks, rotary, attention_input_, mask,
                                   seed_at(seed, index_, Dropped::attention));
@@ -85,8 +85,8 @@ Buffer Layer::attention_forward(const Workspace& work, ModuleHooks& hooks, const
                                     std::move(out));
 }
 
-Buffer Layer::mlp_forward(const Workspace& work, ModuleHooks& hooks, const Buffer& x,
-                          std::uint64_t seed) {
+Buffer NeoxLayer::mlp_forward(const Workspace& work, ModuleHooks& hooks, const Buffer& x,
+                              std::uint64_t seed) {
   mlp_input_ = post_attention_norm_.forward(work, hooks, x, mlp_stats_);
   hooks.fetch(mlp_);
   activated_ = act_.forward(work, hooks, h_to_4h_.forward(work, hooks, mlp_input_));
@@ -97,8 +97,8 @@ Buffer Layer::mlp_forward(const Workspace& work, ModuleHooks& hooks, const Buffe
 }
 
 // The MLP's part of forward is the later one, so autograd begins with it.
-Buffer Layer::backward(const Workspace& work, ModuleHooks& hooks, const Rotary& rotary,
-                       Buffer d_out, std::uint64_t seed) {
+Buffer NeoxLayer::backward(const Workspace& work, ModuleHooks& hooks, const Rotary& rotary,
+                           Buffer d_out, std::uint64_t seed) {
   hooks.fetch(module_);
   Buffer d_residual = mlp_backward(work, hooks, d_out, is_parallel_ ? input_ : middle_);
   add(work, d_residual, d_out);
@@ -110,8 +110,8 @@ Buffer Layer::backward(const Workspace& work, ModuleHooks& hooks, const Rotary& 
   return d_input;
 }
 
-Buffer Layer::mlp_backward(const Workspace& work, ModuleHooks& hooks, const Buffer& d_out,
-                           const Buffer& x) {
+Buffer NeoxLayer::mlp_backward(const Workspace& work, ModuleHooks& hooks, const Buffer& d_out,
+                               const Buffer& x) {
   Buffer dropped = mlp_dropout_.backward(work, hooks, d_out);
   hooks.fetch(mlp_);
   Buffer d_activated = to_h_.backward(work, hooks, dropped ? dropped : d_out, activated_);
@@ -126,8 +126,9 @@ Buffer Layer::mlp_backward(const Workspace& work, ModuleHooks& hooks, const Buff
   return d_x;
 }
 
-Buffer Layer::attention_backward(const Workspace& work, ModuleHooks& hooks, const Rotary& rotary,
-                                 const Buffer& d_out, std::uint64_t seed) {
+Buffer NeoxLayer::attention_backward(const Workspace& work, ModuleHooks& hooks,
+                                     const Rotary& rotary, const Buffer& d_out,
+                                     std::uint64_t seed) {
   Buffer dropped = attention_dropout_.backward(work, hooks, d_out);
   const Buffer d_norm =
       attention_.backward(work, hooks, rotary, dropped ? dropped : d_out, attention_input_,

@@ -20,11 +20,11 @@ namespace dstune::gpt_neox {
 /// x + attention(norm(x)) + mlp(norm'(x)) with use_parallel_residual; otherwise y + mlp(norm'(y))
 /// with y = x + attention(norm(x)). What PyTorch keeps per token, in elements, without dropout and
 /// with gelu: 10 h + 2 f, h more one after the other, beside 4 a + 16 bytes of fp32.
-class Layer {
+class NeoxLayer {
  public:
   /// @param index  0 <= index < num_layers
-  Layer(const ModelSpec& spec, const Settings& settings, const ModelNames& names,
-        std::int64_t index);
+  NeoxLayer(const ModelSpec& spec, const NeoxSettings& settings, const ModelNames& names,
+            std::int64_t index);
 
   /// @param x     (M, h)
   /// @param mask  layers::attention_mask() of attention_shape()
@@ -61,7 +61,7 @@ class Layer {
   layers::Norm post_attention_norm_;
   layers::DropoutLayer attention_dropout_;
   layers::DropoutLayer mlp_dropout_;
-  SelfAttention attention_;
+  NeoxAttention attention_;
   std::size_t mlp_;
   layers::Linear h_to_4h_;
   layers::Linear to_h_;

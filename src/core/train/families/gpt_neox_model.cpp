@@ -27,7 +27,7 @@ class GptNeox final : public Model {
  private:
   void embed_backward(ModuleHooks& hooks, Buffer d_embedded, Buffer d_tied);
 
-  Settings settings_;
+  NeoxSettings settings_;
   layers::Workspace work_;
   layers::Rotary rotary_;
 
@@ -36,7 +36,7 @@ class GptNeox final : public Model {
   std::size_t rotary_module_;
   layers::EmbeddingTable embed_in_;
   layers::DropoutLayer dropout_;
-  std::vector<Layer> layers_;
+  std::vector<NeoxLayer> layers_;
   layers::Norm norm_;
   layers::Head head_;
 

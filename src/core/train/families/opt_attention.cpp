@@ -11,8 +11,8 @@ namespace dstune::opt {
 using layers::Linear;
 using layers::Workspace;
 
-SelfAttention::SelfAttention(const ModelSpec& spec, const Settings& settings,
-                             const ModelNames& names, const std::string& name)
+OptAttention::OptAttention(const ModelSpec& spec, const OptSettings& settings,
+                           const ModelNames& names, const std::string& name)
     : heads_(spec.num_heads),
       head_size_(spec.head_size()),
       dropout_(spec.attention_dropout),
@@ -26,7 +26,7 @@ SelfAttention::SelfAttention(const ModelSpec& spec, const Settings& settings,
       out_proj_(names, name + ".out_proj", spec.hidden_size, spec.hidden_size,
                 layers::WeightOrder::out_in, settings.has_bias) {}
 
-AttentionShape SelfAttention::shape(const Workspace& work, std::uint64_t seed) const {
+AttentionShape OptAttention::shape(const Workspace& work, std::uint64_t seed) const {
   return {.batch = work.micro_batch,
           .sequence = work.sequence_length,
           .heads = heads_,
@@ -37,17 +37,17 @@ AttentionShape SelfAttention::shape(const Workspace& work, std::uint64_t seed) c
           .seed = seed};
 }
 
-Heads SelfAttention::heads(const Workspace& work, const Buffer& rows) const {
+Heads OptAttention::heads(const Workspace& work, const Buffer& rows) const {
   if (!rows) return {};
   return heads_in(work.matrix(rows, heads_ * head_size_), 0, heads_, head_size_);
 }
 
-void SelfAttention::scale(const Workspace& work, const Buffer& q) const {
+void OptAttention::scale(const Workspace& work, const Buffer& q) const {
   work.device->run(Scale{q.tensor(work.dtype), 1 / std::sqrt(static_cast<double>(head_size_))});
 }
 
-Buffer SelfAttention::forward(const Workspace& work, ModuleHooks& hooks, const Buffer& x,
-                              const Buffer& mask, std::uint64_t seed) {
+Buffer OptAttention::forward(const Workspace& work, ModuleHooks& hooks, const Buffer& x,
+                             const Buffer& mask, std::uint64_t seed) {
   const AttentionShape own = shape(work, seed);
   hooks.fetch(module_);
   q_ = q_proj_.forward(work, hooks, x);
@@ -65,8 +65,8 @@ Buffer SelfAttention::forward(const Workspace& work, ModuleHooks& hooks, const B
 
 // The projections in the reverse of forward's order. Nothing releases the module: DeepSpeed's hook
 // at the end of its backward hangs on positional arguments, of which it has none.
-Buffer SelfAttention::backward(const Workspace& work, ModuleHooks& hooks, const Buffer& d_out,
-                               const Buffer& x, std::uint64_t seed) {
+Buffer OptAttention::backward(const Workspace& work, ModuleHooks& hooks, const Buffer& d_out,
+                              const Buffer& x, std::uint64_t seed) {
   hooks.fetch(module_);
   Buffer d_attention = out_proj_.backward(work, hooks, d_out, attention_.out);
   const AttentionShape own = shape(work, seed);

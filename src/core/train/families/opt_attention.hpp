@@ -14,11 +14,11 @@
 namespace dstune::opt {
 
 /// Keeps q, k and v (M, h) each, beside what attention itself keeps.
-class SelfAttention {
+class OptAttention {
  public:
   /// @param name  of the module
-  SelfAttention(const ModelSpec& spec, const Settings& settings, const ModelNames& names,
-                const std::string& name);
+  OptAttention(const ModelSpec& spec, const OptSettings& settings, const ModelNames& names,
+               const std::string& name);
 
   /// @param x     (M, h); its owner keeps it for backward
   /// @param mask  layers::attention_mask() of shape()

@@ -33,20 +33,20 @@ void add(const Workspace& work, const Buffer& sum, const Buffer& more) {
 
 }  // namespace
 
-Buffer Layer::Norms::forward(const Workspace& work, ModuleHooks& hooks, Buffer x) {
+Buffer OptLayer::Norms::forward(const Workspace& work, ModuleHooks& hooks, Buffer x) {
   input = std::move(x);
   return norm.forward(work, hooks, input, stats);
 }
 
-Buffer Layer::Norms::backward(const Workspace& work, ModuleHooks& hooks, const Buffer& d_y) {
+Buffer OptLayer::Norms::backward(const Workspace& work, ModuleHooks& hooks, const Buffer& d_y) {
   Buffer d_x = norm.backward(work, hooks, d_y, input, stats);
   input.reset();
   stats.reset();
   return d_x;
 }
 
-Layer::Layer(const ModelSpec& spec, const Settings& settings, const ModelNames& names,
-             std::int64_t index)
+OptLayer::OptLayer(const ModelSpec& spec, const OptSettings& settings, const ModelNames& names,
+                   std::int64_t index)
     : norm_before_(settings.norm_before),
       index_(index),
       module_(names.module(name_of(index))),
@@ -65,8 +65,8 @@ Layer::Layer(const ModelSpec& spec, const Settings& settings, const ModelNames& 
   fc1_.takes_matrix = fc2_.takes_matrix = true;
 }
 
-Buffer Layer::forward(const Workspace& work, ModuleHooks& hooks, Buffer x, const Buffer& mask,
-                      std::uint64_t seed) {
+Buffer OptLayer::forward(const Workspace& work, ModuleHooks& hooks, Buffer x, const Buffer& mask,
+                         std::uint64_t seed) {
   hooks.fetch(module_);
   Buffer out;
   if (norm_before_) {
@@ -89,23 +89,23 @@ Buffer Layer::forward(const Workspace& work, ModuleHooks& hooks, Buffer x, const
   return out;
 }
 
-Buffer Layer::attention_forward(const Workspace& work, ModuleHooks& hooks, const Buffer& x,
-                                const Buffer& mask, std::uint64_t seed) {
+Buffer OptLayer::attention_forward(const Workspace& work, ModuleHooks& hooks, const Buffer& x,
+                                   const Buffer& mask, std::uint64_t seed) {
   Buffer out = attention_.forward(work, hooks, x, mask, seed_at(seed, index_, Dropped::attention));
   return attention_dropout_.forward(work, hooks, seed_at(seed, index_, Dropped::attention_output),
                                     std::move(out));
 }
 
-Buffer Layer::mlp_forward(const Workspace& work, ModuleHooks& hooks, const Buffer& x,
-                          std::uint64_t seed) {
+Buffer OptLayer::mlp_forward(const Workspace& work, ModuleHooks& hooks, const Buffer& x,
+                             std::uint64_t seed) {
   activated_ = act_.forward(work, hooks, fc1_.forward(work, hooks, x));
   Buffer out = fc2_.forward(work, hooks, activated_);
   return mlp_dropout_.forward(work, hooks, seed_at(seed, index_, Dropped::mlp_output),
                               std::move(out));
 }
 
-Buffer Layer::backward(const Workspace& work, ModuleHooks& hooks, Buffer d_out,
-                       std::uint64_t seed) {
+Buffer OptLayer::backward(const Workspace& work, ModuleHooks& hooks, Buffer d_out,
+                          std::uint64_t seed) {
   hooks.fetch(module_);
   if (!norm_before_) d_out = mlp_norm_.backward(work, hooks, d_out);
   Buffer d_middle = mlp_backward(work, hooks, d_out);
@@ -120,7 +120,7 @@ Buffer Layer::backward(const Workspace& work, ModuleHooks& hooks, Buffer d_out,
   return d_input;
 }
 
-Buffer Layer::mlp_backward(const Workspace& work, ModuleHooks& hooks, const Buffer& d_out) {
+Buffer OptLayer::mlp_backward(const Workspace& work, ModuleHooks& hooks, const Buffer& d_out) {
   Buffer dropped = mlp_dropout_.backward(work, hooks, d_out);
   Buffer d_activated = fc2_.backward(work, hooks, dropped ? dropped : d_out, activated_);
   dropped.reset();
@@ -130,8 +130,8 @@ Buffer Layer::mlp_backward(const Workspace& work, ModuleHooks& hooks, const Buff
   return d_x;
 }
 
-Buffer Layer::attention_backward(const Workspace& work, ModuleHooks& hooks, const Buffer& d_out,
-                                 std::uint64_t seed) {
+Buffer OptLayer::attention_backward(const Workspace& work, ModuleHooks& hooks, const Buffer& d_out,
+                                    std::uint64_t seed) {
   const Buffer dropped = attention_dropout_.backward(work, hooks, d_out);
   Buffer d_x = attention_.backward(work, hooks, dropped ? dropped : d_out, attention_input_,
                                    seed_at(seed, index_, Dropped::attention));

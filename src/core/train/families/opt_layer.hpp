@@ -19,11 +19,11 @@ namespace dstune::opt {
 /// y + mlp(norm'(y)) with y = x + attention(norm(x)); or, with the norms behind, norm'(y +
 /// mlp(y)) with y = norm(x + attention(x)). What PyTorch keeps per token with relu and without
 /// dropout is 8 h + f elements, beside 4 a + 16 bytes of fp32, wherever the norms are.
-class Layer {
+class OptLayer {
  public:
   /// @param index  0 <= index < num_layers
-  Layer(const ModelSpec& spec, const Settings& settings, const ModelNames& names,
-        std::int64_t index);
+  OptLayer(const ModelSpec& spec, const OptSettings& settings, const ModelNames& names,
+           std::int64_t index);
 
   /// @param x     (M, h)
   /// @param mask  layers::attention_mask() of attention_shape()
@@ -64,7 +64,7 @@ class Layer {
   std::int64_t index_;
 
   std::size_t module_;
-  SelfAttention attention_;
+  OptAttention attention_;
   layers::DropoutLayer attention_dropout_;
   layers::ActivationFunction act_;
   Norms attention_norm_;

@@ -21,7 +21,7 @@ namespace {
 
 using layers::Linear;
 
-std::optional<Linear> projection(const ModelSpec& spec, const Settings& settings,
+std::optional<Linear> projection(const ModelSpec& spec, const OptSettings& settings,
                                  const ModelNames& names, bool out) {
   const std::int64_t h = spec.hidden_size;
   const std::int64_t e = settings.embedding_size;
@@ -30,7 +30,7 @@ std::optional<Linear> projection(const ModelSpec& spec, const Settings& settings
   return Linear(names, name, out ? h : e, out ? e : h, layers::WeightOrder::out_in, false);
 }
 
-std::optional<layers::Norm> final_norm(const ModelSpec& spec, const Settings& settings,
+std::optional<layers::Norm> final_norm(const ModelSpec& spec, const OptSettings& settings,
                                        const ModelNames& names) {
   if (!settings.has_final_norm()) return std::nullopt;
   return layers::Norm(names, "model.decoder.final_layer_norm", spec.hidden_size,
@@ -67,7 +67,7 @@ class Opt final : public Model {
   std::optional<Linear> project_out_;
   std::optional<Linear> project_in_;
   std::optional<layers::Norm> norm_;
-  std::vector<Layer> layers_;
+  std::vector<OptLayer> layers_;
   layers::Head head_;
 
   // Of the micro-step that runs.
@@ -97,7 +97,7 @@ Opt::Opt(const ModelSpec& spec, const ModelNames& names, const MicroBatch& batch
             .size = settings_of(spec).embedding_size,
             .vocab_size = spec.vocab_size,
             .is_tied = settings_of(spec).tied} {
-  const Settings settings = settings_of(spec);
+  const OptSettings settings = settings_of(spec);
   if (!settings.tied) head_.weight = names.tensor("lm_head.weight");
   layers_.reserve(static_cast<std::size_t>(spec.num_layers));
   for (std::int64_t index = 0; index < spec.num_layers; ++index) {
