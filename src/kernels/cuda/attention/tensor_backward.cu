@@ -135,7 +135,7 @@ void backward(const AttentionBackward& op, cudaStream_t stream) {
 }  // namespace
 
 void tensor_attention_backward(const AttentionBackward& op, cudaStream_t stream) {
-  if (op.qkv.dtype == DType::bf16) return backward<__nv_bfloat16>(op, stream);
+  if (op.q.matrix.dtype == DType::bf16) return backward<__nv_bfloat16>(op, stream);
   backward<__half>(op, stream);
 }
 

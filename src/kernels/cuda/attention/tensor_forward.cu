@@ -90,7 +90,7 @@ void forward(const Attention& op, cudaStream_t stream) {
 }  // namespace
 
 void tensor_attention(const Attention& op, cudaStream_t stream) {
-  if (op.qkv.dtype == DType::bf16) return forward<__nv_bfloat16>(op, stream);
+  if (op.q.matrix.dtype == DType::bf16) return forward<__nv_bfloat16>(op, stream);
   forward<__half>(op, stream);
 }
 
