@@ -11,9 +11,9 @@ namespace dstune::cpu {
 
 namespace {
 
-bool is_dense(const Matrix& matrix) { return matrix.stride == matrix.cols; }
+[[maybe_unused]] bool is_dense(const Matrix& matrix) { return matrix.stride == matrix.cols; }
 
-bool fits(const RmsNormSaved& saved, std::int64_t rows, std::int64_t cols) {
+[[maybe_unused]] bool fits(const RmsNormSaved& saved, std::int64_t rows, std::int64_t cols) {
   return saved.copy.rows == rows && saved.copy.cols == cols && saved.normalised.rows == rows &&
          saved.normalised.cols == cols && saved.rrms.numel == rows && is_dense(saved.copy) &&
          is_dense(saved.normalised);

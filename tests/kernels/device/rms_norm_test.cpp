@@ -41,12 +41,12 @@ class RmsNormTest : public DeviceTest {
     std::int64_t cols;
     DType dtype;
     double offset;
-    Buffer x;
-    Buffer weight;
-    Buffer copy;
-    Buffer rrms;
-    Buffer normalised;
-    Buffer out;
+    Buffer x{};
+    Buffer weight{};
+    Buffer copy{};
+    Buffer rrms{};
+    Buffer normalised{};
+    Buffer out{};
 
     DType inner() const { return offset == 0 ? dtype : DType::fp32; }
     Matrix matrix(const Buffer& buffer, DType type) const {
@@ -140,7 +140,9 @@ TEST_P(RmsNormTest, BackwardIsTheGradientOfForward) {
         const Gradients gradients = backward(all, d_out);
 
         using Values = std::vector<double>;
-        const auto by_x = [&](const Values& v) { return dot(rms_norm(v, weight, offset).out, d_out); };
+        const auto by_x = [&](const Values& v) {
+          return dot(rms_norm(v, weight, offset).out, d_out);
+        };
         const auto by_weight = [&](const Values& v) {
           return dot(rms_norm(x, v, offset).out, d_out);
         };

@@ -29,8 +29,10 @@ class RotateTest : public DeviceTest {
     const std::int64_t rows = kBatch * shape.sequence;
     const std::int64_t cols = shape.heads * shape.size;
     const Buffer source = upload(in, dtype);
-    const Buffer cos = upload(of_angles(angles, dtype, [](double x) { return std::cos(x); }), dtype);
-    const Buffer sin = upload(of_angles(angles, dtype, [](double x) { return std::sin(x); }), dtype);
+    const Buffer cos =
+        upload(of_angles(angles, dtype, [](double x) { return std::cos(x); }), dtype);
+    const Buffer sin =
+        upload(of_angles(angles, dtype, [](double x) { return std::sin(x); }), dtype);
     const Buffer scratch = buffer(rotate_scratch(rows * cols), dtype);
     const Buffer out = buffer(rows * cols, dtype);
     device().run(Rotate{.in = as_matrix(source.tensor(dtype), rows, shape.heads * shape.stride),
@@ -73,8 +75,8 @@ std::vector<double> turned(const Shape& shape, const std::vector<double>& in,
           continue;
         }
         const std::int64_t pair = j % shape.half;
-        const double angle = sign * angles[static_cast<std::size_t>(
-                                        row % shape.sequence * shape.half + pair)];
+        const double angle =
+            sign * angles[static_cast<std::size_t>(row % shape.sequence * shape.half + pair)];
         const double a = from[pair];
         const double b = from[shape.half + pair];
         out.push_back(j < shape.half ? a * std::cos(angle) - b * std::sin(angle)

@@ -83,7 +83,7 @@ struct Chain {
   }
 };
 
-bool is_dense(const Matrix& matrix) { return matrix.stride == matrix.cols; }
+[[maybe_unused]] bool is_dense(const Matrix& matrix) { return matrix.stride == matrix.cols; }
 
 /// @tparam N  what the weight multiplies
 template <class T, class N>
@@ -118,9 +118,9 @@ void forward(cudaStream_t stream, const RmsNorm& op) {
 
 /// fp32 (M, n) that backward works on.
 struct Wide {
-  float* gradient;   // by the copy, as it comes back
-  float* other;      // and a second one
-  float* of_rows;    // (M)
+  float* gradient;  // by the copy, as it comes back
+  float* other;     // and a second one
+  float* of_rows;   // (M)
 };
 
 template <class T>
@@ -149,8 +149,7 @@ void through_the_mean(const Chain& chain, const RmsNormBackward& op, const Wide&
   rows.run(Times{-0.5F}, InOut<float>{wide.of_rows});
   rows.run(Cube{}, In<float>{rrms}, Out<float>{rrms});
   rows.run(Product{}, In<float>{wide.of_rows}, In<float>{rrms}, Out<float>{wide.of_rows});
-  chain.run(RowNumber{wide.of_rows, 1.0F / static_cast<float>(cols), cols},
-            Out<float>{wide.other});
+  chain.run(RowNumber{wide.of_rows, 1.0F / static_cast<float>(cols), cols}, Out<float>{wide.other});
   chain.run(Assign{}, In<float>{copy}, Out<float>{copy});  // pow(x, 1), as PowBackward does
   chain.run(Times{2.0F}, InOut<float>{copy});
   chain.run(Product{}, In<float>{copy}, In<float>{wide.other}, Out<float>{copy});

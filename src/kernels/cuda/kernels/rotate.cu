@@ -43,9 +43,7 @@ struct Layout {
   __device__ T& at(const Place& place) const {
     return data[place.row * row_stride + place.head * head_stride + place.column];
   }
-  Layout from_column(std::int64_t first) const {
-    return {data + first, row_stride, head_stride};
-  }
+  Layout from_column(std::int64_t first) const { return {data + first, row_stride, head_stride}; }
 };
 
 /// Cosines or sines (s, half), which stand for both halves of a head.
@@ -176,9 +174,10 @@ class Chain {
   void finish(const T* term, T* sum) const {
     if (2 * half_ == size_) return add(out_, term, out_);
     add(out_, term, sum);
-    make(SideBySide<T>{{heads_, size_}, dense<const T>(sum, 2 * half_), in_.from_column(2 * half_),
-                       2 * half_},
-         out_);
+    make(
+        SideBySide<T>{
+            {heads_, size_}, dense<const T>(sum, 2 * half_), in_.from_column(2 * half_), 2 * half_},
+        out_);
   }
 
   cudaStream_t stream_;

@@ -30,8 +30,7 @@ template <int kWidth>
 __global__ void __launch_bounds__(kRowSumThreads)
     sum_short_rows(RowsOf<const float> in, std::int64_t rows, std::int64_t cols, float factor,
                    float* out) {
-  const std::int64_t i =
-      std::int64_t{blockIdx.x} * (kRowSumThreads / kWarp) + threadIdx.x / kWarp;
+  const std::int64_t i = std::int64_t{blockIdx.x} * (kRowSumThreads / kWarp) + threadIdx.x / kWarp;
   if (i >= rows) return;
   const unsigned lane = threadIdx.x % kWarp;
   const float sum = sum_of_warp(sum_of_row<kWidth>(in[i], cols, lane, kWarp));
@@ -42,8 +41,7 @@ __global__ void __launch_bounds__(kRowSumThreads)
 template <int kWidth>
 __global__ void __launch_bounds__(kRowSumThreads)
     sum_long_rows(RowsOf<const float> in, std::int64_t cols, float factor, float* out) {
-  const float sum =
-      sum_of_block(sum_of_row<kWidth>(in[blockIdx.x], cols, threadIdx.x, blockDim.x));
+  const float sum = sum_of_block(sum_of_row<kWidth>(in[blockIdx.x], cols, threadIdx.x, blockDim.x));
   if (threadIdx.x == 0) out[blockIdx.x] = factor * sum;
 }
 
