@@ -31,7 +31,8 @@ struct Settings {
   bool mlp_bias = false;
   bool head_norms = false;  ///< each head of q and k is normalised
   bool tied = false;        ///< head and embedding
-  std::int64_t window = 0;  ///< positions that a query of a windowed layer sees back, itself included
+  std::int64_t window =
+      0;  ///< positions that a query of a windowed layer sees back, itself included
   std::vector<bool> windowed;  ///< by layer
   std::string rope;            ///< JSON object of read_rope_parameters()
 

@@ -70,9 +70,8 @@ ModelSpec spec_from(const Values& values, Kin kin) {
 
 std::int64_t head_size_of(const Values& values, const ModelSpec& spec, const Defaults& defaults) {
   const bool is_null = values.has("head_dim") && values.find("head_dim") == nullptr;
-  const std::int64_t otherwise = defaults.head_size == 0 || is_null
-                                     ? spec.hidden_size / spec.num_heads
-                                     : defaults.head_size;
+  const std::int64_t otherwise =
+      defaults.head_size == 0 || is_null ? spec.hidden_size / spec.num_heads : defaults.head_size;
   return values.get("head_dim", otherwise);
 }
 
@@ -87,9 +86,9 @@ std::int64_t kv_heads_of(const Values& values, const ModelSpec& spec, const Defa
 void check_heads(const ModelSpec& spec, std::int64_t kv_heads, std::int64_t head_size,
                  bool must_divide, std::string_view pointer, Problems& problems) {
   if (must_divide && spec.hidden_size % spec.num_heads != 0) {
-    problems.add(child(pointer, "num_attention_heads"),
-                 concat("is ", spec.num_heads, ", which does not divide hidden_size ",
-                        spec.hidden_size));
+    problems.add(
+        child(pointer, "num_attention_heads"),
+        concat("is ", spec.num_heads, ", which does not divide hidden_size ", spec.hidden_size));
   } else if (head_size < 2 || head_size % 2 != 0) {
     problems.add(child(pointer, "head_dim"),
                  concat("is ", head_size, "; accepted: an even integer from 2, whose halves turn"));
@@ -99,9 +98,9 @@ void check_heads(const ModelSpec& spec, std::int64_t kv_heads, std::int64_t head
                         "; accepted: at most ", kMostHeadColumns));
   }
   if (kv_heads > 0 && spec.num_heads % kv_heads != 0) {
-    problems.add(child(pointer, "num_key_value_heads"),
-                 concat("is ", kv_heads, ", which does not divide num_attention_heads ",
-                        spec.num_heads));
+    problems.add(
+        child(pointer, "num_key_value_heads"),
+        concat("is ", kv_heads, ", which does not divide num_attention_heads ", spec.num_heads));
   }
 }
 
@@ -122,8 +121,8 @@ void check_layer_types(const Values& values, std::int64_t layers, bool has_windo
   const auto& types = given->get_array();
   const std::string place = child(pointer, "layer_types");
   if (static_cast<std::int64_t>(types.size()) != layers) {
-    problems.add(place, concat("has ", types.size(), " elements; accepted: num_hidden_layers, ",
-                               layers));
+    problems.add(place,
+                 concat("has ", types.size(), " elements; accepted: num_hidden_layers, ", layers));
   } else if (!has_window && std::find(types.begin(), types.end(), kSliding) != types.end()) {
     problems.add(place, "has sliding_attention without use_sliding_window and sliding_window");
   }
@@ -132,8 +131,7 @@ void check_layer_types(const Values& values, std::int64_t layers, bool has_windo
 void read_windows(const Values& values, const ModelSpec& spec, const Description& kin,
                   std::string_view pointer, Problems& problems, json::object& own) {
   const bool is_null = values.has("sliding_window") && values.find("sliding_window") == nullptr;
-  const auto window =
-      is_null ? 0 : values.get<std::int64_t>("sliding_window", kin.defaults.window);
+  const auto window = is_null ? 0 : values.get<std::int64_t>("sliding_window", kin.defaults.window);
   if (kin.windows_by_layer) {
     const bool is_used = values.get("use_sliding_window", false) && window > 0;
     check_layer_types(values, spec.num_layers, is_used, pointer, problems);

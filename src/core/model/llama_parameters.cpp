@@ -12,9 +12,7 @@ namespace {
 class Builder {
  public:
   explicit Builder(const ModelSpec& spec)
-      : spec_(spec),
-        settings_(settings_of(spec)),
-        prefix_(description_of(settings_.kin).prefix) {}
+      : spec_(spec), settings_(settings_of(spec)), prefix_(description_of(settings_.kin).prefix) {}
 
   ModelParameters build();
 

@@ -24,8 +24,8 @@ struct Preset {
   double theta;
   double epsilon;
   bool tied = false;
-  std::int64_t window = 0;     ///< Mistral's
-  double llama3_factor = 0;    ///< of rope_type llama3
+  std::int64_t window = 0;   ///< Mistral's
+  double llama3_factor = 0;  ///< of rope_type llama3
 };
 
 constexpr double kMillion = 1e6;

@@ -74,9 +74,10 @@ double yarn_scaling(const Parameters& own) {
   const double factor = own.number("factor", 1);
   const double numerator = own.number("mscale", 0);
   const double denominator = own.number("mscale_all_dim", 0);
-  const double inferred = numerator != 0 && denominator != 0
-                              ? yarn_magnitude(factor, numerator) / yarn_magnitude(factor, denominator)
-                              : yarn_magnitude(factor, 1);
+  const double inferred =
+      numerator != 0 && denominator != 0
+          ? yarn_magnitude(factor, numerator) / yarn_magnitude(factor, denominator)
+          : yarn_magnitude(factor, 1);
   return own.number("attention_factor", inferred);
 }
 
@@ -94,8 +95,7 @@ Ramp yarn_ramp(const Parameters& own, double columns) {
   const double theta = own.number("rope_theta", 0);
   const double context = own.number("original_max_position_embeddings", 0);
   const auto pair_of = [&](double rotations) {
-    return columns * std::log(context / (rotations * 2 * std::numbers::pi)) /
-           (2 * std::log(theta));
+    return columns * std::log(context / (rotations * 2 * std::numbers::pi)) / (2 * std::log(theta));
   };
   double low = pair_of(own.number("beta_fast", 32));
   double high = pair_of(own.number("beta_slow", 1));
@@ -126,8 +126,7 @@ RotaryFrequencies longrope(const Parameters& own, std::int64_t max_positions,
     values[pair] /= own.number_at(is_long ? "long_factor" : "short_factor", pair);
   }
   const double factor = own.number("factor", static_cast<double>(max_positions) / context);
-  const double inferred =
-      factor <= 1 ? 1 : std::sqrt(1 + std::log(factor) / std::log(context));
+  const double inferred = factor <= 1 ? 1 : std::sqrt(1 + std::log(factor) / std::log(context));
   return {std::move(values), own.number("attention_factor", inferred)};
 }
 

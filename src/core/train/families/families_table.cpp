@@ -1,15 +1,21 @@
 #include "core/train/families/families.hpp"
 #include "core/train/families/gpt2_model.hpp"
 #include "core/train/families/gpt_neox_model.hpp"
+#include "core/train/families/llama_model.hpp"
 #include "core/train/families/opt_model.hpp"
 
 namespace dstune {
 
 std::span<const Family> families() {
-  static constexpr Family kFamilies[] = {
+  using llama::Kin;
+  static const Family kFamilies[] = {
       gpt2::kFamily,
       gpt_neox::kFamily,
       opt::kFamily,
+      llama::family<Kin::llama>(),
+      llama::family<Kin::mistral>(),
+      llama::family<Kin::qwen2>(),
+      llama::family<Kin::qwen3>(),
   };
   return kFamilies;
 }

@@ -26,11 +26,10 @@ Buffer RmsNormLayer::forward(const Workspace& work, ModuleHooks& hooks, const Bu
   return inside(hooks, module, [&] {
     if (!keeps_input(work)) copy = work.activation_fp32(vectors * size);
     rrms = work.activation_fp32(vectors);
-    normalised = make_buffer(*work.device, MemoryCategory::activations, elements(work),
-                             inner_type(work));
-    const Buffer scratch =
-        make_buffer(*work.device, MemoryCategory::temporaries,
-                    rms_norm_scratch(work.dtype, elements(work)), DType::fp32);
+    normalised =
+        make_buffer(*work.device, MemoryCategory::activations, elements(work), inner_type(work));
+    const Buffer scratch = make_buffer(*work.device, MemoryCategory::temporaries,
+                                       rms_norm_scratch(work.dtype, elements(work)), DType::fp32);
     Buffer y = work.activation(vectors * size);
     work.device->run(RmsNorm{.x = matrix(work, x, work.dtype),
                              .weight = hooks.parameter(weight),

@@ -1,0 +1,137 @@
+#include "core/train/families/llama_attention.hpp"
+
+#include <utility>
+
+#include "core/device/operations/add.hpp"
+
+namespace dstune::llama {
+
+using layers::Linear;
+using layers::RmsNormLayer;
+using layers::Rotary;
+using layers::WeightOrder;
+using layers::Workspace;
+
+namespace {
+
+std::optional<RmsNormLayer> head_norm(const ModelSpec& spec, const Settings& settings,
+                                      const ModelNames& names, const std::string& name,
+                                      std::int64_t heads) {
+  if (!settings.head_norms) return std::nullopt;
+  return RmsNormLayer(names, name, settings.head_size, spec.layer_norm_epsilon, heads);
+}
+
+Linear linear(const ModelNames& names, const std::string& name, std::int64_t in, std::int64_t out,
+              bool has_bias) {
+  return {names, name, in, out, WeightOrder::out_in, has_bias};
+}
+
+}  // namespace
+
+SelfAttention::SelfAttention(const ModelSpec& spec, const Settings& settings,
+                             const ModelNames& names, const std::string& name, std::int64_t layer)
+    : head_size_(settings.head_size),
+      shape_{.heads = spec.num_heads,
+             .kv_heads = settings.kv_heads,
+             .head_size = settings.head_size,
+             .window = settings.window_of(layer),
+             .dropout = spec.attention_dropout},
+      module_(names.module(name)),
+      q_{linear(names, name + ".q_proj", spec.hidden_size, spec.num_heads * settings.head_size,
+                settings.input_biases),
+         head_norm(spec, settings, names, name + ".q_norm", spec.num_heads), spec.num_heads},
+      k_{linear(names, name + ".k_proj", spec.hidden_size, settings.kv_heads * settings.head_size,
+                settings.input_biases),
+         head_norm(spec, settings, names, name + ".k_norm", settings.kv_heads), settings.kv_heads},
+      v_proj_(linear(names, name + ".v_proj", spec.hidden_size,
+                     settings.kv_heads * settings.head_size, settings.input_biases)),
+      o_proj_(linear(names, name + ".o_proj", spec.num_heads * settings.head_size, spec.hidden_size,
+                     settings.output_bias)) {}
+
+AttentionShape SelfAttention::shape(const Workspace& work, std::uint64_t seed) const {
+  AttentionShape result = shape_;
+  result.batch = work.micro_batch;
+  result.sequence = work.sequence_length;
+  result.seed = seed;
+  return result;
+}
+
+Heads SelfAttention::heads_of(const Workspace& work, const Buffer& buffer,
+                              std::int64_t heads) const {
+  return heads_in(work.matrix(buffer, heads * head_size_), 0, heads, head_size_);
+}
+
+Buffer SelfAttention::project(const Workspace& work, ModuleHooks& hooks, Projection& part) const {
+  Buffer projected = part.linear.forward(work, hooks, input_);
+  if (!part.norm) return projected;
+  Buffer normed = part.norm->forward(work, hooks, projected);
+  if (RmsNormLayer::keeps_input(work)) part.projected = std::move(projected);
+  return normed;
+}
+
+void SelfAttention::turn(const Workspace& work, const Rotary& rotary, Projection& part,
+                         const Buffer& normed) const {
+  part.turned = rotary.turn(work, work.matrix(normed, part.heads * head_size_), part.heads,
+                            head_size_, head_size_);
+}
+
+Buffer SelfAttention::forward(const Workspace& work, ModuleHooks& hooks, const Rotary& rotary,
+                              Buffer x, std::uint64_t seed) {
+  hooks.fetch(module_);
+  input_ = std::move(x);
+  {
+    const Buffer q = project(work, hooks, q_);
+    const Buffer k = project(work, hooks, k_);
+    v_ = v_proj_.forward(work, hooks, input_);
+    turn(work, rotary, q_, q);
+    turn(work, rotary, k_, k);
+  }
+  attention_.forward(work, shape(work, seed), heads_of(work, q_.turned, q_.heads),
+                     heads_of(work, k_.turned, k_.heads), heads_of(work, v_, k_.heads));
+  Buffer out = o_proj_.forward(work, hooks, attention_.out);
+  hooks.release(module_);
+  return out;
+}
+
+Buffer SelfAttention::turn_back(const Workspace& work, const Rotary& rotary, const Projection& part,
+                                const Buffer& d_turned) const {
+  return rotary.turn_back(work, d_turned, part.heads, head_size_);
+}
+
+// Adds to d_x.
+void SelfAttention::project_back(const Workspace& work, ModuleHooks& hooks, Projection& part,
+                                 Buffer d_heads, const Buffer& d_x) const {
+  if (part.norm) {
+    d_heads = part.norm->backward(work, hooks, std::move(d_heads), part.projected);
+    part.projected.reset();
+  }
+  const Buffer term = part.linear.backward(work, hooks, d_heads, input_);
+  d_heads.reset();
+  work.device->run(Add{d_x.tensor(work.dtype), term.tensor(work.dtype)});
+}
+
+// In the order of autograd, which goes back to what ran last: the turns of k and q, then v, k, q.
+Buffer SelfAttention::backward(const Workspace& work, ModuleHooks& hooks, const Rotary& rotary,
+                               const Buffer& d_out, std::uint64_t seed) {
+  hooks.fetch(module_);
+  Buffer d_attention = o_proj_.backward(work, hooks, d_out, attention_.out);
+  Buffer d_q = work.activation(q_.heads * head_size_);
+  Buffer d_k = work.activation(k_.heads * head_size_);
+  Buffer d_v = work.activation(k_.heads * head_size_);
+  attention_.backward(work, shape(work, seed), d_attention, heads_of(work, q_.turned, q_.heads),
+                      heads_of(work, k_.turned, k_.heads), heads_of(work, v_, k_.heads),
+                      heads_of(work, d_q, q_.heads), heads_of(work, d_k, k_.heads),
+                      heads_of(work, d_v, k_.heads));
+  for (Buffer* used : {&d_attention, &q_.turned, &k_.turned, &v_}) used->reset();
+  d_k = turn_back(work, rotary, k_, d_k);
+  d_q = turn_back(work, rotary, q_, d_q);
+  Buffer d_x = v_proj_.backward(work, hooks, d_v, input_);
+  d_v.reset();
+  project_back(work, hooks, k_, std::move(d_k), d_x);
+  project_back(work, hooks, q_, std::move(d_q), d_x);
+  input_.reset();
+  hooks.release(module_);
+  return d_x;
+}
+
+}  // namespace dstune::llama

@@ -1,0 +1,71 @@
+// The attention of Llama and its kin, between a block's first norm and its residual.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "core/model/llama.hpp"
+#include "core/model/model_parameters.hpp"
+#include "core/model/model_spec.hpp"
+#include "core/train/layers/attention.hpp"
+#include "core/train/layers/linear.hpp"
+#include "core/train/layers/rms_norm_layer.hpp"
+#include "core/train/layers/rotary.hpp"
+#include "core/train/layers/workspace.hpp"
+
+namespace dstune::llama {
+
+/// o(attention(turned(q(x)), turned(k(x)), v(x))). Keeps x, turned q and k, v, what the attention
+/// keeps and, where heads are normalised, what these norms keep.
+class SelfAttention {
+ public:
+  SelfAttention(const ModelSpec& spec, const Settings& settings, const ModelNames& names,
+                const std::string& name, std::int64_t layer);
+
+  /// @param x  (M, h)
+  /// @returns (M, h)
+  Buffer forward(const layers::Workspace& work, ModuleHooks& hooks, const layers::Rotary& rotary,
+                 Buffer x, std::uint64_t seed);
+
+  /// Frees everything saved.
+  /// @returns the gradient by x
+  Buffer backward(const layers::Workspace& work, ModuleHooks& hooks, const layers::Rotary& rotary,
+                  const Buffer& d_out, std::uint64_t seed);
+
+ private:
+  /// q or k: a projection, maybe a norm of each head, and a turn.
+  struct Projection {
+    layers::Linear linear;
+    std::optional<layers::RmsNormLayer> norm;
+    std::int64_t heads;
+    Buffer projected{};  ///< what the norm saves of its input: fp32
+    Buffer turned{};
+  };
+
+  Buffer project(const layers::Workspace& work, ModuleHooks& hooks, Projection& part) const;
+  void turn(const layers::Workspace& work, const layers::Rotary& rotary, Projection& part,
+            const Buffer& normed) const;
+  Buffer turn_back(const layers::Workspace& work, const layers::Rotary& rotary,
+                   const Projection& part, const Buffer& d_turned) const;
+  void project_back(const layers::Workspace& work, ModuleHooks& hooks, Projection& part,
+                    Buffer d_heads, const Buffer& d_x) const;
+  Heads heads_of(const layers::Workspace& work, const Buffer& buffer, std::int64_t heads) const;
+  AttentionShape shape(const layers::Workspace& work, std::uint64_t seed) const;
+
+  std::int64_t head_size_;
+  AttentionShape shape_;  ///< but for the micro-batch
+
+  std::size_t module_;
+  Projection q_;
+  Projection k_;
+  layers::Linear v_proj_;
+  layers::Linear o_proj_;
+
+  layers::AttentionLayer attention_;
+  Buffer input_;
+  Buffer v_;
+};
+
+}  // namespace dstune::llama

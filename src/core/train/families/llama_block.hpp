@@ -1,0 +1,46 @@
+// One decoder layer of Llama and its kin: x + attention(norm(x)), then that + mlp(norm(that)).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "core/train/families/llama_attention.hpp"
+#include "core/train/families/llama_mlp.hpp"
+#include "core/train/layers/rms_norm_layer.hpp"
+
+namespace dstune::llama {
+
+/// What PyTorch keeps of one layer for backward (zero-step.md 5.4, "Llama-like").
+class Block {
+ public:
+  Block(const ModelSpec& spec, const Settings& settings, const ModelNames& names,
+        std::int64_t index);
+
+  /// Afterwards x is still there, see forget_input().
+  /// @param x  (M, h)
+  /// @returns the layer's output (M, h)
+  Buffer forward(const layers::Workspace& work, ModuleHooks& hooks, const layers::Rotary& rotary,
+                 Buffer x, std::uint64_t seed);
+
+  /// Nobody else holds x any more: it goes unless it is saved.
+  void forget_input(const layers::Workspace& work);
+
+  /// Frees everything saved, each buffer when its last reader is done.
+  /// @param d_out  gradient by the output (M, h)
+  /// @returns the gradient by the input (M, h)
+  Buffer backward(const layers::Workspace& work, ModuleHooks& hooks, const layers::Rotary& rotary,
+                  Buffer d_out, std::uint64_t seed);
+
+ private:
+  std::int64_t index_;
+  std::size_t module_;
+  SelfAttention attention_;
+  Mlp mlp_;
+  layers::RmsNormLayer input_norm_;
+  layers::RmsNormLayer middle_norm_;
+
+  Buffer input_;   ///< (M, h)
+  Buffer middle_;  ///< (M, h), the residual between attention and MLP
+};
+
+}  // namespace dstune::llama

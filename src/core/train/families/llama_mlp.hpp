@@ -1,0 +1,51 @@
+// The MLP of Llama and its kin: down(silu(gate(x)) up(x)) (SwiGLU, Shazeer 2020).
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+#include "core/model/llama.hpp"
+#include "core/model/model_parameters.hpp"
+#include "core/model/model_spec.hpp"
+#include "core/train/layers/linear.hpp"
+#include "core/train/layers/workspace.hpp"
+
+namespace dstune::llama {
+
+/// Keeps x and, of inner_size each, gate(x), silu of that, up(x) and the product.
+class Mlp {
+ public:
+  Mlp(const ModelSpec& spec, const Settings& settings, const ModelNames& names,
+      const std::string& name);
+
+  /// @param x  (M, h)
+  /// @returns (M, h)
+  Buffer forward(const layers::Workspace& work, ModuleHooks& hooks, Buffer x);
+
+  /// Frees everything saved.
+  /// @returns the gradient by x
+  Buffer backward(const layers::Workspace& work, ModuleHooks& hooks, const Buffer& d_out);
+
+ private:
+  void multiply(const layers::Workspace& work, const Buffer& a, const Buffer& b,
+                const Buffer& out) const;
+  Buffer activate_back(const layers::Workspace& work, ModuleHooks& hooks,
+                       const Buffer& d_activated);
+
+  std::int64_t inner_size_;
+
+  std::size_t module_;
+  layers::Linear gate_proj_;
+  layers::Linear up_proj_;
+  layers::Linear down_proj_;
+  std::size_t act_fn_;
+
+  Buffer input_;
+  Buffer gate_;
+  Buffer activated_;
+  Buffer up_;
+  Buffer product_;
+};
+
+}  // namespace dstune::llama

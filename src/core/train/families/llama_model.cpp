@@ -1,0 +1,140 @@
+#include "core/train/families/llama_model.hpp"
+
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "core/device/operations/add.hpp"
+#include "core/train/families/llama_block.hpp"
+#include "core/train/layers/embedding_table.hpp"
+#include "core/train/layers/head.hpp"
+#include "core/train/layers/rms_norm_layer.hpp"
+#include "core/train/layers/rotary.hpp"
+#include "core/train/layers/workspace.hpp"
+
+namespace dstune::llama {
+
+namespace {
+
+class Llama final : public Model {
+ public:
+  Llama(const ModelSpec& spec, const Settings& settings, const ModelNames& names,
+        const MicroBatch& batch, Device& device);
+
+  void forward(ModuleHooks& hooks, Tensor tokens, std::uint64_t seed, Tensor loss) override;
+  void backward(ModuleHooks& hooks, double factor) override;
+
+ private:
+  Buffer decode(ModuleHooks& hooks, Buffer hidden);
+  void embed_backward(ModuleHooks& hooks, Buffer d_embedded, Buffer d_of_head);
+  Buffer sum_of_tied(Buffer of_head, Buffer of_embedding) const;
+
+  layers::Workspace work_;
+  bool tied_;
+
+  std::size_t root_;
+  std::size_t body_;
+  layers::EmbeddingTable embedding_;
+  std::size_t rotary_module_;
+  layers::Rotary rotary_;
+  std::vector<Block> blocks_;
+  layers::RmsNormLayer norm_;
+  layers::Head head_;
+
+  // Of the micro-step that runs.
+  std::uint64_t seed_ = 0;
+  Tensor tokens_;
+  Buffer norm_input_;
+};
+
+Llama::Llama(const ModelSpec& spec, const Settings& settings, const ModelNames& names,
+             const MicroBatch& batch, Device& device)
+    : work_(batch, device),
+      tied_(settings.tied),
+      root_(names.module("")),
+      body_(names.module("model")),
+      embedding_(names, "model.embed_tokens", spec.vocab_size, spec.hidden_size),
+      rotary_module_(names.module("model.rotary_emb")),
+      rotary_(work_, frequencies_of(spec, batch.sequence_length)),
+      norm_(names, "model.norm", spec.hidden_size, spec.layer_norm_epsilon),
+      head_{.module = names.module("lm_head"),
+            .weight = settings.tied ? embedding_.weight : names.tensor("lm_head.weight"),
+            .size = spec.hidden_size,
+            .vocab_size = spec.vocab_size,
+            .is_tied = settings.tied} {
+  blocks_.reserve(static_cast<std::size_t>(spec.num_layers));
+  for (std::int64_t index = 0; index < spec.num_layers; ++index) {
+    blocks_.emplace_back(spec, settings, names, index);
+  }
+}
+
+// The embeddings are a local of LlamaModel.forward, which lives until it returns.
+Buffer Llama::decode(ModuleHooks& hooks, Buffer hidden) {
+  for (auto& block : blocks_) {
+    hidden = block.forward(work_, hooks, rotary_, std::move(hidden), seed_);
+    if (&block != &blocks_.front()) block.forget_input(work_);
+    work_.device->tick();
+  }
+  norm_input_ = std::move(hidden);
+  Buffer normed = norm_.forward(work_, hooks, norm_input_);
+  if (!layers::RmsNormLayer::keeps_input(work_)) norm_input_.reset();
+  blocks_.front().forget_input(work_);
+  return normed;
+}
+
+void Llama::forward(ModuleHooks& hooks, Tensor tokens, std::uint64_t seed, Tensor loss) {
+  tokens_ = tokens;
+  seed_ = seed;
+  hooks.fetch(root_);
+  hooks.fetch(body_);
+  Buffer embedded = embedding_.forward(work_, hooks, tokens_);
+  hooks.fetch(rotary_module_);
+  hooks.release(rotary_module_);
+  Buffer normed = decode(hooks, std::move(embedded));
+  hooks.release(body_);
+  head_.forward(work_, hooks, std::move(normed), tokens, loss);
+  hooks.release(root_);
+}
+
+// Autograd never comes back to the inputs of the root, the body and the embedding, which are token
+// numbers: their backward is never over, and nothing releases them.
+void Llama::backward(ModuleHooks& hooks, double factor) {
+  hooks.fetch(root_);
+  Buffer d_of_head;
+  Buffer d_hidden = head_.backward(work_, hooks, factor, d_of_head);
+  hooks.fetch(body_);
+  d_hidden = norm_.backward(work_, hooks, std::move(d_hidden), norm_input_);
+  norm_input_.reset();
+  for (auto block = blocks_.rbegin(); block != blocks_.rend(); ++block) {
+    d_hidden = block->backward(work_, hooks, rotary_, std::move(d_hidden), seed_);
+    work_.device->tick();
+  }
+  embed_backward(hooks, std::move(d_hidden), std::move(d_of_head));
+}
+
+void Llama::embed_backward(ModuleHooks& hooks, Buffer d_embedded, Buffer d_of_head) {
+  hooks.fetch(embedding_.module);
+  Buffer dense = embedding_.gradient(work_, d_embedded, tokens_);
+  d_embedded.reset();
+  if (tied_) dense = sum_of_tied(std::move(d_of_head), std::move(dense));
+  hooks.gradient_ready(embedding_.weight, std::move(dense));
+}
+
+// Autograd's sum of what is a view is a third tensor beside the two. It is held for that moment,
+// but the sum is written over the first: the same bytes move.
+Buffer Llama::sum_of_tied(Buffer of_head, Buffer of_embedding) const {
+  Buffer third;
+  if (work_.linear == LinearLayers::torch)
+    third = work_.gradient(embedding_.rows * embedding_.size);
+  work_.device->run(Add{of_head.tensor(work_.dtype), of_embedding.tensor(work_.dtype)});
+  return of_head;
+}
+
+}  // namespace
+
+std::unique_ptr<Model> make_model(const ModelSpec& spec, const ModelParameters& parameters,
+                                  const MicroBatch& batch, Device& device) {
+  return std::make_unique<Llama>(spec, settings_of(spec), ModelNames(parameters), batch, device);
+}
+
+}  // namespace dstune::llama

@@ -1,0 +1,134 @@
+#include <string>
+#include <vector>
+
+#include <boost/json/parse.hpp>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/base/json.hpp"
+#include "core/model/llama.hpp"
+
+namespace dstune {
+namespace {
+
+using llama::Kin;
+using llama::Settings;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+struct Reading {
+  std::optional<ModelSpec> spec;
+  std::vector<std::string> warnings;
+  std::string problems;
+};
+
+Reading read(Kin kin, const char* config) {
+  Reading reading;
+  Problems problems("config.json");
+  reading.spec = llama::read(kin, json::parse(config).as_object(), "", problems, reading.warnings);
+  try {
+    problems.throw_if_any();
+  } catch (const ConfigError& error) {
+    reading.problems = error.what();
+  }
+  return reading;
+}
+
+Settings settings(Kin kin, const char* config) {
+  const Reading reading = read(kin, config);
+  EXPECT_EQ(reading.problems, "");
+  return llama::settings_of(reading.spec.value());
+}
+
+TEST(LlamaConfig, AbsentKeysAreHuggingFacesDefaults) {
+  const ModelSpec spec = read(Kin::llama, "{}").spec.value();
+  const Settings own = llama::settings_of(spec);
+
+  EXPECT_EQ(spec.family, "llama");
+  EXPECT_EQ(spec.vocab_size, 32000);
+  EXPECT_EQ(spec.hidden_size, 4096);
+  EXPECT_EQ(spec.inner_size, 11008);
+  EXPECT_EQ(spec.max_positions, 2048);
+  EXPECT_EQ(spec.layer_norm_epsilon, 1e-6);
+  EXPECT_EQ(own.kv_heads, 32);
+  EXPECT_EQ(own.head_size, 128);
+  EXPECT_FALSE(own.tied || own.input_biases || own.output_bias || own.mlp_bias || own.head_norms);
+  EXPECT_EQ(own.window_of(0), 0);
+}
+
+TEST(LlamaConfig, KinDifferInWhatIsAbsent) {
+  EXPECT_EQ(settings(Kin::mistral, "{}").kv_heads, 8);
+  EXPECT_EQ(settings(Kin::mistral, "{}").window_of(31), 4096);
+  EXPECT_EQ(settings(Kin::mistral, R"({"sliding_window": null})").window_of(0), 0);
+  EXPECT_TRUE(settings(Kin::qwen2, "{}").input_biases);
+  EXPECT_FALSE(settings(Kin::qwen2, "{}").output_bias);
+  EXPECT_EQ(settings(Kin::qwen3, R"({"hidden_size": 1024, "num_attention_heads": 16})").head_size,
+            128);
+  EXPECT_TRUE(settings(Kin::qwen3, "{}").head_norms);
+}
+
+TEST(LlamaConfig, NullHeadsAreThoseOfTheQueries) {
+  const Settings own = settings(Kin::mistral, R"({"num_key_value_heads": null, "head_dim": null,
+                                                  "hidden_size": 96, "num_attention_heads": 6})");
+
+  EXPECT_EQ(own.kv_heads, 6);
+  EXPECT_EQ(own.head_size, 16);
+}
+
+TEST(LlamaConfig, BiasesAreOfAllFourProjectionsOrOfTheMlp) {
+  const Settings own = settings(Kin::llama, R"({"attention_bias": true, "mlp_bias": true})");
+
+  EXPECT_TRUE(own.input_biases && own.output_bias && own.mlp_bias);
+}
+
+TEST(LlamaConfig, WindowsOfQwenAreUsedOnlyOnRequest) {
+  const char* const unused = R"({"num_hidden_layers": 3, "sliding_window": 8})";
+  const char* const from_second = R"({"num_hidden_layers": 3, "sliding_window": 8,
+                                      "use_sliding_window": true, "max_window_layers": 1})";
+  const char* const listed = R"({"num_hidden_layers": 2, "sliding_window": 8,
+      "use_sliding_window": true, "layer_types": ["sliding_attention", "full_attention"]})";
+
+  EXPECT_THAT(settings(Kin::qwen2, unused).windowed, ElementsAre(false, false, false));
+  EXPECT_THAT(settings(Kin::qwen2, from_second).windowed, ElementsAre(false, true, true));
+  EXPECT_EQ(settings(Kin::qwen3, from_second).window_of(2), 8);
+  EXPECT_THAT(settings(Kin::qwen3, listed).windowed, ElementsAre(true, false));
+}
+
+TEST(LlamaConfig, KeysThatContradictEachOtherAreFaults) {
+  EXPECT_THAT(read(Kin::llama, R"({"hidden_size": 100})").problems,
+              HasSubstr("/num_attention_heads  is 32, which does not divide hidden_size 100"));
+  EXPECT_THAT(read(Kin::mistral, R"({"num_key_value_heads": 5})").problems,
+              HasSubstr("/num_key_value_heads  is 5, which does not divide num_attention_heads 32"));
+  EXPECT_THAT(read(Kin::mistral, R"({"hidden_size": 96})").problems,
+              HasSubstr("/head_dim  is 3; accepted: an even integer"));
+  EXPECT_THAT(read(Kin::qwen2, R"({"layer_types": ["full_attention"]})").problems,
+              HasSubstr("/layer_types  has 1 elements; accepted: num_hidden_layers, 32"));
+  EXPECT_THAT(read(Kin::qwen2, R"({"num_hidden_layers": 1, "layer_types": ["sliding_attention"]})")
+                  .problems,
+              HasSubstr("/layer_types  has sliding_attention without use_sliding_window"));
+}
+
+TEST(LlamaConfig, WhatIsNotModelledIsRefusedByName) {
+  EXPECT_THAT(read(Kin::llama, R"({"hidden_act": "gelu"})").problems,
+              HasSubstr("/hidden_act  is \"gelu\"; accepted: \"silu\"; others keep other tensors"));
+  EXPECT_THAT(read(Kin::llama, R"({"rope_scaling": {"type": "ntk"}})").problems,
+              HasSubstr("/rope_scaling/type  is \"ntk\""));
+}
+
+TEST(LlamaConfig, WarnsOfKeysThatNobodyReads) {
+  EXPECT_THAT(read(Kin::llama, R"({"pretraining_tp": 1, "use_cache": true})").warnings, IsEmpty());
+  EXPECT_THAT(read(Kin::llama, R"({"num_kv_heads": 8})").warnings,
+              ElementsAre(HasSubstr("/num_kv_heads is no key of Llama and has no effect")));
+}
+
+TEST(LlamaConfig, SurvivesTheWire) {
+  for (const Kin kin : {Kin::llama, Kin::mistral, Kin::qwen2, Kin::qwen3}) {
+    for (const ModelSpec& spec : llama::presets(kin)) {
+      EXPECT_EQ(model_spec_from_json(to_json(spec)), spec) << spec.name;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace dstune
