@@ -31,6 +31,7 @@ struct Settings {
   bool mlp_bias = false;
   bool head_norms = false;  ///< each head of q and k is normalised
   bool tied = false;        ///< head and embedding
+  std::string activation;   ///< hidden_act, of the gate
   std::int64_t window =
       0;  ///< positions that a query of a windowed layer sees back, itself included
   std::vector<bool> windowed;  ///< by layer

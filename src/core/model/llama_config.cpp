@@ -155,11 +155,14 @@ std::optional<ModelSpec> read(Kin kin, const json::object& config, std::string_v
   const std::int64_t head_size = head_size_of(values, spec, description.defaults);
   const std::int64_t kv_heads = kv_heads_of(values, spec, description.defaults);
   check_heads(spec, kv_heads, head_size, kin == Kin::llama, pointer, problems);
-  json::object own{{"num_key_value_heads", kv_heads},
-                   {"head_dim", head_size},
-                   {"attention_bias", values.get("attention_bias", false)},
-                   {"mlp_bias", values.get("mlp_bias", false)},
-                   {"tie_word_embeddings", values.get("tie_word_embeddings", false)}};
+  json::object own{
+      {"num_key_value_heads", kv_heads},
+      {"head_dim", head_size},
+      {"attention_bias", values.get("attention_bias", false)},
+      {"hidden_act",
+       values.find("hidden_act") == nullptr ? json::value("silu") : *values.find("hidden_act")},
+      {"mlp_bias", values.get("mlp_bias", false)},
+      {"tie_word_embeddings", values.get("tie_word_embeddings", false)}};
   read_windows(values, spec, description, pointer, problems, own);
   if (problems.count() > faults) return std::nullopt;
   const auto rope =

@@ -2,6 +2,8 @@
 
 #include <array>
 
+#include "core/model/activation_names.hpp"
+
 namespace dstune::llama {
 
 namespace {
@@ -22,8 +24,7 @@ constexpr KeyRule kCommon[] = {
     integer("num_attention_heads", 1, kWidest),
     integer("num_key_value_heads", 1, kWidest).or_null(),
     integer("head_dim", 2, kWidest).must_be_even().or_null(),
-    choice("hidden_act", "silu")
-        .because("; others keep other tensors for the backward pass, and are not modelled"),
+    choice("hidden_act", kActivationNames).because(kOtherActivations),
     above("rms_norm_eps", 0),
     at_least("initializer_range", 0),
     fraction_below_one("attention_dropout").or_null(),

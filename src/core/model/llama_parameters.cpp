@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "core/base/text.hpp"
+#include "core/model/activation_names.hpp"
 #include "core/model/llama.hpp"
 #include "core/model/llama_kin.hpp"
 
@@ -65,7 +66,8 @@ void Builder::add_mlp(const std::string& name, std::size_t parent) {
   add_linear(name + ".gate_proj", module, h, f, settings_.mlp_bias);
   add_linear(name + ".up_proj", module, h, f, settings_.mlp_bias);
   add_linear(name + ".down_proj", module, f, h, settings_.mlp_bias);
-  builder_.add_module(name + ".act_fn", "SiLUActivation", module);
+  builder_.add_module(name + ".act_fn", std::string(activation_class(settings_.activation)),
+                      module);
 }
 
 void Builder::add_layer(const std::string& name, std::size_t parent) {

@@ -45,6 +45,7 @@ Settings settings_of(const ModelSpec& spec) {
   settings.output_bias = biases;
   settings.mlp_bias = own.at("mlp_bias").as_bool();
   settings.head_norms = kin.head_norms;
+  settings.activation = json::value_to<std::string>(own.at("hidden_act"));
   settings.tied = own.at("tie_word_embeddings").as_bool();
   if (const auto* window = own.if_contains("sliding_window")) {
     settings.window = window->to_number<std::int64_t>();

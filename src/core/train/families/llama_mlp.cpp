@@ -20,7 +20,9 @@ Mlp::Mlp(const ModelSpec& spec, const Settings& settings, const ModelNames& name
                settings.mlp_bias),
       down_proj_(names, name + ".down_proj", spec.inner_size, spec.hidden_size, WeightOrder::out_in,
                  settings.mlp_bias),
-      act_fn_(names.module(name + ".act_fn")) {}
+      act_fn_(names.module(name + ".act_fn"), settings.activation, spec.inner_size),
+      act_saves_result_(settings.activation == "relu" || settings.activation == "tanh" ||
+                        settings.activation == "sigmoid") {}
 
 void Mlp::multiply(const Workspace& work, const Buffer& a, const Buffer& b,
                    const Buffer& out) const {
@@ -30,31 +32,13 @@ void Mlp::multiply(const Workspace& work, const Buffer& a, const Buffer& b,
 Buffer Mlp::forward(const Workspace& work, ModuleHooks& hooks, Buffer x) {
   hooks.fetch(module_);
   input_ = std::move(x);
-  gate_ = gate_proj_.forward(work, hooks, input_);
-  activated_ = layers::inside(hooks, act_fn_, [&] {
-    Buffer result = work.activation(inner_size_);
-    work.device->run(Activate{
-        .kind = Activation::silu, .x = gate_.tensor(work.dtype), .out = result.tensor(work.dtype)});
-    return result;
-  });
+  activated_ = act_fn_.forward(work, hooks, gate_proj_.forward(work, hooks, input_));
   up_ = up_proj_.forward(work, hooks, input_);
   product_ = work.activation(inner_size_);
   multiply(work, activated_, up_, product_);
   Buffer out = down_proj_.forward(work, hooks, product_);
   hooks.release(module_);
   return out;
-}
-
-Buffer Mlp::activate_back(const Workspace& work, ModuleHooks& hooks, const Buffer& d_activated) {
-  return layers::inside(hooks, act_fn_, [&] {
-    Buffer d_gate = work.activation(inner_size_);
-    work.device->run(ActivateBackward{.kind = Activation::silu,
-                                      .d_out = d_activated.tensor(work.dtype),
-                                      .saved = gate_.tensor(work.dtype),
-                                      .d_x = d_gate.tensor(work.dtype)});
-    gate_.reset();
-    return d_gate;
-  });
 }
 
 // In the order of autograd, which goes back to what ran last: up before gate.
@@ -66,12 +50,12 @@ Buffer Mlp::backward(const Workspace& work, ModuleHooks& hooks, const Buffer& d_
   multiply(work, d_product, up_, d_activated);
   Buffer d_up = work.activation(inner_size_);
   multiply(work, d_product, activated_, d_up);
-  for (Buffer* used : {&d_product, &activated_, &up_}) used->reset();
+  for (Buffer* used : {&d_product, &up_}) used->reset();
+  if (!act_saves_result_) activated_.reset();
 
   Buffer d_x = up_proj_.backward(work, hooks, d_up, input_);
   d_up.reset();
-  Buffer d_gate = activate_back(work, hooks, d_activated);
-  d_activated.reset();
+  Buffer d_gate = act_fn_.backward(work, hooks, std::move(d_activated), std::move(activated_));
   const Buffer term = gate_proj_.backward(work, hooks, d_gate, input_);
   for (Buffer* used : {&d_gate, &input_}) used->reset();
   work.device->run(Add{d_x.tensor(work.dtype), term.tensor(work.dtype)});

@@ -1,4 +1,4 @@
-// The MLP of Llama and its kin: down(silu(gate(x)) up(x)) (SwiGLU, Shazeer 2020).
+// The MLP of Llama and its kin: down(f(gate(x)) up(x)) (GLU variants, Shazeer 2020).
 #pragma once
 
 #include <cstddef>
@@ -8,12 +8,13 @@
 #include "core/model/llama.hpp"
 #include "core/model/model_parameters.hpp"
 #include "core/model/model_spec.hpp"
+#include "core/train/layers/activation.hpp"
 #include "core/train/layers/linear.hpp"
 #include "core/train/layers/workspace.hpp"
 
 namespace dstune::llama {
 
-/// Keeps x and, of inner_size each, gate(x), silu of that, up(x) and the product.
+/// Keeps x and, of inner_size each, what f keeps (gate(x)), f's result, up(x) and the product.
 class Mlp {
  public:
   Mlp(const ModelSpec& spec, const Settings& settings, const ModelNames& names,
@@ -30,8 +31,6 @@ class Mlp {
  private:
   void multiply(const layers::Workspace& work, const Buffer& a, const Buffer& b,
                 const Buffer& out) const;
-  Buffer activate_back(const layers::Workspace& work, ModuleHooks& hooks,
-                       const Buffer& d_activated);
 
   std::int64_t inner_size_;
 
@@ -39,10 +38,10 @@ class Mlp {
   layers::Linear gate_proj_;
   layers::Linear up_proj_;
   layers::Linear down_proj_;
-  std::size_t act_fn_;
+  layers::ActivationFunction act_fn_;
+  bool act_saves_result_;
 
   Buffer input_;
-  Buffer gate_;
   Buffer activated_;
   Buffer up_;
   Buffer product_;

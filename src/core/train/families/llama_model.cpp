@@ -4,12 +4,12 @@
 #include <utility>
 #include <vector>
 
-#include "core/device/operations/add.hpp"
 #include "core/train/families/llama_block.hpp"
 #include "core/train/layers/embedding_table.hpp"
 #include "core/train/layers/head.hpp"
 #include "core/train/layers/rms_norm_layer.hpp"
 #include "core/train/layers/rotary.hpp"
+#include "core/train/layers/tied_gradient.hpp"
 #include "core/train/layers/workspace.hpp"
 
 namespace dstune::llama {
@@ -27,7 +27,6 @@ class Llama final : public Model {
  private:
   Buffer decode(ModuleHooks& hooks, Buffer hidden);
   void embed_backward(ModuleHooks& hooks, Buffer d_embedded, Buffer d_of_head);
-  Buffer sum_of_tied(Buffer of_head, Buffer of_embedding) const;
 
   layers::Workspace work_;
   bool tied_;
@@ -116,18 +115,8 @@ void Llama::embed_backward(ModuleHooks& hooks, Buffer d_embedded, Buffer d_of_he
   hooks.fetch(embedding_.module);
   Buffer dense = embedding_.gradient(work_, d_embedded, tokens_);
   d_embedded.reset();
-  if (tied_) dense = sum_of_tied(std::move(d_of_head), std::move(dense));
+  if (tied_) dense = layers::sum_of_tied(work_, std::move(d_of_head), std::move(dense));
   hooks.gradient_ready(embedding_.weight, std::move(dense));
-}
-
-// Autograd's sum of what is a view is a third tensor beside the two. It is held for that moment,
-// but the sum is written over the first: the same bytes move.
-Buffer Llama::sum_of_tied(Buffer of_head, Buffer of_embedding) const {
-  Buffer third;
-  if (work_.linear == LinearLayers::torch)
-    third = work_.gradient(embedding_.rows * embedding_.size);
-  work_.device->run(Add{of_head.tensor(work_.dtype), of_embedding.tensor(work_.dtype)});
-  return of_head;
 }
 
 }  // namespace
