@@ -13,6 +13,7 @@ namespace {
 using namespace rules;  // NOLINT(google-build-using-namespace): the table reads like a document
 
 constexpr std::int64_t kMostTokens = 100'000'000;
+constexpr const char* kContext = "original_max_position_embeddings";
 
 constexpr KeyRule kRopeRules[] = {
     choice("rope_type", "default|linear|dynamic|llama3|yarn|longrope").also("type"),
@@ -90,6 +91,21 @@ const char* name_of_section(const json::object& config) {
   return has(config, "rope_scaling") ? "rope_scaling" : "rope_parameters";
 }
 
+// Equal settings are equal texts, however a file writes them.
+void complete(json::object& rope, const json::object& config, std::int64_t max_positions) {
+  constexpr double kTheta = 10000;
+  if (!has(rope, "rope_type")) rope["rope_type"] = "default";
+  if (!has(rope, "rope_theta")) {
+    rope["rope_theta"] = has(config, "rope_theta") ? config.at("rope_theta") : json::value(kTheta);
+  }
+  for (auto& member : rope) {
+    if (member.value().is_number()) member.value() = member.value().to_number<double>();
+  }
+  const std::string_view type = rope.at("rope_type").get_string();
+  const bool reads_context = type == "llama3" || type == "yarn" || type == "longrope";
+  if (reads_context && !has(rope, kContext)) rope[kContext] = static_cast<double>(max_positions);
+}
+
 }  // namespace
 
 std::optional<json::object> read_rope_parameters(const json::object& config,
@@ -101,14 +117,7 @@ std::optional<json::object> read_rope_parameters(const json::object& config,
   json::object rope;
   if (has(config, name)) rope = check_section(config.at(name).as_object(), kRope, place, problems);
   if (problems.count() > faults) return std::nullopt;
-  if (!has(rope, "rope_type")) rope["rope_type"] = "default";
-  constexpr double kTheta = 10000;
-  if (!has(rope, "rope_theta")) {
-    rope["rope_theta"] = has(config, "rope_theta") ? config.at("rope_theta") : json::value(kTheta);
-  }
-  if (!has(rope, "original_max_position_embeddings")) {
-    rope["original_max_position_embeddings"] = max_positions;
-  }
+  complete(rope, config, max_positions);
   check_kind(rope, columns, place, problems);
   if (problems.count() > faults) return std::nullopt;
   return rope;

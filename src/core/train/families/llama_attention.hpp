@@ -11,6 +11,7 @@
 #include "core/model/model_spec.hpp"
 #include "core/train/layers/attention.hpp"
 #include "core/train/layers/linear.hpp"
+#include "core/train/layers/masked_keys.hpp"
 #include "core/train/layers/rms_norm_layer.hpp"
 #include "core/train/layers/rotary.hpp"
 #include "core/train/layers/workspace.hpp"
@@ -18,7 +19,7 @@
 namespace dstune::llama {
 
 /// o(attention(turned(q(x)), turned(k(x)), v(x))). Keeps x, turned q and k, v, what the attention
-/// keeps and, where heads are normalised, what these norms keep.
+/// keeps, its mask and, where heads are normalised, what these norms keep.
 class SelfAttention {
  public:
   SelfAttention(const ModelSpec& spec, const Settings& settings, const ModelNames& names,
@@ -51,8 +52,11 @@ class SelfAttention {
                    const Projection& part, const Buffer& d_turned) const;
   void project_back(const layers::Workspace& work, ModuleHooks& hooks, Projection& part,
                     Buffer d_heads, const Buffer& d_x) const;
+  void attend(const layers::Workspace& work, std::uint64_t seed);
+  void attend_back(const layers::Workspace& work, std::uint64_t seed, const Buffer& d_out,
+                   Buffer& d_q, Buffer& d_k, Buffer& d_v);
   Heads heads_of(const layers::Workspace& work, const Buffer& buffer, std::int64_t heads) const;
-  AttentionShape shape(const layers::Workspace& work, std::uint64_t seed) const;
+  layers::MaskedKeys keys_of(const layers::Workspace& work, std::uint64_t seed) const;
 
   std::int64_t head_size_;
   AttentionShape shape_;  ///< but for the micro-batch
@@ -66,6 +70,7 @@ class SelfAttention {
   layers::AttentionLayer attention_;
   Buffer input_;
   Buffer v_;
+  Buffer mask_;
 };
 
 }  // namespace dstune::llama

@@ -26,10 +26,12 @@ class Llama final : public Model {
 
  private:
   Buffer decode(ModuleHooks& hooks, Buffer hidden);
+  Buffer window_mask() const;
   void embed_backward(ModuleHooks& hooks, Buffer d_embedded, Buffer d_of_head);
 
   layers::Workspace work_;
   bool tied_;
+  std::int64_t window_;  ///< of the layers that have one
 
   std::size_t root_;
   std::size_t body_;
@@ -50,6 +52,7 @@ Llama::Llama(const ModelSpec& spec, const Settings& settings, const ModelNames& 
              const MicroBatch& batch, Device& device)
     : work_(batch, device),
       tied_(settings.tied),
+      window_(settings.window),
       root_(names.module("")),
       body_(names.module("model")),
       embedding_(names, "model.embed_tokens", spec.vocab_size, spec.hidden_size),
@@ -67,8 +70,10 @@ Llama::Llama(const ModelSpec& spec, const Settings& settings, const ModelNames& 
   }
 }
 
-// The embeddings are a local of LlamaModel.forward, which lives until it returns.
+// The mask of windows and the embeddings are locals of LlamaModel.forward, which live until it
+// returns.
 Buffer Llama::decode(ModuleHooks& hooks, Buffer hidden) {
+  const Buffer mask = window_mask();
   for (auto& block : blocks_) {
     hidden = block.forward(work_, hooks, rotary_, std::move(hidden), seed_);
     if (&block != &blocks_.front()) block.forget_input(work_);
@@ -79,6 +84,13 @@ Buffer Llama::decode(ModuleHooks& hooks, Buffer hidden) {
   if (!layers::RmsNormLayer::keeps_input(work_)) norm_input_.reset();
   blocks_.front().forget_input(work_);
   return normed;
+}
+
+// True and false, for all sequences of the batch.
+Buffer Llama::window_mask() const {
+  const std::int64_t s = work_.sequence_length;
+  if (window_ == 0 || window_ > s) return {};
+  return {*work_.device, MemoryCategory::activations, static_cast<Bytes>(s * s)};
 }
 
 void Llama::forward(ModuleHooks& hooks, Tensor tokens, std::uint64_t seed, Tensor loss) {
