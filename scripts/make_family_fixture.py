@@ -112,8 +112,13 @@ def measure_saved(case, attention):
         if not is_layer(name):
             continue
         layers[name] = 0
-        module.register_forward_pre_hook(lambda *_, name=name: inside.append(name), with_kwargs=True)
+        module.register_forward_pre_hook(lambda _, args, kwargs, name=name: enter(name, kwargs), with_kwargs=True)
         module.register_forward_hook(lambda *_: inside.pop() and None)
+
+    def enter(name, kwargs):
+        for tensor in kwargs.get("position_embeddings") or ():
+            pack(tensor)  # of no layer, whichever saves it first
+        inside.append(name)
 
     def pack(tensor):
         storage = tensor.untyped_storage()

@@ -15,8 +15,10 @@
 
 namespace dstune::llama {
 
-/// The model_types of one code, in the order of kin_names() and of kin's table.
-enum class Kin { llama, mistral, qwen2, qwen3 };
+/// The model_types of one code, in the order of their table.
+enum class Kin { llama, mistral, qwen2, qwen3, gemma, gemma3_text };
+constexpr Kin kKin[] = {Kin::llama, Kin::mistral, Kin::qwen2,
+                        Kin::qwen3, Kin::gemma,   Kin::gemma3_text};
 
 /// "llama", "mistral", ...
 std::string_view model_type_of(Kin kin);
@@ -36,6 +38,10 @@ struct Settings {
       0;  ///< positions that a query of a windowed layer sees back, itself included
   std::vector<bool> windowed;  ///< by layer
   std::string rope;            ///< JSON object of read_rope_parameters()
+  std::string windowed_rope;   ///< of windowed layers where they have their own, or empty
+  bool is_gemma = false;       ///< scaled embedding, norms with 1 + weight
+  bool post_norms = false;     ///< norms behind attention and MLP too
+  double score_scale = 0;      ///< 0: 1 / sqrt(head_size)
 
   /// 0: the layer sees all.
   std::int64_t window_of(std::int64_t layer) const {
@@ -45,7 +51,9 @@ struct Settings {
 
 Settings settings_of(const ModelSpec& spec);
 /// What turns the heads' columns, all of them.
-RotaryFrequencies frequencies_of(const ModelSpec& spec, std::int64_t sequence_length);
+/// @param rope  of settings_of(spec)
+RotaryFrequencies frequencies_of(const ModelSpec& spec, const std::string& rope,
+                                 std::int64_t sequence_length);
 
 /// Published models of that kin.
 std::vector<ModelSpec> presets(Kin kin);
@@ -56,9 +64,9 @@ std::vector<ModelSpec> presets(Kin kin);
 std::optional<ModelSpec> read(Kin kin, const json::object& config, std::string_view pointer,
                               Problems& problems, std::vector<std::string>& warnings);
 
-/// embed_tokens, per layer {q, k, v, o (weight, bias), q_norm, k_norm; gate, up, down; two norms},
-/// norm, and lm_head where it is not tied. They start as Hugging Face's: normal with
-/// initializer_range, biases 0, norms 1.
+/// embed_tokens, per layer {q, k, v, o (weight, bias), q_norm, k_norm; gate, up, down; two or four
+/// norms}, norm, and lm_head where it is not tied. They start as Hugging Face's: normal with
+/// initializer_range, biases 0, norms 1 (Gemma's, to which 1 is added: 0).
 ModelParameters parameters(const ModelSpec& spec);
 
 /// tokens * (6 P_mm + 12 sum over layers of a d min(s, window)), P_mm the matmul weights with the

@@ -1,5 +1,4 @@
-#include <algorithm>
-#include <type_traits>
+#include <string>
 #include <utility>
 
 #include <boost/json/serialize.hpp>
@@ -9,6 +8,7 @@
 #include "core/model/config_keys.hpp"
 #include "core/model/llama.hpp"
 #include "core/model/llama_kin.hpp"
+#include "core/model/llama_values.hpp"
 
 namespace dstune::llama {
 
@@ -16,41 +16,13 @@ namespace {
 
 // Of LlamaConfig and its likes, or of their published files, without effect on a training step.
 constexpr std::string_view kWithoutEffect[] = {
-    "pretraining_tp",
-    "rope_interleaved",
-    "use_mrope",
+    "cache_implementation",
+    "hidden_activation",  // Gemma has hidden_act
+    "pretraining_tp",       "rope_interleaved", "use_mrope",
 };
 
 constexpr std::int64_t kMostHeadColumns = 10'000'000;
-constexpr std::int64_t kDefaultWindowedFrom = 28;  // max_window_layers of Qwen
-constexpr const char* kSliding = "sliding_attention";
-
-/// Values of a checked section.
-class Values {
- public:
-  explicit Values(json::object values) : values_(std::move(values)) {}
-
-  const json::value* find(const char* key) const {
-    const auto* value = values_.if_contains(key);
-    return value == nullptr || value->is_null() ? nullptr : value;
-  }
-  template <class T>
-  T get(const char* key, T otherwise) const {
-    const auto* value = find(key);
-    if (value == nullptr) return otherwise;
-    if constexpr (std::is_same_v<T, bool>) {
-      return value->get_bool();
-    } else {
-      return value->to_number<T>();
-    }
-  }
-  /// Null counts as a value.
-  bool has(const char* key) const { return values_.contains(key); }
-  const json::object& all() const { return values_; }
-
- private:
-  json::object values_;
-};
+constexpr double kDefaultScalar = 256;  // query_pre_attn_scalar of Gemma
 
 ModelSpec spec_from(const Values& values, Kin kin) {
   const Defaults& defaults = description_of(kin).defaults;
@@ -104,41 +76,14 @@ void check_heads(const ModelSpec& spec, std::int64_t kv_heads, std::int64_t head
   }
 }
 
-json::array layer_types_of(const Values& values, std::int64_t layers) {
-  if (const auto* given = values.find("layer_types")) return given->get_array();
-  const auto first = values.get("max_window_layers", kDefaultWindowedFrom);
-  json::array types;
-  for (std::int64_t i = 0; i < layers; ++i) {
-    types.emplace_back(i >= first ? kSliding : "full_attention");
-  }
-  return types;
-}
-
-void check_layer_types(const Values& values, std::int64_t layers, bool has_window,
-                       std::string_view pointer, Problems& problems) {
-  const auto* given = values.find("layer_types");
-  if (given == nullptr) return;
-  const auto& types = given->get_array();
-  const std::string place = child(pointer, "layer_types");
-  if (static_cast<std::int64_t>(types.size()) != layers) {
-    problems.add(place,
-                 concat("has ", types.size(), " elements; accepted: num_hidden_layers, ", layers));
-  } else if (!has_window && std::find(types.begin(), types.end(), kSliding) != types.end()) {
-    problems.add(place, "has sliding_attention without use_sliding_window and sliding_window");
-  }
-}
-
-void read_windows(const Values& values, const ModelSpec& spec, const Description& kin,
-                  std::string_view pointer, Problems& problems, json::object& own) {
-  const bool is_null = values.has("sliding_window") && values.find("sliding_window") == nullptr;
-  const auto window = is_null ? 0 : values.get<std::int64_t>("sliding_window", kin.defaults.window);
-  if (kin.windows_by_layer) {
-    const bool is_used = values.get("use_sliding_window", false) && window > 0;
-    check_layer_types(values, spec.num_layers, is_used, pointer, problems);
-    if (!is_used) return;
-    own["layer_types"] = layer_types_of(values, spec.num_layers);
-  }
-  if (window > 0) own["sliding_window"] = window;
+// Gemma's "gelu" means the other one: GemmaConfig of transformers 5.23.
+std::string activation_of(const Values& values, Kin kin) {
+  constexpr const char* kGeluTanh = "gelu_pytorch_tanh";
+  const auto* value = values.find(kin == Kin::gemma3_text ? "hidden_activation" : "hidden_act");
+  const bool is_gemma = description_of(kin).is_gemma;
+  const std::string name = value != nullptr ? json::value_to<std::string>(*value)
+                                            : std::string(is_gemma ? kGeluTanh : "silu");
+  return kin == Kin::gemma && name == "gelu" ? kGeluTanh : name;
 }
 
 }  // namespace
@@ -159,16 +104,16 @@ std::optional<ModelSpec> read(Kin kin, const json::object& config, std::string_v
       {"num_key_value_heads", kv_heads},
       {"head_dim", head_size},
       {"attention_bias", values.get("attention_bias", false)},
-      {"hidden_act",
-       values.find("hidden_act") == nullptr ? json::value("silu") : *values.find("hidden_act")},
+      {"hidden_act", activation_of(values, kin)},
       {"mlp_bias", values.get("mlp_bias", false)},
-      {"tie_word_embeddings", values.get("tie_word_embeddings", false)}};
+      {"tie_word_embeddings", values.get("tie_word_embeddings", description.is_gemma)}};
   read_windows(values, spec, description, pointer, problems, own);
+  if (kin == Kin::gemma3_text) {
+    own["query_pre_attn_scalar"] = values.get("query_pre_attn_scalar", kDefaultScalar);
+  }
   if (problems.count() > faults) return std::nullopt;
-  const auto rope =
-      read_rope_parameters(values.all(), spec.max_positions, head_size, pointer, problems);
-  if (!rope) return std::nullopt;
-  own["rope_parameters"] = *rope;
+  read_ropes(values, spec, description, head_size, pointer, problems, own);
+  if (problems.count() > faults) return std::nullopt;
   spec.own = json::serialize(own);
   return spec;
 }

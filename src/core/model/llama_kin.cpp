@@ -15,6 +15,10 @@ constexpr std::int64_t kMostTokens = 100'000'000;
 constexpr std::int64_t kWidest = 1'000'000;
 constexpr std::int64_t kDeepest = 1000;  // a plan walks every layer
 
+constexpr KeyRule no_cap(std::string_view key) {
+  return choice(key, "none").or_null().because("; caps on scores are not modelled");
+}
+
 constexpr KeyRule kCommon[] = {
     integer("vocab_size", 1, kMostTokens),
     integer("max_position_embeddings", 2, kMostTokens),
@@ -50,11 +54,28 @@ constexpr KeyRule kOfQwen3[] = {
     boolean("attention_bias"),
 };
 
+constexpr KeyRule kOfGemma[] = {
+    boolean("attention_bias"),
+    only("use_bidirectional_attention", false).or_null(),
+};
+constexpr KeyRule kOfGemma3[] = {
+    integer("sliding_window", 1, kMostTokens),
+    integer("sliding_window_pattern", 1, kDeepest),
+    texts("layer_types", "full_attention|sliding_attention").or_null(),
+    above("rope_local_base_freq", 1).or_null(),
+    above("query_pre_attn_scalar", 0),
+    choice("hidden_activation", kActivationNames).because(kOtherActivations),
+    no_cap("attn_logit_softcapping"),
+    no_cap("final_logit_softcapping"),
+};
+
 constexpr auto kBase = std::to_array(kCommon);
 constexpr auto kLlamaRules = extended(kBase, kOfLlama);
 constexpr auto kMistralRules = extended(kBase, kOfMistral);
 constexpr auto kQwen2Rules = extended(kBase, kOfQwen2);
 constexpr auto kQwen3Rules = extended(kQwen2Rules, kOfQwen3);
+constexpr auto kGemmaRules = extended(kBase, kOfGemma);
+constexpr auto kGemma3Rules = extended(kGemmaRules, kOfGemma3);
 
 constexpr std::int64_t kWindow = 4096;
 
@@ -68,21 +89,38 @@ constexpr Description kDescriptions[] = {
      .title = "Mistral",
      .prefix = "Mistral",
      .section = {.rules = kMistralRules, .other_keys = true},
-     .defaults = {32000, 4096, 14336, 32, 32, 8, 0, 131072, kWindow}},
+     .defaults = {32000, 4096, 14336, 32, 32, 8, 0, 131072, kWindow},
+     .windows = Windows::all},
     {.model_type = "qwen2",
      .title = "Qwen2",
      .prefix = "Qwen2",
      .section = {.rules = kQwen2Rules, .other_keys = true},
      .defaults = {151936, 4096, 22016, 32, 32, 32, 0, 32768, kWindow},
      .always_input_biases = true,
-     .windows_by_layer = true},
+     .windows = Windows::on_request},
     {.model_type = "qwen3",
      .title = "Qwen3",
      .prefix = "Qwen3",
      .section = {.rules = kQwen3Rules, .other_keys = true},
      .defaults = {151936, 4096, 22016, 32, 32, 32, 128, 32768, kWindow},
      .head_norms = true,
-     .windows_by_layer = true},
+     .windows = Windows::on_request},
+    {.model_type = "gemma",
+     .title = "Gemma",
+     .prefix = "Gemma",
+     .section = {.rules = kGemmaRules, .other_keys = true},
+     .defaults = {256000, 3072, 24576, 28, 16, 16, 256, 8192, 0},
+     .is_gemma = true},
+    {.model_type = "gemma3_text",
+     .title = "Gemma 3",
+     .prefix = "Gemma3",
+     .body = "TextModel",
+     .section = {.rules = kGemma3Rules, .other_keys = true},
+     .defaults = {262208, 2304, 9216, 26, 8, 4, 256, 131072, kWindow},
+     .head_norms = true,
+     .windows = Windows::alternating,
+     .is_gemma = true,
+     .has_windowed_rope = true},
 };
 
 }  // namespace

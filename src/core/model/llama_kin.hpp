@@ -22,15 +22,26 @@ struct Defaults {
   std::int64_t window;  ///< sliding_window
 };
 
+/// Which layers have a window.
+enum class Windows {
+  none,
+  all,          ///< if there is a sliding_window
+  on_request,   ///< use_sliding_window: those of layer_types, or from max_window_layers on
+  alternating,  ///< those of layer_types, or all but every sliding_window_pattern-th
+};
+
 struct Description {
   std::string_view model_type;
-  std::string_view title;   ///< as people write it: "Llama"
-  std::string_view prefix;  ///< of class names: "LlamaAttention"
+  std::string_view title;           ///< as people write it: "Llama"
+  std::string_view prefix;          ///< of class names: "LlamaAttention"
+  std::string_view body = "Model";  ///< the rest of the body's
   Section section;
   Defaults defaults;
   bool always_input_biases = false;
   bool head_norms = false;
-  bool windows_by_layer = false;  ///< use_sliding_window, max_window_layers and layer_types count
+  Windows windows = Windows::none;
+  bool is_gemma = false;           ///< see Settings
+  bool has_windowed_rope = false;  ///< rope_local_base_freq, or rope_parameters of both kinds
 };
 
 const Description& description_of(Kin kin);

@@ -18,7 +18,7 @@ class Builder {
   ModelParameters build();
 
  private:
-  std::string class_name(const char* part) const { return concat(prefix_, part); }
+  std::string class_name(std::string_view part) const { return concat(prefix_, part); }
   void add_linear(const std::string& name, std::size_t parent, std::int64_t in, std::int64_t out,
                   bool has_bias);
   void add_norm(const std::string& name, std::size_t parent, std::int64_t size);
@@ -42,7 +42,7 @@ void Builder::add_linear(const std::string& name, std::size_t parent, std::int64
 
 void Builder::add_norm(const std::string& name, std::size_t parent, std::int64_t size) {
   builder_.add_tensor(builder_.add_module(name, class_name("RMSNorm"), parent), "weight", {size},
-                      {.constant = 1});
+                      {.constant = settings_.is_gemma ? 0.0 : 1.0});
 }
 
 void Builder::add_attention(const std::string& name, std::size_t parent) {
@@ -76,13 +76,21 @@ void Builder::add_layer(const std::string& name, std::size_t parent) {
   add_mlp(name + ".mlp", layer);
   add_norm(name + ".input_layernorm", layer, spec_.hidden_size);
   add_norm(name + ".post_attention_layernorm", layer, spec_.hidden_size);
+  if (!settings_.post_norms) return;
+  add_norm(name + ".pre_feedforward_layernorm", layer, spec_.hidden_size);
+  add_norm(name + ".post_feedforward_layernorm", layer, spec_.hidden_size);
 }
 
 void Builder::add_body(std::size_t root) {
-  const std::size_t body = builder_.add_module("model", class_name("Model"), root);
+  const std::size_t body =
+      builder_.add_module("model", class_name(description_of(settings_.kin).body), root);
   builder_.takes_numbers_only(body);
-  builder_.add_embedding("model.embed_tokens", body, spec_.vocab_size, spec_.hidden_size,
-                         spec_.initializer_range);
+  const std::size_t embedding = builder_.add_module(
+      "model.embed_tokens",
+      settings_.is_gemma ? class_name("TextScaledWordEmbedding") : "Embedding", body);
+  builder_.takes_numbers_only(embedding);
+  builder_.add_tensor(embedding, "weight", {spec_.vocab_size, spec_.hidden_size},
+                      {.stddev = spec_.initializer_range});
   for (std::int64_t layer = 0; layer < spec_.num_layers; ++layer) {
     add_layer(concat("model.layers.", layer), body);
   }

@@ -63,6 +63,10 @@ constexpr Preset kPresets[] = {
     {Kin::qwen3, "qwen3-8b", 151936, 4096, 12288, 36, 32, 8, 40960, kMillion, 1e-6},
     {Kin::qwen3, "qwen3-14b", 151936, 5120, 17408, 40, 40, 8, 40960, kMillion, 1e-6},
     {Kin::qwen3, "qwen3-32b", 151936, 5120, 25600, 64, 64, 8, 40960, kMillion, 1e-6},
+    {Kin::gemma, "gemma-2b", 256000, 2048, 16384, 18, 8, 1, 8192, 1e4, 1e-6, true},
+    {Kin::gemma, "gemma-7b", 256000, 3072, 24576, 28, 16, 16, 8192, 1e4, 1e-6, true},
+    {Kin::gemma3_text, "gemma-3-270m", 262144, 640, 2048, 18, 4, 1, 32768, kMillion, 1e-6, true, 512},
+    {Kin::gemma3_text, "gemma-3-1b", 262144, 1152, 6912, 26, 4, 1, 32768, kMillion, 1e-6, true, 512},
 };
 // clang-format on
 
@@ -77,10 +81,8 @@ json::object config_of(const Preset& preset) {
                       {"rope_theta", preset.theta},
                       {"rms_norm_eps", preset.epsilon},
                       {"tie_word_embeddings", preset.tied}};
-  if (preset.kin == Kin::mistral) {
-    config["sliding_window"] = nullptr;
-    if (preset.window > 0) config["sliding_window"] = preset.window;
-  }
+  if (preset.kin == Kin::mistral) config["sliding_window"] = nullptr;
+  if (preset.window > 0) config["sliding_window"] = preset.window;
   if (preset.llama3_factor > 0) {
     config["rope_scaling"] = json::object{{"rope_type", "llama3"},
                                           {"factor", preset.llama3_factor},

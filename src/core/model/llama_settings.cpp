@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cmath>
 #include <stdexcept>
 
 #include <boost/json/parse.hpp>
@@ -14,7 +15,7 @@ namespace dstune::llama {
 namespace {
 
 Kin kin_of(std::string_view model_type) {
-  for (const Kin kin : {Kin::llama, Kin::mistral, Kin::qwen2, Kin::qwen3}) {
+  for (const Kin kin : kKin) {
     if (model_type_of(kin) == model_type) return kin;
   }
   throw std::invalid_argument(concat("no kin of Llama: ", model_type));
@@ -52,13 +53,21 @@ Settings settings_of(const ModelSpec& spec) {
   }
   settings.windowed = windowed_layers(own, spec.num_layers);
   settings.rope = json::serialize(own.at("rope_parameters"));
+  if (const auto* rope = own.if_contains("windowed_rope_parameters")) {
+    settings.windowed_rope = json::serialize(*rope);
+  }
+  settings.is_gemma = kin.is_gemma;
+  settings.post_norms = settings.kin == Kin::gemma3_text;
+  if (const auto* scalar = own.if_contains("query_pre_attn_scalar")) {
+    settings.score_scale = 1 / std::sqrt(scalar->to_number<double>());
+  }
   return settings;
 }
 
-RotaryFrequencies frequencies_of(const ModelSpec& spec, std::int64_t sequence_length) {
-  const Settings settings = settings_of(spec);
-  return rotary_frequencies(json::parse(settings.rope).as_object(), spec.max_positions,
-                            settings.head_size, sequence_length);
+RotaryFrequencies frequencies_of(const ModelSpec& spec, const std::string& rope,
+                                 std::int64_t sequence_length) {
+  return rotary_frequencies(json::parse(rope).as_object(), spec.max_positions,
+                            settings_of(spec).head_size, sequence_length);
 }
 
 }  // namespace dstune::llama

@@ -95,6 +95,37 @@ TEST(LlamaConfig, WindowsOfQwenAreUsedOnlyOnRequest) {
   EXPECT_THAT(settings(Kin::qwen3, listed).windowed, ElementsAre(true, false));
 }
 
+TEST(LlamaConfig, GemmaHasItsOwnDefaults) {
+  const Settings gemma = settings(Kin::gemma, R"({"hidden_act": "gelu"})");
+  const Settings gemma3 = settings(Kin::gemma3_text, R"({"num_hidden_layers": 7})");
+
+  EXPECT_EQ(gemma.activation, "gelu_pytorch_tanh");
+  EXPECT_TRUE(gemma.tied && gemma.is_gemma && !gemma.post_norms && !gemma.head_norms);
+  EXPECT_EQ(gemma.head_size, 256);
+  EXPECT_TRUE(gemma3.tied && gemma3.is_gemma && gemma3.post_norms && gemma3.head_norms);
+  EXPECT_THAT(gemma3.windowed, ElementsAre(true, true, true, true, true, false, true));
+  EXPECT_EQ(gemma3.score_scale, 1.0 / 16);
+}
+
+TEST(LlamaConfig, WindowedLayersOfGemma3TurnByAnglesOfTheirOwn) {
+  const auto theta = [](const std::string& rope) {
+    return json::parse(rope).at("rope_theta").to_number<double>();
+  };
+  const Settings old = settings(Kin::gemma3_text, R"({"rope_theta": 5e5,
+      "rope_local_base_freq": 300, "rope_scaling": {"rope_type": "linear", "factor": 8}})");
+  const Settings absent = settings(Kin::gemma3_text, "{}");
+  const Settings nested = settings(Kin::gemma3_text, R"({"rope_parameters": {
+      "full_attention": {"rope_type": "linear", "factor": 8, "rope_theta": 5e5},
+      "sliding_attention": {"rope_type": "default", "rope_theta": 300}}})");
+
+  EXPECT_EQ(theta(old.rope), 5e5);
+  EXPECT_EQ(theta(old.windowed_rope), 300);
+  EXPECT_EQ(theta(absent.rope), 1e6);
+  EXPECT_EQ(theta(absent.windowed_rope), 1e4);
+  EXPECT_EQ(nested.rope, old.rope);
+  EXPECT_EQ(nested.windowed_rope, old.windowed_rope);
+}
+
 TEST(LlamaConfig, KeysThatContradictEachOtherAreFaults) {
   EXPECT_THAT(read(Kin::llama, R"({"hidden_size": 100})").problems,
               HasSubstr("/num_attention_heads  is 32, which does not divide hidden_size 100"));
@@ -116,6 +147,12 @@ TEST(LlamaConfig, WhatIsNotModelledIsRefusedByName) {
               HasSubstr("/rope_scaling/type  is \"ntk\""));
 }
 
+TEST(LlamaConfig, CapsOnScoresAreRefused) {
+  EXPECT_THAT(read(Kin::gemma3_text, R"({"final_logit_softcapping": 30.0})").problems,
+              HasSubstr("/final_logit_softcapping  is 30.0; accepted: "));
+  EXPECT_EQ(read(Kin::gemma3_text, R"({"final_logit_softcapping": null})").problems, "");
+}
+
 TEST(LlamaConfig, WarnsOfKeysThatNobodyReads) {
   EXPECT_THAT(read(Kin::llama, R"({"pretraining_tp": 1, "use_cache": true})").warnings, IsEmpty());
   EXPECT_THAT(read(Kin::llama, R"({"num_kv_heads": 8})").warnings,
@@ -123,7 +160,7 @@ TEST(LlamaConfig, WarnsOfKeysThatNobodyReads) {
 }
 
 TEST(LlamaConfig, SurvivesTheWire) {
-  for (const Kin kin : {Kin::llama, Kin::mistral, Kin::qwen2, Kin::qwen3}) {
+  for (const Kin kin : llama::kKin) {
     for (const ModelSpec& spec : llama::presets(kin)) {
       EXPECT_EQ(model_spec_from_json(to_json(spec)), spec) << spec.name;
     }

@@ -16,7 +16,7 @@ using testing::ElementsAre;
 
 std::map<std::string, std::int64_t> totals_of_presets() {
   std::map<std::string, std::int64_t> totals;
-  for (const Kin kin : {Kin::llama, Kin::mistral, Kin::qwen2, Kin::qwen3}) {
+  for (const Kin kin : llama::kKin) {
     for (const ModelSpec& spec : llama::presets(kin)) {
       totals[spec.name] = llama::parameters(spec).total();
     }
@@ -43,7 +43,9 @@ TEST(LlamaParameters, TotalsAreThoseOfThePublishedModels) {
                 {"qwen2.5-72b", 72706203648},    {"qwen3-0.6b", 596049920},
                 {"qwen3-1.7b", 1720574976},      {"qwen3-4b", 4022468096},
                 {"qwen3-8b", 8190735360},        {"qwen3-14b", 14768307200},
-                {"qwen3-32b", 32762123264}}));
+                {"qwen3-32b", 32762123264},      {"gemma-2b", 2506172416},
+                {"gemma-7b", 8537680896},        {"gemma-3-270m", 268098176},
+                {"gemma-3-1b", 999885952}}));
 }
 
 ModelSpec small(Kin kin, json::object config) {

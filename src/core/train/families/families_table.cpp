@@ -16,6 +16,8 @@ std::span<const Family> families() {
       llama::family<Kin::mistral>(),
       llama::family<Kin::qwen2>(),
       llama::family<Kin::qwen3>(),
+      llama::family<Kin::gemma>(),
+      llama::family<Kin::gemma3_text>(),
   };
   return kFamilies;
 }

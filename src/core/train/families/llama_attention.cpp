@@ -19,7 +19,8 @@ std::optional<RmsNormLayer> head_norm(const ModelSpec& spec, const Settings& set
                                       const ModelNames& names, const std::string& name,
                                       std::int64_t heads) {
   if (!settings.head_norms) return std::nullopt;
-  return RmsNormLayer(names, name, settings.head_size, spec.layer_norm_epsilon, heads);
+  return RmsNormLayer(names, name, settings.head_size, spec.layer_norm_epsilon, heads,
+                      settings.is_gemma ? 1 : 0);
 }
 
 Linear linear(const ModelNames& names, const std::string& name, std::int64_t in, std::int64_t out,
@@ -32,10 +33,12 @@ Linear linear(const ModelNames& names, const std::string& name, std::int64_t in,
 SelfAttention::SelfAttention(const ModelSpec& spec, const Settings& settings,
                              const ModelNames& names, const std::string& name, std::int64_t layer)
     : head_size_(settings.head_size),
+      norms_come_late_(settings.is_gemma),
       shape_{.heads = spec.num_heads,
              .kv_heads = settings.kv_heads,
              .head_size = settings.head_size,
              .window = settings.window_of(layer),
+             .scale = settings.score_scale,
              .dropout = spec.attention_dropout},
       module_(names.module(name)),
       q_{linear(names, name + ".q_proj", spec.hidden_size, spec.num_heads * settings.head_size,
@@ -62,8 +65,8 @@ Heads SelfAttention::heads_of(const Workspace& work, const Buffer& buffer,
   return heads_in(work.matrix(buffer, heads * head_size_), 0, heads, head_size_);
 }
 
-Buffer SelfAttention::project(const Workspace& work, ModuleHooks& hooks, Projection& part) const {
-  Buffer projected = part.linear.forward(work, hooks, input_);
+Buffer SelfAttention::normed(const Workspace& work, ModuleHooks& hooks, Projection& part,
+                             Buffer projected) const {
   if (!part.norm) return projected;
   Buffer normed = part.norm->forward(work, hooks, projected);
   if (RmsNormLayer::keeps_input(work)) part.projected = std::move(projected);
@@ -81,9 +84,15 @@ Buffer SelfAttention::forward(const Workspace& work, ModuleHooks& hooks, const R
   hooks.fetch(module_);
   input_ = std::move(x);
   {
-    const Buffer q = project(work, hooks, q_);
-    const Buffer k = project(work, hooks, k_);
+    Buffer q = q_.linear.forward(work, hooks, input_);
+    if (!norms_come_late_) q = normed(work, hooks, q_, std::move(q));
+    Buffer k = k_.linear.forward(work, hooks, input_);
+    if (!norms_come_late_) k = normed(work, hooks, k_, std::move(k));
     v_ = v_proj_.forward(work, hooks, input_);
+    if (norms_come_late_) {
+      q = normed(work, hooks, q_, std::move(q));
+      k = normed(work, hooks, k_, std::move(k));
+    }
     turn(work, rotary, q_, q);
     turn(work, rotary, k_, k);
   }
@@ -122,19 +131,24 @@ Buffer SelfAttention::turn_back(const Workspace& work, const Rotary& rotary, con
   return rotary.turn_back(work, d_turned, part.heads, head_size_);
 }
 
+Buffer SelfAttention::norm_back(const Workspace& work, ModuleHooks& hooks, Projection& part,
+                                Buffer d_heads) const {
+  if (!part.norm) return d_heads;
+  d_heads = part.norm->backward(work, hooks, std::move(d_heads), part.projected);
+  part.projected.reset();
+  return d_heads;
+}
+
 // Adds to d_x.
 void SelfAttention::project_back(const Workspace& work, ModuleHooks& hooks, Projection& part,
                                  Buffer d_heads, const Buffer& d_x) const {
-  if (part.norm) {
-    d_heads = part.norm->backward(work, hooks, std::move(d_heads), part.projected);
-    part.projected.reset();
-  }
   const Buffer term = part.linear.backward(work, hooks, d_heads, input_);
   d_heads.reset();
   work.device->run(Add{d_x.tensor(work.dtype), term.tensor(work.dtype)});
 }
 
-// In the order of autograd, which goes back to what ran last: the turns of k and q, then v, k, q.
+// In the order of autograd, which goes back to what ran last: the turns of k and q, then v, k, q,
+// with the norms where they were.
 Buffer SelfAttention::backward(const Workspace& work, ModuleHooks& hooks, const Rotary& rotary,
                                const Buffer& d_out, std::uint64_t seed) {
   hooks.fetch(module_);
@@ -146,9 +160,15 @@ Buffer SelfAttention::backward(const Workspace& work, ModuleHooks& hooks, const 
   d_attention.reset();
   d_k = turn_back(work, rotary, k_, d_k);
   d_q = turn_back(work, rotary, q_, d_q);
+  if (norms_come_late_) {
+    d_k = norm_back(work, hooks, k_, std::move(d_k));
+    d_q = norm_back(work, hooks, q_, std::move(d_q));
+  }
   Buffer d_x = v_proj_.backward(work, hooks, d_v, input_);
   d_v.reset();
+  if (!norms_come_late_) d_k = norm_back(work, hooks, k_, std::move(d_k));
   project_back(work, hooks, k_, std::move(d_k), d_x);
+  if (!norms_come_late_) d_q = norm_back(work, hooks, q_, std::move(d_q));
   project_back(work, hooks, q_, std::move(d_q), d_x);
   input_.reset();
   hooks.release(module_);

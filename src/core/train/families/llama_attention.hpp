@@ -45,7 +45,10 @@ class SelfAttention {
     Buffer turned{};
   };
 
-  Buffer project(const layers::Workspace& work, ModuleHooks& hooks, Projection& part) const;
+  Buffer normed(const layers::Workspace& work, ModuleHooks& hooks, Projection& part,
+                Buffer projected) const;
+  Buffer norm_back(const layers::Workspace& work, ModuleHooks& hooks, Projection& part,
+                   Buffer d_heads) const;
   void turn(const layers::Workspace& work, const layers::Rotary& rotary, Projection& part,
             const Buffer& normed) const;
   Buffer turn_back(const layers::Workspace& work, const layers::Rotary& rotary,
@@ -59,6 +62,7 @@ class SelfAttention {
   layers::MaskedKeys keys_of(const layers::Workspace& work, std::uint64_t seed) const;
 
   std::int64_t head_size_;
+  bool norms_come_late_;  ///< behind all three projections
   AttentionShape shape_;  ///< but for the micro-batch
 
   std::size_t module_;

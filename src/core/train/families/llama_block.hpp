@@ -1,8 +1,10 @@
-// One decoder layer of Llama and its kin: x + attention(norm(x)), then that + mlp(norm(that)).
+// One decoder layer of Llama and its kin: x + attention(norm(x)), then that + mlp(norm(that)); with
+// post norms both are normalised before they are added.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 
 #include "core/train/families/llama_attention.hpp"
 #include "core/train/families/llama_mlp.hpp"
@@ -38,9 +40,13 @@ class Block {
   Mlp mlp_;
   layers::RmsNormLayer input_norm_;
   layers::RmsNormLayer middle_norm_;
+  std::optional<layers::RmsNormLayer> post_attention_norm_;
+  std::optional<layers::RmsNormLayer> post_mlp_norm_;
 
-  Buffer input_;   ///< (M, h)
-  Buffer middle_;  ///< (M, h), the residual between attention and MLP
+  Buffer input_;     ///< (M, h)
+  Buffer middle_;    ///< (M, h), the residual between attention and MLP
+  Buffer attended_;  ///< (M, h), what the attention gives to its post norm, if that saves it
+  Buffer mlp_out_;   ///< (M, h), likewise
 };
 
 }  // namespace dstune::llama

@@ -1,9 +1,14 @@
 #include "core/train/families/llama_model.hpp"
 
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
+#include <iterator>
+#include <optional>
 #include <utility>
 #include <vector>
 
+#include "core/device/operations/scale.hpp"
 #include "core/train/families/llama_block.hpp"
 #include "core/train/layers/embedding_table.hpp"
 #include "core/train/layers/head.hpp"
@@ -16,6 +21,14 @@ namespace dstune::llama {
 
 namespace {
 
+// As a number of the model's type.
+double rounded(double value, DType dtype) {
+  const auto number = static_cast<float>(value);
+  if (dtype == DType::bf16) return to_float(from_float<BFloat16>(number));
+  if (dtype == DType::fp16) return to_float(from_float<Float16>(number));
+  return number;
+}
+
 class Llama final : public Model {
  public:
   Llama(const ModelSpec& spec, const Settings& settings, const ModelNames& names,
@@ -27,6 +40,11 @@ class Llama final : public Model {
  private:
   Buffer decode(ModuleHooks& hooks, Buffer hidden);
   Buffer window_mask() const;
+  void scale(const Buffer& embedded) const;
+  const layers::Rotary& rotary_of(std::size_t layer) const {
+    return windowed_rotary_ && windowed_[layer] ? *windowed_rotary_ : rotary_;
+  }
+  int rotaries() const;
   void embed_backward(ModuleHooks& hooks, Buffer d_embedded, Buffer d_of_head);
 
   layers::Workspace work_;
@@ -36,8 +54,11 @@ class Llama final : public Model {
   std::size_t root_;
   std::size_t body_;
   layers::EmbeddingTable embedding_;
+  double embedding_scale_;
   std::size_t rotary_module_;
   layers::Rotary rotary_;
+  std::optional<layers::Rotary> windowed_rotary_;
+  std::vector<bool> windowed_;  // by layer
   std::vector<Block> blocks_;
   layers::RmsNormLayer norm_;
   layers::Head head_;
@@ -56,14 +77,23 @@ Llama::Llama(const ModelSpec& spec, const Settings& settings, const ModelNames& 
       root_(names.module("")),
       body_(names.module("model")),
       embedding_(names, "model.embed_tokens", spec.vocab_size, spec.hidden_size),
+      embedding_scale_(settings.is_gemma
+                           ? rounded(std::sqrt(static_cast<double>(spec.hidden_size)), batch.dtype)
+                           : 1),
       rotary_module_(names.module("model.rotary_emb")),
-      rotary_(work_, frequencies_of(spec, batch.sequence_length)),
-      norm_(names, "model.norm", spec.hidden_size, spec.layer_norm_epsilon),
+      rotary_(work_, frequencies_of(spec, settings.rope, batch.sequence_length)),
+      windowed_(settings.windowed),
+      norm_(names, "model.norm", spec.hidden_size, spec.layer_norm_epsilon, 1,
+            settings.is_gemma ? 1 : 0),
       head_{.module = names.module("lm_head"),
             .weight = settings.tied ? embedding_.weight : names.tensor("lm_head.weight"),
             .size = spec.hidden_size,
             .vocab_size = spec.vocab_size,
             .is_tied = settings.tied} {
+  if (!settings.windowed_rope.empty()) {
+    windowed_rotary_.emplace(work_,
+                             frequencies_of(spec, settings.windowed_rope, batch.sequence_length));
+  }
   blocks_.reserve(static_cast<std::size_t>(spec.num_layers));
   for (std::int64_t index = 0; index < spec.num_layers; ++index) {
     blocks_.emplace_back(spec, settings, names, index);
@@ -74,9 +104,9 @@ Llama::Llama(const ModelSpec& spec, const Settings& settings, const ModelNames& 
 // returns.
 Buffer Llama::decode(ModuleHooks& hooks, Buffer hidden) {
   const Buffer mask = window_mask();
-  for (auto& block : blocks_) {
-    hidden = block.forward(work_, hooks, rotary_, std::move(hidden), seed_);
-    if (&block != &blocks_.front()) block.forget_input(work_);
+  for (std::size_t layer = 0; layer < blocks_.size(); ++layer) {
+    hidden = blocks_[layer].forward(work_, hooks, rotary_of(layer), std::move(hidden), seed_);
+    if (layer > 0) blocks_[layer].forget_input(work_);
     work_.device->tick();
   }
   norm_input_ = std::move(hidden);
@@ -93,14 +123,30 @@ Buffer Llama::window_mask() const {
   return {*work_.device, MemoryCategory::activations, static_cast<Bytes>(s * s)};
 }
 
+void Llama::scale(const Buffer& embedded) const {
+  if (embedding_scale_ != 1) {
+    work_.device->run(Scale{embedded.tensor(work_.dtype), embedding_scale_});
+  }
+}
+
+// Its module runs once for each kind of layer that there is.
+int Llama::rotaries() const {
+  if (!windowed_rotary_) return 1;
+  const auto with_window = std::count(windowed_.begin(), windowed_.end(), true);
+  return with_window > 0 && with_window < std::ssize(windowed_) ? 2 : 1;
+}
+
 void Llama::forward(ModuleHooks& hooks, Tensor tokens, std::uint64_t seed, Tensor loss) {
   tokens_ = tokens;
   seed_ = seed;
   hooks.fetch(root_);
   hooks.fetch(body_);
   Buffer embedded = embedding_.forward(work_, hooks, tokens_);
-  hooks.fetch(rotary_module_);
-  hooks.release(rotary_module_);
+  scale(embedded);
+  for (int kind = 0; kind < rotaries(); ++kind) {
+    hooks.fetch(rotary_module_);
+    hooks.release(rotary_module_);
+  }
   Buffer normed = decode(hooks, std::move(embedded));
   hooks.release(body_);
   head_.forward(work_, hooks, std::move(normed), tokens, loss);
@@ -116,8 +162,8 @@ void Llama::backward(ModuleHooks& hooks, double factor) {
   hooks.fetch(body_);
   d_hidden = norm_.backward(work_, hooks, std::move(d_hidden), norm_input_);
   norm_input_.reset();
-  for (auto block = blocks_.rbegin(); block != blocks_.rend(); ++block) {
-    d_hidden = block->backward(work_, hooks, rotary_, std::move(d_hidden), seed_);
+  for (std::size_t layer = blocks_.size(); layer-- > 0;) {
+    d_hidden = blocks_[layer].backward(work_, hooks, rotary_of(layer), std::move(d_hidden), seed_);
     work_.device->tick();
   }
   embed_backward(hooks, std::move(d_hidden), std::move(d_of_head));
@@ -125,6 +171,7 @@ void Llama::backward(ModuleHooks& hooks, double factor) {
 
 void Llama::embed_backward(ModuleHooks& hooks, Buffer d_embedded, Buffer d_of_head) {
   hooks.fetch(embedding_.module);
+  scale(d_embedded);
   Buffer dense = embedding_.gradient(work_, d_embedded, tokens_);
   d_embedded.reset();
   if (tied_) dense = layers::sum_of_tied(work_, std::move(d_of_head), std::move(dense));

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "core/device/operations/copy.hpp"
+
 namespace dstune::layers {
 
 RmsNormLayer::RmsNormLayer(const ModelNames& names, const std::string& name, std::int64_t columns,
@@ -22,12 +24,20 @@ RmsNormSaved RmsNormLayer::saved(const Workspace& work, const Buffer& x) const {
           matrix(work, normalised, inner_type(work))};
 }
 
+// Saved by the product with it. The operation adds the offset itself.
+void RmsNormLayer::shift(const Workspace& work, const ModuleHooks& hooks) {
+  if (offset == 0) return;
+  shifted = make_buffer(*work.device, MemoryCategory::activations, size, DType::fp32);
+  work.device->run(Cast{hooks.parameter(weight), shifted.tensor(DType::fp32)});
+}
+
 Buffer RmsNormLayer::forward(const Workspace& work, ModuleHooks& hooks, const Buffer& x) {
   return inside(hooks, module, [&] {
     if (!keeps_input(work)) copy = work.activation_fp32(vectors * size);
     rrms = work.activation_fp32(vectors);
     normalised =
         make_buffer(*work.device, MemoryCategory::activations, elements(work), inner_type(work));
+    shift(work, hooks);
     const Buffer scratch = make_buffer(*work.device, MemoryCategory::temporaries,
                                        rms_norm_scratch(work.dtype, elements(work)), DType::fp32);
     Buffer y = work.activation(vectors * size);
@@ -42,23 +52,37 @@ Buffer RmsNormLayer::forward(const Workspace& work, ModuleHooks& hooks, const Bu
   });
 }
 
+void RmsNormLayer::differentiate(const Workspace& work, ModuleHooks& hooks, const Buffer& d_y,
+                                 const Buffer& d_x, const Buffer& x) {
+  const Buffer scratch =
+      make_buffer(*work.device, MemoryCategory::temporaries,
+                  rms_norm_backward_scratch(work.dtype, elements(work)), DType::fp32);
+  Buffer d_weight = work.gradient(size);
+  work.device->run(RmsNormBackward{.d_out = matrix(work, d_y, work.dtype),
+                                   .weight = hooks.parameter(weight),
+                                   .offset = offset,
+                                   .saved = saved(work, x),
+                                   .scratch = scratch.tensor(DType::fp32),
+                                   .d_x = matrix(work, d_x, work.dtype),
+                                   .d_weight = d_weight.tensor(work.dtype)});
+  for (Buffer* used : {&copy, &rrms, &normalised, &shifted}) used->reset();
+  hooks.gradient_ready(weight, std::move(d_weight));
+}
+
 Buffer RmsNormLayer::backward(const Workspace& work, ModuleHooks& hooks, Buffer d_y,
                               const Buffer& x) {
-  return inside(hooks, module, [&] {
-    const Buffer scratch =
-        make_buffer(*work.device, MemoryCategory::temporaries,
-                    rms_norm_backward_scratch(work.dtype, elements(work)), DType::fp32);
-    Buffer d_weight = work.gradient(size);
-    work.device->run(RmsNormBackward{.d_out = matrix(work, d_y, work.dtype),
-                                     .weight = hooks.parameter(weight),
-                                     .offset = offset,
-                                     .saved = saved(work, x),
-                                     .scratch = scratch.tensor(DType::fp32),
-                                     .d_x = matrix(work, d_y, work.dtype),
-                                     .d_weight = d_weight.tensor(work.dtype)});
-    for (Buffer* used : {&copy, &rrms, &normalised}) used->reset();
-    hooks.gradient_ready(weight, std::move(d_weight));
+  return inside(hooks, module, [&]() -> Buffer {
+    differentiate(work, hooks, d_y, d_y, x);
     return std::move(d_y);
+  });
+}
+
+Buffer RmsNormLayer::backward_beside(const Workspace& work, ModuleHooks& hooks, const Buffer& d_y,
+                                     const Buffer& x) {
+  return inside(hooks, module, [&] {
+    Buffer d_x = work.activation(vectors * size);
+    differentiate(work, hooks, d_y, d_x, x);
+    return d_x;
   });
 }
 

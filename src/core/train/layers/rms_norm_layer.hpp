@@ -24,6 +24,7 @@ struct RmsNormLayer {
   Buffer copy{};
   Buffer rrms{};
   Buffer normalised{};
+  Buffer shifted{};  ///< fp32 (size): offset + weight, where there is an offset
 
   /// The module `name` with its "weight".
   RmsNormLayer(const ModelNames& names, const std::string& name, std::int64_t columns, double eps,
@@ -41,10 +42,17 @@ struct RmsNormLayer {
   /// @returns the gradient by x, in d_y's memory
   Buffer backward(const Workspace& work, ModuleHooks& hooks, Buffer d_y, const Buffer& x);
 
+  /// Likewise, with d_y still whole.
+  Buffer backward_beside(const Workspace& work, ModuleHooks& hooks, const Buffer& d_y,
+                         const Buffer& x);
+
  private:
   std::int64_t elements(const Workspace& work) const { return work.rows() * vectors * size; }
   DType inner_type(const Workspace& work) const { return offset == 0 ? work.dtype : DType::fp32; }
   Matrix matrix(const Workspace& work, const Buffer& buffer, DType dtype) const;
+  void shift(const Workspace& work, const ModuleHooks& hooks);
+  void differentiate(const Workspace& work, ModuleHooks& hooks, const Buffer& d_y,
+                     const Buffer& d_x, const Buffer& x);
   RmsNormSaved saved(const Workspace& work, const Buffer& x) const;
 };
 
