@@ -7,7 +7,6 @@
 namespace dstune::llama {
 
 using layers::Linear;
-using layers::MaskedKeys;
 using layers::RmsNormLayer;
 using layers::Rotary;
 using layers::WeightOrder;
@@ -52,12 +51,12 @@ SelfAttention::SelfAttention(const ModelSpec& spec, const Settings& settings,
       o_proj_(linear(names, name + ".o_proj", spec.num_heads * settings.head_size, spec.hidden_size,
                      settings.output_bias)) {}
 
-MaskedKeys SelfAttention::keys_of(const Workspace& work, std::uint64_t seed) const {
-  AttentionShape shape = shape_;
-  shape.batch = work.micro_batch;
-  shape.sequence = work.sequence_length;
-  shape.seed = seed;
-  return {shape};
+AttentionShape SelfAttention::shape(const Workspace& work, std::uint64_t seed) const {
+  AttentionShape result = shape_;
+  result.batch = work.micro_batch;
+  result.sequence = work.sequence_length;
+  result.seed = seed;
+  return result;
 }
 
 Heads SelfAttention::heads_of(const Workspace& work, const Buffer& buffer,
@@ -80,7 +79,7 @@ void SelfAttention::turn(const Workspace& work, const Rotary& rotary, Projection
 }
 
 Buffer SelfAttention::forward(const Workspace& work, ModuleHooks& hooks, const Rotary& rotary,
-                              Buffer x, std::uint64_t seed) {
+                              const Buffer& mask, Buffer x, std::uint64_t seed) {
   hooks.fetch(module_);
   input_ = std::move(x);
   {
@@ -96,34 +95,33 @@ Buffer SelfAttention::forward(const Workspace& work, ModuleHooks& hooks, const R
     turn(work, rotary, q_, q);
     turn(work, rotary, k_, k);
   }
-  attend(work, seed);
+  attend(work, seed, mask);
   Buffer out = o_proj_.forward(work, hooks, attention_.out);
+  if (!layers::AttentionLayer::reads_inputs(work, shape(work, seed))) {
+    for (Buffer* used : {&q_.turned, &k_.turned, &v_}) used->reset();
+  }
   hooks.release(module_);
   return out;
 }
 
-void SelfAttention::attend(const Workspace& work, std::uint64_t seed) {
-  const MaskedKeys keys = keys_of(work, seed);
-  k_.turned = keys.repeated(work, std::move(k_.turned));
-  v_ = keys.repeated(work, std::move(v_));
-  mask_ = keys.make_mask(work);
-  attention_.forward(work, keys.shape, heads_of(work, q_.turned, q_.heads),
-                     heads_of(work, k_.turned, k_.heads), heads_of(work, v_, k_.heads));
+void SelfAttention::attend(const Workspace& work, std::uint64_t seed, const Buffer& mask) {
+  attention_.forward(work, shape(work, seed), heads_of(work, q_.turned, q_.heads),
+                     heads_of(work, k_.turned, k_.heads), heads_of(work, v_, k_.heads), &mask);
 }
 
-void SelfAttention::attend_back(const Workspace& work, std::uint64_t seed, const Buffer& d_out,
+void SelfAttention::attend_back(const Workspace& work, std::uint64_t seed, Buffer d_out,
                                 Buffer& d_q, Buffer& d_k, Buffer& d_v) {
-  const MaskedKeys keys = keys_of(work, seed);
+  const AttentionShape own = shape(work, seed);
+  const Heads q = heads_of(work, q_.turned, q_.heads);
+  const Heads k = heads_of(work, k_.turned, k_.heads);
+  const Heads v = heads_of(work, v_, k_.heads);
+  attention_.begin_backward(work, own, q, k, v, d_out);
   d_q = work.activation(q_.heads * head_size_);
-  d_k = keys.gradient_room(work);
-  d_v = keys.gradient_room(work);
-  attention_.backward(work, keys.shape, d_out, heads_of(work, q_.turned, q_.heads),
-                      heads_of(work, k_.turned, k_.heads), heads_of(work, v_, k_.heads),
-                      heads_of(work, d_q, q_.heads), heads_of(work, d_k, k_.heads),
-                      heads_of(work, d_v, k_.heads));
-  for (Buffer* used : {&q_.turned, &k_.turned, &v_, &mask_}) used->reset();
-  d_v = keys.summed(work, std::move(d_v));
-  d_k = keys.summed(work, std::move(d_k));
+  d_k = work.activation(k_.heads * head_size_);
+  d_v = work.activation(k_.heads * head_size_);
+  attention_.backward(work, own, d_out, q, k, v, heads_of(work, d_q, q_.heads),
+                      heads_of(work, d_k, k_.heads), heads_of(work, d_v, k_.heads));
+  for (Buffer* used : {&q_.turned, &k_.turned, &v_}) used->reset();
 }
 
 Buffer SelfAttention::turn_back(const Workspace& work, const Rotary& rotary, const Projection& part,
@@ -156,8 +154,7 @@ Buffer SelfAttention::backward(const Workspace& work, ModuleHooks& hooks, const 
   Buffer d_q;
   Buffer d_k;
   Buffer d_v;
-  attend_back(work, seed, d_attention, d_q, d_k, d_v);
-  d_attention.reset();
+  attend_back(work, seed, std::move(d_attention), d_q, d_k, d_v);
   d_k = turn_back(work, rotary, k_, d_k);
   d_q = turn_back(work, rotary, q_, d_q);
   if (norms_come_late_) {

@@ -11,7 +11,6 @@
 #include "core/model/model_spec.hpp"
 #include "core/train/layers/attention.hpp"
 #include "core/train/layers/linear.hpp"
-#include "core/train/layers/masked_keys.hpp"
 #include "core/train/layers/rms_norm_layer.hpp"
 #include "core/train/layers/rotary.hpp"
 #include "core/train/layers/workspace.hpp"
@@ -19,21 +18,24 @@
 namespace dstune::llama {
 
 /// o(attention(turned(q(x)), turned(k(x)), v(x))). Keeps x, turned q and k, v, what the attention
-/// keeps, its mask and, where heads are normalised, what these norms keep.
+/// keeps and, where heads are normalised, what these norms keep.
 class SelfAttention {
  public:
   SelfAttention(const ModelSpec& spec, const Settings& settings, const ModelNames& names,
                 const std::string& name, std::int64_t layer);
 
-  /// @param x  (M, h)
+  /// @param mask  layers::attention_mask() of shape()
+  /// @param x     (M, h)
   /// @returns (M, h)
   Buffer forward(const layers::Workspace& work, ModuleHooks& hooks, const layers::Rotary& rotary,
-                 Buffer x, std::uint64_t seed);
+                 const Buffer& mask, Buffer x, std::uint64_t seed);
 
   /// Frees everything saved.
   /// @returns the gradient by x
   Buffer backward(const layers::Workspace& work, ModuleHooks& hooks, const layers::Rotary& rotary,
                   const Buffer& d_out, std::uint64_t seed);
+
+  AttentionShape shape(const layers::Workspace& work, std::uint64_t seed) const;
 
  private:
   /// q or k: a projection, maybe a norm of each head, and a turn.
@@ -55,11 +57,10 @@ class SelfAttention {
                    const Projection& part, const Buffer& d_turned) const;
   void project_back(const layers::Workspace& work, ModuleHooks& hooks, Projection& part,
                     Buffer d_heads, const Buffer& d_x) const;
-  void attend(const layers::Workspace& work, std::uint64_t seed);
-  void attend_back(const layers::Workspace& work, std::uint64_t seed, const Buffer& d_out,
-                   Buffer& d_q, Buffer& d_k, Buffer& d_v);
+  void attend(const layers::Workspace& work, std::uint64_t seed, const Buffer& mask);
+  void attend_back(const layers::Workspace& work, std::uint64_t seed, Buffer d_out, Buffer& d_q,
+                   Buffer& d_k, Buffer& d_v);
   Heads heads_of(const layers::Workspace& work, const Buffer& buffer, std::int64_t heads) const;
-  layers::MaskedKeys keys_of(const layers::Workspace& work, std::uint64_t seed) const;
 
   std::int64_t head_size_;
   bool norms_come_late_;  ///< behind all three projections
@@ -74,7 +75,6 @@ class SelfAttention {
   layers::AttentionLayer attention_;
   Buffer input_;
   Buffer v_;
-  Buffer mask_;
 };
 
 }  // namespace dstune::llama

@@ -65,13 +65,14 @@ Block::Block(const ModelSpec& spec, const Settings& settings, const ModelNames& 
 
 // The residuals are added in place: PyTorch's second buffer lives for this one addition, and more
 // is in use at the head in any case.
-Buffer Block::forward(const Workspace& work, ModuleHooks& hooks, const Rotary& rotary, Buffer x,
-                      std::uint64_t seed) {
+Buffer Block::forward(const Workspace& work, ModuleHooks& hooks, const Rotary& rotary,
+                      const Buffer& mask, Buffer x, std::uint64_t seed) {
   const auto place = static_cast<std::uint64_t>(index_);
   hooks.fetch(module_);
   input_ = std::move(x);
-  Buffer attended = attention_.forward(
-      work, hooks, rotary, input_norm_.forward(work, hooks, input_), layers::seed_of(seed, place));
+  Buffer attended =
+      attention_.forward(work, hooks, rotary, mask, input_norm_.forward(work, hooks, input_),
+                         layers::seed_of(seed, place));
   middle_ = normed(work, hooks, post_attention_norm_, std::move(attended), attended_);
   add(work, middle_, input_);
   Buffer out =

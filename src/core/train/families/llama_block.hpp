@@ -18,11 +18,16 @@ class Block {
   Block(const ModelSpec& spec, const Settings& settings, const ModelNames& names,
         std::int64_t index);
 
+  AttentionShape attention_shape(const layers::Workspace& work, std::uint64_t seed) const {
+    return attention_.shape(work, seed);
+  }
+
   /// Afterwards x is still there, see forget_input().
+  /// @param mask  layers::attention_mask() of attention_shape()
   /// @param x  (M, h)
   /// @returns the layer's output (M, h)
   Buffer forward(const layers::Workspace& work, ModuleHooks& hooks, const layers::Rotary& rotary,
-                 Buffer x, std::uint64_t seed);
+                 const Buffer& mask, Buffer x, std::uint64_t seed);
 
   /// Nobody else holds x any more: it goes unless it is saved.
   void forget_input(const layers::Workspace& work);

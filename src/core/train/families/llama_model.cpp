@@ -39,7 +39,15 @@ class Llama final : public Model {
 
  private:
   Buffer decode(ModuleHooks& hooks, Buffer hidden);
-  Buffer window_mask() const;
+  /// Of layers without and with a window; empty where the attention takes none, or its own.
+  struct Masks {
+    Buffer of_all;
+    Buffer of_windows;
+    Buffer booleans;
+
+    const Buffer& of(bool windowed) const { return windowed ? of_windows : of_all; }
+  };
+  Masks make_masks() const;
   void scale(const Buffer& embedded) const;
   const layers::Rotary& rotary_of(std::size_t layer) const {
     return windowed_rotary_ && windowed_[layer] ? *windowed_rotary_ : rotary_;
@@ -100,12 +108,13 @@ Llama::Llama(const ModelSpec& spec, const Settings& settings, const ModelNames& 
   }
 }
 
-// The mask of windows and the embeddings are locals of LlamaModel.forward, which live until it
+// The masks and the embeddings are locals of LlamaModel.forward, which live until it
 // returns.
 Buffer Llama::decode(ModuleHooks& hooks, Buffer hidden) {
-  const Buffer mask = window_mask();
+  const Masks masks = make_masks();
   for (std::size_t layer = 0; layer < blocks_.size(); ++layer) {
-    hidden = blocks_[layer].forward(work_, hooks, rotary_of(layer), std::move(hidden), seed_);
+    hidden = blocks_[layer].forward(work_, hooks, rotary_of(layer), masks.of(windowed_[layer]),
+                                    std::move(hidden), seed_);
     if (layer > 0) blocks_[layer].forget_input(work_);
     work_.device->tick();
   }
@@ -116,11 +125,23 @@ Buffer Llama::decode(ModuleHooks& hooks, Buffer hidden) {
   return normed;
 }
 
-// True and false, for all sequences of the batch.
-Buffer Llama::window_mask() const {
+// Those of a window are made by torch of one of true and false, for all sequences of the batch.
+Llama::Masks Llama::make_masks() const {
+  Masks masks;
+  const auto make = [&](bool windowed, Buffer& mask) {
+    const auto layer = std::find(windowed_.begin(), windowed_.end(), windowed);
+    if (layer == windowed_.end()) return;
+    const Block& block = blocks_[static_cast<std::size_t>(layer - windowed_.begin())];
+    mask = layers::attention_mask(work_, block.attention_shape(work_, seed_));
+  };
+  make(false, masks.of_all);
+  make(true, masks.of_windows);
   const std::int64_t s = work_.sequence_length;
-  if (window_ == 0 || window_ > s) return {};
-  return {*work_.device, MemoryCategory::activations, static_cast<Bytes>(s * s)};
+  const bool is_made = work_.attention == AttentionKind::sdpa && window_ > 0 && window_ <= s;
+  if (is_made) {
+    masks.booleans = {*work_.device, MemoryCategory::activations, static_cast<Bytes>(s * s)};
+  }
+  return masks;
 }
 
 void Llama::scale(const Buffer& embedded) const {

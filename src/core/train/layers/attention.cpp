@@ -24,7 +24,8 @@ Buffer repeated(const Workspace& work, const AttentionShape& shape, const Heads&
   const Matrix matrix =
       as_matrix(out.tensor(work.dtype), shape.rows() * shape.heads, shape.head_size);
   work.device->run(StackHeads{.shape = shape, .in = in, .heads = shape.kv_heads, .out = matrix});
-  return out;
+  out.reset();
+  return work.activation((shape.heads - shape.kv_heads) * shape.head_size);
 }
 
 // With rows of whole packs, as the memory-efficient kernel reads it (pad_bias).
@@ -46,7 +47,7 @@ void AttentionLayer::forward(const Workspace& work, const AttentionShape& shape,
   }
   const std::int64_t width = shape.heads * shape.head_size;
   if (has_mask(work, shape)) {
-    if (shape.heads != shape.kv_heads) {
+    if (shape.heads != shape.kv_heads && shape.kv_heads > 1) {
       repeated_k = repeated(work, shape, k);
       repeated_v = repeated(work, shape, v);
     }

@@ -14,9 +14,11 @@ namespace dstune::layers {
 struct AttentionLayer {
   EagerAttention eager{SoftmaxType::fp32};
 
-  Buffer out{};         ///< (M, heads * head_size); what comes behind saves the same tensor
-  Buffer lse{};         ///< sdpa, flash: fp32 (batch * heads * sequence)
-  Buffer repeated_k{};  ///< sdpa with a mask, where heads share keys: (M, heads * head_size)
+  Buffer out{};  ///< (M, heads * head_size); what comes behind saves the same tensor
+  Buffer lse{};  ///< sdpa, flash: fp32 (batch * heads * sequence)
+  /// sdpa with a mask, where heads share keys: what their copies take beyond k, which PyTorch frees
+  /// and its owner here keeps, (M, (heads - kv_heads) * head_size). A single one is a view.
+  Buffer repeated_k{};
   Buffer repeated_v{};
   Buffer bias{};  ///< sdpa with a mask: that mask as it is added to the scores
 
