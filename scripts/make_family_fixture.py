@@ -135,11 +135,26 @@ def measure_saved(case, attention):
     return dict(layers=list(layers.values()), total=total)
 
 
+class Keep(torch.autograd.Function):
+    """`x`, and `kept` for its backward."""
+
+    @staticmethod
+    def forward(ctx, x, kept):
+        ctx.save_for_backward(kept)
+        return x.view_as(x)
+
+    @staticmethod
+    def backward(ctx, gradient):
+        return gradient, None
+
+
 def flash(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None,
           enable_gqa=False):
-    """What sdpa calls on a GPU; a fake mask is never looked into, and then stands for causality."""
-    return torch.ops.aten._scaled_dot_product_flash_attention(
+    """What sdpa calls on a GPU. With a mask that is the memory-efficient kernel, which keeps the mask as
+    numbers (convert_boolean_attn_mask), and else what flash keeps."""
+    out = torch.ops.aten._scaled_dot_product_flash_attention(
         query, key, value, dropout_p, is_causal or attn_mask is not None, scale=scale)[0]
+    return out if attn_mask is None else Keep.apply(out, torch.zeros_like(attn_mask, dtype=query.dtype))
 
 
 def forward_on_cuda(case, attention, dtype, count):
@@ -164,8 +179,14 @@ def measure_on_cuda(case, attention, dtype):
         for name, module in model.named_modules():
             if is_layer(name):
                 layers[name] = 0
-                module.register_forward_pre_hook(lambda *_, name=name: inside.append(name), with_kwargs=True)
+                module.register_forward_pre_hook(
+                    lambda _, args, kwargs, name=name: enter(name, kwargs), with_kwargs=True)
                 module.register_forward_hook(lambda *_: inside.pop() and None)
+
+        def enter(name, kwargs):
+            for tensor in kwargs.get("position_embeddings") or ():
+                pack(tensor)
+            inside.append(name)
 
         def pack(tensor):
             storage = tensor.untyped_storage()
@@ -186,6 +207,8 @@ def measure_on_cuda(case, attention, dtype):
 def rows_on_cuda(case, keys):
     rows = []
     usual = torch.nn.functional.scaled_dot_product_attention
+    packed = transformers.masking_utils.find_packed_sequence_indices
+    transformers.masking_utils.find_packed_sequence_indices = lambda _: None  # fake positions do not tell
     torch.nn.functional.scaled_dot_product_attention = flash
     try:
         for attention in ("sdpa", "eager"):
@@ -198,6 +221,7 @@ def rows_on_cuda(case, keys):
         rows = []
     finally:
         torch.nn.functional.scaled_dot_product_attention = usual
+        transformers.masking_utils.find_packed_sequence_indices = packed
     return rows
 
 

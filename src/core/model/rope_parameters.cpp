@@ -120,7 +120,7 @@ std::optional<json::object> read_rope_parameters(const json::object& config,
   complete(rope, config, max_positions);
   check_kind(rope, columns, place, problems);
   if (problems.count() > faults) return std::nullopt;
-  return rope;
+  return sorted_by_key(rope).get_object();
 }
 
 }  // namespace dstune
