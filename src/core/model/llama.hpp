@@ -24,7 +24,7 @@ constexpr Kin kKin[] = {Kin::llama, Kin::mistral, Kin::qwen2,
 std::string_view model_type_of(Kin kin);
 
 /// What these models have beside a ModelSpec's members: ModelSpec::own, read.
-struct Settings {
+struct LlamaSettings {
   Kin kin = Kin::llama;
   std::int64_t kv_heads = 0;
   std::int64_t head_size = 0;
@@ -49,7 +49,7 @@ struct Settings {
   }
 };
 
-Settings settings_of(const ModelSpec& spec);
+LlamaSettings settings_of(const ModelSpec& spec);
 /// What turns the heads' columns, all of them.
 /// @param rope  of settings_of(spec)
 RotaryFrequencies frequencies_of(const ModelSpec& spec, const std::string& rope,

@@ -40,7 +40,7 @@ struct Description {
   bool always_input_biases = false;
   bool head_norms = false;
   Windows windows = Windows::none;
-  bool is_gemma = false;           ///< see Settings
+  bool is_gemma = false;           ///< see LlamaSettings
   bool has_windowed_rope = false;  ///< rope_local_base_freq, or rope_parameters of both kinds
 };
 

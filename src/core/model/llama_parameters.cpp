@@ -28,7 +28,7 @@ class Builder {
   void add_body(std::size_t root);
 
   const ModelSpec& spec_;
-  const Settings settings_;
+  const LlamaSettings settings_;
   std::string_view prefix_;
   ModelBuilder builder_;
 };
@@ -118,7 +118,7 @@ ModelParameters Builder::build() {
 ModelParameters parameters(const ModelSpec& spec) { return Builder(spec).build(); }
 
 double training_flops(const ModelSpec& spec, std::int64_t tokens, std::int64_t sequence_length) {
-  const Settings settings = settings_of(spec);
+  const LlamaSettings settings = settings_of(spec);
   const auto h = static_cast<double>(spec.hidden_size);
   const auto f = static_cast<double>(spec.inner_size);
   const auto of_queries = static_cast<double>(spec.num_heads * settings.head_size);

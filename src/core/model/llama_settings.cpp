@@ -34,9 +34,9 @@ std::vector<bool> windowed_layers(const json::object& own, std::int64_t layers) 
 
 }  // namespace
 
-Settings settings_of(const ModelSpec& spec) {
+LlamaSettings settings_of(const ModelSpec& spec) {
   const json::object own = json::parse(spec.own).as_object();
-  Settings settings;
+  LlamaSettings settings;
   settings.kin = kin_of(spec.family);
   const Description& kin = description_of(settings.kin);
   const bool biases = own.at("attention_bias").as_bool();

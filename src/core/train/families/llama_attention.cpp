@@ -14,7 +14,7 @@ using layers::Workspace;
 
 namespace {
 
-std::optional<RmsNormLayer> head_norm(const ModelSpec& spec, const Settings& settings,
+std::optional<RmsNormLayer> head_norm(const ModelSpec& spec, const LlamaSettings& settings,
                                       const ModelNames& names, const std::string& name,
                                       std::int64_t heads) {
   if (!settings.head_norms) return std::nullopt;
@@ -29,8 +29,8 @@ Linear linear(const ModelNames& names, const std::string& name, std::int64_t in,
 
 }  // namespace
 
-SelfAttention::SelfAttention(const ModelSpec& spec, const Settings& settings,
-                             const ModelNames& names, const std::string& name, std::int64_t layer)
+LlamaAttention::LlamaAttention(const ModelSpec& spec, const LlamaSettings& settings,
+                               const ModelNames& names, const std::string& name, std::int64_t layer)
     : head_size_(settings.head_size),
       norms_come_late_(settings.is_gemma),
       shape_{.heads = spec.num_heads,
@@ -51,7 +51,7 @@ SelfAttention::SelfAttention(const ModelSpec& spec, const Settings& settings,
       o_proj_(linear(names, name + ".o_proj", spec.num_heads * settings.head_size, spec.hidden_size,
                      settings.output_bias)) {}
 
-AttentionShape SelfAttention::shape(const Workspace& work, std::uint64_t seed) const {
+AttentionShape LlamaAttention::shape(const Workspace& work, std::uint64_t seed) const {
   AttentionShape result = shape_;
   result.batch = work.micro_batch;
   result.sequence = work.sequence_length;
@@ -59,27 +59,27 @@ AttentionShape SelfAttention::shape(const Workspace& work, std::uint64_t seed) c
   return result;
 }
 
-Heads SelfAttention::heads_of(const Workspace& work, const Buffer& buffer,
-                              std::int64_t heads) const {
+Heads LlamaAttention::heads_of(const Workspace& work, const Buffer& buffer,
+                               std::int64_t heads) const {
   return heads_in(work.matrix(buffer, heads * head_size_), 0, heads, head_size_);
 }
 
-Buffer SelfAttention::normed(const Workspace& work, ModuleHooks& hooks, Projection& part,
-                             Buffer projected) const {
+Buffer LlamaAttention::normed(const Workspace& work, ModuleHooks& hooks, Projection& part,
+                              Buffer projected) const {
   if (!part.norm) return projected;
   Buffer normed = part.norm->forward(work, hooks, projected);
   if (RmsNormLayer::keeps_input(work)) part.projected = std::move(projected);
   return normed;
 }
 
-void SelfAttention::turn(const Workspace& work, const Rotary& rotary, Projection& part,
-                         const Buffer& normed) const {
+void LlamaAttention::turn(const Workspace& work, const Rotary& rotary, Projection& part,
+                          const Buffer& normed) const {
   part.turned = rotary.turn(work, work.matrix(normed, part.heads * head_size_), part.heads,
                             head_size_, head_size_);
 }
 
-Buffer SelfAttention::forward(const Workspace& work, ModuleHooks& hooks, const Rotary& rotary,
-                              const Buffer& mask, Buffer x, std::uint64_t seed) {
+Buffer LlamaAttention::forward(const Workspace& work, ModuleHooks& hooks, const Rotary& rotary,
+                               const Buffer& mask, Buffer x, std::uint64_t seed) {
   hooks.fetch(module_);
   input_ = std::move(x);
   {
@@ -104,13 +104,13 @@ Buffer SelfAttention::forward(const Workspace& work, ModuleHooks& hooks, const R
   return out;
 }
 
-void SelfAttention::attend(const Workspace& work, std::uint64_t seed, const Buffer& mask) {
+void LlamaAttention::attend(const Workspace& work, std::uint64_t seed, const Buffer& mask) {
   attention_.forward(work, shape(work, seed), heads_of(work, q_.turned, q_.heads),
                      heads_of(work, k_.turned, k_.heads), heads_of(work, v_, k_.heads), &mask);
 }
 
-void SelfAttention::attend_back(const Workspace& work, std::uint64_t seed, Buffer d_out,
-                                Buffer& d_q, Buffer& d_k, Buffer& d_v) {
+void LlamaAttention::attend_back(const Workspace& work, std::uint64_t seed, Buffer d_out,
+                                 Buffer& d_q, Buffer& d_k, Buffer& d_v) {
   const AttentionShape own = shape(work, seed);
   const Heads q = heads_of(work, q_.turned, q_.heads);
   const Heads k = heads_of(work, k_.turned, k_.heads);
@@ -124,13 +124,13 @@ void SelfAttention::attend_back(const Workspace& work, std::uint64_t seed, Buffe
   for (Buffer* used : {&q_.turned, &k_.turned, &v_}) used->reset();
 }
 
-Buffer SelfAttention::turn_back(const Workspace& work, const Rotary& rotary, const Projection& part,
-                                const Buffer& d_turned) const {
+Buffer LlamaAttention::turn_back(const Workspace& work, const Rotary& rotary,
+                                 const Projection& part, const Buffer& d_turned) const {
   return rotary.turn_back(work, d_turned, part.heads, head_size_);
 }
 
-Buffer SelfAttention::norm_back(const Workspace& work, ModuleHooks& hooks, Projection& part,
-                                Buffer d_heads) const {
+Buffer LlamaAttention::norm_back(const Workspace& work, ModuleHooks& hooks, Projection& part,
+                                 Buffer d_heads) const {
   if (!part.norm) return d_heads;
   d_heads = part.norm->backward(work, hooks, std::move(d_heads), part.projected);
   part.projected.reset();
@@ -138,8 +138,8 @@ Buffer SelfAttention::norm_back(const Workspace& work, ModuleHooks& hooks, Proje
 }
 
 // Adds to d_x.
-void SelfAttention::project_back(const Workspace& work, ModuleHooks& hooks, Projection& part,
-                                 Buffer d_heads, const Buffer& d_x) const {
+void LlamaAttention::project_back(const Workspace& work, ModuleHooks& hooks, Projection& part,
+                                  Buffer d_heads, const Buffer& d_x) const {
   const Buffer term = part.linear.backward(work, hooks, d_heads, input_);
   d_heads.reset();
   work.device->run(Add{d_x.tensor(work.dtype), term.tensor(work.dtype)});
@@ -147,8 +147,8 @@ void SelfAttention::project_back(const Workspace& work, ModuleHooks& hooks, Proj
 
 // In the order of autograd, which goes back to what ran last: the turns of k and q, then v, k, q,
 // with the norms where they were.
-Buffer SelfAttention::backward(const Workspace& work, ModuleHooks& hooks, const Rotary& rotary,
-                               const Buffer& d_out, std::uint64_t seed) {
+Buffer LlamaAttention::backward(const Workspace& work, ModuleHooks& hooks, const Rotary& rotary,
+                                const Buffer& d_out, std::uint64_t seed) {
   hooks.fetch(module_);
   Buffer d_attention = o_proj_.backward(work, hooks, d_out, attention_.out);
   Buffer d_q;

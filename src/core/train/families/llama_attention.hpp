@@ -19,10 +19,10 @@ namespace dstune::llama {
 
 /// o(attention(turned(q(x)), turned(k(x)), v(x))). Keeps x, turned q and k, v, what the attention
 /// keeps and, where heads are normalised, what these norms keep.
-class SelfAttention {
+class LlamaAttention {
  public:
-  SelfAttention(const ModelSpec& spec, const Settings& settings, const ModelNames& names,
-                const std::string& name, std::int64_t layer);
+  LlamaAttention(const ModelSpec& spec, const LlamaSettings& settings, const ModelNames& names,
+                 const std::string& name, std::int64_t layer);
 
   /// @param mask  layers::attention_mask() of shape()
   /// @param x     (M, h)

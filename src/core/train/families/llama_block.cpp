@@ -19,7 +19,7 @@ std::string name_of(std::int64_t index, std::string_view part = {}) {
   return concat("model.layers.", index, part);
 }
 
-RmsNormLayer norm(const ModelSpec& spec, const Settings& settings, const ModelNames& names,
+RmsNormLayer norm(const ModelSpec& spec, const LlamaSettings& settings, const ModelNames& names,
                   std::int64_t index, std::string_view part) {
   return {names, name_of(index, part),         spec.hidden_size, spec.layer_norm_epsilon,
           1,     settings.is_gemma ? 1.0 : 0.0};
@@ -48,8 +48,8 @@ void add(const Workspace& work, const Buffer& sum, const Buffer& term) {
 
 }  // namespace
 
-Block::Block(const ModelSpec& spec, const Settings& settings, const ModelNames& names,
-             std::int64_t index)
+LlamaBlock::LlamaBlock(const ModelSpec& spec, const LlamaSettings& settings,
+                       const ModelNames& names, std::int64_t index)
     : index_(index),
       module_(names.module(name_of(index))),
       attention_(spec, settings, names, name_of(index, ".self_attn"), index),
@@ -65,8 +65,8 @@ Block::Block(const ModelSpec& spec, const Settings& settings, const ModelNames& 
 
 // The residuals are added in place: PyTorch's second buffer lives for this one addition, and more
 // is in use at the head in any case.
-Buffer Block::forward(const Workspace& work, ModuleHooks& hooks, const Rotary& rotary,
-                      const Buffer& mask, Buffer x, std::uint64_t seed) {
+Buffer LlamaBlock::forward(const Workspace& work, ModuleHooks& hooks, const Rotary& rotary,
+                           const Buffer& mask, Buffer x, std::uint64_t seed) {
   const auto place = static_cast<std::uint64_t>(index_);
   hooks.fetch(module_);
   input_ = std::move(x);
@@ -84,12 +84,12 @@ Buffer Block::forward(const Workspace& work, ModuleHooks& hooks, const Rotary& r
   return out;
 }
 
-void Block::forget_input(const Workspace& work) {
+void LlamaBlock::forget_input(const Workspace& work) {
   if (!RmsNormLayer::keeps_input(work)) input_.reset();
 }
 
-Buffer Block::backward(const Workspace& work, ModuleHooks& hooks, const Rotary& rotary,
-                       Buffer d_out, std::uint64_t seed) {
+Buffer LlamaBlock::backward(const Workspace& work, ModuleHooks& hooks, const Rotary& rotary,
+                            Buffer d_out, std::uint64_t seed) {
   const auto place = static_cast<std::uint64_t>(index_);
   hooks.fetch(module_);
   Buffer d_mlp;

@@ -13,10 +13,10 @@
 namespace dstune::llama {
 
 /// What PyTorch keeps of one layer for backward (zero-step.md 5.4, "Llama-like").
-class Block {
+class LlamaBlock {
  public:
-  Block(const ModelSpec& spec, const Settings& settings, const ModelNames& names,
-        std::int64_t index);
+  LlamaBlock(const ModelSpec& spec, const LlamaSettings& settings, const ModelNames& names,
+             std::int64_t index);
 
   AttentionShape attention_shape(const layers::Workspace& work, std::uint64_t seed) const {
     return attention_.shape(work, seed);
@@ -41,8 +41,8 @@ class Block {
  private:
   std::int64_t index_;
   std::size_t module_;
-  SelfAttention attention_;
-  Mlp mlp_;
+  LlamaAttention attention_;
+  LlamaMlp mlp_;
   layers::RmsNormLayer input_norm_;
   layers::RmsNormLayer middle_norm_;
   std::optional<layers::RmsNormLayer> post_attention_norm_;

@@ -10,8 +10,8 @@ namespace dstune::llama {
 using layers::WeightOrder;
 using layers::Workspace;
 
-Mlp::Mlp(const ModelSpec& spec, const Settings& settings, const ModelNames& names,
-         const std::string& name)
+LlamaMlp::LlamaMlp(const ModelSpec& spec, const LlamaSettings& settings, const ModelNames& names,
+                   const std::string& name)
     : inner_size_(spec.inner_size),
       module_(names.module(name)),
       gate_proj_(names, name + ".gate_proj", spec.hidden_size, spec.inner_size, WeightOrder::out_in,
@@ -24,12 +24,12 @@ Mlp::Mlp(const ModelSpec& spec, const Settings& settings, const ModelNames& name
       act_saves_result_(settings.activation == "relu" || settings.activation == "tanh" ||
                         settings.activation == "sigmoid") {}
 
-void Mlp::multiply(const Workspace& work, const Buffer& a, const Buffer& b,
-                   const Buffer& out) const {
+void LlamaMlp::multiply(const Workspace& work, const Buffer& a, const Buffer& b,
+                        const Buffer& out) const {
   work.device->run(Multiply{a.tensor(work.dtype), b.tensor(work.dtype), out.tensor(work.dtype)});
 }
 
-Buffer Mlp::forward(const Workspace& work, ModuleHooks& hooks, Buffer x) {
+Buffer LlamaMlp::forward(const Workspace& work, ModuleHooks& hooks, Buffer x) {
   hooks.fetch(module_);
   input_ = std::move(x);
   activated_ = act_fn_.forward(work, hooks, gate_proj_.forward(work, hooks, input_));
@@ -42,7 +42,7 @@ Buffer Mlp::forward(const Workspace& work, ModuleHooks& hooks, Buffer x) {
 }
 
 // In the order of autograd, which goes back to what ran last: up before gate.
-Buffer Mlp::backward(const Workspace& work, ModuleHooks& hooks, const Buffer& d_out) {
+Buffer LlamaMlp::backward(const Workspace& work, ModuleHooks& hooks, const Buffer& d_out) {
   hooks.fetch(module_);
   Buffer d_product = down_proj_.backward(work, hooks, d_out, product_);
   product_.reset();

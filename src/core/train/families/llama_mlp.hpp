@@ -15,10 +15,10 @@
 namespace dstune::llama {
 
 /// Keeps x and, of inner_size each, what f keeps (gate(x)), f's result, up(x) and the product.
-class Mlp {
+class LlamaMlp {
  public:
-  Mlp(const ModelSpec& spec, const Settings& settings, const ModelNames& names,
-      const std::string& name);
+  LlamaMlp(const ModelSpec& spec, const LlamaSettings& settings, const ModelNames& names,
+           const std::string& name);
 
   /// @param x  (M, h)
   /// @returns (M, h)

@@ -31,7 +31,7 @@ double rounded(double value, DType dtype) {
 
 class Llama final : public Model {
  public:
-  Llama(const ModelSpec& spec, const Settings& settings, const ModelNames& names,
+  Llama(const ModelSpec& spec, const LlamaSettings& settings, const ModelNames& names,
         const MicroBatch& batch, Device& device);
 
   void forward(ModuleHooks& hooks, Tensor tokens, std::uint64_t seed, Tensor loss) override;
@@ -67,7 +67,7 @@ class Llama final : public Model {
   layers::Rotary rotary_;
   std::optional<layers::Rotary> windowed_rotary_;
   std::vector<bool> windowed_;  // by layer
-  std::vector<Block> blocks_;
+  std::vector<LlamaBlock> blocks_;
   layers::RmsNormLayer norm_;
   layers::Head head_;
 
@@ -77,7 +77,7 @@ class Llama final : public Model {
   Buffer norm_input_;
 };
 
-Llama::Llama(const ModelSpec& spec, const Settings& settings, const ModelNames& names,
+Llama::Llama(const ModelSpec& spec, const LlamaSettings& settings, const ModelNames& names,
              const MicroBatch& batch, Device& device)
     : work_(batch, device),
       tied_(settings.tied),
@@ -131,7 +131,7 @@ Llama::Masks Llama::make_masks() const {
   const auto make = [&](bool windowed, Buffer& mask) {
     const auto layer = std::find(windowed_.begin(), windowed_.end(), windowed);
     if (layer == windowed_.end()) return;
-    const Block& block = blocks_[static_cast<std::size_t>(layer - windowed_.begin())];
+    const LlamaBlock& block = blocks_[static_cast<std::size_t>(layer - windowed_.begin())];
     mask = layers::attention_mask(work_, block.attention_shape(work_, seed_));
   };
   make(false, masks.of_all);
