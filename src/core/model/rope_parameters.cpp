@@ -15,8 +15,11 @@ using namespace rules;  // NOLINT(google-build-using-namespace): the table reads
 constexpr std::int64_t kMostTokens = 100'000'000;
 constexpr const char* kContext = "original_max_position_embeddings";
 
+constexpr std::string_view kKinds = "default|linear|dynamic|llama3|yarn|longrope";
+
 constexpr KeyRule kRopeRules[] = {
-    choice("rope_type", "default|linear|dynamic|llama3|yarn|longrope").also("type"),
+    choice("rope_type", kKinds),
+    choice("type", kKinds),  // of older files, which may have both
     above("rope_theta", 1).or_null(),
     within("partial_rotary_factor", 1, 1)
         .or_null()
@@ -94,7 +97,8 @@ const char* name_of_section(const json::object& config) {
 // Equal settings are equal texts, however a file writes them.
 void complete(json::object& rope, const json::object& config, std::int64_t max_positions) {
   constexpr double kTheta = 10000;
-  if (!has(rope, "rope_type")) rope["rope_type"] = "default";
+  if (!has(rope, "rope_type")) rope["rope_type"] = has(rope, "type") ? rope.at("type") : "default";
+  rope.erase("type");
   if (!has(rope, "rope_theta")) {
     rope["rope_theta"] = has(config, "rope_theta") ? config.at("rope_theta") : json::value(kTheta);
   }

@@ -63,6 +63,18 @@ TEST(RopeParameters, OfAnUnknownKindAreRefusedByItsName) {
               HasSubstr("/model/rope_scaling/rope_type  is \"ntk\"; accepted: "));
 }
 
+TEST(RopeParameters, MayNameTheirKindTwice) {
+  const auto config = json::parse(R"({"rope_scaling": {"type": "default", "factor": 2,
+                                                       "rope_type": "linear"}})");
+  Problems problems("config.json");
+
+  const auto rope = read_rope_parameters(config.as_object(), kPositions, kColumns, "", problems);
+
+  ASSERT_TRUE(rope);
+  EXPECT_EQ(rope->at("rope_type"), "linear");
+  EXPECT_FALSE(rope->contains("type"));
+}
+
 TEST(RopeParameters, OfAKindNeedWhatItReads) {
   EXPECT_THAT(problems_of(R"({"rope_parameters": {"rope_type": "linear"}})"),
               HasSubstr("/model/rope_parameters/factor  is missing, which rope_type linear needs"));
