@@ -50,6 +50,8 @@ void Builder::add_attention(const std::string& name, std::size_t parent) {
   const std::int64_t of_queries = spec_.num_heads * settings_.head_size;
   const std::int64_t of_keys = settings_.kv_heads * settings_.head_size;
   const std::size_t module = builder_.add_module(name, class_name("Attention"), parent);
+  // Its input is a keyword argument, which DeepSpeed's hook after the backward does not see.
+  builder_.takes_numbers_only(module);
   add_linear(name + ".q_proj", module, h, of_queries, settings_.input_biases);
   add_linear(name + ".k_proj", module, h, of_keys, settings_.input_biases);
   add_linear(name + ".v_proj", module, h, of_keys, settings_.input_biases);

@@ -146,7 +146,8 @@ void LlamaAttention::project_back(const Workspace& work, ModuleHooks& hooks, Pro
 }
 
 // In the order of autograd, which goes back to what ran last: the turns of k and q, then v, k, q,
-// with the norms where they were.
+// with the norms where they were. Nothing releases the module: DeepSpeed's hook for that hangs on
+// positional tensors, and there are none.
 Buffer LlamaAttention::backward(const Workspace& work, ModuleHooks& hooks, const Rotary& rotary,
                                 const Buffer& d_out, std::uint64_t seed) {
   hooks.fetch(module_);
@@ -168,7 +169,6 @@ Buffer LlamaAttention::backward(const Workspace& work, ModuleHooks& hooks, const
   if (!norms_come_late_) d_q = norm_back(work, hooks, q_, std::move(d_q));
   project_back(work, hooks, q_, std::move(d_q), d_x);
   input_.reset();
-  hooks.release(module_);
   return d_x;
 }
 
