@@ -15,8 +15,9 @@ std::vector<float> table_of(std::int64_t positions, const RotaryFrequencies& fre
   const std::size_t half = frequencies.values.size();
   std::vector<float> table(static_cast<std::size_t>(positions) * 2 * half);
   for (std::size_t i = 0; i < table.size(); ++i) {
-    const auto position = static_cast<float>(i / (2 * half));
-    const float angle = position * static_cast<float>(frequencies.values[i % half]);
+    const std::size_t position = i / (2 * half);
+    const float angle =
+        static_cast<float>(position) * static_cast<float>(frequencies.values[i % half]);
     table[i] = static_cast<float>(frequencies.scaling * f(static_cast<double>(angle)));
   }
   return table;
