@@ -6,6 +6,7 @@
 #include "core/base/text.hpp"
 #include "core/config/read_host_overhead.hpp"
 #include "core/config/read_model_spec.hpp"
+#include "core/config/read_task.hpp"
 #include "core/config/search_keys.hpp"
 #include "core/device/memory_budget.hpp"
 #include "core/input/section_reader.hpp"
@@ -21,6 +22,7 @@ constexpr std::int64_t kMostRanks = 1'000'000;
 
 constexpr KeyRule kDstuneRules[] = {
     any("model"),
+    choice("task", kTaskChoices),
     integer("sequence_length", 2, kMostSteps),
     any("memory_limit"),
     choice("allocator", "exact|caching"),
@@ -130,6 +132,7 @@ void drop_dropout(ModelSpec& model) {
   model.embedding_dropout = 0;
   model.attention_dropout = 0;
   model.residual_dropout = 0;
+  model.classifier_dropout = 0;
 }
 
 }  // namespace
@@ -163,6 +166,7 @@ bool read_dstune(const json::value& section, const CommandLine& options, TuningC
   const auto model = read_model(reader, options, config.source, problems, config.warnings);
   if (!model) return false;
   settings.model = *model;
+  read_task(reader, "/dstune/task", settings.model, problems);
   bool dropout = false;
   reader.read("dropout", dropout);
   if (!dropout) drop_dropout(settings.model);

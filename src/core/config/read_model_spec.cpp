@@ -18,6 +18,7 @@ std::vector<ModelSpec> all_presets() {
   for (const Family& family : families()) {
     for (ModelSpec& spec : family.presets()) {
       spec.family = family.model_type;
+      spec.task = family.tasks.front();
       all.push_back(std::move(spec));
     }
   }
@@ -95,6 +96,7 @@ std::optional<ModelSpec> read_model_object(const json::object& object, const std
   auto spec = family->read(object, pointer, problems, warnings);
   if (!spec) return std::nullopt;
   spec->family = family->model_type;
+  spec->task = family->tasks.front();
   spec->name = name;
   return spec;
 }

@@ -16,8 +16,9 @@ namespace dstune {
 std::vector<std::string> model_presets();
 
 /// Hugging Face's config.json of a family that "model_type" names, defaults for absent keys.
-/// Dropout probabilities are the file's. `pointer` stands in front of the place of each problem;
-/// nothing if there was one. A key that the family does not have is a warning.
+/// Dropout probabilities are the file's, the task is the family's first. `pointer` stands in front
+/// of the place of each problem; nothing if there was one. A key that the family does not have is a
+/// warning.
 std::optional<ModelSpec> read_model_object(const json::object& object, const std::string& name,
                                            std::string_view pointer, Problems& problems,
                                            std::vector<std::string>& warnings);

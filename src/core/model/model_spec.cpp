@@ -13,7 +13,8 @@ namespace dstune {
 
 namespace {
 
-const std::string kNothingOwn = ModelSpec{}.own;  // journals from before there was any lack it
+// What few models have is left out: journals from before there was any lack it too.
+const std::string kNothingOwn = ModelSpec{}.own;
 
 }  // namespace
 
@@ -31,6 +32,8 @@ json::object to_json(const ModelSpec& spec) {
                       {"embd_pdrop", spec.embedding_dropout},
                       {"attn_pdrop", spec.attention_dropout},
                       {"resid_pdrop", spec.residual_dropout}};
+  if (spec.task != Task::causal_lm) object["task"] = name_of(spec.task);
+  if (spec.classifier_dropout != 0) object["classifier_dropout"] = spec.classifier_dropout;
   if (spec.own != kNothingOwn) object["own"] = json::parse(spec.own);
   return object;
 }
@@ -54,6 +57,8 @@ ModelSpec model_spec_from_json(const json::object& object) {
     spec.embedding_dropout = real("embd_pdrop");
     spec.attention_dropout = real("attn_pdrop");
     spec.residual_dropout = real("resid_pdrop");
+    if (object.contains("task")) spec.task = task_from(text("task"));
+    if (object.contains("classifier_dropout")) spec.classifier_dropout = real("classifier_dropout");
     if (const auto* own = object.if_contains("own")) spec.own = json::serialize(own->as_object());
     return spec;
   } catch (const std::exception& fault) {

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "core/base/json_fwd.hpp"
+#include "core/model/task.hpp"
 
 namespace dstune {
 
@@ -25,6 +26,8 @@ struct ModelSpec {
   double embedding_dropout = 0;       ///< embd_pdrop; 0 unless dstune.dropout is true
   double attention_dropout = 0;       ///< attn_pdrop; likewise
   double residual_dropout = 0;        ///< resid_pdrop; likewise
+  double classifier_dropout = 0;      ///< before the classifier of sequences; likewise
+  Task task = Task::causal_lm;        ///< one of the family's
   /// What only this family has: a JSON object with keys of its config.json, every value that counts
   /// named, made by the family's read() and read by nobody else.
   std::string own = "{}";

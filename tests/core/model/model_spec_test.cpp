@@ -24,6 +24,8 @@ TEST(ModelSpec, SurvivesItsTextForm) {
   spec.embedding_dropout = 0.1;
   spec.attention_dropout = 0.2;
   spec.residual_dropout = 0.4;
+  spec.classifier_dropout = 0.5;
+  spec.task = Task::masked_lm;
   spec.own = R"({"rope_theta":1E4,"layers":["full","sliding"]})";
 
   EXPECT_EQ(model_spec_from_json(to_json(spec)), spec);
@@ -34,6 +36,21 @@ TEST(ModelSpec, ReadsAJournalFromBeforeFamiliesHadSettingsOfTheirOwn) {
   object.erase("own");
 
   EXPECT_EQ(model_spec_from_json(object), ModelSpec{});
+}
+
+TEST(ModelSpec, WritesOfWhatFewModelsHaveOnlyWhatIsThere) {
+  const json::object object = to_json(ModelSpec{});
+
+  for (const char* key : {"task", "classifier_dropout", "own"}) {
+    EXPECT_FALSE(object.contains(key)) << key;
+  }
+}
+
+TEST(ModelSpec, RefusesATaskThatThereIsNot) {
+  json::object object = to_json(ModelSpec{});
+  object["task"] = "translation";
+
+  EXPECT_THROW(model_spec_from_json(object), std::invalid_argument);
 }
 
 TEST(ModelSpec, RefusesAnObjectThatLacksAKey) {

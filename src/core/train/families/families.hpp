@@ -19,6 +19,8 @@ class Device;
 class Model;
 struct MicroBatch;
 
+inline constexpr Task kCausalLmOnly[] = {Task::causal_lm};
+
 /// All that the rest of the program knows of a kind of model.
 struct Family {
   std::string_view model_type;  ///< of Hugging Face's config.json, and ModelSpec::family
@@ -34,6 +36,8 @@ struct Family {
                            std::int64_t sequence_length);
   std::unique_ptr<Model> (*make_model)(const ModelSpec& spec, const ModelParameters& parameters,
                                        const MicroBatch& batch, Device& device);
+  /// What it can be trained for; the first unless dstune.task says otherwise.
+  std::span<const Task> tasks = kCausalLmOnly;
 };
 
 /// The table. A program has one: families_table.cpp's, unless it defines its own.

@@ -1,0 +1,64 @@
+#include "core/config/read_task.hpp"
+
+#include <boost/json/parse.hpp>
+#include <gtest/gtest.h>
+
+#include "core/config/dstune_section.hpp"
+#include "tests/core/config/faults.hpp"
+
+namespace dstune {
+namespace {
+
+using testing_support::Faults;
+using testing_support::faults_in;
+
+struct Read {
+  ModelSpec model;
+  Faults faults;
+};
+
+Read read(const char* text) {
+  Problems problems("config.json");
+  TuningConfig config;
+  config.source = "c.json";
+  read_dstune(json::parse(text), {}, config, problems);
+  return {config.settings.model, faults_in(problems)};
+}
+
+TEST(ReadTask, IsTheFamilysFirstUnlessItIsGiven) {
+  EXPECT_EQ(read(R"({"model": "gpt2"})").model.task, Task::causal_lm);
+  EXPECT_EQ(read(R"({"model": "bert-base-uncased"})").model.task, Task::masked_lm);
+  EXPECT_EQ(read(R"({"model": {"model_type": "roberta"}})").model.task, Task::masked_lm);
+}
+
+TEST(ReadTask, TakesAnyOfTheFamilys) {
+  const auto [model, faults] =
+      read(R"({"model": "distilbert-base-uncased", "task": "sequence_classification"})");
+
+  EXPECT_EQ(faults, Faults{});
+  EXPECT_EQ(model.task, Task::sequence_classification);
+}
+
+TEST(ReadTask, RefusesWhatTheFamilyIsNotTrainedFor) {
+  EXPECT_EQ(read(R"({"model": "gpt2", "task": "sequence_classification"})").faults,
+            Faults{"/dstune/task  is \"sequence_classification\"; accepted for models of type "
+                   "\"gpt2\": \"causal_lm\""});
+  EXPECT_EQ(read(R"({"model": "bert-base-cased", "task": "causal_lm"})").faults,
+            Faults{"/dstune/task  is \"causal_lm\"; accepted for models of type \"bert\": "
+                   "\"masked_lm\", \"sequence_classification\""});
+}
+
+TEST(ReadTask, RefusesOtherNames) {
+  EXPECT_EQ(read(R"({"model": "bert-base-cased", "task": "mask_lm"})").faults,
+            Faults{"/dstune/task  is \"mask_lm\"; did you mean \"masked_lm\"? accepted: "
+                   "\"causal_lm\", \"masked_lm\", \"sequence_classification\""});
+}
+
+TEST(ReadTask, DropsTheClassifiersDropoutUnlessAskedFor) {
+  EXPECT_EQ(read(R"({"model": "distilbert-base-cased"})").model.classifier_dropout, 0);
+  EXPECT_EQ(
+      read(R"({"model": "distilbert-base-cased", "dropout": true})").model.classifier_dropout, 0.2);
+}
+
+}  // namespace
+}  // namespace dstune
