@@ -27,6 +27,18 @@ LogSumExp log_sum_exp(const float* x, std::int64_t count) {
   return {largest, std::log(sum)};
 }
 
+/// Where a row's results are computed: itself, or `buffer`, from where put() rounds them.
+template <class T>
+float* place_of(T* to, float* buffer) {
+  if constexpr (std::is_same_v<T, float>) return to;
+  return buffer;
+}
+
+template <class T>
+void put(const float* values, std::int64_t count, T* to) {
+  if constexpr (!std::is_same_v<T, float>) convert(values, to, count);
+}
+
 std::int64_t counted_rows(const std::int64_t* labels, std::int64_t rows) {
   return std::count_if(labels, labels + rows, [](std::int64_t label) { return label >= 0; });
 }
@@ -36,14 +48,19 @@ std::int64_t counted_rows(const std::int64_t* labels, std::int64_t rows) {
 void CpuDevice::compute(const LogSoftmax& op) {
   const Matrix logits = op.logits;
   const Matrix log_probs = op.log_probs;
-  assert(logits.dtype == DType::fp32 && log_probs.dtype == DType::fp32);
+  assert(logits.dtype == log_probs.dtype);
   assert(logits.rows == log_probs.rows && logits.cols == log_probs.cols);
-  for_rows(*this, logits.rows, logits.cols, [=](std::int64_t i) {
-    const float* const x = row<float>(logits, i);
-    float* const y = row<float>(log_probs, i);
-    const LogSumExp lse = log_sum_exp(x, logits.cols);
+  float* const buffer = scratch(logits.cols);
+  with_type(logits.dtype, [&]<class T>(std::type_identity<T>) {
+    for_rows(*this, logits.rows, logits.cols, [=](std::int64_t i) {
+      T* const out = row<T>(log_probs, i);
+      const float* const x = as_floats(row<T>(logits, i), logits.cols, buffer);
+      float* const y = place_of(out, buffer);
+      const LogSumExp lse = log_sum_exp(x, logits.cols);
 #pragma omp simd
-    for (std::int64_t j = 0; j < logits.cols; ++j) y[j] = x[j] - lse.largest - lse.log_sum;
+      for (std::int64_t j = 0; j < logits.cols; ++j) y[j] = x[j] - lse.largest - lse.log_sum;
+      put(y, logits.cols, out);
+    });
   });
 }
 
@@ -62,23 +79,28 @@ void CpuDevice::compute(const NllLoss& op) {
   const std::int64_t counted = counted_rows(labels, op.log_probs.rows);
   if (counted == 0) return;
   double total = 0;
-  for (std::int64_t i = 0; i < op.log_probs.rows; ++i) {
-    assert(labels[i] < op.log_probs.cols);
-    if (labels[i] >= 0) total -= static_cast<double>(row<float>(op.log_probs, i)[labels[i]]);
-  }
+  with_type(op.log_probs.dtype, [&]<class T>(std::type_identity<T>) {
+    for (std::int64_t i = 0; i < op.log_probs.rows; ++i) {
+      assert(labels[i] < op.log_probs.cols);
+      if (labels[i] < 0) continue;
+      total -= static_cast<double>(to_float(row<T>(op.log_probs, i)[labels[i]]));
+    }
+  });
   *elements<float>(op.sum) += static_cast<float>(total / static_cast<double>(counted));
 }
 
 void CpuDevice::compute(const NllLossBackward& op) {
   const Matrix out = op.out;
-  assert(out.dtype == DType::fp32 && op.labels.numel == out.rows);
+  assert(op.labels.numel == out.rows);
   const auto* const labels = elements<std::int64_t>(op.labels);
   const std::int64_t counted = std::max<std::int64_t>(1, counted_rows(labels, out.rows));
   const auto value = static_cast<float>(-op.loss_scale / static_cast<double>(counted));
-  for_rows(*this, out.rows, out.cols, [=](std::int64_t i) {
-    float* const d = row<float>(out, i);
-    std::memset(d, 0, static_cast<std::size_t>(out.cols) * sizeof(float));
-    if (labels[i] >= 0) d[labels[i]] = value;
+  with_type(out.dtype, [&]<class T>(std::type_identity<T>) {
+    for_rows(*this, out.rows, out.cols, [=](std::int64_t i) {
+      T* const d = row<T>(out, i);
+      std::memset(d, 0, static_cast<std::size_t>(out.cols) * sizeof(T));
+      if (labels[i] >= 0) d[labels[i]] = from_float<T>(value);
+    });
   });
 }
 
@@ -86,17 +108,23 @@ void CpuDevice::compute(const LogSoftmaxBackward& op) {
   const Matrix d_log_probs = op.d_log_probs;
   const Matrix log_probs = op.log_probs;
   const Matrix d_logits = op.d_logits;
-  assert(log_probs.dtype == DType::fp32 && d_logits.dtype == DType::fp32);
+  assert(log_probs.dtype == d_log_probs.dtype && d_logits.dtype == d_log_probs.dtype);
   assert(d_log_probs.rows == d_logits.rows && d_log_probs.cols == d_logits.cols);
-  for_rows(*this, d_logits.rows, d_logits.cols, [=](std::int64_t i) {
-    const float* const d = row<float>(d_log_probs, i);
-    const float* const y = row<float>(log_probs, i);
-    float* const result = row<float>(d_logits, i);
-    float sum = 0;
+  const std::int64_t cols = d_logits.cols;
+  float* const buffer = scratch(2 * cols);
+  with_type(d_logits.dtype, [&]<class T>(std::type_identity<T>) {
+    for_rows(*this, d_logits.rows, cols, [=](std::int64_t i) {
+      T* const out = row<T>(d_logits, i);
+      const float* const d = as_floats(row<T>(d_log_probs, i), cols, buffer);
+      const float* const y = as_floats(row<T>(log_probs, i), cols, buffer + cols);
+      float* const result = place_of(out, buffer);
+      float sum = 0;
 #pragma omp simd reduction(+ : sum)
-    for (std::int64_t j = 0; j < d_logits.cols; ++j) sum += d[j];
+      for (std::int64_t j = 0; j < cols; ++j) sum += d[j];
 #pragma omp simd
-    for (std::int64_t j = 0; j < d_logits.cols; ++j) result[j] = d[j] - fast_exp(y[j]) * sum;
+      for (std::int64_t j = 0; j < cols; ++j) result[j] = d[j] - fast_exp(y[j]) * sum;
+      put(result, cols, out);
+    });
   });
 }
 

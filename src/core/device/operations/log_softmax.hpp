@@ -6,13 +6,13 @@
 
 namespace dstune {
 
-/// log_probs = log_softmax(logits), row-wise.
+/// log_probs = log_softmax(logits), row-wise; one dtype, computed in fp32 and rounded once.
 struct LogSoftmax {
-  Matrix logits;     ///< fp32 (M, V)
-  Matrix log_probs;  ///< fp32 (M, V)
+  Matrix logits;     ///< (M, V)
+  Matrix log_probs;  ///< (M, V)
 };
 
-/// d_logits = d_log_probs - exp(log_probs) * rowsum(d_log_probs)
+/// d_logits = d_log_probs - exp(log_probs) * rowsum(d_log_probs); likewise.
 struct LogSoftmaxBackward {
   Matrix d_log_probs;
   Matrix log_probs;

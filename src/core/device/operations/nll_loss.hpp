@@ -17,7 +17,7 @@ struct NextTokens {
 
 /// sum += the mean over the counted rows of -log_probs[i, labels[i]]; nothing where none counts.
 struct NllLoss {
-  Matrix log_probs;  ///< fp32 (M, V)
+  Matrix log_probs;  ///< (M, V)
   Tensor labels;     ///< int64 (M)
   Tensor sum;        ///< fp32, one element
 };
@@ -26,7 +26,7 @@ struct NllLoss {
 struct NllLossBackward {
   Tensor labels;  ///< int64 (M)
   double loss_scale = 1;
-  Matrix out;  ///< fp32 (M, V)
+  Matrix out;  ///< (M, V)
 };
 
 inline Work work_of(const NextTokens& op) { return {"next_tokens", 0, {op.tokens}, {op.labels}}; }
