@@ -6,7 +6,9 @@
 A case is scripts/family_cases/NAME.json, all of them without NAME:
 
     config      the config.json: small, and every dropout 0
-    auto_class  AutoModelForCausalLM, unless it says another
+    task        causal_lm, unless it says another: whose labels are drawn as dstune draws them in a
+                micro-step of seed 0
+    auto_class  the task's, unless it says another
     micro_batch, sequence_length
     settings    keyword arguments of the model's forward beside tokens and labels, if any
 
@@ -20,8 +22,8 @@ The fixture has, beside the case:
     calls       their names in the order of the calls
     arrival     parameters in the order in which backward completes their gradients
     saved       bytes that autograd holds at the end of forward, in fp32, by attention: storages of
-                saved tensors, each once, without parameters, inputs and single numbers: what each
-                layer adds, and all of them together. Without cache, as transformers' Trainer runs
+                saved tensors, each once, without parameters, buffers, inputs and single numbers: what
+                each layer adds, and all of them together. Without cache, as the Trainer runs
     on_cuda     likewise on a GPU, by attention, type and dropout: there dropout keeps masks of a
                 byte and LayerNorm fp32. By PyTorch's shape rules of CUDA's kernels (fake tensors),
                 so no GPU is needed; sdpa is its flash kernel, whose random state (16 bytes) does
@@ -37,10 +39,14 @@ import torch
 import transformers
 from torch._subclasses.fake_tensor import DataDependentOutputException, DynamicOutputShapeException, FakeTensorMode
 
+from drawn_batches import drawn_tokens, masked_tokens, seed_of
+
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 CASES = ROOT / "scripts/family_cases"
 FIXTURES = ROOT / "tests/data/families"
 DATA_DEPENDENT = (DataDependentOutputException, DynamicOutputShapeException)
+AUTO_CLASSES = dict(causal_lm="AutoModelForCausalLM", masked_lm="AutoModelForMaskedLM",
+                    sequence_classification="AutoModelForSequenceClassification")
 
 
 def value_of(tensor, elements):
@@ -53,9 +59,13 @@ def value_of(tensor, elements):
     return ((x & numpy.uint64(0xFFFF)).astype(numpy.float64) / 65536 - 0.5) / 2
 
 
+def task_of(case):
+    return case.get("task", "causal_lm")
+
+
 def make_model(case, attention="sdpa"):
     config = transformers.AutoConfig.for_model(**case["config"])
-    auto_class = getattr(transformers, case.get("auto_class", "AutoModelForCausalLM"))
+    auto_class = getattr(transformers, case.get("auto_class", AUTO_CLASSES[task_of(case)]))
     torch.manual_seed(1)
     model = auto_class.from_config(config, attn_implementation=attention, dtype=torch.float32)
     model.train()
@@ -80,11 +90,32 @@ def make_inputs(case, model):
     return tokens.reshape(case["micro_batch"], case["sequence_length"])
 
 
-def run_forward(case, model, tokens):
+def mask_token_of(config):
+    """What dstune takes for it: bert-base-uncased's, or the last."""
+    last = config.vocab_size - 1
+    return last if config.model_type == "roberta" else min(103, last)
+
+
+def make_batch(case, model):
+    """input_ids and labels of a micro-step of seed 0."""
+    tokens, seed = make_inputs(case, model), seed_of(0, 0)
+    if task_of(case) == "masked_lm":
+        config = model.config
+        inputs, labels = masked_tokens(tokens.flatten().tolist(), seed, mask_token_of(config),
+                                       config.pad_token_id, config.vocab_size)
+        return dict(input_ids=torch.tensor(inputs).reshape(tokens.shape),
+                    labels=torch.tensor(labels).reshape(tokens.shape))
+    if task_of(case) == "sequence_classification":
+        labels = drawn_tokens(len(tokens), model.config.num_labels, seed)
+        return dict(input_ids=tokens, labels=torch.tensor(labels))
+    return dict(input_ids=tokens, labels=tokens)
+
+
+def run_forward(case, model, batch):
     settings = dict(case.get("settings", {}))
     if hasattr(model.config, "use_cache"):
         settings.setdefault("use_cache", False)
-    return model(input_ids=tokens, labels=tokens, **settings).loss
+    return model(**batch, **settings).loss
 
 
 def watch(model):
@@ -104,9 +135,9 @@ def is_layer(name):
 
 def measure_saved(case, attention):
     model, _ = make_model(case, attention)
-    tokens = make_inputs(case, model)
-    known = {parameter.untyped_storage().data_ptr() for parameter in model.parameters()}
-    known.add(tokens.untyped_storage().data_ptr())
+    batch = make_batch(case, model)
+    held_before = [*model.parameters(), *model.buffers(), *batch.values()]
+    known = {tensor.untyped_storage().data_ptr() for tensor in held_before}
     held, layers, inside = [], {}, []
     for name, module in model.named_modules():
         if not is_layer(name):
@@ -130,7 +161,7 @@ def measure_saved(case, attention):
         return tensor
 
     with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
-        run_forward(case, model, tokens)
+        run_forward(case, model, batch)
     total = sum(tensor.untyped_storage().nbytes() for tensor in held)
     return dict(layers=list(layers.values()), total=total)
 
@@ -158,23 +189,25 @@ def flash(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, sca
 
 
 def forward_on_cuda(case, attention, dtype, count):
-    """A forward of fake tensors; count(model, run) is between."""
+    """A forward of fake tensors: count(model, batch)."""
     config = transformers.AutoConfig.for_model(**case["config"])
-    auto_class = getattr(transformers, case.get("auto_class", "AutoModelForCausalLM"))
+    auto_class = getattr(transformers, case.get("auto_class", AUTO_CLASSES[task_of(case)]))
     with FakeTensorMode(allow_non_fake_inputs=True):
         with torch.device("cuda"):
             model = auto_class.from_config(config, attn_implementation=attention,
                                            dtype=getattr(torch, dtype))
             shape = (case["micro_batch"], case["sequence_length"])
             tokens = torch.zeros(shape, dtype=torch.long)
+            classes = task_of(case) == "sequence_classification"
+            labels = torch.zeros(shape[:1], dtype=torch.long) if classes else tokens
         model.train()
-        return count(model, tokens)
+        return count(model, dict(input_ids=tokens, labels=labels))
 
 
 def measure_on_cuda(case, attention, dtype):
-    def count(model, tokens):
-        known = {parameter.untyped_storage()._cdata for parameter in model.parameters()}
-        known.add(tokens.untyped_storage()._cdata)
+    def count(model, batch):
+        held_before = [*model.parameters(), *model.buffers(), *batch.values()]
+        known = {tensor.untyped_storage()._cdata for tensor in held_before}
         held, layers, inside = [], {}, []
         for name, module in model.named_modules():
             if is_layer(name):
@@ -198,7 +231,7 @@ def measure_on_cuda(case, attention, dtype):
             return tensor
 
         with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
-            run_forward(case, model, tokens)
+            run_forward(case, model, batch)
         return list(layers.values())
 
     return forward_on_cuda(case, attention, dtype, count)
@@ -233,9 +266,9 @@ def make_fixture(name):
     case = json.loads((CASES / f"{name}.json").read_text(encoding="utf-8"))
     model, centers = make_model(case)
     model = model.to(torch.float64)
-    tokens = make_inputs(case, model)
+    batch = make_batch(case, model)
     calls, arrival = watch(model)
-    loss = run_forward(case, model, tokens)
+    loss = run_forward(case, model, batch)
     loss.backward()
     parameters = [dict(name=name, shape=list(parameter.shape), center=centers[name],
                        gradient=rounded(parameter.grad.flatten().tolist()))
@@ -243,7 +276,7 @@ def make_fixture(name):
     keys = sorted(key for key in case["config"] if "drop" in key and case["config"][key] == 0)
     modules = [[name, type(module).__name__] for name, module in model.named_modules() if name in calls]
     return dict(made_by="scripts/make_family_fixture.py", torch=torch.__version__,
-                transformers=transformers.__version__, **case, tokens=tokens.flatten().tolist(),
+                transformers=transformers.__version__, **case, tokens=make_inputs(case, model).flatten().tolist(),
                 loss=loss.item(), parameters=parameters, modules=modules, calls=calls, arrival=arrival,
                 saved={attention: measure_saved(case, attention) for attention in ("sdpa", "eager")},
                 dropout_keys=keys, on_cuda=rows_on_cuda(case, keys))

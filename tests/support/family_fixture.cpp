@@ -76,6 +76,9 @@ FamilyFixture read_family_fixture(const std::string& name) {
   FamilyFixture fixture;
   fixture.name = name;
   fixture.config = root.at("config").as_object();
+  if (const auto* task = root.as_object().if_contains("task")) {
+    fixture.task = task_from(task->as_string());
+  }
   fixture.micro_batch = root.at("micro_batch").as_int64();
   fixture.sequence_length = root.at("sequence_length").as_int64();
   fixture.tokens = json::value_to<std::vector<std::int64_t>>(root.at("tokens"));
@@ -109,6 +112,7 @@ ModelSpec model_of(const FamilyFixture& fixture, double dropout) {
   problems.throw_if_any();
   spec->family = type;
   spec->name = fixture.name;
+  spec->task = fixture.task;
   return *spec;
 }
 

@@ -38,6 +38,7 @@ struct FamilyFixture {
 
   std::string name;  ///< of the file
   json::object config;
+  Task task = Task::causal_lm;
   std::int64_t micro_batch = 0;
   std::int64_t sequence_length = 0;
   std::vector<std::int64_t> tokens;

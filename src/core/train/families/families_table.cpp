@@ -1,3 +1,4 @@
+#include "core/train/families/bert_model.hpp"
 #include "core/train/families/families.hpp"
 #include "core/train/families/gpt2_model.hpp"
 #include "core/train/families/gpt_neox_model.hpp"
@@ -18,6 +19,9 @@ std::span<const Family> families() {
       llama::family<Kin::qwen3>(),
       llama::family<Kin::gemma>(),
       llama::family<Kin::gemma3_text>(),
+      bert::kBertFamily,
+      bert::kRobertaFamily,
+      bert::kDistilbertFamily,
   };
   return kFamilies;
 }

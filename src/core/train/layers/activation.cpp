@@ -9,7 +9,7 @@
 namespace dstune::layers {
 
 Buffer OneKernel::forward(const Workspace& work, ModuleHooks& hooks, Buffer x) {
-  return inside(hooks, module, [&] {
+  return inside_if_any(hooks, module, [&] {
     Buffer y = work.activation(size);
     work.device->run(
         Activate{.kind = kind, .x = x.tensor(work.dtype), .out = y.tensor(work.dtype)});
@@ -20,7 +20,7 @@ Buffer OneKernel::forward(const Workspace& work, ModuleHooks& hooks, Buffer x) {
 
 Buffer OneKernel::backward(const Workspace& work, ModuleHooks& hooks, Buffer d_y, Buffer y) {
   if (!saves_result(kind)) y.reset();
-  return inside(hooks, module, [&] {
+  return inside_if_any(hooks, module, [&] {
     Buffer d_x = work.activation(size);
     work.device->run(ActivateBackward{.kind = kind,
                                       .d_out = d_y.tensor(work.dtype),
@@ -31,10 +31,11 @@ Buffer OneKernel::backward(const Workspace& work, ModuleHooks& hooks, Buffer d_y
   });
 }
 
-ActivationFunction::ActivationFunction(std::size_t module, std::string_view name, std::int64_t size)
+ActivationFunction::ActivationFunction(std::optional<std::size_t> module, std::string_view name,
+                                       std::int64_t size)
     : function_(function_of(module, name, size)) {}
 
-ActivationFunction::Function ActivationFunction::function_of(std::size_t module,
+ActivationFunction::Function ActivationFunction::function_of(std::optional<std::size_t> module,
                                                              std::string_view name,
                                                              std::int64_t size) {
   const auto one = [&](Activation kind) {
@@ -46,9 +47,10 @@ ActivationFunction::Function ActivationFunction::function_of(std::size_t module,
   if (name == "silu" || name == "swish") return one(Activation::silu);
   if (name == "tanh") return one(Activation::tanh);
   if (name == "sigmoid") return one(Activation::sigmoid);
-  if (name == "gelu_new" || name == "gelu_accurate") return NewGelu{.module = module, .size = size};
-  if (name == "gelu_fast") return FastGelu{.module = module, .size = size};
-  if (name == "quick_gelu") return QuickGelu{.module = module, .size = size};
+  if (name == "gelu_new" || name == "gelu_accurate")
+    return NewGelu{.module = module.value(), .size = size};
+  if (name == "gelu_fast") return FastGelu{.module = module.value(), .size = size};
+  if (name == "quick_gelu") return QuickGelu{.module = module.value(), .size = size};
   throw std::invalid_argument(concat("no activation function is called ", name));
 }
 

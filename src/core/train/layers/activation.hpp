@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string_view>
 #include <variant>
 
@@ -16,8 +17,8 @@ namespace dstune::layers {
 /// One kernel of torch.nn.functional. Keeps its input where that is what it saves; a saved result
 /// is the tensor that whoever comes next saves too.
 struct OneKernel {
-  std::size_t module;
-  std::int64_t size;  ///< columns of x
+  std::optional<std::size_t> module;  ///< none: a function, which no hook sees
+  std::int64_t size;                  ///< columns of x
   Activation kind;
 
   Buffer input{};
@@ -29,9 +30,10 @@ struct OneKernel {
 /// A module of transformers' ACT2FN, with what its kernels save for backward.
 class ActivationFunction {
  public:
-  /// @param name  one of kActivationNames
-  /// @param size  f, columns of x
-  ActivationFunction(std::size_t module, std::string_view name, std::int64_t size);
+  /// @param module  none: the function alone, of those that are one kernel
+  /// @param name    one of kActivationNames
+  /// @param size    f, columns of x
+  ActivationFunction(std::optional<std::size_t> module, std::string_view name, std::int64_t size);
 
   /// @param x  (M, f)
   /// @returns y (M, f)
@@ -47,7 +49,8 @@ class ActivationFunction {
  private:
   using Function = std::variant<OneKernel, NewGelu, FastGelu, QuickGelu>;
 
-  static Function function_of(std::size_t module, std::string_view name, std::int64_t size);
+  static Function function_of(std::optional<std::size_t> module, std::string_view name,
+                              std::int64_t size);
 
   Function function_;
 };

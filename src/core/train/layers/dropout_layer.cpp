@@ -12,17 +12,18 @@ std::int64_t columns_of(const Workspace& work, const Buffer& rows) {
   return rows.tensor(work.dtype).numel / work.rows();
 }
 
-template <class Body>
-Buffer inside_if_any(ModuleHooks& hooks, const std::optional<std::size_t>& module, Body body) {
-  return module ? inside(hooks, *module, body) : body();
-}
-
 }  // namespace
 
 Buffer DropoutLayer::forward(const Workspace& work, ModuleHooks& hooks, std::uint64_t seed,
                              Buffer x) {
+  Buffer y = forward_beside(work, hooks, seed, x);
+  return y ? std::move(y) : std::move(x);
+}
+
+Buffer DropoutLayer::forward_beside(const Workspace& work, ModuleHooks& hooks, std::uint64_t seed,
+                                    const Buffer& x) {
   return inside_if_any(hooks, module, [&]() -> Buffer {
-    if (probability == 0) return std::move(x);
+    if (probability == 0) return {};
     const std::int64_t columns = columns_of(work, x);
     mask = work.mask(columns);
     Buffer y = work.activation(columns);

@@ -18,6 +18,10 @@ struct DropoutLayer {
 
   /// @returns x itself if `probability` is 0
   Buffer forward(const Workspace& work, ModuleHooks& hooks, std::uint64_t seed, Buffer x);
+  /// Likewise where somebody else saves x.
+  /// @returns empty if `probability` is 0: it is x itself
+  Buffer forward_beside(const Workspace& work, ModuleHooks& hooks, std::uint64_t seed,
+                        const Buffer& x);
 
   /// Frees the mask.
   /// @returns the gradient by x; empty if `probability` is 0: it is d_y itself

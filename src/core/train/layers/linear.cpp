@@ -26,6 +26,16 @@ Linear::Linear(const ModelNames& names, const std::string& name, std::int64_t in
       out(outputs),
       order(weight_order) {}
 
+Linear::Linear(std::size_t own_module, std::size_t weight_tensor,
+               std::optional<std::size_t> bias_tensor, std::int64_t inputs, std::int64_t outputs,
+               WeightOrder weight_order)
+    : module(own_module),
+      weight(weight_tensor),
+      bias(bias_tensor),
+      in(inputs),
+      out(outputs),
+      order(weight_order) {}
+
 Matrix Linear::weight_matrix(const Tensor& tensor) const {
   return order == WeightOrder::in_out ? as_matrix(tensor, in, out) : as_matrix(tensor, out, in);
 }
@@ -58,7 +68,7 @@ Buffer Linear::bias_gradient(const Workspace& work, const Buffer& d_y) const {
 }
 
 Buffer Linear::backward(const Workspace& work, ModuleHooks& hooks, const Buffer& d_y,
-                        const Buffer& x) const {
+                        const Buffer& x, Buffer* d_tied) const {
   Device& device = *work.device;
   const bool stored_in_out = order == WeightOrder::in_out;
   hooks.fetch(module);
@@ -79,7 +89,11 @@ Buffer Linear::backward(const Workspace& work, ModuleHooks& hooks, const Buffer&
                   .c = weight_matrix(d_weight.tensor(work.dtype))});
   Buffer d_bias;
   if (bias && bias_is_last) d_bias = bias_gradient(work, d_y);  // both are there before a hook
-  hooks.gradient_ready(weight, std::move(d_weight));
+  if (d_tied != nullptr) {
+    *d_tied = std::move(d_weight);
+  } else {
+    hooks.gradient_ready(weight, std::move(d_weight));
+  }
   if (d_bias) hooks.gradient_ready(*bias, std::move(d_bias));
   hooks.release(module);
   return d_x;

@@ -30,6 +30,9 @@ struct Linear {
   Linear(const ModelNames& names, const std::string& name, std::int64_t inputs,
          std::int64_t outputs, WeightOrder weight_order = WeightOrder::in_out,
          bool has_bias = true);
+  /// Of parameters that other modules have too.
+  Linear(std::size_t own_module, std::size_t weight_tensor, std::optional<std::size_t> bias_tensor,
+         std::int64_t inputs, std::int64_t outputs, WeightOrder weight_order);
 
   /// @returns y (M, out)
   Buffer forward(const Workspace& work, ModuleHooks& hooks, const Buffer& x) const;
@@ -37,9 +40,10 @@ struct Linear {
   /// Hands bias and weight gradient to the hooks, in the order in which they are complete: with
   /// torch's layers the weight's goes through a transposition first; DeepSpeed's function in place
   /// of nn.Linear's has input, weight and bias in this order.
+  /// @param[out] d_tied  if given, the weight's goes there: others are added to it
   /// @returns the gradient by x (M, in)
-  Buffer backward(const Workspace& work, ModuleHooks& hooks, const Buffer& d_y,
-                  const Buffer& x) const;
+  Buffer backward(const Workspace& work, ModuleHooks& hooks, const Buffer& d_y, const Buffer& x,
+                  Buffer* d_tied = nullptr) const;
 
  private:
   Matrix weight_matrix(const Tensor& tensor) const;

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 
 #include "core/device/device.hpp"
 #include "core/train/layers/model.hpp"
@@ -61,6 +62,12 @@ auto inside(ModuleHooks& hooks, std::size_t module, Body body) {
   auto result = body();
   hooks.release(module);
   return result;
+}
+
+/// Likewise, or without hooks where it is a function and no module.
+template <class Body>
+auto inside_if_any(ModuleHooks& hooks, const std::optional<std::size_t>& module, Body body) {
+  return module ? inside(hooks, *module, body) : body();
 }
 
 /// SplitMix64: neighbouring inputs give unrelated outputs.

@@ -1,0 +1,61 @@
+// The classifier of sequences: the first token's state through dense, activation and a last layer.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "core/model/bert.hpp"
+#include "core/model/model_parameters.hpp"
+#include "core/model/model_spec.hpp"
+#include "core/train/families/bert_names.hpp"
+#include "core/train/layers/activation.hpp"
+#include "core/train/layers/dropout_layer.hpp"
+#include "core/train/layers/label_loss.hpp"
+#include "core/train/layers/linear.hpp"
+#include "core/train/layers/scopes.hpp"
+#include "core/train/layers/workspace.hpp"
+
+namespace dstune::bert {
+
+/// The first tokens' rows are a copy (batch, h) here, where PyTorch has a view; what that keeps
+/// alive is kept here too.
+class Classifier {
+ public:
+  Classifier(const ModelSpec& spec, const ModelNames& names, const MicroBatch& batch,
+             Device& device);
+
+  /// @param work    of the whole batch
+  /// @param x       (M, h)
+  /// @param labels  int64 (batch)
+  /// @param loss    fp32, one element: the mean over the sequences is added to it
+  void forward(const layers::Workspace& work, ModuleHooks& hooks, Buffer x, Buffer labels,
+               std::uint64_t seed, Tensor loss);
+
+  /// Hands all gradients to the hooks.
+  /// @returns the gradient of factor * loss by x (M, h)
+  Buffer backward(const layers::Workspace& work, ModuleHooks& hooks, double factor);
+
+ private:
+  Classifier(const ModelSpec& spec, const ModelNames& names, const MicroBatch& batch,
+             Device& device, const ClassifierNames& called);
+
+  Buffer first_rows(const layers::Workspace& work) const;
+  Buffer all_rows(const layers::Workspace& work, Buffer d_first) const;
+
+  std::int64_t size_;        ///< h
+  layers::Workspace first_;  ///< of the first tokens alone
+  layers::Scopes scopes_;
+  std::optional<layers::DropoutLayer> input_dropout_;
+  layers::Linear dense_;
+  layers::ActivationFunction activation_;
+  layers::DropoutLayer dropout_;
+  layers::Linear out_;
+  layers::LabelLoss loss_;
+
+  Buffer states_;     ///< (M, h)
+  Buffer input_;      ///< (batch, h), saved by dense
+  Buffer activated_;  ///< (batch, h), saved by the activation
+  Buffer dropped_;    ///< (batch, h), saved by out
+};
+
+}  // namespace dstune::bert

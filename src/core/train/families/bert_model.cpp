@@ -1,0 +1,149 @@
+#include "core/train/families/bert_model.hpp"
+
+#include <cstdint>
+#include <utility>
+
+#include "core/device/operations/mask_tokens.hpp"
+#include "core/device/operations/random.hpp"
+#include "core/train/families/bert_block.hpp"
+#include "core/train/families/bert_classifier.hpp"
+#include "core/train/families/bert_embeddings.hpp"
+#include "core/train/families/bert_masked_head.hpp"
+#include "core/train/families/bert_names.hpp"
+#include "core/train/families/bert_seeds.hpp"
+#include "core/train/layers/scopes.hpp"
+#include "core/train/layers/workspace.hpp"
+
+namespace dstune::bert {
+
+namespace {
+
+constexpr double kMasked = 0.15;  // DataCollatorForLanguageModeling's default
+
+class Bert final : public Model {
+ public:
+  Bert(const ModelSpec& spec, const ModelNames& names, const MicroBatch& batch, Device& device);
+
+  void forward(ModuleHooks& hooks, Tensor tokens, std::uint64_t seed, Tensor loss) override;
+  void backward(ModuleHooks& hooks, double factor) override;
+
+ private:
+  Buffer mask(Tensor tokens) const;
+  Buffer draw_labels() const;
+  Buffer encode(ModuleHooks& hooks, Buffer states);
+
+  ModelSpec spec_;
+  layers::Workspace work_;
+  MaskTokens masking_;
+
+  layers::Scopes scopes_;
+  Embeddings embeddings_;
+  std::vector<Block> blocks_;
+  std::optional<MaskedHead> masked_head_;
+  std::optional<Classifier> classifier_;
+
+  std::uint64_t seed_ = 0;  ///< of the micro-step that runs
+};
+
+std::span<const layers::Scope> scopes_of(const ModelSpec& spec) {
+  const Names& names = names_of(kin_of(spec));
+  return spec.task == Task::masked_lm ? names.of_masked_lm : names.of_classification;
+}
+
+MaskTokens masking_of(const ModelSpec& spec) {
+  constexpr std::int64_t kNoPadding = -1;
+  return {.probability = spec.task == Task::masked_lm ? kMasked : 0,
+          .mask_token = mask_token(spec),
+          .pad_token = settings_of(spec).pad_token.value_or(kNoPadding),
+          .vocab_size = spec.vocab_size};
+}
+
+Bert::Bert(const ModelSpec& spec, const ModelNames& names, const MicroBatch& batch, Device& device)
+    : spec_(spec),
+      work_(batch, device),
+      masking_(masking_of(spec)),
+      scopes_(names, "", scopes_of(spec)),
+      embeddings_(spec, names) {
+  blocks_.reserve(static_cast<std::size_t>(spec.num_layers));
+  for (std::int64_t index = 0; index < spec.num_layers; ++index) {
+    blocks_.emplace_back(spec_, names, index);
+  }
+  if (spec.task == Task::masked_lm) {
+    masked_head_.emplace(spec, names, embeddings_.word_table());
+  } else {
+    classifier_.emplace(spec, names, batch, device);
+  }
+}
+
+// For a classifier nothing is masked; tokens that would be padding are replaced alike.
+Buffer Bert::mask(Tensor tokens) const {
+  Buffer labels =
+      make_buffer(*work_.device, MemoryCategory::activations, work_.rows(), DType::int64);
+  MaskTokens masking = masking_;
+  masking.tokens = masking.inputs = tokens;
+  masking.labels = labels.tensor(DType::int64);
+  masking.seed = seed_at(seed_, Chance::batch);
+  work_.device->run(masking);
+  return labels;
+}
+
+Buffer Bert::draw_labels() const {
+  Buffer labels =
+      make_buffer(*work_.device, MemoryCategory::activations, work_.micro_batch, DType::int64);
+  work_.device->run(FillTokens{.out = labels.tensor(DType::int64),
+                               .vocab = settings_of(spec_).num_labels,
+                               .seed = seed_at(seed_, Chance::batch)});
+  return labels;
+}
+
+Buffer Bert::encode(ModuleHooks& hooks, Buffer states) {
+  for (auto& block : blocks_) {
+    states = block.forward(work_, hooks, std::move(states), seed_);
+    work_.device->tick();
+  }
+  return states;
+}
+
+void Bert::forward(ModuleHooks& hooks, Tensor tokens, std::uint64_t seed, Tensor loss) {
+  seed_ = seed;
+  Buffer labels = mask(tokens);
+  if (classifier_) labels = draw_labels();
+  Buffer states;
+  scopes_.forward(hooks, kEmbed,
+                  [&] { states = embeddings_.forward(work_, hooks, tokens, seed_); });
+  scopes_.forward(hooks, kEncode, [&] { states = encode(hooks, std::move(states)); });
+  scopes_.forward(hooks, kHead, [&] {
+    if (masked_head_) {
+      masked_head_->forward(work_, hooks, std::move(states), std::move(labels), loss);
+    } else {
+      classifier_->forward(work_, hooks, std::move(states), std::move(labels), seed_, loss);
+    }
+  });
+}
+
+void Bert::backward(ModuleHooks& hooks, double factor) {
+  Buffer d_words;
+  Buffer d_states;
+  scopes_.backward(hooks, kHead, [&] {
+    d_states = masked_head_ ? masked_head_->backward(work_, hooks, factor, d_words)
+                            : classifier_->backward(work_, hooks, factor);
+  });
+  scopes_.backward(hooks, kEncode, [&] {
+    for (auto block = blocks_.rbegin(); block != blocks_.rend(); ++block) {
+      d_states = block->backward(work_, hooks, std::move(d_states), seed_);
+      work_.device->tick();
+    }
+  });
+  scopes_.backward(hooks, kEmbed, [&] {
+    embeddings_.backward(work_, hooks, std::move(d_states), std::move(d_words));
+  });
+}
+
+}  // namespace
+
+std::unique_ptr<Model> make_model(const ModelSpec& spec, const ModelParameters& parameters,
+                                  const MicroBatch& batch, Device& device) {
+  return std::make_unique<Bert>(spec, ModelNames(parameters), batch, device);
+}
+
+}  // namespace dstune::bert

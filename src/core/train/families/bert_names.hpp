@@ -1,0 +1,68 @@
+// What the modules of BERT and its kin are called, and how they are nested.
+#pragma once
+
+#include <array>
+#include <span>
+#include <string_view>
+
+#include "core/model/bert.hpp"
+#include "core/train/layers/scopes.hpp"
+
+namespace dstune::bert {
+
+/// Steps of a block's forward.
+enum BlockStep { kProject, kOut, kNorm, kInner, kOuter, kLastNorm };
+/// Steps of a model's forward.
+enum ModelStep { kEmbed, kEncode, kHead, kInsideHead };
+/// Steps of the head of masked tokens.
+enum MaskedStep { kTransform, kTransformNorm, kDecode };
+/// Steps of a classifier.
+enum ClassifierStep { kPool, kActivate, kClassify };
+
+/// Behind a block's name.
+struct BlockNames {
+  std::string_view stem;  ///< of the blocks' names: stem + index
+  std::array<std::string_view, 3> query_key_value;
+  std::string_view out;
+  std::string_view out_dropout;  ///< "": nothing drops out there
+  std::string_view norm;
+  std::string_view inner;
+  std::string_view activation;
+  std::string_view outer;
+  std::string_view dropout;
+  std::string_view last_norm;
+  std::span<const layers::Scope> scopes;
+};
+
+struct MaskedHeadNames {
+  std::string_view dense;
+  std::string_view activation;  ///< its module; "": a function
+  std::string_view norm;
+  std::string_view decoder;
+  std::string_view bias;  ///< the decoder's, as a tensor
+  std::string_view loss;  ///< its module; "": none
+  std::span<const layers::Scope> scopes;
+};
+
+struct ClassifierNames {
+  bool drops_input;  ///< the first token's state drops out too
+  std::string_view dense;
+  std::string_view activation;  ///< its module; "": a function
+  std::string_view function;    ///< as in config.json files
+  std::string_view dropout;
+  std::string_view out;
+  std::span<const layers::Scope> scopes;
+};
+
+struct Names {
+  std::string_view embeddings;
+  BlockNames block;
+  MaskedHeadNames masked;
+  ClassifierNames classifier;
+  std::span<const layers::Scope> of_masked_lm;  ///< around ModelSteps
+  std::span<const layers::Scope> of_classification;
+};
+
+const Names& names_of(Kin kin);
+
+}  // namespace dstune::bert
