@@ -56,8 +56,8 @@ TEST(ReadTask, RefusesOtherNames) {
 
 TEST(ReadTask, DropsTheClassifiersDropoutUnlessAskedFor) {
   EXPECT_EQ(read(R"({"model": "distilbert-base-cased"})").model.classifier_dropout, 0);
-  EXPECT_EQ(
-      read(R"({"model": "distilbert-base-cased", "dropout": true})").model.classifier_dropout, 0.2);
+  EXPECT_EQ(read(R"({"model": "distilbert-base-cased", "dropout": true})").model.classifier_dropout,
+            0.2);
 }
 
 }  // namespace

@@ -4,7 +4,9 @@
 #include <fstream>
 #include <iterator>
 #include <optional>
+#include <stdexcept>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <boost/json/parse.hpp>
@@ -23,8 +25,18 @@ struct Published {
   std::string name;
   std::int64_t parameters = 0;
   std::size_t tensors = 0;
+  std::optional<Task> task;  ///< the family's first if there is none
   json::object config;
 };
+
+std::optional<Task> task_of(const json::object& row) {
+  const auto* auto_class = row.if_contains("auto_class");
+  if (auto_class == nullptr) return std::nullopt;
+  const std::string_view name = auto_class->as_string();
+  if (name == "AutoModelForMaskedLM") return Task::masked_lm;
+  if (name == "AutoModelForSequenceClassification") return Task::sequence_classification;
+  throw std::invalid_argument(std::string(name));
+}
 
 std::vector<Published> published_models() {
   std::vector<Published> all;
@@ -33,7 +45,8 @@ std::vector<Published> published_models() {
     const json::value root = json::parse(std::string(std::istreambuf_iterator<char>(file), {}));
     for (const auto& row : root.at("models").as_array()) {
       all.push_back({json::value_to<std::string>(row.at("name")), row.at("parameters").as_int64(),
-                     row.at("tensors").to_number<std::size_t>(), row.at("config").as_object()});
+                     row.at("tensors").to_number<std::size_t>(), task_of(row.as_object()),
+                     row.at("config").as_object()});
     }
   }
   return all;
@@ -44,10 +57,10 @@ std::string without_owner(const std::string& name) { return name.substr(name.fin
 ModelSpec read(const Published& model) {
   Problems problems(model.name);
   std::vector<std::string> warnings;
-  const auto spec =
-      read_model_object(model.config, without_owner(model.name), "", problems, warnings);
+  auto spec = read_model_object(model.config, without_owner(model.name), "", problems, warnings);
   problems.throw_if_any();
   EXPECT_EQ(warnings, std::vector<std::string>{}) << model.name;
+  if (model.task) spec->task = *model.task;
   return *spec;
 }
 
@@ -65,6 +78,7 @@ TEST(Totals, PresetsAreThePublishedModelsOfTheirNames) {
   for (const Family& family : families()) {
     for (ModelSpec preset : family.presets()) {
       preset.family = family.model_type;
+      preset.task = family.tasks.front();
       std::optional<ModelSpec> same;
       for (const Published& model : published) {
         if (without_owner(model.name) == preset.name) same = read(model);
