@@ -61,6 +61,8 @@ Classifier::Classifier(const ModelSpec& spec, const ModelNames& names, const Mic
       out_(names, std::string(called.out), spec.hidden_size, settings_of(spec).num_labels,
            layers::WeightOrder::out_in),
       loss_{.classes = settings_of(spec).num_labels} {
+  dense_.takes_matrix = true;
+  out_.takes_matrix = true;
   if (called.drops_input) input_dropout_ = dropout(spec, names, called);
 }
 
