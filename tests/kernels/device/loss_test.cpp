@@ -68,6 +68,42 @@ TEST_P(LossTest, LogSoftmaxAndLossAgreeWithTheirDefinitions) {
   }
 }
 
+// PyTorch computes a 16-bit log-softmax in fp32 and rounds it once; so does its backward.
+TEST_P(LossTest, SixteenBitLogitsAreRoundedOnce) {
+  constexpr double kLossScale = 64;
+  for (const DType dtype : {DType::bf16, DType::fp16}) {
+    for (const std::int64_t cols : {1, 7, 64, 1030, 3003}) {
+      const auto rows = [&](const Buffer& of) { return as_matrix(of.tensor(dtype), kRows, cols); };
+      const auto logits = random_values(kRows * cols, dtype, 1);
+      const Buffer x = upload(logits, dtype);
+      const Buffer labels = upload_indices(labels_of(cols));
+      const Buffer log_probs = buffer(kRows * cols, dtype);
+      const Buffer d_log_probs = buffer(kRows * cols, dtype);
+      const Buffer d_logits = buffer(kRows * cols, dtype);
+
+      device().run(LogSoftmax{rows(x), rows(log_probs)});
+      const double actual = test::nll_loss(device(), rows(log_probs), labels.tensor(DType::int64));
+      device().run(NllLossBackward{.labels = labels.tensor(DType::int64),
+                                   .loss_scale = kLossScale,
+                                   .out = rows(d_log_probs)});
+      device().run(LogSoftmaxBackward{rows(d_log_probs), rows(log_probs), rows(d_logits)});
+
+      const auto expected = log_softmax(logits);
+      const auto saved = download(log_probs.tensor(dtype));
+      expect_close(saved, expected, tolerance_of(dtype));
+      EXPECT_NEAR(actual, loss(saved), 1e-6 * std::abs(actual) + 1e-6);
+      const auto of_log_probs = download(d_log_probs.tensor(dtype));
+      EXPECT_EQ(of_log_probs.front(), -kLossScale / 2);
+      std::vector<double> gradient(expected.size());
+      for (std::size_t i = 0; i < expected.size(); ++i) {
+        const bool counts = i / static_cast<std::size_t>(cols) % 2 == 0;
+        gradient[i] = of_log_probs[i] + (counts ? kLossScale / 2 * std::exp(saved[i]) : 0);
+      }
+      expect_close(download(d_logits.tensor(dtype)), gradient, tolerance_of(dtype));
+    }
+  }
+}
+
 TEST_P(LossTest, LabelsAreTheNextTokensOfEachSequence) {
   const Buffer tokens = upload_indices({3, 1, 4, 1, 5, 9});
   const Buffer labels = upload_indices({7, 7, 7, 7, 7, 7});

@@ -22,6 +22,9 @@ std::span<const Family> families() {
       bert::kBertFamily,
       bert::kRobertaFamily,
       bert::kDistilbertFamily,
+  static constexpr Family kFamilies[] = {
+      gpt2::kFamily,     gpt_neox::kFamily,    opt::kFamily,
+      bert::kBertFamily, bert::kRobertaFamily, bert::kDistilbertFamily,
   };
   return kFamilies;
 }

@@ -1,4 +1,4 @@
-// fp32 rows of any length, one behind the other, so that they begin anywhere: 50257 logits do.
+// Rows of any length, one behind the other, so that they begin anywhere: 50257 logits do.
 #pragma once
 
 #include <algorithm>
@@ -11,14 +11,13 @@
 
 namespace dstune::cuda {
 
-constexpr int kAnyRowWidth = kPackWidth<float>;
-
 /// A row as a block goes through it: its packs of kWidth, and the elements before and behind.
 template <int kWidth>
 class AnyRow {
  public:
-  __device__ AnyRow(const float* row, std::int64_t cols) : cols_(cols) {
-    const std::uintptr_t index = reinterpret_cast<std::uintptr_t>(row) / sizeof(float);
+  template <class T>
+  __device__ AnyRow(const T* row, std::int64_t cols) : cols_(cols) {
+    const std::uintptr_t index = reinterpret_cast<std::uintptr_t>(row) / sizeof(T);
     head_ = min(static_cast<std::int64_t>((kWidth - index % kWidth) % kWidth), cols);
     packs_ = (cols - head_) / kWidth;
   }
@@ -59,19 +58,20 @@ class AnyRow {
   std::int64_t packs_;
 };
 
-/// f(std::integral_constant<int, width>{}): packs if the rows of all matrices begin alike within
-/// them.
-template <class F>
+/// f(std::integral_constant<int, width>{}): packs of T if the rows of all matrices begin alike
+/// within them.
+template <class T = float, class F>
 void with_any_row_width(std::initializer_list<Matrix> matrices, F&& f) {
+  constexpr int kWidth = kPackWidth<T>;
   const auto place = [](const Matrix& matrix, std::int64_t row) {
-    const auto* const begin = static_cast<const float*>(matrix.data) + row * matrix.stride;
-    return reinterpret_cast<std::uintptr_t>(begin) / sizeof(float) % kAnyRowWidth;
+    const auto* const begin = static_cast<const T*>(matrix.data) + row * matrix.stride;
+    return reinterpret_cast<std::uintptr_t>(begin) / sizeof(T) % kWidth;
   };
   const Matrix& first = *matrices.begin();
   const bool alike = std::all_of(matrices.begin(), matrices.end(), [&](const Matrix& matrix) {
     return place(matrix, 0) == place(first, 0) && place(matrix, 1) == place(first, 1);
   });
-  if (alike) return f(std::integral_constant<int, kAnyRowWidth>{});
+  if (alike) return f(std::integral_constant<int, kWidth>{});
   f(std::integral_constant<int, 1>{});
 }
 

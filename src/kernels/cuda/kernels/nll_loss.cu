@@ -42,20 +42,23 @@ struct Rows {
 };
 
 // One block, so that the sum has one order.
+template <class T>
 __global__ void __launch_bounds__(kMostThreads)
-    loss_kernel(Rows rows, RowsOf<const float> log_probs, float* sum) {
+    loss_kernel(Rows rows, RowsOf<const T> log_probs, float* sum) {
   double own = 0;
-  const int counted = rows.for_counted(
-      [&](std::int64_t i, std::int64_t label) { own -= static_cast<double>(log_probs[i][label]); });
+  const int counted = rows.for_counted([&](std::int64_t i, std::int64_t label) {
+    own -= static_cast<double>(to_float(log_probs[i][label]));
+  });
   const double total = sum_of_block(own);
   if (threadIdx.x == 0 && counted > 0) *sum += static_cast<float>(total / counted);
 }
 
 // All of `out` is 0.
+template <class T>
 __global__ void __launch_bounds__(kMostThreads)
-    loss_backward_kernel(Rows rows, double loss_scale, RowsOf<float> out) {
+    loss_backward_kernel(Rows rows, double loss_scale, RowsOf<T> out) {
   const int counted = rows.for_counted([](std::int64_t, std::int64_t) {});
-  const auto value = static_cast<float>(-loss_scale / max(counted, 1));
+  const T value = from_float<T>(static_cast<float>(-loss_scale / max(counted, 1)));
   rows.for_counted([&](std::int64_t i, std::int64_t label) { out[i][label] = value; });
 }
 
@@ -72,19 +75,23 @@ void CudaDevice::compute(const NextTokens& op) {
 }
 
 void CudaDevice::compute(const NllLoss& op) {
-  assert(op.log_probs.dtype == DType::fp32 && op.labels.numel == op.log_probs.rows);
-  launch(stream(), one_block(op.labels.numel), loss_kernel,
-         Rows{elements<const std::int64_t>(op.labels), op.labels.numel},
-         rows_of<const float>(op.log_probs), elements<float>(op.sum));
+  assert(op.labels.numel == op.log_probs.rows);
+  with_type(op.log_probs.dtype, [&]<class T>(std::type_identity<T>) {
+    launch(stream(), one_block(op.labels.numel), loss_kernel<T>,
+           Rows{elements<const std::int64_t>(op.labels), op.labels.numel},
+           rows_of<const T>(op.log_probs), elements<float>(op.sum));
+  });
 }
 
 void CudaDevice::compute(const NllLossBackward& op) {
-  assert(op.out.dtype == DType::fp32 && op.labels.numel == op.out.rows);
+  assert(op.labels.numel == op.out.rows);
   assert(op.out.stride == op.out.cols);
   DSTUNE_CUDA_CHECK(cudaMemsetAsync(op.out.data, 0, op.out.size(), stream()));
-  launch(stream(), one_block(op.labels.numel), loss_backward_kernel,
-         Rows{elements<const std::int64_t>(op.labels), op.labels.numel}, op.loss_scale,
-         rows_of<float>(op.out));
+  with_type(op.out.dtype, [&]<class T>(std::type_identity<T>) {
+    launch(stream(), one_block(op.labels.numel), loss_backward_kernel<T>,
+           Rows{elements<const std::int64_t>(op.labels), op.labels.numel}, op.loss_scale,
+           rows_of<T>(op.out));
+  });
 }
 
 }  // namespace dstune::cuda

@@ -1,0 +1,41 @@
+// The sum of exponentials of a row, in one pass.
+#pragma once
+
+#include <cmath>
+
+#include "kernels/cuda/kernels/elements.cuh"
+#include "kernels/cuda/kernels/reductions.cuh"
+
+namespace dstune::cuda {
+
+/// The sum of exponentials of some values, relative to the largest.
+struct ExpSum {
+  float largest = -INFINITY;
+  float sum = 0;
+
+  template <class T, int kCount>
+  __device__ void add(const Pack<T, kCount>& x) {
+    float now = largest;
+#pragma unroll
+    for (int k = 0; k < kCount; ++k) now = fmaxf(now, to_float(x.values[k]));
+    const float base = finite(now);
+    sum *= __expf(largest - base);
+    largest = now;
+#pragma unroll
+    for (int k = 0; k < kCount; ++k) sum += __expf(to_float(x.values[k]) - base);
+  }
+
+  /// Of all threads.
+  __device__ ExpSum of_block() const {
+    ExpSum all;
+    all.largest = finite(largest_of_block(largest, -INFINITY));
+    all.sum = sum_of_block(sum * __expf(largest - all.largest));
+    return all;
+  }
+
+ private:
+  // inf - inf would be NaN.
+  __device__ static float finite(float x) { return x == -INFINITY ? 0.0F : x; }
+};
+
+}  // namespace dstune::cuda
