@@ -72,7 +72,7 @@ TEST_P(LossTest, LogSoftmaxAndLossAgreeWithTheirDefinitions) {
 TEST_P(LossTest, SixteenBitLogitsAreRoundedOnce) {
   constexpr double kLossScale = 64;
   for (const DType dtype : {DType::bf16, DType::fp16}) {
-    for (const std::int64_t cols : {1, 7, 64, 1030, 3003}) {
+    for (const std::int64_t cols : {2, 7, 64, 1030, 3003}) {
       const auto rows = [&](const Buffer& of) { return as_matrix(of.tensor(dtype), kRows, cols); };
       const auto logits = random_values(kRows * cols, dtype, 1);
       const Buffer x = upload(logits, dtype);

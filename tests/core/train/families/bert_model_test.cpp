@@ -1,0 +1,207 @@
+// What the fixtures of BERT and its kin do not show: 16 bit, dropout, memory beside the layers.
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "core/device/dry_device.hpp"
+#include "core/train/families/families.hpp"
+#include "core/train/layers/model.hpp"
+#include "kernels/cpu/cpu_device.hpp"
+#include "tests/support/family_fixture.hpp"
+#include "tests/support/numbers.hpp"
+#include "tests/support/recording_engine.hpp"
+
+namespace dstune {
+namespace {
+
+using test::FamilyFixture;
+using test::RecordingEngine;
+
+constexpr Bytes kEnough = Bytes{1} << 40U;
+
+// One micro-batch; `spec` is the fixture's but for its dropout.
+class BertRun {
+ public:
+  BertRun(const FamilyFixture& fixture, const ModelSpec& spec, DType dtype, Device& device)
+      : engine(spec, dtype, device),
+        fixture_(fixture),
+        device_(device),
+        model_(family_of(spec).make_model(spec, engine.parameters(),
+                                          {fixture.micro_batch, fixture.sequence_length, dtype},
+                                          device)),
+        tokens_(device, MemoryCategory::temporaries, fixture.tokens.size() * 8) {
+    if (!device.computes()) return;
+    for (std::size_t i = 0; i < fixture.parameters.size(); ++i) {
+      engine.write_parameter(i, fixture.parameters[i].values);
+    }
+  }
+
+  double forward(std::uint64_t seed = 0) {
+    if (device_.computes()) {
+      std::memcpy(tokens_.data(), fixture_.tokens.data(), tokens_.size());
+    }
+    const Scalar loss(device_);
+    loss.set_zero();
+    model_->forward(engine, tokens_.tensor(DType::int64), seed, loss.tensor());
+    return device_.computes() ? test::read(device_, loss) : 0;
+  }
+  void backward() { model_->backward(engine, 1); }
+  Bytes activations() const { return device_.memory().use().at(MemoryCategory::activations); }
+
+  RecordingEngine engine;
+
+ private:
+  const FamilyFixture& fixture_;
+  Device& device_;
+  std::unique_ptr<Model> model_;
+  Buffer tokens_;
+};
+
+double norm_of(const std::vector<float>& values) {
+  double sum = 0;
+  for (const float value : values) sum += static_cast<double>(value) * static_cast<double>(value);
+  return std::sqrt(sum);
+}
+
+std::vector<float> difference(std::vector<float> a, const std::vector<float>& b) {
+  for (std::size_t i = 0; i < a.size(); ++i) a[i] -= b[i];
+  return a;
+}
+
+class BertFixtures : public testing::TestWithParam<std::string> {
+ protected:
+  BertFixtures() : fixture_(test::read_family_fixture(GetParam())) {}
+
+  FamilyFixture fixture_;
+};
+
+INSTANTIATE_TEST_SUITE_P(Kin, BertFixtures,
+                         testing::Values("bert_masked_lm", "bert_classification",
+                                         "roberta_masked_lm", "roberta_classification",
+                                         "distilbert_masked_lm", "distilbert_classification"),
+                         [](const auto& param_info) { return param_info.param; });
+
+// Gradients are compared as vectors, as GPT-2's; a bias of keys has none.
+TEST_P(BertFixtures, LossAndGradientsIn16BitAreNearThoseOfFp32) {
+  for (const DType dtype : {DType::bf16, DType::fp16}) {
+    cpu::CpuDevice device(kEnough);
+    BertRun run(fixture_, test::model_of(fixture_), dtype, device);
+    const double unit = dtype == DType::bf16 ? 0x1p-8 : 0x1p-11;
+
+    const double loss = run.forward();
+    run.backward();
+
+    EXPECT_NEAR(loss, fixture_.loss, 4 * unit * fixture_.loss);
+    for (std::size_t i = 0; i < fixture_.parameters.size(); ++i) {
+      const auto& expected = fixture_.parameters[i].gradient;
+      const double error = norm_of(difference(run.engine.gradient(i), expected));
+      EXPECT_LE(error, 24 * unit * norm_of(expected) + 0.05 * unit) << fixture_.parameters[i].name;
+    }
+  }
+}
+
+// A central difference along the gradient's own direction, every place dropping out.
+TEST_P(BertFixtures, FiniteDifferencesAgreeWithDropout) {
+  constexpr std::uint64_t kSeed = 7;
+  ModelSpec spec = test::model_of(fixture_);
+  spec.embedding_dropout = spec.attention_dropout = spec.residual_dropout =
+      spec.classifier_dropout = 0.25;
+  cpu::CpuDevice device(kEnough);
+  BertRun run(fixture_, spec, DType::fp32, device);
+  run.forward(kSeed);
+  run.backward();
+
+  for (std::size_t i = 0; i < fixture_.parameters.size(); ++i) {
+    const auto& [name, shape, original, unused] = fixture_.parameters[i];
+    const std::vector<float> gradient = run.engine.gradient(i);
+    const double norm = norm_of(gradient);
+    const double step = 1e-3 / std::max(norm, 0.1);
+    const auto loss_at = [&](double distance) {
+      auto moved = original;
+      for (std::size_t k = 0; k < moved.size() && norm > 0; ++k) {
+        moved[k] = static_cast<float>(moved[k] + distance * gradient[k] / norm);
+      }
+      BertRun other(fixture_, spec, DType::fp32, device);
+      other.engine.write_parameter(i, moved);
+      return other.forward(kSeed);
+    };
+    const double slope = (loss_at(step) - loss_at(-step)) / (2 * step);
+    EXPECT_NEAR(slope, norm, 3e-3 * norm + 4e-5) << name;
+  }
+}
+
+// Beside the tensors that autograd saves: the batch's labels (the fixture counts no inputs), and
+// what a view of PyTorch's is a tensor for here: numbers of positions and types, first tokens.
+TEST_P(BertFixtures, ForwardKeepsWhatAutogradSaves) {
+  DryDevice device(kEnough);
+  const ModelSpec spec = test::model_of(fixture_);
+  BertRun run(fixture_, spec, DType::fp32, device);
+  const auto batch = static_cast<Bytes>(fixture_.micro_batch);
+  const auto length = static_cast<Bytes>(fixture_.sequence_length);
+
+  run.forward();
+
+  const bool classifies = spec.task == Task::sequence_classification;
+  const Bytes labels = 8 * batch * (classifies ? 1 : length);
+  const Bytes first = classifies ? 4 * batch * static_cast<Bytes>(spec.hidden_size) : 0;
+  Bytes numbers = 0;
+  if (spec.family == "bert") numbers = 8 * batch * length;
+  if (spec.family == "distilbert") numbers = 8 * length;
+  EXPECT_EQ(run.activations(), fixture_.saved.front().total + labels + first + numbers);
+}
+
+/// What one layer more keeps per token, of a micro-batch of 2 * 64 tokens.
+Bytes per_layer(const char* family, DType dtype, double dropout) {
+  const auto saved = [&](std::int64_t layers) {
+    ModelSpec spec = find_family(family)->presets().front();
+    spec.family = family;
+    spec.task = Task::masked_lm;
+    spec.num_layers = layers;
+    spec.embedding_dropout = spec.attention_dropout = spec.residual_dropout = dropout;
+    DryDevice device(kEnough);
+    RecordingEngine engine(spec, dtype, device);
+    const auto model =
+        family_of(spec).make_model(spec, engine.parameters(), {2, 64, dtype}, device);
+    const Buffer tokens(device, MemoryCategory::temporaries, Bytes{2} * 64 * 8);
+    const Scalar loss(device);
+    model->forward(engine, tokens.tensor(DType::int64), 0, loss.tensor());
+    return device.memory().use().at(MemoryCategory::activations);
+  };
+  return (saved(2) - saved(1)) / 128;
+}
+
+// zero-step.md 5.4, "BERT, eager / flash, dropout .1": 34 h + 4 a, 66 h + 4 a, and 16 for the
+// statistics of two norms. DistilBERT drops nothing out behind attention.
+TEST(BertPerLayer, EqualsTheTableOfPyTorch) {
+  constexpr Bytes kRest = 4 * 12 + 16;
+
+  EXPECT_EQ(per_layer("bert", DType::bf16, 0.1), 34 * 768 + kRest);
+  EXPECT_EQ(per_layer("roberta", DType::fp32, 0.1), 66 * 768 + kRest);
+  EXPECT_EQ(per_layer("bert", DType::fp16, 0), 32 * 768 + kRest);
+  EXPECT_EQ(per_layer("distilbert", DType::bf16, 0.1), 33 * 768 + kRest);
+}
+
+// Written out for bert-base: per layer 12 h^2, the head h^2 + V h; a classifier once per sequence.
+TEST(BertTrainingFlops, CountTheHeadOfTheTask) {
+  ModelSpec spec = find_family("bert")->presets().front();
+  spec.family = "bert";
+  spec.task = Task::masked_lm;
+  constexpr double kLayers = 12 * 12.0 * 768 * 768;
+  constexpr double kAttention = 12 * 12.0 * 768 * 128;
+  constexpr double kDense = 768.0 * 768;
+
+  EXPECT_DOUBLE_EQ(training_flops(spec, 256, 128),
+                   256 * (6 * (kLayers + kDense + 30522.0 * 768) + kAttention));
+  spec.task = Task::sequence_classification;
+  EXPECT_DOUBLE_EQ(training_flops(spec, 256, 128),
+                   256 * (6 * kLayers + kAttention) + 2 * 6 * (kDense + 2 * 768.0));
+}
+
+}  // namespace
+}  // namespace dstune
