@@ -2,7 +2,9 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,6 +18,7 @@
 #include "tests/support/family_fixture.hpp"
 #include "tests/support/numbers.hpp"
 #include "tests/support/recording_engine.hpp"
+#include "tests/support/spying_device.hpp"
 
 namespace dstune {
 namespace {
@@ -46,12 +49,19 @@ class BertRun {
     if (device_.computes()) {
       std::memcpy(tokens_.data(), fixture_.tokens.data(), tokens_.size());
     }
+    return forward_again(seed);
+  }
+  /// With the tokens as they are.
+  double forward_again(std::uint64_t seed) {
     const Scalar loss(device_);
     loss.set_zero();
     model_->forward(engine, tokens_.tensor(DType::int64), seed, loss.tensor());
     return device_.computes() ? test::read(device_, loss) : 0;
   }
   void backward() { model_->backward(engine, 1); }
+  std::span<std::int64_t> tokens() {
+    return {static_cast<std::int64_t*>(tokens_.data()), fixture_.tokens.size()};
+  }
   Bytes activations() const { return device_.memory().use().at(MemoryCategory::activations); }
 
   RecordingEngine engine;
@@ -154,6 +164,60 @@ TEST_P(BertFixtures, ForwardKeepsWhatAutogradSaves) {
   if (spec.family == "bert") numbers = 8 * batch * length;
   if (spec.family == "distilbert") numbers = 8 * length;
   EXPECT_EQ(run.activations(), fixture_.saved.front().total + labels + first + numbers);
+}
+
+TEST_P(BertFixtures, NoTokenIsPadding) {
+  const ModelSpec spec = test::model_of(fixture_);
+  const std::int64_t padding = fixture_.config.at("pad_token_id").as_int64();
+  cpu::CpuDevice device(kEnough);
+  BertRun run(fixture_, spec, DType::fp32, device);
+  std::fill(run.tokens().begin(), run.tokens().end(), padding);
+
+  run.forward_again(0);
+
+  EXPECT_EQ(std::count(run.tokens().begin(), run.tokens().end(), padding), 0);
+}
+
+// Autograd never comes back to what has token numbers for its input.
+TEST_P(BertFixtures, BackwardEndsEveryModuleThatAGradientComesBackTo) {
+  DryDevice device(kEnough);
+  BertRun run(fixture_, test::model_of(fixture_), DType::fp32, device);
+  run.forward();
+  run.engine.events.clear();
+
+  run.backward();
+
+  std::map<std::string, int> open;
+  for (const auto& event : run.engine.events) {
+    const std::string name = event.substr(event.find(' ') + 1);
+    if (event.rfind("fetch ", 0) == 0) ++open[name];
+    if (event.rfind("release ", 0) == 0) --open[name];
+  }
+  for (const auto& module : run.engine.parameters().modules) {
+    EXPECT_EQ(open.count(module.name), 1U) << module.name;
+    EXPECT_EQ(open[module.name], module.input_has_gradient ? 0 : 1) << module.name;
+  }
+}
+
+// Rows of first tokens are a matrix: DeepSpeed's function adds their bias in the product, as
+// torch's does; that of a batch of sequences it adds behind it.
+TEST(BertClassifier, BiasesOfFirstTokensAreAddedByTheirProducts) {
+  const FamilyFixture fixture = test::read_family_fixture("bert_classification");
+  const ModelSpec spec = test::model_of(fixture);
+  DryDevice dry(kEnough);
+  int added_behind = 0;
+  test::SpyingDevice device(dry, [&](const Work& work) {
+    if (work.operation == "add_bias") ++added_behind;
+  });
+  RecordingEngine engine(spec, DType::fp32, device);
+  const auto model = family_of(spec).make_model(
+      spec, engine.parameters(), {3, 5, DType::fp32, LinearLayers::memory_efficient}, device);
+  const Buffer tokens(device, MemoryCategory::temporaries, fixture.tokens.size() * 8);
+  const Scalar loss(device);
+
+  model->forward(engine, tokens.tensor(DType::int64), 0, loss.tensor());
+
+  EXPECT_EQ(added_behind, 6 * spec.num_layers);
 }
 
 /// What one layer more keeps per token, of a micro-batch of 2 * 64 tokens.
