@@ -54,8 +54,8 @@ Block::Block(const ModelSpec& spec, const ModelNames& names, std::int64_t index,
       outer_(linear(names, concat(name, called.outer), spec.inner_size, spec.hidden_size)),
       dropout_{.module = names.module(concat(name, called.dropout)),
                .probability = spec.residual_dropout},
-      last_norm_(names, concat(name, called.last_norm), spec.hidden_size, spec.layer_norm_epsilon) {
-}
+      last_norm_(names, concat(name, called.last_norm), spec.hidden_size, spec.layer_norm_epsilon),
+      attention_{.eager = layers::EagerAttention(layers::SoftmaxType::model)} {}
 
 AttentionShape Block::attention_shape(const Workspace& work, std::uint64_t seed) const {
   return {.batch = work.micro_batch,
@@ -69,6 +69,7 @@ AttentionShape Block::attention_shape(const Workspace& work, std::uint64_t seed)
 }
 
 Heads Block::heads(const Workspace& work, const Buffer& rows) const {
+  if (!rows) return {};
   return {work.matrix(rows, spec_.hidden_size), spec_.head_size()};
 }
 
@@ -87,8 +88,10 @@ void Block::attend(const Workspace& work, ModuleHooks& hooks, std::uint64_t seed
   q_ = query_.forward(work, hooks, input_);
   k_ = key_.forward(work, hooks, input_);
   v_ = value_.forward(work, hooks, input_);
-  attention_.forward(work, attention_shape(work, seed), heads(work, q_), heads(work, k_),
-                     heads(work, v_));
+  const AttentionShape shape = attention_shape(work, seed);
+  attention_.forward(work, shape, heads(work, q_), heads(work, k_), heads(work, v_));
+  if (layers::AttentionLayer::reads_inputs(work, shape)) return;
+  for (Buffer* unread : {&q_, &k_, &v_}) unread->reset();
 }
 
 void Block::project_out(const Workspace& work, ModuleHooks& hooks, std::uint64_t seed) {
@@ -162,11 +165,15 @@ Buffer Block::out_backward(const Workspace& work, ModuleHooks& hooks, const Buff
 // In the order of autograd: the last projection of forward is the first.
 void Block::attend_backward(const Workspace& work, ModuleHooks& hooks, Buffer d_attention,
                             const Buffer& d_input, std::uint64_t seed) {
+  const AttentionShape shape = attention_shape(work, seed);
+  const Heads q = heads(work, q_);
+  const Heads k = heads(work, k_);
+  const Heads v = heads(work, v_);
+  attention_.begin_backward(work, shape, q, k, v, d_attention);
   Buffer d_q = work.activation(spec_.hidden_size);
   Buffer d_k = work.activation(spec_.hidden_size);
   Buffer d_v = work.activation(spec_.hidden_size);
-  attention_.backward(work, attention_shape(work, seed), d_attention, heads(work, q_),
-                      heads(work, k_), heads(work, v_), heads(work, d_q), heads(work, d_k),
+  attention_.backward(work, shape, d_attention, q, k, v, heads(work, d_q), heads(work, d_k),
                       heads(work, d_v));
   for (Buffer* used : {&q_, &k_, &v_, &d_attention}) used->reset();
   const auto project_backward = [&](const Linear& projection, Buffer& d_y) {

@@ -51,6 +51,7 @@ class Block {
   void attend_backward(const layers::Workspace& work, ModuleHooks& hooks, Buffer d_attention,
                        const Buffer& d_input, std::uint64_t seed);
   AttentionShape attention_shape(const layers::Workspace& work, std::uint64_t seed) const;
+  /// Nothing of an empty buffer.
   Heads heads(const layers::Workspace& work, const Buffer& rows) const;
 
   const ModelSpec& spec_;
