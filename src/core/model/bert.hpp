@@ -16,7 +16,7 @@ namespace dstune::bert {
 
 /// The three compute alike. RoBERTa counts positions from behind the padding token, DistilBERT has
 /// no token types and drops nothing out after attention; names and heads differ.
-enum class Kin { bert, roberta, distilbert };
+enum class Variant { bert, roberta, distilbert };
 
 /// What config.json says beside the members of ModelSpec; ModelSpec::own is made of it.
 struct Settings {
@@ -31,7 +31,7 @@ std::string to_own(const Settings& settings);
 Settings settings_of(const ModelSpec& spec);
 
 /// @throws std::invalid_argument  if spec.family is none of them
-Kin kin_of(const ModelSpec& spec);
+Variant kin_of(const ModelSpec& spec);
 
 /// Rows of the position table before the one of the first position.
 std::int64_t first_position(const ModelSpec& spec);
@@ -40,12 +40,12 @@ std::int64_t first_position(const ModelSpec& spec);
 std::int64_t mask_token(const ModelSpec& spec);
 
 /// Of Hugging Face's hub, by their names there.
-std::vector<ModelSpec> presets(Kin kin);
+std::vector<ModelSpec> presets(Variant kin);
 
 /// Hugging Face's config.json, defaults for absent keys, dropout as in the file; name, family and
 /// task are left to the caller. `pointer` stands in front of the place of each problem; nothing if
 /// there was one. A key that no such model has is a warning.
-std::optional<ModelSpec> read(Kin kin, const json::object& config, std::string_view pointer,
+std::optional<ModelSpec> read(Variant kin, const json::object& config, std::string_view pointer,
                               Problems& problems, std::vector<std::string>& warnings);
 
 /// BertForMaskedLM, BertForSequenceClassification, ...: the task says which. Tensor 0 is the word

@@ -34,9 +34,9 @@ constexpr std::string_view kWithoutEffect[] = {
 };
 
 // What Hugging Face takes for a key that config.json does not have.
-ModelSpec default_spec(Kin kin) {
+ModelSpec default_spec(Variant kin) {
   ModelSpec spec;
-  spec.vocab_size = kin == Kin::roberta ? 50265 : 30522;
+  spec.vocab_size = kin == Variant::roberta ? 50265 : 30522;
   spec.max_positions = 512;
   spec.layer_norm_epsilon = 1e-12;
   spec.attention_dropout = 0.1;
@@ -77,21 +77,22 @@ void take_off_padding(ModelSpec& spec, const Settings& settings, std::string_vie
 
 }  // namespace
 
-std::optional<ModelSpec> read_bert(Kin kin, const json::object& config, std::string_view pointer,
-                                   Problems& problems, std::vector<std::string>& warnings) {
-  const std::string_view written = kin == Kin::roberta ? "RoBERTa" : "BERT";
+std::optional<ModelSpec> read_bert(Variant kin, const json::object& config,
+                                   std::string_view pointer, Problems& problems,
+                                   std::vector<std::string>& warnings) {
+  const std::string_view written = kin == Variant::roberta ? "RoBERTa" : "BERT";
   warn_of_unknown_keys(config, kSection, kWithoutEffect, written, pointer, warnings);
   const auto faults = problems.count();
   const SectionReader reader(json::value(config), kSection, pointer, problems);
   ModelSpec spec = default_spec(kin);
-  Settings settings{.type_vocab_size = 2, .pad_token = kin == Kin::roberta ? 1 : 0};
+  Settings settings{.type_vocab_size = 2, .pad_token = kin == Variant::roberta ? 1 : 0};
   read_common(config, reader, spec, settings);
   read_sizes(reader, spec);
   reader.read("type_vocab_size", settings.type_vocab_size);
   reader.read("hidden_act", settings.activation);
   if (problems.count() == faults) {
     check_common(config, spec, settings, "num_attention_heads", "hidden_size", pointer, problems);
-    if (kin == Kin::roberta) take_off_padding(spec, settings, pointer, problems);
+    if (kin == Variant::roberta) take_off_padding(spec, settings, pointer, problems);
   }
   if (problems.count() > faults) return std::nullopt;
   spec.own = to_own(settings);

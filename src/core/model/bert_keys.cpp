@@ -44,10 +44,10 @@ void check_common(const json::object& config, const ModelSpec& spec, const Setti
   }
 }
 
-std::optional<ModelSpec> read(Kin kin, const json::object& config, std::string_view pointer,
+std::optional<ModelSpec> read(Variant kin, const json::object& config, std::string_view pointer,
                               Problems& problems, std::vector<std::string>& warnings) {
-  return kin == Kin::distilbert ? read_distilbert(config, pointer, problems, warnings)
-                                : read_bert(kin, config, pointer, problems, warnings);
+  return kin == Variant::distilbert ? read_distilbert(config, pointer, problems, warnings)
+                                    : read_bert(kin, config, pointer, problems, warnings);
 }
 
 }  // namespace dstune::bert

@@ -41,8 +41,9 @@ void check_common(const json::object& config, const ModelSpec& spec, const Setti
                   Problems& problems);
 
 /// The two families of read().
-std::optional<ModelSpec> read_bert(Kin kin, const json::object& config, std::string_view pointer,
-                                   Problems& problems, std::vector<std::string>& warnings);
+std::optional<ModelSpec> read_bert(Variant kin, const json::object& config,
+                                   std::string_view pointer, Problems& problems,
+                                   std::vector<std::string>& warnings);
 std::optional<ModelSpec> read_distilbert(const json::object& config, std::string_view pointer,
                                          Problems& problems, std::vector<std::string>& warnings);
 

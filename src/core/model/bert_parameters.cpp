@@ -13,7 +13,7 @@ void add_embeddings(Parts& parts, const std::string& body, const std::string& pr
                     std::size_t parent) {
   const ModelSpec& spec = parts.spec();
   const std::int64_t positions = spec.max_positions + first_position(spec);
-  const bool positions_last = kin_of(spec) == Kin::roberta;
+  const bool positions_last = kin_of(spec) == Variant::roberta;
   const std::string name = body + ".embeddings";
   const std::size_t module = parts.module_of_numbers(name, prefix + "Embeddings", parent);
   parts.embedding(name + ".word_embeddings", module, spec.vocab_size);
@@ -139,9 +139,9 @@ ModelParameters roberta_parameters(const ModelSpec& spec) {
 
 ModelParameters parameters(const ModelSpec& spec) {
   switch (kin_of(spec)) {
-    case Kin::roberta:
+    case Variant::roberta:
       return roberta_parameters(spec);
-    case Kin::distilbert:
+    case Variant::distilbert:
       return distilbert_parameters(spec);
     default:
       return bert_parameters(spec);

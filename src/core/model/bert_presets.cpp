@@ -7,7 +7,7 @@ namespace dstune::bert {
 namespace {
 
 struct Preset {
-  Kin kin;
+  Variant kin;
   const char* name;
   std::int64_t vocab_size;
   std::int64_t hidden_size;
@@ -16,18 +16,18 @@ struct Preset {
 };
 
 constexpr std::array<Preset, 12> kPresets = {{
-    {Kin::bert, "bert-base-uncased", 30522, 768, 12, 12},
-    {Kin::bert, "bert-large-uncased", 30522, 1024, 24, 16},
-    {Kin::bert, "bert-base-cased", 28996, 768, 12, 12},
-    {Kin::bert, "bert-large-cased", 28996, 1024, 24, 16},
-    {Kin::bert, "bert-base-chinese", 21128, 768, 12, 12},
-    {Kin::bert, "bert-base-multilingual-cased", 119547, 768, 12, 12},
-    {Kin::roberta, "roberta-base", 50265, 768, 12, 12},
-    {Kin::roberta, "roberta-large", 50265, 1024, 24, 16},
-    {Kin::roberta, "distilroberta-base", 50265, 768, 6, 12},
-    {Kin::distilbert, "distilbert-base-uncased", 30522, 768, 6, 12},
-    {Kin::distilbert, "distilbert-base-cased", 28996, 768, 6, 12},
-    {Kin::distilbert, "distilbert-base-multilingual-cased", 119547, 768, 6, 12},
+    {Variant::bert, "bert-base-uncased", 30522, 768, 12, 12},
+    {Variant::bert, "bert-large-uncased", 30522, 1024, 24, 16},
+    {Variant::bert, "bert-base-cased", 28996, 768, 12, 12},
+    {Variant::bert, "bert-large-cased", 28996, 1024, 24, 16},
+    {Variant::bert, "bert-base-chinese", 21128, 768, 12, 12},
+    {Variant::bert, "bert-base-multilingual-cased", 119547, 768, 12, 12},
+    {Variant::roberta, "roberta-base", 50265, 768, 12, 12},
+    {Variant::roberta, "roberta-large", 50265, 1024, 24, 16},
+    {Variant::roberta, "distilroberta-base", 50265, 768, 6, 12},
+    {Variant::distilbert, "distilbert-base-uncased", 30522, 768, 6, 12},
+    {Variant::distilbert, "distilbert-base-cased", 28996, 768, 6, 12},
+    {Variant::distilbert, "distilbert-base-multilingual-cased", 119547, 768, 6, 12},
 }};
 
 // 512 positions, f = 4 h, dropout 0.1 but before DistilBERT's classifier, in all of them.
@@ -40,21 +40,21 @@ ModelSpec spec_of(const Preset& preset) {
   spec.num_layers = preset.num_layers;
   spec.num_heads = preset.num_heads;
   spec.inner_size = 4 * preset.hidden_size;
-  spec.layer_norm_epsilon = preset.kin == Kin::roberta ? 1e-5 : 1e-12;
+  spec.layer_norm_epsilon = preset.kin == Variant::roberta ? 1e-5 : 1e-12;
   spec.embedding_dropout = 0.1;
   spec.attention_dropout = 0.1;
   spec.residual_dropout = 0.1;
-  spec.classifier_dropout = preset.kin == Kin::distilbert ? 0.2 : 0.1;
+  spec.classifier_dropout = preset.kin == Variant::distilbert ? 0.2 : 0.1;
   Settings settings{.type_vocab_size = 2, .pad_token = 0};
-  if (preset.kin == Kin::roberta) settings = {.type_vocab_size = 1, .pad_token = 1};
-  if (preset.kin == Kin::distilbert) settings.type_vocab_size = 0;
+  if (preset.kin == Variant::roberta) settings = {.type_vocab_size = 1, .pad_token = 1};
+  if (preset.kin == Variant::distilbert) settings.type_vocab_size = 0;
   spec.own = to_own(settings);
   return spec;
 }
 
 }  // namespace
 
-std::vector<ModelSpec> presets(Kin kin) {
+std::vector<ModelSpec> presets(Variant kin) {
   std::vector<ModelSpec> all;
   for (const Preset& preset : kPresets) {
     if (preset.kin == kin) all.push_back(spec_of(preset));

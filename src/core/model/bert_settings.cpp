@@ -31,22 +31,22 @@ Settings settings_of(const ModelSpec& spec) {
   return settings;
 }
 
-Kin kin_of(const ModelSpec& spec) {
-  if (spec.family == "bert") return Kin::bert;
-  if (spec.family == "roberta") return Kin::roberta;
-  if (spec.family == "distilbert") return Kin::distilbert;
+Variant kin_of(const ModelSpec& spec) {
+  if (spec.family == "bert") return Variant::bert;
+  if (spec.family == "roberta") return Variant::roberta;
+  if (spec.family == "distilbert") return Variant::distilbert;
   throw std::invalid_argument(concat("no kin of BERT: ", spec.family));
 }
 
 std::int64_t first_position(const ModelSpec& spec) {
-  if (kin_of(spec) != Kin::roberta) return 0;
+  if (kin_of(spec) != Variant::roberta) return 0;
   return settings_of(spec).pad_token.value() + 1;
 }
 
 std::int64_t mask_token(const ModelSpec& spec) {
   constexpr std::int64_t kOfBert = 103;
   const std::int64_t last = spec.vocab_size - 1;
-  return kin_of(spec) == Kin::roberta ? last : std::min(kOfBert, last);
+  return kin_of(spec) == Variant::roberta ? last : std::min(kOfBert, last);
 }
 
 double training_flops(const ModelSpec& spec, std::int64_t tokens, std::int64_t sequence_length) {

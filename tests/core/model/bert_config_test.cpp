@@ -12,7 +12,7 @@
 namespace dstune {
 namespace {
 
-using bert::Kin;
+using bert::Variant;
 using testing_support::Faults;
 using testing_support::faults_in;
 
@@ -22,7 +22,7 @@ struct Read {
   std::vector<std::string> warnings;
 };
 
-Read read(Kin kin, const char* text) {
+Read read(Variant kin, const char* text) {
   Problems problems("config.json");
   Read result;
   result.spec = bert::read(kin, json::parse(text).as_object(), "", problems, result.warnings);
@@ -31,7 +31,7 @@ Read read(Kin kin, const char* text) {
 }
 
 TEST(ReadBert, AbsentKeysAreHuggingFacesDefaults) {
-  const ModelSpec spec = *read(Kin::bert, "{}").spec;
+  const ModelSpec spec = *read(Variant::bert, "{}").spec;
 
   EXPECT_EQ(spec.vocab_size, 30522);
   EXPECT_EQ(spec.max_positions, 512);
@@ -43,13 +43,13 @@ TEST(ReadBert, AbsentKeysAreHuggingFacesDefaults) {
   EXPECT_EQ(bert::settings_of(spec).type_vocab_size, 2);
   EXPECT_EQ(bert::settings_of(spec).pad_token, 0);
   EXPECT_EQ(bert::settings_of(spec).num_labels, 2);
-  EXPECT_EQ(read(Kin::roberta, "{}").spec->vocab_size, 50265);
-  EXPECT_EQ(read(Kin::distilbert, "{}").spec->num_layers, 6);
+  EXPECT_EQ(read(Variant::roberta, "{}").spec->vocab_size, 50265);
+  EXPECT_EQ(read(Variant::distilbert, "{}").spec->num_layers, 6);
 }
 
 TEST(ReadBert, ReadsEveryKey) {
   const auto [spec, faults, warnings] =
-      read(Kin::bert, R"({"vocab_size": 50, "hidden_size": 12, "num_hidden_layers": 3,
+      read(Variant::bert, R"({"vocab_size": 50, "hidden_size": 12, "num_hidden_layers": 3,
                      "num_attention_heads": 4, "intermediate_size": 20, "hidden_act": "relu",
                      "hidden_dropout_prob": 0.2, "attention_probs_dropout_prob": 0.3,
                      "classifier_dropout": 0.4, "max_position_embeddings": 64,
@@ -73,14 +73,14 @@ TEST(ReadBert, ReadsEveryKey) {
 }
 
 TEST(ReadBert, ClassifiersDropOutAsTheOthersUnlessTheyHaveARateOfTheirOwn) {
-  EXPECT_EQ(read(Kin::bert, R"({"hidden_dropout_prob": 0.3})").spec->classifier_dropout, 0.3);
-  EXPECT_EQ(read(Kin::bert, R"({"classifier_dropout": null})").spec->classifier_dropout, 0.1);
-  EXPECT_EQ(read(Kin::distilbert, R"({"dropout": 0.3})").spec->classifier_dropout, 0.2);
+  EXPECT_EQ(read(Variant::bert, R"({"hidden_dropout_prob": 0.3})").spec->classifier_dropout, 0.3);
+  EXPECT_EQ(read(Variant::bert, R"({"classifier_dropout": null})").spec->classifier_dropout, 0.1);
+  EXPECT_EQ(read(Variant::distilbert, R"({"dropout": 0.3})").spec->classifier_dropout, 0.2);
 }
 
 TEST(ReadBert, RobertasPositionsBeginBehindThePaddingToken) {
   const ModelSpec spec = *[] {
-    auto read_spec = read(Kin::roberta, R"({"max_position_embeddings": 514})").spec;
+    auto read_spec = read(Variant::roberta, R"({"max_position_embeddings": 514})").spec;
     read_spec->family = "roberta";
     return read_spec;
   }();
@@ -88,9 +88,9 @@ TEST(ReadBert, RobertasPositionsBeginBehindThePaddingToken) {
   EXPECT_EQ(spec.max_positions, 512);
   EXPECT_EQ(bert::first_position(spec), 2);
   EXPECT_EQ(
-      read(Kin::roberta, R"({"pad_token_id": null})").faults,
+      read(Variant::roberta, R"({"pad_token_id": null})").faults,
       Faults{"/pad_token_id  is null; accepted: an integer, from which positions are counted"});
-  EXPECT_EQ(read(Kin::roberta, R"({"max_position_embeddings": 3})").faults,
+  EXPECT_EQ(read(Variant::roberta, R"({"max_position_embeddings": 3})").faults,
             Faults{"/max_position_embeddings  is 3; accepted: an integer from 4 on: positions "
                    "begin behind pad_token_id 1"});
 }
@@ -98,23 +98,23 @@ TEST(ReadBert, RobertasPositionsBeginBehindThePaddingToken) {
 TEST(ReadBert, LabelsAreCountedByTheirNames) {
   const char* const kThree = R"({"id2label": {"0": "a", "1": "b", "2": "c"}})";
 
-  EXPECT_EQ(bert::settings_of(*read(Kin::distilbert, kThree).spec).num_labels, 3);
-  EXPECT_EQ(read(Kin::bert, R"({"id2label": {"0": "a", "1": "b"}, "num_labels": 3})").faults,
+  EXPECT_EQ(bert::settings_of(*read(Variant::distilbert, kThree).spec).num_labels, 3);
+  EXPECT_EQ(read(Variant::bert, R"({"id2label": {"0": "a", "1": "b"}, "num_labels": 3})").faults,
             Faults{"/num_labels  is 3, but id2label has 2"});
-  EXPECT_EQ(read(Kin::bert, R"({"id2label": {"0": "a"}})").faults,
+  EXPECT_EQ(read(Variant::bert, R"({"id2label": {"0": "a"}})").faults,
             Faults{"/id2label  has 1 labels; accepted: 2 or more; a single label is a regression"});
 }
 
 TEST(ReadBert, RejectsContradictions) {
-  EXPECT_EQ(read(Kin::bert, R"({"num_attention_heads": 5, "pad_token_id": 30522})").faults,
+  EXPECT_EQ(read(Variant::bert, R"({"num_attention_heads": 5, "pad_token_id": 30522})").faults,
             (Faults{"/num_attention_heads  is 5, which does not divide hidden_size 768",
                     "/pad_token_id  is 30522; accepted: an integer below vocab_size 30522"}));
-  EXPECT_EQ(read(Kin::distilbert, R"({"n_heads": 5})").faults,
+  EXPECT_EQ(read(Variant::distilbert, R"({"n_heads": 5})").faults,
             Faults{"/n_heads  is 5, which does not divide dim 768"});
 }
 
 TEST(ReadBert, RejectsWhatIsNotTrained) {
-  EXPECT_EQ(read(Kin::bert, R"({"position_embedding_type": "relative_key", "is_decoder": true,
+  EXPECT_EQ(read(Variant::bert, R"({"position_embedding_type": "relative_key", "is_decoder": true,
                                 "add_cross_attention": true, "tie_word_embeddings": false,
                                 "problem_type": "regression", "num_labels": 1})")
                 .faults,
@@ -126,12 +126,12 @@ TEST(ReadBert, RejectsWhatIsNotTrained) {
                     "\"single_label_classification\" or null",
                     "/num_labels  is 1; accepted: an integer from 2 to 1000000; a single label is "
                     "a regression"}));
-  EXPECT_EQ(read(Kin::distilbert, R"({"sinusoidal_pos_embds": true})").faults,
+  EXPECT_EQ(read(Variant::distilbert, R"({"sinusoidal_pos_embds": true})").faults,
             Faults{"/sinusoidal_pos_embds  is true; accepted: false"});
 }
 
 TEST(ReadBert, WarnsOfKeysThatNoSuchModelHas) {
-  EXPECT_EQ(read(Kin::distilbert, R"({"n_layer": 3})").warnings,
+  EXPECT_EQ(read(Variant::distilbert, R"({"n_layer": 3})").warnings,
             std::vector<std::string>{
                 "/n_layer is no key of DistilBERT and has no effect; did you mean \"n_layers\"?"});
 }

@@ -30,12 +30,12 @@ void add(const Workspace& work, const Buffer& sum, const Buffer& more) {
 
 }  // namespace
 
-Block::Block(const ModelSpec& spec, const ModelNames& names, std::int64_t index)
-    : Block(spec, names, index, names_of(kin_of(spec)).block,
-            concat(names_of(kin_of(spec)).block.stem, index)) {}
+EncoderBlock::EncoderBlock(const ModelSpec& spec, const ModelNames& names, std::int64_t index)
+    : EncoderBlock(spec, names, index, names_of(kin_of(spec)).block,
+                   concat(names_of(kin_of(spec)).block.stem, index)) {}
 
-Block::Block(const ModelSpec& spec, const ModelNames& names, std::int64_t index,
-             const BlockNames& called, const std::string& name)
+EncoderBlock::EncoderBlock(const ModelSpec& spec, const ModelNames& names, std::int64_t index,
+                           const BlockNames& called, const std::string& name)
     : spec_(spec),
       index_(index),
       scopes_(names, name, called.scopes),
@@ -57,7 +57,7 @@ Block::Block(const ModelSpec& spec, const ModelNames& names, std::int64_t index,
       last_norm_(names, concat(name, called.last_norm), spec.hidden_size, spec.layer_norm_epsilon),
       attention_{.eager = layers::EagerAttention(layers::SoftmaxType::model)} {}
 
-AttentionShape Block::attention_shape(const Workspace& work, std::uint64_t seed) const {
+AttentionShape EncoderBlock::attention_shape(const Workspace& work, std::uint64_t seed) const {
   return {.batch = work.micro_batch,
           .sequence = work.sequence_length,
           .heads = spec_.num_heads,
@@ -68,12 +68,13 @@ AttentionShape Block::attention_shape(const Workspace& work, std::uint64_t seed)
           .seed = seed_at(seed, index_, Dropped::attention)};
 }
 
-Heads Block::heads(const Workspace& work, const Buffer& rows) const {
+Heads EncoderBlock::heads(const Workspace& work, const Buffer& rows) const {
   if (!rows) return {};
   return {work.matrix(rows, spec_.hidden_size), spec_.head_size()};
 }
 
-Buffer Block::forward(const Workspace& work, ModuleHooks& hooks, Buffer x, std::uint64_t seed) {
+Buffer EncoderBlock::forward(const Workspace& work, ModuleHooks& hooks, Buffer x,
+                             std::uint64_t seed) {
   input_ = std::move(x);
   scopes_.forward(hooks, kProject, [&] { attend(work, hooks, seed); });
   scopes_.forward(hooks, kOut, [&] { project_out(work, hooks, seed); });
@@ -84,7 +85,7 @@ Buffer Block::forward(const Workspace& work, ModuleHooks& hooks, Buffer x, std::
   return mlp_forward(work, hooks, seed);
 }
 
-void Block::attend(const Workspace& work, ModuleHooks& hooks, std::uint64_t seed) {
+void EncoderBlock::attend(const Workspace& work, ModuleHooks& hooks, std::uint64_t seed) {
   q_ = query_.forward(work, hooks, input_);
   k_ = key_.forward(work, hooks, input_);
   v_ = value_.forward(work, hooks, input_);
@@ -94,13 +95,13 @@ void Block::attend(const Workspace& work, ModuleHooks& hooks, std::uint64_t seed
   for (Buffer* unread : {&q_, &k_, &v_}) unread->reset();
 }
 
-void Block::project_out(const Workspace& work, ModuleHooks& hooks, std::uint64_t seed) {
+void EncoderBlock::project_out(const Workspace& work, ModuleHooks& hooks, std::uint64_t seed) {
   sum_ = out_.forward(work, hooks, attention_.out);
   if (!out_dropout_) return;
   sum_ = out_dropout_->forward(work, hooks, seed_at(seed, index_, Dropped::out), std::move(sum_));
 }
 
-Buffer Block::mlp_forward(const Workspace& work, ModuleHooks& hooks, std::uint64_t seed) {
+Buffer EncoderBlock::mlp_forward(const Workspace& work, ModuleHooks& hooks, std::uint64_t seed) {
   scopes_.forward(hooks, kInner, [&] {
     activated_ = activation_.forward(work, hooks, inner_.forward(work, hooks, middle_));
   });
@@ -117,8 +118,8 @@ Buffer Block::mlp_forward(const Workspace& work, ModuleHooks& hooks, std::uint64
   return out;
 }
 
-Buffer Block::backward(const Workspace& work, ModuleHooks& hooks, Buffer d_out,
-                       std::uint64_t seed) {
+Buffer EncoderBlock::backward(const Workspace& work, ModuleHooks& hooks, Buffer d_out,
+                              std::uint64_t seed) {
   Buffer d_middle = mlp_backward(work, hooks, d_out);
   d_out.reset();
   Buffer d_input;
@@ -133,7 +134,7 @@ Buffer Block::backward(const Workspace& work, ModuleHooks& hooks, Buffer d_out,
   return d_input;
 }
 
-Buffer Block::mlp_backward(const Workspace& work, ModuleHooks& hooks, const Buffer& d_out) {
+Buffer EncoderBlock::mlp_backward(const Workspace& work, ModuleHooks& hooks, const Buffer& d_out) {
   Buffer d_sum;
   scopes_.backward(hooks, kLastNorm, [&] {
     d_sum = last_norm_.backward(work, hooks, d_out, last_sum_, last_norm_stats_);
@@ -156,15 +157,15 @@ Buffer Block::mlp_backward(const Workspace& work, ModuleHooks& hooks, const Buff
   return d_sum;
 }
 
-Buffer Block::out_backward(const Workspace& work, ModuleHooks& hooks, const Buffer& d_sum) {
+Buffer EncoderBlock::out_backward(const Workspace& work, ModuleHooks& hooks, const Buffer& d_sum) {
   Buffer dropped;
   if (out_dropout_) dropped = out_dropout_->backward(work, hooks, d_sum);
   return out_.backward(work, hooks, dropped ? dropped : d_sum, attention_.out);
 }
 
 // In the order of autograd: the last projection of forward is the first.
-void Block::attend_backward(const Workspace& work, ModuleHooks& hooks, Buffer d_attention,
-                            const Buffer& d_input, std::uint64_t seed) {
+void EncoderBlock::attend_backward(const Workspace& work, ModuleHooks& hooks, Buffer d_attention,
+                                   const Buffer& d_input, std::uint64_t seed) {
   const AttentionShape shape = attention_shape(work, seed);
   const Heads q = heads(work, q_);
   const Heads k = heads(work, k_);

@@ -22,11 +22,11 @@ namespace dstune::bert {
 
 /// What PyTorch keeps of one block for backward (zero-step.md 5.4): per token and in elements 8 h +
 /// 2 f with gelu, beside 4 a + 16 bytes of fp32 and one byte per element for each dropout of rows.
-class Block {
+class EncoderBlock {
  public:
   /// @param spec  must outlive the block
   /// @param index  0 <= index < num_layers
-  Block(const ModelSpec& spec, const ModelNames& names, std::int64_t index);
+  EncoderBlock(const ModelSpec& spec, const ModelNames& names, std::int64_t index);
 
   /// @param x  (M, h)
   /// @returns the block's output (M, h)
@@ -39,8 +39,8 @@ class Block {
                   std::uint64_t seed);
 
  private:
-  Block(const ModelSpec& spec, const ModelNames& names, std::int64_t index,
-        const BlockNames& called, const std::string& name);
+  EncoderBlock(const ModelSpec& spec, const ModelNames& names, std::int64_t index,
+               const BlockNames& called, const std::string& name);
 
   void attend(const layers::Workspace& work, ModuleHooks& hooks, std::uint64_t seed);
   /// The residual is added in place: PyTorch's second buffer lives for this one addition.

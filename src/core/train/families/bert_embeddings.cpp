@@ -40,7 +40,7 @@ Buffer added(const Workspace& work, Matrix a, Matrix b) {
 Embeddings::Embeddings(const ModelSpec& spec, const ModelNames& names)
     : size_(spec.hidden_size),
       first_position_(first_position(spec)),
-      per_token_(kin_of(spec) == Kin::roberta),
+      per_token_(kin_of(spec) == Variant::roberta),
       words_(names, name_in(spec, ".word_embeddings"), spec.vocab_size, spec.hidden_size),
       types_(type_table(spec, names)),
       positions_(names, name_in(spec, ".position_embeddings"), spec.max_positions + first_position_,

@@ -15,7 +15,7 @@ std::optional<std::size_t> module_if(const ModelNames& names, std::string_view n
 
 // RoBERTa's is the same function whatever the config says.
 std::string function_of(const ModelSpec& spec) {
-  return kin_of(spec) == Kin::roberta ? "gelu" : settings_of(spec).activation;
+  return kin_of(spec) == Variant::roberta ? "gelu" : settings_of(spec).activation;
 }
 
 }  // namespace

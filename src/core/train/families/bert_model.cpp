@@ -38,7 +38,7 @@ class Bert final : public Model {
 
   layers::Scopes scopes_;
   Embeddings embeddings_;
-  std::vector<Block> blocks_;
+  std::vector<EncoderBlock> blocks_;
   std::optional<MaskedHead> masked_head_;
   std::optional<Classifier> classifier_;
 

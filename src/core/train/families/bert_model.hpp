@@ -24,7 +24,7 @@ std::unique_ptr<Model> make_model(const ModelSpec& spec, const ModelParameters& 
 
 inline constexpr Task kTasks[] = {Task::masked_lm, Task::sequence_classification};
 
-template <Kin kin>
+template <Variant kin>
 constexpr Family family(std::string_view model_type) {
   return {.model_type = model_type,
           .presets = [] { return presets(kin); },
@@ -39,8 +39,8 @@ constexpr Family family(std::string_view model_type) {
           .tasks = kTasks};
 }
 
-inline constexpr Family kBertFamily = family<Kin::bert>("bert");
-inline constexpr Family kRobertaFamily = family<Kin::roberta>("roberta");
-inline constexpr Family kDistilbertFamily = family<Kin::distilbert>("distilbert");
+inline constexpr Family kBertFamily = family<Variant::bert>("bert");
+inline constexpr Family kRobertaFamily = family<Variant::roberta>("roberta");
+inline constexpr Family kDistilbertFamily = family<Variant::distilbert>("distilbert");
 
 }  // namespace dstune::bert

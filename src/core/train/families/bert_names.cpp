@@ -147,11 +147,11 @@ constexpr Names kDistilbert{
 
 }  // namespace
 
-const Names& names_of(Kin kin) {
+const Names& names_of(Variant kin) {
   switch (kin) {
-    case Kin::roberta:
+    case Variant::roberta:
       return kRoberta;
-    case Kin::distilbert:
+    case Variant::distilbert:
       return kDistilbert;
     default:
       return kBert;

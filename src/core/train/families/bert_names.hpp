@@ -63,6 +63,6 @@ struct Names {
   std::span<const layers::Scope> of_classification;
 };
 
-const Names& names_of(Kin kin);
+const Names& names_of(Variant kin);
 
 }  // namespace dstune::bert
