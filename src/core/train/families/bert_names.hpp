@@ -11,13 +11,25 @@
 namespace dstune::bert {
 
 /// Steps of a block's forward.
-enum BlockStep { kProject, kOut, kNorm, kInner, kOuter, kLastNorm };
+inline constexpr int kProject = 0;
+inline constexpr int kOut = 1;
+inline constexpr int kNorm = 2;
+inline constexpr int kInner = 3;
+inline constexpr int kOuter = 4;
+inline constexpr int kLastNorm = 5;
 /// Steps of a model's forward.
-enum ModelStep { kEmbed, kEncode, kHead, kInsideHead };
+inline constexpr int kEmbed = 0;
+inline constexpr int kEncode = 1;
+inline constexpr int kHead = 2;
+inline constexpr int kInsideHead = 3;
 /// Steps of the head of masked tokens.
-enum MaskedStep { kTransform, kTransformNorm, kDecode };
+inline constexpr int kTransform = 0;
+inline constexpr int kTransformNorm = 1;
+inline constexpr int kDecode = 2;
 /// Steps of a classifier.
-enum ClassifierStep { kPool, kActivate, kClassify };
+inline constexpr int kPool = 0;
+inline constexpr int kActivate = 1;
+inline constexpr int kClassify = 2;
 
 /// Behind a block's name.
 struct BlockNames {
