@@ -22,9 +22,6 @@ std::span<const Family> families() {
       bert::kBertFamily,
       bert::kRobertaFamily,
       bert::kDistilbertFamily,
-  static constexpr Family kFamilies[] = {
-      gpt2::kFamily,     gpt_neox::kFamily,    opt::kFamily,
-      bert::kBertFamily, bert::kRobertaFamily, bert::kDistilbertFamily,
   };
   return kFamilies;
 }
