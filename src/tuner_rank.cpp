@@ -57,7 +57,8 @@ void log_settings(const TuningConfig& config, const Machine& machine,
   const auto parameters = make_model_parameters(settings.model).total();
   const std::string_view preset = preset_of(machine.host_overhead);
   log_line(concat("dstune-mpi: ", settings.model.name, " (", parameters, " parameters), sequence ",
-                  settings.sequence_length, "; ", machine.workers, " workers on ", hosts.size(),
+                  settings.sequence_length, ", loss ", describe(settings.loss), "; ",
+                  machine.workers, " workers on ", hosts.size(),
                   hosts.size() == 1 ? " host" : " hosts", ", ", machine.group_size,
                   " per experiment, ", machine.backend, ", ", format_bytes(machine.memory_limit),
                   " and ", machine.threads_per_rank,

@@ -26,6 +26,7 @@
 #include "core/device/operations/layer_norm.hpp"
 #include "core/device/operations/lion.hpp"
 #include "core/device/operations/log_softmax.hpp"
+#include "core/device/operations/logits_tile.hpp"
 #include "core/device/operations/mask_tokens.hpp"
 #include "core/device/operations/nll_loss.hpp"
 #include "core/device/operations/norm_and_overflow.hpp"
@@ -33,10 +34,12 @@
 #include "core/device/operations/random.hpp"
 #include "core/device/operations/rms_norm.hpp"
 #include "core/device/operations/rotate.hpp"
+#include "core/device/operations/rows.hpp"
 #include "core/device/operations/scale.hpp"
 #include "core/device/operations/sgd.hpp"
 #include "core/device/operations/softmax.hpp"
 #include "core/device/operations/stack_heads.hpp"
+#include "core/device/operations/token_metrics.hpp"
 #include "core/device/tensor.hpp"
 
 namespace dstune::test {

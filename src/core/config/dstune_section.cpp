@@ -5,6 +5,7 @@
 
 #include "core/base/text.hpp"
 #include "core/config/read_host_overhead.hpp"
+#include "core/config/read_loss.hpp"
 #include "core/config/read_model_spec.hpp"
 #include "core/config/read_task.hpp"
 #include "core/config/search_keys.hpp"
@@ -34,6 +35,9 @@ constexpr KeyRule kDstuneRules[] = {
     integer("seed"),
     boolean("dropout"),
     choice("attention", "sdpa|eager|flash"),
+    text("trainer"),
+    choice("loss", "plain|chunked|tiled|fused"),
+    boolean("keep_logits"),
     boolean("share_gpu"),
     above("worker_timeout", 5),
     text("host_overhead"),
@@ -158,6 +162,7 @@ bool read_dstune(const json::value& section, const CommandLine& options, TuningC
   if (options.backend) settings.backend = *options.backend;
   reader.read("share_gpu", settings.share_gpu);
   settings.share_gpu = settings.share_gpu || options.share_gpu;
+  settings.loss = read_loss(reader, problems);
 
   read_overhead(reader, config, problems);
   read_allocator(reader, config);
@@ -167,6 +172,7 @@ bool read_dstune(const json::value& section, const CommandLine& options, TuningC
   if (!model) return false;
   settings.model = *model;
   read_task(reader, "/dstune/task", settings.model, problems);
+  check_loss(settings.loss, settings.model.task, problems);
   bool dropout = false;
   reader.read("dropout", dropout);
   if (!dropout) drop_dropout(settings.model);

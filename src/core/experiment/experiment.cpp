@@ -22,11 +22,27 @@ json::object settings_to_json(const RunSettings& settings) {
                          {"experiment_timeout_s", settings.experiment_timeout},
                          {"seed", settings.seed},
                          {"host_overhead_s", to_json(settings.host_overhead)}};
-  if (settings.attention != AttentionKind::sdpa) {  // which is what older journals mean
-    object["attention"] = name_of(settings.attention);
-  }
-  if (settings.share_gpu) object["share_gpu"] = true;  // rare, and unknown to older journals
+  // What is rare is left out: older journals do not know it.
+  if (settings.attention != AttentionKind::sdpa) object["attention"] = name_of(settings.attention);
+  if (settings.share_gpu) object["share_gpu"] = true;
+  if (settings.loss.kind != LossKind::plain) object["loss"] = name_of(settings.loss.kind);
+  if (settings.loss.keep_logits) object["keep_logits"] = true;
   return object;
+}
+
+bool is_on(const json::object& object, std::string_view key) {
+  const auto* value = object.if_contains(key);
+  return value != nullptr && value->as_bool();
+}
+
+LossSettings loss_from_json(const json::object& object) {
+  LossSettings loss{.keep_logits = is_on(object, "keep_logits")};
+  if (const auto* name = object.if_contains("loss")) {
+    const auto kind = loss_from(std::string_view(name->as_string()));
+    if (!kind) throw std::invalid_argument("unknown loss");
+    loss.kind = *kind;
+  }
+  return loss;
 }
 
 // What earlier versions wrote has none: it counted exactly.
@@ -61,7 +77,8 @@ RunSettings settings_from_json(const json::object& object) {
   settings.experiment_timeout = object.at("experiment_timeout_s").to_number<double>();
   settings.seed = object.at("seed").to_number<std::uint64_t>();
   settings.host_overhead = host_overhead_from_json(object.at("host_overhead_s").as_object());
-  settings.share_gpu = object.contains("share_gpu") && object.at("share_gpu").as_bool();
+  settings.share_gpu = is_on(object, "share_gpu");
+  settings.loss = loss_from_json(object);
   return settings;
 }
 
@@ -96,7 +113,7 @@ Experiment experiment_from_json(const json::object& object) {
             object.at("ranks").to_number<int>(),
             settings_from_json(object.at("settings").as_object()),
             object.at("repetition").to_number<int>(),
-            object.contains("measures_machine") && object.at("measures_machine").as_bool()};
+            is_on(object, "measures_machine")};
   } catch (const std::exception& fault) {
     throw std::invalid_argument(concat("experiment_from_json: ", fault.what()));
   }

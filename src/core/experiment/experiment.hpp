@@ -8,6 +8,7 @@
 #include "core/base/units.hpp"
 #include "core/device/caching_model.hpp"
 #include "core/device/host_overhead.hpp"
+#include "core/experiment/loss_settings.hpp"
 #include "core/model/attention_kind.hpp"
 #include "core/model/model_spec.hpp"
 
@@ -18,6 +19,7 @@ struct RunSettings {
   ModelSpec model;
   std::int64_t sequence_length = 1024;
   AttentionKind attention = AttentionKind::sdpa;
+  LossSettings loss = {};
   Bytes memory_limit = 0;  ///< per rank; never 0 in a checked configuration
   AllocatorModel allocator = AllocatorModel::exact;  ///< what memory_limit is a limit on
   std::string backend = "cpu";  ///< cpu, cuda or sim; "auto" is resolved by then

@@ -19,7 +19,8 @@ MicroBatch micro_batch_of(const RunSettings& settings, const StepConfig& config)
           .sequence_length = settings.sequence_length,
           .dtype = config.dtype,
           .linear = config.stage == 3 ? LinearLayers::memory_efficient : LinearLayers::torch,
-          .attention = settings.attention};
+          .attention = settings.attention,
+          .loss = settings.loss};
 }
 
 }  // namespace

@@ -132,12 +132,12 @@ void for_batch(Gemm op, F&& f) {
 }  // namespace
 
 void CpuDevice::compute(const Gemm& op) {
-  assert(op.a.dtype == op.b.dtype && op.b.dtype == op.c.dtype);
+  assert(op.a.dtype == op.b.dtype && (op.c.dtype == op.b.dtype || op.c.dtype == DType::fp32));
   assert(op.beta == 0 || op.beta == 1);
   assert(!op.bias || (op.bias->dtype == op.c.dtype && op.bias->numel == op.c.cols));
   if (op.batch.count > 1) {
     for_batch(op, [this](const Gemm& single) { compute(single); });
-  } else if (op.c.dtype == DType::fp32) {
+  } else if (op.a.dtype == DType::fp32) {
     gemm_fp32(op);
   } else {
     gemm_16bit(op);

@@ -86,7 +86,7 @@ void CpuDevice::compute(const NllLoss& op) {
       total -= static_cast<double>(to_float(row<T>(op.log_probs, i)[labels[i]]));
     }
   });
-  *elements<float>(op.sum) += static_cast<float>(total / static_cast<double>(counted));
+  *elements<float>(op.sum) += static_cast<float>(op.factor * total / static_cast<double>(counted));
 }
 
 void CpuDevice::compute(const NllLossBackward& op) {

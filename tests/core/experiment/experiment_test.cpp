@@ -59,6 +59,27 @@ TEST(ExperimentJson, TellsOfAttentionWhereItIsNotSdpa) {
   EXPECT_NE(experiment.key(), example().key());
 }
 
+// Journals of earlier versions do not know them.
+TEST(ExperimentJson, TellsOfTheLossOnlyWhereItIsNotThatOfTransformers) {
+  Experiment experiment = example();
+  const json::object plain = to_json(experiment).at("settings").as_object();
+  EXPECT_FALSE(plain.contains("loss") || plain.contains("keep_logits"));
+
+  for (const LossSettings loss :
+       {LossSettings{LossKind::chunked}, LossSettings{LossKind::tiled},
+        LossSettings{LossKind::fused}, LossSettings{.keep_logits = true}}) {
+    experiment.settings.loss = loss;
+    EXPECT_EQ(experiment_from_json(to_json(experiment)).settings.loss, loss);
+  }
+}
+
+TEST(ExperimentJson, RejectsALossThatItDoesNotKnow) {
+  json::object object = to_json(example());
+  object.at("settings").as_object()["loss"] = "cut";
+
+  EXPECT_THROW(experiment_from_json(object), std::invalid_argument);
+}
+
 TEST(ExperimentJson, WithoutAnAllocatorCountsExactly) {
   Experiment experiment = example();
   experiment.settings.allocator = AllocatorModel::exact;
@@ -126,6 +147,8 @@ TEST(ExperimentKey, DiffersForWhateverChangesTheResult) {
   EXPECT_NE(key, key_after([](Experiment& e) { e.settings.seed = 9; }));
   EXPECT_NE(key, key_after([](Experiment& e) { e.settings.host_overhead = {}; }));
   EXPECT_NE(key, key_after([](Experiment& e) { e.settings.share_gpu = true; }));
+  EXPECT_NE(key, key_after([](Experiment& e) { e.settings.loss.kind = LossKind::fused; }));
+  EXPECT_NE(key, key_after([](Experiment& e) { e.settings.loss.keep_logits = true; }));
 }
 
 TEST(Experiment, MeasuringTheMachineIsAnother) {

@@ -88,6 +88,32 @@ TEST_P(GemmTest, AllTransposesSizesAndTypesAgreeWithTheDefinition) {
   }
 }
 
+// Sums of 16-bit products that must not be rounded in between.
+TEST_P(GemmTest, SixteenBitProductsAreAddedToFp32) {
+  for (const DType dtype : {DType::bf16, DType::fp16}) {
+    const Problem p{17, 65, 63, Transpose::yes, Transpose::no, 1};
+    const auto a = random_values(p.k * p.m, dtype, 1);
+    const auto b = random_values(p.k * p.n, dtype, 2);
+    auto expected = random_values(p.m * p.n, DType::fp32, 3);
+    const Buffer a_buffer = upload(a, dtype);
+    const Buffer b_buffer = upload(b, dtype);
+    const Buffer c_buffer = upload(expected);
+
+    device().run(Gemm{.transpose_a = Transpose::yes,
+                      .a = stored(a_buffer, dtype, Transpose::yes, p.m, p.k, 0),
+                      .b = stored(b_buffer, dtype, Transpose::no, p.k, p.n, 0),
+                      .beta = 1,
+                      .c = as_matrix(c_buffer.tensor(DType::fp32), p.m, p.n)});
+
+    for (std::int64_t i = 0; i < p.m; ++i) {
+      for (std::int64_t j = 0; j < p.n; ++j) {
+        expected[static_cast<std::size_t>(i * p.n + j)] += product_at(p, a, b, 0, i, j);
+      }
+    }
+    expect_close(download(c_buffer.tensor(DType::fp32)), expected, tolerance_of(DType::fp32));
+  }
+}
+
 TEST_P(GemmTest, EveryRowGetsTheBias) {
   constexpr std::int64_t kOffset = 1;
   const std::int64_t sizes[][3] = {{2, 2, 2}, {16, 7, 65}, {17, 64, 16}, {7, 1040, 65}};

@@ -21,7 +21,7 @@ struct Batch {
 
 /// C = op(A) op(B) + beta C + bias, where op transposes or does nothing, and every row of C gets
 /// the bias, if there is one. Shapes after transposition must agree: (M, K) (K, N) -> (M, N). One
-/// dtype; C is rounded once.
+/// dtype, but C may be fp32 beside 16-bit A and B, then without a bias; C is rounded once.
 struct Gemm {
   Transpose transpose_a = Transpose::no;
   Transpose transpose_b = Transpose::no;

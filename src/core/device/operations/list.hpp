@@ -57,6 +57,13 @@
   X(NextTokens)              \
   X(MaskTokens)              \
   X(CrossEntropy)            \
+  X(FoldLogits)              \
+  X(LogSums)                 \
+  X(LogitsGradient)          \
+  X(CopyRows)                \
+  X(Argmax)                  \
+  X(Entropy)                 \
+  X(AddSum)                  \
   X(NllLoss)                 \
   X(NllLossBackward)         \
   X(Adam)                    \

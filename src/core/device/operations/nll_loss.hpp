@@ -15,11 +15,13 @@ struct NextTokens {
   Tensor labels;              ///< int64, as many
 };
 
-/// sum += the mean over the counted rows of -log_probs[i, labels[i]]; nothing where none counts.
+/// sum += factor * the mean over the counted rows of -log_probs[i, labels[i]]; nothing where none
+/// counts.
 struct NllLoss {
   Matrix log_probs;  ///< (M, V)
   Tensor labels;     ///< int64 (M)
   Tensor sum;        ///< fp32, one element
+  double factor = 1;
 };
 
 /// out = loss_scale * d(nll_loss) / d(log_probs): zero but for one element per counted row.

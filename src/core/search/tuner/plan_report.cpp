@@ -109,21 +109,23 @@ std::string format_plan_table(const TuningConfig& config, int group_size,
       settings.memory_limit == 0
           ? "not known: every stage counts as feasible (--memory-limit sets it)"
           : concat(format_bytes(settings.memory_limit), " per rank");
-  return concat("model         ", settings.model.name, ", ", grouped(info.num_params),
-                " parameters (", grouped(info.trainable_num_params), " trainable)\n",
-                "ranks         ", group_size, " per experiment\n", "memory limit  ", limit, "\n",
-                "activations   ", format_bytes(info.activation_bytes_per_micro_batch),
-                " per rank and sample of the micro-batch, sequence length ",
-                settings.sequence_length,
-                "\n\nMemory per rank at micro-batch 1: the peak of each category, and of all\n\n",
-                format_stages(stages), experiments_title(experiments.size(), pool),
-                format_experiments(
-                    {experiments.begin(), experiments.begin() + shown(experiments.size(), pool)}),
-                pool == nullptr || pool->funnel.empty()
-                    ? ""
-                    : concat("\nSearch spaces: how many configurations are left after each "
-                             "step\n\n",
-                             format_funnel(*pool)));
+  return concat(
+      "model         ", settings.model.name, ", ", grouped(info.num_params), " parameters (",
+      grouped(info.trainable_num_params), " trainable)\n",
+      settings.loss == LossSettings{} ? ""
+                                      : concat("loss          ", describe(settings.loss), "\n"),
+      "ranks         ", group_size, " per experiment\n", "memory limit  ", limit, "\n",
+      "activations   ", format_bytes(info.activation_bytes_per_micro_batch),
+      " per rank and sample of the micro-batch, sequence length ", settings.sequence_length,
+      "\n\nMemory per rank at micro-batch 1: the peak of each category, and of all\n\n",
+      format_stages(stages), experiments_title(experiments.size(), pool),
+      format_experiments(
+          {experiments.begin(), experiments.begin() + shown(experiments.size(), pool)}),
+      pool == nullptr || pool->funnel.empty()
+          ? ""
+          : concat("\nSearch spaces: how many configurations are left after each "
+                   "step\n\n",
+                   format_funnel(*pool)));
 }
 
 std::string format_plan_json(const TuningConfig& config, int group_size,

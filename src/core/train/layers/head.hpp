@@ -1,16 +1,17 @@
-// The head and the loss: logits, log-softmax, next-token cross-entropy.
+// The head and the loss of a causal language model.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 
+#include "core/train/layers/losses/loss.hpp"
 #include "core/train/layers/workspace.hpp"
 
 namespace dstune::layers {
 
-/// Memory is that of Hugging Face's Trainer (zero-step.md 5.5): the logits die at the end of
-/// forward, only the fp32 log-softmax is saved, and backward has three tensors of 4 V bytes per
-/// token at its highest.
+/// lm_head, a linear layer without a bias, and the next-token cross-entropy of its logits as
+/// Workspace::loss says.
 struct Head {
   std::size_t module;
   std::size_t weight;       ///< tensor (V, h)
@@ -18,9 +19,7 @@ struct Head {
   std::int64_t vocab_size;  ///< V
   bool is_tied;             ///< another module uses the weight too
 
-  Buffer input{};      ///< (M, h), output of ln_f
-  Buffer log_probs{};  ///< fp32 (M, V)
-  Buffer labels{};     ///< int64 (M)
+  std::unique_ptr<CausalLoss> causal_loss{};  ///< made by the first forward
 
   /// @param x  (M, h)
   /// @param loss  fp32, one element: the mean over all positions but the last of each sequence is
@@ -33,7 +32,7 @@ struct Head {
   Buffer backward(const Workspace& work, ModuleHooks& hooks, double factor, Buffer& d_tied);
 
  private:
-  Buffer logits_gradient(const Workspace& work, double factor);
+  Projection projection() const { return {module, weight, size, vocab_size}; }
 };
 
 }  // namespace dstune::layers

@@ -5,6 +5,7 @@
 
 #include "core/device/dtype.hpp"
 #include "core/device/tensor.hpp"
+#include "core/experiment/loss_settings.hpp"
 #include "core/model/attention_kind.hpp"
 #include "core/train/layers/module_hooks.hpp"
 
@@ -23,6 +24,7 @@ struct MicroBatch {
   DType dtype = DType::fp32;  ///< storage of activations and parameters
   LinearLayers linear = LinearLayers::torch;
   AttentionKind attention = AttentionKind::sdpa;
+  LossSettings loss = {};
 };
 
 /// The true computation of a model, written once for every Device. It allocates what PyTorch would

@@ -6,7 +6,7 @@
 namespace dstune::layers {
 
 /// The sum of both parts, in `of_head`. Autograd's sum with what is a view is a third tensor beside
-/// the two: with torch's linear layers it is held for that moment, but the sum is written over the
+/// the two (losses/loss.hpp says when): it is held for that moment, but the sum is written over the
 /// first: the same bytes move.
 Buffer sum_of_tied(const Workspace& work, Buffer of_head, Buffer of_embedding);
 

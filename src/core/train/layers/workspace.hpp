@@ -19,6 +19,7 @@ struct Workspace {
         dtype(batch.dtype),
         linear(batch.linear),
         attention(batch.attention),
+        loss(batch.loss),
         device(&on) {}
 
   std::int64_t micro_batch;
@@ -26,6 +27,7 @@ struct Workspace {
   DType dtype;
   LinearLayers linear;
   AttentionKind attention;
+  LossSettings loss;
   Device* device;
 
   std::int64_t rows() const { return micro_batch * sequence_length; }

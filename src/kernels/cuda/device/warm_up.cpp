@@ -9,6 +9,7 @@
 #include "core/device/operations/attention_mask.hpp"
 #include "core/device/operations/bias.hpp"
 #include "core/device/operations/copy.hpp"
+#include "core/device/operations/cross_entropy.hpp"
 #include "core/device/operations/dropout.hpp"
 #include "core/device/operations/embedding.hpp"
 #include "core/device/operations/fill.hpp"
@@ -18,14 +19,17 @@
 #include "core/device/operations/layer_norm.hpp"
 #include "core/device/operations/lion.hpp"
 #include "core/device/operations/log_softmax.hpp"
+#include "core/device/operations/logits_tile.hpp"
 #include "core/device/operations/nll_loss.hpp"
 #include "core/device/operations/norm_and_overflow.hpp"
 #include "core/device/operations/quantize.hpp"
 #include "core/device/operations/random.hpp"
+#include "core/device/operations/rows.hpp"
 #include "core/device/operations/scale.hpp"
 #include "core/device/operations/sgd.hpp"
 #include "core/device/operations/softmax.hpp"
 #include "core/device/operations/stack_heads.hpp"
+#include "core/device/operations/token_metrics.hpp"
 #include "kernels/cuda/base/check.hpp"
 
 namespace dstune::cuda {
@@ -100,6 +104,7 @@ class WarmUp {
     device_.run(NextTokens{tokens(), kRows, tokens()});
     device_.run(NllLoss{matrix(), tokens(), tensor(1, DType::fp32)});
     device_.run(NllLossBackward{tokens(), 1, matrix()});
+    lose_in_parts();
   }
 
   void update() {
@@ -111,6 +116,21 @@ class WarmUp {
   }
 
  private:
+  void lose_in_parts() {
+    const auto per_row = [&] { return tensor(kRows, DType::fp32); };
+    const Matrix logits = as_matrix(all(DType::fp32), kRows, kCols);
+    const Tensor statistics = tensor(kRowStatistics * kRows, DType::fp32);
+    const Matrix of_rows = as_matrix(statistics, kRowStatistics, kRows);
+    device_.run(CopyRows{matrix(), matrix()});
+    device_.run(CrossEntropy{matrix(), tokens(), per_row()});
+    device_.run(FoldLogits{matrix(), tokens(), 0, of_rows});
+    device_.run(LogSums{of_rows, per_row(), per_row()});
+    device_.run(LogitsGradient{matrix(), tokens(), 0, per_row(), 1});
+    device_.run(Argmax{logits, tokens()});
+    device_.run(Entropy{logits, logits, logits, per_row()});
+    device_.run(AddSum{per_row(), 1, tensor(1, DType::fp32)});
+  }
+
   void attend() {
     const AttentionShape shape{
         .batch = 1, .sequence = kRows, .heads = 1, .kv_heads = 1, .head_size = kCols};

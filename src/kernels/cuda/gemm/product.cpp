@@ -28,7 +28,8 @@ ColumnMajorProduct product_of(const Gemm& op) {
   assert((transpose_a ? op.a.cols : op.a.rows) == op.c.rows);
   assert((transpose_b ? op.b.rows : op.b.cols) == op.c.cols);
   assert((transpose_a ? op.a.rows : op.a.cols) == (transpose_b ? op.b.cols : op.b.rows));
-  return {.dtype = op.c.dtype,
+  return {.dtype = op.a.dtype,
+          .result_dtype = op.c.dtype,
           .count = op.batch.count,
           .adds = op.beta != 0,
           .transpose_left = transpose_b,

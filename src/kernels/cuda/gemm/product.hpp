@@ -24,9 +24,10 @@ struct ColumnMajorProduct {
         default;  // NOLINT(modernize-use-nullptr): a false alarm
   };
 
-  DType dtype = DType::fp32;
-  std::int64_t count = 1;  ///< of products
-  bool adds = false;       ///< to what the result holds
+  DType dtype = DType::fp32;         ///< of both sides
+  DType result_dtype = DType::fp32;  ///< the same, or fp32
+  std::int64_t count = 1;            ///< of products
+  bool adds = false;                 ///< to what the result holds
   bool transpose_left = false;
   bool transpose_right = false;
   Operand left;

@@ -58,10 +58,11 @@ void set(const Layout& layout, cublasLtMatrixLayoutAttribute_t which, T value) {
                "cublasLtMatrixLayoutSetAttribute");
 }
 
-Layout layout_of(const ColumnMajorProduct& product, const ColumnMajorProduct::Operand& operand) {
+Layout layout_of(DType dtype, const ColumnMajorProduct& product,
+                 const ColumnMajorProduct::Operand& operand) {
   cublasLtMatrixLayout_t made = nullptr;
   check_cublas(cublas_lt().MatrixLayoutCreate(
-                   &made, type_of(product.dtype), static_cast<std::uint64_t>(operand.rows),
+                   &made, type_of(dtype), static_cast<std::uint64_t>(operand.rows),
                    static_cast<std::uint64_t>(operand.cols), operand.stride),
                "cublasLtMatrixLayoutCreate");
   Layout layout(made, cublas_lt().MatrixLayoutDestroy);
@@ -114,9 +115,9 @@ void check_cublas(cublasStatus_t status, const char* call) {
 ProductPlan::ProductPlan(cublasLtHandle_t handle, const ColumnMajorProduct& product, const Gemm& op,
                          Bytes workspace)
     : operation_(operation_of(product)),
-      left_(layout_of(product, product.left)),
-      right_(layout_of(product, product.right)),
-      result_(layout_of(product, product.result)) {
+      left_(layout_of(product.dtype, product, product.left)),
+      right_(layout_of(product.dtype, product, product.right)),
+      result_(layout_of(product.result_dtype, product, product.result)) {
   set_bias(op);
   choose(handle, product, workspace);
 }

@@ -44,13 +44,13 @@ struct Rows {
 // One block, so that the sum has one order.
 template <class T>
 __global__ void __launch_bounds__(kMostThreads)
-    loss_kernel(Rows rows, RowsOf<const T> log_probs, float* sum) {
+    loss_kernel(Rows rows, RowsOf<const T> log_probs, double factor, float* sum) {
   double own = 0;
   const int counted = rows.for_counted([&](std::int64_t i, std::int64_t label) {
     own -= static_cast<double>(to_float(log_probs[i][label]));
   });
   const double total = sum_of_block(own);
-  if (threadIdx.x == 0 && counted > 0) *sum += static_cast<float>(total / counted);
+  if (threadIdx.x == 0 && counted > 0) *sum += static_cast<float>(factor * total / counted);
 }
 
 // All of `out` is 0.
@@ -79,7 +79,7 @@ void CudaDevice::compute(const NllLoss& op) {
   with_type(op.log_probs.dtype, [&]<class T>(std::type_identity<T>) {
     launch(stream(), one_block(op.labels.numel), loss_kernel<T>,
            Rows{elements<const std::int64_t>(op.labels), op.labels.numel},
-           rows_of<const T>(op.log_probs), elements<float>(op.sum));
+           rows_of<const T>(op.log_probs), op.factor, elements<float>(op.sum));
   });
 }
 

@@ -2,12 +2,16 @@
 
 #include "core/device/operations/add.hpp"
 #include "core/device/operations/attention.hpp"
+#include "core/device/operations/cross_entropy.hpp"
 #include "core/device/operations/dropout.hpp"
 #include "core/device/operations/embedding.hpp"
 #include "core/device/operations/gelu_new.hpp"
 #include "core/device/operations/layer_norm.hpp"
 #include "core/device/operations/log_softmax.hpp"
+#include "core/device/operations/logits_tile.hpp"
 #include "core/device/operations/nll_loss.hpp"
+#include "core/device/operations/rows.hpp"
+#include "core/device/operations/token_metrics.hpp"
 
 namespace dstune {
 namespace {
@@ -126,6 +130,23 @@ TEST(WorkOfLoss, ReadsOneElementPerRowAndWritesAllBackward) {
   expect_moves(work_of(NllLoss{log_probs, kTokens, loss}), 24 + 48, 0);
   expect_moves(work_of(NllLossBackward{.labels = kTokens, .out = log_probs}), 48, 2400);
   expect_moves(work_of(LogSoftmaxBackward{log_probs, log_probs, log_probs}), 4800, 2400);
+}
+
+TEST(WorkOfLoss, OfPartsIsThatOfTheKernelsOfTrlAndLiger) {
+  const Matrix tile{nullptr, kRows, 100, DType::bf16, 200};                  // 1200 bytes
+  const Matrix statistics{nullptr, kRowStatistics, kRows, DType::fp32, 50};  // 72 bytes
+  const Matrix log_probs{nullptr, kRows, 100, DType::fp32, 100};             // 2400 bytes
+  const Tensor loss{nullptr, 1, DType::fp32};
+
+  expect_moves(work_of(CrossEntropy{tile, kTokens, kOfRows}), 2 * 1200 + 48, 1200 + 24);
+  expect_moves(work_of(FoldLogits{tile, kTokens, 0, statistics}), 1200 + 48 + 72, 72);
+  expect_moves(work_of(LogSums{statistics, kOfRows, kOfRows}), 72, 48);
+  expect_moves(work_of(LogitsGradient{tile, kTokens, 0, kOfRows, 1}), 1200 + 48 + 24, 1200);
+  expect_moves(work_of(Argmax{log_probs, kTokens}), 2400, 48);
+  expect_moves(work_of(Entropy{log_probs, log_probs, log_probs, kOfRows}), Bytes{4} * 2400,
+               Bytes{2} * 2400 + 24);
+  expect_moves(work_of(CopyRows{tile, tile}), 1200, 1200);
+  expect_moves(work_of(AddSum{kOfRows, 1, loss}), 24, 0);
 }
 
 }  // namespace

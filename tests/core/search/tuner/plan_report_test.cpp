@@ -12,6 +12,7 @@ namespace {
 
 using testing::ContainsRegex;
 using testing::HasSubstr;
+using testing::Not;
 using testing_support::make_tuning_config;
 using testing_support::SimulatedMachine;
 
@@ -44,6 +45,17 @@ TEST(FormatPlanTable, ShowsMemoryAndFeasibilityPerStage) {
   EXPECT_THAT(table, ContainsRegex("\\| +0 \\|.* 400 B \\|.* 410 B \\| no +\\| +- \\|"));
   EXPECT_THAT(table, ContainsRegex("\\| +1 \\|.* 300 B \\|.* 310 B \\| yes +\\| +10 \\|"));
   EXPECT_THAT(table, HasSubstr("z1_gas1_tmbspg10"));
+}
+
+TEST(FormatPlanTable, NamesTheLossUnlessItIsTheUsualOne) {
+  auto config = make_tuning_config(400);
+  const auto stages = plan_stages(config, 2, SimulatedMachine().predictor());
+  EXPECT_THAT(format_plan_table(config, 2, stages, {}), Not(HasSubstr("loss ")));
+
+  config.settings.loss = {.keep_logits = true};
+
+  EXPECT_THAT(format_plan_table(config, 2, stages, {}),
+              HasSubstr("loss          plain, logits kept\n"));
 }
 
 TEST(FormatPlanTable, HasNoNumbersForAStageThatIsNotModelled) {

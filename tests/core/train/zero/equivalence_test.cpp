@@ -145,6 +145,17 @@ TEST_P(EquivalenceTest, TrainsTheSameWithEveryKnobThatOnlyChangesCommunication) 
   }
 }
 
+TEST_P(EquivalenceTest, TrainsTheSameWithTheLossOfEveryTrainer) {
+  constexpr LossKind kKinds[] = {LossKind::chunked, LossKind::tiled, LossKind::fused};
+  RunSettings settings = test::tiny_settings();
+  settings.loss.kind = kKinds[(GetParam().stage + GetParam().ranks) % 3];
+
+  const TrainingRun run =
+      run_training(make_step_config(config_of(GetParam())), GetParam().ranks, kSteps, settings);
+
+  expect_equal(run, one_rank_without_zero(), kExact);
+}
+
 class ShardedEquivalenceTest : public testing::TestWithParam<Split> {};
 
 INSTANTIATE_TEST_SUITE_P(Splits, ShardedEquivalenceTest, testing::ValuesIn(sharded_splits()),

@@ -20,6 +20,7 @@ TEST(ProductTest, ARowMajorProductIsTheTransposedOneOfItsTransposes) {
                                                  .c = matrix_at(12288, 2, 3, 4)});
 
   EXPECT_EQ(product, (ColumnMajorProduct{.dtype = DType::bf16,
+                                         .result_dtype = DType::bf16,
                                          .adds = true,
                                          .transpose_left = false,
                                          .transpose_right = true,

@@ -1,0 +1,29 @@
+// The rows that have a label, dense: what TRL's losses work on.
+#pragma once
+
+#include <cstdint>
+
+#include "core/train/layers/workspace.hpp"
+
+namespace dstune::layers {
+
+/// N = micro_batch * (sequence_length - 1): the last position of a sequence has no next token.
+inline std::int64_t labelled_rows(const Workspace& work) {
+  return work.micro_batch * (work.sequence_length - 1);
+}
+
+/// An activation of `rows` rows.
+Buffer rows_of(const Workspace& work, std::int64_t rows, std::int64_t cols, DType dtype);
+
+/// @param x  (M, cols)
+/// @returns (N, cols)
+Buffer take_labelled_rows(const Workspace& work, const Buffer& x, std::int64_t cols);
+/// The next tokens, int64 (N).
+Buffer take_labels(const Workspace& work, Tensor tokens);
+
+/// The gradient of take_labelled_rows().
+/// @param d_rows  (N, cols)
+/// @returns (M, cols), zero in rows without a label
+Buffer spread_labelled_rows(const Workspace& work, const Buffer& d_rows, std::int64_t cols);
+
+}  // namespace dstune::layers

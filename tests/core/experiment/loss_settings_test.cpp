@@ -1,0 +1,22 @@
+#include "core/experiment/loss_settings.hpp"
+
+#include <gtest/gtest.h>
+
+namespace dstune {
+namespace {
+
+TEST(LossSettings, EveryKindIsFoundByItsName) {
+  for (const LossKind kind :
+       {LossKind::plain, LossKind::chunked, LossKind::tiled, LossKind::fused}) {
+    EXPECT_EQ(loss_from(name_of(kind)), kind);
+  }
+  EXPECT_EQ(loss_from("cut"), std::nullopt);
+}
+
+TEST(LossSettings, AreDescribed) {
+  EXPECT_EQ(describe({LossKind::tiled}), "tiled");
+  EXPECT_EQ(describe({.keep_logits = true}), "plain, logits kept");
+}
+
+}  // namespace
+}  // namespace dstune
