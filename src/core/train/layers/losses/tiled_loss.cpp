@@ -66,7 +66,9 @@ struct Sum {
   Tensor tensor() const { return fp32.tensor(DType::fp32); }
 };
 
-Buffer rounded(const Workspace& work, const Sum& sum, MemoryCategory category) {
+/// The sum itself where there is nothing to round.
+Buffer rounded(const Workspace& work, Sum& sum, MemoryCategory category) {
+  if (work.dtype == DType::fp32) return std::move(sum.fp32);
   Buffer result = make_buffer(*work.device, category, sum.tensor().numel, work.dtype);
   work.device->run(Cast{sum.tensor(), result.tensor(work.dtype)});
   return result;
@@ -111,8 +113,8 @@ Buffer TiledLoss::backward(const Workspace& work, ModuleHooks& hooks, const Proj
   Buffer d_rows;
   Buffer d_weight;
   {
-    const Sum of_rows(device, MemoryCategory::activations, x.numel);
-    const Sum of_weight(device, MemoryCategory::gradients, head.vocab_size * head.size);
+    Sum of_rows(device, MemoryCategory::activations, x.numel);
+    Sum of_weight(device, MemoryCategory::gradients, head.vocab_size * head.size);
     hooks.fetch(head.module);
     const Tensor weight = hooks.parameter(head.weight);
     for_tiles(
