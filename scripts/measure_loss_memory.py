@@ -111,8 +111,11 @@ class TorchOfGpu:
     def __getattr__(self, name):
         return getattr(torch, name)
 
-    def mm(self, a, b, out):
+    def mm(self, a, b, out=None):
+        if out is None:
+            out = torch.empty(a.shape[0], b.shape[1], dtype=a.dtype)
         write(out, floats(a) @ floats(b))
+        return out
 
     def addmm(self, total, a, b, out):
         write(out, floats(total) + floats(a) @ floats(b))

@@ -58,15 +58,17 @@ class HeadRun {
              .vocab_size = sizes.vocab,
              .is_tied = is_tied},
         tokens(on, MemoryCategory::temporaries, static_cast<Bytes>(work.rows()) * 8) {
-    engine.write_parameter(head.weight, values(sizes.vocab * sizes.hidden, 1));
     if (!on.computes()) return;
+    engine.write_parameter(head.weight, values(sizes.vocab * sizes.hidden, 1));
     auto* const words = static_cast<std::int64_t*>(tokens.data());
     for (std::int64_t i = 0; i < work.rows(); ++i) words[i] = (i * i + 3 * i) % sizes.vocab;
   }
 
   Buffer hidden_states() {
     Buffer x = work.activation(head.size);
-    device.write(values(work.rows() * head.size, 2), x.tensor(work.dtype));
+    if (device.computes()) {
+      device.write(values(work.rows() * head.size, 2), x.tensor(work.dtype));
+    }
     return x;
   }
 

@@ -29,12 +29,16 @@ struct Range {
   }
 };
 
-/// f(rows, words, logits) for every tile of `size`.
+/// The one of all tiles of `count` rows.
+Buffer make_buffer_of(const Workspace& work, const LogitsTile& size, std::int64_t count) {
+  return rows_of(work, std::min(count, size.rows), size.words, work.dtype);
+}
+
+/// f(rows, words, logits) for every tile of `size`, made in `buffer`.
 template <class F>
-void for_tiles(const Workspace& work, const LogitsTile& size, const Projection& head,
-               const Tensor& rows, const Tensor& weight, F f) {
+void for_tiles(const Workspace& work, const LogitsTile& size, const Buffer& buffer,
+               const Projection& head, const Tensor& rows, const Tensor& weight, F f) {
   const std::int64_t count = rows.numel / head.size;
-  const Buffer buffer = rows_of(work, std::min(count, size.rows), size.words, work.dtype);
   for (std::int64_t i = 0; i < count; i += size.rows) {
     const Range part{i, std::min(size.rows, count - i)};
     for (std::int64_t j = 0; j < head.vocab_size; j += size.words) {
@@ -91,7 +95,8 @@ void TiledLoss::forward(const Workspace& work, ModuleHooks& hooks, const Project
       as_matrix(of_numbers.slice(0, kRowStatistics * count), kRowStatistics, count);
 
   hooks.fetch(head.module);
-  for_tiles(work, tile_, head, rows_.tensor(work.dtype), hooks.parameter(head.weight),
+  const Buffer tile = make_buffer_of(work, tile_, count);
+  for_tiles(work, tile_, tile, head, rows_.tensor(work.dtype), hooks.parameter(head.weight),
             [&](const Range& rows, const Range& words, const Matrix& logits) {
               device.run(FoldLogits{logits, rows.of(labels_.tensor(DType::int64)), words.first,
                                     columns(statistics, rows)});
@@ -117,8 +122,9 @@ Buffer TiledLoss::backward(const Workspace& work, ModuleHooks& hooks, const Proj
     Sum of_weight(device, MemoryCategory::gradients, head.vocab_size * head.size);
     hooks.fetch(head.module);
     const Tensor weight = hooks.parameter(head.weight);
+    const Buffer tile = make_buffer_of(work, tile_, labelled_rows(work));  // until both are rounded
     for_tiles(
-        work, tile_, head, x, weight,
+        work, tile_, tile, head, x, weight,
         [&](const Range& rows, const Range& words, const Matrix& logits) {
           device.run(LogitsGradient{logits, rows.of(labels_.tensor(DType::int64)), words.first,
                                     rows.of(log_sums_.tensor(DType::fp32)), row_factor});
