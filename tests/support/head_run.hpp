@@ -50,7 +50,11 @@ class HeadRun {
           bool is_tied = false)
       : device(on),
         engine(model_of(sizes), dtype, on),
-        work({sizes.micro_batch, sizes.sequence, dtype, LinearLayers::torch, settings}, on),
+        work({.size = sizes.micro_batch,
+              .sequence_length = sizes.sequence,
+              .dtype = dtype,
+              .loss = settings},
+             on),
         names(engine.parameters()),
         head{.module = names.module("lm_head"),
              .weight = names.tensor("transformer.wte.weight"),
