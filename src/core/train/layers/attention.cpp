@@ -41,7 +41,7 @@ Buffer bias_of(const Workspace& work, const AttentionShape& shape) {
 
 void AttentionLayer::forward(const Workspace& work, const AttentionShape& shape, const Heads& q,
                              const Heads& k, const Heads& v, const Buffer* mask) {
-  if (work.attention == AttentionKind::eager) {
+  if (is_eager(work, shape)) {
     out = eager.forward(work, shape, q, k, v, mask);
     return;
   }
@@ -67,7 +67,7 @@ void AttentionLayer::forward(const Workspace& work, const AttentionShape& shape,
 
 void AttentionLayer::begin_backward(const Workspace& work, const AttentionShape& shape,
                                     const Heads& q, const Heads& k, const Heads& v, Buffer& d_out) {
-  if (work.attention != AttentionKind::eager) return;
+  if (!is_eager(work, shape)) return;
   out.reset();
   eager.backward(work, shape, q, k, v, d_out, &d_out);
 }
@@ -75,7 +75,7 @@ void AttentionLayer::begin_backward(const Workspace& work, const AttentionShape&
 void AttentionLayer::backward(const Workspace& work, const AttentionShape& shape,
                               const Buffer& d_out, const Heads& q, const Heads& k, const Heads& v,
                               const Heads& d_q, const Heads& d_k, const Heads& d_v) {
-  if (work.attention == AttentionKind::eager) {
+  if (is_eager(work, shape)) {
     out.reset();
     if (!eager.has_gradients()) eager.backward(work, shape, q, k, v, d_out, nullptr);
     return eager.hand_over(work, shape, d_q, d_k, d_v);

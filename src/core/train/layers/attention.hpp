@@ -30,7 +30,7 @@ struct AttentionLayer {
   /// False: PyTorch frees q, k and v when the attention module's forward is done, and backward does
   /// not read them.
   static bool reads_inputs(const Workspace& work, const AttentionShape& shape) {
-    return work.attention != AttentionKind::eager || EagerAttention::reads_inputs(shape);
+    return !is_eager(work, shape) || EagerAttention::reads_inputs(shape);
   }
 
   /// As much of backward as PyTorch does before it makes room for d_q, d_k and d_v: an owner that

@@ -117,15 +117,16 @@ Buffer new_mask(const Workspace& work, const AttentionShape& shape) {
 }  // namespace
 
 Buffer attention_mask(const Workspace& work, const AttentionShape& shape) {
-  if (work.attention != AttentionKind::eager || !hides_keys(shape)) return {};
+  if (!is_eager(work, shape) || !hides_keys(shape)) return {};
   return new_mask(work, shape);
 }
 
 Buffer EagerAttention::cap(const Workspace& work, const AttentionShape& shape, Buffer scores) {
-  const Buffer divided = scaled(work, shape, std::move(scores), 1 / shape.softcap);
+  Buffer divided = scaled(work, shape, std::move(scores), 1 / shape.softcap);
   tanh_ = new_scores(work, shape, work.dtype);
   work.device->run(
       Activate{Activation::tanh, divided.tensor(work.dtype), tanh_.tensor(work.dtype)});
+  divided.reset();
   Buffer capped = new_scores(work, shape, work.dtype);
   work.device->run(ScaleTo{tanh_.tensor(work.dtype), shape.softcap, capped.tensor(work.dtype)});
   return capped;

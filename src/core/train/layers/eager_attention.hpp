@@ -8,6 +8,12 @@
 
 namespace dstune::layers {
 
+/// transformers has no sdpa for capped scores: such a model is eager unless it is asked for flash.
+inline bool is_eager(const Workspace& work, const AttentionShape& shape) {
+  return work.attention == AttentionKind::eager ||
+         (work.attention == AttentionKind::sdpa && shape.softcap > 0);
+}
+
 /// In what the softmax computes: the model's dtype (GPT-2, BERT), or torch.float32 with its result
 /// cast back, as nearly all others.
 enum class SoftmaxType { model, fp32 };

@@ -208,12 +208,16 @@ TEST(AttentionLayerSaves, WhatPyTorchSaves) {
   grouped.kv_heads = 2;
   AttentionShape window = grouped;
   window.window = 32;
+  AttentionShape capped = kShape;
+  capped.softcap = 50;
 
   EXPECT_EQ(saved(sdpa, kShape, DType::bf16, 0.1, fp32), 4 * kHidden + 4 * 4);
   EXPECT_EQ(saved(flash, grouped, DType::bf16, 0, fp32), 3 * kHidden + 4 * 4);
   EXPECT_EQ(saved(sdpa, grouped, DType::bf16, 0, fp32), 3 * kHidden + 4 * 4);
   EXPECT_EQ(saved(sdpa, window, DType::bf16, 0, fp32), 4 * kHidden + 4 * 4 + 2 * 64);
   EXPECT_EQ(saved(flash, window, DType::bf16, 0, fp32), 3 * kHidden + 4 * 4);
+  EXPECT_EQ(saved(sdpa, capped, DType::bf16, 0, fp32), 4 * kHidden + 8 * kScores);
+  EXPECT_EQ(saved(flash, capped, DType::bf16, 0, fp32), 4 * kHidden + 4 * 4);
   EXPECT_EQ(saved(eager, kShape, DType::bf16, 0, model), 4 * kHidden + 2 * kScores);
   EXPECT_EQ(saved(eager, kShape, DType::bf16, 0.1, model), 4 * kHidden + 5 * kScores);
   EXPECT_EQ(saved(eager, grouped, DType::bf16, 0, fp32), 4 * kHidden + 6 * kScores);
