@@ -132,7 +132,7 @@ struct ScoreGradient {
                           rows_of_head(op.v, op.shape, head / op.shape.served) + key * op.v.stride,
                           op.shape.size);
     p = probability * multiplier;
-    d = probability * (d_p * multiplier - op.d_dot_out[row]) * op.shape.scale;
+    d = probability * (d_p * multiplier - op.d_dot_out[row]) * op.shape.scale * op.slope(score);
   }
 };
 
