@@ -114,6 +114,18 @@ Buffer new_mask(const Workspace& work, const AttentionShape& shape) {
   return mask;
 }
 
+/// A new tensor, and frees the old one.
+Buffer masked(const Workspace& work, const AttentionShape& shape, Buffer scores,
+              const Buffer* mask) {
+  const bool is_given = mask != nullptr && *mask;
+  const Buffer own = is_given ? Buffer() : new_mask(work, shape);
+  const Buffer& used = is_given ? *mask : own;
+  Buffer out = new_scores(work, shape, work.dtype);
+  work.device->run(
+      AddMask{shape, scores.tensor(work.dtype), used.tensor(work.dtype), out.tensor(work.dtype)});
+  return out;
+}
+
 }  // namespace
 
 Buffer attention_mask(const Workspace& work, const AttentionShape& shape) {
@@ -176,13 +188,7 @@ Buffer EagerAttention::forward(const Workspace& work, const AttentionShape& shap
   if (repeats) v_ = copied(work, shape, v, shape.kv_heads);
   {
     Buffer visible = scores(work, shape, q, k);
-    if (hides_keys(shape)) {
-      const Buffer own = mask == nullptr || !*mask ? new_mask(work, shape) : Buffer();
-      Buffer masked = new_scores(work, shape, work.dtype);
-      work.device->run(AddMask{shape, visible.tensor(work.dtype),
-                               (own ? own : *mask).tensor(work.dtype), masked.tensor(work.dtype)});
-      visible = std::move(masked);
-    }
+    if (hides_keys(shape)) visible = masked(work, shape, std::move(visible), mask);
     probabilities(work, shape, std::move(visible));
   }
   if (shape.dropout > 0) drop(work, shape);
