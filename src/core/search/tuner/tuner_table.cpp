@@ -75,7 +75,9 @@ Pool pool_of_points(const TuningConfig& config, int group_size,
     if (!plan.feasible) continue;
     for (const Point& point : pool_points(config, group_size, plan)) {
       Candidate candidate = make_candidate(config, group_size, point);
-      auto outcome = predictor(make_experiment(config, group_size, candidate), 0);
+      Experiment experiment = make_experiment(config, group_size, candidate);
+      if (experiment.settings.memory_limit == 0) experiment.settings.memory_limit = kUnlimited;
+      auto outcome = predictor(experiment, 0);
       auto* dry = std::get_if<Measured>(&outcome);
       if (dry == nullptr) continue;
       pool.candidates.push_back({std::move(candidate), point, {}, 0, std::move(*dry)});

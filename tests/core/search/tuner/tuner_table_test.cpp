@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "core/base/text.hpp"
+#include "core/search/plan/memory_predictor.hpp"
 #include "tests/support/pool_search.hpp"
 #include "tests/support/simulated_machine.hpp"
 
@@ -51,6 +52,23 @@ TEST(MakeTuner, RefusesAnUnknownName) {
 
   EXPECT_THROW(make_tuner(default_parts(config, 2, stages, machine.predictor(), make_dry_runner())),
                std::invalid_argument);
+}
+
+TEST(DefaultParts, PoolEveryMicroBatchWhereTheMemoryLimitIsNotKnown) {
+  TuningConfig config = make_tuning_config(0);
+  config.stages = {2};
+  config.autotuning.max_train_micro_batch_size_per_gpu = 4;
+  config.settings.memory_limit = 0;
+  const auto predictor = make_memory_predictor();
+  const auto stages = plan_stages(config, 2, predictor);
+
+  const auto parts = default_parts(config, 2, stages, predictor, make_dry_runner());
+
+  std::set<std::int64_t> sizes;
+  for (const auto& pooled : parts.make_pool(stages, {}).candidates) {
+    sizes.insert(pooled.point.micro_batch);
+  }
+  EXPECT_THAT(sizes, ElementsAre(1, 2, 3, 4));
 }
 
 class TuneWith : public testing::TestWithParam<const char*> {};
