@@ -2,7 +2,7 @@
 # Installs what is missing to build and run dstune-mpi; does nothing if nothing is missing.
 #
 # usage: scripts/setup.sh [--dev]
-#   --dev  also what scripts/format.sh, scripts/lint.sh, scripts/bundle.sh and .ci/run need
+#   --dev  also what scripts/format.sh, scripts/lint.sh, scripts/bundle.sh, scripts/fuzz.sh and .ci/run need
 set -euo pipefail
 
 boost=1.81 # Debian 12's default Boost, 1.74, has no JSON library
@@ -21,7 +21,7 @@ packages=(
 )
 case "${1:-}" in
   "") ;;
-  --dev) packages+=(clang clang-format clang-tidy libclang-rt-dev patchelf) ;;
+  --dev) packages+=(ccache clang clang-format clang-tidy libclang-rt-dev patchelf) ;;
   *) echo "usage: scripts/setup.sh [--dev]" >&2; exit 2 ;;
 esac
 
