@@ -21,7 +21,7 @@ struct Version {
   int major = 0;
   int minor = 0;
 
-  auto operator<=>(const Version&) const = default;
+  auto operator<=>(const Version&) const = default;  // NOLINT(modernize-use-nullptr): a false alarm
 };
 
 struct Bundle {

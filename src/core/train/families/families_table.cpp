@@ -9,7 +9,7 @@ namespace dstune {
 
 std::span<const Family> families() {
   using llama::Kin;
-  static const Family kFamilies[] = {
+  static const Family table[] = {
       gpt2::kFamily,
       gpt_neox::kFamily,
       opt::kFamily,
@@ -23,7 +23,7 @@ std::span<const Family> families() {
       bert::kRobertaFamily,
       bert::kDistilbertFamily,
   };
-  return kFamilies;
+  return table;
 }
 
 }  // namespace dstune
