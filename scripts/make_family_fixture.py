@@ -11,6 +11,7 @@ A case is scripts/family_cases/NAME.json, all of them without NAME:
     auto_class  the task's, unless it says another
     micro_batch, sequence_length
     settings    keyword arguments of the model's forward beside tokens and labels, if any
+    attentions  those that transformers has for it: sdpa and eager, unless it says fewer
 
 The fixture has, beside the case:
 
@@ -30,6 +31,7 @@ The fixture has, beside the case:
                 not count. Empty where a model's forward depends on values
     dropout_keys  of config: those that are `dropout` there, instead of 0
 """
+import copy
 import json
 import pathlib
 import sys
@@ -63,8 +65,13 @@ def task_of(case):
     return case.get("task", "causal_lm")
 
 
-def make_model(case, attention="sdpa"):
-    config = transformers.AutoConfig.for_model(**case["config"])
+def attentions_of(case):
+    return case.get("attentions", ["sdpa", "eager"])
+
+
+def make_model(case, attention=None):
+    attention = attention or attentions_of(case)[0]
+    config = transformers.AutoConfig.for_model(**copy.deepcopy(case["config"]))
     auto_class = getattr(transformers, case.get("auto_class", AUTO_CLASSES[task_of(case)]))
     torch.manual_seed(1)
     model = auto_class.from_config(config, attn_implementation=attention, dtype=torch.float32)
@@ -190,7 +197,7 @@ def flash(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, sca
 
 def forward_on_cuda(case, attention, dtype, count):
     """A forward of fake tensors: count(model, batch)."""
-    config = transformers.AutoConfig.for_model(**case["config"])
+    config = transformers.AutoConfig.for_model(**copy.deepcopy(case["config"]))
     auto_class = getattr(transformers, case.get("auto_class", AUTO_CLASSES[task_of(case)]))
     with FakeTensorMode(allow_non_fake_inputs=True):
         with torch.device("cuda"):
@@ -244,7 +251,7 @@ def rows_on_cuda(case, keys):
     transformers.masking_utils.find_packed_sequence_indices = lambda _: None  # fake positions do not tell
     torch.nn.functional.scaled_dot_product_attention = flash
     try:
-        for attention in ("sdpa", "eager"):
+        for attention in attentions_of(case):
             for dtype in ("float32", "bfloat16"):
                 for dropout in (0.0, 0.1):
                     config = dict(case["config"], **{key: dropout for key in keys})
@@ -278,7 +285,7 @@ def make_fixture(name):
     return dict(made_by="scripts/make_family_fixture.py", torch=torch.__version__,
                 transformers=transformers.__version__, **case, tokens=make_inputs(case, model).flatten().tolist(),
                 loss=loss.item(), parameters=parameters, modules=modules, calls=calls, arrival=arrival,
-                saved={attention: measure_saved(case, attention) for attention in ("sdpa", "eager")},
+                saved={attention: measure_saved(case, attention) for attention in attentions_of(case)},
                 dropout_keys=keys, on_cuda=rows_on_cuda(case, keys))
 
 

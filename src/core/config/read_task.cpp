@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/base/text.hpp"
+#include "core/model/labels.hpp"
 #include "core/train/families/families.hpp"
 
 namespace dstune {
@@ -18,6 +19,10 @@ void read_task(const SectionReader& reader, std::string_view pointer, ModelSpec&
   const auto tasks = family_of(model).tasks;
   if (std::find(tasks.begin(), tasks.end(), task) != tasks.end()) {
     model.task = task;
+    if (task != Task::sequence_classification) return;
+    const std::string fault = fault_of_labels(model);
+    if (!fault.empty())
+      problems.add(std::string(pointer), concat("is ", in_quotes(name), ", but ", fault));
     return;
   }
   std::vector<std::string> accepted;

@@ -36,7 +36,7 @@ std::optional<ModelSpec> read(const json::object& config, std::string_view point
                               Problems& problems, std::vector<std::string>& warnings);
 
 /// 12 L + 4 tensors: wte, wpe, 12 per layer, ln_f weight and bias; the head uses tensor 0, unless
-/// it has one of its own, the last. 12 L + 7
+/// it has one of its own, the last. A classifier has its score instead. 12 L + 7
 /// modules: the root, transformer, wte, wpe, drop, per layer {block, ln_1, attn, c_attn, c_proj,
 /// resid_dropout, ln_2, mlp, c_fc, c_proj, act, dropout}, ln_f, lm_head. They start as Hugging
 /// Face's: normal with initializer_range, biases 0, LayerNorm weights 1, residual projections

@@ -1,9 +1,12 @@
+#include <array>
+
 #include "core/base/text.hpp"
 #include "core/input/key_rules.hpp"
 #include "core/model/activation_names.hpp"
 #include "core/model/config_keys.hpp"
 #include "core/model/config_values.hpp"
 #include "core/model/gpt2.hpp"
+#include "core/model/labels.hpp"
 
 namespace dstune::gpt2 {
 
@@ -35,7 +38,8 @@ constexpr KeyRule kGpt2Rules[] = {
     only("add_cross_attention", false),
     boolean("tie_word_embeddings"),
 };
-constexpr Section kGpt2{.rules = kGpt2Rules, .other_keys = true};
+constexpr auto kAllRules = extended(std::to_array(kGpt2Rules), kLabelRules);
+constexpr Section kGpt2{.rules = kAllRules, .other_keys = true};
 
 // Keys of Hugging Face's GPT2Config that do not change a training step.
 constexpr std::string_view kWithoutEffect[] = {
@@ -93,7 +97,7 @@ ModelSpec spec_from_checked(const json::object& object) {
   take_value(object, "embd_pdrop", spec.embedding_dropout);
   take_value(object, "attn_pdrop", spec.attention_dropout);
   take_value(object, "resid_pdrop", spec.residual_dropout);
-  spec.own = to_own(settings_from(object));
+  spec.own = with_labels(to_own(settings_from(object)), object);
   return spec;
 }
 

@@ -3,6 +3,7 @@
 #include "core/base/text.hpp"
 #include "core/model/activation_names.hpp"
 #include "core/model/gpt2.hpp"
+#include "core/model/labels.hpp"
 #include "core/model/nn_modules.hpp"
 
 namespace dstune::gpt2 {
@@ -38,8 +39,10 @@ ModelParameters parameters(const ModelSpec& spec) {
   const std::int64_t h = spec.hidden_size;
   const double stddev = spec.initializer_range;
   const Gpt2Settings settings = settings_of(spec);
+  const bool classifies = spec.task == Task::sequence_classification;
   ModelBuilder builder;
-  const std::size_t root = builder.add_module("", "GPT2LMHeadModel", 0);
+  const std::size_t root =
+      builder.add_module("", classifies ? "GPT2ForSequenceClassification" : "GPT2LMHeadModel", 0);
   const std::size_t body = builder.add_module("transformer", "GPT2Model", root);
   builder.takes_numbers_only(root);
   builder.takes_numbers_only(body);
@@ -51,12 +54,14 @@ ModelParameters parameters(const ModelSpec& spec) {
               body);
   }
   builder.add_layer_norm("transformer.ln_f", body, h);
-  if (!settings.tied) {
+  if (classifies) {
+    add_nn_linear(builder, "score", root, h, label_count(spec), false, stddev);
+  } else if (settings.tied) {
+    constexpr std::size_t kWte = 0;
+    builder.tie(builder.add_module("lm_head", "Linear", root), kWte);
+  } else {
     add_nn_linear(builder, "lm_head", root, h, spec.vocab_size, false, stddev);
-    return builder.take();
   }
-  constexpr std::size_t kWte = 0;
-  builder.tie(builder.add_module("lm_head", "Linear", root), kWte);
   return builder.take();
 }
 
@@ -65,7 +70,7 @@ double training_flops(const ModelSpec& spec, std::int64_t tokens, std::int64_t s
   const auto f = static_cast<double>(spec.inner_size);
   const auto layers = static_cast<double>(spec.num_layers);
   const double matmul_weights =
-      layers * (4 * h * h + 2 * h * f) + static_cast<double>(spec.vocab_size) * h;
+      layers * (4 * h * h + 2 * h * f) + static_cast<double>(head_rows(spec)) * h;
   const double attention = 12 * layers * h * static_cast<double>(sequence_length);
   return static_cast<double>(tokens) * (6 * matmul_weights + attention);
 }

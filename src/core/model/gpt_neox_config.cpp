@@ -1,3 +1,5 @@
+#include <array>
+
 #include "core/base/json.hpp"
 #include "core/base/text.hpp"
 #include "core/input/key_rules.hpp"
@@ -5,6 +7,7 @@
 #include "core/model/config_keys.hpp"
 #include "core/model/config_values.hpp"
 #include "core/model/gpt_neox.hpp"
+#include "core/model/labels.hpp"
 
 namespace dstune::gpt_neox {
 
@@ -44,7 +47,8 @@ constexpr KeyRule kNeoxRules[] = {
     boolean("attention_bias"),
     boolean("tie_word_embeddings"),
 };
-constexpr Section kNeox{.rules = kNeoxRules, .other_keys = true};
+constexpr auto kAllRules = extended(std::to_array(kNeoxRules), kLabelRules);
+constexpr Section kNeox{.rules = kAllRules, .other_keys = true};
 
 // Keys of published files that do not change a training step.
 constexpr std::string_view kWithoutEffect[] = {
@@ -96,7 +100,7 @@ ModelSpec spec_from(const json::object& object) {
   take_value(object, "attention_dropout", spec.attention_dropout);
   take_value(object, "hidden_dropout", spec.residual_dropout);
   spec.embedding_dropout = spec.residual_dropout;
-  spec.own = to_own(settings_from(object));
+  spec.own = with_labels(to_own(settings_from(object)), object);
   return spec;
 }
 

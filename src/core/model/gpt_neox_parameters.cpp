@@ -1,6 +1,7 @@
 #include "core/base/text.hpp"
 #include "core/model/activation_names.hpp"
 #include "core/model/gpt_neox.hpp"
+#include "core/model/labels.hpp"
 #include "core/model/nn_modules.hpp"
 
 namespace dstune::gpt_neox {
@@ -33,8 +34,10 @@ ModelParameters parameters(const ModelSpec& spec) {
   const std::int64_t h = spec.hidden_size;
   const double stddev = spec.initializer_range;
   const NeoxSettings settings = settings_of(spec);
+  const bool classifies = spec.task == Task::sequence_classification;
   ModelBuilder builder;
-  const std::size_t root = builder.add_module("", "GPTNeoXForCausalLM", 0);
+  const std::size_t root = builder.add_module(
+      "", classifies ? "GPTNeoXForSequenceClassification" : "GPTNeoXForCausalLM", 0);
   const std::size_t body = builder.add_module("gpt_neox", "GPTNeoXModel", root);
   builder.takes_numbers_only(root);
   builder.takes_numbers_only(body);
@@ -46,12 +49,14 @@ ModelParameters parameters(const ModelSpec& spec) {
   builder.add_layer_norm("gpt_neox.final_layer_norm", body, h);
   builder.takes_numbers_only(
       builder.add_module("gpt_neox.rotary_emb", "GPTNeoXRotaryEmbedding", body));
-  if (!settings.tied) {
+  if (classifies) {
+    add_nn_linear(builder, "score", root, h, label_count(spec), false, stddev);
+  } else if (settings.tied) {
+    constexpr std::size_t kEmbedIn = 0;
+    builder.tie(builder.add_module("lm_head", "Linear", root), kEmbedIn);
+  } else {
     add_nn_linear(builder, "lm_head", root, h, spec.vocab_size, false, stddev);
-    return builder.take();
   }
-  constexpr std::size_t kEmbedIn = 0;
-  builder.tie(builder.add_module("lm_head", "Linear", root), kEmbedIn);
   return builder.take();
 }
 
@@ -60,7 +65,7 @@ double training_flops(const ModelSpec& spec, std::int64_t tokens, std::int64_t s
   const auto f = static_cast<double>(spec.inner_size);
   const auto layers = static_cast<double>(spec.num_layers);
   const double matmul_weights =
-      layers * (4 * h * h + 2 * h * f) + static_cast<double>(spec.vocab_size) * h;
+      layers * (4 * h * h + 2 * h * f) + static_cast<double>(head_rows(spec)) * h;
   const double attention = 12 * layers * h * static_cast<double>(sequence_length);
   return static_cast<double>(tokens) * (6 * matmul_weights + attention);
 }

@@ -16,9 +16,9 @@
 namespace dstune::llama {
 
 /// The model_types of one code, in the order of their table.
-enum class Kin { llama, mistral, qwen2, qwen3, gemma, gemma3_text };
-constexpr Kin kKin[] = {Kin::llama, Kin::mistral, Kin::qwen2,
-                        Kin::qwen3, Kin::gemma,   Kin::gemma3_text};
+enum class Kin { llama, mistral, qwen2, qwen3, gemma, gemma2, gemma3_text, phi3 };
+constexpr Kin kKin[] = {Kin::llama, Kin::mistral, Kin::qwen2,       Kin::qwen3,
+                        Kin::gemma, Kin::gemma2,  Kin::gemma3_text, Kin::phi3};
 
 /// "llama", "mistral", ...
 std::string_view model_type_of(Kin kin);
@@ -42,6 +42,12 @@ struct LlamaSettings {
   bool is_gemma = false;       ///< scaled embedding, norms with 1 + weight
   bool post_norms = false;     ///< norms behind attention and MLP too
   double score_scale = 0;      ///< 0: 1 / sqrt(head_size)
+  double score_cap = 0;        ///< attn_logit_softcapping; 0: none
+  double logit_cap = 0;        ///< final_logit_softcapping; 0: none
+  bool never_sdpa = false;     ///< transformers has eager attention where sdpa is asked for
+  bool is_phi = false;         ///< q, k, v are one product, gate and up too; residuals drop out
+  std::int64_t turned = 0;     ///< columns of a head that turn
+  std::int64_t labels = 2;     ///< of sequence classification
 
   /// 0: the layer sees all.
   std::int64_t window_of(std::int64_t layer) const {
@@ -50,7 +56,7 @@ struct LlamaSettings {
 };
 
 LlamaSettings settings_of(const ModelSpec& spec);
-/// What turns the heads' columns, all of them.
+/// What turns the heads' columns, the first settings_of(spec).turned of them.
 /// @param rope  of settings_of(spec)
 RotaryFrequencies frequencies_of(const ModelSpec& spec, const std::string& rope,
                                  std::int64_t sequence_length);
@@ -65,12 +71,14 @@ std::optional<ModelSpec> read(Kin kin, const json::object& config, std::string_v
                               Problems& problems, std::vector<std::string>& warnings);
 
 /// embed_tokens, per layer {q, k, v, o (weight, bias), q_norm, k_norm; gate, up, down; two or four
-/// norms}, norm, and lm_head where it is not tied. They start as Hugging Face's: normal with
-/// initializer_range, biases 0, norms 1 (Gemma's, to which 1 is added: 0).
+/// norms}, or Phi-3's {o, qkv; gate_up, down; two norms}, then norm, and lm_head where it is not
+/// tied, or the classifier's score. They start as Hugging Face's: normal with initializer_range,
+/// biases 0, norms 1 (Gemma's, to which 1 is added: 0).
 ModelParameters parameters(const ModelSpec& spec);
 
 /// tokens * (6 P_mm + 12 sum over layers of a d min(s, window)), P_mm the matmul weights with the
-/// head once (zero-step.md 5.2). Attention is counted without the causal saving.
+/// head once (zero-step.md 5.2), which a classifier has for every token too. Attention is counted
+/// without the causal saving.
 double training_flops(const ModelSpec& spec, std::int64_t tokens, std::int64_t sequence_length);
 
 // With the signatures of a Family.

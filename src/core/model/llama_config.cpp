@@ -6,6 +6,7 @@
 #include "core/base/json.hpp"
 #include "core/base/text.hpp"
 #include "core/model/config_keys.hpp"
+#include "core/model/labels.hpp"
 #include "core/model/llama.hpp"
 #include "core/model/llama_kin.hpp"
 #include "core/model/llama_values.hpp"
@@ -17,8 +18,10 @@ namespace {
 // Of LlamaConfig and its likes, or of their published files, without effect on a training step.
 constexpr std::string_view kWithoutEffect[] = {
     "cache_implementation",
+    "embd_pdrop",         // Phi3Model has no such dropout any more
+    "full_attn_mod",      // this and the next of Phi-4-mini
     "hidden_activation",  // Gemma has hidden_act
-    "pretraining_tp",       "rope_interleaved", "use_mrope",
+    "interpolate_factor",   "pretraining_tp", "rope_interleaved", "use_mrope",
 };
 
 constexpr std::int64_t kMostHeadColumns = 10'000'000;
@@ -34,9 +37,10 @@ ModelSpec spec_from(const Values& values, Kin kin) {
   spec.inner_size = values.get("intermediate_size", defaults.inner_size);
   spec.num_layers = values.get("num_hidden_layers", defaults.layers);
   spec.num_heads = values.get("num_attention_heads", defaults.heads);
-  spec.layer_norm_epsilon = values.get("rms_norm_eps", 1e-6);
+  spec.layer_norm_epsilon = values.get("rms_norm_eps", kin == Kin::phi3 ? 1e-5 : 1e-6);
   spec.initializer_range = values.get("initializer_range", 0.02);
   spec.attention_dropout = values.get("attention_dropout", 0.0);
+  spec.residual_dropout = values.get("resid_pdrop", 0.0);  // Phi-3's
   return spec;
 }
 
@@ -79,11 +83,26 @@ void check_heads(const ModelSpec& spec, std::int64_t kv_heads, std::int64_t head
 // Gemma's "gelu" means the other one: GemmaConfig of transformers 5.23.
 std::string activation_of(const Values& values, Kin kin) {
   constexpr const char* kGeluTanh = "gelu_pytorch_tanh";
-  const auto* value = values.find(kin == Kin::gemma3_text ? "hidden_activation" : "hidden_act");
   const bool is_gemma = description_of(kin).is_gemma;
+  const bool is_later = description_of(kin).scales_by_scalar;
+  const auto* value = values.find(is_later ? "hidden_activation" : "hidden_act");
   const std::string name = value != nullptr ? json::value_to<std::string>(*value)
                                             : std::string(is_gemma ? kGeluTanh : "silu");
   return kin == Kin::gemma && name == "gelu" ? kGeluTanh : name;
+}
+
+/// A cap that is null is none; `key` stays out of `own` then.
+void read_cap(const Values& values, const char* key, double otherwise, json::object& own) {
+  const bool is_null = values.has(key) && values.find(key) == nullptr;
+  const double cap = is_null ? 0 : values.get(key, otherwise);
+  if (cap > 0) own[key] = cap;
+}
+
+void read_scores(const Values& values, const Description& kin, json::object& own) {
+  if (!kin.scales_by_scalar) return;
+  own["query_pre_attn_scalar"] = values.get("query_pre_attn_scalar", kDefaultScalar);
+  read_cap(values, "attn_logit_softcapping", kin.score_cap, own);
+  read_cap(values, "final_logit_softcapping", kin.logit_cap, own);
 }
 
 }  // namespace
@@ -99,7 +118,8 @@ std::optional<ModelSpec> read(Kin kin, const json::object& config, std::string_v
   ModelSpec spec = spec_from(values, kin);
   const std::int64_t head_size = head_size_of(values, spec, description.defaults);
   const std::int64_t kv_heads = kv_heads_of(values, spec, description.defaults);
-  check_heads(spec, kv_heads, head_size, kin == Kin::llama, pointer, problems);
+  const bool must_divide = kin == Kin::llama || kin == Kin::gemma2;
+  check_heads(spec, kv_heads, head_size, must_divide, pointer, problems);
   json::object own{
       {"num_key_value_heads", kv_heads},
       {"head_dim", head_size},
@@ -108,13 +128,11 @@ std::optional<ModelSpec> read(Kin kin, const json::object& config, std::string_v
       {"mlp_bias", values.get("mlp_bias", false)},
       {"tie_word_embeddings", values.get("tie_word_embeddings", description.is_gemma)}};
   read_windows(values, spec, description, pointer, problems, own);
-  if (kin == Kin::gemma3_text) {
-    own["query_pre_attn_scalar"] = values.get("query_pre_attn_scalar", kDefaultScalar);
-  }
+  read_scores(values, description, own);
   if (problems.count() > faults) return std::nullopt;
   read_ropes(values, spec, description, head_size, pointer, problems, own);
   if (problems.count() > faults) return std::nullopt;
-  spec.own = json::serialize(own);
+  spec.own = with_labels(json::serialize(own), values.all());
   return spec;
 }
 

@@ -3,6 +3,7 @@
 #include <array>
 
 #include "core/model/activation_names.hpp"
+#include "core/model/labels.hpp"
 
 namespace dstune::llama {
 
@@ -14,10 +15,6 @@ using namespace rules;  // NOLINT(google-build-using-namespace): the tables read
 constexpr std::int64_t kMostTokens = 100'000'000;
 constexpr std::int64_t kWidest = 1'000'000;
 constexpr std::int64_t kDeepest = 1000;  // a plan walks every layer
-
-constexpr KeyRule no_cap(std::string_view key) {
-  return choice(key, "none").or_null().because("; caps on scores are not modelled");
-}
 
 constexpr KeyRule kCommon[] = {
     integer("vocab_size", 1, kMostTokens),
@@ -58,24 +55,38 @@ constexpr KeyRule kOfGemma[] = {
     boolean("attention_bias"),
     only("use_bidirectional_attention", false).or_null(),
 };
-constexpr KeyRule kOfGemma3[] = {
+constexpr KeyRule kOfGemma2[] = {
     integer("sliding_window", 1, kMostTokens),
-    integer("sliding_window_pattern", 1, kDeepest),
     texts("layer_types", "full_attention|sliding_attention").or_null(),
-    above("rope_local_base_freq", 1).or_null(),
     above("query_pre_attn_scalar", 0),
     choice("hidden_activation", kActivationNames).because(kOtherActivations),
-    no_cap("attn_logit_softcapping"),
-    no_cap("final_logit_softcapping"),
+    above("attn_logit_softcapping", 0).or_null(),
+    above("final_logit_softcapping", 0).or_null(),
+};
+constexpr KeyRule kOfGemma3[] = {
+    integer("sliding_window_pattern", 1, kDeepest),
+    above("rope_local_base_freq", 1).or_null(),
 };
 
-constexpr auto kBase = std::to_array(kCommon);
+constexpr KeyRule kOfPhi3[] = {
+    integer("sliding_window", 1, kMostTokens).or_null(),
+    fraction_below_one("resid_pdrop"),
+    above("partial_rotary_factor", 0),
+    integer("original_max_position_embeddings", 2, kMostTokens),
+    only("attention_bias", false),
+    only("mlp_bias", false),
+    only("lm_head_bias", false),
+};
+
+constexpr auto kBase = extended(std::to_array(kCommon), kLabelRules);
 constexpr auto kLlamaRules = extended(kBase, kOfLlama);
 constexpr auto kMistralRules = extended(kBase, kOfMistral);
 constexpr auto kQwen2Rules = extended(kBase, kOfQwen2);
 constexpr auto kQwen3Rules = extended(kQwen2Rules, kOfQwen3);
 constexpr auto kGemmaRules = extended(kBase, kOfGemma);
-constexpr auto kGemma3Rules = extended(kGemmaRules, kOfGemma3);
+constexpr auto kGemma2Rules = extended(kGemmaRules, kOfGemma2);
+constexpr auto kGemma3Rules = extended(kGemma2Rules, kOfGemma3);
+constexpr auto kPhi3Rules = extended(kBase, kOfPhi3);
 
 constexpr std::int64_t kWindow = 4096;
 
@@ -111,6 +122,18 @@ constexpr Description kDescriptions[] = {
      .section = {.rules = kGemmaRules, .other_keys = true},
      .defaults = {256000, 3072, 24576, 28, 16, 16, 256, 8192, 0},
      .is_gemma = true},
+    {.model_type = "gemma2",
+     .title = "Gemma 2",
+     .prefix = "Gemma2",
+     .section = {.rules = kGemma2Rules, .other_keys = true},
+     .defaults = {256000, 2304, 9216, 26, 8, 4, 256, 8192, kWindow},
+     .windows = Windows::alternating,
+     .window_pattern = 2,
+     .is_gemma = true,
+     .post_norms = true,
+     .scales_by_scalar = true,
+     .score_cap = 50,
+     .logit_cap = 30},
     {.model_type = "gemma3_text",
      .title = "Gemma 3",
      .prefix = "Gemma3",
@@ -119,8 +142,18 @@ constexpr Description kDescriptions[] = {
      .defaults = {262208, 2304, 9216, 26, 8, 4, 256, 131072, kWindow},
      .head_norms = true,
      .windows = Windows::alternating,
+     .window_pattern = 6,
      .is_gemma = true,
+     .post_norms = true,
+     .scales_by_scalar = true,
      .has_windowed_rope = true},
+    {.model_type = "phi3",
+     .title = "Phi-3",
+     .prefix = "Phi3",
+     .section = {.rules = kPhi3Rules, .other_keys = true},
+     .defaults = {32064, 3072, 8192, 32, 32, 0, 0, 4096, 0},
+     .windows = Windows::all,
+     .is_phi = true},
 };
 
 }  // namespace

@@ -27,7 +27,7 @@ enum class Windows {
   none,
   all,          ///< if there is a sliding_window
   on_request,   ///< use_sliding_window: those of layer_types, or from max_window_layers on
-  alternating,  ///< those of layer_types, or all but every sliding_window_pattern-th
+  alternating,  ///< those of layer_types, or all but every window_pattern-th
 };
 
 struct Description {
@@ -40,8 +40,14 @@ struct Description {
   bool always_input_biases = false;
   bool head_norms = false;
   Windows windows = Windows::none;
-  bool is_gemma = false;           ///< see LlamaSettings
-  bool has_windowed_rope = false;  ///< rope_local_base_freq, or rope_parameters of both kinds
+  std::int64_t window_pattern = 0;  ///< sliding_window_pattern
+  bool is_gemma = false;            ///< see LlamaSettings
+  bool post_norms = false;          ///< likewise
+  bool is_phi = false;              ///< likewise
+  bool scales_by_scalar = false;    ///< query_pre_attn_scalar; hidden_activation is its key
+  double score_cap = 0;             ///< attn_logit_softcapping
+  double logit_cap = 0;             ///< final_logit_softcapping
+  bool has_windowed_rope = false;   ///< rope_local_base_freq, or rope_parameters of both kinds
 };
 
 const Description& description_of(Kin kin);

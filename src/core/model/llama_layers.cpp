@@ -10,22 +10,21 @@ namespace dstune::llama {
 namespace {
 
 constexpr std::int64_t kDefaultWindowedFrom = 28;  // max_window_layers of Qwen
-constexpr std::int64_t kDefaultPattern = 6;        // sliding_window_pattern of Gemma 3
 constexpr const char* kSliding = "sliding_attention";
 constexpr const char* kFull = "full_attention";
 
-bool is_windowed(const Values& values, Windows windows, std::int64_t layer) {
-  if (windows == Windows::on_request) {
+bool is_windowed(const Values& values, const Description& kin, std::int64_t layer) {
+  if (kin.windows == Windows::on_request) {
     return layer >= values.get("max_window_layers", kDefaultWindowedFrom);
   }
-  return (layer + 1) % values.get("sliding_window_pattern", kDefaultPattern) != 0;
+  return (layer + 1) % values.get("sliding_window_pattern", kin.window_pattern) != 0;
 }
 
-json::array layer_types_of(const Values& values, Windows windows, std::int64_t layers) {
+json::array layer_types_of(const Values& values, const Description& kin, std::int64_t layers) {
   if (const auto* given = values.find("layer_types")) return given->get_array();
   json::array types;
   for (std::int64_t i = 0; i < layers; ++i) {
-    types.emplace_back(is_windowed(values, windows, i) ? kSliding : kFull);
+    types.emplace_back(is_windowed(values, kin, i) ? kSliding : kFull);
   }
   return types;
 }
@@ -72,7 +71,7 @@ void read_windows(const Values& values, const ModelSpec& spec, const Description
                          (values.get("use_sliding_window", false) && window > 0);
     check_layer_types(values, spec.num_layers, is_used, pointer, problems);
     if (!is_used) return;
-    own["layer_types"] = layer_types_of(values, kin.windows, spec.num_layers);
+    own["layer_types"] = layer_types_of(values, kin, spec.num_layers);
   }
   if (window > 0) own["sliding_window"] = window;
 }
@@ -83,6 +82,7 @@ void read_ropes(const Values& values, const ModelSpec& spec, const Description& 
   const auto read = [&](const json::object& config) {
     return read_rope_parameters(config, spec.max_positions, head_size, pointer, problems);
   };
+  if (kin.is_phi) return read_rope_of_phi(values, spec, head_size, pointer, problems, own);
   if (!kin.has_windowed_rope) {
     if (auto rope = read(values.all())) own["rope_parameters"] = std::move(*rope);
     return;

@@ -2,6 +2,7 @@
 
 #include "core/base/text.hpp"
 #include "core/model/activation_names.hpp"
+#include "core/model/labels.hpp"
 #include "core/model/llama.hpp"
 #include "core/model/llama_kin.hpp"
 
@@ -23,9 +24,11 @@ class Builder {
                   bool has_bias);
   void add_norm(const std::string& name, std::size_t parent, std::int64_t size);
   void add_attention(const std::string& name, std::size_t parent);
+  void add_projections(const std::string& name, std::size_t module);
   void add_mlp(const std::string& name, std::size_t parent);
   void add_layer(const std::string& name, std::size_t parent);
   void add_body(std::size_t root);
+  void add_head(std::size_t root);
 
   const ModelSpec& spec_;
   const LlamaSettings settings_;
@@ -46,30 +49,45 @@ void Builder::add_norm(const std::string& name, std::size_t parent, std::int64_t
 }
 
 void Builder::add_attention(const std::string& name, std::size_t parent) {
-  const std::int64_t h = spec_.hidden_size;
-  const std::int64_t of_queries = spec_.num_heads * settings_.head_size;
-  const std::int64_t of_keys = settings_.kv_heads * settings_.head_size;
   const std::size_t module = builder_.add_module(name, class_name("Attention"), parent);
   // Its input is a keyword argument, which DeepSpeed's hook after the backward does not see.
   builder_.takes_numbers_only(module);
+  add_projections(name, module);
+  if (!settings_.head_norms) return;
+  add_norm(name + ".q_norm", module, settings_.head_size);
+  add_norm(name + ".k_norm", module, settings_.head_size);
+}
+
+void Builder::add_projections(const std::string& name, std::size_t module) {
+  const std::int64_t h = spec_.hidden_size;
+  const std::int64_t of_queries = spec_.num_heads * settings_.head_size;
+  const std::int64_t of_keys = settings_.kv_heads * settings_.head_size;
+  if (settings_.is_phi) {
+    add_linear(name + ".o_proj", module, of_queries, h, false);
+    add_linear(name + ".qkv_proj", module, h, of_queries + 2 * of_keys, false);
+    return;
+  }
   add_linear(name + ".q_proj", module, h, of_queries, settings_.input_biases);
   add_linear(name + ".k_proj", module, h, of_keys, settings_.input_biases);
   add_linear(name + ".v_proj", module, h, of_keys, settings_.input_biases);
   add_linear(name + ".o_proj", module, of_queries, h, settings_.output_bias);
-  if (!settings_.head_norms) return;
-  add_norm(name + ".q_norm", module, settings_.head_size);
-  add_norm(name + ".k_norm", module, settings_.head_size);
 }
 
 void Builder::add_mlp(const std::string& name, std::size_t parent) {
   const std::int64_t h = spec_.hidden_size;
   const std::int64_t f = spec_.inner_size;
   const std::size_t module = builder_.add_module(name, class_name("MLP"), parent);
+  const std::string activation(activation_class(settings_.activation));
+  if (settings_.is_phi) {
+    add_linear(name + ".gate_up_proj", module, h, 2 * f, false);
+    add_linear(name + ".down_proj", module, f, h, false);
+    builder_.add_module(name + ".activation_fn", activation, module);
+    return;
+  }
   add_linear(name + ".gate_proj", module, h, f, settings_.mlp_bias);
   add_linear(name + ".up_proj", module, h, f, settings_.mlp_bias);
   add_linear(name + ".down_proj", module, f, h, settings_.mlp_bias);
-  builder_.add_module(name + ".act_fn", std::string(activation_class(settings_.activation)),
-                      module);
+  builder_.add_module(name + ".act_fn", activation, module);
 }
 
 void Builder::add_layer(const std::string& name, std::size_t parent) {
@@ -78,6 +96,10 @@ void Builder::add_layer(const std::string& name, std::size_t parent) {
   add_mlp(name + ".mlp", layer);
   add_norm(name + ".input_layernorm", layer, spec_.hidden_size);
   add_norm(name + ".post_attention_layernorm", layer, spec_.hidden_size);
+  if (settings_.is_phi) {
+    builder_.add_module(name + ".resid_attn_dropout", "Dropout", layer);
+    builder_.add_module(name + ".resid_mlp_dropout", "Dropout", layer);
+  }
   if (!settings_.post_norms) return;
   add_norm(name + ".pre_feedforward_layernorm", layer, spec_.hidden_size);
   add_norm(name + ".post_feedforward_layernorm", layer, spec_.hidden_size);
@@ -102,16 +124,28 @@ void Builder::add_body(std::size_t root) {
       builder_.add_module("model.rotary_emb", class_name("RotaryEmbedding"), body));
 }
 
-ModelParameters Builder::build() {
-  const std::size_t root = builder_.add_module("", class_name("ForCausalLM"), 0);
-  builder_.takes_numbers_only(root);
-  add_body(root);
-  if (settings_.tied) {
+void Builder::add_head(std::size_t root) {
+  if (spec_.task == Task::sequence_classification) {
+    add_linear("score", root, spec_.hidden_size, settings_.labels, false);
+  } else if (settings_.tied) {
     constexpr std::size_t kEmbedding = 0;
     builder_.tie(builder_.add_module("lm_head", "Linear", root), kEmbedding);
   } else {
     add_linear("lm_head", root, spec_.hidden_size, spec_.vocab_size, false);
   }
+}
+
+std::string_view classifier_of(Kin kin) {
+  return kin == Kin::gemma3_text ? "TextForSequenceClassification" : "ForSequenceClassification";
+}
+
+ModelParameters Builder::build() {
+  const bool classifies = spec_.task == Task::sequence_classification;
+  const std::size_t root = builder_.add_module(
+      "", class_name(classifies ? classifier_of(settings_.kin) : "ForCausalLM"), 0);
+  builder_.takes_numbers_only(root);
+  add_body(root);
+  add_head(root);
   return builder_.take();
 }
 
@@ -125,7 +159,7 @@ double training_flops(const ModelSpec& spec, std::int64_t tokens, std::int64_t s
   const auto f = static_cast<double>(spec.inner_size);
   const auto of_queries = static_cast<double>(spec.num_heads * settings.head_size);
   const auto of_keys = static_cast<double>(settings.kv_heads * settings.head_size);
-  double weights = static_cast<double>(spec.vocab_size) * h;
+  double weights = static_cast<double>(head_rows(spec)) * h;
   double seen = 0;  // positions, summed up over layers
   for (std::int64_t layer = 0; layer < spec.num_layers; ++layer) {
     weights += 2 * h * (of_queries + of_keys) + 3 * h * f;

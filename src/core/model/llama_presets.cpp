@@ -24,11 +24,23 @@ struct Preset {
   double theta;
   double epsilon;
   bool tied = false;
-  std::int64_t window = 0;   ///< Mistral's
-  double llama3_factor = 0;  ///< of rope_type llama3
+  std::int64_t window = 0;     ///< sliding_window
+  double llama3_factor = 0;    ///< of rope_type llama3
+  double score_scalar = 0;     ///< query_pre_attn_scalar
+  std::int64_t head_size = 0;  ///< head_dim
+  double partial_rotary = 1;   ///< partial_rotary_factor
+  bool is_phi4_mini = false;   ///< turns by kPhi4MiniFactors
 };
 
 constexpr double kMillion = 1e6;
+constexpr double kPhi4MiniFactors[] = {
+    1,           1.118320672, 1.250641126, 1.398617824, 1.564103225, 1.74916897,  1.956131817,
+    2.187582649, 2.446418898, 2.735880826, 3.059592084, 3.421605075, 3.826451687, 4.279200023,
+    4.785517845, 5.351743533, 5.984965424, 6.693110555, 7.485043894, 8.370679318, 9.36110372,
+    10.4687158,  11.70738129, 13.09260651, 14.64173252, 16.37415215, 18.31155283, 20.47818807,
+    22.90118105, 25.61086418, 28.64115884, 32.03,       32.1,        32.13,       32.23,
+    32.6,        32.61,       32.64,       32.66,       32.7,        32.71,       32.93,
+    32.97,       33.28,       33.49,       33.5,        44.16,       47.77};
 
 // clang-format off
 constexpr Preset kPresets[] = {
@@ -65,8 +77,15 @@ constexpr Preset kPresets[] = {
     {Kin::qwen3, "qwen3-32b", 151936, 5120, 25600, 64, 64, 8, 40960, kMillion, 1e-6},
     {Kin::gemma, "gemma-2b", 256000, 2048, 16384, 18, 8, 1, 8192, 1e4, 1e-6, true},
     {Kin::gemma, "gemma-7b", 256000, 3072, 24576, 28, 16, 16, 8192, 1e4, 1e-6, true},
+    {Kin::gemma2, "gemma-2-2b", 256000, 2304, 9216, 26, 8, 4, 8192, 1e4, 1e-6, true},
+    {Kin::gemma2, "gemma-2-9b", 256000, 3584, 14336, 42, 16, 8, 8192, 1e4, 1e-6, true},
+    {Kin::gemma2, "gemma-2-27b", 256000, 4608, 36864, 46, 32, 16, 8192, 1e4, 1e-6, true, 0, 0, 144, 128},
     {Kin::gemma3_text, "gemma-3-270m", 262144, 640, 2048, 18, 4, 1, 32768, kMillion, 1e-6, true, 512},
     {Kin::gemma3_text, "gemma-3-1b", 262144, 1152, 6912, 26, 4, 1, 32768, kMillion, 1e-6, true, 512},
+    {Kin::phi3, "phi-3-mini-4k", 32064, 3072, 8192, 32, 32, 32, 4096, 1e4, 1e-5, false, 2047},
+    {Kin::phi3, "phi-3-medium-4k", 32064, 5120, 17920, 40, 40, 10, 4096, 1e4, 1e-5, false, 2047},
+    {Kin::phi3, "phi-4", 100352, 5120, 17920, 40, 40, 10, 16384, 250000, 1e-5},
+    {Kin::phi3, "phi-4-mini", 200064, 3072, 8192, 32, 24, 8, 131072, 1e4, 1e-5, true, 262144, 0, 0, 0, 0.75, true},
 };
 // clang-format on
 
@@ -83,6 +102,15 @@ json::object config_of(const Preset& preset) {
                       {"tie_word_embeddings", preset.tied}};
   if (preset.kin == Kin::mistral) config["sliding_window"] = nullptr;
   if (preset.window > 0) config["sliding_window"] = preset.window;
+  if (preset.score_scalar > 0) config["query_pre_attn_scalar"] = preset.score_scalar;
+  if (preset.head_size > 0) config["head_dim"] = preset.head_size;
+  if (preset.partial_rotary < 1) config["partial_rotary_factor"] = preset.partial_rotary;
+  if (preset.is_phi4_mini) {
+    const json::array longer(std::begin(kPhi4MiniFactors), std::end(kPhi4MiniFactors));
+    config["rope_scaling"] = json::object{{"type", "longrope"},
+                                          {"long_factor", longer},
+                                          {"short_factor", json::array(longer.size(), 1.0)}};
+  }
   if (preset.llama3_factor > 0) {
     config["rope_scaling"] = json::object{{"rope_type", "llama3"},
                                           {"factor", preset.llama3_factor},

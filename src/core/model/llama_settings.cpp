@@ -7,6 +7,8 @@
 
 #include "core/base/json.hpp"
 #include "core/base/text.hpp"
+#include "core/model/config_values.hpp"
+#include "core/model/labels.hpp"
 #include "core/model/llama.hpp"
 #include "core/model/llama_kin.hpp"
 
@@ -57,17 +59,25 @@ LlamaSettings settings_of(const ModelSpec& spec) {
     settings.windowed_rope = json::serialize(*rope);
   }
   settings.is_gemma = kin.is_gemma;
-  settings.post_norms = settings.kin == Kin::gemma3_text;
+  settings.post_norms = kin.post_norms;
+  settings.never_sdpa = settings.kin == Kin::gemma2;
+  settings.is_phi = kin.is_phi;
   if (const auto* scalar = own.if_contains("query_pre_attn_scalar")) {
     settings.score_scale = 1 / std::sqrt(scalar->to_number<double>());
   }
+  take_value(own, "attn_logit_softcapping", settings.score_cap);
+  take_value(own, "final_logit_softcapping", settings.logit_cap);
+  double part = 1;
+  take_value(own, "partial_rotary_factor", part);
+  settings.turned = static_cast<std::int64_t>(static_cast<double>(settings.head_size) * part);
+  settings.labels = label_count(spec);
   return settings;
 }
 
 RotaryFrequencies frequencies_of(const ModelSpec& spec, const std::string& rope,
                                  std::int64_t sequence_length) {
   return rotary_frequencies(json::parse(rope).as_object(), spec.max_positions,
-                            settings_of(spec).head_size, sequence_length);
+                            settings_of(spec).turned, sequence_length);
 }
 
 }  // namespace dstune::llama

@@ -1,9 +1,12 @@
+#include <array>
+
 #include "core/base/json.hpp"
 #include "core/base/text.hpp"
 #include "core/input/key_rules.hpp"
 #include "core/model/activation_names.hpp"
 #include "core/model/config_keys.hpp"
 #include "core/model/config_values.hpp"
+#include "core/model/labels.hpp"
 #include "core/model/opt.hpp"
 
 namespace dstune::opt {
@@ -36,7 +39,8 @@ constexpr KeyRule kOptRules[] = {
     boolean("layer_norm_elementwise_affine"),
     boolean("tie_word_embeddings"),
 };
-constexpr Section kOpt{.rules = kOptRules, .other_keys = true};
+constexpr auto kAllRules = extended(std::to_array(kOptRules), kLabelRules);
+constexpr Section kOpt{.rules = kAllRules, .other_keys = true};
 
 // Keys of published files that do not change a training step.
 constexpr std::string_view kWithoutEffect[] = {
@@ -78,7 +82,7 @@ ModelSpec spec_from(const json::object& object) {
   take_value(object, "init_std", spec.initializer_range);
   take_value(object, "dropout", spec.residual_dropout);
   take_value(object, "attention_dropout", spec.attention_dropout);
-  spec.own = to_own(settings_from(object, spec));
+  spec.own = with_labels(to_own(settings_from(object, spec)), object);
   return spec;
 }
 

@@ -1,5 +1,6 @@
 #include "core/base/text.hpp"
 #include "core/model/activation_names.hpp"
+#include "core/model/labels.hpp"
 #include "core/model/nn_modules.hpp"
 #include "core/model/opt.hpp"
 
@@ -60,13 +61,20 @@ void add_embeddings(ModelBuilder& builder, const ModelSpec& spec, const OptSetti
 
 }  // namespace
 
-// OPTForCausalLM calls the decoder itself: OPTModel's forward, "model", does not run.
+// OPTForCausalLM calls the decoder itself: OPTModel's forward, "model", runs in classifiers only.
 ModelParameters parameters(const ModelSpec& spec) {
   const OptSettings settings = settings_of(spec);
+  const bool classifies = spec.task == Task::sequence_classification;
   ModelBuilder builder;
-  const std::size_t root = builder.add_module("", "OPTForCausalLM", 0);
-  const std::size_t decoder = builder.add_module("model.decoder", "OPTDecoder", root);
+  const std::size_t root =
+      builder.add_module("", classifies ? "OPTForSequenceClassification" : "OPTForCausalLM", 0);
   builder.takes_numbers_only(root);
+  std::size_t parent = root;
+  if (classifies) {
+    parent = builder.add_module("model", "OPTModel", root);
+    builder.takes_numbers_only(parent);
+  }
+  const std::size_t decoder = builder.add_module("model.decoder", "OPTDecoder", parent);
   builder.takes_numbers_only(decoder);
   add_embeddings(builder, spec, settings, decoder);
   if (settings.has_final_norm()) {
@@ -75,13 +83,13 @@ ModelParameters parameters(const ModelSpec& spec) {
   for (std::int64_t layer = 0; layer < spec.num_layers; ++layer) {
     add_layer(builder, spec, settings, concat("model.decoder.layers.", layer), decoder);
   }
-  if (!settings.tied) {
-    add_nn_linear(builder, "lm_head", root, settings.embedding_size, spec.vocab_size, false,
-                  spec.initializer_range);
-    return builder.take();
+  if (settings.tied && !classifies) {
+    constexpr std::size_t kEmbedTokens = 0;
+    builder.tie(builder.add_module("lm_head", "Linear", root), kEmbedTokens);
+  } else {
+    add_nn_linear(builder, classifies ? "score" : "lm_head", root, settings.embedding_size,
+                  head_rows(spec), false, spec.initializer_range);
   }
-  constexpr std::size_t kEmbedTokens = 0;
-  builder.tie(builder.add_module("lm_head", "Linear", root), kEmbedTokens);
   return builder.take();
 }
 
@@ -92,7 +100,7 @@ double training_flops(const ModelSpec& spec, std::int64_t tokens, std::int64_t s
   const auto layers = static_cast<double>(spec.num_layers);
   const double projections = e == h ? 0 : 2 * e * h;
   const double matmul_weights =
-      layers * (4 * h * h + 2 * h * f) + projections + static_cast<double>(spec.vocab_size) * e;
+      layers * (4 * h * h + 2 * h * f) + projections + static_cast<double>(head_rows(spec)) * e;
   const double attention = 12 * layers * h * static_cast<double>(sequence_length);
   return static_cast<double>(tokens) * (6 * matmul_weights + attention);
 }

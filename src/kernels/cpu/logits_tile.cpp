@@ -6,8 +6,48 @@
 #include "kernels/cpu/cpu_device.hpp"
 #include "kernels/cpu/elements.hpp"
 #include "kernels/cpu/log_sum_exp.hpp"
+#include "kernels/cpu/soft_cap.hpp"
 
 namespace dstune::cpu {
+
+namespace {
+
+/// One row of a tile whose label, if it is there, is in `label`.
+struct FoldedRow {
+  float& largest;
+  float& sum;
+  float& label_logit;
+  std::int64_t label;
+
+  template <class T, class Cap>
+  void add(const T* x, std::int64_t cols, Cap cap) const {
+    ExpSum all{largest, sum};
+    for_blocks(x, cols, [&](const float* values, std::int64_t, std::int64_t count) {
+      add_capped(all, cap, values, count);
+    });
+    largest = all.largest;
+    sum = all.sum;
+    if (label >= 0 && label < cols) label_logit = cap.value(to_float(x[label]));
+  }
+};
+
+/// What a row becomes in the gradient.
+template <class T, class Cap>
+void replace_by_gradient(T* x, std::int64_t cols, std::int64_t label, float log_sum, float factor,
+                         Cap cap) {
+  transform_blocks(x, 0, cols, [=](float* values, std::int64_t offset, std::int64_t count) {
+    const bool has_label = label >= offset && label < offset + count;
+    const float own = has_label ? cap.value(values[label - offset]) : 0;
+#pragma omp simd
+    for (std::int64_t j = 0; j < count; ++j) {
+      const float value = cap.value(values[j]);
+      values[j] = factor * fast_exp(value - log_sum) * cap.slope(value);
+    }
+    if (has_label) values[label - offset] -= factor * cap.slope(own);
+  });
+}
+
+}  // namespace
 
 void CpuDevice::compute(const FoldLogits& op) {
   const Matrix tile = op.tile;
@@ -17,20 +57,13 @@ void CpuDevice::compute(const FoldLogits& op) {
   assert(statistics.cols == tile.rows && op.labels.numel == tile.rows);
   const auto* const labels = elements<std::int64_t>(op.labels);
   with_type(tile.dtype, [&]<class T>(std::type_identity<T>) {
-    for_rows(*this, tile.rows, tile.cols, [=](std::int64_t i) {
-      float& largest = row<float>(statistics, kLargest)[i];
-      float& sum = row<float>(statistics, kExpSum)[i];
-      const T* const x = row<T>(tile, i);
-      ExpSum all{largest, sum};
-      for_blocks(x, tile.cols, [&](const float* values, std::int64_t, std::int64_t count) {
-        all.add(values, count);
+    with_cap(op.softcap, [&](auto cap) {
+      for_rows(*this, tile.rows, tile.cols, [=](std::int64_t i) {
+        const FoldedRow folded{row<float>(statistics, kLargest)[i],
+                               row<float>(statistics, kExpSum)[i],
+                               row<float>(statistics, kLabelLogit)[i], labels[i] - first};
+        folded.add(row<T>(tile, i), tile.cols, cap);
       });
-      largest = all.largest;
-      sum = all.sum;
-      const std::int64_t label = labels[i] - first;
-      if (label >= 0 && label < tile.cols) {
-        row<float>(statistics, kLabelLogit)[i] = to_float(x[label]);
-      }
     });
   });
 }
@@ -56,19 +89,11 @@ void CpuDevice::compute(const LogitsGradient& op) {
   const auto* const log_sums = elements<float>(op.log_sums);
   const auto factor = static_cast<float>(op.factor);
   with_type(tile.dtype, [&]<class T>(std::type_identity<T>) {
-    for_rows(*this, tile.rows, tile.cols, [=](std::int64_t i) {
-      const float log_sum = log_sums[i];
-      const std::int64_t label = labels[i] - first;
-      transform_blocks(row<T>(tile, i), 0, tile.cols,
-                       [=](float* values, std::int64_t offset, std::int64_t count) {
-#pragma omp simd
-                         for (std::int64_t j = 0; j < count; ++j) {
-                           values[j] = factor * fast_exp(values[j] - log_sum);
-                         }
-                         if (label >= offset && label < offset + count) {
-                           values[label - offset] -= factor;
-                         }
-                       });
+    with_cap(op.softcap, [&](auto cap) {
+      for_rows(*this, tile.rows, tile.cols, [=](std::int64_t i) {
+        replace_by_gradient(row<T>(tile, i), tile.cols, labels[i] - first, log_sums[i], factor,
+                            cap);
+      });
     });
   });
 }

@@ -40,12 +40,28 @@ TEST(ReadTask, TakesAnyOfTheFamilys) {
 }
 
 TEST(ReadTask, RefusesWhatTheFamilyIsNotTrainedFor) {
-  EXPECT_EQ(read(R"({"model": "gpt2", "task": "sequence_classification"})").faults,
-            Faults{"/dstune/task  is \"sequence_classification\"; accepted for models of type "
-                   "\"gpt2\": \"causal_lm\""});
+  EXPECT_EQ(read(R"({"model": "gpt2", "task": "masked_lm"})").faults,
+            Faults{"/dstune/task  is \"masked_lm\"; accepted for models of type "
+                   "\"gpt2\": \"causal_lm\", \"sequence_classification\""});
   EXPECT_EQ(read(R"({"model": "bert-base-cased", "task": "causal_lm"})").faults,
             Faults{"/dstune/task  is \"causal_lm\"; accepted for models of type \"bert\": "
                    "\"masked_lm\", \"sequence_classification\""});
+}
+
+TEST(ReadTask, RefusesToClassifyWithoutClasses) {
+  constexpr const char* kOneLabel =
+      R"({"model": {"model_type": "gpt2", "num_labels": 1}, "task": "sequence_classification"})";
+  constexpr const char* kSeveralAtOnce =
+      R"({"model": {"model_type": "llama", "problem_type": "multi_label_classification"},
+          "task": "sequence_classification"})";
+
+  EXPECT_EQ(read(R"({"model": {"model_type": "gpt2", "num_labels": 1}})").faults, Faults{});
+  EXPECT_EQ(read(kOneLabel).faults,
+            Faults{"/dstune/task  is \"sequence_classification\", but the model has num_labels 1, "
+                   "which is a regression; modelled are 2 or more"});
+  EXPECT_EQ(read(kSeveralAtOnce).faults,
+            Faults{"/dstune/task  is \"sequence_classification\", but the model's problem_type is "
+                   "multi_label_classification, modelled is single_label_classification"});
 }
 
 TEST(ReadTask, RefusesOtherNames) {

@@ -148,10 +148,52 @@ TEST(LlamaConfig, WhatIsNotModelledIsRefusedByName) {
               HasSubstr("/rope_scaling/type  is \"ntk\""));
 }
 
-TEST(LlamaConfig, CapsOnScoresAreRefused) {
-  EXPECT_THAT(read(Kin::gemma3_text, R"({"final_logit_softcapping": 30.0})").problems,
-              HasSubstr("/final_logit_softcapping  is 30.0; accepted: "));
-  EXPECT_EQ(read(Kin::gemma3_text, R"({"final_logit_softcapping": null})").problems, "");
+TEST(LlamaConfig, CapsAreGemma2sUnlessTheyAreNull) {
+  const LlamaSettings usual = settings(Kin::gemma2, R"({"num_hidden_layers": 3})");
+  const LlamaSettings none =
+      settings(Kin::gemma2, R"({"attn_logit_softcapping": null, "final_logit_softcapping": null})");
+  const LlamaSettings later = settings(Kin::gemma3_text, R"({"final_logit_softcapping": 20})");
+
+  EXPECT_EQ(usual.score_cap, 50);
+  EXPECT_EQ(usual.logit_cap, 30);
+  EXPECT_THAT(usual.windowed, ElementsAre(true, false, true));
+  EXPECT_TRUE(usual.never_sdpa && usual.post_norms && !usual.head_norms);
+  EXPECT_TRUE(none.never_sdpa);
+  EXPECT_EQ(none.score_cap + none.logit_cap, 0);
+  EXPECT_EQ(later.score_cap, 0);
+  EXPECT_EQ(later.logit_cap, 20);
+  EXPECT_THAT(read(Kin::gemma2, R"({"final_logit_softcapping": 0})").problems,
+              HasSubstr("/final_logit_softcapping  is 0; accepted: "));
+}
+
+TEST(LlamaConfig, PartsOfPhi3sHeadsTurn) {
+  const LlamaSettings part = settings(Kin::phi3, R"({"partial_rotary_factor": 0.75})");
+  const LlamaSettings within = settings(
+      Kin::phi3, R"({"rope_parameters": {"rope_theta": 1e5, "partial_rotary_factor": 0.25}})");
+
+  EXPECT_EQ(settings(Kin::phi3, "{}").turned, 96);
+  EXPECT_EQ(part.turned, 72);
+  EXPECT_EQ(within.turned, 24);
+  EXPECT_THAT(read(Kin::phi3, R"({"partial_rotary_factor": 0.01})").problems,
+              HasSubstr("/partial_rotary_factor  is 0.01, so that 0 of a head's 96 columns turn"));
+  EXPECT_THAT(read(Kin::phi3, R"({"partial_rotary_factor": 1.5})").problems,
+              HasSubstr("/partial_rotary_factor  is 1.5"));
+}
+
+TEST(LlamaConfig, LongropeOfPhi3HasItsContextBesideAndOtherNames) {
+  constexpr const char* kConfig = R"({"hidden_size": 8, "num_attention_heads": 2,
+      "original_max_position_embeddings": 2048, "rope_scaling": {"type": "su",
+      "short_factor": [1, 1], "long_factor": [2, 3], "original_max_position_embeddings": 7}})";
+  const json::value rope = json::parse(settings(Kin::phi3, kConfig).rope);
+
+  EXPECT_EQ(rope.at("rope_type"), "longrope");
+  EXPECT_EQ(rope.at("original_max_position_embeddings").to_number<double>(), 2048);
+  EXPECT_THAT(read(Kin::phi3, R"({"rope_scaling": {"type": "linear", "factor": 2}})").problems,
+              HasSubstr("/rope_scaling/type  is \"linear\"; accepted: \"default\", \"longrope\""));
+  EXPECT_THAT(read(Kin::phi3, R"({"rope_scaling": {"type": "longrope", "short_factor": [1],
+                                                    "long_factor": [1]}})")
+                  .problems,
+              HasSubstr("/rope_scaling/short_factor  is no list of 48 numbers"));
 }
 
 TEST(LlamaConfig, WarnsOfKeysThatNobodyReads) {

@@ -45,7 +45,10 @@ TEST(LlamaParameters, TotalsAreThoseOfThePublishedModels) {
                 {"qwen3-8b", 8190735360},        {"qwen3-14b", 14768307200},
                 {"qwen3-32b", 32762123264},      {"gemma-2b", 2506172416},
                 {"gemma-7b", 8537680896},        {"gemma-3-270m", 268098176},
-                {"gemma-3-1b", 999885952}}));
+                {"gemma-3-1b", 999885952},       {"gemma-2-2b", 2614341888},
+                {"gemma-2-9b", 9241705984},      {"gemma-2-27b", 27227128320},
+                {"phi-3-mini-4k", 3821079552},   {"phi-3-medium-4k", 13960238080},
+                {"phi-4", 14659507200},          {"phi-4-mini", 3836021760}}));
 }
 
 ModelSpec small(Kin kin, json::object config) {
@@ -100,6 +103,15 @@ TEST(LlamaTrainingFlops, CountSixPerMatmulWeightAndWhatQueriesSee) {
                    100 * (6 * kWeights + 12 * 2 * 12 * 8.0));
   EXPECT_DOUBLE_EQ(llama::training_flops(windowed, 100, 4),
                    100 * (6 * kWeights + 12 * 2 * 12 * 4.0));
+}
+
+TEST(LlamaTrainingFlops, CountAClassifiersScoreForEveryToken) {
+  ModelSpec spec = small(Kin::llama, {{"num_labels", 5}});
+  const double language = llama::training_flops(spec, 1, 4);
+
+  spec.task = Task::sequence_classification;
+
+  EXPECT_DOUBLE_EQ(llama::training_flops(spec, 1, 4), language - 6 * (7 - 5) * 12.0);
 }
 
 }  // namespace

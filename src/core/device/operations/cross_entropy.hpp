@@ -7,11 +7,12 @@
 namespace dstune {
 
 /// losses[i] = -log_softmax(logits(i, :))[labels[i]]; logits become its gradient by them. Both are
-/// zero in rows whose label is below 0.
+/// zero in rows whose label is below 0. With a cap c, c tanh(logit / c) stands for a logit.
 struct CrossEntropy {
-  Matrix logits;  ///< (M, V), any type; overwritten
-  Tensor labels;  ///< int64 (M)
-  Tensor losses;  ///< fp32 (M)
+  Matrix logits;       ///< (M, V), any type; overwritten
+  Tensor labels;       ///< int64 (M)
+  Tensor losses;       ///< fp32 (M)
+  double softcap = 0;  ///< 0: none
 };
 
 inline Work work_of(const CrossEntropy& op) {

@@ -12,12 +12,14 @@ namespace dstune {
 /// logit of the label. Before the first tile: -infinity, 0, 0.
 enum RowStatistic : std::int64_t { kLargest, kExpSum, kLabelLogit, kRowStatistics };
 
-/// A tile's columns become part of the statistics of its rows.
+/// A tile's columns become part of the statistics of its rows. With a cap c, here and in the
+/// gradient, c tanh(logit / c) stands for a logit.
 struct FoldLogits {
   Matrix tile;             ///< (n, w), any type
   Tensor labels;           ///< int64 (n), each a column of the whole
   std::int64_t first = 0;  ///< the whole's column that is the tile's column 0
   Matrix statistics;       ///< fp32 (kRowStatistics, n), a column per row of the tile
+  double softcap = 0;      ///< 0: none
 };
 
 /// log_sums[i] = log of the sum of a row's exponentials; losses[i] = that less the label's logit.
@@ -34,6 +36,7 @@ struct LogitsGradient {
   std::int64_t first = 0;
   Tensor log_sums;  ///< fp32 (n)
   double factor = 1;
+  double softcap = 0;
 };
 
 inline Work work_of(const FoldLogits& op) {

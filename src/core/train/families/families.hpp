@@ -20,6 +20,7 @@ class Model;
 struct MicroBatch;
 
 inline constexpr Task kCausalLmOnly[] = {Task::causal_lm};
+inline constexpr Task kDecoderTasks[] = {Task::causal_lm, Task::sequence_classification};
 
 /// All that the rest of the program knows of a kind of model.
 struct Family {

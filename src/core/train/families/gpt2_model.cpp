@@ -1,15 +1,16 @@
 #include "core/train/families/gpt2_model.hpp"
 
 #include <cstdint>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "core/device/operations/add.hpp"
 #include "core/device/operations/embedding.hpp"
 #include "core/train/families/gpt2_block.hpp"
+#include "core/train/layers/decoder_head.hpp"
 #include "core/train/layers/dropout_layer.hpp"
 #include "core/train/layers/embedding_table.hpp"
-#include "core/train/layers/head.hpp"
 #include "core/train/layers/norm.hpp"
 #include "core/train/layers/tied_gradient.hpp"
 #include "core/train/layers/workspace.hpp"
@@ -50,7 +51,7 @@ class Gpt2 final : public Model {
   layers::DropoutLayer drop_;
   std::vector<Block> blocks_;
   layers::Norm ln_f_;
-  layers::Head head_;
+  layers::DecoderHead head_;
 
   // Of the micro-step that runs.
   std::uint64_t seed_ = 0;
@@ -69,13 +70,9 @@ Gpt2::Gpt2(const ModelSpec& spec, const ModelNames& names, const MicroBatch& bat
       wpe_(names, "transformer.wpe", spec.max_positions, spec.hidden_size),
       drop_{.module = names.module("transformer.drop"), .probability = spec.embedding_dropout},
       ln_f_(names, "transformer.ln_f", spec.hidden_size, spec.layer_norm_epsilon),
-      head_{.module = names.module("lm_head"),
-            .weight = wte_.weight,
-            .size = spec.hidden_size,
-            .vocab_size = spec.vocab_size,
-            .is_tied = settings_of(spec).tied} {
+      head_(spec, names, spec.hidden_size,
+            settings_of(spec).tied ? std::optional(wte_.weight) : std::nullopt) {
   const Gpt2Settings settings = settings_of(spec);
-  if (!settings.tied) head_.weight = names.tensor("lm_head.weight");
   blocks_.reserve(static_cast<std::size_t>(spec.num_layers));
   for (std::int64_t index = 0; index < spec.num_layers; ++index) {
     blocks_.emplace_back(spec_, settings, names, index);
@@ -119,7 +116,7 @@ void Gpt2::forward(ModuleHooks& hooks, Tensor tokens, std::uint64_t seed, Tensor
   rows = {};
   mask.reset();
   hooks.release(transformer_);
-  head_.forward(work_, hooks, std::move(normed), tokens, loss);
+  head_.forward(work_, hooks, std::move(normed), tokens, seed, loss);
   hooks.release(root_);
 }
 

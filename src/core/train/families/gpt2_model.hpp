@@ -12,11 +12,12 @@
 
 namespace dstune::gpt2 {
 
-/// Hugging Face's GPT2LMHeadModel without cache, as its Trainer runs it; saves what
-/// zero-step.md 5.4 and 5.5 list.
+/// Hugging Face's GPT2LMHeadModel or GPT2ForSequenceClassification, as spec.task says, without
+/// cache, as its Trainer runs it; saves what zero-step.md 5.4 and 5.5 list.
 std::unique_ptr<Model> make_model(const ModelSpec& spec, const ModelParameters& parameters,
                                   const MicroBatch& batch, Device& device);
 
-inline constexpr Family kFamily{"gpt2", presets, read, parameters, training_flops, make_model};
+inline constexpr Family kFamily{"gpt2",         presets,    read,         parameters,
+                                training_flops, make_model, kDecoderTasks};
 
 }  // namespace dstune::gpt2

@@ -1,13 +1,14 @@
 #include "core/train/families/gpt_neox_model.hpp"
 
 #include <cstdint>
+#include <optional>
 #include <utility>
 #include <vector>
 
 #include "core/train/families/gpt_neox_layer.hpp"
+#include "core/train/layers/decoder_head.hpp"
 #include "core/train/layers/dropout_layer.hpp"
 #include "core/train/layers/embedding_table.hpp"
-#include "core/train/layers/head.hpp"
 #include "core/train/layers/norm.hpp"
 #include "core/train/layers/rotary.hpp"
 #include "core/train/layers/tied_gradient.hpp"
@@ -38,7 +39,7 @@ class GptNeox final : public Model {
   layers::DropoutLayer dropout_;
   std::vector<NeoxLayer> layers_;
   layers::Norm norm_;
-  layers::Head head_;
+  layers::DecoderHead head_;
 
   // Of the micro-step that runs.
   std::uint64_t seed_ = 0;
@@ -59,11 +60,8 @@ GptNeox::GptNeox(const ModelSpec& spec, const ModelNames& names, const MicroBatc
       dropout_{.module = names.module("gpt_neox.emb_dropout"),
                .probability = spec.embedding_dropout},
       norm_(names, "gpt_neox.final_layer_norm", spec.hidden_size, spec.layer_norm_epsilon),
-      head_{.module = names.module("lm_head"),
-            .weight = settings_.tied ? embed_in_.weight : names.tensor("lm_head.weight"),
-            .size = spec.hidden_size,
-            .vocab_size = spec.vocab_size,
-            .is_tied = settings_.tied} {
+      head_(spec, names, spec.hidden_size,
+            settings_.tied ? std::optional(embed_in_.weight) : std::nullopt) {
   layers_.reserve(static_cast<std::size_t>(spec.num_layers));
   for (std::int64_t index = 0; index < spec.num_layers; ++index) {
     layers_.emplace_back(spec, settings_, names, index);
@@ -88,7 +86,7 @@ void GptNeox::forward(ModuleHooks& hooks, Tensor tokens, std::uint64_t seed, Ten
   Buffer normed = norm_.forward(work_, hooks, norm_input_, norm_stats_);
   mask.reset();
   hooks.release(body_);
-  head_.forward(work_, hooks, std::move(normed), tokens, loss);
+  head_.forward(work_, hooks, std::move(normed), tokens, seed, loss);
   hooks.release(root_);
 }
 

@@ -12,10 +12,12 @@
 
 namespace dstune::gpt_neox {
 
-/// Hugging Face's GPTNeoXForCausalLM without cache, as its Trainer runs it.
+/// Hugging Face's GPTNeoXForCausalLM, or GPTNeoXForSequenceClassification, without cache, as its
+/// Trainer runs it.
 std::unique_ptr<Model> make_model(const ModelSpec& spec, const ModelParameters& parameters,
                                   const MicroBatch& batch, Device& device);
 
-inline constexpr Family kFamily{"gpt_neox", presets, read, parameters, training_flops, make_model};
+inline constexpr Family kFamily{"gpt_neox",     presets,    read,         parameters,
+                                training_flops, make_model, kDecoderTasks};
 
 }  // namespace dstune::gpt_neox

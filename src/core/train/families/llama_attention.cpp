@@ -38,6 +38,7 @@ LlamaAttention::LlamaAttention(const ModelSpec& spec, const LlamaSettings& setti
              .head_size = settings.head_size,
              .window = settings.window_of(layer),
              .scale = settings.score_scale,
+             .softcap = settings.score_cap,
              .dropout = spec.attention_dropout},
       module_(names.module(name)),
       q_{linear(names, name + ".q_proj", spec.hidden_size, spec.num_heads * settings.head_size,

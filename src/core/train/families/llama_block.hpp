@@ -1,13 +1,17 @@
 // One decoder layer of Llama and its kin: x + attention(norm(x)), then that + mlp(norm(that)); with
-// post norms both are normalised before they are added.
+// post norms both are normalised before they are added, and Phi-3's drop out.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <variant>
 
 #include "core/train/families/llama_attention.hpp"
 #include "core/train/families/llama_mlp.hpp"
+#include "core/train/families/phi3_attention.hpp"
+#include "core/train/families/phi3_mlp.hpp"
+#include "core/train/layers/dropout_layer.hpp"
 #include "core/train/layers/rms_norm_layer.hpp"
 
 namespace dstune::llama {
@@ -19,7 +23,7 @@ class LlamaBlock {
              std::int64_t index);
 
   AttentionShape attention_shape(const layers::Workspace& work, std::uint64_t seed) const {
-    return attention_.shape(work, seed);
+    return std::visit([&](const auto& part) { return part.shape(work, seed); }, attention_);
   }
 
   /// Afterwards x is still there, see forget_input().
@@ -39,14 +43,27 @@ class LlamaBlock {
                   Buffer d_out, std::uint64_t seed);
 
  private:
+  using AttentionPart = std::variant<LlamaAttention, Phi3Attention>;
+  using MlpPart = std::variant<LlamaMlp, Phi3Mlp>;
+
+  static AttentionPart attention_of(const ModelSpec& spec, const LlamaSettings& settings,
+                                    const ModelNames& names, std::int64_t index);
+  static MlpPart mlp_of(const ModelSpec& spec, const LlamaSettings& settings,
+                        const ModelNames& names, std::int64_t index);
+  Buffer attend(const layers::Workspace& work, ModuleHooks& hooks, const layers::Rotary& rotary,
+                const Buffer& mask, std::uint64_t seed);
+  Buffer run_mlp(const layers::Workspace& work, ModuleHooks& hooks, std::uint64_t seed);
+
   std::int64_t index_;
   std::size_t module_;
-  LlamaAttention attention_;
-  LlamaMlp mlp_;
+  AttentionPart attention_;
+  MlpPart mlp_;
   layers::RmsNormLayer input_norm_;
   layers::RmsNormLayer middle_norm_;
   std::optional<layers::RmsNormLayer> post_attention_norm_;
   std::optional<layers::RmsNormLayer> post_mlp_norm_;
+  std::optional<layers::DropoutLayer> attention_dropout_;
+  std::optional<layers::DropoutLayer> mlp_dropout_;
 
   Buffer input_;     ///< (M, h)
   Buffer middle_;    ///< (M, h), the residual between attention and MLP

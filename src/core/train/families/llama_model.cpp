@@ -10,8 +10,8 @@
 
 #include "core/device/operations/scale.hpp"
 #include "core/train/families/llama_block.hpp"
+#include "core/train/layers/decoder_head.hpp"
 #include "core/train/layers/embedding_table.hpp"
-#include "core/train/layers/head.hpp"
 #include "core/train/layers/rms_norm_layer.hpp"
 #include "core/train/layers/rotary.hpp"
 #include "core/train/layers/tied_gradient.hpp"
@@ -56,7 +56,6 @@ class Llama final : public Model {
   void embed_backward(ModuleHooks& hooks, Buffer d_embedded, Buffer d_of_head);
 
   layers::Workspace work_;
-  bool tied_;
   std::int64_t window_;  ///< of the layers that have one
 
   std::size_t root_;
@@ -69,7 +68,7 @@ class Llama final : public Model {
   std::vector<bool> windowed_;  // by layer
   std::vector<LlamaBlock> blocks_;
   layers::RmsNormLayer norm_;
-  layers::Head head_;
+  layers::DecoderHead head_;
 
   // Of the micro-step that runs.
   std::uint64_t seed_ = 0;
@@ -77,10 +76,18 @@ class Llama final : public Model {
   Buffer norm_input_;
 };
 
+layers::Workspace workspace_of(const LlamaSettings& settings, const MicroBatch& batch,
+                               Device& device) {
+  layers::Workspace work(batch, device);
+  if (settings.never_sdpa && work.attention == AttentionKind::sdpa) {
+    work.attention = AttentionKind::eager;
+  }
+  return work;
+}
+
 Llama::Llama(const ModelSpec& spec, const LlamaSettings& settings, const ModelNames& names,
              const MicroBatch& batch, Device& device)
-    : work_(batch, device),
-      tied_(settings.tied),
+    : work_(workspace_of(settings, batch, device)),
       window_(settings.window),
       root_(names.module("")),
       body_(names.module("model")),
@@ -93,11 +100,8 @@ Llama::Llama(const ModelSpec& spec, const LlamaSettings& settings, const ModelNa
       windowed_(settings.windowed),
       norm_(names, "model.norm", spec.hidden_size, spec.layer_norm_epsilon, 1,
             settings.is_gemma ? 1 : 0),
-      head_{.module = names.module("lm_head"),
-            .weight = settings.tied ? embedding_.weight : names.tensor("lm_head.weight"),
-            .size = spec.hidden_size,
-            .vocab_size = spec.vocab_size,
-            .is_tied = settings.tied} {
+      head_(spec, names, spec.hidden_size,
+            settings.tied ? std::optional(embedding_.weight) : std::nullopt, settings.logit_cap) {
   if (!settings.windowed_rope.empty()) {
     windowed_rotary_.emplace(work_,
                              frequencies_of(spec, settings.windowed_rope, batch.sequence_length));
@@ -137,7 +141,8 @@ Llama::Masks Llama::make_masks() const {
   make(false, masks.of_all);
   make(true, masks.of_windows);
   const std::int64_t s = work_.sequence_length;
-  const bool is_made = work_.attention == AttentionKind::sdpa && window_ > 0 && window_ <= s;
+  const bool is_made =
+      work_.attention == AttentionKind::sdpa && !masks.of_windows && window_ > 0 && window_ <= s;
   if (is_made) {
     masks.booleans = {*work_.device, MemoryCategory::activations, static_cast<Bytes>(s * s)};
   }
@@ -170,7 +175,7 @@ void Llama::forward(ModuleHooks& hooks, Tensor tokens, std::uint64_t seed, Tenso
   }
   Buffer normed = decode(hooks, std::move(embedded));
   hooks.release(body_);
-  head_.forward(work_, hooks, std::move(normed), tokens, loss);
+  head_.forward(work_, hooks, std::move(normed), tokens, seed, loss);
   hooks.release(root_);
 }
 
@@ -195,7 +200,7 @@ void Llama::embed_backward(ModuleHooks& hooks, Buffer d_embedded, Buffer d_of_he
   scale(d_embedded);
   Buffer dense = embedding_.gradient(work_, d_embedded, tokens_);
   d_embedded.reset();
-  if (tied_) dense = layers::sum_of_tied(work_, std::move(d_of_head), std::move(dense));
+  if (d_of_head) dense = layers::sum_of_tied(work_, std::move(d_of_head), std::move(dense));
   hooks.gradient_ready(embedding_.weight, std::move(dense));
 }
 

@@ -12,13 +12,15 @@
 
 namespace dstune::llama {
 
-/// Hugging Face's *ForCausalLM of the spec's family; saves what zero-step.md 5.4 and 5.5 list.
+/// Hugging Face's *ForCausalLM or *ForSequenceClassification of the spec's family; saves what
+/// zero-step.md 5.4 and 5.5 list.
 std::unique_ptr<Model> make_model(const ModelSpec& spec, const ModelParameters& parameters,
                                   const MicroBatch& batch, Device& device);
 
 template <Kin kin>
 Family family() {
-  return {model_type_of(kin), presets<kin>, read<kin>, parameters, training_flops, make_model};
+  return {model_type_of(kin), presets<kin>, read<kin>,    parameters,
+          training_flops,     make_model,   kDecoderTasks};
 }
 
 }  // namespace dstune::llama

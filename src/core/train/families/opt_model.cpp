@@ -8,8 +8,8 @@
 #include "core/device/operations/add.hpp"
 #include "core/device/operations/embedding.hpp"
 #include "core/train/families/opt_layer.hpp"
+#include "core/train/layers/decoder_head.hpp"
 #include "core/train/layers/embedding_table.hpp"
-#include "core/train/layers/head.hpp"
 #include "core/train/layers/linear.hpp"
 #include "core/train/layers/norm.hpp"
 #include "core/train/layers/tied_gradient.hpp"
@@ -61,6 +61,7 @@ class Opt final : public Model {
   layers::Workspace work_;
 
   std::size_t root_;
+  std::optional<std::size_t> body_;  ///< where its forward runs
   std::size_t decoder_;
   layers::EmbeddingTable embed_tokens_;
   layers::EmbeddingTable embed_positions_;
@@ -68,7 +69,7 @@ class Opt final : public Model {
   std::optional<Linear> project_in_;
   std::optional<layers::Norm> norm_;
   std::vector<OptLayer> layers_;
-  layers::Head head_;
+  layers::DecoderHead head_;
 
   // Of the micro-step that runs.
   std::uint64_t seed_ = 0;
@@ -92,13 +93,10 @@ Opt::Opt(const ModelSpec& spec, const ModelNames& names, const MicroBatch& batch
       project_out_(projection(spec, settings_of(spec), names, true)),
       project_in_(projection(spec, settings_of(spec), names, false)),
       norm_(final_norm(spec, settings_of(spec), names)),
-      head_{.module = names.module("lm_head"),
-            .weight = embed_tokens_.weight,
-            .size = settings_of(spec).embedding_size,
-            .vocab_size = spec.vocab_size,
-            .is_tied = settings_of(spec).tied} {
+      head_(spec, names, settings_of(spec).embedding_size,
+            settings_of(spec).tied ? std::optional(embed_tokens_.weight) : std::nullopt) {
   const OptSettings settings = settings_of(spec);
-  if (!settings.tied) head_.weight = names.tensor("lm_head.weight");
+  if (spec.task == Task::sequence_classification) body_ = names.module("model");
   layers_.reserve(static_cast<std::size_t>(spec.num_layers));
   for (std::int64_t index = 0; index < spec.num_layers; ++index) {
     layers_.emplace_back(spec, settings, names, index);
@@ -130,6 +128,7 @@ void Opt::forward(ModuleHooks& hooks, Tensor tokens, std::uint64_t seed, Tensor 
   tokens_ = tokens;
   seed_ = seed;
   hooks.fetch(root_);
+  if (body_) hooks.fetch(*body_);
   hooks.fetch(decoder_);
   Embedded rows = look_up(hooks);
   Buffer hidden = sum_of(rows);
@@ -142,7 +141,8 @@ void Opt::forward(ModuleHooks& hooks, Tensor tokens, std::uint64_t seed, Tensor 
   rows = {};
   mask.reset();
   hooks.release(decoder_);
-  head_.forward(work_, hooks, std::move(hidden), tokens, loss);
+  if (body_) hooks.release(*body_);
+  head_.forward(work_, hooks, std::move(hidden), tokens, seed, loss);
   hooks.release(root_);
 }
 
@@ -162,6 +162,7 @@ void Opt::backward(ModuleHooks& hooks, double factor) {
   hooks.fetch(root_);
   Buffer d_tied;
   Buffer d_hidden = head_.backward(work_, hooks, factor, d_tied);
+  if (body_) hooks.fetch(*body_);
   hooks.fetch(decoder_);
   d_hidden = finish_backward(hooks, std::move(d_hidden));
   for (auto layer = layers_.rbegin(); layer != layers_.rend(); ++layer) {

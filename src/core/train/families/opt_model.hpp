@@ -12,10 +12,12 @@
 
 namespace dstune::opt {
 
-/// Hugging Face's OPTForCausalLM without cache, as its Trainer runs it.
+/// Hugging Face's OPTForCausalLM, or OPTForSequenceClassification, without cache, as its Trainer
+/// runs it.
 std::unique_ptr<Model> make_model(const ModelSpec& spec, const ModelParameters& parameters,
                                   const MicroBatch& batch, Device& device);
 
-inline constexpr Family kFamily{"opt", presets, read, parameters, training_flops, make_model};
+inline constexpr Family kFamily{"opt",          presets,    read,         parameters,
+                                training_flops, make_model, kDecoderTasks};
 
 }  // namespace dstune::opt

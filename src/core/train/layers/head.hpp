@@ -18,6 +18,7 @@ struct Head {
   std::int64_t size;        ///< h
   std::int64_t vocab_size;  ///< V
   bool is_tied;             ///< another module uses the weight too
+  double softcap = 0;       ///< of the logits (final_logit_softcapping); 0: none
 
   std::unique_ptr<CausalLoss> causal_loss{};  ///< made by the first forward
 
@@ -32,7 +33,7 @@ struct Head {
   Buffer backward(const Workspace& work, ModuleHooks& hooks, double factor, Buffer& d_tied);
 
  private:
-  Projection projection() const { return {module, weight, size, vocab_size}; }
+  Projection projection() const { return {module, weight, size, vocab_size, softcap}; }
 };
 
 }  // namespace dstune::layers

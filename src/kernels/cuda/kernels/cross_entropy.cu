@@ -8,6 +8,7 @@
 #include "kernels/cuda/kernels/any_rows.cuh"
 #include "kernels/cuda/kernels/exp_sum.cuh"
 #include "kernels/cuda/kernels/rows.cuh"
+#include "kernels/cuda/kernels/soft_cap.cuh"
 
 namespace dstune::cuda {
 
@@ -26,10 +27,10 @@ __device__ void clear_row(T* x, const AnyRow<kWidth>& row) {
   });
 }
 
-template <class T, int kWidth>
+template <class T, int kWidth, class Cap>
 __global__ void __launch_bounds__(kMostThreads)
     cross_entropy_kernel(RowsOf<T> logits, const std::int64_t* labels, float* losses,
-                         std::int64_t cols) {
+                         std::int64_t cols, Cap cap) {
   T* const x = logits[blockIdx.x];
   const AnyRow<kWidth> row(x, cols);
   const std::int64_t label = labels[blockIdx.x];
@@ -38,17 +39,20 @@ __global__ void __launch_bounds__(kMostThreads)
     return clear_row(x, row);
   }
   ExpSum own;
-  row.forward([&](auto width, std::int64_t column) { own.add(load_pack<width>(x + column)); });
+  row.forward(
+      [&](auto width, std::int64_t column) { own.add(capped(cap, load_pack<width>(x + column))); });
   const ExpSum all = own.of_block();
   const float log_sum = all.largest + logf(all.sum);
-  if (threadIdx.x == 0) losses[blockIdx.x] = log_sum - to_float(x[label]);
+  if (threadIdx.x == 0) losses[blockIdx.x] = log_sum - cap.value(to_float(x[label]));
   __syncthreads();
   row.backward([&](auto width, std::int64_t column) {
     auto pack = load_pack<width>(x + column);
 #pragma unroll
     for (int k = 0; k < width; ++k) {
-      const float probability = __expf(to_float(pack.values[k]) - log_sum);
-      pack.values[k] = from_float<T>(column + k == label ? probability - 1 : probability);
+      const float value = cap.value(to_float(pack.values[k]));
+      const float probability = __expf(value - log_sum);
+      const float gradient = column + k == label ? probability - 1 : probability;
+      pack.values[k] = from_float<T>(gradient * cap.slope(value));
     }
     store_pack(x + column, pack);
   });
@@ -63,8 +67,11 @@ void CudaDevice::compute(const CrossEntropy& op) {
   const Grid grid{logits.rows, threads_for_row(logits.cols, kPerThread, kMostThreads)};
   with_type(logits.dtype, [&]<class T>(std::type_identity<T>) {
     with_any_row_width<T>({logits}, [&](auto width) {
-      launch(stream(), grid, cross_entropy_kernel<T, width>, rows_of<T>(logits),
-             elements<const std::int64_t>(op.labels), elements<float>(op.losses), logits.cols);
+      with_cap(op.softcap, [&]<class Cap>(const Cap& cap) {
+        launch(stream(), grid, cross_entropy_kernel<T, width, Cap>, rows_of<T>(logits),
+               elements<const std::int64_t>(op.labels), elements<float>(op.losses), logits.cols,
+               cap);
+      });
     });
   });
 }

@@ -8,6 +8,7 @@
 #include "kernels/cuda/kernels/each_element.cuh"
 #include "kernels/cuda/kernels/exp_sum.cuh"
 #include "kernels/cuda/kernels/rows.cuh"
+#include "kernels/cuda/kernels/soft_cap.cuh"
 
 namespace dstune::cuda {
 
@@ -25,14 +26,15 @@ struct TileLabels {
   __device__ std::int64_t column(std::int64_t row) const { return labels[row] - first; }
 };
 
-template <class T, int kWidth>
+template <class T, int kWidth, class Cap>
 __global__ void __launch_bounds__(kMostThreads)
     fold_logits_kernel(RowsOf<const T> tile, TileLabels labels, RowsOf<float> statistics,
-                       std::int64_t cols) {
+                       std::int64_t cols, Cap cap) {
   const T* const x = tile[blockIdx.x];
   const AnyRow<kWidth> row(x, cols);
   ExpSum own;
-  row.forward([&](auto width, std::int64_t column) { own.add(load_pack<width>(x + column)); });
+  row.forward(
+      [&](auto width, std::int64_t column) { own.add(capped(cap, load_pack<width>(x + column))); });
   const ExpSum all = own.of_block();
   if (threadIdx.x != 0) return;
   float& largest = statistics[kLargest][blockIdx.x];
@@ -41,13 +43,15 @@ __global__ void __launch_bounds__(kMostThreads)
   sum = sum * __expf(largest - now) + all.sum * __expf(all.largest - now);
   largest = now;
   const std::int64_t label = labels.column(blockIdx.x);
-  if (label >= 0 && label < cols) statistics[kLabelLogit][blockIdx.x] = to_float(x[label]);
+  if (label >= 0 && label < cols) {
+    statistics[kLabelLogit][blockIdx.x] = cap.value(to_float(x[label]));
+  }
 }
 
-template <class T, int kWidth>
+template <class T, int kWidth, class Cap>
 __global__ void __launch_bounds__(kMostThreads)
     logits_gradient_kernel(RowsOf<T> tile, TileLabels labels, const float* log_sums, float factor,
-                           std::int64_t cols) {
+                           std::int64_t cols, Cap cap) {
   T* const x = tile[blockIdx.x];
   const std::int64_t label = labels.column(blockIdx.x);
   const float log_sum = log_sums[blockIdx.x];
@@ -55,9 +59,10 @@ __global__ void __launch_bounds__(kMostThreads)
     auto pack = load_pack<width>(x + column);
 #pragma unroll
     for (int k = 0; k < width; ++k) {
-      const float probability = __expf(to_float(pack.values[k]) - log_sum);
-      pack.values[k] =
-          from_float<T>(factor * (column + k == label ? probability - 1 : probability));
+      const float value = cap.value(to_float(pack.values[k]));
+      const float probability = __expf(value - log_sum);
+      const float gradient = column + k == label ? probability - 1 : probability;
+      pack.values[k] = from_float<T>(factor * gradient * cap.slope(value));
     }
     store_pack(x + column, pack);
   });
@@ -87,8 +92,11 @@ void CudaDevice::compute(const FoldLogits& op) {
   assert(op.statistics.cols == tile.rows && op.labels.numel == tile.rows);
   with_type(tile.dtype, [&]<class T>(std::type_identity<T>) {
     with_any_row_width<T>({tile}, [&](auto width) {
-      launch(stream(), block_per_row(tile), fold_logits_kernel<T, width>, rows_of<const T>(tile),
-             labels_of(op.labels, op.first), rows_of<float>(op.statistics), tile.cols);
+      with_cap(op.softcap, [&]<class Cap>(const Cap& cap) {
+        launch(stream(), block_per_row(tile), fold_logits_kernel<T, width, Cap>,
+               rows_of<const T>(tile), labels_of(op.labels, op.first),
+               rows_of<float>(op.statistics), tile.cols, cap);
+      });
     });
   });
 }
@@ -108,9 +116,11 @@ void CudaDevice::compute(const LogitsGradient& op) {
   assert(op.labels.numel == tile.rows && op.log_sums.numel == tile.rows);
   with_type(tile.dtype, [&]<class T>(std::type_identity<T>) {
     with_any_row_width<T>({tile}, [&](auto width) {
-      launch(stream(), block_per_row(tile), logits_gradient_kernel<T, width>, rows_of<T>(tile),
-             labels_of(op.labels, op.first), elements<const float>(op.log_sums),
-             static_cast<float>(op.factor), tile.cols);
+      with_cap(op.softcap, [&]<class Cap>(const Cap& cap) {
+        launch(stream(), block_per_row(tile), logits_gradient_kernel<T, width, Cap>,
+               rows_of<T>(tile), labels_of(op.labels, op.first), elements<const float>(op.log_sums),
+               static_cast<float>(op.factor), tile.cols, cap);
+      });
     });
   });
 }

@@ -59,7 +59,7 @@ void FusedLoss::forward(const Workspace& work, ModuleHooks& hooks, const Project
     const Matrix logits{buffer.data(), count, head.vocab_size, work.dtype, head.vocab_size};
     device.run(Gemm{.transpose_b = Transpose::yes, .a = part(x), .b = weight, .c = logits});
     device.run(CrossEntropy{logits, labels.tensor(DType::int64).slice(first, count),
-                            of_losses.slice(first, count)});
+                            of_losses.slice(first, count), head.softcap});
     device.run(Gemm{.a = logits, .b = weight, .c = part(d_input_)});
     add_weight_gradient(work, head, logits, part(x));
     device.tick();

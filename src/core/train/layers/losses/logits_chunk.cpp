@@ -44,6 +44,11 @@ Buffer LogitsChunk::make_logits() const {
   return upcast;
 }
 
+Buffer LogitsChunk::capped(Buffer logits, SoftCap& cap) const {
+  if (head_.softcap == 0) return logits;
+  return cap.forward(work_, head_.softcap, std::move(logits), DType::fp32);
+}
+
 Buffer LogitsChunk::make_log_probs(const Buffer& logits) const {
   Buffer log_probs = buffer(head_.vocab_size);
   device_.run(LogSoftmax{logits_in(logits), logits_in(log_probs)});
@@ -65,8 +70,12 @@ void LogitsChunk::log_entropy(const Buffer& log_probs) const {
 
 void LogitsChunk::forward(Tensor loss) const {
   hooks_.fetch(head_.module);
-  const Buffer logits = make_logits();
+  Buffer logits = make_logits();
   hooks_.release(head_.module);
+  {
+    SoftCap not_kept;
+    logits = capped(std::move(logits), not_kept);
+  }
   const Buffer log_probs = make_log_probs(logits);
   device_.run(
       NllLoss{.log_probs = logits_in(log_probs), .labels = labels_, .sum = loss, .factor = share_});
@@ -79,13 +88,14 @@ void LogitsChunk::forward(Tensor loss) const {
 ChunkGradients LogitsChunk::backward(double factor) const {
   hooks_.fetch(head_.module);
   Buffer log_probs;
+  SoftCap cap;
   {
-    const Buffer logits = make_logits();
+    const Buffer logits = capped(make_logits(), cap);
     log_probs = make_log_probs(logits);
     log_guesses(logits);
     log_entropy(log_probs);
   }
-  Buffer d_logits = logits_gradient(std::move(log_probs), factor);
+  Buffer d_logits = logits_gradient(std::move(log_probs), cap, factor);
 
   const Matrix d_matrix = as_matrix(d_logits.tensor(work_.dtype), rows_, head_.vocab_size);
   ChunkGradients gradients{rows_of(work_, rows_, head_.size, work_.dtype),
@@ -101,7 +111,7 @@ ChunkGradients LogitsChunk::backward(double factor) const {
   return gradients;
 }
 
-Buffer LogitsChunk::logits_gradient(Buffer log_probs, double factor) const {
+Buffer LogitsChunk::logits_gradient(Buffer log_probs, SoftCap& cap, double factor) const {
   Buffer d_log_probs = buffer(head_.vocab_size);
   device_.run(NllLossBackward{
       .labels = labels_, .loss_scale = factor * share_, .out = logits_in(d_log_probs)});
@@ -111,6 +121,9 @@ Buffer LogitsChunk::logits_gradient(Buffer log_probs, double factor) const {
                                  .d_logits = logits_in(d_fp32)});
   d_log_probs.reset();
   log_probs.reset();
+  if (head_.softcap > 0) {
+    d_fp32 = cap.backward(work_, head_.softcap, std::move(d_fp32), DType::fp32);
+  }
   if (work_.dtype == DType::fp32) return d_fp32;
   Buffer d_logits = rows_of(work_, rows_, head_.vocab_size, work_.dtype);
   device_.run(Cast{d_fp32.tensor(DType::fp32), d_logits.tensor(work_.dtype)});

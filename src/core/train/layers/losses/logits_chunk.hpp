@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "core/train/layers/losses/loss.hpp"
+#include "core/train/layers/losses/soft_cap.hpp"
 
 namespace dstune::layers {
 
@@ -33,10 +34,11 @@ class LogitsChunk {
   Matrix logits_in(const Buffer& buffer) const;
   Matrix x() const;
   Buffer make_logits() const;
+  Buffer capped(Buffer logits, SoftCap& cap) const;
   Buffer make_log_probs(const Buffer& logits) const;
   void log_guesses(const Buffer& logits) const;
   void log_entropy(const Buffer& log_probs) const;
-  Buffer logits_gradient(Buffer log_probs, double factor) const;
+  Buffer logits_gradient(Buffer log_probs, SoftCap& cap, double factor) const;
 
   const Workspace& work_;
   ModuleHooks& hooks_;

@@ -11,12 +11,13 @@
 
 namespace dstune::layers {
 
-/// The last layer, without a bias: logits = x W^T.
+/// The last layer, without a bias: logits = x W^T, or c tanh(x W^T / c) where there is a cap c.
 struct Projection {
   std::size_t module;
   std::size_t weight;  ///< tensor (V, h)
   std::int64_t size;   ///< h
   std::int64_t vocab_size;
+  double softcap = 0;  ///< 0: none
 
   Matrix matrix(const Tensor& tensor) const { return as_matrix(tensor, vocab_size, size); }
 };

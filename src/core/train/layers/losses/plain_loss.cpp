@@ -24,6 +24,7 @@ void PlainLoss::forward(const Workspace& work, ModuleHooks& hooks, const Project
                   .b = head.matrix(hooks.parameter(head.weight)),
                   .c = work.matrix(logits, head.vocab_size)});
   hooks.release(head.module);
+  if (head.softcap > 0) logits = cap_.forward(work, head.softcap, std::move(logits), work.dtype);
 
   Buffer upcast;
   if (work.dtype != DType::fp32) {
@@ -43,7 +44,10 @@ void PlainLoss::forward(const Workspace& work, ModuleHooks& hooks, const Project
 Buffer PlainLoss::backward(const Workspace& work, ModuleHooks& hooks, const Projection& head,
                            double factor, const WeightGradient& take_weight) {
   Device& device = *work.device;
-  const Buffer d_logits = logits_gradient(work, head, factor);
+  Buffer d_logits = logits_gradient(work, head, factor);
+  if (head.softcap > 0) {
+    d_logits = cap_.backward(work, head.softcap, std::move(d_logits), work.dtype);
+  }
 
   hooks.fetch(head.module);
   Buffer d_weight = work.gradient(head.vocab_size * head.size);

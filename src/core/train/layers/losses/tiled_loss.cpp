@@ -99,7 +99,7 @@ void TiledLoss::forward(const Workspace& work, ModuleHooks& hooks, const Project
   for_tiles(work, tile_, tile, head, rows_.tensor(work.dtype), hooks.parameter(head.weight),
             [&](const Range& rows, const Range& words, const Matrix& logits) {
               device.run(FoldLogits{logits, rows.of(labels_.tensor(DType::int64)), words.first,
-                                    columns(statistics, rows)});
+                                    columns(statistics, rows), head.softcap});
             });
   hooks.release(head.module);
   log_sums_ = rows_of(work, count, 1, DType::fp32);
@@ -123,21 +123,21 @@ Buffer TiledLoss::backward(const Workspace& work, ModuleHooks& hooks, const Proj
     hooks.fetch(head.module);
     const Tensor weight = hooks.parameter(head.weight);
     const Buffer tile = make_buffer_of(work, tile_, labelled_rows(work));  // until both are rounded
-    for_tiles(
-        work, tile_, tile, head, x, weight,
-        [&](const Range& rows, const Range& words, const Matrix& logits) {
-          device.run(LogitsGradient{logits, rows.of(labels_.tensor(DType::int64)), words.first,
-                                    rows.of(log_sums_.tensor(DType::fp32)), row_factor});
-          device.run(Gemm{.a = logits,
-                          .b = words.of(weight, head.size),
-                          .beta = 1,
-                          .c = rows.of(of_rows.tensor(), head.size)});
-          device.run(Gemm{.transpose_a = Transpose::yes,
-                          .a = logits,
-                          .b = rows.of(x, head.size),
-                          .beta = 1,
-                          .c = words.of(of_weight.tensor(), head.size)});
-        });
+    for_tiles(work, tile_, tile, head, x, weight,
+              [&](const Range& rows, const Range& words, const Matrix& logits) {
+                device.run(LogitsGradient{logits, rows.of(labels_.tensor(DType::int64)),
+                                          words.first, rows.of(log_sums_.tensor(DType::fp32)),
+                                          row_factor, head.softcap});
+                device.run(Gemm{.a = logits,
+                                .b = words.of(weight, head.size),
+                                .beta = 1,
+                                .c = rows.of(of_rows.tensor(), head.size)});
+                device.run(Gemm{.transpose_a = Transpose::yes,
+                                .a = logits,
+                                .b = rows.of(x, head.size),
+                                .beta = 1,
+                                .c = words.of(of_weight.tensor(), head.size)});
+              });
     hooks.release(head.module);
     d_rows = rounded(work, of_rows, MemoryCategory::activations);
     d_weight = rounded(work, of_weight, MemoryCategory::gradients);

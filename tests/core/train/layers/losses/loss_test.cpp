@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <iterator>
 #include <memory>
 #include <string>
 #include <vector>
@@ -55,6 +56,7 @@ INSTANTIATE_TEST_SUITE_P(
 // Three chunks of 256 rows; one, smaller, of a single sequence.
 constexpr HeadSizes kSizes[] = {{3, 200, 40, 12}, {1, 6, 100, 4}};
 constexpr LogitsTile kTile{256, 16};
+constexpr double kCaps[] = {0, 2};  // 0: none
 
 // 16-bit logits, and sums of 16-bit gradients that fused rounds after every chunk.
 double tolerance_of(DType dtype) {
@@ -66,14 +68,17 @@ double tolerance_of(DType dtype) {
 TEST_P(CausalLossTest, LossAndGradientsAreThoseOfThePlainOne) {
   constexpr double kFactor = 3;
   const double tolerance = tolerance_of(GetParam().dtype);
-  for (const HeadSizes& sizes : kSizes) {
+  for (std::size_t i = 0; i < std::size(kSizes); ++i) {
+    const HeadSizes& sizes = kSizes[i];
     SCOPED_TRACE(concat(sizes.micro_batch, " of ", sizes.sequence, ", ", sizes.vocab, " words"));
     cpu::CpuDevice device(Bytes{1} << 30U);
     HeadRun plain(sizes, GetParam().dtype, {}, device);
+    plain.head.softcap = kCaps[i];
     plain.forward();
     plain.backward(kFactor);
 
     HeadRun run(sizes, GetParam().dtype, {GetParam().kind}, device);
+    run.head.softcap = kCaps[i];
     if (GetParam().kind == LossKind::tiled) {
       run.head.causal_loss = std::make_unique<TiledLoss>(kTile);
     }
@@ -92,6 +97,7 @@ TEST_P(CausalLossTest, LossAndGradientsAreThoseOfThePlainOne) {
 TEST_P(CausalLossTest, NothingStaysAllocatedAndATiedGradientIsHandedOver) {
   DryDevice device(Bytes{4} << 30U);
   HeadRun run(kSizes[0], GetParam().dtype, {GetParam().kind}, device, true);
+  run.head.softcap = kCaps[1];
   const MemoryUse before = device.memory().use();
   run.forward();
 
@@ -117,6 +123,23 @@ TEST(CausalLoss, LogitsAreKeptUntilTheNextForwardIsOver) {
   run.backward(1);
 
   EXPECT_EQ(device.memory().use().total() - before, logits);
+}
+
+// Of the plain one alone: the others make it again, or none.
+TEST(CausalLoss, TheHyperbolicTangentOfCappedLogitsIsKept) {
+  const auto kept = [](LossKind kind, double cap) {
+    DryDevice device(Bytes{4} << 30U);
+    HeadRun run(kSizes[0], DType::bf16, {kind}, device);
+    run.head.softcap = cap;
+    run.forward();
+    return device.memory().use().at(MemoryCategory::activations);
+  };
+  const Bytes logits = Bytes{600} * 40 * 2;
+
+  EXPECT_EQ(kept(LossKind::plain, kCaps[1]), kept(LossKind::plain, 0) + logits);
+  for (const LossKind kind : {LossKind::chunked, LossKind::tiled, LossKind::fused}) {
+    EXPECT_EQ(kept(kind, kCaps[1]), kept(kind, 0)) << name_of(kind);
+  }
 }
 
 // (BT + inc - 1) / inc, inc = (V + H - 1) / H, as Liger's comment has it, then a power of two.
