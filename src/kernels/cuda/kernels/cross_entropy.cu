@@ -66,8 +66,8 @@ void CudaDevice::compute(const CrossEntropy& op) {
   assert(op.losses.dtype == DType::fp32 && op.losses.numel == logits.rows);
   const Grid grid{logits.rows, threads_for_row(logits.cols, kPerThread, kMostThreads)};
   with_type(logits.dtype, [&]<class T>(std::type_identity<T>) {
-    with_any_row_width<T>({logits}, [&](auto width) {
-      with_cap(op.softcap, [&]<class Cap>(const Cap& cap) {
+    with_cap(op.softcap, [&]<class Cap>(const Cap& cap) {
+      with_any_row_width<T>({logits}, [&](auto width) {
         launch(stream(), grid, cross_entropy_kernel<T, width, Cap>, rows_of<T>(logits),
                elements<const std::int64_t>(op.labels), elements<float>(op.losses), logits.cols,
                cap);

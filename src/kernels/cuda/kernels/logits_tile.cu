@@ -91,8 +91,8 @@ void CudaDevice::compute(const FoldLogits& op) {
   assert(op.statistics.dtype == DType::fp32 && op.statistics.rows == kRowStatistics);
   assert(op.statistics.cols == tile.rows && op.labels.numel == tile.rows);
   with_type(tile.dtype, [&]<class T>(std::type_identity<T>) {
-    with_any_row_width<T>({tile}, [&](auto width) {
-      with_cap(op.softcap, [&]<class Cap>(const Cap& cap) {
+    with_cap(op.softcap, [&]<class Cap>(const Cap& cap) {
+      with_any_row_width<T>({tile}, [&](auto width) {
         launch(stream(), block_per_row(tile), fold_logits_kernel<T, width, Cap>,
                rows_of<const T>(tile), labels_of(op.labels, op.first),
                rows_of<float>(op.statistics), tile.cols, cap);
@@ -115,8 +115,8 @@ void CudaDevice::compute(const LogitsGradient& op) {
   const Matrix& tile = op.tile;
   assert(op.labels.numel == tile.rows && op.log_sums.numel == tile.rows);
   with_type(tile.dtype, [&]<class T>(std::type_identity<T>) {
-    with_any_row_width<T>({tile}, [&](auto width) {
-      with_cap(op.softcap, [&]<class Cap>(const Cap& cap) {
+    with_cap(op.softcap, [&]<class Cap>(const Cap& cap) {
+      with_any_row_width<T>({tile}, [&](auto width) {
         launch(stream(), block_per_row(tile), logits_gradient_kernel<T, width, Cap>,
                rows_of<T>(tile), labels_of(op.labels, op.first), elements<const float>(op.log_sums),
                static_cast<float>(op.factor), tile.cols, cap);
