@@ -94,6 +94,13 @@ const char* name_of_section(const json::object& config) {
   return has(config, "rope_scaling") ? "rope_scaling" : "rope_parameters";
 }
 
+void make_double(json::value& value) {
+  if (value.is_number()) value = value.to_number<double>();
+  if (value.is_array()) {
+    for (auto& element : value.get_array()) make_double(element);
+  }
+}
+
 // Equal settings are equal texts, however a file writes them.
 void complete(json::object& rope, const json::object& config, std::int64_t max_positions) {
   constexpr double kTheta = 10000;
@@ -102,9 +109,7 @@ void complete(json::object& rope, const json::object& config, std::int64_t max_p
   if (!has(rope, "rope_theta")) {
     rope["rope_theta"] = has(config, "rope_theta") ? config.at("rope_theta") : json::value(kTheta);
   }
-  for (auto& member : rope) {
-    if (member.value().is_number()) member.value() = member.value().to_number<double>();
-  }
+  for (auto& member : rope) make_double(member.value());
   const std::string_view type = rope.at("rope_type").get_string();
   const bool reads_context = type == "llama3" || type == "yarn" || type == "longrope";
   if (reads_context && !has(rope, kContext)) rope[kContext] = static_cast<double>(max_positions);

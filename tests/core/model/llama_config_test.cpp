@@ -183,10 +183,11 @@ TEST(LlamaConfig, PartsOfPhi3sHeadsTurn) {
 TEST(LlamaConfig, LongropeOfPhi3HasItsContextBesideAndOtherNames) {
   constexpr const char* kConfig = R"({"hidden_size": 8, "num_attention_heads": 2,
       "original_max_position_embeddings": 2048, "rope_scaling": {"type": "su",
-      "short_factor": [1, 1], "long_factor": [2, 3], "original_max_position_embeddings": 7}})";
+      "short_factor": [1, 1], "long_factor": [2, 3.0], "original_max_position_embeddings": 7}})";
   const json::value rope = json::parse(settings(Kin::phi3, kConfig).rope);
 
   EXPECT_EQ(rope.at("rope_type"), "longrope");
+  EXPECT_EQ(rope.at("long_factor"), (json::array{2.0, 3.0}));
   EXPECT_EQ(rope.at("original_max_position_embeddings").to_number<double>(), 2048);
   EXPECT_THAT(read(Kin::phi3, R"({"rope_scaling": {"type": "linear", "factor": 2}})").problems,
               HasSubstr("/rope_scaling/type  is \"linear\"; accepted: \"default\", \"longrope\""));
