@@ -10,7 +10,10 @@ namespace dstune {
 
 /// Rows of FoldLogits::statistics: the largest logit, the sum of exponentials relative to it, the
 /// logit of the label. Before the first tile: -infinity, 0, 0.
-enum RowStatistic : std::int64_t { kLargest, kExpSum, kLabelLogit, kRowStatistics };
+inline constexpr std::int64_t kLargest = 0;
+inline constexpr std::int64_t kExpSum = 1;
+inline constexpr std::int64_t kLabelLogit = 2;
+inline constexpr std::int64_t kRowStatistics = 3;  ///< how many
 
 /// A tile's columns become part of the statistics of its rows. With a cap c, here and in the
 /// gradient, c tanh(logit / c) stands for a logit.
