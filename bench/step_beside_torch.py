@@ -1,0 +1,157 @@
+#!/usr/bin/env python3
+"""Times whole optimizer steps of small models on one CPU rank beside PyTorch's, in turn in one run.
+
+    bench/step_beside_torch.py build/default/bench/steps_on_request [--models gpt2 llama ...]
+
+Both train the same config.json in fp32 with as many threads: forward, backward, the norm of the gradients
+clipped to 1, AdamW (PyTorch's fused one). PyTorch's model is transformers', with sdpa and without cache and
+dropout. A round is a step of each; what is printed is processor time, since what else the machine does
+costs turns: medians and minima over the rounds, and the ratio of ours over PyTorch's (aim: 1 or less).
+Exit codes: 0 measured, 1 a ratio of medians above --most, 2 wrong usage or a failed program.
+"""
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+SHARED = dict(vocab_size=8192, hidden_size=512, num_hidden_layers=6, num_attention_heads=8)
+MODELS = {
+    "gpt2": dict(model_type="gpt2", vocab_size=8192, n_embd=512, n_layer=6, n_head=8, n_positions=512),
+    "llama": dict(SHARED, model_type="llama", intermediate_size=1408, num_key_value_heads=4,
+                  max_position_embeddings=512),
+    "bert": dict(SHARED, model_type="bert", intermediate_size=2048, max_position_embeddings=512),
+    "mixtral": dict(SHARED, model_type="mixtral", num_hidden_layers=3, intermediate_size=704,
+                    num_key_value_heads=4, num_local_experts=4, num_experts_per_tok=2,
+                    max_position_embeddings=512),
+}
+NO_DROPOUT = ("resid_pdrop", "embd_pdrop", "attn_pdrop", "hidden_dropout_prob", "attention_probs_dropout_prob",
+              "attention_dropout")
+WARM_UP = 2
+
+
+class Ours:
+    """The program, a step for every line that it is sent."""
+
+    def __init__(self, options, folder):
+        command = [options.program, folder, str(options.micro_batch), str(options.sequence), str(options.threads)]
+        self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def step(self):
+        try:
+            self.process.stdin.write("step\n")
+            self.process.stdin.flush()
+        except BrokenPipeError:
+            pass
+        line = self.process.stdout.readline()
+        if not line:
+            raise RuntimeError(f"steps_on_request: exit code {self.process.wait()}")
+        return json.loads(line)
+
+    def close(self):
+        self.process.stdin.close()
+        self.process.wait()
+
+
+class Theirs:
+    """transformers' model of the same configuration."""
+
+    def __init__(self, options, config):
+        import torch
+        import transformers
+        self.torch, self.options = torch, options
+        torch.set_num_threads(options.threads)
+        torch.manual_seed(1)
+        made = transformers.AutoConfig.for_model(**config)
+        for key in NO_DROPOUT:
+            if hasattr(made, key):
+                setattr(made, key, 0.0)
+        self.masks = made.model_type == "bert"
+        kind = transformers.AutoModelForMaskedLM if self.masks else transformers.AutoModelForCausalLM
+        self.model = kind.from_config(made, attn_implementation="sdpa", dtype=torch.float32).train()
+        self.optimizer = torch.optim.AdamW(self.model.parameters(), lr=1e-4, weight_decay=0.01, fused=True)
+
+    def batch(self):
+        torch, shape = self.torch, (self.options.micro_batch, self.options.sequence)
+        tokens = torch.randint(0, self.model.config.vocab_size, shape)
+        if not self.masks:
+            return dict(input_ids=tokens, labels=tokens, use_cache=False)
+        labels = torch.where(torch.rand(shape) < 0.15, tokens, -100)
+        return dict(input_ids=tokens, labels=labels)
+
+    def step(self):
+        times = [time.process_time()]
+        loss = self.model(**self.batch()).loss
+        times.append(time.process_time())
+        loss.backward()
+        times.append(time.process_time())
+        self.torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
+        self.optimizer.step()
+        self.optimizer.zero_grad(set_to_none=True)
+        times.append(time.process_time())
+        parts = [after - before for before, after in zip(times, times[1:])]
+        return {"cpu_s": times[3] - times[0], "forward_s": parts[0], "backward_s": parts[1],
+                "optimizer_s": parts[2], "loss": float(loss.detach())}
+
+
+def measured(options, name):
+    """(ours, theirs): what each step said."""
+    ours, theirs = [], []
+    with tempfile.TemporaryDirectory() as folder:
+        with open(os.path.join(folder, "config.json"), "w", encoding="utf-8") as file:
+            json.dump(MODELS[name], file)
+        program, torch_side = Ours(options, folder), Theirs(options, MODELS[name])
+        try:
+            for _ in range(WARM_UP + options.rounds):
+                ours.append(program.step())
+                theirs.append(torch_side.step())
+        finally:
+            program.close()
+    return ours, theirs
+
+
+def row(name, ours, theirs):
+    """(a line of the table, ratio of medians)"""
+    def of(steps, key, take):
+        return take([step[key] for step in steps[WARM_UP:]])
+
+    ratios = [of(ours, "cpu_s", take) / of(theirs, "cpu_s", take) for take in (statistics.median, min)]
+    parts = [f"{of(ours, key, min) / of(theirs, key, min):.2f}" for key in ("forward_s", "backward_s", "optimizer_s")]
+    return (f"| {name} | {of(ours, 'cpu_s', statistics.median) * 1e3:.0f} | "
+            f"{of(theirs, 'cpu_s', statistics.median) * 1e3:.0f} | {ratios[0]:.2f} | {ratios[1]:.2f} | "
+            f"{', '.join(parts)} | {ours[0]['loss']:.3f}, {theirs[0]['loss']:.3f} |"), ratios[0]
+
+
+def parse(arguments):
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("program", help="steps_on_request")
+    parser.add_argument("--models", nargs="+", default=["gpt2", "llama", "bert"], choices=sorted(MODELS))
+    parser.add_argument("--micro-batch", type=int, default=4)
+    parser.add_argument("--sequence", type=int, default=128)
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--most", type=float, default=float("inf"), help="of a ratio of medians")
+    return parser.parse_args(arguments)
+
+
+def main():
+    options = parse(sys.argv[1:])
+    print("| model | ours (ms) | PyTorch (ms) | ratio of medians | of minima | forward, backward, update | "
+          "first loss of both |\n|:--|--:|--:|--:|--:|--:|--:|")
+    highest = 0
+    try:
+        for name in options.models:
+            line, ratio = row(name, *measured(options, name))
+            print(line, flush=True)
+            highest = max(highest, ratio)
+    except RuntimeError as fault:
+        print(f"step_beside_torch.py: {fault}", file=sys.stderr)
+        return 2
+    return 0 if highest <= options.most else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
