@@ -3,7 +3,7 @@
 import json
 import unittest
 
-from support import ProgramTest, PROGRAM, example
+from support import ProgramTest, PROGRAM, SOURCE, example
 
 
 class Plan(ProgramTest):
@@ -48,6 +48,16 @@ class Plan(ProgramTest):
         finished = self.plan("--hostfile", hosts, "--format", "json", example("tiny"))
 
         self.assertEqual(json.loads(finished.stdout)["world_size"], 8)
+
+    def test_every_example_has_something_to_try_on_two_workers(self):
+        examples = sorted((SOURCE / "examples").glob("*.json"))
+        self.assertTrue(examples)
+        for path in examples:
+            with self.subTest(path.name):
+                finished = self.plan("--world-size", 2, "--format", "json", path)
+
+                self.assertEqual((finished.returncode, finished.stderr), (0, ""))
+                self.assertTrue(json.loads(finished.stdout)["experiments"])
 
     def spaces(self, **dstune):
         return self.write_config({"train_micro_batch_size_per_gpu": [1, 2, 4],
