@@ -34,7 +34,7 @@ constexpr KeyRule kDstuneRules[] = {
     above("experiment_timeout", 0),
     integer("seed"),
     boolean("dropout"),
-    choice("attention", "sdpa|eager|flash"),
+    choice("attention", "sdpa|eager|eager_torch1.10|flash"),
     text("trainer"),
     choice("loss", "plain|chunked|tiled|fused"),
     boolean("keep_logits"),

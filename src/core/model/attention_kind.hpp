@@ -7,9 +7,10 @@
 namespace dstune {
 
 enum class AttentionKind {
-  sdpa,   ///< torch's scaled_dot_product_attention, without the scores
-  eager,  ///< full matrices of scores
-  flash,  ///< the flash_attn package: as sdpa
+  sdpa,              ///< torch's scaled_dot_product_attention, without the scores
+  eager,             ///< full matrices of scores
+  eager_torch_1_10,  ///< likewise up to PyTorch 1.10, whose softmax keeps its input, too
+  flash,             ///< the flash_attn package: as sdpa
 };
 
 constexpr std::string_view name_of(AttentionKind kind) {
@@ -18,6 +19,8 @@ constexpr std::string_view name_of(AttentionKind kind) {
       return "sdpa";
     case AttentionKind::eager:
       return "eager";
+    case AttentionKind::eager_torch_1_10:
+      return "eager_torch1.10";
     case AttentionKind::flash:
       break;
   }
@@ -26,8 +29,8 @@ constexpr std::string_view name_of(AttentionKind kind) {
 
 /// None if `name` is none of their names.
 constexpr std::optional<AttentionKind> attention_kind_from(std::string_view name) {
-  for (const AttentionKind kind :
-       {AttentionKind::sdpa, AttentionKind::eager, AttentionKind::flash}) {
+  for (const AttentionKind kind : {AttentionKind::sdpa, AttentionKind::eager,
+                                   AttentionKind::eager_torch_1_10, AttentionKind::flash}) {
     if (name == name_of(kind)) return kind;
   }
   return std::nullopt;

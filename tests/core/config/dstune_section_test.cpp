@@ -75,6 +75,19 @@ TEST(ReadDstune, ReadsEveryKey) {
   EXPECT_EQ(config.host_overhead, HostOverhead{});
 }
 
+TEST(ReadDstune, TakesEveryKindOfAttentionByName) {
+  using enum AttentionKind;
+  for (const AttentionKind kind : {sdpa, eager, eager_torch_1_10, flash}) {
+    const std::string text =
+        R"({"model": "gpt2", "attention": ")" + std::string(name_of(kind)) + "\"}";
+
+    const auto [config, model_known, faults] = read(text.c_str());
+
+    EXPECT_EQ(faults, Faults{});
+    EXPECT_EQ(config.settings.attention, kind);
+  }
+}
+
 TEST(ReadDstune, DropoutIsOffUnlessAskedFor) {
   const auto model = read(R"({"model": "gpt2"})").config.settings.model;
 
@@ -176,7 +189,7 @@ TEST(ReadDstune, RejectsWrongValuesAndUnknownKeys) {
                     "/dstune/ranks_per_experiment  is 0; accepted: an integer from 1 to 1000000 "
                     "or null",
                     "/dstune/attention  is \"flesh\"; did you mean \"flash\"? accepted: \"sdpa\", "
-                    "\"eager\", \"flash\""}));
+                    "\"eager\", \"eager_torch1.10\", \"flash\""}));
 }
 
 }  // namespace

@@ -166,6 +166,9 @@ void EagerAttention::probabilities(const Workspace& work, const AttentionShape& 
   work.device->run(
       Softmax{score_rows(shape, upcasts ? upcast : scores, upcasts ? dtype : work.dtype),
               score_rows(shape, softmax_, dtype)});
+  if (work.attention == AttentionKind::eager_torch_1_10) {
+    softmax_input_ = std::move(upcasts ? upcast : scores);
+  }
   upcast.reset();
   if (dtype != work.dtype) probs_ = cast(work, shape, softmax_, dtype, work.dtype);
 }
@@ -231,8 +234,7 @@ Buffer EagerAttention::scores_gradient(const Workspace& work, const AttentionSha
   work.device->run(SoftmaxBackward{score_rows(shape, d_probs, dtype),
                                    score_rows(shape, softmax_, dtype),
                                    score_rows(shape, d_scores, of_scores)});
-  d_probs.reset();
-  softmax_.reset();
+  for (Buffer* used : {&d_probs, &softmax_, &softmax_input_}) used->reset();
   if (of_scores != work.dtype) d_scores = cast(work, shape, d_scores, of_scores, work.dtype);
   if (shape.softcap > 0) d_scores = cap_gradient(work, shape, std::move(d_scores));
   return scaled(work, shape, std::move(d_scores), shape.score_scale());

@@ -11,6 +11,7 @@ namespace dstune::layers {
 /// transformers has no sdpa for capped scores: such a model is eager unless it is asked for flash.
 inline bool is_eager(const Workspace& work, const AttentionShape& shape) {
   return work.attention == AttentionKind::eager ||
+         work.attention == AttentionKind::eager_torch_1_10 ||
          (work.attention == AttentionKind::sdpa && shape.softcap > 0);
 }
 
@@ -20,7 +21,8 @@ enum class SoftmaxType { model, fp32 };
 
 /// Buffers live as PyTorch's tensors do. What is kept for backward, S the scores of all heads: q, k
 /// and v as batched products take them, S of the softmax, S of its cast where there is one and
-/// nothing drops out; with dropout a byte per score and S of what is left; S of a cap's tanh.
+/// nothing drops out; with dropout a byte per score and S of what is left; S of a cap's tanh; with
+/// eager_torch_1_10 S of the softmax's input.
 ///
 /// torch.matmul() copies what does not lie as torch.bmm() wants it, which is all but the heads of a
 /// single sequence; repeat_kv() copies k and v where heads share them.
@@ -62,6 +64,7 @@ class EagerAttention {
   Buffer k_;
   Buffer v_;
   Buffer tanh_;
+  Buffer softmax_input_;
   Buffer softmax_;
   Buffer probs_;    // that multiplied v; empty: softmax_ itself
   Buffer dropped_;  // one byte per score: 1 if it is kept

@@ -114,16 +114,20 @@ TEST(AttentionLayer, EagerComputesWhatSdpaComputes) {
   for (const AttentionShape& shape : {whole, single, grouped, bidirectional}) {
     cpu::CpuDevice device(kUnlimited);
     LayerRun sdpa(device, AttentionKind::sdpa, shape, DType::fp32, SoftmaxType::fp32);
-    LayerRun eager(device, AttentionKind::eager, shape, DType::fp32, SoftmaxType::fp32);
     sdpa.fill();
-    eager.fill();
-    const Buffer mask = eager.mask();
-
     sdpa.forward();
-    eager.forward(&mask);
+    const auto output = sdpa.output();
+    const auto gradients = sdpa.backward();
+    for (const AttentionKind kind : {AttentionKind::eager, AttentionKind::eager_torch_1_10}) {
+      LayerRun eager(device, kind, shape, DType::fp32, SoftmaxType::fp32);
+      eager.fill();
+      const Buffer mask = eager.mask();
 
-    expect_near(eager.output(), sdpa.output());
-    expect_near(eager.backward(), sdpa.backward());
+      eager.forward(&mask);
+
+      expect_near(eager.output(), output);
+      expect_near(eager.backward(), gradients);
+    }
   }
 }
 
@@ -224,6 +228,17 @@ TEST(AttentionLayerSaves, WhatPyTorchSaves) {
   EXPECT_EQ(saved(eager, grouped, DType::bf16, 0.1, fp32), 4 * kHidden + 7 * kScores);
   EXPECT_EQ(saved(eager, grouped, DType::fp32, 0, fp32), 8 * kHidden + 4 * kScores);
   EXPECT_EQ(saved(eager, grouped, DType::fp32, 0.1, fp32), 8 * kHidden + 9 * kScores);
+}
+
+// SoftmaxBackward0 has a SavedVariable self_ up to PyTorch 1.10: in bf16, whose softmax is of an
+// fp32 copy, that copy.
+TEST(AttentionLayerSaves, TheSoftmaxsInputAsPyTorch110Did) {
+  using enum AttentionKind;
+  using enum SoftmaxType;
+
+  EXPECT_EQ(saved(eager_torch_1_10, kShape, DType::fp16, 0.1, model), 4 * kHidden + 7 * kScores);
+  EXPECT_EQ(saved(eager_torch_1_10, kShape, DType::fp16, 0, fp32), 4 * kHidden + 8 * kScores);
+  EXPECT_EQ(saved(eager_torch_1_10, kShape, DType::bf16, 0, fp32), 4 * kHidden + 10 * kScores);
 }
 
 // Forward: q, k, v and their copies but v's, the softmax, its input, in bf16 that in fp32, or its
