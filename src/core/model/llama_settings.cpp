@@ -9,6 +9,7 @@
 #include "core/base/text.hpp"
 #include "core/model/llama.hpp"
 #include "core/model/llama_kin.hpp"
+#include "core/model/moe.hpp"
 
 namespace dstune::llama {
 
@@ -43,6 +44,7 @@ LlamaSettings settings_of(const ModelSpec& spec) {
   settings.kv_heads = own.at("num_key_value_heads").to_number<std::int64_t>();
   settings.head_size = own.at("head_dim").to_number<std::int64_t>();
   settings.input_biases = biases || kin.always_input_biases;
+  if (const auto* bias = own.if_contains("qkv_bias")) settings.input_biases = bias->as_bool();
   settings.output_bias = biases;
   settings.mlp_bias = own.at("mlp_bias").as_bool();
   settings.head_norms = kin.head_norms;
@@ -61,6 +63,7 @@ LlamaSettings settings_of(const ModelSpec& spec) {
   if (const auto* scalar = own.if_contains("query_pre_attn_scalar")) {
     settings.score_scale = 1 / std::sqrt(scalar->to_number<double>());
   }
+  settings.experts = experts_of(own, kin, spec.num_layers);
   return settings;
 }
 

@@ -53,7 +53,7 @@ LlamaBlock::LlamaBlock(const ModelSpec& spec, const LlamaSettings& settings,
     : index_(index),
       module_(names.module(name_of(index))),
       attention_(spec, settings, names, name_of(index, ".self_attn"), index),
-      mlp_(spec, settings, names, name_of(index, ".mlp")),
+      mlp_(make_mlp(spec, settings, names, index)),
       input_norm_(norm(spec, settings, names, index, ".input_layernorm")),
       middle_norm_(
           norm(spec, settings, names, index,
@@ -61,6 +61,23 @@ LlamaBlock::LlamaBlock(const ModelSpec& spec, const LlamaSettings& settings,
   if (!settings.post_norms) return;
   post_attention_norm_ = norm(spec, settings, names, index, ".post_attention_layernorm");
   post_mlp_norm_ = norm(spec, settings, names, index, ".post_feedforward_layernorm");
+}
+
+LlamaBlock::Mlp LlamaBlock::make_mlp(const ModelSpec& spec, const LlamaSettings& settings,
+                                     const ModelNames& names, std::int64_t index) {
+  const std::string name = name_of(index, ".mlp");
+  if (!settings.experts.in_layer[static_cast<std::size_t>(index)]) {
+    return LlamaMlp(spec, settings, names, name);
+  }
+  return MoeBlock(spec, settings, names, name);
+}
+
+Buffer LlamaBlock::mlp_forward(const Workspace& work, ModuleHooks& hooks, Buffer x,
+                               std::uint64_t seed) {
+  if (auto* const dense = std::get_if<LlamaMlp>(&mlp_)) {
+    return dense->forward(work, hooks, std::move(x));
+  }
+  return experts()->forward(work, hooks, std::move(x), layers::mix(seed));
 }
 
 // The residuals are added in place: PyTorch's second buffer lives for this one addition, and more
@@ -75,9 +92,10 @@ Buffer LlamaBlock::forward(const Workspace& work, ModuleHooks& hooks, const Rota
                          layers::seed_of(seed, place));
   middle_ = normed(work, hooks, post_attention_norm_, std::move(attended), attended_);
   add(work, middle_, input_);
-  Buffer out =
-      normed(work, hooks, post_mlp_norm_,
-             mlp_.forward(work, hooks, middle_norm_.forward(work, hooks, middle_)), mlp_out_);
+  Buffer out = normed(work, hooks, post_mlp_norm_,
+                      mlp_forward(work, hooks, middle_norm_.forward(work, hooks, middle_),
+                                  layers::seed_of(seed, place)),
+                      mlp_out_);
   add(work, out, middle_);
   if (!RmsNormLayer::keeps_input(work)) middle_.reset();
   hooks.release(module_);
@@ -94,7 +112,8 @@ Buffer LlamaBlock::backward(const Workspace& work, ModuleHooks& hooks, const Rot
   hooks.fetch(module_);
   Buffer d_mlp;
   if (post_mlp_norm_) d_mlp = normed_back(work, hooks, *post_mlp_norm_, d_out, mlp_out_);
-  Buffer d_normed_middle = mlp_.backward(work, hooks, d_mlp ? d_mlp : d_out);
+  Buffer d_normed_middle =
+      std::visit([&](auto& mlp) { return mlp.backward(work, hooks, d_mlp ? d_mlp : d_out); }, mlp_);
   d_mlp.reset();
   Buffer d_middle = middle_norm_.backward(work, hooks, std::move(d_normed_middle), middle_);
   middle_.reset();

@@ -5,9 +5,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <variant>
 
 #include "core/train/families/llama_attention.hpp"
 #include "core/train/families/llama_mlp.hpp"
+#include "core/train/families/moe_block.hpp"
 #include "core/train/layers/rms_norm_layer.hpp"
 
 namespace dstune::llama {
@@ -38,11 +40,22 @@ class LlamaBlock {
   Buffer backward(const layers::Workspace& work, ModuleHooks& hooks, const layers::Rotary& rotary,
                   Buffer d_out, std::uint64_t seed);
 
+  /// What stands in place of the MLP, or null.
+  MoeBlock* experts() { return std::get_if<MoeBlock>(&mlp_); }
+
  private:
+  /// A router with its experts in some layers of some kin.
+  using Mlp = std::variant<LlamaMlp, MoeBlock>;
+
+  static Mlp make_mlp(const ModelSpec& spec, const LlamaSettings& settings, const ModelNames& names,
+                      std::int64_t index);
+  Buffer mlp_forward(const layers::Workspace& work, ModuleHooks& hooks, Buffer x,
+                     std::uint64_t seed);
+
   std::int64_t index_;
   std::size_t module_;
   LlamaAttention attention_;
-  LlamaMlp mlp_;
+  Mlp mlp_;
   layers::RmsNormLayer input_norm_;
   layers::RmsNormLayer middle_norm_;
   std::optional<layers::RmsNormLayer> post_attention_norm_;
