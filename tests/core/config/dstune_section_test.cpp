@@ -90,8 +90,8 @@ TEST(ReadDstune, ImbalanceIsOfModelsWithExperts) {
                 .config.settings.model.expert_imbalance,
             0.0);
   EXPECT_EQ(read(R"({"model": "gpt2", "expert_imbalance": 0.5})").faults,
-            (Faults{{"/dstune/expert_imbalance",
-                     "is 0.5, but no layer of gpt2 has experts; accepted: nothing"}}));
+            (Faults{"/dstune/expert_imbalance  is 0.5, but no layer of gpt2 has experts; accepted: "
+                    "nothing"}));
 }
 
 TEST(ReadDstune, OptionsWinOverTheFile) {
