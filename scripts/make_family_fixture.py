@@ -24,7 +24,8 @@ The fixture has, beside the case:
     arrival     parameters in the order in which backward completes their gradients
     saved       bytes that autograd holds at the end of forward, in fp32, by attention: storages of
                 saved tensors, each once, without parameters, buffers, inputs and single numbers: what
-                each layer adds, and all of them together. Without cache, as the Trainer runs
+                each layer adds, and all of them together. Without cache, as the Trainer runs. With
+                output_router_logits these count too: the model's output holds them
     on_cuda     likewise on a GPU, by attention, type and dropout: there dropout keeps masks of a
                 byte and LayerNorm fp32. By PyTorch's shape rules of CUDA's kernels (fake tensors),
                 so no GPU is needed; sdpa is its flash kernel, whose random state (16 bytes) does
@@ -39,6 +40,7 @@ import sys
 import numpy
 import torch
 import transformers
+import transformers.integrations.moe as moe
 from torch._subclasses.fake_tensor import DataDependentOutputException, DynamicOutputShapeException, FakeTensorMode
 
 from drawn_batches import drawn_tokens, masked_tokens, seed_of
@@ -47,6 +49,8 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 CASES = ROOT / "scripts/family_cases"
 FIXTURES = ROOT / "tests/data/families"
 DATA_DEPENDENT = (DataDependentOutputException, DynamicOutputShapeException)
+# Torch's kernel takes no fp64; that a GPU has it cannot be asked without one.
+moe._can_use_grouped_mm = lambda rows, weight, offsets: rows.dtype != torch.float64
 AUTO_CLASSES = dict(causal_lm="AutoModelForCausalLM", masked_lm="AutoModelForMaskedLM",
                     sequence_classification="AutoModelForSequenceClassification")
 
@@ -140,6 +144,13 @@ def is_layer(name):
     return name.split(".")[-1].isdigit() and not any(part.isdigit() for part in name.split(".")[:-1])
 
 
+def watch_logits(model, pack):
+    """pack() for the logits of routers, where the model keeps them for its loss."""
+    for module in model.modules():
+        if getattr(model.config, "output_router_logits", False) and type(module).__name__.endswith("TopKRouter"):
+            module.register_forward_hook(lambda _, args, output: pack(output[0]) is None or None)
+
+
 def measure_saved(case, attention):
     model, _ = make_model(case, attention)
     batch = make_batch(case, model)
@@ -167,6 +178,7 @@ def measure_saved(case, attention):
                 layers[inside[-1]] += storage.nbytes()
         return tensor
 
+    watch_logits(model, pack)
     with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
         run_forward(case, model, batch)
     total = sum(tensor.untyped_storage().nbytes() for tensor in held)
@@ -237,6 +249,7 @@ def measure_on_cuda(case, attention, dtype):
                     layers[inside[-1]] += storage.nbytes()
             return tensor
 
+        watch_logits(model, pack)
         with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
             run_forward(case, model, batch)
         return list(layers.values())

@@ -11,6 +11,7 @@
 #include "core/config/search_keys.hpp"
 #include "core/device/memory_budget.hpp"
 #include "core/input/section_reader.hpp"
+#include "core/train/families/families.hpp"
 
 namespace dstune {
 
@@ -34,6 +35,7 @@ constexpr KeyRule kDstuneRules[] = {
     above("experiment_timeout", 0),
     integer("seed"),
     boolean("dropout"),
+    within("expert_imbalance", 0, 10).or_null(),
     choice("attention", "sdpa|eager|eager_torch1.10|flash"),
     text("trainer"),
     choice("loss", "plain|chunked|tiled|fused"),
@@ -132,6 +134,22 @@ void read_attention(const SectionReader& reader, RunSettings& settings) {
   settings.attention = attention_kind_from(name).value_or(settings.attention);
 }
 
+bool has_experts(const ModelSpec& model) {
+  constexpr std::string_view kBlock = "SparseMoeBlock";
+  const auto modules = make_model_parameters(model).modules;
+  return std::any_of(modules.begin(), modules.end(), [&](const ModuleSpec& module) {
+    return module.class_name.find(kBlock) != std::string::npos;
+  });
+}
+
+void read_imbalance(const SectionReader& reader, ModelSpec& model, Problems& problems) {
+  reader.read("expert_imbalance", model.expert_imbalance);
+  if (!model.expert_imbalance || has_experts(model)) return;
+  problems.add("/dstune/expert_imbalance",
+               concat("is ", *model.expert_imbalance, ", but no layer of ", model.name,
+                      " has experts; accepted: nothing"));
+}
+
 void drop_dropout(ModelSpec& model) {
   model.embedding_dropout = 0;
   model.attention_dropout = 0;
@@ -176,6 +194,7 @@ bool read_dstune(const json::value& section, const CommandLine& options, TuningC
   bool dropout = false;
   reader.read("dropout", dropout);
   if (!dropout) drop_dropout(settings.model);
+  read_imbalance(reader, settings.model, problems);
   read_sequence_length(reader, settings, problems);
   read_attention(reader, settings);
   return true;

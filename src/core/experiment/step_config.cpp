@@ -118,7 +118,7 @@ void read_zero_3(const json::object& zero, StepConfig& config) {
   read(zero, "zero_quantized_gradients", config.quantized_gradients);
   const json::object& leaf = section(zero, "leaf_module");
   config.leaf_module = {read_texts(leaf, "classes"), read_texts(leaf, "names"),
-                        read_texts(leaf, "name_suffixes")};
+                        read_texts(leaf, "name_suffixes"), !leaf.contains("classes")};
 }
 
 // Wherever DeepSpeed waits for the device only to measure.

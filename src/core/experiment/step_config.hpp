@@ -5,6 +5,7 @@
 #include <limits>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/base/json_fwd.hpp"
@@ -23,11 +24,20 @@ struct LossScaleConfig {
   double min_scale = 1;
 };
 
+/// What DeepSpeed takes for leaf modules unless it is told others: DEFAULT_LEAF_MODULE_CLASSES of
+/// its runtime/zero/leaf_module_config.py.
+constexpr std::string_view kDefaultLeafClasses[] = {
+    "transformers.models.mixtral.modeling_mixtral.MixtralSparseMoeBlock",
+    "transformers.models.qwen2_moe.modeling_qwen2_moe.Qwen2MoeSparseMoeBlock",
+    "transformers.models.qwen3_moe.modeling_qwen3_moe.Qwen3MoeSparseMoeBlock",
+};
+
 /// Modules that stage 3 gathers as one unit, by class, by name and by the end of a name.
 struct LeafModuleConfig {
   std::vector<std::string> classes;
   std::vector<std::string> names;
   std::vector<std::string> name_suffixes;
+  bool default_classes = true;  ///< kDefaultLeafClasses too: `classes` is not given
 };
 
 struct StepConfig {

@@ -16,12 +16,38 @@
 namespace dstune::llama {
 
 /// The model_types of one code, in the order of their table.
-enum class Kin { llama, mistral, qwen2, qwen3, gemma, gemma2, gemma3_text, phi3 };
-constexpr Kin kKin[] = {Kin::llama, Kin::mistral, Kin::qwen2,       Kin::qwen3,
-                        Kin::gemma, Kin::gemma2,  Kin::gemma3_text, Kin::phi3};
+enum class Kin {
+  llama,
+  mistral,
+  qwen2,
+  qwen3,
+  gemma,
+  gemma2,
+  gemma3_text,
+  phi3,
+  mixtral,
+  qwen2_moe,
+  qwen3_moe
+};
+constexpr Kin kKin[] = {Kin::llama,   Kin::mistral,   Kin::qwen2,       Kin::qwen3,
+                        Kin::gemma,   Kin::gemma2,    Kin::gemma3_text, Kin::phi3,
+                        Kin::mixtral, Kin::qwen2_moe, Kin::qwen3_moe};
 
 /// "llama", "mistral", ...
 std::string_view model_type_of(Kin kin);
+
+/// What layers with experts have in place of an MLP.
+struct ExpertSettings {
+  std::int64_t count = 0;        ///< E; 0: no layer has any
+  std::int64_t chosen = 0;       ///< k, experts of a token
+  std::int64_t inner_size = 0;   ///< f of each
+  std::int64_t shared_size = 0;  ///< f of the one that takes every token; 0: there is none
+  bool normalised = false;       ///< weights of the chosen are divided by their sum
+  bool weights_in_fp32 = false;  ///< and so what they weigh, in every precision
+  bool experts_first = false;    ///< registered before the router
+  double balance = 0;            ///< weight of the loss that keeps them evenly used; 0: none
+  std::vector<bool> in_layer;    ///< by layer
+};
 
 /// What these models have beside a ModelSpec's members: ModelSpec::own, read.
 struct LlamaSettings {
@@ -48,6 +74,7 @@ struct LlamaSettings {
   bool is_phi = false;         ///< q, k, v are one product, gate and up too; residuals drop out
   std::int64_t turned = 0;     ///< columns of a head that turn
   std::int64_t labels = 2;     ///< of sequence classification
+  ExpertSettings experts;
 
   /// 0: the layer sees all.
   std::int64_t window_of(std::int64_t layer) const {
@@ -70,15 +97,15 @@ std::vector<ModelSpec> presets(Kin kin);
 std::optional<ModelSpec> read(Kin kin, const json::object& config, std::string_view pointer,
                               Problems& problems, std::vector<std::string>& warnings);
 
-/// embed_tokens, per layer {q, k, v, o (weight, bias), q_norm, k_norm; gate, up, down; two or four
-/// norms}, or Phi-3's {o, qkv; gate_up, down; two norms}, then norm, and lm_head where it is not
-/// tied, or the classifier's score. They start as Hugging Face's: normal with initializer_range,
-/// biases 0, norms 1 (Gemma's, to which 1 is added: 0).
+/// embed_tokens, per layer {q, k, v, o (weight, bias), q_norm, k_norm; gate, up, down, or router
+/// and experts; two or four norms}, or Phi-3's {o, qkv; gate_up, down; two norms}, then norm, and
+/// lm_head where it is not tied, or the classifier's score. They start as Hugging Face's: normal
+/// with initializer_range, biases 0, norms 1 (Gemma's, to which 1 is added: 0).
 ModelParameters parameters(const ModelSpec& spec);
 
-/// tokens * (6 P_mm + 12 sum over layers of a d min(s, window)), P_mm the matmul weights with the
-/// head once (zero-step.md 5.2), which a classifier has for every token too. Attention is counted
-/// without the causal saving.
+/// tokens * (6 P_mm + 12 sum over layers of a d min(s, window)), P_mm the matmul weights that
+/// a token meets, with the head once (zero-step.md 5.2), which a classifier has for every token
+/// too: of experts the chosen. Attention is counted without the causal saving.
 double training_flops(const ModelSpec& spec, std::int64_t tokens, std::int64_t sequence_length);
 
 // With the signatures of a Family.

@@ -10,6 +10,7 @@
 #include "core/model/llama.hpp"
 #include "core/model/llama_kin.hpp"
 #include "core/model/llama_values.hpp"
+#include "core/model/moe.hpp"
 
 namespace dstune::llama {
 
@@ -21,14 +22,20 @@ constexpr std::string_view kWithoutEffect[] = {
     "embd_pdrop",         // Phi3Model has no such dropout any more
     "full_attn_mod",      // this and the next of Phi-4-mini
     "hidden_activation",  // Gemma has hidden_act
-    "interpolate_factor",   "pretraining_tp", "rope_interleaved", "use_mrope",
+    "interpolate_factor",
+    "pretraining_tp",
+    "rope_interleaved",
+    "use_mrope",
+    "qkv_bias",  // Qwen3-MoE files have it and the next, which only Qwen2-MoE reads
+    "shared_expert_intermediate_size",
 };
 
 constexpr std::int64_t kMostHeadColumns = 10'000'000;
 constexpr double kDefaultScalar = 256;  // query_pre_attn_scalar of Gemma
 
 ModelSpec spec_from(const Values& values, Kin kin) {
-  const Defaults& defaults = description_of(kin).defaults;
+  const Description& description = description_of(kin);
+  const Defaults& defaults = description.defaults;
   ModelSpec spec;
   spec.family = model_type_of(kin);
   spec.vocab_size = values.get("vocab_size", defaults.vocab_size);
@@ -37,7 +44,7 @@ ModelSpec spec_from(const Values& values, Kin kin) {
   spec.inner_size = values.get("intermediate_size", defaults.inner_size);
   spec.num_layers = values.get("num_hidden_layers", defaults.layers);
   spec.num_heads = values.get("num_attention_heads", defaults.heads);
-  spec.layer_norm_epsilon = values.get("rms_norm_eps", kin == Kin::phi3 ? 1e-5 : 1e-6);
+  spec.layer_norm_epsilon = values.get("rms_norm_eps", description.epsilon);
   spec.initializer_range = values.get("initializer_range", 0.02);
   spec.attention_dropout = values.get("attention_dropout", 0.0);
   spec.residual_dropout = values.get("resid_pdrop", 0.0);  // Phi-3's
@@ -129,6 +136,8 @@ std::optional<ModelSpec> read(Kin kin, const json::object& config, std::string_v
       {"tie_word_embeddings", values.get("tie_word_embeddings", description.is_gemma)}};
   read_windows(values, spec, description, pointer, problems, own);
   read_scores(values, description, own);
+  read_experts(values, spec, description, pointer, problems, own);
+  if (kin == Kin::qwen2_moe) own["qkv_bias"] = values.get("qkv_bias", true);
   if (problems.count() > faults) return std::nullopt;
   read_ropes(values, spec, description, head_size, pointer, problems, own);
   if (problems.count() > faults) return std::nullopt;

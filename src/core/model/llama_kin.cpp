@@ -78,6 +78,30 @@ constexpr KeyRule kOfPhi3[] = {
     only("lm_head_bias", false),
 };
 
+constexpr std::int64_t kMostExperts = 2000;
+constexpr std::int64_t kMostWideExperts = 250;  // of intermediate_size
+
+constexpr KeyRule kOfExperts[] = {
+    integer("num_experts_per_tok", 1, kMostExperts),
+    boolean("output_router_logits"),
+    at_least("router_aux_loss_coef", 0),
+};
+constexpr KeyRule kOfMixtral[] = {
+    integer("num_local_experts", 1, kMostWideExperts).also("num_experts"),
+    within("router_jitter_noise", 0, 0).because("; noise on what the router reads is not modelled"),
+};
+constexpr KeyRule kOfQwenMoe[] = {
+    integer("num_experts", 0, kMostExperts).also("num_local_experts"),
+    integer("moe_intermediate_size", 1, kWidest),
+    integer("decoder_sparse_step", 1, kDeepest),
+    list("mlp_only_layers").or_null(),
+    boolean("norm_topk_prob"),
+};
+constexpr KeyRule kOfQwen2Moe[] = {
+    integer("shared_expert_intermediate_size", 1, kWidest),
+    boolean("qkv_bias"),
+};
+
 constexpr auto kBase = extended(std::to_array(kCommon), kLabelRules);
 constexpr auto kLlamaRules = extended(kBase, kOfLlama);
 constexpr auto kMistralRules = extended(kBase, kOfMistral);
@@ -87,6 +111,11 @@ constexpr auto kGemmaRules = extended(kBase, kOfGemma);
 constexpr auto kGemma2Rules = extended(kGemmaRules, kOfGemma2);
 constexpr auto kGemma3Rules = extended(kGemma2Rules, kOfGemma3);
 constexpr auto kPhi3Rules = extended(kBase, kOfPhi3);
+
+constexpr auto kMixtralRules = extended(extended(kMistralRules, kOfExperts), kOfMixtral);
+constexpr auto kQwenMoeRules = extended(extended(kQwen2Rules, kOfExperts), kOfQwenMoe);
+constexpr auto kQwen2MoeRules = extended(kQwenMoeRules, kOfQwen2Moe);
+constexpr auto kQwen3MoeRules = extended(kQwenMoeRules, kOfQwen3);
 
 constexpr std::int64_t kWindow = 4096;
 
@@ -153,7 +182,35 @@ constexpr Description kDescriptions[] = {
      .section = {.rules = kPhi3Rules, .other_keys = true},
      .defaults = {32064, 3072, 8192, 32, 32, 0, 0, 4096, 0},
      .windows = Windows::all,
-     .is_phi = true},
+     .is_phi = true,
+     .epsilon = 1e-5},
+    {.model_type = "mixtral",
+     .title = "Mixtral",
+     .prefix = "Mixtral",
+     .section = {.rules = kMixtralRules, .other_keys = true},
+     .defaults = {32000, 4096, 14336, 32, 32, 8, 0, 131072, 0},
+     .windows = Windows::all,
+     .has_experts = true,
+     .theta = 1e6,
+     .epsilon = 1e-5,
+     .kin = Kin::mixtral},
+    {.model_type = "qwen2_moe",
+     .title = "Qwen2-MoE",
+     .prefix = "Qwen2Moe",
+     .section = {.rules = kQwen2MoeRules, .other_keys = true},
+     .defaults = {151936, 2048, 5632, 24, 16, 16, 0, 32768, kWindow},
+     .windows = Windows::every_other,
+     .has_experts = true,
+     .kin = Kin::qwen2_moe},
+    {.model_type = "qwen3_moe",
+     .title = "Qwen3-MoE",
+     .prefix = "Qwen3Moe",
+     .section = {.rules = kQwen3MoeRules, .other_keys = true},
+     .defaults = {151936, 2048, 6144, 24, 32, 4, 0, 32768, kWindow},
+     .head_norms = true,
+     .windows = Windows::all_on_request,
+     .has_experts = true,
+     .kin = Kin::qwen3_moe},
 };
 
 }  // namespace

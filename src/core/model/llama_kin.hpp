@@ -25,9 +25,12 @@ struct Defaults {
 /// Which layers have a window.
 enum class Windows {
   none,
-  all,          ///< if there is a sliding_window
-  on_request,   ///< use_sliding_window: those of layer_types, or from max_window_layers on
-  alternating,  ///< those of layer_types, or all but every window_pattern-th
+  all,             ///< if there is a sliding_window
+  on_request,      ///< use_sliding_window: those of layer_types, or from max_window_layers on
+  alternating,     ///< those of layer_types, or all but every window_pattern-th
+  every_other,     ///< use_sliding_window: those of layer_types, or the first, third ... below
+                   ///< max_window_layers
+  all_on_request,  ///< use_sliding_window
 };
 
 struct Description {
@@ -48,6 +51,10 @@ struct Description {
   double score_cap = 0;             ///< attn_logit_softcapping
   double logit_cap = 0;             ///< final_logit_softcapping
   bool has_windowed_rope = false;   ///< rope_local_base_freq, or rope_parameters of both kinds
+  bool has_experts = false;
+  double theta = 0;       ///< default rope_theta; 0: the usual one
+  double epsilon = 1e-6;  ///< default rms_norm_eps
+  Kin kin = Kin::llama;   ///< its own
 };
 
 const Description& description_of(Kin kin);

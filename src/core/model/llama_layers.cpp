@@ -17,6 +17,9 @@ bool is_windowed(const Values& values, const Description& kin, std::int64_t laye
   if (kin.windows == Windows::on_request) {
     return layer >= values.get("max_window_layers", kDefaultWindowedFrom);
   }
+  if (kin.windows == Windows::every_other) {
+    return layer % 2 == 0 && layer < values.get("max_window_layers", kDefaultWindowedFrom);
+  }
   return (layer + 1) % values.get("sliding_window_pattern", kin.window_pattern) != 0;
 }
 
@@ -71,7 +74,9 @@ void read_windows(const Values& values, const ModelSpec& spec, const Description
                          (values.get("use_sliding_window", false) && window > 0);
     check_layer_types(values, spec.num_layers, is_used, pointer, problems);
     if (!is_used) return;
-    own["layer_types"] = layer_types_of(values, kin, spec.num_layers);
+    if (kin.windows != Windows::all_on_request) {
+      own["layer_types"] = layer_types_of(values, kin, spec.num_layers);
+    }
   }
   if (window > 0) own["sliding_window"] = window;
 }
@@ -84,7 +89,9 @@ void read_ropes(const Values& values, const ModelSpec& spec, const Description& 
   };
   if (kin.is_phi) return read_rope_of_phi(values, spec, head_size, pointer, problems, own);
   if (!kin.has_windowed_rope) {
-    if (auto rope = read(values.all())) own["rope_parameters"] = std::move(*rope);
+    json::object config = values.all();
+    if (kin.theta > 0 && values.find("rope_theta") == nullptr) config["rope_theta"] = kin.theta;
+    if (auto rope = read(config)) own["rope_parameters"] = std::move(*rope);
     return;
   }
   constexpr double kGlobalTheta = 1e6;

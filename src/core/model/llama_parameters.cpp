@@ -5,6 +5,7 @@
 #include "core/model/labels.hpp"
 #include "core/model/llama.hpp"
 #include "core/model/llama_kin.hpp"
+#include "core/model/moe.hpp"
 
 namespace dstune::llama {
 
@@ -26,7 +27,7 @@ class Builder {
   void add_attention(const std::string& name, std::size_t parent);
   void add_projections(const std::string& name, std::size_t module);
   void add_mlp(const std::string& name, std::size_t parent);
-  void add_layer(const std::string& name, std::size_t parent);
+  void add_layer(std::int64_t index, std::size_t parent);
   void add_body(std::size_t root);
   void add_head(std::size_t root);
 
@@ -90,10 +91,15 @@ void Builder::add_mlp(const std::string& name, std::size_t parent) {
   builder_.add_module(name + ".act_fn", activation, module);
 }
 
-void Builder::add_layer(const std::string& name, std::size_t parent) {
+void Builder::add_layer(std::int64_t index, std::size_t parent) {
+  const std::string name = concat("model.layers.", index);
   const std::size_t layer = builder_.add_module(name, class_name("DecoderLayer"), parent);
   add_attention(name + ".self_attn", layer);
-  add_mlp(name + ".mlp", layer);
+  if (settings_.experts.in_layer[static_cast<std::size_t>(index)]) {
+    add_experts(builder_, spec_, settings_, name + ".mlp", layer);
+  } else {
+    add_mlp(name + ".mlp", layer);
+  }
   add_norm(name + ".input_layernorm", layer, spec_.hidden_size);
   add_norm(name + ".post_attention_layernorm", layer, spec_.hidden_size);
   if (settings_.is_phi) {
@@ -116,7 +122,7 @@ void Builder::add_body(std::size_t root) {
   builder_.add_tensor(embedding, "weight", {spec_.vocab_size, spec_.hidden_size},
                       {.stddev = spec_.initializer_range});
   for (std::int64_t layer = 0; layer < spec_.num_layers; ++layer) {
-    add_layer(concat("model.layers.", layer), body);
+    add_layer(layer, body);
   }
   add_norm("model.norm", body, spec_.hidden_size);
   // Without gradients: what comes out of it are constants.
@@ -156,13 +162,12 @@ ModelParameters parameters(const ModelSpec& spec) { return Builder(spec).build()
 double training_flops(const ModelSpec& spec, std::int64_t tokens, std::int64_t sequence_length) {
   const LlamaSettings settings = settings_of(spec);
   const auto h = static_cast<double>(spec.hidden_size);
-  const auto f = static_cast<double>(spec.inner_size);
   const auto of_queries = static_cast<double>(spec.num_heads * settings.head_size);
   const auto of_keys = static_cast<double>(settings.kv_heads * settings.head_size);
   double weights = static_cast<double>(head_rows(spec)) * h;
   double seen = 0;  // positions, summed up over layers
   for (std::int64_t layer = 0; layer < spec.num_layers; ++layer) {
-    weights += 2 * h * (of_queries + of_keys) + 3 * h * f;
+    weights += 2 * h * (of_queries + of_keys) + active_mlp_weights(spec, settings, layer);
     const std::int64_t window = settings.window_of(layer);
     seen += static_cast<double>(window > 0 ? std::min(window, sequence_length) : sequence_length);
   }

@@ -5,6 +5,7 @@
 #include "core/base/json.hpp"
 #include "core/model/llama.hpp"
 #include "core/model/llama_kin.hpp"
+#include "core/model/moe.hpp"
 
 namespace dstune::llama {
 
@@ -121,19 +122,24 @@ json::object config_of(const Preset& preset) {
   return config;
 }
 
+ModelSpec preset_of(Kin kin, const std::string& name, const json::object& config) {
+  Problems problems(name);
+  std::vector<std::string> warnings;
+  auto spec = read(kin, config, "", problems, warnings);
+  problems.throw_if_any();
+  spec->name = name;
+  return *std::move(spec);
+}
+
 }  // namespace
 
 std::vector<ModelSpec> presets(Kin kin) {
   std::vector<ModelSpec> all;
   for (const Preset& preset : kPresets) {
-    if (preset.kin != kin) continue;
-    Problems problems(preset.name);
-    std::vector<std::string> warnings;
-    auto spec = read(kin, config_of(preset), "", problems, warnings);
-    problems.throw_if_any();
-    all.push_back(std::move(*spec));
-    all.back().name = preset.name;
+    if (preset.kin == kin) all.push_back(preset_of(kin, preset.name, config_of(preset)));
   }
+  for (const auto& [name, config] : expert_presets(kin))
+    all.push_back(preset_of(kin, name, config));
   return all;
 }
 

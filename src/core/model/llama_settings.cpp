@@ -11,6 +11,7 @@
 #include "core/model/labels.hpp"
 #include "core/model/llama.hpp"
 #include "core/model/llama_kin.hpp"
+#include "core/model/moe.hpp"
 
 namespace dstune::llama {
 
@@ -45,6 +46,7 @@ LlamaSettings settings_of(const ModelSpec& spec) {
   settings.kv_heads = own.at("num_key_value_heads").to_number<std::int64_t>();
   settings.head_size = own.at("head_dim").to_number<std::int64_t>();
   settings.input_biases = biases || kin.always_input_biases;
+  if (const auto* bias = own.if_contains("qkv_bias")) settings.input_biases = bias->as_bool();
   settings.output_bias = biases;
   settings.mlp_bias = own.at("mlp_bias").as_bool();
   settings.head_norms = kin.head_norms;
@@ -71,6 +73,7 @@ LlamaSettings settings_of(const ModelSpec& spec) {
   take_value(own, "partial_rotary_factor", part);
   settings.turned = static_cast<std::int64_t>(static_cast<double>(settings.head_size) * part);
   settings.labels = label_count(spec);
+  settings.experts = experts_of(own, kin, spec.num_layers);
   return settings;
 }
 

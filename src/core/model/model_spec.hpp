@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "core/base/json_fwd.hpp"
@@ -28,6 +29,8 @@ struct ModelSpec {
   double residual_dropout = 0;        ///< resid_pdrop; likewise
   double classifier_dropout = 0;      ///< before the classifier of sequences; likewise
   Task task = Task::causal_lm;        ///< one of the family's
+  /// dstune.expert_imbalance: tokens go to experts by lot (ExpertDraw), not as the router says.
+  std::optional<double> expert_imbalance = std::nullopt;
   /// What only this family has: a JSON object with keys of its config.json, every value that counts
   /// named, made by the family's read() and read by nobody else.
   std::string own = "{}";

@@ -96,6 +96,17 @@ TEST(ReadDstune, DropoutIsOffUnlessAskedFor) {
   EXPECT_EQ(model.residual_dropout, 0);
 }
 
+TEST(ReadDstune, ImbalanceIsOfModelsWithExperts) {
+  EXPECT_EQ(read(R"({"model": "mixtral-8x7b"})").config.settings.model.expert_imbalance,
+            std::nullopt);
+  EXPECT_EQ(read(R"({"model": "mixtral-8x7b", "expert_imbalance": 0})")
+                .config.settings.model.expert_imbalance,
+            0.0);
+  EXPECT_EQ(read(R"({"model": "gpt2", "expert_imbalance": 0.5})").faults,
+            (Faults{"/dstune/expert_imbalance  is 0.5, but no layer of gpt2 has experts; accepted: "
+                    "nothing"}));
+}
+
 TEST(ReadDstune, OptionsWinOverTheFile) {
   CommandLine options;
   options.model = "gpt2-medium";

@@ -66,6 +66,22 @@
   X(AddSum)                  \
   X(NllLoss)                 \
   X(NllLossBackward)         \
+  X(TopK)                    \
+  X(TopKBackward)            \
+  X(DivideBySum)             \
+  X(DivideBySumBackward)     \
+  X(SortByExpert)            \
+  X(GroupedGemm)             \
+  X(GroupedGemmByRows)       \
+  X(Glu)                     \
+  X(GluBackward)             \
+  X(ScaleRows)               \
+  X(RowDots)                 \
+  X(SumGroups)               \
+  X(RepeatRows)              \
+  X(AddRouting)              \
+  X(BalanceLoss)             \
+  X(BalanceLossBackward)     \
   X(Adam)                    \
   X(Sgd)                     \
   X(Lion)                    \

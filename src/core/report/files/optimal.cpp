@@ -48,6 +48,24 @@ void leave_to_trainer(json::object& config, const std::string& pointer) {
   if (auto* const value = section->if_contains(last)) *value = "auto";
 }
 
+/// The class of a model's leaf modules by its path, if DeepSpeed knows one.
+std::optional<std::string_view> known_leaf_class(std::string_view model_type) {
+  const std::string package = concat("models.", model_type, ".");
+  for (const std::string_view path : kDefaultLeafClasses) {
+    if (path.find(package) != std::string_view::npos) return path;
+  }
+  return std::nullopt;
+}
+
+// What the experiments ran with, said also to a DeepSpeed that does not know it.
+void name_leaf_modules(json::object& config, std::string_view model_type) {
+  const auto known = known_leaf_class(model_type);
+  json::object& zero = config["zero_optimization"].as_object();
+  const auto* const given = zero.if_contains("leaf_module");
+  if (!known || (given != nullptr && !given->is_null())) return;
+  zero["leaf_module"] = json::object{{"classes", json::array{std::string(*known)}}};
+}
+
 }  // namespace
 
 json::object optimal_config(const Experiment& best, int ranks,
@@ -59,6 +77,7 @@ json::object optimal_config(const Experiment& best, int ranks,
   config["train_batch_size"] = step.train_batch(ranks);
   config["train_micro_batch_size_per_gpu"] = step.micro_batch;
   config["gradient_accumulation_steps"] = step.accumulation_steps;
+  if (step.stage == 3) name_leaf_modules(config, best.settings.model.family);
   for (const auto& pointer : left_to_trainer) leave_to_trainer(config, pointer);
   return config;
 }

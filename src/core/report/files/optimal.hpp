@@ -11,7 +11,8 @@
 namespace dstune {
 
 /// The DeepSpeed JSON of `best` for `ranks` data-parallel ranks: complete, without "autotuning" and
-/// "dstune", with train_batch_size = micro-batch * accumulation * ranks.
+/// "dstune", with train_batch_size = micro-batch * accumulation * ranks, and in stage 3 the leaf
+/// modules of models with experts where the user's file names none.
 ///
 /// @param left_to_trainer  JSON pointers of what is "auto" in it, as in the user's file
 /// @throws std::invalid_argument  if its JSON was not checked (make_step_config)

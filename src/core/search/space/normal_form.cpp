@@ -180,10 +180,11 @@ std::string NormalForm::key(const StepConfig& config) const {
           form.overlap_comm, form.round_robin_gradients, form.use_multi_rank_bucket_allreduce,
           form.sub_group_size, form.prefetch_bucket_size, form.param_persistence_threshold,
           form.max_live_parameters, form.max_reuse_distance, form.model_persistence_threshold,
-          form.module_granularity_threshold, form.leaf_module.classes, form.leaf_module.names,
-          form.leaf_module.name_suffixes, form.allgather_sequential,
-          form.use_all_reduce_for_fetch_params, form.quantized_weights, form.quantized_gradients,
-          form.hpz_partition_size, form.mics_shard_size, form.devices_per_node);
+          form.module_granularity_threshold, form.leaf_module.default_classes,
+          form.leaf_module.classes, form.leaf_module.names, form.leaf_module.name_suffixes,
+          form.allgather_sequential, form.use_all_reduce_for_fetch_params, form.quantized_weights,
+          form.quantized_gradients, form.hpz_partition_size, form.mics_shard_size,
+          form.devices_per_node);
   return key.take();
 }
 

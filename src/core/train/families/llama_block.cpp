@@ -2,6 +2,7 @@
 
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 
 #include "core/base/text.hpp"
@@ -69,6 +70,9 @@ LlamaBlock::MlpPart LlamaBlock::mlp_of(const ModelSpec& spec, const LlamaSetting
                                        const ModelNames& names, std::int64_t index) {
   const std::string name = name_of(index, ".mlp");
   if (settings.is_phi) return Phi3Mlp(spec, settings, names, name);
+  if (settings.experts.in_layer[static_cast<std::size_t>(index)]) {
+    return MoeBlock(spec, settings, names, name);
+  }
   return LlamaMlp(spec, settings, names, name);
 }
 
@@ -111,8 +115,16 @@ Buffer LlamaBlock::attend(const Workspace& work, ModuleHooks& hooks, const Rotar
 
 Buffer LlamaBlock::run_mlp(const Workspace& work, ModuleHooks& hooks, std::uint64_t seed) {
   Buffer x = middle_norm_.forward(work, hooks, middle_);
-  Buffer out =
-      std::visit([&](auto& part) { return part.forward(work, hooks, std::move(x)); }, mlp_);
+  const std::uint64_t routes = layers::mix(seed_at(seed, index_, Dropped::scores));
+  Buffer out = std::visit(
+      [&](auto& part) {
+        if constexpr (std::is_same_v<std::decay_t<decltype(part)>, MoeBlock>) {
+          return part.forward(work, hooks, std::move(x), routes);
+        } else {
+          return part.forward(work, hooks, std::move(x));
+        }
+      },
+      mlp_);
   if (!mlp_dropout_) return out;
   return mlp_dropout_->forward(work, hooks, seed_at(seed, index_, Dropped::mlp), std::move(out));
 }

@@ -9,6 +9,7 @@
 
 #include "core/train/families/llama_attention.hpp"
 #include "core/train/families/llama_mlp.hpp"
+#include "core/train/families/moe_block.hpp"
 #include "core/train/families/phi3_attention.hpp"
 #include "core/train/families/phi3_mlp.hpp"
 #include "core/train/layers/dropout_layer.hpp"
@@ -42,9 +43,12 @@ class LlamaBlock {
   Buffer backward(const layers::Workspace& work, ModuleHooks& hooks, const layers::Rotary& rotary,
                   Buffer d_out, std::uint64_t seed);
 
+  /// What stands in place of the MLP, or null.
+  MoeBlock* experts() { return std::get_if<MoeBlock>(&mlp_); }
+
  private:
   using AttentionPart = std::variant<LlamaAttention, Phi3Attention>;
-  using MlpPart = std::variant<LlamaMlp, Phi3Mlp>;
+  using MlpPart = std::variant<LlamaMlp, Phi3Mlp, MoeBlock>;
 
   static AttentionPart attention_of(const ModelSpec& spec, const LlamaSettings& settings,
                                     const ModelNames& names, std::int64_t index);

@@ -28,6 +28,9 @@ class LlamaMlp {
   /// @returns the gradient by x
   Buffer backward(const layers::Workspace& work, ModuleHooks& hooks, const Buffer& d_out);
 
+  /// x, from forward to backward.
+  const Buffer& input() const { return input_; }
+
  private:
   void multiply(const layers::Workspace& work, const Buffer& a, const Buffer& b,
                 const Buffer& out) const;

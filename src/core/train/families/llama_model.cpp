@@ -10,6 +10,7 @@
 
 #include "core/device/operations/scale.hpp"
 #include "core/train/families/llama_block.hpp"
+#include "core/train/families/moe_balance.hpp"
 #include "core/train/layers/decoder_head.hpp"
 #include "core/train/layers/embedding_table.hpp"
 #include "core/train/layers/rms_norm_layer.hpp"
@@ -69,6 +70,8 @@ class Llama final : public Model {
   std::vector<LlamaBlock> blocks_;
   layers::RmsNormLayer norm_;
   layers::DecoderHead head_;
+  std::optional<RouterBalance> balance_;
+  std::vector<MoeBlock*> moe_blocks_;
 
   // Of the micro-step that runs.
   std::uint64_t seed_ = 0;
@@ -109,7 +112,10 @@ Llama::Llama(const ModelSpec& spec, const LlamaSettings& settings, const ModelNa
   blocks_.reserve(static_cast<std::size_t>(spec.num_layers));
   for (std::int64_t index = 0; index < spec.num_layers; ++index) {
     blocks_.emplace_back(spec, settings, names, index);
+    if (MoeBlock* const experts = blocks_.back().experts()) moe_blocks_.push_back(experts);
   }
+  const bool has_loss = spec.task == Task::causal_lm && settings.experts.balance > 0;
+  if (has_loss && !moe_blocks_.empty()) balance_.emplace(settings.experts);
 }
 
 // The masks and the embeddings are locals of LlamaModel.forward, which live until it
@@ -176,6 +182,7 @@ void Llama::forward(ModuleHooks& hooks, Tensor tokens, std::uint64_t seed, Tenso
   Buffer normed = decode(hooks, std::move(embedded));
   hooks.release(body_);
   head_.forward(work_, hooks, std::move(normed), tokens, seed, loss);
+  if (balance_) balance_->forward(work_, moe_blocks_, loss);
   hooks.release(root_);
 }
 
@@ -183,6 +190,7 @@ void Llama::forward(ModuleHooks& hooks, Tensor tokens, std::uint64_t seed, Tenso
 // numbers: their backward is never over, and nothing releases them.
 void Llama::backward(ModuleHooks& hooks, double factor) {
   hooks.fetch(root_);
+  if (balance_) balance_->backward(work_, moe_blocks_, factor);
   Buffer d_of_head;
   Buffer d_hidden = head_.backward(work_, hooks, factor, d_of_head);
   hooks.fetch(body_);

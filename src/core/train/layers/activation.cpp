@@ -31,6 +31,16 @@ Buffer OneKernel::backward(const Workspace& work, ModuleHooks& hooks, Buffer d_y
   });
 }
 
+Activation one_kernel_from(std::string_view name) {
+  if (name == "gelu") return Activation::gelu;
+  if (name == "gelu_pytorch_tanh") return Activation::gelu_tanh;
+  if (name == "relu") return Activation::relu;
+  if (name == "silu" || name == "swish") return Activation::silu;
+  if (name == "tanh") return Activation::tanh;
+  if (name == "sigmoid") return Activation::sigmoid;
+  throw std::invalid_argument(concat("no activation function of one kernel is called ", name));
+}
+
 ActivationFunction::ActivationFunction(std::optional<std::size_t> module, std::string_view name,
                                        std::int64_t size)
     : function_(function_of(module, name, size)) {}
@@ -38,20 +48,11 @@ ActivationFunction::ActivationFunction(std::optional<std::size_t> module, std::s
 ActivationFunction::Function ActivationFunction::function_of(std::optional<std::size_t> module,
                                                              std::string_view name,
                                                              std::int64_t size) {
-  const auto one = [&](Activation kind) {
-    return OneKernel{.module = module, .size = size, .kind = kind};
-  };
-  if (name == "gelu") return one(Activation::gelu);
-  if (name == "gelu_pytorch_tanh") return one(Activation::gelu_tanh);
-  if (name == "relu") return one(Activation::relu);
-  if (name == "silu" || name == "swish") return one(Activation::silu);
-  if (name == "tanh") return one(Activation::tanh);
-  if (name == "sigmoid") return one(Activation::sigmoid);
   if (name == "gelu_new" || name == "gelu_accurate")
     return NewGelu{.module = module.value(), .size = size};
   if (name == "gelu_fast") return FastGelu{.module = module.value(), .size = size};
   if (name == "quick_gelu") return QuickGelu{.module = module.value(), .size = size};
-  throw std::invalid_argument(concat("no activation function is called ", name));
+  return OneKernel{.module = module, .size = size, .kind = one_kernel_from(name)};
 }
 
 Buffer ActivationFunction::forward(const Workspace& work, ModuleHooks& hooks, Buffer x) {

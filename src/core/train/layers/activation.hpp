@@ -27,6 +27,9 @@ struct OneKernel {
   Buffer backward(const Workspace& work, ModuleHooks& hooks, Buffer d_y, Buffer y);
 };
 
+/// Of a name of kActivationNames that is one kernel. @throws std::invalid_argument of any other
+Activation one_kernel_from(std::string_view name);
+
 /// A module of transformers' ACT2FN, with what its kernels save for backward.
 class ActivationFunction {
  public:

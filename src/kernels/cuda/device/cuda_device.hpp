@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <vector>
 
 #include <cuda_runtime_api.h>
 
@@ -14,6 +15,10 @@
 #include "kernels/cuda/device/gpu.hpp"
 #include "kernels/cuda/device/launch_backlog.hpp"
 #include "kernels/cuda/gemm/matrix_products.hpp"
+
+namespace dstune {
+struct RowGroups;
+}
 
 namespace dstune::cuda {
 
@@ -72,6 +77,8 @@ class CudaDevice final : public Device {
   }
   /// In the order of the current stream, waited for.
   void copy_and_wait(void* to, const void* from, Bytes size, cudaMemcpyKind kind);
+  /// Waits for what is queued before.
+  std::vector<std::int32_t> ends_of(const RowGroups& groups);
 
 #define DSTUNE_COMPUTE(Operation) void compute(const Operation& op) override;
   DSTUNE_OPERATIONS(DSTUNE_COMPUTE)

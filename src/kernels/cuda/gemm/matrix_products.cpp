@@ -41,6 +41,9 @@ struct MatrixProducts::State {
     const ColumnMajorProduct product = product_of(op);
     const auto known = plans.find(product);
     if (known != plans.end()) return known->second;
+    // Groups of rows are of any size: what was seen once may never come again.
+    constexpr std::size_t kMostPlans = 4096;
+    if (plans.size() >= kMostPlans) plans.clear();
     return plans.emplace(product, ProductPlan(handle, product, op, workspace_size)).first->second;
   }
 };

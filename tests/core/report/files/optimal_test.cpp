@@ -47,6 +47,25 @@ TEST(OptimalConfig, KeepsOpenWhatIsLeftToTheTrainer) {
   EXPECT_FALSE(config.contains("gone"));
 }
 
+json::object optimum_of(int stage, const char* model_type, const json::value& leaf_module) {
+  Experiment best = make_experiment(stage, 4);
+  best.settings.model.family = model_type;
+  json::object& zero = best.ds_config["zero_optimization"].as_object();
+  if (!leaf_module.is_null()) zero["leaf_module"] = leaf_module;
+  return optimal_config(best, 2).at("zero_optimization").as_object();
+}
+
+TEST(OptimalConfig, NamesTheBlocksOfExpertsInStage3) {
+  const json::value known{
+      {"classes", {"transformers.models.mixtral.modeling_mixtral.MixtralSparseMoeBlock"}}};
+  const json::value own{{"names", json::array{"model.layers.0"}}};
+
+  EXPECT_EQ(optimum_of(3, "mixtral", nullptr).at("leaf_module"), known);
+  EXPECT_EQ(optimum_of(3, "mixtral", own).at("leaf_module"), own);
+  EXPECT_FALSE(optimum_of(2, "mixtral", nullptr).contains("leaf_module"));
+  EXPECT_FALSE(optimum_of(3, "mistral", nullptr).contains("leaf_module"));
+}
+
 struct CommandCase {
   const char* about;
   std::vector<std::string> command;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <iterator>
 #include <string_view>
 
 namespace dstune {
@@ -13,7 +14,14 @@ bool ends_with(std::string_view text, std::string_view end) {
   return text.size() >= end.size() && text.substr(text.size() - end.size()) == end;
 }
 
+bool is_default(const ModuleSpec& module) {
+  return std::any_of(
+      std::begin(kDefaultLeafClasses), std::end(kDefaultLeafClasses),
+      [&](std::string_view path) { return path.substr(path.rfind('.') + 1) == module.class_name; });
+}
+
 bool is_named(const LeafModuleConfig& named, const ModuleSpec& module) {
+  if (named.default_classes && is_default(module)) return true;
   const auto any = [](const std::vector<std::string>& list, auto matches) {
     return std::any_of(list.begin(), list.end(), matches);
   };

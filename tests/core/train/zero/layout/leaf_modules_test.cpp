@@ -91,6 +91,41 @@ TEST(LeafModules, AreChosenByClassNameOrSuffix) {
   EXPECT_THAT(leaves_of(config), ElementsAre("transformer.h.0.ln_2", "transformer.h.1.ln_2"));
 }
 
+/// Two layers, of which the second has experts.
+ModelParameters with_experts() {
+  ModelSpec spec;
+  spec.family = "qwen3_moe";
+  spec.num_layers = 2;
+  spec.own = R"({"num_key_value_heads": 2, "head_dim": 2, "attention_bias": false,
+                 "hidden_act": "silu", "mlp_bias": false, "tie_word_embeddings": true,
+                 "rope_parameters": {},
+                 "experts": {"count": 2, "chosen": 1, "inner_size": 4, "normalised": true,
+                             "layers": [1]}})";
+  return make_model_parameters(spec);
+}
+
+Names experts_of(const StepConfig& config) {
+  const ModelParameters model = with_experts();
+  Names names;
+  for (const std::size_t leaf : find_leaf_modules(config, model)) {
+    names.push_back(model.modules[leaf].name);
+  }
+  return names;
+}
+
+TEST(LeafModules, AreTheBlocksOfExpertsUnlessOtherClassesAreNamed) {
+  StepConfig config = with_threshold(0);
+  EXPECT_THAT(experts_of(config), ElementsAre("model.layers.1.mlp"));
+  EXPECT_FALSE(names_leaf_modules(config));
+  EXPECT_THAT(unsupported_leaf_modules(config, with_experts()), IsEmpty());
+
+  config.leaf_module.names = {"model.layers.0"};
+  EXPECT_THAT(experts_of(config), ElementsAre("model.layers.0", "model.layers.1.mlp"));
+
+  config.leaf_module = {.classes = {}, .names = {}, .name_suffixes = {}, .default_classes = false};
+  EXPECT_THAT(experts_of(config), IsEmpty());
+}
+
 TEST(LeafModules, NotModelledAreThoseThatNoGradientReaches) {
   StepConfig config = with_threshold(7);
   EXPECT_THAT(unsupported_leaf_modules(config, parameters()),

@@ -1,0 +1,180 @@
+// A thread per row, or per pair of a token and an expert: next to the experts' products all of it
+// is little.
+#include <cassert>
+#include <cmath>
+#include <limits>
+
+#include "core/device/operations/routing.hpp"
+#include "kernels/cuda/device/cuda_device.hpp"
+#include "kernels/cuda/kernels/each_element.cuh"
+#include "kernels/cuda/kernels/rows.cuh"
+#include "kernels/cuda/kernels/sorted_rows.hpp"
+
+namespace dstune::cuda {
+
+namespace {
+
+__device__ inline std::int64_t own_index() {
+  return std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x;
+}
+
+struct Choice {
+  RowsOf<const float> scores;
+  std::int64_t rows;
+  std::int64_t experts;
+  std::int64_t chosen;
+  ExpertDraw draw;
+  bool draws;
+  RowsOf<float> values;
+  std::int64_t* columns;
+
+  __device__ float wish(std::int64_t row, std::int64_t expert) const {
+    if (!draws) return scores[row][expert];
+    const float number = drawn_number(draw, row * experts + expert);
+    return log_popularity(draw, expert) - logf(-logf(number));
+  }
+};
+
+// Each turn takes the largest wish behind the one that the turn before took.
+__global__ void __launch_bounds__(kElementThreads) top_k_kernel(Choice choice) {
+  const std::int64_t i = own_index();
+  if (i >= choice.rows) return;
+  float last = INFINITY;
+  std::int64_t last_column = -1;
+  for (std::int64_t turn = 0; turn < choice.chosen; ++turn) {
+    float best = -INFINITY;
+    std::int64_t column = -1;
+    for (std::int64_t e = 0; e < choice.experts; ++e) {
+      const float wish = choice.wish(i, e);
+      const bool is_left = wish < last || (wish == last && e > last_column);
+      if (is_left && (column < 0 || wish > best)) {
+        best = wish;
+        column = e;
+      }
+    }
+    last = best;
+    last_column = column;
+    choice.columns[i * choice.chosen + turn] = column;
+    choice.values[i][turn] = choice.scores[i][column];
+  }
+}
+
+__global__ void __launch_bounds__(kElementThreads)
+    top_k_backward_kernel(RowsOf<const float> d_values, const std::int64_t* columns,
+                          std::int64_t chosen, RowsOf<float> d_scores, std::int64_t rows,
+                          std::int64_t experts) {
+  const std::int64_t i = own_index();
+  if (i >= rows) return;
+  for (std::int64_t e = 0; e < experts; ++e) d_scores[i][e] = 0;
+  for (std::int64_t j = 0; j < chosen; ++j) {
+    d_scores[i][columns[i * chosen + j]] = d_values[i][j];
+  }
+}
+
+__global__ void __launch_bounds__(kElementThreads)
+    divide_kernel(RowsOf<const float> in, float* sums, RowsOf<float> out, std::int64_t rows,
+                  std::int64_t cols) {
+  const std::int64_t i = own_index();
+  if (i >= rows) return;
+  float sum = 0;
+  for (std::int64_t j = 0; j < cols; ++j) sum += in[i][j];
+  sums[i] = sum;
+  for (std::int64_t j = 0; j < cols; ++j) out[i][j] = in[i][j] / sum;
+}
+
+__global__ void __launch_bounds__(kElementThreads)
+    divide_backward_kernel(RowsOf<const float> d_out, RowsOf<const float> in, const float* sums,
+                           RowsOf<float> d_in, std::int64_t rows, std::int64_t cols) {
+  const std::int64_t i = own_index();
+  if (i >= rows) return;
+  float dot = 0;
+  for (std::int64_t j = 0; j < cols; ++j) dot += d_out[i][j] * in[i][j];
+  const float sum = sums[i];
+  const float common = dot / (sum * sum);
+  for (std::int64_t j = 0; j < cols; ++j) d_in[i][j] = d_out[i][j] / sum - common;
+}
+
+struct Sorting {
+  SortedRows sorted;
+  std::int64_t pairs;
+  std::int64_t chosen;
+  std::int64_t* order;
+  std::int64_t* tokens;
+  std::int64_t* places;
+};
+
+__global__ void __launch_bounds__(kElementThreads) write_order_kernel(Sorting sorting) {
+  const std::int64_t place = own_index();
+  if (place >= sorting.pairs) return;
+  const auto pair = static_cast<std::int64_t>(sorting.sorted.rows[place]);
+  sorting.order[place] = pair;
+  sorting.tokens[place] = quotient(pair, sorting.chosen);
+  sorting.places[pair] = place;
+}
+
+/// The place behind the last pair of each group.
+__global__ void __launch_bounds__(kElementThreads)
+    find_ends_kernel(const std::uint32_t* experts, std::int64_t pairs, std::int64_t groups,
+                     std::int32_t* ends) {
+  const std::int64_t group = own_index();
+  if (group >= groups) return;
+  std::int64_t low = 0;
+  std::int64_t high = pairs;
+  while (low < high) {
+    const std::int64_t middle = (low + high) / 2;
+    if (static_cast<std::int64_t>(experts[middle]) <= group) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  ends[group] = static_cast<std::int32_t>(low);
+}
+
+Grid thread_per(std::int64_t count) { return cover(count, kElementThreads); }
+
+}  // namespace
+
+void CudaDevice::compute(const TopK& op) {
+  assert(op.columns.dtype == DType::int64 && op.columns.numel == op.values.numel());
+  launch(stream(), thread_per(op.scores.rows), top_k_kernel,
+         Choice{rows_of<const float>(op.scores), op.scores.rows, op.scores.cols, op.values.cols,
+                op.draw.value_or(ExpertDraw{}), op.draw.has_value(), rows_of<float>(op.values),
+                elements<std::int64_t>(op.columns)});
+}
+
+void CudaDevice::compute(const TopKBackward& op) {
+  assert(op.columns.numel == op.d_values.numel() && op.d_values.rows == op.d_scores.rows);
+  launch(stream(), thread_per(op.d_scores.rows), top_k_backward_kernel,
+         rows_of<const float>(op.d_values), elements<const std::int64_t>(op.columns),
+         op.d_values.cols, rows_of<float>(op.d_scores), op.d_scores.rows, op.d_scores.cols);
+}
+
+void CudaDevice::compute(const DivideBySum& op) {
+  assert(op.sums.numel == op.in.rows && op.in.rows == op.out.rows && op.in.cols == op.out.cols);
+  launch(stream(), thread_per(op.in.rows), divide_kernel, rows_of<const float>(op.in),
+         elements<float>(op.sums), rows_of<float>(op.out), op.in.rows, op.in.cols);
+}
+
+void CudaDevice::compute(const DivideBySumBackward& op) {
+  assert(op.sums.numel == op.in.rows && op.in.rows == op.d_in.rows);
+  launch(stream(), thread_per(op.in.rows), divide_backward_kernel, rows_of<const float>(op.d_out),
+         rows_of<const float>(op.in), elements<const float>(op.sums), rows_of<float>(op.d_in),
+         op.in.rows, op.in.cols);
+}
+
+void CudaDevice::compute(const SortByExpert& op) {
+  const std::int64_t pairs = op.experts.numel;
+  assert(op.order.numel == pairs && op.tokens.numel == pairs && op.places.numel == pairs);
+  assert(op.ends.size() == static_cast<Bytes>(op.groups) * sizeof(std::int32_t));
+  const SortedRows sorted =
+      sort_rows(stream(kMostSortLaunches), elements<const std::int64_t>(op.experts), pairs,
+                op.groups, scratch<std::uint32_t>(), Gpu::kScratch);
+  launch(stream(), thread_per(pairs), write_order_kernel,
+         Sorting{sorted, pairs, op.chosen, elements<std::int64_t>(op.order),
+                 elements<std::int64_t>(op.tokens), elements<std::int64_t>(op.places)});
+  launch(stream(), thread_per(op.groups), find_ends_kernel, sorted.tokens, pairs, op.groups,
+         elements<std::int32_t>(op.ends));
+}
+
+}  // namespace dstune::cuda
