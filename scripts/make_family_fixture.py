@@ -11,6 +11,7 @@ A case is scripts/family_cases/NAME.json, all of them without NAME:
     auto_class  the task's, unless it says another
     micro_batch, sequence_length
     settings    keyword arguments of the model's forward beside tokens and labels, if any
+    attentions  those that transformers has for it: sdpa and eager, unless it says fewer
 
 The fixture has, beside the case:
 
@@ -63,7 +64,12 @@ def task_of(case):
     return case.get("task", "causal_lm")
 
 
-def make_model(case, attention="sdpa"):
+def attentions_of(case):
+    return case.get("attentions", ["sdpa", "eager"])
+
+
+def make_model(case, attention=None):
+    attention = attention or attentions_of(case)[0]
     config = transformers.AutoConfig.for_model(**case["config"])
     auto_class = getattr(transformers, case.get("auto_class", AUTO_CLASSES[task_of(case)]))
     torch.manual_seed(1)
@@ -91,8 +97,10 @@ def make_inputs(case, model):
 
 
 def mask_token_of(config):
-    """What dstune takes for it: bert-base-uncased's, or the last."""
+    """What dstune takes for it: bert-base-uncased's, DeBERTa's, or the last."""
     last = config.vocab_size - 1
+    if config.model_type == "deberta-v2":
+        return min(128000, last)
     return last if config.model_type == "roberta" else min(103, last)
 
 
@@ -244,7 +252,7 @@ def rows_on_cuda(case, keys):
     transformers.masking_utils.find_packed_sequence_indices = lambda _: None  # fake positions do not tell
     torch.nn.functional.scaled_dot_product_attention = flash
     try:
-        for attention in ("sdpa", "eager"):
+        for attention in attentions_of(case):
             for dtype in ("float32", "bfloat16"):
                 for dropout in (0.0, 0.1):
                     config = dict(case["config"], **{key: dropout for key in keys})
@@ -278,7 +286,7 @@ def make_fixture(name):
     return dict(made_by="scripts/make_family_fixture.py", torch=torch.__version__,
                 transformers=transformers.__version__, **case, tokens=make_inputs(case, model).flatten().tolist(),
                 loss=loss.item(), parameters=parameters, modules=modules, calls=calls, arrival=arrival,
-                saved={attention: measure_saved(case, attention) for attention in ("sdpa", "eager")},
+                saved={attention: measure_saved(case, attention) for attention in attentions_of(case)},
                 dropout_keys=keys, on_cuda=rows_on_cuda(case, keys))
 
 
