@@ -31,6 +31,7 @@ The fixture has, beside the case:
                 not count. Empty where a model's forward depends on values
     dropout_keys  of config: those that are `dropout` there, instead of 0
 """
+import copy
 import json
 import pathlib
 import sys
@@ -70,7 +71,7 @@ def attentions_of(case):
 
 def make_model(case, attention=None):
     attention = attention or attentions_of(case)[0]
-    config = transformers.AutoConfig.for_model(**case["config"])
+    config = transformers.AutoConfig.for_model(**copy.deepcopy(case["config"]))
     auto_class = getattr(transformers, case.get("auto_class", AUTO_CLASSES[task_of(case)]))
     torch.manual_seed(1)
     model = auto_class.from_config(config, attn_implementation=attention, dtype=torch.float32)
@@ -198,7 +199,7 @@ def flash(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, sca
 
 def forward_on_cuda(case, attention, dtype, count):
     """A forward of fake tensors: count(model, batch)."""
-    config = transformers.AutoConfig.for_model(**case["config"])
+    config = transformers.AutoConfig.for_model(**copy.deepcopy(case["config"]))
     auto_class = getattr(transformers, case.get("auto_class", AUTO_CLASSES[task_of(case)]))
     with FakeTensorMode(allow_non_fake_inputs=True):
         with torch.device("cuda"):
