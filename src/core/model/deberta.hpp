@@ -17,7 +17,7 @@ namespace dstune::deberta {
 
 /// What config.json says beside the members of ModelSpec; ModelSpec::own is made of it, so that
 /// bert::settings_of() reads `common` from there.
-struct Settings {
+struct DebertaSettings {
   bert::Settings common{};
   std::int64_t embedding_size = 0;         ///< e, columns of the embeddings
   bool position_biased_input = true;       ///< positions have an embedding of their own
@@ -39,9 +39,9 @@ struct Settings {
   int scores() const { return 1 + (c2p ? 1 : 0) + (p2c ? 1 : 0); }
 };
 
-std::string to_own(const Settings& settings);
+std::string to_own(const DebertaSettings& settings);
 /// Inverse of to_own, of spec.own.
-Settings settings_of(const ModelSpec& spec);
+DebertaSettings settings_of(const ModelSpec& spec);
 
 /// What [MASK] is taken for: that of all published vocabularies, 128000, or the last token.
 std::int64_t mask_token(const ModelSpec& spec);

@@ -54,7 +54,7 @@ void must_be(const json::object& config, const char* key, std::int64_t value,
                concat("is ", describe(*given), "; accepted: ", value, ", ", reason));
 }
 
-void check_buckets(const Settings& settings, std::string_view pointer, Problems& problems) {
+void check_buckets(const DebertaSettings& settings, std::string_view pointer, Problems& problems) {
   if (settings.position_buckets == 0) return;
   const std::int64_t middle = settings.position_buckets / 2;
   if (middle >= 1 && settings.most_distance - 1 > middle) return;
@@ -65,7 +65,8 @@ void check_buckets(const Settings& settings, std::string_view pointer, Problems&
                       settings.most_distance - 1));
 }
 
-void check_positions(const Settings& settings, std::string_view pointer, Problems& problems) {
+void check_positions(const DebertaSettings& settings, std::string_view pointer,
+                     Problems& problems) {
   if (!settings.relative_attention) return;
   if (!settings.c2p && !settings.p2c) {
     problems.add(child(pointer, kPosAttType),
@@ -80,8 +81,8 @@ void check_positions(const Settings& settings, std::string_view pointer, Problem
 
 }  // namespace
 
-void read_pos_att_type(const json::object& config, std::string_view pointer, Settings& settings,
-                       Problems& problems) {
+void read_pos_att_type(const json::object& config, std::string_view pointer,
+                       DebertaSettings& settings, Problems& problems) {
   const auto* value = config.if_contains(kPosAttType);
   if (value == nullptr || value->is_null()) return;
   const auto kinds = kinds_in(*value);
@@ -97,7 +98,7 @@ void read_pos_att_type(const json::object& config, std::string_view pointer, Set
   settings.p2c = std::find(kinds->begin(), kinds->end(), "p2c") != kinds->end();
 }
 
-void check(const json::object& config, const ModelSpec& spec, const Settings& settings,
+void check(const json::object& config, const ModelSpec& spec, const DebertaSettings& settings,
            std::string_view pointer, Problems& problems) {
   const auto faults = problems.count();
   bert::check_common(config, spec, settings.common, "num_attention_heads", "hidden_size", pointer,

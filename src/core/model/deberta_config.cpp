@@ -78,7 +78,7 @@ void read_sizes(const SectionReader& reader, ModelSpec& spec) {
   reader.read("cls_dropout", spec.classifier_dropout);
 }
 
-void read_positions(const SectionReader& reader, const ModelSpec& spec, Settings& settings) {
+void read_positions(const SectionReader& reader, const ModelSpec& spec, DebertaSettings& settings) {
   reader.read("position_biased_input", settings.position_biased_input);
   reader.read("relative_attention", settings.relative_attention);
   reader.read("share_att_key", settings.share_att_key);
@@ -93,7 +93,7 @@ void read_positions(const SectionReader& reader, const ModelSpec& spec, Settings
   settings.norm_rel_ebd = norm == "layer_norm";
 }
 
-void read_rest(const SectionReader& reader, const ModelSpec& spec, Settings& settings) {
+void read_rest(const SectionReader& reader, const ModelSpec& spec, DebertaSettings& settings) {
   reader.read("hidden_act", settings.common.activation);
   reader.read("type_vocab_size", settings.common.type_vocab_size);
   settings.embedding_size = spec.hidden_size;
@@ -112,7 +112,7 @@ std::optional<ModelSpec> read(const json::object& config, std::string_view point
   const auto faults = problems.count();
   const SectionReader reader(json::value(config), kSection, pointer, problems);
   ModelSpec spec = default_spec();
-  Settings settings;
+  DebertaSettings settings;
   settings.common.pad_token = 0;
   bert::read_common(config, reader, spec, settings.common);
   read_sizes(reader, spec);

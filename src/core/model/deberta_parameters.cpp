@@ -13,7 +13,7 @@ using bert::Parts;
 constexpr const char* kBody = "deberta";
 constexpr const char* kEncoder = "deberta.encoder";
 
-void add_embeddings(Parts& parts, const Settings& settings, std::size_t parent) {
+void add_embeddings(Parts& parts, const DebertaSettings& settings, std::size_t parent) {
   const ModelSpec& spec = parts.spec();
   const std::int64_t e = settings.embedding_size;
   const std::string name = concat(kBody, ".embeddings");
@@ -30,7 +30,7 @@ void add_embeddings(Parts& parts, const Settings& settings, std::size_t parent) 
   parts.dropout(name + ".dropout", module);
 }
 
-void add_self_attention(Parts& parts, const Settings& settings, const std::string& name,
+void add_self_attention(Parts& parts, const DebertaSettings& settings, const std::string& name,
                         std::size_t attention) {
   const std::size_t self = parts.module(name, "DisentangledSelfAttention", attention);
   for (const char* each : {".query_proj", ".key_proj", ".value_proj"}) {
@@ -53,7 +53,7 @@ void add_output(Parts& parts, const std::string& name, const std::string& class_
   parts.dropout(name + ".dropout", module);
 }
 
-void add_layer(Parts& parts, const Settings& settings, const std::string& name,
+void add_layer(Parts& parts, const DebertaSettings& settings, const std::string& name,
                std::size_t parent) {
   const std::int64_t h = parts.spec().hidden_size;
   const std::int64_t f = parts.spec().inner_size;
@@ -80,7 +80,7 @@ void add_convolution(Parts& parts, std::int64_t width, std::size_t encoder) {
   parts.dropout(name + ".dropout", layer);
 }
 
-void add_encoder(Parts& parts, const Settings& settings, std::size_t body) {
+void add_encoder(Parts& parts, const DebertaSettings& settings, std::size_t body) {
   const std::int64_t h = parts.spec().hidden_size;
   const std::size_t encoder = parts.module(kEncoder, "DebertaV2Encoder", body);
   for (std::int64_t i = 0; i < parts.spec().num_layers; ++i) {
@@ -95,7 +95,7 @@ void add_encoder(Parts& parts, const Settings& settings, std::size_t body) {
   }
 }
 
-void add_masked_lm(Parts& parts, const Settings& settings, std::size_t root) {
+void add_masked_lm(Parts& parts, const DebertaSettings& settings, std::size_t root) {
   const std::int64_t e = settings.embedding_size;
   const std::size_t cls = parts.module("cls", "LegacyDebertaV2OnlyMLMHead", root);
   const std::string name = "cls.predictions";
@@ -122,7 +122,7 @@ void add_classifier(Parts& parts, std::size_t root) {
 }  // namespace
 
 ModelParameters parameters(const ModelSpec& spec) {
-  const Settings settings = settings_of(spec);
+  const DebertaSettings settings = settings_of(spec);
   const bool is_masked = spec.task == Task::masked_lm;
   Parts parts(spec);
   const std::size_t root = parts.module_of_numbers(

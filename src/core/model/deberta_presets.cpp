@@ -40,7 +40,7 @@ ModelSpec spec_of(const Preset& preset) {
   spec.attention_dropout = 0.1;
   spec.residual_dropout = 0.1;
   spec.classifier_dropout = 0.1;
-  Settings settings;
+  DebertaSettings settings;
   settings.common = {.type_vocab_size = 0, .pad_token = 0};
   settings.embedding_size = preset.hidden_size;
   settings.position_biased_input = false;

@@ -9,7 +9,7 @@
 
 namespace dstune::deberta {
 
-std::string to_own(const Settings& settings) {
+std::string to_own(const DebertaSettings& settings) {
   json::object own = json::parse(bert::to_own(settings.common)).as_object();
   own["embedding_size"] = settings.embedding_size;
   own["position_biased_input"] = settings.position_biased_input;
@@ -27,7 +27,7 @@ std::string to_own(const Settings& settings) {
   return json::serialize(own);
 }
 
-Settings settings_of(const ModelSpec& spec) {
+DebertaSettings settings_of(const ModelSpec& spec) {
   const json::value own = json::parse(spec.own);
   const auto flag = [&](const char* key) { return own.at(key).as_bool(); };
   const auto integer = [&](const char* key) { return own.at(key).as_int64(); };
@@ -54,7 +54,7 @@ std::int64_t mask_token(const ModelSpec& spec) {
 }
 
 double training_flops(const ModelSpec& spec, std::int64_t tokens, std::int64_t sequence_length) {
-  const Settings settings = settings_of(spec);
+  const DebertaSettings settings = settings_of(spec);
   const auto h = static_cast<double>(spec.hidden_size);
   const auto f = static_cast<double>(spec.inner_size);
   const auto e = static_cast<double>(settings.embedding_size);

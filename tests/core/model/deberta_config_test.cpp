@@ -31,7 +31,7 @@ Read read(const char* text) {
 
 TEST(ReadDeberta, AbsentKeysAreHuggingFacesDefaults) {
   const ModelSpec spec = *read("{}").spec;
-  const deberta::Settings settings = deberta::settings_of(spec);
+  const deberta::DebertaSettings settings = deberta::settings_of(spec);
 
   EXPECT_EQ(spec.vocab_size, 128100);
   EXPECT_EQ(spec.hidden_size, 1536);
@@ -64,7 +64,7 @@ TEST(ReadDeberta, ReadsEveryKey) {
 
   EXPECT_EQ(faults, Faults{});
   EXPECT_EQ(warnings, std::vector<std::string>{});
-  const deberta::Settings settings = deberta::settings_of(*spec);
+  const deberta::DebertaSettings settings = deberta::settings_of(*spec);
   EXPECT_EQ(spec->embedding_dropout, 0.2);
   EXPECT_EQ(spec->attention_dropout, 0.3);
   EXPECT_EQ(spec->classifier_dropout, 0.4);

@@ -34,7 +34,7 @@ Buffer byte_per_pair(const Workspace& work, const AttentionShape& shape) {
 
 }  // namespace
 
-DisentangledAttention::DisentangledAttention(const ModelSpec& spec, const Settings& settings,
+DisentangledAttention::DisentangledAttention(const ModelSpec& spec, const DebertaSettings& settings,
                                              const ModelNames& names, std::int64_t index,
                                              const std::string& block)
     : index_(index),

@@ -24,8 +24,8 @@ namespace dstune::deberta {
 class DisentangledAttention {
  public:
   /// @param block  its name
-  DisentangledAttention(const ModelSpec& spec, const Settings& settings, const ModelNames& names,
-                        std::int64_t index, const std::string& block);
+  DisentangledAttention(const ModelSpec& spec, const DebertaSettings& settings,
+                        const ModelNames& names, std::int64_t index, const std::string& block);
 
   Buffer out{};  ///< (M, h); what comes behind saves the same tensor
 

@@ -15,11 +15,11 @@
 
 namespace dstune::deberta {
 
-class Block {
+class DebertaBlock {
  public:
   /// @param index  0 <= index < num_layers
-  Block(const ModelSpec& spec, const Settings& settings, const ModelNames& names,
-        std::int64_t index);
+  DebertaBlock(const ModelSpec& spec, const DebertaSettings& settings, const ModelNames& names,
+               std::int64_t index);
 
   /// @param x      (M, h)
   /// @param table  of relative positions; nullptr without them
@@ -37,8 +37,8 @@ class Block {
                   RelativeTable* table);
 
  private:
-  Block(const ModelSpec& spec, const Settings& settings, const ModelNames& names,
-        std::int64_t index, const std::string& name);
+  DebertaBlock(const ModelSpec& spec, const DebertaSettings& settings, const ModelNames& names,
+               std::int64_t index, const std::string& name);
 
   layers::Scopes scopes_;
   DisentangledAttention attention_;

@@ -40,7 +40,8 @@ Buffer copy_of(const Workspace& work, const Buffer& in) {
 
 }  // namespace
 
-Convolution::Convolution(const ModelSpec& spec, const Settings& settings, const ModelNames& names)
+Convolution::Convolution(const ModelSpec& spec, const DebertaSettings& settings,
+                         const ModelNames& names)
     : size_(spec.hidden_size),
       width_(settings.conv_kernel_size),
       scopes_(names, std::string(kEncoder), kScopes),

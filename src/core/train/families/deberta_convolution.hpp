@@ -20,7 +20,7 @@ namespace dstune::deberta {
 /// where torch has them by columns; so many copies are made here too.
 class Convolution {
  public:
-  Convolution(const ModelSpec& spec, const Settings& settings, const ModelNames& names);
+  Convolution(const ModelSpec& spec, const DebertaSettings& settings, const ModelNames& names);
 
   /// @param x         (M, h), the first layer's input
   /// @param residual  (M, h), its output

@@ -27,7 +27,7 @@ std::optional<EmbeddingTable> table_if(bool has_it, const ModelNames& names, con
   return EmbeddingTable(names, name_in(part), rows, columns);
 }
 
-std::optional<layers::Linear> projection_of(const ModelSpec& spec, const Settings& settings,
+std::optional<layers::Linear> projection_of(const ModelSpec& spec, const DebertaSettings& settings,
                                             const ModelNames& names) {
   if (settings.embedding_size == spec.hidden_size) return std::nullopt;
   return layers::Linear(names, name_in(".embed_proj"), settings.embedding_size, spec.hidden_size,
@@ -50,7 +50,8 @@ Buffer masked(const Workspace& work, const Buffer& in, std::int64_t columns) {
 
 }  // namespace
 
-Embeddings::Embeddings(const ModelSpec& spec, const Settings& settings, const ModelNames& names)
+DebertaEmbeddings::DebertaEmbeddings(const ModelSpec& spec, const DebertaSettings& settings,
+                                     const ModelNames& names)
     : size_(spec.hidden_size),
       embedding_size_(settings.embedding_size),
       words_(names, name_in(".word_embeddings"), spec.vocab_size, embedding_size_),
@@ -63,7 +64,7 @@ Embeddings::Embeddings(const ModelSpec& spec, const Settings& settings, const Mo
       dropout_{.module = names.module(name_in(".dropout")), .probability = spec.embedding_dropout} {
 }
 
-void Embeddings::make_numbers(const Workspace& work) {
+void DebertaEmbeddings::make_numbers(const Workspace& work) {
   const auto numbers = [&](std::int64_t count) {
     return make_buffer(*work.device, MemoryCategory::activations, count, DType::int64);
   };
@@ -78,7 +79,7 @@ void Embeddings::make_numbers(const Workspace& work) {
 
 // What is looked up are locals of the module's forward in PyTorch; where there are no positions, so
 // many zeros.
-Buffer Embeddings::sum_of_tables(const Workspace& work, ModuleHooks& hooks) {
+Buffer DebertaEmbeddings::sum_of_tables(const Workspace& work, ModuleHooks& hooks) {
   const std::int64_t e = embedding_size_;
   Buffer sum = words_.forward(work, hooks, tokens_);
   if (positions_) {
@@ -94,8 +95,8 @@ Buffer Embeddings::sum_of_tables(const Workspace& work, ModuleHooks& hooks) {
   return added(work, work.matrix(sum, e), work.matrix(rows, e));
 }
 
-Buffer Embeddings::forward(const Workspace& work, ModuleHooks& hooks, Tensor tokens,
-                           std::uint64_t seed) {
+Buffer DebertaEmbeddings::forward(const Workspace& work, ModuleHooks& hooks, Tensor tokens,
+                                  std::uint64_t seed) {
   tokens_ = tokens;
   make_numbers(work);
   sum_ = sum_of_tables(work, hooks);
@@ -112,7 +113,8 @@ Buffer Embeddings::forward(const Workspace& work, ModuleHooks& hooks, Tensor tok
 }
 
 // Autograd never comes back to the inputs of the tables, which are numbers: nothing releases them.
-void Embeddings::backward(const Workspace& work, ModuleHooks& hooks, Buffer d_out, Buffer of_head) {
+void DebertaEmbeddings::backward(const Workspace& work, ModuleHooks& hooks, Buffer d_out,
+                                 Buffer of_head) {
   if (Buffer dropped = dropout_.backward(work, hooks, d_out)) d_out = std::move(dropped);
   d_out = masked(work, d_out, size_);
   mask_.reset();
@@ -136,8 +138,8 @@ void Embeddings::backward(const Workspace& work, ModuleHooks& hooks, Buffer d_ou
   hooks.gradient_ready(words_.weight, std::move(gradient));
 }
 
-void Embeddings::positions_backward(const Workspace& work, ModuleHooks& hooks,
-                                    const Buffer& d_sum) {
+void DebertaEmbeddings::positions_backward(const Workspace& work, ModuleHooks& hooks,
+                                           const Buffer& d_sum) {
   const std::int64_t e = embedding_size_;
   Buffer over_batch;  // else autograd hands the same tensor on
   if (work.micro_batch > 1) {

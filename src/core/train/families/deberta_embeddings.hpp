@@ -17,9 +17,10 @@
 namespace dstune::deberta {
 
 /// Every token has type 0, and none is masked: the mask, a number per token, is kept all the same.
-class Embeddings {
+class DebertaEmbeddings {
  public:
-  Embeddings(const ModelSpec& spec, const Settings& settings, const ModelNames& names);
+  DebertaEmbeddings(const ModelSpec& spec, const DebertaSettings& settings,
+                    const ModelNames& names);
 
   /// @param tokens  int64 (M); must stay what they are until backward
   /// @returns (M, h)

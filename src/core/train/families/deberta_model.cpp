@@ -24,7 +24,7 @@ namespace {
 
 class Deberta final : public Model {
  public:
-  Deberta(const ModelSpec& spec, const Settings& settings, const ModelNames& names,
+  Deberta(const ModelSpec& spec, const DebertaSettings& settings, const ModelNames& names,
           const MicroBatch& batch, Device& device);
 
   void forward(ModuleHooks& hooks, Tensor tokens, std::uint64_t seed, Tensor loss) override;
@@ -40,9 +40,9 @@ class Deberta final : public Model {
   MaskTokens masking_;
 
   layers::Scopes scopes_;
-  Embeddings embeddings_;
+  DebertaEmbeddings embeddings_;
   std::optional<RelativeTable> table_;
-  std::vector<Block> blocks_;
+  std::vector<DebertaBlock> blocks_;
   std::optional<Convolution> convolution_;
   std::optional<bert::MaskedHead> masked_head_;
   std::optional<bert::Classifier> classifier_;
@@ -50,7 +50,7 @@ class Deberta final : public Model {
   std::uint64_t seed_ = 0;  ///< of the micro-step that runs
 };
 
-Deberta::Deberta(const ModelSpec& spec, const Settings& settings, const ModelNames& names,
+Deberta::Deberta(const ModelSpec& spec, const DebertaSettings& settings, const ModelNames& names,
                  const MicroBatch& batch, Device& device)
     : num_labels_(settings.common.num_labels),
       work_(batch, device),

@@ -24,7 +24,7 @@ layers::Linear projection(const ModelSpec& spec, const ModelNames& names, const 
 
 }  // namespace
 
-PositionScores::PositionScores(const ModelSpec& spec, const Settings& settings,
+PositionScores::PositionScores(const ModelSpec& spec, const DebertaSettings& settings,
                                const ModelNames& names, std::int64_t index, const std::string& self)
     : index_(index),
       heads_(spec.num_heads),

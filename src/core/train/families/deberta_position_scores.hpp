@@ -24,7 +24,7 @@ namespace dstune::deberta {
 class PositionScores {
  public:
   /// @param self  name of the attention's module
-  PositionScores(const ModelSpec& spec, const Settings& settings, const ModelNames& names,
+  PositionScores(const ModelSpec& spec, const DebertaSettings& settings, const ModelNames& names,
                  std::int64_t index, const std::string& self);
 
   /// @param shape  its scale is that of all scores

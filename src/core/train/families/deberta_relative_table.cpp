@@ -12,7 +12,7 @@ namespace dstune::deberta {
 
 using layers::Workspace;
 
-RelativeTable::RelativeTable(const ModelSpec& spec, const Settings& settings,
+RelativeTable::RelativeTable(const ModelSpec& spec, const DebertaSettings& settings,
                              const ModelNames& names)
     : layers_(spec.num_layers),
       size_(spec.hidden_size),

@@ -18,7 +18,7 @@ namespace dstune::deberta {
 /// PyTorch has the parameter itself.
 class RelativeTable {
  public:
-  RelativeTable(const ModelSpec& spec, const Settings& settings, const ModelNames& names);
+  RelativeTable(const ModelSpec& spec, const DebertaSettings& settings, const ModelNames& names);
 
   /// At the begin of the encoder's forward.
   void forward(const layers::Workspace& work, ModuleHooks& hooks);

@@ -162,7 +162,7 @@ Bytes bytes_of_numbers(const ModelSpec& spec, Bytes batch, Bytes length) {
 /// that are there.
 std::int64_t more_of_deberta(const ModelSpec& spec, std::int64_t batch, std::int64_t length) {
   if (spec.family != "deberta-v2") return 0;
-  const deberta::Settings settings = deberta::settings_of(spec);
+  const deberta::DebertaSettings settings = deberta::settings_of(spec);
   std::int64_t bytes = 0;
   if (settings.relative_attention && !settings.norm_rel_ebd) {
     bytes += 4 * 2 * settings.span() * spec.hidden_size;
