@@ -102,8 +102,10 @@ def make_inputs(case, model):
 
 
 def mask_token_of(config):
-    """What dstune takes for it: bert-base-uncased's, or the last."""
+    """What dstune takes for it: bert-base-uncased's, DeBERTa's, or the last."""
     last = config.vocab_size - 1
+    if config.model_type == "deberta-v2":
+        return min(128000, last)
     return last if config.model_type == "roberta" else min(103, last)
 
 

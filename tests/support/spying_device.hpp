@@ -28,10 +28,13 @@
 #include "core/device/operations/log_softmax.hpp"
 #include "core/device/operations/logits_tile.hpp"
 #include "core/device/operations/mask_tokens.hpp"
+#include "core/device/operations/masked_fill.hpp"
 #include "core/device/operations/nll_loss.hpp"
 #include "core/device/operations/norm_and_overflow.hpp"
 #include "core/device/operations/quantize.hpp"
 #include "core/device/operations/random.hpp"
+#include "core/device/operations/relative_positions.hpp"
+#include "core/device/operations/relative_scores.hpp"
 #include "core/device/operations/rms_norm.hpp"
 #include "core/device/operations/rotate.hpp"
 #include "core/device/operations/rows.hpp"
@@ -40,6 +43,7 @@
 #include "core/device/operations/softmax.hpp"
 #include "core/device/operations/stack_heads.hpp"
 #include "core/device/operations/token_metrics.hpp"
+#include "core/device/operations/unfold.hpp"
 #include "core/device/tensor.hpp"
 
 namespace dstune::test {

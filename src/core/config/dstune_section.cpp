@@ -128,10 +128,15 @@ void read_allocator(const SectionReader& reader, TuningConfig& config) {
   config.allocator = allocator_from(name);
 }
 
-void read_attention(const SectionReader& reader, RunSettings& settings) {
+void read_attention(const SectionReader& reader, RunSettings& settings, Problems& problems) {
   std::string name(name_of(settings.attention));
   reader.read("attention", name);
   settings.attention = attention_kind_from(name).value_or(settings.attention);
+  if (settings.attention != AttentionKind::flash || !family_of(settings.model).eager_only) return;
+  problems.add("/dstune/attention",
+               concat("is \"flash\"; accepted: \"eager\", and \"sdpa\", which is eager too: "
+                      "transformers has no other for ",
+                      settings.model.family));
 }
 
 bool has_experts(const ModelSpec& model) {
@@ -196,7 +201,7 @@ bool read_dstune(const json::value& section, const CommandLine& options, TuningC
   if (!dropout) drop_dropout(settings.model);
   read_imbalance(reader, settings.model, problems);
   read_sequence_length(reader, settings, problems);
-  read_attention(reader, settings);
+  read_attention(reader, settings, problems);
   return true;
 }
 

@@ -1,6 +1,7 @@
 #include "core/model/bert_parts.hpp"
 
 #include "core/model/activation_names.hpp"
+#include "core/model/nn_modules.hpp"
 
 namespace dstune::bert {
 
@@ -14,7 +15,12 @@ std::size_t Parts::module_of_numbers(const std::string& name, const std::string&
 }
 
 void Parts::embedding(const std::string& name, std::size_t parent, std::int64_t rows) {
-  builder_.add_embedding(name, parent, rows, spec_.hidden_size, spec_.initializer_range);
+  embedding(name, parent, rows, spec_.hidden_size);
+}
+
+void Parts::embedding(const std::string& name, std::size_t parent, std::int64_t rows,
+                      std::int64_t columns) {
+  builder_.add_embedding(name, parent, rows, columns, spec_.initializer_range);
 }
 
 void Parts::linear(const std::string& name, std::size_t parent, std::int64_t in, std::int64_t out) {
@@ -26,7 +32,19 @@ void Parts::square(const std::string& name, std::size_t parent) {
 }
 
 void Parts::norm(const std::string& name, std::size_t parent) {
-  builder_.add_layer_norm(name, parent, spec_.hidden_size);
+  norm(name, parent, spec_.hidden_size);
+}
+
+void Parts::norm(const std::string& name, std::size_t parent, std::int64_t size) {
+  builder_.add_layer_norm(name, parent, size);
+}
+
+void Parts::linear_without_bias(const std::string& name, std::size_t parent, std::int64_t in) {
+  add_nn_linear(builder_, name, parent, in, spec_.hidden_size, false, spec_.initializer_range);
+}
+
+void Parts::tensor(std::size_t module, std::string_view name, std::vector<std::int64_t> shape) {
+  builder_.add_tensor(module, name, std::move(shape), {.stddev = spec_.initializer_range});
 }
 
 void Parts::dropout(const std::string& name, std::size_t parent) {

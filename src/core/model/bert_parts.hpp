@@ -4,6 +4,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
 
 #include "core/model/bert.hpp"
 #include "core/model/model_parameters.hpp"
@@ -26,16 +29,26 @@ class Parts {
 
   /// Of `rows` rows; the first of all is the word embedding.
   void embedding(const std::string& name, std::size_t parent, std::int64_t rows);
+  void embedding(const std::string& name, std::size_t parent, std::int64_t rows,
+                 std::int64_t columns);
   void linear(const std::string& name, std::size_t parent, std::int64_t in, std::int64_t out);
   /// (h, h)
   void square(const std::string& name, std::size_t parent);
+  /// (h, in)
+  void linear_without_bias(const std::string& name, std::size_t parent, std::int64_t in);
   void norm(const std::string& name, std::size_t parent);
+  void norm(const std::string& name, std::size_t parent, std::int64_t size);
   void dropout(const std::string& name, std::size_t parent);
   /// The config's.
   void activation(const std::string& name, std::size_t parent);
   /// (h, labels)
   void classifier(const std::string& name, std::size_t parent);
 
+  /// Of `module`, of normal numbers as all weights.
+  void tensor(std::size_t module, std::string_view name, std::vector<std::int64_t> shape);
+  void zeros(std::size_t module, std::string_view name, std::vector<std::int64_t> shape) {
+    builder_.add_tensor(module, name, std::move(shape), {});
+  }
   /// "bias" of `module`, one number per word. @returns its tensor
   std::size_t word_bias(std::size_t module);
   /// `module` uses the word embedding's weight.

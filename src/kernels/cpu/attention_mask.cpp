@@ -3,6 +3,7 @@
 #include <cassert>
 #include <limits>
 
+#include "core/device/operations/masked_fill.hpp"
 #include "kernels/cpu/cpu_device.hpp"
 #include "kernels/cpu/elements.hpp"
 
@@ -53,6 +54,25 @@ void CpuDevice::compute(const AddMask& op) {
           out[first + i] = from_float<T>(to_float(scores[first + i]) + to_float(mask[i]));
         }
       });
+    });
+  });
+}
+
+void CpuDevice::compute(const FillMasked& op) {
+  const AttentionShape shape = op.shape;
+  const std::int64_t square = shape.sequence * shape.sequence;
+  assert(op.mask.numel == shape.batch * square && op.mask.dtype == DType::int8);
+  assert(op.in.numel == shape.heads * op.mask.numel && op.in.dtype == op.out.dtype);
+  const float value = op.with_lowest ? lowest_of(op.out.dtype) : 0;
+  with_type(op.out.dtype, [&]<class T>(std::type_identity<T>) {
+    const T* const in = elements<T>(op.in);
+    T* const out = elements<T>(op.out);
+    for_rows(*this, shape.batch * shape.heads, square, [=](std::int64_t head) {
+      const auto* const mask = elements<std::int8_t>(op.mask) + head / shape.heads * square;
+      const std::int64_t first = head * square;
+      for (std::int64_t i = 0; i < square; ++i) {
+        out[first + i] = mask[i] != 0 ? from_float<T>(value) : in[first + i];
+      }
     });
   });
 }

@@ -203,5 +203,14 @@ TEST(ReadDstune, RejectsWrongValuesAndUnknownKeys) {
                     "\"eager\", \"eager_torch1.10\", \"flash\""}));
 }
 
+// transformers has none but the eager one for DeBERTa.
+TEST(ReadDstune, FlashIsRefusedWhereAModelIsEagerOnly) {
+  EXPECT_EQ(read(R"({"model": "deberta-v3-base", "attention": "flash"})").faults,
+            Faults{"/dstune/attention  is \"flash\"; accepted: \"eager\", and \"sdpa\", which is "
+                   "eager too: transformers has no other for deberta-v2"});
+  EXPECT_EQ(read(R"({"model": "deberta-v3-base", "attention": "sdpa"})").faults, Faults{});
+  EXPECT_EQ(read(R"({"model": "gpt2", "attention": "flash"})").faults, Faults{});
+}
+
 }  // namespace
 }  // namespace dstune

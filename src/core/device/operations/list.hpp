@@ -45,10 +45,18 @@
   X(SpreadHeads)             \
   X(FillMask)                \
   X(AddMask)                 \
+  X(FillMasked)              \
+  X(FillDistances)           \
+  X(ShiftDistances)          \
+  X(GatherColumns)           \
+  X(GatherColumnsBackward)   \
+  X(AddTransposed)           \
   X(Softmax)                 \
   X(SoftmaxBackward)         \
   X(Dropout)                 \
   X(DropoutBackward)         \
+  X(Unfold)                  \
+  X(Fold)                    \
   X(FillPositions)           \
   X(Embedding)               \
   X(EmbeddingBackward)       \

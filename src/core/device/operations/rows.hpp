@@ -6,7 +6,7 @@
 
 namespace dstune {
 
-/// out = in, of any type, but the same in both.
+/// out = in, of any type, but the same in both. All rows of `in` may be one, with the stride 0.
 struct CopyRows {
   Matrix in;
   Matrix out;

@@ -13,19 +13,8 @@ namespace {
 using layers::Linear;
 using layers::Workspace;
 
-Linear linear(const ModelNames& names, const std::string& name, std::int64_t in, std::int64_t out) {
-  return {names, name, in, out, layers::WeightOrder::out_in};
-}
-
-std::optional<layers::DropoutLayer> dropout_if(const ModelNames& names, const std::string& block,
-                                               std::string_view name, double probability) {
-  if (name.empty()) return std::nullopt;
-  return layers::DropoutLayer{.module = names.module(concat(block, name)),
-                              .probability = probability};
-}
-
-void add(const Workspace& work, const Buffer& sum, const Buffer& more) {
-  work.device->run(Add{sum.tensor(work.dtype), more.tensor(work.dtype)});
+Linear projection(const ModelSpec& spec, const ModelNames& names, const std::string& name) {
+  return {names, name, spec.hidden_size, spec.hidden_size, layers::WeightOrder::out_in};
 }
 
 }  // namespace
@@ -39,23 +28,11 @@ EncoderBlock::EncoderBlock(const ModelSpec& spec, const ModelNames& names, std::
     : spec_(spec),
       index_(index),
       scopes_(names, name, called.scopes),
-      query_(linear(names, concat(name, called.query_key_value[0]), spec.hidden_size,
-                    spec.hidden_size)),
-      key_(linear(names, concat(name, called.query_key_value[1]), spec.hidden_size,
-                  spec.hidden_size)),
-      value_(linear(names, concat(name, called.query_key_value[2]), spec.hidden_size,
-                    spec.hidden_size)),
-      out_(linear(names, concat(name, called.out), spec.hidden_size, spec.hidden_size)),
-      out_dropout_(dropout_if(names, name, called.out_dropout, spec.residual_dropout)),
-      norm_(names, concat(name, called.norm), spec.hidden_size, spec.layer_norm_epsilon),
-      inner_(linear(names, concat(name, called.inner), spec.hidden_size, spec.inner_size)),
-      activation_(names.module(concat(name, called.activation)), settings_of(spec).activation,
-                  spec.inner_size),
-      outer_(linear(names, concat(name, called.outer), spec.inner_size, spec.hidden_size)),
-      dropout_{.module = names.module(concat(name, called.dropout)),
-               .probability = spec.residual_dropout},
-      last_norm_(names, concat(name, called.last_norm), spec.hidden_size, spec.layer_norm_epsilon),
-      attention_{.eager = layers::EagerAttention(layers::SoftmaxType::model)} {}
+      query_(projection(spec, names, concat(name, called.query_key_value[0]))),
+      key_(projection(spec, names, concat(name, called.query_key_value[1]))),
+      value_(projection(spec, names, concat(name, called.query_key_value[2]))),
+      attention_{.eager = layers::EagerAttention(layers::SoftmaxType::model)},
+      tail_(spec, names, index, called, name, settings_of(spec).activation) {}
 
 AttentionShape EncoderBlock::attention_shape(const Workspace& work, std::uint64_t seed) const {
   return {.batch = work.micro_batch,
@@ -77,12 +54,7 @@ Buffer EncoderBlock::forward(const Workspace& work, ModuleHooks& hooks, Buffer x
                              std::uint64_t seed) {
   input_ = std::move(x);
   scopes_.forward(hooks, kProject, [&] { attend(work, hooks, seed); });
-  scopes_.forward(hooks, kOut, [&] { project_out(work, hooks, seed); });
-  scopes_.forward(hooks, kNorm, [&] {
-    add(work, sum_, input_);
-    middle_ = norm_.forward(work, hooks, sum_, norm_stats_);
-  });
-  return mlp_forward(work, hooks, seed);
+  return tail_.forward(work, hooks, attention_.out, input_, seed);
 }
 
 void EncoderBlock::attend(const Workspace& work, ModuleHooks& hooks, std::uint64_t seed) {
@@ -95,72 +67,12 @@ void EncoderBlock::attend(const Workspace& work, ModuleHooks& hooks, std::uint64
   for (Buffer* unread : {&q_, &k_, &v_}) unread->reset();
 }
 
-void EncoderBlock::project_out(const Workspace& work, ModuleHooks& hooks, std::uint64_t seed) {
-  sum_ = out_.forward(work, hooks, attention_.out);
-  if (!out_dropout_) return;
-  sum_ = out_dropout_->forward(work, hooks, seed_at(seed, index_, Dropped::out), std::move(sum_));
-}
-
-Buffer EncoderBlock::mlp_forward(const Workspace& work, ModuleHooks& hooks, std::uint64_t seed) {
-  scopes_.forward(hooks, kInner, [&] {
-    activated_ = activation_.forward(work, hooks, inner_.forward(work, hooks, middle_));
-  });
-  scopes_.forward(hooks, kOuter, [&] {
-    last_sum_ = outer_.forward(work, hooks, activated_);
-    last_sum_ =
-        dropout_.forward(work, hooks, seed_at(seed, index_, Dropped::mlp), std::move(last_sum_));
-  });
-  Buffer out;
-  scopes_.forward(hooks, kLastNorm, [&] {
-    add(work, last_sum_, middle_);
-    out = last_norm_.forward(work, hooks, last_sum_, last_norm_stats_);
-  });
-  return out;
-}
-
 Buffer EncoderBlock::backward(const Workspace& work, ModuleHooks& hooks, Buffer d_out,
                               std::uint64_t seed) {
-  Buffer d_middle = mlp_backward(work, hooks, d_out);
-  d_out.reset();
-  Buffer d_input;
-  scopes_.backward(hooks, kNorm, [&] {
-    d_input = norm_.backward(work, hooks, d_middle, sum_, norm_stats_);
-    for (Buffer* used : {&sum_, &norm_stats_, &d_middle}) used->reset();
-  });
-  Buffer d_attention;
-  scopes_.backward(hooks, kOut, [&] { d_attention = out_backward(work, hooks, d_input); });
+  BlockTail::Gradients d = tail_.backward(work, hooks, std::move(d_out), attention_.out);
   scopes_.backward(hooks, kProject,
-                   [&] { attend_backward(work, hooks, std::move(d_attention), d_input, seed); });
-  return d_input;
-}
-
-Buffer EncoderBlock::mlp_backward(const Workspace& work, ModuleHooks& hooks, const Buffer& d_out) {
-  Buffer d_sum;
-  scopes_.backward(hooks, kLastNorm, [&] {
-    d_sum = last_norm_.backward(work, hooks, d_out, last_sum_, last_norm_stats_);
-    last_sum_.reset();
-    last_norm_stats_.reset();
-  });
-  Buffer d_activated;
-  scopes_.backward(hooks, kOuter, [&] {
-    const Buffer dropped = dropout_.backward(work, hooks, d_sum);
-    d_activated = outer_.backward(work, hooks, dropped ? dropped : d_sum, activated_);
-  });
-  scopes_.backward(hooks, kInner, [&] {
-    Buffer d_inner =
-        activation_.backward(work, hooks, std::move(d_activated), std::move(activated_));
-    const Buffer d_middle = inner_.backward(work, hooks, d_inner, middle_);
-    d_inner.reset();
-    middle_.reset();
-    add(work, d_sum, d_middle);
-  });
-  return d_sum;
-}
-
-Buffer EncoderBlock::out_backward(const Workspace& work, ModuleHooks& hooks, const Buffer& d_sum) {
-  Buffer dropped;
-  if (out_dropout_) dropped = out_dropout_->backward(work, hooks, d_sum);
-  return out_.backward(work, hooks, dropped ? dropped : d_sum, attention_.out);
+                   [&] { attend_backward(work, hooks, std::move(d.attended), d.input, seed); });
+  return std::move(d.input);
 }
 
 // In the order of autograd: the last projection of forward is the first.
@@ -180,7 +92,7 @@ void EncoderBlock::attend_backward(const Workspace& work, ModuleHooks& hooks, Bu
   const auto project_backward = [&](const Linear& projection, Buffer& d_y) {
     const Buffer d_x = projection.backward(work, hooks, d_y, input_);
     d_y.reset();
-    add(work, d_input, d_x);
+    work.device->run(Add{d_input.tensor(work.dtype), d_x.tensor(work.dtype)});
   };
   project_backward(value_, d_v);
   project_backward(key_, d_k);

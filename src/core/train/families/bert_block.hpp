@@ -3,18 +3,15 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <optional>
 #include <string>
 
 #include "core/model/bert.hpp"
 #include "core/model/model_parameters.hpp"
 #include "core/model/model_spec.hpp"
+#include "core/train/families/bert_block_tail.hpp"
 #include "core/train/families/bert_names.hpp"
-#include "core/train/layers/activation.hpp"
 #include "core/train/layers/attention.hpp"
-#include "core/train/layers/dropout_layer.hpp"
 #include "core/train/layers/linear.hpp"
-#include "core/train/layers/norm.hpp"
 #include "core/train/layers/scopes.hpp"
 #include "core/train/layers/workspace.hpp"
 
@@ -43,11 +40,6 @@ class EncoderBlock {
                const BlockNames& called, const std::string& name);
 
   void attend(const layers::Workspace& work, ModuleHooks& hooks, std::uint64_t seed);
-  /// The residual is added in place: PyTorch's second buffer lives for this one addition.
-  void project_out(const layers::Workspace& work, ModuleHooks& hooks, std::uint64_t seed);
-  Buffer mlp_forward(const layers::Workspace& work, ModuleHooks& hooks, std::uint64_t seed);
-  Buffer mlp_backward(const layers::Workspace& work, ModuleHooks& hooks, const Buffer& d_out);
-  Buffer out_backward(const layers::Workspace& work, ModuleHooks& hooks, const Buffer& d_sum);
   void attend_backward(const layers::Workspace& work, ModuleHooks& hooks, Buffer d_attention,
                        const Buffer& d_input, std::uint64_t seed);
   AttentionShape attention_shape(const layers::Workspace& work, std::uint64_t seed) const;
@@ -61,26 +53,13 @@ class EncoderBlock {
   layers::Linear query_;
   layers::Linear key_;
   layers::Linear value_;
-  layers::Linear out_;
-  std::optional<layers::DropoutLayer> out_dropout_;
-  layers::Norm norm_;
-  layers::Linear inner_;
-  layers::ActivationFunction activation_;
-  layers::Linear outer_;
-  layers::DropoutLayer dropout_;
-  layers::Norm last_norm_;
-
   layers::AttentionLayer attention_;
+  BlockTail tail_;
+
   Buffer input_;  ///< (M, h), saved by query, key and value
   Buffer q_;      ///< (M, h), as k and v
   Buffer k_;
   Buffer v_;
-  Buffer sum_;  ///< (M, h), x + attention(x), saved by norm
-  Buffer norm_stats_;
-  Buffer middle_;     ///< (M, h), output of norm
-  Buffer activated_;  ///< (M, f)
-  Buffer last_sum_;   ///< (M, h), saved by last_norm
-  Buffer last_norm_stats_;
 };
 
 }  // namespace dstune::bert

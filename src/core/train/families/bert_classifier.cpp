@@ -3,6 +3,7 @@
 #include <string>
 #include <utility>
 
+#include "core/device/operations/copy.hpp"
 #include "core/device/operations/embedding.hpp"
 #include "core/device/operations/fill.hpp"
 #include "core/train/families/bert_seeds.hpp"
@@ -22,9 +23,19 @@ std::optional<std::size_t> module_if(const ModelNames& names, std::string_view n
   return name.empty() ? std::nullopt : std::optional(names.module(name));
 }
 
-layers::DropoutLayer dropout(const ModelSpec& spec, const ModelNames& names,
-                             const ClassifierNames& called) {
-  return {.module = names.module(called.dropout), .probability = spec.classifier_dropout};
+layers::DropoutLayer dropout(const ModelNames& names, std::string_view name, double probability) {
+  return {.module = names.module(name), .probability = probability};
+}
+
+layers::Workspace with_dtype(layers::Workspace work, DType dtype) {
+  work.dtype = dtype;
+  return work;
+}
+
+ClassifierTraits traits_of(const ModelSpec& spec) {
+  return {.activation = kin_of(spec) == Variant::distilbert ? "relu" : "tanh",
+          .num_labels = settings_of(spec).num_labels,
+          .input_dropout = spec.classifier_dropout};
 }
 
 /// 0, 1, ... for every sequence.
@@ -47,23 +58,26 @@ Matrix rows_of_first(const Workspace& work, const Buffer& rows, std::int64_t siz
 
 Classifier::Classifier(const ModelSpec& spec, const ModelNames& names, const MicroBatch& batch,
                        Device& device)
-    : Classifier(spec, names, batch, device, names_of(kin_of(spec)).classifier) {}
+    : Classifier(spec, names, batch, device, names_of(kin_of(spec)).classifier, traits_of(spec)) {}
 
 Classifier::Classifier(const ModelSpec& spec, const ModelNames& names, const MicroBatch& batch,
-                       Device& device, const ClassifierNames& called)
+                       Device& device, const ClassifierNames& called,
+                       const ClassifierTraits& traits)
     : size_(spec.hidden_size),
       first_(first_tokens_of(batch), device),
       scopes_(names, "", called.scopes),
       dense_(names, std::string(called.dense), spec.hidden_size, spec.hidden_size,
              layers::WeightOrder::out_in),
-      activation_(module_if(names, called.activation), called.function, spec.hidden_size),
-      dropout_(dropout(spec, names, called)),
-      out_(names, std::string(called.out), spec.hidden_size, settings_of(spec).num_labels,
+      activation_(module_if(names, called.activation), traits.activation, spec.hidden_size),
+      dropout_(dropout(names, called.dropout, spec.classifier_dropout)),
+      out_(names, std::string(called.out), spec.hidden_size, traits.num_labels,
            layers::WeightOrder::out_in),
-      loss_{.classes = settings_of(spec).num_labels} {
+      of_loss_(with_dtype(first_, traits.loss_in_fp32 ? DType::fp32 : first_.dtype)),
+      loss_{.classes = traits.num_labels} {
   dense_.takes_matrix = true;
   out_.takes_matrix = true;
-  if (called.drops_input) input_dropout_ = dropout(spec, names, called);
+  if (called.input_dropout.empty()) return;
+  input_dropout_ = dropout(names, called.input_dropout, traits.input_dropout);
 }
 
 Buffer Classifier::first_rows(const Workspace& work) const {
@@ -73,6 +87,14 @@ Buffer Classifier::first_rows(const Workspace& work) const {
                              .table = rows_of_first(work, states_, size_),
                              .out = first_.matrix(rows, size_)});
   return rows;
+}
+
+Buffer Classifier::cast(Buffer logits, DType from, DType to) const {
+  if (from == to) return logits;
+  const Tensor in = logits.tensor(from);
+  Buffer out = make_buffer(*first_.device, MemoryCategory::activations, in.numel, to);
+  first_.device->run(Cast{in, out.tensor(to)});
+  return out;
 }
 
 Buffer Classifier::all_rows(const Workspace& work, Buffer d_first) const {
@@ -106,11 +128,12 @@ void Classifier::forward(const Workspace& work, ModuleHooks& hooks, Buffer x, Bu
         dropout_.forward_beside(first_, hooks, seed_at(seed, Chance::classifier), activated_);
     logits = out_.forward(first_, hooks, dropped_ ? dropped_ : activated_);
   });
-  loss_.forward(first_, std::move(logits), std::move(labels), loss);
+  logits = cast(std::move(logits), first_.dtype, of_loss_.dtype);
+  loss_.forward(of_loss_, std::move(logits), std::move(labels), loss);
 }
 
 Buffer Classifier::backward(const Workspace& work, ModuleHooks& hooks, double factor) {
-  Buffer d_logits = loss_.backward(first_, factor);
+  Buffer d_logits = cast(loss_.backward(of_loss_, factor), of_loss_.dtype, first_.dtype);
   Buffer d_activated;
   scopes_.backward(hooks, kClassify, [&] {
     d_activated = out_.backward(first_, hooks, d_logits, dropped_ ? dropped_ : activated_);

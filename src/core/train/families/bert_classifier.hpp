@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <string_view>
 
 #include "core/model/bert.hpp"
 #include "core/model/model_parameters.hpp"
@@ -17,12 +18,24 @@
 
 namespace dstune::bert {
 
+/// What of a classifier has no name.
+struct ClassifierTraits {
+  std::string_view activation;  ///< as in config.json files
+  std::int64_t num_labels = 2;
+  double input_dropout = 0;  ///< where the first token's state drops out too
+  bool loss_in_fp32 = false;
+};
+
 /// The first tokens' rows are a copy (batch, h) here, where PyTorch has a view; what that keeps
 /// alive is kept here too.
 class Classifier {
  public:
   Classifier(const ModelSpec& spec, const ModelNames& names, const MicroBatch& batch,
              Device& device);
+
+  /// Of a model whose parts have these names.
+  Classifier(const ModelSpec& spec, const ModelNames& names, const MicroBatch& batch,
+             Device& device, const ClassifierNames& called, const ClassifierTraits& traits);
 
   /// @param work    of the whole batch
   /// @param x       (M, h)
@@ -36,10 +49,8 @@ class Classifier {
   Buffer backward(const layers::Workspace& work, ModuleHooks& hooks, double factor);
 
  private:
-  Classifier(const ModelSpec& spec, const ModelNames& names, const MicroBatch& batch,
-             Device& device, const ClassifierNames& called);
-
   Buffer first_rows(const layers::Workspace& work) const;
+  Buffer cast(Buffer logits, DType from, DType to) const;
   Buffer all_rows(const layers::Workspace& work, Buffer d_first) const;
 
   std::int64_t size_;        ///< h
@@ -50,6 +61,7 @@ class Classifier {
   layers::ActivationFunction activation_;
   layers::DropoutLayer dropout_;
   layers::Linear out_;
+  layers::Workspace of_loss_;  ///< of the first tokens, in the loss's type
   layers::LabelLoss loss_;
 
   Buffer states_;     ///< (M, h)

@@ -21,17 +21,18 @@ std::string function_of(const ModelSpec& spec) {
 }  // namespace
 
 MaskedHead::MaskedHead(const ModelSpec& spec, const ModelNames& names, std::size_t word_table)
-    : MaskedHead(spec, names, word_table, names_of(kin_of(spec)).masked) {}
+    : MaskedHead(spec, names, word_table, names_of(kin_of(spec)).masked, function_of(spec),
+                 spec.hidden_size) {}
 
 MaskedHead::MaskedHead(const ModelSpec& spec, const ModelNames& names, std::size_t word_table,
-                       const MaskedHeadNames& called)
+                       const MaskedHeadNames& called, std::string_view activation,
+                       std::int64_t size)
     : scopes_(names, "", called.scopes),
-      dense_(names, std::string(called.dense), spec.hidden_size, spec.hidden_size,
-             layers::WeightOrder::out_in),
-      activation_(module_if(names, called.activation), function_of(spec), spec.hidden_size),
-      norm_(names, std::string(called.norm), spec.hidden_size, spec.layer_norm_epsilon),
-      decoder_(names.module(called.decoder), word_table, names.tensor(called.bias),
-               spec.hidden_size, spec.vocab_size, layers::WeightOrder::out_in),
+      dense_(names, std::string(called.dense), spec.hidden_size, size, layers::WeightOrder::out_in),
+      activation_(module_if(names, called.activation), activation, size),
+      norm_(names, std::string(called.norm), size, spec.layer_norm_epsilon),
+      decoder_(names.module(called.decoder), word_table, names.tensor(called.bias), size,
+               spec.vocab_size, layers::WeightOrder::out_in),
       loss_module_(module_if(names, called.loss)),
       loss_{.classes = spec.vocab_size} {}
 

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string_view>
 
 #include "core/model/bert.hpp"
 #include "core/model/model_parameters.hpp"
@@ -23,6 +24,12 @@ class MaskedHead {
   /// @param word_table  tensor (V, h)
   MaskedHead(const ModelSpec& spec, const ModelNames& names, std::size_t word_table);
 
+  /// Of a model whose parts have these names.
+  /// @param activation  as in config.json
+  /// @param size        columns behind dense and of the table, e
+  MaskedHead(const ModelSpec& spec, const ModelNames& names, std::size_t word_table,
+             const MaskedHeadNames& called, std::string_view activation, std::int64_t size);
+
   /// @param x       (M, h)
   /// @param labels  int64 (M); below 0: none
   /// @param loss    fp32, one element: the mean over the labels is added to it
@@ -30,15 +37,12 @@ class MaskedHead {
                Tensor loss);
 
   /// Hands all gradients but the table's to the hooks.
-  /// @param[out] d_table  this part of the table's gradient (V, h)
+  /// @param[out] d_table  this part of the table's gradient (V, e)
   /// @returns the gradient of factor * loss by x (M, h)
   Buffer backward(const layers::Workspace& work, ModuleHooks& hooks, double factor,
                   Buffer& d_table);
 
  private:
-  MaskedHead(const ModelSpec& spec, const ModelNames& names, std::size_t word_table,
-             const MaskedHeadNames& called);
-
   layers::Scopes scopes_;
   layers::Linear dense_;
   layers::ActivationFunction activation_;
@@ -48,9 +52,9 @@ class MaskedHead {
   layers::LabelLoss loss_;
 
   Buffer input_;      ///< (M, h), saved by dense
-  Buffer activated_;  ///< (M, h), saved by norm
+  Buffer activated_;  ///< (M, e), saved by norm
   Buffer stats_;
-  Buffer normed_;  ///< (M, h), saved by the decoder
+  Buffer normed_;  ///< (M, e), saved by the decoder
 };
 
 }  // namespace dstune::bert

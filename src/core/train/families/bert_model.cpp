@@ -4,21 +4,18 @@
 #include <utility>
 
 #include "core/device/operations/mask_tokens.hpp"
-#include "core/device/operations/random.hpp"
 #include "core/train/families/bert_block.hpp"
 #include "core/train/families/bert_classifier.hpp"
 #include "core/train/families/bert_embeddings.hpp"
+#include "core/train/families/bert_labels.hpp"
 #include "core/train/families/bert_masked_head.hpp"
 #include "core/train/families/bert_names.hpp"
-#include "core/train/families/bert_seeds.hpp"
 #include "core/train/layers/scopes.hpp"
 #include "core/train/layers/workspace.hpp"
 
 namespace dstune::bert {
 
 namespace {
-
-constexpr double kMasked = 0.15;  // DataCollatorForLanguageModeling's default
 
 class Bert final : public Model {
  public:
@@ -28,8 +25,6 @@ class Bert final : public Model {
   void backward(ModuleHooks& hooks, double factor) override;
 
  private:
-  Buffer mask(Tensor tokens) const;
-  Buffer draw_labels() const;
   Buffer encode(ModuleHooks& hooks, Buffer states);
 
   ModelSpec spec_;
@@ -50,18 +45,10 @@ std::span<const layers::Scope> scopes_of(const ModelSpec& spec) {
   return spec.task == Task::masked_lm ? names.of_masked_lm : names.of_classification;
 }
 
-MaskTokens masking_of(const ModelSpec& spec) {
-  constexpr std::int64_t kNoPadding = -1;
-  return {.probability = spec.task == Task::masked_lm ? kMasked : 0,
-          .mask_token = mask_token(spec),
-          .pad_token = settings_of(spec).pad_token.value_or(kNoPadding),
-          .vocab_size = spec.vocab_size};
-}
-
 Bert::Bert(const ModelSpec& spec, const ModelNames& names, const MicroBatch& batch, Device& device)
     : spec_(spec),
       work_(batch, device),
-      masking_(masking_of(spec)),
+      masking_(masking_of(spec, mask_token(spec), settings_of(spec).pad_token)),
       scopes_(names, "", scopes_of(spec)),
       embeddings_(spec, names) {
   blocks_.reserve(static_cast<std::size_t>(spec.num_layers));
@@ -75,27 +62,6 @@ Bert::Bert(const ModelSpec& spec, const ModelNames& names, const MicroBatch& bat
   }
 }
 
-// For a classifier nothing is masked; tokens that would be padding are replaced alike.
-Buffer Bert::mask(Tensor tokens) const {
-  Buffer labels =
-      make_buffer(*work_.device, MemoryCategory::activations, work_.rows(), DType::int64);
-  MaskTokens masking = masking_;
-  masking.tokens = masking.inputs = tokens;
-  masking.labels = labels.tensor(DType::int64);
-  masking.seed = seed_at(seed_, Chance::batch);
-  work_.device->run(masking);
-  return labels;
-}
-
-Buffer Bert::draw_labels() const {
-  Buffer labels =
-      make_buffer(*work_.device, MemoryCategory::activations, work_.micro_batch, DType::int64);
-  work_.device->run(FillTokens{.out = labels.tensor(DType::int64),
-                               .vocab = settings_of(spec_).num_labels,
-                               .seed = seed_at(seed_, Chance::batch)});
-  return labels;
-}
-
 Buffer Bert::encode(ModuleHooks& hooks, Buffer states) {
   for (auto& block : blocks_) {
     states = block.forward(work_, hooks, std::move(states), seed_);
@@ -106,8 +72,8 @@ Buffer Bert::encode(ModuleHooks& hooks, Buffer states) {
 
 void Bert::forward(ModuleHooks& hooks, Tensor tokens, std::uint64_t seed, Tensor loss) {
   seed_ = seed;
-  Buffer labels = mask(tokens);
-  if (classifier_) labels = draw_labels();
+  Buffer labels = mask_tokens(work_, masking_, tokens, seed_);
+  if (classifier_) labels = draw_labels(work_, settings_of(spec_).num_labels, seed_);
   Buffer states;
   scopes_.forward(hooks, kEmbed,
                   [&] { states = embeddings_.forward(work_, hooks, tokens, seed_); });

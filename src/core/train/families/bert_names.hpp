@@ -57,10 +57,9 @@ struct MaskedHeadNames {
 };
 
 struct ClassifierNames {
-  bool drops_input;  ///< the first token's state drops out too
+  std::string_view input_dropout;  ///< of the first token's state; "": none
   std::string_view dense;
   std::string_view activation;  ///< its module; "": a function
-  std::string_view function;    ///< as in config.json files
   std::string_view dropout;
   std::string_view out;
   std::span<const layers::Scope> scopes;

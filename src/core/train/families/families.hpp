@@ -39,6 +39,9 @@ struct Family {
                                        const MicroBatch& batch, Device& device);
   /// What it can be trained for; the first unless dstune.task says otherwise.
   std::span<const Task> tasks = kCausalLmOnly;
+  /// transformers has no other attention for it: sdpa, its default elsewhere, is eager here too,
+  /// and flash is refused.
+  bool eager_only = false;
 };
 
 /// The table. A program has one: families_table.cpp's, unless it defines its own.

@@ -1,4 +1,5 @@
 #include "core/train/families/bert_model.hpp"
+#include "core/train/families/deberta_model.hpp"
 #include "core/train/families/families.hpp"
 #include "core/train/families/gpt2_model.hpp"
 #include "core/train/families/gpt_neox_model.hpp"
@@ -27,6 +28,7 @@ std::span<const Family> families() {
       bert::kBertFamily,
       bert::kRobertaFamily,
       bert::kDistilbertFamily,
+      deberta::kFamily,
   };
   return table;
 }

@@ -6,91 +6,31 @@
 #include "core/device/operations/attention_mask.hpp"
 #include "core/device/operations/copy.hpp"
 #include "core/device/operations/dropout.hpp"
-#include "core/device/operations/gemm.hpp"
 #include "core/device/operations/scale.hpp"
 #include "core/device/operations/softmax.hpp"
-#include "core/device/operations/stack_heads.hpp"
+#include "core/train/layers/stacked_heads.hpp"
 
 namespace dstune::layers {
 
 namespace {
 
-/// The matrices of all heads, equally far apart: the first, and where the next begins.
-struct Stack {
-  Matrix first;
-  std::int64_t step = 0;
-};
-
-std::int64_t score_count(const AttentionShape& shape) {
-  return shape.rows() * shape.heads * shape.sequence;
-}
-
-Buffer new_scores(const Workspace& work, const AttentionShape& shape, DType dtype) {
-  return make_buffer(*work.device, MemoryCategory::activations, score_count(shape), dtype);
-}
-
-/// (batch * heads * sequence, head_size)
-Buffer new_stack(const Workspace& work, const AttentionShape& shape) {
-  return work.activation(shape.heads * shape.head_size);
-}
-
-Stack stack_of(const Workspace& work, const AttentionShape& shape, const Buffer& buffer) {
-  return {as_matrix(buffer.tensor(work.dtype).slice(0, shape.sequence * shape.head_size),
-                    shape.sequence, shape.head_size),
-          shape.sequence * shape.head_size};
-}
-
 /// The copy where there is one, else the heads of the single sequence as they lie.
-Stack stack_of(const Workspace& work, const AttentionShape& shape, const Buffer& copy,
+Stack heads_of(const Workspace& work, const AttentionShape& shape, const Buffer& copy,
                const Heads& heads) {
-  if (copy) return stack_of(work, shape, copy);
-  const Matrix& all = heads.matrix;
-  return {{all.data, shape.sequence, shape.head_size, all.dtype, all.stride}, heads.stride};
-}
-
-Stack scores_of(const Workspace& work, const AttentionShape& shape, const Buffer& buffer) {
-  const std::int64_t square = shape.sequence * shape.sequence;
-  return {as_matrix(buffer.tensor(work.dtype).slice(0, square), shape.sequence, shape.sequence),
-          square};
+  return copy ? layers::heads_of(work, shape, copy) : layers::heads_of(shape, heads);
 }
 
 /// As contiguous heads, each of `heads` as often as it serves; empty if they are so already.
 Buffer copied(const Workspace& work, const AttentionShape& shape, const Heads& in,
               std::int64_t heads) {
   if (shape.batch == 1 && heads == shape.heads) return {};
-  Buffer out = new_stack(work, shape);
-  const Matrix matrix =
-      as_matrix(out.tensor(work.dtype), shape.rows() * shape.heads, shape.head_size);
-  work.device->run(StackHeads{.shape = shape, .in = in, .heads = heads, .out = matrix});
-  return out;
-}
-
-void spread(const Workspace& work, const AttentionShape& shape, const Buffer& in, const Heads& out,
-            std::int64_t heads) {
-  const Matrix matrix =
-      as_matrix(in.tensor(work.dtype), shape.rows() * shape.heads, shape.head_size);
-  work.device->run(SpreadHeads{.shape = shape, .in = matrix, .out = out, .heads = heads});
+  return stacked(work, shape, in, heads);
 }
 
 /// torch.bmm
 void multiply(const Workspace& work, const AttentionShape& shape, const Stack& a,
               Transpose transpose_a, const Stack& b, Transpose transpose_b, const Stack& c) {
-  work.device->run(Gemm{.transpose_a = transpose_a,
-                        .transpose_b = transpose_b,
-                        .a = a.first,
-                        .b = b.first,
-                        .c = c.first,
-                        .batch = {.count = shape.batch * shape.heads,
-                                  .a_step = a.step,
-                                  .b_step = b.step,
-                                  .c_step = c.step}});
-}
-
-/// A new tensor, and frees the old one.
-Buffer scaled(const Workspace& work, const AttentionShape& shape, Buffer in, double factor) {
-  Buffer out = new_scores(work, shape, work.dtype);
-  work.device->run(ScaleTo{in.tensor(work.dtype), factor, out.tensor(work.dtype)});
-  return out;
+  multiply(work, shape.batch * shape.heads, a, transpose_a, b, transpose_b, c);
 }
 
 Buffer cast(const Workspace& work, const AttentionShape& shape, const Buffer& in, DType from,
@@ -98,10 +38,6 @@ Buffer cast(const Workspace& work, const AttentionShape& shape, const Buffer& in
   Buffer out = new_scores(work, shape, to);
   work.device->run(Cast{in.tensor(from), out.tensor(to)});
   return out;
-}
-
-Matrix score_rows(const AttentionShape& shape, const Buffer& buffer, DType dtype) {
-  return as_matrix(buffer.tensor(dtype), shape.rows() * shape.heads, shape.sequence);
 }
 
 bool hides_keys(const AttentionShape& shape) {
@@ -134,7 +70,7 @@ Buffer attention_mask(const Workspace& work, const AttentionShape& shape) {
 }
 
 Buffer EagerAttention::cap(const Workspace& work, const AttentionShape& shape, Buffer scores) {
-  Buffer divided = scaled(work, shape, std::move(scores), 1 / shape.softcap);
+  Buffer divided = scaled(work, std::move(scores), 1 / shape.softcap);
   tanh_ = new_scores(work, shape, work.dtype);
   work.device->run(
       Activate{Activation::tanh, divided.tensor(work.dtype), tanh_.tensor(work.dtype)});
@@ -149,9 +85,9 @@ Buffer EagerAttention::scores(const Workspace& work, const AttentionShape& shape
   k_ = copied(work, shape, k, shape.kv_heads);
   q_ = copied(work, shape, q, shape.heads);
   Buffer products = new_scores(work, shape, work.dtype);
-  multiply(work, shape, stack_of(work, shape, q_, q), Transpose::no, stack_of(work, shape, k_, k),
+  multiply(work, shape, heads_of(work, shape, q_, q), Transpose::no, heads_of(work, shape, k_, k),
            Transpose::yes, scores_of(work, shape, products));
-  Buffer result = scaled(work, shape, std::move(products), shape.score_scale());
+  Buffer result = scaled(work, std::move(products), shape.score_scale());
   return shape.softcap == 0 ? std::move(result) : cap(work, shape, std::move(result));
 }
 
@@ -175,7 +111,8 @@ void EagerAttention::probabilities(const Workspace& work, const AttentionShape& 
 
 void EagerAttention::drop(const Workspace& work, const AttentionShape& shape) {
   const Buffer& whole = probs_ ? probs_ : softmax_;
-  dropped_ = {*work.device, MemoryCategory::activations, static_cast<Bytes>(score_count(shape))};
+  const std::int64_t count = shape.rows() * shape.heads * shape.sequence;
+  dropped_ = {*work.device, MemoryCategory::activations, static_cast<Bytes>(count)};
   Buffer left = new_scores(work, shape, work.dtype);
   work.device->run(Dropout{.in = whole.tensor(work.dtype),
                            .probability = shape.dropout,
@@ -198,7 +135,7 @@ Buffer EagerAttention::forward(const Workspace& work, const AttentionShape& shap
   if (!repeats) v_ = copied(work, shape, v, shape.kv_heads);
   const Buffer by_head = new_stack(work, shape);
   multiply(work, shape, scores_of(work, shape, probs_ ? probs_ : softmax_), Transpose::no,
-           stack_of(work, shape, v_, v), Transpose::no, stack_of(work, shape, by_head));
+           heads_of(work, shape, v_, v), Transpose::no, heads_of(work, shape, by_head));
   Buffer out = work.activation(shape.heads * shape.head_size);
   spread(work, shape, by_head, {work.matrix(out, shape.heads * shape.head_size), shape.head_size},
          shape.heads);
@@ -207,13 +144,13 @@ Buffer EagerAttention::forward(const Workspace& work, const AttentionShape& shap
 
 Buffer EagerAttention::cap_gradient(const Workspace& work, const AttentionShape& shape,
                                     Buffer d_scores) {
-  d_scores = scaled(work, shape, std::move(d_scores), shape.softcap);
+  d_scores = scaled(work, std::move(d_scores), shape.softcap);
   Buffer d_divided = new_scores(work, shape, work.dtype);
   work.device->run(ActivateBackward{Activation::tanh, d_scores.tensor(work.dtype),
                                     tanh_.tensor(work.dtype), d_divided.tensor(work.dtype)});
   tanh_.reset();
   d_scores.reset();
-  return scaled(work, shape, std::move(d_divided), 1 / shape.softcap);
+  return scaled(work, std::move(d_divided), 1 / shape.softcap);
 }
 
 Buffer EagerAttention::scores_gradient(const Workspace& work, const AttentionShape& shape,
@@ -237,7 +174,7 @@ Buffer EagerAttention::scores_gradient(const Workspace& work, const AttentionSha
   for (Buffer* used : {&d_probs, &softmax_, &softmax_input_}) used->reset();
   if (of_scores != work.dtype) d_scores = cast(work, shape, d_scores, of_scores, work.dtype);
   if (shape.softcap > 0) d_scores = cap_gradient(work, shape, std::move(d_scores));
-  return scaled(work, shape, std::move(d_scores), shape.score_scale());
+  return scaled(work, std::move(d_scores), shape.score_scale());
 }
 
 void EagerAttention::backward(const Workspace& work, const AttentionShape& shape, const Heads& q,
@@ -245,23 +182,23 @@ void EagerAttention::backward(const Workspace& work, const AttentionShape& shape
   const Heads d_out_heads{work.matrix(d_out, shape.heads * shape.head_size), shape.head_size};
   Buffer d_by_head = copied(work, shape, d_out_heads, shape.heads);
   if (owner != nullptr && d_by_head) owner->reset();
-  const Stack d_o = stack_of(work, shape, d_by_head, d_out_heads);
+  const Stack d_o = heads_of(work, shape, d_by_head, d_out_heads);
   Buffer d_probs = new_scores(work, shape, work.dtype);
-  multiply(work, shape, d_o, Transpose::no, stack_of(work, shape, v_, v), Transpose::yes,
+  multiply(work, shape, d_o, Transpose::no, heads_of(work, shape, v_, v), Transpose::yes,
            scores_of(work, shape, d_probs));
   d_v_ = new_stack(work, shape);
   multiply(work, shape, scores_of(work, shape, probs_ ? probs_ : softmax_), Transpose::yes, d_o,
-           Transpose::no, stack_of(work, shape, d_v_));
+           Transpose::no, heads_of(work, shape, d_v_));
   for (Buffer* used : {&d_by_head, &v_, &probs_}) used->reset();
   if (owner != nullptr) owner->reset();
 
   const Buffer d_scores = scores_gradient(work, shape, std::move(d_probs));
   d_q_ = new_stack(work, shape);
   multiply(work, shape, scores_of(work, shape, d_scores), Transpose::no,
-           stack_of(work, shape, k_, k), Transpose::no, stack_of(work, shape, d_q_));
+           heads_of(work, shape, k_, k), Transpose::no, heads_of(work, shape, d_q_));
   d_k_ = new_stack(work, shape);
   multiply(work, shape, scores_of(work, shape, d_scores), Transpose::yes,
-           stack_of(work, shape, q_, q), Transpose::no, stack_of(work, shape, d_k_));
+           heads_of(work, shape, q_, q), Transpose::no, heads_of(work, shape, d_k_));
   q_.reset();
   k_.reset();
 }

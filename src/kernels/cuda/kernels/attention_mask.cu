@@ -1,6 +1,7 @@
 #include <cassert>
 
 #include "core/device/operations/attention_mask.hpp"
+#include "core/device/operations/masked_fill.hpp"
 #include "kernels/cuda/device/cuda_device.hpp"
 #include "kernels/cuda/kernels/each_element.cuh"
 
@@ -40,6 +41,19 @@ struct PlusMask {
   }
 };
 
+struct TakeOut {
+  const std::int8_t* mask;
+  std::int64_t square;  // of a head's scores
+  std::int64_t heads;
+  float value;
+
+  __device__ void operator()(std::int64_t index, float score, float& out) const {
+    const std::int64_t head = quotient(index, square);
+    const bool is_out = mask[quotient(head, heads) * square + index - head * square] != 0;
+    out = is_out ? value : score;
+  }
+};
+
 }  // namespace
 
 void CudaDevice::compute(const FillMask& op) {
@@ -58,6 +72,18 @@ void CudaDevice::compute(const AddMask& op) {
   with_type(op.out.dtype, [&]<class T>(std::type_identity<T>) {
     const PlusMask<T> plus{elements<T>(op.mask), shape.sequence * shape.sequence, shape.heads};
     for_each_element(stream(), op.out.numel, plus, In<T>{elements<T>(op.scores)},
+                     Out<T>{elements<T>(op.out)});
+  });
+}
+
+void CudaDevice::compute(const FillMasked& op) {
+  const AttentionShape& shape = op.shape;
+  assert(op.mask.numel == shape.rows() * shape.sequence && op.mask.dtype == DType::int8);
+  assert(op.in.numel == op.mask.numel * shape.heads && op.out.numel == op.in.numel);
+  with_type(op.out.dtype, [&]<class T>(std::type_identity<T>) {
+    const TakeOut take_out{elements<std::int8_t>(op.mask), shape.sequence * shape.sequence,
+                           shape.heads, op.with_lowest ? lowest_of(op.out.dtype) : 0.0F};
+    for_each_element(stream(), op.out.numel, take_out, In<T>{elements<T>(op.in)},
                      Out<T>{elements<T>(op.out)});
   });
 }

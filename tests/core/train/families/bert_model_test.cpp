@@ -12,6 +12,7 @@
 #include <gtest/gtest.h>
 
 #include "core/device/dry_device.hpp"
+#include "core/model/deberta.hpp"
 #include "core/train/families/families.hpp"
 #include "core/train/layers/model.hpp"
 #include "kernels/cpu/cpu_device.hpp"
@@ -94,7 +95,9 @@ class BertFixtures : public testing::TestWithParam<std::string> {
 INSTANTIATE_TEST_SUITE_P(Kin, BertFixtures,
                          testing::Values("bert_masked_lm", "bert_classification",
                                          "roberta_masked_lm", "roberta_classification",
-                                         "distilbert_masked_lm", "distilbert_classification"),
+                                         "distilbert_masked_lm", "distilbert_classification",
+                                         "deberta_masked_lm", "deberta_convolution",
+                                         "deberta_classification", "deberta_plain"),
                          [](const auto& param_info) { return param_info.param; });
 
 // Gradients are compared as vectors, as GPT-2's; a bias of keys has none.
@@ -146,6 +149,31 @@ TEST_P(BertFixtures, FiniteDifferencesAgreeWithDropout) {
   }
 }
 
+/// Numbers of positions and types, of which PyTorch has views (DeBERTa's types are tensors there).
+Bytes bytes_of_numbers(const ModelSpec& spec, Bytes batch, Bytes length) {
+  if (spec.family == "bert") return 8 * batch * length;
+  if (spec.family == "distilbert") return 8 * length;
+  const bool is_deberta = spec.family == "deberta-v2";
+  return is_deberta && deberta::settings_of(spec).position_biased_input ? 8 * length : 0;
+}
+
+/// Beside that, of DeBERTa: a copy of the table of relative positions that is not normed, and the
+/// convolution's mask, which is the embeddings' in PyTorch. Not here: the logits and rows of labels
+/// that are there.
+std::int64_t more_of_deberta(const ModelSpec& spec, std::int64_t batch, std::int64_t length) {
+  if (spec.family != "deberta-v2") return 0;
+  const deberta::DebertaSettings settings = deberta::settings_of(spec);
+  std::int64_t bytes = 0;
+  if (settings.relative_attention && !settings.norm_rel_ebd) {
+    bytes += 4 * 2 * settings.span() * spec.hidden_size;
+  }
+  if (settings.conv_kernel_size > 0) bytes += 4 * batch * length;
+  if (spec.task == Task::sequence_classification && settings.loss_in_fp32) {
+    bytes -= (8 + 8 + 4 * settings.common.num_labels) * batch;
+  }
+  return bytes;
+}
+
 // Beside the tensors that autograd saves: the batch's labels (the fixture counts no inputs), and
 // what a view of PyTorch's is a tensor for here: numbers of positions and types, first tokens.
 TEST_P(BertFixtures, ForwardKeepsWhatAutogradSaves) {
@@ -160,10 +188,11 @@ TEST_P(BertFixtures, ForwardKeepsWhatAutogradSaves) {
   const bool classifies = spec.task == Task::sequence_classification;
   const Bytes labels = 8 * batch * (classifies ? 1 : length);
   const Bytes first = classifies ? 4 * batch * static_cast<Bytes>(spec.hidden_size) : 0;
-  Bytes numbers = 0;
-  if (spec.family == "bert") numbers = 8 * batch * length;
-  if (spec.family == "distilbert") numbers = 8 * length;
-  EXPECT_EQ(run.activations(), fixture_.saved.front().total + labels + first + numbers);
+  const Bytes expected =
+      fixture_.saved.front().total + labels + first + bytes_of_numbers(spec, batch, length);
+  EXPECT_EQ(static_cast<std::int64_t>(run.activations()),
+            static_cast<std::int64_t>(expected) +
+                more_of_deberta(spec, fixture_.micro_batch, fixture_.sequence_length));
 }
 
 TEST_P(BertFixtures, NoTokenIsPadding) {
@@ -265,6 +294,22 @@ TEST(BertTrainingFlops, CountTheHeadOfTheTask) {
   spec.task = Task::sequence_classification;
   EXPECT_DOUBLE_EQ(training_flops(spec, 256, 128),
                    256 * (6 * kLayers + kAttention) + 2 * 6 * (kDense + 2 * 768.0));
+}
+
+// Written out for deberta-v2-xlarge: BERT's, a convolution beside one layer, and for c2p and p2c a
+// product with the 512 rows of the table each.
+TEST(DebertaTrainingFlops, CountPositionsAndTheConvolution) {
+  ModelSpec spec;
+  for (const ModelSpec& preset : find_family("deberta-v2")->presets()) {
+    if (preset.name == "deberta-v2-xlarge") spec = preset;
+  }
+  spec.family = "deberta-v2";
+  spec.task = Task::masked_lm;
+  constexpr double kSquare = 1536.0 * 1536;
+  constexpr double kProducts = 24 * 12 * kSquare + 3 * kSquare + kSquare + 128100.0 * 1536;
+  constexpr double kScores = 24 * 1536.0 * (12 * 128 + 2 * 6 * 512);
+
+  EXPECT_DOUBLE_EQ(training_flops(spec, 256, 128), 256 * (6 * kProducts + kScores));
 }
 
 }  // namespace
