@@ -34,6 +34,7 @@ json::object to_json(const ModelSpec& spec) {
                       {"resid_pdrop", spec.residual_dropout}};
   if (spec.task != Task::causal_lm) object["task"] = name_of(spec.task);
   if (spec.classifier_dropout != 0) object["classifier_dropout"] = spec.classifier_dropout;
+  if (spec.target_length != 0) object["target_length"] = spec.target_length;
   if (spec.own != kNothingOwn) object["own"] = json::parse(spec.own);
   return object;
 }
@@ -59,6 +60,7 @@ ModelSpec model_spec_from_json(const json::object& object) {
     spec.residual_dropout = real("resid_pdrop");
     if (object.contains("task")) spec.task = task_from(text("task"));
     if (object.contains("classifier_dropout")) spec.classifier_dropout = real("classifier_dropout");
+    if (object.contains("target_length")) spec.target_length = integer("target_length");
     if (const auto* own = object.if_contains("own")) spec.own = json::serialize(own->as_object());
     return spec;
   } catch (const std::exception& fault) {

@@ -28,6 +28,7 @@ struct ModelSpec {
   double residual_dropout = 0;        ///< resid_pdrop; likewise
   double classifier_dropout = 0;      ///< before the classifier of sequences; likewise
   Task task = Task::causal_lm;        ///< one of the family's
+  std::int64_t target_length = 0;     ///< of seq2seq_lm: tokens of a target sequence; else 0
   /// What only this family has: a JSON object with keys of its config.json, every value that counts
   /// named, made by the family's read() and read by nobody else.
   std::string own = "{}";

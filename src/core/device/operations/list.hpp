@@ -36,6 +36,8 @@
   X(Activate)                \
   X(ActivateBackward)        \
   X(Multiply)                \
+  X(Clamp)                   \
+  X(ClampBackward)           \
   X(Rotate)                  \
   X(GeluNew)                 \
   X(GeluNewBackward)         \
@@ -45,6 +47,10 @@
   X(SpreadHeads)             \
   X(FillMask)                \
   X(AddMask)                 \
+  X(PositionBuckets)         \
+  X(StackBias)               \
+  X(AddScoreBias)            \
+  X(ScoreBiasGradient)       \
   X(Softmax)                 \
   X(SoftmaxBackward)         \
   X(Dropout)                 \
@@ -56,6 +62,7 @@
   X(LogSoftmaxBackward)      \
   X(NextTokens)              \
   X(MaskTokens)              \
+  X(ShiftTokens)             \
   X(CrossEntropy)            \
   X(FoldLogits)              \
   X(LogSums)                 \
