@@ -28,12 +28,17 @@ struct ModelSpec {
   double residual_dropout = 0;        ///< resid_pdrop; likewise
   double classifier_dropout = 0;      ///< before the classifier of sequences; likewise
   Task task = Task::causal_lm;        ///< one of the family's
-  std::int64_t target_length = 0;     ///< of seq2seq_lm: tokens of a target sequence; else 0
+  std::int64_t target_length = 0;     ///< of seq2seq_lm; 0: as long as its source
   /// What only this family has: a JSON object with keys of its config.json, every value that counts
   /// named, made by the family's read() and read by nobody else.
   std::string own = "{}";
 
   std::int64_t head_size() const { return hidden_size / num_heads; }
+  /// Tokens of the target that belongs to a sequence; 0 of tasks without targets.
+  std::int64_t target_tokens(std::int64_t sequence_length) const {
+    if (task != Task::seq2seq_lm) return 0;
+    return target_length == 0 ? sequence_length : target_length;
+  }
   bool operator==(const ModelSpec&) const = default;
 };
 

@@ -24,11 +24,12 @@ float lowest_of(DType dtype) {
 std::int64_t bucket_of(const PositionBuckets& op, std::int64_t ahead) {
   const std::int64_t buckets = op.bidirectional ? op.buckets / 2 : op.buckets;
   const std::int64_t first = op.bidirectional && ahead > 0 ? buckets : 0;
-  const std::int64_t distance = op.bidirectional ? std::abs(ahead) : std::max<std::int64_t>(-ahead, 0);
+  const std::int64_t distance =
+      op.bidirectional ? std::abs(ahead) : std::max<std::int64_t>(-ahead, 0);
   const std::int64_t exact = buckets / 2;
   if (distance < exact) return first + distance;
-  const auto range =
-      static_cast<float>(std::log(static_cast<double>(op.max_distance) / static_cast<double>(exact)));
+  const auto range = static_cast<float>(
+      std::log(static_cast<double>(op.max_distance) / static_cast<double>(exact)));
   const float part = std::log(static_cast<float>(distance) / static_cast<float>(exact)) / range *
                      static_cast<float>(buckets - exact);
   return first + std::min(exact + static_cast<std::int64_t>(part), buckets - 1);
@@ -97,8 +98,7 @@ void CpuDevice::compute(const ScoreBiasGradient& op) {
                  T& sum = d_bias[at * shape.heads + head];
                  float total = 0;
                  for (std::int64_t b = 0; b < shape.batch; ++b) {
-                   total +=
-                       to_float(d_scores[(b * shape.heads + head) * shape.square() + at]);
+                   total += to_float(d_scores[(b * shape.heads + head) * shape.square() + at]);
                  }
                  const float rounded = to_float(from_float<T>(total));
                  sum = from_float<T>(adds ? to_float(sum) + rounded : rounded);

@@ -15,7 +15,7 @@ struct ScoreShape {
   std::int64_t queries = 0;
   std::int64_t keys = 0;
 
-  std::int64_t square() const { return queries * keys; }   ///< of one head
+  std::int64_t square() const { return queries * keys; }    ///< of one head
   std::int64_t of_one() const { return heads * square(); }  ///< scores of a sequence
   std::int64_t count() const { return batch * of_one(); }
 };

@@ -4,6 +4,7 @@
 #include "core/train/families/gpt_neox_model.hpp"
 #include "core/train/families/llama_model.hpp"
 #include "core/train/families/opt_model.hpp"
+#include "core/train/families/t5_model.hpp"
 
 namespace dstune {
 
@@ -22,6 +23,8 @@ std::span<const Family> families() {
       bert::kBertFamily,
       bert::kRobertaFamily,
       bert::kDistilbertFamily,
+      t5::kT5Family,
+      t5::kMt5Family,
   };
   return kFamilies;
 }

@@ -60,9 +60,8 @@ struct Stacked {
     const std::int64_t head = quotient(row, shape.queries);
     const std::int64_t query = row - head * shape.queries;
     const std::int64_t key = index - row * shape.keys;
-    out = causal && key > query
-              ? lowest
-              : to_float(bias[(query * shape.keys + key) * shape.heads + head]);
+    out = causal && key > query ? lowest
+                                : to_float(bias[(query * shape.keys + key) * shape.heads + head]);
   }
 };
 

@@ -1,0 +1,89 @@
+#include "core/train/families/t5_block.hpp"
+
+#include <utility>
+
+#include "core/base/text.hpp"
+
+namespace dstune::t5 {
+
+namespace {
+
+using layers::Workspace;
+
+// Where chance has a part in a block.
+enum Place : std::uint64_t { kScores, kSelf, kCrossScores, kCross, kInner, kMlp };
+
+std::string name_of(const std::string& stack, std::int64_t index, const char* part = "") {
+  return concat(stack, ".block.", index, part);
+}
+
+}  // namespace
+
+Block::Block(const ModelSpec& spec, const ModelNames& names, const std::string& stack,
+             std::int64_t index)
+    : module_(names.module(name_of(stack, index))),
+      self_{Residual(spec, names, name_of(stack, index, ".layer.0")),
+            Attention(spec, names, name_of(stack, index, ".layer.0.SelfAttention"), index == 0)},
+      mlp_layer_(spec, names, name_of(stack, index, stack == "decoder" ? ".layer.2" : ".layer.1")),
+      mlp_(spec, names,
+           name_of(stack, index,
+                   stack == "decoder" ? ".layer.2.DenseReluDense" : ".layer.1.DenseReluDense")) {
+  if (stack != "decoder") return;
+  cross_.emplace(Attended{
+      Residual(spec, names, name_of(stack, index, ".layer.1")),
+      Attention(spec, names, name_of(stack, index, ".layer.1.EncDecAttention"), index == 0)});
+}
+
+Buffer Block::forward(const BlockInputs& inputs, ModuleHooks& hooks, Buffer x, std::uint64_t seed) {
+  const Workspace& work = inputs.own;
+  const auto at = [&](Place place) { return layers::seed_of(seed, place); };
+  hooks.fetch(module_);
+  x = self_.layer.forward(work, hooks, std::move(x), at(kSelf), [&](Buffer normed) {
+    const Call call = self_.attention.call(work, work, at(kScores));
+    return self_.attention.forward(call, hooks, std::move(normed), nullptr, inputs.bias);
+  });
+  if (cross_) {
+    x = cross_->layer.forward(work, hooks, std::move(x), at(kCross), [&](Buffer normed) {
+      const Call call = cross_->attention.call(work, inputs.source, at(kCrossScores));
+      return cross_->attention.forward(call, hooks, std::move(normed), inputs.states,
+                                       inputs.cross_bias);
+    });
+  }
+  x = mlp_layer_.forward(work, hooks, std::move(x), at(kMlp), [&](Buffer normed) {
+    return mlp_.forward(work, hooks, std::move(normed), at(kInner));
+  });
+  hooks.release(module_);
+  return x;
+}
+
+Buffer Block::attend_back(const BlockInputs& inputs, ModuleHooks& hooks, Buffer d_out,
+                          std::uint64_t seed) {
+  const Call call = self_.attention.call(inputs.own, inputs.own, layers::seed_of(seed, kScores));
+  return self_.layer.backward(inputs.own, hooks, std::move(d_out), [&](const Buffer& d) {
+    return self_.attention.backward(call, hooks, d, nullptr, nullptr, inputs.bias);
+  });
+}
+
+Buffer Block::cross_back(const BlockInputs& inputs, ModuleHooks& hooks, Buffer d_out,
+                         std::uint64_t seed) {
+  const Call call =
+      cross_->attention.call(inputs.own, inputs.source, layers::seed_of(seed, kCrossScores));
+  return cross_->layer.backward(inputs.own, hooks, std::move(d_out), [&](const Buffer& d) {
+    return cross_->attention.backward(call, hooks, d, inputs.states, inputs.d_states,
+                                      inputs.cross_bias);
+  });
+}
+
+Buffer Block::backward(const BlockInputs& inputs, ModuleHooks& hooks, Buffer d_out,
+                       std::uint64_t seed) {
+  hooks.fetch(module_);
+  Buffer d_x = mlp_layer_.backward(inputs.own, hooks, std::move(d_out), [&](const Buffer& d) {
+    return mlp_.backward(inputs.own, hooks, d);
+  });
+  if (cross_) d_x = cross_back(inputs, hooks, std::move(d_x), seed);
+  d_x = attend_back(inputs, hooks, std::move(d_x), seed);
+  hooks.release(module_);
+  return d_x;
+}
+
+}  // namespace dstune::t5
