@@ -19,6 +19,7 @@ constexpr std::int64_t kDeepest = 1000;  // a plan walks every layer
 
 constexpr std::string_view kProjections =
     "relu|gated-gelu|gelu|gelu_new|silu|swish|gelu_fast|gelu_pytorch_tanh|quick_gelu|tanh|sigmoid|"
+    "gelu_accurate|gated-gelu_accurate|"
     "gated-relu|gated-gelu_new|gated-silu|gated-swish|gated-gelu_fast|gated-gelu_pytorch_tanh|"
     "gated-quick_gelu|gated-tanh|gated-sigmoid";
 

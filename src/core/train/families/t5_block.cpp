@@ -11,7 +11,11 @@ namespace {
 using layers::Workspace;
 
 // Where chance has a part in a block.
-enum Place : std::uint64_t { kScores, kSelf, kCrossScores, kCross, kInner, kMlp };
+enum class Place : std::uint64_t { scores, self, cross_scores, cross, inner, mlp };
+
+std::uint64_t seed_at(std::uint64_t seed, Place place) {
+  return layers::seed_of(seed, static_cast<std::uint64_t>(place));
+}
 
 std::string name_of(const std::string& stack, std::int64_t index, const char* part = "") {
   return concat(stack, ".block.", index, part);
@@ -36,21 +40,21 @@ Block::Block(const ModelSpec& spec, const ModelNames& names, const std::string& 
 
 Buffer Block::forward(const BlockInputs& inputs, ModuleHooks& hooks, Buffer x, std::uint64_t seed) {
   const Workspace& work = inputs.own;
-  const auto at = [&](Place place) { return layers::seed_of(seed, place); };
+  const auto at = [&](Place place) { return seed_at(seed, place); };
   hooks.fetch(module_);
-  x = self_.layer.forward(work, hooks, std::move(x), at(kSelf), [&](Buffer normed) {
-    const Call call = self_.attention.call(work, work, at(kScores));
+  x = self_.layer.forward(work, hooks, std::move(x), at(Place::self), [&](Buffer normed) {
+    const Call call = self_.attention.call(work, work, at(Place::scores));
     return self_.attention.forward(call, hooks, std::move(normed), nullptr, inputs.bias);
   });
   if (cross_) {
-    x = cross_->layer.forward(work, hooks, std::move(x), at(kCross), [&](Buffer normed) {
-      const Call call = cross_->attention.call(work, inputs.source, at(kCrossScores));
+    x = cross_->layer.forward(work, hooks, std::move(x), at(Place::cross), [&](Buffer normed) {
+      const Call call = cross_->attention.call(work, inputs.source, at(Place::cross_scores));
       return cross_->attention.forward(call, hooks, std::move(normed), inputs.states,
                                        inputs.cross_bias);
     });
   }
-  x = mlp_layer_.forward(work, hooks, std::move(x), at(kMlp), [&](Buffer normed) {
-    return mlp_.forward(work, hooks, std::move(normed), at(kInner));
+  x = mlp_layer_.forward(work, hooks, std::move(x), at(Place::mlp), [&](Buffer normed) {
+    return mlp_.forward(work, hooks, std::move(normed), at(Place::inner));
   });
   hooks.release(module_);
   return x;
@@ -58,7 +62,7 @@ Buffer Block::forward(const BlockInputs& inputs, ModuleHooks& hooks, Buffer x, s
 
 Buffer Block::attend_back(const BlockInputs& inputs, ModuleHooks& hooks, Buffer d_out,
                           std::uint64_t seed) {
-  const Call call = self_.attention.call(inputs.own, inputs.own, layers::seed_of(seed, kScores));
+  const Call call = self_.attention.call(inputs.own, inputs.own, seed_at(seed, Place::scores));
   return self_.layer.backward(inputs.own, hooks, std::move(d_out), [&](const Buffer& d) {
     return self_.attention.backward(call, hooks, d, nullptr, nullptr, inputs.bias);
   });
@@ -67,7 +71,7 @@ Buffer Block::attend_back(const BlockInputs& inputs, ModuleHooks& hooks, Buffer 
 Buffer Block::cross_back(const BlockInputs& inputs, ModuleHooks& hooks, Buffer d_out,
                          std::uint64_t seed) {
   const Call call =
-      cross_->attention.call(inputs.own, inputs.source, layers::seed_of(seed, kCrossScores));
+      cross_->attention.call(inputs.own, inputs.source, seed_at(seed, Place::cross_scores));
   return cross_->layer.backward(inputs.own, hooks, std::move(d_out), [&](const Buffer& d) {
     return cross_->attention.backward(call, hooks, d, inputs.states, inputs.d_states,
                                       inputs.cross_bias);

@@ -23,7 +23,7 @@ Matrix score_rows(const Call& call, const Buffer& scores) {
   return as_matrix(scores.tensor(call.queries.dtype), shape.count() / shape.keys, shape.keys);
 }
 
-Stack scores_of(const Call& call, const Buffer& scores) {
+Matrices scores_of(const Call& call, const Buffer& scores) {
   const ScoreShape shape = call.scores();
   const Tensor first = scores.tensor(call.queries.dtype).slice(0, shape.square());
   return {as_matrix(first, shape.queries, shape.keys), shape.square()};
@@ -45,7 +45,7 @@ Buffer copied(const Call& call, const Workspace& work, const Buffer& rows) {
 }
 
 /// The copy where there is one, else the heads of the single sequence as they lie.
-Stack stack_of(const Call& call, const Workspace& work, const Buffer& copy, const Buffer& rows) {
+Matrices stack_of(const Call& call, const Workspace& work, const Buffer& copy, const Buffer& rows) {
   if (!copy) return heads_of_sequence(call, work, rows, 0);
   const std::int64_t elements = work.sequence_length * call.head_size;
   return {
@@ -63,8 +63,8 @@ Buffer spread(const Call& call, const Workspace& work, const Buffer& stack) {
   return rows;
 }
 
-void multiply_all(const Call& call, const Stack& a, Transpose transpose_a, const Stack& b,
-                  Transpose transpose_b, const Stack& c) {
+void multiply_all(const Call& call, const Matrices& a, Transpose transpose_a, const Matrices& b,
+                  Transpose transpose_b, const Matrices& c) {
   multiply(*call.queries.device, a, transpose_a, b, transpose_b, c,
            call.queries.micro_batch * call.heads);
 }
@@ -140,13 +140,13 @@ Gradients EagerScores::backward(const Call& call, Buffer d_out, const Buffer& q,
   const Workspace& keys = call.keys;
   const auto stack_like = [&](const Workspace& side, const Buffer& stack) {
     const std::int64_t elements = side.sequence_length * call.head_size;
-    return Stack{as_matrix(stack.tensor(side.dtype).slice(0, elements), side.sequence_length,
-                           call.head_size),
-                 elements};
+    return Matrices{as_matrix(stack.tensor(side.dtype).slice(0, elements), side.sequence_length,
+                              call.head_size),
+                    elements};
   };
   Buffer d_by_head = copied(call, work, d_out);
   if (d_by_head) d_out.reset();
-  const Stack d_o = stack_of(call, work, d_by_head, d_out);
+  const Matrices d_o = stack_of(call, work, d_by_head, d_out);
   Buffer d_probs = new_scores(call);
   multiply_all(call, d_o, Transpose::no, stack_of(call, keys, v_, v), Transpose::yes,
                scores_of(call, d_probs));

@@ -16,7 +16,9 @@ namespace {
 
 using layers::Workspace;
 
-enum Place : std::uint64_t { kEncoder, kDecoder };
+// Each stack has a seed of its own.
+constexpr std::uint64_t kEncoder = 0;
+constexpr std::uint64_t kDecoder = 1;
 
 MicroBatch of_targets(MicroBatch batch, const ModelSpec& spec) {
   batch.sequence_length = spec.target_tokens(batch.sequence_length);

@@ -38,18 +38,18 @@ struct Call {
 };
 
 /// Matrices equally far apart: the first, and where the next begins.
-struct Stack {
+struct Matrices {
   Matrix first;
   std::int64_t step = 0;
 };
 
 /// The heads of sequence `index` as they lie side by side in rows.
-Stack heads_of_sequence(const Call& call, const layers::Workspace& work, const Buffer& rows,
-                        std::int64_t index);
+Matrices heads_of_sequence(const Call& call, const layers::Workspace& work, const Buffer& rows,
+                           std::int64_t index);
 
 /// `count` products, c = op(a) op(b).
-void multiply(Device& device, const Stack& a, Transpose transpose_a, const Stack& b,
-              Transpose transpose_b, const Stack& c, std::int64_t count);
+void multiply(Device& device, const Matrices& a, Transpose transpose_a, const Matrices& b,
+              Transpose transpose_b, const Matrices& c, std::int64_t count);
 
 /// Gradients by q, k and v, each in rows as they came in.
 struct Gradients {

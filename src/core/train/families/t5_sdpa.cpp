@@ -27,7 +27,7 @@ Matrix rows_of(const Call& call, const Tensor& scores) {
   return as_matrix(scores, shape.heads * shape.queries, shape.keys);
 }
 
-Stack stack_of(const Call& call, const Tensor& scores) {
+Matrices stack_of(const Call& call, const Tensor& scores) {
   const ScoreShape shape = call.scores();
   return {as_matrix(scores.slice(0, shape.square()), shape.queries, shape.keys), shape.square()};
 }
@@ -85,8 +85,9 @@ Buffer SdpaScores::forward(const Call& call, const Buffer& q, const Buffer& k, c
   return out;
 }
 
-void SdpaScores::differentiate(const Call& call, const Probabilities& probs, const Stack& d_out,
-                               const Stack& v, const Stack& d_v, const Tensor& d_scores) const {
+void SdpaScores::differentiate(const Call& call, const Probabilities& probs, const Matrices& d_out,
+                               const Matrices& v, const Matrices& d_v,
+                               const Tensor& d_scores) const {
   Device& device = *call.queries.device;
   const DType dtype = call.queries.dtype;
   const Tensor whole = probs.whole.tensor(dtype);

@@ -28,8 +28,8 @@ class SdpaScores {
   Probabilities probabilities(const Call& call, const Buffer& q, const Buffer& k,
                               const PositionBias& bias, std::int64_t sequence) const;
   /// Writes d_v and d_scores of one sequence.
-  void differentiate(const Call& call, const Probabilities& probs, const Stack& d_out,
-                     const Stack& v, const Stack& d_v, const Tensor& d_scores) const;
+  void differentiate(const Call& call, const Probabilities& probs, const Matrices& d_out,
+                     const Matrices& v, const Matrices& d_v, const Tensor& d_scores) const;
 
   Buffer lse_;      // fp32 (rows of queries, heads)
   Buffer stacked_;  // the mask

@@ -11,10 +11,10 @@ namespace {
 using layers::Workspace;
 
 // Where chance has a part outside of blocks, which come behind.
-enum Place : std::uint64_t { kEmbedding, kLast, kOfBlocks };
+enum class Place : std::uint64_t { embedding, last, of_blocks };
 
-std::uint64_t seed_of_block(std::uint64_t seed, std::size_t index) {
-  return layers::seed_of(seed, kOfBlocks + index);
+std::uint64_t seed_at(std::uint64_t seed, Place place, std::size_t index = 0) {
+  return layers::seed_of(seed, static_cast<std::uint64_t>(place) + index);
 }
 
 }  // namespace
@@ -45,17 +45,16 @@ Buffer Stack::forward(ModuleHooks& hooks, Tensor tokens, const Buffer* states, s
   tokens_ = tokens;
   hooks.fetch(module_);
   Buffer embedded = embedding_.forward(own_, hooks, tokens_);
-  Buffer x =
-      first_dropout_.forward_beside(own_, hooks, layers::seed_of(seed, kEmbedding), embedded);
+  Buffer x = first_dropout_.forward_beside(own_, hooks, seed_at(seed, Place::embedding), embedded);
   if (!x) x = std::move(embedded);
   const BlockInputs inputs{own_, source_, states, nullptr, bias_, cross_bias_};
   for (std::size_t index = 0; index < blocks_.size(); ++index) {
-    x = blocks_[index].forward(inputs, hooks, std::move(x), seed_of_block(seed, index));
+    x = blocks_[index].forward(inputs, hooks, std::move(x), seed_at(seed, Place::of_blocks, index));
     own_.device->tick();
   }
   norm_input_ = std::move(x);
   Buffer out = norm_.forward(own_, hooks, norm_input_);
-  out = last_dropout_.forward(own_, hooks, layers::seed_of(seed, kLast), std::move(out));
+  out = last_dropout_.forward(own_, hooks, seed_at(seed, Place::last), std::move(out));
   for (PositionBias* bias : {&bias_, &cross_bias_}) bias->forget(own_);
   hooks.release(module_);
   return out;
@@ -70,7 +69,8 @@ Buffer Stack::backward(ModuleHooks& hooks, Buffer d_out, const Buffer* states, B
   norm_input_.reset();
   const BlockInputs inputs{own_, source_, states, d_states, bias_, cross_bias_};
   for (std::size_t index = blocks_.size(); index-- > 0;) {
-    d_x = blocks_[index].backward(inputs, hooks, std::move(d_x), seed_of_block(seed, index));
+    d_x = blocks_[index].backward(inputs, hooks, std::move(d_x),
+                                  seed_at(seed, Place::of_blocks, index));
     own_.device->tick();
   }
   return embed_back(hooks, std::move(d_x));
