@@ -108,7 +108,8 @@ TEST_P(T5Fixtures, LossAndGradientsIn16BitAreNearThoseOfFp32) {
   }
 }
 
-// A central difference along the gradient's own direction, every place dropping out.
+// A central difference along the gradient's own direction, every place dropping out. The kinks of
+// ReLU make it coarse; dropout of another seed would be wrong by a multiple.
 TEST_P(T5Fixtures, FiniteDifferencesAgreeWithDropout) {
   constexpr std::uint64_t kSeed = 7;
   ModelSpec spec = test::model_of(fixture_);
@@ -134,7 +135,7 @@ TEST_P(T5Fixtures, FiniteDifferencesAgreeWithDropout) {
       return other.forward(kSeed);
     };
     const double slope = (loss_at(step) - loss_at(-step)) / (2 * step);
-    EXPECT_NEAR(slope, norm, 1e-2 * norm + 1e-4) << name;
+    EXPECT_NEAR(slope, norm, 3e-2 * norm + 2e-4) << name;
   }
 }
 
