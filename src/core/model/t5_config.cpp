@@ -50,8 +50,8 @@ constexpr std::string_view kWithoutEffect[] = {
 };
 
 // What Hugging Face takes for a key that config.json does not have.
-ModelSpec default_spec(Variant variant) {
-  const bool multilingual = variant == Variant::mt5;
+ModelSpec default_spec(T5Variant variant) {
+  const bool multilingual = variant == T5Variant::mt5;
   ModelSpec spec;
   spec.vocab_size = multilingual ? 250112 : 32128;
   spec.max_positions = kLongest;
@@ -66,8 +66,8 @@ ModelSpec default_spec(Variant variant) {
 }
 
 // "gated-gelu" means the function that Mesh TensorFlow calls gelu.
-void take_projection(const json::object& object, Variant variant, Settings& settings) {
-  std::string name = variant == Variant::mt5 ? "gated-gelu" : "relu";
+void take_projection(const json::object& object, T5Variant variant, T5Settings& settings) {
+  std::string name = variant == T5Variant::mt5 ? "gated-gelu" : "relu";
   take_value(object, "feed_forward_proj", name);
   constexpr std::string_view kGated = "gated-";
   settings.gated = name.rfind(kGated, 0) == 0;
@@ -77,20 +77,20 @@ void take_projection(const json::object& object, Variant variant, Settings& sett
 
 // transformers ties the head whatever the file says, but leaves one of its own that a checkpoint
 // has, as all have whose file says false. T5's file decides over the scale in any case.
-Settings settings_from(const json::object& object, Variant variant, std::int64_t layers) {
-  Settings settings{.decoder_layers = layers};
+T5Settings settings_from(const json::object& object, T5Variant variant, std::int64_t layers) {
+  T5Settings settings{.decoder_layers = layers};
   take_value(object, "d_kv", settings.head_size);
   take_value(object, "num_decoder_layers", settings.decoder_layers);
   take_value(object, "relative_attention_num_buckets", settings.buckets);
   take_value(object, "relative_attention_max_distance", settings.max_distance);
   take_value(object, "tie_word_embeddings", settings.tied);
   take_value(object, "decoder_start_token_id", settings.start_token);
-  settings.scales_output = settings.tied && variant == Variant::t5;
+  settings.scales_output = settings.tied && variant == T5Variant::t5;
   take_projection(object, variant, settings);
   return settings;
 }
 
-ModelSpec spec_from(const json::object& object, Variant variant) {
+ModelSpec spec_from(const json::object& object, T5Variant variant) {
   ModelSpec spec = default_spec(variant);
   take_value(object, "vocab_size", spec.vocab_size);
   take_value(object, "d_model", spec.hidden_size);
@@ -105,7 +105,7 @@ ModelSpec spec_from(const json::object& object, Variant variant) {
   return spec;
 }
 
-void check(const ModelSpec& spec, const Settings& settings, std::string_view pointer,
+void check(const ModelSpec& spec, const T5Settings& settings, std::string_view pointer,
            Problems& problems) {
   constexpr std::int64_t kMostHeadColumns = 10'000'000;
   if (spec.num_heads * settings.head_size > kMostHeadColumns) {
@@ -127,15 +127,16 @@ void check(const ModelSpec& spec, const Settings& settings, std::string_view poi
 
 }  // namespace
 
-std::optional<ModelSpec> read(Variant variant, const json::object& config, std::string_view pointer,
-                              Problems& problems, std::vector<std::string>& warnings) {
-  const std::string_view written = variant == Variant::mt5 ? "mT5" : "T5";
+std::optional<ModelSpec> read(T5Variant variant, const json::object& config,
+                              std::string_view pointer, Problems& problems,
+                              std::vector<std::string>& warnings) {
+  const std::string_view written = variant == T5Variant::mt5 ? "mT5" : "T5";
   warn_of_unknown_keys(config, kSection, kWithoutEffect, written, pointer, warnings);
   const auto faults = problems.count();
   const json::object values = check_section(config, kSection, pointer, problems);
   if (problems.count() > faults) return std::nullopt;
   ModelSpec spec = spec_from(values, variant);
-  const Settings settings = settings_from(values, variant, spec.num_layers);
+  const T5Settings settings = settings_from(values, variant, spec.num_layers);
   check(spec, settings, pointer, problems);
   if (problems.count() > faults) return std::nullopt;
   spec.own = to_own(settings);

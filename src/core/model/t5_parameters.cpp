@@ -20,7 +20,7 @@ class Parts {
       : spec_(spec),
         settings_(settings_of(spec)),
         inner_(spec.num_heads * settings_.head_size),
-        prefix_(variant_of(spec) == Variant::mt5 ? "MT5" : "T5") {}
+        prefix_(variant_of(spec) == T5Variant::mt5 ? "MT5" : "T5") {}
 
   ModelParameters make() {
     const std::size_t root = module("", "ForConditionalGeneration", 0);
@@ -60,7 +60,7 @@ class Parts {
   void add_head(std::size_t root);
 
   const ModelSpec& spec_;
-  Settings settings_;
+  T5Settings settings_;
   std::int64_t inner_;
   std::string prefix_;
   ModelBuilder builder_;

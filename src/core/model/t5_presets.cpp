@@ -5,7 +5,7 @@ namespace dstune::t5 {
 namespace {
 
 struct Preset {
-  Variant variant;
+  T5Variant variant;
   const char* name;
   std::int64_t d_model;
   std::int64_t d_ff;
@@ -16,32 +16,32 @@ struct Preset {
 };
 
 constexpr Preset kPresets[] = {
-    {Variant::t5, "t5-small", 512, 2048, 64, 6, 8, true},
-    {Variant::t5, "t5-base", 768, 3072, 64, 12, 12, true},
-    {Variant::t5, "t5-large", 1024, 4096, 64, 24, 16, true},
-    {Variant::t5, "t5-3b", 1024, 16384, 128, 24, 32, true},
-    {Variant::t5, "t5-11b", 1024, 65536, 128, 24, 128, true},
-    {Variant::t5, "t5-v1_1-small", 512, 1024, 64, 8, 6, false},
-    {Variant::t5, "t5-v1_1-base", 768, 2048, 64, 12, 12, false},
-    {Variant::t5, "t5-v1_1-large", 1024, 2816, 64, 24, 16, false},
-    {Variant::t5, "t5-v1_1-xl", 2048, 5120, 64, 24, 32, false},
-    {Variant::t5, "t5-v1_1-xxl", 4096, 10240, 64, 24, 64, false},
-    {Variant::t5, "flan-t5-small", 512, 1024, 64, 8, 6, false},
-    {Variant::t5, "flan-t5-base", 768, 2048, 64, 12, 12, false},
-    {Variant::t5, "flan-t5-large", 1024, 2816, 64, 24, 16, false},
-    {Variant::t5, "flan-t5-xl", 2048, 5120, 64, 24, 32, false},
-    {Variant::t5, "flan-t5-xxl", 4096, 10240, 64, 24, 64, false},
-    {Variant::mt5, "mt5-small", 512, 1024, 64, 8, 6, false},
-    {Variant::mt5, "mt5-base", 768, 2048, 64, 12, 12, false},
-    {Variant::mt5, "mt5-large", 1024, 2816, 64, 24, 16, false},
-    {Variant::mt5, "mt5-xl", 2048, 5120, 64, 24, 32, false},
-    {Variant::mt5, "mt5-xxl", 4096, 10240, 64, 24, 64, false},
+    {T5Variant::t5, "t5-small", 512, 2048, 64, 6, 8, true},
+    {T5Variant::t5, "t5-base", 768, 3072, 64, 12, 12, true},
+    {T5Variant::t5, "t5-large", 1024, 4096, 64, 24, 16, true},
+    {T5Variant::t5, "t5-3b", 1024, 16384, 128, 24, 32, true},
+    {T5Variant::t5, "t5-11b", 1024, 65536, 128, 24, 128, true},
+    {T5Variant::t5, "t5-v1_1-small", 512, 1024, 64, 8, 6, false},
+    {T5Variant::t5, "t5-v1_1-base", 768, 2048, 64, 12, 12, false},
+    {T5Variant::t5, "t5-v1_1-large", 1024, 2816, 64, 24, 16, false},
+    {T5Variant::t5, "t5-v1_1-xl", 2048, 5120, 64, 24, 32, false},
+    {T5Variant::t5, "t5-v1_1-xxl", 4096, 10240, 64, 24, 64, false},
+    {T5Variant::t5, "flan-t5-small", 512, 1024, 64, 8, 6, false},
+    {T5Variant::t5, "flan-t5-base", 768, 2048, 64, 12, 12, false},
+    {T5Variant::t5, "flan-t5-large", 1024, 2816, 64, 24, 16, false},
+    {T5Variant::t5, "flan-t5-xl", 2048, 5120, 64, 24, 32, false},
+    {T5Variant::t5, "flan-t5-xxl", 4096, 10240, 64, 24, 64, false},
+    {T5Variant::mt5, "mt5-small", 512, 1024, 64, 8, 6, false},
+    {T5Variant::mt5, "mt5-base", 768, 2048, 64, 12, 12, false},
+    {T5Variant::mt5, "mt5-large", 1024, 2816, 64, 24, 16, false},
+    {T5Variant::mt5, "mt5-xl", 2048, 5120, 64, 24, 32, false},
+    {T5Variant::mt5, "mt5-xxl", 4096, 10240, 64, 24, 64, false},
 };
 
 ModelSpec spec_of(const Preset& preset) {
   ModelSpec spec;
   spec.name = preset.name;
-  spec.vocab_size = preset.variant == Variant::mt5 ? 250112 : 32128;
+  spec.vocab_size = preset.variant == T5Variant::mt5 ? 250112 : 32128;
   spec.max_positions = kLongest;
   spec.hidden_size = preset.d_model;
   spec.num_layers = preset.num_layers;
@@ -63,7 +63,7 @@ ModelSpec spec_of(const Preset& preset) {
 
 }  // namespace
 
-std::vector<ModelSpec> presets(Variant variant) {
+std::vector<ModelSpec> presets(T5Variant variant) {
   std::vector<ModelSpec> all;
   for (const Preset& preset : kPresets) {
     if (preset.variant == variant) all.push_back(spec_of(preset));

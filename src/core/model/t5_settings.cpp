@@ -10,7 +10,7 @@
 
 namespace dstune::t5 {
 
-std::string to_own(const Settings& settings) {
+std::string to_own(const T5Settings& settings) {
   return json::serialize(json::object{{"d_kv", settings.head_size},
                                       {"num_decoder_layers", settings.decoder_layers},
                                       {"relative_attention_num_buckets", settings.buckets},
@@ -22,7 +22,7 @@ std::string to_own(const Settings& settings) {
                                       {"decoder_start_token_id", settings.start_token}});
 }
 
-Settings settings_of(const ModelSpec& spec) {
+T5Settings settings_of(const ModelSpec& spec) {
   const json::value own = json::parse(spec.own);
   return {.head_size = own.at("d_kv").as_int64(),
           .decoder_layers = own.at("num_decoder_layers").as_int64(),
@@ -35,14 +35,14 @@ Settings settings_of(const ModelSpec& spec) {
           .start_token = own.at("decoder_start_token_id").as_int64()};
 }
 
-Variant variant_of(const ModelSpec& spec) {
-  if (spec.family == "t5") return Variant::t5;
-  if (spec.family == "mt5") return Variant::mt5;
+T5Variant variant_of(const ModelSpec& spec) {
+  if (spec.family == "t5") return T5Variant::t5;
+  if (spec.family == "mt5") return T5Variant::mt5;
   throw std::invalid_argument(concat("no T5: ", spec.family));
 }
 
 double training_flops(const ModelSpec& spec, std::int64_t tokens, std::int64_t sequence_length) {
-  const Settings settings = settings_of(spec);
+  const T5Settings settings = settings_of(spec);
   const auto h = static_cast<double>(spec.hidden_size);
   const auto a = static_cast<double>(spec.num_heads * settings.head_size);
   const auto s = static_cast<double>(sequence_length);

@@ -12,7 +12,7 @@
 namespace dstune {
 namespace {
 
-using t5::Variant;
+using t5::T5Variant;
 using testing_support::Faults;
 using testing_support::faults_in;
 
@@ -22,7 +22,7 @@ struct Read {
   std::vector<std::string> warnings;
 };
 
-Read read(const char* text, Variant variant = Variant::t5) {
+Read read(const char* text, T5Variant variant = T5Variant::t5) {
   Problems problems("config.json");
   Read result;
   result.spec = t5::read(variant, json::parse(text).as_object(), "", problems, result.warnings);
@@ -32,15 +32,15 @@ Read read(const char* text, Variant variant = Variant::t5) {
 
 TEST(ReadT5, AbsentKeysAreHuggingFacesDefaults) {
   const ModelSpec spec = *read("{}").spec;
-  const t5::Settings settings = t5::settings_of(spec);
+  const t5::T5Settings settings = t5::settings_of(spec);
 
   EXPECT_EQ(spec.vocab_size, 32128);
   EXPECT_EQ(spec.num_layers, 6);
   EXPECT_EQ(spec.inner_size, 2048);
   EXPECT_EQ(spec.attention_dropout, 0.1);
-  EXPECT_EQ(settings, t5::Settings{});
-  EXPECT_EQ(read("{}", Variant::mt5).spec->vocab_size, 250112);
-  EXPECT_EQ(read("{}", Variant::mt5).spec->num_heads, 6);
+  EXPECT_EQ(settings, t5::T5Settings{});
+  EXPECT_EQ(read("{}", T5Variant::mt5).spec->vocab_size, 250112);
+  EXPECT_EQ(read("{}", T5Variant::mt5).spec->num_heads, 6);
 }
 
 TEST(ReadT5, ReadsEveryKey) {
@@ -57,15 +57,15 @@ TEST(ReadT5, ReadsEveryKey) {
   EXPECT_EQ(spec->num_layers, 3);
   EXPECT_EQ(spec->initializer_range, 0.5);
   EXPECT_EQ(spec->embedding_dropout, 0.2);
-  const t5::Settings expected{.head_size = 5,
-                              .decoder_layers = 2,
-                              .buckets = 16,
-                              .max_distance = 40,
-                              .activation = "silu",
-                              .gated = true,
-                              .tied = false,
-                              .scales_output = false,
-                              .start_token = 3};
+  const t5::T5Settings expected{.head_size = 5,
+                                .decoder_layers = 2,
+                                .buckets = 16,
+                                .max_distance = 40,
+                                .activation = "silu",
+                                .gated = true,
+                                .tied = false,
+                                .scales_output = false,
+                                .start_token = 3};
   EXPECT_EQ(t5::settings_of(*spec), expected);
 }
 
@@ -77,7 +77,7 @@ TEST(ReadT5, GatedGeluIsTheApproximation) {
 
 TEST(ReadT5, OnlyT5WithATiedHeadScalesWhatItReads) {
   EXPECT_TRUE(t5::settings_of(*read("{}").spec).scales_output);
-  EXPECT_FALSE(t5::settings_of(*read("{}", Variant::mt5).spec).scales_output);
+  EXPECT_FALSE(t5::settings_of(*read("{}", T5Variant::mt5).spec).scales_output);
 }
 
 TEST(ReadT5, RefusesWhatContradicts) {

@@ -31,8 +31,8 @@ void add(const Workspace& work, Buffer& sum, Buffer term) {
 
 }  // namespace
 
-Attention::Attention(const ModelSpec& spec, const ModelNames& names, const std::string& name,
-                     bool is_first)
+T5Attention::T5Attention(const ModelSpec& spec, const ModelNames& names, const std::string& name,
+                         bool is_first)
     : heads_(spec.num_heads),
       head_size_(settings_of(spec).head_size),
       dropout_(spec.attention_dropout),
@@ -43,7 +43,7 @@ Attention::Attention(const ModelSpec& spec, const ModelNames& names, const std::
       v_proj_(linear(names, name + ".v", spec.hidden_size, width_of(spec))),
       o_proj_(linear(names, name + ".o", width_of(spec), spec.hidden_size)) {}
 
-Call Attention::call(const Workspace& queries, const Workspace& keys, std::uint64_t seed) const {
+Call T5Attention::call(const Workspace& queries, const Workspace& keys, std::uint64_t seed) const {
   return {.queries = queries,
           .keys = keys,
           .heads = heads_,
@@ -52,12 +52,12 @@ Call Attention::call(const Workspace& queries, const Workspace& keys, std::uint6
           .seed = seed};
 }
 
-void Attention::forget_heads() {
+void T5Attention::forget_heads() {
   for (Buffer* used : {&q_, &k_, &v_}) used->reset();
 }
 
-Buffer Attention::forward(const Call& call, ModuleHooks& hooks, Buffer x, const Buffer* states,
-                          PositionBias& bias) {
+Buffer T5Attention::forward(const Call& call, ModuleHooks& hooks, Buffer x, const Buffer* states,
+                            PositionBias& bias) {
   hooks.fetch(module_);
   input_ = std::move(x);
   const Buffer& source = states == nullptr ? input_ : *states;
@@ -73,7 +73,7 @@ Buffer Attention::forward(const Call& call, ModuleHooks& hooks, Buffer x, const 
   return y;
 }
 
-Gradients Attention::attend_back(const Call& call, Buffer d_out, PositionBias& bias) {
+Gradients T5Attention::attend_back(const Call& call, Buffer d_out, PositionBias& bias) {
   if (is_eager(call)) {
     out_.reset();
     return eager_.backward(call, std::move(d_out), q_, k_, v_, bias);
@@ -84,8 +84,8 @@ Gradients Attention::attend_back(const Call& call, Buffer d_out, PositionBias& b
 }
 
 // In the order of autograd: the last projection of forward is the first.
-Buffer Attention::backward(const Call& call, ModuleHooks& hooks, const Buffer& d_out,
-                           const Buffer* states, Buffer* d_states, PositionBias& bias) {
+Buffer T5Attention::backward(const Call& call, ModuleHooks& hooks, const Buffer& d_out,
+                             const Buffer* states, Buffer* d_states, PositionBias& bias) {
   hooks.fetch(module_);
   Gradients d = attend_back(call, o_proj_.backward(call.queries, hooks, d_out, out_), bias);
   forget_heads();

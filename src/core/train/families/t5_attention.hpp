@@ -14,10 +14,11 @@
 
 namespace dstune::t5 {
 
-class Attention {
+class T5Attention {
  public:
   /// @param is_first  of its stack: it makes the bias
-  Attention(const ModelSpec& spec, const ModelNames& names, const std::string& name, bool is_first);
+  T5Attention(const ModelSpec& spec, const ModelNames& names, const std::string& name,
+              bool is_first);
 
   Call call(const layers::Workspace& queries, const layers::Workspace& keys,
             std::uint64_t seed) const;

@@ -23,11 +23,11 @@ std::string name_of(const std::string& stack, std::int64_t index, const char* pa
 
 }  // namespace
 
-Block::Block(const ModelSpec& spec, const ModelNames& names, const std::string& stack,
-             std::int64_t index)
+T5Block::T5Block(const ModelSpec& spec, const ModelNames& names, const std::string& stack,
+                 std::int64_t index)
     : module_(names.module(name_of(stack, index))),
       self_{Residual(spec, names, name_of(stack, index, ".layer.0")),
-            Attention(spec, names, name_of(stack, index, ".layer.0.SelfAttention"), index == 0)},
+            T5Attention(spec, names, name_of(stack, index, ".layer.0.SelfAttention"), index == 0)},
       mlp_layer_(spec, names, name_of(stack, index, stack == "decoder" ? ".layer.2" : ".layer.1")),
       mlp_(spec, names,
            name_of(stack, index,
@@ -35,10 +35,11 @@ Block::Block(const ModelSpec& spec, const ModelNames& names, const std::string& 
   if (stack != "decoder") return;
   cross_.emplace(Attended{
       Residual(spec, names, name_of(stack, index, ".layer.1")),
-      Attention(spec, names, name_of(stack, index, ".layer.1.EncDecAttention"), index == 0)});
+      T5Attention(spec, names, name_of(stack, index, ".layer.1.EncDecAttention"), index == 0)});
 }
 
-Buffer Block::forward(const BlockInputs& inputs, ModuleHooks& hooks, Buffer x, std::uint64_t seed) {
+Buffer T5Block::forward(const BlockInputs& inputs, ModuleHooks& hooks, Buffer x,
+                        std::uint64_t seed) {
   const Workspace& work = inputs.own;
   const auto at = [&](Place place) { return seed_at(seed, place); };
   hooks.fetch(module_);
@@ -60,16 +61,16 @@ Buffer Block::forward(const BlockInputs& inputs, ModuleHooks& hooks, Buffer x, s
   return x;
 }
 
-Buffer Block::attend_back(const BlockInputs& inputs, ModuleHooks& hooks, Buffer d_out,
-                          std::uint64_t seed) {
+Buffer T5Block::attend_back(const BlockInputs& inputs, ModuleHooks& hooks, Buffer d_out,
+                            std::uint64_t seed) {
   const Call call = self_.attention.call(inputs.own, inputs.own, seed_at(seed, Place::scores));
   return self_.layer.backward(inputs.own, hooks, std::move(d_out), [&](const Buffer& d) {
     return self_.attention.backward(call, hooks, d, nullptr, nullptr, inputs.bias);
   });
 }
 
-Buffer Block::cross_back(const BlockInputs& inputs, ModuleHooks& hooks, Buffer d_out,
-                         std::uint64_t seed) {
+Buffer T5Block::cross_back(const BlockInputs& inputs, ModuleHooks& hooks, Buffer d_out,
+                           std::uint64_t seed) {
   const Call call =
       cross_->attention.call(inputs.own, inputs.source, seed_at(seed, Place::cross_scores));
   return cross_->layer.backward(inputs.own, hooks, std::move(d_out), [&](const Buffer& d) {
@@ -78,8 +79,8 @@ Buffer Block::cross_back(const BlockInputs& inputs, ModuleHooks& hooks, Buffer d
   });
 }
 
-Buffer Block::backward(const BlockInputs& inputs, ModuleHooks& hooks, Buffer d_out,
-                       std::uint64_t seed) {
+Buffer T5Block::backward(const BlockInputs& inputs, ModuleHooks& hooks, Buffer d_out,
+                         std::uint64_t seed) {
   hooks.fetch(module_);
   Buffer d_x = mlp_layer_.backward(inputs.own, hooks, std::move(d_out), [&](const Buffer& d) {
     return mlp_.backward(inputs.own, hooks, d);

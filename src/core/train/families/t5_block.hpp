@@ -25,11 +25,11 @@ struct BlockInputs {
   PositionBias& cross_bias;
 };
 
-class Block {
+class T5Block {
  public:
   /// @param stack  "encoder" or "decoder"
-  Block(const ModelSpec& spec, const ModelNames& names, const std::string& stack,
-        std::int64_t index);
+  T5Block(const ModelSpec& spec, const ModelNames& names, const std::string& stack,
+          std::int64_t index);
 
   /// @param x  (M, h)
   /// @returns (M, h)
@@ -41,7 +41,7 @@ class Block {
  private:
   struct Attended {
     Residual layer;
-    Attention attention;
+    T5Attention attention;
   };
 
   Buffer attend_back(const BlockInputs& inputs, ModuleHooks& hooks, Buffer d_out,

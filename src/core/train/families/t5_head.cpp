@@ -12,7 +12,7 @@ namespace dstune::t5 {
 
 using layers::Workspace;
 
-Head::Head(const ModelSpec& spec, const ModelNames& names)
+T5Head::T5Head(const ModelSpec& spec, const ModelNames& names)
     : words_(spec.vocab_size),
       tied_(settings_of(spec).tied),
       scale_(settings_of(spec).scales_output ? 1 / std::sqrt(static_cast<double>(spec.hidden_size))
@@ -20,15 +20,15 @@ Head::Head(const ModelSpec& spec, const ModelNames& names)
       lm_head_(names.module("lm_head"), names.tensor(tied_ ? "shared.weight" : "lm_head.weight"),
                std::nullopt, spec.hidden_size, spec.vocab_size, layers::WeightOrder::out_in) {}
 
-Buffer Head::scaled(const Workspace& work, Buffer x) const {
+Buffer T5Head::scaled(const Workspace& work, Buffer x) const {
   if (scale_ == 1) return x;
   Buffer out = work.activation(lm_head_.in);
   work.device->run(ScaleTo{x.tensor(work.dtype), scale_, out.tensor(work.dtype)});
   return out;
 }
 
-void Head::forward(const Workspace& work, ModuleHooks& hooks, Buffer x, Tensor labels,
-                   Tensor loss) {
+void T5Head::forward(const Workspace& work, ModuleHooks& hooks, Buffer x, Tensor labels,
+                     Tensor loss) {
   labels_ = labels;
   input_ = scaled(work, std::move(x));
   const Buffer logits = lm_head_.forward(work, hooks, input_);
@@ -38,7 +38,7 @@ void Head::forward(const Workspace& work, ModuleHooks& hooks, Buffer x, Tensor l
       NllLoss{.log_probs = work.matrix(log_probs_, words_), .labels = labels_, .sum = loss});
 }
 
-Buffer Head::logits_gradient(const Workspace& work, double factor) {
+Buffer T5Head::logits_gradient(const Workspace& work, double factor) {
   const Buffer d_log_probs = work.activation(words_);
   work.device->run(NllLossBackward{
       .labels = labels_, .loss_scale = factor, .out = work.matrix(d_log_probs, words_)});
@@ -50,7 +50,7 @@ Buffer Head::logits_gradient(const Workspace& work, double factor) {
   return d_logits;
 }
 
-Buffer Head::backward(const Workspace& work, ModuleHooks& hooks, double factor, Buffer& d_tied) {
+Buffer T5Head::backward(const Workspace& work, ModuleHooks& hooks, double factor, Buffer& d_tied) {
   Buffer d_x;
   {
     const Buffer d_logits = logits_gradient(work, factor);

@@ -12,9 +12,9 @@ namespace dstune::t5 {
 
 /// cross_entropy(lm_head(scale * x), labels) in the logits' own type: only the log-softmax is
 /// saved, and backward has three tensors of the logits' size at its highest.
-class Head {
+class T5Head {
  public:
-  Head(const ModelSpec& spec, const ModelNames& names);
+  T5Head(const ModelSpec& spec, const ModelNames& names);
 
   /// @param x       (M, h)
   /// @param labels  int64 (M), which live until backward

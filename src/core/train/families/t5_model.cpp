@@ -39,9 +39,9 @@ class T5 final : public Model {
   std::int64_t start_token_;
   std::size_t root_;
   std::size_t shared_;
-  Stack encoder_;
-  Stack decoder_;
-  Head head_;
+  T5Stack encoder_;
+  T5Stack decoder_;
+  T5Head head_;
 
   // Of the micro-step that runs.
   std::uint64_t seed_ = 0;

@@ -20,7 +20,7 @@ std::unique_ptr<Model> make_model(const ModelSpec& spec, const ModelParameters& 
 
 inline constexpr Task kTasks[] = {Task::seq2seq_lm};
 
-template <Variant variant>
+template <T5Variant variant>
 constexpr Family family(std::string_view model_type) {
   return {.model_type = model_type,
           .presets = [] { return presets(variant); },
@@ -35,7 +35,7 @@ constexpr Family family(std::string_view model_type) {
           .tasks = kTasks};
 }
 
-inline constexpr Family kT5Family = family<Variant::t5>("t5");
-inline constexpr Family kMt5Family = family<Variant::mt5>("mt5");
+inline constexpr Family kT5Family = family<T5Variant::t5>("t5");
+inline constexpr Family kMt5Family = family<T5Variant::mt5>("mt5");
 
 }  // namespace dstune::t5

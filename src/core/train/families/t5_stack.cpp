@@ -19,8 +19,8 @@ std::uint64_t seed_at(std::uint64_t seed, Place place, std::size_t index = 0) {
 
 }  // namespace
 
-Stack::Stack(const ModelSpec& spec, const ModelNames& names, const std::string& name,
-             const Workspace& own, const Workspace& source)
+T5Stack::T5Stack(const ModelSpec& spec, const ModelNames& names, const std::string& name,
+                 const Workspace& own, const Workspace& source)
     : own_(own),
       source_(source),
       module_(names.module(name)),
@@ -41,7 +41,8 @@ Stack::Stack(const ModelSpec& spec, const ModelNames& names, const std::string& 
 }
 
 // The embeddings are a local of T5Stack.forward, which lives until it returns.
-Buffer Stack::forward(ModuleHooks& hooks, Tensor tokens, const Buffer* states, std::uint64_t seed) {
+Buffer T5Stack::forward(ModuleHooks& hooks, Tensor tokens, const Buffer* states,
+                        std::uint64_t seed) {
   tokens_ = tokens;
   hooks.fetch(module_);
   Buffer embedded = embedding_.forward(own_, hooks, tokens_);
@@ -61,8 +62,8 @@ Buffer Stack::forward(ModuleHooks& hooks, Tensor tokens, const Buffer* states, s
 }
 
 // Autograd never comes back to token numbers: nothing releases the stack and its embedding.
-Buffer Stack::backward(ModuleHooks& hooks, Buffer d_out, const Buffer* states, Buffer* d_states,
-                       std::uint64_t seed) {
+Buffer T5Stack::backward(ModuleHooks& hooks, Buffer d_out, const Buffer* states, Buffer* d_states,
+                         std::uint64_t seed) {
   hooks.fetch(module_);
   if (Buffer dropped = last_dropout_.backward(own_, hooks, d_out)) d_out = std::move(dropped);
   Buffer d_x = norm_.backward(own_, hooks, std::move(d_out), norm_input_);
@@ -76,7 +77,7 @@ Buffer Stack::backward(ModuleHooks& hooks, Buffer d_out, const Buffer* states, B
   return embed_back(hooks, std::move(d_x));
 }
 
-Buffer Stack::embed_back(ModuleHooks& hooks, Buffer d_x) {
+Buffer T5Stack::embed_back(ModuleHooks& hooks, Buffer d_x) {
   if (Buffer dropped = first_dropout_.backward(own_, hooks, d_x)) d_x = std::move(dropped);
   hooks.fetch(embedding_.module);
   return embedding_.gradient(own_, d_x, tokens_);

@@ -16,13 +16,13 @@
 
 namespace dstune::t5 {
 
-class Stack {
+class T5Stack {
  public:
   /// @param name  "encoder" or "decoder"
   /// @param own     of its sequences, and
   /// @param source  of the encoder's: both outlive the stack
-  Stack(const ModelSpec& spec, const ModelNames& names, const std::string& name,
-        const layers::Workspace& own, const layers::Workspace& source);
+  T5Stack(const ModelSpec& spec, const ModelNames& names, const std::string& name,
+          const layers::Workspace& own, const layers::Workspace& source);
 
   /// @param tokens  int64 (M), which live until backward
   /// @param states  the encoder's, for the decoder
@@ -43,7 +43,7 @@ class Stack {
   std::size_t module_;
   layers::EmbeddingTable embedding_;
   layers::DropoutLayer first_dropout_;
-  std::vector<Block> blocks_;
+  std::vector<T5Block> blocks_;
   PositionBias bias_;
   PositionBias cross_bias_;
   layers::RmsNormLayer norm_;
