@@ -10,6 +10,8 @@ A case is scripts/family_cases/NAME.json, all of them without NAME:
                 micro-step of seed 0
     auto_class  the task's, unless it says another
     micro_batch, sequence_length
+    target_sequence_length  of seq2seq_lm: the labels', whose tokens stand behind the others
+    dtypes      of on_cuda, unless float32 and bfloat16
     settings    keyword arguments of the model's forward beside tokens and labels, if any
     attentions  those that transformers has for it: sdpa and eager, unless it says fewer
 
@@ -25,7 +27,8 @@ The fixture has, beside the case:
     saved       bytes that autograd holds at the end of forward, in fp32, by attention: storages of
                 saved tensors, each once, without parameters, buffers, inputs and single numbers: what
                 each layer adds, and all of them together. Without cache, as the Trainer runs. With
-                output_router_logits these count too: the model's output holds them
+                output_router_logits these count too: the model's output holds them. 0 for the first
+                layer of a second stack, before which other things are made
     on_cuda     likewise on a GPU, by attention, type and dropout: there dropout keeps masks of a
                 byte and LayerNorm fp32. By PyTorch's shape rules of CUDA's kernels (fake tensors),
                 so no GPU is needed; sdpa is its flash kernel, whose random state (16 bytes) does
@@ -52,7 +55,8 @@ DATA_DEPENDENT = (DataDependentOutputException, DynamicOutputShapeException)
 # Torch's kernel takes no fp64; that a GPU has it cannot be asked without one.
 moe._can_use_grouped_mm = lambda rows, weight, offsets: rows.dtype != torch.float64
 AUTO_CLASSES = dict(causal_lm="AutoModelForCausalLM", masked_lm="AutoModelForMaskedLM",
-                    sequence_classification="AutoModelForSequenceClassification")
+                    sequence_classification="AutoModelForSequenceClassification",
+                    seq2seq_lm="AutoModelForSeq2SeqLM")
 
 
 def value_of(tensor, elements):
@@ -73,13 +77,22 @@ def attentions_of(case):
     return case.get("attentions", ["sdpa", "eager"])
 
 
-def make_model(case, attention=None):
-    attention = attention or attentions_of(case)[0]
+def build(case, attention, dtype):
+    """T5 ties its head whatever the config says, and from_pretrained() unties what differs in the
+    checkpoint: so it does in those whose config says that it is not tied."""
     config = transformers.AutoConfig.for_model(**copy.deepcopy(case["config"]))
     auto_class = getattr(transformers, case.get("auto_class", AUTO_CLASSES[task_of(case)]))
-    torch.manual_seed(1)
-    model = auto_class.from_config(config, attn_implementation=attention, dtype=torch.float32)
+    model = auto_class.from_config(config, attn_implementation=attention, dtype=dtype)
+    if task_of(case) == "seq2seq_lm" and case["config"].get("tie_word_embeddings") is False:
+        model.lm_head.weight = torch.nn.Parameter(model.lm_head.weight.detach().clone())
     model.train()
+    return model
+
+
+def make_model(case, attention=None):
+    attention = attention or attentions_of(case)[0]
+    torch.manual_seed(1)
+    model = build(case, attention, torch.float32)
     centers = {}
     with torch.no_grad():
         for index, (name, parameter) in enumerate(model.named_parameters()):
@@ -92,13 +105,13 @@ def make_model(case, attention=None):
 
 def make_inputs(case, model):
     """Tokens by the same hash; none is a padding token, whose row of the embedding has no gradient."""
-    count = case["micro_batch"] * case["sequence_length"]
+    count = case["micro_batch"] * (case["sequence_length"] + case.get("target_sequence_length", 0))
     vocabulary = model.config.get_text_config().vocab_size
     padding = getattr(model.config, "pad_token_id", None)
     allowed = [token for token in range(vocabulary) if token != padding]
     hashed = ((value_of(1000, count) + 0.25) * 131072).astype(numpy.int64)
     tokens = torch.tensor([allowed[int(h) % len(allowed)] for h in hashed])
-    return tokens.reshape(case["micro_batch"], case["sequence_length"])
+    return tokens if "target_sequence_length" in case else tokens.reshape(case["micro_batch"], -1)
 
 
 def mask_token_of(config):
@@ -121,6 +134,11 @@ def make_batch(case, model):
     if task_of(case) == "sequence_classification":
         labels = drawn_tokens(len(tokens), model.config.num_labels, seed)
         return dict(input_ids=tokens, labels=torch.tensor(labels))
+    if task_of(case) == "seq2seq_lm":
+        inputs, labels = tokens.split([case["micro_batch"] * case[key]
+                                       for key in ("sequence_length", "target_sequence_length")])
+        return dict(input_ids=inputs.reshape(case["micro_batch"], -1),
+                    labels=labels.reshape(case["micro_batch"], -1))
     return dict(input_ids=tokens, labels=tokens)
 
 
@@ -153,6 +171,12 @@ def watch_logits(model, pack):
             module.register_forward_hook(lambda _, args, output: pack(output[0]) is None or None)
 
 
+def by_layer(layers):
+    """0 for the first of a second stack."""
+    names = list(layers)
+    return [layers[name] if i == 0 or not name.endswith(".0") else 0 for i, name in enumerate(names)]
+
+
 def measure_saved(case, attention):
     model, _ = make_model(case, attention)
     batch = make_batch(case, model)
@@ -181,10 +205,23 @@ def measure_saved(case, attention):
         return tensor
 
     watch_logits(model, pack)
-    with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
-        run_forward(case, model, batch)
+    usual = torch.nn.functional.scaled_dot_product_attention
+    torch.nn.functional.scaled_dot_product_attention = without_mask_gradient
+    try:
+        with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
+            run_forward(case, model, batch)
+    finally:
+        torch.nn.functional.scaled_dot_product_attention = usual
     total = sum(tensor.untyped_storage().nbytes() for tensor in held)
-    return dict(layers=list(layers.values()), total=total)
+    return dict(layers=by_layer(layers), total=total)
+
+
+SDPA = torch.nn.functional.scaled_dot_product_attention
+
+
+def without_mask_gradient(*args, attn_mask=None, **kwargs):
+    """The CPU's fused kernel has no gradient of a mask, so that sdpa would keep all scores for one."""
+    return SDPA(*args, attn_mask=attn_mask if attn_mask is None else attn_mask.detach(), **kwargs)
 
 
 class Keep(torch.autograd.Function):
@@ -206,22 +243,23 @@ def flash(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, sca
     numbers (convert_boolean_attn_mask), and else what flash keeps."""
     out = torch.ops.aten._scaled_dot_product_flash_attention(
         query, key, value, dropout_p, is_causal or attn_mask is not None, scale=scale)[0]
-    return out if attn_mask is None else Keep.apply(out, torch.zeros_like(attn_mask, dtype=query.dtype))
+    if attn_mask is None:
+        return out
+    numbers = attn_mask if attn_mask.dtype == query.dtype else torch.zeros_like(attn_mask, dtype=query.dtype)
+    return Keep.apply(out, numbers.detach())
 
 
 def forward_on_cuda(case, attention, dtype, count):
     """A forward of fake tensors: count(model, batch)."""
-    config = transformers.AutoConfig.for_model(**copy.deepcopy(case["config"]))
-    auto_class = getattr(transformers, case.get("auto_class", AUTO_CLASSES[task_of(case)]))
     with FakeTensorMode(allow_non_fake_inputs=True):
         with torch.device("cuda"):
-            model = auto_class.from_config(config, attn_implementation=attention,
-                                           dtype=getattr(torch, dtype))
+            model = build(case, attention, getattr(torch, dtype))
             shape = (case["micro_batch"], case["sequence_length"])
             tokens = torch.zeros(shape, dtype=torch.long)
             classes = task_of(case) == "sequence_classification"
             labels = torch.zeros(shape[:1], dtype=torch.long) if classes else tokens
-        model.train()
+            if task_of(case) == "seq2seq_lm":
+                labels = torch.zeros((shape[0], case["target_sequence_length"]), dtype=torch.long)
         return count(model, dict(input_ids=tokens, labels=labels))
 
 
@@ -254,7 +292,7 @@ def measure_on_cuda(case, attention, dtype):
         watch_logits(model, pack)
         with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
             run_forward(case, model, batch)
-        return list(layers.values())
+        return by_layer(layers)
 
     return forward_on_cuda(case, attention, dtype, count)
 
@@ -267,7 +305,7 @@ def rows_on_cuda(case, keys):
     torch.nn.functional.scaled_dot_product_attention = flash
     try:
         for attention in attentions_of(case):
-            for dtype in ("float32", "bfloat16"):
+            for dtype in case.get("dtypes", ("float32", "bfloat16")):
                 for dropout in (0.0, 0.1):
                     config = dict(case["config"], **{key: dropout for key in keys})
                     layers = measure_on_cuda(dict(case, config=config), attention, dtype)

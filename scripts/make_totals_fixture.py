@@ -24,6 +24,9 @@ def count(name, config):
     auto_class = config.pop("auto_class", "AutoModelForCausalLM")
     with torch.device("meta"):
         model = getattr(transformers, auto_class).from_config(transformers.AutoConfig.for_model(**config))
+    if auto_class == "AutoModelForSeq2SeqLM" and config.get("tie_word_embeddings") is False:
+        # Their checkpoints have a head of its own, which from_pretrained() does not tie.
+        model.lm_head.weight = torch.nn.Parameter(model.lm_head.weight.detach().clone())
     sizes = [parameter.numel() for parameter in model.parameters()]
     row = dict(name=name, parameters=sum(sizes), tensors=len(sizes))
     if auto_class != "AutoModelForCausalLM":

@@ -48,9 +48,14 @@ FamilyFixture::Saved saved_of(const json::key_value_pair& entry) {
           .total = entry.value().at("total").to_number<Bytes>()};
 }
 
+DType dtype_of(std::string_view name) {
+  if (name == "bfloat16") return DType::bf16;
+  return name == "float16" ? DType::fp16 : DType::fp32;
+}
+
 FamilyFixture::SavedOnCuda saved_on_cuda_of(const json::value& row) {
   return {.attention = json::value_to<std::string>(row.at("attention")),
-          .dtype = row.at("dtype").as_string() == "bfloat16" ? DType::bf16 : DType::fp32,
+          .dtype = dtype_of(row.at("dtype").as_string()),
           .dropout = row.at("dropout").to_number<double>(),
           .layers = json::value_to<std::vector<Bytes>>(row.at("layers"))};
 }
@@ -81,6 +86,9 @@ FamilyFixture read_family_fixture(const std::string& name) {
   }
   fixture.micro_batch = root.at("micro_batch").as_int64();
   fixture.sequence_length = root.at("sequence_length").as_int64();
+  if (const auto* length = root.as_object().if_contains("target_sequence_length")) {
+    fixture.target_length = length->as_int64();
+  }
   fixture.tokens = json::value_to<std::vector<std::int64_t>>(root.at("tokens"));
   fixture.loss = root.at("loss").as_double();
   for (const auto& parameter : root.at("parameters").as_array()) {
@@ -113,6 +121,7 @@ ModelSpec model_of(const FamilyFixture& fixture, double dropout) {
   spec->family = type;
   spec->name = fixture.name;
   spec->task = fixture.task;
+  spec->target_length = fixture.target_length;
   return *spec;
 }
 

@@ -24,7 +24,7 @@ struct FamilyFixture {
   /// Bytes that autograd holds at the end of forward in fp32.
   struct Saved {
     std::string attention;      ///< "sdpa", "eager"
-    std::vector<Bytes> layers;  ///< what each adds
+    std::vector<Bytes> layers;  ///< what each adds; 0: not known
     Bytes total = 0;
   };
 
@@ -41,6 +41,7 @@ struct FamilyFixture {
   Task task = Task::causal_lm;
   std::int64_t micro_batch = 0;
   std::int64_t sequence_length = 0;
+  std::int64_t target_length = 0;  ///< 0: none
   std::vector<std::int64_t> tokens;
   double loss = 0;
   std::vector<Parameter> parameters;                         ///< in named_parameters() order

@@ -26,6 +26,7 @@ constexpr KeyRule kDstuneRules[] = {
     any("model"),
     choice("task", kTaskChoices),
     integer("sequence_length", 2, kMostSteps),
+    integer("target_sequence_length", 2, kMostSteps),
     any("memory_limit"),
     choice("allocator", "exact|caching"),
     integer("ranks_per_experiment", 1, kMostRanks).or_null(),
@@ -114,6 +115,20 @@ void read_sequence_length(const SectionReader& reader, RunSettings& settings, Pr
                       settings.model.max_positions, ", the model's n_positions"));
 }
 
+void read_target_length(const SectionReader& reader, ModelSpec& model, Problems& problems) {
+  const bool given = reader.find("target_sequence_length") != nullptr;
+  if (given && model.task != Task::seq2seq_lm) {
+    problems.add("/dstune/target_sequence_length",
+                 concat("is for models that make a sequence from another (seq2seq_lm), not for ",
+                        name_of(model.task)));
+  }
+  reader.read("target_sequence_length", model.target_length);
+  if (model.target_length <= model.max_positions) return;
+  problems.add(
+      "/dstune/target_sequence_length",
+      concat("is ", model.target_length, "; accepted: an integer from 2 to ", model.max_positions));
+}
+
 // Real DeepSpeed always pays it, so it is only left out on request.
 void read_overhead(const SectionReader& reader, TuningConfig& config, Problems& problems) {
   std::string name = "default";
@@ -128,15 +143,25 @@ void read_allocator(const SectionReader& reader, TuningConfig& config) {
   config.allocator = allocator_from(name);
 }
 
+void check_flash(const ModelSpec& model, Problems& problems) {
+  if (family_of(model).eager_only) {
+    problems.add("/dstune/attention",
+                 concat("is \"flash\"; accepted: \"eager\", and \"sdpa\", which is eager too: "
+                        "transformers has no other for ",
+                        model.family));
+  } else if (model.task == Task::seq2seq_lm) {
+    problems.add("/dstune/attention",
+                 concat("is \"flash\", which transformers does not have for models of type ",
+                        in_quotes(model.family),
+                        ": it takes no bias of scores; accepted: \"sdpa\", \"eager\""));
+  }
+}
+
 void read_attention(const SectionReader& reader, RunSettings& settings, Problems& problems) {
   std::string name(name_of(settings.attention));
   reader.read("attention", name);
   settings.attention = attention_kind_from(name).value_or(settings.attention);
-  if (settings.attention != AttentionKind::flash || !family_of(settings.model).eager_only) return;
-  problems.add("/dstune/attention",
-               concat("is \"flash\"; accepted: \"eager\", and \"sdpa\", which is eager too: "
-                      "transformers has no other for ",
-                      settings.model.family));
+  if (settings.attention == AttentionKind::flash) check_flash(settings.model, problems);
 }
 
 bool has_experts(const ModelSpec& model) {
@@ -201,6 +226,7 @@ bool read_dstune(const json::value& section, const CommandLine& options, TuningC
   if (!dropout) drop_dropout(settings.model);
   read_imbalance(reader, settings.model, problems);
   read_sequence_length(reader, settings, problems);
+  read_target_length(reader, settings.model, problems);
   read_attention(reader, settings, problems);
   return true;
 }

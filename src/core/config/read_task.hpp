@@ -10,7 +10,8 @@
 namespace dstune {
 
 /// The names of all tasks, as a KeyRule takes them.
-inline constexpr std::string_view kTaskChoices = "causal_lm|masked_lm|sequence_classification";
+inline constexpr std::string_view kTaskChoices =
+    "causal_lm|masked_lm|sequence_classification|seq2seq_lm";
 
 /// "task" of the section, if it has one, into `model`; a problem at `pointer` if the model's family
 /// does not have it.

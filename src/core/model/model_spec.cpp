@@ -35,6 +35,7 @@ json::object to_json(const ModelSpec& spec) {
   if (spec.task != Task::causal_lm) object["task"] = name_of(spec.task);
   if (spec.classifier_dropout != 0) object["classifier_dropout"] = spec.classifier_dropout;
   if (spec.expert_imbalance) object["expert_imbalance"] = *spec.expert_imbalance;
+  if (spec.target_length != 0) object["target_length"] = spec.target_length;
   if (spec.own != kNothingOwn) object["own"] = json::parse(spec.own);
   return object;
 }
@@ -61,6 +62,7 @@ ModelSpec model_spec_from_json(const json::object& object) {
     if (object.contains("task")) spec.task = task_from(text("task"));
     if (object.contains("classifier_dropout")) spec.classifier_dropout = real("classifier_dropout");
     if (object.contains("expert_imbalance")) spec.expert_imbalance = real("expert_imbalance");
+    if (object.contains("target_length")) spec.target_length = integer("target_length");
     if (const auto* own = object.if_contains("own")) spec.own = json::serialize(own->as_object());
     return spec;
   } catch (const std::exception& fault) {

@@ -31,11 +31,17 @@ struct ModelSpec {
   Task task = Task::causal_lm;        ///< one of the family's
   /// dstune.expert_imbalance: tokens go to experts by lot (ExpertDraw), not as the router says.
   std::optional<double> expert_imbalance = std::nullopt;
+  std::int64_t target_length = 0;  ///< of seq2seq_lm; 0: as long as its source
   /// What only this family has: a JSON object with keys of its config.json, every value that counts
   /// named, made by the family's read() and read by nobody else.
   std::string own = "{}";
 
   std::int64_t head_size() const { return hidden_size / num_heads; }
+  /// Tokens of the target that belongs to a sequence; 0 of tasks without targets.
+  std::int64_t target_tokens(std::int64_t sequence_length) const {
+    if (task != Task::seq2seq_lm) return 0;
+    return target_length == 0 ? sequence_length : target_length;
+  }
   bool operator==(const ModelSpec&) const = default;
 };
 

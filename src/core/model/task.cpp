@@ -11,10 +11,11 @@ namespace dstune {
 
 namespace {
 
-constexpr std::array<std::pair<Task, std::string_view>, 3> kNames = {{
+constexpr std::array<std::pair<Task, std::string_view>, 4> kNames = {{
     {Task::causal_lm, "causal_lm"},
     {Task::masked_lm, "masked_lm"},
     {Task::sequence_classification, "sequence_classification"},
+    {Task::seq2seq_lm, "seq2seq_lm"},
 }};
 
 }  // namespace

@@ -6,8 +6,9 @@
 namespace dstune {
 
 /// The next token of each (AutoModelForCausalLM), the tokens that were masked
-/// (AutoModelForMaskedLM), or the class of each sequence (AutoModelForSequenceClassification).
-enum class Task { causal_lm, masked_lm, sequence_classification };
+/// (AutoModelForMaskedLM), the class of each sequence (AutoModelForSequenceClassification), or one
+/// sequence from another (AutoModelForSeq2SeqLM).
+enum class Task { causal_lm, masked_lm, sequence_classification, seq2seq_lm };
 
 /// "causal_lm", ...
 std::string_view name_of(Task task);

@@ -25,8 +25,9 @@ MicroBatch micro_batch_of(const RunSettings& settings, const StepConfig& config)
 
 }  // namespace
 
-Bytes token_bytes(std::int64_t micro_batch, std::int64_t sequence_length) {
-  return static_cast<Bytes>(micro_batch * sequence_length) * sizeof(std::int64_t);
+Bytes token_bytes(std::int64_t micro_batch, std::int64_t sequence_length,
+                  std::int64_t target_length) {
+  return static_cast<Bytes>(micro_batch * (sequence_length + target_length)) * sizeof(std::int64_t);
 }
 
 TrainingStep::TrainingStep(const RunSettings& settings, const StepConfig& config, Device& device,
@@ -41,7 +42,8 @@ TrainingStep::TrainingStep(const RunSettings& settings, const StepConfig& config
           family_of(settings.model)
               .make_model(settings.model, parameters_, micro_batch_of(settings, config), device)),
       tokens_(device, MemoryCategory::activations,
-              token_bytes(config.micro_batch, settings.sequence_length)),
+              token_bytes(config.micro_batch, settings.sequence_length,
+                          settings.model.target_tokens(settings.sequence_length))),
       loss_(device) {
   device_.set_host_overhead(settings_.host_overhead);
 }
@@ -50,13 +52,19 @@ TrainingStep::~TrainingStep() = default;
 
 void TrainingStep::make_tokens(std::int64_t micro_step) {
   const std::int64_t length = settings_.sequence_length;
+  const std::int64_t target = settings_.model.target_tokens(length);
   const std::int64_t first =
       (micro_step * collectives_.size() + collectives_.rank()) * config_.micro_batch;
+  const auto fill = [&](std::int64_t offset, std::int64_t count, std::uint64_t seed) {
+    device_.run(FillTokens{.out = tokens_.tensor(DType::int64).slice(offset, count),
+                           .vocab = settings_.model.vocab_size,
+                           .seed = seed});
+  };
   for (std::int64_t i = 0; i < config_.micro_batch; ++i) {
-    device_.run(
-        FillTokens{.out = tokens_.tensor(DType::int64).slice(i * length, length),
-                   .vocab = settings_.model.vocab_size,
-                   .seed = seed_of(settings_.seed, step_, static_cast<std::uint64_t>(first + i))});
+    const std::uint64_t seed =
+        seed_of(settings_.seed, step_, static_cast<std::uint64_t>(first + i));
+    fill(i * length, length, seed);
+    if (target > 0) fill(config_.micro_batch * length + i * target, target, mix(seed));
   }
 }
 

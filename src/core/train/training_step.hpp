@@ -72,7 +72,9 @@ class TrainingStep {
   std::uint64_t step_ = 0;
 };
 
-/// Bytes of a TrainingStep's own buffer, the tokens of a micro-step (category activations).
-Bytes token_bytes(std::int64_t micro_batch, std::int64_t sequence_length);
+/// Bytes of a TrainingStep's own buffer, the tokens of a micro-step (category activations): of all
+/// sequences, and behind them of their targets.
+Bytes token_bytes(std::int64_t micro_batch, std::int64_t sequence_length,
+                  std::int64_t target_length);
 
 }  // namespace dstune

@@ -67,7 +67,26 @@ TEST(ReadTask, RefusesToClassifyWithoutClasses) {
 TEST(ReadTask, RefusesOtherNames) {
   EXPECT_EQ(read(R"({"model": "bert-base-cased", "task": "mask_lm"})").faults,
             Faults{"/dstune/task  is \"mask_lm\"; did you mean \"masked_lm\"? accepted: "
-                   "\"causal_lm\", \"masked_lm\", \"sequence_classification\""});
+                   "\"causal_lm\", \"masked_lm\", \"sequence_classification\", \"seq2seq_lm\""});
+}
+
+TEST(ReadTask, GivesTargetsALengthOfTheirOwn) {
+  const auto [model, faults] = read(R"({"model": "t5-small", "target_sequence_length": 128})");
+
+  EXPECT_EQ(faults, Faults{});
+  EXPECT_EQ(model.target_tokens(512), 128);
+  EXPECT_EQ(read(R"({"model": "t5-small"})").model.target_tokens(512), 512);
+  EXPECT_EQ(
+      read(R"({"model": "gpt2", "target_sequence_length": 128})").faults,
+      Faults{"/dstune/target_sequence_length  is for models that make a sequence from another "
+             "(seq2seq_lm), not for causal_lm"});
+}
+
+TEST(ReadTask, RefusesAttentionThatTakesNoBiasOfScores) {
+  EXPECT_EQ(
+      read(R"({"model": "t5-small", "attention": "flash"})").faults,
+      Faults{"/dstune/attention  is \"flash\", which transformers does not have for models of "
+             "type \"t5\": it takes no bias of scores; accepted: \"sdpa\", \"eager\""});
 }
 
 TEST(ReadTask, DropsTheClassifiersDropoutUnlessAskedFor) {

@@ -36,6 +36,8 @@
   X(Activate)                \
   X(ActivateBackward)        \
   X(Multiply)                \
+  X(Clamp)                   \
+  X(ClampBackward)           \
   X(Rotate)                  \
   X(GeluNew)                 \
   X(GeluNewBackward)         \
@@ -51,6 +53,10 @@
   X(GatherColumns)           \
   X(GatherColumnsBackward)   \
   X(AddTransposed)           \
+  X(PositionBuckets)         \
+  X(StackBias)               \
+  X(AddScoreBias)            \
+  X(ScoreBiasGradient)       \
   X(Softmax)                 \
   X(SoftmaxBackward)         \
   X(Dropout)                 \
@@ -64,6 +70,7 @@
   X(LogSoftmaxBackward)      \
   X(NextTokens)              \
   X(MaskTokens)              \
+  X(ShiftTokens)             \
   X(CrossEntropy)            \
   X(FoldLogits)              \
   X(LogSums)                 \

@@ -9,14 +9,14 @@ namespace dstune {
 /// probs = softmax(scores), row by row; any floating-point types.
 struct Softmax {
   Matrix scores;  ///< (rows, columns)
-  Matrix probs;
+  Matrix probs;   ///< may be scores
 };
 
 /// d_scores = probs * (d_probs - rowsum(d_probs * probs))
 struct SoftmaxBackward {
   Matrix d_probs;  ///< of the dtype of probs
   Matrix probs;
-  Matrix d_scores;
+  Matrix d_scores;  ///< may be d_probs
 };
 
 inline Work work_of(const Softmax& op) {

@@ -5,6 +5,7 @@
 #include "core/train/families/gpt_neox_model.hpp"
 #include "core/train/families/llama_model.hpp"
 #include "core/train/families/opt_model.hpp"
+#include "core/train/families/t5_model.hpp"
 
 namespace dstune {
 
@@ -29,6 +30,8 @@ std::span<const Family> families() {
       bert::kRobertaFamily,
       bert::kDistilbertFamily,
       deberta::kFamily,
+      t5::kT5Family,
+      t5::kMt5Family,
   };
   return table;
 }

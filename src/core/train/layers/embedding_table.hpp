@@ -21,6 +21,10 @@ struct EmbeddingTable {
   /// The module `name` with its "weight".
   EmbeddingTable(const ModelNames& names, const std::string& name, std::int64_t table_rows,
                  std::int64_t columns);
+  /// Of a table that other modules have too.
+  EmbeddingTable(std::size_t own_module, std::size_t weight_tensor, std::int64_t table_rows,
+                 std::int64_t columns)
+      : module(own_module), weight(weight_tensor), rows(table_rows), size(columns) {}
 
   /// @returns the tokens' rows (tokens.numel, h), category activations
   Buffer forward(const Workspace& work, ModuleHooks& hooks, Tensor tokens) const;

@@ -36,6 +36,7 @@ class Model {
   Model(const Model&) = delete;
   Model& operator=(const Model&) = delete;
 
+  /// Of a sequence to sequence model the targets stand behind the tokens, and are what is learnt.
   /// Adds to `loss` (fp32, one element) the mean next-token cross-entropy of `tokens` (int64,
   /// size * sequence_length; the labels are the tokens shifted by one, the last position of
   /// a sequence counts nothing).

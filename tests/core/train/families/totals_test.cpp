@@ -35,6 +35,7 @@ std::optional<Task> task_of(const json::object& row) {
   const std::string_view name = auto_class->as_string();
   if (name == "AutoModelForMaskedLM") return Task::masked_lm;
   if (name == "AutoModelForSequenceClassification") return Task::sequence_classification;
+  if (name == "AutoModelForSeq2SeqLM") return Task::seq2seq_lm;
   throw std::invalid_argument(std::string(name));
 }
 
