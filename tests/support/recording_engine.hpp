@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <span>
 #include <stdexcept>
@@ -43,6 +44,7 @@ class RecordingEngine : public ZeroEngine {
 
   void fetch(std::size_t module) override {
     events.push_back(concat("fetch ", parameters_.modules.at(module).name));
+    if (on_fetch) on_fetch(module);
     for (const std::size_t index : parameters_.modules[module].parameters) {
       if (holders_[index]++ == 0) device_->write(values_[index], buffers_[index].tensor(dtype_));
     }
@@ -88,6 +90,7 @@ class RecordingEngine : public ZeroEngine {
   }
 
   std::vector<std::string> events;  ///< "fetch NAME", "release NAME", "gradient NAME" in call order
+  std::function<void(std::size_t module)> on_fetch;  ///< empty, or called first
 
  private:
   void poison(std::size_t index) {

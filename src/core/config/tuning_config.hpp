@@ -52,7 +52,8 @@ struct Objective {
 struct TuningConfig {
   std::string source;  ///< path of CONFIG.json, for messages
   json::object
-      deepspeed;  ///< the user's file without "autotuning" and "dstune"; integers are integers,
+      deepspeed;  ///< the user's file without "autotuning" and of "dstune" with nothing but
+                  ///< kCheckpointingPointer; integers are integers,
                   ///< every "auto" that the search does not choose is resolved. What the search
                   ///< chooses (stage, micro-batch, train_batch_size) is left out
   AutotuningConfig autotuning;

@@ -20,7 +20,9 @@ MicroBatch micro_batch_of(const RunSettings& settings, const StepConfig& config)
           .dtype = config.dtype,
           .linear = config.stage == 3 ? LinearLayers::memory_efficient : LinearLayers::torch,
           .attention = settings.attention,
-          .loss = settings.loss};
+          .loss = settings.loss,
+          .checkpointing = config.checkpointing,
+          .checkpoints_synchronize = config.checkpoints_synchronize};
 }
 
 }  // namespace

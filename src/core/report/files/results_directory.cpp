@@ -172,6 +172,10 @@ std::string ResultsDirectory::write_optimum(const RunResults& results) const {
   });
   write_or_remove(paths[3], results.emit.contains(EmittedForm::transformers), [&] {
     files.training_arguments = training_arguments(config);
+    for (auto& argument :
+         checkpointing_arguments(make_step_config(results.best->experiment).checkpointing)) {
+      files.training_arguments.push_back(std::move(argument));
+    }
     return training_arguments_text(files.training_arguments, files.deepspeed);
   });
   std::string line;

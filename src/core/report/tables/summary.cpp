@@ -68,6 +68,9 @@ std::string optimal_line(const Experiment& best, const std::string& result_dir, 
                             : " is the optimal setup after tuning (",
                 "ZeRO stage ", step.stage, ", micro-batch size ", step.micro_batch,
                 ", gradient accumulation steps ", step.accumulation_steps,
+                step.checkpointing.is_on()
+                    ? concat(", activation checkpointing: ", describe(step.checkpointing))
+                    : "",
                 "). The exp result is at ", result_dir, ".\n");
 }
 

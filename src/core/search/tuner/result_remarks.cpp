@@ -168,6 +168,20 @@ std::string peak_remark(const std::vector<Record>& records, const Record& best) 
   return share.empty() ? "" : concat(best.experiment.name, " runs at ", share);
 }
 
+std::string checkpointing_remark(const std::vector<Record>& records, const Record& best) {
+  const auto chosen = make_step_config(best.experiment).checkpointing;
+  if (chosen.is_on()) {
+    return concat("activation checkpointing is the training program's to switch on: ",
+                  how_to_switch_on(chosen));
+  }
+  const bool is_tuned = std::ranges::any_of(records, [](const Record& record) {
+    return make_step_config(record.experiment).checkpointing.is_on();
+  });
+  return is_tuned ? "the optimum is without activation checkpointing: the training program must "
+                    "not switch it on"
+                  : "";
+}
+
 std::vector<std::string> result_remarks(const std::vector<Record>& records, Metric metric,
                                         const std::optional<Record>& best) {
   if (records.empty()) return {};
@@ -175,6 +189,7 @@ std::vector<std::string> result_remarks(const std::vector<Record>& records, Metr
       overhead_remark(records.front().experiment.settings.host_overhead)};
   if (best) remarks.push_back(spread_remark(records, metric, *best));
   if (best) remarks.push_back(peak_remark(records, *best));
+  if (best) remarks.push_back(checkpointing_remark(records, *best));
   remarks.push_back(arithmetic_remark(records));
   remarks.push_back(throttle_remark(records));
   remarks.push_back(sharing_remark(records));

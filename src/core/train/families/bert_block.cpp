@@ -120,8 +120,7 @@ Buffer EncoderBlock::mlp_forward(const Workspace& work, ModuleHooks& hooks, std:
 
 Buffer EncoderBlock::backward(const Workspace& work, ModuleHooks& hooks, Buffer d_out,
                               std::uint64_t seed) {
-  Buffer d_middle = mlp_backward(work, hooks, d_out);
-  d_out.reset();
+  Buffer d_middle = mlp_backward(work, hooks, std::move(d_out));
   Buffer d_input;
   scopes_.backward(hooks, kNorm, [&] {
     d_input = norm_.backward(work, hooks, d_middle, sum_, norm_stats_);
@@ -134,12 +133,11 @@ Buffer EncoderBlock::backward(const Workspace& work, ModuleHooks& hooks, Buffer 
   return d_input;
 }
 
-Buffer EncoderBlock::mlp_backward(const Workspace& work, ModuleHooks& hooks, const Buffer& d_out) {
+Buffer EncoderBlock::mlp_backward(const Workspace& work, ModuleHooks& hooks, Buffer d_out) {
   Buffer d_sum;
   scopes_.backward(hooks, kLastNorm, [&] {
     d_sum = last_norm_.backward(work, hooks, d_out, last_sum_, last_norm_stats_);
-    last_sum_.reset();
-    last_norm_stats_.reset();
+    for (Buffer* used : {&last_sum_, &last_norm_stats_, &d_out}) used->reset();
   });
   Buffer d_activated;
   scopes_.backward(hooks, kOuter, [&] {

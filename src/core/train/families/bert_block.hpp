@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "core/model/bert.hpp"
 #include "core/model/model_parameters.hpp"
@@ -31,6 +32,7 @@ class EncoderBlock {
   /// @param x  (M, h)
   /// @returns the block's output (M, h)
   Buffer forward(const layers::Workspace& work, ModuleHooks& hooks, Buffer x, std::uint64_t seed);
+  Buffer take_input() { return std::move(input_); }
 
   /// Frees everything saved, each buffer when its last reader is done.
   /// @param d_out  gradient by the output (M, h)
@@ -46,7 +48,7 @@ class EncoderBlock {
   /// The residual is added in place: PyTorch's second buffer lives for this one addition.
   void project_out(const layers::Workspace& work, ModuleHooks& hooks, std::uint64_t seed);
   Buffer mlp_forward(const layers::Workspace& work, ModuleHooks& hooks, std::uint64_t seed);
-  Buffer mlp_backward(const layers::Workspace& work, ModuleHooks& hooks, const Buffer& d_out);
+  Buffer mlp_backward(const layers::Workspace& work, ModuleHooks& hooks, Buffer d_out);
   Buffer out_backward(const layers::Workspace& work, ModuleHooks& hooks, const Buffer& d_sum);
   void attend_backward(const layers::Workspace& work, ModuleHooks& hooks, Buffer d_attention,
                        const Buffer& d_input, std::uint64_t seed);

@@ -11,6 +11,7 @@
 #include "core/train/families/bert_masked_head.hpp"
 #include "core/train/families/bert_names.hpp"
 #include "core/train/families/bert_seeds.hpp"
+#include "core/train/layers/layer_stack.hpp"
 #include "core/train/layers/scopes.hpp"
 #include "core/train/layers/workspace.hpp"
 
@@ -30,7 +31,11 @@ class Bert final : public Model {
  private:
   Buffer mask(Tensor tokens) const;
   Buffer draw_labels() const;
-  Buffer encode(ModuleHooks& hooks, Buffer states);
+  auto block_forward() {
+    return [this](std::size_t layer, ModuleHooks& hooks, Buffer x) {
+      return blocks_[layer].forward(work_, hooks, std::move(x), seed_);
+    };
+  }
 
   ModelSpec spec_;
   layers::Workspace work_;
@@ -38,7 +43,7 @@ class Bert final : public Model {
 
   layers::Scopes scopes_;
   Embeddings embeddings_;
-  std::vector<EncoderBlock> blocks_;
+  layers::LayerStack<EncoderBlock> blocks_;
   std::optional<MaskedHead> masked_head_;
   std::optional<Classifier> classifier_;
 
@@ -63,11 +68,10 @@ Bert::Bert(const ModelSpec& spec, const ModelNames& names, const MicroBatch& bat
       work_(batch, device),
       masking_(masking_of(spec)),
       scopes_(names, "", scopes_of(spec)),
-      embeddings_(spec, names) {
-  blocks_.reserve(static_cast<std::size_t>(spec.num_layers));
-  for (std::int64_t index = 0; index < spec.num_layers; ++index) {
-    blocks_.emplace_back(spec_, names, index);
-  }
+      embeddings_(spec, names),
+      blocks_(work_, names, spec.num_layers, [this](const ModelNames& all, std::int64_t index) {
+        return EncoderBlock(spec_, all, index);
+      }) {
   if (spec.task == Task::masked_lm) {
     masked_head_.emplace(spec, names, embeddings_.word_table());
   } else {
@@ -96,14 +100,6 @@ Buffer Bert::draw_labels() const {
   return labels;
 }
 
-Buffer Bert::encode(ModuleHooks& hooks, Buffer states) {
-  for (auto& block : blocks_) {
-    states = block.forward(work_, hooks, std::move(states), seed_);
-    work_.device->tick();
-  }
-  return states;
-}
-
 void Bert::forward(ModuleHooks& hooks, Tensor tokens, std::uint64_t seed, Tensor loss) {
   seed_ = seed;
   Buffer labels = mask(tokens);
@@ -111,7 +107,8 @@ void Bert::forward(ModuleHooks& hooks, Tensor tokens, std::uint64_t seed, Tensor
   Buffer states;
   scopes_.forward(hooks, kEmbed,
                   [&] { states = embeddings_.forward(work_, hooks, tokens, seed_); });
-  scopes_.forward(hooks, kEncode, [&] { states = encode(hooks, std::move(states)); });
+  scopes_.forward(hooks, kEncode,
+                  [&] { states = blocks_.forward(hooks, std::move(states), block_forward()); });
   scopes_.forward(hooks, kHead, [&] {
     if (masked_head_) {
       masked_head_->forward(work_, hooks, std::move(states), std::move(labels), loss);
@@ -129,10 +126,10 @@ void Bert::backward(ModuleHooks& hooks, double factor) {
                             : classifier_->backward(work_, hooks, factor);
   });
   scopes_.backward(hooks, kEncode, [&] {
-    for (auto block = blocks_.rbegin(); block != blocks_.rend(); ++block) {
-      d_states = block->backward(work_, hooks, std::move(d_states), seed_);
-      work_.device->tick();
-    }
+    const auto block_backward = [this](std::size_t layer, ModuleHooks& inner, Buffer d_out) {
+      return blocks_[layer].backward(work_, inner, std::move(d_out), seed_);
+    };
+    d_states = blocks_.backward(hooks, std::move(d_states), block_forward(), block_backward);
   });
   scopes_.backward(hooks, kEmbed, [&] {
     embeddings_.backward(work_, hooks, std::move(d_states), std::move(d_words));

@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <utility>
-#include <vector>
 
 #include "core/device/operations/add.hpp"
 #include "core/device/operations/embedding.hpp"
@@ -10,6 +9,7 @@
 #include "core/train/layers/dropout_layer.hpp"
 #include "core/train/layers/embedding_table.hpp"
 #include "core/train/layers/head.hpp"
+#include "core/train/layers/layer_stack.hpp"
 #include "core/train/layers/norm.hpp"
 #include "core/train/layers/tied_gradient.hpp"
 #include "core/train/layers/workspace.hpp"
@@ -39,6 +39,11 @@ class Gpt2 final : public Model {
   }
   Buffer positions_gradient(const Buffer& d_embedded) const;
   void embed_backward(ModuleHooks& hooks, Buffer d_embedded, Buffer d_wte);
+  auto block_forward() {
+    return [this](std::size_t layer, ModuleHooks& hooks, Buffer x) {
+      return blocks_[layer].forward(work_, hooks, std::move(x), mask_, seed_);
+    };
+  }
 
   ModelSpec spec_;
   layers::Workspace work_;
@@ -48,7 +53,7 @@ class Gpt2 final : public Model {
   layers::EmbeddingTable wte_;
   layers::EmbeddingTable wpe_;
   layers::DropoutLayer drop_;
-  std::vector<Block> blocks_;
+  layers::LayerStack<Block> blocks_;
   layers::Norm ln_f_;
   layers::Head head_;
 
@@ -56,6 +61,7 @@ class Gpt2 final : public Model {
   std::uint64_t seed_ = 0;
   Tensor tokens_;
   Buffer positions_;  // int64 (sequence_length)
+  Buffer mask_;
   Buffer ln_f_input_;
   Buffer ln_f_stats_;
 };
@@ -68,18 +74,17 @@ Gpt2::Gpt2(const ModelSpec& spec, const ModelNames& names, const MicroBatch& bat
       wte_(names, "transformer.wte", spec.vocab_size, spec.hidden_size),
       wpe_(names, "transformer.wpe", spec.max_positions, spec.hidden_size),
       drop_{.module = names.module("transformer.drop"), .probability = spec.embedding_dropout},
+      blocks_(work_, names, spec.num_layers,
+              [this, settings = settings_of(spec)](const ModelNames& all, std::int64_t index) {
+                return Block(spec_, settings, all, index);
+              }),
       ln_f_(names, "transformer.ln_f", spec.hidden_size, spec.layer_norm_epsilon),
       head_{.module = names.module("lm_head"),
             .weight = wte_.weight,
             .size = spec.hidden_size,
             .vocab_size = spec.vocab_size,
             .is_tied = settings_of(spec).tied} {
-  const Gpt2Settings settings = settings_of(spec);
-  if (!settings.tied) head_.weight = names.tensor("lm_head.weight");
-  blocks_.reserve(static_cast<std::size_t>(spec.num_layers));
-  for (std::int64_t index = 0; index < spec.num_layers; ++index) {
-    blocks_.emplace_back(spec_, settings, names, index);
-  }
+  if (!settings_of(spec).tied) head_.weight = names.tensor("lm_head.weight");
 }
 
 Gpt2::Embedded Gpt2::look_up(ModuleHooks& hooks) {
@@ -109,15 +114,11 @@ void Gpt2::forward(ModuleHooks& hooks, Tensor tokens, std::uint64_t seed, Tensor
   // Both parts of the sum are locals of GPT2Model.forward, which live until it returns.
   Embedded rows = look_up(hooks);
   Buffer hidden = embed(hooks, rows);
-  Buffer mask = layers::attention_mask(work_, blocks_.front().attention_shape(work_, seed));
-  for (auto& block : blocks_) {
-    hidden = block.forward(work_, hooks, std::move(hidden), mask, seed);
-    work_.device->tick();
-  }
-  ln_f_input_ = std::move(hidden);
+  mask_ = layers::attention_mask(work_, blocks_.front().attention_shape(work_, seed));
+  ln_f_input_ = blocks_.forward(hooks, std::move(hidden), block_forward());
   Buffer normed = ln_f_.forward(work_, hooks, ln_f_input_, ln_f_stats_);
   rows = {};
-  mask.reset();
+  if (!blocks_.recomputes()) mask_.reset();
   hooks.release(transformer_);
   head_.forward(work_, hooks, std::move(normed), tokens, loss);
   hooks.release(root_);
@@ -133,10 +134,11 @@ void Gpt2::backward(ModuleHooks& hooks, double factor) {
   d_hidden = ln_f_.backward(work_, hooks, d_hidden, ln_f_input_, ln_f_stats_);
   ln_f_input_.reset();
   ln_f_stats_.reset();
-  for (auto block = blocks_.rbegin(); block != blocks_.rend(); ++block) {
-    d_hidden = block->backward(work_, hooks, std::move(d_hidden), seed_);
-    work_.device->tick();
-  }
+  const auto block_backward = [this](std::size_t layer, ModuleHooks& inner, Buffer d_out) {
+    return blocks_[layer].backward(work_, inner, std::move(d_out), seed_);
+  };
+  d_hidden = blocks_.backward(hooks, std::move(d_hidden), block_forward(), block_backward);
+  mask_.reset();
   embed_backward(hooks, std::move(d_hidden), std::move(d_wte));
 }
 

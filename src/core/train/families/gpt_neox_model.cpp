@@ -2,12 +2,12 @@
 
 #include <cstdint>
 #include <utility>
-#include <vector>
 
 #include "core/train/families/gpt_neox_layer.hpp"
 #include "core/train/layers/dropout_layer.hpp"
 #include "core/train/layers/embedding_table.hpp"
 #include "core/train/layers/head.hpp"
+#include "core/train/layers/layer_stack.hpp"
 #include "core/train/layers/norm.hpp"
 #include "core/train/layers/rotary.hpp"
 #include "core/train/layers/tied_gradient.hpp"
@@ -26,6 +26,11 @@ class GptNeox final : public Model {
 
  private:
   void embed_backward(ModuleHooks& hooks, Buffer d_embedded, Buffer d_tied);
+  auto layer_forward() {
+    return [this](std::size_t layer, ModuleHooks& hooks, Buffer x) {
+      return layers_[layer].forward(work_, hooks, rotary_, std::move(x), mask_, seed_);
+    };
+  }
 
   NeoxSettings settings_;
   layers::Workspace work_;
@@ -36,13 +41,14 @@ class GptNeox final : public Model {
   std::size_t rotary_module_;
   layers::EmbeddingTable embed_in_;
   layers::DropoutLayer dropout_;
-  std::vector<NeoxLayer> layers_;
+  layers::LayerStack<NeoxLayer> layers_;
   layers::Norm norm_;
   layers::Head head_;
 
   // Of the micro-step that runs.
   std::uint64_t seed_ = 0;
   Tensor tokens_;
+  Buffer mask_;
   Buffer norm_input_;
   Buffer norm_stats_;
 };
@@ -58,17 +64,16 @@ GptNeox::GptNeox(const ModelSpec& spec, const ModelNames& names, const MicroBatc
       embed_in_(names, "gpt_neox.embed_in", spec.vocab_size, spec.hidden_size),
       dropout_{.module = names.module("gpt_neox.emb_dropout"),
                .probability = spec.embedding_dropout},
+      layers_(work_, names, spec.num_layers,
+              [spec, settings = settings_](const ModelNames& all, std::int64_t index) {
+                return NeoxLayer(spec, settings, all, index);
+              }),
       norm_(names, "gpt_neox.final_layer_norm", spec.hidden_size, spec.layer_norm_epsilon),
       head_{.module = names.module("lm_head"),
             .weight = settings_.tied ? embed_in_.weight : names.tensor("lm_head.weight"),
             .size = spec.hidden_size,
             .vocab_size = spec.vocab_size,
-            .is_tied = settings_.tied} {
-  layers_.reserve(static_cast<std::size_t>(spec.num_layers));
-  for (std::int64_t index = 0; index < spec.num_layers; ++index) {
-    layers_.emplace_back(spec, settings_, names, index);
-  }
-}
+            .is_tied = settings_.tied} {}
 
 void GptNeox::forward(ModuleHooks& hooks, Tensor tokens, std::uint64_t seed, Tensor loss) {
   tokens_ = tokens;
@@ -79,14 +84,10 @@ void GptNeox::forward(ModuleHooks& hooks, Tensor tokens, std::uint64_t seed, Ten
                                    embed_in_.forward(work_, hooks, tokens_));
   hooks.fetch(rotary_module_);
   hooks.release(rotary_module_);
-  Buffer mask = layers::attention_mask(work_, layers_.front().attention_shape(work_, seed));
-  for (auto& layer : layers_) {
-    hidden = layer.forward(work_, hooks, rotary_, std::move(hidden), mask, seed);
-    work_.device->tick();
-  }
-  norm_input_ = std::move(hidden);
+  mask_ = layers::attention_mask(work_, layers_.front().attention_shape(work_, seed));
+  norm_input_ = layers_.forward(hooks, std::move(hidden), layer_forward());
   Buffer normed = norm_.forward(work_, hooks, norm_input_, norm_stats_);
-  mask.reset();
+  if (!layers_.recomputes()) mask_.reset();
   hooks.release(body_);
   head_.forward(work_, hooks, std::move(normed), tokens, loss);
   hooks.release(root_);
@@ -102,10 +103,11 @@ void GptNeox::backward(ModuleHooks& hooks, double factor) {
   d_hidden = norm_.backward(work_, hooks, d_hidden, norm_input_, norm_stats_);
   norm_input_.reset();
   norm_stats_.reset();
-  for (auto layer = layers_.rbegin(); layer != layers_.rend(); ++layer) {
-    d_hidden = layer->backward(work_, hooks, rotary_, std::move(d_hidden), seed_);
-    work_.device->tick();
-  }
+  const auto layer_backward = [this](std::size_t layer, ModuleHooks& inner, Buffer d_out) {
+    return layers_[layer].backward(work_, inner, rotary_, std::move(d_out), seed_);
+  };
+  d_hidden = layers_.backward(hooks, std::move(d_hidden), layer_forward(), layer_backward);
+  mask_.reset();
   embed_backward(hooks, std::move(d_hidden), std::move(d_tied));
 }
 

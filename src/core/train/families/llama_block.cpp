@@ -42,6 +42,16 @@ Buffer normed_back(const Workspace& work, ModuleHooks& hooks, RmsNormLayer& norm
   return d_x;
 }
 
+/// A residual that is kept no longer than forward runs, also where that ends early.
+struct Residual {
+  const Workspace& work;
+  Buffer& sum;
+
+  ~Residual() {
+    if (!RmsNormLayer::keeps_input(work)) sum.reset();
+  }
+};
+
 void add(const Workspace& work, const Buffer& sum, const Buffer& term) {
   work.device->run(Add{sum.tensor(work.dtype), term.tensor(work.dtype)});
 }
@@ -70,16 +80,18 @@ Buffer LlamaBlock::forward(const Workspace& work, ModuleHooks& hooks, const Rota
   const auto place = static_cast<std::uint64_t>(index_);
   hooks.fetch(module_);
   input_ = std::move(x);
-  Buffer attended =
-      attention_.forward(work, hooks, rotary, mask, input_norm_.forward(work, hooks, input_),
-                         layers::seed_of(seed, place));
-  middle_ = normed(work, hooks, post_attention_norm_, std::move(attended), attended_);
-  add(work, middle_, input_);
-  Buffer out =
-      normed(work, hooks, post_mlp_norm_,
-             mlp_.forward(work, hooks, middle_norm_.forward(work, hooks, middle_)), mlp_out_);
-  add(work, out, middle_);
-  if (!RmsNormLayer::keeps_input(work)) middle_.reset();
+  Buffer out;
+  {
+    const Residual residual{work, middle_};
+    Buffer attended =
+        attention_.forward(work, hooks, rotary, mask, input_norm_.forward(work, hooks, input_),
+                           layers::seed_of(seed, place));
+    middle_ = normed(work, hooks, post_attention_norm_, std::move(attended), attended_);
+    add(work, middle_, input_);
+    out = normed(work, hooks, post_mlp_norm_,
+                 mlp_.forward(work, hooks, middle_norm_.forward(work, hooks, middle_)), mlp_out_);
+    add(work, out, middle_);
+  }
   hooks.release(module_);
   return out;
 }

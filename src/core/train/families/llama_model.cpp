@@ -12,6 +12,7 @@
 #include "core/train/families/llama_block.hpp"
 #include "core/train/layers/embedding_table.hpp"
 #include "core/train/layers/head.hpp"
+#include "core/train/layers/layer_stack.hpp"
 #include "core/train/layers/rms_norm_layer.hpp"
 #include "core/train/layers/rotary.hpp"
 #include "core/train/layers/tied_gradient.hpp"
@@ -54,6 +55,12 @@ class Llama final : public Model {
   }
   int rotaries() const;
   void embed_backward(ModuleHooks& hooks, Buffer d_embedded, Buffer d_of_head);
+  auto block_forward() {
+    return [this](std::size_t layer, ModuleHooks& hooks, Buffer x) {
+      return blocks_[layer].forward(work_, hooks, rotary_of(layer), masks_.of(windowed_[layer]),
+                                    std::move(x), seed_);
+    };
+  }
 
   layers::Workspace work_;
   bool tied_;
@@ -67,13 +74,14 @@ class Llama final : public Model {
   layers::Rotary rotary_;
   std::optional<layers::Rotary> windowed_rotary_;
   std::vector<bool> windowed_;  // by layer
-  std::vector<LlamaBlock> blocks_;
+  layers::LayerStack<LlamaBlock> blocks_;
   layers::RmsNormLayer norm_;
   layers::Head head_;
 
   // Of the micro-step that runs.
   std::uint64_t seed_ = 0;
   Tensor tokens_;
+  Masks masks_;
   Buffer norm_input_;
 };
 
@@ -91,6 +99,10 @@ Llama::Llama(const ModelSpec& spec, const LlamaSettings& settings, const ModelNa
       rotary_module_(names.module("model.rotary_emb")),
       rotary_(work_, frequencies_of(spec, settings.rope, batch.sequence_length)),
       windowed_(settings.windowed),
+      blocks_(work_, names, spec.num_layers,
+              [spec, settings](const ModelNames& all, std::int64_t index) {
+                return LlamaBlock(spec, settings, all, index);
+              }),
       norm_(names, "model.norm", spec.hidden_size, spec.layer_norm_epsilon, 1,
             settings.is_gemma ? 1 : 0),
       head_{.module = names.module("lm_head"),
@@ -102,26 +114,17 @@ Llama::Llama(const ModelSpec& spec, const LlamaSettings& settings, const ModelNa
     windowed_rotary_.emplace(work_,
                              frequencies_of(spec, settings.windowed_rope, batch.sequence_length));
   }
-  blocks_.reserve(static_cast<std::size_t>(spec.num_layers));
-  for (std::int64_t index = 0; index < spec.num_layers; ++index) {
-    blocks_.emplace_back(spec, settings, names, index);
-  }
 }
 
 // The masks and the embeddings are locals of LlamaModel.forward, which live until it
 // returns.
 Buffer Llama::decode(ModuleHooks& hooks, Buffer hidden) {
-  const Masks masks = make_masks();
-  for (std::size_t layer = 0; layer < blocks_.size(); ++layer) {
-    hidden = blocks_[layer].forward(work_, hooks, rotary_of(layer), masks.of(windowed_[layer]),
-                                    std::move(hidden), seed_);
-    if (layer > 0) blocks_[layer].forget_input(work_);
-    work_.device->tick();
-  }
-  norm_input_ = std::move(hidden);
+  masks_ = make_masks();
+  norm_input_ = blocks_.forward(hooks, std::move(hidden), block_forward());
   Buffer normed = norm_.forward(work_, hooks, norm_input_);
   if (!layers::RmsNormLayer::keeps_input(work_)) norm_input_.reset();
   blocks_.front().forget_input(work_);
+  if (!blocks_.recomputes()) masks_ = {};
   return normed;
 }
 
@@ -183,10 +186,11 @@ void Llama::backward(ModuleHooks& hooks, double factor) {
   hooks.fetch(body_);
   d_hidden = norm_.backward(work_, hooks, std::move(d_hidden), norm_input_);
   norm_input_.reset();
-  for (std::size_t layer = blocks_.size(); layer-- > 0;) {
-    d_hidden = blocks_[layer].backward(work_, hooks, rotary_of(layer), std::move(d_hidden), seed_);
-    work_.device->tick();
-  }
+  const auto block_backward = [this](std::size_t layer, ModuleHooks& inner, Buffer d_out) {
+    return blocks_[layer].backward(work_, inner, rotary_of(layer), std::move(d_out), seed_);
+  };
+  d_hidden = blocks_.backward(hooks, std::move(d_hidden), block_forward(), block_backward);
+  masks_ = {};
   embed_backward(hooks, std::move(d_hidden), std::move(d_of_head));
 }
 

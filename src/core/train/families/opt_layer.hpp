@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 
 #include "core/model/model_parameters.hpp"
 #include "core/model/model_spec.hpp"
@@ -30,6 +31,7 @@ class OptLayer {
   /// @returns the layer's output (M, h)
   Buffer forward(const layers::Workspace& work, ModuleHooks& hooks, Buffer x, const Buffer& mask,
                  std::uint64_t seed);
+  Buffer take_input() { return std::move(norm_before_ ? attention_norm_.input : attention_input_); }
 
   /// Frees everything saved, each buffer when its last reader is done.
   /// @param d_out  gradient by the output (M, h)

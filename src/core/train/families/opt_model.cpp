@@ -3,13 +3,13 @@
 #include <cstdint>
 #include <optional>
 #include <utility>
-#include <vector>
 
 #include "core/device/operations/add.hpp"
 #include "core/device/operations/embedding.hpp"
 #include "core/train/families/opt_layer.hpp"
 #include "core/train/layers/embedding_table.hpp"
 #include "core/train/layers/head.hpp"
+#include "core/train/layers/layer_stack.hpp"
 #include "core/train/layers/linear.hpp"
 #include "core/train/layers/norm.hpp"
 #include "core/train/layers/tied_gradient.hpp"
@@ -56,6 +56,11 @@ class Opt final : public Model {
   Buffer finish_backward(ModuleHooks& hooks, Buffer d_hidden);
   void embed_backward(ModuleHooks& hooks, Buffer d_embedded, Buffer d_tied);
   Tensor positions() const { return positions_.tensor(DType::int64); }
+  auto layer_forward() {
+    return [this](std::size_t layer, ModuleHooks& hooks, Buffer x) {
+      return layers_[layer].forward(work_, hooks, std::move(x), mask_, seed_);
+    };
+  }
 
   std::int64_t hidden_size_;
   layers::Workspace work_;
@@ -67,7 +72,7 @@ class Opt final : public Model {
   std::optional<Linear> project_out_;
   std::optional<Linear> project_in_;
   std::optional<layers::Norm> norm_;
-  std::vector<OptLayer> layers_;
+  layers::LayerStack<OptLayer> layers_;
   layers::Head head_;
 
   // Of the micro-step that runs.
@@ -75,6 +80,7 @@ class Opt final : public Model {
   Tensor tokens_;
   Buffer positions_;         // int64 (M)
   Buffer project_in_input_;  // (M, e)
+  Buffer mask_;
   Buffer norm_input_;
   Buffer norm_stats_;
   Buffer project_out_input_;  // (M, h)
@@ -92,17 +98,16 @@ Opt::Opt(const ModelSpec& spec, const ModelNames& names, const MicroBatch& batch
       project_out_(projection(spec, settings_of(spec), names, true)),
       project_in_(projection(spec, settings_of(spec), names, false)),
       norm_(final_norm(spec, settings_of(spec), names)),
+      layers_(work_, names, spec.num_layers,
+              [spec, settings = settings_of(spec)](const ModelNames& all, std::int64_t index) {
+                return OptLayer(spec, settings, all, index);
+              }),
       head_{.module = names.module("lm_head"),
             .weight = embed_tokens_.weight,
             .size = settings_of(spec).embedding_size,
             .vocab_size = spec.vocab_size,
             .is_tied = settings_of(spec).tied} {
-  const OptSettings settings = settings_of(spec);
-  if (!settings.tied) head_.weight = names.tensor("lm_head.weight");
-  layers_.reserve(static_cast<std::size_t>(spec.num_layers));
-  for (std::int64_t index = 0; index < spec.num_layers; ++index) {
-    layers_.emplace_back(spec, settings, names, index);
-  }
+  if (!settings_of(spec).tied) head_.weight = names.tensor("lm_head.weight");
 }
 
 Opt::Embedded Opt::look_up(ModuleHooks& hooks) {
@@ -133,14 +138,10 @@ void Opt::forward(ModuleHooks& hooks, Tensor tokens, std::uint64_t seed, Tensor 
   hooks.fetch(decoder_);
   Embedded rows = look_up(hooks);
   Buffer hidden = sum_of(rows);
-  Buffer mask = layers::attention_mask(work_, layers_.front().attention_shape(work_, seed));
-  for (auto& layer : layers_) {
-    hidden = layer.forward(work_, hooks, std::move(hidden), mask, seed);
-    work_.device->tick();
-  }
-  hidden = finish(hooks, std::move(hidden));
+  mask_ = layers::attention_mask(work_, layers_.front().attention_shape(work_, seed));
+  hidden = finish(hooks, layers_.forward(hooks, std::move(hidden), layer_forward()));
   rows = {};
-  mask.reset();
+  if (!layers_.recomputes()) mask_.reset();
   hooks.release(decoder_);
   head_.forward(work_, hooks, std::move(hidden), tokens, loss);
   hooks.release(root_);
@@ -164,10 +165,11 @@ void Opt::backward(ModuleHooks& hooks, double factor) {
   Buffer d_hidden = head_.backward(work_, hooks, factor, d_tied);
   hooks.fetch(decoder_);
   d_hidden = finish_backward(hooks, std::move(d_hidden));
-  for (auto layer = layers_.rbegin(); layer != layers_.rend(); ++layer) {
-    d_hidden = layer->backward(work_, hooks, std::move(d_hidden), seed_);
-    work_.device->tick();
-  }
+  const auto layer_backward = [this](std::size_t layer, ModuleHooks& inner, Buffer d_out) {
+    return layers_[layer].backward(work_, inner, std::move(d_out), seed_);
+  };
+  d_hidden = layers_.backward(hooks, std::move(d_hidden), layer_forward(), layer_backward);
+  mask_.reset();
   embed_backward(hooks, std::move(d_hidden), std::move(d_tied));
 }
 

@@ -46,6 +46,8 @@ bool Linear::is_deepspeeds(const Workspace& work) const {
 
 Buffer Linear::forward(const Workspace& work, ModuleHooks& hooks, const Buffer& x) const {
   hooks.fetch(module);
+  // Autograd saves before torch's product, and after DeepSpeed's function.
+  if (!is_deepspeeds(work)) hooks.all_is_saved(module);
   Buffer y = work.activation(out);
   Gemm product{.transpose_b = order == WeightOrder::in_out ? Transpose::no : Transpose::yes,
                .a = work.matrix(x, in),
@@ -72,6 +74,7 @@ Buffer Linear::backward(const Workspace& work, ModuleHooks& hooks, const Buffer&
   Device& device = *work.device;
   const bool stored_in_out = order == WeightOrder::in_out;
   hooks.fetch(module);
+  hooks.saved_is_read();
   const bool bias_is_last = is_deepspeeds(work);
   if (bias && !bias_is_last) hooks.gradient_ready(*bias, bias_gradient(work, d_y));
 

@@ -5,6 +5,7 @@
 
 #include "core/device/dtype.hpp"
 #include "core/device/tensor.hpp"
+#include "core/experiment/activation_checkpointing.hpp"
 #include "core/experiment/loss_settings.hpp"
 #include "core/model/attention_kind.hpp"
 #include "core/train/layers/module_hooks.hpp"
@@ -25,6 +26,8 @@ struct MicroBatch {
   LinearLayers linear = LinearLayers::torch;
   AttentionKind attention = AttentionKind::sdpa;
   LossSettings loss = {};
+  ActivationCheckpointing checkpointing = {};
+  bool checkpoints_synchronize = false;  ///< see StepConfig
 };
 
 /// The true computation of a model, written once for every Device. It allocates what PyTorch would

@@ -50,6 +50,7 @@ Buffer Norm::forward(const Workspace& work, ModuleHooks& hooks, const Buffer& x,
 Buffer Norm::backward(const Workspace& work, ModuleHooks& hooks, const Buffer& d_y, const Buffer& x,
                       const Buffer& stats) const {
   hooks.fetch(module);
+  hooks.saved_is_read();
   const Buffer one = weight ? Buffer() : constant(work, 1);
   Buffer d_x = work.activation(size);
   Buffer d_gamma = work.gradient(size);

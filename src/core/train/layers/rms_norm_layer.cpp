@@ -72,6 +72,7 @@ void RmsNormLayer::differentiate(const Workspace& work, ModuleHooks& hooks, cons
 Buffer RmsNormLayer::backward(const Workspace& work, ModuleHooks& hooks, Buffer d_y,
                               const Buffer& x) {
   return inside(hooks, module, [&]() -> Buffer {
+    hooks.saved_is_read();
     differentiate(work, hooks, d_y, d_y, x);
     return std::move(d_y);
   });
@@ -80,6 +81,7 @@ Buffer RmsNormLayer::backward(const Workspace& work, ModuleHooks& hooks, Buffer 
 Buffer RmsNormLayer::backward_beside(const Workspace& work, ModuleHooks& hooks, const Buffer& d_y,
                                      const Buffer& x) {
   return inside(hooks, module, [&] {
+    hooks.saved_is_read();
     Buffer d_x = work.activation(vectors * size);
     differentiate(work, hooks, d_y, d_x, x);
     return d_x;

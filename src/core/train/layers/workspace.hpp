@@ -20,6 +20,8 @@ struct Workspace {
         linear(batch.linear),
         attention(batch.attention),
         loss(batch.loss),
+        checkpointing(batch.checkpointing),
+        checkpoints_synchronize(batch.checkpoints_synchronize),
         device(&on) {}
 
   std::int64_t micro_batch;
@@ -28,6 +30,8 @@ struct Workspace {
   LinearLayers linear;
   AttentionKind attention;
   LossSettings loss;
+  ActivationCheckpointing checkpointing;
+  bool checkpoints_synchronize;
   Device* device;
 
   std::int64_t rows() const { return micro_batch * sequence_length; }
