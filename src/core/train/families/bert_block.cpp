@@ -105,14 +105,19 @@ Buffer EncoderBlock::mlp_forward(const Workspace& work, ModuleHooks& hooks, std:
   scopes_.forward(hooks, kInner, [&] {
     activated_ = activation_.forward(work, hooks, inner_.forward(work, hooks, middle_));
   });
+  Buffer projected;
   scopes_.forward(hooks, kOuter, [&] {
-    last_sum_ = outer_.forward(work, hooks, activated_);
-    last_sum_ =
-        dropout_.forward(work, hooks, seed_at(seed, index_, Dropped::mlp), std::move(last_sum_));
+    projected = outer_.forward(work, hooks, activated_);
+    projected =
+        dropout_.forward(work, hooks, seed_at(seed, index_, Dropped::mlp), std::move(projected));
   });
+  // All three are there at once: where a checkpoint runs again, that is the peak.
   Buffer out;
   scopes_.forward(hooks, kLastNorm, [&] {
-    add(work, last_sum_, middle_);
+    last_sum_ = work.activation(spec_.hidden_size);
+    work.device->run(AddBroadcast{.a = work.matrix(projected, spec_.hidden_size),
+                                  .b = work.matrix(middle_, spec_.hidden_size),
+                                  .out = work.matrix(last_sum_, spec_.hidden_size)});
     out = last_norm_.forward(work, hooks, last_sum_, last_norm_stats_);
   });
   return out;

@@ -255,6 +255,24 @@ LayersMemory measure(const FamilyFixture& fixture, const Way& way) {
   return result;
 }
 
+// What docs/checkpointing.md and docs/models.md say: a bias's gradient, two tensors of Gemma's norms in
+// fp32, and where a norm is last the gradient that a reentrant checkpoint holds.
+Bytes less_than_torch(const FamilyFixture& fixture, const Way& way, const LayersMemory& torchs) {
+  constexpr double kBiases = 0.015;
+  const auto output = static_cast<Bytes>(fixture.micro_batch * fixture.sequence_length *
+                                         test::model_of(fixture).hidden_size) *
+                      size_of(DType::fp32);
+  auto less = static_cast<Bytes>(kBiases * static_cast<double>(torchs.kept + torchs.peak));
+  const bool is_gemma = fixture.name == "gemma3_text";
+  const bool ends_in_norm = is_gemma || fixture.name == "opt_post_norm" ||
+                            fixture.name.find("bert") != std::string::npos;
+  if (is_gemma) less += 2 * output;
+  if (ends_in_norm && activation_checkpointing_from_json(way.checkpointing).reentrant) {
+    less += output;
+  }
+  return less;
+}
+
 TEST(CheckpointingMemory, IsTorchs) {
   for (const auto& value : rows_of("memory")) {
     const json::object& row = value.as_object();
@@ -265,9 +283,13 @@ TEST(CheckpointingMemory, IsTorchs) {
             attention_kind_from(std::string_view(row.at("attention").as_string())).value()};
     const LayersMemory torchs{row.at("kept").to_number<Bytes>(), row.at("peak").to_number<Bytes>()};
 
-    const LayersMemory ours = measure(test::read_family_fixture(name), way);
+    const FamilyFixture fixture = test::read_family_fixture(name);
+    const LayersMemory ours = measure(fixture, way);
+
     EXPECT_EQ(ours.kept, torchs.kept) << json::serialize(row);
-    printf("%s %s %s ours %zu torch %zu  %.2f %%\n", name.c_str(), row.at("way").as_string().c_str(), row.at("attention").as_string().c_str(), (size_t)ours.peak, (size_t)torchs.peak, 100.0 * ((double)(ours.kept + ours.peak) / (double)(torchs.kept + torchs.peak) - 1));
+    EXPECT_LE(ours.peak, torchs.peak) << json::serialize(row);
+    EXPECT_GE(ours.peak + less_than_torch(fixture, way, torchs), torchs.peak)
+        << json::serialize(row);
   }
 }
 
