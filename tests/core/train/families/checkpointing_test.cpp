@@ -255,8 +255,8 @@ LayersMemory measure(const FamilyFixture& fixture, const Way& way) {
   return result;
 }
 
-// What docs/checkpointing.md and docs/models.md say: a bias's gradient, two tensors of Gemma's norms in
-// fp32, and where a norm is last the gradient that a reentrant checkpoint holds.
+// What docs/checkpointing.md and docs/models.md say: a bias's gradient, two tensors of Gemma's
+// norms in fp32, and where a norm is last the gradient that a reentrant checkpoint holds.
 Bytes less_than_torch(const FamilyFixture& fixture, const Way& way, const LayersMemory& torchs) {
   constexpr double kBiases = 0.015;
   const auto output = static_cast<Bytes>(fixture.micro_batch * fixture.sequence_length *
@@ -264,8 +264,8 @@ Bytes less_than_torch(const FamilyFixture& fixture, const Way& way, const Layers
                       size_of(DType::fp32);
   auto less = static_cast<Bytes>(kBiases * static_cast<double>(torchs.kept + torchs.peak));
   const bool is_gemma = fixture.name == "gemma3_text";
-  const bool ends_in_norm = is_gemma || fixture.name == "opt_post_norm" ||
-                            fixture.name.find("bert") != std::string::npos;
+  const bool ends_in_norm =
+      is_gemma || fixture.name == "opt_post_norm" || fixture.name.find("bert") != std::string::npos;
   if (is_gemma) less += 2 * output;
   if (ends_in_norm && activation_checkpointing_from_json(way.checkpointing).reentrant) {
     less += output;
