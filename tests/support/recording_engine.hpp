@@ -63,8 +63,13 @@ class RecordingEngine : public ZeroEngine {
     return buffers_[tensor].tensor(dtype_);
   }
 
+  bool is_trainable(std::size_t tensor) const override {
+    return parameters_.tensors.at(tensor).trainable;
+  }
+
   void gradient_ready(std::size_t tensor, Buffer gradient) override {
     const auto& spec = parameters_.tensors.at(tensor);
+    if (!spec.trainable) return;
     events.push_back(concat("gradient ", spec.name));
     auto& values = gradients_[tensor];
     if (!values.empty()) throw std::logic_error("a second gradient of " + spec.name);

@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "core/base/text.hpp"
+#include "core/config/read_fine_tuning.hpp"
 #include "core/config/read_host_overhead.hpp"
 #include "core/config/read_loss.hpp"
 #include "core/config/read_model_spec.hpp"
@@ -23,6 +24,8 @@ constexpr std::int64_t kMostRanks = 1'000'000;
 
 constexpr KeyRule kDstuneRules[] = {
     any("model"),
+    any("trainable"),
+    any("lora"),
     choice("task", kTaskChoices),
     integer("sequence_length", 2, kMostSteps),
     any("memory_limit"),
@@ -173,6 +176,7 @@ bool read_dstune(const json::value& section, const CommandLine& options, TuningC
   if (!model) return false;
   settings.model = *model;
   read_task(reader, "/dstune/task", settings.model, problems);
+  read_fine_tuning(reader, settings.model, problems);
   check_loss(settings.loss, settings.model.task, problems);
   bool dropout = false;
   reader.read("dropout", dropout);

@@ -259,6 +259,13 @@ StepConfig make_step_config(const json::object& ds_config) {
 StepConfig make_step_config(const Experiment& experiment) {
   StepConfig config = make_step_config(experiment.ds_config);
   config.devices_per_node = experiment.settings.devices_per_node;
+  bool quantizes_frozen = false;
+  read(section(experiment.ds_config, "zero_optimization"), "zero_quantized_nontrainable_weights",
+       quantizes_frozen);
+  if (config.stage == 3 && quantizes_frozen &&
+      !experiment.settings.model.fine_tuning.is_everything()) {
+    config.unsupported.emplace_back("zero_optimization.zero_quantized_nontrainable_weights");
+  }
   return config;
 }
 

@@ -35,6 +35,7 @@ json::object to_json(const ModelSpec& spec) {
   if (spec.task != Task::causal_lm) object["task"] = name_of(spec.task);
   if (spec.classifier_dropout != 0) object["classifier_dropout"] = spec.classifier_dropout;
   if (spec.own != kNothingOwn) object["own"] = json::parse(spec.own);
+  write(spec.fine_tuning, object);
   return object;
 }
 
@@ -60,6 +61,7 @@ ModelSpec model_spec_from_json(const json::object& object) {
     if (object.contains("task")) spec.task = task_from(text("task"));
     if (object.contains("classifier_dropout")) spec.classifier_dropout = real("classifier_dropout");
     if (const auto* own = object.if_contains("own")) spec.own = json::serialize(own->as_object());
+    spec.fine_tuning = fine_tuning_from(object);
     return spec;
   } catch (const std::exception& fault) {
     throw std::invalid_argument(concat("model_spec_from_json: ", fault.what()));

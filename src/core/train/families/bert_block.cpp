@@ -81,6 +81,9 @@ Buffer EncoderBlock::forward(const Workspace& work, ModuleHooks& hooks, Buffer x
   scopes_.forward(hooks, kNorm, [&] {
     add(work, sum_, input_);
     middle_ = norm_.forward(work, hooks, sum_, norm_stats_);
+    const auto keeps = [&](const Linear& linear) { return linear.keeps_input(work, hooks); };
+    if (!keeps(query_) && !keeps(key_) && !keeps(value_)) input_.reset();
+    if (!keeps(out_)) attention_.forget_out(work, attention_shape(work, seed));
   });
   return mlp_forward(work, hooks, seed);
 }
@@ -119,6 +122,8 @@ Buffer EncoderBlock::mlp_forward(const Workspace& work, ModuleHooks& hooks, std:
                                   .b = work.matrix(middle_, spec_.hidden_size),
                                   .out = work.matrix(last_sum_, spec_.hidden_size)});
     out = last_norm_.forward(work, hooks, last_sum_, last_norm_stats_);
+    if (!inner_.keeps_input(work, hooks)) middle_.reset();
+    if (!outer_.keeps_input(work, hooks) && !activation_.reads_result()) activated_.reset();
   });
   return out;
 }

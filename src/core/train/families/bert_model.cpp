@@ -101,7 +101,7 @@ Buffer Bert::draw_labels() const {
 }
 
 void Bert::forward(ModuleHooks& hooks, Tensor tokens, std::uint64_t seed, Tensor loss) {
-  seed_ = seed;
+  seed_ = work_.seed = seed;
   Buffer labels = mask(tokens);
   if (classifier_) labels = draw_labels();
   Buffer states;

@@ -108,7 +108,7 @@ Buffer Gpt2::embed(ModuleHooks& hooks, const Embedded& rows) {
 
 void Gpt2::forward(ModuleHooks& hooks, Tensor tokens, std::uint64_t seed, Tensor loss) {
   tokens_ = tokens;
-  seed_ = seed;
+  seed_ = work_.seed = seed;
   hooks.fetch(root_);
   hooks.fetch(transformer_);
   // Both parts of the sum are locals of GPT2Model.forward, which live until it returns.

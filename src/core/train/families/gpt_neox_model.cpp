@@ -77,7 +77,7 @@ GptNeox::GptNeox(const ModelSpec& spec, const ModelNames& names, const MicroBatc
 
 void GptNeox::forward(ModuleHooks& hooks, Tensor tokens, std::uint64_t seed, Tensor loss) {
   tokens_ = tokens;
-  seed_ = seed;
+  seed_ = work_.seed = seed;
   hooks.fetch(root_);
   hooks.fetch(body_);
   Buffer hidden = dropout_.forward(work_, hooks, layers::seed_of(seed_, 0),

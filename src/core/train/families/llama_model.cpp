@@ -162,7 +162,7 @@ int Llama::rotaries() const {
 
 void Llama::forward(ModuleHooks& hooks, Tensor tokens, std::uint64_t seed, Tensor loss) {
   tokens_ = tokens;
-  seed_ = seed;
+  seed_ = work_.seed = seed;
   hooks.fetch(root_);
   hooks.fetch(body_);
   Buffer embedded = embedding_.forward(work_, hooks, tokens_);

@@ -133,7 +133,7 @@ Buffer Opt::sum_of(const Embedded& rows) const {
 
 void Opt::forward(ModuleHooks& hooks, Tensor tokens, std::uint64_t seed, Tensor loss) {
   tokens_ = tokens;
-  seed_ = seed;
+  seed_ = work_.seed = seed;
   hooks.fetch(root_);
   hooks.fetch(decoder_);
   Embedded rows = look_up(hooks);

@@ -54,6 +54,11 @@ ActivationFunction::Function ActivationFunction::function_of(std::optional<std::
   throw std::invalid_argument(concat("no activation function is called ", name));
 }
 
+bool ActivationFunction::reads_result() const {
+  const auto* one = std::get_if<OneKernel>(&function_);
+  return one != nullptr && saves_result(one->kind);
+}
+
 Buffer ActivationFunction::forward(const Workspace& work, ModuleHooks& hooks, Buffer x) {
   return std::visit([&](auto& own) { return own.forward(work, hooks, std::move(x)); }, function_);
 }

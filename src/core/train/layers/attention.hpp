@@ -33,6 +33,11 @@ struct AttentionLayer {
     return !is_eager(work, shape) || EagerAttention::reads_inputs(shape);
   }
 
+  /// What comes behind does not save `out`: it goes unless backward reads it.
+  void forget_out(const Workspace& work, const AttentionShape& shape) {
+    if (is_eager(work, shape)) out.reset();
+  }
+
   /// As much of backward as PyTorch does before it makes room for d_q, d_k and d_v: an owner that
   /// does so too has PyTorch's peak.
   /// @param d_out  gradient by `out`; freed when its last reader is done

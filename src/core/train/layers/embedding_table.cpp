@@ -10,7 +10,8 @@ EmbeddingTable::EmbeddingTable(const ModelNames& names, const std::string& name,
     : module(names.module(name)),
       weight(names.tensor(name + ".weight")),
       rows(table_rows),
-      size(columns) {}
+      size(columns),
+      is_trainable(names.is_trainable(weight)) {}
 
 Buffer EmbeddingTable::forward(const Workspace& work, ModuleHooks& hooks, Tensor tokens) const {
   return inside(hooks, module, [&] {
@@ -24,6 +25,7 @@ Buffer EmbeddingTable::forward(const Workspace& work, ModuleHooks& hooks, Tensor
 }
 
 Buffer EmbeddingTable::gradient(const Workspace& work, const Buffer& d_out, Tensor tokens) const {
+  if (!is_trainable) return {};
   Buffer result = work.gradient(rows * size);
   const Tensor table = result.tensor(work.dtype);
   work.device->run(FillZero{table});

@@ -17,6 +17,7 @@ struct EmbeddingTable {
   std::size_t weight;  ///< tensor (rows, size)
   std::int64_t rows;
   std::int64_t size;  ///< h
+  bool is_trainable;  ///< else it has no gradient
 
   /// The module `name` with its "weight".
   EmbeddingTable(const ModelNames& names, const std::string& name, std::int64_t table_rows,
@@ -28,6 +29,7 @@ struct EmbeddingTable {
   /// The dense gradient by the whole table, a tensor of its own as in PyTorch. Its owner fetches
   /// the module before, since no hook ends this backward: no gradient comes back to tokens.
   /// @param d_out  gradient by the tokens' rows (tokens.numel, h)
+  /// @returns empty if the table is frozen
   Buffer gradient(const Workspace& work, const Buffer& d_out, Tensor tokens) const;
 };
 

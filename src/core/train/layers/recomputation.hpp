@@ -28,6 +28,7 @@ class RecomputationHooks final : public ModuleHooks {
   /// @throws RecomputationEnds
   void all_is_saved(std::size_t module) override;
   Tensor parameter(std::size_t tensor) const override { return engine_.parameter(tensor); }
+  bool is_trainable(std::size_t tensor) const override { return engine_.is_trainable(tensor); }
   void gradient_ready(std::size_t tensor, Buffer gradient) override {
     engine_.gradient_ready(tensor, std::move(gradient));
   }
@@ -54,6 +55,7 @@ class CheckpointHooks final : public ModuleHooks {
   void release(std::size_t module) override { engine_.release(module); }
   void saved_is_read() override;
   Tensor parameter(std::size_t tensor) const override { return engine_.parameter(tensor); }
+  bool is_trainable(std::size_t tensor) const override { return engine_.is_trainable(tensor); }
   /// @throws std::logic_error  if a layer's backward computes before saved_is_read()
   void gradient_ready(std::size_t tensor, Buffer gradient) override;
 

@@ -33,6 +33,7 @@ struct Workspace {
   ActivationCheckpointing checkpointing;
   bool checkpoints_synchronize;
   Device* device;
+  std::uint64_t seed = 0;  ///< of the micro-step: what adapters drop out
 
   std::int64_t rows() const { return micro_batch * sequence_length; }
 

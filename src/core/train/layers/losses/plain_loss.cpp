@@ -24,6 +24,7 @@ void PlainLoss::forward(const Workspace& work, ModuleHooks& hooks, const Project
                   .b = head.matrix(hooks.parameter(head.weight)),
                   .c = work.matrix(logits, head.vocab_size)});
   hooks.release(head.module);
+  if (!hooks.is_trainable(head.weight)) input_.reset();
 
   Buffer upcast;
   if (work.dtype != DType::fp32) {
@@ -46,11 +47,14 @@ Buffer PlainLoss::backward(const Workspace& work, ModuleHooks& hooks, const Proj
   const Buffer d_logits = logits_gradient(work, head, factor);
 
   hooks.fetch(head.module);
-  Buffer d_weight = work.gradient(head.vocab_size * head.size);
-  device.run(Gemm{.transpose_a = Transpose::yes,
-                  .a = work.matrix(d_logits, head.vocab_size),
-                  .b = work.matrix(input_, head.size),
-                  .c = head.matrix(d_weight.tensor(work.dtype))});
+  Buffer d_weight;
+  if (hooks.is_trainable(head.weight)) {
+    d_weight = work.gradient(head.vocab_size * head.size);
+    device.run(Gemm{.transpose_a = Transpose::yes,
+                    .a = work.matrix(d_logits, head.vocab_size),
+                    .b = work.matrix(input_, head.size),
+                    .c = head.matrix(d_weight.tensor(work.dtype))});
+  }
   Buffer d_input = work.activation(head.size);
   device.run(Gemm{.a = work.matrix(d_logits, head.vocab_size),
                   .b = head.matrix(hooks.parameter(head.weight)),
