@@ -60,10 +60,10 @@ void check_pattern(const std::string& pattern, const ModelParameters& parameters
 /// A text, or a list of texts that are not empty; nothing, and a problem, if it is neither.
 std::optional<std::vector<std::string>> texts_of(const json::value& value,
                                                  const std::string& pointer, Problems& problems) {
-  const KeyRule rule = texts("").or_a_single_one();
-  const auto checked = check_value(value, rule, pointer, problems);
+  const bool is_one = value.is_string() && !value.get_string().empty();
+  if (is_one) return std::vector{json::value_to<std::string>(value)};
+  const auto checked = check_value(value, texts(""), pointer, problems);
   if (!checked) return std::nullopt;
-  if (checked->is_string()) return std::vector{json::value_to<std::string>(*checked)};
   return json::value_to<std::vector<std::string>>(*checked);
 }
 
@@ -126,16 +126,18 @@ void read_layers(const SectionReader& lora, LoraSettings& settings, Problems& pr
   }
 }
 
-std::vector<std::string> linear_names(const ModelParameters& parameters) {
+std::vector<std::string> linear_names(const ModelParameters& parameters, Task task) {
+  const auto output = output_embeddings(parameters, task);
   std::set<std::string> names;
-  for (const ModuleSpec& module : parameters.modules) {
-    if (is_linear(module)) names.insert(split(module.name, '.').back());
+  for (std::size_t i = 0; i < parameters.modules.size(); ++i) {
+    const ModuleSpec& module = parameters.modules[i];
+    if (is_linear(module) && i != output) names.insert(split(module.name, '.').back());
   }
   return {names.begin(), names.end()};
 }
 
-std::string linear_list(const ModelParameters& parameters) {
-  std::vector<std::string> names = linear_names(parameters);
+std::string linear_list(const ModelParameters& parameters, Task task) {
+  std::vector<std::string> names = linear_names(parameters, task);
   for (auto& name : names) name = in_quotes(name);
   return join(names, ", ");
 }
@@ -153,17 +155,17 @@ void check_targets(const LoraSettings& settings, const ModelParameters& paramete
     problems.add(pointer,
                  concat("has ", in_quotes(module.name), ", a ", module.class_name,
                         is_linear(module) ? " that is the output layer" : "",
-                        ", where LoRA is not modelled; accepted: ", linear_list(parameters)));
+                        ", where LoRA is not modelled; accepted: ", linear_list(parameters, model.task)));
     return;
   }
   if (!targets.empty()) return;
   std::string near;
   for (const auto& name : settings.targets) {
-    if (near.empty()) near = suggestion(name, linear_names(parameters));
+    if (near.empty()) near = suggestion(name, linear_names(parameters, model.task));
   }
   problems.add(pointer,
                concat("matches no module of this model", near,
-                      near.empty() ? "; accepted: " : " accepted: ", linear_list(parameters),
+                      near.empty() ? "; accepted: " : " accepted: ", linear_list(parameters, model.task),
                       ", \"all-linear\", or a regular expression"));
 }
 
@@ -241,7 +243,7 @@ void read_lora(const json::value& value, const ModelParameters& parameters, Mode
     if (problems.count() == before) {
       problems.add(child(kLora, "target_modules"),
                    concat("is missing, and PEFT has no default for ", in_quotes(model.family),
-                          "; accepted: names of modules (", linear_list(parameters),
+                          "; accepted: names of modules (", linear_list(parameters, model.task),
                           "), \"all-linear\", or a regular expression"));
     }
     return;

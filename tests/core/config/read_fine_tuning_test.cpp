@@ -82,14 +82,14 @@ TEST(ReadFineTuning, TakesListsPatternsAndLayers) {
 }
 
 TEST(ReadFineTuning, RefusesLoraThatHasNoPlaceOrIsNotModelled) {
-  expect_fault(R"("lora": {"target_modules": ["q_proj", "c_atn"]})",
+  expect_fault(R"("lora": {"target_modules": ["c_atn"]})",
                "/dstune/lora/target_modules  matches no module of this model; did you mean "
-               "\"c_attn\"? accepted: \"c_attn\", \"c_fc\", \"c_proj\"");
+               "\"c_attn\"? accepted: \"c_attn\", \"c_fc\", \"c_proj\", \"all-linear\", or");
   expect_fault(R"("lora": {"target_modules": ["wte"]})", "has \"transformer.wte\", a Embedding");
   expect_fault(R"("lora": {"target_modules": ["lm_head"]})", "that is the output layer");
   expect_fault(R"("lora": {"target_modules": "c_(attn"})", "no regular expression");
   expect_fault(R"("lora": {"modules_to_save": ["wte"]})", "is tied to another");
-  expect_fault(R"("lora": {"modules_to_save": ["ln_g"]})", "did you mean \"ln_f\"?");
+  expect_fault(R"("lora": {"modules_to_save": ["lnf"]})", "did you mean \"ln_f\"?");
   expect_fault(R"("lora": {"r": 0})", "/dstune/lora/r");
   expect_fault(R"("lora": {"use_dora": true})", "/dstune/lora/use_dora");
   expect_fault(R"("lora": {"layers_to_transform": [1, -1]})", "is or has -1");

@@ -59,7 +59,9 @@ TEST(FrozenParameters, AreInNoFlatBufferOfStages1And2) {
 
 TEST(FrozenParameters, AreShardedAndGatheredButNotReducedInStage3) {
   test::TinyExperiment tiny = half_frozen(3);
-  tiny.zero = {{"stage3_param_persistence_threshold", 0}, {"stage3_max_reuse_distance", 0}};
+  tiny.zero = {{"stage3_param_persistence_threshold", 0},
+               {"stage3_max_reuse_distance", 0},
+               {"stage3_prefetch_bucket_size", 0}};
   const Measured measured = dry(tiny);
 
   EXPECT_EQ(elements(measured, Purpose::gradients), 342U);  // one tensor is odd
