@@ -152,10 +152,10 @@ void check_targets(const LoraSettings& settings, const ModelParameters& paramete
   for (const std::size_t target : targets) {
     const ModuleSpec& module = parameters.modules[target];
     if (is_linear(module) && target != output) continue;
-    problems.add(pointer,
-                 concat("has ", in_quotes(module.name), ", a ", module.class_name,
-                        is_linear(module) ? " that is the output layer" : "",
-                        ", where LoRA is not modelled; accepted: ", linear_list(parameters, model.task)));
+    problems.add(pointer, concat("has ", in_quotes(module.name), ", a ", module.class_name,
+                                 is_linear(module) ? " that is the output layer" : "",
+                                 ", where LoRA is not modelled; accepted: ",
+                                 linear_list(parameters, model.task)));
     return;
   }
   if (!targets.empty()) return;
@@ -163,10 +163,10 @@ void check_targets(const LoraSettings& settings, const ModelParameters& paramete
   for (const auto& name : settings.targets) {
     if (near.empty()) near = suggestion(name, linear_names(parameters, model.task));
   }
-  problems.add(pointer,
-               concat("matches no module of this model", near,
-                      near.empty() ? "; accepted: " : " accepted: ", linear_list(parameters, model.task),
-                      ", \"all-linear\", or a regular expression"));
+  problems.add(
+      pointer,
+      concat("matches no module of this model", near, near.empty() ? "; accepted: " : " accepted: ",
+             linear_list(parameters, model.task), ", \"all-linear\", or a regular expression"));
 }
 
 bool is_tied(const ModelParameters& parameters, std::size_t tensor) {

@@ -70,6 +70,9 @@ struct ModelParameters {
 class ModelNames {
  public:
   explicit ModelNames(const ModelParameters& parameters);
+  ModelNames(const ModelNames& other) : ModelNames(*other.parameters_) {}
+  ModelNames& operator=(const ModelNames&) = delete;
+  ~ModelNames() = default;
 
   /// @throws std::logic_error  if there is none of that name
   std::size_t module(std::string_view name) const;
@@ -77,6 +80,9 @@ class ModelNames {
   /// Nothing if there is none of that name.
   std::optional<std::size_t> find_module(std::string_view name) const;
   bool is_trainable(std::size_t tensor) const { return parameters_->tensors.at(tensor).trainable; }
+  /// How many of the `count` modules `prefix`0, `prefix`1, ... come before all that is trained:
+  /// nothing asks for gradients of theirs, or by their results.
+  std::size_t frozen_layers(const std::string& prefix, std::int64_t count) const;
   /// What adapts the linear layers, nothing but with LoRA.
   const LoraScaling& lora() const { return parameters_->lora; }
 

@@ -69,9 +69,12 @@ Bert::Bert(const ModelSpec& spec, const ModelNames& names, const MicroBatch& bat
       masking_(masking_of(spec)),
       scopes_(names, "", scopes_of(spec)),
       embeddings_(spec, names),
-      blocks_(work_, names, spec.num_layers, [this](const ModelNames& all, std::int64_t index) {
-        return EncoderBlock(spec_, all, index);
-      }) {
+      blocks_(
+          work_, names, spec.num_layers,
+          [this](const ModelNames& all, std::int64_t index) {
+            return EncoderBlock(spec_, all, index);
+          },
+          names.frozen_layers(std::string(names_of(kin_of(spec)).block.stem), spec.num_layers)) {
   if (spec.task == Task::masked_lm) {
     masked_head_.emplace(spec, names, embeddings_.word_table());
   } else {

@@ -74,10 +74,12 @@ Gpt2::Gpt2(const ModelSpec& spec, const ModelNames& names, const MicroBatch& bat
       wte_(names, "transformer.wte", spec.vocab_size, spec.hidden_size),
       wpe_(names, "transformer.wpe", spec.max_positions, spec.hidden_size),
       drop_{.module = names.module("transformer.drop"), .probability = spec.embedding_dropout},
-      blocks_(work_, names, spec.num_layers,
-              [this, settings = settings_of(spec)](const ModelNames& all, std::int64_t index) {
-                return Block(spec_, settings, all, index);
-              }),
+      blocks_(
+          work_, names, spec.num_layers,
+          [this, settings = settings_of(spec)](const ModelNames& all, std::int64_t index) {
+            return Block(spec_, settings, all, index);
+          },
+          names.frozen_layers("transformer.h.", spec.num_layers)),
       ln_f_(names, "transformer.ln_f", spec.hidden_size, spec.layer_norm_epsilon),
       head_{.module = names.module("lm_head"),
             .weight = wte_.weight,
@@ -147,13 +149,13 @@ void Gpt2::embed_backward(ModuleHooks& hooks, Buffer d_embedded, Buffer d_wte) {
   if (Buffer dropped = drop_.backward(work_, hooks, d_embedded)) d_embedded = std::move(dropped);
 
   Buffer d_positions = positions_gradient(d_embedded);
-  hooks.fetch(wpe_.module);
+  if (wpe_.is_trainable) hooks.fetch(wpe_.module);
   Buffer d_wpe = wpe_.gradient(work_, d_positions ? d_positions : d_embedded, positions());
   d_positions.reset();
   positions_.reset();
   hooks.gradient_ready(wpe_.weight, std::move(d_wpe));
 
-  hooks.fetch(wte_.module);
+  if (wte_.is_trainable) hooks.fetch(wte_.module);
   Buffer dense = wte_.gradient(work_, d_embedded, tokens_);
   d_embedded.reset();
   // The parts are gone before the hook.

@@ -64,10 +64,12 @@ GptNeox::GptNeox(const ModelSpec& spec, const ModelNames& names, const MicroBatc
       embed_in_(names, "gpt_neox.embed_in", spec.vocab_size, spec.hidden_size),
       dropout_{.module = names.module("gpt_neox.emb_dropout"),
                .probability = spec.embedding_dropout},
-      layers_(work_, names, spec.num_layers,
-              [spec, settings = settings_](const ModelNames& all, std::int64_t index) {
-                return NeoxLayer(spec, settings, all, index);
-              }),
+      layers_(
+          work_, names, spec.num_layers,
+          [spec, settings = settings_](const ModelNames& all, std::int64_t index) {
+            return NeoxLayer(spec, settings, all, index);
+          },
+          names.frozen_layers("gpt_neox.layers.", spec.num_layers)),
       norm_(names, "gpt_neox.final_layer_norm", spec.hidden_size, spec.layer_norm_epsilon),
       head_{.module = names.module("lm_head"),
             .weight = settings_.tied ? embed_in_.weight : names.tensor("lm_head.weight"),
@@ -113,6 +115,7 @@ void GptNeox::backward(ModuleHooks& hooks, double factor) {
 
 void GptNeox::embed_backward(ModuleHooks& hooks, Buffer d_embedded, Buffer d_tied) {
   if (Buffer dropped = dropout_.backward(work_, hooks, d_embedded)) d_embedded = std::move(dropped);
+  if (!embed_in_.is_trainable) return;
   hooks.fetch(embed_in_.module);
   Buffer d_table = embed_in_.gradient(work_, d_embedded, tokens_);
   d_embedded.reset();

@@ -99,10 +99,12 @@ Llama::Llama(const ModelSpec& spec, const LlamaSettings& settings, const ModelNa
       rotary_module_(names.module("model.rotary_emb")),
       rotary_(work_, frequencies_of(spec, settings.rope, batch.sequence_length)),
       windowed_(settings.windowed),
-      blocks_(work_, names, spec.num_layers,
-              [spec, settings](const ModelNames& all, std::int64_t index) {
-                return LlamaBlock(spec, settings, all, index);
-              }),
+      blocks_(
+          work_, names, spec.num_layers,
+          [spec, settings](const ModelNames& all, std::int64_t index) {
+            return LlamaBlock(spec, settings, all, index);
+          },
+          names.frozen_layers("model.layers.", spec.num_layers)),
       norm_(names, "model.norm", spec.hidden_size, spec.layer_norm_epsilon, 1,
             settings.is_gemma ? 1 : 0),
       head_{.module = names.module("lm_head"),
@@ -195,6 +197,7 @@ void Llama::backward(ModuleHooks& hooks, double factor) {
 }
 
 void Llama::embed_backward(ModuleHooks& hooks, Buffer d_embedded, Buffer d_of_head) {
+  if (!embedding_.is_trainable) return;
   hooks.fetch(embedding_.module);
   scale(d_embedded);
   Buffer dense = embedding_.gradient(work_, d_embedded, tokens_);

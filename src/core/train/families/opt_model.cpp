@@ -98,10 +98,12 @@ Opt::Opt(const ModelSpec& spec, const ModelNames& names, const MicroBatch& batch
       project_out_(projection(spec, settings_of(spec), names, true)),
       project_in_(projection(spec, settings_of(spec), names, false)),
       norm_(final_norm(spec, settings_of(spec), names)),
-      layers_(work_, names, spec.num_layers,
-              [spec, settings = settings_of(spec)](const ModelNames& all, std::int64_t index) {
-                return OptLayer(spec, settings, all, index);
-              }),
+      layers_(
+          work_, names, spec.num_layers,
+          [spec, settings = settings_of(spec)](const ModelNames& all, std::int64_t index) {
+            return OptLayer(spec, settings, all, index);
+          },
+          names.frozen_layers("model.decoder.layers.", spec.num_layers)),
       head_{.module = names.module("lm_head"),
             .weight = embed_tokens_.weight,
             .size = settings_of(spec).embedding_size,
@@ -193,12 +195,12 @@ void Opt::embed_backward(ModuleHooks& hooks, Buffer d_embedded, Buffer d_tied) {
     d_projected = project_in_->backward(work_, hooks, d_embedded, project_in_input_);
     project_in_input_.reset();
   }
-  hooks.fetch(embed_positions_.module);
+  if (embed_positions_.is_trainable) hooks.fetch(embed_positions_.module);
   Buffer d_positions = embed_positions_.gradient(work_, d_embedded, positions());
   positions_.reset();
   hooks.gradient_ready(embed_positions_.weight, std::move(d_positions));
 
-  hooks.fetch(embed_tokens_.module);
+  if (embed_tokens_.is_trainable) hooks.fetch(embed_tokens_.module);
   Buffer d_table = embed_tokens_.gradient(work_, d_projected ? d_projected : d_embedded, tokens_);
   d_projected.reset();
   d_embedded.reset();

@@ -1,6 +1,7 @@
 // A model's layers, one behind the other, and which of them run again in backward.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -27,14 +28,20 @@ class LayerStack {
   /// A layer as it is before forward.
   using Make = std::function<Block(const ModelNames& names, std::int64_t index)>;
 
-  /// @param names  those of parameters that outlive the stack
-  LayerStack(const Workspace& work, const ModelNames& names, std::int64_t count, Make make)
-      : work_(&work), make_(std::move(make)), inputs_(static_cast<std::size_t>(count)) {
+  /// @param names   those of parameters that outlive the stack
+  /// @param frozen  so many of the first layers keep nothing and have no backward: see
+  ///                ModelNames::frozen_layers()
+  LayerStack(const Workspace& work, const ModelNames& names, std::int64_t count, Make make,
+             std::size_t frozen = 0)
+      : work_(&work),
+        make_(std::move(make)),
+        frozen_(frozen),
+        inputs_(static_cast<std::size_t>(count)) {
     blocks_.reserve(inputs_.size());
     for (std::int64_t index = 0; index < count; ++index) {
       blocks_.emplace_back(make_(names, index));
     }
-    if (recomputes()) names_.emplace(names);
+    if (recomputes() || frozen_ > 0) names_.emplace(names);
   }
 
   std::size_t size() const { return blocks_.size(); }
@@ -55,7 +62,7 @@ class LayerStack {
   /// @param d_out  gradient by what forward returned
   /// @param run    forward's
   /// @param back   (layer, ModuleHooks&, Buffer d_out) -> Buffer: one layer's backward
-  /// @returns the gradient by the first layer's x
+  /// @returns the gradient by the x of the first layer that has a backward
   template <class Run, class Back>
   Buffer backward(ModuleHooks& hooks, Buffer d_out, const Run& run, const Back& back);
 
@@ -76,6 +83,11 @@ class LayerStack {
   std::size_t first_of(std::size_t layer) const {
     if (work_->checkpointing.unit != Unit::group) return layer;
     return layer - layer % static_cast<std::size_t>(work_->checkpointing.count);
+  }
+  /// Of what begins with `first`.
+  std::size_t end_of(std::size_t first) const {
+    if (work_->checkpointing.unit != Unit::group) return first + 1;
+    return std::min(first + static_cast<std::size_t>(work_->checkpointing.count), size());
   }
   void forget(std::size_t layer) {
     blocks_[layer].emplace(make_(*names_, static_cast<std::int64_t>(layer)));
@@ -99,6 +111,7 @@ class LayerStack {
 
   const Workspace* work_;
   Make make_;
+  std::size_t frozen_;
   std::optional<ModelNames> names_;
   std::vector<std::optional<Block>> blocks_;
   std::vector<Buffer> inputs_;  // of checkpoints, by their first layer
@@ -111,8 +124,10 @@ Buffer LayerStack<Block>::forward(ModuleHooks& hooks, Buffer x, const Run& run) 
     const bool begins = is_recomputed(layer) && first_of(layer) == layer;
     if (begins) synchronize();
     x = run(layer, hooks, std::move(x));
-    if (begins) inputs_[layer] = blocks_[layer]->take_input();
-    if (is_recomputed(layer)) {
+    if (begins && end_of(layer) > frozen_) inputs_[layer] = blocks_[layer]->take_input();
+    if (layer < frozen_ && !is_recomputed(layer)) {
+      forget(layer);
+    } else if (is_recomputed(layer)) {
       forget(layer);
       if (first_of(layer + 1) == layer + 1 || layer + 1 == size()) synchronize();
     } else if (layer > 0) {
@@ -127,7 +142,7 @@ template <class Block>
 template <class Run, class Back>
 Buffer LayerStack<Block>::backward(ModuleHooks& hooks, Buffer d_out, const Run& run,
                                    const Back& back) {
-  for (std::size_t end = size(); end > 0;) {
+  for (std::size_t end = size(); end > frozen_;) {
     const std::size_t first = first_of(end - 1);
     if (is_recomputed(first)) {
       d_out = checkpoint_backward(hooks, {first, end}, std::move(d_out), run, back);
