@@ -46,9 +46,25 @@ Candidate make_candidate(const TuningConfig& config, int group_size, const Point
   return {name_of(point), std::move(ds)};
 }
 
+std::optional<std::int64_t> tuned_sequence_length(const json::object& ds_config) {
+  const auto* const section = ds_config.if_contains("dstune");
+  const auto* const dstune = section == nullptr ? nullptr : section->if_object();
+  const auto* const length = dstune == nullptr ? nullptr : dstune->if_contains("sequence_length");
+  if (length == nullptr) return std::nullopt;
+  return length->to_number<std::int64_t>();
+}
+
+std::int64_t amount_of(Metric metric, std::int64_t samples, const RunSettings& settings) {
+  return metric == Metric::tokens ? samples * settings.sequence_length : samples;
+}
+
 Experiment make_experiment(const TuningConfig& config, int group_size, Candidate candidate) {
-  return {std::move(candidate.name), std::move(candidate.ds_config), group_size, config.settings,
-          candidate.repetition};
+  Experiment experiment{std::move(candidate.name), std::move(candidate.ds_config), group_size,
+                        config.settings, candidate.repetition};
+  if (const auto length = tuned_sequence_length(experiment.ds_config)) {
+    experiment.settings.sequence_length = *length;
+  }
+  return experiment;
 }
 
 Experiment make_experiment(const TuningConfig& config, int group_size, int stage,

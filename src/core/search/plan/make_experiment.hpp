@@ -3,6 +3,7 @@
 
 #include <compare>
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "core/config/tuning_config.hpp"
@@ -27,6 +28,13 @@ std::string name_of(const Point& point);
 /// consistent for `group_size` ranks; the user's other settings follow in their order, those of
 /// zero_optimization behind the stage.
 Candidate make_candidate(const TuningConfig& config, int group_size, const Point& point);
+
+/// The value at kSequenceLengthPointer; nothing if it is the same in all experiments of the run.
+std::optional<std::int64_t> tuned_sequence_length(const json::object& ds_config);
+
+/// What an optimizer step of `samples` does, in the metric's unit: samples, or for tokens those of
+/// their longest rows, which is the same multiple of what counts wherever lengths vary.
+std::int64_t amount_of(Metric metric, std::int64_t samples, const RunSettings& settings);
 
 /// `candidate` on a group of the run.
 Experiment make_experiment(const TuningConfig& config, int group_size, Candidate candidate);
