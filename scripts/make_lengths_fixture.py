@@ -37,7 +37,7 @@ ROWS = [
     ("gpt2_gelu_new", "padded", [2, 5]), ("gpt2_gelu_new", "packed", [4, 1, 3, 2]),
     ("gpt_neox", "padded", [3, 7]), ("gpt_neox", "packed", [5, 2, 7]),
     ("bert_masked_lm", "padded", [6, 9]), ("roberta_masked_lm", "padded", [9, 5]),
-    ("distilbert_classification", "padded", [2, 5, 3]), ("opt", "padded", [6, 3]), ("mistral", "padded", None), ("mistral", "packed", None),
+    ("distilbert_classification", "padded", [2, 5, 3]), ("opt", "padded", [6, 3]), ("mistral", "padded", [8, 5]), ("mistral", "packed", [5, 8, 3]),
 ]
 
 
@@ -116,10 +116,6 @@ def make_row(name, batches, lengths):
     model, _ = families.make_model(case)
     model = model.to(torch.float64)
     tokens = families.make_inputs(case, model)
-    rows, length = tokens.shape
-    if lengths is None:
-        first = length * 2 // 3
-        lengths = [length, first] if batches == "padded" else [first, rows * length - first - 2, 2]
     loss, gradients = compute(case, model, batches, tokens, lengths)
     row = dict(case=name, batches=batches, lengths=lengths, loss=loss, gradients=as_stored(name, gradients))
     if batches == "padded":

@@ -179,9 +179,13 @@ class Run {
     const StoppingRule rule(
         settings.measure_steps, settings.experiment_timeout,
         settings.lengths.varies() ? StepsDiffer::by_nature : StepsDiffer::by_noise);
+    // Libraries of GPUs make plans of every shape when it first comes, which training soon knows.
+    const bool plans_new_shapes = settings.backend == "cuda" && settings.lengths.varies();
     std::byte enough{0};
     while (enough == std::byte{0}) {
-      const StepReport step = run_step(report_.total.size());
+      const std::uint64_t batch = report_.total.size();
+      if (plans_new_shapes) run_step(batch);
+      const StepReport step = run_step(batch);
       if (!is_steady_) continue;
       report_.add(step, device_.ledger().communication_time(), exposed_time(device_.ledger()));
       if (static_cast<int>(report_.total.size()) < settings.measure_steps) continue;
