@@ -10,6 +10,7 @@
 #include "core/experiment/step_config.hpp"
 #include "core/search/choice/chances.hpp"
 #include "core/search/choice/score.hpp"
+#include "core/search/plan/make_experiment.hpp"
 
 namespace dstune {
 namespace {
