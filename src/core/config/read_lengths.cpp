@@ -75,15 +75,20 @@ class LengthReader {
     }
     reader.read("file", file);
     reader.read("distribution", distribution);
-    if (file.empty() == distribution.empty()) {
-      problems_.add(kLengths, concat("has ", file.empty() ? "neither" : "both",
-                                     " \"file\" and \"distribution\"; accepted: one of them"));
+    const auto is_given = [&](std::string_view key) {
+      return value.is_object() && value.get_object().contains(key);
+    };
+    if (is_given("file") == is_given("distribution")) {
+      problems_.add(kLengths,
+                    is_given("file")
+                        ? "has both \"file\" and \"distribution\"; accepted: one of them"
+                        : "has neither \"file\" nor \"distribution\"; accepted: one of them");
     } else if (lengths.most > 0 && lengths.most < lengths.least) {
       problems_.add(child(kLengths, "max"),
                     concat("is ", lengths.most, "; accepted: at least \"min\", ", lengths.least));
     } else if (!file.empty()) {
       read_file(file, lengths);
-    } else {
+    } else if (!distribution.empty()) {
       read_distribution(reader, distribution, lengths);
     }
     return lengths;
