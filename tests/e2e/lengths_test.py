@@ -21,7 +21,7 @@ class Lengths(ProgramTest):
 
         self.tune_well(3, config, "--", "train.py", "--max_length", "8")
 
-        self.assertEqual(set(outcomes(self.results)), {"z0_sl16_tmbspg2_gas1", "z0_sl32_tmbspg2_gas1"})
+        self.assertLessEqual({"z0_sl16_tmbspg2_gas1", "z0_sl32_tmbspg2_gas1"}, set(outcomes(self.results)))
         self.assertNotIn("dstune", read_json(self.results / "ds_config_optimal.json"))
         summary = (self.results / "summary.txt").read_text(encoding="utf-8")
         self.assertRegex(summary, "best_metric_val is tokens_per_s")
