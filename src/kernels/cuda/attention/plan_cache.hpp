@@ -36,7 +36,8 @@ class PlanCache {
   static constexpr std::size_t kMostPlans = 512;
 
   /// The plan of `shape`, made when it is first asked for and kept; nullptr if there is none, which
-  /// is kept too, or if there are kMostPlans others: making one takes far longer than using it. Why there is none goes to the log, the first time only.
+  /// is kept too, or if there are kMostPlans others: making one takes far longer than using it. Why
+  /// there is none goes to the log, the first time only.
   /// @param make  gives a std::unique_ptr<Plan>, or throws NoPlanError; what else it throws is
   ///              passed on, and the next call tries again
   template <class Make>
