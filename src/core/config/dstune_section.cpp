@@ -6,6 +6,7 @@
 #include "core/base/text.hpp"
 #include "core/config/read_fine_tuning.hpp"
 #include "core/config/read_host_overhead.hpp"
+#include "core/config/read_lengths.hpp"
 #include "core/config/read_loss.hpp"
 #include "core/config/read_model_spec.hpp"
 #include "core/config/read_task.hpp"
@@ -28,6 +29,7 @@ constexpr KeyRule kDstuneRules[] = {
     any("lora"),
     choice("task", kTaskChoices),
     integer("sequence_length", 2, kMostSteps),
+    any("lengths"),
     any("memory_limit"),
     choice("allocator", "exact|caching"),
     integer("ranks_per_experiment", 1, kMostRanks).or_null(),
@@ -106,16 +108,6 @@ std::optional<ModelSpec> read_model(const SectionReader& reader, const CommandLi
   return std::nullopt;
 }
 
-void read_sequence_length(const SectionReader& reader, RunSettings& settings, Problems& problems) {
-  constexpr std::int64_t kUsual = 1024;
-  settings.sequence_length = std::min(kUsual, settings.model.max_positions);
-  reader.read("sequence_length", settings.sequence_length);
-  if (settings.sequence_length <= settings.model.max_positions) return;
-  problems.add("/dstune/sequence_length",
-               concat("is ", settings.sequence_length, "; accepted: an integer from 2 to ",
-                      settings.model.max_positions, ", the model's n_positions"));
-}
-
 // Real DeepSpeed always pays it, so it is only left out on request.
 void read_overhead(const SectionReader& reader, TuningConfig& config, Problems& problems) {
   std::string name = "default";
@@ -181,8 +173,8 @@ bool read_dstune(const json::value& section, const CommandLine& options, TuningC
   bool dropout = false;
   reader.read("dropout", dropout);
   if (!dropout) drop_dropout(settings.model);
-  read_sequence_length(reader, settings, problems);
   read_attention(reader, settings);
+  read_lengths(reader, config, problems);
   return true;
 }
 

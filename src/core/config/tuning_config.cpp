@@ -83,6 +83,14 @@ void drop_stages_not_searched(TuningConfig& config) {
   });
 }
 
+// They move slowest.
+void add_sequence_lengths(TuningConfig& config) {
+  if (config.sequence_lengths.empty()) return;
+  Axis axis{std::string(kSequenceLengthPointer), {}, {}};
+  for (const std::int64_t length : config.sequence_lengths) axis.values.emplace_back(length);
+  config.space.all_stages.insert(config.space.all_stages.begin(), AxisGroup{{std::move(axis)}});
+}
+
 TuningConfig read_sections(const json::object& given, const CommandLine& options,
                            Problems& problems) {
   TuningConfig config;
@@ -111,6 +119,7 @@ TuningConfig read_sections(const json::object& given, const CommandLine& options
   if (checkpointing.size() > 1) {
     config.space.all_stages.push_back({{Axis{kCheckpointingPointer, checkpointing}}});
   }
+  add_sequence_lengths(config);
   config.stages = read_stages(file, problems);
   drop_stages_not_searched(config);
   read_batch_sizes(file, ranks_of_an_experiment(config, options), config, problems);

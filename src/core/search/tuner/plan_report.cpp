@@ -124,6 +124,7 @@ std::string format_plan_table(const TuningConfig& config, int group_size,
       "memory limit  ", limit, "\n", "activations   ",
       format_bytes(info.activation_bytes_per_micro_batch),
       " per rank and sample of the micro-batch, sequence length ", settings.sequence_length,
+      settings.lengths.varies() ? concat(", the longest: ", describe(settings.lengths)) : "",
       "\n\nMemory per rank at micro-batch 1: the peak of each category, and of all\n\n",
       format_stages(stages), experiments_title(experiments.size(), pool),
       format_experiments(

@@ -36,7 +36,7 @@ const Measured* deciding_measurement(const Record& record, const std::vector<Rec
   }
   if (repetitions.empty()) return nullptr;
   std::ranges::stable_sort(repetitions, {},
-                           [](const Measured* each) { return each->step_time.median; });
+                           [](const Measured* each) { return typical_step_time(*each); });
   return repetitions[(repetitions.size() - 1) / 2];
 }
 
@@ -61,11 +61,13 @@ std::map<int, Contender> rivals_of(const Record& best, const std::vector<Record>
 /// With `factor` times the host time. A step that hides it is not shortened below half.
 Measured with_host_time(const Measured& measured, double factor) {
   Measured changed = measured;
-  const Seconds before = measured.step_time.median;
+  const Seconds before = typical_step_time(measured);
   const Seconds after = before + (factor - 1) * measured.ledger.host_time();
-  changed.step_time.median = std::max(after, before / 2);
-  const double speed = before / changed.step_time.median;
+  Seconds& time = changed.varying ? changed.varying->mean_step_time : changed.step_time.median;
+  time = std::max(after, before / 2);
+  const double speed = before / time;
   changed.samples_per_s *= speed;
+  changed.tokens_per_s *= speed;
   changed.flops_per_s_per_rank *= speed;
   return changed;
 }

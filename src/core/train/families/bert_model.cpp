@@ -1,9 +1,11 @@
 #include "core/train/families/bert_model.hpp"
 
 #include <cstdint>
+#include <stdexcept>
 #include <utility>
 
 #include "core/device/operations/mask_tokens.hpp"
+#include "core/device/operations/nll_loss.hpp"
 #include "core/device/operations/random.hpp"
 #include "core/train/families/bert_block.hpp"
 #include "core/train/families/bert_classifier.hpp"
@@ -25,6 +27,7 @@ class Bert final : public Model {
  public:
   Bert(const ModelSpec& spec, const ModelNames& names, const MicroBatch& batch, Device& device);
 
+  void set_lengths(const RowLengths& lengths) override;
   void forward(ModuleHooks& hooks, Tensor tokens, std::uint64_t seed, Tensor loss) override;
   void backward(ModuleHooks& hooks, double factor) override;
 
@@ -82,7 +85,13 @@ Bert::Bert(const ModelSpec& spec, const ModelNames& names, const MicroBatch& bat
   }
 }
 
-// For a classifier nothing is masked; tokens that would be padding are replaced alike.
+void Bert::set_lengths(const RowLengths& lengths) {
+  if (lengths.is_packed) throw std::invalid_argument("BERT and its kin take no packed batches");
+  work_.take(lengths);
+}
+
+// For a classifier nothing is masked; tokens that would be padding are replaced alike. What is
+// behind a sequence is asked for nothing: tokens without next ones have no labels.
 Buffer Bert::mask(Tensor tokens) const {
   Buffer labels =
       make_buffer(*work_.device, MemoryCategory::activations, work_.rows(), DType::int64);
@@ -91,6 +100,10 @@ Buffer Bert::mask(Tensor tokens) const {
   masking.labels = labels.tensor(DType::int64);
   masking.seed = seed_at(seed_, Chance::batch);
   work_.device->run(masking);
+  for (const TokenSpan& padding : layers::padding_of(work_)) {
+    const Tensor none = masking.labels.slice(padding.begin, padding.length);
+    work_.device->run(NextTokens{.tokens = none, .sequence = 1, .labels = none});
+  }
   return labels;
 }
 

@@ -22,6 +22,7 @@ class Gpt2 final : public Model {
  public:
   Gpt2(const ModelSpec& spec, const ModelNames& names, const MicroBatch& batch, Device& device);
 
+  void set_lengths(const RowLengths& lengths) override { work_.take(lengths); }
   void forward(ModuleHooks& hooks, Tensor tokens, std::uint64_t seed, Tensor loss) override;
   void backward(ModuleHooks& hooks, double factor) override;
 
@@ -94,7 +95,7 @@ Gpt2::Embedded Gpt2::look_up(ModuleHooks& hooks) {
   rows.tokens = wte_.forward(work_, hooks, tokens_);
   positions_ =
       make_buffer(*work_.device, MemoryCategory::activations, work_.sequence_length, DType::int64);
-  work_.device->run(FillPositions{positions()});
+  layers::fill_positions(work_, positions(), 0);
   rows.positions = wpe_.forward(work_, hooks, positions());
   return rows;
 }

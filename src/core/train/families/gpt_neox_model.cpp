@@ -21,6 +21,10 @@ class GptNeox final : public Model {
  public:
   GptNeox(const ModelSpec& spec, const ModelNames& names, const MicroBatch& batch, Device& device);
 
+  void set_lengths(const RowLengths& lengths) override {
+    work_.take(lengths);
+    rotary_.arrange(work_);
+  }
   void forward(ModuleHooks& hooks, Tensor tokens, std::uint64_t seed, Tensor loss) override;
   void backward(ModuleHooks& hooks, double factor) override;
 

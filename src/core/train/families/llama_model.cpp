@@ -35,6 +35,7 @@ class Llama final : public Model {
   Llama(const ModelSpec& spec, const LlamaSettings& settings, const ModelNames& names,
         const MicroBatch& batch, Device& device);
 
+  void set_lengths(const RowLengths& lengths) override;
   void forward(ModuleHooks& hooks, Tensor tokens, std::uint64_t seed, Tensor loss) override;
   void backward(ModuleHooks& hooks, double factor) override;
 
@@ -118,6 +119,12 @@ Llama::Llama(const ModelSpec& spec, const LlamaSettings& settings, const ModelNa
   }
 }
 
+void Llama::set_lengths(const RowLengths& lengths) {
+  work_.take(lengths);
+  rotary_.arrange(work_);
+  if (windowed_rotary_) windowed_rotary_->arrange(work_);
+}
+
 // The masks and the embeddings are locals of LlamaModel.forward, which live until it
 // returns.
 Buffer Llama::decode(ModuleHooks& hooks, Buffer hidden) {
@@ -142,9 +149,11 @@ Llama::Masks Llama::make_masks() const {
   make(false, masks.of_all);
   make(true, masks.of_windows);
   const std::int64_t s = work_.sequence_length;
-  const bool is_made = work_.attention == AttentionKind::sdpa && window_ > 0 && window_ <= s;
-  if (is_made) {
-    masks.booleans = {*work_.device, MemoryCategory::activations, static_cast<Bytes>(s * s)};
+  const bool has_window = window_ > 0 && window_ <= s;
+  const std::int64_t sequences = work_.is_padded() ? work_.micro_batch : 1;
+  if (work_.attention == AttentionKind::sdpa && (has_window || work_.is_padded())) {
+    masks.booleans = {*work_.device, MemoryCategory::activations,
+                      static_cast<Bytes>(sequences * s * s)};
   }
   return masks;
 }

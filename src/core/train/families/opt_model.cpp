@@ -41,6 +41,7 @@ class Opt final : public Model {
  public:
   Opt(const ModelSpec& spec, const ModelNames& names, const MicroBatch& batch, Device& device);
 
+  void set_lengths(const RowLengths& lengths) override { work_.take(lengths); }
   void forward(ModuleHooks& hooks, Tensor tokens, std::uint64_t seed, Tensor loss) override;
   void backward(ModuleHooks& hooks, double factor) override;
 
@@ -116,8 +117,7 @@ Opt::Embedded Opt::look_up(ModuleHooks& hooks) {
   Embedded rows;
   rows.tokens = embed_tokens_.forward(work_, hooks, tokens_);
   positions_ = make_buffer(*work_.device, MemoryCategory::activations, work_.rows(), DType::int64);
-  work_.device->run(
-      FillPositions{.out = positions(), .first = kFirstPosition, .period = work_.sequence_length});
+  layers::fill_positions(work_, positions(), kFirstPosition);
   rows.positions = embed_positions_.forward(work_, hooks, positions());
   if (!project_in_) return rows;
   project_in_input_ = std::move(rows.tokens);

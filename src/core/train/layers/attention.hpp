@@ -9,7 +9,8 @@
 
 namespace dstune::layers {
 
-/// Attention as Workspace::attention says. Keeps what PyTorch keeps of it for backward, beside q, k
+/// Attention as Workspace::attention says; to packed sequences one by one, so that it costs the sum
+/// of their squares. Keeps what PyTorch keeps of it for backward, beside q, k
 /// and v where reads_inputs(), which their owner keeps (docs/decisions/attention.md).
 struct AttentionLayer {
   EagerAttention eager{SoftmaxType::fp32};

@@ -36,4 +36,16 @@ Buffer EmbeddingTable::gradient(const Workspace& work, const Buffer& d_out, Tens
   return result;
 }
 
+void fill_positions(const Workspace& work, Tensor positions, std::int64_t first) {
+  if (!work.is_packed) {
+    work.device->run(
+        FillPositions{.out = positions, .first = first, .period = work.sequence_length});
+    return;
+  }
+  for (const TokenSpan& sequence : work.sequences) {
+    const Tensor own = positions.slice(sequence.begin, sequence.length);
+    work.device->run(FillPositions{.out = own, .first = first});
+  }
+}
+
 }  // namespace dstune::layers

@@ -33,4 +33,8 @@ struct EmbeddingTable {
   Buffer gradient(const Workspace& work, const Buffer& d_out, Tensor tokens) const;
 };
 
+/// `first` + 0, 1, ... for each token of the micro-batch, or of one row if `positions` is as long;
+/// packed sequences begin anew.
+void fill_positions(const Workspace& work, Tensor positions, std::int64_t first);
+
 }  // namespace dstune::layers

@@ -8,7 +8,6 @@
 #include "core/device/operations/cross_entropy.hpp"
 #include "core/device/operations/fill.hpp"
 #include "core/device/operations/gemm.hpp"
-#include "core/device/operations/nll_loss.hpp"
 #include "core/device/operations/rows.hpp"
 #include "core/device/operations/scale.hpp"
 #include "core/train/layers/losses/labelled_rows.hpp"
@@ -18,13 +17,6 @@ namespace dstune::layers {
 namespace {
 
 std::int64_t quotient_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
-
-Buffer next_tokens(const Workspace& work, Tensor tokens) {
-  Buffer labels = rows_of(work, work.rows(), 1, DType::int64);
-  work.device->run(NextTokens{
-      .tokens = tokens, .sequence = work.sequence_length, .labels = labels.tensor(DType::int64)});
-  return labels;
-}
 
 }  // namespace
 

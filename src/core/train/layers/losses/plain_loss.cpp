@@ -6,6 +6,7 @@
 #include "core/device/operations/gemm.hpp"
 #include "core/device/operations/log_softmax.hpp"
 #include "core/device/operations/nll_loss.hpp"
+#include "core/train/layers/losses/labelled_rows.hpp"
 
 namespace dstune::layers {
 
@@ -13,9 +14,7 @@ void PlainLoss::forward(const Workspace& work, ModuleHooks& hooks, const Project
                         Tensor tokens, Tensor loss) {
   Device& device = *work.device;
   input_ = std::move(x);
-  labels_ = make_buffer(device, MemoryCategory::activations, work.rows(), DType::int64);
-  device.run(NextTokens{
-      .tokens = tokens, .sequence = work.sequence_length, .labels = labels_.tensor(DType::int64)});
+  labels_ = next_tokens(work, tokens);
 
   hooks.fetch(head.module);
   Buffer logits = work.activation(head.vocab_size);
