@@ -39,8 +39,8 @@ struct ModuleSpec {
   std::string class_name;               ///< "GPT2Attention"
   std::size_t parent = 0;               ///< index; the root's is its own
   std::vector<std::size_t> parameters;  ///< its own, without its children's: indices of tensors
-  /// False where only token and position numbers come in: autograd then never reaches the end of
-  /// the module's backward.
+  /// False where only token and position numbers come in, or nothing by place: autograd, or
+  /// DeepSpeed's hook there, then never reaches the end of the module's backward.
   bool input_has_gradient = true;
 };
 
