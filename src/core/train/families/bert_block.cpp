@@ -82,7 +82,7 @@ Buffer EncoderBlock::forward(const Workspace& work, ModuleHooks& hooks, Buffer x
     add(work, sum_, input_);
     middle_ = norm_.forward(work, hooks, sum_, norm_stats_);
     const auto keeps = [&](const Linear& linear) { return linear.keeps_input(work, hooks); };
-    if (!keeps(query_) && !keeps(key_) && !keeps(value_)) input_.reset();
+    saves_input_ = keeps(query_) || keeps(key_) || keeps(value_);
     if (!keeps(out_)) attention_.forget_out(work, attention_shape(work, seed));
   });
   return mlp_forward(work, hooks, seed);

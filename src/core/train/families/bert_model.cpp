@@ -125,6 +125,7 @@ void Bert::forward(ModuleHooks& hooks, Tensor tokens, std::uint64_t seed, Tensor
                   [&] { states = embeddings_.forward(work_, hooks, tokens, seed_); });
   scopes_.forward(hooks, kEncode,
                   [&] { states = blocks_.forward(hooks, std::move(states), block_forward()); });
+  blocks_.front().forget_input(work_);
   scopes_.forward(hooks, kHead, [&] {
     if (masked_head_) {
       masked_head_->forward(work_, hooks, std::move(states), std::move(labels), loss);

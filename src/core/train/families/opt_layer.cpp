@@ -81,7 +81,7 @@ Buffer OptLayer::forward(const Workspace& work, ModuleHooks& hooks, Buffer x, co
     attention_input_ = std::move(x);
     Buffer sum = attention_forward(work, hooks, attention_input_, mask, seed);
     add(work, sum, attention_input_);
-    if (!attention_.keeps_input(work, hooks)) attention_input_.reset();
+    saves_input_ = attention_.keeps_input(work, hooks);
     mlp_input_ = attention_norm_.forward(work, hooks, std::move(sum));
     sum = mlp_forward(work, hooks, mlp_input_, seed);
     add(work, sum, mlp_input_);

@@ -143,6 +143,7 @@ void Opt::forward(ModuleHooks& hooks, Tensor tokens, std::uint64_t seed, Tensor 
   mask_ = layers::attention_mask(work_, layers_.front().attention_shape(work_, seed));
   hidden = finish(hooks, layers_.forward(hooks, std::move(hidden), layer_forward()));
   rows = {};
+  layers_.front().forget_input(work_);
   if (!layers_.recomputes()) mask_.reset();
   hooks.release(decoder_);
   head_.forward(work_, hooks, std::move(hidden), tokens, loss);
