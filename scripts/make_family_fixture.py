@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Writes tests/data/families/NAME.json: what Hugging Face's model of a small config.json computes.
 
-    pip install torch transformers && python3 scripts/make_family_fixture.py [NAME...]
+    pip install torch transformers peft && python3 scripts/make_family_fixture.py [NAME...]
 
 A case is scripts/family_cases/NAME.json, all of them without NAME:
 
@@ -14,14 +14,18 @@ A case is scripts/family_cases/NAME.json, all of them without NAME:
     dtypes      of on_cuda, unless float32 and bfloat16
     settings    keyword arguments of the model's forward beside tokens and labels, if any
     attentions  those that transformers has for it: sdpa and eager, unless it says fewer
+    trainable   patterns of parameter names, if not all are trained
+    lora        keyword arguments of PEFT's LoraConfig, if adapters are
 
 The fixture has, beside the case:
 
     parameters  as in named_parameters(), tied ones once: name, shape, center, gradient. Element e of
                 tensor t is center + value_of(t, e): no values are stored. LayerNorm weights have
-                the center 1: zeros and ones hide faults.
+                the center 1: zeros and ones hide faults. Frozen ones have no gradient
     loss        as everything computed in fp64 from parameters that are exact in fp32
-    modules     [name, class] of those whose forward ran, as in named_modules()
+    modules     [name, class] of those whose forward ran, as in named_modules(); of PEFT's without
+                PeftModel, LoraModel and ModulesToSaveWrapper, which stand around others and have no
+                parameters
     calls       their names in the order of the calls
     arrival     parameters in the order in which backward completes their gradients
     saved       bytes that autograd holds at the end of forward, in fp32, by attention: storages of
@@ -33,12 +37,14 @@ The fixture has, beside the case:
                 byte and LayerNorm fp32. By PyTorch's shape rules of CUDA's kernels (fake tensors),
                 so no GPU is needed; sdpa is its flash kernel, whose random state (16 bytes) does
                 not count. Empty where a model's forward depends on values
-    dropout_keys  of config: those that are `dropout` there, instead of 0
+    dropout_keys  of config: those that are `dropout` there, instead of 0; lora_dropout is too
 """
 import copy
+import fnmatch
 import json
 import pathlib
 import sys
+import unittest.mock
 
 import numpy
 import torch
@@ -77,6 +83,37 @@ def attentions_of(case):
     return case.get("attentions", ["sdpa", "eager"])
 
 
+def freeze(case, model):
+    """The model with what of the case is not trained frozen: PEFT's, if it has adapters, whose type is the
+    model's, as deepspeed.initialize leaves them."""
+    if "lora" in case:
+        import peft
+        task_type = dict(causal_lm="CAUSAL_LM", sequence_classification="SEQ_CLS").get(task_of(case))
+        return peft.get_peft_model(model, peft.LoraConfig(task_type=task_type, **case["lora"]),
+                                   autocast_adapter_dtype=False)
+    if "trainable" in case:
+        for name, parameter in model.named_parameters():
+            parameter.requires_grad_(any(fnmatch.fnmatchcase(name, each) for each in case["trainable"]))
+    return model
+
+
+def freeze_fakes(case, model, dtype):
+    """Likewise of fake tensors, which no module can move: adapters are made where they belong."""
+    before = torch.get_default_dtype()
+    torch.set_default_dtype(dtype)
+    try:
+        with unittest.mock.patch.object(torch.nn.Module, "to", lambda self, *_, **__: self):
+            return freeze(case, model)
+    finally:
+        torch.set_default_dtype(before)
+
+
+def is_in_front(module):
+    """Of PEFT's: around others, without parameters of its own."""
+    kind = type(module).__name__
+    return kind.startswith("PeftModel") or kind in ("LoraModel", "ModulesToSaveWrapper")
+
+
 def build(case, attention, dtype):
     """T5 ties its head whatever the config says, and from_pretrained() unties what differs in the
     checkpoint: so it does in those whose config says that it is not tied."""
@@ -92,7 +129,8 @@ def build(case, attention, dtype):
 def make_model(case, attention=None):
     attention = attention or attentions_of(case)[0]
     torch.manual_seed(1)
-    model = build(case, attention, torch.float32)
+    model = freeze(case, build(case, attention, torch.float32))
+    model.train()
     centers = {}
     with torch.no_grad():
         for index, (name, parameter) in enumerate(model.named_parameters()):
@@ -106,7 +144,7 @@ def make_model(case, attention=None):
 def make_inputs(case, model):
     """Tokens by the same hash; none is a padding token, whose row of the embedding has no gradient."""
     count = case["micro_batch"] * (case["sequence_length"] + case.get("target_sequence_length", 0))
-    vocabulary = model.config.get_text_config().vocab_size
+    vocabulary = model.config.vocab_size
     padding = getattr(model.config, "pad_token_id", None)
     allowed = [token for token in range(vocabulary) if token != padding]
     hashed = ((value_of(1000, count) + 0.25) * 131072).astype(numpy.int64)
@@ -153,8 +191,11 @@ def watch(model):
     """Names of modules in the order of calls, of parameters in the order of their gradients."""
     calls, arrival = [], []
     for name, module in model.named_modules():
-        module.register_forward_pre_hook(lambda *_, name=name: calls.append(name), with_kwargs=True)
+        if not is_in_front(module):
+            module.register_forward_pre_hook(lambda *_, name=name: calls.append(name), with_kwargs=True)
     for name, parameter in model.named_parameters():
+        if not parameter.requires_grad:
+            continue
         parameter.register_post_accumulate_grad_hook(lambda _, name=name: arrival.append(name))
     return calls, arrival
 
@@ -255,6 +296,7 @@ def forward_on_cuda(case, attention, dtype, count):
         with torch.device("cuda"):
             model = build(case, attention, getattr(torch, dtype))
             shape = (case["micro_batch"], case["sequence_length"])
+            model = freeze_fakes(case, model, getattr(torch, dtype))
             tokens = torch.zeros(shape, dtype=torch.long)
             classes = task_of(case) == "sequence_classification"
             labels = torch.zeros(shape[:1], dtype=torch.long) if classes else tokens
@@ -307,8 +349,10 @@ def rows_on_cuda(case, keys):
         for attention in attentions_of(case):
             for dtype in case.get("dtypes", ("float32", "bfloat16")):
                 for dropout in (0.0, 0.1):
-                    config = dict(case["config"], **{key: dropout for key in keys})
-                    layers = measure_on_cuda(dict(case, config=config), attention, dtype)
+                    changed = dict(case, config=dict(case["config"], **{key: dropout for key in keys}))
+                    if "lora" in case:
+                        changed["lora"] = dict(case["lora"], lora_dropout=dropout)
+                    layers = measure_on_cuda(changed, attention, dtype)
                     rows.append(dict(attention=attention, dtype=dtype, dropout=dropout, layers=layers))
     except DATA_DEPENDENT:
         rows = []
@@ -331,7 +375,7 @@ def make_fixture(name):
     loss = run_forward(case, model, batch)
     loss.backward()
     parameters = [dict(name=name, shape=list(parameter.shape), center=centers[name],
-                       gradient=rounded(parameter.grad.flatten().tolist()))
+                       gradient=rounded(parameter.grad.flatten().tolist() if parameter.requires_grad else []))
                   for name, parameter in model.named_parameters()]
     keys = sorted(key for key in case["config"] if "drop" in key and case["config"][key] == 0)
     modules = [[name, type(module).__name__] for name, module in model.named_modules() if name in calls]

@@ -49,6 +49,13 @@ void log_lines(const std::string& text) {
   }
 }
 
+std::string sequence_text(const TuningConfig& config) {
+  if (config.settings.lengths.varies()) return describe(config.settings.lengths);
+  std::vector<std::string> lengths;
+  for (const std::int64_t length : config.sequence_lengths) lengths.push_back(concat(length));
+  return lengths.empty() ? concat(config.settings.sequence_length) : join(lengths, ", ");
+}
+
 void log_settings(const TuningConfig& config, const Machine& machine,
                   const std::vector<WorkerInfo>& workers) {
   const RunSettings& settings = config.settings;
@@ -57,11 +64,10 @@ void log_settings(const TuningConfig& config, const Machine& machine,
   const auto parameters = make_model_parameters(settings.model).total();
   const std::string_view preset = preset_of(machine.host_overhead);
   log_line(concat("dstune-mpi: ", settings.model.name, " (", parameters, " parameters), sequence ",
-                  settings.sequence_length, ", loss ", describe(settings.loss), "; ",
-                  machine.workers, " workers on ", hosts.size(),
-                  hosts.size() == 1 ? " host" : " hosts", ", ", machine.group_size,
-                  " per experiment, ", machine.backend, ", ", format_bytes(machine.memory_limit),
-                  " and ", machine.threads_per_rank,
+                  sequence_text(config), ", loss ", describe(settings.loss), "; ", machine.workers,
+                  " workers on ", hosts.size(), hosts.size() == 1 ? " host" : " hosts", ", ",
+                  machine.group_size, " per experiment, ", machine.backend, ", ",
+                  format_bytes(machine.memory_limit), " and ", machine.threads_per_rank,
                   machine.threads_per_rank == 1 ? " thread" : " threads",
                   " per rank; host overhead ", preset.empty() ? "of a profile" : preset));
   if (machine.backend == "cuda") log_lines(gpu_table(workers));

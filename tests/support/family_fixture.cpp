@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <iterator>
+#include <numeric>
 #include <optional>
 #include <stdexcept>
 
@@ -11,6 +13,8 @@
 #include <boost/json/value_to.hpp>
 
 #include "core/base/text.hpp"
+#include "core/config/read_fine_tuning.hpp"
+#include "core/input/key_rules.hpp"
 #include "core/input/problems.hpp"
 #include "core/train/families/families.hpp"
 #include "tests/support/test_data.hpp"
@@ -28,6 +32,9 @@ float value_of(std::size_t tensor, std::size_t element) {
   return (static_cast<float>(x & 0xFFFFU) / 65536.0F - 0.5F) / 2.0F;
 }
 
+constexpr KeyRule kFineTuningRules[] = {rules::any("trainable"), rules::any("lora")};
+constexpr Section kFineTuning{.rules = kFineTuningRules};
+
 FamilyFixture::Parameter parameter_of(const json::value& value, std::size_t index) {
   FamilyFixture::Parameter parameter;
   parameter.name = json::value_to<std::string>(value.at("name"));
@@ -36,7 +43,9 @@ FamilyFixture::Parameter parameter_of(const json::value& value, std::size_t inde
     parameter.gradient.push_back(number.to_number<float>());
   }
   const auto center = value.at("center").to_number<float>();
-  for (std::size_t element = 0; element < parameter.gradient.size(); ++element) {
+  const std::int64_t elements = std::accumulate(parameter.shape.begin(), parameter.shape.end(),
+                                                std::int64_t{1}, std::multiplies<>());
+  for (std::size_t element = 0; element < static_cast<std::size_t>(elements); ++element) {
     parameter.values.push_back(center + value_of(index, element));
   }
   return parameter;
@@ -84,6 +93,9 @@ FamilyFixture read_family_fixture(const std::string& name) {
   if (const auto* task = root.as_object().if_contains("task")) {
     fixture.task = task_from(task->as_string());
   }
+  for (const auto* key : {"trainable", "lora"}) {
+    if (const auto* value = root.as_object().if_contains(key)) fixture.fine_tuning[key] = *value;
+  }
   fixture.micro_batch = root.at("micro_batch").as_int64();
   fixture.sequence_length = root.at("sequence_length").as_int64();
   if (const auto* length = root.as_object().if_contains("target_sequence_length")) {
@@ -117,11 +129,14 @@ ModelSpec model_of(const FamilyFixture& fixture, double dropout) {
   json::object config = fixture.config;
   for (const auto& key : fixture.dropout_keys) config[key] = dropout;
   auto spec = family->read(config, "", problems, warnings);
-  problems.throw_if_any();
   spec->family = type;
   spec->name = fixture.name;
   spec->task = fixture.task;
   spec->target_length = fixture.target_length;
+  json::object tuning = fixture.fine_tuning;
+  if (tuning.contains("lora")) tuning["lora"].as_object()["lora_dropout"] = dropout;
+  read_fine_tuning({tuning, kFineTuning, "", problems}, *spec, problems);
+  problems.throw_if_any();
   return *spec;
 }
 

@@ -19,7 +19,7 @@ struct FamilyFixture {
     std::string name;
     std::vector<std::int64_t> shape;
     std::vector<float> values;    ///< made from the indices of tensor and element
-    std::vector<float> gradient;  ///< of the loss
+    std::vector<float> gradient;  ///< of the loss; empty if it is frozen
   };
   /// Bytes that autograd holds at the end of forward in fp32.
   struct Saved {
@@ -39,6 +39,7 @@ struct FamilyFixture {
   std::string name;  ///< of the file
   json::object config;
   Task task = Task::causal_lm;
+  json::object fine_tuning;  ///< "trainable" or "lora", if not everything is trained
   std::int64_t micro_batch = 0;
   std::int64_t sequence_length = 0;
   std::int64_t target_length = 0;  ///< 0: none
@@ -60,7 +61,7 @@ std::vector<std::string> family_fixtures();
 FamilyFixture read_family_fixture(const std::string& name);
 
 /// The model of its config.json. @throws ConfigError  if the reader finds fault with it
-/// @param dropout  in place of the 0 of its dropout_keys
+/// @param dropout  in place of the 0 of its dropout_keys, and of adapters
 ModelSpec model_of(const FamilyFixture& fixture, double dropout = 0);
 
 }  // namespace dstune::test

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <limits>
 #include <span>
 #include <stdexcept>
@@ -43,6 +44,7 @@ class RecordingEngine : public ZeroEngine {
 
   void fetch(std::size_t module) override {
     events.push_back(concat("fetch ", parameters_.modules.at(module).name));
+    if (on_fetch) on_fetch(module);
     for (const std::size_t index : parameters_.modules[module].parameters) {
       if (holders_[index]++ == 0) device_->write(values_[index], buffers_[index].tensor(dtype_));
     }
@@ -61,8 +63,13 @@ class RecordingEngine : public ZeroEngine {
     return buffers_[tensor].tensor(dtype_);
   }
 
+  bool is_trainable(std::size_t tensor) const override {
+    return parameters_.tensors.at(tensor).trainable;
+  }
+
   void gradient_ready(std::size_t tensor, Buffer gradient) override {
     const auto& spec = parameters_.tensors.at(tensor);
+    if (!spec.trainable) return;
     events.push_back(concat("gradient ", spec.name));
     auto& values = gradients_[tensor];
     if (!values.empty()) throw std::logic_error("a second gradient of " + spec.name);
@@ -88,6 +95,7 @@ class RecordingEngine : public ZeroEngine {
   }
 
   std::vector<std::string> events;  ///< "fetch NAME", "release NAME", "gradient NAME" in call order
+  std::function<void(std::size_t module)> on_fetch;  ///< empty, or called first
 
  private:
   void poison(std::size_t index) {

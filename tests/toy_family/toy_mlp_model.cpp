@@ -27,6 +27,8 @@ class ToyMlp final : public Model {
               .vocab_size = spec.vocab_size,
               .is_tied = false} {}
 
+  void set_lengths(const RowLengths& lengths) override { work_.take(lengths); }
+
   void forward(ModuleHooks& hooks, Tensor tokens, std::uint64_t /*seed*/, Tensor loss) override {
     tokens_ = tokens;
     hooks.fetch(root_);

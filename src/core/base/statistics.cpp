@@ -27,4 +27,12 @@ Summary summarize(std::vector<double> samples) {
   return summary;
 }
 
+double percentile(std::vector<double> samples, double part) {
+  if (samples.empty()) throw std::invalid_argument("percentile: no samples");
+  const auto count = static_cast<double>(samples.size());
+  const auto place = static_cast<std::ptrdiff_t>(std::clamp(std::ceil(part * count), 1.0, count));
+  std::nth_element(samples.begin(), samples.begin() + (place - 1), samples.end());
+  return samples[static_cast<std::size_t>(place - 1)];
+}
+
 }  // namespace dstune

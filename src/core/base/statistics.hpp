@@ -18,4 +18,8 @@ struct Summary {
 /// @throws std::invalid_argument  if `samples` is empty
 Summary summarize(std::vector<double> samples);
 
+/// The least sample that at least the share `part`, in (0, 1], of them does not exceed.
+/// @throws std::invalid_argument  if `samples` is empty
+double percentile(std::vector<double> samples, double part);
+
 }  // namespace dstune

@@ -74,6 +74,7 @@ void check_orders(const AutotuningConfig& config, Problems& problems) {
 
 Metric metric_of(std::string_view name) {
   if (name == "latency") return Metric::latency;
+  if (name == "tokens") return Metric::tokens;
   return name == "flops" ? Metric::flops : Metric::throughput;
 }
 

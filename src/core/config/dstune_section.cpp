@@ -4,7 +4,9 @@
 #include <filesystem>
 
 #include "core/base/text.hpp"
+#include "core/config/read_fine_tuning.hpp"
 #include "core/config/read_host_overhead.hpp"
+#include "core/config/read_lengths.hpp"
 #include "core/config/read_loss.hpp"
 #include "core/config/read_model_spec.hpp"
 #include "core/config/read_task.hpp"
@@ -24,9 +26,12 @@ constexpr std::int64_t kMostRanks = 1'000'000;
 
 constexpr KeyRule kDstuneRules[] = {
     any("model"),
+    any("trainable"),
+    any("lora"),
     choice("task", kTaskChoices),
     integer("sequence_length", 2, kMostSteps),
     integer("target_sequence_length", 2, kMostSteps),
+    any("lengths"),
     any("memory_limit"),
     choice("allocator", "exact|caching"),
     integer("ranks_per_experiment", 1, kMostRanks).or_null(),
@@ -41,6 +46,7 @@ constexpr KeyRule kDstuneRules[] = {
     text("trainer"),
     choice("loss", "plain|chunked|tiled|fused"),
     boolean("keep_logits"),
+    any("activation_checkpointing"),  // read by read_checkpointing, for it may be a list to search
     boolean("share_gpu"),
     above("worker_timeout", 5),
     text("host_overhead"),
@@ -103,16 +109,6 @@ std::optional<ModelSpec> read_model(const SectionReader& reader, const CommandLi
                concat("is missing; accepted: a preset (docs/models.md lists them",
                       "), the path of a Hugging Face config.json, or such an object; or --model"));
   return std::nullopt;
-}
-
-void read_sequence_length(const SectionReader& reader, RunSettings& settings, Problems& problems) {
-  constexpr std::int64_t kUsual = 1024;
-  settings.sequence_length = std::min(kUsual, settings.model.max_positions);
-  reader.read("sequence_length", settings.sequence_length);
-  if (settings.sequence_length <= settings.model.max_positions) return;
-  problems.add("/dstune/sequence_length",
-               concat("is ", settings.sequence_length, "; accepted: an integer from 2 to ",
-                      settings.model.max_positions, ", the model's n_positions"));
 }
 
 void read_target_length(const SectionReader& reader, ModelSpec& model, Problems& problems) {
@@ -220,14 +216,15 @@ bool read_dstune(const json::value& section, const CommandLine& options, TuningC
   if (!model) return false;
   settings.model = *model;
   read_task(reader, "/dstune/task", settings.model, problems);
+  read_fine_tuning(reader, settings.model, problems);
   check_loss(settings.loss, settings.model.task, problems);
   bool dropout = false;
   reader.read("dropout", dropout);
   if (!dropout) drop_dropout(settings.model);
   read_imbalance(reader, settings.model, problems);
-  read_sequence_length(reader, settings, problems);
-  read_target_length(reader, settings.model, problems);
   read_attention(reader, settings, problems);
+  read_lengths(reader, config, problems);
+  read_target_length(reader, settings.model, problems);
   return true;
 }
 

@@ -9,9 +9,10 @@ namespace {
 using namespace rules;  // NOLINT(google-build-using-namespace): the table reads like a document
 
 constexpr const char* kObjective = "/dstune/objective";
+constexpr std::string_view kObjectives = "throughput|latency|flops|tokens";
 
 constexpr KeyRule kObjectiveRules[] = {
-    choice("metric", kMetrics),
+    choice("metric", kObjectives),
     boolean("fixed_batch"),
     any("memory_headroom"),
 };
@@ -44,7 +45,7 @@ void read_headroom(const json::value& value, Bytes& headroom, Problems& problems
 void read_objective(const json::value& value, TuningConfig& config, Problems& problems) {
   std::string metric;
   if (value.is_string()) {
-    const auto checked = check_value(value, choice("objective", kMetrics), kObjective, problems);
+    const auto checked = check_value(value, choice("objective", kObjectives), kObjective, problems);
     if (checked) config.objective.metric = metric_of(std::string_view(checked->get_string()));
     return;
   }
@@ -73,6 +74,9 @@ void read_search_keys(const SectionReader& reader, TuningConfig& config, Problem
 void complete_objective(const json::object& deepspeed, TuningConfig& config, Problems& problems) {
   Objective& objective = config.objective;
   if (objective.metric) config.autotuning.metric = *objective.metric;
+  if (!config.sequence_lengths.empty() && config.autotuning.metric == Metric::throughput) {
+    config.autotuning.metric = Metric::tokens;  // samples of different lengths are unlike
+  }
   if (!objective.fixed_batch) return;
   const auto* total = deepspeed.if_contains("train_batch_size");
   const auto size = total == nullptr ? std::nullopt : as_integer(*total);

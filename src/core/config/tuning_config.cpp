@@ -16,6 +16,7 @@
 #include "core/config/dstune_section.hpp"
 #include "core/config/model_parallel.hpp"
 #include "core/config/overrides.hpp"
+#include "core/config/read_checkpointing.hpp"
 #include "core/config/search_keys.hpp"
 #include "core/config/search_size.hpp"
 #include "core/config/space/read_space.hpp"
@@ -82,6 +83,14 @@ void drop_stages_not_searched(TuningConfig& config) {
   });
 }
 
+// They move slowest.
+void add_sequence_lengths(TuningConfig& config) {
+  if (config.sequence_lengths.empty()) return;
+  Axis axis{std::string(kSequenceLengthPointer), {}, {}};
+  for (const std::int64_t length : config.sequence_lengths) axis.values.emplace_back(length);
+  config.space.all_stages.insert(config.space.all_stages.begin(), AxisGroup{{std::move(axis)}});
+}
+
 TuningConfig read_sections(const json::object& given, const CommandLine& options,
                            Problems& problems) {
   TuningConfig config;
@@ -106,6 +115,11 @@ TuningConfig read_sections(const json::object& given, const CommandLine& options
   // Without a model the run ends here anyway: any size keeps the "auto" keys from being faults.
   const auto hidden_size = model_known ? config.settings.model.hidden_size : std::int64_t{1};
   config.space = take_space(file, config.autotuning.fast, hidden_size, problems);
+  const auto checkpointing = read_checkpointing(file, problems);
+  if (checkpointing.size() > 1) {
+    config.space.all_stages.push_back({{Axis{kCheckpointingPointer, checkpointing}}});
+  }
+  add_sequence_lengths(config);
   config.stages = read_stages(file, problems);
   drop_stages_not_searched(config);
   read_batch_sizes(file, ranks_of_an_experiment(config, options), config, problems);
@@ -114,6 +128,7 @@ TuningConfig read_sections(const json::object& given, const CommandLine& options
   const auto checked = check_section(resolved, deepspeed_section(), "", problems);
   check_relations(checked, problems);
   config.deepspeed = fixed_part(checked);
+  set_checkpointing(checkpointing, config.deepspeed, problems);
   warn_of_remaining_auto(config.deepspeed, problems);
   for (auto& warning : problems.warnings()) config.warnings.push_back(std::move(warning));
   return config;

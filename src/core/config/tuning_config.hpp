@@ -15,7 +15,8 @@
 
 namespace dstune {
 
-enum class Metric { throughput, latency, flops };
+/// throughput is in samples per second, tokens in those without padding per second.
+enum class Metric { throughput, latency, flops, tokens };
 
 /// DeepSpeed's "autotuning" section; defaults are its code's (zero-step.md 6.2).
 struct AutotuningConfig {
@@ -49,10 +50,15 @@ struct Objective {
   Bytes memory_headroom = 0;                     ///< per rank: what every experiment leaves free
 };
 
+/// Where the JSON of an experiment holds its length, if several are tuned over: no key of
+/// DeepSpeed's, and no part of the optimum's file.
+inline constexpr const char* kSequenceLengthPointer = "/dstune/sequence_length";
+
 struct TuningConfig {
   std::string source;  ///< path of CONFIG.json, for messages
   json::object
-      deepspeed;  ///< the user's file without "autotuning" and "dstune"; integers are integers,
+      deepspeed;  ///< the user's file without "autotuning" and of "dstune" with nothing but
+                  ///< kCheckpointingPointer; integers are integers,
                   ///< every "auto" that the search does not choose is resolved. What the search
                   ///< chooses (stage, micro-batch, train_batch_size) is left out
   AutotuningConfig autotuning;
@@ -71,6 +77,8 @@ struct TuningConfig {
       1;  ///< the user's micro-batch, tried first; 1 for "auto" and none
   std::int64_t accumulation_steps = 1;
   bool accumulation_is_given = false;  ///< by gradient_accumulation_steps
+  /// To tune over, in the user's order; empty: there is one, or they vary (settings).
+  std::vector<std::int64_t> sequence_lengths;
   SpaceConfig space;  ///< what else is searched; `deepspeed` holds the first value of each
   Objective objective;
   std::string tuner;                         ///< dstune.tuner; "": not given, see tuner_name()

@@ -39,12 +39,20 @@ std::string used_text(const OutOfMemory& fault) {
                 format_bytes(fault.limit), " reserved");
 }
 
+std::string time_text(const Measured& measured) {
+  if (const auto& varying = measured.varying) {
+    return concat(format_seconds(varying->mean_step_time), " on average, P95 ",
+                  format_seconds(varying->p95_step_time));
+  }
+  return concat(format_seconds(measured.step_time.median), " +-",
+                fixed(measured.step_time.noise_percent, 1), "%");
+}
+
 std::string line(const Measured& measured) {
-  return concat(
-      format_seconds(measured.step_time.median), " +-", fixed(measured.step_time.noise_percent, 1),
-      "%, ", flops_text(measured.flops_per_s_per_rank), " per rank, ",
-      fixed(measured.samples_per_s, measured.samples_per_s < 1 ? 3 : 1), " samples/s, peak ",
-      format_bytes(measured.peak_memory.total), reserved_text(measured.peak_memory));
+  return concat(time_text(measured), ", ", flops_text(measured.flops_per_s_per_rank), " per rank, ",
+                fixed(measured.samples_per_s, measured.samples_per_s < 1 ? 3 : 1),
+                " samples/s, peak ", format_bytes(measured.peak_memory.total),
+                reserved_text(measured.peak_memory));
 }
 
 std::string line(const OutOfMemory& fault) {

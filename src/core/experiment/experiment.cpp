@@ -25,6 +25,7 @@ json::object settings_to_json(const RunSettings& settings) {
   // What is rare is left out: older journals do not know it.
   if (settings.attention != AttentionKind::sdpa) object["attention"] = name_of(settings.attention);
   if (settings.share_gpu) object["share_gpu"] = true;
+  if (settings.lengths.varies()) object["lengths"] = to_json(settings.lengths);
   if (settings.loss.kind != LossKind::plain) object["loss"] = name_of(settings.loss.kind);
   if (settings.loss.keep_logits) object["keep_logits"] = true;
   return object;
@@ -66,6 +67,9 @@ RunSettings settings_from_json(const json::object& object) {
   RunSettings settings;
   settings.model = model_spec_from_json(object.at("model").as_object());
   settings.sequence_length = object.at("sequence_length").to_number<std::int64_t>();
+  if (const auto* lengths = object.if_contains("lengths")) {
+    settings.lengths = length_settings_from_json(lengths->as_object());
+  }
   settings.attention = attention_from_json(object);
   settings.memory_limit = object.at("memory_limit_bytes").to_number<Bytes>();
   settings.allocator = allocator_from_json(object);

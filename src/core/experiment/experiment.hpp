@@ -8,6 +8,7 @@
 #include "core/base/units.hpp"
 #include "core/device/caching_model.hpp"
 #include "core/device/host_overhead.hpp"
+#include "core/experiment/length_settings.hpp"
 #include "core/experiment/loss_settings.hpp"
 #include "core/model/attention_kind.hpp"
 #include "core/model/model_spec.hpp"
@@ -17,7 +18,8 @@ namespace dstune {
 /// How an experiment is run; the same for all experiments of a run.
 struct RunSettings {
   ModelSpec model;
-  std::int64_t sequence_length = 1024;
+  std::int64_t sequence_length = 1024;  ///< tokens; where lengths vary, of the longest padded row
+  LengthSettings lengths = {};
   AttentionKind attention = AttentionKind::sdpa;
   LossSettings loss = {};
   Bytes memory_limit = 0;  ///< per rank; never 0 in a checked configuration

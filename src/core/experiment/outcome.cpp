@@ -1,5 +1,6 @@
 #include "core/experiment/outcome.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <limits>
@@ -109,6 +110,7 @@ json::object content(const Measured& measured) {
   if (measured.device_use) object["device_use"] = to_json(*measured.device_use);
   if (!measured.network.empty()) object["network"] = measured.network;
   if (measured.device_peaks) object["device_peaks"] = to_json(*measured.device_peaks);
+  if (measured.varying) object["varying_steps"] = to_json(*measured.varying);
   if (measured.machine_rates) object["machine_rates"] = to_json(*measured.machine_rates);
   return object;
 }
@@ -174,6 +176,9 @@ Measured measured_from_json(const json::object& object) {
   if (const auto* peaks = object.if_contains("device_peaks")) {
     measured.device_peaks = device_peaks_from_json(peaks->as_object());
   }
+  if (const auto* varying = object.if_contains("varying_steps")) {
+    measured.varying = varying_steps_from_json(varying->as_object());
+  }
   if (const auto* rates = object.if_contains("machine_rates")) {
     measured.machine_rates = machine_rates_from_json(rates->as_object());
   }
@@ -214,6 +219,15 @@ Outcome read_outcome(const json::object& object) {
 }
 
 }  // namespace
+
+Seconds typical_step_time(const Measured& measured) {
+  return measured.varying ? measured.varying->mean_step_time : measured.step_time.median;
+}
+
+double relative_noise(const Measured& measured) {
+  const double spread = measured.step_time.noise_percent / 100;
+  return measured.varying ? spread / std::sqrt(std::max(measured.steps, 1)) : spread;
+}
 
 json::object to_json(const Outcome& outcome) {
   return std::visit([](const auto& alternative) { return content(alternative); }, outcome);

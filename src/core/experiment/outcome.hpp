@@ -15,20 +15,21 @@
 #include "core/device/machine_rates.hpp"
 #include "core/device/memory_budget.hpp"
 #include "core/experiment/device_use.hpp"
+#include "core/experiment/varying_steps.hpp"
 
 namespace dstune {
 
 /// It ran. Times are wall time of whole optimizer steps (all micro-steps + optimizer), per step the
 /// slowest rank's; memory is the rank's with the largest peak.
 struct Measured {
-  int steps = 0;                   ///< measured optimizer steps
-  Summary step_time;               ///< seconds per optimizer step
-  Seconds forward_time = 0;        ///< medians over steps, seconds per optimizer step
-  Seconds backward_time = 0;       ///< includes gradient communication inside backward
-  Seconds optimizer_time = 0;      ///< engine.step(): reduction leftovers, norm, Adam, gather
-  Seconds communication_time = 0;  ///< inside collectives, wherever in the step
-  double samples_per_s = 0;        ///< train_batch_size / median step time
-  double tokens_per_s = 0;
+  int steps = 0;                    ///< measured optimizer steps
+  Summary step_time;                ///< seconds per optimizer step
+  Seconds forward_time = 0;         ///< medians over steps, seconds per optimizer step
+  Seconds backward_time = 0;        ///< includes gradient communication inside backward
+  Seconds optimizer_time = 0;       ///< engine.step(): reduction leftovers, norm, Adam, gather
+  Seconds communication_time = 0;   ///< inside collectives, wherever in the step
+  double samples_per_s = 0;         ///< train_batch_size / typical_step_time()
+  double tokens_per_s = 0;          ///< without padding
   double flops_per_s_per_rank = 0;  ///< model FLOPs, training_flops()
   double first_loss = 0;            ///< mean over ranks and micro-steps of the first step ever run
   double last_loss = 0;
@@ -49,7 +50,16 @@ struct Measured {
   std::optional<DevicePeaks> device_peaks = std::nullopt;
   /// Of an experiment that measures its machine, which has nothing else; else none.
   std::optional<MachineRates> machine_rates = std::nullopt;
+  /// Where lengths vary from step to step; else none.
+  std::optional<VaryingSteps> varying = std::nullopt;
 };
+
+/// What one step takes: the median, or the mean of steps that vary by nature.
+Seconds typical_step_time(const Measured& measured);
+
+/// What is not known of typical_step_time(), of one: the spread of steps that should be alike, or
+/// the standard error of the mean of those that vary by nature.
+double relative_noise(const Measured& measured);
 
 /// It does not fit. The numbers are those of the first rank that could not allocate.
 struct OutOfMemory {

@@ -131,6 +131,22 @@ void read_timer(const json::object& root, StepConfig& config) {
   }
 }
 
+// The section is read by deepspeed.checkpointing.checkpoint alone, which a model must call. Without
+// model parallelism there is nothing to partition activations over.
+void read_checkpointing(const json::object& root, StepConfig& config) {
+  const json::value* value = find(section(root, "dstune"), "activation_checkpointing");
+  if (value != nullptr) config.checkpointing = activation_checkpointing_from_json(*value);
+  if (!config.checkpointing.by_deepspeed) return;
+  const json::object& section_of_it = section(root, "activation_checkpointing");
+  config.checkpoints_synchronize =
+      is_on(section_of_it, "synchronize_checkpoint_boundary") || is_on(section_of_it, "profile");
+  for (const auto* key : {"cpu_checkpointing", "contiguous_memory_optimization"}) {
+    if (is_on(section_of_it, key)) {
+      config.unsupported.push_back(concat("activation_checkpointing.", key));
+    }
+  }
+}
+
 // ZeRO++'s keys mean nothing below stage 3, zero_quantized_nontrainable_weights nothing to models
 // all of whose parameters are trained, and zeropp_loco_param nothing without quantised gradients
 // (docs/decisions/quantisation.md).
@@ -230,6 +246,7 @@ StepConfig make_step_config(const json::object& ds_config) {
   read_scaling(ds_config, config);
   read_optimizer(ds_config, config);
   read_timer(ds_config, config);
+  read_checkpointing(ds_config, config);
   const json::object& zero = section(ds_config, "zero_optimization");
   read_zero(zero, config);
   read_zero_3(zero, config);
@@ -242,6 +259,13 @@ StepConfig make_step_config(const json::object& ds_config) {
 StepConfig make_step_config(const Experiment& experiment) {
   StepConfig config = make_step_config(experiment.ds_config);
   config.devices_per_node = experiment.settings.devices_per_node;
+  bool quantizes_frozen = false;
+  read(section(experiment.ds_config, "zero_optimization"), "zero_quantized_nontrainable_weights",
+       quantizes_frozen);
+  if (config.stage == 3 && quantizes_frozen &&
+      !experiment.settings.model.fine_tuning.is_everything()) {
+    config.unsupported.emplace_back("zero_optimization.zero_quantized_nontrainable_weights");
+  }
   return config;
 }
 

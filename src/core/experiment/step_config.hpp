@@ -10,6 +10,7 @@
 
 #include "core/base/json_fwd.hpp"
 #include "core/device/dtype.hpp"
+#include "core/experiment/activation_checkpointing.hpp"
 #include "core/experiment/experiment.hpp"
 #include "core/experiment/optimizer_config.hpp"
 
@@ -56,6 +57,9 @@ struct StepConfig {
   bool sum_gradients = false;            ///< gradient_allreduce_op "sum": no division at all
   double gradient_clipping = 1.0;
   OptimizerConfig optimizer;
+  ActivationCheckpointing checkpointing = {};  ///< "dstune.activation_checkpointing"
+  /// Of deepspeed.checkpointing.checkpoint: it waits for the device where it begins and ends.
+  bool checkpoints_synchronize = false;
 
   /// Samples of one optimizer step on `ranks` data-parallel ranks.
   std::int64_t train_batch(int ranks) const { return micro_batch * accumulation_steps * ranks; }

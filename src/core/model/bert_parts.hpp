@@ -23,7 +23,7 @@ class Parts {
   std::size_t module(const std::string& name, const std::string& class_name, std::size_t parent) {
     return builder_.add_module(name, class_name, parent);
   }
-  /// One into which only token or position numbers go.
+  /// One into which only token or position numbers go, or nothing by place.
   std::size_t module_of_numbers(const std::string& name, const std::string& class_name,
                                 std::size_t parent);
 

@@ -1,5 +1,6 @@
 #include "core/model/model_parameters.hpp"
 
+#include <algorithm>
 #include <functional>
 #include <numeric>
 #include <set>
@@ -20,6 +21,12 @@ std::int64_t ModelParameters::total() const {
   return sum;
 }
 
+std::int64_t ModelParameters::trainable_total() const {
+  std::int64_t sum = 0;
+  for (const auto& tensor : tensors) sum += tensor.trainable ? tensor.numel() : 0;
+  return sum;
+}
+
 std::size_t ModelParameters::end_of(std::size_t module) const {
   std::size_t end = module + 1;
   while (end < modules.size() && modules[end].parent >= module) ++end;
@@ -34,13 +41,57 @@ std::vector<std::size_t> ModelParameters::tensors_within(std::size_t module) con
   return {all.begin(), all.end()};
 }
 
-ModelNames::ModelNames(const ModelParameters& parameters) {
+namespace {
+
+constexpr std::string_view kPeftPrefix = "base_model.model";
+constexpr std::string_view kPeftInfixes[] = {".base_layer", ".modules_to_save.default"};
+
+}  // namespace
+
+std::string plain_name(std::string_view name) {
+  if (name.substr(0, kPeftPrefix.size()) == kPeftPrefix) {
+    name.remove_prefix(
+        std::min(kPeftPrefix.size() + 1, name.size()));  // of the model there is no dot
+  }
+  std::string plain(name);
+  for (const std::string_view infix : kPeftInfixes) {
+    const std::size_t place = plain.find(infix);
+    if (place != std::string::npos) plain.erase(place, infix.size());
+  }
+  return plain;
+}
+
+ModelNames::ModelNames(const ModelParameters& parameters) : parameters_(&parameters) {
+  // A layer that PEFT wraps comes before what it wraps, which gets the same name.
   for (std::size_t i = 0; i < parameters.modules.size(); ++i) {
-    modules_.emplace(parameters.modules[i].name, i);
+    modules_.emplace(key_of(parameters.modules[i].name), i);
   }
   for (std::size_t i = 0; i < parameters.tensors.size(); ++i) {
-    tensors_.emplace(parameters.tensors[i].name, i);
+    tensors_.emplace(key_of(parameters.tensors[i].name), i);
   }
+}
+
+std::size_t ModelNames::frozen_layers(const std::string& prefix, std::int64_t count) const {
+  std::size_t first = 0;  // that is trained
+  while (first < parameters_->tensors.size() && !is_trainable(first)) ++first;
+  std::size_t layers = 0;
+  while (first > 0 && layers < static_cast<std::size_t>(count)) {
+    const auto tensors = parameters_->tensors_within(module(prefix + std::to_string(layers)));
+    if (!tensors.empty() && tensors.back() >= first) break;
+    ++layers;
+  }
+  return layers;
+}
+
+std::string_view ModelNames::key_of(const std::string& name) {
+  if (name.compare(0, kPeftPrefix.size(), kPeftPrefix) != 0) return name;
+  plain_.push_back(plain_name(name));
+  return plain_.back();
+}
+
+std::optional<std::size_t> ModelNames::find_module(std::string_view name) const {
+  const auto found = modules_.find(name);
+  return found == modules_.end() ? std::nullopt : std::optional(found->second);
 }
 
 std::size_t ModelNames::module(std::string_view name) const { return find(modules_, name); }
@@ -65,7 +116,7 @@ std::size_t ModelBuilder::add_tensor(std::size_t module, std::string_view name,
   const bool decays = shape.size() > 1;
   std::string path = owner.name + ".";  // a dry run makes all names: a stream would take longer
   path += name;
-  result_.tensors.push_back({std::move(path), std::move(shape), decays, initial});
+  result_.tensors.push_back({std::move(path), std::move(shape), decays, initial, true});
   owner.parameters.push_back(index);
   return index;
 }

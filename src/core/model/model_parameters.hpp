@@ -3,6 +3,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <list>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -25,6 +27,7 @@ struct ParameterSpec {
   std::vector<std::int64_t> shape;  ///< Conv1D weights are stored [in, out]
   bool weight_decay = true;         ///< false for biases and LayerNorm: HF's second parameter group
   InitialValue initial{};
+  bool trainable = true;  ///< requires_grad
 
   std::int64_t numel() const;
 };
@@ -36,17 +39,26 @@ struct ModuleSpec {
   std::string class_name;               ///< "GPT2Attention"
   std::size_t parent = 0;               ///< index; the root's is its own
   std::vector<std::size_t> parameters;  ///< its own, without its children's: indices of tensors
-  /// False where only token and position numbers come in: autograd then never reaches the end of
-  /// the module's backward.
+  /// False where only token and position numbers come in, or nothing by place: autograd, or
+  /// DeepSpeed's hook there, then never reaches the end of the module's backward.
   bool input_has_gradient = true;
+};
+
+/// How adapters are added to what they adapt (core/model/lora.hpp).
+struct LoraScaling {
+  std::int64_t rank = 0;  ///< 0: there are no adapters
+  double scaling = 1;     ///< of what they add
+  double dropout = 0;     ///< of what they read
 };
 
 /// All parameters of a model. Tied tensors stand once, and every module that uses them lists them.
 struct ModelParameters {
   std::vector<ParameterSpec> tensors;  ///< in registration order (zero-step.md 5.1)
   std::vector<ModuleSpec> modules;     ///< likewise, parents before their children; the root first
+  LoraScaling lora = {};
 
-  std::int64_t total() const;  ///< P
+  std::int64_t total() const;            ///< elements of all tensors, P where none is frozen
+  std::int64_t trainable_total() const;  ///< elements of those that are trained: P
   /// The module after `module` and all that is inside it.
   std::size_t end_of(std::size_t module) const;
   /// Tensors of `module` and of all that is inside it, ascending, each once.
@@ -54,22 +66,41 @@ struct ModelParameters {
 };
 
 /// Finds modules and tensors by their names, which are those of `parameters`: it must live longer.
+/// What PEFT wraps has the name of what it stands for: plain_name().
 class ModelNames {
  public:
   explicit ModelNames(const ModelParameters& parameters);
+  ModelNames(const ModelNames& other) : ModelNames(*other.parameters_) {}
+  ModelNames& operator=(const ModelNames&) = delete;
+  ~ModelNames() = default;
 
   /// @throws std::logic_error  if there is none of that name
   std::size_t module(std::string_view name) const;
   std::size_t tensor(std::string_view name) const;
+  /// Nothing if there is none of that name.
+  std::optional<std::size_t> find_module(std::string_view name) const;
+  bool is_trainable(std::size_t tensor) const { return parameters_->tensors.at(tensor).trainable; }
+  /// How many of the `count` modules `prefix`0, `prefix`1, ... come before all that is trained:
+  /// nothing asks for gradients of theirs, or by their results.
+  std::size_t frozen_layers(const std::string& prefix, std::int64_t count) const;
+  /// What adapts the linear layers, nothing but with LoRA.
+  const LoraScaling& lora() const { return parameters_->lora; }
 
  private:
   using Indices = std::unordered_map<std::string_view, std::size_t>;
 
   static std::size_t find(const Indices& indices, std::string_view name);
+  std::string_view key_of(const std::string& name);
 
+  const ModelParameters* parameters_;
+  std::list<std::string> plain_;  // names that are not those of `parameters`
   Indices modules_;
   Indices tensors_;
 };
+
+/// A name without what PEFT puts in front of and into it: "base_model.model" and ".base_layer" or
+/// ".modules_to_save.default".
+std::string plain_name(std::string_view name);
 
 /// Makes ModelParameters in registration order.
 class ModelBuilder {

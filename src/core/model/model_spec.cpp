@@ -37,6 +37,7 @@ json::object to_json(const ModelSpec& spec) {
   if (spec.expert_imbalance) object["expert_imbalance"] = *spec.expert_imbalance;
   if (spec.target_length != 0) object["target_length"] = spec.target_length;
   if (spec.own != kNothingOwn) object["own"] = json::parse(spec.own);
+  write(spec.fine_tuning, object);
   return object;
 }
 
@@ -64,6 +65,7 @@ ModelSpec model_spec_from_json(const json::object& object) {
     if (object.contains("expert_imbalance")) spec.expert_imbalance = real("expert_imbalance");
     if (object.contains("target_length")) spec.target_length = integer("target_length");
     if (const auto* own = object.if_contains("own")) spec.own = json::serialize(own->as_object());
+    spec.fine_tuning = fine_tuning_from(object);
     return spec;
   } catch (const std::exception& fault) {
     throw std::invalid_argument(concat("model_spec_from_json: ", fault.what()));

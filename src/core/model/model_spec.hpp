@@ -6,6 +6,7 @@
 #include <string>
 
 #include "core/base/json_fwd.hpp"
+#include "core/model/fine_tuning.hpp"
 #include "core/model/task.hpp"
 
 namespace dstune {
@@ -35,6 +36,7 @@ struct ModelSpec {
   /// What only this family has: a JSON object with keys of its config.json, every value that counts
   /// named, made by the family's read() and read by nobody else.
   std::string own = "{}";
+  FineTuning fine_tuning = {};  ///< what of it is trained
 
   std::int64_t head_size() const { return hidden_size / num_heads; }
   /// Tokens of the target that belongs to a sequence; 0 of tasks without targets.

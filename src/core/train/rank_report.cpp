@@ -18,8 +18,9 @@ namespace {
 
 double median(const std::vector<double>& values) { return summarize(values).median; }
 
-// Every step belongs to its slowest rank: its time, and how that rank spent it.
-void merge_times(const std::vector<RankReport>& reports, Measured& merged) {
+// Every step belongs to its slowest rank: its time, and how that rank spent it; tokens and FLOPs
+// are those of all ranks.
+RankReport slowest_ranks(const std::vector<RankReport>& reports) {
   RankReport slowest;
   for (std::size_t step = 0; step < reports.front().total.size(); ++step) {
     const RankReport* rank = &reports.front();
@@ -31,8 +32,18 @@ void merge_times(const std::vector<RankReport>& reports, Measured& merged) {
     time.forward = rank->forward.at(step);
     time.backward = rank->backward.at(step);
     time.optimizer = rank->optimizer.at(step);
+    for (const RankReport& report : reports) {
+      time.real_tokens += report.real_tokens.at(step);
+      time.padded_tokens += report.padded_tokens.at(step);
+      time.flops += report.flops.at(step);
+    }
     slowest.add(time, rank->communication.at(step), 0);
   }
+  return slowest;
+}
+
+void merge_times(const std::vector<RankReport>& reports, const RankReport& slowest,
+                 Measured& merged) {
   merged.steps = static_cast<int>(slowest.total.size());
   merged.step_time = summarize(slowest.total);
   merged.forward_time = median(slowest.forward);
@@ -55,6 +66,25 @@ void compute_rates(const Experiment& experiment, const StepConfig& config, Measu
       training_flops(experiment.settings.model, samples * length, length) / time;
 }
 
+// The median step is not a typical one: rates are those of all steps together.
+void compute_varying(const Experiment& experiment, const StepConfig& config,
+                     const RankReport& slowest, Measured& merged) {
+  std::vector<StepWork> steps;
+  for (std::size_t i = 0; i < slowest.total.size(); ++i) {
+    steps.push_back({slowest.total[i], slowest.real_tokens[i], slowest.padded_tokens[i]});
+  }
+  merged.varying = varying_steps(steps);
+  const Seconds time = merged.varying->mean_step_time;
+  if (time <= 0) return;
+  const double ranks = experiment.ranks;
+  const auto samples = static_cast<double>(config.train_batch(experiment.ranks));
+  const double flops = std::accumulate(slowest.flops.begin(), slowest.flops.end(), 0.0) /
+                       static_cast<double>(steps.size());
+  merged.samples_per_s = samples / time;
+  merged.tokens_per_s = merged.varying->mean_real_tokens / time;
+  merged.flops_per_s_per_rank = flops / ranks / time;
+}
+
 }  // namespace
 
 void RankReport::add(const StepReport& step, Seconds communication_time, Seconds exposed_time) {
@@ -64,6 +94,9 @@ void RankReport::add(const StepReport& step, Seconds communication_time, Seconds
   optimizer.push_back(step.optimizer);
   communication.push_back(communication_time);
   compute.push_back(step.total - exposed_time);
+  real_tokens.push_back(step.real_tokens);
+  padded_tokens.push_back(step.padded_tokens);
+  flops.push_back(step.flops);
 }
 
 std::string to_text(const RankReport& report) {
@@ -73,6 +106,9 @@ std::string to_text(const RankReport& report) {
                                {"optimizer", json::value_from(report.optimizer)},
                                {"communication", json::value_from(report.communication)},
                                {"compute", json::value_from(report.compute)},
+                               {"real_tokens", json::value_from(report.real_tokens)},
+                               {"padded_tokens", json::value_from(report.padded_tokens)},
+                               {"flops", json::value_from(report.flops)},
                                {"not_finite", report.not_finite},
                                {"own", to_json(Outcome(report.own))}};
   return to_json_text(object, 0);
@@ -92,7 +128,10 @@ RankReport rank_report_from_text(const std::string& text) {
             times("communication"),
             times("compute"),
             json::value_to<std::string>(object.at("not_finite")),
-            std::get<Measured>(outcome_from_json(object.at("own").as_object()))};
+            std::get<Measured>(outcome_from_json(object.at("own").as_object())),
+            times("real_tokens"),
+            times("padded_tokens"),
+            times("flops")};
   } catch (const std::exception& fault) {
     throw std::invalid_argument(concat("rank_report_from_text: ", fault.what()));
   }
@@ -121,8 +160,13 @@ Outcome merge_reports(const std::vector<RankReport>& reports, const Experiment& 
   }
   merged.device_use = merge(uses);
   merged.device_peaks = merge(peaks);
-  merge_times(reports, merged);
-  compute_rates(experiment, config, merged);
+  const RankReport slowest = slowest_ranks(reports);
+  merge_times(reports, slowest, merged);
+  if (experiment.settings.lengths.varies()) {
+    compute_varying(experiment, config, slowest, merged);
+  } else {
+    compute_rates(experiment, config, merged);
+  }
   return merged;
 }
 

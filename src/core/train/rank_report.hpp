@@ -20,6 +20,9 @@ struct RankReport {
   std::vector<double> compute;  ///< what is left of `total` without waiting for the other ranks
   std::string not_finite;       ///< "rank 2: the loss became nan in step 3", or ""
   Measured own;                 ///< losses, peak memory, collectives, set-up and warm-up time
+  std::vector<double> real_tokens = {};  ///< likewise one per step; 0 unless lengths vary
+  std::vector<double> padded_tokens = {};
+  std::vector<double> flops = {};
 
   void add(const StepReport& step, Seconds communication_time, Seconds exposed_time);
 };

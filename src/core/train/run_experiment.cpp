@@ -155,9 +155,11 @@ class Run {
 
   void warm_up() {
     const Seconds begin = device_.now();
-    const int least = config_.stage == 3 ? kUnsteadySteps : 0;
+    // With the longest batch, so that what does not fit says so at once.
+    const bool needs_one = config_.stage == 3 || experiment_.settings.lengths.varies();
+    const int least = needs_one ? kUnsteadySteps : 0;
     const int steps = std::max(experiment_.settings.warmup_steps, least);
-    for (int i = 0; i < steps; ++i) run_step();
+    for (int i = 0; i < steps; ++i) run_step(std::nullopt);
     report_.own.warmup_time = device_.now() - begin;
   }
 
@@ -174,10 +176,16 @@ class Run {
   // Rank 0 decides whether to go on: its clock alone would not be everybody's.
   void run_measured_steps() {
     const RunSettings& settings = experiment_.settings;
-    const StoppingRule rule(settings.measure_steps, settings.experiment_timeout);
+    const StoppingRule rule(
+        settings.measure_steps, settings.experiment_timeout,
+        settings.lengths.varies() ? StepsDiffer::by_nature : StepsDiffer::by_noise);
+    // Libraries of GPUs make plans of every shape when it first comes, which training soon knows.
+    const bool plans_new_shapes = settings.backend == "cuda" && settings.lengths.varies();
     std::byte enough{0};
     while (enough == std::byte{0}) {
-      const StepReport step = run_step();
+      const std::uint64_t batch = report_.total.size();
+      if (plans_new_shapes) run_step(batch);
+      const StepReport step = run_step(batch);
       if (!is_steady_) continue;
       report_.add(step, device_.ledger().communication_time(), exposed_time(device_.ledger()));
       if (static_cast<int>(report_.total.size()) < settings.measure_steps) continue;
@@ -192,8 +200,8 @@ class Run {
     throw LossScaleExhausted(concat("inf or NaN in the gradients of ", overflows_, " steps"));
   }
 
-  StepReport run_step() {
-    const StepReport step = step_->run();
+  StepReport run_step(std::optional<std::uint64_t> batch) {
+    const StepReport step = step_->run(batch);
     if (steps_++ == 0) report_.own.first_loss = step.loss;
     report_.own.last_loss = step.loss;
     if (step.result.overflow) refuse_endless_overflow();

@@ -1,5 +1,6 @@
 #include "core/train/stopping_rule.hpp"
 
+#include <cmath>
 #include <numeric>
 
 #include "core/base/statistics.hpp"
@@ -10,14 +11,22 @@ namespace {
 constexpr double kQuietPercent = 5;
 constexpr int kLongest = 3;
 
+constexpr double kSurePercent = 3;
+constexpr int kFewestBatches = 8;  // fewer say little of their own spread
+constexpr int kLongestOfBatches = 20;
+
 }  // namespace
 
 bool StoppingRule::is_enough(const std::vector<double>& times) const {
   const int steps = static_cast<int>(times.size());
+  const bool by_nature = differ_ == StepsDiffer::by_nature;
   if (steps == 0 || steps < min_steps_) return false;
-  if (steps >= kLongest * min_steps_) return true;
   const Seconds spent = std::accumulate(times.begin(), times.end(), 0.0);
-  return spent >= time_limit_ || summarize(times).noise_percent <= kQuietPercent;
+  if (spent >= time_limit_) return true;
+  if (by_nature && steps < kFewestBatches) return false;
+  if (steps >= (by_nature ? kLongestOfBatches : kLongest) * min_steps_) return true;
+  const double noise = summarize(times).noise_percent;
+  return by_nature ? noise / std::sqrt(steps) <= kSurePercent : noise <= kQuietPercent;
 }
 
 }  // namespace dstune

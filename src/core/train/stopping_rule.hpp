@@ -7,12 +7,21 @@
 
 namespace dstune {
 
+/// What differs from step to step.
+enum class StepsDiffer {
+  by_noise,   ///< all do the same
+  by_nature,  ///< their batches differ in length
+};
+
 /// At least `min_steps`; on while their noise is above 5 %, up to three times as many, as long as
-/// they took less than half of the experiment's time limit together.
+/// they took less than half of the experiment's time limit together. Of steps that differ by nature
+/// the mean is sought: at least 8, on while its standard error is above 3 %, up to twenty times
+/// `min_steps` (docs/decisions/lengths.md).
 class StoppingRule {
  public:
-  StoppingRule(int min_steps, Seconds experiment_timeout)
-      : min_steps_(min_steps), time_limit_(experiment_timeout / 2) {}
+  StoppingRule(int min_steps, Seconds experiment_timeout,
+               StepsDiffer differ = StepsDiffer::by_noise)
+      : min_steps_(min_steps), time_limit_(experiment_timeout / 2), differ_(differ) {}
 
   /// @param times  seconds of the measured steps so far
   bool is_enough(const std::vector<double>& times) const;
@@ -20,6 +29,7 @@ class StoppingRule {
  private:
   int min_steps_;
   Seconds time_limit_;
+  StepsDiffer differ_;
 };
 
 }  // namespace dstune

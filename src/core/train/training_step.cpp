@@ -2,6 +2,7 @@
 
 #include "core/device/operations/random.hpp"
 #include "core/device/repeated_work.hpp"
+#include "core/train/draw_lengths.hpp"
 #include "core/train/families/families.hpp"
 #include "core/train/layers/workspace.hpp"
 
@@ -20,7 +21,9 @@ MicroBatch micro_batch_of(const RunSettings& settings, const StepConfig& config)
           .dtype = config.dtype,
           .linear = config.stage == 3 ? LinearLayers::memory_efficient : LinearLayers::torch,
           .attention = settings.attention,
-          .loss = settings.loss};
+          .loss = settings.loss,
+          .checkpointing = config.checkpointing,
+          .checkpoints_synchronize = config.checkpoints_synchronize};
 }
 
 }  // namespace
@@ -44,17 +47,60 @@ TrainingStep::TrainingStep(const RunSettings& settings, const StepConfig& config
       tokens_(device, MemoryCategory::activations,
               token_bytes(config.micro_batch, settings.sequence_length,
                           settings.model.target_tokens(settings.sequence_length))),
-      loss_(device) {
+      loss_(device),
+      rows_{config.micro_batch, settings.sequence_length} {
   device_.set_host_overhead(settings_.host_overhead);
 }
 
 TrainingStep::~TrainingStep() = default;
 
+// In the global batch.
+std::uint64_t TrainingStep::first_sequence(std::int64_t micro_step) const {
+  return static_cast<std::uint64_t>((micro_step * collectives_.size() + collectives_.rank()) *
+                                    config_.micro_batch);
+}
+
+void TrainingStep::set_lengths(std::int64_t micro_step) {
+  if (!settings_.lengths.varies()) return;
+  if (batch_) {
+    const auto size = static_cast<std::uint64_t>(config_.train_batch(collectives_.size()));
+    rows_ =
+        draw_rows(settings_.lengths, settings_.seed, *batch_ * size + first_sequence(micro_step),
+                  config_.micro_batch, settings_.sequence_length);
+  } else {
+    rows_ = longest_rows(settings_.lengths, config_.micro_batch, settings_.sequence_length);
+  }
+  model_->set_lengths(rows_);
+  count_work();
+}
+
+void TrainingStep::count_work() {
+  work_.padded_tokens += static_cast<double>(rows_.tokens());
+  const auto count = [&](std::int64_t length, std::int64_t times) {
+    work_.real_tokens += static_cast<double>(times * length);
+    work_.flops += static_cast<double>(times) * flops_of(length);
+  };
+  if (rows_.sequences.empty()) count(rows_.length, rows_.rows);
+  for (const TokenSpan& sequence : rows_.sequences) count(sequence.length, 1);
+}
+
+double TrainingStep::flops_of(std::int64_t length) {
+  const auto [known, is_new] = flops_.try_emplace(length, 0);
+  if (is_new) known->second = training_flops(settings_.model, length, length);
+  return known->second;
+}
+
+Tensor TrainingStep::tokens() const {
+  const std::int64_t targets =
+      config_.micro_batch * settings_.model.target_tokens(settings_.sequence_length);
+  return tokens_.tensor(DType::int64).slice(0, rows_.tokens() + targets);
+}
+
+// Padding is drawn too: which token it is matters to nothing.
 void TrainingStep::make_tokens(std::int64_t micro_step) {
-  const std::int64_t length = settings_.sequence_length;
-  const std::int64_t target = settings_.model.target_tokens(length);
-  const std::int64_t first =
-      (micro_step * collectives_.size() + collectives_.rank()) * config_.micro_batch;
+  const std::int64_t length = rows_.tokens() / config_.micro_batch;
+  const std::int64_t target = settings_.model.target_tokens(settings_.sequence_length);
+  const std::uint64_t first = first_sequence(micro_step);
   const auto fill = [&](std::int64_t offset, std::int64_t count, std::uint64_t seed) {
     device_.run(FillTokens{.out = tokens_.tensor(DType::int64).slice(offset, count),
                            .vocab = settings_.model.vocab_size,
@@ -62,9 +108,9 @@ void TrainingStep::make_tokens(std::int64_t micro_step) {
   };
   for (std::int64_t i = 0; i < config_.micro_batch; ++i) {
     const std::uint64_t seed =
-        seed_of(settings_.seed, step_, static_cast<std::uint64_t>(first + i));
+        seed_of(settings_.seed, step_, first + static_cast<std::uint64_t>(i));
     fill(i * length, length, seed);
-    if (target > 0) fill(config_.micro_batch * length + i * target, target, mix(seed));
+    if (target > 0) fill(rows_.tokens() + i * target, target, mix(seed));
   }
 }
 
@@ -76,6 +122,7 @@ void TrainingStep::synchronize_for_timer() {
 
 TrainingStep::MicroStep TrainingStep::run_micro_step(std::int64_t micro) {
   MemoryBudget& memory = device_.memory();
+  set_lengths(micro);
   make_tokens(micro);
   const bool boundary = micro + 1 == config_.accumulation_steps;
   engine_->begin_micro_step(boundary);
@@ -84,8 +131,7 @@ TrainingStep::MicroStep TrainingStep::run_micro_step(std::int64_t micro) {
   MicroStep times;
   times.begin = device_.record(Stream::compute);
   const auto place = static_cast<std::uint64_t>(micro * collectives_.size() + collectives_.rank());
-  model_->forward(*engine_, tokens_.tensor(DType::int64), seed_of(~settings_.seed, step_, place),
-                  loss_.tensor());
+  model_->forward(*engine_, tokens(), seed_of(~settings_.seed, step_, place), loss_.tensor());
   times.turn = device_.record(Stream::compute);
   memory.enter(StepPhase::backward);
   model_->backward(*engine_,
@@ -97,8 +143,9 @@ TrainingStep::MicroStep TrainingStep::run_micro_step(std::int64_t micro) {
   return times;
 }
 
-StepReport TrainingStep::run() {
-  StepReport report;
+StepReport TrainingStep::run(std::optional<std::uint64_t> batch) {
+  batch_ = batch;
+  work_ = {};
   device_.ledger().clear();
   device_.timeline().clear();
   const Event begin = end_of_work();
@@ -109,6 +156,7 @@ StepReport TrainingStep::run() {
     times.push_back(run_micro_step(micro));
     micro += micro_steps.fold(config_.accumulation_steps - micro - 2);
   }
+  StepReport report = work_;
   const Event before = device_.record(Stream::compute);
   device_.memory().enter(StepPhase::update);
   report.result = engine_->step();

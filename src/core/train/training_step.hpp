@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "core/device/collectives.hpp"
@@ -26,10 +28,15 @@ struct StepReport {
   Seconds forward = 0;
   Seconds backward = 0;  ///< with the gradient communication inside
   Seconds optimizer = 0;
+  /// Of this rank's micro-steps, where lengths vary: see VaryingSteps; FLOPs of the real tokens.
+  double real_tokens = 0;
+  double padded_tokens = 0;
+  double flops = 0;
 };
 
-/// Holds all memory of a run. The tokens of a step depend on the seed and the place of a sequence
-/// in the global batch alone: however the batch is split, the same sequences are trained on.
+/// Holds all memory of a run, for the longest sequences that there may be. The tokens of a step
+/// depend on the seed and the place of a sequence in the global batch alone: however the batch is
+/// split, the same sequences are trained on.
 class TrainingStep {
  public:
   /// Local: allocates, calls no collective.
@@ -41,14 +48,20 @@ class TrainingStep {
   TrainingStep& operator=(const TrainingStep&) = delete;
 
   /// Collective over the group. Steps are numbered by the calls.
-  StepReport run();
+  /// @param batch  where lengths vary: which of the seed's batches; none: the one that needs most
+  StepReport run(std::optional<std::uint64_t> batch = std::nullopt);
 
   ZeroEngine& engine() { return *engine_; }
   const ModelParameters& parameters() const { return parameters_; }
 
  private:
   void synchronize_for_timer();
+  std::uint64_t first_sequence(std::int64_t micro_step) const;
+  void set_lengths(std::int64_t micro_step);
+  void count_work();
+  double flops_of(std::int64_t length);
   void make_tokens(std::int64_t micro_step);
+  Tensor tokens() const;
   /// When it happened on the compute stream.
   struct MicroStep {
     Event begin;
@@ -70,6 +83,12 @@ class TrainingStep {
   Buffer tokens_;  // int64
   Scalar loss_;    // of the micro-steps, added up
   std::uint64_t step_ = 0;
+
+  // Of the step that runs.
+  std::optional<std::uint64_t> batch_;
+  RowLengths rows_;
+  StepReport work_;                       ///< tokens and FLOPs
+  std::map<std::int64_t, double> flops_;  // of a sequence, by length
 };
 
 /// Bytes of a TrainingStep's own buffer, the tokens of a micro-step (category activations): of all

@@ -32,15 +32,29 @@ float rrms_of(const T* x, float* copy, std::int64_t count, double epsilon) {
   return 1.0F / std::sqrt(squares / static_cast<float>(count) + static_cast<float>(epsilon));
 }
 
+/// x rrms(i): what was saved of it, or made anew of the copy.
+template <class N>
+struct Saved {
+  const N* normalised;
+
+  float operator()(std::int64_t j) const { return to_float(normalised[j]); }
+};
+struct MadeAnew {
+  const float* copy;
+  float rrms;
+
+  float operator()(std::int64_t j) const { return copy[j] * rrms; }
+};
+
 /// Gradients of one row; the sums over rows of the weight's gradient grow in place.
-template <class T, class N>
-void backward_row(float rrms, float offset, const T* d_out, const N* normalised, const T* weight,
+template <class T, class Normalised>
+void backward_row(float rrms, float offset, const T* d_out, Normalised normalised, const T* weight,
                   T* d_x, float* sums, std::int64_t count) {
   float sum = 0;
 #pragma omp simd reduction(+ : sum)
   for (std::int64_t j = 0; j < count; ++j) {
     const float d = to_float(d_out[j]);
-    const float xhat = to_float(normalised[j]);
+    const float xhat = normalised(j);
     sums[j] += d * xhat;
     sum += d * (offset + to_float(weight[j])) * xhat;
   }
@@ -48,7 +62,7 @@ void backward_row(float rrms, float offset, const T* d_out, const N* normalised,
 #pragma omp simd
   for (std::int64_t j = 0; j < count; ++j) {
     const float g = to_float(d_out[j]) * (offset + to_float(weight[j]));
-    d_x[j] = from_float<T>(rrms * (g - to_float(normalised[j]) * mean));
+    d_x[j] = from_float<T>(rrms * (g - normalised(j) * mean));
   }
 }
 
@@ -97,22 +111,27 @@ void CpuDevice::compute(const RmsNormBackward& op) {
   const Matrix d_out = op.d_out;
   const Matrix d_x = op.d_x;
   const Matrix normalised = op.saved.normalised;
+  const Matrix copy = op.saved.copy;
   const auto offset = static_cast<float>(op.offset);
   const auto* const rrms = elements<float>(op.saved.rrms);
   const std::int64_t cols = d_out.cols;
   assert(is_dense(d_out) && is_dense(d_x) && fits(op.saved, d_out.rows, cols));
   assert(d_x.rows == d_out.rows && d_x.cols == cols && op.weight.numel == cols);
   assert(d_x.dtype == d_out.dtype && op.weight.dtype == d_out.dtype);
-  assert(op.d_weight.numel == cols && op.d_weight.dtype == d_out.dtype);
+  const bool trains = op.d_weight.numel > 0;
+  assert(!trains || (op.d_weight.numel == cols && op.d_weight.dtype == d_out.dtype));
   float* const sums = scratch(cols);
   std::fill(sums, sums + cols, 0.0F);
   with_types(d_out, op.saved, [&]<class T, class N>(std::type_identity<T>, std::type_identity<N>) {
     const T* const weight = elements<T>(op.weight);
     for_rows(*this, d_out.rows, cols, [=](std::int64_t i) {
-      backward_row(rrms[i], offset, row<T>(d_out, i), row<N>(normalised, i), weight, row<T>(d_x, i),
-                   sums, cols);
+      const auto run = [&](auto xhat) {
+        backward_row(rrms[i], offset, row<T>(d_out, i), xhat, weight, row<T>(d_x, i), sums, cols);
+      };
+      if (trains) return run(Saved<N>{row<N>(normalised, i)});
+      run(MadeAnew{row<float>(copy, i), rrms[i]});
     });
-    convert(sums, elements<T>(op.d_weight), cols);
+    if (trains) convert(sums, elements<T>(op.d_weight), cols);
   });
 }
 

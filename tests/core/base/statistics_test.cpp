@@ -32,5 +32,12 @@ TEST(Summarize, HasNoNoiseIfAllSamplesAreZero) {
 
 TEST(Summarize, RejectsNoSamples) { EXPECT_THROW(summarize({}), std::invalid_argument); }
 
+TEST(Percentile, IsTheLeastThatEnoughSamplesDoNotExceed) {
+  EXPECT_EQ(percentile({5, 1, 4, 2, 3}, 0.8), 4);
+  EXPECT_EQ(percentile({5, 1, 4, 2, 3}, 0.81), 5);
+  EXPECT_EQ(percentile({5, 1}, 0.01), 1);
+  EXPECT_THROW(percentile({}, 0.5), std::invalid_argument);
+}
+
 }  // namespace
 }  // namespace dstune

@@ -49,6 +49,23 @@ TEST(ExperimentJson, TellsOfASharedGpuOnlyWhereThereIsOne) {
   EXPECT_TRUE(experiment_from_json(to_json(experiment)).settings.share_gpu);
 }
 
+TEST(ExperimentJson, TellsOfLengthsOnlyWhereTheyVary) {
+  Experiment experiment = example();
+  EXPECT_FALSE(to_json(experiment).at("settings").as_object().contains("lengths"));
+
+  for (const LengthSettings& lengths :
+       {LengthSettings{
+            .law = LengthLaw::histogram, .counts = {{3, 5}, {9, 1}}, .least = 3, .most = 9},
+        LengthSettings{.law = LengthLaw::lognormal, .mean = 1.0 / 3, .sigma = 0.7, .most = 9},
+        LengthSettings{.law = LengthLaw::uniform, .most = 9, .is_packed = true},
+        LengthSettings{.law = LengthLaw::uniform, .most = 9, .pad_to_multiple_of = 8}}) {
+    experiment.settings.lengths = lengths;
+
+    EXPECT_EQ(experiment_from_json(to_json(experiment)).settings.lengths, lengths);
+    EXPECT_NE(experiment.key(), example().key());
+  }
+}
+
 TEST(ExperimentJson, TellsOfAttentionWhereItIsNotSdpa) {
   Experiment experiment = example();
   EXPECT_FALSE(to_json(experiment).at("settings").as_object().contains("attention"));

@@ -46,6 +46,7 @@ Measured awkward() {
   measured.network = "AWS Libfabric";
   measured.device_peaks = {1e15 / 3, 1e12 / 7};
   measured.machine_rates = {.overlaps = true, .flops_per_s = 1e15 / 3, .launch = 1e-6 / 7};
+  measured.varying = {1.0 / 3, 2.0 / 3, 1e4 / 7, 1e5 / 7, 1e6 / 3, 1e6 / 7};
   return measured;
 }
 
@@ -75,6 +76,7 @@ void expect_equal(const Measured& actual, const Measured& expected) {
   EXPECT_EQ(actual.network, expected.network);
   EXPECT_EQ(actual.device_peaks, expected.device_peaks);
   EXPECT_EQ(actual.machine_rates, expected.machine_rates);
+  EXPECT_EQ(actual.varying, expected.varying);
 }
 
 TEST(OutcomeJson, MeasuredReadsBackToTheSameBits) {
@@ -176,6 +178,17 @@ TEST(DescribeOutcome, MeasuredShowsTimeNoiseSpeedAndMemory) {
   const std::string line = describe(measured);
 
   EXPECT_EQ(line, "412.6 ms +-0.8%, 171.3 GFLOP/s per rank, 9.7 samples/s, peak 61.40 GiB");
+}
+
+TEST(DescribeOutcome, StepsThatVaryHaveMeanAndP95) {
+  Measured measured;
+  measured.steps = 16;
+  measured.step_time = {0.4, 0.1, 0.9, 40};
+  measured.varying = {.mean_step_time = 0.5, .p95_step_time = 0.8};
+
+  EXPECT_EQ(describe(measured).substr(0, 33), "500.0 ms on average, P95 800.0 ms");
+  EXPECT_DOUBLE_EQ(typical_step_time(measured), 0.5);
+  EXPECT_DOUBLE_EQ(relative_noise(measured), 0.1);  // the mean's: 0.4 / sqrt(16)
 }
 
 TEST(ShareOfPeak, IsTheSpeedOverTheMeasuredPeak) {

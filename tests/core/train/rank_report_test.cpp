@@ -208,5 +208,40 @@ TEST(RankReport, RejectsTheReportOfAnotherOutcome) {
   EXPECT_THROW(rank_report_from_text(text), std::invalid_argument);
 }
 
+// A rank's steps of these times, real and padded tokens.
+RankReport varying_report(const std::vector<StepWork>& steps) {
+  RankReport report;
+  for (const StepWork& work : steps) {
+    StepReport step = step_of(work.time, 1);
+    step.real_tokens = work.real_tokens;
+    step.padded_tokens = work.padded_tokens;
+    step.flops = 10 * work.real_tokens;
+    report.add(step, 0, 0);
+  }
+  return report;
+}
+
+TEST(RankReport, RatesOfStepsThatVaryAreThoseOfAllTogether) {
+  Experiment experiment = test::TinyExperiment{.ranks = 2}.make();
+  experiment.settings.lengths = {.law = LengthLaw::uniform, .least = 2, .most = 9};
+  const std::vector<RankReport> reports = {varying_report({{1, 10, 20}, {5, 30, 30}, {1, 5, 8}}),
+                                           varying_report({{2, 10, 40}, {4, 10, 40}, {1, 5, 9}})};
+
+  const auto merged =
+      std::get<Measured>(merge_reports(reports, experiment, make_step_config(experiment)));
+
+  ASSERT_TRUE(merged.varying.has_value());
+  EXPECT_DOUBLE_EQ(merged.varying->mean_step_time, 8.0 / 3);  // 2, 5 and 1 s
+  EXPECT_DOUBLE_EQ(merged.varying->p95_step_time, 5);
+  EXPECT_DOUBLE_EQ(merged.varying->mean_real_tokens, 70.0 / 3);
+  EXPECT_DOUBLE_EQ(merged.varying->mean_padded_tokens, 147.0 / 3);
+  EXPECT_DOUBLE_EQ(merged.varying->padded_tokens_per_s, 147.0 / 8);
+  EXPECT_DOUBLE_EQ(merged.varying->p95_tokens_per_s, 8);  // of 10, 8 and 10
+  EXPECT_DOUBLE_EQ(merged.tokens_per_s, 70.0 / 8);
+  EXPECT_DOUBLE_EQ(merged.samples_per_s, 2 * 3 / 8.0);
+  EXPECT_DOUBLE_EQ(merged.flops_per_s_per_rank, 700.0 / 2 / 8);
+  EXPECT_DOUBLE_EQ(typical_step_time(merged), 8.0 / 3);
+}
+
 }  // namespace
 }  // namespace dstune

@@ -208,5 +208,23 @@ TEST(RunExperimentWithExhaustedLossScale, FailsOnEveryRank) {
   }
 }
 
+// The first step is the longest batch, so the run needs what the dry run says, whichever batches
+// came.
+TEST_P(RunExperiment, OfLengthsThatVaryNeedsTheLongestBatchAndMeasuresTheMean) {
+  Experiment experiment = TinyExperiment{GetParam(), 2, 2, 2}.make();
+  experiment.settings.sequence_length = 7;
+  experiment.settings.lengths = {.law = LengthLaw::uniform, .least = 2, .most = 7};
+  experiment.settings.warmup_steps = 0;
+  experiment.settings.measure_steps = 1;
+
+  const auto measured = std::get<Measured>(run_on_cpus(experiment).front());
+
+  EXPECT_EQ(measured.peak_memory, largest_dry_peak(experiment).second);
+  ASSERT_TRUE(measured.varying.has_value());
+  EXPECT_GE(measured.steps, 8);
+  EXPECT_GT(measured.varying->mean_padded_tokens, measured.varying->mean_real_tokens);
+  EXPECT_LE(measured.varying->mean_padded_tokens, 2 * 2 * 2 * 7);
+}
+
 }  // namespace
 }  // namespace dstune

@@ -63,5 +63,29 @@ TEST(StoppingRule, MeasuresTheMinimumHoweverLongItTakes) {
   EXPECT_FALSE(rule.is_enough({100, 100}));
 }
 
+// Batches of different lengths: what is noise elsewhere is what is measured here.
+TEST(StoppingRule, OfStepsThatDifferByNatureSeeksTheirMean) {
+  const StoppingRule rule(3, kAmple, StepsDiffer::by_nature);
+  std::vector<double> times(7, 1);
+
+  EXPECT_FALSE(rule.is_enough(times));  // too few to know their spread
+  times.push_back(1);
+  EXPECT_TRUE(rule.is_enough(times));
+
+  times.back() = 1.5;
+  EXPECT_FALSE(rule.is_enough(times));  // 0.177 / sqrt(8) of a mean of 1.0625: 5.9 %
+  while (!rule.is_enough(times)) times.push_back(1);
+  EXPECT_EQ(times.size(), 17U);  // 0.1213 / sqrt(17) of 1.0294: 2.86 %; with 16: 3.03 %
+}
+
+TEST(StoppingRule, OfStepsThatDifferByNatureTakesTwentyTimesTheMinimumAtMost) {
+  const StoppingRule rule(1, kAmple, StepsDiffer::by_nature);
+  std::vector<double> times;
+  while (!rule.is_enough(times)) times.push_back(times.size() % 2 == 0 ? 1 : 9);
+
+  EXPECT_EQ(times.size(), 20U);
+  EXPECT_TRUE(StoppingRule(1, 20, StepsDiffer::by_nature).is_enough({1, 9}));  // half of the limit
+}
+
 }  // namespace
 }  // namespace dstune

@@ -86,7 +86,8 @@ class RmsNormTest : public DeviceTest {
   };
 
   /// In place: d_x is d_out.
-  Gradients backward(const Buffers& all, const std::vector<double>& d_out) {
+  /// @param trains  else the weight is frozen, and the result has no gradient of it
+  Gradients backward(const Buffers& all, const std::vector<double>& d_out, bool trains = true) {
     const Buffer d_x = upload(d_out, all.dtype);
     const Buffer d_weight = buffer(all.cols, all.dtype);
     const Buffer scratch = buffer(rms_norm_backward_scratch(all.dtype, all.rows * all.cols));
@@ -96,7 +97,8 @@ class RmsNormTest : public DeviceTest {
                                  .saved = all.saved(),
                                  .scratch = scratch.tensor(DType::fp32),
                                  .d_x = all.matrix(d_x, all.dtype),
-                                 .d_weight = d_weight.tensor(all.dtype)});
+                                 .d_weight = trains ? d_weight.tensor(all.dtype) : Tensor{}});
+    if (!trains) return {download(d_x.tensor(all.dtype)), {}};
     return {download(d_x.tensor(all.dtype)), download(d_weight.tensor(all.dtype))};
   }
 };
@@ -150,6 +152,24 @@ TEST_P(RmsNormTest, BackwardIsTheGradientOfForward) {
         expect_close(gradients.x, numeric_gradient(by_x, x), tolerance);
         expect_close(gradients.weight, numeric_gradient(by_weight, weight), tolerance);
       }
+    }
+  }
+}
+
+TEST_P(RmsNormTest, BackwardOfAFrozenWeightReadsNothingThatOnlyItsGradientNeeds) {
+  constexpr std::int64_t kCols = 33;
+  for (const DType dtype : kDTypes) {
+    for (const double offset : {0.0, 1.0}) {
+      const auto x = random_values(3 * kCols, dtype, 1);
+      const auto weight = random_values(kCols, dtype, 2);
+      const auto d_out = random_values(3 * kCols, dtype, 3);
+      const Gradients expected = backward(forward(x, weight, dtype, offset), d_out);
+      Buffers all = forward(x, weight, dtype, offset);
+      all.normalised = upload(std::vector<double>(x.size(), 1e3), all.inner());
+
+      const Gradients actual = backward(all, d_out, false);
+
+      expect_close(actual.x, expected.x, 2 * tolerance_of(dtype));
     }
   }
 }

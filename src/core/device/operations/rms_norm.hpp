@@ -37,7 +37,8 @@ struct RmsNormBackward {
   RmsNormSaved saved;  ///< its contents are lost: eager PyTorch's chain of kernels has room there
   Tensor scratch;      ///< fp32, rms_norm_backward_scratch() elements
   Matrix d_x;          ///< may be d_out
-  Tensor d_weight;     ///< column sums of d_out xhat
+  /// Column sums of d_out xhat; empty: the weight is frozen, and `normalised` has no contents.
+  Tensor d_weight;
 };
 
 /// fp32 elements that PyTorch's chain holds at its highest, beside what the operation names: the
@@ -69,12 +70,17 @@ inline Work work_of(const RmsNorm& op) {
 inline Work work_of(const RmsNormBackward& op) {
   const Operand copy = op.saved.copy;
   const Operand wide = Operand(op.scratch).of(copy.bytes);
-  return {"rms_norm_backward",
-          10 * count(op.d_out),
-          {op.d_out, op.saved.normalised, op.saved.normalised, op.d_out, op.weight, copy,
-           copy.of(4 * copy.bytes), op.saved.rrms, wide.of(6 * copy.bytes)},
-          {op.saved.normalised, op.d_x, op.d_weight, copy.of(3 * copy.bytes),
-           wide.of(5 * copy.bytes), op.d_x}};
+  const bool trains = op.d_weight.numel > 0;
+  Work work{
+      "rms_norm_backward",
+      (trains ? 10 : 8) * count(op.d_out),
+      {op.d_out, op.weight, copy, copy.of(4 * copy.bytes), op.saved.rrms, wide.of(6 * copy.bytes)},
+      {op.d_x, copy.of(3 * copy.bytes), wide.of(5 * copy.bytes), op.d_x}};
+  if (trains) {
+    work.reads.add({op.d_out, op.saved.normalised, op.saved.normalised});
+    work.writes.add({op.saved.normalised, op.d_weight});
+  }
+  return work;
 }
 
 }  // namespace dstune

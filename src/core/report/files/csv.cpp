@@ -34,6 +34,15 @@ void add_experiment(const Record& record, Row& row) {
   row.emplace_back("finished_s", to_json_text(record.finished, 0));
 }
 
+void add_varying(const json::object& outcome, Row& row) {
+  const auto* varying = outcome.if_contains("varying_steps");
+  for (const char* key : {"mean_step_time_s", "p95_step_time_s", "mean_real_tokens",
+                          "mean_padded_tokens", "padded_tokens_per_s", "p95_tokens_per_s"}) {
+    const auto* value = varying == nullptr ? nullptr : varying->as_object().if_contains(key);
+    row.emplace_back(key, value_text(value));
+  }
+}
+
 void add_outcome(const Outcome& outcome, Row& row) {
   const json::object content = to_json(outcome);
   row.emplace_back("status", value_text(content.if_contains("status")));
@@ -59,6 +68,7 @@ void add_outcome(const Outcome& outcome, Row& row) {
   for (const char* key : {"setup_time_s", "warmup_time_s", "measure_time_s"}) {
     row.emplace_back(key, value_text(content.if_contains(key)));
   }
+  add_varying(content, row);
 }
 
 Row make_row(const Record& record) {

@@ -68,6 +68,17 @@ std::vector<TrainingArgument> training_arguments(const json::object& config) {
   return arguments;
 }
 
+// Their values have no blanks, for a shell to split them at. transformers 5 has these names beside
+// newer ones, older versions have no others.
+std::vector<TrainingArgument> checkpointing_arguments(
+    const ActivationCheckpointing& checkpointing) {
+  if (checkpointing.unit != ActivationCheckpointing::Unit::layer) return {};
+  std::string settings = concat(R"({"use_reentrant":)", checkpointing.reentrant ? "true" : "false");
+  if (checkpointing.count > 1) settings += concat(R"(,"every_n_layers":)", checkpointing.count);
+  return {{"--gradient_checkpointing", "True"},
+          {"--gradient_checkpointing_kwargs", settings + "}"}};
+}
+
 std::string training_arguments_text(const std::vector<TrainingArgument>& arguments,
                                     const std::string& config_path) {
   std::string text = concat("--deepspeed ", shell_quoted(config_path), "\n");

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/base/json.hpp"
+#include "core/experiment/activation_checkpointing.hpp"
 
 namespace dstune {
 
@@ -21,6 +22,9 @@ struct TrainingArgument {
 /// as "auto", is the Trainer's own: no flag.
 /// @param config  of the optimum (optimal_config)
 std::vector<TrainingArgument> training_arguments(const json::object& config);
+
+/// What switches activation checkpointing on, where the Trainer has it: layer by layer.
+std::vector<TrainingArgument> checkpointing_arguments(const ActivationCheckpointing& checkpointing);
 
 /// Those flags with "--deepspeed `config_path`" before them, one a line, as a shell reads them:
 /// "train.py $(cat FILE)" where no path has blanks.

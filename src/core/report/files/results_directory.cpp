@@ -172,11 +172,17 @@ std::string ResultsDirectory::write_optimum(const RunResults& results) const {
   });
   write_or_remove(paths[3], results.emit.contains(EmittedForm::transformers), [&] {
     files.training_arguments = training_arguments(config);
+    for (auto& argument :
+         checkpointing_arguments(make_step_config(results.best->experiment).checkpointing)) {
+      files.training_arguments.push_back(std::move(argument));
+    }
     return training_arguments_text(files.training_arguments, files.deepspeed);
   });
   std::string line;
   write_or_remove(paths[1], !results.training_command.empty(), [&] {
-    line = optimal_command(results.training_command, results.arg_mappings, config, files);
+    json::object mapped = config;
+    mapped["sequence_length"] = results.best->experiment.settings.sequence_length;
+    line = optimal_command(results.training_command, results.arg_mappings, mapped, files);
     return line + "\n";
   });
   return line;
@@ -203,7 +209,7 @@ json::object metrics_json(const Experiment& experiment, const Measured& measured
   return {{"fwd", measured.forward_time * to_us_per_micro_step},
           {"bwd", measured.backward_time * to_us_per_micro_step},
           {"step", measured.optimizer_time * to_us_per_micro_step},
-          {"latency", measured.step_time.median * 1e6},
+          {"latency", typical_step_time(measured) * 1e6},
           {"FLOPS_per_gpu", measured.flops_per_s_per_rank},
           {"throughput", measured.samples_per_s},
           {"rank", 0},

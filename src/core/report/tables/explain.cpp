@@ -43,6 +43,18 @@ std::string time_section(const Measured& measured) {
   return section("Time: medians over the measured steps, each its slowest rank's", table);
 }
 
+std::string varying_section(const std::optional<VaryingSteps>& varying) {
+  if (!varying || varying->mean_step_time <= 0) return "";
+  Table table({{"of steps that vary in length", Align::left}, {"mean"}, {"P95"}});
+  const auto per_second = [](double tokens) { return fixed(tokens, 1); };
+  table.add_row({"step time (ms)", ms(varying->mean_step_time), ms(varying->p95_step_time)});
+  table.add_row({"tokens/s without padding",
+                 per_second(varying->mean_real_tokens / varying->mean_step_time),
+                 per_second(varying->p95_tokens_per_s)});
+  table.add_row({"tokens/s with padding", per_second(varying->padded_tokens_per_s), ""});
+  return section("Lengths: 95 % of the steps are at least as fast as P95", table);
+}
+
 std::string collective_section(const Ledger& ledger, bool timed) {
   std::vector<Table::Column> columns = {{"collectives for", Align::left},
                                         {"kind", Align::left},
@@ -202,9 +214,9 @@ std::string explain(const Experiment& experiment, const Outcome& outcome) {
   const Ledger& ledger = measured->ledger;
   const std::string share = share_of_peak(*measured);
   return concat(experiment.name, ": ", headline, share.empty() ? "" : ", ", share, "\n",
-                time_section(*measured), collective_section(ledger, timed),
-                gather_section(experiment, ledger), pass_section(ledger, measured->device_peaks),
-                wait_section(ledger, timed),
+                time_section(*measured), varying_section(measured->varying),
+                collective_section(ledger, timed), gather_section(experiment, ledger),
+                pass_section(ledger, measured->device_peaks), wait_section(ledger, timed),
                 host_section(experiment.settings.host_overhead, ledger, timed),
                 transfer_section(ledger), memory_section(measured->peak_memory, timed),
                 device_section(measured->device_use));

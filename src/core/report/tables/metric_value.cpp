@@ -7,7 +7,9 @@ double metric_value(Metric metric, const Measured& measured) {
     case Metric::throughput:
       return measured.samples_per_s;
     case Metric::latency:
-      return measured.step_time.median * 1e6;
+      return typical_step_time(measured) * 1e6;
+    case Metric::tokens:
+      return measured.tokens_per_s;
     case Metric::flops:
       return measured.flops_per_s_per_rank;
   }
@@ -20,6 +22,8 @@ std::string_view metric_key(Metric metric) {
       return "throughput";
     case Metric::latency:
       return "latency";
+    case Metric::tokens:
+      return "tokens_per_s";
     case Metric::flops:
       return "FLOPS_per_gpu";
   }

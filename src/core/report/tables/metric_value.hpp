@@ -9,7 +9,7 @@
 namespace dstune {
 
 /// DeepSpeed's key and unit of metrics.json: throughput in samples/s, latency in us per optimizer
-/// step, FLOPS_per_gpu in FLOP/s.
+/// step, FLOPS_per_gpu in FLOP/s; and our tokens_per_s.
 double metric_value(Metric metric, const Measured& measured);
 std::string_view metric_key(Metric metric);
 

@@ -31,7 +31,7 @@ std::vector<std::string> numbers(const Measured& measured, Metric metric, double
   // Always >= 1, whichever direction is better: how much worse than the best.
   const double versus_best = is_better(metric, 1, 0) ? best / value : value / best;
   std::vector<std::string> cells = {
-      fixed(measured.step_time.median * 1e3, 1), fixed(measured.step_time.noise_percent, 1),
+      fixed(typical_step_time(measured) * 1e3, 1), fixed(measured.step_time.noise_percent, 1),
       fixed(measured.samples_per_s, 2), fixed(measured.flops_per_s_per_rank * 1e-9, 1),
       gibibytes(measured.peak_memory.total)};
   if (with_reserved) cells.push_back(gibibytes(measured.peak_memory.reserved));

@@ -68,7 +68,28 @@ std::string optimal_line(const Experiment& best, const std::string& result_dir, 
                             : " is the optimal setup after tuning (",
                 "ZeRO stage ", step.stage, ", micro-batch size ", step.micro_batch,
                 ", gradient accumulation steps ", step.accumulation_steps,
+                step.checkpointing.is_on()
+                    ? concat(", activation checkpointing: ", describe(step.checkpointing))
+                    : "",
+                tuned_sequence_length(best.ds_config)
+                    ? concat(", sequence length ", best.settings.sequence_length)
+                    : "",
                 "). The exp result is at ", result_dir, ".\n");
+}
+
+// "" unless lengths vary.
+std::string varying_lines(const Record& best) {
+  const auto* measured = std::get_if<Measured>(&best.outcome);
+  if (measured == nullptr || !measured->varying) return "";
+  const VaryingSteps& steps = *measured->varying;
+  const double padding = 1 - steps.mean_real_tokens / steps.mean_padded_tokens;
+  return concat("Lengths: ", describe(best.experiment.settings.lengths), ".\nOf ", measured->steps,
+                " steps the mean takes ", format_seconds(steps.mean_step_time), ", P95 ",
+                format_seconds(steps.p95_step_time), "; mean throughput ",
+                fixed(measured->tokens_per_s, 1), " tokens/s without and ",
+                fixed(steps.padded_tokens_per_s, 1), " with padding (", fixed(100 * padding, 1),
+                " % of what is computed), 95 % of the steps at least ",
+                fixed(steps.p95_tokens_per_s, 1), ".\n");
 }
 
 }  // namespace
@@ -88,12 +109,14 @@ std::string summary_text(const std::vector<Record>& records, Metric metric, cons
   std::string text = spaces_table(records, metric, best);
   text += concat("\nbest_metric_val is ", metric_key(metric),
                  metric == Metric::throughput ? " in samples/s"
+                 : metric == Metric::tokens   ? " without padding"
                  : metric == Metric::latency  ? " in us per optimizer step"
                                               : " in FLOP/s",
                  ".\n");
   text += best != nullptr ? optimal_line(best->experiment, result_dir, provisional)
                           : "No optimal setup is found. Please check that experiments were run "
                             "successfully.\n";
+  if (best != nullptr) text += varying_lines(*best);
   const std::string front = pareto_table(records, metric);
   if (!front.empty()) {
     text += concat("\nNo other experiment is both faster and smaller than one of these:\n\n", front,

@@ -13,7 +13,7 @@ namespace dstune {
 
 /// The logarithm of what the metric makes of a step: samples per second, or steps for latency.
 /// FLOPs are those of the samples. Larger is better; the differences are those of log(score()).
-/// @param samples  of one optimizer step, over all ranks
+/// @param samples  of one optimizer step, over all ranks; for tokens, see amount_of()
 double log_speed(Metric metric, std::int64_t samples, Seconds step_time);
 
 /// Of a normal distribution's values the part below `z`.

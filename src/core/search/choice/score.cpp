@@ -11,7 +11,9 @@ double score(Metric metric, const Measured& measured) {
     case Metric::throughput:
       return measured.samples_per_s;
     case Metric::latency:
-      return -measured.step_time.median;
+      return -typical_step_time(measured);
+    case Metric::tokens:
+      return measured.tokens_per_s;
     case Metric::flops:
       return measured.flops_per_s_per_rank;
   }
@@ -27,7 +29,7 @@ double relative_gain(double challenger, double incumbent) {
 double noise_threshold(const Measured& a, const Measured& b) {
   constexpr double kLeast = 0.01;
   constexpr double kMost = 0.05;
-  const double noise = std::hypot(a.step_time.noise_percent, b.step_time.noise_percent) / 100;
+  const double noise = std::hypot(relative_noise(a), relative_noise(b));
   return std::clamp(noise, kLeast, kMost);
 }
 

@@ -6,9 +6,10 @@
 
 namespace dstune {
 
-/// The value of `metric`, larger is better: samples/s, FLOP/s per rank, or negated seconds per
-/// optimizer step. Latency is that of a whole step whatever its batch, as in DeepSpeed: a smaller
-/// micro-batch has less to do and usually wins, unless train_batch_size is what the user fixes.
+/// The value of `metric`, larger is better: samples/s, tokens/s, FLOP/s per rank, or negated
+/// seconds per optimizer step. Latency is that of a whole step whatever its batch, as in DeepSpeed:
+/// a smaller micro-batch has less to do and usually wins, unless train_batch_size is what the user
+/// fixes.
 double score(Metric metric, const Measured& measured);
 
 /// How much better `challenger` is than `incumbent` (both of score()), relative to the incumbent:

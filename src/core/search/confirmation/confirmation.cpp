@@ -10,6 +10,7 @@
 #include "core/experiment/step_config.hpp"
 #include "core/search/choice/chances.hpp"
 #include "core/search/choice/score.hpp"
+#include "core/search/plan/make_experiment.hpp"
 
 namespace dstune {
 namespace {
@@ -70,8 +71,10 @@ void Confirmation::learn(const Record& record) {
   contender.repetitions = std::max(contender.repetitions, record.experiment.repetition);
   const auto* measured = std::get_if<Measured>(&record.outcome);
   if (measured == nullptr) return;
-  const auto samples = make_step_config(record.experiment).train_batch(record.experiment.ranks);
-  contender.speeds.push_back(log_speed(metric_, samples, measured->step_time.median));
+  const Experiment& experiment = record.experiment;
+  const auto samples = amount_of(
+      metric_, make_step_config(experiment).train_batch(experiment.ranks), experiment.settings);
+  contender.speeds.push_back(log_speed(metric_, samples, typical_step_time(*measured)));
 }
 
 std::optional<std::size_t> Confirmation::leader() const {

@@ -46,9 +46,17 @@ Candidate make_candidate(const TuningConfig& config, int group_size, const Point
   return {name_of(point), std::move(ds)};
 }
 
+std::int64_t amount_of(Metric metric, std::int64_t samples, const RunSettings& settings) {
+  return metric == Metric::tokens ? samples * settings.sequence_length : samples;
+}
+
 Experiment make_experiment(const TuningConfig& config, int group_size, Candidate candidate) {
-  return {std::move(candidate.name), std::move(candidate.ds_config), group_size, config.settings,
-          candidate.repetition};
+  Experiment experiment{std::move(candidate.name), std::move(candidate.ds_config), group_size,
+                        config.settings, candidate.repetition};
+  if (const auto length = tuned_sequence_length(experiment.ds_config)) {
+    experiment.settings.sequence_length = *length;
+  }
+  return experiment;
 }
 
 Experiment make_experiment(const TuningConfig& config, int group_size, int stage,

@@ -28,6 +28,10 @@ std::string name_of(const Point& point);
 /// zero_optimization behind the stage.
 Candidate make_candidate(const TuningConfig& config, int group_size, const Point& point);
 
+/// What an optimizer step of `samples` does, in the metric's unit: samples, or for tokens those of
+/// their longest rows, which is the same multiple of what counts wherever lengths vary.
+std::int64_t amount_of(Metric metric, std::int64_t samples, const RunSettings& settings);
+
 /// `candidate` on a group of the run.
 Experiment make_experiment(const TuningConfig& config, int group_size, Candidate candidate);
 

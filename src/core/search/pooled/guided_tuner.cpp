@@ -49,7 +49,7 @@ std::optional<double> GuidedTuner::threshold() const {
   const auto best = trials().best();
   if (!best) return std::nullopt;
   const Measured& measured = *trials().measured(*best);
-  const double speed = log_speed(metric(), samples(*best), measured.step_time.median);
+  const double speed = log_speed(metric(), samples(*best), typical_step_time(measured));
   return speed + std::log1p(noise_threshold(measured, measured));
 }
 

@@ -68,7 +68,9 @@ Experiment PoolTuner::experiment(std::size_t index) const {
 
 std::int64_t PoolTuner::samples(std::size_t index) const {
   const Point& point = trials_.at(index).point;
-  return point.micro_batch * point.accumulation_steps * group_size_;
+  const std::int64_t count = point.micro_batch * point.accumulation_steps * group_size_;
+  if (metric() != Metric::tokens) return count;
+  return amount_of(metric(), count, experiment(index).settings);
 }
 
 std::uint64_t PoolTuner::random(std::size_t trial) const {

@@ -39,7 +39,7 @@ std::string hindsight(const StepTimePredictor& predictor, const Record& record) 
   if (measured == nullptr || !prediction) return "";
   const PredictionInterval interval = interval_of(*prediction);
   return prediction_text(prediction->step_time, (interval.high - interval.low) / 2,
-                         measured->step_time.median);
+                         typical_step_time(*measured));
 }
 
 }  // namespace dstune

@@ -62,7 +62,7 @@ void StepTimePredictor::learn(const Experiment& experiment, const Measured& meas
   if (time == nullptr) return;
   const auto group = groups_.emplace(key, static_cast<int>(groups_.size())).first->second;
   observations_.push_back({.dry = *time,
-                           .measured = measured.step_time.median,
+                           .measured = typical_step_time(measured),
                            .relative_noise = noise_of_median(measured),
                            .group = group});
   experiments_.push_back(experiment);

@@ -165,7 +165,8 @@ void NormalForm::settle_gathers(StepConfig& config) const {
       config.prefetch_bucket_size == 0
           ? 0
           : std::min(config.max_live_parameters, total_ + config.prefetch_bucket_size);
-  config.max_reuse_distance = std::min(config.max_reuse_distance, trace_);
+  const std::int64_t passes = config.checkpointing.is_on() ? 2 : 1;
+  config.max_reuse_distance = std::min(config.max_reuse_distance, passes * trace_);
 }
 
 std::string NormalForm::key(const StepConfig& config) const {
@@ -185,6 +186,8 @@ std::string NormalForm::key(const StepConfig& config) const {
           form.allgather_sequential, form.use_all_reduce_for_fetch_params, form.quantized_weights,
           form.quantized_gradients, form.hpz_partition_size, form.mics_shard_size,
           form.devices_per_node);
+  key.add(form.checkpointing.unit, form.checkpointing.count, form.checkpointing.reentrant,
+          form.checkpointing.by_deepspeed, form.checkpoints_synchronize);
   return key.take();
 }
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "core/base/text.hpp"
+#include "core/search/plan/make_experiment.hpp"
 #include "core/search/plan/micro_batches.hpp"
 #include "core/search/space/dominance.hpp"
 #include "core/search/space/effect.hpp"
@@ -19,6 +20,12 @@ namespace dstune {
 namespace {
 
 constexpr std::size_t kMostOtherNames = 8;
+
+// Shorter sequences need less of everything, and do less.
+bool are_comparable(const PooledCandidate& a, const PooledCandidate& b) {
+  return a.point == b.point && tuned_sequence_length(a.candidate.ds_config) ==
+                                   tuned_sequence_length(b.candidate.ds_config);
+}
 
 /// Goes through all points of all spaces.
 class PoolMaker {
@@ -64,7 +71,8 @@ class PoolMaker {
     json::object config = space.config(index);
     StepConfig step;
     if (const auto fault = validity_.fault(config, step)) return invalid(*fault);
-    const auto [known, is_new] = by_form_.try_emplace(form_.key(step), 0);
+    const std::int64_t length = tuned_sequence_length(config).value_or(0);
+    const auto [known, is_new] = by_form_.try_emplace(concat(form_.key(step), length), 0);
     if (is_new) {
       known->second = distinct(space, index, std::move(config),
                                ranks_that_differ(step, parameters_, group_size_));
@@ -144,7 +152,7 @@ class PoolMaker {
       const PooledCandidate& candidate = pool_.candidates[i];
       const auto better = std::find_if(
           pool_.candidates.begin(), pool_.candidates.end(), [&](const PooledCandidate& other) {
-            return other.point == candidate.point && is_dominated(candidate.dry, other.dry);
+            return are_comparable(other, candidate) && is_dominated(candidate.dry, other.dry);
           });
       if (better == pool_.candidates.end()) {
         left.push_back(candidate);

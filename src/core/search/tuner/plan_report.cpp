@@ -98,6 +98,12 @@ std::string experiments_title(std::size_t count, const Pool* pool) {
   return concat("\nExperiments to choose from, the first ", kMostShown, " of ", count, "\n\n");
 }
 
+std::string checkpointing_line(const TuningConfig& config) {
+  const auto checkpointing = make_step_config(config.deepspeed).checkpointing;
+  if (!checkpointing.is_on()) return "";
+  return concat("checkpointing ", describe(checkpointing), "\n");
+}
+
 }  // namespace
 
 std::string format_plan_table(const TuningConfig& config, int group_size,
@@ -114,9 +120,11 @@ std::string format_plan_table(const TuningConfig& config, int group_size,
       grouped(info.trainable_num_params), " trainable)\n",
       settings.loss == LossSettings{} ? ""
                                       : concat("loss          ", describe(settings.loss), "\n"),
-      "ranks         ", group_size, " per experiment\n", "memory limit  ", limit, "\n",
-      "activations   ", format_bytes(info.activation_bytes_per_micro_batch),
+      checkpointing_line(config), "ranks         ", group_size, " per experiment\n",
+      "memory limit  ", limit, "\n", "activations   ",
+      format_bytes(info.activation_bytes_per_micro_batch),
       " per rank and sample of the micro-batch, sequence length ", settings.sequence_length,
+      settings.lengths.varies() ? concat(", the longest: ", describe(settings.lengths)) : "",
       "\n\nMemory per rank at micro-batch 1: the peak of each category, and of all\n\n",
       format_stages(stages), experiments_title(experiments.size(), pool),
       format_experiments(

@@ -36,7 +36,7 @@ const Measured* deciding_measurement(const Record& record, const std::vector<Rec
   }
   if (repetitions.empty()) return nullptr;
   std::ranges::stable_sort(repetitions, {},
-                           [](const Measured* each) { return each->step_time.median; });
+                           [](const Measured* each) { return typical_step_time(*each); });
   return repetitions[(repetitions.size() - 1) / 2];
 }
 
@@ -61,11 +61,13 @@ std::map<int, Contender> rivals_of(const Record& best, const std::vector<Record>
 /// With `factor` times the host time. A step that hides it is not shortened below half.
 Measured with_host_time(const Measured& measured, double factor) {
   Measured changed = measured;
-  const Seconds before = measured.step_time.median;
+  const Seconds before = typical_step_time(measured);
   const Seconds after = before + (factor - 1) * measured.ledger.host_time();
-  changed.step_time.median = std::max(after, before / 2);
-  const double speed = before / changed.step_time.median;
+  Seconds& time = changed.varying ? changed.varying->mean_step_time : changed.step_time.median;
+  time = std::max(after, before / 2);
+  const double speed = before / time;
   changed.samples_per_s *= speed;
+  changed.tokens_per_s *= speed;
   changed.flops_per_s_per_rank *= speed;
   return changed;
 }
@@ -168,6 +170,20 @@ std::string peak_remark(const std::vector<Record>& records, const Record& best) 
   return share.empty() ? "" : concat(best.experiment.name, " runs at ", share);
 }
 
+std::string checkpointing_remark(const std::vector<Record>& records, const Record& best) {
+  const auto chosen = make_step_config(best.experiment).checkpointing;
+  if (chosen.is_on()) {
+    return concat("activation checkpointing is the training program's to switch on: ",
+                  how_to_switch_on(chosen));
+  }
+  const bool is_tuned = std::ranges::any_of(records, [](const Record& record) {
+    return make_step_config(record.experiment).checkpointing.is_on();
+  });
+  return is_tuned ? "the optimum is without activation checkpointing: the training program must "
+                    "not switch it on"
+                  : "";
+}
+
 std::vector<std::string> result_remarks(const std::vector<Record>& records, Metric metric,
                                         const std::optional<Record>& best) {
   if (records.empty()) return {};
@@ -175,6 +191,7 @@ std::vector<std::string> result_remarks(const std::vector<Record>& records, Metr
       overhead_remark(records.front().experiment.settings.host_overhead)};
   if (best) remarks.push_back(spread_remark(records, metric, *best));
   if (best) remarks.push_back(peak_remark(records, *best));
+  if (best) remarks.push_back(checkpointing_remark(records, *best));
   remarks.push_back(arithmetic_remark(records));
   remarks.push_back(throttle_remark(records));
   remarks.push_back(sharing_remark(records));

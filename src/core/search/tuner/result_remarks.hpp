@@ -20,6 +20,9 @@ namespace dstune {
 /// where experiments were repeated alone, among those.
 std::string spread_remark(const std::vector<Record>& records, Metric metric, const Record& best);
 
+/// How a training program switches on what `best` has, or that it must not, where it was tuned.
+std::string checkpointing_remark(const std::vector<Record>& records, const Record& best);
+
 /// That bf16 and fp16 are computed in fp32 on the CPU backend; "" if none was measured with them
 /// there.
 std::string arithmetic_remark(const std::vector<Record>& records);

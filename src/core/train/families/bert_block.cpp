@@ -54,7 +54,11 @@ Buffer EncoderBlock::forward(const Workspace& work, ModuleHooks& hooks, Buffer x
                              std::uint64_t seed) {
   input_ = std::move(x);
   scopes_.forward(hooks, kProject, [&] { attend(work, hooks, seed); });
-  return tail_.forward(work, hooks, attention_.out, input_, seed);
+  Buffer out = tail_.forward(work, hooks, attention_.out, input_, seed);
+  const auto keeps = [&](const Linear& linear) { return linear.keeps_input(work, hooks); };
+  saves_input_ = keeps(query_) || keeps(key_) || keeps(value_);
+  if (!tail_.keeps_attended(work, hooks)) attention_.forget_out(work, attention_shape(work, seed));
+  return out;
 }
 
 void EncoderBlock::attend(const Workspace& work, ModuleHooks& hooks, std::uint64_t seed) {

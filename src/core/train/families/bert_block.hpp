@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <utility>
 
 #include "core/model/bert.hpp"
 #include "core/model/model_parameters.hpp"
@@ -28,6 +29,13 @@ class EncoderBlock {
   /// @param x  (M, h)
   /// @returns the block's output (M, h)
   Buffer forward(const layers::Workspace& work, ModuleHooks& hooks, Buffer x, std::uint64_t seed);
+  /// Afterwards x is still there, see forget_input().
+  Buffer take_input() { return std::move(input_); }
+
+  /// Nobody else holds x any more: it goes unless it is saved.
+  void forget_input(const layers::Workspace& /*work*/) {
+    if (!saves_input_) input_.reset();
+  }
 
   /// Frees everything saved, each buffer when its last reader is done.
   /// @param d_out  gradient by the output (M, h)
@@ -56,8 +64,9 @@ class EncoderBlock {
   layers::AttentionLayer attention_;
   BlockTail tail_;
 
-  Buffer input_;  ///< (M, h), saved by query, key and value
-  Buffer q_;      ///< (M, h), as k and v
+  bool saves_input_ = true;  ///< of the forward that ran
+  Buffer input_;             ///< (M, h), saved by query, key and value
+  Buffer q_;                 ///< (M, h), as k and v
   Buffer k_;
   Buffer v_;
 };

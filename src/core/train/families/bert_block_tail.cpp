@@ -65,23 +65,30 @@ Buffer BlockTail::mlp_forward(const Workspace& work, ModuleHooks& hooks, std::ui
   scopes_.forward(hooks, kInner, [&] {
     activated_ = activation_.forward(work, hooks, inner_.forward(work, hooks, middle_));
   });
+  Buffer projected;
   scopes_.forward(hooks, kOuter, [&] {
-    last_sum_ = outer_.forward(work, hooks, activated_);
-    last_sum_ =
-        dropout_.forward(work, hooks, seed_at(seed, index_, Dropped::mlp), std::move(last_sum_));
+    projected = outer_.forward(work, hooks, activated_);
+    projected =
+        dropout_.forward(work, hooks, seed_at(seed, index_, Dropped::mlp), std::move(projected));
   });
+  // All three are there at once: where a checkpoint runs again, that is the peak.
   Buffer out;
   scopes_.forward(hooks, kLastNorm, [&] {
-    add(work, last_sum_, middle_);
+    const std::int64_t h = norm_.size;
+    last_sum_ = work.activation(h);
+    work.device->run(AddBroadcast{.a = work.matrix(projected, h),
+                                  .b = work.matrix(middle_, h),
+                                  .out = work.matrix(last_sum_, h)});
     out = last_norm_.forward(work, hooks, last_sum_, last_norm_stats_);
+    if (!inner_.keeps_input(work, hooks)) middle_.reset();
+    if (!outer_.keeps_input(work, hooks) && !activation_.reads_result()) activated_.reset();
   });
   return out;
 }
 
 BlockTail::Gradients BlockTail::backward(const Workspace& work, ModuleHooks& hooks, Buffer d_out,
                                          const Buffer& attended) {
-  Buffer d_middle = mlp_backward(work, hooks, d_out);
-  d_out.reset();
+  Buffer d_middle = mlp_backward(work, hooks, std::move(d_out));
   Gradients gradients;
   scopes_.backward(hooks, kNorm, [&] {
     gradients.input = norm_.backward(work, hooks, d_middle, sum_, norm_stats_);
@@ -93,12 +100,11 @@ BlockTail::Gradients BlockTail::backward(const Workspace& work, ModuleHooks& hoo
   return gradients;
 }
 
-Buffer BlockTail::mlp_backward(const Workspace& work, ModuleHooks& hooks, const Buffer& d_out) {
+Buffer BlockTail::mlp_backward(const Workspace& work, ModuleHooks& hooks, Buffer d_out) {
   Buffer d_sum;
   scopes_.backward(hooks, kLastNorm, [&] {
     d_sum = last_norm_.backward(work, hooks, d_out, last_sum_, last_norm_stats_);
-    last_sum_.reset();
-    last_norm_stats_.reset();
+    for (Buffer* used : {&last_sum_, &last_norm_stats_, &d_out}) used->reset();
   });
   Buffer d_activated;
   scopes_.backward(hooks, kOuter, [&] {

@@ -33,6 +33,11 @@ class BlockTail {
   Buffer forward(const layers::Workspace& work, ModuleHooks& hooks, const Buffer& attended,
                  const Buffer& input, std::uint64_t seed);
 
+  /// False: backward does not read what was attended to.
+  bool keeps_attended(const layers::Workspace& work, const ModuleHooks& hooks) const {
+    return out_.keeps_input(work, hooks);
+  }
+
   struct Gradients {
     Buffer attended;
     Buffer input;  ///< what comes by the residual alone
@@ -44,7 +49,7 @@ class BlockTail {
 
  private:
   Buffer mlp_forward(const layers::Workspace& work, ModuleHooks& hooks, std::uint64_t seed);
-  Buffer mlp_backward(const layers::Workspace& work, ModuleHooks& hooks, const Buffer& d_out);
+  Buffer mlp_backward(const layers::Workspace& work, ModuleHooks& hooks, Buffer d_out);
   Buffer out_backward(const layers::Workspace& work, ModuleHooks& hooks, const Buffer& d_sum,
                       const Buffer& attended);
 

@@ -103,7 +103,7 @@ void Embeddings::positions_backward(const Workspace& work, ModuleHooks& hooks,
     work.device->run(
         AddBroadcastBackward{work.matrix(d_sum, size_), position_rows(work, over_batch)});
   }
-  hooks.fetch(positions_.module);
+  if (positions_.is_trainable) hooks.fetch(positions_.module);
   Buffer gradient = positions_.gradient(work, over_batch ? over_batch : d_sum, positions());
   over_batch.reset();
   position_numbers_.reset();
@@ -111,7 +111,7 @@ void Embeddings::positions_backward(const Workspace& work, ModuleHooks& hooks,
 }
 
 void Embeddings::types_backward(const Workspace& work, ModuleHooks& hooks, const Buffer& d_sum) {
-  hooks.fetch(types_->module);
+  if (types_->is_trainable) hooks.fetch(types_->module);
   Buffer gradient = types_->gradient(work, d_sum, types());
   type_numbers_.reset();
   hooks.gradient_ready(types_->weight, std::move(gradient));
@@ -119,7 +119,7 @@ void Embeddings::types_backward(const Workspace& work, ModuleHooks& hooks, const
 
 void Embeddings::words_backward(const Workspace& work, ModuleHooks& hooks, Buffer d_sum,
                                 Buffer of_head) {
-  hooks.fetch(words_.module);
+  if (words_.is_trainable) hooks.fetch(words_.module);
   Buffer gradient = words_.gradient(work, d_sum, tokens_);
   d_sum.reset();
   if (of_head) gradient = layers::sum_of_tied(work, std::move(of_head), std::move(gradient));

@@ -1,5 +1,6 @@
 #include "core/train/families/bert_labels.hpp"
 
+#include "core/device/operations/nll_loss.hpp"
 #include "core/device/operations/random.hpp"
 #include "core/train/families/bert_seeds.hpp"
 
@@ -27,6 +28,10 @@ Buffer mask_tokens(const layers::Workspace& work, MaskTokens masking, Tensor tok
   masking.labels = labels.tensor(DType::int64);
   masking.seed = seed_at(seed, Chance::batch);
   work.device->run(masking);
+  for (const TokenSpan& padding : layers::padding_of(work)) {
+    const Tensor none = masking.labels.slice(padding.begin, padding.length);
+    work.device->run(NextTokens{.tokens = none, .sequence = 1, .labels = none});
+  }
   return labels;
 }
 

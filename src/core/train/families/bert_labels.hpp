@@ -15,7 +15,8 @@ namespace dstune::bert {
 MaskTokens masking_of(const ModelSpec& spec, std::int64_t mask_token,
                       const std::optional<std::int64_t>& pad_token);
 
-/// Masks tokens in place, by the micro-step's seed.
+/// Masks tokens in place, by the micro-step's seed. What is behind a sequence is asked for nothing:
+/// tokens without next ones have no labels.
 /// @returns the labels, int64 (M)
 Buffer mask_tokens(const layers::Workspace& work, MaskTokens masking, Tensor tokens,
                    std::uint64_t seed);

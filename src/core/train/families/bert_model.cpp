@@ -1,6 +1,7 @@
 #include "core/train/families/bert_model.hpp"
 
 #include <cstdint>
+#include <stdexcept>
 #include <utility>
 
 #include "core/device/operations/mask_tokens.hpp"
@@ -10,6 +11,7 @@
 #include "core/train/families/bert_labels.hpp"
 #include "core/train/families/bert_masked_head.hpp"
 #include "core/train/families/bert_names.hpp"
+#include "core/train/layers/layer_stack.hpp"
 #include "core/train/layers/scopes.hpp"
 #include "core/train/layers/workspace.hpp"
 
@@ -21,11 +23,16 @@ class Bert final : public Model {
  public:
   Bert(const ModelSpec& spec, const ModelNames& names, const MicroBatch& batch, Device& device);
 
+  void set_lengths(const RowLengths& lengths) override;
   void forward(ModuleHooks& hooks, Tensor tokens, std::uint64_t seed, Tensor loss) override;
   void backward(ModuleHooks& hooks, double factor) override;
 
  private:
-  Buffer encode(ModuleHooks& hooks, Buffer states);
+  auto block_forward() {
+    return [this](std::size_t layer, ModuleHooks& hooks, Buffer x) {
+      return blocks_[layer].forward(work_, hooks, std::move(x), seed_);
+    };
+  }
 
   ModelSpec spec_;
   layers::Workspace work_;
@@ -33,7 +40,7 @@ class Bert final : public Model {
 
   layers::Scopes scopes_;
   Embeddings embeddings_;
-  std::vector<EncoderBlock> blocks_;
+  layers::LayerStack<EncoderBlock> blocks_;
   std::optional<MaskedHead> masked_head_;
   std::optional<Classifier> classifier_;
 
@@ -50,11 +57,13 @@ Bert::Bert(const ModelSpec& spec, const ModelNames& names, const MicroBatch& bat
       work_(batch, device),
       masking_(masking_of(spec, mask_token(spec), settings_of(spec).pad_token)),
       scopes_(names, "", scopes_of(spec)),
-      embeddings_(spec, names) {
-  blocks_.reserve(static_cast<std::size_t>(spec.num_layers));
-  for (std::int64_t index = 0; index < spec.num_layers; ++index) {
-    blocks_.emplace_back(spec_, names, index);
-  }
+      embeddings_(spec, names),
+      blocks_(
+          work_, names, spec.num_layers,
+          [this](const ModelNames& all, std::int64_t index) {
+            return EncoderBlock(spec_, all, index);
+          },
+          names.frozen_layers(std::string(names_of(kin_of(spec)).block.stem), spec.num_layers)) {
   if (spec.task == Task::masked_lm) {
     masked_head_.emplace(spec, names, embeddings_.word_table());
   } else {
@@ -62,22 +71,21 @@ Bert::Bert(const ModelSpec& spec, const ModelNames& names, const MicroBatch& bat
   }
 }
 
-Buffer Bert::encode(ModuleHooks& hooks, Buffer states) {
-  for (auto& block : blocks_) {
-    states = block.forward(work_, hooks, std::move(states), seed_);
-    work_.device->tick();
-  }
-  return states;
+void Bert::set_lengths(const RowLengths& lengths) {
+  if (lengths.is_packed) throw std::invalid_argument("BERT and its kin take no packed batches");
+  work_.take(lengths);
 }
 
 void Bert::forward(ModuleHooks& hooks, Tensor tokens, std::uint64_t seed, Tensor loss) {
-  seed_ = seed;
+  seed_ = work_.seed = seed;
   Buffer labels = mask_tokens(work_, masking_, tokens, seed_);
   if (classifier_) labels = draw_labels(work_, settings_of(spec_).num_labels, seed_);
   Buffer states;
   scopes_.forward(hooks, kEmbed,
                   [&] { states = embeddings_.forward(work_, hooks, tokens, seed_); });
-  scopes_.forward(hooks, kEncode, [&] { states = encode(hooks, std::move(states)); });
+  scopes_.forward(hooks, kEncode,
+                  [&] { states = blocks_.forward(hooks, std::move(states), block_forward()); });
+  blocks_.front().forget_input(work_);
   scopes_.forward(hooks, kHead, [&] {
     if (masked_head_) {
       masked_head_->forward(work_, hooks, std::move(states), std::move(labels), loss);
@@ -95,10 +103,10 @@ void Bert::backward(ModuleHooks& hooks, double factor) {
                             : classifier_->backward(work_, hooks, factor);
   });
   scopes_.backward(hooks, kEncode, [&] {
-    for (auto block = blocks_.rbegin(); block != blocks_.rend(); ++block) {
-      d_states = block->backward(work_, hooks, std::move(d_states), seed_);
-      work_.device->tick();
-    }
+    const auto block_backward = [this](std::size_t layer, ModuleHooks& inner, Buffer d_out) {
+      return blocks_[layer].backward(work_, inner, std::move(d_out), seed_);
+    };
+    d_states = blocks_.backward(hooks, std::move(d_states), block_forward(), block_backward);
   });
   scopes_.backward(hooks, kEmbed, [&] {
     embeddings_.backward(work_, hooks, std::move(d_states), std::move(d_words));

@@ -7,6 +7,7 @@ namespace {
 using layers::Scope;
 
 constexpr bool kNumbersOnly = false;
+constexpr bool kByKeywordOnly = false;  // DeepSpeed's hook behind backward needs a positional input
 constexpr int kBefore = -1;
 
 constexpr Scope kBertBlock[] = {
@@ -59,7 +60,7 @@ constexpr Scope kDistilbertModel[] = {
     {"", kEmbed, kHead, kNumbersOnly},
     {"distilbert", kEmbed, kEncode, kNumbersOnly},
     {"distilbert.embeddings", kEmbed, kEmbed, kNumbersOnly},
-    {"distilbert.transformer", kEncode, kEncode},
+    {"distilbert.transformer", kEncode, kEncode, kByKeywordOnly},
 };
 
 constexpr BlockNames block_of_bert(std::string_view stem) {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 
 #include "core/model/deberta.hpp"
 #include "core/model/model_parameters.hpp"
@@ -29,6 +30,7 @@ class DebertaBlock {
 
   /// Forward's x, which is kept for backward.
   const Buffer& input() const { return input_; }
+  Buffer take_input() { return std::move(input_); }
 
   /// Frees everything saved.
   /// @param d_out  gradient by the output (M, h)

@@ -122,12 +122,15 @@ Convolution::Gradients Convolution::backward(const Workspace& work, ModuleHooks&
 Buffer Convolution::convolve_backward(const Workspace& work, ModuleHooks& hooks, Buffer d_y) {
   hooks.fetch(module_);
   const Matrix d_rows = work.matrix(d_y, size_);
-  Buffer d_weight = work.gradient(size_ * size_ * width_);
+  Buffer d_weight;
+  if (hooks.is_trainable(weight_)) d_weight = work.gradient(size_ * size_ * width_);
   Buffer seen = unfolded(work);
-  work.device->run(Gemm{.transpose_a = Transpose::yes,
-                        .a = d_rows,
-                        .b = work.matrix(seen, size_ * width_),
-                        .c = weights(d_weight.tensor(work.dtype))});
+  if (d_weight) {
+    work.device->run(Gemm{.transpose_a = Transpose::yes,
+                          .a = d_rows,
+                          .b = work.matrix(seen, size_ * width_),
+                          .c = weights(d_weight.tensor(work.dtype))});
+  }
   work.device->run(Gemm{
       .a = d_rows, .b = weights(hooks.parameter(weight_)), .c = work.matrix(seen, size_ * width_)});
   Buffer d_x = work.activation(size_);
@@ -135,10 +138,13 @@ Buffer Convolution::convolve_backward(const Workspace& work, ModuleHooks& hooks,
                         .sequence = work.sequence_length,
                         .out = work.matrix(d_x, size_)});
   seen.reset();
-  Buffer d_bias = work.gradient(size_);
-  work.device->run(BiasGradient{d_rows, d_bias.tensor(work.dtype)});
-  hooks.gradient_ready(weight_, std::move(d_weight));
-  hooks.gradient_ready(bias_, std::move(d_bias));
+  Buffer d_bias;
+  if (hooks.is_trainable(bias_)) {
+    d_bias = work.gradient(size_);
+    work.device->run(BiasGradient{d_rows, d_bias.tensor(work.dtype)});
+  }
+  if (d_weight) hooks.gradient_ready(weight_, std::move(d_weight));
+  if (d_bias) hooks.gradient_ready(bias_, std::move(d_bias));
   hooks.release(module_);
   return d_x;
 }

@@ -125,13 +125,13 @@ void DebertaEmbeddings::backward(const Workspace& work, ModuleHooks& hooks, Buff
     embedded_.reset();
   }
   if (types_) {
-    hooks.fetch(types_->module);
+    if (types_->is_trainable) hooks.fetch(types_->module);
     Buffer gradient = types_->gradient(work, d_sum, types());
     type_numbers_.reset();
     hooks.gradient_ready(types_->weight, std::move(gradient));
   }
   if (positions_) positions_backward(work, hooks, d_sum);
-  hooks.fetch(words_.module);
+  if (words_.is_trainable) hooks.fetch(words_.module);
   Buffer gradient = words_.gradient(work, d_sum, tokens_);
   d_sum.reset();
   if (of_head) gradient = layers::sum_of_tied(work, std::move(of_head), std::move(gradient));
@@ -148,7 +148,7 @@ void DebertaEmbeddings::positions_backward(const Workspace& work, ModuleHooks& h
     work.device->run(AddBroadcastBackward{
         work.matrix(d_sum, e), as_matrix(over_batch.tensor(work.dtype), work.sequence_length, e)});
   }
-  hooks.fetch(positions_->module);
+  if (positions_->is_trainable) hooks.fetch(positions_->module);
   Buffer gradient = positions_->gradient(work, over_batch ? over_batch : d_sum, positions());
   over_batch.reset();
   position_numbers_.reset();

@@ -2,8 +2,8 @@
 
 #include <cstdint>
 #include <optional>
+#include <stdexcept>
 #include <utility>
-#include <vector>
 
 #include "core/device/operations/add.hpp"
 #include "core/device/operations/fill.hpp"
@@ -15,6 +15,7 @@
 #include "core/train/families/deberta_embeddings.hpp"
 #include "core/train/families/deberta_names.hpp"
 #include "core/train/families/deberta_relative_table.hpp"
+#include "core/train/layers/layer_stack.hpp"
 #include "core/train/layers/scopes.hpp"
 #include "core/train/layers/workspace.hpp"
 
@@ -27,11 +28,19 @@ class Deberta final : public Model {
   Deberta(const ModelSpec& spec, const DebertaSettings& settings, const ModelNames& names,
           const MicroBatch& batch, Device& device);
 
+  void set_lengths(const RowLengths& lengths) override;
   void forward(ModuleHooks& hooks, Tensor tokens, std::uint64_t seed, Tensor loss) override;
   void backward(ModuleHooks& hooks, double factor) override;
 
  private:
   Buffer encode(ModuleHooks& hooks, Buffer states);
+  bool is_convolved(std::size_t layer) const { return convolution_ && layer == 0; }
+  /// The convolution is behind the first layer, in no checkpoint of a layer but within groups.
+  bool convolves_again() const {
+    const ActivationCheckpointing& checkpointing = work_.checkpointing;
+    return checkpointing.unit == ActivationCheckpointing::Unit::group && checkpointing.count > 1;
+  }
+  Buffer run_layer(std::size_t layer, ModuleHooks& hooks, Buffer x, bool convolves);
   Buffer encode_backward(ModuleHooks& hooks, Buffer d_states);
   RelativeTable* table() { return table_ ? &*table_ : nullptr; }
 
@@ -42,12 +51,14 @@ class Deberta final : public Model {
   layers::Scopes scopes_;
   DebertaEmbeddings embeddings_;
   std::optional<RelativeTable> table_;
-  std::vector<DebertaBlock> blocks_;
+  layers::LayerStack<DebertaBlock> blocks_;
   std::optional<Convolution> convolution_;
   std::optional<bert::MaskedHead> masked_head_;
   std::optional<bert::Classifier> classifier_;
 
-  std::uint64_t seed_ = 0;  ///< of the micro-step that runs
+  // Of the micro-step that runs.
+  std::uint64_t seed_ = 0;
+  Buffer mask_;  ///< fp32
 };
 
 Deberta::Deberta(const ModelSpec& spec, const DebertaSettings& settings, const ModelNames& names,
@@ -56,12 +67,12 @@ Deberta::Deberta(const ModelSpec& spec, const DebertaSettings& settings, const M
       work_(batch, device),
       masking_(bert::masking_of(spec, mask_token(spec), settings.common.pad_token)),
       scopes_(names, "", model_scopes()),
-      embeddings_(spec, settings, names) {
+      embeddings_(spec, settings, names),
+      blocks_(work_, names, spec.num_layers,
+              [spec, settings](const ModelNames& all, std::int64_t index) {
+                return DebertaBlock(spec, settings, all, index);
+              }) {
   if (settings.relative_attention) table_.emplace(spec, settings, names);
-  blocks_.reserve(static_cast<std::size_t>(spec.num_layers));
-  for (std::int64_t index = 0; index < spec.num_layers; ++index) {
-    blocks_.emplace_back(spec, settings, names, index);
-  }
   if (settings.conv_kernel_size > 0) convolution_.emplace(spec, settings, names);
   if (spec.task == Task::masked_lm) {
     masked_head_.emplace(spec, names, embeddings_.word_table(), kLegacyHead,
@@ -74,25 +85,36 @@ Deberta::Deberta(const ModelSpec& spec, const DebertaSettings& settings, const M
   }
 }
 
+void Deberta::set_lengths(const RowLengths& lengths) {
+  if (!lengths.sequences.empty()) throw std::invalid_argument("DeBERTa takes no padding here");
+  work_.take(lengths);
+}
+
 Buffer Deberta::encode(ModuleHooks& hooks, Buffer states) {
   // transformers' mask of all pairs of tokens, from which each layer makes its own.
   const std::int64_t pairs = work_.rows() * work_.sequence_length;
-  const Buffer mask = make_buffer(*work_.device, MemoryCategory::activations, pairs, DType::fp32);
-  work_.device->run(FillConstant{mask.tensor(DType::fp32), 1});
+  mask_ = make_buffer(*work_.device, MemoryCategory::activations, pairs, DType::fp32);
+  work_.device->run(FillConstant{mask_.tensor(DType::fp32), 1});
   if (table_) table_->forward(work_, hooks);
-  for (auto& block : blocks_) {
-    states = block.forward(work_, hooks, std::move(states), table(), seed_);
-    if (convolution_ && &block == &blocks_.front()) {
-      states = convolution_->forward(work_, hooks, block.input(), std::move(states), seed_);
-    }
-    work_.device->tick();
-  }
+  states = blocks_.forward(hooks, std::move(states),
+                           [&](std::size_t layer, ModuleHooks& inner, Buffer x) {
+                             return run_layer(layer, inner, std::move(x), is_convolved(layer));
+                           });
+  if (blocks_.recomputes()) return states;
+  mask_.reset();
   if (table_) table_->end_forward();
   return states;
 }
 
+Buffer Deberta::run_layer(std::size_t layer, ModuleHooks& hooks, Buffer x, bool convolves) {
+  DebertaBlock& block = blocks_[layer];
+  Buffer states = block.forward(work_, hooks, std::move(x), table(), seed_);
+  if (!convolves) return states;
+  return convolution_->forward(work_, hooks, block.input(), std::move(states), seed_);
+}
+
 void Deberta::forward(ModuleHooks& hooks, Tensor tokens, std::uint64_t seed, Tensor loss) {
-  seed_ = seed;
+  seed_ = work_.seed = seed;
   Buffer labels = bert::mask_tokens(work_, masking_, tokens, seed_);
   if (classifier_) labels = bert::draw_labels(work_, num_labels_, seed_);
   Buffer states;
@@ -111,15 +133,19 @@ void Deberta::forward(ModuleHooks& hooks, Tensor tokens, std::uint64_t seed, Ten
 // The convolution's input is the first layer's: its gradient waits for that layer's.
 Buffer Deberta::encode_backward(ModuleHooks& hooks, Buffer d_states) {
   Buffer d_convolved;
-  for (auto block = blocks_.rbegin(); block != blocks_.rend(); ++block) {
-    if (convolution_ && &*block == &blocks_.front()) {
-      Convolution::Gradients d = convolution_->backward(work_, hooks, std::move(d_states));
-      d_states = std::move(d.residual);
+  const auto again = [&](std::size_t layer, ModuleHooks& inner, Buffer x) {
+    return run_layer(layer, inner, std::move(x), is_convolved(layer) && convolves_again());
+  };
+  const auto back = [&](std::size_t layer, ModuleHooks& inner, Buffer d_out) {
+    if (is_convolved(layer)) {
+      Convolution::Gradients d = convolution_->backward(work_, hooks, std::move(d_out));
+      d_out = std::move(d.residual);
       d_convolved = std::move(d.x);
     }
-    d_states = block->backward(work_, hooks, std::move(d_states), table());
-    work_.device->tick();
-  }
+    return blocks_[layer].backward(work_, inner, std::move(d_out), table());
+  };
+  d_states = blocks_.backward(hooks, std::move(d_states), again, back);
+  mask_.reset();
   if (table_) table_->backward(work_, hooks);
   if (d_convolved) {
     work_.device->run(Add{d_states.tensor(work_.dtype), d_convolved.tensor(work_.dtype)});

@@ -79,6 +79,7 @@ void RelativeTable::add_gradient(const Workspace& work, ModuleHooks& hooks, Buff
   }
   if (--layers_left_ > 0) return;
   values_.reset();
+  distances_.reset();
   if (norm_) return;
   Buffer gradient = work.gradient(rows() * size_);
   work.device->run(Copy{d_values_.tensor(work.dtype), gradient.tensor(work.dtype)});

@@ -3,6 +3,7 @@
 #include <stdexcept>
 
 #include "core/base/text.hpp"
+#include "core/model/adapted_parameters.hpp"
 
 namespace dstune {
 
@@ -20,7 +21,7 @@ const Family& family_of(const ModelSpec& spec) {
 }
 
 ModelParameters make_model_parameters(const ModelSpec& spec) {
-  return family_of(spec).parameters(spec);
+  return fine_tuned(family_of(spec).parameters(spec), spec);
 }
 
 double training_flops(const ModelSpec& spec, std::int64_t tokens, std::int64_t sequence_length) {

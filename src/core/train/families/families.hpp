@@ -52,6 +52,7 @@ const Family* find_family(std::string_view model_type);
 /// @throws std::invalid_argument  if the table does not have spec.family
 const Family& family_of(const ModelSpec& spec);
 
+/// Those of its family, as spec.fine_tuning says.
 ModelParameters make_model_parameters(const ModelSpec& spec);
 /// Training FLOPs of `tokens` tokens in sequences of `sequence_length`: see the family's.
 double training_flops(const ModelSpec& spec, std::int64_t tokens, std::int64_t sequence_length);

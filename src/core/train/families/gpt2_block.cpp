@@ -100,6 +100,8 @@ Buffer Block::attention_forward(const Workspace& work, ModuleHooks& hooks, const
   Buffer out = resid_dropout_.forward(
       work, hooks, seed_at(seed, index_, Dropped::attention_residual), std::move(projected));
   if (!layers::AttentionLayer::reads_inputs(work, shape)) qkv_.reset();
+  if (!c_attn_.keeps_input(work, hooks)) ln_1_out_.reset();
+  if (!attn_c_proj_.keeps_input(work, hooks)) attention_.forget_out(work, shape);
   hooks.release(attn_);
   return out;
 }
@@ -111,6 +113,8 @@ Buffer Block::mlp_forward(const Workspace& work, ModuleHooks& hooks, std::uint64
   Buffer projected = mlp_c_proj_.forward(work, hooks, activated_);
   Buffer out = dropout_.forward(work, hooks, seed_at(seed, index_, Dropped::mlp_residual),
                                 std::move(projected));
+  if (!c_fc_.keeps_input(work, hooks)) ln_2_out_.reset();
+  if (!mlp_c_proj_.keeps_input(work, hooks) && !act_.reads_result()) activated_.reset();
   hooks.release(mlp_);
   return out;
 }

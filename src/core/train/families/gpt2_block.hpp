@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 
 #include "core/device/operations/attention.hpp"
 #include "core/model/gpt2.hpp"
@@ -31,6 +32,7 @@ class Block {
   /// @returns the block's output (M, h)
   Buffer forward(const layers::Workspace& work, ModuleHooks& hooks, Buffer x, const Buffer& mask,
                  std::uint64_t seed);
+  Buffer take_input() { return std::move(input_); }
 
   /// Frees everything saved, each buffer when its last reader is done.
   /// @param d_out  gradient by the output (M, h)

@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <optional>
 #include <utility>
-#include <vector>
 
 #include "core/device/operations/add.hpp"
 #include "core/device/operations/embedding.hpp"
@@ -11,6 +10,7 @@
 #include "core/train/layers/decoder_head.hpp"
 #include "core/train/layers/dropout_layer.hpp"
 #include "core/train/layers/embedding_table.hpp"
+#include "core/train/layers/layer_stack.hpp"
 #include "core/train/layers/norm.hpp"
 #include "core/train/layers/tied_gradient.hpp"
 #include "core/train/layers/workspace.hpp"
@@ -23,6 +23,7 @@ class Gpt2 final : public Model {
  public:
   Gpt2(const ModelSpec& spec, const ModelNames& names, const MicroBatch& batch, Device& device);
 
+  void set_lengths(const RowLengths& lengths) override { work_.take(lengths); }
   void forward(ModuleHooks& hooks, Tensor tokens, std::uint64_t seed, Tensor loss) override;
   void backward(ModuleHooks& hooks, double factor) override;
 
@@ -40,6 +41,11 @@ class Gpt2 final : public Model {
   }
   Buffer positions_gradient(const Buffer& d_embedded) const;
   void embed_backward(ModuleHooks& hooks, Buffer d_embedded, Buffer d_wte);
+  auto block_forward() {
+    return [this](std::size_t layer, ModuleHooks& hooks, Buffer x) {
+      return blocks_[layer].forward(work_, hooks, std::move(x), mask_, seed_);
+    };
+  }
 
   ModelSpec spec_;
   layers::Workspace work_;
@@ -49,7 +55,7 @@ class Gpt2 final : public Model {
   layers::EmbeddingTable wte_;
   layers::EmbeddingTable wpe_;
   layers::DropoutLayer drop_;
-  std::vector<Block> blocks_;
+  layers::LayerStack<Block> blocks_;
   layers::Norm ln_f_;
   layers::DecoderHead head_;
 
@@ -57,6 +63,7 @@ class Gpt2 final : public Model {
   std::uint64_t seed_ = 0;
   Tensor tokens_;
   Buffer positions_;  // int64 (sequence_length)
+  Buffer mask_;
   Buffer ln_f_input_;
   Buffer ln_f_stats_;
 };
@@ -69,22 +76,22 @@ Gpt2::Gpt2(const ModelSpec& spec, const ModelNames& names, const MicroBatch& bat
       wte_(names, "transformer.wte", spec.vocab_size, spec.hidden_size),
       wpe_(names, "transformer.wpe", spec.max_positions, spec.hidden_size),
       drop_{.module = names.module("transformer.drop"), .probability = spec.embedding_dropout},
+      blocks_(
+          work_, names, spec.num_layers,
+          [this, settings = settings_of(spec)](const ModelNames& all, std::int64_t index) {
+            return Block(spec_, settings, all, index);
+          },
+          names.frozen_layers("transformer.h.", spec.num_layers)),
       ln_f_(names, "transformer.ln_f", spec.hidden_size, spec.layer_norm_epsilon),
       head_(spec, names, spec.hidden_size,
-            settings_of(spec).tied ? std::optional(wte_.weight) : std::nullopt) {
-  const Gpt2Settings settings = settings_of(spec);
-  blocks_.reserve(static_cast<std::size_t>(spec.num_layers));
-  for (std::int64_t index = 0; index < spec.num_layers; ++index) {
-    blocks_.emplace_back(spec_, settings, names, index);
-  }
-}
+            settings_of(spec).tied ? std::optional(wte_.weight) : std::nullopt) {}
 
 Gpt2::Embedded Gpt2::look_up(ModuleHooks& hooks) {
   Embedded rows;
   rows.tokens = wte_.forward(work_, hooks, tokens_);
   positions_ =
       make_buffer(*work_.device, MemoryCategory::activations, work_.sequence_length, DType::int64);
-  work_.device->run(FillPositions{positions()});
+  layers::fill_positions(work_, positions(), 0);
   rows.positions = wpe_.forward(work_, hooks, positions());
   return rows;
 }
@@ -100,21 +107,17 @@ Buffer Gpt2::embed(ModuleHooks& hooks, const Embedded& rows) {
 
 void Gpt2::forward(ModuleHooks& hooks, Tensor tokens, std::uint64_t seed, Tensor loss) {
   tokens_ = tokens;
-  seed_ = seed;
+  seed_ = work_.seed = seed;
   hooks.fetch(root_);
   hooks.fetch(transformer_);
   // Both parts of the sum are locals of GPT2Model.forward, which live until it returns.
   Embedded rows = look_up(hooks);
   Buffer hidden = embed(hooks, rows);
-  Buffer mask = layers::attention_mask(work_, blocks_.front().attention_shape(work_, seed));
-  for (auto& block : blocks_) {
-    hidden = block.forward(work_, hooks, std::move(hidden), mask, seed);
-    work_.device->tick();
-  }
-  ln_f_input_ = std::move(hidden);
+  mask_ = layers::attention_mask(work_, blocks_.front().attention_shape(work_, seed));
+  ln_f_input_ = blocks_.forward(hooks, std::move(hidden), block_forward());
   Buffer normed = ln_f_.forward(work_, hooks, ln_f_input_, ln_f_stats_);
   rows = {};
-  mask.reset();
+  if (!blocks_.recomputes()) mask_.reset();
   hooks.release(transformer_);
   head_.forward(work_, hooks, std::move(normed), tokens, seed, loss);
   hooks.release(root_);
@@ -130,10 +133,11 @@ void Gpt2::backward(ModuleHooks& hooks, double factor) {
   d_hidden = ln_f_.backward(work_, hooks, d_hidden, ln_f_input_, ln_f_stats_);
   ln_f_input_.reset();
   ln_f_stats_.reset();
-  for (auto block = blocks_.rbegin(); block != blocks_.rend(); ++block) {
-    d_hidden = block->backward(work_, hooks, std::move(d_hidden), seed_);
-    work_.device->tick();
-  }
+  const auto block_backward = [this](std::size_t layer, ModuleHooks& inner, Buffer d_out) {
+    return blocks_[layer].backward(work_, inner, std::move(d_out), seed_);
+  };
+  d_hidden = blocks_.backward(hooks, std::move(d_hidden), block_forward(), block_backward);
+  mask_.reset();
   embed_backward(hooks, std::move(d_hidden), std::move(d_wte));
 }
 
@@ -142,13 +146,13 @@ void Gpt2::embed_backward(ModuleHooks& hooks, Buffer d_embedded, Buffer d_wte) {
   if (Buffer dropped = drop_.backward(work_, hooks, d_embedded)) d_embedded = std::move(dropped);
 
   Buffer d_positions = positions_gradient(d_embedded);
-  hooks.fetch(wpe_.module);
+  if (wpe_.is_trainable) hooks.fetch(wpe_.module);
   Buffer d_wpe = wpe_.gradient(work_, d_positions ? d_positions : d_embedded, positions());
   d_positions.reset();
   positions_.reset();
   hooks.gradient_ready(wpe_.weight, std::move(d_wpe));
 
-  hooks.fetch(wte_.module);
+  if (wte_.is_trainable) hooks.fetch(wte_.module);
   Buffer dense = wte_.gradient(work_, d_embedded, tokens_);
   d_embedded.reset();
   // The parts are gone before the hook.

@@ -61,6 +61,10 @@ Buffer NeoxAttention::forward(const Workspace& work, ModuleHooks& hooks, const R
     work.device->run(Copy{attention_.out.tensor(work.dtype), by_tokens_.tensor(work.dtype)});
   }
   Buffer out = dense_.forward(work, hooks, attended());
+  if (!dense_.keeps_input(work, hooks)) {
+    by_tokens_.reset();
+    attention_.forget_out(work, own);
+  }
   if (!layers::AttentionLayer::reads_inputs(work, own)) {
     for (Buffer* used : {&qkv_, &q_, &k_}) used->reset();
   }

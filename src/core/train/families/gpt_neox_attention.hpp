@@ -37,6 +37,10 @@ class NeoxAttention {
                   const Buffer& d_out, const Buffer& x, std::uint64_t seed);
 
   AttentionShape shape(const layers::Workspace& work, std::uint64_t seed) const;
+  /// True if backward reads x.
+  bool keeps_input(const layers::Workspace& work, const ModuleHooks& hooks) const {
+    return query_key_value_.keeps_input(work, hooks);
+  }
 
  private:
   /// What the projection reads.

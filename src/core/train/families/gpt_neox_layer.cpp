@@ -81,6 +81,7 @@ Buffer NeoxLayer::attention_forward(const Workspace& work, ModuleHooks& hooks, c
   attention_input_ = input_norm_.forward(work, hooks, input_, input_stats_);
   Buffer out = attention_.forward(work, hooks, rotary, attention_input_, mask,
                                   seed_at(seed, index_, Dropped::attention));
+  if (!attention_.keeps_input(work, hooks)) attention_input_.reset();
   return attention_dropout_.forward(work, hooks, seed_at(seed, index_, Dropped::attention_output),
                                     std::move(out));
 }
@@ -91,6 +92,8 @@ Buffer NeoxLayer::mlp_forward(const Workspace& work, ModuleHooks& hooks, const B
   hooks.fetch(mlp_);
   activated_ = act_.forward(work, hooks, h_to_4h_.forward(work, hooks, mlp_input_));
   Buffer out = to_h_.forward(work, hooks, activated_);
+  if (!h_to_4h_.keeps_input(work, hooks)) mlp_input_.reset();
+  if (!to_h_.keeps_input(work, hooks) && !act_.reads_result()) activated_.reset();
   hooks.release(mlp_);
   return mlp_dropout_.forward(work, hooks, seed_at(seed, index_, Dropped::mlp_output),
                               std::move(out));

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 
 #include "core/model/gpt_neox.hpp"
 #include "core/model/model_parameters.hpp"
@@ -31,6 +32,8 @@ class NeoxLayer {
   /// @returns the layer's output (M, h)
   Buffer forward(const layers::Workspace& work, ModuleHooks& hooks, const layers::Rotary& rotary,
                  Buffer x, const Buffer& mask, std::uint64_t seed);
+
+  Buffer take_input() { return std::move(input_); }
 
   /// Frees everything saved, each buffer when its last reader is done.
   /// @param d_out  gradient by the output (M, h)

@@ -98,6 +98,9 @@ Buffer LlamaAttention::forward(const Workspace& work, ModuleHooks& hooks, const 
   }
   attend(work, seed, mask);
   Buffer out = o_proj_.forward(work, hooks, attention_.out);
+  const auto keeps = [&](const Linear& linear) { return linear.keeps_input(work, hooks); };
+  if (!keeps(q_.linear) && !keeps(k_.linear) && !keeps(v_proj_)) input_.reset();
+  if (!keeps(o_proj_)) attention_.forget_out(work, shape(work, seed));
   if (!layers::AttentionLayer::reads_inputs(work, shape(work, seed))) {
     for (Buffer* used : {&q_.turned, &k_.turned, &v_}) used->reset();
   }

@@ -52,6 +52,16 @@ Buffer normed_back(const Workspace& work, ModuleHooks& hooks, RmsNormLayer& norm
   return d_x;
 }
 
+/// A residual that is kept no longer than forward runs, also where that ends early.
+struct Residual {
+  const Workspace& work;
+  Buffer& sum;
+
+  ~Residual() {
+    if (!RmsNormLayer::keeps_input(work)) sum.reset();
+  }
+};
+
 void add(const Workspace& work, const Buffer& sum, const Buffer& term) {
   work.device->run(Add{sum.tensor(work.dtype), term.tensor(work.dtype)});
 }
@@ -135,12 +145,15 @@ Buffer LlamaBlock::forward(const Workspace& work, ModuleHooks& hooks, const Rota
                            const Buffer& mask, Buffer x, std::uint64_t seed) {
   hooks.fetch(module_);
   input_ = std::move(x);
-  middle_ =
-      normed(work, hooks, post_attention_norm_, attend(work, hooks, rotary, mask, seed), attended_);
-  add(work, middle_, input_);
-  Buffer out = normed(work, hooks, post_mlp_norm_, run_mlp(work, hooks, seed), mlp_out_);
-  add(work, out, middle_);
-  if (!RmsNormLayer::keeps_input(work)) middle_.reset();
+  Buffer out;
+  {
+    const Residual residual{work, middle_};
+    middle_ = normed(work, hooks, post_attention_norm_, attend(work, hooks, rotary, mask, seed),
+                     attended_);
+    add(work, middle_, input_);
+    out = normed(work, hooks, post_mlp_norm_, run_mlp(work, hooks, seed), mlp_out_);
+    add(work, out, middle_);
+  }
   hooks.release(module_);
   return out;
 }

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <utility>
 #include <variant>
 
 #include "core/train/families/llama_attention.hpp"
@@ -33,6 +34,8 @@ class LlamaBlock {
   /// @returns the layer's output (M, h)
   Buffer forward(const layers::Workspace& work, ModuleHooks& hooks, const layers::Rotary& rotary,
                  const Buffer& mask, Buffer x, std::uint64_t seed);
+
+  Buffer take_input() { return std::move(input_); }
 
   /// Nobody else holds x any more: it goes unless it is saved.
   void forget_input(const layers::Workspace& work);

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <iterator>
 #include <optional>
+#include <stdexcept>
 #include <utility>
 #include <vector>
 
@@ -13,6 +14,7 @@
 #include "core/train/families/moe_balance.hpp"
 #include "core/train/layers/decoder_head.hpp"
 #include "core/train/layers/embedding_table.hpp"
+#include "core/train/layers/layer_stack.hpp"
 #include "core/train/layers/rms_norm_layer.hpp"
 #include "core/train/layers/rotary.hpp"
 #include "core/train/layers/tied_gradient.hpp"
@@ -35,6 +37,7 @@ class Llama final : public Model {
   Llama(const ModelSpec& spec, const LlamaSettings& settings, const ModelNames& names,
         const MicroBatch& batch, Device& device);
 
+  void set_lengths(const RowLengths& lengths) override;
   void forward(ModuleHooks& hooks, Tensor tokens, std::uint64_t seed, Tensor loss) override;
   void backward(ModuleHooks& hooks, double factor) override;
 
@@ -55,6 +58,18 @@ class Llama final : public Model {
   }
   int rotaries() const;
   void embed_backward(ModuleHooks& hooks, Buffer d_embedded, Buffer d_of_head);
+  /// What runs again in backward is not counted twice.
+  void count_routes(std::size_t layer) {
+    MoeBlock* const experts = blocks_[layer].experts();
+    if (balance_ && experts != nullptr) balance_->take(*experts, work_);
+  }
+  std::vector<MoeBlock*> moe_blocks();
+  auto block_forward() {
+    return [this](std::size_t layer, ModuleHooks& hooks, Buffer x) {
+      return blocks_[layer].forward(work_, hooks, rotary_of(layer), masks_.of(windowed_[layer]),
+                                    std::move(x), seed_);
+    };
+  }
 
   layers::Workspace work_;
   std::int64_t window_;  ///< of the layers that have one
@@ -67,15 +82,16 @@ class Llama final : public Model {
   layers::Rotary rotary_;
   std::optional<layers::Rotary> windowed_rotary_;
   std::vector<bool> windowed_;  // by layer
-  std::vector<LlamaBlock> blocks_;
+  layers::LayerStack<LlamaBlock> blocks_;
   layers::RmsNormLayer norm_;
   layers::DecoderHead head_;
   std::optional<RouterBalance> balance_;
-  std::vector<MoeBlock*> moe_blocks_;
+  std::vector<std::size_t> moe_layers_;
 
   // Of the micro-step that runs.
   std::uint64_t seed_ = 0;
   Tensor tokens_;
+  Masks masks_;
   Buffer norm_input_;
 };
 
@@ -101,6 +117,12 @@ Llama::Llama(const ModelSpec& spec, const LlamaSettings& settings, const ModelNa
       rotary_module_(names.module("model.rotary_emb")),
       rotary_(work_, frequencies_of(spec, settings.rope, batch.sequence_length)),
       windowed_(settings.windowed),
+      blocks_(
+          work_, names, spec.num_layers,
+          [spec, settings](const ModelNames& all, std::int64_t index) {
+            return LlamaBlock(spec, settings, all, index);
+          },
+          names.frozen_layers("model.layers.", spec.num_layers)),
       norm_(names, "model.norm", spec.hidden_size, spec.layer_norm_epsilon, 1,
             settings.is_gemma ? 1 : 0),
       head_(spec, names, spec.hidden_size,
@@ -109,30 +131,43 @@ Llama::Llama(const ModelSpec& spec, const LlamaSettings& settings, const ModelNa
     windowed_rotary_.emplace(work_,
                              frequencies_of(spec, settings.windowed_rope, batch.sequence_length));
   }
-  blocks_.reserve(static_cast<std::size_t>(spec.num_layers));
-  for (std::int64_t index = 0; index < spec.num_layers; ++index) {
-    blocks_.emplace_back(spec, settings, names, index);
-    if (MoeBlock* const experts = blocks_.back().experts()) moe_blocks_.push_back(experts);
+  for (std::size_t layer = 0; layer < blocks_.size(); ++layer) {
+    if (blocks_[layer].experts() != nullptr) moe_layers_.push_back(layer);
   }
   const bool has_loss = spec.task == Task::causal_lm && settings.experts.balance > 0;
-  if (has_loss && !moe_blocks_.empty()) balance_.emplace(settings.experts);
+  if (has_loss && !moe_layers_.empty()) balance_.emplace(settings.experts);
+}
+
+void Llama::set_lengths(const RowLengths& lengths) {
+  if (balance_ && (lengths.is_packed || !lengths.sequences.empty())) {
+    throw std::invalid_argument("the loss of routers takes no padding");
+  }
+  work_.take(lengths);
+  rotary_.arrange(work_);
+  if (windowed_rotary_) windowed_rotary_->arrange(work_);
 }
 
 // The masks and the embeddings are locals of LlamaModel.forward, which live until it
 // returns.
 Buffer Llama::decode(ModuleHooks& hooks, Buffer hidden) {
-  const Masks masks = make_masks();
-  for (std::size_t layer = 0; layer < blocks_.size(); ++layer) {
-    hidden = blocks_[layer].forward(work_, hooks, rotary_of(layer), masks.of(windowed_[layer]),
-                                    std::move(hidden), seed_);
-    if (layer > 0) blocks_[layer].forget_input(work_);
-    work_.device->tick();
-  }
-  norm_input_ = std::move(hidden);
+  masks_ = make_masks();
+  norm_input_ = blocks_.forward(hooks, std::move(hidden),
+                                [&](std::size_t layer, ModuleHooks& inner, Buffer x) {
+                                  Buffer out = block_forward()(layer, inner, std::move(x));
+                                  count_routes(layer);
+                                  return out;
+                                });
   Buffer normed = norm_.forward(work_, hooks, norm_input_);
   if (!layers::RmsNormLayer::keeps_input(work_)) norm_input_.reset();
   blocks_.front().forget_input(work_);
+  if (!blocks_.recomputes()) masks_ = {};
   return normed;
+}
+
+std::vector<MoeBlock*> Llama::moe_blocks() {
+  std::vector<MoeBlock*> blocks;
+  for (const std::size_t layer : moe_layers_) blocks.push_back(blocks_[layer].experts());
+  return blocks;
 }
 
 // Those of a window are made by torch of one of true and false, for all sequences of the batch.
@@ -147,10 +182,11 @@ Llama::Masks Llama::make_masks() const {
   make(false, masks.of_all);
   make(true, masks.of_windows);
   const std::int64_t s = work_.sequence_length;
-  const bool is_made =
-      work_.attention == AttentionKind::sdpa && !masks.of_windows && window_ > 0 && window_ <= s;
-  if (is_made) {
-    masks.booleans = {*work_.device, MemoryCategory::activations, static_cast<Bytes>(s * s)};
+  const bool has_window = window_ > 0 && window_ <= s && !masks.of_windows;
+  const std::int64_t sequences = work_.is_padded() ? work_.micro_batch : 1;
+  if (work_.attention == AttentionKind::sdpa && (has_window || work_.is_padded())) {
+    masks.booleans = {*work_.device, MemoryCategory::activations,
+                      static_cast<Bytes>(sequences * s * s)};
   }
   return masks;
 }
@@ -170,7 +206,7 @@ int Llama::rotaries() const {
 
 void Llama::forward(ModuleHooks& hooks, Tensor tokens, std::uint64_t seed, Tensor loss) {
   tokens_ = tokens;
-  seed_ = seed;
+  seed_ = work_.seed = seed;
   hooks.fetch(root_);
   hooks.fetch(body_);
   Buffer embedded = embedding_.forward(work_, hooks, tokens_);
@@ -182,7 +218,7 @@ void Llama::forward(ModuleHooks& hooks, Tensor tokens, std::uint64_t seed, Tenso
   Buffer normed = decode(hooks, std::move(embedded));
   hooks.release(body_);
   head_.forward(work_, hooks, std::move(normed), tokens, seed, loss);
-  if (balance_) balance_->forward(work_, moe_blocks_, loss);
+  if (balance_) balance_->forward(work_, loss);
   hooks.release(root_);
 }
 
@@ -190,20 +226,22 @@ void Llama::forward(ModuleHooks& hooks, Tensor tokens, std::uint64_t seed, Tenso
 // numbers: their backward is never over, and nothing releases them.
 void Llama::backward(ModuleHooks& hooks, double factor) {
   hooks.fetch(root_);
-  if (balance_) balance_->backward(work_, moe_blocks_, factor);
+  if (balance_) balance_->backward(work_, moe_blocks(), factor);
   Buffer d_of_head;
   Buffer d_hidden = head_.backward(work_, hooks, factor, d_of_head);
   hooks.fetch(body_);
   d_hidden = norm_.backward(work_, hooks, std::move(d_hidden), norm_input_);
   norm_input_.reset();
-  for (std::size_t layer = blocks_.size(); layer-- > 0;) {
-    d_hidden = blocks_[layer].backward(work_, hooks, rotary_of(layer), std::move(d_hidden), seed_);
-    work_.device->tick();
-  }
+  const auto block_backward = [this](std::size_t layer, ModuleHooks& inner, Buffer d_out) {
+    return blocks_[layer].backward(work_, inner, rotary_of(layer), std::move(d_out), seed_);
+  };
+  d_hidden = blocks_.backward(hooks, std::move(d_hidden), block_forward(), block_backward);
+  masks_ = {};
   embed_backward(hooks, std::move(d_hidden), std::move(d_of_head));
 }
 
 void Llama::embed_backward(ModuleHooks& hooks, Buffer d_embedded, Buffer d_of_head) {
+  if (!embedding_.is_trainable) return;
   hooks.fetch(embedding_.module);
   scale(d_embedded);
   Buffer dense = embedding_.gradient(work_, d_embedded, tokens_);

@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "core/device/operations/copy.hpp"
 #include "core/device/operations/fill.hpp"
 #include "core/device/operations/router_balance.hpp"
 #include "core/device/operations/softmax.hpp"
@@ -20,19 +21,25 @@ Buffer zeros(const Workspace& work, std::int64_t count) {
 
 }  // namespace
 
+// The loss chooses anew among the logits, so that it has numbers of its own.
+void RouterBalance::take(MoeBlock& block, const Workspace& work) {
+  const Tensor chosen = block.router().chosen();
+  Buffer experts =
+      make_buffer(*work.device, MemoryCategory::activations, chosen.numel, DType::int64);
+  work.device->run(Copy{chosen, experts.tensor(DType::int64)});
+  routes_.push_back({block.router().take_logits(), std::move(experts)});
+}
+
 // The logits are of the model's output, which lives until the loss is there.
-void RouterBalance::forward(const Workspace& work, const std::vector<MoeBlock*>& blocks,
-                            Tensor loss) {
+void RouterBalance::forward(const Workspace& work, Tensor loss) {
   counts_ = zeros(work, experts_);
   const Buffer sums = zeros(work, experts_);
-  std::vector<Buffer> logits;
-  for (MoeBlock* block : blocks) {
-    logits.push_back(block->router().take_logits());
+  for (const Routes& routes : routes_) {
     probs_.push_back(work.activation(experts_));
     const Matrix probs = work.matrix(probs_.back(), experts_);
-    work.device->run(Softmax{work.matrix(logits.back(), experts_), probs});
+    work.device->run(Softmax{work.matrix(routes.logits, experts_), probs});
     work.device->run(AddRouting{.probs = probs,
-                                .experts = block->router().chosen(),
+                                .experts = routes.experts.tensor(DType::int64),
                                 .counts = counts_.tensor(DType::fp32),
                                 .sums = sums.tensor(DType::fp32)});
   }
@@ -41,6 +48,7 @@ void RouterBalance::forward(const Workspace& work, const std::vector<MoeBlock*>&
                                .rows = rows(work),
                                .factor = factor_,
                                .loss = loss});
+  routes_.clear();
 }
 
 void RouterBalance::backward(const Workspace& work, const std::vector<MoeBlock*>& blocks,

@@ -17,14 +17,24 @@ class RouterBalance {
   explicit RouterBalance(const ExpertSettings& experts)
       : experts_(experts.count), factor_(experts.balance) {}
 
+  /// Behind the forward of one block, which may forget all of it afterwards.
+  void take(MoeBlock& block, const layers::Workspace& work);
+
   /// Behind the forward of all blocks.
   /// @param loss  fp32, one element, which it is added to
-  void forward(const layers::Workspace& work, const std::vector<MoeBlock*>& blocks, Tensor loss);
+  void forward(const layers::Workspace& work, Tensor loss);
 
   /// Before the backward of any: each block gets its gradient of factor times this loss.
+  /// @param blocks  all that were taken, in this order
   void backward(const layers::Workspace& work, const std::vector<MoeBlock*>& blocks, double factor);
 
  private:
+  /// Of one block.
+  struct Routes {
+    Buffer logits;   ///< (M, E)
+    Buffer experts;  ///< int64 (M k)
+  };
+
   std::int64_t rows(const layers::Workspace& work) const {
     return work.rows() * static_cast<std::int64_t>(probs_.size());
   }
@@ -32,6 +42,7 @@ class RouterBalance {
   std::int64_t experts_;
   double factor_;
 
+  std::vector<Routes> routes_;
   std::vector<Buffer> probs_;  ///< by block: (M, E)
   Buffer counts_;              ///< fp32 (E)
 };

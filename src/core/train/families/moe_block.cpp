@@ -109,6 +109,7 @@ Buffer MoeBlock::shared_gate_back(const Workspace& work, ModuleHooks& hooks, con
 // experts, router, and the shared expert.
 Buffer MoeBlock::backward(const Workspace& work, ModuleHooks& hooks, const Buffer& d_out) {
   return layers::inside(hooks, module_, [&] {
+    hooks.saved_is_read();
     Buffer d_shared;
     Buffer d_x;
     if (shared_) d_x = shared_gate_back(work, hooks, d_out, d_shared);

@@ -56,11 +56,17 @@ Buffer OptAttention::forward(const Workspace& work, ModuleHooks& hooks, const Bu
   v_ = v_proj_.forward(work, hooks, x);
   attention_.forward(work, own, heads(work, q_), heads(work, k_), heads(work, v_), &mask);
   Buffer out = out_proj_.forward(work, hooks, attention_.out);
+  if (!out_proj_.keeps_input(work, hooks)) attention_.forget_out(work, own);
   if (!layers::AttentionLayer::reads_inputs(work, own)) {
     for (Buffer* used : {&q_, &k_, &v_}) used->reset();
   }
   hooks.release(module_);
   return out;
+}
+
+bool OptAttention::keeps_input(const Workspace& work, const ModuleHooks& hooks) const {
+  return q_proj_.keeps_input(work, hooks) || k_proj_.keeps_input(work, hooks) ||
+         v_proj_.keeps_input(work, hooks);
 }
 
 // The projections in the reverse of forward's order. Nothing releases the module: DeepSpeed's hook

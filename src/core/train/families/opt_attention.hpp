@@ -33,6 +33,8 @@ class OptAttention {
                   const Buffer& x, std::uint64_t seed);
 
   AttentionShape shape(const layers::Workspace& work, std::uint64_t seed) const;
+  /// True if backward reads x.
+  bool keeps_input(const layers::Workspace& work, const ModuleHooks& hooks) const;
 
  private:
   /// Nothing of an empty buffer.

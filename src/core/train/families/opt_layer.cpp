@@ -73,6 +73,7 @@ Buffer OptLayer::forward(const Workspace& work, ModuleHooks& hooks, Buffer x, co
     attention_input_ = attention_norm_.forward(work, hooks, std::move(x));
     Buffer sum = attention_forward(work, hooks, attention_input_, mask, seed);
     add(work, sum, attention_norm_.input);
+    if (!attention_.keeps_input(work, hooks)) attention_input_.reset();
     mlp_input_ = mlp_norm_.forward(work, hooks, std::move(sum));
     out = mlp_forward(work, hooks, mlp_input_, seed);
     add(work, out, mlp_norm_.input);
@@ -80,11 +81,13 @@ Buffer OptLayer::forward(const Workspace& work, ModuleHooks& hooks, Buffer x, co
     attention_input_ = std::move(x);
     Buffer sum = attention_forward(work, hooks, attention_input_, mask, seed);
     add(work, sum, attention_input_);
+    saves_input_ = attention_.keeps_input(work, hooks);
     mlp_input_ = attention_norm_.forward(work, hooks, std::move(sum));
     sum = mlp_forward(work, hooks, mlp_input_, seed);
     add(work, sum, mlp_input_);
     out = mlp_norm_.forward(work, hooks, std::move(sum));
   }
+  if (!fc1_.keeps_input(work, hooks)) mlp_input_.reset();
   hooks.release(module_);
   return out;
 }
@@ -100,6 +103,7 @@ Buffer OptLayer::mlp_forward(const Workspace& work, ModuleHooks& hooks, const Bu
                              std::uint64_t seed) {
   activated_ = act_.forward(work, hooks, fc1_.forward(work, hooks, x));
   Buffer out = fc2_.forward(work, hooks, activated_);
+  if (!fc2_.keeps_input(work, hooks) && !act_.reads_result()) activated_.reset();
   return mlp_dropout_.forward(work, hooks, seed_at(seed, index_, Dropped::mlp_output),
                               std::move(out));
 }

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 
 #include "core/model/model_parameters.hpp"
 #include "core/model/model_spec.hpp"
@@ -30,6 +31,13 @@ class OptLayer {
   /// @returns the layer's output (M, h)
   Buffer forward(const layers::Workspace& work, ModuleHooks& hooks, Buffer x, const Buffer& mask,
                  std::uint64_t seed);
+  /// Afterwards x is still there, see forget_input().
+  Buffer take_input() { return std::move(norm_before_ ? attention_norm_.input : attention_input_); }
+
+  /// Nobody else holds x any more: it goes unless it is saved.
+  void forget_input(const layers::Workspace& /*work*/) {
+    if (!saves_input_) attention_input_.reset();
+  }
 
   /// Frees everything saved, each buffer when its last reader is done.
   /// @param d_out  gradient by the output (M, h)
@@ -73,9 +81,10 @@ class OptLayer {
   layers::DropoutLayer mlp_dropout_;
   Norms mlp_norm_;
 
-  Buffer attention_input_;  ///< (M, h), saved by the projections
-  Buffer mlp_input_;        ///< (M, h), saved by fc1
-  Buffer activated_;        ///< (M, f)
+  bool saves_input_ = true;  ///< of the forward that ran: x itself, not a norm's of it
+  Buffer attention_input_;   ///< (M, h), saved by the projections
+  Buffer mlp_input_;         ///< (M, h), saved by fc1
+  Buffer activated_;         ///< (M, f)
 };
 
 }  // namespace dstune::opt

@@ -3,13 +3,13 @@
 #include <cstdint>
 #include <optional>
 #include <utility>
-#include <vector>
 
 #include "core/device/operations/add.hpp"
 #include "core/device/operations/embedding.hpp"
 #include "core/train/families/opt_layer.hpp"
 #include "core/train/layers/decoder_head.hpp"
 #include "core/train/layers/embedding_table.hpp"
+#include "core/train/layers/layer_stack.hpp"
 #include "core/train/layers/linear.hpp"
 #include "core/train/layers/norm.hpp"
 #include "core/train/layers/tied_gradient.hpp"
@@ -41,6 +41,7 @@ class Opt final : public Model {
  public:
   Opt(const ModelSpec& spec, const ModelNames& names, const MicroBatch& batch, Device& device);
 
+  void set_lengths(const RowLengths& lengths) override { work_.take(lengths); }
   void forward(ModuleHooks& hooks, Tensor tokens, std::uint64_t seed, Tensor loss) override;
   void backward(ModuleHooks& hooks, double factor) override;
 
@@ -56,6 +57,11 @@ class Opt final : public Model {
   Buffer finish_backward(ModuleHooks& hooks, Buffer d_hidden);
   void embed_backward(ModuleHooks& hooks, Buffer d_embedded, Buffer d_tied);
   Tensor positions() const { return positions_.tensor(DType::int64); }
+  auto layer_forward() {
+    return [this](std::size_t layer, ModuleHooks& hooks, Buffer x) {
+      return layers_[layer].forward(work_, hooks, std::move(x), mask_, seed_);
+    };
+  }
 
   std::int64_t hidden_size_;
   layers::Workspace work_;
@@ -68,7 +74,7 @@ class Opt final : public Model {
   std::optional<Linear> project_out_;
   std::optional<Linear> project_in_;
   std::optional<layers::Norm> norm_;
-  std::vector<OptLayer> layers_;
+  layers::LayerStack<OptLayer> layers_;
   layers::DecoderHead head_;
 
   // Of the micro-step that runs.
@@ -76,6 +82,7 @@ class Opt final : public Model {
   Tensor tokens_;
   Buffer positions_;         // int64 (M)
   Buffer project_in_input_;  // (M, e)
+  Buffer mask_;
   Buffer norm_input_;
   Buffer norm_stats_;
   Buffer project_out_input_;  // (M, h)
@@ -93,22 +100,22 @@ Opt::Opt(const ModelSpec& spec, const ModelNames& names, const MicroBatch& batch
       project_out_(projection(spec, settings_of(spec), names, true)),
       project_in_(projection(spec, settings_of(spec), names, false)),
       norm_(final_norm(spec, settings_of(spec), names)),
+      layers_(
+          work_, names, spec.num_layers,
+          [spec, settings = settings_of(spec)](const ModelNames& all, std::int64_t index) {
+            return OptLayer(spec, settings, all, index);
+          },
+          names.frozen_layers("model.decoder.layers.", spec.num_layers)),
       head_(spec, names, settings_of(spec).embedding_size,
             settings_of(spec).tied ? std::optional(embed_tokens_.weight) : std::nullopt) {
-  const OptSettings settings = settings_of(spec);
   if (spec.task == Task::sequence_classification) body_ = names.module("model");
-  layers_.reserve(static_cast<std::size_t>(spec.num_layers));
-  for (std::int64_t index = 0; index < spec.num_layers; ++index) {
-    layers_.emplace_back(spec, settings, names, index);
-  }
 }
 
 Opt::Embedded Opt::look_up(ModuleHooks& hooks) {
   Embedded rows;
   rows.tokens = embed_tokens_.forward(work_, hooks, tokens_);
   positions_ = make_buffer(*work_.device, MemoryCategory::activations, work_.rows(), DType::int64);
-  work_.device->run(
-      FillPositions{.out = positions(), .first = kFirstPosition, .period = work_.sequence_length});
+  layers::fill_positions(work_, positions(), kFirstPosition);
   rows.positions = embed_positions_.forward(work_, hooks, positions());
   if (!project_in_) return rows;
   project_in_input_ = std::move(rows.tokens);
@@ -126,20 +133,17 @@ Buffer Opt::sum_of(const Embedded& rows) const {
 
 void Opt::forward(ModuleHooks& hooks, Tensor tokens, std::uint64_t seed, Tensor loss) {
   tokens_ = tokens;
-  seed_ = seed;
+  seed_ = work_.seed = seed;
   hooks.fetch(root_);
   if (body_) hooks.fetch(*body_);
   hooks.fetch(decoder_);
   Embedded rows = look_up(hooks);
   Buffer hidden = sum_of(rows);
-  Buffer mask = layers::attention_mask(work_, layers_.front().attention_shape(work_, seed));
-  for (auto& layer : layers_) {
-    hidden = layer.forward(work_, hooks, std::move(hidden), mask, seed);
-    work_.device->tick();
-  }
-  hidden = finish(hooks, std::move(hidden));
+  mask_ = layers::attention_mask(work_, layers_.front().attention_shape(work_, seed));
+  hidden = finish(hooks, layers_.forward(hooks, std::move(hidden), layer_forward()));
   rows = {};
-  mask.reset();
+  layers_.front().forget_input(work_);
+  if (!layers_.recomputes()) mask_.reset();
   hooks.release(decoder_);
   if (body_) hooks.release(*body_);
   head_.forward(work_, hooks, std::move(hidden), tokens, seed, loss);
@@ -165,10 +169,11 @@ void Opt::backward(ModuleHooks& hooks, double factor) {
   if (body_) hooks.fetch(*body_);
   hooks.fetch(decoder_);
   d_hidden = finish_backward(hooks, std::move(d_hidden));
-  for (auto layer = layers_.rbegin(); layer != layers_.rend(); ++layer) {
-    d_hidden = layer->backward(work_, hooks, std::move(d_hidden), seed_);
-    work_.device->tick();
-  }
+  const auto layer_backward = [this](std::size_t layer, ModuleHooks& inner, Buffer d_out) {
+    return layers_[layer].backward(work_, inner, std::move(d_out), seed_);
+  };
+  d_hidden = layers_.backward(hooks, std::move(d_hidden), layer_forward(), layer_backward);
+  mask_.reset();
   embed_backward(hooks, std::move(d_hidden), std::move(d_tied));
 }
 
@@ -192,12 +197,12 @@ void Opt::embed_backward(ModuleHooks& hooks, Buffer d_embedded, Buffer d_tied) {
     d_projected = project_in_->backward(work_, hooks, d_embedded, project_in_input_);
     project_in_input_.reset();
   }
-  hooks.fetch(embed_positions_.module);
+  if (embed_positions_.is_trainable) hooks.fetch(embed_positions_.module);
   Buffer d_positions = embed_positions_.gradient(work_, d_embedded, positions());
   positions_.reset();
   hooks.gradient_ready(embed_positions_.weight, std::move(d_positions));
 
-  hooks.fetch(embed_tokens_.module);
+  if (embed_tokens_.is_trainable) hooks.fetch(embed_tokens_.module);
   Buffer d_table = embed_tokens_.gradient(work_, d_projected ? d_projected : d_embedded, tokens_);
   d_projected.reset();
   d_embedded.reset();

@@ -21,6 +21,9 @@ class SharedGradients final : public ModuleHooks {
   void fetch(std::size_t module) override { hooks_.fetch(module); }
   void release(std::size_t module) override { hooks_.release(module); }
   Tensor parameter(std::size_t tensor) const override { return hooks_.parameter(tensor); }
+  bool is_trainable(std::size_t tensor) const override { return hooks_.is_trainable(tensor); }
+  void all_is_saved(std::size_t module) override { hooks_.all_is_saved(module); }
+  void saved_is_read() override { hooks_.saved_is_read(); }
   void gradient_ready(std::size_t tensor, Buffer gradient) override {
     const auto [first, is_new] = first_.try_emplace(tensor);
     if (is_new) {

@@ -34,6 +34,7 @@ class T5Block {
   /// @param x  (M, h)
   /// @returns (M, h)
   Buffer forward(const BlockInputs& inputs, ModuleHooks& hooks, Buffer x, std::uint64_t seed);
+  Buffer take_input() { return self_.layer.take_input(); }
   /// Frees what was saved.
   /// @returns the gradient by x
   Buffer backward(const BlockInputs& inputs, ModuleHooks& hooks, Buffer d_out, std::uint64_t seed);

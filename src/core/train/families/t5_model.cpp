@@ -1,6 +1,7 @@
 #include "core/train/families/t5_model.hpp"
 
 #include <cstdint>
+#include <stdexcept>
 #include <utility>
 
 #include "core/device/operations/add.hpp"
@@ -29,6 +30,8 @@ class T5 final : public Model {
  public:
   T5(const ModelSpec& spec, const ModelNames& names, const MicroBatch& batch, Device& device);
 
+  /// @throws std::invalid_argument  in any case: sources and targets would have their own
+  void set_lengths(const RowLengths& lengths) override;
   void forward(ModuleHooks& hooks, Tensor tokens, std::uint64_t seed, Tensor loss) override;
   void backward(ModuleHooks& hooks, double factor) override;
 
@@ -60,8 +63,12 @@ T5::T5(const ModelSpec& spec, const ModelNames& names, const MicroBatch& batch, 
       decoder_(spec, names, "decoder", target_, source_),
       head_(spec, names) {}
 
+void T5::set_lengths(const RowLengths& /*lengths*/) {
+  throw std::invalid_argument("T5 takes sequences of one length only");
+}
+
 void T5::forward(ModuleHooks& hooks, Tensor tokens, std::uint64_t seed, Tensor loss) {
-  seed_ = seed;
+  seed_ = source_.seed = target_.seed = seed;
   hooks.fetch(root_);
   states_ = encoder_.forward(hooks, tokens.slice(0, source_.rows()), nullptr,
                              layers::seed_of(seed, kEncoder));
@@ -91,6 +98,7 @@ void T5::backward(ModuleHooks& hooks, double factor) {
   if (tied_) of_target = layers::sum_of_tied(target_, std::move(of_head), std::move(of_target));
   const Buffer of_source = encoder_.backward(hooks, std::move(d_states), nullptr, nullptr,
                                              layers::seed_of(seed_, kEncoder));
+  if (!of_target) return;
   target_.device->run(Add{of_target.tensor(target_.dtype), of_source.tensor(target_.dtype)});
   hooks.gradient_ready(shared_, std::move(of_target));
 }

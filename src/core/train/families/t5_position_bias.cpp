@@ -116,8 +116,9 @@ void PositionBias::add_gradient(const Workspace& queries, const ScoreShape& shap
 
 void PositionBias::finish(const Workspace& queries, ModuleHooks& hooks) {
   bias_.reset();
+  mask_.reset();
   if (!table_) return;
-  hooks.fetch(table_->module);
+  if (table_->is_trainable) hooks.fetch(table_->module);
   Buffer d_table = table_->gradient(queries, d_bias_, numbers_.tensor(DType::int64));
   d_bias_.reset();
   numbers_.reset();

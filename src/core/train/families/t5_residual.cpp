@@ -23,8 +23,9 @@ Buffer FiniteNumbers::forward(const Workspace& work, Buffer x) {
   return out;
 }
 
-void FiniteNumbers::backward(const Workspace& work, const Buffer& d_y) {
-  if (!input_) return;
+void FiniteNumbers::backward(const Workspace& work, ModuleHooks& hooks, const Buffer& d_y) {
+  if (work.dtype != DType::fp16) return;
+  hooks.saved_is_read();
   const Tensor d = d_y.tensor(work.dtype);
   work.device->run(ClampBackward{
       .d_out = d, .in = input_.tensor(work.dtype), .flag = flag_->tensor(), .d_in = d});
@@ -51,7 +52,7 @@ Buffer Residual::forward(const Workspace& work, ModuleHooks& hooks, Buffer x, st
 
 Buffer Residual::backward(const Workspace& work, ModuleHooks& hooks, Buffer d_y,
                           const InnerBackward& inner) {
-  finite_.backward(work, d_y);
+  finite_.backward(work, hooks, d_y);
   hooks.fetch(module_);
   Buffer d_dropped = dropout_.backward(work, hooks, d_y);
   Buffer d_normed = inner(d_dropped ? d_dropped : d_y);

@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "core/device/scalar.hpp"
 #include "core/model/model_parameters.hpp"
@@ -20,7 +21,7 @@ class FiniteNumbers {
  public:
   Buffer forward(const layers::Workspace& work, Buffer x);
   /// In d_y's memory; frees what was saved.
-  void backward(const layers::Workspace& work, const Buffer& d_y);
+  void backward(const layers::Workspace& work, ModuleHooks& hooks, const Buffer& d_y);
 
  private:
   std::unique_ptr<Scalar> flag_;
@@ -40,6 +41,8 @@ class Residual {
   /// @param inner  of the normalised x
   Buffer forward(const layers::Workspace& work, ModuleHooks& hooks, Buffer x, std::uint64_t seed,
                  const Inner& inner);
+  /// Forward's x.
+  Buffer take_input() { return std::move(input_); }
   /// Frees what was saved.
   Buffer backward(const layers::Workspace& work, ModuleHooks& hooks, Buffer d_y,
                   const InnerBackward& inner);

@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <string>
-#include <vector>
 
 #include "core/model/model_parameters.hpp"
 #include "core/model/model_spec.hpp"
@@ -11,6 +10,7 @@
 #include "core/train/families/t5_position_bias.hpp"
 #include "core/train/layers/dropout_layer.hpp"
 #include "core/train/layers/embedding_table.hpp"
+#include "core/train/layers/layer_stack.hpp"
 #include "core/train/layers/rms_norm_layer.hpp"
 #include "core/train/layers/workspace.hpp"
 
@@ -36,6 +36,7 @@ class T5Stack {
                   std::uint64_t seed);
 
  private:
+  auto block_forward(const BlockInputs& inputs, std::uint64_t seed);
   Buffer embed_back(ModuleHooks& hooks, Buffer d_x);
 
   const layers::Workspace& own_;
@@ -43,7 +44,7 @@ class T5Stack {
   std::size_t module_;
   layers::EmbeddingTable embedding_;
   layers::DropoutLayer first_dropout_;
-  std::vector<T5Block> blocks_;
+  layers::LayerStack<T5Block> blocks_;
   PositionBias bias_;
   PositionBias cross_bias_;
   layers::RmsNormLayer norm_;

@@ -55,6 +55,11 @@ ActivationFunction::Function ActivationFunction::function_of(std::optional<std::
   return OneKernel{.module = module, .size = size, .kind = one_kernel_from(name)};
 }
 
+bool ActivationFunction::reads_result() const {
+  const auto* one = std::get_if<OneKernel>(&function_);
+  return one != nullptr && saves_result(one->kind);
+}
+
 Buffer ActivationFunction::forward(const Workspace& work, ModuleHooks& hooks, Buffer x) {
   return std::visit([&](auto& own) { return own.forward(work, hooks, std::move(x)); }, function_);
 }

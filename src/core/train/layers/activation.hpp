@@ -38,6 +38,9 @@ class ActivationFunction {
   /// @param size    f, columns of x
   ActivationFunction(std::optional<std::size_t> module, std::string_view name, std::int64_t size);
 
+  /// True if backward reads y.
+  bool reads_result() const;
+
   /// @param x  (M, f)
   /// @returns y (M, f)
   Buffer forward(const Workspace& work, ModuleHooks& hooks, Buffer x);
@@ -45,7 +48,7 @@ class ActivationFunction {
   /// Frees what was saved.
   /// @param d_y  gradient by y; freed
   /// @param y    what forward returned, of which nobody but this function is a reader any more;
-  ///             freed, and first of all where it is not needed here either
+  ///             freed, and first of all where it is not needed here either; may be empty then
   /// @returns the gradient by x (M, f)
   Buffer backward(const Workspace& work, ModuleHooks& hooks, Buffer d_y, Buffer y);
 

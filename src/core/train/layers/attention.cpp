@@ -1,5 +1,9 @@
 #include "core/train/layers/attention.hpp"
 
+#include <algorithm>
+#include <cstddef>
+#include <vector>
+
 #include "core/device/operations/attention_mask.hpp"
 #include "core/device/operations/stack_heads.hpp"
 
@@ -7,16 +11,65 @@ namespace dstune::layers {
 
 namespace {
 
-Buffer scratch_of(const Workspace& work, const AttentionShape& shape) {
-  return make_buffer(*work.device, MemoryCategory::temporaries,
-                     work.device->attention_workspace(shape), DType::fp32);
+/// One of each call.
+struct Calls {
+  std::vector<AttentionShape> shapes;
+  std::vector<TokenSpan> spans;  ///< whose rows it has; empty: there is one, of all rows
+
+  Calls(const Workspace& work, const AttentionShape& shape);
+
+  std::size_t count() const { return shapes.size(); }
+  /// The `call`-th's rows.
+  Matrix part(std::size_t call, Matrix matrix) const {
+    if (spans.empty()) return matrix;
+    const auto row = matrix.stride * static_cast<std::int64_t>(size_of(matrix.dtype));
+    matrix.data = static_cast<std::byte*>(matrix.data) + spans[call].begin * row;
+    matrix.rows = spans[call].length;
+    return matrix;
+  }
+  Heads part(std::size_t call, const Heads& heads) const {
+    return {part(call, heads.matrix), heads.stride};
+  }
+  Tensor lse(std::size_t call, const Buffer& buffer) const {
+    const Tensor all = buffer.tensor(DType::fp32);
+    if (spans.empty()) return all;
+    const std::int64_t heads = shapes[call].heads;
+    return all.slice(spans[call].begin * heads, spans[call].length * heads);
+  }
+};
+
+// Without causal, padding would be seen. What it computes among itself is nobody's.
+Calls::Calls(const Workspace& work, const AttentionShape& shape) {
+  const bool hides_padding = work.is_padded() && !shape.causal;
+  if (work.is_packed || hides_padding) spans = work.sequences;
+  if (hides_padding) {
+    const std::vector<TokenSpan> padding = padding_of(work);
+    spans.insert(spans.end(), padding.begin(), padding.end());
+  }
+  if (spans.empty()) shapes = {shape};
+  for (const TokenSpan& span : spans) {
+    shapes.push_back(shape);
+    shapes.back().batch = 1;
+    shapes.back().sequence = span.length;
+    shapes.back().seed = seed_of(shape.seed, static_cast<std::uint64_t>(span.begin));
+  }
+}
+
+Buffer scratch_of(const Workspace& work, const Calls& calls) {
+  std::int64_t most = 0;
+  for (const AttentionShape& shape : calls.shapes) {
+    most = std::max(most, work.device->attention_workspace(shape));
+  }
+  return make_buffer(*work.device, MemoryCategory::temporaries, most, DType::fp32);
 }
 
 // transformers makes a mask for sdpa where is_causal does not say it all: for a window that the
-// sequence reaches (_ignore_causal_mask_sdpa). The flash_attn package takes windows as they are.
+// sequence reaches, and for padding (_ignore_causal_mask_sdpa). The flash_attn package takes
+// windows as they are. What padding sees is nobody's: behind a sequence, causal hides it from all
+// others.
 bool has_mask(const Workspace& work, const AttentionShape& shape) {
-  return work.attention == AttentionKind::sdpa && shape.window > 0 &&
-         shape.window <= shape.sequence;
+  const bool has_window = shape.window > 0 && shape.window <= shape.sequence;
+  return work.attention == AttentionKind::sdpa && (has_window || work.is_padded());
 }
 
 Buffer repeated(const Workspace& work, const AttentionShape& shape, const Heads& in) {
@@ -55,14 +108,17 @@ void AttentionLayer::forward(const Workspace& work, const AttentionShape& shape,
   }
   out = work.activation(width);
   lse = work.activation_fp32(shape.heads);
-  const Buffer scratch = scratch_of(work, shape);
-  work.device->run(Attention{.shape = shape,
-                             .q = q,
-                             .k = k,
-                             .v = v,
-                             .lse = lse.tensor(DType::fp32),
-                             .workspace = scratch.tensor(DType::fp32),
-                             .out = work.matrix(out, width)});
+  const Calls calls(work, shape);
+  const Buffer scratch = scratch_of(work, calls);
+  for (std::size_t call = 0; call < calls.count(); ++call) {
+    work.device->run(Attention{.shape = calls.shapes[call],
+                               .q = calls.part(call, q),
+                               .k = calls.part(call, k),
+                               .v = calls.part(call, v),
+                               .lse = calls.lse(call, lse),
+                               .workspace = scratch.tensor(DType::fp32),
+                               .out = calls.part(call, work.matrix(out, width))});
+  }
 }
 
 void AttentionLayer::begin_backward(const Workspace& work, const AttentionShape& shape,
@@ -82,20 +138,23 @@ void AttentionLayer::backward(const Workspace& work, const AttentionShape& shape
   }
   const std::int64_t width = shape.heads * shape.head_size;
   {
-    const Buffer scratch = scratch_of(work, shape);
+    const Calls calls(work, shape);
+    const Buffer scratch = scratch_of(work, calls);
     // The gradients of what was repeated, before they are summed.
     const Buffer d_repeated = repeated_k ? work.activation(2 * width) : Buffer();
-    work.device->run(AttentionBackward{.shape = shape,
-                                       .d_out = work.matrix(d_out, width),
-                                       .q = q,
-                                       .k = k,
-                                       .v = v,
-                                       .out = work.matrix(out, width),
-                                       .lse = lse.tensor(DType::fp32),
-                                       .workspace = scratch.tensor(DType::fp32),
-                                       .d_q = d_q,
-                                       .d_k = d_k,
-                                       .d_v = d_v});
+    for (std::size_t call = 0; call < calls.count(); ++call) {
+      work.device->run(AttentionBackward{.shape = calls.shapes[call],
+                                         .d_out = calls.part(call, work.matrix(d_out, width)),
+                                         .q = calls.part(call, q),
+                                         .k = calls.part(call, k),
+                                         .v = calls.part(call, v),
+                                         .out = calls.part(call, work.matrix(out, width)),
+                                         .lse = calls.lse(call, lse),
+                                         .workspace = scratch.tensor(DType::fp32),
+                                         .d_q = calls.part(call, d_q),
+                                         .d_k = calls.part(call, d_k),
+                                         .d_v = calls.part(call, d_v)});
+    }
   }
   for (Buffer* used : {&out, &lse, &repeated_k, &repeated_v, &bias}) used->reset();
 }

@@ -9,7 +9,8 @@
 
 namespace dstune::layers {
 
-/// Attention as Workspace::attention says. Keeps what PyTorch keeps of it for backward, beside q, k
+/// Attention as Workspace::attention says; to packed sequences one by one, so that it costs the sum
+/// of their squares. Keeps what PyTorch keeps of it for backward, beside q, k
 /// and v where reads_inputs(), which their owner keeps (docs/decisions/attention.md).
 struct AttentionLayer {
   EagerAttention eager{SoftmaxType::fp32};
@@ -31,6 +32,11 @@ struct AttentionLayer {
   /// not read them.
   static bool reads_inputs(const Workspace& work, const AttentionShape& shape) {
     return !is_eager(work, shape) || EagerAttention::reads_inputs(shape);
+  }
+
+  /// What comes behind does not save `out`: it goes unless backward reads it.
+  void forget_out(const Workspace& work, const AttentionShape& shape) {
+    if (is_eager(work, shape)) out.reset();
   }
 
   /// As much of backward as PyTorch does before it makes room for d_q, d_k and d_v: an owner that

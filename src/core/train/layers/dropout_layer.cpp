@@ -38,7 +38,8 @@ Buffer DropoutLayer::forward_beside(const Workspace& work, ModuleHooks& hooks, s
 
 Buffer DropoutLayer::backward(const Workspace& work, ModuleHooks& hooks, const Buffer& d_y) {
   return inside_if_any(hooks, module, [&]() -> Buffer {
-    if (!mask) return {};
+    if (probability == 0) return {};
+    hooks.saved_is_read();
     Buffer d_x = work.activation(columns_of(work, d_y));
     work.device->run(DropoutBackward{.d_out = d_y.tensor(work.dtype),
                                      .probability = probability,

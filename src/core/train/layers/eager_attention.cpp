@@ -8,6 +8,7 @@
 #include "core/device/operations/dropout.hpp"
 #include "core/device/operations/scale.hpp"
 #include "core/device/operations/softmax.hpp"
+#include "core/train/layers/score_mask.hpp"
 #include "core/train/layers/stacked_heads.hpp"
 
 namespace dstune::layers {
@@ -40,21 +41,11 @@ Buffer cast(const Workspace& work, const AttentionShape& shape, const Buffer& in
   return out;
 }
 
-bool hides_keys(const AttentionShape& shape) {
-  return shape.causal || (shape.window > 0 && shape.window < shape.sequence);
-}
-
-Buffer new_mask(const Workspace& work, const AttentionShape& shape) {
-  Buffer mask = work.activation(shape.sequence);
-  work.device->run(FillMask{shape, mask.tensor(work.dtype)});
-  return mask;
-}
-
 /// A new tensor, and frees the old one.
 Buffer masked(const Workspace& work, const AttentionShape& shape, Buffer scores,
               const Buffer* mask) {
   const bool is_given = mask != nullptr && *mask;
-  const Buffer own = is_given ? Buffer() : new_mask(work, shape);
+  const Buffer own = is_given ? Buffer() : score_mask(work, shape);
   const Buffer& used = is_given ? *mask : own;
   Buffer out = new_scores(work, shape, work.dtype);
   work.device->run(
@@ -65,8 +56,8 @@ Buffer masked(const Workspace& work, const AttentionShape& shape, Buffer scores,
 }  // namespace
 
 Buffer attention_mask(const Workspace& work, const AttentionShape& shape) {
-  if (!is_eager(work, shape) || !hides_keys(shape)) return {};
-  return new_mask(work, shape);
+  if (!is_eager(work, shape) || !hides_keys(work, shape)) return {};
+  return score_mask(work, shape);
 }
 
 Buffer EagerAttention::cap(const Workspace& work, const AttentionShape& shape, Buffer scores) {
@@ -128,7 +119,7 @@ Buffer EagerAttention::forward(const Workspace& work, const AttentionShape& shap
   if (repeats) v_ = copied(work, shape, v, shape.kv_heads);
   {
     Buffer visible = scores(work, shape, q, k);
-    if (hides_keys(shape)) visible = masked(work, shape, std::move(visible), mask);
+    if (hides_keys(work, shape)) visible = masked(work, shape, std::move(visible), mask);
     probabilities(work, shape, std::move(visible));
   }
   if (shape.dropout > 0) drop(work, shape);

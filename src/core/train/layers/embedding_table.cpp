@@ -10,7 +10,8 @@ EmbeddingTable::EmbeddingTable(const ModelNames& names, const std::string& name,
     : module(names.module(name)),
       weight(names.tensor(name + ".weight")),
       rows(table_rows),
-      size(columns) {}
+      size(columns),
+      is_trainable(names.is_trainable(weight)) {}
 
 Buffer EmbeddingTable::forward(const Workspace& work, ModuleHooks& hooks, Tensor tokens) const {
   return inside(hooks, module, [&] {
@@ -24,6 +25,7 @@ Buffer EmbeddingTable::forward(const Workspace& work, ModuleHooks& hooks, Tensor
 }
 
 Buffer EmbeddingTable::gradient(const Workspace& work, const Buffer& d_out, Tensor tokens) const {
+  if (!is_trainable) return {};
   Buffer result = work.gradient(rows * size);
   const Tensor table = result.tensor(work.dtype);
   work.device->run(FillZero{table});
@@ -32,6 +34,18 @@ Buffer EmbeddingTable::gradient(const Workspace& work, const Buffer& d_out, Tens
                         .tokens = tokens,
                         .d_table = as_matrix(table, rows, size)});
   return result;
+}
+
+void fill_positions(const Workspace& work, Tensor positions, std::int64_t first) {
+  if (!work.is_packed) {
+    work.device->run(
+        FillPositions{.out = positions, .first = first, .period = work.sequence_length});
+    return;
+  }
+  for (const TokenSpan& sequence : work.sequences) {
+    const Tensor own = positions.slice(sequence.begin, sequence.length);
+    work.device->run(FillPositions{.out = own, .first = first});
+  }
 }
 
 }  // namespace dstune::layers

@@ -111,6 +111,8 @@ Buffer Experts::forward(const Workspace& work, ModuleHooks& hooks, const Buffer&
     take_rows(work, order_, matrix(work, weights, 1, weight_type),
               matrix(work, factors_, 1, weight_type));
     compute(work, hooks);
+    if (!hooks.is_trainable(gate_up_proj_)) input_.reset();
+    if (!hooks.is_trainable(down_proj_)) product_.reset();
     return weigh(work, weight_type);
   });
 }
@@ -154,13 +156,16 @@ Buffer Experts::down_back(const Workspace& work, ModuleHooks& hooks, Buffer d_re
                                .a = d,
                                .b = down_weight(hooks.parameter(down_proj_)),
                                .c = matrix(work, d_product, sizes_.inner)});
-  Buffer d_weight = work.gradient(sizes_.count * sizes_.outer * sizes_.inner);
-  work.device->run(GroupedGemmByRows{.groups = groups(),
-                                     .a = d,
-                                     .b = matrix(work, product_, sizes_.inner),
-                                     .c = down_weight(d_weight.tensor(work.dtype))});
+  Buffer d_weight;
+  if (hooks.is_trainable(down_proj_)) {
+    d_weight = work.gradient(sizes_.count * sizes_.outer * sizes_.inner);
+    work.device->run(GroupedGemmByRows{.groups = groups(),
+                                       .a = d,
+                                       .b = matrix(work, product_, sizes_.inner),
+                                       .c = down_weight(d_weight.tensor(work.dtype))});
+  }
   for (Buffer* used : {&product_, &d_result}) used->reset();
-  hooks.gradient_ready(down_proj_, std::move(d_weight));
+  if (d_weight) hooks.gradient_ready(down_proj_, std::move(d_weight));
   return d_product;
 }
 
@@ -193,13 +198,16 @@ Buffer Experts::gate_up_back(const Workspace& work, ModuleHooks& hooks, Buffer d
                                .a = d,
                                .b = gate_up_weight(hooks.parameter(gate_up_proj_)),
                                .c = matrix(work, d_input, sizes_.outer)});
-  Buffer d_weight = work.gradient(sizes_.count * 2 * sizes_.inner * sizes_.outer);
-  work.device->run(GroupedGemmByRows{.groups = groups(),
-                                     .a = d,
-                                     .b = matrix(work, input_, sizes_.outer),
-                                     .c = gate_up_weight(d_weight.tensor(work.dtype))});
+  Buffer d_weight;
+  if (hooks.is_trainable(gate_up_proj_)) {
+    d_weight = work.gradient(sizes_.count * 2 * sizes_.inner * sizes_.outer);
+    work.device->run(GroupedGemmByRows{.groups = groups(),
+                                       .a = d,
+                                       .b = matrix(work, input_, sizes_.outer),
+                                       .c = gate_up_weight(d_weight.tensor(work.dtype))});
+  }
   for (Buffer* used : {&input_, &ends_, &d_gate_up}) used->reset();
-  hooks.gradient_ready(gate_up_proj_, std::move(d_weight));
+  if (d_weight) hooks.gradient_ready(gate_up_proj_, std::move(d_weight));
   return d_input;
 }
 

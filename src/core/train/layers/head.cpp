@@ -14,7 +14,7 @@ Buffer Head::backward(const Workspace& work, ModuleHooks& hooks, double factor, 
   return causal_loss->backward(work, hooks, projection(), factor, [&](Buffer d_weight) {
     if (is_tied) {
       d_tied = std::move(d_weight);
-    } else {
+    } else if (d_weight) {
       hooks.gradient_ready(weight, std::move(d_weight));
     }
   });

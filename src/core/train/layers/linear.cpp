@@ -2,8 +2,10 @@
 
 #include <utility>
 
+#include "core/device/operations/add.hpp"
 #include "core/device/operations/bias.hpp"
 #include "core/device/operations/gemm.hpp"
+#include "core/train/layers/lora_adapter.hpp"
 
 namespace dstune::layers {
 
@@ -24,7 +26,11 @@ Linear::Linear(const ModelNames& names, const std::string& name, std::int64_t in
       bias(has_bias ? std::optional(names.tensor(name + ".bias")) : std::nullopt),
       in(inputs),
       out(outputs),
-      order(weight_order) {}
+      order(weight_order) {
+  if (names.lora().rank == 0 || !names.find_module(name + ".lora_A.default")) return;
+  adapter = std::make_unique<LoraAdapter>(names, name, module, in, out);
+  ++module;  // base_layer comes after lora.Linear, which has its name
+}
 
 Linear::Linear(std::size_t own_module, std::size_t weight_tensor,
                std::optional<std::size_t> bias_tensor, std::int64_t inputs, std::int64_t outputs,
@@ -36,6 +42,14 @@ Linear::Linear(std::size_t own_module, std::size_t weight_tensor,
       out(outputs),
       order(weight_order) {}
 
+Linear::~Linear() = default;
+Linear::Linear(Linear&& other) noexcept = default;
+Linear& Linear::operator=(Linear&& other) noexcept = default;
+
+bool Linear::keeps_input(const Workspace& work, const ModuleHooks& hooks) const {
+  return is_deepspeeds(work) || hooks.is_trainable(weight) || (adapter && adapter->keeps_input());
+}
+
 Matrix Linear::weight_matrix(const Tensor& tensor) const {
   return order == WeightOrder::in_out ? as_matrix(tensor, in, out) : as_matrix(tensor, out, in);
 }
@@ -45,7 +59,18 @@ bool Linear::is_deepspeeds(const Workspace& work) const {
 }
 
 Buffer Linear::forward(const Workspace& work, ModuleHooks& hooks, const Buffer& x) const {
+  if (!adapter) return multiply(work, hooks, x);
+  return inside(hooks, adapter->module(), [&] {
+    Buffer y = multiply(work, hooks, x);
+    adapter->forward(work, hooks, x, y);
+    return y;
+  });
+}
+
+Buffer Linear::multiply(const Workspace& work, ModuleHooks& hooks, const Buffer& x) const {
   hooks.fetch(module);
+  // Autograd saves before torch's product, and after DeepSpeed's function.
+  if (!is_deepspeeds(work)) hooks.all_is_saved(module);
   Buffer y = work.activation(out);
   Gemm product{.transpose_b = order == WeightOrder::in_out ? Transpose::no : Transpose::yes,
                .a = work.matrix(x, in),
@@ -69,34 +94,53 @@ Buffer Linear::bias_gradient(const Workspace& work, const Buffer& d_y) const {
 
 Buffer Linear::backward(const Workspace& work, ModuleHooks& hooks, const Buffer& d_y,
                         const Buffer& x, Buffer* d_tied) const {
-  Device& device = *work.device;
-  const bool stored_in_out = order == WeightOrder::in_out;
-  hooks.fetch(module);
-  const bool bias_is_last = is_deepspeeds(work);
-  if (bias && !bias_is_last) hooks.gradient_ready(*bias, bias_gradient(work, d_y));
+  if (!adapter) return differentiate(work, hooks, d_y, x, d_tied);
+  return inside(hooks, adapter->module(), [&] {
+    Buffer d_x = adapter->backward(work, hooks, d_y, x);
+    const Buffer term = differentiate(work, hooks, d_y, x, d_tied);
+    work.device->run(Add{d_x.tensor(work.dtype), term.tensor(work.dtype)});
+    return d_x;
+  });
+}
 
-  const Matrix d_y_matrix = work.matrix(d_y, out);
+Buffer Linear::differentiate(const Workspace& work, ModuleHooks& hooks, const Buffer& d_y,
+                             const Buffer& x, Buffer* d_tied) const {
+  hooks.fetch(module);
+  hooks.saved_is_read();
+  const bool has_bias_gradient = bias && hooks.is_trainable(*bias);
+  const bool bias_is_last = is_deepspeeds(work);
+  if (has_bias_gradient && !bias_is_last) hooks.gradient_ready(*bias, bias_gradient(work, d_y));
+
   Buffer d_x = work.activation(in);
-  device.run(Gemm{.transpose_b = stored_in_out ? Transpose::yes : Transpose::no,
-                  .a = d_y_matrix,
-                  .b = weight_matrix(hooks.parameter(weight)),
-                  .c = work.matrix(d_x, in)});
-  Buffer d_weight = work.gradient(in * out);
-  const Matrix x_matrix = work.matrix(x, in);
-  device.run(Gemm{.transpose_a = Transpose::yes,
-                  .a = stored_in_out ? x_matrix : d_y_matrix,
-                  .b = stored_in_out ? d_y_matrix : x_matrix,
-                  .c = weight_matrix(d_weight.tensor(work.dtype))});
-  Buffer d_bias;
-  if (bias && bias_is_last) d_bias = bias_gradient(work, d_y);  // both are there before a hook
+  work.device->run(
+      Gemm{.transpose_b = order == WeightOrder::in_out ? Transpose::yes : Transpose::no,
+           .a = work.matrix(d_y, out),
+           .b = weight_matrix(hooks.parameter(weight)),
+           .c = work.matrix(d_x, in)});
+  Buffer d_weight;
+  if (hooks.is_trainable(weight)) d_weight = weight_gradient(work, d_y, x);
+  Buffer d_bias;  // both are there before a hook
+  if (has_bias_gradient && bias_is_last) d_bias = bias_gradient(work, d_y);
   if (d_tied != nullptr) {
     *d_tied = std::move(d_weight);
-  } else {
+  } else if (d_weight) {
     hooks.gradient_ready(weight, std::move(d_weight));
   }
   if (d_bias) hooks.gradient_ready(*bias, std::move(d_bias));
   hooks.release(module);
   return d_x;
+}
+
+Buffer Linear::weight_gradient(const Workspace& work, const Buffer& d_y, const Buffer& x) const {
+  Buffer d_weight = work.gradient(in * out);
+  const bool stored_in_out = order == WeightOrder::in_out;
+  const Matrix d_y_matrix = work.matrix(d_y, out);
+  const Matrix x_matrix = work.matrix(x, in);
+  work.device->run(Gemm{.transpose_a = Transpose::yes,
+                        .a = stored_in_out ? x_matrix : d_y_matrix,
+                        .b = stored_in_out ? d_y_matrix : x_matrix,
+                        .c = weight_matrix(d_weight.tensor(work.dtype))});
+  return d_weight;
 }
 
 }  // namespace dstune::layers

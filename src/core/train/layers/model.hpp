@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "core/device/dtype.hpp"
 #include "core/device/tensor.hpp"
+#include "core/experiment/activation_checkpointing.hpp"
 #include "core/experiment/loss_settings.hpp"
 #include "core/model/attention_kind.hpp"
 #include "core/train/layers/module_hooks.hpp"
@@ -25,6 +27,31 @@ struct MicroBatch {
   LinearLayers linear = LinearLayers::torch;
   AttentionKind attention = AttentionKind::sdpa;
   LossSettings loss = {};
+  ActivationCheckpointing checkpointing = {};
+  bool checkpoints_synchronize = false;  ///< see StepConfig
+};
+
+/// Where a sequence is among all tokens of a micro-batch.
+struct TokenSpan {
+  std::int64_t begin = 0;
+  std::int64_t length = 0;
+
+  bool operator==(const TokenSpan&) const = default;
+};
+
+/// How the sequences of one micro-batch lie in it.
+struct RowLengths {
+  std::int64_t rows = 1;
+  std::int64_t length = 0;  ///< tokens of every row
+  /// Each sequence; empty: every row is one. What none of them has is padding, behind the sequence
+  /// of its row: it has no label, and the attention mask hides it.
+  std::vector<TokenSpan> sequences = {};
+  /// There is one row and no padding: the batch without its borders, as trainers hand it to
+  /// flash-attn's varlen kernels. No sequence sees another, and positions begin anew in each.
+  bool is_packed = false;
+
+  std::int64_t tokens() const { return rows * length; }
+  bool operator==(const RowLengths&) const = default;
 };
 
 /// The true computation of a model, written once for every Device. It allocates what PyTorch would
@@ -36,10 +63,14 @@ class Model {
   Model(const Model&) = delete;
   Model& operator=(const Model&) = delete;
 
+  /// Of the micro-batches that follow; before the first call there is no padding.
+  /// @throws std::invalid_argument  if such a model takes no padding
+  virtual void set_lengths(const RowLengths& lengths) = 0;
+
   /// Of a sequence to sequence model the targets stand behind the tokens, and are what is learnt.
   /// Adds to `loss` (fp32, one element) the mean next-token cross-entropy of `tokens` (int64,
-  /// size * sequence_length; the labels are the tokens shifted by one, the last position of
-  /// a sequence counts nothing).
+  /// size rows of sequence_length, or as set_lengths() says; the labels are the tokens shifted by
+  /// one, the last position of a sequence counts nothing, nor does padding).
   /// @param seed  of the dropout masks of this micro-step
   virtual void forward(ModuleHooks& hooks, Tensor tokens, std::uint64_t seed, Tensor loss) = 0;
 

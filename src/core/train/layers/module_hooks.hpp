@@ -19,10 +19,20 @@ class ModuleHooks {
   virtual void release(std::size_t module) = 0;
   /// The full tensor, in the model dtype; valid between fetch and release of a module that has it.
   virtual Tensor parameter(std::size_t tensor) const = 0;
+  /// False: it is frozen (requires_grad is false), and its gradient need not be computed.
+  virtual bool is_trainable(std::size_t tensor) const = 0;
   /// The gradient of `tensor` for this micro-step is final (times the loss scale, divided by the
   /// accumulation steps). Called once per tensor and micro-step, in the order of backward, tied
-  /// tensors last. `gradient` has the tensor's numel in the model dtype, category gradients.
+  /// tensors last; of a frozen tensor it is dropped. `gradient` has the tensor's numel in the model
+  /// dtype, category gradients.
   virtual void gradient_ready(std::size_t tensor, Buffer gradient) = 0;
+
+  /// Forward has saved what the backward of `module` will read, and computes on. Said only where
+  /// something is left to compute: else release() says it.
+  virtual void all_is_saved(std::size_t /*module*/) {}
+  /// Backward is about to read what forward saved. Whatever a layer's backward reads first says so,
+  /// which is its last layer with parameters, or with dropout.
+  virtual void saved_is_read() {}
 };
 
 }  // namespace dstune

@@ -50,6 +50,7 @@ Buffer Norm::forward(const Workspace& work, ModuleHooks& hooks, const Buffer& x,
 Buffer Norm::backward(const Workspace& work, ModuleHooks& hooks, const Buffer& d_y, const Buffer& x,
                       const Buffer& stats) const {
   hooks.fetch(module);
+  hooks.saved_is_read();
   const Buffer one = weight ? Buffer() : constant(work, 1);
   Buffer d_x = work.activation(size);
   Buffer d_gamma = work.gradient(size);
@@ -62,8 +63,8 @@ Buffer Norm::backward(const Workspace& work, ModuleHooks& hooks, const Buffer& d
                         .d_x = work.matrix(d_x, size),
                         .d_gamma = d_gamma.tensor(work.dtype),
                         .d_beta = d_beta.tensor(work.dtype)});
-  if (weight) hooks.gradient_ready(*weight, std::move(d_gamma));
-  if (bias) hooks.gradient_ready(*bias, std::move(d_beta));
+  if (weight && hooks.is_trainable(*weight)) hooks.gradient_ready(*weight, std::move(d_gamma));
+  if (bias && hooks.is_trainable(*bias)) hooks.gradient_ready(*bias, std::move(d_beta));
   hooks.release(module);
   return d_x;
 }

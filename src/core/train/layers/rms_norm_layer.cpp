@@ -24,6 +24,11 @@ RmsNormSaved RmsNormLayer::saved(const Workspace& work, const Buffer& x) const {
           matrix(work, normalised, inner_type(work))};
 }
 
+void RmsNormLayer::make_normalised(const Workspace& work) {
+  normalised =
+      make_buffer(*work.device, MemoryCategory::activations, elements(work), inner_type(work));
+}
+
 // Saved by the product with it. The operation adds the offset itself.
 void RmsNormLayer::shift(const Workspace& work, const ModuleHooks& hooks) {
   if (offset == 0) return;
@@ -35,8 +40,7 @@ Buffer RmsNormLayer::forward(const Workspace& work, ModuleHooks& hooks, const Bu
   return inside(hooks, module, [&] {
     if (!keeps_input(work)) copy = work.activation_fp32(vectors * size);
     rrms = work.activation_fp32(vectors);
-    normalised =
-        make_buffer(*work.device, MemoryCategory::activations, elements(work), inner_type(work));
+    make_normalised(work);
     shift(work, hooks);
     const Buffer scratch = make_buffer(*work.device, MemoryCategory::temporaries,
                                        rms_norm_scratch(work.dtype, elements(work)), DType::fp32);
@@ -48,6 +52,7 @@ Buffer RmsNormLayer::forward(const Workspace& work, ModuleHooks& hooks, const Bu
                              .saved = saved(work, x),
                              .scratch = scratch.tensor(DType::fp32),
                              .out = matrix(work, y, work.dtype)});
+    if (!hooks.is_trainable(weight)) normalised.reset();
     return y;
   });
 }
@@ -57,21 +62,24 @@ void RmsNormLayer::differentiate(const Workspace& work, ModuleHooks& hooks, cons
   const Buffer scratch =
       make_buffer(*work.device, MemoryCategory::temporaries,
                   rms_norm_backward_scratch(work.dtype, elements(work)), DType::fp32);
-  Buffer d_weight = work.gradient(size);
+  const bool trains = hooks.is_trainable(weight);
+  Buffer d_weight = trains ? work.gradient(size) : Buffer();
+  if (!trains) make_normalised(work);  // room that the chain of kernels has anyway
   work.device->run(RmsNormBackward{.d_out = matrix(work, d_y, work.dtype),
                                    .weight = hooks.parameter(weight),
                                    .offset = offset,
                                    .saved = saved(work, x),
                                    .scratch = scratch.tensor(DType::fp32),
                                    .d_x = matrix(work, d_x, work.dtype),
-                                   .d_weight = d_weight.tensor(work.dtype)});
+                                   .d_weight = trains ? d_weight.tensor(work.dtype) : Tensor{}});
   for (Buffer* used : {&copy, &rrms, &normalised, &shifted}) used->reset();
-  hooks.gradient_ready(weight, std::move(d_weight));
+  if (trains) hooks.gradient_ready(weight, std::move(d_weight));
 }
 
 Buffer RmsNormLayer::backward(const Workspace& work, ModuleHooks& hooks, Buffer d_y,
                               const Buffer& x) {
   return inside(hooks, module, [&]() -> Buffer {
+    hooks.saved_is_read();
     differentiate(work, hooks, d_y, d_y, x);
     return std::move(d_y);
   });
@@ -80,6 +88,7 @@ Buffer RmsNormLayer::backward(const Workspace& work, ModuleHooks& hooks, Buffer 
 Buffer RmsNormLayer::backward_beside(const Workspace& work, ModuleHooks& hooks, const Buffer& d_y,
                                      const Buffer& x) {
   return inside(hooks, module, [&] {
+    hooks.saved_is_read();
     Buffer d_x = work.activation(vectors * size);
     differentiate(work, hooks, d_y, d_x, x);
     return d_x;

@@ -12,7 +12,8 @@
 namespace dstune::layers {
 
 /// Keeps what its chain of kernels keeps (zero-step.md 5.4): per element an fp32 copy of x, or x
-/// itself where that is fp32, and the normalised x; an fp32 number per vector.
+/// itself where that is fp32, and the normalised x, unless the weight is frozen; an fp32 number per
+/// vector.
 struct RmsNormLayer {
   std::size_t module;
   std::size_t weight;  ///< tensor (size)
@@ -50,6 +51,7 @@ struct RmsNormLayer {
   std::int64_t elements(const Workspace& work) const { return work.rows() * vectors * size; }
   DType inner_type(const Workspace& work) const { return offset == 0 ? work.dtype : DType::fp32; }
   Matrix matrix(const Workspace& work, const Buffer& buffer, DType dtype) const;
+  void make_normalised(const Workspace& work);
   void shift(const Workspace& work, const ModuleHooks& hooks);
   void differentiate(const Workspace& work, ModuleHooks& hooks, const Buffer& d_y,
                      const Buffer& d_x, const Buffer& x);

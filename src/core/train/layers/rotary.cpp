@@ -3,6 +3,7 @@
 #include <cmath>
 #include <vector>
 
+#include "core/device/operations/copy.hpp"
 #include "core/device/operations/rotate.hpp"
 
 namespace dstune::layers {
@@ -39,8 +40,28 @@ Rotary::Rotary(const Workspace& work, const RotaryFrequencies& frequencies)
       cos_(make_table(work, frequencies, [](double x) { return std::cos(x); })),
       sin_(make_table(work, frequencies, [](double x) { return std::sin(x); })) {}
 
-Matrix Rotary::half_of(const Workspace& work, const Buffer& table) const {
-  return {table.data(), work.sequence_length, half_, work.dtype, 2 * half_};
+Buffer Rotary::pack(const Workspace& work, const Buffer& table) const {
+  if (!work.is_packed) return {};
+  Buffer packed = work.activation(2 * half_);
+  for (const TokenSpan& sequence : work.sequences) {
+    const std::int64_t count = sequence.length * 2 * half_;
+    const std::int64_t begin = sequence.begin * 2 * half_;
+    work.device->run(Copy{table.tensor(work.dtype).slice(0, count),
+                          packed.tensor(work.dtype).slice(begin, count)});
+  }
+  return packed;
+}
+
+void Rotary::arrange(const Workspace& work) {
+  packed_cos_.reset();
+  packed_sin_.reset();
+  packed_cos_ = pack(work, cos_);
+  packed_sin_ = pack(work, sin_);
+}
+
+Matrix Rotary::half_of(const Workspace& work, const Buffer& table, const Buffer& packed) const {
+  return {packed ? packed.data() : table.data(), work.sequence_length, half_, work.dtype,
+          2 * half_};
 }
 
 Buffer Rotary::run(const Workspace& work, const Matrix& in, const Heads& heads,
@@ -53,8 +74,8 @@ Buffer Rotary::run(const Workspace& work, const Matrix& in, const Heads& heads,
                           .heads = heads.count,
                           .head_size = heads.size,
                           .in_stride = heads.stride,
-                          .cos = half_of(work, cos_),
-                          .sin = half_of(work, sin_),
+                          .cos = half_of(work, cos_, packed_cos_),
+                          .sin = half_of(work, sin_, packed_sin_),
                           .inverse = inverse,
                           .scratch = scratch.tensor(work.dtype),
                           .out = work.matrix(out, columns)});

@@ -18,6 +18,10 @@ class Rotary {
   /// Cosines and sines of the positions 0 .. sequence_length, times the scaling.
   Rotary(const Workspace& work, const RotaryFrequencies& frequencies);
 
+  /// Before a forward whose sequences lie as in `work`, but for those of one length without
+  /// padding: makes the angles of packed ones.
+  void arrange(const Workspace& work);
+
   /// Some heads of `head_size` columns, the first 2 * frequencies of which turn.
   /// @param in  (M, heads * stride), heads `stride` columns apart
   /// @returns (M, heads * head_size)
@@ -35,11 +39,14 @@ class Rotary {
   };
 
   Buffer run(const Workspace& work, const Matrix& in, const Heads& heads, bool inverse) const;
-  Matrix half_of(const Workspace& work, const Buffer& table) const;
+  Matrix half_of(const Workspace& work, const Buffer& table, const Buffer& packed) const;
+  Buffer pack(const Workspace& work, const Buffer& table) const;
 
   std::int64_t half_;
   Buffer cos_;  ///< (sequence, 2 half), of which the first half of each row is read
   Buffer sin_;
+  Buffer packed_cos_;  ///< likewise (M, 2 half): begins anew in every sequence; empty: not packed
+  Buffer packed_sin_;
 };
 
 }  // namespace dstune::layers

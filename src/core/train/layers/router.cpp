@@ -73,7 +73,7 @@ Buffer TopKRouter::backward(const Workspace& work, ModuleHooks& hooks, Buffer d_
   work.device->run(SoftmaxBackward{.d_probs = work.matrix_fp32(d_probs, settings_.experts),
                                    .probs = work.matrix_fp32(probs_, settings_.experts),
                                    .d_scores = work.matrix(d_logits, settings_.experts)});
-  for (Buffer* used : {&probs_, &d_probs}) used->reset();
+  for (Buffer* used : {&probs_, &d_probs, &logits_}) used->reset();
   if (d_others) work.device->run(Add{d_logits.tensor(work.dtype), d_others.tensor(work.dtype)});
   return linear_.backward(work, hooks, d_logits, x);
 }

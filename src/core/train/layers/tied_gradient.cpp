@@ -6,6 +6,7 @@
 namespace dstune::layers {
 
 Buffer sum_of_tied(const Workspace& work, Buffer of_head, Buffer of_embedding) {
+  if (!of_head) return of_embedding;
   const Tensor sum = of_head.tensor(work.dtype);
   Buffer third;
   if (weight_gradient_is_view(work)) third = work.gradient(sum.numel);

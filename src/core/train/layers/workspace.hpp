@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <vector>
 
 #include "core/device/device.hpp"
 #include "core/train/layers/model.hpp"
@@ -20,15 +21,30 @@ struct Workspace {
         linear(batch.linear),
         attention(batch.attention),
         loss(batch.loss),
+        checkpointing(batch.checkpointing),
+        checkpoints_synchronize(batch.checkpoints_synchronize),
         device(&on) {}
 
   std::int64_t micro_batch;
-  std::int64_t sequence_length;
+  std::int64_t sequence_length;           ///< tokens of a row
+  std::vector<TokenSpan> sequences = {};  ///< RowLengths::sequences
+  bool is_packed = false;
   DType dtype;
   LinearLayers linear;
   AttentionKind attention;
   LossSettings loss;
+  ActivationCheckpointing checkpointing;
+  bool checkpoints_synchronize;
   Device* device;
+  std::uint64_t seed = 0;  ///< of the micro-step: what adapters drop out
+
+  void take(const RowLengths& lengths) {
+    micro_batch = lengths.rows;
+    sequence_length = lengths.length;
+    sequences = lengths.sequences;
+    is_packed = lengths.is_packed;
+  }
+  bool is_padded() const { return !sequences.empty() && !is_packed; }
 
   std::int64_t rows() const { return micro_batch * sequence_length; }
 
@@ -56,6 +72,16 @@ struct Workspace {
     return as_matrix(buffer.tensor(DType::fp32), rows(), cols);
   }
 };
+
+/// What is behind the sequences of padded rows.
+inline std::vector<TokenSpan> padding_of(const Workspace& work) {
+  std::vector<TokenSpan> padding;
+  for (const TokenSpan& sequence : work.sequences) {
+    const std::int64_t left = work.sequence_length - sequence.length;
+    if (left > 0) padding.push_back({sequence.begin + sequence.length, left});
+  }
+  return padding;
+}
 
 /// Runs `body` as the forward or backward of `module`, between its two hooks.
 template <class Body>

@@ -17,9 +17,10 @@ namespace dstune {
 Bf16Engine::Bf16Engine(const EngineContext& context)
     : EngineBase(context, LossScaler::Kind::zero),
       layouts_(groups(), parameters(), size(), false),
-      states_(device(), collectives(), config().dtype, layouts_),
+      states_(device(), collectives(), config().dtype,
+              FrozenParameters(device(), parameters(), config().dtype, seed()), layouts_),
       gradients_(tensor_count()) {
-  for (std::size_t i = 0; i < tensor_count(); ++i) {
+  for (const std::size_t i : trained()) {
     fill_initial(device(), parameters(), i, 0, seed(), parameter(i));
   }
   states_.initialize_master();
@@ -42,7 +43,7 @@ void Bf16Engine::begin_micro_step(bool boundary) {
 
 // Only an earlier micro-step's gradients are there to be zeroed, at the start of backward, and
 // added to; the first micro-step's become .grad as they are.
-void Bf16Engine::gradient_ready(std::size_t tensor, Buffer gradient) {
+void Bf16Engine::take_gradient(std::size_t tensor, Buffer gradient) {
   if (!zeroed_) zero_gradients();
   Buffer& kept = gradients_[tensor];
   if (kept) {
@@ -115,7 +116,7 @@ StepResult Bf16Engine::step() {
 // Every rank has all averaged gradients: no collective, but the host looks at the result.
 void Bf16Engine::find_norm() {
   start_norm();
-  for (std::size_t i = 0; i < tensor_count(); ++i) {
+  for (const std::size_t i : trained()) {
     device().host_event(HostEvent::optimizer_tensor);
     device().run(Pass::norm, AddSquares{sum(i), squares()});
   }
@@ -126,8 +127,7 @@ void Bf16Engine::find_norm() {
 // step's work does not depend on its numbers.
 void Bf16Engine::clip() {
   const Tensor factor = clip_factor();
-  for (std::size_t i = 0; i < tensor_count(); ++i)
-    device().run(Pass::unscale, ScaleBy{sum(i), factor});
+  for (const std::size_t i : trained()) device().run(Pass::unscale, ScaleBy{sum(i), factor});
 }
 
 void Bf16Engine::zero_sums() {
@@ -136,6 +136,7 @@ void Bf16Engine::zero_sums() {
 }
 
 std::vector<float> Bf16Engine::read_parameter(std::size_t tensor) {
+  if (!is_trainable(tensor)) return states_.frozen().read(tensor);
   return collect(numel(tensor), [&](Tensor all) { states_.read_own(tensor, all); });
 }
 

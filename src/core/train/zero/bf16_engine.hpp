@@ -22,13 +22,13 @@ class Bf16Engine final : public EngineBase {
   void fetch(std::size_t) override {}
   void release(std::size_t) override {}
   Tensor parameter(std::size_t tensor) const override { return states_.parameter(tensor); }
-  void gradient_ready(std::size_t tensor, Buffer gradient) override;
   void end_backward() override;
   StepResult step() override;
   std::vector<float> read_parameter(std::size_t tensor) override;
   void write_parameter(std::size_t tensor, std::span<const float> values) override;
 
  private:
+  void take_gradient(std::size_t tensor, Buffer gradient) override;
   /// The fp32 gradient of a tensor.
   Tensor sum(std::size_t tensor) const;
   void zero_gradients();

@@ -21,9 +21,12 @@ EngineBase::EngineBase(const EngineContext& context, LossScaler::Kind scaler)
       part_(*context.device, norm_dtype(context.config)),
       factor_(*context.device),
       flag_(*context.device, DType::int8) {
+  for (std::size_t tensor = 0; tensor < tensor_count(); ++tensor) {
+    if (is_trainable(tensor)) trained_.push_back(tensor);
+  }
   if (leaves_unused_state(config().optimizer, config().stage, config().dtype)) {
-    unused_state_ =
-        make_buffer(device(), MemoryCategory::optimizer, parameters().total(), config().dtype);
+    unused_state_ = make_buffer(device(), MemoryCategory::optimizer, parameters().trainable_total(),
+                                config().dtype);
   }
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "core/device/operations/add.hpp"
@@ -26,11 +27,20 @@ struct EngineContext {
 
 class EngineBase : public ZeroEngine {
  public:
+  bool is_trainable(std::size_t tensor) const final {
+    return parameters().tensors[tensor].trainable;
+  }
+  void gradient_ready(std::size_t tensor, Buffer gradient) final {
+    if (is_trainable(tensor)) take_gradient(tensor, std::move(gradient));
+  }
   double loss_scale() const override { return scaler_.scale(); }
   double grad_norm() override;
 
  protected:
   EngineBase(const EngineContext& context, LossScaler::Kind scaler);
+
+  /// gradient_ready() of what is trained.
+  virtual void take_gradient(std::size_t tensor, Buffer gradient) = 0;
 
   const StepConfig& config() const { return context_.config; }
   const ModelParameters& parameters() const { return *context_.parameters; }
@@ -40,6 +50,8 @@ class EngineBase : public ZeroEngine {
   const std::vector<ParameterGroup>& groups() const { return groups_; }
 
   std::size_t tensor_count() const { return parameters().tensors.size(); }
+  /// Tensors that are not frozen, ascending.
+  const std::vector<std::size_t>& trained() const { return trained_; }
   std::int64_t numel(std::size_t tensor) const { return parameters().tensors[tensor].numel(); }
   int rank() const { return collectives().rank(); }
   int size() const { return collectives().size(); }
@@ -80,6 +92,7 @@ class EngineBase : public ZeroEngine {
  private:
   EngineContext context_;
   std::vector<ParameterGroup> groups_;
+  std::vector<std::size_t> trained_;
   LossScaler scaler_;
   std::int64_t updates_ = 0;
   Scalar squares_;

@@ -21,19 +21,20 @@ int bucket_copies(const StepConfig& config) {
 PartitionedEngine::PartitionedEngine(const EngineContext& context)
     : EngineBase(context, LossScaler::Kind::zero),
       layouts_(groups(), parameters(), size(), config().round_robin_gradients),
-      states_(device(), collectives(), config().dtype, layouts_),
+      states_(device(), collectives(), config().dtype,
+              FrozenParameters(device(), parameters(), config().dtype, seed()), layouts_),
       bucket_(device(), config().dtype, config().reduce_bucket_size, bucket_copies(config())),
       average_(make_bucket_average(context, layouts_)),
       partition_(device(), config().dtype, parameters(), layouts_, rank(),
                  config().contiguous_gradients),
       kept_(tensor_count()) {
-  for (std::size_t i = 0; i < tensor_count(); ++i) {
+  for (const std::size_t i : trained()) {
     fill_initial(device(), parameters(), i, 0, seed(), parameter(i));
   }
   states_.initialize_master();
 }
 
-void PartitionedEngine::gradient_ready(std::size_t tensor, Buffer gradient) {
+void PartitionedEngine::take_gradient(std::size_t tensor, Buffer gradient) {
   bucket_.allocate();
   if (!is_stage_1()) {
     reduce_later(tensor, std::move(gradient));
@@ -177,6 +178,7 @@ void PartitionedEngine::update(std::size_t group, Tensor factor) {
 }
 
 std::vector<float> PartitionedEngine::read_parameter(std::size_t tensor) {
+  if (!is_trainable(tensor)) return states_.frozen().read(tensor);
   return collect(numel(tensor), [&](Tensor all) { states_.read_own(tensor, all); });
 }
 

@@ -23,13 +23,13 @@ class PartitionedEngine final : public EngineBase {
   void fetch(std::size_t) override {}
   void release(std::size_t) override {}
   Tensor parameter(std::size_t tensor) const override { return states_.parameter(tensor); }
-  void gradient_ready(std::size_t tensor, Buffer gradient) override;
   void end_backward() override;
   StepResult step() override;
   std::vector<float> read_parameter(std::size_t tensor) override;
   void write_parameter(std::size_t tensor, std::span<const float> values) override;
 
  private:
+  void take_gradient(std::size_t tensor, Buffer gradient) override;
   bool is_stage_1() const { return config().stage == 1; }
   /// Stage 1 with grad_accum_dtype: the sum over micro-steps is not in the model dtype.
   bool has_own_sums() const {

@@ -1,15 +1,18 @@
 #include "core/train/zero/partitioned_states.hpp"
 
+#include <utility>
+
 #include "core/device/operations/copy.hpp"
 #include "core/device/operations/fill.hpp"
 
 namespace dstune {
 
 PartitionedStates::PartitionedStates(Device& device, Collectives& collectives, DType dtype,
-                                     const FlatLayouts& layouts)
+                                     FrozenParameters frozen, const FlatLayouts& layouts)
     : device_(device),
       collectives_(collectives),
       dtype_(dtype),
+      frozen_(std::move(frozen)),
       layouts_(layouts),
       groups_(layouts.size()) {
   for (std::size_t group = 0; group < groups_.size(); ++group) {
@@ -24,6 +27,7 @@ PartitionedStates::PartitionedStates(Device& device, Collectives& collectives, D
 }
 
 Tensor PartitionedStates::parameter(std::size_t tensor) const {
+  if (frozen_.has(tensor)) return frozen_.parameter(tensor);
   const FlatLayout& layout = layouts_.of(tensor);
   return groups_[layouts_.group_of(tensor)].flat.tensor(dtype_).slice(layout.offset(tensor),
                                                                       layout.numel(tensor));
@@ -67,6 +71,7 @@ void PartitionedStates::read_own(std::size_t tensor, Tensor all) {
 
 void PartitionedStates::write(std::size_t tensor, std::span<const float> values) {
   device_.write(values, parameter(tensor));
+  if (frozen_.has(tensor)) return;
   const Group& state = groups_[layouts_.group_of(tensor)];
   for (const OwnedRange& range : state.ranges) {
     if (range.tensor != tensor) continue;

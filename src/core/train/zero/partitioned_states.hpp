@@ -8,6 +8,7 @@
 
 #include "core/device/collectives.hpp"
 #include "core/device/device.hpp"
+#include "core/train/zero/frozen_parameters.hpp"
 #include "core/train/zero/layout/flat_layout.hpp"
 #include "core/train/zero/optimizer_state.hpp"
 
@@ -19,13 +20,15 @@ namespace dstune {
 class PartitionedStates {
  public:
   /// Allocates parameters and master, uninitialised but for the padding, which is zero.
+  /// @param frozen   what the layouts leave out
   /// @param layouts  must outlive this
-  PartitionedStates(Device& device, Collectives& collectives, DType dtype,
+  PartitionedStates(Device& device, Collectives& collectives, DType dtype, FrozenParameters frozen,
                     const FlatLayouts& layouts);
 
   const FlatLayouts& layouts() const noexcept { return layouts_; }
   std::size_t groups() const noexcept { return layouts_.size(); }
   Tensor parameter(std::size_t tensor) const;
+  const FrozenParameters& frozen() const noexcept { return frozen_; }
 
   /// After parameter()s were filled: the master gets their values.
   void initialize_master();
@@ -52,6 +55,7 @@ class PartitionedStates {
   Device& device_;
   Collectives& collectives_;
   DType dtype_;
+  FrozenParameters frozen_;
   const FlatLayouts& layouts_;
   std::vector<Group> groups_;
 };

@@ -29,6 +29,7 @@ std::vector<std::size_t> pack_replicated(const std::vector<std::int64_t>& sizes,
 
 ReplicatedEngine::ReplicatedEngine(const EngineContext& context, bool flat)
     : EngineBase(context, LossScaler::Kind::wrapper),
+      frozen_(device(), parameters(), config().dtype, seed()),
       views_(tensor_count()),
       gradients_(tensor_count()) {
   const DType dtype = config().dtype;
@@ -36,16 +37,20 @@ ReplicatedEngine::ReplicatedEngine(const EngineContext& context, bool flat)
     storage_.push_back(make_buffer(device(), MemoryCategory::parameters, count, dtype));
     return storage_.back().tensor(dtype);
   };
-  const Tensor all = flat ? allocate(parameters().total()) : Tensor{};
+  const Tensor all = flat ? allocate(parameters().trainable_total()) : Tensor{};
   std::int64_t offset = 0;
   for (std::size_t i = 0; i < tensor_count(); ++i) {
+    if (frozen_.has(i)) {
+      views_[i] = frozen_.parameter(i);
+      continue;
+    }
     views_[i] = flat ? all.slice(offset, numel(i)) : allocate(numel(i));
     offset += numel(i);
     fill_initial(device(), parameters(), i, 0, seed(), views_[i]);
   }
 }
 
-void ReplicatedEngine::gradient_ready(std::size_t tensor, Buffer gradient) {
+void ReplicatedEngine::take_gradient(std::size_t tensor, Buffer gradient) {
   Buffer& kept = gradients_[tensor];
   if (kept) {
     device().run(Pass::accumulate,
@@ -58,7 +63,7 @@ void ReplicatedEngine::gradient_ready(std::size_t tensor, Buffer gradient) {
 void ReplicatedEngine::end_backward() {
   if (!boundary_) return;
   std::vector<std::int64_t> sizes;
-  for (std::size_t i = 0; i < tensor_count(); ++i) sizes.push_back(numel(i));
+  for (const std::size_t i : trained()) sizes.push_back(numel(i));
   std::size_t begin = 0;
   for (const std::size_t end : pack_replicated(sizes, kReplicatedBucket)) {
     average(begin, end);
@@ -69,7 +74,7 @@ void ReplicatedEngine::end_backward() {
 void ReplicatedEngine::average(std::size_t begin, std::size_t end) {
   const PhaseScope phase(device().memory(), StepPhase::reduction);
   std::vector<Tensor> gradients;
-  for (std::size_t i = begin; i < end; ++i) gradients.push_back(gradient(i));
+  for (std::size_t i = begin; i < end; ++i) gradients.push_back(gradient(trained()[i]));
   const Flattened flat(device(), std::move(gradients));
   const GradientSum sum{device(), collectives(), config().message_dtype()};
   sum.all_reduce(flat.tensor(), configured_scaling(config(), size()));
@@ -83,7 +88,7 @@ void ReplicatedEngine::drop_gradients() {
 bool ReplicatedEngine::overflowed() const {
   bool found = false;
   device().run(FillZero{flag()});
-  for (std::size_t i = 0; i < tensor_count(); ++i) {
+  for (const std::size_t i : trained()) {
     find_overflow_like_wrapper(device(), gradient(i), flag());
     found = device().read_scalar(flag(), HostSync::overflow) > 0;
   }
@@ -91,6 +96,7 @@ bool ReplicatedEngine::overflowed() const {
 }
 
 std::vector<float> ReplicatedEngine::read_parameter(std::size_t tensor) {
+  if (frozen_.has(tensor)) return frozen_.read(tensor);
   std::vector<float> values(static_cast<std::size_t>(numel(tensor)));
   device().read(master(tensor), values);
   return values;
@@ -98,6 +104,7 @@ std::vector<float> ReplicatedEngine::read_parameter(std::size_t tensor) {
 
 void ReplicatedEngine::write_parameter(std::size_t tensor, std::span<const float> values) {
   device().write(values, parameter(tensor));
+  if (frozen_.has(tensor)) return;
   if (config().dtype != DType::fp32) device().write(values, master(tensor));
 }
 
@@ -122,24 +129,24 @@ StepResult PlainEngine::step() {
 void PlainEngine::clip() {
   start_norm();
   add_squares_of(collectives(), [&](Tensor sum) {
-    for (std::size_t i = 0; i < tensor_count(); ++i) {
+    for (const std::size_t i : trained()) {
       device().run(Pass::norm, AddSquares{gradient(i), sum});
     }
     device().run(Scale{sum, 1.0 / size()});
   });
   const Tensor factor = clip_factor();
-  for (std::size_t i = 0; i < tensor_count(); ++i)
-    device().run(Pass::unscale, ScaleBy{gradient(i), factor});
+  for (const std::size_t i : trained()) device().run(Pass::unscale, ScaleBy{gradient(i), factor});
 }
 
 FusedEngine::FusedEngine(const EngineContext& context) : ReplicatedEngine(context, true) {
   std::int64_t offset = 0;
-  for (std::size_t i = 0; i < tensor_count(); ++i) {
-    offsets_.push_back(offset);
+  offsets_.resize(tensor_count());
+  for (const std::size_t i : trained()) {
+    offsets_[i] = offset;
     offset += numel(i);
   }
   master_ = make_buffer(device(), MemoryCategory::optimizer, offset, DType::fp32);
-  for (std::size_t i = 0; i < tensor_count(); ++i) device().run(Cast{parameter(i), master(i)});
+  for (const std::size_t i : trained()) device().run(Cast{parameter(i), master(i)});
   state_.ensure(device(), config().optimizer, offset);
 }
 
@@ -160,7 +167,7 @@ StepResult FusedEngine::step() {
   device().run(Pass::unscale, ScaleBy{gradients, clip_factor()});
   state_.update(device(), next_update(groups()[0].weight_decay), gradients,
                 master_.tensor(DType::fp32));
-  for (std::size_t i = 0; i < tensor_count(); ++i)
+  for (const std::size_t i : trained())
     device().run(Pass::master_cast, Cast{master(i), parameter(i)});
   return finish(false);
 }
@@ -168,14 +175,14 @@ StepResult FusedEngine::step() {
 // The list of fp32 copies and their concatenation live together for a moment: 8 bytes per element
 // while the 16-bit gradients still exist.
 Buffer FusedEngine::flat_gradients() {
-  std::vector<Buffer> copies;
-  for (std::size_t i = 0; i < tensor_count(); ++i) {
+  std::vector<Buffer> copies(tensor_count());
+  for (const std::size_t i : trained()) {
     device().host_event(HostEvent::optimizer_tensor);
-    copies.push_back(temporary(numel(i), DType::fp32));
-    device().run(Pass::master_gradient, Cast{gradient(i), copies.back().tensor(DType::fp32)});
+    copies[i] = temporary(numel(i), DType::fp32);
+    device().run(Pass::master_gradient, Cast{gradient(i), copies[i].tensor(DType::fp32)});
   }
-  Buffer flat = temporary(parameters().total(), DType::fp32);
-  for (std::size_t i = 0; i < tensor_count(); ++i) {
+  Buffer flat = temporary(parameters().trainable_total(), DType::fp32);
+  for (const std::size_t i : trained()) {
     device().run(
         Pass::master_gradient,
         Copy{copies[i].tensor(DType::fp32), flat.tensor(DType::fp32).slice(offsets_[i], numel(i))});

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "core/train/zero/engine_base.hpp"
+#include "core/train/zero/frozen_parameters.hpp"
 #include "core/train/zero/optimizer_state.hpp"
 
 namespace dstune {
@@ -23,15 +24,15 @@ class ReplicatedEngine : public EngineBase {
   void fetch(std::size_t) override {}
   void release(std::size_t) override {}
   Tensor parameter(std::size_t tensor) const override { return views_.at(tensor); }
-  void gradient_ready(std::size_t tensor, Buffer gradient) override;
   void end_backward() override;
   std::vector<float> read_parameter(std::size_t tensor) override;
   void write_parameter(std::size_t tensor, std::span<const float> values) override;
 
  protected:
-  /// @param flat  all parameters in one allocation
+  /// @param flat  all parameters that are trained in one allocation
   ReplicatedEngine(const EngineContext& context, bool flat);
 
+  void take_gradient(std::size_t tensor, Buffer gradient) final;
   /// The fp32 values that the optimizer updates: the parameter itself where there is no master.
   virtual Tensor master(std::size_t tensor) const = 0;
 
@@ -43,6 +44,7 @@ class ReplicatedEngine : public EngineBase {
  private:
   void average(std::size_t begin, std::size_t end);
 
+  FrozenParameters frozen_;
   std::vector<Buffer> storage_;
   std::vector<Tensor> views_;
   std::vector<Buffer> gradients_;
@@ -73,7 +75,7 @@ class FusedEngine final : public ReplicatedEngine {
   Tensor master(std::size_t tensor) const override;
   Buffer flat_gradients();
 
-  std::vector<std::int64_t> offsets_;
+  std::vector<std::int64_t> offsets_;  // by tensor
   Buffer master_;
   OptimizerState state_;
 };

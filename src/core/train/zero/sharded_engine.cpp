@@ -40,7 +40,7 @@ ShardedEngine::ShardedEngine(const EngineContext& context)
       gathered_(device(), shard_groups_.shards(), layout_, gather_setup(config(), shard_groups_)),
       leaf_of_(parameters().modules.size()) {
   const DType dtype = config().dtype;
-  shards_ = make_buffer(device(), MemoryCategory::parameters, layout_.numel(), dtype);
+  shards_ = make_buffer(device(), MemoryCategory::parameters, layout_.held(), dtype);
   device().run(FillZero{shards_.tensor(dtype)});
   for (std::size_t tensor = 0; tensor < tensor_count(); ++tensor) {
     const std::int64_t count = layout_.filled(tensor, shards().rank());
@@ -49,7 +49,7 @@ ShardedEngine::ShardedEngine(const EngineContext& context)
                  part(shards_, dtype, tensor).slice(0, count));
   }
   master_ = make_buffer(device(), MemoryCategory::optimizer, layout_.numel(), DType::fp32);
-  device().run(Cast{shards_.tensor(dtype), master_.tensor(DType::fp32)});
+  device().run(Cast{shards_.tensor(dtype).slice(0, layout_.numel()), master_.tensor(DType::fp32)});
   gathered_.use(shards_.tensor(dtype));
   gradients_.quantize_with(quantized_.get());
   for (const std::size_t leaf : find_leaf_modules(config(), parameters())) {
@@ -105,7 +105,7 @@ void ShardedEngine::note_live() const {
 Tensor ShardedEngine::parameter(std::size_t tensor) const { return gathered_.full(tensor); }
 
 // Gradients of a leaf module wait for the end of its backward.
-void ShardedEngine::gradient_ready(std::size_t tensor, Buffer gradient) {
+void ShardedEngine::take_gradient(std::size_t tensor, Buffer gradient) {
   device().host_event(HostEvent::gradient_hook);
   if (open_leaf_) {
     leaf_gradients_.emplace(tensor, std::move(gradient));
@@ -148,7 +148,7 @@ void ShardedEngine::gather_persistent() {
   const PhaseScope phase(device().memory(), StepPhase::parameters);
   const auto tensors = coordinator_.persistent_tensors();
   gathered_.gather_persistent(tensors);
-  gathered_.forget_secondary();
+  gathered_.forget_secondary(trained());
   coordinator_.regathered(tensors);
   note_live();
 }
@@ -195,8 +195,12 @@ std::vector<float> ShardedEngine::read_parameter(std::size_t tensor) {
   return collect(shards(), numel(tensor), [&](Tensor all) {
     const std::int64_t count = layout_.filled(tensor, shards().rank());
     if (count == 0) return;
-    device().run(Copy{part(master_, DType::fp32, tensor).slice(0, count),
-                      all.slice(shards().rank() * layout_.shard(tensor), count)});
+    const Tensor own = all.slice(shards().rank() * layout_.shard(tensor), count);
+    if (is_trainable(tensor)) {
+      device().run(Copy{part(master_, DType::fp32, tensor).slice(0, count), own});
+    } else {
+      device().run(Cast{part(shards_, config().dtype, tensor).slice(0, count), own});
+    }
   });
 }
 
@@ -206,6 +210,7 @@ void ShardedEngine::write_parameter(std::size_t tensor, std::span<const float> v
   const auto own = values.subspan(static_cast<std::size_t>(shards().rank() * layout_.shard(tensor)),
                                   static_cast<std::size_t>(count));
   device().write(own, part(shards_, config().dtype, tensor).slice(0, count));
+  if (!is_trainable(tensor)) return;
   device().write(own, part(master_, DType::fp32, tensor).slice(0, count));
 }
 

@@ -27,13 +27,13 @@ class ShardedEngine final : public EngineBase {
   void fetch(std::size_t module) override;
   void release(std::size_t module) override;
   Tensor parameter(std::size_t tensor) const override;
-  void gradient_ready(std::size_t tensor, Buffer gradient) override;
   void end_backward() override;
   StepResult step() override;
   std::vector<float> read_parameter(std::size_t tensor) override;
   void write_parameter(std::size_t tensor, std::span<const float> values) override;
 
  private:
+  void take_gradient(std::size_t tensor, Buffer gradient) override;
   /// This rank's shard of a tensor in a buffer laid out by layout_.
   Tensor part(const Buffer& buffer, DType dtype, std::size_t tensor) const;
   /// Of the ranks that share one copy of the model.
@@ -50,7 +50,7 @@ class ShardedEngine final : public EngineBase {
   ShardGroups shard_groups_;
   ShardLayout layout_;
   Buffer shards_;                       // model dtype
-  Buffer master_;                       // fp32
+  Buffer master_;                       // fp32, of what is trained
   std::vector<OptimizerState> states_;  // by sub-group
   ShardedGradients gradients_;
   std::unique_ptr<QuantizedGradients> quantized_;  // null: as they are

@@ -11,9 +11,9 @@ namespace dstune {
 
 // DeepSpeed updates once with zero gradients at the start, so that the state exists.
 UnfusedEngine::UnfusedEngine(const EngineContext& context)
-    : ReplicatedEngine(context, false), states_(groups().size()) {
-  for (std::size_t i = 0; i < tensor_count(); ++i) {
-    masters_.push_back(make_buffer(device(), MemoryCategory::optimizer, numel(i), DType::fp32));
+    : ReplicatedEngine(context, false), masters_(tensor_count()), states_(groups().size()) {
+  for (const std::size_t i : trained()) {
+    masters_[i] = make_buffer(device(), MemoryCategory::optimizer, numel(i), DType::fp32);
     device().run(Cast{parameter(i), master(i)});
   }
   for (std::size_t group = 0; group < groups().size(); ++group) {
@@ -42,8 +42,8 @@ StepResult UnfusedEngine::step() {
     }
   }
   const Tensor factor = clip_factor();
-  for (const Buffer& copy : copies) {
-    device().run(Pass::unscale, ScaleBy{copy.tensor(DType::fp32), factor});
+  for (const std::size_t i : trained()) {
+    device().run(Pass::unscale, ScaleBy{copies[i].tensor(DType::fp32), factor});
   }
   update_groups(1, [&](std::size_t i) {
     return UpdatedTensor{copies[i].tensor(DType::fp32), master(i)};
@@ -75,9 +75,9 @@ StepResult UnfusedEngine::step_lamb() {
 }
 
 Buffer UnfusedEngine::flattened() const {
-  Buffer flat = temporary(parameters().total(), config().dtype);
+  Buffer flat = temporary(parameters().trainable_total(), config().dtype);
   std::int64_t offset = 0;
-  for (std::size_t i = 0; i < tensor_count(); ++i) {
+  for (const std::size_t i : trained()) {
     device().run(Pass::norm,
                  Copy{gradient(i), flat.tensor(config().dtype).slice(offset, numel(i))});
     offset += numel(i);
@@ -88,7 +88,7 @@ Buffer UnfusedEngine::flattened() const {
 // It goes to the host (get_weight_norm).
 double UnfusedEngine::norm_of_flattened() {
   const Buffer flat = flattened();
-  const Buffer single = temporary(parameters().total(), DType::fp32);
+  const Buffer single = temporary(parameters().trainable_total(), DType::fp32);
   device().run(Pass::norm, Cast{flat.tensor(config().dtype), single.tensor(DType::fp32)});
   start_norm();
   device().run(Pass::norm, AddSquares{single.tensor(DType::fp32), squares()});
@@ -110,7 +110,7 @@ void UnfusedEngine::update_groups(double gradient_scale, Updated updated) {
 }
 
 void UnfusedEngine::write_back() {
-  for (std::size_t i = 0; i < tensor_count(); ++i) {
+  for (const std::size_t i : trained()) {
     device().run(Pass::master_cast, Cast{master(i), parameter(i)});
   }
   drop_gradients();

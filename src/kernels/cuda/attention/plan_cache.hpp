@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <map>
 #include <memory>
 #include <string_view>
@@ -32,14 +33,21 @@ inline bool tells_of_no_memory(std::string_view message) {
 template <class Shape, class Plan>
 class PlanCache {
  public:
+  static constexpr std::size_t kMostPlans = 512;
+
   /// The plan of `shape`, made when it is first asked for and kept; nullptr if there is none, which
-  /// is kept too. Why there is none goes to the log, the first time only.
+  /// is kept too, or if there are kMostPlans others: making one takes far longer than using it. Why
+  /// there is none goes to the log, the first time only.
   /// @param make  gives a std::unique_ptr<Plan>, or throws NoPlanError; what else it throws is
   ///              passed on, and the next call tries again
   template <class Make>
   const Plan* find(const Shape& shape, Make&& make) {
     const auto known = plans_.find(shape);
     if (known != plans_.end()) return known->second.get();
+    if (plans_.size() >= kMostPlans) {
+      say(concat("there are more than ", kMostPlans, " shapes of attention"));
+      return nullptr;
+    }
     std::unique_ptr<Plan> made;
     try {
       made = make();

@@ -177,7 +177,9 @@ void CudaDevice::compute(const RmsNormBackward& op) {
   const Matrix normalised = op.saved.normalised;
   assert(op.d_out.numel() == op.d_x.numel() && op.weight.numel == op.d_out.cols);
   assert(is_dense(op.d_out) && is_dense(op.d_x) && is_dense(op.saved.copy));
-  assert(op.d_weight.numel == op.weight.numel && op.d_weight.dtype == op.weight.dtype);
+  const bool trains = op.d_weight.numel > 0;
+  assert(!trains || op.d_weight.numel == op.weight.numel);
+  assert(!trains || op.d_weight.dtype == op.weight.dtype);
   assert(op.scratch.numel >= rms_norm_backward_scratch(op.d_out.dtype, op.d_out.numel()));
   with_type(op.d_out.dtype, [&]<class T>(std::type_identity<T>) {
     const Chain chain{stream(kBackward), op.d_out.numel()};
@@ -188,8 +190,10 @@ void CudaDevice::compute(const RmsNormBackward& op) {
     if (normalised.dtype == op.d_out.dtype) {
       T* const xhat = elements<T>(normalised);
       T* const d_x = elements<T>(op.d_x);
-      chain.run(Product{}, d_out, In<T>{xhat}, Out<T>{xhat});
-      compute(BiasGradient{normalised, op.d_weight});
+      if (trains) {
+        chain.run(Product{}, d_out, In<T>{xhat}, Out<T>{xhat});
+        compute(BiasGradient{normalised, op.d_weight});
+      }
       chain.run(times_weight, d_out, Out<T>{d_x});
       if constexpr (!std::is_same_v<T, float>) {
         chain.run(Assign{}, In<T>{d_x}, Out<float>{wide.gradient});
@@ -198,9 +202,11 @@ void CudaDevice::compute(const RmsNormBackward& op) {
       auto* const xhat = elements<float>(normalised);
       const Tensor d_weight{wide.other, op.weight.numel, DType::fp32};
       chain.run(Assign{}, d_out, Out<float>{wide.gradient});
-      chain.run(Product{}, In<float>{wide.gradient}, In<float>{xhat}, Out<float>{xhat});
-      compute(BiasGradient{normalised, d_weight});
-      compute(Cast{d_weight, op.d_weight});
+      if (trains) {
+        chain.run(Product{}, In<float>{wide.gradient}, In<float>{xhat}, Out<float>{xhat});
+        compute(BiasGradient{normalised, d_weight});
+        compute(Cast{d_weight, op.d_weight});
+      }
       chain.run(times_weight, In<float>{wide.gradient}, Out<float>{wide.gradient});
     }
     through_the_mean(chain, op, wide);

@@ -54,7 +54,7 @@ TEST(ToCsv, HoldsTheNumbersExactlyWithUnitsInTheHeader) {
                               "step_time_min_s,step_time_max_s,noise_percent,"));
   EXPECT_THAT(csv, HasSubstr("\r\nz2_gas3_tmbspg4,2,4,3,24,2,1 2,1.5,4.25,measured,,3,0.5,0.4875,"
                              "0.525,0.8,0.15,0.2625,0.075,0.0,8.0,1024.0,136000000000.0,10.9,10.7,"
-                             "3221225472,0,0,0,0,0,0,0,0.0,0.0,0.0\r\n"));
+                             "3221225472,0,0,0,0,0,0,0,0.0,0.0,0.0,,,,,,\r\n"));
 }
 
 TEST(ToCsv, NoRecordsIsAHeader) {
@@ -62,6 +62,17 @@ TEST(ToCsv, NoRecordsIsAHeader) {
 
   EXPECT_EQ(lines.size(), 2U);
   EXPECT_THAT(lines[0], StartsWith("name,"));
+}
+
+TEST(ToCsv, HasMeanAndP95WhereLengthsVary) {
+  Measured measured = make_measured(8);
+  measured.varying = {0.5, 0.75, 100, 160, 320, 150};
+
+  const std::string csv = to_csv({make_record(make_experiment(2, 4), measured)});
+
+  EXPECT_THAT(csv, HasSubstr(",mean_step_time_s,p95_step_time_s,mean_real_tokens,"
+                             "mean_padded_tokens,padded_tokens_per_s,p95_tokens_per_s\r\n"));
+  EXPECT_THAT(csv, HasSubstr(",0.5,0.75,100.0,160.0,320.0,150.0\r\n"));
 }
 
 }  // namespace

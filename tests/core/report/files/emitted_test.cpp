@@ -46,6 +46,21 @@ TEST(TrainingArguments, LeavesToTheTrainerWhatIsAbsentOrAuto) {
   EXPECT_EQ(arguments, expected);
 }
 
+TEST(CheckpointingArguments, SwitchOnWhatTheTrainerHas) {
+  const auto arguments = [](const json::value& checkpointing) {
+    return checkpointing_arguments(activation_checkpointing_from_json(checkpointing));
+  };
+  using Arguments = std::vector<TrainingArgument>;
+
+  EXPECT_EQ(arguments(false), Arguments{});
+  EXPECT_EQ(arguments("groups_of_2_layers"), Arguments{});
+  EXPECT_EQ(arguments(true),
+            (Arguments{{"--gradient_checkpointing", "True"},
+                       {"--gradient_checkpointing_kwargs", R"({"use_reentrant":false})"}}));
+  EXPECT_EQ(arguments("every_3_layers_reentrant").at(1).value,
+            R"({"use_reentrant":true,"every_n_layers":3})");
+}
+
 TEST(TrainingArguments, AreALineEachForAShell) {
   EXPECT_EQ(training_arguments_text({{"--bf16", "True"}}, "/a b/o.json"),
             "--deepspeed '/a b/o.json'\n--bf16 True\n");

@@ -86,5 +86,39 @@ TEST(DurationText, IsPythonsTimedelta) {
   EXPECT_EQ(duration_text(2 * 86400 + 1), "2 days, 0:00:01");
 }
 
+TEST(SummaryText, HasMeanAndP95WhereLengthsVary) {
+  Measured measured = make_measured(8);
+  measured.steps = 12;
+  measured.tokens_per_s = 200;
+  measured.varying = {0.5, 0.75, 100, 160, 320, 150};
+  Record record = make_record(make_experiment(0, 1), measured);
+  record.experiment.settings.lengths = {.law = LengthLaw::uniform, .least = 2, .most = 90};
+
+  const std::string text = summary_text({record}, Metric::tokens, &record, "r", 1);
+
+  EXPECT_THAT(text, HasSubstr("best_metric_val is tokens_per_s without padding."));
+  EXPECT_THAT(text, HasSubstr("Lengths: uniform, 2 to 90, padded to the longest.\n"
+                              "Of 12 steps the mean takes 500.0 ms, P95 750.0 ms; mean throughput "
+                              "200.0 tokens/s without and 320.0 with padding (37.5 % of what is "
+                              "computed), 95 % of the steps at least 150.0.\n"));
+}
+
+TEST(SummaryText, NamesTheLengthThatWasChosen) {
+  Record record = make_record(make_experiment(0, 1), make_measured(8));
+  record.experiment.ds_config["dstune"] = {{"sequence_length", 512}};
+  record.experiment.settings.sequence_length = 512;
+
+  EXPECT_THAT(summary_text({record}, Metric::tokens, &record, "r", 1),
+              HasSubstr("gradient accumulation steps 1, sequence length 512)."));
+}
+
+TEST(SummaryText, NamesNoLengthWhereCheckpointingAloneWasChosen) {
+  Record record = make_record(make_experiment(0, 1), make_measured(8));
+  record.experiment.ds_config["dstune"] = {{"activation_checkpointing", true}};
+
+  EXPECT_THAT(summary_text({record}, Metric::throughput, &record, "r", 1),
+              HasSubstr("steps 1, activation checkpointing: every layer). The exp result"));
+}
+
 }  // namespace
 }  // namespace dstune

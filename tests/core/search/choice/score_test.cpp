@@ -61,5 +61,24 @@ TEST(IsClearlyBetter, MinimisesLatency) {
   EXPECT_FALSE(is_clearly_better(Metric::latency, slow, fast));
 }
 
+TEST(Score, OfTokensIsThatWithoutPadding) {
+  Measured measured = make_measured(4, 0);
+  measured.tokens_per_s = 77;
+
+  EXPECT_EQ(score(Metric::tokens, measured), 77);
+}
+
+TEST(IsClearlyBetter, TakesTheSpreadOfBatchesForNoNoise) {
+  Measured fast = make_measured(102, 40);
+  Measured slow = make_measured(100, 40);
+  EXPECT_FALSE(is_clearly_better(Metric::throughput, fast, slow));
+
+  fast.varying.emplace();
+  slow.varying.emplace();
+  fast.steps = slow.steps = 2500;  // a standard error of 0.8 %
+
+  EXPECT_TRUE(is_clearly_better(Metric::throughput, fast, slow));
+}
+
 }  // namespace
 }  // namespace dstune

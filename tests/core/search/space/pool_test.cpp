@@ -5,6 +5,7 @@
 
 #include "core/base/json_parser.hpp"
 #include "core/base/text.hpp"
+#include "core/search/plan/make_experiment.hpp"
 #include "tests/core/config/faults.hpp"
 #include "tests/support/temporary_directory.hpp"
 
@@ -169,6 +170,20 @@ TEST(MakePool, AskedTwiceSaysTheSame) {
   EXPECT_EQ(names(first), names(second));
   const auto all = names(first);
   EXPECT_EQ(std::set<std::string>(all.begin(), all.end()).size(), all.size());
+}
+
+TEST(MakePool, TriesEveryLengthAndPrunesNoneForItsShorterOnes) {
+  const TuningConfig config = read(R"("train_micro_batch_size_per_gpu": [1],
+      "zero_optimization": {"stage": 2})",
+                                   R"("lengths": [16, 8], "prune_dominated": true)");
+  const Pool pool = pool_of(config);
+
+  EXPECT_THAT(names(pool), ElementsAre("z2_sl16_tmbspg1_gas1", "z2_sl8_tmbspg1_gas1"));
+  EXPECT_EQ(config.autotuning.metric, Metric::tokens);
+  const Experiment shorter = make_experiment(config, 2, pool.candidates[1].candidate);
+  EXPECT_EQ(shorter.settings.sequence_length, 8);
+  EXPECT_EQ(amount_of(Metric::tokens, 3, shorter.settings), 24);
+  EXPECT_EQ(amount_of(Metric::throughput, 3, shorter.settings), 3);
 }
 
 }  // namespace

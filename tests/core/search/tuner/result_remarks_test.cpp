@@ -61,6 +61,17 @@ TEST(ResultRemarks, WarnOfAnOptimumThatIsKnownToBeWrong) {
                                           "zero_hpz_partition_size")));
 }
 
+TEST(CheckpointingRemark, SaysWhatTheTrainingProgramHasToDo) {
+  const Record plain = record(1, measured(0.9, 0.1));
+  Record with = plain;
+  with.experiment.ds_config["dstune"] = json::object{{"activation_checkpointing", true}};
+
+  EXPECT_EQ(checkpointing_remark({plain}, plain), "");
+  EXPECT_THAT(checkpointing_remark({plain, with}, with),
+              HasSubstr("model.gradient_checkpointing_enable({'use_reentrant': False})"));
+  EXPECT_THAT(checkpointing_remark({plain, with}, plain), HasSubstr("must not switch it on"));
+}
+
 TEST(PeakRemark, HoldsTheWinnerAgainstThePeakWhereThereIsOne) {
   Measured winner = measured(0.8, 0.1);
   winner.flops_per_s_per_rank = 250e12;

@@ -2,10 +2,12 @@
 #include <algorithm>
 #include <cmath>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
 
+#include "core/experiment/activation_checkpointing.hpp"
 #include "tests/support/family_fixture.hpp"
 #include "tests/support/knob_grid.hpp"
 #include "tests/support/training_run.hpp"
@@ -50,23 +52,57 @@ INSTANTIATE_TEST_SUITE_P(Families, FamiliesWithZero, testing::ValuesIn(test::fam
 
 TEST_P(FamiliesWithZero, EveryStageTrainsAsOneRankWithoutIt) {
   const RunSettings settings = settings_of(GetParam());
-  const auto run = [&](const test::Split& split) {
-    return test::run_training(make_step_config(test::config_of(split)), split.ranks, kSteps,
-                              settings);
+  const auto run = [&](const test::Split& split, const json::value& checkpointing) {
+    StepConfig config = make_step_config(test::config_of(split));
+    config.checkpointing = activation_checkpointing_from_json(checkpointing);
+    return test::run_training(config, split.ranks, kSteps, settings);
   };
   // The size of a micro-batch stays: what is drawn for one, masks or labels, depends on it.
   constexpr std::int64_t kMicroSteps = 12;
-  const test::TrainingRun expected = run({.accumulation = kMicroSteps});
+  const test::TrainingRun expected = run({.accumulation = kMicroSteps}, false);
 
-  for (test::Split split : {test::Split{0, 2}, {1, 3}, {2, 2}, {3, 2}, {3, 4}}) {
+  const std::pair<test::Split, json::value> cases[] = {
+      {{0, 2}, true},  {{1, 3}, false}, {{2, 2}, "every_1_layers_reentrant"},
+      {{3, 2}, false}, {{3, 3}, true},  {{3, 4}, "groups_of_2_layers_reentrant"}};
+  for (auto [split, checkpointing] : cases) {
     split.accumulation = kMicroSteps / split.ranks;
-    const test::TrainingRun actual = run(split);
+    const test::TrainingRun actual = run(split, checkpointing);
 
-    SCOPED_TRACE(testing::Message() << "stage " << split.stage << ", ranks " << split.ranks);
+    SCOPED_TRACE(testing::Message() << "stage " << split.stage << ", ranks " << split.ranks
+                                    << ", checkpointing " << json::serialize(checkpointing));
     EXPECT_LT(test::largest_difference(actual.losses, expected.losses), kExact);
     EXPECT_LT(test::largest_difference(actual.norms, expected.norms), kExact);
     EXPECT_LT(distance(actual, expected), kExact);
   }
+}
+
+// Of one step of two layers on two ranks where nothing is kept or gathered ahead.
+std::uint64_t gathers_with(const json::value& checkpointing) {
+  StepConfig config = make_step_config(
+      test::config_of({.stage = 3, .ranks = 2},
+                      R"({"stage3_prefetch_bucket_size": 0, "stage3_max_reuse_distance": 0,
+          "stage3_param_persistence_threshold": 0})"));
+  config.checkpointing = activation_checkpointing_from_json(checkpointing);
+  std::uint64_t calls = 0;
+  test::on_training_ranks(config, 2, [&](test::TrainingRank& own) {
+    own.step.run();
+    own.step.run();  // the second follows the record
+    if (own.rank != 0) return;
+    for (const CollectiveLine& line : own.device.ledger().collectives()) {
+      if (line.purpose == Purpose::parameters) calls += line.calls;
+    }
+  });
+  return calls;
+}
+
+// GPT-2's layer has six modules with parameters. The last one is there when backward asks for what
+// was saved.
+TEST(CheckpointingInStage3, GathersWhatRunsAgain) {
+  const std::uint64_t usual = gathers_with(false);
+
+  EXPECT_EQ(gathers_with(true), usual + 2 * 5);
+  EXPECT_EQ(gathers_with("every_2_layers"), usual + 5);
+  EXPECT_EQ(gathers_with("every_1_layers_reentrant"), usual + 2 * 6);
 }
 
 }  // namespace

@@ -69,6 +69,18 @@ TEST_F(PlanCacheTest, ThatThereIsNoneIsRememberedAndSaidOnce) {
   EXPECT_EQ(std::count(log().begin(), log().end(), '\n'), 1);
 }
 
+// Sequences of every length there is would each wait for a plan of their own.
+TEST_F(PlanCacheTest, MakesSoManyPlansAndNoMore) {
+  const auto most = static_cast<int>(PlanCache<int, Plan>::kMostPlans);
+  for (int shape = 0; shape < most; ++shape) find(shape);
+
+  EXPECT_EQ(find(most), nullptr);
+  EXPECT_NE(find(0), nullptr);
+
+  EXPECT_EQ(made_, most);
+  EXPECT_THAT(log(), HasSubstr("there are more than 512 shapes of attention"));
+}
+
 TEST_F(PlanCacheTest, AnyOtherFailureIsPassedOnAndForgotten) {
   EXPECT_THROW(find_failing(1, std::bad_alloc()), std::bad_alloc);
   EXPECT_THROW(find_failing(1, Error("lost")), Error);

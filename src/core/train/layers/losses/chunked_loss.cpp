@@ -91,7 +91,7 @@ Buffer ChunkedLoss::backward(const Workspace& work, ModuleHooks& hooks, const Pr
   SumOfViews d_weight;
   for (std::int64_t first = (labels.numel - 1) / kChunk * kChunk; first >= 0; first -= kChunk) {
     ChunkGradients part = chunk_at(work, hooks, head, rows, labels, first).backward(factor);
-    d_weight.add(work, std::move(part.weight));
+    if (part.weight) d_weight.add(work, std::move(part.weight));
     Buffer widened = widen(work, part.rows, first * head.size, rows.numel);
     part.rows.reset();
     accumulate(work, d_rows, std::move(widened));

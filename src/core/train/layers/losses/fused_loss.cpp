@@ -8,7 +8,6 @@
 #include "core/device/operations/cross_entropy.hpp"
 #include "core/device/operations/fill.hpp"
 #include "core/device/operations/gemm.hpp"
-#include "core/device/operations/nll_loss.hpp"
 #include "core/device/operations/rows.hpp"
 #include "core/device/operations/scale.hpp"
 #include "core/train/layers/losses/labelled_rows.hpp"
@@ -18,13 +17,6 @@ namespace dstune::layers {
 namespace {
 
 std::int64_t quotient_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
-
-Buffer next_tokens(const Workspace& work, Tensor tokens) {
-  Buffer labels = rows_of(work, work.rows(), 1, DType::int64);
-  work.device->run(NextTokens{
-      .tokens = tokens, .sequence = work.sequence_length, .labels = labels.tensor(DType::int64)});
-  return labels;
-}
 
 }  // namespace
 
@@ -39,11 +31,11 @@ void FusedLoss::forward(const Workspace& work, ModuleHooks& hooks, const Project
   const std::int64_t rows = work.rows();
   const Buffer labels = next_tokens(work, tokens);
   d_input_ = work.activation(head.size);
-  d_weight_ = work.gradient(head.vocab_size * head.size);
+  if (hooks.is_trainable(head.weight)) d_weight_ = work.gradient(head.vocab_size * head.size);
   const Buffer losses = rows_of(work, rows, 1, DType::fp32);
   const Tensor of_losses = losses.tensor(DType::fp32);
   device.run(FillZero{d_input_.tensor(work.dtype)});
-  device.run(FillZero{d_weight_.tensor(work.dtype)});
+  if (d_weight_) device.run(FillZero{d_weight_.tensor(work.dtype)});
   device.run(FillZero{of_losses});
 
   hooks.fetch(head.module);
@@ -61,7 +53,7 @@ void FusedLoss::forward(const Workspace& work, ModuleHooks& hooks, const Project
     device.run(CrossEntropy{logits, labels.tensor(DType::int64).slice(first, count),
                             of_losses.slice(first, count), head.softcap});
     device.run(Gemm{.a = logits, .b = weight, .c = part(d_input_)});
-    add_weight_gradient(work, head, logits, part(x));
+    if (d_weight_) add_weight_gradient(work, head, logits, part(x));
     device.tick();
   }
   hooks.release(head.module);
@@ -87,7 +79,7 @@ Buffer FusedLoss::backward(const Workspace& work, ModuleHooks& /*hooks*/,
                            const WeightGradient& take_weight) {
   const double row_factor = factor / static_cast<double>(labelled_rows(work));
   work.device->run(Scale{d_input_.tensor(work.dtype), row_factor});
-  work.device->run(Scale{d_weight_.tensor(work.dtype), row_factor});
+  if (d_weight_) work.device->run(Scale{d_weight_.tensor(work.dtype), row_factor});
   take_weight(std::move(d_weight_));
   return std::move(d_input_);
 }

@@ -7,10 +7,12 @@
 
 namespace dstune::layers {
 
-/// N = micro_batch * (sequence_length - 1): the last position of a sequence has no next token.
-inline std::int64_t labelled_rows(const Workspace& work) {
-  return work.micro_batch * (work.sequence_length - 1);
-}
+/// N, the sum of the sequences' lengths less one: the last position of each has no next token, and
+/// padding has none.
+std::int64_t labelled_rows(const Workspace& work);
+
+/// The next tokens, int64 (M), -1 in rows without a label.
+Buffer next_tokens(const Workspace& work, Tensor tokens);
 
 /// An activation of `rows` rows.
 Buffer rows_of(const Workspace& work, std::int64_t rows, std::int64_t cols, DType dtype);

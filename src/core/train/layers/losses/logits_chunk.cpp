@@ -98,12 +98,14 @@ ChunkGradients LogitsChunk::backward(double factor) const {
   Buffer d_logits = logits_gradient(std::move(log_probs), cap, factor);
 
   const Matrix d_matrix = as_matrix(d_logits.tensor(work_.dtype), rows_, head_.vocab_size);
-  ChunkGradients gradients{rows_of(work_, rows_, head_.size, work_.dtype),
-                           work_.gradient(head_.vocab_size * head_.size)};
-  device_.run(Gemm{.transpose_a = Transpose::yes,
-                   .a = d_matrix,
-                   .b = x(),
-                   .c = head_.matrix(gradients.weight.tensor(work_.dtype))});
+  ChunkGradients gradients{rows_of(work_, rows_, head_.size, work_.dtype), {}};
+  if (hooks_.is_trainable(head_.weight)) {
+    gradients.weight = work_.gradient(head_.vocab_size * head_.size);
+    device_.run(Gemm{.transpose_a = Transpose::yes,
+                     .a = d_matrix,
+                     .b = x(),
+                     .c = head_.matrix(gradients.weight.tensor(work_.dtype))});
+  }
   device_.run(Gemm{.a = d_matrix,
                    .b = head_.matrix(hooks_.parameter(head_.weight)),
                    .c = as_matrix(gradients.rows.tensor(work_.dtype), rows_, head_.size)});

@@ -11,7 +11,7 @@ namespace dstune::layers {
 /// Gradients that some rows alone give, in the model dtype.
 struct ChunkGradients {
   Buffer rows;    ///< (rows, h)
-  Buffer weight;  ///< (V, h)
+  Buffer weight;  ///< (V, h); empty if it is frozen
 };
 
 /// TRL's _chunk() within torch.utils.checkpoint.

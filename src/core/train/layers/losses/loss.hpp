@@ -40,7 +40,8 @@ class CausalLoss {
   virtual void forward(const Workspace& work, ModuleHooks& hooks, const Projection& head, Buffer x,
                        Tensor tokens, Tensor loss) = 0;
 
-  /// @param take_weight  called once, with the gradient of factor * loss by the weight
+  /// @param take_weight  called once, with the gradient of factor * loss by the weight; empty if
+  ///                     that is frozen
   /// @returns the gradient of factor * loss by x (M, h)
   virtual Buffer backward(const Workspace& work, ModuleHooks& hooks, const Projection& head,
                           double factor, const WeightGradient& take_weight) = 0;

@@ -6,6 +6,7 @@
 #include "core/device/operations/gemm.hpp"
 #include "core/device/operations/log_softmax.hpp"
 #include "core/device/operations/nll_loss.hpp"
+#include "core/train/layers/losses/labelled_rows.hpp"
 
 namespace dstune::layers {
 
@@ -13,9 +14,7 @@ void PlainLoss::forward(const Workspace& work, ModuleHooks& hooks, const Project
                         Tensor tokens, Tensor loss) {
   Device& device = *work.device;
   input_ = std::move(x);
-  labels_ = make_buffer(device, MemoryCategory::activations, work.rows(), DType::int64);
-  device.run(NextTokens{
-      .tokens = tokens, .sequence = work.sequence_length, .labels = labels_.tensor(DType::int64)});
+  labels_ = next_tokens(work, tokens);
 
   hooks.fetch(head.module);
   Buffer logits = work.activation(head.vocab_size);
@@ -25,6 +24,7 @@ void PlainLoss::forward(const Workspace& work, ModuleHooks& hooks, const Project
                   .c = work.matrix(logits, head.vocab_size)});
   hooks.release(head.module);
   if (head.softcap > 0) logits = cap_.forward(work, head.softcap, std::move(logits), work.dtype);
+  if (!hooks.is_trainable(head.weight)) input_.reset();
 
   Buffer upcast;
   if (work.dtype != DType::fp32) {
@@ -50,11 +50,14 @@ Buffer PlainLoss::backward(const Workspace& work, ModuleHooks& hooks, const Proj
   }
 
   hooks.fetch(head.module);
-  Buffer d_weight = work.gradient(head.vocab_size * head.size);
-  device.run(Gemm{.transpose_a = Transpose::yes,
-                  .a = work.matrix(d_logits, head.vocab_size),
-                  .b = work.matrix(input_, head.size),
-                  .c = head.matrix(d_weight.tensor(work.dtype))});
+  Buffer d_weight;
+  if (hooks.is_trainable(head.weight)) {
+    d_weight = work.gradient(head.vocab_size * head.size);
+    device.run(Gemm{.transpose_a = Transpose::yes,
+                    .a = work.matrix(d_logits, head.vocab_size),
+                    .b = work.matrix(input_, head.size),
+                    .c = head.matrix(d_weight.tensor(work.dtype))});
+  }
   Buffer d_input = work.activation(head.size);
   device.run(Gemm{.a = work.matrix(d_logits, head.vocab_size),
                   .b = head.matrix(hooks.parameter(head.weight)),

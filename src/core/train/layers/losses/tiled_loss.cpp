@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
 #include <utility>
 
 #include "core/device/operations/copy.hpp"
@@ -119,7 +120,10 @@ Buffer TiledLoss::backward(const Workspace& work, ModuleHooks& hooks, const Proj
   Buffer d_weight;
   {
     Sum of_rows(device, MemoryCategory::activations, x.numel);
-    Sum of_weight(device, MemoryCategory::gradients, head.vocab_size * head.size);
+    std::optional<Sum> of_weight;
+    if (hooks.is_trainable(head.weight)) {
+      of_weight.emplace(device, MemoryCategory::gradients, head.vocab_size * head.size);
+    }
     hooks.fetch(head.module);
     const Tensor weight = hooks.parameter(head.weight);
     const Buffer tile = make_buffer_of(work, tile_, labelled_rows(work));  // until both are rounded
@@ -132,15 +136,16 @@ Buffer TiledLoss::backward(const Workspace& work, ModuleHooks& hooks, const Proj
                                 .b = words.of(weight, head.size),
                                 .beta = 1,
                                 .c = rows.of(of_rows.tensor(), head.size)});
+                if (!of_weight) return;
                 device.run(Gemm{.transpose_a = Transpose::yes,
                                 .a = logits,
                                 .b = rows.of(x, head.size),
                                 .beta = 1,
-                                .c = words.of(of_weight.tensor(), head.size)});
+                                .c = words.of(of_weight->tensor(), head.size)});
               });
     hooks.release(head.module);
     d_rows = rounded(work, of_rows, MemoryCategory::activations);
-    d_weight = rounded(work, of_weight, MemoryCategory::gradients);
+    if (of_weight) d_weight = rounded(work, *of_weight, MemoryCategory::gradients);
   }
   for (Buffer* used : {&rows_, &labels_, &log_sums_, &entropy_}) used->reset();
   take_weight(std::move(d_weight));

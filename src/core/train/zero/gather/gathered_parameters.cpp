@@ -246,8 +246,8 @@ void GatheredParameters::keep_secondary(std::size_t tensor) {
   device_.host_sync(HostSync::parameters);
 }
 
-void GatheredParameters::forget_secondary() {
-  for (Buffer& shard : secondary_) shard.reset();
+void GatheredParameters::forget_secondary(const Tensors& tensors) {
+  for (const std::size_t tensor : tensors) secondary_[tensor].reset();
 }
 
 void GatheredParameters::leave_group(std::size_t tensor) {

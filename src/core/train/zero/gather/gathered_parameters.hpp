@@ -31,8 +31,8 @@ enum class GatherMethod {
 /// of them is awaited, and freed when the last of them was (AllGatherCoalescedHandle).
 ///
 /// hpZ: releasing a tensor leaves a secondary shard, the N / z-fold of the primary one, from which
-/// it is gathered among the z ranks of the secondary group until forget_secondary(). A gather of
-/// tensors with and without one is two.
+/// it is gathered among the z ranks of the secondary group until forget_secondary() names it. A
+/// gather of tensors with and without one is two.
 ///
 /// A quantised gather travels as QuantizedGather says and is dequantised when the first of its
 /// tensors is awaited; its message stays until the last of them was. The gathers after the update
@@ -67,8 +67,8 @@ class GatheredParameters {
   void release(const Tensors& tensors);
   /// Gathers tensors that are not there one by one and waits for all, as after the update.
   void gather_persistent(const Tensors& tensors);
-  /// After the update: secondary shards are outdated.
-  void forget_secondary();
+  /// After the update of `tensors`: their secondary shards are outdated.
+  void forget_secondary(const Tensors& tensors);
   /// The elements of a tensor that is gathered and awaited.
   Tensor full(std::size_t tensor) const;
 

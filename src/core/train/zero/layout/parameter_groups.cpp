@@ -7,6 +7,7 @@ std::vector<ParameterGroup> make_parameter_groups(const OptimizerConfig& optimiz
   ParameterGroup decay{{}, optimizer.weight_decay};
   ParameterGroup no_decay{{}, 0};
   for (std::size_t index = 0; index < parameters.tensors.size(); ++index) {
+    if (!parameters.tensors[index].trainable) continue;
     const bool second = optimizer.client && !parameters.tensors[index].weight_decay;
     (second ? no_decay : decay).tensors.push_back(index);
   }

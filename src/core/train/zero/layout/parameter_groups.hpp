@@ -14,8 +14,8 @@ struct ParameterGroup {
   double weight_decay = 0;
 };
 
-/// One group with an "optimizer" section; without one HF Trainer's two, decay and no-decay. Empty
-/// groups are left out.
+/// One group with an "optimizer" section; without one HF Trainer's two, decay and no-decay. Frozen
+/// tensors are in none, and empty groups are left out.
 std::vector<ParameterGroup> make_parameter_groups(const OptimizerConfig& optimizer,
                                                   const ModelParameters& parameters);
 

@@ -10,19 +10,26 @@ ShardLayout::ShardLayout(const std::vector<ParameterGroup>& groups,
     : offsets_(parameters.tensors.size()),
       shards_(parameters.tensors.size()),
       numels_(parameters.tensors.size()) {
+  const auto add = [&](std::size_t tensor) {
+    numels_[tensor] = parameters.tensors[tensor].numel();
+    shards_[tensor] = (numels_[tensor] + group_size - 1) / group_size;
+    offsets_[tensor] = held_;
+    held_ += shards_[tensor];
+  };
   for (const ParameterGroup& group : groups) {
     bool open = false;
     for (const std::size_t tensor : group.tensors) {
-      if (!open) sub_groups_.push_back({{}, group.weight_decay, numel_, 0});
+      if (!open) sub_groups_.push_back({{}, group.weight_decay, held_, 0});
       SubGroup& current = sub_groups_.back();
-      numels_[tensor] = parameters.tensors[tensor].numel();
-      shards_[tensor] = (numels_[tensor] + group_size - 1) / group_size;
-      offsets_[tensor] = numel_;
+      add(tensor);
       current.tensors.push_back(tensor);
       current.numel += shards_[tensor];
-      numel_ += shards_[tensor];
       open = current.numel < sub_group_size;
     }
+  }
+  numel_ = held_;
+  for (std::size_t tensor = 0; tensor < parameters.tensors.size(); ++tensor) {
+    if (!parameters.tensors[tensor].trainable) add(tensor);
   }
 }
 

@@ -20,14 +20,16 @@ struct SubGroup {
 };
 
 /// Every tensor is cut into N shards of ceil(numel / N) elements (zero-step.md 2.1); the last ones
-/// may be partly or wholly padding. A rank's shards lie one after the other, by sub-group.
+/// may be partly or wholly padding. A rank's shards lie one after the other, by sub-group; behind
+/// them those of frozen tensors, which are in no group and never stepped.
 class ShardLayout {
  public:
   ShardLayout(const std::vector<ParameterGroup>& groups, const ModelParameters& parameters,
               int group_size, std::int64_t sub_group_size);
 
   const std::vector<SubGroup>& sub_groups() const noexcept { return sub_groups_; }
-  std::int64_t numel() const noexcept { return numel_; }  ///< of one rank's shards
+  std::int64_t numel() const noexcept { return numel_; }  ///< of one rank's shards that are stepped
+  std::int64_t held() const noexcept { return held_; }    ///< of all its shards
   std::size_t tensor_count() const noexcept { return numels_.size(); }
   std::int64_t numel(std::size_t tensor) const { return numels_.at(tensor); }  ///< not sharded
   std::int64_t offset(std::size_t tensor) const { return offsets_.at(tensor); }
@@ -41,6 +43,7 @@ class ShardLayout {
   std::vector<std::int64_t> shards_;
   std::vector<std::int64_t> numels_;
   std::int64_t numel_ = 0;
+  std::int64_t held_ = 0;
 };
 
 }  // namespace dstune

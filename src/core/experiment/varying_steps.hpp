@@ -1,0 +1,38 @@
+// What is measured of steps whose batches differ in length.
+#pragma once
+
+#include <vector>
+
+#include "core/base/json_fwd.hpp"
+#include "core/base/units.hpp"
+
+namespace dstune {
+
+/// Real tokens are those of the sequences; padded ones are all that is computed, padding included.
+/// Of all ranks together.
+struct VaryingSteps {
+  Seconds mean_step_time = 0;
+  Seconds p95_step_time = 0;    ///< 95 % of the steps take no longer
+  double mean_real_tokens = 0;  ///< of a step; likewise:
+  double mean_padded_tokens = 0;
+  double padded_tokens_per_s = 0;  ///< of all measured steps: Measured::tokens_per_s has the real
+  double p95_tokens_per_s = 0;     ///< 95 % of the steps train on at least as many real ones
+
+  bool operator==(const VaryingSteps&) const = default;
+};
+
+/// What one step took and did, over all ranks.
+struct StepWork {
+  Seconds time = 0;
+  double real_tokens = 0;
+  double padded_tokens = 0;
+};
+
+/// @param steps  at least one
+VaryingSteps varying_steps(const std::vector<StepWork>& steps);
+
+json::object to_json(const VaryingSteps& steps);
+/// Inverse of to_json. @throws std::exception  if `object` is no such thing
+VaryingSteps varying_steps_from_json(const json::object& object);
+
+}  // namespace dstune

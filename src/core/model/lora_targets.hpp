@@ -1,0 +1,39 @@
+// Which modules of a model get adapters, and which are trained as a whole.
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/model/fine_tuning.hpp"
+#include "core/model/model_parameters.hpp"
+#include "core/model/model_spec.hpp"
+
+namespace dstune {
+
+/// nn.Linear or Conv1D: what can have adapters here, and what "all-linear" means.
+bool is_linear(const ModuleSpec& module);
+
+/// The last layer, from hidden states to words; none of a classifier.
+std::optional<std::size_t> output_embeddings(const ModelParameters& parameters, Task task);
+
+/// As PEFT's check_target_module_exists() decides by the names of the model's modules, ascending;
+/// also modules that is_linear() denies.
+/// @throws std::regex_error  if a pattern is none
+std::vector<std::size_t> find_lora_targets(const LoraSettings& lora,
+                                           const ModelParameters& parameters, Task task);
+
+/// modules_to_save, ascending: those whose name ends so (_set_trainable of PEFT); of two one of
+/// which is inside the other, the outer one.
+std::vector<std::size_t> find_saved_modules(const LoraSettings& lora,
+                                            const ModelParameters& parameters);
+
+/// PEFT's target modules of a model type unless the user names some; none: PEFT asks for them.
+std::vector<std::string> usual_lora_targets(std::string_view model_type);
+
+/// `name`, or its end behind a dot.
+bool is_name_or_end(std::string_view name, std::string_view end);
+
+}  // namespace dstune
