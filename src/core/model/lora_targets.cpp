@@ -125,6 +125,7 @@ std::vector<std::string> usual_lora_targets(std::string_view model_type) {
       {"llama", {"q_proj", "v_proj"}},
       {"mistral", {"q_proj", "v_proj"}},
       {"mixtral", {"q_proj", "v_proj"}},
+      {"mt5", {"q", "v"}},
       {"opt", {"q_proj", "v_proj"}},
       {"qwen2", {"q_proj", "v_proj"}},
       {"qwen3", {"q_proj", "v_proj"}},

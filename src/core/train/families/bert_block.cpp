@@ -54,11 +54,10 @@ Buffer EncoderBlock::forward(const Workspace& work, ModuleHooks& hooks, Buffer x
                              std::uint64_t seed) {
   input_ = std::move(x);
   scopes_.forward(hooks, kProject, [&] { attend(work, hooks, seed); });
-  Buffer out = tail_.forward(work, hooks, attention_.out, input_, seed);
   const auto keeps = [&](const Linear& linear) { return linear.keeps_input(work, hooks); };
   saves_input_ = keeps(query_) || keeps(key_) || keeps(value_);
-  if (!tail_.keeps_attended(work, hooks)) attention_.forget_out(work, attention_shape(work, seed));
-  return out;
+  const bool is_read_again = !layers::is_eager(work, attention_shape(work, seed));
+  return tail_.forward(work, hooks, attention_.out, is_read_again, input_, seed);
 }
 
 void EncoderBlock::attend(const Workspace& work, ModuleHooks& hooks, std::uint64_t seed) {

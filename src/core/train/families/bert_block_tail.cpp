@@ -47,8 +47,8 @@ BlockTail::BlockTail(const ModelSpec& spec, const ModelNames& names, std::int64_
       last_norm_(names, concat(block, called.last_norm), spec.hidden_size,
                  spec.layer_norm_epsilon) {}
 
-Buffer BlockTail::forward(const Workspace& work, ModuleHooks& hooks, const Buffer& attended,
-                          const Buffer& input, std::uint64_t seed) {
+Buffer BlockTail::forward(const Workspace& work, ModuleHooks& hooks, Buffer& attended,
+                          bool is_read_again, const Buffer& input, std::uint64_t seed) {
   scopes_.forward(hooks, kOut, [&] {
     sum_ = out_.forward(work, hooks, attended);
     if (!out_dropout_) return;
@@ -57,6 +57,7 @@ Buffer BlockTail::forward(const Workspace& work, ModuleHooks& hooks, const Buffe
   scopes_.forward(hooks, kNorm, [&] {
     add(work, sum_, input);
     middle_ = norm_.forward(work, hooks, sum_, norm_stats_);
+    if (!is_read_again && !out_.keeps_input(work, hooks)) attended.reset();
   });
   return mlp_forward(work, hooks, seed);
 }

@@ -27,16 +27,12 @@ class BlockTail {
   BlockTail(const ModelSpec& spec, const ModelNames& names, std::int64_t index,
             const BlockNames& called, const std::string& block, std::string_view activation);
 
-  /// @param attended  (M, h), which its owner keeps for backward
+  /// @param attended  (M, h), which its owner keeps for backward; freed where nothing reads it
+  /// @param is_read_again  the owner's backward reads it
   /// @param input     the block's (M, h)
   /// @returns the block's output (M, h)
-  Buffer forward(const layers::Workspace& work, ModuleHooks& hooks, const Buffer& attended,
-                 const Buffer& input, std::uint64_t seed);
-
-  /// False: backward does not read what was attended to.
-  bool keeps_attended(const layers::Workspace& work, const ModuleHooks& hooks) const {
-    return out_.keeps_input(work, hooks);
-  }
+  Buffer forward(const layers::Workspace& work, ModuleHooks& hooks, Buffer& attended,
+                 bool is_read_again, const Buffer& input, std::uint64_t seed);
 
   struct Gradients {
     Buffer attended;

@@ -35,6 +35,12 @@ class DisentangledAttention {
   void forward(const layers::Workspace& work, ModuleHooks& hooks, const Buffer& input,
                const RelativeTable* table, std::uint64_t seed);
 
+  /// False: backward does not read the input.
+  bool keeps_input(const layers::Workspace& work, const ModuleHooks& hooks) const {
+    return query_.keeps_input(work, hooks) || key_.keeps_input(work, hooks) ||
+           value_.keeps_input(work, hooks);
+  }
+
   /// Frees everything saved.
   /// @param d_out    gradient by `out`
   /// @param d_input  the gradient by the input is added to it

@@ -22,7 +22,9 @@ Buffer DebertaBlock::forward(const layers::Workspace& work, ModuleHooks& hooks, 
   input_ = std::move(x);
   scopes_.forward(hooks, bert::kProject,
                   [&] { attention_.forward(work, hooks, input_, table, seed); });
-  return tail_.forward(work, hooks, attention_.out, input_, seed);
+  saves_input_ = attention_.keeps_input(work, hooks);
+  constexpr bool kIsReadAgain = false;
+  return tail_.forward(work, hooks, attention_.out, kIsReadAgain, input_, seed);
 }
 
 Buffer DebertaBlock::backward(const layers::Workspace& work, ModuleHooks& hooks, Buffer d_out,

@@ -32,6 +32,11 @@ class DebertaBlock {
   const Buffer& input() const { return input_; }
   Buffer take_input() { return std::move(input_); }
 
+  /// Nobody else holds x any more: it goes unless it is saved.
+  void forget_input(const layers::Workspace& /*work*/) {
+    if (!saves_input_) input_.reset();
+  }
+
   /// Frees everything saved.
   /// @param d_out  gradient by the output (M, h)
   /// @returns the gradient by the input (M, h)
@@ -46,7 +51,8 @@ class DebertaBlock {
   DisentangledAttention attention_;
   bert::BlockTail tail_;
 
-  Buffer input_;  ///< (M, h), saved by query, key and value
+  bool saves_input_ = true;  ///< of the forward that ran
+  Buffer input_;             ///< (M, h), saved by query, key and value
 };
 
 }  // namespace dstune::deberta

@@ -56,6 +56,10 @@ Buffer PositionScores::forward(const Workspace& work, ModuleHooks& hooks,
   if (shares_) project(work, hooks, *p2c_, table);
   if (c2p_) project(work, hooks, *c2p_, table);
   if (p2c_ && !shares_) project(work, hooks, *p2c_, table);
+  const auto keeps = [&](const std::optional<Side>& side) {
+    return side && side->projection.keeps_input(work, hooks);
+  };
+  if (!keeps(c2p_) && !keeps(p2c_)) dropped_.reset();
   // Locals of PyTorch's function, which live until it returns.
   const Buffer of_queries = c2p_ ? gather(work, shape, *c2p_, q, table) : Buffer();
   // The sum begins as the number 0, to which the first tensor is added.

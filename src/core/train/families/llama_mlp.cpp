@@ -37,9 +37,8 @@ Buffer LlamaMlp::forward(const Workspace& work, ModuleHooks& hooks, Buffer x) {
   product_ = work.activation(inner_size_);
   multiply(work, activated_, up_, product_);
   Buffer out = down_proj_.forward(work, hooks, product_);
-  const auto keeps = [&](const layers::Linear& linear) { return linear.keeps_input(work, hooks); };
-  if (!keeps(gate_proj_) && !keeps(up_proj_)) input_.reset();
-  if (!keeps(down_proj_)) product_.reset();
+  if (!is_shared_ && !keeps_input(work, hooks)) input_.reset();
+  if (!down_proj_.keeps_input(work, hooks)) product_.reset();
   hooks.release(module_);
   return out;
 }

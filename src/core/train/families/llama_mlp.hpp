@@ -28,8 +28,14 @@ class LlamaMlp {
   /// @returns the gradient by x
   Buffer backward(const layers::Workspace& work, ModuleHooks& hooks, const Buffer& d_out);
 
-  /// x, from forward to backward.
+  /// x, from forward to backward; with share_input() so also where the layers here are frozen.
   const Buffer& input() const { return input_; }
+  /// Somebody else reads x too, and says when nobody does.
+  void share_input() { is_shared_ = true; }
+  void forget_input() { input_.reset(); }
+  bool keeps_input(const layers::Workspace& work, const ModuleHooks& hooks) const {
+    return gate_proj_.keeps_input(work, hooks) || up_proj_.keeps_input(work, hooks);
+  }
 
  private:
   void multiply(const layers::Workspace& work, const Buffer& a, const Buffer& b,
@@ -43,6 +49,7 @@ class LlamaMlp {
   layers::Linear down_proj_;
   layers::ActivationFunction act_fn_;
   bool act_saves_result_;
+  bool is_shared_ = false;
 
   Buffer input_;
   Buffer activated_;

@@ -51,6 +51,14 @@ MoeBlock::MoeBlock(const ModelSpec& spec, const LlamaSettings& settings, const M
       LlamaMlp(with_inner_size(spec, settings.experts.shared_size), settings, names,
                name + ".shared_expert"),
       Linear(names, name + ".shared_expert_gate", spec.hidden_size, 1, WeightOrder::out_in, false)};
+  shared_->mlp.share_input();
+}
+
+// Experts take their rows from x by numbers.
+bool MoeBlock::keeps_input(const Workspace& work, const ModuleHooks& hooks) const {
+  if (router_.keeps_input(work, hooks)) return true;
+  return shared_ &&
+         (shared_->mlp.keeps_input(work, hooks) || shared_->gate.keeps_input(work, hooks));
 }
 
 void MoeBlock::add_shared(const Workspace& work, ModuleHooks& hooks, const Buffer& out) {
@@ -78,6 +86,10 @@ Buffer MoeBlock::forward(const Workspace& work, ModuleHooks& hooks, Buffer x, st
     Buffer out = experts_.forward(work, hooks, input(), router_.chosen(), weights,
                                   router_.weight_type(work));
     if (shared_) add_shared(work, hooks, out);
+    if (!keeps_input(work, hooks)) {
+      input_.reset();
+      if (shared_) shared_->mlp.forget_input();
+    }
     return out;
   });
 }

@@ -49,6 +49,7 @@ class MoeBlock {
     Buffer openness{};  ///< (M), sigmoid(gate(x))
   };
 
+  bool keeps_input(const layers::Workspace& work, const ModuleHooks& hooks) const;
   const Buffer& input() const { return shared_ ? shared_->mlp.input() : input_; }
   void add_shared(const layers::Workspace& work, ModuleHooks& hooks, const Buffer& out);
   Buffer shared_gate_back(const layers::Workspace& work, ModuleHooks& hooks, const Buffer& d_out,

@@ -61,6 +61,11 @@ Buffer Phi3Attention::forward(const Workspace& work, ModuleHooks& hooks, const R
   k_ = turned(work, rotary, keys());
   attend(work, mask, seed);
   Buffer out = o_proj_.forward(work, hooks, attended());
+  if (!qkv_proj_.keeps_input(work, hooks)) input_.reset();
+  if (!o_proj_.keeps_input(work, hooks)) {
+    by_tokens_.reset();
+    attention_.forget_out(work, shape(work, seed));
+  }
   if (!layers::AttentionLayer::reads_inputs(work, shape(work, seed))) {
     for (Buffer* used : {&product_, &q_, &k_}) used->reset();
   }

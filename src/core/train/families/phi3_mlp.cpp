@@ -59,6 +59,8 @@ Buffer Phi3Mlp::forward(const Workspace& work, ModuleHooks& hooks, Buffer x) {
   product_ = work.activation(inner_size_);
   multiply(work, up_, activated_, product_);
   Buffer out = down_proj_.forward(work, hooks, product_);
+  if (!gate_up_proj_.keeps_input(work, hooks)) input_.reset();
+  if (!down_proj_.keeps_input(work, hooks)) product_.reset();
   hooks.release(module_);
   return out;
 }

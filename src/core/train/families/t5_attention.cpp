@@ -69,6 +69,10 @@ Buffer T5Attention::forward(const Call& call, ModuleHooks& hooks, Buffer x, cons
                         : sdpa_.forward(call, q_, k_, v_, bias);
   if (is_eager(call) && call.queries.micro_batch > 1) forget_heads();
   Buffer y = o_proj_.forward(call.queries, hooks, out_);
+  const auto keeps = [&](const Linear& linear) { return linear.keeps_input(call.queries, hooks); };
+  const bool of_keys = states == nullptr && (keeps(k_proj_) || keeps(v_proj_));
+  if (!keeps(q_proj_) && !of_keys) input_.reset();
+  if (is_eager(call) && !keeps(o_proj_)) out_.reset();
   hooks.release(module_);
   return y;
 }

@@ -57,6 +57,11 @@ Buffer Mlp::forward(const Workspace& work, ModuleHooks& hooks, Buffer x, std::ui
   dropped_ = dropout_.forward_beside(work, hooks, seed, inner);
   if (dropped_ && (wi_1_ || !act_saves_result_)) inner.reset();
   Buffer out = wo_.forward(work, hooks, dropped_ ? dropped_ : inner);
+  if (!wo_.keeps_input(work, hooks)) {
+    for (Buffer* unread : {&dropped_, &product_}) unread->reset();
+    if (!wi_1_ && !act_saves_result_) activated_.reset();
+  }
+  if (!wi_.keeps_input(work, hooks) && !(wi_1_ && wi_1_->keeps_input(work, hooks))) input_.reset();
   hooks.release(module_);
   return out;
 }

@@ -39,6 +39,10 @@ class TopKRouter {
   Buffer backward(const Workspace& work, ModuleHooks& hooks, Buffer d_weights, Buffer d_others,
                   const Buffer& x);
 
+  /// False: backward does not read x.
+  bool keeps_input(const Workspace& work, const ModuleHooks& hooks) const {
+    return linear_.keeps_input(work, hooks);
+  }
   DType weight_type(const Workspace& work) const {
     return settings_.weights_in_fp32 ? DType::fp32 : work.dtype;
   }
