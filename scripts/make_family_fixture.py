@@ -12,6 +12,7 @@ A case is scripts/family_cases/NAME.json, all of them without NAME:
     micro_batch, sequence_length
     target_sequence_length  of seq2seq_lm: the labels', whose tokens stand behind the others
     dtypes      of on_cuda, unless float32 and bfloat16
+    dropouts    of on_cuda, unless 0 and 0.1
     settings    keyword arguments of the model's forward beside tokens and labels, if any
     attentions  those that transformers has for it: sdpa and eager, unless it says fewer
     trainable   patterns of parameter names, if not all are trained
@@ -348,7 +349,7 @@ def rows_on_cuda(case, keys):
     try:
         for attention in attentions_of(case):
             for dtype in case.get("dtypes", ("float32", "bfloat16")):
-                for dropout in (0.0, 0.1):
+                for dropout in case.get("dropouts", (0.0, 0.1)):
                     changed = dict(case, config=dict(case["config"], **{key: dropout for key in keys}))
                     if "lora" in case:
                         changed["lora"] = dict(case["lora"], lora_dropout=dropout)

@@ -38,6 +38,8 @@ ROWS = [
     ("gpt_neox", "padded", [3, 7]), ("gpt_neox", "packed", [5, 2, 7]),
     ("bert_masked_lm", "padded", [6, 9]), ("roberta_masked_lm", "padded", [9, 5]),
     ("distilbert_classification", "padded", [2, 5, 3]), ("opt", "padded", [6, 3]), ("mistral", "padded", [8, 5]), ("mistral", "packed", [5, 8, 3]),
+    ("gemma2", "padded", [8, 5]), ("phi3_window", "padded", [8, 5]), ("phi3_window", "packed", [6, 3, 7]),
+    ("mixtral", "padded", [8, 5]), ("mixtral", "packed", [6, 3, 7]),
 ]
 
 
@@ -99,7 +101,7 @@ def compute(case, model, batches, tokens, lengths):
 def saved_of(case, tokens, lengths):
     families.make_batch = lambda _, model: padded_batch(case, model, tokens, lengths)
     try:
-        return {attention: families.measure_saved(case, attention)["layers"] for attention in ("sdpa", "eager")}
+        return {attention: families.measure_saved(case, attention)["layers"] for attention in families.attentions_of(case)}
     finally:
         families.make_batch = make_batch
 

@@ -69,7 +69,7 @@ class Adapter {
   std::size_t add_tensor(std::size_t tensor, std::string_view infix, std::size_t place,
                          bool trainable) {
     ParameterSpec copy = base_.tensors[tensor];
-    copy.name.insert(place, infix);
+    if (!infix.empty()) copy.name.insert(place, infix);  // else its owner may have another name
     copy.name.insert(0, kPrefix);
     copy.trainable = trainable;
     result_.tensors.push_back(std::move(copy));

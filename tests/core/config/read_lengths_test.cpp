@@ -161,6 +161,22 @@ TEST(ReadLengths, NamesEveryFault) {
             "");
 }
 
+TEST(ReadLengths, RefusesToVaryWhereThatIsNotModelled) {
+  const auto fault = [](std::string_view model) {
+    constexpr const char* kVaries = R"(, "lengths": {"distribution": "uniform", "max": 9})";
+    return join(read(concat(R"("model": )", model, kVaries)).faults, "\n");
+  };
+
+  EXPECT_THAT(fault(R"("deberta-v3-base")"), HasSubstr("models of type \"deberta-v2\""));
+  EXPECT_THAT(fault(R"("t5-small")"), HasSubstr("not modelled of seq2seq_lm"));
+  EXPECT_THAT(fault(R"("llama-3.2-1b", "task": "sequence_classification")"),
+              HasSubstr("not modelled of sequence_classification"));
+  EXPECT_THAT(fault(R"({"model_type": "mixtral", "output_router_logits": true})"),
+              HasSubstr("with \"output_router_logits\""));
+  EXPECT_EQ(fault(R"("mixtral-8x7b")"), "");
+  EXPECT_EQ(fault(R"("phi-3-mini-4k")"), "");
+}
+
 TEST(ReadLengths, NamesTheLineThatIsWrong) {
   const testing_support::TemporaryDirectory folder;
   testing_support::write_file(folder / "h.csv", "length,count\n5,1\n-3,2\n");

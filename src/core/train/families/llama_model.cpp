@@ -61,7 +61,7 @@ class Llama final : public Model {
   /// What runs again in backward is not counted twice.
   void count_routes(std::size_t layer) {
     MoeBlock* const experts = blocks_[layer].experts();
-    if (balance_ && experts != nullptr) balance_->take(*experts, work_);
+    if (balance_ && experts != nullptr) balance_->take(*experts, work_, blocks_.forgets(layer));
   }
   std::vector<MoeBlock*> moe_blocks();
   auto block_forward() {
@@ -166,7 +166,9 @@ Buffer Llama::decode(ModuleHooks& hooks, Buffer hidden) {
 
 std::vector<MoeBlock*> Llama::moe_blocks() {
   std::vector<MoeBlock*> blocks;
-  for (const std::size_t layer : moe_layers_) blocks.push_back(blocks_[layer].experts());
+  for (const std::size_t layer : moe_layers_) {
+    blocks.push_back(blocks_.has_backward(layer) ? blocks_[layer].experts() : nullptr);
+  }
   return blocks;
 }
 

@@ -21,13 +21,15 @@ Buffer zeros(const Workspace& work, std::int64_t count) {
 
 }  // namespace
 
-// The loss chooses anew among the logits, so that it has numbers of its own.
-void RouterBalance::take(MoeBlock& block, const Workspace& work) {
-  const Tensor chosen = block.router().chosen();
-  Buffer experts =
-      make_buffer(*work.device, MemoryCategory::activations, chosen.numel, DType::int64);
-  work.device->run(Copy{chosen, experts.tensor(DType::int64)});
-  routes_.push_back({block.router().take_logits(), std::move(experts)});
+void RouterBalance::take(MoeBlock& block, const Workspace& work, bool forgets) {
+  Routes routes{block.router().take_logits(), block.router().chosen(), {}};
+  if (forgets) {
+    const std::int64_t count = routes.experts.numel;
+    routes.copied = make_buffer(*work.device, MemoryCategory::activations, count, DType::int64);
+    work.device->run(Copy{routes.experts, routes.copied.tensor(DType::int64)});
+    routes.experts = routes.copied.tensor(DType::int64);
+  }
+  routes_.push_back(std::move(routes));
 }
 
 // The logits are of the model's output, which lives until the loss is there.
@@ -39,7 +41,7 @@ void RouterBalance::forward(const Workspace& work, Tensor loss) {
     const Matrix probs = work.matrix(probs_.back(), experts_);
     work.device->run(Softmax{work.matrix(routes.logits, experts_), probs});
     work.device->run(AddRouting{.probs = probs,
-                                .experts = routes.experts.tensor(DType::int64),
+                                .experts = routes.experts,
                                 .counts = counts_.tensor(DType::fp32),
                                 .sums = sums.tensor(DType::fp32)});
   }
@@ -54,6 +56,8 @@ void RouterBalance::forward(const Workspace& work, Tensor loss) {
 void RouterBalance::backward(const Workspace& work, const std::vector<MoeBlock*>& blocks,
                              double factor) {
   for (std::size_t i = blocks.size(); i-- > 0;) {
+    const Buffer probs = std::move(probs_[i]);
+    if (blocks[i] == nullptr) continue;
     Buffer d_logits = work.activation(experts_);
     const Matrix d = work.matrix(d_logits, experts_);
     work.device->run(BalanceLossBackward{.counts = counts_.tensor(DType::fp32),
@@ -61,9 +65,8 @@ void RouterBalance::backward(const Workspace& work, const std::vector<MoeBlock*>
                                          .factor = factor * factor_,
                                          .d_probs = d});
     work.device->run(
-        SoftmaxBackward{.d_probs = d, .probs = work.matrix(probs_[i], experts_), .d_scores = d});
+        SoftmaxBackward{.d_probs = d, .probs = work.matrix(probs, experts_), .d_scores = d});
     blocks[i]->add_to_logits(std::move(d_logits));
-    probs_[i].reset();
   }
   probs_.clear();
   counts_.reset();

@@ -17,22 +17,24 @@ class RouterBalance {
   explicit RouterBalance(const ExpertSettings& experts)
       : experts_(experts.count), factor_(experts.balance) {}
 
-  /// Behind the forward of one block, which may forget all of it afterwards.
-  void take(MoeBlock& block, const layers::Workspace& work);
+  /// Behind the forward of one block.
+  /// @param forgets  the block does, what it has chosen, before forward() here
+  void take(MoeBlock& block, const layers::Workspace& work, bool forgets);
 
   /// Behind the forward of all blocks.
   /// @param loss  fp32, one element, which it is added to
   void forward(const layers::Workspace& work, Tensor loss);
 
   /// Before the backward of any: each block gets its gradient of factor times this loss.
-  /// @param blocks  all that were taken, in this order
+  /// @param blocks  all that were taken, in this order; nullptr: it has no backward
   void backward(const layers::Workspace& work, const std::vector<MoeBlock*>& blocks, double factor);
 
  private:
   /// Of one block.
   struct Routes {
     Buffer logits;   ///< (M, E)
-    Buffer experts;  ///< int64 (M k)
+    Tensor experts;  ///< int64 (M k)
+    Buffer copied;   ///< those, if the block forgets them
   };
 
   std::int64_t rows(const layers::Workspace& work) const {

@@ -107,7 +107,7 @@ Tensor PositionBias::tensor_of(const Workspace& queries, const ScoreShape& shape
 
 void PositionBias::add_gradient(const Workspace& queries, const ScoreShape& shape,
                                 Tensor d_scores) {
-  if (!table_) return;
+  if (!is_learnt()) return;
   const bool adds = static_cast<bool>(d_bias_);
   if (!adds) d_bias_ = new_scores(queries, shape.of_one());
   queries.device->run(ScoreBiasGradient{

@@ -37,7 +37,7 @@ class PositionBias {
   Tensor tensor_of(const layers::Workspace& queries, const ScoreShape& shape,
                    const Buffer& stacked) const;
   bool is_causal() const { return causal_; }
-  bool is_learnt() const { return table_.has_value(); }
+  bool is_learnt() const { return table_ && table_->is_trainable; }
 
   /// @param d_scores  of one layer, all of the batch
   void add_gradient(const layers::Workspace& queries, const ScoreShape& shape, Tensor d_scores);

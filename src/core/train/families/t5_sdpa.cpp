@@ -69,7 +69,7 @@ Buffer SdpaScores::forward(const Call& call, const Buffer& q, const Buffer& k, c
                            const PositionBias& bias) {
   const Workspace& work = call.queries;
   const ScoreShape shape = call.scores();
-  if (bias.is_causal()) {
+  if (bias.is_causal() && bias.is_learnt()) {
     visible_ = {*work.device, MemoryCategory::activations, static_cast<Bytes>(shape.square())};
   }
   stacked_ = bias.stacked(work, shape);

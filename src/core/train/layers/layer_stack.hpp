@@ -50,6 +50,10 @@ class LayerStack {
   Block& operator[](std::size_t layer) { return *blocks_[layer]; }
   const Block& operator[](std::size_t layer) const { return *blocks_[layer]; }
 
+  /// True: nothing of the layer outlives its forward, but the input of a checkpoint.
+  bool forgets(std::size_t layer) const { return layer < frozen_ || is_recomputed(layer); }
+  bool has_backward(std::size_t layer) const { return layer >= frozen_; }
+
   /// True: what all layers share, such as a mask, lives until their backward is over.
   bool recomputes() const { return work_->checkpointing.is_on(); }
 
