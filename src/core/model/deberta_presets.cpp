@@ -58,6 +58,7 @@ ModelSpec spec_of(const Preset& preset) {
 
 std::vector<ModelSpec> presets() {
   std::vector<ModelSpec> all;
+  all.reserve(kPresets.size());
   for (const Preset& preset : kPresets) all.push_back(spec_of(preset));
   return all;
 }

@@ -67,9 +67,9 @@ double training_flops(const ModelSpec& spec, std::int64_t tokens, std::int64_t s
   const double projection = settings.embedding_size == spec.hidden_size ? 0 : e * h;
   const double convolution = static_cast<double>(settings.conv_kernel_size) * h * h;
   const double matmul_weights = layers * (4 * h * h + 2 * h * f) + head + projection + convolution;
-  const double positions = settings.relative_attention
-                               ? static_cast<double>((settings.scores() - 1) * 2 * settings.span())
-                               : 0;
+  const double positions = settings.relative_attention ? 2.0 * (settings.scores() - 1) *
+                                                             static_cast<double>(settings.span())
+                                                       : 0;
   return static_cast<double>(tokens) *
          (6 * matmul_weights + layers * h * (12 * length + 6 * positions));
 }

@@ -1,3 +1,5 @@
+#include <array>
+#include <optional>
 #include <utility>
 
 #include "core/device/operations/add.hpp"
@@ -30,9 +32,12 @@ PositionScores::Gradients PositionScores::backward(const Workspace& work, Module
       work.device->run(Add{d_table.tensor(work.dtype), d.tensor(work.dtype)});
     }
   };
-  if (p2c_ && !shares_) add(*p2c_, std::move(d_queries));
-  if (c2p_) add(*c2p_, std::move(d_keys));
-  if (shares_) add(*p2c_, std::move(d_queries));
+  std::array<std::pair<std::optional<Side>*, Buffer*>, 2> parts{
+      {{&p2c_, &d_queries}, {&c2p_, &d_keys}}};
+  if (shares_) std::swap(parts.front(), parts.back());
+  for (const auto& [side, d_rows] : parts) {
+    if (*side) add(**side, std::move(*d_rows));
+  }
   dropped_.reset();
   Buffer d_whole = dropout_.backward(table.workspace(work), hooks, d_table);
   if (d_whole) d_table = std::move(d_whole);
