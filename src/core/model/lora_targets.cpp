@@ -114,7 +114,7 @@ std::vector<std::size_t> find_saved_modules(const LoraSettings& lora,
 // TRANSFORMERS_MODELS_TO_LORA_TARGET_MODULES_MAPPING of PEFT 0.21.
 std::vector<std::string> usual_lora_targets(std::string_view model_type) {
   using Names = std::vector<std::string>;
-  static const std::map<std::string_view, Names> kTargets{
+  static const std::map<std::string_view, Names> targets{
       {"bert", {"query", "value"}},
       {"deberta-v2", {"query_proj", "value_proj"}},
       {"gemma", {"q_proj", "v_proj"}},
@@ -132,8 +132,8 @@ std::vector<std::string> usual_lora_targets(std::string_view model_type) {
       {"roberta", {"query", "value"}},
       {"t5", {"q", "v"}},
   };
-  const auto found = kTargets.find(model_type);
-  return found == kTargets.end() ? Names() : found->second;
+  const auto found = targets.find(model_type);
+  return found == targets.end() ? Names() : found->second;
 }
 
 }  // namespace dstune
