@@ -53,19 +53,19 @@ class PositionScores {
     Buffer rows{};      ///< (batch * heads * w, head_size), the projected table
     Buffer products{};  ///< (batch * heads * sequence, w)
     Buffer index{};     ///< int64 (sequence, sequence)
+    Buffer d_rows{};    ///< in backward: the gradient by rows
   };
 
   void project(const layers::Workspace& work, ModuleHooks& hooks, Side& side,
                const RelativeTable& table);
   Buffer project_backward(const layers::Workspace& work, ModuleHooks& hooks, Side& side,
-                          Buffer d_rows, const RelativeTable& table);
+                          const RelativeTable& table);
   Buffer gather(const layers::Workspace& work, const AttentionShape& shape, Side& side,
                 const Buffer& heads, const RelativeTable& table) const;
-  /// @param[out] d_rows  gradient by side.rows
   /// @returns the gradient by `heads`
   Buffer gather_backward(const layers::Workspace& work, const AttentionShape& shape, Side& side,
-                         const Buffer& d_scores, const Buffer& heads, const RelativeTable& table,
-                         Buffer& d_rows) const;
+                         const Buffer& d_scores, const Buffer& heads,
+                         const RelativeTable& table) const;
   AttentionShape table_shape(const RelativeTable& table) const;
 
   std::int64_t index_;

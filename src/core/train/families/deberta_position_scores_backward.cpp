@@ -1,5 +1,3 @@
-#include <array>
-#include <optional>
 #include <utility>
 
 #include "core/device/operations/add.hpp"
@@ -19,25 +17,20 @@ PositionScores::Gradients PositionScores::backward(const Workspace& work, Module
                                                    const Buffer& d_scores, const Buffer& q,
                                                    const Buffer& k, RelativeTable& table) {
   Gradients gradients;
-  Buffer d_keys;
-  Buffer d_queries;
-  if (p2c_) gradients.k = gather_backward(work, shape, *p2c_, d_scores, k, table, d_queries);
-  if (c2p_) gradients.q = gather_backward(work, shape, *c2p_, d_scores, q, table, d_keys);
+  if (p2c_) gradients.k = gather_backward(work, shape, *p2c_, d_scores, k, table);
+  if (c2p_) gradients.q = gather_backward(work, shape, *c2p_, d_scores, q, table);
   Buffer d_table;
-  const auto add = [&](Side& side, Buffer d_rows) {
-    Buffer d = project_backward(work, of_projections, side, std::move(d_rows), table);
+  const auto add = [&](Side& side) {
+    Buffer d = project_backward(work, of_projections, side, table);
     if (!d_table) {
       d_table = std::move(d);
     } else {
       work.device->run(Add{d_table.tensor(work.dtype), d.tensor(work.dtype)});
     }
   };
-  std::array<std::pair<std::optional<Side>*, Buffer*>, 2> parts{
-      {{&p2c_, &d_queries}, {&c2p_, &d_keys}}};
-  if (shares_) std::swap(parts.front(), parts.back());
-  for (const auto& [side, d_rows] : parts) {
-    if (*side) add(**side, std::move(*d_rows));
-  }
+  if (p2c_ && !shares_) add(*p2c_);
+  if (c2p_) add(*c2p_);
+  if (shares_) add(*p2c_);
   dropped_.reset();
   Buffer d_whole = dropout_.backward(table.workspace(work), hooks, d_table);
   if (d_whole) d_table = std::move(d_whole);
@@ -47,7 +40,7 @@ PositionScores::Gradients PositionScores::backward(const Workspace& work, Module
 
 Buffer PositionScores::gather_backward(const Workspace& work, const AttentionShape& shape,
                                        Side& side, const Buffer& d_scores, const Buffer& heads,
-                                       const RelativeTable& table, Buffer& d_rows) const {
+                                       const RelativeTable& table) const {
   Buffer d_products;
   {
     const Buffer d_gathered = times(work, d_scores, shape.scale);
@@ -68,15 +61,16 @@ Buffer PositionScores::gather_backward(const Workspace& work, const AttentionSha
   Buffer d_heads = layers::new_stack(work, shape);
   layers::multiply(work, count, d, Transpose::no, rows_of(side.rows), Transpose::no,
                    layers::heads_of(work, shape, d_heads));
-  d_rows = new_buffer(work, work.micro_batch * table.rows() * size_);
+  side.d_rows = new_buffer(work, work.micro_batch * table.rows() * size_);
   layers::multiply(work, count, d, Transpose::yes, layers::heads_of(work, shape, heads),
-                   Transpose::no, rows_of(d_rows));
+                   Transpose::no, rows_of(side.d_rows));
   side.rows.reset();
   return d_heads;
 }
 
 Buffer PositionScores::project_backward(const Workspace& work, ModuleHooks& hooks, Side& side,
-                                        Buffer d_rows, const RelativeTable& table) {
+                                        const RelativeTable& table) {
+  Buffer d_rows = std::move(side.d_rows);
   const Workspace of_table = table.workspace(work);
   const AttentionShape shape = table_shape(table);
   if (work.micro_batch > 1) {
