@@ -1,7 +1,7 @@
 // Optimizer steps of one rank on the CPU, each when it is asked for: bench/step_beside_torch.py
 // has PyTorch's in between.
 //
-// usage: steps_on_request MODEL MICRO_BATCH SEQUENCE THREADS
+// usage: steps_on_request MODEL MICRO_BATCH SEQUENCE THREADS [fp32|bf16]
 //   MODEL  a preset, a config.json or the folder that holds it
 // A line of standard input is a step, answered by a line of JSON. Exit code 2: it cannot run.
 
@@ -18,6 +18,7 @@
 #include "core/experiment/step_config.hpp"
 #include "core/train/training_step.hpp"
 #include "kernels/cpu/blas.hpp"
+#include "kernels/cpu/choose_products.hpp"
 #include "kernels/cpu/cpu_device.hpp"
 
 namespace dstune {
@@ -40,8 +41,9 @@ ModelSpec model_named(const std::string& name) {
   return spec.value();
 }
 
-StepConfig plain_config(int micro_batch) {
-  return make_step_config({{"train_batch_size", micro_batch},
+StepConfig plain_config(int micro_batch, bool is_bf16) {
+  return make_step_config({{"bf16", {{"enabled", is_bf16}}},
+                           {"train_batch_size", micro_batch},
                            {"train_micro_batch_size_per_gpu", micro_batch},
                            {"gradient_accumulation_steps", 1},
                            {"gradient_clipping", 1.0},
@@ -57,14 +59,16 @@ json::object answer(TrainingStep& step) {
           {"optimizer_s", report.optimizer}, {"loss", report.loss}};
 }
 
-void serve(const std::string& model, int micro_batch, int sequence, int threads) {
+void serve(const std::string& model, int micro_batch, int sequence, int threads, bool is_bf16) {
   cpu::set_blas_threads(threads);
+  cpu::take_blas_memory();
   RunSettings settings;
   settings.model = model_named(model);
   settings.sequence_length = sequence;
   cpu::CpuDevice device(kEnough);
+  device.products().use_onednn(cpu::choose_products(cpu::read_product_choice(), threads), threads);
   DryCollectives alone(device, 0, 1);
-  TrainingStep step(settings, plain_config(micro_batch), device, alone);
+  TrainingStep step(settings, plain_config(micro_batch, is_bf16), device, alone);
   for (std::string line; std::getline(std::cin, line);) {
     std::cout << to_json_text(answer(step), 0) << std::endl;
   }
@@ -74,12 +78,13 @@ void serve(const std::string& model, int micro_batch, int sequence, int threads)
 }  // namespace dstune
 
 int main(int argc, char** argv) {
-  if (argc != 5) {
-    std::cerr << "usage: steps_on_request MODEL MICRO_BATCH SEQUENCE THREADS\n";
+  if (argc != 5 && argc != 6) {
+    std::cerr << "usage: steps_on_request MODEL MICRO_BATCH SEQUENCE THREADS [fp32|bf16]\n";
     return 2;
   }
   try {
-    dstune::serve(argv[1], std::stoi(argv[2]), std::stoi(argv[3]), std::stoi(argv[4]));
+    dstune::serve(argv[1], std::stoi(argv[2]), std::stoi(argv[3]), std::stoi(argv[4]),
+                  argc == 6 && std::string(argv[5]) == "bf16");
     return 0;
   } catch (const std::exception& fault) {
     std::cerr << "steps_on_request: " << fault.what() << "\n";

@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "core/base/file.hpp"
@@ -17,6 +18,7 @@
 #include "core/report/tables/find_record.hpp"
 #include "core/report/tables/result_table.hpp"
 #include "core/report/tables/summary.hpp"
+#include "core/search/plan/stage_plan.hpp"
 #include "core/search/predict/hindsight.hpp"
 #include "core/train/run_experiment.hpp"
 #include "plan_command.hpp"
@@ -98,15 +100,29 @@ std::string remarks_on(const std::vector<StagePlan>& stages) {
   return remarks;
 }
 
+// As of a run: the account of rank 0, and the memory of the rank that needs most.
+Outcome foresee(const Experiment& experiment, const Device* device) {
+  Outcome outcome = dry_run(experiment, 0, device).outcome;
+  for (const int rank : ranks_to_look_at(experiment.ranks)) {
+    if (!std::holds_alternative<Measured>(outcome)) break;
+    Outcome other = dry_run(experiment, rank, device).outcome;
+    const auto* measured = std::get_if<Measured>(&other);
+    if (measured == nullptr) return other;
+    PeakMemory& peak = std::get<Measured>(outcome).peak_memory;
+    if (measured->peak_memory.counted() > peak.counted()) peak = measured->peak_memory;
+  }
+  return outcome;
+}
+
 void explain_planned(const CommandLine& options) {
   const Plan plan = make_plan(options);
   std::vector<std::string> names;
   for (const Experiment& experiment : plan.experiments) {
     names.push_back(experiment.name);
     if (experiment.name != *options.explain) continue;
-    const DryRun run = dry_run(experiment, 0, plan.device);
-    print(options.format == TableFormat::json ? concat(to_json_text(to_json(run.outcome), 2), "\n")
-                                              : explain(experiment, run.outcome));
+    const Outcome outcome = foresee(experiment, plan.device);
+    print(options.format == TableFormat::json ? concat(to_json_text(to_json(outcome), 2), "\n")
+                                              : explain(experiment, outcome));
     return;
   }
   throw_unknown(*options.explain, names, remarks_on(plan.stages));

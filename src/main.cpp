@@ -177,6 +177,7 @@ int run_without_mpi(const CommandLine& options) {
 int run(int argc, char** argv) {
   try {
     const auto options = parse_command_line({argv + 1, argv + argc});
+    check_environment();
     if (options.action != CommandLine::Action::tune) return run_without_mpi(options);
     return run_under_mpi(options, argc, argv);
   } catch (const ConfigError& fault) {

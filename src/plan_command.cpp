@@ -5,6 +5,7 @@
 #include "core/base/exit_code.hpp"
 #include "core/base/log.hpp"
 #include "core/base/standard_output.hpp"
+#include "core/base/text.hpp"
 #include "core/config/command_line/hostfile.hpp"
 #include "core/search/plan/memory_predictor.hpp"
 #include "core/search/plan/modelled.hpp"
@@ -26,7 +27,8 @@ Plan begin_plan(const CommandLine& options) {
   }
   const TuningConfig given = read_tuning_config(planned);
   Plan plan;
-  plan.machine = machine_of_plan(given, workers, describe_devices());
+  plan.machine = machine_of_plan(given, workers, describe_devices(),
+                                 profile_places(given.autotuning.results_dir));
   plan.config = completed(given, plan.machine);
   plan.backend = make_backend_to_ask(plan.machine.backend);
   if (plan.backend) plan.device = &plan.backend->device(kOnlyAsked);
@@ -69,6 +71,7 @@ bool fits(const Plan& plan) {
 
 int print_plan(const CommandLine& options) {
   const Plan plan = make_plan(options);
+  log_line(concat("host overhead: ", describe(plan.machine.host_overhead)));
   for (const auto& note : plan.config.notes) log_line(note);
   const int group_size = plan.machine.group_size;
   const Pool* const pool = plan.pool ? &*plan.pool : nullptr;

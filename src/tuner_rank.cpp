@@ -13,6 +13,7 @@
 #include "core/base/text.hpp"
 #include "core/base/this_host.hpp"
 #include "core/config/tuning_config.hpp"
+#include "core/experiment/deepspeed_version.hpp"
 #include "core/report/files/heartbeat.hpp"
 #include "core/report/files/leftovers.hpp"
 #include "core/report/files/own_files.hpp"
@@ -31,6 +32,7 @@
 #include "core/search/predict/hindsight.hpp"
 #include "core/search/schedule/scheduler.hpp"
 #include "core/search/tuner/final_status.hpp"
+#include "core/search/tuner/profile_ties.hpp"
 #include "core/search/tuner/result_remarks.hpp"
 #include "core/search/tuner/tune.hpp"
 #include "core/train/families/families.hpp"
@@ -62,14 +64,15 @@ void log_settings(const TuningConfig& config, const Machine& machine,
   std::set<std::string> hosts;
   for (const auto& worker : workers) hosts.insert(worker.host);
   const auto parameters = make_model_parameters(settings.model).total();
-  const std::string_view preset = preset_of(machine.host_overhead);
+  const std::string deepspeed = to_text(deepspeed_version_of(config.deepspeed));
   log_line(concat("dstune-mpi: ", settings.model.name, " (", parameters, " parameters), sequence ",
                   sequence_text(config), ", loss ", describe(settings.loss), "; ", machine.workers,
                   " workers on ", hosts.size(), hosts.size() == 1 ? " host" : " hosts", ", ",
                   machine.group_size, " per experiment, ", machine.backend, ", ",
                   format_bytes(machine.memory_limit), " and ", machine.threads_per_rank,
                   machine.threads_per_rank == 1 ? " thread" : " threads",
-                  " per rank; host overhead ", preset.empty() ? "of a profile" : preset));
+                  " per rank; host overhead: ", describe(machine.host_overhead), "; DeepSpeed ",
+                  deepspeed));
   if (machine.backend == "cuda") log_lines(gpu_table(workers));
   if (!machine.memory_limit_origin.empty()) {
     log_line(concat("memory limit ", format_bytes(machine.memory_limit),
@@ -99,7 +102,8 @@ class Run {
                                            config.autotuning.exps_dir, existing_results(options))),
         journal_(results_.journal_path(), journal_mode(existing_results(options)),
                  {to_json(config.settings.model), config.settings.backend,
-                  device_names(config.settings.backend, pool.workers())},
+                  device_names(config.settings.backend, pool.workers()),
+                  to_text(deepspeed_version_of(config.deepspeed))},
                  options.force_resume, Journal::kLockPatience, this_process(launcher_folder())),
         progress_(config.autotuning.metric),
         heartbeat_(results_, journal_, progress_) {
@@ -171,9 +175,11 @@ class Run {
                    RunStatus& status) const {
     const Metric metric = config_.autotuning.metric;
     const bool as_json = options_.format == TableFormat::json;
+    const auto ties =
+        result.best ? profile_ties(result.records, metric, *result.best) : std::set<std::string>();
     try {
-      print(as_json ? result_json(result.records, metric)
-                    : result_table(result.records, metric, remarks));
+      print(as_json ? result_json(result.records, metric, ties)
+                    : result_table(result.records, metric, remarks, ties));
     } catch (const Error& fault) {
       status.exit_code = exit_internal_error;
       status.message = concat(fault.what(), "; the results are in ", results_.path());
@@ -243,7 +249,8 @@ std::optional<Bytes> earlier_limit(const CommandLine& options, const TuningConfi
 int tune_with(MpiWorkerPool& pool, const CommandLine& options, const TuningConfig& given) {
   const auto workers = pool.workers();
   const Machine machine =
-      machine_of_run(given, workers, pool.size(), host_name(), earlier_limit(options, given));
+      machine_of_run(given, workers, pool.size(), host_name(), earlier_limit(options, given),
+                     profile_places(given.autotuning.results_dir));
   const TuningConfig config = completed(given, machine);
   const auto backend = make_backend_to_ask(machine.backend);
   const Device* const imitated = backend ? &backend->device(kOnlyAsked) : nullptr;

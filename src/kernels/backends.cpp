@@ -8,6 +8,7 @@
 #include "core/base/text.hpp"
 #include "core/base/units.hpp"
 #include "kernels/cpu/cpu_backend.hpp"
+#include "kernels/cpu/onednn.hpp"
 #include "kernels/cuda/cuda_info.hpp"
 #include "kernels/sim/sim_backend.hpp"
 
@@ -37,11 +38,15 @@ std::unique_ptr<Backend> made(const Placement& /*placement*/) {
   return std::make_unique<Kind>();
 }
 
+std::unique_ptr<Backend> made_cpu(const Placement& /*placement*/) {
+  return std::make_unique<cpu::CpuBackend>(cpu::read_product_choice());
+}
+
 /// A new backend is a line here: the best first.
 constexpr std::array kBackends = {
-    Entry{"cuda", kEstimatedOverhead, cuda::describe_device, cuda::make_backend, true},
-    Entry{"cpu", kGlooOverhead, anywhere<cpu::describe_device>, made<cpu::CpuBackend>, false},
-    Entry{"sim", kEstimatedOverhead, anywhere<sim::describe_device>, made<sim::SimBackend>, false},
+    Entry{"cuda", kCudaOverhead, cuda::describe_device, cuda::make_backend, true},
+    Entry{"cpu", kGlooOverhead, anywhere<cpu::describe_device>, made_cpu, false},
+    Entry{"sim", kCudaOverhead, anywhere<sim::describe_device>, made<sim::SimBackend>, false},
 };
 
 /// @throws Error
@@ -75,6 +80,8 @@ std::unique_ptr<Backend> make_backend_to_ask(const std::string& name) {
   return entry.is_dear ? nullptr : entry.make({});
 }
 
+void check_environment() { cpu::read_product_choice(); }
+
 std::string usable_backends() {
   std::vector<std::string> usable;
   for (const DeviceInfo& device : describe_devices()) {
@@ -86,6 +93,8 @@ std::string usable_backends() {
 std::vector<std::string> list_backends() {
   std::vector<std::string> lines = cuda::library_versions();
   for (auto& gpu : cuda::gpus()) lines.push_back(std::move(gpu));
+  lines.push_back(
+      concat("oneDNN: ", cpu::Onednn::is_there() ? cpu::Onednn::version() : "none in this build"));
   for (const DeviceInfo& device : describe_devices()) {
     lines.push_back(concat(device.backend, ": ",
                            device.unusable.empty() ? concat("available (", device.name, ", ",

@@ -21,6 +21,9 @@ std::unique_ptr<Backend> make_backend(const std::string& name, const Placement& 
 /// @throws Error  if there is no such backend
 std::unique_ptr<Backend> make_backend_to_ask(const std::string& name);
 
+/// @throws ConfigError  if a variable of the environment that concerns a backend is wrong
+void check_environment();
+
 /// "backends: cpu, sim", those that can be used here.
 std::string usable_backends();
 

@@ -31,6 +31,16 @@ class Plan(ProgramTest):
                              * config["gradient_accumulation_steps"])
         self.assertEqual(self.listing(), [])
 
+    def test_the_spaces_of_verification_have_a_fixed_batch_and_enough_to_rank(self):
+        for path in sorted((SOURCE / "bench" / "verify").glob("*.json")):
+            finished = self.plan("--world-size", 2, "--format", "json", path)
+
+            self.assertEqual(finished.returncode, 0, finished.stderr)
+            configs = [each["ds_config"] for each in json.loads(finished.stdout)["experiments"]]
+            self.assertGreaterEqual(len(configs), 44, path)
+            self.assertEqual({each["train_batch_size"] for each in configs}, {8}, path)
+            self.assertEqual({each["bf16"]["enabled"] for each in configs}, {True, False}, path)
+
     def test_model_option_wins_and_a_small_limit_rules_stages_out(self):
         finished = self.plan("--world-size", 8, "--model", "gpt2-xl", "--memory-limit", "16GiB",
                              "--format", "json", example("gpt2"))
@@ -56,7 +66,8 @@ class Plan(ProgramTest):
             with self.subTest(path.name):
                 finished = self.plan("--world-size", 2, "--format", "json", path)
 
-                self.assertEqual((finished.returncode, finished.stderr), (0, ""))
+                self.assertEqual(finished.returncode, 0, finished.stderr)
+                self.assertRegex(finished.stderr, r"\Ahost overhead: preset [a-z-]+\n\Z")
                 self.assertTrue(json.loads(finished.stdout)["experiments"])
 
     def spaces(self, **dstune):

@@ -14,6 +14,7 @@ MPIEXEC = os.environ.get("DSTUNE_MPIEXEC", "mpirun")
 SOURCE = pathlib.Path(os.environ["DSTUNE_SOURCE_DIR"])
 SURVIVE = ("--mca", "orte_abort_on_non_zero_status", "0")
 DEADLOCK = 120  # seconds
+CACHE = "/nowhere"
 
 
 def launch_environment():
@@ -22,6 +23,7 @@ def launch_environment():
         environment["OMPI_ALLOW_RUN_AS_ROOT"] = "1"
         environment["OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"] = "1"
     environment.setdefault("OMPI_MCA_btl_vader_single_copy_mechanism", "none")
+    environment["XDG_CACHE_HOME"] = CACHE  # the user's profiles are none of a test's
     return environment
 
 

@@ -30,7 +30,7 @@ class TinyExample(ProgramTest):
         """The CPU backend's, in force without being asked for: said in the log, under the table and
         in the summary."""
         said = "host overhead: preset cpu-gloo, no measurement of this machine"
-        self.assertIn("; host overhead cpu-gloo", finished.stderr)
+        self.assertIn("; host overhead: preset cpu-gloo", finished.stderr)
         self.assertIn(f"Note: {said}.", finished.stdout)
         self.assertIn(f"Note: {said}.",
                       (self.results / "summary.txt").read_text(encoding="utf-8"))

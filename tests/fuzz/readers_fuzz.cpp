@@ -1,5 +1,6 @@
 // Everything that people and crashes write, read by libFuzzer. The first byte of an input says
-// which reader gets the rest: c(onfiguration), m(odel), h(ostfile), j(ournal), p(lan).
+// which reader gets the rest: c(onfiguration), m(odel), h(ostfile), j(ournal), p(lan),
+// profile of host o(verhead).
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -14,6 +15,7 @@
 #include "core/base/log.hpp"
 #include "core/base/text.hpp"
 #include "core/config/command_line/hostfile.hpp"
+#include "core/config/host_profile.hpp"
 #include "core/config/read_model_spec.hpp"
 #include "core/config/tuning_config.hpp"
 #include "core/input/read_json.hpp"
@@ -94,6 +96,16 @@ void plan(std::string_view text) {
   format_plan_json(config, kRanks, stages, experiments);
 }
 
+void read_overhead(std::string_view text) {
+  static const InputFile file;
+  file.write(text);
+  Problems problems(file.path());
+  const auto profile = read_host_profile(file.path(), problems);
+  if (!profile) return;
+  const json::object object = to_json(profile->overhead);
+  if (host_overhead_from_json(object) != profile->overhead) std::abort();
+}
+
 void read_by(char reader, std::string_view text) {
   switch (reader) {
     case 'c':
@@ -110,6 +122,9 @@ void read_by(char reader, std::string_view text) {
       break;
     case 'p':
       plan(text);
+      break;
+    case 'o':
+      read_overhead(text);
       break;
     default:
       break;

@@ -26,7 +26,7 @@ std::string refusal(const std::string& backend) {
 
 TEST(Backends, OnTheCpuTheHostsCodeCostsWhatItDoesWithGloo) {
   for (const auto& info : describe_devices()) {
-    EXPECT_EQ(info.host_overhead, info.backend == "cpu" ? "cpu-gloo" : "gpu-estimate");
+    EXPECT_EQ(info.host_overhead, info.backend == "cpu" ? "cpu-gloo" : "cuda");
   }
 }
 

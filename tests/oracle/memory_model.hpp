@@ -34,7 +34,7 @@ struct ModelStateMemory {
 ///
 ///   stage       temporaries: the largest of
 ///   0           e F + c F; update: fp32 t P; 16-bit fused 8 P, unfused (4 + t) P, Lamb (2 e + 4) P
-///   1 and 2     reduce e R + c R; overflow (16-bit) 11 o; norm 8 o;
+///   1 and 2     reduce e R + c R; norm 8 o;
 ///               update (a + 4) p, fp32 4 p, and (4 + t) p
 ///   1, BF16     4 l; 4 F + c F, with whole groups; update t p
 ///   3           gathers + reduction; overflow (fp16) S; norm 8 h;

@@ -16,10 +16,7 @@ Bytes temporaries(const GivenRank& given, const Flats& flats) {
     slice = std::max(slice, flats.owned(tensor, given.numel(tensor), given.rank));
   }
   const DType sum = config.stage == 1 ? config.accumulation_dtype() : config.dtype;
-  const bool checks =
-      config.dtype == DType::fp16 || (config.dtype == DType::bf16 && config.check_grad_overflow);
-  const bool is_cast = sum != DType::fp32;
-  return std::max({largest_reduction(given, flats), times(slice, checks && is_cast ? 11 : 8),
+  return std::max({largest_reduction(given, flats), times(slice, 8),
                    given.update(flats.largest_partition(), sum)});
 }
 

@@ -18,7 +18,8 @@ inline Ledger make_ledger() {
               .elements = std::numeric_limits<std::uint64_t>::max(),
               .bytes = 1'000'000'000'007,
               .exposed = 0.1,
-              .overlapped = 1.0 / 3});
+              .overlapped = 1.0 / 3,
+              .added = 0.7 / 3});
   ledger.add({.purpose = Purpose::parameters,
               .kind = CollectiveKind::all_gather,
               .dtype = DType::fp16,

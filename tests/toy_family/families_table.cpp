@@ -1,6 +1,6 @@
 // The table of a program that knows one family more.
 #include "core/train/families/families.hpp"
-#include "core/train/families/gpt2_model.hpp"
+#include "core/train/families/gpt2/gpt2_model.hpp"
 #include "tests/toy_family/toy_mlp.hpp"
 
 namespace dstune {

@@ -50,7 +50,8 @@ constexpr KeyRule kDstuneRules[] = {
     boolean("share_gpu"),
     above("worker_timeout", 5),
     text("host_overhead"),
-    any("space"),  // these four are read by core/config/space
+    text("deepspeed_version"),  // read by read_deepspeed_version, before the rest of the file
+    any("space"),               // these four are read by core/config/space
     any("precision"),
     any("variables"),
     any("zip"),

@@ -12,10 +12,9 @@
 
 namespace dstune {
 
-/// A preset (host_overhead_preset), or a JSON file of microseconds per event as
-/// scripts/calibrate_host_overhead.py writes it, relative to each of `folders` in turn. Nothing for
-/// "default", which is the backend's to say, and, with problems at `where` or in the file, for what
-/// is none of these.
+/// A preset (host_overhead_preset), or a profile (read_host_profile), relative to each of `folders`
+/// in turn. Nothing for "default", which is the machine's to say (core/search/plan), and, with
+/// problems at `where` or in the file, for what is none of these.
 std::optional<HostOverhead> read_host_overhead(const std::string& name,
                                                const std::vector<std::filesystem::path>& folders,
                                                std::string_view where, Problems& problems);

@@ -9,7 +9,7 @@
 #include "core/base/text.hpp"
 #include "core/config/length_file.hpp"
 #include "core/config/space/axis_values.hpp"
-#include "core/model/llama.hpp"
+#include "core/model/llama/llama.hpp"
 
 namespace dstune {
 

@@ -17,6 +17,7 @@
 #include "core/config/model_parallel.hpp"
 #include "core/config/overrides.hpp"
 #include "core/config/read_checkpointing.hpp"
+#include "core/config/read_deepspeed_version.hpp"
 #include "core/config/search_keys.hpp"
 #include "core/config/search_size.hpp"
 #include "core/config/space/read_space.hpp"
@@ -95,7 +96,8 @@ TuningConfig read_sections(const json::object& given, const CommandLine& options
                            Problems& problems) {
   TuningConfig config;
   config.source = options.config_path;
-  json::object file = without_earlier_forms(given, problems);
+  const auto version = read_deepspeed_version(given, options.installed_deepspeed, problems);
+  json::object file = without_earlier_forms(given, version, problems);
   const auto* const dstune = file.if_contains("dstune");
   const bool model_known =
       read_dstune(dstune == nullptr ? json::value() : *dstune, options, config, problems);
@@ -115,6 +117,7 @@ TuningConfig read_sections(const json::object& given, const CommandLine& options
   // Without a model the run ends here anyway: any size keeps the "auto" keys from being faults.
   const auto hidden_size = model_known ? config.settings.model.hidden_size : std::int64_t{1};
   config.space = take_space(file, config.autotuning.fast, hidden_size, problems);
+  refuse_later_keys(file, config.space, version, problems);
   const auto checkpointing = read_checkpointing(file, problems);
   if (checkpointing.size() > 1) {
     config.space.all_stages.push_back({{Axis{kCheckpointingPointer, checkpointing}}});
@@ -129,6 +132,7 @@ TuningConfig read_sections(const json::object& given, const CommandLine& options
   check_relations(checked, problems);
   config.deepspeed = fixed_part(checked);
   set_checkpointing(checkpointing, config.deepspeed, problems);
+  set_deepspeed_version(version, config.deepspeed);
   warn_of_remaining_auto(config.deepspeed, problems);
   for (auto& warning : problems.warnings()) config.warnings.push_back(std::move(warning));
   return config;

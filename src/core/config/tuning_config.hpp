@@ -58,7 +58,7 @@ struct TuningConfig {
   std::string source;  ///< path of CONFIG.json, for messages
   json::object
       deepspeed;  ///< the user's file without "autotuning" and of "dstune" with nothing but
-                  ///< kCheckpointingPointer; integers are integers,
+                  ///< kCheckpointingPointer and kVersionPointer; integers are integers,
                   ///< every "auto" that the search does not choose is resolved. What the search
                   ///< chooses (stage, micro-batch, train_batch_size) is left out
   AutotuningConfig autotuning;

@@ -33,7 +33,7 @@ struct DeviceInfo {
   std::string unusable;    ///< why nothing can be trained on it; or ""
   /// What DeepSpeed's host code is taken to cost there, where the user does not say: the name of a
   /// preset.
-  std::string host_overhead = std::string(kEstimatedOverhead);
+  std::string host_overhead = std::string(kCudaOverhead);
   std::string id = {};  ///< of a GPU, the same for every process that sees it: "GPU-5d3b..."; or ""
   int index = 0;        ///< of the GPU, among those that the process sees
   int seen = 0;         ///< GPUs that the process sees

@@ -26,6 +26,22 @@ CollectiveLine uncounted(CollectiveLine line) {
   return line;
 }
 
+/// A call that took `taken` ends no sooner than with the library of the training. Where streams run
+/// beside each other the library is the training's own.
+/// @returns how long this host has waited for that
+///
+/// Counted from this rank's begin: who came early has waited for the last one already, and the last
+/// one, which is on the critical path, pays the whole (docs/decisions/library-time.md).
+Seconds wait_as_library(Device& device, const CollectiveLine& call, bool is_launch, Seconds taken) {
+  if (device.overlaps() || call.purpose == Purpose::other) return 0;
+  const Seconds rest = library_time(device.host_overhead(), call.kind, call.dtype, call.bytes,
+                                    call.ranks, is_launch) -
+                       taken;
+  if (rest <= 0) return 0;
+  device.spend_host_time(rest);
+  return rest;
+}
+
 }  // namespace
 
 template <class Call>
@@ -40,6 +56,7 @@ Event Collectives::counted(CollectiveLine line, Call call) {
   const Seconds time = device_->now() - begin;
   launch_time_ += time;
   if (!device_->overlaps()) line.exposed = time;
+  line.added = wait_as_library(*device_, line, launches, time);
   device_->ledger().add(line, launches ? 1 : 0);
   return done;
 }

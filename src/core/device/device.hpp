@@ -106,6 +106,7 @@ class Device {
   virtual void spend_host_time(Seconds time) = 0;
   /// From now on host_event() takes as long as `overhead` says.
   void set_host_overhead(const HostOverhead& overhead) { host_overhead_ = overhead; }
+  const HostOverhead& host_overhead() const noexcept { return host_overhead_; }
   /// DeepSpeed's host code would be busy here: spends its time and goes into the ledger.
   /// @param already  of that time, what has passed in doing the same
   void host_event(HostEvent event, Seconds already = 0);

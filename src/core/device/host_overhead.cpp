@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "core/base/json.hpp"
+#include "core/base/text.hpp"
+#include "core/device/read_enum.hpp"
 
 namespace dstune {
 
@@ -10,14 +12,67 @@ namespace {
 
 struct Preset {
   std::string_view name;
-  HostOverhead overhead;  ///< in the order of HostEvent
+  std::array<Seconds, kHostEvents> seconds;  ///< in the order of HostEvent
+  double spread_factor;
 };
 
 constexpr std::array kPresets = {
-    Preset{kEstimatedOverhead, {{50e-6, 150e-6, 60e-6, 60e-6, 20e-6}}},
-    Preset{kGlooOverhead, {{160e-6, 450e-6, 3000e-6, 200e-6, 20e-6}}},
-    Preset{kNoOverhead, {}},
+    Preset{kCudaOverhead, {50e-6, 150e-6, 60e-6, 60e-6, 20e-6}, kAssumedSpread},
+    Preset{kGlooOverhead, {160e-6, 450e-6, 3000e-6, 200e-6, 20e-6}, kAssumedSpread},
+    Preset{kNoOverhead, {}, 1},
 };
+
+constexpr std::string_view kEarlierNameOfCuda = "gpu-estimate";
+
+HostOverhead overhead_of(const Preset& preset) {
+  HostOverhead overhead;
+  overhead.seconds = preset.seconds;
+  overhead.spread_factor = preset.spread_factor;
+  return overhead;
+}
+
+/// How well `rate` stands for `dtype`, of its kind; 0: not at all.
+int likeness(const LibraryRate& rate, CollectiveKind kind, DType dtype) {
+  if (rate.kind != kind) return 0;
+  if (rate.dtype == dtype) return 3;
+  return size_of(rate.dtype) == size_of(dtype) ? 2 : 1;
+}
+
+json::object to_object(const LibraryRate& rate) {
+  return {{"kind", name_of(rate.kind)},
+          {"dtype", name_of(rate.dtype)},
+          {"latency_s", rate.latency},
+          {"latency_uncertainty_s", rate.latency_uncertainty},
+          {"bus_bytes_per_s", rate.bus_bytes_per_s},
+          {"bus_bytes_per_s_uncertainty", rate.bus_bytes_per_s_uncertainty}};
+}
+
+LibraryRate library_rate_from(const json::object& object) {
+  constexpr std::string_view kWhere = "host overhead";
+  const auto number = [&](std::string_view key) { return object.at(key).to_number<double>(); };
+  return {read_enum<CollectiveKind>(object, "kind", kCollectiveKinds, kWhere),
+          read_enum<DType>(object, "dtype", kSentDTypes, kWhere),
+          number("latency_s"),
+          number("latency_uncertainty_s"),
+          number("bus_bytes_per_s"),
+          number("bus_bytes_per_s_uncertainty")};
+}
+
+json::object by_event(const std::array<Seconds, kHostEvents>& values) {
+  json::object object;
+  for (std::size_t i = 0; i < kHostEvents; ++i) {
+    object[name_of(static_cast<HostEvent>(i))] = values[i];
+  }
+  return object;
+}
+
+std::array<Seconds, kHostEvents> events_from(const json::object& object) {
+  std::array<Seconds, kHostEvents> values{};
+  for (std::size_t i = 0; i < kHostEvents; ++i) {
+    values[i] = object.at(name_of(static_cast<HostEvent>(i))).to_number<double>();
+  }
+  return values;
+}
 
 }  // namespace
 
@@ -27,11 +82,31 @@ std::string_view name_of(HostEvent event) {
   return kNames[static_cast<std::size_t>(event)];
 }
 
+const LibraryRate* library_rate(const HostOverhead& overhead, CollectiveKind kind, DType dtype) {
+  const LibraryRate* best = nullptr;
+  int best_likeness = 0;
+  for (const LibraryRate& rate : overhead.collectives) {
+    const int own = likeness(rate, kind, dtype);
+    if (own <= best_likeness) continue;
+    best = &rate;
+    best_likeness = own;
+  }
+  return best;
+}
+
+Seconds library_time(const HostOverhead& overhead, CollectiveKind kind, DType dtype, Bytes bytes,
+                     int ranks, bool is_launch) {
+  const LibraryRate* rate = ranks > 1 ? library_rate(overhead, kind, dtype) : nullptr;
+  if (rate == nullptr) return 0;
+  return (is_launch ? rate->latency : 0) + wire_bytes(kind, bytes, ranks) / rate->bus_bytes_per_s;
+}
+
 std::optional<HostOverhead> host_overhead_preset(std::string_view name) {
+  if (name == kEarlierNameOfCuda) name = kCudaOverhead;
   const auto* const found = std::find_if(kPresets.begin(), kPresets.end(),
                                          [&](const Preset& preset) { return preset.name == name; });
   if (found == kPresets.end()) return std::nullopt;
-  return found->overhead;
+  return overhead_of(*found);
 }
 
 std::vector<std::string> host_overhead_presets() {
@@ -42,25 +117,50 @@ std::vector<std::string> host_overhead_presets() {
 }
 
 std::string_view preset_of(const HostOverhead& overhead) {
+  HostOverhead numbers = overhead;
+  numbers.origin.clear();
   const auto* const found =
       std::find_if(kPresets.begin(), kPresets.end(),
-                   [&](const Preset& preset) { return preset.overhead == overhead; });
+                   [&](const Preset& preset) { return overhead_of(preset) == numbers; });
   return found == kPresets.end() ? std::string_view() : found->name;
 }
 
+std::string describe(const HostOverhead& overhead) {
+  const std::string_view preset = preset_of(overhead);
+  if (!preset.empty()) return concat("preset ", preset);
+  return overhead.origin.empty() ? "a profile" : concat("profile ", overhead.origin);
+}
+
 json::object to_json(const HostOverhead& overhead) {
-  json::object object;
-  for (std::size_t i = 0; i < kHostEvents; ++i) {
-    object[name_of(static_cast<HostEvent>(i))] = overhead.seconds[i];
+  json::object object = by_event(overhead.seconds);
+  // What is rare is left out: older journals do not know it.
+  if (overhead.uncertainty != decltype(overhead.uncertainty){}) {
+    object["uncertainty"] = by_event(overhead.uncertainty);
   }
+  object["spread_factor"] = overhead.spread_factor;
+  json::array collectives;
+  for (const LibraryRate& rate : overhead.collectives) collectives.push_back(to_object(rate));
+  if (!collectives.empty()) object["collectives"] = std::move(collectives);
+  if (!overhead.origin.empty()) object["origin"] = overhead.origin;
   return object;
 }
 
 HostOverhead host_overhead_from_json(const json::object& object) {
   HostOverhead overhead;
-  for (std::size_t i = 0; i < kHostEvents; ++i) {
-    overhead.seconds[i] = object.at(name_of(static_cast<HostEvent>(i))).to_number<double>();
+  overhead.seconds = events_from(object);
+  if (overhead.seconds != decltype(overhead.seconds){}) overhead.spread_factor = kAssumedSpread;
+  if (const auto* uncertainty = object.if_contains("uncertainty")) {
+    overhead.uncertainty = events_from(uncertainty->as_object());
   }
+  if (const auto* factor = object.if_contains("spread_factor")) {
+    overhead.spread_factor = factor->to_number<double>();
+  }
+  if (const auto* collectives = object.if_contains("collectives")) {
+    for (const json::value& rate : collectives->as_array()) {
+      overhead.collectives.push_back(library_rate_from(rate.as_object()));
+    }
+  }
+  if (const auto* origin = object.if_contains("origin")) overhead.origin = origin->as_string();
   return overhead;
 }
 

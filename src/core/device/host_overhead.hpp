@@ -10,6 +10,8 @@
 
 #include "core/base/json_fwd.hpp"
 #include "core/base/units.hpp"
+#include "core/device/collective_kind.hpp"
+#include "core/device/dtype.hpp"
 
 namespace dstune {
 
@@ -26,31 +28,76 @@ constexpr std::size_t kHostEvents = 5;
 
 std::string_view name_of(HostEvent event);
 
-/// Seconds of busy host time per event. All 0: none is spent, events are still counted.
+/// What the library of the training takes for a collective: `latency`, and wire_bytes() /
+/// `bus_bytes_per_s`, which is nccl-tests' bus bandwidth, so that it holds for other numbers of
+/// ranks too. The latency is that of the ranks that it was measured with.
+struct LibraryRate {
+  CollectiveKind kind = CollectiveKind::all_reduce;
+  DType dtype = DType::fp32;
+  Seconds latency = 0;
+  Seconds latency_uncertainty = 0;  ///< see HostOverhead; likewise of the bandwidth
+  double bus_bytes_per_s = 0;       ///< > 0
+  double bus_bytes_per_s_uncertainty = 0;
+
+  bool operator==(const LibraryRate&) const = default;
+};
+
+/// What numbers are assumed to be worth for which nobody says it: half to twice.
+constexpr double kAssumedSpread = 2;
+
+/// A profile: seconds of busy host time per event. All 0: none is spent, events are still counted.
 struct HostOverhead {
   std::array<Seconds, kHostEvents> seconds{};
+  /// How far each may be off, by itself: a standard deviation. All 0 if nobody measured it.
+  std::array<Seconds, kHostEvents> uncertainty{};
+  /// Beside that, all of them together may be so many times dearer, or cheaper; 1: they are not.
+  double spread_factor = 1;
+  /// At most one of each kind and type; none: `collective` holds what the library takes, too.
+  std::vector<LibraryRate> collectives = {};
+  /// For people: "host_overhead.json, measured on node1, 2 ranks, ..."; "" of a preset.
+  std::string origin = {};
 
   Seconds& at(HostEvent event) { return seconds[static_cast<std::size_t>(event)]; }
   Seconds at(HostEvent event) const { return seconds[static_cast<std::size_t>(event)]; }
+  Seconds uncertainty_of(HostEvent event) const {
+    return uncertainty[static_cast<std::size_t>(event)];
+  }
   bool operator==(const HostOverhead&) const = default;
 };
 
-/// The preset of a backend that has none of its own: orders of magnitude, not measurements.
-constexpr std::string_view kEstimatedOverhead = "gpu-estimate";
+/// The rate of a kind of collective in `dtype`; where that is not there, of a type of as many
+/// bytes, else of the first there is, since bytes cost the same whatever they mean. Null if the
+/// profile has none of this kind: nothing is known of it then.
+const LibraryRate* library_rate(const HostOverhead& overhead, CollectiveKind kind, DType dtype);
+
+/// What the library takes for a message of `bytes` (as in CollectiveCount) among `ranks`. 0 for one
+/// rank, and where library_rate() is null.
+/// @param is_launch  false: it goes with the call before it, and has no latency of its own
+Seconds library_time(const HostOverhead& overhead, CollectiveKind kind, DType dtype, Bytes bytes,
+                     int ranks, bool is_launch = true);
+
+/// The preset of GPUs, and of a backend that has none of its own: from what was published.
+constexpr std::string_view kCudaOverhead = "cuda";
 /// The preset of DeepSpeed's CPU accelerator, whose collectives are gloo's: measured once.
 constexpr std::string_view kGlooOverhead = "cpu-gloo";
 
 constexpr std::string_view kNoOverhead = "none";
 
 /// What ships with dstune-mpi and is not a measurement of anybody's machine (docs/host-overhead.md
-/// has the sources): "gpu-estimate", "cpu-gloo", and "none", all 0. Nothing for another name.
+/// has the sources): "cuda" (once named "gpu-estimate"), "cpu-gloo", both with kAssumedSpread, and
+/// "none", all 0. Nothing for another name.
 std::optional<HostOverhead> host_overhead_preset(std::string_view name);
+/// Their names, without earlier ones.
 std::vector<std::string> host_overhead_presets();
 
-/// Which of them `overhead` is, or "" for a profile.
+/// Which of them `overhead` is, by its numbers, or "" for a profile.
 std::string_view preset_of(const HostOverhead& overhead);
 
-/// Seconds by the events' names, exact both ways.
+/// "preset cpu-gloo", or the profile's origin.
+std::string describe(const HostOverhead& overhead);
+
+/// Seconds by the events' names, and what else there is, exact both ways. What earlier versions
+/// wrote has seconds alone, and kAssumedSpread if they are not all 0.
 json::object to_json(const HostOverhead& overhead);
 /// @throws std::exception  if `object` is none
 HostOverhead host_overhead_from_json(const json::object& object);

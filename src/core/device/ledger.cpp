@@ -33,6 +33,7 @@ void combine(CollectiveLine& line, const CollectiveLine& other, F f) {
   f(line.wire_bytes, other.wire_bytes);
   f(line.exposed, other.exposed);
   f(line.overlapped, other.overlapped);
+  f(line.added, other.added);
 }
 
 template <class F>
@@ -85,7 +86,7 @@ void Ledger::clear() { *this = Ledger(); }
 void Ledger::add(const CollectiveLine& call, std::uint64_t calls) {
   CollectiveLine fresh = call;
   fresh.calls = fresh.elements = fresh.bytes = 0;
-  fresh.wire_bytes = fresh.exposed = fresh.overlapped = 0;
+  fresh.wire_bytes = fresh.exposed = fresh.overlapped = fresh.added = 0;
   CollectiveLine& line =
       line_of(collectives_, fresh, [&](const auto& other) { return key(other) == key(call); });
   add_times(line.calls, calls, times_);
@@ -94,6 +95,7 @@ void Ledger::add(const CollectiveLine& call, std::uint64_t calls) {
   add_times(line.wire_bytes, wire_bytes(call.kind, call.bytes, call.ranks), times_);
   add_times(line.exposed, call.exposed, times_);
   add_times(line.overlapped, call.overlapped, times_);
+  add_times(line.added, call.added, times_);
 }
 
 void Ledger::add_pass(Pass pass, Bytes read, Bytes written) {
@@ -164,8 +166,20 @@ CollectiveCounts Ledger::counts() const {
 }
 
 Seconds Ledger::communication_time() const {
+  Seconds time = exposed_time();
+  for (const CollectiveLine& line : collectives_) time += line.overlapped;
+  return time;
+}
+
+Seconds Ledger::exposed_time() const {
+  Seconds time = added_time();
+  for (const CollectiveLine& line : collectives_) time += line.exposed;
+  return time;
+}
+
+Seconds Ledger::added_time() const {
   Seconds time = 0;
-  for (const CollectiveLine& line : collectives_) time += line.exposed + line.overlapped;
+  for (const CollectiveLine& line : collectives_) time += line.added;
   return time;
 }
 

@@ -88,6 +88,8 @@ struct CollectiveLine {
   double wire_bytes = 0;   ///< sent by this rank, see wire_bytes()
   Seconds exposed = 0;     ///< time in which the compute stream waited for it
   Seconds overlapped = 0;  ///< time beside computation: always 0 on a CPU, which does one at a time
+  Seconds added = 0;       ///< waited after it on a CPU, since the library of the training would
+                           ///< have taken so much longer (library_time); exposed, and not in it
 
   bool operator==(const CollectiveLine&) const = default;
 };
@@ -164,8 +166,12 @@ class Ledger {
 
   /// Sums of the collectives by kind, over all groups.
   CollectiveCounts counts() const;
-  /// Seconds inside collectives.
+  /// Seconds inside collectives, and after them (CollectiveLine::added).
   Seconds communication_time() const;
+  /// Seconds of it that the computation waited for.
+  Seconds exposed_time() const;
+  /// Seconds of it that were added.
+  Seconds added_time() const;
   /// Seconds that stand for DeepSpeed's host code.
   Seconds host_time() const;
   /// Seconds of it in which the compute stream had nothing to do.

@@ -41,7 +41,8 @@ json::object to_object(const CollectiveLine& line) {
           {"bytes", line.bytes},
           {"wire_bytes_per_rank", line.wire_bytes},
           {"exposed_s", line.exposed},
-          {"overlapped_s", line.overlapped}};
+          {"overlapped_s", line.overlapped},
+          {"added_s", line.added}};
 }
 
 CollectiveLine collective_from(const json::object& object) {
@@ -55,7 +56,8 @@ CollectiveLine collective_from(const json::object& object) {
           read<Bytes>(object, "bytes"),
           read<double>(object, "wire_bytes_per_rank"),
           read<double>(object, "exposed_s"),
-          read<double>(object, "overlapped_s")};
+          read<double>(object, "overlapped_s"),
+          object.contains("added_s") ? read<double>(object, "added_s") : 0};
 }
 
 json::object to_object(const PassLine& line) {

@@ -86,13 +86,25 @@ RunSettings settings_from_json(const json::object& object) {
   return settings;
 }
 
+json::object spent_by(HostOverhead overhead) {
+  overhead.origin.clear();
+  overhead.uncertainty = {};
+  overhead.spread_factor = 1;
+  for (LibraryRate& rate : overhead.collectives) {
+    rate.latency_uncertainty = rate.bus_bytes_per_s_uncertainty = 0;
+  }
+  return to_json(overhead);
+}
+
 }  // namespace
 
 std::string Experiment::key() const {
   json::object identity = settings_to_json(settings);
   identity.erase("experiment_timeout_s");
-  // The model's name is a label: a preset and a file with the same dimensions are one model.
+  // The model's name is a label: a preset and a file with the same dimensions are one model. Of a
+  // profile the numbers count that a step spends.
   identity["model"].as_object().erase("name");
+  identity["host_overhead_s"] = spent_by(settings.host_overhead);
   identity["ds_config"] = ds_config;
   identity["ranks"] = ranks;
   identity["repetition"] = repetition;

@@ -38,6 +38,14 @@ std::optional<DType> read_dtype(const json::object& object, std::string_view key
   reject(key, "element type");
 }
 
+// What the release does where the file says nothing.
+void take_defaults_of(const DeepSpeedVersion& version, StepConfig& config) {
+  config.behaviour = behaviour_of(version);
+  config.gradient_clipping = default_of("/gradient_clipping", version).to_number<double>();
+  config.check_grad_overflow = default_of("/bf16/check_grad_overflow", version).as_bool();
+  config.immediate_grad_update = default_of("/bf16/immediate_grad_update", version).as_bool();
+}
+
 void read_precision(const json::object& root, StepConfig& config) {
   const json::object& fp16 = section(root, "fp16");
   const json::object& bf16 = section(root, root.contains("bf16") ? "bf16" : "bfloat16");
@@ -55,6 +63,7 @@ void read_precision(const json::object& root, StepConfig& config) {
   read(fp16, "min_loss_scale", scale.min_scale);
   if (scale.window == 0) reject("fp16.loss_scale_window", "integer >= 1");
   read(bf16, "check_grad_overflow", config.check_grad_overflow);
+  config.check_grad_overflow = config.check_grad_overflow && config.behaviour.can_check_bf16;
   read(bf16, "immediate_grad_update", config.immediate_grad_update);
   config.communication_dtype = read_dtype(root, "communication_data_type");
   config.grad_accum_dtype = read_dtype(section(root, "data_types"), "grad_accum_dtype");
@@ -118,7 +127,8 @@ void read_zero_3(const json::object& zero, StepConfig& config) {
   read(zero, "zero_quantized_gradients", config.quantized_gradients);
   const json::object& leaf = section(zero, "leaf_module");
   config.leaf_module = {read_texts(leaf, "classes"), read_texts(leaf, "names"),
-                        read_texts(leaf, "name_suffixes"), !leaf.contains("classes")};
+                        read_texts(leaf, "name_suffixes"),
+                        config.behaviour.has_default_leaf_classes && !leaf.contains("classes")};
 }
 
 // Wherever DeepSpeed waits for the device only to measure.
@@ -211,6 +221,17 @@ void find_unsupported_gradients(StepConfig& config) {
   add(is_stage_3 && config.sum_gradients, "gradient_allreduce_op");
 }
 
+void find_unsupported_in_release(StepConfig& config) {
+  if (config.dtype == DType::bf16 && config.stage == 0 &&
+      config.behaviour.has_bf16_optimizer_in_stage_0) {
+    config.unsupported.emplace_back("bf16.enabled in stage 0 before DeepSpeed 0.17.6");
+  }
+  if (config.uses_bf16_optimizer() && config.behaviour.misses_bf16_optimizer) {
+    config.unsupported.emplace_back(
+        "data_types.grad_accum_dtype in stage 1 of DeepSpeed 0.17.6 to 0.18.4");
+  }
+}
+
 void find_unsupported(const json::object& root, StepConfig& config) {
   const auto add = [&](bool asked_for, std::string_view key) {
     if (asked_for) config.unsupported.emplace_back(key);
@@ -237,6 +258,7 @@ void find_unsupported(const json::object& root, StepConfig& config) {
 
 StepConfig make_step_config(const json::object& ds_config) {
   StepConfig config;
+  take_defaults_of(deepspeed_version_of(ds_config), config);
   read_integer(ds_config, "train_micro_batch_size_per_gpu", config.micro_batch);
   read_integer(ds_config, "gradient_accumulation_steps", config.accumulation_steps);
   if (config.micro_batch < 1) reject("train_micro_batch_size_per_gpu", "integer >= 1");
@@ -252,6 +274,7 @@ StepConfig make_step_config(const json::object& ds_config) {
   read_zero_3(zero, config);
   find_unsupported_zero(zero, config);
   find_unsupported_gradients(config);
+  find_unsupported_in_release(config);
   find_unsupported(ds_config, config);
   return config;
 }

@@ -11,6 +11,7 @@
 #include "core/base/json_fwd.hpp"
 #include "core/device/dtype.hpp"
 #include "core/experiment/activation_checkpointing.hpp"
+#include "core/experiment/deepspeed_version.hpp"
 #include "core/experiment/experiment.hpp"
 #include "core/experiment/optimizer_config.hpp"
 
@@ -38,7 +39,8 @@ struct LeafModuleConfig {
   std::vector<std::string> classes;
   std::vector<std::string> names;
   std::vector<std::string> name_suffixes;
-  bool default_classes = true;  ///< kDefaultLeafClasses too: `classes` is not given
+  bool default_classes = true;  ///< kDefaultLeafClasses too: `classes` is not given, and DeepSpeed
+                                ///< has them
 };
 
 struct StepConfig {
@@ -93,6 +95,9 @@ struct StepConfig {
   int hpz_partition_size = 1;        ///< ranks that share secondary shards; 1: there are none
   int mics_shard_size = 0;           ///< ranks that share the model; 0: all of them
 
+  /// What the release's step does by itself, whatever the JSON says.
+  StepBehaviour behaviour;
+
   /// Of the machine, not of the JSON: RunSettings::devices_per_node.
   int devices_per_node = 0;
 
@@ -101,8 +106,8 @@ struct StepConfig {
   std::vector<std::string> unsupported;
 };
 
-/// Reads a checked DeepSpeed JSON (no "auto" left). Defaults are DeepSpeed's
-/// (zero-step.md 1.2, 1.3).
+/// Reads a checked DeepSpeed JSON (no "auto" left). Defaults are those of the release that it is
+/// for (deepspeed_version_of).
 /// @throws std::invalid_argument  if the JSON was not checked (a wrong type or value)
 StepConfig make_step_config(const json::object& ds_config);
 /// Likewise, with what the experiment knows of the machine.

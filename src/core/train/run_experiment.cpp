@@ -47,13 +47,6 @@ std::optional<Skipped> skipped(const Experiment& experiment, const StepConfig& c
   return Skipped{concat("not modelled: ", join(reasons, ", "))};
 }
 
-/// What the step waited for in collectives.
-Seconds exposed_time(const Ledger& ledger) {
-  Seconds time = 0;
-  for (const CollectiveLine& line : ledger.collectives()) time += line.exposed;
-  return time;
-}
-
 OutOfMemory to_outcome(const OutOfMemoryError& error, int rank) {
   return {rank, error.category, error.requested, error.in_use, error.limit, error.reserved};
 }
@@ -187,7 +180,7 @@ class Run {
       if (plans_new_shapes) run_step(batch);
       const StepReport step = run_step(batch);
       if (!is_steady_) continue;
-      report_.add(step, device_.ledger().communication_time(), exposed_time(device_.ledger()));
+      report_.add(step, device_.ledger().communication_time(), device_.ledger().exposed_time());
       if (static_cast<int>(report_.total.size()) < settings.measure_steps) continue;
       if (group_.rank() == 0) enough = std::byte{rule.is_enough(report_.total)};
       group_.broadcast({&enough, 1}, 0);

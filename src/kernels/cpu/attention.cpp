@@ -25,6 +25,7 @@ float dot(const float* x, const float* y, std::int64_t count) {
 
 /// Queries [first, last) of a head.
 struct Block {
+  const Products& products;
   const AttentionShape& shape;
   const ScoreDropout& dropout;
   const HeadPanels& head;
@@ -43,8 +44,8 @@ struct Block {
 
   /// scores = cap(scale Q K^T)
   void multiply(Panel scores) const {
-    sgemm({Transpose::no, Transpose::yes, rows, keys.count(), shape.head_size, scale(), 0},
-          rows_from(head.q, first), k(), scores);
+    products.sgemm({Transpose::no, Transpose::yes, rows, keys.count(), shape.head_size, scale(), 0},
+                   rows_from(head.q, first), k(), scores);
     if (shape.softcap == 0) return;
     for (std::int64_t i = first; i < last; ++i) cap_row(row(i, scores), softcap());
   }
@@ -58,8 +59,9 @@ void forward_block(const Block& block, float* lse, float* probs) {
     lse[i] = softmax_row(row);
     if (block.shape.dropout > 0) drop_row(block.dropout, row);
   }
-  sgemm({Transpose::no, Transpose::no, block.rows, block.shape.head_size, p.stride, 1, 0}, p,
-        block.v(), rows_from(block.head.out, block.first));
+  block.products.sgemm(
+      {Transpose::no, Transpose::no, block.rows, block.shape.head_size, p.stride, 1, 0}, p,
+      block.v(), rows_from(block.head.out, block.first));
 }
 
 /// @param beta  of d_k and d_v, to which the block adds: 0 if nothing is in them yet
@@ -71,7 +73,8 @@ void backward_block(const Block& block, const float* lse, float* probs, float be
   const Panel d_s{probs + block.rows * keys, keys};
   const Panel d_out = rows_from(head.d_out, block.first);
   block.multiply(p);
-  sgemm({Transpose::no, Transpose::yes, block.rows, keys, d, 1, 0}, d_out, block.v(), d_s);
+  block.products.sgemm({Transpose::no, Transpose::yes, block.rows, keys, d, 1, 0}, d_out, block.v(),
+                       d_s);
   for (std::int64_t i = block.first; i < block.last; ++i) {
     const RowGradient gradient{lse[i],
                                dot(rows_from(head.d_out, i).data, rows_from(head.out, i).data, d),
@@ -79,12 +82,12 @@ void backward_block(const Block& block, const float* lse, float* probs, float be
     gradient.apply(block.row(i, p), rows_from(d_s, i - block.first).data,
                    block.shape.dropout > 0 ? &block.dropout : nullptr);
   }
-  sgemm({Transpose::yes, Transpose::no, keys, d, block.rows, 1, beta}, p, d_out,
-        rows_from(head.d_v, block.keys.first));
-  sgemm({Transpose::no, Transpose::no, block.rows, d, keys, 1, 0}, d_s, block.k(),
-        rows_from(head.d_q, block.first));
-  sgemm({Transpose::yes, Transpose::no, keys, d, block.rows, 1, beta}, d_s,
-        rows_from(head.q, block.first), rows_from(head.d_k, block.keys.first));
+  block.products.sgemm({Transpose::yes, Transpose::no, keys, d, block.rows, 1, beta}, p, d_out,
+                       rows_from(head.d_v, block.keys.first));
+  block.products.sgemm({Transpose::no, Transpose::no, block.rows, d, keys, 1, 0}, d_s, block.k(),
+                       rows_from(head.d_q, block.first));
+  block.products.sgemm({Transpose::yes, Transpose::no, keys, d, block.rows, 1, beta}, d_s,
+                       rows_from(head.q, block.first), rows_from(head.d_k, block.keys.first));
 }
 
 void clear(Panel panel, const AttentionShape& shape) {
@@ -129,8 +132,9 @@ void CpuDevice::compute(const Attention& op) {
     float* const head_lse = elements<float>(op.lse) + index * shape.sequence;
     for (std::int64_t first = 0; first < shape.sequence; first += kQueryBlock) {
       tick();
-      forward_block({shape, dropout, head, first, std::min(first + kQueryBlock, shape.sequence)},
-                    head_lse, elements<float>(op.workspace));
+      forward_block(
+          {products_, shape, dropout, head, first, std::min(first + kQueryBlock, shape.sequence)},
+          head_lse, elements<float>(op.workspace));
     }
     store_out(op, index, head);
   }
@@ -152,8 +156,9 @@ void CpuDevice::compute(const AttentionBackward& op) {
     for (std::int64_t last = shape.sequence; last > 0;
          last = (last - 1) / kQueryBlock * kQueryBlock) {
       tick();
-      backward_block({shape, dropout, head, (last - 1) / kQueryBlock * kQueryBlock, last}, head_lse,
-                     elements<float>(op.workspace), adds || last < shape.sequence ? 1 : 0);
+      backward_block(
+          {products_, shape, dropout, head, (last - 1) / kQueryBlock * kQueryBlock, last}, head_lse,
+          elements<float>(op.workspace), adds || last < shape.sequence ? 1 : 0);
     }
     store_d_q(op, index, head);
     if ((index + 1) % served == 0) store_d_k_and_d_v(op, index, head);

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "core/device/backend.hpp"
+#include "kernels/cpu/choose_products.hpp"
 #include "kernels/cpu/cpu_device.hpp"
 
 namespace dstune::cpu {
@@ -12,17 +13,22 @@ namespace dstune::cpu {
 /// The host: its processor, its memory, and what nobody uses of that.
 DeviceInfo describe_device();
 
-/// Keeps the device as long as the memory limit stays, and what the BLAS takes for itself. The
+/// Keeps the device as long as the memory limit stays, what the BLAS takes for itself, and who
+/// multiplies, which all ranks of an experiment agree on. The
 /// device's cache is emptied after every experiment (run_experiment): limits may promise more than
 /// the host has, and the next experiment's blocks have other sizes.
 class CpuBackend final : public Backend {
  public:
+  explicit CpuBackend(ProductChoice choice = ProductChoice::blas) : choice_(choice) {}
+
   Device& device(const DeviceShare& share) override;
   std::unique_ptr<Collectives> collectives(Group& group, const HostCollectives& over_host) override;
 
  private:
   void set_threads(int threads);
 
+  ProductChoice choice_;
+  OnednnTypes types_;  ///< that oneDNN has with threads_
   std::optional<CpuDevice> device_;
   int threads_ = 0;  ///< of the BLAS; 0: not yet set
 };

@@ -20,6 +20,7 @@ void CpuDevice::spend_host_time(Seconds time) {
 
 void CpuDevice::trim() {
   allocator_.trim();
+  products_.trim();
   scratch_ = {};
 }
 

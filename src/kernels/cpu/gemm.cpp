@@ -6,9 +6,9 @@
 #include <cstddef>
 #include <utility>
 
-#include "kernels/cpu/blas.hpp"
 #include "kernels/cpu/cpu_device.hpp"
 #include "kernels/cpu/elements.hpp"
+#include "kernels/cpu/onednn.hpp"
 
 namespace dstune::cpu {
 
@@ -79,21 +79,31 @@ Sizes sizes_of(const Gemm& op) {
   return {op.c.rows, op.c.cols, k};
 }
 
+double flop_of(Sizes sizes) {
+  return 2.0 * static_cast<double>(sizes.m) * static_cast<double>(sizes.n) *
+         static_cast<double>(sizes.k);
+}
+
 /// The largest piece of a product between two ticks: the longest dimension is cut, so that the
 /// panels stay as square as they are.
 Sizes piece_of(Sizes whole) {
   constexpr double kFlop = 4e9;
   Sizes piece = whole;
-  const auto flop = [&] {
-    return 2.0 * static_cast<double>(piece.m) * static_cast<double>(piece.n) *
-           static_cast<double>(piece.k);
-  };
-  while (flop() > kFlop) {
+  while (flop_of(piece) > kFlop) {
     std::int64_t* longest = &piece.m;
     if (piece.n > *longest) longest = &piece.n;
     if (piece.k > *longest) longest = &piece.k;
     *longest = (*longest + 1) / 2;
   }
+  return piece;
+}
+
+/// Likewise of bf16, which is quicker. Rows alone are cut: oneDNN packs a piece's B again, its
+/// quick kernels want rows of C without gaps, and sums are rounded once.
+Sizes piece_of_bf16(Sizes whole) {
+  constexpr double kFlop = 32e9;
+  Sizes piece = whole;
+  while (flop_of(piece) > kFlop && piece.m > 1) piece.m = (piece.m + 1) / 2;
   return piece;
 }
 
@@ -110,6 +120,15 @@ void for_pieces(const Device& device, Sizes whole, Sizes piece, F&& f) {
       }
     }
   }
+}
+
+Matrix part_of(Matrix matrix, Block block) {
+  matrix.data =
+      static_cast<std::byte*>(matrix.data) +
+      (block.row * matrix.stride + block.col) * static_cast<std::int64_t>(size_of(matrix.dtype));
+  matrix.rows = block.rows;
+  matrix.cols = block.cols;
+  return matrix;
 }
 
 void advance(Matrix& matrix, std::int64_t elements) {
@@ -139,6 +158,8 @@ void CpuDevice::compute(const Gemm& op) {
     for_batch(op, [this](const Gemm& single) { compute(single); });
   } else if (op.a.dtype == DType::fp32) {
     gemm_fp32(op);
+  } else if (op.a.dtype == DType::bf16 && products_.multiplies_bf16()) {
+    gemm_bf16(op);
   } else {
     gemm_16bit(op);
   }
@@ -157,10 +178,21 @@ void CpuDevice::gemm_fp32(const Gemm& op) {
                                      l == 0 ? static_cast<float>(op.beta) : 1.0F};
                const Block c_block{i, j, part.m, part.n};
                const Panel c = fp32_panel(op.c, c_block);
-               sgemm(product,
-                     fp32_panel(op.a, stored_block(op.transpose_a, {i, l, part.m, part.k})),
-                     fp32_panel(op.b, stored_block(op.transpose_b, {l, j, part.k, part.n})), c);
+               products_.sgemm(
+                   product, fp32_panel(op.a, stored_block(op.transpose_a, {i, l, part.m, part.k})),
+                   fp32_panel(op.b, stored_block(op.transpose_b, {l, j, part.k, part.n})), c);
                if (op.bias && l + part.k == whole.k) add_bias(*op.bias, c, c_block);
+             });
+}
+
+void CpuDevice::gemm_bf16(const Gemm& op) {
+  const Sizes whole = sizes_of(op);
+  for_pieces(*this, whole, piece_of_bf16(whole),
+             [&](std::int64_t i, std::int64_t /*j*/, std::int64_t /*l*/, Sizes part) {
+               Gemm piece = op;
+               piece.a = part_of(op.a, stored_block(op.transpose_a, {i, 0, part.m, part.k}));
+               piece.c = part_of(op.c, {i, 0, part.m, part.n});
+               products_.onednn().multiply(piece);
              });
 }
 
@@ -182,8 +214,9 @@ void CpuDevice::gemm_16bit(const Gemm& op) {
                           1.0F,
                           l == 0 ? static_cast<float>(op.beta) : 1.0F};
     const Panel sums{c_scratch, part.n};
-    sgemm(product, load(op.a, stored_block(op.transpose_a, {i, l, part.m, part.k}), a_scratch),
-          load(op.b, stored_block(op.transpose_b, {l, j, part.k, part.n}), b_scratch), sums);
+    products_.sgemm(
+        product, load(op.a, stored_block(op.transpose_a, {i, l, part.m, part.k}), a_scratch),
+        load(op.b, stored_block(op.transpose_b, {l, j, part.k, part.n}), b_scratch), sums);
     if (l + part.k < whole.k) return;
     if (op.bias) add_bias(*op.bias, sums, c_block);
     store(sums, op.c, c_block);

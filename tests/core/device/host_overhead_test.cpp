@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "core/base/json_parser.hpp"
+#include "core/device/clocked_device.hpp"
 #include "core/device/dry_collectives.hpp"
 #include "core/train/families/families.hpp"
 #include "core/train/training_step.hpp"
@@ -60,8 +61,22 @@ std::uint64_t tensors_of(const TinyExperiment& tiny) {
 
 HostOverhead preset(std::string_view name) { return host_overhead_preset(name).value(); }
 
+/// A profile that somebody measured, as gloo's costs are.
+HostOverhead measured_profile() {
+  HostOverhead overhead = preset(kCudaOverhead);
+  overhead.spread_factor = 1;
+  overhead.uncertainty = {1e-6 / 3, 2e-6, 3e-6, 4e-6, 5e-6 / 7};
+  overhead.collectives = {
+      {CollectiveKind::all_gather, DType::fp32, 3e-4, 4e-5 / 3, 5e8, 5e7},
+      {CollectiveKind::all_gather, DType::bf16, 2e-4, 4e-5, 2.5e8 / 3, 5e7},
+      {CollectiveKind::all_reduce, DType::fp32, 1e-3, 4e-5, 1e9, 5e7},
+  };
+  overhead.origin = "mine.json, measured on node1";
+  return overhead;
+}
+
 TEST(HostOverhead, ReadsBackToTheSameBits) {
-  HostOverhead overhead = preset(kEstimatedOverhead);
+  HostOverhead overhead = measured_profile();
   overhead.at(HostEvent::collective) = 1e-6 / 3;
 
   const std::string text = to_json_text(to_json(overhead), 0);
@@ -69,8 +84,59 @@ TEST(HostOverhead, ReadsBackToTheSameBits) {
   EXPECT_EQ(host_overhead_from_json(parse_json(text).as_object()), overhead);
 }
 
+TEST(HostOverhead, OfEarlierJournalsIsAsUncertainAsAPreset) {
+  const json::object earlier = parse_json(R"({"gradient_hook": 160e-6, "module_hook": 450e-6,
+      "collective": 3000e-6, "optimizer_tensor": 200e-6, "synchronization": 20e-6})")
+                                   .as_object();
+
+  EXPECT_EQ(preset_of(host_overhead_from_json(earlier)), kGlooOverhead);
+
+  json::object none = earlier;
+  for (auto& member : none) member.value() = 0;
+  EXPECT_EQ(host_overhead_from_json(none), preset(kNoOverhead));
+}
+
+TEST(HostOverhead, TellsWhereAProfileComesFrom) {
+  EXPECT_EQ(describe(preset(kGlooOverhead)), "preset cpu-gloo");
+  EXPECT_EQ(describe(measured_profile()), "profile mine.json, measured on node1");
+  HostOverhead unknown = measured_profile();
+  unknown.origin = "";
+  EXPECT_EQ(describe(unknown), "a profile");
+}
+
+TEST(HostOverhead, TakesTheBandwidthOfItsLibraryOnTheBus) {
+  const HostOverhead overhead = measured_profile();
+  const auto time = [&](CollectiveKind kind, DType dtype, int ranks) {
+    return library_time(overhead, kind, dtype, 1'000'000'000, ranks);
+  };
+
+  EXPECT_DOUBLE_EQ(time(CollectiveKind::all_gather, DType::fp32, 4), 3e-4 + 0.75 * 1e9 / 5e8);
+  EXPECT_DOUBLE_EQ(time(CollectiveKind::all_reduce, DType::fp32, 4), 1e-3 + 1.5 * 1e9 / 1e9);
+  EXPECT_EQ(time(CollectiveKind::all_gather, DType::fp32, 1), 0);
+  EXPECT_DOUBLE_EQ(library_time(overhead, CollectiveKind::all_gather, DType::fp32, 8, 2, false),
+                   4 / 5e8);
+}
+
+TEST(HostOverhead, TakesBytesOfAnotherTypeForAMissingOne) {
+  const HostOverhead overhead = measured_profile();
+  const auto type = [&](CollectiveKind kind, DType dtype) {
+    return library_rate(overhead, kind, dtype)->dtype;
+  };
+
+  EXPECT_EQ(type(CollectiveKind::all_gather, DType::bf16), DType::bf16);
+  EXPECT_EQ(type(CollectiveKind::all_gather, DType::fp16), DType::bf16);
+  EXPECT_EQ(type(CollectiveKind::all_gather, DType::int8), DType::fp32);
+  EXPECT_EQ(type(CollectiveKind::all_reduce, DType::bf16), DType::fp32);
+  EXPECT_EQ(library_rate(overhead, CollectiveKind::broadcast, DType::fp32), nullptr);
+  EXPECT_EQ(library_time(overhead, CollectiveKind::broadcast, DType::fp32, 8, 2), 0);
+}
+
+TEST(HostOverhead, OfGpusIsKnownByItsEarlierName) {
+  EXPECT_EQ(preset_of(preset("gpu-estimate")), kCudaOverhead);
+}
+
 TEST(HostOverhead, OfAPresetHasATimeForEveryEvent) {
-  for (const auto name : {kEstimatedOverhead, kGlooOverhead}) {
+  for (const auto name : {kCudaOverhead, kGlooOverhead}) {
     for (const Seconds time : preset(name).seconds) {
       EXPECT_GT(time, 1e-6);
       EXPECT_LT(time, 1e-2);
@@ -105,7 +171,7 @@ TEST_P(HostOverheadOfStage, MakesTheStepLongerByAtMostWhatTheLedgerSays) {
   const TinyExperiment tiny = in_stage(GetParam());
   const Step without = run(tiny, {});
 
-  const Step with = run(tiny, preset(kEstimatedOverhead));
+  const Step with = run(tiny, preset(kCudaOverhead));
 
   EXPECT_EQ(without.ledger.host_time(), 0);
   EXPECT_GT(with.ledger.host_time(), 0);
@@ -206,6 +272,78 @@ TEST_F(LaunchOverhead, HoldsNoMoreThanOneLaunch) {
   EXPECT_EQ(call(collectives, Purpose::other), 4);
 
   EXPECT_EQ(call(collectives), kOverhead);
+}
+
+/// Virtual time, one thing at a time, as on a CPU.
+class OneAtATime final : public ClockedDevice {
+ public:
+  OneAtATime() : ClockedDevice(1000) {}
+  std::string name() const override { return "one at a time"; }
+  void spend_host_time(Seconds time) override { advance_host(time); }
+};
+
+/// The library takes 10 s, and 2 s a byte among two ranks, for an all-reduce of fp32.
+class LibraryTime : public testing::Test {
+ protected:
+  LibraryTime() {
+    overhead_.at(HostEvent::collective) = kOverhead;
+    overhead_.collectives = {{.latency = 10, .bus_bytes_per_s = 0.5}};
+    device_.set_host_overhead(overhead_);
+  }
+
+  /// Of one all-reduce of 4 bytes, which the library does in 18 s.
+  CollectiveLine call(Seconds own, Purpose purpose = Purpose::gradients) {
+    DearCollectives collectives(device_, own);
+    collectives.all_reduce(buffer_.tensor(DType::fp32), ReduceOp::sum, purpose);
+    return device_.ledger().collectives().back();
+  }
+
+  HostOverhead overhead_;
+  OneAtATime device_;
+  Buffer buffer_ = make_buffer(device_, MemoryCategory::temporaries, 1, DType::fp32);
+};
+
+TEST_F(LibraryTime, IsWaitedForAfterTheOwnCollective) {
+  const CollectiveLine line = call(5);
+
+  EXPECT_EQ(line.exposed, 5);
+  EXPECT_EQ(line.added, 13);
+  EXPECT_EQ(device_.now(), kOverhead + 18);
+  EXPECT_EQ(device_.ledger().communication_time(), 18);
+}
+
+TEST_F(LibraryTime, IsNotTakenBackFromASlowerCollective) {
+  const CollectiveLine line = call(19);
+
+  EXPECT_EQ(line.exposed, 19);
+  EXPECT_EQ(line.added, 0);
+  EXPECT_EQ(device_.now(), kOverhead + 19);
+}
+
+TEST_F(LibraryTime, OfCoalescedCallsHasOneLatency) {
+  DearCollectives collectives(device_, 0);
+  CoalescedCalls calls(collectives);
+  for (int i = 0; i < 3; ++i) {
+    collectives.all_reduce(buffer_.tensor(DType::fp32), ReduceOp::sum, Purpose::gradients);
+  }
+  calls.end();
+
+  EXPECT_EQ(device_.ledger().added_time(), 10 + 3 * 8);
+}
+
+TEST_F(LibraryTime, IsNoPartOfWhatIsNotTheStep) { EXPECT_EQ(call(5, Purpose::other).added, 0); }
+
+// There the collectives are the training's own.
+TEST_F(LibraryTime, IsNothingWhereStreamsOverlap) {
+  sim::SimDevice device(1000);
+  device.set_host_overhead(overhead_);
+  DearCollectives collectives(device, 1);
+  const Buffer buffer = make_buffer(device, MemoryCategory::temporaries, 1, DType::fp32);
+
+  collectives.all_reduce(buffer.tensor(DType::fp32), ReduceOp::sum, Purpose::gradients);
+
+  EXPECT_EQ(device.ledger().added_time(), 0);
+  EXPECT_EQ(device.now(), kOverhead + 1);
 }
 
 // Stages 1 and 2: those that this rank owns. Stage 3: its shards of all.

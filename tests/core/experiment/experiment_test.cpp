@@ -22,7 +22,7 @@ Experiment example() {
   experiment.settings.experiment_timeout = 1.0 / 3;
   experiment.settings.devices_per_node = 8;
   experiment.settings.allocator = AllocatorModel::caching;
-  experiment.settings.host_overhead = *host_overhead_preset(kEstimatedOverhead);
+  experiment.settings.host_overhead = *host_overhead_preset(kCudaOverhead);
   return experiment;
 }
 
@@ -47,6 +47,23 @@ TEST(ExperimentJson, TellsOfASharedGpuOnlyWhereThereIsOne) {
   experiment.settings.share_gpu = true;
 
   EXPECT_TRUE(experiment_from_json(to_json(experiment)).settings.share_gpu);
+}
+
+// How sure somebody is of a profile, and whence it is, changes no measurement.
+TEST(ExperimentJson, IsTheSameWithAProfileThatSpendsTheSame) {
+  Experiment experiment = example();
+  HostOverhead& overhead = experiment.settings.host_overhead;
+  overhead.collectives = {{.latency = 1, .bus_bytes_per_s = 1}};
+  const std::string key = experiment.key();
+
+  overhead.origin = "mine.json";
+  overhead.uncertainty[0] = 1;
+  overhead.spread_factor = 1;
+  overhead.collectives.front().latency_uncertainty = 1;
+  EXPECT_EQ(experiment.key(), key);
+
+  overhead.collectives.front().latency = 2;
+  EXPECT_NE(experiment.key(), key);
 }
 
 TEST(ExperimentJson, TellsOfLengthsOnlyWhereTheyVary) {

@@ -20,6 +20,60 @@ using Names = std::vector<std::string>;
 
 StepConfig read(const char* text) { return make_step_config(parse_json(text).as_object()); }
 
+TEST(StepConfig, HasTheDefaultsOfTheReleaseThatItIsFor) {
+  const StepConfig of_0_16 = read(R"({"dstune": {"deepspeed_version": "0.16.9"}})");
+  const StepConfig of_0_18 = read(R"({"dstune": {"deepspeed_version": "0.18.2"}})");
+
+  EXPECT_EQ(of_0_16.gradient_clipping, 0);
+  EXPECT_TRUE(of_0_16.immediate_grad_update);
+  EXPECT_FALSE(of_0_16.leaf_module.default_classes);
+  EXPECT_FALSE(of_0_18.check_grad_overflow);
+  EXPECT_FALSE(of_0_18.immediate_grad_update);
+  EXPECT_TRUE(of_0_18.leaf_module.default_classes);
+  EXPECT_TRUE(of_0_18.behaviour.waits_for_each_bucket);
+}
+
+Names unsupported_in(const char* version, const char* keys) {
+  return read(concat(R"({"bf16": {"enabled": true}, "dstune": {"deepspeed_version": ")", version,
+                     R"("}, )", keys, "}")
+                  .c_str())
+      .unsupported;
+}
+
+TEST(StepConfig, ModelsNoBf16OptimizerWhereOnlyOlderReleasesHaveIt) {
+  constexpr const char* kStage0 = R"("zero_optimization": {"stage": 0})";
+  const Names names = {"bf16.enabled in stage 0 before DeepSpeed 0.17.6"};
+
+  EXPECT_EQ(unsupported_in("0.17.5", kStage0), names);
+  EXPECT_EQ(unsupported_in("0.17.6", kStage0), Names{});
+  EXPECT_EQ(unsupported_in("0.17.5", R"("zero_optimization": {"stage": 1})"), Names{});
+}
+
+TEST(StepConfig, ModelsNoBf16OptimizerThatAReleaseDoesNotMake) {
+  constexpr const char* kSummed =
+      R"("zero_optimization": {"stage": 1}, "data_types": {"grad_accum_dtype": "fp32"})";
+  const Names names = {"data_types.grad_accum_dtype in stage 1 of DeepSpeed 0.17.6 to 0.18.4"};
+
+  EXPECT_EQ(unsupported_in("0.17.5", kSummed), Names{});
+  EXPECT_EQ(unsupported_in("0.17.6", kSummed), names);
+  EXPECT_EQ(unsupported_in("0.18.4", kSummed), names);
+  EXPECT_EQ(unsupported_in("0.18.5", kSummed), Names{});
+}
+
+TEST(StepConfig, ChecksBf16OnlyInReleasesThatCan) {
+  constexpr const char* kText =
+      R"({"bf16": {"enabled": true, "check_grad_overflow": true},
+          "dstune": {"deepspeed_version": "0.17.X"}})";
+  const auto checks = [&](char patch) {
+    std::string text = kText;
+    text[text.find('X')] = patch;
+    return read(text.c_str()).check_grad_overflow;
+  };
+
+  EXPECT_FALSE(checks('0'));
+  EXPECT_TRUE(checks('1'));
+}
+
 TEST(StepConfig, HasDeepSpeedsDefaults) {
   const StepConfig config = read("{}");
 

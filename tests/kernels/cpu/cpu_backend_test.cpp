@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include "kernels/cpu/onednn.hpp"
+
 namespace dstune::cpu {
 
 namespace {
@@ -14,10 +16,24 @@ class LoneGroup final : public Group {
   int rank() const override { return 0; }
   int size() const override { return 1; }
   void broadcast(std::span<std::byte> /*data*/, int /*root*/) override {}
-  bool vote(bool ok) override { return ok; }
+  bool vote(bool ok) override {
+    ++votes;
+    return ok && agrees;
+  }
   std::vector<std::string> gather(const std::string& text) override { return {text}; }
   void poll() override {}
+
+  bool agrees = true;  ///< with what this rank votes for
+  int votes = 0;
 };
+
+std::unique_ptr<Collectives> none(Device& /*device*/) { return nullptr; }
+
+OnednnTypes types_of(CpuBackend& backend, Group& group) {
+  auto& device = dynamic_cast<CpuDevice&>(backend.device({.memory_limit = 1000, .threads = 1}));
+  backend.collectives(group, none);
+  return device.products().onednn_types();
+}
 
 TEST(CpuBackend, KeepsItsDeviceFromExperimentToExperiment) {
   CpuBackend backend;
@@ -48,6 +64,26 @@ TEST(CpuBackend, CommunicatesThroughHostMemory) {
   });
 
   EXPECT_EQ(asked_for, &device);
+}
+
+TEST(CpuBackend, LeavesToOnednnWhatAllRanksFoundFaster) {
+  CpuBackend backend(ProductChoice::automatic);
+  LoneGroup slower;
+  slower.agrees = false;
+
+  EXPECT_EQ(types_of(backend, slower), OnednnTypes{});
+  EXPECT_EQ(slower.votes, 2);
+}
+
+TEST(CpuBackend, AsksNobodyWhereTheUserChose) {
+  CpuBackend with_onednn(Onednn::is_there() ? ProductChoice::onednn : ProductChoice::blas);
+  LoneGroup group;
+  group.agrees = false;
+
+  EXPECT_EQ(types_of(with_onednn, group).fp32, Onednn::is_there());
+  CpuBackend with_blas(ProductChoice::blas);
+  EXPECT_EQ(types_of(with_blas, group), OnednnTypes{});
+  EXPECT_EQ(group.votes, 0);
 }
 
 TEST(CpuBackend, HasNoCollectivesWithoutADevice) {

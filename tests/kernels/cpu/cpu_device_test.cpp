@@ -10,6 +10,7 @@
 #include "core/device/operations/gemm.hpp"
 #include "core/device/operations/norm_and_overflow.hpp"
 #include "kernels/cpu/blas.hpp"
+#include "kernels/cpu/onednn.hpp"
 #include "tests/support/numbers.hpp"
 
 namespace dstune::cpu {
@@ -48,6 +49,32 @@ TEST(CpuDeviceTest, LongProductsAnswerInBetween) {
                   .c = as_matrix(c.tensor(DType::fp32), kSize, kSize)});
 
   EXPECT_GE(ticks, 2);
+}
+
+TEST(CpuDeviceTest, LongProductsOfBf16AnswerInBetweenAndAreWhole) {
+  if (!Onednn::multiplies_bf16()) GTEST_SKIP() << "no oneDNN, or none for this processor";
+  constexpr std::int64_t kRows = 2050;
+  constexpr std::int64_t kCols = 4096;
+  constexpr std::int64_t kInner = 2048;
+  CpuDevice device(Bytes{1} << 30U);
+  device.products().use_onednn({.bf16 = true}, 1);
+  const auto filled = [&](std::int64_t count, double value) {
+    Buffer buffer = make_buffer(device, MemoryCategory::gradients, count, DType::bf16);
+    device.run(FillConstant{buffer.tensor(DType::bf16), value});
+    return buffer;
+  };
+  const Buffer a = filled(kRows * kInner, 0.5);
+  const Buffer b = filled(kInner * kCols, 0.25);
+  const Buffer c = filled(kRows * kCols, 0);
+  int ticks = 0;
+  device.on_tick([&] { ++ticks; });
+
+  device.run(Gemm{.a = as_matrix(a.tensor(DType::bf16), kRows, kInner),
+                  .b = as_matrix(b.tensor(DType::bf16), kInner, kCols),
+                  .c = as_matrix(c.tensor(DType::bf16), kRows, kCols)});
+
+  EXPECT_GE(ticks, 2);
+  EXPECT_EQ(test::sum_of_squares(device, c.tensor(DType::bf16)), 256.0 * 256 * kRows * kCols);
 }
 
 TEST(CpuDeviceTest, WhatATickThrowsEndsTheOperation) {

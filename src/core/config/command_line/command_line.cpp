@@ -86,6 +86,7 @@ void read_options(Reader& reader, CommandLine& options) {
   options.backend = reader.choice("backend", "auto|cpu|cuda|sim");
   options.results_dir = reader.text("results-dir");
   options.precision = reader.choice("precision", "bf16|fp16|fp32");
+  options.installed_deepspeed = reader.text("installed-deepspeed");
   options.without = reader.list("without");
   options.force_resume = reader.has("force-resume");
   options.resume = reader.has("resume") || options.force_resume;

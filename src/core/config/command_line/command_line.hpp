@@ -27,8 +27,9 @@ struct CommandLine {
   std::optional<std::string> backend;       ///< --backend
   std::optional<std::string>
       results_dir;  ///< --results-dir; exps_dir is in it unless the file says so
-  std::optional<std::string> precision;  ///< --precision: bf16, fp16 or fp32
-  std::vector<std::string> without;      ///< --without: keys to leave out of the file
+  std::optional<std::string> precision;            ///< --precision: bf16, fp16 or fp32
+  std::optional<std::string> installed_deepspeed;  ///< --installed-deepspeed: loses to the file
+  std::vector<std::string> without;                ///< --without: keys to leave out of the file
   bool resume = false;
   bool overwrite = false;
   bool force_resume = false;  ///< --force-resume: mix results of another model or machine

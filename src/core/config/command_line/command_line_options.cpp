@@ -40,6 +40,9 @@ po::options_description input_options() {
       ("precision", value("bf16|fp16|fp32"),
        "what is trained in, where CONFIG.json leaves it to the Trainer (default: what it enables, "
        "else fp32)")  //
+      ("installed-deepspeed", value("VERSION"),
+       "the release of DeepSpeed to tune for, unless dstune.deepspeed_version of CONFIG.json says "
+       "so; scripts/tune.sh finds it (default: 0.19.8)")  //
       ("run",
        "when the optimum is found, start the training command with it: by scripts/tune.sh, which "
        "returns its exit code")  //

@@ -1,7 +1,6 @@
 #include "core/config/deepspeed/earlier_forms.hpp"
 
 #include <algorithm>
-#include <span>
 #include <string>
 #include <string_view>
 
@@ -26,19 +25,25 @@ bool is_off(const json::value& value) {
   return enabled != nullptr && is_off(*enabled);
 }
 
-bool contains(std::span<const std::string_view> keys, std::string_view key) {
-  return std::find(keys.begin(), keys.end(), key) != keys.end();
+const KeySince* find_removed(std::string_view pointer) {
+  const auto rows = removed_keys();
+  const auto found = std::ranges::find(rows, pointer, &KeySince::pointer);
+  return found == rows.end() ? nullptr : &*found;
 }
 
 // Whether the key stays.
-bool keeps_removed(std::string_view key, const json::value& value, const std::string& place,
-                   Problems& problems) {
-  const std::string refuses = concat("DeepSpeed ", table::kVersion, " refuses files with it");
+bool keeps(const std::string& place, const json::value& value, const DeepSpeedVersion& version,
+           Problems& problems) {
+  const KeySince* const removed = find_removed(place);
+  if (removed == nullptr) return true;
   if (is_off(value)) {
-    problems.warn(place, concat("is left out: it is off, and ", refuses));
+    problems.warn(place, concat("is left out: it is off, and DeepSpeed ", table::kVersion,
+                                " refuses files with it"));
     return false;
   }
-  if (key.starts_with("mics_")) {
+  if (version < removed->since) return true;
+  const std::string refuses = concat("DeepSpeed ", to_text(version), " refuses files with it");
+  if (place.find("/mics_") != std::string::npos) {
     problems.warn(place, concat("is modelled, but ", refuses, ": it needs an earlier release"));
     return true;
   }
@@ -46,23 +51,21 @@ bool keeps_removed(std::string_view key, const json::value& value, const std::st
   return false;
 }
 
-json::object without_removed(const json::object& object, std::span<const std::string_view> removed,
-                             std::string_view pointer, Problems& problems) {
+json::object without_removed(const json::object& object, std::string_view pointer,
+                             const DeepSpeedVersion& version, Problems& problems) {
   json::object rest;
   for (const auto& member : object) {
-    const std::string_view key(member.key());
-    if (!contains(removed, key) ||
-        keeps_removed(key, member.value(), child(pointer, key), problems)) {
-      rest[member.key()] = member.value();
-    }
+    const std::string place = child(pointer, std::string_view(member.key()));
+    if (keeps(place, member.value(), version, problems)) rest[member.key()] = member.value();
   }
   return rest;
 }
 
 }  // namespace
 
-json::object without_earlier_forms(const json::object& file, Problems& problems) {
-  json::object rest = without_removed(file, table::kRemovedAtTop, "", problems);
+json::object without_earlier_forms(const json::object& file, const DeepSpeedVersion& version,
+                                   Problems& problems) {
+  json::object rest = without_removed(file, "", version, problems);
   auto* const zero = rest.if_contains("zero_optimization");
   if (zero == nullptr) return rest;
   if (zero->is_bool()) {
@@ -71,7 +74,7 @@ json::object without_earlier_forms(const json::object& file, Problems& problems)
                   concat("is ", describe(*zero), ", the old form of {\"stage\": ", stage, "}"));
     *zero = json::object{{"stage", stage}};
   } else if (const auto* const section = zero->if_object()) {
-    *zero = without_removed(*section, table::kRemovedInZero, "/zero_optimization", problems);
+    *zero = without_removed(*section, "/zero_optimization", version, problems);
   }
   return rest;
 }

@@ -22,6 +22,9 @@ namespace fs = std::filesystem;
 
 namespace {
 
+// Of scripts/tune.sh --calibrate, for later runs: no result.
+constexpr const char* kCalibrationName = "host_overhead.json";
+
 [[noreturn]] void refuse(const std::string& directory, const std::string& what) {
   throw ConfigError(directory, {{"--results-dir", what}});
 }
@@ -47,7 +50,7 @@ bool is_empty_folder(const fs::path& path, const std::string& directory) {
 
 /// What stands in a results_dir.
 struct Found {
-  std::vector<fs::path> others;  ///< all but the journal and a status file of ours
+  std::vector<fs::path> others;  ///< all but the journal, a profile and a status file of ours
   bool has_journal = false;
   bool is_results =
       false;  ///< of a run: a line of the journal is ours, or a crash left no more of it
@@ -60,7 +63,7 @@ Found look_at(const std::string& results_dir, const std::string& exps_dir) {
   Found found;
   bool has_status = false;
   for (const auto& path : entries(results_dir)) {
-    if (path.filename() == kJournalName) continue;
+    if (path.filename() == kJournalName || path.filename() == kCalibrationName) continue;
     const bool is_status = path.filename() == kStatusName && is_own_status_file(path);
     has_status = has_status || is_status;
     if (!is_status && !is_empty_folder(path, exps_dir)) found.others.push_back(path);

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/base/text.hpp"
+#include "core/experiment/deepspeed_version.hpp"
 #include "core/experiment/step_config.hpp"
 #include "core/report/files/command_words.hpp"
 
@@ -66,6 +67,46 @@ void name_leaf_modules(json::object& config, std::string_view model_type) {
   zero["leaf_module"] = json::object{{"classes", json::array{std::string(*known)}}};
 }
 
+bool is_off(const json::object& section) {
+  const auto* const device = section.if_contains("device");
+  return section.contains("device") && *device == "none";
+}
+
+// Whether the step hangs on the key. "bfloat16" is DeepSpeed's other name of a section.
+bool matters(std::string_view pointer, const StepConfig& step) {
+  const bool is_bf16 = step.dtype == DType::bf16;
+  if (pointer == "/bf16/immediate_grad_update") return step.uses_bf16_optimizer();
+  if (pointer == "/bf16/check_grad_overflow") {
+    return is_bf16 && (step.stage == 1 || step.stage == 2) && !step.uses_bf16_optimizer();
+  }
+  if (pointer.find("/offload_param/") != std::string_view::npos) return step.stage == 3;
+  return pointer.find("/offload_optimizer/") == std::string_view::npos || step.stage > 0;
+}
+
+/// The section that holds the last key of `pointer`, unless the file has none.
+json::object* parent_of(json::object& config, const std::vector<std::string>& path) {
+  json::object* section = &config;
+  for (std::size_t i = 0; i + 1 < path.size(); ++i) {
+    const bool is_other_name = path[i] == "bf16" && !section->contains("bf16");
+    auto* const found = section->if_contains(is_other_name ? "bfloat16" : path[i]);
+    section = found == nullptr ? nullptr : found->if_object();
+    if (section == nullptr || is_off(*section)) return nullptr;
+  }
+  return section;
+}
+
+// So that the file means the same to every release: what `version` does by default is written out
+// wherever another release has another default.
+void pin_defaults(json::object& config, const StepConfig& step, const DeepSpeedVersion& version) {
+  for (const DefaultSince& row : changed_defaults()) {
+    if (!matters(row.pointer, step)) continue;
+    const auto path = split(row.pointer.substr(1), '/');
+    json::object* const section = parent_of(config, path);
+    if (section == nullptr || section->contains(path.back())) continue;
+    (*section)[path.back()] = default_of(row.pointer, version);
+  }
+}
+
 }  // namespace
 
 json::object optimal_config(const Experiment& best, int ranks,
@@ -74,10 +115,12 @@ json::object optimal_config(const Experiment& best, int ranks,
   config.erase("autotuning");
   config.erase("dstune");
   const StepConfig step = make_step_config(best);
+  const bool knows_leaves = step.behaviour.has_default_leaf_classes;
   config["train_batch_size"] = step.train_batch(ranks);
   config["train_micro_batch_size_per_gpu"] = step.micro_batch;
   config["gradient_accumulation_steps"] = step.accumulation_steps;
-  if (step.stage == 3) name_leaf_modules(config, best.settings.model.family);
+  if (step.stage == 3 && knows_leaves) name_leaf_modules(config, best.settings.model.family);
+  pin_defaults(config, step, deepspeed_version_of(best.ds_config));
   for (const auto& pointer : left_to_trainer) leave_to_trainer(config, pointer);
   return config;
 }

@@ -24,6 +24,7 @@ struct RunIdentity {
   std::string backend;
   std::string
       machine;  ///< CPU or GPU model of the workers, sorted and counted: "2 x Intel Xeon ..."
+  std::string deepspeed = {};  ///< the release that is tuned for: "0.19.8"
 
   bool operator==(const RunIdentity&) const = default;
 };

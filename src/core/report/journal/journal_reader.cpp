@@ -6,6 +6,7 @@
 
 #include "core/base/error.hpp"
 #include "core/base/text.hpp"
+#include "core/experiment/deepspeed_version.hpp"
 #include "core/report/journal/journal_line.hpp"
 #include "core/report/journal/record_checks.hpp"
 
@@ -20,7 +21,11 @@ std::string text_of(const json::object& object, std::string_view key) {
 }
 
 RunIdentity identity_from_json(const json::object& object) {
-  return {object.at("model").as_object(), text_of(object, "backend"), text_of(object, "machine")};
+  // What earlier versions wrote does not say it: it was the newest then.
+  const std::string deepspeed =
+      object.contains("deepspeed") ? text_of(object, "deepspeed") : "0.19.8";
+  return {object.at("model").as_object(), text_of(object, "backend"), text_of(object, "machine"),
+          deepspeed};
 }
 
 std::vector<int> ranks_from_json(const json::value& value) {
@@ -230,7 +235,10 @@ std::vector<std::string> describe_damage(const JournalContent& content, const st
 }
 
 json::object to_json(const RunIdentity& identity) {
-  return {{"model", identity.model}, {"backend", identity.backend}, {"machine", identity.machine}};
+  return {{"model", identity.model},
+          {"backend", identity.backend},
+          {"machine", identity.machine},
+          {"deepspeed", identity.deepspeed}};
 }
 
 json::object to_json(const FailedTry& failed) {
@@ -279,6 +287,8 @@ std::vector<Problem> differences(const RunIdentity& recorded, const RunIdentity&
   compare("/backend", &backends[0], &backends[1]);
   const json::value machines[2] = {json::string(recorded.machine), json::string(found.machine)};
   compare("/machine", &machines[0], &machines[1]);
+  const json::value releases[2] = {json::string(recorded.deepspeed), json::string(found.deepspeed)};
+  compare(kVersionPointer, &releases[0], &releases[1]);
   return problems;
 }
 

@@ -65,6 +65,8 @@ std::string collective_section(const Ledger& ledger, bool timed) {
                                         {"mean message"},
                                         {"sent per rank"}};
   if (timed) columns.insert(columns.end(), {{"exposed (ms)"}, {"overlapped (ms)"}});
+  const bool adds = timed && ledger.added_time() > 0;
+  if (adds) columns.push_back({"added (ms)"});
   Table table(columns);
   for (const CollectiveLine& line : ledger.collectives()) {
     std::vector<std::string> row = {std::string(name_of(line.purpose)),
@@ -76,6 +78,7 @@ std::string collective_section(const Ledger& ledger, bool timed) {
                                     format_bytes(line.bytes / line.calls),
                                     format_bytes(static_cast<Bytes>(line.wire_bytes))};
     if (timed) row.insert(row.end(), {ms(line.exposed), ms(line.overlapped)});
+    if (adds) row.push_back(ms(line.added));
     table.add_row(std::move(row));
   }
   return section("Communication of one step on rank 0", table);
@@ -128,10 +131,7 @@ std::string host_section(const HostOverhead& overhead, const Ledger& ledger, boo
     add({std::string(name_of(line.event)), concat(line.calls), ms(line.time)}, line.idle);
   }
   if (!table.empty()) add({"all", "", ms(ledger.host_time())}, ledger.idle_time());
-  const std::string_view preset = preset_of(overhead);
-  return section(preset.empty() ? "Host overhead, by the profile in dstune.host_overhead"
-                                : concat("Host overhead, by the preset ", preset),
-                 table);
+  return section(concat("Host overhead, by the ", describe(overhead)), table);
 }
 
 std::string transfer_section(const Ledger& ledger) {

@@ -1,7 +1,6 @@
 #include "core/report/tables/result_table.hpp"
 
 #include <algorithm>
-#include <set>
 #include <utility>
 #include <variant>
 
@@ -48,10 +47,11 @@ std::vector<std::string> titles(bool with_reserved) {
 }
 
 std::vector<Table::Column> columns(const std::vector<ResultAxis>& axes, bool with_reserved,
-                                   bool with_result) {
+                                   bool with_ties, bool with_result) {
   std::vector<Table::Column> all = {{"#"}, {"experiment", Table::Align::left}};
   for (const auto& axis : axes) all.push_back({axis.title, axis.align});
   for (const auto& title : titles(with_reserved)) all.push_back({title});
+  if (with_ties) all.push_back({"host overhead", Table::Align::left});
   if (with_result) all.push_back({"result", Table::Align::left});
   return all;
 }
@@ -69,7 +69,8 @@ std::vector<Record> ranked(std::vector<Record> records, Metric metric) {
 }
 
 std::string result_table(const std::vector<Record>& records, Metric metric,
-                         const std::vector<std::string>& remarks) {
+                         const std::vector<std::string>& remarks,
+                         const std::set<std::string>& ties) {
   if (records.empty()) return "";
   const std::vector<Record> sorted = ranked(records, metric);
   const std::vector<ResultAxis> axes = varying_axes(sorted);
@@ -77,7 +78,7 @@ std::string result_table(const std::vector<Record>& records, Metric metric,
   const Measured* first = measured_of(sorted.front());
   const double best = first == nullptr ? 0 : metric_value(metric, *first);
   const bool with_reserved = std::any_of(sorted.begin(), sorted.end(), is_reserved);
-  Table table(columns(axes, with_reserved, with_result));
+  Table table(columns(axes, with_reserved, !ties.empty(), with_result));
   for (std::size_t i = 0; i < sorted.size(); ++i) {
     std::vector<std::string> row = {concat(i + 1), sorted[i].experiment.name};
     for (const auto& axis : axes) row.push_back(axis_value(axis, sorted[i].experiment));
@@ -85,6 +86,7 @@ std::string result_table(const std::vector<Record>& records, Metric metric,
     auto cells = measured != nullptr ? numbers(*measured, metric, best, with_reserved)
                                      : std::vector<std::string>(titles(with_reserved).size());
     std::move(cells.begin(), cells.end(), std::back_inserter(row));
+    if (!ties.empty()) row.emplace_back(ties.contains(sorted[i].experiment.name) ? "tie" : "");
     if (with_result) row.push_back(measured != nullptr ? "ran" : describe(sorted[i].outcome));
     table.add_row(std::move(row));
   }
@@ -93,7 +95,8 @@ std::string result_table(const std::vector<Record>& records, Metric metric,
   return text;
 }
 
-std::string result_json(const std::vector<Record>& records, Metric metric) {
+std::string result_json(const std::vector<Record>& records, Metric metric,
+                        const std::set<std::string>& ties) {
   std::set<std::string> front;
   for (const auto& record : pareto_front(records, metric)) front.insert(record.experiment.name);
   json::array all;
@@ -106,6 +109,7 @@ std::string result_json(const std::vector<Record>& records, Metric metric) {
     entry["ds_config"] = std::move(experiment["ds_config"]);
     entry["settings"] = std::move(experiment["settings"]);
     entry["pareto"] = front.contains(record.experiment.name);
+    entry["tie"] = ties.contains(record.experiment.name);
     all.push_back(std::move(entry));
   }
   return to_json_text(all, 2) + "\n";

@@ -1,6 +1,7 @@
 // The result of a run on stdout: a Markdown table, or the same as JSON.
 #pragma once
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -16,12 +17,17 @@ std::vector<Record> ranked(std::vector<Record> records, Metric metric);
 /// One row per record as ranked() orders them, for --format table. A setting has a column only if
 /// it varied; "result" holds the reason where there are no numbers and is left out if all ran.
 /// @param remarks  what to read it with: lines under the table
+/// @param ties     names of those that a profile does not tell from the best; with any there is a
+///                 column "host overhead" that says "tie"
 /// @returns "" if there are no records
 std::string result_table(const std::vector<Record>& records, Metric metric,
-                         const std::vector<std::string>& remarks = {});
+                         const std::vector<std::string>& remarks = {},
+                         const std::set<std::string>& ties = {});
 
 /// For --format json: an array of objects with name, rank numbers, DeepSpeed JSON, settings, times
-/// and outcome, ordered as the table; "pareto" is whether it is of pareto_front().
-std::string result_json(const std::vector<Record>& records, Metric metric);
+/// and outcome, ordered as the table; "pareto" is whether it is of pareto_front(), "tie" whether of
+/// `ties`.
+std::string result_json(const std::vector<Record>& records, Metric metric,
+                        const std::set<std::string>& ties = {});
 
 }  // namespace dstune

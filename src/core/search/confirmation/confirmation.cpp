@@ -9,6 +9,7 @@
 #include "core/base/text.hpp"
 #include "core/experiment/step_config.hpp"
 #include "core/search/choice/chances.hpp"
+#include "core/search/choice/profile_spread.hpp"
 #include "core/search/choice/score.hpp"
 #include "core/search/plan/make_experiment.hpp"
 
@@ -20,6 +21,7 @@ constexpr double kWindow = 0.05;  // what is_clearly_better() takes for noise at
 constexpr int kMostRepetitions = 5;
 constexpr double kRealChance = 0.05;
 constexpr double kAsFast = 0.01;
+constexpr double kNegligible = 0.5;  // it adds an eighth to what is not known at all
 
 }  // namespace
 
@@ -91,11 +93,20 @@ std::optional<Confirmation::Duel> Confirmation::duel() const {
   const double noise = repetition_noise(contenders_);
   std::optional<Duel> closest;
   for (std::size_t i = 0; leads && i < contenders_.size(); ++i) {
-    if (i == *leads || contenders_[i].speeds.empty()) continue;
+    if (i == *leads || contenders_[i].speeds.empty() || is_settled(i, *leads)) continue;
     const double chance = chance_of_being_faster(contenders_[i], contenders_[*leads], noise);
     if (!closest || chance > closest->chance) closest = Duel{*leads, i, chance};
   }
   return closest;
+}
+
+bool Confirmation::is_settled(std::size_t index, std::size_t leader) const {
+  const Contender& rival = contenders_[index];
+  const Contender& leads = contenders_[leader];
+  const double spread = profile_spread(leads.record.experiment.settings, metric_,
+                                       std::get<Measured>(leads.record.outcome),
+                                       std::get<Measured>(rival.record.outcome));
+  return standard_error(rival, leads, repetition_noise(contenders_)) < spread * kNegligible;
 }
 
 bool Confirmation::is_tie(std::size_t index, std::size_t leader) const {

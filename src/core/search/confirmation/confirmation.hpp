@@ -13,7 +13,9 @@ namespace dstune {
 /// When the tuner inside has finished, its best experiments are run again, one at a time and alone:
 /// each once, as the first numbers of the best are flattered by having been chosen; then the leader
 /// and whoever is most likely to be faster in turn, until nobody has a real chance (5 %) or each of
-/// the two has been repeated five times. Only repetitions decide.
+/// the two has been repeated five times. Only repetitions decide. Once their noise is half of what
+/// the host-overhead profile leaves open of two (profile_spread()) or less, these are not repeated
+/// for each other's sake: no repetition tells what a profile does not.
 ///
 /// Of those that are not told apart from the leader and at most 1 % slower the smaller stage is the
 /// optimum, then the smaller memory: so that runs repeated agree. The others are its ties.
@@ -43,6 +45,8 @@ class Confirmation final : public Tuner {
   /// The chosen one's index among the contenders.
   std::optional<std::size_t> winner() const;
   bool is_tie(std::size_t index, std::size_t leader) const;
+  /// Their repetitions' noise is small beside what the host-overhead profile leaves open.
+  bool is_settled(std::size_t index, std::size_t leader) const;
   Candidate again(std::size_t index);
   std::string ties_of(std::size_t winner) const;
 

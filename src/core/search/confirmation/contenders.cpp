@@ -48,10 +48,13 @@ double repetition_noise(const std::vector<Contender>& contenders) {
   return std::sqrt(squares / freedom);
 }
 
+double standard_error(const Contender& a, const Contender& b, double noise) {
+  return noise * std::sqrt(1 / static_cast<double>(a.speeds.size()) +
+                           1 / static_cast<double>(b.speeds.size()));
+}
+
 double chance_of_being_faster(const Contender& a, const Contender& b, double noise) {
-  const double sd = noise * std::sqrt(1 / static_cast<double>(a.speeds.size()) +
-                                      1 / static_cast<double>(b.speeds.size()));
-  return Guess{a.mean() - b.mean(), sd}.chance_above(0);
+  return Guess{a.mean() - b.mean(), standard_error(a, b, noise)}.chance_above(0);
 }
 
 }  // namespace dstune

@@ -93,14 +93,27 @@ int devices_per_node(const std::vector<WorkerInfo>& workers) {
   return most;
 }
 
-HostOverhead host_overhead(const TuningConfig& config, const std::vector<DeviceInfo>& devices,
-                           const std::string& backend) {
-  if (config.host_overhead) return *config.host_overhead;
-  const auto& name = find_device(devices, backend)->host_overhead;
-  const auto preset = host_overhead_preset(name);
-  if (!preset)
-    throw Error(concat("worker's host overhead ", name, " is no preset of this program"));
-  return *preset;
+/// The host overhead of `machine`, which is complete but for that: the user's; else what was
+/// measured with as many ranks as an experiment has on a host, or nearly; else the preset.
+void set_host_overhead(Machine& machine, const TuningConfig& config,
+                       const std::vector<DeviceInfo>& devices, const ProfilePlaces& profiles) {
+  if (config.host_overhead) {
+    machine.host_overhead = *config.host_overhead;
+    return;
+  }
+  const DeviceInfo& device = *find_device(devices, machine.backend);
+  const int on_a_host = machine.devices_per_node == 0
+                            ? machine.group_size
+                            : std::min(machine.group_size, machine.devices_per_node);
+  FoundProfile found = find_host_profile(profiles, machine.backend, device.name, on_a_host);
+  machine.profile_warnings = std::move(found.warnings);
+  const auto overhead =
+      found.overhead ? std::move(found.overhead) : host_overhead_preset(device.host_overhead);
+  if (!overhead) {
+    throw Error(
+        concat("worker's host overhead ", device.host_overhead, " is no preset of this program"));
+  }
+  machine.host_overhead = *overhead;
 }
 
 [[noreturn]] void throw_group_size(const TuningConfig& config, int group_size,
@@ -141,8 +154,8 @@ Bytes less_headroom(const TuningConfig& config, Bytes limit) {
 }  // namespace
 
 Machine machine_of_run(const TuningConfig& config, const std::vector<WorkerInfo>& workers,
-                       int alive, const std::string& tuner_host,
-                       std::optional<Bytes> earlier_limit) {
+                       int alive, const std::string& tuner_host, std::optional<Bytes> earlier_limit,
+                       const ProfilePlaces& profiles) {
   Machine machine;
   machine.workers = alive;
   machine.group_size = data_parallel_ranks(config, config.ranks_per_experiment.value_or(alive));
@@ -159,12 +172,12 @@ Machine machine_of_run(const TuningConfig& config, const std::vector<WorkerInfo>
   machine.memory_limit_origin = std::move(limit.origin);
   machine.threads_per_rank = threads_per_rank(workers);
   machine.devices_per_node = devices_per_node(workers);
-  machine.host_overhead = host_overhead(config, workers.front().devices, machine.backend);
+  set_host_overhead(machine, config, workers.front().devices, profiles);
   return machine;
 }
 
 Machine machine_of_plan(const TuningConfig& config, const PlannedWorkers& workers,
-                        const std::vector<DeviceInfo>& here) {
+                        const std::vector<DeviceInfo>& here, const ProfilePlaces& profiles) {
   Machine machine;
   const int fewest = kFewestWorkers * config.autotuning.mp_size;
   machine.workers = workers.count.value_or(config.ranks_per_experiment.value_or(fewest));
@@ -178,7 +191,7 @@ Machine machine_of_plan(const TuningConfig& config, const PlannedWorkers& worker
   machine.memory_limit = config.settings.memory_limit;
   machine.threads_per_rank = config.settings.threads_per_rank;
   machine.devices_per_node = workers.on_largest_host;
-  machine.host_overhead = host_overhead(config, here, machine.backend);
+  set_host_overhead(machine, config, here, profiles);
   return machine;
 }
 
@@ -204,6 +217,7 @@ std::vector<std::string> machine_warnings(const TuningConfig& config, const Mach
   const DeviceInfo* first =
       workers.empty() ? nullptr : find_device(workers.front().devices, machine.backend);
   if (first != nullptr && !first->id.empty()) warnings = idle_gpu_warnings(workers, tuner_host);
+  warnings.insert(warnings.end(), machine.profile_warnings.begin(), machine.profile_warnings.end());
   if (machine.devices_per_node == 0 && make_step_config(config.deepspeed).quantized_gradients) {
     warnings.emplace_back(
         "--world-size plans for one host; zero_quantized_gradients needs to know them all, "

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "core/config/find_host_profile.hpp"
 #include "core/config/tuning_config.hpp"
 #include "core/report/journal/journal.hpp"
 #include "core/search/schedule/worker_info.hpp"
@@ -18,10 +19,11 @@ struct Machine {
   Bytes memory_limit = 0;           ///< per rank; 0: not known, in a plan for another machine
   int threads_per_rank = 1;         ///< of the BLAS, on the CPU
   int devices_per_node = 0;         ///< workers of the host that has most; 0: not known, one node
-  HostOverhead host_overhead = {};  ///< the user's, or the preset of the backend
+  HostOverhead host_overhead = {};  ///< the user's, one that was found, or the backend's preset
   bool shares_gpu = false;          ///< several workers train on one GPU
   AllocatorModel allocator = AllocatorModel::exact;  ///< likewise
   std::string memory_limit_origin = {};              ///< see MemoryLimit
+  std::vector<std::string> profile_warnings = {};    ///< see FoundProfile
 
   bool operator==(const Machine&) const = default;
 };
@@ -36,12 +38,13 @@ struct Machine {
 /// @param alive          of them
 /// @param tuner_host     where rank 0 is
 /// @param earlier_limit  of the run that goes on
+/// @param profiles       where to look for a profile, if the user names none; default: nowhere
 /// @throws ConfigError  if there are too few workers for a group, one cannot use the backend, or
 /// one
 ///                      has no GPU of its own and the user has not allowed that
 Machine machine_of_run(const TuningConfig& config, const std::vector<WorkerInfo>& workers,
                        int alive, const std::string& tuner_host = "",
-                       std::optional<Bytes> earlier_limit = {});
+                       std::optional<Bytes> earlier_limit = {}, const ProfilePlaces& profiles = {});
 
 /// Who would run a plan.
 struct PlannedWorkers {
@@ -50,18 +53,20 @@ struct PlannedWorkers {
 };
 
 /// The machine of a plan, which is another one than this: nothing is known of its memory.
-/// @param here  devices of this machine: "auto" is the first that can be used
+/// @param here      devices of this machine: "auto" is the first that can be used
+/// @param profiles  as in machine_of_run: of this machine
 /// @throws ConfigError  as machine_of_run
 Machine machine_of_plan(const TuningConfig& config, const PlannedWorkers& workers,
-                        const std::vector<DeviceInfo>& here);
+                        const std::vector<DeviceInfo>& here, const ProfilePlaces& profiles = {});
 
 /// `config` as it runs on `machine`: its settings are complete, with a memory limit that leaves the
 /// objective's headroom, and what makes its times doubtful is a note; all else stays.
 /// @throws ConfigError  if the headroom leaves nothing
 TuningConfig completed(TuningConfig config, const Machine& machine);
 
-/// What to know before the numbers are trusted, a line each: a plan of several hosts that are not
-/// known; a default memory limit above what is free; GPUs that nobody drives.
+/// What to know before the numbers are trusted, a line each: profiles that were found and are none;
+/// a plan of several hosts that are not known; a default memory limit above what is free; GPUs that
+/// nobody drives.
 /// @param config   as the user gave it
 /// @param workers  none for a plan
 std::vector<std::string> machine_warnings(const TuningConfig& config, const Machine& machine,

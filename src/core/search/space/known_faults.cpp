@@ -7,44 +7,84 @@
 namespace dstune {
 namespace {
 
+constexpr DeepSpeedVersion kNever{1'000'000, 0, 0};
+
 struct KnownFault {
   bool (*applies)(const StepConfig& config);
   std::string_view knobs;
   std::string_view fault;
   std::string_view versions;
   std::string_view source;
+  DeepSpeedVersion mended = kNever;  ///< the first release without it; never: not known
+  DeepSpeedVersion first = kOldestDeepSpeed;
 };
 
-bool shares_buckets_between_streams(const StepConfig& config) {
+bool overlaps_in_stages_1_and_2(const StepConfig& config) {
   return (config.stage == 1 || config.stage == 2) && !config.uses_bf16_optimizer() &&
-         config.overlap_comm && config.contiguous_gradients;
+         config.overlap_comm;
+}
+
+bool shares_buckets_between_streams(const StepConfig& config) {
+  return overlaps_in_stages_1_and_2(config) && config.contiguous_gradients;
+}
+
+bool has_secondary_shards(const StepConfig& config) {
+  return config.stage == 3 && config.hpz_partition_size > 1;
 }
 
 constexpr KnownFault kKnownFaults[] = {
-    {[](const StepConfig& config) { return config.stage == 3 && config.hpz_partition_size > 1; },
-     "zero_hpz_partition_size", "training may not converge, or the loss is far too large",
+    {has_secondary_shards, "zero_hpz_partition_size",
+     "training may not converge, or the loss is far too large",
      "0.12 to 0.16, reports of 2025 are open",
      "https://github.com/deepspeedai/DeepSpeed/issues/7164"},
-    {[](const StepConfig& config) { return config.stage == 3 && config.hpz_partition_size > 1; },
+    {has_secondary_shards,
      "zero_hpz_partition_size",
      "the loss of the first step, and of the first after loading a "
      "checkpoint, is that of other weights",
-     "0.16.9 and others before pull request 7707 of December 2025",
-     "https://github.com/deepspeedai/DeepSpeed/issues/7606"},
-    {shares_buckets_between_streams, "overlap_comm with contiguous_gradients",
+     "before 0.18.3",
+     "https://github.com/deepspeedai/DeepSpeed/issues/7606",
+     {0, 18, 3}},
+    {has_secondary_shards,
+     "zero_hpz_partition_size",
+     "parameters too small for all of a node's shards stop the training",
+     "before 0.19.5",
+     "https://github.com/deepspeedai/DeepSpeed/pull/8210",
+     {0, 19, 5}},
+    {shares_buckets_between_streams,
+     "overlap_comm with contiguous_gradients",
      "gradients may be overwritten while they are reduced: NaN norms",
-     "2025, before pull requests 7371 and 7805",
-     "https://github.com/deepspeedai/DeepSpeed/issues/7188"},
-    {shares_buckets_between_streams, "overlap_comm with contiguous_gradients",
+     "before 0.17.5",
+     "https://github.com/deepspeedai/DeepSpeed/issues/7188",
+     {0, 17, 5}},
+    {overlaps_in_stages_1_and_2,
+     "overlap_comm",
+     "memory of gradients may be used again before their reduction is over: NaN",
+     "before 0.19.0",
+     "https://github.com/deepspeedai/DeepSpeed/pull/7965",
+     {0, 19, 0}},
+    {shares_buckets_between_streams,
+     "overlap_comm with contiguous_gradients",
      "with torch.compile gradients may be reduced before they are written: NaN",
-     "before pull request 8080 of June 2026",
-     "https://github.com/deepspeedai/DeepSpeed/issues/8061"},
+     "before 0.19.3",
+     "https://github.com/deepspeedai/DeepSpeed/issues/8061",
+     {0, 19, 3}},
     {[](const StepConfig& config) {
-       return config.stage == 3 && config.contiguous_gradients && !config.reduce_scatter;
+       return config.uses_bf16_optimizer() && !config.immediate_grad_update;
      },
-     "reduce_scatter false", "gradients of tensors as large as the bucket are not reduced",
-     "before pull request 4321 of September 2023",
-     "https://github.com/deepspeedai/DeepSpeed/pull/4321"},
+     "grad_accum_dtype fp32 without immediate_grad_update",
+     "the last micro-batch's gradients are not averaged over the ranks",
+     "0.18.5 to 0.18.9",
+     "https://github.com/deepspeedai/DeepSpeed/pull/7985",
+     {0, 19, 0},
+     {0, 18, 5}},
+    {[](const StepConfig& config) {
+       return config.stage == 3 && config.use_all_reduce_for_fetch_params;
+     },
+     "stage3_use_all_reduce_for_fetch_params",
+     "parameters that the ranks do not divide may be gathered wrong",
+     "before 0.19.4",
+     "https://github.com/deepspeedai/DeepSpeed/pull/8158",
+     {0, 19, 4}},
     {[](const StepConfig& config) { return config.stage == 3 && config.quantized_weights; },
      "zero_quantized_weights", "training may crash", "0.12.5",
      "https://github.com/deepspeedai/DeepSpeed/issues/4852"},
@@ -52,10 +92,10 @@ constexpr KnownFault kKnownFaults[] = {
 
 }  // namespace
 
-std::vector<std::string> known_faults(const StepConfig& config) {
+std::vector<std::string> known_faults(const StepConfig& config, const DeepSpeedVersion& version) {
   std::vector<std::string> sentences;
   for (const KnownFault& known : kKnownFaults) {
-    if (!known.applies(config)) continue;
+    if (version < known.first || version >= known.mended || !known.applies(config)) continue;
     sentences.push_back(concat("stage ", config.stage, " with ", known.knobs, ": ", known.fault,
                                " (DeepSpeed ", known.versions, "; ", known.source,
                                "): check that your version has it mended"));

@@ -4,13 +4,14 @@
 #include <string>
 #include <vector>
 
+#include "core/experiment/deepspeed_version.hpp"
 #include "core/experiment/step_config.hpp"
 
 namespace dstune {
 
-/// A sentence for each fault that DeepSpeed's users have met with such a configuration: what goes
-/// wrong, in which versions, and the public report. Nothing is wrong with it as it is modelled
-/// here.
-std::vector<std::string> known_faults(const StepConfig& config);
+/// A sentence for each fault that DeepSpeed's users have met with such a configuration and that
+/// `version` has, or may have: what goes wrong, in which versions, and the public report. Nothing
+/// is wrong with it as it is modelled here.
+std::vector<std::string> known_faults(const StepConfig& config, const DeepSpeedVersion& version);
 
 }  // namespace dstune

@@ -3,16 +3,12 @@
 #include <algorithm>
 
 namespace dstune {
-namespace {
-
 bool overlaps_another(const Record& record, const std::vector<Record>& records) {
   return std::any_of(records.begin(), records.end(), [&](const Record& other) {
     return other.experiment.name != record.experiment.name && other.started < record.finished &&
            record.started < other.finished;
   });
 }
-
-}  // namespace
 
 std::vector<Candidate> choose_finalists(const std::vector<Record>& stage_bests,
                                         const std::vector<Record>& records) {

@@ -8,6 +8,9 @@
 
 namespace dstune {
 
+/// It ran beside an experiment of another name.
+bool overlaps_another(const Record& record, const std::vector<Record>& records);
+
 /// `stage_bests` (measured, one per stage) named "<name>_alone" and as repetitions, if the time of
 /// one of them overlaps that of another of `records`; else nothing.
 std::vector<Candidate> choose_finalists(const std::vector<Record>& stage_bests,

@@ -11,21 +11,15 @@
 
 namespace dstune {
 
-/// "z1 before z2 is within the preset's spread: calibrate (docs/host-overhead.md)" if `best` would
-/// change places with the best of another stage, or of its own, were every event of the host
-/// overhead half or twice as dear. Host time is taken to add to the step's, as it does on a CPU and
-/// where the host is the slower one. "" if not, or if the overhead is none or a measured profile.
-///
-/// As the search chooses: the smaller stage stays unless a later one is better by more than noise;
-/// where experiments were repeated alone, among those.
-std::string spread_remark(const std::vector<Record>& records, Metric metric, const Record& best);
-
 /// How a training program switches on what `best` has, or that it must not, where it was tuned.
 std::string checkpointing_remark(const std::vector<Record>& records, const Record& best);
 
 /// That bf16 and fp16 are computed in fp32 on the CPU backend; "" if none was measured with them
 /// there.
 std::string arithmetic_remark(const std::vector<Record>& records);
+
+/// That torch's CPU allocator is not in the times; "" if nothing was measured on the CPU backend.
+std::string allocator_remark(const std::vector<Record>& records);
 
 /// "the GPU was held back in 3 of 20 experiments (most in z3_gas1_tmbspg4, power cap: SM clock 1410
 /// of 1980 MHz (71 %), 83 C, 612 W): their times are not its best"; "" if it never was.
@@ -39,8 +33,9 @@ std::string sharing_remark(const std::vector<Record>& records);
 /// measured.
 std::string peak_remark(const std::vector<Record>& records, const Record& best);
 
-/// The host overhead in force, those above where they apply, and what is known to be wrong with the
-/// optimum's settings (space/known_faults.hpp): a line each.
+/// The host overhead in force, what ties because of it (profile_ties.hpp), those above where they
+/// apply, and what is known to be wrong with the optimum's settings (space/known_faults.hpp): a
+/// line each.
 /// @param records  of one run, which has one host overhead; none: nothing to remark
 std::vector<std::string> result_remarks(const std::vector<Record>& records, Metric metric,
                                         const std::optional<Record>& best);

@@ -1,11 +1,11 @@
-#include "core/train/families/bert_model.hpp"
-#include "core/train/families/deberta_model.hpp"
+#include "core/train/families/bert/bert_model.hpp"
+#include "core/train/families/deberta/deberta_model.hpp"
 #include "core/train/families/families.hpp"
-#include "core/train/families/gpt2_model.hpp"
-#include "core/train/families/gpt_neox_model.hpp"
-#include "core/train/families/llama_model.hpp"
-#include "core/train/families/opt_model.hpp"
-#include "core/train/families/t5_model.hpp"
+#include "core/train/families/gpt2/gpt2_model.hpp"
+#include "core/train/families/gpt_neox/gpt_neox_model.hpp"
+#include "core/train/families/llama/llama_model.hpp"
+#include "core/train/families/opt/opt_model.hpp"
+#include "core/train/families/t5/t5_model.hpp"
 
 namespace dstune {
 

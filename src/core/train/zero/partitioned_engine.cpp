@@ -85,6 +85,9 @@ void PartitionedEngine::flush() {
   // The reduction before this one is over: its bucket is filled next.
   device().wait(Stream::compute, reduced_);
   reduce_bucket(stream);
+  const bool has_two_buckets = config().overlap_comm && config().contiguous_gradients;
+  if (has_two_buckets && config().behaviour.waits_for_each_bucket)
+    device().wait(Stream::compute, reduced_);
   bucket_.clear();
 }
 

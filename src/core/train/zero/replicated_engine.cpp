@@ -89,7 +89,7 @@ bool ReplicatedEngine::overflowed() const {
   bool found = false;
   device().run(FillZero{flag()});
   for (const std::size_t i : trained()) {
-    find_overflow_like_wrapper(device(), gradient(i), flag());
+    find_overflow_by_extremes(device(), gradient(i), flag());
     found = device().read_scalar(flag(), HostSync::overflow) > 0;
   }
   return found && config().dtype == DType::fp16;

@@ -1,8 +1,10 @@
 #include "core/config/deepspeed/earlier_forms.hpp"
 
 #include <boost/json/parse.hpp>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "core/config/deepspeed/deepspeed_table.hpp"
 #include "tests/core/config/faults.hpp"
 
 namespace dstune {
@@ -17,9 +19,9 @@ struct Result {
   Faults faults;
 };
 
-Result modern(const char* text) {
+Result modern(const char* text, const DeepSpeedVersion& version = kNewestDeepSpeed) {
   Problems problems("config.json");
-  const auto object = without_earlier_forms(json::parse(text).as_object(), problems);
+  const auto object = without_earlier_forms(json::parse(text).as_object(), version, problems);
   return {to_json_text(object, 0), problems.warnings(), faults_in(problems)};
 }
 
@@ -74,6 +76,33 @@ TEST(WithoutEarlierForms, KeepsMiCSWithAWarning) {
 TEST(WithoutEarlierForms, TakesATruthForAStage) {
   EXPECT_EQ(modern(R"({"zero_optimization":true})").text, R"({"zero_optimization":{"stage":1}})");
   EXPECT_EQ(modern(R"({"zero_optimization":false})").text, R"({"zero_optimization":{"stage":0}})");
+}
+
+TEST(WithoutEarlierForms, KeepsWhatTheReleaseTakes) {
+  const auto* const text =
+      R"({"amp":{"enabled":true},"zero_optimization":{"stage":3,"mics_shard_size":2}})";
+
+  const auto before = modern(text, {0, 18, 9});
+  const auto between = modern(text, {0, 19, 7});
+
+  EXPECT_EQ(before.text, text);
+  EXPECT_TRUE(before.warnings.empty());
+  EXPECT_EQ(between.warnings, std::vector<std::string>{
+                                  "/zero_optimization/mics_shard_size is modelled, but DeepSpeed "
+                                  "0.19.7 refuses files with it: it needs an earlier release"});
+  EXPECT_EQ(between.faults, Faults{});
+}
+
+TEST(RemovedKeys, AreThoseOfTheNewestsTable) {
+  std::vector<std::string> theirs;
+  for (const auto key : deepspeed_table::kRemovedAtTop) theirs.push_back(child("", key));
+  for (const auto key : deepspeed_table::kRemovedInZero) {
+    theirs.push_back(child("/zero_optimization", key));
+  }
+  std::vector<std::string> ours;
+  for (const KeySince& row : removed_keys()) ours.emplace_back(row.pointer);
+
+  EXPECT_THAT(ours, testing::UnorderedElementsAreArray(theirs));
 }
 
 }  // namespace

@@ -141,6 +141,17 @@ TEST_F(ExistingResultsTest, FoldersThatARunMadeBeforeItsJournalAreNoOnesResults)
   EXPECT_THROW(ResultsDirectory::prepare(results_, inner, ExistingResults::refuse), ConfigError);
 }
 
+TEST_F(ExistingResultsTest, AProfileThatACalibrationLeftIsNoResultAndStays) {
+  const std::string profile = results_ + "/host_overhead.json";
+  put(profile);
+
+  EXPECT_NO_THROW(ResultsDirectory::prepare(results_, exps_, ExistingResults::refuse));
+  make_results();
+  EXPECT_NO_THROW(ResultsDirectory::prepare(results_, exps_, ExistingResults::overwrite));
+
+  EXPECT_EQ(read_text_file(profile), "mine");
+}
+
 TEST_F(ExistingResultsTest, NothingIsTouchedInAFolderWithoutAJournal) {
   put_others();
   put(results_ + "/summary.txt");

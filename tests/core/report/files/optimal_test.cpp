@@ -66,6 +66,57 @@ TEST(OptimalConfig, NamesTheBlocksOfExpertsInStage3) {
   EXPECT_FALSE(optimum_of(3, "mistral", nullptr).contains("leaf_module"));
 }
 
+TEST(OptimalConfig, NamesNoLeavesToAReleaseThatRefusesTheKey) {
+  Experiment best = make_experiment(3, 4);
+  best.settings.model.family = "mixtral";
+  best.ds_config["dstune"] = json::object{{"deepspeed_version", "0.17.6"}};
+
+  EXPECT_FALSE(optimal_config(best, 2).at("zero_optimization").as_object().contains("leaf_module"));
+}
+
+json::object pinned(int stage, const char* version, json::object more = {}) {
+  Experiment best = make_experiment(stage, 4);
+  best.ds_config["dstune"] = json::object{{"deepspeed_version", version}};
+  for (const auto& member : more) best.ds_config[member.key()] = member.value();
+  return optimal_config(best, 2);
+}
+
+TEST(OptimalConfig, WritesOutWhatTheReleaseDoesByDefault) {
+  EXPECT_EQ(pinned(2, "0.19.8").at("gradient_clipping"), 1.0);
+  EXPECT_EQ(pinned(2, "0.19.2").at("gradient_clipping"), 0.0);
+  EXPECT_EQ(pinned(2, "0.19.2", {{"gradient_clipping", 0.5}}).at("gradient_clipping"), 0.5);
+}
+
+TEST(OptimalConfig, WritesOutDefaultsOnlyWhereTheyMatter) {
+  const json::object bf16 = {{"bf16", json::object{{"enabled", true}}}};
+  json::object summed = bf16;
+  summed["data_types"] = json::object{{"grad_accum_dtype", "fp32"}};
+  const json::object other_name = {{"bfloat16", json::object{{"enabled", true}}}};
+
+  EXPECT_EQ(pinned(2, "0.18.2", bf16).at("bf16"),
+            (json::value{{"enabled", true}, {"check_grad_overflow", false}}));
+  EXPECT_EQ(pinned(2, "0.19.3", other_name).at("bfloat16"),
+            (json::value{{"enabled", true}, {"check_grad_overflow", true}}));
+  EXPECT_EQ(pinned(3, "0.18.2", bf16).at("bf16"), (json::value{{"enabled", true}}));
+  EXPECT_EQ(pinned(1, "0.16.9", summed).at("bf16"),
+            (json::value{{"enabled", true}, {"immediate_grad_update", true}}));
+  EXPECT_FALSE(pinned(2, "0.18.2").contains("bf16"));
+}
+
+TEST(OptimalConfig, WritesOutThePinnedMemoryOfWhatIsOffloaded) {
+  const auto zero_of = [](const char* version, const char* device) {
+    const json::object offload = {{"device", device}};
+    return pinned(2, version,
+                  {{"zero_optimization", {{"stage", 2}, {"offload_optimizer", offload}}}})
+        .at("zero_optimization")
+        .at("offload_optimizer");
+  };
+
+  EXPECT_EQ(zero_of("0.19.4", "cpu"), (json::value{{"device", "cpu"}, {"pin_memory", false}}));
+  EXPECT_EQ(zero_of("0.19.5", "cpu"), (json::value{{"device", "cpu"}, {"pin_memory", true}}));
+  EXPECT_EQ(zero_of("0.19.5", "none"), (json::value{{"device", "none"}}));
+}
+
 struct CommandCase {
   const char* about;
   std::vector<std::string> command;

@@ -56,7 +56,7 @@ TEST_F(ResultsDirectoryTest, FinishWritesTheFormsThatAreAskedFor) {
 
   EXPECT_EQ(line, "accelerate launch --config_file " + results_ +
                       "/accelerate_optimal.yaml t.py --per_device_train_batch_size 4 "
-                      "--gradient_accumulation_steps 3");
+                      "--gradient_accumulation_steps 3 --max_grad_norm 1.0");
   EXPECT_EQ(read_text_file(results_ + "/cmd_optimal.txt"), line + "\n");
   EXPECT_THAT(read_text_file(results_ + "/accelerate_optimal.yaml"),
               AllOf(HasSubstr("num_processes: 8\n"),
@@ -64,7 +64,7 @@ TEST_F(ResultsDirectoryTest, FinishWritesTheFormsThatAreAskedFor) {
   EXPECT_EQ(read_text_file(results_ + "/training_arguments_optimal.txt"),
             "--deepspeed " + results_ +
                 "/ds_config_optimal.json\n--per_device_train_batch_size 4\n"
-                "--gradient_accumulation_steps 3\n");
+                "--gradient_accumulation_steps 3\n--max_grad_norm 1.0\n");
   EXPECT_EQ(read_json("ds_config_optimal.json").at("optimizer").at("params").at("lr"), "auto");
 }
 

@@ -228,6 +228,16 @@ TEST_F(JournalTest, ResumeRefusesAnotherModelAndMachineAndSaysWhatToDo) {
                         HasSubstr("--force-resume"), Not(HasSubstr("/backend")))));
 }
 
+TEST_F(JournalTest, ResumeRefusesAnotherReleaseOfDeepSpeed) {
+  { const Journal journal = create(); }
+  RunIdentity other = make_identity();
+  other.deepspeed = "0.16.9";
+
+  EXPECT_THAT(
+      [&] { Journal(path_, Journal::Mode::resume, other); },
+      ThrowsMessage<ConfigError>(HasSubstr("/dstune/deepspeed_version  is \"0.16.9\" now")));
+}
+
 TEST_F(JournalTest, ForceResumesAnotherMachine) {
   {
     Journal journal = create();

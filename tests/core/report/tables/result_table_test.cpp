@@ -1,5 +1,6 @@
 #include "core/report/tables/result_table.hpp"
 
+#include <set>
 #include <string>
 #include <vector>
 
@@ -73,6 +74,24 @@ TEST(ResultTable, ShowsWhatACachingAllocatorReservedBesideWhatWasInUse) {
 TEST(ResultTable, EndsWithWhatItMustBeReadWith) {
   EXPECT_THAT(result_table(example(), Metric::throughput, {"one thing", "another"}),
               EndsWith("|\n\nNote: one thing.\n\nNote: another.\n"));
+}
+
+TEST(ResultTable, MarksWhatAProfileDoesNotTellFromTheBest) {
+  const auto rows = split(
+      result_table(example(), Metric::throughput, {}, std::set<std::string>{"z1_gas1_tmbspg2"}),
+      '\n');
+
+  EXPECT_THAT(rows.at(0), HasSubstr("| vs best | host overhead | result "));
+  EXPECT_THAT(rows.at(2), HasSubstr("|    1.00 |               | ran "));
+  EXPECT_THAT(rows.at(3), HasSubstr("|    1.25 | tie           | ran "));
+}
+
+TEST(ResultJson, SaysWhatAProfileDoesNotTellFromTheBest) {
+  const auto all =
+      parse_json(result_json(example(), Metric::throughput, {"z1_gas1_tmbspg2"})).as_array();
+
+  EXPECT_EQ(all.at(0).at("tie"), false);
+  EXPECT_EQ(all.at(1).at("tie"), true);
 }
 
 TEST(ResultTable, LeavesOutWhatDidNotVary) {

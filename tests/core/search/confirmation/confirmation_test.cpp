@@ -81,6 +81,39 @@ TEST_F(ConfirmationTest, CloseOnesAlternateAndAreBounded) {
   EXPECT_THAT(confirmed.remarks().back(), HasSubstr("not told apart from it: b"));
 }
 
+/// Names in the order they were run, with the preset's host overhead in the steps of "b".
+std::vector<std::string> run_with_host_overhead(Confirmation& tuner, int hooks_of_b) {
+  std::vector<std::string> names;
+  for (auto batch = tuner.next(1); !batch.empty(); batch = tuner.next(1)) {
+    const Candidate& candidate = batch.front();
+    names.push_back(candidate.name);
+    Record record = testing_support::make_record(candidate, 1.0, static_cast<int>(names.size()));
+    record.experiment.settings.host_overhead = host_overhead_preset(kGlooOverhead).value();
+    for (int i = 0; i < hooks_of_b && candidate.name.starts_with("b"); ++i) {
+      std::get<Measured>(record.outcome).ledger.add_host(HostEvent::gradient_hook, 160e-6);
+    }
+    tuner.learn(record);
+  }
+  return names;
+}
+
+// 1.4 % of noise after one repetition of each, and 0.16 s of host time that b alone has.
+TEST_F(ConfirmationTest, WhatHangsOnTheProfileIsNotRepeatedForIt) {
+  rows_ = {{"a"}, {"b"}};
+  auto confirmed = tuner();
+
+  EXPECT_THAT(run_with_host_overhead(confirmed, 1000),
+              ElementsAre("a", "b", "a_again1", "b_again1"));
+  EXPECT_THAT(confirmed.remarks().back(), HasSubstr("not told apart from it: b"));
+}
+
+TEST_F(ConfirmationTest, WhatHangsOnTheProfileLessThanOnNoiseIsRepeated) {
+  rows_ = {{"a"}, {"b"}};
+  auto confirmed = tuner();
+
+  EXPECT_THAT(run_with_host_overhead(confirmed, 10), testing::SizeIs(12));
+}
+
 TEST_F(ConfirmationTest, OfTiesTheSmallerStageIsTheOptimum) {
   rows_ = {{"z3", 3}, {"z1", 1}};
   times_ = {{"z3", std::vector<Seconds>(6, 1.0)}, {"z1", std::vector<Seconds>(6, 1.001)}};

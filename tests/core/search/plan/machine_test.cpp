@@ -4,7 +4,10 @@
 #include <gtest/gtest.h>
 
 #include "core/base/error.hpp"
+#include "core/base/text.hpp"
+#include "tests/core/config/faults.hpp"
 #include "tests/core/search/plan/machine_support.hpp"
+#include "tests/support/temporary_directory.hpp"
 
 namespace dstune {
 namespace {
@@ -141,9 +144,37 @@ TEST(MachineOfRun, TheBackendSaysWhatTheHostsCodeCostsUnlessTheUserDoes) {
   EXPECT_EQ(completed(config, machine).settings.host_overhead, machine.host_overhead);
   EXPECT_EQ(preset_of(without.host_overhead), "none");
   const std::vector<WorkerInfo> on_gpu = {worker(1, "a", 1, {gpu(80 * kGiB)})};
-  EXPECT_EQ(preset_of(machine_of_run(make_config(), on_gpu, 1).host_overhead), "gpu-estimate");
+  EXPECT_EQ(preset_of(machine_of_run(make_config(), on_gpu, 1).host_overhead), "cuda");
   worker_on_cpu.devices[1].host_overhead = "of another version";
   EXPECT_THROW(machine_of_run(make_config(), {worker_on_cpu}, 1), Error);
+}
+
+TEST(MachineOfRun, AProfileThatIsFoundTakesThePresetsPlace) {
+  const testing_support::TemporaryDirectory folder;
+  const ProfilePlaces places{folder / "host_overhead.json", {}};
+  testing_support::write_file(places.of_run, R"({"gradient_hook_us": 1, "module_hook_us": 2,
+      "collective_us": 3, "optimizer_tensor_us": 4, "synchronization_us": 5})");
+  auto config = make_config();
+
+  const Machine machine = machine_of_run(config, three_workers(), 3, "", {}, places);
+
+  EXPECT_DOUBLE_EQ(machine.host_overhead.at(HostEvent::collective), 3e-6);
+  EXPECT_EQ(describe(machine.host_overhead), concat("profile ", places.of_run.string()));
+  config.host_overhead = host_overhead_preset(kGlooOverhead);
+  EXPECT_EQ(machine_of_run(config, three_workers(), 3, "", {}, places).host_overhead,
+            config.host_overhead);
+}
+
+TEST(MachineOfRun, ABrokenProfileIsAWarningAndThePresetStays) {
+  const testing_support::TemporaryDirectory folder;
+  const ProfilePlaces places{folder / "host_overhead.json", {}};
+  testing_support::write_file(places.of_run, "{");
+
+  const Machine machine = machine_of_run(make_config(), three_workers(), 3, "", {}, places);
+
+  EXPECT_EQ(preset_of(machine.host_overhead), kCudaOverhead);
+  EXPECT_THAT(machine_warnings(make_config(), machine),
+              testing::Contains(testing::HasSubstr(places.of_run.string())));
 }
 
 // Or a run could not go on where it began.
@@ -211,8 +242,7 @@ TEST(MachineOfPlan, KnowsNothingOfTheMemoryElsewhere) {
   const Machine machine =
       machine_of_plan(make_config(), {16, 8}, {gpu(0, "no driver"), cpu(kGiB, kGiB)});
 
-  EXPECT_EQ(machine,
-            (Machine{16, 16, "cpu", 0, 1, 8, host_overhead_preset("gpu-estimate").value()}));
+  EXPECT_EQ(machine, (Machine{16, 16, "cpu", 0, 1, 8, host_overhead_preset("cuda").value()}));
 }
 
 TEST(MachineOfPlan, IsOfAsManyWorkersAsAGroupNeedsOrTwo) {

@@ -125,5 +125,21 @@ TEST(RatedDevice, DoesOneThingAtATimeWithoutOverlap) {
   EXPECT_DOUBLE_EQ(device.ledger().communication_time(), 12);
 }
 
+// 12 s of its own, of 23 s of the library that will train: 5 s, and 18 s for 600 bytes.
+TEST(RatedCollectives, TakeAsLongAsTheLibraryOfTheTraining) {
+  const MachineRates rates = slow_machine(false);
+  RatedDevice device(rates);
+  HostOverhead overhead;
+  overhead.collectives = {{.latency = 5, .bus_bytes_per_s = 600.0 / 18}};
+  device.set_host_overhead(overhead);
+  RatedCollectives collectives(device, 0, 4);
+
+  collectives.all_reduce(kHundredFloats, ReduceOp::sum, Purpose::gradients);
+
+  EXPECT_DOUBLE_EQ(device.now(), 23);
+  EXPECT_DOUBLE_EQ(device.time().at(StepPart::host), 11);
+  EXPECT_DOUBLE_EQ(device.ledger().added_time(), 11);
+}
+
 }  // namespace
 }  // namespace dstune

@@ -167,5 +167,48 @@ TEST_P(Overlap, TakesTheTimeOfTheSchedule) {
   }
 }
 
+// DeepSpeed 0.17.5 to 0.18.4 wait for each bucket that they have handed over.
+TEST(OverlapOfAReleaseThatWaits, HidesNothing) {
+  const auto time_of = [](bool overlaps, bool waits) {
+    StepConfig config = config_of(2, overlaps);
+    config.behaviour.waits_for_each_bucket = waits;
+    SimDevice device(kLimit);
+    SimCollectives collectives(device, 0, kRanks);
+    TrainingStep step(gpt2_medium(), config, device, collectives);
+    step.run();
+    return step.run().total;
+  };
+
+  EXPECT_LT(time_of(true, false), time_of(false, false));
+  EXPECT_NEAR(time_of(true, true), time_of(false, false), 0.02 * time_of(false, false));
+}
+
+/// Host time of the hooks of all gradients in one step.
+Seconds time_of_hooks(int stage, const char* release, Seconds hook) {
+  RunSettings settings = gpt2_medium();
+  settings.host_overhead.at(HostEvent::gradient_hook) = hook;
+  StepConfig config = config_of(stage, false);
+  config.behaviour = behaviour_of(*parse_deepspeed_version(release));
+  DryDevice device(kLimit);
+  DryCollectives collectives(device, 0, kRanks);
+  TrainingStep step(settings, config, device, collectives);
+  step.run();
+  for (const HostLine& line : device.ledger().host()) {
+    if (line.event == HostEvent::gradient_hook) return line.time;
+  }
+  return 0;
+}
+
+// GPT-2's 292 tensors in two micro-steps.
+TEST(HooksOfAReleaseThatCountsInThem, CostWhatParametersAreMany) {
+  constexpr double kTensors = 292;
+  for (const int stage : {1, 2, 3}) {
+    const Seconds more =
+        time_of_hooks(stage, "0.18.6", 1e-4) - time_of_hooks(stage, "0.18.7", 1e-4);
+    EXPECT_NEAR(more, 2 * kTensors * kTensors * 3.5e-6, 1e-6) << stage;
+  }
+  EXPECT_EQ(time_of_hooks(2, "0.18.6", 0), 0) << "none is none";
+}
+
 }  // namespace
 }  // namespace dstune

@@ -47,15 +47,15 @@ std::uint64_t waits(const Ledger& ledger, HostSync reason) {
 TEST(StepPasses, OfStageZeroHaveTheTablesTraffic) {
   EXPECT_EQ(bytes_per_parameter(ledger_of(0, 1, DType::fp32)), 40U);
   EXPECT_EQ(bytes_per_parameter(ledger_of(0, 1, DType::fp32, R"({"gradient_clipping": 0})")), 28U);
-  EXPECT_EQ(bytes_per_parameter(ledger_of(0, 1, DType::fp16)), 70U);
-  EXPECT_EQ(bytes_per_parameter(ledger_of(0, 1, DType::bf16)), 70U);
+  EXPECT_EQ(bytes_per_parameter(ledger_of(0, 1, DType::fp16)), 64U);
+  EXPECT_EQ(bytes_per_parameter(ledger_of(0, 1, DType::bf16)), 64U);
 }
 
 TEST(StepPasses, OfStagesOneAndTwoHaveTheTablesTraffic) {
   const char* unchecked = R"({"bf16": {"check_grad_overflow": false}})";
   for (const int stage : {1, 2}) {
-    EXPECT_EQ(bytes_per_parameter(ledger_of(stage, 1, DType::fp16)), 98U);
-    EXPECT_EQ(bytes_per_parameter(ledger_of(stage, 1, DType::bf16)), 98U);
+    EXPECT_EQ(bytes_per_parameter(ledger_of(stage, 1, DType::fp16)), 74U);
+    EXPECT_EQ(bytes_per_parameter(ledger_of(stage, 1, DType::bf16)), 74U);
     EXPECT_EQ(bytes_per_parameter(ledger_of(stage, 1, DType::bf16, unchecked)), 70U);
     EXPECT_EQ(bytes_per_parameter(ledger_of(stage, 1, DType::fp32)), 72U);
   }

@@ -6,34 +6,11 @@
 
 namespace dstune {
 
-// PyTorch makes: copy to fp32 (4 n, none if it is fp32), isnan, isinf and their union (n each), the
-// union as fp32 (4 n), its maximum: 28 bytes of traffic per element of 16 bit. The Device has no
-// masks, so that checks, a second fp32 copy and two bytes written stand in for their traffic.
-void find_overflow_like_zero(Device& device, Tensor gradient, Tensor flag) {
-  Buffer copy;
-  Tensor values = gradient;
-  if (gradient.dtype != DType::fp32) {
-    copy = make_buffer(device, MemoryCategory::temporaries, gradient.numel, DType::fp32);
-    values = copy.tensor(DType::fp32);
-    device.run(Pass::overflow_check, Cast{gradient, values});
-  }
-  const Buffer masks =
-      make_buffer(device, MemoryCategory::temporaries, 3 * gradient.numel, DType::int8);
-  const Buffer flags =
-      make_buffer(device, MemoryCategory::temporaries, gradient.numel, DType::fp32);
-  device.run(Pass::overflow_check, FindInfOrNan{values, flag});
-  device.run(Pass::overflow_check, FindInfOrNan{values, flag});
-  device.run(Pass::overflow_check,
-             FillZero{masks.tensor(DType::int8).slice(0, 2 * gradient.numel)});
-  device.run(Pass::overflow_check, Copy{values, flags.tensor(DType::fp32)});
-  device.run(Pass::overflow_check, FindInfOrNan{flags.tensor(DType::fp32), flag});
-}
-
-void find_overflow_like_wrapper(Device& device, Tensor gradient, Tensor flag) {
-  const Buffer values =
-      make_buffer(device, MemoryCategory::temporaries, gradient.numel, DType::fp32);
-  device.run(Pass::overflow_check, Cast{gradient, values.tensor(DType::fp32)});
-  device.run(Pass::overflow_check, FindInfOrNan{values.tensor(DType::fp32), flag});
+// PyTorch takes the largest and the smallest element: each pass reads all, and nothing that grows
+// with the gradient is allocated.
+void find_overflow_by_extremes(Device& device, Tensor gradient, Tensor flag) {
+  device.run(Pass::overflow_check, FindInfOrNan{gradient, flag});
+  device.run(Pass::overflow_check, FindInfOrNan{gradient, flag});
 }
 
 // isinf and isnan, each into a mask (n) of which any() is taken: 4 bytes per element and pass, the

@@ -6,12 +6,9 @@
 
 namespace dstune {
 
-/// ZeRO-1/2's inf/NaN check of one gradient: 11 bytes per element of temporaries (7 for fp32) and,
-/// for a 16-bit type, about 28 bytes of traffic per element. `flag`: see FindInfOrNan.
-void find_overflow_like_zero(Device& device, Tensor gradient, Tensor flag);
-
-/// Stage 0's: a fp32 copy, and its sum.
-void find_overflow_like_wrapper(Device& device, Tensor gradient, Tensor flag);
+/// The inf/NaN check of one gradient in stages 0 to 2 (DeepSpeed 0.19.8): two reductions, without
+/// temporaries. `flag`: see FindInfOrNan.
+void find_overflow_by_extremes(Device& device, Tensor gradient, Tensor flag);
 
 /// Stage 3's check of the whole gradient shard: two masks, one after the other.
 void find_overflow_in_shard(Device& device, Tensor gradients, Tensor flag);

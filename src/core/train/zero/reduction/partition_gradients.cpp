@@ -87,7 +87,7 @@ Tensor PartitionGradients::sum(const OwnedRange& range) const {
 
 void PartitionGradients::find_overflow(Tensor flag) const {
   for (const auto& group : ranges_) {
-    for (const OwnedRange& range : group) find_overflow_like_zero(device_, sum(range), flag);
+    for (const OwnedRange& range : group) find_overflow_by_extremes(device_, sum(range), flag);
   }
 }
 

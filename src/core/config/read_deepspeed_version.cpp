@@ -1,0 +1,114 @@
+#include "core/config/read_deepspeed_version.hpp"
+
+#include <algorithm>
+#include <string_view>
+#include <vector>
+
+#include "core/base/text.hpp"
+
+namespace dstune {
+namespace {
+
+std::string accepted() {
+  return concat("accepted: a release from ", to_text(kOldestDeepSpeed), " to ",
+                to_text(kNewestDeepSpeed), " such as \"", to_text(kNewestDeepSpeed), "\"");
+}
+
+DeepSpeedVersion at_most_the_newest(const DeepSpeedVersion& version, std::string_view where,
+                                    Problems& problems) {
+  if (version <= kNewestDeepSpeed) return version;
+  problems.warn(where, concat("is ", to_text(version), ", which is newer than all that is known: ",
+                              to_text(kNewestDeepSpeed), " is taken for it"));
+  return kNewestDeepSpeed;
+}
+
+DeepSpeedVersion version_of(std::string_view text, Problems& problems) {
+  const auto version = parse_deepspeed_version(text);
+  if (version && *version >= kOldestDeepSpeed) {
+    return at_most_the_newest(*version, kVersionPointer, problems);
+  }
+  problems.add(kVersionPointer, concat("is ", in_quotes(text), "; ", accepted()));
+  return kNewestDeepSpeed;
+}
+
+// It was found by itself: tuning for another release is no fault of the user's.
+DeepSpeedVersion version_of_installed(std::string_view text, Problems& problems) {
+  constexpr std::string_view kOption = "--installed-deepspeed";
+  const auto version = parse_deepspeed_version(text);
+  if (version && *version >= kOldestDeepSpeed) {
+    return at_most_the_newest(*version, kOption, problems);
+  }
+  const DeepSpeedVersion taken = version ? kOldestDeepSpeed : kNewestDeepSpeed;
+  problems.warn(kOption, concat("is ", in_quotes(text), "; ", accepted(), ": ", to_text(taken),
+                                " is taken for it"));
+  return taken;
+}
+
+const json::value* find_at(const json::object& file, std::string_view pointer) {
+  const json::object* object = &file;
+  const auto path = split(pointer.substr(1), '/');
+  for (std::size_t i = 0; i + 1 < path.size(); ++i) {
+    const auto* const found = object->if_contains(path[i]);
+    object = found == nullptr ? nullptr : found->if_object();
+    if (object == nullptr) return nullptr;
+  }
+  return object->if_contains(path.back());
+}
+
+// DeepSpeed takes the keys of stage 3 without "stage3_" too.
+std::string without_stage3(std::string_view pointer) {
+  constexpr std::string_view kPrefix = "stage3_";
+  std::string name(pointer);
+  const auto place = name.find(kPrefix);
+  if (place != std::string::npos) name.erase(place, kPrefix.size());
+  return name;
+}
+
+bool searches(const std::vector<AxisGroup>& groups, std::string_view pointer) {
+  return std::ranges::any_of(groups, [&](const AxisGroup& group) {
+    return std::ranges::any_of(group.tied, [&](const Axis& axis) {
+      return axis.pointer == pointer || axis.pointer.starts_with(concat(pointer, '/'));
+    });
+  });
+}
+
+bool searches(const SpaceConfig& space, std::string_view pointer) {
+  return searches(space.all_stages, pointer) ||
+         std::ranges::any_of(space.of_stage,
+                             [&](const auto& own) { return searches(own.second, pointer); });
+}
+
+}  // namespace
+
+DeepSpeedVersion read_deepspeed_version(const json::object& file,
+                                        const std::optional<std::string>& installed,
+                                        Problems& problems) {
+  const auto* const given = find_at(file, kVersionPointer);
+  if (given != nullptr && given->is_string()) {
+    return version_of(std::string_view(given->get_string()), problems);
+  }
+  return installed ? version_of_installed(*installed, problems) : kNewestDeepSpeed;
+}
+
+void refuse_later_keys(const json::object& file, const SpaceConfig& space,
+                       const DeepSpeedVersion& version, Problems& problems) {
+  for (const KeySince& added : added_keys()) {
+    if (version >= added.since) continue;
+    const std::string other_name = without_stage3(added.pointer);
+    for (const std::string& name : {std::string(added.pointer), other_name}) {
+      if (find_at(file, name) == nullptr && !searches(space, name)) continue;
+      problems.add(name, concat("is not known to DeepSpeed ", to_text(version), "; accepted: from ",
+                                to_text(added.since), " on"));
+      break;
+    }
+  }
+}
+
+void set_deepspeed_version(const DeepSpeedVersion& version, json::object& deepspeed) {
+  if (version == kNewestDeepSpeed) return;
+  json::value& ours = deepspeed["dstune"];
+  if (!ours.is_object()) ours.emplace_object();
+  ours.get_object()["deepspeed_version"] = to_text(version);
+}
+
+}  // namespace dstune

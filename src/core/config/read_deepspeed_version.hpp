@@ -1,0 +1,28 @@
+// Which release of DeepSpeed a file is tuned for.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "core/base/json.hpp"
+#include "core/config/space/axis.hpp"
+#include "core/experiment/deepspeed_version.hpp"
+#include "core/input/problems.hpp"
+
+namespace dstune {
+
+/// dstune.deepspeed_version of the file, else `installed`, else the newest known. What is newer
+/// than that is taken for it, with a warning; so is, of what is installed, what is older than all
+/// that is known, or no version. A text of another type is not this function's fault to name.
+DeepSpeedVersion read_deepspeed_version(const json::object& file,
+                                        const std::optional<std::string>& installed,
+                                        Problems& problems);
+
+/// Names the keys of `file`, and the axes of `space`, with which that release would refuse a file.
+void refuse_later_keys(const json::object& file, const SpaceConfig& space,
+                       const DeepSpeedVersion& version, Problems& problems);
+
+/// Says it in the JSON of every experiment, unless it is the newest.
+void set_deepspeed_version(const DeepSpeedVersion& version, json::object& deepspeed);
+
+}  // namespace dstune

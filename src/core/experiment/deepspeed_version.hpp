@@ -1,0 +1,86 @@
+// Which release of DeepSpeed is meant, and what changed between the releases.
+#pragma once
+
+#include <compare>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "core/base/json.hpp"
+
+namespace dstune {
+
+struct DeepSpeedVersion {
+  int major = 0;
+  int minor = 0;
+  int patch = 0;
+
+  // NOLINTNEXTLINE(modernize-use-nullptr): of the comparison with 0 that the compiler makes
+  auto operator<=>(const DeepSpeedVersion&) const = default;
+};
+
+/// Between these two everything below is known.
+inline constexpr DeepSpeedVersion kOldestDeepSpeed{0, 15, 0};
+inline constexpr DeepSpeedVersion kNewestDeepSpeed{0, 19, 8};
+
+/// "0.18.2", also with what pip shows behind it: "0.18.2+cu128", "0.18.2rc1". Nothing for any
+/// other text.
+std::optional<DeepSpeedVersion> parse_deepspeed_version(std::string_view text);
+/// "0.18.2".
+std::string to_text(const DeepSpeedVersion& version);
+
+/// Where the JSON of an experiment says it, unless it is the newest: no key of DeepSpeed's, and no
+/// part of the optimum's file.
+inline constexpr const char* kVersionPointer = "/dstune/deepspeed_version";
+
+/// Of an experiment's JSON. @throws std::invalid_argument  if its text is no version
+DeepSpeedVersion deepspeed_version_of(const json::object& ds_config);
+
+/// A key's default from a release on, until the next row of the same key.
+struct DefaultSince {
+  std::string_view pointer;
+  DeepSpeedVersion since;
+  double value;  ///< false and true: 0 and 1
+  bool is_boolean = true;
+};
+
+/// Every key of a training step whose default changed, its rows in the order of the releases.
+/// tests/data/deepspeed_versions.json has what DeepSpeed itself says.
+std::span<const DefaultSince> changed_defaults();
+
+/// What `version` takes for the key, which has rows in changed_defaults().
+json::value default_of(std::string_view pointer, const DeepSpeedVersion& version);
+
+/// A key that releases before `since` do not read.
+struct KeySince {
+  std::string_view pointer;
+  DeepSpeedVersion since;
+};
+
+/// Of the sections that DeepSpeed checks: a release before refuses a file with it.
+std::span<const KeySince> added_keys();
+
+/// A key that releases from `since` on refuse, whatever its value.
+std::span<const KeySince> removed_keys();
+
+/// What a release's step does otherwise than the newest's (docs/deepspeed-versions.md).
+struct StepBehaviour {
+  /// Stages 1 and 2 can look for inf and NaN in bf16 gradients (since 0.17.1).
+  bool can_check_bf16 = true;
+  /// Backward waits for each bucket that it hands over to be reduced, so that overlap_comm with
+  /// contiguous_gradients hides nothing in stages 1 and 2 (0.17.5 to 0.18.4).
+  bool waits_for_each_bucket = false;
+  /// Every gradient's hook counts all parameters (0.18.5 and 0.18.6).
+  bool counts_parameters_in_hooks = false;
+  /// Stage 0 in bf16 is the BF16 optimizer, which divides its states (before 0.17.6). Not modelled.
+  bool has_bf16_optimizer_in_stage_0 = false;
+  /// What asks for the BF16 optimizer gets one without ZeRO (0.17.6 to 0.18.4). Not modelled.
+  bool misses_bf16_optimizer = false;
+  /// Blocks of experts are leaf modules by themselves (since 0.18.0).
+  bool has_default_leaf_classes = true;
+};
+
+StepBehaviour behaviour_of(const DeepSpeedVersion& version);
+
+}  // namespace dstune

@@ -1,0 +1,23 @@
+// GPT-2: forward and backward of one micro-batch.
+#pragma once
+
+#include <memory>
+
+#include "core/device/device.hpp"
+#include "core/model/gpt2/gpt2.hpp"
+#include "core/model/model_parameters.hpp"
+#include "core/model/model_spec.hpp"
+#include "core/train/families/families.hpp"
+#include "core/train/layers/model.hpp"
+
+namespace dstune::gpt2 {
+
+/// Hugging Face's GPT2LMHeadModel or GPT2ForSequenceClassification, as spec.task says, without
+/// cache, as its Trainer runs it; saves what zero-step.md 5.4 and 5.5 list.
+std::unique_ptr<Model> make_model(const ModelSpec& spec, const ModelParameters& parameters,
+                                  const MicroBatch& batch, Device& device);
+
+inline constexpr Family kFamily{"gpt2",         presets,    read,         parameters,
+                                training_flops, make_model, kDecoderTasks};
+
+}  // namespace dstune::gpt2

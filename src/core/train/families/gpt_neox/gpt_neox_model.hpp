@@ -1,0 +1,23 @@
+// GPT-NeoX: forward and backward of one micro-batch.
+#pragma once
+
+#include <memory>
+
+#include "core/device/device.hpp"
+#include "core/model/gpt_neox/gpt_neox.hpp"
+#include "core/model/model_parameters.hpp"
+#include "core/model/model_spec.hpp"
+#include "core/train/families/families.hpp"
+#include "core/train/layers/model.hpp"
+
+namespace dstune::gpt_neox {
+
+/// Hugging Face's GPTNeoXForCausalLM, or GPTNeoXForSequenceClassification, without cache, as its
+/// Trainer runs it.
+std::unique_ptr<Model> make_model(const ModelSpec& spec, const ModelParameters& parameters,
+                                  const MicroBatch& batch, Device& device);
+
+inline constexpr Family kFamily{"gpt_neox",     presets,    read,         parameters,
+                                training_flops, make_model, kDecoderTasks};
+
+}  // namespace dstune::gpt_neox

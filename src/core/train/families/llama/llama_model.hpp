@@ -1,0 +1,26 @@
+// Llama and its kin: forward and backward of one micro-batch.
+#pragma once
+
+#include <memory>
+
+#include "core/device/device.hpp"
+#include "core/model/llama/llama.hpp"
+#include "core/model/model_parameters.hpp"
+#include "core/model/model_spec.hpp"
+#include "core/train/families/families.hpp"
+#include "core/train/layers/model.hpp"
+
+namespace dstune::llama {
+
+/// Hugging Face's *ForCausalLM or *ForSequenceClassification of the spec's family; saves what
+/// zero-step.md 5.4 and 5.5 list.
+std::unique_ptr<Model> make_model(const ModelSpec& spec, const ModelParameters& parameters,
+                                  const MicroBatch& batch, Device& device);
+
+template <Kin kin>
+Family family() {
+  return {model_type_of(kin), presets<kin>, read<kin>,    parameters,
+          training_flops,     make_model,   kDecoderTasks};
+}
+
+}  // namespace dstune::llama
