@@ -2,11 +2,15 @@
 # Tunes a DeepSpeed configuration: installs what is missing, builds (neither in a bundle), runs under mpirun.
 #
 # usage: scripts/tune.sh [CONFIG.json] [options] [-- training command]
+#        scripts/tune.sh --calibrate [N] [CONFIG.json]
 #   -n N             ranks: rank 0 tunes, the others train (default: one more than GPUs; without
 #                    GPUs one per core, at least 3; or the slots of the host file; also by DSTUNE_NP)
 #   -hostfile FILE   hosts to run on, in Open MPI's form
+#   --calibrate [N]  measures what DeepSpeed's Python costs here, with N ranks in 2 minutes, for later runs
+#                    (needs torch, deepspeed and transformers; docs/host-overhead.md)
 #   other options    as in `dstune-mpi --help`
 # CONFIG.json defaults to examples/gpt2-30m.json. stdout has the result only.
+# The release of DeepSpeed that python3 has installed here is tuned for, unless CONFIG.json names one.
 # With a GPU and nvcc here the preset cuda is built, else default; DSTUNE_PRESET says otherwise, e.g. for
 # the GPUs of other hosts.
 # A run that loses a worker, rank 0 or mpirun starts again by itself: see scripts/supervise.sh.
@@ -28,12 +32,14 @@ local_only=false # nothing is run, so no ranks are needed
 needs_config=true
 plans=false
 arguments=()
+as_given=("$@")
 
 need_value() { [ $# -ge 2 ] || { echo "error: $1 needs a value" >&2; exit 2; }; }
 while [ $# -gt 0 ]; do
   case "$1" in
     -n | -np) need_value "$@"; ranks=$2; shift 2 ;;
     -hostfile | --hostfile) need_value "$@"; hosts=$2; shift 2 ;;
+    --calibrate | --calibrate=*) exec "$root/scripts/tune/calibrate.sh" "${as_given[@]}" ;;
     --help | -h | --version | --list-backends) local_only=true; needs_config=false; arguments+=("$1"); shift ;;
     --status)
       need_value "$@"; local_only=true; needs_config=false; arguments+=("$1" "$2"); shift 2 ;;
@@ -54,6 +60,10 @@ while [ $# -gt 0 ]; do
   esac
 done
 if $needs_config && [ -z "$config" ]; then arguments+=("$root/examples/gpt2-30m.json"); fi
+if $needs_config; then # without importing it, which takes seconds
+  deepspeed=$(python3 -c 'import importlib.metadata as m; print(m.version("deepspeed"))' 2>/dev/null || true)
+  [ -z "$deepspeed" ] || arguments+=(--installed-deepspeed "$deepspeed")
+fi
 
 in_bundle=false # there is nothing to install or to build (docs/bundle.md)
 if [ -e "$root/etc/openmpi" ]; then

@@ -1,0 +1,152 @@
+"""From rounds of measurements to microseconds per event and lines of the collectives.
+
+A round is {"collectives": {(kind, type, bytes): seconds}, "steps": [(seconds with DeepSpeed, without)]}.
+"""
+import math
+import statistics
+
+import fitting
+from collectives import bus_factor
+from fitting import EVENTS
+
+GOOD = 0.15  # of a number: how far it may be off
+SETTLED = 0.05  # of a number: what its rounds leave open, beside what the model cannot explain
+LEAST_US = 5.0  # an event below is next to nothing, however uncertain
+
+# What stage 3 does around a call of these kinds, which all_reduce has no part of: in their latency.
+EXTRA_KINDS = ("all_gather", "reduce_scatter")
+PIPELINED = "pipelined_collective"  # begun before the one before it was waited for
+
+
+class Design:
+    """What was measured: per case the events and collectives of a step.
+
+    counts: by event; calls: [(kind, bytes)] of those that are waited for at once; pipelined: how many others.
+    On a GPU (not is_cpu) collectives hide behind the host code of such small steps: none is taken away, and a
+    call is a `collective` like any other.
+    """
+
+    def __init__(self, counts, calls, pipelined, ranks, is_cpu=True):
+        self.calls, self.ranks, self.is_cpu = calls, ranks, is_cpu
+        self.terms = (*EVENTS, *EXTRA_KINDS, PIPELINED) if is_cpu else EVENTS
+        self.counts = [self.with_terms(*row) for row in zip(counts, calls, pipelined)]
+
+    def with_terms(self, counts, calls, pipelined):
+        if not self.is_cpu:
+            return counts
+        kinds = [kind for kind, _ in calls]
+        return {**counts, "collective": counts["collective"] - pipelined, PIPELINED: pipelined,
+                **{kind: kinds.count(kind) for kind in EXTRA_KINDS}}
+
+
+def lines(rounds):
+    """{(kind, type): ((seconds a call, seconds a byte), their standard errors)}"""
+    points = {}
+    for kind, name, size in rounds[0]["collectives"]:
+        seconds = statistics.median(part["collectives"][kind, name, size] for part in rounds)
+        points.setdefault((kind, name), {})[size] = seconds
+    return {key: fitting.fit_line(sizes) for key, sizes in points.items()}
+
+
+def alone(calls, of_lines):
+    """Seconds of these collectives without DeepSpeed around them."""
+    total = 0.0
+    for kind, size in calls:
+        latency, per_byte = of_lines[kind, "fp32"][0]
+        total += latency + size * per_byte
+    return total
+
+
+def samples(rounds, design, of_lines):
+    """[(counts, seconds of host code)] of the cases."""
+    found = []
+    for k, (counts, calls) in enumerate(zip(design.counts, design.calls)):
+        seconds = statistics.median(part["steps"][k][0] - part["steps"][k][1] for part in rounds)
+        found.append((counts, seconds - (alone(calls, of_lines) if design.is_cpu else 0.0)))
+    return found
+
+
+def numbers(rounds, design):
+    """All that a profile has, seconds, by names: an event, or (kind, type, which of the line's two)."""
+    of_lines = lines(rounds)
+    found = fitting.fit(samples(rounds, design, of_lines), design.terms)
+    for key, (line, _) in of_lines.items():
+        found.update({(*key, i): value for i, value in enumerate(line)})
+    return found
+
+
+def standard_errors(rounds, design, found):
+    of_lines = lines(rounds)
+    errors = fitting.errors_of(found, samples(rounds, design, of_lines), design.terms)
+    for key, (_, line_errors) in of_lines.items():
+        errors.update({(*key, i): value for i, value in enumerate(line_errors)})
+    return errors
+
+
+class Estimate:
+    """The numbers with two kinds of doubt: `noise` over rounds, and `doubt`, with what the model leaves
+    unexplained if that is more."""
+
+    def __init__(self, rounds, design, resamples=100):
+        self.rounds, self.design = rounds, design
+        self.numbers = numbers(rounds, design)
+        self.noise = fitting.bootstrap(rounds, lambda drawn: numbers(drawn, design), resamples)
+        errors = standard_errors(rounds, design, self.numbers)
+        self.doubt = {name: max(self.noise[name], errors[name]) for name in self.numbers}
+
+    def exceeding(self, doubt, share):
+        """Events whose `doubt` is more than a share of them and more than next to nothing."""
+        return [event for event in EVENTS
+                if doubt[event] > max(share * self.numbers[event], LEAST_US * 1e-6)]
+
+    def is_settled(self):
+        """Further rounds would not change much."""
+        return not self.exceeding(self.noise, SETTLED)
+
+    def unstable(self):
+        return [f"{event}_us" for event in self.exceeding(self.doubt, GOOD)]
+
+    def errors(self):
+        return fitting.relative_errors(self.numbers, samples(self.rounds, self.design, lines(self.rounds)))
+
+
+def plain_seconds(rounds):
+    """The quickest case's forward and backward without DeepSpeed: the pace of the machine meanwhile."""
+    return min(statistics.median(part["steps"][k][1] for part in rounds) for k in range(len(rounds[0]["steps"])))
+
+
+def microseconds(seconds):
+    """At most a tenth of a second, which is what nobody could tell."""
+    return round(min(seconds, 0.1) * 1e6, 1)
+
+
+def collective_entry(kind, name, estimate):
+    numbers, doubt = estimate.numbers, estimate.doubt
+    per_byte, per_byte_off = numbers[kind, name, 1], doubt[kind, name, 1]
+    bandwidth = bus_factor(kind, estimate.design.ranks) / per_byte / 1e9 if per_byte > 0 else 1e4
+    share = per_byte_off / per_byte if per_byte > 0 else 1.0
+    return {"latency_us": microseconds(numbers[kind, name, 0] + numbers.get(kind, 0.0)),
+            "latency_uncertainty_us": microseconds(math.hypot(doubt[kind, name, 0], doubt.get(kind, 0.0))),
+            "bus_bandwidth_gb_per_s": round(bandwidth, 4),
+            "bus_bandwidth_uncertainty_gb_per_s": round(bandwidth * share, 4)}
+
+
+def profile(estimate, measured_on, about):
+    """What dstune.host_overhead reads."""
+    found = {f"{event}_us": microseconds(estimate.numbers[event]) for event in EVENTS}
+    found["uncertainty"] = {f"{event}_us": microseconds(estimate.doubt[event]) for event in EVENTS}
+    table = {}
+    for key in estimate.numbers:
+        if isinstance(key, tuple) and key[2] == 0:
+            table.setdefault(key[0], {})[key[1]] = collective_entry(key[0], key[1], estimate)
+    errors = estimate.errors()
+    found["collectives"] = table
+    found["measured_on"] = measured_on
+    found["about"] = dict(
+        made_by="scripts/tune.sh --calibrate", cases=len(errors), rounds=len(estimate.rounds),
+        median_relative_error=round(statistics.median(errors), 3) if errors else None,
+        worst_relative_error=round(max(errors), 3) if errors else None,
+        unstable=estimate.unstable(), plain_step_ms=round(plain_seconds(estimate.rounds) * 1e3, 2),
+        beyond_events_us={term: [microseconds(estimate.numbers[term]), microseconds(estimate.doubt[term])]
+                          for term in estimate.design.terms if term not in EVENTS}, **about)
+    return found

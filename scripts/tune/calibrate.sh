@@ -1,0 +1,110 @@
+#!/usr/bin/env bash
+# Part of scripts/tune.sh: measures what DeepSpeed's Python and its collectives cost on this machine.
+#
+# usage: scripts/tune.sh --calibrate [N] [CONFIG.json] [--results-dir DIR] [-hostfile FILE] [--backend cpu|cuda]
+#   N   ranks, at least 2 (default: one per GPU; without GPUs 2, or the slots of the host file)
+# Needs torch, deepspeed and transformers, in the Python that PYTHON names, else in the active environment,
+# else in python3. The profile goes to stdout, the user's cache and the results directory, where later runs
+# find it (docs/host-overhead.md).
+set -euo pipefail
+root=$(cd "$(dirname "$0")/../.." && pwd)
+# shellcheck source=gpus.sh
+. "$root/scripts/tune/gpus.sh"
+
+fail() { # FAULT [ADVICE...]
+  echo "error: $1" >&2
+  shift
+  [ $# -eq 0 ] || printf '  %s\n' "$@" >&2
+  exit 2
+}
+
+ranks=""
+hosts=""
+config=""
+results_dir=""
+arguments=()
+need_value() { [ $# -ge 2 ] || fail "$1 needs a value"; }
+while [ $# -gt 0 ]; do
+  case "$1" in
+    --calibrate)
+      shift
+      if [[ ${1:-} =~ ^[0-9]+$ ]]; then ranks=$1; shift; fi ;;
+    --calibrate=*)
+      ranks=${1#*=}; shift
+      [[ $ranks =~ ^[0-9]+$ ]] || fail "--calibrate takes a number of ranks, not \"$ranks\"" ;;
+    -hostfile | --hostfile) need_value "$@"; hosts=$2; shift 2 ;;
+    --backend) need_value "$@"; export DS_ACCELERATOR=$2; shift 2 ;;
+    --backend=*) export DS_ACCELERATOR=${1#*=}; shift ;;
+    --results-dir) need_value "$@"; results_dir=$2; shift 2 ;;
+    --results-dir=*) results_dir=${1#*=}; shift ;;
+    --seconds | --rounds-to) need_value "$@"; arguments+=("$1" "$2"); shift 2 ;;
+    --seconds=* | --rounds-to=*) arguments+=("$1"); shift ;;
+    --help | -h) sed -n '2,/^set /{ /^#/s/^# \{0,1\}//p; }' "$0"; exit 0 ;;
+    -*) fail "--calibrate does not take $1" "accepted: [N] [CONFIG.json] --results-dir, -hostfile, --backend" ;;
+    *)
+      [ -f "$1" ] || fail "no file $1"
+      config=$1; shift ;;
+  esac
+done
+case "${DS_ACCELERATOR:-cpu}" in
+  cpu | cuda) ;;
+  *) fail "--calibrate knows the backends cpu and cuda, not \"$DS_ACCELERATOR\"" ;;
+esac
+if [ -n "$ranks" ] && [ "$ranks" -lt 2 ]; then
+  fail "--calibrate $ranks: a rank without a partner has collectives that cost next to nothing; 2 ranks or more"
+fi
+
+find_python() {
+  local environment
+  if [ -n "${PYTHON:-}" ]; then echo "$PYTHON"; return; fi
+  for environment in "${VIRTUAL_ENV:-}" "${CONDA_PREFIX:-}"; do
+    if [ -n "$environment" ] && [ -x "$environment/bin/python3" ]; then
+      echo "$environment/bin/python3"
+      return
+    fi
+  done
+  echo python3
+}
+
+python=$(find_python)
+command -v "$python" >/dev/null || fail "no Python at \"$python\": PYTHON names another one"
+missing=$("$python" -c '
+import importlib.util
+print(*(name for name in ("torch", "deepspeed", "transformers") if importlib.util.find_spec(name) is None))') ||
+  fail "$python does not run: PYTHON names another one"
+if [ -n "$missing" ]; then
+  fail "--calibrate runs the real DeepSpeed, and $(command -v "$python") has no ${missing// /, no }" \
+    "install it there: $python -m pip install $missing" \
+    "or name the Python that has it: PYTHON=/path/to/bin/python3 scripts/tune.sh --calibrate"
+fi
+
+also=$("$python" -B "$root/scripts/calibration/profiles.py" "$config" "$results_dir") || exit 2
+[ -z "$also" ] || arguments+=(--also "$also")
+calibrate=("$root/scripts/calibration/calibrate.py" ${arguments[@]+"${arguments[@]}"})
+export OMP_NUM_THREADS=${OMP_NUM_THREADS:-1} # ranks share the cores, and the shapes are tiny
+
+if [ -n "${OMPI_COMM_WORLD_SIZE:-}${PMI_SIZE:-}" ]; then # a rank of someone's mpirun
+  exec "$python" "${calibrate[@]}"
+fi
+
+if [ -n "$hosts" ]; then
+  [ -f "$hosts" ] || fail "no file $hosts"
+  first=$(awk '!/^[[:space:]]*(#|$)/ { print $1; exit }' "$hosts")
+  [ -n "$first" ] || fail "$hosts names no host"
+  mpi=(mpirun -hostfile "$hosts" --oversubscribe --bind-to none -x "MASTER_ADDR=$first"
+    -x "MASTER_PORT=${MASTER_PORT:-29511}" -x OMP_NUM_THREADS)
+  [ -z "${DS_ACCELERATOR:-}" ] || mpi+=(-x DS_ACCELERATOR)
+  [ -z "$ranks" ] || mpi+=(-n "$ranks")
+  if [ "$(id -u)" -eq 0 ]; then export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1; fi
+  exec "${mpi[@]}" "$python" "${calibrate[@]}"
+fi
+
+if [ -z "$ranks" ]; then
+  ranks=2
+  if [ "${DS_ACCELERATOR:-cuda}" = cuda ] && has_gpu; then
+    gpus=$("$python" -c 'import torch; print(torch.cuda.device_count())')
+    [ "$gpus" -ne 1 ] || fail "one GPU is one rank, which has no partner: 2 ranks or more (--backend cpu uses none)"
+    [ "$gpus" -eq 0 ] || ranks=$gpus
+  fi
+fi
+exec "$python" -m torch.distributed.run --standalone --nproc_per_node "$ranks" "${calibrate[@]}"

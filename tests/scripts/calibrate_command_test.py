@@ -1,0 +1,141 @@
+"""scripts/tune.sh --calibrate: its arguments, and what it says where DeepSpeed is missing."""
+
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+SOURCE = pathlib.Path(os.environ["DSTUNE_SOURCE_DIR"])
+TUNE = SOURCE / "scripts" / "tune.sh"
+
+
+class CalibrateCommand(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.root = pathlib.Path(folder.name)
+
+    def python(self, name="python", modules=(), answer="exit 0"):
+        """One that has `modules` and none of those installed here; a run of it is told to `said`."""
+        path = self.root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        packages = self.root / "packages"
+        packages.mkdir(exist_ok=True)
+        for module in modules:
+            (packages / f"{module}.py").write_text("")
+        path.write_text(f"""#!/bin/sh
+case "$1" in
+  -c | -B) PYTHONPATH={packages} exec {sys.executable} -B -S "$@" ;;
+esac
+echo "$0 $*" >>{self.root}/said
+{answer}
+""")
+        path.chmod(0o755)
+        return path
+
+    def calibrate(self, *arguments, **variables):
+        environment = {"PATH": os.environ["PATH"], "HOME": str(self.root), "DS_ACCELERATOR": "cpu", **variables}
+        return subprocess.run([TUNE, *arguments], env=environment, cwd=self.root, text=True,
+                              stdin=subprocess.DEVNULL, capture_output=True, check=False)
+
+    def said(self):
+        path = self.root / "said"
+        return path.read_text() if path.exists() else ""
+
+    def test_one_rank_is_refused_since_it_has_no_partner(self):
+        python = self.python(modules=("torch", "deepspeed", "transformers"))
+
+        for arguments in (("--calibrate", "1"), ("--calibrate=0",), ("some.json", "--calibrate", "1")):
+            (self.root / "some.json").write_text("{}")
+            done = self.calibrate(*arguments, PYTHON=str(python))
+
+            self.assertEqual(done.returncode, 2, arguments)
+            self.assertIn("2 ranks or more", done.stderr)
+        self.assertEqual(self.said(), "")
+
+    def test_what_is_missing_is_named_with_how_to_install_it(self):
+        python = self.python(modules=("torch",))
+
+        done = self.calibrate("--calibrate", PYTHON=str(python))
+
+        self.assertEqual(done.returncode, 2)
+        self.assertIn(f"{python} has no deepspeed, no transformers", done.stderr)
+        self.assertIn(f"{python} -m pip install deepspeed transformers", done.stderr)
+        self.assertEqual(done.stdout, "")
+
+    def test_a_python_that_is_none_is_refused(self):
+        done = self.calibrate("--calibrate", PYTHON=str(self.root / "nothing"))
+
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("PYTHON names another one", done.stderr)
+
+    def test_ranks_are_started_with_torchrun_and_get_the_configuration(self):
+        python = self.python(modules=("torch", "deepspeed", "transformers"))
+        (self.root / "some.json").write_text("{}")
+
+        done = self.calibrate("--calibrate", "3", "some.json", PYTHON=str(python))
+
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("-m torch.distributed.run --standalone --nproc_per_node 3", self.said())
+        self.assertTrue(self.said().endswith("calibrate.py --also autotuning_results/host_overhead.json\n"), self.said())
+
+    def test_without_a_number_there_are_two(self):
+        python = self.python(modules=("torch", "deepspeed", "transformers"))
+
+        self.calibrate("--calibrate", PYTHON=str(python))
+
+        self.assertIn("--nproc_per_node 2", self.said())
+
+    def test_the_active_environment_is_preferred_to_the_path(self):
+        self.python("venv/bin/python3", modules=("torch", "deepspeed", "transformers"))
+
+        self.calibrate("--calibrate", VIRTUAL_ENV=str(self.root / "venv"))
+
+        self.assertTrue(self.said().startswith(f"{self.root}/venv/bin/python3 -m"), self.said())
+
+    def test_a_rank_of_mpirun_starts_no_ranks(self):
+        python = self.python(modules=("torch", "deepspeed", "transformers"))
+
+        self.calibrate("--calibrate", PYTHON=str(python), OMPI_COMM_WORLD_SIZE="2")
+
+        self.assertNotIn("torch.distributed.run", self.said())
+        self.assertIn("calibration/calibrate.py", self.said())
+
+    def test_what_it_does_not_take_is_refused(self):
+        for arguments, found in ((("--calibrate", "-n", "3"), "does not take -n"),
+                                 (("--calibrate", "none.json"), "no file none.json"),
+                                 (("--calibrate=two",), 'not "two"'),
+                                 (("--calibrate", "--backend", "sim"), 'not "sim"')):
+            done = self.calibrate(*arguments)
+
+            self.assertEqual(done.returncode, 2, arguments)
+            self.assertIn(found, done.stderr)
+
+    def test_a_configuration_that_is_none_is_refused_before_anything_is_measured(self):
+        python = self.python(modules=("torch", "deepspeed", "transformers"))
+        (self.root / "broken.json").write_text("{")
+
+        done = self.calibrate("--calibrate", "broken.json", PYTHON=str(python))
+
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("broken.json is no configuration", done.stderr)
+        self.assertEqual(self.said(), "")
+
+    def test_the_failure_of_the_ranks_is_its_own(self):
+        python = self.python(modules=("torch", "deepspeed", "transformers"), answer="exit 7")
+
+        self.assertEqual(self.calibrate("--calibrate", PYTHON=str(python)).returncode, 7)
+
+    def test_a_rank_alone_is_refused(self):
+        done = subprocess.run([sys.executable, "-B", SOURCE / "scripts" / "calibration" / "calibrate.py"],
+                              env={"PATH": os.environ["PATH"], "WORLD_SIZE": "1"}, text=True, capture_output=True,
+                              check=False)
+
+        self.assertEqual(done.returncode, 2)
+        self.assertIn("two ranks or more", done.stderr)
+
+
+if __name__ == "__main__":
+    unittest.main()
