@@ -1,0 +1,65 @@
+"""Starts the workers, and again without the configuration that ended them."""
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import time
+
+LAUNCHES = 5
+SCRIPTS = pathlib.Path(__file__).resolve().parent.parent
+
+
+def environment_of(plan):
+    first = next(iter(plan["configurations"].values()))["settings"]
+    environment = dict(os.environ, OMP_NUM_THREADS=str(first["threads_per_rank"]))
+    environment["PYTHONPATH"] = os.pathsep.join(filter(None, [str(SCRIPTS), os.environ.get("PYTHONPATH")]))
+    # DeepSpeed compiles its optimizers with the ninja beside this Python.
+    environment["PATH"] = os.pathsep.join([str(pathlib.Path(sys.executable).parent), os.environ.get("PATH", "")])
+    if first["backend"] == "cpu":
+        environment["DS_ACCELERATOR"] = "cpu"
+    return environment
+
+
+def torchrun(plan, plan_path, events_path):
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", str(plan["ranks"]),
+               "-m", "verify.worker", str(plan_path), str(events_path)]
+    return subprocess.run(command, env=environment_of(plan), stdout=sys.stderr, check=False).returncode
+
+
+def read_events(path):
+    events = []
+    for line in pathlib.Path(path).read_text(encoding="utf-8").splitlines():
+        try:
+            events.append(json.loads(line))
+        except ValueError:
+            continue  # torn by the end of the process that wrote it
+    return events
+
+
+def fault_of(events):
+    """(name, reason) of what the last launch was at when it ended too soon."""
+    started = [event for event in events if event["event"] == "started"]
+    failed = [event for event in events if event["event"] == "failed"]
+    reason = failed[-1]["reason"] if failed else "the processes ended, see the log"
+    return (started[-1]["name"] if started else None), reason
+
+
+def run(plan, folder, start=torchrun):
+    """(events of the launch that came to its end, {name: reason} of what failed); RuntimeError if none did."""
+    plan_path, events_path, failed = folder / "plan.json", folder / "events.jsonl", {}
+    for _ in range(LAUNCHES):
+        plan_path.write_text(json.dumps(dict(plan, failed=list(failed)), indent=1), encoding="utf-8")
+        events_path.write_text("", encoding="utf-8")
+        begin = time.monotonic()
+        code = start(plan, plan_path, events_path)
+        events = read_events(events_path)
+        if code == 0 and events and events[-1]["event"] == "ended":
+            return events, failed
+        name, reason = fault_of(events)
+        if name is None or name == plan["reference"]:
+            raise RuntimeError(f"the run in DeepSpeed ended with exit code {code}: {reason}")
+        failed[name] = reason
+        if plan["budget_s"] is not None:
+            plan = dict(plan, budget_s=max(0.0, plan["budget_s"] - (time.monotonic() - begin)))
+    raise RuntimeError(f"{LAUNCHES} configurations failed, the last: {', '.join(failed)}")

@@ -1,0 +1,192 @@
+"""What a tuning left in its results_dir, as far as a verdict needs it (docs/results.md)."""
+import dataclasses
+import json
+import pathlib
+import re
+import statistics
+
+METRICS = ("throughput", "latency", "flops", "tokens")
+# Settings of an experiment that the runs in DeepSpeed cannot be given.
+NOT_RUN = ("lengths", "loss", "share_gpu")
+TASKS = ("causal_lm", "masked_lm", "sequence_classification", "seq2seq_lm")
+
+
+class InputFault(Exception):
+    """What the user can mend: exit code 2."""
+
+
+def without_comments(text):
+    """JSON of a file with // and /* */ comments and trailing commas, none of which count in a string."""
+    string = r'"(?:\\.|[^"\\])*"'
+    text = re.sub(rf"({string})|//[^\n]*|/\*.*?\*/", lambda found: found.group(1) or " ", text, flags=re.DOTALL)
+    return re.sub(rf"({string})|,(?=\s*[}}\]])", lambda found: found.group(1) or "", text)
+
+
+def read_configuration(path):
+    try:
+        config = json.loads(without_comments(pathlib.Path(path).read_text(encoding="utf-8")))
+    except (OSError, ValueError) as fault:
+        raise InputFault(f"{path}: {fault}") from fault
+    if not isinstance(config, dict):
+        raise InputFault(f"{path}: not a JSON object")
+    return config
+
+
+def metric_of(config):
+    objective = config.get("dstune", {}).get("objective")
+    if isinstance(objective, dict):
+        objective = objective.get("metric")
+    metric = objective or config.get("autotuning", {}).get("metric") or "throughput"
+    if metric not in METRICS:
+        raise InputFault(f"the objective is {metric}, not one of {', '.join(METRICS)}")
+    return metric
+
+
+@dataclasses.dataclass
+class Configuration:
+    """One that was measured: repetitions are of it, not beside it."""
+    name: str
+    ds_config: dict
+    settings: dict
+    ranks: int
+    step_s: float          # median of the medians of all its measurements
+    noise_percent: float   # of the first
+    peak_bytes: int
+    collectives: dict      # kind: [calls, bytes of the full messages]
+
+    @property
+    def stage(self):
+        return self.ds_config.get("zero_optimization", {}).get("stage", 0)
+
+    @property
+    def micro_batch(self):
+        return self.ds_config["train_micro_batch_size_per_gpu"]
+
+    @property
+    def accumulation(self):
+        return self.ds_config.get("gradient_accumulation_steps", 1)
+
+    @property
+    def precision(self):
+        for name in ("bf16", "fp16"):
+            if self.ds_config.get(name, {}).get("enabled"):
+                return name
+        return "fp32"
+
+    @property
+    def batch(self):
+        """Those alike in it compute the same losses from the same data."""
+        return self.micro_batch, self.accumulation, self.precision, self.settings["sequence_length"]
+
+    def cost(self, step_s, metric):
+        """What the search makes small, of a step of so many seconds."""
+        if metric == "latency":
+            return step_s
+        tokens = self.settings["sequence_length"] if metric == "tokens" else 1
+        return step_s / (self.micro_batch * self.accumulation * self.ranks * tokens)
+
+
+def sums_by_kind(collectives):
+    sums = {}
+    for line in collectives:
+        calls, size = sums.get(line["kind"], (0, 0))
+        sums[line["kind"]] = [calls + line["calls"], size + line["bytes"]]
+    return sums
+
+
+def configuration_of(records):
+    first = records[0]["experiment"]
+    outcomes = [record["outcome"] for record in records]
+    return Configuration(
+        name=first["name"], ds_config=first["ds_config"], settings=first["settings"], ranks=first["ranks"],
+        step_s=statistics.median(outcome["step_time_s"]["median"] for outcome in outcomes),
+        noise_percent=outcomes[0]["noise_percent"], peak_bytes=outcomes[0]["peak_memory_bytes"],
+        collectives=sums_by_kind(outcomes[0]["ledger"]["collectives"]))
+
+
+def finished_lines(text):
+    for line in text.splitlines():
+        try:
+            record = json.loads(line)
+        except ValueError:
+            continue  # torn
+        if record.get("type") == "finished" and not record["experiment"].get("measures_machine"):
+            yield record
+
+
+def configurations_of(text):
+    """By the journal's order; what was not measured has no place in a ranking."""
+    groups = {}
+    for record in finished_lines(text):
+        experiment = record["experiment"]
+        if record["outcome"]["status"] == "measured":
+            key = json.dumps([experiment["ds_config"], experiment["settings"], experiment["ranks"]], sort_keys=True)
+            groups.setdefault(key, []).append(record)
+    return [configuration_of(records) for records in groups.values()]
+
+
+def why_not(configuration):
+    """What of it the runs in DeepSpeed cannot be given, or None."""
+    settings, model = configuration.settings, configuration.settings["model"]
+    for key in NOT_RUN:
+        if key in settings:
+            return f"dstune.{key}"
+    if settings.get("attention", "sdpa") not in ("sdpa", "eager"):
+        return f"attention {settings['attention']}"
+    if model.get("task", "causal_lm") not in TASKS:
+        return f"task {model['task']}"
+    if settings["backend"] not in ("cpu", "cuda"):
+        return f"backend {settings['backend']}, which has no time of its own"
+    if "dstune" in configuration.ds_config:
+        return "activation checkpointing"
+    fine_tuning = sorted({"lora", "trainable", "expert_imbalance"} & set(model))
+    return fine_tuning[0] if fine_tuning else None
+
+
+@dataclasses.dataclass
+class Tuned:
+    configurations: list
+    pick: str
+    notes: list             # summary.txt's, without "Note: "
+    parameters: int | None  # of the model
+    left_out: dict          # reason: how many configurations
+
+
+def read_results(folder, ranks=None):
+    """Tuned, of experiments of so many ranks (None: of those of the pick)."""
+    folder = pathlib.Path(folder)
+    try:
+        text = (folder / "journal.jsonl").read_text(encoding="utf-8")
+        pick = json.loads((folder / "status.json").read_text(encoding="utf-8")).get("best")
+    except (OSError, ValueError) as fault:
+        raise InputFault(f"no results in {folder}: {fault}") from fault
+    measured = configurations_of(text)
+    picked = [each for each in measured if each.name == pick]
+    if not picked:
+        raise InputFault(f"{folder} has no optimum that was measured")
+    ranks = ranks or picked[0].ranks
+    if picked[0].ranks != ranks:
+        raise InputFault(f"{folder} was tuned on {picked[0].ranks} ranks per experiment, not {ranks}")
+    left_out = {}
+    for each in measured:
+        if why_not(each) is not None:
+            left_out[why_not(each)] = left_out.get(why_not(each), 0) + 1
+    if why_not(picked[0]) is not None:
+        raise InputFault(f"the optimum {pick} cannot be run for comparison: {why_not(picked[0])}")
+    kept = [each for each in measured if each.ranks == ranks and why_not(each) is None]
+    return Tuned(kept, pick, notes_of(folder), parameters_of(folder), left_out)
+
+
+def notes_of(folder):
+    try:
+        lines = (folder / "summary.txt").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return []
+    return [line.removeprefix("Note: ") for line in lines if line.startswith("Note: ")]
+
+
+def parameters_of(folder):
+    try:
+        return json.loads((folder / "profile_model_info" / "model_info.json").read_text(encoding="utf-8"))["num_params"]
+    except (OSError, ValueError, KeyError):
+        return None

@@ -1,0 +1,152 @@
+#!/usr/bin/env python3
+r"""Holds tuned results against the real DeepSpeed on this machine: a verdict with its noise.
+
+    scripts/tune.sh CONFIG.json
+    scripts/verify_against_deepspeed.py CONFIG.json [--configs 12] [--ranks 2]
+
+Takes the results of CONFIG.json, chooses configurations that matter (the pick, the best of each stage, close ones, a
+few far ones, over all batches), runs each in DeepSpeed with transformers' model on synthetic tokens, twice, in turns
+with a repeated reference, and compares: time and rank, losses beside stage 0's, what is sent, peak memory. Needs torch,
+transformers and deepspeed in the Python that runs it; docs/fidelity.md says how to read what comes out.
+
+Exit codes: 0 the verdict is good, 1 the pick is wrong beyond noise, or a configuration does not train or sends
+otherwise, 2 wrong input, no results, or DeepSpeed did not run.
+"""
+import argparse
+import datetime
+import importlib.util
+import json
+import pathlib
+import platform
+import sys
+
+from verify import choice, judge, launch, models, plot, report, tuned
+
+CHECK_SHARE_OF_INITIALISATION = 1  # a check's profiler and engine, in visits
+
+
+def parse(arguments):
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("config", type=pathlib.Path, metavar="CONFIG.json")
+    parser.add_argument("--configs", type=int, default=12, help="how many configurations at most")
+    parser.add_argument("--ranks", type=int, help="default: those that the results are of")
+    parser.add_argument("--steps", type=int, default=5, help="timed optimizer steps of a visit")
+    parser.add_argument("--loss-steps", type=int, default=20)
+    parser.add_argument("--minutes", type=float, help="leaves out the far ones where all would take longer")
+    parser.add_argument("--reference-every", type=int, default=4, help="visits between two of the reference")
+    parser.add_argument("--results", type=pathlib.Path, help="default: the results_dir of CONFIG.json")
+    parser.add_argument("--output", type=pathlib.Path, help="default: RESULTS/verify")
+    options = parser.parse_args(arguments)
+    for name, least in (("configs", 2), ("steps", 1), ("loss_steps", 4), ("reference_every", 1)):
+        if getattr(options, name) < least:
+            parser.error(f"--{name.replace('_', '-')} must be at least {least}")
+    return options
+
+
+def baselines_of(chosen, configurations):
+    """({batch: name of its stage 0}, those of them that are not chosen themselves)."""
+    names, extra = {}, {}
+    for each in chosen:
+        if each.batch in names:
+            continue
+        candidates = [other for other in (*chosen, *configurations) if other.batch == each.batch and other.stage == 0]
+        if candidates:
+            names[each.batch] = candidates[0].name
+            if candidates[0] not in chosen:
+                extra[candidates[0].name] = described(candidates[0])
+        else:
+            names[each.batch] = f"stage 0 of {each.name}"
+            config = dict(each.ds_config, zero_optimization={"stage": 0})
+            extra[names[each.batch]] = dict(described(each), ds_config=config)
+    return names, extra
+
+
+def described(configuration):
+    return {"ds_config": configuration.ds_config, "settings": configuration.settings}
+
+
+def plan_of(options, config, results, chosen, extra):
+    model = models.config_json(config, options.config)
+    models.check_sizes(model, chosen[0].settings["model"])
+    visit_steps = options.steps + 2
+    return {
+        "ranks": chosen[0].ranks, "model": model, "parameters": results.parameters, "seed": 1, "steps": options.steps,
+        "loss_steps": options.loss_steps, "order": [each.name for each in chosen], "reference": results.pick,
+        "baselines": list(extra), "reference_every": options.reference_every,
+        "expected_s": {each.name: each.step_s for each in chosen},
+        "check_share": CHECK_SHARE_OF_INITIALISATION + options.loss_steps / visit_steps,
+        "budget_s": None if options.minutes is None else options.minutes * 60,
+        "configurations": {**{each.name: described(each) for each in chosen}, **extra}}
+
+
+def about_of(options, results, chosen, events, metric):
+    """What the figures were made with, and what must be read beside them."""
+    versions = next(event for event in events if event["event"] == "about")
+    dropped = events[-1]["dropped"]
+    notes = [f"Ours: {note}" for note in results.notes if "host overhead" in note or "precision" in note or
+             "CPU backend" in note or "calibrate" in note]
+    if dropped:
+        notes.append(f"Left out, for --minutes {options.minutes:g}: {len(dropped)}, the far ones first.")
+    notes += [f"Not compared, since it cannot be run here: {count} with {reason}."
+              for reason, count in results.left_out.items()]
+    line = (f"{options.config}: {len(chosen) - len(dropped)} of {len(results.configurations)} measured configurations, "
+            f"{datetime.date.today()}, DeepSpeed {versions['deepspeed']}, torch {versions['torch']}, transformers "
+            f"{versions['transformers']}, {versions['device']}, {versions['backend']}, {versions['ranks']} ranks of "
+            f"{versions['threads_per_rank']} thread{'s' * (versions['threads_per_rank'] != 1)} on {processor()}.")
+    return {"line": line, "notes": notes, "versions": versions, "metric": metric, "loss_steps": options.loss_steps,
+            "host_overhead_s": chosen[0].settings.get("host_overhead_s"), "dropped": dropped}
+
+
+def processor():
+    try:
+        lines = pathlib.Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        lines = []
+    names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.processor() or platform.machine()
+
+
+def verify(options, start=launch.torchrun):
+    """(Markdown, whether the verdict is good); files go to the output folder."""
+    config = tuned.read_configuration(options.config)
+    folder = options.results or pathlib.Path(config.get("autotuning", {}).get("results_dir") or "autotuning_results")
+    results, metric = tuned.read_results(folder, options.ranks), tuned.metric_of(config)
+    chosen = choice.choose(results.configurations, results.pick, options.configs, metric)
+    baselines, extra = baselines_of(chosen, results.configurations)
+    plan = plan_of(options, config, results, chosen, extra)
+    output = options.output or folder / "verify"
+    output.mkdir(parents=True, exist_ok=True)
+    events, failed = launch.run(plan, output, start)
+    rows, pace, checks = judge.rows_of(chosen, events, metric)
+    judge.give_baselines(rows, baselines, checks)
+    result = judge.judge(rows, pace, results.pick, failed)
+    about = about_of(options, results, chosen, events, metric)
+    text = report.markdown(rows, result, about)
+    (output / "verdict.md").write_text(text, encoding="utf-8")
+    (output / "verdict.json").write_text(json.dumps(report.as_json(rows, result, about), indent=1) + "\n",
+                                         encoding="utf-8")
+    print(f"also in {output}: verdict.md, verdict.json, {plot.write(output, rows, options.config.name).name}",
+          file=sys.stderr)
+    return text, not result["faults"]
+
+
+def main():
+    options = parse(sys.argv[1:])
+    missing = [name for name in ("torch", "transformers", "deepspeed") if importlib.util.find_spec(name) is None]
+    try:
+        if missing:
+            raise tuned.InputFault(f"needs {', '.join(missing)} (pip install torch transformers deepspeed)")
+        text, good = verify(options)
+    except tuned.InputFault as fault:
+        print(f"verify_against_deepspeed.py: {fault}\nTuned results come from: scripts/tune.sh {options.config}",
+              file=sys.stderr)
+        return 2
+    except RuntimeError as fault:
+        print(f"verify_against_deepspeed.py: {fault}", file=sys.stderr)
+        return 2
+    print(text, end="")
+    return 0 if good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,183 @@
+"""scripts/verify_against_deepspeed.py as far as it runs without DeepSpeed."""
+
+import contextlib
+import importlib.util
+import io
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+from verify_support import SENT, configurations, grid, journal
+
+import verify_against_deepspeed as program
+from verify import launch, tuned, worker
+from verify.schedule import CHECK
+
+SCRIPT = pathlib.Path(program.__file__)
+
+
+class FakeBench:
+    """Steps take what the name says, twice that of dstune-mpi; time passes as visits do."""
+
+    def __init__(self, real):
+        self.real, self.now = real, 0.0
+
+    def agree(self, value):
+        return value
+
+    def clock(self):
+        return self.now
+
+    def visit(self, kind, configuration):
+        config = configuration["ds_config"]
+        self.now += 1.0
+        if kind == CHECK:
+            return {"losses": [3.0, 2.0], "peak_bytes": 2**20, "collectives": tuned.sums_by_kind(SENT)}
+        return {"step_s": self.real(config)}
+
+
+def fake_start(real, dies_at=None):
+    def start(_plan, plan_path, events_path):
+        bench, lines = FakeBench(real), [{"event": "about", "torch": "2", "deepspeed": "0.19.8", "transformers": "5",
+                                          "device": "cpu", "backend": "gloo", "ranks": 2, "threads_per_rank": 1}]
+        visit = bench.visit
+
+        def visit_or_die(kind, configuration):
+            if dies_at and configuration["ds_config"] == dies_at:
+                raise MemoryError("too much")
+            return visit(kind, configuration)
+        bench.visit = visit_or_die
+        code = 0
+        plan_read = json.loads(plan_path.read_text(encoding="utf-8"))
+        try:
+            worker.run(plan_read, bench, lines.append, bench.clock)
+        except MemoryError as fault:
+            lines.append({"event": "failed", "reason": str(fault)})
+            code = 3
+        events_path.write_text(journal(lines), encoding="utf-8")
+        return code
+    return start
+
+
+class EndToEnd(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.folder = pathlib.Path(folder.name)
+        self.config = self.folder / "config.json"
+        self.config.write_text(json.dumps({"autotuning": {"results_dir": str(self.folder / "results")},
+                                           "dstune": {"model": {"model_type": "gpt2", "n_embd": 8}}}), encoding="utf-8")
+        self.results = self.folder / "results"
+        self.results.mkdir()
+        (self.results / "journal.jsonl").write_text(journal(grid()), encoding="utf-8")
+        (self.results / "status.json").write_text('{"best": "z0_f_1_100"}', encoding="utf-8")
+        (self.results / "summary.txt").write_text("Note: host overhead: preset cpu-gloo.\n", encoding="utf-8")
+
+    def verify(self, start, *arguments):
+        with contextlib.redirect_stderr(io.StringIO()):
+            return program.verify(program.parse([str(self.config), *arguments]), start)
+
+    def ours(self):
+        return {json.dumps(each["experiment"]["ds_config"]): 2 * each["outcome"]["step_time_s"]["median"]
+                for each in grid()}
+
+    def test_a_good_verdict_says_so_in_markdown_json_and_a_plot(self):
+        steps = self.ours()
+
+        text, good = self.verify(fake_start(lambda config: steps[json.dumps(config)]), "--configs", "20")
+
+        self.assertTrue(good, text)
+        self.assertIn("20 of 32 measured configurations", text)
+        self.assertIn("Ours: host overhead: preset cpu-gloo.", text)
+        self.assertIn("The pick, z0_f_1_100, is the fastest in DeepSpeed.", text)
+        self.assertIn("Verdict: good.", text)
+        kept = json.loads((self.results / "verify" / "verdict.json").read_text(encoding="utf-8"))
+        self.assertAlmostEqual(kept["verdict"]["ours_and_real"]["spearman"], 1)
+        for each in kept["configurations"]:
+            self.assertAlmostEqual(each["ratio"], 0.5)
+        self.assertEqual(len(list((self.results / "verify").glob("verdict.*g"))), 1)
+
+    def test_a_configuration_that_ends_the_processes_is_a_fault_and_the_others_are_run(self):
+        steps, broken = self.ours(), grid()[2]["experiment"]
+
+        text, good = self.verify(fake_start(lambda config: steps[json.dumps(config)], broken["ds_config"]))
+
+        self.assertFalse(good)
+        self.assertIn(f"{broken['name']} failed in DeepSpeed: too much", text)
+        self.assertNotIn(f"| {broken['name']} |", text)
+
+    def test_a_budget_leaves_configurations_out_and_says_so(self):
+        text, _ = self.verify(fake_start(lambda config: 1.0), "--configs", "20", "--minutes", "1")
+
+        self.assertIn("Left out, for --minutes 1:", text)
+
+    def test_losses_of_stage_0_are_run_where_it_was_not_tuned(self):
+        lines = [each for each in grid() if each["experiment"]["ds_config"]["zero_optimization"]["stage"] > 0]
+        chosen = configurations(lines)[:1]
+
+        names, extra = program.baselines_of(chosen, configurations(lines))
+
+        self.assertEqual(list(names.values()), list(extra))
+        self.assertEqual(next(iter(extra.values()))["ds_config"]["zero_optimization"], {"stage": 0})
+
+    def test_another_model_than_the_tuned_one_is_refused(self):
+        model = {"model_type": "gpt2", "n_embd": 16}
+        self.config.write_text(json.dumps({"dstune": {"model": model}}), encoding="utf-8")
+
+        with self.assertRaisesRegex(tuned.InputFault, "has 16 for n_embd, the tuned model had 8"):
+            self.verify(None, "--results", str(self.results))
+
+    def test_other_ranks_than_tuned_are_refused(self):
+        with self.assertRaisesRegex(tuned.InputFault, "tuned on 2 ranks per experiment, not 4"):
+            self.verify(None, "--ranks", "4")
+
+
+class WithoutResults(unittest.TestCase):
+    def test_the_command_that_makes_them_is_said(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for name in ("torch", "transformers", "deepspeed"):
+                (pathlib.Path(folder) / f"{name}.py").write_text("", encoding="utf-8")
+            config = pathlib.Path(folder) / "config.json"
+            config.write_text('{"dstune": {"model": "gpt2"}}', encoding="utf-8")
+
+            finished = subprocess.run([sys.executable, "-B", str(SCRIPT), str(config)], text=True, cwd=folder,
+                                      env=dict(os.environ, PYTHONPATH=folder), capture_output=True, check=False)
+
+        self.assertEqual(finished.returncode, 2, finished.stderr)
+        self.assertIn(f"scripts/tune.sh {config}", finished.stderr)
+        self.assertNotIn("Traceback", finished.stderr)
+
+    @unittest.skipIf(importlib.util.find_spec("deepspeed"), "DeepSpeed is installed")
+    def test_what_is_missing_is_said(self):
+        finished = subprocess.run([sys.executable, "-B", str(SCRIPT), "config.json"], text=True, capture_output=True,
+                                  check=False)
+
+        self.assertEqual(finished.returncode, 2)
+        self.assertIn("deepspeed", finished.stderr)
+
+
+class Launching(unittest.TestCase):
+    def test_ranks_have_the_threads_and_the_accelerator_that_were_tuned(self):
+        settings = {"threads_per_rank": 3, "backend": "cpu"}
+
+        environment = launch.environment_of({"configurations": {"a": {"settings": settings}}})
+
+        self.assertEqual((environment["OMP_NUM_THREADS"], environment["DS_ACCELERATOR"]), ("3", "cpu"))
+
+    def test_a_reference_that_fails_ends_the_run(self):
+        def start(_plan, _path, events):
+            events.write_text('{"event": "started", "name": "a"}\n{"event": "failed", "reason": "no"}\n',
+                              encoding="utf-8")
+            return 3
+
+        with tempfile.TemporaryDirectory() as folder:
+            with self.assertRaisesRegex(RuntimeError, "exit code 3: no"):
+                launch.run({"reference": "a", "budget_s": None}, pathlib.Path(folder), start)
+
+
+if __name__ == "__main__":
+    unittest.main()
