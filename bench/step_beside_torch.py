@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Times whole optimizer steps of small models on one CPU rank beside PyTorch's, in turn in one run.
 
-    bench/step_beside_torch.py build/default/bench/steps_on_request [--models gpt2 llama ...]
+    bench/step_beside_torch.py build/default/bench/steps_on_request [--models gpt2 llama ...] [--types fp32 bf16]
 
-Both train the same config.json in fp32 with as many threads: forward, backward, the norm of the gradients
+Both train the same config.json with as many threads, bf16 with fp32 master weights: forward, backward, the norm of the gradients
 clipped to 1, AdamW (PyTorch's fused one). PyTorch's model is transformers', with sdpa and without cache and
 dropout. A round is a step of each; what is printed is processor time, since what else the machine does
 costs turns: medians and minima over the rounds, and the ratio of ours over PyTorch's (aim: 1 or less).
@@ -36,8 +36,9 @@ WARM_UP = 2
 class Ours:
     """The program, a step for every line that it is sent."""
 
-    def __init__(self, options, folder):
-        command = [options.program, folder, str(options.micro_batch), str(options.sequence), str(options.threads)]
+    def __init__(self, options, folder, dtype):
+        command = [options.program, folder, str(options.micro_batch), str(options.sequence), str(options.threads),
+                   dtype]
         self.process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
     def step(self):
@@ -59,7 +60,7 @@ class Ours:
 class Theirs:
     """transformers' model of the same configuration."""
 
-    def __init__(self, options, config):
+    def __init__(self, options, config, dtype):
         import torch
         import transformers
         self.torch, self.options = torch, options
@@ -68,8 +69,13 @@ class Theirs:
         made = transformers.AutoConfig.for_model(**config)
         self.masks = made.model_type == "bert"
         kind = transformers.AutoModelForMaskedLM if self.masks else transformers.AutoModelForCausalLM
-        self.model = kind.from_config(made, attn_implementation="sdpa", dtype=torch.float32).train()
-        self.optimizer = torch.optim.AdamW(self.model.parameters(), lr=1e-4, weight_decay=0.01, fused=True)
+        types = {"fp32": torch.float32, "bf16": torch.bfloat16}
+        self.model = kind.from_config(made, attn_implementation="sdpa", dtype=types[dtype]).train()
+        self.parameters = list(self.model.parameters())
+        self.masters = self.parameters
+        if dtype != "fp32":
+            self.masters = [parameter.detach().float() for parameter in self.parameters]
+        self.optimizer = torch.optim.AdamW(self.masters, lr=1e-4, weight_decay=0.01, fused=True)
 
     def batch(self):
         torch, shape = self.torch, (self.options.micro_batch, self.options.sequence)
@@ -83,19 +89,29 @@ class Theirs:
         begin = time.process_time()
         loss = self.model(**self.batch()).loss
         loss.backward()
-        self.torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
-        self.optimizer.step()
-        self.optimizer.zero_grad(set_to_none=True)
+        self.update()
         return {"cpu_s": time.process_time() - begin, "loss": float(loss.detach())}
 
+    def update(self):
+        if self.masters is not self.parameters:
+            for master, parameter in zip(self.masters, self.parameters):
+                master.grad = parameter.grad.float()
+        self.torch.nn.utils.clip_grad_norm_(self.masters, 1.0)
+        self.optimizer.step()
+        if self.masters is not self.parameters:
+            with self.torch.no_grad():
+                self.torch._foreach_copy_(self.parameters, self.masters)
+        self.optimizer.zero_grad(set_to_none=True)
+        self.model.zero_grad(set_to_none=True)
 
-def measured(options, name):
+
+def measured(options, name, dtype):
     """(ours, theirs): what each step said."""
     ours, theirs = [], []
     with tempfile.TemporaryDirectory() as folder:
         with open(os.path.join(folder, "config.json"), "w", encoding="utf-8") as file:
             json.dump(MODELS[name], file)
-        program, torch_side = Ours(options, folder), Theirs(options, MODELS[name])
+        program, torch_side = Ours(options, folder, dtype), Theirs(options, MODELS[name], dtype)
         try:
             for _ in range(WARM_UP + options.rounds):
                 ours.append(program.step())
@@ -119,6 +135,7 @@ def parse(arguments):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("program", help="steps_on_request")
     parser.add_argument("--models", nargs="+", default=["gpt2", "llama", "bert"], choices=sorted(MODELS))
+    parser.add_argument("--types", nargs="+", default=["fp32"], choices=["fp32", "bf16"])
     parser.add_argument("--micro-batch", type=int, default=4)
     parser.add_argument("--sequence", type=int, default=128)
     parser.add_argument("--threads", type=int, default=1)
@@ -134,9 +151,10 @@ def main():
     highest = 0
     try:
         for name in options.models:
-            line, ratio = row(name, *measured(options, name))
-            print(line, flush=True)
-            highest = max(highest, ratio)
+            for dtype in options.types:
+                line, ratio = row(f"{name} {dtype}", *measured(options, name, dtype))
+                print(line, flush=True)
+                highest = max(highest, ratio)
     except RuntimeError as fault:
         print(f"step_beside_torch.py: {fault}", file=sys.stderr)
         return 2
