@@ -48,7 +48,8 @@ copy_texts() {
   mkdir "$bundle/scripts"
   cp -r examples hostfiles docs README.md LICENSE "$bundle"
   cp -r scripts/tune.sh scripts/tune scripts/supervise.sh scripts/supervise scripts/run_rank.sh scripts/slurm \
-    scripts/gpu_check.sh scripts/gpu_check scripts/calibrate_host_overhead.py "$bundle/scripts"
+    scripts/gpu_check.sh scripts/gpu_check scripts/calibration "$bundle/scripts"
+  find "$bundle/scripts" -name __pycache__ -prune -exec rm -r {} +
 }
 
 # What it was made of and where it can run, for people.

@@ -254,7 +254,7 @@ def main():
     print(table(cases))
     text, met = conclusion(cases)
     print(f"\n{text}")
-    print("Host overhead: none on our side. scripts/calibrate_host_overhead.py measures DeepSpeed's hooks, "
+    print("Host overhead: none on our side. scripts/tune.sh --calibrate measures DeepSpeed's hooks, "
           "which this comparison has none of, and needs DeepSpeed and two processes.")
     return 0 if met else 1
 
