@@ -20,7 +20,7 @@ import pathlib
 import platform
 import sys
 
-from verify import choice, judge, launch, models, plot, report, tuned
+from verify import choice, judge, launch, models, plot, report, schedule, tuned
 
 CHECK_SHARE_OF_INITIALISATION = 1  # a check's profiler and engine, in visits
 
@@ -35,6 +35,8 @@ def parse(arguments):
     parser.add_argument("--minutes", type=float, help="leaves out the far ones where all would take longer")
     parser.add_argument("--reference-every", type=int, default=4, help="visits between two of the reference")
     parser.add_argument("--results", type=pathlib.Path, help="default: the results_dir of CONFIG.json")
+    parser.add_argument("--runs", type=pathlib.Path, metavar="FOLDER",
+                        help="judges those of an earlier verdict's folder beside the present results, and runs none")
     parser.add_argument("--output", type=pathlib.Path, help="default: RESULTS/verify")
     options = parser.parse_args(arguments)
     for name, least in (("configs", 2), ("steps", 1), ("loss_steps", 4), ("reference_every", 1)):
@@ -82,7 +84,7 @@ def plan_of(options, config, results, chosen, extra):
 def about_of(options, results, chosen, events, metric):
     """What the figures were made with, and what must be read beside them."""
     versions = next(event for event in events if event["event"] == "about")
-    dropped = events[-1]["dropped"]
+    dropped = [] if options.runs else events[-1]["dropped"]
     notes = [f"Ours: {note}" for note in results.notes if "host overhead" in note or "precision" in note or
              "CPU backend" in note or "calibrate" in note]
     if dropped:
@@ -106,17 +108,36 @@ def processor():
     return names[0] if names else platform.processor() or platform.machine()
 
 
+def earlier(options, results):
+    """What (chosen, baselines, events, failed) of the runs in a folder can be compared with these results."""
+    plan, events = launch.read_runs(options.runs)
+    timed = {event["name"] for event in events if event["event"] == "visit" and event["kind"] == schedule.TIME}
+    chosen = [each for each in results.configurations if each.name in timed and each.ranks == plan["ranks"] and
+              plan["configurations"][each.name]["ds_config"] == each.ds_config]
+    if results.pick not in [each.name for each in chosen]:
+        raise tuned.InputFault(f"{options.runs} has no run of the optimum {results.pick}: run it anew, without --runs")
+    options.loss_steps = plan["loss_steps"]
+    baselines, _ = baselines_of(chosen, results.configurations)
+    return chosen, baselines, events, {name: f"see {options.runs}" for name in plan["failed"]}
+
+
+def run(options, config, results, output, start):
+    """(chosen, baselines, events, failed) of new runs, whose records go to the output folder."""
+    chosen = choice.choose(results.configurations, results.pick, options.configs, tuned.metric_of(config))
+    baselines, extra = baselines_of(chosen, results.configurations)
+    plan = plan_of(options, config, results, chosen, extra)
+    return chosen, baselines, *launch.run(plan, output, start)
+
+
 def verify(options, start=launch.torchrun):
     """(Markdown, whether the verdict is good); files go to the output folder."""
     config = tuned.read_configuration(options.config)
     folder = options.results or pathlib.Path(config.get("autotuning", {}).get("results_dir") or "autotuning_results")
     results, metric = tuned.read_results(folder, options.ranks), tuned.metric_of(config)
-    chosen = choice.choose(results.configurations, results.pick, options.configs, metric)
-    baselines, extra = baselines_of(chosen, results.configurations)
-    plan = plan_of(options, config, results, chosen, extra)
     output = options.output or folder / "verify"
     output.mkdir(parents=True, exist_ok=True)
-    events, failed = launch.run(plan, output, start)
+    chosen, baselines, events, failed = (
+        earlier(options, results) if options.runs else run(options, config, results, output, start))
     rows, pace, checks = judge.rows_of(chosen, events, metric)
     judge.give_baselines(rows, baselines, checks)
     result = judge.judge(rows, pace, results.pick, failed)
@@ -132,7 +153,7 @@ def verify(options, start=launch.torchrun):
 
 def main():
     options = parse(sys.argv[1:])
-    missing = [name for name in ("torch", "transformers", "deepspeed") if importlib.util.find_spec(name) is None]
+    missing = [] if options.runs else [name for name in ("torch", "transformers", "deepspeed") if importlib.util.find_spec(name) is None]
     try:
         if missing:
             raise tuned.InputFault(f"needs {', '.join(missing)} (pip install torch transformers deepspeed)")

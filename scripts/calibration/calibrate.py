@@ -19,7 +19,6 @@ import time
 import estimates
 import profiles
 from collectives import Timer
-from fitting import EVENTS
 
 LEAST_ROUNDS = 10  # so that the slow drift of a machine is seen
 BETWEEN_ESTIMATES = 5
@@ -125,7 +124,7 @@ class Calibration:
 
     def tell(self, estimate, seconds):
         parts = [f"{event} {estimate.numbers[event] * 1e6:.0f}+-{estimate.doubt[event] * 1e6:.0f}"
-                 for event in EVENTS]
+                 for event in estimate.design.events]
         self.say(f"{len(estimate.rounds)} rounds, {seconds:.0f} s, us: " + ", ".join(parts))
 
     def warn(self, estimate):

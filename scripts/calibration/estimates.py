@@ -28,7 +28,8 @@ class Design:
 
     def __init__(self, counts, calls, pipelined, ranks, is_cpu=True):
         self.calls, self.ranks, self.is_cpu = calls, ranks, is_cpu
-        self.terms = (*EVENTS, *EXTRA_KINDS, PIPELINED) if is_cpu else EVENTS
+        self.events = (*EVENTS, PIPELINED) if is_cpu else EVENTS
+        self.terms = (*self.events, *EXTRA_KINDS) if is_cpu else EVENTS
         self.counts = [self.with_terms(*row) for row in zip(counts, calls, pipelined)]
 
     def with_terms(self, counts, calls, pipelined):
@@ -96,7 +97,7 @@ class Estimate:
 
     def exceeding(self, doubt, share):
         """Events whose `doubt` is more than a share of them and more than next to nothing."""
-        return [event for event in EVENTS
+        return [event for event in self.design.events
                 if doubt[event] > max(share * self.numbers[event], LEAST_US * 1e-6)]
 
     def is_settled(self):
@@ -133,8 +134,9 @@ def collective_entry(kind, name, estimate):
 
 def profile(estimate, measured_on, about):
     """What dstune.host_overhead reads."""
-    found = {f"{event}_us": microseconds(estimate.numbers[event]) for event in EVENTS}
-    found["uncertainty"] = {f"{event}_us": microseconds(estimate.doubt[event]) for event in EVENTS}
+    events = estimate.design.events
+    found = {f"{event}_us": microseconds(estimate.numbers[event]) for event in events}
+    found["uncertainty"] = {f"{event}_us": microseconds(estimate.doubt[event]) for event in events}
     table = {}
     for key in estimate.numbers:
         if isinstance(key, tuple) and key[2] == 0:
@@ -148,5 +150,5 @@ def profile(estimate, measured_on, about):
         worst_relative_error=round(max(errors), 3) if errors else None,
         unstable=estimate.unstable(), plain_step_ms=round(plain_seconds(estimate.rounds) * 1e3, 2),
         beyond_events_us={term: [microseconds(estimate.numbers[term]), microseconds(estimate.doubt[term])]
-                          for term in estimate.design.terms if term not in EVENTS}, **about)
+                          for term in estimate.design.terms if term not in events}, **about)
     return found

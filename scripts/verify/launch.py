@@ -6,6 +6,8 @@ import subprocess
 import sys
 import time
 
+from verify.tuned import InputFault
+
 LAUNCHES = 5
 SCRIPTS = pathlib.Path(__file__).resolve().parent.parent
 
@@ -35,6 +37,18 @@ def read_events(path):
         except ValueError:
             continue  # torn by the end of the process that wrote it
     return events
+
+
+def read_runs(folder):
+    """(plan, events) of runs that came to their end, as run() left them."""
+    try:
+        plan = json.loads((folder / "plan.json").read_text(encoding="utf-8"))
+        events = read_events(folder / "events.jsonl")
+    except (OSError, ValueError) as fault:
+        raise InputFault(f"no runs in {folder}: {fault}") from fault
+    if not events or events[-1]["event"] != "ended":
+        raise InputFault(f"the runs in {folder} were not ended")
+    return plan, events
 
 
 def fault_of(events):

@@ -254,13 +254,15 @@ class Profile(unittest.TestCase):
         profile = json.loads(json.dumps(estimates.profile(estimate, self.WHERE, dict(seconds=100))))
 
         self.assertEqual(profile["gradient_hook_us"], 27)
-        self.assertEqual(set(profile["uncertainty"]), {f"{event}_us" for event in COST})
+        self.assertEqual(profile["pipelined_collective_us"], 90)
+        self.assertEqual(set(profile["uncertainty"]),
+                         {f"{event}_us" for event in (*COST, "pipelined_collective")})
         self.assertEqual(profile["collectives"]["all_gather"]["fp32"],
                          dict(latency_us=540, latency_uncertainty_us=0, bus_bandwidth_gb_per_s=0.5,
                               bus_bandwidth_uncertainty_gb_per_s=0))
         self.assertEqual(set(profile["collectives"]), set(collectives.KINDS))
         self.assertEqual(profile["collectives"]["all_reduce"]["fp32"]["latency_us"], 300)
-        self.assertEqual(profile["about"]["beyond_events_us"]["pipelined_collective"], [90, 0])
+        self.assertEqual(profile["about"]["beyond_events_us"], dict(all_gather=[240, 0], reduce_scatter=[480, 0]))
         self.assertEqual(profile["about"]["plain_step_ms"], 5)
         self.assertEqual(profile["measured_on"], self.WHERE)
         self.assertEqual((profile["about"]["unstable"], profile["about"]["worst_relative_error"]), ([], 0))

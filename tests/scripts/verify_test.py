@@ -101,6 +101,29 @@ class EndToEnd(unittest.TestCase):
             self.assertAlmostEqual(each["ratio"], 0.5)
         self.assertEqual(len(list((self.results / "verify").glob("verdict.*g"))), 1)
 
+    def test_earlier_runs_are_judged_beside_other_results(self):
+        steps = self.ours()
+        self.verify(fake_start(lambda config: steps[json.dumps(config)]), "--configs", "20")
+        for line in (lines := grid()):
+            line["outcome"]["step_time_s"]["median"] **= -1
+        (self.results / "journal.jsonl").write_text(journal(lines), encoding="utf-8")
+
+        text, good = self.verify(None, "--runs", str(self.results / "verify"), "--output", str(self.folder / "again"))
+
+        self.assertTrue(good, text)
+        kept = json.loads((self.folder / "again" / "verdict.json").read_text(encoding="utf-8"))
+        self.assertEqual(len(kept["configurations"]), 20)
+        self.assertAlmostEqual(kept["verdict"]["ours_and_real"]["spearman"], -1)
+
+    def test_an_optimum_that_was_not_run_is_not_judged_by_earlier_runs(self):
+        self.verify(fake_start(lambda config: 1.0), "--configs", "2")
+        (self.results / "status.json").write_text('{"best": "z3_b_2_200"}', encoding="utf-8")
+
+        with self.assertRaisesRegex(tuned.InputFault, "has no run of the optimum z3_b_2_200"):
+            self.verify(None, "--runs", str(self.results / "verify"))
+        with self.assertRaisesRegex(tuned.InputFault, "no runs in"):
+            self.verify(None, "--runs", str(self.folder))
+
     def test_a_configuration_that_ends_the_processes_is_a_fault_and_the_others_are_run(self):
         steps, broken = self.ours(), grid()[2]["experiment"]
 

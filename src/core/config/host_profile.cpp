@@ -28,7 +28,7 @@ constexpr double kGiga = 1e9;
 constexpr KeyRule kEventRules[] = {
     within("gradient_hook_us", 0, kLongest),   within("module_hook_us", 0, kLongest),
     within("collective_us", 0, kLongest),      within("optimizer_tensor_us", 0, kLongest),
-    within("synchronization_us", 0, kLongest),
+    within("synchronization_us", 0, kLongest), within("pipelined_collective_us", 0, kLongest),
 };
 constexpr Section kEvents{.rules = kEventRules};
 
@@ -121,12 +121,24 @@ class ProfileReader {
     return 0;
   }
 
+  Seconds event(const std::string& pointer, HostEvent event) {
+    const std::string_view key = kEventRules[static_cast<std::size_t>(event)].key;
+    return kMicro * number(child(pointer, key), kAMicrosecond);
+  }
+
   std::array<Seconds, kHostEvents> events(const std::string& pointer) {
     std::array<Seconds, kHostEvents> seconds{};
     for (std::size_t i = 0; i < kHostEvents; ++i) {
-      seconds[i] = kMicro * number(child(pointer, kEventRules[i].key), kAMicrosecond);
+      const auto each = static_cast<HostEvent>(i);
+      const bool is_alike = each == HostEvent::pipelined_collective && !has(pointer, each);
+      seconds[i] = event(pointer, is_alike ? HostEvent::collective : each);
     }
     return seconds;
+  }
+
+  bool has(const std::string& pointer, HostEvent event) const {
+    const std::string_view key = kEventRules[static_cast<std::size_t>(event)].key;
+    return find(file_, child(pointer, key)) != nullptr;
   }
 
   /// visit(kind, type, pointer) for every rate that there is.

@@ -22,7 +22,7 @@ CollectiveLine line_for(CollectiveKind kind, Purpose purpose, Tensor whole) {
 
 /// The same calls, of which nothing is counted yet.
 CollectiveLine uncounted(CollectiveLine line) {
-  line.elements = line.bytes = 0;
+  line.elements = line.bytes = line.pipelined = 0;
   return line;
 }
 
@@ -32,10 +32,11 @@ CollectiveLine uncounted(CollectiveLine line) {
 ///
 /// Counted from this rank's begin: who came early has waited for the last one already, and the last
 /// one, which is on the critical path, pays the whole (docs/decisions/library-time.md).
-Seconds wait_as_library(Device& device, const CollectiveLine& call, bool is_launch, Seconds taken) {
+Seconds wait_as_library(Device& device, const CollectiveLine& call, bool has_latency,
+                        Seconds taken) {
   if (device.overlaps() || call.purpose == Purpose::other) return 0;
   const Seconds rest = library_time(device.host_overhead(), call.kind, call.dtype, call.bytes,
-                                    call.ranks, is_launch) -
+                                    call.ranks, has_latency) -
                        taken;
   if (rest <= 0) return 0;
   device.spend_host_time(rest);
@@ -49,6 +50,7 @@ Event Collectives::counted(CollectiveLine line, Call call) {
   line.ranks = size_;
   line.stream = device_->current_stream();
   const bool launches = !launched_;
+  line.pipelined = launches && pipelines_ ? 1 : 0;
   if (launches) begin_launch(line.purpose);
   if (coalesces_ && launches) launched_ = uncounted(line);
   const Seconds begin = device_->now();
@@ -56,7 +58,7 @@ Event Collectives::counted(CollectiveLine line, Call call) {
   const Seconds time = device_->now() - begin;
   launch_time_ += time;
   if (!device_->overlaps()) line.exposed = time;
-  line.added = wait_as_library(*device_, line, launches, time);
+  line.added = wait_as_library(*device_, line, launches && !pipelines_, time);
   device_->ledger().add(line, launches ? 1 : 0);
   return done;
 }
@@ -67,7 +69,8 @@ Event Collectives::counted(CollectiveLine line, Call call) {
 void Collectives::begin_launch(Purpose purpose) {
   const Seconds already = std::exchange(launch_time_, 0);
   if (purpose == Purpose::other) return;
-  device_->host_event(HostEvent::collective, device_->overlaps() ? already : 0);
+  const HostEvent event = pipelines_ ? HostEvent::pipelined_collective : HostEvent::collective;
+  device_->host_event(event, device_->overlaps() ? already : 0);
 }
 
 template <class Call>

@@ -78,6 +78,7 @@ class Collectives {
   virtual void do_end_coalescing() {}
 
   friend class CoalescedCalls;
+  friend class PipelinedCalls;
 
   template <class Call>
   Event counted(CollectiveLine line, Call call);
@@ -97,6 +98,7 @@ class Collectives {
   int rank_;
   int size_;
   bool coalesces_ = false;
+  bool pipelines_ = false;
   std::optional<CollectiveLine> launched_;  // the first of coalesced calls
   Event coalesced_since_;
   Seconds launch_time_ = 0;  // of the host, of the launch before
@@ -115,6 +117,21 @@ class CoalescedCalls {
   CoalescedCalls& operator=(const CoalescedCalls&) = delete;
 
   Event end() { return collectives_.end_coalescing(); }
+
+ private:
+  Collectives& collectives_;
+};
+
+/// The calls of `collectives` during its life begin one after the other before any is waited for: a
+/// library's latencies run beside each other (HostEvent::pipelined_collective).
+class PipelinedCalls {
+ public:
+  explicit PipelinedCalls(Collectives& collectives) : collectives_(collectives) {
+    collectives_.pipelines_ = true;
+  }
+  ~PipelinedCalls() { collectives_.pipelines_ = false; }
+  PipelinedCalls(const PipelinedCalls&) = delete;
+  PipelinedCalls& operator=(const PipelinedCalls&) = delete;
 
  private:
   Collectives& collectives_;

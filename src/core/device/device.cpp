@@ -157,8 +157,11 @@ float Device::do_read_scalar(Tensor scalar, const Event& end) {
 
 template <class Wait>
 void Device::wait_as_host(HostSync reason, Wait wait) {
-  // A module's own wait is part of its hook: a profile cannot tell them apart.
-  if (reason != HostSync::parameters) host_event(HostEvent::synchronization);
+  // A module's own wait is part of its hook, and that for a flag or a norm part of the tensor's
+  // update: a profile cannot tell them apart.
+  if (reason == HostSync::timer || reason == HostSync::reduction) {
+    host_event(HostEvent::synchronization);
+  }
   const Seconds begin = now();
   wait();
   ledger_.add_sync(reason, now() - begin);

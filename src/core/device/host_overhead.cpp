@@ -17,8 +17,8 @@ struct Preset {
 };
 
 constexpr std::array kPresets = {
-    Preset{kCudaOverhead, {50e-6, 150e-6, 60e-6, 60e-6, 20e-6}, kAssumedSpread},
-    Preset{kGlooOverhead, {160e-6, 450e-6, 3000e-6, 200e-6, 20e-6}, kAssumedSpread},
+    Preset{kCudaOverhead, {50e-6, 150e-6, 60e-6, 60e-6, 20e-6, 60e-6}, kAssumedSpread},
+    Preset{kGlooOverhead, {160e-6, 450e-6, 3000e-6, 200e-6, 20e-6, 600e-6}, kAssumedSpread},
     Preset{kNoOverhead, {}, 1},
 };
 
@@ -66,10 +66,17 @@ json::object by_event(const std::array<Seconds, kHostEvents>& values) {
   return object;
 }
 
+/// Whose number is that of `event` where it has none of its own.
+HostEvent stand_in(HostEvent event) {
+  return event == HostEvent::pipelined_collective ? HostEvent::collective : event;
+}
+
 std::array<Seconds, kHostEvents> events_from(const json::object& object) {
   std::array<Seconds, kHostEvents> values{};
   for (std::size_t i = 0; i < kHostEvents; ++i) {
-    values[i] = object.at(name_of(static_cast<HostEvent>(i))).to_number<double>();
+    const auto event = static_cast<HostEvent>(i);
+    const bool is_there = object.contains(name_of(event));
+    values[i] = object.at(name_of(is_there ? event : stand_in(event))).to_number<double>();
   }
   return values;
 }
@@ -78,7 +85,8 @@ std::array<Seconds, kHostEvents> events_from(const json::object& object) {
 
 std::string_view name_of(HostEvent event) {
   constexpr std::array<std::string_view, kHostEvents> kNames = {
-      "gradient_hook", "module_hook", "collective", "optimizer_tensor", "synchronization"};
+      "gradient_hook",    "module_hook",     "collective",
+      "optimizer_tensor", "synchronization", "pipelined_collective"};
   return kNames[static_cast<std::size_t>(event)];
 }
 
@@ -95,10 +103,10 @@ const LibraryRate* library_rate(const HostOverhead& overhead, CollectiveKind kin
 }
 
 Seconds library_time(const HostOverhead& overhead, CollectiveKind kind, DType dtype, Bytes bytes,
-                     int ranks, bool is_launch) {
+                     int ranks, bool has_latency) {
   const LibraryRate* rate = ranks > 1 ? library_rate(overhead, kind, dtype) : nullptr;
   if (rate == nullptr) return 0;
-  return (is_launch ? rate->latency : 0) + wire_bytes(kind, bytes, ranks) / rate->bus_bytes_per_s;
+  return (has_latency ? rate->latency : 0) + wire_bytes(kind, bytes, ranks) / rate->bus_bytes_per_s;
 }
 
 std::optional<HostOverhead> host_overhead_preset(std::string_view name) {

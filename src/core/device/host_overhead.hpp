@@ -19,12 +19,15 @@ namespace dstune {
 enum class HostEvent {
   gradient_hook,  ///< ZeRO's handling of one gradient: stage 1 at the boundary, 2 and 3 always
   module_hook,    ///< stage 3: before and after each module with parameters, forward and backward
-  collective,     ///< launch of a collective
-  optimizer_tensor,  ///< one tensor, or this rank's part of it, in the optimizer step
-  synchronization,   ///< a wait for the device, beside the waiting; not stage 3's for parameters
+  collective,     ///< launch of a collective, but for pipelined ones
+  optimizer_tensor,      ///< one tensor, or this rank's part of it, in the optimizer step
+  synchronization,       ///< a wait of the timer or at the end of backward, beside the waiting
+  pipelined_collective,  ///< one of several that begin before any is waited for (PipelinedCalls):
+                         ///< all it costs but its transfer, so that its library has no latency
+                         ///< beside it
 };
 
-constexpr std::size_t kHostEvents = 5;
+constexpr std::size_t kHostEvents = 6;
 
 std::string_view name_of(HostEvent event);
 
@@ -72,9 +75,9 @@ const LibraryRate* library_rate(const HostOverhead& overhead, CollectiveKind kin
 
 /// What the library takes for a message of `bytes` (as in CollectiveCount) among `ranks`. 0 for one
 /// rank, and where library_rate() is null.
-/// @param is_launch  false: it goes with the call before it, and has no latency of its own
+/// @param has_latency  false: it goes with the call before it, or is a pipelined_collective
 Seconds library_time(const HostOverhead& overhead, CollectiveKind kind, DType dtype, Bytes bytes,
-                     int ranks, bool is_launch = true);
+                     int ranks, bool has_latency = true);
 
 /// The preset of GPUs, and of a backend that has none of its own: from what was published.
 constexpr std::string_view kCudaOverhead = "cuda";
@@ -97,7 +100,8 @@ std::string_view preset_of(const HostOverhead& overhead);
 std::string describe(const HostOverhead& overhead);
 
 /// Seconds by the events' names, and what else there is, exact both ways. What earlier versions
-/// wrote has seconds alone, and kAssumedSpread if they are not all 0.
+/// wrote has seconds alone, and kAssumedSpread if they are not all 0; to them a pipelined
+/// collective was one like any other.
 json::object to_json(const HostOverhead& overhead);
 /// @throws std::exception  if `object` is none
 HostOverhead host_overhead_from_json(const json::object& object);

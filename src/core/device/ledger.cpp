@@ -34,6 +34,7 @@ void combine(CollectiveLine& line, const CollectiveLine& other, F f) {
   f(line.exposed, other.exposed);
   f(line.overlapped, other.overlapped);
   f(line.added, other.added);
+  f(line.pipelined, other.pipelined);
 }
 
 template <class F>
@@ -85,7 +86,7 @@ void Ledger::clear() { *this = Ledger(); }
 
 void Ledger::add(const CollectiveLine& call, std::uint64_t calls) {
   CollectiveLine fresh = call;
-  fresh.calls = fresh.elements = fresh.bytes = 0;
+  fresh.calls = fresh.elements = fresh.bytes = fresh.pipelined = 0;
   fresh.wire_bytes = fresh.exposed = fresh.overlapped = fresh.added = 0;
   CollectiveLine& line =
       line_of(collectives_, fresh, [&](const auto& other) { return key(other) == key(call); });
@@ -96,6 +97,7 @@ void Ledger::add(const CollectiveLine& call, std::uint64_t calls) {
   add_times(line.exposed, call.exposed, times_);
   add_times(line.overlapped, call.overlapped, times_);
   add_times(line.added, call.added, times_);
+  add_times(line.pipelined, call.pipelined, times_);
 }
 
 void Ledger::add_pass(Pass pass, Bytes read, Bytes written) {

@@ -90,6 +90,7 @@ struct CollectiveLine {
   Seconds overlapped = 0;  ///< time beside computation: always 0 on a CPU, which does one at a time
   Seconds added = 0;       ///< waited after it on a CPU, since the library of the training would
                            ///< have taken so much longer (library_time); exposed, and not in it
+  std::uint64_t pipelined = 0;  ///< of the calls: PipelinedCalls
 
   bool operator==(const CollectiveLine&) const = default;
 };
@@ -137,7 +138,7 @@ class Ledger {
   void clear();
 
   /// Adds a message; `call` says everything but `calls`, and `wire_bytes` is computed.
-  /// @param calls  0: it goes with the call before it
+  /// @param calls  0: it goes with the call before it, and is not `pipelined`
   void add(const CollectiveLine& call, std::uint64_t calls = 1);
   void add_pass(Pass pass, Bytes read, Bytes written);
   void add_sync(HostSync reason, Seconds time);

@@ -31,18 +31,20 @@ Number read(const json::object& object, std::string_view key) {
 }
 
 json::object to_object(const CollectiveLine& line) {
-  return {{"purpose", name_of(line.purpose)},
-          {"kind", name_of(line.kind)},
-          {"dtype", name_of(line.dtype)},
-          {"stream", name_of(line.stream)},
-          {"ranks", line.ranks},
-          {"calls", line.calls},
-          {"elements", line.elements},
-          {"bytes", line.bytes},
-          {"wire_bytes_per_rank", line.wire_bytes},
-          {"exposed_s", line.exposed},
-          {"overlapped_s", line.overlapped},
-          {"added_s", line.added}};
+  json::object object{{"purpose", name_of(line.purpose)},
+                      {"kind", name_of(line.kind)},
+                      {"dtype", name_of(line.dtype)},
+                      {"stream", name_of(line.stream)},
+                      {"ranks", line.ranks},
+                      {"calls", line.calls},
+                      {"elements", line.elements},
+                      {"bytes", line.bytes},
+                      {"wire_bytes_per_rank", line.wire_bytes},
+                      {"exposed_s", line.exposed},
+                      {"overlapped_s", line.overlapped},
+                      {"added_s", line.added}};
+  if (line.pipelined > 0) object["pipelined_calls"] = line.pipelined;
+  return object;
 }
 
 CollectiveLine collective_from(const json::object& object) {
@@ -57,7 +59,8 @@ CollectiveLine collective_from(const json::object& object) {
           read<double>(object, "wire_bytes_per_rank"),
           read<double>(object, "exposed_s"),
           read<double>(object, "overlapped_s"),
-          object.contains("added_s") ? read<double>(object, "added_s") : 0};
+          object.contains("added_s") ? read<double>(object, "added_s") : 0,
+          object.contains("pipelined_calls") ? read<std::uint64_t>(object, "pipelined_calls") : 0};
 }
 
 json::object to_object(const PassLine& line) {

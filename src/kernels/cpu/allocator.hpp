@@ -1,41 +1,23 @@
-// Host memory that is kept for reuse, like PyTorch's caching allocator.
+// Host memory as PyTorch's CPU allocator has it, which gives large blocks back to the system.
 #pragma once
-
-#include <unordered_map>
-#include <vector>
 
 #include "core/base/units.hpp"
 
 namespace dstune::cpu {
 
-/// Blocks are aligned to 64 bytes (large ones to 2 MiB, on huge pages where the system has them)
-/// and not touched: a large block costs memory only where it is written. A freed block serves the
-/// next request of exactly its size.
-///
-/// In use plus cached never exceeds `limit` because of the cache: it is emptied first.
-class Allocator {
- public:
-  explicit Allocator(Bytes limit) : limit_(limit) {}
-  ~Allocator() { trim(); }
-  Allocator(const Allocator&) = delete;
-  Allocator& operator=(const Allocator&) = delete;
+/// From here on every block is new from the system, where its pages cost what zeroing them takes,
+/// and goes back to it: malloc's largest threshold, to which the real one rises by itself. What is
+/// smaller the C library keeps and gives out again.
+constexpr Bytes kFromSystem = Bytes{32} << 20U;
 
-  /// nullptr if the system has no such memory, even with the cache emptied.
-  void* allocate(Bytes size);
-  /// @param size  as given to allocate()
-  void free(void* data, Bytes size) noexcept;
-  /// Gives all cached blocks back to the system.
-  void trim() noexcept;
+/// Aligned to 64 bytes and not touched: a large block costs memory only where it is written.
+/// nullptr if the system has no such memory.
+void* allocate(Bytes size);
 
-  Bytes cached() const noexcept { return cached_; }
+/// @param size  as given to allocate()
+void deallocate(void* data, Bytes size) noexcept;
 
- private:
-  void* reuse(Bytes size) noexcept;
-
-  Bytes limit_;
-  Bytes in_use_ = 0;
-  Bytes cached_ = 0;
-  std::unordered_map<Bytes, std::vector<void*>> free_;  ///< by size
-};
+/// Gives the system what the C library keeps.
+void trim_heap() noexcept;
 
 }  // namespace dstune::cpu

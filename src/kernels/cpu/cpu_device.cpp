@@ -3,9 +3,11 @@
 #include <chrono>
 #include <new>
 
+#include "kernels/cpu/allocator.hpp"
+
 namespace dstune::cpu {
 
-CpuDevice::CpuDevice(Bytes memory_limit) : Device(memory_limit), allocator_(memory_limit) {}
+CpuDevice::CpuDevice(Bytes memory_limit) : Device(memory_limit) {}
 
 Seconds CpuDevice::now() const {
   return std::chrono::duration<Seconds>(std::chrono::steady_clock::now().time_since_epoch())
@@ -19,20 +21,20 @@ void CpuDevice::spend_host_time(Seconds time) {
 }
 
 void CpuDevice::trim() {
-  allocator_.trim();
   products_.trim();
   scratch_ = {};
+  trim_heap();
 }
 
 void* CpuDevice::do_allocate(MemoryCategory category, Bytes size) {
-  void* data = allocator_.allocate(size);
+  void* data = cpu::allocate(size);
   if (data == nullptr) {
     throw OutOfMemoryError(category, size, memory().in_use() - size, memory().limit());
   }
   return data;
 }
 
-void CpuDevice::do_free(void* data, Bytes size) noexcept { allocator_.free(data, size); }
+void CpuDevice::do_free(void* data, Bytes size) noexcept { deallocate(data, size); }
 
 float* CpuDevice::scratch(std::int64_t elements) {
   const auto size = static_cast<std::size_t>(elements);

@@ -8,7 +8,6 @@
 #include <vector>
 
 #include "core/device/device.hpp"
-#include "kernels/cpu/allocator.hpp"
 #include "kernels/cpu/products.hpp"
 
 namespace dstune::cpu {
@@ -57,7 +56,6 @@ class CpuDevice final : public Device {
   DSTUNE_OPERATIONS(DSTUNE_COMPUTE)
 #undef DSTUNE_COMPUTE
 
-  Allocator allocator_;
   Products products_;
   std::vector<float> scratch_;
 };

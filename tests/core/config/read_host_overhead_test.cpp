@@ -55,16 +55,6 @@ TEST_F(ReadHostOverhead, ReadsTheMicrosecondsOfAProfile) {
   EXPECT_DOUBLE_EQ(overhead->at(HostEvent::synchronization), 12e-6);
 }
 
-TEST_F(ReadHostOverhead, TakesPlainNumbersToBeHalfToTwice) {
-  write("mine.json", kProfile);
-
-  const auto overhead = read("mine.json").value();
-
-  EXPECT_EQ(overhead.spread_factor, 2);
-  EXPECT_EQ(overhead.uncertainty_of(HostEvent::collective), 0);
-  EXPECT_EQ(overhead.origin, folder_ / "mine.json");
-}
-
 constexpr const char* kMeasured = R"({
   "gradient_hook_us": 26.8, "module_hook_us": 134, "collective_us": 67, "optimizer_tensor_us": 48,
   "synchronization_us": 113,
@@ -80,6 +70,29 @@ constexpr const char* kMeasured = R"({
                   "deepspeed": "0.19.8", "torch": "2.15.0", "transformers": null,
                   "backend": "gloo", "date": "2026-11-23", "python": "3.11"},
   "about": {"cases": 60}})";
+
+TEST_F(ReadHostOverhead, TakesPipelinedCollectivesForCollectivesUnlessItSays) {
+  write("mine.json", kMeasured);
+  const auto alike = read("mine.json").value();
+  std::string own = kMeasured;
+  own.replace(own.find("\"synchronization_us\""), 0, "\"pipelined_collective_us\": 70, ");
+  write("own.json", own);
+
+  EXPECT_DOUBLE_EQ(alike.at(HostEvent::pipelined_collective), 67e-6);
+  EXPECT_DOUBLE_EQ(alike.uncertainty_of(HostEvent::pipelined_collective), 70e-6);
+  EXPECT_DOUBLE_EQ(read("own.json").value().at(HostEvent::pipelined_collective), 70e-6);
+  EXPECT_EQ(faults(), Faults{});
+}
+
+TEST_F(ReadHostOverhead, TakesPlainNumbersToBeHalfToTwice) {
+  write("mine.json", kProfile);
+
+  const auto overhead = read("mine.json").value();
+
+  EXPECT_EQ(overhead.spread_factor, 2);
+  EXPECT_EQ(overhead.uncertainty_of(HostEvent::collective), 0);
+  EXPECT_EQ(overhead.origin, folder_ / "mine.json");
+}
 
 TEST_F(ReadHostOverhead, ReadsAllThatWasMeasured) {
   write("mine.json", kMeasured);

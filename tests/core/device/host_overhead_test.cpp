@@ -85,15 +85,23 @@ TEST(HostOverhead, ReadsBackToTheSameBits) {
 }
 
 TEST(HostOverhead, OfEarlierJournalsIsAsUncertainAsAPreset) {
-  const json::object earlier = parse_json(R"({"gradient_hook": 160e-6, "module_hook": 450e-6,
-      "collective": 3000e-6, "optimizer_tensor": 200e-6, "synchronization": 20e-6})")
+  const json::object earlier = parse_json(R"({"gradient_hook": 50e-6, "module_hook": 150e-6,
+      "collective": 60e-6, "optimizer_tensor": 60e-6, "synchronization": 20e-6})")
                                    .as_object();
 
-  EXPECT_EQ(preset_of(host_overhead_from_json(earlier)), kGlooOverhead);
+  EXPECT_EQ(preset_of(host_overhead_from_json(earlier)), kCudaOverhead);
 
   json::object none = earlier;
   for (auto& member : none) member.value() = 0;
   EXPECT_EQ(host_overhead_from_json(none), preset(kNoOverhead));
+}
+
+TEST(HostOverhead, OfEarlierJournalsPaysPipelinedCollectivesInFull) {
+  const json::object earlier = parse_json(R"({"gradient_hook": 1, "module_hook": 2,
+      "collective": 3, "optimizer_tensor": 4, "synchronization": 5})")
+                                   .as_object();
+
+  EXPECT_EQ(host_overhead_from_json(earlier).at(HostEvent::pipelined_collective), 3);
 }
 
 TEST(HostOverhead, TellsWhereAProfileComesFrom) {
@@ -190,7 +198,7 @@ TEST_P(HostOverheadOfStage, CountsGradientsAsStagesHandleThem) {
   EXPECT_EQ(step.calls(HostEvent::gradient_hook), times[GetParam()] * tensors_of(tiny));
 }
 
-// Waits for parameters are part of the modules' hooks.
+// Waits for parameters are part of the modules' hooks, those for flags and norms of the tensors'.
 TEST_P(HostOverheadOfStage, CountsEveryCollectiveAndEveryOtherWait) {
   const Step step = run(in_stage(GetParam()), {});
 
@@ -198,10 +206,27 @@ TEST_P(HostOverheadOfStage, CountsEveryCollectiveAndEveryOtherWait) {
   std::uint64_t waits = 0;
   for (const CollectiveLine& line : step.ledger.collectives()) collectives += line.calls;
   for (const SyncLine& line : step.ledger.syncs()) {
-    waits += line.reason == HostSync::parameters ? 0 : line.calls;
+    const bool is_one = line.reason == HostSync::timer || line.reason == HostSync::reduction;
+    waits += is_one ? line.calls : 0;
   }
-  EXPECT_EQ(step.calls(HostEvent::collective), collectives);
+  const std::uint64_t pipelined = step.calls(HostEvent::pipelined_collective);
+  EXPECT_EQ(step.calls(HostEvent::collective) + pipelined, collectives);
+  EXPECT_EQ(pipelined > 0, GetParam() == 3);
   EXPECT_EQ(step.calls(HostEvent::synchronization), waits);
+}
+
+// In bf16 stage 0 reads one after every tensor.
+TEST(HostOverhead, TakesReadingAFlagForPartOfATensorsUpdate) {
+  TinyExperiment tiny = in_stage(0);
+  const Step fp32 = run(tiny, {});
+  tiny.dtype = DType::bf16;
+
+  const Step bf16 = run(tiny, {});
+
+  const auto flags = std::ranges::find(bf16.ledger.syncs(), HostSync::overflow, &SyncLine::reason);
+  ASSERT_NE(flags, bf16.ledger.syncs().end());
+  EXPECT_EQ(flags->calls, tensors_of(tiny));
+  EXPECT_EQ(bf16.calls(HostEvent::synchronization), fp32.calls(HostEvent::synchronization));
 }
 
 constexpr Seconds kOverhead = 20;  // of a collective
@@ -318,6 +343,26 @@ TEST_F(LibraryTime, IsNotTakenBackFromASlowerCollective) {
   EXPECT_EQ(line.exposed, 19);
   EXPECT_EQ(line.added, 0);
   EXPECT_EQ(device_.now(), kOverhead + 19);
+}
+
+// Their latencies run beside each other: what is left of them is the event's.
+TEST_F(LibraryTime, OfPipelinedCallsIsTheirTransfersAlone) {
+  overhead_.at(HostEvent::pipelined_collective) = 3;
+  device_.set_host_overhead(overhead_);
+  DearCollectives collectives(device_, 5);
+  {
+    const PipelinedCalls pipelined(collectives);
+    for (int i = 0; i < 2; ++i) {
+      collectives.all_reduce(buffer_.tensor(DType::fp32), ReduceOp::sum, Purpose::gradients);
+    }
+  }
+  collectives.all_reduce(buffer_.tensor(DType::fp32), ReduceOp::sum, Purpose::gradients);
+
+  const CollectiveLine line = device_.ledger().collectives().back();
+  EXPECT_EQ(line.calls, 3);
+  EXPECT_EQ(line.pipelined, 2);
+  EXPECT_EQ(line.added, 3 + 3 + 13);
+  EXPECT_EQ(device_.now(), 2 * (3 + 8) + kOverhead + 18);
 }
 
 TEST_F(LibraryTime, OfCoalescedCallsHasOneLatency) {

@@ -11,85 +11,65 @@ namespace {
 
 using namespace dstune::literals;
 
-constexpr Bytes kNoLimit = ~Bytes{0};
+TEST(Allocator, BlocksAreAlignedToACacheLine) {
+  for (const Bytes size : {Bytes{1}, Bytes{65}, Bytes{4097}, 5_MiB, kFromSystem}) {
+    void* block = allocate(size);
 
-TEST(AllocatorTest, AFreedBlockServesTheNextRequestOfItsSize) {
-  for (const Bytes size : {Bytes{1}, Bytes{1000}, 3_MiB, 4_MiB}) {
-    Allocator allocator(kNoLimit);
-    void* first = allocator.allocate(size);
-    allocator.free(first, size);
-
-    void* second = allocator.allocate(size);
-
-    EXPECT_EQ(second, first);
-    EXPECT_EQ(allocator.cached(), 0U);
-    allocator.free(second, size);
-  }
-}
-
-TEST(AllocatorTest, ABlockInUseIsNotGivenTwice) {
-  Allocator allocator(kNoLimit);
-
-  void* first = allocator.allocate(256);
-  void* second = allocator.allocate(256);
-
-  EXPECT_NE(first, second);
-  allocator.free(first, 256);
-  allocator.free(second, 256);
-}
-
-TEST(AllocatorTest, BlocksAreAlignedToACacheLineAndLargeOnesToAHugePage) {
-  Allocator allocator(kNoLimit);
-  for (const Bytes size : {Bytes{1}, Bytes{65}, Bytes{4097}, 2_MiB, 5_MiB}) {
-    void* block = allocator.allocate(size);
-
-    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(block) % (size < 2_MiB ? 64 : 2_MiB), 0U) << size;
+    ASSERT_NE(block, nullptr);
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(block) % 64, 0U) << size;
     std::memset(block, 1, size);
 
-    allocator.free(block, size);
+    deallocate(block, size);
   }
 }
 
-TEST(AllocatorTest, AHugeBlockCostsNothingUntilItIsWritten) {
-  constexpr Bytes kBucket = 64_GiB;
-  Allocator allocator(kNoLimit);
+TEST(Allocator, ABlockInUseIsNotGivenTwice) {
+  void* first = allocate(256);
+  void* second = allocate(256);
 
-  auto* block = static_cast<char*>(allocator.allocate(kBucket));
+  EXPECT_NE(first, second);
+  deallocate(first, 256);
+  deallocate(second, 256);
+}
+
+// As in training, where pages that were given back must be zeroed again.
+TEST(Allocator, ALargeBlockIsNewEachTime) {
+  void* first = allocate(kFromSystem);
+  std::memset(first, 1, kFromSystem);
+  deallocate(first, kFromSystem);
+
+  auto* second = static_cast<char*>(allocate(kFromSystem));
+
+  EXPECT_EQ(second[0], 0);
+  EXPECT_EQ(second[kFromSystem - 1], 0);
+  deallocate(second, kFromSystem);
+}
+
+TEST(Allocator, AHugeBlockCostsNothingUntilItIsWritten) {
+  constexpr Bytes kBucket = 64_GiB;
+
+  auto* block = static_cast<char*>(allocate(kBucket));
 
   ASSERT_NE(block, nullptr);
   block[0] = 1;
   block[kBucket - 1] = 1;
-  allocator.free(block, kBucket);
+  deallocate(block, kBucket);
 }
 
-TEST(AllocatorTest, WhatTheSystemDoesNotHaveIsNull) {
-  Allocator allocator(kNoLimit);
-  allocator.free(allocator.allocate(3_MiB), 3_MiB);
-
-  EXPECT_EQ(allocator.allocate(Bytes{1} << 60U), nullptr);
-  EXPECT_EQ(allocator.allocate(~Bytes{0}), nullptr);
-  EXPECT_EQ(allocator.cached(), 0U);  // it was emptied in the attempt
+TEST(Allocator, WhatTheSystemDoesNotHaveIsNull) {
+  EXPECT_EQ(allocate(Bytes{1} << 60U), nullptr);
+  EXPECT_EQ(allocate(~Bytes{0}), nullptr);
 }
 
-TEST(AllocatorTest, TheCacheNeverTakesTheUseAboveTheLimit) {
-  Allocator allocator(1000);
-  allocator.free(allocator.allocate(600), 600);
-  EXPECT_EQ(allocator.cached(), 600U);
+TEST(Allocator, WhatIsInUseStaysWhenTheHeapIsTrimmed) {
+  auto* block = static_cast<char*>(allocate(1_MiB));
+  std::memset(block, 7, 1_MiB);
 
-  void* other = allocator.allocate(401);
+  trim_heap();
 
-  EXPECT_EQ(allocator.cached(), 0U);
-  allocator.free(other, 401);
-}
-
-TEST(AllocatorTest, TrimEmptiesTheCache) {
-  Allocator allocator(kNoLimit);
-  allocator.free(allocator.allocate(100), 100);
-  allocator.free(allocator.allocate(3_MiB), 3_MiB);
-
-  allocator.trim();
-
-  EXPECT_EQ(allocator.cached(), 0U);
+  EXPECT_EQ(block[0], 7);
+  EXPECT_EQ(block[1_MiB - 1], 7);
+  deallocate(block, 1_MiB);
 }
 
 }  // namespace

@@ -40,7 +40,7 @@ void add_library(Step& step, const HostOverhead& overhead, const Ledger& ledger)
     const LibraryRate* rate =
         line.added > 0 ? library_rate(overhead, line.kind, line.dtype) : nullptr;
     if (rate == nullptr) continue;
-    const auto calls = static_cast<double>(line.calls);
+    const auto calls = static_cast<double>(line.calls - line.pipelined);
     const Seconds transfer = line.wire_bytes / rate->bus_bytes_per_s;
     step.by_profile += calls * rate->latency + transfer;
     const auto first =

@@ -57,15 +57,6 @@ std::string arithmetic_remark(const std::vector<Record>& records) {
          "--verbose says)";
 }
 
-std::string allocator_remark(const std::vector<Record>& records) {
-  const bool is_any = std::ranges::any_of(records, [](const Record& record) {
-    return measured_of(record) != nullptr && record.experiment.settings.backend == "cpu";
-  });
-  if (!is_any) return "";
-  return "torch's CPU allocator is not modelled: without it real steps took 0.65 to 1.09 of their "
-         "time (docs/fidelity.md)";
-}
-
 std::string throttle_remark(const std::vector<Record>& records) {
   const Uses uses =
       uses_where(records, [](const DeviceUse& use) { return !use.throttle_reasons.empty(); });
@@ -118,7 +109,6 @@ std::vector<std::string> result_remarks(const std::vector<Record>& records, Metr
   if (best) remarks.push_back(peak_remark(records, *best));
   if (best) remarks.push_back(checkpointing_remark(records, *best));
   remarks.push_back(arithmetic_remark(records));
-  remarks.push_back(allocator_remark(records));
   remarks.push_back(throttle_remark(records));
   remarks.push_back(sharing_remark(records));
   if (best) {

@@ -18,9 +18,6 @@ std::string checkpointing_remark(const std::vector<Record>& records, const Recor
 /// there.
 std::string arithmetic_remark(const std::vector<Record>& records);
 
-/// That torch's CPU allocator is not in the times; "" if nothing was measured on the CPU backend.
-std::string allocator_remark(const std::vector<Record>& records);
-
 /// "the GPU was held back in 3 of 20 experiments (most in z3_gas1_tmbspg4, power cap: SM clock 1410
 /// of 1980 MHz (71 %), 83 C, 612 W): their times are not its best"; "" if it never was.
 std::string throttle_remark(const std::vector<Record>& records);

@@ -88,7 +88,7 @@ TEST(ProfileSpread, AddsDifferencesOfSeveralEventsInSquares) {
 }
 
 /// A step of 0.1 s with two all-gathers of `bytes` among two ranks, which half of them are sent to.
-Measured gathering(Bytes bytes, Seconds added) {
+Measured gathering(Bytes bytes, Seconds added, bool pipelined = false) {
   Measured measured = step(0.1, 0);
   for (int i = 0; i < 2; ++i) {
     measured.ledger.add({.kind = CollectiveKind::all_gather,
@@ -96,7 +96,8 @@ Measured gathering(Bytes bytes, Seconds added) {
                          .ranks = 2,
                          .elements = bytes / 2,
                          .bytes = bytes,
-                         .added = added});
+                         .added = added,
+                         .pipelined = pipelined ? 1U : 0U});
   }
   return measured;
 }
@@ -115,6 +116,8 @@ TEST(ProfileSpread, IsOfTheLibrarysTimeWhereItIsWaitedFor) {
       << "as many calls";
   EXPECT_EQ(spread(settings, gathering(10'000'000, 0), step(0.1, 0)), 0)
       << "the library would have been the faster one";
+  EXPECT_NEAR(spread(settings, gathering(10'000'000, 0.02, true), step(0.1, 0)), 0.02, 1e-9)
+      << "no latency, only bytes";
 }
 
 TEST(ProfileSpread, IsNothingOfWhatHasNoTime) {

@@ -74,14 +74,6 @@ TEST(ArithmeticRemark, IsOfSixteenBitsOnTheCpu) {
   EXPECT_EQ(arithmetic_remark({bf16}), "");
 }
 
-TEST(AllocatorRemark, IsOfWhatTheCpuMeasured) {
-  auto simulated = record(1, measured(1));
-  simulated.experiment.settings.backend = "sim";
-
-  EXPECT_THAT(allocator_remark({simulated, record(1, measured(1))}), HasSubstr("0.65 to 1.09"));
-  EXPECT_EQ(allocator_remark({simulated, record(1, OutOfMemory{})}), "");
-}
-
 TEST(ResultRemarks, NameTheProfileThatWasMeasured) {
   auto best = record(1, measured(1));
   best.experiment.settings.host_overhead.seconds[0] = 1;

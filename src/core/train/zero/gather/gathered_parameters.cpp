@@ -57,6 +57,7 @@ void GatheredParameters::gather_from(const Source& source, const Tensors& tensor
   } else if (tensors.size() == 1) {
     gather_alone(source, tensors.front());
   } else if (setup_.method == GatherMethod::sequential) {
+    const PipelinedCalls pipelined(*source.group);
     for (const std::size_t tensor : tensors) gather_alone(source, tensor);
   } else if (setup_.method == GatherMethod::coalesced) {
     gather_coalesced(source, tensors);
