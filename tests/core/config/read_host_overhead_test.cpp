@@ -76,7 +76,7 @@ TEST_F(ReadHostOverhead, TakesPipelinedCollectivesForCollectivesUnlessItSays) {
   const auto alike = read("mine.json").value();
   std::string own = kMeasured;
   own.replace(own.find("\"synchronization_us\""), 0, "\"pipelined_collective_us\": 70, ");
-  write("own.json", own);
+  write("own.json", own.c_str());
 
   EXPECT_DOUBLE_EQ(alike.at(HostEvent::pipelined_collective), 67e-6);
   EXPECT_DOUBLE_EQ(alike.uncertainty_of(HostEvent::pipelined_collective), 70e-6);
