@@ -108,17 +108,23 @@ def processor():
     return names[0] if names else platform.processor() or platform.machine()
 
 
-def earlier(options, results):
+def earlier(options, config, results):
     """What (chosen, baselines, events, failed) of the runs in a folder can be compared with these results."""
     plan, events = launch.read_runs(options.runs)
+    if plan["model"] != models.config_json(config, options.config):
+        raise tuned.InputFault(f"the runs in {options.runs} are of another model")
     timed = {event["name"] for event in events if event["event"] == "visit" and event["kind"] == schedule.TIME}
-    chosen = [each for each in results.configurations if each.name in timed and each.ranks == plan["ranks"] and
-              plan["configurations"][each.name]["ds_config"] == each.ds_config]
+    chosen = choice.distinct(
+        [each for each in results.configurations if each.name in timed and each.ranks == plan["ranks"] and
+         plan["configurations"][each.name]["ds_config"] == each.ds_config and
+         plan["configurations"][each.name]["settings"]["sequence_length"] == each.settings["sequence_length"]])
     if results.pick not in [each.name for each in chosen]:
         raise tuned.InputFault(f"{options.runs} has no run of the optimum {results.pick}: run it anew, without --runs")
     options.loss_steps = plan["loss_steps"]
-    baselines, _ = baselines_of(chosen, results.configurations)
-    return chosen, baselines, events, {name: f"see {options.runs}" for name in plan["failed"]}
+    checked = {event["name"] for event in events if event["event"] == "visit" and event["kind"] == schedule.CHECK}
+    baselines, _ = baselines_of(chosen, [each for each in results.configurations if each.name in checked])
+    tried = {each.name for each in results.configurations}
+    return chosen, baselines, events, {name: f"see {options.runs}" for name in plan["failed"] if name in tried}
 
 
 def run(options, config, results, output, start):
@@ -137,7 +143,7 @@ def verify(options, start=launch.torchrun):
     output = options.output or folder / "verify"
     output.mkdir(parents=True, exist_ok=True)
     chosen, baselines, events, failed = (
-        earlier(options, results) if options.runs else run(options, config, results, output, start))
+        earlier(options, config, results) if options.runs else run(options, config, results, output, start))
     rows, pace, checks = judge.rows_of(chosen, events, metric)
     judge.give_baselines(rows, baselines, checks)
     result = judge.judge(rows, pace, results.pick, failed)
@@ -153,9 +159,9 @@ def verify(options, start=launch.torchrun):
 
 def main():
     options = parse(sys.argv[1:])
-    missing = [] if options.runs else [name for name in ("torch", "transformers", "deepspeed") if importlib.util.find_spec(name) is None]
+    missing = [name for name in ("torch", "transformers", "deepspeed") if importlib.util.find_spec(name) is None]
     try:
-        if missing:
+        if missing and not options.runs:
             raise tuned.InputFault(f"needs {', '.join(missing)} (pip install torch transformers deepspeed)")
         text, good = verify(options)
     except tuned.InputFault as fault:

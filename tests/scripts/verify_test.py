@@ -124,6 +124,18 @@ class EndToEnd(unittest.TestCase):
         with self.assertRaisesRegex(tuned.InputFault, "no runs in"):
             self.verify(None, "--runs", str(self.folder))
 
+    def test_runs_of_another_model_or_without_an_end_are_refused(self):
+        self.verify(fake_start(lambda config: 1.0), "--configs", "2")
+        runs = self.results / "verify"
+        plan = json.loads((runs / "plan.json").read_text(encoding="utf-8"))
+        (runs / "plan.json").write_text(json.dumps(dict(plan, model={"model_type": "llama"})), encoding="utf-8")
+
+        with self.assertRaisesRegex(tuned.InputFault, "are of another model"):
+            self.verify(None, "--runs", str(runs))
+        (runs / "events.jsonl").write_text('{"event": "about"}\n', encoding="utf-8")
+        with self.assertRaisesRegex(tuned.InputFault, "were not ended"):
+            self.verify(None, "--runs", str(runs))
+
     def test_a_configuration_that_ends_the_processes_is_a_fault_and_the_others_are_run(self):
         steps, broken = self.ours(), grid()[2]["experiment"]
 

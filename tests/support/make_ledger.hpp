@@ -26,7 +26,8 @@ inline Ledger make_ledger() {
               .stream = Stream::gather,
               .ranks = 3,
               .elements = 5,
-              .bytes = 10});
+              .bytes = 10,
+              .pipelined = 1});
   ledger.add_pass(Pass::master_gradient, 7, 9);
   ledger.add_pass(Pass::update, 16, 12);
   ledger.add_sync(HostSync::timer, 1e-9);

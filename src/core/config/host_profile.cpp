@@ -107,6 +107,7 @@ class ProfileReader {
     } else if (overhead != HostOverhead{}) {
       overhead.spread_factor = kAssumedSpread;
     }
+    if (!knows_pipelined()) price_pipelined_as_others(overhead);
     profile.measured_on = measured_on();
     return profile;
   }
@@ -121,25 +122,17 @@ class ProfileReader {
     return 0;
   }
 
-  Seconds event(const std::string& pointer, HostEvent event) {
-    const std::string_view key = kEventRules[static_cast<std::size_t>(event)].key;
-    return kMicro * number(child(pointer, key), kAMicrosecond);
-  }
-
   std::array<Seconds, kHostEvents> events(const std::string& pointer) {
     std::array<Seconds, kHostEvents> seconds{};
     for (std::size_t i = 0; i < kHostEvents; ++i) {
-      const auto each = static_cast<HostEvent>(i);
-      const bool is_alike = each == HostEvent::pipelined_collective && !has(pointer, each);
-      seconds[i] = event(pointer, is_alike ? HostEvent::collective : each);
+      const auto event = static_cast<HostEvent>(i);
+      if (event == HostEvent::pipelined_collective && !knows_pipelined()) continue;
+      seconds[i] = kMicro * number(child(pointer, kEventRules[i].key), kAMicrosecond);
     }
     return seconds;
   }
 
-  bool has(const std::string& pointer, HostEvent event) const {
-    const std::string_view key = kEventRules[static_cast<std::size_t>(event)].key;
-    return find(file_, child(pointer, key)) != nullptr;
-  }
+  bool knows_pipelined() const { return find(file_, "/pipelined_collective_us") != nullptr; }
 
   /// visit(kind, type, pointer) for every rate that there is.
   template <class Visit>

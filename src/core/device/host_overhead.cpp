@@ -1,6 +1,7 @@
 #include "core/device/host_overhead.hpp"
 
 #include <algorithm>
+#include <cmath>
 
 #include "core/base/json.hpp"
 #include "core/base/text.hpp"
@@ -66,17 +67,15 @@ json::object by_event(const std::array<Seconds, kHostEvents>& values) {
   return object;
 }
 
-/// Whose number is that of `event` where it has none of its own.
-HostEvent stand_in(HostEvent event) {
-  return event == HostEvent::pipelined_collective ? HostEvent::collective : event;
-}
+/// Whether earlier versions did not know it.
+bool is_new(HostEvent event) { return event == HostEvent::pipelined_collective; }
 
 std::array<Seconds, kHostEvents> events_from(const json::object& object) {
   std::array<Seconds, kHostEvents> values{};
   for (std::size_t i = 0; i < kHostEvents; ++i) {
     const auto event = static_cast<HostEvent>(i);
-    const bool is_there = object.contains(name_of(event));
-    values[i] = object.at(name_of(is_there ? event : stand_in(event))).to_number<double>();
+    if (is_new(event) && !object.contains(name_of(event))) continue;
+    values[i] = object.at(name_of(event)).to_number<double>();
   }
   return values;
 }
@@ -107,6 +106,15 @@ Seconds library_time(const HostOverhead& overhead, CollectiveKind kind, DType dt
   const LibraryRate* rate = ranks > 1 ? library_rate(overhead, kind, dtype) : nullptr;
   if (rate == nullptr) return 0;
   return (has_latency ? rate->latency : 0) + wire_bytes(kind, bytes, ranks) / rate->bus_bytes_per_s;
+}
+
+void price_pipelined_as_others(HostOverhead& overhead) {
+  constexpr auto kEvent = static_cast<std::size_t>(HostEvent::pipelined_collective);
+  const LibraryRate* rate = library_rate(overhead, CollectiveKind::all_gather, DType::fp32);
+  overhead.seconds[kEvent] =
+      overhead.at(HostEvent::collective) + (rate == nullptr ? 0 : rate->latency);
+  overhead.uncertainty[kEvent] = std::hypot(overhead.uncertainty_of(HostEvent::collective),
+                                            rate == nullptr ? 0 : rate->latency_uncertainty);
 }
 
 std::optional<HostOverhead> host_overhead_preset(std::string_view name) {
@@ -167,6 +175,9 @@ HostOverhead host_overhead_from_json(const json::object& object) {
     for (const json::value& rate : collectives->as_array()) {
       overhead.collectives.push_back(library_rate_from(rate.as_object()));
     }
+  }
+  if (!object.contains(name_of(HostEvent::pipelined_collective))) {
+    price_pipelined_as_others(overhead);
   }
   if (const auto* origin = object.if_contains("origin")) overhead.origin = origin->as_string();
   return overhead;

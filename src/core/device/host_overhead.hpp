@@ -79,6 +79,10 @@ const LibraryRate* library_rate(const HostOverhead& overhead, CollectiveKind kin
 Seconds library_time(const HostOverhead& overhead, CollectiveKind kind, DType dtype, Bytes bytes,
                      int ranks, bool has_latency = true);
 
+/// Gives `pipelined_collective` what an all-gather by itself costs, its library's latency too: for
+/// a profile that does not know the event.
+void price_pipelined_as_others(HostOverhead& overhead);
+
 /// The preset of GPUs, and of a backend that has none of its own: from what was published.
 constexpr std::string_view kCudaOverhead = "cuda";
 /// The preset of DeepSpeed's CPU accelerator, whose collectives are gloo's: measured once.

@@ -1,4 +1,5 @@
 #include <array>
+#include <stdexcept>
 #include <string>
 
 #include "core/base/json.hpp"
@@ -48,19 +49,24 @@ json::object to_object(const CollectiveLine& line) {
 }
 
 CollectiveLine collective_from(const json::object& object) {
-  return {read_enum<Purpose>(object, "purpose", kPurposes, kWhere),
-          read_enum<CollectiveKind>(object, "kind", kCollectiveKinds, kWhere),
-          read_enum<DType>(object, "dtype", kSentDTypes, kWhere),
-          read_enum<Stream>(object, "stream", kStreamNames.size(), kWhere),
-          read<int>(object, "ranks"),
-          read<std::uint64_t>(object, "calls"),
-          read<std::uint64_t>(object, "elements"),
-          read<Bytes>(object, "bytes"),
-          read<double>(object, "wire_bytes_per_rank"),
-          read<double>(object, "exposed_s"),
-          read<double>(object, "overlapped_s"),
-          object.contains("added_s") ? read<double>(object, "added_s") : 0,
-          object.contains("pipelined_calls") ? read<std::uint64_t>(object, "pipelined_calls") : 0};
+  const CollectiveLine line{
+      read_enum<Purpose>(object, "purpose", kPurposes, kWhere),
+      read_enum<CollectiveKind>(object, "kind", kCollectiveKinds, kWhere),
+      read_enum<DType>(object, "dtype", kSentDTypes, kWhere),
+      read_enum<Stream>(object, "stream", kStreamNames.size(), kWhere),
+      read<int>(object, "ranks"),
+      read<std::uint64_t>(object, "calls"),
+      read<std::uint64_t>(object, "elements"),
+      read<Bytes>(object, "bytes"),
+      read<double>(object, "wire_bytes_per_rank"),
+      read<double>(object, "exposed_s"),
+      read<double>(object, "overlapped_s"),
+      object.contains("added_s") ? read<double>(object, "added_s") : 0,
+      object.contains("pipelined_calls") ? read<std::uint64_t>(object, "pipelined_calls") : 0};
+  if (line.pipelined > line.calls) {
+    throw std::invalid_argument("ledger: more pipelined_calls than calls");
+  }
+  return line;
 }
 
 json::object to_object(const PassLine& line) {

@@ -1,7 +1,5 @@
 #include "kernels/cpu/allocator.hpp"
 
-#include <cstddef>
-#include <limits>
 #include <new>
 
 #include <malloc.h>
@@ -15,7 +13,6 @@ constexpr std::align_val_t kAlignment{64};  // c10::gAlignment
 
 // Not by malloc, which asks for memory that is there: a bucket may be larger than what is written.
 void* map(Bytes size) {
-  if (size > std::numeric_limits<std::ptrdiff_t>::max()) return nullptr;
   void* mapping = mmap(nullptr, size, PROT_READ | PROT_WRITE,
                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   return mapping == MAP_FAILED ? nullptr : mapping;

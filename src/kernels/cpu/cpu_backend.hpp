@@ -14,9 +14,8 @@ namespace dstune::cpu {
 DeviceInfo describe_device();
 
 /// Keeps the device as long as the memory limit stays, what the BLAS takes for itself, and who
-/// multiplies, which all ranks of an experiment agree on. The
-/// device's cache is emptied after every experiment (run_experiment): limits may promise more than
-/// the host has, and the next experiment's blocks have other sizes.
+/// multiplies, which all ranks of an experiment agree on. What the C library keeps goes back to the
+/// system after every experiment (run_experiment): limits may promise more than the host has.
 class CpuBackend final : public Backend {
  public:
   explicit CpuBackend(ProductChoice choice = ProductChoice::blas) : choice_(choice) {}

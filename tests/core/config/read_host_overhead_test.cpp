@@ -1,8 +1,10 @@
 #include "core/config/read_host_overhead.hpp"
 
+#include <cmath>
 #include <optional>
 #include <string>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "tests/core/config/faults.hpp"
@@ -71,17 +73,23 @@ constexpr const char* kMeasured = R"({
                   "backend": "gloo", "date": "2026-11-23", "python": "3.11"},
   "about": {"cases": 60}})";
 
-TEST_F(ReadHostOverhead, TakesPipelinedCollectivesForCollectivesUnlessItSays) {
+TEST_F(ReadHostOverhead, PricesPipelinedCollectivesAsOthersUnlessItSays) {
   write("mine.json", kMeasured);
   const auto alike = read("mine.json").value();
   std::string own = kMeasured;
   own.replace(own.find("\"synchronization_us\""), 0, "\"pipelined_collective_us\": 70, ");
+  write("half.json", own.c_str());
+  own.replace(own.find("\"gradient_hook_us\": 4.4"), 0, "\"pipelined_collective_us\": 9, ");
   write("own.json", own.c_str());
 
-  EXPECT_DOUBLE_EQ(alike.at(HostEvent::pipelined_collective), 67e-6);
-  EXPECT_DOUBLE_EQ(alike.uncertainty_of(HostEvent::pipelined_collective), 70e-6);
-  EXPECT_DOUBLE_EQ(read("own.json").value().at(HostEvent::pipelined_collective), 70e-6);
-  EXPECT_EQ(faults(), Faults{});
+  EXPECT_DOUBLE_EQ(alike.at(HostEvent::pipelined_collective), 67e-6 + 300e-6);
+  EXPECT_DOUBLE_EQ(alike.uncertainty_of(HostEvent::pipelined_collective), std::hypot(70e-6, 40e-6));
+  const auto known = read("own.json").value();
+  EXPECT_DOUBLE_EQ(known.at(HostEvent::pipelined_collective), 70e-6);
+  EXPECT_DOUBLE_EQ(known.uncertainty_of(HostEvent::pipelined_collective), 9e-6);
+  EXPECT_EQ(read("half.json"), std::nullopt) << "a number without its uncertainty";
+  EXPECT_THAT(faults(),
+              testing::ElementsAre(testing::HasSubstr("/uncertainty/pipelined_collective_us")));
 }
 
 TEST_F(ReadHostOverhead, TakesPlainNumbersToBeHalfToTwice) {

@@ -102,6 +102,10 @@ TEST(HostOverhead, OfEarlierJournalsPaysPipelinedCollectivesInFull) {
                                    .as_object();
 
   EXPECT_EQ(host_overhead_from_json(earlier).at(HostEvent::pipelined_collective), 3);
+  json::object calibrated = to_json(measured_profile());
+  calibrated.erase("pipelined_collective");
+  EXPECT_DOUBLE_EQ(host_overhead_from_json(calibrated).at(HostEvent::pipelined_collective),
+                   60e-6 + 3e-4);
 }
 
 TEST(HostOverhead, TellsWhereAProfileComesFrom) {
@@ -159,6 +163,7 @@ TEST(HostOverhead, OfGlooIsWhatTwoRanksOfDeepSpeedTook) {
   EXPECT_DOUBLE_EQ(overhead.at(HostEvent::module_hook), 450e-6);
   EXPECT_DOUBLE_EQ(overhead.at(HostEvent::collective), 3e-3);
   EXPECT_DOUBLE_EQ(overhead.at(HostEvent::optimizer_tensor), 200e-6);
+  EXPECT_DOUBLE_EQ(overhead.at(HostEvent::pipelined_collective), 600e-6);
 }
 
 TEST(HostOverhead, IsKnownByItsNumbers) {
@@ -203,8 +208,12 @@ TEST_P(HostOverheadOfStage, CountsEveryCollectiveAndEveryOtherWait) {
   const Step step = run(in_stage(GetParam()), {});
 
   std::uint64_t collectives = 0;
+  std::uint64_t of_them_pipelined = 0;
   std::uint64_t waits = 0;
-  for (const CollectiveLine& line : step.ledger.collectives()) collectives += line.calls;
+  for (const CollectiveLine& line : step.ledger.collectives()) {
+    collectives += line.calls;
+    of_them_pipelined += line.pipelined;
+  }
   for (const SyncLine& line : step.ledger.syncs()) {
     const bool is_one = line.reason == HostSync::timer || line.reason == HostSync::reduction;
     waits += is_one ? line.calls : 0;
@@ -212,6 +221,7 @@ TEST_P(HostOverheadOfStage, CountsEveryCollectiveAndEveryOtherWait) {
   const std::uint64_t pipelined = step.calls(HostEvent::pipelined_collective);
   EXPECT_EQ(step.calls(HostEvent::collective) + pipelined, collectives);
   EXPECT_EQ(pipelined > 0, GetParam() == 3);
+  EXPECT_EQ(pipelined, of_them_pipelined);
   EXPECT_EQ(step.calls(HostEvent::synchronization), waits);
 }
 

@@ -142,6 +142,14 @@ TEST(Ledger, IntegersAreNoTypeOfAMessage) {
   EXPECT_THROW(Ledger::from_json(object), std::invalid_argument);
 }
 
+TEST(Ledger, NoMoreCallsArePipelinedThanThereAre) {
+  json::object object = test::make_ledger().to_json();
+
+  object.at("collectives").as_array()[1].as_object()["pipelined_calls"] = 2;
+
+  EXPECT_THROW(Ledger::from_json(object), std::invalid_argument);
+}
+
 /// A line of every kind.
 void work(Ledger& of) {
   of.add_pass(Pass::update, 3, 2);
@@ -149,7 +157,7 @@ void work(Ledger& of) {
   of.add_idle(HostEvent::gradient_hook, 0.25);
   of.add_transfer(Transfer::device_to_host, 4);
   of.add_sync(HostSync::norm, 0.25);
-  of.add({.purpose = Purpose::gradients, .ranks = 4, .elements = 8, .bytes = 16});
+  of.add({.purpose = Purpose::gradients, .ranks = 4, .elements = 8, .bytes = 16, .pipelined = 1});
 }
 
 TEST(Ledger, RepeatsWhatCameSinceAnEarlierState) {
