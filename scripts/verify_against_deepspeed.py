@@ -17,9 +17,9 @@ import datetime
 import importlib.util
 import json
 import pathlib
-import platform
 import sys
 
+from calibration.processors import processor
 from verify import choice, judge, launch, models, plot, report, schedule, tuned
 
 CHECK_SHARE_OF_INITIALISATION = 1  # a check's profiler and engine, in visits
@@ -97,15 +97,6 @@ def about_of(options, results, chosen, events, metric):
             f"{versions['threads_per_rank']} thread{'s' * (versions['threads_per_rank'] != 1)} on {processor()}.")
     return {"line": line, "notes": notes, "versions": versions, "metric": metric, "loss_steps": options.loss_steps,
             "host_overhead_s": chosen[0].settings.get("host_overhead_s"), "dropped": dropped}
-
-
-def processor():
-    try:
-        lines = pathlib.Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-    except OSError:
-        lines = []
-    names = [line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")]
-    return names[0] if names else platform.processor() or platform.machine()
 
 
 def earlier(options, config, results):

@@ -19,6 +19,7 @@ import time
 import estimates
 import profiles
 from collectives import Timer
+from processors import processor
 
 LEAST_ROUNDS = 10  # so that the slow drift of a machine is seen
 BETWEEN_ESTIMATES = 5
@@ -75,7 +76,7 @@ class Calibration:
         self.modules = deepspeed, transformers
 
     def measured_on(self):
-        name = profiles.processor() if self.is_cpu else self.torch.cuda.get_device_name()
+        name = processor() if self.is_cpu else self.torch.cuda.get_device_name()
         return dict(host=socket.gethostname(), processor=name, ranks=self.ranks, **self.versions,
                     backend="cpu" if self.is_cpu else "cuda",
                     communication=self.torch.distributed.get_backend(),

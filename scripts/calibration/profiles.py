@@ -6,18 +6,7 @@ import re
 import sys
 import tempfile
 
-
-def processor(cpuinfo="/proc/cpuinfo"):
-    """As the CPU backend names its device (src/kernels/cpu/describe_device.cpp)."""
-    try:
-        text = pathlib.Path(cpuinfo).read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return "unknown CPU"
-    for line in text.splitlines():
-        key, colon, value = line.partition(":")
-        if colon and key.strip() in ("model name", "cpu model", "cpu"):
-            return value.strip()
-    return "unknown CPU"
+import commented_json
 
 
 def key_of(backend, device):
@@ -39,14 +28,6 @@ def cache_path(measured_on, environment):
     return pathlib.Path(base).expanduser() / "dstune-mpi" / "profiles" / key / name
 
 
-def read_commented_json(path):
-    """JSON with // and /* */ comments and trailing commas, which CONFIG.json may have."""
-    text = pathlib.Path(path).read_text(encoding="utf-8")
-    strings = r'("(?:\\.|[^"\\])*")'
-    text = re.sub(strings + r"|//[^\n]*|/\*.*?\*/", lambda found: found[1] or " ", text, flags=re.DOTALL)
-    return json.loads(re.sub(strings + r"|,(?=\s*[}\]])", lambda found: found[1] or "", text))
-
-
 def results_path(config, results_dir):
     """host_overhead.json in the results directory; None if nobody asked for one and none is there.
 
@@ -54,7 +35,7 @@ def results_path(config, results_dir):
     """
     folder = results_dir or "autotuning_results"
     if config and not results_dir:
-        folder = read_commented_json(config).get("autotuning", {}).get("results_dir", folder)
+        folder = commented_json.read(config).get("autotuning", {}).get("results_dir", folder)
     path = pathlib.Path(folder) / "host_overhead.json"
     return path if config or results_dir or path.parent.is_dir() else None
 

@@ -2,8 +2,9 @@
 import dataclasses
 import json
 import pathlib
-import re
 import statistics
+
+from calibration import commented_json
 
 METRICS = ("throughput", "latency", "flops", "tokens")
 # Settings of an experiment that the runs in DeepSpeed cannot be given.
@@ -15,16 +16,9 @@ class InputFault(Exception):
     """What the user can mend: exit code 2."""
 
 
-def without_comments(text):
-    """JSON of a file with // and /* */ comments and trailing commas, none of which count in a string."""
-    string = r'"(?:\\.|[^"\\])*"'
-    text = re.sub(rf"({string})|//[^\n]*|/\*.*?\*/", lambda found: found.group(1) or " ", text, flags=re.DOTALL)
-    return re.sub(rf"({string})|,(?=\s*[}}\]])", lambda found: found.group(1) or "", text)
-
-
 def read_configuration(path):
     try:
-        config = json.loads(without_comments(pathlib.Path(path).read_text(encoding="utf-8")))
+        config = commented_json.read(path)
     except (OSError, ValueError) as fault:
         raise InputFault(f"{path}: {fault}") from fault
     if not isinstance(config, dict):

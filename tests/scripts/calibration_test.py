@@ -15,6 +15,7 @@ import calibrate
 import collectives
 import estimates
 import fitting
+import processors
 import profiles
 import steps
 
@@ -284,8 +285,8 @@ class Profile(unittest.TestCase):
             file = pathlib.Path(folder) / "cpuinfo"
             file.write_text("processor\t: 0\nmodel\t: 85\nmodel name\t: Some: CPU @ 2 GHz \nmodel name\t: other\n")
 
-            self.assertEqual(profiles.processor(file), "Some: CPU @ 2 GHz")
-            self.assertEqual(profiles.processor(pathlib.Path(folder) / "none"), "unknown CPU")
+            self.assertEqual(processors.processor(file), "Some: CPU @ 2 GHz")
+            self.assertEqual(processors.processor(pathlib.Path(folder) / "none"), "unknown CPU")
 
     def test_the_results_directory_has_it_where_there_is_one_or_a_configuration(self):
         before = os.getcwd()

@@ -7,6 +7,7 @@ import unittest
 
 from verify_support import SPEC, configurations, grid, journal, record
 
+from calibration import commented_json
 from verify import batches, choice, models, tuned, watch
 from verify.schedule import CHECK, REFERENCE, TIME, WARM, Schedule
 
@@ -15,7 +16,7 @@ class Results(unittest.TestCase):
     def test_comments_and_trailing_commas_go_but_not_in_strings(self):
         text = '{"a": "x // y", /* b\n */ "c": [1, 2,], // d\n "e": "f,]",}'
 
-        self.assertEqual(json.loads(tuned.without_comments(text)), {"a": "x // y", "c": [1, 2], "e": "f,]"})
+        self.assertEqual(json.loads(commented_json.without_comments(text)), {"a": "x // y", "c": [1, 2], "e": "f,]"})
 
     def test_repetitions_are_of_one_configuration_whose_time_is_their_median(self):
         lines = [record("a", 1.0), record("b", 5.0, stage=1), record("a_again1", 3.0), record("a_again2", 2.0)]
