@@ -7,7 +7,7 @@
 
 #include "core/base/error.hpp"
 
-namespace dstune {
+namespace dstune::backends_test {
 namespace {
 
 using testing::Contains;
@@ -73,4 +73,4 @@ TEST(Backends, AreListedForTheUser) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::backends_test

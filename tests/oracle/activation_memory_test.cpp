@@ -14,7 +14,7 @@
 #include "kernels/cpu/cpu_device.hpp"
 #include "tests/support/recording_engine.hpp"
 
-namespace dstune::oracle {
+namespace dstune::oracle::activation_memory_test {
 namespace {
 
 constexpr Bytes kUnlimited = Bytes{1} << 50U;
@@ -138,4 +138,4 @@ TEST(PredictActivationsOfHead, PeakIsTwelveBytesPerTokenAndWord) {
 }
 
 }  // namespace
-}  // namespace dstune::oracle
+}  // namespace dstune::oracle::activation_memory_test

@@ -16,7 +16,7 @@
 #include "tests/oracle/module_places.hpp"
 #include "tests/support/recording_engine.hpp"
 
-namespace dstune::oracle {
+namespace dstune::oracle::hook_trace_test {
 namespace {
 
 using Names = std::vector<std::string>;
@@ -107,4 +107,4 @@ TEST(HookTrace, BackwardOfAModuleWithoutInputGradientIsNeverOver) {
 }
 
 }  // namespace
-}  // namespace dstune::oracle
+}  // namespace dstune::oracle::hook_trace_test

@@ -5,7 +5,7 @@
 #include "core/train/families/families.hpp"
 #include "tests/support/tiny_experiment.hpp"
 
-namespace dstune::oracle {
+namespace dstune::oracle::memory_model_test {
 namespace {
 
 // The first table of memory_model.hpp.
@@ -67,4 +67,4 @@ TEST(PredictModelStates, GivesTheReferenceValuesOfGpt2) {
 }
 
 }  // namespace
-}  // namespace dstune::oracle
+}  // namespace dstune::oracle::memory_model_test

@@ -16,7 +16,7 @@
 #include "tests/support/numbers.hpp"
 #include "tests/support/recording_engine.hpp"
 
-namespace dstune {
+namespace dstune::toy_mlp_model_test {
 namespace {
 
 constexpr std::int64_t kSequence = 5;
@@ -143,4 +143,4 @@ TEST(ToyMlpModel, HooksFireAsAutogradsWould) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::toy_mlp_model_test

@@ -14,7 +14,7 @@
 #include "tests/support/knob_grid.hpp"
 #include "tests/support/training_run.hpp"
 
-namespace dstune {
+namespace dstune::toy_mlp_test {
 namespace {
 
 using test::all_splits;
@@ -112,4 +112,4 @@ TEST_P(ToyEquivalence, TrainsTheSameWithEveryKnobThatOnlyChangesCommunication) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::toy_mlp_test

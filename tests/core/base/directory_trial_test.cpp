@@ -11,7 +11,7 @@
 
 #include "tests/support/temporary_directory.hpp"
 
-namespace dstune {
+namespace dstune::directory_trial_test {
 namespace {
 
 using testing_support::TemporaryDirectory;
@@ -68,4 +68,4 @@ TEST(WhyNotWritable, OfRunsThatStartTogetherNoneIsInTheWay) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::directory_trial_test

@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-namespace dstune {
+namespace dstune::edit_distance_test {
 namespace {
 
 TEST(EditDistance, CountsEachKindOfSlip) {
@@ -45,4 +45,4 @@ TEST(EditDistance, GivesUpBeyondItsBound) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::edit_distance_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace dstune {
+namespace dstune::error_test {
 namespace {
 
 TEST(ConfigError, ShowsEveryProblemUnderItsSource) {
@@ -26,4 +26,4 @@ TEST(ConfigError, SaysProblemIfThereIsOne) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::error_test

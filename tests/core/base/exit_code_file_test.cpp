@@ -9,7 +9,7 @@
 
 #include "core/base/file.hpp"
 
-namespace dstune {
+namespace dstune::exit_code_file_test {
 namespace {
 
 class ExitCodeFile : public testing::Test {
@@ -65,4 +65,4 @@ TEST_F(ExitCodeFile, ThatCannotBeWrittenIsNoFault) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::exit_code_file_test

@@ -11,7 +11,7 @@
 #include "tests/support/full_disk.hpp"
 #include "tests/support/temporary_directory.hpp"
 
-namespace dstune {
+namespace dstune::file_test {
 namespace {
 
 using testing::AllOf;
@@ -103,4 +103,4 @@ TEST(EnsureDirectory, AFileInTheWayIsAnError) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::file_test

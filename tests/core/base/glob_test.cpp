@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace dstune {
+namespace dstune::glob_test {
 namespace {
 
 TEST(Glob, StandsForTheWholeText) {
@@ -33,4 +33,4 @@ TEST(Glob, QuestionMarksAndBracketsAreOneCharacter) {
 TEST(Glob, ABracketThatNothingClosesIsItself) { EXPECT_TRUE(matches_glob("a[b", "a[b")); }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::glob_test

@@ -8,7 +8,7 @@
 
 #include <gtest/gtest.h>
 
-namespace dstune {
+namespace dstune::json_parser_test {
 namespace {
 
 TEST(ParseJson, EveryDoubleReadsBackToTheSameBits) {
@@ -44,4 +44,4 @@ TEST(ParseJson, RejectsWhatIsNoSingleValue) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::json_parser_test

@@ -8,7 +8,7 @@
 #include <boost/json/parse.hpp>
 #include <gtest/gtest.h>
 
-namespace dstune {
+namespace dstune::json_test {
 namespace {
 
 TEST(ToJsonText, WritesPlainNumbersWithoutExponent) {
@@ -70,4 +70,4 @@ TEST(SortedByKey, SortsObjectsInsideListsToo) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::json_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace dstune {
+namespace dstune::linear_algebra_test {
 namespace {
 
 constexpr SquareMatrix<3> kMatrix{{{4, 2, 1}, {2, 5, 3}, {1, 3, 6}}};
@@ -48,4 +48,4 @@ TEST(LeastNonNegative, StaysAtTheBound) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::linear_algebra_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace dstune {
+namespace dstune::printable_test {
 namespace {
 
 TEST(Printable, LeavesTextAlone) {
@@ -25,4 +25,4 @@ TEST(Printable, EscapesWhatIsNotUtf8) {
 TEST(PrintableLines, KeepsLineBreaksOnly) { EXPECT_EQ(printable_lines("a\nb\r"), "a\nb\\x0D"); }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::printable_test

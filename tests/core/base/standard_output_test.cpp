@@ -7,7 +7,7 @@
 #include "core/base/error.hpp"
 #include "core/base/file.hpp"
 
-namespace dstune {
+namespace dstune::standard_output_test {
 namespace {
 
 using testing::HasSubstr;
@@ -62,4 +62,4 @@ TEST(Print, SeesThatTheReaderHasGone) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::standard_output_test

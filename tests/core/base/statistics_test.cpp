@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-namespace dstune {
+namespace dstune::statistics_test {
 namespace {
 
 TEST(Summarize, TakesTheMiddleOfAnOddNumber) {
@@ -40,4 +40,4 @@ TEST(Percentile, IsTheLeastThatEnoughSamplesDoNotExceed) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::statistics_test

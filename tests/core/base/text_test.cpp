@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-namespace dstune {
+namespace dstune::text_test {
 namespace {
 
 using Words = std::vector<std::string>;
@@ -60,4 +60,4 @@ TEST(DidYouMean, IgnoresWordsTooLongToBeAMistake) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::text_test

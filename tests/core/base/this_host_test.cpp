@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 #include <sys/utsname.h>
 
-namespace dstune {
+namespace dstune::this_host_test {
 namespace {
 
 TEST(ThisHost, HasTheNameThatTheSystemGives) {
@@ -18,4 +18,4 @@ TEST(ThisHost, NamesTheSpaceOfProcessNumbers) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::this_host_test

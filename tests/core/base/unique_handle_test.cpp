@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-namespace dstune {
+namespace dstune::unique_handle_test {
 namespace {
 
 // A handle is a place in a list of close counts: each test owns its list.
@@ -87,4 +87,4 @@ TEST(UniqueHandle, ResetClosesOnlyOnce) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::unique_handle_test

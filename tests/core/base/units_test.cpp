@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-namespace dstune {
+namespace dstune::units_test {
 namespace {
 
 using namespace literals;
@@ -82,4 +82,4 @@ TEST(FormatSeconds, TakesTheNextUnitWhereRoundingWouldReachIt) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::units_test

@@ -9,7 +9,7 @@
 #include "tests/core/config/faults.hpp"
 #include "tests/support/temporary_directory.hpp"
 
-namespace dstune {
+namespace dstune::any_config_test {
 namespace {
 
 using testing_support::Faults;
@@ -112,4 +112,4 @@ TEST_F(AnyConfig, SurvivesAnyValueAtAnyKey) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::any_config_test

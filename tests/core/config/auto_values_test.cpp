@@ -3,7 +3,7 @@
 #include <boost/json/parse.hpp>
 #include <gtest/gtest.h>
 
-namespace dstune {
+namespace dstune::auto_values_test {
 namespace {
 
 using Texts = std::vector<std::string>;
@@ -70,4 +70,4 @@ TEST(FindAuto, PointsToEachOfThem) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::auto_values_test

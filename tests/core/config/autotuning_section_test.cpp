@@ -5,7 +5,7 @@
 
 #include "tests/core/config/faults.hpp"
 
-namespace dstune {
+namespace dstune::autotuning_section_test {
 namespace {
 
 using testing_support::Faults;
@@ -132,4 +132,4 @@ TEST(ReadAutotuning, ReadsWhatIsSaidOfTheModel) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::autotuning_section_test

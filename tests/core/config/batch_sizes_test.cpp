@@ -5,7 +5,7 @@
 
 #include "tests/core/config/faults.hpp"
 
-namespace dstune {
+namespace dstune::batch_sizes_test {
 namespace {
 
 using testing_support::Faults;
@@ -201,4 +201,4 @@ TEST(ReadBatchSizes, GlobalBatchWithMicroBatchDoesNotBoundTheSearch) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::batch_sizes_test

@@ -6,7 +6,7 @@
 #include "tests/core/config/faults.hpp"
 #include "tests/support/temporary_directory.hpp"
 
-namespace dstune {
+namespace dstune::dstune_section_test {
 namespace {
 
 using testing_support::Faults;
@@ -213,4 +213,4 @@ TEST(ReadDstune, FlashIsRefusedWhereAModelIsEagerOnly) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::dstune_section_test

@@ -11,7 +11,7 @@
 #include "tests/core/config/faults.hpp"
 #include "tests/support/temporary_directory.hpp"
 
-namespace dstune {
+namespace dstune::find_host_profile_test {
 namespace {
 
 using testing::ElementsAre;
@@ -123,4 +123,4 @@ TEST(ProfilePlaces, AreTheResultsAndTheUsersCache) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::find_host_profile_test

@@ -6,7 +6,7 @@
 
 #include "tests/core/config/faults.hpp"
 
-namespace dstune {
+namespace dstune::model_info_test {
 namespace {
 
 using ::testing::StartsWith;
@@ -71,4 +71,4 @@ TEST(CheckModelInfo, RefusesWhatContradictsTheModel) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::model_info_test

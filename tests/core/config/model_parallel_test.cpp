@@ -5,7 +5,7 @@
 #include "core/train/families/families.hpp"
 #include "tests/core/config/faults.hpp"
 
-namespace dstune {
+namespace dstune::model_parallel_test {
 namespace {
 
 using testing_support::Faults;
@@ -63,4 +63,4 @@ TEST(NoteOfModelParallelism, SaysWhatIsNotModelled) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::model_parallel_test

@@ -5,7 +5,7 @@
 
 #include "tests/core/config/faults.hpp"
 
-namespace dstune {
+namespace dstune::overrides_test {
 namespace {
 
 using testing_support::Faults;
@@ -132,4 +132,4 @@ TEST(Precision, IsNotedWhereTheFileLeavesItOpen) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::overrides_test

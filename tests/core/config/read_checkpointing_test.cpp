@@ -12,7 +12,7 @@
 #include "tests/core/config/faults.hpp"
 #include "tests/support/temporary_directory.hpp"
 
-namespace dstune {
+namespace dstune::read_checkpointing_test {
 namespace {
 
 using testing::ElementsAre;
@@ -120,4 +120,4 @@ TEST_F(CheckpointingOfAFile, RefusesContiguousBuffersAsDeepSpeedDoes) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::read_checkpointing_test

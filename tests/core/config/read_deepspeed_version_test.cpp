@@ -11,7 +11,7 @@
 #include "tests/core/config/faults.hpp"
 #include "tests/support/temporary_directory.hpp"
 
-namespace dstune {
+namespace dstune::read_deepspeed_version_test {
 namespace {
 
 using testing::ElementsAre;
@@ -134,4 +134,4 @@ TEST(TuningConfigOfARelease, EndsAtATextThatIsNone) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::read_deepspeed_version_test

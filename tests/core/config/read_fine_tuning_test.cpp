@@ -8,7 +8,7 @@
 #include "core/config/dstune_section.hpp"
 #include "tests/core/config/faults.hpp"
 
-namespace dstune {
+namespace dstune::read_fine_tuning_test {
 namespace {
 
 using testing::ElementsAre;
@@ -111,4 +111,4 @@ TEST(ReadFineTuning, SurvivesItsTextForm) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::read_fine_tuning_test

@@ -10,7 +10,7 @@
 #include "tests/core/config/faults.hpp"
 #include "tests/support/temporary_directory.hpp"
 
-namespace dstune {
+namespace dstune::read_host_overhead_test {
 namespace {
 
 using testing_support::Faults;
@@ -193,4 +193,4 @@ TEST_F(ReadHostOverhead, RejectsAFileWithoutAnObject) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::read_host_overhead_test

@@ -14,7 +14,7 @@
 #include "tests/core/config/faults.hpp"
 #include "tests/support/temporary_directory.hpp"
 
-namespace dstune {
+namespace dstune::read_lengths_test {
 namespace {
 
 using testing::ElementsAre;
@@ -187,4 +187,4 @@ TEST(ReadLengths, NamesTheLineThatIsWrong) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::read_lengths_test

@@ -9,7 +9,7 @@
 #include "core/config/dstune_section.hpp"
 #include "tests/core/config/faults.hpp"
 
-namespace dstune {
+namespace dstune::read_loss_test {
 namespace {
 
 using testing_support::Faults;
@@ -110,4 +110,4 @@ TEST(ReadLoss, OtherTasksHaveTheUsualOneOnly) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::read_loss_test

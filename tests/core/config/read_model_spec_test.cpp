@@ -8,7 +8,7 @@
 #include "tests/core/config/faults.hpp"
 #include "tests/support/temporary_directory.hpp"
 
-namespace dstune {
+namespace dstune::read_model_spec_test {
 namespace {
 
 using testing_support::Faults;
@@ -298,4 +298,4 @@ TEST(ReadModelObject, RejectsHeadsThatDoNotDivideTheWidth) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::read_model_spec_test

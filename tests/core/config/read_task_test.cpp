@@ -6,7 +6,7 @@
 #include "core/config/dstune_section.hpp"
 #include "tests/core/config/faults.hpp"
 
-namespace dstune {
+namespace dstune::read_task_test {
 namespace {
 
 using testing_support::Faults;
@@ -96,4 +96,4 @@ TEST(ReadTask, DropsTheClassifiersDropoutUnlessAskedFor) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::read_task_test

@@ -8,7 +8,7 @@
 #include "tests/core/config/faults.hpp"
 #include "tests/support/temporary_directory.hpp"
 
-namespace dstune {
+namespace dstune::search_keys_test {
 namespace {
 
 using testing::ElementsAre;
@@ -101,4 +101,4 @@ TEST_F(SearchKeys, AFixedBatchNeedsOneAndATunerThatKeepsIt) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::search_keys_test

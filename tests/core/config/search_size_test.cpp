@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-namespace dstune {
+namespace dstune::search_size_test {
 namespace {
 
 TuningConfig config_of(int stages, int trials) {
@@ -55,4 +55,4 @@ TEST(SearchSize, SmallValuesCountWhatTheyTakeInMemory) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::search_size_test

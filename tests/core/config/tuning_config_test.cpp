@@ -7,7 +7,7 @@
 #include "tests/core/config/faults.hpp"
 #include "tests/support/temporary_directory.hpp"
 
-namespace dstune {
+namespace dstune::tuning_config_test {
 namespace {
 
 using testing_support::Faults;
@@ -316,4 +316,4 @@ TEST_F(ReadTuningConfig, NamesTheFileInTheMessage) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::tuning_config_test

@@ -8,7 +8,7 @@
 
 #include <gtest/gtest.h>
 
-namespace dstune {
+namespace dstune::caching_model_test {
 namespace {
 
 constexpr Bytes kMiB = Bytes{1} << 20U;
@@ -262,4 +262,4 @@ TEST(CachingModel, IsFullOneByteBelowItsSegments) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::caching_model_test

@@ -5,7 +5,7 @@
 #include "core/device/operations/bias.hpp"
 #include "core/device/operations/fill.hpp"
 
-namespace dstune {
+namespace dstune::checking_device_test {
 namespace {
 
 using test::CheckingCollectives;
@@ -132,4 +132,4 @@ TEST_F(CheckingDeviceTest, ACollectiveRunsAfterTheStreamThatCallsItAndBesideWhat
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::checking_device_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace dstune {
+namespace dstune::clocked_device_test {
 namespace {
 
 constexpr std::size_t kProduct = 3;
@@ -82,4 +82,4 @@ TEST(ClockedDevice, AnEventPassesWithItsStream) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::clocked_device_test

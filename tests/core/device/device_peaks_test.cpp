@@ -8,7 +8,7 @@
 #include "kernels/cpu/cpu_device.hpp"
 #include "kernels/sim/sim_device.hpp"
 
-namespace dstune {
+namespace dstune::device_peaks_test {
 namespace {
 
 constexpr Bytes kPlenty = Bytes{400} << 20U;
@@ -55,4 +55,4 @@ TEST(MeasurePeaks, NeedsMemoryAndTime) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::device_peaks_test

@@ -12,7 +12,7 @@
 #include "core/device/operations/attention.hpp"
 #include "core/device/operations/copy.hpp"
 
-namespace dstune {
+namespace dstune::dry_device_test {
 namespace {
 
 TEST(DryDevice, BudgetIsExactToTheByte) {
@@ -149,4 +149,4 @@ TEST(DryCollectives, RankMustBeInTheGroup) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::dry_device_test

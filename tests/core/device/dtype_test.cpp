@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-namespace dstune {
+namespace dstune::dtype_test {
 
 namespace {
 
@@ -97,4 +97,4 @@ TEST(DTypeTest, HasSizesAndNames) {
 
 }  // namespace
 
-}  // namespace dstune
+}  // namespace dstune::dtype_test

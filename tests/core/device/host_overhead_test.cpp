@@ -16,7 +16,7 @@
 #include "kernels/sim/sim_device.hpp"
 #include "tests/support/tiny_experiment.hpp"
 
-namespace dstune {
+namespace dstune::host_overhead_test {
 namespace {
 
 using test::TinyExperiment;
@@ -430,4 +430,4 @@ TEST(HostOverhead, CountsHooksOfModulesInStage3Alone) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::host_overhead_test

@@ -8,7 +8,7 @@
 #include "core/base/json_parser.hpp"
 #include "tests/support/make_ledger.hpp"
 
-namespace dstune {
+namespace dstune::ledger_test {
 namespace {
 
 CollectiveLine call(CollectiveKind kind, int ranks, std::uint64_t elements) {
@@ -215,4 +215,4 @@ TEST(Ledger, ClearForgetsEverything) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::ledger_test

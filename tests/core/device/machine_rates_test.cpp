@@ -7,7 +7,7 @@
 #include "core/base/json.hpp"
 #include "core/device/operations/gemm.hpp"
 
-namespace dstune {
+namespace dstune::machine_rates_test {
 namespace {
 
 constexpr MatrixShape kShape{.rows = 1, .cols = 2, .inner = 3};
@@ -138,4 +138,4 @@ TEST(TypicalRates, LieBetweenTheGroups) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::machine_rates_test

@@ -7,7 +7,7 @@
 #include "kernels/sim/sim_device.hpp"
 #include "tests/support/thread_group.hpp"
 
-namespace dstune {
+namespace dstune::measure_messages_test {
 namespace {
 
 constexpr Bytes kPlenty = Bytes{400} << 20U;
@@ -83,4 +83,4 @@ TEST(FitCollective, IsNeverNegative) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::measure_messages_test

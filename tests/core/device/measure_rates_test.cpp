@@ -9,7 +9,7 @@
 #include "kernels/sim/sim_device.hpp"
 #include "tests/support/thread_group.hpp"
 
-namespace dstune {
+namespace dstune::measure_rates_test {
 namespace {
 
 constexpr Bytes kPlenty = Bytes{400} << 20U;
@@ -132,4 +132,4 @@ TEST(MeasureRates, WorksOnACpu) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::measure_rates_test

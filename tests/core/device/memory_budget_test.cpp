@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace dstune {
+namespace dstune::memory_budget_test {
 namespace {
 
 TEST(MemoryBudget, PeaksKnowTheirPhase) {
@@ -96,4 +96,4 @@ TEST(ExactBudget, ReservesNothingBesideWhatIsInUse) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::memory_budget_test

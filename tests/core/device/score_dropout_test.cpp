@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-namespace dstune {
+namespace dstune::score_dropout_test {
 namespace {
 
 TEST(ScoreDropout, EveryScoreHasBitsOfItsOwn) {
@@ -43,4 +43,4 @@ TEST(ScoreDropout, SixteenBitsDecideOverEach) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::score_dropout_test

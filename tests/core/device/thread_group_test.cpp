@@ -10,7 +10,7 @@
 #include "tests/core/device/collectives/collectives_suite.hpp"
 #include "tests/support/numbers.hpp"
 
-namespace dstune::test {
+namespace dstune::test::thread_group_test {
 namespace {
 
 TEST(ThreadGroup, VoteIsTrueOnlyIfEverybodySaysYes) {
@@ -104,7 +104,7 @@ TEST(ThreadCollectives, APartOfTheGroupHasItsOwnLinesInTheLedger) {
 }
 
 }  // namespace
-}  // namespace dstune::test
+}  // namespace dstune::test::thread_group_test
 
 namespace dstune::testing {
 

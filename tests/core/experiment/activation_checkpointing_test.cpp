@@ -7,7 +7,7 @@
 #include "core/base/json.hpp"
 #include "core/experiment/step_config.hpp"
 
-namespace dstune {
+namespace dstune::activation_checkpointing_test {
 namespace {
 
 using Unit = ActivationCheckpointing::Unit;
@@ -91,4 +91,4 @@ TEST(ActivationCheckpointing, SectionOfDeepSpeedCountsWhereItsFunctionIsCalled) 
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::activation_checkpointing_test

@@ -11,7 +11,7 @@
 #include "core/base/json_parser.hpp"
 #include "tests/support/test_data.hpp"
 
-namespace dstune {
+namespace dstune::deepspeed_version_test {
 namespace {
 
 using Version = DeepSpeedVersion;
@@ -149,4 +149,4 @@ TEST(BehaviourOf, BeginsAndEndsWithReleases) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::deepspeed_version_test

@@ -5,7 +5,7 @@
 
 #include "core/base/json_parser.hpp"
 
-namespace dstune {
+namespace dstune::device_use_test {
 namespace {
 
 using testing::ElementsAre;
@@ -147,4 +147,4 @@ TEST(ThrottleText, NamesReasonsAndNumbers) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::device_use_test

@@ -7,7 +7,7 @@
 
 #include "core/base/json_parser.hpp"
 
-namespace dstune {
+namespace dstune::experiment_test {
 namespace {
 
 Experiment example() {
@@ -196,4 +196,4 @@ TEST(Experiment, MeasuringTheMachineIsAnother) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::experiment_test

@@ -9,7 +9,7 @@
 #include "core/base/text.hpp"
 #include "core/experiment/step_config.hpp"
 
-namespace dstune {
+namespace dstune::gradient_knobs_of_step_config_test {
 namespace {
 
 using Names = std::vector<std::string>;
@@ -94,4 +94,4 @@ TEST(StepConfig, NamesEarlyDivisionWhereDeepSpeedRefusesIt) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::gradient_knobs_of_step_config_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace dstune {
+namespace dstune::loss_settings_test {
 namespace {
 
 TEST(LossSettings, EveryKindIsFoundByItsName) {
@@ -19,4 +19,4 @@ TEST(LossSettings, AreDescribed) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::loss_settings_test

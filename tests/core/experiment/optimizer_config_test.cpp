@@ -8,7 +8,7 @@
 
 #include "core/base/json_parser.hpp"
 
-namespace dstune {
+namespace dstune::optimizer_config_test {
 namespace {
 
 using Names = std::vector<std::string>;
@@ -159,4 +159,4 @@ TEST(UnusedState, IsAdagradsWhereDeepSpeedMakesItAnew) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::optimizer_config_test

@@ -10,7 +10,7 @@
 #include "core/base/json_parser.hpp"
 #include "tests/support/make_ledger.hpp"
 
-namespace dstune {
+namespace dstune::outcome_test {
 namespace {
 
 using namespace literals;
@@ -218,4 +218,4 @@ TEST(DescribeOutcome, ReasonsStayOnOneLine) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::outcome_test

@@ -13,7 +13,7 @@
 #include "core/base/json_parser.hpp"
 #include "core/base/text.hpp"
 
-namespace dstune {
+namespace dstune::step_config_test {
 namespace {
 
 using Names = std::vector<std::string>;
@@ -302,4 +302,4 @@ TEST(StepConfig, RejectsWrongTypes) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::step_config_test

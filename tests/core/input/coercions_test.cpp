@@ -12,7 +12,7 @@
 #include "core/config/deepspeed/deepspeed_keys.hpp"
 #include "tests/support/test_data.hpp"
 
-namespace dstune {
+namespace dstune::coercions_test {
 namespace {
 
 // The rule of "/fp16/enabled", and the section it stands in.
@@ -124,4 +124,4 @@ TEST_F(Coercions, KnowEveryKindOfValue) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::coercions_test

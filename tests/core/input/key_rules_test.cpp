@@ -5,7 +5,7 @@
 
 #include "tests/core/config/faults.hpp"
 
-namespace dstune {
+namespace dstune::key_rules_test {
 namespace {
 
 using testing_support::Faults;
@@ -154,4 +154,4 @@ TEST(AsInteger, TakesOnlyIntegralNumbersOf64Bits) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::key_rules_test

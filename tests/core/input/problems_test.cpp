@@ -6,7 +6,7 @@
 
 #include "tests/core/config/faults.hpp"
 
-namespace dstune {
+namespace dstune::problems_test {
 namespace {
 
 using testing_support::Faults;
@@ -111,4 +111,4 @@ TEST(Child, EscapesAsJsonPointersDo) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::problems_test

@@ -8,7 +8,7 @@
 #include "tests/core/config/faults.hpp"
 #include "tests/support/temporary_directory.hpp"
 
-namespace dstune {
+namespace dstune::read_json_test {
 namespace {
 
 using testing_support::Faults;
@@ -231,4 +231,4 @@ TEST(ReadJsonFile, ReadsFilesLongerThanOneChunk) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::read_json_test

@@ -10,7 +10,7 @@
 #include "tests/core/config/faults.hpp"
 #include "tests/support/temporary_directory.hpp"
 
-namespace dstune {
+namespace dstune::read_text_test {
 namespace {
 
 using testing_support::Faults;
@@ -70,4 +70,4 @@ TEST(ReadTextFile, TakesAnEmptyFileAndADevice) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::read_text_test

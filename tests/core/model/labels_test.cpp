@@ -5,7 +5,7 @@
 
 #include "core/base/json.hpp"
 
-namespace dstune {
+namespace dstune::labels_test {
 namespace {
 
 ModelSpec spec_with(const char* config) {
@@ -37,4 +37,4 @@ TEST(Labels, OfARegressionOrSeveralAtOnceAreAFault) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::labels_test

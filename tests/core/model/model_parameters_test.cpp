@@ -5,7 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace dstune {
+namespace dstune::model_parameters_test {
 namespace {
 
 using testing::ElementsAre;
@@ -57,4 +57,4 @@ TEST(ModelNames, FindModulesAndTensors) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::model_parameters_test

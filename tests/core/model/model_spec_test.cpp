@@ -6,7 +6,7 @@
 
 #include "core/base/json.hpp"
 
-namespace dstune {
+namespace dstune::model_spec_test {
 namespace {
 
 TEST(ModelSpec, SurvivesItsTextForm) {
@@ -61,4 +61,4 @@ TEST(ModelSpec, RefusesAnObjectThatLacksAKey) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::model_spec_test

@@ -11,7 +11,7 @@
 #include "core/base/json.hpp"
 #include "tests/support/test_data.hpp"
 
-namespace dstune {
+namespace dstune::rotary_frequencies_test {
 namespace {
 
 using testing::ElementsAre;
@@ -89,4 +89,4 @@ TEST(RopeParameters, OfAKindNeedWhatItReads) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::rotary_frequencies_test

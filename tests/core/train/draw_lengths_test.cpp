@@ -18,7 +18,7 @@
 #include "tests/support/test_data.hpp"
 #include "tests/support/tiny_experiment.hpp"
 
-namespace dstune {
+namespace dstune::draw_lengths_test {
 namespace {
 
 /// A row of the table.
@@ -194,4 +194,4 @@ TEST(DrawLengths, NoBatchNeedsMoreThanTheLongest) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::draw_lengths_test

@@ -10,7 +10,7 @@
 #include "tests/support/thread_group.hpp"
 #include "tests/support/tiny_experiment.hpp"
 
-namespace dstune {
+namespace dstune::measure_machine_on_backends_test {
 namespace {
 
 constexpr GroupMessage kQuantised{CollectiveKind::all_to_all, DType::int8, 2, 2};
@@ -64,4 +64,4 @@ TEST(MeasureMachineOnBackends, MeasuresAllThatItIsAskedForAndLeavesNothing) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::measure_machine_on_backends_test

@@ -11,7 +11,7 @@
 #include "tests/support/thread_group.hpp"
 #include "tests/support/tiny_experiment.hpp"
 
-namespace dstune {
+namespace dstune::measure_machine_test {
 namespace {
 
 Experiment machine(int ranks) {
@@ -93,4 +93,4 @@ TEST(MeasureMachine, NeedsMemory) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::measure_machine_test

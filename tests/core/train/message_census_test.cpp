@@ -5,7 +5,7 @@
 
 #include "tests/support/tiny_experiment.hpp"
 
-namespace dstune {
+namespace dstune::message_census_test {
 namespace {
 
 using test::TinyExperiment;
@@ -59,4 +59,4 @@ TEST(MessagesOf, AreNoneOfAStepThatIsNotModelled) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::message_census_test

@@ -17,7 +17,7 @@
 #include "tests/support/thread_group.hpp"
 #include "tests/support/tiny_experiment.hpp"
 
-namespace dstune {
+namespace dstune::operands_test {
 namespace {
 
 constexpr int kUnmeasured = 2;
@@ -108,4 +108,4 @@ TEST_P(OperandsTest, AreNeitherZerosNorConstants) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::operands_test

@@ -11,7 +11,7 @@
 #include "tests/support/make_ledger.hpp"
 #include "tests/support/tiny_experiment.hpp"
 
-namespace dstune {
+namespace dstune::rank_report_test {
 namespace {
 
 // Forward, backward and optimizer take multiples of `tag`, so that they tell whose they are.
@@ -244,4 +244,4 @@ TEST(RankReport, RatesOfStepsThatVaryAreThoseOfAllTogether) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::rank_report_test

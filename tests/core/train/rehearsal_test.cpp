@@ -15,7 +15,7 @@
 #include "tests/support/even_model.hpp"
 #include "tests/support/tiny_experiment.hpp"
 
-namespace dstune {
+namespace dstune::rehearsal_test {
 namespace {
 
 using test::TinyExperiment;
@@ -139,4 +139,4 @@ TEST(RehearsalOfParts, TakesAsLongForAnyNumberOfMicroStepsAndRanks) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::rehearsal_test

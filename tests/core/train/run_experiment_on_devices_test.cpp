@@ -11,7 +11,7 @@
 #include "core/device/dry_device.hpp"
 #include "tests/core/train/run_on_cpus.hpp"
 
-namespace dstune {
+namespace dstune::run_experiment_on_devices_test {
 namespace {
 
 using test::caching_experiment;
@@ -184,4 +184,4 @@ TEST(DryRunOfLongSequences, CountsTheScratchOfTheImitatedDevice) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::run_experiment_on_devices_test

@@ -13,7 +13,7 @@
 #include "tests/core/train/run_on_cpus.hpp"
 #include "tests/support/tiny_experiment.hpp"
 
-namespace dstune {
+namespace dstune::run_experiment_test {
 namespace {
 
 using test::caching_experiment;
@@ -227,4 +227,4 @@ TEST_P(RunExperiment, OfLengthsThatVaryNeedsTheLongestBatchAndMeasuresTheMean) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::run_experiment_test

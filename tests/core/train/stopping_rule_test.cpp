@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-namespace dstune {
+namespace dstune::stopping_rule_test {
 namespace {
 
 constexpr Seconds kAmple = 1000;
@@ -88,4 +88,4 @@ TEST(StoppingRule, OfStepsThatDifferByNatureTakesTwentyTimesTheMinimumAtMost) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::stopping_rule_test

@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-namespace dstune::cpu {
+namespace dstune::cpu::allocator_test {
 
 namespace {
 
@@ -74,4 +74,4 @@ TEST(Allocator, WhatIsInUseStaysWhenTheHeapIsTrimmed) {
 
 }  // namespace
 
-}  // namespace dstune::cpu
+}  // namespace dstune::cpu::allocator_test

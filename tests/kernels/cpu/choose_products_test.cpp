@@ -9,7 +9,7 @@
 #include "core/base/error.hpp"
 #include "kernels/cpu/onednn.hpp"
 
-namespace dstune::cpu {
+namespace dstune::cpu::choose_products_test {
 
 namespace {
 
@@ -89,4 +89,4 @@ TEST(ChooseProducts, NothingIsMeasuredToBeFasterThatIsNotThere) {
 
 }  // namespace
 
-}  // namespace dstune::cpu
+}  // namespace dstune::cpu::choose_products_test

@@ -6,7 +6,7 @@
 
 #include "kernels/cpu/onednn.hpp"
 
-namespace dstune::cpu {
+namespace dstune::cpu::cpu_backend_test {
 
 namespace {
 
@@ -106,4 +106,4 @@ TEST(DescribeDevice, IsTheHostThatAllItsProcessesShare) {
 
 }  // namespace
 
-}  // namespace dstune::cpu
+}  // namespace dstune::cpu::cpu_backend_test

@@ -13,7 +13,7 @@
 #include "kernels/cpu/onednn.hpp"
 #include "tests/support/numbers.hpp"
 
-namespace dstune::cpu {
+namespace dstune::cpu::cpu_device_test {
 
 namespace {
 
@@ -149,4 +149,4 @@ TEST(CpuDeviceTest, ProductsDoNotDependOnTheNumberOfBlasThreads) {
 
 }  // namespace
 
-}  // namespace dstune::cpu
+}  // namespace dstune::cpu::cpu_device_test

@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-namespace dstune::cpu {
+namespace dstune::cpu::vector_math_test {
 
 namespace {
 
@@ -77,4 +77,4 @@ TEST(VectorMathTest, CosineOfATurnIsAccurate) {
 
 }  // namespace
 
-}  // namespace dstune::cpu
+}  // namespace dstune::cpu::vector_math_test

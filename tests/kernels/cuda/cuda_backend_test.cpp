@@ -9,7 +9,7 @@
 #include "tests/support/cuda_on_host/control.hpp"
 #include "tests/support/thread_group.hpp"
 
-namespace dstune::cuda {
+namespace dstune::cuda::cuda_backend_test {
 namespace {
 
 constexpr Bytes kMemory = Bytes{4} << 30U;
@@ -56,4 +56,4 @@ TEST_F(CudaBackendTest, AnswersTheDispatcherWhileAnEarlierExperimentStillRuns) {
 }
 
 }  // namespace
-}  // namespace dstune::cuda
+}  // namespace dstune::cuda::cuda_backend_test

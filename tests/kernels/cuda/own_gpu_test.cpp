@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace dstune::cuda {
+namespace dstune::cuda::own_gpu_test {
 namespace {
 
 TEST(OwnGpu, IsTheOnlyOneThatIsSeen) {
@@ -26,4 +26,4 @@ TEST(HasPeers, UnlessItIsTheOnlyWorkerOfTheOnlyHost) {
 }
 
 }  // namespace
-}  // namespace dstune::cuda
+}  // namespace dstune::cuda::own_gpu_test

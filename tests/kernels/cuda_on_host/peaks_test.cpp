@@ -6,7 +6,7 @@
 #include "kernels/cuda/device/cuda_device.hpp"
 #include "tests/support/cuda_on_host/control.hpp"
 
-namespace dstune::cuda {
+namespace dstune::cuda::peaks_test {
 namespace {
 
 constexpr Bytes kMemory = Bytes{1} << 30U;
@@ -40,4 +40,4 @@ TEST(PeaksOfAGpu, AreAbsentWhereTheyFindNoRoom) {
 }
 
 }  // namespace
-}  // namespace dstune::cuda
+}  // namespace dstune::cuda::peaks_test

@@ -10,7 +10,7 @@
 #include "tests/support/knob_grid.hpp"
 #include "tests/support/training_run.hpp"
 
-namespace dstune {
+namespace dstune::step_calls_test {
 namespace {
 
 constexpr const char* kForbidden[] = {"cudaDeviceSynchronize",
@@ -51,4 +51,4 @@ TEST_P(StepCallsTest, AStepNeitherStopsTheGpuNorTakesMemoryOfIt) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::step_calls_test

@@ -5,7 +5,7 @@
 
 #include "tests/kernels/device/device_test.hpp"
 
-namespace dstune::testing {
+namespace dstune::testing::activate_test {
 
 namespace {
 
@@ -137,4 +137,4 @@ TEST_P(ActivateTest, NanIsNotHidden) {
 
 }  // namespace
 
-}  // namespace dstune::testing
+}  // namespace dstune::testing::activate_test

@@ -4,7 +4,7 @@
 
 #include "tests/kernels/device/device_test.hpp"
 
-namespace dstune::testing {
+namespace dstune::testing::adam_test {
 
 namespace {
 
@@ -89,4 +89,4 @@ TEST_P(AdamTest, AZeroGradientOfAFreshStateChangesNothing) {
 
 }  // namespace
 
-}  // namespace dstune::testing
+}  // namespace dstune::testing::adam_test

@@ -3,7 +3,7 @@
 #include "core/device/score_dropout.hpp"
 #include "tests/kernels/device/attention_case.hpp"
 
-namespace dstune::testing {
+namespace dstune::testing::attention_dropout_test {
 
 namespace {
 
@@ -129,4 +129,4 @@ TEST_P(AttentionDropoutTest, BackwardUsesTheMaskOfForward) {
 
 }  // namespace
 
-}  // namespace dstune::testing
+}  // namespace dstune::testing::attention_dropout_test

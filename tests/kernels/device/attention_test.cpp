@@ -5,7 +5,7 @@
 #include "tests/kernels/device/attention_case.hpp"
 #include "tests/support/numbers.hpp"
 
-namespace dstune::testing {
+namespace dstune::testing::attention_test {
 
 namespace {
 
@@ -122,4 +122,4 @@ TEST_P(AttentionTest, SeveralBlocksOfWhatFamiliesAskFor) {
 
 }  // namespace
 
-}  // namespace dstune::testing
+}  // namespace dstune::testing::attention_test

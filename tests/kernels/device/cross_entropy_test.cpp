@@ -5,7 +5,7 @@
 #include "core/device/operations/logits_tile.hpp"
 #include "tests/kernels/device/device_test.hpp"
 
-namespace dstune::testing {
+namespace dstune::testing::cross_entropy_test {
 
 namespace {
 
@@ -161,4 +161,4 @@ TEST_P(CrossEntropyTest, TilesGiveTheLossesAndTheGradientOfTheWhole) {
 
 }  // namespace
 
-}  // namespace dstune::testing
+}  // namespace dstune::testing::cross_entropy_test

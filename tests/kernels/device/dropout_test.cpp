@@ -5,7 +5,7 @@
 #include "core/device/random_bits.hpp"
 #include "tests/kernels/device/device_test.hpp"
 
-namespace dstune::testing {
+namespace dstune::testing::dropout_test {
 
 namespace {
 
@@ -99,4 +99,4 @@ TEST_P(DropoutTest, ProbabilityZeroKeepsEverything) {
 
 }  // namespace
 
-}  // namespace dstune::testing
+}  // namespace dstune::testing::dropout_test

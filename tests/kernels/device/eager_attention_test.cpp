@@ -8,7 +8,7 @@
 #include "core/device/operations/stack_heads.hpp"
 #include "tests/kernels/device/device_test.hpp"
 
-namespace dstune::testing {
+namespace dstune::testing::eager_attention_test {
 
 namespace {
 
@@ -176,4 +176,4 @@ TEST_P(EagerAttentionTest, SoftmaxOfWhatIsMaskedIsZero) {
 
 }  // namespace
 
-}  // namespace dstune::testing
+}  // namespace dstune::testing::eager_attention_test

@@ -4,7 +4,7 @@
 #include "core/device/operations/scale.hpp"
 #include "tests/kernels/device/device_test.hpp"
 
-namespace dstune::testing {
+namespace dstune::testing::elementwise_test {
 
 namespace {
 
@@ -111,4 +111,4 @@ TEST_P(ElementwiseTest, AddRoundsOnce) {
 
 }  // namespace
 
-}  // namespace dstune::testing
+}  // namespace dstune::testing::elementwise_test

@@ -3,7 +3,7 @@
 #include "core/device/operations/add.hpp"
 #include "tests/kernels/device/device_test.hpp"
 
-namespace dstune::testing {
+namespace dstune::testing::embedding_test {
 
 namespace {
 
@@ -188,4 +188,4 @@ TEST_P(EmbeddingTest, ManySmallGradientsOfOnePositionAreNotLostIn16Bits) {
 
 }  // namespace
 
-}  // namespace dstune::testing
+}  // namespace dstune::testing::embedding_test

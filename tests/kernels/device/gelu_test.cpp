@@ -5,7 +5,7 @@
 #include "tests/kernels/device/device_test.hpp"
 #include "tests/support/numbers.hpp"
 
-namespace dstune::testing {
+namespace dstune::testing::gelu_test {
 
 namespace {
 
@@ -124,4 +124,4 @@ TEST_P(GeluTest, NanIsNotHidden) {
 
 }  // namespace
 
-}  // namespace dstune::testing
+}  // namespace dstune::testing::gelu_test

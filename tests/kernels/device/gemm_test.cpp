@@ -5,7 +5,7 @@
 #include "core/device/operations/fill.hpp"
 #include "tests/kernels/device/device_test.hpp"
 
-namespace dstune::testing {
+namespace dstune::testing::gemm_test {
 
 namespace {
 
@@ -230,4 +230,4 @@ TEST_P(GemmTest, LongProductsAreRight) {
 
 }  // namespace
 
-}  // namespace dstune::testing
+}  // namespace dstune::testing::gemm_test

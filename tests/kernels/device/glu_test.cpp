@@ -6,7 +6,7 @@
 
 #include "tests/kernels/device/device_test.hpp"
 
-namespace dstune::testing {
+namespace dstune::testing::glu_test {
 
 namespace {
 
@@ -86,4 +86,4 @@ TEST_P(GluTest, TypesOf16BitsAreRoundedAfterEveryKernel) {
 
 }  // namespace
 
-}  // namespace dstune::testing
+}  // namespace dstune::testing::glu_test

@@ -6,7 +6,7 @@
 #include "core/device/operations/routing.hpp"
 #include "tests/kernels/device/device_test.hpp"
 
-namespace dstune::testing {
+namespace dstune::testing::grouped_gemm_test {
 
 namespace {
 
@@ -104,4 +104,4 @@ TEST_P(GroupedGemmTest, GroupsHaveMatricesOfTheirRowsAndZerosWithoutRows) {
 
 }  // namespace
 
-}  // namespace dstune::testing
+}  // namespace dstune::testing::grouped_gemm_test

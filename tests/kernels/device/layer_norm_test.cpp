@@ -4,7 +4,7 @@
 
 #include "tests/kernels/device/device_test.hpp"
 
-namespace dstune::testing {
+namespace dstune::testing::layer_norm_test {
 
 namespace {
 
@@ -169,4 +169,4 @@ TEST_P(LayerNormTest, GradientsOfManyOrWideRowsAreSummedUp) {
 
 }  // namespace
 
-}  // namespace dstune::testing
+}  // namespace dstune::testing::layer_norm_test

@@ -5,7 +5,7 @@
 #include "tests/kernels/device/device_test.hpp"
 #include "tests/support/numbers.hpp"
 
-namespace dstune::testing {
+namespace dstune::testing::loss_test {
 
 namespace {
 
@@ -172,4 +172,4 @@ TEST_P(LossTest, BackwardIsTheScaledGradientOfTheLoss) {
 
 }  // namespace
 
-}  // namespace dstune::testing
+}  // namespace dstune::testing::loss_test

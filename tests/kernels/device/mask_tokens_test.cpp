@@ -5,7 +5,7 @@
 
 #include "tests/kernels/device/device_test.hpp"
 
-namespace dstune::testing {
+namespace dstune::testing::mask_tokens_test {
 
 namespace {
 
@@ -144,4 +144,4 @@ TEST_P(MaskTokensTest, MayBeDoneInPlace) {
 
 }  // namespace
 
-}  // namespace dstune::testing
+}  // namespace dstune::testing::mask_tokens_test

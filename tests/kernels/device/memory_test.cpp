@@ -5,7 +5,7 @@
 #include "core/device/operations/scale.hpp"
 #include "tests/kernels/device/device_test.hpp"
 
-namespace dstune::testing {
+namespace dstune::testing::memory_test {
 
 namespace {
 
@@ -72,4 +72,4 @@ TEST_P(MemoryTest, TimeGoesForward) {
 
 }  // namespace
 
-}  // namespace dstune::testing
+}  // namespace dstune::testing::memory_test

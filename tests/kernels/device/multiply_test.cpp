@@ -1,7 +1,7 @@
 #include "core/device/operations/activate.hpp"
 #include "tests/kernels/device/device_test.hpp"
 
-namespace dstune::testing {
+namespace dstune::testing::multiply_test {
 
 namespace {
 
@@ -33,4 +33,4 @@ TEST_P(MultiplyTest, ElementsAreMultipliedAlsoInPlace) {
 
 }  // namespace
 
-}  // namespace dstune::testing
+}  // namespace dstune::testing::multiply_test

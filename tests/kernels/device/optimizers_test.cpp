@@ -7,7 +7,7 @@
 #include "core/device/operations/sgd.hpp"
 #include "tests/kernels/device/device_test.hpp"
 
-namespace dstune::testing {
+namespace dstune::testing::optimizers_test {
 
 namespace {
 
@@ -220,4 +220,4 @@ TEST_P(OptimizersTest, LambLeavesZerosWithoutGradientAlone) {
 
 }  // namespace
 
-}  // namespace dstune::testing
+}  // namespace dstune::testing::optimizers_test

@@ -10,7 +10,7 @@
 #include "core/device/scalar.hpp"
 #include "tests/kernels/device/device_test.hpp"
 
-namespace dstune::testing {
+namespace dstune::testing::position_bias_test {
 
 namespace {
 
@@ -203,4 +203,4 @@ TEST_P(PositionBiasTest, ADecoderReadsItsLabelsOneLater) {
 
 }  // namespace
 
-}  // namespace dstune::testing
+}  // namespace dstune::testing::position_bias_test

@@ -5,7 +5,7 @@
 
 #include "tests/kernels/device/device_test.hpp"
 
-namespace dstune::testing {
+namespace dstune::testing::quantize_test {
 
 namespace {
 
@@ -217,4 +217,4 @@ TEST_P(QuantizeTest, SumOfQuantizedTensorsIsTheQuantizedSumOfWhatTheyStandFor) {
 
 }  // namespace
 
-}  // namespace dstune::testing
+}  // namespace dstune::testing::quantize_test

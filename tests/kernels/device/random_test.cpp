@@ -6,7 +6,7 @@
 #include "core/device/random_bits.hpp"
 #include "tests/kernels/device/device_test.hpp"
 
-namespace dstune::testing {
+namespace dstune::testing::random_test {
 
 namespace {
 
@@ -146,4 +146,4 @@ TEST_P(RandomTest, TokensDependOnTheSeedAlone) {
 
 }  // namespace
 
-}  // namespace dstune::testing
+}  // namespace dstune::testing::random_test

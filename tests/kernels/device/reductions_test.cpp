@@ -7,7 +7,7 @@
 #include "tests/kernels/device/device_test.hpp"
 #include "tests/support/numbers.hpp"
 
-namespace dstune::testing {
+namespace dstune::testing::reductions_test {
 
 namespace {
 
@@ -242,4 +242,4 @@ TEST_P(ReductionsTest, TheSameSumsGiveTheSameBits) {
 
 }  // namespace
 
-}  // namespace dstune::testing
+}  // namespace dstune::testing::reductions_test

@@ -9,7 +9,7 @@
 #include "core/device/operations/unfold.hpp"
 #include "tests/kernels/device/device_test.hpp"
 
-namespace dstune::testing {
+namespace dstune::testing::relative_scores_test {
 
 namespace {
 
@@ -201,4 +201,4 @@ TEST_P(RelativeScoresTest, NeighboursAreUnfoldedWithinTheirSequence) {
 
 }  // namespace
 
-}  // namespace dstune::testing
+}  // namespace dstune::testing::relative_scores_test

@@ -5,7 +5,7 @@
 
 #include "tests/kernels/device/device_test.hpp"
 
-namespace dstune::testing {
+namespace dstune::testing::rms_norm_test {
 
 namespace {
 
@@ -198,4 +198,4 @@ TEST_P(RmsNormTest, GradientsOfManyOrWideRowsAreSummedUp) {
 
 }  // namespace
 
-}  // namespace dstune::testing
+}  // namespace dstune::testing::rms_norm_test

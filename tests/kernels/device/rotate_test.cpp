@@ -4,7 +4,7 @@
 
 #include "tests/kernels/device/device_test.hpp"
 
-namespace dstune::testing {
+namespace dstune::testing::rotate_test {
 
 namespace {
 
@@ -114,4 +114,4 @@ TEST_P(RotateTest, TheInverseTurnsBack) {
 
 }  // namespace
 
-}  // namespace dstune::testing
+}  // namespace dstune::testing::rotate_test

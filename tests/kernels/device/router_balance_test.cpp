@@ -6,7 +6,7 @@
 #include "core/device/operations/fill.hpp"
 #include "tests/kernels/device/device_test.hpp"
 
-namespace dstune::testing {
+namespace dstune::testing::router_balance_test {
 
 namespace {
 
@@ -55,4 +55,4 @@ TEST_P(RouterBalanceTest, TheLossIsThatOfAllLayersAndItsGradientItsDifference) {
 
 }  // namespace
 
-}  // namespace dstune::testing
+}  // namespace dstune::testing::router_balance_test

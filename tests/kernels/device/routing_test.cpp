@@ -7,7 +7,7 @@
 
 #include "tests/kernels/device/device_test.hpp"
 
-namespace dstune::testing {
+namespace dstune::testing::routing_test {
 
 namespace {
 
@@ -142,4 +142,4 @@ TEST_P(RoutingTest, PairsAreSortedByExpertInTheirOrder) {
 
 }  // namespace
 
-}  // namespace dstune::testing
+}  // namespace dstune::testing::routing_test

@@ -5,7 +5,7 @@
 #include "core/device/operations/token_metrics.hpp"
 #include "tests/kernels/device/device_test.hpp"
 
-namespace dstune::testing {
+namespace dstune::testing::rows_test {
 
 namespace {
 
@@ -106,4 +106,4 @@ TEST_P(RowsTest, EntropyIsThatOfTheProbabilities) {
 
 }  // namespace
 
-}  // namespace dstune::testing
+}  // namespace dstune::testing::rows_test

@@ -17,7 +17,7 @@
 #include "tests/kernels/device/device_test.hpp"
 #include "tests/support/numbers.hpp"
 
-namespace dstune::testing {
+namespace dstune::testing::slices_test {
 
 namespace {
 
@@ -280,4 +280,4 @@ TEST_P(SlicesTest, HaveTheSameSumsAndSpecials) {
 
 }  // namespace
 
-}  // namespace dstune::testing
+}  // namespace dstune::testing::slices_test

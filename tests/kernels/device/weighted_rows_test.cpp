@@ -5,7 +5,7 @@
 
 #include "tests/kernels/device/device_test.hpp"
 
-namespace dstune::testing {
+namespace dstune::testing::weighted_rows_test {
 
 namespace {
 
@@ -80,4 +80,4 @@ TEST_P(WeightedRowsTest, EveryFewRowsAreSummedUpAndRepeatingThemIsTheGradient) {
 
 }  // namespace
 
-}  // namespace dstune::testing
+}  // namespace dstune::testing::weighted_rows_test

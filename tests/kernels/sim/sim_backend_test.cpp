@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace dstune::sim {
+namespace dstune::sim::sim_backend_test {
 namespace {
 
 class SecondOfTwo final : public Group {
@@ -43,4 +43,4 @@ TEST(DescribeDevice, IsEveryProcessesOwn) {
 }
 
 }  // namespace
-}  // namespace dstune::sim
+}  // namespace dstune::sim::sim_backend_test

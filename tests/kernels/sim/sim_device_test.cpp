@@ -7,7 +7,7 @@
 #include "core/device/scalar.hpp"
 #include "kernels/sim/sim_collectives.hpp"
 
-namespace dstune::sim {
+namespace dstune::sim::sim_device_test {
 namespace {
 
 TEST(SimDevice, MemoryBoundOperationCostsItsTraffic) {
@@ -252,4 +252,4 @@ TEST_F(SimMemory, OfItsOwnStreamIsFreeAtOnce) {
 }
 
 }  // namespace
-}  // namespace dstune::sim
+}  // namespace dstune::sim::sim_device_test

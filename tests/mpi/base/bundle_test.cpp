@@ -9,7 +9,7 @@
 
 #include "tests/support/temporary_directory.hpp"
 
-namespace dstune {
+namespace dstune::bundle_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -54,4 +54,4 @@ TEST(UseBundledMpi, LeavesTheVariablesAloneOutsideOfABundle) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::bundle_test

@@ -6,7 +6,7 @@
 
 #include "mpi/base/check.hpp"
 
-namespace dstune {
+namespace dstune::communicator_test {
 namespace {
 
 TEST(Communicator, DuplicateHasTheSameRanks) {
@@ -60,4 +60,4 @@ TEST(Communicator, RanksOutsideTheGroupTakeNoPart) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::communicator_test

@@ -4,7 +4,7 @@
 
 #include "mpi/base/waiting.hpp"
 
-namespace dstune {
+namespace dstune::messages_test {
 namespace {
 
 Message wait_for_message(Mailbox& mailbox) {
@@ -51,4 +51,4 @@ TEST(Mailbox, IsEmptyWhenNobodyWrote) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::messages_test

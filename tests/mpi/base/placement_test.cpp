@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-namespace dstune {
+namespace dstune::placement_test {
 namespace {
 
 TEST(FindPlacement, WorkersOfAHostAreCountedWithoutTheTuner) {
@@ -34,4 +34,4 @@ TEST(FindPlacement, TheOrderIsThatOfTheWorld) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::placement_test

@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-namespace dstune {
+namespace dstune::combine_test {
 namespace {
 
 TEST(Combine, SixteenBitSumIsRoundedOnce) {
@@ -38,4 +38,4 @@ TEST(Combine, MaximumKeepsNanOfEitherSide) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::combine_test

@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-namespace dstune {
+namespace dstune::mpi_group_test {
 namespace {
 
 class MpiGroupTest : public testing::Test {
@@ -107,4 +107,4 @@ TEST_F(MpiGroupTest, CacheMakesAGroupOncePerTag) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::mpi_group_test

@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-namespace dstune {
+namespace dstune::checks_test {
 namespace {
 
 Departure first_answer(const Check& check) {
@@ -67,4 +67,4 @@ TEST(Checks, LauncherThatDiedIsNoticed) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::checks_test

@@ -15,7 +15,7 @@
 #include "core/base/json.hpp"
 #include "mpi/base/waiting.hpp"
 
-namespace dstune {
+namespace dstune::lifeline_listener_test {
 namespace {
 
 constexpr int kWorlds = 4;
@@ -163,4 +163,4 @@ TEST_F(LifelineTest, SilentStrangersAreLetInByFewsAndNotForEver) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::lifeline_listener_test

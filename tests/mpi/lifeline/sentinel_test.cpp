@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-namespace dstune {
+namespace dstune::sentinel_test {
 namespace {
 
 constexpr Seconds kOften = 1e-3;
@@ -62,4 +62,4 @@ TEST(Sentinel, ForgetsACheckWithItsWatch) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::sentinel_test

@@ -11,7 +11,7 @@
 #include "core/base/exit_code_file.hpp"
 #include "core/base/file.hpp"
 
-namespace dstune {
+namespace dstune::signals_test {
 namespace {
 
 TEST(Signals, AreNoneOfTheWorkersBusiness) {
@@ -66,4 +66,4 @@ TEST_P(Crash, LeavesItsExitCodeAndEndsAsItWasTold) {
 INSTANTIATE_TEST_SUITE_P(QuietlyOrNot, Crash, testing::Bool());
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::signals_test

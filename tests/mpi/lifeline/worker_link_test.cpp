@@ -4,7 +4,7 @@
 
 #include "core/device/group.hpp"
 
-namespace dstune {
+namespace dstune::worker_link_test {
 namespace {
 
 /// Started with RANKS 2: rank 0 sends orders, rank 1 reads them when all of them have arrived.
@@ -67,4 +67,4 @@ TEST_F(WorkerLinkTest, AbortOfAnotherExperimentIsNoneOfThisOne) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::worker_link_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace dstune {
+namespace dstune::group_directory_test {
 namespace {
 
 TEST(GroupDirectory, SameRanksKeepTheirTag) {
@@ -42,4 +42,4 @@ TEST(GroupDirectory, LeastRecentlyUsedIsEvicted) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::group_directory_test

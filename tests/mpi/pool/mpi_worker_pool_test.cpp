@@ -10,7 +10,7 @@
 #include "core/device/faults.hpp"
 #include "tests/mpi/pool/pool_support.hpp"
 
-namespace dstune {
+namespace dstune::mpi_worker_pool_test {
 namespace {
 
 using test::count_members;
@@ -217,4 +217,4 @@ TEST(MpiWorkerPool, OutOfMemoryNamesTheWorldsRank) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::mpi_worker_pool_test

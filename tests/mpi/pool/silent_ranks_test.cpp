@@ -5,7 +5,7 @@
 #include "mpi/pool/mpi_worker_pool.hpp"
 #include "tests/mpi/pool/pool_support.hpp"
 
-namespace dstune {
+namespace dstune::silent_ranks_test {
 namespace {
 
 using test::count_members;
@@ -140,4 +140,4 @@ TEST(SilentRanks, WaitReturnsOnceWhenInterrupted) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::silent_ranks_test

@@ -4,7 +4,7 @@
 
 #include "tests/mpi/pool/pool_support.hpp"
 
-namespace dstune {
+namespace dstune::worker_loop_test {
 namespace {
 
 using test::count_members;
@@ -34,4 +34,4 @@ TEST(WorkerLoop, EndsOrphanedWhenRankZeroIsSilent) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::worker_loop_test

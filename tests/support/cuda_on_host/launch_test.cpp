@@ -9,6 +9,7 @@
 #include "tests/support/cuda_on_host/control.hpp"
 #include "tests/support/cuda_on_host/test_stream.hpp"
 
+namespace launch_test {
 namespace {
 
 using cuda_on_host::DeviceArray;
@@ -198,3 +199,4 @@ TEST(LaunchDeathTest, a_shuffle_from_a_lane_that_is_not_there_is_reported) {
 }
 
 }  // namespace
+}  // namespace launch_test

@@ -6,6 +6,7 @@
 #include "tests/support/cuda_on_host/control.hpp"
 #include "tests/support/cuda_on_host/test_stream.hpp"
 
+namespace memory_test {
 namespace {
 
 using cuda_on_host::check;
@@ -118,3 +119,4 @@ TEST(Driver, missing_makes_every_call_say_so) {
 }
 
 }  // namespace
+}  // namespace memory_test

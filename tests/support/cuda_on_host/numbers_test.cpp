@@ -13,6 +13,7 @@
 #include "core/device/dtype.hpp"
 #include "tests/support/cuda_on_host/test_stream.hpp"
 
+namespace numbers_test {
 namespace {
 
 using cuda_on_host::DeviceArray;
@@ -128,3 +129,4 @@ TEST(Numbers, a_warp_multiplies_matrices_of_both_types_and_layouts) {
 }
 
 }  // namespace
+}  // namespace numbers_test

@@ -9,6 +9,7 @@
 #include "tests/support/cuda_on_host/control.hpp"
 #include "tests/support/cuda_on_host/test_stream.hpp"
 
+namespace stream_test {
 namespace {
 
 using cuda_on_host::check;
@@ -32,8 +33,9 @@ TEST_F(Streams, run_their_work_in_order_and_log_its_names) {
   stream.launch(1, 1, add, value.data(), 2);
   stream.synchronise();
   EXPECT_EQ(value.values()[0], 12);
-  const std::vector<std::string> wanted{"(anonymous namespace)::add", "cudaMemsetAsync",
-                                        "(anonymous namespace)::add"};
+  const std::vector<std::string> wanted{"stream_test::(anonymous namespace)::add",
+                                        "cudaMemsetAsync",
+                                        "stream_test::(anonymous namespace)::add"};
   EXPECT_EQ(cuda_on_host::log_of(stream.get()), wanted);
 }
 
@@ -146,3 +148,4 @@ TEST(StreamsDeathTest, the_default_stream_is_refused) {
 }
 
 }  // namespace
+}  // namespace stream_test

@@ -9,6 +9,7 @@
 #include "tests/support/cuda_on_host/control.hpp"
 #include "tests/support/cuda_on_host/test_stream.hpp"
 
+namespace warp_instructions_test {
 namespace {
 
 using cuda_on_host::DeviceArray;
@@ -87,3 +88,4 @@ TEST(WarpInstructions, copies_are_there_once_they_were_waited_for) {
 }
 
 }  // namespace
+}  // namespace warp_instructions_test

@@ -5,7 +5,7 @@
 
 #include "tests/core/config/faults.hpp"
 
-namespace dstune {
+namespace dstune::command_line_test {
 namespace {
 
 using testing_support::Faults;
@@ -257,4 +257,4 @@ TEST(HelpText, ItsExamplesAreAccepted) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::command_line_test

@@ -5,7 +5,7 @@
 #include "tests/core/config/faults.hpp"
 #include "tests/support/temporary_directory.hpp"
 
-namespace dstune {
+namespace dstune::hostfile_test {
 namespace {
 
 using testing_support::Faults;
@@ -179,4 +179,4 @@ TEST(ReadHostfile, NamesFilesThatCannotBeRead) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::hostfile_test

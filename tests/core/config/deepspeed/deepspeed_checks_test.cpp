@@ -5,7 +5,7 @@
 
 #include "tests/core/config/faults.hpp"
 
-namespace dstune {
+namespace dstune::deepspeed_checks_test {
 namespace {
 
 using testing_support::Faults;
@@ -92,4 +92,4 @@ TEST(WithoutKeys, KeepsTheOrderOfTheOthers) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::deepspeed_checks_test

@@ -7,7 +7,7 @@
 
 #include "tests/core/config/faults.hpp"
 
-namespace dstune {
+namespace dstune::deepspeed_keys_test {
 namespace {
 
 using testing_support::Faults;
@@ -105,4 +105,4 @@ TEST(DeepSpeedSection, WritesAliasesUnderTheirKey) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::deepspeed_keys_test

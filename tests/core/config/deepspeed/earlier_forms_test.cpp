@@ -7,7 +7,7 @@
 #include "core/config/deepspeed/deepspeed_table.hpp"
 #include "tests/core/config/faults.hpp"
 
-namespace dstune {
+namespace dstune::earlier_forms_test {
 namespace {
 
 using testing_support::Faults;
@@ -106,4 +106,4 @@ TEST(RemovedKeys, AreThoseOfTheNewestsTable) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::earlier_forms_test

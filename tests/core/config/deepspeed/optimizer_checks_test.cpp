@@ -5,7 +5,7 @@
 
 #include "tests/core/config/faults.hpp"
 
-namespace dstune {
+namespace dstune::optimizer_checks_test {
 namespace {
 
 using testing_support::Faults;
@@ -53,4 +53,4 @@ TEST(CheckOptimizer, NesterovNeedsMomentumWithoutDampening) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::optimizer_checks_test

@@ -7,7 +7,7 @@
 #include "core/base/text.hpp"
 #include "tests/core/config/faults.hpp"
 
-namespace dstune {
+namespace dstune::read_space_test {
 namespace {
 
 using testing::ElementsAre;
@@ -284,4 +284,4 @@ TEST(TakeSpace, FullModeSearchesDefaultSpaces) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::read_space_test

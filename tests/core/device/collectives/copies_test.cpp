@@ -3,7 +3,7 @@
 
 #include "tests/core/device/collectives/collectives_suite.hpp"
 
-namespace dstune::testing {
+namespace dstune::testing::copies_test {
 namespace {
 
 TEST_P(CollectivesTest, AllGatherWorksInPlaceAndFromElsewhere) {
@@ -104,4 +104,4 @@ TEST_P(CollectivesTest, RefusesAPartWithoutItself) {
 }
 
 }  // namespace
-}  // namespace dstune::testing
+}  // namespace dstune::testing::copies_test

@@ -4,7 +4,7 @@
 
 #include "tests/core/device/collectives/collectives_suite.hpp"
 
-namespace dstune::testing {
+namespace dstune::testing::reductions_test {
 namespace {
 
 TEST_P(CollectivesTest, AllReduceGivesEverybodyTheSerialResult) {
@@ -97,4 +97,4 @@ TEST_P(CollectivesTest, SumsDoNotLoseNanAndInfinity) {
 }
 
 }  // namespace
-}  // namespace dstune::testing
+}  // namespace dstune::testing::reductions_test

@@ -8,7 +8,7 @@
 #include "core/device/operations/random.hpp"
 #include "core/device/operations/scale.hpp"
 
-namespace dstune {
+namespace dstune::elementwise_test {
 namespace {
 
 constexpr Tensor kSingle{nullptr, 10, DType::fp32};
@@ -62,4 +62,4 @@ TEST(WorkOfNumbers, TouchesTheNumber) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::elementwise_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace dstune {
+namespace dstune::gemm_test {
 namespace {
 
 TEST(WorkOfGemm, CountsTwoFlopsPerProductAndEveryOperandOnce) {
@@ -38,4 +38,4 @@ TEST(WorkOfGemm, AddsItsBiasWithoutAPassOfItsOwn) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::gemm_test

@@ -13,7 +13,7 @@
 #include "core/device/operations/rows.hpp"
 #include "core/device/operations/token_metrics.hpp"
 
-namespace dstune {
+namespace dstune::layers_test {
 namespace {
 
 constexpr std::int64_t kRows = 6;
@@ -150,4 +150,4 @@ TEST(WorkOfLoss, OfPartsIsThatOfTheKernelsOfTrlAndLiger) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::layers_test

@@ -7,7 +7,7 @@
 #include "core/device/operations/lion.hpp"
 #include "core/device/operations/sgd.hpp"
 
-namespace dstune {
+namespace dstune::optimizers_test {
 namespace {
 
 constexpr Tensor kTensor{nullptr, 10, DType::fp32};
@@ -62,4 +62,4 @@ TEST(WorkOfLamb, ReadsTheGradientInItsTypeAndWritesACopy) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::optimizers_test

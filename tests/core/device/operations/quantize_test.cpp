@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace dstune {
+namespace dstune::quantize_test {
 namespace {
 
 constexpr Tensor kFull{nullptr, 64, DType::fp16};    // 128 bytes
@@ -33,4 +33,4 @@ TEST(WorkOfQuantization, OfASumReadsAllPartsAndWritesOne) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::quantize_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace dstune {
+namespace dstune::work_test {
 namespace {
 
 TEST(Operand, OfATensorMovesAllOfIt) {
@@ -40,4 +40,4 @@ TEST(Work, CountsAnOperandOncePerPass) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::work_test

@@ -9,7 +9,7 @@
 #include "core/model/bert/bert.hpp"
 #include "tests/core/config/faults.hpp"
 
-namespace dstune {
+namespace dstune::bert_config_test {
 namespace {
 
 using bert::Variant;
@@ -137,4 +137,4 @@ TEST(ReadBert, WarnsOfKeysThatNoSuchModelHas) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::bert_config_test

@@ -9,7 +9,7 @@
 #include "core/model/deberta/deberta.hpp"
 #include "tests/core/config/faults.hpp"
 
-namespace dstune {
+namespace dstune::deberta_config_test {
 namespace {
 
 using testing_support::Faults;
@@ -133,4 +133,4 @@ TEST(ReadDeberta, WarnsOfKeysThatNoSuchModelHas) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::deberta_config_test

@@ -11,7 +11,7 @@
 #include "core/train/families/families.hpp"
 #include "tests/oracle/module_places.hpp"
 
-namespace dstune {
+namespace dstune::gpt2_parameters_test {
 namespace {
 
 using module_places::Place;
@@ -152,4 +152,4 @@ TEST(Gpt2TrainingFlops, CountsSixPerMatmulWeightAndTheFullAttention) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::gpt2_parameters_test

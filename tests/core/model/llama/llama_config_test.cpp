@@ -8,7 +8,7 @@
 #include "core/base/json.hpp"
 #include "core/model/llama/llama.hpp"
 
-namespace dstune {
+namespace dstune::llama_config_test {
 namespace {
 
 using llama::Kin;
@@ -212,4 +212,4 @@ TEST(LlamaConfig, SurvivesTheWire) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::llama_config_test

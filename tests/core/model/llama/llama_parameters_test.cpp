@@ -8,7 +8,7 @@
 #include "core/base/json.hpp"
 #include "core/model/llama/llama.hpp"
 
-namespace dstune {
+namespace dstune::llama_parameters_test {
 namespace {
 
 using llama::Kin;
@@ -141,4 +141,4 @@ TEST(LlamaTrainingFlops, CountAClassifiersScoreForEveryToken) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::llama_parameters_test

@@ -8,7 +8,7 @@
 #include "core/base/json.hpp"
 #include "core/model/llama/llama.hpp"
 
-namespace dstune {
+namespace dstune::moe_config_test {
 namespace {
 
 using llama::ExpertSettings;
@@ -123,4 +123,4 @@ TEST(MoeConfig, FlopsCountTheExpertsOfAToken) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::moe_config_test

@@ -9,7 +9,7 @@
 #include "core/model/t5/t5.hpp"
 #include "tests/core/config/faults.hpp"
 
-namespace dstune {
+namespace dstune::t5_config_test {
 namespace {
 
 using t5::T5Variant;
@@ -109,4 +109,4 @@ TEST(ReadT5, FlopsAreOfBothSides) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::t5_config_test

@@ -4,7 +4,7 @@
 
 #include "core/base/text.hpp"
 
-namespace dstune {
+namespace dstune::command_words_test {
 namespace {
 
 Words words(const char* text) { return split(text, ' '); }
@@ -83,4 +83,4 @@ TEST(SetAccelerateFiles, LeavesOtherCommandsAlone) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::command_words_test

@@ -10,7 +10,7 @@
 #include "core/base/text.hpp"
 #include "tests/core/report/records.hpp"
 
-namespace dstune {
+namespace dstune::csv_test {
 namespace {
 
 using testing::HasSubstr;
@@ -76,4 +76,4 @@ TEST(ToCsv, HasMeanAndP95WhereLengthsVary) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::csv_test

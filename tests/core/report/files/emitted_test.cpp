@@ -7,7 +7,7 @@
 #include "core/base/json_parser.hpp"
 #include "tests/support/test_data.hpp"
 
-namespace dstune {
+namespace dstune::emitted_test {
 namespace {
 
 json::object config(const char* text) { return parse_json(text).as_object(); }
@@ -106,4 +106,4 @@ TEST(Emitted, IsWhatTheRealParsersAccepted) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::emitted_test

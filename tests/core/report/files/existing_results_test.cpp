@@ -14,7 +14,7 @@
 #include "tests/core/report/records.hpp"
 #include "tests/support/temporary_directory.hpp"
 
-namespace dstune {
+namespace dstune::existing_results_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -259,4 +259,4 @@ TEST_F(ExistingResultsTest, AnotherProgramsExperimentOfTheSameNameIsNotWrittenOv
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::existing_results_test

@@ -5,7 +5,7 @@
 
 #include "tests/support/temporary_directory.hpp"
 
-namespace dstune {
+namespace dstune::free_space_test {
 namespace {
 
 using testing::HasSubstr;
@@ -33,4 +33,4 @@ TEST(LookForSpace, AFileSystemWithoutSizesIsUnknown) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::free_space_test

@@ -10,7 +10,7 @@
 #include "tests/core/report/records.hpp"
 #include "tests/support/temporary_directory.hpp"
 
-namespace dstune {
+namespace dstune::heartbeat_test {
 namespace {
 
 using testing_support::make_experiment;
@@ -80,4 +80,4 @@ TEST_F(HeartbeatTest, AStatusThatCannotBeWrittenEndsNoRun) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::heartbeat_test

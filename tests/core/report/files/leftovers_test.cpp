@@ -11,7 +11,7 @@
 #include "core/base/text.hpp"
 #include "tests/support/temporary_directory.hpp"
 
-namespace dstune {
+namespace dstune::leftovers_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -118,4 +118,4 @@ TEST_F(LeftoversTest, FoldersOfOtherHostsAndOurOwnStay) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::leftovers_test

@@ -8,7 +8,7 @@
 
 #include "tests/core/report/records.hpp"
 
-namespace dstune {
+namespace dstune::optimal_test {
 namespace {
 
 using testing_support::make_experiment;
@@ -213,4 +213,4 @@ TEST(ShellQuoted, QuotesOnlyWhatMustBe) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::optimal_test

@@ -9,7 +9,7 @@
 #include "core/base/file.hpp"
 #include "tests/core/report/files/results_directory_fixture.hpp"
 
-namespace dstune {
+namespace dstune::results_directory_finish_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -124,4 +124,4 @@ TEST_F(ResultsDirectoryTest, AnInterruptedRunsOptimumIsProvisionalUntilItIsFinal
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::results_directory_finish_test

@@ -12,7 +12,7 @@
 #include "tests/core/report/files/results_directory_fixture.hpp"
 #include "tests/support/full_disk.hpp"
 
-namespace dstune {
+namespace dstune::results_directory_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -193,4 +193,4 @@ TEST_F(ResultsDirectoryTest, AFullDiskIsAnErrorWithPathAndReason) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::results_directory_test

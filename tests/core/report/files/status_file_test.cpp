@@ -6,7 +6,7 @@
 #include "core/base/json_parser.hpp"
 #include "tests/support/temporary_directory.hpp"
 
-namespace dstune {
+namespace dstune::status_file_test {
 namespace {
 
 TEST(StatusFile, SaysHowTheRunEnded) {
@@ -106,4 +106,4 @@ TEST(DescribeStatus, BeginsWithTheAnswer) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::status_file_test

@@ -8,7 +8,7 @@
 #include "core/base/file.hpp"
 #include "tests/support/temporary_directory.hpp"
 
-namespace dstune {
+namespace dstune::training_command_test {
 namespace {
 
 TEST(LeaveTrainingCommand, WritesTheLineWhereItIsAskedFor) {
@@ -31,4 +31,4 @@ TEST(LeaveTrainingCommand, WritesNothingUnderMpirunAlone) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::training_command_test

@@ -16,7 +16,7 @@
 #include "tests/core/report/records.hpp"
 #include "tests/support/temporary_directory.hpp"
 
-namespace dstune {
+namespace dstune::journal_damage_test {
 namespace {
 
 using testing_support::make_experiment;
@@ -173,4 +173,4 @@ TEST_F(JournalDamageTest, HolesCostTheirLines) {
 TEST_F(JournalDamageTest, TheJournalIsAsLongAsARealOne) { EXPECT_GT(whole_.size(), 60'000U); }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::journal_damage_test

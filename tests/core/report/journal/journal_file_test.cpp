@@ -12,7 +12,7 @@
 #include "core/base/file.hpp"
 #include "tests/support/temporary_directory.hpp"
 
-namespace dstune {
+namespace dstune::journal_file_test {
 namespace {
 
 namespace fs = std::filesystem;
@@ -126,4 +126,4 @@ TEST_F(JournalFileTest, AWriteThatFailedIsCutOff) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::journal_file_test

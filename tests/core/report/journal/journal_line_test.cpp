@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-namespace dstune {
+namespace dstune::journal_line_test {
 namespace {
 
 const json::object kContent = {{"schema", 3}, {"type", "stopped"}, {"at_s", 1.5}};
@@ -69,4 +69,4 @@ TEST(IsTornLine, TellsABeginningFromSomethingElse) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::journal_line_test

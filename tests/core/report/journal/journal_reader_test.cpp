@@ -10,7 +10,7 @@
 #include "core/report/journal/journal_line.hpp"
 #include "tests/core/report/records.hpp"
 
-namespace dstune {
+namespace dstune::journal_reader_test {
 namespace {
 
 using testing::ElementsAre;
@@ -169,4 +169,4 @@ TEST(ReadJournal, BelievesNoForgedNumbers) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::journal_reader_test

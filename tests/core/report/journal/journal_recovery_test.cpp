@@ -15,7 +15,7 @@
 #include "tests/support/full_disk.hpp"
 #include "tests/support/temporary_directory.hpp"
 
-namespace dstune {
+namespace dstune::journal_recovery_test {
 namespace {
 
 using testing::AllOf;
@@ -230,4 +230,4 @@ TEST_F(JournalRecoveryTest, ARunEndedByAFullDiskCanBeResumed) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::journal_recovery_test

@@ -15,7 +15,7 @@
 #include "tests/core/report/records.hpp"
 #include "tests/support/temporary_directory.hpp"
 
-namespace dstune {
+namespace dstune::journal_test {
 namespace {
 
 using testing::AllOf;
@@ -252,4 +252,4 @@ TEST_F(JournalTest, ForceResumesAnotherMachine) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::journal_test

@@ -4,7 +4,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-namespace dstune {
+namespace dstune::run_process_test {
 namespace {
 
 TEST(RunProcess, TextFormIsExact) {
@@ -52,4 +52,4 @@ TEST(LookFor, TheDeadAreGoneEvenBeforeTheirParentKnows) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::run_process_test

@@ -6,7 +6,7 @@
 #include "tests/core/report/records.hpp"
 #include "tests/support/make_ledger.hpp"
 
-namespace dstune {
+namespace dstune::explain_test {
 namespace {
 
 using testing::AllOf;
@@ -128,4 +128,4 @@ TEST(ExplainDifferences, OfWhatHasNoNumbersAreSettingsOnly) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::explain_test

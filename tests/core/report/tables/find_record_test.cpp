@@ -5,7 +5,7 @@
 #include "core/report/tables/summary.hpp"
 #include "tests/core/report/records.hpp"
 
-namespace dstune {
+namespace dstune::find_record_test {
 namespace {
 
 using testing_support::make_experiment;
@@ -55,4 +55,4 @@ TEST(NearestName, IsSpeltAlikeOrWasCutShortOrAbridged) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::find_record_test

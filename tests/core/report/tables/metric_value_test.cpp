@@ -4,7 +4,7 @@
 
 #include "tests/core/report/records.hpp"
 
-namespace dstune {
+namespace dstune::metric_value_test {
 namespace {
 
 TEST(MetricValue, HasDeepSpeedsUnits) {
@@ -23,4 +23,4 @@ TEST(MetricValue, OnlyLatencyIsBetterWhenSmaller) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::metric_value_test

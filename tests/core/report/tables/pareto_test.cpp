@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace dstune {
+namespace dstune::pareto_test {
 namespace {
 
 using testing::ElementsAre;
@@ -67,4 +67,4 @@ TEST(ParetoTable, ShowsAChoiceWhereThereIsOne) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::pareto_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace dstune {
+namespace dstune::predictions_test {
 namespace {
 
 TEST(PredictionText, HasOneUnit) {
@@ -33,4 +33,4 @@ TEST(QualityText, SaysThatIntervalsWereWidened) {
 TEST(QualityText, IsSilentAboutTwo) { EXPECT_EQ(quality_text({.count = 2}), ""); }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::predictions_test

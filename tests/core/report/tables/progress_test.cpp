@@ -4,7 +4,7 @@
 
 #include "tests/core/report/records.hpp"
 
-namespace dstune {
+namespace dstune::progress_test {
 namespace {
 
 using testing_support::make_experiment;
@@ -46,4 +46,4 @@ TEST(Progress, SaysNothingOfABestBeforeThereIsOne) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::progress_test

@@ -11,7 +11,7 @@
 #include "core/base/text.hpp"
 #include "tests/core/report/records.hpp"
 
-namespace dstune {
+namespace dstune::result_table_test {
 namespace {
 
 using testing::ElementsAre;
@@ -139,4 +139,4 @@ TEST(ResultJson, HoldsTheRecordsInTheOrderOfTheTable) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::result_table_test

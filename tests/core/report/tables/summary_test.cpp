@@ -5,7 +5,7 @@
 
 #include "tests/core/report/records.hpp"
 
-namespace dstune {
+namespace dstune::summary_test {
 namespace {
 
 using testing::HasSubstr;
@@ -121,4 +121,4 @@ TEST(SummaryText, NamesNoLengthWhereCheckpointingAloneWasChosen) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::summary_test

@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-namespace dstune {
+namespace dstune::table_test {
 namespace {
 
 TEST(Table, AlignsColumnsAsMarkdown) {
@@ -43,4 +43,4 @@ TEST(Table, RejectsRowsOfAnotherWidthAndNoColumns) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::table_test

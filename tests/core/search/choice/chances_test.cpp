@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-namespace dstune {
+namespace dstune::chances_test {
 namespace {
 
 TEST(LogSpeed, IsOfSamplesOrOfSteps) {
@@ -49,4 +49,4 @@ TEST(FormatUpperChance, IsABoundOnce) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::chances_test

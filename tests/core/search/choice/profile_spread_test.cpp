@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-namespace dstune {
+namespace dstune::profile_spread_test {
 namespace {
 
 /// A step of `samples`, with `calls` of an event that takes `seconds` each.
@@ -157,4 +157,4 @@ TEST(HangsOnProfile, NotWhatNoiseAloneMakesATie) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::profile_spread_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace dstune {
+namespace dstune::score_test {
 namespace {
 
 Measured make_measured(double samples_per_s, double noise_percent) {
@@ -81,4 +81,4 @@ TEST(IsClearlyBetter, TakesTheSpreadOfBatchesForNoNoise) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::score_test

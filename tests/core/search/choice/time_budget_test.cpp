@@ -6,7 +6,7 @@
 #include "core/search/pooled/grid_tuner.hpp"
 #include "tests/support/pool_search.hpp"
 
-namespace dstune {
+namespace dstune::time_budget_test {
 namespace {
 
 using testing::HasSubstr;
@@ -74,4 +74,4 @@ TEST_F(TimeBudgetTest, ARunThatGoesOnHasUsedUpWhatTheJournalSays) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::time_budget_test

@@ -8,7 +8,7 @@
 #include "core/search/pooled/grid_tuner.hpp"
 #include "tests/support/pool_search.hpp"
 
-namespace dstune {
+namespace dstune::confirmation_test {
 namespace {
 
 using testing::ElementsAre;
@@ -177,4 +177,4 @@ TEST_F(ConfirmationTest, ARepetitionIsAnExperimentOfItsOwn) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::confirmation_test

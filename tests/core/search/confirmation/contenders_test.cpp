@@ -7,7 +7,7 @@
 
 #include "tests/support/pool_search.hpp"
 
-namespace dstune {
+namespace dstune::contenders_test {
 namespace {
 
 using testing::ElementsAre;
@@ -66,4 +66,4 @@ TEST(ChanceOfBeingFaster, GrowsWithTheDistanceInStandardErrors) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::contenders_test

@@ -5,7 +5,7 @@
 
 #include "core/base/error.hpp"
 
-namespace dstune {
+namespace dstune::gpus_test {
 namespace {
 
 using testing::AllOf;
@@ -137,4 +137,4 @@ TEST(GpuTable, NamesTheGpuOfEveryWorker) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::gpus_test

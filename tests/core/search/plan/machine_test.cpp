@@ -9,7 +9,7 @@
 #include "tests/core/search/plan/machine_support.hpp"
 #include "tests/support/temporary_directory.hpp"
 
-namespace dstune {
+namespace dstune::machine_test {
 namespace {
 
 using test::cpu;
@@ -300,4 +300,4 @@ TEST(Completed, LeavesTheObjectivesHeadroomFree) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::machine_test

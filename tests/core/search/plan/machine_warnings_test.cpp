@@ -4,7 +4,7 @@
 
 #include "tests/core/search/plan/machine_support.hpp"
 
-namespace dstune {
+namespace dstune::machine_warnings_test {
 namespace {
 
 using test::cpu;
@@ -85,4 +85,4 @@ TEST(DeviceNames, AreThoseOfTheBackendOnceEach) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::machine_warnings_test

@@ -5,7 +5,7 @@
 
 #include "core/base/json.hpp"
 
-namespace dstune {
+namespace dstune::make_experiment_test {
 namespace {
 
 TuningConfig make_config(const char* deepspeed) {
@@ -80,4 +80,4 @@ TEST(LargestAllowedMicroBatch, IsTheUsersLimit) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::make_experiment_test

@@ -9,7 +9,7 @@
 #include "tests/support/scripted_pool.hpp"
 #include "tests/support/temporary_directory.hpp"
 
-namespace dstune {
+namespace dstune::memory_limit_test {
 namespace {
 
 using testing::ElementsAre;
@@ -132,4 +132,4 @@ TEST(EarlierMemoryLimit, IsThatOfTheLastExperimentEvenIfItCrashedTheRun) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::memory_limit_test

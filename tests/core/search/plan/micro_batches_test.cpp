@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace dstune {
+namespace dstune::micro_batches_test {
 namespace {
 
 using testing::ElementsAre;
@@ -121,4 +121,4 @@ TEST(PoolPoints, MakeAFixedBatchExactly) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::micro_batches_test

@@ -4,7 +4,7 @@
 
 #include "tests/core/config/faults.hpp"
 
-namespace dstune {
+namespace dstune::modelled_test {
 namespace {
 
 using testing_support::Faults;
@@ -57,4 +57,4 @@ TEST(CheckModelled, LetsARunBeginThatHasOneStage) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::modelled_test

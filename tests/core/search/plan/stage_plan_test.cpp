@@ -16,7 +16,7 @@
 #include "tests/oracle/activation_memory.hpp"
 #include "tests/support/simulated_machine.hpp"
 
-namespace dstune {
+namespace dstune::stage_plan_test {
 namespace {
 
 using testing::HasSubstr;
@@ -295,4 +295,4 @@ TEST(PlanStages, RejectsATrainBatchTooSmallForTheGroup) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::stage_plan_test

@@ -5,7 +5,7 @@
 
 #include "tests/support/pool_search.hpp"
 
-namespace dstune {
+namespace dstune::guided_tuner_test {
 namespace {
 
 using testing::ElementsAre;
@@ -161,4 +161,4 @@ TEST_F(GuidedTunerTest, AsksTheSameUntilItHasLearnt) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::guided_tuner_test

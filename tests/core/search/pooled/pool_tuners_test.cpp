@@ -10,7 +10,7 @@
 #include "core/search/pooled/random_tuner.hpp"
 #include "tests/support/pool_search.hpp"
 
-namespace dstune {
+namespace dstune::pool_tuners_test {
 namespace {
 
 using testing::ElementsAre;
@@ -167,4 +167,4 @@ TEST_F(PoolTunersTest, AnEmptyPoolIsFinished) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::pool_tuners_test

@@ -5,7 +5,7 @@
 
 #include "tests/support/pool_search.hpp"
 
-namespace dstune {
+namespace dstune::trials_test {
 namespace {
 
 using testing::ElementsAre;
@@ -86,4 +86,4 @@ TEST_F(TrialsTest, KnowsNoStrangers) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::trials_test

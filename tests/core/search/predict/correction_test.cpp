@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-namespace dstune {
+namespace dstune::correction_test {
 namespace {
 
 /// Steps of three parts in proportions that differ, from a fixed sequence.
@@ -192,4 +192,4 @@ TEST(Correction, BelievesExactMeasurementsMore) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::correction_test

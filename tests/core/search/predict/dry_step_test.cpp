@@ -9,7 +9,7 @@
 #include "kernels/sim/sim_device.hpp"
 #include "tests/support/tiny_experiment.hpp"
 
-namespace dstune {
+namespace dstune::dry_step_test {
 namespace {
 
 using test::TinyExperiment;
@@ -91,4 +91,4 @@ TEST(DryStepTime, HasNoMessagesOnOneRank) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::dry_step_test

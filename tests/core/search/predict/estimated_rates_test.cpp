@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace dstune {
+namespace dstune::estimated_rates_test {
 namespace {
 
 TEST(EstimatedRates, KnowWhoOverlaps) {
@@ -22,4 +22,4 @@ TEST(EstimatedRates, GrowWithTheThreads) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::estimated_rates_test

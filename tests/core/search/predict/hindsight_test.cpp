@@ -6,7 +6,7 @@
 #include "core/search/predict/estimated_rates.hpp"
 #include "tests/support/tiny_experiment.hpp"
 
-namespace dstune {
+namespace dstune::hindsight_test {
 namespace {
 
 using test::TinyExperiment;
@@ -76,4 +76,4 @@ TEST(Hindsight, IsSilentWhereNothingIsKnown) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::hindsight_test

@@ -10,7 +10,7 @@
 #include "tests/support/simulated_machine.hpp"
 #include "tests/support/temporary_directory.hpp"
 
-namespace dstune {
+namespace dstune::measured_rates_test {
 namespace {
 
 using namespace testing_support;  // NOLINT(google-build-using-namespace)
@@ -119,4 +119,4 @@ TEST_F(MeasuredRates, KnowEveryTypeOfModel) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::measured_rates_test

@@ -7,7 +7,7 @@
 #include "core/search/predict/estimated_rates.hpp"
 #include "tests/support/tiny_experiment.hpp"
 
-namespace dstune {
+namespace dstune::predictor_test {
 namespace {
 
 using test::TinyExperiment;
@@ -166,4 +166,4 @@ TEST(IntervalOf, IsNinetyPercentAboutTheTime) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::predictor_test

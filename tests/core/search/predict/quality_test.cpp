@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace dstune {
+namespace dstune::quality_test {
 namespace {
 
 TEST(RankCorrelation, IsOneForAnyGrowingFunction) {
@@ -53,4 +53,4 @@ TEST(SummarizeQuality, SaysNothingOfOneMeasurement) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::quality_test

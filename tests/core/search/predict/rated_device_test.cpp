@@ -5,7 +5,7 @@
 #include "core/device/operations/fill.hpp"
 #include "core/device/operations/gemm.hpp"
 
-namespace dstune {
+namespace dstune::rated_device_test {
 namespace {
 
 constexpr Tensor kHundredFloats{nullptr, 100, DType::fp32};
@@ -142,4 +142,4 @@ TEST(RatedCollectives, TakeAsLongAsTheLibraryOfTheTraining) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::rated_device_test

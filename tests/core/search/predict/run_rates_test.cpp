@@ -7,7 +7,7 @@
 #include "core/search/predict/estimated_rates.hpp"
 #include "tests/support/tiny_experiment.hpp"
 
-namespace dstune {
+namespace dstune::run_rates_test {
 namespace {
 
 /// All of a machine that is `factor` times slower than another.
@@ -59,4 +59,4 @@ TEST(RunRates, AreThoseOfTheModelsType) {
 TEST(RunRates, AreNoneWhereNobodyMeasured) { EXPECT_FALSE(run_rates({machine(slower(1))}, 3)); }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::run_rates_test

@@ -6,7 +6,7 @@
 
 #include "tests/core/search/schedule/sick_worker.hpp"
 
-namespace dstune {
+namespace dstune::lost_device_test {
 namespace {
 
 using testing::ElementsAre;
@@ -111,4 +111,4 @@ TEST_F(WrongSumsTest, AreTriedAgainInTheResumedRun) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::lost_device_test

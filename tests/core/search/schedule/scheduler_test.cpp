@@ -9,7 +9,7 @@
 #include "tests/support/scripted_pool.hpp"
 #include "tests/support/temporary_directory.hpp"
 
-namespace dstune {
+namespace dstune::scheduler_test {
 namespace {
 
 using testing::ElementsAre;
@@ -244,4 +244,4 @@ TEST_F(SchedulerTest, LeavesRunningExperimentsIfThePoolReturnsOnAStopRequest) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::scheduler_test

@@ -10,7 +10,7 @@
 
 #include "core/search/schedule/worker_faults.hpp"
 
-namespace dstune {
+namespace dstune::sick_worker_test {
 namespace {
 
 using testing::ElementsAre;
@@ -240,4 +240,4 @@ TEST_F(SickWorkerTest, LeavesNoFailureBehindIfTheRunIsStoppedBeforeTheSecondTry)
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::sick_worker_test

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace dstune {
+namespace dstune::slot_packing_test {
 namespace {
 
 using testing::ElementsAre;
@@ -68,4 +68,4 @@ TEST(FewestHosts, CountsHostsOfTheBestSlot) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::slot_packing_test

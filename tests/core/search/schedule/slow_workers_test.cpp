@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace dstune {
+namespace dstune::slow_workers_test {
 namespace {
 
 using testing::AllOf;
@@ -58,4 +58,4 @@ TEST_F(SlowWorkersTest, AreUnknownWithoutTimesOfEachRank) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::slow_workers_test

@@ -6,7 +6,7 @@
 
 #include "core/base/json.hpp"
 
-namespace dstune {
+namespace dstune::worker_info_test {
 namespace {
 
 WorkerInfo make_info() {
@@ -31,4 +31,4 @@ TEST(WorkerInfo, RejectsADeviceWithoutItsMemory) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::worker_info_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace dstune {
+namespace dstune::dominance_test {
 namespace {
 
 Measured dry(Bytes peak, Stream stream = Stream::reduction) {
@@ -53,4 +53,4 @@ TEST(IsDominated, WhatRunsBesideTheComputationIsWorthMore) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::dominance_test

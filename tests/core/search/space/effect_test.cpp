@@ -7,7 +7,7 @@
 #include "core/train/families/families.hpp"
 #include "tests/support/tiny_experiment.hpp"
 
-namespace dstune {
+namespace dstune::effect_test {
 namespace {
 
 using test::TinyExperiment;
@@ -109,4 +109,4 @@ TEST(FindEffect, SaysWhyThereIsNoStep) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::effect_test

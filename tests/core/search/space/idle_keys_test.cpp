@@ -6,7 +6,7 @@
 #include "core/train/families/families.hpp"
 #include "tests/support/tiny_experiment.hpp"
 
-namespace dstune {
+namespace dstune::idle_keys_test {
 namespace {
 
 using test::tiny_model;
@@ -81,4 +81,4 @@ TEST(DoesNothing, SaysNothingOfOtherKeys) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::idle_keys_test

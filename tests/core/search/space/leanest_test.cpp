@@ -8,7 +8,7 @@
 
 #include "core/experiment/step_config.hpp"
 
-namespace dstune {
+namespace dstune::leanest_test {
 namespace {
 
 constexpr Bytes kPerSample = 100;
@@ -77,4 +77,4 @@ TEST_F(LeanestTest, IsLookedForWhereMicroBatchesDependOnIt) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::leanest_test

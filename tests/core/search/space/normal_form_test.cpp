@@ -10,7 +10,7 @@
 #include "core/train/families/families.hpp"
 #include "tests/support/tiny_experiment.hpp"
 
-namespace dstune {
+namespace dstune::normal_form_test {
 namespace {
 
 using test::tiny_model;
@@ -169,4 +169,4 @@ TEST(NormalForm, WithoutPrefetchThereIsNoLimitOfWhatIsLive) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::normal_form_test

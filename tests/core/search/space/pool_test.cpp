@@ -9,7 +9,7 @@
 #include "tests/core/config/faults.hpp"
 #include "tests/support/temporary_directory.hpp"
 
-namespace dstune {
+namespace dstune::pool_test {
 namespace {
 
 using testing::ElementsAre;
@@ -187,4 +187,4 @@ TEST(MakePool, TriesEveryLengthAndPrunesNoneForItsShorterOnes) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::pool_test

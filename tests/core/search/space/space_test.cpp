@@ -14,7 +14,7 @@
 #include "tests/support/temporary_directory.hpp"
 #include "tests/support/test_data.hpp"
 
-namespace dstune {
+namespace dstune::space_test {
 namespace {
 
 using testing::ElementsAre;
@@ -237,4 +237,4 @@ TEST(MakeSpaces, StageZeroHasTheUsersSpaceAlone) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::space_test

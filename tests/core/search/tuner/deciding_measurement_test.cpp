@@ -4,7 +4,7 @@
 
 #include "tests/core/report/records.hpp"
 
-namespace dstune {
+namespace dstune::deciding_measurement_test {
 namespace {
 
 using testing_support::make_experiment;
@@ -72,4 +72,4 @@ TEST(ComparableMeasurements, AreNoneWithoutNumbers) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::deciding_measurement_test

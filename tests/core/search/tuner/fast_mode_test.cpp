@@ -8,7 +8,7 @@
 #include "core/search/plan/make_experiment.hpp"
 #include "tests/support/simulated_machine.hpp"
 
-namespace dstune {
+namespace dstune::fast_mode_test {
 namespace {
 
 using testing::ElementsAre;
@@ -117,4 +117,4 @@ TEST_F(FastModeTest, AsksForNothingWhereNothingFits) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::fast_mode_test

@@ -5,7 +5,7 @@
 
 #include "core/base/exit_code.hpp"
 
-namespace dstune {
+namespace dstune::final_status_test {
 namespace {
 
 using testing::HasSubstr;
@@ -94,4 +94,4 @@ TEST(FinalStatus, TellsNothingFitsFromFailed) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::final_status_test

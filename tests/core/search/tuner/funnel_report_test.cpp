@@ -6,7 +6,7 @@
 #include "core/base/json.hpp"
 #include "core/base/text.hpp"
 
-namespace dstune {
+namespace dstune::funnel_report_test {
 namespace {
 
 /// Stage 1 with four buckets: one refused, two the same, one too large.
@@ -72,4 +72,4 @@ TEST(AddFunnel, ListsEveryConfigurationWithItsFate) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::funnel_report_test

@@ -16,7 +16,7 @@
 #include "core/search/tuner/tuner_table.hpp"
 #include "tests/support/test_data.hpp"
 
-namespace dstune {
+namespace dstune::measured_space_test {
 namespace {
 
 class MeasuredSpace : public testing::Test {
@@ -69,4 +69,4 @@ TEST_F(MeasuredSpace, TakesGuidedLessThanAFifthOfRandom) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::measured_space_test

@@ -7,7 +7,7 @@
 #include "core/train/families/families.hpp"
 #include "tests/support/simulated_machine.hpp"
 
-namespace dstune {
+namespace dstune::plan_report_test {
 namespace {
 
 using testing::ContainsRegex;
@@ -80,4 +80,4 @@ TEST(FormatPlanTable, SaysThatTheLimitIsNotKnown) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::plan_report_test

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace dstune {
+namespace dstune::prober_test {
 namespace {
 
 using testing::ElementsAre;
@@ -121,4 +121,4 @@ TEST_F(ProberTest, CountsOnlyVisitsAsTrialsAndAsCandidates) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::prober_test

@@ -5,7 +5,7 @@
 
 #include "tests/core/report/records.hpp"
 
-namespace dstune {
+namespace dstune::profile_ties_test {
 namespace {
 
 using testing::ElementsAre;
@@ -143,4 +143,4 @@ TEST(ProfileTies, LeaveOutWhatRanBesideOthersAndWasNotRepeated) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::profile_ties_test

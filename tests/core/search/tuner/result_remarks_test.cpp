@@ -9,7 +9,7 @@
 
 #include "tests/core/report/records.hpp"
 
-namespace dstune {
+namespace dstune::result_remarks_test {
 namespace {
 
 using testing::HasSubstr;
@@ -152,4 +152,4 @@ TEST(ResultRemarks, NameTheRanksThatLostTheirDevice) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::result_remarks_test

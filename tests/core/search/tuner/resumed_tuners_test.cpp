@@ -9,7 +9,7 @@
 #include "tests/support/pool_search.hpp"
 #include "tests/support/simulated_machine.hpp"
 
-namespace dstune {
+namespace dstune::resumed_tuners_test {
 namespace {
 
 using testing_support::make_pool;
@@ -118,4 +118,4 @@ INSTANTIATE_TEST_SUITE_P(Tuners, ResumedTuners,
                          });
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::resumed_tuners_test

@@ -7,7 +7,7 @@
 
 #include "tests/support/simulated_machine.hpp"
 
-namespace dstune {
+namespace dstune::search_outline_test {
 namespace {
 
 using testing_support::make_tuning_config;
@@ -92,4 +92,4 @@ TEST_F(SearchOutlineTest, OfFastModeIsWhatItWouldExplore) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::search_outline_test

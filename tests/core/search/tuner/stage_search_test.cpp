@@ -5,7 +5,7 @@
 
 #include "tests/support/simulated_machine.hpp"
 
-namespace dstune {
+namespace dstune::stage_search_test {
 namespace {
 
 using testing::ElementsAre;
@@ -204,4 +204,4 @@ TEST_F(StageSearchTest, EndsWithTheNumberOfTrials) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::stage_search_test

@@ -11,7 +11,7 @@
 #include "tests/support/simulated_machine.hpp"
 #include "tests/support/temporary_directory.hpp"
 
-namespace dstune {
+namespace dstune::tune_test {
 namespace {
 
 using testing::Contains;
@@ -290,4 +290,4 @@ TEST(PlanExperiments, AreThoseOfARunWhereNoneIsBetter) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::tune_test

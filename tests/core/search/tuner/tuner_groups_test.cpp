@@ -10,7 +10,7 @@
 #include "tests/support/simulated_machine.hpp"
 #include "tests/support/temporary_directory.hpp"
 
-namespace dstune {
+namespace dstune::tuner_groups_test {
 namespace {
 
 using testing::HasSubstr;
@@ -146,4 +146,4 @@ TEST(Tune, NamesTheLargestGroupThatTheBatchSizesAllow) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::tuner_groups_test

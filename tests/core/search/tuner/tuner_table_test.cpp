@@ -10,7 +10,7 @@
 #include "tests/support/pool_search.hpp"
 #include "tests/support/simulated_machine.hpp"
 
-namespace dstune {
+namespace dstune::tuner_table_test {
 namespace {
 
 using testing::Contains;
@@ -190,4 +190,4 @@ TEST_F(FullModeTest, LeavesOutTheSpaceOfAStageThatIsClearlyWorse) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::tuner_table_test

@@ -18,7 +18,7 @@
 #include "tests/support/family_fixture.hpp"
 #include "tests/support/test_data.hpp"
 
-namespace dstune {
+namespace dstune::checkpointing_of_torch_test {
 namespace {
 
 using test::CheckpointedRun;
@@ -152,4 +152,4 @@ TEST(CheckpointingMemory, IsTorchs) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::checkpointing_of_torch_test

@@ -12,7 +12,7 @@
 #include "tests/core/train/families/checkpointed_run.hpp"
 #include "tests/support/family_fixture.hpp"
 
-namespace dstune {
+namespace dstune::checkpointing_test {
 namespace {
 
 using test::CheckpointedRun;
@@ -128,4 +128,4 @@ TEST_P(Checkpointing, LayersKeepTheirInputAlone) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::checkpointing_test

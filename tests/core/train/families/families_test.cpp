@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-namespace dstune {
+namespace dstune::families_test {
 namespace {
 
 TEST(Families, AreFoundByTheirModelType) {
@@ -30,4 +30,4 @@ TEST(Families, NamesOfPresetsAreDistinct) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::families_test

@@ -19,7 +19,7 @@
 #include "tests/support/numbers.hpp"
 #include "tests/support/recording_engine.hpp"
 
-namespace dstune {
+namespace dstune::fixture_test {
 namespace {
 
 using test::FamilyFixture;
@@ -238,4 +238,4 @@ TEST_P(FamilyFixtures, EagerAttentionHasTheSameLossAndGradients) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::fixture_test

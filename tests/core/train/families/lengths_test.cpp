@@ -24,7 +24,7 @@
 #include "tests/support/recording_engine.hpp"
 #include "tests/support/test_data.hpp"
 
-namespace dstune {
+namespace dstune::lengths_test {
 namespace {
 
 struct Case {
@@ -230,4 +230,4 @@ TEST(Lengths, LayersKeepTheMaskOfPaddingAsAutogradDoes) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::lengths_test

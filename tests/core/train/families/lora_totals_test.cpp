@@ -15,7 +15,7 @@
 #include "core/train/families/families.hpp"
 #include "tests/support/test_data.hpp"
 
-namespace dstune {
+namespace dstune::lora_totals_test {
 namespace {
 
 constexpr KeyRule kRules[] = {rules::any("trainable"), rules::any("lora")};
@@ -53,4 +53,4 @@ TEST(LoraTotals, AreWhatPeftTrainsOfPublishedModels) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::lora_totals_test

@@ -18,7 +18,7 @@
 #include "core/train/families/families.hpp"
 #include "tests/support/test_data.hpp"
 
-namespace dstune {
+namespace dstune::totals_test {
 namespace {
 
 struct Published {
@@ -90,4 +90,4 @@ TEST(Totals, PresetsAreThePublishedModelsOfTheirNames) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::totals_test

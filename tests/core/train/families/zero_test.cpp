@@ -12,7 +12,7 @@
 #include "tests/support/knob_grid.hpp"
 #include "tests/support/training_run.hpp"
 
-namespace dstune {
+namespace dstune::zero_test {
 namespace {
 
 constexpr int kSteps = 3;
@@ -106,4 +106,4 @@ TEST(CheckpointingInStage3, GathersWhatRunsAgain) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::zero_test

@@ -12,7 +12,7 @@
 #include "core/device/dry_device.hpp"
 #include "kernels/cpu/cpu_device.hpp"
 
-namespace dstune::layers {
+namespace dstune::layers::attention_test {
 namespace {
 
 constexpr Bytes kUnlimited = Bytes{1} << 40U;
@@ -258,4 +258,4 @@ TEST(AttentionLayerPeaks, AreThoseOfPyTorch) {
 }
 
 }  // namespace
-}  // namespace dstune::layers
+}  // namespace dstune::layers::attention_test

@@ -14,7 +14,7 @@
 #include "tests/support/recording_engine.hpp"
 #include "tests/support/spying_device.hpp"
 
-namespace dstune {
+namespace dstune::linear_test {
 namespace {
 
 using test::RecordingEngine;
@@ -83,4 +83,4 @@ TEST(Linear, DeepSpeedsFunctionAddsTheBiasApartFromTheProductOfSequences) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::linear_test

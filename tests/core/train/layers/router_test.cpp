@@ -11,7 +11,7 @@
 #include "tests/support/family_fixture.hpp"
 #include "tests/support/recording_engine.hpp"
 
-namespace dstune::layers {
+namespace dstune::layers::router_test {
 namespace {
 
 constexpr std::int64_t kRows = 32;
@@ -53,4 +53,4 @@ TEST(TopKRouter, DrawsExpertsByTheSeedWhereItIsToldTo) {
 }
 
 }  // namespace
-}  // namespace dstune::layers
+}  // namespace dstune::layers::router_test

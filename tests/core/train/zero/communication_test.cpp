@@ -13,7 +13,7 @@
 #include "tests/support/communication_simulation.hpp"
 #include "tests/support/tiny_experiment.hpp"
 
-namespace dstune {
+namespace dstune::communication_test {
 namespace {
 
 using test::count_of;
@@ -145,4 +145,4 @@ TEST(PackReplicated, ClosesABucketAfterTheTensorThatExceedsTheLimit) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::communication_test

@@ -10,7 +10,7 @@
 #include "tests/support/knob_grid.hpp"
 #include "tests/support/training_run.hpp"
 
-namespace dstune {
+namespace dstune::equivalence_test {
 namespace {
 
 using test::all_splits;
@@ -204,4 +204,4 @@ TEST_P(ShardedEquivalenceTest, TrainsAsOneRankInBf16WithOtherTypesOfSumAndMessag
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::equivalence_test

@@ -8,7 +8,7 @@
 #include "core/train/run_experiment.hpp"
 #include "tests/support/tiny_experiment.hpp"
 
-namespace dstune {
+namespace dstune::frozen_test {
 namespace {
 
 constexpr Bytes kHalf = 2;
@@ -90,4 +90,4 @@ TEST(FrozenParameters, CannotBeStoredInInt8) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::frozen_test

@@ -16,7 +16,7 @@
 #include "tests/support/communication_simulation.hpp"
 #include "tests/support/tiny_experiment.hpp"
 
-namespace dstune {
+namespace dstune::gradient_knobs_test {
 namespace {
 
 using test::TinyExperiment;
@@ -269,4 +269,4 @@ TEST(Bf16Optimizer, FlattensSmallGroupsIntoOneCall) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::gradient_knobs_test

@@ -8,7 +8,7 @@
 #include "core/base/json_parser.hpp"
 #include "tests/support/training_run.hpp"
 
-namespace dstune {
+namespace dstune::gradient_types_test {
 namespace {
 
 using test::largest_difference;
@@ -197,4 +197,4 @@ TEST(Bf16Optimizer, AddsMicroStepsUpWithoutRounding) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::gradient_types_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace dstune {
+namespace dstune::loss_scaler_test {
 namespace {
 
 using Kind = LossScaler::Kind;
@@ -65,4 +65,4 @@ TEST(LossScaler, ZeroGivesUpAtTheMinimumWhereTheWrapperStays) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::loss_scaler_test

@@ -8,7 +8,7 @@
 #include "core/base/json_parser.hpp"
 #include "tests/support/training_run.hpp"
 
-namespace dstune {
+namespace dstune::master_weights_test {
 namespace {
 
 constexpr int kSteps = 8;
@@ -69,4 +69,4 @@ TEST_P(MasterWeights, MoveByLessThanBf16CanHold) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::master_weights_test

@@ -18,7 +18,7 @@
 #include "core/train/run_experiment.hpp"
 #include "tests/support/test_data.hpp"
 
-namespace dstune {
+namespace dstune::memory_of_deepspeed_test {
 namespace {
 
 constexpr double kTolerance = 1e-3;
@@ -97,4 +97,4 @@ TEST(MemoryOfDeepSpeed, IsKnownOfEveryStageAndOfPeaksInEveryPartOfTheStep) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::memory_of_deepspeed_test

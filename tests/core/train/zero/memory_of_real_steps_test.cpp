@@ -11,7 +11,7 @@
 #include "tests/support/predicted_memory.hpp"
 #include "tests/support/training_run.hpp"
 
-namespace dstune {
+namespace dstune::memory_of_real_steps_test {
 namespace {
 
 using test::TinyExperiment;
@@ -81,4 +81,4 @@ TEST(RealStepsWithGradientKnobs, PeaksAndResidentBytesOnTheCpuAreTheFormulas) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::memory_of_real_steps_test

@@ -12,7 +12,7 @@
 #include "core/train/run_experiment.hpp"
 #include "tests/support/predicted_memory.hpp"
 
-namespace dstune {
+namespace dstune::memory_test {
 namespace {
 
 using test::TinyExperiment;
@@ -193,4 +193,4 @@ TEST(ModelStatesOfOtherSettings, UncheckedBf16NeedsNoOverflowTemporaries) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::memory_test

@@ -7,7 +7,7 @@
 #include "core/train/run_experiment.hpp"
 #include "tests/support/tiny_experiment.hpp"
 
-namespace dstune {
+namespace dstune::no_op_knobs_test {
 namespace {
 
 using test::TinyExperiment;
@@ -73,4 +73,4 @@ TEST_P(NoOpKnob, LeavesLedgerAndPeaksAsTheyAre) {
 INSTANTIATE_TEST_SUITE_P(Zero, NoOpKnob, testing::ValuesIn(kNoOps));
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::no_op_knobs_test

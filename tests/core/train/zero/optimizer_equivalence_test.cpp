@@ -11,7 +11,7 @@
 #include "core/base/json_parser.hpp"
 #include "tests/support/training_run.hpp"
 
-namespace dstune {
+namespace dstune::optimizer_equivalence_test {
 namespace {
 
 using test::largest_difference;
@@ -156,4 +156,4 @@ TEST(OptimizerEquivalenceOfLamb, HoldsInFp16WithoutZero) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::optimizer_equivalence_test

@@ -19,7 +19,7 @@
 #include "kernels/cpu/cpu_device.hpp"
 #include "tests/support/test_data.hpp"
 
-namespace dstune {
+namespace dstune::optimizer_state_test {
 namespace {
 
 constexpr Bytes kLimit = Bytes{1} << 20U;
@@ -205,4 +205,4 @@ TEST(OptimizerState, KeepsAndMovesTheBytesOfItsType) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::optimizer_state_test

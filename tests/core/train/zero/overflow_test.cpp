@@ -11,7 +11,7 @@
 #include "core/train/zero/loss_scaler.hpp"
 #include "tests/support/training_run.hpp"
 
-namespace dstune {
+namespace dstune::overflow_test {
 namespace {
 
 using test::on_training_ranks;
@@ -218,4 +218,4 @@ TEST_P(OverflowTest, AtTheSmallestScaleZeroGivesUpOnAllRanksAndTheWrappersSkipOn
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::overflow_test

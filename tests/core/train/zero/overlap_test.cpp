@@ -11,7 +11,7 @@
 #include "kernels/sim/sim_collectives.hpp"
 #include "kernels/sim/sim_device.hpp"
 
-namespace dstune {
+namespace dstune::overlap_test {
 namespace {
 
 using sim::SimCollectives;
@@ -211,4 +211,4 @@ TEST(HooksOfAReleaseThatCountsInThem, CostWhatParametersAreMany) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::overlap_test

@@ -15,7 +15,7 @@
 #include "tests/support/tiny_experiment.hpp"
 #include "tests/support/training_run.hpp"
 
-namespace dstune {
+namespace dstune::quantized_weights_test {
 namespace {
 
 using test::even_model;
@@ -174,4 +174,4 @@ TEST(QuantizationKnobs, ChangeNothingWhereDeepSpeedDoesNotReadThem) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::quantized_weights_test

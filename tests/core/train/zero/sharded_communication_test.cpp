@@ -12,7 +12,7 @@
 #include "tests/support/communication_simulation.hpp"
 #include "tests/support/tiny_experiment.hpp"
 
-namespace dstune {
+namespace dstune::sharded_communication_test {
 namespace {
 
 using test::count_of;
@@ -217,4 +217,4 @@ TEST(StageThree, ReducesInTheTypeOfCommunication) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::sharded_communication_test

@@ -10,7 +10,7 @@
 #include "core/train/run_experiment.hpp"
 #include "tests/support/tiny_experiment.hpp"
 
-namespace dstune {
+namespace dstune::step_passes_test {
 namespace {
 
 using test::TinyExperiment;
@@ -122,4 +122,4 @@ TEST(StepWaits, OfTheThroughputTimerAreTwoPerMicroStepUnlessItIsOff) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::step_passes_test

@@ -12,7 +12,7 @@
 #include "tests/support/tiny_experiment.hpp"
 #include "tests/support/training_run.hpp"
 
-namespace dstune {
+namespace dstune::streams_test {
 namespace {
 
 using test::all_splits;
@@ -116,4 +116,4 @@ TEST(QuantisedStreamsTest, NothingRacesOnTwoNodes) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::streams_test

@@ -4,7 +4,7 @@
 #include "kernels/cuda/attention/tensor.hpp"
 #include "tests/support/cuda_on_host/control.hpp"
 
-namespace dstune::cuda {
+namespace dstune::cuda::is_tiled_test {
 namespace {
 
 bool is_tiled_on(int major, std::int64_t head_size, DType dtype) {
@@ -36,4 +36,4 @@ TEST(IsTensorAttention, SixteenBitTypesSinceMatricesAreLoadedAtOnce) {
 }
 
 }  // namespace
-}  // namespace dstune::cuda
+}  // namespace dstune::cuda::is_tiled_test

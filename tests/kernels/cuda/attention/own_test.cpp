@@ -9,7 +9,7 @@
 #include "tests/support/cuda_on_host/control.hpp"
 #include "tests/support/cuda_on_host/test_stream.hpp"
 
-namespace dstune::cuda {
+namespace dstune::cuda::own_test {
 namespace {
 
 using cuda_on_host::DeviceArray;
@@ -97,4 +97,4 @@ TEST(OwnAttention, AGpuBefore75ComesToTheSame) {
 }
 
 }  // namespace
-}  // namespace dstune::cuda
+}  // namespace dstune::cuda::own_test

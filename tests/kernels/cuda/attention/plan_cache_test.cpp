@@ -8,7 +8,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace dstune::cuda {
+namespace dstune::cuda::plan_cache_test {
 namespace {
 
 using testing::HasSubstr;
@@ -98,4 +98,4 @@ TEST(TellsOfNoMemory, ByTheNamesOfTheStatesAndByTheWords) {
 }
 
 }  // namespace
-}  // namespace dstune::cuda
+}  // namespace dstune::cuda::plan_cache_test

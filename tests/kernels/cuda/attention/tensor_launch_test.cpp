@@ -4,7 +4,7 @@
 
 #include "tests/support/cuda_on_host/control.hpp"
 
-namespace dstune::cuda {
+namespace dstune::cuda::tensor_launch_test {
 namespace {
 
 std::size_t small(int warps) { return static_cast<std::size_t>(warps); }
@@ -32,4 +32,4 @@ TEST_F(WarpsOfBlock, NoMoreThanSharedMemoryHasRoomFor) {
 }
 
 }  // namespace
-}  // namespace dstune::cuda
+}  // namespace dstune::cuda::tensor_launch_test

@@ -14,7 +14,7 @@
 #include "kernels/cuda/collectives/nccl_check.hpp"
 #include "tests/kernels/cuda/collectives/cache_rank.hpp"
 
-namespace dstune::cuda {
+namespace dstune::cuda::communicator_cache_test {
 namespace {
 
 using cuda_on_host::calls;
@@ -277,4 +277,4 @@ TEST_F(CommunicatorCacheTest, AnEndThatDoesNotComeLosesTheDevice) {
 }
 
 }  // namespace
-}  // namespace dstune::cuda
+}  // namespace dstune::cuda::communicator_cache_test

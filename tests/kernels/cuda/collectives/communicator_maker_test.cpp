@@ -9,7 +9,7 @@
 #include "kernels/cuda/collectives/communicator_cache.hpp"
 #include "tests/kernels/cuda/collectives/rank_gpu.hpp"
 
-namespace dstune::cuda {
+namespace dstune::cuda::communicator_maker_test {
 namespace {
 
 constexpr Bytes kCommunicator = Bytes{600} << 20U;  // a GPU has no room for it beside a piece
@@ -75,4 +75,4 @@ TEST_F(CommunicatorMakerTest, CallsAheadOfTheDeviceAreBounded) {
 }
 
 }  // namespace
-}  // namespace dstune::cuda
+}  // namespace dstune::cuda::communicator_maker_test

@@ -10,7 +10,7 @@
 #include "tests/kernels/cuda/collectives/cache_rank.hpp"
 #include "tests/support/temporary_directory.hpp"
 
-namespace dstune::cuda {
+namespace dstune::cuda::communicator_reports_test {
 namespace {
 
 using ::testing::HasSubstr;
@@ -156,4 +156,4 @@ TEST_F(NetworkTest, OfSocketsBetweenHostsIsAWarningOnce) {
 }
 
 }  // namespace
-}  // namespace dstune::cuda
+}  // namespace dstune::cuda::communicator_reports_test

@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-namespace dstune::cuda {
+namespace dstune::cuda::known_values_test {
 namespace {
 
 // A rank that is left out, or two that are exchanged, must be seen.
@@ -48,4 +48,4 @@ TEST(FirstWrong, SeesNaN) {
 }
 
 }  // namespace
-}  // namespace dstune::cuda
+}  // namespace dstune::cuda::known_values_test

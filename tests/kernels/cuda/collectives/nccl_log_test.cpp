@@ -10,7 +10,7 @@
 
 #include "tests/support/temporary_directory.hpp"
 
-namespace dstune::cuda {
+namespace dstune::cuda::nccl_log_test {
 namespace {
 
 // Lines of real logs, but for names of hosts.
@@ -114,4 +114,4 @@ TEST_F(NcclLogTest, LeavesTheUsersWishAlone) {
 }
 
 }  // namespace
-}  // namespace dstune::cuda
+}  // namespace dstune::cuda::nccl_log_test

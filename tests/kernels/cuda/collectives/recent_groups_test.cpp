@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace dstune::cuda {
+namespace dstune::cuda::recent_groups_test {
 namespace {
 
 using Members = RecentGroups::Members;
@@ -86,4 +86,4 @@ TEST(RecentGroups, ForgetsWhatWasDropped) {
 }
 
 }  // namespace
-}  // namespace dstune::cuda
+}  // namespace dstune::cuda::recent_groups_test

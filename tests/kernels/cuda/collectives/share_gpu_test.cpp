@@ -8,7 +8,7 @@
 
 #include "core/base/this_host.hpp"
 
-namespace dstune::cuda {
+namespace dstune::cuda::share_gpu_test {
 namespace {
 
 std::map<std::string, std::string> environment(const Placement& placement) {
@@ -54,4 +54,4 @@ TEST(PrepareSharedGpu, LeavesTheEnvironmentAloneUnlessTheGpuIsShared) {
 }
 
 }  // namespace
-}  // namespace dstune::cuda
+}  // namespace dstune::cuda::share_gpu_test

@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-namespace dstune::cuda {
+namespace dstune::cuda::arena_test {
 namespace {
 
 constexpr Bytes kUnit = Arena::kAlignment;
@@ -154,4 +154,4 @@ TEST(Arena, NeverGivesAByteTwice) {
 }
 
 }  // namespace
-}  // namespace dstune::cuda
+}  // namespace dstune::cuda::arena_test

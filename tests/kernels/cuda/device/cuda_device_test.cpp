@@ -7,7 +7,7 @@
 #include "core/device/operations/fill.hpp"
 #include "tests/kernels/cuda/collectives/rank_gpu.hpp"
 
-namespace dstune::cuda {
+namespace dstune::cuda::cuda_device_test {
 namespace {
 
 class CudaDeviceTest : public OnHostTest {
@@ -77,4 +77,4 @@ TEST_F(CudaDeviceTest, ANumberIsCopiedBeforeTheHostWaits) {
 }
 
 }  // namespace
-}  // namespace dstune::cuda
+}  // namespace dstune::cuda::cuda_device_test

@@ -3,7 +3,7 @@
 #include "kernels/cuda/base/check.hpp"
 #include "tests/kernels/cuda/collectives/rank_gpu.hpp"
 
-namespace dstune::cuda {
+namespace dstune::cuda::events_test {
 namespace {
 
 class EventPoolTest : public OnHostTest {
@@ -39,4 +39,4 @@ TEST_F(EventPoolTest, AnEventIsUsedAgainByItsOwnKind) {
 }
 
 }  // namespace
-}  // namespace dstune::cuda
+}  // namespace dstune::cuda::events_test

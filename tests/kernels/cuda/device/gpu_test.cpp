@@ -6,7 +6,7 @@
 #include "kernels/cuda/base/check.hpp"
 #include "tests/support/cuda_on_host/control.hpp"
 
-namespace dstune::cuda {
+namespace dstune::cuda::gpu_test {
 namespace {
 
 constexpr Bytes kMiB = Bytes{1} << 20U;
@@ -85,4 +85,4 @@ TEST_F(GpuPieceTest, AWaitThatFailedIsQueuedAgain) {
 }
 
 }  // namespace
-}  // namespace dstune::cuda
+}  // namespace dstune::cuda::gpu_test

@@ -13,7 +13,7 @@
 #include "kernels/cuda/base/check.hpp"
 #include "tests/kernels/cuda/collectives/rank_gpu.hpp"
 
-namespace dstune::cuda {
+namespace dstune::cuda::launch_backlog_test {
 namespace {
 
 /// Work that goes on when it is told to, or when somebody has found a queue full.
@@ -129,4 +129,4 @@ TEST_F(LaunchBacklogTest, OperationsOfManyLaunchesAreCountedAsMany) {
 }
 
 }  // namespace
-}  // namespace dstune::cuda
+}  // namespace dstune::cuda::launch_backlog_test

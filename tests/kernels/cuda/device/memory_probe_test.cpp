@@ -11,7 +11,7 @@
 #include "kernels/cuda/device/piece_size.hpp"
 #include "tests/support/cuda_on_host/control.hpp"
 
-namespace dstune::cuda {
+namespace dstune::cuda::memory_probe_test {
 namespace {
 
 constexpr Bytes kMemory = Bytes{4} << 30U;
@@ -83,4 +83,4 @@ TEST_F(MemoryProbeTest, ABackendGivesBuffersAllThatIsLeft) {
 }
 
 }  // namespace
-}  // namespace dstune::cuda
+}  // namespace dstune::cuda::memory_probe_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace dstune::cuda {
+namespace dstune::cuda::piece_size_test {
 namespace {
 
 constexpr Bytes kMiB = Bytes{1} << 20U;
@@ -46,4 +46,4 @@ TEST(PieceSize, IsTheSameWhateverNcclHasOfItsReserve) {
 }
 
 }  // namespace
-}  // namespace dstune::cuda
+}  // namespace dstune::cuda::piece_size_test

@@ -9,7 +9,7 @@
 #include "kernels/cuda/base/check.hpp"
 #include "tests/support/cuda_on_host/control.hpp"
 
-namespace dstune::cuda {
+namespace dstune::cuda::matrix_products_test {
 
 namespace {
 
@@ -112,4 +112,4 @@ TEST(MatrixProducts, WorkspaceIsPyTorchsForTheGpu) {
 
 }  // namespace
 
-}  // namespace dstune::cuda
+}  // namespace dstune::cuda::matrix_products_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace dstune::cuda {
+namespace dstune::cuda::product_test {
 
 namespace {
 
@@ -53,4 +53,4 @@ TEST(ProductTest, OnesWithABiasAreOthersAndKnowItsAlignment) {
 
 }  // namespace
 
-}  // namespace dstune::cuda
+}  // namespace dstune::cuda::product_test

@@ -10,7 +10,7 @@
 #include "kernels/cuda/device/cuda_device.hpp"
 #include "tests/support/cuda_on_host/control.hpp"
 
-namespace dstune::cuda {
+namespace dstune::cuda::gelu_new_test {
 
 namespace {
 
@@ -81,4 +81,4 @@ TEST_F(GeluNewTest, Fp16sGradientOverflowsWhereEagerPyTorchsDoes) {
 
 }  // namespace
 
-}  // namespace dstune::cuda
+}  // namespace dstune::cuda::gelu_new_test

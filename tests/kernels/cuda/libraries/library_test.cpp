@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace dstune::cuda {
+namespace dstune::cuda::library_test {
 namespace {
 
 using testing::AllOf;
@@ -36,4 +36,4 @@ TEST(FindFunction, AMissingOneMakesTheLibraryTooOld) {
 }
 
 }  // namespace
-}  // namespace dstune::cuda
+}  // namespace dstune::cuda::library_test

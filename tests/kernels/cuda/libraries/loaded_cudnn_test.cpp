@@ -7,7 +7,7 @@
 #include "core/base/text.hpp"
 #include "kernels/cuda/libraries/cudnn.hpp"
 
-namespace dstune::cuda {
+namespace dstune::cuda::loaded_cudnn_test {
 namespace {
 
 TEST(LoadedCudnn, AnswersWithItsVersion) {
@@ -26,4 +26,4 @@ TEST(LoadedCudnn, LeavesTheRunTimeOpen) {
 }
 
 }  // namespace
-}  // namespace dstune::cuda
+}  // namespace dstune::cuda::loaded_cudnn_test

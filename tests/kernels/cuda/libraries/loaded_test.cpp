@@ -5,7 +5,7 @@
 #include "kernels/cuda/libraries/cublas_lt.hpp"
 #include "kernels/cuda/libraries/nccl.hpp"
 
-namespace dstune::cuda {
+namespace dstune::cuda::loaded_test {
 namespace {
 
 TEST(Loaded, NcclAnswersWithItsVersion) {
@@ -27,4 +27,4 @@ TEST(Loaded, CublasLtAnswersWithItsVersion) {
 }
 
 }  // namespace
-}  // namespace dstune::cuda
+}  // namespace dstune::cuda::loaded_test

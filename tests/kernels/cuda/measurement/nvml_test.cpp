@@ -6,7 +6,7 @@
 
 #include "tests/kernels/cuda/measurement/fake_nvml.hpp"
 
-namespace dstune::cuda {
+namespace dstune::cuda::nvml_test {
 namespace {
 
 using testing::ElementsAre;
@@ -109,4 +109,4 @@ TEST(WithoutNvml, ThereIsNoMonitor) {
 }
 
 }  // namespace
-}  // namespace dstune::cuda
+}  // namespace dstune::cuda::nvml_test

@@ -11,6 +11,7 @@
 #include "tests/support/cuda_on_host/control.hpp"
 #include "tests/support/cuda_on_host/test_stream.hpp"
 
+namespace matmul_test {
 namespace {
 
 using cuda_on_host::DeviceArray;
@@ -218,3 +219,4 @@ TEST(Matmul, rounds_to_tf32_where_that_is_allowed) {
 }
 
 }  // namespace
+}  // namespace matmul_test

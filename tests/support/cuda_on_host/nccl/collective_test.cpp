@@ -9,6 +9,7 @@
 
 #include "tests/support/cuda_on_host/nccl/test_ranks.hpp"
 
+namespace collective_test {
 namespace {
 
 using cuda_on_host::DeviceArray;
@@ -207,3 +208,4 @@ TEST(CollectivesDeathTest, calls_that_do_not_match_are_both_named) {
 }
 
 }  // namespace
+}  // namespace collective_test

@@ -6,6 +6,7 @@
 
 #include "tests/support/cuda_on_host/nccl/test_ranks.hpp"
 
+namespace communicator_test {
 namespace {
 
 using cuda_on_host::DeviceArray;
@@ -181,3 +182,4 @@ TEST(Communicator, gives_a_wrong_sum_where_it_is_told_to) {
 }
 
 }  // namespace
+}  // namespace communicator_test

@@ -21,7 +21,7 @@
 #include "tests/support/recording_engine.hpp"
 #include "tests/support/spying_device.hpp"
 
-namespace dstune {
+namespace dstune::bert_model_test {
 namespace {
 
 using test::FamilyFixture;
@@ -313,4 +313,4 @@ TEST(DebertaTrainingFlops, CountPositionsAndTheConvolution) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::bert_model_test

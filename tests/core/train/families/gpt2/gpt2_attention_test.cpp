@@ -16,7 +16,7 @@
 #include "tests/support/recording_engine.hpp"
 #include "tests/support/test_data.hpp"
 
-namespace dstune {
+namespace dstune::gpt2_attention_test {
 namespace {
 
 struct Outcome {
@@ -110,4 +110,4 @@ TEST(Gpt2Attention, EagerSavesWhatPyTorchSaves) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::gpt2_attention_test

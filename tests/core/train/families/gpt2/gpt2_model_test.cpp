@@ -21,7 +21,7 @@
 #include "tests/support/spying_device.hpp"
 #include "tests/support/test_data.hpp"
 
-namespace dstune {
+namespace dstune::gpt2_model_test {
 namespace {
 
 using test::Gpt2Fixture;
@@ -311,4 +311,4 @@ TEST(Gpt2, NothingStaysAllocatedAfterBackward) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::gpt2_model_test

@@ -18,7 +18,7 @@
 #include "tests/support/numbers.hpp"
 #include "tests/support/recording_engine.hpp"
 
-namespace dstune {
+namespace dstune::llama_model_test {
 namespace {
 
 using test::FamilyFixture;
@@ -126,4 +126,4 @@ TEST(Llama, Gemma2IsEagerWhereSdpaIsAskedForCapOrNot) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::llama_model_test

@@ -15,7 +15,7 @@
 #include "tests/support/numbers.hpp"
 #include "tests/support/recording_engine.hpp"
 
-namespace dstune {
+namespace dstune::t5_model_test {
 namespace {
 
 using test::FamilyFixture;
@@ -140,4 +140,4 @@ TEST_P(T5Fixtures, FiniteDifferencesAgreeWithDropout) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::t5_model_test

@@ -14,7 +14,7 @@
 #include "tests/support/head_run.hpp"
 #include "tests/support/test_data.hpp"
 
-namespace dstune::layers {
+namespace dstune::layers::loss_memory_test {
 namespace {
 
 using test::HeadRun;
@@ -72,4 +72,4 @@ TEST(LossMemory, PeaksAreThoseOfTorch) {
 }
 
 }  // namespace
-}  // namespace dstune::layers
+}  // namespace dstune::layers::loss_memory_test

@@ -18,7 +18,7 @@
 #include "tests/support/head_run.hpp"
 #include "tests/support/numbers.hpp"
 
-namespace dstune::layers {
+namespace dstune::layers::loss_test {
 namespace {
 
 using test::HeadRun;
@@ -152,4 +152,4 @@ TEST(CausalLoss, ChunksOfTheFusedLossAreLigers) {
 }
 
 }  // namespace
-}  // namespace dstune::layers
+}  // namespace dstune::layers::loss_test

@@ -13,7 +13,7 @@
 
 #include "tests/support/naive_coordinator.hpp"
 
-namespace dstune {
+namespace dstune::parameter_coordinator_test {
 namespace {
 
 using test::NaiveCoordinator;
@@ -273,4 +273,4 @@ TEST(ParameterCoordinator, DecidesAsTheRulesReadLiterally) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::parameter_coordinator_test

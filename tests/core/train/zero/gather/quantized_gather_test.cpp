@@ -15,7 +15,7 @@
 #include "kernels/cpu/cpu_device.hpp"
 #include "tests/support/thread_group.hpp"
 
-namespace dstune {
+namespace dstune::quantized_gather_test {
 namespace {
 
 constexpr Bytes kLimit = Bytes{1} << 26U;
@@ -188,4 +188,4 @@ TEST(QuantizedGather, RefusesWhatDeepSpeedCannotGroup) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::quantized_gather_test

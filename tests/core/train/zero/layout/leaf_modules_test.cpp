@@ -10,7 +10,7 @@
 
 #include "core/train/families/families.hpp"
 
-namespace dstune {
+namespace dstune::leaf_modules_test {
 namespace {
 
 using testing::ElementsAre;
@@ -153,4 +153,4 @@ TEST(LeafModules, AreStageThreesAlone) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::leaf_modules_test

@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-namespace dstune {
+namespace dstune::quantization_groups_test {
 namespace {
 
 /// DeepSpeed's search (docs/decisions/quantisation.md): more and more groups until all of them are
@@ -73,4 +73,4 @@ TEST(NodeGrid, HasWholeNodesOnly) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::quantization_groups_test

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-namespace dstune {
+namespace dstune::shard_layout_test {
 namespace {
 
 using Sizes = std::vector<std::size_t>;
@@ -28,4 +28,4 @@ TEST(ShardLayout, MakesEveryTensorASubGroupIfTheSizeIsZero) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::shard_layout_test

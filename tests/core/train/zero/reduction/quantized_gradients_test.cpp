@@ -16,7 +16,7 @@
 #include "tests/support/tiny_experiment.hpp"
 #include "tests/support/training_run.hpp"
 
-namespace dstune {
+namespace dstune::quantized_gradients_test {
 namespace {
 
 using test::even_model;
@@ -147,4 +147,4 @@ TEST(QuantizedGradients, TrainAsOthersDoWithinTheirSteps) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::quantized_gradients_test

@@ -14,7 +14,7 @@
 #include "kernels/cpu/cpu_device.hpp"
 #include "tests/support/thread_group.hpp"
 
-namespace dstune {
+namespace dstune::quantized_reduce_test {
 namespace {
 
 constexpr Bytes kLimit = Bytes{1} << 26U;
@@ -149,4 +149,4 @@ TEST(QuantizedReduce, HoldsWhatIsSentAndReceivedOfBothHopsAndTheNodesParts) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::quantized_reduce_test
