@@ -13,12 +13,27 @@ function(dstune_add_precompiled name header)
   target_precompile_headers(${name} PRIVATE ${header})
 endfunction()
 
+# A Debug build (the sanitizers') optimises only the rooms that a step spends its time in: compiling the
+# others costs more than running them.
+add_library(dstune_step_settings INTERFACE)
+target_compile_options(dstune_step_settings INTERFACE $<$<AND:$<CONFIG:Debug>,$<COMPILE_LANGUAGE:CXX>>:-O1>)
+
 dstune_add_precompiled(dstune_precompiled ${PROJECT_SOURCE_DIR}/src/precompiled.hpp
   dstune_settings Boost::json)
+dstune_add_precompiled(dstune_precompiled_for_steps ${PROJECT_SOURCE_DIR}/src/precompiled.hpp
+  dstune_settings Boost::json dstune_step_settings)
 
 # dstune_precompile(TARGET...): they share dstune_precompiled, so their flags must be its flags.
 function(dstune_precompile)
   foreach(target IN LISTS ARGN)
     target_precompile_headers(${target} REUSE_FROM dstune_precompiled)
+  endforeach()
+endfunction()
+
+# dstune_precompile_for_steps(TARGET...): with dstune_step_settings.
+function(dstune_precompile_for_steps)
+  foreach(target IN LISTS ARGN)
+    target_link_libraries(${target} PRIVATE dstune_step_settings)
+    target_precompile_headers(${target} REUSE_FROM dstune_precompiled_for_steps)
   endforeach()
 endfunction()

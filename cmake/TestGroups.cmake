@@ -1,10 +1,14 @@
-# Many tests, few programs: with DSTUNE_TEST_GROUPS the tests of a folder are one program for each
-# label, which is linked once, and starts once under a sanitizer.
-set(default OFF)
-if(DEFINED ENV{DSTUNE_TEST_GROUPS})
-  set(default $ENV{DSTUNE_TEST_GROUPS})
-endif()
-option(DSTUNE_TEST_GROUPS "Link a folder's tests together: sooner from nothing, later after an edit" ${default})
+# Many tests, few programs, few compilations: the tests of a folder are one program for each label, whose
+# sources are compiled together, so that what they all include is parsed once. A test file therefore has a
+# namespace of its own, dstune::NAME_test.
+set(DSTUNE_TEST_UNIT 30 CACHE STRING "How many test sources are compiled together; 1: each alone, sooner after an edit")
+
+# dstune_compile_together(TARGET)
+function(dstune_compile_together target)
+  if(DSTUNE_TEST_UNIT GREATER 1)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${DSTUNE_TEST_UNIT})
+  endif()
+endfunction()
 
 # dstune_add_to_group(LABEL SOURCE LIBRARIES...): to the program that the folder gets at its end.
 function(dstune_add_to_group label source)
@@ -24,4 +28,5 @@ function(dstune_add_group label)
   string(REPLACE "/" "." name "${folder}.${label}_tests")
   string(REPLACE "unit" "${folder}" unit ${label}) # core/train, and core/train-threads
   dstune_add_unit_test(${name} ${unit} ${label} SOURCES ${sources} LIBRARIES ${libraries})
+  dstune_compile_together(${name})
 endfunction()

@@ -17,10 +17,11 @@
 #include "core/train/run_experiment.hpp"
 #include "kernels/cuda/cuda_backend.hpp"
 #include "tests/support/cuda_on_host/control.hpp"
+#include "tests/support/test_size.hpp"
 #include "tests/support/thread_group.hpp"
 #include "tests/support/tiny_experiment.hpp"
 
-namespace dstune {
+namespace dstune::faults_test {
 namespace {
 
 enum class End { measured, out_of_memory, failed, lost };
@@ -101,11 +102,11 @@ constexpr const char* kFunctions[] = {
     "cudaStreamWaitEvent",
 };
 
-/// How many of `calls` are made to fail: all of few, the first and some of many.
+/// Which of `calls` are made to fail: all of few, the first and some of many.
 std::vector<std::uint64_t> chosen(std::uint64_t calls) {
-  constexpr std::uint64_t kAll = 6;
+  const std::uint64_t few = test::takes_all() ? 6 : 2;
   std::vector<std::uint64_t> result;
-  for (std::uint64_t call = 1; call <= calls; call += call < kAll ? 1 : calls / kAll + 1) {
+  for (std::uint64_t call = 1; call <= calls; call += call < few ? 1 : calls / few + 1) {
     result.push_back(call);
   }
   return result;
@@ -240,4 +241,4 @@ TEST_F(FaultsTest, AnErrorThatStaysLosesTheDevice) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::faults_test

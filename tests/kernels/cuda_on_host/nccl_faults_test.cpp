@@ -18,7 +18,7 @@
 #include "tests/support/thread_group.hpp"
 #include "tests/support/tiny_experiment.hpp"
 
-namespace dstune {
+namespace dstune::nccl_faults_test {
 namespace {
 
 constexpr int kRanks = 2;
@@ -165,4 +165,4 @@ TEST_P(NcclFaultsTest, ACallThatNeverEndsIsGivenUpAndTheNextExperimentRuns) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::nccl_faults_test

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-namespace dstune {
+namespace dstune::known_faults_test {
 namespace {
 
 using testing::ElementsAre;
@@ -91,4 +91,4 @@ TEST(KnownFaults, StageThreeHasItsOwn) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::known_faults_test
