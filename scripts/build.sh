@@ -2,7 +2,8 @@
 # Configures and builds a preset (default: without CUDA; cuda, asan, tsan) into build/<preset>.
 #
 # usage: scripts/build.sh [PRESET [TARGET...]]
-#   CUDAARCHS  GPUs to compile for with the preset cuda, e.g. 90 (default: all that the toolkit knows)
+#   CUDAARCHS             GPUs to compile for with the preset cuda, e.g. 90 (default: all that the toolkit knows)
+#   DSTUNE_CMAKE_OPTIONS  further options of cmake
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -20,5 +21,9 @@ targets=()
 [ $# -eq 0 ] || targets=(--target "$@")
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
-cmake --preset "$preset" >"$log" 2>&1 || { cat "$log" >&2; exit 1; }
+read -ra options <<<"${DSTUNE_CMAKE_OPTIONS:-}"
+mkdir -p build
+exec {building}>"build/$preset.lock" # two builds of one folder take turns
+flock "$building" 2>/dev/null || true # some file systems have no locks
+cmake --preset "$preset" "${options[@]}" >"$log" 2>&1 || { cat "$log" >&2; exit 1; }
 cmake --build --preset "$preset" --parallel "$(nproc)" "${targets[@]}"

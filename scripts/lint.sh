@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# clang-tidy over src, with the checks of .clang-tidy; needs a configured build/default.
+# clang-tidy over src, with the checks of .clang-tidy, and each header compiled alone; needs a configured
+# build/default.
 #
 # usage: scripts/lint.sh [--changed [COMMIT] | --all | FILE...]
 #   --changed  sources that differ from COMMIT, or whose header does, without the static analyzer
@@ -66,3 +67,4 @@ options=()
 sources "$@" | compiled |
   xargs -r -P "$(nproc)" -n 1 clang-tidy -p "$commands" --quiet "${options[@]}" \
     --extra-arg=-Wno-unknown-warning-option 2> >(grep -v 'warnings generated\|^Suppressed\|^Use -header-filter' >&2)
+[ $# -gt 0 ] && [ "$mode" != --changed ] && [ "$mode" != --all ] || scripts/build.sh default all_verify_interface_header_sets

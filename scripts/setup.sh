@@ -10,7 +10,7 @@ boost=1.81 # Debian 12's default Boost, 1.74, has no JSON library
 [ "${ID:-}${VERSION_ID:-}" = debian12 ] || boost=""
 
 packages=(
-  g++ cmake ninja-build lld             # build
+  g++ cmake ninja-build lld ccache      # build
   openmpi-bin libopenmpi-dev            # ranks
   "libboost${boost}-dev" "libboost-json${boost}-dev" "libboost-program-options${boost}-dev"
   libopenblas-dev                       # sgemm of the CPU backend
@@ -22,7 +22,7 @@ packages=(
 )
 case "${1:-}" in
   "") ;;
-  --dev) packages+=(ccache clang clang-format clang-tidy libclang-rt-dev patchelf) ;;
+  --dev) packages+=(clang clang-format clang-tidy libclang-rt-dev patchelf) ;;
   *) echo "usage: scripts/setup.sh [--dev]" >&2; exit 2 ;;
 esac
 

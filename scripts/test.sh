@@ -1,16 +1,25 @@
 #!/usr/bin/env bash
 # Builds everything with warnings as errors and runs every test that needs no GPU.
 #
-# usage: scripts/test.sh [PRESET [ctest options]]
+# usage: scripts/test.sh [--long] [PRESET [ctest options]]
+#   --long  grids of cases in full where usually a sample runs, and the suites of training on CUDA on
+#           the host
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
+left_out="gpu|long"
+if [ "${1:-}" = --long ]; then
+  left_out="gpu"
+  export DSTUNE_TEST_ALL=1
+  shift
+fi
 preset=${1:-default}
 shift || true
 
-scripts/setup.sh
+case "$preset" in
+  asan | tsan) scripts/setup.sh --dev ;; # clang
+  *) scripts/setup.sh ;;
+esac
 scripts/build.sh "$preset"
-if [ "$preset" = default ]; then # every header compiles alone
-  scripts/build.sh "$preset" all_verify_interface_header_sets
-fi
-ctest --preset "$preset" --parallel "$(nproc)" --label-exclude "gpu|long" "$@"
+# One more than there are cores: tests of processes mostly wait.
+ctest --preset "$preset" --parallel "$(($(nproc) + 1))" --label-exclude "$left_out" "$@"

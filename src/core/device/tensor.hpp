@@ -23,6 +23,7 @@ struct Tensor {
 
   /// Elements [offset, offset + count).
   Tensor slice(std::int64_t offset, std::int64_t count) const {
+    if (data == nullptr) return {nullptr, count, dtype};
     return {static_cast<std::byte*>(data) + offset * static_cast<std::int64_t>(size_of(dtype)),
             count, dtype};
   }
