@@ -16,7 +16,9 @@ namespace dstune::zero_test {
 namespace {
 
 constexpr int kSteps = 3;
-constexpr double kExact = 2e-5;  // of fp32
+/// Of fp32: the order of additions moves a classifier's parameters by 2e-5 on some processors. A
+/// micro-step left out of twelve moves the parameters of every family by 2e-2 and more.
+constexpr double kExact = 4e-5;
 
 /// Of two tensors over the largest magnitude, of all tensors; what is next to nothing is next to
 /// nothing in both: a bias of keys, which softmax does not feel, is moved by noise alone.
