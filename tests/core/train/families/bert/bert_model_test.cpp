@@ -131,12 +131,12 @@ TEST_P(BertFixtures, FiniteDifferencesAgreeWithDropout) {
   run.backward();
 
   for (std::size_t i = 0; i < fixture_.parameters.size(); ++i) {
-    const auto& [name, shape, original, unused] = fixture_.parameters[i];
+    const auto& parameter = fixture_.parameters[i];
     const std::vector<float> gradient = run.engine.gradient(i);
     const double norm = norm_of(gradient);
     const double step = 1e-3 / std::max(norm, 0.1);
     const auto loss_at = [&](double distance) {
-      auto moved = original;
+      auto moved = parameter.values;
       for (std::size_t k = 0; k < moved.size() && norm > 0; ++k) {
         moved[k] = static_cast<float>(moved[k] + distance * gradient[k] / norm);
       }
@@ -145,7 +145,7 @@ TEST_P(BertFixtures, FiniteDifferencesAgreeWithDropout) {
       return other.forward(kSeed);
     };
     const double slope = (loss_at(step) - loss_at(-step)) / (2 * step);
-    EXPECT_NEAR(slope, norm, 3e-3 * norm + 4e-5) << name;
+    EXPECT_NEAR(slope, norm, 3e-3 * norm + 4e-5) << parameter.name;
   }
 }
 

@@ -121,12 +121,12 @@ TEST_P(T5Fixtures, FiniteDifferencesAgreeWithDropout) {
   run.backward();
 
   for (std::size_t i = 0; i < fixture_.parameters.size(); ++i) {
-    const auto& [name, shape, original, unused] = fixture_.parameters[i];
+    const auto& parameter = fixture_.parameters[i];
     const std::vector<float> gradient = run.engine.gradient(i);
     const double norm = norm_of(gradient);
     const double step = 1e-3 / std::max(norm, 0.1);
     const auto loss_at = [&](double distance) {
-      auto moved = original;
+      auto moved = parameter.values;
       for (std::size_t k = 0; k < moved.size() && norm > 0; ++k) {
         moved[k] = static_cast<float>(moved[k] + distance * gradient[k] / norm);
       }
@@ -135,7 +135,7 @@ TEST_P(T5Fixtures, FiniteDifferencesAgreeWithDropout) {
       return other.forward(kSeed);
     };
     const double slope = (loss_at(step) - loss_at(-step)) / (2 * step);
-    EXPECT_NEAR(slope, norm, 3e-2 * norm + 2e-4) << name;
+    EXPECT_NEAR(slope, norm, 3e-2 * norm + 2e-4) << parameter.name;
   }
 }
 
