@@ -8,7 +8,7 @@ import unittest
 import support
 from support import PROGRAM, ProgramTest, outcomes, tiny
 
-LATENCY = 0.02  # seconds, of the library that a profile is of
+LATENCY = 0.004  # seconds, of the library that a profile is of
 
 PROFILE = {"gradient_hook_us": 1, "module_hook_us": 2, "collective_us": 3, "optimizer_tensor_us": 4,
            "synchronization_us": 5,
