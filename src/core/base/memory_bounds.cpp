@@ -120,14 +120,19 @@ std::vector<MemoryBound> memory_bounds(const MemorySources& sources) {
   return Reader(sources).read();
 }
 
-std::string why_refused(Bytes size, const MemorySources& sources) {
+std::string why_refused(const MemorySources& sources) {
   auto bounds = memory_bounds(sources);
+  std::erase_if(bounds, [](const MemoryBound& bound) { return !bound.id.empty(); });
   if (auto commit = commit_bound(sources.root)) bounds.push_back(*std::move(commit));
-  std::erase_if(bounds, [&](const MemoryBound& bound) { return bound.free() >= size; });
   const auto least =
       std::min_element(bounds.begin(), bounds.end(),
                        [](const auto& a, const auto& b) { return a.free() < b.free(); });
   return least == bounds.end() ? "it does not say why" : left_of(*least);
+}
+
+Bytes most_resident(const MemorySources& sources) {
+  const std::string sizes = read_kernel_file(sources.root + "/proc/self/status");
+  return number_of(sizes, "VmHWM").value_or(0) << 10U;
 }
 
 void offer_to_oom_killer() {

@@ -32,9 +32,13 @@ struct MemorySources {
 /// host's.
 std::vector<MemoryBound> memory_bounds(const MemorySources& sources = {});
 
-/// Why the system has just refused `size` bytes, as far as it can be seen: "ulimit -v has 12.00 MiB
-/// left of 512.00 MiB".
-std::string why_refused(Bytes size, const MemorySources& sources = {});
+/// Why the system has just refused memory, as far as it can be seen: what has least left of all
+/// that makes it say no, "ulimit -v has 12.00 MiB left of 512.00 MiB". Control groups do not: under
+/// them a process gets its memory and is ended when it uses it.
+std::string why_refused(const MemorySources& sources = {});
+
+/// The most memory that this process has had at a time, with pages of files.
+Bytes most_resident(const MemorySources& sources = {});
 
 /// From now on the out-of-memory killer ends this process rather than one that has not asked for
 /// it: it can be spared, and others of the same job cannot.

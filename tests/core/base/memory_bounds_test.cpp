@@ -125,10 +125,19 @@ TEST(MemoryBounds, OfUlimitAreTheProcessesOwn) {
 TEST(WhyRefused, NamesTheBoundThatHasLeastLeft) {
   Machine machine;
   machine.files.limits("1073741824", "1073741824");
-  machine.files.write("/proc/self/status", "VmSize:\t1048000 kB\nVmData:\t524288 kB\n");
+  machine.files.write("/proc/self/status",
+                      "VmSize:\t1048000 kB\nVmHWM:\t 1024 kB\nVmData:\t524288 kB\n");
 
-  EXPECT_EQ(why_refused(1_MiB, machine.sources()), "ulimit -v has 576.00 KiB left of 1.00 GiB");
-  EXPECT_EQ(why_refused(1_KiB, machine.sources()), "it does not say why");
+  EXPECT_EQ(why_refused(machine.sources()), "ulimit -v has 576.00 KiB left of 1.00 GiB");
+  EXPECT_EQ(most_resident(machine.sources()), 1_MiB);
+}
+
+TEST(WhyRefused, DoesNotBlameWhatKillsInsteadOfRefusing) {
+  Machine machine;
+  machine.files.unified("/job");
+  machine.files.group("/sys/fs/cgroup/job", {{"memory.max", "100\n"}, {"memory.current", "100\n"}});
+
+  EXPECT_EQ(why_refused(machine.sources()), "it does not say why");
 }
 
 TEST(WhyRefused, KnowsAKernelThatPromisesNoMoreThanItHas) {
@@ -136,7 +145,7 @@ TEST(WhyRefused, KnowsAKernelThatPromisesNoMoreThanItHas) {
   machine.files.write("/proc/sys/vm/overcommit_memory", "2\n");
   machine.files.write("/proc/meminfo", "CommitLimit:  2048 kB\nCommitted_AS:  1024 kB\n");
 
-  EXPECT_EQ(why_refused(2_MiB, machine.sources()),
+  EXPECT_EQ(why_refused(machine.sources()),
             "vm.overcommit_memory = 2 has 1.00 MiB left of 2.00 MiB");
 }
 
