@@ -98,7 +98,9 @@ settle() {
       if [ "$stop" = USR1 ] && $requeue; then requeue_job "the time limit is near"; fi
       if [ -n "$stop" ]; then ended 4; fi
       if ! had_begun; then start_again "a rank died at the start"
-      elif lost_a_worker; then start_again "a worker was lost and too few are left"
+      elif lost_a_worker; then
+        ! lost_to_memory || restarts=$((restarts - 1)) # each such start brings its record
+        start_again "a worker was lost and too few are left"
       else ended 4; fi
       ;;
     1)

@@ -80,12 +80,13 @@ MemoryLimit memory_limit_of_run(const TuningConfig& config, const std::string& b
   if (earlier && *earlier <= most && *earlier != usable) {
     return {*earlier, "that of the run that goes on"};
   }
-  std::string origin = share.is_of_host() ? concat(share.room.describe(), " of ", share.worker.host)
-                                          : share.describe_free();
+  std::string origin = share.is_of_host()
+                           ? concat(share.room.describe(), " (", share.worker.host, ")")
+                           : share.describe_free();
   if (usable > 0) return {usable, std::move(origin)};
   throw ConfigError(config.source,
-                    {{"/dstune/memory_limit", concat("is not set, and nothing is left ",
-                                                     share.is_of_host() ? "" : "of ", origin)}});
+                    {{"/dstune/memory_limit", concat("is not set, and nothing is left",
+                                                     share.is_of_host() ? ": " : " of ", origin)}});
 }
 
 std::string shortage_of_free_memory(Bytes limit, const std::string& backend,

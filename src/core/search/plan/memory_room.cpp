@@ -62,9 +62,9 @@ std::string MemoryRoom::describe() const {
   if (usable() == usual) {
     return concat("85 % of the ", format_bytes(bytes), " of ", name, ", for ", of_workers(sharers));
   }
-  return concat("of the ", format_bytes(bytes), " of ", name, ", ", format_bytes(free),
-                " are free, for ", of_workers(sharers), " with ", format_bytes(beside),
-                " each beside their experiments");
+  return concat("of the ", format_bytes(bytes), " of ", name, " are ", format_bytes(free),
+                " free, for ", of_workers(sharers), " who each take ", format_bytes(beside),
+                " beside their experiments");
 }
 
 std::vector<MemoryRoom> memory_rooms(const WorkerInfo& worker, const DeviceInfo& device,

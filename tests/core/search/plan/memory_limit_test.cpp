@@ -92,7 +92,7 @@ TEST(MemoryLimit, OfAHostIsWhatItsNarrowestBoundLeavesToAWorker) {
 
   EXPECT_EQ(limit.bytes, static_cast<Bytes>(0.85 * 3 * kGiB) / 2);
   EXPECT_EQ(limit.origin,
-            "85 % of the 3.00 GiB of control group /job (memory.max), for 2 workers of node1");
+            "85 % of the 3.00 GiB of control group /job (memory.max), for 2 workers (node1)");
 }
 
 TEST(MemoryLimit, OfAHostThatRunsOnKeepsWhatItBeganWithUnlessThereIsNotSoMuch) {
@@ -112,9 +112,10 @@ TEST(MemoryLimit, OfAHostThatHasNothingLeftIsAFaultOfTheConfiguration) {
     memory_limit_of_run(unlimited(), "cpu", workers);
     FAIL();
   } catch (const ConfigError& fault) {
-    EXPECT_THAT(fault.what(),
-                HasSubstr("/dstune/memory_limit  is not set, and nothing is left of the 512.00 MiB "
-                          "of ulimit -v, 62.00 MiB are free"));
+    EXPECT_THAT(
+        fault.what(),
+        HasSubstr("/dstune/memory_limit  is not set, and nothing is left: of the 512.00 MiB "
+                  "of ulimit -v are 62.00 MiB free, for 1 worker"));
   }
 }
 

@@ -65,7 +65,7 @@ TEST(MemoryRoom, LeavesTheSystem15PercentOrWhatTheProcessesNeed) {
   EXPECT_EQ(small.usable(), (400_MiB - 3 * 64_MiB) / 2);
   EXPECT_EQ(
       small.describe(),
-      "of the 400.00 MiB of job, 400.00 MiB are free, for 2 workers with 64.00 MiB each beside "
+      "of the 400.00 MiB of job are 400.00 MiB free, for 2 workers who each take 64.00 MiB beside "
       "their experiments");
 }
 
