@@ -11,7 +11,8 @@
 # write its results; a second one, or a minute without an end, ends the launcher. TSTP and CONT stop and
 # continue the ranks.
 # A launcher that outlives its ranks is ended. If a worker, rank 0 or the launcher died, the run starts
-# again with --resume, at most 3 times, until two starts in a row bring no new record.
+# again with --resume, at most 3 times (a worker that ended for want of memory does not count), until two
+# starts in a row bring no new record.
 # With --run among the program's arguments the training command takes this process's place once an optimum
 # is found: its exit code is the training's then.
 # Exit codes: 0 found, 1 internal error, 2 wrong input, 3 nothing fits, 4 interrupted: --resume goes on.
@@ -98,7 +99,9 @@ settle() {
       if [ "$stop" = USR1 ] && $requeue; then requeue_job "the time limit is near"; fi
       if [ -n "$stop" ]; then ended 4; fi
       if ! had_begun; then start_again "a rank died at the start"
-      elif lost_a_worker; then start_again "a worker was lost and too few are left"
+      elif lost_a_worker; then
+        ! lost_to_memory || restarts=$((restarts - 1)) # each such start brings its record
+        start_again "a worker was lost and too few are left"
       else ended 4; fi
       ;;
     1)

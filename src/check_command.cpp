@@ -1,5 +1,7 @@
 #include "check_command.hpp"
 
+#include <cstddef>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -9,12 +11,16 @@
 #include "core/base/log.hpp"
 #include "core/base/standard_output.hpp"
 #include "core/base/text.hpp"
+#include "core/base/this_host.hpp"
 #include "core/input/problems.hpp"
 #include "core/model/model_spec.hpp"
 #include "core/report/files/existing_results.hpp"
+#include "core/search/plan/memory_limit.hpp"
+#include "core/search/plan/memory_room.hpp"
 #include "core/search/tuner/final_status.hpp"
 #include "core/search/tuner/search_outline.hpp"
 #include "core/train/families/families.hpp"
+#include "kernels/backends.hpp"
 #include "plan_command.hpp"
 #include "tuner_rank.hpp"
 
@@ -45,6 +51,48 @@ void warn_of_stages(const std::vector<StagePlan>& stages) {
     if (plan.unsupported.empty()) continue;
     log_warning(concat("stage ", plan.stage, " cannot run: ", plan.unsupported));
   }
+}
+
+/// The workers of a plan, were they all on this machine.
+std::vector<WorkerInfo> workers_here(const Machine& machine) {
+  WorkerInfo info;
+  info.host = host_name();
+  info.workers_on_host = machine.devices_per_node > 0 ? machine.devices_per_node : machine.workers;
+  info.devices = describe_devices();
+  return std::vector<WorkerInfo>(static_cast<std::size_t>(info.workers_on_host), info);
+}
+
+/// What a worker could have here; none of a GPU, which may not be here.
+std::optional<MemoryLimit> limit_here(const Plan& plan, const std::vector<WorkerInfo>& workers) {
+  const DeviceInfo* device = find_device(workers.front().devices, plan.machine.backend);
+  if (device == nullptr || !device->is_shared || device->limit_is_free_memory) return std::nullopt;
+  try {
+    return memory_limit_of_run(plan.config, plan.machine.backend, workers);
+  } catch (const ConfigError& fault) {
+    log_warning(concat("on this machine: ", fault.what()));
+    return std::nullopt;
+  }
+}
+
+/// What is to be said of the memory limit: the machine that runs it may be another one, so nothing
+/// that is exceeded here is a fault.
+std::string check_memory(const Plan& plan) {
+  const auto workers = workers_here(plan.machine);
+  const Bytes given = plan.config.settings.memory_limit;
+  for (const auto& line :
+       exceeded_rooms("memory_limit is", given, false, plan.machine.backend, workers)) {
+    log_warning(concat(line, "; there the system would end workers that use so much"));
+  }
+  if (given != 0) return "";
+  const auto limit = limit_here(plan, workers);
+  if (!limit) return "; the memory limit is not known here";
+  for (const StagePlan& stage : plan.stages) {
+    if (stage.peak.counted() <= limit->bytes) continue;
+    log_warning(concat("stage ", stage.stage, " needs ", format_bytes(stage.peak.counted()),
+                       " per rank for one sample, more than the ", format_bytes(limit->bytes),
+                       " that it could have on this machine"));
+  }
+  return concat("; here a rank could have ", format_bytes(limit->bytes), ": ", limit->origin);
 }
 
 void add_folder(std::vector<Problem>& problems, const char* where, const std::string& path) {
@@ -80,6 +128,7 @@ int print_check(const CommandLine& options) {
   if (!problems.empty()) throw ConfigError(plan.config.source, std::move(problems));
   log_warnings(plan);
   warn_of_stages(plan.stages);
+  const std::string memory = check_memory(plan);
   for (const auto& note : plan.config.notes) log_line(note);
   const auto& settings = plan.config.settings;
   const int group_size = plan.machine.group_size;
@@ -92,7 +141,7 @@ int print_check(const CommandLine& options) {
   print(concat("would run: ", settings.model.name, " (",
                make_model_parameters(settings.model).total(), " parameters), ", group_size,
                group_size == 1 ? " rank" : " ranks", " per experiment, ", outline_text(outline),
-               settings.memory_limit == 0 ? "; the memory limit is not known here" : "", "\n"));
+               memory, "\n"));
   return exit_found;
 }
 

@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "core/base/log.hpp"
+#include "core/base/memory_bounds.hpp"
 #include "core/base/text.hpp"
 #include "core/train/run_experiment.hpp"
 #include "kernels/backends.hpp"
@@ -56,6 +57,7 @@ class Runner {
 
 int run_worker_rank(Environment& environment, const Communicator& world, const Placement& placement,
                     Sentinel& sentinel) {
+  offer_to_oom_killer();
   const auto launcher = sentinel.watch(launcher_gone(1));
   std::optional<Sentinel::Watch> rank0;
   std::optional<Lifeline> lifeline;  // is still open when its watch is over

@@ -59,6 +59,11 @@ lost_a_worker() {
   grep -q '"restart":[[:space:]]*"worker_lost"' "$(results_dir)/status.json" 2>/dev/null
 }
 
+# The system ended it for want of memory: the last record says so, and the next start goes on behind it.
+lost_to_memory() {
+  grep '"type":[[:space:]]*"finished"' "$(journal)" 2>/dev/null | tail -n 1 | grep -q '"refusal":'
+}
+
 # The records at the last start, and how many starts since then brought none.
 last_records=-1
 fruitless=0

@@ -168,6 +168,14 @@ wait""")
         self.assert_ended(done, 4, 4)
         self.assertIn("--resume", done.stderr)
 
+    def test_a_worker_that_ended_for_want_of_memory_does_not_count_as_a_restart(self):
+        lost = ("record; sed -i '$s/}$/, \"outcome\": {\"refusal\":\"killed\"}}/' autotuning_results/journal.jsonl; "
+                'echo \'{"restart": "worker_lost"}\' >autotuning_results/status.json; echo 4 >"$FILE"')
+
+        done = self.supervise(*[lost] * 6, 'record; echo 0 >"$FILE"')
+
+        self.assert_ended(done, 0, 7)
+
     def test_the_results_folder_is_the_configurations(self):
         (self.directory / "config.json").write_text('{"autotuning": {\n // "results_dir": "no",\n "results_dir": "there"}}')
         lost = ('mkdir -p there; echo \'{"type":"finished"}\' >>there/journal.jsonl; '

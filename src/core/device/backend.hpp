@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "core/base/memory_bounds.hpp"
 #include "core/base/units.hpp"
 #include "core/device/collectives.hpp"
 #include "core/device/device.hpp"
@@ -40,6 +41,7 @@ struct DeviceInfo {
   /// The default memory limit is what is free, less `reserves`; else what the device has.
   bool limit_is_free_memory = false;
   std::vector<MemoryReserve> reserves = {};  ///< still to be taken from free_memory
+  std::vector<MemoryBound> bounds = {};      ///< where it is shared: less than all, beside `memory`
 
   bool operator==(const DeviceInfo&) const = default;
 };

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <numeric>
 #include <string>
+#include <utility>
 
 #include "core/base/text.hpp"
 
@@ -45,15 +46,18 @@ std::string_view name_of(StepPhase phase) {
 Bytes MemoryUse::total() const { return std::accumulate(bytes.begin(), bytes.end(), Bytes{0}); }
 
 OutOfMemoryError::OutOfMemoryError(MemoryCategory asked_for, Bytes requested_bytes,
-                                   Bytes in_use_bytes, Bytes limit_bytes, Bytes reserved_bytes)
+                                   Bytes in_use_bytes, Bytes limit_bytes, Bytes reserved_bytes,
+                                   std::string why)
     : Error(concat("out of memory: requested ", format_bytes(requested_bytes), " for ",
                    name_of(asked_for), " with ",
-                   describe_use(in_use_bytes, limit_bytes, reserved_bytes))),
+                   describe_use(in_use_bytes, limit_bytes, reserved_bytes),
+                   why.empty() ? "" : concat("; the system refused it: ", why))),
       category(asked_for),
       requested(requested_bytes),
       in_use(in_use_bytes),
       limit(limit_bytes),
-      reserved(reserved_bytes) {}
+      reserved(reserved_bytes),
+      refusal(std::move(why)) {}
 
 void MemoryBudget::count_as(AllocatorModel allocator) {
   cache_.reset();

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstddef>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <utility>
 
@@ -67,14 +68,16 @@ struct PeakMemory {
 /// A request did not fit. Caught only in run_experiment, where it becomes an Outcome.
 class OutOfMemoryError : public Error {
  public:
+  /// @param refusal  why the system refused the memory, although the limit is not reached
   OutOfMemoryError(MemoryCategory category, Bytes requested, Bytes in_use, Bytes limit,
-                   Bytes reserved = 0);
+                   Bytes reserved = 0, std::string refusal = "");
 
   MemoryCategory category;
   Bytes requested;  ///< bytes asked for; where the limit is on segments, of the new segment
   Bytes in_use;     ///< bytes allocated at that moment
   Bytes limit;      ///< the budget
   Bytes reserved;   ///< where the limit is on segments: their sum; else 0
+  std::string refusal;
 };
 
 /// Sizes count exactly as asked for, without rounding or slack; the limit is on their sum or, as an

@@ -56,8 +56,15 @@ std::string line(const Measured& measured) {
 }
 
 std::string line(const OutOfMemory& fault) {
-  return concat("out of memory on rank ", fault.rank, " (wanted ", format_bytes(fault.requested),
-                " more for ", name_of(fault.category), ", ", used_text(fault), ")");
+  const std::string rank = concat("out of memory on rank ", fault.rank);
+  if (fault.requested == 0 && !fault.refusal.empty()) {
+    return concat(rank, " (", one_line(fault.refusal), ")");
+  }
+  const std::string request =
+      concat(format_bytes(fault.requested), " more for ", name_of(fault.category));
+  if (fault.refusal.empty()) return concat(rank, " (wanted ", request, ", ", used_text(fault), ")");
+  return concat(rank, " (the system refused ", request, ": ", one_line(fault.refusal), "; ",
+                used_text(fault), ")");
 }
 
 std::string line(const Failed& failed) { return concat("failed: ", one_line(failed.reason)); }

@@ -116,10 +116,13 @@ json::object content(const Measured& measured) {
 }
 
 json::object content(const OutOfMemory& fault) {
-  return {{"status", "out_of_memory"},           {"rank", fault.rank},
-          {"category", name_of(fault.category)}, {"requested_bytes", fault.requested},
-          {"in_use_bytes", fault.in_use},        {"limit_bytes", fault.limit},
-          {"reserved_bytes", fault.reserved}};
+  json::object object = {
+      {"status", "out_of_memory"},           {"rank", fault.rank},
+      {"category", name_of(fault.category)}, {"requested_bytes", fault.requested},
+      {"in_use_bytes", fault.in_use},        {"limit_bytes", fault.limit},
+      {"reserved_bytes", fault.reserved}};
+  if (!fault.refusal.empty()) object["refusal"] = fault.refusal;
+  return object;
 }
 
 json::object content(const Failed& failed) {
@@ -194,7 +197,8 @@ OutOfMemory out_of_memory_from_json(const json::object& object) {
             integer<Bytes>(object, "requested_bytes"),
             integer<Bytes>(object, "in_use_bytes"),
             integer<Bytes>(object, "limit_bytes"),
-            reserved_bytes(object, "reserved_bytes")};
+            reserved_bytes(object, "reserved_bytes"),
+            object.contains("refusal") ? text(object, "refusal") : ""};
   }
   throw std::invalid_argument(concat("unknown memory category \"", category, "\""));
 }
@@ -227,6 +231,13 @@ Seconds typical_step_time(const Measured& measured) {
 double relative_noise(const Measured& measured) {
   const double spread = measured.step_time.noise_percent / 100;
   return measured.varying ? spread / std::sqrt(std::max(measured.steps, 1)) : spread;
+}
+
+bool is_machines(const OutOfMemory& fault) {
+  if (!fault.refusal.empty()) return true;
+  if (fault.requested == 0) return fault.limit > 0;  // as earlier versions wrote it
+  return fault.requested <= fault.limit &&
+         std::max(fault.in_use, fault.reserved) <= fault.limit - fault.requested;
 }
 
 json::object to_json(const Outcome& outcome) {

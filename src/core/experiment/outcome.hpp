@@ -61,17 +61,24 @@ Seconds typical_step_time(const Measured& measured);
 /// the standard error of the mean of those that vary by nature.
 double relative_noise(const Measured& measured);
 
-/// It does not fit. The numbers are those of the first rank that could not allocate.
+/// It does not fit. The numbers are those of the first rank that could not allocate; those of a
+/// rank that the system ended for want of memory are what it had to share with others, and all of
+/// it.
 struct OutOfMemory {
   int rank = 0;  ///< of MPI_COMM_WORLD where it ran, else in the group
   MemoryCategory category = MemoryCategory::temporaries;
-  Bytes requested = 0;
-  Bytes in_use = 0;
+  Bytes requested = 0;  ///< 0: not known
+  Bytes in_use = 0;     ///< where `requested` is not known: by all of the process
   Bytes limit = 0;
-  Bytes reserved = 0;  ///< see OutOfMemoryError
+  Bytes reserved = 0;        ///< see OutOfMemoryError
+  std::string refusal = {};  ///< what the system said or did, although the limit is not reached
 
   bool operator==(const OutOfMemory&) const = default;
 };
+
+/// Memory was short although the limit was not reached: the machine's fault, which another time may
+/// not have.
+bool is_machines(const OutOfMemory& fault);
 
 enum class FailureKind {
   error,        ///< an exception in the step

@@ -48,7 +48,8 @@ std::optional<Skipped> skipped(const Experiment& experiment, const StepConfig& c
 }
 
 OutOfMemory to_outcome(const OutOfMemoryError& error, int rank) {
-  return {rank, error.category, error.requested, error.in_use, error.limit, error.reserved};
+  return {rank,        error.category, error.requested, error.in_use,
+          error.limit, error.reserved, error.refusal};
 }
 
 DryRun rehearse(const Experiment& experiment, const StepConfig& config, int rank, Bytes limit,

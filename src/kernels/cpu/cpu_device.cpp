@@ -3,6 +3,7 @@
 #include <chrono>
 #include <new>
 
+#include "core/base/memory_bounds.hpp"
 #include "kernels/cpu/allocator.hpp"
 
 namespace dstune::cpu {
@@ -29,7 +30,8 @@ void CpuDevice::trim() {
 void* CpuDevice::do_allocate(MemoryCategory category, Bytes size) {
   void* data = cpu::allocate(size);
   if (data == nullptr) {
-    throw OutOfMemoryError(category, size, memory().in_use() - size, memory().limit());
+    throw OutOfMemoryError(category, size, memory().in_use() - size, memory().limit(), 0,
+                           why_refused());
   }
   return data;
 }
@@ -44,7 +46,7 @@ float* CpuDevice::scratch(std::int64_t elements) {
       scratch_.resize(size);
     } catch (const std::bad_alloc&) {
       throw OutOfMemoryError(MemoryCategory::temporaries, size * sizeof(float), memory().in_use(),
-                             memory().limit());
+                             memory().limit(), 0, why_refused());
     }
   }
   return scratch_.data();

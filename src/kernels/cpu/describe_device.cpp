@@ -1,11 +1,12 @@
 #include <cstdint>
 #include <fstream>
-#include <sstream>
 #include <string>
 #include <string_view>
 
 #include <unistd.h>
 
+#include "core/base/control_groups.hpp"
+#include "core/base/memory_bounds.hpp"
 #include "core/base/text.hpp"
 #include "kernels/cpu/cpu_backend.hpp"
 
@@ -33,14 +34,8 @@ Bytes pages(int name) {
 
 // With what the kernel would give up of its caches, which free pages leave out.
 Bytes available_memory() {
-  std::ifstream file("/proc/meminfo");
-  for (std::string line; std::getline(file, line);) {
-    std::istringstream words(line);
-    std::string key;
-    Bytes kibibytes = 0;
-    if (words >> key >> kibibytes && key == "MemAvailable:") return kibibytes << 10U;
-  }
-  return pages(_SC_AVPHYS_PAGES);
+  const auto kibibytes = number_of(read_kernel_file("/proc/meminfo"), "MemAvailable");
+  return kibibytes ? *kibibytes << 10U : pages(_SC_AVPHYS_PAGES);
 }
 
 }  // namespace
@@ -52,6 +47,7 @@ DeviceInfo describe_device() {
   info.memory = pages(_SC_PHYS_PAGES);
   info.free_memory = available_memory();
   info.is_shared = true;
+  info.bounds = memory_bounds();
   return info;
 }
 

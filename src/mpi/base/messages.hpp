@@ -21,8 +21,8 @@ enum class MessageKind {
   outcome,    ///< {id, outcome}
   failed,     ///< {id, reason[, outcome]}: an exception ended the experiment on this rank;
               ///< Failed{device_lost} as outcome: it can run no other either
-  idle,       ///< {id}: done with this experiment, whatever came of it
-  heartbeat,  ///< {}: also from rank 0 to a worker
+  idle,       ///< {id, oom_kills}: done with this experiment, whatever came of it
+  heartbeat,  ///< {oom_kills}: also from rank 0 to a worker, without content
   bye,        ///< {}: obeys stop
   // rank 0 to a worker
   welcome,     ///< who rank 0 is (WorkerInfo[, lifeline])

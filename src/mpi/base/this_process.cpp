@@ -30,6 +30,7 @@ WorkerInfo describe_this_process(int rank, std::vector<DeviceInfo> devices) {
   info.devices = std::move(devices);
   info.pid = static_cast<int>(getpid());
   info.process_space = process_space();
+  info.oom_kills = count_oom_kills();
   return info;
 }
 

@@ -54,7 +54,7 @@ void WorkerLink::look(Seconds now) {
     sort(std::move(*message));
   }
   if (now - last_word_ >= options_.heartbeat) {
-    say(MessageKind::heartbeat);
+    say(MessageKind::heartbeat, {{"oom_kills", to_json(count_oom_kills_in(group()))}});
     if (rank0_pid_ && vanished(*rank0_pid_)) orphaned_ = true;
   }
   rank0_.listened(now);

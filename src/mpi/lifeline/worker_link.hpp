@@ -5,6 +5,7 @@
 #include <deque>
 #include <functional>
 #include <optional>
+#include <string>
 #include <vector>
 
 #include "mpi/base/messages.hpp"
@@ -32,6 +33,8 @@ class WorkerLink {
 
   /// Of this process in `world`.
   int rank() const noexcept { return self_.rank; }
+  /// Folder of its control group of memory, or "".
+  const std::string& group() const noexcept { return self_.oom_kills.group; }
 
   void say(MessageKind kind, const json::object& content = {});
 

@@ -91,6 +91,7 @@ void MpiWorkerPool::start(std::uint64_t id, const Experiment& experiment,
   running.name = experiment.name;
   running.ranks = ranks;
   running.time_limit = experiment.settings.experiment_timeout;
+  for (const int rank : ranks) running.oom_kills[rank] = roster_.oom_kills(rank);
 }
 
 void MpiWorkerPool::retire(int rank) { roster_.dismiss(rank); }
@@ -137,6 +138,10 @@ bool MpiWorkerPool::wait_until(Seconds limit, const std::function<bool()>& done)
 
 void MpiWorkerPool::obey(const Message& message) {
   if (roster_.heard_from(message.from)) changed_ = true;
+  if (const auto* kills = message.content.if_contains("oom_kills");
+      kills != nullptr && message.kind != MessageKind::hello) {
+    roster_.at(message.from).oom_kills = oom_kills_from_json(kills->as_object());
+  }
   Running* running = message.content.contains("id") ? find(id_of(message.content)) : nullptr;
   switch (message.kind) {
     case MessageKind::hello:

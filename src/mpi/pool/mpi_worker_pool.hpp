@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <list>
+#include <map>
 #include <optional>
 #include <string>
 #include <utility>
@@ -70,7 +71,8 @@ class MpiWorkerPool final : public WorkerPool {
     Seconds go_time = 0;
     std::optional<Outcome> outcome;
     std::vector<int> culprits;
-    Seconds give_up_time = 0;  ///< for ranks that are still busy, once there is an outcome
+    Seconds give_up_time = 0;           ///< for ranks that are still busy, once there is an outcome
+    std::map<int, OomKills> oom_kills;  ///< by rank: before it began
   };
 
   /// Seconds in which this process was awake: what was paused with the whole job (SIGTSTP, Slurm's
@@ -88,6 +90,7 @@ class MpiWorkerPool final : public WorkerPool {
   void look_after(Seconds now);
   void lose(const Loss& loss);
   void retire_silent_ranks(Running& running);
+  void blame_memory(Running& running);
   void send_heartbeats(Seconds now);
   bool is_busy_with(int rank, std::uint64_t id);
   Running* find(std::uint64_t id);

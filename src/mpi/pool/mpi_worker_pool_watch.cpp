@@ -4,6 +4,7 @@
 
 #include "core/base/log.hpp"
 #include "core/base/text.hpp"
+#include "core/search/schedule/worker_faults.hpp"
 #include "mpi/pool/mpi_worker_pool.hpp"
 
 namespace dstune {
@@ -59,6 +60,7 @@ void MpiWorkerPool::look_after(Seconds now) {
     if (!running->outcome) {
       running->outcome = Failed{FailureKind::error, "every rank returned, none with an outcome"};
     }
+    blame_memory(*running);
     completed_.push_back({running->id, std::move(*running->outcome), std::move(running->culprits)});
     running = running_.erase(running);
   }
@@ -72,6 +74,20 @@ void MpiWorkerPool::retire_silent_ranks(Running& running) {
     groups_.forget(running.ranks);
     log_warning(concat(roster_.name(rank), " did not come back from ", running.name, " within ",
                        fixed(options_.abort_grace, 1), " s; going on without it"));
+  }
+}
+
+// Now that every rank that lives has spoken: a worker of the experiment died, and where it was the
+// system has ended somebody for want of memory.
+void MpiWorkerPool::blame_memory(Running& running) {
+  if (!std::holds_alternative<Failed>(*running.outcome)) return;
+  for (const int rank : running.ranks) {
+    const WorkerEntry& worker = roster_.at(rank);
+    if (worker.state != WorkerState::lost || worker.experiment != running.id) continue;
+    if (!has_risen(running.oom_kills.at(rank), roster_.oom_kills(rank))) continue;
+    running.outcome = outcome_of_kill(worker.info);
+    running.culprits.clear();
+    return;
   }
 }
 

@@ -24,6 +24,7 @@ Roster::Roster(int world_size, WorkerInfo self) : self_(std::move(self)) {
 std::optional<LifelineAddress> Roster::register_worker(const WorkerInfo& info) {
   WorkerEntry& worker = at(info.rank);
   worker.info = info;
+  worker.oom_kills = info.oom_kills;
   worker.visible = sees_process(self_, info) && !vanished(info.pid);
   worker.state = WorkerState::idle;
   const auto on_same_host = [&](const WorkerEntry& other) { return other.info.host == info.host; };
@@ -85,6 +86,19 @@ std::string Roster::loss_of(const WorkerEntry& worker, bool look, Seconds timeou
   }
   if (silence <= timeout) return "";
   return concat(name(rank), " gave no sign of life for ", fixed(silence, 1), " s");
+}
+
+OomKills Roster::oom_kills(int rank) {
+  const WorkerEntry& worker = at(rank);
+  if (worker.visible) return count_oom_kills_in(worker.info.oom_kills.group);
+  OomKills kills = worker.oom_kills;
+  for (const WorkerEntry& other : workers_) {
+    if (other.info.host != worker.info.host) continue;
+    kills.on_host = std::max(kills.on_host, other.oom_kills.on_host);
+    if (other.oom_kills.group != kills.group) continue;
+    kills.in_group = std::max(kills.in_group, other.oom_kills.in_group);
+  }
+  return kills;
 }
 
 std::string Roster::name(int rank) { return concat("rank ", rank, " on ", at(rank).info.host); }

@@ -25,6 +25,7 @@ struct WorkerEntry {
   std::uint64_t experiment = 0;  ///< that it is busy with, or retired or lost in; 0: none
   bool visible = false;          ///< its pid can be looked up from here
   bool dismissed = false;        ///< gets no more work, whatever it says
+  OomKills oom_kills = {};       ///< that it last spoke of
   Silence silence;
 };
 
@@ -57,6 +58,10 @@ class Roster {
 
   /// Workers that died or were silent for longer than `timeout` since the last call, now lost.
   std::vector<Loss> find_losses(Seconds now, Seconds timeout);
+
+  /// How many the out-of-memory killer has ended where `rank` is: as it can be seen from here, else
+  /// as the workers of its host have said.
+  OomKills oom_kills(int rank);
 
   /// "rank 3 on nodeB"
   std::string name(int rank);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/base/log.hpp"
+#include "core/base/memory_bounds.hpp"
 #include "core/base/text.hpp"
 #include "core/device/faults.hpp"
 #include "mpi/lifeline/worker_link.hpp"
@@ -37,6 +38,7 @@ class WorkerLoop {
   void execute(int tag);
   void fail(const Assignment& assignment, const char* reason,
             const std::optional<Outcome>& outcome);
+  void say_idle(std::uint64_t id);
   LoopResult wait_for_the_end();
   LoopResult end_of_line() const {
     return link_.orphaned() ? LoopResult::orphaned : LoopResult::cut_off;
@@ -83,7 +85,7 @@ std::optional<LoopResult> WorkerLoop::obey(const Message& order) {
     case MessageKind::abort:
       if (mine) {
         assignment_.reset();
-        link_.say(MessageKind::idle, {{"id", id_of(order.content)}});
+        say_idle(id_of(order.content));
       }
       break;
     case MessageKind::forget:
@@ -112,7 +114,7 @@ void WorkerLoop::prepare(const json::object& order) {
     link_.say(MessageKind::ready, {{"id", id}});
   } catch (const std::exception& error) {
     link_.say(MessageKind::failed, {{"id", id}, {"reason", error.what()}});
-    link_.say(MessageKind::idle, {{"id", id}});
+    say_idle(id);
   }
 }
 
@@ -132,11 +134,18 @@ void WorkerLoop::execute(int tag) {
   } catch (const OutOfMemoryError& error) {
     fail(assignment, error.what(),
          OutOfMemory{link_.rank(), error.category, error.requested, error.in_use, error.limit,
-                     error.reserved});
+                     error.reserved, error.refusal});
     groups_.drop(tag);
   } catch (const std::bad_alloc& error) {
     const Bytes limit = assignment.experiment.settings.memory_limit;
-    fail(assignment, error.what(), OutOfMemory{link_.rank(), {}, 0, limit, limit});
+    fail(assignment, error.what(),
+         OutOfMemory{link_.rank(),
+                     {},
+                     0,
+                     most_resident(),
+                     limit,
+                     0,
+                     concat("the system refused memory: ", why_refused())});
     groups_.drop(tag);
   } catch (const DeviceLostError& error) {
     fail(assignment, error.what(), Failed{FailureKind::device_lost, error.what()});
@@ -149,7 +158,7 @@ void WorkerLoop::execute(int tag) {
     groups_.drop(tag);
   }
   link_.end();
-  link_.say(MessageKind::idle, {{"id", assignment.id}});
+  say_idle(assignment.id);
 }
 
 void WorkerLoop::fail(const Assignment& assignment, const char* reason,
@@ -157,6 +166,12 @@ void WorkerLoop::fail(const Assignment& assignment, const char* reason,
   json::object content = {{"id", assignment.id}, {"reason", reason}};
   if (outcome) content["outcome"] = to_json(*outcome);
   link_.say(MessageKind::failed, content);
+}
+
+// A rank that the system has just ended cannot tell it; those beside it can.
+void WorkerLoop::say_idle(std::uint64_t id) {
+  link_.say(MessageKind::idle,
+            {{"id", id}, {"oom_kills", to_json(count_oom_kills_in(link_.group()))}});
 }
 
 // Rank 0 leaves first and mpirun then ends this process; a worker that left before would take rank

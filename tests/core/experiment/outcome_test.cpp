@@ -124,6 +124,20 @@ TEST(OutcomeJson, OutOfMemoryReadsBackForEveryCategory) {
   }
 }
 
+TEST(OutcomeJson, WhatTheSystemRefusedReadsBack) {
+  const OutOfMemory fault{5, {}, 6_GiB, 11_GiB, 16_GiB, 0, "ulimit -v has nothing left"};
+
+  EXPECT_EQ(std::get<OutOfMemory>(through_text(fault)), fault);
+}
+
+TEST(OutOfMemoryOfAMachine, IsOneBelowTheLimit) {
+  EXPECT_TRUE(is_machines({5, {}, 5_GiB, 11_GiB, 16_GiB}));
+  EXPECT_FALSE(is_machines({5, {}, 6_GiB, 11_GiB, 16_GiB}));
+  EXPECT_FALSE(is_machines({5, {}, 5_GiB, 1_GiB, 16_GiB, 12_GiB})) << "the segments have it";
+  EXPECT_TRUE(is_machines({5, {}, 0, 16_GiB, 16_GiB})) << "earlier versions did not know the size";
+  EXPECT_TRUE(is_machines({5, {}, 0, 1_GiB, 1_GiB, 0, "the out-of-memory killer"}));
+}
+
 TEST(OutcomeJson, FailedReadsBackForEveryKind) {
   for (const auto kind :
        {FailureKind::error, FailureKind::not_finite, FailureKind::timeout, FailureKind::worker_lost,
@@ -210,6 +224,17 @@ TEST(DescribeOutcome, OutOfMemoryShowsTheNumbers) {
   EXPECT_EQ(line,
             "out of memory on rank 5 (wanted 6.00 GiB more for activations, 11.00 GiB of 16.00 GiB "
             "used)");
+}
+
+TEST(DescribeOutcome, OutOfMemoryShowsWhatTheSystemRefused) {
+  OutOfMemory fault{5, MemoryCategory::activations, 6_MiB, 11_MiB, 16_GiB, 0, "ulimit -v is full"};
+  EXPECT_EQ(
+      describe(fault),
+      "out of memory on rank 5 (the system refused 6.00 MiB more for activations: ulimit -v is "
+      "full; 11.00 MiB of 16.00 GiB used)");
+
+  fault.requested = 0;
+  EXPECT_EQ(describe(fault), "out of memory on rank 5 (ulimit -v is full)");
 }
 
 TEST(DescribeOutcome, ReasonsStayOnOneLine) {

@@ -143,7 +143,9 @@ std::optional<Record> Journal::find(const Experiment& experiment) const {
 
 void Journal::forget_failures() {
   std::erase_if(finished_, [this](const auto& entry) {
-    return std::holds_alternative<Failed>(records_[entry.second].outcome);
+    const Outcome& outcome = records_[entry.second].outcome;
+    const auto* memory = std::get_if<OutOfMemory>(&outcome);
+    return std::holds_alternative<Failed>(outcome) || (memory != nullptr && is_machines(*memory));
   });
   crashes_.clear();
   for (auto& record : records_) record.failed_tries.clear();

@@ -90,8 +90,13 @@ class Journal {
   /// `experiment`, whatever name it ran under.
   std::optional<Record> find(const Experiment& experiment) const;
 
-  /// From now on earlier runs' failures are not known: find() does not return them, and records()
-  /// has no failed tries.
+  /// Whether find() has what it says of this experiment from a record, and not from crashes alone.
+  bool has_record_of(const Record& found) const {
+    return finished_.contains(found.experiment.key());
+  }
+
+  /// From now on earlier runs' failures are not known, nor what was out of memory below its limit:
+  /// find() does not return them, and records() has no failed tries.
   void forget_failures();
 
   /// All finished records, in the order of the file.

@@ -9,6 +9,7 @@
 #include "core/experiment/step_config.hpp"
 #include "core/search/plan/gpus.hpp"
 #include "core/search/plan/memory_limit.hpp"
+#include "core/search/plan/memory_room.hpp"
 
 namespace dstune {
 namespace {
@@ -131,16 +132,6 @@ int data_parallel_ranks(const TuningConfig& config, int gpus) {
                                             " ranks of an experiment (ranks_per_experiment)")}});
 }
 
-// A worker that others on its host push aside is ended by the system.
-std::string shortage_on(const WorkerInfo& worker, const DeviceInfo& device, Bytes limit) {
-  const auto all = static_cast<Bytes>(std::max(worker.workers_on_host, 1)) * limit;
-  if (!device.is_shared || all <= device.free_memory) return "";
-  return concat("the default memory limit, ", format_bytes(limit), " on each of ",
-                worker.workers_on_host, worker.workers_on_host == 1 ? " worker" : " workers",
-                " of ", worker.host, ", is more than the ", format_bytes(device.free_memory),
-                " that are free there; --memory-limit sets it");
-}
-
 /// @throws ConfigError  if nothing is left
 Bytes less_headroom(const TuningConfig& config, Bytes limit) {
   const Bytes headroom = config.objective.memory_headroom;
@@ -223,14 +214,15 @@ std::vector<std::string> machine_warnings(const TuningConfig& config, const Mach
         "--world-size plans for one host; zero_quantized_gradients needs to know them all, "
         "use --hostfile");
   }
-  if (config.settings.memory_limit != 0) return warnings;
-  std::set<std::string> hosts;
-  for (const auto& worker : workers) {
-    const DeviceInfo* device = find_device(worker.devices, machine.backend);
-    if (device == nullptr || !hosts.insert(worker.host).second) continue;
-    std::string shortage = shortage_on(worker, *device, machine.memory_limit);
-    if (!shortage.empty()) warnings.push_back(std::move(shortage));
+  const bool is_users = config.settings.memory_limit != 0;
+  for (auto& line :
+       exceeded_rooms(is_users ? "memory_limit is" : "the memory limit of the run that goes on is",
+                      machine.memory_limit, !is_users, machine.backend, workers)) {
+    line += is_users ? "; the system ends workers that use so much"
+                     : "; --memory-limit sets another, under which all is measured again";
+    warnings.push_back(std::move(line));
   }
+  if (is_users) return warnings;
   std::string shortage = shortage_of_free_memory(machine.memory_limit, machine.backend, workers);
   if (!shortage.empty()) warnings.push_back(std::move(shortage));
   return warnings;

@@ -65,8 +65,8 @@ Machine machine_of_plan(const TuningConfig& config, const PlannedWorkers& worker
 TuningConfig completed(TuningConfig config, const Machine& machine);
 
 /// What to know before the numbers are trusted, a line each: profiles that were found and are none;
-/// a plan of several hosts that are not known; a default memory limit above what is free; GPUs that
-/// nobody drives.
+/// a plan of several hosts that are not known; a memory limit of the user's above what there is, or
+/// of a run that goes on above what is free; GPUs that nobody drives.
 /// @param config   as the user gave it
 /// @param workers  none for a plan
 std::vector<std::string> machine_warnings(const TuningConfig& config, const Machine& machine,

@@ -1,18 +1,19 @@
 #include "core/search/plan/memory_limit.hpp"
 
 #include <algorithm>
+#include <limits>
 
 #include "core/base/error.hpp"
 #include "core/base/text.hpp"
 #include "core/report/journal/journal_file.hpp"
 #include "core/report/journal/journal_reader.hpp"
 #include "core/search/plan/gpus.hpp"
+#include "core/search/plan/memory_room.hpp"
 
 namespace dstune {
 namespace {
 
-// The operating system, MPI and this program itself live beside the experiments.
-constexpr double kUsableMemory = 0.85;
+constexpr Bytes kUnbounded = std::numeric_limits<Bytes>::max();
 
 Bytes reserved_on(const DeviceInfo& device) {
   Bytes sum = 0;
@@ -24,20 +25,23 @@ Bytes reserved_on(const DeviceInfo& device) {
 struct Share {
   const WorkerInfo& worker;
   const DeviceInfo& device;
-  int sharers;  ///< workers that drive it, if it is a GPU
+  int sharers;      ///< workers that drive it, if it is a GPU
+  MemoryRoom room;  ///< if it is shared with all of the host
 
   Share(const WorkerInfo& of, const std::string& backend, const std::vector<WorkerInfo>& workers)
       : worker(of),
         device(*find_device(of.devices, backend)),
-        sharers(device.id.empty() ? 1 : workers_on_gpu_of(of, workers)) {}
+        sharers(device.id.empty() ? 1 : workers_on_gpu_of(of, workers)),
+        room(narrowest_room(memory_rooms(of, device, workers))) {}
 
   Bytes usable() const {
     const Bytes free = device.free_memory / static_cast<Bytes>(sharers);
     if (device.limit_is_free_memory) return free - std::min(free, reserved_on(device));
     if (sharers > 1) return free;
-    if (!device.is_shared) return device.memory;
-    return static_cast<Bytes>(kUsableMemory * static_cast<double>(device.memory) /
-                              std::max(worker.workers_on_host, 1));
+    return device.is_shared ? room.usable() : device.memory;
+  }
+  bool is_of_host() const {
+    return device.is_shared && sharers == 1 && !device.limit_is_free_memory;
   }
 
   /// "79.10 GiB free on NVIDIA H100 of rank 3 on nodeB, less 500.00 MiB CUDA context (measured)"
@@ -71,12 +75,18 @@ MemoryLimit memory_limit_of_run(const TuningConfig& config, const std::string& b
   if (config.settings.memory_limit != 0) return {config.settings.memory_limit, ""};
   const Share share(poorest(workers, backend), backend, workers);
   const Bytes usable = share.usable();
-  if (!share.device.limit_is_free_memory) return {usable, ""};
-  if (earlier) return {*earlier, "that of the run that goes on"};
-  std::string origin = share.describe_free();
+  if (!share.device.limit_is_free_memory && !share.is_of_host()) return {usable, ""};
+  const Bytes most = share.is_of_host() ? share.room.nominal() : kUnbounded;
+  if (earlier && *earlier <= most && *earlier != usable) {
+    return {*earlier, "that of the run that goes on"};
+  }
+  std::string origin = share.is_of_host()
+                           ? concat(share.room.describe(), " (", share.worker.host, ")")
+                           : share.describe_free();
   if (usable > 0) return {usable, std::move(origin)};
-  throw ConfigError(config.source, {{"/dstune/memory_limit",
-                                     concat("is not set, and nothing is left of ", origin)}});
+  throw ConfigError(config.source,
+                    {{"/dstune/memory_limit", concat("is not set, and nothing is left",
+                                                     share.is_of_host() ? ": " : " of ", origin)}});
 }
 
 std::string shortage_of_free_memory(Bytes limit, const std::string& backend,

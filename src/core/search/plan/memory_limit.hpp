@@ -12,14 +12,15 @@ namespace dstune {
 
 struct MemoryLimit {
   Bytes bytes = 0;     ///< per rank
-  std::string origin;  ///< how it came from what is free, for the log; "" where it did not
+  std::string origin;  ///< where it comes from, for the log; "": it is the user's, or the device's
 };
 
-/// The user's, or else the least that a worker may take: its own device's memory, or its share of
-/// 85 % of a shared one. Of a device whose limit is its free memory (DeviceInfo), what is free less
-/// its reserves, as other processes have the rest; workers that share a GPU have equal parts. Such
-/// a limit is another at every start, and experiments are equal only under equal limits, so a run
-/// that goes on keeps the one it began with.
+/// The user's, or else the least that a worker may take: its own device's memory, or what its
+/// narrowest MemoryRoom lets it use of a host's. Of a device whose limit is its free memory
+/// (DeviceInfo), what is free less its reserves, as other processes have the rest; workers that
+/// share a GPU have equal parts. Such a limit may be another at every start, and experiments are
+/// equal only under equal limits, so a run that goes on keeps the one it began with; on a host, if
+/// there is so much by its bounds.
 ///
 /// @param workers  all of which have the backend, at least one
 /// @param earlier  of the run that goes on

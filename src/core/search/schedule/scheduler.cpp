@@ -13,6 +13,15 @@
 
 namespace dstune {
 
+namespace {
+
+bool is_quarantined(const Outcome& outcome) {
+  const auto* failed = std::get_if<Failed>(&outcome);
+  return failed != nullptr && failed->kind == FailureKind::quarantined;
+}
+
+}  // namespace
+
 Scheduler::Scheduler(WorkerPool& pool, Journal& journal, Listener listener,
                      StopRequest stop_requested)
     : pool_(pool),
@@ -60,6 +69,8 @@ void Scheduler::take_from_journal(Batch& batch, std::size_t index) {
     batch.queue.push_back({index});
     return;
   }
+  // It has no record yet, and a run that brings none is given up.
+  if (is_quarantined(found->outcome) && !journal_.has_record_of(*found)) journal_.finished(*found);
   if (listener_) listener_(*found, true);
   batch.records[index] = std::move(found);
 }

@@ -11,12 +11,6 @@
 namespace dstune {
 namespace {
 
-/// Memory was short although the limit was not reached: the machine's, not the experiment's.
-bool is_below_limit(const OutOfMemory& fault) {
-  return fault.requested > 0 && fault.requested <= fault.limit &&
-         std::max(fault.in_use, fault.reserved) <= fault.limit - fault.requested;
-}
-
 std::vector<FailedTry::Culprit> choose(const std::vector<Worker>& workers,
                                        const std::vector<int>& ranks) {
   std::vector<FailedTry::Culprit> chosen;
@@ -29,8 +23,9 @@ std::vector<FailedTry::Culprit> choose(const std::vector<Worker>& workers,
 std::optional<FailedTry> find_fault(const OutOfMemory& fault, const std::vector<Worker>& workers,
                                     const std::vector<int>& culprits) {
   const bool reported = !culprits.empty();
-  const bool sizeless = reported && fault.requested == 0;  // outside the device's memory
-  if (!sizeless && !is_below_limit(fault)) return std::nullopt;
+  // Outside the device's memory, and nobody is left to say so: ended by the system.
+  if (!reported && fault.requested == 0) return std::nullopt;
+  if (!is_machines(fault)) return std::nullopt;
   auto short_of_memory = choose(workers, reported ? culprits : std::vector<int>{fault.rank});
   if (short_of_memory.empty()) return std::nullopt;
   return FailedTry{ranks_of(workers), std::move(short_of_memory), true, describe(fault)};
@@ -75,6 +70,28 @@ std::vector<FailedTry::Culprit> find_sick(const FailedTry& failed, const Outcome
   std::copy_if(failed.culprits.begin(), failed.culprits.end(), std::back_inserter(sick),
                [&](const auto& culprit) { return !contains(ranks, culprit.rank); });
   return sick;
+}
+
+OutOfMemory outcome_of_kill(const WorkerInfo& worker) {
+  std::string name = "its host";
+  Bytes bytes = 0;
+  for (const DeviceInfo& device : worker.devices) {
+    if (!device.is_shared) continue;
+    bytes = device.memory;
+    for (const MemoryBound& bound : device.bounds) {
+      if (bound.id.empty() || bound.bytes >= bytes) continue;
+      name = bound.name;
+      bytes = bound.bytes;
+    }
+  }
+  return {worker.rank,
+          {},
+          0,
+          bytes,
+          bytes,
+          0,
+          concat("the system's out-of-memory killer ended it: ", name, " has ", format_bytes(bytes),
+                 ", and all of it was in use")};
 }
 
 }  // namespace dstune

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/report/journal/journal.hpp"
+#include "core/search/schedule/worker_info.hpp"
 #include "core/search/schedule/worker_pool.hpp"
 
 namespace dstune {
@@ -30,5 +31,9 @@ std::optional<FailedTry> find_fault(const Completion& completion,
 /// no work anyway, and starts anew with the next run.
 std::vector<FailedTry::Culprit> find_sick(const FailedTry& failed, const Outcome& outcome,
                                           const std::vector<int>& ranks);
+
+/// Of an experiment whose `worker` the system ended for want of memory: what its host's workers
+/// share, the narrowest of it, is full.
+OutOfMemory outcome_of_kill(const WorkerInfo& worker);
 
 }  // namespace dstune

@@ -31,6 +31,27 @@ std::vector<MemoryReserve> reserves_from_json(const json::array& all) {
   return reserves;
 }
 
+json::array to_json(const std::vector<MemoryBound>& bounds) {
+  json::array all;
+  for (const MemoryBound& bound : bounds) {
+    all.push_back({{"name", bound.name},
+                   {"bytes", bound.bytes},
+                   {"used_bytes", bound.used},
+                   {"id", bound.id}});
+  }
+  return all;
+}
+
+std::vector<MemoryBound> bounds_from_json(const json::array& all) {
+  std::vector<MemoryBound> bounds;
+  for (const auto& value : all) {
+    const json::object& bound = value.as_object();
+    bounds.push_back({text_at(bound, "name"), bound.at("bytes").to_number<Bytes>(),
+                      bound.at("used_bytes").to_number<Bytes>(), text_at(bound, "id")});
+  }
+  return bounds;
+}
+
 json::object to_json(const DeviceInfo& device) {
   return {{"backend", device.backend},
           {"name", device.name},
@@ -43,7 +64,8 @@ json::object to_json(const DeviceInfo& device) {
           {"index", device.index},
           {"seen", device.seen},
           {"limit_is_free_memory", device.limit_is_free_memory},
-          {"reserves", to_json(device.reserves)}};
+          {"reserves", to_json(device.reserves)},
+          {"bounds", to_json(device.bounds)}};
 }
 
 DeviceInfo device_info_from_json(const json::object& object) {
@@ -58,7 +80,8 @@ DeviceInfo device_info_from_json(const json::object& object) {
           object.at("index").to_number<int>(),
           object.at("seen").to_number<int>(),
           object.at("limit_is_free_memory").as_bool(),
-          reserves_from_json(object.at("reserves").as_array())};
+          reserves_from_json(object.at("reserves").as_array()),
+          bounds_from_json(object.at("bounds").as_array())};
 }
 
 }  // namespace
@@ -79,7 +102,8 @@ json::object to_json(const WorkerInfo& info) {
           {"devices", std::move(devices)},
           {"workers_on_host", info.workers_on_host},
           {"pid", info.pid},
-          {"process_space", info.process_space}};
+          {"process_space", info.process_space},
+          {"oom_kills", to_json(info.oom_kills)}};
 }
 
 WorkerInfo worker_info_from_json(const json::object& object) {
@@ -93,6 +117,7 @@ WorkerInfo worker_info_from_json(const json::object& object) {
   info.workers_on_host = object.at("workers_on_host").to_number<int>();
   info.pid = object.at("pid").to_number<int>();
   info.process_space = text_at(object, "process_space");
+  info.oom_kills = oom_kills_from_json(object.at("oom_kills").as_object());
   return info;
 }
 

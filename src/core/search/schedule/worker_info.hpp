@@ -6,6 +6,7 @@
 
 #include "core/base/json_fwd.hpp"
 #include "core/device/backend.hpp"
+#include "core/search/schedule/oom_kills.hpp"
 
 namespace dstune {
 
@@ -17,6 +18,7 @@ struct WorkerInfo {
   int workers_on_host = 0;  ///< ranks >= 1 with this host name, this one included; 0: not known
   int pid = 0;
   std::string process_space;  ///< equal on two ranks: a pid means the same process to both
+  OomKills oom_kills = {};    ///< when it started
 
   bool operator==(const WorkerInfo&) const = default;
 };

@@ -120,6 +120,21 @@ TEST_F(JournalTest, ForgetsFailuresOfEarlierRunsIfAsked) {
   EXPECT_TRUE(journal.find(first_)) << "this run's";
 }
 
+TEST_F(JournalTest, ForgetsWhatTheSystemRefusedIfAsked) {
+  {
+    Journal journal = create();
+    journal.finished(make_record(first_, OutOfMemory{1, {}, 7, 5, 100, 0, "ulimit -v is full"}));
+    journal.finished(make_record(second_, OutOfMemory{1, {}, 7, 5, 11}));
+  }
+  Journal journal = resume();
+  ASSERT_TRUE(journal.find(first_) && journal.find(second_));
+
+  journal.forget_failures();
+
+  EXPECT_FALSE(journal.find(first_));
+  EXPECT_TRUE(journal.find(second_)) << "the limit was reached";
+}
+
 TEST_F(JournalTest, RemembersNamesAndProcessesOfEarlierRuns) {
   {
     Journal journal = create();

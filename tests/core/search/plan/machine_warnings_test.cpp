@@ -18,16 +18,18 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
-TEST(MachineWarnings, NameTheHostsWhereTheDefaultLimitIsMoreThanWhatIsFree) {
+TEST(MachineWarnings, NameTheHostsWhereTheLimitOfTheRunThatGoesOnIsMoreThanWhatIsFree) {
   auto workers = three_workers();
   workers[2].devices.front().free_memory = 40 * kGiB;
   const auto config = make_config();
-  const Machine machine = machine_of_run(config, workers, 3);
+  const Machine machine = machine_of_run(config, workers, 3, "", 42 * kGiB);
 
   EXPECT_THAT(machine_warnings(config, machine, workers),
-              ElementsAre("the default memory limit, 42.50 GiB on each of 1 worker of small, is "
-                          "more than the 40.00 GiB that are free there; --memory-limit sets it"));
+              ElementsAre("the memory limit of the run that goes on is 42.00 GiB on each of 1 "
+                          "worker of small, more than the 40.00 GiB that are free of host small; "
+                          "--memory-limit sets another, under which all is measured again"));
   EXPECT_THAT(machine_warnings(config, machine, three_workers()), IsEmpty());
+  EXPECT_THAT(machine_warnings(config, machine_of_run(config, workers, 3), workers), IsEmpty());
 }
 
 TEST(MachineWarnings, CountIdleGpusWhereTheyAreUsed) {
@@ -44,13 +46,35 @@ TEST(MachineWarnings, CountIdleGpusWhereTheyAreUsed) {
               IsEmpty());
 }
 
-TEST(MachineWarnings, LeaveTheUsersLimitAlone) {
+TEST(MachineWarnings, LeaveTheUsersLimitAloneWhateverIsFree) {
   auto workers = three_workers();
   workers[2].devices.front().free_memory = 1;
   auto config = make_config();
   config.settings.memory_limit = 40 * kGiB;
 
   EXPECT_THAT(machine_warnings(config, machine_of_run(config, workers, 3), workers), IsEmpty());
+}
+
+TEST(MachineWarnings, NameTheUsersLimitAndWhatItExceeds) {
+  auto workers = three_workers();
+  for (int i : {0, 1}) {
+    workers[i].devices.front().bounds = {{"control group /job (memory.max)", 3 * kGiB, 0, "1:2"}};
+  }
+  auto config = make_config();
+  config.settings.memory_limit = 2 * kGiB;
+  const auto warnings = [&] {
+    return machine_warnings(config, machine_of_run(config, workers, 3), workers);
+  };
+
+  EXPECT_THAT(warnings(),
+              ElementsAre("memory_limit is 2.00 GiB on each of 2 workers of large, more "
+                          "than the 3.00 GiB of control group /job (memory.max); the "
+                          "system ends workers that use so much"));
+
+  config.settings.memory_limit = 1024 * kGiB;
+  EXPECT_THAT(warnings(), ElementsAre(HasSubstr("1.00 TiB on each of 2 workers of large"),
+                                      HasSubstr("1.00 TiB on each of 1 worker of small, more than "
+                                                "the 60.00 GiB of host small")));
 }
 
 TEST(MachineWarnings, APlanOfUnknownHostsCannotAverageByNode) {

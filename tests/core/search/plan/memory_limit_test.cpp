@@ -72,6 +72,53 @@ TEST(MemoryLimit, OfWorkersThatShareAGpuIsTheirPartLessTheirOwnReserves) {
   EXPECT_THAT(limit.origin, HasSubstr("of rank 1 on node1, for 2 workers, less"));
 }
 
+/// Two workers of a host of 24 GiB.
+std::vector<WorkerInfo> two_on_a_host(const std::vector<MemoryBound>& bounds) {
+  DeviceInfo cpu{"cpu", "Some CPU", 24 * kGiB, 23 * kGiB, true, ""};
+  cpu.bounds = bounds;
+  std::vector<WorkerInfo> workers = {worker(1, cpu), worker(2, cpu)};
+  for (WorkerInfo& each : workers) {
+    each.host = "node1";
+    each.workers_on_host = 2;
+  }
+  return workers;
+}
+
+TEST(MemoryLimit, OfAHostIsWhatItsNarrowestBoundLeavesToAWorker) {
+  const MemoryLimit limit =
+      memory_limit_of_run(unlimited(), "cpu",
+                          two_on_a_host({{"control group /job (memory.max)", 3 * kGiB, 0, "1:2"},
+                                         {"control group / (memory.max)", 8 * kGiB, 0, "1:1"}}));
+
+  EXPECT_EQ(limit.bytes, static_cast<Bytes>(0.85 * 3 * kGiB) / 2);
+  EXPECT_EQ(limit.origin,
+            "85 % of the 3.00 GiB of control group /job (memory.max), for 2 workers (node1)");
+}
+
+TEST(MemoryLimit, OfAHostThatRunsOnKeepsWhatItBeganWithUnlessThereIsNotSoMuch) {
+  const MemoryBound bound{"control group /job (memory.max)", 3 * kGiB, 2 * kGiB, "1:2"};
+  const auto workers = two_on_a_host({bound});
+  const Bytes now = (1 * kGiB - 2 * 64 * kMiB) / 2;
+
+  EXPECT_EQ(memory_limit_of_run(unlimited(), "cpu", workers).bytes, now);
+  EXPECT_EQ(memory_limit_of_run(unlimited(), "cpu", workers, 1 * kGiB).bytes, 1 * kGiB);
+  EXPECT_EQ(memory_limit_of_run(unlimited(), "cpu", workers, 10 * kGiB).bytes, now);
+}
+
+TEST(MemoryLimit, OfAHostThatHasNothingLeftIsAFaultOfTheConfiguration) {
+  const auto workers = two_on_a_host({{"ulimit -v", 512 * kMiB, 450 * kMiB, ""}});
+
+  try {
+    memory_limit_of_run(unlimited(), "cpu", workers);
+    FAIL();
+  } catch (const ConfigError& fault) {
+    EXPECT_THAT(
+        fault.what(),
+        HasSubstr("/dstune/memory_limit  is not set, and nothing is left: of the 512.00 MiB "
+                  "of ulimit -v are 62.00 MiB free, for 1 worker"));
+  }
+}
+
 TEST(MemoryLimit, IsTheUsersWhateverIsFree) {
   auto config = unlimited();
   config.settings.memory_limit = 7;

@@ -100,6 +100,25 @@ TEST_F(SchedulerTest, WritesStartedBeforeTheExperimentIsSent) {
   EXPECT_EQ(std::get<Failed>(found->outcome).kind, FailureKind::quarantined);
 }
 
+TEST_F(SchedulerTest, WritesAQuarantineOnceAsThatIsProgress) {
+  const auto experiment = make_named("x", 1);
+  for (int start = 0; start < 4; ++start) {
+    journal_.reset();
+    journal_ = open(Journal::Mode::resume);
+    if (start < 2) {
+      journal_->started(experiment, {1});
+      continue;
+    }
+    ScriptedPool pool(workers_on("a", 1, 1), measured);
+    Scheduler(pool, *journal_, {}, {}).run({experiment});
+
+    EXPECT_THAT(pool.names(), IsEmpty());
+    ASSERT_EQ(journal_->records().size(), 1U);
+    const auto& failed = std::get<Failed>(journal_->records().front().outcome);
+    EXPECT_EQ(failed.kind, FailureKind::quarantined);
+  }
+}
+
 TEST_F(SchedulerTest, DoesNotRunWhatTheJournalKnows) {
   ScriptedPool first_pool(workers_on("a", 1, 1), measured);
   Scheduler(first_pool, *journal_, {}, {}).run({make_named("x", 1)});

@@ -204,6 +204,29 @@ TEST_F(SickWorkerTest, IsOneThatReportsThatItsProcessHasNoMemory) {
       << "the limit was reached in a step";
 }
 
+TEST_F(SickWorkerTest, IsNobodyIfTheSystemEndedAWorkerForWantOfMemory) {
+  WorkerInfo info;
+  info.rank = 2;
+  info.devices = {{"cpu", "", 1000, 900, true, ""}};
+  info.devices.front().bounds = {{"control group /job", 400, 0, "cgroup 1:2"},
+                                 {"Slurm", 500, 0, "Slurm job 7"},
+                                 {"ulimit -v", 300, 0, ""}};
+  const OutOfMemory outcome = outcome_of_kill(info);
+  EXPECT_EQ(outcome.rank, 2);
+  EXPECT_EQ(outcome.in_use, 400U);
+  EXPECT_EQ(outcome.limit, 400U);
+  EXPECT_EQ(outcome.refusal,
+            "the system's out-of-memory killer ended it: control group /job has "
+            "400 B, and all of it was in use");
+  ScriptedPool pool(workers_on("a", 1, 3), [&](const Experiment&) -> Outcome { return outcome; });
+
+  const auto records = run(pool, make_batch(1, 2));
+
+  EXPECT_EQ(pool.starts().size(), 1U) << "the same again would end another worker";
+  ASSERT_EQ(records.size(), 1U);
+  EXPECT_EQ(std::get<OutOfMemory>(records[0].outcome), outcome);
+}
+
 TEST_F(SickWorkerTest, IsNobodyIfTheLimitIsReached) {
   const OutOfMemory above{1, MemoryCategory::activations, 51, 50, 100};
   ScriptedPool pool(workers_on("a", 1, 3), [&](const Experiment&) -> Outcome { return above; });

@@ -16,6 +16,8 @@ WorkerInfo make_info() {
       {"cpu", "Some CPU", Bytes{1} << 40U, Bytes{1} << 39U, true, "", "cpu-gloo"}};
   info.devices.front().limit_is_free_memory = true;
   info.devices.front().reserves = {{"CUDA context", 500, true}, {"NCCL's buffers", 300, false}};
+  info.devices.back().bounds = {{"control group /job (memory.max)", 400, 100, "cgroup 1:2"}};
+  info.oom_kills = {"/job", 3, std::nullopt};
   return info;
 }
 
