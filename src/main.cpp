@@ -120,6 +120,23 @@ int run_rank(const CommandLine& options, int* argc, char*** argv, bool by_zero) 
   return code;
 }
 
+/// Set where somebody outside mpirun's tree ends an mpirun that its ranks have left: by
+/// scripts/supervise.sh.
+constexpr const char* kSupervisedVariable = "DSTUNE_SUPERVISED";
+
+// When all ranks of such an mpirun are killed at once, none is left to end it, and it waits for
+// ever.
+void refuse_to_survive_alone() {
+  if (std::getenv("OMPI_COMM_WORLD_RANK") == nullptr) return;  // not by mpirun
+  if (std::getenv(kSupervisedVariable) != nullptr) return;
+  throw ConfigError(
+      "mpirun", {{"orte_abort_on_non_zero_status",
+                  concat("is 0, with which mpirun may wait for ever when its ranks were killed; "
+                         "start it by scripts/supervise.sh, which ends it then (scripts/tune.sh "
+                         "and the job scripts do), leave the switch out, or set ",
+                         kSupervisedVariable, "=1 if you end it yourself")}});
+}
+
 int run_under_mpi(const CommandLine& options, int argc, char** argv) {
   if (is_first_process()) {
     watch_stop_signals();
@@ -127,6 +144,7 @@ int run_under_mpi(const CommandLine& options, int argc, char** argv) {
     ignore_stop_signals();
   }
   const bool survives_deaths = Environment::mpirun_survives_deaths();
+  if (survives_deaths) refuse_to_survive_alone();
   try {
     return run_rank(options, &argc, &argv, survives_deaths);
   } catch (const std::exception& fault) {

@@ -35,6 +35,10 @@ enum class Durability {
 /// @throws Error
 FileHandle open_file(const std::string& path, int flags);
 
+/// A new file at `path`, in place of a file or a link that is there: links are not followed.
+/// @throws Error  e.g. if what is there is a directory, or is not to be removed
+FileHandle create_file(const std::string& path, int flags);
+
 /// Writes all of `text`, however many calls that takes.
 /// @throws Error  after which a part may have been written
 void write_all(const FileHandle& file, std::string_view text, const std::string& path);

@@ -125,9 +125,9 @@ json::object optimal_config(const Experiment& best, int ranks,
   return config;
 }
 
-std::string optimal_command(const std::vector<std::string>& command,
-                            const json::object& arg_mappings, const json::object& config,
-                            const OptimumFiles& files) {
+std::vector<std::string> optimal_words(const std::vector<std::string>& command,
+                                       const json::object& arg_mappings, const json::object& config,
+                                       const OptimumFiles& files) {
   Words words = command;
   remove_autotuning(words);
   for (const auto& mapping : arg_mappings) {
@@ -145,6 +145,10 @@ std::string optimal_command(const std::vector<std::string>& command,
   if (!is_named && !by_accelerate) {
     words.insert(words.end(), {"--deepspeed_config", files.deepspeed});
   }
+  return words;
+}
+
+std::string shell_line(std::vector<std::string> words) {
   for (auto& word : words) word = shell_quoted(word);
   return join(words, " ");
 }

@@ -27,7 +27,7 @@ struct OptimumFiles {
   std::vector<TrainingArgument> training_arguments = {};  ///< for Hugging Face's Trainer
 };
 
-/// The user's training command with the tuned values, as one shell line.
+/// The words of the user's training command with the tuned values.
 ///
 /// Each mapping (key of the DeepSpeed JSON, at any depth → flag; blanks around both are ignored)
 /// replaces the value of its flag ("--flag value" or "--flag=value") or appends the flag. A key
@@ -36,9 +36,12 @@ struct OptimumFiles {
 /// .json file, becomes `files.deepspeed`; `accelerate launch` gets the YAML, or the JSON where
 /// there is none; where the command names no configuration, "--deepspeed_config PATH" is appended.
 /// "--autotuning" of DeepSpeed's launcher goes.
-std::string optimal_command(const std::vector<std::string>& command,
-                            const json::object& arg_mappings, const json::object& config,
-                            const OptimumFiles& files);
+std::vector<std::string> optimal_words(const std::vector<std::string>& command,
+                                       const json::object& arg_mappings, const json::object& config,
+                                       const OptimumFiles& files);
+
+/// `words` as one line that bash reads back.
+std::string shell_line(std::vector<std::string> words);
 
 /// `word` as a POSIX shell reads it back: quoted only if it must be.
 std::string shell_quoted(const std::string& word);

@@ -157,7 +157,7 @@ void ResultsDirectory::write_status(const RunStatus& status) const {
   write_status_file(results_dir_ + "/status.json", status);
 }
 
-std::string ResultsDirectory::write_optimum(const RunResults& results) const {
+std::vector<std::string> ResultsDirectory::write_optimum(const RunResults& results) const {
   const auto absolute = [](const std::string& path) {
     return fs::absolute(path).lexically_normal().string();
   };
@@ -178,19 +178,20 @@ std::string ResultsDirectory::write_optimum(const RunResults& results) const {
     }
     return training_arguments_text(files.training_arguments, files.deepspeed);
   });
-  std::string line;
+  std::vector<std::string> words;
   write_or_remove(paths[1], !results.training_command.empty(), [&] {
     json::object mapped = config;
     mapped["sequence_length"] = results.best->experiment.settings.sequence_length;
-    line = optimal_command(results.training_command, results.arg_mappings, mapped, files);
-    return line + "\n";
+    words = optimal_words(results.training_command, results.arg_mappings, mapped, files);
+    return shell_line(words) + "\n";
   });
-  return line;
+  return words;
 }
 
-std::string ResultsDirectory::finish(const RunResults& results) const {
+std::vector<std::string> ResultsDirectory::finish(const RunResults& results) const {
   const Record* best = results.best ? &*results.best : nullptr;
-  std::string command = best == nullptr ? "" : write_optimum(results);
+  std::vector<std::string> command;
+  if (best != nullptr) command = write_optimum(results);
   for (const bool provisional : {false, true}) {
     if (best != nullptr && provisional == results.provisional) continue;
     for (const auto& path : optimum_paths(provisional)) remove_file(path);

@@ -11,6 +11,11 @@
 namespace dstune {
 namespace {
 
+std::string optimal_line(const std::vector<std::string>& command, const json::object& mappings,
+                         const json::object& config, const OptimumFiles& files) {
+  return shell_line(optimal_words(command, mappings, config, files));
+}
+
 using testing_support::make_experiment;
 
 TEST(OptimalConfig, HasABatchSizeForTheRanksAndNoSectionsOfATuner) {
@@ -183,7 +188,7 @@ TEST(OptimalCommand, AppliesArgMappings) {
   best.ds_config["warmup"] = "auto";
 
   for (const auto& example : command_cases()) {
-    EXPECT_EQ(optimal_command(example.command, example.mappings, best.ds_config, {"/r/o.json"}),
+    EXPECT_EQ(optimal_line(example.command, example.mappings, best.ds_config, {"/r/o.json"}),
               example.expected)
         << example.about;
   }
@@ -193,14 +198,14 @@ TEST(OptimalCommand, ConfiguresAccelerateAndTheTrainer) {
   const json::object config = make_experiment(2, 4).ds_config;
   const OptimumFiles files{"/o.json", "/o.yaml", {{"--bf16", "True"}, {"--mbs", "4"}}};
 
-  EXPECT_EQ(optimal_command({"accelerate", "launch", "t.py", "--mbs=1"}, {}, config, files),
+  EXPECT_EQ(optimal_line({"accelerate", "launch", "t.py", "--mbs=1"}, {}, config, files),
             "accelerate launch --config_file /o.yaml t.py --mbs=4 --bf16 True");
-  EXPECT_EQ(optimal_command({"accelerate", "launch", "t.py"}, {}, config, {"/o.json"}),
+  EXPECT_EQ(optimal_line({"accelerate", "launch", "t.py"}, {}, config, {"/o.json"}),
             "accelerate launch --use_deepspeed --deepspeed_config_file /o.json t.py");
-  EXPECT_EQ(optimal_command({"accelerate", "launch", "t.py", "--deepspeed", "a.json"}, {}, config,
-                            {"/o.json"}),
+  EXPECT_EQ(optimal_line({"accelerate", "launch", "t.py", "--deepspeed", "a.json"}, {}, config,
+                         {"/o.json"}),
             "accelerate launch t.py --deepspeed /o.json");
-  EXPECT_EQ(optimal_command({"deepspeed", "--autotuning", "run", "t.py"}, {}, config, {"/o.json"}),
+  EXPECT_EQ(optimal_line({"deepspeed", "--autotuning", "run", "t.py"}, {}, config, {"/o.json"}),
             "deepspeed t.py --deepspeed_config /o.json");
 }
 
