@@ -83,6 +83,15 @@ void write_file_atomically(const std::string& path, std::string_view text, Durab
   if (durability == Durability::power_loss) sync_parent_directory(path);
 }
 
+bool overwrite_file(const std::string& path, std::string_view text) noexcept {
+  const FileHandle file(::open(path.c_str(), O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+  struct stat found {};
+  if (!file || ::fstat(file.get(), &found) != 0 || !S_ISREG(found.st_mode)) return false;
+  const auto size = static_cast<ssize_t>(text.size());
+  return ::pwrite(file.get(), text.data(), text.size(), 0) == size &&
+         ::ftruncate(file.get(), size) == 0 && ::fsync(file.get()) == 0;
+}
+
 std::string read_text_file(const std::string& path, Bytes limit) {
   FileHandle file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!file) throw_file_error("read", path, errno);

@@ -74,6 +74,11 @@ std::string temporary_path(const std::string& path);
 void write_file_atomically(const std::string& path, std::string_view text,
                            Durability durability = Durability::power_loss);
 
+/// Writes `text` into the plain file `path`, whose blocks a full disk has already given. Not
+/// atomic. @returns false if that fails, or if there is no such file; then part of it may be
+/// written
+bool overwrite_file(const std::string& path, std::string_view text) noexcept;
+
 /// Content of a file. @throws Error  also if it is a directory or longer than `limit` bytes
 std::string read_text_file(const std::string& path, Bytes limit = Bytes{1} << 40U);
 

@@ -112,6 +112,16 @@ TEST(ReadAutotuning, RejectsWrongValuesAndUnknownKeys) {
   EXPECT_EQ(read("true").faults, Faults{"/autotuning  is true; accepted: an object"});
 }
 
+TEST(ReadAutotuning, MapsToFlagsAlone) {
+  EXPECT_TRUE(
+      read(R"({"arg_mappings": {"a": " --x_1.y-z ", "b": "-b", "c": " "}})").faults.empty());
+  for (const char* words :
+       {"--config /tmp/evil.py", "train.py", "--a=b", "-", "---x", "--x\u202e"}) {
+    EXPECT_EQ(read(concat(R"({"arg_mappings": {"a": ")", words, R"("}})")).faults.size(), 1U)
+        << words;
+  }
+}
+
 TEST(ReadAutotuning, SaysThatDeepSpeedsOwnFilesAreNotWritten) {
   const auto warnings = read(R"({"metric_path": "a", "model_info_path": "b"})").warnings;
 

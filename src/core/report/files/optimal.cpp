@@ -4,6 +4,7 @@
 #include <string_view>
 #include <utility>
 
+#include "core/base/printable.hpp"
 #include "core/base/text.hpp"
 #include "core/experiment/deepspeed_version.hpp"
 #include "core/experiment/step_config.hpp"
@@ -32,6 +33,7 @@ std::optional<std::string> argument_value(const json::object& config, std::strin
   if (value->is_bool()) return value->get_bool() ? "True" : "False";
   if (!value->is_string()) return to_json_text(*value, 0);
   if (value->get_string() == "auto") return std::nullopt;
+  if (value->get_string().starts_with('-')) return std::nullopt;  // it would be another flag
   return std::string(value->get_string());
 }
 
@@ -153,10 +155,26 @@ std::string shell_line(std::vector<std::string> words) {
   return join(words, " ");
 }
 
+namespace {
+
+// Who looks at the line in a terminal sees what it holds.
+std::string quoted_for_bash(const std::string& word) {
+  std::string quoted = "$'";
+  for (const char letter : word) {
+    const std::string shown = printable(std::string(1, letter));
+    if (letter == '\'' || letter == '\\') quoted += '\\';
+    quoted += shown;
+  }
+  return quoted + "'";
+}
+
+}  // namespace
+
 std::string shell_quoted(const std::string& word) {
   constexpr std::string_view kSafe =
       "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-+=.,:/@%";
   if (!word.empty() && word.find_first_not_of(kSafe) == std::string::npos) return word;
+  if (printable(word) != word) return quoted_for_bash(word);
   std::string quoted = "'";
   for (const char letter : word) {
     if (letter == '\'') {

@@ -31,7 +31,8 @@ struct OptimumFiles {
 ///
 /// Each mapping (key of the DeepSpeed JSON, at any depth → flag; blanks around both are ignored)
 /// replaces the value of its flag ("--flag value" or "--flag=value") or appends the flag. A key
-/// that the configuration lacks, or "auto", changes nothing. So does each of the training
+/// that the configuration lacks, or whose value is "auto" or a text that would be a flag itself,
+/// changes nothing. So does each of the training
 /// arguments. The path after --deepspeed_config, or after --deepspeed if that is followed by a
 /// .json file, becomes `files.deepspeed`; `accelerate launch` gets the YAML, or the JSON where
 /// there is none; where the command names no configuration, "--deepspeed_config PATH" is appended.
@@ -43,7 +44,8 @@ std::vector<std::string> optimal_words(const std::vector<std::string>& command,
 /// `words` as one line that bash reads back.
 std::string shell_line(std::vector<std::string> words);
 
-/// `word` as a POSIX shell reads it back: quoted only if it must be.
+/// `word` as a POSIX shell reads it back: quoted only if it must be. One with control characters,
+/// or others that printable() does not leave as they are, is quoted as bash alone reads it.
 std::string shell_quoted(const std::string& word);
 
 }  // namespace dstune

@@ -10,6 +10,7 @@
 #include "core/base/error.hpp"
 #include "core/base/file.hpp"
 #include "core/base/log.hpp"
+#include "core/base/printable.hpp"
 #include "core/base/text.hpp"
 #include "core/experiment/step_config.hpp"
 #include "core/report/files/csv.hpp"
@@ -134,7 +135,7 @@ void ResultsDirectory::write_record(const Record& record) const {
     write(folder + "/metrics.json", metrics_json(experiment, *measured));
     remove_file(folder + "/stderr.log");  // of an attempt that lost a worker
   } else {
-    write_file_atomically(folder + "/stderr.log", describe(record.outcome) + "\n",
+    write_file_atomically(folder + "/stderr.log", printable_lines(describe(record.outcome)) + "\n",
                           Durability::process_crash);
     remove_file(folder + "/metrics.json");
   }
@@ -198,9 +199,10 @@ std::vector<std::string> ResultsDirectory::finish(const RunResults& results) con
   }
   const std::string best_folder = best == nullptr ? "" : experiment_path(best->experiment.name);
   write_file_atomically(results_dir_ + "/results.csv", to_csv(results.records));
-  write_file_atomically(results_dir_ + "/summary.txt",
-                        summary_text(results.records, results.metric, best, best_folder,
-                                     results.duration, results.provisional, results.notes));
+  write_file_atomically(
+      results_dir_ + "/summary.txt",
+      printable_lines(summary_text(results.records, results.metric, best, best_folder,
+                                   results.duration, results.provisional, results.notes)));
   return command;
 }
 

@@ -174,7 +174,7 @@ std::vector<CommandCase> command_cases() {
            "t.py --deepspeed /r/o.json --zero 2 --overlap True --learning_rate 0.0003"},
           {"keys that are absent, auto or no text change nothing",
            {"t.py", "--deepspeed", "ds.json"},
-           {{"no_such_key", "--x"}, {"warmup", "--w"}, {"lr", 3}, {"stage", " "}},
+           {{"no_such_key", "--x"}, {"warmup", "--w"}, {"lr", 3}, {"stage", " "}, {"flag", "--f"}},
            "t.py --deepspeed /r/o.json"},
           {"words are quoted for the shell",
            {"python", "my train.py", "--name", "it's $HOME", "", "--deepspeed", "ds.json"},
@@ -186,6 +186,7 @@ TEST(OptimalCommand, AppliesArgMappings) {
   Experiment best = make_experiment(2, 4, 3);
   best.ds_config["zero_optimization"] = {{"stage", 2}, {"overlap_comm", true}};
   best.ds_config["warmup"] = "auto";
+  best.ds_config["flag"] = "--no-safety";
 
   for (const auto& example : command_cases()) {
     EXPECT_EQ(optimal_line(example.command, example.mappings, best.ds_config, {"/r/o.json"}),
@@ -215,6 +216,7 @@ TEST(ShellQuoted, QuotesOnlyWhatMustBe) {
   EXPECT_EQ(shell_quoted("a b"), "'a b'");
   EXPECT_EQ(shell_quoted("it's"), "'it'\\''s'");
   EXPECT_EQ(shell_quoted("~/x*"), "'~/x*'");
+  EXPECT_EQ(shell_quoted("\x1B[1m'\\\u202E"), "$'\\x1B[1m\\'\\\\\\xE2\\x80\\xAE'");
 }
 
 }  // namespace

@@ -20,7 +20,7 @@ TEST(LeaveTrainingCommand, WritesTheWordsWhereTheyAreAskedFor) {
   leave_training_command({"deepspeed", "a 'b'\n.py", ""});
 
   EXPECT_TRUE(is_training_started());
-  EXPECT_EQ(read_text_file(path), std::string("deepspeed\0a 'b'\n.py\0\0", 22));
+  EXPECT_EQ(read_text_file(path), std::string("deepspeed\0a 'b'\n.py\0\0", 21));
   unsetenv(kCommandFileVariable);
 }
 
