@@ -131,5 +131,9 @@ fi
 if in_container; then # they commonly forbid the system call of the single copy
   options+=(--set OMPI_MCA_btl_vader_single_copy_mechanism=none)
 fi
+# On one host the ranks share memory and need no port that other hosts can reach.
+if [ -z "$hosts" ] && [ -z "${SLURM_JOB_ID:-}" ] && [ -z "${OMPI_MCA_btl:-}" ]; then
+  options+=(--set OMPI_MCA_btl=self,vader)
+fi
 exec "$root/scripts/supervise.sh" ${options[@]+"${options[@]}"} "${mpi[@]}" -- \
   "$program" "${arguments[@]}" "$@"

@@ -179,8 +179,11 @@ class Run {
     const auto ties =
         result.best ? profile_ties(result.records, metric, *result.best) : std::set<std::string>();
     try {
-      print(as_json ? result_json(result.records, metric, ties)
-                    : result_table(result.records, metric, remarks, ties));
+      const std::string text = as_json ? result_json(result.records, metric, ties)
+                                       : result_table(result.records, metric, remarks, ties);
+      const std::string fault = why_launcher_cannot_print(text.size());
+      if (!fault.empty()) throw Error(concat("cannot write standard output: ", fault));
+      print(text);
     } catch (const Error& fault) {
       status.exit_code = exit_internal_error;
       status.message = concat(fault.what(), "; the results are in ", results_.path());

@@ -64,6 +64,15 @@ class Ending(ProgramTest):
         self.assertEqual(done.stderr.count("error:"), 1, done.stderr)
         self.assertFalse(self.results.exists())
 
+    def test_a_full_standard_output_is_an_error(self):
+        with open("/dev/full", "wb") as full:
+            done = subprocess.run(mpi_command(3, "--backend", "sim", self.write_config(self.tiny())), cwd=self.directory,
+                                  env=launch_environment(), timeout=DEADLOCK, stdin=subprocess.DEVNULL, stdout=full,
+                                  stderr=subprocess.PIPE, text=True, check=False)
+
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertIn("cannot write standard output: No space left on device; the results are in", done.stderr)
+
     def test_after_a_workers_death(self):
         self.start_and_measure()
         os.kill(self.ranks[2], signal.SIGKILL)
