@@ -135,17 +135,22 @@ open_output() {
     echo $? >"$run_dir/printed"
     cat >/dev/null # a launcher that cannot write might die of it
   )
+  output_pid=$!
 }
 
-# Whether all that was printed has reached standard output, as far as that is known within some seconds.
-was_printed() {
-  local result=0 i
+# Sets was_printed: whether all that was printed has reached standard output, as far as that is known within some
+# seconds. A daemon of a host that is gone for mpirun may hold the other end for longer.
+close_output() {
+  local result=0 i pid
   for ((i = 0; i < 50; ++i)); do
-    if [ -s "$run_dir/printed" ]; then break; fi
+    if [ -s "$run_dir/printed" ] || ! is_alive "$output_pid"; then break; fi
     sleep 0.1
   done
-  read -r result 2>/dev/null <"$run_dir/printed"
-  [ "${result:-0}" -eq 0 ]
+  was_printed=true
+  read -r result 2>/dev/null <"$run_dir/printed" && [ "$result" -ne 0 ] && was_printed=false
+  for pid in $output_pid $(cat "/proc/$output_pid/task/$output_pid/children" 2>/dev/null); do
+    kill -KILL "$pid" 2>/dev/null
+  done
 }
 
 # A host file with a slot for each GPU of the Slurm job, where it has some.
@@ -200,7 +205,8 @@ run_once() {
   fi
   code=$(exit_code_of_rank_0)
   take_training
-  if [ "$code" = 0 ] && ! was_printed; then
+  close_output
+  if [ "$code" = 0 ] && ! $was_printed; then
     say "the result could not be printed in full; it is in $results_dir"
     code=1
   fi

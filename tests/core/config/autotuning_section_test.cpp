@@ -3,6 +3,7 @@
 #include <boost/json/parse.hpp>
 #include <gtest/gtest.h>
 
+#include "core/base/text.hpp"
 #include "tests/core/config/faults.hpp"
 
 namespace dstune {
@@ -117,8 +118,8 @@ TEST(ReadAutotuning, MapsToFlagsAlone) {
       read(R"({"arg_mappings": {"a": " --x_1.y-z ", "b": "-b", "c": " "}})").faults.empty());
   for (const char* words :
        {"--config /tmp/evil.py", "train.py", "--a=b", "-", "---x", "--x\u202e"}) {
-    EXPECT_EQ(read(concat(R"({"arg_mappings": {"a": ")", words, R"("}})")).faults.size(), 1U)
-        << words;
+    const std::string text = concat(R"({"arg_mappings": {"a": ")", words, R"("}})");
+    EXPECT_EQ(read(text.c_str()).faults.size(), 1U) << words;
   }
 }
 
