@@ -8,20 +8,22 @@ folder=$1
 shift
 export DSTUNE_SUPERVISED=1 DSTUNE_EXIT_CODE_FILE=$folder/exit-code
 unset OMPI_MCA_orte_local_tmpdir_base # mpirun's own: ranks have their daemon's
+[ -d "${OMPI_MCA_btl_vader_backing_directory:-}" ] || unset OMPI_MCA_btl_vader_backing_directory # of mpirun's host
 [ "${OMPI_COMM_WORLD_RANK:-${PMIX_RANK:-${SLURM_PROCID:-0}}}" = 0 ] || exec "$@"
 export DSTUNE_RESULTS_FILE=$folder/results DSTUNE_COMMAND_FILE=$folder/command
 
 # They come to the whole process group: the program handles them.
 trap : USR1 USR2 TERM INT HUP
 space=$(cat /proc/sys/kernel/random/boot_id 2>/dev/null)/$(readlink /proc/self/ns/pid 2>/dev/null)
-(
-  if ! echo "$space $(uname -n) $BASHPID ${PMIX_NAMESPACE:-}" 2>/dev/null >"$folder/rank-0"; then
+start() {
+  if ! echo "$space $BASHPID" 2>/dev/null >"$folder/rank-0"; then
     echo "error: rank 0 runs on $(uname -n), which cannot write to $folder: start from a folder that all hosts" \
       "share, or with a home that they share" >&2
     exit 1
   fi
   exec "$@"
-)
+}
+(start "$@")
 code=$?
 [ -s "$folder/exit-code" ] || echo "$code" >"$folder/exit-code"
 exit 0

@@ -45,20 +45,22 @@ is_left_over() {
 
 remove_leftovers() {
   local path
-  for path in "${TMPDIR:-/tmp}"/dstune-run.* ${shared:+"$shared"/.dstune-run.* "${HOME:-}"/.dstune-run.*}; do
+  for path in "${TMPDIR:-/tmp}"/dstune-run.* /dev/shm/dstune-run.* ${shared:+"$shared"/.dstune-run.* "${HOME:-}"/.dstune-run.*}; do
     if is_left_over "$path"; then rm -rf "$path"; fi
   done
 }
 
 run_dir=""  # of this host
+segments="" # of this host: the shared memory of its ranks, which killed ones leave behind
 exchange="" # where rank 0 leaves its words: the same, or a folder that its host sees as well
 
 remove_folders() {
   local path
-  for path in "$run_dir" "$exchange"; do
+  for path in "$run_dir" "$segments" "$exchange"; do
     if [ -n "$path" ] && is_own_folder "$path"; then rm -rf "$path"; fi
   done
   run_dir=""
+  segments=""
   exchange=""
 }
 
@@ -67,6 +69,7 @@ make_folders() {
   remove_folders
   run_dir=$(make_private_folder "${TMPDIR:-/tmp}" dstune-run) ||
     { say "no private folder can be made in ${TMPDIR:-/tmp}; TMPDIR names another place"; exit 1; }
+  segments=$(make_private_folder /dev/shm dstune-run) || segments=""
   exchange=$run_dir
   [ -n "$shared" ] || return 0
   local place

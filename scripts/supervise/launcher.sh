@@ -4,7 +4,6 @@
 
 patience=${DSTUNE_PATIENCE:-15}           # seconds for the launcher to end after its ranks
 stop_patience=${DSTUNE_STOP_PATIENCE:-60} # seconds for rank 0 to end after it was asked
-own_host=$(uname -n)
 launcher_pid=""
 
 is_alive() { kill -0 "$1" 2>/dev/null; }
@@ -19,9 +18,9 @@ children() { cat "/proc/$launcher_pid/task/$launcher_pid/children" 2>/dev/null; 
 
 # Nothing is left to wait for: rank 0 has ended, or the launcher has neither ranks nor daemons.
 is_over() {
-  local space host pid rest
+  local space pid
   if word_of_rank_0 exit-code >/dev/null; then return 0; fi
-  if read -r space host pid rest < <(word_of_rank_0 rank-0) && [ "$space" = "$own_space" ]; then
+  if read -r space pid < <(word_of_rank_0 rank-0) && [ "$space" = "$own_space" ]; then
     is_alive "$pid" || return 0
   fi
   if [ -n "$(children)" ]; then had_children=true; fi
@@ -31,16 +30,6 @@ is_over() {
 kill_all() {
   local pid
   for pid in $launcher_pid $(own_processes); do kill -KILL "$pid" 2>/dev/null; done
-}
-
-# Shared memory of killed ranks; its name has the job's number, in hexadecimal.
-remove_segments() {
-  local space host pid job
-  read -r space host pid job < <(word_of_rank_0 rank-0) || return 0
-  case $job in
-    "" | *[!0-9]*) ;;
-    *) rm -f "/dev/shm/vader_segment.${own_host%%.*}.$(id -u).$(printf %x "$job")".* ;;
-  esac
 }
 
 # Rank 0 was killed, or left after a death: its results are written, and on several hosts mpirun then
@@ -166,10 +155,12 @@ start_launcher() {
   # For this mpirun alone, not for one that trains later.
   # local_tmpdir_base: a session folder that a killed mpirun leaves behind is ours to remove.
   # abort_on_non_zero_status: a dead worker costs its experiment, not the run.
+  # vader_backing_directory: two process spaces with one host name may give two jobs one number, and one segment.
   # sigkill_timeout: what mpirun leaves rank 0 to write its results, when mpirun itself is told to end.
   (
     export OMPI_MCA_orte_local_tmpdir_base="$run_dir" OMPI_MCA_orte_abort_on_non_zero_status=0 \
-      OMPI_MCA_odls_base_sigkill_timeout=5 ${settings[@]+"${settings[@]}"}
+      OMPI_MCA_odls_base_sigkill_timeout=5 ${segments:+OMPI_MCA_btl_vader_backing_directory="$segments"} \
+      ${settings[@]+"${settings[@]}"}
     exec setsid "${launcher[@]}" ${host_options[@]+"${host_options[@]}"} \
       "$here/run_rank.sh" "$exchange" "$program" "${arguments[@]}"
   ) <"$input" >&"$output" &
@@ -195,7 +186,6 @@ run_once() {
   wait "$watcher" 2>/dev/null
   launcher_pid="" # gone: its number may be another's by now
   kill_all
-  remove_segments
   rank_0_started=false
   if word_of_rank_0 rank-0 >/dev/null; then rank_0_started=true; fi
   had_begun=false

@@ -19,7 +19,7 @@ number=$(($(cat starts 2>/dev/null || echo 0) + 1))
 echo "$number" >starts
 echo "$*" >>arguments
 echo "$FOLDER" >folder
-echo "elsewhere host 1" >"$FOLDER/rank-0"
+echo "elsewhere 1" >"$FOLDER/rank-0"
 leave() { echo "$1" >"$FOLDER/exit-code"; }
 begin() { mkdir -p "$1" && printf %s "$1" >"$FOLDER/results"; }
 record() { begin "$PWD/autotuning_results" && echo '{"type": "finished"}' >>autotuning_results/journal.jsonl; }
@@ -204,7 +204,7 @@ wait""")
         self.assert_ended(done, 3, 1)
 
     def test_a_launcher_whose_rank_0_is_gone_is_ended(self):
-        done = self.supervise('record; (:) & echo "$(cat /proc/sys/kernel/random/boot_id)/$(readlink /proc/self/ns/pid) h $!" '
+        done = self.supervise('record; (:) & echo "$(cat /proc/sys/kernel/random/boot_id)/$(readlink /proc/self/ns/pid) $!" '
                               '>"$FOLDER/rank-0"; wait; exec sleep 1000',
                               'leave 0')
 
