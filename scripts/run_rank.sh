@@ -17,7 +17,7 @@ trap : USR1 USR2 TERM INT HUP
 space=$(cat /proc/sys/kernel/random/boot_id 2>/dev/null)/$(readlink /proc/self/ns/pid 2>/dev/null)
 start() {
   if ! echo "$space $BASHPID" 2>/dev/null >"$folder/rank-0"; then
-    echo "error: rank 0 runs on $(uname -n), which cannot write to $folder: start from a folder that all hosts" \
+    echo "error: rank 0 runs on $(uname -n), which cannot write to $(LC_ALL=C; printf %q "$folder"): start from a folder that all hosts" \
       "share, or with a home that they share" >&2
     exit 1
   fi

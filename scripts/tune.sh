@@ -124,16 +124,14 @@ elif [ -z "$ranks" ]; then # mpirun asks Slurm for nodes and tasks
 fi
 [ -z "$ranks" ] || mpi+=(-n "$ranks")
 
-if [ "$(id -u)" -eq 0 ]; then
-  say "running as root, which mpirun is told to allow (OMPI_ALLOW_RUN_AS_ROOT)"
-  options+=(--set OMPI_ALLOW_RUN_AS_ROOT=1 --set OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1)
-fi
+set_for_mpirun() { options+=(--set "$1"); }
+allow_root set_for_mpirun
 if in_container; then # they commonly forbid the system call of the single copy
-  options+=(--set OMPI_MCA_btl_vader_single_copy_mechanism=none)
+  set_for_mpirun OMPI_MCA_btl_vader_single_copy_mechanism=none
 fi
 # On one host the ranks share memory and need no port that other hosts can reach.
 if [ -z "$hosts" ] && [ -z "${SLURM_JOB_ID:-}" ] && [ -z "${OMPI_MCA_btl:-}" ]; then
-  options+=(--set OMPI_MCA_btl=self,vader)
+  set_for_mpirun OMPI_MCA_btl=self,vader
 fi
 exec "$root/scripts/supervise.sh" ${options[@]+"${options[@]}"} "${mpi[@]}" -- \
   "$program" "${arguments[@]}" "$@"

@@ -17,4 +17,12 @@ printable() {
   printf '%s' "$shown"
 }
 
+# allow_root COMMAND...: for root, COMMAND is given the variables that let Open MPI run, which it refuses by itself.
+allow_root() {
+  [ "$(id -u)" -eq 0 ] || return 0
+  say "running as root, which mpirun is told to allow (OMPI_ALLOW_RUN_AS_ROOT)"
+  "$@" OMPI_ALLOW_RUN_AS_ROOT=1
+  "$@" OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+}
+
 say() { printf 'dstune-mpi: %s\n' "$(printable "$@")" >&2; }

@@ -45,6 +45,54 @@ class Resumed(ProgramTest):
         return (self.directory / "stderr.log").read_text(encoding="utf-8", errors="replace")
 
 
+class Terminals(ProgramTest):
+    """What a stranger's file says is shown, not obeyed: escape sequences, C1 controls, turned text."""
+
+    TRICK = "\u001b[31m\u009b2J\u202e\u2066x"
+
+    def assert_harmless(self, text, what):
+        bad = [letter for letter in text if letter != "\n" and not letter.isprintable()]
+        self.assertEqual(bad, [], what)
+
+    def test_no_command_hands_on_what_they_would_obey(self):
+        results = self.directory / f"r{self.TRICK}"
+        config = self.write_config(self.tiny(
+            autotuning={"results_dir": results.name, "arg_mappings": {self.TRICK: "--flag"}},
+            wandb={"enabled": False, "project": self.TRICK}))
+        wrong = self.write_config(self.tiny(zero_optimization={self.TRICK: self.TRICK}), "wrong.json")
+        train = ("--run", "--", "sh", "-c", f"exit 9 # {self.TRICK}")
+        supervise = [SOURCE / "scripts" / "supervise.sh", MPIEXEC, "--oversubscribe", "-n", "3", "--", PROGRAM]
+        commands = {
+            "run": [*supervise, "--backend", "sim", config, *train],
+            "resume, json": [*supervise, "--backend", "sim", "--resume", "--format", "json", config],
+            "check": [PROGRAM, "--check", "--resume", "--backend", "sim", config, *train],
+            "plan": [PROGRAM, "--plan", "--world-size", "2", config],
+            "wrong": [PROGRAM, "--check", wrong],
+            "status": [PROGRAM, "--status", results],
+            "status, json": [PROGRAM, "--status", results, "--format", "json"],
+            "explain": [PROGRAM, "--explain", f"z0{self.TRICK}", config],
+            "no value": [SOURCE / "scripts" / "tune.sh", f"--{self.TRICK}", "--model"],
+        }
+        codes = {}
+        for what, command in commands.items():
+            if what == "status":
+                status = read_json(results / "status.json") | {"message": self.TRICK, "best": self.TRICK}
+                (results / "status.json").write_text(json.dumps(status), encoding="utf-8")
+            done = subprocess.run(list(map(str, command)), cwd=self.directory, env=as_user_starts_it(), timeout=DEADLOCK,
+                                  stdin=subprocess.DEVNULL, capture_output=True, check=False)
+            codes[what] = done.returncode
+            self.assert_harmless((done.stdout + done.stderr).decode(), what)
+            if what in ("run", "check"):
+                self.assertIn(b"sets --flag (", done.stderr)
+            if "json" in what:
+                json.loads(done.stdout)
+
+        self.assertEqual(codes, {"run": 9, "resume, json": 0, "check": 0, "plan": 0, "wrong": 2, "status": 0,
+                                 "status, json": 0, "explain": 2, "no value": 2})
+        for name in ("summary.txt", "status.json"):
+            self.assert_harmless((results / name).read_text(encoding="utf-8"), name)
+
+
 @unittest.skipUnless(NAMESPACES, "mounts need root and namespaces")
 class Unwritable(ProgramTest):
     def make_checkout(self):
