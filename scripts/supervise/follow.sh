@@ -38,6 +38,11 @@ follow_through() {
   local variables=() line
   # From here on a signal ends this process, or is the training's.
   trap - INT TERM HUP USR1 USR2 TSTP WINCH
+  printf -v line ' %q' "${training[@]}"
+  while [ ${#training[@]} -gt 0 ] && is_assignment "${training[0]}"; do
+    variables+=("${training[0]}")
+    training=("${training[@]:1}")
+  done
   if [ "$final_code" -ne 0 ] || [ -n "$stop" ] || [ ${#training[@]} -eq 0 ]; then
     say "the training command is not started: $(why_not_trained)"
     if [ "$final_code" -eq 0 ]; then
@@ -45,12 +50,7 @@ follow_through() {
     fi
     return 0
   fi
-  printf -v line ' %q' "${training[@]}"
   say "starting:$line"
-  while [ ${#training[@]} -gt 0 ] && is_assignment "${training[0]}"; do
-    variables+=("${training[0]}")
-    training=("${training[@]:1}")
-  done
   if [ ${#variables[@]} -eq 0 ]; then exec -- "${training[@]}"; fi
   # Not "env NAME=VALUE COMMAND": a command may have a "=" as well.
   # shellcheck disable=SC2016
