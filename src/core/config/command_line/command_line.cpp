@@ -165,9 +165,8 @@ bool is_assignment(std::string_view word) {
          (word.front() < '0' || word.front() > '9');
 }
 
-bool names_a_program(const std::vector<std::string>& words) {
-  return std::any_of(words.begin(), words.end(),
-                     [](const std::string& word) { return !is_assignment(word); });
+bool are_assignments(const std::vector<std::string>& words) {
+  return !words.empty() && std::all_of(words.begin(), words.end(), is_assignment);
 }
 
 }  // namespace
@@ -188,7 +187,7 @@ CommandLine parse_command_line(const std::vector<std::string>& arguments) {
     return options;
   }
   read_options(reader, options);
-  if (options.run && !names_a_program(given.training_command)) {
+  if (options.run && (!given.has_separator || are_assignments(given.training_command))) {
     problems.add("--run", "has nothing to start; the training command stands after --");
   }
   if (options.action != CommandLine::Action::status) read_positional(given, options, problems);
