@@ -1,20 +1,29 @@
 #!/usr/bin/env bash
-# Started by the launcher on every rank: scripts/run_rank.sh FILE PROGRAM [ARGUMENT...]
-# Rank 0 leaves its exit code in FILE: the program itself, or this script if the program was killed.
+# Started by the launcher on every rank: scripts/run_rank.sh FOLDER PROGRAM [ARGUMENT...]
+# Rank 0 leaves its exit code in FOLDER/exit-code: the program itself, or this script if the program was killed.
 # An mpirun that survives a dead worker returns 0, or the dead worker's code, whatever rank 0 returned;
-# and it waits for ever after a rank 0 that returned another code than 0. With --run it leaves the training
-# command with the optimum in FILE.command.
-export DSTUNE_EXIT_CODE_FILE=$1 DSTUNE_COMMAND_FILE=$1.command
+# and it waits for ever after a rank 0 that returned another code than 0. It leaves the folder of its results in
+# FOLDER/results, and with --run the training command with the optimum in FOLDER/command.
+folder=$1
 shift
+export DSTUNE_SUPERVISED=1 DSTUNE_EXIT_CODE_FILE=$folder/exit-code
 unset OMPI_MCA_orte_local_tmpdir_base # mpirun's own: ranks have their daemon's
+[ -d "${OMPI_MCA_btl_vader_backing_directory:-}" ] || unset OMPI_MCA_btl_vader_backing_directory # of mpirun's host
 [ "${OMPI_COMM_WORLD_RANK:-${PMIX_RANK:-${SLURM_PROCID:-0}}}" = 0 ] || exec "$@"
+export DSTUNE_RESULTS_FILE=$folder/results DSTUNE_COMMAND_FILE=$folder/command
 
 # They come to the whole process group: the program handles them.
 trap : USR1 USR2 TERM INT HUP
-(
-  echo "$(uname -n) $BASHPID ${PMIX_NAMESPACE:-}" >"$DSTUNE_EXIT_CODE_FILE.rank0"
+space=$(cat /proc/sys/kernel/random/boot_id 2>/dev/null)/$(readlink /proc/self/ns/pid 2>/dev/null)
+start() {
+  if ! echo "$space $BASHPID" 2>/dev/null >"$folder/rank-0"; then
+    echo "error: rank 0 runs on $(uname -n), which cannot write to $(LC_ALL=C; printf %q "$folder"): start from a folder that all hosts" \
+      "share, or with a home that they share" >&2
+    exit 1
+  fi
   exec "$@"
-)
+}
+(start "$@")
 code=$?
-[ -s "$DSTUNE_EXIT_CODE_FILE" ] || echo "$code" >"$DSTUNE_EXIT_CODE_FILE"
+[ -s "$folder/exit-code" ] || echo "$code" >"$folder/exit-code"
 exit 0

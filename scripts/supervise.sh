@@ -1,33 +1,41 @@
 #!/usr/bin/env bash
 # Starts the ranks of dstune-mpi, sees to it that they end, and starts them again where that helps.
 #
-# usage: scripts/supervise.sh [--requeue] [--shared DIR] LAUNCHER [OPTION...] -- PROGRAM [ARGUMENT...]
+# usage: scripts/supervise.sh [OPTION...] LAUNCHER [ITS OPTION...] -- PROGRAM [ARGUMENT...]
 #   --requeue     in a Slurm job that may be requeued: USR1 comes before the time limit, and the death
 #                 of rank 0 or of the launcher requeues the job
-#   --shared DIR  rank 0 may run on another host, which sees DIR
+#   --shared DIR  rank 0 may run on another host, which sees DIR, or the user's home where DIR is not to be written to
+#   --gpu-hosts   in a Slurm job with GPUs mpirun gets a host file with a slot for each
+#   --set N=V     a variable for the launcher alone
 #   LAUNCHER      mpirun or srun, with its options
 #
 # The launcher has a process group of its own. INT, TERM, HUP, USR1 and USR2 ask rank 0 once to stop and
 # write its results; a second one, or a minute without an end, ends the launcher. TSTP and CONT stop and
 # continue the ranks.
-# A launcher that outlives its ranks is ended. If a worker, rank 0 or the launcher died, the run starts
-# again with --resume, at most 3 times (a worker that ended for want of memory does not count), until two
-# starts in a row bring no new record.
+# A launcher that outlives its ranks is ended. If a worker, rank 0 or the launcher died, or something else than a
+# signal to this script ended them, the run starts again with --resume, at most 3 times (a worker that ended for
+# want of memory does not count), until two starts in a row bring no new record.
 # With --run among the program's arguments the training command takes this process's place once an optimum
 # is found: its exit code is the training's then.
 # Exit codes: 0 found, 1 internal error, 2 wrong input, 3 nothing fits, 4 interrupted: --resume goes on.
 set -u
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+. "$here/supervise/say.sh"
+. "$here/supervise/folders.sh"
 . "$here/supervise/follow.sh"
 . "$here/supervise/journal.sh"
 . "$here/supervise/launcher.sh"
 
 requeue=false
+with_gpu_hosts=false
 shared=""
+settings=()
 while :; do
   case "${1:-}" in
     --requeue) requeue=true; shift ;;
     --shared) shared=$2; shift 2 ;;
+    --gpu-hosts) with_gpu_hosts=true; shift ;;
+    --set) settings+=("$2"); shift 2 ;;
     *) break ;;
   esac
 done
@@ -38,35 +46,33 @@ program=$1
 shift
 arguments=("$@")
 
-say() { echo "dstune-mpi: $*" >&2; }
-
 max_restarts=3
 restarts=0
 stop="" # the signal that asked for the end
 
 # ended CODE MESSAGE...
 ended() {
-  local code=$1
+  final_code=$1
   shift
   [ $# -eq 0 ] || say "$*"
   if $requeue; then
-    if [ "$code" -eq 0 ] && asks_to_run; then remember_answer; else forget_starts; fi
+    if [ "$final_code" -eq 0 ] && asks_to_run; then remember_answer; else forget_starts; fi
   fi
-  remove_leftovers
-  follow_through "$code"
-  exit "$code"
+  remove_folders
+  if asks_to_run; then follow_through; fi
+  exit "$final_code"
 }
 
 # The end of a run that has not found its answer: is there something to go on from?
 ended_resumable() {
-  if is_journal_ours; then ended 4 "$1; continue it with --resume"; fi
+  if can_be_resumed; then ended 4 "$1; continue it with --resume"; fi
   [ -z "$stop" ] || ended 4 "$1 before it had begun"
   ended 1 "$1"
 }
 
 requeue_job() {
   say "$1; the job is requeued"
-  remove_leftovers
+  remove_folders
   scontrol requeue "$SLURM_JOB_ID" && exit 0
   ended_resumable "$1 and could not be requeued"
 }
@@ -75,7 +81,7 @@ start_again() {
   [ "$restarts" -lt "$max_restarts" ] || ended_resumable "$1, after $restarts restarts"
   restarts=$((restarts + 1))
   say "$1; starting again ($restarts of $max_restarts)"
-  resume_arguments
+  if is_journal_ours; then resume_arguments; fi
 }
 
 # A signal that nobody answered: the launcher died of it, or there was none when it came.
@@ -98,18 +104,24 @@ settle() {
     4)
       if [ "$stop" = USR1 ] && $requeue; then requeue_job "the time limit is near"; fi
       if [ -n "$stop" ]; then ended 4; fi
-      if ! had_begun; then start_again "a rank died at the start"
+      if ! $had_begun; then start_again "a rank died at the start"
       elif lost_a_worker; then
         ! lost_to_memory || restarts=$((restarts - 1)) # each such start brings its record
         start_again "a worker was lost and too few are left"
-      else ended 4; fi
+      else go_on "something else than a signal to this script ended the ranks: the launcher or a host may have died"; fi
       ;;
     1)
-      if [ -z "$stop" ] && ! had_begun && was_launcher_killed; then start_again "a rank died at the start"
+      if [ -z "$stop" ] && ! $had_begun && was_launcher_killed; then start_again "a rank died at the start"
       else ended 1; fi
       ;;
     *) settle_death ;;
   esac
+}
+
+# After a death that may have been a host's: in a job that can be requeued on others.
+go_on() {
+  if $requeue && is_journal_ours; then requeue_job "$1"; fi
+  start_again "$1"
 }
 
 settle_death() {
@@ -117,12 +129,12 @@ settle_death() {
   [ -z "$code" ] || what="rank 0 died (exit code $code)"
   heed_stop
   if ! $rank_0_started && ! was_launcher_killed; then
-    if [ "$restarts" -eq 0 ]; then ended 1 "$(launcher_name) could not start the ranks"; fi
-    ended_resumable "$(launcher_name) could not start the ranks again. If a host is gone, leave it out, \
+    if [ "$restarts" -eq 0 ]; then ended 1 "${launcher[0]} could not start the ranks"; fi
+    if $requeue && is_journal_ours; then requeue_job "${launcher[0]} could not start the ranks again"; fi
+    ended_resumable "${launcher[0]} could not start the ranks again. If a host is gone, leave it out, \
 set --ranks-per-experiment to the workers of the others"
   fi
-  if $requeue && is_journal_ours; then requeue_job "$what"; fi
-  start_again "$what"
+  go_on "$what"
 }
 
 ask_to_stop() {
@@ -146,10 +158,9 @@ trap 'interrupted=true; signal_launcher TSTP; kill -STOP $$; signal_launcher CON
 trap 'interrupted=true' WINCH
 
 remove_leftovers
-note_journal
 if $requeue; then
   recall_starts
-  [ "${SLURM_RESTART_COUNT:-0}" -eq 0 ] || resume_arguments
+  resume_requeued
 fi
 while :; do
   is_worth_a_start || ended_resumable "two starts in a row brought no new record"

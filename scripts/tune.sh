@@ -22,6 +22,8 @@ set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
 # shellcheck source=tune/gpus.sh
 . "$root/scripts/tune/gpus.sh"
+# shellcheck source=supervise/say.sh
+. "$root/scripts/supervise/say.sh"
 
 ranks=${DSTUNE_NP:-}
 hosts=""
@@ -34,7 +36,7 @@ plans=false
 arguments=()
 as_given=("$@")
 
-need_value() { [ $# -ge 2 ] || { echo "error: $1 needs a value" >&2; exit 2; }; }
+need_value() { [ $# -ge 2 ] || { echo "error: $(printable "$1") needs a value" >&2; exit 2; }; }
 while [ $# -gt 0 ]; do
   case "$1" in
     -n | -np) need_value "$@"; ranks=$2; shift 2 ;;
@@ -80,6 +82,7 @@ fi
 refresh() {
   if $in_bundle; then return 0; fi
   [ -x "$program" ] || return 1
+  if [ ! -w "$root/build/$preset" ]; then return 0; fi # somebody else's, or on a read-only disk: used as it is
   cmake --build "$root/build/$preset" --target dstune-mpi 2>&1 |
     { grep -vE 'ninja: no work to do|Re-checking globbed directories' || true; } >&2
 }
@@ -110,26 +113,25 @@ in_container() {
 }
 
 mpi=("$mpirun" --oversubscribe --bind-to none)
+options=() # of supervise.sh; --set is for this mpirun alone, not for one that trains later
 if [ -n "$hosts" ]; then
   mpi+=(-hostfile "$hosts")
+  options+=(--shared "$PWD") # rank 0 is on the first host of the file, not always here
 elif [ -z "${SLURM_JOB_ID:-}" ]; then
   ranks=${ranks:-$(default_ranks "$program" "$backend")}
 elif [ -z "$ranks" ]; then # mpirun asks Slurm for nodes and tasks
-  job_hosts=${TMPDIR:-/tmp}/dstune-$SLURM_JOB_ID.hosts
-  "$root/scripts/slurm/gpu_hosts.sh" >"$job_hosts"
-  [ ! -s "$job_hosts" ] || mpi+=(-hostfile "$job_hosts")
+  options+=(--gpu-hosts)
 fi
 [ -z "$ranks" ] || mpi+=(-n "$ranks")
 
-settings=() # of this mpirun alone, not of one that trains later
-if [ "$(id -u)" -eq 0 ]; then
-  settings+=(OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1)
-fi
+set_for_mpirun() { options+=(--set "$1"); }
+allow_root set_for_mpirun
 if in_container; then # they commonly forbid the system call of the single copy
-  settings+=(OMPI_MCA_btl_vader_single_copy_mechanism=none)
+  set_for_mpirun OMPI_MCA_btl_vader_single_copy_mechanism=none
 fi
-[ ${#settings[@]} -eq 0 ] || mpi=(env "${settings[@]}" "${mpi[@]}")
-shared=()
-[ -z "$hosts" ] || shared=(--shared "$PWD") # rank 0 is on the first host of the file, not always here
-exec "$root/scripts/supervise.sh" ${shared[@]+"${shared[@]}"} "${mpi[@]}" -- \
+# On one host the ranks share memory and need no port that other hosts can reach.
+if [ -z "$hosts" ] && [ -z "${SLURM_JOB_ID:-}" ] && [ -z "${OMPI_MCA_btl:-}" ]; then
+  set_for_mpirun OMPI_MCA_btl=self,vader
+fi
+exec "$root/scripts/supervise.sh" ${options[@]+"${options[@]}"} "${mpi[@]}" -- \
   "$program" "${arguments[@]}" "$@"

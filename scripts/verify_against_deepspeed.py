@@ -20,6 +20,7 @@ import pathlib
 import sys
 
 from calibration.processors import processor
+from calibration.terminal import shown
 from verify import choice, judge, launch, models, plot, report, schedule, tuned
 
 CHECK_SHARE_OF_INITIALISATION = 1  # a check's profiler and engine, in visits
@@ -143,7 +144,7 @@ def verify(options, start=launch.torchrun):
     (output / "verdict.md").write_text(text, encoding="utf-8")
     (output / "verdict.json").write_text(json.dumps(report.as_json(rows, result, about), indent=1) + "\n",
                                          encoding="utf-8")
-    print(f"also in {output}: verdict.md, verdict.json, {plot.write(output, rows, options.config.name).name}",
+    print(shown(f"also in {output}: verdict.md, verdict.json, {plot.write(output, rows, options.config.name).name}"),
           file=sys.stderr)
     return text, not result["faults"]
 
@@ -156,13 +157,13 @@ def main():
             raise tuned.InputFault(f"needs {', '.join(missing)} (pip install torch transformers deepspeed)")
         text, good = verify(options)
     except tuned.InputFault as fault:
-        print(f"verify_against_deepspeed.py: {fault}\nTuned results come from: scripts/tune.sh {options.config}",
+        print(shown(f"verify_against_deepspeed.py: {fault}\nTuned results come from: scripts/tune.sh {options.config}"),
               file=sys.stderr)
         return 2
     except RuntimeError as fault:
-        print(f"verify_against_deepspeed.py: {fault}", file=sys.stderr)
+        print(shown(f"verify_against_deepspeed.py: {fault}"), file=sys.stderr)
         return 2
-    print(text, end="")
+    print(shown(text), end="")
     return 0 if good else 1
 
 

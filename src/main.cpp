@@ -120,6 +120,31 @@ int run_rank(const CommandLine& options, int* argc, char*** argv, bool by_zero) 
   return code;
 }
 
+/// Set where somebody outside mpirun's tree ends an mpirun that its ranks have left: by
+/// scripts/supervise.sh.
+constexpr const char* kSupervisedVariable = "DSTUNE_SUPERVISED";
+
+// When all ranks of an mpirun that survives deaths are killed at once, none is left to end it, and
+// it waits for ever.
+bool survives_alone() {
+  return std::getenv("OMPI_COMM_WORLD_RANK") != nullptr &&
+         std::getenv(kSupervisedVariable) == nullptr;
+}
+
+// By MPI_Abort: such an mpirun returns 0 whatever its ranks return.
+int refuse_to_survive_alone(int argc, char** argv) {
+  const std::vector<Problem> problems = {
+      {"orte_abort_on_non_zero_status",
+       concat("is 0, with which mpirun may wait for ever when its ranks were killed; start it by "
+              "scripts/supervise.sh, which ends it then (scripts/tune.sh and the job scripts do), "
+              "leave the switch out, or set ",
+              kSupervisedVariable, "=1 if you end it yourself")}};
+  if (is_first_process()) log_error(ConfigError("mpirun", problems).what());
+  const Environment environment(&argc, &argv);
+  if (!is_first_process()) MPI_Barrier(MPI_COMM_WORLD);  // until the job is over
+  return MPI_Abort(MPI_COMM_WORLD, exit_wrong_input);
+}
+
 int run_under_mpi(const CommandLine& options, int argc, char** argv) {
   if (is_first_process()) {
     watch_stop_signals();
@@ -127,6 +152,7 @@ int run_under_mpi(const CommandLine& options, int argc, char** argv) {
     ignore_stop_signals();
   }
   const bool survives_deaths = Environment::mpirun_survives_deaths();
+  if (survives_deaths && survives_alone()) return refuse_to_survive_alone(argc, argv);
   try {
     return run_rank(options, &argc, &argv, survives_deaths);
   } catch (const std::exception& fault) {

@@ -18,7 +18,7 @@
 #include "core/report/files/leftovers.hpp"
 #include "core/report/files/own_files.hpp"
 #include "core/report/files/results_directory.hpp"
-#include "core/report/files/training_command.hpp"
+#include "core/report/files/supervisor_files.hpp"
 #include "core/report/journal/journal.hpp"
 #include "core/report/tables/predictions.hpp"
 #include "core/report/tables/progress.hpp"
@@ -107,6 +107,7 @@ class Run {
                  options.force_resume, Journal::kLockPatience, this_process(launcher_folder())),
         progress_(config.autotuning.metric),
         heartbeat_(results_, journal_, progress_) {
+    leave_results_folder(results_.path());
     if (options.retry_failed) journal_.forget_failures();
     const std::string warning = warning_of_other_groups(journal_.records(), group_size);
     if (!warning.empty()) log_warning(warning);
@@ -152,7 +153,7 @@ class Run {
     notes.insert(notes.end(), remarks.begin(), remarks.end());
     const std::string quality = prediction_quality();
     if (!quality.empty()) notes.push_back(quality);
-    const std::string command =
+    const auto command =
         results_.finish({result.records, config_.autotuning.metric, result.best, group_size_,
                          options_.training_command, config_.autotuning.arg_mappings, options_.emit,
                          training_ranks(config_, group_size_), journal_.now(), result.stopped,
@@ -178,8 +179,11 @@ class Run {
     const auto ties =
         result.best ? profile_ties(result.records, metric, *result.best) : std::set<std::string>();
     try {
-      print(as_json ? result_json(result.records, metric, ties)
-                    : result_table(result.records, metric, remarks, ties));
+      const std::string text = as_json ? result_json(result.records, metric, ties)
+                                       : result_table(result.records, metric, remarks, ties);
+      const std::string fault = why_launcher_cannot_print(text.size());
+      if (!fault.empty()) throw Error(concat("cannot write standard output: ", fault));
+      print(text);
     } catch (const Error& fault) {
       status.exit_code = exit_internal_error;
       status.message = concat(fault.what(), "; the results are in ", results_.path());

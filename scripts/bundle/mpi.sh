@@ -42,8 +42,6 @@ pmix_plugins() {
 write_settings() {
   : >"$bundle/etc/openmpi/openmpi-default-hostfile"
   cat >"$bundle/etc/openmpi/openmpi-mca-params.conf" <<'TEXT'
-# A run survives the death of a worker.
-orte_abort_on_non_zero_status = 0
 # TCP and shared memory alone, whatever network libraries the host has. NCCL looks for its own way.
 pml = ob1
 btl = self,vader,tcp

@@ -20,6 +20,7 @@ import estimates
 import profiles
 from collectives import Timer
 from processors import processor
+from terminal import shown
 
 LEAST_ROUNDS = 10  # so that the slow drift of a machine is seen
 BETWEEN_ESTIMATES = 5
@@ -47,7 +48,7 @@ def adopt_launcher(environment):
 
 
 def refuse(message):
-    print(f"error: {message}", file=sys.stderr)
+    print(shown(f"error: {message}"), file=sys.stderr)
     sys.exit(2)
 
 
@@ -137,7 +138,7 @@ class Calibration:
 
     def say(self, text):
         if self.rank == 0:
-            print(f"calibrate: {text}", file=sys.stderr, flush=True)
+            print(shown(f"calibrate: {text}"), file=sys.stderr, flush=True)
 
 
 def keep(profile, also):
@@ -148,9 +149,9 @@ def keep(profile, also):
             continue
         try:
             profiles.write(path, text)
-            print(f"calibrate: kept as {path}", file=sys.stderr)
+            print(shown(f"calibrate: kept as {path}"), file=sys.stderr)
         except OSError as fault:
-            print(f"calibrate: not kept as {path}: {fault.strerror}", file=sys.stderr)
+            print(shown(f"calibrate: not kept as {path}: {fault.strerror}"), file=sys.stderr)
     return text
 
 

@@ -7,6 +7,7 @@ import sys
 import tempfile
 
 import commented_json
+import terminal
 
 
 def key_of(backend, device):
@@ -61,7 +62,7 @@ def main(config, results_dir):
     try:
         print(results_path(config, results_dir) or "")
     except (OSError, ValueError, AttributeError, TypeError) as fault:
-        print(f"error: {config} is no configuration: {fault}", file=sys.stderr)
+        print(terminal.shown(f"error: {config} is no configuration: {fault}"), file=sys.stderr)
         sys.exit(2)
 
 

@@ -1,46 +1,38 @@
 # shellcheck shell=bash
 # Part of scripts/supervise.sh: what the results folder says. Reads $arguments and changes them.
 
-# The results folder, as the program finds it: --results-dir, autotuning.results_dir, or the default.
-results_dir() {
-  local argument previous="" found=""
-  for argument in "${arguments[@]}"; do
-    [ "$argument" != -- ] || break
-    [ "$previous" != --results-dir ] || { echo "$argument"; return; }
-    case $argument in --results-dir=*) echo "${argument#*=}"; return ;; esac
-    previous=$argument
-    [ -z "$found" ] && [ -f "$argument" ] || continue
-    found=$(sed -n 's/^\([^/]\|\/[^/]\)*"results_dir"[[:space:]]*:[[:space:]]*"\([^"]*\)".*/\2/p' \
-      "$argument" | tail -n 1)
-  done
-  echo "${found:-autotuning_results}"
+results_dir="" # of this run, as rank 0 said when it had begun its journal there
+had_begun=false # the last start came as far as its journal
+
+# Rank 0 alone knows: the configuration may name the folder, in any of JSON's ways.
+take_results_dir() {
+  is_own_folder "$exchange" && is_own_file "$exchange/results" || return 1
+  IFS= read -r -d '' results_dir <"$exchange/results" || true # no zero byte ends it
 }
 
-journal() { echo "$(results_dir)/journal.jsonl"; }
-
 records() {
-  local count
-  count=$(grep -c '"type":[[:space:]]*"finished"' "$(journal)" 2>/dev/null) || count=0
+  local journal=$results_dir/journal.jsonl count=0
+  if [ -n "$results_dir" ] && [ -f "$journal" ]; then
+    count=$(grep -c '"type":[[:space:]]*"finished"' "$journal" 2>/dev/null) || count=0
+  fi
   echo "$count"
 }
 
-journal_identity() { stat -c '%i %s %y' "$(journal)" 2>/dev/null; }
-
-# A journal that is as it was before the first start is another run's.
-note_journal() {
-  journal_before=$(journal_identity)
-  case " ${arguments[*]} " in
-    *" --resume "* | *" --force-resume "*) journal_before="to be resumed" ;;
-  esac
+# has_option NAME...: among the program's own arguments
+has_option() {
+  local argument name
+  for argument in "${arguments[@]}"; do
+    [ "$argument" != -- ] || return 1
+    for name in "$@"; do [ "$argument" != "$name" ] || return 0; done
+  done
+  return 1
 }
 
-is_journal_ours() {
-  [ -s "$(journal)" ] && [ "$(journal_identity)" != "$journal_before" ]
-}
+is_journal_ours() { [ -n "$results_dir" ] && [ -s "$results_dir/journal.jsonl" ]; }
 
-# The next start goes on where this one was, if it had begun.
+can_be_resumed() { is_journal_ours || has_option --resume --force-resume; }
+
 resume_arguments() {
-  is_journal_ours || return 0
   local argument own=true kept=(--resume)
   for argument in "${arguments[@]}"; do
     case $own$argument in
@@ -52,32 +44,60 @@ resume_arguments() {
   arguments=("${kept[@]}")
 }
 
-# Whether the last start came as far as its journal.
-had_begun() { [ "$(journal_identity)" != "$journal_at_start" ]; }
-
 lost_a_worker() {
-  grep -q '"restart":[[:space:]]*"worker_lost"' "$(results_dir)/status.json" 2>/dev/null
+  [ -f "$results_dir/status.json" ] &&
+    grep -q '"restart":[[:space:]]*"worker_lost"' "$results_dir/status.json" 2>/dev/null
 }
 
 # The system ended it for want of memory: the last record says so, and the next start goes on behind it.
 lost_to_memory() {
-  grep '"type":[[:space:]]*"finished"' "$(journal)" 2>/dev/null | tail -n 1 | grep -q '"refusal":'
+  grep '"type":[[:space:]]*"finished"' "$results_dir/journal.jsonl" 2>/dev/null | tail -n 1 | grep -q '"refusal":'
 }
 
 # The records at the last start, and how many starts since then brought none.
 last_records=-1
 fruitless=0
 
-starts_file() { echo "dstune-$SLURM_JOB_ID.starts"; }
+# Beside the job's log, or at home where that folder is not to be written to. A file of another user is not ours.
+starts_file() {
+  local place name=dstune-$SLURM_JOB_ID.starts
+  for place in "$PWD" "${HOME:-}"; do
+    if is_own_file "$place/$name"; then echo "$place/$name"; return 0; fi
+  done
+  for place in "$PWD" "${HOME:-}"; do
+    if [ -d "$place" ] && [ -w "$place" ] && [ ! -e "$place/$name" ] && [ ! -L "$place/$name" ]; then
+      echo "$place/$name"
+      return 0
+    fi
+  done
+  return 1
+}
+
+is_number() { [[ $1 =~ ^-?[0-9]{1,9}$ ]]; }
 
 recall_starts() {
+  local file words=()
   [ "${SLURM_RESTART_COUNT:-0}" -gt 0 ] || return 0
-  { read -r last_records fruitless && read -r journal_before; } 2>/dev/null <"$(starts_file)" ||
-    { last_records=-1; fruitless=0; }
+  file=$(starts_file) && [ -f "$file" ] && mapfile -d '' -t words <"$file"
+  [ ${#words[@]} -eq 3 ] && is_number "${words[0]}" && is_number "${words[1]}" || return 0
+  last_records=${words[0]}
+  fruitless=${words[1]}
+  results_dir=${words[2]}
+}
+
+# What a requeued job goes on from. One that died before its journal was known finds it by --resume all the same.
+resume_requeued() {
+  [ "${SLURM_RESTART_COUNT:-0}" -gt 0 ] || return 0
+  if is_journal_ours || ! has_option --overwrite; then resume_arguments; fi
 }
 
 remember_starts() {
-  printf '%s %s\n%s\n' "$last_records" "$fruitless" "$journal_before" >"$(starts_file)"
+  local file new
+  if file=$(starts_file) && new=$(mktemp "$file.XXXXXX" 2>/dev/null); then
+    printf '%s\0' "$last_records" "$fruitless" "$results_dir" >"$new" && mv -fT "$new" "$file" && return 0
+    rm -f "$new"
+  fi
+  say "neither $PWD nor your home keeps dstune-$SLURM_JOB_ID.starts: requeues without a new record are not counted"
 }
 
 # A job that is requeued while it trains resumes, finds its answer in the journal and trains again.
@@ -87,14 +107,16 @@ remember_answer() {
   remember_starts
 }
 
-forget_starts() { rm -f "$(starts_file)"; }
+forget_starts() {
+  local file
+  if file=$(starts_file) && [ -f "$file" ]; then rm -f "$file"; fi
+}
 
 is_worth_a_start() {
   local now
   now=$(records)
   if [ "$now" -gt "$last_records" ]; then fruitless=0; else fruitless=$((fruitless + 1)); fi
   last_records=$now
-  journal_at_start=$(journal_identity)
   if $requeue; then remember_starts; fi
   [ "$fruitless" -lt 2 ]
 }

@@ -1,28 +1,16 @@
 # shellcheck shell=bash
 # Part of scripts/supervise.sh: one start of the launcher, and its end. Reads $launcher, $program,
-# $arguments, $shared and $stop.
+# $arguments, $settings, $stop and the folders.
 
 patience=${DSTUNE_PATIENCE:-15}           # seconds for the launcher to end after its ranks
 stop_patience=${DSTUNE_STOP_PATIENCE:-60} # seconds for rank 0 to end after it was asked
-own_host=$(uname -n)
-run_dir=""
 launcher_pid=""
 
 is_alive() { kill -0 "$1" 2>/dev/null; }
 
-# NAME.HOST.PID, and with .rank0 and .command, of supervisors of this host that are no more; those of this one too.
-remove_leftovers() {
-  local path pid
-  for path in "${TMPDIR:-/tmp}"/dstune-run."$own_host".* ${shared:+"$shared"/.dstune-exit-code."$own_host".*}; do
-    pid=${path##*."$own_host".}
-    pid=${pid%%.*}
-    if [ -O "$path" ] && { [ "$pid" = $$ ] || ! is_alive "$pid"; }; then rm -rf "$path"; fi
-  done
-}
-
 # Local processes of this start, by the file that they were given.
 own_processes() {
-  grep -lzxF "DSTUNE_EXIT_CODE_FILE=$exit_code_file" /proc/[0-9]*/environ 2>/dev/null |
+  grep -lzxF "DSTUNE_EXIT_CODE_FILE=$exchange/exit-code" /proc/[0-9]*/environ 2>/dev/null |
     sed 's,/proc/\([0-9]*\)/environ,\1,'
 }
 
@@ -30,9 +18,9 @@ children() { cat "/proc/$launcher_pid/task/$launcher_pid/children" 2>/dev/null; 
 
 # Nothing is left to wait for: rank 0 has ended, or the launcher has neither ranks nor daemons.
 is_over() {
-  local host pid rest
-  if [ -s "$exit_code_file" ]; then return 0; fi
-  if read -r host pid rest 2>/dev/null <"$exit_code_file.rank0" && [ "$host" = "$own_host" ]; then
+  local space pid
+  if word_of_rank_0 exit-code >/dev/null; then return 0; fi
+  if read -r space pid < <(word_of_rank_0 rank-0) && [ "$space" = "$own_space" ]; then
     is_alive "$pid" || return 0
   fi
   if [ -n "$(children)" ]; then had_children=true; fi
@@ -44,22 +32,18 @@ kill_all() {
   for pid in $launcher_pid $(own_processes); do kill -KILL "$pid" 2>/dev/null; done
 }
 
-# Shared memory of killed ranks; its name has the job's number, in hexadecimal.
-remove_segments() {
-  local host pid job
-  read -r host pid job 2>/dev/null <"$exit_code_file.rank0" || return 0
-  case $job in
-    "" | *[!0-9]*) ;;
-    *) rm -f "/dev/shm/vader_segment.${own_host%%.*}.$(id -u).$(printf %x "$job")".* ;;
-  esac
-}
-
 # Rank 0 was killed, or left after a death: its results are written, and on several hosts mpirun then
 # never ends by itself.
 left_after_a_death() {
   local left
-  left=$(cat "$exit_code_file" 2>/dev/null || echo 0)
+  left=$(exit_code_of_rank_0)
   [ "${left:-0}" -eq 4 ] || [ "${left:-0}" -gt 128 ]
+}
+
+# Nothing if it left none.
+exit_code_of_rank_0() {
+  local word
+  word=$(word_of_rank_0 exit-code) && [[ $word =~ ^[0-9]{1,3}$ ]] && echo "$word"
 }
 
 # Seconds since it was over; those after a death count threefold. A dead supervisor sees to nothing.
@@ -86,13 +70,15 @@ watch() {
     kill -WINCH $$ 2>/dev/null # a signal that came just before bash's wait is heeded after the next one
     count_over
     if [ -e "$run_dir/stop" ]; then stopping=$((stopping + 1)); fi
+    # Now, not at the end: the whole job may die.
+    if $requeue && [ -z "$results_dir" ] && take_results_dir; then remember_starts; fi
     if ! $told && { [ "$over" -ge "$patience" ] || [ "$stopping" -ge "$stop_patience" ]; }; then
       kill -TERM "$launcher_pid" 2>/dev/null
       told=true
     fi
     if [ "$over" -ge $((patience + 5)) ] || [ "$stopping" -ge $((stop_patience + 15)) ]; then kill_all; fi
   done
-  is_alive $$ || { kill_all; remove_leftovers; }
+  is_alive $$ || { kill_all; remove_folders; }
 }
 
 signal_launcher() { [ -z "$launcher_pid" ] || kill -"$1" "$launcher_pid" 2>/dev/null; }
@@ -102,15 +88,6 @@ hand_on_stop() {
   [ -n "$launcher_pid" ] || return 0
   : >"$run_dir/stop"
   signal_launcher USR1
-}
-
-make_run_dir() {
-  run_dir=${TMPDIR:-/tmp}/dstune-run.$own_host.$$
-  rm -rf "$run_dir"
-  (umask 077 && mkdir "$run_dir") || exit 1
-  exit_code_file=$run_dir/exit-code
-  [ -z "$shared" ] || exit_code_file=$shared/.dstune-exit-code.$own_host.$$
-  rm -f "$exit_code_file" "$exit_code_file.rank0" "$exit_code_file.command"
 }
 
 # Waits for process $1 through signals, whose traps set `interrupted`. Sets launcher_code.
@@ -139,35 +116,67 @@ keep_input() {
   done
 }
 
+# mpirun says nothing of a disk that is full or a reader that has gone: what stands between sees it.
+open_output() {
+  exec {output}> >(
+    trap '' INT TERM HUP USR1 USR2 TSTP
+    cat 2>/dev/null
+    echo $? >"$run_dir/printed"
+    cat >/dev/null # a launcher that cannot write might die of it
+  )
+  output_pid=$!
+}
+
+# Sets was_printed: whether all that was printed has reached standard output, as far as that is known within some
+# seconds. A daemon of a host that is gone for mpirun may hold the other end for longer.
+close_output() {
+  local result=0 i pid
+  for ((i = 0; i < 50; ++i)); do
+    if [ -s "$run_dir/printed" ] || ! is_alive "$output_pid"; then break; fi
+    sleep 0.1
+  done
+  was_printed=true
+  read -r result 2>/dev/null <"$run_dir/printed" && [ "$result" -ne 0 ] && was_printed=false
+  for pid in $output_pid $(cat "/proc/$output_pid/task/$output_pid/children" 2>/dev/null); do
+    kill -KILL "$pid" 2>/dev/null
+  done
+}
+
+# A host file with a slot for each GPU of the Slurm job, where it has some.
+gpu_hosts() {
+  host_options=()
+  $with_gpu_hosts || return 0
+  "$here/slurm/gpu_hosts.sh" >"$run_dir/hosts"
+  [ ! -s "$run_dir/hosts" ] || host_options=(-hostfile "$run_dir/hosts")
+}
+
 start_launcher() {
+  open_output
   # For this mpirun alone, not for one that trains later.
   # local_tmpdir_base: a session folder that a killed mpirun leaves behind is ours to remove.
   # abort_on_non_zero_status: a dead worker costs its experiment, not the run.
+  # vader_backing_directory: two process spaces with one host name may give two jobs one number, and one segment.
   # sigkill_timeout: what mpirun leaves rank 0 to write its results, when mpirun itself is told to end.
-  OMPI_MCA_orte_local_tmpdir_base=$run_dir \
-    OMPI_MCA_orte_abort_on_non_zero_status=0 \
-    OMPI_MCA_odls_base_sigkill_timeout=5 \
-    setsid "${launcher[@]}" "$here/run_rank.sh" "$exit_code_file" "$program" "${arguments[@]}" \
-    <"$input" &
+  (
+    export OMPI_MCA_orte_local_tmpdir_base="$run_dir" OMPI_MCA_orte_abort_on_non_zero_status=0 \
+      OMPI_MCA_odls_base_sigkill_timeout=5 ${segments:+OMPI_MCA_btl_vader_backing_directory="$segments"} \
+      ${settings[@]+"${settings[@]}"}
+    exec setsid "${launcher[@]}" ${host_options[@]+"${host_options[@]}"} \
+      "$here/run_rank.sh" "$exchange" "$program" "${arguments[@]}"
+  ) <"$input" >&"$output" &
   launcher_pid=$!
+  exec {output}>&-
   [ -z "$stop" ] || hand_on_stop # it came between the two
-}
-
-# What is started behind "env NAME=VALUE ...".
-launcher_name() {
-  local word
-  for word in "${launcher[@]}"; do
-    case $word in env | *=*) ;; *) echo "$word"; return ;; esac
-  done
 }
 
 # By a signal, or a rank was: mpirun's own codes are smaller, or above 200.
 was_launcher_killed() { [ "$launcher_code" -gt 128 ] && [ "$launcher_code" -le 192 ]; }
 
-# Sets code, launcher_code and rank_0_started.
+# Sets code, launcher_code, rank_0_started and had_begun.
 run_once() {
-  make_run_dir
+  make_folders
   keep_input
+  gpu_hosts
   heed_stop
   start_launcher
   watch >/dev/null 2>&1 &
@@ -177,9 +186,18 @@ run_once() {
   wait "$watcher" 2>/dev/null
   launcher_pid="" # gone: its number may be another's by now
   kill_all
-  remove_segments
   rank_0_started=false
-  [ ! -e "$exit_code_file.rank0" ] || rank_0_started=true
-  code=$(cat "$exit_code_file" 2>/dev/null)
-  take_training_line
+  if word_of_rank_0 rank-0 >/dev/null; then rank_0_started=true; fi
+  had_begun=false
+  if take_results_dir; then
+    had_begun=true
+    if $requeue; then remember_starts; fi
+  fi
+  code=$(exit_code_of_rank_0)
+  take_training
+  close_output
+  if [ "$code" = 0 ] && ! $was_printed; then
+    say "the result could not be printed in full; it is in $results_dir"
+    code=1
+  fi
 }

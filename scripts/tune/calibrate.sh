@@ -10,11 +10,14 @@ set -euo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
 # shellcheck source=gpus.sh
 . "$root/scripts/tune/gpus.sh"
+# shellcheck source=../supervise/say.sh
+. "$root/scripts/supervise/say.sh"
 
 fail() { # FAULT [ADVICE...]
-  echo "error: $1" >&2
+  local advice
+  printf 'error: %s\n' "$(printable "$1")" >&2
   shift
-  [ $# -eq 0 ] || printf '  %s\n' "$@" >&2
+  for advice in "$@"; do printf '  %s\n' "$(printable "$advice")" >&2; done
   exit 2
 }
 
@@ -95,7 +98,7 @@ if [ -n "$hosts" ]; then
     -x "MASTER_PORT=${MASTER_PORT:-29511}" -x OMP_NUM_THREADS)
   [ -z "${DS_ACCELERATOR:-}" ] || mpi+=(-x DS_ACCELERATOR)
   [ -z "$ranks" ] || mpi+=(-n "$ranks")
-  if [ "$(id -u)" -eq 0 ]; then export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1; fi
+  allow_root export
   exec "${mpi[@]}" "$python" "${calibrate[@]}"
 fi
 

@@ -9,6 +9,7 @@ import sys
 import time
 import traceback
 
+from calibration.terminal import shown
 from verify.schedule import TIME, Schedule
 
 
@@ -53,7 +54,7 @@ def main(arguments):
             events.write(json.dumps(event) + "\n")
             events.flush()
             if event["event"] == "visit":
-                print(said(event), file=sys.stderr, flush=True)
+                print(shown(said(event)), file=sys.stderr, flush=True)
 
     write(dict(bench.about(), event="about"))
     try:

@@ -50,6 +50,29 @@ class Ending(ProgramTest):
     def exit_code(self):
         return int(self.code_file.read_text(encoding="utf-8"))
 
+    def test_the_switch_alone_is_refused(self):
+        """Nobody would end an mpirun whose ranks were all killed at once."""
+        alone = {name: value for name, value in launch_environment().items() if name != "DSTUNE_SUPERVISED"}
+        config = self.write_config(self.tiny())
+
+        done = subprocess.run(mpi_command(3, config, mpi=SURVIVE), cwd=self.directory, env=alone, timeout=DEADLOCK,
+                              stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertIn("orte_abort_on_non_zero_status  is 0", done.stderr)
+        self.assertIn("DSTUNE_SUPERVISED=1", done.stderr)
+        self.assertEqual(done.stderr.count("error:"), 1, done.stderr)
+        self.assertFalse(self.results.exists())
+
+    def test_a_full_standard_output_is_an_error(self):
+        with open("/dev/full", "wb") as full:
+            done = subprocess.run(mpi_command(3, "--backend", "sim", self.write_config(self.tiny())), cwd=self.directory,
+                                  env=launch_environment(), timeout=DEADLOCK, stdin=subprocess.DEVNULL, stdout=full,
+                                  stderr=subprocess.PIPE, text=True, check=False)
+
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.assertIn("cannot write standard output: No space left on device; the results are in", done.stderr)
+
     def test_after_a_workers_death(self):
         self.start_and_measure()
         os.kill(self.ranks[2], signal.SIGKILL)

@@ -41,6 +41,7 @@ class FakeHosts:
             self.add(i, name)
         self.agent = self.directory / "agent"
         cases = "\n".join(f"  {name}) pid={holder.pid} ;;" for name, holder in self.holders.items())
+        # A host that is down answers no ssh.
         self.agent.write_text(f"""#!/bin/sh
 while [ "${{1#-}}" != "$1" ]; do shift; done # options of ssh
 case $1 in
@@ -48,6 +49,7 @@ case $1 in
 esac
 host=$1
 shift
+[ ! -e {self.directory}/$host.down ] || exit 255
 exec nsenter -t "$pid" -n -u -m -- env TMPDIR={self.directory}/$host /bin/sh -c "$*"
 """, encoding="utf-8")
         self.agent.chmod(0o755)
@@ -83,6 +85,27 @@ exec nsenter -t "$pid" -n -u -m -- env TMPDIR={self.directory}/$host /bin/sh -c 
 
     def set_link(self, name, state):
         run(*self.enter(name), "ip", "link", "set", "eth0", state)
+
+    def processes(self, name, pids):
+        """those of `pids` that run there"""
+        space = os.readlink(f"/proc/{self.holders[name].pid}/ns/net")
+        found = []
+        for pid in pids:
+            try:
+                if os.readlink(f"/proc/{pid}/ns/net") == space:
+                    found.append(pid)
+            except OSError:
+                continue
+        return found
+
+    def take_down(self, name):
+        (self.directory / f"{name}.down").touch()
+        self.set_link(name, "down")
+
+    def bring_up(self):
+        for mark in self.directory.glob("*.down"):
+            self.set_link(mark.stem, "up")
+            mark.unlink()
 
     def close(self):
         for holder in self.holders.values():

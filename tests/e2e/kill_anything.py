@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Kills mpirun, one rank or all of them, at the start and in the run: within 25 s everything is gone or the run
-goes on; then it ends well, resumed by hand if it has to be, with the records of an undisturbed run, none repeated,
+"""Kills mpirun, one rank, all of them or a host, at the start and in the run: within 25 s everything is gone or the
+run goes on; then it ends well, resumed by hand if it has to be, with the records of an undisturbed run, none repeated,
 none lost.
 
 usage: kill_anything.py COUNT [--way tune|mpirun|sbatch|hosts]... [--seed N] [--jobs N]
@@ -48,9 +48,7 @@ class Case:
     def __init__(self, number, moments, way):
         self.spare = moments.random() < 0.5
         self.ranks = 4 if self.spare else 3
-        victims = ["mpirun", *[f"rank {i}" for i in range(self.ranks)]]
-        if way.is_watched: # by itself mpirun waits for ever when all ranks are gone at once
-            victims.append("all ranks")
+        victims = ["mpirun", *[f"rank {i}" for i in range(self.ranks)], "all ranks", *[f"host {host}" for host in way.hosts]]
         self.victim = moments.choice(victims)
         self.at_start = number % 2 == 0
         self.fraction = moments.random()
@@ -66,6 +64,8 @@ class Case:
         if self.victim == "all ranks":
             complete = len(ranks) == self.ranks
             return [pid for pids in ranks.values() for pid in pids] if complete or self.at_start else []
+        if self.victim.startswith("host "):
+            return processes.found if ranks else []
         return list(ranks.get(int(self.victim.split()[1]), []))
 
 
@@ -118,6 +118,8 @@ class Trial:
             time.sleep(self.case.fraction * START)
             if self.case.victim == "all ranks":
                 found[:] = self.case.victims(run.processes())
+        if found and self.case.victim.startswith("host "):
+            found[:] = self.way.take_down(self.case.victim.split()[1], run.processes())
         kill(found)
         return bool(found)
 
@@ -140,6 +142,10 @@ class Trial:
         return verdict[0], seconds
 
     def run(self):
+        with self.way.lock:
+            return self.run_alone()
+
+    def run_alone(self):
         run = self.start()
         try:
             if not self.kill(run):
@@ -149,6 +155,7 @@ class Trial:
                 return verdict, seconds, [verdict]
             return verdict, seconds, self.finish(run)
         finally:
+            self.way.bring_up()
             run.clean_up()
 
     def finish(self, run):
@@ -159,6 +166,7 @@ class Trial:
             return [f"left behind: {run.processes()}"]
         if self.code == 0:
             return self.faults()
+        self.way.bring_up()
         resumed = self.start("--resume")
         try:
             if wait_until(resumed.is_over, PATIENCE) is None:
@@ -174,7 +182,7 @@ class Trial:
         faults += [f"{name} was lost" for name, _ in self.expected - set(counts)]
         faults += [f"{name} is not of the undisturbed run" for name, _ in set(counts) - self.expected]
         leftovers = [path.name for path in self.directory.iterdir()
-                     if path.name.startswith(("dstune-run.", ".dstune-exit-code."))]
+                     if path.name.startswith(("dstune-run.", ".dstune-run."))]
         if self.way.name == "tune.sh":
             faults += [f"{name} was left behind" for name in leftovers]
         return faults

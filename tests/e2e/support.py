@@ -24,6 +24,7 @@ def launch_environment():
         environment["OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"] = "1"
     environment.setdefault("OMPI_MCA_btl_vader_single_copy_mechanism", "none")
     environment["XDG_CACHE_HOME"] = CACHE  # the user's profiles are none of a test's
+    environment["DSTUNE_SUPERVISED"] = "1"  # a test ends its mpirun itself, with or without the switch
     return environment
 
 

@@ -1,25 +1,25 @@
 """The ways in which users start the program: scripts/tune.sh, mpirun, sbatch, mpirun on several hosts."""
 
+import contextlib
 import os
 import pathlib
 import re
 import subprocess
+import threading
 
 from processes import MARK, Processes, kill, new_mark
 from support import MPIEXEC, PROGRAM, SOURCE, launch_environment
-
-SWITCH = {"OMPI_MCA_orte_abort_on_non_zero_status": "0"}
-
 
 class LocalRun:
     """One start of `command` in `directory`."""
 
     def __init__(self, command, directory, environment=None):
         self.mark = new_mark()
-        variables = launch_environment() | {MARK: self.mark, "TMPDIR": str(directory)}
+        variables = launch_environment() | (environment or {}) | {MARK: self.mark, "TMPDIR": str((environment or {}).get("TMPDIR", directory))}
+        del variables["DSTUNE_SUPERVISED"]  # as users start it
         with open(directory / "stderr.log", "ab") as log:
             self.process = subprocess.Popen(
-                list(map(str, command)), cwd=directory, env=variables | (environment or {}),
+                list(map(str, command)), cwd=directory, env=variables,
                 stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=log)
 
     def is_over(self):
@@ -36,56 +36,67 @@ class LocalRun:
         self.process.wait()
 
 
-class Tune:
+class Way:
+    hosts = ()  # that may go
+    lock = contextlib.nullcontext()  # around a run
+
+    def bring_up(self):
+        pass
+
+    def close(self):
+        pass
+
+
+class Tune(Way):
     """scripts/tune.sh, without the part that builds"""
 
     name = "tune.sh"
-    is_watched = True
 
     def start(self, directory, ranks, *arguments):
         launcher = [MPIEXEC, "--oversubscribe", "--bind-to", "none", "-n", ranks]
         return LocalRun([SOURCE / "scripts" / "supervise.sh", *launcher, "--", PROGRAM, *arguments],
                         directory)
 
-    def close(self):
-        pass
 
-
-class Mpirun:
-    """mpirun with the switch that lets a run survive a dead worker, and nothing else"""
+class Mpirun(Way):
+    """mpirun and nothing else"""
 
     name = "mpirun"
-    is_watched = False
 
     def start(self, directory, ranks, *arguments):
         return LocalRun([MPIEXEC, "--oversubscribe", "--bind-to", "none", "-n", ranks, PROGRAM, *arguments],
-                        directory, SWITCH)
-
-    def close(self):
-        pass
+                        directory)
 
 
-class Hosts:
-    """mpirun on three hosts, through scripts/supervise.sh on the first"""
+class Hosts(Way):
+    """mpirun on three hosts, through scripts/supervise.sh on the first, which stays"""
 
     name = "hosts"
-    is_watched = True
 
-    def __init__(self, hosts):
-        self.hosts = hosts
+    def __init__(self, machines):
+        self.machines = machines
+        self.hosts = machines.names[1:]
+        self.lock = threading.Lock()  # a host that goes is gone for every run
+
+    def take_down(self, host, processes):
+        self.machines.take_down(host)
+        return self.machines.processes(host, processes.found)
+
+    def bring_up(self):
+        self.machines.bring_up()
 
     def start(self, directory, ranks, *arguments):
-        slots = [f"{host} slots={ranks // 3 + (i < ranks % 3)}" for i, host in enumerate(self.hosts.names)]
+        slots = [f"{host} slots={ranks // 3 + (i < ranks % 3)}" for i, host in enumerate(self.machines.names)]
         (directory / "hosts").write_text("\n".join(slots) + "\n", encoding="utf-8")
-        launcher = [MPIEXEC, "--mca", "plm_rsh_agent", self.hosts.agent, "--bind-to", "none", "-hostfile",
+        launcher = [MPIEXEC, "--mca", "plm_rsh_agent", self.machines.agent, "--bind-to", "none", "-hostfile",
                     directory / "hosts"]
         command = [SOURCE / "scripts" / "supervise.sh", "--shared", directory, *launcher, "--", PROGRAM]
         # A rank that dies alone on its host before all have met is noticed by nothing but the limit.
-        return LocalRun([*self.hosts.enter(self.hosts.names[0], directory), *command, *arguments], directory,
-                        {"TMPDIR": self.hosts.temporary(self.hosts.names[0]), "DSTUNE_START_TIMEOUT": "10"})
+        return LocalRun([*self.machines.enter(self.machines.names[0], directory), *command, *arguments], directory,
+                        {"TMPDIR": self.machines.temporary(self.machines.names[0]), "DSTUNE_START_TIMEOUT": "10"})
 
     def close(self):
-        self.hosts.close()
+        self.machines.close()
 
 
 class SlurmRun:
@@ -119,11 +130,10 @@ class SlurmRun:
         kill(self.processes().found)
 
 
-class Slurm:
+class Slurm(Way):
     """sbatch scripts/slurm/tune.sbatch"""
 
     name = "sbatch"
-    is_watched = True
 
     def __init__(self, slurm):
         self.slurm = slurm

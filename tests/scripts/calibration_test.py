@@ -18,6 +18,7 @@ import fitting
 import processors
 import profiles
 import steps
+import terminal
 
 COST = dict(gradient_hook=27e-6, module_hook=134e-6, collective=67e-6, optimizer_tensor=48e-6,
             synchronization=113e-6)
@@ -327,6 +328,11 @@ class Launcher(unittest.TestCase):
 
     def test_a_process_without_a_launcher_is_one_rank(self):
         self.assertEqual(calibrate.adopt_launcher({}), 1)
+
+
+class Terminals(unittest.TestCase):
+    def test_what_they_would_obey_is_shown(self):
+        self.assertEqual(terminal.shown("a\n\u00e4\u001b[31m\u009b\u202e"), "a\n\u00e4\\x1B[31m\\xC2\\x9B\\xE2\\x80\\xAE")
 
 
 if __name__ == "__main__":

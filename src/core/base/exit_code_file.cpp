@@ -37,7 +37,9 @@ void leave_exit_code(int code) noexcept {
   char* const end = std::to_chars(text.data(), text.data() + text.size() - 1, code).ptr;
   *end = '\n';
   const auto length = static_cast<std::size_t>(end + 1 - text.data());
-  const int file = open(temporary.data(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  unlink(temporary.data());  // of a call that a signal or a full disk cut off, or a planted link
+  const int file =
+      open(temporary.data(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
   if (file < 0) return;
   const bool whole = write(file, text.data(), length) == static_cast<ssize_t>(length);
   close(file);

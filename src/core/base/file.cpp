@@ -27,6 +27,13 @@ FileHandle open_file(const std::string& path, int flags) {
   return file;
 }
 
+FileHandle create_file(const std::string& path, int flags) {
+  constexpr int kNew = O_CREAT | O_EXCL | O_NOFOLLOW;
+  // What is there was left by a killed process of this number, or was put there by somebody else.
+  if (::unlink(path.c_str()) != 0 && errno != ENOENT) throw_file_error("replace", path, errno);
+  return open_file(path, flags | kNew);
+}
+
 void write_all(const FileHandle& file, std::string_view text, const std::string& path) {
   while (!text.empty()) {
     const auto written = ::write(file.get(), text.data(), text.size());
@@ -68,12 +75,21 @@ std::string temporary_path(const std::string& path) {
 void write_file_atomically(const std::string& path, std::string_view text, Durability durability) {
   TemporaryFile temporary(temporary_path(path));
   {
-    const auto file = open_file(temporary.path(), O_WRONLY | O_CREAT | O_TRUNC);
+    const auto file = create_file(temporary.path(), O_WRONLY);
     write_all(file, text, path);
     if (durability == Durability::power_loss) sync_file(file, path);
   }
   temporary.rename_to(path);
   if (durability == Durability::power_loss) sync_parent_directory(path);
+}
+
+bool overwrite_file(const std::string& path, std::string_view text) noexcept {
+  const FileHandle file(::open(path.c_str(), O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
+  struct stat found {};
+  if (!file || ::fstat(file.get(), &found) != 0 || !S_ISREG(found.st_mode)) return false;
+  const auto size = static_cast<ssize_t>(text.size());
+  return ::pwrite(file.get(), text.data(), text.size(), 0) == size &&
+         ::ftruncate(file.get(), size) == 0 && ::fsync(file.get()) == 0;
 }
 
 std::string read_text_file(const std::string& path, Bytes limit) {

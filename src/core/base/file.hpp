@@ -35,6 +35,10 @@ enum class Durability {
 /// @throws Error
 FileHandle open_file(const std::string& path, int flags);
 
+/// A new file at `path`, in place of a file or a link that is there: links are not followed.
+/// @throws Error  e.g. if what is there is a directory, or is not to be removed
+FileHandle create_file(const std::string& path, int flags);
+
 /// Writes all of `text`, however many calls that takes.
 /// @throws Error  after which a part may have been written
 void write_all(const FileHandle& file, std::string_view text, const std::string& path);
@@ -69,6 +73,11 @@ std::string temporary_path(const std::string& path);
 /// @throws Error  then the old content is still there
 void write_file_atomically(const std::string& path, std::string_view text,
                            Durability durability = Durability::power_loss);
+
+/// Writes `text` into the plain file `path`, whose blocks a full disk has already given. Not
+/// atomic. @returns false if that fails, or if there is no such file; then part of it may be
+/// written
+bool overwrite_file(const std::string& path, std::string_view text) noexcept;
 
 /// Content of a file. @throws Error  also if it is a directory or longer than `limit` bytes
 std::string read_text_file(const std::string& path, Bytes limit = Bytes{1} << 40U);

@@ -12,6 +12,8 @@
 #include <boost/json/serialize.hpp>
 #include <boost/json/string.hpp>
 
+#include "core/base/printable.hpp"
+
 namespace dstune {
 
 namespace {
@@ -42,7 +44,7 @@ class Writer {
     } else if (value.is_double()) {
       text_ += number_text(value.get_double());
     } else {
-      text_ += json::serialize(value);
+      text_ += printable_json(json::serialize(value));
     }
   }
 
@@ -66,7 +68,7 @@ class Writer {
       if (!first) text_ += ',';
       first = false;
       new_line(depth + 1);
-      text_ += json::serialize(json::value(json::string(member.key())));
+      text_ += printable_json(json::serialize(json::value(json::string(member.key()))));
       text_ += indent_ == 0 ? ":" : ": ";
       write(member.value(), depth + 1);
     }

@@ -23,28 +23,41 @@ constexpr std::array<Form, 4> kForms = {{{0x80U, 0x00U, 1, 0},
                                          {0xF0U, 0xE0U, 3, 0x800U},
                                          {0xF8U, 0xF0U, 4, 0x10000U}}};
 
-bool is_shown(unsigned value) {
-  const bool is_control = value < 0x20U || (value >= 0x7FU && value < 0xA0U);
-  const bool is_surrogate = value >= 0xD800U && value < 0xE000U;
-  return !is_control && !is_surrogate && value <= 0x10FFFFU;
+// What turns the direction of reading makes a line look like another one; so does what breaks it.
+bool misleads(unsigned value) {
+  return value == 0x061CU || value == 0x200EU || value == 0x200FU ||
+         (value >= 0x2028U && value <= 0x202EU) || (value >= 0x2066U && value <= 0x2069U);
 }
 
-// Bytes of the character that `text` begins with; 0 if it is none, or not to be shown.
-std::size_t character_length(std::string_view text) {
+bool is_shown(unsigned value) {
+  const bool is_control = value < 0x20U || (value >= 0x7FU && value < 0xA0U);
+  return !is_control && !misleads(value);
+}
+
+struct Character {
+  std::size_t length = 0;  ///< in bytes; 0: it is none
+  unsigned value = 0;
+};
+
+/// The one that `text` begins with.
+Character first_character(std::string_view text) {
   const auto* const form = std::find_if(kForms.begin(), kForms.end(), [&](const Form& candidate) {
     return (code(text.front()) & candidate.mask) == candidate.mark;
   });
-  if (form == kForms.end() || form->length > text.size()) return 0;
+  if (form == kForms.end() || form->length > text.size()) return {};
   unsigned value = code(text.front()) & ~form->mask & 0xFFU;
   for (std::size_t i = 1; i < form->length; ++i) {
-    if ((code(text[i]) & 0xC0U) != 0x80U) return 0;
+    if ((code(text[i]) & 0xC0U) != 0x80U) return {};
     value = (value << 6U) | (code(text[i]) & 0x3FU);
   }
-  return value >= form->least_value && is_shown(value) ? form->length : 0;
+  const bool is_surrogate = value >= 0xD800U && value < 0xE000U;
+  if (value < form->least_value || is_surrogate || value > 0x10FFFFU) return {};
+  return {form->length, value};
 }
 
+constexpr const char* kDigits = "0123456789ABCDEF";
+
 std::string escaped(char letter) {
-  constexpr const char* kDigits = "0123456789ABCDEF";
   return {'\\', 'x', kDigits[code(letter) >> 4U], kDigits[code(letter) & 0xFU]};
 }
 
@@ -53,7 +66,8 @@ std::string escape(std::string_view text, bool keeps_lines) {
   shown.reserve(text.size());
   while (!text.empty()) {
     const bool is_kept = keeps_lines && text.front() == '\n';
-    const std::size_t length = is_kept ? 1 : character_length(text);
+    const Character character = first_character(text);
+    const std::size_t length = is_kept || is_shown(character.value) ? character.length : 0;
     shown += length > 0 ? std::string(text.substr(0, length)) : escaped(text.front());
     text.remove_prefix(std::max<std::size_t>(length, 1));
   }
@@ -65,5 +79,22 @@ std::string escape(std::string_view text, bool keeps_lines) {
 std::string printable(std::string_view text) { return escape(text, false); }
 
 std::string printable_lines(std::string_view text) { return escape(text, true); }
+
+std::string printable_json(std::string_view text) {
+  std::string shown;
+  shown.reserve(text.size());
+  while (!text.empty()) {
+    const auto [length, value] = first_character(text);
+    if (length == 0 || is_shown(value)) {
+      shown += text.substr(0, std::max<std::size_t>(length, 1));
+    } else {
+      shown += "\\u";
+      for (unsigned shift = 16; shift > 0; shift -= 4)
+        shown += kDigits[(value >> (shift - 4)) & 0xFU];
+    }
+    text.remove_prefix(std::max<std::size_t>(length, 1));
+  }
+  return shown;
+}
 
 }  // namespace dstune

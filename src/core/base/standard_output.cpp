@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "core/base/file.hpp"
+#include "core/base/printable.hpp"
 
 namespace dstune {
 
@@ -15,7 +16,7 @@ void print(std::string_view text) {
   const std::string name = "standard output";
   const FileHandle output(::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 0));
   if (!output) throw_file_error("write", name, errno);
-  write_all(output, text, name);
+  write_all(output, printable_lines(text), name);
 }
 
 void secure_standard_streams() {

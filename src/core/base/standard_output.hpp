@@ -5,7 +5,7 @@
 
 namespace dstune {
 
-/// Writes all of `text` to standard output.
+/// Writes all of `text` to standard output, as printable_lines() shows it.
 /// @throws Error  e.g. if the disk is full or the reader of a pipe has gone
 void print(std::string_view text);
 

@@ -42,9 +42,20 @@ constexpr KeyRule kAutotuningRules[] = {
 constexpr Section kAutotuning{
     .rules = kAutotuningRules, .other_keys = true, .other_keys_warning = deepspeed_table::kUnknown};
 
+/// "--batch", "-b". Blank: no flag. Anything else would add words of the file's to the command.
+bool is_flag(std::string_view text) {
+  constexpr std::string_view kLetters =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-";
+  const std::string flag(trim(text));
+  if (flag.empty()) return true;
+  const auto name = flag.find_first_not_of('-');
+  return (name == 1 || name == 2) && flag.find_first_not_of(kLetters) == std::string::npos;
+}
+
 void check_arg_mappings(const json::object& mappings, Problems& problems) {
   for (const auto& member : mappings) {
-    if (member.value().is_string()) continue;
+    const auto* const text = member.value().if_string();
+    if (text != nullptr && is_flag(*text)) continue;
     problems.add(child("/autotuning/arg_mappings", std::string_view(member.key())),
                  concat("is ", describe(member.value()),
                         "; accepted: the option of the training command, such as \"--batch\""));

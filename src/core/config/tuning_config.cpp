@@ -92,6 +92,19 @@ void add_sequence_lengths(TuningConfig& config) {
   config.space.all_stages.insert(config.space.all_stages.begin(), AxisGroup{{std::move(axis)}});
 }
 
+// The file may be another's, and what is started is the user's.
+void name_added_flags(TuningConfig& config, const CommandLine& options) {
+  std::vector<std::string> flags;
+  for (const auto& mapping : config.autotuning.arg_mappings) {
+    const auto* const flag = mapping.value().if_string();
+    if (flag == nullptr || trim(*flag).empty()) continue;
+    flags.push_back(concat(trim(*flag), " (", std::string_view(mapping.key()), ")"));
+  }
+  if (!options.run || flags.empty()) return;
+  config.warnings.push_back(concat("/autotuning/arg_mappings sets ", join(flags, ", "),
+                                   " in the training command that --run starts"));
+}
+
 TuningConfig read_sections(const json::object& given, const CommandLine& options,
                            Problems& problems) {
   TuningConfig config;
@@ -104,6 +117,7 @@ TuningConfig read_sections(const json::object& given, const CommandLine& options
   const auto* const autotuning = file.if_contains("autotuning");
   if (autotuning != nullptr) {
     config.autotuning = read_autotuning(*autotuning, problems, config.warnings);
+    name_added_flags(config, options);
   }
   if (options.results_dir) {
     config.autotuning.results_dir = *options.results_dir;

@@ -1,8 +1,83 @@
 #include "mpi/base/launcher.hpp"
 
+#include <algorithm>
+#include <array>
+#include <cerrno>
 #include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <sstream>
+#include <string_view>
+#include <system_error>
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include "core/base/file.hpp"
+#include "core/base/text.hpp"
 
 namespace dstune {
+
+namespace {
+
+/// 0 if there is no such process.
+int parent_of(int pid) {
+  const std::string stat = read_proc(pid, "stat");
+  const auto name_end = stat.rfind(')');
+  if (name_end == std::string::npos) return 0;
+  std::istringstream fields(stat.substr(name_end + 1));
+  std::string state;
+  int parent = 0;
+  fields >> state >> parent;
+  return parent;
+}
+
+std::string reason(int error_code) { return std::generic_category().message(error_code); }
+
+// /dev/full says of nothing, too, that it has no space for it.
+std::string device_fault(const std::string& path) {
+  const FileHandle file(::open(path.c_str(), O_WRONLY | O_NOCTTY | O_NONBLOCK | O_CLOEXEC));
+  if (!file || ::isatty(file.get()) == 1) return "";
+  return ::write(file.get(), "", 0) < 0 ? reason(errno) : "";
+}
+
+std::string disk_fault(const std::string& path, Bytes size) {
+  struct statvfs disk {};
+  if (::statvfs(path.c_str(), &disk) != 0) return "";
+  const Bytes blocks = ::geteuid() == 0 ? disk.f_bfree : disk.f_bavail;
+  return blocks * disk.f_frsize < size ? reason(ENOSPC) : "";
+}
+
+}  // namespace
+
+std::string read_proc(int pid, const char* name) {
+  std::ifstream file(concat("/proc/", pid, "/", name));
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+int find_launcher() {
+  constexpr std::array<std::string_view, 5> kNames = {"mpirun", "mpiexec", "orterun", "orted",
+                                                      "prted"};
+  constexpr int kMostScripts = 3;
+  int pid = getppid();
+  for (int i = 0; i <= kMostScripts && pid > 1; ++i, pid = parent_of(pid)) {
+    const std::string name = read_proc(pid, "comm");
+    if (std::find(kNames.begin(), kNames.end(), trim(name)) != kNames.end()) return pid;
+  }
+  return 0;
+}
+
+std::string why_launcher_cannot_print(Bytes size) {
+  const int launcher = find_launcher();
+  if (launcher == 0) return "";
+  const std::string path = concat("/proc/", launcher, "/fd/1");
+  struct stat found {};
+  if (::stat(path.c_str(), &found) != 0) return "";
+  if (S_ISCHR(found.st_mode)) return device_fault(path);
+  return S_ISREG(found.st_mode) ? disk_fault(path, size) : "";
+}
 
 std::string launcher_folder() {
   const char* folder =

@@ -1,20 +1,17 @@
 #include "mpi/lifeline/checks.hpp"
 
 #include <algorithm>
-#include <array>
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <set>
-#include <sstream>
-#include <string_view>
 #include <utility>
 
 #include <unistd.h>
 
 #include "core/base/text.hpp"
+#include "mpi/base/launcher.hpp"
 #include "mpi/base/this_process.hpp"
 #include "mpi/base/waiting.hpp"
 
@@ -23,36 +20,6 @@ namespace dstune {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::string read_proc(int pid, const char* name) {
-  std::ifstream file(concat("/proc/", pid, "/", name));
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
-/// 0 if there is no such process.
-int parent_of(int pid) {
-  const std::string stat = read_proc(pid, "stat");
-  const auto name_end = stat.rfind(')');
-  if (name_end == std::string::npos) return 0;
-  std::istringstream fields(stat.substr(name_end + 1));
-  std::string state;
-  int parent = 0;
-  fields >> state >> parent;
-  return parent;
-}
-
-/// The process of Open MPI that started this one, perhaps through a script; 0 if there is none.
-int find_launcher() {
-  constexpr std::array<std::string_view, 5> kNames = {"mpirun", "mpiexec", "orterun", "orted",
-                                                      "prted"};
-  constexpr int kMostScripts = 3;
-  int pid = getppid();
-  for (int i = 0; i <= kMostScripts && pid > 1; ++i, pid = parent_of(pid)) {
-    const std::string name = read_proc(pid, "comm");
-    if (std::find(kNames.begin(), kNames.end(), trim(name)) != kNames.end()) return pid;
-  }
-  return 0;
-}
 
 bool is_rank(int pid) {
   const std::string environment = read_proc(pid, "environ");

@@ -53,6 +53,17 @@ TEST_F(ExitCodeFile, IsTheOneOfTheEnvironmentWhenItWasToldToBeUsed) {
   EXPECT_EQ(read_text_file(path_), "3\n");
 }
 
+TEST_F(ExitCodeFile, DoesNotFollowAPlantedLink) {
+  std::ofstream(directory_ + "/mine") << "mine";
+  std::filesystem::create_symlink(directory_ + "/mine", path_ + ".tmp");
+  use(path_);
+
+  leave_exit_code(4);
+
+  EXPECT_EQ(read_text_file(path_), "4\n");
+  EXPECT_EQ(read_text_file(directory_ + "/mine"), "mine");
+}
+
 TEST_F(ExitCodeFile, ThatCannotBeWrittenIsNoFault) {
   use(directory_ + "/absent/code");
   leave_exit_code(1);

@@ -48,6 +48,29 @@ TEST(WriteFileAtomically, FullDiskKeepsTheOldContent) {
   EXPECT_EQ(entries(directory.path()), 1U);
 }
 
+TEST(WriteFileAtomically, DoesNotFollowAPlantedLink) {
+  const TemporaryDirectory directory;
+  const std::string mine = directory / "mine";
+  const std::string path = directory / "a.json";
+  write_file_atomically(mine, "mine");
+  std::filesystem::create_symlink(mine, temporary_path(path));
+
+  write_file_atomically(path, "new");
+
+  EXPECT_EQ(read_text_file(path), "new");
+  EXPECT_EQ(read_text_file(mine), "mine");
+  EXPECT_TRUE(std::filesystem::is_regular_file(std::filesystem::symlink_status(path)));
+}
+
+TEST(WriteFileAtomically, FailsWhereADirectoryIsInTheWay) {
+  const TemporaryDirectory directory;
+  const std::string path = directory / "a.json";
+  std::filesystem::create_directory(temporary_path(path));
+
+  EXPECT_THAT([&] { write_file_atomically(path, "x"); },
+              ThrowsMessage<Error>(HasSubstr("cannot replace")));
+}
+
 TEST(WriteFileAtomically, NamesPathAndReason) {
   const TemporaryDirectory directory;
   const std::string path = directory / "missing/a.json";

@@ -22,6 +22,16 @@ TEST(Printable, EscapesWhatIsNotUtf8) {
   EXPECT_EQ(printable("\xED\xA0\x80"), "\\xED\\xA0\\x80") << "half of a UTF-16 pair";
 }
 
+TEST(Printable, EscapesWhatTurnsTheDirectionOfReading) {
+  EXPECT_EQ(printable("a\u202Eb\u2066\u200F\u2028"),
+            "a\\xE2\\x80\\xAEb\\xE2\\x81\\xA6\\xE2\\x80\\x8F\\xE2\\x80\\xA8");
+  EXPECT_EQ(printable("\u2010\u200D"), "\u2010\u200D");
+}
+
+TEST(PrintableJson, EscapesAsJsonDoes) {
+  EXPECT_EQ(printable_json("\"a\u202E\u009B\x7F\u20AC\""), "\"a\\u202E\\u009B\\u007F\u20AC\"");
+}
+
 TEST(PrintableLines, KeepsLineBreaksOnly) { EXPECT_EQ(printable_lines("a\nb\r"), "a\nb\\x0D"); }
 
 }  // namespace

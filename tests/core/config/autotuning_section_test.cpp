@@ -3,6 +3,7 @@
 #include <boost/json/parse.hpp>
 #include <gtest/gtest.h>
 
+#include "core/base/text.hpp"
 #include "tests/core/config/faults.hpp"
 
 namespace dstune::autotuning_section_test {
@@ -110,6 +111,16 @@ TEST(ReadAutotuning, RejectsWrongValuesAndUnknownKeys) {
               "/autotuning/arg_mappings/a  is 1; accepted: the option of the training "
               "command, such as \"--batch\""}));
   EXPECT_EQ(read("true").faults, Faults{"/autotuning  is true; accepted: an object"});
+}
+
+TEST(ReadAutotuning, MapsToFlagsAlone) {
+  EXPECT_TRUE(
+      read(R"({"arg_mappings": {"a": " --x_1.y-z ", "b": "-b", "c": " "}})").faults.empty());
+  for (const char* words :
+       {"--config /tmp/evil.py", "train.py", "--a=b", "-", "---x", "--x\u202e"}) {
+    const std::string text = concat(R"({"arg_mappings": {"a": ")", words, R"("}})");
+    EXPECT_EQ(read(text.c_str()).faults.size(), 1U) << words;
+  }
 }
 
 TEST(ReadAutotuning, SaysThatDeepSpeedsOwnFilesAreNotWritten) {

@@ -1,5 +1,6 @@
 #include "core/config/command_line/command_line.hpp"
 
+#include <algorithm>
 #include <charconv>
 #include <string_view>
 #include <utility>
@@ -155,6 +156,19 @@ void read_positional(const Given& given, CommandLine& options, Problems& problem
   }
 }
 
+/// NAME=VALUE, as a shell takes it before a command.
+bool is_assignment(std::string_view word) {
+  constexpr std::string_view kLetters =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_0123456789";
+  const auto end = word.find_first_not_of(kLetters);
+  return end != std::string_view::npos && end > 0 && word[end] == '=' &&
+         (word.front() < '0' || word.front() > '9');
+}
+
+bool are_assignments(const std::vector<std::string>& words) {
+  return !words.empty() && std::all_of(words.begin(), words.end(), is_assignment);
+}
+
 }  // namespace
 
 CommandLine parse_command_line(const std::vector<std::string>& arguments) {
@@ -173,7 +187,7 @@ CommandLine parse_command_line(const std::vector<std::string>& arguments) {
     return options;
   }
   read_options(reader, options);
-  if (options.run && !given.has_separator) {
+  if (options.run && (!given.has_separator || are_assignments(given.training_command))) {
     problems.add("--run", "has nothing to start; the training command stands after --");
   }
   if (options.action != CommandLine::Action::status) read_positional(given, options, problems);

@@ -4,6 +4,7 @@
 #include <string_view>
 #include <utility>
 
+#include "core/base/printable.hpp"
 #include "core/base/text.hpp"
 #include "core/experiment/deepspeed_version.hpp"
 #include "core/experiment/step_config.hpp"
@@ -32,6 +33,7 @@ std::optional<std::string> argument_value(const json::object& config, std::strin
   if (value->is_bool()) return value->get_bool() ? "True" : "False";
   if (!value->is_string()) return to_json_text(*value, 0);
   if (value->get_string() == "auto") return std::nullopt;
+  if (value->get_string().starts_with('-')) return std::nullopt;  // it would be another flag
   return std::string(value->get_string());
 }
 
@@ -125,9 +127,9 @@ json::object optimal_config(const Experiment& best, int ranks,
   return config;
 }
 
-std::string optimal_command(const std::vector<std::string>& command,
-                            const json::object& arg_mappings, const json::object& config,
-                            const OptimumFiles& files) {
+std::vector<std::string> optimal_words(const std::vector<std::string>& command,
+                                       const json::object& arg_mappings, const json::object& config,
+                                       const OptimumFiles& files) {
   Words words = command;
   remove_autotuning(words);
   for (const auto& mapping : arg_mappings) {
@@ -145,14 +147,34 @@ std::string optimal_command(const std::vector<std::string>& command,
   if (!is_named && !by_accelerate) {
     words.insert(words.end(), {"--deepspeed_config", files.deepspeed});
   }
+  return words;
+}
+
+std::string shell_line(std::vector<std::string> words) {
   for (auto& word : words) word = shell_quoted(word);
   return join(words, " ");
 }
+
+namespace {
+
+// Who looks at the line in a terminal sees what it holds.
+std::string quoted_for_bash(const std::string& word) {
+  std::string quoted = "$'";
+  for (const char letter : word) {
+    const std::string shown = printable(std::string(1, letter));
+    if (letter == '\'' || letter == '\\') quoted += '\\';
+    quoted += shown;
+  }
+  return quoted + "'";
+}
+
+}  // namespace
 
 std::string shell_quoted(const std::string& word) {
   constexpr std::string_view kSafe =
       "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-+=.,:/@%";
   if (!word.empty() && word.find_first_not_of(kSafe) == std::string::npos) return word;
+  if (printable(word) != word) return quoted_for_bash(word);
   std::string quoted = "'";
   for (const char letter : word) {
     if (letter == '\'') {

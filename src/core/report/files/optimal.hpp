@@ -27,20 +27,25 @@ struct OptimumFiles {
   std::vector<TrainingArgument> training_arguments = {};  ///< for Hugging Face's Trainer
 };
 
-/// The user's training command with the tuned values, as one shell line.
+/// The words of the user's training command with the tuned values.
 ///
 /// Each mapping (key of the DeepSpeed JSON, at any depth → flag; blanks around both are ignored)
 /// replaces the value of its flag ("--flag value" or "--flag=value") or appends the flag. A key
-/// that the configuration lacks, or "auto", changes nothing. So does each of the training
+/// that the configuration lacks, or whose value is "auto" or a text that would be a flag itself,
+/// changes nothing. So does each of the training
 /// arguments. The path after --deepspeed_config, or after --deepspeed if that is followed by a
 /// .json file, becomes `files.deepspeed`; `accelerate launch` gets the YAML, or the JSON where
 /// there is none; where the command names no configuration, "--deepspeed_config PATH" is appended.
 /// "--autotuning" of DeepSpeed's launcher goes.
-std::string optimal_command(const std::vector<std::string>& command,
-                            const json::object& arg_mappings, const json::object& config,
-                            const OptimumFiles& files);
+std::vector<std::string> optimal_words(const std::vector<std::string>& command,
+                                       const json::object& arg_mappings, const json::object& config,
+                                       const OptimumFiles& files);
 
-/// `word` as a POSIX shell reads it back: quoted only if it must be.
+/// `words` as one line that bash reads back.
+std::string shell_line(std::vector<std::string> words);
+
+/// `word` as a POSIX shell reads it back: quoted only if it must be. One with control characters,
+/// or others that printable() does not leave as they are, is quoted as bash alone reads it.
 std::string shell_quoted(const std::string& word);
 
 }  // namespace dstune

@@ -10,6 +10,7 @@
 #include "core/base/error.hpp"
 #include "core/base/file.hpp"
 #include "core/base/log.hpp"
+#include "core/base/printable.hpp"
 #include "core/base/text.hpp"
 #include "core/experiment/step_config.hpp"
 #include "core/report/files/csv.hpp"
@@ -134,7 +135,7 @@ void ResultsDirectory::write_record(const Record& record) const {
     write(folder + "/metrics.json", metrics_json(experiment, *measured));
     remove_file(folder + "/stderr.log");  // of an attempt that lost a worker
   } else {
-    write_file_atomically(folder + "/stderr.log", describe(record.outcome) + "\n",
+    write_file_atomically(folder + "/stderr.log", printable_lines(describe(record.outcome)) + "\n",
                           Durability::process_crash);
     remove_file(folder + "/metrics.json");
   }
@@ -157,7 +158,7 @@ void ResultsDirectory::write_status(const RunStatus& status) const {
   write_status_file(results_dir_ + "/status.json", status);
 }
 
-std::string ResultsDirectory::write_optimum(const RunResults& results) const {
+std::vector<std::string> ResultsDirectory::write_optimum(const RunResults& results) const {
   const auto absolute = [](const std::string& path) {
     return fs::absolute(path).lexically_normal().string();
   };
@@ -178,28 +179,30 @@ std::string ResultsDirectory::write_optimum(const RunResults& results) const {
     }
     return training_arguments_text(files.training_arguments, files.deepspeed);
   });
-  std::string line;
+  std::vector<std::string> words;
   write_or_remove(paths[1], !results.training_command.empty(), [&] {
     json::object mapped = config;
     mapped["sequence_length"] = results.best->experiment.settings.sequence_length;
-    line = optimal_command(results.training_command, results.arg_mappings, mapped, files);
-    return line + "\n";
+    words = optimal_words(results.training_command, results.arg_mappings, mapped, files);
+    return shell_line(words) + "\n";
   });
-  return line;
+  return words;
 }
 
-std::string ResultsDirectory::finish(const RunResults& results) const {
+std::vector<std::string> ResultsDirectory::finish(const RunResults& results) const {
   const Record* best = results.best ? &*results.best : nullptr;
-  std::string command = best == nullptr ? "" : write_optimum(results);
+  std::vector<std::string> command;
+  if (best != nullptr) command = write_optimum(results);
   for (const bool provisional : {false, true}) {
     if (best != nullptr && provisional == results.provisional) continue;
     for (const auto& path : optimum_paths(provisional)) remove_file(path);
   }
   const std::string best_folder = best == nullptr ? "" : experiment_path(best->experiment.name);
   write_file_atomically(results_dir_ + "/results.csv", to_csv(results.records));
-  write_file_atomically(results_dir_ + "/summary.txt",
-                        summary_text(results.records, results.metric, best, best_folder,
-                                     results.duration, results.provisional, results.notes));
+  write_file_atomically(
+      results_dir_ + "/summary.txt",
+      printable_lines(summary_text(results.records, results.metric, best, best_folder,
+                                   results.duration, results.provisional, results.notes)));
   return command;
 }
 

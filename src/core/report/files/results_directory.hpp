@@ -80,15 +80,15 @@ class ResultsDirectory {
   /// summary.txt, results.csv and, if there is an optimum, ds_config_optimal.json, cmd_optimal.txt
   /// and the other forms, or ds_config_provisional.json and so on. What of these would be of an
   /// earlier state is removed.
-  /// @returns the line of cmd_optimal.txt; "" if there is none
+  /// @returns the words of cmd_optimal.txt; none if it is not written
   /// @throws Error
-  std::string finish(const RunResults& results) const;
+  std::vector<std::string> finish(const RunResults& results) const;
 
  private:
   ResultsDirectory(std::string results_dir, std::string exps_dir);
   std::string path_of(const char* stem, bool provisional, const char* extension) const;
   std::vector<std::string> optimum_paths(bool provisional) const;
-  std::string write_optimum(const RunResults& results) const;
+  std::vector<std::string> write_optimum(const RunResults& results) const;
 
   std::string results_dir_;
   std::string exps_dir_;

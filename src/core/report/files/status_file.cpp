@@ -5,7 +5,9 @@
 #include <stdexcept>
 
 #include <boost/json/object.hpp>
+#include <unistd.h>
 
+#include "core/base/error.hpp"
 #include "core/base/file.hpp"
 #include "core/base/json.hpp"
 #include "core/base/text.hpp"
@@ -122,7 +124,16 @@ std::string describe(const RunStatus& status, Life life, Seconds age) {
 }
 
 void write_status_file(const std::string& path, const RunStatus& status) {
-  write_file_atomically(path, to_json_text(to_json(status), 2) + "\n");
+  const std::string text = to_json_text(to_json(status), 2) + "\n";
+  try {
+    write_file_atomically(path, text);
+  } catch (const Error&) {
+    if (status.state == RunState::running) throw;  // what is there says the same
+    if (!overwrite_file(path, text)) {
+      ::unlink(path.c_str());  // no word is better than that it goes on
+      throw;
+    }
+  }
 }
 
 }  // namespace dstune

@@ -153,7 +153,7 @@ void JournalFile::append(std::string_view line) {
 
 void JournalFile::replace(std::string text) {
   TemporaryFile temporary(temporary_path(path_));
-  FileHandle file = open_file(temporary.path(), O_RDWR | O_APPEND | O_CREAT | O_TRUNC);
+  FileHandle file = create_file(temporary.path(), O_RDWR | O_APPEND);
   request_lock(file, path_);  // before it has the name under which others find it
   write_all(file, text, path_);
   sync_file(file, path_);

@@ -59,6 +59,10 @@ TEST(ParseCommandLine, RunsATrainingCommandOnlyIfThereIsOne) {
   EXPECT_FALSE(parse_command_line({"c.json", "--", "train", "--run"}).run);
   EXPECT_EQ(faults_of_line({"c.json", "--run"}),
             Faults{"--run  has nothing to start; the training command stands after --"});
+  EXPECT_EQ(faults_of_line({"c.json", "--run", "--", "NAME=a b", "_2=/"}).size(), 1U);
+  for (const char* program : {"/lr=0.1/train.sh", "2=x", "=x"}) {
+    EXPECT_TRUE(parse_command_line({"c.json", "--run", "--", "NAME=x", program}).run) << program;
+  }
 }
 
 TEST(ParseCommandLine, CollectsTheFormsOfTheOptimum) {

@@ -11,6 +11,11 @@
 namespace dstune::optimal_test {
 namespace {
 
+std::string optimal_line(const std::vector<std::string>& command, const json::object& mappings,
+                         const json::object& config, const OptimumFiles& files) {
+  return shell_line(optimal_words(command, mappings, config, files));
+}
+
 using testing_support::make_experiment;
 
 TEST(OptimalConfig, HasABatchSizeForTheRanksAndNoSectionsOfATuner) {
@@ -169,7 +174,7 @@ std::vector<CommandCase> command_cases() {
            "t.py --deepspeed /r/o.json --zero 2 --overlap True --learning_rate 0.0003"},
           {"keys that are absent, auto or no text change nothing",
            {"t.py", "--deepspeed", "ds.json"},
-           {{"no_such_key", "--x"}, {"warmup", "--w"}, {"lr", 3}, {"stage", " "}},
+           {{"no_such_key", "--x"}, {"warmup", "--w"}, {"lr", 3}, {"stage", " "}, {"flag", "--f"}},
            "t.py --deepspeed /r/o.json"},
           {"words are quoted for the shell",
            {"python", "my train.py", "--name", "it's $HOME", "", "--deepspeed", "ds.json"},
@@ -181,9 +186,10 @@ TEST(OptimalCommand, AppliesArgMappings) {
   Experiment best = make_experiment(2, 4, 3);
   best.ds_config["zero_optimization"] = {{"stage", 2}, {"overlap_comm", true}};
   best.ds_config["warmup"] = "auto";
+  best.ds_config["flag"] = "--no-safety";
 
   for (const auto& example : command_cases()) {
-    EXPECT_EQ(optimal_command(example.command, example.mappings, best.ds_config, {"/r/o.json"}),
+    EXPECT_EQ(optimal_line(example.command, example.mappings, best.ds_config, {"/r/o.json"}),
               example.expected)
         << example.about;
   }
@@ -193,14 +199,14 @@ TEST(OptimalCommand, ConfiguresAccelerateAndTheTrainer) {
   const json::object config = make_experiment(2, 4).ds_config;
   const OptimumFiles files{"/o.json", "/o.yaml", {{"--bf16", "True"}, {"--mbs", "4"}}};
 
-  EXPECT_EQ(optimal_command({"accelerate", "launch", "t.py", "--mbs=1"}, {}, config, files),
+  EXPECT_EQ(optimal_line({"accelerate", "launch", "t.py", "--mbs=1"}, {}, config, files),
             "accelerate launch --config_file /o.yaml t.py --mbs=4 --bf16 True");
-  EXPECT_EQ(optimal_command({"accelerate", "launch", "t.py"}, {}, config, {"/o.json"}),
+  EXPECT_EQ(optimal_line({"accelerate", "launch", "t.py"}, {}, config, {"/o.json"}),
             "accelerate launch --use_deepspeed --deepspeed_config_file /o.json t.py");
-  EXPECT_EQ(optimal_command({"accelerate", "launch", "t.py", "--deepspeed", "a.json"}, {}, config,
-                            {"/o.json"}),
+  EXPECT_EQ(optimal_line({"accelerate", "launch", "t.py", "--deepspeed", "a.json"}, {}, config,
+                         {"/o.json"}),
             "accelerate launch t.py --deepspeed /o.json");
-  EXPECT_EQ(optimal_command({"deepspeed", "--autotuning", "run", "t.py"}, {}, config, {"/o.json"}),
+  EXPECT_EQ(optimal_line({"deepspeed", "--autotuning", "run", "t.py"}, {}, config, {"/o.json"}),
             "deepspeed t.py --deepspeed_config /o.json");
 }
 
@@ -210,6 +216,7 @@ TEST(ShellQuoted, QuotesOnlyWhatMustBe) {
   EXPECT_EQ(shell_quoted("a b"), "'a b'");
   EXPECT_EQ(shell_quoted("it's"), "'it'\\''s'");
   EXPECT_EQ(shell_quoted("~/x*"), "'~/x*'");
+  EXPECT_EQ(shell_quoted("\x1B[1m'\\\u202E"), "$'\\x1B[1m\\'\\\\\\xE2\\x80\\xAE'");
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "core/base/file.hpp"
+#include "core/report/files/optimal.hpp"
 #include "tests/core/report/files/results_directory_fixture.hpp"
 
 namespace dstune::results_directory_finish_test {
@@ -52,7 +53,7 @@ TEST_F(ResultsDirectoryTest, FinishWritesTheFormsThatAreAskedFor) {
   results.training_ranks = {.processes = 8, .machines = 1};
   results.left_to_trainer = {"/optimizer/params/lr"};
 
-  const auto line = directory.finish(results);
+  const auto line = shell_line(directory.finish(results));
 
   EXPECT_EQ(line, "accelerate launch --config_file " + results_ +
                       "/accelerate_optimal.yaml t.py --per_device_train_batch_size 4 "
@@ -77,7 +78,7 @@ TEST_F(ResultsDirectoryTest, FinishRemovesTheFormsThatAreNotAskedForAnyMore) {
   results.records = {make_record(make_experiment(2, 4, 3), make_measured(8))};
   results.best = results.records[0];
 
-  EXPECT_EQ(directory.finish(results), "");
+  EXPECT_TRUE(directory.finish(results).empty());
 
   for (const auto& name : stale) EXPECT_FALSE(fs::exists(results_ + "/" + name)) << name;
 }

@@ -1,9 +1,13 @@
 #include "core/report/files/status_file.hpp"
 
+#include <filesystem>
+
 #include <gtest/gtest.h>
 
+#include "core/base/error.hpp"
 #include "core/base/file.hpp"
 #include "core/base/json_parser.hpp"
+#include "tests/support/full_disk.hpp"
 #include "tests/support/temporary_directory.hpp"
 
 namespace dstune::status_file_test {
@@ -26,6 +30,29 @@ TEST(StatusFile, SaysHowTheRunEnded) {
   EXPECT_EQ(found.at("best"), "z2_gas1_tmbspg4");
   EXPECT_EQ(found.at("experiments"), 12);
   EXPECT_EQ(found.at("elapsed_s").as_double(), 34.5);
+}
+
+TEST(StatusFile, DoesNotGoOnSayingThatARunGoesOnWhenTheDiskIsFull) {
+  const testing_support::TemporaryDirectory directory;
+  const std::string path = directory / "status.json";
+  const RunStatus running{RunState::running, 0, std::nullopt, "", 0, 0};
+  const RunStatus failed{RunState::failed, 1, std::nullopt, "no space", 3, 1};
+
+  write_status_file(path, running);
+  std::filesystem::create_directory(temporary_path(path));  // no new file, but room in the old one
+  write_status_file(path, failed);
+  const json::value in_place = parse_json(read_text_file(path));
+  std::filesystem::remove(temporary_path(path));
+  write_status_file(path, running);
+  {
+    const testing_support::FullDisk full_disk(10);
+    EXPECT_THROW(write_status_file(path, running), Error);
+    EXPECT_TRUE(std::filesystem::exists(path));
+    EXPECT_THROW(write_status_file(path, failed), Error);
+  }
+
+  EXPECT_EQ(in_place.at("status"), "failed");
+  EXPECT_FALSE(std::filesystem::exists(path));
 }
 
 TEST(StatusFile, SaysWhyAnotherStartMakesSense) {

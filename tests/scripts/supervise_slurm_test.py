@@ -1,0 +1,126 @@
+"""scripts/supervise.sh in a Slurm job that may be requeued."""
+
+import os
+import unittest
+
+from supervise_support import SuperviseTest
+
+
+class Slurm(SuperviseTest):
+    def slurm(self):
+        """A scontrol that notes that it was called."""
+        self.tool("scontrol", 'echo "$*" >scontrol.log\n')
+        return {"PATH": f"{self.directory}/tools:{os.environ['PATH']}", "SLURM_JOB_ID": "7"}
+
+    def test_a_job_whose_rank_0_died_is_requeued_while_records_come(self):
+        variables = self.slurm()
+
+        first = self.supervise('record; leave 137', options=("--requeue",), **variables)
+        requeued = (self.directory / "scontrol.log").read_text(encoding="utf-8")
+        for count in ("1", "2"):
+            (self.directory / "starts").unlink()
+            last = self.supervise('leave 137', options=("--requeue",), SLURM_RESTART_COUNT=count, **variables)
+
+        self.assertEqual((first.returncode, requeued), (0, "requeue 7\n"), first.stderr)
+        self.assertEqual(self.arguments[1:], ["--resume config.json"] * 2)
+        self.assertEqual(last.returncode, 0, last.stderr)
+        (self.directory / "starts").unlink()
+        stopped = self.supervise('leave 137', options=("--requeue",), SLURM_RESTART_COUNT="3", **variables)
+        self.assert_ended(stopped, 4, 3)
+        self.assertFalse((self.directory / "dstune-7.starts").exists())
+
+    def test_a_job_that_died_before_its_journal_was_noted_resumes_all_the_same(self):
+        variables = self.slurm()
+        for arguments, expected in ((("config.json",), "--resume config.json"),
+                                    (("--overwrite", "config.json"), "--overwrite config.json")):
+            with self.subTest(arguments):
+                (self.directory / "starts").unlink(missing_ok=True)
+
+                self.supervise('leave 0', options=("--requeue",), arguments=arguments, SLURM_RESTART_COUNT="1",
+                               **variables)
+
+                self.assertEqual(self.arguments[-1], expected)
+
+    def test_a_journal_is_noted_for_the_requeued_job_while_it_runs(self):
+        look = 'record; for i in $(seq 100); do grep -qz results dstune-7.starts && break; sleep 0.1; done; ' \
+               'cp dstune-7.starts noted; leave 0'
+
+        self.supervise(look, options=("--requeue",), **self.slurm())
+
+        self.assertEqual((self.directory / "noted").read_bytes().split(b"\0")[2],
+                         f"{self.directory}/autotuning_results".encode())
+
+    def test_a_planted_count_of_starts_is_neither_followed_nor_believed(self):
+        mine = self.directory / "mine"
+        mine.write_text("a[$(touch pwned)]", encoding="utf-8")
+        (self.directory / "dstune-7.starts").symlink_to(mine)
+        home = self.directory / "home"
+        home.mkdir()
+        variables = self.slurm() | {"HOME": str(home), "SLURM_RESTART_COUNT": "1"}
+        self.supervise('leave 0', options=("--requeue",), **variables)
+        (self.directory / "dstune-7.starts").unlink()
+        (self.directory / "dstune-7.starts").write_bytes(b"a[$(touch pwned)]\0a[$(touch pwned)]\0x\0")
+        (self.directory / "starts").unlink()
+
+        done = self.supervise('leave 0', options=("--requeue",), **variables)
+
+        self.assert_ended(done, 0, 2)
+        self.assertEqual(mine.read_text(encoding="utf-8"), "a[$(touch pwned)]")
+        self.assertFalse((self.directory / "pwned").exists())
+
+    def test_the_host_file_of_gpus_follows_no_planted_link(self):
+        mine = self.directory / "mine"
+        mine.write_text("mine", encoding="utf-8")
+        (self.directory / "dstune-7.hosts").symlink_to(mine)
+        self.tool("scontrol", "printf 'n1\\nn2\\n'\n")
+
+        done = self.supervise('cat "$(tail -n 1 options)" >hosts; leave 0', options=("--gpu-hosts",), SLURM_JOB_ID="7",
+                              SLURM_GPUS_ON_NODE="4", SLURM_JOB_NODELIST="n[1-2]",
+                              PATH=f"{self.directory}/tools:{os.environ['PATH']}")
+
+        self.assert_ended(done, 0, 1)
+        self.assertEqual((self.directory / "hosts").read_text(encoding="utf-8"), "n1 slots=5\nn2 slots=4\n")
+        self.assertEqual(mine.read_text(encoding="utf-8"), "mine")
+
+    def test_an_end_that_nobody_asked_for_requeues_the_job(self):
+        done = self.supervise('record; leave 4', options=("--requeue",), **self.slurm())
+
+        self.assert_ended(done, 0, 1)
+        self.assertTrue((self.directory / "scontrol.log").exists())
+
+    def test_the_time_limit_requeues_the_job(self):
+        done = self.supervise('record; trap \'leave 4; exit\' USR1; kill -USR1 $PPID; while :; do read -rt 0.1 <> <(:); done',
+                              options=("--requeue",), **self.slurm())
+
+        self.assert_ended(done, 0, 1)
+        self.assertTrue((self.directory / "scontrol.log").exists())
+
+    def test_a_job_that_is_requeued_while_it_trains_trains_again(self):
+        variables = self.slurm()
+        first, _ = self.train(self.LEAVE + 'record; leave 0', options=("--requeue",), **variables)
+        for count in ("1", "2", "3"):
+            (self.directory / "starts").unlink()
+            (self.directory / "trained").unlink()
+
+            again, trained = self.train(self.LEAVE + 'leave 0', options=("--requeue",),
+                                        SLURM_RESTART_COUNT=count, **variables)
+
+            self.assertEqual((first.returncode, again.returncode), (9, 9), again.stderr)
+            self.assertEqual(trained, "a b c d\n")
+            self.assertEqual(self.arguments[-1], "--resume --run config.json -- train --run")
+
+    def test_a_time_limit_that_comes_with_the_answer_requeues_the_job_for_its_training(self):
+        done, trained = self.train(self.LEAVE + """record
+trap 'leave 0; kill %1; exit' USR1
+sleep 60 &
+kill -USR1 $PPID
+wait""", options=("--requeue",), **self.slurm())
+
+        self.assert_ended(done, 0, 1)
+        self.assertIsNone(trained)
+        self.assertTrue((self.directory / "scontrol.log").exists())
+        self.assertTrue((self.directory / "dstune-7.starts").exists())
+
+
+if __name__ == "__main__":
+    unittest.main()
