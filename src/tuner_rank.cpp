@@ -31,6 +31,7 @@
 #include "core/search/plan/stage_plan.hpp"
 #include "core/search/predict/hindsight.hpp"
 #include "core/search/schedule/scheduler.hpp"
+#include "core/search/tuner/choice_reason.hpp"
 #include "core/search/tuner/final_status.hpp"
 #include "core/search/tuner/profile_ties.hpp"
 #include "core/search/tuner/result_remarks.hpp"
@@ -85,6 +86,11 @@ TrainingRanks training_ranks(const TuningConfig& config, int group_size) {
   const int processes = group_size * config.autotuning.mp_size;
   const int on_a_host = config.settings.devices_per_node;
   return {processes, on_a_host == 0 ? 1 : (processes + on_a_host - 1) / on_a_host};
+}
+
+Optimum optimum_of(const TuningResult& result, Metric metric) {
+  if (!result.best) return {};
+  return {result.best->experiment.name, choice_reason(result.records, metric, *result.best)};
 }
 
 /// A run whose results directory is ours.
@@ -177,9 +183,10 @@ class Run {
     const bool as_json = options_.format == TableFormat::json;
     const auto ties =
         result.best ? profile_ties(result.records, metric, *result.best) : std::set<std::string>();
+    const Optimum optimum = optimum_of(result, metric);
     try {
-      print(as_json ? result_json(result.records, metric, ties)
-                    : result_table(result.records, metric, remarks, ties));
+      print(as_json ? result_json(result.records, metric, ties, optimum)
+                    : result_table(result.records, metric, remarks, ties, optimum));
     } catch (const Error& fault) {
       status.exit_code = exit_internal_error;
       status.message = concat(fault.what(), "; the results are in ", results_.path());

@@ -7,6 +7,7 @@
 #include "core/base/text.hpp"
 #include "core/experiment/step_config.hpp"
 #include "core/search/space/known_faults.hpp"
+#include "core/search/tuner/choice_reason.hpp"
 #include "core/search/tuner/deciding_measurement.hpp"
 #include "core/search/tuner/profile_ties.hpp"
 
@@ -86,6 +87,11 @@ std::string peak_remark(const std::vector<Record>& records, const Record& best) 
   return share.empty() ? "" : concat(best.experiment.name, " runs at ", share);
 }
 
+std::string choice_remark(const std::vector<Record>& records, Metric metric, const Record& best) {
+  const std::string reason = choice_reason(records, metric, best);
+  return reason == kFastest ? "" : concat(best.experiment.name, " is the optimum: ", reason);
+}
+
 std::string checkpointing_remark(const std::vector<Record>& records, const Record& best) {
   const auto chosen = make_step_config(best.experiment).checkpointing;
   if (chosen.is_on()) {
@@ -105,6 +111,7 @@ std::vector<std::string> result_remarks(const std::vector<Record>& records, Metr
   if (records.empty()) return {};
   std::vector<std::string> remarks = {
       overhead_remark(records.front().experiment.settings.host_overhead)};
+  if (best) remarks.push_back(choice_remark(records, metric, *best));
   if (best) remarks.push_back(profile_ties_remark(records, metric, *best));
   if (best) remarks.push_back(peak_remark(records, *best));
   if (best) remarks.push_back(checkpointing_remark(records, *best));

@@ -11,6 +11,10 @@
 
 namespace dstune {
 
+/// "z1_gas1_tmbspg4 is the optimum: as fast as z3_gas1_tmbspg4 within noise, and a smaller stage"
+/// (choice_reason()); "" if it is the fastest row.
+std::string choice_remark(const std::vector<Record>& records, Metric metric, const Record& best);
+
 /// How a training program switches on what `best` has, or that it must not, where it was tuned.
 std::string checkpointing_remark(const std::vector<Record>& records, const Record& best);
 
