@@ -94,6 +94,19 @@ class SickRank(ProgramTest):
                          finished.stderr)
         self.assertNotRegex(finished.stderr, r"rank 1 on \S+ computes")
 
+    def test_one_that_is_slow_in_a_group_of_its_own_is_named_and_its_work_done_elsewhere(self):
+        finished = self.tune_with("slow", 1, 4, self.alone())
+
+        self.expect_all_measured(finished.stderr)
+        said = r"rank 1 on \S+ had \d+ % of a core where the others had \d+ %, and \S+ took [\d.]+ times as long"
+        self.assertRegex(finished.stderr, f"warning: {said}")
+        self.assertRegex((self.results / "summary.txt").read_text(), f"Note: a slow rank: {said}")
+        self.assertRegex("\n".join(read_json(self.results / "status.json")["slow_workers"]), said)
+        records = events(self.results, "finished")
+        self.assertEqual([line["ranks"] for line in records if 1 in line["ranks"]], [], finished.stderr)
+        tries = [tried for line in records for tried in line.get("failed_tries", [])]
+        self.assertEqual([tried["ranks"] for tried in tries], [[1]])
+
     def test_what_failed_is_measured_again_if_asked(self):
         config = self.write_config(self.tiny(zero_optimization={"stage": [0]}))
         sick = self.tune_with("fails", 2, 3, config)

@@ -4,6 +4,7 @@
 #include <string_view>
 #include <variant>
 
+#include "core/base/statistics.hpp"
 #include "core/base/text.hpp"
 #include "core/experiment/step_config.hpp"
 #include "core/search/space/known_faults.hpp"
@@ -56,6 +57,22 @@ std::string arithmetic_remark(const std::vector<Record>& records) {
   return "on the CPU backend bf16 and fp16 are only stored: it computes in fp32, so the times are "
          "not those of 16-bit arithmetic (but matrix products of bf16 where oneDNN has them: "
          "--verbose says)";
+}
+
+std::string cores_remark(const std::vector<Record>& records) {
+  constexpr double kEnough = 0.75;
+  std::vector<double> shares;
+  for (const Record& record : records) {
+    if (measured_of(record) == nullptr) continue;
+    for (const CoreUse& use : measured_of(record)->core_use) {
+      if (use.wanted > 0) shares.push_back(core_share(use));
+    }
+  }
+  const double usual = shares.empty() ? 1 : summarize(shares).median;
+  if (usual >= kEnough) return "";
+  return concat("while they computed, the ranks had ", fixed(usual * 100, 0),
+                " % of a core (median): the machine is shared, limited or has fewer cores than "
+                "ranks, and the times are not its best");
 }
 
 std::string throttle_remark(const std::vector<Record>& records) {
@@ -116,6 +133,7 @@ std::vector<std::string> result_remarks(const std::vector<Record>& records, Metr
   if (best) remarks.push_back(peak_remark(records, *best));
   if (best) remarks.push_back(checkpointing_remark(records, *best));
   remarks.push_back(arithmetic_remark(records));
+  remarks.push_back(cores_remark(records));
   remarks.push_back(throttle_remark(records));
   remarks.push_back(sharing_remark(records));
   if (best) {
@@ -136,6 +154,7 @@ std::vector<std::string> result_remarks(const TuningResult& result, Metric metri
   for (const auto& lost : result.lost_devices) {
     remarks.push_back(concat("a rank lost its device and got no more work: ", lost));
   }
+  for (const auto& slow : result.slow_workers) remarks.push_back(concat("a slow rank: ", slow));
   return remarks;
 }
 
