@@ -99,7 +99,7 @@ TEST_F(SlowWorkersAlone, AreHeldAgainstTheMedian) {
   look(4, {1, 0.98, 0});
 
   EXPECT_THAT(look(5, {1, 0.8, 0}), IsEmpty());
-  EXPECT_THAT(look(6, {1, 0.7, 0}), SizeIs(1));
+  EXPECT_THAT(look(6, {1, 0.6, 0}), SizeIs(1));
 }
 
 TEST_F(SlowWorkersAlone, NeedEnoughWorkToBeJudged) {
