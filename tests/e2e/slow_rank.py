@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """A worker at a quarter of a core is named, in groups of one and two, on one and three hosts; and nobody where none is.
 
-usage: slow_rank.py COUNT [--groups 1,2] [--hosts 1,3] [--nice N]
-  COUNT   runs of each kind with a slow worker, and as many without
-  --nice  of all runs: a negative number (root) measures beside other work
+usage: slow_rank.py COUNT [--groups 1,2] [--hosts 1,3] [--alone]
+  COUNT    runs of each kind with a slow worker, and as many without
+  --alone  before all that else the machine has to do (root), which makes it quiet
 
 The quarter is a cgroup's limit (v1 or v2) where this is root and may make one, else the worker is stopped for 75 of
 100 ms. Three hosts are namespaces (root). Exits with 1 if a slow worker was not named, or any other was.
@@ -11,6 +11,7 @@ The quarter is a cgroup's limit (v1 or v2) where this is root and may make one, 
 
 import argparse
 import collections
+import contextlib
 import json
 import os
 import pathlib
@@ -31,19 +32,19 @@ PATIENCE = 300  # seconds
 WORKERS = {1: 2, 3: 3}  # by hosts
 
 
-class Limit:
-    """A cgroup that gives a quarter of a core; the process that writes itself into `procs` is in it."""
+class CpuGroup:
+    """A cgroup that is served before others, up to `share` of a core; who writes itself into `procs` is in it."""
 
-    def __init__(self):
-        name = f"dstune-slow-{os.getpid()}"
+    def __init__(self, name, share=None):
         root = pathlib.Path("/sys/fs/cgroup")
         is_v2 = (root / "cgroup.controllers").exists()
-        self.folder = root / name if is_v2 else root / "cpu" / name
+        self.folder = (root if is_v2 else root / "cpu") / f"dstune-{name}-{os.getpid()}"
         self.folder.mkdir()
+        quota = int(PERIOD * share) if share else None
         if is_v2:
-            limits = {"cpu.max": f"{PERIOD // 4} {PERIOD}", "cpu.weight": "10000"}
+            limits = {"cpu.weight": 10_000} | ({"cpu.max": f"{quota} {PERIOD}"} if share else {})
         else:
-            limits = {"cpu.cfs_period_us": PERIOD, "cpu.cfs_quota_us": PERIOD // 4, "cpu.shares": 262144}
+            limits = {"cpu.shares": 262_144} | ({"cpu.cfs_quota_us": quota} if share else {})
         try:
             for file, value in limits.items():
                 (self.folder / file).write_text(str(value), encoding="ascii")
@@ -54,6 +55,23 @@ class Limit:
 
     def close(self):
         self.folder.rmdir()
+
+
+@contextlib.contextmanager
+def cpu_groups(alone):
+    """The group of a slow worker, or none; with `alone` this process and its children are in one, too."""
+    with contextlib.ExitStack() as groups:
+        try:
+            slow = groups.enter_context(contextlib.closing(CpuGroup("slow", 0.25)))
+        except OSError as reason:
+            print(f"no cgroup ({reason}): the slow worker is stopped again and again")
+            yield None
+            return
+        if alone:
+            own = groups.enter_context(contextlib.closing(CpuGroup("alone")))
+            groups.callback((own.folder.parent / "cgroup.procs").write_text, str(os.getpid()), encoding="ascii")
+            own.procs.write_text(str(os.getpid()), encoding="ascii")
+        yield slow
 
 
 class Stopping(threading.Thread):
@@ -98,8 +116,7 @@ def command_of(hosts, options, script, config):
         slots = ",".join(f"{name}:{2 if i == 0 else 1}" for i, name in enumerate(hosts.names))
         where = ["--mca", "plm_rsh_agent", hosts.agent, "-host", slots]
     workers = WORKERS[len(hosts.names) if hosts else 1]
-    run = ["nice", "-n", options.nice, MPIEXEC, *SURVIVE, *where, "--bind-to", "none", "-n", workers + 1, script, PROGRAM,
-           config]
+    run = [MPIEXEC, *SURVIVE, *where, "--bind-to", "none", "-n", workers + 1, script, PROGRAM, config]
     inside = hosts.enter(hosts.names[0], config.parent) if hosts else []
     temporary = ["env", f"TMPDIR={hosts.temporary(hosts.names[0])}"] if hosts else []
     return [str(word) for word in (*inside, *temporary, *run)]
@@ -158,33 +175,21 @@ def main():
     parser.add_argument("count", type=int)
     parser.add_argument("--groups", type=numbers, default=[1, 2])
     parser.add_argument("--hosts", type=numbers, default=[1, 3])
-    parser.add_argument("--nice", type=int, default=0)
+    parser.add_argument("--alone", action="store_true")
     parser.add_argument("--verbose", action="store_true")
     options = parser.parse_args()
-    try:
-        limit = Limit()
-    except OSError as reason:
-        print(f"no cgroup ({reason}): the slow worker is stopped again and again")
-        limit = None
     root = tempfile.mkdtemp(prefix="dstune-slow-hosts-")
     well = True
-    try:
+    with cpu_groups(options.alone) as limit:
         for count in options.hosts:
             missing = fake_hosts.missing() if count > 1 else ""
             if missing:
                 print(f"{count} hosts are left out: {missing}")
                 continue
-            hosts = fake_hosts.start(root, count) if count > 1 else None
-            try:
+            with contextlib.closing(fake_hosts.start(root, count)) if count > 1 else contextlib.nullcontext() as hosts:
                 for group in options.groups:
                     well = measure(hosts, group, limit, options) and well
-            finally:
-                if hosts:
-                    hosts.close()
-    finally:
-        if limit:
-            limit.close()
-        shutil.rmtree(root, ignore_errors=True)
+    shutil.rmtree(root, ignore_errors=True)
     sys.exit(0 if well else 1)
 
 

@@ -12,6 +12,15 @@
 #include "core/search/schedule/worker_faults.hpp"
 
 namespace dstune {
+namespace {
+
+// A limit stops a core in some of the steps: the median of short ones does not see it.
+Seconds mean_step_time(const Measured& measured) {
+  const bool has_sum = measured.steps > 0 && measured.measure_time > 0;
+  return has_sum ? measured.measure_time / measured.steps : typical_step_time(measured);
+}
+
+}  // namespace
 
 Scheduler::Scheduler(WorkerPool& pool, Journal& journal, Listener listener,
                      StopRequest stop_requested)
@@ -165,8 +174,8 @@ bool Scheduler::doubt(Batch& batch, const Running& over, const Completion& compl
   const auto suspects = slow_.look(experiment.name, *measured, over.workers);
   if (over.pending.doubted) {
     const auto& first = std::get<Measured>(*over.pending.doubted);
-    slow_.compare(experiment.name, over.pending.suspects, typical_step_time(first),
-                  typical_step_time(*measured));
+    slow_.compare(experiment.name, over.pending.suspects, mean_step_time(first),
+                  mean_step_time(*measured));
   }
   for (const auto& warning : slow_.take_warnings()) log_warning(warning);
   if (suspects.empty() || over.pending.failed) return false;
@@ -180,7 +189,7 @@ bool Scheduler::doubt(Batch& batch, const Running& over, const Completion& compl
     doubted.culprits.push_back({suspect.worker.rank, suspect.worker.host});
     how.push_back(concat(name_of(doubted.culprits.back()), " ", suspect.how));
   }
-  doubted.reason = concat("measured at ", format_seconds(typical_step_time(*measured)),
+  doubted.reason = concat("measured at ", format_seconds(mean_step_time(*measured)),
                           " per step, but ", join(how, ", "));
   log_line(concat(experiment.name, " is measured once more, on others: ", join(how, ", ")));
   batch.queue.push_front({over.pending.index, std::move(doubted), completion.outcome, suspects});

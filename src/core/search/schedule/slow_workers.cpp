@@ -12,8 +12,11 @@ namespace {
 
 constexpr double kSlow = 1.3;
 constexpr int kExperiments = 3;
-/// Of a core, where the others have less than this: the machine is busy, and who gets the cores
-/// changes.
+/// Of a core: two that share one are slow beside those who have one each, but of three that share
+/// two cores by turns none is.
+constexpr double kSlowShare = 1.6;
+/// Where more than a quarter of the others have less than this the machine is busy, and who gets
+/// the cores changes.
 constexpr double kQuietShare = 0.75;
 constexpr double kSlowOnBusy = 3;
 /// Of work, below which an experiment alone says nothing: a limit's period is 0.1 s.
@@ -39,6 +42,13 @@ double best_probe(const Uses& uses) {
 Seconds work_of(const Uses& uses) {
   return std::accumulate(uses.begin(), uses.end(), Seconds{0},
                          [](Seconds sum, const CoreUse& use) { return sum + use.wanted; });
+}
+
+/// By how much less than the others one must have; `shares` not empty.
+double least_factor(std::vector<double> shares) {
+  const auto quarter = shares.begin() + static_cast<std::ptrdiff_t>(shares.size() / 4);
+  std::nth_element(shares.begin(), quarter, shares.end());
+  return *quarter < kQuietShare ? kSlowOnBusy : kSlowShare;
 }
 
 std::string percent(double share) { return concat(fixed(share * 100, 0), " %"); }
@@ -88,7 +98,7 @@ std::string SlowWorkers::slowness_of(const Worker& worker, const CoreUse& use) c
   if (!shares.empty() && (is_long || work_of(own.uses) >= kLeastWork)) {
     const double share = is_long ? core_share(use) : share_of(own.uses);
     const double usual = summarize(shares).median;
-    if (share * (usual < kQuietShare ? kSlowOnBusy : kSlow) < usual) {
+    if (share * least_factor(shares) < usual) {
       return concat("had ", percent(share), " of a core where the others had ", percent(usual));
     }
   }

@@ -29,6 +29,11 @@ class SlowWorkerRetry : public testing_support::SickWorkerTest {
     }
     const Seconds time = is_slow && takes_longer_ ? 0.4 : 0.1;
     measured.step_time = {time, time, time, 0};
+    if (is_slow && stops_in_few_steps_) {
+      measured.step_time.median = 0.1;
+      measured.steps = 10;
+      measured.measure_time = 4;
+    }
     return measured;
   }
 
@@ -50,6 +55,7 @@ class SlowWorkerRetry : public testing_support::SickWorkerTest {
 
   int slow_ = 3;
   bool takes_longer_ = true;
+  bool stops_in_few_steps_ = false;
   ScriptedPool* pool_ = nullptr;
   std::size_t ended_ = 0;
   std::vector<std::string> lines_;
@@ -103,6 +109,14 @@ TEST_F(SlowWorkerRetry, IsOnlyNamedWhereTheOthersAreTooFew) {
   EXPECT_EQ(starts_of_slow_, 4);
   ASSERT_THAT(lines_, SizeIs(1));
   EXPECT_THAT(lines_[0], HasSubstr("third experiment in a row"));
+}
+
+TEST_F(SlowWorkerRetry, WhoIsStoppedInFewStepsIsNamedByTheirMean) {
+  stops_in_few_steps_ = true;
+
+  run_all(3, make_batch(3, 1));
+
+  EXPECT_THAT(lines_, SizeIs(1));
 }
 
 TEST_F(SlowWorkerRetry, WhoWasNotSlowerThanOthersIsNotNamed) {
