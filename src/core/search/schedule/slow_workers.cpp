@@ -19,6 +19,8 @@ constexpr double kSlowShare = 1.6;
 /// the cores changes.
 constexpr double kQuietShare = 0.75;
 constexpr double kSlowOnBusy = 3;
+/// No turn of three that meet on one core for a while.
+constexpr double kSureShare = 2.8;
 /// Of work, below which an experiment alone says nothing: a limit's period is 0.1 s.
 constexpr Seconds kLeastWork = 0.1;
 
@@ -84,7 +86,7 @@ void SlowWorkers::remember(const std::string& experiment, const Measured& measur
   }
 }
 
-std::string SlowWorkers::slowness_of(const Worker& worker, const CoreUse& use) const {
+std::optional<SlowSuspect> SlowWorkers::suspect(const Worker& worker, const CoreUse& use) const {
   const History& own = histories_.at(worker.rank);
   std::vector<double> shares;
   std::vector<double> probes;
@@ -99,14 +101,21 @@ std::string SlowWorkers::slowness_of(const Worker& worker, const CoreUse& use) c
     const double share = is_long ? core_share(use) : share_of(own.uses);
     const double usual = summarize(shares).median;
     if (share * least_factor(shares) < usual) {
-      return concat("had ", percent(share), " of a core where the others had ", percent(usual));
+      return SlowSuspect{
+          worker,
+          concat("had ", percent(share), " of a core where the others had ", percent(usual)),
+          share * kSureShare <= usual};
     }
   }
-  if (probes.empty() || own.uses.size() < kExperiments || best_probe(own.uses) <= 0) return "";
+  if (probes.empty() || own.uses.size() < kExperiments || best_probe(own.uses) <= 0) {
+    return std::nullopt;
+  }
   const double ratio = summarize(probes).median / best_probe(own.uses);
-  return ratio > kSlow ? concat("takes ", fixed(ratio, 1),
-                                " times as long as the others for a fixed piece of work")
-                       : "";
+  if (ratio <= kSlow) return std::nullopt;
+  return SlowSuspect{
+      worker,
+      concat("takes ", fixed(ratio, 1), " times as long as the others for a fixed piece of work"),
+      true};
 }
 
 std::vector<SlowSuspect> SlowWorkers::look(const std::string& experiment, const Measured& measured,
@@ -119,13 +128,14 @@ std::vector<SlowSuspect> SlowWorkers::look(const std::string& experiment, const 
   for (std::size_t i = 0; i < workers.size(); ++i) {
     const Worker& worker = workers[i];
     const bool has_use = measured.core_use.size() == workers.size();
-    const std::string how = has_use ? slowness_of(worker, measured.core_use[i]) : "";
-    if (!how.empty()) suspects.push_back({worker, how});
+    const auto found = has_use ? suspect(worker, measured.core_use[i]) : std::nullopt;
+    if (found) suspects.push_back(*found);
     const bool is_slow_peer = i == place && !beside_peers.empty();
     int& count = histories_.at(worker.rank).in_a_row;
-    count = is_slow_peer || !how.empty() ? count + 1 : 0;
+    count = is_slow_peer || found ? count + 1 : 0;
     if (count < kExperiments) continue;
-    const std::string what = is_slow_peer ? concat(beside_peers, " in ") : concat(how, " (in ");
+    const std::string what =
+        is_slow_peer ? concat(beside_peers, " in ") : concat(found->how, " (in ");
     name(worker, concat(what, experiment, ", the third experiment in a row); ",
                         workers.size() > 1 ? "every experiment waits for it"
                                            : "what it measures is too slow"));
@@ -136,10 +146,11 @@ std::vector<SlowSuspect> SlowWorkers::look(const std::string& experiment, const 
 void SlowWorkers::compare(const std::string& experiment, const std::vector<SlowSuspect>& suspects,
                           Seconds there, Seconds elsewhere) {
   for (const SlowSuspect& suspect : suspects) {
-    if (!(elsewhere > 0) || there <= kSlow * elsewhere) {
-      histories_[suspect.worker.rank].in_a_row = 0;
-      continue;
-    }
+    History& history = histories_[suspect.worker.rank];
+    std::erase(history.experiments, experiment);
+    const bool is_slower = elsewhere > 0 && there > kSlow * elsewhere;
+    if (!is_slower) history.in_a_row = 0;
+    if (!is_slower || !suspect.is_sure) continue;
     name(suspect.worker,
          concat(suspect.how, ", and ", experiment, " took ", fixed(there / elsewhere, 1),
                 " times as long with it as without it (", format_seconds(there), " against ",
@@ -153,14 +164,14 @@ void SlowWorkers::name(const Worker& worker, const std::string& what) {
   if (!named_.insert(worker.rank).second) return;
   constexpr std::size_t kShown = 3;
   std::vector<std::string> before = histories_[worker.rank].experiments;
-  const std::size_t count = before.empty() ? 0 : before.size() - 1;
+  const std::size_t count = before.size();
   before.resize(std::min(count, kShown));
-  lines_.push_back(
-      concat(name_of(worker), " ", what,
-             ": look for other programs, limits of a cgroup, heat or shared cores there",
-             before.empty() ? ""
-                            : concat("; what was measured with it before may be too slow: ",
-                                     join(before, ", "), count > kShown ? ", ..." : "")));
+  lines_.push_back(concat(
+      name_of(worker), " ", what,
+      ": look for other programs, limits of a cgroup, heat or shared cores there",
+      before.empty() ? ""
+                     : concat("; what was measured with it may be too slow: ", join(before, ", "),
+                              count > kShown ? ", ..." : "")));
   warnings_.push_back(lines_.back());
 }
 

@@ -16,15 +16,16 @@ namespace dstune {
 /// A worker that looks slow in one experiment.
 struct SlowSuspect {
   Worker worker;
-  std::string how;  ///< "had 26 % of a core where the others had 99 %"
+  std::string how;       ///< "had 26 % of a core where the others had 99 %"
+  bool is_sure = false;  ///< by more than a core that was shared for a moment explains
 };
 
 /// Holds what the workers said of themselves against each other, whatever group they are in: in a
 /// group what its ranks computed in the same steps, waiting for each other left out; over all
 /// workers the part of a core that each had while it worked (CoreUse), and over those with the same
 /// hardware how fast a fixed piece of work was. Slow is who needs more than 1.3 times as long as
-/// the median of the others; where these had less than three quarters of a core themselves, so that
-/// the machine is busy, more than three times.
+/// the median of the others, or had less of a core by 1.6; by 3 where more than a quarter of the
+/// others had less than three quarters of one themselves, so that the machine is busy.
 class SlowWorkers {
  public:
   /// Learns from an experiment that was measured.
@@ -36,8 +37,9 @@ class SlowWorkers {
   /// A warning for each worker that was slow in three experiments in a row, once.
   std::vector<std::string> take_warnings();
 
-  /// `experiment` took `there` a step with the suspects and `elsewhere` without them: beyond 1.3
-  /// times they are slow, with a warning, else cleared.
+  /// `experiment` took `there` a step with the suspects and `elsewhere`, which counts, without
+  /// them: beyond 1.3 times those that are sure are slow, with a warning; up to that all are
+  /// cleared.
   void compare(const std::string& experiment, const std::vector<SlowSuspect>& suspects,
                Seconds there, Seconds elsewhere);
 
@@ -56,7 +58,7 @@ class SlowWorkers {
 
   void remember(const std::string& experiment, const Measured& measured,
                 const std::vector<Worker>& workers);
-  std::string slowness_of(const Worker& worker, const CoreUse& use) const;
+  std::optional<SlowSuspect> suspect(const Worker& worker, const CoreUse& use) const;
   void name(const Worker& worker, const std::string& what);
 
   std::map<int, History> histories_;  ///< by rank

@@ -97,8 +97,9 @@ TEST_F(SlowWorkersAlone, AreHeldAgainstTheMedian) {
   look(2, {1, 0.99, 0});
   look(3, {1, 0.3, 0});
   look(4, {1, 0.98, 0});
+  look(5, {1, 0.97, 0});
 
-  EXPECT_THAT(look(5, {1, 0.8, 0}), IsEmpty());
+  EXPECT_THAT(look(6, {1, 0.7, 0}), IsEmpty());
   EXPECT_THAT(look(6, {1, 0.6, 0}), SizeIs(1));
 }
 
@@ -114,6 +115,18 @@ TEST_F(SlowWorkersAlone, AreJudgedLessStrictlyOnABusyMachine) {
 
   EXPECT_THAT(look(1, {1, 0.2, 0}), IsEmpty());
   EXPECT_THAT(look(1, {1, 0.1, 0}), SizeIs(1));
+}
+
+TEST_F(SlowWorkersAlone, AreNotThoseThatTakeTurnsAtTooFewCores) {
+  look(1, {1, 0.99, 0});
+  look(2, {1, 0.5, 0});
+  EXPECT_THAT(look(3, {1, 0.5, 0}), IsEmpty());
+  for (int i = 0; i < 3; ++i) {
+    look(1, {1, 0.75, 0});
+    look(2, {1, 0.76, 0});
+  }
+
+  EXPECT_THAT(look(3, {1, 0.5, 0}), IsEmpty());
 }
 
 TEST_F(SlowWorkersAlone, AreSuspectedByTheirProbesBesideTheSameHardware) {
@@ -139,6 +152,20 @@ TEST_F(SlowWorkersAlone, AreNamedWhenTheExperimentTookLongerWithThem) {
   EXPECT_THAT(said(), AllOf(HasSubstr("rank 1 on a had 26 % of a core"),
                             HasSubstr("x took 4.0 times as long with it")));
   EXPECT_THAT(slow_.lines(), SizeIs(1));
+}
+
+TEST_F(SlowWorkersAlone, AreNotNamedForHavingSharedACoreOnceOrTwice) {
+  look(2, {1, 0.99, 0});
+  for (int i = 0; i < 2; ++i) {
+    const auto suspects = look(1, {2, 1.04, 0});
+    ASSERT_THAT(suspects, SizeIs(1)) << "it is measured elsewhere";
+    slow_.compare("x", suspects, 0.2, 0.1);
+  }
+  EXPECT_EQ(said(), "");
+
+  look(1, {2, 1.04, 0});
+
+  EXPECT_THAT(said(), HasSubstr("third experiment in a row"));
 }
 
 TEST_F(SlowWorkersAlone, AreClearedWhenTheExperimentTookAsLongElsewhere) {
