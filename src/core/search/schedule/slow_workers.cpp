@@ -20,7 +20,7 @@ constexpr double kSlowShare = 1.6;
 constexpr double kQuietShare = 0.75;
 constexpr double kSlowOnBusy = 3;
 /// No turn of three that meet on one core for a while.
-constexpr double kSureShare = 2.8;
+constexpr double kSureShare = 2.4;
 /// Of work, below which an experiment alone says nothing: a limit's period is 0.1 s.
 constexpr Seconds kLeastWork = 0.1;
 
