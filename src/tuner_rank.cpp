@@ -31,6 +31,7 @@
 #include "core/search/plan/stage_plan.hpp"
 #include "core/search/predict/hindsight.hpp"
 #include "core/search/schedule/scheduler.hpp"
+#include "core/search/tuner/choice_reason.hpp"
 #include "core/search/tuner/final_status.hpp"
 #include "core/search/tuner/profile_ties.hpp"
 #include "core/search/tuner/result_remarks.hpp"
@@ -87,6 +88,11 @@ TrainingRanks training_ranks(const TuningConfig& config, int group_size) {
   return {processes, on_a_host == 0 ? 1 : (processes + on_a_host - 1) / on_a_host};
 }
 
+Optimum optimum_of(const TuningResult& result, Metric metric) {
+  if (!result.best) return {};
+  return {result.best->experiment.name, choice_reason(result.records, metric, *result.best)};
+}
+
 /// A run whose results directory is ours.
 class Run {
  public:
@@ -131,14 +137,17 @@ class Run {
 
  private:
   TuningResult search() {
+    const Scheduler* running = nullptr;
     Scheduler scheduler(
         pool_, journal_,
-        [this](const Record& record, bool from_journal) {
+        [this, &running](const Record& record, bool from_journal) {
+          if (running != nullptr) progress_.set_slow_workers(running->slow_workers());
           if (record.experiment.measures_machine) return;
           results_.write_record(record);
           log_line(progress_.line(record, from_journal, journal_.now()));
         },
         stop_requested);
+    running = &scheduler;
     return tune(config_, group_size_, scheduler, predictor_, dry_run_);
   }
 
@@ -178,9 +187,11 @@ class Run {
     const bool as_json = options_.format == TableFormat::json;
     const auto ties =
         result.best ? profile_ties(result.records, metric, *result.best) : std::set<std::string>();
+    const Optimum optimum = optimum_of(result, metric);
     try {
-      const std::string text = as_json ? result_json(result.records, metric, ties)
-                                       : result_table(result.records, metric, remarks, ties);
+      const std::string text =
+          as_json ? result_json(result.records, metric, ties, optimum)
+                  : result_table(result.records, metric, remarks, ties, optimum);
       const std::string fault = why_launcher_cannot_print(text.size());
       if (!fault.empty()) throw Error(concat("cannot write standard output: ", fault));
       print(text);

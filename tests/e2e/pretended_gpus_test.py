@@ -60,11 +60,18 @@ class TuningOnGpus(ProgramTest):
         self.assertEqual((run["backend"], run["machine"]), ("cuda", "CUDA on host"))
         self.assertEqual(FILES - {path.name for path in self.results.iterdir()}, set())
         self.assertEqual(read_json(self.results / "status.json")["exit_code"], 0)
-        best = max(results, key=lambda name: results[name]["samples_per_s"])
+        self.assert_optimum(results)
+
+    def assert_optimum(self, results):
+        """What is not faster beyond noise, of which 5 % count at most, does not replace a micro-batch of its stage,
+        nor its best that of a stage before."""
+        chosen = read_json(self.results / "status.json")["best"]
+        speeds = {name: outcome["samples_per_s"] for name, outcome in results.items()}
+        self.assertGreaterEqual(speeds[chosen] * 1.05 ** 2, max(speeds.values()), speeds)
         optimum = read_json(self.results / "ds_config_optimal.json")
-        self.assertEqual(best, f"z{optimum['zero_optimization']['stage']}_"
-                               f"gas{optimum['gradient_accumulation_steps']}_"
-                               f"tmbspg{optimum['train_micro_batch_size_per_gpu']}")
+        self.assertEqual(chosen, f"z{optimum['zero_optimization']['stage']}_"
+                                 f"gas{optimum['gradient_accumulation_steps']}_"
+                                 f"tmbspg{optimum['train_micro_batch_size_per_gpu']}")
 
     def test_it_trains_as_the_cpu_does(self):
         _, on_gpus = self.tuned(2, 3, self.config())

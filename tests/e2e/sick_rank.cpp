@@ -1,5 +1,6 @@
 // Loaded with LD_PRELOAD into all ranks: the matrix products of rank DSTUNE_SICK_RANK are those of
-// a sick machine. DSTUNE_SICKNESS: "fails", "loses" (its device), "miscounts", "hangs" or "slow".
+// a sick machine. DSTUNE_SICKNESS: "fails", "loses" (its device), "miscounts", "hangs",
+// "slow" or "slowest".
 #include <cstdlib>
 #include <stdexcept>
 #include <string>
@@ -25,6 +26,7 @@ void suffer() {
   if (sickness == "loses") throw dstune::DeviceLostError("an illegal memory access");
   if (sickness == "miscounts") throw dstune::WrongSumsError("the sum of 1 and 2 is 4");
   if (sickness == "slow") usleep(2000);
+  if (sickness == "slowest") usleep(10'000);  // beside whatever else the machine does
   while (sickness == "hangs") pause();
 }
 

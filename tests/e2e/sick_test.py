@@ -10,7 +10,8 @@ LIBRARY = os.environ["DSTUNE_SICK_RANK_LIBRARY"]
 
 class SickRank(ProgramTest):
     def tune_with(self, sickness, rank, ranks, config, *arguments):
-        options = ["-x", f"LD_PRELOAD={LIBRARY}", "-x", f"DSTUNE_SICK_RANK={rank}",
+        # A rank whose BLAS is sick would find oneDNN to be faster, and be well.
+        options = ["-x", "DSTUNE_CPU_PRODUCTS=blas", "-x", f"LD_PRELOAD={LIBRARY}", "-x", f"DSTUNE_SICK_RANK={rank}",
                    "-x", f"DSTUNE_SICKNESS={sickness}",
                    "-x", "ASAN_OPTIONS=detect_leaks=0:verify_asan_link_order=0"]
         return self.tune(ranks, config, *arguments, mpi=(*SURVIVE, *options))
@@ -93,6 +94,23 @@ class SickRank(ProgramTest):
                               if "rank 2 on" in line and "times as long" in line]), 1,
                          finished.stderr)
         self.assertNotRegex(finished.stderr, r"rank 1 on \S+ computes")
+
+    def test_one_that_is_slow_in_a_group_of_its_own_is_named_and_its_work_done_elsewhere(self):
+        config = self.write_config(self.tiny(dstune={"ranks_per_experiment": 1, "measure_steps": 1},
+                                             zero_optimization={"stage": [0, 1]},
+                                             train_micro_batch_size_per_gpu=[2, 4]))
+
+        finished = self.tune_with("slowest", 1, 4, config)
+
+        self.assertEqual({outcome["status"] for outcome in outcomes(self.results).values()}, {"measured"})
+        said = r"rank 1 on \S+ had \d+ % of a core where the others had \d+ %, and \S+ took [\d.]+ times as long"
+        self.assertRegex(finished.stderr, f"warning: {said}")
+        self.assertRegex((self.results / "summary.txt").read_text(), f"Note: a slow rank: {said}")
+        self.assertRegex("\n".join(read_json(self.results / "status.json")["slow_workers"]), said)
+        records = events(self.results, "finished")
+        self.assertEqual([line["ranks"] for line in records if 1 in line["ranks"]], [], finished.stderr)
+        tries = [tried for line in records for tried in line.get("failed_tries", [])]
+        self.assertEqual([tried["ranks"] for tried in tries], [[1]])
 
     def test_what_failed_is_measured_again_if_asked(self):
         config = self.write_config(self.tiny(zero_optimization={"stage": [0]}))

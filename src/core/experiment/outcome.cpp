@@ -107,6 +107,7 @@ json::object content(const Measured& measured) {
       {"measure_time_s", measured.measure_time},
       {"compute_time_s",
        json::array(measured.compute_times.begin(), measured.compute_times.end())}};
+  if (!measured.core_use.empty()) object["core_use"] = to_json(measured.core_use);
   if (measured.device_use) object["device_use"] = to_json(*measured.device_use);
   if (!measured.network.empty()) object["network"] = measured.network;
   if (measured.device_peaks) object["device_peaks"] = to_json(*measured.device_peaks);
@@ -171,6 +172,9 @@ Measured measured_from_json(const json::object& object) {
     for (const auto& time : times->as_array()) {
       measured.compute_times.push_back(time.to_number<double>());
     }
+  }
+  if (const auto* uses = object.if_contains("core_use")) {
+    measured.core_use = core_uses_from_json(uses->as_array());
   }
   if (const auto* use = object.if_contains("device_use")) {
     measured.device_use = device_use_from_json(use->as_object());

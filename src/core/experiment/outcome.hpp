@@ -14,6 +14,7 @@
 #include "core/device/ledger.hpp"
 #include "core/device/machine_rates.hpp"
 #include "core/device/memory_budget.hpp"
+#include "core/experiment/core_use.hpp"
 #include "core/experiment/device_use.hpp"
 #include "core/experiment/varying_steps.hpp"
 
@@ -41,6 +42,8 @@ struct Measured {
   /// By group rank: median per step of the rank's own work, without what it waited for in
   /// collectives. Empty in what earlier versions measured.
   std::vector<Seconds> compute_times = {};
+  /// By group rank. Empty where time is virtual, and in what earlier versions measured.
+  std::vector<CoreUse> core_use = {};
   /// None where no device says, and in what earlier versions measured.
   std::optional<DeviceUse> device_use = std::nullopt;
   /// What carried the collectives between hosts, as their library names it ("IB", "Socket"); "" if

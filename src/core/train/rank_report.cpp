@@ -142,6 +142,7 @@ Outcome merge_reports(const std::vector<RankReport>& reports, const Experiment& 
   Measured merged = reports.front().own;
   merged.first_loss = 0;
   merged.last_loss = 0;
+  merged.core_use.clear();
   std::vector<std::optional<DeviceUse>> uses;
   std::vector<std::optional<DevicePeaks>> peaks;
   for (const RankReport& report : reports) {
@@ -155,6 +156,7 @@ Outcome merge_reports(const std::vector<RankReport>& reports, const Experiment& 
     merged.last_loss += own.last_loss / static_cast<double>(reports.size());
     merged.setup_time = std::max(merged.setup_time, own.setup_time);
     merged.compute_times.push_back(median(report.compute));
+    merged.core_use.insert(merged.core_use.end(), own.core_use.begin(), own.core_use.end());
     uses.push_back(own.device_use);
     peaks.push_back(own.device_peaks);
   }

@@ -10,6 +10,7 @@
 #include "core/base/json_parser.hpp"
 #include "core/base/text.hpp"
 #include "core/experiment/step_config.hpp"
+#include "core/train/core_meter.hpp"
 #include "core/train/families/families.hpp"
 #include "core/train/measure_machine.hpp"
 #include "core/train/rank_report.hpp"
@@ -104,7 +105,8 @@ class Run {
         config_(config),
         device_(device),
         collectives_(collectives),
-        group_(group) {}
+        group_(group),
+        meter_(device, config.dtype) {}
 
   Outcome run() {
     report_.own.device_peaks = device_.peaks(config_.dtype);
@@ -120,6 +122,7 @@ class Run {
     }
     report_.own.peak_memory = device_.memory().peak();
     report_.own.network = collectives_.network();
+    report_.own.core_use = meter_.use();
     return merge_measured();
   }
 
@@ -195,7 +198,9 @@ class Run {
   }
 
   StepReport run_step(std::optional<std::uint64_t> batch) {
+    meter_.begin_step();
     const StepReport step = step_->run(batch);
+    meter_.end_step(step.total, device_.ledger().exposed_time());
     if (steps_++ == 0) report_.own.first_loss = step.loss;
     report_.own.last_loss = step.loss;
     if (step.result.overflow) refuse_endless_overflow();
@@ -226,6 +231,7 @@ class Run {
   Device& device_;
   Collectives& collectives_;
   Group& group_;
+  CoreMeter meter_;
   std::optional<TrainingStep> step_;
   RankReport report_;
   int steps_ = 0;

@@ -21,6 +21,12 @@ bool is_failure(const Outcome& outcome, FailureKind kind) {
   return failed != nullptr && failed->kind == kind;
 }
 
+std::string hardware_of(const WorkerInfo& info) {
+  std::vector<std::string> names;
+  for (const DeviceInfo& device : info.devices) names.push_back(device.name);
+  return join(names, "; ");
+}
+
 }  // namespace
 
 MpiWorkerPool::MpiWorkerPool(const Communicator& world, PoolOptions options)
@@ -47,7 +53,8 @@ Seconds MpiWorkerPool::now() {
 std::vector<Worker> MpiWorkerPool::idle() const {
   std::vector<Worker> workers;
   for (const auto& worker : roster_.all()) {
-    if (worker.state == WorkerState::idle) workers.push_back({worker.info.rank, worker.info.host});
+    if (worker.state != WorkerState::idle) continue;
+    workers.push_back({worker.info.rank, worker.info.host, hardware_of(worker.info)});
   }
   std::sort(workers.begin(), workers.end(), [](const Worker& a, const Worker& b) {
     return std::tie(a.host, a.rank) < std::tie(b.host, b.rank);

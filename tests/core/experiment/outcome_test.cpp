@@ -42,6 +42,7 @@ Measured awkward() {
   measured.warmup_time = 0.123456789012345678;
   measured.measure_time = 3 * 0.1;
   measured.compute_times = {0.1, 0.3};
+  measured.core_use = {{1.5, 1.25, 4096}, {0.1, 0.3, 1.0 / 7}};
   measured.device_use.emplace().power_w = 612.0 / 7;
   measured.network = "AWS Libfabric";
   measured.device_peaks = {1e15 / 3, 1e12 / 7};
@@ -72,6 +73,7 @@ void expect_equal(const Measured& actual, const Measured& expected) {
   EXPECT_EQ(actual.warmup_time, expected.warmup_time);
   EXPECT_EQ(actual.measure_time, expected.measure_time);
   EXPECT_EQ(actual.compute_times, expected.compute_times);
+  EXPECT_EQ(actual.core_use, expected.core_use);
   EXPECT_EQ(actual.device_use, expected.device_use);
   EXPECT_EQ(actual.network, expected.network);
   EXPECT_EQ(actual.device_peaks, expected.device_peaks);

@@ -143,10 +143,13 @@ TEST(RankReport, KeepsTheLedgerOfTheFirstRank) {
 
 TEST(RankReport, MergesWhatTheDevicesSaid) {
   std::vector<RankReport> reports(2, report_of(1, {1}));
+  reports[0].own.core_use = {{2, 1, 0}};
+  reports[1].own.core_use = {{1, 1, 0}};
   reports[0].own.device_use.emplace().power_w = 100;
   reports[1].own.device_use.emplace().power_w = 200;
 
   EXPECT_EQ(merge_measured(reports).device_use.value().power_w, 300);
+  EXPECT_EQ(merge_measured(reports).core_use, (std::vector<CoreUse>{{2, 1, 0}, {1, 1, 0}}));
   reports[0].own.device_use.reset();
   EXPECT_EQ(merge_measured(reports).device_use.value().power_w, std::nullopt);
 }

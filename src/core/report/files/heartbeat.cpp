@@ -17,6 +17,7 @@ void Heartbeat::beat() {
   status.provisional = status.best.has_value();
   status.experiments = progress_.finished();
   status.elapsed = journal_.now();
+  status.slow_workers = progress_.slow_workers();
   results_.write_status(stamped(std::move(status)));
 }
 

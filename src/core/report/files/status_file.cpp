@@ -5,6 +5,8 @@
 #include <stdexcept>
 
 #include <boost/json/object.hpp>
+#include <boost/json/value_from.hpp>
+#include <boost/json/value_to.hpp>
 #include <unistd.h>
 
 #include "core/base/error.hpp"
@@ -57,6 +59,9 @@ json::object to_json(const RunStatus& status) {
       {"experiments", status.experiments},
       {"elapsed_s", status.elapsed}};
   if (!status.restart.empty()) object["restart"] = status.restart;
+  if (!status.slow_workers.empty()) {
+    object["slow_workers"] = json::value_from(status.slow_workers);
+  }
   if (status.heartbeat == 0) return object;
   object["heartbeat"] = utc_text(status.heartbeat);
   object["heartbeat_unix_s"] = status.heartbeat;
@@ -77,6 +82,9 @@ RunStatus run_status_from_json(const json::object& object) {
     status.provisional = provisional->as_bool();
   }
   if (const auto* restart = object.if_contains("restart")) status.restart = text_of(*restart);
+  if (const auto* slow = object.if_contains("slow_workers")) {
+    status.slow_workers = json::value_to<std::vector<std::string>>(*slow);
+  }
   if (const auto* process = object.if_contains("process")) {
     status.process = run_process_from_json(process->as_object());
     status.heartbeat = object.at("heartbeat_unix_s").to_number<std::int64_t>();
@@ -103,6 +111,8 @@ Life judge(const RunStatus& status, Sight sight, Seconds age) {
 }
 
 std::string describe(const RunStatus& status, Life life, Seconds age) {
+  const std::string slow =
+      status.slow_workers.empty() ? "" : concat("; slow: ", join(status.slow_workers, "; slow: "));
   const std::string work = concat(
       status.experiments, status.experiments == 1 ? " experiment in " : " experiments in ",
       fixed(status.elapsed, 0), " s",
@@ -111,13 +121,13 @@ std::string describe(const RunStatus& status, Life life, Seconds age) {
       concat(name_of(status.process), ", last heartbeat ", fixed(age, 0), " s ago");
   switch (life) {
     case Life::running:
-      return concat("running: ", work, sign);
+      return concat("running: ", work, sign, slow);
     case Life::dead:
       return concat("dead: ", work, sign, "; continue it with --resume");
     case Life::finished:
       return concat("finished: ", kStates[static_cast<std::size_t>(status.state)], ", exit code ",
                     status.exit_code, "; ", work,
-                    status.message.empty() ? "" : concat("; ", status.message));
+                    status.message.empty() ? "" : concat("; ", status.message), slow);
     default:
       return concat("running or dead: ", work, "; an earlier version did not write which process");
   }

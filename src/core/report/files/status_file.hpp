@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/base/json_fwd.hpp"
 #include "core/base/units.hpp"
@@ -25,12 +26,14 @@ struct RunStatus {
   RunProcess process = {};     ///< rank 0
   std::int64_t heartbeat = 0;  ///< when it was written: seconds since 1970; 0: not known
   std::string restart = {};    ///< why the same command with --resume would go on, or ""
+  /// Of each worker that was found to be slow, what was found.
+  std::vector<std::string> slow_workers = {};
 };
 
 /// {"schema", "status", "exit_code", "best", "provisional", "message", "experiments", "elapsed_s",
-/// "heartbeat" and "heartbeat_unix_s" (the same moment), "process"} and, if it is not empty,
-/// "restart": "worker_lost"; status is "running" | "found" | "nothing_fits" | "failed" |
-/// "interrupted" | "wrong_input".
+/// "heartbeat" and "heartbeat_unix_s" (the same moment), "process"} and, if they are not empty,
+/// "restart": "worker_lost" and "slow_workers", a list of texts; status is "running" | "found" |
+/// "nothing_fits" | "failed" | "interrupted" | "wrong_input".
 json::object to_json(const RunStatus& status);
 /// Inverse of to_json; also of schema 1, which lacks what tells the running from the dead.
 /// @throws std::exception  if `object` is no status

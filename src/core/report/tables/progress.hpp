@@ -3,6 +3,8 @@
 
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "core/report/journal/journal.hpp"
 #include "core/report/tables/metric_value.hpp"
@@ -23,6 +25,10 @@ class Progress {
   std::string line(const Record& record, bool from_journal, Seconds now,
                    std::optional<int> expected = std::nullopt);
 
+  /// What status.json is to say of slow workers from now on.
+  void set_slow_workers(std::vector<std::string> lines) { slow_workers_ = std::move(lines); }
+  const std::vector<std::string>& slow_workers() const { return slow_workers_; }
+
   int finished() const { return finished_; }
   /// Name of the best so far; none before there is one.
   std::optional<std::string> best_name() const {
@@ -34,6 +40,7 @@ class Progress {
   int finished_ = 0;
   std::optional<double> best_;
   std::string best_name_;
+  std::vector<std::string> slow_workers_;
 };
 
 }  // namespace dstune

@@ -27,7 +27,8 @@ bool is_reserved(const Record& record) {
 std::vector<std::string> numbers(const Measured& measured, Metric metric, double best,
                                  bool with_reserved) {
   const double value = metric_value(metric, measured);
-  // Always >= 1, whichever direction is better: how much worse than the best.
+  // Whichever direction is better: how much worse than the best; below 1 where noise did not
+  // decide.
   const double versus_best = is_better(metric, 1, 0) ? best / value : value / best;
   std::vector<std::string> cells = {
       fixed(typical_step_time(measured) * 1e3, 1), fixed(measured.step_time.noise_percent, 1),
@@ -47,38 +48,44 @@ std::vector<std::string> titles(bool with_reserved) {
 }
 
 std::vector<Table::Column> columns(const std::vector<ResultAxis>& axes, bool with_reserved,
-                                   bool with_ties, bool with_result) {
+                                   bool with_ties, bool with_reason, bool with_result) {
   std::vector<Table::Column> all = {{"#"}, {"experiment", Table::Align::left}};
   for (const auto& axis : axes) all.push_back({axis.title, axis.align});
   for (const auto& title : titles(with_reserved)) all.push_back({title});
   if (with_ties) all.push_back({"host overhead", Table::Align::left});
+  if (with_reason) all.push_back({"optimum", Table::Align::left});
   if (with_result) all.push_back({"result", Table::Align::left});
   return all;
 }
 
 }  // namespace
 
-std::vector<Record> ranked(std::vector<Record> records, Metric metric) {
+std::vector<Record> ranked(std::vector<Record> records, Metric metric, const std::string& optimum) {
   std::stable_sort(records.begin(), records.end(), [&](const Record& a, const Record& b) {
     const Measured* first = measured_of(a);
     const Measured* second = measured_of(b);
     if (first == nullptr || second == nullptr) return first != nullptr && second == nullptr;
     return is_better(metric, metric_value(metric, *first), metric_value(metric, *second));
   });
+  std::stable_partition(records.begin(), records.end(), [&](const Record& record) {
+    return !optimum.empty() && record.experiment.name == optimum;
+  });
   return records;
 }
 
 std::string result_table(const std::vector<Record>& records, Metric metric,
-                         const std::vector<std::string>& remarks,
-                         const std::set<std::string>& ties) {
+                         const std::vector<std::string>& remarks, const std::set<std::string>& ties,
+                         const Optimum& optimum) {
   if (records.empty()) return "";
-  const std::vector<Record> sorted = ranked(records, metric);
+  const std::vector<Record> sorted = ranked(records, metric, optimum.name);
+  const bool is_fastest = ranked(records, metric).front().experiment.name == optimum.name;
+  const bool with_reason = !optimum.reason.empty() && !is_fastest;
   const std::vector<ResultAxis> axes = varying_axes(sorted);
   const bool with_result = measured_of(sorted.back()) == nullptr;
   const Measured* first = measured_of(sorted.front());
   const double best = first == nullptr ? 0 : metric_value(metric, *first);
   const bool with_reserved = std::any_of(sorted.begin(), sorted.end(), is_reserved);
-  Table table(columns(axes, with_reserved, !ties.empty(), with_result));
+  Table table(columns(axes, with_reserved, !ties.empty(), with_reason, with_result));
   for (std::size_t i = 0; i < sorted.size(); ++i) {
     std::vector<std::string> row = {concat(i + 1), sorted[i].experiment.name};
     for (const auto& axis : axes) row.push_back(axis_value(axis, sorted[i].experiment));
@@ -87,6 +94,7 @@ std::string result_table(const std::vector<Record>& records, Metric metric,
                                      : std::vector<std::string>(titles(with_reserved).size());
     std::move(cells.begin(), cells.end(), std::back_inserter(row));
     if (!ties.empty()) row.emplace_back(ties.contains(sorted[i].experiment.name) ? "tie" : "");
+    if (with_reason) row.push_back(i == 0 ? optimum.reason : "");
     if (with_result) row.push_back(measured != nullptr ? "ran" : describe(sorted[i].outcome));
     table.add_row(std::move(row));
   }
@@ -96,11 +104,11 @@ std::string result_table(const std::vector<Record>& records, Metric metric,
 }
 
 std::string result_json(const std::vector<Record>& records, Metric metric,
-                        const std::set<std::string>& ties) {
+                        const std::set<std::string>& ties, const Optimum& optimum) {
   std::set<std::string> front;
   for (const auto& record : pareto_front(records, metric)) front.insert(record.experiment.name);
   json::array all;
-  for (const auto& record : ranked(records, metric)) {
+  for (const auto& record : ranked(records, metric, optimum.name)) {
     json::object entry = {{"name", record.experiment.name}};
     for (auto& member : to_json(record)) {
       if (member.key() != "experiment") entry[member.key()] = std::move(member.value());
@@ -110,6 +118,9 @@ std::string result_json(const std::vector<Record>& records, Metric metric,
     entry["settings"] = std::move(experiment["settings"]);
     entry["pareto"] = front.contains(record.experiment.name);
     entry["tie"] = ties.contains(record.experiment.name);
+    const bool is_optimum = record.experiment.name == optimum.name;
+    if (!optimum.name.empty()) entry["optimum"] = is_optimum;
+    if (is_optimum && !optimum.reason.empty()) entry["reason"] = optimum.reason;
     all.push_back(std::move(entry));
   }
   return to_json_text(all, 2) + "\n";

@@ -10,24 +10,33 @@
 
 namespace dstune {
 
+/// What a run chose.
+struct Optimum {
+  std::string name;    ///< "": nothing
+  std::string reason;  ///< why it and no other, in few words; or ""
+};
+
 /// Measured experiments by `metric`, the best first (equal ones in their order), then the others in
-/// their order.
-std::vector<Record> ranked(std::vector<Record> records, Metric metric);
+/// their order. `optimum`, if it is among them, comes before all.
+std::vector<Record> ranked(std::vector<Record> records, Metric metric,
+                           const std::string& optimum = "");
 
 /// One row per record as ranked() orders them, for --format table. A setting has a column only if
 /// it varied; "result" holds the reason where there are no numbers and is left out if all ran.
 /// @param remarks  what to read it with: lines under the table
 /// @param ties     names of those that a profile does not tell from the best; with any there is a
 ///                 column "host overhead" that says "tie"
+/// @param optimum  the first row, which the others are compared with; where another is faster, the
+///                 column "optimum" says there why it is not the optimum
 /// @returns "" if there are no records
 std::string result_table(const std::vector<Record>& records, Metric metric,
                          const std::vector<std::string>& remarks = {},
-                         const std::set<std::string>& ties = {});
+                         const std::set<std::string>& ties = {}, const Optimum& optimum = {});
 
 /// For --format json: an array of objects with name, rank numbers, DeepSpeed JSON, settings, times
 /// and outcome, ordered as the table; "pareto" is whether it is of pareto_front(), "tie" whether of
-/// `ties`.
+/// `ties`; where something was chosen, "optimum" is whether it is that, which has a "reason".
 std::string result_json(const std::vector<Record>& records, Metric metric,
-                        const std::set<std::string>& ties = {});
+                        const std::set<std::string>& ties = {}, const Optimum& optimum = {});
 
 }  // namespace dstune

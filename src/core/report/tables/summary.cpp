@@ -49,8 +49,10 @@ std::string spaces_table(const std::vector<Record>& records, Metric metric, cons
     add(global, record, metric);
   }
   if (best != nullptr && std::holds_alternative<Measured>(best->outcome)) {
-    global.best = best;
-    global.best_value = metric_value(metric, std::get<Measured>(best->outcome));
+    for (Space* space : {&global, &spaces[space_of(best->experiment)]}) {
+      space->best = best;
+      space->best_value = metric_value(metric, std::get<Measured>(best->outcome));
+    }
   }
   Table table({{"tuning_space", Table::Align::left},
                {"num_experiments"},

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <tuple>
 #include <utility>
 #include <variant>
 
@@ -11,6 +10,7 @@
 #include "core/search/choice/chances.hpp"
 #include "core/search/choice/profile_spread.hpp"
 #include "core/search/choice/score.hpp"
+#include "core/search/choice/simplicity.hpp"
 #include "core/search/plan/make_experiment.hpp"
 
 namespace dstune {
@@ -73,10 +73,23 @@ void Confirmation::learn(const Record& record) {
   contender.repetitions = std::max(contender.repetitions, record.experiment.repetition);
   const auto* measured = std::get_if<Measured>(&record.outcome);
   if (measured == nullptr) return;
+  contender.speeds.push_back(log_speed_of(record));
+  compare_with_first(contender, record);
+}
+
+double Confirmation::log_speed_of(const Record& record) const {
   const Experiment& experiment = record.experiment;
   const auto samples = amount_of(
       metric_, make_step_config(experiment).train_batch(experiment.ranks), experiment.settings);
-  contender.speeds.push_back(log_speed(metric_, samples, typical_step_time(*measured)));
+  return log_speed(metric_, samples, typical_step_time(std::get<Measured>(record.outcome)));
+}
+
+// By how much longer or shorter it took than when the search chose by its number.
+void Confirmation::compare_with_first(const Contender& contender, const Record& repetition) {
+  const double longer = std::expm1(log_speed_of(contender.record) - contender.speeds.back());
+  if (std::abs(longer) <= kWindow) return;
+  far_.push_back(concat(repetition.experiment.name, " took ", fixed(std::abs(longer) * 100, 0),
+                        longer > 0 ? " % longer" : " % less"));
 }
 
 std::optional<std::size_t> Confirmation::leader() const {
@@ -121,10 +134,7 @@ std::optional<std::size_t> Confirmation::winner() const {
   const auto leads = leader();
   std::optional<std::size_t> winner;
   const auto simplicity = [&](std::size_t i) {
-    const Record& record = contenders_[i].record;
-    return std::tuple(make_step_config(record.experiment).stage,
-                      std::get<Measured>(record.outcome).peak_memory.counted(),
-                      record.experiment.name);
+    return simplicity_of(contenders_[i].record, std::exp(-contenders_[i].mean()));
   };
   for (std::size_t i = 0; leads && i < contenders_.size(); ++i) {
     if (!is_tie(i, *leads)) continue;
@@ -165,11 +175,18 @@ std::vector<std::string> Confirmation::remarks() {
   if (!chosen) return remarks;
   const Contender& best = contenders_[*chosen];
   const std::string ties = ties_of(*chosen);
+  const auto spread = measured_spread(contenders_);
   remarks.push_back(concat(best.record.experiment.name, " was confirmed by ", best.repetitions,
                            best.repetitions == 1 ? " repetition" : " repetitions", " against ",
                            contenders_.size() - 1, contenders_.size() == 2 ? " other" : " others",
-                           ", whose times vary by ", fixed(repetition_noise(contenders_) * 100, 1),
-                           " %", ties.empty() ? "" : "; not told apart from it: ", ties));
+                           spread ? concat("; times of repetitions vary by ",
+                                           fixed(*spread * 100, *spread < 0.001 ? 2 : 1), " %")
+                                  : "",
+                           ties.empty() ? "" : concat("; not told apart from it: ", ties)));
+  if (!far_.empty()) {
+    remarks.push_back(
+        concat(join(far_, ", "), " than at first: something disturbed one of the measurements"));
+  }
   return remarks;
 }
 

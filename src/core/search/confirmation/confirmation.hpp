@@ -17,8 +17,8 @@ namespace dstune {
 /// the host-overhead profile leaves open of two (profile_spread()) or less, these are not repeated
 /// for each other's sake: no repetition tells what a profile does not.
 ///
-/// Of those that are not told apart from the leader and at most 1 % slower the smaller stage is the
-/// optimum, then the smaller memory: so that runs repeated agree. The others are its ties.
+/// Of those that are not told apart from the leader and at most 1 % slower the simplest is the
+/// optimum (simplicity.hpp): so that runs repeated agree. The others are its ties.
 class Confirmation final : public Tuner {
  public:
   Confirmation(std::unique_ptr<Tuner> tuner, Metric metric);
@@ -26,7 +26,7 @@ class Confirmation final : public Tuner {
   std::vector<Candidate> next(int free_groups) override;
   void learn(const Record& record) override;
   std::optional<Record> best() override;
-  /// With how the optimum was confirmed and its ties.
+  /// With how the optimum was confirmed, its ties, and which repetitions were far from the first.
   std::vector<std::string> remarks() override;
 
  private:
@@ -48,6 +48,8 @@ class Confirmation final : public Tuner {
   /// Their repetitions' noise is small beside what the host-overhead profile leaves open.
   bool is_settled(std::size_t index, std::size_t leader) const;
   Candidate again(std::size_t index);
+  double log_speed_of(const Record& record) const;
+  void compare_with_first(const Contender& contender, const Record& repetition);
   std::string ties_of(std::size_t winner) const;
 
   std::unique_ptr<Tuner> tuner_;
@@ -55,6 +57,7 @@ class Confirmation final : public Tuner {
   std::vector<Record> found_;                 ///< by the tuner inside
   std::vector<Contender> contenders_;         ///< once it has finished
   std::map<std::string, std::size_t> asked_;  ///< repetitions by name: of whom
+  std::vector<std::string> far_;              ///< repetitions that were, with by how much
 };
 
 }  // namespace dstune

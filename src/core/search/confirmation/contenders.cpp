@@ -34,18 +34,37 @@ std::vector<Contender> choose_contenders(const std::vector<Record>& records, Met
   return all;
 }
 
-double repetition_noise(const std::vector<Contender>& contenders) {
-  constexpr double kUsual = 0.01;
-  constexpr double kWeight = 2;
-  double squares = kWeight * kUsual * kUsual;
-  double freedom = kWeight;
+namespace {
+
+/// Of the contenders' repetitions about their means.
+struct Deviations {
+  double squares = 0;
+  double freedom = 0;
+};
+
+Deviations deviations_of(const std::vector<Contender>& contenders) {
+  Deviations all;
   for (const Contender& contender : contenders) {
     if (contender.speeds.empty()) continue;
     const double mean = contender.mean();
-    for (const double speed : contender.speeds) squares += (speed - mean) * (speed - mean);
-    freedom += static_cast<double>(contender.speeds.size() - 1);
+    for (const double speed : contender.speeds) all.squares += (speed - mean) * (speed - mean);
+    all.freedom += static_cast<double>(contender.speeds.size() - 1);
   }
-  return std::sqrt(squares / freedom);
+  return all;
+}
+
+}  // namespace
+
+double repetition_noise(const std::vector<Contender>& contenders) {
+  constexpr double kUsual = 0.01;
+  constexpr double kWeight = 2;
+  const Deviations seen = deviations_of(contenders);
+  return std::sqrt((seen.squares + kWeight * kUsual * kUsual) / (seen.freedom + kWeight));
+}
+
+std::optional<double> measured_spread(const std::vector<Contender>& contenders) {
+  const Deviations seen = deviations_of(contenders);
+  return seen.freedom > 0 ? std::optional(std::sqrt(seen.squares / seen.freedom)) : std::nullopt;
 }
 
 double standard_error(const Contender& a, const Contender& b, double noise) {

@@ -30,6 +30,9 @@ std::vector<Contender> choose_contenders(const std::vector<Record>& records, Met
 /// it had been seen twice.
 double repetition_noise(const std::vector<Contender>& contenders);
 
+/// Likewise, of what was seen alone: none unless a contender was repeated twice with numbers.
+std::optional<double> measured_spread(const std::vector<Contender>& contenders);
+
 /// Of the difference of both means; both have repetitions with numbers.
 double standard_error(const Contender& a, const Contender& b, double noise);
 

@@ -12,6 +12,15 @@
 #include "core/search/schedule/worker_faults.hpp"
 
 namespace dstune {
+namespace {
+
+// A limit stops a core in some of the steps: the median of short ones does not see it.
+Seconds mean_step_time(const Measured& measured) {
+  const bool has_sum = measured.steps > 0 && measured.measure_time > 0;
+  return has_sum ? measured.measure_time / measured.steps : typical_step_time(measured);
+}
+
+}  // namespace
 
 namespace {
 
@@ -100,6 +109,7 @@ Scheduler::Slot Scheduler::slot_for(const Batch& batch, const Pending& pending,
     own = culprits_of(*pending.failed);
   }
   std::vector<int> suspects = own;
+  suspects.insert(suspects.end(), slow_.ranks().begin(), slow_.ranks().end());
   const auto add = [&](const Pending& other) {
     if (!other.failed) return;
     const auto culprits = culprits_of(*other.failed);
@@ -144,15 +154,57 @@ void Scheduler::finish(Batch& batch, const Completion& completion) {
   const Running over = std::move(found->second);
   batch.running.erase(found);
   note(completion.outcome);
-  if (retry(batch, over, completion)) return;
+  if (doubt(batch, over, completion) || retry(batch, over, completion)) return;
   const auto index = over.pending.index;
-  Record record{batch.experiments[index], completion.outcome, ranks_of(over.workers), over.started,
-                journal_.now()};
-  if (over.pending.failed) record.failed_tries.push_back(*over.pending.failed);
+  Record record = record_of(batch, over, completion);
   journal_.finished(record);
   if (listener_) listener_(record, false);
   judge(over, completion, record);
   batch.records[index] = std::move(record);
+}
+
+// What was measured slowly is worth more than a second try that ended otherwise.
+Record Scheduler::record_of(const Batch& batch, const Running& over,
+                            const Completion& completion) const {
+  const Pending& pending = over.pending;
+  Record record{batch.experiments[pending.index], completion.outcome, ranks_of(over.workers),
+                over.started, journal_.now()};
+  if (pending.doubted && !std::holds_alternative<Measured>(completion.outcome)) {
+    record.outcome = *pending.doubted;
+    record.ranks = pending.failed->ranks;
+  } else if (pending.failed) {
+    record.failed_tries.push_back(*pending.failed);
+  }
+  return record;
+}
+
+bool Scheduler::doubt(Batch& batch, const Running& over, const Completion& completion) {
+  const auto* measured = std::get_if<Measured>(&completion.outcome);
+  if (measured == nullptr) return false;
+  const Experiment& experiment = batch.experiments[over.pending.index];
+  const auto suspects = slow_.look(experiment.name, *measured, over.workers);
+  if (over.pending.doubted) {
+    const auto& first = std::get<Measured>(*over.pending.doubted);
+    slow_.compare(experiment.name, over.pending.suspects, mean_step_time(first),
+                  mean_step_time(*measured));
+  }
+  for (const auto& warning : slow_.take_warnings()) log_warning(warning);
+  if (suspects.empty() || over.pending.failed) return false;
+  std::set<int> slow = slow_.ranks();
+  for (const auto& suspect : suspects) slow.insert(suspect.worker.rank);
+  if (pool_.size() - static_cast<int>(slow.size()) < experiment.ranks) return false;
+  if (stop_requested()) return false;
+  FailedTry doubted{ranks_of(over.workers), {}, false, ""};
+  std::vector<std::string> how;
+  for (const auto& suspect : suspects) {
+    doubted.culprits.push_back({suspect.worker.rank, suspect.worker.host});
+    how.push_back(concat(name_of(doubted.culprits.back()), " ", suspect.how));
+  }
+  doubted.reason = concat("measured at ", format_seconds(mean_step_time(*measured)),
+                          " per step, but ", join(how, ", "));
+  log_line(concat(experiment.name, " is measured once more, on others: ", join(how, ", ")));
+  batch.queue.push_front({over.pending.index, std::move(doubted), completion.outcome, suspects});
+  return true;
 }
 
 void Scheduler::note(const Outcome& outcome) {
@@ -169,16 +221,12 @@ bool Scheduler::retry(Batch& batch, const Running& over, const Completion& compl
   if (stop_requested()) return true;  // without a record: the resumed run tries it
   log_warning(concat(batch.experiments[over.pending.index].name, " failed (", failed->reason,
                      "); it is tried once more, on other ranks where there are enough"));
-  batch.queue.push_front({over.pending.index, std::move(failed)});
+  batch.queue.push_front({over.pending.index, std::move(failed), {}, {}});
   return true;
 }
 
 void Scheduler::judge(const Running& over, const Completion& completion, const Record& record) {
-  if (const auto* measured = std::get_if<Measured>(&record.outcome)) {
-    const auto warning = slow_.look(record.experiment.name, *measured, over.workers);
-    if (warning) log_warning(*warning);
-  }
-  if (!over.pending.failed) return;
+  if (!over.pending.failed || over.pending.doubted) return;
   const auto& failed = *over.pending.failed;
   name_constant_culprits(failed, completion, record);
   for (const auto& sick : find_sick(failed, record.outcome, record.ranks)) {
@@ -207,8 +255,9 @@ void Scheduler::retire_again(int ranks) {
     for (const auto& failed : record.failed_tries) {
       for (const auto& sick : find_sick(failed, record.outcome, record.ranks)) {
         const auto idle = pool_.idle();
-        const bool is_here =
-            std::find(idle.begin(), idle.end(), Worker{sick.rank, sick.host}) != idle.end();
+        const bool is_here = std::ranges::any_of(idle, [&](const Worker& worker) {
+          return worker.rank == sick.rank && worker.host == sick.host;
+        });
         if (!is_here || pool_.size() <= ranks) continue;
         pool_.retire(sick.rank);
         log_warning(concat(

@@ -32,6 +32,10 @@ struct Shortage {
 /// A failure that may be a worker's (find_fault) is followed by one more try, on other ranks if the
 /// pool has enough: it waits for them. Its culprits get nothing else meanwhile. If it runs without
 /// them, those that are sick are retired, by name; if it fails again, that is its outcome.
+///
+/// What was measured with a worker that looks slow (SlowWorkers) is measured once more on others,
+/// where there are enough, and that is its outcome; the first is among its failed tries. Who is
+/// slow gets work only where the others are too few.
 class Scheduler {
  public:
   /// Called for every finished record, measured now or found in the journal.
@@ -60,6 +64,9 @@ class Scheduler {
   /// A line for each rank that is retired since it lost its device: "rank 3 on nodeB: why".
   const std::vector<std::string>& lost_devices() const { return lost_devices_; }
 
+  /// A line for each worker that was found to be slow: "rank 3 on nodeB had 26 % of a core ...".
+  const std::vector<std::string>& slow_workers() const { return slow_.lines(); }
+
   /// How many experiments of `ranks` ranks can run at once now: the tuner's k.
   int slots(int ranks) const;
 
@@ -67,6 +74,10 @@ class Scheduler {
   struct Pending {
     std::size_t index = 0;  ///< in the batch
     std::optional<FailedTry> failed = {};
+    /// Then, if it was measured, but with workers that looked slow: what came of it, and who they
+    /// were.
+    std::optional<Outcome> doubted = {};
+    std::vector<SlowSuspect> suspects = {};
   };
   struct Slot {
     std::vector<Worker> workers;
@@ -94,6 +105,9 @@ class Scheduler {
   void finish(Batch& batch, const Completion& completion);
   void note(const Outcome& outcome);
   bool retry(Batch& batch, const Running& over, const Completion& completion);
+  /// Whether it is to be measured again as it was slow, which its workers are learnt from.
+  bool doubt(Batch& batch, const Running& over, const Completion& completion);
+  Record record_of(const Batch& batch, const Running& over, const Completion& completion) const;
   void judge(const Running& over, const Completion& completion, const Record& record);
   void name_constant_culprits(const FailedTry& first, const Completion& second,
                               const Record& record);

@@ -1,6 +1,8 @@
 #include "core/search/schedule/slow_workers.hpp"
 
 #include <algorithm>
+#include <numeric>
+#include <utility>
 
 #include "core/base/statistics.hpp"
 #include "core/base/text.hpp"
@@ -10,31 +12,169 @@ namespace {
 
 constexpr double kSlow = 1.3;
 constexpr int kExperiments = 3;
+/// Of a core: two that share one are slow beside those who have one each, but of three that share
+/// two cores by turns none is.
+constexpr double kSlowShare = 1.6;
+/// Where more than a quarter of the others have less than this the machine is busy, and who gets
+/// the cores changes.
+constexpr double kQuietShare = 0.75;
+constexpr double kSlowOnBusy = 3;
+/// No turn of three that meet on one core for a while.
+constexpr double kSureShare = 2.4;
+/// Of work, below which an experiment alone says nothing: a limit's period is 0.1 s.
+constexpr Seconds kLeastWork = 0.1;
 
-}  // namespace
+using Uses = std::deque<CoreUse>;
 
-std::optional<std::string> SlowWorkers::look(const std::string& experiment,
-                                             const Measured& measured,
-                                             const std::vector<Worker>& workers) {
-  const auto& times = measured.compute_times;
-  if (times.size() < 2 || times.size() != workers.size()) return std::nullopt;
+double share_of(const Uses& uses) {
+  CoreUse sum;
+  for (const CoreUse& use : uses) {
+    sum.wanted += use.wanted;
+    sum.had += use.had;
+  }
+  return core_share(sum);
+}
+
+double best_probe(const Uses& uses) {
+  double best = 0;
+  for (const CoreUse& use : uses) best = std::max(best, use.probe_per_s);
+  return best;
+}
+
+Seconds work_of(const Uses& uses) {
+  return std::accumulate(uses.begin(), uses.end(), Seconds{0},
+                         [](Seconds sum, const CoreUse& use) { return sum + use.wanted; });
+}
+
+/// By how much less than the others one must have; `shares` not empty.
+double least_factor(std::vector<double> shares) {
+  const auto quarter = shares.begin() + static_cast<std::ptrdiff_t>(shares.size() / 4);
+  std::nth_element(shares.begin(), quarter, shares.end());
+  return *quarter < kQuietShare ? kSlowOnBusy : kSlowShare;
+}
+
+std::string percent(double share) { return concat(fixed(share * 100, 0), " %"); }
+
+std::string name_of(const Worker& worker) {
+  return concat("rank ", worker.rank, " on ", worker.host);
+}
+
+/// Why the slowest of a group is slow beside its peers, and its place; or "".
+std::pair<std::size_t, std::string> slowest_of_group(const std::vector<Seconds>& times) {
+  if (times.size() < 2) return {0, ""};
   const auto slowest = std::max_element(times.begin(), times.end());
   std::vector<Seconds> others = times;
   others.erase(others.begin() + (slowest - times.begin()));
   const Seconds usual = summarize(others).median;
-  const Worker& suspect = workers[static_cast<std::size_t>(slowest - times.begin())];
-  for (const auto& worker : workers) {
-    if (worker.rank != suspect.rank) in_a_row_[worker.rank] = 0;
-  }
-  int& count = in_a_row_[suspect.rank];
-  count = usual > 0 && *slowest > kSlow * usual ? count + 1 : 0;
-  if (count < kExperiments || !named_.insert(suspect.rank).second) return std::nullopt;
-  return concat(
-      "rank ", suspect.rank, " on ", suspect.host, " computes ", fixed(*slowest / usual, 1),
-      " times as long as its peers (", format_seconds(*slowest), " against ", format_seconds(usual),
-      " per step in ", experiment,
-      ", the third experiment in a row); every experiment waits for it: look for other programs, "
-      "heat or shared cores there");
+  const auto place = static_cast<std::size_t>(slowest - times.begin());
+  if (!(usual > 0) || *slowest <= kSlow * usual) return {place, ""};
+  return {place, concat("computes ", fixed(*slowest / usual, 1), " times as long as its peers (",
+                        format_seconds(*slowest), " against ", format_seconds(usual), " per step")};
 }
+
+}  // namespace
+
+void SlowWorkers::remember(const std::string& experiment, const Measured& measured,
+                           const std::vector<Worker>& workers) {
+  for (std::size_t i = 0; i < workers.size(); ++i) {
+    History& history = histories_[workers[i].rank];
+    history.hardware = workers[i].hardware;
+    history.experiments.push_back(experiment);
+    if (measured.core_use.size() != workers.size()) continue;
+    history.uses.push_back(measured.core_use[i]);
+    if (history.uses.size() > kExperiments) history.uses.pop_front();
+  }
+}
+
+std::optional<SlowSuspect> SlowWorkers::suspect(const Worker& worker, const CoreUse& use) const {
+  const History& own = histories_.at(worker.rank);
+  std::vector<double> shares;
+  std::vector<double> probes;
+  for (const auto& [rank, other] : histories_) {
+    if (rank == worker.rank || other.uses.empty()) continue;
+    if (work_of(other.uses) > 0) shares.push_back(share_of(other.uses));
+    const bool is_alike = other.hardware == own.hardware && best_probe(other.uses) > 0;
+    if (is_alike) probes.push_back(best_probe(other.uses));
+  }
+  const bool is_long = use.wanted >= kLeastWork;
+  if (!shares.empty() && (is_long || work_of(own.uses) >= kLeastWork)) {
+    const double share = is_long ? core_share(use) : share_of(own.uses);
+    const double usual = summarize(shares).median;
+    if (share * least_factor(shares) < usual) {
+      return SlowSuspect{
+          worker,
+          concat("had ", percent(share), " of a core where the others had ", percent(usual)),
+          share * kSureShare <= usual};
+    }
+  }
+  if (probes.empty() || own.uses.size() < kExperiments || best_probe(own.uses) <= 0) {
+    return std::nullopt;
+  }
+  const double ratio = summarize(probes).median / best_probe(own.uses);
+  if (ratio <= kSlow) return std::nullopt;
+  return SlowSuspect{
+      worker,
+      concat("takes ", fixed(ratio, 1), " times as long as the others for a fixed piece of work"),
+      true};
+}
+
+std::vector<SlowSuspect> SlowWorkers::look(const std::string& experiment, const Measured& measured,
+                                           const std::vector<Worker>& workers) {
+  remember(experiment, measured, workers);
+  const bool has_times = measured.compute_times.size() == workers.size();
+  const auto [place, beside_peers] =
+      slowest_of_group(has_times ? measured.compute_times : std::vector<Seconds>{});
+  std::vector<SlowSuspect> suspects;
+  for (std::size_t i = 0; i < workers.size(); ++i) {
+    const Worker& worker = workers[i];
+    const bool has_use = measured.core_use.size() == workers.size();
+    const auto found = has_use ? suspect(worker, measured.core_use[i]) : std::nullopt;
+    if (found) suspects.push_back(*found);
+    const bool is_slow_peer = i == place && !beside_peers.empty();
+    int& count = histories_.at(worker.rank).in_a_row;
+    count = is_slow_peer || found ? count + 1 : 0;
+    if (count < kExperiments) continue;
+    const std::string what =
+        is_slow_peer ? concat(beside_peers, " in ") : concat(found->how, " (in ");
+    name(worker, concat(what, experiment, ", the third experiment in a row); ",
+                        workers.size() > 1 ? "every experiment waits for it"
+                                           : "what it measures is too slow"));
+  }
+  return suspects;
+}
+
+void SlowWorkers::compare(const std::string& experiment, const std::vector<SlowSuspect>& suspects,
+                          Seconds there, Seconds elsewhere) {
+  for (const SlowSuspect& suspect : suspects) {
+    History& history = histories_[suspect.worker.rank];
+    std::erase(history.experiments, experiment);
+    const bool is_slower = elsewhere > 0 && there > kSlow * elsewhere;
+    if (!is_slower) history.in_a_row = 0;
+    if (!is_slower || !suspect.is_sure) continue;
+    name(suspect.worker,
+         concat(suspect.how, ", and ", experiment, " took ", fixed(there / elsewhere, 1),
+                " times as long with it as without it (", format_seconds(there), " against ",
+                format_seconds(elsewhere),
+                " per step); it gets work only where the others are too "
+                "few"));
+  }
+}
+
+void SlowWorkers::name(const Worker& worker, const std::string& what) {
+  if (!named_.insert(worker.rank).second) return;
+  constexpr std::size_t kShown = 3;
+  std::vector<std::string> before = histories_[worker.rank].experiments;
+  const std::size_t count = before.size();
+  before.resize(std::min(count, kShown));
+  lines_.push_back(concat(
+      name_of(worker), " ", what,
+      ": look for other programs, limits of a cgroup, heat or shared cores there",
+      before.empty() ? ""
+                     : concat("; what was measured with it may be too slow: ", join(before, ", "),
+                              count > kShown ? ", ..." : "")));
+  warnings_.push_back(lines_.back());
+}
+
+std::vector<std::string> SlowWorkers::take_warnings() { return std::exchange(warnings_, {}); }
 
 }  // namespace dstune

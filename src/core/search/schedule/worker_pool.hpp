@@ -14,6 +14,7 @@ namespace dstune {
 struct Worker {
   int rank = 0;  ///< world rank, >= 1
   std::string host;
+  std::string hardware = {};  ///< equal for two workers whose cores and devices are of one kind
 
   bool operator==(const Worker&) const = default;
 };

@@ -26,6 +26,7 @@ RunStatus final_status(const TuningResult& result, Seconds elapsed) {
   RunStatus status;
   status.experiments = static_cast<int>(result.records.size());
   status.elapsed = elapsed;
+  status.slow_workers = result.slow_workers;
   if (result.best) status.best = result.best->experiment.name;
   if (result.wrong_sums) {
     status.state = RunState::failed;

@@ -4,9 +4,11 @@
 #include <string_view>
 #include <variant>
 
+#include "core/base/statistics.hpp"
 #include "core/base/text.hpp"
 #include "core/experiment/step_config.hpp"
 #include "core/search/space/known_faults.hpp"
+#include "core/search/tuner/choice_reason.hpp"
 #include "core/search/tuner/deciding_measurement.hpp"
 #include "core/search/tuner/profile_ties.hpp"
 
@@ -57,6 +59,22 @@ std::string arithmetic_remark(const std::vector<Record>& records) {
          "--verbose says)";
 }
 
+std::string cores_remark(const std::vector<Record>& records) {
+  constexpr double kEnough = 0.75;
+  std::vector<double> shares;
+  for (const Record& record : records) {
+    if (measured_of(record) == nullptr) continue;
+    for (const CoreUse& use : measured_of(record)->core_use) {
+      if (use.wanted > 0) shares.push_back(core_share(use));
+    }
+  }
+  const double usual = shares.empty() ? 1 : summarize(shares).median;
+  if (usual >= kEnough) return "";
+  return concat("while they computed, the ranks had ", fixed(usual * 100, 0),
+                " % of a core (median): the machine is shared, limited or has fewer cores than "
+                "ranks, and the times are not its best");
+}
+
 std::string throttle_remark(const std::vector<Record>& records) {
   const Uses uses =
       uses_where(records, [](const DeviceUse& use) { return !use.throttle_reasons.empty(); });
@@ -86,6 +104,11 @@ std::string peak_remark(const std::vector<Record>& records, const Record& best) 
   return share.empty() ? "" : concat(best.experiment.name, " runs at ", share);
 }
 
+std::string choice_remark(const std::vector<Record>& records, Metric metric, const Record& best) {
+  const std::string reason = choice_reason(records, metric, best);
+  return reason == kFastest ? "" : concat(best.experiment.name, " is the optimum: ", reason);
+}
+
 std::string checkpointing_remark(const std::vector<Record>& records, const Record& best) {
   const auto chosen = make_step_config(best.experiment).checkpointing;
   if (chosen.is_on()) {
@@ -105,10 +128,12 @@ std::vector<std::string> result_remarks(const std::vector<Record>& records, Metr
   if (records.empty()) return {};
   std::vector<std::string> remarks = {
       overhead_remark(records.front().experiment.settings.host_overhead)};
+  if (best) remarks.push_back(choice_remark(records, metric, *best));
   if (best) remarks.push_back(profile_ties_remark(records, metric, *best));
   if (best) remarks.push_back(peak_remark(records, *best));
   if (best) remarks.push_back(checkpointing_remark(records, *best));
   remarks.push_back(arithmetic_remark(records));
+  remarks.push_back(cores_remark(records));
   remarks.push_back(throttle_remark(records));
   remarks.push_back(sharing_remark(records));
   if (best) {
@@ -129,6 +154,7 @@ std::vector<std::string> result_remarks(const TuningResult& result, Metric metri
   for (const auto& lost : result.lost_devices) {
     remarks.push_back(concat("a rank lost its device and got no more work: ", lost));
   }
+  for (const auto& slow : result.slow_workers) remarks.push_back(concat("a slow rank: ", slow));
   return remarks;
 }
 

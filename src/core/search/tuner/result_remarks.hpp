@@ -11,12 +11,20 @@
 
 namespace dstune {
 
+/// "z1_gas1_tmbspg4 is the optimum: as fast as z3_gas1_tmbspg4 within noise, and a smaller stage"
+/// (choice_reason()); "" if it is the fastest row.
+std::string choice_remark(const std::vector<Record>& records, Metric metric, const Record& best);
+
 /// How a training program switches on what `best` has, or that it must not, where it was tuned.
 std::string checkpointing_remark(const std::vector<Record>& records, const Record& best);
 
 /// That bf16 and fp16 are computed in fp32 on the CPU backend; "" if none was measured with them
 /// there.
 std::string arithmetic_remark(const std::vector<Record>& records);
+
+/// "while they computed, the ranks had 31 % of a core (median): ..."; "" if they had three quarters
+/// or more, or where that is not known.
+std::string cores_remark(const std::vector<Record>& records);
 
 /// "the GPU was held back in 3 of 20 experiments (most in z3_gas1_tmbspg4, power cap: SM clock 1410
 /// of 1980 MHz (71 %), 83 C, 612 W): their times are not its best"; "" if it never was.
@@ -37,7 +45,7 @@ std::string peak_remark(const std::vector<Record>& records, const Record& best);
 std::vector<std::string> result_remarks(const std::vector<Record>& records, Metric metric,
                                         const std::optional<Record>& best);
 
-/// Likewise of a run, with the ranks that lost their device.
+/// Likewise of a run, with the ranks that lost their device and those that were slow.
 std::vector<std::string> result_remarks(const TuningResult& result, Metric metric);
 
 }  // namespace dstune

@@ -168,6 +168,7 @@ TuningResult tune(const TuningConfig& config, int group_size, Scheduler& schedul
   auto result = search(config, group_size, scheduler, predictor, dry_run);
   result.shortage = scheduler.shortage();
   result.lost_devices = scheduler.lost_devices();
+  result.slow_workers = scheduler.slow_workers();
   result.wrong_sums = scheduler.wrong_sums();
   if (result.wrong_sums) result.stopped = true;
   if (result.shortage) {

@@ -41,6 +41,8 @@ struct TuningResult {
   std::vector<std::string> remarks;
   /// Scheduler::lost_devices()
   std::vector<std::string> lost_devices;
+  /// Scheduler::slow_workers()
+  std::vector<std::string> slow_workers;
 
   /// No best, and memory alone is why: no stage is feasible, or what ran was out of memory. With
   /// neither best nor this (nor `stopped`), experiments failed for other reasons.

@@ -86,6 +86,34 @@ TEST(ResultTable, MarksWhatAProfileDoesNotTellFromTheBest) {
   EXPECT_THAT(rows.at(3), HasSubstr("|    1.25 | tie           | ran "));
 }
 
+TEST(ResultTable, TheOptimumIsTheFirstRowWithItsReasonWhereAnotherIsFaster) {
+  const auto rows = split(
+      result_table(example(), Metric::throughput, {}, {}, {"z1_gas1_tmbspg2", "a smaller stage"}),
+      '\n');
+
+  EXPECT_THAT(rows.at(0), HasSubstr("| vs best | optimum         | result "));
+  EXPECT_THAT(rows.at(2), HasSubstr("|   1 | z1_gas1_tmbspg2 |"));
+  EXPECT_THAT(rows.at(2), HasSubstr("|    1.00 | a smaller stage | ran "));
+  EXPECT_THAT(rows.at(3), HasSubstr("|   2 | z2_gas1_tmbspg4 |"));
+  EXPECT_THAT(rows.at(3), HasSubstr("|    0.80 |                 | ran "));
+}
+
+TEST(ResultTable, TheFastestNeedsNoReason) {
+  EXPECT_EQ(result_table(example(), Metric::throughput, {}, {}, {"z2_gas1_tmbspg4", "fastest"}),
+            result_table(example(), Metric::throughput));
+}
+
+TEST(ResultJson, SaysWhatIsTheOptimumAndWhy) {
+  const auto all = parse_json(result_json(example(), Metric::throughput, {},
+                                          {"z1_gas1_tmbspg2", "a smaller stage"}))
+                       .as_array();
+
+  EXPECT_EQ(all.at(0).at("name"), "z1_gas1_tmbspg2");
+  EXPECT_EQ(all.at(0).at("optimum"), true);
+  EXPECT_EQ(all.at(0).at("reason"), "a smaller stage");
+  EXPECT_EQ(all.at(1).at("optimum"), false);
+}
+
 TEST(ResultJson, SaysWhatAProfileDoesNotTellFromTheBest) {
   const auto all =
       parse_json(result_json(example(), Metric::throughput, {"z1_gas1_tmbspg2"})).as_array();

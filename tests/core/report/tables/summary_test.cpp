@@ -37,6 +37,16 @@ TEST(SummaryText, HasDeepSpeedsTableAndClosingLine) {
             "Tuning completed in 0:03:25.250000. Total number of experiments: 4.\n");
 }
 
+TEST(SummaryText, TheOptimumStandsInTheRowOfItsStageToo) {
+  const std::vector<Record> records = {make_record(make_experiment(0, 1), make_measured(9)),
+                                       make_record(make_experiment(0, 2), make_measured(10))};
+
+  const std::string text = summary_text(records, Metric::throughput, &records[0], "r", 1);
+
+  EXPECT_THAT(text, HasSubstr("| z0           |               2 |               9 | "
+                              "z0_gas1_tmbspg1 |"));
+}
+
 TEST(SummaryText, LatencyIsMinimised) {
   const std::vector<Record> records = {make_record(make_experiment(0, 1), make_measured(8)),
                                        make_record(make_experiment(0, 2), make_measured(5))};

@@ -11,6 +11,7 @@
 namespace dstune::confirmation_test {
 namespace {
 
+using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
@@ -123,6 +124,57 @@ TEST_F(ConfirmationTest, OfTiesTheSmallerStageIsTheOptimum) {
 
   EXPECT_EQ(confirmed.best()->experiment.name, "z1");
   EXPECT_THAT(confirmed.remarks().back(), HasSubstr("not told apart from it: z3"));
+}
+
+// Equal but for one setting, whose other value is slower by what no noise hides; DeepSpeed has
+// true.
+TEST_F(ConfirmationTest, OfTiesDeepSpeedsDefaultsAreTheOptimumWhateverTheNames) {
+  rows_ = {{"z1_cgF", 1}, {"z1_cgT", 1}};
+  times_ = {{"z1_cgF", std::vector<Seconds>(6, 1.001)}, {"z1_cgT", std::vector<Seconds>(6, 1.0)}};
+  auto pool = make_pool(rows_);
+  pool.candidates[0].candidate.ds_config["zero_optimization"].as_object()["contiguous_gradients"] =
+      false;
+  Confirmation confirmed(std::make_unique<GridTuner>(config_, 1, std::move(pool)),
+                         Metric::throughput);
+
+  run(confirmed);
+
+  EXPECT_EQ(confirmed.best()->experiment.name, "z1_cgT");
+}
+
+TEST_F(ConfirmationTest, OfEquallySimpleTiesTheFasterIsTheOptimumWhateverTheNames) {
+  rows_ = {{"a", 1}, {"b", 1}};
+  times_ = {{"a", std::vector<Seconds>(6, 1.001)}, {"b", std::vector<Seconds>(6, 1.0)}};
+  auto confirmed = tuner();
+
+  run(confirmed);
+
+  EXPECT_EQ(confirmed.best()->experiment.name, "b");
+}
+
+TEST_F(ConfirmationTest, ASpreadIsSaidOnlyWhereRepetitionsShowOne) {
+  rows_ = {{"a"}, {"b"}};
+  times_ = {{"a", {1, 1}}, {"b", {2, 2}}};
+  auto once = tuner();
+  run(once);
+  times_ = {{"a", {1, 1, 1.02, 1, 1.02, 1}}, {"b", {1, 1, 1.02, 1, 1.02, 1}}};
+  auto often = tuner();
+  run(often);
+
+  EXPECT_THAT(once.remarks().back(), Not(HasSubstr("vary")));
+  EXPECT_THAT(often.remarks().back(), HasSubstr("times of repetitions vary by 1.1 %"));
+}
+
+TEST_F(ConfirmationTest, ARepetitionFarFromTheFirstIsSaid) {
+  rows_ = {{"disturbed"}, {"quiet"}};
+  times_ = {{"disturbed", {1, 1.31}}, {"quiet", {1.01, 1.04}}};
+  auto confirmed = tuner();
+
+  run(confirmed);
+
+  EXPECT_THAT(confirmed.remarks().back(),
+              AllOf(HasSubstr("disturbed_again1 took 31 % longer than at first"),
+                    Not(HasSubstr("quiet_again1"))));
 }
 
 TEST_F(ConfirmationTest, WhatIsMeasurablySlowerIsNoTieWhateverItsStage) {

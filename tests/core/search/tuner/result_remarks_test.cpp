@@ -61,6 +61,26 @@ TEST(PeakRemark, HoldsTheWinnerAgainstThePeakWhereThereIsOne) {
                                 "TFLOP/s)"));
 }
 
+TEST(CoresRemark, SaysThatTheRanksHadFewerCoresThanTheyCouldUse) {
+  Measured alone = measured(1);
+  alone.core_use = {{1, 0.97, 0}, {2, 1.9, 0}};
+  Measured crowded = measured(1);
+  crowded.core_use = {{1, 0.31, 0}, {4, 1.24, 0}};
+
+  EXPECT_EQ(cores_remark({record(1, measured(1))}), "");
+  EXPECT_EQ(cores_remark({record(1, alone)}), "");
+  EXPECT_THAT(cores_remark({record(1, crowded)}), HasSubstr("had 31 % of a core (median)"));
+}
+
+TEST(ResultRemarks, NameSlowRanks) {
+  TuningResult result;
+  result.records = {record(1, measured(1))};
+  result.slow_workers = {"rank 3 on b had 25 % of a core"};
+
+  EXPECT_EQ(result_remarks(result, Metric::throughput).back(),
+            "a slow rank: rank 3 on b had 25 % of a core");
+}
+
 TEST(ArithmeticRemark, IsOfSixteenBitsOnTheCpu) {
   auto bf16 = record(1, measured(1));
   bf16.experiment.ds_config["bf16"] = {{"enabled", true}};

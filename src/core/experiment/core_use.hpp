@@ -1,0 +1,34 @@
+// What a rank got of the hardware that its work needs.
+#pragma once
+
+#include <vector>
+
+#include "core/base/json_fwd.hpp"
+#include "core/base/units.hpp"
+
+namespace dstune {
+
+/// Of one rank in one experiment.
+struct CoreUse {
+  /// Wall time of its own work in all steps, what it waited for in collectives left out; 0 where a
+  /// device works beside the host.
+  Seconds wanted = 0;
+  /// Processor time of its thread in all steps, at most `wanted`: less of it says that the core is
+  /// shared, or held back by a limit.
+  Seconds had = 0;
+  /// How often a second a fixed piece of work can be done, in processor time; on a GPU FLOP/s of
+  /// DevicePeaks; 0: not known.
+  double probe_per_s = 0;
+
+  bool operator==(const CoreUse&) const = default;
+};
+
+/// The part of its work's time in which it had a core; 1 where that is not known.
+double core_share(const CoreUse& use);
+
+/// [{"wanted_s": 1.2, "had_s": 0.3, "probe_per_s": 4100}, ...], by rank of the group.
+json::array to_json(const std::vector<CoreUse>& ranks);
+/// Inverse of to_json, exact. @throws std::exception  if `array` is none
+std::vector<CoreUse> core_uses_from_json(const json::array& array);
+
+}  // namespace dstune

@@ -1,0 +1,30 @@
+// The tie rule: which of several that are as fast is the optimum.
+#pragma once
+
+#include <compare>
+
+#include "core/base/units.hpp"
+#include "core/report/journal/journal.hpp"
+
+namespace dstune {
+
+/// How simple a configuration is; the least of those that are as fast is the optimum. Stage before
+/// departures before time before memory: a name never decides.
+struct Simplicity {
+  int stage = 0;
+  int departures = 0;  ///< departures_from_defaults()
+  Seconds time = 0;    ///< of its work, in any unit that all have
+  Bytes peak_memory = 0;
+
+  std::partial_ordering operator<=>(const Simplicity&) const = default;
+};
+
+/// Settings of ZeRO that differ from what DeepSpeed does with none but the stage, of those that the
+/// stage reads; activation checkpointing counts as one.
+int departures_from_defaults(const Experiment& experiment);
+
+/// @param record  measured
+/// @param time    that it is judged by
+Simplicity simplicity_of(const Record& record, Seconds time);
+
+}  // namespace dstune

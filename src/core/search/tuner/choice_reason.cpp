@@ -1,0 +1,55 @@
+#include "core/search/tuner/choice_reason.hpp"
+
+#include <variant>
+
+#include "core/base/text.hpp"
+#include "core/search/choice/score.hpp"
+#include "core/search/choice/simplicity.hpp"
+#include "core/search/tuner/deciding_measurement.hpp"
+
+namespace dstune {
+namespace {
+
+const Measured* measured_of(const Record& record) { return std::get_if<Measured>(&record.outcome); }
+
+/// What has the highest score of those with a number; `best` if none has a higher one.
+template <class NumberOf>
+const Record& fastest(const std::vector<Record>& records, Metric metric, const Record& best,
+                      NumberOf number_of) {
+  const Record* found = &best;
+  for (const Record& record : records) {
+    const bool is_itself = record.experiment.ds_config == best.experiment.ds_config;
+    const Measured* number =
+        record.experiment.repetition == 0 && !is_itself ? number_of(record) : nullptr;
+    if (number == nullptr) continue;
+    const Measured* to_beat = number_of(*found);
+    if (to_beat == nullptr || score(metric, *number) > score(metric, *to_beat)) found = &record;
+  }
+  return *found;
+}
+
+std::string what_it_has_before(const Record& other, const Record& best) {
+  const Simplicity ours = simplicity_of(best, 0);
+  const Simplicity theirs = simplicity_of(other, 0);
+  if (ours.stage < theirs.stage) return "a smaller stage";
+  if (ours.stage == theirs.stage && ours.departures < theirs.departures) {
+    return "nearer to DeepSpeed's defaults";
+  }
+  return "";
+}
+
+}  // namespace
+
+std::string choice_reason(const std::vector<Record>& records, Metric metric, const Record& best) {
+  const auto deciding = [&](const Record& record) { return deciding_measurement(record, records); };
+  const Record& rival = fastest(records, metric, best, deciding);
+  if (&rival == &best) {
+    return &fastest(records, metric, best, measured_of) == &best ? kFastest
+                                                                 : "the fastest when repeated";
+  }
+  const std::string advantage = what_it_has_before(rival, best);
+  return concat("as fast as ", rival.experiment.name, " within noise, and ",
+                advantage.empty() ? "measured before it" : advantage);
+}
+
+}  // namespace dstune

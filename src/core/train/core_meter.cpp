@@ -1,0 +1,68 @@
+#include "core/train/core_meter.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <ctime>
+
+namespace dstune {
+namespace {
+
+Seconds thread_time() {
+  timespec time{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return static_cast<Seconds>(time.tv_sec) + static_cast<Seconds>(time.tv_nsec) * 1e-9;
+}
+
+// Each round needs the one before: neither vectors nor caches have a part in it.
+std::uint64_t mix_often(std::uint64_t value) {
+  constexpr int kRounds = 50'000;
+  for (int i = 0; i < kRounds; ++i) {
+    value ^= value << 13U;
+    value ^= value >> 7U;
+    value ^= value << 17U;
+  }
+  return value;
+}
+
+// The best of a few: what an interrupt costs is no property of the core.
+double probe() {
+  constexpr int kTries = 3;
+  volatile std::uint64_t value = 1;
+  Seconds best = 0;
+  for (int i = 0; i < kTries; ++i) {
+    const Seconds begin = thread_time();
+    value = mix_often(value);
+    const Seconds time = thread_time() - begin;
+    best = i == 0 ? time : std::min(best, time);
+  }
+  return best > 0 ? 1 / best : 0;
+}
+
+}  // namespace
+
+CoreMeter::CoreMeter(Device& device, DType dtype)
+    : works_here_(device.computes() && !device.overlaps()) {
+  if (works_here_) {
+    use_.probe_per_s = probe();
+  } else if (const auto peaks = device.peaks(dtype)) {
+    use_.probe_per_s = peaks->gemm_flops_per_s;
+  }
+}
+
+void CoreMeter::begin_step() { begin_ = thread_time(); }
+
+// A thread that waits sleeps for the most part, but not all of the time: what it had beyond its own
+// work is not of it.
+void CoreMeter::end_step(Seconds total, Seconds exposed) {
+  if (!works_here_) return;
+  const Seconds wanted = std::max(total - exposed, 0.0);
+  use_.wanted += wanted;
+  use_.had += std::min(thread_time() - begin_, wanted);
+}
+
+std::vector<CoreUse> CoreMeter::use() const {
+  if (!works_here_ && use_.probe_per_s <= 0) return {};
+  return {use_};
+}
+
+}  // namespace dstune
