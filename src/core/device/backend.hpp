@@ -40,6 +40,7 @@ struct DeviceInfo {
   /// The default memory limit is what is free, less `reserves`; else what the device has.
   bool limit_is_free_memory = false;
   std::vector<MemoryReserve> reserves = {};  ///< still to be taken from free_memory
+  std::string libraries = {};  ///< that multiply matrices, with versions; "" where it is not known
 
   bool operator==(const DeviceInfo&) const = default;
 };

@@ -8,6 +8,7 @@
 
 #include "core/base/text.hpp"
 #include "kernels/cpu/cpu_backend.hpp"
+#include "kernels/cpu/product_libraries.hpp"
 
 namespace dstune::cpu {
 
@@ -52,6 +53,7 @@ DeviceInfo describe_device() {
   info.memory = pages(_SC_PHYS_PAGES);
   info.free_memory = available_memory();
   info.is_shared = true;
+  info.libraries = product_libraries();
   return info;
 }
 

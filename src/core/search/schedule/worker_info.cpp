@@ -43,7 +43,8 @@ json::object to_json(const DeviceInfo& device) {
           {"index", device.index},
           {"seen", device.seen},
           {"limit_is_free_memory", device.limit_is_free_memory},
-          {"reserves", to_json(device.reserves)}};
+          {"reserves", to_json(device.reserves)},
+          {"libraries", device.libraries}};
 }
 
 DeviceInfo device_info_from_json(const json::object& object) {
@@ -58,7 +59,8 @@ DeviceInfo device_info_from_json(const json::object& object) {
           object.at("index").to_number<int>(),
           object.at("seen").to_number<int>(),
           object.at("limit_is_free_memory").as_bool(),
-          reserves_from_json(object.at("reserves").as_array())};
+          reserves_from_json(object.at("reserves").as_array()),
+          text_at(object, "libraries")};
 }
 
 }  // namespace
