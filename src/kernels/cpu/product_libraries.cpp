@@ -21,16 +21,16 @@ Function* find(const char* name) {
 
 // "OpenBLAS 0.3.21 DYNAMIC_ARCH NO_AFFINITY Haswell MAX_THREADS=64": name and version.
 std::string openblas() {
-  const auto* const config = find<char*()>("openblas_get_config");
+  auto* const config = find<char*()>("openblas_get_config");
   if (config == nullptr) return "";
   const auto words = split(config(), ' ');
-  const auto* const core = find<char*()>("openblas_get_corename");
+  auto* const core = find<char*()>("openblas_get_corename");
   return concat(words.at(0), words.size() > 1 ? concat(" ", words[1]) : "",
                 core == nullptr ? "" : concat(" (", core(), ")"));
 }
 
 std::string mkl() {
-  const auto* const version = find<void(char*, int)>("mkl_get_version_string");
+  auto* const version = find<void(char*, int)>("mkl_get_version_string");
   if (version == nullptr) return "";
   std::array<char, 256> text{};
   version(text.data(), static_cast<int>(text.size()) - 1);
@@ -38,7 +38,7 @@ std::string mkl() {
 }
 
 std::string blis() {
-  const auto* const version = find<const char*()>("bli_info_get_version_str");
+  auto* const version = find<const char*()>("bli_info_get_version_str");
   return version == nullptr ? "" : concat("BLIS ", version());
 }
 
