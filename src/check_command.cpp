@@ -101,6 +101,20 @@ void add_folder(std::vector<Problem>& problems, const char* where, const std::st
     problems.push_back({where, concat("is ", in_quotes(path), ", which ", reason)});
 }
 
+// Earlier results are no fault of the file: the run only has to be told what to do with them.
+void check_results(const TuningConfig& config, const CommandLine& options) {
+  const std::string& results_dir = config.autotuning.results_dir;
+  const std::string& exps_dir = config.autotuning.exps_dir;
+  auto existing = existing_results(options);
+  if (existing == ExistingResults::refuse && holds_results(results_dir, exps_dir)) {
+    log_line(concat(in_quotes(results_dir),
+                    " has the results of an earlier run: --resume goes on with it, --overwrite "
+                    "starts again, another --results-dir keeps both"));
+    existing = ExistingResults::resume;
+  }
+  check_existing_results(results_dir, exps_dir, existing);
+}
+
 }  // namespace
 
 void check_folders(const TuningConfig& config, const CommandLine& options) {
@@ -118,9 +132,7 @@ int print_check(const CommandLine& options) {
   std::vector<Problem> problems;
   collect(problems, [&] { add_stages(plan); });
   const std::string& results_dir = plan.config.autotuning.results_dir;
-  collect(problems, [&] {
-    check_existing_results(results_dir, plan.config.autotuning.exps_dir, existing_results(options));
-  });
+  collect(problems, [&] { check_results(plan.config, options); });
   for (auto& problem : problems) {
     if (problem.where == "--results-dir") problem.where = concat(problem.where, " ", results_dir);
   }

@@ -24,6 +24,7 @@
 #include "mpi/base/bundle.hpp"
 #include "mpi/base/communicator.hpp"
 #include "mpi/base/environment.hpp"
+#include "mpi/base/library.hpp"
 #include "mpi/base/placement.hpp"
 #include "mpi/lifeline/checks.hpp"
 #include "mpi/lifeline/sentinel.hpp"
@@ -162,20 +163,13 @@ int run_under_mpi(const CommandLine& options, int argc, char** argv) {
   }
 }
 
-std::string mpi_version() {
-  char text[MPI_MAX_LIBRARY_VERSION_STRING] = "";
-  int length = 0;
-  MPI_Get_library_version(text, &length);  // one of the few calls that need no MPI_Init
-  return std::string(trim(text));
-}
-
 void print_version() {
-  print(concat(trim(version_text()), "\n", mpi_version(), "\nBoost ", BOOST_LIB_VERSION, "\n",
+  print(concat(trim(version_text()), "\n", mpi_library_text(), "\nBoost ", BOOST_LIB_VERSION, "\n",
                usable_backends(), "\n"));
 }
 
 void print_backends() {
-  std::string text = concat(trim(version_text()), "\nMPI: ", mpi_version(), "\n");
+  std::string text = concat(trim(version_text()), "\nMPI: ", mpi_library_text(), "\n");
   for (const auto& line : list_backends()) text += concat(line, "\n");
   print(text);
 }

@@ -18,6 +18,7 @@
 #include "core/report/files/leftovers.hpp"
 #include "core/report/files/own_files.hpp"
 #include "core/report/files/results_directory.hpp"
+#include "core/report/files/second_lock.hpp"
 #include "core/report/files/supervisor_files.hpp"
 #include "core/report/journal/journal.hpp"
 #include "core/report/tables/predictions.hpp"
@@ -39,6 +40,7 @@
 #include "core/train/families/families.hpp"
 #include "kernels/backends.hpp"
 #include "mpi/base/launcher.hpp"
+#include "mpi/base/library.hpp"
 #include "mpi/lifeline/signals.hpp"
 #include "mpi/pool/mpi_worker_pool.hpp"
 
@@ -109,8 +111,11 @@ class Run {
         journal_(results_.journal_path(), journal_mode(existing_results(options)),
                  {to_json(config.settings.model), config.settings.backend,
                   device_names(config.settings.backend, pool.workers()),
-                  to_text(deepspeed_version_of(config.deepspeed))},
-                 options.force_resume, Journal::kLockPatience, this_process(launcher_folder())),
+                  to_text(deepspeed_version_of(config.deepspeed)), version_text(),
+                  library_names(config.settings.backend, pool.workers()), mpi_library(),
+                  config.settings.threads_per_rank},
+                 options.force_resume, Journal::kLockPatience, this_process(launcher_folder()),
+                 [folder = config.autotuning.results_dir] { return another_run_lives(folder); }),
         progress_(config.autotuning.metric),
         heartbeat_(results_, journal_, progress_) {
     leave_results_folder(results_.path());
@@ -176,8 +181,14 @@ class Run {
   }
 
   std::string prediction_quality() const {
-    const auto predictor = taught_predictor(journal_.records(), group_size_);
-    return predictor ? quality_text(predictor->quality()) : "";
+    constexpr std::size_t kEnough = 128;  // each takes a dry step
+    try {
+      const auto predictor = taught_predictor(journal_.records(), group_size_, kEnough);
+      return predictor ? quality_text(predictor->quality()) : "";
+    } catch (const std::exception& fault) {
+      log_warning(concat("how well step times were predicted cannot be said: ", fault.what()));
+      return "";
+    }
   }
 
   // The results are on the disk by then: what cannot be printed is no reason to lose them.

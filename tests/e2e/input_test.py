@@ -166,14 +166,27 @@ class WrongInput(ProgramTest):
         self.assert_refused(finished, "/dstune/model/model_type", "gpt2")
 
     def test_check_names_the_stages_that_cannot_run(self):
-        config = self.tiny(zero_optimization={"stage": [0, 2],
-                                              "offload_optimizer": {"device": "cpu"}})
+        config = self.tiny(zero_optimization={"stage": [2, 3],
+                                              "offload_param": {"device": "cpu"}})
 
         finished = self.run_command([PROGRAM, "--check", str(self.write_config(config))])
 
         self.assertEqual(finished.returncode, 0, finished.stderr)
-        self.assertIn("stages 0,", finished.stdout)
-        self.assertIn("stage 2 cannot run: not modelled: zero_optimization.offload_optimizer",
+        self.assertIn("stages 2,", finished.stdout)
+        self.assertIn("offload_param has no effect below stage 3", finished.stderr)
+        self.assertIn("stage 3 cannot run: not modelled: zero_optimization.offload_param",
+                      finished.stderr)
+
+    def test_check_holds_earlier_results_against_nobody(self):
+        config = str(self.write_config(self.tiny()))
+        self.results.mkdir()
+        (self.results / "journal.jsonl").write_text('{"schema":3,"type":"run"', encoding="utf-8")
+
+        finished = self.run_command([PROGRAM, "--check", config])
+
+        self.assertEqual(finished.returncode, 0, finished.stderr)
+        self.assertIn("would run: ", finished.stdout)
+        self.assertIn("has the results of an earlier run: --resume goes on with it",
                       finished.stderr)
 
     def test_check_tells_what_a_run_would(self):
@@ -183,7 +196,7 @@ class WrongInput(ProgramTest):
         self.assertEqual(self.listing(), [])
         self.results.mkdir()
         (self.results / "mine").write_text("", encoding="utf-8")
-        config = self.tiny(zero_optimization={"stage": 2, "offload_param": {"device": "cpu"}})
+        config = self.tiny(zero_optimization={"stage": 3, "offload_param": {"device": "cpu"}})
         bad = self.run_command([PROGRAM, "--check", str(self.write_config(config))])
 
         self.assertEqual(good.returncode, 0, good.stderr)

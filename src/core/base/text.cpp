@@ -47,6 +47,7 @@ std::string did_you_mean(std::string_view word, const std::vector<std::string>& 
   std::string best;
   std::size_t best_distance = std::max<std::size_t>(1, word.size() / 3) + 1;
   for (const auto& candidate : known) {
+    if (candidate == word) return {};  // whatever is wrong with it, it is not its spelling
     const std::size_t distance = edit_distance(word, candidate, best_distance - 1);
     if (distance < best_distance) {
       best_distance = distance;

@@ -27,7 +27,8 @@ std::vector<std::string> split(std::string_view text, char separator);
 std::string join(const std::vector<std::string>& parts, std::string_view separator);
 
 /// The member of `known` that `word` most likely means, or "" if none is near: at most a third of
-/// its letters (at least one) inserted, deleted, replaced or swapped with a neighbour.
+/// its letters (at least one) inserted, deleted, replaced or swapped with a neighbour. "" too if
+/// `word` is itself a member.
 std::string did_you_mean(std::string_view word, const std::vector<std::string>& known);
 
 }  // namespace dstune

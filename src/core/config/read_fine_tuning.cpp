@@ -2,13 +2,14 @@
 
 #include <algorithm>
 #include <optional>
-#include <regex>
 #include <set>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "core/base/glob.hpp"
+#include "core/base/pattern.hpp"
 #include "core/base/text.hpp"
 #include "core/model/lora_targets.hpp"
 #include "core/train/families/families.hpp"
@@ -96,11 +97,12 @@ void read_names(const SectionReader& lora, const char* key, std::vector<std::str
   pattern = json::value_to<std::string>(*value);
   if (lower(pattern) == LoraSettings::kAllLinear) pattern = LoraSettings::kAllLinear;
   try {
-    const std::regex tried(pattern);
-  } catch (const std::regex_error&) {
+    const Pattern tried(pattern);
+  } catch (const std::invalid_argument& fault) {
     problems.add(pointer, concat("is ", in_quotes(pattern),
-                                 ", no regular expression that is modelled (ECMAScript's); "
-                                 "accepted: one, a list of names, or \"all-linear\""));
+                                 ", no regular expression that is modelled (", fault.what(),
+                                 "); accepted: one of RE2's syntax, a list of names, or "
+                                 "\"all-linear\""));
     pattern.clear();
   }
 }

@@ -14,7 +14,18 @@ void read_task(const SectionReader& reader, std::string_view pointer, ModelSpec&
                Problems& problems) {
   std::string name;
   reader.read("task", name);
-  if (name.empty()) return;
+  if (name.empty()) {
+    const bool is_classifier = model.task == Task::sequence_classification;
+    const std::string fault = is_classifier ? fault_of_labels(model) : "";
+    if (!fault.empty()) {
+      problems.add(
+          std::string(pointer),
+          concat(
+              "is missing, so it is the sequence_classification of the model's architectures, but ",
+              fault));
+    }
+    return;
+  }
   const Task task = task_from(name);
   const auto tasks = family_of(model).tasks;
   if (std::find(tasks.begin(), tasks.end(), task) != tasks.end()) {

@@ -49,9 +49,12 @@ std::optional<int> ranks_of_an_experiment(const TuningConfig& config, const Comm
 void share_model(TuningConfig& config, Problems& problems) {
   const AutotuningConfig& autotuning = config.autotuning;
   ModelSpec& model = config.settings.model;
-  const auto whole = make_model_parameters(model).total();
+  const auto parameters = make_model_parameters(model);
+  const auto whole = parameters.total();
   check_model_info(autotuning.model_info, model, whole, problems);
   config.num_params = autotuning.model_info.num_params.value_or(whole);
+  config.trainable_num_params =
+      model.fine_tuning.is_everything() ? config.num_params : parameters.trainable_total();
   model = part_of_one_rank(std::move(model), autotuning.mp_size, problems);
   auto note =
       note_of_model_parallelism(autotuning.mp_size, whole, make_model_parameters(model).total());
@@ -144,6 +147,7 @@ TuningConfig read_sections(const json::object& given, const CommandLine& options
   const auto resolved = resolve_auto(file, hidden_size, config.warnings);
   const auto checked = check_section(resolved, deepspeed_section(), "", problems);
   check_relations(checked, problems);
+  warn_of_idle_offload(checked, config.stages, problems);
   config.deepspeed = fixed_part(checked);
   set_checkpointing(checkpointing, config.deepspeed, problems);
   set_deepspeed_version(version, config.deepspeed);

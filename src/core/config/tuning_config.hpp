@@ -67,6 +67,7 @@ struct TuningConfig {
                          ///< nodes, host_overhead (core/search/plan/machine.hpp completes a copy)
   std::int64_t num_params =
       0;  ///< of the whole model, as model_info says; 0: the settings' model's
+  std::int64_t trainable_num_params = 0;      ///< of the whole model; 0: the settings' model's
   std::optional<HostOverhead> host_overhead;  ///< none: the preset of the backend
   std::optional<AllocatorModel> allocator;    ///< none: what the backend's users run with
   std::optional<int> ranks_per_experiment;    ///< GPUs that train; default: all workers

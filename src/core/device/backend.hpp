@@ -42,6 +42,7 @@ struct DeviceInfo {
   bool limit_is_free_memory = false;
   std::vector<MemoryReserve> reserves = {};  ///< still to be taken from free_memory
   std::vector<MemoryBound> bounds = {};      ///< where it is shared: less than all, beside `memory`
+  std::string libraries = {};  ///< that multiply matrices, with versions; "" where it is not known
 
   bool operator==(const DeviceInfo&) const = default;
 };

@@ -174,16 +174,20 @@ void find_unsupported_quantization(const json::object& zero, StepConfig& config)
       "zeropp_loco_param");
 }
 
-// In stage 0 DeepSpeed reads none of these keys, so they cannot change its step.
+// In stage 0 DeepSpeed reads none of these keys but those of the optimizer, of which it dies: its
+// CPU optimizer takes no parameters on a device. Below stage 3 it reads nothing of the parameters'
+// offloading.
 void find_unsupported_zero(const json::object& zero, StepConfig& config) {
-  if (config.stage == 0) return;
   const auto add = [&](bool asked_for, std::string_view key) {
     if (asked_for) config.unsupported.push_back(concat("zero_optimization.", key));
   };
-  for (const auto* key : {"offload_optimizer", "offload_param"}) {
+  const auto add_offload = [&](std::string_view key, std::string_view old_key) {
     add(read_text(section(zero, key), "device", "none") != "none", key);
-  }
-  for (const auto* key : {"cpu_offload", "cpu_offload_param"}) add(is_on(zero, key), key);
+    add(is_on(zero, old_key), old_key);
+  };
+  add_offload("offload_optimizer", "cpu_offload");
+  if (config.stage == 0) return;
+  if (config.stage == 3) add_offload("offload_param", "cpu_offload_param");
   add(find(zero, "zenflow") != nullptr, "zenflow");
   bool has_norm = true;
   read(zero, "compute_grad_norm", has_norm);

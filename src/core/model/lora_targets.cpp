@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <charconv>
 #include <map>
-#include <regex>
 
+#include "core/base/pattern.hpp"
 #include "core/base/text.hpp"
 
 namespace dstune {
@@ -45,12 +45,12 @@ class Choice {
     if (!pattern.empty()) pattern_.emplace(pattern);
   }
   bool has(const std::string& name) const {
-    return pattern_ ? std::regex_match(name, *pattern_) : is_listed(list_, name);
+    return pattern_ ? pattern_->matches(name) : is_listed(list_, name);
   }
 
  private:
   const std::vector<std::string>& list_;
-  std::optional<std::regex> pattern_;
+  std::optional<Pattern> pattern_;
 };
 
 bool is_within(const std::vector<std::size_t>& modules, const ModelParameters& parameters,

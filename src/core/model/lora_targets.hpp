@@ -21,7 +21,7 @@ std::optional<std::size_t> output_embeddings(const ModelParameters& parameters, 
 
 /// As PEFT's check_target_module_exists() decides by the names of the model's modules, ascending;
 /// also modules that is_linear() denies.
-/// @throws std::regex_error  if a pattern is none
+/// @throws std::invalid_argument  if a pattern is no Pattern (core/base/pattern.hpp)
 std::vector<std::size_t> find_lora_targets(const LoraSettings& lora,
                                            const ModelParameters& parameters, Task task);
 

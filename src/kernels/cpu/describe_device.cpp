@@ -9,6 +9,7 @@
 #include "core/base/memory_bounds.hpp"
 #include "core/base/text.hpp"
 #include "kernels/cpu/cpu_backend.hpp"
+#include "kernels/cpu/product_libraries.hpp"
 
 namespace dstune::cpu {
 
@@ -48,6 +49,7 @@ DeviceInfo describe_device() {
   info.free_memory = available_memory();
   info.is_shared = true;
   info.bounds = memory_bounds();
+  info.libraries = product_libraries();
   return info;
 }
 

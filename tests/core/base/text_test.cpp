@@ -53,6 +53,10 @@ TEST(DidYouMean, SaysNothingIfNothingIsNear) {
   EXPECT_EQ(did_you_mean("model", {}), "");
 }
 
+TEST(DidYouMean, NeverSaysTheSameWord) {
+  EXPECT_EQ(did_you_mean("c_attn", {"c_attm", "c_attn"}), "");
+}
+
 TEST(DidYouMean, IgnoresWordsTooLongToBeAMistake) {
   const std::string paragraph(101, 'a');
 

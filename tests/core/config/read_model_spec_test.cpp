@@ -103,6 +103,19 @@ TEST(ReadModelName, NamesThePresetsIfThereIsNothingOfThatName) {
                    "of a Hugging Face config.json"});
 }
 
+TEST(ReadModelName, SuggestsNoOtherModel) {
+  const auto fault_of = [](const char* name) {
+    Problems problems("config.json");
+    read_name(name, {"."}, "--model", problems);
+    return faults_in(problems).at(0);
+  };
+
+  EXPECT_THAT(fault_of("bart-base-uncased"), testing::Not(testing::HasSubstr("did you mean")));
+  EXPECT_THAT(fault_of("gpt3"), testing::Not(testing::HasSubstr("did you mean")));
+  EXPECT_THAT(fault_of("llama-3.2-2b"), testing::Not(testing::HasSubstr("did you mean")));
+  EXPECT_THAT(fault_of("GPT2"), testing::HasSubstr("did you mean \"gpt2\"?"));
+}
+
 TEST(ReadModelName, PutsTheFileInFrontOfItsFaults) {
   const TemporaryDirectory directory;
   const std::string path = directory / "m.json";
@@ -199,6 +212,21 @@ TEST(ReadModelObject, WarnsOfKeysThatNoModelOfTheFamilyHas) {
                           "/model/zz is no key of GPT-2 and has no effect"}));
 }
 
+TEST(ReadModelObject, SaysWhichHeadIsNotModelled) {
+  Problems problems("config.json");
+  std::vector<std::string> warnings;
+  const auto object =
+      json::parse(R"({"model_type": "bert", "architectures": ["BertForTokenClassification"]})");
+
+  const auto spec = read_model_object(object.as_object(), "m", "/model", problems, warnings);
+
+  ASSERT_TRUE(spec);
+  EXPECT_EQ(spec->task, Task::masked_lm);
+  EXPECT_EQ(warnings, (std::vector<std::string>{
+                          "/model/architectures has \"BertForTokenClassification\", whose head is "
+                          "not modelled for bert: trained for masked_lm instead"}));
+}
+
 TEST(ReadModelObject, FoldsItsWarnings) {
   json::object object{{"model_type", "gpt2"}};
   for (int i = 0; i < 1000; ++i) object["strange" + std::to_string(i)] = 1;
@@ -251,6 +279,8 @@ TEST(ReadModelObject, NeedsItsFamily) {
 TEST(ReadModelObject, RejectsOtherFamiliesWithoutReadingOn) {
   EXPECT_EQ(faults_of_object(R"({"model_type": "rwkv_world", "n_embd": -1})"),
             Faults{"/model/model_type  is \"rwkv_world\"; accepted: " + all_families()});
+  EXPECT_EQ(faults_of_object(R"({"model_type": "bart"})"),
+            Faults{"/model/model_type  is \"bart\"; accepted: " + all_families()});
   EXPECT_EQ(faults_of_object(R"({"model_type": "gpt_neo_x"})"),
             Faults{"/model/model_type  is \"gpt_neo_x\"; did you mean \"gpt_neox\"? accepted: " +
                    all_families()});

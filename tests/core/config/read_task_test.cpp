@@ -31,6 +31,26 @@ TEST(ReadTask, IsTheFamilysFirstUnlessItIsGiven) {
   EXPECT_EQ(read(R"({"model": {"model_type": "roberta"}})").model.task, Task::masked_lm);
 }
 
+TEST(ReadTask, IsThatOfTheModelsArchitecture) {
+  constexpr const char* kClassifier =
+      R"({"model": {"model_type": "bert", "architectures": ["BertForSequenceClassification"]}})";
+  constexpr const char* kOverruled =
+      R"({"task": "causal_lm",
+          "model": {"model_type": "llama", "architectures": ["LlamaForSequenceClassification"]}})";
+  constexpr const char* kHeadless =
+      R"({"model": {"model_type": "bert", "architectures": ["BertModel"]}})";
+
+  EXPECT_EQ(read(kClassifier).model.task, Task::sequence_classification);
+  EXPECT_EQ(read(kOverruled).model.task, Task::causal_lm);
+  EXPECT_EQ(read(kHeadless).model.task, Task::masked_lm);
+  EXPECT_EQ(read(R"({"model": {"model_type": "gpt2", "num_labels": 1,
+                               "architectures": ["GPT2ForSequenceClassification"]}})")
+                .faults,
+            Faults{"/dstune/task  is missing, so it is the sequence_classification of the model's "
+                   "architectures, but the model has num_labels 1, which is a regression; modelled "
+                   "are 2 or more"});
+}
+
 TEST(ReadTask, TakesAnyOfTheFamilys) {
   const auto [model, faults] =
       read(R"({"model": "distilbert-base-uncased", "task": "sequence_classification"})");

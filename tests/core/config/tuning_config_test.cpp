@@ -164,6 +164,33 @@ TEST_F(ReadTuningConfig, DividesTheModelAmongModelParallelRanks) {
                    "dstune.model"});
 }
 
+TEST_F(ReadTuningConfig, CountsWhatIsTrained) {
+  const auto all = read(R"({"dstune": {"model": "gpt2"}})");
+  const auto adapters = read(R"({"dstune": {"model": "gpt2", "lora": {}}})");
+
+  EXPECT_EQ(all.trainable_num_params, all.num_params);
+  EXPECT_EQ(adapters.trainable_num_params, 294'912);
+  EXPECT_EQ(adapters.num_params, 124'439'808 + 294'912);
+}
+
+TEST_F(ReadTuningConfig, WarnsOfOffloadingWithoutEffect) {
+  const auto warnings = [&](const char* stages, const char* key) {
+    return read(concat(R"({"dstune": {"model": "gpt2"}, "zero_optimization": {"stage": )", stages,
+                       R"(, ")", key, R"(": {"device": "cpu"}}})"))
+        .warnings;
+  };
+
+  EXPECT_THAT(warnings("[2, 3]", "offload_param"),
+              testing::ElementsAre("/zero_optimization/offload_param has no effect below stage 3: "
+                                   "DeepSpeed ignores it there"));
+  EXPECT_THAT(warnings("[0, 1]", "offload_optimizer"),
+              testing::ElementsAre("/zero_optimization/offload_optimizer rules out stage 0: there "
+                                   "DeepSpeed's CPU optimizer gets parameters on the device, and "
+                                   "dies"));
+  EXPECT_THAT(warnings("3", "offload_param"), testing::IsEmpty());
+  EXPECT_THAT(warnings("[1, 2]", "offload_optimizer"), testing::IsEmpty());
+}
+
 TEST_F(ReadTuningConfig, RejectsKeysThatLookLikeAMistake) {
   EXPECT_EQ(faults(R"({"dstune": {"model": "gpt2"}, "zero_optimisation": {"stage": 3}})"),
             Faults{"/zero_optimisation  is unknown and would have no effect; did you mean "

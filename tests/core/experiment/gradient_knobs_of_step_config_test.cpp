@@ -38,6 +38,22 @@ TEST(StepConfig, NamesGradientKnobsInStage3Alone) {
   }
 }
 
+TEST(StepConfig, NamesOffloadingWhereDeepSpeedDoesNotIgnoreIt) {
+  const auto named = [](int stage, const char* key) {
+    return make_step_config({{"zero_optimization", {{"stage", stage}, {key, {{"device", "cpu"}}}}}})
+        .unsupported;
+  };
+  for (const int stage : {0, 1, 2, 3}) {
+    EXPECT_EQ(named(stage, "offload_optimizer"), Names{"zero_optimization.offload_optimizer"});
+    EXPECT_EQ(named(stage, "offload_param"),
+              stage == 3 ? Names{"zero_optimization.offload_param"} : Names{});
+  }
+  EXPECT_EQ(make_step_config({{"zero_optimization",
+                               {{"stage", 0}, {"offload_optimizer", {{"device", "none"}}}}}})
+                .unsupported,
+            Names{});
+}
+
 TEST(StepConfig, NamesAccumulationTypesWhereThereIsNoWayForThem) {
   const auto named = [](int stage, bool contiguous) {
     return make_step_config(

@@ -41,6 +41,14 @@ void check_deprecated(const json::object& zero, Problems& problems) {
   }
 }
 
+// In today's form or the old one; a list of the search space counts as not.
+bool offloads(const json::object& zero, std::string_view key, std::string_view old_key) {
+  if (is_true(&zero, old_key)) return true;
+  const auto* const offload = section_of(zero, key);
+  const auto* const device = offload == nullptr ? nullptr : offload->if_contains("device");
+  return device != nullptr && device->is_string() && *device != "none";
+}
+
 bool is_zero_or_absent(const json::object& section, std::string_view key) {
   const auto* const value = section.if_contains(key);
   return value == nullptr || (value->is_number() && value->to_number<double>() == 0);
@@ -84,6 +92,24 @@ void check_relations(const json::object& deepspeed, Problems& problems) {
   check_nvme(*zero, "offload_optimizer", problems);
   check_nvme(*zero, "offload_param", problems);
   check_deprecated(*zero, problems);
+}
+
+void warn_of_idle_offload(const json::object& deepspeed, const std::vector<int>& stages,
+                          Problems& problems) {
+  const auto* const zero = section_of(deepspeed, "zero_optimization");
+  if (zero == nullptr) return;
+  const auto has = [&](const auto& condition) { return std::ranges::any_of(stages, condition); };
+  if (offloads(*zero, "offload_param", "cpu_offload_param") &&
+      has([](int stage) { return stage < 3; })) {
+    problems.warn("/zero_optimization/offload_param",
+                  "has no effect below stage 3: DeepSpeed ignores it there");
+  }
+  if (offloads(*zero, "offload_optimizer", "cpu_offload") &&
+      has([](int stage) { return stage == 0; })) {
+    problems.warn("/zero_optimization/offload_optimizer",
+                  "rules out stage 0: there DeepSpeed's CPU optimizer gets parameters on the "
+                  "device, and dies");
+  }
 }
 
 json::object without_keys(const json::object& object, const std::vector<std::string_view>& keys) {

@@ -12,6 +12,7 @@
 #include "core/base/log.hpp"
 #include "core/base/text.hpp"
 #include "core/report/files/own_files.hpp"
+#include "core/report/files/second_lock.hpp"
 #include "core/report/journal/journal_file.hpp"
 #include "core/report/journal/journal_reader.hpp"
 #include "core/report/tables/summary.hpp"
@@ -182,17 +183,23 @@ void check_existing_results(const std::string& results_dir, const std::string& e
            "is or holds the working or home directory, so --overwrite does not remove it; choose "
            "another");
   }
-  if (is_journal_in_use(concat(results_dir, "/", kJournalName))) {
+  if (is_journal_in_use(concat(results_dir, "/", kJournalName),
+                        [&] { return another_run_lives(results_dir); })) {
     refuse(results_dir,
            "is in use by another run of dstune-mpi; wait for its end, or choose "
            "another");
   }
 }
 
+bool holds_results(const std::string& results_dir, const std::string& exps_dir) {
+  return look_at(results_dir, exps_dir).is_results;
+}
+
 void remove_existing_results(const std::string& results_dir, const std::string& exps_dir) {
   const std::string journal = concat(results_dir, "/", kJournalName);
   if (!fs::exists(journal)) return;
-  const JournalFile held(journal, JournalFile::Open::existing, 0);
+  const JournalFile held(journal, JournalFile::Open::existing, 0,
+                         [&] { return another_run_lives(results_dir); });
   const JournalContent content = read_own_journal(held.read(), journal);
   for (const auto& path :
        find_own_files(results_dir, exps_dir, {content.names, content.processes})) {

@@ -12,6 +12,9 @@ namespace dstune {
 void check_existing_results(const std::string& results_dir, const std::string& exps_dir,
                             ExistingResults existing);
 
+/// Whether results_dir has what a run left there. @throws ConfigError  if it cannot be told
+bool holds_results(const std::string& results_dir, const std::string& exps_dir);
+
 /// Removes what the journal's runs wrote (find_own_files()) from both directories and says what
 /// stays. Only after check_existing_results(..., overwrite). The journal stays, for Journal::Mode::
 /// replace: whenever this is interrupted, the rest can still be told from other people's files.

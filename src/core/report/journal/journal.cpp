@@ -39,9 +39,9 @@ bool need_not_be_repeated(const Outcome& outcome) {
 }  // namespace
 
 Journal::Journal(const std::string& path, Mode mode, const RunIdentity& identity, bool force,
-                 Seconds lock_patience, const RunProcess& process)
+                 Seconds lock_patience, const RunProcess& process, SignOfLife other_lives)
     : file_(path, mode == Mode::create ? JournalFile::Open::create : JournalFile::Open::existing,
-            lock_patience),
+            lock_patience, std::move(other_lives)),
       clock_start_ns_(monotonic_ns()) {
   if (mode == Mode::resume) read_existing(identity, force);
   clock_start_ns_ = monotonic_ns();
@@ -58,7 +58,7 @@ Journal::Journal(const std::string& path, Mode mode, const RunIdentity& identity
 void Journal::read_existing(const RunIdentity& identity, bool force) {
   const std::string text = file_.read();
   JournalContent content = read_own_journal(text, file_.path());
-  if (!force) check_identity(content.identity, identity);
+  check_identity(content.identity, identity, force);
   for (const auto& warning : describe_damage(content, file_.path())) log_warning(warning);
   const bool is_empty_of_ours = content.whole_lines.empty() && !text.empty();
   if (!content.damaged.empty() || is_empty_of_ours) {
@@ -80,11 +80,20 @@ void Journal::read_existing(const RunIdentity& identity, bool force) {
   for (auto& record : content.records) remember(std::move(record));
 }
 
-void Journal::check_identity(const std::optional<RunIdentity>& recorded,
-                             const RunIdentity& found) const {
+void Journal::check_identity(const std::optional<RunIdentity>& recorded, const RunIdentity& found,
+                             bool force) const {
   if (!recorded) return;
+  for (const auto& remark : identity_remarks(*recorded, found)) {
+    log_warning(concat(file_.path(), ": ", remark));
+  }
   auto problems = differences(*recorded, found);
   if (problems.empty()) return;
+  if (force) {
+    for (const auto& problem : problems) {
+      log_warning(concat("results are mixed: ", problem.where, " ", problem.what));
+    }
+    return;
+  }
   problems.push_back({"--resume",
                       "would mix these results; use --overwrite to start again, another "
                       "--results-dir, or --force-resume to mix them"});

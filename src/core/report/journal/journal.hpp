@@ -14,20 +14,10 @@
 #include "core/experiment/experiment.hpp"
 #include "core/experiment/outcome.hpp"
 #include "core/report/journal/journal_file.hpp"
+#include "core/report/journal/run_identity.hpp"
 #include "core/report/journal/run_process.hpp"
 
 namespace dstune {
-
-/// What a run must share with the one it resumes.
-struct RunIdentity {
-  json::object model;  ///< to_json(ModelSpec)
-  std::string backend;
-  std::string
-      machine;  ///< CPU or GPU model of the workers, sorted and counted: "2 x Intel Xeon ..."
-  std::string deepspeed = {};  ///< the release that is tuned for: "0.19.8"
-
-  bool operator==(const RunIdentity&) const = default;
-};
 
 /// A try that failed and was followed by another: the failure may be its workers'.
 struct FailedTry {
@@ -69,13 +59,16 @@ class Journal {
   static constexpr Seconds kLockPatience = 15;
 
   /// Damaged lines of a journal that is resumed are warned of and left out, and the old file is
-  /// kept as PATH.bak (back_up_journal()); a torn last line is cut off.
+  /// kept as PATH.bak (back_up_journal()); a torn last line is cut off. What differs in the
+  /// identity is named: as problems, or with `force` as warnings.
   /// @param process  that runs, for the record
+  /// @param other_lives  asked where the file cannot be locked
   /// @throws Error  on I/O faults; ConfigError if `path` is no plain file or no journal of ours, if
   ///         another run holds it, or if resume finds another schema, or another identity and
   ///         `force` is false. Then nothing was changed
   Journal(const std::string& path, Mode mode, const RunIdentity& identity, bool force = false,
-          Seconds lock_patience = kLockPatience, const RunProcess& process = this_process());
+          Seconds lock_patience = kLockPatience, const RunProcess& process = this_process(),
+          SignOfLife other_lives = {});
 
   /// Before an experiment is sent to its ranks. @throws Error
   void started(const Experiment& experiment, const std::vector<int>& ranks);
@@ -117,7 +110,8 @@ class Journal {
 
  private:
   void read_existing(const RunIdentity& identity, bool force);
-  void check_identity(const std::optional<RunIdentity>& recorded, const RunIdentity& found) const;
+  void check_identity(const std::optional<RunIdentity>& recorded, const RunIdentity& found,
+                      bool force) const;
   void append(const char* type, json::object content);
   std::string make_line(const char* type, json::object content) const;
   void remember(Record record);

@@ -94,7 +94,8 @@ std::string back_up_journal(const std::string& path, std::string_view text) {
   }
 }
 
-JournalFile::JournalFile(std::string path, Open open, Seconds patience) : path_(std::move(path)) {
+JournalFile::JournalFile(std::string path, Open open, Seconds patience, SignOfLife other_lives)
+    : path_(std::move(path)), other_lives_(std::move(other_lives)) {
   const int exclusive = open == Open::create ? O_EXCL : 0;
   file_ = open_journal(path_, O_RDWR | O_APPEND | O_CREAT | exclusive);
   lock(patience);
@@ -106,7 +107,13 @@ void JournalFile::lock(Seconds patience) {
   const auto give_up = Clock::now() + std::chrono::duration<double>(patience);
   bool said_so = false;
   for (;;) {
-    if (request_lock(file_, path_) != LockResult::busy) {
+    const LockResult result = request_lock(file_, path_);
+    if (result == LockResult::unsupported && std::exchange(has_lock_, false)) {
+      log_warning(concat(path_,
+                         " is on a file system that locks no files: two runs of one folder notice "
+                         "each other only by status.json, some seconds late; start one at a time"));
+    }
+    if (result != LockResult::busy && !is_used_by_another()) {
       if (look_at(path_, file_) == Place::ours) return;
       // Its last owner replaced it: this lock is of a file that has no name any more.
       file_ = open_journal(path_, O_RDWR | O_APPEND | O_CREAT);
@@ -164,10 +171,22 @@ void JournalFile::replace(std::string text) {
   torn_ = false;
 }
 
-bool JournalFile::is_ours() const { return look_at(path_, file_) != Place::taken; }
+bool JournalFile::is_used_by_another() const {
+  return !has_lock_ && other_lives_ && other_lives_();
+}
+
+bool JournalFile::is_ours() const {
+  return look_at(path_, file_) != Place::taken && !is_used_by_another();
+}
 
 void JournalFile::stay_in_place() {
   const Place place = look_at(path_, file_);
+  if (is_used_by_another()) {
+    throw Error(concat(path_,
+                       " is used by another run at the same time, which goes on; what this run had "
+                       "measured is in ",
+                       back_up_journal(path_, text_)));
+  }
   if (place == Place::ours) return;
   if (place == Place::taken) {
     throw Error(concat(path_,
@@ -181,10 +200,13 @@ void JournalFile::stay_in_place() {
   log_warning(concat(path_, " was deleted during the run; it is written anew, nothing is lost"));
 }
 
-bool is_journal_in_use(const std::string& path) {
+bool is_journal_in_use(const std::string& path, const SignOfLife& other_lives) {
   // For writing: NFS gives an exclusive lock to nobody else.
   const FileHandle file(::open(path.c_str(), O_RDWR | O_CLOEXEC | kCarefully));
-  return file && request_lock(file, path) == LockResult::busy;
+  if (!file) return false;
+  const LockResult result = request_lock(file, path);
+  return result == LockResult::busy ||
+         (result == LockResult::unsupported && other_lives && other_lives());
 }
 
 }  // namespace dstune

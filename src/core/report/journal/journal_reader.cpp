@@ -3,10 +3,11 @@
 #include <algorithm>
 #include <set>
 #include <stdexcept>
+#include <utility>
+#include <variant>
 
 #include "core/base/error.hpp"
 #include "core/base/text.hpp"
-#include "core/experiment/deepspeed_version.hpp"
 #include "core/report/journal/journal_line.hpp"
 #include "core/report/journal/record_checks.hpp"
 
@@ -18,14 +19,6 @@ using Origin = JournalContent::Origin;
 
 std::string text_of(const json::object& object, std::string_view key) {
   return std::string(object.at(key).as_string());
-}
-
-RunIdentity identity_from_json(const json::object& object) {
-  // What earlier versions wrote does not say it: it was the newest then.
-  const std::string deepspeed =
-      object.contains("deepspeed") ? text_of(object, "deepspeed") : "0.19.8";
-  return {object.at("model").as_object(), text_of(object, "backend"), text_of(object, "machine"),
-          deepspeed};
 }
 
 std::vector<int> ranks_from_json(const json::value& value) {
@@ -73,6 +66,12 @@ void believe(const std::string& forgery) {
 
 void believe_name(const std::string& name) {
   if (!is_folder_name(name)) throw Unbelievable("the experiment's name is no folder name");
+}
+
+// A name is a label.
+std::string model_text(json::object model) {
+  model.erase("name");
+  return to_json_text(sorted_by_key(model), 0);
 }
 
 // What did not reach the disk before a power loss is zeros.
@@ -137,7 +136,8 @@ class Reader {
   // Once there are checksums, a line without one is none of ours.
   void check_schema(const JournalLine& line) {
     const auto schema = line.content->at("schema").to_number<int>();
-    if (line.sealed && schema > kJournalSchema) refuse_schema(schema);
+    constexpr int kNewest = 1000;  // beyond it nobody wrote it
+    if (line.sealed && schema > kJournalSchema && schema <= kNewest) refuse_schema(schema);
     const int expected = line.sealed ? kJournalSchema : kUnsealedJournalSchema;
     if (schema != expected) {
       if (!line.sealed && schema != kJournalSchema) other_schema_ = schema;
@@ -156,16 +156,25 @@ class Reader {
       read_run(line);
     } else if (type == "started") {
       const auto experiment = experiment_from_json(line.at("experiment").as_object());
+      believe(find_forged_number(line));
       believe_name(experiment.name);
+      believe_place(experiment, line);
       content_.names.insert(experiment.name);
       running_.insert(experiment.key());
       content_.memory_limit = experiment.settings.memory_limit;
     } else if (type == "finished") {
       Record record = record_from_json(line);
       believe(find_forgery(record));
+      believe(find_forged_number(line));
       believe_name(record.experiment.name);
+      believe_place(record.experiment, line);
+      const std::string key = record.experiment.key();
+      // Nobody measures again what was measured; a failure may be tried again.
+      const bool is_final = !std::holds_alternative<Failed>(record.outcome);
+      if (is_final && !final_.insert(key).second)
+        throw Unbelievable("it repeats an earlier result");
       content_.names.insert(record.experiment.name);
-      running_.erase(record.experiment.key());
+      running_.erase(key);
       content_.records.push_back(std::move(record));
     } else if (type == "stopped") {
       running_.clear();
@@ -175,12 +184,25 @@ class Reader {
     content_.end = std::max(content_.end, at);
   }
 
+  // Model and backend are those of the run that wrote it.
+  void believe_place(const Experiment& experiment, const json::object& line) const {
+    if (!content_.identity) return;
+    const json::value& settings = line.at("experiment").as_object().at("settings");
+    if (model_text(settings.as_object().at("model").as_object()) != model_) {
+      throw Unbelievable("its model is not that of the run");
+    }
+    if (experiment.settings.backend != content_.identity->backend) {
+      throw Unbelievable("its backend is not that of the run");
+    }
+  }
+
   void read_run(const json::object& line) {
-    auto identity = identity_from_json(line.at("identity").as_object());
+    auto identity = run_identity_from_json(line.at("identity").as_object());
     if (const auto* process = line.if_contains("process")) {
       content_.processes.push_back(run_process_from_json(process->as_object()));
     }
     end_of_run();
+    model_ = model_text(identity.model);
     content_.identity = std::move(identity);
   }
 
@@ -199,7 +221,9 @@ class Reader {
   const std::string& path_;
   JournalContent content_;
   std::set<std::string> running_;
-  bool sealed_ = false;  // a line with a checksum came before
+  std::set<std::string> final_;  // experiments with an outcome that stays
+  std::string model_;            // of the run whose lines these are
+  bool sealed_ = false;          // a line with a checksum came before
   std::optional<int> other_schema_;
 };
 
@@ -234,13 +258,6 @@ std::vector<std::string> describe_damage(const JournalContent& content, const st
   return texts;
 }
 
-json::object to_json(const RunIdentity& identity) {
-  return {{"model", identity.model},
-          {"backend", identity.backend},
-          {"machine", identity.machine},
-          {"deepspeed", identity.deepspeed}};
-}
-
 json::object to_json(const FailedTry& failed) {
   json::array culprits;
   for (const auto& culprit : failed.culprits) {
@@ -262,34 +279,6 @@ json::object to_json(const Record& record) {
   auto& tries = object["failed_tries"].emplace_array();
   for (const auto& failed : record.failed_tries) tries.push_back(to_json(failed));
   return object;
-}
-
-std::vector<Problem> differences(const RunIdentity& recorded, const RunIdentity& found) {
-  std::vector<Problem> problems;
-  const auto compare = [&](const std::string& where, const json::value* old_value,
-                           const json::value* new_value) {
-    const std::string before = old_value == nullptr ? "absent" : to_json_text(*old_value, 0);
-    const std::string now = new_value == nullptr ? "absent" : to_json_text(*new_value, 0);
-    if (before != now) {
-      problems.push_back({where, concat("is ", now, " now, but was ", before, " there")});
-    }
-  };
-  for (const auto& member : recorded.model) {
-    if (member.key() == "name") continue;
-    compare(concat("/model/", member.key()), &member.value(),
-            found.model.if_contains(member.key()));
-  }
-  for (const auto& member : found.model) {
-    if (member.key() == "name" || recorded.model.contains(member.key())) continue;
-    compare(concat("/model/", member.key()), nullptr, &member.value());
-  }
-  const json::value backends[2] = {json::string(recorded.backend), json::string(found.backend)};
-  compare("/backend", &backends[0], &backends[1]);
-  const json::value machines[2] = {json::string(recorded.machine), json::string(found.machine)};
-  compare("/machine", &machines[0], &machines[1]);
-  const json::value releases[2] = {json::string(recorded.deepspeed), json::string(found.deepspeed)};
-  compare(kVersionPointer, &releases[0], &releases[1]);
-  return problems;
 }
 
 }  // namespace dstune

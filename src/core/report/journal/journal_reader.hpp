@@ -55,12 +55,7 @@ JournalContent read_own_journal(std::string_view text, const std::string& path);
 /// lines the first few and a count.
 std::vector<std::string> describe_damage(const JournalContent& content, const std::string& path);
 
-json::object to_json(const RunIdentity& identity);
 json::object to_json(const Record& record);
 json::object to_json(const FailedTry& failed);
-
-/// How `found` differs from `recorded`: one problem per difference; a model's name is a label and
-/// does not count.
-std::vector<Problem> differences(const RunIdentity& recorded, const RunIdentity& found);
 
 }  // namespace dstune

@@ -7,6 +7,7 @@
 #include <variant>
 #include <vector>
 
+#include "core/base/json.hpp"
 #include "core/base/text.hpp"
 #include "core/experiment/step_config.hpp"
 
@@ -17,7 +18,11 @@ namespace {
 constexpr Seconds kLongest = 1e10;  // 300 years
 constexpr double kFastest = 1e30;   // samples, tokens or FLOP per second
 constexpr int kMostRanks = 1'000'000;
-constexpr double kMostSamples = 1e15;  // of one optimizer step
+constexpr double kMostSamples = 1e15;                // of one optimizer step
+constexpr double kMostCounted = 1e18;                // bytes, elements, calls
+constexpr std::int64_t kMostTokens = 1'000'000'000;  // of one sample
+constexpr int kMostSteps = 1'000'000'000;
+constexpr std::size_t kLongestName = 200;
 
 using Numbers = std::vector<std::pair<std::string_view, double>>;
 
@@ -31,7 +36,9 @@ std::string first_outside(const Numbers& numbers, double most) {
 
 std::string find_forgery(const Measured& measured) {
   const Summary& time = measured.step_time;
-  if (measured.steps < 0) return concat("steps is ", measured.steps);
+  if (measured.steps < 0 || measured.steps > kMostSteps) {
+    return concat("steps is ", measured.steps);
+  }
   if (!(time.median >= 0) || !(time.min <= time.median) || !(time.median <= time.max)) {
     return concat("step_time_s is ", time.min, ", ", time.median, ", ", time.max);
   }
@@ -45,6 +52,11 @@ std::string find_forgery(const Measured& measured) {
                                      {"measure_time_s", measured.measure_time}},
                                     kLongest);
   if (!fault.empty()) return fault;
+  // What experiments are ordered by must be a number.
+  for (const double rate :
+       {measured.samples_per_s, measured.tokens_per_s, measured.flops_per_s_per_rank}) {
+    if (std::isnan(rate)) return "a rate is none";
+  }
   const DevicePeaks peaks = measured.device_peaks.value_or(DevicePeaks{});
   return first_outside({{"noise_percent", time.noise_percent},
                         {"gemm_flops_per_s", peaks.gemm_flops_per_s},
@@ -60,6 +72,8 @@ std::string find_forgery(const Experiment& experiment) {
   if (experiment.ranks < 1 || experiment.ranks > kMostRanks) {
     return concat("experiment.ranks is ", experiment.ranks);
   }
+  const std::int64_t tokens = experiment.settings.sequence_length;
+  if (tokens < 1 || tokens > kMostTokens) return concat("sequence_length is ", tokens);
   try {
     const StepConfig step = make_step_config(experiment);
     const double samples = static_cast<double>(step.micro_batch) *
@@ -70,18 +84,70 @@ std::string find_forgery(const Experiment& experiment) {
   }
 }
 
+// That ran it, or may be to blame.
+std::vector<int> ranks_of(const Record& record) {
+  std::vector<int> ranks = record.ranks;
+  for (const FailedTry& failed : record.failed_tries) {
+    ranks.insert(ranks.end(), failed.ranks.begin(), failed.ranks.end());
+    for (const auto& culprit : failed.culprits) ranks.push_back(culprit.rank);
+  }
+  return ranks;
+}
+
 std::string find_forgery(const OutOfMemory& fault) {
   return fault.rank < 0 || fault.rank > kMostRanks ? concat("rank is ", fault.rank) : "";
 }
 
+// A loss may be negative, a fitted latency too, and a seed is any number.
+bool may_be_negative(std::string_view key) {
+  return key == "first_loss" || key == "last_loss" || key == "latency_s";
+}
+
+bool is_credible(const json::value& number, std::string_view key, bool is_of_user) {
+  if (key == "seed") return true;
+  const auto value = number.to_number<double>();
+  if (!(std::fabs(value) <= kFastest)) return false;
+  if (is_of_user) return true;
+  const bool is_counted = number.is_int64() || number.is_uint64();
+  return (value >= 0 || may_be_negative(key)) && (!is_counted || value <= kMostCounted);
+}
+
+// DeepSpeed's section is the user's, and a model is judged by whether it is that of the run.
+std::string find_forged(const json::value& value, const std::string& place, std::string_view key,
+                        bool is_of_user) {
+  if (value.is_number() && !is_credible(value, key, is_of_user)) {
+    return concat(place, " is ", to_json_text(value, 0));
+  }
+  if (const auto* array = value.if_array()) {
+    for (std::size_t i = 0; i < array->size(); ++i) {
+      auto fault = find_forged((*array)[i], concat(place, ".", i), key, is_of_user);
+      if (!fault.empty()) return fault;
+    }
+  }
+  if (const auto* object = value.if_object()) {
+    for (const auto& member : *object) {
+      const std::string_view name(member.key());
+      if (name == "model" && key == "settings") continue;
+      auto fault = find_forged(member.value(), concat(place, place.empty() ? "" : ".", name), name,
+                               is_of_user || name == "ds_config");
+      if (!fault.empty()) return fault;
+    }
+  }
+  return "";
+}
+
 }  // namespace
+
+std::string find_forged_number(const json::object& line) {
+  return find_forged(json::value(line), "", "", false);
+}
 
 std::string find_forgery(std::string_view name, Seconds time) {
   return time >= 0 && time <= kLongest ? "" : concat(name, " is ", time);
 }
 
 std::string find_forgery(const Record& record) {
-  for (const int rank : record.ranks) {
+  for (const int rank : ranks_of(record)) {
     if (rank < 0 || rank > kMostRanks) return concat("ranks holds ", rank);
   }
   if (auto fault = find_forgery("started_s", record.started); !fault.empty()) return fault;
@@ -94,9 +160,12 @@ std::string find_forgery(const Record& record) {
 }
 
 bool is_folder_name(std::string_view name) {
-  return !name.empty() && name.front() != '.' &&
-         std::none_of(name.begin(), name.end(),
-                      [](char letter) { return letter == '/' || letter == '\0'; });
+  constexpr char kFirstPrintable = 0x21;
+  constexpr char kLastPrintable = 0x7e;
+  return !name.empty() && name.size() <= kLongestName && name.front() != '.' &&
+         std::all_of(name.begin(), name.end(), [](char letter) {
+           return letter >= kFirstPrintable && letter <= kLastPrintable && letter != '/';
+         });
 }
 
 }  // namespace dstune

@@ -14,7 +14,13 @@ std::string find_forgery(const Record& record);
 /// Why `time`, in seconds since the run began, cannot be one ("at_s is 1e308"), or "".
 std::string find_forgery(std::string_view name, Seconds time);
 
-/// Whether `name` can be that of an experiment's folder: no path, not hidden, not empty.
+/// Why a number of a line that says of an experiment ("started", "finished") cannot be true
+/// ("outcome.ledger.collectives.0.bytes is -1"), or "": whatever a field means, counts, bytes,
+/// times and rates are neither negative nor astronomical.
+std::string find_forged_number(const json::object& line);
+
+/// Whether `name` can be that of an experiment's folder: printable, no path, not hidden, not empty,
+/// not too long for a file system.
 bool is_folder_name(std::string_view name);
 
 }  // namespace dstune

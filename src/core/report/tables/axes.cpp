@@ -94,8 +94,16 @@ std::vector<ResultAxis> varying_axes(const std::vector<Record>& records) {
 }
 
 std::string axis_value(const ResultAxis& axis, const Experiment& experiment) {
+  return axis_values({axis}, experiment).front();
+}
+
+std::vector<std::string> axis_values(const std::vector<ResultAxis>& axes,
+                                     const Experiment& experiment) {
   const Leaves leaves = leaves_of(experiment);
-  return leaf_text(find_leaf(leaves, axis.pointer));
+  std::vector<std::string> values;
+  values.reserve(axes.size());
+  for (const auto& axis : axes) values.push_back(leaf_text(find_leaf(leaves, axis.pointer)));
+  return values;
 }
 
 }  // namespace dstune

@@ -1,6 +1,7 @@
 #include "core/report/tables/result_table.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 #include <variant>
 
@@ -88,7 +89,8 @@ std::string result_table(const std::vector<Record>& records, Metric metric,
   Table table(columns(axes, with_reserved, !ties.empty(), with_reason, with_result));
   for (std::size_t i = 0; i < sorted.size(); ++i) {
     std::vector<std::string> row = {concat(i + 1), sorted[i].experiment.name};
-    for (const auto& axis : axes) row.push_back(axis_value(axis, sorted[i].experiment));
+    auto values = axis_values(axes, sorted[i].experiment);
+    std::move(values.begin(), values.end(), std::back_inserter(row));
     const Measured* measured = measured_of(sorted[i]);
     auto cells = measured != nullptr ? numbers(*measured, metric, best, with_reserved)
                                      : std::vector<std::string>(titles(with_reserved).size());

@@ -247,4 +247,13 @@ std::string device_names(const std::string& backend, const std::vector<WorkerInf
   return join({names.begin(), names.end()}, ", ");
 }
 
+std::string library_names(const std::string& backend, const std::vector<WorkerInfo>& workers) {
+  std::set<std::string> names;
+  for (const auto& worker : workers) {
+    const DeviceInfo* device = find_device(worker.devices, backend);
+    if (device != nullptr && !device->libraries.empty()) names.insert(device->libraries);
+  }
+  return join({names.begin(), names.end()}, "; ");
+}
+
 }  // namespace dstune

@@ -81,4 +81,7 @@ std::string warning_of_other_groups(const std::vector<Record>& earlier, int grou
 /// compared. "AMD EPYC 9534 64-Core Processor, Intel Xeon".
 std::string device_names(const std::string& backend, const std::vector<WorkerInfo>& workers);
 
+/// Of the libraries that multiply on the workers' devices, likewise; "" where none is known.
+std::string library_names(const std::string& backend, const std::vector<WorkerInfo>& workers);
+
 }  // namespace dstune

@@ -21,7 +21,8 @@ void Trials::learn(const Record& record) {
   if (!is_new) return;
   const int stage = at(index).point.stage;
   if (std::holds_alternative<OutOfMemory>(record.outcome)) {
-    too_large_[stage].push_back(memory(index));
+    auto& failed = too_large_[stage];
+    failed.insert(std::ranges::upper_bound(failed, memory(index)), memory(index));
   }
   if (const Measured* found = measured(index)) {
     ++measurements_;
@@ -44,8 +45,8 @@ int Trials::warnings(std::size_t index) const {
   if (ran != ran_.end() && memory(index) <= ran->second) return 0;
   const auto failed = too_large_.find(stage);
   if (failed == too_large_.end()) return 0;
-  return static_cast<int>(
-      std::ranges::count_if(failed->second, [&](Bytes peak) { return peak <= memory(index); }));
+  return static_cast<int>(std::ranges::upper_bound(failed->second, memory(index)) -
+                          failed->second.begin());
 }
 
 std::vector<std::size_t> Trials::untried() const {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <numeric>
 #include <utility>
 
 #include "core/base/statistics.hpp"
@@ -27,12 +28,22 @@ constexpr double kUnknown = 0.7;
 
 double median(std::vector<double> values) { return summarize(std::move(values)).median; }
 
+// As if the values at `left_out`, ascending, were not there.
+double median_of_sorted(const std::vector<double>& sorted,
+                        const std::vector<std::size_t>& left_out) {
+  const std::size_t count = sorted.size() - left_out.size();
+  const auto at = [&](std::size_t place) {
+    for (const std::size_t missing : left_out) place += missing <= place ? 1U : 0U;
+    return sorted[place];
+  };
+  const std::size_t middle = count / 2;
+  return count % 2 == 1 ? at(middle) : 0.5 * (at(middle - 1) + at(middle));
+}
+
 double log_normal(double value, double center) {
   const double z = std::log(value / center);
   return -z * z / 2;
 }
-
-constexpr auto kAll = [](std::size_t) { return true; };
 
 }  // namespace
 
@@ -49,23 +60,35 @@ Correction::Correction(const std::vector<Observation>& observations, double spre
   for (const Observation& seen : observations) {
     Row row{.ratio = seen.measured / seen.dry.total(),
             .noise2 = seen.relative_noise * seen.relative_noise};
+    groups_[seen.group].push_back(rows_.size());
     for (std::size_t i = 0; i < kStepParts; ++i) row.parts[i] = seen.dry.parts[i] / seen.measured;
     row.parts[kConstant] = 1 / seen.measured;
     rows_.push_back(row);
-    groups_.push_back(seen.group);
   }
+  sort_ratios();
   choose_spread(std::hypot(kUsualResidual, spread));
-  fit_ = fit(sums_of(spread_.residual), common_factor(kAll));
+  fit_ = fit(sums_of(spread_.residual), common_factor_without({}));
   leave_out(observations);
 }
 
-template <class Keep>
-double Correction::common_factor(Keep keep) const {
-  std::vector<double> ratios;
-  for (std::size_t i = 0; i < rows_.size(); ++i) {
-    if (keep(i)) ratios.push_back(rows_[i].ratio);
+void Correction::sort_ratios() {
+  std::vector<std::size_t> order(rows_.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::ranges::stable_sort(order, {}, [this](std::size_t row) { return rows_[row].ratio; });
+  for (const std::size_t row : order) {
+    rows_[row].place = sorted_ratios_.size();
+    sorted_ratios_.push_back(rows_[row].ratio);
   }
-  return ratios.empty() ? 1 : median(std::move(ratios));
+}
+
+double Correction::common_factor_without(const std::vector<std::size_t>& rows) const {
+  rows_visited_ += rows.size();
+  if (rows.size() == rows_.size()) return 1;
+  std::vector<std::size_t> places;
+  places.reserve(rows.size());
+  for (const std::size_t row : rows) places.push_back(rows_[row].place);
+  std::ranges::sort(places);
+  return median_of_sorted(sorted_ratios_, places);
 }
 
 // Covariance factor^2 (spread^2 I + kCommonSpread^2 1 1^T), inverted by Sherman and Morrison.
@@ -103,6 +126,7 @@ void Correction::Sums::add(const Vector& parts, double weight) {
 Correction::Sums Correction::sums_of(double residual) const {
   Sums sums;
   for (const Row& row : rows_) sums.add(row.parts, weight_of(row, residual));
+  rows_visited_ += rows_.size();
   return sums;
 }
 
@@ -138,7 +162,7 @@ double Correction::evidence(const Sums& sums, const Prior& before) const {
 // The most probable pair is fitted with; what a new measurement may scatter by is the mean over all
 // pairs, since few measurements leave much open.
 void Correction::choose_spread(double usual_residual) {
-  const double factor = common_factor(kAll);
+  const double factor = common_factor_without({});
   std::vector<Spread> spreads;
   std::vector<double> scores;
   for (const double residual : kResidualSpreads) {
@@ -181,19 +205,24 @@ Estimate Correction::estimate(const StepTime& dry) const {
   return result;
 }
 
+// A fit for each group, which its members share: as many rows are looked at as there are.
 void Correction::leave_out(const std::vector<Observation>& observations) {
+  const Sums all = sums_of(spread_.residual);
+  left_out_.resize(observations.size());
+  for (const auto& [group, rows] : groups_) {
+    Sums others = all;
+    for (const std::size_t row : rows) {
+      others.add(rows_[row].parts, -weight_of(rows_[row], spread_.residual));
+    }
+    rows_visited_ += rows.size();
+    const Fit without = fit(others, common_factor_without(rows));
+    for (const std::size_t row : rows) left_out_[row] = estimate(without, observations[row].dry);
+  }
   std::vector<double> surprises;
   std::vector<double> predicted;
   std::vector<double> measured;
-  const Sums all = sums_of(spread_.residual);
   for (std::size_t i = 0; i < observations.size(); ++i) {
-    const auto is_other = [&](std::size_t row) { return groups_[row] != groups_[i]; };
-    Sums others = all;
-    for (std::size_t row = 0; row < rows_.size(); ++row) {
-      if (!is_other(row)) others.add(rows_[row].parts, -weight_of(rows_[row], spread_.residual));
-    }
-    const Estimate& estimate = left_out_.emplace_back(
-        this->estimate(fit(others, common_factor(is_other)), observations[i].dry));
+    const Estimate& estimate = left_out_[i];
     predicted.push_back(estimate.time);
     measured.push_back(observations[i].measured);
     surprises.push_back(std::fabs(std::log(observations[i].measured / estimate.time)) /

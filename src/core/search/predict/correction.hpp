@@ -1,6 +1,8 @@
 // What measurements say about the physics: coefficients for the parts of a step's time.
 #pragma once
 
+#include <cstddef>
+#include <map>
 #include <optional>
 #include <vector>
 
@@ -30,7 +32,7 @@ struct Estimate {
 /// from the others. Deterministic.
 class Correction {
  public:
-  /// Milliseconds for 50 observations; none: the physics as it is.
+  /// Milliseconds for 50 observations, in proportion for more; none: the physics as it is.
   /// @param spread  relative, of the groups that may measure a step
   explicit Correction(const std::vector<Observation>& observations, double spread = 0);
 
@@ -41,6 +43,8 @@ class Correction {
   const PredictorQuality& quality() const noexcept { return quality_; }
   /// By part: what dry time is multiplied with; the constant's, seconds.
   const RealVector<kStepParts>& coefficients() const noexcept { return fit_.coefficients; }
+  /// How often an observation was looked at to make it: a few times each, however many there are.
+  std::size_t rows_visited() const noexcept { return rows_visited_; }
 
  private:
   using Vector = RealVector<kStepParts>;
@@ -52,9 +56,10 @@ class Correction {
     double coefficients = 0;
   };
   struct Row {
-    Vector parts{};     ///< of the dry time, over the measured one
-    double ratio = 0;   ///< measured / dry
-    double noise2 = 0;  ///< variance
+    Vector parts{};         ///< of the dry time, over the measured one
+    double ratio = 0;       ///< measured / dry
+    double noise2 = 0;      ///< variance
+    std::size_t place = 0;  ///< of the ratio among all, sorted
   };
   struct Prior {
     Vector mean{};
@@ -74,8 +79,9 @@ class Correction {
     void add(const Vector& parts, double weight);
   };
 
-  template <class Keep>
-  double common_factor(Keep keep) const;
+  void sort_ratios();
+  /// The median ratio of all rows but these; 1 if there are no others.
+  double common_factor_without(const std::vector<std::size_t>& rows) const;
   double weight_of(const Row& row, double residual) const;
   Sums sums_of(double residual) const;
   Prior prior(double factor, double spread) const;
@@ -87,7 +93,9 @@ class Correction {
 
   double unknown_;  ///< how little is known of a step before a measurement
   std::vector<Row> rows_;
-  std::vector<int> groups_;
+  std::map<int, std::vector<std::size_t>> groups_;  ///< their rows
+  std::vector<double> sorted_ratios_;
+  mutable std::size_t rows_visited_ = 0;
   Seconds typical_ = 1;
   double noise2_ = 0;  ///< median variance of a measurement
   Spread spread_;

@@ -21,14 +21,20 @@ std::optional<RunRates> rates_among(const std::vector<Record>& records, int rank
 
 }  // namespace
 
-std::optional<StepTimePredictor> taught_predictor(const std::vector<Record>& records, int ranks) {
+std::optional<StepTimePredictor> taught_predictor(const std::vector<Record>& records, int ranks,
+                                                  std::size_t most) {
   const auto rates = rates_among(records, ranks);
   if (!rates) return std::nullopt;
-  StepTimePredictor predictor(*rates);
+  std::vector<const Record*> own;
   for (const Record& record : records) {
-    const auto* measured = std::get_if<Measured>(&record.outcome);
-    if (measured == nullptr || record.experiment.ranks != ranks) continue;
-    predictor.learn(record.experiment, *measured);
+    const bool is_measured = std::holds_alternative<Measured>(record.outcome);
+    if (is_measured && record.experiment.ranks == ranks) own.push_back(&record);
+  }
+  StepTimePredictor predictor(*rates);
+  const std::size_t count = std::min(own.size(), most);
+  for (std::size_t i = 0; i < count; ++i) {
+    const Record& record = *own[i * own.size() / count];
+    predictor.learn(record.experiment, std::get<Measured>(record.outcome));
   }
   return predictor;
 }

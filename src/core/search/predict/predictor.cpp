@@ -42,8 +42,18 @@ const StepTime* StepTimePredictor::time_of(const Experiment& experiment, const s
 }
 
 const Correction& StepTimePredictor::correction() const {
-  if (!correction_) correction_.emplace(observations_, rates_.spread());
+  constexpr std::size_t kLag = 64;
+  if (!correction_) {
+    correction_.emplace(observations_, rates_.spread());
+    renew_at_ = observations_.size() + observations_.size() / kLag + 1;
+    rows_visited_ += correction_->rows_visited();
+  }
   return *correction_;
+}
+
+const Correction& StepTimePredictor::newest_correction() const {
+  if (correction_ && correction_->left_out().size() != observations_.size()) correction_.reset();
+  return correction();
 }
 
 Prediction StepTimePredictor::predict(const Experiment& experiment) {
@@ -66,8 +76,9 @@ void StepTimePredictor::learn(const Experiment& experiment, const Measured& meas
                            .relative_noise = noise_of_median(measured),
                            .group = group});
   experiments_.push_back(experiment);
-  correction_.reset();
-  if (!rates_.overlaps() || observations_.size() < look_at_) return;
+  const bool looks = rates_.overlaps() && observations_.size() >= look_at_;
+  if (looks || observations_.size() >= renew_at_) correction_.reset();
+  if (!looks) return;
   look_at_ *= 2;
   if (has_moved()) walk_again();
 }
@@ -103,7 +114,7 @@ void StepTimePredictor::walk_again() {
   correction_.reset();
 }
 
-PredictorQuality StepTimePredictor::quality() const { return correction().quality(); }
+PredictorQuality StepTimePredictor::quality() const { return newest_correction().quality(); }
 
 std::optional<Prediction> StepTimePredictor::without_own(const Experiment& experiment) const {
   const auto group = groups_.find(key_of(experiment));
@@ -111,7 +122,7 @@ std::optional<Prediction> StepTimePredictor::without_own(const Experiment& exper
   const auto own = std::find_if(observations_.begin(), observations_.end(),
                                 [&](const auto& seen) { return seen.group == group->second; });
   const auto place = static_cast<std::size_t>(own - observations_.begin());
-  const Estimate& estimate = correction().left_out()[place];
+  const Estimate& estimate = newest_correction().left_out()[place];
   return Prediction{estimate.time, estimate.relative_sd};
 }
 

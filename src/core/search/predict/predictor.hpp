@@ -43,8 +43,10 @@ class StepTimePredictor {
   Prediction predict(const Experiment& experiment);
 
   /// Takes a measurement in. Milliseconds at the next prediction. What has no time, or is not
-  /// modelled, is left out. Where streams overlap, the 4th, 8th, 16th and so on may show that parts
-  /// take so much longer that others are on the critical path: then all steps are walked again.
+  /// modelled, is left out. Of many measurements predictions may know all but the last few (1 in
+  /// 64), so that a measurement costs the same however many there were before. Where streams
+  /// overlap, the 4th, 8th, 16th and so on may show that parts take so much longer that others are
+  /// on the critical path: then all steps are walked again.
   void learn(const Experiment& experiment, const Measured& measured);
 
   /// How well it predicts each of what it learnt from the others.
@@ -55,10 +57,14 @@ class StepTimePredictor {
   std::optional<Prediction> without_own(const Experiment& experiment) const;
 
   const RunRates& rates() const noexcept { return rates_; }
+  /// Observations looked at by all corrections so far.
+  std::size_t rows_visited() const noexcept { return rows_visited_; }
 
  private:
   const StepTime* time_of(const Experiment& experiment, const std::string& key);
   const Correction& correction() const;
+  /// Of all observations, the last ones too.
+  const Correction& newest_correction() const;
   bool has_moved() const;
   void walk_again();
 
@@ -69,7 +75,9 @@ class StepTimePredictor {
   std::vector<Observation> observations_;
   std::vector<Experiment> experiments_;             ///< of the observations
   std::map<std::string, int, std::less<>> groups_;  ///< of the observations, by key
-  mutable std::optional<Correction> correction_;    ///< of all observations; none: to be made
+  mutable std::optional<Correction> correction_;    ///< none: to be made
+  mutable std::size_t renew_at_ = 0;                ///< observations at which it is made anew
+  mutable std::size_t rows_visited_ = 0;
 };
 
 }  // namespace dstune

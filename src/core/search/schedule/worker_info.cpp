@@ -65,7 +65,8 @@ json::object to_json(const DeviceInfo& device) {
           {"seen", device.seen},
           {"limit_is_free_memory", device.limit_is_free_memory},
           {"reserves", to_json(device.reserves)},
-          {"bounds", to_json(device.bounds)}};
+          {"bounds", to_json(device.bounds)},
+          {"libraries", device.libraries}};
 }
 
 DeviceInfo device_info_from_json(const json::object& object) {
@@ -81,7 +82,8 @@ DeviceInfo device_info_from_json(const json::object& object) {
           object.at("seen").to_number<int>(),
           object.at("limit_is_free_memory").as_bool(),
           reserves_from_json(object.at("reserves").as_array()),
-          bounds_from_json(object.at("bounds").as_array())};
+          bounds_from_json(object.at("bounds").as_array()),
+          text_at(object, "libraries")};
 }
 
 }  // namespace

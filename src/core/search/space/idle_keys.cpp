@@ -29,6 +29,8 @@ constexpr std::string_view kOfStage3[] = {
     "zero_hpz_partition_size",
     "zero_quantized_weights",
     "zero_quantized_gradients",
+    "offload_param",
+    "cpu_offload_param",
 };
 
 /// Of stages 1 and 2.
@@ -48,7 +50,8 @@ bool contains(const List& list, std::string_view key) {
 
 bool does_nothing(std::string_view pointer, int stage) {
   if (!pointer.starts_with(kZero)) return false;
-  const std::string_view key = pointer.substr(kZero.size());
+  const std::string_view inner = pointer.substr(kZero.size());
+  const std::string_view key = inner.substr(0, inner.find('/'));
   return contains(kNeverRead, key) || (stage < 3 && contains(kOfStage3, key)) ||
          ((stage == 0 || stage == 3) && contains(kOfStages1And2, key)) ||
          (stage == 0 && contains(kOfZero, key));

@@ -1,7 +1,9 @@
 // Which of an experiment's measurements speaks for it.
 #pragma once
 
+#include <map>
 #include <optional>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -17,5 +19,28 @@ const Measured* deciding_measurement(const Record& record, const std::vector<Rec
 /// neither ran beside others. None if there are none.
 std::optional<std::pair<const Measured*, const Measured*>> comparable_measurements(
     const Record& a, const Record& b, const std::vector<Record>& records);
+
+/// comparable_measurements() of one record with many others: a look at each of `records`, which
+/// must outlive it.
+class Comparison {
+ public:
+  Comparison(const Record& one, const std::vector<Record>& records);
+
+  std::optional<std::pair<const Measured*, const Measured*>> with(const Record& other) const;
+  /// Whether `other` has the configuration of one.
+  bool is_one(const Record& other) const;
+
+ private:
+  const Measured* deciding(const Record& record, const std::string& configuration) const;
+
+  const Record& one_;
+  const std::vector<Record>& records_;
+  std::string configuration_;
+  bool repeats_ = false;  ///< anything was measured again
+  std::map<std::string, std::vector<const Measured*>> repetitions_;  ///< by configuration
+};
+
+/// The same text for configurations that are equal.
+std::string configuration_key(const Record& record);
 
 }  // namespace dstune

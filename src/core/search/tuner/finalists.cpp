@@ -5,8 +5,8 @@
 namespace dstune {
 bool overlaps_another(const Record& record, const std::vector<Record>& records) {
   return std::any_of(records.begin(), records.end(), [&](const Record& other) {
-    return other.experiment.name != record.experiment.name && other.started < record.finished &&
-           record.started < other.finished;
+    return other.started < record.finished && record.started < other.finished &&
+           other.experiment.name != record.experiment.name;
   });
 }
 

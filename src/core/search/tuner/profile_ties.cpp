@@ -20,11 +20,11 @@ struct Tie {
 };
 
 std::vector<Tie> ties_of(const std::vector<Record>& records, Metric metric, const Record& best) {
+  const Comparison comparison(best, records);
   std::vector<Tie> ties;
   for (const Record& record : records) {
-    const bool is_other = record.experiment.repetition == 0 &&
-                          record.experiment.ds_config != best.experiment.ds_config;
-    const auto pair = is_other ? comparable_measurements(best, record, records) : std::nullopt;
+    const bool is_other = record.experiment.repetition == 0 && !comparison.is_one(record);
+    const auto pair = is_other ? comparison.with(record) : std::nullopt;
     if (!pair) continue;
     const auto& [ours, theirs] = *pair;
     if (hangs_on_profile(best.experiment.settings, metric, *ours, *theirs)) {
@@ -45,13 +45,14 @@ std::string listed(const std::vector<std::string>& names) {
 
 std::set<std::string> profile_ties(const std::vector<Record>& records, Metric metric,
                                    const Record& best) {
-  std::set<std::string> names;
+  std::set<std::string> configurations;
   for (const Tie& tie : ties_of(records, metric, best)) {
-    for (const Record& record : records) {
-      if (record.experiment.ds_config == tie.record->experiment.ds_config) {
-        names.insert(record.experiment.name);
-      }
-    }
+    configurations.insert(configuration_key(*tie.record));
+  }
+  std::set<std::string> names;
+  if (configurations.empty()) return names;
+  for (const Record& record : records) {
+    if (configurations.contains(configuration_key(record))) names.insert(record.experiment.name);
   }
   return names;
 }

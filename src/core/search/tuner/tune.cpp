@@ -72,9 +72,10 @@ Record pretend(const Experiment& experiment) {
 
 ModelInfo predict_model_info(const TuningConfig& config, const std::vector<StagePlan>& stages) {
   ModelInfo info;
-  info.num_params = config.num_params > 0 ? config.num_params
-                                          : make_model_parameters(config.settings.model).total();
-  info.trainable_num_params = info.num_params;
+  const auto parameters = make_model_parameters(config.settings.model);
+  info.num_params = config.num_params > 0 ? config.num_params : parameters.total();
+  info.trainable_num_params =
+      config.trainable_num_params > 0 ? config.trainable_num_params : parameters.trainable_total();
   for (const auto& plan : stages) {
     info.activation_bytes_per_micro_batch =
         std::max(info.activation_bytes_per_micro_batch, plan.activation_bytes_per_micro_batch);

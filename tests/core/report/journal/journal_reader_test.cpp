@@ -168,5 +168,43 @@ TEST(ReadJournal, BelievesNoForgedNumbers) {
   EXPECT_EQ(cause_of([](auto& line) { line["type"] = "forged"; }), "its type is unknown");
 }
 
+TEST(RunIdentity, NamesThePartThatDiffers) {
+  const RunIdentity before{
+      {}, "cpu", "CPU", "0.19.8", "dstune-mpi 0.1.0", "OpenBLAS 0.3.21", "Open MPI v4.1.4", 2};
+  RunIdentity now = before;
+  now.program = "dstune-mpi 0.2.0";
+  now.libraries = "OpenBLAS 0.3.21, oneDNN 2.6.3";
+  now.mpi = "MPICH Version: 4.0.2";
+  now.threads_per_rank = 4;
+
+  const auto problems = differences(before, now);
+
+  ASSERT_EQ(problems.size(), 3U);
+  EXPECT_EQ(problems[0].where, "/program");
+  EXPECT_EQ(problems[0].what, "is \"dstune-mpi 0.2.0\" now, but was \"dstune-mpi 0.1.0\" there");
+  EXPECT_EQ(problems[1].where, "/libraries");
+  EXPECT_EQ(problems[2].where, "/mpi");
+  EXPECT_EQ(identity_remarks(before, now),
+            (std::vector<std::string>{
+                "threads per rank are 4 now, but were 2 there: those results are kept, and "
+                "measured again where needed"}));
+  EXPECT_TRUE(differences(before, before).empty());
+  EXPECT_TRUE(identity_remarks(before, before).empty());
+}
+
+// Whoever wrote it did not know of them.
+TEST(RunIdentity, DoesNotCompareWhatAnEarlierVersionLeftOut) {
+  const RunIdentity now{{}, "cpu", "CPU", "0.19.8", "dstune-mpi 0.1.0", "", "Open MPI v4.1.4", 2};
+  json::object old = to_json(now);
+  for (const char* key : {"program", "libraries", "mpi", "threads_per_rank"}) old.erase(key);
+
+  const RunIdentity before = run_identity_from_json(old);
+
+  EXPECT_TRUE(differences(before, now).empty());
+  EXPECT_EQ(identity_remarks(before, now),
+            (std::vector<std::string>{"an earlier version wrote it, without program, mpi: its "
+                                      "results are taken to be of the same"}));
+}
+
 }  // namespace
 }  // namespace dstune::journal_reader_test

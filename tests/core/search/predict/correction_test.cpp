@@ -191,5 +191,30 @@ TEST(Correction, BelievesExactMeasurementsMore) {
   EXPECT_NEAR(Correction(seen).estimate(step).time / truth(step), 1, 0.05);
 }
 
+// Counts, not times: a quadratic one looks at ten times as many per observation.
+TEST(Correction, LooksAtEachObservationAFewTimesHoweverManyThereAre) {
+  Steps steps;
+  const Correction few(observations(steps, 100));
+  const Correction many(observations(steps, 1000));
+
+  EXPECT_EQ(many.rows_visited(), 10 * few.rows_visited());
+}
+
+TEST(Correction, LeavesOutAllMeasurementsOfAStep) {
+  Steps steps;
+  auto seen = observations(steps, 9);
+  seen[4].measured *= 20;
+  auto repeated = seen;
+  repeated.push_back(seen[4]);  // of the same group
+  std::vector<Observation> others = seen;
+  others.erase(others.begin() + 4);
+
+  const Estimate with_twins = Correction(repeated).left_out()[4];
+  const Estimate with_twins_last = Correction(repeated).left_out()[9];
+
+  EXPECT_EQ(with_twins.time, with_twins_last.time);
+  EXPECT_NEAR(with_twins.time / Correction(others).estimate(seen[4].dry).time, 1, 0.1);
+}
+
 }  // namespace
 }  // namespace dstune::correction_test

@@ -75,5 +75,10 @@ TEST(Hindsight, IsSilentWhereNothingIsKnown) {
   EXPECT_EQ(hindsight(predictor, {all.front().experiment, Skipped{"no"}, {}}), "");
 }
 
+TEST(TaughtPredictor, LearnsNoMoreThanItIsTold) {
+  EXPECT_EQ(taught_predictor(records(2, estimated()), 2, 3).value().quality().count, 3);
+  EXPECT_EQ(taught_predictor(records(2, estimated()), 2, 9).value().quality().count, 5);
+}
+
 }  // namespace
 }  // namespace dstune::hindsight_test

@@ -165,5 +165,25 @@ TEST(IntervalOf, IsNinetyPercentAboutTheTime) {
   EXPECT_NEAR(interval.low * interval.high, 4, 1e-12);
 }
 
+// Predicting after each, as a search does.
+TEST(StepTimePredictor, AMeasurementCostsTheSameHoweverManyThereWere) {
+  const auto all = experiments();
+  StepTimePredictor predictor(sim_rates());
+  const auto visited_by = [&](int measurements) {
+    const std::size_t before = predictor.rows_visited();
+    for (int i = 0; i < measurements; ++i) {
+      predictor.learn(all[static_cast<std::size_t>(i) % all.size()], lasting(0.1 + 0.001 * i));
+      predictor.predict(all.front());
+    }
+    return predictor.rows_visited() - before;
+  };
+
+  const std::size_t first = visited_by(1000);
+  const std::size_t second = visited_by(1000);
+
+  EXPECT_LT(second, first + first / 2);
+  EXPECT_EQ(predictor.quality().count, 2000);  // that is of all
+}
+
 }  // namespace
 }  // namespace dstune::predictor_test

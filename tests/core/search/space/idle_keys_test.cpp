@@ -76,6 +76,7 @@ TEST(DoesNothing, IsTrueOfIdleKeysOnlyAndOfAllOfThese) {
 
 TEST(DoesNothing, SaysNothingOfOtherKeys) {
   EXPECT_FALSE(does_nothing("/zero_optimization/offload_optimizer", 0));
+  EXPECT_FALSE(does_nothing("/zero_optimization/offload_param/device", 3));
   EXPECT_FALSE(does_nothing("/gradient_clipping", 0));
   EXPECT_FALSE(does_nothing("/bf16/enabled", 0));
 }

@@ -35,6 +35,18 @@ TEST(FormatPlanJson, HoldsTheModelTheStagesAndTheExperiments) {
   EXPECT_EQ(smallest.at("ds_config").as_object().at("train_batch_size"), 2);
 }
 
+TEST(FormatPlanTable, CountsWhatIsTrained) {
+  auto config = make_tuning_config(400);
+  config.settings.model.fine_tuning.trainable = {"*.bias"};
+  const auto parameters = make_model_parameters(config.settings.model);
+
+  const auto plan = json::parse(format_plan_json(config, 2, {}, {})).as_object();
+
+  EXPECT_EQ(plan.at("num_params"), parameters.total());
+  EXPECT_EQ(plan.at("trainable_num_params"), parameters.trainable_total());
+  EXPECT_LT(parameters.trainable_total(), parameters.total());
+}
+
 TEST(FormatPlanTable, ShowsMemoryAndFeasibilityPerStage) {
   const auto config = make_tuning_config(400);
   const auto stages = plan_stages(config, 2, SimulatedMachine().predictor());

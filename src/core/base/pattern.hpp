@@ -1,0 +1,35 @@
+// Regular expressions of strangers.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+namespace re2 {
+class RE2;
+}
+
+namespace dstune {
+
+/// A regular expression that stands for whole texts, as re.fullmatch() of Python has it. Compiling
+/// takes bounded memory, and matching time that is linear in the text, whatever the expression is.
+///
+/// It is RE2's syntax. Of Python's that lacks look-around, backreferences, conditions, atomic
+/// groups and (?x), which are refused; \d, \w and \s are those of ASCII.
+class Pattern {
+ public:
+  /// @throws std::invalid_argument  if `text` is no such expression, or means something else in
+  /// Python; with the
+  ///                                reason ("invalid perl operator: (?=")
+  explicit Pattern(const std::string& text);
+  ~Pattern();
+  Pattern(Pattern&&) noexcept;
+  Pattern& operator=(Pattern&&) noexcept;
+
+  bool matches(std::string_view text) const;
+
+ private:
+  std::unique_ptr<re2::RE2> expression_;
+};
+
+}  // namespace dstune
