@@ -9,7 +9,7 @@
 #include "core/base/file.hpp"
 #include "tests/support/temporary_directory.hpp"
 
-namespace dstune {
+namespace dstune::supervisor_files_test {
 namespace {
 
 TEST(LeaveTrainingCommand, WritesTheWordsWhereTheyAreAskedFor) {
@@ -44,4 +44,4 @@ TEST(LeaveResultsFolder, WritesAnAbsolutePathAsItIs) {
 }
 
 }  // namespace
-}  // namespace dstune
+}  // namespace dstune::supervisor_files_test
