@@ -28,12 +28,21 @@ count_gpus() {
     END { print usable ? gpus + 0 : 0 }'
 }
 
-# Rank 0 tunes; two workers at least, as with one there is nothing to shard. A worker may take up to
-# 6 GiB.
+# bounded_gib PROGRAM: what a control group, Slurm or ulimit leaves of the host's memory; nothing if it is all.
+bounded_gib() {
+  "$1" --list-backends | awk '/^cpu: available/ && $(NF - 2) == "of" {
+    scale["KiB"] = 2 ^ -20; scale["MiB"] = 2 ^ -10; scale["GiB"] = 1; scale["TiB"] = 1024
+    print int($(NF - 4) * scale[$(NF - 3)]) }'
+}
+
+# ranks_for_cores PROGRAM: rank 0 tunes; two workers at least, as with one there is nothing to shard. A worker
+# may take up to 6 GiB.
 ranks_for_cores() {
-  local cores gib workers
+  local cores gib bounded workers
   cores=$(nproc)
   gib=$(awk '/^MemAvailable/ { print int($2 / 1048576) }' /proc/meminfo)
+  bounded=$(bounded_gib "$1")
+  gib=$((${bounded:-$gib} < gib ? bounded : gib))
   workers=$((gib / 7 < cores ? gib / 7 : cores))
   echo $((1 + (workers > 2 ? workers : 2)))
 }
@@ -44,5 +53,5 @@ default_ranks() {
   case "$2" in
     "" | auto | cuda) gpus=$(count_gpus "$1") ;;
   esac
-  if [ "$gpus" -gt 0 ]; then echo $((1 + gpus)); else ranks_for_cores; fi
+  if [ "$gpus" -gt 0 ]; then echo $((1 + gpus)); else ranks_for_cores "$1"; fi
 }

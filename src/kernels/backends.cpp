@@ -1,5 +1,6 @@
 #include "kernels/backends.hpp"
 
+#include <algorithm>
 #include <array>
 #include <string_view>
 #include <utility>
@@ -49,6 +50,14 @@ constexpr std::array kBackends = {
     Entry{"sim", kCudaOverhead, anywhere<sim::describe_device>, made<sim::SimBackend>, false},
 };
 
+// "3.00 GiB of 64.00 GiB" where processes may not have all of it; tune.sh reads this.
+std::string memory_text(const DeviceInfo& device) {
+  Bytes bytes = device.memory;
+  for (const MemoryBound& bound : device.bounds) bytes = std::min(bytes, bound.bytes);
+  const std::string all = format_bytes(device.memory);
+  return bytes < device.memory ? concat(format_bytes(bytes), " of ", all) : all;
+}
+
 /// @throws Error
 const Entry& entry_of(const std::string& name) {
   std::vector<std::string> names;
@@ -97,9 +106,9 @@ std::vector<std::string> list_backends() {
       concat("oneDNN: ", cpu::Onednn::is_there() ? cpu::Onednn::version() : "none in this build"));
   for (const DeviceInfo& device : describe_devices()) {
     lines.push_back(concat(device.backend, ": ",
-                           device.unusable.empty() ? concat("available (", device.name, ", ",
-                                                            format_bytes(device.memory), ")")
-                                                   : concat("unavailable: ", device.unusable)));
+                           device.unusable.empty()
+                               ? concat("available (", device.name, ", ", memory_text(device), ")")
+                               : concat("unavailable: ", device.unusable)));
   }
   return lines;
 }

@@ -114,12 +114,15 @@ class ControlGroup:
 
 
 class WhatThereIs(ProgramTest):
-    """Where memory is less than the host has. The micro-batch of 256 needs 640 MiB on each rank."""
+    """Where memory is less than the host has. A micro-batch of 160 needs 486 MiB on each rank, nearly all of it
+    logits, which take little time."""
 
     def small(self, *micro_batches, stages=(0,)):
         config = self.tiny(zero_optimization={"stage": list(stages)},
                            train_micro_batch_size_per_gpu=list(micro_batches))
         del config["dstune"]["memory_limit"]
+        config["dstune"].update(warmup_steps=0, measure_steps=1)
+        config["dstune"]["model"].update(vocab_size=8192, n_embd=8, n_layer=1, n_head=1)
         return self.write_config(config)
 
     def group(self, limit):
@@ -153,24 +156,24 @@ class WhatThereIs(ProgramTest):
 
     def test_ulimit_bounds_the_default_limit(self):
         finished = self.run_command(["sh", "-c", 'ulimit -v 1048576 && exec "$@"', "sh",
-                                     *mpi_command(3, self.small(32, 256))])
+                                     *mpi_command(3, self.small(16, 160))])
 
-        self.assert_found(finished, 32)
+        self.assert_found(finished, 16)
         self.assertRegex(finished.stderr, r"memory limit \S+ MiB per rank: of the 1.00 GiB of ulimit -v")
 
     def test_who_is_ended_for_want_of_memory_costs_its_experiment_and_one_start_of_the_run(self):
         group = self.group(400 << 20)
-        config = self.small(32, 256, stages=(0, 1))
+        config = self.small(16, 160, stages=(0, 1))
         supervised = [SOURCE / "scripts/supervise.sh",
                       *mpi_command(3, config, "--memory-limit", "10GiB")]
         supervised.insert(supervised.index(PROGRAM), "--")
 
         finished = self.run_command(group.within(supervised))
 
-        self.assert_found(finished, 32)
+        self.assert_found(finished, 16)
         self.assertIn("memory_limit is 10.00 GiB on each of 2 workers", finished.stderr)
         killed = [name for name, outcome in outcomes(self.results).items() if outcome["status"] == "out_of_memory"]
-        self.assertEqual(killed, ["z0_gas1_tmbspg256", "z1_gas1_tmbspg256"])
+        self.assertEqual(killed, ["z0_gas1_tmbspg160", "z1_gas1_tmbspg160"])
         for name in killed:
             outcome = outcomes(self.results)[name]
             self.assertIn("out-of-memory killer", outcome["refusal"])
@@ -180,21 +183,21 @@ class WhatThereIs(ProgramTest):
         self.assertEqual(len(events(self.results, "run")), 2)
 
     def test_what_the_system_refuses_is_said_and_tried_again_if_asked(self):
-        narrow = ["sh", "-c", 'ulimit -v 1048576 && exec "$@"', "sh"]
-        arguments = (self.small(32, 256), "--memory-limit", "10GiB")
+        narrow = ["sh", "-c", 'ulimit -v 819200 && exec "$@"', "sh"]
+        arguments = (self.small(16, 160), "--memory-limit", "10GiB")
 
         refused = self.run_command([*narrow, *mpi_command(3, *arguments, mpi=SURVIVE)])
-        outcome = outcomes(self.results)["z0_gas1_tmbspg256"]
+        outcome = outcomes(self.results)["z0_gas1_tmbspg160"]
         kept = self.tune(3, *arguments, "--resume")
         again = self.tune(3, *arguments, "--resume", "--retry-failed")
 
-        self.assert_found(refused, 32)
+        self.assert_found(refused, 16)
         self.assertEqual(outcome["status"], "out_of_memory")
-        self.assertRegex(outcome["refusal"], r"ulimit -v has \S+ \S+ left of 1.00 GiB")
+        self.assertRegex(outcome["refusal"], r"ulimit -v has \S+ \S+ left of 800.00 MiB")
         self.assertGreater(outcome["requested_bytes"], 0)
         self.assertIn("[from the journal]", kept.stderr)
         self.assertEqual(again.returncode, 0, again.stderr)
-        self.assertEqual(outcomes(self.results)["z0_gas1_tmbspg256"]["status"], "measured")
+        self.assertEqual(outcomes(self.results)["z0_gas1_tmbspg160"]["status"], "measured")
 
     def test_check_says_what_is_exceeded_here(self):
         told = self.run_command([PROGRAM, "--check", "--memory-limit", "900TiB", str(self.small(1))])

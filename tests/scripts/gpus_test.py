@@ -45,14 +45,22 @@ class GpusTest(unittest.TestCase):
         self.assertEqual([self.ranks(program, backend) for backend in ("", "auto", "cuda")], ["3"] * 3)
 
     def test_without_a_usable_gpu_the_cores_count(self):
-        by_cores = self.call("ranks_for_cores")[0]
         unusable = self.program("cuda: unavailable: NCCL is not usable")
+        by_cores = self.call(f"ranks_for_cores {unusable}")[0]
 
         self.assertGreaterEqual(int(by_cores), 3)
         self.assertEqual(self.ranks(unusable), by_cores)
         self.assertEqual(self.call(f"count_gpus {unusable}")[0], "0")
         usable = self.program("cuda: available (Some GPU, 80.00 GiB)")
         self.assertEqual(self.ranks(usable, "cpu"), by_cores)
+
+    def test_cores_get_no_more_workers_than_a_control_group_has_memory_for(self):
+        for size, ranks in (("15.00 GiB", "3"), ("400.00 MiB", "3"), ("1.00 TiB", self.many_cores("64.00 GiB"))):
+            self.assertEqual(self.many_cores(f"{size} of 64.00 TiB"), ranks, size)
+
+    def many_cores(self, memory):
+        program = self.file("bounded", f"#!/bin/sh\necho 'cpu: available (Some CPU (R), {memory})'\n", 0o755)
+        return self.call(f"nproc() {{ echo 64; }}; ranks_for_cores {program}")[0]
 
     def test_cuda_is_built_where_a_gpu_and_its_compiler_are(self):
         empty = self.root / "empty"
