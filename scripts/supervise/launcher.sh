@@ -8,10 +8,10 @@ launcher_pid=""
 
 is_alive() { kill -0 "$1" 2>/dev/null; }
 
-# Local processes of this start, by the file that they were given.
+# Local processes of this start, by what they were given: ranks, and what the launcher has started for other hosts.
 own_processes() {
-  grep -lzxF "DSTUNE_EXIT_CODE_FILE=$exchange/exit-code" /proc/[0-9]*/environ 2>/dev/null |
-    sed 's,/proc/\([0-9]*\)/environ,\1,'
+  grep -lzx -e "DSTUNE_EXIT_CODE_FILE=$exchange/exit-code" -e "OMPI_MCA_orte_local_tmpdir_base=$run_dir" -F \
+    /proc/[0-9]*/environ 2>/dev/null | sed 's,/proc/\([0-9]*\)/environ,\1,'
 }
 
 children() { cat "/proc/$launcher_pid/task/$launcher_pid/children" 2>/dev/null; }
@@ -127,13 +127,14 @@ open_output() {
   output_pid=$!
 }
 
-# Sets was_printed: whether all that was printed has reached standard output, as far as that is known within some
-# seconds. A daemon of a host that is gone for mpirun may hold the other end for longer.
+# Sets was_printed: whether all that was printed has reached standard output. A reader may take its time for an answer;
+# behind another end some process may hold the pipe for longer.
 close_output() {
   local result=0 i pid
-  for ((i = 0; i < 50; ++i)); do
+  for ((i = 0; i < 20; ++i)); do
     if [ -s "$run_dir/printed" ] || ! is_alive "$output_pid"; then break; fi
     sleep 0.1
+    if [ "$code" = 0 ] && [ -z "$stop" ]; then i=0; fi
   done
   was_printed=true
   read -r result 2>/dev/null <"$run_dir/printed" && [ "$result" -ne 0 ] && was_printed=false

@@ -137,7 +137,7 @@ class Unwritable(ProgramTest):
         subprocess.run(["mount", "-t", "tmpfs", "-o", "size=20m", "tmpfs", disk], check=True)
         self.addCleanup(subprocess.run, ["umount", "--lazy", disk], check=False)
         results = disk / "results"
-        config = self.write_config(self.tiny(dstune={"measure_steps": 100}, zero_optimization={"stage": [0]},
+        config = self.write_config(self.tiny(dstune={"measure_steps": 30}, zero_optimization={"stage": [0]},
                                              train_micro_batch_size_per_gpu=[1, 2, 4]))
         run = Tune().start(self.directory, 3, config, "--results-dir", results)
         self.addCleanup(run.clean_up)

@@ -3,6 +3,7 @@
 import os
 import pathlib
 import subprocess
+import time
 import unittest
 
 from supervise_support import SUPERVISE, SuperviseTest
@@ -105,6 +106,25 @@ record; leave 0"""
                                           stderr=subprocess.PIPE, text=True, timeout=120, check=False)
 
                 self.assertEqual(done.returncode, 2 - number, done.stderr)
+
+    def test_a_process_that_holds_standard_output_is_not_waited_for(self):
+        done = self.supervise('record; (exec setsid sleep 1000) & leave 0')
+
+        self.assert_ended(done, 0, 1)
+
+    def test_a_reader_may_take_its_time(self):
+        # More than one pipe holds, and less than both and what is on its way between them.
+        (self.directory / "1").write_text("record; seq 20000; leave 0\n", encoding="utf-8")
+        command = '"$0" ./launcher -- program config.json | (until [ -e reading ]; do sleep 0.1; done; wc -l); exit ${PIPESTATUS[0]}'
+        reader = subprocess.Popen(["bash", "-c", command, SUPERVISE], cwd=self.directory, env=self.environment(),
+                                  stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
+        while not list(self.directory.glob("dstune-run.*/exit-code")):
+            self.assertIsNone(reader.poll())
+            time.sleep(0.02)
+        (self.directory / "reading").touch()
+
+        self.assertEqual(reader.communicate(timeout=60)[0].strip(), "20000")
+        self.assertEqual(reader.returncode, 0)
 
     def test_what_is_printed_is_handed_on_whole(self):
         done = self.supervise('record; seq 100000; leave 0')
