@@ -171,7 +171,7 @@ class Plan(ProgramTest):
 
     def test_a_stage_that_is_not_modelled_has_no_numbers(self):
         config = self.tiny(zero_optimization={"stage": "all",
-                                              "offload_optimizer": {"device": "cpu"}})
+                                              "offload_param": {"device": "cpu"}})
 
         finished = self.plan("--world-size", 2, self.write_config(config))
 

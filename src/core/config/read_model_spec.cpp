@@ -55,10 +55,10 @@ std::string without_separators(std::string_view name) {
 
 // A model_type that looks like another is mostly that of another model: "bart" is no slip for
 // "bert".
-std::string same_type(std::string_view type) {
-  for (const std::string& known : model_types()) {
-    if (known != type && without_separators(known) == without_separators(type)) {
-      return concat("; did you mean ", in_quotes(known), "?");
+std::string same_name(std::string_view name, const std::vector<std::string>& known) {
+  for (const std::string& each : known) {
+    if (each != name && without_separators(each) == without_separators(name)) {
+      return concat("; did you mean ", in_quotes(each), "?");
     }
   }
   return "";
@@ -76,6 +76,8 @@ std::string kind_of(std::string_view name) {
 
 std::string near_preset(const std::string& name) {
   auto presets = model_presets();
+  const std::string same = same_name(name, presets);
+  if (!same.empty()) return same;
   std::erase_if(presets,
                 [&](const std::string& preset) { return kind_of(preset) != kind_of(name); });
   return suggestion(name, presets);
@@ -87,8 +89,9 @@ const Family* read_family(const json::object& object, std::string_view pointer,
   if (type != nullptr && type->is_string()) {
     if (const Family* family = find_family(type->get_string())) return family;
   }
-  const std::string near =
-      type != nullptr && type->is_string() ? same_type(std::string_view(type->get_string())) : "";
+  const std::string near = type != nullptr && type->is_string()
+                               ? same_name(std::string_view(type->get_string()), model_types())
+                               : "";
   problems.add(
       child(pointer, "model_type"),
       concat("is ", type == nullptr ? "missing" : describe(*type), near,

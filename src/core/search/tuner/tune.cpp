@@ -74,8 +74,11 @@ ModelInfo predict_model_info(const TuningConfig& config, const std::vector<Stage
   ModelInfo info;
   const auto parameters = make_model_parameters(config.settings.model);
   info.num_params = config.num_params > 0 ? config.num_params : parameters.total();
-  info.trainable_num_params =
-      config.trainable_num_params > 0 ? config.trainable_num_params : parameters.trainable_total();
+  info.trainable_num_params = config.trainable_num_params;
+  if (info.trainable_num_params == 0) {
+    const bool is_everything = config.settings.model.fine_tuning.is_everything();
+    info.trainable_num_params = is_everything ? info.num_params : parameters.trainable_total();
+  }
   for (const auto& plan : stages) {
     info.activation_bytes_per_micro_batch =
         std::max(info.activation_bytes_per_micro_batch, plan.activation_bytes_per_micro_batch);

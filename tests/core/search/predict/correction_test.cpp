@@ -200,21 +200,5 @@ TEST(Correction, LooksAtEachObservationAFewTimesHoweverManyThereAre) {
   EXPECT_EQ(many.rows_visited(), 10 * few.rows_visited());
 }
 
-TEST(Correction, LeavesOutAllMeasurementsOfAStep) {
-  Steps steps;
-  auto seen = observations(steps, 9);
-  seen[4].measured *= 20;
-  auto repeated = seen;
-  repeated.push_back(seen[4]);  // of the same group
-  std::vector<Observation> others = seen;
-  others.erase(others.begin() + 4);
-
-  const Estimate with_twins = Correction(repeated).left_out()[4];
-  const Estimate with_twins_last = Correction(repeated).left_out()[9];
-
-  EXPECT_EQ(with_twins.time, with_twins_last.time);
-  EXPECT_NEAR(with_twins.time / Correction(others).estimate(seen[4].dry).time, 1, 0.1);
-}
-
 }  // namespace
 }  // namespace dstune::correction_test

@@ -178,11 +178,11 @@ TEST(StepTimePredictor, AMeasurementCostsTheSameHoweverManyThereWere) {
     return predictor.rows_visited() - before;
   };
 
-  const std::size_t first = visited_by(1000);
-  const std::size_t second = visited_by(1000);
+  const std::size_t first = visited_by(250);
+  const std::size_t second = visited_by(250);
 
   EXPECT_LT(second, first + first / 2);
-  EXPECT_EQ(predictor.quality().count, 2000);  // that is of all
+  EXPECT_EQ(predictor.quality().count, 500);  // that is of all
 }
 
 }  // namespace
