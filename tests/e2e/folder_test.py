@@ -102,7 +102,7 @@ class Folder(ProgramTest):
 class LivingRun(ProgramTest):
     def start(self):
         # It must still run when a program that was started meanwhile, on a busy machine, looks at it.
-        config = self.write_config(self.tiny(dstune={"measure_steps": 25},
+        config = self.write_config(self.tiny(dstune={"measure_steps": 15},
                                              zero_optimization={"stage": [0, 1]}))
         log = open(self.directory / "stderr.log", "wb")
         self.addCleanup(log.close)

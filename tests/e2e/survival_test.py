@@ -34,7 +34,7 @@ class WorkerDeath(ProgramTest):
         return (self.directory / "stderr.log").read_text(encoding="utf-8", errors="replace")
 
     def test_the_run_ends_in_order_and_goes_on_with_all_ranks_if_no_other_worker_is_left(self):
-        config = self.write_config(self.tiny(dstune={"measure_steps": 25},
+        config = self.write_config(self.tiny(dstune={"measure_steps": 15},
                                              zero_optimization={"stage": [0, 1]}))
         self.start(3, config)
         self.wait_for(lambda: self.finished() >= 2, "the second record")
