@@ -200,9 +200,9 @@ class Run {
         result.best ? profile_ties(result.records, metric, *result.best) : std::set<std::string>();
     const Optimum optimum = optimum_of(result, metric);
     try {
-      const std::string text =
-          as_json ? result_json(result.records, metric, ties, optimum)
-                  : result_table(result.records, metric, remarks, ties, optimum);
+      const std::string text = as_json
+                                   ? result_json(result.records, metric, ties, optimum)
+                                   : result_table(result.records, metric, remarks, ties, optimum);
       const std::string fault = why_launcher_cannot_print(text.size());
       if (!fault.empty()) throw Error(concat("cannot write standard output: ", fault));
       print(text);
