@@ -184,9 +184,9 @@ class Reader {
     content_.end = std::max(content_.end, at);
   }
 
-  // Model and backend are those of the run that wrote it.
+  // Model and backend are those of the run that wrote it, if it says of what model it is.
   void believe_place(const Experiment& experiment, const json::object& line) const {
-    if (!content_.identity) return;
+    if (!content_.identity || content_.identity->model.empty()) return;
     const json::value& settings = line.at("experiment").as_object().at("settings");
     if (model_text(settings.as_object().at("model").as_object()) != model_) {
       throw Unbelievable("its model is not that of the run");

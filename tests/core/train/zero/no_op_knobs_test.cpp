@@ -52,7 +52,8 @@ const NoOp kNoOps[] = {
     {0, R"({"contiguous_gradients": false, "reduce_scatter": false})"},
     {0, R"({"overlap_comm": true, "reduce_bucket_size": 10, "round_robin_gradients": true})"},
     {0, R"({"use_multi_rank_bucket_allreduce": false, "allgather_partitions": false})"},
-    {0, R"({"offload_optimizer": {"device": "cpu"}, "sub_group_size": 10})"},
+    {0, R"({"offload_param": {"device": "cpu"}, "sub_group_size": 10})"},
+    {2, R"({"offload_param": {"device": "cpu"}})"},
     {0, "{}", R"({"bf16": {"check_grad_overflow": false}})"},
 };
 
