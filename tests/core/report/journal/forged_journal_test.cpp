@@ -1,7 +1,6 @@
 // Journals that somebody changed and sealed again: what cannot be true is not believed, and the run
 // goes on.
 
-#include <cstdlib>
 #include <random>
 #include <set>
 #include <string>
@@ -19,6 +18,7 @@
 #include "core/report/tables/summary.hpp"
 #include "tests/core/report/records.hpp"
 #include "tests/support/temporary_directory.hpp"
+#include "tests/support/test_size.hpp"
 
 namespace dstune::forged_journal_test {
 namespace {
@@ -157,10 +157,8 @@ class ForgedJournal : public testing::Test {
 
 std::string whole(const std::vector<std::string>& lines) { return join(lines, "\n") + "\n"; }
 
-// DSTUNE_FORGERIES says how many; the gate takes the first few hundred.
 TEST_F(ForgedJournal, OfNoneARecordIsBelievedOrEndsTheRun) {
-  const char* asked = std::getenv("DSTUNE_FORGERIES");          // NOLINT(concurrency-mt-unsafe)
-  const int count = asked == nullptr ? 300 : std::atoi(asked);  // NOLINT(cert-err34-c)
+  const int count = test::takes_all() ? 10'000 : 300;
   for (int trial = 0; trial < count; ++trial) {
     std::vector<std::string> lines = lines_;
     const std::size_t record = 2 + 2 * below(7);
