@@ -20,6 +20,7 @@ case "$preset" in
   asan | tsan) scripts/setup.sh --dev ;; # clang
   *) scripts/setup.sh ;;
 esac
+export DSTUNE_CMAKE_OPTIONS=${DSTUNE_CMAKE_OPTIONS--DDSTUNE_CORE_TESTS=ON} # the gate may have left it off
 scripts/build.sh "$preset"
 # One more than there are cores: tests of processes mostly wait.
 ctest --preset "$preset" --parallel "$(($(nproc) + 1))" --label-exclude "$left_out" "$@"

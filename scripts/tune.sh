@@ -83,8 +83,11 @@ refresh() {
   if $in_bundle; then return 0; fi
   [ -x "$program" ] || return 1
   if [ ! -w "$root/build/$preset" ]; then return 0; fi # somebody else's, or on a read-only disk: used as it is
-  cmake --build "$root/build/$preset" --target dstune-mpi 2>&1 |
-    { grep -vE 'ninja: no work to do|Re-checking globbed directories' || true; } >&2
+  (
+    exec {building}>"$root/build/$preset.lock" # as scripts/build.sh
+    flock "$building" 2>/dev/null || true
+    cmake --build "$root/build/$preset" --target dstune-mpi 2>&1
+  ) | { grep -vE 'ninja: no work to do|Re-checking globbed directories' || true; } >&2
 }
 
 build() { "$root/scripts/setup.sh" && "$root/scripts/build.sh" "$preset" dstune-mpi >&2; }

@@ -17,9 +17,9 @@ is_own_folder() { [ -d "$1" ] && [ ! -L "$1" ] && [ -O "$1" ]; }
 
 is_own_file() { [ -f "$1" ] && [ ! -L "$1" ] && [ -O "$1" ]; }
 
-# Without the sticky bit everybody may put another folder in the place of ours.
+# Where others may write, without the sticky bit, they may put another folder in the place of ours.
 is_safe_place() {
-  [ -d "$1" ] && [ -w "$1" ] && [ -z "$(find "$1/." -maxdepth 0 -perm -o=w ! -perm -1000 2>/dev/null)" ]
+  [ -d "$1" ] && [ -w "$1" ] && [ -z "$(find "$1/." -maxdepth 0 -perm /022 ! -perm -1000 2>/dev/null)" ]
 }
 
 # make_private_folder PLACE PREFIX: prints its path.
@@ -69,7 +69,9 @@ make_folders() {
   remove_folders
   run_dir=$(make_private_folder "${TMPDIR:-/tmp}" dstune-run) ||
     { say "no private folder can be made in ${TMPDIR:-/tmp}; TMPDIR names another place"; exit 1; }
-  segments=$(make_private_folder /dev/shm dstune-run) || segments=""
+  segments="" # a user may have chosen another place, where /dev/shm is small
+  [ -n "${OMPI_MCA_btl_vader_backing_directory:-}" ] ||
+    segments=$(make_private_folder /dev/shm dstune-run) || segments=""
   exchange=$run_dir
   [ -n "$shared" ] || return 0
   local place

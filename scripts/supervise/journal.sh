@@ -37,7 +37,8 @@ resume_arguments() {
   for argument in "${arguments[@]}"; do
     case $own$argument in
       true--) own=false ;;
-      true--overwrite | true--resume) continue ;;
+      # What this run has written down as failed it does not try for ever.
+      true--overwrite | true--resume | true--retry-failed) continue ;;
     esac
     kept+=("$argument")
   done

@@ -137,7 +137,11 @@ close_output() {
     if [ "$code" = 0 ] && [ -z "$stop" ]; then i=0; fi
   done
   was_printed=true
-  read -r result 2>/dev/null <"$run_dir/printed" && [ "$result" -ne 0 ] && was_printed=false
+  if read -r result 2>/dev/null <"$run_dir/printed"; then
+    [ "$result" -eq 0 ] || was_printed=false
+  elif [ -z "$stop" ]; then
+    was_printed=false # what should have said so is gone
+  fi
   for pid in $output_pid $(cat "/proc/$output_pid/task/$output_pid/children" 2>/dev/null); do
     kill -KILL "$pid" 2>/dev/null
   done

@@ -117,6 +117,14 @@ wait""")
         self.assert_ended(done, 4, 4)
         self.assertIn("--resume", done.stderr)
 
+    def test_a_restart_does_not_try_again_what_its_run_has_seen_fail(self):
+        lost = ('record; echo \'{"restart": "worker_lost"}\' >autotuning_results/status.json; leave 4')
+
+        done = self.supervise(lost, "record; leave 0", arguments=("config.json", "--resume", "--retry-failed"))
+
+        self.assert_ended(done, 0, 2)
+        self.assertEqual(self.arguments, ["config.json --resume --retry-failed", "--resume config.json"])
+
     def test_a_worker_that_ended_for_want_of_memory_does_not_count_as_a_restart(self):
         lost = ("record; sed -i '$s/}$/, \"outcome\": {\"refusal\":\"killed\"}}/' autotuning_results/journal.jsonl; "
                 'echo \'{"restart": "worker_lost"}\' >autotuning_results/status.json; leave 4')

@@ -13,8 +13,10 @@ double core_share(const CoreUse& use) {
 json::array to_json(const std::vector<CoreUse>& ranks) {
   json::array array;
   for (const CoreUse& use : ranks) {
-    array.push_back(
-        {{"wanted_s", use.wanted}, {"had_s", use.had}, {"probe_per_s", use.probe_per_s}});
+    array.push_back({{"wanted_s", use.wanted},
+                     {"had_s", use.had},
+                     {"probe_per_s", use.probe_per_s},
+                     {"probe", use.probe}});
   }
   return array;
 }
@@ -24,7 +26,8 @@ std::vector<CoreUse> core_uses_from_json(const json::array& array) {
   for (const json::value& value : array) {
     const json::object& use = value.as_object();
     ranks.push_back({use.at("wanted_s").to_number<double>(), use.at("had_s").to_number<double>(),
-                     use.at("probe_per_s").to_number<double>()});
+                     use.at("probe_per_s").to_number<double>(),
+                     std::string(use.at("probe").as_string())});
   }
   return ranks;
 }

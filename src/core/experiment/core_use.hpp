@@ -1,6 +1,7 @@
 // What a rank got of the hardware that its work needs.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "core/base/json_fwd.hpp"
@@ -19,6 +20,7 @@ struct CoreUse {
   /// How often a second a fixed piece of work can be done, in processor time; on a GPU FLOP/s of
   /// DevicePeaks; 0: not known.
   double probe_per_s = 0;
+  std::string probe = {};  ///< which: only equal ones can be compared
 
   bool operator==(const CoreUse&) const = default;
 };
@@ -26,7 +28,8 @@ struct CoreUse {
 /// The part of its work's time in which it had a core; 1 where that is not known.
 double core_share(const CoreUse& use);
 
-/// [{"wanted_s": 1.2, "had_s": 0.3, "probe_per_s": 4100}, ...], by rank of the group.
+/// [{"wanted_s": 1.2, "had_s": 0.3, "probe_per_s": 4100, "probe": "integers"}, ...], by rank of the
+/// group.
 json::array to_json(const std::vector<CoreUse>& ranks);
 /// Inverse of to_json, exact. @throws std::exception  if `array` is none
 std::vector<CoreUse> core_uses_from_json(const json::array& array);

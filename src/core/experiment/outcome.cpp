@@ -244,6 +244,11 @@ bool is_machines(const OutOfMemory& fault) {
          std::max(fault.in_use, fault.reserved) <= fault.limit - fault.requested;
 }
 
+bool may_be_tried_again(const Outcome& outcome) {
+  const auto* memory = std::get_if<OutOfMemory>(&outcome);
+  return std::holds_alternative<Failed>(outcome) || (memory != nullptr && is_machines(*memory));
+}
+
 json::object to_json(const Outcome& outcome) {
   return std::visit([](const auto& alternative) { return content(alternative); }, outcome);
 }

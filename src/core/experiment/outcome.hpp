@@ -111,6 +111,10 @@ struct Skipped {
 
 using Outcome = std::variant<Measured, OutOfMemory, Failed, Skipped>;
 
+/// What another try may end otherwise, if the user asks for one: a failure, and memory that the
+/// machine did not have. All else is final.
+bool may_be_tried_again(const Outcome& outcome);
+
 /// {"status": "measured" | "out_of_memory" | "failed" | "skipped", ...}, units in the keys.
 json::object to_json(const Outcome& outcome);
 /// Inverse of to_json, exact. @throws std::invalid_argument if `object` is no outcome

@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <ctime>
 
+#include "core/base/text.hpp"
+
 namespace dstune {
 namespace {
 
@@ -44,8 +46,10 @@ CoreMeter::CoreMeter(Device& device, DType dtype)
     : works_here_(device.computes() && !device.overlaps()) {
   if (works_here_) {
     use_.probe_per_s = probe();
+    use_.probe = "integers";
   } else if (const auto peaks = device.peaks(dtype)) {
     use_.probe_per_s = peaks->gemm_flops_per_s;
+    use_.probe = concat("gemm ", name_of(dtype));
   }
 }
 

@@ -152,9 +152,7 @@ std::optional<Record> Journal::find(const Experiment& experiment) const {
 
 void Journal::forget_failures() {
   std::erase_if(finished_, [this](const auto& entry) {
-    const Outcome& outcome = records_[entry.second].outcome;
-    const auto* memory = std::get_if<OutOfMemory>(&outcome);
-    return std::holds_alternative<Failed>(outcome) || (memory != nullptr && is_machines(*memory));
+    return may_be_tried_again(records_[entry.second].outcome);
   });
   crashes_.clear();
   for (auto& record : records_) record.failed_tries.clear();

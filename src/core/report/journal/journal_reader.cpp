@@ -169,8 +169,8 @@ class Reader {
       believe_name(record.experiment.name);
       believe_place(record.experiment, line);
       const std::string key = record.experiment.key();
-      // Nobody measures again what was measured; a failure may be tried again.
-      const bool is_final = !std::holds_alternative<Failed>(record.outcome);
+      // Nobody measures again what was measured.
+      const bool is_final = !may_be_tried_again(record.outcome);
       if (is_final && !final_.insert(key).second)
         throw Unbelievable("it repeats an earlier result");
       content_.names.insert(record.experiment.name);

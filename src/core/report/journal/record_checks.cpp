@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
+#include <limits>
 #include <stdexcept>
 #include <utility>
 #include <variant>
@@ -22,7 +24,7 @@ constexpr double kMostSamples = 1e15;                // of one optimizer step
 constexpr double kMostCounted = 1e18;                // bytes, elements, calls
 constexpr std::int64_t kMostTokens = 1'000'000'000;  // of one sample
 constexpr int kMostSteps = 1'000'000'000;
-constexpr std::size_t kLongestName = 200;
+constexpr std::size_t kLongestName = 255;
 
 using Numbers = std::vector<std::pair<std::string_view, double>>;
 
@@ -108,6 +110,9 @@ bool is_credible(const json::value& number, std::string_view key, bool is_of_use
   const auto value = number.to_number<double>();
   if (!(std::fabs(value) <= kFastest)) return false;
   if (is_of_user) return true;
+  // The ledger's counters stop at the largest number that there is.
+  constexpr auto kFull = std::numeric_limits<std::uint64_t>::max();
+  if (number.is_uint64() && number.get_uint64() == kFull) return true;
   const bool is_counted = number.is_int64() || number.is_uint64();
   return (value >= 0 || may_be_negative(key)) && (!is_counted || value <= kMostCounted);
 }
@@ -160,11 +165,11 @@ std::string find_forgery(const Record& record) {
 }
 
 bool is_folder_name(std::string_view name) {
-  constexpr char kFirstPrintable = 0x21;
-  constexpr char kLastPrintable = 0x7e;
+  constexpr unsigned char kBlank = 0x20;
+  constexpr unsigned char kDelete = 0x7f;
   return !name.empty() && name.size() <= kLongestName && name.front() != '.' &&
-         std::all_of(name.begin(), name.end(), [](char letter) {
-           return letter >= kFirstPrintable && letter <= kLastPrintable && letter != '/';
+         std::all_of(name.begin(), name.end(), [](unsigned char letter) {
+           return letter >= kBlank && letter != kDelete && letter != '/';
          });
 }
 

@@ -79,7 +79,9 @@ std::string result_table(const std::vector<Record>& records, Metric metric,
                          const Optimum& optimum) {
   if (records.empty()) return "";
   const std::vector<Record> sorted = ranked(records, metric, optimum.name);
-  const bool is_fastest = ranked(records, metric).front().experiment.name == optimum.name;
+  // It may have its number twice, or more often: repetitions are rows.
+  const bool is_fastest =
+      ranked(records, metric).front().experiment.ds_config == sorted.front().experiment.ds_config;
   const bool with_reason = !optimum.reason.empty() && !is_fastest;
   const std::vector<ResultAxis> axes = varying_axes(sorted);
   const bool with_result = measured_of(sorted.back()) == nullptr;

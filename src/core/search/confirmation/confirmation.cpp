@@ -87,7 +87,9 @@ double Confirmation::log_speed_of(const Record& record) const {
 // By how much longer or shorter it took than when the search chose by its number.
 void Confirmation::compare_with_first(const Contender& contender, const Record& repetition) {
   const double longer = std::expm1(log_speed_of(contender.record) - contender.speeds.back());
-  if (std::abs(longer) <= kWindow) return;
+  const double noise = std::hypot(relative_noise(std::get<Measured>(contender.record.outcome)),
+                                  relative_noise(std::get<Measured>(repetition.outcome)));
+  if (std::abs(longer) <= std::max(kWindow, 3 * noise)) return;
   far_.push_back(concat(repetition.experiment.name, " took ", fixed(std::abs(longer) * 100, 0),
                         longer > 0 ? " % longer" : " % less"));
 }

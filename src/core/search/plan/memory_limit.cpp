@@ -67,6 +67,19 @@ const WorkerInfo& poorest(const std::vector<WorkerInfo>& workers, const std::str
       [&](const WorkerInfo& a, const WorkerInfo& b) { return usable(a) < usable(b); });
 }
 
+/// The least that any bound leaves to a worker, if nobody else were there.
+Bytes nominal_limit(const std::vector<WorkerInfo>& workers, const std::string& backend) {
+  Bytes least = kUnbounded;
+  for (const WorkerInfo& worker : workers) {
+    const DeviceInfo* device = find_device(worker.devices, backend);
+    if (device == nullptr || !device->is_shared) continue;
+    for (const MemoryRoom& room : memory_rooms(worker, *device, workers)) {
+      least = std::min(least, room.nominal());
+    }
+  }
+  return least;
+}
+
 }  // namespace
 
 MemoryLimit memory_limit_of_run(const TuningConfig& config, const std::string& backend,
@@ -76,7 +89,7 @@ MemoryLimit memory_limit_of_run(const TuningConfig& config, const std::string& b
   const Share share(poorest(workers, backend), backend, workers);
   const Bytes usable = share.usable();
   if (!share.device.limit_is_free_memory && !share.is_of_host()) return {usable, ""};
-  const Bytes most = share.is_of_host() ? share.room.nominal() : kUnbounded;
+  const Bytes most = share.is_of_host() ? nominal_limit(workers, backend) : kUnbounded;
   if (earlier && *earlier <= most && *earlier != usable) {
     return {*earlier, "that of the run that goes on"};
   }

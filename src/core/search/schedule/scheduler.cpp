@@ -20,10 +20,6 @@ Seconds mean_step_time(const Measured& measured) {
   return has_sum ? measured.measure_time / measured.steps : typical_step_time(measured);
 }
 
-}  // namespace
-
-namespace {
-
 bool is_quarantined(const Outcome& outcome) {
   const auto* failed = std::get_if<Failed>(&outcome);
   return failed != nullptr && failed->kind == FailureKind::quarantined;
@@ -55,7 +51,7 @@ std::vector<Record> Scheduler::run(const std::vector<Experiment>& batch) {
     if (seen.insert(batch[i].key()).second) take_from_journal(state, i);
   }
   while (!state.queue.empty() || !state.running.empty()) {
-    if (stop_requested() || shortage_ || wrong_sums_) state.queue.clear();
+    if (stop_requested() || shortage_ || wrong_sums_) give_up_queue(state);
     start_what_fits(state);
     if (is_short(state)) continue;
     if (state.queue.empty() && state.running.empty()) break;
@@ -63,11 +59,27 @@ std::vector<Record> Scheduler::run(const std::vector<Experiment>& batch) {
     for (const auto& completion : completions) finish(state, completion);
     if (completions.empty() && stop_requested()) break;
   }
+  for (const auto& [id, running] : state.running) keep_doubted(state, running.pending);
   std::vector<Record> records;
   for (auto& record : state.records) {
     if (record) records.push_back(std::move(*record));
   }
   return records;
+}
+
+void Scheduler::give_up_queue(Batch& batch) {
+  for (const auto& pending : batch.queue) keep_doubted(batch, pending);
+  batch.queue.clear();
+}
+
+// It was measured, and that it was not measured again is no reason to lose it.
+void Scheduler::keep_doubted(Batch& batch, const Pending& pending) {
+  if (!pending.doubted) return;
+  Record record{batch.experiments[pending.index], *pending.doubted, pending.failed->ranks,
+                pending.started, journal_.now()};
+  journal_.finished(record);
+  if (listener_) listener_(record, false);
+  batch.records[pending.index] = std::move(record);
 }
 
 int Scheduler::slots(int ranks) const { return count_slots(pool_.idle(), ranks); }
@@ -109,7 +121,6 @@ Scheduler::Slot Scheduler::slot_for(const Batch& batch, const Pending& pending,
     own = culprits_of(*pending.failed);
   }
   std::vector<int> suspects = own;
-  suspects.insert(suspects.end(), slow_.ranks().begin(), slow_.ranks().end());
   const auto add = [&](const Pending& other) {
     if (!other.failed) return;
     const auto culprits = culprits_of(*other.failed);
@@ -119,10 +130,17 @@ Scheduler::Slot Scheduler::slot_for(const Batch& batch, const Pending& pending,
   for (const auto& [id, running] : batch.running) add(running.pending);
 
   const int ranks = batch.experiments[pending.index].ranks;
+  std::vector<int> slow = suspects;
+  slow.insert(slow.end(), slow_.ranks().begin(), slow_.ranks().end());
   Slot slot;
-  for (const auto& avoid : {suspects, own, std::vector<int>()}) {
+  for (const auto& avoid : {slow, suspects, own, std::vector<int>()}) {
     slot.workers = choose_slot(without(from, avoid), ranks, tried);
-    if (!slot.workers.empty()) break;
+    // A network in the way changes more than a slow worker.
+    const bool spreads =
+        slot.concessions == 0 &&
+        count_hosts(slot.workers) > count_hosts(choose_slot(without(from, suspects), ranks, tried));
+    if (!slot.workers.empty() && !spreads) break;
+    slot.workers.clear();
     ++slot.concessions;
   }
   return slot;
@@ -131,13 +149,17 @@ Scheduler::Slot Scheduler::slot_for(const Batch& batch, const Pending& pending,
 // With nothing running, whatever is idle is the best there is.
 bool Scheduler::has_better(const Batch& batch, const Pending& pending, const Slot& slot) const {
   if (batch.running.empty()) return false;
+  const auto best = slot_for(batch, pending, known_workers(batch));
+  return slot.concessions > best.concessions ||
+         count_hosts(slot.workers) > count_hosts(best.workers);
+}
+
+std::vector<Worker> Scheduler::known_workers(const Batch& batch) const {
   auto known = pool_.idle();
   for (const auto& [id, running] : batch.running) {
     known.insert(known.end(), running.workers.begin(), running.workers.end());
   }
-  const auto best = slot_for(batch, pending, known);
-  return slot.concessions > best.concessions ||
-         count_hosts(slot.workers) > count_hosts(best.workers);
+  return known;
 }
 
 bool Scheduler::is_short(const Batch& batch) {
@@ -172,6 +194,7 @@ Record Scheduler::record_of(const Batch& batch, const Running& over,
   if (pending.doubted && !std::holds_alternative<Measured>(completion.outcome)) {
     record.outcome = *pending.doubted;
     record.ranks = pending.failed->ranks;
+    record.started = pending.started;
   } else if (pending.failed) {
     record.failed_tries.push_back(*pending.failed);
   }
@@ -185,14 +208,18 @@ bool Scheduler::doubt(Batch& batch, const Running& over, const Completion& compl
   const auto suspects = slow_.look(experiment.name, *measured, over.workers);
   if (over.pending.doubted) {
     const auto& first = std::get<Measured>(*over.pending.doubted);
-    slow_.compare(experiment.name, over.pending.suspects, mean_step_time(first),
-                  mean_step_time(*measured));
+    auto elsewhere = over.pending.suspects;  // where too few were left it may have been one of them
+    std::erase_if(elsewhere, [&](const SlowSuspect& suspect) {
+      return contains(ranks_of(over.workers), suspect.worker.rank);
+    });
+    slow_.compare(experiment.name, elsewhere, mean_step_time(first), mean_step_time(*measured));
   }
   for (const auto& warning : slow_.take_warnings()) log_warning(warning);
   if (suspects.empty() || over.pending.failed) return false;
-  std::set<int> slow = slow_.ranks();
-  for (const auto& suspect : suspects) slow.insert(suspect.worker.rank);
-  if (pool_.size() - static_cast<int>(slow.size()) < experiment.ranks) return false;
+  std::vector<int> slow(slow_.ranks().begin(), slow_.ranks().end());
+  for (const auto& suspect : suspects) slow.push_back(suspect.worker.rank);
+  const auto others = choose_slot(without(known_workers(batch), slow), experiment.ranks, {});
+  if (others.empty() || count_hosts(others) > count_hosts(over.workers)) return false;
   if (stop_requested()) return false;
   FailedTry doubted{ranks_of(over.workers), {}, false, ""};
   std::vector<std::string> how;
@@ -203,7 +230,8 @@ bool Scheduler::doubt(Batch& batch, const Running& over, const Completion& compl
   doubted.reason = concat("measured at ", format_seconds(mean_step_time(*measured)),
                           " per step, but ", join(how, ", "));
   log_line(concat(experiment.name, " is measured once more, on others: ", join(how, ", ")));
-  batch.queue.push_front({over.pending.index, std::move(doubted), completion.outcome, suspects});
+  batch.queue.push_front(
+      {over.pending.index, std::move(doubted), completion.outcome, suspects, over.started});
   return true;
 }
 
@@ -221,7 +249,7 @@ bool Scheduler::retry(Batch& batch, const Running& over, const Completion& compl
   if (stop_requested()) return true;  // without a record: the resumed run tries it
   log_warning(concat(batch.experiments[over.pending.index].name, " failed (", failed->reason,
                      "); it is tried once more, on other ranks where there are enough"));
-  batch.queue.push_front({over.pending.index, std::move(failed), {}, {}});
+  batch.queue.push_front({over.pending.index, std::move(failed), {}, {}, 0});
   return true;
 }
 

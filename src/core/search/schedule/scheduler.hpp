@@ -78,10 +78,13 @@ class Scheduler {
     /// were.
     std::optional<Outcome> doubted = {};
     std::vector<SlowSuspect> suspects = {};
+    Seconds started = 0;  ///< then
   };
   struct Slot {
     std::vector<Worker> workers;
-    int concessions = 0;  ///< 0: none under suspicion, 1: not its own culprits, 2: whoever is there
+    /// 0: none that is slow or under suspicion, 1: none under suspicion, 2: not its own culprits,
+    /// 3: whoever is there.
+    int concessions = 0;
   };
   struct Running {
     Pending pending;
@@ -100,7 +103,10 @@ class Scheduler {
   void start_what_fits(Batch& batch);
   Slot slot_for(const Batch& batch, const Pending& pending, const std::vector<Worker>& from) const;
   bool has_better(const Batch& batch, const Pending& pending, const Slot& slot) const;
+  std::vector<Worker> known_workers(const Batch& batch) const;  ///< idle, or running some of it
   bool is_short(const Batch& batch);
+  void give_up_queue(Batch& batch);
+  void keep_doubted(Batch& batch, const Pending& pending);
   void retire_again(int ranks);
   void finish(Batch& batch, const Completion& completion);
   void note(const Outcome& outcome);

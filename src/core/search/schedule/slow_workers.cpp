@@ -21,6 +21,8 @@ constexpr double kQuietShare = 0.75;
 constexpr double kSlowOnBusy = 3;
 /// No turn of three that meet on one core for a while.
 constexpr double kSureShare = 2.4;
+/// How often a suspicion by shares may turn out to be none: each costs an experiment.
+constexpr int kMostCleared = 3;
 /// Of work, below which an experiment alone says nothing: a limit's period is 0.1 s.
 constexpr Seconds kLeastWork = 0.1;
 
@@ -35,9 +37,11 @@ double share_of(const Uses& uses) {
   return core_share(sum);
 }
 
-double best_probe(const Uses& uses) {
+double best_probe(const Uses& uses, const std::string& probe) {
   double best = 0;
-  for (const CoreUse& use : uses) best = std::max(best, use.probe_per_s);
+  for (const CoreUse& use : uses) {
+    if (use.probe == probe) best = std::max(best, use.probe_per_s);
+  }
   return best;
 }
 
@@ -93,29 +97,32 @@ std::optional<SlowSuspect> SlowWorkers::suspect(const Worker& worker, const Core
   for (const auto& [rank, other] : histories_) {
     if (rank == worker.rank || other.uses.empty()) continue;
     if (work_of(other.uses) > 0) shares.push_back(share_of(other.uses));
-    const bool is_alike = other.hardware == own.hardware && best_probe(other.uses) > 0;
-    if (is_alike) probes.push_back(best_probe(other.uses));
+    const double theirs = best_probe(other.uses, use.probe);
+    if (other.hardware == own.hardware && theirs > 0) probes.push_back(theirs);
   }
   const bool is_long = use.wanted >= kLeastWork;
-  if (!shares.empty() && (is_long || work_of(own.uses) >= kLeastWork)) {
+  if (!shares.empty() && own.cleared_shares < kMostCleared &&
+      (is_long || work_of(own.uses) >= kLeastWork)) {
     const double share = is_long ? core_share(use) : share_of(own.uses);
     const double usual = summarize(shares).median;
     if (share * least_factor(shares) < usual) {
       return SlowSuspect{
           worker,
           concat("had ", percent(share), " of a core where the others had ", percent(usual)),
-          share * kSureShare <= usual};
+          share * kSureShare <= usual, false};
     }
   }
-  if (probes.empty() || own.uses.size() < kExperiments || best_probe(own.uses) <= 0) {
+  const auto tries = std::ranges::count(own.uses, use.probe, &CoreUse::probe);
+  const double best = best_probe(own.uses, use.probe);
+  if (probes.empty() || own.probe_is_cleared || tries < kExperiments || best <= 0) {
     return std::nullopt;
   }
-  const double ratio = summarize(probes).median / best_probe(own.uses);
+  const double ratio = summarize(probes).median / best;
   if (ratio <= kSlow) return std::nullopt;
   return SlowSuspect{
       worker,
       concat("takes ", fixed(ratio, 1), " times as long as the others for a fixed piece of work"),
-      true};
+      true, true};
 }
 
 std::vector<SlowSuspect> SlowWorkers::look(const std::string& experiment, const Measured& measured,
@@ -149,7 +156,14 @@ void SlowWorkers::compare(const std::string& experiment, const std::vector<SlowS
     History& history = histories_[suspect.worker.rank];
     std::erase(history.experiments, experiment);
     const bool is_slower = elsewhere > 0 && there > kSlow * elsewhere;
-    if (!is_slower) history.in_a_row = 0;
+    if (!is_slower) {
+      history.in_a_row = 0;
+      if (suspect.by_probe) {
+        history.probe_is_cleared = true;
+      } else {
+        ++history.cleared_shares;
+      }
+    }
     if (!is_slower || !suspect.is_sure) continue;
     name(suspect.worker,
          concat(suspect.how, ", and ", experiment, " took ", fixed(there / elsewhere, 1),

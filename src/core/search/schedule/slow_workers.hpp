@@ -16,8 +16,9 @@ namespace dstune {
 /// A worker that looks slow in one experiment.
 struct SlowSuspect {
   Worker worker;
-  std::string how;       ///< "had 26 % of a core where the others had 99 %"
-  bool is_sure = false;  ///< by more than a core that was shared for a moment explains
+  std::string how;        ///< "had 26 % of a core where the others had 99 %"
+  bool is_sure = false;   ///< by more than a core that was shared for a moment explains
+  bool by_probe = false;  ///< by the fixed piece of work, which is the same in every experiment
 };
 
 /// Holds what the workers said of themselves against each other, whatever group they are in: in a
@@ -54,6 +55,10 @@ class SlowWorkers {
     std::deque<CoreUse> uses;              ///< of the last experiments
     std::vector<std::string> experiments;  ///< that it measured, all of them
     int in_a_row = 0;                      ///< experiments in which it was slow
+    // Suspicions that a comparison has shown to be none: a lasting one would double all that runs
+    // there.
+    bool probe_is_cleared = false;
+    int cleared_shares = 0;
   };
 
   void remember(const std::string& experiment, const Measured& measured,

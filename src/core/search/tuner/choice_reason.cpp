@@ -1,5 +1,6 @@
 #include "core/search/tuner/choice_reason.hpp"
 
+#include <algorithm>
 #include <variant>
 
 #include "core/base/text.hpp"
@@ -17,13 +18,15 @@ template <class NumberOf>
 const Record& fastest(const std::vector<Record>& records, Metric metric, const Record& best,
                       NumberOf number_of) {
   const Record* found = &best;
+  const Measured* to_beat = number_of(best);
   for (const Record& record : records) {
     const bool is_itself = record.experiment.ds_config == best.experiment.ds_config;
     const Measured* number =
         record.experiment.repetition == 0 && !is_itself ? number_of(record) : nullptr;
     if (number == nullptr) continue;
-    const Measured* to_beat = number_of(*found);
-    if (to_beat == nullptr || score(metric, *number) > score(metric, *to_beat)) found = &record;
+    if (to_beat != nullptr && score(metric, *number) <= score(metric, *to_beat)) continue;
+    found = &record;
+    to_beat = number;
   }
   return *found;
 }
@@ -48,8 +51,13 @@ std::string choice_reason(const std::vector<Record>& records, Metric metric, con
                                                                  : "the fastest when repeated";
   }
   const std::string advantage = what_it_has_before(rival, best);
-  return concat("as fast as ", rival.experiment.name, " within noise, and ",
-                advantage.empty() ? "measured before it" : advantage);
+  const std::string same = concat("as fast as ", rival.experiment.name, " within noise");
+  if (!advantage.empty()) return concat(same, ", and ", advantage);
+  // Repetitions decide by their mean, and the rival is the fastest by the middle one.
+  const bool is_repeated = std::ranges::any_of(
+      records, [](const Record& record) { return record.experiment.repetition > 0; });
+  if (is_repeated) return concat(same, ", and faster in the mean of its repetitions");
+  return best.finished < rival.finished ? concat(same, ", and measured before it") : same;
 }
 
 }  // namespace dstune

@@ -66,8 +66,9 @@ const Measured* deciding_measurement(const Record& record, const std::vector<Rec
   if (std::ranges::none_of(records, is_measured_repetition)) return measured_of(record);
   std::vector<const Measured*> repetitions;
   for (const Record& other : records) {
-    const bool is_its = other.experiment.ds_config == record.experiment.ds_config;
-    if (is_its && is_measured_repetition(other)) repetitions.push_back(measured_of(other));
+    if (!is_measured_repetition(other)) continue;  // most are none, and configurations are long
+    if (other.experiment.ds_config != record.experiment.ds_config) continue;
+    repetitions.push_back(measured_of(other));
   }
   return middle_of(std::move(repetitions));
 }

@@ -135,6 +135,34 @@ TEST_F(JournalTest, ForgetsWhatTheSystemRefusedIfAsked) {
   EXPECT_TRUE(journal.find(second_)) << "the limit was reached";
 }
 
+TEST_F(JournalTest, KeepsWhatWasMeasuredWhereTheSystemHadRefusedMemory) {
+  {
+    Journal journal = create();
+    journal.finished(make_record(first_, OutOfMemory{1, {}, 7, 5, 100, 0, "ulimit -v is full"}));
+  }
+  {
+    Journal journal = resume();
+    journal.forget_failures();
+    journal.finished(make_record(first_, testing_support::make_measured(2)));
+  }
+
+  const auto found = resume().find(first_);
+
+  ASSERT_TRUE(found);
+  EXPECT_TRUE(std::holds_alternative<Measured>(found->outcome));
+}
+
+TEST_F(JournalTest, KnowsTheNamesOfTunedLists) {
+  Experiment listed = first_;
+  listed.name = "z1_b[0.9, 0.95]_" + std::string(200, 'x') + "_\xc3\xa9_again1";
+  {
+    Journal journal = create();
+    journal.finished(make_record(listed, testing_support::make_measured(2)));
+  }
+
+  EXPECT_TRUE(resume().find(listed));
+}
+
 TEST_F(JournalTest, RemembersNamesAndProcessesOfEarlierRuns) {
   {
     Journal journal = create();

@@ -46,7 +46,7 @@ class SlowWorkerRetry : public testing_support::SickWorkerTest {
   std::vector<Record> run_all(int workers, const std::vector<Experiment>& batch) {
     ScriptedPool pool = make_pool(workers);
     pool_ = &pool;
-    Scheduler scheduler(pool, *journal_, {}, {});
+    Scheduler scheduler(pool, *journal_, {}, stop_);
     auto records = scheduler.run(batch);
     lines_ = scheduler.slow_workers();
     starts_of_slow_ = count_starts(pool, slow_);
@@ -56,6 +56,7 @@ class SlowWorkerRetry : public testing_support::SickWorkerTest {
   int slow_ = 3;
   bool takes_longer_ = true;
   bool stops_in_few_steps_ = false;
+  Scheduler::StopRequest stop_ = {};
   ScriptedPool* pool_ = nullptr;
   std::size_t ended_ = 0;
   std::vector<std::string> lines_;
@@ -88,6 +89,18 @@ TEST_F(SlowWorkerRetry, TheFirstTryIsInTheRecord) {
   EXPECT_THAT(tries[0].ranks, ElementsAre(3));
   EXPECT_THAT(tries[0].reason, HasSubstr("rank 3 on a had 25 % of a core"));
   EXPECT_FALSE(tries[0].answered) << "it is not retired in the resumed run";
+}
+
+TEST_F(SlowWorkerRetry, WhatWasDoubtedIsKeptWhenTheRunIsStopped) {
+  int asked = 0;
+  stop_ = [&] { return ended_ == 3 && asked++ > 0; };  // after the doubt, before the second try
+
+  const auto records = run_all(3, make_batch(3, 1));
+
+  ASSERT_THAT(records, SizeIs(3));
+  EXPECT_EQ(step_time(records.back()), 0.4);
+  reopen();
+  EXPECT_THAT(journal_->records(), SizeIs(3));
 }
 
 TEST_F(SlowWorkerRetry, OfAGroupIsReplacedByASpare) {
@@ -125,6 +138,16 @@ TEST_F(SlowWorkerRetry, WhoWasNotSlowerThanOthersIsNotNamed) {
   run_all(3, make_batch(3, 1));
 
   EXPECT_THAT(lines_, SizeIs(0));
+}
+
+TEST_F(SlowWorkerRetry, WhoWasOftenNotSlowerIsSuspectedNoMore) {
+  takes_longer_ = false;
+
+  const auto records = run_all(3, make_batch(30, 1));
+
+  std::size_t twice = 0;
+  for (const Record& record : records) twice += record.failed_tries.size();
+  EXPECT_EQ(twice, 3U);
 }
 
 }  // namespace

@@ -43,6 +43,7 @@ TEST(ChoiceReason, IsTheOrderOfTheSearchWhereNothingElseDiffers) {
   Record later = record(1, 9.1);
   later.experiment.name = "z1_later";
   later.experiment.ds_config["train_batch_size"] = 8;
+  later.finished = 10;
 
   EXPECT_EQ(reason({record(1, 9), later}),
             "as fast as z1_later within noise, and measured before it");
