@@ -25,7 +25,7 @@ RANKS = 3
 PATIENCE = 120
 KEYS = {"INT": b"\x03", "TSTP": b"\x1a", "QUIT": b"\x1c"}
 SIGNALS = ("INT", "TERM", "HUP", "USR1", "USR2")
-ENDLESS = 2000  # steps per experiment: the run is under way when the signal comes
+ENDLESS = 500  # steps per experiment: the run is under way when the signal comes
 SHORT = 10  # it ends by itself after a pause
 
 
