@@ -138,7 +138,6 @@ set --ranks-per-experiment to the workers of the others"
 }
 
 ask_to_stop() {
-  interrupted=true
   if [ -z "$stop" ]; then
     stop=$1
     asked_at=$SECONDS
@@ -152,10 +151,7 @@ for signal in INT TERM HUP USR1 USR2; do
   # shellcheck disable=SC2064
   trap "ask_to_stop $signal" "$signal"
 done
-# No trap for CONT: a terminal that closes sends HUP and CONT together, and of two signals that arrive
-# during its wait bash may drop the first.
-trap 'interrupted=true; signal_launcher TSTP; kill -STOP $$; signal_launcher CONT' TSTP
-trap 'interrupted=true' WINCH
+trap 'signal_launcher TSTP; kill -STOP $$; signal_launcher CONT' TSTP
 
 remove_leftovers
 if $requeue; then

@@ -37,7 +37,7 @@ is_assignment() { [[ $1 =~ ^[A-Za-z_][A-Za-z0-9_]*= ]]; }
 follow_through() {
   local variables=() line
   # From here on a signal ends this process, or is the training's.
-  trap - INT TERM HUP USR1 USR2 TSTP WINCH
+  trap - INT TERM HUP USR1 USR2 TSTP
   printf -v line ' %q' "${training[@]}"
   while [ ${#training[@]} -gt 0 ] && is_assignment "${training[0]}"; do
     variables+=("${training[0]}")

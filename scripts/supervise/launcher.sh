@@ -67,7 +67,6 @@ watch() {
   had_children=false
   while is_alive "$launcher_pid"; do
     sleep 1
-    kill -WINCH $$ 2>/dev/null # a signal that came just before bash's wait is heeded after the next one
     count_over
     if [ -e "$run_dir/stop" ]; then stopping=$((stopping + 1)); fi
     # Now, not at the end: the whole job may die.
@@ -90,17 +89,15 @@ hand_on_stop() {
   signal_launcher USR1
 }
 
-# Waits for process $1 through signals, whose traps set `interrupted`. Sets launcher_code.
-wait_through_signals() {
-  local result
+# A moment in which signals wait: bash heeds all of them behind a command of its own. Of two that come at once
+# during its builtin wait it drops the first.
+nap() { (trap '' INT TERM HUP USR1 USR2 TSTP; exec sleep 0.25); }
+
+# Sets launcher_code.
+wait_for_launcher() {
+  while is_alive "$launcher_pid"; do nap; done
   launcher_code=0
-  while :; do
-    interrupted=false
-    result=0
-    wait "$1" 2>/dev/null || result=$?
-    [ "$result" -eq 127 ] || launcher_code=$result # 127: its code was given before
-    $interrupted || return 0
-  done
+  wait "$launcher_pid" 2>/dev/null || launcher_code=$?
 }
 
 # A configuration on standard input is kept for the next start.
@@ -186,7 +183,7 @@ run_once() {
   start_launcher
   watch >/dev/null 2>&1 &
   local watcher=$!
-  wait_through_signals "$launcher_pid"
+  wait_for_launcher
   kill -KILL "$watcher" 2>/dev/null
   wait "$watcher" 2>/dev/null
   launcher_pid="" # gone: its number may be another's by now

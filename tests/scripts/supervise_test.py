@@ -117,6 +117,19 @@ wait""")
         self.assert_ended(done, 4, 4)
         self.assertIn("--resume", done.stderr)
 
+    def test_a_signal_is_heeded_that_comes_with_another(self):
+        done = self.supervise("""record
+trap 'leave 4; kill %1; exit' USR1
+sleep 20 &
+kill -STOP $PPID
+kill -TERM $PPID
+kill -WINCH $PPID
+kill -CONT $PPID
+wait
+leave 0""")
+
+        self.assert_ended(done, 4, 1)
+
     def test_a_restart_does_not_try_again_what_its_run_has_seen_fail(self):
         lost = ('record; echo \'{"restart": "worker_lost"}\' >autotuning_results/status.json; leave 4')
 
