@@ -76,7 +76,7 @@ std::string kind_of(std::string_view name) {
 
 std::string near_preset(const std::string& name) {
   auto presets = model_presets();
-  const std::string same = same_name(name, presets);
+  std::string same = same_name(name, presets);
   if (!same.empty()) return same;
   std::erase_if(presets,
                 [&](const std::string& preset) { return kind_of(preset) != kind_of(name); });
