@@ -12,8 +12,6 @@
 namespace dstune::bench {
 namespace {
 
-const Measured* measured_of(const Record& record) { return std::get_if<Measured>(&record.outcome); }
-
 double score_of(const Table& table, const Record& record) {
   const Measured* measured = measured_of(record);
   return measured == nullptr ? 0 : score(table.metric, *measured);

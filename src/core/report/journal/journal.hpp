@@ -7,6 +7,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "core/base/json.hpp"
@@ -43,6 +44,11 @@ struct Record {
   Seconds finished = 0;
   std::vector<FailedTry> failed_tries = {};  ///< before the one whose outcome this is
 };
+
+/// The numbers of an experiment that was measured, else nullptr.
+inline const Measured* measured_of(const Record& record) {
+  return std::get_if<Measured>(&record.outcome);
+}
 
 /// Every event is one O_APPEND write of a whole line followed by fsync. Lines have "schema": 3,
 /// "type": "run" | "started" | "finished" | "stopped", "time" (UTC), "at_s" (now()) and a checksum

@@ -10,8 +10,6 @@
 namespace dstune {
 namespace {
 
-const Measured* measured_of(const Record& record) { return std::get_if<Measured>(&record.outcome); }
-
 Bytes memory_of(const Record& record) { return measured_of(record)->peak_memory.counted(); }
 
 }  // namespace

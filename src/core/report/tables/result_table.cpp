@@ -16,8 +16,6 @@ namespace dstune {
 
 namespace {
 
-const Measured* measured_of(const Record& record) { return std::get_if<Measured>(&record.outcome); }
-
 std::string gibibytes(Bytes size) { return fixed(static_cast<double>(size) / 0x1p30, 2); }
 
 bool is_reserved(const Record& record) {
@@ -59,6 +57,12 @@ std::vector<Table::Column> columns(const std::vector<ResultAxis>& axes, bool wit
   return all;
 }
 
+void put_first(std::vector<Record>& records, const std::string& optimum) {
+  std::stable_partition(records.begin(), records.end(), [&](const Record& record) {
+    return !optimum.empty() && record.experiment.name == optimum;
+  });
+}
+
 }  // namespace
 
 std::vector<Record> ranked(std::vector<Record> records, Metric metric, const std::string& optimum) {
@@ -68,9 +72,7 @@ std::vector<Record> ranked(std::vector<Record> records, Metric metric, const std
     if (first == nullptr || second == nullptr) return first != nullptr && second == nullptr;
     return is_better(metric, metric_value(metric, *first), metric_value(metric, *second));
   });
-  std::stable_partition(records.begin(), records.end(), [&](const Record& record) {
-    return !optimum.empty() && record.experiment.name == optimum;
-  });
+  put_first(records, optimum);
   return records;
 }
 
@@ -78,10 +80,11 @@ std::string result_table(const std::vector<Record>& records, Metric metric,
                          const std::vector<std::string>& remarks, const std::set<std::string>& ties,
                          const Optimum& optimum) {
   if (records.empty()) return "";
-  const std::vector<Record> sorted = ranked(records, metric, optimum.name);
+  std::vector<Record> sorted = ranked(records, metric);
+  const json::object fastest = sorted.front().experiment.ds_config;
+  put_first(sorted, optimum.name);
   // It may have its number twice, or more often: repetitions are rows.
-  const bool is_fastest =
-      ranked(records, metric).front().experiment.ds_config == sorted.front().experiment.ds_config;
+  const bool is_fastest = fastest == sorted.front().experiment.ds_config;
   const bool with_reason = !optimum.reason.empty() && !is_fastest;
   const std::vector<ResultAxis> axes = varying_axes(sorted);
   const bool with_result = measured_of(sorted.back()) == nullptr;

@@ -11,8 +11,6 @@
 namespace dstune {
 namespace {
 
-const Measured* measured_of(const Record& record) { return std::get_if<Measured>(&record.outcome); }
-
 /// What has the highest score of those with a number; `best` if none has a higher one.
 template <class NumberOf>
 const Record& fastest(const std::vector<Record>& records, Metric metric, const Record& best,
@@ -44,7 +42,8 @@ std::string what_it_has_before(const Record& other, const Record& best) {
 }  // namespace
 
 std::string choice_reason(const std::vector<Record>& records, Metric metric, const Record& best) {
-  const auto deciding = [&](const Record& record) { return deciding_measurement(record, records); };
+  const Comparison comparison(best, records);
+  const auto deciding = [&](const Record& record) { return comparison.deciding(record); };
   const Record& rival = fastest(records, metric, best, deciding);
   if (&rival == &best) {
     return &fastest(records, metric, best, measured_of) == &best ? kFastest

@@ -10,8 +10,6 @@
 namespace dstune {
 namespace {
 
-const Measured* measured_of(const Record& record) { return std::get_if<Measured>(&record.outcome); }
-
 bool is_measured_repetition(const Record& record) {
   return record.experiment.repetition > 0 && measured_of(record) != nullptr;
 }
@@ -38,9 +36,9 @@ Comparison::Comparison(const Record& one, const std::vector<Record>& records)
   }
 }
 
-const Measured* Comparison::deciding(const Record& record, const std::string& configuration) const {
+const Measured* Comparison::deciding(const Record& record) const {
   if (!repeats_) return measured_of(record);
-  const auto found = repetitions_.find(configuration);
+  const auto found = repetitions_.find(configuration_key(record));
   return found == repetitions_.end() ? nullptr : middle_of(found->second);
 }
 
@@ -50,8 +48,8 @@ bool Comparison::is_one(const Record& other) const {
 
 std::optional<std::pair<const Measured*, const Measured*>> Comparison::with(
     const Record& other) const {
-  const Measured* ours = deciding(one_, configuration_);
-  const Measured* theirs = deciding(other, configuration_key(other));
+  const Measured* ours = deciding(one_);
+  const Measured* theirs = deciding(other);
   if (ours != nullptr && theirs != nullptr) return std::pair(ours, theirs);
   ours = measured_of(one_);
   theirs = measured_of(other);
@@ -63,14 +61,7 @@ std::optional<std::pair<const Measured*, const Measured*>> Comparison::with(
 }
 
 const Measured* deciding_measurement(const Record& record, const std::vector<Record>& records) {
-  if (std::ranges::none_of(records, is_measured_repetition)) return measured_of(record);
-  std::vector<const Measured*> repetitions;
-  for (const Record& other : records) {
-    if (!is_measured_repetition(other)) continue;  // most are none, and configurations are long
-    if (other.experiment.ds_config != record.experiment.ds_config) continue;
-    repetitions.push_back(measured_of(other));
-  }
-  return middle_of(std::move(repetitions));
+  return Comparison(record, records).deciding(record);
 }
 
 std::optional<std::pair<const Measured*, const Measured*>> comparable_measurements(

@@ -20,19 +20,18 @@ const Measured* deciding_measurement(const Record& record, const std::vector<Rec
 std::optional<std::pair<const Measured*, const Measured*>> comparable_measurements(
     const Record& a, const Record& b, const std::vector<Record>& records);
 
-/// comparable_measurements() of one record with many others: a look at each of `records`, which
-/// must outlive it.
+/// Both for one record and many others: a look at each of `records`, which must outlive it.
 class Comparison {
  public:
   Comparison(const Record& one, const std::vector<Record>& records);
 
   std::optional<std::pair<const Measured*, const Measured*>> with(const Record& other) const;
+  /// deciding_measurement() of any of `records`.
+  const Measured* deciding(const Record& record) const;
   /// Whether `other` has the configuration of one.
   bool is_one(const Record& other) const;
 
  private:
-  const Measured* deciding(const Record& record, const std::string& configuration) const;
-
   const Record& one_;
   const std::vector<Record>& records_;
   std::string configuration_;

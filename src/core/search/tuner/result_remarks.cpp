@@ -15,8 +15,6 @@
 namespace dstune {
 namespace {
 
-const Measured* measured_of(const Record& record) { return std::get_if<Measured>(&record.outcome); }
-
 std::string overhead_remark(const HostOverhead& overhead) {
   const std::string_view preset = preset_of(overhead);
   if (preset == kNoOverhead)
