@@ -114,4 +114,8 @@ json::value sorted_by_key(const json::value& value) {
   return sorted;
 }
 
+std::string text_at(const json::object& object, std::string_view key) {
+  return std::string(object.at(key).as_string());
+}
+
 }  // namespace dstune

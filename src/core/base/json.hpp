@@ -2,7 +2,9 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
+#include <boost/json/object.hpp>
 #include <boost/json/value.hpp>
 #include <boost/json/value_to.hpp>
 
@@ -19,5 +21,8 @@ std::string to_json_text(const json::value& value, int indent);
 
 /// `value` with the members of every object sorted by key: equal content, equal text.
 json::value sorted_by_key(const json::value& value);
+
+/// The text of a member. @throws std::exception  if there is none, or it is no text
+std::string text_at(const json::object& object, std::string_view key);
 
 }  // namespace dstune

@@ -26,8 +26,7 @@ std::vector<CoreUse> core_uses_from_json(const json::array& array) {
   for (const json::value& value : array) {
     const json::object& use = value.as_object();
     ranks.push_back({use.at("wanted_s").to_number<double>(), use.at("had_s").to_number<double>(),
-                     use.at("probe_per_s").to_number<double>(),
-                     std::string(use.at("probe").as_string())});
+                     use.at("probe_per_s").to_number<double>(), text_at(use, "probe")});
   }
   return ranks;
 }

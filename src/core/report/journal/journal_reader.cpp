@@ -17,10 +17,6 @@ namespace {
 
 using Origin = JournalContent::Origin;
 
-std::string text_of(const json::object& object, std::string_view key) {
-  return std::string(object.at(key).as_string());
-}
-
 std::vector<int> ranks_from_json(const json::value& value) {
   std::vector<int> ranks;
   for (const auto& rank : value.as_array()) ranks.push_back(rank.to_number<int>());
@@ -31,10 +27,10 @@ FailedTry failed_try_from_json(const json::object& object) {
   FailedTry failed{ranks_from_json(object.at("ranks")),
                    {},
                    object.at("answered").as_bool(),
-                   text_of(object, "reason")};
+                   text_at(object, "reason")};
   for (const auto& value : object.at("culprits").as_array()) {
     const json::object& culprit = value.as_object();
-    failed.culprits.push_back({culprit.at("rank").to_number<int>(), text_of(culprit, "host")});
+    failed.culprits.push_back({culprit.at("rank").to_number<int>(), text_at(culprit, "host")});
   }
   return failed;
 }
@@ -151,7 +147,7 @@ class Reader {
   void read_line(const json::object& line) {
     const auto at = line.at("at_s").to_number<double>();
     believe(find_forgery("at_s", at));
-    const std::string type = text_of(line, "type");
+    const std::string type = text_at(line, "type");
     if (type == "run") {
       read_run(line);
     } else if (type == "started") {

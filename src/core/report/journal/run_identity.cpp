@@ -15,23 +15,19 @@ constexpr std::pair<const char*, std::string RunIdentity::*> kLaterParts[] = {
     {"libraries", &RunIdentity::libraries},
     {"mpi", &RunIdentity::mpi}};
 
-std::string text_of(const json::object& object, std::string_view key) {
-  return std::string(object.at(key).as_string());
-}
-
 }  // namespace
 
 RunIdentity run_identity_from_json(const json::object& object) {
   // What earlier versions wrote does not say it: it was the newest then.
   const std::string deepspeed =
-      object.contains("deepspeed") ? text_of(object, "deepspeed") : "0.19.8";
+      object.contains("deepspeed") ? text_at(object, "deepspeed") : "0.19.8";
   const auto later = [&](std::string_view key) {
-    return object.contains(key) ? text_of(object, key) : "";
+    return object.contains(key) ? text_at(object, key) : "";
   };
   const auto* const threads = object.if_contains("threads_per_rank");
   return {object.at("model").as_object(),
-          text_of(object, "backend"),
-          text_of(object, "machine"),
+          text_at(object, "backend"),
+          text_at(object, "machine"),
           deepspeed,
           later("program"),
           later("libraries"),

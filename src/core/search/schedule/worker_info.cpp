@@ -8,10 +8,6 @@ namespace dstune {
 
 namespace {
 
-std::string text_at(const json::object& object, const char* key) {
-  return std::string(object.at(key).as_string());
-}
-
 json::array to_json(const std::vector<MemoryReserve>& reserves) {
   json::array all;
   for (const MemoryReserve& reserve : reserves) {
