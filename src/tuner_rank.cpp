@@ -105,17 +105,15 @@ class Run {
 
  private:
   TuningResult search() {
-    const Scheduler* running = nullptr;
     Scheduler scheduler(
         pool_, journal_,
-        [this, &running](const Record& record, bool from_journal) {
-          if (running != nullptr) progress_.set_slow_workers(running->slow_workers());
+        [this, &scheduler](const Record& record, bool from_journal) {
+          progress_.set_slow_workers(scheduler.slow_workers());
           if (record.experiment.measures_machine) return;
           results_.write_record(record);
           log_line(progress_.line(record, from_journal, journal_.now()));
         },
         stop_requested);
-    running = &scheduler;
     return tune(config_, group_size_, scheduler, predictor_, dry_run_);
   }
 

@@ -4,8 +4,6 @@
 #include <array>
 #include <cerrno>
 #include <cstdlib>
-#include <fstream>
-#include <iterator>
 #include <sstream>
 #include <string_view>
 #include <system_error>
@@ -15,6 +13,7 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
+#include "core/base/control_groups.hpp"
 #include "core/base/file.hpp"
 #include "core/base/text.hpp"
 
@@ -53,8 +52,7 @@ std::string disk_fault(const std::string& path, Bytes size) {
 }  // namespace
 
 std::string read_proc(int pid, const char* name) {
-  std::ifstream file(concat("/proc/", pid, "/", name));
-  return {std::istreambuf_iterator<char>(file), {}};
+  return read_kernel_file(concat("/proc/", pid, "/", name));
 }
 
 int find_launcher() {

@@ -142,6 +142,17 @@ Bytes less_headroom(const TuningConfig& config, Bytes limit) {
                              "; accepted: less than the memory limit, ", format_bytes(limit))}});
 }
 
+/// Each once, sorted, of the devices that workers have of a backend.
+std::set<std::string> texts_of(const std::string& backend, const std::vector<WorkerInfo>& workers,
+                               std::string DeviceInfo::*text) {
+  std::set<std::string> texts;
+  for (const auto& worker : workers) {
+    const DeviceInfo* device = find_device(worker.devices, backend);
+    if (device != nullptr) texts.insert(device->*text);
+  }
+  return texts;
+}
+
 }  // namespace
 
 Machine machine_of_run(const TuningConfig& config, const std::vector<WorkerInfo>& workers,
@@ -239,20 +250,13 @@ std::string warning_of_other_groups(const std::vector<Record>& earlier, int grou
 }
 
 std::string device_names(const std::string& backend, const std::vector<WorkerInfo>& workers) {
-  std::set<std::string> names;
-  for (const auto& worker : workers) {
-    const DeviceInfo* device = find_device(worker.devices, backend);
-    if (device != nullptr) names.insert(device->name);
-  }
+  const auto names = texts_of(backend, workers, &DeviceInfo::name);
   return join({names.begin(), names.end()}, ", ");
 }
 
 std::string library_names(const std::string& backend, const std::vector<WorkerInfo>& workers) {
-  std::set<std::string> names;
-  for (const auto& worker : workers) {
-    const DeviceInfo* device = find_device(worker.devices, backend);
-    if (device != nullptr && !device->libraries.empty()) names.insert(device->libraries);
-  }
+  auto names = texts_of(backend, workers, &DeviceInfo::libraries);
+  names.erase("");
   return join({names.begin(), names.end()}, "; ");
 }
 

@@ -132,16 +132,17 @@ Scheduler::Slot Scheduler::slot_for(const Batch& batch, const Pending& pending,
   const int ranks = batch.experiments[pending.index].ranks;
   std::vector<int> slow = suspects;
   slow.insert(slow.end(), slow_.ranks().begin(), slow_.ranks().end());
-  Slot slot;
-  for (const auto& avoid : {slow, suspects, own, std::vector<int>()}) {
-    slot.workers = choose_slot(without(from, avoid), ranks, tried);
-    // A network in the way changes more than a slow worker.
-    const bool spreads =
-        slot.concessions == 0 &&
-        count_hosts(slot.workers) > count_hosts(choose_slot(without(from, suspects), ranks, tried));
-    if (!slot.workers.empty() && !spreads) break;
-    slot.workers.clear();
-    ++slot.concessions;
+  const auto choose = [&](const std::vector<int>& avoid) {
+    return choose_slot(without(from, avoid), ranks, tried);
+  };
+  const auto trusted = choose(suspects);
+  auto fast = choose(slow);
+  // A network in the way changes more than a slow worker.
+  if (!fast.empty() && count_hosts(fast) <= count_hosts(trusted)) return {std::move(fast), 0};
+  Slot slot{trusted, 1};
+  for (const auto& avoid : {own, std::vector<int>()}) {
+    if (!slot.workers.empty()) break;
+    slot = {choose(avoid), slot.concessions + 1};
   }
   return slot;
 }
