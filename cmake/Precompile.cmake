@@ -20,8 +20,12 @@ target_compile_options(dstune_step_settings INTERFACE $<$<AND:$<CONFIG:Debug>,$<
 
 dstune_add_precompiled(dstune_precompiled ${PROJECT_SOURCE_DIR}/src/precompiled.hpp
   dstune_settings Boost::json)
-dstune_add_precompiled(dstune_precompiled_for_steps ${PROJECT_SOURCE_DIR}/src/precompiled.hpp
-  dstune_settings Boost::json dstune_step_settings)
+set(dstune_steps_header dstune_precompiled) # the settings differ in a Debug build alone
+if(CMAKE_BUILD_TYPE STREQUAL Debug)
+  set(dstune_steps_header dstune_precompiled_for_steps)
+  dstune_add_precompiled(dstune_precompiled_for_steps ${PROJECT_SOURCE_DIR}/src/precompiled.hpp
+    dstune_settings Boost::json dstune_step_settings)
+endif()
 
 # dstune_precompile(TARGET...): they share dstune_precompiled, so their flags must be its flags.
 function(dstune_precompile)
@@ -34,6 +38,6 @@ endfunction()
 function(dstune_precompile_for_steps)
   foreach(target IN LISTS ARGN)
     target_link_libraries(${target} PRIVATE dstune_step_settings)
-    target_precompile_headers(${target} REUSE_FROM dstune_precompiled_for_steps)
+    target_precompile_headers(${target} REUSE_FROM ${dstune_steps_header})
   endforeach()
 endfunction()

@@ -67,4 +67,4 @@ options=()
 sources "$@" | compiled |
   xargs -r -P "$(nproc)" -n 1 clang-tidy -p "$commands" --quiet "${options[@]}" \
     --extra-arg=-Wno-unknown-warning-option 2> >(grep -v 'warnings generated\|^Suppressed\|^Use -header-filter' >&2)
-[ $# -gt 0 ] && [ "$mode" != --changed ] && [ "$mode" != --all ] || scripts/build.sh default all_verify_interface_header_sets
+case "$mode" in --changed | --all) scripts/build.sh default all_verify_interface_header_sets ;; esac

@@ -14,9 +14,9 @@ export DSTUNE_RESULTS_FILE=$folder/results DSTUNE_COMMAND_FILE=$folder/command
 
 # They come to the whole process group: the program handles them.
 trap : USR1 USR2 TERM INT HUP
-space=$(cat /proc/sys/kernel/random/boot_id 2>/dev/null)/$(readlink /proc/self/ns/pid 2>/dev/null)
+. "${0%/*}/supervise/folders.sh" # own_space
 start() {
-  if ! echo "$space $BASHPID" 2>/dev/null >"$folder/rank-0"; then
+  if ! echo "$own_space $BASHPID" 2>/dev/null >"$folder/rank-0"; then
     echo "error: rank 0 runs on $(uname -n), which cannot write to $(LC_ALL=C; printf %q "$folder"): start from a folder that all hosts" \
       "share, or with a home that they share" >&2
     exit 1
