@@ -26,7 +26,7 @@ PATIENCE = 120
 KEYS = {"INT": b"\x03", "TSTP": b"\x1a", "QUIT": b"\x1c"}
 SIGNALS = ("INT", "TERM", "HUP", "USR1", "USR2")
 ENDLESS = 500  # steps per experiment: the run is under way when the signal comes
-SHORT = 10  # it ends by itself after a pause
+SHORT = 200  # it ends by itself after a pause, and not before it
 
 
 def write_config(directory, steps):
