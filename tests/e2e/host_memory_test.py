@@ -106,17 +106,18 @@ class HostMemory(ProgramTest):
         self.assertEqual(len(events(self.results, "run")), 2)
 
     def test_what_the_system_refuses_is_said_and_tried_again_if_asked(self):
-        narrow = ["sh", "-c", 'ulimit -v 512000 && exec "$@"', "sh"]
+        # glibc reserves addresses for as many arenas as threads happen to meet.
+        narrow = ["sh", "-c", 'ulimit -v 614400 && MALLOC_ARENA_MAX=1 exec "$@"', "sh"]
         arguments = (self.small(16, 160), "--memory-limit", "10GiB")
 
         refused = self.run_command([*narrow, *mpi_command(3, *arguments, mpi=SURVIVE)])
         outcome = outcomes(self.results)["z0_gas1_tmbspg160"]
+        self.assert_found(refused, 16)  # later it may be the other, which then fits
         kept = self.tune(3, *arguments, "--resume")
         again = self.tune(3, *arguments, "--resume", "--retry-failed")
 
-        self.assert_found(refused, 16)
         self.assertEqual(outcome["status"], "out_of_memory")
-        self.assertRegex(outcome["refusal"], r"ulimit -v has \S+ \S+ left of 500.00 MiB")
+        self.assertRegex(outcome["refusal"], r"ulimit -v has \S+ \S+ left of 600.00 MiB")
         self.assertGreater(outcome["requested_bytes"], 0)
         self.assertIn("[from the journal]", kept.stderr)
         self.assertEqual(again.returncode, 0, again.stderr)
