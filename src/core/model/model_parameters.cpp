@@ -94,6 +94,11 @@ std::optional<std::size_t> ModelNames::find_module(std::string_view name) const 
   return found == modules_.end() ? std::nullopt : std::optional(found->second);
 }
 
+std::optional<std::size_t> ModelNames::find_tensor(std::string_view name) const {
+  const auto found = tensors_.find(name);
+  return found == tensors_.end() ? std::nullopt : std::optional(found->second);
+}
+
 std::size_t ModelNames::module(std::string_view name) const { return find(modules_, name); }
 
 std::size_t ModelNames::tensor(std::string_view name) const { return find(tensors_, name); }

@@ -1,0 +1,50 @@
+// A model of which forward alone is written.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+
+#include "core/train/layers/decoder_head.hpp"
+#include "core/train/layers/model.hpp"
+#include "core/train/tape/modules.hpp"
+
+namespace dstune::nn {
+
+/// What one micro-step gives a model.
+struct StepInput {
+  Tensor tokens;
+  std::uint64_t seed = 0;
+  Tensor loss;
+
+  /// An independent seed for each place that drops out.
+  std::uint64_t seed_at(std::uint64_t place) const { return layers::seed_of(seed, place); }
+};
+
+class TapeModel : public Model {
+ public:
+  TapeModel(const MicroBatch& batch, Device& device) : work_(batch, device) {}
+
+  void set_lengths(const RowLengths& lengths) override { work_.take(lengths); }
+  void forward(ModuleHooks& hooks, Tensor tokens, std::uint64_t seed, Tensor loss) final;
+  void backward(ModuleHooks& hooks, double factor) final;
+
+ protected:
+  const layers::Workspace& work() const { return work_; }
+  /// @returns the loss, whose gradient is loss_factor()
+  virtual Value run(Tape& on, const StepInput& input) = 0;
+
+  /// The head of a decoder's task and its loss.
+  /// @param x  (M, h)
+  Value head_loss(Tape& on, layers::DecoderHead& head, std::optional<std::size_t> tied_weight,
+                  Value x, const StepInput& input);
+
+  layers::Workspace work_;
+
+ private:
+  std::optional<Tape> tape_;
+  std::size_t loss_node_ = Value::kNoNode;
+  double factor_ = 1;
+};
+
+}  // namespace dstune::nn
