@@ -23,10 +23,11 @@ Value pass(Tape& on, const Value& value, Hook hook) {
 }
 
 // torch.utils.checkpoint.CheckpointFunction: backward within backward, which holds what went in and
-// came out until it is over.
+// came out until it is over. Where x needs no gradient, torch gives none to anything within:
+// whoever trains something there has made it need one (enable_input_require_grads(), as PEFT does).
 Value reentrant_checkpoint(Tape& on, const Value& x, Body body) {
   Value y = on.without_gradients([&] { return body(on, x.detached()); });
-  if (!on.records(x.needs_gradient())) return y;
+  if (!on.records(true)) return y;
   Saved saved = on.save(x);
   return on.record(std::move(y), [body = std::move(body), saved = std::move(saved), node = x.node](
                                      Tape& back, Value d_y) mutable {
