@@ -95,17 +95,17 @@ Value Product::multiply(Tape& on, const Value& x) const {
       std::move(y), trained,
       [this, own_function, trains_weight, trains_bias, node = x.node, saved_x = std::move(saved_x),
        saved_weight = std::move(saved_weight)](Tape& back, const Value& d_y) mutable {
+        const bool is_made_again = saved_x.is_made_again();
         saved_weight.take(back);
-        const Value kept_x = saved_x.take(back);
-        Buffer d_bias;
-        if (trains_bias && !own_function) d_bias = bias_gradient(back, *this, d_y);
+        Value kept_x = saved_x.take(back);
         back.give(node, node == Value::kNoNode ? Value() : input_gradient(back, *this, d_y));
         if (trains_weight) {
           back.give(weight, weight_gradient(back, *this, d_y, kept_x),
                     own_function ? Memory::own : Memory::view);
         }
-        if (trains_bias && own_function) d_bias = bias_gradient(back, *this, d_y);
-        if (d_bias) back.give(*bias, std::move(d_bias), Memory::own);
+        // The gradient by the expanded bias is d_y; the engine sums it up behind torch's function.
+        if (is_made_again && !own_function) kept_x = {};
+        if (trains_bias) back.give(*bias, bias_gradient(back, *this, d_y), Memory::own);
       });
 }
 

@@ -41,6 +41,9 @@ class Saved {
   explicit Saved(Value value) : value_(std::move(value)) {}
   explicit Saved(boost::intrusive_ptr<SavedPlace> place) : place_(std::move(place)) {}
 
+  /// Whether a checkpoint makes it again: torch's node then holds it while its function runs, and
+  /// otherwise until all its gradients are there. Said before it is taken.
+  bool is_made_again() const { return place_ != nullptr; }
   /// For the node's backward, once: the first in a checkpoint has its forward run again.
   Value take(Tape& tape);
 
