@@ -35,8 +35,9 @@ Value reentrant_checkpoint(Tape& on, const Value& x, Body body) {
     Value d_x;
     {
       Tape inner(back.work(), back.hooks());
-      Value input = inner.record(saved.take(back), [&d_x](Tape&, Value d) { d_x = std::move(d); });
-      const Value output = body(inner, std::move(input));
+      const Value input =
+          inner.record(saved.take(back), [&d_x](Tape&, Value d) { d_x = std::move(d); });
+      const Value output = body(inner, input);
       inner.backward(output.node, d_y);
     }
     synchronize(back);
