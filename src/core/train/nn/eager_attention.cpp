@@ -9,6 +9,7 @@
 #include "core/train/layers/score_mask.hpp"
 #include "core/train/nn/attention.hpp"
 #include "core/train/nn/elementwise.hpp"
+#include "core/train/nn/scores.hpp"
 
 namespace dstune::nn {
 namespace {
@@ -34,7 +35,8 @@ Value products(const Tape& on, const Value& a, Transpose transpose_a, const Valu
   return c;
 }
 
-/// A product on the tape, a b or a b^T.
+}  // namespace
+
 Value multiply_stacks(Tape& on, const Value& a, const Value& b, Transpose transpose_b) {
   const bool records = on.records(a.needs_gradient() || b.needs_gradient());
   Saved saved_a = records && b.needs_gradient() ? on.save(a) : Saved();
@@ -57,6 +59,8 @@ Value multiply_stacks(Tape& on, const Value& a, const Value& b, Transpose transp
     }
   });
 }
+
+namespace {
 
 /// As torch.matmul() makes a stack of heads: copies of all but the heads of a single sequence, each
 /// as often as it serves (repeat_kv).
@@ -83,6 +87,8 @@ Value spread(const Tape& on, const AttentionShape& shape, const Value& stack, st
   return rows;
 }
 
+}  // namespace
+
 Value stack_heads(Tape& on, const AttentionShape& shape, const Value& rows, std::int64_t heads) {
   Value stack = stacked(on, shape, rows, heads);
   stack.node = Value::kNoNode;
@@ -92,7 +98,6 @@ Value stack_heads(Tape& on, const AttentionShape& shape, const Value& rows, std:
   });
 }
 
-// attn_output.transpose(1, 2).contiguous()
 Value spread_heads(Tape& on, const AttentionShape& shape, const Value& stack) {
   Value rows = spread(on, shape, stack, shape.heads);
   if (!on.records(stack.needs_gradient())) return rows;
@@ -100,6 +105,8 @@ Value spread_heads(Tape& on, const AttentionShape& shape, const Value& stack) {
     back.give(node, stacked(back, shape, d, shape.heads));
   });
 }
+
+namespace {
 
 Value cast(Tape& on, const Value& x, DType to) {
   const auto as = [](const Tape& in, const Value& from, DType dtype) {
@@ -116,7 +123,8 @@ Value cast(Tape& on, const Value& x, DType to) {
   });
 }
 
-/// at::softmax() with a result of `dtype`, whose backward gives the type of x.
+}  // namespace
+
 Value softmax(Tape& on, const Value& x, DType dtype) {
   Value probs = new_stack(on.device(), dtype, x.count, x.matrix.rows, x.matrix.cols);
   on.device().run(Softmax{x.rows(), probs.rows()});
@@ -135,10 +143,14 @@ Value softmax(Tape& on, const Value& x, DType dtype) {
       });
 }
 
+namespace {
+
 // c tanh(x / c), three kernels.
 Value cap(Tape& on, const Value& scores, double c) {
   return scale(on, activate(on, Activation::tanh, scale(on, scores, 1 / c)), c);
 }
+
+}  // namespace
 
 Value add_mask(Tape& on, const AttentionShape& shape, const Value& scores, const Value& given) {
   const Value mask = given ? given
@@ -150,6 +162,8 @@ Value add_mask(Tape& on, const AttentionShape& shape, const Value& scores, const
   return on.record(std::move(out),
                    [node = scores.node](Tape& back, Value d) { back.give(node, std::move(d)); });
 }
+
+namespace {
 
 // at::softmax() to fp32 reads fp16 on CUDA as it is, other types from a copy (SoftMax.cpp).
 Value probabilities(Tape& on, Value scores, SoftmaxType type) {
