@@ -18,9 +18,6 @@ Value stack_heads(Tape& on, const AttentionShape& shape, const Value& rows, std:
 /// attn_output.transpose(1, 2).contiguous(), of shape.heads.
 Value spread_heads(Tape& on, const AttentionShape& shape, const Value& stack);
 
-/// at::softmax() with a result of `dtype`, whose backward gives the type of x.
-Value softmax(Tape& on, const Value& x, DType dtype);
-
 /// scores + mask, which is the same for all heads of a sequence.
 /// @param mask  attention_mask()'s; empty: one of its own
 Value add_mask(Tape& on, const AttentionShape& shape, const Value& scores, const Value& mask);
