@@ -7,6 +7,7 @@
 #include "core/train/layers/score_mask.hpp"
 #include "core/train/nn/attention.hpp"
 #include "core/train/nn/elementwise.hpp"
+#include "core/train/nn/scores.hpp"
 #include "core/train/nn/views.hpp"
 
 namespace dstune::nn {
@@ -33,7 +34,8 @@ Value products(const Tape& on, const Value& a, Transpose transpose_a, const Valu
   return c;
 }
 
-/// A product on the tape, a b or a b^T.
+}  // namespace
+
 Value multiply_stacks(Tape& on, const Value& a, const Value& b, Transpose transpose_b) {
   const bool records = on.records(a.needs_gradient() || b.needs_gradient());
   Saved saved_a = records && b.needs_gradient() ? on.save(a) : Saved();
@@ -56,6 +58,8 @@ Value multiply_stacks(Tape& on, const Value& a, const Value& b, Transpose transp
     }
   });
 }
+
+namespace {
 
 /// As torch.matmul() makes a stack of heads: copies of all but the heads of a single sequence, each
 /// as often as it serves (repeat_kv).
@@ -83,6 +87,8 @@ Value spread(const Tape& on, const AttentionShape& shape, const Value& stack, st
   return rows;
 }
 
+}  // namespace
+
 Value stack_heads(Tape& on, const AttentionShape& shape, const Value& rows, std::int64_t heads) {
   Value stack = stacked(on, shape, rows, heads);
   stack.node = Value::kNoNode;
@@ -92,18 +98,12 @@ Value stack_heads(Tape& on, const AttentionShape& shape, const Value& rows, std:
   });
 }
 
-// attn_output.transpose(1, 2).contiguous()
 Value spread_heads(Tape& on, const AttentionShape& shape, const Value& stack) {
   Value rows = spread(on, shape, stack, shape.heads);
   if (!on.records(stack.needs_gradient())) return rows;
   return on.record(std::move(rows), [shape, node = stack.node](Tape& back, const Value& d) {
     back.give(node, stacked(back, shape, d, shape.heads));
   });
-}
-
-// c tanh(x / c), three kernels.
-Value cap(Tape& on, const Value& scores, double c) {
-  return scale(on, activate(on, Activation::tanh, scale(on, scores, 1 / c)), c);
 }
 
 Value add_mask(Tape& on, const AttentionShape& shape, const Value& scores, const Value& given) {
@@ -115,6 +115,13 @@ Value add_mask(Tape& on, const AttentionShape& shape, const Value& scores, const
   if (!on.records(scores.needs_gradient())) return out;
   return on.record(std::move(out),
                    [node = scores.node](Tape& back, Value d) { back.give(node, std::move(d)); });
+}
+
+namespace {
+
+// c tanh(x / c), three kernels.
+Value cap(Tape& on, const Value& scores, double c) {
+  return scale(on, activate(on, Activation::tanh, scale(on, scores, 1 / c)), c);
 }
 
 // at::softmax() to fp32 reads fp16 on CUDA as it is, other types from a copy (SoftMax.cpp).
