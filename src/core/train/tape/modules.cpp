@@ -135,6 +135,10 @@ Values checkpoint(Tape& on, Values in, Layer body) {
   return out;
 }
 
+Value checkpoint(Tape& on, Value x, LayerOfOne body) {
+  return checkpoint(on, Values{std::move(x)}, several(std::move(body))).front();
+}
+
 Values run_layers(Tape& on, std::size_t count, Values in,
                   const std::function<Values(Tape&, std::size_t, Values)>& run) {
   const ActivationCheckpointing& how = on.work().checkpointing;
