@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/device/operations/attention_mask.hpp"
+#include "core/device/operations/rows.hpp"
 #include "core/device/operations/stack_heads.hpp"
 #include "core/train/layers/score_mask.hpp"
 
@@ -99,6 +100,14 @@ Value bias_of(const Tape& on, const AttentionShape& shape) {
   return bias;
 }
 
+// PyTorch keeps the repeated values, and with them nothing of what v was a part of.
+Value dense(const Tape& on, const Value& v) {
+  if (v.is_dense()) return v;
+  Value own = new_value(on.device(), v.matrix.dtype, v.matrix.rows, v.matrix.cols);
+  on.device().run(CopyRows{v.matrix, own.matrix});
+  return own;
+}
+
 /// The fused kernel's node.
 struct FusedBackward {
   AttentionShape shape;
@@ -179,7 +188,7 @@ Value attend_fused(Tape& on, const AttentionShape& shape, const Value& q, const 
                          .nodes = {q.node, k.node, v.node},
                          .q = on.save(q),
                          .k = on.save(k),
-                         .v = on.save(v),
+                         .v = on.save(repeated_v ? dense(on, v) : v),
                          .bias = on.save(bias),
                          .repeated_k = on.save(repeated_k),
                          .repeated_v = on.save(repeated_v),

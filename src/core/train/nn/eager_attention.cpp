@@ -2,13 +2,13 @@
 #include <utility>
 
 #include "core/device/operations/attention_mask.hpp"
-#include "core/device/operations/copy.hpp"
 #include "core/device/operations/gemm.hpp"
-#include "core/device/operations/softmax.hpp"
 #include "core/device/operations/stack_heads.hpp"
 #include "core/train/layers/score_mask.hpp"
 #include "core/train/nn/attention.hpp"
 #include "core/train/nn/elementwise.hpp"
+#include "core/train/nn/scores.hpp"
+#include "core/train/nn/views.hpp"
 
 namespace dstune::nn {
 namespace {
@@ -34,7 +34,8 @@ Value products(const Tape& on, const Value& a, Transpose transpose_a, const Valu
   return c;
 }
 
-/// A product on the tape, a b or a b^T.
+}  // namespace
+
 Value multiply_stacks(Tape& on, const Value& a, const Value& b, Transpose transpose_b) {
   const bool records = on.records(a.needs_gradient() || b.needs_gradient());
   Saved saved_a = records && b.needs_gradient() ? on.save(a) : Saved();
@@ -57,6 +58,8 @@ Value multiply_stacks(Tape& on, const Value& a, const Value& b, Transpose transp
     }
   });
 }
+
+namespace {
 
 /// As torch.matmul() makes a stack of heads: copies of all but the heads of a single sequence, each
 /// as often as it serves (repeat_kv).
@@ -83,6 +86,8 @@ Value spread(const Tape& on, const AttentionShape& shape, const Value& stack, st
   return rows;
 }
 
+}  // namespace
+
 Value stack_heads(Tape& on, const AttentionShape& shape, const Value& rows, std::int64_t heads) {
   Value stack = stacked(on, shape, rows, heads);
   stack.node = Value::kNoNode;
@@ -92,52 +97,12 @@ Value stack_heads(Tape& on, const AttentionShape& shape, const Value& rows, std:
   });
 }
 
-// attn_output.transpose(1, 2).contiguous()
 Value spread_heads(Tape& on, const AttentionShape& shape, const Value& stack) {
   Value rows = spread(on, shape, stack, shape.heads);
   if (!on.records(stack.needs_gradient())) return rows;
   return on.record(std::move(rows), [shape, node = stack.node](Tape& back, const Value& d) {
     back.give(node, stacked(back, shape, d, shape.heads));
   });
-}
-
-Value cast(Tape& on, const Value& x, DType to) {
-  const auto as = [](const Tape& in, const Value& from, DType dtype) {
-    Value out = from;
-    out = new_stack(in.device(), dtype, from.count, from.matrix.rows, from.matrix.cols);
-    in.device().run(Cast{from.tensor(), out.tensor()});
-    return out;
-  };
-  if (x.matrix.dtype == to) return x;
-  Value out = as(on, x, to);
-  if (!on.records(x.needs_gradient())) return out;
-  return on.record(std::move(out), [as, from = x.matrix.dtype, node = x.node](Tape& back, Value d) {
-    back.give(node, as(back, d, from));
-  });
-}
-
-/// at::softmax() with a result of `dtype`, whose backward gives the type of x.
-Value softmax(Tape& on, const Value& x, DType dtype) {
-  Value probs = new_stack(on.device(), dtype, x.count, x.matrix.rows, x.matrix.cols);
-  on.device().run(Softmax{x.rows(), probs.rows()});
-  if (!on.records(x.needs_gradient())) return probs;
-  const bool keeps_input = on.work().attention == AttentionKind::eager_torch_1_10;
-  Saved saved_x = keeps_input ? on.save(x) : Saved();
-  Saved saved = on.save(probs);
-  return on.record(
-      std::move(probs), [of_input = x.matrix.dtype, node = x.node, saved_x = std::move(saved_x),
-                         saved = std::move(saved)](Tape& back, const Value& d) mutable {
-        const Value input = saved_x.take(back);
-        const Value kept = saved.take(back);
-        Value d_x = new_stack(back.device(), of_input, d.count, d.matrix.rows, d.matrix.cols);
-        back.device().run(SoftmaxBackward{d.rows(), kept.rows(), d_x.rows()});
-        back.give(node, std::move(d_x));
-      });
-}
-
-// c tanh(x / c), three kernels.
-Value cap(Tape& on, const Value& scores, double c) {
-  return scale(on, activate(on, Activation::tanh, scale(on, scores, 1 / c)), c);
 }
 
 Value add_mask(Tape& on, const AttentionShape& shape, const Value& scores, const Value& given) {
@@ -149,6 +114,13 @@ Value add_mask(Tape& on, const AttentionShape& shape, const Value& scores, const
   if (!on.records(scores.needs_gradient())) return out;
   return on.record(std::move(out),
                    [node = scores.node](Tape& back, Value d) { back.give(node, std::move(d)); });
+}
+
+namespace {
+
+// c tanh(x / c), three kernels.
+Value cap(Tape& on, const Value& scores, double c) {
+  return scale(on, activate(on, Activation::tanh, scale(on, scores, 1 / c)), c);
 }
 
 // at::softmax() to fp32 reads fp16 on CUDA as it is, other types from a copy (SoftMax.cpp).

@@ -8,8 +8,8 @@
 #include "core/device/operations/add.hpp"
 #include "core/device/operations/dropout.hpp"
 #include "core/device/operations/gelu_new.hpp"
-#include "core/device/operations/rows.hpp"
 #include "core/device/operations/scale.hpp"
+#include "core/device/operations/softmax.hpp"
 
 namespace dstune::nn {
 namespace {
@@ -116,54 +116,22 @@ Value activate(Tape& on, Activation kind, const Value& x) {
   });
 }
 
-namespace {
-
-/// Of the parts of a split, in the order of their columns.
-struct SplitGradients final : Counted {
-  std::vector<Value> parts;
-};
-
-Matrix columns(const Matrix& all, std::int64_t first, std::int64_t count) {
-  auto* const data =
-      static_cast<std::byte*>(all.data) + first * static_cast<std::int64_t>(size_of(all.dtype));
-  return {all.data == nullptr ? nullptr : data, all.rows, count, all.dtype, all.stride};
-}
-
-}  // namespace
-
-// Autograd has one node with several outputs; here each output is one, which only puts its gradient
-// down for the node below.
-std::vector<Value> split(Tape& on, const Value& x, std::int64_t parts) {
-  const std::int64_t width = x.matrix.cols / parts;
-  const boost::intrusive_ptr<SplitGradients> gradients(new SplitGradients);
-  gradients->parts.resize(static_cast<std::size_t>(parts));
-  Value base = x;
-  if (on.records(x.needs_gradient())) {
-    base = on.record(x, [gradients, node = x.node, width, rows = x.matrix.rows,
-                         dtype = x.matrix.dtype](Tape& back, const Value&) {
-      const auto count = static_cast<std::int64_t>(gradients->parts.size());
-      Value d_x = new_value(back.device(), dtype, rows, count * width);
-      for (std::int64_t part = 0; part < count; ++part) {
-        const Value& d = gradients->parts[static_cast<std::size_t>(part)];
-        back.device().run(CopyRows{d.matrix, columns(d_x.matrix, part * width, width)});
-      }
-      gradients->parts.clear();
-      back.give(node, std::move(d_x));
-    });
-  }
-  std::vector<Value> out;
-  for (std::int64_t part = 0; part < parts; ++part) {
-    Value view = base;
-    view.matrix = columns(x.matrix, part * width, width);
-    if (on.records(base.needs_gradient())) {
-      view = on.record(std::move(view), [gradients, part, node = base.node](Tape& back, Value d) {
-        gradients->parts[static_cast<std::size_t>(part)] = std::move(d);
-        back.give(node, {});
+Value softmax(Tape& on, const Value& x, DType dtype) {
+  Value probs = new_stack(on.device(), dtype, x.count, x.matrix.rows, x.matrix.cols);
+  on.device().run(Softmax{x.rows(), probs.rows()});
+  if (!on.records(x.needs_gradient())) return probs;
+  const bool keeps_input = on.work().attention == AttentionKind::eager_torch_1_10;
+  Saved saved_x = keeps_input ? on.save(x) : Saved();
+  Saved saved = on.save(probs);
+  return on.record(
+      std::move(probs), [of_input = x.matrix.dtype, node = x.node, saved_x = std::move(saved_x),
+                         saved = std::move(saved)](Tape& back, const Value& d) mutable {
+        const Value input = saved_x.take(back);
+        const Value kept = saved.take(back);
+        Value d_x = new_stack(back.device(), of_input, d.count, d.matrix.rows, d.matrix.cols);
+        back.device().run(SoftmaxBackward{d.rows(), kept.rows(), d_x.rows()});
+        back.give(node, std::move(d_x));
       });
-    }
-    out.push_back(std::move(view));
-  }
-  return out;
 }
 
 namespace {

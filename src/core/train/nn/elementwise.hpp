@@ -6,7 +6,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "core/device/operations/activate.hpp"
 #include "core/train/tape/modules.hpp"
@@ -25,8 +24,8 @@ Value scale(Tape& on, const Value& x, double factor);
 Value affine(Tape& on, const Value& x, double factor, double addend = 0);
 /// One kernel of torch.nn.functional; not affine.
 Value activate(Tape& on, Activation kind, const Value& x);
-/// `parts` of the same width, columns of x as they lie; backward puts their gradients together.
-std::vector<Value> split(Tape& on, const Value& x, std::int64_t parts);
+/// at::softmax() of rows with a result of `dtype`, whose backward gives the type of x.
+Value softmax(Tape& on, const Value& x, DType dtype);
 
 /// torch.nn.Dropout, or its function where it has no module; x itself where the probability is 0.
 struct Dropout {

@@ -8,8 +8,11 @@
 namespace dstune::nn {
 
 Embedding::Embedding(const ModelNames& names, const std::string& name)
-    : module_(names.module(name)),
-      weight_(names.tensor(name + ".weight")),
+    : Embedding(names, names.module(name), names.tensor(name + ".weight")) {}
+
+Embedding::Embedding(const ModelNames& names, std::size_t module, std::size_t weight)
+    : module_(module),
+      weight_(weight),
       rows_(names.shape(weight_).at(0)),
       size_(names.shape(weight_).at(1)) {}
 

@@ -14,6 +14,8 @@ namespace dstune::nn {
 class Embedding {
  public:
   Embedding(const ModelNames& names, const std::string& name);
+  /// With a table that other modules have too.
+  Embedding(const ModelNames& names, std::size_t module, std::size_t weight);
 
   std::size_t weight() const { return weight_; }
   /// @param numbers  int64, any number of them

@@ -55,6 +55,9 @@ Value Product::operator()(Tape& on, Value x) const {
                     [&](const Value& rows) { return multiply(on, rows); });
 }
 
+// AddmmBackward0 gives the whole d_y for the bias, which the engine sums up when the node has run
+// and what it has unpacked is gone (validate_outputs).
+//
 // Autograd saves before torch's product, and after DeepSpeed's function, which saves x also where
 // the weight is frozen. With torch's, the weight's gradient goes through a transposition, a view,
 // and so its turn is after the bias's; DeepSpeed's has input, weight and bias in this order.
@@ -96,16 +99,14 @@ Value Product::multiply(Tape& on, const Value& x) const {
       [this, own_function, trains_weight, trains_bias, node = x.node, saved_x = std::move(saved_x),
        saved_weight = std::move(saved_weight)](Tape& back, const Value& d_y) mutable {
         saved_weight.take(back);
-        const Value kept_x = saved_x.take(back);
-        Buffer d_bias;
-        if (trains_bias && !own_function) d_bias = bias_gradient(back, *this, d_y);
+        Value kept_x = saved_x.take(back);
         back.give(node, node == Value::kNoNode ? Value() : input_gradient(back, *this, d_y));
         if (trains_weight) {
           back.give(weight, weight_gradient(back, *this, d_y, kept_x),
                     own_function ? Memory::own : Memory::view);
         }
-        if (trains_bias && own_function) d_bias = bias_gradient(back, *this, d_y);
-        if (d_bias) back.give(*bias, std::move(d_bias), Memory::own);
+        kept_x = {};
+        if (trains_bias) back.give(*bias, bias_gradient(back, *this, d_y), Memory::own);
       });
 }
 

@@ -80,12 +80,14 @@ Value LayerNorm::normalise(Tape& on, const Value& x) const {
       });
 }
 
-RmsNorm::RmsNorm(const ModelNames& names, const std::string& name, double epsilon, double offset)
+RmsNorm::RmsNorm(const ModelNames& names, const std::string& name, double epsilon, double offset,
+                 Normalises what)
     : module_(names.module(name)),
       weight_(names.tensor(name + ".weight")),
       size_(names.shape(weight_).at(0)),
       epsilon_(epsilon),
-      offset_(offset) {}
+      offset_(offset),
+      what_(what) {}
 
 Value RmsNorm::operator()(Tape& on, Value x) const {
   return run_module(on, module_, std::move(x), [&](const Value& in) { return normalise(on, in); });
@@ -123,9 +125,11 @@ Value RmsNorm::normalise(Tape& on, const Value& x) const {
   if (trains) trained.add(weight_);
   return on.record(
       std::move(y), trained,
-      [this, dtype, inner, vectors, rows, trains, node = x.node, saved_copy = on.save(copy),
+      [this, dtype, inner, vectors, rows, trains, node = x.node,
+       saved_x = what_ == Normalises::input ? on.save(x) : Saved(), saved_copy = on.save(copy),
        saved_rrms = on.save(rrms), saved_normalised = trains ? on.save(normalised) : Saved(),
        saved_shifted = on.save(shifted)](Tape& back, Value d) mutable {
+        const Value kept_x = saved_x.take(back);
         const Value kept_copy = saved_copy.take(back);
         const Value kept_rrms = saved_rrms.take(back);
         Value kept_normalised = saved_normalised.take(back);

@@ -29,13 +29,18 @@ class LayerNorm {
   double epsilon_;
 };
 
+/// What is multiplied by 1 / sqrt(mean(x^2) + epsilon): T5LayerNorm takes x itself.
+enum class Normalises { copy, input };
+
 /// LlamaRMSNorm and its likes: the module `name` with its "weight". It keeps what its chain of
 /// kernels keeps: per element an fp32 copy of x, or x itself where that is fp32, and the normalised
-/// x, unless the weight is frozen; an fp32 number per vector.
+/// x, unless the weight is frozen; an fp32 number per vector; and x in any type, if it normalises
+/// that.
 class RmsNorm {
  public:
   /// @param offset  is added to the weight: 1 for Gemma's
-  RmsNorm(const ModelNames& names, const std::string& name, double epsilon, double offset = 0);
+  RmsNorm(const ModelNames& names, const std::string& name, double epsilon, double offset = 0,
+          Normalises what = Normalises::copy);
 
   /// @param x  (M, k n), of which every n columns are a vector
   /// @returns likewise
@@ -49,6 +54,7 @@ class RmsNorm {
   std::int64_t size_;   // n
   double epsilon_;
   double offset_;
+  Normalises what_;
 };
 
 }  // namespace dstune::nn

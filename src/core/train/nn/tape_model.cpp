@@ -16,6 +16,13 @@ void TapeModel::backward(ModuleHooks& /*hooks*/, double factor) {
   tape_.reset();
 }
 
+Value TapeModel::sum_of_losses(Tape& on, const Value& a, const Value& b) {
+  return on.record({}, [first = a.node, second = b.node](Tape& back, const Value&) {
+    back.give(first, {});
+    back.give(second, {});
+  });
+}
+
 Value TapeModel::head_loss(Tape& on, layers::DecoderHead& head,
                            std::optional<std::size_t> tied_weight, Value x,
                            const StepInput& input) {

@@ -31,6 +31,8 @@ class TapeModel : public Model {
 
  protected:
   const layers::Workspace& work() const { return work_; }
+  /// Of the backward that runs.
+  const double& loss_factor() const { return factor_; }
   /// @returns the loss, whose gradient is loss_factor()
   virtual Value run(Tape& on, const StepInput& input) = 0;
   /// What backward's gradients are those of, times the loss; known when backward begins.
@@ -40,6 +42,9 @@ class TapeModel : public Model {
   /// @param x  (M, h)
   Value head_loss(Tape& on, layers::DecoderHead& head, std::optional<std::size_t> tied_weight,
                   Value x, const StepInput& input);
+
+  /// Of losses that have been added up on the device.
+  static Value sum_of_losses(Tape& on, const Value& a, const Value& b);
 
   layers::Workspace work_;
 

@@ -5,6 +5,7 @@
 #include <functional>
 #include <optional>
 #include <utility>
+#include <vector>
 
 #include "core/train/tape/tape.hpp"
 
@@ -45,20 +46,29 @@ Value run_module(Tape& on, const std::optional<std::size_t>& module, Value x, co
   return module ? run_module(on, *module, std::move(x), body) : body(std::move(x));
 }
 
-/// torch.utils.checkpoint.checkpoint(body, x), as Workspace::checkpointing says: of what `body`
-/// (Tape&, Value) -> Value saves, x alone is kept until backward comes to it. What `body` holds
-/// must outlive the step.
-Value checkpoint(Tape& on, Value x, std::function<Value(Tape&, Value)> body);
+/// What a part of a model is given by place, and what it gives: hidden states first, and behind
+/// them what layers share. Some may be empty.
+using Values = std::vector<Value>;
+using Layer = std::function<Values(Tape&, Values)>;
+using LayerOfOne = std::function<Value(Tape&, Value)>;  ///< of hidden states alone
+
+/// torch.utils.checkpoint.checkpoint(body, *in), as Workspace::checkpointing says: of what `body`
+/// saves, `in` alone is kept until backward comes to it. What `body` holds must outlive the step,
+/// and has no gradient. Of `in`, what `body` returns in its place as it was keeps its node.
+Values checkpoint(Tape& on, Values in, Layer body);
 
 /// A model's layers, one behind the other, with checkpoints around groups of them where
-/// Workspace::checkpointing says so. `run`: (Tape&, std::size_t layer, Value x) -> Value
+/// Workspace::checkpointing says so. `run`: (Tape&, std::size_t layer, Values in) -> Values
+Values run_layers(Tape& on, std::size_t count, Values in,
+                  const std::function<Values(Tape&, std::size_t, Values)>& run);
 Value run_layers(Tape& on, std::size_t count, Value x,
                  const std::function<Value(Tape&, std::size_t, Value)>& run);
 
 /// A layer's module. With Unit::layer its body is a checkpoint: transformers wraps a layer's
-/// forward (GradientCheckpointingLayer), so that its own hooks do not run again.
+/// forward (GradientCheckpointingLayer), so that its own hooks do not run again. As checkpoint()'s,
+/// what it returns as it was keeps its node.
 /// @param place  among the layers
-Value run_layer(Tape& on, std::size_t module, std::size_t place, Value x,
-                std::function<Value(Tape&, Value)> body);
+Values run_layer(Tape& on, std::size_t module, std::size_t place, Values in, const Layer& body);
+Value run_layer(Tape& on, std::size_t module, std::size_t place, Value x, LayerOfOne body);
 
 }  // namespace dstune

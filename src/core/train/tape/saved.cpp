@@ -12,7 +12,7 @@ SavedPlace::SavedPlace(boost::intrusive_ptr<CheckpointFrame> frame, std::size_t 
 SavedPlace::~SavedPlace() { frame_->places_[index_] = nullptr; }
 
 Value Saved::take(Tape& tape) {
-  if (!place_) return std::move(value_);
+  if (!place_) return value_;
   if (!place_->frame_->has_run_again_) place_->frame_->run_again(tape);
   Value value = std::move(place_->value_);
   place_.reset();

@@ -41,7 +41,8 @@ class Saved {
   explicit Saved(Value value) : value_(std::move(value)) {}
   explicit Saved(boost::intrusive_ptr<SavedPlace> place) : place_(std::move(place)) {}
 
-  /// For the node's backward, once: the first in a checkpoint has its forward run again.
+  /// For the node's backward, once: the first in a checkpoint has its forward run again. Outside
+  /// of one it is kept until the node is gone.
   Value take(Tape& tape);
 
  private:

@@ -13,6 +13,7 @@
 #include "core/train/nn/linear.hpp"
 #include "core/train/nn/norm.hpp"
 #include "core/train/nn/tape_model.hpp"
+#include "core/train/nn/views.hpp"
 
 namespace dstune::gpt2 {
 namespace {

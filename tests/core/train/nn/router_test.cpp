@@ -1,4 +1,3 @@
-#include "core/train/layers/router.hpp"
 
 #include <cstdint>
 #include <optional>
@@ -7,11 +6,12 @@
 #include <gtest/gtest.h>
 
 #include "core/device/operations/fill.hpp"
+#include "core/train/nn/experts.hpp"
 #include "kernels/cpu/cpu_device.hpp"
 #include "tests/support/family_fixture.hpp"
 #include "tests/support/recording_engine.hpp"
 
-namespace dstune::layers::router_test {
+namespace dstune::nn::router_test {
 namespace {
 
 constexpr std::int64_t kRows = 32;
@@ -26,15 +26,15 @@ std::vector<std::int64_t> chosen(std::optional<double> imbalance, std::uint64_t 
     for (std::size_t j = 0; j < values.size(); ++j) values[j] = static_cast<float>(j % 7);
     engine.write_parameter(i, values);
   }
-  const Workspace work({.size = 1, .sequence_length = kRows}, device);
-  TopKRouter router(
-      ModelNames(engine.parameters()), "model.layers.0.mlp.gate",
-      {.inputs = spec.hidden_size, .experts = 4, .chosen = 2, .imbalance = imbalance});
-  const Buffer x = work.activation(spec.hidden_size);
-  device.run(FillConstant{x.tensor(DType::fp32), 1});
-  static_cast<void>(router.forward(work, engine, x, seed));
-  const auto* const experts = static_cast<const std::int64_t*>(router.chosen().data);
-  return {experts, experts + router.chosen().numel};
+  const layers::Workspace work({.size = 1, .sequence_length = kRows}, device);
+  Tape tape(work, engine);
+  const Router router(ModelNames(engine.parameters()), "model.layers.0.mlp.gate",
+                      {.chosen = 2, .imbalance = imbalance});
+  const Value x = new_value(device, DType::fp32, kRows, spec.hidden_size);
+  device.run(FillConstant{x.tensor(), 1});
+  const Routes routes = router(tape, x, seed);
+  const auto* const experts = static_cast<const std::int64_t*>(routes.experts.matrix.data);
+  return {experts, experts + routes.experts.numel()};
 }
 
 TEST(TopKRouter, SendsEqualRowsToTheSameExpertsWhateverTheSeed) {
@@ -53,4 +53,4 @@ TEST(TopKRouter, DrawsExpertsByTheSeedWhereItIsToldTo) {
 }
 
 }  // namespace
-}  // namespace dstune::layers::router_test
+}  // namespace dstune::nn::router_test
