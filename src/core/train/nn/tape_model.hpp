@@ -35,6 +35,8 @@ class TapeModel : public Model {
   const double& loss_factor() const { return factor_; }
   /// @returns the loss, whose gradient is loss_factor()
   virtual Value run(Tape& on, const StepInput& input) = 0;
+  /// What backward's gradients are those of, times the loss; known when backward begins.
+  const double& loss_factor() const { return factor_; }
 
   /// The head of a decoder's task and its loss.
   /// @param x  (M, h)
