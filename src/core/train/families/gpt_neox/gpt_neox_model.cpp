@@ -10,6 +10,7 @@
 #include "core/device/operations/copy.hpp"
 #include "core/train/layers/rotary.hpp"
 #include "core/train/nn/attention.hpp"
+#include "core/train/nn/decoder_head.hpp"
 #include "core/train/nn/embedding.hpp"
 #include "core/train/nn/interleaved_heads.hpp"
 #include "core/train/nn/linear.hpp"
@@ -83,7 +84,7 @@ class GptNeox final : public nn::TapeModel {
   nn::Dropout emb_dropout_;
   std::vector<Layer> layers_;
   nn::LayerNorm final_layer_norm_;
-  layers::DecoderHead head_;
+  nn::DecoderHead head_;
 };
 
 GptNeox::GptNeox(const ModelSpec& spec, const ModelNames& names, const MicroBatch& batch,
@@ -98,8 +99,7 @@ GptNeox::GptNeox(const ModelSpec& spec, const ModelNames& names, const MicroBatc
       embed_in_(names, "gpt_neox.embed_in"),
       emb_dropout_{names.module("gpt_neox.emb_dropout"), spec.embedding_dropout},
       final_layer_norm_(names, "gpt_neox.final_layer_norm", spec.layer_norm_epsilon),
-      head_(spec, names, spec.hidden_size,
-            settings_.tied ? std::optional(embed_in_.weight()) : std::nullopt) {
+      head_(spec, names, settings_.tied ? std::optional(embed_in_.weight()) : std::nullopt) {
   for (std::int64_t layer = 0; layer < spec.num_layers; ++layer) {
     layers_.emplace_back(spec, settings_, names, concat("gpt_neox.layers.", layer));
   }
@@ -170,8 +170,7 @@ Value GptNeox::body(Tape& on, const nn::StepInput& input) const {
 Value GptNeox::run(Tape& on, const nn::StepInput& input) {
   return run_module(on, root_, [&] {
     Value hidden = run_module(on, body_, [&] { return body(on, input); });
-    return head_loss(on, head_, settings_.tied ? std::optional(embed_in_.weight()) : std::nullopt,
-                     std::move(hidden), input);
+    return head_(on, std::move(hidden), input, loss_factor());
   });
 }
 

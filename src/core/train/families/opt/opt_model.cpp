@@ -9,6 +9,7 @@
 
 #include "core/base/text.hpp"
 #include "core/train/nn/attention.hpp"
+#include "core/train/nn/decoder_head.hpp"
 #include "core/train/nn/embedding.hpp"
 #include "core/train/nn/linear.hpp"
 #include "core/train/nn/norm.hpp"
@@ -64,7 +65,7 @@ class Opt final : public nn::TapeModel {
   nn::Dropout dropout_;  ///< a function, which no hook sees
   std::vector<Layer> layers_;
   std::optional<nn::LayerNorm> final_layer_norm_;
-  layers::DecoderHead head_;
+  nn::DecoderHead head_;
 };
 
 Opt::Opt(const ModelSpec& spec, const ModelNames& names, const MicroBatch& batch, Device& device)
@@ -76,8 +77,7 @@ Opt::Opt(const ModelSpec& spec, const ModelNames& names, const MicroBatch& batch
       embed_tokens_(names, "model.decoder.embed_tokens"),
       embed_positions_(names, "model.decoder.embed_positions"),
       dropout_{.module = {}, .probability = spec.residual_dropout},
-      head_(spec, names, settings_.embedding_size,
-            settings_.tied ? std::optional(embed_tokens_.weight()) : std::nullopt) {
+      head_(spec, names, settings_.tied ? std::optional(embed_tokens_.weight()) : std::nullopt) {
   if (spec.task == Task::sequence_classification) body_ = names.module("model");
   if (settings_.embedding_size != spec.hidden_size) {
     project_in_.emplace(names, "model.decoder.project_in");
@@ -162,9 +162,7 @@ Value Opt::run(Tape& on, const nn::StepInput& input) {
       return run_module(on, decoder_, [&] { return decoder(on, input); });
     };
     Value hidden = body_ ? run_module(on, *body_, run_decoder) : run_decoder();
-    return head_loss(on, head_,
-                     settings_.tied ? std::optional(embed_tokens_.weight()) : std::nullopt,
-                     std::move(hidden), input);
+    return head_(on, std::move(hidden), input, loss_factor());
   });
 }
 
