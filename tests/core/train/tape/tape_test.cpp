@@ -310,16 +310,19 @@ TEST_F(TapeCheckpoint, RunsAgainWhenItIsReadAndEndsWithTheLastSave) {
 // Lost: a place that says that its node is gone. What runs again would be put into it.
 TEST_F(TapeCheckpoint, MakesNothingAgainForNodesThatAreGone) {
   Tape tape(work_, hooks_);
-  const Value y = checkpoint(tape, source(tape), [this](Tape& in, const Value& rows) {
+  const Bytes before = in_use();
+  Value y = checkpoint(tape, source(tape), [this](Tape& in, const Value& rows) {
     const Value used = saving(in, "used", rows);
     saving(in, "unused", rows);
     return used;
   });
   events_.clear();
+  y.storage.reset();
 
   tape.backward(y.node, tensor());
 
   EXPECT_THAT(events_, ElementsAre("used", "unused", "back used"));
+  EXPECT_EQ(in_use(), before);
 }
 
 // Lost: who holds the input. It lives as long as a node that has saved within, not until the end of
@@ -374,16 +377,21 @@ TEST_F(TapeCheckpoint, AReentrantOneHoldsWhatWentInAndCameOut) {
   EXPECT_EQ(at_first, before + 4 * kSize) << "x, y, its gradient, and that by what second got";
 }
 
-// Lost: the hand-over within. A parameter's gradient comes while the checkpoint's backward runs.
-TEST_F(TapeCheckpoint, AReentrantOneHandsGradientsOverByItself) {
+// Lost: the first run without gradients (a second node of the parameter), or the hand-over within:
+// a parameter's gradient comes while the checkpoint's backward runs.
+TEST_F(TapeCheckpoint, AReentrantOneRecordsWhenItRunsAgainAndHandsGradientsOverByItself) {
   set_reentrant();
   Tape tape(work_, hooks_);
+  std::vector<bool> records;
   const Value x = watching(tape, source(tape), [&] { events_.emplace_back("below"); });
-  const Value y =
-      checkpoint(tape, x, [&](Tape& in, const Value& rows) { return trained(in, "a", rows, 3); });
+  const Value y = checkpoint(tape, x, [&](Tape& in, const Value& rows) {
+    records.push_back(in.records(true));
+    return trained(in, "a", rows, 3);
+  });
 
   tape.backward(y.node, tensor());
 
+  EXPECT_THAT(records, ElementsAre(false, true));
   EXPECT_THAT(events_, ElementsAre("back a", "gradient 3", "below"));
 }
 
