@@ -24,6 +24,11 @@ Matrix columns(const Matrix& all, std::int64_t first, std::int64_t count) {
   return part;
 }
 
+/// A row for each head of a token.
+Matrix by_heads(const Matrix& all, std::int64_t heads) {
+  return {all.data, all.rows * heads, all.cols / heads, all.dtype, all.stride / heads};
+}
+
 Value dense(const Tape& on, const Value& view) {
   Value out = new_value(on.device(), view.matrix.dtype, view.matrix.rows, view.matrix.cols);
   on.device().run(CopyRows{view.matrix, out.matrix});
@@ -31,32 +36,42 @@ Value dense(const Tape& on, const Value& view) {
   return out;
 }
 
-}  // namespace
+/// The `part`-th of `count` parts of each head.
+Value part_of(const Value& x, std::int64_t heads, std::int64_t count, std::int64_t part) {
+  Value view = x;
+  const std::int64_t width = x.matrix.cols / heads / count;
+  view.matrix = columns(x.matrix, part * width, width);
+  if (heads == 1) return view;
+  view.count = heads;
+  view.step = x.matrix.cols / heads;
+  return view;
+}
 
 // Autograd has one node with several outputs; here each output is one, which only puts its gradient
 // down for the node below.
-std::vector<Value> split(Tape& on, const Value& x, std::int64_t count, Parts parts) {
-  const std::int64_t width = x.matrix.cols / count;
+std::vector<Value> split(Tape& on, const Value& x, std::int64_t heads, std::int64_t count,
+                         Parts parts) {
   const boost::intrusive_ptr<SplitGradients> gradients(new SplitGradients);
   gradients->parts.resize(static_cast<std::size_t>(count));
   Value base = x;
   if (on.records(x.needs_gradient())) {
-    base = on.record(x, [gradients, node = x.node, width, rows = x.matrix.rows,
-                         dtype = x.matrix.dtype](Tape& back, const Value&) {
-      const auto all = static_cast<std::int64_t>(gradients->parts.size());
-      Value d_x = new_value(back.device(), dtype, rows, all * width);
-      for (std::int64_t part = 0; part < all; ++part) {
-        const Value& d = gradients->parts[static_cast<std::size_t>(part)];
-        back.device().run(CopyRows{d.matrix, columns(d_x.matrix, part * width, width)});
-      }
-      gradients->parts.clear();
-      back.give(node, std::move(d_x));
-    });
+    base =
+        on.record(x, [gradients, heads, node = x.node, of_x = x.matrix](Tape& back, const Value&) {
+          Value d_x = new_value(back.device(), of_x.dtype, of_x.rows, of_x.cols);
+          const Matrix all = by_heads(d_x.matrix, heads);
+          std::int64_t first = 0;
+          for (const Value& d : gradients->parts) {
+            const Matrix in = by_heads(d.matrix, heads);
+            back.device().run(CopyRows{in, columns(all, first, in.cols)});
+            first += in.cols;
+          }
+          gradients->parts.clear();
+          back.give(node, std::move(d_x));
+        });
   }
   std::vector<Value> out;
   for (std::int64_t part = 0; part < count; ++part) {
-    Value view = base;
-    view.matrix = columns(x.matrix, part * width, width);
+    Value view = part_of(base, heads, count, part);
     if (parts == Parts::dense) view = dense(on, view);
     if (on.records(base.needs_gradient())) {
       view = on.record(std::move(view), [gradients, part, node = base.node](Tape& back, Value d) {
@@ -67,6 +82,16 @@ std::vector<Value> split(Tape& on, const Value& x, std::int64_t count, Parts par
     out.push_back(std::move(view));
   }
   return out;
+}
+
+}  // namespace
+
+std::vector<Value> split(Tape& on, const Value& x, std::int64_t count, Parts parts) {
+  return split(on, x, 1, count, parts);
+}
+
+std::vector<Value> split_heads(Tape& on, const Value& x, std::int64_t heads, std::int64_t count) {
+  return split(on, x, heads, count, Parts::views);
 }
 
 Value slice(Tape& on, const Value& x, std::int64_t first, std::int64_t count) {

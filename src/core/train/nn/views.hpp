@@ -19,6 +19,9 @@ enum class Parts {
 /// `count` parts of the same width, columns of x; backward puts their gradients together
 /// (torch.cat, the gradient of a split).
 std::vector<Value> split(Tape& on, const Value& x, std::int64_t count, Parts parts = Parts::views);
+/// Likewise of each of `heads` heads, columns of a dense x: stacks of heads (M, size), as they lie,
+/// whose gradients are dense (M, heads * size).
+std::vector<Value> split_heads(Tape& on, const Value& x, std::int64_t heads, std::int64_t count);
 
 /// The elements of a dense x as (rows, cols).
 Value reshape(Tape& on, const Value& x, std::int64_t rows, std::int64_t cols);

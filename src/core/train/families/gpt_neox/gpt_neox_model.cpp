@@ -7,27 +7,17 @@
 #include <vector>
 
 #include "core/base/text.hpp"
-#include "core/device/operations/copy.hpp"
-#include "core/train/layers/rotary.hpp"
 #include "core/train/nn/attention.hpp"
 #include "core/train/nn/decoder_head.hpp"
 #include "core/train/nn/embedding.hpp"
-#include "core/train/nn/interleaved_heads.hpp"
 #include "core/train/nn/linear.hpp"
 #include "core/train/nn/norm.hpp"
+#include "core/train/nn/rotary.hpp"
 #include "core/train/nn/tape_model.hpp"
+#include "core/train/nn/views.hpp"
 
 namespace dstune::gpt_neox {
 namespace {
-
-// x.contiguous(), of which PyTorch makes a copy.
-Value contiguous(Tape& on, const Value& x) {
-  Value out = new_like(on.device(), x);
-  on.device().run(Copy{x.tensor(), out.tensor()});
-  if (!on.records(x.needs_gradient())) return out;
-  return on.record(std::move(out),
-                   [node = x.node](Tape& back, Value d) { back.give(node, std::move(d)); });
-}
 
 /// GPTNeoXLayer
 struct Layer {
@@ -78,7 +68,7 @@ class GptNeox final : public nn::TapeModel {
 
   ModelSpec spec_;
   NeoxSettings settings_;
-  layers::Rotary rotary_;
+  nn::Rotary rotary_;
   std::size_t root_, body_, rotary_module_;
   nn::Embedding embed_in_;
   nn::Dropout emb_dropout_;
@@ -122,11 +112,11 @@ Value GptNeox::attention(Tape& on, std::size_t layer, const Value& x, const Valu
                          const nn::StepInput& input) const {
   const Layer& own = layers_[layer];
   const std::vector<Value> qkv =
-      nn::chunk_heads(on, own.query_key_value(on, x), spec_.num_heads, 3);
-  const Value q = nn::turn_heads(on, rotary_, qkv[0]);
-  const Value k = nn::turn_heads(on, rotary_, qkv[1]);
+      nn::split_heads(on, own.query_key_value(on, x), spec_.num_heads, 3);
+  const Value q = rotary_(on, qkv[0], spec_.num_heads);
+  const Value k = rotary_(on, qkv[1], spec_.num_heads);
   Value out = nn::attend(on, nn::SoftmaxType::fp32, shape(layer, input), q, k, qkv[2], mask);
-  if (work().attention == AttentionKind::sdpa) out = contiguous(on, out);
+  if (work().attention == AttentionKind::sdpa) out = nn::copy(on, out);
   return own.dense(on, out);
 }
 

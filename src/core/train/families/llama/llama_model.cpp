@@ -106,8 +106,8 @@ class Llama final : public nn::TapeModel {
   std::size_t root_, body_, rotary_module_;
   nn::Embedding embedding_;
   double embedding_scale_ = 1;
-  layers::Rotary rotary_;
-  std::optional<layers::Rotary> windowed_rotary_;
+  nn::Rotary rotary_;
+  std::optional<nn::Rotary> windowed_rotary_;
   std::vector<Layer> layers_;
   nn::RmsNorm norm_;
   nn::DecoderHead head_;

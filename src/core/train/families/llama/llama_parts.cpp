@@ -8,7 +8,6 @@
 #include "core/train/nn/elementwise.hpp"
 #include "core/train/nn/linear.hpp"
 #include "core/train/nn/norm.hpp"
-#include "core/train/nn/rotary.hpp"
 #include "core/train/nn/views.hpp"
 
 namespace dstune::llama {
@@ -60,8 +59,8 @@ Value LlamaAttention::forward(Tape& on, const Value& x, const LayerContext& cont
     q = normed(q_norm_, std::move(q));
     k = normed(k_norm_, std::move(k));
   }
-  q = nn::turn(on, *context.rotary, q, context.shape.heads);
-  k = nn::turn(on, *context.rotary, k, context.shape.kv_heads);
+  q = (*context.rotary)(on, q, context.shape.heads);
+  k = (*context.rotary)(on, k, context.shape.kv_heads);
   return o_proj_(on, nn::attend(on, nn::SoftmaxType::fp32, context.shape, q, k, v, context.mask));
 }
 
@@ -92,8 +91,8 @@ Value Phi3Attention::forward(Tape& on, const Value& x, const LayerContext& conte
   Value q = nn::slice(on, qkv, 0, queries);
   Value k = nn::slice(on, qkv, queries, keys);
   const Value v = nn::slice(on, qkv, queries + keys, keys);
-  q = nn::turn(on, *context.rotary, q, shape.heads);
-  k = nn::turn(on, *context.rotary, k, shape.kv_heads);
+  q = (*context.rotary)(on, q, shape.heads);
+  k = (*context.rotary)(on, k, shape.kv_heads);
   Value out = nn::attend(on, nn::SoftmaxType::fp32, shape, q, k, v, context.mask);
   // Behind sdpa contiguous() copies what lies by heads.
   if (on.work().attention == AttentionKind::sdpa) out = nn::copy(on, out);

@@ -8,16 +8,16 @@
 
 #include "core/device/operations/attention.hpp"
 #include "core/model/llama/llama.hpp"
-#include "core/train/layers/rotary.hpp"
 #include "core/train/nn/experts.hpp"
+#include "core/train/nn/rotary.hpp"
 #include "core/train/tape/modules.hpp"
 
 namespace dstune::llama {
 
 /// What the model gives a layer's parts.
 struct LayerContext {
-  const layers::Rotary* rotary;  ///< outlives the step
-  Value mask;                    ///< see nn::attend()
+  const nn::Rotary* rotary;  ///< outlives the step
+  Value mask;                ///< see nn::attend()
   AttentionShape shape;
   std::uint64_t expert_seed;  ///< of experts by lot
   /// Where the routes of a layer with experts go; nullptr: nobody asks for them.
