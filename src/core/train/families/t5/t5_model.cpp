@@ -170,7 +170,8 @@ Value clamp(Tape& on, const Value& x) {
   });
 }
 
-// Of what flows from block to block.
+/// What flows from block to block. The first makes the biases for all; those of an encoder know of
+/// no states, and have no cross attention.
 enum Flow : std::size_t { kHidden, kBias, kCrossBias, kStates };
 
 class T5 final : public nn::TapeModel {
@@ -203,7 +204,6 @@ class T5 final : public nn::TapeModel {
   nn::Product lm_head_;
 };
 
-// The first block makes the biases for all.
 Values T5::run_block(Tape& on, const Stack& stack, std::size_t index, Values flow,
                      const Value& mask, std::uint64_t seed) const {
   const Block& own = stack.blocks[index];
