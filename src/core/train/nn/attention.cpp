@@ -31,10 +31,9 @@ struct Calls {
     matrix.rows = spans[call].length;
     return matrix;
   }
-  /// Of heads that lie one beside the other.
   Heads heads(std::size_t call, const Value& rows, std::int64_t count) const {
-    const std::int64_t size = rows.matrix.cols / count;
-    return {part(call, rows.matrix), size};
+    const Heads all = heads_of(rows, count);
+    return {part(call, all.matrix), all.stride};
   }
   Tensor lse(std::size_t call, const Value& all) const {
     if (spans.empty()) return all.tensor();
@@ -203,6 +202,11 @@ bool is_eager(const Workspace& work, const AttentionShape& shape) {
   return work.attention == AttentionKind::eager ||
          work.attention == AttentionKind::eager_torch_1_10 ||
          (work.attention == AttentionKind::sdpa && shape.softcap > 0);
+}
+
+Heads heads_of(const Value& value, std::int64_t count) {
+  if (value.step == 0) return {value.matrix, value.matrix.cols / count};
+  return heads_in(value.matrix, 0, count, value.matrix.cols, value.step);
 }
 
 Value attend(Tape& on, SoftmaxType softmax, const AttentionShape& shape, const Value& q,

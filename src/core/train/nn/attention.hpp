@@ -17,10 +17,13 @@ bool is_eager(const layers::Workspace& work, const AttentionShape& shape);
 /// made: not eager, or every query sees every key.
 Value attention_mask(Tape& on, const AttentionShape& shape);
 
+/// `count` heads, columns of (M, count * head_size) or a stack of (M, head_size).
+Heads heads_of(const Value& value, std::int64_t count);
+
 /// As Workspace::attention says; packed sequences one by one, so that they cost the sum of their
 /// squares (docs/decisions/attention.md).
 /// @param q     (M, heads * head_size); k and v (M, kv_heads * head_size); columns of another will
-/// do
+/// do, and a stack of heads (M, head_size), `step` columns apart
 /// @param mask  attention_mask()'s, which layers share; empty: one of its own where it needs one
 /// @returns (M, heads * head_size)
 Value attend(Tape& on, SoftmaxType softmax, const AttentionShape& shape, const Value& q,

@@ -66,6 +66,7 @@ namespace {
 Value stacked(const Tape& on, const AttentionShape& shape, const Value& rows, std::int64_t heads) {
   if (shape.batch == 1 && heads == shape.heads) {
     Value lying = rows;
+    if (rows.step != 0) return lying;
     lying.matrix.cols = shape.head_size;
     lying.count = heads;
     lying.step = shape.head_size;
@@ -73,8 +74,8 @@ Value stacked(const Tape& on, const AttentionShape& shape, const Value& rows, st
   }
   Value stack = new_stack(on.device(), rows.matrix.dtype, shape.batch * shape.heads, shape.sequence,
                           shape.head_size);
-  on.device().run(StackHeads{
-      .shape = shape, .in = {rows.matrix, shape.head_size}, .heads = heads, .out = stack.rows()});
+  on.device().run(
+      StackHeads{.shape = shape, .in = heads_of(rows, heads), .heads = heads, .out = stack.rows()});
   return stack;
 }
 

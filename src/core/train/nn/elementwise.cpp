@@ -8,6 +8,7 @@
 #include "core/device/operations/add.hpp"
 #include "core/device/operations/dropout.hpp"
 #include "core/device/operations/gelu_new.hpp"
+#include "core/device/operations/rows.hpp"
 #include "core/device/operations/scale.hpp"
 #include "core/device/operations/softmax.hpp"
 
@@ -136,12 +137,20 @@ Value softmax(Tape& on, const Value& x, DType dtype) {
 
 namespace {
 
+/// x, or a copy of the rows of which it is a view.
+Value contiguous(const Tape& on, const Value& x) {
+  if (x.is_dense()) return x;
+  Value copy = new_like(on.device(), x);
+  on.device().run(CopyRows{x.matrix, copy.matrix});
+  return copy;
+}
+
 Value drop(Tape& on, const Value& x, double probability, std::uint64_t seed) {
   Value mask =
       value_of(Buffer(on.device(), MemoryCategory::activations, static_cast<Bytes>(x.numel())),
                DType::int8, x.count * x.matrix.rows, x.matrix.cols);
   Value out = new_like(on.device(), x);
-  on.device().run(dstune::Dropout{.in = x.tensor(),
+  on.device().run(dstune::Dropout{.in = contiguous(on, x).tensor(),
                                   .probability = probability,
                                   .seed = seed,
                                   .mask = mask.tensor(),

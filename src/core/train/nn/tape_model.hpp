@@ -5,21 +5,11 @@
 #include <cstdint>
 #include <optional>
 
-#include "core/train/layers/decoder_head.hpp"
 #include "core/train/layers/model.hpp"
+#include "core/train/nn/step_input.hpp"
 #include "core/train/tape/modules.hpp"
 
 namespace dstune::nn {
-
-/// What one micro-step gives a model.
-struct StepInput {
-  Tensor tokens;
-  std::uint64_t seed = 0;
-  Tensor loss;
-
-  /// An independent seed for each place that drops out.
-  std::uint64_t seed_at(std::uint64_t place) const { return layers::seed_of(seed, place); }
-};
 
 class TapeModel : public Model {
  public:
@@ -31,15 +21,10 @@ class TapeModel : public Model {
 
  protected:
   const layers::Workspace& work() const { return work_; }
-  /// Of the backward that runs.
-  const double& loss_factor() const { return factor_; }
   /// @returns the loss, whose gradient is loss_factor()
   virtual Value run(Tape& on, const StepInput& input) = 0;
-
-  /// The head of a decoder's task and its loss.
-  /// @param x  (M, h)
-  Value head_loss(Tape& on, layers::DecoderHead& head, std::optional<std::size_t> tied_weight,
-                  Value x, const StepInput& input);
+  /// What backward's gradients are those of, times the loss; known when backward begins.
+  const double& loss_factor() const { return factor_; }
 
   /// Of losses that have been added up on the device.
   static Value sum_of_losses(Tape& on, const Value& a, const Value& b);

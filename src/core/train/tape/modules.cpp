@@ -66,7 +66,7 @@ void go_back(Tape& on, const Values& outputs, const Values& gradients) {
 // torch.utils.checkpoint.CheckpointFunction: backward within backward, which holds what went in and
 // came out until it is over. Where x needs no gradient, torch gives none to anything within:
 // whoever trains something there has made it need one (enable_input_require_grads(), as PEFT does).
-Values reentrant_checkpoint(Tape& on, const Values& in, LayerBody body) {
+Values reentrant_checkpoint(Tape& on, const Values& in, Layer body) {
   Values without = in;
   for (Value& value : without) value = value.detached();
   Values out = on.without_gradients([&] { return body(on, std::move(without)); });
@@ -92,7 +92,7 @@ Values reentrant_checkpoint(Tape& on, const Values& in, LayerBody body) {
                          d = std::move(gradient);
                        });
                      }
-                     const Values outputs = body(inner, std::move(inputs));
+                     const Values outputs = body(inner, inputs);
                      go_back(inner, outputs, d_out);
                    }
                    synchronize(back);
@@ -104,14 +104,14 @@ Values reentrant_checkpoint(Tape& on, const Values& in, LayerBody body) {
   return out;
 }
 
-Values other_checkpoint(Tape& on, const Values& in, const LayerBody& body) {
+Values other_checkpoint(Tape& on, const Values& in, const Layer& body) {
   const boost::intrusive_ptr<CheckpointFrame> frame(
       new CheckpointFrame([body, in](Tape& again) { body(again, in); }));
   return on.within(*frame, [&] { return body(on, in); });
 }
 
 /// As one of several values.
-LayerBody several(HiddenBody body) {
+Layer several(LayerOfOne body) {
   return [body = std::move(body)](Tape& on, Values in) {
     return Values{body(on, std::move(in.front()))};
   };
@@ -127,12 +127,16 @@ Value after_backward(Tape& on, std::size_t module, const Value& input) {
   return pass(on, input, [module](Tape& back) { back.hooks().release(module); });
 }
 
-Values checkpoint(Tape& on, Values in, LayerBody body) {
+Values checkpoint(Tape& on, Values in, Layer body) {
   synchronize(on);
   Values out = on.work().checkpointing.reentrant ? reentrant_checkpoint(on, in, std::move(body))
                                                  : other_checkpoint(on, in, body);
   synchronize(on);
   return out;
+}
+
+Value checkpoint(Tape& on, Value x, LayerOfOne body) {
+  return checkpoint(on, Values{std::move(x)}, several(std::move(body))).front();
 }
 
 Values run_layers(Tape& on, std::size_t count, Values in,
@@ -142,7 +146,7 @@ Values run_layers(Tape& on, std::size_t count, Values in,
   const std::size_t step = grouped ? static_cast<std::size_t>(how.count) : 1;
   for (std::size_t first = 0; first < count; first += step) {
     const std::size_t end = std::min(first + step, count);
-    const LayerBody part = [run, first, end](Tape& inner, Values values) {
+    const Layer part = [run, first, end](Tape& inner, Values values) {
       for (std::size_t layer = first; layer < end; ++layer) {
         values[0] = pass(inner, values[0], [](Tape& back) { back.device().tick(); });
         values = run(inner, layer, std::move(values));
@@ -166,8 +170,7 @@ Value run_layers(Tape& on, std::size_t count, Value x,
 }
 
 // DeepSpeed's hook behind a module's backward runs when all that came by place has its gradient.
-Values run_layer(Tape& on, std::size_t module, std::size_t place, Values in,
-                 const LayerBody& body) {
+Values run_layer(Tape& on, std::size_t module, std::size_t place, Values in, const Layer& body) {
   const ActivationCheckpointing& how = on.work().checkpointing;
   const bool again = how.unit == Unit::layer && place % static_cast<std::size_t>(how.count) == 0;
   on.hooks().fetch(module);
@@ -181,7 +184,7 @@ Values run_layer(Tape& on, std::size_t module, std::size_t place, Values in,
   return out;
 }
 
-Value run_layer(Tape& on, std::size_t module, std::size_t place, Value x, HiddenBody body) {
+Value run_layer(Tape& on, std::size_t module, std::size_t place, Value x, LayerOfOne body) {
   Values values{std::move(x)};
   return run_layer(on, module, place, std::move(values), several(std::move(body))).front();
 }

@@ -49,13 +49,14 @@ Value run_module(Tape& on, const std::optional<std::size_t>& module, Value x, co
 /// What a part of a model is given by place, and what it gives: hidden states first, and behind
 /// them what layers share. Some may be empty.
 using Values = std::vector<Value>;
-using LayerBody = std::function<Values(Tape&, Values)>;
-using HiddenBody = std::function<Value(Tape&, Value)>;  ///< of hidden states alone
+using Layer = std::function<Values(Tape&, Values)>;
+using LayerOfOne = std::function<Value(Tape&, Value)>;  ///< of hidden states alone
 
 /// torch.utils.checkpoint.checkpoint(body, *in), as Workspace::checkpointing says: of what `body`
 /// saves, `in` alone is kept until backward comes to it. What `body` holds must outlive the step,
 /// and has no gradient. Of `in`, what `body` returns in its place as it was keeps its node.
-Values checkpoint(Tape& on, Values in, LayerBody body);
+Values checkpoint(Tape& on, Values in, Layer body);
+Value checkpoint(Tape& on, Value x, LayerOfOne body);
 
 /// A model's layers, one behind the other, with checkpoints around groups of them where
 /// Workspace::checkpointing says so. `run`: (Tape&, std::size_t layer, Values in) -> Values
@@ -68,7 +69,7 @@ Value run_layers(Tape& on, std::size_t count, Value x,
 /// forward (GradientCheckpointingLayer), so that its own hooks do not run again. As checkpoint()'s,
 /// what it returns as it was keeps its node.
 /// @param place  among the layers
-Values run_layer(Tape& on, std::size_t module, std::size_t place, Values in, const LayerBody& body);
-Value run_layer(Tape& on, std::size_t module, std::size_t place, Value x, HiddenBody body);
+Values run_layer(Tape& on, std::size_t module, std::size_t place, Values in, const Layer& body);
+Value run_layer(Tape& on, std::size_t module, std::size_t place, Value x, LayerOfOne body);
 
 }  // namespace dstune

@@ -9,6 +9,7 @@
 
 #include "core/base/text.hpp"
 #include "core/train/nn/attention.hpp"
+#include "core/train/nn/decoder_head.hpp"
 #include "core/train/nn/embedding.hpp"
 #include "core/train/nn/linear.hpp"
 #include "core/train/nn/norm.hpp"
@@ -65,7 +66,7 @@ class Gpt2 final : public nn::TapeModel {
   nn::Dropout drop_;
   std::vector<Block> blocks_;
   nn::LayerNorm ln_f_;
-  layers::DecoderHead head_;
+  nn::DecoderHead head_;
 };
 
 Gpt2::Gpt2(const ModelSpec& spec, const ModelNames& names, const MicroBatch& batch, Device& device)
@@ -78,8 +79,7 @@ Gpt2::Gpt2(const ModelSpec& spec, const ModelNames& names, const MicroBatch& bat
       wpe_(names, "transformer.wpe"),
       drop_{names.module("transformer.drop"), spec.embedding_dropout},
       ln_f_(names, "transformer.ln_f", spec.layer_norm_epsilon),
-      head_(spec, names, spec.hidden_size,
-            settings_.tied ? std::optional(wte_.weight()) : std::nullopt) {
+      head_(spec, names, settings_.tied ? std::optional(wte_.weight()) : std::nullopt) {
   for (std::int64_t layer = 0; layer < spec.num_layers; ++layer) {
     blocks_.emplace_back(spec, settings_, names, concat("transformer.h.", layer));
   }
@@ -138,8 +138,7 @@ Value Gpt2::transformer(Tape& on, const nn::StepInput& input) const {
 Value Gpt2::run(Tape& on, const nn::StepInput& input) {
   return run_module(on, root_, [&] {
     Value hidden = run_module(on, transformer_, [&] { return transformer(on, input); });
-    return head_loss(on, head_, settings_.tied ? std::optional(wte_.weight()) : std::nullopt,
-                     std::move(hidden), input);
+    return head_(on, std::move(hidden), input, loss_factor());
   });
 }
 

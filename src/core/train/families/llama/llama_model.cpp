@@ -12,6 +12,7 @@
 #include "core/device/scalar.hpp"
 #include "core/train/families/llama/llama_parts.hpp"
 #include "core/train/nn/attention.hpp"
+#include "core/train/nn/decoder_head.hpp"
 #include "core/train/nn/embedding.hpp"
 #include "core/train/nn/norm.hpp"
 #include "core/train/nn/tape_model.hpp"
@@ -109,7 +110,7 @@ class Llama final : public nn::TapeModel {
   std::optional<layers::Rotary> windowed_rotary_;
   std::vector<Layer> layers_;
   nn::RmsNorm norm_;
-  layers::DecoderHead head_;
+  nn::DecoderHead head_;
   bool has_experts_;
   bool collects_routes_ = false;  // what runs again in backward is not counted twice
   std::vector<nn::Routes> routes_;
@@ -126,8 +127,8 @@ Llama::Llama(const ModelSpec& spec, const LlamaSettings& settings, const ModelNa
       embedding_(names, "model.embed_tokens"),
       rotary_(work(), frequencies_of(spec, settings.rope, batch.sequence_length)),
       norm_(names, "model.norm", spec.layer_norm_epsilon, settings.is_gemma ? 1 : 0),
-      head_(spec, names, spec.hidden_size,
-            settings.tied ? std::optional(embedding_.weight()) : std::nullopt, settings.logit_cap),
+      head_(spec, names, settings.tied ? std::optional(embedding_.weight()) : std::nullopt,
+            settings.logit_cap),
       has_experts_(std::ranges::count(settings.experts.in_layer, true) > 0) {
   if (settings.never_sdpa && work_.attention == AttentionKind::sdpa) {
     work_.attention = AttentionKind::eager;
@@ -242,9 +243,7 @@ Value Llama::run(Tape& on, const nn::StepInput& input) {
   collects_routes_ = has_balance_loss();
   return run_module(on, root_, [&] {
     Value hidden = run_module(on, body_, [&] { return decoder(on, input); });
-    const Value loss =
-        head_loss(on, head_, settings_.tied ? std::optional(embedding_.weight()) : std::nullopt,
-                  std::move(hidden), input);
+    const Value loss = head_(on, std::move(hidden), input, loss_factor());
     if (!has_balance_loss()) return loss;
     const Value balance =
         nn::balance_loss(on, routes_, settings_.experts.balance, input.loss, loss_factor());

@@ -42,8 +42,8 @@ Value make_zeros(Tape& on, const ScoreShape& shape) {
 
 }  // namespace
 
-Attention::Attention(const ModelSpec& spec, const ModelNames& names, const std::string& name,
-                     bool causal)
+T5Attention::T5Attention(const ModelSpec& spec, const ModelNames& names, const std::string& name,
+                         bool causal)
     : heads_(spec.num_heads),
       head_size_(settings_of(spec).head_size),
       max_distance_(settings_of(spec).max_distance),
@@ -60,8 +60,8 @@ Attention::Attention(const ModelSpec& spec, const ModelNames& names, const std::
   }
 }
 
-nn::BiasedShape Attention::shape(const Tape& on, const Value& q, const Value& k,
-                                 std::uint64_t seed) const {
+nn::BiasedShape T5Attention::shape(const Tape& on, const Value& q, const Value& k,
+                                   std::uint64_t seed) const {
   const std::int64_t batch = on.work().micro_batch;
   return {.scores = {batch, heads_, q.matrix.rows / batch, k.matrix.rows / batch},
           .head_size = head_size_,
@@ -71,7 +71,7 @@ nn::BiasedShape Attention::shape(const Tape& on, const Value& q, const Value& k,
 }
 
 // compute_bias(), or zeros in cross attention, which are added like any other.
-Value Attention::make_bias(Tape& on, const nn::BiasedShape& call) const {
+Value T5Attention::make_bias(Tape& on, const nn::BiasedShape& call) const {
   if (!relative_attention_bias_) return make_zeros(on, call.scores);
   const Value numbers = new_value(on.device(), DType::int64, 1, call.scores.square());
   on.device().run(PositionBuckets{.queries = call.scores.queries,
@@ -83,7 +83,7 @@ Value Attention::make_bias(Tape& on, const nn::BiasedShape& call) const {
   return (*relative_attention_bias_)(on, numbers);
 }
 
-Value Attention::operator()(Tape& on, const Value& x, const AttentionInputs& inputs) const {
+Value T5Attention::operator()(Tape& on, const Value& x, const AttentionInputs& inputs) const {
   return run_module(on, module_, x, [&](const Value& hidden) {
     const Value& source = inputs.states ? inputs.states : hidden;
     const Value q = q_(on, hidden);

@@ -21,11 +21,11 @@ struct AttentionInputs {
   std::uint64_t seed;  ///< of what drops out
 };
 
-class Attention {
+class T5Attention {
  public:
   /// @param name    of the module
   /// @param causal  of a decoder to itself
-  Attention(const ModelSpec& spec, const ModelNames& names, const std::string& name, bool causal);
+  T5Attention(const ModelSpec& spec, const ModelNames& names, const std::string& name, bool causal);
 
   /// @param x  (rows of queries, h)
   /// @returns likewise

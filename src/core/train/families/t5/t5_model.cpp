@@ -60,7 +60,7 @@ struct AttentionLayer {
   }
 
   std::size_t module;
-  Attention attention;
+  T5Attention attention;
   nn::RmsNorm layer_norm;
   nn::Dropout dropout;
 };

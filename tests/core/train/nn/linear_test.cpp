@@ -1,4 +1,4 @@
-#include "core/train/layers/linear.hpp"
+#include "core/train/nn/linear.hpp"
 
 #include <algorithm>
 #include <map>

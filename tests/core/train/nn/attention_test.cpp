@@ -1,6 +1,7 @@
-#include "core/train/layers/attention.hpp"
+#include "core/train/nn/attention.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstdint>
 #include <random>
@@ -11,87 +12,84 @@
 
 #include "core/device/dry_device.hpp"
 #include "kernels/cpu/cpu_device.hpp"
+#include "tests/support/recording_engine.hpp"
 
-namespace dstune::layers::attention_test {
+namespace dstune::nn::attention_test {
 namespace {
 
 constexpr Bytes kUnlimited = Bytes{1} << 40U;
 
-/// One layer whose q, k and v are matrices of their own.
+/// One call whose q, k and v are matrices of their own, and whose output somebody else saves.
 class LayerRun {
  public:
   LayerRun(Device& device, AttentionKind kind, const AttentionShape& shape, DType dtype,
            SoftmaxType softmax)
       : shape_(shape),
+        softmax_(softmax),
+        engine_(ModelSpec(), dtype, dry_),
         work_({.size = shape.batch,
                .sequence_length = shape.sequence,
                .dtype = dtype,
                .attention = kind},
               device),
-        layer_{.eager = EagerAttention(softmax)},
-        q_(work_.activation(width())),
-        k_(work_.activation(kv_width())),
-        v_(work_.activation(kv_width())) {}
-
-  std::int64_t width() const { return shape_.heads * shape_.head_size; }
-  std::int64_t kv_width() const { return shape_.kv_heads * shape_.head_size; }
-  AttentionLayer& layer() { return layer_; }
+        tape_(work_, engine_) {
+    const std::int64_t heads[] = {shape.heads, shape.kv_heads, shape.kv_heads};
+    for (std::size_t i = 0; i < 3; ++i) {
+      Value rows = new_value(device, dtype, shape.rows(), heads[i] * shape.head_size);
+      inputs_.push_back(tape_.record(std::move(rows),
+                                     [this, i](Tape&, Value d) { gradients_[i] = std::move(d); }));
+    }
+  }
 
   void fill() {
     std::mt19937 random(3);
-    for (const Buffer* buffer : {&q_, &k_, &v_}) write(*buffer, random);
+    for (const Value& input : inputs_) write(input, random);
   }
-  void forward(const Buffer* mask = nullptr) {
-    layer_.forward(work_, shape_, heads(q_), heads(k_), heads(v_), mask);
-    if (AttentionLayer::reads_inputs(work_, shape_)) return;
-    for (Buffer* input : {&q_, &k_, &v_}) input->reset();
+  void forward(const Value& mask = {}) {
+    out_ = attend(tape_, softmax_, shape_, inputs_[0], inputs_[1], inputs_[2], mask);
+    inputs_.clear();
   }
-  Buffer mask() const { return attention_mask(work_, shape_); }
-  std::vector<float> output() const { return read(layer_.out); }
+  Value mask() { return attention_mask(tape_, shape_); }
+  std::vector<float> output() const { return read(out_); }
 
   /// Gradients of q, k, v, one behind the other.
   std::vector<float> backward() {
-    Buffer d_out = work_.activation(width());
+    Value d_out = new_like(*work_.device, out_);
     std::mt19937 random(4);
     if (work_.device->computes()) write(d_out, random);
-    layer_.begin_backward(work_, shape_, heads(q_), heads(k_), heads(v_), d_out);
-    const Buffer d_q = work_.activation(width());
-    const Buffer d_k = work_.activation(kv_width());
-    const Buffer d_v = work_.activation(kv_width());
-    layer_.backward(work_, shape_, d_out, heads(q_), heads(k_), heads(v_), heads(d_q), heads(d_k),
-                    heads(d_v));
+    const std::size_t node = out_.node;
+    out_ = {};
+    tape_.backward(node, std::move(d_out));
     std::vector<float> all;
-    for (const Buffer* gradient : {&d_q, &d_k, &d_v}) {
-      const auto values = read(*gradient);
+    for (const Value& gradient : gradients_) {
+      const auto values = read(gradient);
       all.insert(all.end(), values.begin(), values.end());
     }
     return all;
   }
 
  private:
-  Heads heads(const Buffer& buffer) const {
-    if (!buffer) return {};
-    const std::int64_t columns = buffer.tensor(work_.dtype).numel / work_.rows();
-    return {work_.matrix(buffer, columns), shape_.head_size};
-  }
-  void write(const Buffer& buffer, std::mt19937& random) const {
-    std::vector<float> values(static_cast<std::size_t>(buffer.tensor(work_.dtype).numel));
+  void write(const Value& rows, std::mt19937& random) const {
+    std::vector<float> values(static_cast<std::size_t>(rows.numel()));
     std::uniform_real_distribution<float> uniform(-1, 1);
     std::generate(values.begin(), values.end(), [&] { return uniform(random); });
-    work_.device->write(values, buffer.tensor(work_.dtype));
+    work_.device->write(values, rows.tensor());
   }
-  std::vector<float> read(const Buffer& buffer) const {
-    std::vector<float> values(static_cast<std::size_t>(buffer.tensor(work_.dtype).numel));
-    work_.device->read(buffer.tensor(work_.dtype), values);
+  std::vector<float> read(const Value& rows) const {
+    std::vector<float> values(static_cast<std::size_t>(rows.numel()));
+    work_.device->read(rows.tensor(), values);
     return values;
   }
 
   AttentionShape shape_;
-  Workspace work_;
-  AttentionLayer layer_;
-  Buffer q_;
-  Buffer k_;
-  Buffer v_;
+  SoftmaxType softmax_;
+  DryDevice dry_{kUnlimited};
+  test::RecordingEngine engine_;
+  layers::Workspace work_;
+  Tape tape_;
+  std::vector<Value> inputs_;
+  std::array<Value, 3> gradients_;
+  Value out_;
 };
 
 void expect_near(const std::vector<float>& actual, const std::vector<float>& expected) {
@@ -99,7 +97,7 @@ void expect_near(const std::vector<float>& actual, const std::vector<float>& exp
   for (std::size_t i = 0; i < actual.size(); ++i) ASSERT_NEAR(actual[i], expected[i], 2e-6F) << i;
 }
 
-TEST(AttentionLayer, EagerComputesWhatSdpaComputes) {
+TEST(Attention, EagerComputesWhatSdpaComputes) {
   const AttentionShape whole{.batch = 2, .sequence = 9, .heads = 4, .kv_heads = 4, .head_size = 3};
   AttentionShape single = whole;
   single.batch = 1;
@@ -121,9 +119,9 @@ TEST(AttentionLayer, EagerComputesWhatSdpaComputes) {
     for (const AttentionKind kind : {AttentionKind::eager, AttentionKind::eager_torch_1_10}) {
       LayerRun eager(device, kind, shape, DType::fp32, SoftmaxType::fp32);
       eager.fill();
-      const Buffer mask = eager.mask();
+      const Value mask = eager.mask();
 
-      eager.forward(&mask);
+      eager.forward(mask);
 
       expect_near(eager.output(), output);
       expect_near(eager.backward(), gradients);
@@ -131,7 +129,7 @@ TEST(AttentionLayer, EagerComputesWhatSdpaComputes) {
   }
 }
 
-TEST(AttentionLayer, EagerDropsTheSameInBothDirections) {
+TEST(Attention, EagerDropsTheSameInBothDirections) {
   const AttentionShape shape{.batch = 2,
                              .sequence = 9,
                              .heads = 2,
@@ -183,13 +181,14 @@ struct Memory {
 Memory measure(AttentionKind kind, AttentionShape shape, DType dtype, SoftmaxType softmax) {
   PeakDevice device;
   LayerRun run(device, kind, shape, dtype, softmax);
-  const Buffer mask = run.mask();
-  run.forward(&mask);
+  const Value mask = run.mask();
+  const Bytes size = mask ? mask.storage->buffer.size() : 0;
+  run.forward(mask);
   const auto rows = static_cast<Bytes>(shape.rows());
-  const Bytes forward = std::exchange(device.peak, 0) - mask.size();
-  const Bytes saved = device.in_use() - mask.size();
+  const Bytes forward = std::exchange(device.peak, 0) - size;
+  const Bytes saved = device.in_use() - size;
   run.backward();
-  return {saved / rows, forward / rows, (device.peak - mask.size()) / rows};
+  return {saved / rows, forward / rows, (device.peak - size) / rows};
 }
 
 // What of zero-step.md 5.4 is attention's, per token: h = 64 elements of 2 bytes for each of q, k
@@ -205,7 +204,7 @@ Bytes saved(AttentionKind kind, AttentionShape shape, DType dtype, double dropou
   return measure(kind, shape, dtype, softmax).saved;
 }
 
-TEST(AttentionLayerSaves, WhatPyTorchSaves) {
+TEST(AttentionSaves, WhatPyTorchSaves) {
   using enum AttentionKind;
   using enum SoftmaxType;
   AttentionShape grouped = kShape;
@@ -232,7 +231,7 @@ TEST(AttentionLayerSaves, WhatPyTorchSaves) {
 
 // SoftmaxBackward0 has a SavedVariable self_ up to PyTorch 1.10: in bf16, whose softmax is of an
 // fp32 copy, that copy.
-TEST(AttentionLayerSaves, TheSoftmaxsInputAsPyTorch110Did) {
+TEST(AttentionSaves, TheSoftmaxsInputAsPyTorch110Did) {
   using enum AttentionKind;
   using enum SoftmaxType;
 
@@ -244,7 +243,7 @@ TEST(AttentionLayerSaves, TheSoftmaxsInputAsPyTorch110Did) {
 // Forward: q, k, v and their copies but v's, the softmax, its input, in bf16 that in fp32, or its
 // cast. Backward: what is saved but v and what multiplied it, d_v, gradients of the softmax's two
 // sides, in bf16 both in fp32.
-TEST(AttentionLayerPeaks, AreThoseOfPyTorch) {
+TEST(AttentionPeaks, AreThoseOfPyTorch) {
   const Memory half = measure(AttentionKind::eager, kShape, DType::fp16, SoftmaxType::fp32);
   const Memory bf16 = measure(AttentionKind::eager, kShape, DType::bf16, SoftmaxType::fp32);
   const Memory same = measure(AttentionKind::eager, kShape, DType::fp16, SoftmaxType::model);
@@ -258,4 +257,4 @@ TEST(AttentionLayerPeaks, AreThoseOfPyTorch) {
 }
 
 }  // namespace
-}  // namespace dstune::layers::attention_test
+}  // namespace dstune::nn::attention_test
