@@ -22,12 +22,27 @@ Value bias_gradient(const Tape& on, const ScoreShape& shape, const Value& d_scor
   return d_bias;
 }
 
-/// create_position_bias_mask(), and the kernel's padding: a stack.
-Value mask_of(Tape& on, const BiasedShape& call, const Value& bias) {
+/// As the kernel reads it: a stack whose rows are whole packs.
+Value stacked(const Tape& on, const BiasedShape& call, const Value& bias) {
   const ScoreShape& shape = call.scores;
   const std::int64_t padded = (shape.keys + kPack - 1) / kPack * kPack;
   const bool is_stack = bias.count > 1;
-  if (is_stack && padded == shape.keys) return bias;
+  if (is_stack && padded == shape.keys) return bias.detached();
+  Value stack = new_value(on.device(), bias.matrix.dtype, shape.heads * shape.queries, padded);
+  stack.matrix = as_matrix(stack.tensor().slice(0, shape.of_one()), shape.queries, shape.keys);
+  stack.count = shape.heads;
+  if (is_stack) {
+    on.device().run(CopyRows{bias.rows(), stack.rows()});
+  } else {
+    on.device().run(StackBias{
+        .shape = shape, .bias = bias.tensor(), .causal = call.causal, .out = stack.tensor()});
+  }
+  return stack;
+}
+
+/// create_position_bias_mask(), for all sequences of the batch.
+Value mask_of(Tape& on, const BiasedShape& call, const Value& bias) {
+  const ScoreShape& shape = call.scores;
   const bool records = on.records(bias.needs_gradient());
   Saved visible;
   if (call.causal && records) {
@@ -35,16 +50,7 @@ Value mask_of(Tape& on, const BiasedShape& call, const Value& bias) {
         Buffer(on.device(), MemoryCategory::activations, static_cast<Bytes>(shape.square())),
         DType::int8, shape.queries, shape.keys));
   }
-  Value mask = new_value(on.device(), bias.matrix.dtype, shape.heads * shape.queries, padded);
-  mask.matrix =
-      as_matrix(mask.tensor().slice(0, shape.heads * shape.square()), shape.queries, shape.keys);
-  mask.count = shape.heads;
-  if (is_stack) {
-    on.device().run(CopyRows{bias.rows(), mask.rows()});
-  } else {
-    on.device().run(StackBias{
-        .shape = shape, .bias = bias.tensor(), .causal = call.causal, .out = mask.tensor()});
-  }
+  Value mask = stacked(on, call, bias);
   if (!records) return mask;
   return on.record(std::move(mask), [shape, node = bias.node, visible = std::move(visible)](
                                         Tape& back, const Value& d) mutable {

@@ -11,17 +11,15 @@
 
 #include "core/base/text.hpp"
 #include "core/device/operations/clamp.hpp"
-#include "core/device/operations/fill.hpp"
 #include "core/device/operations/norm_and_overflow.hpp"
 #include "core/device/operations/shift_tokens.hpp"
 #include "core/device/scalar.hpp"
+#include "core/train/families/t5/t5_attention.hpp"
 #include "core/train/nn/attention.hpp"
-#include "core/train/nn/biased_attention.hpp"
 #include "core/train/nn/cross_entropy.hpp"
 #include "core/train/nn/embedding.hpp"
 #include "core/train/nn/linear.hpp"
 #include "core/train/nn/norm.hpp"
-#include "core/train/nn/scores.hpp"
 #include "core/train/nn/tape_model.hpp"
 
 namespace dstune::t5 {
@@ -48,23 +46,21 @@ nn::RmsNorm norm_of(const ModelSpec& spec, const ModelNames& names, const std::s
 /// T5LayerSelfAttention and T5LayerCrossAttention.
 struct AttentionLayer {
   AttentionLayer(const ModelSpec& spec, const ModelNames& names, const std::string& name,
-                 const std::string& inner)
+                 const std::string& inner, bool causal)
       : module(names.module(name)),
-        attention(names.module(inner)),
-        q(names, inner + ".q"),
-        k(names, inner + ".k"),
-        v(names, inner + ".v"),
-        o(names, inner + ".o"),
+        attention(spec, names, name + inner, causal),
         layer_norm(norm_of(spec, names, name + ".layer_norm")),
-        dropout{names.module(name + ".dropout"), spec.residual_dropout} {
-    if (names.find_module(inner + ".relative_attention_bias")) {
-      relative_attention_bias.emplace(names, inner + ".relative_attention_bias");
-    }
+        dropout{names.module(name + ".dropout"), spec.residual_dropout} {}
+
+  Value operator()(Tape& on, Value x, const AttentionInputs& inputs, std::uint64_t seed) const {
+    return run_module(on, module, std::move(x), [&](const Value& hidden) {
+      const Value y = attention(on, layer_norm(on, hidden), inputs);
+      return nn::add(on, hidden, dropout(on, y, seed));
+    });
   }
 
-  std::size_t module, attention;
-  nn::Linear q, k, v, o;
-  std::optional<nn::Embedding> relative_attention_bias;  ///< of the first in a stack
+  std::size_t module;
+  T5Attention attention;
   nn::RmsNorm layer_norm;
   nn::Dropout dropout;
 };
@@ -86,6 +82,18 @@ struct FeedForward {
     if (settings.gated) wi_1.emplace(names, inner + ".wi_1");
   }
 
+  Value operator()(Tape& on, Value x, std::uint64_t inner_seed, std::uint64_t seed) const {
+    return run_module(on, module, std::move(x), [&](const Value& hidden) {
+      const Value y = run_module(on, dense, layer_norm(on, hidden), [&](const Value& normed) {
+        const Value activated = act(on, wi(on, normed));
+        const Value linear = wi_1 ? (*wi_1)(on, normed) : Value();
+        Value gated = wi_1 ? nn::multiply(on, activated, linear) : activated;
+        return wo(on, inner_dropout(on, std::move(gated), inner_seed));
+      });
+      return nn::add(on, hidden, dropout(on, y, seed));
+    });
+  }
+
   std::size_t module, dense;
   nn::Linear wi, wo;
   std::optional<nn::Linear> wi_1;
@@ -99,9 +107,9 @@ struct FeedForward {
 struct Block {
   Block(const ModelSpec& spec, const ModelNames& names, const std::string& name, bool decodes)
       : module(names.module(name)),
-        self(spec, names, name + ".layer.0", name + ".layer.0.SelfAttention"),
+        self(spec, names, name + ".layer.0", ".SelfAttention", decodes),
         mlp(spec, names, name + (decodes ? ".layer.2" : ".layer.1")) {
-    if (decodes) cross.emplace(spec, names, name + ".layer.1", name + ".layer.1.EncDecAttention");
+    if (decodes) cross.emplace(spec, names, name + ".layer.1", ".EncDecAttention", false);
   }
 
   std::size_t module;
@@ -162,7 +170,8 @@ Value clamp(Tape& on, const Value& x) {
   });
 }
 
-// Of what flows from block to block.
+/// What flows from block to block. The first makes the biases for all; those of an encoder know of
+/// no states, and have no cross attention.
 enum Flow : std::size_t { kHidden, kBias, kCrossBias, kStates };
 
 class T5 final : public nn::TapeModel {
@@ -187,13 +196,6 @@ class T5 final : public nn::TapeModel {
                   std::uint64_t seed) const;
   Values run_block(Tape& on, const Stack& stack, std::size_t index, Values flow, const Value& mask,
                    std::uint64_t seed) const;
-  Value attend(Tape& on, const AttentionLayer& layer, const Value& x, const Value& states,
-               Value& bias, const Value& mask, bool causal, std::uint64_t seed) const;
-  Value attend_eagerly(Tape& on, const nn::BiasedShape& call, const Value& q, const Value& k,
-                       const Value& v, const Value& bias, const Value& mask) const;
-  Value make_bias(Tape& on, const AttentionLayer& layer, const nn::BiasedShape& call) const;
-  nn::BiasedShape shape(std::int64_t queries, std::int64_t keys, bool causal,
-                        std::uint64_t seed) const;
 
   ModelSpec spec_;
   T5Settings settings_;
@@ -202,104 +204,21 @@ class T5 final : public nn::TapeModel {
   nn::Product lm_head_;
 };
 
-/// @param queries  rows of all sequences, as keys
-nn::BiasedShape T5::shape(std::int64_t queries, std::int64_t keys, bool causal,
-                          std::uint64_t seed) const {
-  const std::int64_t batch = work().micro_batch;
-  return {.scores = {batch, spec_.num_heads, queries / batch, keys / batch},
-          .head_size = settings_.head_size,
-          .causal = causal,
-          .dropout = spec_.attention_dropout,
-          .seed = seed};
-}
-
-// Cross attention adds zeros, which transformers makes like any other.
-Value T5::make_bias(Tape& on, const AttentionLayer& layer, const nn::BiasedShape& call) const {
-  const ScoreShape& scores = call.scores;
-  if (!layer.relative_attention_bias) {
-    Value zeros = new_stack(on.device(), work().dtype, scores.heads, scores.queries, scores.keys);
-    on.device().run(FillZero{zeros.tensor()});
-    return zeros;
-  }
-  const Value numbers = new_value(on.device(), DType::int64, 1, scores.square());
-  on.device().run(PositionBuckets{.queries = scores.queries,
-                                  .keys = scores.keys,
-                                  .bidirectional = !call.causal,
-                                  .buckets = settings_.buckets,
-                                  .max_distance = settings_.max_distance,
-                                  .out = numbers.tensor()});
-  return (*layer.relative_attention_bias)(on, numbers);
-}
-
-// T5's own eager_attention_forward(), which scales by 1, and whose softmax is of the model's type.
-Value T5::attend_eagerly(Tape& on, const nn::BiasedShape& call, const Value& q, const Value& k,
-                         const Value& v, const Value& bias, const Value& mask) const {
-  Value probs;
-  {
-    const Value keys = nn::stack_heads(on, call.of_keys(), k, call.scores.heads);
-    const Value queries = nn::stack_heads(on, call.of_queries(), q, call.scores.heads);
-    Value scores = nn::scale(on, nn::multiply_stacks(on, queries, keys, Transpose::yes), 1);
-    scores = nn::add_bias(on, call.scores, scores, bias);
-    if (mask) scores = nn::add_mask(on, call.of_queries(), scores, mask);
-    probs = nn::softmax(on, scores, scores.matrix.dtype);
-  }
-  probs = nn::Dropout{.module = {}, .probability = call.dropout}(on, std::move(probs), call.seed);
-  const Value values = nn::stack_heads(on, call.of_keys(), v, call.scores.heads);
-  return nn::spread_heads(on, call.of_queries(),
-                          nn::multiply_stacks(on, probs, values, Transpose::no));
-}
-
-/// T5Attention, of a stack's sequences to themselves, or to the encoder's.
-/// @param states  the encoder's; empty: x
-/// @param bias    empty: made
-Value T5::attend(Tape& on, const AttentionLayer& layer, const Value& x, const Value& states,
-                 Value& bias, const Value& mask, bool causal, std::uint64_t seed) const {
-  return run_module(on, layer.attention, x, [&](const Value& hidden) {
-    const Value& source = states ? states : hidden;
-    const Value q = layer.q(on, hidden);
-    const Value k = layer.k(on, source);
-    const Value v = layer.v(on, source);
-    const nn::BiasedShape call = shape(q.matrix.rows, k.matrix.rows, causal, seed);
-    if (!bias) bias = make_bias(on, layer, call);
-    const Value heads = nn::is_eager(work(), call.of_queries())
-                            ? attend_eagerly(on, call, q, k, v, bias, mask)
-                            : nn::attend_with_bias(on, call, q, k, v, bias);
-    return layer.o(on, heads);
-  });
-}
-
-// The first block makes the biases for all.
 Values T5::run_block(Tape& on, const Stack& stack, std::size_t index, Values flow,
                      const Value& mask, std::uint64_t seed) const {
   const Block& own = stack.blocks[index];
-  const auto body = [this, &own, causal = stack.decodes, mask, seed](Tape& in, Values values) {
-    const auto attention = [&](const AttentionLayer& layer, Value x, const Value& states, Flow bias,
-                               const Value& hides, Place scores, Place residual) {
-      x = run_module(in, layer.module, std::move(x), [&](const Value& hidden) {
-        const Value y = attend(in, layer, layer.layer_norm(in, hidden), states, values[bias], hides,
-                               causal && !states, seed_at(seed, scores));
-        return nn::add(in, hidden, layer.dropout(in, y, seed_at(seed, residual)));
-      });
-      return clamp(in, x);
-    };
-    const auto dense = [&](const Value& normed) {
-      const Value act = own.mlp.act(in, own.mlp.wi(in, normed));
-      const Value linear = own.mlp.wi_1 ? (*own.mlp.wi_1)(in, normed) : Value();
-      Value inner = linear ? nn::multiply(in, act, linear) : act;
-      inner = own.mlp.inner_dropout(in, std::move(inner), seed_at(seed, Place::inner));
-      return own.mlp.wo(in, std::move(inner));
-    };
-    const auto mlp = [&](const Value& hidden) {
-      const Value y = run_module(in, own.mlp.dense, own.mlp.layer_norm(in, hidden), dense);
-      return nn::add(in, hidden, own.mlp.dropout(in, y, seed_at(seed, Place::mlp)));
-    };
-    Value hidden =
-        attention(own.self, values[kHidden], {}, kBias, mask, Place::scores, Place::self);
+  const auto body = [&own, mask, seed](Tape& in, Values values) {
+    const auto at = [seed](Place place) { return seed_at(seed, place); };
+    Value hidden = own.self(in, values[kHidden], {{}, mask, values[kBias], at(Place::scores)},
+                            at(Place::self));
+    hidden = clamp(in, hidden);
     if (own.cross) {
-      hidden = attention(*own.cross, std::move(hidden), values[kStates], kCrossBias, {},
-                         Place::cross_scores, Place::cross);
+      const AttentionInputs inputs{
+          values[kStates], {}, values[kCrossBias], at(Place::cross_scores)};
+      hidden = clamp(in, (*own.cross)(in, std::move(hidden), inputs, at(Place::cross)));
     }
-    values[kHidden] = clamp(in, run_module(in, own.mlp.module, std::move(hidden), mlp));
+    hidden = own.mlp(in, std::move(hidden), at(Place::inner), at(Place::mlp));
+    values[kHidden] = clamp(in, hidden);
     return values;
   };
   return run_layer(on, own.module, index, std::move(flow), body);
@@ -310,8 +229,9 @@ Value T5::run_stack(Tape& on, const Stack& stack, const Value& tokens, const Val
                     std::uint64_t seed) const {
   return run_module(on, stack.module, [&] {
     const Value embedded = stack.embed_tokens(on, tokens);
-    const nn::BiasedShape call = shape(tokens.numel(), tokens.numel(), stack.decodes, seed);
-    const Value mask = nn::attention_mask(on, call.of_queries());
+    const Value mask = nn::attention_mask(on, {.batch = work().micro_batch,
+                                               .sequence = tokens.numel() / work().micro_batch,
+                                               .causal = stack.decodes});
     const std::uint64_t at_embedding = seed_at(seed, StackPlace::embedding);
     Values flow{stack.first_dropout(on, embedded, at_embedding), {}, {}, states};
     flow = run_layers(on, stack.blocks.size(), std::move(flow),
