@@ -8,6 +8,7 @@
 #include "core/device/operations/add.hpp"
 #include "core/device/operations/dropout.hpp"
 #include "core/device/operations/gelu_new.hpp"
+#include "core/device/operations/rows.hpp"
 #include "core/device/operations/scale.hpp"
 #include "core/device/operations/softmax.hpp"
 

@@ -31,8 +31,6 @@ class TapeModel : public Model {
 
  protected:
   const layers::Workspace& work() const { return work_; }
-  /// Of the backward that runs.
-  const double& loss_factor() const { return factor_; }
   /// @returns the loss, whose gradient is loss_factor()
   virtual Value run(Tape& on, const StepInput& input) = 0;
   /// What backward's gradients are those of, times the loss; known when backward begins.
