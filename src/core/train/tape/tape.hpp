@@ -16,7 +16,7 @@
 
 namespace dstune {
 
-/// Tensors whose gradients a node gives beside those by its inputs: at most two.
+/// Tensors whose gradients a node gives beside those by its inputs: at most three.
 class NodeParameters {
  public:
   NodeParameters() = default;
@@ -28,7 +28,7 @@ class NodeParameters {
   const std::size_t* end() const { return tensors_.data() + count_; }
 
  private:
-  std::array<std::size_t, 2> tensors_{};
+  std::array<std::size_t, 3> tensors_{};
   std::size_t count_ = 0;
 };
 

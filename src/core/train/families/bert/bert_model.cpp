@@ -81,8 +81,7 @@ struct DistilbertBlock {
     attended = sa_layer_norm(on, nn::add(on, attended, x));
     const Value transformed = run_module(on, ffn, attended, [&](const Value& in) {
       const Value inner = lin2(on, activation(on, lin1(on, in)));
-      const auto place = static_cast<std::int64_t>(index);
-      return dropout(on, inner, seed_at(seed, place, Dropped::mlp));
+      return dropout(on, inner, seed_at(seed, index, Dropped::mlp));
     });
     return output_layer_norm(on, nn::add(on, transformed, attended));
   }
@@ -223,7 +222,7 @@ AttentionShape Bert<Block>::shape(std::size_t layer, std::uint64_t seed) const {
           .head_size = spec_.head_size(),
           .causal = false,
           .dropout = spec_.attention_dropout,
-          .seed = seed_at(seed, static_cast<std::int64_t>(layer), Dropped::attention)};
+          .seed = seed_at(seed, layer, Dropped::attention)};
 }
 
 // The embeddings are locals of BertModel.forward, as is the mask. The pooler is inside of it.

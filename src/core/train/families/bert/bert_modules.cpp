@@ -126,14 +126,13 @@ BertLayer::BertLayer(const ModelSpec& spec, const ModelNames& names, const std::
 Value BertLayer::operator()(Tape& on, std::size_t layer, const Value& x,
                             const std::function<Value(const Value&)>& self,
                             std::uint64_t seed) const {
-  const auto index = static_cast<std::int64_t>(layer);
   const Value attended = run_module(on, attention_, x, [&](const Value& in) {
     const Value context = run_module(on, self_, in, self);
-    return attention_output_(on, context, in, seed_at(seed, index, Dropped::out));
+    return attention_output_(on, context, in, seed_at(seed, layer, Dropped::out));
   });
   const Value inner = run_module(on, intermediate_, attended,
                                  [&](const Value& in) { return activation_(on, inner_(on, in)); });
-  return output_(on, inner, attended, seed_at(seed, index, Dropped::mlp));
+  return output_(on, inner, attended, seed_at(seed, layer, Dropped::mlp));
 }
 
 const MaskedLmHeadNames& masked_head_of(Variant kin) {

@@ -12,13 +12,31 @@
 #include "core/model/bert/bert.hpp"
 #include "core/model/model_parameters.hpp"
 #include "core/model/model_spec.hpp"
-#include "core/train/families/bert/bert_seeds.hpp"
 #include "core/train/nn/elementwise.hpp"
 #include "core/train/nn/linear.hpp"
 #include "core/train/nn/norm.hpp"
 #include "core/train/nn/tape_model.hpp"
 
 namespace dstune::bert {
+
+/// Where chance has a part in a micro-step, each place with a seed of its own.
+enum class Chance : std::uint64_t {
+  batch,  ///< masks, or labels
+  embedding,
+  classifier_input,
+  classifier,
+  of_layers  ///< from here on three per layer
+};
+/// What drops out in one layer.
+enum class Dropped : std::uint64_t { attention, out, mlp };
+
+inline std::uint64_t seed_at(std::uint64_t seed, Chance place) {
+  return layers::seed_of(seed, static_cast<std::uint64_t>(place));
+}
+inline std::uint64_t seed_at(std::uint64_t seed, std::size_t layer, Dropped place) {
+  return layers::seed_of(seed, static_cast<std::uint64_t>(Chance::of_layers) + 3 * layer +
+                                   static_cast<std::uint64_t>(place));
+}
 
 /// BertSelfOutput and BertOutput: norm(dropout(dense(x)) + residual).
 class Output {
