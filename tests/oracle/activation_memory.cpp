@@ -32,7 +32,9 @@ ActivationMemory predict_activations(const ModelSpec& model, std::int64_t micro_
   const Bytes dropped = residual_mask > 0 ? eh - residual_mask : 0;
   return {.saved = before_head + labels + fp32_vocab,
           .peak = std::max({
-              before_head + embedded,                               // ln_f
+              before_head + embedded,  // ln_f
+              // last block: its sum, beside what attention and MLP gave, locals of its forward
+              blocks + 3 * eh + embedded,
               before_head + labels + logits + upcast + fp32_vocab,  // log-softmax
               before_head + labels + 2 * fp32_vocab,                // its gradient arrives
               before_head + 3 * fp32_vocab,                         // the logits' gradient, fp32

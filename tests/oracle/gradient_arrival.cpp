@@ -17,7 +17,8 @@ std::vector<Arrival> backward_arrivals(const ModelParameters& parameters) {
     const std::size_t weight = tensors[0];
     const std::size_t bias = tensors[1];
     if (parameters.tensors[weight].shape.size() == 2) {
-      arrivals.push_back({bias, numel(bias), tied});
+      // AddmmBackward0 computes both, and the hooks follow.
+      arrivals.push_back({bias, numel(bias), tied + numel(weight)});
       arrivals.push_back({weight, numel(weight), tied});
     } else {  // LayerNorm computes both at once
       arrivals.push_back({weight, numel(weight), tied + numel(bias)});

@@ -140,4 +140,11 @@ ModelSpec model_of(const FamilyFixture& fixture, double dropout) {
   return *spec;
 }
 
+FamilyFixture without_router_loss(FamilyFixture fixture) {
+  if (fixture.config.contains("output_router_logits")) {
+    fixture.config["output_router_logits"] = false;
+  }
+  return fixture;
+}
+
 }  // namespace dstune::test

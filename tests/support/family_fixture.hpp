@@ -64,4 +64,7 @@ FamilyFixture read_family_fixture(const std::string& name);
 /// @param dropout  in place of the 0 of its dropout_keys, and of adapters
 ModelSpec model_of(const FamilyFixture& fixture, double dropout = 0);
 
+/// The same, whose experts need not be evenly used: output_router_logits is off.
+FamilyFixture without_router_loss(FamilyFixture fixture);
+
 }  // namespace dstune::test

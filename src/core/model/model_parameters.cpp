@@ -71,18 +71,6 @@ ModelNames::ModelNames(const ModelParameters& parameters) : parameters_(&paramet
   }
 }
 
-std::size_t ModelNames::frozen_layers(const std::string& prefix, std::int64_t count) const {
-  std::size_t first = 0;  // that is trained
-  while (first < parameters_->tensors.size() && !is_trainable(first)) ++first;
-  std::size_t layers = 0;
-  while (first > 0 && layers < static_cast<std::size_t>(count)) {
-    const auto tensors = parameters_->tensors_within(module(prefix + std::to_string(layers)));
-    if (!tensors.empty() && tensors.back() >= first) break;
-    ++layers;
-  }
-  return layers;
-}
-
 std::string_view ModelNames::key_of(const std::string& name) {
   if (name.compare(0, kPeftPrefix.size(), kPeftPrefix) != 0) return name;
   plain_.push_back(plain_name(name));
@@ -92,6 +80,11 @@ std::string_view ModelNames::key_of(const std::string& name) {
 std::optional<std::size_t> ModelNames::find_module(std::string_view name) const {
   const auto found = modules_.find(name);
   return found == modules_.end() ? std::nullopt : std::optional(found->second);
+}
+
+std::optional<std::size_t> ModelNames::find_tensor(std::string_view name) const {
+  const auto found = tensors_.find(name);
+  return found == tensors_.end() ? std::nullopt : std::optional(found->second);
 }
 
 std::size_t ModelNames::module(std::string_view name) const { return find(modules_, name); }

@@ -79,10 +79,14 @@ class ModelNames {
   std::size_t tensor(std::string_view name) const;
   /// Nothing if there is none of that name.
   std::optional<std::size_t> find_module(std::string_view name) const;
+  std::optional<std::size_t> find_tensor(std::string_view name) const;
+  const std::vector<std::int64_t>& shape(std::size_t tensor) const {
+    return parameters_->tensors.at(tensor).shape;
+  }
+  const std::string& class_of(std::size_t module) const {
+    return parameters_->modules.at(module).class_name;
+  }
   bool is_trainable(std::size_t tensor) const { return parameters_->tensors.at(tensor).trainable; }
-  /// How many of the `count` modules `prefix`0, `prefix`1, ... come before all that is trained:
-  /// nothing asks for gradients of theirs, or by their results.
-  std::size_t frozen_layers(const std::string& prefix, std::int64_t count) const;
   /// What adapts the linear layers, nothing but with LoRA.
   const LoraScaling& lora() const { return parameters_->lora; }
 

@@ -26,13 +26,6 @@ class ModuleHooks {
   /// tensors last; of a frozen tensor it is dropped. `gradient` has the tensor's numel in the model
   /// dtype, category gradients.
   virtual void gradient_ready(std::size_t tensor, Buffer gradient) = 0;
-
-  /// Forward has saved what the backward of `module` will read, and computes on. Said only where
-  /// something is left to compute: else release() says it.
-  virtual void all_is_saved(std::size_t /*module*/) {}
-  /// Backward is about to read what forward saved. Whatever a layer's backward reads first says so,
-  /// which is its last layer with parameters, or with dropout.
-  virtual void saved_is_read() {}
 };
 
 }  // namespace dstune

@@ -38,7 +38,8 @@ bool hides_keys(const Workspace& work, const AttentionShape& shape) {
 }
 
 Buffer score_mask(const Workspace& work, const AttentionShape& shape) {
-  Buffer mask = work.activation(shape.sequence);
+  Buffer mask = make_buffer(*work.device, MemoryCategory::activations,
+                            shape.rows() * shape.sequence, work.dtype);
   work.device->run(FillMask{shape, mask.tensor(work.dtype)});
   if (work.is_padded() && !shape.causal) hide_padding(work, shape, mask);
   return mask;

@@ -83,21 +83,6 @@ inline std::vector<TokenSpan> padding_of(const Workspace& work) {
   return padding;
 }
 
-/// Runs `body` as the forward or backward of `module`, between its two hooks.
-template <class Body>
-auto inside(ModuleHooks& hooks, std::size_t module, Body body) {
-  hooks.fetch(module);
-  auto result = body();
-  hooks.release(module);
-  return result;
-}
-
-/// Likewise, or without hooks where it is a function and no module.
-template <class Body>
-auto inside_if_any(ModuleHooks& hooks, const std::optional<std::size_t>& module, Body body) {
-  return module ? inside(hooks, *module, body) : body();
-}
-
 /// SplitMix64: neighbouring inputs give unrelated outputs.
 constexpr std::uint64_t mix(std::uint64_t bits) {
   bits += 0x9e3779b97f4a7c15U;

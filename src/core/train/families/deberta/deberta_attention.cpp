@@ -3,134 +3,228 @@
 #include <cmath>
 #include <utility>
 
-#include "core/base/text.hpp"
 #include "core/device/operations/add.hpp"
-#include "core/device/operations/dropout.hpp"
 #include "core/device/operations/fill.hpp"
 #include "core/device/operations/masked_fill.hpp"
-#include "core/device/operations/scale.hpp"
-#include "core/device/operations/softmax.hpp"
-#include "core/train/families/bert/bert_seeds.hpp"
-#include "core/train/families/deberta/deberta_names.hpp"
-#include "core/train/layers/stacked_heads.hpp"
+#include "core/device/operations/relative_positions.hpp"
+#include "core/device/operations/relative_scores.hpp"
+#include "core/device/operations/rows.hpp"
+#include "core/device/operations/stack_heads.hpp"
+#include "core/train/families/bert/bert_modules.hpp"
+#include "core/train/nn/scores.hpp"
 
 namespace dstune::deberta {
-
 namespace {
 
-using layers::Linear;
-using layers::Workspace;
+constexpr std::int64_t kOfQuery = 1;
+constexpr std::int64_t kOfKey = -1;
 
-Linear projection(const ModelSpec& spec, const ModelNames& names, const std::string& name) {
-  return {names, name, spec.hidden_size, spec.hidden_size, layers::WeightOrder::out_in};
+/// transpose_for_scores(): always a copy.
+Value by_heads(Tape& on, const AttentionShape& shape, const Value& rows) {
+  Value stack = new_stack(on.device(), rows.matrix.dtype, shape.batch * shape.heads, shape.sequence,
+                          shape.head_size);
+  on.device().run(StackHeads{.shape = shape,
+                             .in = {rows.matrix, shape.head_size},
+                             .heads = shape.heads,
+                             .out = stack.rows()});
+  if (!on.records(rows.needs_gradient())) return stack;
+  return on.record(std::move(stack), [shape, node = rows.node](Tape& back, const Value& d) {
+    Value d_rows =
+        new_value(back.device(), d.matrix.dtype, shape.rows(), shape.heads * shape.head_size);
+    back.device().run(SpreadHeads{.shape = shape,
+                                  .in = d.rows(),
+                                  .out = {d_rows.matrix, shape.head_size},
+                                  .heads = shape.heads});
+    back.give(node, std::move(d_rows));
+  });
 }
 
-Buffer byte_per_pair(const Workspace& work, const AttentionShape& shape) {
-  Buffer mask(*work.device, MemoryCategory::activations,
-              static_cast<Bytes>(shape.rows() * shape.sequence));
-  work.device->run(FillZero{mask.tensor(DType::int8)});
+/// x.repeat(times, 1, 1)
+Value repeat(Tape& on, const Value& x, std::int64_t times) {
+  Value out = new_stack(on.device(), x.matrix.dtype, times * x.count, x.matrix.rows, x.matrix.cols);
+  Matrix same = as_matrix(x.tensor(), 1, x.numel());
+  same.rows = times;
+  same.stride = 0;
+  on.device().run(CopyRows{same, as_matrix(out.tensor(), times, x.numel())});
+  if (!on.records(x.needs_gradient())) return out;
+  return on.record(std::move(out), [count = x.count, times, node = x.node](Tape& back, Value d) {
+    if (times > 1) {
+      Value sum = new_stack(back.device(), d.matrix.dtype, count, d.matrix.rows, d.matrix.cols);
+      back.device().run(AddBroadcastBackward{d.rows(), sum.rows()});
+      d = std::move(sum);
+    }
+    back.give(node, std::move(d));
+  });
+}
+
+/// torch.gather() along columns, which saves what it gathers from.
+/// @param transposed  the gradient will come with queries and keys changed over
+Value gather_columns(Tape& on, const Value& x, const Value& index, bool transposed) {
+  Value out = new_stack(on.device(), x.matrix.dtype, x.count, x.matrix.rows, index.matrix.cols);
+  on.device().run(GatherColumns{.in = x.rows(), .index = index.tensor(), .out = out.rows()});
+  if (!on.records(x.needs_gradient())) return out;
+  Saved saved_x = on.save(x);
+  Saved saved_index = on.save(index);
+  return on.record(std::move(out),
+                   [transposed, node = x.node, saved_x = std::move(saved_x),
+                    saved_index = std::move(saved_index)](Tape& back, const Value& d) mutable {
+                     const Value kept_x = saved_x.take(back);
+                     const Value kept_index = saved_index.take(back);
+                     Value d_x = new_like(back.device(), kept_x);
+                     back.device().run(GatherColumnsBackward{.d_out = d.rows(),
+                                                             .transposed = transposed,
+                                                             .index = kept_index.tensor(),
+                                                             .d_in = d_x.rows()});
+                     back.give(node, std::move(d_x));
+                   });
+}
+
+/// score += other.transpose(-1, -2): the gradient by `other` has queries and keys changed over.
+Value add_transposed(Tape& on, Value score, const Value& other) {
+  on.device().run(AddTransposed{score.tensor(), other.tensor(), score.matrix.cols});
+  const std::size_t first = score.node;
+  if (!on.records(score.needs_gradient() || other.needs_gradient())) return score;
+  return on.record(std::move(score), [first, second = other.node](Tape& back, Value d) {
+    back.give(first, d);
+    back.give(second, std::move(d));
+  });
+}
+
+Value byte_per_pair(const Tape& on, const AttentionShape& shape) {
+  Value mask = value_of(Buffer(on.device(), MemoryCategory::activations,
+                               static_cast<Bytes>(shape.rows() * shape.sequence)),
+                        DType::int8, shape.rows(), shape.sequence);
+  on.device().run(FillZero{mask.tensor()});
   return mask;
+}
+
+/// masked_fill() of the scores of keys that are hidden, which none is.
+Value hide_keys(Tape& on, const AttentionShape& shape, const Value& scores) {
+  const Value hidden = byte_per_pair(on, shape);
+  Value out = new_like(on.device(), scores);
+  on.device().run(FillMasked{
+      .shape = shape, .in = scores.tensor(), .mask = hidden.tensor(), .out = out.tensor()});
+  if (!on.records(scores.needs_gradient())) return out;
+  return on.record(std::move(out), [shape, node = scores.node, saved = on.save(hidden)](
+                                       Tape& back, const Value& d) mutable {
+    const Value kept = saved.take(back);
+    Value d_scores = new_like(back.device(), d);
+    back.device().run(FillMasked{.shape = shape,
+                                 .in = d.tensor(),
+                                 .mask = kept.tensor(),
+                                 .with_lowest = false,
+                                 .out = d_scores.tensor()});
+    back.give(node, std::move(d_scores));
+  });
+}
+
+/// Of the table of relative positions in a layer.
+std::uint64_t positions_seed(std::uint64_t seed, std::size_t layer) {
+  return layers::seed_of(layers::mix(seed), 1 + static_cast<std::uint64_t>(layer));
 }
 
 }  // namespace
 
 DisentangledAttention::DisentangledAttention(const ModelSpec& spec, const DebertaSettings& settings,
-                                             const ModelNames& names, std::int64_t index,
-                                             const std::string& block)
-    : index_(index),
-      size_(spec.hidden_size),
+                                             const ModelNames& names, const RelativeTable* table,
+                                             std::size_t index, const std::string& name)
+    : table_(table),
+      index_(index),
       heads_(spec.num_heads),
+      head_size_(spec.head_size()),
       scale_(1 / std::sqrt(static_cast<double>(spec.head_size() * settings.scores()))),
-      dropout_probability_(spec.attention_dropout),
-      shares_(settings.relative_attention && settings.share_att_key),
-      keeps_keys_(settings.relative_attention && settings.p2c),
-      query_(projection(spec, names, concat(block, kBlock.query_key_value[0]))),
-      key_(projection(spec, names, concat(block, kBlock.query_key_value[1]))),
-      value_(projection(spec, names, concat(block, kBlock.query_key_value[2]))),
-      dropout_(names.module(concat(block, kSelf, ".dropout"))) {
-  if (!settings.relative_attention) return;
-  positions_.emplace(spec, settings, names, index, concat(block, kSelf));
+      attention_dropout_(spec.attention_dropout),
+      shares_(settings.share_att_key),
+      query_(names, name + ".query_proj"),
+      key_(names, name + ".key_proj"),
+      value_(names, name + ".value_proj"),
+      dropout_{names.module(name + ".dropout"), spec.attention_dropout},
+      position_dropout_{names.find_module(name + ".pos_dropout"), spec.residual_dropout} {
+  if (table_ == nullptr) return;
+  const auto side = [&](const char* shared, const char* own, std::int64_t sign) {
+    return Side{nn::Linear(names, name + (shares_ ? shared : own)), sign};
+  };
+  if (settings.c2p) c2p_ = side(".key_proj", ".pos_key_proj", kOfQuery);
+  if (settings.p2c) p2c_ = side(".query_proj", ".pos_query_proj", kOfKey);
 }
 
-AttentionShape DisentangledAttention::shape(const Workspace& work) const {
-  return {.batch = work.micro_batch,
-          .sequence = work.sequence_length,
+AttentionShape DisentangledAttention::shape(const Tape& on) const {
+  return {.batch = on.work().micro_batch,
+          .sequence = on.work().sequence_length,
           .heads = heads_,
           .kv_heads = heads_,
-          .head_size = size_ / heads_,
+          .head_size = head_size_,
           .causal = false,
           .scale = scale_};
 }
 
-Buffer DisentangledAttention::project(const Workspace& work, ModuleHooks& hooks,
-                                      const Linear& projection, const Buffer& input) const {
-  const Buffer rows = projection.forward(work, hooks, input);
-  return layers::stacked(work, shape(work), {work.matrix(rows, size_), size_ / heads_}, heads_);
-}
-
-void DisentangledAttention::forward(const Workspace& work, ModuleHooks& hooks, const Buffer& input,
-                                    const RelativeTable* table, std::uint64_t seed) {
-  const AttentionShape own = shape(work);
-  q_ = project(work, hooks, query_, input);
-  k_ = project(work, hooks, key_, input);
-  v_ = project(work, hooks, value_, input);
-  scaled_k_ = work.activation(size_);
-  work.device->run(ScaleTo{k_.tensor(work.dtype), scale_, scaled_k_.tensor(work.dtype)});
-  Buffer scores = layers::new_scores(work, own, work.dtype);
-  layers::multiply(work, own.batch * heads_, layers::heads_of(work, own, q_), Transpose::no,
-                   layers::heads_of(work, own, scaled_k_), Transpose::yes,
-                   layers::scores_of(work, own, scores));
-  // Locals of PyTorch's function, which live until it returns.
-  Buffer of_positions;
-  if (positions_) {
-    of_positions = positions_->forward(work, hooks, own, q_, k_, *table, seed);
-    Buffer sum = layers::new_scores(work, own, work.dtype);
-    work.device->run(AddBroadcast{layers::score_rows(own, scores, work.dtype),
-                                  layers::score_rows(own, of_positions, work.dtype),
-                                  layers::score_rows(own, sum, work.dtype)});
-    scores = std::move(sum);
+// The locals of both functions live until they return: also where nothing reads them any more.
+Value DisentangledAttention::operator()(Tape& on, const Value& x, const Value& table,
+                                        const Value& distances, std::uint64_t seed) const {
+  const AttentionShape own = shape(on);
+  const Value q = by_heads(on, own, query_(on, x));
+  const Value k = by_heads(on, own, key_(on, x));
+  const Value v = by_heads(on, own, value_(on, x));
+  Value scores = nn::multiply_stacks(on, q, nn::scale(on, k, scale_), Transpose::yes);
+  Value dropped;
+  Value of_positions;
+  if (table_ != nullptr) {
+    dropped = position_dropout_(on, table_->for_layer(on, table), positions_seed(seed, index_));
+    of_positions = position_scores(on, q, k, dropped, distances);
+    scores = nn::add(on, scores, of_positions);
   }
-  const Buffer visible = byte_per_pair(work, own);
-  attend(work, hooks, std::move(scores), seed);
-  if (!keeps_keys_) k_.reset();
+  const Value visible = byte_per_pair(on, own);
+  scores = hide_keys(on, own, scores);
+  Value probs = nn::softmax(on, scores, scores.matrix.dtype);
+  probs = dropout_(on, probs, bert::seed_at(seed, index_, bert::Dropped::attention));
+  const Value context = nn::multiply_stacks(on, probs, v, Transpose::no);
+  return nn::spread_heads(on, own, context);
 }
 
-void DisentangledAttention::attend(const Workspace& work, ModuleHooks& hooks, Buffer scores,
-                                   std::uint64_t seed) {
-  const AttentionShape own = shape(work);
-  hidden_ = byte_per_pair(work, own);
-  Buffer masked = layers::new_scores(work, own, work.dtype);
-  work.device->run(FillMasked{.shape = own,
-                              .in = scores.tensor(work.dtype),
-                              .mask = hidden_.tensor(DType::int8),
-                              .out = masked.tensor(work.dtype)});
-  scores.reset();
-  softmax_ = layers::new_scores(work, own, work.dtype);
-  work.device->run(Softmax{layers::score_rows(own, masked, work.dtype),
-                           layers::score_rows(own, softmax_, work.dtype)});
-  drop(work, hooks, seed);
-  const Buffer by_head = layers::new_stack(work, own);
-  layers::multiply(work, own.batch * heads_,
-                   layers::scores_of(work, own, probs_ ? probs_ : softmax_), Transpose::no,
-                   layers::heads_of(work, own, v_), Transpose::no,
-                   layers::heads_of(work, own, by_head));
-  out = work.activation(size_);
-  layers::spread(work, own, by_head, {work.matrix(out, size_), own.head_size}, heads_);
-}
-
-void DisentangledAttention::drop(const Workspace& work, ModuleHooks& hooks, std::uint64_t seed) {
-  hooks.fetch(dropout_);
-  if (dropout_probability_ > 0) {
-    const Tensor whole = softmax_.tensor(work.dtype);
-    dropped_ = {*work.device, MemoryCategory::activations, static_cast<Bytes>(whole.numel)};
-    probs_ = layers::new_scores(work, shape(work), work.dtype);
-    work.device->run(Dropout{.in = whole,
-                             .probability = dropout_probability_,
-                             .seed = bert::seed_at(seed, index_, bert::Dropped::attention),
-                             .mask = dropped_.tensor(DType::int8),
-                             .out = probs_.tensor(work.dtype)});
+// The sum begins as the number 0, to which the first tensor is added.
+Value DisentangledAttention::position_scores(Tape& on, const Value& q, const Value& k,
+                                             const Value& table, const Value& distances) const {
+  Value of_keys;
+  Value of_queries;
+  if (shares_) of_keys = project(on, *p2c_, table);
+  if (c2p_) of_queries = project(on, *c2p_, table);
+  if (p2c_ && !shares_) of_keys = project(on, *p2c_, table);
+  Value score;
+  Value c2p;
+  if (c2p_) {
+    c2p = gather(on, *c2p_, q, of_queries, distances);
+    score = nn::affine(on, nn::scale(on, c2p, scale_), 1);
   }
-  hooks.release(dropout_);
+  if (!p2c_) return score;
+  const Value p2c = gather(on, *p2c_, k, of_keys, distances);
+  if (!score) {
+    score = new_like(on.device(), p2c);
+    on.device().run(FillZero{score.tensor()});
+  }
+  return add_transposed(on, std::move(score), nn::scale(on, p2c, scale_));
+}
+
+/// The projected table by heads, once for every sequence.
+Value DisentangledAttention::project(Tape& on, const Side& side, const Value& table) const {
+  const AttentionShape of_table{.batch = 1,
+                                .sequence = table.matrix.rows,
+                                .heads = heads_,
+                                .kv_heads = heads_,
+                                .head_size = head_size_};
+  return repeat(on, by_heads(on, of_table, side.projection(on, table)), on.work().micro_batch);
+}
+
+/// For each pair of query and key the product with the row for its distance.
+Value DisentangledAttention::gather(Tape& on, const Side& side, const Value& heads,
+                                    const Value& rows, const Value& distances) const {
+  const std::int64_t length = on.work().sequence_length;
+  const Value index = new_value(on.device(), DType::int64, length, length);
+  on.device().run(ShiftDistances{.in = distances.tensor(),
+                                 .sign = side.sign,
+                                 .span = rows.matrix.rows / 2,
+                                 .out = index.tensor()});
+  const Value products = nn::multiply_stacks(on, heads, rows, Transpose::yes);
+  return gather_columns(on, products, index, side.sign == kOfKey);
 }
 
 }  // namespace dstune::deberta

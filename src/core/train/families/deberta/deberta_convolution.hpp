@@ -3,61 +3,49 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
 #include "core/model/deberta/deberta.hpp"
 #include "core/model/model_parameters.hpp"
 #include "core/model/model_spec.hpp"
-#include "core/train/layers/activation.hpp"
-#include "core/train/layers/dropout_layer.hpp"
-#include "core/train/layers/norm.hpp"
-#include "core/train/layers/scopes.hpp"
-#include "core/train/layers/workspace.hpp"
+#include "core/train/nn/elementwise.hpp"
+#include "core/train/nn/norm.hpp"
+#include "core/train/tape/modules.hpp"
 
 namespace dstune::deberta {
 
-/// As a product with what each token sees of its neighbours (Unfold), which is made anew in
-/// backward; PyTorch calls cuDNN, whose own room is not known. Rows stay in the order of tokens,
+/// x times a mask of ones, a number per row, which the node keeps.
+Value times_mask(Tape& on, const Value& x);
+
+/// ConvLayer. As a product with what each token sees of its neighbours (Unfold), which is made anew
+/// in backward; PyTorch calls cuDNN, whose own room is not known. Rows stay in the order of tokens,
 /// where torch has them by columns; so many copies are made here too.
 class Convolution {
  public:
-  Convolution(const ModelSpec& spec, const DebertaSettings& settings, const ModelNames& names);
+  Convolution(const ModelSpec& spec, const DebertaSettings& settings, const ModelNames& names,
+              const std::string& name);
 
   /// @param x         (M, h), the first layer's input
   /// @param residual  (M, h), its output
+  /// @param seed      the micro-step's
   /// @returns (M, h)
-  Buffer forward(const layers::Workspace& work, ModuleHooks& hooks, const Buffer& x,
-                 Buffer residual, std::uint64_t seed);
-
-  struct Gradients {
-    Buffer x;
-    Buffer residual;
-  };
-  /// Frees everything saved.
-  Gradients backward(const layers::Workspace& work, ModuleHooks& hooks, Buffer d_out);
+  Value operator()(Tape& on, const Value& x, const Value& residual, std::uint64_t seed) const;
 
  private:
-  Buffer convolve(const layers::Workspace& work, ModuleHooks& hooks) const;
-  Buffer convolve_backward(const layers::Workspace& work, ModuleHooks& hooks, Buffer d_y);
-  Buffer unfolded(const layers::Workspace& work) const;
+  Value convolve(Tape& on, const Value& x) const;
+  void convolve_backward(Tape& back, const Value& d, const Value& x, std::size_t node) const;
+  Value unfolded(const Tape& on, const Value& x) const;
   Matrix weights(const Tensor& tensor) const { return as_matrix(tensor, size_, size_ * width_); }
 
-  std::int64_t size_;   ///< h
-  std::int64_t width_;  ///< conv_kernel_size
-  layers::Scopes scopes_;
   std::size_t module_;
-  std::size_t weight_;  ///< tensor (h, h, width)
+  std::size_t conv_;    // module
+  std::size_t weight_;  // tensor (h, h, width)
   std::size_t bias_;
-  layers::DropoutLayer dropout_;
-  layers::ActivationFunction activation_;
-  bool saves_result_;  ///< of the activation
-  layers::Norm norm_;
-
-  Buffer input_;      ///< (M, h)
-  Buffer hidden_;     ///< one byte per token: 1 if it is hidden, which none is
-  Buffer activated_;  ///< (M, h), if the activation saves it
-  Buffer sum_;        ///< (M, h), saved by the norm
-  Buffer stats_;
-  Buffer mask_;  ///< a number per token
+  std::int64_t size_;  // h
+  std::int64_t width_;
+  nn::Dropout dropout_;
+  nn::ActivationFunction activation_;
+  nn::LayerNorm norm_;
 };
 
 }  // namespace dstune::deberta

@@ -1,169 +1,189 @@
 #include "core/train/families/deberta/deberta_model.hpp"
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <stdexcept>
+#include <string>
 #include <utility>
+#include <vector>
 
-#include "core/device/operations/add.hpp"
+#include "core/base/text.hpp"
 #include "core/device/operations/fill.hpp"
-#include "core/train/families/bert/bert_classifier.hpp"
-#include "core/train/families/bert/bert_labels.hpp"
-#include "core/train/families/bert/bert_masked_head.hpp"
-#include "core/train/families/deberta/deberta_block.hpp"
+#include "core/train/families/bert/bert_modules.hpp"
+#include "core/train/families/deberta/deberta_attention.hpp"
 #include "core/train/families/deberta/deberta_convolution.hpp"
-#include "core/train/families/deberta/deberta_embeddings.hpp"
-#include "core/train/families/deberta/deberta_names.hpp"
 #include "core/train/families/deberta/deberta_relative_table.hpp"
-#include "core/train/layers/layer_stack.hpp"
-#include "core/train/layers/scopes.hpp"
-#include "core/train/layers/workspace.hpp"
+#include "core/train/nn/cross_entropy.hpp"
+#include "core/train/nn/embedding.hpp"
+#include "core/train/nn/views.hpp"
 
 namespace dstune::deberta {
-
 namespace {
 
-class Deberta final : public Model {
+constexpr bert::SequenceClassifierNames kClassifier{.head = "",
+                                                    .pooler = "pooler",
+                                                    .input_dropout = "pooler.dropout",
+                                                    .dense = "pooler.dense",
+                                                    .activation = "",
+                                                    .dropout = "dropout",
+                                                    .out = "classifier"};
+
+/// Words, and positions and token types where it has them, added up, projected to the hidden size,
+/// normed, masked, dropped out. Every token has type 0, and none is masked.
+class Embeddings {
+ public:
+  Embeddings(const ModelSpec& spec, const ModelNames& names, const std::string& name)
+      : module_(names.module(name)),
+        words_(names, name + ".word_embeddings"),
+        norm_(names, name + ".LayerNorm", spec.layer_norm_epsilon),
+        dropout_{names.module(name + ".dropout"), spec.embedding_dropout} {
+    const auto has = [&](const char* part) { return names.find_module(name + part).has_value(); };
+    if (has(".position_embeddings")) positions_.emplace(names, name + ".position_embeddings");
+    if (has(".token_type_embeddings")) types_.emplace(names, name + ".token_type_embeddings");
+    if (has(".embed_proj")) projection_.emplace(names, name + ".embed_proj");
+  }
+
+  std::size_t word_table() const { return words_.weight(); }
+  /// @returns (M, h)
+  Value operator()(Tape& on, const nn::StepInput& input) const {
+    return run_module(on, module_, [&] { return embed(on, input); });
+  }
+
+ private:
+  // What is looked up are locals of the module's forward, which live until it returns; where there
+  // are no positions, so many zeros.
+  Value embed(Tape& on, const nn::StepInput& input) const {
+    const Value words = words_(on, nn::tokens_of(input.tokens));
+    Value embedded = words;
+    Value places;
+    if (positions_) {
+      places = (*positions_)(on, nn::positions(on, on.work().sequence_length, 0));
+      embedded = nn::add_broadcast(on, embedded, places);
+    } else {
+      places = new_like(on.device(), words);
+      on.device().run(FillZero{places.tensor()});
+    }
+    Value types;
+    if (types_) {
+      const Value numbers = new_value(on.device(), DType::int64, 1, on.work().rows());
+      on.device().run(FillZero{numbers.tensor()});
+      types = (*types_)(on, numbers);
+      embedded = nn::add(on, embedded, types);
+    }
+    if (projection_) embedded = (*projection_)(on, embedded);
+    embedded = norm_(on, embedded);
+    embedded = times_mask(on, embedded);
+    return dropout_(on, embedded, bert::seed_at(input.seed, bert::Chance::embedding));
+  }
+
+  std::size_t module_;
+  nn::Embedding words_;
+  std::optional<nn::Embedding> positions_, types_;
+  std::optional<nn::Linear> projection_;
+  nn::LayerNorm norm_;
+  nn::Dropout dropout_;
+};
+
+struct Block {
+  Block(const ModelSpec& spec, const DebertaSettings& settings, const ModelNames& names,
+        const RelativeTable* table, std::size_t index, const std::string& name)
+      : layer(spec, names, name, settings.common.activation),
+        self(spec, settings, names, table, index, name + ".attention.self") {}
+
+  bert::BertLayer layer;
+  DisentangledAttention self;
+};
+
+class Deberta final : public nn::TapeModel {
  public:
   Deberta(const ModelSpec& spec, const DebertaSettings& settings, const ModelNames& names,
           const MicroBatch& batch, Device& device);
 
-  void set_lengths(const RowLengths& lengths) override;
-  void forward(ModuleHooks& hooks, Tensor tokens, std::uint64_t seed, Tensor loss) override;
-  void backward(ModuleHooks& hooks, double factor) override;
+  void set_lengths(const RowLengths& lengths) override {
+    if (!lengths.sequences.empty()) throw std::invalid_argument("DeBERTa takes no padding here");
+    TapeModel::set_lengths(lengths);
+  }
 
  private:
-  Buffer encode(ModuleHooks& hooks, Buffer states);
-  bool is_convolved(std::size_t layer) const { return convolution_ && layer == 0; }
-  /// The convolution is behind the first layer, in no checkpoint of a layer but within groups.
-  bool convolves_again() const {
-    const ActivationCheckpointing& checkpointing = work_.checkpointing;
-    return checkpointing.unit == ActivationCheckpointing::Unit::group && checkpointing.count > 1;
-  }
-  Buffer run_layer(std::size_t layer, ModuleHooks& hooks, Buffer x, bool convolves);
-  Buffer encode_backward(ModuleHooks& hooks, Buffer d_states);
-  RelativeTable* table() { return table_ ? &*table_ : nullptr; }
+  Value run(Tape& on, const nn::StepInput& input) override;
+  Value encode(Tape& on, const Value& embedded, std::uint64_t seed) const;
 
-  std::int64_t num_labels_;
-  layers::Workspace work_;
-  MaskTokens masking_;
-
-  layers::Scopes scopes_;
-  DebertaEmbeddings embeddings_;
+  bert::Questions questions_;
+  std::size_t root_, body_, encoder_;
+  Embeddings embeddings_;
   std::optional<RelativeTable> table_;
-  layers::LayerStack<DebertaBlock> blocks_;
+  std::vector<Block> blocks_;
   std::optional<Convolution> convolution_;
-  std::optional<bert::MaskedHead> masked_head_;
-  std::optional<bert::Classifier> classifier_;
-
-  // Of the micro-step that runs.
-  std::uint64_t seed_ = 0;
-  Buffer mask_;  ///< fp32
+  std::optional<bert::MaskedLmHead> masked_head_;
+  std::optional<bert::SequenceClassifier> classifier_;
+  DType loss_dtype_;
 };
+
+constexpr const char* kEncoder = "deberta.encoder";
 
 Deberta::Deberta(const ModelSpec& spec, const DebertaSettings& settings, const ModelNames& names,
                  const MicroBatch& batch, Device& device)
-    : num_labels_(settings.common.num_labels),
-      work_(batch, device),
-      masking_(bert::masking_of(spec, mask_token(spec), settings.common.pad_token)),
-      scopes_(names, "", model_scopes()),
-      embeddings_(spec, settings, names),
-      blocks_(work_, names, spec.num_layers,
-              [spec, settings](const ModelNames& all, std::int64_t index) {
-                return DebertaBlock(spec, settings, all, index);
-              }) {
-  if (settings.relative_attention) table_.emplace(spec, settings, names);
-  if (settings.conv_kernel_size > 0) convolution_.emplace(spec, settings, names);
+    : TapeModel(batch, device),
+      questions_(spec, mask_token(spec)),
+      root_(names.module("")),
+      body_(names.module("deberta")),
+      encoder_(names.module(kEncoder)),
+      embeddings_(spec, names, "deberta.embeddings"),
+      loss_dtype_(batch.dtype) {
+  if (settings.relative_attention) table_.emplace(spec, settings, names, kEncoder);
+  for (std::size_t layer = 0; layer < static_cast<std::size_t>(spec.num_layers); ++layer) {
+    blocks_.emplace_back(spec, settings, names, table_ ? &*table_ : nullptr, layer,
+                         concat(kEncoder, ".layer.", layer));
+  }
+  if (settings.conv_kernel_size > 0) {
+    convolution_.emplace(spec, settings, names, concat(kEncoder, ".conv"));
+  }
   if (spec.task == Task::masked_lm) {
-    masked_head_.emplace(spec, names, embeddings_.word_table(), kLegacyHead,
-                         settings.common.activation, settings.embedding_size);
-  } else {
-    classifier_.emplace(spec, names, batch, device, kClassifier,
-                        bert::ClassifierTraits{.activation = settings.pooler_activation,
-                                               .num_labels = num_labels_,
-                                               .loss_in_fp32 = settings.loss_in_fp32});
+    masked_head_.emplace(spec, names, bert::masked_head_of(bert::Variant::bert),
+                         settings.common.activation, embeddings_.word_table());
+    return;
   }
+  classifier_.emplace(spec, names, kClassifier, settings.pooler_activation, 0);
+  if (settings.loss_in_fp32) loss_dtype_ = DType::fp32;
 }
 
-void Deberta::set_lengths(const RowLengths& lengths) {
-  if (!lengths.sequences.empty()) throw std::invalid_argument("DeBERTa takes no padding here");
-  work_.take(lengths);
-}
-
-Buffer Deberta::encode(ModuleHooks& hooks, Buffer states) {
-  // transformers' mask of all pairs of tokens, from which each layer makes its own.
-  const std::int64_t pairs = work_.rows() * work_.sequence_length;
-  mask_ = make_buffer(*work_.device, MemoryCategory::activations, pairs, DType::fp32);
-  work_.device->run(FillConstant{mask_.tensor(DType::fp32), 1});
-  if (table_) table_->forward(work_, hooks);
-  states = blocks_.forward(hooks, std::move(states),
-                           [&](std::size_t layer, ModuleHooks& inner, Buffer x) {
-                             return run_layer(layer, inner, std::move(x), is_convolved(layer));
-                           });
-  if (blocks_.recomputes()) return states;
-  mask_.reset();
-  if (table_) table_->end_forward();
-  return states;
-}
-
-Buffer Deberta::run_layer(std::size_t layer, ModuleHooks& hooks, Buffer x, bool convolves) {
-  DebertaBlock& block = blocks_[layer];
-  Buffer states = block.forward(work_, hooks, std::move(x), table(), seed_);
-  if (!convolves) return states;
-  return convolution_->forward(work_, hooks, block.input(), std::move(states), seed_);
-}
-
-void Deberta::forward(ModuleHooks& hooks, Tensor tokens, std::uint64_t seed, Tensor loss) {
-  seed_ = work_.seed = seed;
-  Buffer labels = bert::mask_tokens(work_, masking_, tokens, seed_);
-  if (classifier_) labels = bert::draw_labels(work_, num_labels_, seed_);
-  Buffer states;
-  scopes_.forward(hooks, bert::kEmbed,
-                  [&] { states = embeddings_.forward(work_, hooks, tokens, seed_); });
-  scopes_.forward(hooks, bert::kEncode, [&] { states = encode(hooks, std::move(states)); });
-  scopes_.forward(hooks, bert::kHead, [&] {
-    if (masked_head_) {
-      masked_head_->forward(work_, hooks, std::move(states), std::move(labels), loss);
-    } else {
-      classifier_->forward(work_, hooks, std::move(states), std::move(labels), seed_, loss);
-    }
-  });
-}
-
-// The convolution's input is the first layer's: its gradient waits for that layer's.
-Buffer Deberta::encode_backward(ModuleHooks& hooks, Buffer d_states) {
-  Buffer d_convolved;
-  const auto again = [&](std::size_t layer, ModuleHooks& inner, Buffer x) {
-    return run_layer(layer, inner, std::move(x), is_convolved(layer) && convolves_again());
+// The mask of all pairs of tokens, from which each layer makes its own, is given to all layers, as
+// are the distances and the table. The convolution is no part of the first layer's checkpoint.
+Value Deberta::encode(Tape& on, const Value& embedded, std::uint64_t seed) const {
+  const layers::Workspace& of = on.work();
+  const Value mask = new_value(on.device(), DType::fp32, of.rows(), of.sequence_length);
+  on.device().run(FillConstant{mask.tensor(), 1});
+  const Value distances = table_ ? table_->distances(on) : Value();
+  Value table = table_ ? table_->for_encoder(on) : Value();
+  const auto run_one = [this, mask, distances, seed](Tape& in, std::size_t index, Values values) {
+    const Value x = values.front();
+    const Block& own = blocks_[index];
+    values = run_layer(in, own.layer.module(), index, std::move(values),
+                       [&own, index, mask, distances, seed](Tape& inner, const Values& given) {
+                         const auto self = [&](const Value& states) {
+                           return own.self(inner, states, given[1], distances, seed);
+                         };
+                         return Values{own.layer(inner, index, given[0], self, seed), given[1]};
+                       });
+    if (index == 0 && convolution_) values[0] = (*convolution_)(in, x, values[0], seed);
+    return values;
   };
-  const auto back = [&](std::size_t layer, ModuleHooks& inner, Buffer d_out) {
-    if (is_convolved(layer)) {
-      Convolution::Gradients d = convolution_->backward(work_, hooks, std::move(d_out));
-      d_out = std::move(d.residual);
-      d_convolved = std::move(d.x);
-    }
-    return blocks_[layer].backward(work_, inner, std::move(d_out), table());
-  };
-  d_states = blocks_.backward(hooks, std::move(d_states), again, back);
-  mask_.reset();
-  if (table_) table_->backward(work_, hooks);
-  if (d_convolved) {
-    work_.device->run(Add{d_states.tensor(work_.dtype), d_convolved.tensor(work_.dtype)});
-  }
-  return d_states;
+  return run_layers(on, blocks_.size(), Values{embedded, std::move(table)}, run_one).front();
 }
 
-void Deberta::backward(ModuleHooks& hooks, double factor) {
-  Buffer d_words;
-  Buffer d_states;
-  scopes_.backward(hooks, bert::kHead, [&] {
-    d_states = masked_head_ ? masked_head_->backward(work_, hooks, factor, d_words)
-                            : classifier_->backward(work_, hooks, factor);
-  });
-  scopes_.backward(hooks, bert::kEncode,
-                   [&] { d_states = encode_backward(hooks, std::move(d_states)); });
-  scopes_.backward(hooks, bert::kEmbed, [&] {
-    embeddings_.backward(work_, hooks, std::move(d_states), std::move(d_words));
+Value Deberta::run(Tape& on, const nn::StepInput& input) {
+  const Value labels = questions_.labels(on, input);
+  return run_module(on, root_, [&] {
+    const Value states = run_module(on, body_, [&] {
+      const Value embedded = embeddings_(on, input);
+      return run_module(on, encoder_, embedded,
+                        [&](const Value& x) { return encode(on, x, input.seed); });
+    });
+    const Value logits =
+        masked_head_ ? (*masked_head_)(on, states) : (*classifier_)(on, states, input.seed);
+    return nn::cross_entropy(on, nn::cast(on, logits, loss_dtype_), labels, loss_factor(),
+                             input.loss);
   });
 }
 

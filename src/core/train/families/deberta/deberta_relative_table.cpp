@@ -1,111 +1,107 @@
 #include "core/train/families/deberta/deberta_relative_table.hpp"
 
+#include <array>
 #include <utility>
 
-#include "core/base/text.hpp"
-#include "core/device/operations/add.hpp"
 #include "core/device/operations/copy.hpp"
+#include "core/device/operations/layer_norm.hpp"
 #include "core/device/operations/relative_positions.hpp"
-#include "core/train/families/deberta/deberta_names.hpp"
 
 namespace dstune::deberta {
 
-using layers::Workspace;
-
 RelativeTable::RelativeTable(const ModelSpec& spec, const DebertaSettings& settings,
-                             const ModelNames& names)
-    : layers_(spec.num_layers),
-      size_(spec.hidden_size),
-      span_(settings.span()),
-      buckets_(settings.position_buckets),
+                             const ModelNames& names, const std::string& encoder)
+    : buckets_(settings.position_buckets),
       most_distance_(settings.most_distance),
-      drops_out_(spec.residual_dropout > 0),
-      weight_(names.tensor(concat(kEncoder, ".rel_embeddings.weight"))) {
+      weight_(names.tensor(encoder + ".rel_embeddings.weight")),
+      rows_(names.shape(weight_).at(0)),
+      columns_(names.shape(weight_).at(1)) {
   if (!settings.norm_rel_ebd) return;
-  norm_.emplace(names, concat(kEncoder, ".LayerNorm"), spec.hidden_size, spec.layer_norm_epsilon);
+  norm_ = Norm{names.module(encoder + ".LayerNorm"), names.tensor(encoder + ".LayerNorm.weight"),
+               names.tensor(encoder + ".LayerNorm.bias"), spec.layer_norm_epsilon};
 }
 
-Workspace RelativeTable::workspace(Workspace work) const {
-  work.micro_batch = 1;
-  work.sequence_length = rows();
-  return work;
+Value RelativeTable::distances(Tape& on) const {
+  const std::int64_t length = on.work().sequence_length;
+  const Value out = new_value(on.device(), DType::int64, length, length);
+  on.device().run(FillDistances{
+      .sequence = length, .buckets = buckets_, .most = most_distance_, .out = out.tensor()});
+  return out;
 }
 
-Matrix RelativeTable::matrix(const Workspace& work, const Buffer& buffer) const {
-  return as_matrix(buffer.tensor(work.dtype), rows(), size_);
+Value RelativeTable::for_layer(Tape& on, const Value& table) const {
+  return is_leaf_of_layers(on) ? leaf(on, table) : table;
 }
 
-LayerNormSaved RelativeTable::saved() const {
-  const Tensor both = stats_.tensor(DType::fp32);
-  return {both.slice(0, rows()), both.slice(rows(), rows())};
+// Autograd has the gradient by a parameter as soon as the last layer has given its part. A
+// reentrant checkpoint has a tape of its own, on which that is never known.
+bool RelativeTable::is_leaf_of_layers(const Tape& on) const {
+  const ActivationCheckpointing& how = on.work().checkpointing;
+  return !norm_ && !(how.is_on() && how.reentrant);
 }
 
-void RelativeTable::forward(const Workspace& work, ModuleHooks& hooks) {
-  layers_left_ = layers_;
-  const std::int64_t length = work.sequence_length;
-  distances_ =
-      make_buffer(*work.device, MemoryCategory::activations, length * length, DType::int64);
-  work.device->run(FillDistances{
-      .sequence = length, .buckets = buckets_, .most = most_distance_, .out = distances()});
-  values_ = make_buffer(*work.device, MemoryCategory::activations, rows() * size_, work.dtype);
-  const Tensor table = hooks.parameter(weight_);
-  if (norm_) return norm_forward(work, hooks, table);
-  work.device->run(Copy{table, values_.tensor(work.dtype)});
-}
-
-void RelativeTable::norm_forward(const Workspace& work, ModuleHooks& hooks, Tensor table) {
-  hooks.fetch(norm_->module);
-  stats_ = make_buffer(*work.device, MemoryCategory::activations, 2 * rows(), DType::fp32);
-  work.device->run(LayerNorm{.x = as_matrix(table, rows(), size_),
-                             .gamma = hooks.parameter(*norm_->weight),
-                             .beta = hooks.parameter(*norm_->bias),
-                             .epsilon = norm_->epsilon,
-                             .saved = saved(),
-                             .out = matrix(work, values_)});
-  hooks.release(norm_->module);
-}
-
-// Where the table drops out, layers save what is left of it.
-void RelativeTable::end_forward() {
-  distances_.reset();
-  if (drops_out_) values_.reset();
-}
-
-void RelativeTable::add_gradient(const Workspace& work, ModuleHooks& hooks, Buffer d_values) {
-  if (d_values_) {
-    work.device->run(Add{d_values_.tensor(work.dtype), d_values.tensor(work.dtype)});
-  } else {
-    d_values_ = std::move(d_values);
+// A norm gets the parameter by place: DeepSpeed's hook is behind it.
+Value RelativeTable::for_encoder(Tape& on) const {
+  if (norm_) {
+    Value input;
+    if (on.records(on.hooks().is_trainable(weight_))) input = on.record({}, [](Tape&, Value) {});
+    return run_module(on, norm_->module, input, [&](const Value& in) { return normed(on, in); });
   }
-  if (--layers_left_ > 0) return;
-  values_.reset();
-  distances_.reset();
-  if (norm_) return;
-  Buffer gradient = work.gradient(rows() * size_);
-  work.device->run(Copy{d_values_.tensor(work.dtype), gradient.tensor(work.dtype)});
-  d_values_.reset();
-  hooks.gradient_ready(weight_, std::move(gradient));
+  const Tensor weight = on.hooks().parameter(weight_);
+  const Value copy = new_value(on.device(), weight.dtype, rows_, columns_);
+  on.device().run(Copy{weight, copy.tensor()});
+  return is_leaf_of_layers(on) ? copy : leaf(on, copy);
 }
 
-void RelativeTable::backward(const Workspace& work, ModuleHooks& hooks) {
-  if (!norm_) return;
-  hooks.fetch(norm_->module);
-  Buffer d_table = work.gradient(rows() * size_);
-  Buffer d_gamma = work.gradient(size_);
-  Buffer d_beta = work.gradient(size_);
-  work.device->run(LayerNormBackward{.d_out = matrix(work, d_values_),
-                                     .x = as_matrix(hooks.parameter(weight_), rows(), size_),
-                                     .gamma = hooks.parameter(*norm_->weight),
-                                     .saved = saved(),
-                                     .d_x = matrix(work, d_table),
-                                     .d_gamma = d_gamma.tensor(work.dtype),
-                                     .d_beta = d_beta.tensor(work.dtype)});
-  d_values_.reset();
-  stats_.reset();
-  hooks.gradient_ready(weight_, std::move(d_table));
-  hooks.gradient_ready(*norm_->weight, std::move(d_gamma));
-  hooks.gradient_ready(*norm_->bias, std::move(d_beta));
-  hooks.release(norm_->module);
+/// `table`, whose gradient is the parameter's.
+Value RelativeTable::leaf(Tape& on, const Value& table) const {
+  if (!on.records(on.hooks().is_trainable(weight_))) return table;
+  return on.record(table, {weight_}, [weight = weight_](Tape& back, const Value& d) {
+    Buffer gradient = back.work().gradient(d.numel());
+    back.device().run(Copy{d.tensor(), gradient.tensor(d.matrix.dtype)});
+    back.give(weight, std::move(gradient), Memory::own);
+  });
+}
+
+// As nn::LayerNorm, but that it reads, and saves, a parameter.
+Value RelativeTable::normed(Tape& on, const Value& input) const {
+  const auto saved_in = [rows = rows_](const Value& stats) {
+    return LayerNormSaved{stats.tensor().slice(0, rows), stats.tensor().slice(rows, rows)};
+  };
+  Value out = new_value(on.device(), on.work().dtype, rows_, columns_);
+  const Value stats = new_value(on.device(), DType::fp32, rows_, 2);
+  on.device().run(LayerNorm{.x = matrix(on.hooks().parameter(weight_)),
+                            .gamma = on.hooks().parameter(norm_->weight),
+                            .beta = on.hooks().parameter(norm_->bias),
+                            .epsilon = norm_->epsilon,
+                            .saved = saved_in(stats),
+                            .out = out.matrix});
+  const std::array tensors{weight_, norm_->weight, norm_->bias};
+  NodeParameters trained;
+  for (const std::size_t tensor : tensors) {
+    if (on.hooks().is_trainable(tensor)) trained.add(tensor);
+  }
+  if (!on.records(trained.begin() != trained.end())) return out;
+  return on.record(
+      std::move(out), trained,
+      [this, saved_in, tensors, node = input.node, saved = on.save(stats)](Tape& back,
+                                                                           const Value& d) mutable {
+        const Value kept = saved.take(back);
+        std::array gradients{back.work().gradient(d.numel()), back.work().gradient(columns_),
+                             back.work().gradient(columns_)};
+        back.device().run(LayerNormBackward{.d_out = d.matrix,
+                                            .x = matrix(back.hooks().parameter(weight_)),
+                                            .gamma = back.hooks().parameter(norm_->weight),
+                                            .saved = saved_in(kept),
+                                            .d_x = matrix(gradients[0].tensor(d.matrix.dtype)),
+                                            .d_gamma = gradients[1].tensor(d.matrix.dtype),
+                                            .d_beta = gradients[2].tensor(d.matrix.dtype)});
+        back.give(node, {});
+        for (std::size_t i = 0; i < tensors.size(); ++i) {
+          if (!back.hooks().is_trainable(tensors[i])) continue;
+          back.give(tensors[i], std::move(gradients[i]), Memory::own);
+        }
+      });
 }
 
 }  // namespace dstune::deberta

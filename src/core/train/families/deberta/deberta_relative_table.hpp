@@ -4,62 +4,45 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string>
 
-#include "core/device/operations/layer_norm.hpp"
 #include "core/model/deberta/deberta.hpp"
 #include "core/model/model_parameters.hpp"
 #include "core/model/model_spec.hpp"
-#include "core/train/layers/norm.hpp"
-#include "core/train/layers/workspace.hpp"
+#include "core/train/tape/modules.hpp"
 
 namespace dstune::deberta {
 
-/// rel_embeddings.weight (w, h), normed where the config says so; without a norm its copy, where
-/// PyTorch has the parameter itself.
+/// rel_embeddings.weight (w, h), which the encoder reads itself, normed where the config says so;
+/// without a norm its copy, where PyTorch has the parameter.
 class RelativeTable {
  public:
-  RelativeTable(const ModelSpec& spec, const DebertaSettings& settings, const ModelNames& names);
+  RelativeTable(const ModelSpec& spec, const DebertaSettings& settings, const ModelNames& names,
+                const std::string& encoder);
 
+  /// b(i - j) of FillDistances, int64 (sequence, sequence)
+  Value distances(Tape& on) const;
   /// At the begin of the encoder's forward.
-  void forward(const layers::Workspace& work, ModuleHooks& hooks);
-  /// At its end: what only forward needs is freed.
-  void end_forward();
-
-  std::int64_t rows() const { return 2 * span_; }  ///< w
-  std::int64_t span() const { return span_; }
-  /// (w, h)
-  const Buffer& values() const { return values_; }
-  /// b(i - j) of FillDistances, int64 (sequence, sequence); until end_forward()
-  Tensor distances() const { return distances_.tensor(DType::int64); }
-  /// The table as one sequence.
-  layers::Workspace workspace(layers::Workspace work) const;
-
-  /// A layer's part of the gradient (w, h), in the order of backward. With the last one the whole
-  /// is handed to the hooks, unless there is a norm to go through.
-  void add_gradient(const layers::Workspace& work, ModuleHooks& hooks, Buffer d_values);
-  /// Behind the first layer's backward: hands the other gradients to the hooks.
-  void backward(const layers::Workspace& work, ModuleHooks& hooks);
+  Value for_encoder(Tape& on) const;
+  /// Where a layer reads it.
+  /// @param table  for_encoder()'s
+  Value for_layer(Tape& on, const Value& table) const;
 
  private:
-  Matrix matrix(const layers::Workspace& work, const Buffer& buffer) const;
-  LayerNormSaved saved() const;
-  void norm_forward(const layers::Workspace& work, ModuleHooks& hooks, Tensor table);
+  struct Norm {
+    std::size_t module, weight, bias;
+    double epsilon;
+  };
 
-  std::int64_t layers_;
-  std::int64_t size_;  ///< h
-  std::int64_t span_;
-  std::int64_t buckets_;
-  std::int64_t most_distance_;
-  bool drops_out_;
-  std::size_t weight_;  ///< tensor
-  std::optional<layers::Norm> norm_;
+  bool is_leaf_of_layers(const Tape& on) const;
+  Value leaf(Tape& on, const Value& table) const;
+  Value normed(Tape& on, const Value& input) const;
+  Matrix matrix(const Tensor& tensor) const { return as_matrix(tensor, rows_, columns_); }
 
-  // Of the micro-step that runs.
-  Buffer distances_;
-  Buffer values_;  ///< saved by the layers' projections
-  Buffer stats_;
-  Buffer d_values_;
-  std::int64_t layers_left_ = 0;  ///< whose gradient is missing
+  std::int64_t buckets_, most_distance_;
+  std::size_t weight_;  // tensor
+  std::int64_t rows_, columns_;
+  std::optional<Norm> norm_;
 };
 
 }  // namespace dstune::deberta

@@ -1,173 +1,145 @@
 #include "core/train/families/gpt2/gpt2_model.hpp"
 
+#include <cmath>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
-#include "core/device/operations/add.hpp"
-#include "core/device/operations/embedding.hpp"
-#include "core/train/families/gpt2/gpt2_block.hpp"
-#include "core/train/layers/decoder_head.hpp"
-#include "core/train/layers/dropout_layer.hpp"
-#include "core/train/layers/embedding_table.hpp"
-#include "core/train/layers/layer_stack.hpp"
-#include "core/train/layers/norm.hpp"
-#include "core/train/layers/tied_gradient.hpp"
-#include "core/train/layers/workspace.hpp"
+#include "core/base/text.hpp"
+#include "core/train/nn/attention.hpp"
+#include "core/train/nn/decoder_head.hpp"
+#include "core/train/nn/embedding.hpp"
+#include "core/train/nn/linear.hpp"
+#include "core/train/nn/norm.hpp"
+#include "core/train/nn/tape_model.hpp"
+#include "core/train/nn/views.hpp"
 
 namespace dstune::gpt2 {
-
 namespace {
 
-class Gpt2 final : public Model {
+/// GPT2Block
+struct Block {
+  Block(const ModelSpec& spec, const Gpt2Settings& settings, const ModelNames& names,
+        const std::string& name)
+      : module(names.module(name)),
+        ln_1(names, name + ".ln_1", spec.layer_norm_epsilon),
+        attn(names.module(name + ".attn")),
+        c_attn(names, name + ".attn.c_attn"),
+        c_proj(names, name + ".attn.c_proj"),
+        resid_dropout{names.module(name + ".attn.resid_dropout"), spec.residual_dropout},
+        ln_2(names, name + ".ln_2", spec.layer_norm_epsilon),
+        mlp(names.module(name + ".mlp")),
+        c_fc(names, name + ".mlp.c_fc"),
+        mlp_c_proj(names, name + ".mlp.c_proj"),
+        act(names.module(name + ".mlp.act"), settings.activation),
+        dropout{names.module(name + ".mlp.dropout"), spec.residual_dropout} {}
+
+  std::size_t module;
+  nn::LayerNorm ln_1;
+  std::size_t attn;
+  nn::Linear c_attn, c_proj;
+  nn::Dropout resid_dropout;
+  nn::LayerNorm ln_2;
+  std::size_t mlp;
+  nn::Linear c_fc, mlp_c_proj;
+  nn::ActivationFunction act;
+  nn::Dropout dropout;
+};
+
+class Gpt2 final : public nn::TapeModel {
  public:
   Gpt2(const ModelSpec& spec, const ModelNames& names, const MicroBatch& batch, Device& device);
 
-  void set_lengths(const RowLengths& lengths) override { work_.take(lengths); }
-  void forward(ModuleHooks& hooks, Tensor tokens, std::uint64_t seed, Tensor loss) override;
-  void backward(ModuleHooks& hooks, double factor) override;
-
  private:
-  /// What is looked up, before it is added up.
-  struct Embedded {
-    Buffer tokens;     // (M, h)
-    Buffer positions;  // (sequence_length, h)
-  };
-  Embedded look_up(ModuleHooks& hooks);
-  Buffer embed(ModuleHooks& hooks, const Embedded& rows);
-  Tensor positions() const { return positions_.tensor(DType::int64); }
-  Matrix position_rows(const Buffer& buffer) const {
-    return as_matrix(buffer.tensor(work_.dtype), work_.sequence_length, spec_.hidden_size);
-  }
-  Buffer positions_gradient(const Buffer& d_embedded) const;
-  void embed_backward(ModuleHooks& hooks, Buffer d_embedded, Buffer d_wte);
-  auto block_forward() {
-    return [this](std::size_t layer, ModuleHooks& hooks, Buffer x) {
-      return blocks_[layer].forward(work_, hooks, std::move(x), mask_, seed_);
-    };
-  }
+  Value run(Tape& on, const nn::StepInput& input) override;
+  Value transformer(Tape& on, const nn::StepInput& input) const;
+  Value run_block(Tape& on, std::size_t layer, Value x, const Value& mask,
+                  const nn::StepInput& input) const;
+  AttentionShape shape(std::size_t layer, const nn::StepInput& input) const;
 
   ModelSpec spec_;
-  layers::Workspace work_;
-
-  std::size_t root_;
-  std::size_t transformer_;
-  layers::EmbeddingTable wte_;
-  layers::EmbeddingTable wpe_;
-  layers::DropoutLayer drop_;
-  layers::LayerStack<Block> blocks_;
-  layers::Norm ln_f_;
-  layers::DecoderHead head_;
-
-  // Of the micro-step that runs.
-  std::uint64_t seed_ = 0;
-  Tensor tokens_;
-  Buffer positions_;  // int64 (sequence_length)
-  Buffer mask_;
-  Buffer ln_f_input_;
-  Buffer ln_f_stats_;
+  Gpt2Settings settings_;
+  std::size_t root_, transformer_;
+  nn::Embedding wte_, wpe_;
+  nn::Dropout drop_;
+  std::vector<Block> blocks_;
+  nn::LayerNorm ln_f_;
+  nn::DecoderHead head_;
 };
 
 Gpt2::Gpt2(const ModelSpec& spec, const ModelNames& names, const MicroBatch& batch, Device& device)
-    : spec_(spec),
-      work_(batch, device),
+    : TapeModel(batch, device),
+      spec_(spec),
+      settings_(settings_of(spec)),
       root_(names.module("")),
       transformer_(names.module("transformer")),
-      wte_(names, "transformer.wte", spec.vocab_size, spec.hidden_size),
-      wpe_(names, "transformer.wpe", spec.max_positions, spec.hidden_size),
-      drop_{.module = names.module("transformer.drop"), .probability = spec.embedding_dropout},
-      blocks_(
-          work_, names, spec.num_layers,
-          [this, settings = settings_of(spec)](const ModelNames& all, std::int64_t index) {
-            return Block(spec_, settings, all, index);
-          },
-          names.frozen_layers("transformer.h.", spec.num_layers)),
-      ln_f_(names, "transformer.ln_f", spec.hidden_size, spec.layer_norm_epsilon),
-      head_(spec, names, spec.hidden_size,
-            settings_of(spec).tied ? std::optional(wte_.weight) : std::nullopt) {}
-
-Gpt2::Embedded Gpt2::look_up(ModuleHooks& hooks) {
-  Embedded rows;
-  rows.tokens = wte_.forward(work_, hooks, tokens_);
-  positions_ =
-      make_buffer(*work_.device, MemoryCategory::activations, work_.sequence_length, DType::int64);
-  layers::fill_positions(work_, positions(), 0);
-  rows.positions = wpe_.forward(work_, hooks, positions());
-  return rows;
+      wte_(names, "transformer.wte"),
+      wpe_(names, "transformer.wpe"),
+      drop_{names.module("transformer.drop"), spec.embedding_dropout},
+      ln_f_(names, "transformer.ln_f", spec.layer_norm_epsilon),
+      head_(spec, names, settings_.tied ? std::optional(wte_.weight()) : std::nullopt) {
+  for (std::int64_t layer = 0; layer < spec.num_layers; ++layer) {
+    blocks_.emplace_back(spec, settings_, names, concat("transformer.h.", layer));
+  }
 }
 
-Buffer Gpt2::embed(ModuleHooks& hooks, const Embedded& rows) {
-  const std::int64_t h = spec_.hidden_size;
-  Buffer sum = work_.activation(h);
-  work_.device->run(AddBroadcast{.a = work_.matrix(rows.tokens, h),
-                                 .b = position_rows(rows.positions),
-                                 .out = work_.matrix(sum, h)});
-  return drop_.forward(work_, hooks, layers::seed_of(seed_, 0), std::move(sum));
+// Places that drop out: 0 is the embedding, and each block has three.
+AttentionShape Gpt2::shape(std::size_t layer, const nn::StepInput& input) const {
+  double scale =
+      settings_.scales_scores ? 1 / std::sqrt(static_cast<double>(spec_.head_size())) : 1;
+  if (settings_.scales_by_inverse_layer) scale /= static_cast<double>(layer + 1);
+  return {.batch = work().micro_batch,
+          .sequence = work().sequence_length,
+          .heads = spec_.num_heads,
+          .kv_heads = spec_.num_heads,
+          .head_size = spec_.head_size(),
+          .scale = scale,
+          .dropout = spec_.attention_dropout,
+          .seed = input.seed_at(3 * layer + 1)};
 }
 
-void Gpt2::forward(ModuleHooks& hooks, Tensor tokens, std::uint64_t seed, Tensor loss) {
-  tokens_ = tokens;
-  seed_ = work_.seed = seed;
-  hooks.fetch(root_);
-  hooks.fetch(transformer_);
-  // Both parts of the sum are locals of GPT2Model.forward, which live until it returns.
-  Embedded rows = look_up(hooks);
-  Buffer hidden = embed(hooks, rows);
-  mask_ = layers::attention_mask(work_, blocks_.front().attention_shape(work_, seed));
-  ln_f_input_ = blocks_.forward(hooks, std::move(hidden), block_forward());
-  Buffer normed = ln_f_.forward(work_, hooks, ln_f_input_, ln_f_stats_);
-  rows = {};
-  if (!blocks_.recomputes()) mask_.reset();
-  hooks.release(transformer_);
-  head_.forward(work_, hooks, std::move(normed), tokens, seed, loss);
-  hooks.release(root_);
-}
-
-// Autograd never comes back to the inputs of the root, the transformer and the embeddings, which
-// are token numbers: their backward is never over, and nothing releases them.
-void Gpt2::backward(ModuleHooks& hooks, double factor) {
-  hooks.fetch(root_);
-  Buffer d_wte;
-  Buffer d_hidden = head_.backward(work_, hooks, factor, d_wte);
-  hooks.fetch(transformer_);
-  d_hidden = ln_f_.backward(work_, hooks, d_hidden, ln_f_input_, ln_f_stats_);
-  ln_f_input_.reset();
-  ln_f_stats_.reset();
-  const auto block_backward = [this](std::size_t layer, ModuleHooks& inner, Buffer d_out) {
-    return blocks_[layer].backward(work_, inner, std::move(d_out), seed_);
+Value Gpt2::run_block(Tape& on, std::size_t layer, Value x, const Value& mask,
+                      const nn::StepInput& input) const {
+  const Block& own = blocks_[layer];
+  const auto block = [this, &own, layer, mask, input](Tape& in, const Value& hidden) {
+    const auto attention = [&](const Value& normed) {
+      const std::vector<Value> qkv = nn::split(in, own.c_attn(in, normed), 3);
+      const Value heads =
+          nn::attend(in, nn::SoftmaxType::model, shape(layer, input), qkv[0], qkv[1], qkv[2], mask);
+      return own.resid_dropout(in, own.c_proj(in, heads), input.seed_at(3 * layer + 2));
+    };
+    const auto mlp = [&](const Value& normed) {
+      const Value inner = own.act(in, own.c_fc(in, normed));
+      return own.dropout(in, own.mlp_c_proj(in, inner), input.seed_at(3 * layer + 3));
+    };
+    // A local of GPT2Block.forward, which lives until that returns.
+    const Value attn_output = run_module(in, own.attn, own.ln_1(in, hidden), attention);
+    const Value middle = nn::add(in, attn_output, hidden);
+    return nn::add(in, middle, run_module(in, own.mlp, own.ln_2(in, middle), mlp));
   };
-  d_hidden = blocks_.backward(hooks, std::move(d_hidden), block_forward(), block_backward);
-  mask_.reset();
-  embed_backward(hooks, std::move(d_hidden), std::move(d_wte));
+  return run_layer(on, own.module, layer, std::move(x), block);
 }
 
-// In the order of autograd, the reverse of forward's; the tied gradient is complete last of all.
-void Gpt2::embed_backward(ModuleHooks& hooks, Buffer d_embedded, Buffer d_wte) {
-  if (Buffer dropped = drop_.backward(work_, hooks, d_embedded)) d_embedded = std::move(dropped);
-
-  Buffer d_positions = positions_gradient(d_embedded);
-  if (wpe_.is_trainable) hooks.fetch(wpe_.module);
-  Buffer d_wpe = wpe_.gradient(work_, d_positions ? d_positions : d_embedded, positions());
-  d_positions.reset();
-  positions_.reset();
-  hooks.gradient_ready(wpe_.weight, std::move(d_wpe));
-
-  if (wte_.is_trainable) hooks.fetch(wte_.module);
-  Buffer dense = wte_.gradient(work_, d_embedded, tokens_);
-  d_embedded.reset();
-  // The parts are gone before the hook.
-  if (d_wte) dense = layers::sum_of_tied(work_, std::move(d_wte), std::move(dense));
-  hooks.gradient_ready(wte_.weight, std::move(dense));
+// The embeddings are locals of GPT2Model.forward, as is the mask.
+Value Gpt2::transformer(Tape& on, const nn::StepInput& input) const {
+  const Value tokens = wte_(on, nn::tokens_of(input.tokens));
+  const Value places = wpe_(on, nn::positions(on, work().sequence_length, 0));
+  Value hidden = drop_(on, nn::add_broadcast(on, tokens, places), input.seed_at(0));
+  const Value mask = nn::attention_mask(on, shape(0, input));
+  hidden = run_layers(on, blocks_.size(), std::move(hidden),
+                      [this, mask, input](Tape& in, std::size_t layer, Value x) {
+                        return run_block(in, layer, std::move(x), mask, input);
+                      });
+  return ln_f_(on, hidden);
 }
 
-// Empty where there is nothing to sum up: autograd hands the same tensor on.
-Buffer Gpt2::positions_gradient(const Buffer& d_embedded) const {
-  if (work_.micro_batch == 1) return {};
-  const std::int64_t h = spec_.hidden_size;
-  Buffer sum = make_buffer(*work_.device, MemoryCategory::activations, work_.sequence_length * h,
-                           work_.dtype);
-  work_.device->run(AddBroadcastBackward{work_.matrix(d_embedded, h), position_rows(sum)});
-  return sum;
+Value Gpt2::run(Tape& on, const nn::StepInput& input) {
+  return run_module(on, root_, [&] {
+    Value hidden = run_module(on, transformer_, [&] { return transformer(on, input); });
+    return head_(on, std::move(hidden), input, loss_factor());
+  });
 }
 
 }  // namespace

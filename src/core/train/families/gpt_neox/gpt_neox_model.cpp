@@ -2,127 +2,166 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
-#include "core/train/families/gpt_neox/gpt_neox_layer.hpp"
-#include "core/train/layers/decoder_head.hpp"
-#include "core/train/layers/dropout_layer.hpp"
-#include "core/train/layers/embedding_table.hpp"
-#include "core/train/layers/layer_stack.hpp"
-#include "core/train/layers/norm.hpp"
-#include "core/train/layers/rotary.hpp"
-#include "core/train/layers/tied_gradient.hpp"
-#include "core/train/layers/workspace.hpp"
+#include "core/base/text.hpp"
+#include "core/train/nn/attention.hpp"
+#include "core/train/nn/decoder_head.hpp"
+#include "core/train/nn/embedding.hpp"
+#include "core/train/nn/linear.hpp"
+#include "core/train/nn/norm.hpp"
+#include "core/train/nn/rotary.hpp"
+#include "core/train/nn/tape_model.hpp"
+#include "core/train/nn/views.hpp"
 
 namespace dstune::gpt_neox {
-
 namespace {
 
-class GptNeox final : public Model {
+/// GPTNeoXLayer
+struct Layer {
+  Layer(const ModelSpec& spec, const NeoxSettings& settings, const ModelNames& names,
+        const std::string& name)
+      : module(names.module(name)),
+        input_layernorm(names, name + ".input_layernorm", spec.layer_norm_epsilon),
+        post_attention_layernorm(names, name + ".post_attention_layernorm",
+                                 spec.layer_norm_epsilon),
+        post_attention_dropout{names.module(name + ".post_attention_dropout"),
+                               spec.residual_dropout},
+        post_mlp_dropout{names.module(name + ".post_mlp_dropout"), spec.residual_dropout},
+        attention(names.module(name + ".attention")),
+        query_key_value(names, name + ".attention.query_key_value"),
+        dense(names, name + ".attention.dense"),
+        mlp(names.module(name + ".mlp")),
+        dense_h_to_4h(names, name + ".mlp.dense_h_to_4h"),
+        dense_4h_to_h(names, name + ".mlp.dense_4h_to_h"),
+        act(names.module(name + ".mlp.act"), settings.activation) {}
+
+  std::size_t module;
+  nn::LayerNorm input_layernorm, post_attention_layernorm;
+  nn::Dropout post_attention_dropout, post_mlp_dropout;
+  std::size_t attention;
+  nn::Linear query_key_value, dense;
+  std::size_t mlp;
+  nn::Linear dense_h_to_4h, dense_4h_to_h;
+  nn::ActivationFunction act;
+};
+
+class GptNeox final : public nn::TapeModel {
  public:
   GptNeox(const ModelSpec& spec, const ModelNames& names, const MicroBatch& batch, Device& device);
 
   void set_lengths(const RowLengths& lengths) override {
-    work_.take(lengths);
-    rotary_.arrange(work_);
+    TapeModel::set_lengths(lengths);
+    rotary_.arrange(work());
   }
-  void forward(ModuleHooks& hooks, Tensor tokens, std::uint64_t seed, Tensor loss) override;
-  void backward(ModuleHooks& hooks, double factor) override;
 
  private:
-  void embed_backward(ModuleHooks& hooks, Buffer d_embedded, Buffer d_tied);
-  auto layer_forward() {
-    return [this](std::size_t layer, ModuleHooks& hooks, Buffer x) {
-      return layers_[layer].forward(work_, hooks, rotary_, std::move(x), mask_, seed_);
-    };
-  }
+  Value run(Tape& on, const nn::StepInput& input) override;
+  Value body(Tape& on, const nn::StepInput& input) const;
+  Value decoder_layer(Tape& on, std::size_t layer, Value x, const Value& mask,
+                      const nn::StepInput& input) const;
+  Value attention(Tape& on, std::size_t layer, const Value& x, const Value& mask,
+                  const nn::StepInput& input) const;
+  AttentionShape shape(std::size_t layer, const nn::StepInput& input) const;
 
+  ModelSpec spec_;
   NeoxSettings settings_;
-  layers::Workspace work_;
-  layers::Rotary rotary_;
-
-  std::size_t root_;
-  std::size_t body_;
-  std::size_t rotary_module_;
-  layers::EmbeddingTable embed_in_;
-  layers::DropoutLayer dropout_;
-  layers::LayerStack<NeoxLayer> layers_;
-  layers::Norm norm_;
-  layers::DecoderHead head_;
-
-  // Of the micro-step that runs.
-  std::uint64_t seed_ = 0;
-  Tensor tokens_;
-  Buffer mask_;
-  Buffer norm_input_;
-  Buffer norm_stats_;
+  nn::Rotary rotary_;
+  std::size_t root_, body_, rotary_module_;
+  nn::Embedding embed_in_;
+  nn::Dropout emb_dropout_;
+  std::vector<Layer> layers_;
+  nn::LayerNorm final_layer_norm_;
+  nn::DecoderHead head_;
 };
 
 GptNeox::GptNeox(const ModelSpec& spec, const ModelNames& names, const MicroBatch& batch,
                  Device& device)
-    : settings_(settings_of(spec)),
-      work_(batch, device),
-      rotary_(work_, frequencies(spec, settings_)),
+    : TapeModel(batch, device),
+      spec_(spec),
+      settings_(settings_of(spec)),
+      rotary_(work(), frequencies(spec, settings_)),
       root_(names.module("")),
       body_(names.module("gpt_neox")),
       rotary_module_(names.module("gpt_neox.rotary_emb")),
-      embed_in_(names, "gpt_neox.embed_in", spec.vocab_size, spec.hidden_size),
-      dropout_{.module = names.module("gpt_neox.emb_dropout"),
-               .probability = spec.embedding_dropout},
-      layers_(
-          work_, names, spec.num_layers,
-          [spec, settings = settings_](const ModelNames& all, std::int64_t index) {
-            return NeoxLayer(spec, settings, all, index);
-          },
-          names.frozen_layers("gpt_neox.layers.", spec.num_layers)),
-      norm_(names, "gpt_neox.final_layer_norm", spec.hidden_size, spec.layer_norm_epsilon),
-      head_(spec, names, spec.hidden_size,
-            settings_.tied ? std::optional(embed_in_.weight) : std::nullopt) {}
-
-void GptNeox::forward(ModuleHooks& hooks, Tensor tokens, std::uint64_t seed, Tensor loss) {
-  tokens_ = tokens;
-  seed_ = work_.seed = seed;
-  hooks.fetch(root_);
-  hooks.fetch(body_);
-  Buffer hidden = dropout_.forward(work_, hooks, layers::seed_of(seed_, 0),
-                                   embed_in_.forward(work_, hooks, tokens_));
-  hooks.fetch(rotary_module_);
-  hooks.release(rotary_module_);
-  mask_ = layers::attention_mask(work_, layers_.front().attention_shape(work_, seed));
-  norm_input_ = layers_.forward(hooks, std::move(hidden), layer_forward());
-  Buffer normed = norm_.forward(work_, hooks, norm_input_, norm_stats_);
-  if (!layers_.recomputes()) mask_.reset();
-  hooks.release(body_);
-  head_.forward(work_, hooks, std::move(normed), tokens, seed, loss);
-  hooks.release(root_);
+      embed_in_(names, "gpt_neox.embed_in"),
+      emb_dropout_{names.module("gpt_neox.emb_dropout"), spec.embedding_dropout},
+      final_layer_norm_(names, "gpt_neox.final_layer_norm", spec.layer_norm_epsilon),
+      head_(spec, names, settings_.tied ? std::optional(embed_in_.weight()) : std::nullopt) {
+  for (std::int64_t layer = 0; layer < spec.num_layers; ++layer) {
+    layers_.emplace_back(spec, settings_, names, concat("gpt_neox.layers.", layer));
+  }
 }
 
-// Autograd never comes back to the inputs of the root, the body, the angles and the embedding:
-// nothing releases them.
-void GptNeox::backward(ModuleHooks& hooks, double factor) {
-  hooks.fetch(root_);
-  Buffer d_tied;
-  Buffer d_hidden = head_.backward(work_, hooks, factor, d_tied);
-  hooks.fetch(body_);
-  d_hidden = norm_.backward(work_, hooks, d_hidden, norm_input_, norm_stats_);
-  norm_input_.reset();
-  norm_stats_.reset();
-  const auto layer_backward = [this](std::size_t layer, ModuleHooks& inner, Buffer d_out) {
-    return layers_[layer].backward(work_, inner, rotary_, std::move(d_out), seed_);
+// Places that drop out: 0 is the embedding, and each layer has three.
+AttentionShape GptNeox::shape(std::size_t layer, const nn::StepInput& input) const {
+  return {.batch = work().micro_batch,
+          .sequence = work().sequence_length,
+          .heads = spec_.num_heads,
+          .kv_heads = spec_.num_heads,
+          .head_size = spec_.head_size(),
+          .dropout = spec_.attention_dropout,
+          .seed = input.seed_at(3 * layer + 1)};
+}
+
+// torch.cat has laid the turned queries out by heads, so that of torch's attention is too: sdpa's
+// result is copied by tokens, and both are kept.
+Value GptNeox::attention(Tape& on, std::size_t layer, const Value& x, const Value& mask,
+                         const nn::StepInput& input) const {
+  const Layer& own = layers_[layer];
+  const std::vector<Value> qkv =
+      nn::split_heads(on, own.query_key_value(on, x), spec_.num_heads, 3);
+  const Value q = rotary_(on, qkv[0], spec_.num_heads);
+  const Value k = rotary_(on, qkv[1], spec_.num_heads);
+  Value out = nn::attend(on, nn::SoftmaxType::fp32, shape(layer, input), q, k, qkv[2], mask);
+  if (work().attention == AttentionKind::sdpa) out = nn::copy(on, out);
+  return own.dense(on, out);
+}
+
+Value GptNeox::decoder_layer(Tape& on, std::size_t layer, Value x, const Value& mask,
+                             const nn::StepInput& input) const {
+  const Layer& own = layers_[layer];
+  const auto body = [this, &own, layer, mask, input](Tape& in, const Value& hidden) {
+    const auto attend = [&](const Value& normed) {
+      return attention(in, layer, normed, mask, input);
+    };
+    const auto mlp = [&](Value inner) {
+      inner = own.dense_h_to_4h(in, inner);
+      inner = own.act(in, inner);
+      return own.dense_4h_to_h(in, inner);
+    };
+    Value attn_output = run_module(in, own.attention, own.input_layernorm(in, hidden), attend);
+    attn_output = own.post_attention_dropout(in, attn_output, input.seed_at(3 * layer + 2));
+    if (!settings_.parallel_residual) attn_output = nn::add(in, attn_output, hidden);
+    const Value& middle = settings_.parallel_residual ? hidden : attn_output;
+    Value mlp_output = run_module(in, own.mlp, own.post_attention_layernorm(in, middle), mlp);
+    mlp_output = own.post_mlp_dropout(in, mlp_output, input.seed_at(3 * layer + 3));
+    const Value sum = nn::add(in, mlp_output, attn_output);
+    return settings_.parallel_residual ? nn::add(in, sum, hidden) : sum;
   };
-  d_hidden = layers_.backward(hooks, std::move(d_hidden), layer_forward(), layer_backward);
-  mask_.reset();
-  embed_backward(hooks, std::move(d_hidden), std::move(d_tied));
+  return run_layer(on, own.module, layer, std::move(x), body);
 }
 
-void GptNeox::embed_backward(ModuleHooks& hooks, Buffer d_embedded, Buffer d_tied) {
-  if (Buffer dropped = dropout_.backward(work_, hooks, d_embedded)) d_embedded = std::move(dropped);
-  if (!embed_in_.is_trainable) return;
-  hooks.fetch(embed_in_.module);
-  Buffer d_table = embed_in_.gradient(work_, d_embedded, tokens_);
-  d_embedded.reset();
-  if (d_tied) d_table = layers::sum_of_tied(work_, std::move(d_tied), std::move(d_table));
-  hooks.gradient_ready(embed_in_.weight, std::move(d_table));
+// The embeddings are a local of GPTNeoXModel.forward, as is the mask.
+Value GptNeox::body(Tape& on, const nn::StepInput& input) const {
+  const Value embedded = embed_in_(on, nn::tokens_of(input.tokens));
+  const Value mask = nn::attention_mask(on, shape(0, input));
+  Value hidden = emb_dropout_(on, embedded, input.seed_at(0));
+  run_module(on, rotary_module_, [] { return Value(); });  // the angles have no gradient
+  hidden = run_layers(on, layers_.size(), std::move(hidden),
+                      [this, mask, input](Tape& in, std::size_t layer, Value x) {
+                        return decoder_layer(in, layer, std::move(x), mask, input);
+                      });
+  return final_layer_norm_(on, hidden);
+}
+
+Value GptNeox::run(Tape& on, const nn::StepInput& input) {
+  return run_module(on, root_, [&] {
+    Value hidden = run_module(on, body_, [&] { return body(on, input); });
+    return head_(on, std::move(hidden), input, loss_factor());
+  });
 }
 
 }  // namespace

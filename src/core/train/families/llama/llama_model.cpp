@@ -3,26 +3,69 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
-#include <iterator>
 #include <optional>
 #include <stdexcept>
 #include <utility>
 #include <vector>
 
-#include "core/device/operations/scale.hpp"
-#include "core/train/families/llama/llama_block.hpp"
-#include "core/train/families/moe/moe_balance.hpp"
-#include "core/train/layers/decoder_head.hpp"
-#include "core/train/layers/embedding_table.hpp"
-#include "core/train/layers/layer_stack.hpp"
-#include "core/train/layers/rms_norm_layer.hpp"
-#include "core/train/layers/rotary.hpp"
-#include "core/train/layers/tied_gradient.hpp"
-#include "core/train/layers/workspace.hpp"
+#include "core/base/text.hpp"
+#include "core/device/scalar.hpp"
+#include "core/train/families/llama/llama_parts.hpp"
+#include "core/train/nn/attention.hpp"
+#include "core/train/nn/decoder_head.hpp"
+#include "core/train/nn/embedding.hpp"
+#include "core/train/nn/norm.hpp"
+#include "core/train/nn/tape_model.hpp"
 
 namespace dstune::llama {
-
 namespace {
+
+/// LlamaDecoderLayer and its likes.
+struct Layer {
+  Layer(const ModelSpec& spec, const LlamaSettings& settings, const ModelNames& names,
+        std::int64_t index);
+
+  std::size_t module;
+  std::unique_ptr<Attention> attention;
+  std::unique_ptr<Mlp> mlp;
+  nn::RmsNorm input_norm, middle_norm;
+  std::optional<nn::RmsNorm> post_attention_norm, post_mlp_norm;
+  nn::Dropout attention_dropout, mlp_dropout;  // Phi-3's
+};
+
+Layer::Layer(const ModelSpec& spec, const LlamaSettings& settings, const ModelNames& names,
+             std::int64_t index)
+    : module(names.module(concat("model.layers.", index))),
+      attention(
+          make_attention(spec, settings, names, concat("model.layers.", index, ".self_attn"))),
+      mlp(make_mlp(spec, settings, names, concat("model.layers.", index, ".mlp"), index)),
+      input_norm(names, concat("model.layers.", index, ".input_layernorm"), spec.layer_norm_epsilon,
+                 settings.is_gemma ? 1 : 0),
+      middle_norm(
+          names,
+          concat("model.layers.", index,
+                 settings.post_norms ? ".pre_feedforward_layernorm" : ".post_attention_layernorm"),
+          spec.layer_norm_epsilon, settings.is_gemma ? 1 : 0) {
+  const std::string name = concat("model.layers.", index);
+  if (settings.post_norms) {
+    post_attention_norm.emplace(names, name + ".post_attention_layernorm", spec.layer_norm_epsilon,
+                                settings.is_gemma ? 1 : 0);
+    post_mlp_norm.emplace(names, name + ".post_feedforward_layernorm", spec.layer_norm_epsilon,
+                          settings.is_gemma ? 1 : 0);
+  }
+  if (settings.is_phi) {
+    attention_dropout = {names.module(name + ".resid_attn_dropout"), spec.residual_dropout};
+    mlp_dropout = {names.module(name + ".resid_mlp_dropout"), spec.residual_dropout};
+  }
+}
+
+/// What drops out in one layer.
+enum class Dropped : std::uint64_t { scores, attention, mlp };
+
+std::uint64_t seed_at(const nn::StepInput& input, std::size_t layer, Dropped place) {
+  constexpr std::uint64_t kMostLayers = std::uint64_t{1} << 20U;
+  return input.seed_at(static_cast<std::uint64_t>(place) * kMostLayers + layer);
+}
 
 // As a number of the model's type.
 double rounded(double value, DType dtype) {
@@ -32,224 +75,182 @@ double rounded(double value, DType dtype) {
   return number;
 }
 
-class Llama final : public Model {
+class Llama final : public nn::TapeModel {
  public:
   Llama(const ModelSpec& spec, const LlamaSettings& settings, const ModelNames& names,
         const MicroBatch& batch, Device& device);
 
   void set_lengths(const RowLengths& lengths) override;
-  void forward(ModuleHooks& hooks, Tensor tokens, std::uint64_t seed, Tensor loss) override;
-  void backward(ModuleHooks& hooks, double factor) override;
 
  private:
-  Buffer decode(ModuleHooks& hooks, Buffer hidden);
   /// Of layers without and with a window; empty where the attention takes none, or its own.
   struct Masks {
-    Buffer of_all;
-    Buffer of_windows;
-    Buffer booleans;
-
-    const Buffer& of(bool windowed) const { return windowed ? of_windows : of_all; }
+    Value of_all;
+    Value of_windows;
   };
-  Masks make_masks() const;
-  void scale(const Buffer& embedded) const;
-  const layers::Rotary& rotary_of(std::size_t layer) const {
-    return windowed_rotary_ && windowed_[layer] ? *windowed_rotary_ : rotary_;
-  }
+
+  Value run(Tape& on, const nn::StepInput& input) override;
+  Value decoder(Tape& on, const nn::StepInput& input);
+  Value run_decoder_layer(Tape& on, std::size_t index, Value x, const Masks& masks,
+                          const nn::StepInput& input);
+  AttentionShape shape(std::size_t layer, const nn::StepInput& input) const;
+  Masks make_masks(Tape& on, const nn::StepInput& input) const;
+  Buffer window_of_booleans(const Masks& masks) const;
   int rotaries() const;
-  void embed_backward(ModuleHooks& hooks, Buffer d_embedded, Buffer d_of_head);
-  /// What runs again in backward is not counted twice.
-  void count_routes(std::size_t layer) {
-    MoeBlock* const experts = blocks_[layer].experts();
-    if (balance_ && experts != nullptr) balance_->take(*experts, work_, blocks_.forgets(layer));
-  }
-  std::vector<MoeBlock*> moe_blocks();
-  auto block_forward() {
-    return [this](std::size_t layer, ModuleHooks& hooks, Buffer x) {
-      return blocks_[layer].forward(work_, hooks, rotary_of(layer), masks_.of(windowed_[layer]),
-                                    std::move(x), seed_);
-    };
+  bool has_balance_loss() const {
+    return spec_.task == Task::causal_lm && settings_.experts.balance > 0 && has_experts_;
   }
 
-  layers::Workspace work_;
-  std::int64_t window_;  ///< of the layers that have one
-
-  std::size_t root_;
-  std::size_t body_;
-  layers::EmbeddingTable embedding_;
-  double embedding_scale_;
-  std::size_t rotary_module_;
-  layers::Rotary rotary_;
-  std::optional<layers::Rotary> windowed_rotary_;
-  std::vector<bool> windowed_;  // by layer
-  layers::LayerStack<LlamaBlock> blocks_;
-  layers::RmsNormLayer norm_;
-  layers::DecoderHead head_;
-  std::optional<RouterBalance> balance_;
-  std::vector<std::size_t> moe_layers_;
-
-  // Of the micro-step that runs.
-  std::uint64_t seed_ = 0;
-  Tensor tokens_;
-  Masks masks_;
-  Buffer norm_input_;
+  ModelSpec spec_;
+  LlamaSettings settings_;
+  std::size_t root_, body_, rotary_module_;
+  nn::Embedding embedding_;
+  double embedding_scale_ = 1;
+  nn::Rotary rotary_;
+  std::optional<nn::Rotary> windowed_rotary_;
+  std::vector<Layer> layers_;
+  nn::RmsNorm norm_;
+  nn::DecoderHead head_;
+  bool has_experts_;
+  bool collects_routes_ = false;  // what runs again in backward is not counted twice
+  std::vector<nn::Routes> routes_;
 };
-
-layers::Workspace workspace_of(const LlamaSettings& settings, const MicroBatch& batch,
-                               Device& device) {
-  layers::Workspace work(batch, device);
-  if (settings.never_sdpa && work.attention == AttentionKind::sdpa) {
-    work.attention = AttentionKind::eager;
-  }
-  return work;
-}
 
 Llama::Llama(const ModelSpec& spec, const LlamaSettings& settings, const ModelNames& names,
              const MicroBatch& batch, Device& device)
-    : work_(workspace_of(settings, batch, device)),
-      window_(settings.window),
+    : TapeModel(batch, device),
+      spec_(spec),
+      settings_(settings),
       root_(names.module("")),
       body_(names.module("model")),
-      embedding_(names, "model.embed_tokens", spec.vocab_size, spec.hidden_size),
-      embedding_scale_(settings.is_gemma
-                           ? rounded(std::sqrt(static_cast<double>(spec.hidden_size)), batch.dtype)
-                           : 1),
       rotary_module_(names.module("model.rotary_emb")),
-      rotary_(work_, frequencies_of(spec, settings.rope, batch.sequence_length)),
-      windowed_(settings.windowed),
-      blocks_(
-          work_, names, spec.num_layers,
-          [spec, settings](const ModelNames& all, std::int64_t index) {
-            return LlamaBlock(spec, settings, all, index);
-          },
-          names.frozen_layers("model.layers.", spec.num_layers)),
-      norm_(names, "model.norm", spec.hidden_size, spec.layer_norm_epsilon, 1,
-            settings.is_gemma ? 1 : 0),
-      head_(spec, names, spec.hidden_size,
-            settings.tied ? std::optional(embedding_.weight) : std::nullopt, settings.logit_cap) {
+      embedding_(names, "model.embed_tokens"),
+      rotary_(work(), frequencies_of(spec, settings.rope, batch.sequence_length)),
+      norm_(names, "model.norm", spec.layer_norm_epsilon, settings.is_gemma ? 1 : 0),
+      head_(spec, names, settings.tied ? std::optional(embedding_.weight()) : std::nullopt,
+            settings.logit_cap),
+      has_experts_(std::ranges::count(settings.experts.in_layer, true) > 0) {
+  if (settings.never_sdpa && work_.attention == AttentionKind::sdpa) {
+    work_.attention = AttentionKind::eager;
+  }
+  if (settings.is_gemma) {
+    embedding_scale_ = rounded(std::sqrt(static_cast<double>(spec.hidden_size)), batch.dtype);
+  }
   if (!settings.windowed_rope.empty()) {
-    windowed_rotary_.emplace(work_,
+    windowed_rotary_.emplace(work(),
                              frequencies_of(spec, settings.windowed_rope, batch.sequence_length));
   }
-  for (std::size_t layer = 0; layer < blocks_.size(); ++layer) {
-    if (blocks_[layer].experts() != nullptr) moe_layers_.push_back(layer);
+  for (std::int64_t index = 0; index < spec.num_layers; ++index) {
+    layers_.emplace_back(spec, settings, names, index);
   }
-  const bool has_loss = spec.task == Task::causal_lm && settings.experts.balance > 0;
-  if (has_loss && !moe_layers_.empty()) balance_.emplace(settings.experts);
 }
 
 void Llama::set_lengths(const RowLengths& lengths) {
-  if (balance_ && (lengths.is_packed || !lengths.sequences.empty())) {
+  if (has_balance_loss() && (lengths.is_packed || !lengths.sequences.empty())) {
     throw std::invalid_argument("the loss of routers takes no padding");
   }
-  work_.take(lengths);
-  rotary_.arrange(work_);
-  if (windowed_rotary_) windowed_rotary_->arrange(work_);
+  TapeModel::set_lengths(lengths);
+  rotary_.arrange(work());
+  if (windowed_rotary_) windowed_rotary_->arrange(work());
 }
 
-// The masks and the embeddings are locals of LlamaModel.forward, which live until it
-// returns.
-Buffer Llama::decode(ModuleHooks& hooks, Buffer hidden) {
-  masks_ = make_masks();
-  norm_input_ = blocks_.forward(hooks, std::move(hidden),
-                                [&](std::size_t layer, ModuleHooks& inner, Buffer x) {
-                                  Buffer out = block_forward()(layer, inner, std::move(x));
-                                  count_routes(layer);
-                                  return out;
-                                });
-  Buffer normed = norm_.forward(work_, hooks, norm_input_);
-  if (!layers::RmsNormLayer::keeps_input(work_)) norm_input_.reset();
-  blocks_.front().forget_input(work_);
-  if (!blocks_.recomputes()) masks_ = {};
-  return normed;
+AttentionShape Llama::shape(std::size_t layer, const nn::StepInput& input) const {
+  return {.batch = work().micro_batch,
+          .sequence = work().sequence_length,
+          .heads = spec_.num_heads,
+          .kv_heads = settings_.kv_heads,
+          .head_size = settings_.head_size,
+          .window = settings_.window_of(static_cast<std::int64_t>(layer)),
+          .scale = settings_.score_scale,
+          .softcap = settings_.score_cap,
+          .dropout = spec_.attention_dropout,
+          .seed = seed_at(input, layer, Dropped::scores)};
 }
 
-std::vector<MoeBlock*> Llama::moe_blocks() {
-  std::vector<MoeBlock*> blocks;
-  for (const std::size_t layer : moe_layers_) {
-    blocks.push_back(blocks_.has_backward(layer) ? blocks_[layer].experts() : nullptr);
-  }
-  return blocks;
-}
-
-// Those of a window are made by torch of one of true and false, for all sequences of the batch.
-Llama::Masks Llama::make_masks() const {
-  Masks masks;
-  const auto make = [&](bool windowed, Buffer& mask) {
-    const auto layer = std::find(windowed_.begin(), windowed_.end(), windowed);
-    if (layer == windowed_.end()) return;
-    const LlamaBlock& block = blocks_[static_cast<std::size_t>(layer - windowed_.begin())];
-    mask = layers::attention_mask(work_, block.attention_shape(work_, seed_));
+Llama::Masks Llama::make_masks(Tape& on, const nn::StepInput& input) const {
+  const auto make = [&](bool windowed) -> Value {
+    const auto layer = std::ranges::find(settings_.windowed, windowed);
+    if (layer == settings_.windowed.end()) return {};
+    return nn::attention_mask(
+        on, shape(static_cast<std::size_t>(layer - settings_.windowed.begin()), input));
   };
-  make(false, masks.of_all);
-  make(true, masks.of_windows);
-  const std::int64_t s = work_.sequence_length;
-  const bool has_window = window_ > 0 && window_ <= s && !masks.of_windows;
-  const std::int64_t sequences = work_.is_padded() ? work_.micro_batch : 1;
-  if (work_.attention == AttentionKind::sdpa && (has_window || work_.is_padded())) {
-    masks.booleans = {*work_.device, MemoryCategory::activations,
-                      static_cast<Bytes>(sequences * s * s)};
-  }
+  Masks masks;
+  masks.of_all = make(false);
+  masks.of_windows = make(true);
   return masks;
 }
 
-void Llama::scale(const Buffer& embedded) const {
-  if (embedding_scale_ != 1) {
-    work_.device->run(Scale{embedded.tensor(work_.dtype), embedding_scale_});
-  }
+// The masks of sdpa are made by torch of one of true and false, for all sequences of the batch.
+Buffer Llama::window_of_booleans(const Masks& masks) const {
+  const std::int64_t s = work().sequence_length;
+  const bool has_window = settings_.window > 0 && settings_.window <= s && !masks.of_windows;
+  if (work().attention != AttentionKind::sdpa || !(has_window || work().is_padded())) return {};
+  const std::int64_t sequences = work().is_padded() ? work().micro_batch : 1;
+  return {*work().device, MemoryCategory::activations, static_cast<Bytes>(sequences * s * s)};
 }
 
 // Its module runs once for each kind of layer that there is.
 int Llama::rotaries() const {
   if (!windowed_rotary_) return 1;
-  const auto with_window = std::count(windowed_.begin(), windowed_.end(), true);
-  return with_window > 0 && with_window < std::ssize(windowed_) ? 2 : 1;
+  const auto with_window = std::ranges::count(settings_.windowed, true);
+  return with_window > 0 && with_window < std::ssize(settings_.windowed) ? 2 : 1;
 }
 
-void Llama::forward(ModuleHooks& hooks, Tensor tokens, std::uint64_t seed, Tensor loss) {
-  tokens_ = tokens;
-  seed_ = work_.seed = seed;
-  hooks.fetch(root_);
-  hooks.fetch(body_);
-  Buffer embedded = embedding_.forward(work_, hooks, tokens_);
-  scale(embedded);
-  for (int kind = 0; kind < rotaries(); ++kind) {
-    hooks.fetch(rotary_module_);
-    hooks.release(rotary_module_);
-  }
-  Buffer normed = decode(hooks, std::move(embedded));
-  hooks.release(body_);
-  head_.forward(work_, hooks, std::move(normed), tokens, seed, loss);
-  if (balance_) balance_->forward(work_, loss);
-  hooks.release(root_);
-}
-
-// Autograd never comes back to the inputs of the root, the body and the embedding, which are token
-// numbers: their backward is never over, and nothing releases them.
-void Llama::backward(ModuleHooks& hooks, double factor) {
-  hooks.fetch(root_);
-  if (balance_) balance_->backward(work_, moe_blocks(), factor);
-  Buffer d_of_head;
-  Buffer d_hidden = head_.backward(work_, hooks, factor, d_of_head);
-  hooks.fetch(body_);
-  d_hidden = norm_.backward(work_, hooks, std::move(d_hidden), norm_input_);
-  norm_input_.reset();
-  const auto block_backward = [this](std::size_t layer, ModuleHooks& inner, Buffer d_out) {
-    return blocks_[layer].backward(work_, inner, rotary_of(layer), std::move(d_out), seed_);
+Value Llama::run_decoder_layer(Tape& on, std::size_t index, Value x, const Masks& masks,
+                               const nn::StepInput& input) {
+  const bool windowed = settings_.windowed[index];
+  const LayerContext context{.rotary = windowed_rotary_ && windowed ? &*windowed_rotary_ : &rotary_,
+                             .mask = windowed ? masks.of_windows : masks.of_all,
+                             .shape = shape(index, input),
+                             .expert_seed = layers::mix(seed_at(input, index, Dropped::scores)),
+                             .routes = nullptr};
+  const auto body = [this, index, context, input](Tape& in, Value residual) {
+    const Layer& own = layers_[index];
+    LayerContext with_routes = context;
+    if (collects_routes_) with_routes.routes = &routes_;
+    Value hidden = own.input_norm(in, residual);
+    hidden = (*own.attention)(in, hidden, context);
+    if (own.post_attention_norm) hidden = (*own.post_attention_norm)(in, std::move(hidden));
+    hidden =
+        own.attention_dropout(in, std::move(hidden), seed_at(input, index, Dropped::attention));
+    residual = nn::add(in, residual, hidden);
+    hidden = own.middle_norm(in, residual);
+    hidden = (*own.mlp)(in, std::move(hidden), with_routes);
+    if (own.post_mlp_norm) hidden = (*own.post_mlp_norm)(in, std::move(hidden));
+    hidden = own.mlp_dropout(in, std::move(hidden), seed_at(input, index, Dropped::mlp));
+    return nn::add(in, residual, hidden);
   };
-  d_hidden = blocks_.backward(hooks, std::move(d_hidden), block_forward(), block_backward);
-  masks_ = {};
-  embed_backward(hooks, std::move(d_hidden), std::move(d_of_head));
+  return run_layer(on, layers_[index].module, index, std::move(x), body);
 }
 
-void Llama::embed_backward(ModuleHooks& hooks, Buffer d_embedded, Buffer d_of_head) {
-  if (!embedding_.is_trainable) return;
-  hooks.fetch(embedding_.module);
-  scale(d_embedded);
-  Buffer dense = embedding_.gradient(work_, d_embedded, tokens_);
-  d_embedded.reset();
-  if (d_of_head) dense = layers::sum_of_tied(work_, std::move(d_of_head), std::move(dense));
-  hooks.gradient_ready(embedding_.weight, std::move(dense));
+// The masks and the embeddings are locals of LlamaModel.forward, which live until it returns.
+Value Llama::decoder(Tape& on, const nn::StepInput& input) {
+  Value embedded = embedding_(on, nn::tokens_of(input.tokens));
+  if (embedding_scale_ != 1) embedded = nn::scale(on, embedded, embedding_scale_);
+  for (int kind = 0; kind < rotaries(); ++kind) {
+    run_module(on, rotary_module_, [] { return Value(); });
+  }
+  const Masks masks = make_masks(on, input);
+  const Buffer booleans = window_of_booleans(masks);
+  const Value hidden = run_layers(on, layers_.size(), embedded,
+                                  [this, masks, input](Tape& in, std::size_t layer, Value x) {
+                                    return run_decoder_layer(in, layer, std::move(x), masks, input);
+                                  });
+  return norm_(on, hidden);
+}
+
+Value Llama::run(Tape& on, const nn::StepInput& input) {
+  collects_routes_ = has_balance_loss();
+  return run_module(on, root_, [&] {
+    Value hidden = run_module(on, body_, [&] { return decoder(on, input); });
+    const Value loss = head_(on, std::move(hidden), input, loss_factor());
+    if (!has_balance_loss()) return loss;
+    const Value balance =
+        nn::balance_loss(on, routes_, settings_.experts.balance, input.loss, loss_factor());
+    collects_routes_ = false;
+    routes_.clear();
+    return sum_of_losses(on, loss, balance);
+  });
 }
 
 }  // namespace

@@ -1,213 +1,169 @@
 #include "core/train/families/opt/opt_model.hpp"
 
+#include <cmath>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <utility>
+#include <vector>
 
-#include "core/device/operations/add.hpp"
-#include "core/device/operations/embedding.hpp"
-#include "core/train/families/opt/opt_layer.hpp"
-#include "core/train/layers/decoder_head.hpp"
-#include "core/train/layers/embedding_table.hpp"
-#include "core/train/layers/layer_stack.hpp"
-#include "core/train/layers/linear.hpp"
-#include "core/train/layers/norm.hpp"
-#include "core/train/layers/tied_gradient.hpp"
-#include "core/train/layers/workspace.hpp"
+#include "core/base/text.hpp"
+#include "core/train/nn/attention.hpp"
+#include "core/train/nn/decoder_head.hpp"
+#include "core/train/nn/embedding.hpp"
+#include "core/train/nn/linear.hpp"
+#include "core/train/nn/norm.hpp"
+#include "core/train/nn/tape_model.hpp"
 
 namespace dstune::opt {
-
 namespace {
 
-using layers::Linear;
+/// OPTDecoderLayer. Its fully connected layers get all tokens as one matrix.
+struct Layer {
+  Layer(const ModelSpec& spec, const OptSettings& settings, const ModelNames& names,
+        const std::string& name)
+      : module(names.module(name)),
+        self_attn(names.module(name + ".self_attn")),
+        q_proj(names, name + ".self_attn.q_proj"),
+        k_proj(names, name + ".self_attn.k_proj"),
+        v_proj(names, name + ".self_attn.v_proj"),
+        out_proj(names, name + ".self_attn.out_proj"),
+        self_attn_layer_norm(names, name + ".self_attn_layer_norm", spec.layer_norm_epsilon),
+        fc1(names, name + ".fc1", true),
+        activation_fn(names.module(name + ".activation_fn"), settings.activation),
+        fc2(names, name + ".fc2", true),
+        final_layer_norm(names, name + ".final_layer_norm", spec.layer_norm_epsilon) {}
 
-std::optional<Linear> projection(const ModelSpec& spec, const OptSettings& settings,
-                                 const ModelNames& names, bool out) {
-  const std::int64_t h = spec.hidden_size;
-  const std::int64_t e = settings.embedding_size;
-  if (e == h) return std::nullopt;
-  const char* name = out ? "model.decoder.project_out" : "model.decoder.project_in";
-  return Linear(names, name, out ? h : e, out ? e : h, layers::WeightOrder::out_in, false);
-}
+  std::size_t module, self_attn;
+  nn::Linear q_proj, k_proj, v_proj, out_proj;
+  nn::LayerNorm self_attn_layer_norm;
+  nn::Linear fc1;
+  nn::ActivationFunction activation_fn;
+  nn::Linear fc2;
+  nn::LayerNorm final_layer_norm;
+};
 
-std::optional<layers::Norm> final_norm(const ModelSpec& spec, const OptSettings& settings,
-                                       const ModelNames& names) {
-  if (!settings.has_final_norm()) return std::nullopt;
-  return layers::Norm(names, "model.decoder.final_layer_norm", spec.hidden_size,
-                      spec.layer_norm_epsilon, settings.norm_parameters);
-}
-
-class Opt final : public Model {
+class Opt final : public nn::TapeModel {
  public:
   Opt(const ModelSpec& spec, const ModelNames& names, const MicroBatch& batch, Device& device);
 
-  void set_lengths(const RowLengths& lengths) override { work_.take(lengths); }
-  void forward(ModuleHooks& hooks, Tensor tokens, std::uint64_t seed, Tensor loss) override;
-  void backward(ModuleHooks& hooks, double factor) override;
-
  private:
-  /// Locals of OPTDecoder.forward, which live until it returns.
-  struct Embedded {
-    Buffer tokens;     // (M, h), or projected to that
-    Buffer positions;  // (M, h)
-  };
-  Embedded look_up(ModuleHooks& hooks);
-  Buffer sum_of(const Embedded& rows) const;
-  Buffer finish(ModuleHooks& hooks, Buffer hidden);
-  Buffer finish_backward(ModuleHooks& hooks, Buffer d_hidden);
-  void embed_backward(ModuleHooks& hooks, Buffer d_embedded, Buffer d_tied);
-  Tensor positions() const { return positions_.tensor(DType::int64); }
-  auto layer_forward() {
-    return [this](std::size_t layer, ModuleHooks& hooks, Buffer x) {
-      return layers_[layer].forward(work_, hooks, std::move(x), mask_, seed_);
-    };
-  }
+  Value run(Tape& on, const nn::StepInput& input) override;
+  Value decoder(Tape& on, const nn::StepInput& input) const;
+  Value decoder_layer(Tape& on, std::size_t layer, Value x, const Value& mask,
+                      const nn::StepInput& input) const;
+  Value attention(Tape& on, std::size_t layer, const Value& x, const Value& mask,
+                  const nn::StepInput& input) const;
+  AttentionShape shape(std::size_t layer, const nn::StepInput& input) const;
 
-  std::int64_t hidden_size_;
-  layers::Workspace work_;
-
-  std::size_t root_;
+  ModelSpec spec_;
+  OptSettings settings_;
+  std::size_t root_, decoder_;
   std::optional<std::size_t> body_;  ///< where its forward runs
-  std::size_t decoder_;
-  layers::EmbeddingTable embed_tokens_;
-  layers::EmbeddingTable embed_positions_;
-  std::optional<Linear> project_out_;
-  std::optional<Linear> project_in_;
-  std::optional<layers::Norm> norm_;
-  layers::LayerStack<OptLayer> layers_;
-  layers::DecoderHead head_;
-
-  // Of the micro-step that runs.
-  std::uint64_t seed_ = 0;
-  Tensor tokens_;
-  Buffer positions_;         // int64 (M)
-  Buffer project_in_input_;  // (M, e)
-  Buffer mask_;
-  Buffer norm_input_;
-  Buffer norm_stats_;
-  Buffer project_out_input_;  // (M, h)
+  nn::Embedding embed_tokens_, embed_positions_;
+  std::optional<nn::Linear> project_in_, project_out_;
+  nn::Dropout dropout_;  ///< a function, which no hook sees
+  std::vector<Layer> layers_;
+  std::optional<nn::LayerNorm> final_layer_norm_;
+  nn::DecoderHead head_;
 };
 
 Opt::Opt(const ModelSpec& spec, const ModelNames& names, const MicroBatch& batch, Device& device)
-    : hidden_size_(spec.hidden_size),
-      work_(batch, device),
+    : TapeModel(batch, device),
+      spec_(spec),
+      settings_(settings_of(spec)),
       root_(names.module("")),
       decoder_(names.module("model.decoder")),
-      embed_tokens_(names, "model.decoder.embed_tokens", spec.vocab_size,
-                    settings_of(spec).embedding_size),
-      embed_positions_(names, "model.decoder.embed_positions", spec.max_positions + kFirstPosition,
-                       spec.hidden_size),
-      project_out_(projection(spec, settings_of(spec), names, true)),
-      project_in_(projection(spec, settings_of(spec), names, false)),
-      norm_(final_norm(spec, settings_of(spec), names)),
-      layers_(
-          work_, names, spec.num_layers,
-          [spec, settings = settings_of(spec)](const ModelNames& all, std::int64_t index) {
-            return OptLayer(spec, settings, all, index);
-          },
-          names.frozen_layers("model.decoder.layers.", spec.num_layers)),
-      head_(spec, names, settings_of(spec).embedding_size,
-            settings_of(spec).tied ? std::optional(embed_tokens_.weight) : std::nullopt) {
+      embed_tokens_(names, "model.decoder.embed_tokens"),
+      embed_positions_(names, "model.decoder.embed_positions"),
+      dropout_{.module = {}, .probability = spec.residual_dropout},
+      head_(spec, names, settings_.tied ? std::optional(embed_tokens_.weight()) : std::nullopt) {
   if (spec.task == Task::sequence_classification) body_ = names.module("model");
-}
-
-Opt::Embedded Opt::look_up(ModuleHooks& hooks) {
-  Embedded rows;
-  rows.tokens = embed_tokens_.forward(work_, hooks, tokens_);
-  positions_ = make_buffer(*work_.device, MemoryCategory::activations, work_.rows(), DType::int64);
-  layers::fill_positions(work_, positions(), kFirstPosition);
-  rows.positions = embed_positions_.forward(work_, hooks, positions());
-  if (!project_in_) return rows;
-  project_in_input_ = std::move(rows.tokens);
-  rows.tokens = project_in_->forward(work_, hooks, project_in_input_);
-  return rows;
-}
-
-Buffer Opt::sum_of(const Embedded& rows) const {
-  Buffer sum = work_.activation(hidden_size_);
-  work_.device->run(AddBroadcast{.a = work_.matrix(rows.tokens, hidden_size_),
-                                 .b = work_.matrix(rows.positions, hidden_size_),
-                                 .out = work_.matrix(sum, hidden_size_)});
-  return sum;
-}
-
-void Opt::forward(ModuleHooks& hooks, Tensor tokens, std::uint64_t seed, Tensor loss) {
-  tokens_ = tokens;
-  seed_ = work_.seed = seed;
-  hooks.fetch(root_);
-  if (body_) hooks.fetch(*body_);
-  hooks.fetch(decoder_);
-  Embedded rows = look_up(hooks);
-  Buffer hidden = sum_of(rows);
-  mask_ = layers::attention_mask(work_, layers_.front().attention_shape(work_, seed));
-  hidden = finish(hooks, layers_.forward(hooks, std::move(hidden), layer_forward()));
-  rows = {};
-  layers_.front().forget_input(work_);
-  if (!layers_.recomputes()) mask_.reset();
-  hooks.release(decoder_);
-  if (body_) hooks.release(*body_);
-  head_.forward(work_, hooks, std::move(hidden), tokens, seed, loss);
-  hooks.release(root_);
-}
-
-Buffer Opt::finish(ModuleHooks& hooks, Buffer hidden) {
-  if (norm_) {
-    norm_input_ = std::move(hidden);
-    hidden = norm_->forward(work_, hooks, norm_input_, norm_stats_);
+  if (settings_.embedding_size != spec.hidden_size) {
+    project_in_.emplace(names, "model.decoder.project_in");
+    project_out_.emplace(names, "model.decoder.project_out");
   }
-  if (!project_out_) return hidden;
-  project_out_input_ = std::move(hidden);
-  return project_out_->forward(work_, hooks, project_out_input_);
+  for (std::int64_t layer = 0; layer < spec.num_layers; ++layer) {
+    layers_.emplace_back(spec, settings_, names, concat("model.decoder.layers.", layer));
+  }
+  if (settings_.has_final_norm()) {
+    final_layer_norm_.emplace(names, "model.decoder.final_layer_norm", spec.layer_norm_epsilon);
+  }
 }
 
-// Autograd never comes back to the inputs of the root, the decoder and the embeddings, which are
-// token numbers: nothing releases them.
-void Opt::backward(ModuleHooks& hooks, double factor) {
-  hooks.fetch(root_);
-  Buffer d_tied;
-  Buffer d_hidden = head_.backward(work_, hooks, factor, d_tied);
-  if (body_) hooks.fetch(*body_);
-  hooks.fetch(decoder_);
-  d_hidden = finish_backward(hooks, std::move(d_hidden));
-  const auto layer_backward = [this](std::size_t layer, ModuleHooks& inner, Buffer d_out) {
-    return layers_[layer].backward(work_, inner, std::move(d_out), seed_);
+// Places that drop out: each layer has three.
+AttentionShape Opt::shape(std::size_t layer, const nn::StepInput& input) const {
+  return {.batch = work().micro_batch,
+          .sequence = work().sequence_length,
+          .heads = spec_.num_heads,
+          .kv_heads = spec_.num_heads,
+          .head_size = spec_.head_size(),
+          .scale = 1,  // the queries are scaled before the product
+          .dropout = spec_.attention_dropout,
+          .seed = input.seed_at(3 * layer + 1)};
+}
+
+// It gets its input by keyword: DeepSpeed's hook behind its backward misses that.
+Value Opt::attention(Tape& on, std::size_t layer, const Value& x, const Value& mask,
+                     const nn::StepInput& input) const {
+  const Layer& own = layers_[layer];
+  return run_module(on, own.self_attn, [&] {
+    const double scaling = 1 / std::sqrt(static_cast<double>(spec_.head_size()));
+    const Value q = nn::scale(on, own.q_proj(on, x), scaling);
+    const Value k = own.k_proj(on, x);
+    const Value v = own.v_proj(on, x);
+    return own.out_proj(on,
+                        nn::attend(on, nn::SoftmaxType::fp32, shape(layer, input), q, k, v, mask));
+  });
+}
+
+// One variable holds what came last, as OPTDecoderLayer.forward's hidden_states.
+Value Opt::decoder_layer(Tape& on, std::size_t layer, Value x, const Value& mask,
+                         const nn::StepInput& input) const {
+  const Layer& own = layers_[layer];
+  const auto body = [this, &own, layer, mask, input](Tape& in, const Value& x_in) {
+    const bool norm_before = settings_.norm_before;
+    Value hidden = norm_before ? own.self_attn_layer_norm(in, x_in) : x_in;
+    hidden = attention(in, layer, hidden, mask, input);
+    hidden = dropout_(in, hidden, input.seed_at(3 * layer + 2));
+    hidden = nn::add(in, x_in, hidden);
+    if (!norm_before) hidden = own.self_attn_layer_norm(in, hidden);
+    const Value residual = hidden;
+    if (norm_before) hidden = own.final_layer_norm(in, hidden);
+    hidden = own.fc1(in, hidden);
+    hidden = own.activation_fn(in, hidden);
+    hidden = own.fc2(in, hidden);
+    hidden = dropout_(in, hidden, input.seed_at(3 * layer + 3));
+    hidden = nn::add(in, residual, hidden);
+    return norm_before ? hidden : own.final_layer_norm(in, hidden);
   };
-  d_hidden = layers_.backward(hooks, std::move(d_hidden), layer_forward(), layer_backward);
-  mask_.reset();
-  embed_backward(hooks, std::move(d_hidden), std::move(d_tied));
+  return run_layer(on, own.module, layer, std::move(x), body);
 }
 
-Buffer Opt::finish_backward(ModuleHooks& hooks, Buffer d_hidden) {
-  if (project_out_) {
-    d_hidden = project_out_->backward(work_, hooks, d_hidden, project_out_input_);
-    project_out_input_.reset();
-  }
-  if (norm_) {
-    d_hidden = norm_->backward(work_, hooks, d_hidden, norm_input_, norm_stats_);
-    norm_input_.reset();
-    norm_stats_.reset();
-  }
-  return d_hidden;
+// The embeddings are locals of OPTDecoder.forward, as is the mask.
+Value Opt::decoder(Tape& on, const nn::StepInput& input) const {
+  Value embedded = embed_tokens_(on, nn::tokens_of(input.tokens));
+  const Value numbers = nn::positions(on, work().rows(), kFirstPosition);
+  const Value places = embed_positions_(on, numbers);
+  if (project_in_) embedded = (*project_in_)(on, embedded);
+  Value hidden = nn::add(on, embedded, places);
+  const Value mask = nn::attention_mask(on, shape(0, input));
+  hidden = run_layers(on, layers_.size(), std::move(hidden),
+                      [this, mask, input](Tape& in, std::size_t layer, Value x) {
+                        return decoder_layer(in, layer, std::move(x), mask, input);
+                      });
+  if (final_layer_norm_) hidden = (*final_layer_norm_)(on, hidden);
+  return project_out_ ? (*project_out_)(on, hidden) : hidden;
 }
 
-// In the order of autograd, the reverse of forward's; the tied gradient is complete last of all.
-void Opt::embed_backward(ModuleHooks& hooks, Buffer d_embedded, Buffer d_tied) {
-  Buffer d_projected;
-  if (project_in_) {
-    d_projected = project_in_->backward(work_, hooks, d_embedded, project_in_input_);
-    project_in_input_.reset();
-  }
-  if (embed_positions_.is_trainable) hooks.fetch(embed_positions_.module);
-  Buffer d_positions = embed_positions_.gradient(work_, d_embedded, positions());
-  positions_.reset();
-  hooks.gradient_ready(embed_positions_.weight, std::move(d_positions));
-
-  if (embed_tokens_.is_trainable) hooks.fetch(embed_tokens_.module);
-  Buffer d_table = embed_tokens_.gradient(work_, d_projected ? d_projected : d_embedded, tokens_);
-  d_projected.reset();
-  d_embedded.reset();
-  if (d_tied) d_table = layers::sum_of_tied(work_, std::move(d_tied), std::move(d_table));
-  hooks.gradient_ready(embed_tokens_.weight, std::move(d_table));
+Value Opt::run(Tape& on, const nn::StepInput& input) {
+  return run_module(on, root_, [&] {
+    const auto run_decoder = [&] {
+      return run_module(on, decoder_, [&] { return decoder(on, input); });
+    };
+    Value hidden = body_ ? run_module(on, *body_, run_decoder) : run_decoder();
+    return head_(on, std::move(hidden), input, loss_factor());
+  });
 }
 
 }  // namespace

@@ -2,109 +2,99 @@
 
 #include <utility>
 
-#include "core/device/operations/add.hpp"
+#include "core/device/operations/fill.hpp"
+#include "core/device/operations/position_bias.hpp"
 #include "core/model/t5/t5.hpp"
+#include "core/train/nn/attention.hpp"
+#include "core/train/nn/elementwise.hpp"
+#include "core/train/nn/scores.hpp"
 
 namespace dstune::t5 {
-
 namespace {
 
-using layers::Linear;
-using layers::Workspace;
-
-Linear linear(const ModelNames& names, const std::string& name, std::int64_t in, std::int64_t out) {
-  return {names, name, in, out, layers::WeightOrder::out_in, false};
-}
-
-std::int64_t width_of(const ModelSpec& spec) {
-  return spec.num_heads * settings_of(spec).head_size;
-}
-
-/// sum += term, or becomes it.
-void add(const Workspace& work, Buffer& sum, Buffer term) {
-  if (!sum) {
-    sum = std::move(term);
-  } else {
-    work.device->run(Add{sum.tensor(work.dtype), term.tensor(work.dtype)});
+// T5's own eager_attention_forward(), which scales by 1, and whose softmax is of the model's type.
+Value attend_eagerly(Tape& on, const nn::BiasedShape& call, const Value& q, const Value& k,
+                     const Value& v, const Value& bias, const Value& mask) {
+  const std::int64_t heads = call.scores.heads;
+  Value probs;
+  {
+    const Value keys = nn::stack_heads(on, call.of_keys(), k, heads);
+    const Value queries = nn::stack_heads(on, call.of_queries(), q, heads);
+    Value scores = nn::scale(on, nn::multiply_stacks(on, queries, keys, Transpose::yes), 1);
+    scores = nn::add_bias(on, call.scores, scores, bias);
+    if (mask) scores = nn::add_mask(on, call.of_queries(), scores, mask);
+    probs = nn::softmax(on, scores, scores.matrix.dtype);
   }
+  probs = nn::Dropout{.module = {}, .probability = call.dropout}(on, std::move(probs), call.seed);
+  const Value values = nn::stack_heads(on, call.of_keys(), v, heads);
+  return nn::spread_heads(on, call.of_queries(),
+                          nn::multiply_stacks(on, probs, values, Transpose::no));
+}
+
+// Where transformers checkpoints layers, it makes them need a gradient, which nobody reads.
+Value make_zeros(Tape& on, const ScoreShape& shape) {
+  Value zeros = new_stack(on.device(), on.work().dtype, shape.heads, shape.queries, shape.keys);
+  on.device().run(FillZero{zeros.tensor()});
+  const bool checkpoints = on.work().checkpointing.unit == ActivationCheckpointing::Unit::layer;
+  if (!on.records(checkpoints)) return zeros;
+  return on.record(std::move(zeros), [](Tape&, const Value&) {});
 }
 
 }  // namespace
 
 T5Attention::T5Attention(const ModelSpec& spec, const ModelNames& names, const std::string& name,
-                         bool is_first)
+                         bool causal)
     : heads_(spec.num_heads),
       head_size_(settings_of(spec).head_size),
+      max_distance_(settings_of(spec).max_distance),
       dropout_(spec.attention_dropout),
-      is_first_(is_first),
+      causal_(causal),
       module_(names.module(name)),
-      q_proj_(linear(names, name + ".q", spec.hidden_size, width_of(spec))),
-      k_proj_(linear(names, name + ".k", spec.hidden_size, width_of(spec))),
-      v_proj_(linear(names, name + ".v", spec.hidden_size, width_of(spec))),
-      o_proj_(linear(names, name + ".o", width_of(spec), spec.hidden_size)) {}
+      q_(names, name + ".q"),
+      k_(names, name + ".k"),
+      v_(names, name + ".v"),
+      o_(names, name + ".o"),
+      buckets_(settings_of(spec).buckets) {
+  if (names.find_module(name + ".relative_attention_bias")) {
+    relative_attention_bias_.emplace(names, name + ".relative_attention_bias");
+  }
+}
 
-Call T5Attention::call(const Workspace& queries, const Workspace& keys, std::uint64_t seed) const {
-  return {.queries = queries,
-          .keys = keys,
-          .heads = heads_,
+nn::BiasedShape T5Attention::shape(const Tape& on, const Value& q, const Value& k,
+                                   std::uint64_t seed) const {
+  const std::int64_t batch = on.work().micro_batch;
+  return {.scores = {batch, heads_, q.matrix.rows / batch, k.matrix.rows / batch},
           .head_size = head_size_,
+          .causal = causal_,
           .dropout = dropout_,
           .seed = seed};
 }
 
-void T5Attention::forget_heads() {
-  for (Buffer* used : {&q_, &k_, &v_}) used->reset();
+// compute_bias(), or zeros in cross attention, which are added like any other.
+Value T5Attention::make_bias(Tape& on, const nn::BiasedShape& call) const {
+  if (!relative_attention_bias_) return make_zeros(on, call.scores);
+  const Value numbers = new_value(on.device(), DType::int64, 1, call.scores.square());
+  on.device().run(PositionBuckets{.queries = call.scores.queries,
+                                  .keys = call.scores.keys,
+                                  .bidirectional = !causal_,
+                                  .buckets = buckets_,
+                                  .max_distance = max_distance_,
+                                  .out = numbers.tensor()});
+  return (*relative_attention_bias_)(on, numbers);
 }
 
-Buffer T5Attention::forward(const Call& call, ModuleHooks& hooks, Buffer x, const Buffer* states,
-                            PositionBias& bias) {
-  hooks.fetch(module_);
-  input_ = std::move(x);
-  const Buffer& source = states == nullptr ? input_ : *states;
-  q_ = q_proj_.forward(call.queries, hooks, input_);
-  k_ = k_proj_.forward(call.keys, hooks, source);
-  v_ = v_proj_.forward(call.keys, hooks, source);
-  if (is_first_) bias.make(call.queries, call.keys, hooks);
-  out_ = is_eager(call) ? eager_.forward(call, q_, k_, v_, bias)
-                        : sdpa_.forward(call, q_, k_, v_, bias);
-  if (is_eager(call) && call.queries.micro_batch > 1) forget_heads();
-  Buffer y = o_proj_.forward(call.queries, hooks, out_);
-  const auto keeps = [&](const Linear& linear) { return linear.keeps_input(call.queries, hooks); };
-  const bool of_keys = states == nullptr && (keeps(k_proj_) || keeps(v_proj_));
-  if (!keeps(q_proj_) && !of_keys) input_.reset();
-  if (is_eager(call) && !keeps(o_proj_)) out_.reset();
-  hooks.release(module_);
-  return y;
-}
-
-Gradients T5Attention::attend_back(const Call& call, Buffer d_out, PositionBias& bias) {
-  if (is_eager(call)) {
-    out_.reset();
-    return eager_.backward(call, std::move(d_out), q_, k_, v_, bias);
-  }
-  Gradients d = sdpa_.backward(call, d_out, q_, k_, v_, bias);
-  out_.reset();
-  return d;
-}
-
-// In the order of autograd: the last projection of forward is the first.
-Buffer T5Attention::backward(const Call& call, ModuleHooks& hooks, const Buffer& d_out,
-                             const Buffer* states, Buffer* d_states, PositionBias& bias) {
-  hooks.fetch(module_);
-  Gradients d = attend_back(call, o_proj_.backward(call.queries, hooks, d_out, out_), bias);
-  forget_heads();
-  if (is_first_) bias.finish(call.queries, hooks);
-  Buffer d_x;
-  const Buffer& source = states == nullptr ? input_ : *states;
-  Buffer& d_source = states == nullptr ? d_x : *d_states;
-  add(call.keys, d_source, v_proj_.backward(call.keys, hooks, d.v, source));
-  d.v.reset();
-  add(call.keys, d_source, k_proj_.backward(call.keys, hooks, d.k, source));
-  d.k.reset();
-  add(call.queries, d_x, q_proj_.backward(call.queries, hooks, d.q, input_));
-  input_.reset();
-  hooks.release(module_);
-  return d_x;
+Value T5Attention::operator()(Tape& on, const Value& x, const AttentionInputs& inputs) const {
+  return run_module(on, module_, x, [&](const Value& hidden) {
+    const Value& source = inputs.states ? inputs.states : hidden;
+    const Value q = q_(on, hidden);
+    const Value k = k_(on, source);
+    const Value v = v_(on, source);
+    const nn::BiasedShape call = shape(on, q, k, inputs.seed);
+    if (!inputs.bias) inputs.bias = make_bias(on, call);
+    const bool eager = nn::is_eager(on.work(), call.of_queries());
+    return o_(on, eager ? attend_eagerly(on, call, q, k, v, inputs.bias, inputs.mask)
+                        : nn::attend_with_bias(on, call, q, k, v, inputs.bias));
+  });
 }
 
 }  // namespace dstune::t5

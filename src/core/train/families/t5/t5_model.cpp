@@ -1,106 +1,270 @@
 #include "core/train/families/t5/t5_model.hpp"
 
+#include <cmath>
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <stdexcept>
+#include <string>
 #include <utility>
+#include <vector>
 
-#include "core/device/operations/add.hpp"
+#include "core/base/text.hpp"
+#include "core/device/operations/clamp.hpp"
+#include "core/device/operations/norm_and_overflow.hpp"
 #include "core/device/operations/shift_tokens.hpp"
-#include "core/train/families/t5/t5_head.hpp"
-#include "core/train/families/t5/t5_stack.hpp"
-#include "core/train/layers/tied_gradient.hpp"
-#include "core/train/layers/workspace.hpp"
+#include "core/device/scalar.hpp"
+#include "core/train/families/t5/t5_attention.hpp"
+#include "core/train/nn/attention.hpp"
+#include "core/train/nn/cross_entropy.hpp"
+#include "core/train/nn/embedding.hpp"
+#include "core/train/nn/linear.hpp"
+#include "core/train/nn/norm.hpp"
+#include "core/train/nn/tape_model.hpp"
 
 namespace dstune::t5 {
-
 namespace {
 
-using layers::Workspace;
-
-// Each stack has a seed of its own.
+// Where chance has a part: each stack has a seed of its own, and each of its blocks, which come
+// behind its other places.
 constexpr std::uint64_t kEncoder = 0;
 constexpr std::uint64_t kDecoder = 1;
+enum class StackPlace : std::uint64_t { embedding, last, of_blocks };
+enum class Place : std::uint64_t { scores, self, cross_scores, cross, inner, mlp };
 
-MicroBatch of_targets(MicroBatch batch, const ModelSpec& spec) {
-  batch.sequence_length = spec.target_tokens(batch.sequence_length);
-  return batch;
+std::uint64_t seed_at(std::uint64_t seed, StackPlace place, std::size_t block = 0) {
+  return layers::seed_of(seed, static_cast<std::uint64_t>(place) + block);
+}
+std::uint64_t seed_at(std::uint64_t seed, Place place) {
+  return layers::seed_of(seed, static_cast<std::uint64_t>(place));
 }
 
-class T5 final : public Model {
- public:
-  T5(const ModelSpec& spec, const ModelNames& names, const MicroBatch& batch, Device& device);
+nn::RmsNorm norm_of(const ModelSpec& spec, const ModelNames& names, const std::string& name) {
+  return {names, name, spec.layer_norm_epsilon, 0, nn::Normalises::input};
+}
 
-  /// @throws std::invalid_argument  in any case: sources and targets would have their own
-  void set_lengths(const RowLengths& lengths) override;
-  void forward(ModuleHooks& hooks, Tensor tokens, std::uint64_t seed, Tensor loss) override;
-  void backward(ModuleHooks& hooks, double factor) override;
+/// T5LayerSelfAttention and T5LayerCrossAttention.
+struct AttentionLayer {
+  AttentionLayer(const ModelSpec& spec, const ModelNames& names, const std::string& name,
+                 const std::string& inner, bool causal)
+      : module(names.module(name)),
+        attention(spec, names, name + inner, causal),
+        layer_norm(norm_of(spec, names, name + ".layer_norm")),
+        dropout{names.module(name + ".dropout"), spec.residual_dropout} {}
 
- private:
-  Workspace source_;
-  Workspace target_;
-  bool tied_;
-  std::int64_t start_token_;
-  std::size_t root_;
-  std::size_t shared_;
-  T5Stack encoder_;
-  T5Stack decoder_;
-  T5Head head_;
+  Value operator()(Tape& on, Value x, const AttentionInputs& inputs, std::uint64_t seed) const {
+    return run_module(on, module, std::move(x), [&](const Value& hidden) {
+      const Value y = attention(on, layer_norm(on, hidden), inputs);
+      return nn::add(on, hidden, dropout(on, y, seed));
+    });
+  }
 
-  // Of the micro-step that runs.
-  std::uint64_t seed_ = 0;
-  Buffer states_;         ///< of the encoder, saved by all cross attentions
-  Buffer target_tokens_;  ///< int64
+  std::size_t module;
+  T5Attention attention;
+  nn::RmsNorm layer_norm;
+  nn::Dropout dropout;
 };
 
-T5::T5(const ModelSpec& spec, const ModelNames& names, const MicroBatch& batch, Device& device)
-    : source_(batch, device),
-      target_(of_targets(batch, spec), device),
-      tied_(settings_of(spec).tied),
-      start_token_(settings_of(spec).start_token),
-      root_(names.module("")),
-      shared_(names.tensor("shared.weight")),
-      encoder_(spec, names, "encoder", source_, source_),
-      decoder_(spec, names, "decoder", target_, source_),
-      head_(spec, names) {}
+/// T5LayerFF with T5DenseActDense, or T5DenseGatedActDense.
+struct FeedForward {
+  FeedForward(const ModelSpec& spec, const ModelNames& names, const std::string& name)
+      : FeedForward(spec, names, name, name + ".DenseReluDense", settings_of(spec)) {}
+  FeedForward(const ModelSpec& spec, const ModelNames& names, const std::string& name,
+              const std::string& inner, const T5Settings& settings)
+      : module(names.module(name)),
+        dense(names.module(inner)),
+        wi(names, inner + (settings.gated ? ".wi_0" : ".wi")),
+        wo(names, inner + ".wo"),
+        inner_dropout{names.module(inner + ".dropout"), spec.residual_dropout},
+        act(names.module(inner + ".act"), settings.activation),
+        layer_norm(norm_of(spec, names, name + ".layer_norm")),
+        dropout{names.module(name + ".dropout"), spec.residual_dropout} {
+    if (settings.gated) wi_1.emplace(names, inner + ".wi_1");
+  }
 
-void T5::set_lengths(const RowLengths& /*lengths*/) {
-  throw std::invalid_argument("T5 takes sequences of one length only");
+  Value operator()(Tape& on, Value x, std::uint64_t inner_seed, std::uint64_t seed) const {
+    return run_module(on, module, std::move(x), [&](const Value& hidden) {
+      const Value y = run_module(on, dense, layer_norm(on, hidden), [&](const Value& normed) {
+        const Value activated = act(on, wi(on, normed));
+        const Value linear = wi_1 ? (*wi_1)(on, normed) : Value();
+        Value gated = wi_1 ? nn::multiply(on, activated, linear) : activated;
+        return wo(on, inner_dropout(on, std::move(gated), inner_seed));
+      });
+      return nn::add(on, hidden, dropout(on, y, seed));
+    });
+  }
+
+  std::size_t module, dense;
+  nn::Linear wi, wo;
+  std::optional<nn::Linear> wi_1;
+  nn::Dropout inner_dropout;
+  nn::ActivationFunction act;
+  nn::RmsNorm layer_norm;
+  nn::Dropout dropout;
+};
+
+/// T5Block
+struct Block {
+  Block(const ModelSpec& spec, const ModelNames& names, const std::string& name, bool decodes)
+      : module(names.module(name)),
+        self(spec, names, name + ".layer.0", ".SelfAttention", decodes),
+        mlp(spec, names, name + (decodes ? ".layer.2" : ".layer.1")) {
+    if (decodes) cross.emplace(spec, names, name + ".layer.1", ".EncDecAttention", false);
+  }
+
+  std::size_t module;
+  AttentionLayer self;
+  std::optional<AttentionLayer> cross;
+  FeedForward mlp;
+};
+
+/// T5Stack: the encoder or the decoder.
+struct Stack {
+  Stack(const ModelSpec& spec, const ModelNames& names, const std::string& name, bool decoder)
+      : decodes(decoder),
+        module(names.module(name)),
+        embed_tokens(names, names.module(name + ".embed_tokens"), names.tensor("shared.weight")),
+        first_dropout{names.module(name + ".dropout"), spec.embedding_dropout},
+        final_layer_norm(norm_of(spec, names, name + ".final_layer_norm")),
+        last_dropout{first_dropout.module, spec.residual_dropout} {
+    const std::int64_t count = decodes ? settings_of(spec).decoder_layers : spec.num_layers;
+    for (std::int64_t index = 0; index < count; ++index) {
+      blocks.emplace_back(spec, names, concat(name, ".block.", index), decodes);
+    }
+  }
+
+  bool decodes;
+  std::size_t module;
+  nn::Embedding embed_tokens;
+  nn::Dropout first_dropout;
+  std::vector<Block> blocks;
+  nn::RmsNorm final_layer_norm;
+  nn::Dropout last_dropout;
+};
+
+nn::Product head_of(const ModelSpec& spec, const ModelNames& names) {
+  const bool tied = settings_of(spec).tied;
+  return {.module = names.module("lm_head"),
+          .weight = names.tensor(tied ? "shared.weight" : "lm_head.weight"),
+          .bias = {},
+          .in = spec.hidden_size,
+          .out = spec.vocab_size};
 }
 
-void T5::forward(ModuleHooks& hooks, Tensor tokens, std::uint64_t seed, Tensor loss) {
-  seed_ = source_.seed = target_.seed = seed;
-  hooks.fetch(root_);
-  states_ = encoder_.forward(hooks, tokens.slice(0, source_.rows()), nullptr,
-                             layers::seed_of(seed, kEncoder));
-  const Tensor labels = tokens.slice(source_.rows(), target_.rows());
-  target_tokens_ =
-      make_buffer(*target_.device, MemoryCategory::activations, target_.rows(), DType::int64);
-  target_.device->run(ShiftTokens{.labels = labels,
-                                  .sequence = target_.sequence_length,
-                                  .start = start_token_,
-                                  .out = target_tokens_.tensor(DType::int64)});
-  Buffer x = decoder_.forward(hooks, target_tokens_.tensor(DType::int64), &states_,
-                              layers::seed_of(seed, kDecoder));
-  head_.forward(target_, hooks, std::move(x), labels, loss);
-  hooks.release(root_);
+/// T5Block's torch.clamp() in fp16, of which nothing is infinite behind it.
+Value clamp(Tape& on, const Value& x) {
+  if (x.matrix.dtype != DType::fp16) return x;
+  const auto flag = std::make_shared<Scalar>(on.device(), DType::int8);
+  flag->set_zero();
+  on.device().run(FindInfOrNan{x.tensor(), flag->tensor()});
+  Value out = new_like(on.device(), x);
+  on.device().run(Clamp{.in = x.tensor(), .flag = flag->tensor(), .out = out.tensor()});
+  if (!on.records(x.needs_gradient())) return out;
+  return on.record(std::move(out), [flag, node = x.node, saved = on.save(x)](
+                                       Tape& back, const Value& d) mutable {
+    const Value kept = saved.take(back);
+    Value d_x = new_like(back.device(), d);
+    back.device().run(ClampBackward{
+        .d_out = d.tensor(), .in = kept.tensor(), .flag = flag->tensor(), .d_in = d_x.tensor()});
+    back.give(node, std::move(d_x));
+  });
 }
 
-// In the order of autograd, which adds the parts of the shared weight as they come.
-void T5::backward(ModuleHooks& hooks, double factor) {
-  hooks.fetch(root_);
-  Buffer of_head;
-  Buffer d_x = head_.backward(target_, hooks, factor, of_head);
-  Buffer d_states;
-  Buffer of_target = decoder_.backward(hooks, std::move(d_x), &states_, &d_states,
-                                       layers::seed_of(seed_, kDecoder));
-  states_.reset();
-  target_tokens_.reset();
-  if (tied_) of_target = layers::sum_of_tied(target_, std::move(of_head), std::move(of_target));
-  const Buffer of_source = encoder_.backward(hooks, std::move(d_states), nullptr, nullptr,
-                                             layers::seed_of(seed_, kEncoder));
-  if (!of_target) return;
-  target_.device->run(Add{of_target.tensor(target_.dtype), of_source.tensor(target_.dtype)});
-  hooks.gradient_ready(shared_, std::move(of_target));
+/// What flows from block to block. The first makes the biases for all; those of an encoder know of
+/// no states, and have no cross attention.
+enum Flow : std::size_t { kHidden, kBias, kCrossBias, kStates };
+
+class T5 final : public nn::TapeModel {
+ public:
+  T5(const ModelSpec& spec, const ModelNames& names, const MicroBatch& batch, Device& device)
+      : TapeModel(batch, device),
+        spec_(spec),
+        settings_(settings_of(spec)),
+        root_(names.module("")),
+        encoder_(spec, names, "encoder", false),
+        decoder_(spec, names, "decoder", true),
+        lm_head_(head_of(spec, names)) {}
+
+  /// @throws std::invalid_argument  in any case: sources and targets would have their own
+  void set_lengths(const RowLengths& /*lengths*/) override {
+    throw std::invalid_argument("T5 takes sequences of one length only");
+  }
+
+ private:
+  Value run(Tape& on, const nn::StepInput& input) override;
+  Value run_stack(Tape& on, const Stack& stack, const Value& tokens, const Value& states,
+                  std::uint64_t seed) const;
+  Values run_block(Tape& on, const Stack& stack, std::size_t index, Values flow, const Value& mask,
+                   std::uint64_t seed) const;
+
+  ModelSpec spec_;
+  T5Settings settings_;
+  std::size_t root_;
+  Stack encoder_, decoder_;
+  nn::Product lm_head_;
+};
+
+Values T5::run_block(Tape& on, const Stack& stack, std::size_t index, Values flow,
+                     const Value& mask, std::uint64_t seed) const {
+  const Block& own = stack.blocks[index];
+  const auto body = [&own, mask, seed](Tape& in, Values values) {
+    const auto at = [seed](Place place) { return seed_at(seed, place); };
+    Value hidden = own.self(in, values[kHidden], {{}, mask, values[kBias], at(Place::scores)},
+                            at(Place::self));
+    hidden = clamp(in, hidden);
+    if (own.cross) {
+      const AttentionInputs inputs{
+          values[kStates], {}, values[kCrossBias], at(Place::cross_scores)};
+      hidden = clamp(in, (*own.cross)(in, std::move(hidden), inputs, at(Place::cross)));
+    }
+    hidden = own.mlp(in, std::move(hidden), at(Place::inner), at(Place::mlp));
+    values[kHidden] = clamp(in, hidden);
+    return values;
+  };
+  return run_layer(on, own.module, index, std::move(flow), body);
+}
+
+// The embeddings are a local of T5Stack.forward, as is the mask.
+Value T5::run_stack(Tape& on, const Stack& stack, const Value& tokens, const Value& states,
+                    std::uint64_t seed) const {
+  return run_module(on, stack.module, [&] {
+    const Value embedded = stack.embed_tokens(on, tokens);
+    const Value mask = nn::attention_mask(on, {.batch = work().micro_batch,
+                                               .sequence = tokens.numel() / work().micro_batch,
+                                               .causal = stack.decodes});
+    const std::uint64_t at_embedding = seed_at(seed, StackPlace::embedding);
+    Values flow{stack.first_dropout(on, embedded, at_embedding), {}, {}, states};
+    flow = run_layers(on, stack.blocks.size(), std::move(flow),
+                      [this, &stack, mask, seed](Tape& in, std::size_t index, Values values) {
+                        const std::uint64_t own = seed_at(seed, StackPlace::of_blocks, index);
+                        return run_block(in, stack, index, std::move(values), mask, own);
+                      });
+    const Value normed = stack.final_layer_norm(on, flow[kHidden]);
+    return stack.last_dropout(on, normed, seed_at(seed, StackPlace::last));
+  });
+}
+
+// What the stacks return are locals of T5ForConditionalGeneration.forward, as are the logits.
+Value T5::run(Tape& on, const nn::StepInput& input) {
+  return run_module(on, root_, [&] {
+    const std::int64_t sequence = work().sequence_length;
+    const std::int64_t targets = spec_.target_tokens(sequence);
+    const std::int64_t source_rows = work().micro_batch * sequence;
+    const std::int64_t target_rows = work().micro_batch * targets;
+    const Value sources = nn::tokens_of(input.tokens.slice(0, source_rows));
+    const Value labels = nn::tokens_of(input.tokens.slice(source_rows, target_rows));
+    const Value states = run_stack(on, encoder_, sources, {}, input.seed_at(kEncoder));
+    const Value shifted = new_value(on.device(), DType::int64, 1, target_rows);
+    on.device().run(ShiftTokens{.labels = labels.tensor(),
+                                .sequence = targets,
+                                .start = settings_.start_token,
+                                .out = shifted.tensor()});
+    const Value hidden = run_stack(on, decoder_, shifted, states, input.seed_at(kDecoder));
+    const double scale = 1 / std::sqrt(static_cast<double>(spec_.hidden_size));
+    const Value logits =
+        lm_head_(on, settings_.scales_output ? nn::scale(on, hidden, scale) : hidden);
+    return nn::cross_entropy(on, logits, labels, loss_factor(), input.loss);
+  });
 }
 
 }  // namespace

@@ -11,9 +11,11 @@
 #include "core/train/families/families.hpp"
 #include "core/train/layers/model.hpp"
 #include "kernels/cpu/cpu_device.hpp"
+#include "tests/core/train/families/checkpointed_run.hpp"
 #include "tests/support/family_fixture.hpp"
 #include "tests/support/numbers.hpp"
 #include "tests/support/recording_engine.hpp"
+#include "tests/support/spying_device.hpp"
 
 namespace dstune::t5_model_test {
 namespace {
@@ -137,6 +139,29 @@ TEST_P(T5Fixtures, FiniteDifferencesAgreeWithDropout) {
     const double slope = (loss_at(step) - loss_at(-step)) / (2 * step);
     EXPECT_NEAR(slope, norm, 3e-2 * norm + 2e-4) << parameter.name;
   }
+}
+
+// transformers' T5Attention: "if self.gradient_checkpointing and self.training:
+// position_bias.requires_grad = True", of the zeros that cross attention adds.
+TEST_P(T5Fixtures, CheckpointsGiveZerosOfCrossAttentionAGradient) {
+  const auto gradients_of_biases = [&](bool checkpointing) {
+    int count = 0;
+    cpu::CpuDevice inner(test::kRoom);
+    test::SpyingDevice device(inner, [&](const Work& work) {
+      if (work.operation == "score_bias_gradient") ++count;
+    });
+    test::Way way;
+    way.checkpointing = checkpointing;
+    way.attention = attention_;
+    test::CheckpointedRun run(fixture_, device, way);
+    run.forward();
+    run.backward();
+    return count;
+  };
+  constexpr int kLayers = 2;  // of either stack
+
+  EXPECT_EQ(gradients_of_biases(false), 2 * kLayers);
+  EXPECT_EQ(gradients_of_biases(true), 3 * kLayers);
 }
 
 }  // namespace

@@ -1,0 +1,218 @@
+#include "core/train/nn/attention.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <utility>
+#include <vector>
+
+#include "core/device/operations/attention_mask.hpp"
+#include "core/device/operations/rows.hpp"
+#include "core/device/operations/stack_heads.hpp"
+#include "core/train/layers/score_mask.hpp"
+
+namespace dstune::nn {
+namespace {
+
+using layers::Workspace;
+
+/// The kernel's calls: one, or one for each of `spans`, whose rows it has.
+struct Calls {
+  std::vector<AttentionShape> shapes;
+  std::vector<TokenSpan> spans;
+
+  Calls(const Workspace& work, const AttentionShape& shape);
+
+  std::size_t count() const { return shapes.size(); }
+  Matrix part(std::size_t call, Matrix matrix) const {
+    if (spans.empty()) return matrix;
+    const auto row = matrix.stride * static_cast<std::int64_t>(size_of(matrix.dtype));
+    matrix.data = static_cast<std::byte*>(matrix.data) + spans[call].begin * row;
+    matrix.rows = spans[call].length;
+    return matrix;
+  }
+  Heads heads(std::size_t call, const Value& rows, std::int64_t count) const {
+    const Heads all = heads_of(rows, count);
+    return {part(call, all.matrix), all.stride};
+  }
+  Tensor lse(std::size_t call, const Value& all) const {
+    if (spans.empty()) return all.tensor();
+    const std::int64_t heads = shapes[call].heads;
+    return all.tensor().slice(spans[call].begin * heads, spans[call].length * heads);
+  }
+};
+
+// Without causal, padding would be seen. What it computes among itself is nobody's.
+Calls::Calls(const Workspace& work, const AttentionShape& shape) {
+  const bool hides_padding = work.is_padded() && !shape.causal;
+  if (work.is_packed || hides_padding) spans = work.sequences;
+  if (hides_padding) {
+    const std::vector<TokenSpan> padding = padding_of(work);
+    spans.insert(spans.end(), padding.begin(), padding.end());
+  }
+  if (spans.empty()) shapes = {shape};
+  for (const TokenSpan& span : spans) {
+    shapes.push_back(shape);
+    shapes.back().batch = 1;
+    shapes.back().sequence = span.length;
+    shapes.back().seed = layers::seed_of(shape.seed, static_cast<std::uint64_t>(span.begin));
+  }
+}
+
+Buffer scratch_of(Device& device, const Calls& calls) {
+  std::int64_t most = 0;
+  for (const AttentionShape& shape : calls.shapes) {
+    most = std::max(most, device.attention_workspace(shape));
+  }
+  return make_buffer(device, MemoryCategory::temporaries, most, DType::fp32);
+}
+
+// transformers makes a mask for sdpa where is_causal does not say it all: for a window that the
+// sequence reaches, and for padding (_ignore_causal_mask_sdpa). The flash_attn package takes
+// windows as they are. What padding sees is nobody's: behind a sequence, causal hides it from all
+// others.
+bool has_mask(const Workspace& work, const AttentionShape& shape) {
+  const bool has_window = shape.window > 0 && shape.window <= shape.sequence;
+  return work.attention == AttentionKind::sdpa && (has_window || work.is_padded());
+}
+
+// What repeat_kv()'s copies take beyond k, which PyTorch frees and the node here keeps.
+Value repeated(const Tape& on, const AttentionShape& shape, const Value& in) {
+  const DType dtype = on.work().dtype;
+  {
+    const Value whole = new_value(on.device(), dtype, shape.rows() * shape.heads, shape.head_size);
+    on.device().run(StackHeads{.shape = shape,
+                               .in = {in.matrix, shape.head_size},
+                               .heads = shape.kv_heads,
+                               .out = whole.rows()});
+  }
+  return new_value(on.device(), dtype, shape.rows(),
+                   (shape.heads - shape.kv_heads) * shape.head_size);
+}
+
+// With rows of whole packs, as the memory-efficient kernel reads it (pad_bias).
+Value bias_of(const Tape& on, const AttentionShape& shape) {
+  constexpr std::int64_t kPack = 8;
+  const std::int64_t columns = (shape.sequence + kPack - 1) / kPack * kPack;
+  Value bias = new_value(on.device(), on.work().dtype, shape.rows(), columns);
+  on.device().run(FillMask{shape, bias.tensor().slice(0, shape.rows() * shape.sequence)});
+  return bias;
+}
+
+// PyTorch keeps the repeated values, and with them nothing of what v was a part of.
+Value dense(const Tape& on, const Value& v) {
+  if (v.is_dense()) return v;
+  Value own = new_value(on.device(), v.matrix.dtype, v.matrix.rows, v.matrix.cols);
+  on.device().run(CopyRows{v.matrix, own.matrix});
+  return own;
+}
+
+/// The fused kernel's node.
+struct FusedBackward {
+  AttentionShape shape;
+  Calls calls;
+  std::array<std::size_t, 3> nodes;  ///< of q, k and v
+  Saved q, k, v, bias, repeated_k, repeated_v, out, lse;
+
+  void operator()(Tape& back, const Value& d);
+};
+
+void FusedBackward::operator()(Tape& back, const Value& d) {
+  const Value own_q = q.take(back);
+  const Value own_k = k.take(back);
+  const Value own_v = v.take(back);
+  const Value own_bias = bias.take(back);
+  const Value own_repeated[] = {repeated_k.take(back), repeated_v.take(back)};
+  const Value own_out = out.take(back);
+  const Value own_lse = lse.take(back);
+  const auto gradient = [&](std::int64_t heads) {
+    return new_value(back.device(), d.matrix.dtype, d.matrix.rows, heads * shape.head_size);
+  };
+  Value d_q = gradient(shape.heads);
+  Value d_k = gradient(shape.kv_heads);
+  Value d_v = gradient(shape.kv_heads);
+  const Buffer scratch = scratch_of(back.device(), calls);
+  // The gradients of what was repeated, before they are summed.
+  const Value d_repeated = own_repeated[0] ? gradient(2 * shape.heads) : Value();
+  for (std::size_t call = 0; call < calls.count(); ++call) {
+    back.device().run(AttentionBackward{.shape = calls.shapes[call],
+                                        .d_out = calls.part(call, d.matrix),
+                                        .q = calls.heads(call, own_q, shape.heads),
+                                        .k = calls.heads(call, own_k, shape.kv_heads),
+                                        .v = calls.heads(call, own_v, shape.kv_heads),
+                                        .out = calls.part(call, own_out.matrix),
+                                        .lse = calls.lse(call, own_lse),
+                                        .workspace = scratch.tensor(DType::fp32),
+                                        .d_q = calls.heads(call, d_q, shape.heads),
+                                        .d_k = calls.heads(call, d_k, shape.kv_heads),
+                                        .d_v = calls.heads(call, d_v, shape.kv_heads)});
+  }
+  back.give(nodes[0], std::move(d_q));
+  back.give(nodes[1], std::move(d_k));
+  back.give(nodes[2], std::move(d_v));
+}
+
+Value attend_fused(Tape& on, const AttentionShape& shape, const Value& q, const Value& k,
+                   const Value& v) {
+  const Workspace& work = on.work();
+  const std::int64_t width = shape.heads * shape.head_size;
+  Value bias;
+  Value repeated_k;
+  Value repeated_v;
+  if (has_mask(work, shape)) {
+    if (shape.heads != shape.kv_heads && shape.kv_heads > 1) {  // a single one is a view
+      repeated_k = repeated(on, shape, k);
+      repeated_v = repeated(on, shape, v);
+    }
+    bias = bias_of(on, shape);
+  }
+  Value out = new_value(on.device(), work.dtype, work.rows(), width);
+  const Value lse = new_value(on.device(), DType::fp32, work.rows(), shape.heads);
+  const Calls calls(work, shape);
+  {
+    const Buffer scratch = scratch_of(on.device(), calls);
+    for (std::size_t call = 0; call < calls.count(); ++call) {
+      on.device().run(Attention{.shape = calls.shapes[call],
+                                .q = calls.heads(call, q, shape.heads),
+                                .k = calls.heads(call, k, shape.kv_heads),
+                                .v = calls.heads(call, v, shape.kv_heads),
+                                .lse = calls.lse(call, lse),
+                                .workspace = scratch.tensor(DType::fp32),
+                                .out = calls.part(call, out.matrix)});
+    }
+  }
+  if (!on.records(q.needs_gradient() || k.needs_gradient() || v.needs_gradient())) return out;
+  FusedBackward backward{.shape = shape,
+                         .calls = calls,
+                         .nodes = {q.node, k.node, v.node},
+                         .q = on.save(q),
+                         .k = on.save(k),
+                         .v = on.save(repeated_v ? dense(on, v) : v),
+                         .bias = on.save(bias),
+                         .repeated_k = on.save(repeated_k),
+                         .repeated_v = on.save(repeated_v),
+                         .out = on.save(out),
+                         .lse = on.save(lse)};
+  return on.record(std::move(out), std::move(backward));
+}
+
+}  // namespace
+
+bool is_eager(const Workspace& work, const AttentionShape& shape) {
+  return work.attention == AttentionKind::eager ||
+         work.attention == AttentionKind::eager_torch_1_10 ||
+         (work.attention == AttentionKind::sdpa && shape.softcap > 0);
+}
+
+Heads heads_of(const Value& value, std::int64_t count) {
+  if (value.step == 0) return {value.matrix, value.matrix.cols / count};
+  return heads_in(value.matrix, 0, count, value.matrix.cols, value.step);
+}
+
+Value attend(Tape& on, SoftmaxType softmax, const AttentionShape& shape, const Value& q,
+             const Value& k, const Value& v, const Value& mask) {
+  return is_eager(on.work(), shape) ? attend_eagerly(on, softmax, shape, q, k, v, mask)
+                                    : attend_fused(on, shape, q, k, v);
+}
+
+}  // namespace dstune::nn

@@ -1,0 +1,46 @@
+// What stands on a decoder: the head of its task and the loss.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+
+#include "core/model/model_parameters.hpp"
+#include "core/model/model_spec.hpp"
+#include "core/train/layers/head.hpp"
+#include "core/train/nn/linear.hpp"
+#include "core/train/nn/step_input.hpp"
+
+namespace dstune::nn {
+
+/// "lm_head" with the loss of next tokens as Workspace::loss says, or "score" with that of
+/// sequences' labels: GenericForSequenceClassification of transformers 5.23, of whose logits of
+/// every token the last one of each sequence counts. That no token is padding, and so which is the
+/// last, transformers finds out by some kernels on token numbers, which are not run here.
+class DecoderHead {
+ public:
+  /// @param tied_weight  the tensor that a language model's head shares; none: it has its own
+  /// @param softcap      of a language model's logits; 0: none
+  DecoderHead(const ModelSpec& spec, const ModelNames& names,
+              std::optional<std::size_t> tied_weight, double softcap = 0);
+
+  /// The module `name` with a weight of its own, and the loss of next tokens.
+  DecoderHead(const ModelNames& names, const std::string& name);
+
+  /// Adds the mean to input.loss.
+  /// @param x       (M, h), nobody else's
+  /// @param factor  backward gives the gradients of `factor` * the loss; read then
+  /// @returns what has the loss's node
+  Value operator()(Tape& on, Value x, const StepInput& input, const double& factor);
+
+ private:
+  Value language_loss(Tape& on, layers::Head& head, Value x, const StepInput& input,
+                      const double& factor) const;
+
+  std::optional<std::size_t> tied_weight_;
+  std::variant<layers::Head, Linear> head_;
+};
+
+}  // namespace dstune::nn

@@ -1,0 +1,167 @@
+#include <limits>
+#include <utility>
+
+#include "core/device/operations/attention_mask.hpp"
+#include "core/device/operations/gemm.hpp"
+#include "core/device/operations/stack_heads.hpp"
+#include "core/train/layers/score_mask.hpp"
+#include "core/train/nn/attention.hpp"
+#include "core/train/nn/elementwise.hpp"
+#include "core/train/nn/scores.hpp"
+#include "core/train/nn/views.hpp"
+
+namespace dstune::nn {
+namespace {
+
+using layers::Workspace;
+
+/// torch.bmm of stacks: op(a) op(b)
+Value products(const Tape& on, const Value& a, Transpose transpose_a, const Value& b,
+               Transpose transpose_b) {
+  const std::int64_t rows = transpose_a == Transpose::yes ? a.matrix.cols : a.matrix.rows;
+  const std::int64_t cols = transpose_b == Transpose::yes ? b.matrix.rows : b.matrix.cols;
+  Value c = new_stack(on.device(), a.matrix.dtype, a.count, rows, cols);
+  const auto step = [](const Value& stack) {
+    return stack.step == 0 ? stack.matrix.rows * stack.matrix.cols : stack.step;
+  };
+  on.device().run(
+      Gemm{.transpose_a = transpose_a,
+           .transpose_b = transpose_b,
+           .a = a.matrix,
+           .b = b.matrix,
+           .c = c.matrix,
+           .batch = {.count = a.count, .a_step = step(a), .b_step = step(b), .c_step = step(c)}});
+  return c;
+}
+
+}  // namespace
+
+Value multiply_stacks(Tape& on, const Value& a, const Value& b, Transpose transpose_b) {
+  const bool records = on.records(a.needs_gradient() || b.needs_gradient());
+  Saved saved_a = records && b.needs_gradient() ? on.save(a) : Saved();
+  Saved saved_b = records && a.needs_gradient() ? on.save(b) : Saved();
+  Value c = products(on, a, Transpose::no, b, transpose_b);
+  if (!records) return c;
+  return on.record(std::move(c), [transpose_b, first = a.node, second = b.node,
+                                  saved_a = std::move(saved_a), saved_b = std::move(saved_b)](
+                                     Tape& back, const Value& d) mutable {
+    const Value kept_a = saved_a.take(back);
+    const Value kept_b = saved_b.take(back);
+    const bool was_transposed = transpose_b == Transpose::yes;
+    if (kept_b) {
+      back.give(first, products(back, d, Transpose::no, kept_b,
+                                was_transposed ? Transpose::no : Transpose::yes));
+    }
+    if (kept_a) {
+      back.give(second, was_transposed ? products(back, d, Transpose::yes, kept_a, Transpose::no)
+                                       : products(back, kept_a, Transpose::yes, d, Transpose::no));
+    }
+  });
+}
+
+namespace {
+
+/// As torch.matmul() makes a stack of heads: copies of all but the heads of a single sequence, each
+/// as often as it serves (repeat_kv).
+Value stacked(const Tape& on, const AttentionShape& shape, const Value& rows, std::int64_t heads) {
+  if (shape.batch == 1 && heads == shape.heads) {
+    Value lying = rows;
+    if (rows.step != 0) return lying;
+    lying.matrix.cols = shape.head_size;
+    lying.count = heads;
+    lying.step = shape.head_size;
+    return lying;
+  }
+  Value stack = new_stack(on.device(), rows.matrix.dtype, shape.batch * shape.heads, shape.sequence,
+                          shape.head_size);
+  on.device().run(
+      StackHeads{.shape = shape, .in = heads_of(rows, heads), .heads = heads, .out = stack.rows()});
+  return stack;
+}
+
+/// The reverse: rows (M, heads * head_size), sums over what each head served.
+Value spread(const Tape& on, const AttentionShape& shape, const Value& stack, std::int64_t heads) {
+  Value rows = new_value(on.device(), stack.matrix.dtype, shape.rows(), heads * shape.head_size);
+  on.device().run(SpreadHeads{
+      .shape = shape, .in = stack.rows(), .out = {rows.matrix, shape.head_size}, .heads = heads});
+  return rows;
+}
+
+}  // namespace
+
+Value stack_heads(Tape& on, const AttentionShape& shape, const Value& rows, std::int64_t heads) {
+  Value stack = stacked(on, shape, rows, heads);
+  stack.node = Value::kNoNode;
+  if (!on.records(rows.needs_gradient())) return stack;
+  return on.record(std::move(stack), [shape, heads, node = rows.node](Tape& back, const Value& d) {
+    back.give(node, spread(back, shape, d, heads));
+  });
+}
+
+Value spread_heads(Tape& on, const AttentionShape& shape, const Value& stack) {
+  Value rows = spread(on, shape, stack, shape.heads);
+  if (!on.records(stack.needs_gradient())) return rows;
+  return on.record(std::move(rows), [shape, node = stack.node](Tape& back, const Value& d) {
+    back.give(node, stacked(back, shape, d, shape.heads));
+  });
+}
+
+Value add_mask(Tape& on, const AttentionShape& shape, const Value& scores, const Value& given) {
+  const Value mask = given ? given
+                           : value_of(layers::score_mask(on.work(), shape), on.work().dtype,
+                                      shape.rows(), shape.sequence);
+  Value out = new_like(on.device(), scores);
+  on.device().run(AddMask{shape, scores.tensor(), mask.tensor(), out.tensor()});
+  if (!on.records(scores.needs_gradient())) return out;
+  return on.record(std::move(out),
+                   [node = scores.node](Tape& back, Value d) { back.give(node, std::move(d)); });
+}
+
+namespace {
+
+// c tanh(x / c), three kernels.
+Value cap(Tape& on, const Value& scores, double c) {
+  return scale(on, activate(on, Activation::tanh, scale(on, scores, 1 / c)), c);
+}
+
+// at::softmax() to fp32 reads fp16 on CUDA as it is, other types from a copy (SoftMax.cpp).
+Value probabilities(Tape& on, Value scores, SoftmaxType type) {
+  const DType dtype = scores.matrix.dtype;
+  const DType inner = type == SoftmaxType::fp32 ? DType::fp32 : dtype;
+  if (dtype != DType::fp16) scores = cast(on, scores, inner);
+  return cast(on, softmax(on, scores, inner), dtype);
+}
+
+Value visible_scores(Tape& on, const AttentionShape& shape, const Value& q, const Value& k,
+                     const Value& mask) {
+  Value scores = multiply_stacks(on, q, k, Transpose::yes);
+  scores = scale(on, scores, shape.score_scale());
+  if (shape.softcap > 0) scores = cap(on, scores, shape.softcap);
+  return layers::hides_keys(on.work(), shape) ? add_mask(on, shape, scores, mask) : scores;
+}
+
+}  // namespace
+
+Value attention_mask(Tape& on, const AttentionShape& shape) {
+  const Workspace& work = on.work();
+  if (!is_eager(work, shape) || !layers::hides_keys(work, shape)) return {};
+  return value_of(layers::score_mask(work, shape), work.dtype, shape.rows(), shape.sequence);
+}
+
+// Heads that share keys are repeated at once, the others copied when they are multiplied.
+Value attend_eagerly(Tape& on, SoftmaxType type, const AttentionShape& shape, const Value& q,
+                     const Value& k, const Value& v, const Value& mask) {
+  const bool repeats = shape.kv_heads != shape.heads;
+  Value values = repeats ? stack_heads(on, shape, v, shape.kv_heads) : Value();
+  Value probs;
+  {
+    const Value keys = stack_heads(on, shape, k, shape.kv_heads);
+    const Value queries = stack_heads(on, shape, q, shape.heads);
+    probs = probabilities(on, visible_scores(on, shape, queries, keys, mask), type);
+  }
+  probs = Dropout{.module = {}, .probability = shape.dropout}(on, std::move(probs), shape.seed);
+  if (!repeats) values = stack_heads(on, shape, v, shape.kv_heads);
+  return spread_heads(on, shape, multiply_stacks(on, probs, values, Transpose::no));
+}
+
+}  // namespace dstune::nn

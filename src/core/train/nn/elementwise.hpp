@@ -1,0 +1,55 @@
+// Elementwise operations on a tape, and the modules that consist of them.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "core/device/operations/activate.hpp"
+#include "core/train/tape/modules.hpp"
+
+namespace dstune::nn {
+
+/// a + b of one shape; a tensor of its own, as PyTorch's.
+Value add(Tape& on, const Value& a, const Value& b);
+/// a (M, h) + b (s, h), which is the same for every sequence of a batch.
+Value add_broadcast(Tape& on, const Value& a, const Value& b);
+/// a b, element by element.
+Value multiply(Tape& on, const Value& a, const Value& b);
+/// x times a number.
+Value scale(Tape& on, const Value& x, double factor);
+/// factor x + addend, a link of the chains that transformers makes activation functions of.
+Value affine(Tape& on, const Value& x, double factor, double addend = 0);
+/// One kernel of torch.nn.functional; not affine.
+Value activate(Tape& on, Activation kind, const Value& x);
+/// at::softmax() of rows with a result of `dtype`, whose backward gives the type of x.
+Value softmax(Tape& on, const Value& x, DType dtype);
+
+/// torch.nn.Dropout, or its function where it has no module; x itself where the probability is 0.
+struct Dropout {
+  std::optional<std::size_t> module;
+  double probability = 0;
+
+  Value operator()(Tape& on, Value x, std::uint64_t seed) const;
+};
+
+/// Of a name of kActivationNames that is one kernel. @throws std::invalid_argument of any other
+Activation one_kernel_from(std::string_view name);
+
+/// A module of transformers' ACT2FN, or the function alone.
+class ActivationFunction {
+ public:
+  /// @param name  one of kActivationNames
+  ActivationFunction(std::optional<std::size_t> module, std::string_view name)
+      : module_(module), name_(name) {}
+
+  Value operator()(Tape& on, Value x) const;
+
+ private:
+  std::optional<std::size_t> module_;
+  std::string name_;
+};
+
+}  // namespace dstune::nn

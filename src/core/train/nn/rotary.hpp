@@ -1,0 +1,41 @@
+// Rotary position embeddings: the angles of a micro-batch's positions, and heads that they turn.
+#pragma once
+
+#include <cstdint>
+
+#include "core/model/rotary_frequencies.hpp"
+#include "core/train/tape/modules.hpp"
+
+namespace dstune::nn {
+
+/// Hugging Face's *RotaryEmbedding and apply_rotary_pos_emb. Cosines and sines are made once and
+/// kept, in the model's type and for both halves of a head as PyTorch's are: there every forward
+/// makes them anew by some ten kernels of (sequence, r) numbers, and they live until the end of
+/// backward. It outlives the step.
+class Rotary {
+ public:
+  /// Cosines and sines of the positions 0 .. sequence_length, times the scaling.
+  Rotary(const layers::Workspace& work, const RotaryFrequencies& frequencies);
+
+  /// Before a forward whose sequences lie as in `work`, but for those of one length without
+  /// padding: makes the angles of packed ones.
+  void arrange(const layers::Workspace& work);
+
+  /// Turns the first 2 * frequencies columns of each head; nothing but the angles is saved.
+  /// @param x  `heads` of them as heads_of() finds them
+  /// @returns (M, heads * head_size), dense
+  Value operator()(Tape& on, const Value& x, std::int64_t heads) const;
+
+ private:
+  Value turn(const layers::Workspace& work, const Value& x, std::int64_t heads, bool inverse) const;
+  Matrix half_of(const layers::Workspace& work, const Buffer& table, const Buffer& packed) const;
+  Buffer pack(const layers::Workspace& work, const Buffer& table) const;
+
+  std::int64_t half_;
+  Buffer cos_;  ///< (sequence, 2 half), of which the first half of each row is read
+  Buffer sin_;
+  Buffer packed_cos_;  ///< likewise (M, 2 half): begins anew in every sequence; empty: not packed
+  Buffer packed_sin_;
+};
+
+}  // namespace dstune::nn

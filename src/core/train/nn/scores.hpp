@@ -1,0 +1,25 @@
+// What eager attention consists of: operations on stacks of heads, and on stacks of their scores.
+#pragma once
+
+#include <cstdint>
+
+#include "core/device/operations/attention.hpp"
+#include "core/device/operations/gemm.hpp"
+#include "core/train/tape/tape.hpp"
+
+namespace dstune::nn {
+
+/// torch.matmul() of stacks: a b or a b^T
+Value multiply_stacks(Tape& on, const Value& a, const Value& b, Transpose transpose_b);
+
+/// rows (M, heads * head_size) as a stack of shape.heads matrices per sequence, each as often as it
+/// serves. Those of a single sequence lie in `rows`, if each serves once.
+Value stack_heads(Tape& on, const AttentionShape& shape, const Value& rows, std::int64_t heads);
+/// attn_output.transpose(1, 2).contiguous(), of shape.heads.
+Value spread_heads(Tape& on, const AttentionShape& shape, const Value& stack);
+
+/// scores + mask, which is the same for all heads of a sequence.
+/// @param mask  attention_mask()'s; empty: one of its own
+Value add_mask(Tape& on, const AttentionShape& shape, const Value& scores, const Value& mask);
+
+}  // namespace dstune::nn

@@ -1,0 +1,29 @@
+// Objects that know how many hold them, for boost::intrusive_ptr. A rank's step is one thread.
+#pragma once
+
+#include <cstddef>
+
+#include <boost/smart_ptr/intrusive_ptr.hpp>
+
+namespace dstune {
+
+class Counted {
+ public:
+  Counted() = default;
+  virtual ~Counted() = default;
+  Counted(const Counted&) = delete;
+  Counted& operator=(const Counted&) = delete;
+
+  std::size_t use_count() const noexcept { return holders_; }
+
+ private:
+  friend void intrusive_ptr_add_ref(Counted* object) noexcept { ++object->holders_; }
+  friend void intrusive_ptr_release(Counted* object) noexcept {
+    if (--object->holders_ == 0) destroy(object);
+  }
+  static void destroy(Counted* object) noexcept;
+
+  std::size_t holders_ = 0;
+};
+
+}  // namespace dstune

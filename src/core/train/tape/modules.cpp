@@ -1,0 +1,192 @@
+#include "core/train/tape/modules.hpp"
+
+#include <algorithm>
+
+namespace dstune {
+namespace {
+
+using Unit = ActivationCheckpointing::Unit;
+
+void synchronize(const Tape& on) {
+  if (on.work().checkpoints_synchronize) on.device().host_sync(HostSync::timer);
+}
+
+// Of a stateless pass: its gradient is its output's.
+template <class Hook>
+Value pass(Tape& on, const Value& value, Hook hook) {
+  if (!on.records(value.needs_gradient())) return value;
+  return on.record(value, [hook, node = value.node](Tape& back, Value d) {
+    hook(back);
+    back.give(node, std::move(d));
+  });
+}
+
+// What comes out in the place, and as, it went in is no output.
+void hand_through(const Values& in, Values& out) {
+  for (std::size_t i = 0; i < std::min(in.size(), out.size()); ++i) {
+    if (in[i] && in[i].storage == out[i].storage) out[i] = in[i];
+  }
+}
+
+/// Of the outputs of one node.
+struct OutputGradients final : Counted {
+  Values parts;
+};
+
+/// `values` as outputs of a node whose backward is called when all of them have their gradients,
+/// some of them none: (Tape&, const Values& gradients). Each is a node of its own, which puts its
+/// gradient down for it.
+template <class Backward>
+void record_outputs(Tape& on, Values& values, Backward backward) {
+  const boost::intrusive_ptr<OutputGradients> gradients(new OutputGradients);
+  gradients->parts.resize(values.size());
+  const std::size_t node =
+      on.record({}, [gradients, backward = std::move(backward)](Tape& back, const Value&) mutable {
+          backward(back, gradients->parts);
+        }).node;
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    if (!values[i]) continue;
+    values[i] = on.record(values[i], [gradients, i, node](Tape& back, Value d) {
+      gradients->parts[i] = std::move(d);
+      back.give(node, {});
+    });
+  }
+}
+
+/// The way back from all of `outputs` that have a gradient.
+void go_back(Tape& on, const Values& outputs, const Values& gradients) {
+  const Value all = on.record({}, [&](Tape& back, const Value&) {
+    for (std::size_t i = 0; i < outputs.size(); ++i) {
+      if (gradients[i]) back.give(outputs[i].node, gradients[i]);
+    }
+  });
+  on.backward(all.node, {});
+}
+
+// torch.utils.checkpoint.CheckpointFunction: backward within backward, which holds what went in and
+// came out until it is over. Where x needs no gradient, torch gives none to anything within:
+// whoever trains something there has made it need one (enable_input_require_grads(), as PEFT does).
+Values reentrant_checkpoint(Tape& on, const Values& in, Layer body) {
+  Values without = in;
+  for (Value& value : without) value = value.detached();
+  Values out = on.without_gradients([&] { return body(on, std::move(without)); });
+  if (!on.records(true)) return out;
+  std::vector<Saved> saved;
+  std::vector<std::size_t> nodes;
+  for (const Value& value : in) {
+    saved.push_back(on.save(value));
+    nodes.push_back(value.node);
+  }
+  record_outputs(on, out,
+                 [body = std::move(body), saved = std::move(saved), nodes = std::move(nodes)](
+                     Tape& back, const Values& d_out) mutable {
+                   synchronize(back);
+                   Values d_in(nodes.size());
+                   {
+                     Tape inner(back.work(), back.hooks());
+                     Values inputs;
+                     for (std::size_t i = 0; i < nodes.size(); ++i) {
+                       inputs.push_back(saved[i].take(back));
+                       if (i > 0 && nodes[i] == Value::kNoNode) continue;
+                       inputs[i] = inner.record(inputs[i], [&d = d_in[i]](Tape&, Value gradient) {
+                         d = std::move(gradient);
+                       });
+                     }
+                     const Values outputs = body(inner, inputs);
+                     go_back(inner, outputs, d_out);
+                   }
+                   synchronize(back);
+                   for (std::size_t i = 0; i < nodes.size(); ++i) {
+                     if (d_in[i]) back.give(nodes[i], std::move(d_in[i]));
+                   }
+                 });
+  hand_through(in, out);
+  return out;
+}
+
+Values other_checkpoint(Tape& on, const Values& in, const Layer& body) {
+  const boost::intrusive_ptr<CheckpointFrame> frame(
+      new CheckpointFrame([body, in](Tape& again) { body(again, in); }));
+  return on.within(*frame, [&] { return body(on, in); });
+}
+
+/// As one of several values.
+Layer several(LayerOfOne body) {
+  return [body = std::move(body)](Tape& on, Values in) {
+    return Values{body(on, std::move(in.front()))};
+  };
+}
+
+}  // namespace
+
+Value before_backward(Tape& on, std::size_t module, const Value& output) {
+  return pass(on, output, [module](Tape& back) { back.hooks().fetch(module); });
+}
+
+Value after_backward(Tape& on, std::size_t module, const Value& input) {
+  return pass(on, input, [module](Tape& back) { back.hooks().release(module); });
+}
+
+Values checkpoint(Tape& on, Values in, Layer body) {
+  synchronize(on);
+  Values out = on.work().checkpointing.reentrant ? reentrant_checkpoint(on, in, std::move(body))
+                                                 : other_checkpoint(on, in, body);
+  synchronize(on);
+  return out;
+}
+
+Value checkpoint(Tape& on, Value x, LayerOfOne body) {
+  return checkpoint(on, Values{std::move(x)}, several(std::move(body))).front();
+}
+
+Values run_layers(Tape& on, std::size_t count, Values in,
+                  const std::function<Values(Tape&, std::size_t, Values)>& run) {
+  const ActivationCheckpointing& how = on.work().checkpointing;
+  const bool grouped = how.unit == Unit::group;
+  const std::size_t step = grouped ? static_cast<std::size_t>(how.count) : 1;
+  for (std::size_t first = 0; first < count; first += step) {
+    const std::size_t end = std::min(first + step, count);
+    const Layer part = [run, first, end](Tape& inner, Values values) {
+      for (std::size_t layer = first; layer < end; ++layer) {
+        values[0] = pass(inner, values[0], [](Tape& back) { back.device().tick(); });
+        values = run(inner, layer, std::move(values));
+        inner.device().tick();
+      }
+      return values;
+    };
+    in = grouped ? checkpoint(on, std::move(in), part) : part(on, std::move(in));
+  }
+  return in;
+}
+
+Value run_layers(Tape& on, std::size_t count, Value x,
+                 const std::function<Value(Tape&, std::size_t, Value)>& run) {
+  Values values{std::move(x)};
+  return run_layers(on, count, std::move(values),
+                    [run](Tape& inner, std::size_t layer, Values in) {
+                      return Values{run(inner, layer, std::move(in.front()))};
+                    })
+      .front();
+}
+
+// DeepSpeed's hook behind a module's backward runs when all that came by place has its gradient.
+Values run_layer(Tape& on, std::size_t module, std::size_t place, Values in, const Layer& body) {
+  const ActivationCheckpointing& how = on.work().checkpointing;
+  const bool again = how.unit == Unit::layer && place % static_cast<std::size_t>(how.count) == 0;
+  on.hooks().fetch(module);
+  const Values given = in;
+  in[0] = after_backward(on, module, in[0]);
+  for (std::size_t i = 1; i < in.size(); ++i) in[i] = pass(on, in[i], [](Tape&) {});
+  Values out = again ? checkpoint(on, std::move(in), body) : body(on, std::move(in));
+  on.hooks().release(module);
+  hand_through(given, out);
+  out[0] = before_backward(on, module, out[0]);
+  return out;
+}
+
+Value run_layer(Tape& on, std::size_t module, std::size_t place, Value x, LayerOfOne body) {
+  Values values{std::move(x)};
+  return run_layer(on, module, place, std::move(values), several(std::move(body))).front();
+}
+
+}  // namespace dstune

@@ -1,0 +1,189 @@
+// What forward did that has a gradient, in order, and the way back through it: torch.autograd.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <initializer_list>
+#include <memory>
+#include <memory_resource>
+#include <utility>
+#include <vector>
+
+#include "core/train/layers/module_hooks.hpp"
+#include "core/train/layers/workspace.hpp"
+#include "core/train/tape/saved.hpp"
+#include "core/train/tape/value.hpp"
+
+namespace dstune {
+
+/// Tensors whose gradients a node gives beside those by its inputs: at most three.
+class NodeParameters {
+ public:
+  NodeParameters() = default;
+  NodeParameters(std::initializer_list<std::size_t> tensors) {
+    for (const std::size_t tensor : tensors) add(tensor);
+  }
+  void add(std::size_t tensor) { tensors_.at(count_++) = tensor; }
+  const std::size_t* begin() const { return tensors_.data(); }
+  const std::size_t* end() const { return tensors_.data() + count_; }
+
+ private:
+  std::array<std::size_t, 3> tensors_{};
+  std::size_t count_ = 0;
+};
+
+/// Of a parameter's gradient. Autograd adds to a tensor in place, but never to a view: where it is
+/// one, its sum with another is a third tensor.
+enum class Memory { own, view };
+
+/// Nodes in the order in which forward made them, which backward takes from the end, as autograd
+/// takes the ready node with the highest sequence number (torch/csrc/autograd/engine.cpp, 2.9). A
+/// node has one output. It takes the gradient by that, gives those by its inputs, and is gone with
+/// all it has saved before they are added up.
+///
+/// The gradient by a parameter goes to the hooks when all nodes that have one have given it, and
+/// behind the node that completes it: torch's AccumulateGrad, whose turn comes before all others.
+class Tape {
+ public:
+  Tape(const layers::Workspace& work, ModuleHooks& hooks) : work_(&work), hooks_(&hooks) {}
+  /// Of a forward that runs again to fill `frame`: nothing is recorded.
+  Tape(const layers::Workspace& work, ModuleHooks& hooks, CheckpointFrame& frame)
+      : work_(&work), hooks_(&hooks), mode_(Mode::refills), frame_(&frame) {}
+  ~Tape();
+  Tape(const Tape&) = delete;
+  Tape& operator=(const Tape&) = delete;
+
+  const layers::Workspace& work() const { return *work_; }
+  ModuleHooks& hooks() const { return *hooks_; }
+  Device& device() const { return *work_->device; }
+
+  /// Whether an operation of whose operands some need a gradient, or not, makes a node. Only then
+  /// it saves.
+  bool records(bool needs_gradient) const { return needs_gradient && mode_ != Mode::forgets; }
+
+  /// What the node that comes next will read: said where forward saves it.
+  Saved save(const Value& value);
+
+  /// A node, of an operation that records().
+  /// @param parameters  whose gradients `backward` gives
+  /// @param backward    (Tape&, Value d_out): gives the gradients
+  /// @returns `out` as its output
+  template <class Backward>
+  Value record(Value out, const NodeParameters& parameters, Backward backward) {
+    out.node = add(parameters, std::move(backward));
+    return out;
+  }
+  template <class Backward>
+  Value record(Value out, Backward backward) {
+    return record(std::move(out), {}, std::move(backward));
+  }
+
+  /// For a node's backward: its part of the gradient by the output of another. The first becomes
+  /// the sum, and the next is added in place if nobody else holds that (torch's InputBuffer).
+  void give(std::size_t node, Value gradient);
+  /// Likewise by a parameter, category gradients.
+  void give(std::size_t tensor, Buffer gradient, Memory memory);
+
+  /// The way back from `node`, whose output has the gradient `gradient` (empty: it is a number that
+  /// its backward knows).
+  void backward(std::size_t node, Value gradient);
+
+  /// torch.no_grad(): runs `body` without nodes.
+  template <class Body>
+  auto without_gradients(const Body& body) {
+    const Scope<Mode> forgets(mode_, Mode::forgets);
+    return body();
+  }
+  /// Runs `body` so that what it saves is in `frame`.
+  template <class Body>
+  auto within(CheckpointFrame& frame, const Body& body) {
+    const Scope<CheckpointFrame*> saves(frame_, &frame);
+    return body();
+  }
+
+ private:
+  enum class Mode { records, forgets, refills };
+
+  /// A member has another value for a time.
+  template <class T>
+  class Scope {
+   public:
+    Scope(T& member, T value) : member_(member), before_(std::exchange(member, value)) {}
+    ~Scope() { member_ = before_; }
+    Scope(const Scope&) = delete;
+    Scope& operator=(const Scope&) = delete;
+
+   private:
+    T& member_;
+    T before_;
+  };
+
+  class Node {
+   public:
+    explicit Node(const NodeParameters& own) : parameters(own) {}
+    virtual ~Node() = default;
+    Node(const Node&) = delete;
+    Node& operator=(const Node&) = delete;
+    virtual void run(Tape& tape, Value d_out) = 0;
+
+    NodeParameters parameters;
+    Value gradient;
+    bool is_reached = false;
+  };
+  template <class Backward>
+  class NodeOf final : public Node {
+   public:
+    NodeOf(const NodeParameters& own, Backward backward)
+        : Node(own), backward_(std::move(backward)) {}
+    void run(Tape& tape, Value d_out) override { backward_(tape, std::move(d_out)); }
+
+   private:
+    Backward backward_;
+  };
+  struct Destroy {
+    void operator()(Node* node) const { node->~Node(); }  // its memory is the arena's
+  };
+  using NodePtr = std::unique_ptr<Node, Destroy>;
+
+  /// What is still to come of a parameter's gradient, and the sum of what came.
+  struct Leaf {
+    std::size_t uses = 0;
+    Buffer sum;
+    Memory memory = Memory::own;
+  };
+  struct Output {
+    std::size_t node;
+    Value gradient;
+  };
+  struct ParameterOutput {
+    std::size_t tensor;
+    Buffer gradient;
+    Memory memory;
+  };
+
+  template <class Backward>
+  std::size_t add(const NodeParameters& parameters, Backward backward) {
+    if (mode_ == Mode::refills) return 0;  // it needs a gradient, which this tape never gives
+    void* place = arena_.allocate(sizeof(NodeOf<Backward>), alignof(NodeOf<Backward>));
+    nodes_.emplace_back(new (place) NodeOf<Backward>(parameters, std::move(backward)));
+    for (const std::size_t tensor : parameters) ++leaf(tensor).uses;
+    return nodes_.size() - 1;
+  }
+  Leaf& leaf(std::size_t tensor);
+  void add_up(Value& sum, Value gradient);
+  void add_up(Leaf& sum, Buffer gradient, Memory memory);
+  void hand_out(const NodeParameters& parameters);
+  void clear();
+
+  const layers::Workspace* work_;
+  ModuleHooks* hooks_;
+  Mode mode_ = Mode::records;
+  CheckpointFrame* frame_ = nullptr;
+  std::pmr::monotonic_buffer_resource arena_;
+  std::vector<NodePtr> nodes_;
+  std::vector<Leaf> leaves_;
+  std::vector<Output> outputs_;  // of the node that runs
+  std::vector<ParameterOutput> parameter_outputs_;
+};
+
+}  // namespace dstune
