@@ -29,9 +29,9 @@ struct CollectiveCount {
 
 using CollectiveCounts = std::array<CollectiveCount, kCollectiveKinds>;
 
-/// Bytes one rank sends for a message of `bytes` with the ring algorithm (zero-step.md 3):
-/// all-reduce 2 (N-1)/N X, reduce-scatter, all-gather and all-to-all (N-1)/N X, reduce and
-/// broadcast X; 0 for N = 1.
+/// Bytes one rank sends for a message of `bytes` with the ring algorithm (docs/deepspeed-step.md,
+/// "What is sent"): all-reduce 2 (N-1)/N X, reduce-scatter, all-gather and all-to-all (N-1)/N X,
+/// reduce and broadcast X; 0 for N = 1.
 double wire_bytes(CollectiveKind kind, Bytes bytes, int group_size);
 
 }  // namespace dstune

@@ -29,8 +29,8 @@ enum class Purpose {
 
 constexpr std::size_t kPurposes = 7;
 
-/// A memory-bound pass of the step over parameters or gradients (zero-step.md 4.1, 4.2). The
-/// model's own kernels are not among them.
+/// A memory-bound pass of the step over parameters or gradients (docs/deepspeed-step.md, "Passes
+/// over gradients" and "The update"). The model's own kernels are not among them.
 enum class Pass {
   accumulate,       ///< += an earlier micro-step's gradient
   bucket_copy,      ///< gradient into the bucket

@@ -67,7 +67,7 @@ bool is(const OptimizerConfig& optimizer) {
 }
 
 /// Without ZeRO and in 16 bit: flat buffers for DeepSpeed's own Adam, one tensor at a time for
-/// every other optimizer (zero-step.md 0).
+/// every other optimizer (docs/deepspeed-step.md, "Which optimizer class runs").
 bool uses_fused_wrapper(const OptimizerConfig& optimizer);
 
 /// fp32 tensors kept per parameter: 2 of Adam and Lamb, 1 of Lion, Adagrad and SGD with momentum, 0

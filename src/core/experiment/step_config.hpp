@@ -69,7 +69,8 @@ struct StepConfig {
   DType message_dtype() const { return communication_dtype.value_or(dtype); }
   /// In which micro-steps are added up.
   DType accumulation_dtype() const { return grad_accum_dtype.value_or(dtype); }
-  /// DeepSpeed's BF16 optimizer instead of ZeRO-1 (zero-step.md 0).
+  /// DeepSpeed's BF16 optimizer instead of ZeRO-1 (docs/deepspeed-step.md, "Which optimizer class
+  /// runs").
   bool uses_bf16_optimizer() const {
     return stage == 1 && dtype == DType::bf16 && accumulation_dtype() == DType::fp32;
   }

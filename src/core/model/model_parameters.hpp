@@ -53,8 +53,10 @@ struct LoraScaling {
 
 /// All parameters of a model. Tied tensors stand once, and every module that uses them lists them.
 struct ModelParameters {
-  std::vector<ParameterSpec> tensors;  ///< in registration order (zero-step.md 5.1)
-  std::vector<ModuleSpec> modules;     ///< likewise, parents before their children; the root first
+  /// In registration order (docs/deepspeed-step.md, "Order of registration").
+  std::vector<ParameterSpec> tensors;
+  /// In registration order too, parents before their children; the root first.
+  std::vector<ModuleSpec> modules;
   LoraScaling lora = {};
 
   std::int64_t total() const;            ///< elements of all tensors, P where none is frozen

@@ -7,7 +7,7 @@
 namespace dstune {
 
 /// What gelu_new saves for backward, each (M, f): HF's eight elementwise kernels keep all of these
-/// (zero-step.md 5.4).
+/// (docs/deepspeed-step.md, "What a block keeps").
 struct GeluSaved {
   Tensor tanh;           ///< tanh(sqrt(2/pi) (x + 0.044715 x^3))
   Tensor half_x;         ///< 0.5 x

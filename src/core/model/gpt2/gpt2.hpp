@@ -43,8 +43,9 @@ std::optional<ModelSpec> read(const json::object& config, std::string_view point
 /// scaled by 1 / sqrt(2 L).
 ModelParameters parameters(const ModelSpec& spec);
 
-/// tokens * (6 P_mm + 12 L h s), P_mm the matmul weights with the head once (zero-step.md 5.2).
-/// Attention is counted without the causal saving, as Megatron and DeepSpeed do.
+/// tokens * (6 P_mm + 12 L h s), P_mm the matmul weights with the head once
+/// (docs/deepspeed-step.md, "FLOPs"). Attention is counted without the causal saving, as Megatron
+/// and DeepSpeed do.
 double training_flops(const ModelSpec& spec, std::int64_t tokens, std::int64_t sequence_length);
 
 }  // namespace dstune::gpt2

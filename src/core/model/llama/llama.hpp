@@ -103,9 +103,9 @@ std::optional<ModelSpec> read(Kin kin, const json::object& config, std::string_v
 /// with initializer_range, biases 0, norms 1 (Gemma's, to which 1 is added: 0).
 ModelParameters parameters(const ModelSpec& spec);
 
-/// tokens * (6 P_mm + 12 sum over layers of a d min(s, window)), P_mm the matmul weights that
-/// a token meets, with the head once (zero-step.md 5.2), which a classifier has for every token
-/// too: of experts the chosen. Attention is counted without the causal saving.
+/// tokens * (6 P_mm + 12 sum over layers of a d min(s, window)), P_mm the matmul weights that a
+/// token meets, with the head once (docs/deepspeed-step.md, "FLOPs"), which a classifier has for
+/// every token too: of experts the chosen. Attention is counted without the causal saving.
 double training_flops(const ModelSpec& spec, std::int64_t tokens, std::int64_t sequence_length);
 
 // With the signatures of a Family.

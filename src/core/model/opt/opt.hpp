@@ -49,7 +49,8 @@ std::optional<ModelSpec> read(const json::object& config, std::string_view point
 /// tied. Linear and embedding weights are normal with init_std, biases 0, LayerNorm weights 1.
 ModelParameters parameters(const ModelSpec& spec);
 
-/// tokens * (6 P_mm + 12 L h s), P_mm the matmul weights with the head once (zero-step.md 5.2).
+/// tokens * (6 P_mm + 12 L h s), P_mm the matmul weights with the head once
+/// (docs/deepspeed-step.md, "FLOPs").
 double training_flops(const ModelSpec& spec, std::int64_t tokens, std::int64_t sequence_length);
 
 }  // namespace dstune::opt

@@ -11,9 +11,9 @@
 
 namespace dstune::layers {
 
-/// Keeps what its chain of kernels keeps (zero-step.md 5.4): per element an fp32 copy of x, or x
-/// itself where that is fp32, and the normalised x, unless the weight is frozen; an fp32 number per
-/// vector.
+/// Keeps what its chain of kernels keeps (docs/deepspeed-step.md, "What a block keeps"): per
+/// element an fp32 copy of x, or x itself where that is fp32, and the normalised x, unless the
+/// weight is frozen; an fp32 number per vector.
 struct RmsNormLayer {
   std::size_t module;
   std::size_t weight;  ///< tensor (size)

@@ -18,7 +18,8 @@
 namespace dstune {
 
 /// DeepSpeed's ZeRO-3 optimizer without offload; parameters are gathered and released module by
-/// module. What it holds and when: zero-step.md 2.4; its collectives: 3.3; its passes: 4.1, 4.2.
+/// module. The sections of docs/deepspeed-step.md on it are "Memory of stage 3", "Gathers of stage
+/// 3", "Reductions of stage 3", "Passes over gradients" and "The update".
 class ShardedEngine final : public EngineBase {
  public:
   explicit ShardedEngine(const EngineContext& context);

@@ -18,8 +18,9 @@
 
 namespace dstune::bert {
 
-/// What PyTorch keeps of one block for backward (zero-step.md 5.4): per token and in elements 8 h +
-/// 2 f with gelu, beside 4 a + 16 bytes of fp32 and one byte per element for each dropout of rows.
+/// What PyTorch keeps of one block for backward (docs/deepspeed-step.md, "What a block keeps"): per
+/// token and in elements 8 h + 2 f with gelu, beside 4 a + 16 bytes of fp32 and one byte per
+/// element for each dropout of rows.
 class EncoderBlock {
  public:
   /// @param spec  must outlive the block

@@ -18,8 +18,9 @@
 
 namespace dstune::gpt2 {
 
-/// What PyTorch keeps of one block for backward (zero-step.md 5.4): per token and in elements 8 h +
-/// 5 f, beside 4 a + 16 bytes of fp32 and one byte per element for each residual dropout.
+/// What PyTorch keeps of one block for backward (docs/deepspeed-step.md, "What a block keeps"): per
+/// token and in elements 8 h + 5 f, beside 4 a + 16 bytes of fp32 and one byte per element for each
+/// residual dropout.
 class Block {
  public:
   /// @param spec  must outlive the block

@@ -18,7 +18,7 @@
 
 namespace dstune::llama {
 
-/// What PyTorch keeps of one layer for backward (zero-step.md 5.4, "Llama-like").
+/// What PyTorch keeps of one layer for backward (docs/deepspeed-step.md, "What a block keeps").
 class LlamaBlock {
  public:
   LlamaBlock(const ModelSpec& spec, const LlamaSettings& settings, const ModelNames& names,

@@ -11,9 +11,10 @@
 
 namespace dstune {
 
-/// DeepSpeed's greedy packing (zero-step.md 3.2): what does not fit any more flushes the bucket
-/// first; a tensor larger than the whole bucket is an "extra large" one, never copied, alone. With
-/// contiguous_gradients the others are copied into its memory, without it they only form a list.
+/// DeepSpeed's greedy packing (docs/deepspeed-step.md, "Buckets"): what does not fit any more
+/// flushes the bucket first; a tensor larger than the whole bucket is an "extra large" one, never
+/// copied, alone. With contiguous_gradients the others are copied into its memory, without it they
+/// only form a list.
 class GradientBucket {
  public:
   struct Entry {
