@@ -37,7 +37,7 @@ class ShardedEngine final : public EngineBase {
   void take_gradient(std::size_t tensor, Buffer gradient) override;
   /// This rank's shard of a tensor in a buffer laid out by layout_.
   Tensor part(const Buffer& buffer, DType dtype, std::size_t tensor) const;
-  /// Of the ranks that share one copy of the model.
+  /// The collectives of the ranks that share one copy of the model.
   Collectives& shards() const { return shard_groups_.shards(); }
   bool has_hooks(std::size_t module) const;
   void spend_hook(std::size_t module);

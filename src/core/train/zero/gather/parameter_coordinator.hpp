@@ -34,7 +34,7 @@ class ParameterCoordinator {
     std::vector<Tensors> used_tensors;  ///< by module
   };
 
-  /// What to do before a module runs, in this order.
+  /// The steps to take before a module runs, in this order.
   struct Fetch {
     Tensors gather;    ///< together: what the module lacks
     Tensors await;     ///< everything it uses

@@ -40,7 +40,8 @@ class GradientBucket {
   std::vector<Entry>& entries() { return entries_; }
   const std::vector<Entry>& entries() const { return entries_; }
   bool empty() const { return entries_.empty(); }
-  /// What is reduced together: the filled part, or the extra-large tensor. Not of a list.
+  /// The elements that are reduced together: the filled part, or the extra-large tensor. A list has
+  /// none.
   Tensor contents() const;
   bool is_extra_large() const { return fill_ > capacity_; }
   /// After a flush.
