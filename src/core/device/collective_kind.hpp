@@ -16,9 +16,9 @@ constexpr std::size_t kCollectiveKinds = 6;
 
 std::string_view name_of(CollectiveKind kind);
 
-/// What was communicated by one kind of collective. `bytes` are those of the full (unsharded)
-/// message X: of what is reduced, of what everybody has after a gather, or of what one rank gives
-/// (and gets) in an all-to-all.
+/// The messages of one kind of collective. `bytes` are those of the full (unsharded) message X: of
+/// what is reduced, of what everybody has after a gather, or of what one rank gives (and gets) in
+/// an all-to-all.
 struct CollectiveCount {
   std::uint64_t calls = 0;
   std::uint64_t elements = 0;

@@ -1,4 +1,4 @@
-// What one optimizer step did on one rank: every collective, pass, wait and transfer.
+// The ledger of one optimizer step on one rank: every collective, pass, wait and transfer.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@
 
 namespace dstune {
 
-/// What a collective is for.
+/// The purpose of a collective.
 enum class Purpose {
   gradients,   ///< their average
   parameters,  ///< gathers of what is sharded
@@ -156,7 +156,8 @@ class Ledger {
   const std::vector<HostLine>& host() const noexcept { return host_; }
   std::int64_t peak_live_elements() const noexcept { return peak_live_elements_; }
 
-  /// What came since `before`, an earlier state of this ledger; a peak is this ledger's.
+  /// The entries that came since `before`, an earlier state of this ledger; a peak is this
+  /// ledger's.
   Ledger since(const Ledger& before) const;
   /// Adds `work`, a result of since() of this ledger, `times` times over. Sums that do not fit stay
   /// at the largest number; those of doubles are exact but for their rounding.

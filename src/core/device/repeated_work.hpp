@@ -7,7 +7,7 @@
 
 namespace dstune {
 
-/// What `ledger` is told while it lives counts `times` over.
+/// An entry that `ledger` is told while it lives counts `times` over.
 class CountedEach {
  public:
   CountedEach(Ledger& ledger, std::uint64_t times) : ledger_(ledger), outer_(ledger.count_each(1)) {
