@@ -1,4 +1,4 @@
-// Work that repeats itself: carried out, or, in a rehearsal, done once and counted.
+// Work that repeats itself: carried out, or, in a dry run, done once and counted.
 #pragma once
 
 #include <cstdint>

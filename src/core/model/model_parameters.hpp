@@ -1,4 +1,4 @@
-// What a model consists of: its tensors and the tree of its modules, in registration order.
+// The parts of a model: its tensors and the tree of its modules, in registration order.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,8 @@
 
 namespace dstune {
 
-/// What a tensor starts with: normal numbers with mean 0, or, where `stddev` is 0, `constant`.
+/// The values that a tensor starts with: normal numbers with mean 0, or, where `stddev` is 0,
+/// `constant`.
 struct InitialValue {
   double stddev = 0;
   double constant = 0;
@@ -68,7 +69,7 @@ struct ModelParameters {
 };
 
 /// Finds modules and tensors by their names, which are those of `parameters`: it must live longer.
-/// What PEFT wraps has the name of what it stands for: plain_name().
+/// A module that PEFT wraps has the name of what it stands for: plain_name().
 class ModelNames {
  public:
   explicit ModelNames(const ModelParameters& parameters);
@@ -85,7 +86,7 @@ class ModelNames {
   /// How many of the `count` modules `prefix`0, `prefix`1, ... come before all that is trained:
   /// nothing asks for gradients of theirs, or by their results.
   std::size_t frozen_layers(const std::string& prefix, std::int64_t count) const;
-  /// What adapts the linear layers, nothing but with LoRA.
+  /// The scaling of what adapts the linear layers, nothing but with LoRA.
   const LoraScaling& lora() const { return parameters_->lora; }
 
  private:
