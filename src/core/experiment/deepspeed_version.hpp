@@ -34,8 +34,7 @@ std::string to_text(const DeepSpeedVersion& version);
 /// part of the optimum's file.
 inline constexpr const char* kVersionPointer = "/dstune/deepspeed_version";
 
-/// The release that an experiment's JSON names. @throws std::invalid_argument  if its text is no
-/// version
+/// Of an experiment's JSON. @throws std::invalid_argument  if its text is no version
 DeepSpeedVersion deepspeed_version_of(const json::object& ds_config);
 
 /// A key's default from a release on, until the next row of the same key.
@@ -50,7 +49,7 @@ struct DefaultSince {
 /// tests/data/deepspeed_versions.json has what DeepSpeed itself says.
 std::span<const DefaultSince> changed_defaults();
 
-/// The value that `version` takes for the key, which has rows in changed_defaults().
+/// What `version` takes for the key, which has rows in changed_defaults().
 json::value default_of(std::string_view pointer, const DeepSpeedVersion& version);
 
 /// A key that releases before `since` do not read.
@@ -59,13 +58,13 @@ struct KeySince {
   DeepSpeedVersion since;
 };
 
-/// The added keys of the sections that DeepSpeed checks: a release before refuses a file with one.
+/// Of the sections that DeepSpeed checks: a release before refuses a file with it.
 std::span<const KeySince> added_keys();
 
 /// A key that releases from `since` on refuse, whatever its value.
 std::span<const KeySince> removed_keys();
 
-/// The ways in which a release's step differs from the newest's (docs/deepspeed-versions.md).
+/// What a release's step does otherwise than the newest's (docs/deepspeed-versions.md).
 struct StepBehaviour {
   /// Stages 1 and 2 can look for inf and NaN in bf16 gradients (since 0.17.1).
   bool can_check_bf16 = true;
@@ -76,8 +75,7 @@ struct StepBehaviour {
   bool counts_parameters_in_hooks = false;
   /// Stage 0 in bf16 is the BF16 optimizer, which divides its states (before 0.17.6). Not modelled.
   bool has_bf16_optimizer_in_stage_0 = false;
-  /// A file that asks for the BF16 optimizer gets one without ZeRO (0.17.6 to 0.18.4). Not
-  /// modelled.
+  /// What asks for the BF16 optimizer gets one without ZeRO (0.17.6 to 0.18.4). Not modelled.
   bool misses_bf16_optimizer = false;
   /// Blocks of experts are leaf modules by themselves (since 0.18.0).
   bool has_default_leaf_classes = true;

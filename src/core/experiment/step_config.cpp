@@ -38,7 +38,7 @@ std::optional<DType> read_dtype(const json::object& object, std::string_view key
   reject(key, "element type");
 }
 
-// Takes the defaults of the release, which hold where the file says nothing.
+// What the release does where the file says nothing.
 void take_defaults_of(const DeepSpeedVersion& version, StepConfig& config) {
   config.behaviour = behaviour_of(version);
   config.gradient_clipping = default_of("/gradient_clipping", version).to_number<double>();
