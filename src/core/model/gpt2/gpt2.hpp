@@ -44,8 +44,8 @@ std::optional<ModelSpec> read(const json::object& config, std::string_view point
 ModelParameters parameters(const ModelSpec& spec);
 
 /// tokens * (6 P_mm + 12 L h s), P_mm the matmul weights with the LM head once
-/// (docs/deepspeed-step.md, "FLOPs"). Attention is counted without the causal saving, as Megatron
-/// and DeepSpeed do.
+/// (docs/deepspeed-step.md, "FLOPs"). Attention is counted without the causal saving, as
+/// DeepSpeed's profiler does.
 double training_flops(const ModelSpec& spec, std::int64_t tokens, std::int64_t sequence_length);
 
 }  // namespace dstune::gpt2
