@@ -22,7 +22,7 @@ namespace dstune {
 Outcome run_experiment(const Experiment& experiment, Device& device, Collectives& collectives,
                        Group& group);
 
-/// What `experiment` needs on rank `rank` of its group, from a dry run of the same code: exact
+/// The needs of `experiment` on rank `rank` of its group, from a dry run of the same code: exact
 /// peak, or OutOfMemory against `limit`; collectives of one step. Local, a few milliseconds.
 struct DryRun {
   Outcome outcome;  ///< Measured (peak_memory, collectives; times 0), OutOfMemory or Skipped
