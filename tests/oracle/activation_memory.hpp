@@ -10,7 +10,8 @@
 namespace dstune::oracle {
 
 /// Bytes that forward leaves allocated for backward, and the peak of activations + temporaries
-/// within forward and backward, by formula (zero-step.md 5.4, 5.5).
+/// within forward and backward, by formula (docs/deepspeed-step.md, "What a block keeps" and
+/// "Loss").
 struct ActivationMemory {
   Bytes saved = 0;
   Bytes peak = 0;

@@ -101,9 +101,8 @@ INSTANTIATE_TEST_SUITE_P(
                      testing::Values(DType::fp32, DType::bf16, DType::fp16),
                      testing::Values(0.0, 0.1), testing::Bool()));
 
-// zero-step.md 5.4: "GPT-2, flash/SDPA": 58 h + 4 a + 8 with dropout; without it the two residual
-// masks of h bytes each are missing. The table's 8 are LayerNorm statistics in 16 bit (2 norms * 2
-// * 2 bytes); Device keeps them in fp32, as PyTorch does on CUDA: 16 bytes in every precision.
+// docs/deepspeed-step.md, "What a block keeps": GPT-2's rows. Without dropout the two residual
+// masks of h bytes each are missing.
 TEST(PredictActivationsPerLayer, EqualsTheTableOfPyTorch) {
   const auto per_layer = [](DType dtype, double dropout) {
     ModelSpec one = make_spec(50257, 768, 3072, 1, 12);
@@ -121,9 +120,9 @@ TEST(PredictActivationsPerLayer, EqualsTheTableOfPyTorch) {
   EXPECT_EQ(per_layer(DType::fp32, 0.1), 114 * 768 + 4 * 12 + 16);
 }
 
-// zero-step.md 5.5, HF Trainer: 12 V per token at the peak in either precision, on top of the
-// layers and of ln_f (input, output, statistics), which all still live, as do the positions, once
-// for all sequences. The labels are gone.
+// docs/deepspeed-step.md, "Loss", with the Trainer: 12 V per token at the peak in either precision,
+// on top of the layers and of ln_f (input, output, statistics), which all still live, as do the
+// positions, once for all sequences. The labels are gone.
 TEST(PredictActivationsOfHead, PeakIsTwelveBytesPerTokenAndWord) {
   const ModelSpec spec = make_spec(50257, 768, 3072, 12, 12);
   constexpr Bytes kRows = 2 * 64;

@@ -25,7 +25,7 @@ struct Arrival {
 /// not yet there when wpe's gradient is.
 std::vector<Arrival> backward_arrivals(const ModelParameters& parameters);
 
-/// Greedy packing (zero-step.md 3.2): tensors that are reduced together, in order.
+/// Greedy packing (docs/deepspeed-step.md, "Buckets"): tensors that are reduced together, in order.
 std::vector<std::vector<std::size_t>> pack_buckets(const std::vector<std::size_t>& order,
                                                    const ModelParameters& parameters,
                                                    std::int64_t capacity);

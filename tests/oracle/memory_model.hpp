@@ -14,7 +14,8 @@ struct ModelStateMemory {
   MemoryUse peak;      ///< largest use of each category over such a step, each at its own moment
 };
 
-/// What zero-step.md 2.1 to 2.4 say that `rank` holds. Resident, in bytes:
+/// What `rank` holds by docs/deepspeed-step.md, "Memory of stage 0" to "Memory of stage 3".
+/// Resident, in bytes:
 ///
 ///   stage       parameters  gradients  optimizer          buckets
 ///   0           e P         -          s P fp32, (4+s) P  -
@@ -30,7 +31,7 @@ struct ModelStateMemory {
 ///   1, own sums -           a P + autograd's, or + e B         e K C
 ///   1, BF16     -           2 P + autograd's                   -
 ///   2           -           e B (2 e B: g > 1) + autograd's    e K C
-///   3           e live      autograd's (2.4)                   -
+///   3           e live      autograd's                         -
 ///
 ///   stage       temporaries: the largest of
 ///   0           e F + c F; update: fp32 t P; 16-bit fused 8 P, unfused (4 + t) P, Lamb (2 e + 4) P

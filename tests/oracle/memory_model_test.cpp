@@ -42,7 +42,7 @@ TEST(PredictModelStates, ResidentBytesAreTheTables) {
   EXPECT_EQ(resident(3), (MemoryUse{{6 * shards, 4 * shards, 12 * shards, 0, 0, 0}}));
 }
 
-// zero-step.md 2.6: GB of gpt2 in the step, bf16, defaults, an optimizer section, no activations.
+// docs/deepspeed-step.md, "Memory of gpt2": GB in the update, in bf16, without activations.
 TEST(PredictModelStates, GivesTheReferenceValuesOfGpt2) {
   const auto parameters = make_model_parameters(ModelSpec{});
   StepConfig config;

@@ -8,7 +8,8 @@
 namespace dstune::oracle {
 
 /// Pure arithmetic: follows the hooks of a micro-step, ParameterCoordinator's decisions and the
-/// gradient bucket, and adds up what is allocated at each moment (zero-step.md 2.4, 3.3).
+/// gradient bucket, and adds up what is allocated at each moment (docs/deepspeed-step.md, "Memory
+/// of stage 3" and "Gathers of stage 3").
 /// @param attention_scratch  bytes of temporaries while attention runs
 ModelStateMemory predict_sharded(const StepConfig& config, const ModelParameters& parameters,
                                  int ranks, int rank, Bytes attention_scratch);

@@ -1,5 +1,5 @@
-// What one optimizer step communicates by zero-step.md 3, element by element and without the
-// engines' code: what they are held to.
+// What one optimizer step communicates by docs/deepspeed-step.md, "Buckets" to "What is sent",
+// element by element and without the engines' code: what they are held to.
 #pragma once
 
 #include <cstddef>

@@ -1,5 +1,5 @@
-// Stage 3's rules of zero-step.md 3.3 a second time, with sums over the whole trace instead of
-// running state: what ParameterCoordinator is held to.
+// The rules of docs/deepspeed-step.md, "Gathers of stage 3", a second time, with sums over the
+// whole trace instead of running state: what ParameterCoordinator is held to.
 #pragma once
 
 #include <algorithm>

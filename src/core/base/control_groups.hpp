@@ -17,7 +17,7 @@ struct ControlGroup {
   std::string path;  ///< its folder, as this process sees it: "/sys/fs/cgroup/memory/job_7"
 };
 
-/// What a group may have, and which of its files says so: "memory.max".
+/// The memory that a group may have, and which of its files says so: "memory.max".
 struct GroupLimit {
   Bytes bytes = 0;
   std::string file;
@@ -35,13 +35,13 @@ std::optional<GroupLimit> limit_of(const ControlGroup& group, const std::string&
 /// Version 1: the lowest limit above `group`, also of groups that cannot be seen from here.
 std::optional<Bytes> hierarchical_limit_of(const ControlGroup& group, const std::string& root = "");
 
-/// What it has, without what the kernel would give up first: the pages of files.
+/// The memory that it has, without what the kernel would give up first: the pages of files.
 Bytes used_in(const ControlGroup& group, const std::string& root = "");
 
 /// Processes of `group` that the out-of-memory killer has ended; version 2: and of those below it.
 std::optional<std::uint64_t> oom_kills_in(const ControlGroup& group, const std::string& root = "");
 
-/// Likewise of the whole host, since it started.
+/// The same count of the whole host, since it started.
 std::optional<std::uint64_t> oom_kills_of_host(const std::string& root = "");
 
 /// The content of a file of the kernel; "" if it cannot be read.

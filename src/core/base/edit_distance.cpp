@@ -27,7 +27,7 @@ std::size_t edit_distance(std::string_view a, std::string_view b, std::size_t mo
       }
       least = std::min(least, row[j]);
     }
-    // What follows costs at least as much; a swap begins one row above, and costs one.
+    // The rows that follow cost at least as much; a swap begins one row above, and costs one.
     if (least > most && least_before >= most) return least;
   }
   return row[b.size()];

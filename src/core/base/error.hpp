@@ -1,4 +1,5 @@
-// The exceptions that end a run. What an experiment may do (not fit, fail) is an Outcome instead.
+// The exceptions that end a run. An experiment that does not fit, or fails, ends in an Outcome
+// instead.
 #pragma once
 
 #include <stdexcept>

@@ -1,4 +1,4 @@
-// What the program returns.
+// The exit codes of the program.
 #pragma once
 
 namespace dstune {

@@ -11,8 +11,8 @@ constexpr const char* kExitCodeFileVariable = "DSTUNE_EXIT_CODE_FILE";
 void use_exit_code_file() noexcept;
 
 /// Replaces the file by `code` in decimal and a newline: a reader finds all of it or the old
-/// content. Later calls count. Safe in a signal handler. What cannot be written is not: whoever
-/// reads the file takes its absence for a process that was killed.
+/// content. Later calls count. Safe in a signal handler. A code that cannot be written is not:
+/// whoever reads the file takes its absence for a process that was killed.
 void leave_exit_code(int code) noexcept;
 
 }  // namespace dstune

@@ -29,7 +29,8 @@ FileHandle open_file(const std::string& path, int flags) {
 
 FileHandle create_file(const std::string& path, int flags) {
   constexpr int kNew = O_CREAT | O_EXCL | O_NOFOLLOW;
-  // What is there was left by a killed process of this number, or was put there by somebody else.
+  // A file that is there was left by a killed process of this number, or was put there by somebody
+  // else.
   if (::unlink(path.c_str()) != 0 && errno != ENOENT) throw_file_error("replace", path, errno);
   return open_file(path, flags | kNew);
 }

@@ -21,7 +21,7 @@ struct FileTraits {
 /// Owner of a file descriptor.
 using FileHandle = UniqueHandle<FileTraits>;
 
-/// What an atomic write survives.
+/// The faults that an atomic write survives.
 enum class Durability {
   process_crash,  ///< kill -9: no fsync, for files that can be made again from the journal
   power_loss,     ///< fsync of the file and its directory
@@ -82,7 +82,7 @@ bool overwrite_file(const std::string& path, std::string_view text) noexcept;
 /// Content of a file. @throws Error  also if it is a directory or longer than `limit` bytes
 std::string read_text_file(const std::string& path, Bytes limit = Bytes{1} << 40U);
 
-/// What is left to read of `file`. @throws Error  also if it is longer than `limit` bytes
+/// The rest of `file` that is left to read. @throws Error  also if it is longer than `limit` bytes
 std::string read_all(const FileHandle& file, const std::string& path, Bytes limit);
 
 /// Makes a directory and its parents where they are missing.

@@ -8,8 +8,8 @@ namespace {
 
 constexpr std::size_t kNone = std::string_view::npos;
 
-/// Of "[...]" at the start of `pattern`: how long it is (kNone: there is no end, it is a bracket
-/// like any other character), and whether `c` is meant.
+/// "[...]" at the start of `pattern`: how long it is (kNone: there is no end, it is a bracket like
+/// any other character), and whether `c` is meant.
 struct Class {
   std::size_t size = kNone;
   bool has = false;

@@ -20,7 +20,7 @@ namespace {
 
 std::string number_text(double number) {
   if (!std::isfinite(number)) return "null";
-  // As Python's repr: exponents only for what is hard to read without.
+  // Python's repr writes the same: exponents only for what is hard to read without.
   const double size = std::abs(number);
   const bool is_plain = size == 0 || (size >= 1e-4 && size < 1e16);
   char buffer[40];

@@ -15,7 +15,7 @@ namespace dstune {
 
 namespace {
 
-// What basic_parser calls for each token. Names and signatures are Boost's.
+// The handler that basic_parser calls for each token. Names and signatures are Boost's.
 class ExactHandler {
  public:
   using ErrorCode = json::error_code;

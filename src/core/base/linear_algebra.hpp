@@ -56,7 +56,7 @@ class Cholesky {
     return dot(half, half);
   }
 
-  /// Of A.
+  /// The logarithm of A's determinant.
   double log_determinant() const {
     double sum = 0;
     for (std::size_t i = 0; i < N; ++i) sum += 2 * std::log(lower_[i][i]);

@@ -77,7 +77,7 @@ class Reader {
                        std::min(each * count, kMost) << 20U, 0, concat("Slurm job ", job)});
   }
 
-  // What is no number counts as none.
+  // A text that is no number counts as none.
   Bytes number(const char* name) const {
     constexpr Bytes kMost = Bytes{1} << 30U;
     const char* text = variable_(name);

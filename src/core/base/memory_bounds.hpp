@@ -1,4 +1,4 @@
-// What holds memory back from a process beside the memory that its host has.
+// Bounds that hold memory back from a process beside the memory that its host has.
 #pragma once
 
 #include <functional>
@@ -23,7 +23,7 @@ struct MemoryBound {
 /// Where the bounds are read.
 struct MemorySources {
   std::string root;  ///< stands before every path of a file: "" but in tests
-  /// As getenv(); none: the process's own.
+  /// This stands for getenv(); none: the process's own.
   std::function<const char*(const char*)> variable = {};
 };
 

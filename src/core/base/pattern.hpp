@@ -14,7 +14,7 @@ namespace dstune {
 /// A regular expression that stands for whole texts, as re.fullmatch() of Python has it. Compiling
 /// takes bounded memory, and matching time that is linear in the text, whatever the expression is.
 ///
-/// It is RE2's syntax. Of Python's that lacks look-around, backreferences, conditions, atomic
+/// It is RE2's syntax. Python's has more, namely look-around, backreferences, conditions, atomic
 /// groups and (?x), which are refused; \d, \w and \s are those of ASCII.
 class Pattern {
  public:

@@ -23,7 +23,8 @@ constexpr std::array<Form, 4> kForms = {{{0x80U, 0x00U, 1, 0},
                                          {0xF0U, 0xE0U, 3, 0x800U},
                                          {0xF8U, 0xF0U, 4, 0x10000U}}};
 
-// What turns the direction of reading makes a line look like another one; so does what breaks it.
+// A character that turns the direction of reading makes a line look like another one; so does one
+// that breaks it.
 bool misleads(unsigned value) {
   return value == 0x061CU || value == 0x200EU || value == 0x200FU ||
          (value >= 0x2028U && value <= 0x202EU) || (value >= 0x2066U && value <= 0x2069U);

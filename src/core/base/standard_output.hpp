@@ -1,4 +1,4 @@
-// What a command prints: all of it is written, or the command has failed.
+// The output of a command: all of it is written, or the command has failed.
 #pragma once
 
 #include <string_view>

@@ -5,7 +5,7 @@
 
 namespace dstune {
 
-/// What a set of samples looks like. All members have the unit of the samples.
+/// A summary of a set of samples. All members have the unit of the samples.
 struct Summary {
   double median = 0;
   double min = 0;

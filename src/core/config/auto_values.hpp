@@ -1,4 +1,5 @@
-// The value "auto", resolved as Hugging Face's Trainer and accelerate do (zero-step.md 1.3).
+// The value "auto", resolved as Hugging Face's Trainer and accelerate do (docs/deepspeed-step.md,
+// "Auto").
 #pragma once
 
 #include <cstdint>

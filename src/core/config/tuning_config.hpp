@@ -18,7 +18,8 @@ namespace dstune {
 /// throughput is in samples per second, tokens in those without padding per second.
 enum class Metric { throughput, latency, flops, tokens };
 
-/// DeepSpeed's "autotuning" section; defaults are its code's (zero-step.md 6.2).
+/// DeepSpeed's "autotuning" section; defaults are its code's (docs/deepspeed-step.md, "DeepSpeed's
+/// autotuner: settings").
 struct AutotuningConfig {
   bool enabled = false;
   bool fast = true;

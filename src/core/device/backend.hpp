@@ -1,4 +1,4 @@
-// What a process trains on for as long as it lives: the hardware, and who gives its collectives.
+// The backend of a process, for as long as it lives: its hardware, and who gives its collectives.
 #pragma once
 
 #include <functional>
@@ -32,8 +32,7 @@ struct DeviceInfo {
   Bytes free_memory = 0;   ///< of it, when the process started
   bool is_shared = false;  ///< by the processes of its host and the system; else this process's own
   std::string unusable;    ///< why nothing can be trained on it; or ""
-  /// What DeepSpeed's host code is taken to cost there, where the user does not say: the name of a
-  /// preset.
+  /// The preset of what DeepSpeed's host code is taken to cost there, where the user does not say.
   std::string host_overhead = std::string(kCudaOverhead);
   std::string id = {};  ///< of a GPU, the same for every process that sees it: "GPU-5d3b..."; or ""
   int index = 0;        ///< of the GPU, among those that the process sees
@@ -57,7 +56,7 @@ struct Placement {
   bool is_worker = false;   ///< it will train: who asks for its hardware may take some of it
 };
 
-/// What one experiment may use of a process's device.
+/// The part of a process's device that one experiment may use.
 struct DeviceShare {
   Bytes memory_limit = 0;
   int threads = 0;  ///< of the host's cores, where the device computes on them; 0: on none
@@ -66,16 +65,16 @@ struct DeviceShare {
   std::function<void()> meanwhile = {};
 };
 
-/// Of a device that is only asked what it would need.
+/// The share of a device that is only asked what it would need.
 inline const DeviceShare kOnlyAsked{.memory_limit = 1, .threads = 0};
 
 /// Collectives of tensors in host memory over a group's ranks, for a backend without its own. The
 /// device must outlive them.
 using HostCollectives = std::function<std::unique_ptr<Collectives>(Device&)>;
 
-/// Made once per process. What is dear to make (contexts, handles, communicators, the memory of a
-/// library) is kept from experiment to experiment; an experiment's outcome does not depend on those
-/// before it.
+/// A backend is made once per process. It keeps what is dear to make (contexts, handles,
+/// communicators, the memory of a library) from experiment to experiment; an experiment's outcome
+/// does not depend on those before it.
 class Backend {
  public:
   Backend() = default;

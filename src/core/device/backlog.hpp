@@ -1,4 +1,4 @@
-// How far the host may run ahead of the device.
+// The in-flight limit: how far the host may run ahead of the device.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@
 namespace dstune {
 
 /// Stage 3 keeps the host from queueing gathers and reductions without end: memory that they will
-/// give back is in use until then. Of what has not passed yet at most kMost may be queued.
+/// give back is in use until then. At most kMost events that have not passed yet may be queued.
 class Backlog {
  public:
   /// Before the next work is queued: waits for the oldest if too much has not passed.

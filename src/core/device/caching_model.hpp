@@ -53,7 +53,7 @@ class CachingModel {
   bool holds_unused_segments() const noexcept;
 
   Bytes reserved() const noexcept { return reserved_; }  ///< sum of all segments
-  /// Of the segment that a request of `size` bytes makes; 0 for none.
+  /// The size of the segment that a request of `size` bytes makes; 0 for none.
   static Bytes segment_size(Bytes size) noexcept;
 
   struct Free {

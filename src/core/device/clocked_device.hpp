@@ -13,12 +13,12 @@ constexpr std::size_t kMostTimeParts = 20;
 using TimeParts = std::array<Seconds, kMostTimeParts>;
 
 /// Computes nothing (see DryDevice) and moves clocks instead: one of the host and one per stream.
-/// What a derived class advances by begins when the host has come to it and its stream is done with
-/// what it holds; the host goes on without waiting for the device, as a GPU's does. Without overlap
-/// there is the host's clock alone, as on a CPU.
+/// The work that a derived class advances by begins when the host has come to it and its stream is
+/// done with what it holds; the host goes on without waiting for the device, as a GPU's does.
+/// Without overlap there is the host's clock alone, as on a CPU.
 ///
 /// Every clock knows what the work was that it had to wait for: of parallel streams only the last
-/// counts. What a synchronized host's clock went to adds up to its time, the critical path.
+/// counts. The parts of a synchronized host's time add up to it: they are the critical path.
 class ClockedDevice : public DryDevice {
  public:
   using DryDevice::DryDevice;
@@ -26,7 +26,7 @@ class ClockedDevice : public DryDevice {
   Seconds now() const override { return host_.time; }
   bool has_passed(const Event& event) const override { return event.time <= host_.time; }
 
-  /// What the host's time went to, up to now.
+  /// The parts of the host's time, up to now.
   const TimeParts& time_parts() const noexcept { return host_.parts; }
 
   /// Keeps the current stream busy for `time`, which goes to `part` < kMostTimeParts.

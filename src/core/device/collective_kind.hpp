@@ -16,9 +16,9 @@ constexpr std::size_t kCollectiveKinds = 6;
 
 std::string_view name_of(CollectiveKind kind);
 
-/// What was communicated by one kind of collective. `bytes` are those of the full (unsharded)
-/// message X: of what is reduced, of what everybody has after a gather, or of what one rank gives
-/// (and gets) in an all-to-all.
+/// The messages of one kind of collective. `bytes` are those of the full (unsharded) message X: of
+/// what is reduced, of what everybody has after a gather, or of what one rank gives (and gets) in
+/// an all-to-all.
 struct CollectiveCount {
   std::uint64_t calls = 0;
   std::uint64_t elements = 0;
@@ -29,9 +29,9 @@ struct CollectiveCount {
 
 using CollectiveCounts = std::array<CollectiveCount, kCollectiveKinds>;
 
-/// Bytes one rank sends for a message of `bytes` with the ring algorithm (zero-step.md 3):
-/// all-reduce 2 (N-1)/N X, reduce-scatter, all-gather and all-to-all (N-1)/N X, reduce and
-/// broadcast X; 0 for N = 1.
+/// Bytes one rank sends for a message of `bytes` with the ring algorithm (docs/deepspeed-step.md,
+/// "What is sent"): all-reduce 2 (N-1)/N X, reduce-scatter, all-gather and all-to-all (N-1)/N X,
+/// reduce and broadcast X; 0 for N = 1.
 double wire_bytes(CollectiveKind kind, Bytes bytes, int group_size);
 
 }  // namespace dstune

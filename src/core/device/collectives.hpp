@@ -35,8 +35,8 @@ class Collectives {
   int rank() const noexcept { return rank_; }
   int size() const noexcept { return size_; }
 
-  /// What carries the group's messages between its hosts, as the library names it ("IB", "Socket").
-  /// "" for one host, on ranks but 0, and if the library does not say.
+  /// The network that carries the group's messages between its hosts, as the library names it
+  /// ("IB", "Socket"). "" for one host, on ranks but 0, and if the library does not say.
   virtual std::string network() const { return ""; }
 
   Event all_reduce(Tensor inout, ReduceOp op, Purpose purpose);
@@ -105,8 +105,8 @@ class Collectives {
 };
 
 /// The calls of `collectives` until end(), which have one kind, type, purpose and stream, are one
-/// launch, as in torch's coalescing manager: one call of the ledger, one HostEvent. Of them all
-/// only the event of end() counts.
+/// launch, as in torch's coalescing manager: one call of the ledger, one HostEvent. Only the event
+/// of end() counts.
 class CoalescedCalls {
  public:
   explicit CoalescedCalls(Collectives& collectives) : collectives_(collectives) {

@@ -167,7 +167,7 @@ void Device::wait_as_host(HostSync reason, Wait wait) {
   ledger_.add_sync(reason, now() - begin);
 }
 
-// What the host cannot launch meanwhile the compute stream cannot do.
+// The compute stream cannot do what the host cannot launch meanwhile.
 template <class Wait>
 void Device::stalling(Wait wait) {
   if (!overlaps()) {

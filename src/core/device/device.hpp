@@ -1,4 +1,4 @@
-// What a training step needs from the hardware under one rank.
+// The hardware under one rank, as a training step needs it.
 #pragma once
 
 #include <array>
@@ -58,7 +58,7 @@ class Device {
       account(work_of(operation));
     }
   }
-  /// Likewise, as a pass of the step: its bytes go into the ledger.
+  /// Runs it as a pass of the step: its bytes go into the ledger.
   template <class Operation>
   void run(Pass pass, const Operation& operation) {
     const Work work = work_of(operation);
@@ -86,7 +86,7 @@ class Device {
   virtual bool overlaps() const { return false; }
   /// The end of what `stream` holds now.
   Event record(Stream stream);
-  /// What is queued on `stream` from now on runs only after `event`.
+  /// Work that is queued on `stream` from now on runs only after `event`.
   void wait(Stream stream, const Event& event);
   /// The current stream goes on only after `event`.
   void await(const Event& event) { wait(current_stream_, event); }
@@ -112,7 +112,7 @@ class Device {
   void host_event(HostEvent event, Seconds already = 0);
   /// synchronize() where DeepSpeed's host waits: a host_event() too; goes into the ledger.
   void host_sync(HostSync reason);
-  /// Likewise, for `event` alone.
+  /// The same for `event` alone.
   void host_sync(HostSync reason, const Event& event);
 
   /// The host's clock: seconds since an arbitrary start. The sim backend returns its virtual clock,
@@ -133,7 +133,7 @@ class Device {
   /// Frees memory that is cached for reuse but not in use.
   virtual void trim() {}
 
-  /// What the next operation of `stream` comes after.
+  /// The clock that the next operation of `stream` comes after.
   const StreamClock& clock_of(Stream stream) const noexcept {
     return clocks_[static_cast<std::size_t>(stream)];
   }
@@ -141,10 +141,10 @@ class Device {
   MemoryBudget& memory() noexcept { return budget_; }
   const MemoryBudget& memory() const noexcept { return budget_; }
 
-  /// Of the optimizer step that runs.
+  /// The ledger of the optimizer step that runs.
   Ledger& ledger() noexcept { return ledger_; }
   const Ledger& ledger() const noexcept { return ledger_; }
-  /// Of the optimizer step that runs, where streams overlap.
+  /// The timeline of the optimizer step that runs, where streams overlap.
   Timeline& timeline() noexcept { return timeline_; }
 
   /// Called now and then inside long operations and between operations (CPU), so that a busy rank
@@ -201,8 +201,8 @@ class Device {
   template <class Wait>
   void stalling(Wait wait);
   Allocation allocate(MemoryCategory category, Bytes size);
-  /// What only the end of pending uses can free is waited for, as PyTorch's allocator does; giving
-  /// segments back (cudaFree) waits too.
+  /// Memory that only the end of pending uses can free is waited for, as PyTorch's allocator does;
+  /// giving segments back (cudaFree) waits too.
   MemoryBudget::Block reserve(MemoryCategory category, Bytes size);
   void give_back(const Allocation& memory, const std::array<bool, kStreams>& used_on) noexcept;
   void free(const Allocation& memory) noexcept;
@@ -225,7 +225,7 @@ class Device {
   std::vector<Pending> pending_;                // in the order in which they were given back
 };
 
-/// What is queued while it lives goes to `stream`, as within torch.cuda.stream().
+/// Work that is queued while it lives goes to `stream`, as within torch.cuda.stream().
 class StreamScope {
  public:
   StreamScope(Device& device, Stream stream)

@@ -1,4 +1,4 @@
-// What a device can do at most, measured on the device itself.
+// The most that a device can do, measured on the device itself.
 #pragma once
 
 #include <optional>
@@ -27,7 +27,7 @@ struct DevicePeaks {
 /// @returns none if even the smallest product does not fit, or if the device has no time
 std::optional<DevicePeaks> measure_peaks(Device& device, DType dtype, void* memory, Bytes size);
 
-/// Of the ranks of a group: the lowest of each; none if a rank has none.
+/// The lowest peaks among the ranks of a group; none if a rank has none.
 std::optional<DevicePeaks> merge(const std::vector<std::optional<DevicePeaks>>& ranks);
 
 /// {"gemm_flops_per_s": 6.1e14, "copy_bytes_per_s": 2.9e12}

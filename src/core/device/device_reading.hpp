@@ -1,4 +1,4 @@
-// What a device says of its own state.
+// A device's reading of its own state.
 #pragma once
 
 #include <map>

@@ -27,9 +27,9 @@ constexpr float log_popularity(const ExpertDraw& draw, std::int64_t expert) {
   return static_cast<float>(draw.imbalance * sum);
 }
 
-/// Above 0 and below 1, independent for each pair. Of a token the experts with the largest
-/// log_popularity - log(-log(number)) are a draw without replacement (Gumbel-top-k, Kool et al.
-/// 2019).
+/// The number is above 0 and below 1, and independent for each pair. A token's experts with the
+/// largest log_popularity - log(-log(number)) are a draw without replacement (Gumbel-top-k, Kool et
+/// al. 2019).
 constexpr float drawn_number(const ExpertDraw& draw, std::int64_t pair) {
   const std::uint64_t bits = random_bits(make_key(draw.seed), static_cast<std::uint64_t>(pair));
   return (static_cast<float>(bits >> 41U) + 0.5F) * 0x1p-23F;

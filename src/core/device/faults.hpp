@@ -1,4 +1,4 @@
-// What a backend throws when its hardware is of no more use, or cannot be believed.
+// The errors that a backend throws when its hardware is of no more use, or cannot be believed.
 #pragma once
 
 #include "core/base/error.hpp"

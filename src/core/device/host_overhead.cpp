@@ -149,7 +149,7 @@ std::string describe(const HostOverhead& overhead) {
 
 json::object to_json(const HostOverhead& overhead) {
   json::object object = by_event(overhead.seconds);
-  // What is rare is left out: older journals do not know it.
+  // Rare members are left out: older journals do not know them.
   if (overhead.uncertainty != decltype(overhead.uncertainty){}) {
     object["uncertainty"] = by_event(overhead.uncertainty);
   }

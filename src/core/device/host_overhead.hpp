@@ -1,4 +1,4 @@
-// What real DeepSpeed's host code costs and C++ does not have: Python hooks, launches, waits.
+// The cost of real DeepSpeed's host code, which C++ does not have: Python hooks, launches, waits.
 #pragma once
 
 #include <array>
@@ -31,7 +31,7 @@ constexpr std::size_t kHostEvents = 6;
 
 std::string_view name_of(HostEvent event);
 
-/// What the library of the training takes for a collective: `latency`, and wire_bytes() /
+/// The time that the library of the training takes for a collective: `latency`, and wire_bytes() /
 /// `bus_bytes_per_s`, which is nccl-tests' bus bandwidth, so that it holds for other numbers of
 /// ranks too. The latency is that of the ranks that it was measured with.
 struct LibraryRate {
@@ -45,7 +45,7 @@ struct LibraryRate {
   bool operator==(const LibraryRate&) const = default;
 };
 
-/// What numbers are assumed to be worth for which nobody says it: half to twice.
+/// The spread that is assumed of numbers for which nobody says one: half to twice.
 constexpr double kAssumedSpread = 2;
 
 /// A profile: seconds of busy host time per event. All 0: none is spent, events are still counted.
@@ -73,8 +73,8 @@ struct HostOverhead {
 /// profile has none of this kind: nothing is known of it then.
 const LibraryRate* library_rate(const HostOverhead& overhead, CollectiveKind kind, DType dtype);
 
-/// What the library takes for a message of `bytes` (as in CollectiveCount) among `ranks`. 0 for one
-/// rank, and where library_rate() is null.
+/// The time that the library takes for a message of `bytes` (as in CollectiveCount) among `ranks`.
+/// 0 for one rank, and where library_rate() is null.
 /// @param has_latency  false: it goes with the call before it, or is a pipelined_collective
 Seconds library_time(const HostOverhead& overhead, CollectiveKind kind, DType dtype, Bytes bytes,
                      int ranks, bool has_latency = true);
@@ -90,9 +90,9 @@ constexpr std::string_view kGlooOverhead = "cpu-gloo";
 
 constexpr std::string_view kNoOverhead = "none";
 
-/// What ships with dstune-mpi and is not a measurement of anybody's machine (docs/host-overhead.md
-/// has the sources): "cuda" (once named "gpu-estimate"), "cpu-gloo", both with kAssumedSpread, and
-/// "none", all 0. Nothing for another name.
+/// The presets that ship with dstune-mpi and are no measurement of anybody's machine
+/// (docs/host-overhead.md has the sources): "cuda" (once named "gpu-estimate"), "cpu-gloo", both
+/// with kAssumedSpread, and "none", all 0. Nothing for another name.
 std::optional<HostOverhead> host_overhead_preset(std::string_view name);
 /// Their names, without earlier ones.
 std::vector<std::string> host_overhead_presets();
@@ -103,8 +103,8 @@ std::string_view preset_of(const HostOverhead& overhead);
 /// "preset cpu-gloo", or the profile's origin.
 std::string describe(const HostOverhead& overhead);
 
-/// Seconds by the events' names, and what else there is, exact both ways. What earlier versions
-/// wrote has seconds alone, and kAssumedSpread if they are not all 0; to them a pipelined
+/// Seconds by the events' names, and what else there is, exact both ways. Text that earlier
+/// versions wrote has seconds alone, and kAssumedSpread if they are not all 0; to them a pipelined
 /// collective was one like any other.
 json::object to_json(const HostOverhead& overhead);
 /// @throws std::exception  if `object` is none

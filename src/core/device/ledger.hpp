@@ -1,4 +1,4 @@
-// What one optimizer step did on one rank: every collective, pass, wait and transfer.
+// The ledger of one optimizer step on one rank: every collective, pass, wait and transfer.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,7 @@
 
 namespace dstune {
 
-/// What a collective is for.
+/// The purpose of a collective.
 enum class Purpose {
   gradients,   ///< their average
   parameters,  ///< gathers of what is sharded
@@ -29,8 +29,8 @@ enum class Purpose {
 
 constexpr std::size_t kPurposes = 7;
 
-/// A memory-bound pass of the step over parameters or gradients (zero-step.md 4.1, 4.2). The
-/// model's own kernels are not among them.
+/// A memory-bound pass of the step over parameters or gradients (docs/deepspeed-step.md, "Passes
+/// over gradients" and "The update"). The model's own kernels are not among them.
 enum class Pass {
   accumulate,       ///< += an earlier micro-step's gradient
   bucket_copy,      ///< gradient into the bucket
@@ -156,7 +156,8 @@ class Ledger {
   const std::vector<HostLine>& host() const noexcept { return host_; }
   std::int64_t peak_live_elements() const noexcept { return peak_live_elements_; }
 
-  /// What came since `before`, an earlier state of this ledger; a peak is this ledger's.
+  /// The entries that came since `before`, an earlier state of this ledger; a peak is this
+  /// ledger's.
   Ledger since(const Ledger& before) const;
   /// Adds `work`, a result of since() of this ledger, `times` times over. Sums that do not fit stay
   /// at the largest number; those of doubles are exact but for their rounding.

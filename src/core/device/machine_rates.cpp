@@ -28,7 +28,7 @@ double distance(const MatrixShape& a, const MatrixShape& b) {
   return apart(a.rows, b.rows) + apart(a.cols, b.cols) + apart(a.inner, b.inner);
 }
 
-/// Of those that `counts`, at least one.
+/// The rate with the nearest shape among those that `counts`, at least one.
 template <class Counts>
 const MatrixRate& nearest_of(const std::vector<MatrixRate>& rates, const MatrixShape& shape,
                              Counts counts) {

@@ -13,7 +13,7 @@
 
 namespace dstune {
 
-/// Of the product (rows, inner) (inner, cols).
+/// The shape of the product (rows, inner) (inner, cols).
 struct MatrixShape {
   std::int64_t rows = 0;
   std::int64_t cols = 0;
@@ -73,14 +73,16 @@ struct MachineRates {
   bool operator==(const MachineRates&) const = default;
 };
 
-/// Of the measured product most alike; between two, as its shape is by logarithms; or flops_per_s.
+/// The rate of the measured product most alike; between two, as its shape is by logarithms; or
+/// flops_per_s.
 /// @param product  work_of() a matrix product
 double rate_of(const MachineRates& rates, const Work& product);
 
-/// Of this message; else of another type in such a group; else of the whole group.
+/// The rate of this message; else of another type in such a group; else of the whole group.
 const CollectiveRate& rate_of(const MachineRates& rates, const GroupMessage& message);
 
-/// Of a part of a group whose ranks are as far from each other each.
+/// The distance between neighbours in a part of a group whose ranks are equally far from each
+/// other.
 inline int spacing_of(const std::vector<int>& ranks) {
   return ranks.size() < 2 ? 1 : ranks[1] - ranks[0];
 }
@@ -88,10 +90,10 @@ inline int spacing_of(const std::vector<int>& ranks) {
 /// Steps of a ring of `ranks` ranks.
 int ring_steps(CollectiveKind kind, int ranks);
 
-/// Of the ranks of a group, at least one: the slowest of each. A product or message that a rank has
+/// The slowest rates among the ranks of a group, at least one. A product or message that a rank has
 /// not measured is left out.
 MachineRates merge(const std::vector<MachineRates>& ranks);
-/// Likewise of groups, any of which may run an experiment: the geometric mean of each.
+/// The rates of groups, any of which may run an experiment: the geometric mean of each.
 MachineRates typical(const std::vector<MachineRates>& groups);
 
 /// {"overlaps": false, "flops_per_s": 5e10, ..., "collectives": {"all_reduce": {...}, ...}}

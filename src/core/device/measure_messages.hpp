@@ -21,8 +21,8 @@ std::array<CollectiveRate, kCollectiveKinds> measure_collectives(Device& device,
                                                                  Collectives& collectives,
                                                                  DType dtype, Bytes largest);
 
-/// Likewise those of `messages`, which are the same on all ranks. All parts of the group that a
-/// message may go through send at the same time, as they do in a step. What does not divide the
+/// The rates of `messages`, which are the same on all ranks. All parts of the group that a message
+/// may go through send at the same time, as they do in a step. A part that does not divide the
 /// group is left out.
 std::vector<MessageRate> measure_messages(Device& device, Collectives& collectives,
                                           const std::vector<GroupMessage>& messages,

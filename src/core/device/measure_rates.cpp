@@ -12,14 +12,14 @@
 namespace dstune {
 namespace {
 
-// What takes so long once is not timed again and again, nor is what is larger.
+// A product that takes so long once is not timed again and again, nor is a larger one.
 constexpr Seconds kLongProduct = 0.05;
 
 Buffer space_of(Device& device, std::int64_t numel, DType dtype) {
   return make_buffer(device, MemoryCategory::temporaries, numel, dtype);
 }
 
-// What else the machine does only makes it longer.
+// Other work of the machine only makes it longer.
 template <class Run>
 Seconds least_time_of_call(Device& device, Seconds estimate, const Run& run) {
   return times_of_call(device, estimate, run).min;

@@ -59,7 +59,7 @@ struct PeakMemory {
   /// AllocatorModel::caching: largest sum of the allocator's segments; exact: 0.
   Bytes reserved = 0;
 
-  /// What the limit applies to.
+  /// The bytes that the limit applies to.
   Bytes counted() const { return std::max(total, reserved); }
 
   bool operator==(const PeakMemory&) const = default;
@@ -86,15 +86,15 @@ class MemoryBudget {
  public:
   explicit MemoryBudget(Bytes limit) : limit_(limit) {}
 
-  /// From now on. Nothing may be in use.
+  /// Counts as `allocator` does from now on. Nothing may be in use.
   void count_as(AllocatorModel allocator);
 
-  /// What release() must be given back.
+  /// The block that release() must be given back.
   using Block = CachingModel::Block;
   /// @throws OutOfMemoryError  if `size` more bytes would exceed the limit; then nothing changed
   ///         but the cache, which is given back
   Block reserve(MemoryCategory category, Bytes size, Stream stream = Stream::compute);
-  /// Likewise, where has_room() said no and all that could be waited for has been: gives the cache
+  /// The same where has_room() said no and all that could be waited for has been: gives the cache
   /// back first.
   Block reserve_at_last(MemoryCategory category, Bytes size, Stream stream = Stream::compute);
   void release(MemoryCategory category, Bytes size, Block block = CachingModel::kNoBlock) noexcept;
@@ -104,7 +104,7 @@ class MemoryBudget {
   void release_cached() noexcept;
   /// True if release_cached() would do something: then PyTorch waits for the device.
   bool holds_unused_segments() const noexcept { return cache_ && cache_->holds_unused_segments(); }
-  /// What is cached, and where; empty if nothing ever is.
+  /// The cached blocks and their places; empty if nothing ever is cached.
   CachingModel::FreeLists free_lists() const;
 
   Bytes limit() const noexcept { return limit_; }
@@ -114,7 +114,7 @@ class MemoryBudget {
   const PeakMemory& peak() const noexcept { return peak_; }
   void reset_peak() noexcept;
 
-  /// What follows belongs to `phase`. @returns the phase until now
+  /// Everything that follows belongs to `phase`. @returns the phase until now
   StepPhase enter(StepPhase phase) noexcept { return std::exchange(phase_, phase); }
 
  private:

@@ -1,5 +1,5 @@
-// Counter-based random numbers: a hash of (key, index), so any element can be made alone, by every
-// backend alike.
+// A counter-based RNG: a hash of (key, index), so any element can be made alone, by every backend
+// alike.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ constexpr std::uint64_t mix(std::uint64_t z) {
   return z ^ (z >> 31U);
 }
 
-/// Independent of the keys of other (seed, stream) pairs.
+/// The key of an RNG stream, independent of the keys of other (seed, stream) pairs.
 constexpr std::uint64_t make_key(std::uint64_t seed, std::uint64_t stream = 0) {
   return mix(mix(seed + 0x9e3779b97f4a7c15U) + stream);
 }

@@ -1,4 +1,4 @@
-// Work that repeats itself: carried out, or, in a rehearsal, done once and counted.
+// Work that repeats itself: carried out, or, in a dry run, done once and counted.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 namespace dstune {
 
-/// What `ledger` is told while it lives counts `times` over.
+/// An entry that `ledger` is told while it lives counts `times` over.
 class CountedEach {
  public:
   CountedEach(Ledger& ledger, std::uint64_t times) : ledger_(ledger), outer_(ledger.count_each(1)) {

@@ -10,8 +10,8 @@
 
 namespace dstune {
 
-/// What is queued on one stream runs in that order; two streams are ordered by events alone. A CPU
-/// runs all at once, in call order.
+/// Work that is queued on one stream runs in that order; two streams are ordered by events alone. A
+/// CPU runs all at once, in call order.
 enum class Stream {
   compute,        ///< forward, backward, the update
   reduction,      ///< of gradients, with overlap_comm

@@ -71,7 +71,7 @@ class Buffer {
   Buffer& operator=(const Buffer&) = delete;
 
   /// Gives it back in the order of the stream that was current when it was made: what that stream
-  /// holds now may still use it. What other streams hold must come before that, or used_on() says
+  /// holds now may still use it. The work of other streams must come before that, or used_on() says
   /// so.
   void reset() noexcept;
 

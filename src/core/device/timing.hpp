@@ -20,7 +20,7 @@ Seconds time_of_call(Device& device, int calls, const Run& run) {
   return (device.time_of(end) - device.time_of(begin)) / calls;
 }
 
-/// Likewise, warm, of a few batches of some milliseconds.
+/// The same time, warm, of a few batches of some milliseconds.
 /// @param estimate  what a call may take
 template <class Run>
 Summary times_of_call(Device& device, Seconds estimate, const Run& run) {

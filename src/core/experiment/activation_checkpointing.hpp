@@ -8,7 +8,7 @@
 
 namespace dstune {
 
-/// As a training program switches it on (docs/checkpointing.md).
+/// Activation checkpointing as a training program switches it on (docs/checkpointing.md).
 struct ActivationCheckpointing {
   enum class Unit {
     none,

@@ -31,7 +31,7 @@ std::string read_text(const json::object& object, std::string_view key, std::str
 /// True if the member is there and true; "auto" is left to the training program, and so off.
 bool is_on(const json::object& object, std::string_view key);
 
-/// As read(), for integers >= 0, which may be written as 5e8.
+/// The same as read(), for integers >= 0, which may be written as 5e8.
 template <class Integer>
 void read_integer(const json::object& object, std::string_view key, Integer& out) {
   const json::value* value = find(object, key);

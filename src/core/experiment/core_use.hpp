@@ -1,4 +1,4 @@
-// What a rank got of the hardware that its work needs.
+// The share of its hardware that a rank got for its work.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace dstune {
 
-/// Of one rank in one experiment.
+/// The core use of one rank in one experiment.
 struct CoreUse {
   /// Wall time of its own work in all steps, what it waited for in collectives left out; 0 where a
   /// device works beside the host.

@@ -32,7 +32,7 @@ void add_reasons(std::vector<std::string>& to, const std::vector<std::string>& f
   }
 }
 
-/// What held the device back for more than a moment of `time` between the readings.
+/// The reasons that held the device back for more than a moment of `time` between the readings.
 std::vector<std::string> reasons_between(const DeviceReading& before, const DeviceReading& after,
                                          Seconds time) {
   constexpr double kLeastShare = 0.01;

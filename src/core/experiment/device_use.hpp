@@ -11,8 +11,8 @@
 
 namespace dstune {
 
-/// Over the measured steps, of one device or of all of a group. What a device does not say is
-/// absent.
+/// The use of one device, or of all of a group, over the measured steps. A value that a device does
+/// not say is absent.
 struct DeviceUse {
   std::optional<double> sm_clock_mhz =
       std::nullopt;  ///< mean, of the device with the smallest share
@@ -24,7 +24,7 @@ struct DeviceUse {
   std::vector<std::string> throttle_reasons = {};  ///< of any device
   int other_processes = 0;                         ///< the most on one device
 
-  /// Of its maximum, 0 to 1; absent if either clock is.
+  /// The clock's share of its maximum, 0 to 1; absent if either is.
   std::optional<double> sm_clock_share() const;
 
   bool operator==(const DeviceUse&) const = default;
@@ -37,7 +37,8 @@ std::optional<DeviceUse> make_device_use(const std::optional<DeviceReading>& bef
                                          const std::optional<DeviceReading>& after, Seconds time,
                                          int steps);
 
-/// Of the ranks of a group; none if no device says anything. A sum is absent if a term is.
+/// The use of all ranks of a group together; none if no device says anything. A sum is absent if a
+/// term is.
 std::optional<DeviceUse> merge(const std::vector<std::optional<DeviceUse>>& ranks);
 
 /// {"sm_clock_mhz": 1410, ...}: what is absent has no key.

@@ -22,7 +22,7 @@ json::object settings_to_json(const RunSettings& settings) {
                          {"experiment_timeout_s", settings.experiment_timeout},
                          {"seed", settings.seed},
                          {"host_overhead_s", to_json(settings.host_overhead)}};
-  // What is rare is left out: older journals do not know it.
+  // Rare settings are left out: older journals do not know them.
   if (settings.attention != AttentionKind::sdpa) object["attention"] = name_of(settings.attention);
   if (settings.share_gpu) object["share_gpu"] = true;
   if (settings.lengths.varies()) object["lengths"] = to_json(settings.lengths);
@@ -46,7 +46,7 @@ LossSettings loss_from_json(const json::object& object) {
   return loss;
 }
 
-// What earlier versions wrote has none: it counted exactly.
+// Journals of earlier versions have none: they counted exactly.
 AllocatorModel allocator_from_json(const json::object& object) {
   const auto* name = object.if_contains("allocator");
   if (name == nullptr) return AllocatorModel::exact;
@@ -101,8 +101,8 @@ json::object spent_by(HostOverhead overhead) {
 std::string Experiment::key() const {
   json::object identity = settings_to_json(settings);
   identity.erase("experiment_timeout_s");
-  // The model's name is a label: a preset and a file with the same dimensions are one model. Of a
-  // profile the numbers count that a step spends.
+  // The model's name is a label: a preset and a file with the same dimensions are one model. A
+  // profile counts by the numbers that a step spends.
   identity["model"].as_object().erase("name");
   identity["host_overhead_s"] = spent_by(settings.host_overhead);
   identity["ds_config"] = ds_config;

@@ -1,4 +1,4 @@
-// What one experiment is: all a worker must be told.
+// One experiment: all that a worker must be told.
 #pragma once
 
 #include <cstdint>
@@ -48,12 +48,13 @@ struct Experiment {
   int ranks = 1;  ///< group size = data-parallel world size
   RunSettings settings;
   int repetition = 0;  ///< measuring the same again, for its own sake, is another experiment
-  /// No step: the group measures what its machine can do (Measured::machine_rates). Of `ds_config`
-  /// only the precision counts.
+  /// No step: the group measures what its machine can do (Measured::machine_rates). Only the
+  /// precision of `ds_config` counts.
   bool measures_machine = false;
 
-  /// What makes two experiments the same for resume: DeepSpeed JSON (order of keys aside), ranks
-  /// and everything in settings that changes the result (not the timeout). Canonical JSON text.
+  /// The properties that make two experiments the same for resume: DeepSpeed JSON (order of keys
+  /// aside), ranks and everything in settings that changes the result (not the timeout). Canonical
+  /// JSON text.
   std::string key() const;
 };
 

@@ -46,10 +46,10 @@ struct LengthSettings {
   bool operator==(const LengthSettings&) const = default;
 };
 
-/// "lognormal, mean 600, sigma 0.8, 2 to 2048, padded to the longest". Of lengths that vary.
+/// "lognormal, mean 600, sigma 0.8, 2 to 2048, padded to the longest"; for lengths that vary.
 std::string describe(const LengthSettings& settings);
 
-/// Of lengths that vary.
+/// The text form of lengths that vary.
 json::object to_json(const LengthSettings& settings);
 /// Inverse of to_json. @throws std::exception  if `object` is no such thing
 LengthSettings length_settings_from_json(const json::object& object);

@@ -17,13 +17,13 @@ enum class LossKind {
 struct LossSettings {
   LossKind kind = LossKind::plain;
   /// A training loop that holds the model's output keeps its logits until the next forward is over.
-  /// Of kind plain only: the others have none.
+  /// Only the kind plain has them.
   bool keep_logits = false;
 
   bool operator==(const LossSettings&) const = default;
 };
 
-/// As in "dstune.loss" and in the text form of an experiment.
+/// The name in "dstune.loss" and in the text form of an experiment.
 std::string_view name_of(LossKind kind);
 std::optional<LossKind> loss_from(std::string_view name);
 

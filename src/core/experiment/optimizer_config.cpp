@@ -105,7 +105,7 @@ void find_unsupported_params(const json::object& params, std::vector<std::string
   if (find(params, "foreach") != nullptr) unsupported.emplace_back("optimizer.params.foreach");
 }
 
-// What DeepSpeed refuses when it starts.
+// Finds the settings that DeepSpeed refuses when it starts.
 void find_refused(const json::object& root, const std::string& type,
                   const OptimizerConfig& optimizer, std::vector<std::string>& unsupported) {
   double stage = 0;

@@ -67,7 +67,7 @@ bool is(const OptimizerConfig& optimizer) {
 }
 
 /// Without ZeRO and in 16 bit: flat buffers for DeepSpeed's own Adam, one tensor at a time for
-/// every other optimizer (zero-step.md 0).
+/// every other optimizer (docs/deepspeed-step.md, "Which optimizer class runs").
 bool uses_fused_wrapper(const OptimizerConfig& optimizer);
 
 /// fp32 tensors kept per parameter: 2 of Adam and Lamb, 1 of Lion, Adagrad and SGD with momentum, 0
@@ -83,8 +83,8 @@ int scratch_tensors(const OptimizerConfig& optimizer, double weight_decay);
 /// (docs/decisions/optimizers.md).
 bool leaves_unused_state(const OptimizerConfig& optimizer, int stage, DType dtype);
 
-/// The "optimizer" section of a checked DeepSpeed JSON. What cannot be modelled, or what DeepSpeed
-/// refuses together with the rest of the file, goes to `unsupported`.
+/// The "optimizer" section of a checked DeepSpeed JSON. A setting that cannot be modelled, or that
+/// DeepSpeed refuses together with the rest of the file, goes to `unsupported`.
 /// @throws std::invalid_argument  if the JSON was not checked
 OptimizerConfig read_optimizer_config(const json::object& ds_config,
                                       std::vector<std::string>& unsupported);

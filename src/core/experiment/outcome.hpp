@@ -1,4 +1,4 @@
-// What one experiment can end in: all a worker says back.
+// The outcomes of one experiment: all that a worker says back.
 #pragma once
 
 #include <cstdint>
@@ -46,22 +46,22 @@ struct Measured {
   std::vector<CoreUse> core_use = {};
   /// None where no device says, and in what earlier versions measured.
   std::optional<DeviceUse> device_use = std::nullopt;
-  /// What carried the collectives between hosts, as their library names it ("IB", "Socket"); "" if
-  /// it did not say.
+  /// The network that carried the collectives between hosts, as their library names it ("IB",
+  /// "Socket"); "" if it did not say.
   std::string network = {};
-  /// Of the slowest device of the group; none where nobody measures them.
+  /// The peaks of the slowest device of the group; none where nobody measures them.
   std::optional<DevicePeaks> device_peaks = std::nullopt;
-  /// Of an experiment that measures its machine, which has nothing else; else none.
+  /// The rates of an experiment that measures its machine, which has nothing else; else none.
   std::optional<MachineRates> machine_rates = std::nullopt;
   /// Where lengths vary from step to step; else none.
   std::optional<VaryingSteps> varying = std::nullopt;
 };
 
-/// What one step takes: the median, or the mean of steps that vary by nature.
+/// The time that one step takes: the median, or the mean of steps that vary by nature.
 Seconds typical_step_time(const Measured& measured);
 
-/// What is not known of typical_step_time(), of one: the spread of steps that should be alike, or
-/// the standard error of the mean of those that vary by nature.
+/// The uncertainty of typical_step_time(), relative to it: the spread of steps that should be
+/// alike, or the standard error of the mean of those that vary by nature.
 double relative_noise(const Measured& measured);
 
 /// It does not fit. The numbers are those of the first rank that could not allocate; those of a
@@ -111,8 +111,8 @@ struct Skipped {
 
 using Outcome = std::variant<Measured, OutOfMemory, Failed, Skipped>;
 
-/// What another try may end otherwise, if the user asks for one: a failure, and memory that the
-/// machine did not have. All else is final.
+/// True for outcomes that another try may end otherwise, if the user asks for one: a failure, and
+/// memory that the machine did not have. All else is final.
 bool may_be_tried_again(const Outcome& outcome);
 
 /// {"status": "measured" | "out_of_memory" | "failed" | "skipped", ...}, units in the keys.

@@ -26,8 +26,8 @@ struct LossScaleConfig {
   double min_scale = 1;
 };
 
-/// What DeepSpeed takes for leaf modules unless it is told others: DEFAULT_LEAF_MODULE_CLASSES of
-/// its runtime/zero/leaf_module_config.py.
+/// The classes that DeepSpeed takes for leaf modules unless it is told others:
+/// DEFAULT_LEAF_MODULE_CLASSES of its runtime/zero/leaf_module_config.py.
 constexpr std::string_view kDefaultLeafClasses[] = {
     "transformers.models.mixtral.modeling_mixtral.MixtralSparseMoeBlock",
     "transformers.models.qwen2_moe.modeling_qwen2_moe.Qwen2MoeSparseMoeBlock",
@@ -60,7 +60,7 @@ struct StepConfig {
   double gradient_clipping = 1.0;
   OptimizerConfig optimizer;
   ActivationCheckpointing checkpointing = {};  ///< "dstune.activation_checkpointing"
-  /// Of deepspeed.checkpointing.checkpoint: it waits for the device where it begins and ends.
+  /// deepspeed.checkpointing.checkpoint waits for the device where it begins and ends.
   bool checkpoints_synchronize = false;
 
   /// Samples of one optimizer step on `ranks` data-parallel ranks.
@@ -69,7 +69,8 @@ struct StepConfig {
   DType message_dtype() const { return communication_dtype.value_or(dtype); }
   /// In which micro-steps are added up.
   DType accumulation_dtype() const { return grad_accum_dtype.value_or(dtype); }
-  /// DeepSpeed's BF16 optimizer instead of ZeRO-1 (zero-step.md 0).
+  /// DeepSpeed's BF16 optimizer instead of ZeRO-1 (docs/deepspeed-step.md, "Which optimizer class
+  /// runs").
   bool uses_bf16_optimizer() const {
     return stage == 1 && dtype == DType::bf16 && accumulation_dtype() == DType::fp32;
   }
@@ -95,13 +96,13 @@ struct StepConfig {
   int hpz_partition_size = 1;        ///< ranks that share secondary shards; 1: there are none
   int mics_shard_size = 0;           ///< ranks that share the model; 0: all of them
 
-  /// What the release's step does by itself, whatever the JSON says.
+  /// The release's own ways of a step, whatever the JSON says.
   StepBehaviour behaviour;
 
-  /// Of the machine, not of the JSON: RunSettings::devices_per_node.
+  /// A property of the machine, not of the JSON: RunSettings::devices_per_node.
   int devices_per_node = 0;
 
-  /// What the configuration asks for that the step does not model: such an experiment is Skipped,
+  /// The settings of the configuration that the step does not model: such an experiment is Skipped,
   /// never measured without it. One text per knob, e.g. "zero_optimization.offload_optimizer".
   std::vector<std::string> unsupported;
 };
@@ -110,7 +111,7 @@ struct StepConfig {
 /// for (deepspeed_version_of).
 /// @throws std::invalid_argument  if the JSON was not checked (a wrong type or value)
 StepConfig make_step_config(const json::object& ds_config);
-/// Likewise, with what the experiment knows of the machine.
+/// The same, with what the experiment knows of the machine.
 StepConfig make_step_config(const Experiment& experiment);
 
 }  // namespace dstune

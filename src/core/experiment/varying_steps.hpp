@@ -1,4 +1,4 @@
-// What is measured of steps whose batches differ in length.
+// The measurements of steps whose batches differ in length.
 #pragma once
 
 #include <vector>
@@ -9,7 +9,7 @@
 namespace dstune {
 
 /// Real tokens are those of the sequences; padded ones are all that is computed, padding included.
-/// Of all ranks together.
+/// All numbers are those of all ranks together.
 struct VaryingSteps {
   Seconds mean_step_time = 0;
   Seconds p95_step_time = 0;    ///< 95 % of the steps take no longer
@@ -21,7 +21,7 @@ struct VaryingSteps {
   bool operator==(const VaryingSteps&) const = default;
 };
 
-/// What one step took and did, over all ranks.
+/// The time and work of one step, over all ranks.
 struct StepWork {
   Seconds time = 0;
   double real_tokens = 0;

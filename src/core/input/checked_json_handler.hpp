@@ -30,7 +30,7 @@ class CheckedJsonHandler {
   CheckedJsonHandler(std::string_view pointer, Problems& problems)
       : root_(pointer), problems_(problems) {}
 
-  /// What the parser has just read: tells a missing comma from other faults.
+  /// The place that the parser has just read to: tells a missing comma from other faults.
   enum class Place { after_value, after_key, elsewhere };
   Place place() const { return place_; }
 

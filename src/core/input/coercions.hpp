@@ -1,4 +1,4 @@
-// What pydantic, which checks DeepSpeed's sections, takes for a value of another type.
+// The values of other types that pydantic, which checks DeepSpeed's sections, accepts.
 #pragma once
 
 #include "core/base/json.hpp"

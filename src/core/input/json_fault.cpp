@@ -114,7 +114,7 @@ struct Scan {
   std::size_t slash = kNone;   ///< one that begins no comment
 };
 
-// Of what stands before `end`.
+// Scans the text that stands before `end`.
 Scan scan(std::string_view text, std::size_t end) {
   Scan found;
   for (std::size_t i = 0; i < end && found.slash == Scan::kNone; ++i) {
@@ -134,7 +134,8 @@ Scan scan(std::string_view text, std::size_t end) {
   return found;
 }
 
-// What a string may not hold. Boost stops at the letter itself, or at the one behind a backslash.
+// The fault of a character that a string may not hold. Boost stops at the letter itself, or at the
+// one behind a backslash.
 std::string wrong_in_string(std::string_view text, std::size_t& offset, std::size_t begin) {
   const auto code = static_cast<unsigned char>(text[offset]);
   if (text[offset - 1] == '\\' && code > 0x20U && code < 0x7FU) {

@@ -1,4 +1,4 @@
-// What is wrong with a text that is no JSON, in words for the one who wrote it.
+// The fault of a text that is no JSON, in words for the one who wrote it.
 #pragma once
 
 #include <cstddef>

@@ -22,7 +22,7 @@ class Problems {
   /// @param what   reads on from there: "is 4; accepted: 0, 1, 2, 3"
   void add(std::string where, std::string what);
 
-  /// What is no fault but worth a line: "/zero_optimization/x is not known".
+  /// A remark that is no fault but worth a line: "/zero_optimization/x is not known".
   void warn(std::string_view where, std::string_view what);
   /// One line each; those that differ only in the last step of their pointers are folded into one,
   /// and beyond the first 20 only their number is kept.
@@ -52,7 +52,8 @@ std::string describe(const json::value& value);
 std::string in_quotes(std::string_view text);
 
 /// "POINTER WHAT" of each; pointers with the same parent and the same text become one line: "/a/*
-/// WHAT (4 keys: x, y, z, ...)". Of more than `most` lines the last says how many are left out.
+/// WHAT (4 keys: x, y, z, ...)". If there are more than `most` lines, the last says how many are
+/// left out.
 std::vector<std::string> folded(const std::vector<Problem>& notes, std::size_t most);
 
 /// JSON pointer (RFC 6901) of the member `key`, or of an element.

@@ -10,8 +10,8 @@
 
 namespace dstune {
 
-/// Checks a section once and hands out its values. What is absent, null or wrong (a problem by
-/// then) leaves the member as it is: at its default.
+/// Checks a section once and hands out its values. A value that is absent, null or wrong (a problem
+/// by then) leaves the member as it is: at its default.
 class SectionReader {
  public:
   SectionReader(const json::value& section, const Section& rules, std::string_view pointer,

@@ -5,7 +5,7 @@
 
 namespace dstune {
 
-/// Those that are modelled, as a KeyRule takes them.
+/// The names that are modelled, as a KeyRule takes them.
 inline constexpr std::string_view kActivationNames =
     "gelu|gelu_accurate|gelu_fast|gelu_new|gelu_pytorch_tanh|quick_gelu|relu|sigmoid|silu|swish|"
     "tanh";

@@ -1,4 +1,4 @@
-// What of a model is trained: all, what patterns name, or adapters beside it.
+// The part of a model that is trained: all, what patterns name, or adapters beside it.
 #pragma once
 
 #include <cstdint>

@@ -16,7 +16,7 @@ constexpr const char* kUsualProblem = "single_label_classification";
 
 }  // namespace
 
-// What is usual leaves the text as it is.
+// The usual labels leave the text as it is.
 std::string with_labels(const std::string& own, const json::object& config) {
   std::int64_t labels = kUsualLabels;
   std::string problem = kUsualProblem;

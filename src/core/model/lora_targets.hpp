@@ -19,8 +19,8 @@ bool is_linear(const ModuleSpec& module);
 /// The last layer, from hidden states to words; none of a classifier.
 std::optional<std::size_t> output_embeddings(const ModelParameters& parameters, Task task);
 
-/// As PEFT's check_target_module_exists() decides by the names of the model's modules, ascending;
-/// also modules that is_linear() denies.
+/// The modules that PEFT's check_target_module_exists() decides on by the names of the model's
+/// modules, ascending; also modules that is_linear() denies.
 /// @throws std::invalid_argument  if a pattern is no Pattern (core/base/pattern.hpp)
 std::vector<std::size_t> find_lora_targets(const LoraSettings& lora,
                                            const ModelParameters& parameters, Task task);

@@ -1,4 +1,4 @@
-// What a model consists of: its tensors and the tree of its modules, in registration order.
+// The parts of a model: its tensors and the tree of its modules, in registration order.
 #pragma once
 
 #include <cstddef>
@@ -13,7 +13,8 @@
 
 namespace dstune {
 
-/// What a tensor starts with: normal numbers with mean 0, or, where `stddev` is 0, `constant`.
+/// The values that a tensor starts with: normal numbers with mean 0, or, where `stddev` is 0,
+/// `constant`.
 struct InitialValue {
   double stddev = 0;
   double constant = 0;
@@ -53,8 +54,10 @@ struct LoraScaling {
 
 /// All parameters of a model. Tied tensors stand once, and every module that uses them lists them.
 struct ModelParameters {
-  std::vector<ParameterSpec> tensors;  ///< in registration order (zero-step.md 5.1)
-  std::vector<ModuleSpec> modules;     ///< likewise, parents before their children; the root first
+  /// In registration order (docs/deepspeed-step.md, "Order of registration").
+  std::vector<ParameterSpec> tensors;
+  /// In registration order too, parents before their children; the root first.
+  std::vector<ModuleSpec> modules;
   LoraScaling lora = {};
 
   std::int64_t total() const;            ///< elements of all tensors, P where none is frozen
@@ -66,7 +69,7 @@ struct ModelParameters {
 };
 
 /// Finds modules and tensors by their names, which are those of `parameters`: it must live longer.
-/// What PEFT wraps has the name of what it stands for: plain_name().
+/// A module that PEFT wraps has the name of what it stands for: plain_name().
 class ModelNames {
  public:
   explicit ModelNames(const ModelParameters& parameters);
@@ -87,7 +90,7 @@ class ModelNames {
     return parameters_->modules.at(module).class_name;
   }
   bool is_trainable(std::size_t tensor) const { return parameters_->tensors.at(tensor).trainable; }
-  /// What adapts the linear layers, nothing but with LoRA.
+  /// The scaling of what adapts the linear layers, nothing but with LoRA.
   const LoraScaling& lora() const { return parameters_->lora; }
 
  private:

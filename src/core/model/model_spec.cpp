@@ -13,7 +13,7 @@ namespace dstune {
 
 namespace {
 
-// What few models have is left out: journals from before there was any lack it too.
+// Members that few models have are left out: journals from before there was any lack it too.
 const std::string kNothingOwn = ModelSpec{}.own;
 
 }  // namespace

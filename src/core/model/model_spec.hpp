@@ -12,8 +12,8 @@
 namespace dstune {
 
 /// The settings of a model of any family, with the names of GPT-2's config in comments. Validated
-/// by the family that reads it: every dimension >= 1. What the rest of the program asks about has a
-/// member, all else is in `own`.
+/// by the family that reads it: every dimension >= 1. A setting that the rest of the program asks
+/// about has a member, all else is in `own`.
 struct ModelSpec {
   std::string family = "gpt2";        ///< model_type; see core/train/families/families.hpp
   std::string name = "gpt2";          ///< preset name, file stem or "inline"; shown only
@@ -33,8 +33,8 @@ struct ModelSpec {
   /// dstune.expert_imbalance: tokens go to experts by lot (ExpertDraw), not as the router says.
   std::optional<double> expert_imbalance = std::nullopt;
   std::int64_t target_length = 0;  ///< of seq2seq_lm; 0: as long as its source
-  /// What only this family has: a JSON object with keys of its config.json, every value that counts
-  /// named, made by the family's read() and read by nobody else.
+  /// The settings that only this family has: a JSON object with keys of its config.json, every
+  /// value that counts named, made by the family's read() and read by nobody else.
   std::string own = "{}";
   FineTuning fine_tuning = {};  ///< what of it is trained
 

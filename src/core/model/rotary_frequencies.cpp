@@ -12,7 +12,7 @@ namespace dstune {
 
 namespace {
 
-/// What the kinds read, with Hugging Face's defaults.
+/// The values that the kinds read, with Hugging Face's defaults.
 class Parameters {
  public:
   explicit Parameters(const json::object& object) : object_(object) {}

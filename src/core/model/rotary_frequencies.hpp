@@ -1,4 +1,4 @@
-// The angles by which rotary position embeddings turn: Hugging Face's rope_parameters.
+// RoPE (rotary position embeddings): the angles of Hugging Face's rope_parameters.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ struct RotaryFrequencies {
   double scaling = 1;
 };
 
-/// The rotary settings of a config.json in the form of transformers 5: an object with rope_type,
+/// The RoPE settings of a config.json in the form of transformers 5: an object with rope_type,
 /// rope_theta and what the type needs, made of rope_parameters, or of rope_scaling and rope_theta
 /// of older files. Kinds: default, linear, dynamic, llama3, yarn, longrope.
 /// @param max_positions  stands for an absent original_max_position_embeddings

@@ -1,4 +1,4 @@
-// What a model is trained for.
+// The task that a model is trained for.
 #pragma once
 
 #include <string_view>

@@ -1,4 +1,4 @@
-// What one rank measured, and how the group's ranks become one outcome.
+// The report of one rank, and how the group's reports become one outcome.
 #pragma once
 
 #include <string>

@@ -8,7 +8,7 @@
 namespace dstune {
 namespace {
 
-/// What happened; equal numbers of different kinds must not look alike.
+/// The kind of event; equal numbers of different kinds must not look alike.
 enum class Kind : std::uint64_t {
   allocate = 1,
   free,
@@ -31,7 +31,7 @@ std::uint64_t number_of(Enumeration value) {
   return static_cast<std::uint64_t>(value);
 }
 
-/// Of an operation's name, which differs from others in its length, its beginning or its end.
+/// Adds an operation's name, which differs from others in its length, its beginning or its end.
 void add_name(Walk& walk, std::string_view name) {
   std::uint64_t begin = 0;
   std::uint64_t end = 0;
@@ -43,7 +43,7 @@ void add_name(Walk& walk, std::string_view name) {
   walk.add(end);
 }
 
-// What the event comes after says which one it is.
+// The work that the event comes after says which one it is.
 void add_clock(Walk& walk, const StreamClock& clock) {
   for (const std::uint64_t count : clock) walk.add(count);
 }

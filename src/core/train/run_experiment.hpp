@@ -22,12 +22,13 @@ namespace dstune {
 Outcome run_experiment(const Experiment& experiment, Device& device, Collectives& collectives,
                        Group& group);
 
-/// What `experiment` needs on rank `rank` of its group, from a dry run of the same code: exact
+/// The needs of `experiment` on rank `rank` of its group, from a dry run of the same code: exact
 /// peak, or OutOfMemory against `limit`; collectives of one step. Local, a few milliseconds.
 struct DryRun {
   Outcome outcome;  ///< Measured (peak_memory, collectives; times 0), OutOfMemory or Skipped
-  /// Of everything the step asked of its device, in order: memory, operations, messages, waits.
-  /// Equal numbers: the same step. 0 if it was skipped before it began.
+  /// The step signature, a hash of everything the step asked of its device, in order: memory,
+  /// operations, messages, waits. Equal numbers: the same step. 0 if it was skipped before it
+  /// began.
   std::uint64_t walk = 0;
 };
 /// @param imitated  the device whose scratch is counted; none: a GPU with fused kernels

@@ -7,15 +7,15 @@
 
 namespace dstune {
 
-/// What differs from step to step.
+/// The reason why steps differ.
 enum class StepsDiffer {
   by_noise,   ///< all do the same
   by_nature,  ///< their batches differ in length
 };
 
 /// At least `min_steps`; on while their noise is above 5 %, up to three times as many, as long as
-/// they took less than half of the experiment's time limit together. Of steps that differ by nature
-/// the mean is sought: at least 8, on while its standard error is above 3 %, up to twenty times
+/// they took less than half of the experiment's time limit together. The mean is sought of steps
+/// that differ by nature: at least 8, on while its standard error is above 3 %, up to twenty times
 /// `min_steps` (docs/decisions/lengths.md).
 class StoppingRule {
  public:

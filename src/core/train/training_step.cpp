@@ -195,7 +195,7 @@ void TrainingStep::read_numbers(StepReport& report) {
   report.grad_norm = engine_->grad_norm();
 }
 
-// What runs on other streams is awaited by the computation sooner or later.
+// The computation awaits sooner or later what runs on other streams.
 Event TrainingStep::end_of_work() {
   Event end = device_.record(Stream::compute);
   device_.host_wait(end);

@@ -18,8 +18,8 @@
 
 namespace dstune {
 
-/// What one optimizer step did on this rank. Times are those of the compute stream; the whole one
-/// ends with all of the device's work.
+/// The report of one optimizer step on this rank. Times are those of the compute stream; the whole
+/// one ends with all of the device's work.
 struct StepReport {
   double loss = 0;  ///< mean over this rank's micro-steps
   StepResult result;
@@ -28,7 +28,8 @@ struct StepReport {
   Seconds forward = 0;
   Seconds backward = 0;  ///< with the gradient communication inside
   Seconds optimizer = 0;
-  /// Of this rank's micro-steps, where lengths vary: see VaryingSteps; FLOPs of the real tokens.
+  /// The sums over this rank's micro-steps, where lengths vary: see VaryingSteps; FLOPs are those
+  /// of the real tokens.
   double real_tokens = 0;
   double padded_tokens = 0;
   double flops = 0;
@@ -84,7 +85,7 @@ class TrainingStep {
   Scalar loss_;    // of the micro-steps, added up
   std::uint64_t step_ = 0;
 
-  // Of the step that runs.
+  // The step that runs has these.
   std::optional<std::uint64_t> batch_;
   RowLengths rows_;
   StepReport work_;                       ///< tokens and FLOPs

@@ -1,4 +1,4 @@
-// What started this process.
+// The launcher that started this process.
 #pragma once
 
 #include <string>

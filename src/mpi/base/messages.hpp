@@ -1,4 +1,4 @@
-// What rank 0 and the workers say to each other: tagged JSON texts that never block the sender.
+// Messages between rank 0 and the workers: tagged JSON texts that never block the sender.
 #pragma once
 
 #include <list>

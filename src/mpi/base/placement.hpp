@@ -6,8 +6,8 @@
 
 namespace dstune {
 
-/// Of the calling rank; a host is what MPI takes for one: ranks that can share memory. Collective
-/// over `world`, whose rank 0 is the tuner.
+/// The placement of the calling rank; a host is what MPI takes for one: ranks that can share
+/// memory. Collective over `world`, whose rank 0 is the tuner.
 /// @throws MpiError
 Placement find_placement(const Communicator& world);
 

@@ -1,4 +1,5 @@
-// What a Sentinel looks at: clocks and processes, as seen from inside a job of mpirun.
+// The checks of a Sentinel, this process's watchdog: clocks and processes, as seen from inside a
+// job of mpirun.
 #pragma once
 
 #include <string>

@@ -25,10 +25,10 @@ json::object to_json(const LifelineAddress& address);
 /// Inverse of to_json. @throws std::exception  if `object` is no LifelineAddress
 LifelineAddress lifeline_address_from_json(const json::object& object);
 
-/// What a worker says first: token and rank, of a length that depends on the token alone.
+/// The first words of a worker: token and rank, of a length that depends on the token alone.
 std::string lifeline_greeting(std::string_view token, int rank);
 
-/// What it says when it has read the answer, and its last word.
+/// Its word when it has read the answer, and its last one.
 constexpr char kLifelineTaken = '!';
 
 /// Sees to it that the kernel gives up a peer whose host does not answer for some 4 s.

@@ -1,4 +1,5 @@
-// A thread that ends the process when its main thread cannot: it waits inside MPI, or in a kernel.
+// The watchdog of a process: a thread that ends it when its main thread cannot: it waits inside
+// MPI, or in a kernel.
 #pragma once
 
 #include <condition_variable>

@@ -31,7 +31,7 @@ class WorkerLink {
  public:
   WorkerLink(const Communicator& world, const WorkerOptions& options);
 
-  /// Of this process in `world`.
+  /// The rank of this process in `world`.
   int rank() const noexcept { return self_.rank; }
   /// Folder of its control group of memory, or "".
   const std::string& group() const noexcept { return self_.oom_kills.group; }

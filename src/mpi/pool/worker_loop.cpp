@@ -17,7 +17,7 @@ namespace dstune {
 
 namespace {
 
-/// What rank 0 wants this rank to run next.
+/// The experiment that rank 0 wants this rank to run next.
 struct Assignment {
   std::uint64_t id = 0;
   std::vector<int> ranks;

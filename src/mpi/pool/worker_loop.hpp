@@ -1,4 +1,4 @@
-// What every rank but 0 does from start-up to the end of the run.
+// The loop of every rank but 0, from start-up to the end of the run.
 #pragma once
 
 #include <functional>

@@ -1,4 +1,4 @@
-// The keys of a DeepSpeed configuration (zero-step.md 1.2-1.5).
+// The keys of a DeepSpeed configuration (docs/deepspeed-step.md, "Keys").
 #pragma once
 
 #include "core/input/key_rules.hpp"

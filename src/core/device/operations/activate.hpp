@@ -10,7 +10,7 @@ namespace dstune {
 /// factor x + addend, a link of the chains that transformers makes others of.
 enum class Activation { gelu, gelu_tanh, relu, silu, tanh, sigmoid, affine };
 
-/// What backward reads: the result for relu, tanh and sigmoid, otherwise the input.
+/// Backward reads the result for relu, tanh and sigmoid, otherwise the input.
 constexpr bool saves_result(Activation kind) {
   return kind == Activation::relu || kind == Activation::tanh || kind == Activation::sigmoid;
 }

@@ -78,8 +78,8 @@ struct AttentionBackward {
   Heads d_v;
 };
 
-/// Of the two products; scores that no query sees are never computed. With w the window, or the
-/// sequence s: s w - w^2 / 2 scores of each head, without causal twice as many.
+/// The FLOPs of the two products; scores that no query sees are never computed. With w the window,
+/// or the sequence s: s w - w^2 / 2 scores of each head, without causal twice as many.
 inline double attention_flops(const AttentionShape& shape) {
   const auto sequence = static_cast<double>(shape.sequence);
   const double window = static_cast<double>(shape.back() + 1);
@@ -88,7 +88,7 @@ inline double attention_flops(const AttentionShape& shape) {
          static_cast<double>(shape.head_size);
 }
 
-/// What moves of `count` heads: not what lies between them.
+/// The bytes of `count` heads that move: not what lies between them.
 inline Operand operand_of(const Heads& heads, std::int64_t count, std::int64_t head_size) {
   return Operand(heads.matrix)
       .of(static_cast<Bytes>(heads.matrix.rows * count * head_size) * size_of(heads.matrix.dtype));

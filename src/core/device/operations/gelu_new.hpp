@@ -6,8 +6,8 @@
 
 namespace dstune {
 
-/// What gelu_new saves for backward, each (M, f): HF's eight elementwise kernels keep all of these
-/// (zero-step.md 5.4).
+/// The tensors that gelu_new saves for backward, each (M, f): HF's eight elementwise kernels keep
+/// all of these (docs/deepspeed-step.md, "What a block keeps").
 struct GeluSaved {
   Tensor tanh;           ///< tanh(sqrt(2/pi) (x + 0.044715 x^3))
   Tensor half_x;         ///< 0.5 x
@@ -39,7 +39,7 @@ inline Work work_of(const GeluNew& op) {
           {op.x},
           {op.saved.tanh, op.saved.half_x, op.saved.one_plus_tanh, op.out}};
 }
-// What is kept where saved tensors were is scratch.
+// Values that are kept where saved tensors were are scratch.
 inline Work work_of(const GeluNewBackward& op) {
   const GeluSaved& saved = op.saved;
   return {"gelu_new_backward",

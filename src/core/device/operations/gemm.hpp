@@ -33,7 +33,7 @@ struct Gemm {
   Batch batch = {};  ///< a, b and c are of the first; all get the same bias
 };
 
-/// What moves of a matrix of all products.
+/// The bytes of a matrix of all products that move.
 inline Operand batch_operand(const Matrix& first, const Batch& batch, std::int64_t step) {
   Operand all(first);
   all.extent += static_cast<Bytes>((batch.count - 1) * step) * size_of(first.dtype);

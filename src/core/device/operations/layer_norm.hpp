@@ -6,7 +6,7 @@
 
 namespace dstune {
 
-/// What LayerNorm saves beside its input: fp32, one per row.
+/// The statistics that LayerNorm saves beside its input: fp32, one per row.
 struct LayerNormSaved {
   Tensor mean;
   Tensor rstd;

@@ -1,9 +1,9 @@
 // The operations that every Device has, by name.
 #pragma once
 
-/// X(Operation) for each. Of an operation's name a Device makes what it must compute, a device
-/// without arithmetic nothing at all: a new one is a header beside this one, its line here, and a
-/// kernel per backend.
+/// X(Operation) for each. A Device has a virtual function for each name, and a device without
+/// arithmetic an empty one: a new one is a header beside this one, its line here, and a kernel per
+/// backend.
 // A list of types could not declare a virtual function for each, so that call sites compile only
 // the operations they use.
 // clang-format off

@@ -1,4 +1,4 @@
-// What a masked language model is asked (Devlin et al. 2018).
+// The questions that a masked language model is asked (Devlin et al. 2018).
 #pragma once
 
 #include <cstdint>
@@ -8,10 +8,10 @@
 
 namespace dstune {
 
-/// Of all tokens, chosen by the seed with `probability`: labels[i] = tokens[i], and inputs[i] is
+/// For tokens that the seed chooses with `probability`, labels[i] = tokens[i], and inputs[i] is
 /// mask_token in 8 of 10 cases, any token in 1, tokens[i] in 1. Elsewhere labels[i] = -1 and
-/// inputs[i] = tokens[i]. As transformers' DataCollatorForLanguageModeling, but that nothing is
-/// padded: where pad_token would be drawn, in tokens or in its place, the next one is.
+/// inputs[i] = tokens[i]. This is transformers' DataCollatorForLanguageModeling, but that nothing
+/// is padded: where pad_token would be drawn, in tokens or in its place, the next one is.
 ///
 /// core/device/token_masking.hpp has the rule, the same for every backend: element i depends on
 /// (seed, i) and tokens[i] alone.

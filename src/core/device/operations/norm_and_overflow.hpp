@@ -18,8 +18,8 @@ struct FindInfOrNan {
   Tensor flag;  ///< int8, one element
 };
 
-/// What undoes the loss scale and clips: factor = 1 / (loss_scale * max(1, (norm + 1e-6) /
-/// clipping)) with the norm of the unscaled gradients, sqrt(squares) / loss_scale.
+/// The factor that undoes the loss scale and clips: factor = 1 / (loss_scale * max(1, (norm + 1e-6)
+/// / clipping)) with the norm of the unscaled gradients, sqrt(squares) / loss_scale.
 struct ClipFactor {
   Tensor squares;       ///< fp32 or fp64, one element
   double clipping = 0;  ///< 0: none

@@ -17,7 +17,7 @@ struct GatherColumns {
 };
 
 /// d_in(n s + i, c) = the sum of d_out(n s + i, j) over the j with index(i, j) = c; 0 where there
-/// is none. Those of a row that are equal must lie side by side. Sums are rounded once.
+/// is none. Equal indices of a row must lie side by side. Sums are rounded once.
 struct GatherColumnsBackward {
   Matrix d_out;             ///< dense
   bool transposed = false;  ///< d_out(n s + j, i) stands for d_out(n s + i, j)

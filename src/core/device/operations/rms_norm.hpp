@@ -8,7 +8,8 @@
 
 namespace dstune {
 
-/// What Hugging Face's RMSNorm keeps for backward: its chain of kernels works on an fp32 copy.
+/// The tensors that Hugging Face's RMSNorm keeps for backward: its chain of kernels works on an
+/// fp32 copy.
 struct RmsNormSaved {
   Matrix copy;        ///< fp32 (M, n): x as fp32; x itself where that is fp32
   Tensor rrms;        ///< fp32 (M): 1 / sqrt(mean(x^2) + epsilon)
@@ -46,8 +47,8 @@ struct RmsNormBackward {
 constexpr std::int64_t rms_norm_scratch(DType dtype, std::int64_t elements) {
   return dtype == DType::fp32 ? 0 : elements;
 }
-/// Likewise: four of (M, n) when PowBackward has 2 x, of which d_out and `normalised` are one in 16
-/// bits, and two in fp32.
+/// Backward's scratch: four of (M, n) when PowBackward has 2 x, of which d_out and `normalised` are
+/// one in 16 bits, and two in fp32.
 constexpr std::int64_t rms_norm_backward_scratch(DType dtype, std::int64_t elements) {
   return (dtype == DType::fp32 ? 2 : 3) * elements;
 }

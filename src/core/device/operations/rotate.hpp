@@ -8,8 +8,8 @@
 
 namespace dstune {
 
-/// Of each head's first r columns, halves a and b: out = (a cos - b sin, b cos + a sin) with the
-/// position's angles; the other columns are copied. The inverse turns the other way: backward.
+/// RoPE of each head's first r columns, halves a and b: out = (a cos - b sin, b cos + a sin) with
+/// the position's angles; the other columns are copied. The inverse turns the other way: backward.
 struct Rotate {
   Matrix in;  ///< (M, heads * in_stride): heads side by side
   std::int64_t heads = 0;
@@ -22,7 +22,7 @@ struct Rotate {
   Matrix out;      ///< (M, heads * head_size), dense; not `in`
 };
 
-/// What PyTorch's chain of kernels holds at its highest, beside `in` and `out`.
+/// The elements that PyTorch's chain of kernels holds at its highest, beside `in` and `out`.
 constexpr std::int64_t rotate_scratch(std::int64_t elements) { return 2 * elements; }
 
 // Forward: times cos; minus the half, and the halves together; times sin; the sum. Backward: times

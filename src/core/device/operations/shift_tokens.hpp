@@ -1,4 +1,4 @@
-// What a decoder reads to learn its labels.
+// The tokens that a decoder reads to learn its labels.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// What a trainer logs of each token beside its loss.
+// The metrics that a trainer logs of each token beside its loss.
 #pragma once
 
 #include "core/device/operations/work.hpp"

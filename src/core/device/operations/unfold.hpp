@@ -1,4 +1,4 @@
-// What a convolution along sequences sees, as the operand of a product.
+// The windows that a convolution along sequences sees, as the operand of a product.
 #pragma once
 
 #include <cstdint>

@@ -1,4 +1,4 @@
-// What an operation costs: its FLOPs, and the memory that it reads and writes.
+// The work of an operation: its FLOPs, and the memory that it reads and writes.
 #pragma once
 
 #include <array>
@@ -24,7 +24,7 @@ struct Operand {
   Operand(const Matrix& matrix)  // NOLINT(*-explicit-*)
       : data(matrix.data), extent(matrix.extent()), bytes(matrix.size()) {}
 
-  /// Of which only `moved` bytes move.
+  /// The same operand of which only `moved` bytes move.
   Operand of(Bytes moved) const {
     Operand part = *this;
     part.bytes = moved;

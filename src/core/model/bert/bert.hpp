@@ -1,5 +1,5 @@
 // BERT, RoBERTa and DistilBERT as data: what their config.json may say, their tensors and modules,
-// their FLOPs. As of transformers 5.23.
+// their FLOPs. They are those of transformers 5.23.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ namespace dstune::bert {
 /// no token types and drops nothing out after attention; names and heads differ.
 enum class Variant { bert, roberta, distilbert };
 
-/// What config.json says beside the members of ModelSpec; ModelSpec::own is made of it.
+/// The settings of config.json beside the members of ModelSpec; ModelSpec::own is made of it.
 struct Settings {
   std::string activation = "gelu";          ///< hidden_act
   std::int64_t type_vocab_size = 0;         ///< 0: no token types
@@ -36,10 +36,11 @@ Variant kin_of(const ModelSpec& spec);
 /// Rows of the position table before the one of the first position.
 std::int64_t first_position(const ModelSpec& spec);
 
-/// What [MASK] is taken for: config.json does not say it. bert-base-uncased's 103, RoBERTa's last.
+/// The token that [MASK] is taken for, which config.json does not say: bert-base-uncased's 103,
+/// RoBERTa's last.
 std::int64_t mask_token(const ModelSpec& spec);
 
-/// Of Hugging Face's hub, by their names there.
+/// The models of Hugging Face's hub, by their names there.
 std::vector<ModelSpec> presets(Variant kin);
 
 /// Hugging Face's config.json, defaults for absent keys, dropout as in the file; name, family and
@@ -53,7 +54,7 @@ std::optional<ModelSpec> read(Variant kin, const json::object& config, std::stri
 /// around it too, but for DistilBERT.
 ModelParameters parameters(const ModelSpec& spec);
 
-/// Of parameters(), for one kin each.
+/// parameters() for one kin each.
 ModelParameters bert_parameters(const ModelSpec& spec);
 ModelParameters roberta_parameters(const ModelSpec& spec);
 ModelParameters distilbert_parameters(const ModelSpec& spec);

@@ -33,7 +33,7 @@ constexpr std::string_view kWithoutEffect[] = {
     "pooler_num_fc_layers", "pooler_size_per_head", "pooler_type",
 };
 
-// What Hugging Face takes for a key that config.json does not have.
+// The values that Hugging Face takes for keys that config.json does not have.
 ModelSpec default_spec(Variant kin) {
   ModelSpec spec;
   spec.vocab_size = kin == Variant::roberta ? 50265 : 30522;

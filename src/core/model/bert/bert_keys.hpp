@@ -1,4 +1,4 @@
-// What the config.json files of BERT and its kin have in common.
+// The keys that the config.json files of BERT and its kin have in common.
 #pragma once
 
 #include <cstdint>
@@ -33,7 +33,7 @@ inline constexpr KeyRule kOfAll[] = {
 void read_common(const json::object& config, const SectionReader& reader, ModelSpec& spec,
                  Settings& settings);
 
-/// Of the values that were read: what contradicts what.
+/// Reports which of the values that were read contradict each other.
 /// @param heads  the key of spec.num_heads
 /// @param size   the key of spec.hidden_size
 void check_common(const json::object& config, const ModelSpec& spec, const Settings& settings,

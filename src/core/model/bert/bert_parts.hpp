@@ -27,7 +27,7 @@ class Parts {
   std::size_t module_of_numbers(const std::string& name, const std::string& class_name,
                                 std::size_t parent);
 
-  /// Of `rows` rows; the first of all is the word embedding.
+  /// Adds an embedding of `rows` rows; the first of all is the word embedding.
   void embedding(const std::string& name, std::size_t parent, std::int64_t rows);
   void embedding(const std::string& name, std::size_t parent, std::int64_t rows,
                  std::int64_t columns);
@@ -44,7 +44,7 @@ class Parts {
   /// (h, labels)
   void classifier(const std::string& name, std::size_t parent);
 
-  /// Of `module`, of normal numbers as all weights.
+  /// Adds a tensor of `module`, of normal numbers as all weights.
   void tensor(std::size_t module, std::string_view name, std::vector<std::int64_t> shape);
   void zeros(std::size_t module, std::string_view name, std::vector<std::int64_t> shape) {
     builder_.add_tensor(module, name, std::move(shape), {});

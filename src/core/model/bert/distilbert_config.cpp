@@ -25,7 +25,7 @@ constexpr Section kSection{.rules = kRules, .other_keys = true};
 // Keys of published files that do not change a training step.
 constexpr std::string_view kWithoutEffect[] = {"qa_dropout", "tie_weights_"};
 
-// What Hugging Face takes for a key that config.json does not have.
+// The values that Hugging Face takes for keys that config.json does not have.
 ModelSpec default_spec() {
   ModelSpec spec;
   spec.vocab_size = 30522;

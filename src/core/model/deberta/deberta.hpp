@@ -1,5 +1,5 @@
 // DeBERTa v2 and v3 as data: what their config.json may say, their tensors and modules, their
-// FLOPs. As of transformers 5.23.
+// FLOPs. They are those of transformers 5.23.
 #pragma once
 
 #include <cstdint>
@@ -15,8 +15,8 @@
 
 namespace dstune::deberta {
 
-/// What config.json says beside the members of ModelSpec; ModelSpec::own is made of it, so that
-/// bert::settings_of() reads `common` from there.
+/// The settings of config.json beside the members of ModelSpec; ModelSpec::own is made of it, so
+/// that bert::settings_of() reads `common` from there.
 struct DebertaSettings {
   bert::Settings common{};
   std::int64_t embedding_size = 0;         ///< e, columns of the embeddings
@@ -43,10 +43,11 @@ std::string to_own(const DebertaSettings& settings);
 /// Inverse of to_own, of spec.own.
 DebertaSettings settings_of(const ModelSpec& spec);
 
-/// What [MASK] is taken for: that of all published vocabularies, 128000, or the last token.
+/// The token that [MASK] is taken for: that of all published vocabularies, 128000, or the last
+/// token.
 std::int64_t mask_token(const ModelSpec& spec);
 
-/// Of Hugging Face's hub, by their names there.
+/// The models of Hugging Face's hub, by their names there.
 std::vector<ModelSpec> presets();
 
 /// Hugging Face's config.json, defaults for absent keys, dropout as in the file; name, family and

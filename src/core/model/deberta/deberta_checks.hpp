@@ -1,4 +1,4 @@
-// What of DeBERTa's config.json no table of keys can say.
+// The rules of DeBERTa's config.json that no table of keys can say.
 #pragma once
 
 #include <string_view>
@@ -14,7 +14,7 @@ namespace dstune::deberta {
 void read_pos_att_type(const json::object& config, std::string_view pointer,
                        DebertaSettings& settings, Problems& problems);
 
-/// Of the values that were read: what contradicts what, and what is not modelled together.
+/// Reports which of the values that were read contradict each other, or are not modelled together.
 void check(const json::object& config, const ModelSpec& spec, const DebertaSettings& settings,
            std::string_view pointer, Problems& problems);
 

@@ -50,7 +50,7 @@ constexpr KeyRule kOwn[] = {
 constexpr auto kRules = extended(std::to_array(bert::kOfAll), kOwn);
 constexpr Section kSection{.rules = kRules, .other_keys = true};
 
-// What Hugging Face takes for a key that config.json does not have.
+// The values that Hugging Face takes for keys that config.json does not have.
 ModelSpec default_spec() {
   ModelSpec spec;
   spec.vocab_size = 128100;

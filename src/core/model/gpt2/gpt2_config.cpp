@@ -52,7 +52,7 @@ constexpr std::string_view kWithoutEffect[] = {
     "summary_use_proj",
 };
 
-// What Hugging Face takes for a key that config.json does not have.
+// The values that Hugging Face takes for keys that config.json does not have.
 ModelSpec default_spec() {
   ModelSpec spec;
   spec.embedding_dropout = 0.1;

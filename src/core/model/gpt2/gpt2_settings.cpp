@@ -7,7 +7,8 @@
 
 namespace dstune::gpt2 {
 
-// What is as in the published models is left out: so it was in journals from before there was any.
+// A member that is as in the published models is left out: so it was in journals from before there
+// was any.
 std::string to_own(const Gpt2Settings& settings) {
   const Gpt2Settings usual;
   json::object own;

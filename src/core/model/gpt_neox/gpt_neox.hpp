@@ -1,5 +1,5 @@
-// GPT-NeoX (Pythia) as data: what its config.json may say, its tensors and modules, its FLOPs. As
-// of transformers 5.23.
+// GPT-NeoX (Pythia) as data: what its config.json may say, its tensors and modules, its FLOPs. They
+// are those of transformers 5.23.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@
 
 namespace dstune::gpt_neox {
 
-/// What config.json says beside the members of ModelSpec; ModelSpec::own is made of it.
+/// The settings of config.json beside the members of ModelSpec; ModelSpec::own is made of it.
 struct NeoxSettings {
   std::string activation = "gelu";  ///< hidden_act
   double rotary_fraction = 0.25;    ///< rotary_pct: of each head's columns
@@ -29,10 +29,10 @@ std::string to_own(const NeoxSettings& settings);
 /// Inverse of to_own, of spec.own.
 NeoxSettings settings_of(const ModelSpec& spec);
 
-/// Columns of each head that turn: rotary_fraction of them, rounded down, or one more if that is
-/// odd.
+/// Columns of each head that RoPE turns: rotary_fraction of them, rounded down, or one more if that
+/// is odd.
 std::int64_t rotary_columns(const ModelSpec& spec, const NeoxSettings& settings);
-/// Of their pairs.
+/// The RoPE frequencies of their pairs.
 RotaryFrequencies frequencies(const ModelSpec& spec, const NeoxSettings& settings);
 
 /// "pythia-70m" to "pythia-12b", "gpt-neox-20b" and others of Hugging Face's hub.
@@ -49,7 +49,8 @@ std::optional<ModelSpec> read(const json::object& config, std::string_view point
 /// initializer_range, biases 0, LayerNorm weights 1.
 ModelParameters parameters(const ModelSpec& spec);
 
-/// tokens * (6 P_mm + 12 L h s), P_mm the matmul weights with the head once (zero-step.md 5.2).
+/// tokens * (6 P_mm + 12 L h s), P_mm the matmul weights with the LM head once
+/// (docs/deepspeed-step.md, "FLOPs").
 double training_flops(const ModelSpec& spec, std::int64_t tokens, std::int64_t sequence_length);
 
 }  // namespace dstune::gpt_neox

@@ -57,7 +57,7 @@ constexpr std::string_view kWithoutEffect[] = {
     "hidden_dropout_prob",
 };
 
-// What Hugging Face takes for a key that config.json does not have.
+// The values that Hugging Face takes for keys that config.json does not have.
 ModelSpec default_spec() {
   ModelSpec spec;
   spec.vocab_size = 50432;
@@ -104,7 +104,7 @@ ModelSpec spec_from(const json::object& object) {
   return spec;
 }
 
-// What no key alone can say.
+// The rules that no key alone can say.
 void check_dimensions(const ModelSpec& spec, std::string_view pointer, Problems& problems) {
   if (spec.hidden_size % spec.num_heads != 0) {
     problems.add(

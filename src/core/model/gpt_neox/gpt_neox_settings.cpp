@@ -66,7 +66,7 @@ std::int64_t rotary_columns(const ModelSpec& spec, const NeoxSettings& settings)
   return dims + dims % 2;
 }
 
-// The exponents count the fraction's columns, even if one more turns.
+// The exponents count the fraction's columns, even if RoPE turns one more.
 RotaryFrequencies frequencies(const ModelSpec& spec, const NeoxSettings& settings) {
   const auto dims = static_cast<double>(rotary_dims(spec, settings));
   RotaryFrequencies result;

@@ -36,7 +36,7 @@ constexpr Kin kKin[] = {Kin::llama,   Kin::mistral,   Kin::qwen2,       Kin::qwe
 /// "llama", "mistral", ...
 std::string_view model_type_of(Kin kin);
 
-/// What layers with experts have in place of an MLP.
+/// The settings that layers with experts have in place of an MLP's.
 struct ExpertSettings {
   std::int64_t count = 0;        ///< E; 0: no layer has any
   std::int64_t chosen = 0;       ///< k, experts of a token
@@ -49,7 +49,7 @@ struct ExpertSettings {
   std::vector<bool> in_layer;    ///< by layer
 };
 
-/// What these models have beside a ModelSpec's members: ModelSpec::own, read.
+/// The settings that these models have beside a ModelSpec's members: ModelSpec::own, read.
 struct LlamaSettings {
   Kin kin = Kin::llama;
   std::int64_t kv_heads = 0;
@@ -58,7 +58,7 @@ struct LlamaSettings {
   bool output_bias = false;   ///< of o
   bool mlp_bias = false;
   bool head_norms = false;  ///< each head of q and k is normalised
-  bool tied = false;        ///< head and embedding
+  bool tied = false;        ///< LM head and embedding
   std::string activation;   ///< hidden_act, of the gate
   std::int64_t window =
       0;  ///< positions that a query of a windowed layer sees back, itself included
@@ -72,7 +72,7 @@ struct LlamaSettings {
   double logit_cap = 0;        ///< final_logit_softcapping; 0: none
   bool never_sdpa = false;     ///< transformers has eager attention where sdpa is asked for
   bool is_phi = false;         ///< q, k, v are one product, gate and up too; residuals drop out
-  std::int64_t turned = 0;     ///< columns of a head that turn
+  std::int64_t turned = 0;     ///< columns of a head that RoPE turns
   std::int64_t labels = 2;     ///< of sequence classification
   ExpertSettings experts;
 
@@ -83,7 +83,7 @@ struct LlamaSettings {
 };
 
 LlamaSettings settings_of(const ModelSpec& spec);
-/// What turns the heads' columns, the first settings_of(spec).turned of them.
+/// The RoPE frequencies of the heads' columns, the first settings_of(spec).turned of them.
 /// @param rope  of settings_of(spec)
 RotaryFrequencies frequencies_of(const ModelSpec& spec, const std::string& rope,
                                  std::int64_t sequence_length);
@@ -103,9 +103,9 @@ std::optional<ModelSpec> read(Kin kin, const json::object& config, std::string_v
 /// with initializer_range, biases 0, norms 1 (Gemma's, to which 1 is added: 0).
 ModelParameters parameters(const ModelSpec& spec);
 
-/// tokens * (6 P_mm + 12 sum over layers of a d min(s, window)), P_mm the matmul weights that
-/// a token meets, with the head once (zero-step.md 5.2), which a classifier has for every token
-/// too: of experts the chosen. Attention is counted without the causal saving.
+/// tokens * (6 P_mm + 12 sum over layers of a d min(s, window)), P_mm the matmul weights that a
+/// token meets, with the LM head once (docs/deepspeed-step.md, "FLOPs"), which a classifier has for
+/// every token too: of experts the chosen. Attention is counted without the causal saving.
 double training_flops(const ModelSpec& spec, std::int64_t tokens, std::int64_t sequence_length);
 
 // With the signatures of a Family.

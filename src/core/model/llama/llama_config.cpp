@@ -16,7 +16,8 @@ namespace dstune::llama {
 
 namespace {
 
-// Of LlamaConfig and its likes, or of their published files, without effect on a training step.
+// The no-op keys of LlamaConfig and its likes, or of their published files: a training step does
+// not read them.
 constexpr std::string_view kWithoutEffect[] = {
     "cache_implementation",
     "embd_pdrop",         // Phi3Model has no such dropout any more

@@ -1,4 +1,4 @@
-// What sets the models of Llama's kin apart.
+// The properties that set the models of Llama's kin apart.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace dstune::llama {
 
-/// What transformers takes for a key that config.json does not have.
+/// The values that transformers takes for keys that config.json does not have.
 struct Defaults {
   std::int64_t vocab_size;
   std::int64_t hidden_size;

@@ -47,7 +47,7 @@ void read_windows(const Values& values, const ModelSpec& spec, const Description
 void read_ropes(const Values& values, const ModelSpec& spec, const Description& kin,
                 std::int64_t head_size, std::string_view pointer, Problems& problems,
                 json::object& own);
-/// Those of Phi-3, and partial_rotary_factor of `own`.
+/// Reads those of Phi-3, and partial_rotary_factor of `own`.
 void read_rope_of_phi(const Values& values, const ModelSpec& spec, std::int64_t head_size,
                       std::string_view pointer, Problems& problems, json::object& own);
 

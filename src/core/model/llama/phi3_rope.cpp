@@ -1,5 +1,5 @@
-// Phi3Config of transformers 5.23: parts of heads may turn, and the first context stands beside the
-// rotary settings.
+// Phi3Config of transformers 5.23: RoPE may turn parts of heads, and the first context stands
+// beside its settings.
 #include <string>
 #include <utility>
 

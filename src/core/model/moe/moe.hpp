@@ -20,7 +20,7 @@ namespace dstune::llama {
 void read_experts(const Values& values, const ModelSpec& spec, const Description& kin,
                   std::string_view pointer, Problems& problems, json::object& own);
 
-/// Of what read_experts() has written; none if it has not.
+/// The settings that read_experts() has written; none if it has not.
 ExpertSettings experts_of(const json::object& own, const Description& kin, std::int64_t layers);
 
 /// {router, experts {gate_up_proj, down_proj}; shared expert and its gate} as the module `name`.

@@ -1,5 +1,5 @@
-// OPT as data: what its config.json may say, its tensors and modules, its FLOPs. As of transformers
-// 5.23.
+// OPT as data: what its config.json may say, its tensors and modules, its FLOPs. They are those of
+// transformers 5.23.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace dstune::opt {
 
-/// What config.json says beside the members of ModelSpec; ModelSpec::own is made of it.
+/// The settings of config.json beside the members of ModelSpec; ModelSpec::own is made of it.
 struct OptSettings {
   std::string activation = "relu";    ///< activation_function
   std::int64_t embedding_size = 768;  ///< word_embed_proj_dim; hidden_size where that is null
@@ -24,7 +24,7 @@ struct OptSettings {
   bool norm_parameters = true;        ///< layer_norm_elementwise_affine
   bool tied = true;                   ///< tie_word_embeddings
 
-  /// Before the head: where layers end in a sum and not in a norm.
+  /// Stands before the LM head where layers end in a sum and not in a norm.
   bool has_final_norm() const { return norm_before && !removes_final_norm; }
 };
 
@@ -32,7 +32,7 @@ std::string to_own(const OptSettings& settings);
 /// Inverse of to_own, of spec.own.
 OptSettings settings_of(const ModelSpec& spec);
 
-/// Of the position table before the row of the first position.
+/// The rows of the position table before that of the first position.
 inline constexpr std::int64_t kFirstPosition = 2;
 
 /// "opt-125m" to "opt-66b" of Hugging Face's hub.
@@ -49,7 +49,8 @@ std::optional<ModelSpec> read(const json::object& config, std::string_view point
 /// tied. Linear and embedding weights are normal with init_std, biases 0, LayerNorm weights 1.
 ModelParameters parameters(const ModelSpec& spec);
 
-/// tokens * (6 P_mm + 12 L h s), P_mm the matmul weights with the head once (zero-step.md 5.2).
+/// tokens * (6 P_mm + 12 L h s), P_mm the matmul weights with the LM head once
+/// (docs/deepspeed-step.md, "FLOPs").
 double training_flops(const ModelSpec& spec, std::int64_t tokens, std::int64_t sequence_length);
 
 }  // namespace dstune::opt

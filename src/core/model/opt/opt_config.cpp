@@ -49,7 +49,7 @@ constexpr std::string_view kWithoutEffect[] = {
     "num_beams",
 };
 
-// What Hugging Face takes for a key that config.json does not have.
+// The values that Hugging Face takes for keys that config.json does not have.
 ModelSpec default_spec() {
   ModelSpec spec;
   spec.vocab_size = 50272;

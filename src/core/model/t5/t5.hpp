@@ -1,5 +1,5 @@
-// T5 and mT5 as data: what their config.json may say, their tensors and modules, their FLOPs. As of
-// transformers 5.23.
+// T5 and mT5 as data: what their config.json may say, their tensors and modules, their FLOPs. They
+// are those of transformers 5.23.
 #pragma once
 
 #include <cstdint>
@@ -17,11 +17,11 @@ namespace dstune::t5 {
 /// ModelSpec::max_positions: positions are relative, and have no end.
 inline constexpr std::int64_t kLongest = 1'000'000;
 
-/// The two compute alike; mT5 never scales what its head reads.
+/// The two compute alike; mT5 never scales what its LM head reads.
 enum class T5Variant { t5, mt5 };
 
-/// What config.json says beside the members of ModelSpec, of which num_layers are the encoder's and
-/// initializer_range is initializer_factor; ModelSpec::own is made of it.
+/// The settings of config.json beside the members of ModelSpec, of which num_layers are the
+/// encoder's and initializer_range is initializer_factor; ModelSpec::own is made of it.
 struct T5Settings {
   std::int64_t head_size = 64;  ///< d_kv; heads * d_kv need not be d_model
   std::int64_t decoder_layers = 6;
@@ -29,8 +29,8 @@ struct T5Settings {
   std::int64_t max_distance = 128;  ///< relative_attention_max_distance
   std::string activation = "relu";  ///< of feed_forward_proj
   bool gated = false;               ///< likewise
-  bool tied = true;                 ///< the head's weight is the embedding's
-  bool scales_output = true;        ///< by 1 / sqrt(d_model), before the head
+  bool tied = true;                 ///< the LM head's weight is the embedding's
+  bool scales_output = true;        ///< by 1 / sqrt(d_model), before the LM head
   std::int64_t start_token = 0;     ///< decoder_start_token_id
 
   bool operator==(const T5Settings&) const = default;
@@ -43,7 +43,7 @@ T5Settings settings_of(const ModelSpec& spec);
 /// @throws std::invalid_argument  if spec.family is neither
 T5Variant variant_of(const ModelSpec& spec);
 
-/// Of Hugging Face's hub, by their names there.
+/// The models of Hugging Face's hub, by their names there.
 std::vector<ModelSpec> presets(T5Variant variant);
 
 /// Hugging Face's config.json, defaults for absent keys, dropout as in the file; name, family and

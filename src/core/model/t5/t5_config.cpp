@@ -49,7 +49,7 @@ constexpr std::string_view kWithoutEffect[] = {
     "classifier_dropout", "dense_act_fn", "is_gated_act", "n_positions", "scale_decoder_outputs",
 };
 
-// What Hugging Face takes for a key that config.json does not have.
+// The values that Hugging Face takes for keys that config.json does not have.
 ModelSpec default_spec(T5Variant variant) {
   const bool multilingual = variant == T5Variant::mt5;
   ModelSpec spec;

@@ -23,7 +23,7 @@ bool replace_deepspeed_file(Words& words, const std::string& path);
 /// would tune again.
 void remove_autotuning(Words& words);
 
-/// What `accelerate launch` is told.
+/// The files that `accelerate launch` is told.
 struct AccelerateFiles {
   std::string deepspeed;  ///< path of the DeepSpeed JSON
   std::string config;     ///< path of the Accelerate YAML; "": there is none

@@ -23,7 +23,7 @@ const json::value* find(const json::object& config, Path path) {
   return found;
 }
 
-// What is "auto" is no number.
+// A value that is "auto" is no number.
 void add(std::vector<TrainingArgument>& arguments, const json::object& config, const char* flag,
          Path path) {
   const auto* const value = find(config, path);

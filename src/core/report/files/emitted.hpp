@@ -17,21 +17,21 @@ struct TrainingArgument {
   bool operator==(const TrainingArgument&) const = default;
 };
 
-/// What the Trainer compares with the DeepSpeed JSON and refuses where it differs: batch sizes,
-/// precision, clipping, and the optimizer's and the scheduler's values. What `config` lacks, or has
-/// as "auto", is the Trainer's own: no flag.
+/// The arguments that the Trainer compares with the DeepSpeed JSON and refuses where they differ:
+/// batch sizes, precision, clipping, and the optimizer's and the scheduler's values. A value that
+/// `config` lacks, or has as "auto", is the Trainer's own: no flag.
 /// @param config  of the optimum (optimal_config)
 std::vector<TrainingArgument> training_arguments(const json::object& config);
 
-/// What switches activation checkpointing on, where the Trainer has it: layer by layer.
+/// The arguments that switch activation checkpointing on, where the Trainer has it: layer by layer.
 std::vector<TrainingArgument> checkpointing_arguments(const ActivationCheckpointing& checkpointing);
 
-/// Those flags with "--deepspeed `config_path`" before them, one a line, as a shell reads them:
+/// The flags with "--deepspeed `config_path`" before them, one a line, as a shell reads them:
 /// "train.py $(cat FILE)" where no path has blanks.
 std::string training_arguments_text(const std::vector<TrainingArgument>& arguments,
                                     const std::string& config_path);
 
-/// Who trains.
+/// The ranks that train.
 struct TrainingRanks {
   int processes = 1;  ///< of all machines
   int machines = 1;

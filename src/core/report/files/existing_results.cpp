@@ -23,7 +23,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// Of scripts/tune.sh --calibrate, for later runs: no result.
+// The profile that scripts/tune.sh --calibrate leaves for later runs is no result.
 constexpr const char* kCalibrationName = "host_overhead.json";
 
 [[noreturn]] void refuse(const std::string& directory, const std::string& what) {
@@ -49,7 +49,7 @@ bool is_empty_folder(const fs::path& path, const std::string& directory) {
          fs::equivalent(path, directory, fault) && fs::is_empty(path, fault);
 }
 
-/// What stands in a results_dir.
+/// The files that stand in a results_dir.
 struct Found {
   std::vector<fs::path> others;  ///< all but the journal, a profile and a status file of ours
   bool has_journal = false;
@@ -152,7 +152,7 @@ void check_results(const std::string& results_dir, const Found& found) {
                              join(blocked, ", "), "; choose another --results-dir"));
 }
 
-// Of both folders, what is left but the journal.
+// Names the files that stay in both folders, but for the journal.
 void say_what_stays(const std::string& results_dir, const std::string& exps_dir) {
   std::vector<fs::path> others;
   for (const auto& path : entries(results_dir)) {

@@ -1,4 +1,4 @@
-// What may be done with a results_dir that is already there.
+// The treatment of a results_dir that is already there.
 #pragma once
 
 #include <string>

@@ -15,7 +15,7 @@ struct FreeSpace {
   std::uint64_t files = 0;  ///< that can still be made
 };
 
-/// Of the file system on which `directory` is or would be made.
+/// The space of the file system on which `directory` is or would be made.
 FreeSpace look_for_space(const std::string& directory);
 
 /// Why a run had better not begin with this much, or "".

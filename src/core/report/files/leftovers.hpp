@@ -1,4 +1,4 @@
-// What killed runs left behind, removed at the next start: only what is provably theirs.
+// Files that killed runs left behind, removed at the next start: only what is provably theirs.
 #pragma once
 
 #include <string>

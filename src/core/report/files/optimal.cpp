@@ -60,7 +60,8 @@ std::optional<std::string_view> known_leaf_class(std::string_view model_type) {
   return std::nullopt;
 }
 
-// What the experiments ran with, said also to a DeepSpeed that does not know it.
+// The leaf modules that the experiments ran with are named, also for a DeepSpeed that does not know
+// them.
 void name_leaf_modules(json::object& config, std::string_view model_type) {
   const auto known = known_leaf_class(model_type);
   json::object& zero = config["zero_optimization"].as_object();
@@ -157,7 +158,7 @@ std::string shell_line(std::vector<std::string> words) {
 
 namespace {
 
-// Who looks at the line in a terminal sees what it holds.
+// A reader of the line in a terminal sees what it holds.
 std::string quoted_for_bash(const std::string& word) {
   std::string quoted = "$'";
   for (const char letter : word) {

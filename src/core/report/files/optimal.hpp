@@ -1,4 +1,4 @@
-// What the user takes away: ds_config_optimal.json and cmd_optimal.txt.
+// The files that the user takes away: ds_config_optimal.json and cmd_optimal.txt.
 #pragma once
 
 #include <string>

@@ -72,7 +72,7 @@ std::string target_of_unfinished(const std::string& file, const Runs& runs) {
   return known ? std::string(rest.substr(0, dot)) : "";
 }
 
-// As back_up_journal() names them: ".bak", ".bak.2", ...
+// back_up_journal() names them so: ".bak", ".bak.2", ...
 bool is_backup_name(std::string_view name) {
   const std::string first = std::string(kJournalName) + ".bak";
   if (!name.starts_with(first)) return false;

@@ -13,7 +13,7 @@ namespace dstune {
 constexpr const char* kJournalName = "journal.jsonl";
 constexpr const char* kStatusName = "status.json";
 
-/// What runs in a results_dir are known to have written there: from their journal.
+/// The runs that are known, from their journal, to have written into a results_dir.
 struct Runs {
   std::set<std::string> names;  ///< of experiments
   std::vector<RunProcess> processes;
@@ -26,7 +26,7 @@ struct Runs {
 std::vector<std::filesystem::path> find_own_files(const std::string& results_dir,
                                                   const std::string& exps_dir, const Runs& runs);
 
-/// Of these the unfinished ones.
+/// The unfinished ones among these files.
 std::vector<std::filesystem::path> find_unfinished_files(const std::string& results_dir,
                                                          const std::string& exps_dir,
                                                          const Runs& runs);

@@ -15,7 +15,7 @@
 
 namespace dstune {
 
-/// What to do with results that are already there.
+/// The treatment of results that are already there.
 enum class ExistingResults { refuse, overwrite, resume };
 
 Journal::Mode journal_mode(ExistingResults existing);
@@ -27,7 +27,7 @@ struct ModelInfoFile {
   Bytes activation_bytes_per_micro_batch = 0;
 };
 
-/// What finish() writes at the end of a run, complete or not.
+/// The results that finish() writes at the end of a run, complete or not.
 struct RunResults {
   std::vector<Record> records;  ///< in the order they finished
   Metric metric = Metric::throughput;
@@ -78,8 +78,8 @@ class ResultsDirectory {
   void write_status(const RunStatus& status) const;
 
   /// summary.txt, results.csv and, if there is an optimum, ds_config_optimal.json, cmd_optimal.txt
-  /// and the other forms, or ds_config_provisional.json and so on. What of these would be of an
-  /// earlier state is removed.
+  /// and the other forms, or ds_config_provisional.json and so on. A file of these that would be of
+  /// an earlier state is removed.
   /// @returns the words of cmd_optimal.txt; none if it is not written
   /// @throws Error
   std::vector<std::string> finish(const RunResults& results) const;

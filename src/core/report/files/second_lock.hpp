@@ -1,4 +1,4 @@
-// Who uses a results_dir where the journal cannot be locked.
+// The second lock: it tells who uses a results_dir where the journal cannot be locked.
 #pragma once
 
 #include <string>

@@ -26,7 +26,7 @@ struct RunStatus {
   RunProcess process = {};     ///< rank 0
   std::int64_t heartbeat = 0;  ///< when it was written: seconds since 1970; 0: not known
   std::string restart = {};    ///< why the same command with --resume would go on, or ""
-  /// Of each worker that was found to be slow, what was found.
+  /// The finding about each worker that was found to be slow.
   std::vector<std::string> slow_workers = {};
 };
 

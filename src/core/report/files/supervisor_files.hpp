@@ -1,4 +1,5 @@
-// What rank 0 leaves for scripts/supervise.sh, which outlives MPI: where the results are, and what
+// The files that rank 0 leaves for scripts/supervise.sh, which outlives MPI: where the results are,
+// and what
 // --run starts when the tuning is done.
 #pragma once
 
@@ -14,7 +15,7 @@ constexpr const char* kResultsFileVariable = "DSTUNE_RESULTS_FILE";
 /// starts what it finds there.
 constexpr const char* kCommandFileVariable = "DSTUNE_COMMAND_FILE";
 
-/// What --run does where nobody reads that file: under mpirun alone.
+/// The remark on --run where nobody reads that file: under mpirun alone.
 constexpr const char* kNobodyStarts =
     "--run starts nothing under mpirun alone, since MPI has not ended when the optimum is known: "
     "scripts/tune.sh --run does; or start the line of cmd_optimal.txt";

@@ -65,8 +65,8 @@ class Journal {
   static constexpr Seconds kLockPatience = 15;
 
   /// Damaged lines of a journal that is resumed are warned of and left out, and the old file is
-  /// kept as PATH.bak (back_up_journal()); a torn last line is cut off. What differs in the
-  /// identity is named: as problems, or with `force` as warnings.
+  /// kept as PATH.bak (back_up_journal()); a torn last line is cut off. Differences in the identity
+  /// are named: as problems, or with `force` as warnings.
   /// @param process  that runs, for the record
   /// @param other_lives  asked where the file cannot be locked
   /// @throws Error  on I/O faults; ConfigError if `path` is no plain file or no journal of ours, if

@@ -23,8 +23,8 @@ std::string back_up_journal(const std::string& path, std::string_view text);
 /// file systems that lock no files (some NFS and Lustre).
 using SignOfLife = std::function<bool()>;
 
-/// A journal of which this process holds the lock. What is in the file is also in memory, so a file
-/// that is deleted during the run costs nothing.
+/// A journal of which this process holds the lock. The content of the file is also in memory, so a
+/// file that is deleted during the run costs nothing.
 class JournalFile {
  public:
   enum class Open {
@@ -37,7 +37,7 @@ class JournalFile {
   /// @throws ConfigError  if the file is no regular file, or another run holds it; Error
   JournalFile(std::string path, Open open, Seconds patience, SignOfLife other_lives = {});
 
-  /// What the file holds. @throws Error
+  /// The content of the file. @throws Error
   std::string read() const;
 
   /// The file's whole lines are `whole_lines`; what may follow them is cut off before the next one.

@@ -19,7 +19,7 @@ constexpr int kUnsealedJournalSchema = 2;  ///< what is read too: lines without 
 /// crc32 is the CRC-32 (zlib's) of the bytes before `,"crc32"`, as 8 lower-case digits.
 std::string seal_line(const json::object& content);
 
-/// What a line says, or why it cannot be believed.
+/// The content of a line, or why it cannot be believed.
 struct JournalLine {
   std::optional<json::object> content;  ///< none: damaged
   bool sealed = false;                  ///< it has a checksum, which matches

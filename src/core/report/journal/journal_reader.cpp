@@ -70,7 +70,7 @@ std::string model_text(json::object model) {
   return to_json_text(sorted_by_key(model), 0);
 }
 
-// What did not reach the disk before a power loss is zeros.
+// Bytes that did not reach the disk before a power loss are zeros.
 bool may_be_remnant(std::string_view text) {
   return begins_like_line(text.substr(0, text.find('\0')));
 }

@@ -1,4 +1,4 @@
-// What a journal.jsonl says, read from its text. Pure: no file is touched.
+// The content of a journal.jsonl, read from its text. Pure: no file is touched.
 #pragma once
 
 #include <cstddef>
@@ -48,7 +48,7 @@ struct JournalContent {
 /// @throws ConfigError  another schema
 JournalContent read_journal(std::string_view text, const std::string& path);
 
-/// As read_journal(). @throws ConfigError  also if the file is foreign
+/// Reads as read_journal() does. @throws ConfigError  also if the file is foreign
 JournalContent read_own_journal(std::string_view text, const std::string& path);
 
 /// "FILE: line 3 is damaged (its checksum does not match); skipped": a warning per line, of many

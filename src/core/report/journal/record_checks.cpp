@@ -54,7 +54,7 @@ std::string find_forgery(const Measured& measured) {
                                      {"measure_time_s", measured.measure_time}},
                                     kLongest);
   if (!fault.empty()) return fault;
-  // What experiments are ordered by must be a number.
+  // The values that experiments are ordered by must be numbers.
   for (const double rate :
        {measured.samples_per_s, measured.tokens_per_s, measured.flops_per_s_per_rank}) {
     if (std::isnan(rate)) return "a rate is none";

@@ -18,7 +18,7 @@ constexpr std::pair<const char*, std::string RunIdentity::*> kLaterParts[] = {
 }  // namespace
 
 RunIdentity run_identity_from_json(const json::object& object) {
-  // What earlier versions wrote does not say it: it was the newest then.
+  // Journals of earlier versions do not say it: it was the newest then.
   const std::string deepspeed =
       object.contains("deepspeed") ? text_at(object, "deepspeed") : "0.19.8";
   const auto later = [&](std::string_view key) {

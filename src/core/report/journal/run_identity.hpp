@@ -1,4 +1,4 @@
-// What a run is, so that its results are not mixed with another's.
+// The identity of a run, so that its results are not mixed with another's.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace dstune {
 
-/// What a run must share with the one it resumes.
+/// The properties that a run must share with the one it resumes.
 struct RunIdentity {
   json::object model;  ///< to_json(ModelSpec)
   std::string backend;
@@ -34,7 +34,7 @@ RunIdentity run_identity_from_json(const json::object& object);
 /// does not count, nor do threads, and what an earlier version did not write is not compared.
 std::vector<Problem> differences(const RunIdentity& recorded, const RunIdentity& found);
 
-/// What is to be said of the rest: parts that an earlier version did not write, and other threads.
+/// Remarks on the rest: parts that an earlier version did not write, and other threads.
 std::vector<std::string> identity_remarks(const RunIdentity& recorded, const RunIdentity& found);
 
 }  // namespace dstune

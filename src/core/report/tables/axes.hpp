@@ -22,7 +22,7 @@ std::vector<ResultAxis> varying_axes(const std::vector<Record>& records);
 
 /// The value of `axis` in `experiment`; "" where it is absent.
 std::string axis_value(const ResultAxis& axis, const Experiment& experiment);
-/// Of all axes.
+/// The experiment's values of all axes.
 std::vector<std::string> axis_values(const std::vector<ResultAxis>& axes,
                                      const Experiment& experiment);
 

@@ -15,8 +15,8 @@ namespace dstune {
 /// without numbers its reason. A dry run, which has no times, has no columns for them.
 std::string explain(const Experiment& experiment, const Outcome& outcome);
 
-/// What differs between two experiments: settings of the DeepSpeed JSON, then times, communication,
-/// passes and memory side by side; the latter only if both were measured.
+/// The differences between two experiments: settings of the DeepSpeed JSON, then times,
+/// communication, passes and memory side by side; the latter only if both were measured.
 /// @param title  what `other` is: "the best"
 std::string explain_differences(const Record& record, const Record& other,
                                 const std::string& title);

@@ -10,11 +10,11 @@
 
 namespace dstune {
 
-/// Of several records with this name the last; nullptr: none.
+/// The last of the records with this name; nullptr: none.
 const Record* find_record(const std::vector<Record>& records, const std::string& name);
 
-/// What a run chose; before it has chosen, the best of the tuning spaces so far. None if that was
-/// not measured.
+/// The record that a run chose; before it has chosen, the best of the tuning spaces so far. None if
+/// that was not measured.
 /// @param chosen  its name; or ""
 std::optional<Record> find_best(const std::vector<Record>& records, const std::string& chosen,
                                 Metric metric);

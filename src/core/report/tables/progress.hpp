@@ -25,7 +25,7 @@ class Progress {
   std::string line(const Record& record, bool from_journal, Seconds now,
                    std::optional<int> expected = std::nullopt);
 
-  /// What status.json is to say of slow workers from now on.
+  /// The lines that status.json is to have on slow workers from now on.
   void set_slow_workers(std::vector<std::string> lines) { slow_workers_ = std::move(lines); }
   const std::vector<std::string>& slow_workers() const { return slow_workers_; }
 

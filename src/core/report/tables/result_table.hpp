@@ -10,7 +10,7 @@
 
 namespace dstune {
 
-/// What a run chose.
+/// The choice of a run.
 struct Optimum {
   std::string name;    ///< "": nothing
   std::string reason;  ///< why it and no other, in few words; or ""

@@ -29,7 +29,7 @@ std::string summary_text(const std::vector<Record>& records, Metric metric, cons
                          const std::string& result_dir, Seconds duration, bool provisional = false,
                          const std::vector<std::string>& notes = {});
 
-/// As Python prints a timedelta: "0:03:25.250000", "1 day, 2:00:00".
+/// The text with which Python prints a timedelta: "0:03:25.250000", "1 day, 2:00:00".
 std::string duration_text(Seconds duration);
 
 }  // namespace dstune

@@ -20,12 +20,12 @@ struct Point {
   auto operator<=>(const Point&) const = default;  // NOLINT(modernize-use-nullptr): a false alarm
 };
 
-/// "z2_gas1_tmbspg4" (zero-step.md 6.10).
+/// "z2_gas1_tmbspg4" (docs/deepspeed-step.md, "DeepSpeed's autotuner: names").
 std::string name_of(const Point& point);
 
-/// Name and complete DeepSpeed JSON (zero-step.md 6.10). The batch triple comes first and is
-/// consistent for `group_size` ranks; the user's other settings follow in their order, those of
-/// zero_optimization behind the stage.
+/// Its name and complete DeepSpeed JSON. The batch triple comes first and is consistent for
+/// `group_size` ranks; the user's other settings follow in their order, those of zero_optimization
+/// behind the stage.
 Candidate make_candidate(const TuningConfig& config, int group_size, const Point& point);
 
 /// What an optimizer step of `samples` does, in the metric's unit: samples, or for tokens those of

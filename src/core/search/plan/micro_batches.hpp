@@ -12,7 +12,7 @@ namespace dstune {
 
 /// Candidates between the smallest and the largest micro-batch that run, ascending, `max` last: at
 /// least max / 2, about `count` of them, without those that need as few accumulation steps as `max`
-/// for `samples` (zero-step.md 6.7).
+/// for `samples` (docs/deepspeed-step.md, "DeepSpeed's autotuner: micro-batches").
 std::vector<std::int64_t> list_micro_batches(std::int64_t min, std::int64_t max,
                                              std::int64_t samples, int count);
 
@@ -22,10 +22,10 @@ std::vector<Point> exact_points(std::int64_t total, int group_size, int stage, s
                                 std::int64_t most);
 
 /// The micro-batches of a stage, with the accumulation steps that keep its largest batch: the
-/// user's list; or what the micro-batch search would list (zero-step.md 6.7) for the largest that
-/// fits the file's settings, and for the largest that fits the leanest of the stage's space. Where
-/// the stage has no space, also what fast mode might try between these, and doublings of the least.
-/// For latency without a list: the doublings in any case, and all with the file's accumulation.
+/// user's list; or what list_micro_batches() makes of the largest that fits the file's settings,
+/// and for the largest that fits the leanest of the stage's space. Where the stage has no space,
+/// also what fast mode might try between these, and doublings of the least. For latency without a
+/// list: the doublings in any case, and all with the file's accumulation.
 ///
 /// With a fixed batch: all pairs that make it exactly, of the user's list if there is one, whether
 /// they fit or not: a space may have settings that need less than those of the plan.

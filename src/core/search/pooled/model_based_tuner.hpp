@@ -9,8 +9,8 @@
 namespace dstune {
 
 /// The pool's first candidate and a random one begin; then those with the best predictions, a fifth
-/// of them random instead, as DeepSpeed meant it (zero-step.md 6.9 and 6.11, item 20). Random is
-/// that of dstune.seed.
+/// of them random instead, as DeepSpeed meant it (docs/tuner-faults.md, 20). Random is that of
+/// dstune.seed.
 class ModelBasedTuner final : public PoolTuner {
  public:
   ModelBasedTuner(const TuningConfig& config, int group_size, Pool pool,

@@ -15,8 +15,8 @@
 namespace dstune {
 
 /// Asks for candidates of the pool, each once, as many at a time as groups are free, until
-/// tuner_num_trials (zero-step.md 6.9) were tried or the way through the pool has an end of its
-/// own.
+/// tuner_num_trials (docs/deepspeed-step.md, "DeepSpeed's autotuner: tuners") were tried or the way
+/// through the pool has an end of its own.
 class PoolTuner : public Tuner {
  public:
   /// `config` must outlive this.

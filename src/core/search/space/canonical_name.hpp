@@ -1,4 +1,5 @@
-// DeepSpeed's names of experiments, byte for byte (zero-step.md 6.10).
+// DeepSpeed's names of experiments, byte for byte (docs/deepspeed-step.md, "DeepSpeed's autotuner:
+// names").
 #pragma once
 
 #include <set>

@@ -1,4 +1,5 @@
-// DeepSpeed's own default spaces and templates (zero-step.md 6.3).
+// DeepSpeed's own default spaces and templates (docs/deepspeed-step.md, "DeepSpeed's autotuner:
+// spaces").
 #pragma once
 
 #include <vector>

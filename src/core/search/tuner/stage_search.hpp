@@ -1,4 +1,5 @@
-// The micro-batch search of one ZeRO stage (zero-step.md 6.6 to 6.8).
+// The micro-batch search of one ZeRO stage (docs/deepspeed-step.md, "DeepSpeed's autotuner:
+// micro-batches").
 #pragma once
 
 #include <cstdint>

@@ -9,11 +9,11 @@
 
 namespace dstune {
 
-/// The BF16 optimizer (zero-step.md 0, 2.3, 3.2; docs/decisions/bf16-optimizer.md): the fp32
-/// gradients of the whole model are a permanent buffer per parameter group, laid out and padded as
-/// the parameters. After every backward the 16-bit gradients are added to it; at the boundary it is
-/// averaged as in stage 0. Norm and clipping read and write all of it on every rank. No bucket, no
-/// overlap, no overflow check: none of those keys is read.
+/// The BF16 optimizer (docs/decisions/bf16-optimizer.md): the fp32 gradients of the whole model are
+/// a permanent buffer per parameter group, laid out and padded as the parameters. After every
+/// backward the 16-bit gradients are added to it; at the boundary it is averaged as in stage 0.
+/// Norm and clipping read and write all of it on every rank. No bucket, no overlap, no overflow
+/// check: none of those keys is read.
 class Bf16Engine final : public EngineBase {
  public:
   explicit Bf16Engine(const EngineContext& context);

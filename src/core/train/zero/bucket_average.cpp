@@ -184,7 +184,7 @@ class ReducedSlices final : public SliceAverage {
       : SliceAverage(context, layouts), overlaps_(context.config.overlap_comm) {}
 
  private:
-  /// What neighbouring ranks own, each the same.
+  /// The slices of neighbouring ranks that own equally many elements each.
   struct Owners {
     int first = 0;
     int count = 1;

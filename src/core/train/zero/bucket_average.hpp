@@ -1,4 +1,5 @@
-// How stages 1 and 2 average a bucket over the ranks (zero-step.md 3.2, items 4 and 8).
+// How stages 1 and 2 average a bucket over the ranks (docs/deepspeed-step.md, "Averaging a
+// bucket").
 #pragma once
 
 #include <memory>

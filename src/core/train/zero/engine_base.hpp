@@ -1,4 +1,4 @@
-// What the engines of all stages have in common.
+// The part that the engines of all stages have in common.
 #pragma once
 
 #include <cstdint>
@@ -85,7 +85,7 @@ class EngineBase : public ZeroEngine {
   std::vector<float> collect(std::int64_t count, Own own) {
     return collect(collectives(), count, own);
   }
-  /// Likewise over the ranks of `group`.
+  /// The same sum over the ranks of `group`.
   template <class Own>
   std::vector<float> collect(Collectives& group, std::int64_t count, Own own);
 

@@ -1,4 +1,4 @@
-// What is not trained, in stages 0 to 2.
+// Parameters that are not trained, in stages 0 to 2.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// What an optimizer keeps of one flat piece of the model, or of a list of tensors.
+// The state that an optimizer keeps for one flat piece of the model, or of a list of tensors.
 #pragma once
 
 #include <array>
@@ -19,8 +19,8 @@ struct NextUpdate {
   double gradient_scale = 1;  ///< Lamb divides by it itself
 };
 
-/// What the optimizer takes for one parameter. Under ZeRO that is a whole partition: Lamb's norms
-/// are the partition's.
+/// The tensors that the optimizer takes for one parameter. Under ZeRO that is a whole partition:
+/// Lamb's norms are the partition's.
 struct UpdatedTensor {
   Tensor gradient;   ///< fp32; any dtype for Lamb
   Tensor parameter;  ///< fp32

@@ -105,8 +105,8 @@ void PartitionedEngine::reduce_bucket(Stream stream) {
   reduced_ = device().record(stream);
 }
 
-// What another rank owns: stage 1 drops its .grad only at the end, stage 2 now, or, in a list that
-// the reduction may still read, at the next wait.
+// A gradient that another rank owns is dropped at the end in stage 1, and in stage 2 now, or, in a
+// list that the reduction may still read, at the next wait.
 void PartitionedEngine::leave(GradientBucket::Entry& entry) {
   if (is_stage_1() && !has_own_sums()) {
     kept_[entry.tensor] = std::move(entry.own);

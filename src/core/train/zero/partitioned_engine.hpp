@@ -13,8 +13,9 @@
 
 namespace dstune {
 
-/// DeepSpeed's ZeRO-1/2 optimizer without offload. What it holds and when: zero-step.md 2.3; its
-/// collectives: 3.2; its passes: 4.1 and 4.2.
+/// DeepSpeed's ZeRO-1/2 optimizer without offload. The sections of docs/deepspeed-step.md on it are
+/// "Memory of stages 1 and 2", "Buckets", "Averaging a bucket", "Passes over gradients" and "The
+/// update".
 class PartitionedEngine final : public EngineBase {
  public:
   explicit PartitionedEngine(const EngineContext& context);

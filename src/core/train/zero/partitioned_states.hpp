@@ -14,9 +14,9 @@
 
 namespace dstune {
 
-/// What stages 1 and 2 hold besides gradients (zero-step.md 2.3): per parameter group e A bytes of
-/// parameters, and (4 + s) A / N of fp32 master and optimizer state (s: 4 bytes for each of
-/// state_tensors()).
+/// The tensors that stages 1 and 2 hold besides gradients (docs/deepspeed-step.md, "Memory of
+/// stages 1 and 2"): per parameter group e A bytes of parameters, and (4 + s) A / N of fp32 master
+/// and optimizer state (s: 4 bytes for each of state_tensors()).
 class PartitionedStates {
  public:
   /// Allocates parameters and master, uninitialised but for the padding, which is zero.

@@ -18,7 +18,8 @@
 namespace dstune {
 
 /// DeepSpeed's ZeRO-3 optimizer without offload; parameters are gathered and released module by
-/// module. What it holds and when: zero-step.md 2.4; its collectives: 3.3; its passes: 4.1, 4.2.
+/// module. The sections of docs/deepspeed-step.md on it are "Memory of stage 3", "Gathers of stage
+/// 3", "Reductions of stage 3", "Passes over gradients" and "The update".
 class ShardedEngine final : public EngineBase {
  public:
   explicit ShardedEngine(const EngineContext& context);
@@ -36,7 +37,7 @@ class ShardedEngine final : public EngineBase {
   void take_gradient(std::size_t tensor, Buffer gradient) override;
   /// This rank's shard of a tensor in a buffer laid out by layout_.
   Tensor part(const Buffer& buffer, DType dtype, std::size_t tensor) const;
-  /// Of the ranks that share one copy of the model.
+  /// The collectives of the ranks that share one copy of the model.
   Collectives& shards() const { return shard_groups_.shards(); }
   bool has_hooks(std::size_t module) const;
   void spend_hook(std::size_t module);

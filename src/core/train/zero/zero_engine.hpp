@@ -16,7 +16,7 @@
 
 namespace dstune {
 
-/// What step() did.
+/// The result of step().
 struct StepResult {
   bool overflow = false;  ///< inf or NaN in the gradients: the update was skipped
   double loss_scale = 1;  ///< that the next forward must use
@@ -42,7 +42,7 @@ class ZeroEngine : public ModuleHooks {
   /// Factor that forward's loss must be multiplied with before backward (1 without fp16).
   virtual double loss_scale() const = 0;
 
-  /// Of the last step: global, before clipping, of the unscaled gradients; 0 if it was not
+  /// The global norm of the last step's unscaled gradients before clipping; 0 if it was not
   /// computed. Reads it from the device: not within a step.
   virtual double grad_norm() = 0;
 

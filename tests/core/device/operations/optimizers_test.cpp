@@ -1,4 +1,4 @@
-// Optimizers' traffic per element of fp32: that of all their passes (zero-step.md 4.2).
+// Optimizers' traffic per element of fp32: that of all their passes (docs/decisions/optimizers.md).
 #include <gtest/gtest.h>
 
 #include "core/device/operations/adagrad.hpp"

@@ -71,7 +71,8 @@ TEST_F(PoolTunersTest, TrialsAreBoundedExactlyWhateverTheBatch) {
               ElementsAre("gridsearch tried 5 of 20 configurations: tuner_num_trials is 5"));
 }
 
-// zero-step.md 6.9: i >= best_iter + early_stopping, where best_iter is the best's own number.
+// docs/deepspeed-step.md, "DeepSpeed's autotuner: tuners": i >= best_iter + early_stopping, where
+// best_iter is the best's own number.
 TEST_F(PoolTunersTest, StopsEarlyWhenNothingBetterFollowsTheBest) {
   config_.autotuning.tuner_early_stopping = 3;
   rows_[1].step_time = 0.5;

@@ -191,8 +191,9 @@ Memory measure(AttentionKind kind, AttentionShape shape, DType dtype, SoftmaxTyp
   return {saved / rows, forward / rows, (device.peak - size) / rows};
 }
 
-// What of zero-step.md 5.4 is attention's, per token: h = 64 elements of 2 bytes for each of q, k
-// and v, or their copies, and the output that the projection saves; a s scores.
+// Attention's part of docs/deepspeed-step.md, "What a block keeps", per token: h = 64 elements of 2
+// bytes for each of q, k and v, or their copies, and the output that the projection saves; a s
+// scores.
 constexpr AttentionShape kShape{
     .batch = 2, .sequence = 64, .heads = 4, .kv_heads = 4, .head_size = 16};
 constexpr Bytes kHidden = 2 * 64;

@@ -1,4 +1,5 @@
-// Calls, elements and bytes of one optimizer step, against zero-step.md 3.
+// Calls, elements and bytes of one optimizer step, against docs/deepspeed-step.md, "Buckets" to
+// "What is sent".
 #include <cstdint>
 #include <iostream>
 #include <string>
@@ -73,7 +74,7 @@ TEST_P(Communication, OfOneStepIsTheSimulations) {
 
 INSTANTIATE_TEST_SUITE_P(Stages, Communication, testing::Values(0, 1, 2, 3));
 
-// zero-step.md 3.2 and 3.3, volumes, in bf16 with everything divisible by four ranks.
+// docs/deepspeed-step.md, "What is sent", in bf16 with everything divisible by four ranks.
 TEST(CommunicationVolume, IsTheTablesPerStage) {
   const auto wire = [](int stage, std::int64_t accumulation) {
     const json::object zero = {{"stage3_param_persistence_threshold", 0},
@@ -107,8 +108,8 @@ TEST(CommunicationVolume, IsTheTablesPerStage) {
   EXPECT_DOUBLE_EQ(wire(3, 3), 3 * (2 + 1));
 }
 
-// zero-step.md 3.2: HF's "auto" is K = h^2, then every weight of a block is a call of its own and
-// small tensors go together between them.
+// docs/deepspeed-step.md, "Buckets": HF's "auto" is K = h^2, then every weight of a block is a call
+// of its own and small tensors go together between them.
 TEST(CommunicationCalls, WithBucketsOfHiddenSizeSquaredAreOnePerWeight) {
   TinyExperiment tiny{2, 1, 1, 1, DType::fp32, false, {{"reduce_bucket_size", 64}}};
   tiny.model.hidden_size = 8;

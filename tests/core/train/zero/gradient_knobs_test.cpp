@@ -224,7 +224,8 @@ TEST(CheckGradOverflow, IsOnByDefaultAndOnlyBf16CanSwitchItOff) {
   }
 }
 
-// zero-step.md 1.2: clipping is on unless it is switched off, and the norm is not its cost.
+// Clipping is on unless it is switched off, and costs no pass of its own; of 0.19.8, which leaves
+// one out without it, see docs/deepspeed-step.md, "The update".
 TEST(GradientClipping, ChangesNoWorkInStages1And2) {
   for (const int stage : {1, 2}) {
     const Measured clipped = measure(experiment(stage, DType::bf16, "{}"));
@@ -236,7 +237,8 @@ TEST(GradientClipping, ChangesNoWorkInStages1And2) {
   }
 }
 
-// zero-step.md 3.2: bytes per optimizer step, with P elements, two micro-steps and three ranks.
+// docs/decisions/bf16-optimizer.md: bytes per optimizer step, with P elements, two micro-steps and
+// three ranks.
 TEST(Bf16Optimizer, ReadsAndWritesAllFp32GradientsOnEveryRank) {
   constexpr Bytes kPadded = 912;  // a multiple of 2 N
   TinyExperiment tiny =

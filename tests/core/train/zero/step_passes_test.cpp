@@ -1,4 +1,5 @@
-// Memory traffic and waits of the optimizer step: the tables of zero-step.md 4.2 and 3.2.
+// Memory traffic and waits of the optimizer step, against docs/deepspeed-step.md, "The update" and
+// "Waits of the host".
 #include <set>
 #include <string>
 #include <variant>

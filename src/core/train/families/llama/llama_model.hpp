@@ -13,7 +13,7 @@
 namespace dstune::llama {
 
 /// Hugging Face's *ForCausalLM or *ForSequenceClassification of the spec's family; saves what
-/// zero-step.md 5.4 and 5.5 list.
+/// docs/deepspeed-step.md lists in "What a block keeps" and "Loss".
 std::unique_ptr<Model> make_model(const ModelSpec& spec, const ModelParameters& parameters,
                                   const MicroBatch& batch, Device& device);
 

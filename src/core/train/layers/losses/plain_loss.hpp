@@ -6,9 +6,9 @@
 
 namespace dstune::layers {
 
-/// ForCausalLMLoss of transformers (zero-step.md 5.5): the logits die at the end of forward, only
-/// the fp32 log-softmax is saved, and backward has three tensors of 4 V bytes per token at its
-/// highest. Where logits are capped, that is done in the model's type.
+/// ForCausalLMLoss of transformers (docs/deepspeed-step.md, "Loss"): the logits die at the end of
+/// forward, only the fp32 log-softmax is saved, and backward has three tensors of 4 V bytes per
+/// token at its highest. Where logits are capped, that is done in the model's type.
 class PlainLoss final : public CausalLoss {
  public:
   explicit PlainLoss(bool keeps_logits) : keeps_logits_(keeps_logits) {}

@@ -115,7 +115,7 @@ void GatheredParameters::gather_packed(const Source& source, const Tensors& tens
   group.received = source.group->all_gather(own, whole, setup_.purpose);
 }
 
-// As in DeepSpeed tensors lie at the sums of their unpadded sizes: the padding of a shard, which is
+// Tensors lie as in DeepSpeed at the sums of their unpadded sizes: the padding of a shard, which is
 // zero, may reach into the next tensors, whose own part is written after it.
 void GatheredParameters::gather_by_all_reduce(const Tensors& tensors) {
   Group& group = add_group(primary(), tensors);
@@ -239,7 +239,7 @@ void GatheredParameters::keep_secondary(std::size_t tensor) {
   secondary_[tensor] = make_buffer(device_, MemoryCategory::parameters, shard, setup_.dtype);
   const Tensor whole = secondary_[tensor].tensor(setup_.dtype);
   const Tensor kept = whole.slice(0, count);
-  // What is undefined there would change the step of a group.
+  // Undefined values there would change the step of a group.
   if (setup_.quantized) device_.run(FillZero{whole.slice(count, shard - count)});
   if (count > 0) {
     device_.run(Pass::partition_copy, Copy{full_[tensor].slice(first, count), kept});

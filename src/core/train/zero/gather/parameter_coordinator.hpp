@@ -9,8 +9,9 @@
 
 namespace dstune {
 
-/// DeepSpeed's rules (zero-step.md 3.3) as a state machine that is told of every hook and says what
-/// to do. Its decisions depend on the calls alone, so all ranks take the same ones.
+/// DeepSpeed's rules (docs/deepspeed-step.md, "Gathers of stage 3") as a state machine that is told
+/// of every hook and says what to do. Its decisions depend on the calls alone, so all ranks take
+/// the same ones.
 ///
 /// The first micro-step records the order of modules; in it nothing is gathered ahead, and what a
 /// module used is released after it. From the second micro-step on the record is followed.
@@ -33,7 +34,7 @@ class ParameterCoordinator {
     std::vector<Tensors> used_tensors;  ///< by module
   };
 
-  /// What to do before a module runs, in this order.
+  /// The steps to take before a module runs, in this order.
   struct Fetch {
     Tensors gather;    ///< together: what the module lacks
     Tensors await;     ///< everything it uses

@@ -8,7 +8,8 @@
 
 namespace dstune {
 
-/// What is on its way, or has arrived, and is not dequantised yet: everybody's values and steps.
+/// A message that is on its way, or has arrived, and is not dequantised yet: everybody's values and
+/// steps.
 struct QuantizedMessage {
   Buffer values;   ///< int8
   Buffer steps;    ///< fp32
@@ -26,7 +27,7 @@ struct QuantizedMessage {
 /// | all_gather | fp32 | G N | 4 G N |
 ///
 /// Temporaries of the launch, freed when it returns: n e (several shards are first copied
-/// together), 2 n (their cast to fp16, unless they are), n + 4 G (quantised). Those of the wait: 2
+/// together), 2 n (their cast to fp16, unless they are), n + 4 G (quantised). The wait has these: 2
 /// n N (fp16, unless `dtype` is).
 class QuantizedGather {
  public:

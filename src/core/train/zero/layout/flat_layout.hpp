@@ -18,8 +18,9 @@ struct OwnedRange {
   std::int64_t numel = 0;
 };
 
-/// The flat buffer of stages 1 and 2 (zero-step.md 2.1): the group's tensors one after the other,
-/// padded to a multiple of 2 N elements and cut into N equal partitions.
+/// The flat buffer of stages 1 and 2 (docs/deepspeed-step.md, "Layout of stages 1 and 2"): the
+/// group's tensors one after the other, padded to a multiple of 2 N elements and cut into N equal
+/// partitions.
 class FlatLayout {
  public:
   /// @param round_robin  tensors are dealt to the ranks instead of laid out in registration order

@@ -21,9 +21,9 @@ bool names_leaf_modules(const StepConfig& config);
 std::vector<std::size_t> find_leaf_modules(const StepConfig& config,
                                            const ModelParameters& parameters);
 
-/// What `config` asks for that cannot be modelled for this model: leaf modules whose gradients
-/// DeepSpeed reduces before they are complete, because no gradient reaches their inputs or another
-/// module uses their tensors too. As StepConfig::unsupported.
+/// The settings of `config` that cannot be modelled for this model, as StepConfig::unsupported
+/// names them: leaf modules whose gradients DeepSpeed reduces before they are complete, because no
+/// gradient reaches their inputs or another module uses their tensors too.
 std::vector<std::string> unsupported_leaf_modules(const StepConfig& config,
                                                   const ModelParameters& parameters);
 

@@ -8,7 +8,7 @@
 
 namespace dstune {
 
-/// What DeepSpeed stops at with an assertion, or gets wrong without a word: the experiment is
+/// DeepSpeed stops at this with an assertion, or gets it wrong without a word: the experiment is
 /// Skipped (docs/decisions/quantisation.md).
 class QuantizationRefused : public std::invalid_argument {
  public:

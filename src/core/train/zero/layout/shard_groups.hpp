@@ -19,7 +19,8 @@ struct ShardSizes {
 
 ShardSizes shard_sizes(const StepConfig& config, int ranks);
 
-/// What `config` asks for that DeepSpeed refuses with this many ranks. As StepConfig::unsupported.
+/// The settings of `config` that DeepSpeed refuses with this many ranks, as StepConfig::unsupported
+/// names them.
 std::vector<std::string> unsupported_shard_sizes(const StepConfig& config, int ranks);
 
 /// Neighbours share a copy of the model (MiCS), neighbours among them the secondary shards (hpZ);

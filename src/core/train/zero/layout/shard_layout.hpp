@@ -19,9 +19,10 @@ struct SubGroup {
   std::int64_t numel = 0;   ///< of its shards
 };
 
-/// Every tensor is cut into N shards of ceil(numel / N) elements (zero-step.md 2.1); the last ones
-/// may be partly or wholly padding. A rank's shards lie one after the other, by sub-group; behind
-/// them those of frozen tensors, which are in no group and never stepped.
+/// Every tensor is cut into N shards of ceil(numel / N) elements (docs/deepspeed-step.md, "Layout
+/// of stage 3"); the last ones may be partly or wholly padding. A rank's shards lie one after the
+/// other, by sub-group; behind them those of frozen tensors, which are in no group and never
+/// stepped.
 class ShardLayout {
  public:
   ShardLayout(const std::vector<ParameterGroup>& groups, const ModelParameters& parameters,

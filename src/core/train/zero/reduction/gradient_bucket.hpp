@@ -11,9 +11,10 @@
 
 namespace dstune {
 
-/// DeepSpeed's greedy packing (zero-step.md 3.2): what does not fit any more flushes the bucket
-/// first; a tensor larger than the whole bucket is an "extra large" one, never copied, alone. With
-/// contiguous_gradients the others are copied into its memory, without it they only form a list.
+/// DeepSpeed's greedy packing (docs/deepspeed-step.md, "Buckets"): what does not fit any more
+/// flushes the bucket first; a tensor larger than the whole bucket is an "extra large" one, never
+/// copied, alone. With contiguous_gradients the others are copied into its memory, without it they
+/// only form a list.
 class GradientBucket {
  public:
   struct Entry {
@@ -39,7 +40,8 @@ class GradientBucket {
   std::vector<Entry>& entries() { return entries_; }
   const std::vector<Entry>& entries() const { return entries_; }
   bool empty() const { return entries_.empty(); }
-  /// What is reduced together: the filled part, or the extra-large tensor. Not of a list.
+  /// The elements that are reduced together: the filled part, or the extra-large tensor. A list has
+  /// none.
   Tensor contents() const;
   bool is_extra_large() const { return fill_ > capacity_; }
   /// After a flush.

@@ -6,9 +6,9 @@
 
 namespace dstune {
 
-/// What a collective is given in the place of `original`: that tensor itself if it has the type of
-/// communication, otherwise a copy of it in that type (category temporaries; zero-step.md 1.2).
-/// One pass to make the copy, one to bring the result back, (e + e_c) bytes per element each.
+/// The tensor that a collective is given in the place of `original`: the original itself if it has
+/// the type of communication, otherwise a copy of it in that type (category temporaries). One pass
+/// to make the copy, one to bring the result back, (e + e_c) bytes per element each.
 class GradientMessage {
  public:
   GradientMessage(Device& device, Tensor original, DType dtype);

@@ -1,4 +1,5 @@
-// The passes over gradients before the update (zero-step.md 4.2): overflow, norm, clipping.
+// The passes over gradients before the update (docs/deepspeed-step.md, "The update"): overflow,
+// norm, clipping.
 #pragma once
 
 #include "core/device/device.hpp"

@@ -1,4 +1,5 @@
-// By what gradients are multiplied around their sum over the ranks (zero-step.md 1.2).
+// By what gradients are multiplied around their sum over the ranks
+// (docs/decisions/gradient-averages.md).
 #pragma once
 
 #include <optional>

@@ -29,7 +29,7 @@ class PartitionGradients {
   /// holds the sum.
   void accumulate_into(std::vector<Buffer>& sums, DType dtype);
 
-  // Of the sum:
+  // These are about the sum.
   const std::vector<OwnedRange>& ranges(std::size_t group) const { return ranges_[group]; }
   Tensor sum(const OwnedRange& range) const;
   /// Local: of all groups.

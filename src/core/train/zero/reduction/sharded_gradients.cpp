@@ -123,7 +123,8 @@ void ShardedGradients::average_each(std::vector<Tensor>& parts, std::vector<Buff
   }
 }
 
-// What waited as it is still has the model dtype. DeepSpeed keeps original and copy until the end.
+// A gradient that waited as it is still has the model dtype. DeepSpeed keeps original and copy
+// until the end.
 void ShardedGradients::cast_to_message() {
   const DType dtype = config_.message_dtype();
   for (Entry& entry : entries_) {

@@ -15,7 +15,8 @@
 
 namespace dstune {
 
-/// DeepSpeed's bucket of stage 3 and what it does when the bucket is full (zero-step.md 3.3).
+/// DeepSpeed's bucket of stage 3 and what it does when the bucket is full (docs/deepspeed-step.md,
+/// "Reductions of stage 3").
 ///
 /// With contiguous_gradients a gradient is copied into a buffer of reduce_bucket_size elements of
 /// the communication dtype and freed; one that does not fit even the empty buffer waits as it is.

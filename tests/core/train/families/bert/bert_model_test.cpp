@@ -269,7 +269,7 @@ Bytes per_layer(const char* family, DType dtype, double dropout) {
   return (saved(2) - saved(1)) / 128;
 }
 
-// zero-step.md 5.4, "BERT, eager / flash, dropout .1": 34 h + 4 a, 66 h + 4 a, and 16 for the
+// docs/deepspeed-step.md, "What a block keeps": 34 h + 4 A and 66 h + 4 A, and 16 for the
 // statistics of two norms. DistilBERT drops nothing out behind attention.
 TEST(BertPerLayer, EqualsTheTableOfPyTorch) {
   constexpr Bytes kRest = 4 * 12 + 16;
