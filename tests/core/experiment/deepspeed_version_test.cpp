@@ -1,9 +1,11 @@
 #include "core/experiment/deepspeed_version.hpp"
 
 #include <fstream>
+#include <optional>
 #include <set>
 #include <sstream>
 #include <stdexcept>
+#include <type_traits>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -85,6 +87,38 @@ TEST_F(DeepSpeedsOwn, DefaultsAreTheTables) {
       EXPECT_EQ(default_of(knob, version), theirs) << pointer << ' ' << to_text(version);
     }
   }
+}
+
+std::optional<double> number_of(const Knob& knob, const StepConfig& config) {
+  std::optional<double> number;
+  with_member(
+      knob,
+      [&](const auto& member) {
+        if constexpr (std::is_arithmetic_v<std::decay_t<decltype(member)>>) {
+          number = static_cast<double>(member);
+        }
+      },
+      config);
+  return number;
+}
+
+TEST_F(DeepSpeedsOwn, DefaultsAreThoseOfAStep) {
+  int compared = 0;
+  for (const Knob& knob : kKnobs) {
+    const std::string pointer = pointer_of(knob);
+    if (!histories().contains(pointer) || pointer.ends_with("mics_shard_size"))
+      continue;  // -1: off
+    for (const Version& version : versions()) {
+      const json::value theirs = default_in(pointer, version);
+      const auto ours = number_of(
+          knob, make_step_config({{"dstune", {{"deepspeed_version", to_text(version)}}}}));
+      if (!ours || theirs.is_null() || theirs.is_string()) continue;
+      const double number = theirs.is_bool() ? theirs.get_bool() : theirs.to_number<double>();
+      EXPECT_EQ(*ours, number) << pointer << ' ' << to_text(version);
+      ++compared;
+    }
+  }
+  EXPECT_GT(compared, 25 * static_cast<int>(versions().size()));
 }
 
 // No step hangs on these.

@@ -74,6 +74,8 @@ std::string text_of(const Value& /*value*/) {
 }
 
 std::string default_text(const Knob& knob) {
+  if (knob.rule.key == "stage") return "0";
+  if (knob.rule.kind == ValueKind::text) return "";
   const StepConfig stage_0 = usual_in(0);
   const StepConfig stage_3 = usual_in(3);
   std::string of_0;
