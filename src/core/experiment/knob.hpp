@@ -99,6 +99,7 @@ struct Knob {
                                          ///< numbers in it; null: wherever it is read
   Reader reader = nullptr;               ///< null: by the type of its member
   AutoValue auto_value = nullptr;        ///< what Hugging Face makes of "auto"; null: nothing
+  bool decides_messages = false;         ///< of what types they are, or who sends them to whom
   SearchValues search_values = nullptr;  ///< in our default space; null: it is not in it
   std::span<const DefaultSince> defaults{};  ///< where releases differ; else the member's own
 
@@ -120,6 +121,11 @@ struct Knob {
   constexpr Knob with_auto(AutoValue value) const {
     Knob knob = *this;
     knob.auto_value = value;
+    return knob;
+  }
+  constexpr Knob deciding_messages() const {
+    Knob knob = *this;
+    knob.decides_messages = true;
     return knob;
   }
   constexpr Knob searched(SearchValues values) const {

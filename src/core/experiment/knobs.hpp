@@ -95,14 +95,15 @@ inline constexpr Knob kTable[] = {
         .with_auto([](std::int64_t) -> std::int64_t { return 1; })
         .by_release(kClipping),
     at_top(choice("communication_data_type", "fp16|bf16|fp32").in_any_case().or_null(),
-           &StepConfig::communication_dtype),
+           &StepConfig::communication_dtype)
+        .deciding_messages(),
     at_top(boolean("prescale_gradients"), &StepConfig::prescale_gradients),
     at_top(above("gradient_predivide_factor", 0), &StepConfig::gradient_predivide_factor),
     at_top(choice("gradient_allreduce_op", "mean|sum").in_any_case(), &StepConfig::sum_gradients)
         .read_by(read_sum),
     at_top(object("optimizer"), &StepConfig::optimizer).read_by(read_optimizer),
 
-    of_fp16(boolean("enabled"), &StepConfig::dtype).read_by(read_fp16),
+    of_fp16(boolean("enabled"), &StepConfig::dtype).read_by(read_fp16).deciding_messages(),
     of_scale(at_least("loss_scale", 0).but_no_boolean(), &LossScaleConfig::static_scale),
     of_scale(integer("initial_scale_power", 0, 127), &LossScaleConfig::initial_scale_power),
     of_scale(integer("loss_scale_window", 1, kMostInt).but_no_boolean(), &LossScaleConfig::window),
@@ -110,7 +111,9 @@ inline constexpr Knob kTable[] = {
     of_scale(boolean("consecutive_hysteresis"), &LossScaleConfig::consecutive_hysteresis),
     of_scale(integer("min_loss_scale", 0).but_no_boolean(), &LossScaleConfig::min_scale),
 
-    of_bf16(boolean("enabled"), &StepConfig::dtype, kAllStages).read_by(read_bf16),
+    of_bf16(boolean("enabled"), &StepConfig::dtype, kAllStages)
+        .read_by(read_bf16)
+        .deciding_messages(),
     of_bf16(boolean("check_grad_overflow"), &StepConfig::check_grad_overflow, in_stages(1, 2))
         .when(checks_bf16)
         .by_release(kCheck),
@@ -118,8 +121,9 @@ inline constexpr Knob kTable[] = {
         .when(has_bf16_optimizer)
         .by_release(kImmediate),
 
-    {"/data_types", choice("grad_accum_dtype", kDTypes).or_null(), &StepConfig::grad_accum_dtype,
-     in_stages(0, 1, 3)},
+    Knob{"/data_types", choice("grad_accum_dtype", kDTypes).or_null(),
+         &StepConfig::grad_accum_dtype, in_stages(0, 1, 3)}
+        .deciding_messages(),
     Knob{"/timers/throughput", boolean("enabled"), &StepConfig::timer_synchronizes}.read_by(
         read_both),
     Knob{"/timers/throughput", boolean("synchronized"), &StepConfig::timer_synchronizes}.read_by(
@@ -197,12 +201,16 @@ inline constexpr Knob kTable[] = {
         boolean("stage3_use_all_reduce_for_fetch_params").also("use_all_reduce_for_fetch_params"),
         &StepConfig::use_all_reduce_for_fetch_params)
         .when(asks_how_to_gather),
-    of_stage_3(boolean("zero_quantized_weights"), &StepConfig::quantized_weights),
-    of_stage_3(boolean("zero_quantized_gradients"), &StepConfig::quantized_gradients),
+    of_stage_3(boolean("zero_quantized_weights"), &StepConfig::quantized_weights)
+        .deciding_messages(),
+    of_stage_3(boolean("zero_quantized_gradients"), &StepConfig::quantized_gradients)
+        .deciding_messages(),
     of_stage_3(integer("zero_hpz_partition_size", 0, kMostInt), &StepConfig::hpz_partition_size)
-        .read_by(read_secondary),
+        .read_by(read_secondary)
+        .deciding_messages(),
     of_stage_3(integer("mics_shard_size", -1, kMostInt), &StepConfig::mics_shard_size)
-        .read_by(read_shard),
+        .read_by(read_shard)
+        .deciding_messages(),
 
     idle(boolean("allgather_partitions")),
     idle(integer("allgather_bucket_size", 0, kMostElements).must_be_even()),
