@@ -20,13 +20,19 @@ folder=$(mktemp -d) # the fuzzer's own files
 trap 'rm -rf "$folder"' EXIT
 cd "$folder"
 
+# The dictionary, and the keys of the table of knobs.
+{
+  cat "$root/tests/fuzz/readers.dict"
+  grep -oE '\("[a-z0-9_]+"[,)]' "$root/src/core/experiment/knobs.hpp" | tr -d '(),' | sort -u
+} >dict
+
 # Freed memory waits in ASan's quarantine: it would count against the limit.
 export ASAN_OPTIONS=quarantine_size_mb=16:allocator_may_return_null=0
 export UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1
 code=0
 "${DSTUNE_FUZZER:-$root/build/fuzz/tests/fuzz/readers_fuzz}" \
   -max_total_time="$seconds" -timeout=2 -rss_limit_mb=500 -max_len=16384 -print_final_stats=1 \
-  -dict="$root/tests/fuzz/readers.dict" -artifact_prefix="$root/build/fuzz/faults/" \
+  -dict=dict -artifact_prefix="$root/build/fuzz/faults/" \
   "$root/build/fuzz/found" "$root/tests/fuzz/corpus" 2>log || code=$?
 if [ "$code" -ne 0 ]; then
   tail -n 60 log >&2

@@ -18,6 +18,8 @@
 #include <string>
 #include <vector>
 
+#include "core/experiment/knobs.hpp"
+
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
 
 namespace {
@@ -153,7 +155,10 @@ int run(const std::filesystem::path& folder, int count) {
   std::sort(files.begin(), files.end());
   std::vector<std::string> texts;
   for (const auto& file : files) texts.push_back(read(file));
-  const std::vector<std::string> words = read_words(folder / "readers.dict");
+  std::vector<std::string> words = read_words(folder / "readers.dict");
+  for (const dstune::Knob& knob : dstune::kKnobs) {
+    words.push_back('"' + std::string(knob.rule.key) + "\":");
+  }
   Breaker breaker(texts, words);
   for (std::size_t i = 0; i < texts.size(); ++i) {
     std::printf("%s\n", files[i].filename().c_str());

@@ -3,6 +3,7 @@
 #include <string_view>
 
 #include "core/base/text.hpp"
+#include "core/experiment/knobs.hpp"
 #include "core/input/coercions.hpp"
 #include "core/input/key_rules.hpp"
 
@@ -60,15 +61,15 @@ void collect_auto(const json::value& value, const std::string& pointer,
 
 json::object resolve_auto(json::object deepspeed, std::int64_t hidden_size,
                           std::vector<std::string>& warnings) {
-  replace_auto(&deepspeed, "gradient_clipping", 1.0);
-
-  auto* const zero = section_of(&deepspeed, "zero_optimization");
-  const std::int64_t square = hidden_size * hidden_size;
-  replace_auto(zero, "reduce_bucket_size", square);
-  // int(0.9 h^2): in integers, so that no rounding of 0.9 can show.
-  replace_auto(zero, "stage3_prefetch_bucket_size", 9 * square / 10);
-  replace_auto(zero, "stage3_param_persistence_threshold", 10 * hidden_size);
-
+  for (const Knob& knob : kKnobs) {
+    if (knob.auto_value == nullptr) continue;
+    json::object* section = &deepspeed;
+    if (!knob.section.empty()) section = section_of(&deepspeed, knob.section.substr(1));
+    const std::int64_t value = knob.auto_value(hidden_size);
+    const bool is_integer = knob.rule.kind == ValueKind::integer;
+    replace_auto(section, knob.rule.key,
+                 is_integer ? json::value(value) : json::value(static_cast<double>(value)));
+  }
   auto* const params = section_of(section_of(&deepspeed, "optimizer"), "params");
   replace_auto(params, "lr", 5e-5);
   replace_auto(params, "betas", json::array{0.9, 0.999});

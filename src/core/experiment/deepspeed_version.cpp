@@ -11,20 +11,6 @@
 namespace dstune {
 namespace {
 
-constexpr DefaultSince kDefaults[] = {
-    {"/gradient_clipping", {0, 15, 0}, 0, false},
-    {"/gradient_clipping", {0, 19, 3}, 1, false},
-    {"/bf16/check_grad_overflow", {0, 15, 0}, 0},
-    {"/bf16/check_grad_overflow", {0, 19, 3}, 1},
-    {"/bf16/immediate_grad_update", {0, 15, 0}, 0},
-    {"/bf16/immediate_grad_update", {0, 16, 5}, 1},
-    {"/bf16/immediate_grad_update", {0, 17, 1}, 0},
-    {"/zero_optimization/offload_optimizer/pin_memory", {0, 15, 0}, 0},
-    {"/zero_optimization/offload_optimizer/pin_memory", {0, 19, 5}, 1},
-    {"/zero_optimization/offload_param/pin_memory", {0, 15, 0}, 0},
-    {"/zero_optimization/offload_param/pin_memory", {0, 19, 5}, 1},
-};
-
 constexpr KeySince kAdded[] = {
     {"/zero_optimization/stage3_module_granularity_threshold", {0, 16, 0}},
     {"/zero_optimization/zeropp_loco_param", {0, 16, 2}},
@@ -86,17 +72,6 @@ DeepSpeedVersion deepspeed_version_of(const json::object& ds_config) {
   const auto version = parse_deepspeed_version(text);
   if (!version) fields::reject("deepspeed_version", "version");
   return *version;
-}
-
-std::span<const DefaultSince> changed_defaults() { return kDefaults; }
-
-json::value default_of(std::string_view pointer, const DeepSpeedVersion& version) {
-  const DefaultSince* found = nullptr;
-  for (const DefaultSince& row : kDefaults) {
-    if (row.pointer == pointer && row.since <= version) found = &row;
-  }
-  if (found == nullptr) throw std::invalid_argument(concat("no default of ", pointer, " is known"));
-  return found->is_boolean ? json::value(found->value != 0) : json::value(found->value);
 }
 
 std::span<const KeySince> added_keys() { return kAdded; }

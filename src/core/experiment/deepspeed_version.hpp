@@ -37,21 +37,6 @@ inline constexpr const char* kVersionPointer = "/dstune/deepspeed_version";
 /// Of an experiment's JSON. @throws std::invalid_argument  if its text is no version
 DeepSpeedVersion deepspeed_version_of(const json::object& ds_config);
 
-/// A key's default from a release on, until the next row of the same key.
-struct DefaultSince {
-  std::string_view pointer;
-  DeepSpeedVersion since;
-  double value;  ///< false and true: 0 and 1
-  bool is_boolean = true;
-};
-
-/// Every key of a training step whose default changed, its rows in the order of the releases.
-/// tests/data/deepspeed_versions.json has what DeepSpeed itself says.
-std::span<const DefaultSince> changed_defaults();
-
-/// What `version` takes for the key, which has rows in changed_defaults().
-json::value default_of(std::string_view pointer, const DeepSpeedVersion& version);
-
 /// A key that releases before `since` do not read.
 struct KeySince {
   std::string_view pointer;

@@ -18,6 +18,8 @@ struct AdamSettings {
   bool adam_w = true;  ///< decoupled decay
   bool bias_correction = true;
   bool torch = false;  ///< torch_adam: torch.optim's class, as a client optimizer is
+
+  bool operator==(const AdamSettings&) const = default;
 };
 
 /// torch.optim.SGD.
@@ -25,12 +27,16 @@ struct SgdSettings {
   double momentum = 0;
   double dampening = 0;
   bool nesterov = false;
+
+  bool operator==(const SgdSettings&) const = default;
 };
 
 /// DeepSpeed's FusedLion.
 struct LionSettings {
   double beta1 = 0.9;
   double beta2 = 0.999;
+
+  bool operator==(const LionSettings&) const = default;
 };
 
 /// torch.optim.Adagrad.
@@ -38,6 +44,8 @@ struct AdagradSettings {
   double epsilon = 1e-10;
   double lr_decay = 0;
   double initial_accumulator = 0;
+
+  bool operator==(const AdagradSettings&) const = default;
 };
 
 /// DeepSpeed's FusedLamb.
@@ -49,6 +57,8 @@ struct LambSettings {
   bool bias_correction = true;
   double max_ratio = 10;  ///< bounds of |parameter| / |update|
   double min_ratio = 0.01;
+
+  bool operator==(const LambSettings&) const = default;
 };
 
 using OptimizerSettings =
@@ -59,6 +69,8 @@ struct OptimizerConfig {
   double lr = 1e-3;
   double weight_decay = 0;
   OptimizerSettings settings;
+
+  bool operator==(const OptimizerConfig&) const = default;
 };
 
 template <class Settings>

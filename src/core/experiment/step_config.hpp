@@ -41,8 +41,12 @@ struct LeafModuleConfig {
   std::vector<std::string> name_suffixes;
   bool default_classes = true;  ///< kDefaultLeafClasses too: `classes` is not given, and DeepSpeed
                                 ///< has them
+
+  bool operator==(const LeafModuleConfig&) const = default;
 };
 
+/// Each member that a key of the JSON decides has its row in the table of knobs (knobs.hpp), and
+/// the default here unless releases differ.
 struct StepConfig {
   int stage = 0;
   std::int64_t micro_batch = 1;

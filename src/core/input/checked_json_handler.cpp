@@ -99,11 +99,13 @@ bool CheckedJsonHandler::on_double(double number, View part, ErrorCode& /*fault*
   number_.append(part.data(), part.size());
   // Out of range (1e-400, 1e999) leaves Boost's 0 or infinity as it is.
   std::from_chars(number_.data(), number_.data() + number_.size(), number);
-  if (!std::isfinite(number)) {
+  if (std::isfinite(number)) {
+    stack_.push_double(number);
+  } else {  // no reader gets what no text can hold
     problems_.add(pointer(), concat("is ", number_.substr(0, 40), ", too large for a number"));
+    stack_.push_null();
   }
   number_.clear();
-  stack_.push_double(number);
   return value_ended();
 }
 

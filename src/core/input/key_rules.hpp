@@ -43,6 +43,8 @@ struct KeyRule {
   const Section* section = nullptr;  ///< of objects
   std::string_view remark{};         ///< ends the message of a wrong value
 
+  bool operator==(const KeyRule&) const = default;
+
   constexpr KeyRule or_null() const {
     auto rule = *this;
     rule.nullable = true;
@@ -154,9 +156,8 @@ constexpr KeyRule any(std::string_view key) { return {.key = key}; }
 /// `table` with `ours` in place of its rules of the same keys, whose aliases stay, and null where
 /// either takes it. A key that the table lacks does not compile.
 template <std::size_t Count, std::size_t Changes>
-consteval std::array<KeyRule, Count> overlaid(const KeyRule (&table)[Count],
+consteval std::array<KeyRule, Count> overlaid(std::array<KeyRule, Count> rules,
                                               const KeyRule (&ours)[Changes]) {
-  std::array<KeyRule, Count> rules = std::to_array(table);
   for (const KeyRule& change : ours) {
     std::size_t at = 0;
     while (at < Count && rules[at].key != change.key) ++at;
@@ -167,6 +168,11 @@ consteval std::array<KeyRule, Count> overlaid(const KeyRule (&table)[Count],
     rules[at].nullable = before.nullable || change.nullable;
   }
   return rules;
+}
+template <std::size_t Count, std::size_t Changes>
+consteval std::array<KeyRule, Count> overlaid(const KeyRule (&table)[Count],
+                                              const KeyRule (&ours)[Changes]) {
+  return overlaid(std::to_array(table), ours);
 }
 
 /// `table` and after it `more`.

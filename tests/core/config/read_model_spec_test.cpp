@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "core/base/text.hpp"
+#include "core/input/read_json.hpp"
 #include "core/train/families/families.hpp"
 #include "tests/core/config/faults.hpp"
 #include "tests/support/temporary_directory.hpp"
@@ -311,6 +312,19 @@ TEST(ReadModelObject, RejectsWhatGptNeoxIsNotTrainedWith) {
   EXPECT_EQ(faults_of_object(R"({"model_type": "gpt_neox", "rotary_pct": 0.005})"),
             Faults{"/model/rotary_pct  is 0.005, 0 of the 96 columns of a head; accepted: what "
                    "rotates at least one pair of them"});
+}
+
+TEST(ReadModelObject, RejectsANumberThatNoDoubleHolds) {
+  Problems problems("config.json");
+  std::vector<std::string> warnings;
+  const auto object = parse_config_json(R"({"model_type": "gpt_neox", "rotary_emb_base": 1e999})",
+                                        "/model", problems);
+
+  read_model_object(object->as_object(), "m", "/model", problems, warnings);
+
+  EXPECT_EQ(faults_in(problems),
+            (Faults{"/model/rotary_emb_base  is 1e999, too large for a number",
+                    "/model/rotary_emb_base  is null; accepted: a number > 0"}));
 }
 
 TEST(ReadModelObject, RejectsWhatOptIsNotTrainedWith) {

@@ -14,8 +14,8 @@ TEST(LossSettings, EveryKindIsFoundByItsName) {
 }
 
 TEST(LossSettings, AreDescribed) {
-  EXPECT_EQ(describe({LossKind::tiled}), "tiled");
-  EXPECT_EQ(describe({.keep_logits = true}), "plain, logits kept");
+  EXPECT_EQ(describe(LossSettings{LossKind::tiled}), "tiled");
+  EXPECT_EQ(describe(LossSettings{.keep_logits = true}), "plain, logits kept");
 }
 
 }  // namespace

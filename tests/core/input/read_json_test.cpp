@@ -79,6 +79,12 @@ TEST(ParseConfigJson, RejectsNumbersTooLargeForADouble) {
             Faults{"/a/1  is 1e999, too large for a number"});
 }
 
+TEST(ParseConfigJson, HandsOnNoNumberThatNoTextCanHold) {
+  Problems problems("");
+
+  EXPECT_EQ(parse_config_json("[1e999]", "", problems), (json::array{nullptr}));
+}
+
 struct BadText {
   const char* name;
   std::string text;

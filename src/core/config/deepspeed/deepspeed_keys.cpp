@@ -1,6 +1,10 @@
 #include "core/config/deepspeed/deepspeed_keys.hpp"
 
+#include <algorithm>
+#include <stdexcept>
+
 #include "core/config/deepspeed/deepspeed_table.hpp"
+#include "core/experiment/knobs.hpp"
 
 namespace dstune {
 
@@ -37,15 +41,34 @@ constexpr Section open(std::span<const KeyRule> rules) {
   return {.rules = rules, .other_keys = true};
 }
 
+// DeepSpeed's keys with the rules that the table of knobs has for some of them. A knob that
+// DeepSpeed does not have, or whose alias is not DeepSpeed's, does not compile.
+template <std::size_t Count>
+consteval std::array<KeyRule, Count> with_knobs(std::string_view section,
+                                                const KeyRule (&keys)[Count]) {
+  auto rules = std::to_array(keys);
+  for (const Knob& knob : kKnobs) {
+    if (knob.section != section) continue;
+    const auto known = std::ranges::find(rules, knob.rule.key, &KeyRule::key);
+    if (known == rules.end()) {
+      const bool is_removed = std::ranges::find(table::kRemovedInZero, knob.rule.key) !=
+                              std::end(table::kRemovedInZero);
+      if (!is_removed) throw std::logic_error("no such key");
+    } else if (known->alias != knob.rule.alias) {
+      throw std::logic_error("another alias");
+    } else {
+      rules = overlaid(rules, {knob.rule});
+    }
+  }
+  return rules;
+}
+
 // What is written below is stricter than DeepSpeed, or says what no default shows.
 
-constexpr auto kFp16Rules =
-    overlaid(table::kFp16,
-             {at_least("loss_scale", 0).but_no_boolean(), integer("initial_scale_power", 0, 127),
-              integer("loss_scale_window", 1, kMostInt).but_no_boolean(),
-              integer("hysteresis", 0, kMostInt), integer("min_loss_scale", 0).but_no_boolean()});
+constexpr auto kFp16Rules = with_knobs("/fp16", table::kFp16);
 constexpr Section kFp16 = checked(kFp16Rules);
-constexpr Section kBf16 = checked(table::kBf16);
+constexpr auto kBf16Rules = with_knobs("/bf16", table::kBf16);
+constexpr Section kBf16 = checked(kBf16Rules);
 
 constexpr auto kOffloadParamRules =
     overlaid(table::kZeroOptimizationOffloadParam, {integer("buffer_size", 0, kMostElements)});
@@ -63,18 +86,14 @@ constexpr auto kLeafModuleRules =
 constexpr Section kLeafModule = checked(kLeafModuleRules);
 
 // MiCS is modelled, although present DeepSpeed has removed it: see earlier_forms.hpp.
-constexpr auto kZeroRules = extended(
-    overlaid(
-        table::kZeroOptimization,
-        {any("stage"),  // a list of stages too: see batch_sizes.hpp
-         integer("reduce_bucket_size", 1, kMostElements),
-         integer("allgather_bucket_size", 0, kMostElements).must_be_even(),
-         only("legacy_stage1", false), integer("stage3_prefetch_bucket_size", 0, kMostElements),
-         integer("stage3_module_granularity_threshold"),
-         integer("zero_hpz_partition_size", 0, kMostInt),
-         object("offload_optimizer", kOffloadOptimizer), object("offload_param", kOffloadParam),
-         object("zenflow", kZenFlow), object("leaf_module", kLeafModule).or_null()}),
-    {integer("mics_shard_size", -1, kMostInt), boolean("mics_hierarchical_params_gather")});
+constexpr auto kZeroRules =
+    extended(overlaid(with_knobs("/zero_optimization", table::kZeroOptimization),
+                      {any("stage"),  // a list of stages too: see batch_sizes.hpp
+                       only("legacy_stage1", false), object("offload_optimizer", kOffloadOptimizer),
+                       object("offload_param", kOffloadParam), object("zenflow", kZenFlow),
+                       object("leaf_module", kLeafModule).or_null()}),
+             {knob_of("/zero_optimization", "mics_shard_size").rule,
+              boolean("mics_hierarchical_params_gather")});
 constexpr Section kZero = checked(kZeroRules);
 
 constexpr KeyRule kOptimizerParamsRules[] = {
@@ -111,10 +130,8 @@ constexpr auto kSchedulerRules =
     overlaid(table::kScheduler, {text("type").or_null(), object("params").or_null()});
 constexpr Section kScheduler = read_as_is(kSchedulerRules);
 
-constexpr const char* kDTypes = "fp32|fp16|bf16|float32|float16|bfloat16";
-constexpr auto kDataTypesRules = overlaid(
-    table::kDataTypes,
-    {choice("grad_accum_dtype", kDTypes).or_null(), texts("keep_in_fp32_modules").or_auto()});
+constexpr auto kDataTypesRules = overlaid(with_knobs("/data_types", table::kDataTypes),
+                                          {texts("keep_in_fp32_modules").or_auto()});
 constexpr Section kDataTypes = read_as_is(kDataTypesRules);
 
 constexpr auto kActivationCheckpointingRules =
@@ -185,16 +202,14 @@ constexpr Section kExpertParallel = read(table::kExpertParallel);
 
 constexpr auto kTopRules = extended(
     overlaid(
-        table::kTop,
-        {object("optimizer", kOptimizer),
+        with_knobs("", table::kTop),
+        {any("train_micro_batch_size_per_gpu"),  // a list, or "auto": see batch_sizes.hpp
+         any("gradient_accumulation_steps"),
+         object("optimizer", kOptimizer),
          object("scheduler", kScheduler),
          object("fp16", kFp16),
          object("bf16", kBf16),
          object("zero_optimization", kZero),
-         at_least("gradient_clipping", 0),
-         above("gradient_predivide_factor", 0),
-         choice("gradient_allreduce_op", "mean|sum").in_any_case(),
-         choice("communication_data_type", "fp16|bf16|fp32").in_any_case().or_null(),
          choice("seq_parallel_communication_data_type", "fp16|bf16|fp32").in_any_case().or_null(),
          integer("steps_per_print").or_null(),
          integer("vocabulary_size").or_null(),

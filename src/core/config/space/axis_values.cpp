@@ -7,11 +7,12 @@
 #include "core/config/deepspeed/deepspeed_table.hpp"
 #include "core/config/space/ranges.hpp"
 #include "core/config/space/symbolic.hpp"
+#include "core/experiment/knobs.hpp"
 
 namespace dstune {
 namespace {
 
-constexpr KeyRule kAccumulation = rules::integer("gradient_accumulation_steps", 1, kLargestBatch);
+constexpr KeyRule kAccumulation = knob_of("", "gradient_accumulation_steps").rule;
 
 /// What the search chooses anyway.
 constexpr std::string_view kChosen[] = {"/zero_optimization/stage", "/train_batch_size",

@@ -6,8 +6,7 @@
 
 #include "core/base/printable.hpp"
 #include "core/base/text.hpp"
-#include "core/experiment/deepspeed_version.hpp"
-#include "core/experiment/step_config.hpp"
+#include "core/experiment/knobs.hpp"
 #include "core/report/files/command_words.hpp"
 
 namespace dstune {
@@ -75,23 +74,13 @@ bool is_off(const json::object& section) {
   return section.contains("device") && *device == "none";
 }
 
-// Whether the step hangs on the key. "bfloat16" is DeepSpeed's other name of a section.
-bool matters(std::string_view pointer, const StepConfig& step) {
-  const bool is_bf16 = step.dtype == DType::bf16;
-  if (pointer == "/bf16/immediate_grad_update") return step.uses_bf16_optimizer();
-  if (pointer == "/bf16/check_grad_overflow") {
-    return is_bf16 && (step.stage == 1 || step.stage == 2) && !step.uses_bf16_optimizer();
-  }
-  if (pointer.find("/offload_param/") != std::string_view::npos) return step.stage == 3;
-  return pointer.find("/offload_optimizer/") == std::string_view::npos || step.stage > 0;
-}
-
-/// The section that holds the last key of `pointer`, unless the file has none.
-json::object* parent_of(json::object& config, const std::vector<std::string>& path) {
+/// The section at `pointer`, unless the file has none. "bfloat16" is DeepSpeed's other name of one.
+json::object* find_section(json::object& config, std::string_view pointer) {
   json::object* section = &config;
-  for (std::size_t i = 0; i + 1 < path.size(); ++i) {
-    const bool is_other_name = path[i] == "bf16" && !section->contains("bf16");
-    auto* const found = section->if_contains(is_other_name ? "bfloat16" : path[i]);
+  if (pointer.empty()) return section;
+  for (const std::string& key : split(pointer.substr(1), '/')) {
+    const bool is_other_name = key == "bf16" && !section->contains("bf16");
+    auto* const found = section->if_contains(is_other_name ? "bfloat16" : key);
     section = found == nullptr ? nullptr : found->if_object();
     if (section == nullptr || is_off(*section)) return nullptr;
   }
@@ -101,12 +90,11 @@ json::object* parent_of(json::object& config, const std::vector<std::string>& pa
 // So that the file means the same to every release: what `version` does by default is written out
 // wherever another release has another default.
 void pin_defaults(json::object& config, const StepConfig& step, const DeepSpeedVersion& version) {
-  for (const DefaultSince& row : changed_defaults()) {
-    if (!matters(row.pointer, step)) continue;
-    const auto path = split(row.pointer.substr(1), '/');
-    json::object* const section = parent_of(config, path);
-    if (section == nullptr || section->contains(path.back())) continue;
-    (*section)[path.back()] = default_of(row.pointer, version);
+  for (const Knob& knob : kKnobs) {
+    if (knob.defaults.empty() || !is_read(knob, step)) continue;
+    json::object* const section = find_section(config, knob.section);
+    if (section == nullptr || section->contains(knob.rule.key)) continue;
+    (*section)[knob.rule.key] = default_of(knob, version);
   }
 }
 

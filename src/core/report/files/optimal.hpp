@@ -13,7 +13,7 @@ namespace dstune {
 /// The DeepSpeed JSON of `best` for `ranks` data-parallel ranks: complete, without "autotuning" and
 /// "dstune", with train_batch_size = micro-batch * accumulation * ranks, in stage 3 the leaf
 /// modules of models with experts where the user's file names none, and every default of the
-/// release that was tuned for which another release does not have (changed_defaults).
+/// release that was tuned for which another release does not have (Knob::defaults).
 ///
 /// @param left_to_trainer  JSON pointers of what is "auto" in it, as in the user's file
 /// @throws std::invalid_argument  if its JSON was not checked (make_step_config)

@@ -1,14 +1,13 @@
 #include "core/search/predict/measured_rates.hpp"
 
 #include <algorithm>
-#include <iterator>
 #include <optional>
 #include <stdexcept>
 #include <string_view>
 #include <utility>
 
 #include "core/base/text.hpp"
-#include "core/experiment/step_config.hpp"
+#include "core/experiment/knobs.hpp"
 #include "core/search/plan/make_experiment.hpp"
 #include "core/search/predict/estimated_rates.hpp"
 #include "core/search/space/space.hpp"
@@ -19,22 +18,11 @@
 namespace dstune {
 namespace {
 
-/// What decides on the types of a step and on who talks to whom.
-constexpr std::string_view kTalkative[] = {
-    "/bf16",
-    "/fp16",
-    "/communication_data_type",
-    "/data_types",
-    "/zero_optimization/mics_shard_size",
-    "/zero_optimization/zero_hpz_partition_size",
-    "/zero_optimization/zero_quantized_weights",
-    "/zero_optimization/zero_quantized_gradients",
-};
-
 bool is_talkative(const AxisGroup& group) {
-  return std::any_of(group.tied.begin(), group.tied.end(), [](const Axis& axis) {
-    return std::any_of(std::begin(kTalkative), std::end(kTalkative),
-                       [&](std::string_view prefix) { return axis.pointer.starts_with(prefix); });
+  return std::ranges::any_of(group.tied, [](const Axis& axis) {
+    return std::ranges::any_of(kKnobs, [&](const Knob& knob) {
+      return knob.decides_messages && axis.pointer == pointer_of(knob);
+    });
   });
 }
 

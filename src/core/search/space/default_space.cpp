@@ -6,6 +6,8 @@
 #include <string>
 #include <utility>
 
+#include "core/experiment/knobs.hpp"
+
 namespace dstune {
 namespace {
 
@@ -33,45 +35,34 @@ std::int64_t layer_numel(const ModelSpec& spec, const ModelParameters& parameter
   return largest > 0 ? largest : std::max<std::int64_t>(1, all / spec.num_layers);
 }
 
-AxisGroup axis(const char* key, std::vector<json::value> values) {
-  return {{{std::string("/zero_optimization/") + key, std::move(values), {}}}};
-}
-
-// Ascending, each once.
-AxisGroup sizes(const char* key, std::vector<std::int64_t> values) {
-  std::sort(values.begin(), values.end());
-  values.erase(std::unique(values.begin(), values.end()), values.end());
-  return axis(key, {values.begin(), values.end()});
+AxisGroup axis_of(const Knob& knob, std::vector<std::int64_t> values) {
+  const bool is_switch = knob.rule.kind == ValueKind::boolean;
+  if (!is_switch) {  // ascending, each once
+    std::sort(values.begin(), values.end());
+    values.erase(std::unique(values.begin(), values.end()), values.end());
+  }
+  Axis axis{pointer_of(knob), {}, {}};
+  for (const std::int64_t value : values) {
+    axis.values.push_back(is_switch ? json::value(value != 0) : json::value(value));
+  }
+  return {{std::move(axis)}};
 }
 
 }  // namespace
 
 std::vector<AxisGroup> default_axes(const ModelSpec& spec, const ModelParameters& parameters,
                                     int stage, int ranks) {
-  if (stage == 0) return {};
-  const std::int64_t all = parameters.total();
-  const std::int64_t layer = layer_numel(spec, parameters, false);
-  // What is reduced and stepped is what is trained.
-  const std::int64_t trained = parameters.trainable_total();
-  const std::int64_t trained_layer = layer_numel(spec, parameters, true);
-  std::vector<AxisGroup> axes = {
-      axis("overlap_comm", {true, false}), axis("contiguous_gradients", {true, false}),
-      axis("reduce_scatter", {true, false}),
-      sizes("reduce_bucket_size", {trained_layer, std::min(4 * trained_layer, trained), trained})};
-  if (stage < 3) {
-    axes.push_back(axis("use_multi_rank_bucket_allreduce", {true, false}));
-    axes.push_back(axis("round_robin_gradients", {false, true}));
-    return axes;
+  const ModelSizes sizes{.hidden_size = spec.hidden_size,
+                         .all = parameters.total(),
+                         .layer = layer_numel(spec, parameters, false),
+                         .trained = parameters.trainable_total(),
+                         .trained_layer = layer_numel(spec, parameters, true),
+                         .ranks = ranks};
+  std::vector<AxisGroup> axes;
+  for (const Knob& knob : kKnobs) {
+    if (knob.search_values == nullptr || !knob.stages.contains(stage)) continue;
+    axes.push_back(axis_of(knob, knob.search_values(sizes)));
   }
-  // Beyond these limits nothing changes: what is live and what is reused is at most the model, once
-  // forwards and once backwards.
-  const std::int64_t no_limit = 8 * all;
-  axes.push_back(sizes("stage3_prefetch_bucket_size", {0, layer, std::min(4 * layer, all)}));
-  axes.push_back(sizes("stage3_param_persistence_threshold", {0, 10 * spec.hidden_size, all}));
-  axes.push_back(sizes("stage3_max_live_parameters", {2 * layer, no_limit}));
-  axes.push_back(sizes("stage3_max_reuse_distance", {0, no_limit}));
-  axes.push_back(
-      sizes("sub_group_size", {std::max<std::int64_t>(1, trained_layer / ranks), no_limit}));
   return axes;
 }
 

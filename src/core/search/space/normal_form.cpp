@@ -1,8 +1,11 @@
 #include "core/search/space/normal_form.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <type_traits>
 #include <variant>
+
+#include "core/experiment/knobs.hpp"
 
 namespace dstune {
 namespace {
@@ -20,58 +23,6 @@ void settle_optimizer(OptimizerConfig& optimizer) {
   if (is_torchs) std::get<AdamSettings>(optimizer.settings).torch = true;
 }
 
-void settle_precision(StepConfig& config) {
-  config.loss_scale = {};
-  config.communication_dtype = config.message_dtype();
-  config.grad_accum_dtype = config.stage == 2 ? config.dtype : config.accumulation_dtype();
-  const bool is_bf16_optimizer = config.uses_bf16_optimizer();
-  if (!is_bf16_optimizer) config.immediate_grad_update = false;
-  const bool may_check =
-      config.dtype == DType::bf16 && !is_bf16_optimizer && (config.stage == 1 || config.stage == 2);
-  if (!may_check) config.check_grad_overflow = true;
-}
-
-// Of ZeRO's knobs nothing but the stage.
-void settle_all_of_zero(StepConfig& config) {
-  const StepConfig usual;
-  config.reduce_bucket_size = usual.reduce_bucket_size;
-  config.contiguous_gradients = usual.contiguous_gradients;
-  config.reduce_scatter = usual.reduce_scatter;
-  config.overlap_comm = usual.overlap_comm;
-  config.round_robin_gradients = usual.round_robin_gradients;
-  config.use_multi_rank_bucket_allreduce = usual.use_multi_rank_bucket_allreduce;
-}
-
-void settle_knobs_of_stage_3(StepConfig& config) {
-  const StepConfig usual;
-  config.sub_group_size = usual.sub_group_size;
-  config.prefetch_bucket_size = usual.prefetch_bucket_size;
-  config.param_persistence_threshold = usual.param_persistence_threshold;
-  config.max_live_parameters = usual.max_live_parameters;
-  config.max_reuse_distance = usual.max_reuse_distance;
-  config.model_persistence_threshold = usual.model_persistence_threshold;
-  config.module_granularity_threshold = usual.module_granularity_threshold;
-  config.leaf_module = {};
-  config.allgather_sequential = false;
-  config.use_all_reduce_for_fetch_params = false;
-  config.quantized_weights = false;
-  config.quantized_gradients = false;
-  config.hpz_partition_size = 1;
-  config.mics_shard_size = 0;
-}
-
-// Without a bucket gradients are summed up as they come.
-void settle_reduction(StepConfig& config, std::int64_t total) {
-  if (!config.contiguous_gradients) {
-    config.reduce_scatter = true;
-    config.reduce_bucket_size = std::min(config.reduce_bucket_size, total);
-  }
-  const bool cuts_buckets =
-      config.stage < 3 && config.contiguous_gradients && config.reduce_scatter;
-  if (!cuts_buckets) config.use_multi_rank_bucket_allreduce = true;
-  if (config.stage == 3) config.round_robin_gradients = false;
-}
-
 /// Bytes of values, one after the other.
 class KeyWriter {
  public:
@@ -87,6 +38,10 @@ class KeyWriter {
     static_assert(std::is_arithmetic_v<Value> || std::is_enum_v<Value>);
     key_.append(reinterpret_cast<const char*>(&value), sizeof value);
   }
+  template <class Value>
+  void append(const std::optional<Value>& value) {
+    add(value.has_value(), value.value_or(Value{}));
+  }
   void append(const std::vector<std::string>& texts) {
     append(texts.size());
     for (const std::string& text : texts) {
@@ -94,18 +49,33 @@ class KeyWriter {
       key_ += text;
     }
   }
+  void append(const LeafModuleConfig& leaf) {
+    const auto& [classes, names, name_suffixes, default_classes] = leaf;
+    add(classes, names, name_suffixes, default_classes);
+  }
+  void append(const ActivationCheckpointing& checkpointing) {
+    const auto& [unit, count, reentrant, by_deepspeed] = checkpointing;
+    add(unit, count, reentrant, by_deepspeed);
+  }
+  void append(const OptimizerConfig& optimizer) {
+    const auto& [client, lr, weight_decay, settings] = optimizer;
+    add(client, lr, weight_decay, settings.index());
+    std::visit([&](const auto& own) { append_settings(own); }, settings);
+  }
+  void append_settings(const AdamSettings& adam) {
+    const auto& [beta1, beta2, epsilon, adam_w, bias_correction, torch] = adam;
+    add(beta1, beta2, epsilon, adam_w, bias_correction, torch);
+  }
+  void append_settings(const SgdSettings& sgd) {
+    const auto& [momentum, dampening, nesterov] = sgd;
+    add(momentum, dampening, nesterov);
+  }
+  // Nothing of the others is left by settle_optimizer().
+  template <class Settings>
+  void append_settings(const Settings& /*settings*/) {}
 
   std::string key_;
 };
-
-void add_optimizer(KeyWriter& key, const OptimizerConfig& optimizer) {
-  key.add(optimizer.client, optimizer.weight_decay, optimizer.settings.index());
-  if (const auto* const sgd = std::get_if<SgdSettings>(&optimizer.settings)) {
-    key.add(sgd->momentum, sgd->dampening, sgd->nesterov);
-  } else if (const auto* const adam = std::get_if<AdamSettings>(&optimizer.settings)) {
-    key.add(adam->torch);
-  }
-}
 
 }  // namespace
 
@@ -129,17 +99,19 @@ std::int64_t NormalForm::shard_of(int shards) const {
   return shard;
 }
 
-StepConfig NormalForm::of(StepConfig config) const {
-  settle_optimizer(config.optimizer);
-  settle_precision(config);
-  const bool may_not_clip = config.stage == 0 || config.uses_bf16_optimizer();
-  config.gradient_clipping = may_not_clip && !(config.gradient_clipping > 0) ? 0 : 1;
-  if (config.stage < 3) settle_knobs_of_stage_3(config);
-  if (config.stage == 0 || config.uses_bf16_optimizer()) {
-    settle_all_of_zero(config);
-    return config;
+StepConfig NormalForm::of(const StepConfig& given) const {
+  const StepConfig usual;
+  StepConfig config = given;
+  for (const Knob& knob : kKnobs) {
+    if (!changes_step(knob, given)) copy_knob(knob, usual, config);
   }
-  settle_reduction(config, total_);
+  settle_optimizer(config.optimizer);
+  config.communication_dtype = config.message_dtype();
+  config.grad_accum_dtype = config.accumulation_dtype();
+  config.gradient_clipping = config.gradient_clipping > 0 ? 1 : 0;
+  if (!config.contiguous_gradients) {
+    config.reduce_bucket_size = std::min(config.reduce_bucket_size, total_);
+  }
   if (config.stage == 3) settle_stage_3(config);
   return config;
 }
@@ -156,9 +128,6 @@ void NormalForm::settle_stage_3(StepConfig& config) const {
 }
 
 void NormalForm::settle_gathers(StepConfig& config) const {
-  const bool chooses_by_itself =
-      config.allgather_sequential || config.mics_shard_size > 0 || config.quantized_weights;
-  if (chooses_by_itself) config.use_all_reduce_for_fetch_params = false;
   config.prefetch_bucket_size =
       config.allgather_sequential ? 1 : std::min(config.prefetch_bucket_size, total_);
   config.max_live_parameters =
@@ -172,22 +141,11 @@ void NormalForm::settle_gathers(StepConfig& config) const {
 std::string NormalForm::key(const StepConfig& config) const {
   const StepConfig form = of(config);
   KeyWriter key;
-  key.add(form.stage, form.micro_batch, form.accumulation_steps, form.dtype,
-          form.check_grad_overflow, form.timer_synchronizes, *form.communication_dtype,
-          *form.grad_accum_dtype, form.immediate_grad_update, form.prescale_gradients,
-          form.gradient_predivide_factor, form.sum_gradients, form.gradient_clipping);
-  add_optimizer(key, form.optimizer);
-  key.add(form.reduce_bucket_size, form.contiguous_gradients, form.reduce_scatter,
-          form.overlap_comm, form.round_robin_gradients, form.use_multi_rank_bucket_allreduce,
-          form.sub_group_size, form.prefetch_bucket_size, form.param_persistence_threshold,
-          form.max_live_parameters, form.max_reuse_distance, form.model_persistence_threshold,
-          form.module_granularity_threshold, form.leaf_module.default_classes,
-          form.leaf_module.classes, form.leaf_module.names, form.leaf_module.name_suffixes,
-          form.allgather_sequential, form.use_all_reduce_for_fetch_params, form.quantized_weights,
-          form.quantized_gradients, form.hpz_partition_size, form.mics_shard_size,
-          form.devices_per_node);
-  key.add(form.checkpointing.unit, form.checkpointing.count, form.checkpointing.reentrant,
-          form.checkpointing.by_deepspeed, form.checkpoints_synchronize);
+  for (const Knob& knob : kKnobs) {
+    with_member(
+        knob, [&](const auto& member) { key.add(member); }, form);
+  }
+  key.add(form.devices_per_node);
   return key.take();
 }
 

@@ -10,15 +10,15 @@
 
 namespace dstune {
 
-/// Sets every knob that a step does not read, or reads without a consequence, to one value: those
-/// of other stages, those that another one switches off, limits beyond the model's size. What is
+/// Sets every knob that changes no step where it stands (the table of knobs says which do) to one
+/// value, and limits beyond the model's size to that. What is
 /// left may still be the same step under two forms: only a dry run says so (pool.hpp).
 class NormalForm {
  public:
   /// @param ranks  of an experiment
   NormalForm(const ModelParameters& parameters, int ranks);
 
-  StepConfig of(StepConfig config) const;
+  StepConfig of(const StepConfig& given) const;
 
   /// Equal for two configurations if their normal forms are.
   std::string key(const StepConfig& config) const;

@@ -8,7 +8,7 @@
 
 #include "core/base/text.hpp"
 #include "core/base/text_hash.hpp"
-#include "core/search/space/idle_keys.hpp"
+#include "core/experiment/knobs.hpp"
 
 namespace dstune {
 namespace {

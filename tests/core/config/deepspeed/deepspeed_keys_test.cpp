@@ -5,6 +5,8 @@
 #include <boost/json/parse.hpp>
 #include <gtest/gtest.h>
 
+#include "core/base/text.hpp"
+#include "core/experiment/knobs.hpp"
 #include "tests/core/config/faults.hpp"
 
 namespace dstune::deepspeed_keys_test {
@@ -34,6 +36,33 @@ void expect_distinct_keys(const Section& section) {
 }
 
 TEST(DeepSpeedSection, HasEachKeyOnce) { expect_distinct_keys(deepspeed_section()); }
+
+/// The rule at a pointer; none: the section is somebody else's.
+const KeyRule* rule_at(std::string_view pointer) {
+  const Section* section = &deepspeed_section();
+  const KeyRule* rule = nullptr;
+  for (const std::string& key : split(pointer.substr(1), '/')) {
+    rule = section == nullptr ? nullptr : find_rule(*section, key);
+    section = rule == nullptr ? nullptr : rule->section;
+  }
+  return rule;
+}
+
+TEST(DeepSpeedSection, HasTheRuleOfEachKnob) {
+  const std::set<std::string> judged_elsewhere = {
+      // in batch_sizes.hpp and read_checkpointing.hpp
+      "/zero_optimization/stage", "/train_micro_batch_size_per_gpu", "/gradient_accumulation_steps",
+      "/dstune/activation_checkpointing"};
+  for (const Knob& knob : kKnobs) {
+    const std::string pointer = pointer_of(knob);
+    if (judged_elsewhere.contains(pointer)) continue;
+    const KeyRule* const rule = rule_at(pointer);
+    ASSERT_NE(rule, nullptr) << pointer;
+    KeyRule expected = knob.rule;
+    expected.section = rule->section;
+    EXPECT_EQ(*rule, expected) << pointer;
+  }
+}
 
 TEST(DeepSpeedSection, AcceptsTheDefaultsOfDeepSpeed) {
   const auto* const text =

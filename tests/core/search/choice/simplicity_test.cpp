@@ -26,6 +26,8 @@ TEST(Departures, AreSettingsOtherThanDeepSpeedsOfThoseThatTheStageReads) {
   EXPECT_EQ(departures(0, {{"contiguous_gradients", false}}), 0);
   EXPECT_EQ(departures(2, {{"stage3_max_live_parameters", 0}}), 0);
   EXPECT_EQ(departures(3, {{"stage3_max_live_parameters", 0}}), 1);
+  EXPECT_EQ(departures(2, {{"leaf_module", {{"names", {"h"}}}}}), 0);
+  EXPECT_EQ(departures(3, {{"leaf_module", {{"names", {"h"}}}}}), 1);
 }
 
 TEST(Departures, KnowThatOverlapIsTheDefaultOfStage3Alone) {
