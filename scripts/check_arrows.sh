@@ -17,7 +17,7 @@ src=${1:-$(dirname "$0")/../src}
 # Folder: those inside it. Each may include itself and those before it.
 orders=(
   "core: base input model device experiment train config report search"
-  "core/report: journal tables files"
+  "core/report: formats journal tables files"
   "core/search: schedule plan space predict choice pooled confirmation tuner"
   "core/train: layers zero families"
   "core/train/zero: layout reduction gather"

@@ -13,6 +13,7 @@
 #include "core/config/tuning_config.hpp"
 #include "core/input/problems.hpp"
 #include "core/report/files/own_files.hpp"
+#include "core/report/formats/document.hpp"
 #include "core/report/journal/journal_reader.hpp"
 #include "core/report/tables/explain.hpp"
 #include "core/report/tables/find_record.hpp"
@@ -20,8 +21,9 @@
 #include "core/report/tables/summary.hpp"
 #include "core/search/plan/stage_plan.hpp"
 #include "core/search/predict/hindsight.hpp"
+#include "core/search/tuner/plan.hpp"
 #include "core/train/run_experiment.hpp"
-#include "plan_command.hpp"
+#include "kernels/backends.hpp"
 
 namespace dstune {
 
@@ -75,17 +77,16 @@ void explain_record(const CommandLine& options, const TuningConfig& config) {
   const Record* record = find_record(records, *options.explain);
   if (record == nullptr) throw_unknown(*options.explain, names_of(records));
   const Metric metric = config.autotuning.metric;
-  if (options.format == TableFormat::json) {
-    print(result_json({*record}, metric));
-    return;
-  }
-  std::string text =
-      explain(record->experiment, record->outcome) + prediction_of(*record, journal.records);
-  const auto best = find_best(records, named_best(config.autotuning.results_dir), metric);
-  if (best && best->experiment.key() != record->experiment.key()) {
-    text += explain_differences(*record, *best, "the best");
-  }
-  print(text);
+  const auto account = [&] {
+    std::string text =
+        explain(record->experiment, record->outcome) + prediction_of(*record, journal.records);
+    const auto best = find_best(records, named_best(config.autotuning.results_dir), metric);
+    if (best && best->experiment.key() != record->experiment.key()) {
+      text += explain_differences(*record, *best, "the best");
+    }
+    return text;
+  };
+  print(format_as(options.format, {account, [&] { return result_json({*record}, metric); }}));
 }
 
 std::string remarks_on(const std::vector<StagePlan>& stages) {
@@ -115,14 +116,14 @@ Outcome foresee(const Experiment& experiment, const Device* device) {
 }
 
 void explain_planned(const CommandLine& options) {
-  const Plan plan = make_plan(options);
+  const Plan plan = make_plan(options, local_backends());
   std::vector<std::string> names;
   for (const Experiment& experiment : plan.experiments) {
     names.push_back(experiment.name);
     if (experiment.name != *options.explain) continue;
     const Outcome outcome = foresee(experiment, plan.device);
-    print(options.format == TableFormat::json ? concat(to_json_text(to_json(outcome), 2), "\n")
-                                              : explain(experiment, outcome));
+    print(format_as(options.format, {[&] { return explain(experiment, outcome); },
+                                     [&] { return to_json_text(to_json(outcome), 2) + "\n"; }}));
     return;
   }
   throw_unknown(*options.explain, names, remarks_on(plan.stages));

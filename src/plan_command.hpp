@@ -1,45 +1,11 @@
 // --plan: what would be explored, without mpirun.
 #pragma once
 
-#include <memory>
-#include <optional>
-#include <vector>
-
 #include "core/config/command_line/command_line.hpp"
-#include "core/config/tuning_config.hpp"
-#include "core/device/backend.hpp"
-#include "core/experiment/experiment.hpp"
-#include "core/search/plan/machine.hpp"
-#include "core/search/plan/stage_plan.hpp"
-#include "core/search/space/pool.hpp"
 
 namespace dstune {
 
-struct Plan {
-  TuningConfig config;  ///< as it would run on `machine`
-  Machine machine;
-  std::unique_ptr<Backend> backend;
-  const Device* device =
-      nullptr;  ///< of `backend`, only asked what it would need; as make_backend_to_ask()
-  std::vector<StagePlan> stages;
-  std::optional<Pool> pool;             ///< of tuners that choose from one
-  std::vector<Experiment> experiments;  ///< its, or those of fast mode
-};
-
-/// The input, read: stages and experiments are still missing.
-/// @throws ConfigError  with every fault of the files
-Plan begin_plan(const CommandLine& options);
-
-/// Adds the stages. @throws ConfigError  if there are none for another reason than memory
-void add_stages(Plan& plan);
-
-/// What to know before a plan is trusted.
-void log_warnings(const Plan& plan);
-
-/// All of it. @throws ConfigError
-Plan make_plan(const CommandLine& options);
-
-/// Prints it, as a table or as JSON. @throws ConfigError
+/// Prints it in options.format. @throws ConfigError
 /// @returns the exit code: 0, or 3 if nothing fits in memory
 int print_plan(const CommandLine& options);
 

@@ -12,6 +12,7 @@
 #include "core/base/text.hpp"
 #include "core/report/files/own_files.hpp"
 #include "core/report/files/status_file.hpp"
+#include "core/report/formats/document.hpp"
 
 namespace dstune {
 
@@ -39,13 +40,15 @@ void print_status(const CommandLine& options) {
   // Clocks of two hosts differ.
   const Seconds age = std::max(0.0, now - static_cast<Seconds>(status.heartbeat));
   const Life life = judge(status, look_for(status.process), age);
-  if (options.format == TableFormat::table) {
-    return print(describe(status, life, age) + "\n");
-  }
-  json::object object = to_json(status);
-  object["life"] = name_of(life);
-  object["heartbeat_age_s"] = status.heartbeat == 0 ? json::value(nullptr) : json::value(age);
-  print(to_json_text(object, 2) + "\n");
+  const Document document{[&] { return describe(status, life, age) + "\n"; },
+                          [&] {
+                            json::object object = to_json(status);
+                            object["life"] = name_of(life);
+                            object["heartbeat_age_s"] =
+                                status.heartbeat == 0 ? json::value(nullptr) : json::value(age);
+                            return to_json_text(object, 2) + "\n";
+                          }};
+  print(format_as(options.format, document));
 }
 
 }  // namespace dstune

@@ -11,6 +11,7 @@
 
 #include "core/base/file.hpp"
 #include "core/base/json_parser.hpp"
+#include "core/config/command_line/output_forms.hpp"
 #include "core/report/journal/journal_file.hpp"
 #include "core/report/journal/journal_reader.hpp"
 #include "core/report/tables/summary.hpp"
@@ -21,6 +22,8 @@ namespace fs = std::filesystem;
 
 namespace {
 
+#define DSTUNE_FILES_OF(name, file, extension) \
+  file "_optimal." extension, file "_provisional." extension,
 constexpr std::array kFixedNames = {kStatusName,
                                     "summary.txt",
                                     "results.csv",
@@ -28,10 +31,8 @@ constexpr std::array kFixedNames = {kStatusName,
                                     "ds_config_provisional.json",
                                     "cmd_optimal.txt",
                                     "cmd_provisional.txt",
-                                    "accelerate_optimal.yaml",
-                                    "accelerate_provisional.yaml",
-                                    "training_arguments_optimal.txt",
-                                    "training_arguments_provisional.txt"};
+                                    DSTUNE_EMITTED_FORMS(DSTUNE_FILES_OF)};
+#undef DSTUNE_FILES_OF
 constexpr std::array kExperimentFiles = {"ds_config.json", "exp.json", "metrics.json", "stderr.log",
                                          "model_info.json"};
 

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/device/backend_list.hpp"
 #include "core/search/choice/score.hpp"
 
 namespace dstune {
@@ -21,7 +22,7 @@ struct Step {
 };
 
 double exposed_share(const HostLine& line, const RunSettings& settings) {
-  if (settings.backend == "cpu") return 1;
+  if (traits_of_backend(settings.backend).computes_on_host) return 1;
   return line.time > 0 ? std::min(line.idle / line.time, 1.0) : 0;
 }
 

@@ -30,6 +30,10 @@ class Tuner {
   /// The best as far as is known; none if nothing was measured.
   virtual std::optional<Record> best() = 0;
 
+  /// The best of each stage, in their order, where the search goes stage after stage and these
+  /// alone may be the best; else none.
+  virtual std::vector<Record> stage_bests() { return {}; }
+
   /// What to know of the search that is over or was ended: lines without a full stop.
   virtual std::vector<std::string> remarks() { return {}; }
 };

@@ -25,14 +25,16 @@ constexpr double kNegligible = 0.5;  // it adds an eighth to what is not known a
 
 }  // namespace
 
-Confirmation::Confirmation(std::unique_ptr<Tuner> tuner, Metric metric)
-    : tuner_(std::move(tuner)), metric_(metric) {}
+Confirmation::Confirmation(std::unique_ptr<Tuner> tuner, Metric metric, ConfirmBy by)
+    : tuner_(std::move(tuner)), metric_(metric), by_(by) {}
 
 std::vector<Candidate> Confirmation::next(int free_groups) {
   if (asked_.empty()) {
     auto candidates = tuner_->next(free_groups);
     if (!candidates.empty()) return candidates;
-    contenders_ = choose_contenders(found_, metric_, kWindow, kMostContenders);
+    contenders_ = by_ == ConfirmBy::duels
+                      ? choose_contenders(found_, metric_, kWindow, kMostContenders)
+                      : choose_finalists(tuner_->stage_bests(), found_);
   }
   auto again = repetition();
   if (!again) return {};
@@ -40,10 +42,11 @@ std::vector<Candidate> Confirmation::next(int free_groups) {
 }
 
 std::optional<Candidate> Confirmation::repetition() {
-  if (contenders_.size() < 2) return std::nullopt;
+  if (by_ == ConfirmBy::duels && contenders_.size() < 2) return std::nullopt;
   for (std::size_t i = 0; i < contenders_.size(); ++i) {
     if (contenders_[i].repetitions == 0) return again(i);
   }
+  if (by_ == ConfirmBy::stages) return std::nullopt;
   const auto now = duel();
   if (!now || now->chance < kRealChance) return std::nullopt;
   const bool is_leaders_turn =
@@ -57,7 +60,8 @@ Candidate Confirmation::again(std::size_t index) {
   const Contender& contender = contenders_[index];
   const Experiment& experiment = contender.record.experiment;
   const int number = contender.repetitions + 1;
-  Candidate candidate{concat(experiment.name, "_again", number), experiment.ds_config, number};
+  const std::string suffix = by_ == ConfirmBy::duels ? concat("_again", number) : "_alone";
+  Candidate candidate{experiment.name + suffix, experiment.ds_config, number};
   asked_.insert_or_assign(candidate.name, index);
   return candidate;
 }
@@ -73,6 +77,7 @@ void Confirmation::learn(const Record& record) {
   contender.repetitions = std::max(contender.repetitions, record.experiment.repetition);
   const auto* measured = std::get_if<Measured>(&record.outcome);
   if (measured == nullptr) return;
+  contender.last = *measured;
   contender.speeds.push_back(log_speed_of(record));
   compare_with_first(contender, record);
 }
@@ -133,6 +138,20 @@ bool Confirmation::is_tie(std::size_t index, std::size_t leader) const {
 }
 
 std::optional<std::size_t> Confirmation::winner() const {
+  return by_ == ConfirmBy::duels ? winner_of_duels() : winner_of_stages();
+}
+
+std::optional<std::size_t> Confirmation::winner_of_stages() const {
+  std::optional<std::size_t> winner;
+  for (std::size_t i = 0; i < contenders_.size(); ++i) {
+    const auto& repeated = contenders_[i].last;
+    if (!repeated) continue;
+    if (!winner || is_clearly_better(metric_, *repeated, *contenders_[*winner].last)) winner = i;
+  }
+  return winner;
+}
+
+std::optional<std::size_t> Confirmation::winner_of_duels() const {
   const auto leads = leader();
   std::optional<std::size_t> winner;
   const auto simplicity = [&](std::size_t i) {
@@ -174,7 +193,7 @@ std::string Confirmation::ties_of(std::size_t winner) const {
 std::vector<std::string> Confirmation::remarks() {
   auto remarks = tuner_->remarks();
   const auto chosen = winner();
-  if (!chosen) return remarks;
+  if (!chosen || by_ == ConfirmBy::stages) return remarks;
   const Contender& best = contenders_[*chosen];
   const std::string ties = ties_of(*chosen);
   const auto spread = measured_spread(contenders_);

@@ -10,23 +10,34 @@
 
 namespace dstune {
 
+/// How a confirmation chooses and decides.
+enum class ConfirmBy {
+  duels,   ///< the best of the search are repeated until they are told apart
+  stages,  ///< the best of every stage once, where something ran beside one of them: they decide
+};
+
 /// When the tuner inside has finished, its best experiments are run again, one at a time and alone:
-/// each once, as the first numbers of the best are flattered by having been chosen; then the leader
-/// and whoever is most likely to be faster in turn, until nobody has a real chance (5 %) or each of
-/// the two has been repeated five times. Only repetitions decide. Once their noise is half of what
-/// the host-overhead profile leaves open of two (profile_spread()) or less, these are not repeated
-/// for each other's sake: no repetition tells what a profile does not.
+/// each once, as the first numbers of the best are flattered by having been chosen, or disturbed by
+/// what ran beside them. Only repetitions decide.
+///
+/// By stages that is all: the first whose repetition no later one is clearly better than wins.
+///
+/// By duels the leader and whoever is most likely to be faster follow in turn, until nobody has a
+/// real chance (5 %) or each of the two has been repeated five times. Once their noise is half of
+/// what the host-overhead profile leaves open of two (profile_spread()) or less, these are not
+/// repeated for each other's sake: no repetition tells what a profile does not.
 ///
 /// Of those that are not told apart from the leader and at most 1 % slower the simplest is the
 /// optimum (simplicity.hpp): so that runs repeated agree. The others are its ties.
-class Confirmation final : public Tuner {
+class Confirmation : public Tuner {
  public:
-  Confirmation(std::unique_ptr<Tuner> tuner, Metric metric);
+  Confirmation(std::unique_ptr<Tuner> tuner, Metric metric, ConfirmBy by = ConfirmBy::duels);
 
   std::vector<Candidate> next(int free_groups) override;
   void learn(const Record& record) override;
   std::optional<Record> best() override;
-  /// With how the optimum was confirmed, its ties, and which repetitions were far from the first.
+  /// By duels: with how the optimum was confirmed, its ties, and which repetitions were far from
+  /// the first.
   std::vector<std::string> remarks() override;
 
  private:
@@ -44,6 +55,8 @@ class Confirmation final : public Tuner {
   std::optional<std::size_t> leader() const;
   /// The chosen one's index among the contenders.
   std::optional<std::size_t> winner() const;
+  std::optional<std::size_t> winner_of_duels() const;
+  std::optional<std::size_t> winner_of_stages() const;
   bool is_tie(std::size_t index, std::size_t leader) const;
   /// Their repetitions' noise is small beside what the host-overhead profile leaves open.
   bool is_settled(std::size_t index, std::size_t leader) const;
@@ -54,6 +67,7 @@ class Confirmation final : public Tuner {
 
   std::unique_ptr<Tuner> tuner_;
   Metric metric_;
+  ConfirmBy by_;
   std::vector<Record> found_;                 ///< by the tuner inside
   std::vector<Contender> contenders_;         ///< once it has finished
   std::map<std::string, std::size_t> asked_;  ///< repetitions by name: of whom

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <functional>
 #include <numeric>
+#include <utility>
 #include <variant>
 
 #include "core/search/choice/chances.hpp"
@@ -22,7 +23,7 @@ std::vector<Contender> choose_contenders(const std::vector<Record>& records, Met
   };
   std::vector<Contender> all;
   for (const Record& record : records) {
-    if (std::holds_alternative<Measured>(record.outcome)) all.push_back({record, {}, 0});
+    if (std::holds_alternative<Measured>(record.outcome)) all.push_back({record, {}});
   }
   std::ranges::stable_sort(all, std::greater<>(), score_of);
   std::size_t count = std::min<std::size_t>(all.size(), 2);
@@ -32,6 +33,23 @@ std::vector<Contender> choose_contenders(const std::vector<Record>& records, Met
   }
   all.resize(std::min(count, most));
   return all;
+}
+
+bool overlaps_another(const Record& record, const std::vector<Record>& records) {
+  return std::ranges::any_of(records, [&](const Record& other) {
+    return other.started < record.finished && record.started < other.finished &&
+           other.experiment.name != record.experiment.name;
+  });
+}
+
+std::vector<Contender> choose_finalists(std::vector<Record> stage_bests,
+                                        const std::vector<Record>& records) {
+  const bool disturbed = std::ranges::any_of(
+      stage_bests, [&](const Record& record) { return overlaps_another(record, records); });
+  std::vector<Contender> finalists;
+  if (!disturbed) return finalists;
+  for (Record& record : stage_bests) finalists.push_back({std::move(record), {}});
+  return finalists;
 }
 
 namespace {

@@ -13,9 +13,10 @@ namespace dstune {
 
 /// An experiment that may be the best, and what its repetitions gave.
 struct Contender {
-  Record record;               ///< of the search
-  std::vector<double> speeds;  ///< log-speeds of the repetitions
-  int repetitions = 0;         ///< those without numbers included
+  Record record;                                ///< of the search
+  std::vector<double> speeds;                   ///< log-speeds of the repetitions
+  int repetitions = 0;                          ///< those without numbers included
+  std::optional<Measured> last = std::nullopt;  ///< repetition with numbers
 
   double mean() const;  ///< of speeds, not empty
 };
@@ -25,6 +26,14 @@ struct Contender {
 /// at most `most`.
 std::vector<Contender> choose_contenders(const std::vector<Record>& records, Metric metric,
                                          double window, std::size_t most);
+
+/// It ran beside an experiment of another name.
+bool overlaps_another(const Record& record, const std::vector<Record>& records);
+
+/// `stage_bests` (measured), if one of them ran beside another of `records`, which disturbs both;
+/// else none.
+std::vector<Contender> choose_finalists(std::vector<Record> stage_bests,
+                                        const std::vector<Record>& records);
 
 /// Standard deviation of a repetition's log-speed: that of all contenders together, with 1 % as if
 /// it had been seen twice.

@@ -6,6 +6,7 @@
 
 #include "core/base/error.hpp"
 #include "core/base/text.hpp"
+#include "core/device/backend_list.hpp"
 #include "core/experiment/step_config.hpp"
 #include "core/search/plan/gpus.hpp"
 #include "core/search/plan/memory_limit.hpp"
@@ -73,10 +74,8 @@ bool share_gpus(const TuningConfig& config, const std::string& backend,
   });
 }
 
-// PyTorch caches CUDA memory alone.
 AllocatorModel allocator_of(const TuningConfig& config, const std::string& backend) {
-  return config.allocator.value_or(backend == "cuda" ? AllocatorModel::caching
-                                                     : AllocatorModel::exact);
+  return config.allocator.value_or(traits_of_backend(backend).allocator);
 }
 
 int threads_per_rank(const std::vector<WorkerInfo>& workers) {

@@ -17,6 +17,23 @@ std::vector<std::int64_t> list_micro_batches(std::int64_t min, std::int64_t max,
   return list;
 }
 
+std::vector<std::int64_t> smaller_micro_batches(std::int64_t lowest, std::int64_t largest) {
+  constexpr std::int64_t kSteps = 3;
+  const auto stride = std::max<std::int64_t>(1, (largest - lowest) / kSteps);
+  std::vector<std::int64_t> sizes;
+  for (auto size = largest - stride; size >= lowest; size -= stride) sizes.push_back(size);
+  return sizes;
+}
+
+std::int64_t samples_per_rank(const TuningConfig& config, int group_size, std::int64_t largest) {
+  if (config.autotuning.max_train_batch_size) return max_samples_per_rank(config, group_size);
+  return largest * std::max<std::int64_t>(config.accumulation_steps, 1);
+}
+
+Point filled_point(int stage, std::int64_t micro_batch, std::int64_t samples) {
+  return {stage, micro_batch, std::max<std::int64_t>(1, samples / micro_batch)};
+}
+
 std::vector<Point> exact_points(std::int64_t total, int group_size, int stage, std::int64_t least,
                                 std::int64_t most) {
   std::vector<Point> points;
@@ -39,17 +56,6 @@ std::vector<Point> fixed_batch_points(const TuningConfig& config, int group_size
     return !list.empty() && !std::binary_search(list.begin(), list.end(), point.micro_batch);
   });
   return points;
-}
-
-/// What fast mode tries beside the list, were each better than the one before: between the list's
-/// last two, in a few steps.
-void add_smaller(const std::vector<std::int64_t>& list, std::int64_t least,
-                 std::set<std::int64_t>& sizes) {
-  constexpr std::int64_t kSteps = 3;
-  const auto largest = list.back();
-  const auto lowest = list.size() > 1 ? list[list.size() - 2] + 1 : least;
-  const auto stride = std::max<std::int64_t>(1, (largest - lowest) / kSteps);
-  for (auto size = largest - stride; size >= lowest; size -= stride) sizes.insert(size);
 }
 
 /// The largest that fit, ascending, of the file's settings and of the stage's leanest ones; or the
@@ -77,7 +83,10 @@ std::vector<std::int64_t> searched_sizes(const TuningConfig& config, const Stage
     const auto list =
         list_micro_batches(least, top, samples, autotuning.num_tuning_micro_batch_sizes);
     sizes.insert(list.begin(), list.end());
-    if (is_plain) add_smaller(list, least, sizes);
+    if (!is_plain) continue;
+    const auto smaller =
+        smaller_micro_batches(list.size() > 1 ? list[list.size() - 2] + 1 : least, list.back());
+    sizes.insert(smaller.begin(), smaller.end());
   }
   const auto users = config.start_micro_batch;
   if (users > least && users <= tops.back()) sizes.insert(users);
@@ -91,18 +100,18 @@ std::vector<std::int64_t> searched_sizes(const TuningConfig& config, const Stage
 
 std::vector<Point> pool_points(const TuningConfig& config, int group_size, const StagePlan& plan) {
   if (config.objective.train_batch_size) return fixed_batch_points(config, group_size, plan.stage);
-  const auto steps = std::max<std::int64_t>(config.accumulation_steps, 1);
   const auto& users = config.micro_batches;
   const auto largest = users.empty() ? tops_of(config, plan).back() : users.back();
-  auto samples = largest * steps;
-  if (config.autotuning.max_train_batch_size) samples = max_samples_per_rank(config, group_size);
-  if (!users.empty()) samples = std::min(samples, largest * steps);
+  auto samples = samples_per_rank(config, group_size, largest);
+  if (!users.empty()) {
+    samples = std::min(samples, largest * std::max<std::int64_t>(config.accumulation_steps, 1));
+  }
   // More accumulation only makes a step longer.
   const bool fills = !users.empty() || config.autotuning.metric != Metric::latency;
   std::vector<Point> points;
   for (const auto size : users.empty() ? searched_sizes(config, plan, samples) : users) {
     if (size > largest_allowed_micro_batch(config, group_size)) continue;
-    points.push_back(fills ? Point{plan.stage, size, std::max<std::int64_t>(1, samples / size)}
+    points.push_back(fills ? filled_point(plan.stage, size, samples)
                            : search_point(config, group_size, plan.stage, size));
   }
   return points;

@@ -16,6 +16,17 @@ namespace dstune {
 std::vector<std::int64_t> list_micro_batches(std::int64_t min, std::int64_t max,
                                              std::int64_t samples, int count);
 
+/// What fast mode tries beside such a list, descending from below its largest, in a few steps:
+/// those of [lowest, largest).
+std::vector<std::int64_t> smaller_micro_batches(std::int64_t lowest, std::int64_t largest);
+
+/// Samples of a rank and optimizer step where `largest` is the largest micro-batch: as many as
+/// max_train_batch_size allows; else its own with the file's accumulation.
+std::int64_t samples_per_rank(const TuningConfig& config, int group_size, std::int64_t largest);
+
+/// The point that fills `samples` per rank and optimizer step.
+Point filled_point(int stage, std::int64_t micro_batch, std::int64_t samples);
+
 /// Micro-batch x accumulation that makes `total` samples of `group_size` ranks exactly, with
 /// micro-batches of [least, most], ascending; none if there is no such pair.
 std::vector<Point> exact_points(std::int64_t total, int group_size, int stage, std::int64_t least,

@@ -8,6 +8,7 @@
 
 #include "core/base/text.hpp"
 #include "core/search/choice/score.hpp"
+#include "core/search/tuner/tuner_table.hpp"
 
 namespace dstune {
 namespace {
@@ -104,6 +105,11 @@ std::vector<std::string> GuidedTuner::remarks() {
                            format_chance(*likeliest), "; that any of them is has a chance of ",
                            format_upper_chance(joint_chance(chances))));
   return remarks;
+}
+
+std::unique_ptr<Tuner> make_guided_tuner(const TunerParts& parts, Pool pool) {
+  return std::make_unique<GuidedTuner>(parts.config, parts.group_size, std::move(pool),
+                                       parts.make_forecaster());
 }
 
 }  // namespace dstune

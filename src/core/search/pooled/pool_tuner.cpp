@@ -77,11 +77,4 @@ std::uint64_t PoolTuner::random(std::size_t trial) const {
   return mixed(mixed(config_.settings.seed) + trial);
 }
 
-std::string end_by_early_stopping(const TuningConfig& config, const Trials& trials) {
-  const int patience = config.autotuning.tuner_early_stopping;
-  if (trials.since_best() < static_cast<std::size_t>(patience)) return "";
-  return concat("none of the last ", trials.since_best() - 1,
-                " was better (tuner_early_stopping is ", patience, ")");
-}
-
 }  // namespace dstune

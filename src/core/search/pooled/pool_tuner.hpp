@@ -55,8 +55,4 @@ class PoolTuner : public Tuner {
   Trials trials_;
 };
 
-/// DeepSpeed's tuner_early_stopping: the best, itself included, was followed by so many that are
-/// no better. Nothing ends before something was measured.
-std::string end_by_early_stopping(const TuningConfig& config, const Trials& trials);
-
 }  // namespace dstune

@@ -5,7 +5,7 @@
 #include <variant>
 
 #include "core/base/json.hpp"
-#include "core/search/tuner/finalists.hpp"
+#include "core/search/confirmation/contenders.hpp"
 
 namespace dstune {
 namespace {

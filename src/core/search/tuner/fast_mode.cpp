@@ -1,25 +1,24 @@
 #include "core/search/tuner/fast_mode.hpp"
 
-#include <cstddef>
 #include <utility>
 #include <variant>
 
 #include "core/base/log.hpp"
 #include "core/base/text.hpp"
 #include "core/search/choice/score.hpp"
-#include "core/search/tuner/finalists.hpp"
+#include "core/search/tuner/tuner_table.hpp"
 
 namespace dstune {
 
-FastMode::FastMode(const TuningConfig& config, int group_size, const std::vector<StagePlan>& stages,
-                   MakeSpaceTuner make_space_tuner)
+StageSweep::StageSweep(const TuningConfig& config, int group_size,
+                       const std::vector<StagePlan>& stages, MakeSpaceTuner make_space_tuner)
     : config_(config),
       group_size_(group_size),
       stages_(stages),
       make_space_tuner_(std::move(make_space_tuner)),
       prober_(config) {}
 
-std::vector<Candidate> FastMode::next(int free_groups) {
+std::vector<Candidate> StageSweep::next(int free_groups) {
   Exploration found = explore(free_groups);
   if (!found.wanted.empty()) return std::move(found.wanted);
   std::vector<Candidate> candidates;
@@ -27,62 +26,32 @@ std::vector<Candidate> FastMode::next(int free_groups) {
     candidates.push_back(make_candidate(config_, group_size_, point));
     asked_.insert_or_assign(candidates.back().name, point);
   }
-  if (!candidates.empty()) return candidates;
-  for (Candidate& finalist : finalists(found)) {  // one at a time: alone
-    if (!repeated_.contains(finalist.name)) return {std::move(finalist)};
-  }
-  return {};
+  return candidates;
 }
 
-void FastMode::learn(const Record& record) {
+void StageSweep::learn(const Record& record) {
   const auto of_space = asked_of_space_.find(record.experiment.name);
-  if (of_space != asked_of_space_.end()) {
-    SpaceSearch& space = spaces_.at(of_space->second);
-    space.tuner->learn(record);
-    space.best = space.tuner->best();
-  } else if (record.experiment.repetition > 0) {
-    repeated_.insert_or_assign(record.experiment.name, record);
-  } else {
+  if (of_space == asked_of_space_.end()) {
     prober_.learn(asked_.at(record.experiment.name), record);
+    return;
   }
+  SpaceSearch& space = spaces_.at(of_space->second);
+  space.tuner->learn(record);
+  space.best = space.tuner->best();
 }
 
-std::optional<Record> FastMode::best() {
-  const Record* best = winner(explore(0));
+std::optional<Record> StageSweep::best() {
+  const Record* best = explore(0).best;
   return best == nullptr ? std::nullopt : std::optional(*best);
 }
 
-const Record* FastMode::winner(const Exploration& found) const {
-  const Record* best = found.best;
-  const Measured* winner = nullptr;
-  const auto alone = finalists(found);
-  for (std::size_t i = 0; i < alone.size(); ++i) {
-    const auto repeated = repeated_.find(alone[i].name);
-    if (repeated == repeated_.end()) continue;
-    const auto* measured = std::get_if<Measured>(&repeated->second.outcome);
-    if (measured == nullptr) continue;
-    const auto metric = config_.autotuning.metric;
-    if (winner != nullptr && !is_clearly_better(metric, *measured, *winner)) continue;
-    winner = measured;
-    best = found.stage_bests[i];
-  }
-  return best;
-}
-
-std::vector<Candidate> FastMode::finalists(const Exploration& found) const {
+std::vector<Record> StageSweep::stage_bests() {
   std::vector<Record> bests;
-  if (make_space_tuner_) return {};
-  for (const Record* record : found.stage_bests) bests.push_back(*record);
-  return choose_finalists(bests, prober_.records());
+  for (const Record* record : explore(0).stage_bests) bests.push_back(*record);
+  return bests;
 }
 
-void FastMode::log_skipped(const StagePlan& plan, std::int64_t previous_max) {
-  if (!skipped_.insert(plan.stage).second) return;
-  log_debug(concat("stage ", plan.stage, " is skipped: at most micro-batch ", plan.max_micro_batch,
-                   " fits, but ", previous_max, " ran before"));
-}
-
-std::vector<std::string> FastMode::remarks() {
+std::vector<std::string> StageSweep::remarks() {
   std::vector<std::string> remarks;
   for (const auto& [stage, space] : spaces_) {
     for (const auto& remark : space.tuner->remarks()) {
@@ -92,8 +61,20 @@ std::vector<std::string> FastMode::remarks() {
   return remarks;
 }
 
-const Record* FastMode::search_space(const StagePlan& plan, const StageResult& result,
-                                     int free_groups, std::vector<Candidate>& wanted) {
+void StageSweep::log_skipped(const StagePlan& plan, std::int64_t previous_max) {
+  if (!skipped_.insert(plan.stage).second) return;
+  log_debug(concat("stage ", plan.stage, " is skipped: at most micro-batch ", plan.max_micro_batch,
+                   " fits, but ", previous_max, " ran before"));
+}
+
+bool StageSweep::is_better(const Record& challenger, const Record* incumbent) const {
+  return incumbent == nullptr ||
+         is_clearly_better(config_.autotuning.metric, std::get<Measured>(challenger.outcome),
+                           std::get<Measured>(incumbent->outcome));
+}
+
+const Record* StageSweep::search_space(const StagePlan& plan, const StageResult& result,
+                                       int free_groups, std::vector<Candidate>& wanted) {
   const int stage = plan.stage;
   if (!spaces_.contains(stage)) {
     std::set<std::int64_t> sizes;
@@ -106,24 +87,14 @@ const Record* FastMode::search_space(const StagePlan& plan, const StageResult& r
   SpaceSearch& space = spaces_.at(stage);
   if (free_groups > 0) wanted = space.tuner->next(free_groups);
   for (const Candidate& candidate : wanted) asked_of_space_[candidate.name] = stage;
-  if (!space.best) return result.best;
-  const bool is_better =
-      result.best == nullptr ||
-      is_clearly_better(config_.autotuning.metric, std::get<Measured>(space.best->outcome),
-                        std::get<Measured>(result.best->outcome));
-  return is_better ? &*space.best : result.best;
+  return space.best && is_better(*space.best, result.best) ? &*space.best : result.best;
 }
 
-FastMode::Exploration FastMode::explore(int free_groups) {
+StageSweep::Exploration StageSweep::explore(int free_groups) {
   prober_.begin(free_groups);
-  const auto metric = config_.autotuning.metric;
-  const auto is_better_than = [&](const Record* challenger, const Record* incumbent) {
-    return incumbent == nullptr ||
-           is_clearly_better(metric, std::get<Measured>(challenger->outcome),
-                             std::get<Measured>(incumbent->outcome));
-  };
   // A larger micro-batch is a better start only where more samples at once are better.
-  const bool progressive = metric != Metric::latency && config_.micro_batches.empty();
+  const bool progressive =
+      config_.autotuning.metric != Metric::latency && config_.micro_batches.empty();
   Exploration found;
   const Record* fast_best = nullptr;  // of the micro-batches alone
   std::int64_t best_micro_batch = 0;
@@ -142,24 +113,28 @@ FastMode::Exploration FastMode::explore(int free_groups) {
                             : StageSearch(prober_, config_, group_size_, plan).run(previous_max);
     if (result.best == nullptr && !is_space_alone) continue;
     const bool is_worse =
-        fast_best != nullptr && !is_space_alone && is_better_than(fast_best, result.best);
+        fast_best != nullptr && !is_space_alone && is_better(*fast_best, result.best);
     const bool has_space = make_space_tuner_ && plan.stage > 0 && !is_worse;
     const Record* stage_best = has_space && prober_.wanted().empty()
                                    ? search_space(plan, result, free_groups, found.wanted)
                                    : result.best;
     if (stage_best != nullptr) found.stage_bests.push_back(stage_best);
-    const bool is_better = stage_best != nullptr && is_better_than(stage_best, found.best);
-    if (is_better) found.best = stage_best;
-    if (!is_space_alone && is_better_than(result.best, fast_best)) fast_best = result.best;
+    const bool is_best = stage_best != nullptr && is_better(*stage_best, found.best);
+    if (is_best) found.best = stage_best;
+    if (!is_space_alone && is_better(*result.best, fast_best)) fast_best = result.best;
     if (!found.wanted.empty()) break;
     if (is_space_alone) continue;
     const auto micro_batch = asked_.at(result.best->experiment.name).micro_batch;
-    if (progressive && (is_better || micro_batch > best_micro_batch)) {
+    if (progressive && (is_best || micro_batch > best_micro_batch)) {
       best_micro_batch = micro_batch;
       previous_max = result.max_micro_batch;
     }
   }
   return found;
+}
+
+std::unique_ptr<Tuner> make_fast_tuner(const TunerParts& parts, Pool /*none*/) {
+  return std::make_unique<FastMode>(parts.config, parts.group_size, parts.stages);
 }
 
 }  // namespace dstune

@@ -11,6 +11,7 @@
 
 #include "core/config/tuning_config.hpp"
 #include "core/search/choice/tuner.hpp"
+#include "core/search/confirmation/confirmation.hpp"
 #include "core/search/plan/stage_plan.hpp"
 #include "core/search/tuner/prober.hpp"
 #include "core/search/tuner/stage_search.hpp"
@@ -19,18 +20,15 @@ namespace dstune {
 
 /// The stages in ascending order, each from the largest micro-batch of the last one that was better
 /// (or larger), skipping those that fit fewer micro-batches. One experiment is better than another
-/// only beyond noise (is_clearly_better), so the smaller stage wins ties. The answer does not
-/// depend on how many experiments run at once: where several did, the best of each stage is
-/// measured once more alone (choose_finalists), and these decide.
+/// only beyond noise (is_clearly_better), so the smaller stage wins ties.
 ///
-/// tuner_num_trials bounds the points that are visited (what is fetched ahead and the repetitions
-/// are not counted); tuner_early_stopping belongs to the full mode and does nothing here.
+/// tuner_num_trials bounds the points that are visited (what is fetched ahead is not counted);
+/// tuner_early_stopping belongs to the full mode and does nothing here.
 ///
 /// With fast mode off each stage's own space follows its micro-batches (zero-step.md 6.5), unless
 /// an earlier stage's micro-batches were better beyond noise; the best of both is the stage's.
 /// Where the file's settings do not fit, the space is searched with micro-batches of its own.
-/// Nothing is repeated alone then: whoever asks confirms the optimum.
-class FastMode final : public Tuner {
+class StageSweep final : public Tuner {
  public:
   /// A tuner over the space of a stage, with these micro-batches (ascending).
   using MakeSpaceTuner = std::function<std::unique_ptr<Tuner>(
@@ -38,12 +36,13 @@ class FastMode final : public Tuner {
 
   /// The references must outlive this.
   /// @param make_space_tuner  of the full mode; none: fast mode
-  FastMode(const TuningConfig& config, int group_size, const std::vector<StagePlan>& stages,
-           MakeSpaceTuner make_space_tuner = {});
+  StageSweep(const TuningConfig& config, int group_size, const std::vector<StagePlan>& stages,
+             MakeSpaceTuner make_space_tuner = {});
 
   std::vector<Candidate> next(int free_groups) override;
   void learn(const Record& record) override;
   std::optional<Record> best() override;
+  std::vector<Record> stage_bests() override;
   /// Of the full mode: what each space's tuner says, with the stage.
   std::vector<std::string> remarks() override;
 
@@ -66,10 +65,8 @@ class FastMode final : public Tuner {
   /// it wants.
   const Record* search_space(const StagePlan& plan, const StageResult& result, int free_groups,
                              std::vector<Candidate>& wanted);
-  /// The best of each stage, to be measured alone; none if nothing disturbed them.
-  std::vector<Candidate> finalists(const Exploration& found) const;
-  /// Which of them wins, by its repetition; `found.best` where none is repeated.
-  const Record* winner(const Exploration& found) const;
+  /// Beyond noise; anything is better than null.
+  bool is_better(const Record& challenger, const Record* incumbent) const;
   void log_skipped(const StagePlan& plan, std::int64_t previous_max);
 
   const TuningConfig& config_;
@@ -80,8 +77,17 @@ class FastMode final : public Tuner {
   std::map<int, SpaceSearch> spaces_;          ///< by stage, those that were begun
   std::map<std::string, int> asked_of_space_;  ///< stage by name of the experiment
   std::map<std::string, Point> asked_;         ///< by name of the experiment
-  std::map<std::string, Record> repeated_;     ///< finalists, likewise
   std::set<int> skipped_;                      ///< stages of which it was said
+};
+
+/// The stages' micro-batches alone. The answer does not depend on how many experiments run at once:
+/// where several did, the best of each stage is measured once more alone, and these decide.
+class FastMode final : public Confirmation {
+ public:
+  /// The references must outlive this.
+  FastMode(const TuningConfig& config, int group_size, const std::vector<StagePlan>& stages)
+      : Confirmation(std::make_unique<StageSweep>(config, group_size, stages),
+                     config.autotuning.metric, ConfirmBy::stages) {}
 };
 
 }  // namespace dstune

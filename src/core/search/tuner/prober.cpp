@@ -58,10 +58,4 @@ const Record* Prober::best_since(std::size_t first) const {
   return best;
 }
 
-std::vector<Record> Prober::records() const {
-  std::vector<Record> records;
-  for (const auto& [point, record] : known_) records.push_back(record);
-  return records;
-}
-
 }  // namespace dstune

@@ -53,9 +53,6 @@ class Prober {
   const Record* best_since(std::size_t first) const;
   std::size_t visits() const { return visited_.size(); }
 
-  /// All that is known, visited or not.
-  std::vector<Record> records() const;
-
  private:
   const TuningConfig& config_;
   std::map<Point, Record> known_;

@@ -6,6 +6,7 @@
 
 #include "core/base/statistics.hpp"
 #include "core/base/text.hpp"
+#include "core/device/backend_list.hpp"
 #include "core/experiment/step_config.hpp"
 #include "core/search/space/known_faults.hpp"
 #include "core/search/tuner/choice_reason.hpp"
@@ -48,7 +49,8 @@ Uses uses_where(const std::vector<Record>& records, Condition holds) {
 
 std::string arithmetic_remark(const std::vector<Record>& records) {
   const bool is_any = std::ranges::any_of(records, [](const Record& record) {
-    return measured_of(record) != nullptr && record.experiment.settings.backend == "cpu" &&
+    return measured_of(record) != nullptr &&
+           traits_of_backend(record.experiment.settings.backend).only_stores_16_bits &&
            make_step_config(record.experiment).dtype != DType::fp32;
   });
   if (!is_any) return "";

@@ -42,7 +42,7 @@ std::uint64_t count_configurations(const TuningConfig& config, int group_size,
 
 SearchOutline outline_search(const TuningConfig& config, int group_size,
                              const std::vector<StagePlan>& stages, const DryRunner& dry_run) {
-  if (tuner_name(config) == kFastMode) return outline_of_fast_mode(config, group_size, stages);
+  if (!has_pool(config)) return outline_of_fast_mode(config, group_size, stages);
   const auto trials = static_cast<std::uint64_t>(config.autotuning.tuner_num_trials);
   SearchOutline outline;
   for (const StagePlan& given : stages) {

@@ -41,7 +41,8 @@ StageResult StageSearch::run(std::int64_t previous_max) {
   const auto first_visit = prober_.visits();
   StageResult result;
   if (!config_.micro_batches.empty()) {
-    result.candidates = visit_users_list();
+    result.candidates = pool_points(config_, group_size_, plan_);
+    visit_candidates(result.candidates);
     result.best = prober_.best_since(first_visit);
     if (result.best != nullptr) result.max_micro_batch = config_.micro_batches.back();
     return result;
@@ -58,10 +59,6 @@ StageResult StageSearch::run(std::int64_t previous_max) {
 
 Point StageSearch::point_at(std::int64_t micro_batch) const {
   return search_point(config_, group_size_, plan_.stage, micro_batch);
-}
-
-Point StageSearch::filled_point(std::int64_t micro_batch, std::int64_t samples) const {
-  return {plan_.stage, micro_batch, std::max<std::int64_t>(1, samples / micro_batch)};
 }
 
 double StageSearch::score_at(const Point& point) {
@@ -146,17 +143,12 @@ std::int64_t StageSearch::bisect(std::int64_t runs_at, std::int64_t high) {
   return largest;
 }
 
-std::int64_t StageSearch::samples_for(std::int64_t largest) const {
-  if (config_.autotuning.max_train_batch_size) return max_samples_per_rank(config_, group_size_);
-  return largest * std::max<std::int64_t>(config_.accumulation_steps, 1);
-}
-
 std::vector<Point> StageSearch::candidates(std::int64_t smallest, std::int64_t largest) const {
-  const auto samples = samples_for(largest);
+  const auto samples = samples_per_rank(config_, group_size_, largest);
   std::vector<Point> points;
   for (const auto micro_batch : list_micro_batches(
            smallest, largest, samples, config_.autotuning.num_tuning_micro_batch_sizes)) {
-    points.push_back(filled_point(micro_batch, samples));
+    points.push_back(filled_point(plan_.stage, micro_batch, samples));
   }
   return points;
 }
@@ -166,25 +158,10 @@ std::vector<Point> StageSearch::smaller_points(const std::vector<Point>& candida
   const auto largest = candidates.back();
   const auto lowest =
       candidates.size() > 1 ? candidates[candidates.size() - 2].micro_batch + 1 : smallest;
-  const auto stride = std::max<std::int64_t>(1, (largest.micro_batch - lowest) / 3);
   std::vector<Point> points;
-  for (auto micro_batch = largest.micro_batch - stride; micro_batch >= lowest;
-       micro_batch -= stride) {
+  for (const auto micro_batch : smaller_micro_batches(lowest, largest.micro_batch)) {
     points.push_back({plan_.stage, micro_batch, largest.accumulation_steps});
   }
-  return points;
-}
-
-std::vector<Point> StageSearch::visit_users_list() {
-  const auto allowed = largest_allowed_micro_batch(config_, group_size_);
-  const auto largest = config_.micro_batches.back();
-  auto samples = largest * std::max<std::int64_t>(config_.accumulation_steps, 1);
-  if (config_.autotuning.max_train_batch_size) samples = std::min(samples, samples_for(largest));
-  std::vector<Point> points;
-  for (const auto micro_batch : config_.micro_batches) {
-    if (micro_batch <= allowed) points.push_back(filled_point(micro_batch, samples));
-  }
-  visit_candidates(points);
   return points;
 }
 

@@ -36,8 +36,6 @@ class StageSearch {
 
  private:
   Point point_at(std::int64_t micro_batch) const;
-  /// The point that fills `samples` per rank and optimizer step.
-  Point filled_point(std::int64_t micro_batch, std::int64_t samples) const;
   bool runs(std::int64_t micro_batch) { return prober_.visit(point_at(micro_batch)) != nullptr; }
   double score_at(const Point& point);
 
@@ -47,11 +45,9 @@ class StageSearch {
   /// The next micro-batch above that the measured peak leaves room for; 0: none.
   std::int64_t next_above(std::int64_t micro_batch);
   std::int64_t bisect(std::int64_t runs, std::int64_t high);
-  std::int64_t samples_for(std::int64_t largest) const;
   std::vector<Point> candidates(std::int64_t smallest, std::int64_t largest) const;
   std::vector<Point> smaller_points(const std::vector<Point>& candidates,
                                     std::int64_t smallest) const;
-  std::vector<Point> visit_users_list();
   void visit_candidates(const std::vector<Point>& candidates);
   void visit_smaller(const std::vector<Point>& candidates, std::int64_t smallest);
   void fetch_ahead(std::int64_t smallest);

@@ -24,10 +24,10 @@ namespace dstune {
 namespace {
 
 void warn_of_fast_mode(const TuningConfig& config) {
-  if (tuner_name(config) != kFastMode || config.space.empty()) return;
-  log_warning(
-      "dstune.tuner fast measures stages and micro-batches with the first value of every list; "
-      "the other tuners search the whole space");
+  if (has_pool(config) || config.space.empty()) return;
+  log_warning(concat("dstune.tuner ", tuner_name(config),
+                     " measures stages and micro-batches with the first value of every list; "
+                     "the other tuners search the whole space"));
 }
 
 // A stage that is not modelled says nothing about memory: the others do.
@@ -89,7 +89,7 @@ ModelInfo predict_model_info(const TuningConfig& config, const std::vector<Stage
 std::optional<Pool> plan_pool(const TuningConfig& config, int group_size,
                               const std::vector<StagePlan>& stages,
                               const MemoryPredictor& predictor, const DryRunner& dry_run) {
-  if (tuner_name(config) == kFastMode) return std::nullopt;
+  if (!has_pool(config)) return std::nullopt;
   return default_parts(config, group_size, stages, predictor, dry_run).make_pool(stages, {});
 }
 

@@ -9,10 +9,6 @@
 #include "core/search/choice/time_budget.hpp"
 #include "core/search/confirmation/confirmation.hpp"
 #include "core/search/plan/micro_batches.hpp"
-#include "core/search/pooled/grid_tuner.hpp"
-#include "core/search/pooled/guided_tuner.hpp"
-#include "core/search/pooled/model_based_tuner.hpp"
-#include "core/search/pooled/random_tuner.hpp"
 #include "core/search/predict/estimated_rates.hpp"
 #include "core/search/tuner/fast_mode.hpp"
 
@@ -24,35 +20,16 @@ constexpr double kShareOfSearch = 0.9;
 
 using MakeTuner = std::unique_ptr<Tuner> (*)(const TunerParts&, Pool);
 
-template <class TunerType>
-std::unique_ptr<Tuner> make_plain(const TunerParts& parts, Pool pool) {
-  return std::make_unique<TunerType>(parts.config, parts.group_size, std::move(pool));
-}
+#define DSTUNE_MAKE_TUNER(name, ...) make_##name##_tuner,
+/// In the order of kTuners.
+constexpr MakeTuner kMakeTuner[] = {DSTUNE_OWN_TUNERS(DSTUNE_MAKE_TUNER)
+                                        DSTUNE_DEEPSPEED_TUNERS(DSTUNE_MAKE_TUNER)};
+#undef DSTUNE_MAKE_TUNER
 
-template <class TunerType>
-std::unique_ptr<Tuner> make_with_forecaster(const TunerParts& parts, Pool pool) {
-  return std::make_unique<TunerType>(parts.config, parts.group_size, std::move(pool),
-                                     parts.make_forecaster());
-}
-
-struct Entry {
-  std::string_view name;
-  MakeTuner make;
-  bool by_stage;  ///< searches stage after stage with fast mode off, as DeepSpeed does
-};
-
-constexpr Entry kTuners[] = {
-    {"gridsearch", make_plain<GridTuner>, true},
-    {"random", make_plain<RandomTuner>, true},
-    {"model_based", make_with_forecaster<ModelBasedTuner>, true},
-    {"guided", make_with_forecaster<GuidedTuner>, false},
-};
-
-const Entry& find_entry(std::string_view name) {
-  for (const Entry& entry : kTuners) {
-    if (entry.name == name) return entry;
-  }
-  throw std::invalid_argument(concat("no tuner is called ", name));
+const TunerTraits& traits_of(std::string_view name) {
+  const TunerTraits* found = find_tuner(name);
+  if (found == nullptr) throw std::invalid_argument(concat("no tuner is called ", name));
+  return *found;
 }
 
 std::unique_ptr<Tuner> make_search(const TunerParts& parts) {
@@ -60,7 +37,7 @@ std::unique_ptr<Tuner> make_search(const TunerParts& parts) {
   if (!is_full_mode(parts.config)) {
     return make_pool_tuner(name, parts, parts.make_pool(parts.stages, {}));
   }
-  return std::make_unique<FastMode>(
+  return std::make_unique<StageSweep>(
       parts.config, parts.group_size, parts.stages,
       [parts, name](const StagePlan& plan, const std::vector<std::int64_t>& micro_batches) {
         return make_pool_tuner(name, parts, parts.make_pool({plan}, micro_batches));
@@ -113,21 +90,21 @@ std::string_view tuner_name(const TuningConfig& config) {
 }
 
 bool is_full_mode(const TuningConfig& config) {
-  const auto name = tuner_name(config);
-  return name != kFastMode && find_entry(name).by_stage && !config.autotuning.fast &&
+  return traits_of(tuner_name(config)).is_deepspeeds && !config.autotuning.fast &&
          !config.objective.fixed_batch;
 }
 
+bool has_pool(const TuningConfig& config) { return traits_of(tuner_name(config)).has_pool; }
+
 std::unique_ptr<Tuner> make_pool_tuner(std::string_view name, const TunerParts& parts, Pool pool) {
-  return find_entry(name).make(parts, std::move(pool));
+  return kMakeTuner[&traits_of(name) - kTuners](parts, std::move(pool));
 }
 
 std::unique_ptr<Tuner> make_tuner(const TunerParts& parts) {
   const auto budget = parts.config.time_budget;
-  const bool is_fast = tuner_name(parts.config) == kFastMode;
   std::unique_ptr<Tuner> tuner;
-  if (is_fast) {
-    tuner = std::make_unique<FastMode>(parts.config, parts.group_size, parts.stages);
+  if (!has_pool(parts.config)) {
+    tuner = make_pool_tuner(tuner_name(parts.config), parts, {});
   } else {
     tuner = make_search(parts);
     if (budget) tuner = std::make_unique<TimeBudget>(std::move(tuner), *budget, kShareOfSearch);

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/config/tuners.hpp"
 #include "core/config/tuning_config.hpp"
 #include "core/search/choice/forecaster.hpp"
 #include "core/search/choice/tuner.hpp"
@@ -36,8 +37,6 @@ TunerParts default_parts(const TuningConfig& config, int group_size,
                          const std::vector<StagePlan>& stages, const MemoryPredictor& predictor,
                          const DryRunner& dry_run);
 
-constexpr std::string_view kFastMode = "fast";
-
 /// dstune.tuner; else autotuning.tuner_type; else "guided".
 std::string_view tuner_name(const TuningConfig& config);
 
@@ -45,13 +44,23 @@ std::string_view tuner_name(const TuningConfig& config);
 /// DeepSpeed's full mode.
 bool is_full_mode(const TuningConfig& config);
 
-/// The tuner called `name` over a pool; "fast" has none.
-/// @throws std::invalid_argument  no tuner is called so
+/// Whether that tuner chooses from a pool. @throws std::invalid_argument  no tuner is called so
+bool has_pool(const TuningConfig& config);
+
+/// make_NAME_tuner() for each tuner of core/config/tuners.hpp, beside its class. `pool` is empty
+/// where a tuner has none.
+#define DSTUNE_DECLARE_TUNER(name, ...) \
+  std::unique_ptr<Tuner> make_##name##_tuner(const TunerParts& parts, Pool pool);
+DSTUNE_OWN_TUNERS(DSTUNE_DECLARE_TUNER)
+DSTUNE_DEEPSPEED_TUNERS(DSTUNE_DECLARE_TUNER)
+#undef DSTUNE_DECLARE_TUNER
+
+/// The tuner called `name` over a pool. @throws std::invalid_argument  no tuner is called so
 std::unique_ptr<Tuner> make_pool_tuner(std::string_view name, const TunerParts& parts, Pool pool);
 
 /// The tuner of tuner_name(). "guided" looks at all stages at once; so do DeepSpeed's with fast
 /// mode on, and with fast mode off they search each stage's space after its micro-batches
-/// (zero-step.md 6.5). All but "fast" confirm their optimum; dstune.time_budget bounds any.
+/// (zero-step.md 6.5). What chose from a pool is confirmed; dstune.time_budget bounds any.
 std::unique_ptr<Tuner> make_tuner(const TunerParts& parts);
 
 }  // namespace dstune

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/search/pooled/grid_tuner.hpp"
+#include "core/search/pooled/deepspeed_tuners.hpp"
 #include "tests/support/pool_search.hpp"
 
 namespace dstune::time_budget_test {

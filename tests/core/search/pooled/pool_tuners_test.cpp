@@ -5,9 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/search/pooled/grid_tuner.hpp"
-#include "core/search/pooled/model_based_tuner.hpp"
-#include "core/search/pooled/random_tuner.hpp"
+#include "core/search/pooled/deepspeed_tuners.hpp"
 #include "tests/support/pool_search.hpp"
 
 namespace dstune::pool_tuners_test {

@@ -1,4 +1,4 @@
-#include "log_settings.hpp"
+#include "core/search/plan/log_settings.hpp"
 
 #include <cstdint>
 #include <set>
@@ -11,7 +11,6 @@
 #include "core/train/families/families.hpp"
 
 namespace dstune {
-
 namespace {
 
 void log_lines(const std::string& text) {
@@ -44,7 +43,8 @@ void log_settings(const TuningConfig& config, const Machine& machine,
                   machine.threads_per_rank == 1 ? " thread" : " threads",
                   " per rank; host overhead: ", describe(machine.host_overhead), "; DeepSpeed ",
                   deepspeed));
-  if (machine.backend == "cuda") log_lines(gpu_table(workers));
+  const DeviceInfo* device = find_device(workers.front().devices, machine.backend);
+  if (device != nullptr && !device->id.empty()) log_lines(gpu_table(workers));
   if (!machine.memory_limit_origin.empty()) {
     log_line(concat("memory limit ", format_bytes(machine.memory_limit),
                     " per rank: ", machine.memory_limit_origin));
