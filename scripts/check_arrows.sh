@@ -19,7 +19,8 @@ src=${1:-$(dirname "$0")/../src}
 orders=(
   "core: base input model device experiment train config report search"
   "core/report: formats journal tables files"
-  "core/search: schedule plan space predict choice pooled confirmation tuner"
+  "core/search: schedule feasibility space predict tuners"
+  "core/search/tuners: compare report"
   "core/train: layers zero families"
   "core/train/zero: layout reduction gather"
   "mpi: base lifeline collectives pool"

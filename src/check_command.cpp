@@ -3,8 +3,8 @@
 #include "core/base/exit_code.hpp"
 #include "core/base/log.hpp"
 #include "core/base/standard_output.hpp"
-#include "core/search/tuner/check.hpp"
-#include "core/search/tuner/final_status.hpp"
+#include "core/search/tuners/report/check.hpp"
+#include "core/search/tuners/report/final_status.hpp"
 #include "kernels/backends.hpp"
 
 namespace dstune {

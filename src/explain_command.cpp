@@ -19,9 +19,9 @@
 #include "core/report/tables/find_record.hpp"
 #include "core/report/tables/result_table.hpp"
 #include "core/report/tables/summary.hpp"
-#include "core/search/plan/stage_plan.hpp"
+#include "core/search/feasibility/stage_plan.hpp"
 #include "core/search/predict/hindsight.hpp"
-#include "core/search/tuner/plan.hpp"
+#include "core/search/tuners/report/plan.hpp"
 #include "core/train/run_experiment.hpp"
 #include "kernels/backends.hpp"
 

@@ -5,9 +5,9 @@
 #include "core/base/standard_output.hpp"
 #include "core/base/text.hpp"
 #include "core/report/formats/document.hpp"
-#include "core/search/tuner/final_status.hpp"
-#include "core/search/tuner/plan.hpp"
-#include "core/search/tuner/plan_report.hpp"
+#include "core/search/tuners/report/final_status.hpp"
+#include "core/search/tuners/report/plan.hpp"
+#include "core/search/tuners/report/plan_report.hpp"
 #include "kernels/backends.hpp"
 
 namespace dstune {

@@ -4,7 +4,7 @@ set -euo pipefail
 check=$1
 tree=$(mktemp -d)
 trap 'rm -rf "$tree"' EXIT
-mkdir -p "$tree"/{core/{base,model,device,train/zero/{layout,gather},config,report,search/{schedule,tuner}},mpi,kernels/cpu}
+mkdir -p "$tree"/{core/{base,model,device,train/zero/{layout,gather},config,report,search/{schedule,tuners}},mpi,kernels/cpu}
 
 # expect CODE FILE INCLUDE: the verdict on a tree whose only file has that one include.
 failures=0
@@ -22,9 +22,9 @@ expect 1 core/search/a.cpp '"kernels/backend.hpp"'
 expect 1 core/model/a.cpp '<cblas.h>'
 expect 1 core/base/a.cpp '"core/model/model_spec.hpp"'
 expect 1 core/train/a.cpp '"core/config/command_line/command_line.hpp"'
-expect 1 core/report/a.cpp '"core/search/tuner/tune.hpp"'
+expect 1 core/report/a.cpp '"core/search/tuners/tune.hpp"'
 expect 1 core/train/a.cpp '<boost/program_options.hpp>'
-expect 1 core/search/schedule/a.hpp '"core/search/tuner/tune.hpp"'
+expect 1 core/search/schedule/a.hpp '"core/search/tuners/tune.hpp"'
 expect 1 core/train/zero/layout/a.cpp '"core/train/zero/gather/quantized_gather.hpp"'
 expect 1 kernels/cpu/a.hpp '"core/train/training_step.hpp"'
 expect 1 mpi/a.cpp '"kernels/backend.hpp"'
@@ -35,7 +35,7 @@ expect 1 kernels/cpu/a.cu '"mpi/base/communicator.hpp"'
 expect 1 status_command.cpp '"plan_command.hpp"'
 
 expect 0 core/search/a.cpp '"core/base/text.hpp"'
-expect 0 core/search/tuner/a.cpp '"core/search/schedule/scheduler.hpp"'
+expect 0 core/search/tuners/a.cpp '"core/search/schedule/scheduler.hpp"'
 expect 0 kernels/cpu/a.cpp '"core/device/device.hpp"'
 expect 0 core/config/a.cpp '<boost/program_options.hpp>'
 expect 0 mpi/a.cpp '<mpi.h>'

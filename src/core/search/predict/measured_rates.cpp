@@ -9,7 +9,7 @@
 
 #include "core/base/text.hpp"
 #include "core/experiment/step_config.hpp"
-#include "core/search/plan/make_experiment.hpp"
+#include "core/search/feasibility/make_experiment.hpp"
 #include "core/search/predict/estimated_rates.hpp"
 #include "core/search/space/space.hpp"
 #include "core/train/measure_machine.hpp"
