@@ -1,5 +1,6 @@
 #include "tuner_rank.hpp"
 
+#include <cstddef>
 #include <optional>
 #include <set>
 #include <string>
@@ -28,7 +29,6 @@
 #include "core/search/feasibility/log_settings.hpp"
 #include "core/search/feasibility/machine.hpp"
 #include "core/search/feasibility/memory_limit.hpp"
-#include "core/search/feasibility/memory_predictor.hpp"
 #include "core/search/feasibility/modelled.hpp"
 #include "core/search/feasibility/stage_plan.hpp"
 #include "core/search/predict/hindsight.hpp"
@@ -172,7 +172,7 @@ class Run {
       status.exit_code = exit_internal_error;
       status.message = concat(fault.what(), "; the results are in ", results_.path());
     }
-    if (traits_of(options_.format).is_for_people) return;
+    if (kTableFormats[static_cast<std::size_t>(options_.format)].is_for_people) return;
     for (const auto& remark : remarks) log_line(remark);
   }
 

@@ -32,7 +32,7 @@ expect 1 mpi/a.cpp '<cuda_runtime_api.h>'
 expect 1 kernels/cpu/a.cpp '<mpi.h>'
 expect 1 kernels/cpu/a.cu '"mpi/base/communicator.hpp"'
 
-expect 1 status_command.cpp '"plan_command.hpp"'
+expect 1 commands.cpp '"tuner_rank.hpp"'
 
 expect 0 core/search/a.cpp '"core/base/text.hpp"'
 expect 0 core/search/tuners/a.cpp '"core/search/schedule/scheduler.hpp"'
@@ -40,8 +40,8 @@ expect 0 kernels/cpu/a.cpp '"core/device/device.hpp"'
 expect 0 core/config/a.cpp '<boost/program_options.hpp>'
 expect 0 mpi/a.cpp '<mpi.h>'
 expect 0 kernels/cpu/a.cpp '<cblas.h>'
-expect 0 main.cpp '"plan_command.hpp"'
-expect 0 plan_command.cpp '"plan_command.hpp"'
+expect 0 main.cpp '"commands.hpp"'
+expect 0 commands.cpp '"commands.hpp"'
 
 # expect_types CODE TEXT TEXT: the verdict on two headers of folders that do not know each other.
 expect_types() {

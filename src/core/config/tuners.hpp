@@ -1,21 +1,22 @@
 // The tuners by name, and what is known of each before it is made.
 #pragma once
 
-#include <string_view>
+#include "core/base/listed.hpp"
 
 namespace dstune {
 
-/// X(name, facts...) for each tuner of ours, and for each of DeepSpeed's: the names that
-/// dstune.tuner takes, in this order. A new tuner is its file, which defines make_NAME_tuner()
-/// (tuner_table.hpp), and its line here; the facts are TunerTraits' members.
 // clang-format off
-#define DSTUNE_OWN_TUNERS(X)    \
-  X(fast, .has_pool = false)    \
+/// Our tuners and DeepSpeed's: the names that dstune.tuner takes, in this order. A new tuner is its
+/// file, which defines make_NAME_tuner() (tuner_table.hpp), and its line here; the facts are
+/// TunerTraits'.
+#define DSTUNE_OWN_TUNERS(X) \
+  X(fast, .has_pool = false) \
   X(guided)
-#define DSTUNE_DEEPSPEED_TUNERS(X) \
-  X(gridsearch)                    \
-  X(random)                        \
-  X(model_based)
+#define DSTUNE_DEEPSPEED_TUNERS(X)       \
+  X(gridsearch, .is_deepspeeds = true)   \
+  X(random, .is_deepspeeds = true)       \
+  X(model_based, .is_deepspeeds = true)
+#define DSTUNE_TUNERS(X) DSTUNE_OWN_TUNERS(X) DSTUNE_DEEPSPEED_TUNERS(X)
 // clang-format on
 
 struct TunerTraits {
@@ -26,29 +27,10 @@ struct TunerTraits {
   /// autotuning.tuner_type takes it, and with fast mode off it searches stage after stage.
   bool is_deepspeeds = false;
 };
+inline constexpr TunerTraits kTuners[] = {DSTUNE_TUNERS(DSTUNE_LISTED_ROW)};
 
-#define DSTUNE_TUNER_CHOICE(name, ...) "|" #name
-inline constexpr std::string_view kTunerNames =
-    std::string_view(DSTUNE_OWN_TUNERS(DSTUNE_TUNER_CHOICE)
-                         DSTUNE_DEEPSPEED_TUNERS(DSTUNE_TUNER_CHOICE))
-        .substr(1);
-inline constexpr std::string_view kDeepspeedTunerNames =
-    std::string_view(DSTUNE_DEEPSPEED_TUNERS(DSTUNE_TUNER_CHOICE)).substr(1);
-#undef DSTUNE_TUNER_CHOICE
-
-#define DSTUNE_OWN_TUNER(tuner, ...) TunerTraits{.name = #tuner, __VA_ARGS__},
-#define DSTUNE_DEEPSPEED_TUNER(tuner, ...) TunerTraits{.name = #tuner, .is_deepspeeds = true},
-inline constexpr TunerTraits kTuners[] = {DSTUNE_OWN_TUNERS(DSTUNE_OWN_TUNER)
-                                              DSTUNE_DEEPSPEED_TUNERS(DSTUNE_DEEPSPEED_TUNER)};
-#undef DSTUNE_OWN_TUNER
-#undef DSTUNE_DEEPSPEED_TUNER
-
-/// nullptr if no tuner is called so.
-constexpr const TunerTraits* find_tuner(std::string_view name) {
-  for (const TunerTraits& tuner : kTuners) {
-    if (tuner.name == name) return &tuner;
-  }
-  return nullptr;
-}
+inline constexpr const char* kTunerNames = &(DSTUNE_TUNERS(DSTUNE_LISTED_CHOICE))[1];
+inline constexpr const char* kDeepspeedTunerNames =
+    &(DSTUNE_DEEPSPEED_TUNERS(DSTUNE_LISTED_CHOICE))[1];
 
 }  // namespace dstune

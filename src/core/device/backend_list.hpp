@@ -1,8 +1,7 @@
 // The backends by name, and what is known of each without asking it.
 #pragma once
 
-#include <string_view>
-
+#include "core/base/listed.hpp"
 #include "core/base/units.hpp"
 #include "core/device/caching_model.hpp"
 #include "core/device/host_overhead.hpp"
@@ -52,20 +51,15 @@ struct BackendTraits {
   EstimatedRates rates = {};
 };
 
-#define DSTUNE_CHOICE(name, ...) "|" #name
-/// "auto" and every name.
-inline constexpr const char* kBackendChoices = "auto" DSTUNE_BACKENDS(DSTUNE_CHOICE);
-#undef DSTUNE_CHOICE
+inline constexpr BackendTraits kBackends[] = {DSTUNE_BACKENDS(DSTUNE_LISTED_ROW)};
 
-#define DSTUNE_TRAITS(backend, ...) BackendTraits{.name = #backend, __VA_ARGS__},
-inline constexpr BackendTraits kBackends[] = {DSTUNE_BACKENDS(DSTUNE_TRAITS)};
-#undef DSTUNE_TRAITS
+/// "auto" and every name.
+inline constexpr const char* kBackendChoices = "auto" DSTUNE_BACKENDS(DSTUNE_LISTED_CHOICE);
 
 /// The defaults where no backend is called so.
 constexpr BackendTraits traits_of_backend(std::string_view name) {
-  for (const BackendTraits& backend : kBackends) {
-    if (backend.name == name) return backend;
-  }
+  const BackendTraits* listed = find_row(kBackends, name);
+  if (listed != nullptr) return *listed;
   return {.name = name};
 }
 

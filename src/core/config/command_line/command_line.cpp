@@ -97,11 +97,12 @@ void read_options(Reader& reader, CommandLine& options) {
   options.share_gpu = reader.has("share-gpu");
   options.run = reader.has("run");
   for (const auto& name : reader.choices("emit", kEmittedFormNames)) {
-    if (const auto form = find_form<EmittedForm>(kEmittedForms, name)) options.emit.insert(*form);
+    const EmittedFormTraits* form = find_row(kEmittedForms, name);
+    if (form != nullptr) options.emit.insert(static_cast<EmittedForm>(form - kEmittedForms));
   }
   options.verbose = reader.has("verbose");
-  if (const auto format = reader.choice("format", kTableFormatNames)) {
-    options.format = find_form<TableFormat>(kTableFormats, *format).value();
+  if (const auto name = reader.choice("format", kTableFormatNames)) {
+    options.format = static_cast<TableFormat>(find_row(kTableFormats, *name) - kTableFormats);
   }
   options.world_size = reader.count("world-size");
   options.hostfile = reader.text("hostfile");

@@ -11,6 +11,7 @@
 
 #include "core/base/file.hpp"
 #include "core/base/json_parser.hpp"
+#include "core/base/text.hpp"
 #include "core/config/command_line/output_forms.hpp"
 #include "core/report/journal/journal_file.hpp"
 #include "core/report/journal/journal_reader.hpp"
@@ -22,17 +23,19 @@ namespace fs = std::filesystem;
 
 namespace {
 
-#define DSTUNE_FILES_OF(name, file, extension) \
-  file "_optimal." extension, file "_provisional." extension,
-constexpr std::array kFixedNames = {kStatusName,
-                                    "summary.txt",
-                                    "results.csv",
-                                    "ds_config_optimal.json",
-                                    "ds_config_provisional.json",
-                                    "cmd_optimal.txt",
-                                    "cmd_provisional.txt",
-                                    DSTUNE_EMITTED_FORMS(DSTUNE_FILES_OF)};
-#undef DSTUNE_FILES_OF
+std::vector<std::string> fixed_names() {
+  std::vector<std::string> names = {kStatusName, "summary.txt", "results.csv"};
+  const auto add = [&](const char* file, const char* extension) {
+    for (const char* state : {"_optimal.", "_provisional."}) {
+      names.push_back(concat(file, state, extension));
+    }
+  };
+  add("ds_config", "json");
+  add("cmd", "txt");
+  for (const EmittedFormTraits& form : kEmittedForms) add(form.file, form.extension);
+  return names;
+}
+
 constexpr std::array kExperimentFiles = {"ds_config.json", "exp.json", "metrics.json", "stderr.log",
                                          "model_info.json"};
 
@@ -75,7 +78,7 @@ std::string target_of_unfinished(const std::string& file, const Runs& runs) {
 
 // As back_up_journal() names them: ".bak", ".bak.2", ...
 bool is_backup_name(std::string_view name) {
-  const std::string first = std::string(kJournalName) + ".bak";
+  const std::string first = concat(kJournalName, ".bak");
   if (!name.starts_with(first)) return false;
   const std::string_view rest = name.substr(first.size());
   return rest.empty() || (rest.size() > 1 && rest.front() == '.' &&
@@ -125,12 +128,13 @@ bool holds(const Names& names, const std::string& name) {
 
 Finder find(const std::string& results_dir, const std::string& exps_dir, const Runs& runs) {
   Finder finder{runs};
+  const auto fixed = fixed_names();
   // These two may be links: the user named them.
   finder.look_in(results_dir, [&](const std::string& name, bool whole) {
     if (is_backup_name(name)) {
       return !whole || is_own_backup(fs::path(results_dir) / name);
     }
-    return holds(kFixedNames, name) || (!whole && name == kJournalName);
+    return holds(fixed, name) || (!whole && name == kJournalName);
   });
   finder.look_in(exps_dir, [&](const std::string& name, bool whole) {
     const fs::path file(name);
@@ -192,7 +196,7 @@ bool is_own_status_file(const fs::path& path) {
 
 std::vector<std::string> find_blocked_names(const std::string& results_dir) {
   std::vector<std::string> blocked;
-  for (const char* name : kFixedNames) {
+  for (const auto& name : fixed_names()) {
     std::error_code fault;
     const fs::path path = fs::path(results_dir) / name;
     const auto type = fs::symlink_status(path, fault).type();

@@ -1,15 +1,22 @@
-// From a point of the search to an experiment: its name and its complete DeepSpeed JSON.
+// Points of a search, and from one to its experiment: its name and its complete DeepSpeed JSON.
 #pragma once
 
 #include <compare>
 #include <cstdint>
 #include <string>
 
+#include "core/base/json.hpp"
 #include "core/config/tuning_config.hpp"
 #include "core/experiment/experiment.hpp"
-#include "core/search/feasibility/candidate.hpp"
 
 namespace dstune {
+
+/// What a tuner wants measured: ranks and machine settings are the run's.
+struct Candidate {
+  std::string name;        ///< folder of the experiment; one name, one measurement
+  json::object ds_config;  ///< complete DeepSpeed JSON, see Experiment
+  int repetition = 0;      ///< see Experiment
+};
 
 /// What fast mode varies.
 struct Point {

@@ -8,6 +8,7 @@
 #include "core/base/error.hpp"
 #include "core/base/text.hpp"
 #include "core/search/feasibility/make_experiment.hpp"
+#include "core/train/run_experiment.hpp"
 
 namespace dstune {
 namespace {
@@ -168,6 +169,12 @@ StagePlan plan_stage(const TuningConfig& config, int group_size, const MemoryPre
 }
 
 }  // namespace
+
+MemoryPredictor make_memory_predictor(const Device* imitated) {
+  return [imitated](const Experiment& experiment, int rank) {
+    return dry_run(experiment, rank, imitated).outcome;
+  };
+}
 
 std::vector<int> ranks_to_look_at(int group_size) {
   std::vector<int> ranks = {0, 1, group_size / 2, group_size - 1};

@@ -10,7 +10,7 @@
 #include "core/base/text.hpp"
 #include "core/experiment/step_config.hpp"
 #include "core/search/feasibility/make_experiment.hpp"
-#include "core/search/predict/estimated_rates.hpp"
+#include "core/search/predict/run_rates.hpp"
 #include "core/search/space/space.hpp"
 #include "core/train/measure_machine.hpp"
 #include "core/train/message_census.hpp"

@@ -9,7 +9,6 @@
 
 #include "core/config/tuning_config.hpp"
 #include "core/experiment/outcome.hpp"
-#include "core/search/feasibility/candidate.hpp"
 #include "core/search/feasibility/make_experiment.hpp"
 #include "core/search/feasibility/stage_plan.hpp"
 #include "core/search/space/space.hpp"

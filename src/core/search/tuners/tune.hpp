@@ -8,7 +8,6 @@
 
 #include "core/config/tuning_config.hpp"
 #include "core/report/journal/journal.hpp"
-#include "core/search/feasibility/memory_predictor.hpp"
 #include "core/search/feasibility/stage_plan.hpp"
 #include "core/search/schedule/scheduler.hpp"
 #include "core/search/space/pool.hpp"

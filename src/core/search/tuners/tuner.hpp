@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/report/journal/journal.hpp"
-#include "core/search/feasibility/candidate.hpp"
+#include "core/search/feasibility/make_experiment.hpp"
 
 namespace dstune {
 

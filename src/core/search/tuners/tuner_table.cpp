@@ -6,8 +6,8 @@
 
 #include "core/base/text.hpp"
 #include "core/search/feasibility/micro_batches.hpp"
-#include "core/search/predict/estimated_rates.hpp"
 #include "core/search/predict/forecaster.hpp"
+#include "core/search/predict/run_rates.hpp"
 #include "core/search/tuners/confirmation.hpp"
 #include "core/search/tuners/fast_mode.hpp"
 #include "core/search/tuners/time_budget.hpp"
@@ -22,12 +22,11 @@ using MakeTuner = std::unique_ptr<Tuner> (*)(const TunerParts&, Pool);
 
 #define DSTUNE_MAKE_TUNER(name, ...) make_##name##_tuner,
 /// In the order of kTuners.
-constexpr MakeTuner kMakeTuner[] = {DSTUNE_OWN_TUNERS(DSTUNE_MAKE_TUNER)
-                                        DSTUNE_DEEPSPEED_TUNERS(DSTUNE_MAKE_TUNER)};
+constexpr MakeTuner kMakeTuner[] = {DSTUNE_TUNERS(DSTUNE_MAKE_TUNER)};
 #undef DSTUNE_MAKE_TUNER
 
 const TunerTraits& traits_of(std::string_view name) {
-  const TunerTraits* found = find_tuner(name);
+  const TunerTraits* found = find_row(kTuners, name);
   if (found == nullptr) throw std::invalid_argument(concat("no tuner is called ", name));
   return *found;
 }

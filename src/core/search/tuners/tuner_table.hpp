@@ -10,7 +10,6 @@
 
 #include "core/config/tuners.hpp"
 #include "core/config/tuning_config.hpp"
-#include "core/search/feasibility/memory_predictor.hpp"
 #include "core/search/feasibility/stage_plan.hpp"
 #include "core/search/predict/forecaster.hpp"
 #include "core/search/space/pool.hpp"
@@ -51,8 +50,7 @@ bool has_pool(const TuningConfig& config);
 /// where a tuner has none.
 #define DSTUNE_DECLARE_TUNER(name, ...) \
   std::unique_ptr<Tuner> make_##name##_tuner(const TunerParts& parts, Pool pool);
-DSTUNE_OWN_TUNERS(DSTUNE_DECLARE_TUNER)
-DSTUNE_DEEPSPEED_TUNERS(DSTUNE_DECLARE_TUNER)
+DSTUNE_TUNERS(DSTUNE_DECLARE_TUNER)
 #undef DSTUNE_DECLARE_TUNER
 
 /// The tuner called `name` over a pool. @throws std::invalid_argument  no tuner is called so

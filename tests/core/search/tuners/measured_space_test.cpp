@@ -11,8 +11,8 @@
 #include "bench/replay.hpp"
 #include "core/base/file.hpp"
 #include "core/report/journal/journal_reader.hpp"
-#include "core/search/predict/estimated_rates.hpp"
 #include "core/search/predict/forecaster.hpp"
+#include "core/search/predict/run_rates.hpp"
 #include "core/search/tuners/tuner_table.hpp"
 #include "tests/support/test_data.hpp"
 

@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "core/base/text.hpp"
-#include "core/search/feasibility/memory_predictor.hpp"
+#include "core/search/feasibility/stage_plan.hpp"
 #include "tests/support/pool_search.hpp"
 #include "tests/support/simulated_machine.hpp"
 

@@ -4,8 +4,8 @@
 
 #include "core/base/log.hpp"
 #include "core/config/command_line/hostfile.hpp"
-#include "core/search/feasibility/memory_predictor.hpp"
 #include "core/search/feasibility/modelled.hpp"
+#include "core/search/feasibility/stage_plan.hpp"
 #include "core/search/tuners/tune.hpp"
 
 namespace dstune {

@@ -1,14 +1,15 @@
 // DeepSpeed's three tuners over a pool.
+#include "core/search/tuners/deepspeed_tuners.hpp"
+
 #include <algorithm>
 #include <set>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/search/tuners/deepspeed_tuners.hpp"
 #include "tests/support/pool_search.hpp"
 
-namespace dstune::pool_tuners_test {
+namespace dstune::deepspeed_tuners_test {
 namespace {
 
 using testing::ElementsAre;
@@ -165,4 +166,4 @@ TEST_F(PoolTunersTest, AnEmptyPoolIsFinished) {
 }
 
 }  // namespace
-}  // namespace dstune::pool_tuners_test
+}  // namespace dstune::deepspeed_tuners_test

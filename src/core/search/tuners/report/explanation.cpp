@@ -1,4 +1,4 @@
-#include "explain_command.hpp"
+#include "core/search/tuners/report/explanation.hpp"
 
 #include <optional>
 #include <string>
@@ -8,7 +8,6 @@
 #include "core/base/file.hpp"
 #include "core/base/json_parser.hpp"
 #include "core/base/log.hpp"
-#include "core/base/standard_output.hpp"
 #include "core/base/text.hpp"
 #include "core/config/tuning_config.hpp"
 #include "core/input/problems.hpp"
@@ -23,10 +22,8 @@
 #include "core/search/predict/hindsight.hpp"
 #include "core/search/tuners/report/plan.hpp"
 #include "core/train/run_experiment.hpp"
-#include "kernels/backends.hpp"
 
 namespace dstune {
-
 namespace {
 
 /// @param remarks  why others that could be meant are not among the known; or ""
@@ -63,7 +60,10 @@ std::string prediction_of(const Record& record, const std::vector<Record>& recor
   return text.empty() ? "" : concat("\nPrediction: ", text, "\n");
 }
 
-void explain_record(const CommandLine& options, const TuningConfig& config) {
+}  // namespace
+
+std::string explain_recorded(const CommandLine& options) {
+  const TuningConfig config = read_tuning_config(options);
   const std::string path = concat(config.autotuning.results_dir, "/journal.jsonl");
   const std::optional<std::string> lines = read_journal_file(path);
   if (!lines) {
@@ -86,8 +86,10 @@ void explain_record(const CommandLine& options, const TuningConfig& config) {
     }
     return text;
   };
-  print(format_as(options.format, {account, [&] { return result_json({*record}, metric); }}));
+  return format_as(options.format, {account, [&] { return result_json({*record}, metric); }});
 }
+
+namespace {
 
 std::string remarks_on(const std::vector<StagePlan>& stages) {
   std::string remarks;
@@ -115,28 +117,19 @@ Outcome foresee(const Experiment& experiment, const Device* device) {
   return outcome;
 }
 
-void explain_planned(const CommandLine& options) {
-  const Plan plan = make_plan(options, local_backends());
+}  // namespace
+
+std::string explain_planned(const CommandLine& options, const LocalBackends& backends) {
+  const Plan plan = make_plan(options, backends);
   std::vector<std::string> names;
   for (const Experiment& experiment : plan.experiments) {
     names.push_back(experiment.name);
     if (experiment.name != *options.explain) continue;
     const Outcome outcome = foresee(experiment, plan.device);
-    print(format_as(options.format, {[&] { return explain(experiment, outcome); },
-                                     [&] { return to_json_text(to_json(outcome), 2) + "\n"; }}));
-    return;
+    return format_as(options.format, {[&] { return explain(experiment, outcome); },
+                                      [&] { return to_json_text(to_json(outcome), 2) + "\n"; }});
   }
   throw_unknown(*options.explain, names, remarks_on(plan.stages));
-}
-
-}  // namespace
-
-void print_explanation(const CommandLine& options) {
-  if (options.action == CommandLine::Action::plan) {
-    explain_planned(options);
-  } else {
-    explain_record(options, read_tuning_config(options));
-  }
 }
 
 }  // namespace dstune

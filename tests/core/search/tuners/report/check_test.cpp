@@ -1,17 +1,24 @@
-#include "core/search/tuners/report/search_outline.hpp"
+#include "core/search/tuners/report/check.hpp"
 
 #include <utility>
 #include <variant>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "core/base/error.hpp"
+#include "core/base/file.hpp"
 #include "tests/support/simulated_machine.hpp"
+#include "tests/support/temporary_directory.hpp"
 
-namespace dstune::search_outline_test {
+namespace dstune::check_test {
 namespace {
 
+using testing::AllOf;
+using testing::HasSubstr;
 using testing_support::make_tuning_config;
 using testing_support::SimulatedMachine;
+using testing_support::TemporaryDirectory;
 
 /// The formulas' memory, twice as much with overlap_comm.
 class SearchOutlineTest : public testing::Test {
@@ -91,5 +98,51 @@ TEST_F(SearchOutlineTest, OfFastModeIsWhatItWouldExplore) {
   EXPECT_EQ(outline(), (SearchOutline{{1, 2}, 6, 6}));
 }
 
+/// --check of a small file on a machine of virtual time.
+class CheckRunTest : public testing::Test {
+ protected:
+  void SetUp() override {
+    options_.config_path = directory_ / "config.json";
+    options_.results_dir = directory_ / "results";
+    options_.world_size = 2;
+    write_file_atomically(options_.config_path, R"({
+      "train_micro_batch_size_per_gpu": [1, 2],
+      "zero_optimization": { "stage": [0, 1] },
+      "dstune": {
+        "model": { "model_type": "gpt2", "vocab_size": 64, "n_positions": 16, "n_embd": 8, "n_layer": 1, "n_head": 1 },
+        "backend": "sim", "sequence_length": 8, "tuner": "fast", "memory_limit": "64MiB"
+      }
+    })");
+  }
+
+  std::optional<std::string> check() {
+    constexpr Bytes kMemory = Bytes{80} << 30U;
+    return check_run(options_, {{{"sim", "virtual time", kMemory, kMemory, false, ""}},
+                                [](const std::string&) { return std::unique_ptr<Backend>(); }});
+  }
+
+  TemporaryDirectory directory_;
+  CommandLine options_;
+};
+
+TEST_F(CheckRunTest, SaysWhatWouldRun) {
+  EXPECT_THAT(check().value(),
+              AllOf(HasSubstr("would run: "),
+                    HasSubstr(", 2 ranks per experiment, stages 0, 1, up to 4 experiments")));
+}
+
+TEST_F(CheckRunTest, IsNoneWhereNothingFits) {
+  options_.memory_limit = 1000;
+
+  EXPECT_FALSE(check());
+}
+
+TEST_F(CheckRunTest, RefusesAFolderThatCannotBeWrittenTo) {
+  write_file_atomically(directory_ / "file", "");
+  options_.results_dir = directory_ / "file/results";
+
+  EXPECT_THROW(check(), ConfigError);
+}
+
 }  // namespace
-}  // namespace dstune::search_outline_test
+}  // namespace dstune::check_test
