@@ -20,8 +20,8 @@
 #include "core/experiment/step_config.hpp"
 #include "core/report/journal/journal_reader.hpp"
 #include "core/search/predict/dry_step.hpp"
-#include "core/search/predict/estimated_rates.hpp"
 #include "core/search/predict/predictor.hpp"
+#include "core/search/predict/run_rates.hpp"
 
 namespace dstune {
 namespace {

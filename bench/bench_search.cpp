@@ -21,9 +21,9 @@
 #include "core/base/statistics.hpp"
 #include "core/base/text.hpp"
 #include "core/report/journal/journal_reader.hpp"
-#include "core/search/choice/step_time_forecaster.hpp"
-#include "core/search/predict/estimated_rates.hpp"
-#include "core/search/tuner/tuner_table.hpp"
+#include "core/search/predict/forecaster.hpp"
+#include "core/search/predict/run_rates.hpp"
+#include "core/search/tuners/tuner_table.hpp"
 
 namespace dstune {
 namespace {

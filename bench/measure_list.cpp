@@ -16,7 +16,7 @@
 #include "core/config/command_line/command_line.hpp"
 #include "core/config/tuning_config.hpp"
 #include "core/report/journal/journal.hpp"
-#include "core/search/plan/machine.hpp"
+#include "core/search/feasibility/machine.hpp"
 #include "core/search/predict/measured_rates.hpp"
 #include "core/search/schedule/scheduler.hpp"
 #include "core/train/run_experiment.hpp"

@@ -7,7 +7,7 @@
 #include <variant>
 
 #include "core/experiment/step_config.hpp"
-#include "core/search/choice/score.hpp"
+#include "core/search/tuners/compare/score.hpp"
 
 namespace dstune::bench {
 namespace {

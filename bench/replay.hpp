@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "core/report/journal/journal.hpp"
-#include "core/search/choice/tuner.hpp"
 #include "core/search/space/pool.hpp"
+#include "core/search/tuners/tuner.hpp"
 
 namespace dstune::bench {
 

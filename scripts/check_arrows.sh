@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Checks who includes whom: core knows nobody, mpi and kernels know core and never each other, and
-# of the folders that stand in an order each sees only those before it. No two headers define types
-# of one name. Prints every fault and fails. With --graph it prints the include graph of the folders
+# of the folders that stand in an order each sees only those before it; the doors (src's own sources)
+# do not know each other, but for main, and core asks for no backend by its name. No two headers
+# define types of one name. Prints every fault and fails. With --graph it prints the include graph of the folders
 # and their numbers of files instead.
 #
 # usage: scripts/check_arrows.sh [--graph] [SRC]
@@ -17,8 +18,9 @@ src=${1:-$(dirname "$0")/../src}
 # Folder: those inside it. Each may include itself and those before it.
 orders=(
   "core: base input model device experiment train config report search"
-  "core/report: journal tables files"
-  "core/search: schedule plan space predict choice pooled confirmation tuner"
+  "core/report: formats journal tables files"
+  "core/search: schedule feasibility space predict tuners"
+  "core/search/tuners: compare report"
   "core/train: layers zero families"
   "core/train/zero: layout reduction gather"
   "mpi: base lifeline collectives pool"
@@ -90,6 +92,20 @@ for folder in "$src"/core/*/; do
   [ "$(basename "$folder")" = config ] ||
     forbid "core/$(basename "$folder")" '<boost/program_options' "only core/config parses options"
 done
+
+for door in "$src"/*.[ch]pp; do
+  name=$(basename "$door")
+  [ -e "$door" ] && [ "$name" != main.cpp ] || continue
+  others=$(grep -nE '^#include "[^/"]+"' "$door" | grep -v "\"${name%.*}.hpp\"" || true)
+  [ -z "$others" ] || { printf '%s: %s\n  -> only main knows the doors\n' "$door" "$others" >&2; faults=1; }
+done
+
+list=$src/core/device/backend_list.hpp
+backends=$([ ! -e "$list" ] || sed -nE 's/^ +X\(([a-z_0-9]+),.*/\1/p' "$list" | paste -sd '|')
+if [ -n "$backends" ]; then
+  asked=$(grep -rnE --include='*.[ch]pp' "[=!]= *\"($backends)\"|\"($backends)\" *[=!]=" "$src/core" || true)
+  [ -z "$asked" ] || { printf '%s\n  -> core asks by what a backend can (backend_list.hpp)\n' "$asked" >&2; faults=1; }
+fi
 
 # Folders that do not know each other meet in one program: two types of one name would be one.
 types=$(grep -rnoE --include='*.hpp' '^(class|struct|enum class) [A-Za-z0-9_]+( final)?( :| \{)' "$src" || true)

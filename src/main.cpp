@@ -8,10 +8,9 @@
 #include <utility>
 #include <vector>
 
-#include <boost/version.hpp>
 #include <unistd.h>
 
-#include "check_command.hpp"
+#include "commands.hpp"
 #include "core/base/error.hpp"
 #include "core/base/exit_code_file.hpp"
 #include "core/base/log.hpp"
@@ -19,18 +18,14 @@
 #include "core/base/text.hpp"
 #include "core/base/this_host.hpp"
 #include "core/config/command_line/command_line.hpp"
-#include "explain_command.hpp"
 #include "kernels/backends.hpp"
 #include "mpi/base/bundle.hpp"
 #include "mpi/base/communicator.hpp"
 #include "mpi/base/environment.hpp"
-#include "mpi/base/library.hpp"
 #include "mpi/base/placement.hpp"
 #include "mpi/lifeline/checks.hpp"
 #include "mpi/lifeline/sentinel.hpp"
 #include "mpi/lifeline/signals.hpp"
-#include "plan_command.hpp"
-#include "status_command.hpp"
 #include "tuner_rank.hpp"
 #include "worker_rank.hpp"
 
@@ -163,42 +158,13 @@ int run_under_mpi(const CommandLine& options, int argc, char** argv) {
   }
 }
 
-void print_version() {
-  print(concat(trim(version_text()), "\n", mpi_library_text(), "\nBoost ", BOOST_LIB_VERSION, "\n",
-               usable_backends(), "\n"));
-}
-
-void print_backends() {
-  std::string text = concat(trim(version_text()), "\nMPI: ", mpi_library_text(), "\n");
-  for (const auto& line : list_backends()) text += concat(line, "\n");
-  print(text);
-}
-
-int run_without_mpi(const CommandLine& options) {
-  if (!is_first_process()) return exit_found;
-  if (options.action == CommandLine::Action::help) {
-    print(help_text());
-  } else if (options.action == CommandLine::Action::version) {
-    print_version();
-  } else if (options.action == CommandLine::Action::list_backends) {
-    print_backends();
-  } else if (options.action == CommandLine::Action::status) {
-    print_status(options);
-  } else if (options.explain) {
-    print_explanation(options);
-  } else if (options.action == CommandLine::Action::check) {
-    return print_check(options);
-  } else {
-    return print_plan(options);
-  }
-  return exit_found;
-}
-
 int run(int argc, char** argv) {
   try {
     const auto options = parse_command_line({argv + 1, argv + argc});
     check_environment();
-    if (options.action != CommandLine::Action::tune) return run_without_mpi(options);
+    if (options.action != CommandLine::Action::tune) {
+      return is_first_process() ? run_command(options) : exit_found;
+    }
     return run_under_mpi(options, argc, argv);
   } catch (const ConfigError& fault) {
     if (is_first_process()) log_error(fault.what());

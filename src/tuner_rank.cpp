@@ -1,12 +1,12 @@
 #include "tuner_rank.hpp"
 
+#include <cstddef>
 #include <optional>
 #include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
-#include "check_command.hpp"
 #include "core/base/exit_code_file.hpp"
 #include "core/base/log.hpp"
 #include "core/base/standard_output.hpp"
@@ -14,30 +14,31 @@
 #include "core/base/this_host.hpp"
 #include "core/config/tuning_config.hpp"
 #include "core/experiment/deepspeed_version.hpp"
+#include "core/report/files/existing_results.hpp"
 #include "core/report/files/heartbeat.hpp"
 #include "core/report/files/leftovers.hpp"
 #include "core/report/files/own_files.hpp"
 #include "core/report/files/results_directory.hpp"
 #include "core/report/files/second_lock.hpp"
 #include "core/report/files/supervisor_files.hpp"
+#include "core/report/formats/document.hpp"
 #include "core/report/journal/journal.hpp"
 #include "core/report/tables/predictions.hpp"
 #include "core/report/tables/progress.hpp"
 #include "core/report/tables/result_table.hpp"
-#include "core/search/plan/machine.hpp"
-#include "core/search/plan/memory_limit.hpp"
-#include "core/search/plan/memory_predictor.hpp"
-#include "core/search/plan/modelled.hpp"
-#include "core/search/plan/stage_plan.hpp"
+#include "core/search/feasibility/log_settings.hpp"
+#include "core/search/feasibility/machine.hpp"
+#include "core/search/feasibility/memory_limit.hpp"
+#include "core/search/feasibility/modelled.hpp"
+#include "core/search/feasibility/stage_plan.hpp"
 #include "core/search/predict/hindsight.hpp"
 #include "core/search/schedule/scheduler.hpp"
-#include "core/search/tuner/choice_reason.hpp"
-#include "core/search/tuner/final_status.hpp"
-#include "core/search/tuner/profile_ties.hpp"
-#include "core/search/tuner/result_remarks.hpp"
-#include "core/search/tuner/tune.hpp"
+#include "core/search/tuners/compare/choice_reason.hpp"
+#include "core/search/tuners/compare/profile_ties.hpp"
+#include "core/search/tuners/report/final_status.hpp"
+#include "core/search/tuners/report/result_remarks.hpp"
+#include "core/search/tuners/tune.hpp"
 #include "kernels/backends.hpp"
-#include "log_settings.hpp"
 #include "mpi/base/launcher.hpp"
 #include "mpi/base/library.hpp"
 #include "mpi/lifeline/signals.hpp"
@@ -156,14 +157,14 @@ class Run {
   void print_table(const TuningResult& result, const std::vector<std::string>& remarks,
                    RunStatus& status) const {
     const Metric metric = config_.autotuning.metric;
-    const bool as_json = options_.format == TableFormat::json;
     const auto ties =
         result.best ? profile_ties(result.records, metric, *result.best) : std::set<std::string>();
     const Optimum optimum = optimum_of(result, metric);
+    const Document document{
+        [&] { return result_table(result.records, metric, remarks, ties, optimum); },
+        [&] { return result_json(result.records, metric, ties, optimum); }};
     try {
-      const std::string text = as_json
-                                   ? result_json(result.records, metric, ties, optimum)
-                                   : result_table(result.records, metric, remarks, ties, optimum);
+      const std::string text = format_as(options_.format, document);
       const std::string fault = why_launcher_cannot_print(text.size());
       if (!fault.empty()) throw Error(concat("cannot write standard output: ", fault));
       print(text);
@@ -171,7 +172,7 @@ class Run {
       status.exit_code = exit_internal_error;
       status.message = concat(fault.what(), "; the results are in ", results_.path());
     }
-    if (!as_json) return;
+    if (kTableFormats[static_cast<std::size_t>(options_.format)].is_for_people) return;
     for (const auto& remark : remarks) log_line(remark);
   }
 
@@ -267,11 +268,6 @@ int guarded(Work work) {
 }
 
 }  // namespace
-
-ExistingResults existing_results(const CommandLine& options) {
-  if (options.resume || options.force_resume) return ExistingResults::resume;
-  return options.overwrite ? ExistingResults::overwrite : ExistingResults::refuse;
-}
 
 TunerRankResult run_tuner_rank(const CommandLine& options, const Communicator& world) {
   std::optional<const TuningConfig> config;

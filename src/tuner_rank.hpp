@@ -3,7 +3,6 @@
 
 #include "core/base/exit_code.hpp"
 #include "core/config/command_line/command_line.hpp"
-#include "core/report/files/results_directory.hpp"
 #include "mpi/base/communicator.hpp"
 
 namespace dstune {
@@ -12,9 +11,6 @@ struct TunerRankResult {
   int exit_code = exit_internal_error;
   bool all_alive = true;  ///< every rank is: MPI_Finalize. Else rank 0 must leave by _exit
 };
-
-/// What the command line wants done with results that are there already.
-ExistingResults existing_results(const CommandLine& options);
 
 /// Rank 0, from reading the input to the last file. Says what is wrong on stderr; the workers have
 /// been told to leave when it returns.

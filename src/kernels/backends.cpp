@@ -2,53 +2,43 @@
 
 #include <algorithm>
 #include <array>
-#include <string_view>
 #include <utility>
 
 #include "core/base/error.hpp"
 #include "core/base/text.hpp"
 #include "core/base/units.hpp"
-#include "kernels/cpu/cpu_backend.hpp"
+#include "core/device/backend_list.hpp"
+#include "kernels/cpu/choose_products.hpp"
 #include "kernels/cpu/onednn.hpp"
 #include "kernels/cuda/cuda_info.hpp"
-#include "kernels/sim/sim_backend.hpp"
 
 namespace dstune {
 
+#define DSTUNE_DECLARE_BACKEND(name, ...)                            \
+  namespace name {                                                   \
+  DeviceInfo describe_device(const Placement& placement);            \
+  std::unique_ptr<Backend> make_backend(const Placement& placement); \
+  }
+DSTUNE_BACKENDS(DSTUNE_DECLARE_BACKEND)
+#undef DSTUNE_DECLARE_BACKEND
+
 namespace {
 
-using Describe = DeviceInfo (*)(const Placement&);
-using Make = std::unique_ptr<Backend> (*)(const Placement&);
-
 struct Entry {
-  std::string_view name;
-  std::string_view host_overhead;  ///< DeviceInfo::host_overhead
-  Describe describe;
-  Make make;
-  bool is_dear;  ///< making it takes a part of the hardware
+  BackendTraits traits;
+  DeviceInfo (*describe)(const Placement&);
+  std::unique_ptr<Backend> (*make)(const Placement&);
 };
 
-// Every process of a host sees the same of these.
-template <DeviceInfo (*describe)()>
-DeviceInfo anywhere(const Placement& /*placement*/) {
-  return describe();
-}
-
-template <class Kind>
-std::unique_ptr<Backend> made(const Placement& /*placement*/) {
-  return std::make_unique<Kind>();
-}
-
-std::unique_ptr<Backend> made_cpu(const Placement& /*placement*/) {
-  return std::make_unique<cpu::CpuBackend>(cpu::read_product_choice());
-}
-
-/// A new backend is a line here: the best first.
-constexpr std::array kBackends = {
-    Entry{"cuda", kCudaOverhead, cuda::describe_device, cuda::make_backend, true},
-    Entry{"cpu", kGlooOverhead, anywhere<cpu::describe_device>, made_cpu, false},
-    Entry{"sim", kCudaOverhead, anywhere<sim::describe_device>, made<sim::SimBackend>, false},
-};
+#define DSTUNE_ENTRY(name, ...) \
+  Entry{traits_of_backend(#name), name::describe_device, name::make_backend},
+/// The best first.
+constexpr auto kEntries = [] {
+  std::array entries = {DSTUNE_BACKENDS(DSTUNE_ENTRY)};
+  std::ranges::sort(entries, {}, [](const Entry& entry) { return entry.traits.place; });
+  return entries;
+}();
+#undef DSTUNE_ENTRY
 
 // "3.00 GiB of 64.00 GiB" where processes may not have all of it; tune.sh reads this.
 std::string memory_text(const DeviceInfo& device) {
@@ -61,9 +51,9 @@ std::string memory_text(const DeviceInfo& device) {
 /// @throws Error
 const Entry& entry_of(const std::string& name) {
   std::vector<std::string> names;
-  for (const Entry& entry : kBackends) {
-    if (entry.name == name) return entry;
-    names.emplace_back(entry.name);
+  for (const Entry& entry : kEntries) {
+    if (entry.traits.name == name) return entry;
+    names.emplace_back(entry.traits.name);
   }
   throw Error(concat("backend ", name, " is unknown; accepted: ", join(names, ", ")));
 }
@@ -72,10 +62,10 @@ const Entry& entry_of(const std::string& name) {
 
 std::vector<DeviceInfo> describe_devices(const Placement& placement) {
   std::vector<DeviceInfo> devices;
-  devices.reserve(kBackends.size());
-  for (const Entry& entry : kBackends) {
+  devices.reserve(kEntries.size());
+  for (const Entry& entry : kEntries) {
     devices.push_back(entry.describe(placement));
-    devices.back().host_overhead = entry.host_overhead;
+    devices.back().host_overhead = entry.traits.host_overhead;
   }
   return devices;
 }
@@ -86,8 +76,10 @@ std::unique_ptr<Backend> make_backend(const std::string& name, const Placement& 
 
 std::unique_ptr<Backend> make_backend_to_ask(const std::string& name) {
   const Entry& entry = entry_of(name);
-  return entry.is_dear ? nullptr : entry.make({});
+  return entry.traits.is_dear ? nullptr : entry.make({});
 }
+
+LocalBackends local_backends() { return {describe_devices(), make_backend_to_ask}; }
 
 void check_environment() { cpu::read_product_choice(); }
 

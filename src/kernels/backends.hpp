@@ -16,10 +16,11 @@ std::vector<DeviceInfo> describe_devices(const Placement& placement = {});
 /// @throws Error  if there is no such backend, or it cannot be used here; the message says why
 std::unique_ptr<Backend> make_backend(const std::string& name, const Placement& placement = {});
 
-/// The backend as somebody who only asks what it would need may have it, who has no part of the
-/// hardware; none: ask a GPU with fused kernels, whatever GPU.
-/// @throws Error  if there is no such backend
+/// LocalBackends::make_to_ask
 std::unique_ptr<Backend> make_backend_to_ask(const std::string& name);
+
+/// Both, as core asks for them.
+LocalBackends local_backends();
 
 /// @throws ConfigError  if a variable of the environment that concerns a backend is wrong
 void check_environment();

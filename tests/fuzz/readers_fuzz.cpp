@@ -20,9 +20,9 @@
 #include "core/config/tuning_config.hpp"
 #include "core/input/read_json.hpp"
 #include "core/report/journal/journal_reader.hpp"
-#include "core/search/plan/stage_plan.hpp"
-#include "core/search/tuner/plan_report.hpp"
-#include "core/search/tuner/tune.hpp"
+#include "core/search/feasibility/stage_plan.hpp"
+#include "core/search/tuners/report/plan_report.hpp"
+#include "core/search/tuners/tune.hpp"
 #include "core/train/families/families.hpp"
 
 namespace dstune {

@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "core/search/choice/forecaster.hpp"
-#include "core/search/choice/tuner.hpp"
+#include "core/search/predict/forecaster.hpp"
 #include "core/search/space/pool.hpp"
+#include "core/search/tuners/tuner.hpp"
 
 namespace dstune::testing_support {
 

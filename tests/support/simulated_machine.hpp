@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "core/search/plan/make_experiment.hpp"
-#include "core/search/tuner/tune.hpp"
+#include "core/search/feasibility/make_experiment.hpp"
+#include "core/search/tuners/tune.hpp"
 #include "tests/support/scripted_pool.hpp"
 
 namespace dstune::testing_support {

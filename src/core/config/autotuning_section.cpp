@@ -4,6 +4,7 @@
 #include "core/config/deepspeed/deepspeed_keys.hpp"
 #include "core/config/deepspeed/deepspeed_table.hpp"
 #include "core/config/model_info.hpp"
+#include "core/config/tuners.hpp"
 #include "core/input/section_reader.hpp"
 
 namespace dstune {
@@ -25,7 +26,7 @@ constexpr KeyRule kAutotuningRules[] = {
     integer("start_profile_step", 0, kMostTrials),
     integer("end_profile_step", 0, kMostTrials),
     choice("metric", kMetrics),
-    choice("tuner_type", "gridsearch|random|model_based"),
+    choice("tuner_type", kDeepspeedTunerNames),
     integer("tuner_early_stopping", 1, kMostTrials),
     integer("tuner_num_trials", 1, kMostTrials),
     integer("max_train_batch_size", 1, kLargestBatch).or_null(),

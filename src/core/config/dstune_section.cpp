@@ -11,6 +11,8 @@
 #include "core/config/read_model_spec.hpp"
 #include "core/config/read_task.hpp"
 #include "core/config/search_keys.hpp"
+#include "core/config/tuners.hpp"
+#include "core/device/backend_list.hpp"
 #include "core/device/memory_budget.hpp"
 #include "core/input/section_reader.hpp"
 #include "core/train/families/families.hpp"
@@ -35,7 +37,7 @@ constexpr KeyRule kDstuneRules[] = {
     any("memory_limit"),
     choice("allocator", "exact|caching"),
     integer("ranks_per_experiment", 1, kMostRanks).or_null(),
-    choice("backend", "auto|cpu|cuda|sim"),
+    choice("backend", kBackendChoices),
     integer("warmup_steps", 0, kMostSteps),
     integer("measure_steps", 1, kMostSteps),
     above("experiment_timeout", 0),
@@ -56,7 +58,7 @@ constexpr KeyRule kDstuneRules[] = {
     any("variables"),
     any("zip"),
     boolean("prune_dominated"),
-    choice("tuner", "fast|guided|gridsearch|random|model_based"),
+    choice("tuner", kTunerNames),
     fraction("stop_at_chance"),
     any("time_budget"),
     any("objective"),

@@ -8,6 +8,7 @@
 
 #include "core/base/error.hpp"
 #include "core/base/text.hpp"
+#include "core/device/backend_list.hpp"
 #include "core/input/key_rules.hpp"
 
 namespace dstune {
@@ -37,10 +38,16 @@ std::vector<std::filesystem::path> files_in(const std::filesystem::path& folder)
   return files;
 }
 
+/// @param name  of a backend, or of the library that stands for it
+bool is_on_host(std::string_view name) {
+  return std::ranges::any_of(kBackends, [&](const BackendTraits& backend) {
+    return backend.computes_on_host && (backend.name == name || backend.communication == name);
+  });
+}
+
 // What gloo's host costs is nothing to a GPU, and the other way round.
 bool is_of(const MeasuredOn& on, std::string_view backend) {
-  const bool is_cpu = on.backend == "cpu" || on.backend == "gloo";
-  return on.backend.empty() || is_cpu == (backend == "cpu");
+  return on.backend.empty() || is_on_host(on.backend) == is_on_host(backend);
 }
 
 class Search {

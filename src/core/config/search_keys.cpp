@@ -1,7 +1,11 @@
 #include "core/config/search_keys.hpp"
 
+#include <string>
+#include <vector>
+
 #include "core/base/text.hpp"
 #include "core/config/autotuning_section.hpp"
+#include "core/config/tuners.hpp"
 
 namespace dstune {
 namespace {
@@ -86,11 +90,16 @@ void complete_objective(const json::object& deepspeed, TuningConfig& config, Pro
     return;
   }
   objective.train_batch_size = *size;
-  if (config.tuner == "fast") {
-    problems.add("/dstune/tuner",
-                 "is \"fast\", which cannot keep the batch of objective.fixed_batch; accepted: "
-                 "guided|gridsearch|random|model_based");
+  const TunerTraits* tuner = find_row(kTuners, config.tuner);
+  if (tuner == nullptr || tuner->has_pool) return;
+  std::vector<std::string> accepted;
+  for (const TunerTraits& other : kTuners) {
+    if (other.has_pool) accepted.emplace_back(other.name);
   }
+  problems.add("/dstune/tuner",
+               concat("is ", in_quotes(config.tuner),
+                      ", which cannot keep the batch of objective.fixed_batch; accepted: ",
+                      join(accepted, "|")));
 }
 
 }  // namespace dstune

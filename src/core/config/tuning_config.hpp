@@ -63,9 +63,10 @@ struct TuningConfig {
                   ///< every "auto" that the search does not choose is resolved. What the search
                   ///< chooses (stage, micro-batch, train_batch_size) is left out
   AutotuningConfig autotuning;
-  RunSettings settings;  ///< model: the part that one rank holds (model_parallel.hpp). What the
-                         ///< machine decides is open: backend "auto", memory_limit 0, threads,
-                         ///< nodes, host_overhead (core/search/plan/machine.hpp completes a copy)
+  RunSettings
+      settings;  ///< model: the part that one rank holds (model_parallel.hpp). What the
+                 ///< machine decides is open: backend "auto", memory_limit 0, threads,
+                 ///< nodes, host_overhead (core/search/feasibility/machine.hpp completes a copy)
   std::int64_t num_params =
       0;  ///< of the whole model, as model_info says; 0: the settings' model's
   std::int64_t trainable_num_params = 0;      ///< of the whole model; 0: the settings' model's

@@ -94,4 +94,13 @@ class Backend {
                                                    const HostCollectives& over_host) = 0;
 };
 
+/// The backends of this build, on this machine.
+struct LocalBackends {
+  std::vector<DeviceInfo> devices;  ///< one per backend, the best first, usable or not
+  /// The backend of a name as somebody who only asks what it would need may have it, who has no
+  /// part of the hardware; none: ask a GPU with fused kernels, whatever GPU.
+  /// @throws Error  if there is no such backend
+  std::function<std::unique_ptr<Backend>(const std::string& name)> make_to_ask;
+};
+
 }  // namespace dstune

@@ -9,6 +9,7 @@
 
 #include "core/base/json_parser.hpp"
 #include "core/base/text.hpp"
+#include "core/device/backend_list.hpp"
 #include "core/experiment/step_config.hpp"
 #include "core/train/core_meter.hpp"
 #include "core/train/families/families.hpp"
@@ -177,7 +178,8 @@ class Run {
         settings.measure_steps, settings.experiment_timeout,
         settings.lengths.varies() ? StepsDiffer::by_nature : StepsDiffer::by_noise);
     // Libraries of GPUs make plans of every shape when it first comes, which training soon knows.
-    const bool plans_new_shapes = settings.backend == "cuda" && settings.lengths.varies();
+    const bool plans_new_shapes =
+        traits_of_backend(settings.backend).plans_new_shapes && settings.lengths.varies();
     std::byte enough{0};
     while (enough == std::byte{0}) {
       const std::uint64_t batch = report_.total.size();

@@ -6,6 +6,10 @@
 
 namespace dstune::cpu {
 
+std::unique_ptr<Backend> make_backend(const Placement& /*placement*/) {
+  return std::make_unique<CpuBackend>(read_product_choice());
+}
+
 Device& CpuBackend::device(const DeviceShare& share) {
   set_threads(share.threads);
   if (!device_ || device_->memory().limit() != share.memory_limit) {

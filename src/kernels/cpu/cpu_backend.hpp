@@ -11,7 +11,10 @@
 namespace dstune::cpu {
 
 /// The host: its processor, its memory, and what nobody uses of that.
-DeviceInfo describe_device();
+DeviceInfo describe_device(const Placement& placement = {});
+
+/// Multiplies with what the environment asks for (read_product_choice()).
+std::unique_ptr<Backend> make_backend(const Placement& placement);
 
 /// Keeps the device as long as the memory limit stays, what the BLAS takes for itself, and who
 /// multiplies, which all ranks of an experiment agree on. What the C library keeps goes back to the

@@ -41,7 +41,7 @@ Bytes available_memory() {
 
 }  // namespace
 
-DeviceInfo describe_device() {
+DeviceInfo describe_device(const Placement& /*placement*/) {
   DeviceInfo info;
   info.backend = "cpu";
   info.name = processor();

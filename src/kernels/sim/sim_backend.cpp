@@ -6,9 +6,13 @@
 
 namespace dstune::sim {
 
-DeviceInfo describe_device() {
+DeviceInfo describe_device(const Placement& /*placement*/) {
   constexpr Bytes kMemory = Bytes{80} << 30U;
   return {"sim", "virtual time", kMemory, kMemory, false, ""};
+}
+
+std::unique_ptr<Backend> make_backend(const Placement& /*placement*/) {
+  return std::make_unique<SimBackend>();
 }
 
 std::unique_ptr<Collectives> SimBackend::collectives(Group& group,

@@ -10,7 +10,9 @@
 namespace dstune::sim {
 
 /// As much memory as the accelerators that people tune for, each process its own.
-DeviceInfo describe_device();
+DeviceInfo describe_device(const Placement& placement = {});
+
+std::unique_ptr<Backend> make_backend(const Placement& placement);
 
 /// Keeps nothing: every experiment's clock starts at 0, on all of its ranks.
 class SimBackend final : public Backend {

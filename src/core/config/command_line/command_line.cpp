@@ -7,6 +7,7 @@
 
 #include "core/base/text.hpp"
 #include "core/config/command_line/argument_scanner.hpp"
+#include "core/device/backend_list.hpp"
 #include "core/input/key_rules.hpp"
 #include "core/input/read_text.hpp"
 
@@ -84,7 +85,7 @@ void read_options(Reader& reader, CommandLine& options) {
   options.model = reader.text("model");
   options.memory_limit = reader.size("memory-limit");
   options.ranks_per_experiment = reader.count("ranks-per-experiment");
-  options.backend = reader.choice("backend", "auto|cpu|cuda|sim");
+  options.backend = reader.choice("backend", kBackendChoices);
   options.results_dir = reader.text("results-dir");
   options.precision = reader.choice("precision", "bf16|fp16|fp32");
   options.installed_deepspeed = reader.text("installed-deepspeed");
@@ -95,12 +96,14 @@ void read_options(Reader& reader, CommandLine& options) {
   options.retry_failed = reader.has("retry-failed");
   options.share_gpu = reader.has("share-gpu");
   options.run = reader.has("run");
-  for (const auto& form : reader.choices("emit", "accelerate|transformers")) {
-    options.emit.insert(form == "accelerate" ? EmittedForm::accelerate : EmittedForm::transformers);
+  for (const auto& name : reader.choices("emit", kEmittedFormNames)) {
+    const EmittedFormTraits* form = find_row(kEmittedForms, name);
+    if (form != nullptr) options.emit.insert(static_cast<EmittedForm>(form - kEmittedForms));
   }
   options.verbose = reader.has("verbose");
-  const auto format = reader.choice("format", "table|json");
-  options.format = format == "json" ? TableFormat::json : TableFormat::table;
+  if (const auto name = reader.choice("format", kTableFormatNames)) {
+    options.format = static_cast<TableFormat>(find_row(kTableFormats, *name) - kTableFormats);
+  }
   options.world_size = reader.count("world-size");
   options.hostfile = reader.text("hostfile");
   options.explain = reader.text("explain");

@@ -7,13 +7,9 @@
 #include <vector>
 
 #include "core/base/units.hpp"
+#include "core/config/command_line/output_forms.hpp"
 
 namespace dstune {
-
-enum class TableFormat { table, json };
-
-/// Forms of the optimum beside the DeepSpeed JSON.
-enum class EmittedForm { accelerate, transformers };
 
 struct CommandLine {
   enum class Action { tune, plan, check, explain, status, list_backends, help, version };

@@ -46,11 +46,10 @@ po::options_description input_options() {
       ("run",
        "when the optimum is found, start the training command with it: by scripts/tune.sh, which "
        "returns its exit code")  //
-      ("emit",
-       po::value<std::vector<std::string>>()->composing()->value_name("accelerate|transformers"),
+      ("emit", po::value<std::vector<std::string>>()->composing()->value_name(kEmittedFormNames),
        "write the optimum also as an Accelerate YAML, or as flags of TrainingArguments; may be "
        "given several times")  //
-      ("format", value("table|json"), "of the result on stdout (default: table)");
+      ("format", value(kTableFormatNames), "of the result on stdout (default: table)");
   return group;
 }
 

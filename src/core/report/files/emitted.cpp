@@ -1,9 +1,12 @@
 #include "core/report/files/emitted.hpp"
 
+#include <cstddef>
 #include <initializer_list>
 #include <string_view>
+#include <utility>
 
 #include "core/base/text.hpp"
+#include "core/experiment/step_config.hpp"
 #include "core/report/files/optimal.hpp"
 
 namespace dstune {
@@ -95,6 +98,28 @@ std::string accelerate_yaml(const json::object& config, const std::string& confi
                 "\n  zero3_init_flag: ", is_stage_3 ? "true" : "false",
                 "\nnum_machines: ", ranks.machines, "\nnum_processes: ", ranks.processes,
                 "\nmachine_rank: 0\nmain_training_function: main\nuse_cpu: false\n");
+}
+
+std::string accelerate_text(const Emission& emission) {
+  emission.files.accelerate = emission.path;
+  return accelerate_yaml(emission.config, emission.files.deepspeed, emission.ranks);
+}
+
+std::string transformers_text(const Emission& emission) {
+  auto arguments = training_arguments(emission.config);
+  for (auto& argument : checkpointing_arguments(make_step_config(emission.best).checkpointing)) {
+    arguments.push_back(std::move(argument));
+  }
+  emission.files.training_arguments = std::move(arguments);
+  return training_arguments_text(emission.files.training_arguments, emission.files.deepspeed);
+}
+
+std::string emitted_text(EmittedForm form, const Emission& emission) {
+  using Emit = std::string (*)(const Emission&);
+#define DSTUNE_EMIT(name, ...) name##_text,
+  constexpr Emit kEmit[] = {DSTUNE_EMITTED_FORMS(DSTUNE_EMIT)};
+#undef DSTUNE_EMIT
+  return kEmit[static_cast<std::size_t>(form)](emission);
 }
 
 }  // namespace dstune

@@ -5,7 +5,9 @@
 #include <vector>
 
 #include "core/base/json.hpp"
+#include "core/config/command_line/output_forms.hpp"
 #include "core/experiment/activation_checkpointing.hpp"
+#include "core/experiment/experiment.hpp"
 
 namespace dstune {
 
@@ -41,5 +43,28 @@ struct TrainingRanks {
 /// that Accelerate refuses beside a deepspeed_config_file.
 std::string accelerate_yaml(const json::object& config, const std::string& config_path,
                             const TrainingRanks& ranks);
+
+/// Where the optimum lies, by absolute paths, and what else the training command gets of it.
+struct OptimumFiles {
+  std::string deepspeed;                                  ///< ds_config_optimal.json
+  std::string accelerate = {};                            ///< the Accelerate YAML, or ""
+  std::vector<TrainingArgument> training_arguments = {};  ///< for Hugging Face's Trainer
+};
+
+/// What a form is made of.
+struct Emission {
+  const json::object& config;  ///< optimal_config()
+  const Experiment& best;
+  TrainingRanks ranks;
+  std::string path;     ///< absolute, of the file that is written
+  OptimumFiles& files;  ///< gets what the training command needs of the form
+};
+
+/// The text of the file of each form of output_forms.hpp.
+#define DSTUNE_DECLARE_FORM(name, ...) std::string name##_text(const Emission& emission);
+DSTUNE_EMITTED_FORMS(DSTUNE_DECLARE_FORM)
+#undef DSTUNE_DECLARE_FORM
+
+std::string emitted_text(EmittedForm form, const Emission& emission);
 
 }  // namespace dstune

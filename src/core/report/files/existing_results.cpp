@@ -5,12 +5,15 @@
 #include <filesystem>
 #include <set>
 #include <system_error>
+#include <utility>
 #include <vector>
 
+#include "core/base/directory_trial.hpp"
 #include "core/base/error.hpp"
 #include "core/base/file.hpp"
 #include "core/base/log.hpp"
 #include "core/base/text.hpp"
+#include "core/input/problems.hpp"
 #include "core/report/files/own_files.hpp"
 #include "core/report/files/second_lock.hpp"
 #include "core/report/journal/journal_file.hpp"
@@ -169,7 +172,28 @@ void say_what_stays(const std::string& results_dir, const std::string& exps_dir)
   }
 }
 
+void add_folder(std::vector<Problem>& problems, const char* where, const std::string& path) {
+  const std::string reason = why_not_writable(path);
+  if (!reason.empty())
+    problems.push_back({where, concat("is ", in_quotes(path), ", which ", reason)});
+}
+
 }  // namespace
+
+ExistingResults existing_results(const CommandLine& options) {
+  if (options.resume || options.force_resume) return ExistingResults::resume;
+  return options.overwrite ? ExistingResults::overwrite : ExistingResults::refuse;
+}
+
+void check_folders(const TuningConfig& config, const CommandLine& options) {
+  std::vector<Problem> problems;
+  add_folder(problems, options.results_dir ? "--results-dir" : "/autotuning/results_dir",
+             config.autotuning.results_dir);
+  if (problems.empty()) {
+    add_folder(problems, "/autotuning/exps_dir", config.autotuning.exps_dir);
+  }
+  if (!problems.empty()) throw ConfigError(config.source, std::move(problems));
+}
 
 void check_existing_results(const std::string& results_dir, const std::string& exps_dir,
                             ExistingResults existing) {

@@ -3,9 +3,17 @@
 
 #include <string>
 
+#include "core/config/command_line/command_line.hpp"
+#include "core/config/tuning_config.hpp"
 #include "core/report/files/results_directory.hpp"
 
 namespace dstune {
+
+/// What the command line wants done with results that are there already.
+ExistingResults existing_results(const CommandLine& options);
+
+/// @throws ConfigError  if results_dir or exps_dir could not be written to
+void check_folders(const TuningConfig& config, const CommandLine& options);
 
 /// Changes nothing. A results_dir is one with a journal.jsonl of ours.
 /// @throws ConfigError  if a run with `existing` must not use these directories

@@ -20,13 +20,6 @@ namespace dstune {
 json::object optimal_config(const Experiment& best, int ranks,
                             const std::vector<std::string>& left_to_trainer = {});
 
-/// Where the optimum lies, by absolute paths, and what else the training command gets of it.
-struct OptimumFiles {
-  std::string deepspeed;                                  ///< ds_config_optimal.json
-  std::string accelerate = {};                            ///< the Accelerate YAML, or ""
-  std::vector<TrainingArgument> training_arguments = {};  ///< for Hugging Face's Trainer
-};
-
 /// The words of the user's training command with the tuned values.
 ///
 /// Each mapping (key of the DeepSpeed JSON, at any depth → flag; blanks around both are ignored)

@@ -11,6 +11,8 @@
 
 #include "core/base/file.hpp"
 #include "core/base/json_parser.hpp"
+#include "core/base/text.hpp"
+#include "core/config/command_line/output_forms.hpp"
 #include "core/report/journal/journal_file.hpp"
 #include "core/report/journal/journal_reader.hpp"
 #include "core/report/tables/summary.hpp"
@@ -21,17 +23,19 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr std::array kFixedNames = {kStatusName,
-                                    "summary.txt",
-                                    "results.csv",
-                                    "ds_config_optimal.json",
-                                    "ds_config_provisional.json",
-                                    "cmd_optimal.txt",
-                                    "cmd_provisional.txt",
-                                    "accelerate_optimal.yaml",
-                                    "accelerate_provisional.yaml",
-                                    "training_arguments_optimal.txt",
-                                    "training_arguments_provisional.txt"};
+std::vector<std::string> fixed_names() {
+  std::vector<std::string> names = {kStatusName, "summary.txt", "results.csv"};
+  const auto add = [&](const char* file, const char* extension) {
+    for (const char* state : {"_optimal.", "_provisional."}) {
+      names.push_back(concat(file, state, extension));
+    }
+  };
+  add("ds_config", "json");
+  add("cmd", "txt");
+  for (const EmittedFormTraits& form : kEmittedForms) add(form.file, form.extension);
+  return names;
+}
+
 constexpr std::array kExperimentFiles = {"ds_config.json", "exp.json", "metrics.json", "stderr.log",
                                          "model_info.json"};
 
@@ -74,7 +78,7 @@ std::string target_of_unfinished(const std::string& file, const Runs& runs) {
 
 // back_up_journal() names them so: ".bak", ".bak.2", ...
 bool is_backup_name(std::string_view name) {
-  const std::string first = std::string(kJournalName) + ".bak";
+  const std::string first = concat(kJournalName, ".bak");
   if (!name.starts_with(first)) return false;
   const std::string_view rest = name.substr(first.size());
   return rest.empty() || (rest.size() > 1 && rest.front() == '.' &&
@@ -124,12 +128,13 @@ bool holds(const Names& names, const std::string& name) {
 
 Finder find(const std::string& results_dir, const std::string& exps_dir, const Runs& runs) {
   Finder finder{runs};
+  const auto fixed = fixed_names();
   // These two may be links: the user named them.
   finder.look_in(results_dir, [&](const std::string& name, bool whole) {
     if (is_backup_name(name)) {
       return !whole || is_own_backup(fs::path(results_dir) / name);
     }
-    return holds(kFixedNames, name) || (!whole && name == kJournalName);
+    return holds(fixed, name) || (!whole && name == kJournalName);
   });
   finder.look_in(exps_dir, [&](const std::string& name, bool whole) {
     const fs::path file(name);
@@ -191,7 +196,7 @@ bool is_own_status_file(const fs::path& path) {
 
 std::vector<std::string> find_blocked_names(const std::string& results_dir) {
   std::vector<std::string> blocked;
-  for (const char* name : kFixedNames) {
+  for (const auto& name : fixed_names()) {
     std::error_code fault;
     const fs::path path = fs::path(results_dir) / name;
     const auto type = fs::symlink_status(path, fault).type();

@@ -1,6 +1,8 @@
 #include "core/report/files/results_directory.hpp"
 
+#include <cstddef>
 #include <filesystem>
+#include <iterator>
 #include <stdexcept>
 #include <utility>
 #include <variant>
@@ -107,10 +109,16 @@ std::string ResultsDirectory::optimal_config_path(bool provisional) const {
   return path_of("ds_config", provisional, "json");
 }
 
+std::string ResultsDirectory::command_path(bool provisional) const {
+  return path_of("cmd", provisional, "txt");
+}
+
 std::vector<std::string> ResultsDirectory::optimum_paths(bool provisional) const {
-  return {optimal_config_path(provisional), path_of("cmd", provisional, "txt"),
-          path_of("accelerate", provisional, "yaml"),
-          path_of("training_arguments", provisional, "txt")};
+  std::vector<std::string> paths = {optimal_config_path(provisional), command_path(provisional)};
+  for (const EmittedFormTraits& form : kEmittedForms) {
+    paths.push_back(path_of(form.file, provisional, form.extension));
+  }
+  return paths;
 }
 
 void ResultsDirectory::write_record(const Record& record) const {
@@ -162,25 +170,21 @@ std::vector<std::string> ResultsDirectory::write_optimum(const RunResults& resul
   const auto absolute = [](const std::string& path) {
     return fs::absolute(path).lexically_normal().string();
   };
-  const auto paths = optimum_paths(results.provisional);
+  const bool provisional = results.provisional;
   const json::object config =
       optimal_config(results.best->experiment, results.ranks, results.left_to_trainer);
-  write_json(paths[0], config, Durability::power_loss);
-  OptimumFiles files{absolute(paths[0])};
-  write_or_remove(paths[2], results.emit.contains(EmittedForm::accelerate), [&] {
-    files.accelerate = absolute(paths[2]);
-    return accelerate_yaml(config, files.deepspeed, results.training_ranks);
-  });
-  write_or_remove(paths[3], results.emit.contains(EmittedForm::transformers), [&] {
-    files.training_arguments = training_arguments(config);
-    for (auto& argument :
-         checkpointing_arguments(make_step_config(results.best->experiment).checkpointing)) {
-      files.training_arguments.push_back(std::move(argument));
-    }
-    return training_arguments_text(files.training_arguments, files.deepspeed);
-  });
+  write_json(optimal_config_path(provisional), config, Durability::power_loss);
+  OptimumFiles files{absolute(optimal_config_path(provisional))};
+  for (std::size_t i = 0; i < std::size(kEmittedForms); ++i) {
+    const auto form = static_cast<EmittedForm>(i);
+    const auto path = path_of(kEmittedForms[i].file, provisional, kEmittedForms[i].extension);
+    write_or_remove(path, results.emit.contains(form), [&] {
+      return emitted_text(
+          form, {config, results.best->experiment, results.training_ranks, absolute(path), files});
+    });
+  }
   std::vector<std::string> words;
-  write_or_remove(paths[1], !results.training_command.empty(), [&] {
+  write_or_remove(command_path(provisional), !results.training_command.empty(), [&] {
     json::object mapped = config;
     mapped["sequence_length"] = results.best->experiment.settings.sequence_length;
     words = optimal_words(results.training_command, results.arg_mappings, mapped, files);

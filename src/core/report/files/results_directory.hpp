@@ -87,6 +87,7 @@ class ResultsDirectory {
  private:
   ResultsDirectory(std::string results_dir, std::string exps_dir);
   std::string path_of(const char* stem, bool provisional, const char* extension) const;
+  std::string command_path(bool provisional) const;
   std::vector<std::string> optimum_paths(bool provisional) const;
   std::vector<std::string> write_optimum(const RunResults& results) const;
 

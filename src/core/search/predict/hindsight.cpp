@@ -4,7 +4,7 @@
 #include <variant>
 
 #include "core/report/tables/predictions.hpp"
-#include "core/search/predict/estimated_rates.hpp"
+#include "core/search/predict/run_rates.hpp"
 
 namespace dstune {
 namespace {

@@ -8,8 +8,8 @@
 
 #include "core/base/text.hpp"
 #include "core/experiment/knobs.hpp"
-#include "core/search/plan/make_experiment.hpp"
-#include "core/search/predict/estimated_rates.hpp"
+#include "core/search/feasibility/make_experiment.hpp"
+#include "core/search/predict/run_rates.hpp"
 #include "core/search/space/space.hpp"
 #include "core/train/measure_machine.hpp"
 #include "core/train/message_census.hpp"

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <variant>
 
+#include "core/device/backend_list.hpp"
 #include "core/search/predict/dry_step.hpp"
 
 namespace dstune {
@@ -70,6 +71,18 @@ std::optional<RunRates> run_rates(const std::vector<Record>& records, int ranks)
   rates.reserve(types.size());
   for (const Measurements& type : types) rates.push_back(typical(type.groups));
   return RunRates(std::move(rates), spread_of(types.front()));
+}
+
+MachineRates estimated_rates(const RunSettings& settings) {
+  const EstimatedRates estimated = traits_of_backend(settings.backend).rates;
+  MachineRates rates{.overlaps = estimated.overlaps,
+                     .flops_per_s = estimated.flops_per_s +
+                                    estimated.flops_per_s_per_thread * settings.threads_per_rank,
+                     .copy_bytes_per_s = estimated.copy_bytes_per_s,
+                     .launch = estimated.launch};
+  rates.collectives.fill(
+      {.latency = estimated.collective_latency, .bytes_per_s = estimated.collective_bytes_per_s});
+  return rates;
 }
 
 }  // namespace dstune

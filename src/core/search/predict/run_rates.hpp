@@ -1,10 +1,11 @@
-// What the groups of a run can do, each type of model by itself.
+// What the groups of a run can do, each type of model by itself: measured, or estimated.
 #pragma once
 
 #include <optional>
 #include <vector>
 
 #include "core/device/machine_rates.hpp"
+#include "core/experiment/experiment.hpp"
 #include "core/report/journal/journal.hpp"
 
 namespace dstune {
@@ -33,5 +34,9 @@ class RunRates {
 /// Of the groups of `ranks` that have measured their machine: typical() of each type, and what
 /// apart a step takes on them. None if there are none.
 std::optional<RunRates> run_rates(const std::vector<Record>& records, int ranks);
+
+/// How fast a machine may be where nobody has measured it: orders of magnitude for the backend and
+/// its threads.
+MachineRates estimated_rates(const RunSettings& settings);
 
 }  // namespace dstune

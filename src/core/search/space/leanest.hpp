@@ -1,7 +1,7 @@
 // The settings of a stage's spaces that need the least memory, and what they leave room for.
 #pragma once
 
-#include "core/search/plan/stage_plan.hpp"
+#include "core/search/feasibility/stage_plan.hpp"
 #include "core/search/space/pool.hpp"
 
 namespace dstune {

@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "core/base/text.hpp"
-#include "core/search/plan/make_experiment.hpp"
-#include "core/search/plan/micro_batches.hpp"
+#include "core/search/feasibility/make_experiment.hpp"
+#include "core/search/feasibility/micro_batches.hpp"
 #include "core/search/space/dominance.hpp"
 #include "core/search/space/effect.hpp"
 #include "core/search/space/leanest.hpp"

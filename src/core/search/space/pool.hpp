@@ -9,9 +9,8 @@
 
 #include "core/config/tuning_config.hpp"
 #include "core/experiment/outcome.hpp"
-#include "core/search/plan/candidate.hpp"
-#include "core/search/plan/make_experiment.hpp"
-#include "core/search/plan/stage_plan.hpp"
+#include "core/search/feasibility/make_experiment.hpp"
+#include "core/search/feasibility/stage_plan.hpp"
 #include "core/search/space/space.hpp"
 #include "core/train/run_experiment.hpp"
 

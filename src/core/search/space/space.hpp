@@ -8,8 +8,7 @@
 #include "core/base/json.hpp"
 #include "core/config/space/axis.hpp"
 #include "core/config/tuning_config.hpp"
-#include "core/search/plan/candidate.hpp"
-#include "core/search/plan/make_experiment.hpp"
+#include "core/search/feasibility/make_experiment.hpp"
 #include "core/search/space/canonical_name.hpp"
 
 namespace dstune {

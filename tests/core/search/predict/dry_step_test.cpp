@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "core/experiment/step_config.hpp"
-#include "core/search/predict/estimated_rates.hpp"
+#include "core/search/predict/run_rates.hpp"
 #include "core/train/training_step.hpp"
 #include "kernels/sim/sim_collectives.hpp"
 #include "kernels/sim/sim_device.hpp"

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/search/predict/estimated_rates.hpp"
+#include "core/search/predict/run_rates.hpp"
 #include "tests/support/tiny_experiment.hpp"
 
 namespace dstune::hindsight_test {

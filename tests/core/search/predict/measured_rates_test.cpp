@@ -5,7 +5,7 @@
 
 #include "core/base/text.hpp"
 #include "core/experiment/step_config.hpp"
-#include "core/search/predict/estimated_rates.hpp"
+#include "core/search/predict/run_rates.hpp"
 #include "tests/support/scripted_pool.hpp"
 #include "tests/support/simulated_machine.hpp"
 #include "tests/support/temporary_directory.hpp"

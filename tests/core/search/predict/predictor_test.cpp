@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "core/search/predict/estimated_rates.hpp"
+#include "core/search/predict/run_rates.hpp"
 #include "tests/support/tiny_experiment.hpp"
 
 namespace dstune::predictor_test {

@@ -4,7 +4,6 @@
 
 #include <gtest/gtest.h>
 
-#include "core/search/predict/estimated_rates.hpp"
 #include "tests/support/tiny_experiment.hpp"
 
 namespace dstune::run_rates_test {
@@ -57,6 +56,22 @@ TEST(RunRates, AreThoseOfTheModelsType) {
 }
 
 TEST(RunRates, AreNoneWhereNobodyMeasured) { EXPECT_FALSE(run_rates({machine(slower(1))}, 3)); }
+
+TEST(EstimatedRates, KnowWhoOverlaps) {
+  RunSettings settings;
+  settings.backend = "cpu";
+  EXPECT_FALSE(estimated_rates(settings).overlaps);
+  settings.backend = "cuda";
+  EXPECT_TRUE(estimated_rates(settings).overlaps);
+}
+
+TEST(EstimatedRates, GrowWithTheThreads) {
+  RunSettings settings;
+  settings.backend = "cpu";
+  const double one = estimated_rates(settings).flops_per_s;
+  settings.threads_per_rank = 4;
+  EXPECT_EQ(estimated_rates(settings).flops_per_s, 4 * one);
+}
 
 }  // namespace
 }  // namespace dstune::run_rates_test

@@ -5,7 +5,7 @@
 
 #include "core/base/json_parser.hpp"
 #include "core/base/text.hpp"
-#include "core/search/plan/make_experiment.hpp"
+#include "core/search/feasibility/make_experiment.hpp"
 #include "tests/core/config/faults.hpp"
 #include "tests/support/temporary_directory.hpp"
 

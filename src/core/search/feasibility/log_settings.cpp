@@ -1,0 +1,55 @@
+#include "core/search/feasibility/log_settings.hpp"
+
+#include <cstdint>
+#include <set>
+#include <string>
+
+#include "core/base/log.hpp"
+#include "core/base/text.hpp"
+#include "core/experiment/deepspeed_version.hpp"
+#include "core/search/feasibility/gpus.hpp"
+#include "core/train/families/families.hpp"
+
+namespace dstune {
+namespace {
+
+void log_lines(const std::string& text) {
+  for (const auto& line : split(text, '\n')) {
+    if (!line.empty()) log_line(line);
+  }
+}
+
+std::string sequence_text(const TuningConfig& config) {
+  if (config.settings.lengths.varies()) return describe(config.settings.lengths);
+  std::vector<std::string> lengths;
+  for (const std::int64_t length : config.sequence_lengths) lengths.push_back(concat(length));
+  return lengths.empty() ? concat(config.settings.sequence_length) : join(lengths, ", ");
+}
+
+}  // namespace
+
+void log_settings(const TuningConfig& config, const Machine& machine,
+                  const std::vector<WorkerInfo>& workers) {
+  const RunSettings& settings = config.settings;
+  std::set<std::string> hosts;
+  for (const auto& worker : workers) hosts.insert(worker.host);
+  const auto parameters = make_model_parameters(settings.model).total();
+  const std::string deepspeed = to_text(deepspeed_version_of(config.deepspeed));
+  log_line(concat("dstune-mpi: ", settings.model.name, " (", parameters, " parameters), sequence ",
+                  sequence_text(config), ", loss ", describe(settings.loss), "; ", machine.workers,
+                  " workers on ", hosts.size(), hosts.size() == 1 ? " host" : " hosts", ", ",
+                  machine.group_size, " per experiment, ", machine.backend, ", ",
+                  format_bytes(machine.memory_limit), " and ", machine.threads_per_rank,
+                  machine.threads_per_rank == 1 ? " thread" : " threads",
+                  " per rank; host overhead: ", describe(machine.host_overhead), "; DeepSpeed ",
+                  deepspeed));
+  const DeviceInfo* device = find_device(workers.front().devices, machine.backend);
+  if (device != nullptr && !device->id.empty()) log_lines(gpu_table(workers));
+  if (!machine.memory_limit_origin.empty()) {
+    log_line(concat("memory limit ", format_bytes(machine.memory_limit),
+                    " per rank: ", machine.memory_limit_origin));
+  }
+  for (const auto& warning : config.warnings) log_warning(warning);
+}
+
+}  // namespace dstune

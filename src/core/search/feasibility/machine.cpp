@@ -1,0 +1,262 @@
+#include "core/search/feasibility/machine.hpp"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "core/base/error.hpp"
+#include "core/base/text.hpp"
+#include "core/device/backend_list.hpp"
+#include "core/experiment/step_config.hpp"
+#include "core/search/feasibility/gpus.hpp"
+#include "core/search/feasibility/memory_limit.hpp"
+#include "core/search/feasibility/memory_room.hpp"
+
+namespace dstune {
+namespace {
+
+// With one there is nothing to shard.
+constexpr int kFewestWorkers = 2;
+
+/// Why `devices` have none for the backend; or "".
+std::string why_not(const std::vector<DeviceInfo>& devices, const std::string& backend) {
+  const DeviceInfo* device = find_device(devices, backend);
+  return device == nullptr ? "there is no such device" : device->unusable;
+}
+
+/// A place that must have the backend: a worker, or this machine.
+struct Place {
+  std::string name;
+  const std::vector<DeviceInfo>* devices;
+};
+
+bool can_all_use(const std::vector<Place>& places, const std::string& backend) {
+  return std::all_of(places.begin(), places.end(),
+                     [&](const Place& place) { return why_not(*place.devices, backend).empty(); });
+}
+
+std::string choose_backend(const TuningConfig& config, const std::vector<Place>& places) {
+  const std::string& wanted = config.settings.backend;
+  if (wanted != "auto") {
+    for (const Place& place : places) {
+      const std::string reason = why_not(*place.devices, wanted);
+      if (reason.empty()) continue;
+      throw ConfigError(config.source,
+                        {{"/dstune/backend",
+                          concat("is ", wanted, ", which ", place.name, " cannot use: ", reason)}});
+    }
+    return wanted;
+  }
+  for (const DeviceInfo& device : *places.front().devices) {
+    if (can_all_use(places, device.backend)) return device.backend;
+  }
+  throw ConfigError(config.source,
+                    {{"/dstune/backend", "is auto, but no backend can be used by all workers"}});
+}
+
+std::vector<Place> places_of(const std::vector<WorkerInfo>& workers) {
+  std::vector<Place> places;
+  places.reserve(workers.size());
+  for (const auto& worker : workers) {
+    places.push_back({concat("rank ", worker.rank, " on ", worker.host), &worker.devices});
+  }
+  return places;
+}
+
+/// Whether workers have a GPU together.
+/// @throws ConfigError  if they may not
+bool share_gpus(const TuningConfig& config, const std::string& backend,
+                const std::vector<WorkerInfo>& workers, const std::string& tuner_host) {
+  if (find_device(workers.front().devices, backend)->id.empty()) return false;
+  if (!config.settings.share_gpu) check_gpus(workers, tuner_host);
+  return std::any_of(workers.begin(), workers.end(), [&](const WorkerInfo& worker) {
+    return workers_on_gpu_of(worker, workers) > 1;
+  });
+}
+
+AllocatorModel allocator_of(const TuningConfig& config, const std::string& backend) {
+  return config.allocator.value_or(traits_of_backend(backend).allocator);
+}
+
+int threads_per_rank(const std::vector<WorkerInfo>& workers) {
+  const auto share = [](const WorkerInfo& worker) {
+    return std::max(1, worker.cores / std::max(worker.workers_on_host, 1));
+  };
+  int least = share(workers.front());
+  for (const auto& worker : workers) least = std::min(least, share(worker));
+  return least;
+}
+
+int devices_per_node(const std::vector<WorkerInfo>& workers) {
+  int most = 0;
+  for (const auto& worker : workers) most = std::max(most, worker.workers_on_host);
+  return most;
+}
+
+/// The host overhead of `machine`, which is complete but for that: the user's; else what was
+/// measured with as many ranks as an experiment has on a host, or nearly; else the preset.
+void set_host_overhead(Machine& machine, const TuningConfig& config,
+                       const std::vector<DeviceInfo>& devices, const ProfilePlaces& profiles) {
+  if (config.host_overhead) {
+    machine.host_overhead = *config.host_overhead;
+    return;
+  }
+  const DeviceInfo& device = *find_device(devices, machine.backend);
+  const int on_a_host = machine.devices_per_node == 0
+                            ? machine.group_size
+                            : std::min(machine.group_size, machine.devices_per_node);
+  FoundProfile found = find_host_profile(profiles, machine.backend, device.name, on_a_host);
+  machine.profile_warnings = std::move(found.warnings);
+  const auto overhead =
+      found.overhead ? std::move(found.overhead) : host_overhead_preset(device.host_overhead);
+  if (!overhead) {
+    throw Error(
+        concat("worker's host overhead ", device.host_overhead, " is no preset of this program"));
+  }
+  machine.host_overhead = *overhead;
+}
+
+[[noreturn]] void throw_group_size(const TuningConfig& config, int group_size,
+                                   const std::string& why) {
+  throw ConfigError(config.source,
+                    {{"/dstune/ranks_per_experiment", concat("is ", group_size, ", but ", why)}});
+}
+
+/// Workers of an experiment on `gpus`: one for each that shares no model with another of them.
+int data_parallel_ranks(const TuningConfig& config, int gpus) {
+  const int mp_size = config.autotuning.mp_size;
+  if (gpus % mp_size == 0) return gpus / mp_size;
+  throw ConfigError(config.source, {{"/autotuning/mp_size",
+                                     concat("is ", mp_size, ", which does not divide the ", gpus,
+                                            " ranks of an experiment (ranks_per_experiment)")}});
+}
+
+/// @throws ConfigError  if nothing is left
+Bytes less_headroom(const TuningConfig& config, Bytes limit) {
+  const Bytes headroom = config.objective.memory_headroom;
+  if (limit == 0 || headroom < limit) return limit == 0 ? 0 : limit - headroom;
+  throw ConfigError(config.source,
+                    {{"/dstune/objective/memory_headroom",
+                      concat("is ", format_bytes(headroom),
+                             "; accepted: less than the memory limit, ", format_bytes(limit))}});
+}
+
+/// Each once, sorted, of the devices that workers have of a backend.
+std::set<std::string> texts_of(const std::string& backend, const std::vector<WorkerInfo>& workers,
+                               std::string DeviceInfo::*text) {
+  std::set<std::string> texts;
+  for (const auto& worker : workers) {
+    const DeviceInfo* device = find_device(worker.devices, backend);
+    if (device != nullptr) texts.insert(device->*text);
+  }
+  return texts;
+}
+
+}  // namespace
+
+Machine machine_of_run(const TuningConfig& config, const std::vector<WorkerInfo>& workers,
+                       int alive, const std::string& tuner_host, std::optional<Bytes> earlier_limit,
+                       const ProfilePlaces& profiles) {
+  Machine machine;
+  machine.workers = alive;
+  machine.group_size = data_parallel_ranks(config, config.ranks_per_experiment.value_or(alive));
+  if (machine.group_size < 1 || machine.group_size > alive) {
+    throw_group_size(config, machine.group_size,
+                     concat("mpirun started ", alive, " workers (rank 0 only tunes); start ",
+                            machine.group_size + 1, " ranks or more"));
+  }
+  machine.backend = choose_backend(config, places_of(workers));
+  machine.shares_gpu = share_gpus(config, machine.backend, workers, tuner_host);
+  machine.allocator = allocator_of(config, machine.backend);
+  MemoryLimit limit = memory_limit_of_run(config, machine.backend, workers, earlier_limit);
+  machine.memory_limit = limit.bytes;
+  machine.memory_limit_origin = std::move(limit.origin);
+  machine.threads_per_rank = threads_per_rank(workers);
+  machine.devices_per_node = devices_per_node(workers);
+  set_host_overhead(machine, config, workers.front().devices, profiles);
+  return machine;
+}
+
+Machine machine_of_plan(const TuningConfig& config, const PlannedWorkers& workers,
+                        const std::vector<DeviceInfo>& here, const ProfilePlaces& profiles) {
+  Machine machine;
+  const int fewest = kFewestWorkers * config.autotuning.mp_size;
+  machine.workers = workers.count.value_or(config.ranks_per_experiment.value_or(fewest));
+  machine.group_size =
+      data_parallel_ranks(config, config.ranks_per_experiment.value_or(machine.workers));
+  if (machine.group_size > machine.workers) {
+    throw_group_size(config, machine.group_size, concat("there are ", machine.workers, " workers"));
+  }
+  machine.backend = choose_backend(config, {{"this machine", &here}});
+  machine.allocator = allocator_of(config, machine.backend);
+  machine.memory_limit = config.settings.memory_limit;
+  machine.threads_per_rank = config.settings.threads_per_rank;
+  machine.devices_per_node = workers.on_largest_host;
+  set_host_overhead(machine, config, here, profiles);
+  return machine;
+}
+
+TuningConfig completed(TuningConfig config, const Machine& machine) {
+  RunSettings& settings = config.settings;
+  settings.backend = machine.backend;
+  settings.memory_limit = less_headroom(config, machine.memory_limit);
+  settings.allocator = machine.allocator;
+  settings.threads_per_rank = machine.threads_per_rank;
+  settings.devices_per_node = machine.devices_per_node;
+  settings.host_overhead = machine.host_overhead;
+  settings.share_gpu = machine.shares_gpu;
+  if (machine.shares_gpu) {
+    config.notes.emplace_back("several workers shared a GPU (--share-gpu): the times mean nothing");
+  }
+  return config;
+}
+
+std::vector<std::string> machine_warnings(const TuningConfig& config, const Machine& machine,
+                                          const std::vector<WorkerInfo>& workers,
+                                          const std::string& tuner_host) {
+  std::vector<std::string> warnings;
+  const DeviceInfo* first =
+      workers.empty() ? nullptr : find_device(workers.front().devices, machine.backend);
+  if (first != nullptr && !first->id.empty()) warnings = idle_gpu_warnings(workers, tuner_host);
+  warnings.insert(warnings.end(), machine.profile_warnings.begin(), machine.profile_warnings.end());
+  if (machine.devices_per_node == 0 && make_step_config(config.deepspeed).quantized_gradients) {
+    warnings.emplace_back(
+        "--world-size plans for one host; zero_quantized_gradients needs to know them all, "
+        "use --hostfile");
+  }
+  const bool is_users = config.settings.memory_limit != 0;
+  for (auto& line :
+       exceeded_rooms(is_users ? "memory_limit is" : "the memory limit of the run that goes on is",
+                      machine.memory_limit, !is_users, machine.backend, workers)) {
+    line += is_users ? "; the system ends workers that use so much"
+                     : "; --memory-limit sets another, under which all is measured again";
+    warnings.push_back(std::move(line));
+  }
+  if (is_users) return warnings;
+  std::string shortage = shortage_of_free_memory(machine.memory_limit, machine.backend, workers);
+  if (!shortage.empty()) warnings.push_back(std::move(shortage));
+  return warnings;
+}
+
+std::string warning_of_other_groups(const std::vector<Record>& earlier, int group_size) {
+  std::set<int> sizes;
+  for (const auto& record : earlier) sizes.insert(record.experiment.ranks);
+  if (sizes.empty() || sizes.contains(group_size)) return "";
+  return concat("the results found there are of groups of ", *sizes.rbegin(),
+                " ranks, now they are ", group_size,
+                ": everything is measured again; --ranks-per-experiment ", *sizes.rbegin(),
+                " would go on");
+}
+
+std::string device_names(const std::string& backend, const std::vector<WorkerInfo>& workers) {
+  const auto names = texts_of(backend, workers, &DeviceInfo::name);
+  return join({names.begin(), names.end()}, ", ");
+}
+
+std::string library_names(const std::string& backend, const std::vector<WorkerInfo>& workers) {
+  auto names = texts_of(backend, workers, &DeviceInfo::libraries);
+  names.erase("");
+  return join({names.begin(), names.end()}, "; ");
+}
+
+}  // namespace dstune

@@ -1,0 +1,126 @@
+#include "core/search/feasibility/memory_limit.hpp"
+
+#include <algorithm>
+#include <limits>
+
+#include "core/base/error.hpp"
+#include "core/base/text.hpp"
+#include "core/report/journal/journal_file.hpp"
+#include "core/report/journal/journal_reader.hpp"
+#include "core/search/feasibility/gpus.hpp"
+#include "core/search/feasibility/memory_room.hpp"
+
+namespace dstune {
+namespace {
+
+constexpr Bytes kUnbounded = std::numeric_limits<Bytes>::max();
+
+Bytes reserved_on(const DeviceInfo& device) {
+  Bytes sum = 0;
+  for (const MemoryReserve& reserve : device.reserves) sum += reserve.bytes;
+  return sum;
+}
+
+/// A worker's device of one backend.
+struct Share {
+  const WorkerInfo& worker;
+  const DeviceInfo& device;
+  int sharers;      ///< workers that drive it, if it is a GPU
+  MemoryRoom room;  ///< if it is shared with all of the host
+
+  Share(const WorkerInfo& of, const std::string& backend, const std::vector<WorkerInfo>& workers)
+      : worker(of),
+        device(*find_device(of.devices, backend)),
+        sharers(device.id.empty() ? 1 : workers_on_gpu_of(of, workers)),
+        room(narrowest_room(memory_rooms(of, device, workers))) {}
+
+  Bytes usable() const {
+    const Bytes free = device.free_memory / static_cast<Bytes>(sharers);
+    if (device.limit_is_free_memory) return free - std::min(free, reserved_on(device));
+    if (sharers > 1) return free;
+    return device.is_shared ? room.usable() : device.memory;
+  }
+  bool is_of_host() const {
+    return device.is_shared && sharers == 1 && !device.limit_is_free_memory;
+  }
+
+  /// "79.10 GiB free on NVIDIA H100 of rank 3 on nodeB, less 500.00 MiB CUDA context (measured)"
+  std::string describe_free() const {
+    std::vector<std::string> parts;
+    for (const MemoryReserve& reserve : device.reserves) {
+      parts.push_back(concat(format_bytes(reserve.bytes), " ", reserve.what,
+                             reserve.is_measured ? " (measured)" : " (estimated)"));
+    }
+    return concat(format_bytes(device.free_memory), " free on ", device.name, " of rank ",
+                  worker.rank, " on ", worker.host,
+                  sharers > 1 ? concat(", for ", sharers, " workers") : "",
+                  parts.empty() ? "" : ", less ", join(parts, ", "));
+  }
+};
+
+const WorkerInfo& poorest(const std::vector<WorkerInfo>& workers, const std::string& backend) {
+  const auto usable = [&](const WorkerInfo& worker) {
+    return Share(worker, backend, workers).usable();
+  };
+  return *std::min_element(
+      workers.begin(), workers.end(),
+      [&](const WorkerInfo& a, const WorkerInfo& b) { return usable(a) < usable(b); });
+}
+
+/// The least that any bound leaves to a worker, if nobody else were there.
+Bytes nominal_limit(const std::vector<WorkerInfo>& workers, const std::string& backend) {
+  Bytes least = kUnbounded;
+  for (const WorkerInfo& worker : workers) {
+    const DeviceInfo* device = find_device(worker.devices, backend);
+    if (device == nullptr || !device->is_shared) continue;
+    for (const MemoryRoom& room : memory_rooms(worker, *device, workers)) {
+      least = std::min(least, room.nominal());
+    }
+  }
+  return least;
+}
+
+}  // namespace
+
+MemoryLimit memory_limit_of_run(const TuningConfig& config, const std::string& backend,
+                                const std::vector<WorkerInfo>& workers,
+                                std::optional<Bytes> earlier) {
+  if (config.settings.memory_limit != 0) return {config.settings.memory_limit, ""};
+  const Share share(poorest(workers, backend), backend, workers);
+  const Bytes usable = share.usable();
+  if (!share.device.limit_is_free_memory && !share.is_of_host()) return {usable, ""};
+  const Bytes most = share.is_of_host() ? nominal_limit(workers, backend) : kUnbounded;
+  if (earlier && *earlier <= most && *earlier != usable) {
+    return {*earlier, "that of the run that goes on"};
+  }
+  std::string origin = share.is_of_host()
+                           ? concat(share.room.describe(), " (", share.worker.host, ")")
+                           : share.describe_free();
+  if (usable > 0) return {usable, std::move(origin)};
+  throw ConfigError(config.source,
+                    {{"/dstune/memory_limit", concat("is not set, and nothing is left",
+                                                     share.is_of_host() ? ": " : " of ", origin)}});
+}
+
+std::string shortage_of_free_memory(Bytes limit, const std::string& backend,
+                                    const std::vector<WorkerInfo>& workers) {
+  for (const WorkerInfo& worker : workers) {
+    const DeviceInfo* device = find_device(worker.devices, backend);
+    if (device == nullptr || !device->limit_is_free_memory) continue;
+    const Share share(worker, backend, workers);
+    if (limit <= share.usable()) continue;
+    return concat("the run that goes on began with a memory limit of ", format_bytes(limit),
+                  ", and now there are only ", share.describe_free(),
+                  "; --memory-limit sets another, under which all is measured again");
+  }
+  return "";
+}
+
+std::optional<Bytes> earlier_memory_limit(const std::string& path) {
+  const auto text = read_journal_file(path);
+  if (!text) return std::nullopt;
+  const Bytes limit = read_own_journal(*text, path).memory_limit;
+  return limit == 0 ? std::nullopt : std::optional(limit);
+}
+
+}  // namespace dstune

@@ -1,0 +1,41 @@
+// What a tuner asks of a predictor.
+#pragma once
+
+#include <utility>
+
+#include "core/experiment/experiment.hpp"
+#include "core/experiment/outcome.hpp"
+#include "core/search/predict/predictor.hpp"
+
+namespace dstune {
+
+/// Predicts step times from what was measured before. It must say the same after the same calls of
+/// learn(), or a resumed run goes another way.
+class Forecaster {
+ public:
+  Forecaster() = default;
+  virtual ~Forecaster() = default;
+  Forecaster(const Forecaster&) = delete;
+  Forecaster& operator=(const Forecaster&) = delete;
+
+  virtual Prediction predict(const Experiment& experiment) = 0;
+  virtual void learn(const Experiment& experiment, const Measured& measured) = 0;
+};
+
+/// The predictor of step times.
+class StepTimeForecaster final : public Forecaster {
+ public:
+  explicit StepTimeForecaster(StepTimePredictor predictor) : predictor_(std::move(predictor)) {}
+
+  Prediction predict(const Experiment& experiment) override {
+    return predictor_.predict(experiment);
+  }
+  void learn(const Experiment& experiment, const Measured& measured) override {
+    predictor_.learn(experiment, measured);
+  }
+
+ private:
+  StepTimePredictor predictor_;
+};
+
+}  // namespace dstune

@@ -1,0 +1,62 @@
+#include "core/search/tuners/compare/choice_reason.hpp"
+
+#include <algorithm>
+#include <variant>
+
+#include "core/base/text.hpp"
+#include "core/search/tuners/compare/deciding_measurement.hpp"
+#include "core/search/tuners/compare/score.hpp"
+#include "core/search/tuners/compare/simplicity.hpp"
+
+namespace dstune {
+namespace {
+
+/// What has the highest score of those with a number; `best` if none has a higher one.
+template <class NumberOf>
+const Record& fastest(const std::vector<Record>& records, Metric metric, const Record& best,
+                      NumberOf number_of) {
+  const Record* found = &best;
+  const Measured* to_beat = number_of(best);
+  for (const Record& record : records) {
+    const bool is_itself = record.experiment.ds_config == best.experiment.ds_config;
+    const Measured* number =
+        record.experiment.repetition == 0 && !is_itself ? number_of(record) : nullptr;
+    if (number == nullptr) continue;
+    if (to_beat != nullptr && score(metric, *number) <= score(metric, *to_beat)) continue;
+    found = &record;
+    to_beat = number;
+  }
+  return *found;
+}
+
+std::string what_it_has_before(const Record& other, const Record& best) {
+  const Simplicity ours = simplicity_of(best, 0);
+  const Simplicity theirs = simplicity_of(other, 0);
+  if (ours.stage < theirs.stage) return "a smaller stage";
+  if (ours.stage == theirs.stage && ours.departures < theirs.departures) {
+    return "nearer to DeepSpeed's defaults";
+  }
+  return "";
+}
+
+}  // namespace
+
+std::string choice_reason(const std::vector<Record>& records, Metric metric, const Record& best) {
+  const Comparison comparison(best, records);
+  const auto deciding = [&](const Record& record) { return comparison.deciding(record); };
+  const Record& rival = fastest(records, metric, best, deciding);
+  if (&rival == &best) {
+    return &fastest(records, metric, best, measured_of) == &best ? kFastest
+                                                                 : "the fastest when repeated";
+  }
+  const std::string advantage = what_it_has_before(rival, best);
+  const std::string same = concat("as fast as ", rival.experiment.name, " within noise");
+  if (!advantage.empty()) return concat(same, ", and ", advantage);
+  // Repetitions decide by their mean, and the rival is the fastest by the middle one.
+  const bool is_repeated = std::ranges::any_of(
+      records, [](const Record& record) { return record.experiment.repetition > 0; });
+  if (is_repeated) return concat(same, ", and faster in the mean of its repetitions");
+  return best.finished < rival.finished ? concat(same, ", and measured before it") : same;
+}
+
+}  // namespace dstune

@@ -1,0 +1,109 @@
+#include "core/search/tuners/compare/profile_spread.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+#include <vector>
+
+#include "core/device/backend_list.hpp"
+#include "core/search/tuners/compare/score.hpp"
+
+namespace dstune {
+namespace {
+
+/// What a wrong profile would change of a step, per unit of its work: samples, tokens, FLOPs, or
+/// the step itself.
+struct Step {
+  Seconds time = 0;
+  Seconds by_profile = 0;  ///< of it, that of the profile's events and library
+  /// By what each of the profile's numbers is uncertain: events, then latency and bandwidth of each
+  /// of its collectives.
+  std::vector<Seconds> uncertain;
+};
+
+double exposed_share(const HostLine& line, const RunSettings& settings) {
+  if (traits_of_backend(settings.backend).computes_on_host) return 1;
+  return line.time > 0 ? std::min(line.idle / line.time, 1.0) : 0;
+}
+
+void add_host(Step& step, const RunSettings& settings, const Ledger& ledger) {
+  for (const HostLine& line : ledger.host()) {
+    const double share = exposed_share(line, settings);
+    step.by_profile += line.time * share;
+    step.uncertain[static_cast<std::size_t>(line.event)] +=
+        static_cast<double>(line.calls) * share * settings.host_overhead.uncertainty_of(line.event);
+  }
+}
+
+// Where the library would have been done sooner than the step's own collective, it adds nothing.
+void add_library(Step& step, const HostOverhead& overhead, const Ledger& ledger) {
+  for (const CollectiveLine& line : ledger.collectives()) {
+    const LibraryRate* rate =
+        line.added > 0 ? library_rate(overhead, line.kind, line.dtype) : nullptr;
+    if (rate == nullptr) continue;
+    const auto calls = static_cast<double>(line.calls - line.pipelined);
+    const Seconds transfer = line.wire_bytes / rate->bus_bytes_per_s;
+    step.by_profile += calls * rate->latency + transfer;
+    const auto first =
+        kHostEvents + 2 * static_cast<std::size_t>(rate - overhead.collectives.data());
+    step.uncertain[first] += calls * rate->latency_uncertainty;
+    step.uncertain[first + 1] +=
+        transfer * rate->bus_bytes_per_s_uncertainty / rate->bus_bytes_per_s;
+  }
+}
+
+Step step_of(const RunSettings& settings, Metric metric, const Measured& measured) {
+  const HostOverhead& overhead = settings.host_overhead;
+  Step step{typical_step_time(measured), 0,
+            std::vector<Seconds>(kHostEvents + 2 * overhead.collectives.size())};
+  add_host(step, settings, measured.ledger);
+  add_library(step, overhead, measured.ledger);
+  const double work = metric == Metric::latency ? 1 : score(metric, measured) * step.time;
+  if (!(work > 0)) return {0, 0, step.uncertain};
+  step.time /= work;
+  step.by_profile /= work;
+  for (Seconds& each : step.uncertain) each /= work;
+  return step;
+}
+
+// For the order to turn, what the slower one has more of must be cheaper, or what it has less of
+// dearer.
+Seconds shift_in_common(Seconds more, double factor) {
+  return more > 0 ? more * (1 - 1 / factor) : -more * (factor - 1);
+}
+
+std::pair<Step, Step> by_speed(const RunSettings& settings, Metric metric, const Measured& a,
+                               const Measured& b) {
+  auto steps = std::pair(step_of(settings, metric, a), step_of(settings, metric, b));
+  if (steps.second.time < steps.first.time) std::swap(steps.first, steps.second);
+  return steps;
+}
+
+double spread_between(const HostOverhead& overhead, const Step& faster, const Step& slower) {
+  if (!(faster.time > 0)) return 0;
+  Seconds spread = shift_in_common(slower.by_profile - faster.by_profile, overhead.spread_factor);
+  for (std::size_t i = 0; i < faster.uncertain.size(); ++i) {
+    spread = std::hypot(spread, slower.uncertain[i] - faster.uncertain[i]);
+  }
+  return spread / faster.time;
+}
+
+}  // namespace
+
+double profile_spread(const RunSettings& settings, Metric metric, const Measured& a,
+                      const Measured& b) {
+  const auto [faster, slower] = by_speed(settings, metric, a, b);
+  return spread_between(settings.host_overhead, faster, slower);
+}
+
+bool hangs_on_profile(const RunSettings& settings, Metric metric, const Measured& a,
+                      const Measured& b) {
+  const auto [faster, slower] = by_speed(settings, metric, a, b);
+  const double spread = spread_between(settings.host_overhead, faster, slower);
+  if (!(spread > 0)) return false;
+  const double gap = slower.time / faster.time - 1;
+  const double noise = noise_threshold(a, b);
+  return gap <= std::hypot(noise, spread) && std::max(gap, spread) > noise;
+}
+
+}  // namespace dstune

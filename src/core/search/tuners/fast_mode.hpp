@@ -1,0 +1,93 @@
+// DeepSpeed's fast mode: which stage and micro-batch size, with its known faults mended.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "core/config/tuning_config.hpp"
+#include "core/search/feasibility/stage_plan.hpp"
+#include "core/search/tuners/confirmation.hpp"
+#include "core/search/tuners/prober.hpp"
+#include "core/search/tuners/stage_search.hpp"
+#include "core/search/tuners/tuner.hpp"
+
+namespace dstune {
+
+/// The stages in ascending order, each from the largest micro-batch of the last one that was better
+/// (or larger), skipping those that fit fewer micro-batches. One experiment is better than another
+/// only beyond noise (is_clearly_better), so the smaller stage wins ties.
+///
+/// tuner_num_trials bounds the points that are visited (what is fetched ahead is not counted);
+/// tuner_early_stopping belongs to the full mode and does nothing here.
+///
+/// With fast mode off each stage's own space follows its micro-batches (zero-step.md 6.5), unless
+/// an earlier stage's micro-batches were better beyond noise; the best of both is the stage's.
+/// Where the file's settings do not fit, the space is searched with micro-batches of its own.
+class StageSweep final : public Tuner {
+ public:
+  /// A tuner over the space of a stage, with these micro-batches (ascending).
+  using MakeSpaceTuner = std::function<std::unique_ptr<Tuner>(
+      const StagePlan& plan, const std::vector<std::int64_t>& micro_batches)>;
+
+  /// The references must outlive this.
+  /// @param make_space_tuner  of the full mode; none: fast mode
+  StageSweep(const TuningConfig& config, int group_size, const std::vector<StagePlan>& stages,
+             MakeSpaceTuner make_space_tuner = {});
+
+  std::vector<Candidate> next(int free_groups) override;
+  void learn(const Record& record) override;
+  std::optional<Record> best() override;
+  std::vector<Record> stage_bests() override;
+  /// Of the full mode: what each space's tuner says, with the stage.
+  std::vector<std::string> remarks() override;
+
+ private:
+  /// What the stages came to, as far as it is known. The prober owns the records, or spaces_.
+  struct Exploration {
+    const Record* best = nullptr;
+    std::vector<const Record*> stage_bests;
+    std::vector<Candidate> wanted;  ///< of a stage's space, before the stages after it
+  };
+  /// The full mode's search of one stage's space.
+  struct SpaceSearch {
+    std::unique_ptr<Tuner> tuner;
+    std::optional<Record> best;
+  };
+
+  /// One pass of the search, from its first point.
+  Exploration explore(int free_groups);
+  /// The better of the stage's micro-batches' best and its space's; asks the space's tuner for what
+  /// it wants.
+  const Record* search_space(const StagePlan& plan, const StageResult& result, int free_groups,
+                             std::vector<Candidate>& wanted);
+  /// Beyond noise; anything is better than null.
+  bool is_better(const Record& challenger, const Record* incumbent) const;
+  void log_skipped(const StagePlan& plan, std::int64_t previous_max);
+
+  const TuningConfig& config_;
+  int group_size_;
+  const std::vector<StagePlan>& stages_;
+  MakeSpaceTuner make_space_tuner_;
+  Prober prober_;
+  std::map<int, SpaceSearch> spaces_;          ///< by stage, those that were begun
+  std::map<std::string, int> asked_of_space_;  ///< stage by name of the experiment
+  std::map<std::string, Point> asked_;         ///< by name of the experiment
+  std::set<int> skipped_;                      ///< stages of which it was said
+};
+
+/// The stages' micro-batches alone. The answer does not depend on how many experiments run at once:
+/// where several did, the best of each stage is measured once more alone, and these decide.
+class FastMode final : public Confirmation {
+ public:
+  /// The references must outlive this.
+  FastMode(const TuningConfig& config, int group_size, const std::vector<StagePlan>& stages)
+      : Confirmation(std::make_unique<StageSweep>(config, group_size, stages),
+                     config.autotuning.metric, ConfirmBy::stages) {}
+};
+
+}  // namespace dstune

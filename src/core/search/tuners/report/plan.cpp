@@ -1,0 +1,61 @@
+#include "core/search/tuners/report/plan.hpp"
+
+#include <algorithm>
+
+#include "core/base/log.hpp"
+#include "core/config/command_line/hostfile.hpp"
+#include "core/search/feasibility/modelled.hpp"
+#include "core/search/feasibility/stage_plan.hpp"
+#include "core/search/tuners/tune.hpp"
+
+namespace dstune {
+
+Plan begin_plan(const CommandLine& options, const LocalBackends& backends) {
+  CommandLine planned = options;
+  PlannedWorkers workers{options.world_size};
+  if (options.hostfile) {
+    const Hostfile hosts = read_hostfile(*options.hostfile);
+    planned.world_size = hosts.workers();
+    workers = {hosts.workers(), hosts.workers_on_largest_host()};
+  }
+  const TuningConfig given = read_tuning_config(planned);
+  Plan plan;
+  plan.machine = machine_of_plan(given, workers, backends.devices,
+                                 profile_places(given.autotuning.results_dir));
+  plan.config = completed(given, plan.machine);
+  plan.backend = backends.make_to_ask(plan.machine.backend);
+  if (plan.backend) plan.device = &plan.backend->device(kOnlyAsked);
+  return plan;
+}
+
+void log_warnings(const Plan& plan) {
+  for (const auto& warning : plan.config.warnings) log_warning(warning);
+  for (const auto& warning : machine_warnings(plan.config, plan.machine)) log_warning(warning);
+}
+
+void add_stages(Plan& plan) {
+  plan.stages =
+      plan_stages(plan.config, plan.machine.group_size, make_memory_predictor(plan.device));
+  check_modelled(plan.config, plan.stages);
+}
+
+Plan make_plan(const CommandLine& options, const LocalBackends& backends) {
+  Plan plan = begin_plan(options, backends);
+  add_stages(plan);
+  const int group_size = plan.machine.group_size;
+  plan.pool = plan_pool(plan.config, group_size, plan.stages, make_memory_predictor(plan.device),
+                        make_dry_runner(plan.device));
+  plan.experiments = plan.pool ? experiments_of(plan.config, group_size, *plan.pool)
+                               : plan_experiments(plan.config, group_size, plan.stages);
+  log_warnings(plan);
+  return plan;
+}
+
+bool fits(const Plan& plan) {
+  // A space may have what fits where the settings outside it do not.
+  return (plan.pool && !plan.pool->candidates.empty()) ||
+         std::any_of(plan.stages.begin(), plan.stages.end(),
+                     [](const StagePlan& stage) { return stage.feasible; });
+}
+
+}  // namespace dstune

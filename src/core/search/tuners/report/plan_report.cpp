@@ -1,0 +1,160 @@
+#include "core/search/tuners/report/plan_report.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <utility>
+
+#include "core/base/json.hpp"
+#include "core/base/text.hpp"
+#include "core/base/units.hpp"
+#include "core/experiment/step_config.hpp"
+#include "core/report/tables/table.hpp"
+#include "core/search/tuners/report/funnel_report.hpp"
+#include "core/search/tuners/tune.hpp"
+
+namespace dstune {
+namespace {
+
+std::string grouped(std::int64_t number) {
+  std::string digits = std::to_string(number);
+  for (auto end = static_cast<std::ptrdiff_t>(digits.size()) - 3; end > 0; end -= 3) {
+    digits.insert(static_cast<std::size_t>(end), 1, ',');
+  }
+  return digits;
+}
+
+std::string cell(Bytes size, bool is_known) { return is_known ? format_bytes(size) : "-"; }
+
+std::vector<Table::Column> stage_columns(bool with_reserved) {
+  std::vector<Table::Column> columns = {{"stage"},       {"parameters"}, {"gradients"},
+                                        {"optimizer"},   {"buckets"},    {"activations"},
+                                        {"temporaries"}, {"peak"}};
+  if (with_reserved) columns.push_back({"reserved"});
+  columns.push_back({"feasible", Table::Align::left});
+  columns.push_back({"max micro-batch"});
+  return columns;
+}
+
+std::string format_stages(const std::vector<StagePlan>& stages) {
+  const bool with_reserved = std::any_of(
+      stages.begin(), stages.end(), [](const StagePlan& plan) { return plan.peak.reserved > 0; });
+  Table table(stage_columns(with_reserved));
+  std::string remarks;
+  for (const auto& plan : stages) {
+    std::vector<std::string> row = {std::to_string(plan.stage)};
+    const bool is_known = plan.unsupported.empty();
+    for (const Bytes size : plan.peak.categories.bytes) row.push_back(cell(size, is_known));
+    row.push_back(cell(plan.peak.total, is_known));
+    if (with_reserved) row.push_back(cell(plan.peak.reserved, is_known));
+    row.emplace_back(plan.feasible ? "yes" : "no");
+    row.push_back(plan.feasible ? std::to_string(plan.max_micro_batch) : "-");
+    table.add_row(std::move(row));
+    if (!plan.unsupported.empty()) {
+      remarks += concat("stage ", plan.stage, " cannot run: ", plan.unsupported, '\n');
+    }
+  }
+  return table.to_string() + remarks;
+}
+
+std::string format_experiments(const std::vector<Experiment>& experiments) {
+  Table table({{"experiment", Table::Align::left},
+               {"stage"},
+               {"micro-batch"},
+               {"accumulation"},
+               {"train batch"}});
+  for (const auto& experiment : experiments) {
+    const StepConfig step = make_step_config(experiment);
+    table.add_row({experiment.name, concat(step.stage), concat(step.micro_batch),
+                   concat(step.accumulation_steps), concat(step.train_batch(experiment.ranks))});
+  }
+  return table.to_string();
+}
+
+json::object stage_to_json(const StagePlan& plan) {
+  json::object object;
+  object["stage"] = plan.stage;
+  object["memory_bytes_per_rank"] = plan.memory_bytes_per_rank;
+  object["activation_bytes_per_micro_batch"] = plan.activation_bytes_per_micro_batch;
+  object["feasible"] = plan.feasible;
+  object["max_micro_batch"] = plan.max_micro_batch;
+  object["peak_memory_bytes"] = plan.peak.total;
+  object["peak_reserved_bytes"] = plan.peak.reserved;
+  if (!plan.unsupported.empty()) object["unsupported"] = plan.unsupported;
+  return object;
+}
+
+/// Of a pool that may be huge.
+constexpr std::size_t kMostShown = 100;
+
+std::ptrdiff_t shown(std::size_t count, const Pool* pool) {
+  return static_cast<std::ptrdiff_t>(pool == nullptr ? count : std::min(count, kMostShown));
+}
+
+std::string experiments_title(std::size_t count, const Pool* pool) {
+  if (pool == nullptr) {
+    return "\nExperiments, if every one runs and none is better than another\n\n";
+  }
+  if (count <= kMostShown) return "\nExperiments to choose from\n\n";
+  return concat("\nExperiments to choose from, the first ", kMostShown, " of ", count, "\n\n");
+}
+
+std::string checkpointing_line(const TuningConfig& config) {
+  const auto checkpointing = make_step_config(config.deepspeed).checkpointing;
+  if (!checkpointing.is_on()) return "";
+  return concat("checkpointing ", describe(checkpointing), "\n");
+}
+
+}  // namespace
+
+std::string format_plan_table(const TuningConfig& config, int group_size,
+                              const std::vector<StagePlan>& stages,
+                              const std::vector<Experiment>& experiments, const Pool* pool) {
+  const auto info = predict_model_info(config, stages);
+  const auto& settings = config.settings;
+  const std::string limit =
+      settings.memory_limit == 0
+          ? "not known: every stage counts as feasible (--memory-limit sets it)"
+          : concat(format_bytes(settings.memory_limit), " per rank");
+  return concat(
+      "model         ", settings.model.name, ", ", grouped(info.num_params), " parameters (",
+      grouped(info.trainable_num_params), " trainable)\n",
+      settings.loss == LossSettings{} ? ""
+                                      : concat("loss          ", describe(settings.loss), "\n"),
+      checkpointing_line(config), "ranks         ", group_size, " per experiment\n",
+      "memory limit  ", limit, "\n", "activations   ",
+      format_bytes(info.activation_bytes_per_micro_batch),
+      " per rank and sample of the micro-batch, sequence length ", settings.sequence_length,
+      settings.lengths.varies() ? concat(", the longest: ", describe(settings.lengths)) : "",
+      "\n\nMemory per rank at micro-batch 1: the peak of each category, and of all\n\n",
+      format_stages(stages), experiments_title(experiments.size(), pool),
+      format_experiments(
+          {experiments.begin(), experiments.begin() + shown(experiments.size(), pool)}),
+      pool == nullptr || pool->funnel.empty()
+          ? ""
+          : concat("\nSearch spaces: how many configurations are left after each "
+                   "step\n\n",
+                   format_funnel(*pool)));
+}
+
+std::string format_plan_json(const TuningConfig& config, int group_size,
+                             const std::vector<StagePlan>& stages,
+                             const std::vector<Experiment>& experiments, const Pool* pool) {
+  const auto info = predict_model_info(config, stages);
+  json::object plan;
+  plan["num_params"] = info.num_params;
+  plan["trainable_num_params"] = info.trainable_num_params;
+  plan["world_size"] = group_size;
+  auto& stage_list = plan["stages"].emplace_array();
+  for (const auto& stage : stages) stage_list.push_back(stage_to_json(stage));
+  auto& experiment_list = plan["experiments"].emplace_array();
+  for (const auto& experiment : experiments) {
+    json::object object;
+    object["name"] = experiment.name;
+    object["ds_config"] = experiment.ds_config;
+    experiment_list.push_back(std::move(object));
+  }
+  if (pool != nullptr) add_funnel(plan, *pool);
+  return to_json_text(plan, 2) + '\n';
+}
+
+}  // namespace dstune

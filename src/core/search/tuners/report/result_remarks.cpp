@@ -1,0 +1,161 @@
+#include "core/search/tuners/report/result_remarks.hpp"
+
+#include <algorithm>
+#include <string_view>
+#include <variant>
+
+#include "core/base/statistics.hpp"
+#include "core/base/text.hpp"
+#include "core/device/backend_list.hpp"
+#include "core/experiment/step_config.hpp"
+#include "core/search/space/known_faults.hpp"
+#include "core/search/tuners/compare/choice_reason.hpp"
+#include "core/search/tuners/compare/deciding_measurement.hpp"
+#include "core/search/tuners/compare/profile_ties.hpp"
+
+namespace dstune {
+namespace {
+
+std::string overhead_remark(const HostOverhead& overhead) {
+  const std::string_view preset = preset_of(overhead);
+  if (preset == kNoOverhead)
+    return "host overhead: none, so the step has no time of DeepSpeed's Python";
+  if (preset.empty()) return concat("host overhead: ", describe(overhead));
+  return concat("host overhead: preset ", preset, ", no measurement of this machine");
+}
+
+const std::optional<DeviceUse>& use_of(const Record& record) {
+  return std::get<Measured>(record.outcome).device_use;
+}
+
+/// The experiments on whose devices `holds`, and how many were measured.
+struct Uses {
+  std::vector<const Record*> found;
+  std::size_t measured = 0;
+};
+
+template <class Condition>
+Uses uses_where(const std::vector<Record>& records, Condition holds) {
+  Uses uses;
+  for (const Record& record : records) {
+    if (measured_of(record) == nullptr) continue;
+    ++uses.measured;
+    if (use_of(record) && holds(*use_of(record))) uses.found.push_back(&record);
+  }
+  return uses;
+}
+
+}  // namespace
+
+std::string arithmetic_remark(const std::vector<Record>& records) {
+  const bool is_any = std::ranges::any_of(records, [](const Record& record) {
+    return measured_of(record) != nullptr &&
+           traits_of_backend(record.experiment.settings.backend).only_stores_16_bits &&
+           make_step_config(record.experiment).dtype != DType::fp32;
+  });
+  if (!is_any) return "";
+  return "on the CPU backend bf16 and fp16 are only stored: it computes in fp32, so the times are "
+         "not those of 16-bit arithmetic (but matrix products of bf16 where oneDNN has them: "
+         "--verbose says)";
+}
+
+std::string cores_remark(const std::vector<Record>& records) {
+  constexpr double kEnough = 0.75;
+  std::vector<double> shares;
+  for (const Record& record : records) {
+    if (measured_of(record) == nullptr) continue;
+    for (const CoreUse& use : measured_of(record)->core_use) {
+      if (use.wanted > 0) shares.push_back(core_share(use));
+    }
+  }
+  const double usual = shares.empty() ? 1 : summarize(shares).median;
+  if (usual >= kEnough) return "";
+  return concat("while they computed, the ranks had ", fixed(usual * 100, 0),
+                " % of a core (median): the machine is shared, limited or has fewer cores than "
+                "ranks, and the times are not its best");
+}
+
+std::string throttle_remark(const std::vector<Record>& records) {
+  const Uses uses =
+      uses_where(records, [](const DeviceUse& use) { return !use.throttle_reasons.empty(); });
+  if (uses.found.empty()) return "";
+  const Record* slowest = *std::ranges::min_element(uses.found, {}, [](const Record* record) {
+    return use_of(*record)->sm_clock_share().value_or(1);
+  });
+  return concat("the GPU was held back in ", uses.found.size(), " of ", uses.measured,
+                " experiments (most in ", slowest->experiment.name, ", ",
+                throttle_text(*use_of(*slowest)), "): their times are not its best");
+}
+
+std::string sharing_remark(const std::vector<Record>& records) {
+  const Uses uses =
+      uses_where(records, [](const DeviceUse& use) { return use.other_processes > 0; });
+  int most = 0;
+  for (const Record* record : uses.found) most = std::max(most, use_of(*record)->other_processes);
+  if (most == 0) return "";
+  return concat(most, most == 1 ? " other process" : " other processes", " used the GPU in ",
+                uses.found.size(), " of ", uses.measured,
+                " experiments: their times are not its best");
+}
+
+std::string peak_remark(const std::vector<Record>& records, const Record& best) {
+  const Measured* winner = deciding_measurement(best, records);
+  const std::string share = winner == nullptr ? "" : share_of_peak(*winner);
+  return share.empty() ? "" : concat(best.experiment.name, " runs at ", share);
+}
+
+std::string choice_remark(const std::vector<Record>& records, Metric metric, const Record& best) {
+  const std::string reason = choice_reason(records, metric, best);
+  return reason == kFastest ? "" : concat(best.experiment.name, " is the optimum: ", reason);
+}
+
+std::string checkpointing_remark(const std::vector<Record>& records, const Record& best) {
+  const auto chosen = make_step_config(best.experiment).checkpointing;
+  if (chosen.is_on()) {
+    return concat("activation checkpointing is the training program's to switch on: ",
+                  how_to_switch_on(chosen));
+  }
+  const bool is_tuned = std::ranges::any_of(records, [](const Record& record) {
+    return make_step_config(record.experiment).checkpointing.is_on();
+  });
+  return is_tuned ? "the optimum is without activation checkpointing: the training program must "
+                    "not switch it on"
+                  : "";
+}
+
+std::vector<std::string> result_remarks(const std::vector<Record>& records, Metric metric,
+                                        const std::optional<Record>& best) {
+  if (records.empty()) return {};
+  std::vector<std::string> remarks = {
+      overhead_remark(records.front().experiment.settings.host_overhead)};
+  if (best) remarks.push_back(choice_remark(records, metric, *best));
+  if (best) remarks.push_back(profile_ties_remark(records, metric, *best));
+  if (best) remarks.push_back(peak_remark(records, *best));
+  if (best) remarks.push_back(checkpointing_remark(records, *best));
+  remarks.push_back(arithmetic_remark(records));
+  remarks.push_back(cores_remark(records));
+  remarks.push_back(throttle_remark(records));
+  remarks.push_back(sharing_remark(records));
+  if (best) {
+    for (const std::string& fault :
+         known_faults(make_step_config(best->experiment),
+                      deepspeed_version_of(best->experiment.ds_config))) {
+      remarks.push_back(
+          concat("warning: ", best->experiment.name, " may be fast and wrong: ", fault));
+    }
+  }
+  std::erase(remarks, "");
+  return remarks;
+}
+
+std::vector<std::string> result_remarks(const TuningResult& result, Metric metric) {
+  auto remarks = result_remarks(result.records, metric, result.best);
+  remarks.insert(remarks.end(), result.remarks.begin(), result.remarks.end());
+  for (const auto& lost : result.lost_devices) {
+    remarks.push_back(concat("a rank lost its device and got no more work: ", lost));
+  }
+  for (const auto& slow : result.slow_workers) remarks.push_back(concat("a slow rank: ", slow));
+  return remarks;
+}
+
+}  // namespace dstune

@@ -1,0 +1,51 @@
+// What a result must be read with: whose host overhead, which order hangs on it, which arithmetic.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/config/tuning_config.hpp"
+#include "core/report/journal/journal.hpp"
+#include "core/search/tuners/tune.hpp"
+
+namespace dstune {
+
+/// "z1_gas1_tmbspg4 is the optimum: as fast as z3_gas1_tmbspg4 within noise, and a smaller stage"
+/// (choice_reason()); "" if it is the fastest row.
+std::string choice_remark(const std::vector<Record>& records, Metric metric, const Record& best);
+
+/// How a training program switches on what `best` has, or that it must not, where it was tuned.
+std::string checkpointing_remark(const std::vector<Record>& records, const Record& best);
+
+/// That bf16 and fp16 are computed in fp32 on the CPU backend; "" if none was measured with them
+/// there.
+std::string arithmetic_remark(const std::vector<Record>& records);
+
+/// "while they computed, the ranks had 31 % of a core (median): ..."; "" if they had three quarters
+/// or more, or where that is not known.
+std::string cores_remark(const std::vector<Record>& records);
+
+/// "the GPU was held back in 3 of 20 experiments (most in z3_gas1_tmbspg4, power cap: SM clock 1410
+/// of 1980 MHz (71 %), 83 C, 612 W): their times are not its best"; "" if it never was.
+std::string throttle_remark(const std::vector<Record>& records);
+
+/// "2 other processes used the GPU in 3 of 20 experiments: their times are not its best"; "" if
+/// none did.
+std::string sharing_remark(const std::vector<Record>& records);
+
+/// "z1_gas1_tmbspg4 runs at 41 % of the measured GEMM peak (612.0 TFLOP/s)"; "" where no peak was
+/// measured.
+std::string peak_remark(const std::vector<Record>& records, const Record& best);
+
+/// The host overhead in force, what ties because of it (profile_ties.hpp), those above where they
+/// apply, and what is known to be wrong with the optimum's settings (space/known_faults.hpp): a
+/// line each.
+/// @param records  of one run, which has one host overhead; none: nothing to remark
+std::vector<std::string> result_remarks(const std::vector<Record>& records, Metric metric,
+                                        const std::optional<Record>& best);
+
+/// Likewise of a run, with the ranks that lost their device and those that were slow.
+std::vector<std::string> result_remarks(const TuningResult& result, Metric metric);
+
+}  // namespace dstune

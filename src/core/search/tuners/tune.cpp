@@ -1,0 +1,185 @@
+#include "core/search/tuners/tune.hpp"
+
+#include <algorithm>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <variant>
+
+#include "core/base/error.hpp"
+#include "core/base/log.hpp"
+#include "core/base/text.hpp"
+#include "core/search/feasibility/make_experiment.hpp"
+#include "core/search/predict/forecaster.hpp"
+#include "core/search/predict/measured_rates.hpp"
+#include "core/search/tuners/fast_mode.hpp"
+#include "core/search/tuners/tuner.hpp"
+#include "core/search/tuners/tuner_table.hpp"
+#include "core/train/families/families.hpp"
+
+namespace dstune {
+namespace {
+
+void warn_of_fast_mode(const TuningConfig& config) {
+  if (has_pool(config) || config.space.empty()) return;
+  log_warning(concat("dstune.tuner ", tuner_name(config),
+                     " measures stages and micro-batches with the first value of every list; "
+                     "the other tuners search the whole space"));
+}
+
+// A stage that is not modelled says nothing about memory: the others do.
+bool is_memory_alone(const std::vector<StagePlan>& stages, const std::vector<Record>& records) {
+  const bool has_modelled = std::any_of(
+      stages.begin(), stages.end(), [](const StagePlan& plan) { return plan.unsupported.empty(); });
+  return has_modelled && std::all_of(records.begin(), records.end(), [](const Record& record) {
+           return std::holds_alternative<OutOfMemory>(record.outcome) ||
+                  std::holds_alternative<Skipped>(record.outcome);
+         });
+}
+
+int largest_group(const TuningConfig& config, int workers, const MemoryPredictor& predictor) {
+  for (int ranks = workers; ranks > 0; --ranks) {
+    try {
+      const auto plans = plan_stages(config, ranks, predictor);
+      if (std::any_of(plans.begin(), plans.end(),
+                      [](const StagePlan& plan) { return plan.feasible; })) {
+        return ranks;
+      }
+    } catch (const ConfigError&) {
+      continue;  // the user's batch sizes leave nothing for so few ranks
+    }
+  }
+  return 0;
+}
+
+/// Stands in for a run that fits and is as good as any other.
+Record pretend(const Experiment& experiment) {
+  Measured measured;
+  measured.steps = 1;
+  measured.step_time = {1, 1, 1, 0};
+  measured.samples_per_s = 1;
+  measured.flops_per_s_per_rank = 1;
+  measured.peak_memory.total = std::numeric_limits<Bytes>::max();  // no room for more
+  Experiment named;  // a whole configuration in every record would be a second copy of all
+  named.name = experiment.name;
+  return {named, measured, {}, 0, 0};
+}
+
+}  // namespace
+
+ModelInfo predict_model_info(const TuningConfig& config, const std::vector<StagePlan>& stages) {
+  ModelInfo info;
+  const auto parameters = make_model_parameters(config.settings.model);
+  info.num_params = config.num_params > 0 ? config.num_params : parameters.total();
+  info.trainable_num_params = config.trainable_num_params;
+  if (info.trainable_num_params == 0) {
+    const bool is_everything = config.settings.model.fine_tuning.is_everything();
+    info.trainable_num_params = is_everything ? info.num_params : parameters.trainable_total();
+  }
+  for (const auto& plan : stages) {
+    info.activation_bytes_per_micro_batch =
+        std::max(info.activation_bytes_per_micro_batch, plan.activation_bytes_per_micro_batch);
+  }
+  return info;
+}
+
+std::optional<Pool> plan_pool(const TuningConfig& config, int group_size,
+                              const std::vector<StagePlan>& stages,
+                              const MemoryPredictor& predictor, const DryRunner& dry_run) {
+  if (!has_pool(config)) return std::nullopt;
+  return default_parts(config, group_size, stages, predictor, dry_run).make_pool(stages, {});
+}
+
+std::vector<Experiment> experiments_of(const TuningConfig& config, int group_size,
+                                       const Pool& pool) {
+  std::vector<Experiment> experiments;
+  for (const PooledCandidate& pooled : pool.candidates) {
+    experiments.push_back(make_experiment(config, group_size, pooled.candidate));
+  }
+  return experiments;
+}
+
+std::vector<Experiment> plan_experiments(const TuningConfig& config, int group_size,
+                                         const std::vector<StagePlan>& stages) {
+  std::vector<Experiment> experiments;
+  auto supported = stages;
+  std::erase_if(supported, [](const StagePlan& plan) { return !plan.unsupported.empty(); });
+  FastMode tuner(config, group_size, supported);
+  for (auto candidates = tuner.next(1); !candidates.empty(); candidates = tuner.next(1)) {
+    for (Candidate& candidate : candidates) {
+      experiments.push_back(make_experiment(config, group_size, std::move(candidate)));
+      tuner.learn(pretend(experiments.back()));
+    }
+  }
+  return experiments;
+}
+
+namespace {
+
+/// What the tuner asks for, measured, until it is finished or the run is stopped.
+std::vector<Record> measure(const TuningConfig& config, int group_size, Scheduler& scheduler,
+                            Tuner& tuner, bool& stopped) {
+  std::vector<Record> all;
+  std::set<std::string> names;
+  while (!stopped) {
+    std::vector<Experiment> batch;
+    for (Candidate& candidate : tuner.next(std::max(1, scheduler.slots(group_size)))) {
+      batch.push_back(make_experiment(config, group_size, std::move(candidate)));
+    }
+    if (batch.empty()) break;
+    auto records = scheduler.run(batch);
+    stopped = records.size() < batch.size();
+    for (Record& record : records) {
+      tuner.learn(record);
+      // Two searches of one stage may both want a point.
+      if (names.insert(record.experiment.name).second) all.push_back(std::move(record));
+    }
+  }
+  std::stable_sort(all.begin(), all.end(),
+                   [](const Record& a, const Record& b) { return a.finished < b.finished; });
+  return all;
+}
+
+TuningResult search(const TuningConfig& config, int group_size, Scheduler& scheduler,
+                    const MemoryPredictor& predictor, const DryRunner& dry_run) {
+  warn_of_fast_mode(config);
+  TuningResult result;
+  result.stages = plan_stages(config, group_size, predictor);
+  result.model_info = predict_model_info(config, result.stages);
+  std::optional<RunRates> rates;  // of the run, measured when a tuner first forecasts
+  auto parts = default_parts(config, group_size, result.stages, predictor, dry_run);
+  parts.make_forecaster = [&] {
+    if (!rates) rates = measured_rates(config, group_size, scheduler);
+    return std::make_unique<StepTimeForecaster>(StepTimePredictor(*rates));
+  };
+  const auto tuner = make_tuner(parts);
+  auto records = measure(config, group_size, scheduler, *tuner, result.stopped);
+  result.best = tuner->best();
+  result.remarks = tuner->remarks();
+  result.nothing_fits = !result.best && !result.stopped && is_memory_alone(result.stages, records);
+  result.records.insert(result.records.end(), std::make_move_iterator(records.begin()),
+                        std::make_move_iterator(records.end()));
+  return result;
+}
+
+}  // namespace
+
+TuningResult tune(const TuningConfig& config, int group_size, Scheduler& scheduler,
+                  const MemoryPredictor& predictor, const DryRunner& dry_run) {
+  auto result = search(config, group_size, scheduler, predictor, dry_run);
+  result.shortage = scheduler.shortage();
+  result.lost_devices = scheduler.lost_devices();
+  result.slow_workers = scheduler.slow_workers();
+  result.wrong_sums = scheduler.wrong_sums();
+  if (result.wrong_sums) result.stopped = true;
+  if (result.shortage) {
+    result.stopped = true;
+    result.largest_group = largest_group(config, result.shortage->left, predictor);
+  }
+  return result;
+}
+
+}  // namespace dstune

@@ -1,0 +1,182 @@
+#include "core/search/feasibility/memory_limit.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/base/error.hpp"
+#include "core/report/journal/journal.hpp"
+#include "core/search/feasibility/machine.hpp"
+#include "tests/support/scripted_pool.hpp"
+#include "tests/support/temporary_directory.hpp"
+
+namespace dstune::memory_limit_test {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing_support::make_named;
+using testing_support::TemporaryDirectory;
+
+constexpr Bytes kMiB = Bytes{1} << 20U;
+constexpr Bytes kGiB = Bytes{1} << 30U;
+
+DeviceInfo gpu(Bytes free_memory, Bytes context) {
+  DeviceInfo info{"cuda", "Some GPU", 80 * kGiB, free_memory, false, ""};
+  info.limit_is_free_memory = true;
+  info.reserves = {{"CUDA context", context, true}, {"NCCL's buffers", 100 * kMiB, false}};
+  return info;
+}
+
+WorkerInfo worker(int rank, DeviceInfo device) {
+  WorkerInfo info;
+  info.rank = rank;
+  info.host = "node" + std::to_string(rank);
+  info.workers_on_host = 1;
+  info.devices = {std::move(device)};
+  return info;
+}
+
+/// Of the second there is more free, but it needs more beside.
+std::vector<WorkerInfo> two_workers() {
+  return {worker(1, gpu(70 * kGiB, 400 * kMiB)), worker(2, gpu(71 * kGiB, 3 * kGiB))};
+}
+
+TuningConfig unlimited() {
+  TuningConfig config;
+  config.source = "config.json";
+  config.settings.backend = "cuda";
+  return config;
+}
+
+TEST(MemoryLimit, IsWhatIsFreeOnTheLeastFreeGpuLessItsReserves) {
+  const MemoryLimit limit = memory_limit_of_run(unlimited(), "cuda", two_workers());
+
+  EXPECT_EQ(limit.bytes, 68 * kGiB - 100 * kMiB);
+  EXPECT_EQ(limit.origin,
+            "71.00 GiB free on Some GPU of rank 2 on node2, less 3.00 GiB CUDA context (measured), "
+            "100.00 MiB NCCL's buffers (estimated)");
+}
+
+TEST(MemoryLimit, OfWorkersThatShareAGpuIsTheirPartLessTheirOwnReserves) {
+  auto workers = two_workers();
+  for (WorkerInfo& each : workers) {
+    each.host = "node1";
+    each.devices = {gpu(70 * kGiB, 400 * kMiB)};
+    each.devices.front().id = "GPU-1";
+  }
+
+  const MemoryLimit limit = memory_limit_of_run(unlimited(), "cuda", workers);
+
+  EXPECT_EQ(limit.bytes, 35 * kGiB - 500 * kMiB);
+  EXPECT_THAT(limit.origin, HasSubstr("of rank 1 on node1, for 2 workers, less"));
+}
+
+/// Two workers of a host of 24 GiB.
+std::vector<WorkerInfo> two_on_a_host(const std::vector<MemoryBound>& bounds) {
+  DeviceInfo cpu{"cpu", "Some CPU", 24 * kGiB, 23 * kGiB, true, ""};
+  cpu.bounds = bounds;
+  std::vector<WorkerInfo> workers = {worker(1, cpu), worker(2, cpu)};
+  for (WorkerInfo& each : workers) {
+    each.host = "node1";
+    each.workers_on_host = 2;
+  }
+  return workers;
+}
+
+TEST(MemoryLimit, OfAHostIsWhatItsNarrowestBoundLeavesToAWorker) {
+  const MemoryLimit limit =
+      memory_limit_of_run(unlimited(), "cpu",
+                          two_on_a_host({{"control group /job (memory.max)", 3 * kGiB, 0, "1:2"},
+                                         {"control group / (memory.max)", 8 * kGiB, 0, "1:1"}}));
+
+  EXPECT_EQ(limit.bytes, static_cast<Bytes>(0.85 * 3 * kGiB) / 2);
+  EXPECT_EQ(limit.origin,
+            "85 % of the 3.00 GiB of control group /job (memory.max), for 2 workers (node1)");
+}
+
+TEST(MemoryLimit, OfAHostThatRunsOnKeepsWhatItBeganWithUnlessThereIsNotSoMuch) {
+  const MemoryBound bound{"control group /job (memory.max)", 3 * kGiB, 2 * kGiB, "1:2"};
+  const auto workers = two_on_a_host({bound});
+  const Bytes now = (1 * kGiB - 2 * 64 * kMiB) / 2;
+
+  EXPECT_EQ(memory_limit_of_run(unlimited(), "cpu", workers).bytes, now);
+  EXPECT_EQ(memory_limit_of_run(unlimited(), "cpu", workers, 1 * kGiB).bytes, 1 * kGiB);
+  EXPECT_EQ(memory_limit_of_run(unlimited(), "cpu", workers, 10 * kGiB).bytes, now);
+}
+
+TEST(MemoryLimit, OfAHostThatHasNothingLeftIsAFaultOfTheConfiguration) {
+  const auto workers = two_on_a_host({{"ulimit -v", 512 * kMiB, 450 * kMiB, ""}});
+
+  try {
+    memory_limit_of_run(unlimited(), "cpu", workers);
+    FAIL();
+  } catch (const ConfigError& fault) {
+    EXPECT_THAT(
+        fault.what(),
+        HasSubstr("/dstune/memory_limit  is not set, and nothing is left: of the 512.00 MiB "
+                  "of ulimit -v are 62.00 MiB free, for 1 worker"));
+  }
+}
+
+TEST(MemoryLimit, IsTheUsersWhateverIsFree) {
+  auto config = unlimited();
+  config.settings.memory_limit = 7;
+
+  const MemoryLimit limit = memory_limit_of_run(config, "cuda", two_workers(), 5);
+
+  EXPECT_EQ(limit.bytes, 7U);
+  EXPECT_EQ(limit.origin, "");
+}
+
+TEST(MemoryLimit, OfARunThatGoesOnIsTheOneThatItBeganWith) {
+  EXPECT_EQ(memory_limit_of_run(unlimited(), "cuda", two_workers(), 60 * kGiB).bytes, 60 * kGiB);
+}
+
+TEST(MemoryLimit, OfADeviceThatDoesNotGoByFreeMemoryIsAllOfIt) {
+  const std::vector<WorkerInfo> workers = {
+      worker(1, {"cuda", "Some GPU", 40 * kGiB, 3 * kGiB, false, ""})};
+
+  EXPECT_EQ(memory_limit_of_run(unlimited(), "cuda", workers, 5).bytes, 40 * kGiB);
+}
+
+TEST(MemoryLimit, IsAFaultOfTheConfigurationWhereNothingIsLeft) {
+  const std::vector<WorkerInfo> workers = {worker(1, gpu(400 * kMiB, 400 * kMiB))};
+
+  try {
+    memory_limit_of_run(unlimited(), "cuda", workers);
+    FAIL() << "400 MiB are not more than 500";
+  } catch (const ConfigError& fault) {
+    EXPECT_THAT(fault.what(), HasSubstr("/dstune/memory_limit  is not set, and nothing is left of "
+                                        "400.00 MiB free on Some GPU of rank 1 on node1"));
+  }
+}
+
+TEST(MemoryLimit, AboveWhatIsFreeInTheRunThatGoesOnIsAWarning) {
+  const Machine enough = machine_of_run(unlimited(), two_workers(), 2, "", 60 * kGiB);
+  const Machine too_much = machine_of_run(unlimited(), two_workers(), 2, "", 69 * kGiB);
+
+  EXPECT_THAT(machine_warnings(unlimited(), enough, two_workers()), IsEmpty());
+  EXPECT_THAT(machine_warnings(unlimited(), too_much, two_workers()),
+              ElementsAre(HasSubstr("began with a memory limit of 69.00 GiB, and now there are "
+                                    "only 71.00 GiB free on Some GPU of rank 2")));
+  EXPECT_EQ(too_much.memory_limit_origin, "that of the run that goes on");
+}
+
+TEST(EarlierMemoryLimit, IsThatOfTheLastExperimentEvenIfItCrashedTheRun) {
+  const TemporaryDirectory directory;
+  const std::string path = directory / "journal.jsonl";
+  EXPECT_EQ(earlier_memory_limit(path), std::nullopt);
+  {
+    Journal journal(path, Journal::Mode::create, {{}, "cuda", "Some GPU"});
+    EXPECT_EQ(earlier_memory_limit(path), std::nullopt) << "nothing was started";
+    Experiment experiment = make_named("x", 1);
+    experiment.settings.memory_limit = 12345;
+    journal.started(experiment, {1});
+  }
+
+  EXPECT_EQ(earlier_memory_limit(path), Bytes{12345});
+}
+
+}  // namespace
+}  // namespace dstune::memory_limit_test

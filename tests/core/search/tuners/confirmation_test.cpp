@@ -1,0 +1,232 @@
+#include "core/search/tuners/confirmation.hpp"
+
+#include <map>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "core/search/tuners/deepspeed_tuners.hpp"
+#include "tests/support/pool_search.hpp"
+
+namespace dstune::confirmation_test {
+namespace {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+using testing::Not;
+using testing_support::make_pool;
+using testing_support::PoolSearch;
+using testing_support::Row;
+using testing_support::search;
+
+class ConfirmationTest : public testing::Test {
+ protected:
+  void SetUp() override { config_.autotuning.tuner_early_stopping = 100; }
+
+  Confirmation tuner() {
+    return {std::make_unique<GridTuner>(config_, 1, make_pool(rows_)), Metric::throughput};
+  }
+  /// What a run of the candidate takes in turn; the first is of the search.
+  Seconds time_of(const Candidate& candidate) {
+    const auto name = candidate.name.substr(0, candidate.name.find("_again"));
+    return times_.at(name).at(static_cast<std::size_t>(candidate.repetition));
+  }
+  PoolSearch run(Confirmation& tuner, int groups = 1) {
+    return search(
+        tuner, [&](const Candidate& candidate) { return time_of(candidate); }, groups);
+  }
+
+  TuningConfig config_;
+  std::vector<Row> rows_;
+  std::map<std::string, std::vector<Seconds>> times_;
+};
+
+TEST_F(ConfirmationTest, OneRepetitionOfEachIsEnoughWhereTheOrderIsBeyondNoise) {
+  rows_ = {{"slow"}, {"fast"}, {"slowest"}};
+  times_ = {{"slow", {1.3, 1.3}}, {"fast", {1, 1}}, {"slowest", {2}}};
+  auto confirmed = tuner();
+
+  EXPECT_THAT(run(confirmed, 2).batches,
+              ElementsAre(ElementsAre("slow", "fast"), ElementsAre("slowest"),
+                          ElementsAre("fast_again1"), ElementsAre("slow_again1")))
+      << "repetitions run alone";
+  EXPECT_EQ(confirmed.best()->experiment.name, "fast");
+  EXPECT_THAT(confirmed.remarks().back(), HasSubstr("fast was confirmed by 1 repetition against "
+                                                    "1 other"));
+  EXPECT_THAT(confirmed.remarks().back(), Not(HasSubstr("not told apart")));
+}
+
+TEST_F(ConfirmationTest, RepetitionsDecideNotTheFirstNumber) {
+  rows_ = {{"lucky"}, {"good"}};
+  times_ = {{"lucky", {1, 1.3}}, {"good", {1.1, 1.1}}};
+  auto confirmed = tuner();
+
+  run(confirmed);
+
+  EXPECT_EQ(confirmed.best()->experiment.name, "good");
+}
+
+// 1 % apart with 1 % of noise: the two alternate until both have been run five times.
+TEST_F(ConfirmationTest, CloseOnesAlternateAndAreBounded) {
+  rows_ = {{"a"}, {"b"}};
+  times_ = {{"a", std::vector<Seconds>(6, 1.0)}, {"b", std::vector<Seconds>(6, 1.001)}};
+  auto confirmed = tuner();
+
+  const auto names = run(confirmed).names();
+
+  EXPECT_THAT(names,
+              ElementsAre("a", "b", "a_again1", "b_again1", "a_again2", "b_again2", "a_again3",
+                          "b_again3", "a_again4", "b_again4", "a_again5", "b_again5"));
+  EXPECT_THAT(confirmed.remarks().back(), HasSubstr("not told apart from it: b"));
+}
+
+/// Names in the order they were run, with the preset's host overhead in the steps of "b".
+std::vector<std::string> run_with_host_overhead(Confirmation& tuner, int hooks_of_b) {
+  std::vector<std::string> names;
+  for (auto batch = tuner.next(1); !batch.empty(); batch = tuner.next(1)) {
+    const Candidate& candidate = batch.front();
+    names.push_back(candidate.name);
+    Record record = testing_support::make_record(candidate, 1.0, static_cast<int>(names.size()));
+    record.experiment.settings.host_overhead = host_overhead_preset(kGlooOverhead).value();
+    for (int i = 0; i < hooks_of_b && candidate.name.starts_with("b"); ++i) {
+      std::get<Measured>(record.outcome).ledger.add_host(HostEvent::gradient_hook, 160e-6);
+    }
+    tuner.learn(record);
+  }
+  return names;
+}
+
+// 1.4 % of noise after one repetition of each, and 0.16 s of host time that b alone has.
+TEST_F(ConfirmationTest, WhatHangsOnTheProfileIsNotRepeatedForIt) {
+  rows_ = {{"a"}, {"b"}};
+  auto confirmed = tuner();
+
+  EXPECT_THAT(run_with_host_overhead(confirmed, 1000),
+              ElementsAre("a", "b", "a_again1", "b_again1"));
+  EXPECT_THAT(confirmed.remarks().back(), HasSubstr("not told apart from it: b"));
+}
+
+TEST_F(ConfirmationTest, WhatHangsOnTheProfileLessThanOnNoiseIsRepeated) {
+  rows_ = {{"a"}, {"b"}};
+  auto confirmed = tuner();
+
+  EXPECT_THAT(run_with_host_overhead(confirmed, 10), testing::SizeIs(12));
+}
+
+TEST_F(ConfirmationTest, OfTiesTheSmallerStageIsTheOptimum) {
+  rows_ = {{"z3", 3}, {"z1", 1}};
+  times_ = {{"z3", std::vector<Seconds>(6, 1.0)}, {"z1", std::vector<Seconds>(6, 1.001)}};
+  auto confirmed = tuner();
+
+  run(confirmed);
+
+  EXPECT_EQ(confirmed.best()->experiment.name, "z1");
+  EXPECT_THAT(confirmed.remarks().back(), HasSubstr("not told apart from it: z3"));
+}
+
+// Equal but for one setting, whose other value is slower by what no noise hides; DeepSpeed has
+// true.
+TEST_F(ConfirmationTest, OfTiesDeepSpeedsDefaultsAreTheOptimumWhateverTheNames) {
+  rows_ = {{"z1_cgF", 1}, {"z1_cgT", 1}};
+  times_ = {{"z1_cgF", std::vector<Seconds>(6, 1.001)}, {"z1_cgT", std::vector<Seconds>(6, 1.0)}};
+  auto pool = make_pool(rows_);
+  pool.candidates[0].candidate.ds_config["zero_optimization"].as_object()["contiguous_gradients"] =
+      false;
+  Confirmation confirmed(std::make_unique<GridTuner>(config_, 1, std::move(pool)),
+                         Metric::throughput);
+
+  run(confirmed);
+
+  EXPECT_EQ(confirmed.best()->experiment.name, "z1_cgT");
+}
+
+TEST_F(ConfirmationTest, OfEquallySimpleTiesTheFasterIsTheOptimumWhateverTheNames) {
+  rows_ = {{"a", 1}, {"b", 1}};
+  times_ = {{"a", std::vector<Seconds>(6, 1.001)}, {"b", std::vector<Seconds>(6, 1.0)}};
+  auto confirmed = tuner();
+
+  run(confirmed);
+
+  EXPECT_EQ(confirmed.best()->experiment.name, "b");
+}
+
+TEST_F(ConfirmationTest, ASpreadIsSaidOnlyWhereRepetitionsShowOne) {
+  rows_ = {{"a"}, {"b"}};
+  times_ = {{"a", {1, 1}}, {"b", {2, 2}}};
+  auto once = tuner();
+  run(once);
+  times_ = {{"a", {1, 1, 1.02, 1, 1.02, 1}}, {"b", {1, 1, 1.02, 1, 1.02, 1}}};
+  auto often = tuner();
+  run(often);
+
+  EXPECT_THAT(once.remarks().back(), Not(HasSubstr("vary")));
+  EXPECT_THAT(often.remarks().back(), HasSubstr("times of repetitions vary by 1.1 %"));
+}
+
+TEST_F(ConfirmationTest, ARepetitionFarFromTheFirstIsSaid) {
+  rows_ = {{"disturbed"}, {"quiet"}};
+  times_ = {{"disturbed", {1, 1.31}}, {"quiet", {1.01, 1.04}}};
+  auto confirmed = tuner();
+
+  run(confirmed);
+
+  EXPECT_THAT(confirmed.remarks().back(),
+              AllOf(HasSubstr("disturbed_again1 took 31 % longer than at first"),
+                    Not(HasSubstr("quiet_again1"))));
+}
+
+TEST_F(ConfirmationTest, WhatIsMeasurablySlowerIsNoTieWhateverItsStage) {
+  rows_ = {{"z3", 3}, {"z1", 1}};
+  times_ = {{"z3", std::vector<Seconds>(6, 1.0)}, {"z1", std::vector<Seconds>(6, 1.04)}};
+  auto confirmed = tuner();
+
+  run(confirmed);
+
+  EXPECT_EQ(confirmed.best()->experiment.name, "z3");
+}
+
+TEST_F(ConfirmationTest, ARepetitionThatFailsCountsAndDoesNotDecide) {
+  rows_ = {{"fragile"}, {"solid"}};
+  times_ = {{"fragile", {1, 0}}, {"solid", {1.02, 1.02}}};
+  auto confirmed = tuner();
+
+  EXPECT_THAT(run(confirmed).names(),
+              ElementsAre("fragile", "solid", "fragile_again1", "solid_again1"));
+  EXPECT_EQ(confirmed.best()->experiment.name, "solid");
+}
+
+TEST_F(ConfirmationTest, ASingleMeasurementIsNotRepeated) {
+  rows_ = {{"only"}, {"too large"}};
+  times_ = {{"only", {1}}, {"too large", {0}}};
+  auto confirmed = tuner();
+
+  EXPECT_THAT(run(confirmed).names(), ElementsAre("only", "too large"));
+  EXPECT_EQ(confirmed.best()->experiment.name, "only");
+}
+
+TEST_F(ConfirmationTest, KnowsTheBestBeforeAndDuringTheConfirmation) {
+  rows_ = {{"a"}, {"b"}};
+  auto confirmed = tuner();
+  EXPECT_FALSE(confirmed.best());
+  times_ = {{"a", {1, 1}}, {"b", {2, 2}}};
+
+  search(
+      confirmed, [&](const Candidate& candidate) { return time_of(candidate); }, 1, 3);
+
+  EXPECT_EQ(confirmed.best()->experiment.name, "a");
+}
+
+TEST_F(ConfirmationTest, ARepetitionIsAnExperimentOfItsOwn) {
+  rows_ = {{"a"}, {"b"}};
+  times_ = {{"a", {1, 1}}, {"b", {2, 2}}};
+  auto confirmed = tuner();
+
+  const auto records = run(confirmed).records;
+
+  EXPECT_NE(records[2].experiment.key(), records[0].experiment.key());
+}
+
+}  // namespace
+}  // namespace dstune::confirmation_test

@@ -1,0 +1,175 @@
+#include "core/search/tuners/report/result_remarks.hpp"
+
+#include <optional>
+#include <string>
+#include <utility>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/core/report/records.hpp"
+
+namespace dstune::result_remarks_test {
+namespace {
+
+using testing::HasSubstr;
+using testing_support::make_experiment;
+
+/// One sample per step of `seconds`.
+Measured measured(Seconds seconds) {
+  Measured measured = testing_support::make_measured(1 / seconds);
+  measured.step_time = {seconds, seconds, seconds, 1};
+  return measured;
+}
+
+Record record(int stage, Outcome outcome, std::string_view preset = kGlooOverhead) {
+  Experiment experiment = make_experiment(stage, 1);
+  experiment.settings.host_overhead = host_overhead_preset(preset).value();
+  return testing_support::make_record(experiment, std::move(outcome));
+}
+
+TEST(ResultRemarks, WarnOfAnOptimumThatIsKnownToBeWrong) {
+  Record best = record(3, measured(0.8));
+  EXPECT_THAT(result_remarks({best}, Metric::throughput, best),
+              testing::Not(testing::Contains(HasSubstr("fast and wrong"))));
+  best.experiment.ds_config["zero_optimization"].as_object()["zero_hpz_partition_size"] = 2;
+
+  EXPECT_THAT(result_remarks({best}, Metric::throughput, best),
+              testing::Contains(HasSubstr("z3_gas1_tmbspg1 may be fast and wrong: stage 3 with "
+                                          "zero_hpz_partition_size")));
+}
+
+TEST(CheckpointingRemark, SaysWhatTheTrainingProgramHasToDo) {
+  const Record plain = record(1, measured(0.9));
+  Record with = plain;
+  with.experiment.ds_config["dstune"] = json::object{{"activation_checkpointing", true}};
+
+  EXPECT_EQ(checkpointing_remark({plain}, plain), "");
+  EXPECT_THAT(checkpointing_remark({plain, with}, with),
+              HasSubstr("model.gradient_checkpointing_enable({'use_reentrant': False})"));
+  EXPECT_THAT(checkpointing_remark({plain, with}, plain), HasSubstr("must not switch it on"));
+}
+
+TEST(PeakRemark, HoldsTheWinnerAgainstThePeakWhereThereIsOne) {
+  Measured winner = measured(0.8);
+  winner.flops_per_s_per_rank = 250e12;
+  EXPECT_EQ(peak_remark({record(1, winner)}, record(1, winner)), "");
+  winner.device_peaks = {612e12, 3e12};
+
+  EXPECT_THAT(result_remarks({record(1, winner)}, Metric::flops, record(1, winner)),
+              testing::Contains("z1_gas1_tmbspg1 runs at 41 % of the measured GEMM peak (612.0 "
+                                "TFLOP/s)"));
+}
+
+TEST(CoresRemark, SaysThatTheRanksHadFewerCoresThanTheyCouldUse) {
+  Measured alone = measured(1);
+  alone.core_use = {{1, 0.97, 0}, {2, 1.9, 0}};
+  Measured crowded = measured(1);
+  crowded.core_use = {{1, 0.31, 0}, {4, 1.24, 0}};
+
+  EXPECT_EQ(cores_remark({record(1, measured(1))}), "");
+  EXPECT_EQ(cores_remark({record(1, alone)}), "");
+  EXPECT_THAT(cores_remark({record(1, crowded)}), HasSubstr("had 31 % of a core (median)"));
+}
+
+TEST(ResultRemarks, NameSlowRanks) {
+  TuningResult result;
+  result.records = {record(1, measured(1))};
+  result.slow_workers = {"rank 3 on b had 25 % of a core"};
+
+  EXPECT_EQ(result_remarks(result, Metric::throughput).back(),
+            "a slow rank: rank 3 on b had 25 % of a core");
+}
+
+TEST(ArithmeticRemark, IsOfSixteenBitsOnTheCpu) {
+  auto bf16 = record(1, measured(1));
+  bf16.experiment.ds_config["bf16"] = {{"enabled", true}};
+  auto simulated = bf16;
+  simulated.experiment.settings.backend = "sim";
+
+  EXPECT_THAT(arithmetic_remark({record(1, measured(1)), bf16}), HasSubstr("computes in fp32"));
+  EXPECT_EQ(arithmetic_remark({record(1, measured(1))}), "");
+  EXPECT_EQ(arithmetic_remark({simulated}), "");
+  bf16.outcome = OutOfMemory{};
+  EXPECT_EQ(arithmetic_remark({bf16}), "");
+}
+
+TEST(ResultRemarks, NameTheProfileThatWasMeasured) {
+  auto best = record(1, measured(1));
+  best.experiment.settings.host_overhead.seconds[0] = 1;
+  best.experiment.settings.host_overhead.origin = "mine.json, measured on node1";
+
+  EXPECT_EQ(result_remarks({best}, Metric::throughput, best).front(),
+            "host overhead: profile mine.json, measured on node1");
+}
+
+Record on_device(std::optional<DeviceUse> use) {
+  Measured result = measured(1);
+  result.device_use = std::move(use);
+  return record(1, result);
+}
+
+TEST(ThrottleRemark, HasTheNumbersOfTheSlowestClock) {
+  const auto throttled = [](double clock, std::string reason) {
+    return on_device(DeviceUse{.sm_clock_mhz = clock,
+                               .max_sm_clock_mhz = 1980,
+                               .power_w = 612,
+                               .throttle_reasons = {std::move(reason)}});
+  };
+
+  EXPECT_EQ(throttle_remark({on_device(std::nullopt), on_device(DeviceUse{}), record(1, Skipped{}),
+                             throttled(1800, "heat"), throttled(1410, "power cap")}),
+            "the GPU was held back in 2 of 4 experiments (most in z1_gas1_tmbspg1, power cap: SM "
+            "clock 1410 of 1980 MHz (71 %), 612 W): their times are not its best");
+  EXPECT_EQ(throttle_remark({on_device(std::nullopt), on_device(DeviceUse{})}), "");
+}
+
+TEST(SharingRemark, CountsTheMostOtherProcesses) {
+  EXPECT_EQ(sharing_remark({on_device(DeviceUse{.other_processes = 1}), on_device(DeviceUse{}),
+                            on_device(DeviceUse{.other_processes = 2})}),
+            "2 other processes used the GPU in 2 of 3 experiments: their times are not its best");
+  EXPECT_THAT(sharing_remark({on_device(DeviceUse{.other_processes = 1})}),
+              HasSubstr("1 other process used the GPU in 1 of 1 "));
+  EXPECT_EQ(sharing_remark({on_device(DeviceUse{}), on_device(std::nullopt)}), "");
+}
+
+TEST(ResultRemarks, SayWhatHeldTheGpuBack) {
+  const std::vector<Record> records = {
+      on_device(DeviceUse{.throttle_reasons = {"heat"}, .other_processes = 1})};
+
+  EXPECT_THAT(result_remarks(records, Metric::throughput, std::nullopt),
+              testing::IsSupersetOf({HasSubstr("held back"), HasSubstr("1 other process")}));
+}
+
+TEST(ResultRemarks, BeginWithTheHostOverheadInForce) {
+  const auto of = [](std::string_view preset) {
+    const std::vector<Record> records = {record(1, measured(1), preset)};
+    return result_remarks(records, Metric::throughput, records.front()).front();
+  };
+
+  EXPECT_EQ(of(kGlooOverhead), "host overhead: preset cpu-gloo, no measurement of this machine");
+  EXPECT_THAT(of(kNoOverhead), HasSubstr("host overhead: none"));
+  EXPECT_TRUE(result_remarks({}, Metric::throughput, std::nullopt).empty());
+}
+
+TEST(ResultRemarks, NameWhatTheProfileDoesNotTellApart) {
+  Measured busy = measured(0.9);
+  busy.ledger.add_host(HostEvent::collective, 0.4);
+  const std::vector<Record> records = {record(1, measured(0.8)), record(2, busy)};
+
+  EXPECT_THAT(result_remarks(records, Metric::throughput, records.front()),
+              testing::Contains(HasSubstr("calibrate to tell z1 from z2")));
+}
+
+TEST(ResultRemarks, NameTheRanksThatLostTheirDevice) {
+  TuningResult result;
+  result.lost_devices = {"rank 3 on b: no GPU"};
+
+  const auto remarks = result_remarks(result, Metric::throughput);
+
+  ASSERT_EQ(remarks.size(), 1U);
+  EXPECT_EQ(remarks[0], "a rank lost its device and got no more work: rank 3 on b: no GPU");
+}
+
+}  // namespace
+}  // namespace dstune::result_remarks_test
