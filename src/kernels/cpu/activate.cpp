@@ -2,9 +2,10 @@
 
 #include <cassert>
 
-#include "kernels/cpu/activations.hpp"
+#include "kernels/activations.hpp"
 #include "kernels/cpu/cpu_device.hpp"
 #include "kernels/cpu/elements.hpp"
+#include "kernels/cpu/vector_math.hpp"
 
 namespace dstune::cpu {
 
@@ -30,7 +31,7 @@ void CpuDevice::compute(const Activate& op) {
       const auto addend = static_cast<float>(op.addend);
       return map<T>(*this, op, [=](float x) { return factor * x + addend; });
     }
-    with_activation(op.kind, [&]<class F>(std::type_identity<F>) {
+    with_activation<VectorMath>(op.kind, [&]<class F>(std::type_identity<F>) {
       map<T>(*this, op, [](float x) { return F::value(x); });
     });
   });
@@ -40,7 +41,7 @@ void CpuDevice::compute(const ActivateBackward& op) {
   assert(op.d_out.numel == op.d_x.numel && op.saved.numel == op.d_x.numel);
   assert(op.d_out.dtype == op.d_x.dtype && op.saved.dtype == op.d_x.dtype);
   with_type(op.d_x.dtype, [&]<class T>(std::type_identity<T>) {
-    with_activation(op.kind, [&]<class F>(std::type_identity<F>) {
+    with_activation<VectorMath>(op.kind, [&]<class F>(std::type_identity<F>) {
       const T* const d = elements<T>(op.d_out);
       const T* const saved = elements<T>(op.saved);
       T* const result = elements<T>(op.d_x);

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <cassert>
 
+#include "kernels/activations.hpp"
 #include "kernels/cpu/cpu_device.hpp"
 #include "kernels/cpu/elements.hpp"
 #include "kernels/cpu/log_sum_exp.hpp"
-#include "kernels/cpu/soft_cap.hpp"
 
 namespace dstune::cpu {
 
@@ -17,7 +17,7 @@ template <class T, class Cap>
 float replace_by_gradient(T* x, std::int64_t cols, std::int64_t label, Cap cap) {
   ExpSum sum;
   for_blocks(x, cols, [&](const float* values, std::int64_t, std::int64_t count) {
-    add_capped(sum, cap, values, count);
+    sum.add_capped(cap, values, count);
   });
   const float log_sum = sum.log_sum();
   const float own = cap.value(to_float(x[label]));
@@ -41,7 +41,7 @@ void CpuDevice::compute(const CrossEntropy& op) {
   const auto* const labels = elements<std::int64_t>(op.labels);
   auto* const losses = elements<float>(op.losses);
   with_type(logits.dtype, [&]<class T>(std::type_identity<T>) {
-    with_cap(op.softcap, [&](auto cap) {
+    with_cap<VectorMath>(op.softcap, [&](auto cap) {
       for_rows(*this, logits.rows, logits.cols, [=](std::int64_t i) {
         T* const x = row<T>(logits, i);
         assert(labels[i] < logits.cols);

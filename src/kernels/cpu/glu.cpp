@@ -2,9 +2,10 @@
 
 #include <cassert>
 
-#include "kernels/cpu/activations.hpp"
+#include "kernels/activations.hpp"
 #include "kernels/cpu/cpu_device.hpp"
 #include "kernels/cpu/elements.hpp"
+#include "kernels/cpu/vector_math.hpp"
 
 namespace dstune::cpu {
 
@@ -12,7 +13,7 @@ void CpuDevice::compute(const Glu& op) {
   const std::int64_t cols = op.gate_up.cols / 2;
   assert(op.activated.numel == op.gate_up.rows * cols && op.product.numel == op.activated.numel);
   with_type(op.product.dtype, [&]<class T>(std::type_identity<T>) {
-    with_activation(op.kind, [&]<class F>(std::type_identity<F>) {
+    with_activation<VectorMath>(op.kind, [&]<class F>(std::type_identity<F>) {
       for_rows(*this, op.gate_up.rows, cols, [&op, cols](std::int64_t i) {
         const T* const gate = row<T>(op.gate_up, i);
         const T* const up = gate + cols;
@@ -33,7 +34,7 @@ void CpuDevice::compute(const GluBackward& op) {
   assert(op.d_product.numel == op.gate_up.rows * cols && op.d_up.numel == op.d_gate.numel);
   const bool reads_result = saves_result(op.kind);
   with_type(op.d_product.dtype, [&]<class T>(std::type_identity<T>) {
-    with_activation(op.kind, [&]<class F>(std::type_identity<F>) {
+    with_activation<VectorMath>(op.kind, [&]<class F>(std::type_identity<F>) {
       for_rows(*this, op.gate_up.rows, cols, [&op, cols, reads_result](std::int64_t i) {
         const T* const gate = row<T>(op.gate_up, i);
         const T* const up = gate + cols;

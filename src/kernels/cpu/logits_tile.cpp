@@ -3,10 +3,10 @@
 #include <cassert>
 #include <cmath>
 
+#include "kernels/activations.hpp"
 #include "kernels/cpu/cpu_device.hpp"
 #include "kernels/cpu/elements.hpp"
 #include "kernels/cpu/log_sum_exp.hpp"
-#include "kernels/cpu/soft_cap.hpp"
 
 namespace dstune::cpu {
 
@@ -23,7 +23,7 @@ struct FoldedRow {
   void add(const T* x, std::int64_t cols, Cap cap) const {
     ExpSum all{largest, sum};
     for_blocks(x, cols, [&](const float* values, std::int64_t, std::int64_t count) {
-      add_capped(all, cap, values, count);
+      all.add_capped(cap, values, count);
     });
     largest = all.largest;
     sum = all.sum;
@@ -57,7 +57,7 @@ void CpuDevice::compute(const FoldLogits& op) {
   assert(statistics.cols == tile.rows && op.labels.numel == tile.rows);
   const auto* const labels = elements<std::int64_t>(op.labels);
   with_type(tile.dtype, [&]<class T>(std::type_identity<T>) {
-    with_cap(op.softcap, [&](auto cap) {
+    with_cap<VectorMath>(op.softcap, [&](auto cap) {
       for_rows(*this, tile.rows, tile.cols, [=](std::int64_t i) {
         const FoldedRow folded{row<float>(statistics, kLargest)[i],
                                row<float>(statistics, kExpSum)[i],
@@ -89,7 +89,7 @@ void CpuDevice::compute(const LogitsGradient& op) {
   const auto* const log_sums = elements<float>(op.log_sums);
   const auto factor = static_cast<float>(op.factor);
   with_type(tile.dtype, [&]<class T>(std::type_identity<T>) {
-    with_cap(op.softcap, [&](auto cap) {
+    with_cap<VectorMath>(op.softcap, [&](auto cap) {
       for_rows(*this, tile.rows, tile.cols, [=](std::int64_t i) {
         replace_by_gradient(row<T>(tile, i), tile.cols, labels[i] - first, log_sums[i], factor,
                             cap);

@@ -1,8 +1,9 @@
 #include <cassert>
 
 #include "core/device/operations/activate.hpp"
+#include "kernels/activations.hpp"
 #include "kernels/cuda/device/cuda_device.hpp"
-#include "kernels/cuda/kernels/activations.cuh"
+#include "kernels/cuda/kernels/device_math.cuh"
 #include "kernels/cuda/kernels/each_element.cuh"
 
 namespace dstune::cuda {
@@ -37,7 +38,8 @@ void CudaDevice::compute(const Activate& op) {
     if (op.kind == Activation::affine) {
       return run(Affine{static_cast<float>(op.factor), static_cast<float>(op.addend)});
     }
-    with_activation(op.kind, [&]<class F>(std::type_identity<F>) { run(Forward<F>{}); });
+    with_activation<DeviceMath>(op.kind,
+                                [&]<class F>(std::type_identity<F>) { run(Forward<F>{}); });
   });
 }
 
@@ -45,7 +47,7 @@ void CudaDevice::compute(const ActivateBackward& op) {
   assert(op.d_out.numel == op.d_x.numel && op.saved.numel == op.d_x.numel);
   assert(op.d_out.dtype == op.d_x.dtype && op.saved.dtype == op.d_x.dtype);
   with_type(op.d_x.dtype, [&]<class T>(std::type_identity<T>) {
-    with_activation(op.kind, [&]<class F>(std::type_identity<F>) {
+    with_activation<DeviceMath>(op.kind, [&]<class F>(std::type_identity<F>) {
       for_each_element(stream(), op.d_x.numel, Backward<F>{}, In<T>{elements<const T>(op.d_out)},
                        In<T>{elements<const T>(op.saved)}, Out<T>{elements<T>(op.d_x)});
     });

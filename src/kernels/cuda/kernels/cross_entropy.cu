@@ -4,11 +4,12 @@
 #include <cmath>
 
 #include "core/device/operations/cross_entropy.hpp"
+#include "kernels/activations.hpp"
 #include "kernels/cuda/device/cuda_device.hpp"
 #include "kernels/cuda/kernels/any_rows.cuh"
+#include "kernels/cuda/kernels/device_math.cuh"
 #include "kernels/cuda/kernels/exp_sum.cuh"
 #include "kernels/cuda/kernels/rows.cuh"
-#include "kernels/cuda/kernels/soft_cap.cuh"
 
 namespace dstune::cuda {
 
@@ -39,8 +40,7 @@ __global__ void __launch_bounds__(kMostThreads)
     return clear_row(x, row);
   }
   ExpSum own;
-  row.forward(
-      [&](auto width, std::int64_t column) { own.add(capped(cap, load_pack<width>(x + column))); });
+  row.forward([&](auto width, std::int64_t column) { own.add(load_pack<width>(x + column), cap); });
   const ExpSum all = own.of_block();
   const float log_sum = all.largest + logf(all.sum);
   if (threadIdx.x == 0) losses[blockIdx.x] = log_sum - cap.value(to_float(x[label]));
@@ -66,7 +66,7 @@ void CudaDevice::compute(const CrossEntropy& op) {
   assert(op.losses.dtype == DType::fp32 && op.losses.numel == logits.rows);
   const Grid grid{logits.rows, threads_for_row(logits.cols, kPerThread, kMostThreads)};
   with_type(logits.dtype, [&]<class T>(std::type_identity<T>) {
-    with_cap(op.softcap, [&]<class Cap>(const Cap& cap) {
+    with_cap<DeviceMath>(op.softcap, [&]<class Cap>(const Cap& cap) {
       with_any_row_width<T>({logits}, [&](auto width) {
         launch(stream(), grid, cross_entropy_kernel<T, width, Cap>, rows_of<T>(logits),
                elements<const std::int64_t>(op.labels), elements<float>(op.losses), logits.cols,

@@ -1,8 +1,9 @@
 #include <cassert>
 
 #include "core/device/operations/glu.hpp"
+#include "kernels/activations.hpp"
 #include "kernels/cuda/device/cuda_device.hpp"
-#include "kernels/cuda/kernels/activations.cuh"
+#include "kernels/cuda/kernels/device_math.cuh"
 #include "kernels/cuda/kernels/each_element.cuh"
 #include "kernels/cuda/kernels/rows.cuh"
 
@@ -68,7 +69,7 @@ void CudaDevice::compute(const Glu& op) {
   const std::int64_t count = op.product.numel;
   assert(op.activated.numel == count && count == op.gate_up.rows * cols);
   with_type(op.product.dtype, [&]<class T>(std::type_identity<T>) {
-    with_activation(op.kind, [&]<class F>(std::type_identity<F>) {
+    with_activation<DeviceMath>(op.kind, [&]<class F>(std::type_identity<F>) {
       for_each_element(stream(), count, ActivateHalf<F, T>{half_of<T>(op.gate_up, 0)},
                        Out<T>{elements<T>(op.activated)});
     });
@@ -87,7 +88,7 @@ void CudaDevice::compute(const GluBackward& op) {
     for_each_element(stream(), count, TimesHalf<T>{half_of<T>(op.gate_up, cols)}, d_product,
                      Out<T>{elements<T>(op.d_gate)});
     for_each_element(stream(), count, Times{}, d_product, activated, Out<T>{elements<T>(op.d_up)});
-    with_activation(op.kind, [&]<class F>(std::type_identity<F>) {
+    with_activation<DeviceMath>(op.kind, [&]<class F>(std::type_identity<F>) {
       const InOut<T> d_gate{elements<T>(op.d_gate)};
       if (saves_result(op.kind)) {
         for_each_element(stream(), count, DifferentiateResult<F>{}, d_gate, activated);

@@ -3,12 +3,13 @@
 #include <cmath>
 
 #include "core/device/operations/logits_tile.hpp"
+#include "kernels/activations.hpp"
 #include "kernels/cuda/device/cuda_device.hpp"
 #include "kernels/cuda/kernels/any_rows.cuh"
+#include "kernels/cuda/kernels/device_math.cuh"
 #include "kernels/cuda/kernels/each_element.cuh"
 #include "kernels/cuda/kernels/exp_sum.cuh"
 #include "kernels/cuda/kernels/rows.cuh"
-#include "kernels/cuda/kernels/soft_cap.cuh"
 
 namespace dstune::cuda {
 
@@ -33,8 +34,7 @@ __global__ void __launch_bounds__(kMostThreads)
   const T* const x = tile[blockIdx.x];
   const AnyRow<kWidth> row(x, cols);
   ExpSum own;
-  row.forward(
-      [&](auto width, std::int64_t column) { own.add(capped(cap, load_pack<width>(x + column))); });
+  row.forward([&](auto width, std::int64_t column) { own.add(load_pack<width>(x + column), cap); });
   const ExpSum all = own.of_block();
   if (threadIdx.x != 0) return;
   float& largest = statistics[kLargest][blockIdx.x];
@@ -91,7 +91,7 @@ void CudaDevice::compute(const FoldLogits& op) {
   assert(op.statistics.dtype == DType::fp32 && op.statistics.rows == kRowStatistics);
   assert(op.statistics.cols == tile.rows && op.labels.numel == tile.rows);
   with_type(tile.dtype, [&]<class T>(std::type_identity<T>) {
-    with_cap(op.softcap, [&]<class Cap>(const Cap& cap) {
+    with_cap<DeviceMath>(op.softcap, [&]<class Cap>(const Cap& cap) {
       with_any_row_width<T>({tile}, [&](auto width) {
         launch(stream(), block_per_row(tile), fold_logits_kernel<T, width, Cap>,
                rows_of<const T>(tile), labels_of(op.labels, op.first),
@@ -115,7 +115,7 @@ void CudaDevice::compute(const LogitsGradient& op) {
   const Matrix& tile = op.tile;
   assert(op.labels.numel == tile.rows && op.log_sums.numel == tile.rows);
   with_type(tile.dtype, [&]<class T>(std::type_identity<T>) {
-    with_cap(op.softcap, [&]<class Cap>(const Cap& cap) {
+    with_cap<DeviceMath>(op.softcap, [&]<class Cap>(const Cap& cap) {
       with_any_row_width<T>({tile}, [&](auto width) {
         launch(stream(), block_per_row(tile), logits_gradient_kernel<T, width, Cap>,
                rows_of<T>(tile), labels_of(op.labels, op.first), elements<const float>(op.log_sums),
