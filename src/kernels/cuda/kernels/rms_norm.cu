@@ -8,7 +8,7 @@
 #include "core/device/operations/rms_norm.hpp"
 #include "kernels/cuda/device/cuda_device.hpp"
 #include "kernels/cuda/kernels/each_element.cuh"
-#include "kernels/cuda/kernels/row_sums.cuh"
+#include "kernels/cuda/kernels/sums.cuh"
 
 namespace dstune::cuda {
 
@@ -69,8 +69,8 @@ struct TimesWeight {
 };
 
 // Launches of each, at most.
-constexpr int kForward = 8;
-constexpr int kBackward = 18;
+constexpr int kForward = 9;
+constexpr int kBackward = 19;
 
 /// Kernels over all elements of the operation's matrices.
 struct Chain {
@@ -87,7 +87,7 @@ struct Chain {
 
 /// @tparam N  what the weight multiplies
 template <class T, class N>
-void forward(cudaStream_t stream, const RmsNorm& op) {
+void forward(cudaStream_t stream, void* scratch, const RmsNorm& op) {
   const Chain chain{stream, op.x.numel()};
   const Chain of_rows{stream, op.x.rows};
   const std::int64_t cols = op.x.cols;
@@ -99,7 +99,7 @@ void forward(cudaStream_t stream, const RmsNorm& op) {
   auto* const wide = kIsFp32 ? elements<float>(op.out) : elements<float>(op.scratch);
   if constexpr (!kIsFp32) chain.run(Assign{}, In<T>{elements<T>(op.x)}, Out<float>{copy});
   chain.run(Square{}, In<float>{copy}, Out<float>{wide});
-  queue_row_sums(stream, {wide, op.x.rows, cols, DType::fp32, cols},
+  queue_row_sums(stream, scratch, {wide, op.x.rows, cols, DType::fp32, cols},
                  1.0F / static_cast<float>(cols), rrms);
   of_rows.run(PlusTerm{static_cast<float>(op.epsilon)}, InOut<float>{rrms});
   of_rows.run(Rsqrt{}, InOut<float>{rrms});
@@ -136,14 +136,15 @@ Wide wide_of(const RmsNormBackward& op) {
 
 /// From the gradient by `normalised`, which is there, to that by the copy: through the product with
 /// rrms, and through rrms, the mean and the square.
-void through_the_mean(const Chain& chain, const RmsNormBackward& op, const Wide& wide) {
+void through_the_mean(const Chain& chain, void* scratch, const RmsNormBackward& op,
+                      const Wide& wide) {
   const std::int64_t cols = op.d_out.cols;
   const Chain rows{chain.stream, op.d_out.rows};
   auto* const copy = elements<float>(op.saved.copy);
   auto* const rrms = elements<float>(op.saved.rrms);
   const InOut<float> gradient{wide.gradient};
   chain.run(Product{}, In<float>{wide.gradient}, In<float>{copy}, Out<float>{wide.other});
-  queue_row_sums(chain.stream, {wide.other, op.d_out.rows, cols, DType::fp32, cols}, 1.0F,
+  queue_row_sums(chain.stream, scratch, {wide.other, op.d_out.rows, cols, DType::fp32, cols}, 1.0F,
                  wide.of_rows);
   chain.run(TimesRow{rrms, cols}, In<float>{wide.gradient}, Out<float>{wide.gradient});
   rows.run(Times{-0.5F}, InOut<float>{wide.of_rows});
@@ -166,9 +167,10 @@ void CudaDevice::compute(const RmsNorm& op) {
   assert(op.x.dtype != DType::fp32 || op.saved.copy.data == op.x.data);
   assert(op.scratch.numel >= rms_norm_scratch(op.x.dtype, op.x.numel()));
   with_type(op.x.dtype, [&]<class T>(std::type_identity<T>) {
-    if (op.saved.normalised.dtype == op.x.dtype) return forward<T, T>(stream(kForward), op);
+    if (op.saved.normalised.dtype == op.x.dtype)
+      return forward<T, T>(stream(kForward), scratch<void>(), op);
     assert(op.saved.normalised.dtype == DType::fp32);
-    forward<T, float>(stream(kForward), op);
+    forward<T, float>(stream(kForward), scratch<void>(), op);
   });
 }
 
@@ -209,7 +211,7 @@ void CudaDevice::compute(const RmsNormBackward& op) {
       }
       chain.run(times_weight, In<float>{wide.gradient}, Out<float>{wide.gradient});
     }
-    through_the_mean(chain, op, wide);
+    through_the_mean(chain, scratch<void>(), op, wide);
     if constexpr (!std::is_same_v<T, float>) {
       chain.run(Assign{}, In<float>{wide.gradient}, Out<T>{elements<T>(op.d_x)});
     }

@@ -6,6 +6,7 @@
 #include "kernels/cuda/kernels/each_element.cuh"
 #include "kernels/cuda/kernels/reductions.cuh"
 #include "kernels/cuda/kernels/rows.cuh"
+#include "kernels/cuda/kernels/sums.cuh"
 
 namespace dstune::cuda {
 
@@ -32,16 +33,14 @@ __global__ void __launch_bounds__(kThreads)
   sums[blockIdx.x] += sum;
 }
 
-__global__ void __launch_bounds__(kThreads)
-    balance_loss_kernel(const float* counts, const float* sums, std::int64_t experts, double factor,
-                        float* loss) {
-  double own = 0;
-  for (std::int64_t e = threadIdx.x; e < experts; e += blockDim.x) {
-    own += static_cast<double>(counts[e]) * static_cast<double>(sums[e]);
+struct CountTimesSum {
+  const float* counts;
+  const float* sums;
+
+  __device__ double operator()(std::int64_t expert) const {
+    return static_cast<double>(counts[expert]) * static_cast<double>(sums[expert]);
   }
-  const double sum = sum_of_block(own);
-  if (threadIdx.x == 0) *loss += static_cast<float>(factor * sum);
-}
+};
 
 struct OfColumn {
   const float* counts;
@@ -68,8 +67,9 @@ void CudaDevice::compute(const AddRouting& op) {
 
 void CudaDevice::compute(const BalanceLoss& op) {
   const double factor = op.factor * static_cast<double>(op.counts.numel) / square(op.rows);
-  launch(stream(), {1, kThreads}, balance_loss_kernel, elements<const float>(op.counts),
-         elements<const float>(op.sums), op.counts.numel, factor, elements<float>(op.loss));
+  queue_sum(stream(kReductionLaunches), scratch<void>(), op.counts.numel,
+            CountTimesSum{elements<const float>(op.counts), elements<const float>(op.sums)}, factor,
+            elements<float>(op.loss));
 }
 
 void CudaDevice::compute(const BalanceLossBackward& op) {

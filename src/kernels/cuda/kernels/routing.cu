@@ -1,5 +1,6 @@
 // A thread per row, or per pair of a token and an expert: next to the experts' products all of it
 // is little.
+#include <algorithm>
 #include <cassert>
 #include <cmath>
 #include <limits>
@@ -94,42 +95,29 @@ __global__ void __launch_bounds__(kElementThreads)
   for (std::int64_t j = 0; j < cols; ++j) d_in[i][j] = d_out[i][j] / sum - common;
 }
 
-struct Sorting {
-  SortedRows sorted;
-  std::int64_t pairs;
+/// Of the pair at a place, which also learns where it is.
+struct Place {
   std::int64_t chosen;
-  std::int64_t* order;
-  std::int64_t* tokens;
   std::int64_t* places;
+
+  __device__ void operator()(std::int64_t place, std::uint32_t pair, std::int64_t& order,
+                             std::int64_t& token) const {
+    order = pair;
+    token = quotient(pair, chosen);
+    places[pair] = place;
+  }
 };
 
-__global__ void __launch_bounds__(kElementThreads) write_order_kernel(Sorting sorting) {
-  const std::int64_t place = own_index();
-  if (place >= sorting.pairs) return;
-  const auto pair = static_cast<std::int64_t>(sorting.sorted.rows[place]);
-  sorting.order[place] = pair;
-  sorting.tokens[place] = quotient(pair, sorting.chosen);
-  sorting.places[pair] = place;
-}
-
 /// The place behind the last pair of each group.
-__global__ void __launch_bounds__(kElementThreads)
-    find_ends_kernel(const std::uint32_t* experts, std::int64_t pairs, std::int64_t groups,
-                     std::int32_t* ends) {
-  const std::int64_t group = own_index();
-  if (group >= groups) return;
-  std::int64_t low = 0;
-  std::int64_t high = pairs;
-  while (low < high) {
-    const std::int64_t middle = (low + high) / 2;
-    if (static_cast<std::int64_t>(experts[middle]) <= group) {
-      low = middle + 1;
-    } else {
-      high = middle;
-    }
+struct EndOf {
+  const std::uint32_t* experts;
+  std::int64_t pairs;
+
+  __device__ void operator()(std::int64_t group, std::int32_t& end) const {
+    const auto key = static_cast<std::uint32_t>(group);
+    end = static_cast<std::int32_t>(std::upper_bound(experts, experts + pairs, key) - experts);
   }
-  ends[group] = static_cast<std::int32_t>(low);
-}
+};
 
 Grid thread_per(std::int64_t count) { return cover(count, kElementThreads); }
 
@@ -170,11 +158,12 @@ void CudaDevice::compute(const SortByExpert& op) {
   const SortedRows sorted =
       sort_rows(stream(kMostSortLaunches), elements<const std::int64_t>(op.experts), pairs,
                 op.groups, scratch<std::uint32_t>(), Gpu::kScratch);
-  launch(stream(), thread_per(pairs), write_order_kernel,
-         Sorting{sorted, pairs, op.chosen, elements<std::int64_t>(op.order),
-                 elements<std::int64_t>(op.tokens), elements<std::int64_t>(op.places)});
-  launch(stream(), thread_per(op.groups), find_ends_kernel, sorted.tokens, pairs, op.groups,
-         elements<std::int32_t>(op.ends));
+  for_each_element(stream(), pairs, Place{op.chosen, elements<std::int64_t>(op.places)},
+                   In<std::uint32_t>{sorted.rows},
+                   Out<std::int64_t>{elements<std::int64_t>(op.order)},
+                   Out<std::int64_t>{elements<std::int64_t>(op.tokens)});
+  for_each_element(stream(), op.groups, EndOf{sorted.tokens, pairs},
+                   Out<std::int32_t>{elements<std::int32_t>(op.ends)});
 }
 
 }  // namespace dstune::cuda

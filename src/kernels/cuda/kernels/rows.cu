@@ -4,15 +4,12 @@
 #include "core/device/operations/rows.hpp"
 #include "kernels/cuda/device/cuda_device.hpp"
 #include "kernels/cuda/kernels/each_element.cuh"
-#include "kernels/cuda/kernels/reductions.cuh"
 #include "kernels/cuda/kernels/rows.cuh"
+#include "kernels/cuda/kernels/sums.cuh"
 
 namespace dstune::cuda {
 
 namespace {
-
-constexpr int kMostThreads = 1024;
-constexpr int kPerThread = 2;  // values, before the block becomes larger
 
 /// Of `columns` units of type T.
 template <class T>
@@ -54,16 +51,11 @@ bool copy_in_units(cudaStream_t stream, const CopyRows& op) {
   return true;
 }
 
-// One block, so that the sum has one order.
-__global__ void __launch_bounds__(kMostThreads)
-    add_sum_kernel(const float* values, std::int64_t count, double factor, float* sum) {
-  double own = 0;
-  for (std::int64_t i = threadIdx.x; i < count; i += blockDim.x) {
-    own += static_cast<double>(values[i]);
-  }
-  const double total = sum_of_block(own);
-  if (threadIdx.x == 0) *sum += static_cast<float>(factor * total);
-}
+struct InDouble {
+  const float* values;
+
+  __device__ double operator()(std::int64_t i) const { return static_cast<double>(values[i]); }
+};
 
 }  // namespace
 
@@ -77,9 +69,8 @@ void CudaDevice::compute(const CopyRows& op) {
 
 void CudaDevice::compute(const AddSum& op) {
   assert(op.values.dtype == DType::fp32 && op.sum.dtype == DType::fp32);
-  const Grid one_block{1, threads_for_row(op.values.numel, kPerThread, kMostThreads)};
-  launch(stream(), one_block, add_sum_kernel, elements<const float>(op.values), op.values.numel,
-         op.factor, elements<float>(op.sum));
+  queue_sum(stream(kReductionLaunches), scratch<void>(), op.values.numel,
+            InDouble{elements<const float>(op.values)}, op.factor, elements<float>(op.sum));
 }
 
 }  // namespace dstune::cuda

@@ -7,6 +7,7 @@
 #include "kernels/cuda/kernels/each_element.cuh"
 #include "kernels/cuda/kernels/reductions.cuh"
 #include "kernels/cuda/kernels/rows.cuh"
+#include "kernels/cuda/kernels/sums.cuh"
 
 namespace dstune::cuda {
 
@@ -23,18 +24,6 @@ struct ExpOf {
 struct Times {
   __device__ void operator()(std::int64_t, float a, float b, float& out) const { out = a * b; }
 };
-
-template <int kWidth>
-__global__ void __launch_bounds__(kMostThreads)
-    entropies_kernel(RowsOf<const float> terms, std::int64_t cols, float* out) {
-  const float* const x = terms[blockIdx.x];
-  float own = 0;
-  AnyRow<kWidth>(x, cols).forward([&](auto width, std::int64_t column) {
-    for (const float value : load_pack<width>(x + column).values) own += value;
-  });
-  const float sum = sum_of_block(own);
-  if (threadIdx.x == 0) out[blockIdx.x] = -sum;
-}
 
 struct Smaller {
   __device__ std::int64_t operator()(std::int64_t a, std::int64_t b) const { return a < b ? a : b; }
@@ -85,10 +74,8 @@ void CudaDevice::compute(const Entropy& op) {
   for_each_element(stream(), numel, ExpOf{}, log_probs, Out<float>{elements<float>(op.probs)});
   for_each_element(stream(), numel, Times{}, In<float>{elements<const float>(op.probs)}, log_probs,
                    Out<float>{elements<float>(op.terms)});
-  with_any_row_width({op.terms}, [&](auto width) {
-    launch(stream(), block_per_row(op.terms), entropies_kernel<width>,
-           rows_of<const float>(op.terms), op.terms.cols, elements<float>(op.out));
-  });
+  queue_row_sums(stream(kReductionLaunches), scratch<void>(), op.terms, -1.0F,
+                 elements<float>(op.out));
 }
 
 }  // namespace dstune::cuda
