@@ -69,8 +69,8 @@ struct TimesWeight {
 };
 
 // Launches of each, at most.
-constexpr int kForward = 9;
-constexpr int kBackward = 19;
+constexpr int kForward = 8;
+constexpr int kBackward = 18;
 
 /// Kernels over all elements of the operation's matrices.
 struct Chain {
