@@ -9,7 +9,7 @@
 #include "core/base/text.hpp"
 #include "core/base/units.hpp"
 #include "kernels/cpu/cpu_backend.hpp"
-#include "kernels/cpu/onednn.hpp"
+#include "kernels/cpu/products/onednn.hpp"
 #include "kernels/cuda/cuda_info.hpp"
 #include "kernels/sim/sim_backend.hpp"
 

@@ -1,4 +1,4 @@
-#include "kernels/cpu/onednn.hpp"
+#include "kernels/cpu/products/onednn.hpp"
 
 #include <cstdint>
 #include <cstdlib>

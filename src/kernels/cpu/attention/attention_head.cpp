@@ -1,4 +1,4 @@
-#include "kernels/cpu/attention_head.hpp"
+#include "kernels/cpu/attention/attention_head.hpp"
 
 #include "kernels/cpu/elements.hpp"
 

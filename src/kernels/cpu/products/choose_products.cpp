@@ -1,4 +1,4 @@
-#include "kernels/cpu/choose_products.hpp"
+#include "kernels/cpu/products/choose_products.hpp"
 
 #include <algorithm>
 #include <cstdlib>
@@ -11,7 +11,7 @@
 #include "core/base/log.hpp"
 #include "core/base/text.hpp"
 #include "kernels/cpu/cpu_device.hpp"
-#include "kernels/cpu/onednn.hpp"
+#include "kernels/cpu/products/onednn.hpp"
 
 namespace dstune::cpu {
 

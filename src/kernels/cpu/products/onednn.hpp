@@ -5,7 +5,7 @@
 #include <string>
 
 #include "core/device/operations/gemm.hpp"
-#include "kernels/cpu/blas.hpp"
+#include "kernels/cpu/products/blas.hpp"
 
 namespace dstune::cpu {
 

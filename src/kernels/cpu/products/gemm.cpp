@@ -8,7 +8,7 @@
 
 #include "kernels/cpu/cpu_device.hpp"
 #include "kernels/cpu/elements.hpp"
-#include "kernels/cpu/onednn.hpp"
+#include "kernels/cpu/products/onednn.hpp"
 
 namespace dstune::cpu {
 

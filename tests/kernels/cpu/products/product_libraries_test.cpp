@@ -1,10 +1,10 @@
-#include "kernels/cpu/product_libraries.hpp"
+#include "kernels/cpu/products/product_libraries.hpp"
 
 #include <string>
 
 #include <gtest/gtest.h>
 
-#include "kernels/cpu/onednn.hpp"
+#include "kernels/cpu/products/onednn.hpp"
 
 namespace dstune::product_libraries_test {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "kernels/cpu/blas.hpp"
+#include "kernels/cpu/products/blas.hpp"
 
 namespace dstune::cpu {
 

@@ -1,4 +1,4 @@
-#include "kernels/cpu/product_libraries.hpp"
+#include "kernels/cpu/products/product_libraries.hpp"
 
 #include <array>
 #include <exception>
@@ -7,8 +7,8 @@
 #include <dlfcn.h>
 
 #include "core/base/text.hpp"
-#include "kernels/cpu/choose_products.hpp"
-#include "kernels/cpu/onednn.hpp"
+#include "kernels/cpu/products/choose_products.hpp"
+#include "kernels/cpu/products/onednn.hpp"
 
 namespace dstune::cpu {
 

@@ -1,7 +1,7 @@
 // Whether the BLAS or oneDNN multiplies matrices on this machine.
 #pragma once
 
-#include "kernels/cpu/products.hpp"
+#include "kernels/cpu/products/products.hpp"
 
 namespace dstune::cpu {
 

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cassert>
 
-#include "kernels/cpu/attention_head.hpp"
-#include "kernels/cpu/attention_rows.hpp"
+#include "kernels/cpu/attention/attention_head.hpp"
+#include "kernels/cpu/attention/attention_rows.hpp"
 #include "kernels/cpu/cpu_device.hpp"
 #include "kernels/cpu/elements.hpp"
 

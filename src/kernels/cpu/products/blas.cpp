@@ -1,4 +1,4 @@
-#include "kernels/cpu/blas.hpp"
+#include "kernels/cpu/products/blas.hpp"
 
 #include <vector>
 

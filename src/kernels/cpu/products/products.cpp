@@ -1,6 +1,6 @@
-#include "kernels/cpu/products.hpp"
+#include "kernels/cpu/products/products.hpp"
 
-#include "kernels/cpu/onednn.hpp"
+#include "kernels/cpu/products/onednn.hpp"
 
 namespace dstune::cpu {
 

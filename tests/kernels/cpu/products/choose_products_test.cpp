@@ -1,4 +1,4 @@
-#include "kernels/cpu/choose_products.hpp"
+#include "kernels/cpu/products/choose_products.hpp"
 
 #include <cstdlib>
 #include <optional>
@@ -7,7 +7,7 @@
 #include <gmock/gmock.h>
 
 #include "core/base/error.hpp"
-#include "kernels/cpu/onednn.hpp"
+#include "kernels/cpu/products/onednn.hpp"
 
 namespace dstune::cpu::choose_products_test {
 

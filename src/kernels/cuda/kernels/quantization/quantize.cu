@@ -7,7 +7,7 @@
 #include "kernels/cuda/base/launch.cuh"
 #include "kernels/cuda/device/cuda_device.hpp"
 #include "kernels/cuda/kernels/elements.cuh"
-#include "kernels/cuda/kernels/quantized.cuh"
+#include "kernels/cuda/kernels/quantization/quantized.cuh"
 #include "kernels/cuda/kernels/reductions.cuh"
 
 namespace dstune::cuda {

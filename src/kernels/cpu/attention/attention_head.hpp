@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "core/device/operations/attention.hpp"
-#include "kernels/cpu/blas.hpp"
+#include "kernels/cpu/products/blas.hpp"
 
 namespace dstune::cpu {
 

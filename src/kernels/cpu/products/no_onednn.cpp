@@ -1,7 +1,7 @@
 // For a build without oneDNN.
 #include <stdexcept>
 
-#include "kernels/cpu/onednn.hpp"
+#include "kernels/cpu/products/onednn.hpp"
 
 namespace dstune::cpu {
 
