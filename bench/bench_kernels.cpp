@@ -22,8 +22,8 @@
 #include "core/device/operations/quantize.hpp"
 #include "core/device/operations/scale.hpp"
 #include "core/model/model_spec.hpp"
-#include "kernels/cpu/blas.hpp"
 #include "kernels/cpu/cpu_device.hpp"
+#include "kernels/cpu/products/blas.hpp"
 
 namespace dstune::bench {
 

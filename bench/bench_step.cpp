@@ -14,8 +14,8 @@
 #include "core/device/operations/gemm.hpp"
 #include "core/train/families/families.hpp"
 #include "core/train/training_step.hpp"
-#include "kernels/cpu/blas.hpp"
 #include "kernels/cpu/cpu_device.hpp"
+#include "kernels/cpu/products/blas.hpp"
 
 namespace dstune {
 namespace {

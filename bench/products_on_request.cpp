@@ -18,9 +18,9 @@
 #include "core/base/text.hpp"
 #include "core/device/operations/fill.hpp"
 #include "core/device/operations/gemm.hpp"
-#include "kernels/cpu/blas.hpp"
-#include "kernels/cpu/choose_products.hpp"
 #include "kernels/cpu/cpu_device.hpp"
+#include "kernels/cpu/products/blas.hpp"
+#include "kernels/cpu/products/choose_products.hpp"
 
 namespace dstune {
 namespace {

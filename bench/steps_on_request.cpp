@@ -17,9 +17,9 @@
 #include "core/device/dry_collectives.hpp"
 #include "core/experiment/step_config.hpp"
 #include "core/train/training_step.hpp"
-#include "kernels/cpu/blas.hpp"
-#include "kernels/cpu/choose_products.hpp"
 #include "kernels/cpu/cpu_device.hpp"
+#include "kernels/cpu/products/blas.hpp"
+#include "kernels/cpu/products/choose_products.hpp"
 
 namespace dstune {
 namespace {

@@ -8,8 +8,8 @@
 #include "core/base/text.hpp"
 #include "core/base/units.hpp"
 #include "core/device/backend_list.hpp"
-#include "kernels/cpu/choose_products.hpp"
-#include "kernels/cpu/onednn.hpp"
+#include "kernels/cpu/products/choose_products.hpp"
+#include "kernels/cpu/products/onednn.hpp"
 #include "kernels/cuda/cuda_info.hpp"
 
 namespace dstune {

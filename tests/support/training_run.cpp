@@ -5,8 +5,8 @@
 #include <limits>
 #include <stdexcept>
 
-#include "kernels/cpu/blas.hpp"
 #include "kernels/cpu/cpu_backend.hpp"
+#include "kernels/cpu/products/blas.hpp"
 #include "tests/support/numbers.hpp"
 #include "tests/support/thread_group.hpp"
 

@@ -2,7 +2,7 @@
 
 #include <stdexcept>
 
-#include "kernels/cpu/blas.hpp"
+#include "kernels/cpu/products/blas.hpp"
 
 namespace dstune::cpu {
 

@@ -5,8 +5,8 @@
 #include <optional>
 
 #include "core/device/backend.hpp"
-#include "kernels/cpu/choose_products.hpp"
 #include "kernels/cpu/cpu_device.hpp"
+#include "kernels/cpu/products/choose_products.hpp"
 
 namespace dstune::cpu {
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/device/device.hpp"
-#include "kernels/cpu/products.hpp"
+#include "kernels/cpu/products/products.hpp"
 
 namespace dstune::cpu {
 

@@ -9,7 +9,7 @@
 #include "core/base/memory_bounds.hpp"
 #include "core/base/text.hpp"
 #include "kernels/cpu/cpu_backend.hpp"
-#include "kernels/cpu/product_libraries.hpp"
+#include "kernels/cpu/products/product_libraries.hpp"
 
 namespace dstune::cpu {
 

@@ -1,9 +1,14 @@
+// Passes over all elements of tensors.
 #include <algorithm>
 #include <array>
 #include <cassert>
+#include <cmath>
 #include <cstring>
+#include <limits>
 
+#include "core/device/operations/activate.hpp"
 #include "core/device/operations/add.hpp"
+#include "core/device/operations/clamp.hpp"
 #include "core/device/operations/copy.hpp"
 #include "core/device/operations/fill.hpp"
 #include "core/device/operations/scale.hpp"
@@ -135,6 +140,61 @@ void CpuDevice::read(Tensor in, std::span<float> values) {
   }
   with_type(in.dtype, [&]<class T>(std::type_identity<T>) {
     convert(elements<T>(in), values.data(), in.numel);
+  });
+}
+
+namespace {
+
+float limit_of(Tensor flag) {
+  assert(flag.dtype == DType::int8 && flag.numel == 1);
+  return *elements<std::int8_t>(flag) != 0 ? kLargestBesideInfinite
+                                           : std::numeric_limits<float>::infinity();
+}
+
+}  // namespace
+
+void CpuDevice::compute(const Clamp& op) {
+  assert(op.in.numel == op.out.numel && op.in.dtype == op.out.dtype);
+  const float limit = limit_of(op.flag);
+  with_type(op.out.dtype, [&]<class T>(std::type_identity<T>) {
+    const T* const in = elements<T>(op.in);
+    T* const out = elements<T>(op.out);
+    for_chunks(*this, op.in.numel, [=](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t i = begin; i < end; ++i) {
+        out[i] = from_float<T>(std::clamp(to_float(in[i]), -limit, limit));
+      }
+    });
+  });
+}
+
+void CpuDevice::compute(const ClampBackward& op) {
+  assert(op.in.numel == op.d_out.numel && op.in.numel == op.d_in.numel);
+  const float limit = limit_of(op.flag);
+  with_type(op.in.dtype, [&]<class T>(std::type_identity<T>) {
+    const T* const in = elements<T>(op.in);
+    const T* const d_out = elements<T>(op.d_out);
+    T* const d_in = elements<T>(op.d_in);
+    for_chunks(*this, op.in.numel, [=](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t i = begin; i < end; ++i) {
+        d_in[i] = std::abs(to_float(in[i])) <= limit ? d_out[i] : from_float<T>(0);
+      }
+    });
+  });
+}
+
+void CpuDevice::compute(const Multiply& op) {
+  assert(op.a.numel == op.b.numel && op.a.numel == op.out.numel);
+  assert(op.a.dtype == op.b.dtype && op.a.dtype == op.out.dtype);
+  with_type(op.out.dtype, [&]<class T>(std::type_identity<T>) {
+    const T* const a = elements<T>(op.a);
+    const T* const b = elements<T>(op.b);
+    T* const out = elements<T>(op.out);
+    for_chunks(*this, op.out.numel, [=](std::int64_t begin, std::int64_t end) {
+#pragma omp simd
+      for (std::int64_t i = begin; i < end; ++i) {
+        out[i] = from_float<T>(to_float(a[i]) * to_float(b[i]));
+      }
+    });
   });
 }
 

@@ -1,3 +1,4 @@
+// Rows of a table by token, and the tokens of a decoder.
 #include "core/device/operations/embedding.hpp"
 
 #include <algorithm>
@@ -6,6 +7,7 @@
 #include <numeric>
 #include <vector>
 
+#include "core/device/operations/shift_tokens.hpp"
 #include "kernels/cpu/cpu_device.hpp"
 #include "kernels/cpu/elements.hpp"
 
@@ -77,6 +79,17 @@ void CpuDevice::compute(const EmbeddingBackward& op) {
           std::find_if(first, end, [=](std::int64_t i) { return tokens[i] != token; });
       add_rows(d_out, first, last, sums, row<T>(d_table, token));
       first = last;
+    }
+  });
+}
+
+void CpuDevice::compute(const ShiftTokens& op) {
+  assert(op.labels.numel == op.out.numel && op.out.numel % op.sequence == 0);
+  const auto* const labels = elements<std::int64_t>(op.labels);
+  auto* const out = elements<std::int64_t>(op.out);
+  for_chunks(*this, op.out.numel, [=](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t i = begin; i < end; ++i) {
+      out[i] = i % op.sequence == 0 ? op.start : labels[i - 1];
     }
   });
 }

@@ -5,7 +5,9 @@
 #include <cmath>
 #include <cstdint>
 #include <limits>
+#include <type_traits>
 
+#include "kernels/activations.hpp"
 #include "kernels/cpu/elements.hpp"
 #include "kernels/cpu/vector_math.hpp"
 
@@ -35,6 +37,20 @@ struct ExpSum {
     for (std::int64_t j = 0; j < count; ++j) added += fast_exp(x[j] - now);
     sum = (sum == 0 ? 0 : sum * std::exp(largest - now)) + added;
     largest = now;
+  }
+
+  /// Likewise, of the capped values of at most kBlockElements.
+  template <class Cap>
+  void add_capped(Cap cap, const float* x, std::int64_t count) {
+    if constexpr (std::is_same_v<Cap, NoCap>) {
+      add(x, count);
+    } else {
+      std::array<float, kBlockElements> values;  // NOLINT(*-member-init): written below
+      float* const to = values.data();
+#pragma omp simd
+      for (std::int64_t j = 0; j < count; ++j) to[j] = cap.value(x[j]);
+      add(to, count);
+    }
   }
 
   float log_sum() const { return largest + std::log(sum); }

@@ -60,6 +60,22 @@ inline float erfc_over_exp(float z) {
   return p * t;
 }
 
+/// What kernels/activations.hpp computes with.
+struct VectorMath {
+  struct Normal {
+    float distribution;
+    float exponential;
+  };
+
+  static float exp(float x) { return fast_exp(x); }
+  static float tanh(float x) { return fast_tanh(x); }
+  static Normal normal(float x) {
+    const float e = fast_exp(-0.5F * x * x);
+    const float tail = 0.5F * erfc_over_exp(std::fabs(x) * 0.707106781F) * e;
+    return {x < 0.0F ? tail : 1.0F - tail, e};
+  }
+};
+
 /// Natural logarithm of a positive normal number; relative error below 2e-7.
 inline float fast_log(float x) {
   constexpr std::uint32_t kSqrtHalf = 0x3f3504f3U;

@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "kernels/cpu/onednn.hpp"
+#include "kernels/cpu/products/onednn.hpp"
 
 namespace dstune::cpu::cpu_backend_test {
 

@@ -9,8 +9,8 @@
 #include "core/device/operations/fill.hpp"
 #include "core/device/operations/gemm.hpp"
 #include "core/device/operations/norm_and_overflow.hpp"
-#include "kernels/cpu/blas.hpp"
-#include "kernels/cpu/onednn.hpp"
+#include "kernels/cpu/products/blas.hpp"
+#include "kernels/cpu/products/onednn.hpp"
 #include "tests/support/numbers.hpp"
 
 namespace dstune::cpu::cpu_device_test {

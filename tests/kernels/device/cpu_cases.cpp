@@ -1,7 +1,7 @@
 #include <cstring>
 
 #include "kernels/cpu/cpu_device.hpp"
-#include "kernels/cpu/onednn.hpp"
+#include "kernels/cpu/products/onednn.hpp"
 #include "tests/kernels/device/device_test.hpp"
 
 namespace dstune::testing {

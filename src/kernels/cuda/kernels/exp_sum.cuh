@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "kernels/activations.hpp"
 #include "kernels/cuda/kernels/elements.cuh"
 #include "kernels/cuda/kernels/reductions.cuh"
 
@@ -13,16 +14,19 @@ struct ExpSum {
   float largest = -INFINITY;
   float sum = 0;
 
-  template <class T, int kCount>
-  __device__ void add(const Pack<T, kCount>& x) {
+  template <class T, int kCount, class Cap = NoCap>
+  __device__ void add(const Pack<T, kCount>& pack, const Cap& cap = {}) {
+    float values[kCount];
+#pragma unroll
+    for (int k = 0; k < kCount; ++k) values[k] = cap.value(to_float(pack.values[k]));
     float now = largest;
 #pragma unroll
-    for (int k = 0; k < kCount; ++k) now = fmaxf(now, to_float(x.values[k]));
+    for (int k = 0; k < kCount; ++k) now = fmaxf(now, values[k]);
     const float base = finite(now);
     sum *= __expf(largest - base);
     largest = now;
 #pragma unroll
-    for (int k = 0; k < kCount; ++k) sum += __expf(to_float(x.values[k]) - base);
+    for (int k = 0; k < kCount; ++k) sum += __expf(values[k] - base);
   }
 
   /// Of all threads.

@@ -2,48 +2,37 @@
 #include <cfloat>
 
 #include "core/device/operations/norm_and_overflow.hpp"
+#include "kernels/cuda/base/launch.cuh"
 #include "kernels/cuda/device/cuda_device.hpp"
-#include "kernels/cuda/kernels/each_element.cuh"
-#include "kernels/cuda/kernels/reductions.cuh"
+#include "kernels/cuda/kernels/sums.cuh"
 
 namespace dstune::cuda {
 
 namespace {
 
-constexpr std::int64_t kMostBlocks = 2048;  // many more than run at once
-constexpr int kFinishThreads = 256;
+template <class T>
+struct SquareOf {
+  const T* in;
 
-/// partials[b] = the sum of the squares that block b has seen.
-struct Squares {
-  double* partials;
-  double sum;
-
-  __device__ void operator()(std::int64_t, float x) {
-    sum += static_cast<double>(x) * static_cast<double>(x);
-  }
-  __device__ void finish() const {
-    const double total = sum_of_block(sum);
-    if (threadIdx.x == 0) partials[blockIdx.x] = total;
+  __device__ double operator()(std::int64_t i) const {
+    const auto x = static_cast<double>(to_float(in[i]));
+    return x * x;
   }
 };
 
 template <class T>
-__global__ void add_partials(const double* partials, std::int64_t count, T* sum) {
-  double own = 0;
-  for (std::int64_t i = threadIdx.x; i < count; i += blockDim.x) own += partials[i];
-  const double total = sum_of_block(own);
-  if (threadIdx.x == 0) *sum = static_cast<T>(static_cast<double>(*sum) + total);
-}
+struct IsSpecial {
+  const T* in;
 
-struct FindSpecial {
-  std::int8_t* flag;
-  bool found;
-
-  __device__ void operator()(std::int64_t, float x) { found = found || !(fabsf(x) <= FLT_MAX); }
-  // Whichever block finds one writes the same.
-  __device__ void finish() const {
-    if (__syncthreads_or(found ? 1 : 0) != 0 && threadIdx.x == 0) *flag = 1;
+  __device__ int operator()(std::int64_t i) const {
+    return fabsf(to_float(in[i])) <= FLT_MAX ? 0 : 1;
   }
+};
+
+struct Raised {
+  const std::int8_t* flag;
+
+  __device__ std::int8_t operator()(int found) const { return found != 0 ? 1 : *flag; }
 };
 
 template <class T>
@@ -69,23 +58,20 @@ void with_number_type(DType dtype, F f) {
 }  // namespace
 
 void CudaDevice::compute(const AddSquares& op) {
-  auto* const partials = scratch<double>();
-  std::int64_t blocks = 0;
   with_type(op.in.dtype, [&]<class T>(std::type_identity<T>) {
-    blocks = for_each_element(stream(), op.in.numel, kMostBlocks, Squares{partials, 0},
-                              In<T>{elements<T>(op.in)});
-  });
-  if (blocks == 0) return;
-  with_number_type(op.sum.dtype, [&]<class T>(std::type_identity<T>) {
-    launch(stream(), {1, kFinishThreads}, add_partials<T>, partials, blocks, elements<T>(op.sum));
+    with_number_type(op.sum.dtype, [&]<class Number>(std::type_identity<Number>) {
+      queue_sum(stream(kReductionLaunches), scratch<void>(), op.in.numel,
+                SquareOf<T>{elements<const T>(op.in)}, 1.0, elements<Number>(op.sum));
+    });
   });
 }
 
 void CudaDevice::compute(const FindInfOrNan& op) {
   assert(op.flag.dtype == DType::int8);
+  auto* const flag = elements<std::int8_t>(op.flag);
   with_type(op.in.dtype, [&]<class T>(std::type_identity<T>) {
-    for_each_element(stream(), op.in.numel, kMostBlocks,
-                     FindSpecial{elements<std::int8_t>(op.flag), false}, In<T>{elements<T>(op.in)});
+    queue_reduction(stream(kReductionLaunches), scratch<void>(), op.in.numel,
+                    IsSpecial<T>{elements<const T>(op.in)}, Larger{}, 0, flag, Raised{flag});
   });
 }
 

@@ -1,14 +1,19 @@
-// A thread per row, or per pair of a token and an expert: next to the experts' products all of it
-// is little.
+// Which experts tokens go to: a thread per row, or per pair of a token and an expert, since next to
+// the experts' products all of it is little. The loss that balances them has sums in one order: a
+// block adds up what one expert gets.
+#include <algorithm>
 #include <cassert>
 #include <cmath>
 #include <limits>
 
+#include "core/device/operations/router_balance.hpp"
 #include "core/device/operations/routing.hpp"
 #include "kernels/cuda/device/cuda_device.hpp"
 #include "kernels/cuda/kernels/each_element.cuh"
+#include "kernels/cuda/kernels/reductions.cuh"
 #include "kernels/cuda/kernels/rows.cuh"
 #include "kernels/cuda/kernels/sorted_rows.hpp"
+#include "kernels/cuda/kernels/sums.cuh"
 
 namespace dstune::cuda {
 
@@ -94,42 +99,29 @@ __global__ void __launch_bounds__(kElementThreads)
   for (std::int64_t j = 0; j < cols; ++j) d_in[i][j] = d_out[i][j] / sum - common;
 }
 
-struct Sorting {
-  SortedRows sorted;
-  std::int64_t pairs;
+/// Of the pair at a place, which also learns where it is.
+struct Place {
   std::int64_t chosen;
-  std::int64_t* order;
-  std::int64_t* tokens;
   std::int64_t* places;
+
+  __device__ void operator()(std::int64_t place, std::uint32_t pair, std::int64_t& order,
+                             std::int64_t& token) const {
+    order = pair;
+    token = quotient(pair, chosen);
+    places[pair] = place;
+  }
 };
 
-__global__ void __launch_bounds__(kElementThreads) write_order_kernel(Sorting sorting) {
-  const std::int64_t place = own_index();
-  if (place >= sorting.pairs) return;
-  const auto pair = static_cast<std::int64_t>(sorting.sorted.rows[place]);
-  sorting.order[place] = pair;
-  sorting.tokens[place] = quotient(pair, sorting.chosen);
-  sorting.places[pair] = place;
-}
-
 /// The place behind the last pair of each group.
-__global__ void __launch_bounds__(kElementThreads)
-    find_ends_kernel(const std::uint32_t* experts, std::int64_t pairs, std::int64_t groups,
-                     std::int32_t* ends) {
-  const std::int64_t group = own_index();
-  if (group >= groups) return;
-  std::int64_t low = 0;
-  std::int64_t high = pairs;
-  while (low < high) {
-    const std::int64_t middle = (low + high) / 2;
-    if (static_cast<std::int64_t>(experts[middle]) <= group) {
-      low = middle + 1;
-    } else {
-      high = middle;
-    }
+struct EndOf {
+  const std::uint32_t* experts;
+  std::int64_t pairs;
+
+  __device__ void operator()(std::int64_t group, std::int32_t& end) const {
+    const auto key = static_cast<std::uint32_t>(group);
+    end = static_cast<std::int32_t>(std::upper_bound(experts, experts + pairs, key) - experts);
   }
-  ends[group] = static_cast<std::int32_t>(low);
-}
+};
 
 Grid thread_per(std::int64_t count) { return cover(count, kElementThreads); }
 
@@ -170,11 +162,85 @@ void CudaDevice::compute(const SortByExpert& op) {
   const SortedRows sorted =
       sort_rows(stream(kMostSortLaunches), elements<const std::int64_t>(op.experts), pairs,
                 op.groups, scratch<std::uint32_t>(), Gpu::kScratch);
-  launch(stream(), thread_per(pairs), write_order_kernel,
-         Sorting{sorted, pairs, op.chosen, elements<std::int64_t>(op.order),
-                 elements<std::int64_t>(op.tokens), elements<std::int64_t>(op.places)});
-  launch(stream(), thread_per(op.groups), find_ends_kernel, sorted.tokens, pairs, op.groups,
-         elements<std::int32_t>(op.ends));
+  for_each_element(stream(), pairs, Place{op.chosen, elements<std::int64_t>(op.places)},
+                   In<std::uint32_t>{sorted.rows},
+                   Out<std::int64_t>{elements<std::int64_t>(op.order)},
+                   Out<std::int64_t>{elements<std::int64_t>(op.tokens)});
+  for_each_element(stream(), op.groups, EndOf{sorted.tokens, pairs},
+                   Out<std::int32_t>{elements<std::int32_t>(op.ends)});
+}
+
+namespace {
+
+constexpr int kThreads = 256;
+
+template <class T>
+__global__ void __launch_bounds__(kThreads)
+    add_routing_kernel(RowsOf<const T> probs, std::int64_t rows, const std::int64_t* experts,
+                       std::int64_t pairs, float* counts, float* sums) {
+  float count = 0;
+  for (std::int64_t i = threadIdx.x; i < pairs; i += blockDim.x) {
+    if (experts[i] == blockIdx.x) ++count;
+  }
+  float sum = 0;
+  for (std::int64_t i = threadIdx.x; i < rows; i += blockDim.x) {
+    sum += to_float(probs[i][blockIdx.x]);
+  }
+  count = sum_of_block(count);
+  sum = sum_of_block(sum);
+  if (threadIdx.x != 0) return;
+  counts[blockIdx.x] += count;
+  sums[blockIdx.x] += sum;
+}
+
+struct CountTimesSum {
+  const float* counts;
+  const float* sums;
+
+  __device__ double operator()(std::int64_t expert) const {
+    return static_cast<double>(counts[expert]) * static_cast<double>(sums[expert]);
+  }
+};
+
+struct OfColumn {
+  const float* counts;
+  std::int64_t experts;
+  float factor;
+
+  __device__ void operator()(std::int64_t i, float& d) const {
+    d = factor * counts[i - quotient(i, experts) * experts];
+  }
+};
+
+double square(std::int64_t x) { return static_cast<double>(x) * static_cast<double>(x); }
+
+}  // namespace
+
+void CudaDevice::compute(const AddRouting& op) {
+  assert(op.counts.numel == op.probs.cols && op.sums.numel == op.probs.cols);
+  with_type(op.probs.dtype, [&]<class T>(std::type_identity<T>) {
+    launch(stream(), {op.probs.cols, kThreads}, add_routing_kernel<T>, rows_of<const T>(op.probs),
+           op.probs.rows, elements<const std::int64_t>(op.experts), op.experts.numel,
+           elements<float>(op.counts), elements<float>(op.sums));
+  });
+}
+
+void CudaDevice::compute(const BalanceLoss& op) {
+  const double factor = op.factor * static_cast<double>(op.counts.numel) / square(op.rows);
+  queue_sum(stream(kReductionLaunches), scratch<void>(), op.counts.numel,
+            CountTimesSum{elements<const float>(op.counts), elements<const float>(op.sums)}, factor,
+            elements<float>(op.loss));
+}
+
+void CudaDevice::compute(const BalanceLossBackward& op) {
+  assert(op.d_probs.cols == op.counts.numel && op.d_probs.stride == op.d_probs.cols);
+  const double factor = op.factor * static_cast<double>(op.counts.numel) / square(op.rows);
+  with_type(op.d_probs.dtype, [&]<class T>(std::type_identity<T>) {
+    for_each_element(
+        stream(), op.d_probs.numel(),
+        OfColumn{elements<const float>(op.counts), op.counts.numel, static_cast<float>(factor)},
+        Out<T>{elements<T>(op.d_probs)});
+  });
 }
 
 }  // namespace dstune::cuda

@@ -16,9 +16,10 @@ struct SortedRows {
   const std::uint32_t* rows = nullptr;
 };
 
-constexpr int kMostSortLaunches = 13;  ///< three for each byte of a token, and one
+/// One that numbers the rows, and CUB's: four, and two for each byte of a token.
+constexpr int kMostSortLaunches = 13;
 
-/// Queues a stable radix sort.
+/// Queues a stable radix sort, by CUB.
 /// @param tokens   int64 (rows), each below `vocab`, in device memory
 /// @param scratch  where the result will be, of `scratch_size` bytes
 /// @throws Error, if there is not enough scratch; CudaError, DeviceLostError
