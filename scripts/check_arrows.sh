@@ -21,7 +21,7 @@ orders=(
   "core/report: formats journal tables files"
   "core/search: schedule feasibility space predict tuners"
   "core/search/tuners: compare report"
-  "core/train: layers zero families"
+  "core/train: layers tape nn zero families"
   "core/train/zero: layout reduction gather"
   "mpi: base lifeline collectives pool"
 )
@@ -107,8 +107,10 @@ if [ -n "$backends" ]; then
   [ -z "$asked" ] || { printf '%s\n  -> core asks by what a backend can (backend_list.hpp)\n' "$asked" >&2; faults=1; }
 fi
 
-# Folders that do not know each other meet in one program: two types of one name would be one.
-types=$(grep -rnoE --include='*.hpp' '^(class|struct|enum class) [A-Za-z0-9_]+( final)?( :| \{)' "$src" || true)
+# Folders that do not know each other meet in one program: two types of one name would be one. Modules have
+# torch.nn's names in namespace nn, whose operations have them, too.
+types=$(grep -rnoE --include='*.hpp' '^(class|struct|enum class) [A-Za-z0-9_]+( final)?( :| \{)' "$src" |
+  grep -v '/core/train/nn/' || true)
 for name in $(sed -E 's/.*:(class|struct|enum class) ([A-Za-z0-9_]+).*/\2/' <<<"$types" | sort | uniq -d); do
   grep -E "(class|struct) $name( |\$)" <<<"$types" >&2
   echo "  -> a type of this name exists twice" >&2

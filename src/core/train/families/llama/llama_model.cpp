@@ -26,8 +26,8 @@ struct Layer {
         std::int64_t index);
 
   std::size_t module;
-  std::unique_ptr<Attention> attention;
-  std::unique_ptr<Mlp> mlp;
+  std::unique_ptr<AttentionPart> attention;
+  std::unique_ptr<MlpPart> mlp;
   nn::RmsNorm input_norm, middle_norm;
   std::optional<nn::RmsNorm> post_attention_norm, post_mlp_norm;
   nn::Dropout attention_dropout, mlp_dropout;  // Phi-3's

@@ -20,7 +20,7 @@ std::optional<nn::RmsNorm> norm_if_any(const ModelSpec& spec, const LlamaSetting
 }
 
 /// LlamaAttention and its likes, whose input comes by keyword.
-class LlamaAttention final : public Attention {
+class LlamaAttention final : public AttentionPart {
  public:
   LlamaAttention(const ModelSpec& spec, const LlamaSettings& settings, const ModelNames& names,
                  const std::string& name)
@@ -65,7 +65,7 @@ Value LlamaAttention::forward(Tape& on, const Value& x, const LayerContext& cont
 }
 
 /// Phi3Attention: q, k and v are slices of one product.
-class Phi3Attention final : public Attention {
+class Phi3Attention final : public AttentionPart {
  public:
   Phi3Attention(const ModelNames& names, const std::string& name)
       : module_(names.module(name)),
@@ -99,7 +99,7 @@ Value Phi3Attention::forward(Tape& on, const Value& x, const LayerContext& conte
   return o_proj_(on, out);
 }
 
-class LlamaMlp final : public Mlp {
+class LlamaMlp final : public MlpPart {
  public:
   LlamaMlp(const LlamaSettings& settings, const ModelNames& names, const std::string& name)
       : module_(names.module(name)),
@@ -122,7 +122,7 @@ class LlamaMlp final : public Mlp {
 };
 
 /// Phi3MLP: gate and up are halves of one product.
-class Phi3Mlp final : public Mlp {
+class Phi3Mlp final : public MlpPart {
  public:
   Phi3Mlp(const LlamaSettings& settings, const ModelNames& names, const std::string& name)
       : module_(names.module(name)),
@@ -149,7 +149,7 @@ class Phi3Mlp final : public Mlp {
 };
 
 /// MixtralSparseMoeBlock, Qwen2MoeSparseMoeBlock and Qwen3MoeSparseMoeBlock.
-class MoeBlock final : public Mlp {
+class MoeBlock final : public MlpPart {
  public:
   MoeBlock(const ModelSpec& spec, const LlamaSettings& settings, const ModelNames& names,
            const std::string& name)
@@ -191,13 +191,13 @@ class MoeBlock final : public Mlp {
 
 }  // namespace
 
-std::unique_ptr<Attention> make_attention(const ModelSpec& spec, const LlamaSettings& settings,
+std::unique_ptr<AttentionPart> make_attention(const ModelSpec& spec, const LlamaSettings& settings,
                                           const ModelNames& names, const std::string& name) {
   if (settings.is_phi) return std::make_unique<Phi3Attention>(names, name);
   return std::make_unique<LlamaAttention>(spec, settings, names, name);
 }
 
-std::unique_ptr<Mlp> make_mlp(const ModelSpec& spec, const LlamaSettings& settings,
+std::unique_ptr<MlpPart> make_mlp(const ModelSpec& spec, const LlamaSettings& settings,
                               const ModelNames& names, const std::string& name,
                               std::int64_t layer) {
   if (settings.is_phi) return std::make_unique<Phi3Mlp>(settings, names, name);

@@ -24,23 +24,23 @@ struct LayerContext {
   std::vector<nn::Routes>* routes;
 };
 
-class Attention {
+class AttentionPart {
  public:
-  virtual ~Attention() = default;
+  virtual ~AttentionPart() = default;
   virtual Value operator()(Tape& on, const Value& x, const LayerContext& context) const = 0;
 };
 
-class Mlp {
+class MlpPart {
  public:
-  virtual ~Mlp() = default;
+  virtual ~MlpPart() = default;
   virtual Value operator()(Tape& on, Value x, const LayerContext& context) const = 0;
 };
 
 /// @param name  "model.layers.0.self_attn"
-std::unique_ptr<Attention> make_attention(const ModelSpec& spec, const LlamaSettings& settings,
+std::unique_ptr<AttentionPart> make_attention(const ModelSpec& spec, const LlamaSettings& settings,
                                           const ModelNames& names, const std::string& name);
 /// @param name  "model.layers.0.mlp"
-std::unique_ptr<Mlp> make_mlp(const ModelSpec& spec, const LlamaSettings& settings,
+std::unique_ptr<MlpPart> make_mlp(const ModelSpec& spec, const LlamaSettings& settings,
                               const ModelNames& names, const std::string& name, std::int64_t layer);
 
 }  // namespace dstune::llama
