@@ -39,7 +39,7 @@ class RandomTuner final : public DeepspeedTuner {
 };
 
 /// The pool's first candidate and a random one begin; then those with the best predictions, a fifth
-/// of them random instead, as DeepSpeed meant it (zero-step.md 6.9 and 6.11, item 20). Random is
+/// of them random instead, as DeepSpeed meant it (docs/tuner-faults.md, 20). Random is
 /// that of dstune.seed.
 class ModelBasedTuner final : public DeepspeedTuner {
  public:

@@ -25,9 +25,10 @@ namespace dstune {
 /// tuner_num_trials bounds the points that are visited (what is fetched ahead is not counted);
 /// tuner_early_stopping belongs to the full mode and does nothing here.
 ///
-/// With fast mode off each stage's own space follows its micro-batches (zero-step.md 6.5), unless
-/// an earlier stage's micro-batches were better beyond noise; the best of both is the stage's.
-/// Where the file's settings do not fit, the space is searched with micro-batches of its own.
+/// With fast mode off each stage's own space follows its micro-batches (docs/deepspeed-step.md,
+/// "DeepSpeed's autotuner: micro-batches"), unless an earlier stage's micro-batches were better
+/// beyond noise; the best of both is the stage's. Where the file's settings do not fit, the space
+/// is searched with micro-batches of its own.
 class StageSweep final : public Tuner {
  public:
   /// A tuner over the space of a stage, with these micro-batches (ascending).

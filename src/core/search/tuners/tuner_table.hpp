@@ -58,7 +58,8 @@ std::unique_ptr<Tuner> make_pool_tuner(std::string_view name, const TunerParts& 
 
 /// The tuner of tuner_name(). "guided" looks at all stages at once; so do DeepSpeed's with fast
 /// mode on, and with fast mode off they search each stage's space after its micro-batches
-/// (zero-step.md 6.5). What chose from a pool is confirmed; dstune.time_budget bounds any.
+/// (docs/deepspeed-step.md, "DeepSpeed's autotuner: micro-batches"). What chose from a pool is
+/// confirmed; dstune.time_budget bounds any.
 std::unique_ptr<Tuner> make_tuner(const TunerParts& parts);
 
 }  // namespace dstune

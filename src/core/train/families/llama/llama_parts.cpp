@@ -192,14 +192,14 @@ class MoeBlock final : public MlpPart {
 }  // namespace
 
 std::unique_ptr<AttentionPart> make_attention(const ModelSpec& spec, const LlamaSettings& settings,
-                                          const ModelNames& names, const std::string& name) {
+                                              const ModelNames& names, const std::string& name) {
   if (settings.is_phi) return std::make_unique<Phi3Attention>(names, name);
   return std::make_unique<LlamaAttention>(spec, settings, names, name);
 }
 
 std::unique_ptr<MlpPart> make_mlp(const ModelSpec& spec, const LlamaSettings& settings,
-                              const ModelNames& names, const std::string& name,
-                              std::int64_t layer) {
+                                  const ModelNames& names, const std::string& name,
+                                  std::int64_t layer) {
   if (settings.is_phi) return std::make_unique<Phi3Mlp>(settings, names, name);
   if (settings.experts.in_layer[static_cast<std::size_t>(layer)]) {
     return std::make_unique<MoeBlock>(spec, settings, names, name);

@@ -38,9 +38,10 @@ class MlpPart {
 
 /// @param name  "model.layers.0.self_attn"
 std::unique_ptr<AttentionPart> make_attention(const ModelSpec& spec, const LlamaSettings& settings,
-                                          const ModelNames& names, const std::string& name);
+                                              const ModelNames& names, const std::string& name);
 /// @param name  "model.layers.0.mlp"
 std::unique_ptr<MlpPart> make_mlp(const ModelSpec& spec, const LlamaSettings& settings,
-                              const ModelNames& names, const std::string& name, std::int64_t layer);
+                                  const ModelNames& names, const std::string& name,
+                                  std::int64_t layer);
 
 }  // namespace dstune::llama
