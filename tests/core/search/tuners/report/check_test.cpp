@@ -128,7 +128,7 @@ class CheckRunTest : public testing::Test {
 TEST_F(CheckRunTest, SaysWhatWouldRun) {
   EXPECT_THAT(check().value(),
               AllOf(HasSubstr("would run: "),
-                    HasSubstr(", 2 ranks per experiment, stages 0, 1, up to 4 experiments")));
+                    HasSubstr(", 2 ranks per experiment, stages 0, up to 2 experiments")));
 }
 
 TEST_F(CheckRunTest, IsNoneWhereNothingFits) {
