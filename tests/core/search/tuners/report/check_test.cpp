@@ -107,7 +107,7 @@ class CheckRunTest : public testing::Test {
     options_.world_size = 2;
     write_file_atomically(options_.config_path, R"({
       "train_micro_batch_size_per_gpu": [1, 2],
-      "zero_optimization": { "stage": [0, 1] },
+      "zero_optimization": { "stage": "all" },
       "dstune": {
         "model": { "model_type": "gpt2", "vocab_size": 64, "n_positions": 16, "n_embd": 8, "n_layer": 1, "n_head": 1 },
         "backend": "sim", "sequence_length": 8, "tuner": "fast", "memory_limit": "64MiB"
@@ -128,7 +128,7 @@ class CheckRunTest : public testing::Test {
 TEST_F(CheckRunTest, SaysWhatWouldRun) {
   EXPECT_THAT(check().value(),
               AllOf(HasSubstr("would run: "),
-                    HasSubstr(", 2 ranks per experiment, stages 0, 1, up to 4 experiments")));
+                    HasSubstr(", 2 ranks per experiment, stages 0, 1, 2, 3, up to 8 experiments")));
 }
 
 TEST_F(CheckRunTest, IsNoneWhereNothingFits) {
