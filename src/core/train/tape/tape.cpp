@@ -9,7 +9,7 @@ Tape::~Tape() { clear(); }
 void Tape::clear() {
   while (!nodes_.empty()) nodes_.pop_back();  // what was made last may need what was made before
   leaves_.clear();
-  arena_.release();
+  memory_.rewind();
 }
 
 Saved Tape::save(const Value& value) {

@@ -5,12 +5,12 @@
 #include <cstddef>
 #include <initializer_list>
 #include <memory>
-#include <memory_resource>
 #include <utility>
 #include <vector>
 
 #include "core/train/layers/module_hooks.hpp"
 #include "core/train/layers/workspace.hpp"
+#include "core/train/tape/node_memory.hpp"
 #include "core/train/tape/saved.hpp"
 #include "core/train/tape/value.hpp"
 
@@ -164,7 +164,8 @@ class Tape {
   template <class Backward>
   std::size_t add(const NodeParameters& parameters, Backward backward) {
     if (mode_ == Mode::refills) return 0;  // it needs a gradient, which this tape never gives
-    void* place = arena_.allocate(sizeof(NodeOf<Backward>), alignof(NodeOf<Backward>));
+    static_assert(alignof(NodeOf<Backward>) <= NodeMemory::kAlignment);
+    void* place = memory_.allocate(sizeof(NodeOf<Backward>));
     nodes_.emplace_back(new (place) NodeOf<Backward>(parameters, std::move(backward)));
     for (const std::size_t tensor : parameters) ++leaf(tensor).uses;
     return nodes_.size() - 1;
@@ -179,7 +180,7 @@ class Tape {
   ModuleHooks* hooks_;
   Mode mode_ = Mode::records;
   CheckpointFrame* frame_ = nullptr;
-  std::pmr::monotonic_buffer_resource arena_;
+  NodeMemory memory_;
   std::vector<NodePtr> nodes_;
   std::vector<Leaf> leaves_;
   std::vector<Output> outputs_;  // of the node that runs
