@@ -159,14 +159,19 @@ class Unwritable(ProgramTest):
 @unittest.skipUnless(NAMESPACES, "process spaces need root and namespaces")
 class ProcessSpaces(ProgramTest):
     def test_runs_in_two_of_them_leave_each_others_folders_alone(self):
-        """Two containers with one host name and one temporary folder: the same process number is another process."""
+        """Two containers with one host name and one temporary folder: the same process number is another process.
+
+        Their /dev/shm is their own, as containers' is: Open MPI calls what is there by its process number, and two of
+        one number would share their memory.
+        """
         runs = []
         for name in ("a", "b"):
             folder = self.directory / name
             folder.mkdir()
-            command = ["unshare", "--pid", "--fork", "--mount-proc", "--kill-child", SOURCE / "scripts" / "supervise.sh",
-                       MPIEXEC, "--oversubscribe", "--bind-to", "none", "-n", "3", "--", PROGRAM,
-                       self.write_config(self.tiny(dstune={"measure_steps": 10}))]
+            command = ["unshare", "--pid", "--fork", "--mount-proc", "--kill-child", "sh", "-c",
+                       'mount -t tmpfs shm /dev/shm && exec "$@"', "sh", SOURCE / "scripts" / "supervise.sh", MPIEXEC,
+                       "--oversubscribe", "--bind-to", "none", "-n", "3", "--",
+                       PROGRAM, self.write_config(self.tiny(dstune={"measure_steps": 10}))]
             with open(folder / "log", "wb") as log:
                 runs.append(subprocess.Popen(list(map(str, command)), cwd=folder, stdin=subprocess.DEVNULL,
                                              stdout=subprocess.DEVNULL, stderr=log,
