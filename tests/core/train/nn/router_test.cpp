@@ -1,4 +1,6 @@
 
+#include "core/train/nn/router.hpp"
+
 #include <cstdint>
 #include <optional>
 #include <vector>
@@ -6,7 +8,6 @@
 #include <gtest/gtest.h>
 
 #include "core/device/operations/fill.hpp"
-#include "core/train/nn/experts.hpp"
 #include "kernels/cpu/cpu_device.hpp"
 #include "tests/support/family_fixture.hpp"
 #include "tests/support/recording_engine.hpp"
