@@ -71,14 +71,14 @@ DecoderHead::DecoderHead(const ModelNames& names, const std::string& name)
 
 Value DecoderHead::operator()(Tape& on, Value x, const StepInput& input, const double& factor) {
   if (auto* language = std::get_if<layers::Head>(&head_)) {
-    return language_loss(on, *language, std::move(x), input, factor);
+    return language_loss(on, *language, x, input, factor);
   }
   return sequence_loss(on, std::get<Linear>(head_), std::move(x), input, factor);
 }
 
 // One node for head and loss, whose kinds are functions of their own in their libraries.
-Value DecoderHead::language_loss(Tape& on, layers::Head& head, Value x, const StepInput& input,
-                                 const double& factor) const {
+Value DecoderHead::language_loss(Tape& on, layers::Head& head, const Value& x,
+                                 const StepInput& input, const double& factor) const {
   const std::size_t node = x.node;
   const std::int64_t rows = x.matrix.rows;
   const std::int64_t cols = x.matrix.cols;

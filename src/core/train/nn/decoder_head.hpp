@@ -36,7 +36,7 @@ class DecoderHead {
   Value operator()(Tape& on, Value x, const StepInput& input, const double& factor);
 
  private:
-  Value language_loss(Tape& on, layers::Head& head, Value x, const StepInput& input,
+  Value language_loss(Tape& on, layers::Head& head, const Value& x, const StepInput& input,
                       const double& factor) const;
 
   std::optional<std::size_t> tied_weight_;

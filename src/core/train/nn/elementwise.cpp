@@ -215,7 +215,7 @@ Value quick_gelu(Tape& on, const Value& x) {
 }  // namespace
 
 Value Dropout::operator()(Tape& on, Value x, std::uint64_t seed) const {
-  return run_module(on, module, std::move(x), [&](Value in) {
+  return run_module(on, module, std::move(x), [&](const Value& in) {
     return probability == 0 ? in : drop(on, in, probability, seed);
   });
 }

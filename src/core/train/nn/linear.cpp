@@ -126,7 +126,10 @@ Product product_of(const ModelNames& names, std::size_t module, const std::strin
 }
 
 // Behind lora.Linear, in the order of registration.
-enum LoraModule : std::size_t { kBaseLayer = 1, kDropout = 2, kA = 3, kB = 4 };
+constexpr std::size_t kBaseLayer = 1;
+constexpr std::size_t kDropout = 2;
+constexpr std::size_t kA = 3;
+constexpr std::size_t kB = 4;
 
 }  // namespace
 

@@ -127,7 +127,7 @@ Value after_backward(Tape& on, std::size_t module, const Value& input) {
   return pass(on, input, [module](Tape& back) { back.hooks().release(module); });
 }
 
-Values checkpoint(Tape& on, Values in, Layer body) {
+Values checkpoint(Tape& on, const Values& in, Layer body) {
   synchronize(on);
   Values out = on.work().checkpointing.reentrant ? reentrant_checkpoint(on, in, std::move(body))
                                                  : other_checkpoint(on, in, body);
@@ -154,7 +154,7 @@ Values run_layers(Tape& on, std::size_t count, Values in,
       }
       return values;
     };
-    in = grouped ? checkpoint(on, std::move(in), part) : part(on, std::move(in));
+    in = grouped ? checkpoint(on, in, part) : part(on, std::move(in));
   }
   return in;
 }
@@ -177,7 +177,7 @@ Values run_layer(Tape& on, std::size_t module, std::size_t place, Values in, con
   const Values given = in;
   in[0] = after_backward(on, module, in[0]);
   for (std::size_t i = 1; i < in.size(); ++i) in[i] = pass(on, in[i], [](Tape&) {});
-  Values out = again ? checkpoint(on, std::move(in), body) : body(on, std::move(in));
+  Values out = again ? checkpoint(on, in, body) : body(on, std::move(in));
   on.hooks().release(module);
   hand_through(given, out);
   out[0] = before_backward(on, module, out[0]);

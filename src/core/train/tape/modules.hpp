@@ -55,7 +55,7 @@ using LayerOfOne = std::function<Value(Tape&, Value)>;  ///< of hidden states al
 /// torch.utils.checkpoint.checkpoint(body, *in), as Workspace::checkpointing says: of what `body`
 /// saves, `in` alone is kept until backward comes to it. What `body` holds must outlive the step,
 /// and has no gradient. Of `in`, what `body` returns in its place as it was keeps its node.
-Values checkpoint(Tape& on, Values in, Layer body);
+Values checkpoint(Tape& on, const Values& in, Layer body);
 Value checkpoint(Tape& on, Value x, LayerOfOne body);
 
 /// A model's layers, one behind the other, with checkpoints around groups of them where

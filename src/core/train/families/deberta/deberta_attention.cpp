@@ -133,7 +133,6 @@ DisentangledAttention::DisentangledAttention(const ModelSpec& spec, const Debert
       heads_(spec.num_heads),
       head_size_(spec.head_size()),
       scale_(1 / std::sqrt(static_cast<double>(spec.head_size() * settings.scores()))),
-      attention_dropout_(spec.attention_dropout),
       shares_(settings.share_att_key),
       query_(names, name + ".query_proj"),
       key_(names, name + ".key_proj"),

@@ -56,7 +56,6 @@ class DisentangledAttention {
   std::int64_t heads_;
   std::int64_t head_size_;
   double scale_;
-  double attention_dropout_;
   bool shares_;
   nn::Linear query_, key_, value_;
   nn::Dropout dropout_;

@@ -23,7 +23,7 @@ RelativeTable::RelativeTable(const ModelSpec& spec, const DebertaSettings& setti
 
 Value RelativeTable::distances(Tape& on) const {
   const std::int64_t length = on.work().sequence_length;
-  const Value out = new_value(on.device(), DType::int64, length, length);
+  Value out = new_value(on.device(), DType::int64, length, length);
   on.device().run(FillDistances{
       .sequence = length, .buckets = buckets_, .most = most_distance_, .out = out.tensor()});
   return out;
@@ -44,7 +44,8 @@ bool RelativeTable::is_leaf_of_layers(const Tape& on) const {
 Value RelativeTable::for_encoder(Tape& on) const {
   if (norm_) {
     Value input;
-    if (on.records(on.hooks().is_trainable(weight_))) input = on.record({}, [](Tape&, Value) {});
+    if (on.records(on.hooks().is_trainable(weight_)))
+      input = on.record({}, [](Tape&, const Value&) {});
     return run_module(on, norm_->module, input, [&](const Value& in) { return normed(on, in); });
   }
   const Tensor weight = on.hooks().parameter(weight_);

@@ -172,7 +172,10 @@ Value clamp(Tape& on, const Value& x) {
 
 /// What flows from block to block. The first makes the biases for all; those of an encoder know of
 /// no states, and have no cross attention.
-enum Flow : std::size_t { kHidden, kBias, kCrossBias, kStates };
+constexpr std::size_t kHidden = 0;
+constexpr std::size_t kBias = 1;
+constexpr std::size_t kCrossBias = 2;
+constexpr std::size_t kStates = 3;
 
 class T5 final : public nn::TapeModel {
  public:
