@@ -133,6 +133,7 @@ StageSweep::Exploration StageSweep::explore(int free_groups) {
   return found;
 }
 
+// All tuners are made by one signature. NOLINTNEXTLINE(performance-unnecessary-value-param)
 std::unique_ptr<Tuner> make_fast_tuner(const TunerParts& parts, Pool /*none*/) {
   return std::make_unique<FastMode>(parts.config, parts.group_size, parts.stages);
 }
