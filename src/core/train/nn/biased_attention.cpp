@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "core/device/operations/dropout.hpp"
-#include "core/device/operations/gemm.hpp"
 #include "core/device/operations/rows.hpp"
 #include "core/device/operations/softmax.hpp"
+#include "core/train/nn/scores.hpp"
 
 namespace dstune::nn {
 namespace {
@@ -72,21 +72,6 @@ Value heads_of(const BiasedShape& call, const Value& rows, std::int64_t index) {
   return heads;
 }
 
-/// c = op(a) op(b) for each of the heads.
-void multiply(const Tape& on, const Value& a, Transpose transpose_a, const Value& b,
-              Transpose transpose_b, const Value& c) {
-  const auto step = [](const Value& stack) {
-    return stack.step == 0 ? stack.matrix.rows * stack.matrix.cols : stack.step;
-  };
-  on.device().run(
-      Gemm{.transpose_a = transpose_a,
-           .transpose_b = transpose_b,
-           .a = a.matrix,
-           .b = b.matrix,
-           .c = c.matrix,
-           .batch = {.count = c.count, .a_step = step(a), .b_step = step(b), .c_step = step(c)}});
-}
-
 /// Of the scores of one sequence.
 Value scratch(const Tape& on, const ScoreShape& shape) {
   const DType dtype = on.work().dtype;
@@ -113,8 +98,8 @@ Probabilities probabilities(const Tape& on, const BiasedShape& call, const Value
   Probabilities result;
   result.whole = scratch(on, shape);
   const Value& scores = result.whole;
-  multiply(on, heads_of(call, q, sequence), Transpose::no, heads_of(call, k, sequence),
-           Transpose::yes, scores);
+  multiply_into(on, heads_of(call, q, sequence), Transpose::no, heads_of(call, k, sequence),
+                Transpose::yes, scores);
   device.run(AddScoreBias{.shape = shape,
                           .scores = scores.tensor(),
                           .bias = mask.tensor(),
@@ -146,8 +131,8 @@ struct BiasedBackward {
 /// Writes d_v and d_scores of one sequence.
 void differentiate(const Tape& on, const BiasedShape& call, const Probabilities& probs,
                    const Value& d_out, const Value& v, const Value& d_v, const Value& d_scores) {
-  multiply(on, probs.used, Transpose::yes, d_out, Transpose::no, d_v);
-  multiply(on, d_out, Transpose::no, v, Transpose::yes, d_scores);
+  multiply_into(on, probs.used, Transpose::yes, d_out, Transpose::no, d_v);
+  multiply_into(on, d_out, Transpose::no, v, Transpose::yes, d_scores);
   if (probs.dropped) {
     on.device().run(DropoutBackward{.d_out = d_scores.tensor(),
                                     .probability = call.dropout,
@@ -182,10 +167,10 @@ void BiasedBackward::operator()(Tape& back, const Value& d) {
     d_scores.count = shape.heads;
     differentiate(back, call, probabilities(back, call, own_q, own_k, own_mask, i),
                   heads_of(call, d, i), heads_of(call, own_v, i), heads_of(call, d_v, i), d_scores);
-    multiply(back, d_scores, Transpose::no, heads_of(call, own_k, i), Transpose::no,
-             heads_of(call, d_q, i));
-    multiply(back, d_scores, Transpose::yes, heads_of(call, own_q, i), Transpose::no,
-             heads_of(call, d_k, i));
+    multiply_into(back, d_scores, Transpose::no, heads_of(call, own_k, i), Transpose::no,
+                  heads_of(call, d_q, i));
+    multiply_into(back, d_scores, Transpose::yes, heads_of(call, own_q, i), Transpose::no,
+                  heads_of(call, d_k, i));
   }
   back.give(nodes[0], std::move(d_q));
   back.give(nodes[1], std::move(d_k));
@@ -219,8 +204,8 @@ Value attend_with_bias(Tape& on, const BiasedShape& call, const Value& q, const 
   const Value lse = new_value(on.device(), DType::fp32, q.matrix.rows, call.scores.heads);
   for (std::int64_t i = 0; i < call.scores.batch; ++i) {
     const Probabilities probs = probabilities(on, call, q, k, mask, i);
-    multiply(on, probs.used, Transpose::no, heads_of(call, v, i), Transpose::no,
-             heads_of(call, out, i));
+    multiply_into(on, probs.used, Transpose::no, heads_of(call, v, i), Transpose::no,
+                  heads_of(call, out, i));
   }
   if (!on.records(q.needs_gradient() || k.needs_gradient() || v.needs_gradient() ||
                   mask.needs_gradient())) {

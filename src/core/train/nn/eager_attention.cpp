@@ -15,12 +15,20 @@ namespace {
 
 using layers::Workspace;
 
-/// torch.bmm of stacks: op(a) op(b)
+/// A new one: op(a) op(b): op(a) op(b)
 Value products(const Tape& on, const Value& a, Transpose transpose_a, const Value& b,
                Transpose transpose_b) {
   const std::int64_t rows = transpose_a == Transpose::yes ? a.matrix.cols : a.matrix.rows;
   const std::int64_t cols = transpose_b == Transpose::yes ? b.matrix.rows : b.matrix.cols;
   Value c = new_stack(on.device(), a.matrix.dtype, a.count, rows, cols);
+  multiply_into(on, a, transpose_a, b, transpose_b, c);
+  return c;
+}
+
+}  // namespace
+
+void multiply_into(const Tape& on, const Value& a, Transpose transpose_a, const Value& b,
+                   Transpose transpose_b, const Value& c) {
   const auto step = [](const Value& stack) {
     return stack.step == 0 ? stack.matrix.rows * stack.matrix.cols : stack.step;
   };
@@ -30,11 +38,8 @@ Value products(const Tape& on, const Value& a, Transpose transpose_a, const Valu
            .a = a.matrix,
            .b = b.matrix,
            .c = c.matrix,
-           .batch = {.count = a.count, .a_step = step(a), .b_step = step(b), .c_step = step(c)}});
-  return c;
+           .batch = {.count = c.count, .a_step = step(a), .b_step = step(b), .c_step = step(c)}});
 }
-
-}  // namespace
 
 Value multiply_stacks(Tape& on, const Value& a, const Value& b, Transpose transpose_b) {
   const bool records = on.records(a.needs_gradient() || b.needs_gradient());

@@ -9,6 +9,10 @@
 
 namespace dstune::nn {
 
+/// torch.bmm of stacks, which is no node: c = op(a) op(b)
+void multiply_into(const Tape& on, const Value& a, Transpose transpose_a, const Value& b,
+                   Transpose transpose_b, const Value& c);
+
 /// torch.matmul() of stacks: a b or a b^T
 Value multiply_stacks(Tape& on, const Value& a, const Value& b, Transpose transpose_b);
 

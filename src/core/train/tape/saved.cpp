@@ -29,7 +29,7 @@ Value Saved::take(Tape& tape) {
   return value;
 }
 
-Saved CheckpointFrame::save(const Value& /*value*/) {
+Saved CheckpointFrame::save() {
   boost::intrusive_ptr<SavedPlace> place(new SavedPlace(this, places_.size()));
   places_.push_back(place.get());
   return Saved(std::move(place));

@@ -23,8 +23,6 @@ class SavedPlace final : public Counted {
   SavedPlace(boost::intrusive_ptr<CheckpointFrame> frame, std::size_t index);
   ~SavedPlace() override;
 
-  CheckpointFrame& frame() const { return *frame_; }
-
  private:
   friend class CheckpointFrame;
   friend class Saved;
@@ -58,7 +56,7 @@ class CheckpointFrame final : public Counted {
   explicit CheckpointFrame(std::function<void(Tape&)> again) : again_(std::move(again)) {}
 
   /// In forward: only a place.
-  Saved save(const Value& value);
+  Saved save();
   /// When it runs again: in the order of forward, for those that are still there.
   /// @throws RecomputationEnds  with the last
   void refill(Value value);

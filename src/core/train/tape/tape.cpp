@@ -17,7 +17,7 @@ Saved Tape::save(const Value& value) {
     frame_->refill(value.detached());
     return {};
   }
-  return frame_ == nullptr ? Saved(value.detached()) : frame_->save(value.detached());
+  return frame_ == nullptr ? Saved(value.detached()) : frame_->save();
 }
 
 Tape::Leaf& Tape::leaf(std::size_t tensor) {

@@ -141,7 +141,7 @@ class Tape {
     Backward backward_;
   };
   struct Destroy {
-    void operator()(Node* node) const { node->~Node(); }  // its memory is the arena's
+    void operator()(Node* node) const { node->~Node(); }  // its memory is the tape's
   };
   using NodePtr = std::unique_ptr<Node, Destroy>;
 
