@@ -1,7 +1,9 @@
 // A head alone: its loss and gradients without a model.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <random>
 #include <utility>
 #include <vector>
@@ -10,8 +12,8 @@
 #include "core/device/scalar.hpp"
 #include "core/model/model_parameters.hpp"
 #include "core/model/model_spec.hpp"
-#include "core/train/layers/head.hpp"
 #include "core/train/layers/workspace.hpp"
+#include "core/train/nn/losses/decoder_head.hpp"
 #include "tests/support/recording_engine.hpp"
 
 namespace dstune::test {
@@ -43,35 +45,42 @@ inline std::vector<float> values(std::int64_t count, unsigned seed) {
   return result;
 }
 
+/// What is not the same for all.
+struct HeadSettings {
+  /// The embedding uses the weight, too: its gradient stays until the hidden states have theirs.
+  bool is_tied = false;
+  double softcap = 0;
+  nn::LogitsTile tile = {};
+};
+
 /// A head alone, with hidden states, weight and tokens that depend on the sizes only.
 class HeadRun {
  public:
-  HeadRun(const HeadSizes& sizes, DType dtype, LossSettings settings, Device& on,
-          bool is_tied = false)
+  HeadRun(const HeadSizes& sizes, DType dtype, LossSettings loss_settings, Device& on,
+          HeadSettings head_settings = {})
       : device(on),
         engine(model_of(sizes), dtype, on),
         work({.size = sizes.micro_batch,
               .sequence_length = sizes.sequence,
               .dtype = dtype,
-              .loss = settings},
+              .loss = loss_settings},
              on),
         names(engine.parameters()),
-        head{.module = names.module("lm_head"),
-             .weight = names.tensor("transformer.wte.weight"),
-             .size = sizes.hidden,
-             .vocab_size = sizes.vocab,
-             .is_tied = is_tied},
+        weight(names.tensor("transformer.wte.weight")),
+        settings(head_settings),
+        lm_head(names, "lm_head", weight, settings.softcap),
+        head(model_of(sizes), names, weight, settings.softcap),
         tokens(on, MemoryCategory::temporaries, static_cast<Bytes>(work.rows()) * 8) {
     if (!on.computes()) return;
-    engine.write_parameter(head.weight, values(sizes.vocab * sizes.hidden, 1));
+    engine.write_parameter(weight, values(sizes.vocab * sizes.hidden, 1));
     auto* const words = static_cast<std::int64_t*>(tokens.data());
     for (std::int64_t i = 0; i < work.rows(); ++i) words[i] = (i * i + 3 * i) % sizes.vocab;
   }
 
   Buffer hidden_states() {
-    Buffer x = work.activation(head.size);
+    Buffer x = work.activation(lm_head.size());
     if (device.computes()) {
-      device.write(values(work.rows() * head.size, 2), x.tensor(work.dtype));
+      device.write(values(work.rows() * lm_head.size(), 2), x.tensor(work.dtype));
     }
     return x;
   }
@@ -79,24 +88,44 @@ class HeadRun {
   void forward() { forward(hidden_states()); }
   void forward(Buffer x) {
     loss.set_zero();
-    head.forward(work, engine, std::move(x), tokens.tensor(DType::int64), loss.tensor());
+    tape.emplace(work, engine);
+    const NodeParameters embedded = settings.is_tied ? NodeParameters{weight} : NodeParameters{};
+    const Value hidden =
+        tape->record(value_of(std::move(x), work.dtype, work.rows(), lm_head.size()), embedded,
+                     [this](Tape&, const Value& d) {
+                       is_weight_ready_before_input = !engine.gradient(weight).empty();
+                       d_input.resize(static_cast<std::size_t>(d.numel()));
+                       device.read(d.tensor(), d_input);
+                     });
+    const nn::StepInput input{.tokens = tokens.tensor(DType::int64), .loss = loss.tensor()};
+    loss_node = work.loss.kind == LossKind::tiled
+                    ? nn::tiled_loss(*tape, lm_head, hidden, input, factor, settings.tile).node
+                    : head(*tape, hidden, input, factor).node;
   }
 
-  void backward(double factor) {
-    const Buffer d_x = head.backward(work, engine, factor, d_tied);
-    d_input.resize(static_cast<std::size_t>(work.rows() * head.size));
-    device.read(d_x.tensor(work.dtype), d_input);
+  void backward(double of) {
+    factor = of;
+    tape->backward(loss_node, {});
+    tape.reset();
   }
 
   Device& device;
   RecordingEngine engine;
   layers::Workspace work;
   ModelNames names;
-  layers::Head head;
+  std::size_t weight;  ///< tensor
+  HeadSettings settings;
+  nn::LmHead lm_head;
+  nn::DecoderHead head;
   Buffer tokens;
   Scalar loss{device};
-  Buffer d_tied;
   std::vector<float> d_input;
+  bool is_weight_ready_before_input = false;
+
+ private:
+  double factor = 1;
+  std::size_t loss_node = Value::kNoNode;
+  std::optional<Tape> tape;
 };
 
 }  // namespace dstune::test

@@ -1,9 +1,9 @@
 #include <utility>
 
-#include "core/train/nn/decoder_head.hpp"
 #include "core/train/nn/elementwise.hpp"
 #include "core/train/nn/embedding.hpp"
 #include "core/train/nn/linear.hpp"
+#include "core/train/nn/losses/decoder_head.hpp"
 #include "core/train/nn/tape_model.hpp"
 #include "tests/toy_family/toy_mlp.hpp"
 
@@ -28,7 +28,7 @@ class ToyMlp final : public nn::TapeModel {
       Value x = embed_(on, nn::tokens_of(input.tokens));
       x = run_module(on, mlp_, std::move(x),
                      [&](const Value& in) { return fc_out_(on, act_(on, fc_in_(on, in))); });
-      return head_(on, std::move(x), input, loss_factor());
+      return head_(on, x, input, loss_factor());
     });
   }
 

@@ -124,11 +124,6 @@ Value add_mask(Tape& on, const AttentionShape& shape, const Value& scores, const
 
 namespace {
 
-// c tanh(x / c), three kernels.
-Value cap(Tape& on, const Value& scores, double c) {
-  return scale(on, activate(on, Activation::tanh, scale(on, scores, 1 / c)), c);
-}
-
 // at::softmax() to fp32 reads fp16 on CUDA as it is, other types from a copy (SoftMax.cpp).
 Value probabilities(Tape& on, Value scores, SoftmaxType type) {
   const DType dtype = scores.matrix.dtype;
@@ -141,7 +136,7 @@ Value visible_scores(Tape& on, const AttentionShape& shape, const Value& q, cons
                      const Value& mask) {
   Value scores = multiply_stacks(on, q, k, Transpose::yes);
   scores = scale(on, scores, shape.score_scale());
-  if (shape.softcap > 0) scores = cap(on, scores, shape.softcap);
+  if (shape.softcap > 0) scores = soft_cap(on, std::move(scores), shape.softcap);
   return layers::hides_keys(on.work(), shape) ? add_mask(on, shape, scores, mask) : scores;
 }
 

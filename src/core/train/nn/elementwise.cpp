@@ -117,6 +117,13 @@ Value activate(Tape& on, Activation kind, const Value& x) {
   });
 }
 
+// Each result takes its operand's place, as in transformers and TRL.
+Value soft_cap(Tape& on, Value x, double c) {
+  x = scale(on, x, 1 / c);
+  x = activate(on, Activation::tanh, x);
+  return scale(on, x, c);
+}
+
 Value softmax(Tape& on, const Value& x, DType dtype) {
   Value probs = new_stack(on.device(), dtype, x.count, x.matrix.rows, x.matrix.cols);
   on.device().run(Softmax{x.rows(), probs.rows()});

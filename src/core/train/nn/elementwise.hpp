@@ -24,6 +24,8 @@ Value scale(Tape& on, const Value& x, double factor);
 Value affine(Tape& on, const Value& x, double factor, double addend = 0);
 /// One kernel of torch.nn.functional; not affine.
 Value activate(Tape& on, Activation kind, const Value& x);
+/// c tanh(x / c), three kernels, which caps scores and logits.
+Value soft_cap(Tape& on, Value x, double c);
 /// at::softmax() of rows with a result of `dtype`, whose backward gives the type of x.
 Value softmax(Tape& on, const Value& x, DType dtype);
 

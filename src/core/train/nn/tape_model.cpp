@@ -1,7 +1,5 @@
 #include "core/train/nn/tape_model.hpp"
 
-#include <utility>
-
 namespace dstune::nn {
 
 void TapeModel::forward(ModuleHooks& hooks, Tensor tokens, std::uint64_t seed, Tensor loss) {
@@ -14,13 +12,6 @@ void TapeModel::backward(ModuleHooks& /*hooks*/, double factor) {
   factor_ = factor;
   if (loss_node_ != Value::kNoNode) tape_->backward(loss_node_, {});
   tape_.reset();
-}
-
-Value TapeModel::sum_of_losses(Tape& on, const Value& a, const Value& b) {
-  return on.record({}, [first = a.node, second = b.node](Tape& back, const Value&) {
-    back.give(first, {});
-    back.give(second, {});
-  });
 }
 
 }  // namespace dstune::nn

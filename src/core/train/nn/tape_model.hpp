@@ -26,9 +26,6 @@ class TapeModel : public Model {
   /// What backward's gradients are those of, times the loss; known when backward begins.
   const double& loss_factor() const { return factor_; }
 
-  /// Of losses that have been added up on the device.
-  static Value sum_of_losses(Tape& on, const Value& a, const Value& b);
-
   layers::Workspace work_;
 
  private:

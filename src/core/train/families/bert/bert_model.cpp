@@ -12,8 +12,8 @@
 #include "core/device/operations/fill.hpp"
 #include "core/train/families/bert/bert_modules.hpp"
 #include "core/train/nn/attention.hpp"
-#include "core/train/nn/cross_entropy.hpp"
 #include "core/train/nn/embedding.hpp"
+#include "core/train/nn/losses/cross_entropy.hpp"
 
 namespace dstune::bert {
 namespace {

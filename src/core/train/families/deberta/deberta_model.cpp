@@ -14,8 +14,8 @@
 #include "core/train/families/deberta/deberta_attention.hpp"
 #include "core/train/families/deberta/deberta_convolution.hpp"
 #include "core/train/families/deberta/deberta_relative_table.hpp"
-#include "core/train/nn/cross_entropy.hpp"
 #include "core/train/nn/embedding.hpp"
+#include "core/train/nn/losses/cross_entropy.hpp"
 #include "core/train/nn/views.hpp"
 
 namespace dstune::deberta {

@@ -9,9 +9,9 @@
 
 #include "core/base/text.hpp"
 #include "core/train/nn/attention.hpp"
-#include "core/train/nn/decoder_head.hpp"
 #include "core/train/nn/embedding.hpp"
 #include "core/train/nn/linear.hpp"
+#include "core/train/nn/losses/decoder_head.hpp"
 #include "core/train/nn/norm.hpp"
 #include "core/train/nn/tape_model.hpp"
 #include "core/train/nn/views.hpp"
@@ -137,8 +137,8 @@ Value Gpt2::transformer(Tape& on, const nn::StepInput& input) const {
 
 Value Gpt2::run(Tape& on, const nn::StepInput& input) {
   return run_module(on, root_, [&] {
-    Value hidden = run_module(on, transformer_, [&] { return transformer(on, input); });
-    return head_(on, std::move(hidden), input, loss_factor());
+    const Value hidden = run_module(on, transformer_, [&] { return transformer(on, input); });
+    return head_(on, hidden, input, loss_factor());
   });
 }
 

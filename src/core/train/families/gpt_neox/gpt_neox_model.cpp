@@ -8,9 +8,9 @@
 
 #include "core/base/text.hpp"
 #include "core/train/nn/attention.hpp"
-#include "core/train/nn/decoder_head.hpp"
 #include "core/train/nn/embedding.hpp"
 #include "core/train/nn/linear.hpp"
+#include "core/train/nn/losses/decoder_head.hpp"
 #include "core/train/nn/norm.hpp"
 #include "core/train/nn/rotary.hpp"
 #include "core/train/nn/tape_model.hpp"
@@ -159,8 +159,8 @@ Value GptNeox::body(Tape& on, const nn::StepInput& input) const {
 
 Value GptNeox::run(Tape& on, const nn::StepInput& input) {
   return run_module(on, root_, [&] {
-    Value hidden = run_module(on, body_, [&] { return body(on, input); });
-    return head_(on, std::move(hidden), input, loss_factor());
+    const Value hidden = run_module(on, body_, [&] { return body(on, input); });
+    return head_(on, hidden, input, loss_factor());
   });
 }
 

@@ -12,8 +12,9 @@
 #include "core/device/scalar.hpp"
 #include "core/train/families/llama/llama_parts.hpp"
 #include "core/train/nn/attention.hpp"
-#include "core/train/nn/decoder_head.hpp"
 #include "core/train/nn/embedding.hpp"
+#include "core/train/nn/losses/cross_entropy.hpp"
+#include "core/train/nn/losses/decoder_head.hpp"
 #include "core/train/nn/norm.hpp"
 #include "core/train/nn/tape_model.hpp"
 
@@ -242,14 +243,14 @@ Value Llama::decoder(Tape& on, const nn::StepInput& input) {
 Value Llama::run(Tape& on, const nn::StepInput& input) {
   collects_routes_ = has_balance_loss();
   return run_module(on, root_, [&] {
-    Value hidden = run_module(on, body_, [&] { return decoder(on, input); });
-    Value loss = head_(on, std::move(hidden), input, loss_factor());
+    const Value hidden = run_module(on, body_, [&] { return decoder(on, input); });
+    const Value loss = head_(on, hidden, input, loss_factor());
     if (!has_balance_loss()) return loss;
     const Value balance =
         nn::balance_loss(on, routes_, settings_.experts.balance, input.loss, loss_factor());
     collects_routes_ = false;
     routes_.clear();
-    return sum_of_losses(on, loss, balance);
+    return nn::sum_of_losses(on, {loss, balance});
   });
 }
 

@@ -9,9 +9,9 @@
 
 #include "core/base/text.hpp"
 #include "core/train/nn/attention.hpp"
-#include "core/train/nn/decoder_head.hpp"
 #include "core/train/nn/embedding.hpp"
 #include "core/train/nn/linear.hpp"
+#include "core/train/nn/losses/decoder_head.hpp"
 #include "core/train/nn/norm.hpp"
 #include "core/train/nn/tape_model.hpp"
 
@@ -161,8 +161,8 @@ Value Opt::run(Tape& on, const nn::StepInput& input) {
     const auto run_decoder = [&] {
       return run_module(on, decoder_, [&] { return decoder(on, input); });
     };
-    Value hidden = body_ ? run_module(on, *body_, run_decoder) : run_decoder();
-    return head_(on, std::move(hidden), input, loss_factor());
+    const Value hidden = body_ ? run_module(on, *body_, run_decoder) : run_decoder();
+    return head_(on, hidden, input, loss_factor());
   });
 }
 

@@ -16,9 +16,9 @@
 #include "core/device/scalar.hpp"
 #include "core/train/families/t5/t5_attention.hpp"
 #include "core/train/nn/attention.hpp"
-#include "core/train/nn/cross_entropy.hpp"
 #include "core/train/nn/embedding.hpp"
 #include "core/train/nn/linear.hpp"
+#include "core/train/nn/losses/cross_entropy.hpp"
 #include "core/train/nn/norm.hpp"
 #include "core/train/nn/tape_model.hpp"
 

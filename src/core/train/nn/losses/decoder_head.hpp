@@ -2,15 +2,14 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <optional>
 #include <string>
 #include <variant>
 
 #include "core/model/model_parameters.hpp"
 #include "core/model/model_spec.hpp"
-#include "core/train/layers/head.hpp"
 #include "core/train/nn/linear.hpp"
+#include "core/train/nn/losses/causal_loss.hpp"
 #include "core/train/nn/step_input.hpp"
 
 namespace dstune::nn {
@@ -30,17 +29,17 @@ class DecoderHead {
   DecoderHead(const ModelNames& names, const std::string& name);
 
   /// Adds the mean to input.loss.
-  /// @param x       (M, h), nobody else's
+  /// @param x       (M, h)
   /// @param factor  backward gives the gradients of `factor` * the loss; read then
   /// @returns what has the loss's node
-  Value operator()(Tape& on, Value x, const StepInput& input, const double& factor);
+  Value operator()(Tape& on, const Value& x, const StepInput& input, const double& factor);
 
  private:
-  Value language_loss(Tape& on, layers::Head& head, const Value& x, const StepInput& input,
-                      const double& factor) const;
+  Value causal_loss(Tape& on, const LmHead& head, const Value& x, const StepInput& input,
+                    const double& factor);
 
-  std::optional<std::size_t> tied_weight_;
-  std::variant<layers::Head, Linear> head_;
+  std::variant<LmHead, Linear> head_;
+  Value held_logits_;  // by the training loop, until the next forward is over
 };
 
 }  // namespace dstune::nn

@@ -14,7 +14,7 @@
 #include "tests/support/head_run.hpp"
 #include "tests/support/test_data.hpp"
 
-namespace dstune::layers::loss_memory_test {
+namespace dstune::loss_memory_test {
 namespace {
 
 using test::HeadRun;
@@ -29,11 +29,11 @@ struct Peaks {
 
 Peaks peaks_of(const HeadSizes& sizes, DType dtype, LossSettings loss) {
   DryDevice device(Bytes{1} << 40U);
-  HeadRun run(sizes, dtype, loss, device, true);  // the gradient stays
-  if (loss.keep_logits) {                         // those of the step before
+  HeadRun run(sizes, dtype, loss, device, {.is_tied = true});  // the gradient stays
+  if (loss.keep_logits) {                                      // those of the step before
     run.forward();
     run.backward(1);
-    run.d_tied.reset();
+    run.engine.forget_gradients();
   }
   MemoryBudget& memory = device.memory();
   Buffer x = run.hidden_states();
@@ -72,4 +72,4 @@ TEST(LossMemory, PeaksAreThoseOfTorch) {
 }
 
 }  // namespace
-}  // namespace dstune::layers::loss_memory_test
+}  // namespace dstune::loss_memory_test

@@ -1,10 +1,9 @@
-#include "core/train/layers/losses/loss.hpp"
+#include "core/train/nn/losses/causal_loss.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <iterator>
-#include <memory>
 #include <string>
 #include <vector>
 
@@ -12,13 +11,11 @@
 
 #include "core/base/text.hpp"
 #include "core/device/dry_device.hpp"
-#include "core/train/layers/losses/fused_loss.hpp"
-#include "core/train/layers/losses/tiled_loss.hpp"
 #include "kernels/cpu/cpu_device.hpp"
 #include "tests/support/head_run.hpp"
 #include "tests/support/numbers.hpp"
 
-namespace dstune::layers::loss_test {
+namespace dstune::causal_loss_test {
 namespace {
 
 using test::HeadRun;
@@ -55,7 +52,7 @@ INSTANTIATE_TEST_SUITE_P(
 
 // Three chunks of 256 rows; one, smaller, of a single sequence.
 constexpr HeadSizes kSizes[] = {{3, 200, 40, 12}, {1, 6, 100, 4}};
-constexpr LogitsTile kTile{256, 16};
+constexpr nn::LogitsTile kTile{256, 16};
 constexpr double kCaps[] = {0, 2};  // 0: none
 
 // 16-bit logits, and sums of 16-bit gradients that fused rounds after every chunk.
@@ -72,40 +69,34 @@ TEST_P(CausalLossTest, LossAndGradientsAreThoseOfThePlainOne) {
     const HeadSizes& sizes = kSizes[i];
     SCOPED_TRACE(concat(sizes.micro_batch, " of ", sizes.sequence, ", ", sizes.vocab, " words"));
     cpu::CpuDevice device(Bytes{1} << 30U);
-    HeadRun plain(sizes, GetParam().dtype, {}, device);
-    plain.head.softcap = kCaps[i];
+    HeadRun plain(sizes, GetParam().dtype, {}, device, {.softcap = kCaps[i]});
     plain.forward();
     plain.backward(kFactor);
 
-    HeadRun run(sizes, GetParam().dtype, {GetParam().kind}, device);
-    run.head.softcap = kCaps[i];
-    if (GetParam().kind == LossKind::tiled) {
-      run.head.causal_loss = std::make_unique<TiledLoss>(kTile);
-    }
+    HeadRun run(sizes, GetParam().dtype, {GetParam().kind}, device,
+                {.softcap = kCaps[i], .tile = kTile});
     run.forward();
     run.backward(kFactor);
 
     const double expected = test::read(device, plain.loss);
     EXPECT_NEAR(test::read(device, run.loss), expected, tolerance / 4 * expected);
     EXPECT_LT(difference(run.d_input, plain.d_input), tolerance);
-    EXPECT_LT(
-        difference(run.engine.gradient(run.head.weight), plain.engine.gradient(plain.head.weight)),
-        tolerance);
+    EXPECT_LT(difference(run.engine.gradient(run.weight), plain.engine.gradient(plain.weight)),
+              tolerance);
   }
 }
 
-TEST_P(CausalLossTest, NothingStaysAllocatedAndATiedGradientIsHandedOver) {
+TEST_P(CausalLossTest, NothingStaysAllocatedAndATiedGradientWaitsForItsOtherUse) {
   DryDevice device(Bytes{4} << 30U);
-  HeadRun run(kSizes[0], GetParam().dtype, {GetParam().kind}, device, true);
-  run.head.softcap = kCaps[1];
+  HeadRun run(kSizes[0], GetParam().dtype, {GetParam().kind}, device,
+              {.is_tied = true, .softcap = kCaps[1]});
   const MemoryUse before = device.memory().use();
   run.forward();
 
   run.backward(1);
 
-  EXPECT_EQ(run.d_tied.size(), 40 * 12 * size_of(GetParam().dtype));
-  EXPECT_TRUE(run.engine.gradient(run.head.weight).empty());
-  run.d_tied.reset();
+  EXPECT_FALSE(run.is_weight_ready_before_input);
+  EXPECT_EQ(run.engine.gradient(run.weight).size(), 40 * 12);
   EXPECT_EQ(device.memory().use(), before);
 }
 
@@ -129,8 +120,7 @@ TEST(CausalLoss, LogitsAreKeptUntilTheNextForwardIsOver) {
 TEST(CausalLoss, TheHyperbolicTangentOfCappedLogitsIsKept) {
   const auto kept = [](LossKind kind, double cap) {
     DryDevice device(Bytes{4} << 30U);
-    HeadRun run(kSizes[0], DType::bf16, {kind}, device);
-    run.head.softcap = cap;
+    HeadRun run(kSizes[0], DType::bf16, {kind}, device, {.softcap = cap});
     run.forward();
     return device.memory().use().at(MemoryCategory::activations);
   };
@@ -144,12 +134,12 @@ TEST(CausalLoss, TheHyperbolicTangentOfCappedLogitsIsKept) {
 
 // (BT + inc - 1) / inc, inc = (V + H - 1) / H, as Liger's comment has it, then a power of two.
 TEST(CausalLoss, ChunksOfTheFusedLossAreLigers) {
-  EXPECT_EQ(FusedLoss::chunk_rows(16384, 4096, 32000), 2048);
-  EXPECT_EQ(FusedLoss::chunk_rows(8192, 2048, 128256), 256);
-  EXPECT_EQ(FusedLoss::chunk_rows(100, 64, 40), 100);
-  EXPECT_EQ(FusedLoss::chunk_rows(100, 8, 40), 32);
-  EXPECT_EQ(FusedLoss::chunk_rows(3, 8, 4000), 1);
+  EXPECT_EQ(nn::fused_chunk_rows(16384, 4096, 32000), 2048);
+  EXPECT_EQ(nn::fused_chunk_rows(8192, 2048, 128256), 256);
+  EXPECT_EQ(nn::fused_chunk_rows(100, 64, 40), 100);
+  EXPECT_EQ(nn::fused_chunk_rows(100, 8, 40), 32);
+  EXPECT_EQ(nn::fused_chunk_rows(3, 8, 4000), 1);
 }
 
 }  // namespace
-}  // namespace dstune::layers::loss_test
+}  // namespace dstune::causal_loss_test
