@@ -21,7 +21,7 @@ orders=(
   "core/report: formats journal tables files"
   "core/search: schedule feasibility space predict tuners"
   "core/search/tuners: compare report"
-  "core/train: layers tape nn zero families"
+  "core/train: tape nn zero families"
   "core/train/zero: layout reduction gather"
   "mpi: base lifeline collectives pool"
 )

@@ -12,7 +12,7 @@ def mix(z):
 
 
 def seed_of(micro_step_seed, place):
-    """layers::seed_of."""
+    """seed_of() of core/train/batch_context.hpp."""
     return mix((micro_step_seed + place * GOLDEN + GOLDEN) & BITS)
 
 

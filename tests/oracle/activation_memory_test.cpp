@@ -10,7 +10,7 @@
 #include "core/device/operations/attention.hpp"
 #include "core/device/scalar.hpp"
 #include "core/train/families/families.hpp"
-#include "core/train/layers/model.hpp"
+#include "core/train/model.hpp"
 #include "kernels/cpu/cpu_device.hpp"
 #include "tests/support/recording_engine.hpp"
 

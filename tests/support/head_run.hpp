@@ -12,7 +12,7 @@
 #include "core/device/scalar.hpp"
 #include "core/model/model_parameters.hpp"
 #include "core/model/model_spec.hpp"
-#include "core/train/layers/workspace.hpp"
+#include "core/train/batch_context.hpp"
 #include "core/train/nn/losses/decoder_head.hpp"
 #include "tests/support/recording_engine.hpp"
 
@@ -60,27 +60,28 @@ class HeadRun {
           HeadSettings head_settings = {})
       : device(on),
         engine(model_of(sizes), dtype, on),
-        work({.size = sizes.micro_batch,
-              .sequence_length = sizes.sequence,
-              .dtype = dtype,
-              .loss = loss_settings},
-             on),
+        context({.size = sizes.micro_batch,
+                 .sequence_length = sizes.sequence,
+                 .dtype = dtype,
+                 .loss = loss_settings},
+                on),
         names(engine.parameters()),
         weight(names.tensor("transformer.wte.weight")),
         settings(head_settings),
         lm_head(names, "lm_head", weight, settings.softcap),
         head(model_of(sizes), names, weight, settings.softcap),
-        tokens(on, MemoryCategory::temporaries, static_cast<Bytes>(work.rows()) * 8) {
+        tokens(on, MemoryCategory::temporaries, static_cast<Bytes>(context.rows()) * 8) {
     if (!on.computes()) return;
     engine.write_parameter(weight, values(sizes.vocab * sizes.hidden, 1));
     auto* const words = static_cast<std::int64_t*>(tokens.data());
-    for (std::int64_t i = 0; i < work.rows(); ++i) words[i] = (i * i + 3 * i) % sizes.vocab;
+    for (std::int64_t i = 0; i < context.rows(); ++i) words[i] = (i * i + 3 * i) % sizes.vocab;
   }
 
   Buffer hidden_states() {
-    Buffer x = work.activation(lm_head.size());
+    Buffer x = make_buffer(device, MemoryCategory::activations, context.rows() * lm_head.size(),
+                           context.dtype);
     if (device.computes()) {
-      device.write(values(work.rows() * lm_head.size(), 2), x.tensor(work.dtype));
+      device.write(values(context.rows() * lm_head.size(), 2), x.tensor(context.dtype));
     }
     return x;
   }
@@ -88,17 +89,17 @@ class HeadRun {
   void forward() { forward(hidden_states()); }
   void forward(Buffer x) {
     loss.set_zero();
-    tape.emplace(work, engine);
+    tape.emplace(context, engine);
     const NodeParameters embedded = settings.is_tied ? NodeParameters{weight} : NodeParameters{};
     const Value hidden =
-        tape->record(value_of(std::move(x), work.dtype, work.rows(), lm_head.size()), embedded,
-                     [this](Tape&, const Value& d) {
+        tape->record(value_of(std::move(x), context.dtype, context.rows(), lm_head.size()),
+                     embedded, [this](Tape&, const Value& d) {
                        is_weight_ready_before_input = !engine.gradient(weight).empty();
                        d_input.resize(static_cast<std::size_t>(d.numel()));
                        device.read(d.tensor(), d_input);
                      });
     const nn::StepInput input{.tokens = tokens.tensor(DType::int64), .loss = loss.tensor()};
-    loss_node = work.loss.kind == LossKind::tiled
+    loss_node = context.loss.kind == LossKind::tiled
                     ? nn::tiled_loss(*tape, lm_head, hidden, input, factor, settings.tile).node
                     : head(*tape, hidden, input, factor).node;
   }
@@ -111,7 +112,7 @@ class HeadRun {
 
   Device& device;
   RecordingEngine engine;
-  layers::Workspace work;
+  BatchContext context;
   ModelNames names;
   std::size_t weight;  ///< tensor
   HeadSettings settings;

@@ -11,7 +11,7 @@
 
 #include "core/device/scalar.hpp"
 #include "core/train/families/families.hpp"
-#include "core/train/layers/model.hpp"
+#include "core/train/model.hpp"
 #include "kernels/cpu/cpu_device.hpp"
 #include "tests/support/numbers.hpp"
 #include "tests/support/recording_engine.hpp"

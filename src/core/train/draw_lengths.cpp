@@ -6,13 +6,11 @@
 #include <numbers>
 #include <vector>
 
-#include "core/train/layers/workspace.hpp"
+#include "core/train/batch_context.hpp"
 
 namespace dstune {
 
 namespace {
-
-using layers::mix;
 
 constexpr std::uint64_t kLengths = 0x6c656e67746873;
 constexpr unsigned kBitsOfARow = 20;
@@ -49,7 +47,7 @@ std::int64_t draw(const LengthSettings& settings, std::uint64_t bits) {
     case LengthLaw::histogram:
       return of_histogram(settings.counts, u);
     case LengthLaw::lognormal:
-      return whole(lognormal(settings, u, fraction_of(mix(bits))), settings.most);
+      return whole(lognormal(settings, u, fraction_of(seed_of(bits))), settings.most);
     case LengthLaw::uniform: {
       const auto lengths = static_cast<double>(settings.most - settings.least + 1);
       return settings.least + static_cast<std::int64_t>(u * lengths);
@@ -100,7 +98,7 @@ std::int64_t second_longest(const LengthSettings& settings) {
 
 std::int64_t draw_length(const LengthSettings& settings, std::uint64_t seed, std::uint64_t index) {
   assert(settings.varies());
-  const std::uint64_t bits = mix(mix(mix(seed) ^ kLengths) ^ index);
+  const std::uint64_t bits = seed_of(seed_of(seed_of(seed) ^ kLengths) ^ index);
   return std::clamp(draw(settings, bits), settings.least, settings.most);
 }
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "core/experiment/length_settings.hpp"
-#include "core/train/layers/model.hpp"
+#include "core/train/model.hpp"
 
 namespace dstune {
 

@@ -4,17 +4,15 @@
 
 #include "core/device/operations/random.hpp"
 #include "core/device/repeated_work.hpp"
+#include "core/train/batch_context.hpp"
 #include "core/train/draw_lengths.hpp"
 #include "core/train/families/families.hpp"
-#include "core/train/layers/workspace.hpp"
 
 namespace dstune {
 namespace {
 
-using layers::mix;
-
-std::uint64_t seed_of(std::uint64_t seed, std::uint64_t step, std::uint64_t index) {
-  return mix(mix(mix(seed) ^ step) ^ index);
+std::uint64_t seed_at(std::uint64_t seed, std::uint64_t step, std::uint64_t index) {
+  return seed_of(seed_of(seed_of(seed) ^ step) ^ index);
 }
 
 MicroBatch micro_batch_of(const RunSettings& settings, const StepConfig& config) {
@@ -126,9 +124,9 @@ void TrainingStep::make_tokens(std::int64_t micro_step) {
   };
   for (std::int64_t i = 0; i < config_.micro_batch; ++i) {
     const std::uint64_t seed =
-        seed_of(settings_.seed, step_, first + static_cast<std::uint64_t>(i));
+        seed_at(settings_.seed, step_, first + static_cast<std::uint64_t>(i));
     fill(i * length, length, seed);
-    if (target > 0) fill(rows_.tokens() + i * target, target, mix(seed));
+    if (target > 0) fill(rows_.tokens() + i * target, target, seed_of(seed));
   }
 }
 
@@ -149,7 +147,7 @@ TrainingStep::MicroStep TrainingStep::run_micro_step(std::int64_t micro) {
   MicroStep times;
   times.begin = device_.record(Stream::compute);
   const auto place = static_cast<std::uint64_t>(micro * collectives_.size() + collectives_.rank());
-  model_->forward(*engine_, tokens(), seed_of(~settings_.seed, step_, place), loss_.tensor());
+  model_->forward(*engine_, tokens(), seed_at(~settings_.seed, step_, place), loss_.tensor());
   times.turn = device_.record(Stream::compute);
   memory.enter(StepPhase::backward);
   model_->backward(*engine_,

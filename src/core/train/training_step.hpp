@@ -13,7 +13,7 @@
 #include "core/experiment/experiment.hpp"
 #include "core/experiment/step_config.hpp"
 #include "core/model/model_parameters.hpp"
-#include "core/train/layers/model.hpp"
+#include "core/train/model.hpp"
 #include "core/train/zero/zero_engine.hpp"
 
 namespace dstune {

@@ -128,7 +128,7 @@ Value softmax(Tape& on, const Value& x, DType dtype) {
   Value probs = new_stack(on.device(), dtype, x.count, x.matrix.rows, x.matrix.cols);
   on.device().run(Softmax{x.rows(), probs.rows()});
   if (!on.records(x.needs_gradient())) return probs;
-  const bool keeps_input = on.work().attention == AttentionKind::eager_torch_1_10;
+  const bool keeps_input = on.context().attention == AttentionKind::eager_torch_1_10;
   Saved saved_x = keeps_input ? on.save(x) : Saved();
   Saved saved = on.save(probs);
   return on.record(

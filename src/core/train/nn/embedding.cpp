@@ -21,7 +21,7 @@ Value Embedding::operator()(Tape& on, const Value& numbers) const {
 }
 
 Value Embedding::look_up(Tape& on, const Value& numbers) const {
-  Value out = new_value(on.device(), on.work().dtype, numbers.numel(), size_);
+  Value out = new_value(on.device(), on.context().dtype, numbers.numel(), size_);
   on.device().run(dstune::Embedding{.tokens = numbers.tensor(),
                                     .table = as_matrix(on.hooks().parameter(weight_), rows_, size_),
                                     .out = out.rows()});
@@ -30,8 +30,8 @@ Value Embedding::look_up(Tape& on, const Value& numbers) const {
       std::move(out), {weight_},
       [this, saved = on.save(numbers)](Tape& back, const Value& d) mutable {
         const Value kept = saved.take(back);
-        Buffer whole = back.work().gradient(rows_ * size_);
-        const Tensor table = whole.tensor(back.work().dtype);
+        Buffer whole = back.context().gradient(rows_ * size_);
+        const Tensor table = whole.tensor(back.context().dtype);
         back.device().run(FillZero{table});
         back.device().run(EmbeddingBackward{
             .d_out = d.rows(), .tokens = kept.tensor(), .d_table = as_matrix(table, rows_, size_)});
@@ -45,14 +45,14 @@ Value tokens_of(Tensor tokens) {
 }
 
 Value positions(Tape& on, std::int64_t count, std::int64_t first) {
-  const layers::Workspace& work = on.work();
+  const BatchContext& context = on.context();
   Value numbers = new_value(on.device(), DType::int64, 1, count);
-  if (!work.is_packed) {
+  if (!context.is_packed) {
     on.device().run(
-        FillPositions{.out = numbers.tensor(), .first = first, .period = work.sequence_length});
+        FillPositions{.out = numbers.tensor(), .first = first, .period = context.sequence_length});
     return numbers;
   }
-  for (const TokenSpan& sequence : work.sequences) {
+  for (const TokenSpan& sequence : context.sequences) {
     on.device().run(FillPositions{.out = numbers.tensor().slice(sequence.begin, sequence.length),
                                   .first = first});
   }

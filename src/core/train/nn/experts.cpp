@@ -78,11 +78,11 @@ Value grouped_product(Tape& on, const Value& x, std::size_t weight, const Value&
                                       .c = d_x.matrix});
         back.give(node, std::move(d_x));
         if (!trains) return;
-        Buffer d_weight = back.work().gradient(numel);
+        Buffer d_weight = back.context().gradient(numel);
         back.device().run(GroupedGemmByRows{.groups = groups(kept_ends),
                                             .a = d.matrix,
                                             .b = kept_x.matrix,
-                                            .c = matrix(d_weight.tensor(back.work().dtype))});
+                                            .c = matrix(d_weight.tensor(back.context().dtype))});
         back.give(weight, std::move(d_weight), Memory::own);
       });
 }

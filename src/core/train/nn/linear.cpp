@@ -10,7 +10,7 @@ namespace {
 
 // DeepSpeed's function in place of torch.nn.functional.linear in stage 3; Conv1D calls another.
 bool is_deepspeeds(const Tape& on, const Product& layer) {
-  return !layer.is_conv1d && on.work().linear == LinearLayers::memory_efficient;
+  return !layer.is_conv1d && on.context().linear == LinearLayers::memory_efficient;
 }
 
 // torch.addmm adds a bias of one dimension in the product's epilogue (CUBLASLT_EPILOGUE_BIAS)
@@ -25,13 +25,13 @@ Matrix weight_matrix(const Product& layer, const Tensor& tensor) {
 }
 
 Buffer bias_gradient(const Tape& on, const Product& layer, const Value& d_y) {
-  Buffer d_bias = on.work().gradient(layer.out);
-  on.device().run(BiasGradient{d_y.rows(), d_bias.tensor(on.work().dtype)});
+  Buffer d_bias = on.context().gradient(layer.out);
+  on.device().run(BiasGradient{d_y.rows(), d_bias.tensor(on.context().dtype)});
   return d_bias;
 }
 
 Value input_gradient(const Tape& on, const Product& layer, const Value& d_y) {
-  Value d_x = new_value(on.device(), on.work().dtype, d_y.matrix.rows, layer.in);
+  Value d_x = new_value(on.device(), on.context().dtype, d_y.matrix.rows, layer.in);
   on.device().run(Gemm{.transpose_b = layer.is_conv1d ? Transpose::yes : Transpose::no,
                        .a = d_y.rows(),
                        .b = weight_matrix(layer, on.hooks().parameter(layer.weight)),
@@ -40,11 +40,11 @@ Value input_gradient(const Tape& on, const Product& layer, const Value& d_y) {
 }
 
 Buffer weight_gradient(const Tape& on, const Product& layer, const Value& d_y, const Value& x) {
-  Buffer d_weight = on.work().gradient(layer.in * layer.out);
+  Buffer d_weight = on.context().gradient(layer.in * layer.out);
   on.device().run(Gemm{.transpose_a = Transpose::yes,
                        .a = layer.is_conv1d ? x.matrix : d_y.rows(),
                        .b = layer.is_conv1d ? d_y.rows() : x.matrix,
-                       .c = weight_matrix(layer, d_weight.tensor(on.work().dtype))});
+                       .c = weight_matrix(layer, d_weight.tensor(on.context().dtype))});
   return d_weight;
 }
 
@@ -62,7 +62,7 @@ Value Product::operator()(Tape& on, Value x) const {
 // the weight is frozen. With torch's, the weight's gradient goes through a transposition, a view,
 // and so its turn is after the bias's; DeepSpeed's has input, weight and bias in this order.
 Value Product::multiply(Tape& on, const Value& x) const {
-  const layers::Workspace& work = on.work();
+  const BatchContext& context = on.context();
   const ModuleHooks& hooks = on.hooks();
   const bool own_function = is_deepspeeds(on, *this);
   const bool trains_weight = hooks.is_trainable(weight);
@@ -76,7 +76,7 @@ Value Product::multiply(Tape& on, const Value& x) const {
     saved_weight = on.save({});  // its memory is the engine's
   };
   if (!own_function) save();
-  Value y = new_value(*work.device, work.dtype, x.matrix.rows, out);
+  Value y = new_value(*context.device, context.dtype, x.matrix.rows, out);
   Gemm product{.transpose_b = is_conv1d ? Transpose::no : Transpose::yes,
                .a = x.matrix,
                .b = weight_matrix(*this, hooks.parameter(weight)),
@@ -150,7 +150,7 @@ Value Linear::operator()(Tape& on, Value x) const {
   return run_module(on, adapter_->module, std::move(x), [&](const Value& in) {
     const Adapter& own = *adapter_;
     const Value y = base_(on, in);
-    const std::uint64_t seed = layers::seed_of(on.work().seed, own.module);
+    const std::uint64_t seed = seed_of(on.context().seed, own.module);
     return add(on, y, scale(on, own.b(on, own.a(on, own.dropout(on, in, seed))), own.scaling));
   });
 }

@@ -12,7 +12,7 @@ namespace {
 
 // A row that stands for a parameter that there is not: PyTorch's kernel does without.
 Buffer constant(const Tape& on, std::int64_t size, double value) {
-  const DType dtype = on.work().dtype;
+  const DType dtype = on.context().dtype;
   Buffer row = make_buffer(on.device(), MemoryCategory::temporaries, size, dtype);
   on.device().run(FillConstant{row.tensor(dtype), value});
   return row;
@@ -37,7 +37,7 @@ Value LayerNorm::operator()(Tape& on, Value x) const {
 }
 
 Value LayerNorm::normalise(Tape& on, const Value& x) const {
-  const DType dtype = on.work().dtype;
+  const DType dtype = on.context().dtype;
   const std::int64_t size = x.matrix.cols;
   const bool trains_weight = weight_ && on.hooks().is_trainable(*weight_);
   const bool trains_bias = bias_ && on.hooks().is_trainable(*bias_);
@@ -64,8 +64,8 @@ Value LayerNorm::normalise(Tape& on, const Value& x) const {
         const Value kept_stats = saved_stats.take(back);
         const Buffer ones = weight_ ? Buffer() : constant(back, size, 1);
         Value d_x = new_like(back.device(), d);
-        Buffer d_gamma = back.work().gradient(size);
-        Buffer d_beta = back.work().gradient(size);
+        Buffer d_gamma = back.context().gradient(size);
+        Buffer d_beta = back.context().gradient(size);
         back.device().run(LayerNormBackward{
             .d_out = d.rows(),
             .x = kept_x.rows(),
@@ -94,7 +94,7 @@ Value RmsNorm::operator()(Tape& on, Value x) const {
 }
 
 Value RmsNorm::normalise(Tape& on, const Value& x) const {
-  const DType dtype = on.work().dtype;
+  const DType dtype = on.context().dtype;
   const DType inner = offset_ == 0 ? dtype : DType::fp32;
   const std::int64_t vectors = x.numel() / size_;
   const auto rows = [size = size_](const Value& value) {
@@ -138,7 +138,7 @@ Value RmsNorm::normalise(Tape& on, const Value& x) const {
         Value d_x = d.storage->use_count() == 1 ? d : new_like(back.device(), d);
         const Buffer room = make_buffer(back.device(), MemoryCategory::temporaries,
                                         rms_norm_backward_scratch(dtype, d.numel()), DType::fp32);
-        Buffer d_weight = trains ? back.work().gradient(size_) : Buffer();
+        Buffer d_weight = trains ? back.context().gradient(size_) : Buffer();
         // Room that the chain of kernels has anyway.
         if (!trains) kept_normalised = new_value(back.device(), inner, vectors, size_);
         back.device().run(

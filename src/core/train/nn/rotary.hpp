@@ -15,11 +15,11 @@ namespace dstune::nn {
 class Rotary {
  public:
   /// Cosines and sines of the positions 0 .. sequence_length, times the scaling.
-  Rotary(const layers::Workspace& work, const RotaryFrequencies& frequencies);
+  Rotary(const BatchContext& context, const RotaryFrequencies& frequencies);
 
-  /// Before a forward whose sequences lie as in `work`, but for those of one length without
+  /// Before a forward whose sequences lie as in `context`, but for those of one length without
   /// padding: makes the angles of packed ones.
-  void arrange(const layers::Workspace& work);
+  void arrange(const BatchContext& context);
 
   /// Turns the first 2 * frequencies columns of each head; nothing but the angles is saved.
   /// @param x  `heads` of them as heads_of() finds them
@@ -27,9 +27,9 @@ class Rotary {
   Value operator()(Tape& on, const Value& x, std::int64_t heads) const;
 
  private:
-  Value turn(const layers::Workspace& work, const Value& x, std::int64_t heads, bool inverse) const;
-  Matrix half_of(const layers::Workspace& work, const Buffer& table, const Buffer& packed) const;
-  Buffer pack(const layers::Workspace& work, const Buffer& table) const;
+  Value turn(const BatchContext& context, const Value& x, std::int64_t heads, bool inverse) const;
+  Matrix half_of(const BatchContext& context, const Buffer& table, const Buffer& packed) const;
+  Buffer pack(const BatchContext& context, const Buffer& table) const;
 
   std::int64_t half_;
   Buffer cos_;  ///< (sequence, 2 half), of which the first half of each row is read

@@ -74,7 +74,7 @@ Routes Router::operator()(Tape& on, const Value& x, std::uint64_t seed) const {
   if (settings_.imbalance) draw = ExpertDraw{seed, *settings_.imbalance};
   Chosen chosen = top_k(on, probs, settings_.chosen, draw);
   if (settings_.normalised) chosen.values = divide_by_sum(on, chosen.values);
-  if (!settings_.weights_in_fp32) chosen.values = cast(on, chosen.values, on.work().dtype);
+  if (!settings_.weights_in_fp32) chosen.values = cast(on, chosen.values, on.context().dtype);
   return {std::move(logits), std::move(chosen.values), std::move(chosen.columns)};
 }
 

@@ -3,8 +3,8 @@
 namespace dstune::nn {
 
 void TapeModel::forward(ModuleHooks& hooks, Tensor tokens, std::uint64_t seed, Tensor loss) {
-  work_.seed = seed;
-  tape_.emplace(work_, hooks);
+  context_.seed = seed;
+  tape_.emplace(context_, hooks);
   loss_node_ = run(*tape_, {tokens, seed, loss}).node;
 }
 

@@ -1,32 +1,40 @@
-// A model of which forward alone is written.
+// A model of which forward alone is written, and what a micro-step gives it.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <optional>
 
-#include "core/train/layers/model.hpp"
-#include "core/train/nn/step_input.hpp"
+#include "core/train/model.hpp"
 #include "core/train/tape/modules.hpp"
 
 namespace dstune::nn {
 
+struct StepInput {
+  Tensor tokens;
+  std::uint64_t seed = 0;
+  Tensor loss;  ///< fp32, one element
+
+  /// An independent seed for each place that drops out.
+  std::uint64_t seed_at(std::uint64_t place) const { return seed_of(seed, place); }
+};
+
 class TapeModel : public Model {
  public:
-  TapeModel(const MicroBatch& batch, Device& device) : work_(batch, device) {}
+  TapeModel(const MicroBatch& batch, Device& device) : context_(batch, device) {}
 
-  void set_lengths(const RowLengths& lengths) override { work_.take(lengths); }
+  void set_lengths(const RowLengths& lengths) override { context_.take(lengths); }
   void forward(ModuleHooks& hooks, Tensor tokens, std::uint64_t seed, Tensor loss) final;
   void backward(ModuleHooks& hooks, double factor) final;
 
  protected:
-  const layers::Workspace& work() const { return work_; }
+  const BatchContext& context() const { return context_; }
   /// @returns the loss, whose gradient is loss_factor()
   virtual Value run(Tape& on, const StepInput& input) = 0;
   /// What backward's gradients are those of, times the loss; known when backward begins.
   const double& loss_factor() const { return factor_; }
 
-  layers::Workspace work_;
+  BatchContext context_;
 
  private:
   std::optional<Tape> tape_;

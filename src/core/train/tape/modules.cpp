@@ -8,7 +8,7 @@ namespace {
 using Unit = ActivationCheckpointing::Unit;
 
 void synchronize(const Tape& on) {
-  if (on.work().checkpoints_synchronize) on.device().host_sync(HostSync::timer);
+  if (on.context().checkpoints_synchronize) on.device().host_sync(HostSync::timer);
 }
 
 // Of a stateless pass: its gradient is its output's.
@@ -83,7 +83,7 @@ Values reentrant_checkpoint(Tape& on, const Values& in, Layer body) {
                    synchronize(back);
                    Values d_in(nodes.size());
                    {
-                     Tape inner(back.work(), back.hooks());
+                     Tape inner(back.context(), back.hooks());
                      Values inputs;
                      for (std::size_t i = 0; i < nodes.size(); ++i) {
                        inputs.push_back(saved[i].take(back));
@@ -129,8 +129,8 @@ Value after_backward(Tape& on, std::size_t module, const Value& input) {
 
 Values checkpoint(Tape& on, const Values& in, Layer body) {
   synchronize(on);
-  Values out = on.work().checkpointing.reentrant ? reentrant_checkpoint(on, in, std::move(body))
-                                                 : other_checkpoint(on, in, body);
+  Values out = on.context().checkpointing.reentrant ? reentrant_checkpoint(on, in, std::move(body))
+                                                    : other_checkpoint(on, in, body);
   synchronize(on);
   return out;
 }
@@ -141,7 +141,7 @@ Value checkpoint(Tape& on, Value x, LayerOfOne body) {
 
 Values run_layers(Tape& on, std::size_t count, Values in,
                   const std::function<Values(Tape&, std::size_t, Values)>& run) {
-  const ActivationCheckpointing& how = on.work().checkpointing;
+  const ActivationCheckpointing& how = on.context().checkpointing;
   const bool grouped = how.unit == Unit::group;
   const std::size_t step = grouped ? static_cast<std::size_t>(how.count) : 1;
   for (std::size_t first = 0; first < count; first += step) {
@@ -171,7 +171,7 @@ Value run_layers(Tape& on, std::size_t count, Value x,
 
 // DeepSpeed's hook behind a module's backward runs when all that came by place has its gradient.
 Values run_layer(Tape& on, std::size_t module, std::size_t place, Values in, const Layer& body) {
-  const ActivationCheckpointing& how = on.work().checkpointing;
+  const ActivationCheckpointing& how = on.context().checkpointing;
   const bool again = how.unit == Unit::layer && place % static_cast<std::size_t>(how.count) == 0;
   on.hooks().fetch(module);
   const Values given = in;

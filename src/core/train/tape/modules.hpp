@@ -52,14 +52,14 @@ using Values = std::vector<Value>;
 using Layer = std::function<Values(Tape&, Values)>;
 using LayerOfOne = std::function<Value(Tape&, Value)>;  ///< of hidden states alone
 
-/// torch.utils.checkpoint.checkpoint(body, *in), as Workspace::checkpointing says: of what `body`
-/// saves, `in` alone is kept until backward comes to it. What `body` holds must outlive the step,
-/// and has no gradient. Of `in`, what `body` returns in its place as it was keeps its node.
+/// torch.utils.checkpoint.checkpoint(body, *in), as BatchContext::checkpointing says: of what
+/// `body` saves, `in` alone is kept until backward comes to it. What `body` holds must outlive the
+/// step, and has no gradient. Of `in`, what `body` returns in its place as it was keeps its node.
 Values checkpoint(Tape& on, const Values& in, Layer body);
 Value checkpoint(Tape& on, Value x, LayerOfOne body);
 
 /// A model's layers, one behind the other, with checkpoints around groups of them where
-/// Workspace::checkpointing says so. `run`: (Tape&, std::size_t layer, Values in) -> Values
+/// BatchContext::checkpointing says so. `run`: (Tape&, std::size_t layer, Values in) -> Values
 Values run_layers(Tape& on, std::size_t count, Values in,
                   const std::function<Values(Tape&, std::size_t, Values)>& run);
 Value run_layers(Tape& on, std::size_t count, Value x,

@@ -44,7 +44,7 @@ void CheckpointFrame::refill(Value value) {
 // those of the modules around it, whose backward is under way.
 void CheckpointFrame::run_again(Tape& tape) {
   has_run_again_ = true;
-  Tape again(tape.work(), tape.hooks(), *this);
+  Tape again(tape.context(), tape.hooks(), *this);
   try {
     again_(again);
   } catch (const RecomputationEnds&) {

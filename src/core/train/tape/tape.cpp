@@ -53,10 +53,10 @@ void Tape::add_up(Leaf& sum, Buffer gradient, Memory memory) {
     sum.memory = memory;
     return;
   }
-  const Tensor both = sum.sum.tensor(work_->dtype);
+  const Tensor both = sum.sum.tensor(context_->dtype);
   Buffer third;
-  if (sum.memory == Memory::view) third = work_->gradient(both.numel);
-  device().run(Add{both, gradient.tensor(work_->dtype)});
+  if (sum.memory == Memory::view) third = context_->gradient(both.numel);
+  device().run(Add{both, gradient.tensor(context_->dtype)});
   sum.memory = Memory::own;
 }
 

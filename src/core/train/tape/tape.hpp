@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/train/layers/module_hooks.hpp"
-#include "core/train/layers/workspace.hpp"
+#include "core/train/batch_context.hpp"
+#include "core/train/module_hooks.hpp"
 #include "core/train/tape/node_memory.hpp"
 #include "core/train/tape/saved.hpp"
 #include "core/train/tape/value.hpp"
@@ -45,17 +45,17 @@ enum class Memory { own, view };
 /// behind the node that completes it: torch's AccumulateGrad, whose turn comes before all others.
 class Tape {
  public:
-  Tape(const layers::Workspace& work, ModuleHooks& hooks) : work_(&work), hooks_(&hooks) {}
+  Tape(const BatchContext& context, ModuleHooks& hooks) : context_(&context), hooks_(&hooks) {}
   /// Of a forward that runs again to fill `frame`: nothing is recorded.
-  Tape(const layers::Workspace& work, ModuleHooks& hooks, CheckpointFrame& frame)
-      : work_(&work), hooks_(&hooks), mode_(Mode::refills), frame_(&frame) {}
+  Tape(const BatchContext& context, ModuleHooks& hooks, CheckpointFrame& frame)
+      : context_(&context), hooks_(&hooks), mode_(Mode::refills), frame_(&frame) {}
   ~Tape();
   Tape(const Tape&) = delete;
   Tape& operator=(const Tape&) = delete;
 
-  const layers::Workspace& work() const { return *work_; }
+  const BatchContext& context() const { return *context_; }
   ModuleHooks& hooks() const { return *hooks_; }
-  Device& device() const { return *work_->device; }
+  Device& device() const { return *context_->device; }
 
   /// Whether an operation of whose operands some need a gradient, or not, makes a node. Only then
   /// it saves.
@@ -176,7 +176,7 @@ class Tape {
   void hand_out(const NodeParameters& parameters);
   void clear();
 
-  const layers::Workspace* work_;
+  const BatchContext* context_;
   ModuleHooks* hooks_;
   Mode mode_ = Mode::records;
   CheckpointFrame* frame_ = nullptr;

@@ -12,7 +12,7 @@
 #include "core/device/tensor.hpp"
 #include "core/experiment/step_config.hpp"
 #include "core/model/model_parameters.hpp"
-#include "core/train/layers/module_hooks.hpp"
+#include "core/train/module_hooks.hpp"
 
 namespace dstune {
 

@@ -13,7 +13,7 @@
 #include "core/device/scalar.hpp"
 #include "core/experiment/activation_checkpointing.hpp"
 #include "core/train/families/families.hpp"
-#include "core/train/layers/model.hpp"
+#include "core/train/model.hpp"
 #include "tests/support/family_fixture.hpp"
 #include "tests/support/recording_engine.hpp"
 

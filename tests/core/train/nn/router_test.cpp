@@ -27,7 +27,7 @@ std::vector<std::int64_t> chosen(std::optional<double> imbalance, std::uint64_t 
     for (std::size_t j = 0; j < values.size(); ++j) values[j] = static_cast<float>(j % 7);
     engine.write_parameter(i, values);
   }
-  const layers::Workspace work({.size = 1, .sequence_length = kRows}, device);
+  const BatchContext work({.size = 1, .sequence_length = kRows}, device);
   Tape tape(work, engine);
   const Router router(ModelNames(engine.parameters()), "model.layers.0.mlp.gate",
                       {.chosen = 2, .imbalance = imbalance});

@@ -46,7 +46,7 @@ class Recorder final : public ModuleHooks {
 class TapeTest : public testing::Test {
  protected:
   Value tensor() { return new_value(device_, DType::fp32, 1, kColumns); }
-  Buffer gradient() { return work_.gradient(kColumns); }
+  Buffer gradient() { return context_.gradient(kColumns); }
   Bytes in_use() { return device_.memory().in_use(); }
 
   /// What needs a gradient and hands none on.
@@ -96,8 +96,8 @@ class TapeTest : public testing::Test {
     });
   }
   void set_reentrant() {
-    work_.checkpointing.unit = ActivationCheckpointing::Unit::layer;
-    work_.checkpointing.reentrant = true;
+    context_.checkpointing.unit = ActivationCheckpointing::Unit::layer;
+    context_.checkpointing.reentrant = true;
   }
 
   Events events_;
@@ -108,14 +108,14 @@ class TapeTest : public testing::Test {
                                sums_.emplace_back(work.operation);
                                in_use_at_sums_.push_back(device_.memory().in_use());
                              }};
-  layers::Workspace work_{MicroBatch{.sequence_length = 1}, device_};
+  BatchContext context_{MicroBatch{.sequence_length = 1}, device_};
   Recorder hooks_{events_};
 };
 
 // Lost: the order. A tape that takes nodes from the front, or runs one as soon as it has a
 // gradient.
 TEST_F(TapeTest, TakesTheNodeThatWasMadeLastFirst) {
-  Tape tape(work_, hooks_);
+  Tape tape(context_, hooks_);
   const Value x = source(tape);
   const Value a = passing(tape, "a", {x});
   const Value b = passing(tape, "b", {a});
@@ -129,7 +129,7 @@ TEST_F(TapeTest, TakesTheNodeThatWasMadeLastFirst) {
 
 // Lost: `is_reached`. A node that no gradient comes to would run without one.
 TEST_F(TapeTest, SkipsWhatNoGradientComesTo) {
-  Tape tape(work_, hooks_);
+  Tape tape(context_, hooks_);
   const Value x = source(tape);
   const Value a = passing(tape, "a", {x});
   passing(tape, "unused", {x});
@@ -144,7 +144,7 @@ TEST_F(TapeTest, SkipsWhatNoGradientComesTo) {
 // Lost: `last.reset()` before the gradients are handed out. The sum would be made beside what the
 // node saved and beside the gradient that it took.
 TEST_F(TapeTest, WhatANodeSavedIsGoneBeforeItsGradientsAreAddedUp) {
-  Tape tape(work_, hooks_);
+  Tape tape(context_, hooks_);
   const Bytes before = in_use();
   Value x = source(tape);
   Value a = tape.record(tensor(), [this, node = x.node, saved = x.detached()](Tape& back, Value) {
@@ -163,7 +163,7 @@ TEST_F(TapeTest, WhatANodeSavedIsGoneBeforeItsGradientsAreAddedUp) {
 // Lost: either side of the check of `use_count()`. A sum over a gradient that another node has yet
 // to read would spoil that; one that is always new would move a peak.
 TEST_F(TapeTest, AddsInPlaceOnlyWhatNobodyElseHolds) {
-  Tape tape(work_, hooks_);
+  Tape tape(context_, hooks_);
   const Value x = source(tape);
   const Value held = passing(tape, "holds what x has", {x});
   const Value own = saving(tape, "gives x one of its own", x);
@@ -178,7 +178,7 @@ TEST_F(TapeTest, AddsInPlaceOnlyWhatNobodyElseHolds) {
 
 // Lost: `uses`. A parameter of two nodes would be handed over with the first part of its gradient.
 TEST_F(TapeTest, AParametersGradientIsCompleteWhenAllItsNodesHaveGivenTheirs) {
-  Tape tape(work_, hooks_);
+  Tape tape(context_, hooks_);
   const Value a = trained(tape, "a", source(tape), 3);
   const Value b = trained(tape, "b", a, 4);
   const Value c = trained(tape, "c", b, 3);
@@ -191,7 +191,7 @@ TEST_F(TapeTest, AParametersGradientIsCompleteWhenAllItsNodesHaveGivenTheirs) {
 
 // Lost: the count of a node that does not run. Its parameter would wait for ever.
 TEST_F(TapeTest, ASkippedNodeIsNotWaitedFor) {
-  Tape tape(work_, hooks_);
+  Tape tape(context_, hooks_);
   const Value x = source(tape);
   const Value a = trained(tape, "a", x, 3);
   trained(tape, "unused", x, 3);
@@ -204,7 +204,7 @@ TEST_F(TapeTest, ASkippedNodeIsNotWaitedFor) {
 // Lost: Memory::view, or that a sum with one is the leaf's own.
 TEST_F(TapeTest, TheFirstSumWithAViewIsAThirdTensor) {
   const auto peak_of = [this](Memory memory) {
-    Tape tape(work_, hooks_);
+    Tape tape(context_, hooks_);
     Value x = source(tape);
     for (int node = 0; node < 3; ++node) x = trained(tape, "shared", x, 3, memory);
     in_use_at_sums_.clear();
@@ -223,7 +223,7 @@ TEST_F(TapeTest, TheFirstSumWithAViewIsAThirdTensor) {
 
 // Lost: a node of the two hooks, or its place.
 TEST_F(TapeTest, HooksAreAroundAModuleAndItsBackward) {
-  Tape tape(work_, hooks_);
+  Tape tape(context_, hooks_);
   const Value y = run_module(tape, 1, source(tape), [&](const Value& x) {
     return run_module(tape, 2, x, [&](const Value& in) { return saving(tape, "body", in); });
   });
@@ -235,7 +235,7 @@ TEST_F(TapeTest, HooksAreAroundAModuleAndItsBackward) {
 
 // Lost: Passed::by_keyword. DeepSpeed's hook behind the backward would run where it misses.
 TEST_F(TapeTest, NoHookIsBehindTheBackwardOfAModuleThatGetsItsInputByKeyword) {
-  Tape tape(work_, hooks_);
+  Tape tape(context_, hooks_);
   const Value y = run_module(
       tape, 1, source(tape), [&](const Value& x) { return saving(tape, "body", x); },
       Passed::by_keyword);
@@ -246,7 +246,7 @@ TEST_F(TapeTest, NoHookIsBehindTheBackwardOfAModuleThatGetsItsInputByKeyword) {
 
 // Lost: the check that something needs a gradient: autograd never comes to such a module.
 TEST_F(TapeTest, AModuleWithoutAGradientHasNoHooksInBackward) {
-  Tape tape(work_, hooks_);
+  Tape tape(context_, hooks_);
   const Value y =
       run_module(tape, 1, tensor(), [&](const Value& x) { return saving(tape, "body", x); });
 
@@ -256,7 +256,7 @@ TEST_F(TapeTest, AModuleWithoutAGradientHasNoHooksInBackward) {
 
 // Lost: Mode::forgets, or that it ends.
 TEST_F(TapeTest, WithoutGradientsNothingIsRecordedOrKept) {
-  Tape tape(work_, hooks_);
+  Tape tape(context_, hooks_);
   const Value x = source(tape);
   const Bytes before = in_use();
 
@@ -286,7 +286,7 @@ class TapeCheckpoint : public TapeTest {
 TEST_F(TapeCheckpoint, KeepsItsInputAlone) {
   for (const bool reentrant : {false, true}) {
     if (reentrant) set_reentrant();
-    Tape tape(work_, hooks_);
+    Tape tape(context_, hooks_);
     const Bytes before = in_use();
 
     const Value y = run(tape, source(tape));
@@ -298,7 +298,7 @@ TEST_F(TapeCheckpoint, KeepsItsInputAlone) {
 // Lost: the early stop (what follows the last save would run again), or that only what first reads
 // has it run again (it would run ahead of the nodes behind).
 TEST_F(TapeCheckpoint, RunsAgainWhenItIsReadAndEndsWithTheLastSave) {
-  Tape tape(work_, hooks_);
+  Tape tape(context_, hooks_);
   const Value y = run(tape, source(tape));
   events_.clear();
 
@@ -309,7 +309,7 @@ TEST_F(TapeCheckpoint, RunsAgainWhenItIsReadAndEndsWithTheLastSave) {
 
 // Lost: a place that says that its node is gone. What runs again would be put into it.
 TEST_F(TapeCheckpoint, MakesNothingAgainForNodesThatAreGone) {
-  Tape tape(work_, hooks_);
+  Tape tape(context_, hooks_);
   const Bytes before = in_use();
   Value y = checkpoint(tape, source(tape), [this](Tape& in, const Value& rows) {
     const Value used = saving(in, "used", rows);
@@ -328,7 +328,7 @@ TEST_F(TapeCheckpoint, MakesNothingAgainForNodesThatAreGone) {
 // Lost: who holds the input. It lives as long as a node that has saved within, not until the end of
 // backward, and not for the moment of running again only.
 TEST_F(TapeCheckpoint, ItsInputLivesAsLongAsItsNodes) {
-  Tape tape(work_, hooks_);
+  Tape tape(context_, hooks_);
   const Bytes before = in_use();
   Bytes within = 0;
   Bytes behind = 0;
@@ -351,7 +351,7 @@ TEST_F(TapeCheckpoint, ItsInputLivesAsLongAsItsNodes) {
 // Lost: a reentrant checkpoint's own backward: all of it runs again, and nothing of it before.
 TEST_F(TapeCheckpoint, AReentrantOneRunsAgainAsAWhole) {
   set_reentrant();
-  Tape tape(work_, hooks_);
+  Tape tape(context_, hooks_);
   const Value y = run(tape, watching(tape, source(tape), [&] { events_.emplace_back("below"); }));
   events_.clear();
 
@@ -365,7 +365,7 @@ TEST_F(TapeCheckpoint, AReentrantOneRunsAgainAsAWhole) {
 // made again, and the gradient by that.
 TEST_F(TapeCheckpoint, AReentrantOneHoldsWhatWentInAndCameOut) {
   set_reentrant();
-  Tape tape(work_, hooks_);
+  Tape tape(context_, hooks_);
   const Bytes before = in_use();
   Bytes at_first = 0;
   Value y = checkpoint(tape, source(tape), [&](Tape& in, const Value& rows) {
@@ -381,7 +381,7 @@ TEST_F(TapeCheckpoint, AReentrantOneHoldsWhatWentInAndCameOut) {
 // a parameter's gradient comes while the checkpoint's backward runs.
 TEST_F(TapeCheckpoint, AReentrantOneRecordsWhenItRunsAgainAndHandsGradientsOverByItself) {
   set_reentrant();
-  Tape tape(work_, hooks_);
+  Tape tape(context_, hooks_);
   std::vector<bool> records;
   const Value x = watching(tape, source(tape), [&] { events_.emplace_back("below"); });
   const Value y = checkpoint(tape, x, [&](Tape& in, const Value& rows) {

@@ -11,7 +11,7 @@
 #include "core/base/text.hpp"
 #include "core/device/operations/fill.hpp"
 #include "core/train/families/bert/bert_modules.hpp"
-#include "core/train/nn/attention.hpp"
+#include "core/train/nn/attention/attention.hpp"
 #include "core/train/nn/embedding.hpp"
 #include "core/train/nn/losses/cross_entropy.hpp"
 
@@ -126,14 +126,14 @@ class Embeddings {
  private:
   // What is looked up are locals of the module's forward, which live until it returns.
   Value embed(Tape& on, const nn::StepInput& input) const {
-    const layers::Workspace& work = on.work();
+    const BatchContext& context = on.context();
     const Value positions = nn::positions(
-        on, has_position_per_token_ ? work.rows() : work.sequence_length, first_position_);
+        on, has_position_per_token_ ? context.rows() : context.sequence_length, first_position_);
     Value embedded = words_(on, nn::tokens_of(input.tokens));
     const Value words = embedded;
     Value types;
     if (types_) {
-      const Value numbers = new_value(on.device(), DType::int64, 1, work.rows());
+      const Value numbers = new_value(on.device(), DType::int64, 1, context.rows());
       on.device().run(FillZero{numbers.tensor()});
       types = (*types_)(on, numbers);
       embedded = nn::add(on, words, types);
@@ -215,8 +215,8 @@ Bert<Block>::Bert(const ModelSpec& spec, const ModelNames& names, const MicroBat
 
 template <class Block>
 AttentionShape Bert<Block>::shape(std::size_t layer, std::uint64_t seed) const {
-  return {.batch = work().micro_batch,
-          .sequence = work().sequence_length,
+  return {.batch = context().size,
+          .sequence = context().sequence_length,
           .heads = spec_.num_heads,
           .kv_heads = spec_.num_heads,
           .head_size = spec_.head_size(),

@@ -71,7 +71,7 @@ Matrix first_rows(Matrix all, std::int64_t sequence) {
 
 /// hidden_states[:, 0], a view
 Value first_tokens(Tape& on, const Value& states) {
-  const std::int64_t sequence = on.work().sequence_length;
+  const std::int64_t sequence = on.context().sequence_length;
   Value first = states;
   first.matrix = first_rows(states.matrix, sequence);
   if (!on.records(states.needs_gradient())) return first;
@@ -206,19 +206,19 @@ Questions::Questions(const ModelSpec& spec, std::int64_t mask_token) {
 
 // Tokens without next ones have no labels: so padding has none.
 Value Questions::labels(Tape& on, const nn::StepInput& input) const {
-  const layers::Workspace& work = on.work();
-  Value labels = new_value(on.device(), DType::int64, 1, work.rows());
+  const BatchContext& context = on.context();
+  Value labels = new_value(on.device(), DType::int64, 1, context.rows());
   MaskTokens masking = masking_;
   masking.tokens = masking.inputs = input.tokens;
   masking.labels = labels.tensor();
   masking.seed = seed_at(input.seed, Chance::batch);
   on.device().run(masking);
-  for (const TokenSpan& padding : layers::padding_of(work)) {
+  for (const TokenSpan& padding : context.padding()) {
     const Tensor none = masking.labels.slice(padding.begin, padding.length);
     on.device().run(NextTokens{.tokens = none, .sequence = 1, .labels = none});
   }
   if (classes_ == 0) return labels;
-  labels = new_value(on.device(), DType::int64, 1, work.micro_batch);
+  labels = new_value(on.device(), DType::int64, 1, context.size);
   on.device().run(FillTokens{.out = labels.tensor(), .vocab = classes_, .seed = masking.seed});
   return labels;
 }

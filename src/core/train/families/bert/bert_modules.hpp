@@ -31,11 +31,11 @@ enum class Chance : std::uint64_t {
 enum class Dropped : std::uint64_t { attention, out, mlp };
 
 inline std::uint64_t seed_at(std::uint64_t seed, Chance place) {
-  return layers::seed_of(seed, static_cast<std::uint64_t>(place));
+  return seed_of(seed, static_cast<std::uint64_t>(place));
 }
 inline std::uint64_t seed_at(std::uint64_t seed, std::size_t layer, Dropped place) {
-  return layers::seed_of(seed, static_cast<std::uint64_t>(Chance::of_layers) + 3 * layer +
-                                   static_cast<std::uint64_t>(place));
+  return seed_of(seed, static_cast<std::uint64_t>(Chance::of_layers) + 3 * layer +
+                           static_cast<std::uint64_t>(place));
 }
 
 /// BertSelfOutput and BertOutput: norm(dropout(dense(x)) + residual).

@@ -11,7 +11,7 @@
 #include "core/device/operations/rows.hpp"
 #include "core/device/operations/stack_heads.hpp"
 #include "core/train/families/bert/bert_modules.hpp"
-#include "core/train/nn/scores.hpp"
+#include "core/train/nn/attention/scores.hpp"
 
 namespace dstune::deberta {
 namespace {
@@ -120,7 +120,7 @@ Value hide_keys(Tape& on, const AttentionShape& shape, const Value& scores) {
 
 /// Of the table of relative positions in a layer.
 std::uint64_t positions_seed(std::uint64_t seed, std::size_t layer) {
-  return layers::seed_of(layers::mix(seed), 1 + static_cast<std::uint64_t>(layer));
+  return seed_of(seed_of(seed), 1 + static_cast<std::uint64_t>(layer));
 }
 
 }  // namespace
@@ -148,8 +148,8 @@ DisentangledAttention::DisentangledAttention(const ModelSpec& spec, const Debert
 }
 
 AttentionShape DisentangledAttention::shape(const Tape& on) const {
-  return {.batch = on.work().micro_batch,
-          .sequence = on.work().sequence_length,
+  return {.batch = on.context().size,
+          .sequence = on.context().sequence_length,
           .heads = heads_,
           .kv_heads = heads_,
           .head_size = head_size_,
@@ -210,13 +210,13 @@ Value DisentangledAttention::project(Tape& on, const Side& side, const Value& ta
                                 .heads = heads_,
                                 .kv_heads = heads_,
                                 .head_size = head_size_};
-  return repeat(on, by_heads(on, of_table, side.projection(on, table)), on.work().micro_batch);
+  return repeat(on, by_heads(on, of_table, side.projection(on, table)), on.context().size);
 }
 
 /// For each pair of query and key the product with the row for its distance.
 Value DisentangledAttention::gather(Tape& on, const Side& side, const Value& heads,
                                     const Value& rows, const Value& distances) const {
-  const std::int64_t length = on.work().sequence_length;
+  const std::int64_t length = on.context().sequence_length;
   const Value index = new_value(on.device(), DType::int64, length, length);
   on.device().run(ShiftDistances{.in = distances.tensor(),
                                  .sign = side.sign,

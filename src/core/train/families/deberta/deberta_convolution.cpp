@@ -9,7 +9,7 @@
 #include "core/device/operations/gemm.hpp"
 #include "core/device/operations/scale.hpp"
 #include "core/device/operations/unfold.hpp"
-#include "core/train/layers/workspace.hpp"
+#include "core/train/batch_context.hpp"
 #include "core/train/nn/views.hpp"
 
 namespace dstune::deberta {
@@ -30,7 +30,7 @@ Value hide_tokens(Tape& on, const Value& x) {
   });
 }
 
-std::uint64_t convolution_seed(std::uint64_t seed) { return layers::seed_of(layers::mix(seed), 0); }
+std::uint64_t convolution_seed(std::uint64_t seed) { return seed_of(seed_of(seed)); }
 
 }  // namespace
 
@@ -79,7 +79,8 @@ Value Convolution::operator()(Tape& on, const Value& x, const Value& residual,
 
 Value Convolution::unfolded(const Tape& on, const Value& x) const {
   Value out = new_value(on.device(), x.matrix.dtype, x.matrix.rows, size_ * width_);
-  on.device().run(Unfold{.in = x.matrix, .sequence = on.work().sequence_length, .out = out.matrix});
+  on.device().run(
+      Unfold{.in = x.matrix, .sequence = on.context().sequence_length, .out = out.matrix});
   return out;
 }
 
@@ -111,7 +112,8 @@ Value Convolution::convolve(Tape& on, const Value& x) const {
 void Convolution::convolve_backward(Tape& back, const Value& d, const Value& x,
                                     std::size_t node) const {
   Buffer d_weight;
-  if (back.hooks().is_trainable(weight_)) d_weight = back.work().gradient(size_ * size_ * width_);
+  if (back.hooks().is_trainable(weight_))
+    d_weight = back.context().gradient(size_ * size_ * width_);
   Value seen = unfolded(back, x);
   if (d_weight) {
     back.device().run(Gemm{.transpose_a = Transpose::yes,
@@ -123,11 +125,11 @@ void Convolution::convolve_backward(Tape& back, const Value& d, const Value& x,
       Gemm{.a = d.matrix, .b = weights(back.hooks().parameter(weight_)), .c = seen.matrix});
   Value d_x = new_like(back.device(), x);
   back.device().run(
-      Fold{.in = seen.matrix, .sequence = back.work().sequence_length, .out = d_x.matrix});
+      Fold{.in = seen.matrix, .sequence = back.context().sequence_length, .out = d_x.matrix});
   seen = {};
   Buffer d_bias;
   if (back.hooks().is_trainable(bias_)) {
-    d_bias = back.work().gradient(size_);
+    d_bias = back.context().gradient(size_);
     back.device().run(BiasGradient{d.matrix, d_bias.tensor(d.matrix.dtype)});
   }
   back.give(node, std::move(d_x));

@@ -58,7 +58,7 @@ class Embeddings {
     Value embedded = words;
     Value places;
     if (positions_) {
-      places = (*positions_)(on, nn::positions(on, on.work().sequence_length, 0));
+      places = (*positions_)(on, nn::positions(on, on.context().sequence_length, 0));
       embedded = nn::add_broadcast(on, embedded, places);
     } else {
       places = new_like(on.device(), words);
@@ -66,7 +66,7 @@ class Embeddings {
     }
     Value types;
     if (types_) {
-      const Value numbers = new_value(on.device(), DType::int64, 1, on.work().rows());
+      const Value numbers = new_value(on.device(), DType::int64, 1, on.context().rows());
       on.device().run(FillZero{numbers.tensor()});
       types = (*types_)(on, numbers);
       embedded = nn::add(on, embedded, types);
@@ -151,7 +151,7 @@ Deberta::Deberta(const ModelSpec& spec, const DebertaSettings& settings, const M
 // The mask of all pairs of tokens, from which each layer makes its own, is given to all layers, as
 // are the distances and the table. The convolution is no part of the first layer's checkpoint.
 Value Deberta::encode(Tape& on, const Value& embedded, std::uint64_t seed) const {
-  const layers::Workspace& of = on.work();
+  const BatchContext& of = on.context();
   const Value mask = new_value(on.device(), DType::fp32, of.rows(), of.sequence_length);
   on.device().run(FillConstant{mask.tensor(), 1});
   const Value distances = table_ ? table_->distances(on) : Value();

@@ -22,7 +22,7 @@ RelativeTable::RelativeTable(const ModelSpec& spec, const DebertaSettings& setti
 }
 
 Value RelativeTable::distances(Tape& on) const {
-  const std::int64_t length = on.work().sequence_length;
+  const std::int64_t length = on.context().sequence_length;
   Value out = new_value(on.device(), DType::int64, length, length);
   on.device().run(FillDistances{
       .sequence = length, .buckets = buckets_, .most = most_distance_, .out = out.tensor()});
@@ -36,7 +36,7 @@ Value RelativeTable::for_layer(Tape& on, const Value& table) const {
 // Autograd has the gradient by a parameter as soon as the last layer has given its part. A
 // reentrant checkpoint has a tape of its own, on which that is never known.
 bool RelativeTable::is_leaf_of_layers(const Tape& on) const {
-  const ActivationCheckpointing& how = on.work().checkpointing;
+  const ActivationCheckpointing& how = on.context().checkpointing;
   return !norm_ && !(how.is_on() && how.reentrant);
 }
 
@@ -58,7 +58,7 @@ Value RelativeTable::for_encoder(Tape& on) const {
 Value RelativeTable::leaf(Tape& on, const Value& table) const {
   if (!on.records(on.hooks().is_trainable(weight_))) return table;
   return on.record(table, {weight_}, [weight = weight_](Tape& back, const Value& d) {
-    Buffer gradient = back.work().gradient(d.numel());
+    Buffer gradient = back.context().gradient(d.numel());
     back.device().run(Copy{d.tensor(), gradient.tensor(d.matrix.dtype)});
     back.give(weight, std::move(gradient), Memory::own);
   });
@@ -69,7 +69,7 @@ Value RelativeTable::normed(Tape& on, const Value& input) const {
   const auto saved_in = [rows = rows_](const Value& stats) {
     return LayerNormSaved{stats.tensor().slice(0, rows), stats.tensor().slice(rows, rows)};
   };
-  Value out = new_value(on.device(), on.work().dtype, rows_, columns_);
+  Value out = new_value(on.device(), on.context().dtype, rows_, columns_);
   const Value stats = new_value(on.device(), DType::fp32, rows_, 2);
   on.device().run(LayerNorm{.x = matrix(on.hooks().parameter(weight_)),
                             .gamma = on.hooks().parameter(norm_->weight),
@@ -88,8 +88,8 @@ Value RelativeTable::normed(Tape& on, const Value& input) const {
       [this, saved_in, tensors, node = input.node, saved = on.save(stats)](Tape& back,
                                                                            const Value& d) mutable {
         const Value kept = saved.take(back);
-        std::array gradients{back.work().gradient(d.numel()), back.work().gradient(columns_),
-                             back.work().gradient(columns_)};
+        std::array gradients{back.context().gradient(d.numel()), back.context().gradient(columns_),
+                             back.context().gradient(columns_)};
         back.device().run(LayerNormBackward{.d_out = d.matrix,
                                             .x = matrix(back.hooks().parameter(weight_)),
                                             .gamma = back.hooks().parameter(norm_->weight),

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/base/text.hpp"
-#include "core/train/nn/attention.hpp"
+#include "core/train/nn/attention/attention.hpp"
 #include "core/train/nn/embedding.hpp"
 #include "core/train/nn/linear.hpp"
 #include "core/train/nn/losses/decoder_head.hpp"
@@ -90,8 +90,8 @@ AttentionShape Gpt2::shape(std::size_t layer, const nn::StepInput& input) const 
   double scale =
       settings_.scales_scores ? 1 / std::sqrt(static_cast<double>(spec_.head_size())) : 1;
   if (settings_.scales_by_inverse_layer) scale /= static_cast<double>(layer + 1);
-  return {.batch = work().micro_batch,
-          .sequence = work().sequence_length,
+  return {.batch = context().size,
+          .sequence = context().sequence_length,
           .heads = spec_.num_heads,
           .kv_heads = spec_.num_heads,
           .head_size = spec_.head_size(),
@@ -125,7 +125,7 @@ Value Gpt2::run_block(Tape& on, std::size_t layer, Value x, const Value& mask,
 // The embeddings are locals of GPT2Model.forward, as is the mask.
 Value Gpt2::transformer(Tape& on, const nn::StepInput& input) const {
   const Value tokens = wte_(on, nn::tokens_of(input.tokens));
-  const Value places = wpe_(on, nn::positions(on, work().sequence_length, 0));
+  const Value places = wpe_(on, nn::positions(on, context().sequence_length, 0));
   Value hidden = drop_(on, nn::add_broadcast(on, tokens, places), input.seed_at(0));
   const Value mask = nn::attention_mask(on, shape(0, input));
   hidden = run_layers(on, blocks_.size(), std::move(hidden),

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/base/text.hpp"
-#include "core/train/nn/attention.hpp"
+#include "core/train/nn/attention/attention.hpp"
 #include "core/train/nn/embedding.hpp"
 #include "core/train/nn/linear.hpp"
 #include "core/train/nn/losses/decoder_head.hpp"
@@ -54,7 +54,7 @@ class GptNeox final : public nn::TapeModel {
 
   void set_lengths(const RowLengths& lengths) override {
     TapeModel::set_lengths(lengths);
-    rotary_.arrange(work());
+    rotary_.arrange(context());
   }
 
  private:
@@ -82,7 +82,7 @@ GptNeox::GptNeox(const ModelSpec& spec, const ModelNames& names, const MicroBatc
     : TapeModel(batch, device),
       spec_(spec),
       settings_(settings_of(spec)),
-      rotary_(work(), frequencies(spec, settings_)),
+      rotary_(context(), frequencies(spec, settings_)),
       root_(names.module("")),
       body_(names.module("gpt_neox")),
       rotary_module_(names.module("gpt_neox.rotary_emb")),
@@ -97,8 +97,8 @@ GptNeox::GptNeox(const ModelSpec& spec, const ModelNames& names, const MicroBatc
 
 // Places that drop out: 0 is the embedding, and each layer has three.
 AttentionShape GptNeox::shape(std::size_t layer, const nn::StepInput& input) const {
-  return {.batch = work().micro_batch,
-          .sequence = work().sequence_length,
+  return {.batch = context().size,
+          .sequence = context().sequence_length,
           .heads = spec_.num_heads,
           .kv_heads = spec_.num_heads,
           .head_size = spec_.head_size(),
@@ -116,7 +116,7 @@ Value GptNeox::attention(Tape& on, std::size_t layer, const Value& x, const Valu
   const Value q = rotary_(on, qkv[0], spec_.num_heads);
   const Value k = rotary_(on, qkv[1], spec_.num_heads);
   Value out = nn::attend(on, nn::SoftmaxType::fp32, shape(layer, input), q, k, qkv[2], mask);
-  if (work().attention == AttentionKind::sdpa) out = nn::copy(on, out);
+  if (context().attention == AttentionKind::sdpa) out = nn::copy(on, out);
   return own.dense(on, out);
 }
 

@@ -8,7 +8,7 @@
 #include "core/model/model_parameters.hpp"
 #include "core/model/model_spec.hpp"
 #include "core/train/families/families.hpp"
-#include "core/train/layers/model.hpp"
+#include "core/train/model.hpp"
 
 namespace dstune::gpt_neox {
 

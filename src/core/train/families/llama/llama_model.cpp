@@ -11,7 +11,7 @@
 #include "core/base/text.hpp"
 #include "core/device/scalar.hpp"
 #include "core/train/families/llama/llama_parts.hpp"
-#include "core/train/nn/attention.hpp"
+#include "core/train/nn/attention/attention.hpp"
 #include "core/train/nn/embedding.hpp"
 #include "core/train/nn/losses/cross_entropy.hpp"
 #include "core/train/nn/losses/decoder_head.hpp"
@@ -126,19 +126,19 @@ Llama::Llama(const ModelSpec& spec, const LlamaSettings& settings, const ModelNa
       body_(names.module("model")),
       rotary_module_(names.module("model.rotary_emb")),
       embedding_(names, "model.embed_tokens"),
-      rotary_(work(), frequencies_of(spec, settings.rope, batch.sequence_length)),
+      rotary_(context(), frequencies_of(spec, settings.rope, batch.sequence_length)),
       norm_(names, "model.norm", spec.layer_norm_epsilon, settings.is_gemma ? 1 : 0),
       head_(spec, names, settings.tied ? std::optional(embedding_.weight()) : std::nullopt,
             settings.logit_cap),
       has_experts_(std::ranges::count(settings.experts.in_layer, true) > 0) {
-  if (settings.never_sdpa && work_.attention == AttentionKind::sdpa) {
-    work_.attention = AttentionKind::eager;
+  if (settings.never_sdpa && context_.attention == AttentionKind::sdpa) {
+    context_.attention = AttentionKind::eager;
   }
   if (settings.is_gemma) {
     embedding_scale_ = rounded(std::sqrt(static_cast<double>(spec.hidden_size)), batch.dtype);
   }
   if (!settings.windowed_rope.empty()) {
-    windowed_rotary_.emplace(work(),
+    windowed_rotary_.emplace(context(),
                              frequencies_of(spec, settings.windowed_rope, batch.sequence_length));
   }
   for (std::int64_t index = 0; index < spec.num_layers; ++index) {
@@ -151,13 +151,13 @@ void Llama::set_lengths(const RowLengths& lengths) {
     throw std::invalid_argument("the loss of routers takes no padding");
   }
   TapeModel::set_lengths(lengths);
-  rotary_.arrange(work());
-  if (windowed_rotary_) windowed_rotary_->arrange(work());
+  rotary_.arrange(context());
+  if (windowed_rotary_) windowed_rotary_->arrange(context());
 }
 
 AttentionShape Llama::shape(std::size_t layer, const nn::StepInput& input) const {
-  return {.batch = work().micro_batch,
-          .sequence = work().sequence_length,
+  return {.batch = context().size,
+          .sequence = context().sequence_length,
           .heads = spec_.num_heads,
           .kv_heads = settings_.kv_heads,
           .head_size = settings_.head_size,
@@ -183,11 +183,12 @@ Llama::Masks Llama::make_masks(Tape& on, const nn::StepInput& input) const {
 
 // The masks of sdpa are made by torch of one of true and false, for all sequences of the batch.
 Buffer Llama::window_of_booleans(const Masks& masks) const {
-  const std::int64_t s = work().sequence_length;
+  const std::int64_t s = context().sequence_length;
   const bool has_window = settings_.window > 0 && settings_.window <= s && !masks.of_windows;
-  if (work().attention != AttentionKind::sdpa || !(has_window || work().is_padded())) return {};
-  const std::int64_t sequences = work().is_padded() ? work().micro_batch : 1;
-  return {*work().device, MemoryCategory::activations, static_cast<Bytes>(sequences * s * s)};
+  if (context().attention != AttentionKind::sdpa || !(has_window || context().is_padded()))
+    return {};
+  const std::int64_t sequences = context().is_padded() ? context().size : 1;
+  return {*context().device, MemoryCategory::activations, static_cast<Bytes>(sequences * s * s)};
 }
 
 // Its module runs once for each kind of layer that there is.
@@ -203,7 +204,7 @@ Value Llama::run_decoder_layer(Tape& on, std::size_t index, Value x, const Masks
   const LayerContext context{.rotary = windowed_rotary_ && windowed ? &*windowed_rotary_ : &rotary_,
                              .mask = windowed ? masks.of_windows : masks.of_all,
                              .shape = shape(index, input),
-                             .expert_seed = layers::mix(seed_at(input, index, Dropped::scores)),
+                             .expert_seed = seed_of(seed_at(input, index, Dropped::scores)),
                              .routes = nullptr};
   const auto body = [this, index, context, input](Tape& in, Value residual) {
     const Layer& own = layers_[index];

@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/train/nn/attention.hpp"
+#include "core/train/nn/attention/attention.hpp"
 #include "core/train/nn/elementwise.hpp"
 #include "core/train/nn/linear.hpp"
 #include "core/train/nn/norm.hpp"
@@ -95,7 +95,7 @@ Value Phi3Attention::forward(Tape& on, const Value& x, const LayerContext& conte
   k = (*context.rotary)(on, k, shape.kv_heads);
   Value out = nn::attend(on, nn::SoftmaxType::fp32, shape, q, k, v, context.mask);
   // Behind sdpa contiguous() copies what lies by heads.
-  if (on.work().attention == AttentionKind::sdpa) out = nn::copy(on, out);
+  if (on.context().attention == AttentionKind::sdpa) out = nn::copy(on, out);
   return o_proj_(on, out);
 }
 

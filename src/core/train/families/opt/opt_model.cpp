@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/base/text.hpp"
-#include "core/train/nn/attention.hpp"
+#include "core/train/nn/attention/attention.hpp"
 #include "core/train/nn/embedding.hpp"
 #include "core/train/nn/linear.hpp"
 #include "core/train/nn/losses/decoder_head.hpp"
@@ -93,8 +93,8 @@ Opt::Opt(const ModelSpec& spec, const ModelNames& names, const MicroBatch& batch
 
 // Places that drop out: each layer has three.
 AttentionShape Opt::shape(std::size_t layer, const nn::StepInput& input) const {
-  return {.batch = work().micro_batch,
-          .sequence = work().sequence_length,
+  return {.batch = context().size,
+          .sequence = context().sequence_length,
           .heads = spec_.num_heads,
           .kv_heads = spec_.num_heads,
           .head_size = spec_.head_size(),
@@ -143,7 +143,7 @@ Value Opt::decoder_layer(Tape& on, std::size_t layer, Value x, const Value& mask
 // The embeddings are locals of OPTDecoder.forward, as is the mask.
 Value Opt::decoder(Tape& on, const nn::StepInput& input) const {
   Value embedded = embed_tokens_(on, nn::tokens_of(input.tokens));
-  const Value numbers = nn::positions(on, work().rows(), kFirstPosition);
+  const Value numbers = nn::positions(on, context().rows(), kFirstPosition);
   const Value places = embed_positions_(on, numbers);
   if (project_in_) embedded = (*project_in_)(on, embedded);
   Value hidden = nn::add(on, embedded, places);

@@ -5,9 +5,9 @@
 #include "core/device/operations/fill.hpp"
 #include "core/device/operations/position_bias.hpp"
 #include "core/model/t5/t5.hpp"
-#include "core/train/nn/attention.hpp"
+#include "core/train/nn/attention/attention.hpp"
+#include "core/train/nn/attention/scores.hpp"
 #include "core/train/nn/elementwise.hpp"
-#include "core/train/nn/scores.hpp"
 
 namespace dstune::t5 {
 namespace {
@@ -33,9 +33,9 @@ Value attend_eagerly(Tape& on, const nn::BiasedShape& call, const Value& q, cons
 
 // Where transformers checkpoints layers, it makes them need a gradient, which nobody reads.
 Value make_zeros(Tape& on, const ScoreShape& shape) {
-  Value zeros = new_stack(on.device(), on.work().dtype, shape.heads, shape.queries, shape.keys);
+  Value zeros = new_stack(on.device(), on.context().dtype, shape.heads, shape.queries, shape.keys);
   on.device().run(FillZero{zeros.tensor()});
-  const bool checkpoints = on.work().checkpointing.unit == ActivationCheckpointing::Unit::layer;
+  const bool checkpoints = on.context().checkpointing.unit == ActivationCheckpointing::Unit::layer;
   if (!on.records(checkpoints)) return zeros;
   return on.record(std::move(zeros), [](Tape&, const Value&) {});
 }
@@ -62,7 +62,7 @@ T5Attention::T5Attention(const ModelSpec& spec, const ModelNames& names, const s
 
 nn::BiasedShape T5Attention::shape(const Tape& on, const Value& q, const Value& k,
                                    std::uint64_t seed) const {
-  const std::int64_t batch = on.work().micro_batch;
+  const std::int64_t batch = on.context().size;
   return {.scores = {batch, heads_, q.matrix.rows / batch, k.matrix.rows / batch},
           .head_size = head_size_,
           .causal = causal_,
@@ -91,7 +91,7 @@ Value T5Attention::operator()(Tape& on, const Value& x, const AttentionInputs& i
     const Value v = v_(on, source);
     const nn::BiasedShape call = shape(on, q, k, inputs.seed);
     if (!inputs.bias) inputs.bias = make_bias(on, call);
-    const bool eager = nn::is_eager(on.work(), call.of_queries());
+    const bool eager = nn::is_eager(on.context(), call.of_queries());
     return o_(on, eager ? attend_eagerly(on, call, q, k, v, inputs.bias, inputs.mask)
                         : nn::attend_with_bias(on, call, q, k, v, inputs.bias));
   });

@@ -7,7 +7,7 @@
 
 #include "core/model/model_parameters.hpp"
 #include "core/model/model_spec.hpp"
-#include "core/train/nn/biased_attention.hpp"
+#include "core/train/nn/attention/biased_attention.hpp"
 #include "core/train/nn/embedding.hpp"
 #include "core/train/nn/linear.hpp"
 

@@ -15,7 +15,7 @@
 #include "core/device/operations/shift_tokens.hpp"
 #include "core/device/scalar.hpp"
 #include "core/train/families/t5/t5_attention.hpp"
-#include "core/train/nn/attention.hpp"
+#include "core/train/nn/attention/attention.hpp"
 #include "core/train/nn/embedding.hpp"
 #include "core/train/nn/linear.hpp"
 #include "core/train/nn/losses/cross_entropy.hpp"
@@ -33,10 +33,10 @@ enum class StackPlace : std::uint64_t { embedding, last, of_blocks };
 enum class Place : std::uint64_t { scores, self, cross_scores, cross, inner, mlp };
 
 std::uint64_t seed_at(std::uint64_t seed, StackPlace place, std::size_t block = 0) {
-  return layers::seed_of(seed, static_cast<std::uint64_t>(place) + block);
+  return seed_of(seed, static_cast<std::uint64_t>(place) + block);
 }
 std::uint64_t seed_at(std::uint64_t seed, Place place) {
-  return layers::seed_of(seed, static_cast<std::uint64_t>(place));
+  return seed_of(seed, static_cast<std::uint64_t>(place));
 }
 
 nn::RmsNorm norm_of(const ModelSpec& spec, const ModelNames& names, const std::string& name) {
@@ -232,8 +232,8 @@ Value T5::run_stack(Tape& on, const Stack& stack, const Value& tokens, const Val
                     std::uint64_t seed) const {
   return run_module(on, stack.module, [&] {
     const Value embedded = stack.embed_tokens(on, tokens);
-    const Value mask = nn::attention_mask(on, {.batch = work().micro_batch,
-                                               .sequence = tokens.numel() / work().micro_batch,
+    const Value mask = nn::attention_mask(on, {.batch = context().size,
+                                               .sequence = tokens.numel() / context().size,
                                                .causal = stack.decodes});
     const std::uint64_t at_embedding = seed_at(seed, StackPlace::embedding);
     Values flow{stack.first_dropout(on, embedded, at_embedding), {}, {}, states};
@@ -250,10 +250,10 @@ Value T5::run_stack(Tape& on, const Stack& stack, const Value& tokens, const Val
 // What the stacks return are locals of T5ForConditionalGeneration.forward, as are the logits.
 Value T5::run(Tape& on, const nn::StepInput& input) {
   return run_module(on, root_, [&] {
-    const std::int64_t sequence = work().sequence_length;
+    const std::int64_t sequence = context().sequence_length;
     const std::int64_t targets = spec_.target_tokens(sequence);
-    const std::int64_t source_rows = work().micro_batch * sequence;
-    const std::int64_t target_rows = work().micro_batch * targets;
+    const std::int64_t source_rows = context().size * sequence;
+    const std::int64_t target_rows = context().size * targets;
     const Value sources = nn::tokens_of(input.tokens.slice(0, source_rows));
     const Value labels = nn::tokens_of(input.tokens.slice(source_rows, target_rows));
     const Value states = run_stack(on, encoder_, sources, {}, input.seed_at(kEncoder));

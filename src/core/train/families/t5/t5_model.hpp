@@ -9,7 +9,7 @@
 #include "core/model/model_spec.hpp"
 #include "core/model/t5/t5.hpp"
 #include "core/train/families/families.hpp"
-#include "core/train/layers/model.hpp"
+#include "core/train/model.hpp"
 
 namespace dstune::t5 {
 

@@ -8,7 +8,7 @@
 
 #include "core/model/model_parameters.hpp"
 #include "core/train/nn/linear.hpp"
-#include "core/train/nn/step_input.hpp"
+#include "core/train/nn/tape_model.hpp"
 
 namespace dstune::nn {
 

@@ -26,7 +26,7 @@ Value copied(const Tape& on, const Value& x) {
 // Indexing with a mask, in which here all rows count: it copies what came, and its gradient. The
 // one sequence of a micro-batch is a view until then, so that it has been copied already.
 Value index_rows(Tape& on, const Value& x) {
-  Value out = on.work().micro_batch > 1 ? copied(on, x) : x;
+  Value out = on.context().size > 1 ? copied(on, x) : x;
   if (!on.records(x.needs_gradient())) return out;
   return on.record(std::move(out), [node = x.node](Tape& back, const Value& d) {
     back.give(node, copied(back, d));
@@ -87,7 +87,7 @@ Value multiply(Tape& on, const Chunk& chunk, Run run) {
           back.give(node, std::move(d_x));
         }
         if (const Value x = saved.take(back)) {
-          Buffer d_weight = back.work().gradient(head.size() * head.vocab_size());
+          Buffer d_weight = back.context().gradient(head.size() * head.vocab_size());
           back.device().run(Gemm{.transpose_a = Transpose::yes,
                                  .a = d.matrix,
                                  .b = x.matrix,

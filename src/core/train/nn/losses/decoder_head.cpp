@@ -19,7 +19,7 @@ std::variant<LmHead, Linear> head_of(const ModelSpec& spec, const ModelNames& na
 
 /// The last row of each sequence.
 Value last_rows(Tape& on, const Value& x) {
-  const std::int64_t sequence = on.work().sequence_length;
+  const std::int64_t sequence = on.context().sequence_length;
   const auto last = [sequence](const Value& all) {
     const std::int64_t cols = all.matrix.cols;
     const std::int64_t skipped = (sequence - 1) * cols;
@@ -69,7 +69,7 @@ Value DecoderHead::operator()(Tape& on, const Value& x, const StepInput& input,
 
 Value DecoderHead::causal_loss(Tape& on, const LmHead& head, const Value& x, const StepInput& input,
                                const double& factor) {
-  const LossSettings& settings = on.work().loss;
+  const LossSettings& settings = on.context().loss;
   switch (settings.kind) {
     case LossKind::plain:
       return plain_loss(on, head, x, input, factor, settings.keep_logits ? &held_logits_ : nullptr);

@@ -10,11 +10,11 @@
 #include "core/model/model_spec.hpp"
 #include "core/train/nn/linear.hpp"
 #include "core/train/nn/losses/causal_loss.hpp"
-#include "core/train/nn/step_input.hpp"
+#include "core/train/nn/tape_model.hpp"
 
 namespace dstune::nn {
 
-/// "lm_head" with the loss of next tokens as Workspace::loss says, or "score" with that of
+/// "lm_head" with the loss of next tokens as BatchContext::loss says, or "score" with that of
 /// sequences' labels: GenericForSequenceClassification of transformers 5.23, of whose logits of
 /// every token the last one of each sequence counts. That no token is padding, and so which is the
 /// last, transformers finds out by some kernels on token numbers, which are not run here.

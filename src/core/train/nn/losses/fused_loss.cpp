@@ -22,7 +22,7 @@ void add_product(const Tape& on, const LmHead& head, const Matrix& d_logits, con
   Gemm product{
       .transpose_a = Transpose::yes, .a = d_logits, .b = x, .beta = 1, .c = head.matrix(sum)};
   if (sum.dtype != DType::fp32) return on.device().run(product);
-  const Buffer part = on.work().gradient(sum.numel);
+  const Buffer part = on.context().gradient(sum.numel);
   product.beta = 0;
   product.c = head.matrix(part.tensor(sum.dtype));
   on.device().run(product);
@@ -75,7 +75,7 @@ Value fused_loss(Tape& on, const LmHead& head, const Value& x, const StepInput& 
   Gradients gradients{new_like(on.device(), x), {}};
   const Tensor d_x = gradients.by_x.tensor();
   if (head.is_trainable(on)) {
-    gradients.by_weight = on.work().gradient(head.vocab_size() * head.size());
+    gradients.by_weight = on.context().gradient(head.vocab_size() * head.size());
   }
   const Value losses = new_value(on.device(), DType::fp32, x.matrix.rows, 1);
   on.device().run(FillZero{d_x});
@@ -85,7 +85,7 @@ Value fused_loss(Tape& on, const LmHead& head, const Value& x, const StepInput& 
   on.hooks().fetch(head.product.module);
   add_up(on, head, x, labels, gradients, losses.tensor());
   on.hooks().release(head.product.module);
-  const auto count = static_cast<double>(labelled_rows(on.work()));
+  const auto count = static_cast<double>(labelled_rows(on.context()));
   on.device().run(AddSum{losses.tensor(), 1 / count, input.loss});
   if (!on.records(x.needs_gradient() || gradients.by_weight)) return {};
   return on.record({}, head.trained(on),

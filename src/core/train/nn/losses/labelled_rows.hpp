@@ -9,7 +9,7 @@ namespace dstune::nn {
 
 /// N, the sum of the sequences' lengths less one: the last position of each has no next token, and
 /// padding has none.
-std::int64_t labelled_rows(const layers::Workspace& work);
+std::int64_t labelled_rows(const BatchContext& context);
 
 /// The next tokens, int64 (M), -1 in rows without a label.
 Value next_tokens(Tape& on, Tensor tokens);

@@ -74,7 +74,7 @@ struct Sum {
 
 /// The sum itself where there is nothing to round.
 Buffer rounded(const Tape& on, Sum& sum, MemoryCategory category) {
-  const DType dtype = on.work().dtype;
+  const DType dtype = on.context().dtype;
   if (dtype == DType::fp32) return std::move(sum.fp32);
   Buffer result = make_buffer(on.device(), category, sum.tensor().numel, dtype);
   on.device().run(Cast{sum.tensor(), result.tensor(dtype)});

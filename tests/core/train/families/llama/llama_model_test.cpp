@@ -12,7 +12,7 @@
 
 #include "core/device/dry_device.hpp"
 #include "core/train/families/families.hpp"
-#include "core/train/layers/model.hpp"
+#include "core/train/model.hpp"
 #include "kernels/cpu/cpu_device.hpp"
 #include "tests/support/family_fixture.hpp"
 #include "tests/support/numbers.hpp"

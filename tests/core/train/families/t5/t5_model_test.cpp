@@ -9,7 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "core/train/families/families.hpp"
-#include "core/train/layers/model.hpp"
+#include "core/train/model.hpp"
 #include "kernels/cpu/cpu_device.hpp"
 #include "tests/core/train/families/checkpointed_run.hpp"
 #include "tests/support/family_fixture.hpp"

@@ -1,4 +1,4 @@
-#include "core/train/nn/biased_attention.hpp"
+#include "core/train/nn/attention/biased_attention.hpp"
 
 #include <array>
 #include <cstddef>
@@ -7,7 +7,7 @@
 #include "core/device/operations/dropout.hpp"
 #include "core/device/operations/rows.hpp"
 #include "core/device/operations/softmax.hpp"
-#include "core/train/nn/scores.hpp"
+#include "core/train/nn/attention/scores.hpp"
 
 namespace dstune::nn {
 namespace {
@@ -74,7 +74,7 @@ Value heads_of(const BiasedShape& call, const Value& rows, std::int64_t index) {
 
 /// Of the scores of one sequence.
 Value scratch(const Tape& on, const ScoreShape& shape) {
-  const DType dtype = on.work().dtype;
+  const DType dtype = on.context().dtype;
   Value scores =
       value_of(make_buffer(on.device(), MemoryCategory::temporaries, shape.of_one(), dtype), dtype,
                shape.heads * shape.queries, shape.keys);
@@ -110,12 +110,11 @@ Probabilities probabilities(const Tape& on, const BiasedShape& call, const Value
   if (call.dropout == 0) return result;
   result.dropped = {device, MemoryCategory::temporaries, static_cast<Bytes>(shape.of_one())};
   result.used = scratch(on, shape);
-  device.run(
-      dstune::Dropout{.in = scores.tensor(),
-                      .probability = call.dropout,
-                      .seed = layers::seed_of(call.seed, static_cast<std::uint64_t>(sequence)),
-                      .mask = result.dropped.tensor(DType::int8),
-                      .out = result.used.tensor()});
+  device.run(dstune::Dropout{.in = scores.tensor(),
+                             .probability = call.dropout,
+                             .seed = seed_of(call.seed, static_cast<std::uint64_t>(sequence)),
+                             .mask = result.dropped.tensor(DType::int8),
+                             .out = result.used.tensor()});
   return result;
 }
 

@@ -2,18 +2,17 @@
 #include <utility>
 
 #include "core/device/operations/attention_mask.hpp"
+#include "core/device/operations/fill.hpp"
 #include "core/device/operations/gemm.hpp"
+#include "core/device/operations/rows.hpp"
 #include "core/device/operations/stack_heads.hpp"
-#include "core/train/layers/score_mask.hpp"
-#include "core/train/nn/attention.hpp"
+#include "core/train/nn/attention/attention.hpp"
+#include "core/train/nn/attention/scores.hpp"
 #include "core/train/nn/elementwise.hpp"
-#include "core/train/nn/scores.hpp"
 #include "core/train/nn/views.hpp"
 
 namespace dstune::nn {
 namespace {
-
-using layers::Workspace;
 
 /// A new one: op(a) op(b): op(a) op(b)
 Value products(const Tape& on, const Value& a, Transpose transpose_a, const Value& b,
@@ -111,10 +110,49 @@ Value spread_heads(Tape& on, const AttentionShape& shape, const Value& stack) {
   });
 }
 
+namespace {
+
+/// torch.finfo(dtype).min
+double lowest_of(DType dtype) {
+  if (dtype == DType::fp16) return -65504;
+  return dtype == DType::bf16 ? -3.38953139e38 : std::numeric_limits<float>::lowest();
+}
+
+// Padding's columns of a mask without causal, which hides them from whom they could matter to.
+void hide_padding(const Tape& on, const AttentionShape& shape, const Value& mask) {
+  const DType dtype = mask.matrix.dtype;
+  const std::int64_t s = shape.sequence;
+  const Buffer buffer = make_buffer(on.device(), MemoryCategory::temporaries, s * s, dtype);
+  const Tensor lowest = buffer.tensor(dtype);
+  on.device().run(FillConstant{lowest, lowest_of(dtype)});
+  const Tensor all = mask.tensor();
+  for (const TokenSpan& padding : on.context().padding()) {
+    const std::int64_t first = padding.begin / s * s * s + padding.begin % s;
+    const Tensor columns = all.slice(first, all.numel - first);
+    on.device().run(CopyRows{as_matrix(lowest.slice(0, s * padding.length), s, padding.length),
+                             {columns.data, s, padding.length, dtype, s}});
+  }
+}
+
+/// Some query does not see all keys: causal, a window, or padding.
+bool hides_keys(const Tape& on, const AttentionShape& shape) {
+  const bool has_window = shape.window > 0 && shape.window < shape.sequence;
+  return shape.causal || has_window || on.context().is_padded();
+}
+
+/// (batch, sequence, sequence): 0 where a query sees a key, else the lowest number of the model's
+/// type. Padding that causal hides from all but padding is not hidden twice.
+Value score_mask(const Tape& on, const AttentionShape& shape) {
+  Value mask = new_value(on.device(), on.context().dtype, shape.rows(), shape.sequence);
+  on.device().run(FillMask{shape, mask.tensor()});
+  if (on.context().is_padded() && !shape.causal) hide_padding(on, shape, mask);
+  return mask;
+}
+
+}  // namespace
+
 Value add_mask(Tape& on, const AttentionShape& shape, const Value& scores, const Value& given) {
-  const Value mask = given ? given
-                           : value_of(layers::score_mask(on.work(), shape), on.work().dtype,
-                                      shape.rows(), shape.sequence);
+  const Value mask = given ? given : score_mask(on, shape);
   Value out = new_like(on.device(), scores);
   on.device().run(AddMask{shape, scores.tensor(), mask.tensor(), out.tensor()});
   if (!on.records(scores.needs_gradient())) return out;
@@ -137,15 +175,14 @@ Value visible_scores(Tape& on, const AttentionShape& shape, const Value& q, cons
   Value scores = multiply_stacks(on, q, k, Transpose::yes);
   scores = scale(on, scores, shape.score_scale());
   if (shape.softcap > 0) scores = soft_cap(on, std::move(scores), shape.softcap);
-  return layers::hides_keys(on.work(), shape) ? add_mask(on, shape, scores, mask) : scores;
+  return hides_keys(on, shape) ? add_mask(on, shape, scores, mask) : scores;
 }
 
 }  // namespace
 
 Value attention_mask(Tape& on, const AttentionShape& shape) {
-  const Workspace& work = on.work();
-  if (!is_eager(work, shape) || !layers::hides_keys(work, shape)) return {};
-  return value_of(layers::score_mask(work, shape), work.dtype, shape.rows(), shape.sequence);
+  const bool has_mask = is_eager(on.context(), shape) && hides_keys(on, shape);
+  return has_mask ? score_mask(on, shape) : Value();
 }
 
 // Heads that share keys are repeated at once, the others copied when they are multiplied.

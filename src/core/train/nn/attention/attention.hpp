@@ -11,7 +11,7 @@ namespace dstune::nn {
 enum class SoftmaxType { model, fp32 };
 
 /// transformers has no sdpa for capped scores: such a model is eager unless it is asked for flash.
-bool is_eager(const layers::Workspace& work, const AttentionShape& shape);
+bool is_eager(const BatchContext& context, const AttentionShape& shape);
 
 /// The mask that a transformer makes once for all its layers of this shape; empty where none is
 /// made: not eager, or every query sees every key.
@@ -20,7 +20,7 @@ Value attention_mask(Tape& on, const AttentionShape& shape);
 /// `count` heads, columns of (M, count * head_size) or a stack of (M, head_size).
 Heads heads_of(const Value& value, std::int64_t count);
 
-/// As Workspace::attention says; packed sequences one by one, so that they cost the sum of their
+/// As BatchContext::attention says; packed sequences one by one, so that they cost the sum of their
 /// squares (docs/decisions/attention.md).
 /// @param q     (M, heads * head_size); k and v (M, kv_heads * head_size); columns of another will
 /// do, and a stack of heads (M, head_size), `step` columns apart

@@ -1,4 +1,4 @@
-#include "core/train/nn/attention.hpp"
+#include "core/train/nn/attention/attention.hpp"
 
 #include <algorithm>
 #include <array>
@@ -9,19 +9,16 @@
 #include "core/device/operations/attention_mask.hpp"
 #include "core/device/operations/rows.hpp"
 #include "core/device/operations/stack_heads.hpp"
-#include "core/train/layers/score_mask.hpp"
 
 namespace dstune::nn {
 namespace {
-
-using layers::Workspace;
 
 /// The kernel's calls: one, or one for each of `spans`, whose rows it has.
 struct Calls {
   std::vector<AttentionShape> shapes;
   std::vector<TokenSpan> spans;
 
-  Calls(const Workspace& work, const AttentionShape& shape);
+  Calls(const BatchContext& context, const AttentionShape& shape);
 
   std::size_t count() const { return shapes.size(); }
   Matrix part(std::size_t call, Matrix matrix) const {
@@ -43,11 +40,11 @@ struct Calls {
 };
 
 // Without causal, padding would be seen. What it computes among itself is nobody's.
-Calls::Calls(const Workspace& work, const AttentionShape& shape) {
-  const bool hides_padding = work.is_padded() && !shape.causal;
-  if (work.is_packed || hides_padding) spans = work.sequences;
+Calls::Calls(const BatchContext& context, const AttentionShape& shape) {
+  const bool hides_padding = context.is_padded() && !shape.causal;
+  if (context.is_packed || hides_padding) spans = context.sequences;
   if (hides_padding) {
-    const std::vector<TokenSpan> padding = padding_of(work);
+    const std::vector<TokenSpan> padding = context.padding();
     spans.insert(spans.end(), padding.begin(), padding.end());
   }
   if (spans.empty()) shapes = {shape};
@@ -55,7 +52,7 @@ Calls::Calls(const Workspace& work, const AttentionShape& shape) {
     shapes.push_back(shape);
     shapes.back().batch = 1;
     shapes.back().sequence = span.length;
-    shapes.back().seed = layers::seed_of(shape.seed, static_cast<std::uint64_t>(span.begin));
+    shapes.back().seed = seed_of(shape.seed, static_cast<std::uint64_t>(span.begin));
   }
 }
 
@@ -71,14 +68,14 @@ Buffer scratch_of(Device& device, const Calls& calls) {
 // sequence reaches, and for padding (_ignore_causal_mask_sdpa). The flash_attn package takes
 // windows as they are. What padding sees is nobody's: behind a sequence, causal hides it from all
 // others.
-bool has_mask(const Workspace& work, const AttentionShape& shape) {
+bool has_mask(const BatchContext& context, const AttentionShape& shape) {
   const bool has_window = shape.window > 0 && shape.window <= shape.sequence;
-  return work.attention == AttentionKind::sdpa && (has_window || work.is_padded());
+  return context.attention == AttentionKind::sdpa && (has_window || context.is_padded());
 }
 
 // What repeat_kv()'s copies take beyond k, which PyTorch frees and the node here keeps.
 Value repeated(const Tape& on, const AttentionShape& shape, const Value& in) {
-  const DType dtype = on.work().dtype;
+  const DType dtype = on.context().dtype;
   {
     const Value whole = new_value(on.device(), dtype, shape.rows() * shape.heads, shape.head_size);
     on.device().run(StackHeads{.shape = shape,
@@ -94,7 +91,7 @@ Value repeated(const Tape& on, const AttentionShape& shape, const Value& in) {
 Value bias_of(const Tape& on, const AttentionShape& shape) {
   constexpr std::int64_t kPack = 8;
   const std::int64_t columns = (shape.sequence + kPack - 1) / kPack * kPack;
-  Value bias = new_value(on.device(), on.work().dtype, shape.rows(), columns);
+  Value bias = new_value(on.device(), on.context().dtype, shape.rows(), columns);
   on.device().run(FillMask{shape, bias.tensor().slice(0, shape.rows() * shape.sequence)});
   return bias;
 }
@@ -154,21 +151,21 @@ void FusedBackward::operator()(Tape& back, const Value& d) {
 
 Value attend_fused(Tape& on, const AttentionShape& shape, const Value& q, const Value& k,
                    const Value& v) {
-  const Workspace& work = on.work();
+  const BatchContext& context = on.context();
   const std::int64_t width = shape.heads * shape.head_size;
   Value bias;
   Value repeated_k;
   Value repeated_v;
-  if (has_mask(work, shape)) {
+  if (has_mask(context, shape)) {
     if (shape.heads != shape.kv_heads && shape.kv_heads > 1) {  // a single one is a view
       repeated_k = repeated(on, shape, k);
       repeated_v = repeated(on, shape, v);
     }
     bias = bias_of(on, shape);
   }
-  Value out = new_value(on.device(), work.dtype, work.rows(), width);
-  const Value lse = new_value(on.device(), DType::fp32, work.rows(), shape.heads);
-  const Calls calls(work, shape);
+  Value out = new_value(on.device(), context.dtype, context.rows(), width);
+  const Value lse = new_value(on.device(), DType::fp32, context.rows(), shape.heads);
+  const Calls calls(context, shape);
   {
     const Buffer scratch = scratch_of(on.device(), calls);
     for (std::size_t call = 0; call < calls.count(); ++call) {
@@ -198,10 +195,10 @@ Value attend_fused(Tape& on, const AttentionShape& shape, const Value& q, const 
 
 }  // namespace
 
-bool is_eager(const Workspace& work, const AttentionShape& shape) {
-  return work.attention == AttentionKind::eager ||
-         work.attention == AttentionKind::eager_torch_1_10 ||
-         (work.attention == AttentionKind::sdpa && shape.softcap > 0);
+bool is_eager(const BatchContext& context, const AttentionShape& shape) {
+  return context.attention == AttentionKind::eager ||
+         context.attention == AttentionKind::eager_torch_1_10 ||
+         (context.attention == AttentionKind::sdpa && shape.softcap > 0);
 }
 
 Heads heads_of(const Value& value, std::int64_t count) {
@@ -211,8 +208,8 @@ Heads heads_of(const Value& value, std::int64_t count) {
 
 Value attend(Tape& on, SoftmaxType softmax, const AttentionShape& shape, const Value& q,
              const Value& k, const Value& v, const Value& mask) {
-  return is_eager(on.work(), shape) ? attend_eagerly(on, softmax, shape, q, k, v, mask)
-                                    : attend_fused(on, shape, q, k, v);
+  return is_eager(on.context(), shape) ? attend_eagerly(on, softmax, shape, q, k, v, mask)
+                                       : attend_fused(on, shape, q, k, v);
 }
 
 }  // namespace dstune::nn

@@ -1,4 +1,4 @@
-#include "core/train/nn/attention.hpp"
+#include "core/train/nn/attention/attention.hpp"
 
 #include <algorithm>
 #include <array>
@@ -27,12 +27,12 @@ class LayerRun {
       : shape_(shape),
         softmax_(softmax),
         engine_(ModelSpec(), dtype, dry_),
-        work_({.size = shape.batch,
-               .sequence_length = shape.sequence,
-               .dtype = dtype,
-               .attention = kind},
-              device),
-        tape_(work_, engine_) {
+        context_({.size = shape.batch,
+                  .sequence_length = shape.sequence,
+                  .dtype = dtype,
+                  .attention = kind},
+                 device),
+        tape_(context_, engine_) {
     const std::int64_t heads[] = {shape.heads, shape.kv_heads, shape.kv_heads};
     for (std::size_t i = 0; i < 3; ++i) {
       Value rows = new_value(device, dtype, shape.rows(), heads[i] * shape.head_size);
@@ -54,9 +54,9 @@ class LayerRun {
 
   /// Gradients of q, k, v, one behind the other.
   std::vector<float> backward() {
-    Value d_out = new_like(*work_.device, out_);
+    Value d_out = new_like(*context_.device, out_);
     std::mt19937 random(4);
-    if (work_.device->computes()) write(d_out, random);
+    if (context_.device->computes()) write(d_out, random);
     const std::size_t node = out_.node;
     out_ = {};
     tape_.backward(node, std::move(d_out));
@@ -73,11 +73,11 @@ class LayerRun {
     std::vector<float> values(static_cast<std::size_t>(rows.numel()));
     std::uniform_real_distribution<float> uniform(-1, 1);
     std::generate(values.begin(), values.end(), [&] { return uniform(random); });
-    work_.device->write(values, rows.tensor());
+    context_.device->write(values, rows.tensor());
   }
   std::vector<float> read(const Value& rows) const {
     std::vector<float> values(static_cast<std::size_t>(rows.numel()));
-    work_.device->read(rows.tensor(), values);
+    context_.device->read(rows.tensor(), values);
     return values;
   }
 
@@ -85,7 +85,7 @@ class LayerRun {
   SoftmaxType softmax_;
   DryDevice dry_{kUnlimited};
   test::RecordingEngine engine_;
-  layers::Workspace work_;
+  BatchContext context_;
   Tape tape_;
   std::vector<Value> inputs_;
   std::array<Value, 3> gradients_;

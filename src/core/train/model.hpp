@@ -9,7 +9,7 @@
 #include "core/experiment/activation_checkpointing.hpp"
 #include "core/experiment/loss_settings.hpp"
 #include "core/model/attention_kind.hpp"
-#include "core/train/layers/module_hooks.hpp"
+#include "core/train/module_hooks.hpp"
 
 namespace dstune {
 
