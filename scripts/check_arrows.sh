@@ -22,6 +22,7 @@ orders=(
   "core/search: schedule feasibility space predict tuners"
   "core/search/tuners: compare report"
   "core/train: tape nn zero families"
+  "core/train/nn: attention losses"
   "core/train/zero: layout reduction gather"
   "mpi: base lifeline collectives pool"
 )

@@ -11,7 +11,6 @@
 #include "core/device/operations/scale.hpp"
 #include "core/device/repeated_work.hpp"
 #include "core/train/zero/reduction/flattened.hpp"
-#include "core/train/zero/reduction/gradient_scaling.hpp"
 #include "core/train/zero/reduction/gradient_sum.hpp"
 
 namespace dstune {

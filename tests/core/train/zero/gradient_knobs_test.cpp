@@ -12,7 +12,7 @@
 
 #include "core/base/json_parser.hpp"
 #include "core/train/run_experiment.hpp"
-#include "core/train/zero/reduction/gradient_scaling.hpp"
+#include "core/train/zero/reduction/gradient_sum.hpp"
 #include "tests/support/communication_simulation.hpp"
 #include "tests/support/tiny_experiment.hpp"
 

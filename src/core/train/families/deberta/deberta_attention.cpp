@@ -11,7 +11,7 @@
 #include "core/device/operations/rows.hpp"
 #include "core/device/operations/stack_heads.hpp"
 #include "core/train/families/bert/bert_modules.hpp"
-#include "core/train/nn/attention/scores.hpp"
+#include "core/train/nn/attention/eager_attention.hpp"
 
 namespace dstune::deberta {
 namespace {

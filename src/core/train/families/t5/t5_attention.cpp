@@ -6,7 +6,7 @@
 #include "core/device/operations/position_bias.hpp"
 #include "core/model/t5/t5.hpp"
 #include "core/train/nn/attention/attention.hpp"
-#include "core/train/nn/attention/scores.hpp"
+#include "core/train/nn/attention/eager_attention.hpp"
 #include "core/train/nn/elementwise.hpp"
 
 namespace dstune::t5 {

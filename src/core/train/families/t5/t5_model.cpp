@@ -18,6 +18,7 @@
 #include "core/train/nn/attention/attention.hpp"
 #include "core/train/nn/embedding.hpp"
 #include "core/train/nn/linear.hpp"
+#include "core/train/nn/losses/causal_loss.hpp"
 #include "core/train/nn/losses/cross_entropy.hpp"
 #include "core/train/nn/norm.hpp"
 #include "core/train/nn/tape_model.hpp"
@@ -142,15 +143,6 @@ struct Stack {
   nn::Dropout last_dropout;
 };
 
-nn::Product head_of(const ModelSpec& spec, const ModelNames& names) {
-  const bool tied = settings_of(spec).tied;
-  return {.module = names.module("lm_head"),
-          .weight = names.tensor(tied ? "shared.weight" : "lm_head.weight"),
-          .bias = {},
-          .in = spec.hidden_size,
-          .out = spec.vocab_size};
-}
-
 /// T5Block's torch.clamp() in fp16, of which nothing is infinite behind it.
 Value clamp(Tape& on, const Value& x) {
   if (x.matrix.dtype != DType::fp16) return x;
@@ -186,7 +178,8 @@ class T5 final : public nn::TapeModel {
         root_(names.module("")),
         encoder_(spec, names, "encoder", false),
         decoder_(spec, names, "decoder", true),
-        lm_head_(head_of(spec, names)) {}
+        lm_head_(names, "lm_head",
+                 settings_.tied ? std::optional(names.tensor("shared.weight")) : std::nullopt) {}
 
   /// @throws std::invalid_argument  in any case: sources and targets would have their own
   void set_lengths(const RowLengths& /*lengths*/) override {
@@ -204,7 +197,7 @@ class T5 final : public nn::TapeModel {
   T5Settings settings_;
   std::size_t root_;
   Stack encoder_, decoder_;
-  nn::Product lm_head_;
+  nn::LmHead lm_head_;
 };
 
 Values T5::run_block(Tape& on, const Stack& stack, std::size_t index, Values flow,
@@ -265,7 +258,7 @@ Value T5::run(Tape& on, const nn::StepInput& input) {
     const Value hidden = run_stack(on, decoder_, shifted, states, input.seed_at(kDecoder));
     const double scale = 1 / std::sqrt(static_cast<double>(spec_.hidden_size));
     const Value logits =
-        lm_head_(on, settings_.scales_output ? nn::scale(on, hidden, scale) : hidden);
+        lm_head_.product(on, settings_.scales_output ? nn::scale(on, hidden, scale) : hidden);
     return nn::cross_entropy(on, logits, labels, loss_factor(), input.loss);
   });
 }

@@ -29,8 +29,4 @@ Heads heads_of(const Value& value, std::int64_t count);
 Value attend(Tape& on, SoftmaxType softmax, const AttentionShape& shape, const Value& q,
              const Value& k, const Value& v, const Value& mask);
 
-/// transformers' eager_attention_forward, with full matrices of scores.
-Value attend_eagerly(Tape& on, SoftmaxType softmax, const AttentionShape& shape, const Value& q,
-                     const Value& k, const Value& v, const Value& mask);
-
 }  // namespace dstune::nn

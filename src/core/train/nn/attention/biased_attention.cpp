@@ -7,7 +7,7 @@
 #include "core/device/operations/dropout.hpp"
 #include "core/device/operations/rows.hpp"
 #include "core/device/operations/softmax.hpp"
-#include "core/train/nn/attention/scores.hpp"
+#include "core/train/nn/attention/eager_attention.hpp"
 
 namespace dstune::nn {
 namespace {

@@ -1,3 +1,5 @@
+#include "core/train/nn/attention/eager_attention.hpp"
+
 #include <limits>
 #include <utility>
 
@@ -6,8 +8,6 @@
 #include "core/device/operations/gemm.hpp"
 #include "core/device/operations/rows.hpp"
 #include "core/device/operations/stack_heads.hpp"
-#include "core/train/nn/attention/attention.hpp"
-#include "core/train/nn/attention/scores.hpp"
 #include "core/train/nn/elementwise.hpp"
 #include "core/train/nn/views.hpp"
 

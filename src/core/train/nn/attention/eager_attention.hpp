@@ -1,10 +1,11 @@
-// What eager attention consists of: operations on stacks of heads, and on stacks of their scores.
+// Eager attention, and what it consists of: operations on stacks of heads, and on stacks of scores.
 #pragma once
 
 #include <cstdint>
 
 #include "core/device/operations/attention.hpp"
 #include "core/device/operations/gemm.hpp"
+#include "core/train/nn/attention/attention.hpp"
 #include "core/train/tape/tape.hpp"
 
 namespace dstune::nn {
@@ -25,5 +26,9 @@ Value spread_heads(Tape& on, const AttentionShape& shape, const Value& stack);
 /// scores + mask, which is the same for all heads of a sequence.
 /// @param mask  attention_mask()'s; empty: one of its own
 Value add_mask(Tape& on, const AttentionShape& shape, const Value& scores, const Value& mask);
+
+/// transformers' eager_attention_forward, with full matrices of scores.
+Value attend_eagerly(Tape& on, SoftmaxType softmax, const AttentionShape& shape, const Value& q,
+                     const Value& k, const Value& v, const Value& mask);
 
 }  // namespace dstune::nn
