@@ -26,8 +26,9 @@ struct HeadSizes {
 };
 
 /// Its tied embedding is the head's weight.
-inline ModelSpec model_of(const HeadSizes& sizes) {
+inline ModelSpec model_of(const HeadSizes& sizes, bool trains_weight) {
   ModelSpec model;
+  if (!trains_weight) model.fine_tuning.trainable = {"transformer.h.*"};
   model.vocab_size = sizes.vocab;
   model.max_positions = 2;
   model.hidden_size = sizes.hidden;
@@ -49,6 +50,8 @@ inline std::vector<float> values(std::int64_t count, unsigned seed) {
 struct HeadSettings {
   /// The embedding uses the weight, too: its gradient stays until the hidden states have theirs.
   bool is_tied = false;
+  bool trains_weight = true;
+  bool trains_input = true;
   double softcap = 0;
   nn::LogitsTile tile = {};
 };
@@ -59,7 +62,7 @@ class HeadRun {
   HeadRun(const HeadSizes& sizes, DType dtype, LossSettings loss_settings, Device& on,
           HeadSettings head_settings = {})
       : device(on),
-        engine(model_of(sizes), dtype, on),
+        engine(model_of(sizes, head_settings.trains_weight), dtype, on),
         context({.size = sizes.micro_batch,
                  .sequence_length = sizes.sequence,
                  .dtype = dtype,
@@ -69,7 +72,7 @@ class HeadRun {
         weight(names.tensor("transformer.wte.weight")),
         settings(head_settings),
         lm_head(names, "lm_head", weight, settings.softcap),
-        head(model_of(sizes), names, weight, settings.softcap),
+        head(model_of(sizes, settings.trains_weight), names, weight, settings.softcap),
         tokens(on, MemoryCategory::temporaries, static_cast<Bytes>(context.rows()) * 8) {
     if (!on.computes()) return;
     engine.write_parameter(weight, values(sizes.vocab * sizes.hidden, 1));
@@ -91,13 +94,14 @@ class HeadRun {
     loss.set_zero();
     tape.emplace(context, engine);
     const NodeParameters embedded = settings.is_tied ? NodeParameters{weight} : NodeParameters{};
-    const Value hidden =
-        tape->record(value_of(std::move(x), context.dtype, context.rows(), lm_head.size()),
-                     embedded, [this](Tape&, const Value& d) {
-                       is_weight_ready_before_input = !engine.gradient(weight).empty();
-                       d_input.resize(static_cast<std::size_t>(d.numel()));
-                       device.read(d.tensor(), d_input);
-                     });
+    Value hidden = value_of(std::move(x), context.dtype, context.rows(), lm_head.size());
+    if (settings.trains_input) {
+      hidden = tape->record(std::move(hidden), embedded, [this](Tape&, const Value& d) {
+        is_weight_ready_before_input = !engine.gradient(weight).empty();
+        d_input.resize(static_cast<std::size_t>(d.numel()));
+        device.read(d.tensor(), d_input);
+      });
+    }
     const nn::StepInput input{.tokens = tokens.tensor(DType::int64), .loss = loss.tensor()};
     loss_node = context.loss.kind == LossKind::tiled
                     ? nn::tiled_loss(*tape, lm_head, hidden, input, factor, settings.tile).node

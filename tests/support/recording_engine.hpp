@@ -71,6 +71,7 @@ class RecordingEngine : public ZeroEngine {
     const auto& spec = parameters_.tensors.at(tensor);
     if (!spec.trainable) return;
     events.push_back(concat("gradient ", spec.name));
+    if (!keeps_gradients) return;
     auto& values = gradients_[tensor];
     if (!values.empty()) throw std::logic_error("a second gradient of " + spec.name);
     values.resize(static_cast<std::size_t>(spec.numel()));
@@ -95,6 +96,7 @@ class RecordingEngine : public ZeroEngine {
   }
 
   std::vector<std::string> events;  ///< "fetch NAME", "release NAME", "gradient NAME" in call order
+  bool keeps_gradients = true;
   std::function<void(std::size_t module)> on_fetch;  ///< empty, or called first
 
  private:

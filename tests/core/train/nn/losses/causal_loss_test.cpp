@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdint>
 #include <iterator>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,7 @@ namespace dstune::causal_loss_test {
 namespace {
 
 using test::HeadRun;
+using test::HeadSettings;
 using test::HeadSizes;
 
 /// Relative to the largest.
@@ -84,6 +86,27 @@ TEST_P(CausalLossTest, LossAndGradientsAreThoseOfThePlainOne) {
     EXPECT_LT(difference(run.engine.gradient(run.weight), plain.engine.gradient(plain.weight)),
               tolerance);
   }
+}
+
+TEST_P(CausalLossTest, EachGradientIsTheSameWithoutTheOther) {
+  cpu::CpuDevice device(Bytes{1} << 30U);
+  const auto run_with = [&](HeadSettings settings) {
+    settings.tile = kTile;
+    auto run = std::make_unique<HeadRun>(kSizes[0], GetParam().dtype, LossSettings{GetParam().kind},
+                                         device, settings);
+    run->forward();
+    run->backward(1);
+    return run;
+  };
+  const auto both = run_with({});
+
+  const auto input = run_with({.trains_weight = false});
+  const auto weight = run_with({.trains_input = false});
+
+  EXPECT_EQ(input->d_input, both->d_input);
+  EXPECT_TRUE(input->engine.gradient(input->weight).empty());
+  EXPECT_EQ(weight->engine.gradient(weight->weight), both->engine.gradient(both->weight));
+  EXPECT_TRUE(weight->d_input.empty());
 }
 
 TEST_P(CausalLossTest, NothingStaysAllocatedAndATiedGradientWaitsForItsOtherUse) {

@@ -30,10 +30,10 @@ struct Peaks {
 Peaks peaks_of(const HeadSizes& sizes, DType dtype, LossSettings loss) {
   DryDevice device(Bytes{1} << 40U);
   HeadRun run(sizes, dtype, loss, device, {.is_tied = true});  // the gradient stays
-  if (loss.keep_logits) {                                      // those of the step before
+  run.engine.keeps_gradients = false;
+  if (loss.keep_logits) {  // those of the step before
     run.forward();
     run.backward(1);
-    run.engine.forget_gradients();
   }
   MemoryBudget& memory = device.memory();
   Buffer x = run.hidden_states();
