@@ -245,7 +245,7 @@ Value Llama::run(Tape& on, const nn::StepInput& input) {
   collects_routes_ = has_balance_loss();
   return run_module(on, root_, [&] {
     const Value hidden = run_module(on, body_, [&] { return decoder(on, input); });
-    const Value loss = head_(on, hidden, input, loss_factor());
+    Value loss = head_(on, hidden, input, loss_factor());
     if (!has_balance_loss()) return loss;
     const Value balance =
         nn::balance_loss(on, routes_, settings_.experts.balance, input.loss, loss_factor());

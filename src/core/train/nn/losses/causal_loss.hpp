@@ -2,6 +2,7 @@
 // with its kernels, its buffers and their lifetimes. All give the same numbers, up to rounding.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -34,12 +35,9 @@ struct LmHead {
   }
 };
 
-/// Each of the four adds to input.loss the mean cross-entropy of the next tokens over all positions
-/// but the last of each sequence.
-/// @param head    must outlive the step
-/// @param x       (M, h)
-/// @param factor  backward gives the gradients of `factor` * the loss; read then
-/// @returns what has the loss's node
+// Each of the four adds to input.loss the mean cross-entropy of the next tokens over all positions
+// but the last of each sequence, and returns what has the loss's node. x is (M, h), and the head
+// must outlive the step. Backward gives the gradients of `factor` * the loss, and reads it then.
 
 /// ForCausalLMLoss of transformers (docs/deepspeed-step.md, "Loss"). Where logits are capped, that
 /// is done in the model's type.

@@ -47,12 +47,12 @@ Value cross_entropy(Tape& on, const Value& logits, const Value& labels, const do
 }
 
 Value sum_of_losses(Tape& on, const std::vector<Value>& losses) {
-  std::vector<std::size_t> nodes;
-  for (const Value& loss : losses) nodes.push_back(loss.node);
-  if (!on.records(std::any_of(losses.begin(), losses.end(),
-                              [](const Value& loss) { return loss.needs_gradient(); }))) {
-    return {};
-  }
+  const bool needs_gradient = std::any_of(losses.begin(), losses.end(),
+                                          [](const Value& loss) { return loss.needs_gradient(); });
+  if (!on.records(needs_gradient)) return {};
+  std::vector<std::size_t> nodes(losses.size());
+  std::transform(losses.begin(), losses.end(), nodes.begin(),
+                 [](const Value& loss) { return loss.node; });
   return on.record({}, [nodes = std::move(nodes)](Tape& back, const Value&) {
     for (const std::size_t node : nodes) back.give(node, {});
   });
