@@ -65,7 +65,7 @@ void MemoryBudget::count_as(AllocatorModel allocator) {
 }
 
 bool MemoryBudget::has_room(Bytes size, Stream stream) const noexcept {
-  return cache_ ? cache_->has_room(size, stream) : size <= limit_ - in_use_.total();
+  return cache_ ? cache_->has_room(size, stream) : size <= limit_ - total_;
 }
 
 void MemoryBudget::release_cached() noexcept {
@@ -99,19 +99,19 @@ MemoryBudget::Block MemoryBudget::reserve_at_last(MemoryCategory category, Bytes
 
 void MemoryBudget::refuse(MemoryCategory category, Bytes size) const {
   const Bytes wanted = cache_ ? CachingModel::segment_size(size) : size;
-  throw OutOfMemoryError(category, wanted, in_use_.total(), limit_, reserved());
+  throw OutOfMemoryError(category, wanted, total_, limit_, reserved());
 }
 
 void MemoryBudget::count(MemoryCategory category, Bytes size) noexcept {
-  const Bytes total = in_use_.total();
   in_use_.at(category) += size;
+  total_ += size;
   peak_.reserved = std::max(peak_.reserved, reserved());
   if (in_use_.at(category) > peak_.categories.at(category)) {
     peak_.categories.at(category) = in_use_.at(category);
     peak_.phases[static_cast<std::size_t>(category)] = phase_;
   }
-  if (total + size > peak_.total) {
-    peak_.total = total + size;
+  if (total_ > peak_.total) {
+    peak_.total = total_;
     peak_.at_peak = in_use_;
     peak_.phase = phase_;
   }
@@ -119,11 +119,12 @@ void MemoryBudget::count(MemoryCategory category, Bytes size) noexcept {
 
 void MemoryBudget::release(MemoryCategory category, Bytes size, Block block) noexcept {
   in_use_.at(category) -= size;
+  total_ -= size;
   if (cache_) cache_->give_back(block);
 }
 
 void MemoryBudget::reset_peak() noexcept {
-  peak_.total = in_use_.total();
+  peak_.total = total_;
   peak_.phase = phase_;
   peak_.at_peak = in_use_;
   peak_.categories = in_use_;

@@ -108,7 +108,7 @@ class MemoryBudget {
   CachingModel::FreeLists free_lists() const;
 
   Bytes limit() const noexcept { return limit_; }
-  Bytes in_use() const noexcept { return in_use_.total(); }
+  Bytes in_use() const noexcept { return total_; }
   Bytes reserved() const noexcept { return cache_ ? cache_->reserved() : 0; }
   const MemoryUse& use() const noexcept { return in_use_; }
   const PeakMemory& peak() const noexcept { return peak_; }
@@ -124,6 +124,7 @@ class MemoryBudget {
   Bytes limit_;
   std::optional<CachingModel> cache_;  ///< none: exact
   MemoryUse in_use_;
+  Bytes total_ = 0;  // of in_use_
   PeakMemory peak_;
   StepPhase phase_ = StepPhase::setup;
 };
