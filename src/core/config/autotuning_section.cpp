@@ -3,7 +3,7 @@
 #include "core/base/text.hpp"
 #include "core/config/deepspeed/deepspeed_keys.hpp"
 #include "core/config/deepspeed/deepspeed_table.hpp"
-#include "core/config/model_info.hpp"
+#include "core/config/model/model_info.hpp"
 #include "core/config/tuners.hpp"
 #include "core/input/section_reader.hpp"
 

@@ -7,14 +7,14 @@
 #include <utility>
 
 #include "core/base/text.hpp"
-#include "core/config/auto_values.hpp"
 #include "core/config/autotuning_section.hpp"
-#include "core/config/batch_sizes.hpp"
+#include "core/config/deepspeed/auto_values.hpp"
+#include "core/config/deepspeed/batch_sizes.hpp"
 #include "core/config/deepspeed/deepspeed_checks.hpp"
 #include "core/config/deepspeed/deepspeed_keys.hpp"
 #include "core/config/deepspeed/earlier_forms.hpp"
 #include "core/config/dstune_section.hpp"
-#include "core/config/model_parallel.hpp"
+#include "core/config/model/model_parallel.hpp"
 #include "core/config/overrides.hpp"
 #include "core/config/read_checkpointing.hpp"
 #include "core/config/read_deepspeed_version.hpp"

@@ -9,7 +9,7 @@
 #include "core/base/json.hpp"
 #include "core/base/units.hpp"
 #include "core/config/command_line/command_line.hpp"
-#include "core/config/model_info.hpp"
+#include "core/config/model/model_info.hpp"
 #include "core/config/space/axis.hpp"
 #include "core/experiment/experiment.hpp"
 

@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "core/device/dtype.hpp"
-#include "core/device/memory_budget.hpp"
+#include "core/device/memory/memory_budget.hpp"
 #include "core/device/stream.hpp"
 
 namespace dstune {

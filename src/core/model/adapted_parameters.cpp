@@ -6,7 +6,7 @@
 #include <string_view>
 #include <utility>
 
-#include "core/base/glob.hpp"
+#include "core/base/pattern.hpp"
 #include "core/model/lora_targets.hpp"
 
 namespace dstune {

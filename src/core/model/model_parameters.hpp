@@ -138,4 +138,9 @@ class ModelBuilder {
   ModelParameters result_;
 };
 
+/// torch.nn.Linear: a weight (outputs, inputs) and, if it has one, a bias of zeros.
+/// @returns its module
+std::size_t add_nn_linear(ModelBuilder& builder, std::string name, std::size_t parent,
+                          std::int64_t inputs, std::int64_t outputs, bool has_bias, double stddev);
+
 }  // namespace dstune

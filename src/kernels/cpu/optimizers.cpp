@@ -1,17 +1,13 @@
 // What optimizers do with flat fp32 tensors, as torch's and DeepSpeed's kernels do it.
+#include "core/device/operations/optimizers.hpp"
+
 #include <algorithm>
 #include <array>
 #include <cassert>
 #include <cmath>
 #include <type_traits>
 
-#include "core/device/operations/adagrad.hpp"
-#include "core/device/operations/adam.hpp"
-#include "core/device/operations/copy.hpp"
-#include "core/device/operations/lamb.hpp"
-#include "core/device/operations/lion.hpp"
-#include "core/device/operations/scale.hpp"
-#include "core/device/operations/sgd.hpp"
+#include "core/device/operations/elementwise.hpp"
 #include "kernels/cpu/cpu_device.hpp"
 #include "kernels/cpu/elements.hpp"
 

@@ -6,7 +6,6 @@
 #include <cstring>
 #include <numeric>
 
-#include "core/device/operations/weighted_rows.hpp"
 #include "kernels/cpu/cpu_device.hpp"
 #include "kernels/cpu/elements.hpp"
 

@@ -3,7 +3,6 @@
 #include "core/input/key_rules.hpp"
 #include "core/model/activation_names.hpp"
 #include "core/model/config_keys.hpp"
-#include "core/model/config_values.hpp"
 #include "core/model/t5/t5.hpp"
 
 namespace dstune::t5 {

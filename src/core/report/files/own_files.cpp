@@ -9,7 +9,7 @@
 
 #include <boost/json/object.hpp>
 
-#include "core/base/file.hpp"
+#include "core/base/files/file.hpp"
 #include "core/base/json_parser.hpp"
 #include "core/base/text.hpp"
 #include "core/config/command_line/output_forms.hpp"

@@ -13,7 +13,7 @@
 #include "core/base/json.hpp"
 #include "core/base/units.hpp"
 #include "core/experiment/experiment.hpp"
-#include "core/experiment/outcome.hpp"
+#include "core/experiment/outcome/outcome.hpp"
 #include "core/report/journal/journal_file.hpp"
 #include "core/report/journal/run_identity.hpp"
 #include "core/report/journal/run_process.hpp"

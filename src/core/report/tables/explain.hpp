@@ -4,7 +4,7 @@
 #include <string>
 
 #include "core/experiment/experiment.hpp"
-#include "core/experiment/outcome.hpp"
+#include "core/experiment/outcome/outcome.hpp"
 #include "core/report/journal/journal.hpp"
 
 namespace dstune {

@@ -7,7 +7,6 @@
 
 #include "core/device/operations/attention.hpp"
 #include "core/device/random_bits.hpp"
-#include "core/device/score_dropout.hpp"
 #include "kernels/cpu/vector_math.hpp"
 
 namespace dstune::cpu {

@@ -1,11 +1,10 @@
-#include "core/device/operations/position_bias.hpp"
-
 #include <algorithm>
 #include <cassert>
 #include <cmath>
 #include <cstdlib>
 #include <limits>
 
+#include "core/device/operations/relative_positions.hpp"
 #include "kernels/cpu/cpu_device.hpp"
 #include "kernels/cpu/elements.hpp"
 

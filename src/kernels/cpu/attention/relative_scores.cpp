@@ -1,6 +1,4 @@
 // Scores by how far a key is from its query.
-#include "core/device/operations/relative_scores.hpp"
-
 #include <algorithm>
 #include <cassert>
 #include <cmath>

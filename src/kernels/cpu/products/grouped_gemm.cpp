@@ -1,8 +1,7 @@
-#include "core/device/operations/grouped_gemm.hpp"
-
 #include <cassert>
 #include <cstring>
 
+#include "core/device/operations/gemm.hpp"
 #include "kernels/cpu/cpu_device.hpp"
 #include "kernels/cpu/elements.hpp"
 

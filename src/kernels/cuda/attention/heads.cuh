@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "core/device/score_dropout.hpp"
+#include "core/device/operations/attention.hpp"
 #include "kernels/cuda/attention/head_shape.hpp"
 
 namespace dstune::cuda {
@@ -71,7 +71,7 @@ class ScoreDropout {
   __device__ std::uint64_t bits(std::uint64_t group, int behind) const {
     const auto index = static_cast<std::uint64_t>(behind);
     if (kKeys) return random_bits(group, index);
-    return mix(group + index * key_from(0, groups_.per_row));
+    return split_mix(group + index * key_from(0, groups_.per_row));
   }
   __device__ bool keeps(std::uint64_t bits, int place) const {
     return is_score_kept(bits, static_cast<unsigned>(place), threshold_);

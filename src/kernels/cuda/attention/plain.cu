@@ -6,7 +6,7 @@
 #include <cuda_runtime.h>
 
 #include "kernels/cuda/attention/heads.cuh"
-#include "kernels/cuda/attention/plain.hpp"
+#include "kernels/cuda/attention/own.hpp"
 #include "kernels/cuda/base/launch.cuh"
 #include "kernels/cuda/kernels/elements.cuh"
 #include "kernels/cuda/kernels/reductions.cuh"

@@ -5,7 +5,7 @@
 #include <cstddef>
 
 #include "core/base/text.hpp"
-#include "core/device/memory_budget.hpp"
+#include "core/device/memory/memory_budget.hpp"
 
 namespace dstune::cuda {
 

@@ -5,7 +5,7 @@
 
 #include "core/base/unique_handle.hpp"
 #include "core/base/units.hpp"
-#include "core/device/memory_budget.hpp"
+#include "core/device/memory/memory_budget.hpp"
 
 namespace dstune::cuda {
 

@@ -12,8 +12,8 @@
 #include <cuda_runtime_api.h>
 
 #include "core/base/units.hpp"
-#include "core/device/device_peaks.hpp"
 #include "core/device/dtype.hpp"
+#include "core/device/rates/device_peaks.hpp"
 #include "core/device/stream.hpp"
 #include "kernels/cuda/base/handles.hpp"
 #include "kernels/cuda/device/arena.hpp"

@@ -1,11 +1,10 @@
 // A product for each group, as torch does it where it has no kernel for all at once: the host waits
 // to know how many rows each has.
-#include "core/device/operations/grouped_gemm.hpp"
-
 #include <algorithm>
 #include <cassert>
 #include <vector>
 
+#include "core/device/operations/gemm.hpp"
 #include "kernels/cuda/base/check.hpp"
 #include "kernels/cuda/device/cuda_device.hpp"
 

@@ -101,4 +101,15 @@ inline bool has_packed_rows(const Matrix& matrix) {
          (matrix.rows <= 1 || matrix.stride % kWidth == 0);
 }
 
+struct DeviceMath {
+  struct Normal {
+    float distribution;
+    float exponential;
+  };
+
+  __host__ __device__ static float exp(float x) { return expf(x); }
+  __host__ __device__ static float tanh(float x) { return tanhf(x); }
+  __host__ __device__ static Normal normal(float x) { return {normcdff(x), expf(-0.5F * x * x)}; }
+};
+
 }  // namespace dstune::cuda

@@ -3,7 +3,7 @@
 // saved, and what is written anyway, as the memory between them.
 #include <cassert>
 
-#include "core/device/operations/gelu_new.hpp"
+#include "core/device/operations/activations.hpp"
 #include "kernels/cuda/device/cuda_device.hpp"
 #include "kernels/cuda/kernels/each_element.cuh"
 

@@ -2,8 +2,7 @@
 #include <cassert>
 #include <cmath>
 
-#include "core/device/operations/nll_loss.hpp"
-#include "core/device/operations/token_metrics.hpp"
+#include "core/device/operations/losses.hpp"
 #include "kernels/cuda/device/cuda_device.hpp"
 #include "kernels/cuda/kernels/any_rows.cuh"
 #include "kernels/cuda/kernels/each_element.cuh"

@@ -2,13 +2,8 @@
 #include <cassert>
 #include <cmath>
 
-#include "core/device/operations/adagrad.hpp"
-#include "core/device/operations/adam.hpp"
-#include "core/device/operations/copy.hpp"
-#include "core/device/operations/lamb.hpp"
-#include "core/device/operations/lion.hpp"
-#include "core/device/operations/scale.hpp"
-#include "core/device/operations/sgd.hpp"
+#include "core/device/operations/elementwise.hpp"
+#include "core/device/operations/optimizers.hpp"
 #include "kernels/cuda/device/cuda_device.hpp"
 #include "kernels/cuda/kernels/each_element.cuh"
 #include "kernels/cuda/kernels/reductions.cuh"

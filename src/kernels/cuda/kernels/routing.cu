@@ -6,7 +6,6 @@
 #include <cmath>
 #include <limits>
 
-#include "core/device/operations/router_balance.hpp"
 #include "core/device/operations/routing.hpp"
 #include "kernels/cuda/device/cuda_device.hpp"
 #include "kernels/cuda/kernels/each_element.cuh"

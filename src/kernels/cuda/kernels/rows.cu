@@ -3,7 +3,6 @@
 #include <cstdint>
 
 #include "core/device/operations/rows.hpp"
-#include "core/device/operations/weighted_rows.hpp"
 #include "kernels/cuda/device/cuda_device.hpp"
 #include "kernels/cuda/kernels/each_element.cuh"
 #include "kernels/cuda/kernels/reductions.cuh"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cassert>
 
-#include "core/device/operations/layer_norm.hpp"
+#include "core/device/operations/norms.hpp"
 #include "kernels/cuda/device/cuda_device.hpp"
 #include "kernels/cuda/kernels/reductions.cuh"
 #include "kernels/cuda/kernels/rows.cuh"

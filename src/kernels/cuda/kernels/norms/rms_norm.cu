@@ -3,9 +3,8 @@
 // what is written anyway and the operation's scratch as the memory between them.
 #include <cassert>
 
-#include "core/device/operations/bias.hpp"
-#include "core/device/operations/copy.hpp"
-#include "core/device/operations/rms_norm.hpp"
+#include "core/device/operations/elementwise.hpp"
+#include "core/device/operations/norms.hpp"
 #include "kernels/cuda/device/cuda_device.hpp"
 #include "kernels/cuda/kernels/each_element.cuh"
 #include "kernels/cuda/kernels/sums.cuh"

@@ -1,7 +1,7 @@
 #include <cassert>
 #include <cmath>
 
-#include "core/device/operations/position_bias.hpp"
+#include "core/device/operations/relative_positions.hpp"
 #include "kernels/cuda/device/cuda_device.hpp"
 #include "kernels/cuda/kernels/each_element.cuh"
 

@@ -1,6 +1,6 @@
 #include <cassert>
 
-#include "core/device/operations/stack_heads.hpp"
+#include "core/device/operations/attention.hpp"
 #include "kernels/cuda/attention/head_shape.hpp"
 #include "kernels/cuda/device/cuda_device.hpp"
 #include "kernels/cuda/kernels/each_element.cuh"
