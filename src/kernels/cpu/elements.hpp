@@ -82,6 +82,17 @@ template <class From, class To>
   for (std::int64_t i = begin; i < count; ++i) out[i] = from_float<To>(to_float(in[i]));
 }
 
+/// A row as floats, and back; any floating-point type.
+inline void load_row(const Matrix& matrix, std::int64_t i, float* to) {
+  with_type(matrix.dtype,
+            [&]<class T>(std::type_identity<T>) { convert(row<T>(matrix, i), to, matrix.cols); });
+}
+
+inline void store_row(const float* from, const Matrix& matrix, std::int64_t i) {
+  with_type(matrix.dtype,
+            [&]<class T>(std::type_identity<T>) { convert(from, row<T>(matrix, i), matrix.cols); });
+}
+
 /// Elements of a block that stays in the first cache while it is converted and worked on.
 constexpr std::int64_t kBlockElements = 1024;
 

@@ -39,16 +39,6 @@ float element(const Tensor& tensor, std::int64_t i) {
   });
 }
 
-void load_row(const Matrix& matrix, std::int64_t i, float* to) {
-  with_type(matrix.dtype,
-            [&]<class T>(std::type_identity<T>) { convert(row<T>(matrix, i), to, matrix.cols); });
-}
-
-void store_row(const float* from, const Matrix& matrix, std::int64_t i) {
-  with_type(matrix.dtype,
-            [&]<class T>(std::type_identity<T>) { convert(from, row<T>(matrix, i), matrix.cols); });
-}
-
 }  // namespace
 
 void CpuDevice::compute(const ScaleRows& op) {

@@ -109,6 +109,8 @@ struct DeviceMath {
 
   __host__ __device__ static float exp(float x) { return expf(x); }
   __host__ __device__ static float tanh(float x) { return tanhf(x); }
+  __host__ __device__ static float root(float x) { return sqrtf(x); }
+  __host__ __device__ static double root(double x) { return ::sqrt(x); }
   __host__ __device__ static Normal normal(float x) { return {normcdff(x), expf(-0.5F * x * x)}; }
 };
 
