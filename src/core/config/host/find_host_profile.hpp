@@ -11,7 +11,7 @@
 
 namespace dstune {
 
-/// Of a run in `results_dir` its file there; of all the user's runs a folder for each machine.
+/// A run has its profile in its results_dir; all the user's runs share a folder for each machine.
 struct ProfilePlaces {
   std::filesystem::path of_run;  ///< results_dir/host_overhead.json; "": nowhere
   std::filesystem::path cache;   ///< ${XDG_CACHE_HOME:-$HOME/.cache}/dstune-mpi/profiles; likewise
@@ -28,8 +28,8 @@ struct FoundProfile {
   std::vector<std::string> warnings;  ///< of files that are no profile, or one of something else
 };
 
-/// The run's own profile; else, of the machine's in the cache, one of as many ranks, the newest of
-/// them; else the newest. None if there is none. Reads files.
+/// The run's own profile; else the newest of the machine's in the cache that is of as many ranks;
+/// else the newest of them. None if there is none. Reads files.
 /// @param ranks  of an experiment, on one host
 FoundProfile find_host_profile(const ProfilePlaces& places, std::string_view backend,
                                std::string_view device, int ranks);

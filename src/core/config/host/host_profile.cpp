@@ -24,7 +24,7 @@ constexpr double kFastest = 1e6;         // a petabyte per second
 constexpr double kMicro = 1e-6;
 constexpr double kGiga = 1e9;
 
-// In the order of HostEvent.
+// The rules stand in the order of HostEvent.
 constexpr KeyRule kEventRules[] = {
     within("gradient_hook_us", 0, kLongest),   within("module_hook_us", 0, kLongest),
     within("collective_us", 0, kLongest),      within("optimizer_tensor_us", 0, kLongest),
@@ -113,7 +113,7 @@ class ProfileReader {
   }
 
  private:
-  /// 0, and a problem, if it is missing or wrong.
+  /// The number at `pointer`; 0, and a problem, if it is missing or wrong.
   double number(const std::string& pointer, const char* accepted) {
     if (const auto* value = find(checked_, pointer)) return value->to_number<double>();
     if (find(file_, pointer) == nullptr) {
@@ -134,7 +134,7 @@ class ProfileReader {
 
   bool knows_pipelined() const { return find(file_, "/pipelined_collective_us") != nullptr; }
 
-  /// visit(kind, type, pointer) for every rate that there is.
+  /// Calls visit(kind, type, pointer) for every rate that there is.
   template <class Visit>
   void for_each_rate(Visit visit) const {
     for (std::size_t kind = 0; kind < kCollectiveKinds; ++kind) {

@@ -10,15 +10,15 @@
 
 namespace dstune {
 
-/// Of more different lengths than this, neighbours are put together.
+/// Where a file has more different lengths than this, neighbours are put together.
 constexpr std::size_t kMostLengths = 1024;
 
-/// Lines of LENGTH or LENGTH,COUNT (a first line of titles is skipped), or JSON: {"LENGTH": COUNT},
-/// [LENGTH, ...] or [[LENGTH, COUNT], ...]. Ascending; empty with problems. More than kMostLengths
-/// different ones are rounded up to multiples of the least step that leaves no more.
+/// Reads lines of LENGTH or LENGTH,COUNT (a first line of titles is skipped), or JSON: {"LENGTH":
+/// COUNT}, [LENGTH, ...] or [[LENGTH, COUNT], ...]. Ascending; empty with problems. More than
+/// kMostLengths different ones are rounded up to multiples of the least step that leaves no more.
 std::vector<LengthCount> read_length_file(const std::filesystem::path& path, Problems& problems);
 
-/// Ascending, each length once, as read_length_file().
+/// `counts` ascending, each length once, as read_length_file() gives them.
 std::vector<LengthCount> gathered(std::vector<LengthCount> counts);
 
 }  // namespace dstune

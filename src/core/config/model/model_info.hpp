@@ -11,7 +11,7 @@
 
 namespace dstune {
 
-/// Of the whole model, not of a model-parallel rank.
+/// The sizes of the whole model, not of a model-parallel rank.
 struct GivenModelInfo {
   std::optional<std::int64_t> num_params;
   std::optional<std::int64_t> hidden_size;

@@ -37,7 +37,7 @@ constexpr KeyRule kLoraRules[] = {
 };
 constexpr Section kLoraSection{.rules = kLoraRules};
 
-// The names, and for whole modules what a glob of theirs is.
+// The names of tensors, and the globs of whole modules.
 std::vector<std::string> likely_patterns(const ModelParameters& parameters) {
   std::vector<std::string> names;
   for (const ParameterSpec& tensor : parameters.tensors) names.push_back(tensor.name);
@@ -83,7 +83,7 @@ void read_trainable(const json::value& value, const ModelParameters& parameters,
   model.fine_tuning.trainable = *patterns;
 }
 
-/// A text is a regular expression of whole names, a list has names or their ends.
+/// Reads a text as a regular expression of whole names, a list as names or their ends.
 void read_names(const SectionReader& lora, const char* key, std::vector<std::string>& list,
                 std::string& pattern, Problems& problems) {
   const auto* value = lora.find(key);

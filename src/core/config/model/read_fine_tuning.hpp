@@ -1,4 +1,4 @@
-// What of the model is trained.
+// The part of the model that is trained.
 #pragma once
 
 #include "core/input/problems.hpp"
@@ -7,8 +7,8 @@
 
 namespace dstune {
 
-/// "trainable" and "lora" of the section "dstune" into `model`, whose task is known. A pattern that
-/// matches nothing is a problem.
+/// Reads "trainable" and "lora" of the section "dstune" into `model`, whose task is known. A
+/// pattern that matches nothing is a problem.
 void read_fine_tuning(const SectionReader& dstune, ModelSpec& model, Problems& problems);
 
 }  // namespace dstune

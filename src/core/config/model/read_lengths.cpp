@@ -39,7 +39,7 @@ std::filesystem::path find_file(const std::string& name, const std::string& sour
   return std::filesystem::exists(beside, ignored) ? beside : std::filesystem::path(name);
 }
 
-/// Cut as a trainer cuts what is too long.
+/// Shortens sequences as a trainer cuts those that are too long.
 std::vector<LengthCount> cut(std::vector<LengthCount> counts, const LengthSettings& limits) {
   for (LengthCount& each : counts) {
     each.length = std::clamp(each.length, limits.least, limits.most);
@@ -53,7 +53,7 @@ class LengthReader {
   LengthReader(const std::string& source, Problems& problems)
       : source_(source), problems_(problems) {}
 
-  /// varies() unless there were problems.
+  /// @returns lengths that vary, unless there were problems
   LengthSettings read(const json::value& value) {
     LengthSettings lengths;
     lengths.least = kShortest;

@@ -30,7 +30,7 @@ struct Bundle {
   LossSettings settings;
 };
 
-// Ascending. A trainer is read as its newest version if none is given.
+// The versions of a trainer ascend. A trainer is read as its newest version if none is given.
 constexpr std::array<Bundle, 5> kBundles{{
     {"transformers", {4, 49}, {LossKind::plain, false}},
     {"trl", {0, 0}, {LossKind::plain, false}},

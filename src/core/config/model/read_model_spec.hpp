@@ -12,7 +12,7 @@
 
 namespace dstune {
 
-/// Of all families: "gpt2", "gpt2-medium", ...
+/// The presets of all families: "gpt2", "gpt2-medium", ...
 std::vector<std::string> model_presets();
 
 /// Hugging Face's config.json of a family that "model_type" names, defaults for absent keys.

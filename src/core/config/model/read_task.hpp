@@ -1,4 +1,4 @@
-// What the model is trained for.
+// The task that the model is trained for.
 #pragma once
 
 #include <string_view>
@@ -13,8 +13,8 @@ namespace dstune {
 inline constexpr std::string_view kTaskChoices =
     "causal_lm|masked_lm|sequence_classification|seq2seq_lm";
 
-/// "task" of the section, if it has one, into `model`; a problem at `pointer` if the model's family
-/// does not have it.
+/// Reads "task" of the section, if it has one, into `model`; a problem at `pointer` if the model's
+/// family does not have it.
 void read_task(const SectionReader& reader, std::string_view pointer, ModelSpec& model,
                Problems& problems);
 

@@ -43,7 +43,8 @@ constexpr KeyRule kRules[] = {
 };
 constexpr Section kSection{.rules = kRules, .other_keys = true};
 
-// Made of feed_forward_proj, of other tasks, or of published files alone.
+// Keys that follow from feed_forward_proj, belong to other tasks, or stand in published files
+// alone.
 constexpr std::string_view kWithoutEffect[] = {
     "classifier_dropout", "dense_act_fn", "is_gated_act", "n_positions", "scale_decoder_outputs",
 };

@@ -33,7 +33,7 @@ constexpr const char* kCalibrationName = "host_overhead.json";
   throw ConfigError(directory, {{"--results-dir", what}});
 }
 
-// Entries of a directory; none if there is no such directory.
+// The entries of a directory; none if there is no such directory.
 std::vector<fs::path> entries(const std::string& directory) {
   std::vector<fs::path> paths;
   std::error_code fault;
