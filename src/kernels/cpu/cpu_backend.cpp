@@ -72,7 +72,7 @@ Bytes pages(int name) {
   return static_cast<Bytes>(sysconf(name)) * static_cast<Bytes>(sysconf(_SC_PAGESIZE));
 }
 
-// With what the kernel would give up of its caches, which free pages leave out.
+// MemAvailable counts what the kernel would give up of its caches, which free pages leave out.
 Bytes available_memory() {
   const auto kibibytes = number_of(read_kernel_file("/proc/meminfo"), "MemAvailable");
   return kibibytes ? *kibibytes << 10U : pages(_SC_AVPHYS_PAGES);

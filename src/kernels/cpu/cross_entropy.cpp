@@ -42,7 +42,7 @@ struct ExpSum {
     largest = now;
   }
 
-  /// The same, for the capped values of at most kBlockElements.
+  /// Adds the capped values of at most kBlockElements.
   template <class Cap>
   void add_capped(Cap cap, const float* x, std::int64_t count) {
     if constexpr (std::is_same_v<Cap, NoCap>) {
@@ -124,7 +124,7 @@ struct FoldedRow {
   }
 };
 
-/// What a row becomes in the gradient.
+/// Replaces a row by its gradient.
 template <class T, class Cap>
 void replace_by_gradient(T* x, std::int64_t cols, std::int64_t label, float log_sum, float factor,
                          Cap cap) {

@@ -62,7 +62,7 @@ class ScoreDropout {
 
   __device__ bool drops() const { return threshold_ != 0; }
 
-  /// For bits(): the group that (query, key) is in.
+  /// The group that (query, key) is in, for bits().
   __device__ std::uint64_t group_of(int query, int key) const {
     return key_from(key_, groups_.index(query, key));
   }
@@ -76,7 +76,7 @@ class ScoreDropout {
   __device__ bool keeps(std::uint64_t bits, int place) const {
     return is_score_kept(bits, static_cast<unsigned>(place), threshold_);
   }
-  /// Of what is kept.
+  /// The factor of what is kept.
   __device__ float factor() const { return factor_; }
 
  private:

@@ -19,7 +19,7 @@ int attribute(cudaDeviceAttr name) {
   return value;
 }
 
-/// Of the current GPU, 75 for 7.5.
+/// The compute capability of the current GPU: 75 for 7.5.
 int compute_capability() {
   return attribute(cudaDevAttrComputeCapabilityMajor) * 10 +
          attribute(cudaDevAttrComputeCapabilityMinor);

@@ -54,7 +54,7 @@ EventHandle make_event();
 EventHandle make_untimed_event();
 /// @throws OutOfMemoryError  too: the GPU itself is full
 DeviceMemory make_device_memory(Bytes size);
-/// Of the host: none left is a CudaError.
+/// Memory of the host; if none is left, that is a CudaError.
 PinnedMemory make_pinned_memory(Bytes size);
 
 }  // namespace dstune::cuda

@@ -94,7 +94,7 @@ inline bool is_aligned(const T* data) {
   return reinterpret_cast<std::uintptr_t>(data) % alignof(Pack<T, kWidth>) == 0;
 }
 
-/// Likewise for every row of a matrix, which must be whole packs.
+/// The same for every row of a matrix, which must be whole packs.
 template <int kWidth, class T>
 inline bool has_packed_rows(const Matrix& matrix) {
   return is_aligned<kWidth>(elements<const T>(matrix)) && matrix.cols % kWidth == 0 &&

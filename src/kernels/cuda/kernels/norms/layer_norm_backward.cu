@@ -161,7 +161,7 @@ std::int64_t queue_rows(cudaStream_t stream, const Backward<T>& op, int multipro
   return blocks;
 }
 
-/// With as few sums in a thread's registers as the row allows.
+/// Launches with as few sums in a thread's registers as the row allows.
 template <class T, int kWidth>
 std::int64_t queue_rows(cudaStream_t stream, const Backward<T>& op, int multiprocessors) {
   constexpr std::int64_t kPerPack = std::int64_t{kMostThreads} * kWidth;  // columns

@@ -133,8 +133,8 @@ Wide wide_of(const RmsNormBackward& op) {
   }
 }
 
-/// From the gradient by `normalised`, which is there, to that by the copy: through the product with
-/// rrms, and through rrms, the mean and the square.
+/// Goes from the gradient by `normalised`, which is there, to that by the copy: through the product
+/// with rrms, and through rrms, the mean and the square.
 void through_the_mean(const Chain& chain, void* scratch, const RmsNormBackward& op,
                       const Wide& wide) {
   const std::int64_t cols = op.d_out.cols;
@@ -173,7 +173,7 @@ void CudaDevice::compute(const RmsNorm& op) {
   });
 }
 
-// In the order in which autograd walks back.
+// The kernels run in the order in which autograd walks back.
 void CudaDevice::compute(const RmsNormBackward& op) {
   const Matrix normalised = op.saved.normalised;
   assert(op.d_out.numel() == op.d_x.numel() && op.weight.numel == op.d_out.cols);

@@ -44,7 +44,7 @@ struct Stack {
   }
 };
 
-// Of an element of the result.
+// A thread makes an element of the result.
 template <class T>
 __global__ void spread_kernel(std::int64_t count, const T* in, HeadRows<T> out,
                               std::int64_t sequence, std::int64_t size, std::int64_t times) {
