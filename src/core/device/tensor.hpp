@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "core/device/dtype.hpp"
-#include "core/device/memory_budget.hpp"
+#include "core/device/memory/memory_budget.hpp"
 #include "core/device/stream.hpp"
 
 namespace dstune {

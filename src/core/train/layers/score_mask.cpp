@@ -2,8 +2,8 @@
 
 #include <limits>
 
-#include "core/device/operations/attention_mask.hpp"
-#include "core/device/operations/fill.hpp"
+#include "core/device/operations/attention.hpp"
+#include "core/device/operations/elementwise.hpp"
 #include "core/device/operations/rows.hpp"
 
 namespace dstune::layers {

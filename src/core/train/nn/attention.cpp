@@ -6,9 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/device/operations/attention_mask.hpp"
+#include "core/device/operations/attention.hpp"
 #include "core/device/operations/rows.hpp"
-#include "core/device/operations/stack_heads.hpp"
 #include "core/train/layers/score_mask.hpp"
 
 namespace dstune::nn {

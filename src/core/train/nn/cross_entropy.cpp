@@ -2,8 +2,8 @@
 
 #include <utility>
 
-#include "core/device/operations/log_softmax.hpp"
-#include "core/device/operations/nll_loss.hpp"
+#include "core/device/operations/losses.hpp"
+#include "core/device/operations/softmax.hpp"
 
 namespace dstune::nn {
 namespace {

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "core/device/operations/fill.hpp"
+#include "core/device/operations/elementwise.hpp"
 #include "core/device/operations/random.hpp"
 #include "core/device/operations/rows.hpp"
 #include "core/train/nn/cross_entropy.hpp"

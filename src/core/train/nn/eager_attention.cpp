@@ -1,9 +1,8 @@
 #include <limits>
 #include <utility>
 
-#include "core/device/operations/attention_mask.hpp"
+#include "core/device/operations/attention.hpp"
 #include "core/device/operations/gemm.hpp"
-#include "core/device/operations/stack_heads.hpp"
 #include "core/train/layers/score_mask.hpp"
 #include "core/train/nn/attention.hpp"
 #include "core/train/nn/elementwise.hpp"

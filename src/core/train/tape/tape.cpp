@@ -1,6 +1,6 @@
 #include "core/train/tape/tape.hpp"
 
-#include "core/device/operations/add.hpp"
+#include "core/device/operations/elementwise.hpp"
 
 namespace dstune {
 

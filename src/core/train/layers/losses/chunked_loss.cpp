@@ -3,9 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/device/operations/add.hpp"
-#include "core/device/operations/copy.hpp"
-#include "core/device/operations/fill.hpp"
+#include "core/device/operations/elementwise.hpp"
 #include "core/train/layers/losses/labelled_rows.hpp"
 #include "core/train/layers/losses/logits_chunk.hpp"
 

@@ -1,7 +1,7 @@
 #include "core/train/layers/losses/labelled_rows.hpp"
 
-#include "core/device/operations/fill.hpp"
-#include "core/device/operations/nll_loss.hpp"
+#include "core/device/operations/elementwise.hpp"
+#include "core/device/operations/losses.hpp"
 #include "core/device/operations/rows.hpp"
 
 namespace dstune::layers {

@@ -2,11 +2,10 @@
 
 #include <utility>
 
-#include "core/device/operations/copy.hpp"
+#include "core/device/operations/elementwise.hpp"
 #include "core/device/operations/gemm.hpp"
-#include "core/device/operations/log_softmax.hpp"
-#include "core/device/operations/nll_loss.hpp"
-#include "core/device/operations/token_metrics.hpp"
+#include "core/device/operations/losses.hpp"
+#include "core/device/operations/softmax.hpp"
 #include "core/train/layers/losses/labelled_rows.hpp"
 
 namespace dstune::layers {

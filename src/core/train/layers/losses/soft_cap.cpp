@@ -2,8 +2,8 @@
 
 #include <utility>
 
-#include "core/device/operations/activate.hpp"
-#include "core/device/operations/scale.hpp"
+#include "core/device/operations/activations.hpp"
+#include "core/device/operations/elementwise.hpp"
 
 namespace dstune::layers {
 

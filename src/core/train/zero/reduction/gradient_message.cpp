@@ -1,6 +1,6 @@
 #include "core/train/zero/reduction/gradient_message.hpp"
 
-#include "core/device/operations/copy.hpp"
+#include "core/device/operations/elementwise.hpp"
 
 namespace dstune {
 

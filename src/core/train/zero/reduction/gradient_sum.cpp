@@ -1,6 +1,6 @@
 #include "core/train/zero/reduction/gradient_sum.hpp"
 
-#include "core/device/operations/scale.hpp"
+#include "core/device/operations/elementwise.hpp"
 #include "core/train/zero/reduction/gradient_message.hpp"
 
 namespace dstune {
