@@ -15,7 +15,7 @@
 #include <variant>
 #include <vector>
 
-#include "core/base/file.hpp"
+#include "core/base/files/file.hpp"
 #include "core/base/statistics.hpp"
 #include "core/experiment/step_config.hpp"
 #include "core/report/journal/journal_reader.hpp"

@@ -17,7 +17,7 @@
 
 #include "bench/replay.hpp"
 #include "bench/sim_table.hpp"
-#include "core/base/file.hpp"
+#include "core/base/files/file.hpp"
 #include "core/base/statistics.hpp"
 #include "core/base/text.hpp"
 #include "core/report/journal/journal_reader.hpp"

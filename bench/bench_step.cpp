@@ -10,7 +10,7 @@
 
 #include "core/base/statistics.hpp"
 #include "core/base/text.hpp"
-#include "core/device/dry_collectives.hpp"
+#include "core/device/dry/dry_collectives.hpp"
 #include "core/device/operations/gemm.hpp"
 #include "core/train/families/families.hpp"
 #include "core/train/training_step.hpp"

@@ -11,8 +11,8 @@
 #include <memory>
 #include <string>
 
+#include "core/base/host/this_host.hpp"
 #include "core/base/json_parser.hpp"
-#include "core/base/this_host.hpp"
 #include "core/config/command_line/command_line.hpp"
 #include "core/config/tuning_config.hpp"
 #include "core/report/journal/journal.hpp"

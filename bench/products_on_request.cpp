@@ -16,7 +16,7 @@
 #include <time.h>
 
 #include "core/base/text.hpp"
-#include "core/device/operations/fill.hpp"
+#include "core/device/operations/elementwise.hpp"
 #include "core/device/operations/gemm.hpp"
 #include "kernels/cpu/cpu_device.hpp"
 #include "kernels/cpu/products/blas.hpp"

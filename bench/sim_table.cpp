@@ -1,7 +1,7 @@
 #include "bench/sim_table.hpp"
 
 #include "core/base/text.hpp"
-#include "core/config/read_model_spec.hpp"
+#include "core/config/model/read_model_spec.hpp"
 #include "core/experiment/step_config.hpp"
 #include "core/input/problems.hpp"
 #include "core/train/training_step.hpp"

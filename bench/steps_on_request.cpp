@@ -13,8 +13,8 @@
 #include <time.h>
 
 #include "core/base/json.hpp"
-#include "core/config/read_model_spec.hpp"
-#include "core/device/dry_collectives.hpp"
+#include "core/config/model/read_model_spec.hpp"
+#include "core/device/dry/dry_collectives.hpp"
 #include "core/experiment/step_config.hpp"
 #include "core/train/training_step.hpp"
 #include "kernels/cpu/cpu_device.hpp"

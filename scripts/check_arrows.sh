@@ -18,6 +18,10 @@ src=${1:-$(dirname "$0")/../src}
 # Folder: those inside it. Each may include itself and those before it.
 orders=(
   "core: base input model device experiment train config report search"
+  "core/base: files host"
+  "core/device: memory ledger operations dry rates"
+  "core/experiment: outcome"
+  "core/config: command_line host deepspeed space model"
   "core/report: formats journal tables files"
   "core/search: schedule feasibility space predict tuners"
   "core/search/tuners: compare report"

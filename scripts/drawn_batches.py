@@ -1,4 +1,4 @@
-"""What dstune draws by a micro-step's seed, as core/device/token_masking.hpp and random.hpp say."""
+"""What dstune draws by a micro-step's seed, as core/device/operations/random.hpp says."""
 import math
 
 BITS = (1 << 64) - 1

@@ -2,10 +2,12 @@
 # clang-tidy over src, with the checks of .clang-tidy, and each header compiled alone; needs a configured
 # build/default.
 #
-# usage: scripts/lint.sh [--changed [COMMIT] | --all | FILE...]
+# usage: scripts/lint.sh [--changed [COMMIT] | --list [COMMIT] | --all | FILE...]
 #   --changed  sources that differ from COMMIT, or whose header does, without the static analyzer
-#              (the default). COMMIT defaults to the merge base with the main branch; on that branch
+#              (the default), but not those that were only moved, or include headers that were.
+#              COMMIT defaults to the merge base with the main branch; on that branch
 #              itself to what it was four hours before its newest commit
+#   --list     names the sources that --changed takes, and checks nothing
 #   --all      every source, with the analyzer; takes long
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -26,7 +28,7 @@ base_commit() {
 
 mode=${1:---changed}
 base=${2:-}
-[ "$mode" != --changed ] || base=${base:-$(base_commit)}
+case "$mode" in --changed | --list) base=${base:-$(base_commit)} ;; esac
 
 # A header is seen through its own source, or through the first one that includes it.
 sources_of() {
@@ -39,16 +41,31 @@ sources_of() {
   esac
 }
 
+# Files of src that differ from the base in more than their place and the headers of src that they include:
+# every compiler sees whether those are there, with a precompiled header, too.
+changed_files() {
+  git diff --find-renames -l0 --unified=0 --no-color --no-ext-diff --dst-prefix=b/ --diff-filter=d "$base" -- src |
+    awk '/^diff --git / { in_code = 0 }
+      /^@@ / { in_code = 1 }
+      !in_code && /^\+\+\+ b\// { file = substr($0, 7) }
+      in_code && /^[-+]/ && !/^[-+](#include ".*")?$/ { print file }'
+  git ls-files --others --exclude-standard -- src
+}
+
 sources() {
   case "$mode" in
     --all) find src -name '*.cpp' ;;
-    --changed)
-      { git diff --name-only --diff-filter=d "$base" -- src
-        git ls-files --others --exclude-standard -- src; } |
+    --changed | --list)
+      changed_files | sort -u |
         while read -r file; do sources_of "$file"; done ;;
     *) printf '%s\n' "$@" ;;
   esac | sort -u
 }
+
+if [ "$mode" = --list ]; then
+  sources
+  exit
+fi
 
 # Only what this build compiles has a command: the stand-ins of other builds are left out.
 compiled() { while read -r file; do grep -qF "/$file\"" build/default/compile_commands.json && echo "$file"; done || true; }

@@ -8,11 +8,11 @@
 #include <boost/version.hpp>
 
 #include "core/base/error.hpp"
-#include "core/base/exit_code.hpp"
-#include "core/base/file.hpp"
+#include "core/base/files/exit_code.hpp"
+#include "core/base/files/file.hpp"
+#include "core/base/files/standard_output.hpp"
 #include "core/base/json_parser.hpp"
 #include "core/base/log.hpp"
-#include "core/base/standard_output.hpp"
 #include "core/base/text.hpp"
 #include "core/report/files/own_files.hpp"
 #include "core/report/files/status_file.hpp"

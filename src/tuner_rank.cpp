@@ -7,11 +7,11 @@
 #include <utility>
 #include <vector>
 
-#include "core/base/exit_code_file.hpp"
+#include "core/base/files/exit_code.hpp"
+#include "core/base/files/standard_output.hpp"
+#include "core/base/host/this_host.hpp"
 #include "core/base/log.hpp"
-#include "core/base/standard_output.hpp"
 #include "core/base/text.hpp"
-#include "core/base/this_host.hpp"
 #include "core/config/tuning_config.hpp"
 #include "core/experiment/deepspeed_version.hpp"
 #include "core/report/files/existing_results.hpp"
@@ -19,7 +19,7 @@
 #include "core/report/files/leftovers.hpp"
 #include "core/report/files/own_files.hpp"
 #include "core/report/files/results_directory.hpp"
-#include "core/report/files/second_lock.hpp"
+#include "core/report/files/status_file.hpp"
 #include "core/report/files/supervisor_files.hpp"
 #include "core/report/formats/document.hpp"
 #include "core/report/journal/journal.hpp"

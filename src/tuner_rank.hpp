@@ -1,7 +1,7 @@
 // What rank 0 is made of: input, worker pool, journal, search, results.
 #pragma once
 
-#include "core/base/exit_code.hpp"
+#include "core/base/files/exit_code.hpp"
 #include "core/config/command_line/command_line.hpp"
 #include "mpi/base/communicator.hpp"
 

@@ -6,8 +6,8 @@
 
 #include <unistd.h>
 
+#include "core/base/host/memory_bounds.hpp"
 #include "core/base/log.hpp"
-#include "core/base/memory_bounds.hpp"
 #include "core/base/text.hpp"
 #include "core/train/run_experiment.hpp"
 #include "kernels/backends.hpp"

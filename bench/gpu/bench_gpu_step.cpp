@@ -18,7 +18,7 @@
 #include "core/base/json.hpp"
 #include "core/base/statistics.hpp"
 #include "core/base/text.hpp"
-#include "core/device/dry_collectives.hpp"
+#include "core/device/dry/dry_collectives.hpp"
 #include "core/experiment/step_config.hpp"
 #include "core/train/families/families.hpp"
 #include "core/train/training_step.hpp"

@@ -4,7 +4,7 @@
 #include <numeric>
 
 #include "core/base/statistics.hpp"
-#include "core/device/operations/fill.hpp"
+#include "core/device/operations/elementwise.hpp"
 
 namespace dstune::bench {
 

@@ -4,7 +4,7 @@
 #include <stdexcept>
 #include <type_traits>
 
-#include "core/device/operations/activate.hpp"
+#include "core/device/operations/activations.hpp"
 
 namespace dstune {
 

@@ -19,7 +19,7 @@ std::unique_ptr<Backend> make_backend(const std::string& name, const Placement& 
 /// LocalBackends::make_to_ask
 std::unique_ptr<Backend> make_backend_to_ask(const std::string& name);
 
-/// Both, as core asks for them.
+/// The two functions, as core asks for them.
 LocalBackends local_backends();
 
 /// @throws ConfigError  if a variable of the environment that concerns a backend is wrong

@@ -2,7 +2,7 @@
 // Pure arithmetic: nothing is allocated, no device, no collectives.
 #pragma once
 
-#include "core/device/memory_budget.hpp"
+#include "core/device/memory/memory_budget.hpp"
 #include "core/experiment/step_config.hpp"
 #include "core/model/model_parameters.hpp"
 

@@ -9,7 +9,7 @@
 #include <set>
 #include <vector>
 
-#include "core/device/memory_budget.hpp"
+#include "core/device/memory/memory_budget.hpp"
 #include "core/experiment/step_config.hpp"
 #include "core/model/model_parameters.hpp"
 #include "core/train/zero/layout/quantization_groups.hpp"

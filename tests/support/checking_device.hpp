@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "core/device/dry_collectives.hpp"
-#include "core/device/dry_device.hpp"
+#include "core/device/dry/dry_collectives.hpp"
+#include "core/device/dry/dry_device.hpp"
 
 namespace dstune::test {
 

@@ -4,8 +4,8 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "core/device/collective_kind.hpp"
 #include "core/device/dtype.hpp"
+#include "core/device/ledger/collective_kind.hpp"
 #include "core/train/zero/layout/quantization_groups.hpp"
 
 namespace dstune::test {

@@ -13,7 +13,7 @@
 #include <boost/json/value_to.hpp>
 
 #include "core/base/text.hpp"
-#include "core/config/read_fine_tuning.hpp"
+#include "core/config/model/read_fine_tuning.hpp"
 #include "core/input/key_rules.hpp"
 #include "core/input/problems.hpp"
 #include "core/train/families/families.hpp"

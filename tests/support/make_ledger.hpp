@@ -3,7 +3,7 @@
 
 #include <limits>
 
-#include "core/device/ledger.hpp"
+#include "core/device/ledger/ledger.hpp"
 
 namespace dstune::test {
 

@@ -4,8 +4,8 @@
 #include <cstdint>
 
 #include "core/device/collectives.hpp"
-#include "core/device/operations/nll_loss.hpp"
-#include "core/device/operations/norm_and_overflow.hpp"
+#include "core/device/operations/losses.hpp"
+#include "core/device/operations/optimizers.hpp"
 #include "core/device/scalar.hpp"
 
 namespace dstune::test {

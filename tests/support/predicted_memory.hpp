@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "core/device/device.hpp"
-#include "core/device/memory_budget.hpp"
+#include "core/device/memory/memory_budget.hpp"
 #include "tests/support/tiny_experiment.hpp"
 
 namespace dstune::test {

@@ -13,7 +13,7 @@
 
 #include "core/base/text.hpp"
 #include "core/device/device.hpp"
-#include "core/device/operations/fill.hpp"
+#include "core/device/operations/elementwise.hpp"
 #include "core/model/model_parameters.hpp"
 #include "core/model/model_spec.hpp"
 #include "core/train/families/families.hpp"

@@ -8,7 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "core/base/json_parser.hpp"
-#include "core/config/read_model_spec.hpp"
+#include "core/config/model/read_model_spec.hpp"
 #include "core/train/families/families.hpp"
 #include "core/train/run_experiment.hpp"
 #include "tests/support/knob_grid.hpp"

@@ -1,5 +1,6 @@
 #include "core/base/pattern.hpp"
 
+#include <cstddef>
 #include <stdexcept>
 
 #include <re2/re2.h>
@@ -41,6 +42,70 @@ Pattern& Pattern::operator=(Pattern&&) noexcept = default;
 
 bool Pattern::matches(std::string_view text) const {
   return re2::RE2::FullMatch(re2::StringPiece(text.data(), text.size()), *expression_);
+}
+
+namespace {
+
+constexpr std::size_t kNone = std::string_view::npos;
+
+/// "[...]" at the start of `pattern`: how long it is (kNone: there is no end, it is a bracket like
+/// any other character), and whether `c` is meant.
+struct Class {
+  std::size_t size = kNone;
+  bool has = false;
+};
+
+Class read_class(std::string_view pattern, char c) {
+  std::size_t i = 1;
+  const bool negated = i < pattern.size() && (pattern[i] == '!' || pattern[i] == '^');
+  if (negated) ++i;
+  bool has = false;
+  for (const std::size_t first = i; i < pattern.size(); ++i) {
+    if (pattern[i] == ']' && i > first) return {i + 1, has != negated};
+    char last = pattern[i];
+    const char begin = last;
+    if (i + 2 < pattern.size() && pattern[i + 1] == '-' && pattern[i + 2] != ']') {
+      i += 2;
+      last = pattern[i];
+    }
+    has = has || (begin <= c && c <= last);
+  }
+  return {};
+}
+
+/// How much of `pattern` stands for `c`; 0: it does not.
+std::size_t matched(std::string_view pattern, char c) {
+  if (pattern.empty()) return 0;
+  if (pattern.front() == '[') {
+    const Class one = read_class(pattern, c);
+    if (one.size != kNone) return one.has ? one.size : 0;
+  }
+  return pattern.front() == '?' || pattern.front() == c ? 1 : 0;
+}
+
+}  // namespace
+
+// Goes back to the last star only: what an earlier one takes more, the last one may take as well.
+bool matches_glob(std::string_view pattern, std::string_view text) {
+  std::size_t p = 0;
+  std::size_t star = kNone;
+  std::size_t resume = 0;
+  for (std::size_t t = 0; t < text.size();) {
+    if (p < pattern.size() && pattern[p] == '*') {
+      star = p++;
+      resume = t;
+    } else if (const std::size_t size = matched(pattern.substr(p), text[t]); size > 0) {
+      p += size;
+      ++t;
+    } else if (star != kNone) {
+      p = star + 1;
+      t = ++resume;
+    } else {
+      return false;
+    }
+  }
+  while (p < pattern.size() && pattern[p] == '*') ++p;
+  return p == pattern.size();
 }
 
 }  // namespace dstune

@@ -1,4 +1,4 @@
-// Regular expressions of strangers.
+// Patterns of texts: regular expressions of strangers, and shell patterns.
 #pragma once
 
 #include <memory>
@@ -31,5 +31,9 @@ class Pattern {
  private:
   std::unique_ptr<re2::RE2> expression_;
 };
+
+/// True if `pattern` stands for all of `text`, as in POSIX' fnmatch() without flags: * is any text,
+/// ? any character, [abc], [a-c] and [!abc] one of some; all else is itself.
+bool matches_glob(std::string_view pattern, std::string_view text);
 
 }  // namespace dstune

@@ -1,6 +1,9 @@
-// Small text helpers: concatenation, fixed decimals, splitting, spelling suggestions.
+// Small text helpers: concatenation, fixed decimals, splitting, spelling suggestions, hashes.
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
+#include <limits>
 #include <sstream>
 #include <string>
 #include <string_view>
@@ -30,5 +33,23 @@ std::string join(const std::vector<std::string>& parts, std::string_view separat
 /// its letters (at least one) inserted, deleted, replaced or swapped with a neighbour. "" too if
 /// `word` is itself a member.
 std::string did_you_mean(std::string_view word, const std::vector<std::string>& known);
+
+/// Letters to insert, delete, replace or swap with a neighbour (the optimal string alignment
+/// distance: Damerau-Levenshtein without repeated edits of a substring). Bytes are letters.
+///
+/// @param most  a distance above it need not be exact, only above it, and is found sooner
+std::size_t edit_distance(std::string_view a, std::string_view b,
+                          std::size_t most = std::numeric_limits<std::size_t>::max());
+
+constexpr std::uint64_t kHashStart = 0xCBF29CE484222325U;
+
+/// FNV-1a: the same number for the same bytes on every machine and in every run.
+constexpr std::uint64_t hash_of(std::string_view bytes, std::uint64_t start = kHashStart) {
+  std::uint64_t hash = start;
+  for (const char byte : bytes) {
+    hash = (hash ^ static_cast<unsigned char>(byte)) * 0x100000001B3U;
+  }
+  return hash;
+}
 
 }  // namespace dstune

@@ -3,7 +3,7 @@
 #include "core/base/text.hpp"
 #include "core/config/deepspeed/deepspeed_keys.hpp"
 #include "core/config/deepspeed/deepspeed_table.hpp"
-#include "core/config/model_info.hpp"
+#include "core/config/model/model_info.hpp"
 #include "core/config/tuners.hpp"
 #include "core/input/section_reader.hpp"
 
@@ -43,7 +43,8 @@ constexpr KeyRule kAutotuningRules[] = {
 constexpr Section kAutotuning{
     .rules = kAutotuningRules, .other_keys = true, .other_keys_warning = deepspeed_table::kUnknown};
 
-/// "--batch", "-b". Blank: no flag. Anything else would add words of the file's to the command.
+/// A flag is "--batch" or "-b", a blank text is none. Any other text would add words of the file to
+/// the command.
 bool is_flag(std::string_view text) {
   constexpr std::string_view kLetters =
       "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-";

@@ -9,7 +9,7 @@
 namespace dstune {
 
 constexpr std::string_view kMetrics = "throughput|latency|flops";
-/// @param name  one of these
+/// The metric of one of these names.
 Metric metric_of(std::string_view name);
 
 /// Reads `section` (an object, or else that is the problem). Notes for the user are added to

@@ -4,16 +4,16 @@
 #include <filesystem>
 
 #include "core/base/text.hpp"
-#include "core/config/read_fine_tuning.hpp"
-#include "core/config/read_host_overhead.hpp"
-#include "core/config/read_lengths.hpp"
-#include "core/config/read_loss.hpp"
-#include "core/config/read_model_spec.hpp"
-#include "core/config/read_task.hpp"
+#include "core/config/host/read_host_overhead.hpp"
+#include "core/config/model/read_fine_tuning.hpp"
+#include "core/config/model/read_lengths.hpp"
+#include "core/config/model/read_loss.hpp"
+#include "core/config/model/read_model_spec.hpp"
+#include "core/config/model/read_task.hpp"
 #include "core/config/search_keys.hpp"
 #include "core/config/tuners.hpp"
 #include "core/device/backend_list.hpp"
-#include "core/device/memory_budget.hpp"
+#include "core/device/memory/memory_budget.hpp"
 #include "core/input/section_reader.hpp"
 #include "core/train/families/families.hpp"
 

@@ -45,7 +45,7 @@ class Remover {
  public:
   explicit Remover(std::vector<std::string>& notes) : notes_(notes) {}
 
-  /// Each member called `name`, below `object` too. @returns how many
+  /// Removes each member called `name`, below `object` too. @returns how many
   int remove_named(json::object& object, std::string_view name, const std::string& pointer) {
     int count = remove_here(object, name, pointer);
     for (auto& member : object) {
@@ -56,7 +56,7 @@ class Remover {
     return count;
   }
 
-  /// The member at the end of `path`. @returns how many: 0 or 1, or both of its names
+  /// Removes the member at the end of `path`. @returns how many: 0 or 1, or both of its names
   int remove_at(json::object& object, const std::vector<std::string>& path) {
     json::object* parent = &object;
     std::string pointer;
@@ -86,7 +86,7 @@ class Remover {
   std::vector<std::string>& notes_;
 };
 
-// Of RFC 6901: "~1" is a slash, "~0" a tilde.
+// RFC 6901 writes a slash as "~1" and a tilde as "~0".
 std::string unescaped(const std::string& part) {
   std::string key;
   for (std::size_t i = 0; i < part.size(); ++i) {
@@ -122,7 +122,7 @@ void collect_names(const json::object& object, const std::string& pointer,
   }
 }
 
-// @returns how many places
+// @returns from how many places it was removed
 int remove(json::object& file, const std::string& key, std::vector<std::string>& notes) {
   Remover remover(notes);
   if (is_pointer(key)) return remover.remove_at(file, path_of(key));
@@ -144,7 +144,7 @@ void leave_out(json::object& file, const json::object& given, const std::string&
                                    suggestion(key, is_pointer(key) ? pointers : names)));
 }
 
-// As the checks will take it: "true" and 1 are true.
+// The checks take "true" and 1 for true, too.
 std::optional<json::value> enabled_of(const json::object& section) {
   const auto* const enabled = section.if_contains("enabled");
   if (enabled == nullptr) return std::nullopt;

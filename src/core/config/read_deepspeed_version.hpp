@@ -11,9 +11,9 @@
 
 namespace dstune {
 
-/// dstune.deepspeed_version of the file, else `installed`, else the newest known. What is newer
-/// than that is taken for it, with a warning; so is, of what is installed, what is older than all
-/// that is known, or no version. A text of another type is not this function's fault to name.
+/// dstune.deepspeed_version of the file, else `installed`, else the newest known. A newer one
+/// than that is taken for it, with a warning; so is an `installed` one that is older than all known
+/// ones, or no version. A text of another type is not this function's fault to name.
 DeepSpeedVersion read_deepspeed_version(const json::object& file,
                                         const std::optional<std::string>& installed,
                                         Problems& problems);
@@ -22,7 +22,7 @@ DeepSpeedVersion read_deepspeed_version(const json::object& file,
 void refuse_later_keys(const json::object& file, const SpaceConfig& space,
                        const DeepSpeedVersion& version, Problems& problems);
 
-/// Says it in the JSON of every experiment, unless it is the newest.
+/// Writes the release into the JSON of every experiment, unless it is the newest.
 void set_deepspeed_version(const DeepSpeedVersion& version, json::object& deepspeed);
 
 }  // namespace dstune

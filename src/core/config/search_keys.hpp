@@ -10,8 +10,8 @@ namespace dstune {
 /// Reads "tuner", "stop_at_chance", "time_budget" and "objective" of the checked section `reader`.
 void read_search_keys(const SectionReader& reader, TuningConfig& config, Problems& problems);
 
-/// What only the whole file can say: the metric of the objective wins, a fixed batch is the file's
-/// train_batch_size, and fast mode cannot keep one.
+/// Completes the objective by what only the whole file can say: its metric wins, a fixed batch is
+/// the file's train_batch_size, and fast mode cannot keep one.
 /// @param deepspeed  the file
 void complete_objective(const json::object& deepspeed, TuningConfig& config, Problems& problems);
 

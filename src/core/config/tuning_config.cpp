@@ -7,14 +7,14 @@
 #include <utility>
 
 #include "core/base/text.hpp"
-#include "core/config/auto_values.hpp"
 #include "core/config/autotuning_section.hpp"
-#include "core/config/batch_sizes.hpp"
+#include "core/config/deepspeed/auto_values.hpp"
+#include "core/config/deepspeed/batch_sizes.hpp"
 #include "core/config/deepspeed/deepspeed_checks.hpp"
 #include "core/config/deepspeed/deepspeed_keys.hpp"
 #include "core/config/deepspeed/earlier_forms.hpp"
 #include "core/config/dstune_section.hpp"
-#include "core/config/model_parallel.hpp"
+#include "core/config/model/model_parallel.hpp"
 #include "core/config/overrides.hpp"
 #include "core/config/read_checkpointing.hpp"
 #include "core/config/read_deepspeed_version.hpp"
@@ -37,7 +37,7 @@ void warn_of_remaining_auto(const json::object& deepspeed, Problems& problems) {
   }
 }
 
-// Data-parallel ones: GPUs that share a model train the same batch.
+// Only data-parallel ranks count: GPUs that share a model train the same batch.
 std::optional<int> ranks_of_an_experiment(const TuningConfig& config, const CommandLine& options) {
   auto ranks = config.ranks_per_experiment;
   if (!ranks) ranks = options.world_size;  // --plan: all workers
@@ -61,7 +61,7 @@ void share_model(TuningConfig& config, Problems& problems) {
   if (!note.empty()) config.notes.push_back(std::move(note));
 }
 
-// What stays the same in every experiment.
+// The part of the file that stays the same in every experiment.
 json::object fixed_part(const json::object& checked) {
   json::object fixed =
       without_keys(checked, {"autotuning", "dstune", "train_batch_size",
@@ -87,7 +87,7 @@ void drop_stages_not_searched(TuningConfig& config) {
   });
 }
 
-// They move slowest.
+// Lengths move slowest among the axes.
 void add_sequence_lengths(TuningConfig& config) {
   if (config.sequence_lengths.empty()) return;
   Axis axis{std::string(kSequenceLengthPointer), {}, {}};
@@ -95,7 +95,7 @@ void add_sequence_lengths(TuningConfig& config) {
   config.space.all_stages.insert(config.space.all_stages.begin(), AxisGroup{{std::move(axis)}});
 }
 
-// The file may be another's, and what is started is the user's.
+// The file may be another's, and the command that it adds flags to is the user's.
 void name_added_flags(TuningConfig& config, const CommandLine& options) {
   std::vector<std::string> flags;
   for (const auto& mapping : config.autotuning.arg_mappings) {
@@ -156,7 +156,7 @@ TuningConfig read_sections(const json::object& given, const CommandLine& options
   return config;
 }
 
-// What the step reads of the sections that no table describes.
+// Making the step's settings finds the faults of sections that no table describes.
 void check_steps(const TuningConfig& config, Problems& problems) {
   for (const int stage : config.stages) {
     json::object step = config.deepspeed;

@@ -9,7 +9,7 @@
 #include "core/base/json.hpp"
 #include "core/base/units.hpp"
 #include "core/config/command_line/command_line.hpp"
-#include "core/config/model_info.hpp"
+#include "core/config/model/model_info.hpp"
 #include "core/config/space/axis.hpp"
 #include "core/experiment/experiment.hpp"
 
@@ -80,7 +80,7 @@ struct TuningConfig {
       1;  ///< the user's micro-batch, tried first; 1 for "auto" and none
   std::int64_t accumulation_steps = 1;
   bool accumulation_is_given = false;  ///< by gradient_accumulation_steps
-  /// To tune over, in the user's order; empty: there is one, or they vary (settings).
+  /// The lengths to tune over, in the user's order; empty: there is one, or they vary (settings).
   std::vector<std::int64_t> sequence_lengths;
   SpaceConfig space;  ///< what else is searched; `deepspeed` holds the first value of each
   Objective objective;

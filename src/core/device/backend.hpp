@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "core/base/memory_bounds.hpp"
+#include "core/base/host/memory_bounds.hpp"
 #include "core/base/units.hpp"
 #include "core/device/collectives.hpp"
 #include "core/device/device.hpp"

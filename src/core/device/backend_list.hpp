@@ -3,8 +3,8 @@
 
 #include "core/base/listed.hpp"
 #include "core/base/units.hpp"
-#include "core/device/caching_model.hpp"
 #include "core/device/host_overhead.hpp"
+#include "core/device/memory/caching_model.hpp"
 
 namespace dstune {
 

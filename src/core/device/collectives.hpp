@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "core/base/units.hpp"
-#include "core/device/collective_kind.hpp"
 #include "core/device/device.hpp"
+#include "core/device/ledger/collective_kind.hpp"
 #include "core/device/tensor.hpp"
 
 namespace dstune {

@@ -78,8 +78,9 @@ MemoryBudget::Block Device::reserve(MemoryCategory category, Bytes size) {
 void Device::give_back(const Allocation& memory,
                        const std::array<bool, kStreams>& used_on) noexcept {
   on_give_back(memory.data, memory.home, used_on);
+  if (!overlaps()) return free(memory);
   std::vector<std::pair<Stream, Event>> uses;
-  for (std::size_t place = 0; overlaps() && place < kStreams; ++place) {
+  for (std::size_t place = 0; place < kStreams; ++place) {
     const auto stream = static_cast<Stream>(place);
     if (used_on[place]) uses.emplace_back(stream, record(stream));
   }
@@ -98,6 +99,7 @@ void Device::free(const Allocation& memory) noexcept {
 // To ask a driver takes the host about as long as to launch: where one event of a stream has not
 // passed, those after it are not asked for.
 void Device::free_pending() noexcept {
+  if (pending_.empty()) return;
   std::array<bool, kStreams> is_behind{};
   const auto has_ended = [&](const std::pair<Stream, Event>& use) {
     bool& behind = is_behind[static_cast<std::size_t>(use.first)];

@@ -11,16 +11,16 @@
 #include <vector>
 
 #include "core/base/units.hpp"
-#include "core/device/device_peaks.hpp"
 #include "core/device/device_reading.hpp"
 #include "core/device/host_overhead.hpp"
-#include "core/device/ledger.hpp"
-#include "core/device/memory_budget.hpp"
+#include "core/device/ledger/ledger.hpp"
+#include "core/device/ledger/timeline.hpp"
+#include "core/device/memory/memory_budget.hpp"
 #include "core/device/operations/list.hpp"
 #include "core/device/operations/work.hpp"
+#include "core/device/rates/device_peaks.hpp"
 #include "core/device/stream.hpp"
 #include "core/device/tensor.hpp"
-#include "core/device/timeline.hpp"
 
 namespace dstune {
 

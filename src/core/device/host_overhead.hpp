@@ -10,8 +10,8 @@
 
 #include "core/base/json_fwd.hpp"
 #include "core/base/units.hpp"
-#include "core/device/collective_kind.hpp"
 #include "core/device/dtype.hpp"
+#include "core/device/ledger/collective_kind.hpp"
 
 namespace dstune {
 

@@ -7,7 +7,7 @@
 namespace dstune {
 
 /// The finaliser of SplitMix64 (Steele, Lea, Flood 2014): a bijection with good avalanche.
-constexpr std::uint64_t mix(std::uint64_t z) {
+constexpr std::uint64_t split_mix(std::uint64_t z) {
   z = (z ^ (z >> 30U)) * 0xbf58476d1ce4e5b9U;
   z = (z ^ (z >> 27U)) * 0x94d049bb133111ebU;
   return z ^ (z >> 31U);
@@ -15,7 +15,7 @@ constexpr std::uint64_t mix(std::uint64_t z) {
 
 /// The key of an RNG stream, independent of the keys of other (seed, stream) pairs.
 constexpr std::uint64_t make_key(std::uint64_t seed, std::uint64_t stream = 0) {
-  return mix(mix(seed + 0x9e3779b97f4a7c15U) + stream);
+  return split_mix(split_mix(seed + 0x9e3779b97f4a7c15U) + stream);
 }
 
 /// The key under which 0 is what `index` is under `key`, 1 what index + 1 is, and so on.
@@ -24,7 +24,7 @@ constexpr std::uint64_t key_from(std::uint64_t key, std::uint64_t index) {
 }
 
 constexpr std::uint64_t random_bits(std::uint64_t key, std::uint64_t index) {
-  return mix(key_from(key, index));
+  return split_mix(key_from(key, index));
 }
 
 /// A number r of 32 bits is kept if r >= the threshold.

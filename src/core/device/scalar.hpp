@@ -2,7 +2,7 @@
 #pragma once
 
 #include "core/device/device.hpp"
-#include "core/device/operations/fill.hpp"
+#include "core/device/operations/elementwise.hpp"
 #include "core/device/tensor.hpp"
 
 namespace dstune {

@@ -11,22 +11,7 @@ Buffer::Buffer(Device& device, MemoryCategory category, Bytes size)
   device_ = &device;
 }
 
-Buffer::Buffer(Buffer&& other) noexcept
-    : device_(std::exchange(other.device_, nullptr)),
-      memory_(std::exchange(other.memory_, {})),
-      used_on_(other.used_on_) {}
-
-Buffer& Buffer::operator=(Buffer&& other) noexcept {
-  if (this == &other) return *this;
-  reset();
-  device_ = std::exchange(other.device_, nullptr);
-  memory_ = std::exchange(other.memory_, {});
-  used_on_ = other.used_on_;
-  return *this;
-}
-
-void Buffer::reset() noexcept {
-  if (device_ == nullptr) return;
+void Buffer::give_back() noexcept {
   used_on_[static_cast<std::size_t>(memory_.home)] = false;
   device_->give_back(std::exchange(memory_, {}), used_on_);
   device_ = nullptr;

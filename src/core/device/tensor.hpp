@@ -4,9 +4,10 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <utility>
 
 #include "core/device/dtype.hpp"
-#include "core/device/memory_budget.hpp"
+#include "core/device/memory/memory_budget.hpp"
 #include "core/device/stream.hpp"
 
 namespace dstune {
@@ -65,15 +66,27 @@ class Buffer {
   /// @throws OutOfMemoryError  if `size` does not fit the device's budget
   Buffer(Device& device, MemoryCategory category, Bytes size);
   ~Buffer() { reset(); }
-  Buffer(Buffer&& other) noexcept;
-  Buffer& operator=(Buffer&& other) noexcept;
+  Buffer(Buffer&& other) noexcept
+      : device_(std::exchange(other.device_, nullptr)),
+        memory_(std::exchange(other.memory_, {})),
+        used_on_(other.used_on_) {}
+  Buffer& operator=(Buffer&& other) noexcept {
+    if (this == &other) return *this;
+    reset();
+    device_ = std::exchange(other.device_, nullptr);
+    memory_ = std::exchange(other.memory_, {});
+    used_on_ = other.used_on_;
+    return *this;
+  }
   Buffer(const Buffer&) = delete;
   Buffer& operator=(const Buffer&) = delete;
 
   /// Gives it back in the order of the stream that was current when it was made: what that stream
   /// holds now may still use it. The work of other streams must come before that, or used_on() says
   /// so.
-  void reset() noexcept;
+  void reset() noexcept {
+    if (device_ != nullptr) give_back();
+  }
 
   /// `stream` uses it too, as torch's record_stream(): when it is given back, its bytes count as in
   /// use, and are given to nobody else, until what `stream` holds by then is done.
@@ -89,6 +102,8 @@ class Buffer {
   }
 
  private:
+  void give_back() noexcept;
+
   Device* device_ = nullptr;
   Allocation memory_;
   std::array<bool, kStreams> used_on_{};  // other streams

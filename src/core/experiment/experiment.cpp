@@ -3,7 +3,7 @@
 #include <stdexcept>
 
 #include "core/base/text.hpp"
-#include "core/device/memory_budget.hpp"
+#include "core/device/memory/memory_budget.hpp"
 
 namespace dstune {
 

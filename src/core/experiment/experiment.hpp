@@ -6,8 +6,8 @@
 
 #include "core/base/json.hpp"
 #include "core/base/units.hpp"
-#include "core/device/caching_model.hpp"
 #include "core/device/host_overhead.hpp"
+#include "core/device/memory/caching_model.hpp"
 #include "core/experiment/length_settings.hpp"
 #include "core/experiment/loss_settings.hpp"
 #include "core/model/attention_kind.hpp"

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/base/edit_distance.hpp"
 #include "core/base/text.hpp"
 #include "core/input/coercions.hpp"
 

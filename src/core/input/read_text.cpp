@@ -9,7 +9,7 @@
 #include <poll.h>
 #include <unistd.h>
 
-#include "core/base/file.hpp"
+#include "core/base/files/file.hpp"
 #include "core/base/text.hpp"
 #include "core/base/units.hpp"
 

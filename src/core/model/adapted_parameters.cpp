@@ -6,7 +6,7 @@
 #include <string_view>
 #include <utility>
 
-#include "core/base/glob.hpp"
+#include "core/base/pattern.hpp"
 #include "core/model/lora_targets.hpp"
 
 namespace dstune {
@@ -65,7 +65,7 @@ class Adapter {
     }
   }
 
-  /// With `infix` after so much of its name.
+  /// Adds the tensor with `infix` in its name, `place` letters behind its beginning.
   std::size_t add_tensor(std::size_t tensor, std::string_view infix, std::size_t place,
                          bool trainable) {
     ParameterSpec copy = base_.tensors[tensor];

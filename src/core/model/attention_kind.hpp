@@ -9,7 +9,7 @@ namespace dstune {
 enum class AttentionKind {
   sdpa,              ///< torch's scaled_dot_product_attention, without the scores
   eager,             ///< full matrices of scores
-  eager_torch_1_10,  ///< likewise up to PyTorch 1.10, whose softmax keeps its input, too
+  eager_torch_1_10,  ///< eager up to PyTorch 1.10, whose softmax keeps its input, too
   flash,             ///< the flash_attn package: as sdpa
 };
 
@@ -27,7 +27,7 @@ constexpr std::string_view name_of(AttentionKind kind) {
   return "flash";
 }
 
-/// None if `name` is none of their names.
+/// The kind that `name` is the name of, if there is one.
 constexpr std::optional<AttentionKind> attention_kind_from(std::string_view name) {
   for (const AttentionKind kind : {AttentionKind::sdpa, AttentionKind::eager,
                                    AttentionKind::eager_torch_1_10, AttentionKind::flash}) {

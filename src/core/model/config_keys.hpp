@@ -1,12 +1,13 @@
-// Keys of a Hugging Face config.json that no family reads.
+// Keys of a Hugging Face config.json: those that no family reads, and the values of others.
 #pragma once
 
 #include <span>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
-#include "core/base/json_fwd.hpp"
+#include "core/base/json.hpp"
 #include "core/input/key_rules.hpp"
 
 namespace dstune {
@@ -18,5 +19,20 @@ namespace dstune {
 void warn_of_unknown_keys(const json::object& config, const Section& section,
                           std::span<const std::string_view> without_effect, std::string_view family,
                           std::string_view pointer, std::vector<std::string>& warnings);
+
+/// `member` becomes the value of `key`; it stays where that is absent or null.
+/// @param object  as check_section() has left it: the value has the member's type
+template <class Member>
+void take_value(const json::object& object, const char* key, Member& member) {
+  const auto* value = object.if_contains(key);
+  if (value == nullptr || value->is_null()) return;
+  if constexpr (std::is_same_v<Member, bool>) {
+    member = value->as_bool();
+  } else if constexpr (std::is_same_v<Member, std::string>) {
+    member = value->as_string().c_str();
+  } else {
+    member = value->to_number<Member>();
+  }
+}
 
 }  // namespace dstune

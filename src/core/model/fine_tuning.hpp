@@ -10,8 +10,8 @@
 
 namespace dstune {
 
-/// PEFT's LoraConfig, with its names in comments; complete: what PEFT adds by itself for a family
-/// or a task is in it.
+/// PEFT's LoraConfig, with its names in comments. It is complete: it has what PEFT adds by itself
+/// for a family or a task.
 struct LoraSettings {
   enum class Bias { none, all, lora_only };
 
@@ -33,7 +33,7 @@ struct LoraSettings {
   bool operator==(const LoraSettings&) const = default;
 };
 
-/// At most one of the two.
+/// A model has at most one of the two.
 struct FineTuning {
   std::vector<std::string> trainable;  ///< globs of whole parameter names; empty: all of them
   std::optional<LoraSettings> lora;
@@ -42,7 +42,7 @@ struct FineTuning {
   bool operator==(const FineTuning&) const = default;
 };
 
-/// Into the text form of a model: "trainable" and "lora", where there are any.
+/// Adds "trainable" and "lora", where there are any, to the text form of a model.
 void write(const FineTuning& tuning, json::object& model);
 /// Inverse of write(); trusts its input.
 FineTuning fine_tuning_from(const json::object& model);

@@ -5,7 +5,7 @@
 
 #include "core/base/json.hpp"
 #include "core/base/text.hpp"
-#include "core/model/config_values.hpp"
+#include "core/model/config_keys.hpp"
 
 namespace dstune {
 

@@ -16,7 +16,7 @@ namespace dstune {
 /// nn.Linear or Conv1D: what can have adapters here, and what "all-linear" means.
 bool is_linear(const ModuleSpec& module);
 
-/// The last layer, from hidden states to words; none of a classifier.
+/// The last layer, from hidden states to words; a classifier has none.
 std::optional<std::size_t> output_embeddings(const ModelParameters& parameters, Task task);
 
 /// The modules that PEFT's check_target_module_exists() decides on by the names of the model's
@@ -33,7 +33,7 @@ std::vector<std::size_t> find_saved_modules(const LoraSettings& lora,
 /// PEFT's target modules of a model type unless the user names some; none: PEFT asks for them.
 std::vector<std::string> usual_lora_targets(std::string_view model_type);
 
-/// `name`, or its end behind a dot.
+/// True if `end` is `name`, or its end behind a dot.
 bool is_name_or_end(std::string_view name, std::string_view end);
 
 }  // namespace dstune

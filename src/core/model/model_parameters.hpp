@@ -45,7 +45,7 @@ struct ModuleSpec {
   bool input_has_gradient = true;
 };
 
-/// How adapters are added to what they adapt (core/model/lora.hpp).
+/// How adapters are added to what they adapt (core/model/fine_tuning.hpp).
 struct LoraScaling {
   std::int64_t rank = 0;  ///< 0: there are no adapters
   double scaling = 1;     ///< of what they add
@@ -54,9 +54,9 @@ struct LoraScaling {
 
 /// All parameters of a model. Tied tensors stand once, and every module that uses them lists them.
 struct ModelParameters {
-  /// In registration order (docs/deepspeed-step.md, "Order of registration").
+  /// Tensors stand in registration order (docs/deepspeed-step.md, "Order of registration").
   std::vector<ParameterSpec> tensors;
-  /// In registration order too, parents before their children; the root first.
+  /// Modules stand in registration order too, parents before their children; the root first.
   std::vector<ModuleSpec> modules;
   LoraScaling lora = {};
 
@@ -137,5 +137,10 @@ class ModelBuilder {
  private:
   ModelParameters result_;
 };
+
+/// torch.nn.Linear: a weight (outputs, inputs) and, if it has one, a bias of zeros.
+/// @returns its module
+std::size_t add_nn_linear(ModelBuilder& builder, std::string name, std::size_t parent,
+                          std::int64_t inputs, std::int64_t outputs, bool has_bias, double stddev);
 
 }  // namespace dstune

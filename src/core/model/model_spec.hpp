@@ -39,7 +39,7 @@ struct ModelSpec {
   FineTuning fine_tuning = {};  ///< what of it is trained
 
   std::int64_t head_size() const { return hidden_size / num_heads; }
-  /// Tokens of the target that belongs to a sequence; 0 of tasks without targets.
+  /// Tokens of the target that belongs to a sequence; 0 for tasks without targets.
   std::int64_t target_tokens(std::int64_t sequence_length) const {
     if (task != Task::seq2seq_lm) return 0;
     return target_length == 0 ? sequence_length : target_length;

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "core/device/device.hpp"
-#include "core/experiment/core_use.hpp"
+#include "core/experiment/outcome/core_use.hpp"
 
 namespace dstune {
 

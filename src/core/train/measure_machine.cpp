@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "core/base/json_parser.hpp"
-#include "core/device/measure_rates.hpp"
+#include "core/device/rates/measure_rates.hpp"
 #include "core/experiment/step_config.hpp"
 #include "core/train/families/families.hpp"
 

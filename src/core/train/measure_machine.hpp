@@ -6,9 +6,9 @@
 
 #include "core/device/collectives.hpp"
 #include "core/device/group.hpp"
-#include "core/device/machine_rates.hpp"
+#include "core/device/rates/machine_rates.hpp"
 #include "core/experiment/experiment.hpp"
-#include "core/experiment/outcome.hpp"
+#include "core/experiment/outcome/outcome.hpp"
 #include "core/model/model_parameters.hpp"
 
 namespace dstune {

@@ -4,8 +4,8 @@
 #include <limits>
 #include <memory>
 
-#include "core/device/dry_collectives.hpp"
-#include "core/device/dry_device.hpp"
+#include "core/device/dry/dry_collectives.hpp"
+#include "core/device/dry/dry_device.hpp"
 #include "core/experiment/step_config.hpp"
 #include "core/train/run_experiment.hpp"
 #include "core/train/training_step.hpp"

@@ -3,7 +3,7 @@
 
 #include <vector>
 
-#include "core/device/machine_rates.hpp"
+#include "core/device/rates/machine_rates.hpp"
 #include "core/experiment/experiment.hpp"
 
 namespace dstune {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "core/experiment/experiment.hpp"
-#include "core/experiment/outcome.hpp"
+#include "core/experiment/outcome/outcome.hpp"
 #include "core/experiment/step_config.hpp"
 #include "core/train/training_step.hpp"
 

@@ -1,6 +1,5 @@
 #include "core/train/rehearsal_device.hpp"
 
-#include <algorithm>
 #include <bit>
 #include <cstring>
 #include <string_view>
@@ -31,16 +30,18 @@ std::uint64_t number_of(Enumeration value) {
   return static_cast<std::uint64_t>(value);
 }
 
-/// Adds an operation's name, which differs from others in its length, its beginning or its end.
-void add_name(Walk& walk, std::string_view name) {
+/// An operation's name, which differs from others in its length, its beginning or its end.
+std::uint64_t number_of_name(std::string_view name) {
+  constexpr std::size_t kPart = sizeof(std::uint64_t);
   std::uint64_t begin = 0;
   std::uint64_t end = 0;
-  const std::size_t part = std::min(name.size(), sizeof begin);
-  std::memcpy(&begin, name.data(), part);
-  std::memcpy(&end, name.data() + name.size() - part, part);
-  walk.add(of(Kind::operation, name.size()));
-  walk.add(begin);
-  walk.add(end);
+  if (name.size() < kPart) {
+    for (const char letter : name) begin = begin << 8U | static_cast<unsigned char>(letter);
+  } else {
+    std::memcpy(&begin, name.data(), kPart);
+    std::memcpy(&end, name.data() + name.size() - kPart, kPart);
+  }
+  return begin ^ std::rotl(end, 29) ^ name.size();
 }
 
 // The work that the event comes after says which one it is.
@@ -51,17 +52,16 @@ void add_clock(Walk& walk, const StreamClock& clock) {
 }  // namespace
 
 void RehearsalDevice::account(const Work& work) {
-  add_name(walk_, work.operation);
-  walk_.add(number_of(current_stream()));
+  walk_.add(of(Kind::operation, number_of(current_stream())));
+  walk_.add(number_of_name(work.operation));
   walk_.add(std::bit_cast<std::uint64_t>(work.flops));
   for (const Operand& operand : work.reads) walk_.add(operand.bytes);
   for (const Operand& operand : work.writes) walk_.add(operand.bytes);
 }
 
 void* RehearsalDevice::do_allocate(MemoryCategory category, Bytes size) {
-  walk_.add(of(Kind::allocate, number_of(category)));
+  walk_.add(of(Kind::allocate, number_of(category) << 8U ^ number_of(current_stream())));
   walk_.add(size);
-  walk_.add(number_of(current_stream()));
   return DryDevice::do_allocate(category, size);
 }
 

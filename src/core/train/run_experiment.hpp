@@ -7,7 +7,7 @@
 #include "core/device/device.hpp"
 #include "core/device/group.hpp"
 #include "core/experiment/experiment.hpp"
-#include "core/experiment/outcome.hpp"
+#include "core/experiment/outcome/outcome.hpp"
 
 namespace dstune {
 

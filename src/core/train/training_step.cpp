@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
+#include "core/device/dry/repeated_work.hpp"
 #include "core/device/operations/random.hpp"
-#include "core/device/repeated_work.hpp"
 #include "core/train/batch_context.hpp"
 #include "core/train/draw_lengths.hpp"
 #include "core/train/families/families.hpp"

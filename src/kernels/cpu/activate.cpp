@@ -1,11 +1,8 @@
 // Activation functions, by themselves and of gates. gelu_new(x) = x/2 (1 + tanh(sqrt(2/pi) (x +
 // 0.044715 x^3))) is Hugging Face's NewGELUActivation.
-#include "core/device/operations/activate.hpp"
-
 #include <cassert>
 
-#include "core/device/operations/gelu_new.hpp"
-#include "core/device/operations/glu.hpp"
+#include "core/device/operations/activations.hpp"
 #include "kernels/activations.hpp"
 #include "kernels/cpu/cpu_device.hpp"
 #include "kernels/cpu/elements.hpp"

@@ -11,7 +11,8 @@ namespace {
 
 constexpr std::align_val_t kAlignment{64};  // c10::gAlignment
 
-// Not by malloc, which asks for memory that is there: a bucket may be larger than what is written.
+// malloc would not do, which asks for memory that is there: a bucket may be larger than what is
+// written.
 void* map(Bytes size) {
   void* mapping = mmap(nullptr, size, PROT_READ | PROT_WRITE,
                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);

@@ -3,7 +3,7 @@
 #include <chrono>
 #include <new>
 
-#include "core/base/memory_bounds.hpp"
+#include "core/base/host/memory_bounds.hpp"
 #include "kernels/cpu/allocator.hpp"
 
 namespace dstune::cpu {

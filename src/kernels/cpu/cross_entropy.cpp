@@ -1,19 +1,63 @@
-// Losses whose logits become their gradient in place: of all words at once, or tile by tile.
-#include "core/device/operations/cross_entropy.hpp"
-
 #include <algorithm>
+#include <array>
 #include <cassert>
 #include <cmath>
+#include <cstdint>
+#include <limits>
+#include <type_traits>
 
-#include "core/device/operations/logits_tile.hpp"
+#include "core/device/operations/losses.hpp"
 #include "kernels/activations.hpp"
 #include "kernels/cpu/cpu_device.hpp"
 #include "kernels/cpu/elements.hpp"
-#include "kernels/cpu/log_sum_exp.hpp"
+#include "kernels/cpu/vector_math.hpp"
 
 namespace dstune::cpu {
 
 namespace {
+
+/// f(const float* block, offset, count) for the blocks of x[0 .. count).
+template <class T, class F>
+void for_blocks(const T* x, std::int64_t count, F f) {
+  for (std::int64_t begin = 0; begin < count; begin += kBlockElements) {
+    const std::int64_t part = std::min(kBlockElements, count - begin);
+    std::array<float, kBlockElements> values;  // NOLINT(*-member-init): written by as_floats()
+    f(as_floats(x + begin, part, values.data()), begin, part);
+  }
+}
+
+/// The sum of exponentials of some values, relative to the largest.
+struct ExpSum {
+  float largest = -std::numeric_limits<float>::infinity();
+  float sum = 0;
+
+  void add(const float* x, std::int64_t count) {
+    float now = largest;
+#pragma omp simd reduction(max : now)
+    for (std::int64_t j = 0; j < count; ++j) now = x[j] > now ? x[j] : now;
+    float added = 0;
+#pragma omp simd reduction(+ : added)
+    for (std::int64_t j = 0; j < count; ++j) added += fast_exp(x[j] - now);
+    sum = (sum == 0 ? 0 : sum * std::exp(largest - now)) + added;
+    largest = now;
+  }
+
+  /// Adds the capped values of at most kBlockElements.
+  template <class Cap>
+  void add_capped(Cap cap, const float* x, std::int64_t count) {
+    if constexpr (std::is_same_v<Cap, NoCap>) {
+      add(x, count);
+    } else {
+      std::array<float, kBlockElements> values;  // NOLINT(*-member-init): written below
+      float* const to = values.data();
+#pragma omp simd
+      for (std::int64_t j = 0; j < count; ++j) to[j] = cap.value(x[j]);
+      add(to, count);
+    }
+  }
+
+  float log_sum() const { return largest + std::log(sum); }
+};
 
 /// @returns the row's loss
 template <class T, class Cap>
@@ -80,7 +124,7 @@ struct FoldedRow {
   }
 };
 
-/// What a row becomes in the gradient.
+/// Replaces a row by its gradient.
 template <class T, class Cap>
 void replace_by_gradient(T* x, std::int64_t cols, std::int64_t label, float log_sum, float factor,
                          Cap cap) {

@@ -60,7 +60,7 @@ T* row(Matrix matrix, std::int64_t i) {
   return static_cast<T*>(matrix.data) + i * matrix.stride;
 }
 
-/// Not inlined, for the reason given at call_apart().
+/// It is not inlined, for the reason given at call_apart().
 template <class From, class To>
 [[gnu::noinline]] void convert(const From* in, To* out, std::int64_t count) {
   std::int64_t begin = 0;
@@ -80,6 +80,18 @@ template <class From, class To>
 #endif
 #pragma omp simd
   for (std::int64_t i = begin; i < count; ++i) out[i] = from_float<To>(to_float(in[i]));
+}
+
+/// Row i of `matrix`, of any floating-point type, as floats.
+inline void load_row(const Matrix& matrix, std::int64_t i, float* to) {
+  with_type(matrix.dtype,
+            [&]<class T>(std::type_identity<T>) { convert(row<T>(matrix, i), to, matrix.cols); });
+}
+
+/// The reverse, rounded.
+inline void store_row(const float* from, const Matrix& matrix, std::int64_t i) {
+  with_type(matrix.dtype,
+            [&]<class T>(std::type_identity<T>) { convert(from, row<T>(matrix, i), matrix.cols); });
 }
 
 /// Elements of a block that stays in the first cache while it is converted and worked on.

@@ -1,4 +1,6 @@
 // Passes over all elements of tensors.
+#include "core/device/operations/elementwise.hpp"
+
 #include <algorithm>
 #include <array>
 #include <cassert>
@@ -6,12 +8,7 @@
 #include <cstring>
 #include <limits>
 
-#include "core/device/operations/activate.hpp"
-#include "core/device/operations/add.hpp"
-#include "core/device/operations/clamp.hpp"
-#include "core/device/operations/copy.hpp"
-#include "core/device/operations/fill.hpp"
-#include "core/device/operations/scale.hpp"
+#include "core/device/operations/activations.hpp"
 #include "kernels/cpu/cpu_device.hpp"
 #include "kernels/cpu/elements.hpp"
 

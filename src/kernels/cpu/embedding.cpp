@@ -7,7 +7,6 @@
 #include <numeric>
 #include <vector>
 
-#include "core/device/operations/shift_tokens.hpp"
 #include "kernels/cpu/cpu_device.hpp"
 #include "kernels/cpu/elements.hpp"
 

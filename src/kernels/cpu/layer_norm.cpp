@@ -1,8 +1,7 @@
-#include "core/device/operations/layer_norm.hpp"
-
 #include <cassert>
 #include <cmath>
 
+#include "core/device/operations/norms.hpp"
 #include "kernels/cpu/cpu_device.hpp"
 #include "kernels/cpu/elements.hpp"
 

@@ -4,9 +4,8 @@
 #include <cmath>
 #include <cstring>
 
-#include "core/device/operations/log_softmax.hpp"
-#include "core/device/operations/nll_loss.hpp"
-#include "core/device/operations/token_metrics.hpp"
+#include "core/device/operations/losses.hpp"
+#include "core/device/operations/softmax.hpp"
 #include "kernels/cpu/cpu_device.hpp"
 #include "kernels/cpu/elements.hpp"
 #include "kernels/cpu/vector_math.hpp"

@@ -137,7 +137,7 @@ void dequantize_group(const std::int8_t* in, int bits, std::int64_t count, float
   }
 }
 
-/// Where the group goes that is the `group`-th of `groups` in order.
+/// The place of the group that is the `group`-th of `groups` in order.
 std::int64_t place_of(std::int64_t group, std::int64_t groups, Quantization how) {
   const std::int64_t per_part = groups / (std::int64_t{how.nodes} * how.devices);
   const std::int64_t part = group / per_part;

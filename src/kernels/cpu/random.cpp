@@ -6,10 +6,7 @@
 #include <cassert>
 #include <cmath>
 
-#include "core/device/operations/dropout.hpp"
-#include "core/device/operations/mask_tokens.hpp"
 #include "core/device/random_bits.hpp"
-#include "core/device/token_masking.hpp"
 #include "kernels/cpu/cpu_device.hpp"
 #include "kernels/cpu/elements.hpp"
 #include "kernels/cpu/vector_math.hpp"

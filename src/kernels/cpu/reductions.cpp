@@ -4,10 +4,8 @@
 #include <cmath>
 #include <type_traits>
 
-#include "core/device/operations/add.hpp"
-#include "core/device/operations/bias.hpp"
-#include "core/device/operations/norm_and_overflow.hpp"
-#include "core/device/operations/scale.hpp"
+#include "core/device/operations/elementwise.hpp"
+#include "core/device/operations/optimizers.hpp"
 #include "kernels/cpu/cpu_device.hpp"
 #include "kernels/cpu/elements.hpp"
 

@@ -1,9 +1,8 @@
-#include "core/device/operations/rms_norm.hpp"
-
 #include <algorithm>
 #include <cassert>
 #include <cmath>
 
+#include "core/device/operations/norms.hpp"
 #include "kernels/cpu/cpu_device.hpp"
 #include "kernels/cpu/elements.hpp"
 

@@ -8,7 +8,6 @@
 #include <numeric>
 #include <vector>
 
-#include "core/device/operations/router_balance.hpp"
 #include "kernels/cpu/cpu_device.hpp"
 #include "kernels/cpu/elements.hpp"
 

@@ -6,7 +6,6 @@
 #include <cstring>
 #include <numeric>
 
-#include "core/device/operations/weighted_rows.hpp"
 #include "kernels/cpu/cpu_device.hpp"
 #include "kernels/cpu/elements.hpp"
 
@@ -38,16 +37,6 @@ float element(const Tensor& tensor, std::int64_t i) {
   return with_type(tensor.dtype, [&]<class T>(std::type_identity<T>) {
     return to_float(elements<T>(tensor)[i]);
   });
-}
-
-void load_row(const Matrix& matrix, std::int64_t i, float* to) {
-  with_type(matrix.dtype,
-            [&]<class T>(std::type_identity<T>) { convert(row<T>(matrix, i), to, matrix.cols); });
-}
-
-void store_row(const float* from, const Matrix& matrix, std::int64_t i) {
-  with_type(matrix.dtype,
-            [&]<class T>(std::type_identity<T>) { convert(from, row<T>(matrix, i), matrix.cols); });
 }
 
 }  // namespace

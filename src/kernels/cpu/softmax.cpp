@@ -34,16 +34,6 @@ void softmax_backward(float* d, const float* p, std::int64_t count) {
   for (std::int64_t j = 0; j < count; ++j) d[j] = p[j] * (d[j] - sum);
 }
 
-void load_row(const Matrix& matrix, std::int64_t i, float* to) {
-  with_type(matrix.dtype,
-            [&]<class T>(std::type_identity<T>) { convert(row<T>(matrix, i), to, matrix.cols); });
-}
-
-void store_row(const float* from, const Matrix& matrix, std::int64_t i) {
-  with_type(matrix.dtype,
-            [&]<class T>(std::type_identity<T>) { convert(from, row<T>(matrix, i), matrix.cols); });
-}
-
 }  // namespace
 
 void CpuDevice::compute(const Softmax& op) {

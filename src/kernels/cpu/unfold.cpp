@@ -1,8 +1,7 @@
-#include "core/device/operations/unfold.hpp"
-
 #include <algorithm>
 #include <cassert>
 
+#include "core/device/operations/rows.hpp"
 #include "kernels/cpu/cpu_device.hpp"
 #include "kernels/cpu/elements.hpp"
 
@@ -16,7 +15,7 @@ struct Taps {
   std::int64_t last;
 };
 
-/// Of the rows at + offset, at + offset + 1, ...
+/// The taps of the rows at + offset, at + offset + 1, ... that are in the sequence.
 Taps taps_at(std::int64_t at, std::int64_t sequence, std::int64_t width, std::int64_t offset) {
   const std::int64_t place = at % sequence + offset;
   return {std::max<std::int64_t>(0, -place), std::min(width, sequence - place)};

@@ -9,7 +9,7 @@
 
 namespace dstune::sim {
 
-/// As much memory as the accelerators that people tune for, each process its own.
+/// A device with as much memory as the accelerators that people tune for, one for each process.
 DeviceInfo describe_device(const Placement& placement = {});
 
 std::unique_ptr<Backend> make_backend(const Placement& placement);

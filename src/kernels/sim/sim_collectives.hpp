@@ -1,7 +1,7 @@
 // Collectives that cost virtual time.
 #pragma once
 
-#include "core/device/dry_collectives.hpp"
+#include "core/device/dry/dry_collectives.hpp"
 #include "kernels/sim/sim_device.hpp"
 
 namespace dstune::sim {

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "core/device/clocked_device.hpp"
+#include "core/device/dry/clocked_device.hpp"
 
 namespace dstune::sim {
 

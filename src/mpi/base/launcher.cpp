@@ -13,8 +13,8 @@
 #include <sys/statvfs.h>
 #include <unistd.h>
 
-#include "core/base/control_groups.hpp"
-#include "core/base/file.hpp"
+#include "core/base/files/file.hpp"
+#include "core/base/host/control_groups.hpp"
 #include "core/base/text.hpp"
 
 namespace dstune {

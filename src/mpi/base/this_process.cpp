@@ -7,7 +7,7 @@
 #include <sched.h>
 #include <unistd.h>
 
-#include "core/base/this_host.hpp"
+#include "core/base/host/this_host.hpp"
 
 namespace dstune {
 

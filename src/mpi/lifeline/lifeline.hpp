@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/base/file.hpp"
+#include "core/base/files/file.hpp"
 #include "core/base/json_fwd.hpp"
 #include "core/base/units.hpp"
 

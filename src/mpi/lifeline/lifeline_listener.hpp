@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "core/base/file.hpp"
+#include "core/base/files/file.hpp"
 #include "core/base/units.hpp"
 #include "mpi/lifeline/lifeline.hpp"
 

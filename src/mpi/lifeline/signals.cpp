@@ -7,7 +7,7 @@
 
 #include <unistd.h>
 
-#include "core/base/exit_code_file.hpp"
+#include "core/base/files/exit_code.hpp"
 
 namespace dstune {
 

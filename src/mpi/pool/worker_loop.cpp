@@ -7,8 +7,8 @@
 #include <variant>
 #include <vector>
 
+#include "core/base/host/memory_bounds.hpp"
 #include "core/base/log.hpp"
-#include "core/base/memory_bounds.hpp"
 #include "core/base/text.hpp"
 #include "core/device/faults.hpp"
 #include "mpi/lifeline/worker_link.hpp"

@@ -4,7 +4,7 @@
 #include <functional>
 
 #include "core/experiment/experiment.hpp"
-#include "core/experiment/outcome.hpp"
+#include "core/experiment/outcome/outcome.hpp"
 #include "mpi/base/communicator.hpp"
 #include "mpi/collectives/mpi_group.hpp"
 

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 namespace dstune::pattern_test {
+
 namespace {
 
 bool matches(const char* pattern, const char* text) { return Pattern(pattern).matches(text); }
@@ -44,5 +45,33 @@ TEST(Pattern, TakesTimeThatIsLinearInTheText) {
   EXPECT_TRUE(Pattern("(.*)*").matches(std::string(1'000'000, 'a')));
 }
 
+TEST(Glob, StandsForTheWholeText) {
+  EXPECT_TRUE(matches_glob("lm_head.weight", "lm_head.weight"));
+  EXPECT_FALSE(matches_glob("lm_head", "lm_head.weight"));
+  EXPECT_FALSE(matches_glob("lm_head.weight", "lm_head"));
+  EXPECT_TRUE(matches_glob("", ""));
+}
+
+TEST(Glob, StarsAreAnyTextDotsIncluded) {
+  EXPECT_TRUE(matches_glob("*.bias", "model.layers.3.mlp.bias"));
+  EXPECT_TRUE(matches_glob("model.*.mlp.*", "model.layers.3.mlp.up.weight"));
+  EXPECT_TRUE(matches_glob("a*", "a"));
+  EXPECT_TRUE(matches_glob("*a*b", "xaabab"));
+  EXPECT_FALSE(matches_glob("*a*b", "xbaa"));
+}
+
+TEST(Glob, QuestionMarksAndBracketsAreOneCharacter) {
+  EXPECT_TRUE(matches_glob("h.?.w", "h.3.w"));
+  EXPECT_FALSE(matches_glob("h.?.w", "h.31.w"));
+  EXPECT_TRUE(matches_glob("h.[2-4].[!a]", "h.3.w"));
+  EXPECT_FALSE(matches_glob("h.[2-4].w", "h.5.w"));
+  EXPECT_FALSE(matches_glob("h.3.[!w]", "h.3.w"));
+  EXPECT_TRUE(matches_glob("[qk]_proj", "k_proj"));
+  EXPECT_TRUE(matches_glob("[]]", "]"));
+}
+
+TEST(Glob, ABracketThatNothingClosesIsItself) { EXPECT_TRUE(matches_glob("a[b", "a[b")); }
+
 }  // namespace
+
 }  // namespace dstune::pattern_test

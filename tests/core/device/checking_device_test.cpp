@@ -2,8 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "core/device/operations/bias.hpp"
-#include "core/device/operations/fill.hpp"
+#include "core/device/operations/elementwise.hpp"
 
 namespace dstune::checking_device_test {
 namespace {

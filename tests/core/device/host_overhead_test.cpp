@@ -8,8 +8,8 @@
 #include <gtest/gtest.h>
 
 #include "core/base/json_parser.hpp"
-#include "core/device/clocked_device.hpp"
-#include "core/device/dry_collectives.hpp"
+#include "core/device/dry/clocked_device.hpp"
+#include "core/device/dry/dry_collectives.hpp"
 #include "core/train/families/families.hpp"
 #include "core/train/training_step.hpp"
 #include "kernels/sim/sim_collectives.hpp"

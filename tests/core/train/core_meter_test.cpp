@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "core/device/dry_device.hpp"
+#include "core/device/dry/dry_device.hpp"
 #include "kernels/cpu/cpu_device.hpp"
 
 namespace dstune::core_meter_test {

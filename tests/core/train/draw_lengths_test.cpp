@@ -12,8 +12,8 @@
 #include <gtest/gtest.h>
 
 #include "core/base/statistics.hpp"
-#include "core/device/dry_collectives.hpp"
-#include "core/device/dry_device.hpp"
+#include "core/device/dry/dry_collectives.hpp"
+#include "core/device/dry/dry_device.hpp"
 #include "core/train/training_step.hpp"
 #include "tests/support/test_data.hpp"
 #include "tests/support/tiny_experiment.hpp"

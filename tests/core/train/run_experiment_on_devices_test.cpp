@@ -7,8 +7,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/device/dry_collectives.hpp"
-#include "core/device/dry_device.hpp"
+#include "core/device/dry/dry_collectives.hpp"
+#include "core/device/dry/dry_device.hpp"
 #include "tests/core/train/run_on_cpus.hpp"
 
 namespace dstune::run_experiment_on_devices_test {

@@ -6,9 +6,9 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "core/device/operations/fill.hpp"
+#include "core/device/operations/elementwise.hpp"
 #include "core/device/operations/gemm.hpp"
-#include "core/device/operations/norm_and_overflow.hpp"
+#include "core/device/operations/optimizers.hpp"
 #include "kernels/cpu/products/blas.hpp"
 #include "kernels/cpu/products/onednn.hpp"
 #include "tests/support/numbers.hpp"

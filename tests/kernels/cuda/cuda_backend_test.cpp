@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "core/device/group.hpp"
-#include "core/device/operations/fill.hpp"
+#include "core/device/operations/elementwise.hpp"
 #include "kernels/cuda/device/piece_size.hpp"
 #include "tests/support/cuda_on_host/control.hpp"
 #include "tests/support/thread_group.hpp"

@@ -1,8 +1,7 @@
-#include "core/device/operations/activate.hpp"
-
 #include <cmath>
 #include <numbers>
 
+#include "core/device/operations/activations.hpp"
 #include "tests/kernels/device/device_test.hpp"
 
 namespace dstune::testing::activate_test {

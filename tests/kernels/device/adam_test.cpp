@@ -1,7 +1,6 @@
-#include "core/device/operations/adam.hpp"
-
 #include <cmath>
 
+#include "core/device/operations/optimizers.hpp"
 #include "tests/kernels/device/device_test.hpp"
 
 namespace dstune::testing::adam_test {

@@ -1,6 +1,6 @@
 #include <cmath>
 
-#include "core/device/score_dropout.hpp"
+#include "core/device/operations/attention.hpp"
 #include "tests/kernels/device/attention_case.hpp"
 
 namespace dstune::testing::attention_dropout_test {

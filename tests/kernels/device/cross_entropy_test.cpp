@@ -1,8 +1,6 @@
-#include "core/device/operations/cross_entropy.hpp"
-
 #include <cmath>
 
-#include "core/device/operations/logits_tile.hpp"
+#include "core/device/operations/losses.hpp"
 #include "tests/kernels/device/device_test.hpp"
 
 namespace dstune::testing::cross_entropy_test {

@@ -1,7 +1,6 @@
-#include "core/device/operations/dropout.hpp"
-
 #include <algorithm>
 
+#include "core/device/operations/random.hpp"
 #include "core/device/random_bits.hpp"
 #include "tests/kernels/device/device_test.hpp"
 

@@ -1,11 +1,10 @@
 #include <cmath>
 #include <limits>
 
-#include "core/device/operations/attention_mask.hpp"
+#include "core/device/operations/attention.hpp"
+#include "core/device/operations/elementwise.hpp"
 #include "core/device/operations/gemm.hpp"
-#include "core/device/operations/scale.hpp"
 #include "core/device/operations/softmax.hpp"
-#include "core/device/operations/stack_heads.hpp"
 #include "tests/kernels/device/device_test.hpp"
 
 namespace dstune::testing::eager_attention_test {

@@ -1,7 +1,5 @@
-#include "core/device/operations/add.hpp"
-#include "core/device/operations/copy.hpp"
-#include "core/device/operations/fill.hpp"
-#include "core/device/operations/scale.hpp"
+#include "core/device/operations/elementwise.hpp"
+
 #include "tests/kernels/device/device_test.hpp"
 
 namespace dstune::testing::elementwise_test {

@@ -1,6 +1,6 @@
 #include "core/device/operations/embedding.hpp"
 
-#include "core/device/operations/add.hpp"
+#include "core/device/operations/elementwise.hpp"
 #include "tests/kernels/device/device_test.hpp"
 
 namespace dstune::testing::embedding_test {

@@ -1,7 +1,7 @@
 #include <cmath>
 #include <numbers>
 
-#include "core/device/operations/gelu_new.hpp"
+#include "core/device/operations/activations.hpp"
 #include "tests/kernels/device/device_test.hpp"
 #include "tests/support/numbers.hpp"
 

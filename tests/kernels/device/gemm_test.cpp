@@ -2,7 +2,7 @@
 
 #include <numeric>
 
-#include "core/device/operations/fill.hpp"
+#include "core/device/operations/elementwise.hpp"
 #include "tests/kernels/device/device_test.hpp"
 
 namespace dstune::testing::gemm_test {

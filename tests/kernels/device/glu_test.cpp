@@ -1,9 +1,8 @@
-#include "core/device/operations/glu.hpp"
-
 #include <cmath>
 #include <cstdint>
 #include <vector>
 
+#include "core/device/operations/activations.hpp"
 #include "tests/kernels/device/device_test.hpp"
 
 namespace dstune::testing::glu_test {

@@ -1,8 +1,7 @@
-#include "core/device/operations/grouped_gemm.hpp"
-
 #include <cstdint>
 #include <vector>
 
+#include "core/device/operations/gemm.hpp"
 #include "core/device/operations/routing.hpp"
 #include "tests/kernels/device/device_test.hpp"
 

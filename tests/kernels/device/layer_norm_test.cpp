@@ -1,7 +1,6 @@
-#include "core/device/operations/layer_norm.hpp"
-
 #include <cmath>
 
+#include "core/device/operations/norms.hpp"
 #include "tests/kernels/device/device_test.hpp"
 
 namespace dstune::testing::layer_norm_test {

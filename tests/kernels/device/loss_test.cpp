@@ -1,7 +1,7 @@
 #include <cmath>
 
-#include "core/device/operations/log_softmax.hpp"
-#include "core/device/operations/nll_loss.hpp"
+#include "core/device/operations/losses.hpp"
+#include "core/device/operations/softmax.hpp"
 #include "tests/kernels/device/device_test.hpp"
 #include "tests/support/numbers.hpp"
 

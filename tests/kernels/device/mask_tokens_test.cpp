@@ -1,8 +1,7 @@
-#include "core/device/operations/mask_tokens.hpp"
-
 #include <algorithm>
 #include <cmath>
 
+#include "core/device/operations/random.hpp"
 #include "tests/kernels/device/device_test.hpp"
 
 namespace dstune::testing::mask_tokens_test {

@@ -1,8 +1,7 @@
 #include <stdexcept>
 
-#include "core/device/operations/fill.hpp"
+#include "core/device/operations/elementwise.hpp"
 #include "core/device/operations/gemm.hpp"
-#include "core/device/operations/scale.hpp"
 #include "tests/kernels/device/device_test.hpp"
 
 namespace dstune::testing::memory_test {

@@ -1,4 +1,4 @@
-#include "core/device/operations/activate.hpp"
+#include "core/device/operations/activations.hpp"
 #include "tests/kernels/device/device_test.hpp"
 
 namespace dstune::testing::multiply_test {

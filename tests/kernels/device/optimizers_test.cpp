@@ -1,10 +1,8 @@
+#include "core/device/operations/optimizers.hpp"
+
 #include <algorithm>
 #include <cmath>
 
-#include "core/device/operations/adagrad.hpp"
-#include "core/device/operations/lamb.hpp"
-#include "core/device/operations/lion.hpp"
-#include "core/device/operations/sgd.hpp"
 #include "tests/kernels/device/device_test.hpp"
 
 namespace dstune::testing::optimizers_test {

@@ -1,12 +1,11 @@
-#include "core/device/operations/position_bias.hpp"
-
 #include <array>
 #include <cmath>
 #include <limits>
 
-#include "core/device/operations/clamp.hpp"
-#include "core/device/operations/norm_and_overflow.hpp"
-#include "core/device/operations/shift_tokens.hpp"
+#include "core/device/operations/elementwise.hpp"
+#include "core/device/operations/embedding.hpp"
+#include "core/device/operations/optimizers.hpp"
+#include "core/device/operations/relative_positions.hpp"
 #include "core/device/scalar.hpp"
 #include "tests/kernels/device/device_test.hpp"
 

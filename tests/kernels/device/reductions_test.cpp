@@ -1,9 +1,7 @@
 #include <limits>
 
-#include "core/device/operations/bias.hpp"
-#include "core/device/operations/fill.hpp"
-#include "core/device/operations/norm_and_overflow.hpp"
-#include "core/device/operations/scale.hpp"
+#include "core/device/operations/elementwise.hpp"
+#include "core/device/operations/optimizers.hpp"
 #include "tests/kernels/device/device_test.hpp"
 #include "tests/support/numbers.hpp"
 

@@ -1,12 +1,9 @@
-#include "core/device/operations/relative_scores.hpp"
-
 #include <algorithm>
 #include <cmath>
 
-#include "core/device/operations/masked_fill.hpp"
+#include "core/device/operations/elementwise.hpp"
 #include "core/device/operations/relative_positions.hpp"
 #include "core/device/operations/rows.hpp"
-#include "core/device/operations/unfold.hpp"
 #include "tests/kernels/device/device_test.hpp"
 
 namespace dstune::testing::relative_scores_test {

@@ -1,8 +1,7 @@
-#include "core/device/operations/rms_norm.hpp"
-
 #include <algorithm>
 #include <cmath>
 
+#include "core/device/operations/norms.hpp"
 #include "tests/kernels/device/device_test.hpp"
 
 namespace dstune::testing::rms_norm_test {

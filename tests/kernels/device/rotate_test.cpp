@@ -1,7 +1,6 @@
-#include "core/device/operations/rotate.hpp"
-
 #include <cmath>
 
+#include "core/device/operations/attention.hpp"
 #include "tests/kernels/device/device_test.hpp"
 
 namespace dstune::testing::rotate_test {

@@ -1,9 +1,8 @@
-#include "core/device/operations/router_balance.hpp"
-
 #include <cstdint>
 #include <vector>
 
-#include "core/device/operations/fill.hpp"
+#include "core/device/operations/elementwise.hpp"
+#include "core/device/operations/routing.hpp"
 #include "tests/kernels/device/device_test.hpp"
 
 namespace dstune::testing::router_balance_test {

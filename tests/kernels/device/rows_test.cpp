@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "core/device/operations/token_metrics.hpp"
+#include "core/device/operations/losses.hpp"
 #include "tests/kernels/device/device_test.hpp"
 
 namespace dstune::testing::rows_test {

@@ -2,18 +2,10 @@
 // and what lies beside them stays as it is.
 #include <utility>
 
-#include "core/device/operations/adagrad.hpp"
-#include "core/device/operations/adam.hpp"
-#include "core/device/operations/add.hpp"
-#include "core/device/operations/bias.hpp"
-#include "core/device/operations/copy.hpp"
-#include "core/device/operations/dropout.hpp"
-#include "core/device/operations/lamb.hpp"
-#include "core/device/operations/lion.hpp"
+#include "core/device/operations/elementwise.hpp"
+#include "core/device/operations/optimizers.hpp"
 #include "core/device/operations/quantize.hpp"
 #include "core/device/operations/random.hpp"
-#include "core/device/operations/scale.hpp"
-#include "core/device/operations/sgd.hpp"
 #include "tests/kernels/device/device_test.hpp"
 #include "tests/support/numbers.hpp"
 

@@ -1,8 +1,7 @@
-#include "core/device/operations/weighted_rows.hpp"
-
 #include <cstdint>
 #include <vector>
 
+#include "core/device/operations/rows.hpp"
 #include "tests/kernels/device/device_test.hpp"
 
 namespace dstune::testing::weighted_rows_test {

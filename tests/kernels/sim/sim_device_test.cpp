@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "core/device/operations/fill.hpp"
+#include "core/device/operations/elementwise.hpp"
 #include "core/device/operations/gemm.hpp"
 #include "core/device/scalar.hpp"
 #include "kernels/sim/sim_collectives.hpp"

@@ -8,8 +8,8 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
-#include "core/base/exit_code_file.hpp"
-#include "core/base/file.hpp"
+#include "core/base/files/exit_code.hpp"
+#include "core/base/files/file.hpp"
 
 namespace dstune::signals_test {
 namespace {

@@ -32,7 +32,7 @@ void check_nvme(const json::object& zero, std::string_view key, Problems& proble
                "is missing; device \"nvme\" needs a folder");
 }
 
-// DeepSpeed refuses them together, whatever the old one says.
+// DeepSpeed refuses an old key beside its new one, whatever the old one says.
 void check_deprecated(const json::object& zero, Problems& problems) {
   for (const auto& [old_key, new_key] : deepspeed_table::kDeprecatedInZero) {
     if (!zero.contains(old_key) || !zero.contains(new_key)) continue;
@@ -41,7 +41,7 @@ void check_deprecated(const json::object& zero, Problems& problems) {
   }
 }
 
-// In today's form or the old one; a list of the search space counts as not.
+// Offloading is asked for by today's key or the old one; a list of the search space does not count.
 bool offloads(const json::object& zero, std::string_view key, std::string_view old_key) {
   if (is_true(&zero, old_key)) return true;
   const auto* const offload = section_of(zero, key);

@@ -19,7 +19,7 @@ constexpr Section checked(std::span<const KeyRule> rules) {
   return {.rules = rules, .auto_is_default = true, .coerces = true};
 }
 
-// One that DeepSpeed reads as a dictionary: it takes what it knows and ignores the rest.
+// A section that DeepSpeed reads as a dictionary: it takes what it knows and ignores the rest.
 constexpr Section read(std::span<const KeyRule> rules) {
   return {.rules = rules,
           .other_keys = true,
@@ -28,7 +28,7 @@ constexpr Section read(std::span<const KeyRule> rules) {
           .other_keys_warning = table::kUnknown};
 }
 
-// Likewise, but "auto" means nothing in it.
+// A section of that kind in which "auto" means nothing.
 constexpr Section read_as_is(std::span<const KeyRule> rules) {
   return {.rules = rules,
           .other_keys = true,
@@ -36,7 +36,7 @@ constexpr Section read_as_is(std::span<const KeyRule> rules) {
           .other_keys_warning = table::kUnknown};
 }
 
-// One whose other keys belong to somebody else, such as an optimizer's class.
+// A section whose other keys belong to somebody else, such as an optimizer's class.
 constexpr Section open(std::span<const KeyRule> rules) {
   return {.rules = rules, .other_keys = true};
 }

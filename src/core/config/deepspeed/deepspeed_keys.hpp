@@ -7,7 +7,7 @@
 namespace dstune {
 
 /// The whole file. Keys without a rule pass through untouched. zero_optimization.stage and the
-/// three batch sizes are read elsewhere (core/config/batch_sizes.hpp,
+/// three batch sizes are read elsewhere (core/config/deepspeed/batch_sizes.hpp,
 /// core/config/tuning_config.hpp).
 const Section& deepspeed_section();
 

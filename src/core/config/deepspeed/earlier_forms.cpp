@@ -31,7 +31,7 @@ const KeySince* find_removed(std::string_view pointer) {
   return found == rows.end() ? nullptr : &*found;
 }
 
-// Whether the key stays.
+// True if the key stays in the file.
 bool keeps(const std::string& place, const json::value& value, const DeepSpeedVersion& version,
            Problems& problems) {
   const KeySince* const removed = find_removed(place);

@@ -106,7 +106,7 @@ double number(const json::object& params, std::string_view key) {
   return value != nullptr && value->is_number() ? value->to_number<double>() : 0;
 }
 
-// torch.optim.SGD's own condition.
+// torch.optim.SGD refuses nesterov without momentum, and with dampening.
 void check_nesterov(const json::object& params, Problems& problems) {
   if (!is_on(params, "nesterov")) return;
   if (number(params, "momentum") > 0 && number(params, "dampening") == 0) return;

@@ -14,7 +14,7 @@ namespace {
 
 constexpr KeyRule kAccumulation = knob_of("", "gradient_accumulation_steps").rule;
 
-/// What the search chooses anyway.
+/// Places that the search chooses values for anyway.
 constexpr std::string_view kChosen[] = {"/zero_optimization/stage", "/train_batch_size",
                                         "/train_micro_batch_size_per_gpu"};
 constexpr std::string_view kOfTheRun[] = {"autotuning", "dstune"};

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "core/base/text.hpp"
-#include "core/config/auto_values.hpp"
+#include "core/config/deepspeed/auto_values.hpp"
 #include "core/config/space/axis_values.hpp"
 #include "core/config/space/templates.hpp"
 #include "core/config/space/user_lists.hpp"

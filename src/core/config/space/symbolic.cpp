@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "core/base/text.hpp"
-#include "core/config/auto_values.hpp"
+#include "core/config/deepspeed/auto_values.hpp"
 #include "core/config/space/axis.hpp"
 
 namespace dstune {

@@ -187,7 +187,7 @@ class TemplateTaker {
     return {json::value(text), place.pointer};
   }
 
-  // Of the sets of a group the last moves fastest.
+  // The last set of a group moves fastest.
   std::size_t index_of(const std::string& name, std::size_t index) const {
     const std::size_t own = variables_.set_of(name);
     for (std::size_t set = group_of_.size(); --set > own;) {

@@ -39,7 +39,7 @@ struct ListTaker {
   }
 
  private:
-  // False, with a problem, if nothing in it is right.
+  // @returns false, with a problem, if no value of the list is right
   bool take_list(json::value& list, const std::string& place) {
     const auto key = find_key(place, place, problems);
     if (!key) return false;

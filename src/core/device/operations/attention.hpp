@@ -1,4 +1,4 @@
-// Scaled dot product attention without the scores (Dao et al. 2022).
+// Attention: scores, masks, heads, and dropout of probabilities.
 #pragma once
 
 #include <algorithm>
@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "core/device/operations/work.hpp"
+#include "core/device/random_bits.hpp"
 #include "core/device/tensor.hpp"
 
 namespace dstune {
@@ -51,8 +52,9 @@ struct AttentionShape {
   std::int64_t rows() const { return batch * sequence; }
 };
 
-/// For each head O = dropout(softmax(cap(scale Q K^T))) V over what a query sees, without storing
-/// the scores. q and out have `heads` heads, k and v `kv_heads`.
+/// Scaled dot product attention without the scores (Dao et al. 2022): for each head O =
+/// dropout(softmax(cap(scale Q K^T))) V over what a query sees, without storing the scores. q and
+/// out have `heads` heads, k and v `kv_heads`.
 struct Attention {
   AttentionShape shape;
   Heads q;
@@ -114,6 +116,132 @@ inline Work work_of(const AttentionBackward& op) {
           {operand_of(op.d_q, shape.heads, shape.head_size),
            operand_of(op.d_k, shape.kv_heads, shape.head_size),
            operand_of(op.d_v, shape.kv_heads, shape.head_size)}};
+}
+
+/// The mask that eager attention adds: mask[b, i, j] = 0 where query i sees key j, else the lowest
+/// number of its type.
+struct FillMask {
+  AttentionShape shape;
+  Tensor mask;  ///< (batch, sequence, sequence)
+};
+
+/// out[b, h, i, j] = scores[b, h, i, j] + mask[b, i, j]
+struct AddMask {
+  AttentionShape shape;
+  Tensor scores;  ///< (batch, heads, sequence, sequence)
+  Tensor mask;
+  Tensor out;  ///< may be scores
+};
+
+inline Work work_of(const FillMask& op) { return {"fill_mask", 0, {}, {op.mask}}; }
+inline Work work_of(const AddMask& op) {
+  return {"add_mask", count(op.scores), {op.scores, op.mask}, {op.out}};
+}
+
+/// out = the heads of each sequence, each of them shape.heads / heads times: row b * shape.heads *
+/// sequence + h * sequence + i of out is row i of head h / (shape.heads / heads) of sequence b.
+struct StackHeads {
+  AttentionShape shape;
+  Heads in;
+  std::int64_t heads = 0;  ///< of `in`; divides shape.heads
+  Matrix out;              ///< (batch * shape.heads * sequence, head_size)
+};
+
+/// The reverse: out's heads are sums of those that StackHeads would have made of each.
+struct SpreadHeads {
+  AttentionShape shape;
+  Matrix in;
+  Heads out;
+  std::int64_t heads = 0;  ///< of `out`
+};
+
+inline Work work_of(const StackHeads& op) {
+  return {"stack_heads", 0, {operand_of(op.in, op.heads, op.shape.head_size)}, {op.out}};
+}
+inline Work work_of(const SpreadHeads& op) {
+  return {"spread_heads",
+          op.heads == op.shape.heads ? 0 : count(op.in),
+          {op.in},
+          {operand_of(op.out, op.heads, op.shape.head_size)}};
+}
+
+/// RoPE (Su et al. 2021), as Hugging Face's apply_rotary_pos_emb, of each head's first r columns,
+/// halves a and b: out = (a cos - b sin, b cos + a sin) with the position's angles; the other
+/// columns are copied. The inverse turns the other way: backward.
+struct Rotate {
+  Matrix in;  ///< (M, heads * in_stride): heads side by side
+  std::int64_t heads = 0;
+  std::int64_t head_size = 0;
+  std::int64_t in_stride = 0;  ///< columns between the starts of heads of `in`, >= head_size
+  Matrix cos;                  ///< (s, r / 2), the model's type; M a multiple of s
+  Matrix sin;                  ///< (s, r / 2)
+  bool inverse = false;
+  Tensor scratch;  ///< of out's type, rotate_scratch() elements
+  Matrix out;      ///< (M, heads * head_size), dense; not `in`
+};
+
+/// The elements that PyTorch's chain of kernels holds at its highest, beside `in` and `out`.
+constexpr std::int64_t rotate_scratch(std::int64_t elements) { return 2 * elements; }
+
+// Forward: times cos; minus the half, and the halves together; times sin; the sum. Backward: times
+// cos, times sin, minus the half, then of each half a full tensor with zeros, added.
+inline Work work_of(const Rotate& op) {
+  const Operand out = op.out;
+  const Operand in = Operand(op.in).of(out.bytes);
+  const Operand half = in.of(out.bytes / 2);
+  const Operand scratch = Operand(op.scratch).of(out.bytes);
+  Work work{"rotate", 3 * count(op.out), {in, op.cos, in, op.sin}, {out, scratch}};
+  if (op.inverse) {
+    work.reads.add({half, half, half, out, scratch, out, scratch});
+    work.writes.add({half, scratch, half, scratch, half, out, out});
+  } else {
+    work.reads.add({half, scratch, scratch, out});
+    work.writes.add({half, scratch, out});
+  }
+  return work;
+}
+
+/// Which of attention's probabilities are dropped, in every backend alike. In every 16 x 16 of a
+/// head's scores those whose queries and keys differ by 0 or 8 are a group: one thread has them
+/// when matrix instructions made the scores, and when they made the transposed ones. Sixteen bits
+/// of a group's hash decide over each.
+struct ScoreGroups {
+  static constexpr std::uint64_t kTile = 16;
+  static constexpr std::uint64_t kHalf = kTile / 2;
+
+  /// @param sequence  queries, and keys, of the head
+  constexpr explicit ScoreGroups(std::int64_t sequence)
+      : per_row((static_cast<std::uint64_t>(sequence) + kTile - 1) / kTile * kHalf) {}
+
+  /// The group's index; that of (query, key + 1) is one more where both keys are in one 8, that of
+  /// (query + 1, key) per_row more where both queries are.
+  constexpr std::uint64_t index(std::int64_t query, std::int64_t key) const {
+    return half_of(query) * per_row + half_of(key);
+  }
+
+  static constexpr std::uint64_t half_of(std::int64_t row) {
+    const auto place = static_cast<std::uint64_t>(row);
+    return place / kTile * kHalf + place % kHalf;
+  }
+
+  std::uint64_t per_row;
+};
+
+/// Its place in its group, 0 .. 3.
+constexpr unsigned score_place(std::int64_t query, std::int64_t key) {
+  const auto row = static_cast<std::uint64_t>(query);
+  const auto column = static_cast<std::uint64_t>(key);
+  return static_cast<unsigned>(row / ScoreGroups::kHalf % 2 * 2 + column / ScoreGroups::kHalf % 2);
+}
+
+/// A number of 16 bits is kept if it is not below the threshold.
+inline std::uint32_t score_threshold(double probability) {
+  return static_cast<std::uint32_t>(std::lround(probability * 65536.0));
+}
+
+/// @param bits  random_bits() of the head's key and the group's index
+constexpr bool is_score_kept(std::uint64_t bits, unsigned place, std::uint32_t threshold) {
+  return (static_cast<std::uint32_t>(bits >> (16U * place)) & 0xffffU) >= threshold;
 }
 
 }  // namespace dstune

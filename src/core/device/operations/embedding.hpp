@@ -39,4 +39,14 @@ inline Work work_of(const EmbeddingBackward& op) {
   return {"embedding_backward", count(op.d_out), {op.tokens, op.d_out, rows}, {rows}};
 }
 
+/// out[i] = labels[i - 1] within a sequence, and `start` at its beginning: T5's _shift_right().
+struct ShiftTokens {
+  Tensor labels;              ///< int64, whole sequences
+  std::int64_t sequence = 1;  ///< the length of one
+  std::int64_t start = 0;     ///< decoder_start_token_id
+  Tensor out;                 ///< int64, as many
+};
+
+inline Work work_of(const ShiftTokens& op) { return {"shift_tokens", 0, {op.labels}, {op.out}}; }
+
 }  // namespace dstune

@@ -2,8 +2,8 @@
 #pragma once
 
 /// X(Operation) for each. A Device has a virtual function for each name, and a device without
-/// arithmetic an empty one: a new one is a header beside this one, its line here, and a kernel per
-/// backend.
+/// arithmetic an empty one: a new one is its struct in a header beside this one, its line here, and
+/// a kernel per backend.
 // A list of types could not declare a virtual function for each, so that call sites compile only
 // the operations they use.
 // clang-format off

@@ -1,14 +1,42 @@
-// Which experts a token goes to, and the order of all rows by expert.
+// Which experts a token goes to, and the loss that keeps them evenly used.
 #pragma once
 
 #include <cstdint>
 #include <optional>
 
-#include "core/device/expert_draw.hpp"
 #include "core/device/operations/work.hpp"
+#include "core/device/random_bits.hpp"
 #include "core/device/tensor.hpp"
 
 namespace dstune {
+
+/// Tokens go to experts by lot. An expert's popularity is exp(imbalance * n), n of a normal
+/// distribution: 0 is even, and the more experts differ the more uneven are their tokens.
+struct ExpertDraw {
+  std::uint64_t seed = 0;
+  double imbalance = 0;
+};
+
+/// The logarithm of the popularity of `expert`. The sum of 12 uniform numbers, less 6, stands for a
+/// normal one.
+constexpr float log_popularity(const ExpertDraw& draw, std::int64_t expert) {
+  constexpr int kTerms = 12;
+  const std::uint64_t key = make_key(draw.seed, 1);
+  double sum = -kTerms / 2.0;
+  for (int term = 0; term < kTerms; ++term) {
+    const auto index = static_cast<std::uint64_t>(expert * kTerms + term);
+    sum += static_cast<double>(random_bits(key, index) >> 32U) * 0x1p-32;
+  }
+  return static_cast<float>(draw.imbalance * sum);
+}
+
+/// The number is above 0 and below 1, and independent for each pair. A token's experts with the
+/// largest log_popularity - log(-log(number)) are a draw without replacement (Gumbel-top-k, Kool et
+/// al. 2019).
+constexpr float drawn_number(const ExpertDraw& draw, std::int64_t pair) {
+  const std::uint64_t bits = random_bits(make_key(draw.seed), static_cast<std::uint64_t>(pair));
+  return (static_cast<float>(bits >> 41U) + 0.5F) * 0x1p-23F;
+}
 
 /// The columns of the k largest scores of each row, the largest first, of equal ones the first
 /// column first; or k columns by lot.
@@ -76,6 +104,41 @@ inline Work work_of(const SortByExpert& op) {
           count(op.experts),
           {op.experts, op.order, op.order},
           {op.order, op.tokens, op.places, op.ends}};
+}
+
+/// counts(e) += pairs of expert e, sums(e) += its probabilities.
+struct AddRouting {
+  Matrix probs;    ///< (M, E), any floating-point type
+  Tensor experts;  ///< int64 (M k)
+  Tensor counts;   ///< fp32 (E)
+  Tensor sums;     ///< fp32 (E)
+};
+
+/// loss += factor * E * sum over e of counts(e) / rows * sums(e) / rows
+struct BalanceLoss {
+  Tensor counts;
+  Tensor sums;
+  std::int64_t rows;  ///< of all layers
+  double factor = 1;
+  Tensor loss;  ///< fp32, one element
+};
+
+/// d_probs(i, e) = factor * E * counts(e) / rows^2
+struct BalanceLossBackward {
+  Tensor counts;
+  std::int64_t rows;
+  double factor = 1;
+  Matrix d_probs;  ///< (M, E)
+};
+
+inline Work work_of(const AddRouting& op) {
+  return {"add_routing", count(op.probs), {op.probs, op.experts}, {op.counts, op.sums}};
+}
+inline Work work_of(const BalanceLoss& op) {
+  return {"balance_loss", 2 * count(op.counts), {op.counts, op.sums}, {number(op.loss)}};
+}
+inline Work work_of(const BalanceLossBackward& op) {
+  return {"balance_loss_backward", count(op.d_probs), {op.counts}, {op.d_probs}};
 }
 
 }  // namespace dstune

@@ -13,10 +13,11 @@ namespace dstune {
 
 /// Memory that an operation reads or writes.
 struct Operand {
-  const void* data = nullptr;
-  Bytes extent = 0;  ///< from the first byte to behind the last
-  Bytes bytes = 0;   ///< that move
+  const void* data;
+  Bytes extent;  ///< from the first byte to behind the last
+  Bytes bytes;   ///< that move
 
+  /// Undefined: to clear all of Operands would take longer than most dry operations.
   Operand() = default;
   Operand(const void* begin, Bytes size) : data(begin), extent(size), bytes(size) {}
   Operand(const Tensor& tensor)  // NOLINT(*-explicit-*)

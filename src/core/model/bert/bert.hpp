@@ -54,7 +54,7 @@ std::optional<ModelSpec> read(Variant kin, const json::object& config, std::stri
 /// around it too, but for DistilBERT.
 ModelParameters parameters(const ModelSpec& spec);
 
-/// parameters() for one kin each.
+/// These are parameters() for one kin each.
 ModelParameters bert_parameters(const ModelSpec& spec);
 ModelParameters roberta_parameters(const ModelSpec& spec);
 ModelParameters distilbert_parameters(const ModelSpec& spec);

@@ -29,7 +29,7 @@ inline constexpr KeyRule kOfAll[] = {
     rules::only("tie_word_embeddings", true),
 };
 
-/// Reads kOfAll, where the members are the defaults.
+/// Reads the keys of kOfAll; the members that are there are the defaults.
 void read_common(const json::object& config, const SectionReader& reader, ModelSpec& spec,
                  Settings& settings);
 
@@ -40,7 +40,7 @@ void check_common(const json::object& config, const ModelSpec& spec, const Setti
                   std::string_view heads, std::string_view size, std::string_view pointer,
                   Problems& problems);
 
-/// The two families of read().
+/// read() of BERT and RoBERTa, and that of DistilBERT.
 std::optional<ModelSpec> read_bert(Variant kin, const json::object& config,
                                    std::string_view pointer, Problems& problems,
                                    std::vector<std::string>& warnings);

@@ -8,7 +8,7 @@ namespace dstune::bert {
 
 namespace {
 
-// RoBERTa's positions are registered last, of a table that begins with rows for padding.
+// RoBERTa's table of positions is registered last, and begins with rows for padding.
 void add_embeddings(Parts& parts, const std::string& body, const std::string& prefix,
                     std::size_t parent) {
   const ModelSpec& spec = parts.spec();

@@ -1,7 +1,7 @@
 #include "core/model/bert/bert_parts.hpp"
 
 #include "core/model/activation_names.hpp"
-#include "core/model/nn_modules.hpp"
+#include "core/model/model_parameters.hpp"
 
 namespace dstune::bert {
 

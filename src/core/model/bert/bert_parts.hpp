@@ -23,7 +23,7 @@ class Parts {
   std::size_t module(const std::string& name, const std::string& class_name, std::size_t parent) {
     return builder_.add_module(name, class_name, parent);
   }
-  /// One into which only token or position numbers go, or nothing by place.
+  /// Adds a module into which only token or position numbers go, or nothing by place.
   std::size_t module_of_numbers(const std::string& name, const std::string& class_name,
                                 std::size_t parent);
 
@@ -39,7 +39,7 @@ class Parts {
   void norm(const std::string& name, std::size_t parent);
   void norm(const std::string& name, std::size_t parent, std::int64_t size);
   void dropout(const std::string& name, std::size_t parent);
-  /// The config's.
+  /// Adds the activation function that the config names.
   void activation(const std::string& name, std::size_t parent);
   /// (h, labels)
   void classifier(const std::string& name, std::size_t parent);
@@ -49,7 +49,7 @@ class Parts {
   void zeros(std::size_t module, std::string_view name, std::vector<std::int64_t> shape) {
     builder_.add_tensor(module, name, std::move(shape), {});
   }
-  /// "bias" of `module`, one number per word. @returns its tensor
+  /// Adds "bias" to `module`, one number per word. @returns its tensor
   std::size_t word_bias(std::size_t module);
   /// `module` uses the word embedding's weight.
   void share_word_embedding(std::size_t module);

@@ -37,7 +37,7 @@ void add_layer(Parts& parts, const std::string& name, std::size_t parent) {
 void add_body(Parts& parts, std::size_t root) {
   const std::size_t body = parts.module_of_numbers("distilbert", "DistilBertModel", root);
   add_embeddings(parts, "distilbert.embeddings", body);
-  // All that comes in is by keyword.
+  // All its inputs are keyword arguments.
   const std::size_t layers = parts.module_of_numbers("distilbert.transformer", "Transformer", body);
   for (std::int64_t i = 0; i < parts.spec().num_layers; ++i) {
     add_layer(parts, concat("distilbert.transformer.layer.", i), layers);

@@ -25,8 +25,8 @@ std::string without_spaces_in_lower_case(std::string_view text) {
   return result;
 }
 
-/// The kinds, where transformers splits a text at "|"; nothing if it is neither a text nor a list
-/// of texts.
+/// The kinds that transformers gets by splitting a text at "|"; nothing if it is neither a text nor
+/// a list of texts.
 std::optional<std::vector<std::string>> kinds_in(const json::value& value) {
   std::vector<std::string> kinds;
   if (value.is_string()) {

@@ -4,7 +4,6 @@
 #include "core/input/key_rules.hpp"
 #include "core/model/activation_names.hpp"
 #include "core/model/config_keys.hpp"
-#include "core/model/config_values.hpp"
 #include "core/model/gpt2/gpt2.hpp"
 #include "core/model/labels.hpp"
 

@@ -4,7 +4,7 @@
 #include "core/model/activation_names.hpp"
 #include "core/model/gpt2/gpt2.hpp"
 #include "core/model/labels.hpp"
-#include "core/model/nn_modules.hpp"
+#include "core/model/model_parameters.hpp"
 
 namespace dstune::gpt2 {
 

@@ -2,7 +2,7 @@
 #include <boost/json/serialize.hpp>
 
 #include "core/base/json.hpp"
-#include "core/model/config_values.hpp"
+#include "core/model/config_keys.hpp"
 #include "core/model/gpt2/gpt2.hpp"
 
 namespace dstune::gpt2 {

@@ -5,7 +5,6 @@
 #include "core/input/key_rules.hpp"
 #include "core/model/activation_names.hpp"
 #include "core/model/config_keys.hpp"
-#include "core/model/config_values.hpp"
 #include "core/model/gpt_neox/gpt_neox.hpp"
 #include "core/model/labels.hpp"
 

@@ -2,7 +2,7 @@
 #include "core/model/activation_names.hpp"
 #include "core/model/gpt_neox/gpt_neox.hpp"
 #include "core/model/labels.hpp"
-#include "core/model/nn_modules.hpp"
+#include "core/model/model_parameters.hpp"
 
 namespace dstune::gpt_neox {
 

@@ -76,7 +76,7 @@ struct LlamaSettings {
   std::int64_t labels = 2;     ///< of sequence classification
   ExpertSettings experts;
 
-  /// 0: the layer sees all.
+  /// Keys that the layer sees back; 0: all.
   std::int64_t window_of(std::int64_t layer) const {
     return windowed[static_cast<std::size_t>(layer)] ? window : 0;
   }
@@ -108,7 +108,7 @@ ModelParameters parameters(const ModelSpec& spec);
 /// every token too: of experts the chosen. Attention is counted without the causal saving.
 double training_flops(const ModelSpec& spec, std::int64_t tokens, std::int64_t sequence_length);
 
-// With the signatures of a Family.
+// These have the signatures of a Family.
 template <Kin kin>
 std::vector<ModelSpec> presets() {
   return presets(kin);

@@ -46,8 +46,8 @@ void check_layer_types(const Values& values, std::int64_t layers, bool has_windo
   }
 }
 
-/// The parameters of full_attention or sliding_attention: as of transformers 5 in an object of both
-/// names, before in keys of the whole.
+/// The parameters of full_attention or sliding_attention, which transformers 5 has in an object of
+/// both names, and earlier ones in keys of the whole.
 json::object rope_config(const Values& values, std::string_view kind) {
   const auto* both = values.find("rope_parameters");
   if (both != nullptr &&

@@ -125,7 +125,7 @@ void Builder::add_body(std::size_t root) {
     add_layer(layer, body);
   }
   add_norm("model.norm", body, spec_.hidden_size);
-  // Without gradients: what comes out of it are constants.
+  // Its outputs are constants, so it has no gradients.
   builder_.takes_numbers_only(
       builder_.add_module("model.rotary_emb", class_name("RotaryEmbedding"), body));
 }

@@ -11,7 +11,7 @@ namespace dstune::llama {
 
 namespace {
 
-/// 0: absent, or as the kin's default.
+/// A setting that is 0 is absent, or is the kin's default.
 struct Preset {
   Kin kin;
   const char* name;

@@ -7,7 +7,7 @@
 
 #include "core/base/json.hpp"
 #include "core/base/text.hpp"
-#include "core/model/config_values.hpp"
+#include "core/model/config_keys.hpp"
 #include "core/model/labels.hpp"
 #include "core/model/llama/llama.hpp"
 #include "core/model/llama/llama_kin.hpp"

@@ -32,7 +32,7 @@ class Values {
       return value->to_number<T>();
     }
   }
-  /// Null counts as a value.
+  /// True if the key is there, also if it is null.
   bool has(const char* key) const { return values_.contains(key); }
   const json::object& all() const { return values_; }
 
@@ -40,14 +40,14 @@ class Values {
   json::object values_;
 };
 
-/// sliding_window and layer_types of `own`.
+/// Reads sliding_window and layer_types into `own`.
 void read_windows(const Values& values, const ModelSpec& spec, const Description& kin,
                   std::string_view pointer, Problems& problems, json::object& own);
-/// rope_parameters of `own`, and those of windowed layers.
+/// Reads rope_parameters, and those of windowed layers, into `own`.
 void read_ropes(const Values& values, const ModelSpec& spec, const Description& kin,
                 std::int64_t head_size, std::string_view pointer, Problems& problems,
                 json::object& own);
-/// Reads those of Phi-3, and partial_rotary_factor of `own`.
+/// Reads those of Phi-3, and its partial_rotary_factor, into `own`.
 void read_rope_of_phi(const Values& values, const ModelSpec& spec, std::int64_t head_size,
                       std::string_view pointer, Problems& problems, json::object& own);
 

@@ -14,7 +14,7 @@ namespace {
 constexpr std::int64_t kContext = 4096;
 constexpr const char* kPart = "partial_rotary_factor";
 
-/// Taken out of `rope`, or that of the whole.
+/// Takes the part out of `rope`; where that has none, it is that of the whole.
 double take_part(const Values& values, json::object& rope) {
   double part = values.get(kPart, 1.0);
   const auto* own = rope.if_contains(kPart);
@@ -25,8 +25,8 @@ double take_part(const Values& values, json::object& rope) {
   return part;
 }
 
-/// Older files call longrope "su" or "yarn"; other kinds there are none.
-/// @returns false, and a problem, for another
+/// Older files call longrope "su" or "yarn"; there are no other kinds.
+/// @returns false, with a problem, for another
 bool take_type(json::object& rope, const std::string& pointer, Problems& problems) {
   for (const char* key : {"type", "rope_type"}) {
     const auto* type = rope.if_contains(key);

@@ -16,14 +16,15 @@
 
 namespace dstune::llama {
 
-/// The experts of `own`: how many, how many a token goes to, which layers have them.
+/// Reads the experts into `own`: how many, how many a token goes to, which layers have them.
 void read_experts(const Values& values, const ModelSpec& spec, const Description& kin,
                   std::string_view pointer, Problems& problems, json::object& own);
 
 /// The settings that read_experts() has written; none if it has not.
 ExpertSettings experts_of(const json::object& own, const Description& kin, std::int64_t layers);
 
-/// {router, experts {gate_up_proj, down_proj}; shared expert and its gate} as the module `name`.
+/// Adds {router, experts {gate_up_proj, down_proj}; shared expert and its gate} as the module
+/// `name`.
 void add_experts(ModelBuilder& builder, const ModelSpec& spec, const LlamaSettings& settings,
                  const std::string& name, std::size_t parent);
 

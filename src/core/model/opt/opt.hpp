@@ -24,7 +24,7 @@ struct OptSettings {
   bool norm_parameters = true;        ///< layer_norm_elementwise_affine
   bool tied = true;                   ///< tie_word_embeddings
 
-  /// Stands before the LM head where layers end in a sum and not in a norm.
+  /// The norm stands before the LM head where layers end in a sum and not in a norm.
   bool has_final_norm() const { return norm_before && !removes_final_norm; }
 };
 

@@ -1,7 +1,7 @@
 #include "core/base/text.hpp"
 #include "core/model/activation_names.hpp"
 #include "core/model/labels.hpp"
-#include "core/model/nn_modules.hpp"
+#include "core/model/model_parameters.hpp"
 #include "core/model/opt/opt.hpp"
 
 namespace dstune::opt {

@@ -14,7 +14,7 @@
 
 namespace dstune::t5 {
 
-/// ModelSpec::max_positions: positions are relative, and have no end.
+/// ModelSpec::max_positions of these models, whose positions are relative and have no end.
 inline constexpr std::int64_t kLongest = 1'000'000;
 
 /// The two compute alike; mT5 never scales what its LM head reads.

@@ -3,7 +3,6 @@
 #include "core/input/key_rules.hpp"
 #include "core/model/activation_names.hpp"
 #include "core/model/config_keys.hpp"
-#include "core/model/config_values.hpp"
 #include "core/model/t5/t5.hpp"
 
 namespace dstune::t5 {
@@ -44,7 +43,8 @@ constexpr KeyRule kRules[] = {
 };
 constexpr Section kSection{.rules = kRules, .other_keys = true};
 
-// Made of feed_forward_proj, of other tasks, or of published files alone.
+// Keys that follow from feed_forward_proj, belong to other tasks, or stand in published files
+// alone.
 constexpr std::string_view kWithoutEffect[] = {
     "classifier_dropout", "dense_act_fn", "is_gated_act", "n_positions", "scale_decoder_outputs",
 };

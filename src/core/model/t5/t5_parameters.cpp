@@ -4,7 +4,7 @@
 
 #include "core/base/text.hpp"
 #include "core/model/activation_names.hpp"
-#include "core/model/nn_modules.hpp"
+#include "core/model/model_parameters.hpp"
 #include "core/model/t5/t5.hpp"
 
 namespace dstune::t5 {

@@ -42,7 +42,7 @@ bool replace_between(Words& words, std::size_t begin, std::size_t end, const std
   return found;
 }
 
-/// Behind "accelerate launch", "accelerate-launch" or "-m accelerate.commands.launch".
+/// The place behind "accelerate launch", "accelerate-launch" or "-m accelerate.commands.launch".
 std::optional<std::size_t> begin_of_accelerate(const Words& words) {
   for (std::size_t i = 0; i < words.size(); ++i) {
     const auto name = file_name(words[i]);
@@ -52,7 +52,7 @@ std::optional<std::size_t> begin_of_accelerate(const Words& words) {
   return std::nullopt;
 }
 
-/// The training script, or the switch before a module: what follows is its own.
+/// The place of the training script, or of the switch before a module: what follows is its own.
 std::size_t end_of_launcher(const Words& words, std::size_t begin) {
   const auto is_script = [](const std::string& word) {
     return word.ends_with(".py") || word == "-m" || word == "--module";

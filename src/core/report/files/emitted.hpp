@@ -33,7 +33,7 @@ std::vector<TrainingArgument> checkpointing_arguments(const ActivationCheckpoint
 std::string training_arguments_text(const std::vector<TrainingArgument>& arguments,
                                     const std::string& config_path);
 
-/// The ranks that train.
+/// The processes that train.
 struct TrainingRanks {
   int processes = 1;  ///< of all machines
   int machines = 1;

@@ -10,12 +10,12 @@
 
 #include "core/base/directory_trial.hpp"
 #include "core/base/error.hpp"
-#include "core/base/file.hpp"
+#include "core/base/files/file.hpp"
 #include "core/base/log.hpp"
 #include "core/base/text.hpp"
 #include "core/input/problems.hpp"
 #include "core/report/files/own_files.hpp"
-#include "core/report/files/second_lock.hpp"
+#include "core/report/files/status_file.hpp"
 #include "core/report/journal/journal_file.hpp"
 #include "core/report/journal/journal_reader.hpp"
 #include "core/report/tables/summary.hpp"
@@ -33,7 +33,7 @@ constexpr const char* kCalibrationName = "host_overhead.json";
   throw ConfigError(directory, {{"--results-dir", what}});
 }
 
-// Entries of a directory; none if there is no such directory.
+// The entries of a directory; none if there is no such directory.
 std::vector<fs::path> entries(const std::string& directory) {
   std::vector<fs::path> paths;
   std::error_code fault;

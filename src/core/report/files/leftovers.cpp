@@ -39,7 +39,7 @@ bool is_plain_folder_of_this_user(const fs::path& path) {
          found.st_uid == ::geteuid();
 }
 
-// A run that is gone was here, in this process space: so its launcher's id can be looked up too.
+// A run that is seen to be gone ran in this process space, so its launcher's id can be looked up.
 void remove_launcher_folder(const RunProcess& run, const std::string& own) {
   const fs::path folder = run.launcher_folder;
   const int launcher = launcher_of(folder);

@@ -25,10 +25,10 @@ json::object optimal_config(const Experiment& best, int ranks,
 /// Each mapping (key of the DeepSpeed JSON, at any depth → flag; blanks around both are ignored)
 /// replaces the value of its flag ("--flag value" or "--flag=value") or appends the flag. A key
 /// that the configuration lacks, or whose value is "auto" or a text that would be a flag itself,
-/// changes nothing. So does each of the training
-/// arguments. The path after --deepspeed_config, or after --deepspeed if that is followed by a
-/// .json file, becomes `files.deepspeed`; `accelerate launch` gets the YAML, or the JSON where
-/// there is none; where the command names no configuration, "--deepspeed_config PATH" is appended.
+/// changes nothing. So does each of the training arguments. The path after --deepspeed_config, or
+/// after --deepspeed if that is followed by a .json file, becomes `files.deepspeed`; `accelerate
+/// launch` gets the YAML, or the JSON where there is none; where the command names no
+/// configuration, "--deepspeed_config PATH" is appended.
 /// "--autotuning" of DeepSpeed's launcher goes.
 std::vector<std::string> optimal_words(const std::vector<std::string>& command,
                                        const json::object& arg_mappings, const json::object& config,

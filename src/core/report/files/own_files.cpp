@@ -9,7 +9,7 @@
 
 #include <boost/json/object.hpp>
 
-#include "core/base/file.hpp"
+#include "core/base/files/file.hpp"
 #include "core/base/json_parser.hpp"
 #include "core/base/text.hpp"
 #include "core/config/command_line/output_forms.hpp"
@@ -100,7 +100,8 @@ struct Finder {
   std::vector<fs::path> finished = {};
   std::vector<fs::path> unfinished = {};
 
-  /// is_own(name) of the plain files of `folder`, and of what they would be if they were finished.
+  /// Asks is_own(name) of the plain files of `folder`, and of what they would be if they were
+  /// finished.
   template <class IsOwn>
   void look(const fs::path& folder, IsOwn is_own) {
     if (!is_plain_folder(folder)) return;

@@ -10,7 +10,7 @@
 #include <boost/json/value_from.hpp>
 
 #include "core/base/error.hpp"
-#include "core/base/file.hpp"
+#include "core/base/files/file.hpp"
 #include "core/base/log.hpp"
 #include "core/base/printable.hpp"
 #include "core/base/text.hpp"

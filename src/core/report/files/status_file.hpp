@@ -65,4 +65,9 @@ std::string describe(const RunStatus& status, Life life, Seconds age);
 /// Replaces `path`, on disk when it returns. @throws Error
 void write_status_file(const std::string& path, const RunStatus& status);
 
+/// True if status.json of `results_dir` is that of another run which is still running, as far as
+/// its process or its last heartbeat can tell (judge()): the second lock, for results_dirs whose
+/// journal cannot be locked. False if there is no such file, or it cannot be read.
+bool another_run_lives(const std::string& results_dir);
+
 }  // namespace dstune

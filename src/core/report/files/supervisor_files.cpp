@@ -3,7 +3,7 @@
 #include <cstdlib>
 #include <filesystem>
 
-#include "core/base/file.hpp"
+#include "core/base/files/file.hpp"
 
 namespace dstune {
 

@@ -1,6 +1,5 @@
 // The files that rank 0 leaves for scripts/supervise.sh, which outlives MPI: where the results are,
-// and what
-// --run starts when the tuning is done.
+// and what --run starts when the tuning is done.
 #pragma once
 
 #include <string>

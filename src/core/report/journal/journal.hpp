@@ -13,7 +13,7 @@
 #include "core/base/json.hpp"
 #include "core/base/units.hpp"
 #include "core/experiment/experiment.hpp"
-#include "core/experiment/outcome.hpp"
+#include "core/experiment/outcome/outcome.hpp"
 #include "core/report/journal/journal_file.hpp"
 #include "core/report/journal/run_identity.hpp"
 #include "core/report/journal/run_process.hpp"
@@ -76,9 +76,9 @@ class Journal {
           Seconds lock_patience = kLockPatience, const RunProcess& process = this_process(),
           SignOfLife other_lives = {});
 
-  /// Before an experiment is sent to its ranks. @throws Error
+  /// To be called before an experiment is sent to its ranks. @throws Error
   void started(const Experiment& experiment, const std::vector<int>& ranks);
-  /// Before anyone acts on its outcome. @throws Error
+  /// To be called before anyone acts on its outcome. @throws Error
   void finished(const Record& record);
   /// The run ends early on purpose (a signal): what is running now did not crash it. @throws Error
   void stopped();

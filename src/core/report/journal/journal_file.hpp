@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "core/base/file.hpp"
+#include "core/base/files/file.hpp"
 #include "core/base/units.hpp"
 
 namespace dstune {

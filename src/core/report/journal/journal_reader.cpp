@@ -64,7 +64,7 @@ void believe_name(const std::string& name) {
   if (!is_folder_name(name)) throw Unbelievable("the experiment's name is no folder name");
 }
 
-// A name is a label.
+// A model's name is a label, and does not count.
 std::string model_text(json::object model) {
   model.erase("name");
   return to_json_text(sorted_by_key(model), 0);

@@ -69,7 +69,7 @@ std::string find_forgery(const Measured& measured) {
                        kFastest);
 }
 
-// Whatever reads the record later relies on it.
+// Whatever reads the record later relies on these numbers.
 std::string find_forgery(const Experiment& experiment) {
   if (experiment.ranks < 1 || experiment.ranks > kMostRanks) {
     return concat("experiment.ranks is ", experiment.ranks);
@@ -86,7 +86,7 @@ std::string find_forgery(const Experiment& experiment) {
   }
 }
 
-// That ran it, or may be to blame.
+// The ranks that ran the experiment, or may be to blame for its failures.
 std::vector<int> ranks_of(const Record& record) {
   std::vector<int> ranks = record.ranks;
   for (const FailedTry& failed : record.failed_tries) {

@@ -9,9 +9,9 @@
 #include <boost/json/object.hpp>
 #include <unistd.h>
 
-#include "core/base/file.hpp"
+#include "core/base/files/file.hpp"
+#include "core/base/host/this_host.hpp"
 #include "core/base/text.hpp"
-#include "core/base/this_host.hpp"
 
 namespace dstune {
 

@@ -4,15 +4,15 @@
 #include <string>
 
 #include "core/experiment/experiment.hpp"
-#include "core/experiment/outcome.hpp"
+#include "core/experiment/outcome/outcome.hpp"
 #include "core/report/journal/journal.hpp"
 
 namespace dstune {
 
 /// Times of the step, its collectives, passes over parameters and gradients, waits of the host,
 /// transfers, gathered parameters (stage 3), memory and what the devices say of their clocks and
-/// power, as Markdown tables; of an experiment
-/// without numbers its reason. A dry run, which has no times, has no columns for them.
+/// power, as Markdown tables; of an experiment without numbers its reason. A dry run, which has no
+/// times, has no columns for them.
 std::string explain(const Experiment& experiment, const Outcome& outcome);
 
 /// The differences between two experiments: settings of the DeepSpeed JSON, then times,

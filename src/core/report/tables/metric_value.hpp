@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "core/config/tuning_config.hpp"
-#include "core/experiment/outcome.hpp"
+#include "core/experiment/outcome/outcome.hpp"
 
 namespace dstune {
 

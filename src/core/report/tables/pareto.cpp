@@ -21,7 +21,7 @@ std::vector<Record> pareto_front(const std::vector<Record>& records, Metric metr
     if (measured_of(record) == nullptr || record.experiment.repetition > 0) continue;
     const double value = metric_value(metric, *measured_of(record));
     if (!front.empty() && memory_of(record) >= memory_of(front.back())) continue;
-    // Equal speed for less memory: the one before is beaten.
+    // At equal speed this one takes less memory, and beats the one before.
     if (!front.empty() && value == last_value) front.pop_back();
     last_value = value;
     front.push_back(record);

@@ -5,7 +5,7 @@
 namespace dstune {
 namespace {
 
-// Three digits of the largest.
+// The decimals that leave three digits.
 int decimals_of(double value) { return value >= 100 ? 0 : value >= 10 ? 1 : 2; }
 
 std::string percent(double share, int decimals) {

@@ -7,7 +7,7 @@
 
 namespace dstune {
 
-/// Over measurements, each predicted from the others.
+/// How good predictions are, over measurements of which each is predicted from the others.
 struct PredictorQuality {
   int count = 0;                ///< measurements that could be predicted
   double median_error = 0;      ///< median of |predicted / measured - 1|

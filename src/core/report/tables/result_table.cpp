@@ -26,7 +26,7 @@ bool is_reserved(const Record& record) {
 std::vector<std::string> numbers(const Measured& measured, Metric metric, double best,
                                  bool with_reserved) {
   const double value = metric_value(metric, measured);
-  // Whichever direction is better: how much worse than the best; below 1 where noise did not
+  // How much worse than the best it is, whichever direction is better; below 1 where noise did not
   // decide.
   const double versus_best = is_better(metric, 1, 0) ? best / value : value / best;
   std::vector<std::string> cells = {
@@ -83,7 +83,7 @@ std::string result_table(const std::vector<Record>& records, Metric metric,
   std::vector<Record> sorted = ranked(records, metric);
   const json::object fastest = sorted.front().experiment.ds_config;
   put_first(sorted, optimum.name);
-  // It may have its number twice, or more often: repetitions are rows.
+  // Repetitions are rows, so its number may be there more than once.
   const bool is_fastest = fastest == sorted.front().experiment.ds_config;
   const bool with_reason = !optimum.reason.empty() && !is_fastest;
   const std::vector<ResultAxis> axes = varying_axes(sorted);

@@ -79,7 +79,7 @@ std::string optimal_line(const Experiment& best, const std::string& result_dir, 
                 "). The exp result is at ", result_dir, ".\n");
 }
 
-// "" unless lengths vary.
+// The lines on lengths; "" unless they vary.
 std::string varying_lines(const Record& best) {
   const auto* measured = std::get_if<Measured>(&best.outcome);
   if (measured == nullptr || !measured->varying) return "";

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "core/config/find_host_profile.hpp"
+#include "core/config/host/find_host_profile.hpp"
 #include "core/config/tuning_config.hpp"
 #include "core/report/journal/journal.hpp"
 #include "core/search/schedule/worker_info.hpp"

@@ -8,9 +8,9 @@
 
 #include "core/config/tuning_config.hpp"
 #include "core/device/device.hpp"
-#include "core/device/memory_budget.hpp"
+#include "core/device/memory/memory_budget.hpp"
 #include "core/experiment/experiment.hpp"
-#include "core/experiment/outcome.hpp"
+#include "core/experiment/outcome/outcome.hpp"
 
 namespace dstune {
 

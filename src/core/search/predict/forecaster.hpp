@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "core/experiment/experiment.hpp"
-#include "core/experiment/outcome.hpp"
+#include "core/experiment/outcome/outcome.hpp"
 #include "core/search/predict/predictor.hpp"
 
 namespace dstune {

@@ -9,7 +9,7 @@
 
 #include "core/base/units.hpp"
 #include "core/experiment/experiment.hpp"
-#include "core/experiment/outcome.hpp"
+#include "core/experiment/outcome/outcome.hpp"
 #include "core/search/predict/correction.hpp"
 #include "core/search/predict/quality.hpp"
 #include "core/search/predict/run_rates.hpp"

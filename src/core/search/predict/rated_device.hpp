@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "core/device/clocked_device.hpp"
-#include "core/device/dry_collectives.hpp"
-#include "core/device/machine_rates.hpp"
+#include "core/device/dry/clocked_device.hpp"
+#include "core/device/dry/dry_collectives.hpp"
+#include "core/device/rates/machine_rates.hpp"
 #include "core/search/predict/step_part.hpp"
 
 namespace dstune {

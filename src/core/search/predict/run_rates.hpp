@@ -4,7 +4,7 @@
 #include <optional>
 #include <vector>
 
-#include "core/device/machine_rates.hpp"
+#include "core/device/rates/machine_rates.hpp"
 #include "core/experiment/experiment.hpp"
 #include "core/report/journal/journal.hpp"
 

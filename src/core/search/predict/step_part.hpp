@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "core/base/units.hpp"
-#include "core/device/collective_kind.hpp"
+#include "core/device/ledger/collective_kind.hpp"
 
 namespace dstune {
 

@@ -1,6 +1,6 @@
 #include "core/search/schedule/oom_kills.hpp"
 
-#include "core/base/control_groups.hpp"
+#include "core/base/host/control_groups.hpp"
 #include "core/base/json.hpp"
 
 namespace dstune {

@@ -1,7 +1,7 @@
 // Configurations that can only lose.
 #pragma once
 
-#include "core/experiment/outcome.hpp"
+#include "core/experiment/outcome/outcome.hpp"
 
 namespace dstune {
 

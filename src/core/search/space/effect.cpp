@@ -5,7 +5,6 @@
 #include <variant>
 
 #include "core/base/text.hpp"
-#include "core/base/text_hash.hpp"
 
 namespace dstune {
 namespace {

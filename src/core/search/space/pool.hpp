@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/config/tuning_config.hpp"
-#include "core/experiment/outcome.hpp"
+#include "core/experiment/outcome/outcome.hpp"
 #include "core/search/feasibility/make_experiment.hpp"
 #include "core/search/feasibility/stage_plan.hpp"
 #include "core/search/space/space.hpp"

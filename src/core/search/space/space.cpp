@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "core/base/text.hpp"
-#include "core/base/text_hash.hpp"
 #include "core/experiment/knobs.hpp"
 
 namespace dstune {

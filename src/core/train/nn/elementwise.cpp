@@ -5,11 +5,10 @@
 #include <utility>
 
 #include "core/base/text.hpp"
-#include "core/device/operations/add.hpp"
-#include "core/device/operations/dropout.hpp"
-#include "core/device/operations/gelu_new.hpp"
+#include "core/device/operations/activations.hpp"
+#include "core/device/operations/elementwise.hpp"
+#include "core/device/operations/random.hpp"
 #include "core/device/operations/rows.hpp"
-#include "core/device/operations/scale.hpp"
 #include "core/device/operations/softmax.hpp"
 
 namespace dstune::nn {

@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "core/device/operations/activate.hpp"
+#include "core/device/operations/activations.hpp"
 #include "core/train/tape/modules.hpp"
 
 namespace dstune::nn {

@@ -2,8 +2,8 @@
 
 #include <utility>
 
+#include "core/device/operations/elementwise.hpp"
 #include "core/device/operations/embedding.hpp"
-#include "core/device/operations/fill.hpp"
 
 namespace dstune::nn {
 

@@ -2,14 +2,12 @@
 
 #include <utility>
 
-#include "core/device/operations/copy.hpp"
+#include "core/device/operations/activations.hpp"
+#include "core/device/operations/elementwise.hpp"
 #include "core/device/operations/embedding.hpp"
-#include "core/device/operations/fill.hpp"
-#include "core/device/operations/glu.hpp"
-#include "core/device/operations/grouped_gemm.hpp"
+#include "core/device/operations/gemm.hpp"
 #include "core/device/operations/routing.hpp"
 #include "core/device/operations/rows.hpp"
-#include "core/device/operations/weighted_rows.hpp"
 #include "core/train/nn/elementwise.hpp"
 #include "core/train/nn/views.hpp"
 

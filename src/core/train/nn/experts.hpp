@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "core/device/operations/activate.hpp"
+#include "core/device/operations/activations.hpp"
 #include "core/model/model_parameters.hpp"
 #include "core/train/nn/router.hpp"
 #include "core/train/tape/modules.hpp"

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "core/device/operations/bias.hpp"
+#include "core/device/operations/elementwise.hpp"
 #include "core/device/operations/gemm.hpp"
 
 namespace dstune::nn {

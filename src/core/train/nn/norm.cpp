@@ -2,10 +2,8 @@
 
 #include <utility>
 
-#include "core/device/operations/copy.hpp"
-#include "core/device/operations/fill.hpp"
-#include "core/device/operations/layer_norm.hpp"
-#include "core/device/operations/rms_norm.hpp"
+#include "core/device/operations/elementwise.hpp"
+#include "core/device/operations/norms.hpp"
 
 namespace dstune::nn {
 namespace {

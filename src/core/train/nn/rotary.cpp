@@ -5,8 +5,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/device/operations/copy.hpp"
-#include "core/device/operations/rotate.hpp"
+#include "core/device/operations/attention.hpp"
+#include "core/device/operations/elementwise.hpp"
 #include "core/train/nn/attention/attention.hpp"
 
 namespace dstune::nn {

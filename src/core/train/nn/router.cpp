@@ -2,8 +2,7 @@
 
 #include <utility>
 
-#include "core/device/operations/fill.hpp"
-#include "core/device/operations/router_balance.hpp"
+#include "core/device/operations/elementwise.hpp"
 #include "core/device/operations/routing.hpp"
 #include "core/device/operations/softmax.hpp"
 #include "core/train/nn/elementwise.hpp"

@@ -5,9 +5,11 @@
 
 #include <boost/smart_ptr/intrusive_ptr.hpp>
 
+#include "core/train/tape/pooled.hpp"
+
 namespace dstune {
 
-class Counted {
+class Counted : public Pooled {
  public:
   Counted() = default;
   virtual ~Counted() = default;

@@ -135,58 +135,35 @@ Values checkpoint(Tape& on, const Values& in, Layer body) {
   return out;
 }
 
-Value checkpoint(Tape& on, Value x, LayerOfOne body) {
-  return checkpoint(on, Values{std::move(x)}, several(std::move(body))).front();
+Value checkpoint(Tape& on, const Value& x, LayerOfOne body) {
+  return checkpoint(on, Values{x}, several(std::move(body))).front();
 }
 
-Values run_layers(Tape& on, std::size_t count, Values in,
-                  const std::function<Values(Tape&, std::size_t, Values)>& run) {
+Value tick_in_backward(Tape& on, const Value& x) {
+  return pass(on, x, [](Tape& back) { back.device().tick(); });
+}
+
+std::size_t layers_of_checkpoint(const Tape& on) {
   const ActivationCheckpointing& how = on.context().checkpointing;
-  const bool grouped = how.unit == Unit::group;
-  const std::size_t step = grouped ? static_cast<std::size_t>(how.count) : 1;
-  for (std::size_t first = 0; first < count; first += step) {
-    const std::size_t end = std::min(first + step, count);
-    const Layer part = [run, first, end](Tape& inner, Values values) {
-      for (std::size_t layer = first; layer < end; ++layer) {
-        values[0] = pass(inner, values[0], [](Tape& back) { back.device().tick(); });
-        values = run(inner, layer, std::move(values));
-        inner.device().tick();
-      }
-      return values;
-    };
-    in = grouped ? checkpoint(on, in, part) : part(on, std::move(in));
-  }
-  return in;
+  return how.unit == Unit::group ? static_cast<std::size_t>(how.count) : 0;
 }
 
-Value run_layers(Tape& on, std::size_t count, Value x,
-                 const std::function<Value(Tape&, std::size_t, Value)>& run) {
-  Values values{std::move(x)};
-  return run_layers(on, count, std::move(values),
-                    [run](Tape& inner, std::size_t layer, Values in) {
-                      return Values{run(inner, layer, std::move(in.front()))};
-                    })
-      .front();
+bool is_checkpoint(const Tape& on, std::size_t place) {
+  const ActivationCheckpointing& how = on.context().checkpointing;
+  return how.unit == Unit::layer && place % static_cast<std::size_t>(how.count) == 0;
 }
 
 // DeepSpeed's hook behind a module's backward runs when all that came by place has its gradient.
 Values run_layer(Tape& on, std::size_t module, std::size_t place, Values in, const Layer& body) {
-  const ActivationCheckpointing& how = on.context().checkpointing;
-  const bool again = how.unit == Unit::layer && place % static_cast<std::size_t>(how.count) == 0;
   on.hooks().fetch(module);
   const Values given = in;
   in[0] = after_backward(on, module, in[0]);
   for (std::size_t i = 1; i < in.size(); ++i) in[i] = pass(on, in[i], [](Tape&) {});
-  Values out = again ? checkpoint(on, in, body) : body(on, std::move(in));
+  Values out = is_checkpoint(on, place) ? checkpoint(on, in, body) : body(on, std::move(in));
   on.hooks().release(module);
   hand_through(given, out);
   out[0] = before_backward(on, module, out[0]);
   return out;
-}
-
-Value run_layer(Tape& on, std::size_t module, std::size_t place, Value x, LayerOfOne body) {
-  Values values{std::move(x)};
-  return run_layer(on, module, place, std::move(values), several(std::move(body))).front();
 }
 
 }  // namespace dstune

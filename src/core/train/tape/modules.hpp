@@ -1,6 +1,7 @@
 // torch.nn.Module and torch.utils.checkpoint on a tape.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <functional>
 #include <optional>
@@ -56,20 +57,59 @@ using LayerOfOne = std::function<Value(Tape&, Value)>;  ///< of hidden states al
 /// `body` saves, `in` alone is kept until backward comes to it. What `body` holds must outlive the
 /// step, and has no gradient. Of `in`, what `body` returns in its place as it was keeps its node.
 Values checkpoint(Tape& on, const Values& in, Layer body);
-Value checkpoint(Tape& on, Value x, LayerOfOne body);
+Value checkpoint(Tape& on, const Value& x, LayerOfOne body);
+
+/// The hidden states.
+inline Value& hidden_of(Value& flow) { return flow; }
+inline Value& hidden_of(Values& flow) { return flow.front(); }
+
+/// Lets whoever waits for this rank have a word, when backward comes to `x`.
+Value tick_in_backward(Tape& on, const Value& x);
+/// Of how many layers BatchContext::checkpointing makes one checkpoint; 0: it groups none.
+std::size_t layers_of_checkpoint(const Tape& on);
+/// Whether the layer at `place` is one, within its module.
+bool is_checkpoint(const Tape& on, std::size_t place);
 
 /// A model's layers, one behind the other, with checkpoints around groups of them where
-/// BatchContext::checkpointing says so. `run`: (Tape&, std::size_t layer, Values in) -> Values
-Values run_layers(Tape& on, std::size_t count, Values in,
-                  const std::function<Values(Tape&, std::size_t, Values)>& run);
-Value run_layers(Tape& on, std::size_t count, Value x,
-                 const std::function<Value(Tape&, std::size_t, Value)>& run);
+/// BatchContext::checkpointing says so.
+/// @param flow  Value or Values
+/// @param run   (Tape&, std::size_t layer, Flow) -> Flow; what it holds must outlive the step
+template <class Flow, class Run>
+Flow run_layers(Tape& on, std::size_t count, Flow flow, const Run& run) {
+  const auto part = [run](Tape& inner, std::size_t first, std::size_t end, Flow through) {
+    for (std::size_t layer = first; layer < end; ++layer) {
+      hidden_of(through) = tick_in_backward(inner, hidden_of(through));
+      through = run(inner, layer, std::move(through));
+      inner.device().tick();
+    }
+    return through;
+  };
+  const std::size_t together = layers_of_checkpoint(on);
+  if (together == 0) return part(on, 0, count, std::move(flow));
+  for (std::size_t first = 0; first < count; first += together) {
+    const std::size_t end = std::min(first + together, count);
+    flow = checkpoint(on, flow, [part, first, end](Tape& inner, Flow in) {
+      return part(inner, first, end, std::move(in));
+    });
+  }
+  return flow;
+}
 
 /// A layer's module. With Unit::layer its body is a checkpoint: transformers wraps a layer's
 /// forward (GradientCheckpointingLayer), so that its own hooks do not run again. As checkpoint()'s,
 /// what it returns as it was keeps its node.
 /// @param place  among the layers
 Values run_layer(Tape& on, std::size_t module, std::size_t place, Values in, const Layer& body);
-Value run_layer(Tape& on, std::size_t module, std::size_t place, Value x, LayerOfOne body);
+/// Likewise of hidden states alone. `body`: (Tape&, Value) -> Value
+template <class Body>
+Value run_layer(Tape& on, std::size_t module, std::size_t place, Value x, const Body& body) {
+  on.hooks().fetch(module);
+  const Value given = x;
+  x = after_backward(on, module, x);
+  Value out = is_checkpoint(on, place) ? checkpoint(on, x, body) : body(on, std::move(x));
+  on.hooks().release(module);
+  if (out.storage == given.storage) out = given;
+  return before_backward(on, module, out);
+}
 
 }  // namespace dstune

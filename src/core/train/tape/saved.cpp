@@ -1,20 +1,10 @@
 #include "core/train/tape/saved.hpp"
 
-#include <stdexcept>
-
 #include "core/train/tape/tape.hpp"
 
 namespace dstune {
 
 void Counted::destroy(Counted* object) noexcept { delete object; }
-
-void NodeMemory::next_block(std::size_t size) {
-  if (size > kBlock) throw std::logic_error("NodeMemory: an object larger than a block");
-  if (!blocks_.empty()) ++block_;
-  if (block_ == blocks_.size())
-    blocks_.push_back(std::make_unique_for_overwrite<std::byte[]>(kBlock));
-  used_ = 0;
-}
 
 SavedPlace::SavedPlace(boost::intrusive_ptr<CheckpointFrame> frame, std::size_t index)
     : frame_(std::move(frame)), index_(index) {}

@@ -1,6 +1,6 @@
 #include "core/train/tape/tape.hpp"
 
-#include "core/device/operations/add.hpp"
+#include "core/device/operations/elementwise.hpp"
 
 namespace dstune {
 
@@ -9,7 +9,6 @@ Tape::~Tape() { clear(); }
 void Tape::clear() {
   while (!nodes_.empty()) nodes_.pop_back();  // what was made last may need what was made before
   leaves_.clear();
-  memory_.rewind();
 }
 
 Saved Tape::save(const Value& value) {
@@ -25,34 +24,42 @@ Tape::Leaf& Tape::leaf(std::size_t tensor) {
   return leaves_[tensor];
 }
 
+// A gradient that comes first is no sum: it can wait in its place.
 void Tape::give(std::size_t node, Value gradient) {
-  if (node != Value::kNoNode) outputs_.push_back({node, std::move(gradient)});
+  if (node == Value::kNoNode) return;
+  Node& to = *nodes_[node];
+  to.is_reached = true;
+  if (!to.gradient) {
+    to.gradient = std::move(gradient);
+  } else {
+    outputs_.push_back({&to, std::move(gradient)});
+  }
 }
 
 void Tape::give(std::size_t tensor, Buffer gradient, Memory memory) {
-  parameter_outputs_.push_back({tensor, std::move(gradient), memory});
+  Leaf& to = leaf(tensor);
+  if (!to.sum) {
+    to.sum = std::move(gradient);
+    to.memory = memory;
+  } else {
+    parameter_outputs_.push_back({tensor, std::move(gradient)});
+  }
 }
 
-void Tape::add_up(Value& sum, Value gradient) {
-  if (!sum) {
-    sum = std::move(gradient);
-  } else if (sum.storage->use_count() == 1 && sum.is_dense()) {
+void Tape::add_up(Value& sum, Value& gradient) {
+  if (sum.storage->use_count() == 1 && sum.is_dense()) {
     device().run(Add{sum.tensor(), gradient.tensor()});
   } else {
     Value both = new_like(device(), sum);
     device().run(AddBroadcast{.a = sum.rows(), .b = gradient.rows(), .out = both.rows()});
     sum = std::move(both);
   }
+  gradient = {};
 }
 
 // The sum with a view is a third tensor for the time of the addition; it is written over the first,
 // which moves the same bytes.
-void Tape::add_up(Leaf& sum, Buffer gradient, Memory memory) {
-  if (!sum.sum) {
-    sum.sum = std::move(gradient);
-    sum.memory = memory;
-    return;
-  }
+void Tape::add_up(Leaf& sum, Buffer gradient) {
   const Tensor both = sum.sum.tensor(context_->dtype);
   Buffer third;
   if (sum.memory == Memory::view) third = context_->gradient(both.numel);
@@ -61,14 +68,10 @@ void Tape::add_up(Leaf& sum, Buffer gradient, Memory memory) {
 }
 
 void Tape::hand_out(const NodeParameters& parameters) {
-  for (Output& output : outputs_) {
-    Node& node = *nodes_[output.node];
-    node.is_reached = true;
-    add_up(node.gradient, std::move(output.gradient));
-  }
+  for (Output& output : outputs_) add_up(output.node->gradient, output.gradient);
   outputs_.clear();
   for (ParameterOutput& output : parameter_outputs_) {
-    add_up(leaf(output.tensor), std::move(output.gradient), output.memory);
+    add_up(leaf(output.tensor), std::move(output.gradient));
   }
   parameter_outputs_.clear();
   for (const std::size_t tensor : parameters) {
@@ -81,7 +84,7 @@ void Tape::backward(std::size_t node, Value gradient) {
   nodes_.at(node)->gradient = std::move(gradient);
   nodes_.at(node)->is_reached = true;
   while (!nodes_.empty()) {
-    NodePtr last = std::move(nodes_.back());
+    std::unique_ptr<Node> last = std::move(nodes_.back());
     nodes_.pop_back();
     if (last->is_reached) last->run(*this, std::move(last->gradient));
     const NodeParameters parameters = last->parameters;

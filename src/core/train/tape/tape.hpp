@@ -3,14 +3,16 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
 #include <initializer_list>
 #include <memory>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
 #include "core/train/batch_context.hpp"
 #include "core/train/module_hooks.hpp"
-#include "core/train/tape/node_memory.hpp"
+#include "core/train/tape/pooled.hpp"
 #include "core/train/tape/saved.hpp"
 #include "core/train/tape/value.hpp"
 
@@ -23,13 +25,13 @@ class NodeParameters {
   NodeParameters(std::initializer_list<std::size_t> tensors) {
     for (const std::size_t tensor : tensors) add(tensor);
   }
-  void add(std::size_t tensor) { tensors_.at(count_++) = tensor; }
-  const std::size_t* begin() const { return tensors_.data(); }
-  const std::size_t* end() const { return tensors_.data() + count_; }
+  void add(std::size_t tensor) { tensors_.at(count_++) = static_cast<std::uint32_t>(tensor); }
+  const std::uint32_t* begin() const { return tensors_.data(); }
+  const std::uint32_t* end() const { return tensors_.data() + count_; }
 
  private:
-  std::array<std::size_t, 3> tensors_{};
-  std::size_t count_ = 0;
+  std::array<std::uint32_t, 3> tensors_{};
+  std::uint32_t count_ = 0;
 };
 
 /// Of a parameter's gradient. Autograd adds to a tensor in place, but never to a view: where it is
@@ -69,13 +71,14 @@ class Tape {
   /// @param backward    (Tape&, Value d_out): gives the gradients
   /// @returns `out` as its output
   template <class Backward>
-  Value record(Value out, const NodeParameters& parameters, Backward backward) {
-    out.node = add(parameters, std::move(backward));
+  Value record(Value out, const NodeParameters& parameters, Backward&& backward) {
+    out.node = add(parameters, std::forward<Backward>(backward));
     return out;
   }
   template <class Backward>
-  Value record(Value out, Backward backward) {
-    return record(std::move(out), {}, std::move(backward));
+  Value record(Value out, Backward&& backward) {
+    out.node = add({}, std::forward<Backward>(backward));
+    return out;
   }
 
   /// For a node's backward: its part of the gradient by the output of another. The first becomes
@@ -118,7 +121,7 @@ class Tape {
     T before_;
   };
 
-  class Node {
+  class Node : public Pooled {
    public:
     explicit Node(const NodeParameters& own) : parameters(own) {}
     virtual ~Node() = default;
@@ -133,46 +136,42 @@ class Tape {
   template <class Backward>
   class NodeOf final : public Node {
    public:
-    NodeOf(const NodeParameters& own, Backward backward)
-        : Node(own), backward_(std::move(backward)) {}
+    template <class From>
+    NodeOf(const NodeParameters& own, From&& backward)
+        : Node(own), backward_(std::forward<From>(backward)) {}
     void run(Tape& tape, Value d_out) override { backward_(tape, std::move(d_out)); }
 
    private:
     Backward backward_;
   };
-  struct Destroy {
-    void operator()(Node* node) const { node->~Node(); }  // its memory is the tape's
-  };
-  using NodePtr = std::unique_ptr<Node, Destroy>;
-
   /// What is still to come of a parameter's gradient, and the sum of what came.
   struct Leaf {
     std::size_t uses = 0;
     Buffer sum;
     Memory memory = Memory::own;
   };
+  /// What the node that runs has given, and is to be added to what others gave before.
   struct Output {
-    std::size_t node;
+    Node* node;
     Value gradient;
   };
   struct ParameterOutput {
     std::size_t tensor;
     Buffer gradient;
-    Memory memory;
   };
 
   template <class Backward>
-  std::size_t add(const NodeParameters& parameters, Backward backward) {
+  std::size_t add(const NodeParameters& parameters, Backward&& backward) {
     if (mode_ == Mode::refills) return 0;  // it needs a gradient, which this tape never gives
-    static_assert(alignof(NodeOf<Backward>) <= NodeMemory::kAlignment);
-    void* place = memory_.allocate(sizeof(NodeOf<Backward>));
-    nodes_.emplace_back(new (place) NodeOf<Backward>(parameters, std::move(backward)));
+    using Made = NodeOf<std::decay_t<Backward>>;
+    static_assert(alignof(Made) <= alignof(std::max_align_t));
+    nodes_.emplace_back(new Made(parameters, std::forward<Backward>(backward)));
     for (const std::size_t tensor : parameters) ++leaf(tensor).uses;
     return nodes_.size() - 1;
   }
   Leaf& leaf(std::size_t tensor);
-  void add_up(Value& sum, Value gradient);
-  void add_up(Leaf& sum, Buffer gradient, Memory memory);
+  void add_up(Value& sum, Value& gradient);
+  void add_up(Leaf& sum, Buffer gradient);
   void hand_out(const NodeParameters& parameters);
   void clear();
 
@@ -180,10 +179,9 @@ class Tape {
   ModuleHooks* hooks_;
   Mode mode_ = Mode::records;
   CheckpointFrame* frame_ = nullptr;
-  NodeMemory memory_;
-  std::vector<NodePtr> nodes_;
+  std::vector<std::unique_ptr<Node>> nodes_;
   std::vector<Leaf> leaves_;
-  std::vector<Output> outputs_;  // of the node that runs
+  std::vector<Output> outputs_;
   std::vector<ParameterOutput> parameter_outputs_;
 };
 

@@ -2,11 +2,8 @@
 
 #include <utility>
 
-#include "core/device/operations/add.hpp"
-#include "core/device/operations/copy.hpp"
-#include "core/device/operations/fill.hpp"
-#include "core/device/operations/norm_and_overflow.hpp"
-#include "core/device/operations/scale.hpp"
+#include "core/device/operations/elementwise.hpp"
+#include "core/device/operations/optimizers.hpp"
 #include "core/train/zero/layout/initial_parameters.hpp"
 #include "core/train/zero/reduction/flattened.hpp"
 #include "core/train/zero/reduction/gradient_sum.hpp"

@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/device/operations/scale.hpp"
-#include "core/device/repeated_work.hpp"
+#include "core/device/dry/repeated_work.hpp"
+#include "core/device/operations/elementwise.hpp"
 #include "core/train/zero/reduction/flattened.hpp"
 #include "core/train/zero/reduction/gradient_sum.hpp"
 

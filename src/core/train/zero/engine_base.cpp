@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "core/device/operations/norm_and_overflow.hpp"
+#include "core/device/operations/optimizers.hpp"
 
 namespace dstune {
 

@@ -6,8 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/device/operations/add.hpp"
-#include "core/device/operations/fill.hpp"
+#include "core/device/operations/elementwise.hpp"
 #include "core/device/scalar.hpp"
 #include "core/train/zero/layout/parameter_groups.hpp"
 #include "core/train/zero/loss_scaler.hpp"

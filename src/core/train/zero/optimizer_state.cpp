@@ -2,12 +2,8 @@
 
 #include <variant>
 
-#include "core/device/operations/adagrad.hpp"
-#include "core/device/operations/adam.hpp"
-#include "core/device/operations/fill.hpp"
-#include "core/device/operations/lamb.hpp"
-#include "core/device/operations/lion.hpp"
-#include "core/device/operations/sgd.hpp"
+#include "core/device/operations/elementwise.hpp"
+#include "core/device/operations/optimizers.hpp"
 
 namespace dstune {
 namespace {

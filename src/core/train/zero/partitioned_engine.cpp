@@ -2,9 +2,7 @@
 
 #include <utility>
 
-#include "core/device/operations/add.hpp"
-#include "core/device/operations/copy.hpp"
-#include "core/device/operations/scale.hpp"
+#include "core/device/operations/elementwise.hpp"
 #include "core/train/zero/layout/initial_parameters.hpp"
 #include "core/train/zero/reduction/gradient_passes.hpp"
 

@@ -2,8 +2,7 @@
 
 #include <utility>
 
-#include "core/device/operations/copy.hpp"
-#include "core/device/operations/fill.hpp"
+#include "core/device/operations/elementwise.hpp"
 
 namespace dstune {
 

@@ -2,9 +2,7 @@
 
 #include <utility>
 
-#include "core/device/operations/copy.hpp"
-#include "core/device/operations/fill.hpp"
-#include "core/device/operations/scale.hpp"
+#include "core/device/operations/elementwise.hpp"
 #include "core/train/zero/gather/make_parameter_coordinator.hpp"
 #include "core/train/zero/layout/initial_parameters.hpp"
 #include "core/train/zero/layout/leaf_modules.hpp"

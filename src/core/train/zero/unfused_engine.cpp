@@ -1,9 +1,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/device/operations/copy.hpp"
-#include "core/device/operations/norm_and_overflow.hpp"
-#include "core/device/operations/scale.hpp"
+#include "core/device/operations/elementwise.hpp"
+#include "core/device/operations/optimizers.hpp"
 #include "core/train/zero/reduction/gradient_passes.hpp"
 #include "core/train/zero/replicated_engine.hpp"
 

@@ -33,10 +33,10 @@ HeadPanels load_head(const Attention& op, std::int64_t index, float* scratch);
 /// q, k, v, out and d_out, and d_q, d_k, d_v to be written.
 HeadPanels load_head(const AttentionBackward& op, std::int64_t index, float* scratch);
 
-/// To be called when the panels to be written are.
+/// These write the panels back, when all in them has been computed.
 void store_out(const Attention& op, std::int64_t index, const HeadPanels& head);
 void store_d_q(const AttentionBackward& op, std::int64_t index, const HeadPanels& head);
-/// Once for all heads that share them.
+/// To be called once for all heads that share a k and v.
 void store_d_k_and_d_v(const AttentionBackward& op, std::int64_t index, const HeadPanels& head);
 
 }  // namespace dstune::cpu

@@ -1,9 +1,8 @@
-#include "core/device/operations/attention_mask.hpp"
-
 #include <cassert>
 #include <limits>
 
-#include "core/device/operations/masked_fill.hpp"
+#include "core/device/operations/attention.hpp"
+#include "core/device/operations/elementwise.hpp"
 #include "kernels/cpu/cpu_device.hpp"
 #include "kernels/cpu/elements.hpp"
 

@@ -7,7 +7,6 @@
 
 #include "core/device/operations/attention.hpp"
 #include "core/device/random_bits.hpp"
-#include "core/device/score_dropout.hpp"
 #include "kernels/cpu/vector_math.hpp"
 
 namespace dstune::cpu {
@@ -20,7 +19,7 @@ struct Keys {
   std::int64_t count() const { return end - first; }
 };
 
-/// Those that one of the queries [first, last) sees.
+/// The keys that one of the queries [first, last) sees.
 inline Keys keys_of(const AttentionShape& shape, std::int64_t first, std::int64_t last) {
   return {std::max<std::int64_t>(first - shape.back(), 0),
           std::min(last + shape.ahead(), shape.sequence)};
@@ -41,7 +40,7 @@ struct ScoreRow {
     to = seen.end - keys.first;
   }
 
-  /// What it does not see becomes 0 in `values`.
+  /// Sets to 0 in `values` what the query does not see.
   void hide_rest(float* values) const {
     std::fill(values, values + from, 0.0F);
     std::fill(values + to, values + keys.count(), 0.0F);

@@ -1,11 +1,10 @@
-#include "core/device/operations/position_bias.hpp"
-
 #include <algorithm>
 #include <cassert>
 #include <cmath>
 #include <cstdlib>
 #include <limits>
 
+#include "core/device/operations/relative_positions.hpp"
 #include "kernels/cpu/cpu_device.hpp"
 #include "kernels/cpu/elements.hpp"
 
@@ -20,7 +19,7 @@ float lowest_of(DType dtype) {
   return std::numeric_limits<float>::lowest();
 }
 
-// In fp32 and in this order, as torch computes it: at powers the rounding decides.
+// torch computes it in fp32 and in this order: at powers the rounding decides.
 std::int64_t bucket_of(const PositionBuckets& op, std::int64_t ahead) {
   const std::int64_t buckets = op.bidirectional ? op.buckets / 2 : op.buckets;
   const std::int64_t first = op.bidirectional && ahead > 0 ? buckets : 0;

@@ -1,6 +1,4 @@
 // Scores by how far a key is from its query.
-#include "core/device/operations/relative_scores.hpp"
-
 #include <algorithm>
 #include <cassert>
 #include <cmath>
@@ -65,7 +63,7 @@ Gradients<T> gradients_of(const GatherColumnsBackward& op, std::int64_t at, std:
 
 constexpr std::int64_t kTile = 32;
 
-/// (size, size), both tiles by tiles that stay in the cache.
+/// Adds the transposed of a matrix (size, size), tile by tile, so that both stay in the cache.
 template <class T>
 void add_transposed(T* inout, const T* other, std::int64_t size) {
   for (std::int64_t i0 = 0; i0 < size; i0 += kTile) {

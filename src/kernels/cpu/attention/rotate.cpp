@@ -1,8 +1,7 @@
-#include "core/device/operations/rotate.hpp"
-
 #include <algorithm>
 #include <cassert>
 
+#include "core/device/operations/attention.hpp"
 #include "kernels/cpu/cpu_device.hpp"
 #include "kernels/cpu/elements.hpp"
 

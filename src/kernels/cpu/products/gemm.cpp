@@ -98,8 +98,8 @@ Sizes piece_of(Sizes whole) {
   return piece;
 }
 
-/// Likewise of bf16, which is quicker. Rows alone are cut: oneDNN packs a piece's B again, its
-/// quick kernels want rows of C without gaps, and sums are rounded once.
+/// The piece of a product of bf16, which is quicker. Rows alone are cut: oneDNN packs a piece's B
+/// again, its quick kernels want rows of C without gaps, and sums are rounded once.
 Sizes piece_of_bf16(Sizes whole) {
   constexpr double kFlop = 32e9;
   Sizes piece = whole;

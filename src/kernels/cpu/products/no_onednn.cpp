@@ -1,4 +1,4 @@
-// For a build without oneDNN.
+// Stands in for onednn.cpp in a build without oneDNN.
 #include <stdexcept>
 
 #include "kernels/cpu/products/onednn.hpp"

@@ -9,8 +9,8 @@
 
 namespace dstune::cpu {
 
-/// For one thread at a time. What it keeps (kernels for the shapes that it saw last, and scratch)
-/// goes with trim().
+/// One thread at a time may use it. What it keeps (kernels for the shapes that it saw last, and
+/// scratch) goes with trim().
 ///
 /// Every call may throw std::bad_alloc, and Error where the library refuses.
 class Onednn {

@@ -24,7 +24,7 @@ class Products {
   Products(const Products&) = delete;
   Products& operator=(const Products&) = delete;
 
-  /// From now on; until then the BLAS has all.
+  /// oneDNN multiplies these types from now on; until then the BLAS has all.
   /// @param threads  of oneDNN; the BLAS's are the process's (set_blas_threads)
   /// @throws std::logic_error  if this build has no oneDNN, and `types` asks for it
   void use_onednn(OnednnTypes types, int threads);
@@ -33,7 +33,7 @@ class Products {
   void sgemm(const Product& product, Panel a, Panel b, Panel c) const;
 
   bool multiplies_bf16() const { return types_.bf16; }
-  /// Where it multiplies anything.
+  /// To be called only where oneDNN multiplies anything.
   Onednn& onednn() const { return *onednn_; }
 
   /// Gives back what oneDNN keeps.

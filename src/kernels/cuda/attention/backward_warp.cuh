@@ -21,7 +21,7 @@ struct BackwardTiles {
   static constexpr int kStride = tile_stride<T>(kSize);
   static constexpr int kScoreStride = kOthers + 4;
 
-  /// Of shared memory.
+  /// The shared memory of a block.
   static constexpr std::size_t bytes(int warps) {
     const auto rows = static_cast<std::size_t>(kTile * warps);
     return 2 * (rows + kOthers) * kStride * sizeof(T) +

@@ -17,7 +17,7 @@ namespace {
 constexpr std::int64_t kMostHeadSize = 128;
 constexpr std::int64_t kHeadSizes = 8;  // a multiple of it
 
-// It has no caps of scores, and bounds on both sides of the diagonal only where it is cut there.
+// cuDNN has no caps of scores, and bounds on both sides of the diagonal only where it is cut there.
 bool is_possible(const AttentionShape& shape, DType dtype) {
   return dtype != DType::fp32 && shape.dropout == 0 && shape.softcap == 0 &&
          (shape.causal || shape.window == 0) && shape.head_size <= kMostHeadSize &&
@@ -53,8 +53,8 @@ FusedShape backward_of(const AttentionBackward& op) {
   return backward;
 }
 
-/// Of a thread, which drives one GPU; it lives as long as the process, since CUDA may be gone when
-/// what is static ends.
+/// The plans of a thread, which drives one GPU. They live as long as the process, since CUDA may be
+/// gone when what is static ends.
 class Plans {
  public:
   static Plans& of_this_thread() {

@@ -27,7 +27,7 @@ struct ForwardTiles {
   static constexpr int kStride = tile_stride<T>(kSize);
   static constexpr int kScoreStride = kKeys + 4;
 
-  /// Of shared memory.
+  /// The shared memory of a block.
   static constexpr std::size_t bytes(int warps) {
     const auto rows = static_cast<std::size_t>(kTile * warps);
     return (rows + 2 * kKeys) * kStride * sizeof(T) + rows * kScoreStride * sizeof(float);

@@ -1,6 +1,6 @@
 #include "kernels/cuda/attention/head_shape.hpp"
 
-#include "core/device/score_dropout.hpp"
+#include "core/device/operations/attention.hpp"
 
 namespace dstune::cuda {
 

@@ -43,7 +43,7 @@ HeadRows<T> head_rows(const Heads& heads, std::int64_t count) {
   return {static_cast<T*>(heads.matrix.data), heads.matrix.stride, count, heads.stride};
 }
 
-/// Of `out`, or its gradient.
+/// The rows of `out`, or of its gradient.
 template <class T>
 HeadRows<T> head_rows(const Matrix& matrix, const AttentionShape& shape) {
   return {static_cast<T*>(matrix.data), matrix.stride, shape.heads, shape.head_size};

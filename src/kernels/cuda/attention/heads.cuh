@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "core/device/score_dropout.hpp"
+#include "core/device/operations/attention.hpp"
 #include "kernels/cuda/attention/head_shape.hpp"
 
 namespace dstune::cuda {
@@ -62,7 +62,7 @@ class ScoreDropout {
 
   __device__ bool drops() const { return threshold_ != 0; }
 
-  /// For bits(): the group that (query, key) is in.
+  /// The group that (query, key) is in, for bits().
   __device__ std::uint64_t group_of(int query, int key) const {
     return key_from(key_, groups_.index(query, key));
   }
@@ -71,12 +71,12 @@ class ScoreDropout {
   __device__ std::uint64_t bits(std::uint64_t group, int behind) const {
     const auto index = static_cast<std::uint64_t>(behind);
     if (kKeys) return random_bits(group, index);
-    return mix(group + index * key_from(0, groups_.per_row));
+    return split_mix(group + index * key_from(0, groups_.per_row));
   }
   __device__ bool keeps(std::uint64_t bits, int place) const {
     return is_score_kept(bits, static_cast<unsigned>(place), threshold_);
   }
-  /// Of what is kept.
+  /// The factor of what is kept.
   __device__ float factor() const { return factor_; }
 
  private:

@@ -21,4 +21,30 @@ void own_attention_backward(const AttentionBackward& op, cudaStream_t stream);
 /// fp32 elements that both take at most.
 std::int64_t own_attention_workspace(const AttentionShape& shape);
 
+/// Whether tiles have room for a head, of at most 128 columns, scores are not capped, and the
+/// tensor cores of the current GPU know the type: bf16 since compute capability 8.0.
+/// @throws CudaError, DeviceLostError
+bool is_tiled(const AttentionShape& shape, DType dtype);
+
+/// For heads of any size, capped scores, and types that tensor cores do not know, slowly.
+/// Queue `op` on `stream`. @throws CudaError, DeviceLostError
+void plain_attention(const Attention& op, cudaStream_t stream);
+/// @pre  multiply_by_gradients(op)
+void plain_attention_backward(const AttentionBackward& op, cudaStream_t stream);
+
+/// workspace = d_out . out of every query, (batch * heads * sequence).
+void multiply_by_gradients(const AttentionBackward& op, cudaStream_t stream);
+
+/// Whether the current GPU, of compute capability 7.5 or more, can do it in `dtype`.
+/// @pre  is_tiled()
+/// @throws CudaError, DeviceLostError
+bool is_tensor_attention(DType dtype);
+
+/// For 16-bit types, with scores and probabilities in registers.
+/// Queue `op` on `stream`. @throws CudaError, DeviceLostError
+/// @pre  is_tensor_attention()
+void tensor_attention(const Attention& op, cudaStream_t stream);
+/// @pre  multiply_by_gradients(op)
+void tensor_attention_backward(const AttentionBackward& op, cudaStream_t stream);
+
 }  // namespace dstune::cuda

@@ -6,8 +6,6 @@
 #include "dynamic_shared.cuh"
 #include "kernels/cuda/attention/backward_warp.cuh"
 #include "kernels/cuda/attention/own.hpp"
-#include "kernels/cuda/attention/plain.hpp"
-#include "kernels/cuda/attention/tensor.hpp"
 #include "kernels/cuda/base/launch.cuh"
 
 namespace dstune::cuda {
@@ -77,7 +75,7 @@ __global__ void __launch_bounds__(128) backward_kernel(BackwardOperands<T> op) {
   BackwardWarp<T, kSize, kByKeys> own(shape, scores, d_probs, own_first);
   load(shared.own_first, op.own_k_or_q, own_head, first, rows);
   load(shared.own_second, op.own_v_or_d_out, own_head, first, rows);
-  // Of each head that keys serve, or of the one that queries have.
+  // Keys have the gradients of each head that they serve, queries of one.
   for (std::int64_t served = 0; served < (kByKeys ? shape.served : 1); ++served) {
     const std::int64_t head = kByKeys ? own_head * shape.served + served : own_head;
     const std::int64_t other_head = kByKeys ? head : head / shape.served;

@@ -6,8 +6,6 @@
 #include "dynamic_shared.cuh"
 #include "kernels/cuda/attention/forward_warp.cuh"
 #include "kernels/cuda/attention/own.hpp"
-#include "kernels/cuda/attention/plain.hpp"
-#include "kernels/cuda/attention/tensor.hpp"
 #include "kernels/cuda/base/launch.cuh"
 
 namespace dstune::cuda {

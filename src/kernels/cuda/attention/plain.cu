@@ -6,7 +6,7 @@
 #include <cuda_runtime.h>
 
 #include "kernels/cuda/attention/heads.cuh"
-#include "kernels/cuda/attention/plain.hpp"
+#include "kernels/cuda/attention/own.hpp"
 #include "kernels/cuda/base/launch.cuh"
 #include "kernels/cuda/kernels/elements.cuh"
 #include "kernels/cuda/kernels/reductions.cuh"
@@ -71,7 +71,7 @@ struct Plain {
                           rows_of_head(k, shape, head / shape.served) + key * k.stride, shape.size);
     return shape.softcap == 0 ? score : shape.softcap * tanhf(score / shape.softcap);
   }
-  /// Of the score by what it was before the cap.
+  /// The derivative of the score by what it was before the cap.
   __device__ float slope(float score) const {
     return shape.softcap == 0 ? 1.0F : 1.0F - score / shape.softcap * (score / shape.softcap);
   }

@@ -3,7 +3,7 @@
 #include <cuda_runtime.h>
 
 #include "dynamic_shared.cuh"
-#include "kernels/cuda/attention/tensor.hpp"
+#include "kernels/cuda/attention/own.hpp"
 #include "kernels/cuda/attention/tensor_backward_warp.cuh"
 #include "kernels/cuda/attention/tensor_launch.hpp"
 #include "kernels/cuda/base/launch.cuh"
@@ -51,7 +51,7 @@ __global__ void __launch_bounds__(128, 2) tensor_backward_kernel(BackwardOperand
   const Sight<int> sight(shape, kByKeys);
   const int begin = sight.first(first) / Sizes::kOthers * Sizes::kOthers;
   const int end = sight.end(first + rows - 1);
-  // Of each head that keys serve, or of the one that queries have.
+  // Keys have the gradients of each head that they serve, queries of one.
   const int served = kByKeys ? static_cast<int>(shape.served) : 1;
   const auto copy = [&](const Tile& tile, const HeadRows<const T>& from, int head, int row,
                         int count) {

@@ -19,8 +19,8 @@ struct BackwardSizes {
   static constexpr bool kKeepsOwn = kHead > 64 && !kByKeys;
   static constexpr int kTileElements = kOthers * TensorTile<T, kHead>::kStride;
 
-  /// Of shared memory: two stages of the others, and of the queries' sums where they are the
-  /// others; the own rows.
+  /// The shared memory of a block: two stages of the others, and of the queries' sums where they
+  /// are the others; the own rows.
   static constexpr std::size_t bytes(int warps) {
     const int own = 2 * warps * kRows * TensorTile<T, kHead>::kStride;
     return static_cast<std::size_t>(4 * kTileElements + own) * sizeof(T) +
@@ -28,7 +28,7 @@ struct BackwardSizes {
   }
 };
 
-/// Of 32 queries, in shared memory.
+/// The sums of 32 queries, in shared memory.
 struct QuerySums {
   const float* lse;
   const float* d_dot_out;
@@ -46,7 +46,7 @@ class BackwardRows {
     clear(d_second_);
   }
 
-  /// After the own tiles were filled.
+  /// Takes the own tiles, when they are filled.
   /// @param lse, d_dot_out  of the head; read where queries are the own rows
   __device__ void take(const Tile& first, const Tile& second, const HeadShape& shape,
                        const float* lse, const float* d_dot_out) {
@@ -66,7 +66,8 @@ class BackwardRows {
     }
   }
 
-  /// With the other rows from `first_other` on. Rows that do not exist are 0, their sums too.
+  /// Adds the gradients with the other rows from `first_other` on. Rows that do not exist are 0,
+  /// their sums too.
   __device__ void differentiate(const Tile& first, const Tile& second, int first_other,
                                 const QuerySums& queries, const Sight<int>& sight,
                                 const ScoreDropout& dropout) {
@@ -104,7 +105,7 @@ class BackwardRows {
   using Scores = Sums[Sizes::kAtoms][kTiles];
   using Gradients = Sums[Sizes::kAtoms][kHead / kColumns];
 
-  /// Of half h of this lane's rows in an atom.
+  /// The row of half h of this lane's in an atom.
   __device__ int row_of(int atom, int h) const { return first_ + atom * kTile + h * 8 + own_row(); }
 
   __device__ void exponentiate(Scores& scores, const float* lse) const {
@@ -139,7 +140,7 @@ class BackwardRows {
     }
   }
 
-  // Of this lane's two columns.
+  // Loads the sums of this lane's two columns.
   __device__ static void load_sums(float (&sums)[2], const float* from, int tile, float factor) {
     const auto pair = load_pack<2>(from + tile * kColumns + own_column());
     sums[0] = pair.values[0] * factor;

@@ -3,7 +3,7 @@
 #include <cuda_runtime.h>
 
 #include "dynamic_shared.cuh"
-#include "kernels/cuda/attention/tensor.hpp"
+#include "kernels/cuda/attention/own.hpp"
 #include "kernels/cuda/attention/tensor_forward_warp.cuh"
 #include "kernels/cuda/attention/tensor_launch.hpp"
 #include "kernels/cuda/base/launch.cuh"

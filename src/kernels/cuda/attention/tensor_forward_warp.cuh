@@ -19,8 +19,8 @@ struct ForwardSizes {
   static constexpr bool kKeepsQueries = kHead <= 64;
   static constexpr int kStage = 2 * kKeys * TensorTile<T, kHead>::kStride;  ///< K and V, elements
 
-  /// Of shared memory: two stages, and the queries; those that are kept lie where the second stage
-  /// comes.
+  /// The shared memory of a block: two stages, and the queries; those that are kept lie where the
+  /// second stage comes.
   static constexpr std::size_t bytes(int warps) {
     const int own = warps * kRows * TensorTile<T, kHead>::kStride;
     return static_cast<std::size_t>(2 * kStage + (kKeepsQueries ? 0 : own)) * sizeof(T);
@@ -39,10 +39,10 @@ class ForwardRows {
     clear(out_);
   }
 
-  /// After the tile of its queries was filled.
+  /// Takes the tile of its queries, when it is filled.
   __device__ void take_queries(const Tile& q) { q_.take(q); }
 
-  /// With keys from `first_key` on.
+  /// Attends to the keys from `first_key` on.
   __device__ void attend(const Tile& k, const Tile& v, int first_key, const Sight<int>& sight,
                          const ScoreDropout& dropout) {
     Scores scores;
@@ -89,7 +89,7 @@ class ForwardRows {
   static constexpr int kTiles = Sizes::kKeys / kColumns;
   using Scores = Sums[Sizes::kAtoms][kTiles];
 
-  /// Of half h of this lane's rows in an atom.
+  /// The query of half h of this lane's rows in an atom.
   __device__ int query_of(int atom, int h) const {
     return first_ + atom * kTile + h * 8 + own_row();
   }
@@ -168,7 +168,7 @@ class ForwardRows {
     }
   }
 
-  // Of 16 keys: all of them at once would need more registers than there are.
+  // It takes 16 keys: all of them at once would need more registers than there are.
   __device__ void drop(Scores& scores, int tile, int first_key, const ScoreDropout& dropout) const {
 #pragma unroll
     for (int a = 0; a < Sizes::kAtoms; ++a) {

@@ -2,6 +2,7 @@
 
 #include <cuda_runtime_api.h>
 
+#include "kernels/cuda/attention/own.hpp"
 #include "kernels/cuda/base/check.hpp"
 
 namespace dstune::cuda {
@@ -16,6 +17,12 @@ int attribute(cudaDeviceAttr name) {
   DSTUNE_CUDA_CHECK(cudaGetDevice(&gpu));
   DSTUNE_CUDA_CHECK(cudaDeviceGetAttribute(&value, name, gpu));
   return value;
+}
+
+/// The compute capability of the current GPU: 75 for 7.5.
+int compute_capability() {
+  return attribute(cudaDevAttrComputeCapabilityMajor) * 10 +
+         attribute(cudaDevAttrComputeCapabilityMinor);
 }
 
 std::int64_t blocks(const WarpChoice& choice, int warps) {
@@ -40,6 +47,18 @@ void allow_shared_bytes(const void* kernel, std::size_t bytes) {
   if (bytes <= kSharedOfEveryBlock) return;
   DSTUNE_CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                          static_cast<int>(bytes)));
+}
+
+bool is_tiled(const AttentionShape& shape, DType dtype) {
+  constexpr std::int64_t kMostColumns = 128;
+  constexpr int kFirstWithBf16 = 80;
+  if (shape.head_size > kMostColumns || shape.softcap != 0) return false;
+  return dtype != DType::bf16 || compute_capability() >= kFirstWithBf16;
+}
+
+bool is_tensor_attention(DType dtype) {
+  constexpr int kFirstWithMatrixLoads = 75;
+  return dtype != DType::fp32 && compute_capability() >= kFirstWithMatrixLoads;
 }
 
 }  // namespace dstune::cuda

@@ -6,7 +6,7 @@
 
 namespace dstune::cuda {
 
-/// What decides it.
+/// The facts that decide how many warps a block has.
 struct WarpChoice {
   std::int64_t sequence = 0;
   std::int64_t heads = 0;  ///< of all sequences

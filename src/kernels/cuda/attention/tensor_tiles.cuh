@@ -24,7 +24,7 @@ using Left = std::uint32_t[4];
 using Sums = float[4];
 
 __device__ inline int lane() { return static_cast<int>(threadIdx.x % 32); }
-/// Of this lane's sums in a tile: the first of their two rows, the first of their two columns.
+/// The first of the two rows, and of the two columns, of this lane's sums in a tile.
 __device__ inline int own_row() { return lane() / 4; }
 __device__ inline int own_column() { return lane() % 4 * 2; }
 
@@ -105,7 +105,7 @@ class LeftRows {
  public:
   using Tile = TensorTile<T, kSize>;
 
-  /// After the tile was filled.
+  /// Takes the tile, when it is filled.
   __device__ void take(const Tile& tile) {
     tile_ = tile;
     if constexpr (kKept) {

@@ -14,7 +14,7 @@
 namespace dstune::cuda {
 
 constexpr int kTile = 16;
-/// Of a block, on every GPU and without asking for more.
+/// The shared memory that a block has on every GPU without asking for more.
 constexpr std::size_t kSharedBytes = std::size_t{48} << 10U;
 
 /// Sums of a tile, spread over the warp in an order that nobody knows but load and store.

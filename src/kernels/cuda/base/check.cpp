@@ -5,12 +5,12 @@
 #include <cstddef>
 
 #include "core/base/text.hpp"
-#include "core/device/memory_budget.hpp"
+#include "core/device/memory/memory_budget.hpp"
 
 namespace dstune::cuda {
 
-// Those of which driver_types.h says that the process must be terminated and relaunched, and those
-// after which nothing is known or no context is left.
+// The errors of which driver_types.h says that the process must be terminated and relaunched, and
+// those after which nothing is known or no context is left.
 bool is_sticky(cudaError_t error) noexcept {
   constexpr std::array kSticky = {cudaErrorDeviceUninitialized,
                                   cudaErrorECCUncorrectable,

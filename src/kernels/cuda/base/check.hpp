@@ -19,15 +19,15 @@ class CudaError : public Error {
 /// True if `error` stays until the process ends: each later call returns it.
 bool is_sticky(cudaError_t error) noexcept;
 
-/// Where CUDA does not say how much it asked for.
+/// The size where CUDA does not say how much it asked for.
 constexpr Bytes kUnknownSize = 0;
 
 /// The GPU itself is full.
 /// @throws OutOfMemoryError
 [[noreturn]] void throw_out_of_memory(Bytes requested);
 
-/// Nothing if `error` is none. What the run time remembers of it is cleared, so that the next check
-/// does not see it again.
+/// Does nothing if `error` is none. What the run time remembers of it is cleared, so that the next
+/// check does not see it again.
 /// @throws DeviceLostError   if it is sticky
 /// @throws OutOfMemoryError  if it is that of a GPU that is full, whatever the call
 /// @throws CudaError         else

@@ -41,7 +41,7 @@ DeviceSpace device_space() {
   return {free, total};
 }
 
-// The same error as of the GPU's memory.
+// CUDA has the same error for this as for the GPU's memory.
 PinnedMemory make_pinned_memory(Bytes size) {
   void* data = nullptr;
   const cudaError_t error = cudaHostAlloc(&data, size, cudaHostAllocDefault);

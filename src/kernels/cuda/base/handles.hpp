@@ -5,7 +5,7 @@
 
 #include "core/base/unique_handle.hpp"
 #include "core/base/units.hpp"
-#include "core/device/memory_budget.hpp"
+#include "core/device/memory/memory_budget.hpp"
 
 namespace dstune::cuda {
 
@@ -54,7 +54,7 @@ EventHandle make_event();
 EventHandle make_untimed_event();
 /// @throws OutOfMemoryError  too: the GPU itself is full
 DeviceMemory make_device_memory(Bytes size);
-/// Of the host: none left is a CudaError.
+/// Memory of the host; if none is left, that is a CudaError.
 PinnedMemory make_pinned_memory(Bytes size);
 
 }  // namespace dstune::cuda

@@ -21,7 +21,7 @@ constexpr std::size_t kPart = 4096;                   // of one rank, where rank
 static_assert(kMost * sizeof(float) <= Gpu::kStaging);
 static_assert(2 * kMost * sizeof(float) <= Gpu::kScratch);
 
-/// One collective after the other, from one buffer into another.
+/// Checks one collective after the other, from one buffer into another.
 class SumCheck {
  public:
   SumCheck(const NcclCommunicator& communicator, Gpu& gpu, const std::string& who,

@@ -3,9 +3,9 @@
 #include <set>
 #include <utility>
 
+#include "core/base/host/this_host.hpp"
 #include "core/base/log.hpp"
 #include "core/base/text.hpp"
-#include "core/base/this_host.hpp"
 #include "core/device/faults.hpp"
 
 namespace dstune::cuda {

@@ -49,7 +49,7 @@ class CommunicatorCache {
 
   /// Device memory of all that are kept.
   Bytes bytes() const { return recent_.bytes(); }
-  /// What the reserve allows beside that.
+  /// The memory that the reserve allows beside that.
   Bytes bytes_to_come() const { return limits_.reserve - std::min(limits_.reserve, bytes()); }
 
  private:

@@ -20,7 +20,7 @@ struct CommunicatorCost {
 /// Every wait answers the dispatcher (Group::poll()).
 class CommunicatorMaker {
  public:
-  /// All must outlive this object.
+  /// All arguments must outlive this object.
   /// @param limit  of each wait
   CommunicatorMaker(Gpu& gpu, Group& group, EndingCommunicators& endings, Seconds limit)
       : gpu_(&gpu), group_(&group), endings_(&endings), limit_(limit) {}
@@ -33,7 +33,7 @@ class CommunicatorMaker {
 
   Group& group() const noexcept { return *group_; }
   Waiting waiting() const;
-  /// Of all that this object has made.
+  /// The cost of all that this object has made.
   const CommunicatorCost& cost() const noexcept { return cost_; }
 
  private:

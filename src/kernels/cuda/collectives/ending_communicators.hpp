@@ -15,7 +15,7 @@ namespace dstune::cuda {
 /// Where NCCL writes a communicator, perhaps only when the call that makes it is done.
 using CommunicatorCell = std::unique_ptr<ncclComm_t>;
 
-/// Those whose end has begun. Used by one thread.
+/// The communicators whose end has begun. One thread uses it.
 class EndingCommunicators {
  public:
   /// Begins ncclCommAbort of all that are not null, in order, in a thread that nobody waits for: it

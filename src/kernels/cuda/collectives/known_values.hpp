@@ -22,7 +22,7 @@ constexpr float known_sum(int size, std::size_t index) {
   return sum;
 }
 
-/// Where a value is not what it must be.
+/// The place where a value is not what it must be.
 struct WrongValue {
   std::size_t index = 0;
   float actual = 0;

@@ -7,7 +7,7 @@
 
 #include "core/base/text.hpp"
 #include "core/device/faults.hpp"
-#include "core/device/memory_budget.hpp"
+#include "core/device/memory/memory_budget.hpp"
 #include "kernels/cuda/base/check.hpp"
 #include "kernels/cuda/libraries/nccl.hpp"
 

@@ -19,7 +19,7 @@ NcclFacts nccl_facts(std::string_view log);
 /// Moves, owns the file.
 class NcclLog {
  public:
-  /// Nothing is known.
+  /// A log of which nothing is known.
   NcclLog() = default;
   /// Reads `path`, which somebody else writes, and removes it at the end.
   explicit NcclLog(std::string path) : path_(std::move(path)) {}

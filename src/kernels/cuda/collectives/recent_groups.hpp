@@ -18,16 +18,16 @@ class RecentGroups {
   /// @param reserve  of device memory for all of them
   RecentGroups(std::size_t most, Bytes reserve) : most_(most), reserve_(reserve) {}
 
-  /// It is used now; may be new.
+  /// The group is used now; it may be new.
   void use(const Members& members);
-  /// What its communicators turned out to need more.
+  /// Adds what the group's communicators turned out to need more.
   void add_bytes(const Members& members, Bytes bytes);
   void drop(const Members& members);
 
-  /// Those that must go, least recently used first, before a new one is made, which is expected to
-  /// need as much as the largest so far.
+  /// The groups that must go, least recently used first, before a new one is made, which is
+  /// expected to need as much as the largest so far.
   std::vector<Members> to_drop_for_one_more() const;
-  /// Those that must go now that all is known; never the one that was used last.
+  /// The groups that must go now that all is known; never the one that was used last.
   std::vector<Members> to_drop() const;
 
   Bytes bytes() const;  ///< of all

@@ -2,8 +2,8 @@
 
 #include <cstdlib>
 
+#include "core/base/host/this_host.hpp"
 #include "core/base/text.hpp"
-#include "core/base/this_host.hpp"
 
 namespace dstune::cuda {
 

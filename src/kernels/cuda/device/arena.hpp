@@ -13,7 +13,7 @@
 
 namespace dstune::cuda {
 
-/// By stream: whether it may still use a place.
+/// Whether each stream may still use a place.
 using StreamSet = std::array<bool, kStreams>;
 
 /// Knows places only and touches no memory. A place that was given back may be used again by its

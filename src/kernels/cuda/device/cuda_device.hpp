@@ -75,7 +75,7 @@ class CudaDevice final : public Device {
   T* scratch() {
     return static_cast<T*>(gpu_.scratch(current_stream()));
   }
-  /// In the order of the current stream, waited for.
+  /// Copies in the order of the current stream, and waits for it.
   void copy_and_wait(void* to, const void* from, Bytes size, cudaMemcpyKind kind);
   /// Waits for what is queued before.
   std::vector<std::int32_t> ends_of(const RowGroups& groups);

@@ -20,7 +20,7 @@ class EventPool {
   /// An event with a time; it comes back when the last copy of the pointer is gone.
   /// @throws CudaError, DeviceLostError
   std::shared_ptr<const void> take();
-  /// Likewise, without a time: for what is only waited for, cheaper to record.
+  /// An event without a time, which is only waited for, and cheaper to record.
   std::shared_ptr<const void> take_untimed();
 
   static cudaEvent_t of(const std::shared_ptr<const void>& handle) {

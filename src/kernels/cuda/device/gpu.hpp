@@ -12,8 +12,8 @@
 #include <cuda_runtime_api.h>
 
 #include "core/base/units.hpp"
-#include "core/device/device_peaks.hpp"
 #include "core/device/dtype.hpp"
+#include "core/device/rates/device_peaks.hpp"
 #include "core/device/stream.hpp"
 #include "kernels/cuda/base/handles.hpp"
 #include "kernels/cuda/device/arena.hpp"
@@ -73,8 +73,8 @@ class Gpu {
   Bytes in_use() const noexcept { return arena_ ? arena_->in_use() : 0; }
   /// Gives the piece back; nothing of it may be in use.
   void release_memory() noexcept;
-  /// What is free now is what the piece, NCCL and what is loaded later have; known at first is what
-  /// the constructor has left.
+  /// Notes that what is free now is what the piece, NCCL and what is loaded later have; known at
+  /// first is what the constructor has left.
   void note_free_memory();
   /// From now on a piece leaves NCCL what is to come. One that could not be taken whole is given
   /// back if a larger one could be now; nothing of it may be in use.
@@ -84,9 +84,9 @@ class Gpu {
   /// again, which may throw.
   /// @throws CudaError, DeviceLostError
   void wait_for(cudaEvent_t event, const std::function<void()>& meanwhile) const;
-  /// Likewise for all that the streams hold.
+  /// The same for all that the streams hold.
   void wait_for_streams(const std::function<void()>& meanwhile);
-  /// All streams are known to be done.
+  /// To be called when all streams are known to be done.
   void forget_streams() noexcept;
 
  private:

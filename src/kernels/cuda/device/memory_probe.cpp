@@ -18,12 +18,12 @@ namespace dstune::cuda {
 
 namespace {
 
-/// What is taken of a GPU, one thing after the other.
+/// Measures what is taken of a GPU, one thing after the other.
 class Account {
  public:
   explicit Account(Bytes free) : left_(free) {}
 
-  /// What was taken since the last time.
+  /// Measures what was taken since the last time.
   void measure(std::string what) {
     const Bytes free = device_space().free;
     add({std::move(what), left_ - std::min(left_, free), true});

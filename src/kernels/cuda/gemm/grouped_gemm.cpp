@@ -1,8 +1,7 @@
 // A product for each group, as torch does it where it has no kernel for all at once: the host waits
 // to know how many rows each has.
-#include "core/device/operations/grouped_gemm.hpp"
+#include "kernels/grouped_gemm.hpp"
 
-#include <algorithm>
 #include <cassert>
 #include <vector>
 
@@ -10,35 +9,6 @@
 #include "kernels/cuda/device/cuda_device.hpp"
 
 namespace dstune::cuda {
-
-namespace {
-
-Matrix rows_of(const Matrix& matrix, std::int64_t begin, std::int64_t end) {
-  Matrix part = matrix;
-  part.data = static_cast<std::byte*>(matrix.data) +
-              begin * matrix.stride * static_cast<std::int64_t>(size_of(matrix.dtype));
-  part.rows = end - begin;
-  return part;
-}
-
-/// The matrix of group `group` of `count` that lie one below the other.
-Matrix part_of(const Matrix& matrix, std::int64_t group, std::int64_t count) {
-  const std::int64_t rows = matrix.rows / count;
-  return rows_of(matrix, group * rows, (group + 1) * rows);
-}
-
-/// f(group, first row, row behind the last) for all groups.
-template <class F>
-void for_groups(const std::vector<std::int32_t>& ends, F f) {
-  std::int64_t begin = 0;
-  std::int64_t group = 0;
-  for (const std::int64_t end : ends) {
-    f(group++, begin, end);
-    begin = end;
-  }
-}
-
-}  // namespace
 
 std::vector<std::int32_t> CudaDevice::ends_of(const RowGroups& groups) {
   assert(groups.ends.size() <= Gpu::kStaging);
@@ -48,31 +18,17 @@ std::vector<std::int32_t> CudaDevice::ends_of(const RowGroups& groups) {
 }
 
 void CudaDevice::compute(const GroupedGemm& op) {
-  assert(op.a.rows == op.c.rows && op.b.rows % op.groups.count == 0);
-  for_groups(ends_of(op.groups), [&](std::int64_t group, std::int64_t begin, std::int64_t end) {
-    if (begin == end) return;
-    products_.run({.transpose_b = op.transpose_b,
-                   .a = rows_of(op.a, begin, end),
-                   .b = part_of(op.b, group, op.groups.count),
-                   .c = rows_of(op.c, begin, end)},
-                  stream());
-  });
+  multiply_groups(op, ends_of(op.groups).data(),
+                  [this](const Gemm& product) { products_.run(product, stream()); });
 }
 
 void CudaDevice::compute(const GroupedGemmByRows& op) {
-  assert(op.a.rows == op.b.rows && op.c.rows == op.groups.count * op.a.cols);
-  for_groups(ends_of(op.groups), [&](std::int64_t group, std::int64_t begin, std::int64_t end) {
-    const Matrix c = part_of(op.c, group, op.groups.count);
-    if (begin == end) {
-      DSTUNE_CUDA_CHECK(cudaMemsetAsync(c.data, 0, c.size(), stream()));
-      return;
-    }
-    products_.run({.transpose_a = Transpose::yes,
-                   .a = rows_of(op.a, begin, end),
-                   .b = rows_of(op.b, begin, end),
-                   .c = c},
-                  stream());
-  });
+  multiply_groups(
+      op, ends_of(op.groups).data(),
+      [this](const Gemm& product) { products_.run(product, stream()); },
+      [this](const Matrix& c) {
+        DSTUNE_CUDA_CHECK(cudaMemsetAsync(c.data, 0, c.size(), stream()));
+      });
 }
 
 }  // namespace dstune::cuda

@@ -25,7 +25,7 @@ class MatrixProducts {
   /// @throws CudaError, DeviceLostError
   void run(const Gemm& op, cudaStream_t stream);
 
-  /// Of device memory, outside every budget.
+  /// The device memory that it has outside every budget.
   Bytes workspace() const noexcept;
 
  private:

@@ -7,13 +7,13 @@ namespace dstune::cuda {
 
 namespace {
 
-// As PyTorch tells cuBLASLt: more than 256 bytes is of no use.
+// PyTorch tells cuBLASLt no more than 256 bytes, for more is of no use.
 std::uint32_t alignment_of(std::uintptr_t address) {
   constexpr std::uintptr_t kMost = 256;
   return std::uint32_t{1} << static_cast<unsigned>(std::countr_zero(address | kMost));
 }
 
-// Of a batch, every matrix is aligned as the least of the first two.
+// Every matrix of a batch is aligned as the least of the first two.
 ColumnMajorProduct::Operand operand_of(const Matrix& matrix, std::int64_t step) {
   const auto bytes = static_cast<std::uintptr_t>(step) * size_of(matrix.dtype);
   const auto first = reinterpret_cast<std::uintptr_t>(matrix.data);

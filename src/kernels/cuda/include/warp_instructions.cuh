@@ -31,7 +31,7 @@ __device__ inline void load_matrices(std::uint32_t (&values)[4], const void* row
                               : "r"(at)));
 }
 
-/// Likewise, each matrix transposed.
+/// The same, each matrix transposed.
 __device__ inline void load_transposed(std::uint32_t (&values)[4], const void* row) {
   [[maybe_unused]] const auto at = static_cast<std::uint32_t>(__cvta_generic_to_shared(row));
   DSTUNE_FROM_75(
@@ -74,7 +74,7 @@ __device__ inline void multiply_add(float (&sums)[4], const std::uint32_t (&a)[4
 
 /// Copies 4 or 16 bytes, aligned to as many, from global to shared memory, or zeros if not
 /// `exists`. They are there after wait_for_copies(), and for other threads after a barrier too.
-/// Before 8.0 at once.
+/// GPUs before 8.0 copy at once.
 template <int kBytes>
 __device__ inline void copy_async(void* to, const void* from, bool exists) {
   static_assert(kBytes == 4 || kBytes == 16);

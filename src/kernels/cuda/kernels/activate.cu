@@ -1,12 +1,11 @@
 // Activation functions, by themselves and of gates.
 #include <cassert>
 
-#include "core/device/operations/activate.hpp"
-#include "core/device/operations/glu.hpp"
+#include "core/device/operations/activations.hpp"
 #include "kernels/activations.hpp"
 #include "kernels/cuda/device/cuda_device.hpp"
-#include "kernels/cuda/kernels/device_math.cuh"
 #include "kernels/cuda/kernels/each_element.cuh"
+#include "kernels/cuda/kernels/elements.cuh"
 #include "kernels/cuda/kernels/rows.cuh"
 
 namespace dstune::cuda {

@@ -29,7 +29,7 @@ class AnyRow {
 #pragma unroll 4
     for (std::int64_t p = threadIdx.x; p < packs_; p += blockDim.x) f(kPack, head_ + p * kWidth);
   }
-  /// Likewise, the last packs first.
+  /// The same, the last packs first.
   template <class F>
   __device__ void backward(F f) const {
 #pragma unroll 4

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cassert>
 
-#include "core/device/operations/bias.hpp"
+#include "core/device/operations/elementwise.hpp"
 #include "kernels/cuda/base/launch.cuh"
 #include "kernels/cuda/device/cuda_device.hpp"
 #include "kernels/cuda/kernels/elements.cuh"

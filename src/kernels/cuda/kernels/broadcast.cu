@@ -1,7 +1,6 @@
 #include <cassert>
 
-#include "core/device/operations/add.hpp"
-#include "core/device/operations/bias.hpp"
+#include "core/device/operations/elementwise.hpp"
 #include "kernels/cuda/base/launch.cuh"
 #include "kernels/cuda/device/cuda_device.hpp"
 #include "kernels/cuda/kernels/elements.cuh"

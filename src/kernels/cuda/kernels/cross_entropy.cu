@@ -4,13 +4,12 @@
 #include <cassert>
 #include <cmath>
 
-#include "core/device/operations/cross_entropy.hpp"
-#include "core/device/operations/logits_tile.hpp"
+#include "core/device/operations/losses.hpp"
 #include "kernels/activations.hpp"
 #include "kernels/cuda/device/cuda_device.hpp"
 #include "kernels/cuda/kernels/any_rows.cuh"
-#include "kernels/cuda/kernels/device_math.cuh"
 #include "kernels/cuda/kernels/each_element.cuh"
+#include "kernels/cuda/kernels/elements.cuh"
 #include "kernels/cuda/kernels/exp_sum.cuh"
 #include "kernels/cuda/kernels/rows.cuh"
 

@@ -150,7 +150,7 @@ std::int64_t for_each_element(cudaStream_t stream, std::int64_t count, std::int6
   return start(std::integer_sequence<int, 1, 4>{});
 }
 
-/// Likewise, with as many blocks as cover the elements.
+/// The same, with as many blocks as cover the elements.
 template <class F, class... Operands>
 void for_each_element(cudaStream_t stream, std::int64_t count, const F& f,
                       const Operands&... operands) {

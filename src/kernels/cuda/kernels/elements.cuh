@@ -94,11 +94,24 @@ inline bool is_aligned(const T* data) {
   return reinterpret_cast<std::uintptr_t>(data) % alignof(Pack<T, kWidth>) == 0;
 }
 
-/// Likewise for every row of a matrix, which must be whole packs.
+/// The same for every row of a matrix, which must be whole packs.
 template <int kWidth, class T>
 inline bool has_packed_rows(const Matrix& matrix) {
   return is_aligned<kWidth>(elements<const T>(matrix)) && matrix.cols % kWidth == 0 &&
          (matrix.rows <= 1 || matrix.stride % kWidth == 0);
 }
+
+struct DeviceMath {
+  struct Normal {
+    float distribution;
+    float exponential;
+  };
+
+  __host__ __device__ static float exp(float x) { return expf(x); }
+  __host__ __device__ static float tanh(float x) { return tanhf(x); }
+  __host__ __device__ static float root(float x) { return sqrtf(x); }
+  __host__ __device__ static double root(double x) { return ::sqrt(x); }
+  __host__ __device__ static Normal normal(float x) { return {normcdff(x), expf(-0.5F * x * x)}; }
+};
 
 }  // namespace dstune::cuda

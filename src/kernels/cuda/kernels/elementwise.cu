@@ -1,12 +1,8 @@
 // Passes over all elements of tensors.
 #include <cassert>
 
-#include "core/device/operations/activate.hpp"
-#include "core/device/operations/add.hpp"
-#include "core/device/operations/clamp.hpp"
-#include "core/device/operations/copy.hpp"
-#include "core/device/operations/fill.hpp"
-#include "core/device/operations/scale.hpp"
+#include "core/device/operations/activations.hpp"
+#include "core/device/operations/elementwise.hpp"
 #include "kernels/cuda/device/cuda_device.hpp"
 #include "kernels/cuda/kernels/each_element.cuh"
 

@@ -2,7 +2,6 @@
 #include <cassert>
 
 #include "core/device/operations/embedding.hpp"
-#include "core/device/operations/shift_tokens.hpp"
 #include "kernels/cuda/device/cuda_device.hpp"
 #include "kernels/cuda/kernels/each_element.cuh"
 #include "kernels/cuda/kernels/rows.cuh"

@@ -29,7 +29,7 @@ struct ExpSum {
     for (int k = 0; k < kCount; ++k) sum += __expf(values[k] - base);
   }
 
-  /// Of all threads.
+  /// The sum of all threads of the block.
   __device__ ExpSum of_block() const {
     ExpSum all;
     all.largest = finite(largest_of_block(largest, -INFINITY));

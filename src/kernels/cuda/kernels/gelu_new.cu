@@ -3,7 +3,7 @@
 // saved, and what is written anyway, as the memory between them.
 #include <cassert>
 
-#include "core/device/operations/gelu_new.hpp"
+#include "core/device/operations/activations.hpp"
 #include "kernels/cuda/device/cuda_device.hpp"
 #include "kernels/cuda/kernels/each_element.cuh"
 
@@ -83,7 +83,7 @@ void forward(const Chain<T>& chain, const GeluNew& op) {
   chain.run(Product{}, half_x, one_plus_tanh, out);
 }
 
-// In the order in which autograd walks back.
+// The kernels run in the order in which autograd walks back.
 template <class T>
 void backward(const Chain<T>& chain, const GeluNewBackward& op) {
   const T* const d_out = elements<const T>(op.d_out);

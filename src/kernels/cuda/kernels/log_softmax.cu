@@ -3,7 +3,7 @@
 #include <cassert>
 #include <cmath>
 
-#include "core/device/operations/log_softmax.hpp"
+#include "core/device/operations/softmax.hpp"
 #include "kernels/cuda/device/cuda_device.hpp"
 #include "kernels/cuda/kernels/any_rows.cuh"
 #include "kernels/cuda/kernels/exp_sum.cuh"

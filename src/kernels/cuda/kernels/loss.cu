@@ -2,8 +2,7 @@
 #include <cassert>
 #include <cmath>
 
-#include "core/device/operations/nll_loss.hpp"
-#include "core/device/operations/token_metrics.hpp"
+#include "core/device/operations/losses.hpp"
 #include "kernels/cuda/device/cuda_device.hpp"
 #include "kernels/cuda/kernels/any_rows.cuh"
 #include "kernels/cuda/kernels/each_element.cuh"
@@ -27,7 +26,7 @@ struct NextToken {
   }
 };
 
-/// Of the rows that a loss is the mean of.
+/// The rows that a loss is the mean of.
 struct Rows {
   const std::int64_t* labels;
   std::int64_t count;
@@ -58,7 +57,7 @@ __global__ void __launch_bounds__(kMostThreads)
   if (threadIdx.x == 0 && counted > 0) *sum += static_cast<float>(factor * total / counted);
 }
 
-// All of `out` is 0.
+// It takes an `out` of zeros.
 template <class T>
 __global__ void __launch_bounds__(kMostThreads)
     loss_backward_kernel(Rows rows, double loss_scale, RowsOf<T> out) {

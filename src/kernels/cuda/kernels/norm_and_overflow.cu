@@ -1,7 +1,7 @@
 #include <cassert>
 #include <cfloat>
 
-#include "core/device/operations/norm_and_overflow.hpp"
+#include "core/device/operations/optimizers.hpp"
 #include "kernels/cuda/base/launch.cuh"
 #include "kernels/cuda/device/cuda_device.hpp"
 #include "kernels/cuda/kernels/sums.cuh"

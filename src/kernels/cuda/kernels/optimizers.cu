@@ -1,60 +1,48 @@
 // What optimizers do with flat fp32 tensors, as torch's and DeepSpeed's kernels do it.
 #include <cassert>
-#include <cmath>
 
-#include "core/device/operations/adagrad.hpp"
-#include "core/device/operations/adam.hpp"
-#include "core/device/operations/copy.hpp"
-#include "core/device/operations/lamb.hpp"
-#include "core/device/operations/lion.hpp"
-#include "core/device/operations/scale.hpp"
-#include "core/device/operations/sgd.hpp"
 #include "kernels/cuda/device/cuda_device.hpp"
 #include "kernels/cuda/kernels/each_element.cuh"
 #include "kernels/cuda/kernels/reductions.cuh"
+#include "kernels/optimizers.hpp"
 
 namespace dstune::cuda {
-
-namespace {
-
-struct AdamUpdate {
-  AdamCoefficients c;
-
-  __device__ void operator()(std::int64_t, float gradient, float& p, float& m, float& v) const {
-    const float g = gradient + c.l2 * p;
-    m = c.beta1 * m + c.rest1 * g;
-    v = c.beta2 * v + c.rest2 * g * g;
-    p = p * c.keep - c.step_size * m / (sqrtf(v) * c.inverse_root_bias + c.epsilon);
-  }
-};
-
-}  // namespace
 
 void CudaDevice::compute(const Adam& op) {
   const std::int64_t numel = op.parameter.numel;
   assert(op.gradient.numel == numel && op.exp_avg.numel == numel && op.exp_avg_sq.numel == numel);
   assert(op.gradient.dtype == DType::fp32 && op.parameter.dtype == DType::fp32);
   for_each_element(
-      stream(), numel, AdamUpdate{coefficients_of(op.step)},
+      stream(), numel, AdamUpdate<DeviceMath>{coefficients_of(op.step)},
       In<float>{elements<float>(op.gradient)}, InOut<float>{elements<float>(op.parameter)},
       InOut<float>{elements<float>(op.exp_avg)}, InOut<float>{elements<float>(op.exp_avg_sq)});
 }
 
 namespace {
 
-struct Decay {
+struct AddTimes {
   float factor;
-  __device__ void operator()(std::int64_t, float g, float p, float& out) const {
-    out = g + factor * p;
+  __device__ void operator()(std::int64_t, float x, float y, float& out) const {
+    out = x + factor * y;
   }
 };
+
+/// out = x + factor * y; out may be x.
+void add_scaled(cudaStream_t stream, Tensor x, double factor, Tensor y, Tensor out) {
+  assert(x.numel == out.numel && y.numel == out.numel);
+  for_each_element(stream, out.numel, AddTimes{static_cast<float>(factor)},
+                   In<float>{elements<float>(x)}, In<float>{elements<float>(y)},
+                   Out<float>{elements<float>(out)});
+}
 
 struct AddSquare {
   __device__ void operator()(std::int64_t, float d, float& sum) const { sum += d * d; }
 };
 
 struct Root {
-  __device__ void operator()(std::int64_t, float sum, float& root) const { root = sqrtf(sum); }
+  __device__ void operator()(std::int64_t, float sum, float& root) const {
+    root = DeviceMath::root(sum);
+  }
 };
 
 struct AddConstant {
@@ -89,8 +77,7 @@ void CudaDevice::compute(const Adagrad& op) {
   };
   const bool decays = op.step.weight_decay != 0;
   if (decays) {
-    pass(Decay{static_cast<float>(op.step.weight_decay)}, gradient, In<float>{parameter.data},
-         Out<float>{numerator});
+    add_scaled(stream(), op.gradient, op.step.weight_decay, op.parameter, op.numerator);
   }
   const In<float> direction = decays ? In<float>{numerator} : gradient;
   pass(AddSquare{}, direction, sum);
@@ -100,92 +87,27 @@ void CudaDevice::compute(const Adagrad& op) {
   pass(AddQuotient{}, In<float>{numerator}, In<float>{root.data}, parameter);
 }
 
-namespace {
-
-struct LionUpdate {
-  float lr;
-  float beta1;
-  float beta2;
-  float rest1;
-  float rest2;
-  float keep;
-
-  __device__ void operator()(std::int64_t, float g, float& p, float& m) const {
-    const float direction = beta1 * m + rest1 * g;
-    p = p * keep + (direction > 0 ? -lr : lr);
-    m = beta2 * m + rest2 * g;
-  }
-};
-
-}  // namespace
-
 void CudaDevice::compute(const Lion& op) {
-  const LionStep& step = op.step;
   assert(op.gradient.numel == op.parameter.numel && op.exp_avg.numel == op.parameter.numel);
   assert(op.gradient.dtype == DType::fp32 && op.parameter.dtype == DType::fp32);
-  const LionUpdate update{
-      static_cast<float>(step.lr),        static_cast<float>(step.beta1),
-      static_cast<float>(step.beta2),     static_cast<float>(1 - step.beta1),
-      static_cast<float>(1 - step.beta2), static_cast<float>(1 - step.lr * step.weight_decay)};
-  for_each_element(stream(), op.parameter.numel, update, In<float>{elements<float>(op.gradient)},
-                   InOut<float>{elements<float>(op.parameter)},
-                   InOut<float>{elements<float>(op.exp_avg)});
+  for_each_element(
+      stream(), op.parameter.numel, LionUpdate(op.step), In<float>{elements<float>(op.gradient)},
+      InOut<float>{elements<float>(op.parameter)}, InOut<float>{elements<float>(op.exp_avg)});
 }
 
-namespace {
-
-struct AddTimes {
-  float factor;
-  __device__ void operator()(std::int64_t, float x, float y, float& out) const {
-    out = x + factor * y;
-  }
-};
-
-/// out = x + factor * y; out may be x.
-void add_scaled(cudaStream_t stream, Tensor x, double factor, Tensor y, Tensor out) {
-  assert(x.numel == out.numel && y.numel == out.numel);
-  for_each_element(stream, out.numel, AddTimes{static_cast<float>(factor)},
-                   In<float>{elements<float>(x)}, In<float>{elements<float>(y)},
-                   Out<float>{elements<float>(out)});
-}
-
-}  // namespace
-
-// Pass by pass, as torch.optim.SGD launches its kernels.
 void CudaDevice::compute(const Sgd& op) {
   assert(op.gradient.dtype == DType::fp32 && op.parameter.dtype == DType::fp32);
-  const SgdStep& step = op.step;
-  const Tensor momentum = op.momentum;
-  Tensor direction = op.gradient;
-  if (step.weight_decay != 0) {
-    add_scaled(stream(), op.gradient, step.weight_decay, op.parameter, op.decayed);
-    direction = op.decayed;
-  }
-  if (step.momentum != 0) {
-    if (step.first) {
-      compute(Copy{direction, momentum});
-    } else {
-      compute(Scale{momentum, step.momentum});
-      add_scaled(stream(), momentum, 1 - step.dampening, direction, momentum);
-    }
-    if (step.nesterov) {
-      add_scaled(stream(), direction, step.momentum, momentum, direction);
-    } else {
-      direction = momentum;
-    }
-  }
-  add_scaled(stream(), op.parameter, -step.lr, direction, op.parameter);
+  run_passes(
+      op, [this](const auto& operation) { compute(operation); },
+      [this](Tensor x, double factor, Tensor y, Tensor out) {
+        add_scaled(stream(), x, factor, y, out);
+      });
 }
 
 namespace {
 
 constexpr std::int64_t kMostBlocks = 2048;
 constexpr int kRateThreads = 256;
-
-__device__ float update_of(const LambCoefficients& c, float m, float v, float p) {
-  const float root = sqrtf(v * c.inverse_bias2 + c.inner_epsilon) + c.outer_epsilon;
-  return m * c.inverse_bias1 / root + c.decay * p;
-}
 
 struct SquareSums {
   double parameter;
@@ -194,15 +116,13 @@ struct SquareSums {
 
 /// partials[b]: of what block b has seen.
 struct Moments {
-  LambCoefficients c;
+  LambUpdate<DeviceMath> lamb;
   SquareSums* partials;
   SquareSums sums;
 
   __device__ void operator()(std::int64_t, float g, float p, float& m, float& v) {
-    const float gradient = g * c.unscale;
-    m = c.beta1 * m + c.rest1 * gradient;
-    v = c.beta2 * v + c.rest2 * gradient * gradient;
-    const auto update = static_cast<double>(update_of(c, m, v, p));
+    lamb.add_to_moments(g, m, v);
+    const auto update = static_cast<double>(lamb.value(m, v, p));
     sums.update += update * update;
     sums.parameter += static_cast<double>(p) * static_cast<double>(p);
   }
@@ -213,8 +133,8 @@ struct Moments {
 };
 
 /// rate = lr * |parameter| / |update|, within its bounds.
-__global__ void find_rate(const SquareSums* partials, std::int64_t count, double lr,
-                          double min_ratio, double max_ratio, float* rate) {
+__global__ void find_rate(const SquareSums* partials, std::int64_t count, LambStep step,
+                          float* rate) {
   SquareSums own{};
   for (std::int64_t i = threadIdx.x; i < count; i += blockDim.x) {
     own.parameter += partials[i].parameter;
@@ -222,20 +142,15 @@ __global__ void find_rate(const SquareSums* partials, std::int64_t count, double
   }
   const SquareSums total{sum_of_block(own.parameter), sum_of_block(own.update)};
   if (threadIdx.x != 0) return;
-  double ratio = 1;
-  if (total.parameter != 0 && total.update != 0) {
-    ratio = sqrt(total.parameter / total.update);
-    ratio = ratio < min_ratio ? min_ratio : ratio > max_ratio ? max_ratio : ratio;  // NaN stays NaN
-  }
-  *rate = static_cast<float>(lr * ratio);
+  *rate = lamb_rate<DeviceMath>(step, total.parameter, total.update);
 }
 
 struct Move {
-  LambCoefficients c;
+  LambUpdate<DeviceMath> lamb;
   const float* rate;
 
   __device__ void operator()(std::int64_t, float m, float v, float& p) const {
-    p -= *rate * update_of(c, m, v, p);
+    p -= *rate * lamb.value(m, v, p);
   }
   __device__ void operator()(std::int64_t i, float m, float v, float& p, float& copy) const {
     (*this)(i, m, v, p);
@@ -249,7 +164,7 @@ void CudaDevice::compute(const Lamb& op) {
   const std::int64_t numel = op.parameter.numel;
   assert(op.gradient.numel == numel && op.exp_avg.numel == numel && op.exp_avg_sq.numel == numel);
   assert(op.copy.numel == 0 || op.copy.numel == numel);
-  const LambCoefficients c = coefficients_of(op.step);
+  const LambUpdate<DeviceMath> lamb{coefficients_of(op.step)};
   auto* const partials = scratch<SquareSums>();
   auto* const rate = reinterpret_cast<float*>(partials + kMostBlocks);
   const InOut<float> p{elements<float>(op.parameter)};
@@ -257,14 +172,13 @@ void CudaDevice::compute(const Lamb& op) {
   const InOut<float> v{elements<float>(op.exp_avg_sq)};
   std::int64_t blocks = 0;
   with_type(op.gradient.dtype, [&]<class T>(std::type_identity<T>) {
-    blocks = for_each_element(stream(), numel, kMostBlocks, Moments{c, partials, {}},
+    blocks = for_each_element(stream(), numel, kMostBlocks, Moments{lamb, partials, {}},
                               In<T>{elements<T>(op.gradient)}, In<float>{p.data}, m, v);
   });
   if (blocks == 0) return;
-  launch(stream(), {1, kRateThreads}, find_rate, partials, blocks, op.step.lr, op.step.min_ratio,
-         op.step.max_ratio, rate);
+  launch(stream(), {1, kRateThreads}, find_rate, partials, blocks, op.step, rate);
   const auto move = [&](const auto&... copy) {
-    for_each_element(stream(), numel, Move{c, rate}, In<float>{m.data}, In<float>{v.data}, p,
+    for_each_element(stream(), numel, Move{lamb, rate}, In<float>{m.data}, In<float>{v.data}, p,
                      copy...);
   };
   if (op.copy.numel == 0) return move();

@@ -2,12 +2,9 @@
 #include <cassert>
 #include <cmath>
 
-#include "core/device/operations/dropout.hpp"
 #include "core/device/operations/embedding.hpp"
-#include "core/device/operations/mask_tokens.hpp"
 #include "core/device/operations/random.hpp"
 #include "core/device/random_bits.hpp"
-#include "core/device/token_masking.hpp"
 #include "kernels/cuda/device/cuda_device.hpp"
 #include "kernels/cuda/kernels/each_element.cuh"
 

@@ -35,7 +35,7 @@ __device__ inline T reduce_warp(T value, F f) {
   return value;
 }
 
-/// Likewise over a block of whole warps. All threads must call it.
+/// The same over a block of whole warps. All threads must call it.
 /// @param none  what f leaves as it is
 template <class T, class F>
 __device__ inline T reduce_block(T value, T none, F f) {

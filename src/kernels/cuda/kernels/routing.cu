@@ -6,7 +6,6 @@
 #include <cmath>
 #include <limits>
 
-#include "core/device/operations/router_balance.hpp"
 #include "core/device/operations/routing.hpp"
 #include "kernels/cuda/device/cuda_device.hpp"
 #include "kernels/cuda/kernels/each_element.cuh"
@@ -99,7 +98,7 @@ __global__ void __launch_bounds__(kElementThreads)
   for (std::int64_t j = 0; j < cols; ++j) d_in[i][j] = d_out[i][j] / sum - common;
 }
 
-/// Of the pair at a place, which also learns where it is.
+/// The token of the pair at a place; the pair also learns where it is.
 struct Place {
   std::int64_t chosen;
   std::int64_t* places;

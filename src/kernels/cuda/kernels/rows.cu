@@ -3,7 +3,6 @@
 #include <cstdint>
 
 #include "core/device/operations/rows.hpp"
-#include "core/device/operations/weighted_rows.hpp"
 #include "kernels/cuda/device/cuda_device.hpp"
 #include "kernels/cuda/kernels/each_element.cuh"
 #include "kernels/cuda/kernels/reductions.cuh"
@@ -14,7 +13,7 @@ namespace dstune::cuda {
 
 namespace {
 
-/// Of `columns` units of type T.
+/// Copies `columns` units of type T.
 template <class T>
 struct CopyUnits {
   RowsOf<const T> in;
@@ -32,7 +31,7 @@ __global__ void __launch_bounds__(kElementThreads)
   copy.out[row][column] = copy.in[row][column];
 }
 
-/// In units of T, if all rows begin and end with one.
+/// Copies in units of T, if all rows begin and end with one.
 template <class T>
 bool copy_in_units(cudaStream_t stream, const CopyRows& op) {
   const Bytes element = size_of(op.in.dtype);

@@ -38,7 +38,7 @@ void queue_reduction(cudaStream_t stream, void* scratch, std::int64_t count, con
                                               count, combine, none, stream));
 }
 
-/// What is there, plus a multiple of the sum.
+/// Adds a multiple of the sum to what is there.
 template <class T>
 struct Added {
   const T* there;

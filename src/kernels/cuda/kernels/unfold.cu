@@ -1,6 +1,6 @@
 #include <cassert>
 
-#include "core/device/operations/unfold.hpp"
+#include "core/device/operations/rows.hpp"
 #include "kernels/cuda/device/cuda_device.hpp"
 #include "kernels/cuda/kernels/each_element.cuh"
 

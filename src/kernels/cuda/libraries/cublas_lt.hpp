@@ -33,7 +33,7 @@ struct CublasLt {
 #undef DSTUNE_CUBLAS_LT_MEMBER
 };
 
-/// From any thread. @throws Error  cublas_lt_library().problem
+/// Any thread may call it. @throws Error  cublas_lt_library().problem
 const CublasLt& cublas_lt();
 
 const Library& cublas_lt_library();

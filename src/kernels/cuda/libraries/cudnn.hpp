@@ -32,7 +32,7 @@ struct Cudnn {
 #undef DSTUNE_CUDNN_MEMBER
 };
 
-/// From any thread. @throws Error  cudnn_library().problem
+/// Any thread may call it. @throws Error  cudnn_library().problem
 const Cudnn& cudnn();
 
 const Library& cudnn_library();

@@ -38,7 +38,7 @@ struct Nccl {
 #undef DSTUNE_NCCL_MEMBER
 };
 
-/// From any thread. @throws Error  nccl_library().problem
+/// Any thread may call it. @throws Error  nccl_library().problem
 const Nccl& nccl();
 
 const Library& nccl_library();

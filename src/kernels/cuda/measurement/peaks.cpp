@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <stdexcept>
 
-#include "core/device/device_peaks.hpp"
+#include "core/device/rates/device_peaks.hpp"
 #include "kernels/cuda/base/handles.hpp"
 #include "kernels/cuda/device/cuda_device.hpp"
 

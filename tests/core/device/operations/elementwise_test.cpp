@@ -1,12 +1,9 @@
+#include "core/device/operations/elementwise.hpp"
+
 #include <gtest/gtest.h>
 
-#include "core/device/operations/add.hpp"
-#include "core/device/operations/bias.hpp"
-#include "core/device/operations/copy.hpp"
-#include "core/device/operations/fill.hpp"
-#include "core/device/operations/norm_and_overflow.hpp"
+#include "core/device/operations/optimizers.hpp"
 #include "core/device/operations/random.hpp"
-#include "core/device/operations/scale.hpp"
 
 namespace dstune::elementwise_test {
 namespace {

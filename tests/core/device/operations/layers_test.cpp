@@ -1,17 +1,14 @@
 #include <gtest/gtest.h>
 
-#include "core/device/operations/add.hpp"
+#include "core/device/operations/activations.hpp"
 #include "core/device/operations/attention.hpp"
-#include "core/device/operations/cross_entropy.hpp"
-#include "core/device/operations/dropout.hpp"
+#include "core/device/operations/elementwise.hpp"
 #include "core/device/operations/embedding.hpp"
-#include "core/device/operations/gelu_new.hpp"
-#include "core/device/operations/layer_norm.hpp"
-#include "core/device/operations/log_softmax.hpp"
-#include "core/device/operations/logits_tile.hpp"
-#include "core/device/operations/nll_loss.hpp"
+#include "core/device/operations/losses.hpp"
+#include "core/device/operations/norms.hpp"
+#include "core/device/operations/random.hpp"
 #include "core/device/operations/rows.hpp"
-#include "core/device/operations/token_metrics.hpp"
+#include "core/device/operations/softmax.hpp"
 
 namespace dstune::layers_test {
 namespace {

@@ -1,11 +1,7 @@
 // Optimizers' traffic per element of fp32: that of all their passes (docs/decisions/optimizers.md).
-#include <gtest/gtest.h>
+#include "core/device/operations/optimizers.hpp"
 
-#include "core/device/operations/adagrad.hpp"
-#include "core/device/operations/adam.hpp"
-#include "core/device/operations/lamb.hpp"
-#include "core/device/operations/lion.hpp"
-#include "core/device/operations/sgd.hpp"
+#include <gtest/gtest.h>
 
 namespace dstune::optimizers_test {
 namespace {

@@ -7,7 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "core/base/file.hpp"
+#include "core/base/files/file.hpp"
 #include "core/base/text.hpp"
 #include "tests/support/temporary_directory.hpp"
 

@@ -6,7 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/base/file.hpp"
+#include "core/base/files/file.hpp"
 #include "core/report/files/optimal.hpp"
 #include "tests/core/report/files/results_directory_fixture.hpp"
 

@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include "core/base/file.hpp"
+#include "core/base/files/file.hpp"
 #include "core/base/json_parser.hpp"
 #include "core/report/files/results_directory.hpp"
 #include "tests/core/report/records.hpp"

@@ -8,7 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "core/base/error.hpp"
-#include "core/base/file.hpp"
+#include "core/base/files/file.hpp"
 #include "tests/core/report/files/results_directory_fixture.hpp"
 #include "tests/support/full_disk.hpp"
 

@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-#include "core/base/file.hpp"
+#include "core/base/files/file.hpp"
 #include "tests/support/temporary_directory.hpp"
 
 namespace dstune::supervisor_files_test {

@@ -8,7 +8,7 @@
 
 #include <gtest/gtest.h>
 
-#include "core/base/file.hpp"
+#include "core/base/files/file.hpp"
 #include "core/base/json_parser.hpp"
 #include "core/base/text.hpp"
 #include "core/report/journal/journal.hpp"

@@ -10,7 +10,7 @@
 
 #include <gtest/gtest.h>
 
-#include "core/base/file.hpp"
+#include "core/base/files/file.hpp"
 #include "core/base/text.hpp"
 #include "core/report/journal/journal.hpp"
 #include "tests/core/report/records.hpp"

@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 
 #include "core/base/error.hpp"
-#include "core/base/file.hpp"
+#include "core/base/files/file.hpp"
 #include "tests/support/temporary_directory.hpp"
 
 namespace dstune::journal_file_test {

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "core/base/error.hpp"
-#include "core/base/file.hpp"
+#include "core/base/files/file.hpp"
 #include "core/base/text.hpp"
 #include "core/report/journal/journal_line.hpp"
 #include "tests/core/report/records.hpp"

@@ -9,9 +9,8 @@
 #include <unistd.h>
 
 #include "core/base/error.hpp"
-#include "core/base/file.hpp"
+#include "core/base/files/file.hpp"
 #include "core/report/files/existing_results.hpp"
-#include "core/report/files/second_lock.hpp"
 #include "core/report/files/status_file.hpp"
 #include "core/report/journal/journal.hpp"
 #include "tests/core/report/records.hpp"

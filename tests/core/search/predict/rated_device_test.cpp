@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "core/device/operations/fill.hpp"
+#include "core/device/operations/elementwise.hpp"
 #include "core/device/operations/gemm.hpp"
 
 namespace dstune::rated_device_test {

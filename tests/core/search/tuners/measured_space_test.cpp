@@ -9,7 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "bench/replay.hpp"
-#include "core/base/file.hpp"
+#include "core/base/files/file.hpp"
 #include "core/report/journal/journal_reader.hpp"
 #include "core/search/predict/forecaster.hpp"
 #include "core/search/predict/run_rates.hpp"

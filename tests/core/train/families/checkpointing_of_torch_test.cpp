@@ -8,10 +8,10 @@
 
 #include <gtest/gtest.h>
 
-#include "core/base/file.hpp"
+#include "core/base/files/file.hpp"
 #include "core/base/json.hpp"
 #include "core/base/text.hpp"
-#include "core/device/dry_device.hpp"
+#include "core/device/dry/dry_device.hpp"
 #include "core/experiment/activation_checkpointing.hpp"
 #include "core/train/families/families.hpp"
 #include "tests/core/train/families/checkpointed_run.hpp"

@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "core/base/json.hpp"
-#include "core/device/dry_device.hpp"
+#include "core/device/dry/dry_device.hpp"
 #include "kernels/cpu/cpu_device.hpp"
 #include "tests/core/train/families/checkpointed_run.hpp"
 #include "tests/support/family_fixture.hpp"

@@ -14,7 +14,7 @@
 #include <gtest/gtest.h>
 
 #include "core/base/text.hpp"
-#include "core/device/dry_device.hpp"
+#include "core/device/dry/dry_device.hpp"
 #include "core/experiment/activation_checkpointing.hpp"
 #include "core/train/families/families.hpp"
 #include "core/train/model.hpp"

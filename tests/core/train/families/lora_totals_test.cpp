@@ -10,8 +10,8 @@
 #include <gtest/gtest.h>
 
 #include "core/base/json.hpp"
-#include "core/config/read_fine_tuning.hpp"
-#include "core/config/read_model_spec.hpp"
+#include "core/config/model/read_fine_tuning.hpp"
+#include "core/config/model/read_model_spec.hpp"
 #include "core/train/families/families.hpp"
 #include "tests/support/test_data.hpp"
 

@@ -14,7 +14,7 @@
 #include <gtest/gtest.h>
 
 #include "core/base/json.hpp"
-#include "core/config/read_model_spec.hpp"
+#include "core/config/model/read_model_spec.hpp"
 #include "core/train/families/families.hpp"
 #include "tests/support/test_data.hpp"
 

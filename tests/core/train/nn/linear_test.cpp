@@ -8,7 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "core/base/text.hpp"
-#include "core/device/dry_device.hpp"
+#include "core/device/dry/dry_device.hpp"
 #include "core/device/scalar.hpp"
 #include "core/train/families/families.hpp"
 #include "tests/support/recording_engine.hpp"

@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-#include "core/device/operations/fill.hpp"
+#include "core/device/operations/elementwise.hpp"
 #include "kernels/cpu/cpu_device.hpp"
 #include "tests/support/family_fixture.hpp"
 #include "tests/support/recording_engine.hpp"

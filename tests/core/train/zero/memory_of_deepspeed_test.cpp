@@ -11,10 +11,10 @@
 
 #include <gtest/gtest.h>
 
-#include "core/base/file.hpp"
+#include "core/base/files/file.hpp"
 #include "core/base/json.hpp"
 #include "core/base/json_parser.hpp"
-#include "core/config/read_model_spec.hpp"
+#include "core/config/model/read_model_spec.hpp"
 #include "core/train/run_experiment.hpp"
 #include "tests/support/test_data.hpp"
 

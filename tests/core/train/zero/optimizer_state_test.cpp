@@ -14,7 +14,7 @@
 
 #include "core/base/json.hpp"
 #include "core/base/text.hpp"
-#include "core/device/dry_device.hpp"
+#include "core/device/dry/dry_device.hpp"
 #include "core/experiment/step_config.hpp"
 #include "kernels/cpu/cpu_device.hpp"
 #include "tests/support/test_data.hpp"

@@ -5,7 +5,7 @@
 #include <gmock/gmock.h>
 
 #include "core/device/faults.hpp"
-#include "core/device/memory_budget.hpp"
+#include "core/device/memory/memory_budget.hpp"
 #include "kernels/cuda/collectives/nccl_check.hpp"
 #include "tests/kernels/cuda/collectives/cache_rank.hpp"
 #include "tests/support/temporary_directory.hpp"

@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-#include "core/base/this_host.hpp"
+#include "core/base/host/this_host.hpp"
 
 namespace dstune::cuda::share_gpu_test {
 namespace {

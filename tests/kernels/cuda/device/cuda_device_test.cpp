@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/device/operations/fill.hpp"
+#include "core/device/operations/elementwise.hpp"
 #include "tests/kernels/cuda/collectives/rank_gpu.hpp"
 
 namespace dstune::cuda::cuda_device_test {

@@ -7,9 +7,9 @@
 
 #include <gtest/gtest.h>
 
+#include "core/device/operations/activations.hpp"
+#include "core/device/operations/elementwise.hpp"
 #include "core/device/operations/embedding.hpp"
-#include "core/device/operations/fill.hpp"
-#include "core/device/operations/gelu_new.hpp"
 #include "kernels/cuda/base/check.hpp"
 #include "tests/kernels/cuda/collectives/rank_gpu.hpp"
 

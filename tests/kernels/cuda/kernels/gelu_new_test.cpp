@@ -1,12 +1,11 @@
-#include "core/device/operations/gelu_new.hpp"
-
 #include <cmath>
 #include <optional>
 #include <vector>
 
 #include <gtest/gtest.h>
 
-#include "core/device/operations/fill.hpp"
+#include "core/device/operations/activations.hpp"
+#include "core/device/operations/elementwise.hpp"
 #include "kernels/cuda/device/cuda_device.hpp"
 #include "tests/support/cuda_on_host/control.hpp"
 

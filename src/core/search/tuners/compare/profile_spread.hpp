@@ -3,7 +3,7 @@
 
 #include "core/config/tuning_config.hpp"
 #include "core/experiment/experiment.hpp"
-#include "core/experiment/outcome.hpp"
+#include "core/experiment/outcome/outcome.hpp"
 
 namespace dstune {
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "core/config/tuning_config.hpp"
-#include "core/experiment/outcome.hpp"
+#include "core/experiment/outcome/outcome.hpp"
 
 namespace dstune {
 

@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "core/base/error.hpp"
+#include "core/base/host/this_host.hpp"
 #include "core/base/log.hpp"
 #include "core/base/text.hpp"
-#include "core/base/this_host.hpp"
 #include "core/input/problems.hpp"
 #include "core/model/model_spec.hpp"
 #include "core/report/files/existing_results.hpp"

@@ -5,7 +5,7 @@
 #include <variant>
 #include <vector>
 
-#include "core/base/file.hpp"
+#include "core/base/files/file.hpp"
 #include "core/base/json_parser.hpp"
 #include "core/base/log.hpp"
 #include "core/base/text.hpp"

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "core/base/exit_code.hpp"
+#include "core/base/files/exit_code.hpp"
 #include "core/base/text.hpp"
 
 namespace dstune {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "core/base/text.hpp"
-#include "core/device/operations/fill.hpp"
+#include "core/device/operations/elementwise.hpp"
 #include "core/train/families/bert/bert_modules.hpp"
 #include "core/train/nn/attention/attention.hpp"
 #include "core/train/nn/embedding.hpp"

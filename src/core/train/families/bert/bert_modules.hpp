@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "core/device/operations/mask_tokens.hpp"
+#include "core/device/operations/random.hpp"
 #include "core/model/bert/bert.hpp"
 #include "core/model/model_parameters.hpp"
 #include "core/model/model_spec.hpp"

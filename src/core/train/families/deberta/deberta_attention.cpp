@@ -3,13 +3,10 @@
 #include <cmath>
 #include <utility>
 
-#include "core/device/operations/add.hpp"
-#include "core/device/operations/fill.hpp"
-#include "core/device/operations/masked_fill.hpp"
+#include "core/device/operations/attention.hpp"
+#include "core/device/operations/elementwise.hpp"
 #include "core/device/operations/relative_positions.hpp"
-#include "core/device/operations/relative_scores.hpp"
 #include "core/device/operations/rows.hpp"
-#include "core/device/operations/stack_heads.hpp"
 #include "core/train/families/bert/bert_modules.hpp"
 #include "core/train/nn/attention/eager_attention.hpp"
 

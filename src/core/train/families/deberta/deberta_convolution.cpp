@@ -3,12 +3,9 @@
 #include <optional>
 #include <utility>
 
-#include "core/device/operations/bias.hpp"
-#include "core/device/operations/copy.hpp"
-#include "core/device/operations/fill.hpp"
+#include "core/device/operations/elementwise.hpp"
 #include "core/device/operations/gemm.hpp"
-#include "core/device/operations/scale.hpp"
-#include "core/device/operations/unfold.hpp"
+#include "core/device/operations/rows.hpp"
 #include "core/train/batch_context.hpp"
 #include "core/train/nn/views.hpp"
 

@@ -3,8 +3,8 @@
 #include <array>
 #include <utility>
 
-#include "core/device/operations/copy.hpp"
-#include "core/device/operations/layer_norm.hpp"
+#include "core/device/operations/elementwise.hpp"
+#include "core/device/operations/norms.hpp"
 #include "core/device/operations/relative_positions.hpp"
 
 namespace dstune::deberta {

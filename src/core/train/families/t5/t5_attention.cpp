@@ -2,8 +2,8 @@
 
 #include <utility>
 
-#include "core/device/operations/fill.hpp"
-#include "core/device/operations/position_bias.hpp"
+#include "core/device/operations/elementwise.hpp"
+#include "core/device/operations/relative_positions.hpp"
 #include "core/model/t5/t5.hpp"
 #include "core/train/nn/attention/attention.hpp"
 #include "core/train/nn/attention/eager_attention.hpp"

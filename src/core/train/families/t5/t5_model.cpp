@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "core/base/text.hpp"
-#include "core/device/operations/clamp.hpp"
-#include "core/device/operations/norm_and_overflow.hpp"
-#include "core/device/operations/shift_tokens.hpp"
+#include "core/device/operations/elementwise.hpp"
+#include "core/device/operations/embedding.hpp"
+#include "core/device/operations/optimizers.hpp"
 #include "core/device/scalar.hpp"
 #include "core/train/families/t5/t5_attention.hpp"
 #include "core/train/nn/attention/attention.hpp"

@@ -6,9 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/device/operations/attention_mask.hpp"
+#include "core/device/operations/attention.hpp"
 #include "core/device/operations/rows.hpp"
-#include "core/device/operations/stack_heads.hpp"
 #include "core/train/nn/attention/eager_attention.hpp"
 
 namespace dstune::nn {

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <utility>
 
-#include "core/device/operations/dropout.hpp"
+#include "core/device/operations/random.hpp"
 #include "core/device/operations/rows.hpp"
 #include "core/device/operations/softmax.hpp"
 #include "core/train/nn/attention/eager_attention.hpp"

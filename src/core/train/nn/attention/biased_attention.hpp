@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "core/device/operations/attention.hpp"
-#include "core/device/operations/position_bias.hpp"
+#include "core/device/operations/relative_positions.hpp"
 #include "core/train/tape/tape.hpp"
 
 namespace dstune::nn {

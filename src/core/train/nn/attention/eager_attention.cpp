@@ -3,11 +3,10 @@
 #include <limits>
 #include <utility>
 
-#include "core/device/operations/attention_mask.hpp"
-#include "core/device/operations/fill.hpp"
+#include "core/device/operations/attention.hpp"
+#include "core/device/operations/elementwise.hpp"
 #include "core/device/operations/gemm.hpp"
 #include "core/device/operations/rows.hpp"
-#include "core/device/operations/stack_heads.hpp"
 #include "core/train/nn/elementwise.hpp"
 #include "core/train/nn/views.hpp"
 

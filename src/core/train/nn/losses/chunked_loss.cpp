@@ -2,10 +2,9 @@
 #include <utility>
 #include <vector>
 
-#include "core/device/operations/copy.hpp"
-#include "core/device/operations/fill.hpp"
+#include "core/device/operations/elementwise.hpp"
 #include "core/device/operations/gemm.hpp"
-#include "core/device/operations/token_metrics.hpp"
+#include "core/device/operations/losses.hpp"
 #include "core/train/nn/elementwise.hpp"
 #include "core/train/nn/losses/causal_loss.hpp"
 #include "core/train/nn/losses/cross_entropy.hpp"

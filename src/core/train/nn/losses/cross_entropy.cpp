@@ -4,8 +4,8 @@
 #include <cstddef>
 #include <utility>
 
-#include "core/device/operations/log_softmax.hpp"
-#include "core/device/operations/nll_loss.hpp"
+#include "core/device/operations/losses.hpp"
+#include "core/device/operations/softmax.hpp"
 
 namespace dstune::nn {
 

@@ -3,7 +3,7 @@
 #include <stdexcept>
 #include <utility>
 
-#include "core/device/operations/fill.hpp"
+#include "core/device/operations/elementwise.hpp"
 #include "core/device/operations/random.hpp"
 #include "core/device/operations/rows.hpp"
 #include "core/train/nn/losses/cross_entropy.hpp"

@@ -2,12 +2,10 @@
 #include <bit>
 #include <utility>
 
-#include "core/device/operations/add.hpp"
-#include "core/device/operations/cross_entropy.hpp"
-#include "core/device/operations/fill.hpp"
+#include "core/device/operations/elementwise.hpp"
 #include "core/device/operations/gemm.hpp"
+#include "core/device/operations/losses.hpp"
 #include "core/device/operations/rows.hpp"
-#include "core/device/operations/scale.hpp"
 #include "core/train/nn/losses/causal_loss.hpp"
 #include "core/train/nn/losses/labelled_rows.hpp"
 

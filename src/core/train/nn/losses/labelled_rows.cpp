@@ -2,8 +2,8 @@
 
 #include <utility>
 
-#include "core/device/operations/fill.hpp"
-#include "core/device/operations/nll_loss.hpp"
+#include "core/device/operations/elementwise.hpp"
+#include "core/device/operations/losses.hpp"
 #include "core/device/operations/rows.hpp"
 
 namespace dstune::nn {

@@ -3,10 +3,9 @@
 #include <optional>
 #include <utility>
 
-#include "core/device/operations/copy.hpp"
-#include "core/device/operations/fill.hpp"
+#include "core/device/operations/elementwise.hpp"
 #include "core/device/operations/gemm.hpp"
-#include "core/device/operations/logits_tile.hpp"
+#include "core/device/operations/losses.hpp"
 #include "core/device/operations/rows.hpp"
 #include "core/train/nn/losses/causal_loss.hpp"
 #include "core/train/nn/losses/labelled_rows.hpp"

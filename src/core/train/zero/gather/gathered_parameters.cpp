@@ -5,9 +5,8 @@
 #include <utility>
 
 #include "core/base/text.hpp"
-#include "core/device/operations/copy.hpp"
-#include "core/device/operations/fill.hpp"
-#include "core/device/repeated_work.hpp"
+#include "core/device/dry/repeated_work.hpp"
+#include "core/device/operations/elementwise.hpp"
 #include "core/train/zero/layout/quantization_groups.hpp"
 
 namespace dstune {

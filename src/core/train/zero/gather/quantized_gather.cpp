@@ -4,7 +4,7 @@
 #include <utility>
 
 #include "core/base/text.hpp"
-#include "core/device/operations/copy.hpp"
+#include "core/device/operations/elementwise.hpp"
 #include "core/device/operations/quantize.hpp"
 #include "core/train/zero/layout/quantization_groups.hpp"
 

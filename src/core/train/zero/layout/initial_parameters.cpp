@@ -1,6 +1,6 @@
 #include "core/train/zero/layout/initial_parameters.hpp"
 
-#include "core/device/operations/fill.hpp"
+#include "core/device/operations/elementwise.hpp"
 #include "core/device/operations/random.hpp"
 
 namespace dstune {

@@ -1,8 +1,7 @@
 #include "core/train/zero/reduction/gradient_passes.hpp"
 
-#include "core/device/operations/copy.hpp"
-#include "core/device/operations/fill.hpp"
-#include "core/device/operations/norm_and_overflow.hpp"
+#include "core/device/operations/elementwise.hpp"
+#include "core/device/operations/optimizers.hpp"
 
 namespace dstune {
 

@@ -1,7 +1,6 @@
 #include "core/train/zero/reduction/gradient_sum.hpp"
 
-#include "core/device/operations/copy.hpp"
-#include "core/device/operations/scale.hpp"
+#include "core/device/operations/elementwise.hpp"
 
 namespace dstune {
 

@@ -2,9 +2,7 @@
 
 #include <utility>
 
-#include "core/device/operations/add.hpp"
-#include "core/device/operations/copy.hpp"
-#include "core/device/operations/fill.hpp"
+#include "core/device/operations/elementwise.hpp"
 #include "core/train/zero/reduction/gradient_passes.hpp"
 
 namespace dstune {

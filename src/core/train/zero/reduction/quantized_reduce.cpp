@@ -3,11 +3,9 @@
 #include <cassert>
 #include <utility>
 
-#include "core/device/operations/add.hpp"
-#include "core/device/operations/copy.hpp"
+#include "core/device/dry/repeated_work.hpp"
+#include "core/device/operations/elementwise.hpp"
 #include "core/device/operations/quantize.hpp"
-#include "core/device/operations/scale.hpp"
-#include "core/device/repeated_work.hpp"
 
 namespace dstune {
 

@@ -3,11 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "core/device/operations/add.hpp"
-#include "core/device/operations/copy.hpp"
-#include "core/device/operations/fill.hpp"
-#include "core/device/operations/scale.hpp"
-#include "core/device/repeated_work.hpp"
+#include "core/device/dry/repeated_work.hpp"
+#include "core/device/operations/elementwise.hpp"
 
 namespace dstune {
 

@@ -1,6 +1,6 @@
 #include <cassert>
 
-#include "core/device/operations/layer_norm.hpp"
+#include "core/device/operations/norms.hpp"
 #include "kernels/cuda/device/cuda_device.hpp"
 #include "kernels/cuda/kernels/reductions.cuh"
 #include "kernels/cuda/kernels/rows.cuh"

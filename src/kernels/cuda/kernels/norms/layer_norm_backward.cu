@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cassert>
 
-#include "core/device/operations/layer_norm.hpp"
+#include "core/device/operations/norms.hpp"
 #include "kernels/cuda/device/cuda_device.hpp"
 #include "kernels/cuda/kernels/reductions.cuh"
 #include "kernels/cuda/kernels/rows.cuh"
@@ -161,7 +161,7 @@ std::int64_t queue_rows(cudaStream_t stream, const Backward<T>& op, int multipro
   return blocks;
 }
 
-/// With as few sums in a thread's registers as the row allows.
+/// Launches with as few sums in a thread's registers as the row allows.
 template <class T, int kWidth>
 std::int64_t queue_rows(cudaStream_t stream, const Backward<T>& op, int multiprocessors) {
   constexpr std::int64_t kPerPack = std::int64_t{kMostThreads} * kWidth;  // columns

@@ -3,9 +3,8 @@
 // what is written anyway and the operation's scratch as the memory between them.
 #include <cassert>
 
-#include "core/device/operations/bias.hpp"
-#include "core/device/operations/copy.hpp"
-#include "core/device/operations/rms_norm.hpp"
+#include "core/device/operations/elementwise.hpp"
+#include "core/device/operations/norms.hpp"
 #include "kernels/cuda/device/cuda_device.hpp"
 #include "kernels/cuda/kernels/each_element.cuh"
 #include "kernels/cuda/kernels/sums.cuh"
@@ -134,8 +133,8 @@ Wide wide_of(const RmsNormBackward& op) {
   }
 }
 
-/// From the gradient by `normalised`, which is there, to that by the copy: through the product with
-/// rrms, and through rrms, the mean and the square.
+/// Goes from the gradient by `normalised`, which is there, to that by the copy: through the product
+/// with rrms, and through rrms, the mean and the square.
 void through_the_mean(const Chain& chain, void* scratch, const RmsNormBackward& op,
                       const Wide& wide) {
   const std::int64_t cols = op.d_out.cols;
@@ -174,7 +173,7 @@ void CudaDevice::compute(const RmsNorm& op) {
   });
 }
 
-// In the order in which autograd walks back.
+// The kernels run in the order in which autograd walks back.
 void CudaDevice::compute(const RmsNormBackward& op) {
   const Matrix normalised = op.saved.normalised;
   assert(op.d_out.numel() == op.d_x.numel() && op.weight.numel == op.d_out.cols);

@@ -86,7 +86,7 @@ __device__ void quantize_group(const F& values_at, std::int64_t size, std::int8_
   }
 }
 
-/// Where the group goes that is the `group`-th of `groups` in order.
+/// The place of the group that is the `group`-th of `groups` in order.
 __device__ std::int64_t place_of(std::int64_t group, std::int64_t groups, Quantization how) {
   const std::int64_t per_part = groups / (std::int64_t{how.nodes} * how.devices);
   const std::int64_t part = group / per_part;

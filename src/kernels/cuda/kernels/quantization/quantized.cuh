@@ -37,7 +37,7 @@ __device__ Floats load_floats(const T* x, std::int64_t i, std::int64_t size) {
   return floats;
 }
 
-/// Likewise written: integers times step.
+/// Stores integers times step as floats.
 template <bool kPacked, class T>
 __device__ void store_floats(T* x, std::int64_t i, std::int64_t size, const Integers& integers,
                              float step) {

@@ -1,7 +1,7 @@
 #include <cassert>
 
-#include "core/device/operations/attention_mask.hpp"
-#include "core/device/operations/masked_fill.hpp"
+#include "core/device/operations/attention.hpp"
+#include "core/device/operations/elementwise.hpp"
 #include "kernels/cuda/device/cuda_device.hpp"
 #include "kernels/cuda/kernels/each_element.cuh"
 

@@ -1,7 +1,7 @@
 #include <cassert>
 #include <cmath>
 
-#include "core/device/operations/position_bias.hpp"
+#include "core/device/operations/relative_positions.hpp"
 #include "kernels/cuda/device/cuda_device.hpp"
 #include "kernels/cuda/kernels/each_element.cuh"
 
@@ -15,7 +15,7 @@ float lowest_of(DType dtype) {
   return dtype == DType::bf16 ? -3.38953139e38F : -3.40282347e38F;
 }
 
-// In fp32 and in this order, as torch computes it: at powers the rounding decides.
+// torch computes it in fp32 and in this order: at powers the rounding decides.
 struct Bucket {
   std::int64_t keys;
   bool bidirectional;

@@ -3,7 +3,6 @@
 #include <cmath>
 
 #include "core/device/operations/relative_positions.hpp"
-#include "core/device/operations/relative_scores.hpp"
 #include "kernels/cuda/device/cuda_device.hpp"
 #include "kernels/cuda/kernels/each_element.cuh"
 

@@ -3,7 +3,7 @@
 // are here, with the operation's scratch as the memory between them.
 #include <cassert>
 
-#include "core/device/operations/rotate.hpp"
+#include "core/device/operations/attention.hpp"
 #include "kernels/cuda/device/cuda_device.hpp"
 #include "kernels/cuda/kernels/each_element.cuh"
 

@@ -1,6 +1,6 @@
 #include <cassert>
 
-#include "core/device/operations/stack_heads.hpp"
+#include "core/device/operations/attention.hpp"
 #include "kernels/cuda/attention/head_shape.hpp"
 #include "kernels/cuda/device/cuda_device.hpp"
 #include "kernels/cuda/kernels/each_element.cuh"
@@ -44,7 +44,7 @@ struct Stack {
   }
 };
 
-// Of an element of the result.
+// A thread makes an element of the result.
 template <class T>
 __global__ void spread_kernel(std::int64_t count, const T* in, HeadRows<T> out,
                               std::int64_t sequence, std::int64_t size, std::int64_t times) {

@@ -3,7 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/base/exit_code.hpp"
+#include "core/base/files/exit_code.hpp"
 
 namespace dstune::final_status_test {
 namespace {

@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-#include "core/device/dry_device.hpp"
+#include "core/device/dry/dry_device.hpp"
 #include "core/device/scalar.hpp"
 #include "core/train/families/families.hpp"
 #include "core/train/model.hpp"

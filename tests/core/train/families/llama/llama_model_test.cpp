@@ -10,7 +10,7 @@
 
 #include <gtest/gtest.h>
 
-#include "core/device/dry_device.hpp"
+#include "core/device/dry/dry_device.hpp"
 #include "core/train/families/families.hpp"
 #include "core/train/model.hpp"
 #include "kernels/cpu/cpu_device.hpp"

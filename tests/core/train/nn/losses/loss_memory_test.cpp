@@ -6,11 +6,11 @@
 
 #include <gtest/gtest.h>
 
-#include "core/base/file.hpp"
+#include "core/base/files/file.hpp"
 #include "core/base/json.hpp"
 #include "core/base/json_parser.hpp"
 #include "core/base/text.hpp"
-#include "core/device/dry_device.hpp"
+#include "core/device/dry/dry_device.hpp"
 #include "tests/support/head_run.hpp"
 #include "tests/support/test_data.hpp"
 

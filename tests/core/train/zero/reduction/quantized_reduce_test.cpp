@@ -8,8 +8,8 @@
 
 #include <gtest/gtest.h>
 
-#include "core/device/dry_collectives.hpp"
-#include "core/device/dry_device.hpp"
+#include "core/device/dry/dry_collectives.hpp"
+#include "core/device/dry/dry_device.hpp"
 #include "core/train/zero/layout/quantization_groups.hpp"
 #include "kernels/cpu/cpu_device.hpp"
 #include "tests/support/thread_group.hpp"

@@ -1,0 +1,27 @@
+// The exit codes of the program, and a file for the one that it ends with, where a launcher's own
+// exit code says something else.
+#pragma once
+
+namespace dstune {
+
+enum ExitCode : int {
+  exit_found = 0,
+  exit_internal_error = 1,
+  exit_wrong_input = 2,
+  exit_nothing_fits = 3,
+  exit_interrupted = 4  ///< by a signal, or by the loss of too many workers; --resume goes on
+};
+
+/// Names the file of leave_exit_code in the environment.
+constexpr const char* kExitCodeFileVariable = "DSTUNE_EXIT_CODE_FILE";
+
+/// From now on leave_exit_code writes to the file that DSTUNE_EXIT_CODE_FILE names; without one, or
+/// with a path of more than 4000 bytes, to none. To be called once, before any other thread runs.
+void use_exit_code_file() noexcept;
+
+/// Replaces the file by `code` in decimal and a newline: a reader finds all of it or the old
+/// content. Later calls count. Safe in a signal handler. A code that cannot be written is not:
+/// whoever reads the file takes its absence for a process that was killed.
+void leave_exit_code(int code) noexcept;
+
+}  // namespace dstune

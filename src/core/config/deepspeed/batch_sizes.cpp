@@ -1,0 +1,165 @@
+#include "core/config/deepspeed/batch_sizes.hpp"
+
+#include <algorithm>
+
+#include "core/base/text.hpp"
+#include "core/config/deepspeed/deepspeed_keys.hpp"
+#include "core/input/coercions.hpp"
+
+namespace dstune {
+
+namespace {
+
+constexpr std::size_t kLongestList = 1000;  // each value is an experiment of every stage
+
+constexpr const char* kTrainBatch = "train_batch_size";
+constexpr const char* kMicroBatch = "train_micro_batch_size_per_gpu";
+constexpr const char* kAccumulation = "gradient_accumulation_steps";
+
+// An integer or a non-empty list of integers, all within [min, max]; sorted, each once. Empty after
+// a fault, which is a problem at its place.
+std::vector<std::int64_t> read_integers(const json::value& value, const std::string& pointer,
+                                        const KeyRule& rule, std::string_view others,
+                                        Problems& problems) {
+  if (!value.is_array() || value.get_array().empty()) {
+    const auto number = as_integer(value);
+    if (number && *number >= rule.min && *number <= rule.max) return {*number};
+    problems.add(pointer, concat("is ", describe(value), "; accepted: ", others));
+    return {};
+  }
+  std::vector<std::int64_t> numbers;
+  const auto& list = value.get_array();
+  if (list.size() > kLongestList) {
+    problems.add(pointer, concat("has ", list.size(), " values; accepted: at most ", kLongestList));
+    return {};
+  }
+  for (std::size_t i = 0; i < list.size(); ++i) {
+    const auto number = check_value(list[i], rule, child(pointer, i), problems);
+    if (number) numbers.push_back(number->get_int64());
+  }
+  std::sort(numbers.begin(), numbers.end());
+  numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
+  return numbers;
+}
+
+std::optional<std::int64_t> read_size(const json::object& deepspeed, const char* key,
+                                      Problems& problems) {
+  const auto* value = deepspeed.if_contains(key);
+  if (value == nullptr || value->is_null() || is_auto(*value)) return std::nullopt;
+  const auto size = as_integer(*value);
+  if (size && *size >= 1 && *size <= kLargestBatch) return size;
+  problems.add(child("", key), concat("is ", describe(*value), "; accepted: an integer from 1 to ",
+                                      kLargestBatch, ", or \"auto\""));
+  return std::nullopt;
+}
+
+// The micro-batches of the file; `single` if it is one integer.
+std::vector<std::int64_t> read_micro_batches(const json::object& deepspeed, bool& single,
+                                             Problems& problems) {
+  const auto* value = deepspeed.if_contains(kMicroBatch);
+  single = value != nullptr && !value->is_array();
+  if (value == nullptr || value->is_null() || is_auto(*value)) return {};
+  const auto rule = rules::integer(kMicroBatch, 1, kLargestBatch);
+  const std::string others =
+      concat("an integer from 1 to ", kLargestBatch, ", a list of them, or \"auto\"");
+  return read_integers(*value, child("", kMicroBatch), rule, others, problems);
+}
+
+void check_start(std::int64_t start, const AutotuningConfig& limits, Problems& problems) {
+  const auto low = limits.min_train_micro_batch_size_per_gpu;
+  const auto high = limits.max_train_micro_batch_size_per_gpu;
+  if (low > high || (start >= low && start <= high)) return;
+  problems.add(child("", kMicroBatch),
+               concat("is ", start, ", outside the ", low, " to ", high,
+                      " of autotuning's {min,max}_train_micro_batch_size_per_gpu"));
+}
+
+struct BatchTriple {
+  std::optional<std::int64_t> total;
+  std::optional<std::int64_t> micro;
+  std::optional<std::int64_t> accumulation;
+  std::optional<int> ranks;
+};
+
+// Every factor that is known must divide the total; if all are known they must make it up.
+void check_triple(const BatchTriple& triple, Problems& problems) {
+  if (!triple.total) return;
+  std::int64_t rest = *triple.total;
+  std::vector<std::string> factors;
+  bool divides = true;
+  const auto take = [&](const char* name, std::int64_t factor) {
+    factors.push_back(concat(name, " ", factor));
+    divides = divides && rest % factor == 0;
+    rest /= factor;
+  };
+  if (triple.micro) take("micro-batch", *triple.micro);
+  if (triple.accumulation) take("accumulation steps", *triple.accumulation);
+  if (triple.ranks) take("ranks", *triple.ranks);
+  const bool complete = triple.micro && triple.accumulation && triple.ranks;
+  if (divides && (!complete || rest == 1)) return;
+  problems.add(child("", kTrainBatch),
+               concat("is ", *triple.total, ", not ", complete ? "" : "a multiple of ",
+                      join(factors, " x "), ". Remove train_batch_size: the search chooses it"));
+}
+
+void bound_search(std::int64_t total, AutotuningConfig& autotuning,
+                  std::vector<std::string>& warnings) {
+  if (autotuning.max_train_batch_size) {
+    warnings.push_back(concat("/train_batch_size ", total,
+                              " is not used: autotuning.max_train_batch_size ",
+                              *autotuning.max_train_batch_size, " bounds the search"));
+    return;
+  }
+  autotuning.max_train_batch_size = total;
+  warnings.push_back(concat("/train_batch_size ", total,
+                            " is taken as the largest global batch of the search; set "
+                            "autotuning.max_train_batch_size for another"));
+}
+
+}  // namespace
+
+std::vector<int> read_stages(const json::object& deepspeed, Problems& problems) {
+  std::vector<int> all = {0, 1, 2, 3};
+  const auto* zero = deepspeed.if_contains("zero_optimization");
+  if (zero == nullptr || !zero->is_object()) return all;
+  const auto* value = zero->get_object().if_contains("stage");
+  if (value == nullptr || is_auto(*value) || *value == "all") return all;
+  const auto rule = rules::integer("", 0, 3);
+  const auto numbers = read_integers(coerced(*value, rule), "/zero_optimization/stage", rule,
+                                     "0, 1, 2, 3, a list of them, \"all\" or \"auto\"", problems);
+  return {numbers.begin(), numbers.end()};
+}
+
+void read_batch_sizes(const json::object& deepspeed, std::optional<int> ranks, TuningConfig& config,
+                      Problems& problems) {
+  bool single = false;
+  const auto micro_batches = read_micro_batches(deepspeed, single, problems);
+  BatchTriple triple{read_size(deepspeed, kTrainBatch, problems), std::nullopt,
+                     read_size(deepspeed, kAccumulation, problems), ranks};
+  if (single && !micro_batches.empty()) {
+    triple.micro = micro_batches.front();
+    config.start_micro_batch = *triple.micro;
+    check_start(*triple.micro, config.autotuning, problems);
+  } else {
+    config.micro_batches = micro_batches;
+    config.start_micro_batch = micro_batches.empty() ? 1 : micro_batches.front();
+  }
+  config.accumulation_is_given = triple.accumulation.has_value();
+  const auto faults = problems.count();
+  check_triple(triple, problems);
+  if (problems.count() == faults && triple.total && triple.micro && ranks) {
+    triple.accumulation = *triple.total / *triple.micro / *ranks;
+  }
+  config.accumulation_steps = triple.accumulation.value_or(1);
+  if (config.objective.train_batch_size) {
+    config.autotuning.max_train_batch_size = triple.total;
+  } else if (triple.total && micro_batches.empty()) {
+    bound_search(*triple.total, config.autotuning, config.warnings);
+  } else if (triple.total && !config.autotuning.max_train_batch_size) {
+    config.warnings.push_back(
+        concat("/train_batch_size ", *triple.total,
+               " does not bound the search; set autotuning.max_train_batch_size to do so"));
+  }
+}
+
+}  // namespace dstune

@@ -1,0 +1,63 @@
+// A device with virtual clocks that remember what their time went to.
+#pragma once
+
+#include <array>
+#include <cstddef>
+
+#include "core/device/dry/dry_device.hpp"
+
+namespace dstune {
+
+/// Whatever its user tells apart, by number.
+constexpr std::size_t kMostTimeParts = 20;
+using TimeParts = std::array<Seconds, kMostTimeParts>;
+
+/// Computes nothing (see DryDevice) and moves clocks instead: one of the host and one per stream.
+/// The work that a derived class advances by begins when the host has come to it and its stream is
+/// done with what it holds; the host goes on without waiting for the device, as a GPU's does.
+/// Without overlap there is the host's clock alone, as on a CPU.
+///
+/// Every clock knows what the work was that it had to wait for: of parallel streams only the last
+/// counts. The parts of a synchronized host's time add up to it: they are the critical path.
+class ClockedDevice : public DryDevice {
+ public:
+  using DryDevice::DryDevice;
+
+  Seconds now() const override { return host_.time; }
+  bool has_passed(const Event& event) const override { return event.time <= host_.time; }
+
+  /// The parts of the host's time, up to now.
+  const TimeParts& time_parts() const noexcept { return host_.parts; }
+
+  /// Keeps the current stream busy for `time`, which goes to `part` < kMostTimeParts.
+  void advance(Seconds time, std::size_t part = 0);
+
+ protected:
+  /// Keeps the host busy.
+  void advance_host(Seconds time, std::size_t part = 0) { host_.add(time, part); }
+
+ private:
+  struct Clock {
+    Seconds time = 0;
+    TimeParts parts{};
+
+    void add(Seconds more, std::size_t part) {
+      time += more;
+      parts.at(part) += more;
+    }
+    void wait_for(const Clock& other) {
+      if (other.time > time) *this = other;
+    }
+  };
+
+  Clock& clock(Stream stream) { return clocks_[static_cast<std::size_t>(stream)]; }
+  void do_record(Stream stream, Event& event) override;
+  void do_wait(Stream stream, const Event& event) override;
+  void do_host_wait(const Event& event) override;
+  void do_synchronize() override;
+
+  Clock host_;
+  std::array<Clock, kStreams> clocks_{};
+};
+
+}  // namespace dstune

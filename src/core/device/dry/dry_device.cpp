@@ -1,0 +1,37 @@
+#include "core/device/dry/dry_device.hpp"
+
+#include <algorithm>
+
+namespace dstune {
+
+namespace {
+
+// Moves as much as a device's memory, but lies beside it.
+Operand host_memory(std::size_t size) { return Operand().of(size); }
+
+}  // namespace
+
+std::int64_t DryDevice::attention_workspace(const AttentionShape& shape) const {
+  return imitated_ == nullptr ? 0 : imitated_->attention_workspace(shape);
+}
+
+void DryDevice::write(std::span<const float> values, Tensor out) {
+  account({"write", 0, {host_memory(values.size_bytes())}, {out}});
+}
+
+void DryDevice::read(Tensor in, std::span<float> values) {
+  std::fill(values.begin(), values.end(), 0.0F);
+  account({"read", 0, {in}, {host_memory(values.size_bytes())}});
+}
+
+void* DryDevice::do_allocate(MemoryCategory /*category*/, Bytes size_in_bytes) {
+  constexpr std::uintptr_t kAlignment = 256;
+  const std::uintptr_t address = next_address_;
+  // At least one unit, so that an empty buffer has an address of its own too.
+  next_address_ += (size_in_bytes / kAlignment + 1) * kAlignment;
+  return reinterpret_cast<void*>(address);  // NOLINT(performance-no-int-to-ptr): never read
+}
+
+void DryDevice::do_free(void* /*data*/, Bytes /*size*/) noexcept {}
+
+}  // namespace dstune

@@ -1,0 +1,201 @@
+// The ledger of one optimizer step on one rank: every collective, pass, wait and transfer.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "core/base/json_fwd.hpp"
+#include "core/base/units.hpp"
+#include "core/device/dtype.hpp"
+#include "core/device/host_overhead.hpp"
+#include "core/device/ledger/collective_kind.hpp"
+#include "core/device/stream.hpp"
+
+namespace dstune {
+
+/// The purpose of a collective.
+enum class Purpose {
+  gradients,   ///< their average
+  parameters,  ///< gathers of what is sharded
+  persistent,  ///< stage 3: gathers after the update of what stays gathered
+  scales,      ///< of quantised gradients and parameters, beside their values
+  norm,        ///< of the gradients
+  overflow,    ///< inf/NaN flag
+  other,       ///< not part of a step: initialisation, tests
+};
+
+constexpr std::size_t kPurposes = 7;
+
+/// A memory-bound pass of the step over parameters or gradients (docs/deepspeed-step.md, "Passes
+/// over gradients" and "The update"). The model's own kernels are not among them.
+enum class Pass {
+  accumulate,       ///< += an earlier micro-step's gradient
+  bucket_copy,      ///< gradient into the bucket
+  flatten,          ///< several tensors into one message, or out of it
+  average,          ///< division by the number of ranks, loss scale factors
+  message_cast,     ///< to and from the communication dtype
+  partition_copy,   ///< what this rank owns out of the message
+  overflow_check,   ///< inf/NaN
+  norm,             ///< sum of squares
+  master_gradient,  ///< flatten and cast for the optimizer
+  unscale,          ///< loss scale and clipping
+  update,           ///< the optimizer
+  master_cast,      ///< fp32 master into the model dtype
+  gather_pack,      ///< shards into one message
+  gather_unpack,    ///< full tensors out of it
+  zero_gradients,   ///< BF16 optimizer: .grad, and the fp32 sums
+  quantize,         ///< ZeRO++: weights or gradients into int8 or int4, and the cast before
+  dequantize,       ///< and back
+};
+
+constexpr std::size_t kPasses = 17;
+
+/// Why the host waits for the device.
+enum class HostSync {
+  timer,       ///< DeepSpeed's throughput timer: start and end of every micro-step
+  overflow,    ///< reads the inf/NaN flag
+  norm,        ///< reads a norm
+  reduction,   ///< the end of backward waits for the last reduction
+  parameters,  ///< stage 3: before a module (one rank), after persistent gathers
+};
+
+constexpr std::size_t kHostSyncs = 5;
+
+enum class Transfer { host_to_device, device_to_host, nvme_read, nvme_write };
+
+constexpr std::size_t kTransfers = 4;
+
+std::string_view name_of(Purpose purpose);
+std::string_view name_of(Pass pass);
+std::string_view name_of(HostSync reason);
+std::string_view name_of(Transfer transfer);
+std::string_view name_of(Stream stream);
+
+/// Calls of one kind, for one purpose, on one stream, in one group. Elements and bytes are those of
+/// the full messages, as in CollectiveCount.
+struct CollectiveLine {
+  Purpose purpose = Purpose::other;
+  CollectiveKind kind = CollectiveKind::all_reduce;
+  DType dtype = DType::fp32;
+  Stream stream = Stream::compute;
+  int ranks = 1;  ///< size of the group it runs in: the experiment's, or a part of it
+  std::uint64_t calls = 0;
+  std::uint64_t elements = 0;
+  Bytes bytes = 0;
+  double wire_bytes = 0;   ///< sent by this rank, see wire_bytes()
+  Seconds exposed = 0;     ///< time in which the compute stream waited for it
+  Seconds overlapped = 0;  ///< time beside computation: always 0 on a CPU, which does one at a time
+  Seconds added = 0;       ///< waited after it on a CPU, since the library of the training would
+                           ///< have taken so much longer (library_time); exposed, and not in it
+  std::uint64_t pipelined = 0;  ///< of the calls: PipelinedCalls
+
+  bool operator==(const CollectiveLine&) const = default;
+};
+
+struct PassLine {
+  Pass pass = Pass::update;
+  std::uint64_t calls = 0;
+  Bytes read = 0;
+  Bytes written = 0;
+
+  bool operator==(const PassLine&) const = default;
+};
+
+struct SyncLine {
+  HostSync reason = HostSync::timer;
+  std::uint64_t calls = 0;
+  Seconds time = 0;
+
+  bool operator==(const SyncLine&) const = default;
+};
+
+struct TransferLine {
+  Transfer transfer = Transfer::device_to_host;
+  std::uint64_t calls = 0;
+  Bytes bytes = 0;
+
+  bool operator==(const TransferLine&) const = default;
+};
+
+/// Time that stands for DeepSpeed's host code; not in `SyncLine::time`.
+struct HostLine {
+  HostEvent event = HostEvent::gradient_hook;
+  std::uint64_t calls = 0;
+  Seconds time = 0;  ///< calls times the profile's: what was asked for, not measured
+  Seconds idle = 0;  ///< what of it the compute stream had nothing to do; 0 on a CPU, which is
+                     ///< busy, and in what earlier versions measured
+
+  bool operator==(const HostLine&) const = default;
+};
+
+/// A few lines of sums, made as the step runs: cheap enough to be always on. Lines stand in the
+/// order of their first entry.
+class Ledger {
+ public:
+  void clear();
+
+  /// Adds a message; `call` says everything but `calls`, and `wire_bytes` is computed.
+  /// @param calls  0: it goes with the call before it, and is not `pipelined`
+  void add(const CollectiveLine& call, std::uint64_t calls = 1);
+  void add_pass(Pass pass, Bytes read, Bytes written);
+  void add_sync(HostSync reason, Seconds time);
+  void add_transfer(Transfer transfer, Bytes bytes);
+  void add_host(HostEvent event, Seconds time);
+  /// Adds to the line of `event`, which must be there.
+  void add_idle(HostEvent event, Seconds idle);
+  /// Stage 3: elements of full parameters that exist at this moment.
+  void note_live(std::int64_t elements);
+
+  const std::vector<CollectiveLine>& collectives() const noexcept { return collectives_; }
+  const std::vector<PassLine>& passes() const noexcept { return passes_; }
+  const std::vector<SyncLine>& syncs() const noexcept { return syncs_; }
+  const std::vector<TransferLine>& transfers() const noexcept { return transfers_; }
+  const std::vector<HostLine>& host() const noexcept { return host_; }
+  std::int64_t peak_live_elements() const noexcept { return peak_live_elements_; }
+
+  /// The entries that came since `before`, an earlier state of this ledger; a peak is this
+  /// ledger's.
+  Ledger since(const Ledger& before) const;
+  /// Adds `work`, a result of since() of this ledger, `times` times over. Sums that do not fit stay
+  /// at the largest number; those of doubles are exact but for their rounding.
+  void repeat(const Ledger& work, std::uint64_t times);
+  /// From now on what is added counts as if it had been added `times` times, likewise.
+  /// @returns what it was, 1 at first
+  std::uint64_t count_each(std::uint64_t times) noexcept { return std::exchange(times_, times); }
+
+  /// Sums of the collectives by kind, over all groups.
+  CollectiveCounts counts() const;
+  /// Seconds inside collectives, and after them (CollectiveLine::added).
+  Seconds communication_time() const;
+  /// Seconds of it that the computation waited for.
+  Seconds exposed_time() const;
+  /// Seconds of it that were added.
+  Seconds added_time() const;
+  /// Seconds that stand for DeepSpeed's host code.
+  Seconds host_time() const;
+  /// Seconds of it in which the compute stream had nothing to do.
+  Seconds idle_time() const;
+
+  /// Everything but the times is equal: the same step, wherever it ran.
+  bool same_work(const Ledger& other) const;
+  bool operator==(const Ledger&) const = default;
+
+  /// Text form of wire and journal; units in the keys.
+  json::object to_json() const;
+  /// Inverse of to_json(), exact. @throws std::exception if `object` is no ledger
+  static Ledger from_json(const json::object& object);
+
+ private:
+  std::vector<CollectiveLine> collectives_;
+  std::vector<PassLine> passes_;
+  std::vector<SyncLine> syncs_;
+  std::vector<TransferLine> transfers_;
+  std::vector<HostLine> host_;
+  std::int64_t peak_live_elements_ = 0;
+  std::uint64_t times_ = 1;
+};
+
+}  // namespace dstune

@@ -1,0 +1,159 @@
+#include <array>
+#include <stdexcept>
+#include <string>
+
+#include "core/base/json.hpp"
+#include "core/base/text.hpp"
+#include "core/device/ledger/ledger.hpp"
+#include "core/device/read_enum.hpp"
+
+namespace dstune {
+
+namespace {
+
+constexpr std::array<std::string_view, kPurposes> kPurposeNames = {
+    "gradients", "parameters", "persistent", "scales", "norm", "overflow", "other"};
+constexpr std::array<std::string_view, kPasses> kPassNames = {
+    "accumulate",     "bucket_copy",    "flatten",     "average",         "message_cast",
+    "partition_copy", "overflow_check", "norm",        "master_gradient", "unscale",
+    "update",         "master_cast",    "gather_pack", "gather_unpack",   "zero_gradients",
+    "quantize",       "dequantize"};
+constexpr std::array<std::string_view, kHostSyncs> kHostSyncNames = {"timer", "overflow", "norm",
+                                                                     "reduction", "parameters"};
+constexpr std::array<std::string_view, kTransfers> kTransferNames = {
+    "host_to_device", "device_to_host", "nvme_read", "nvme_write"};
+constexpr std::array<std::string_view, kStreams> kStreamNames = {"compute", "reduction", "gather",
+                                                                 "communication"};
+constexpr std::string_view kWhere = "ledger";
+
+template <class Number>
+Number read(const json::object& object, std::string_view key) {
+  return object.at(key).to_number<Number>();
+}
+
+json::object to_object(const CollectiveLine& line) {
+  json::object object{{"purpose", name_of(line.purpose)},
+                      {"kind", name_of(line.kind)},
+                      {"dtype", name_of(line.dtype)},
+                      {"stream", name_of(line.stream)},
+                      {"ranks", line.ranks},
+                      {"calls", line.calls},
+                      {"elements", line.elements},
+                      {"bytes", line.bytes},
+                      {"wire_bytes_per_rank", line.wire_bytes},
+                      {"exposed_s", line.exposed},
+                      {"overlapped_s", line.overlapped},
+                      {"added_s", line.added}};
+  if (line.pipelined > 0) object["pipelined_calls"] = line.pipelined;
+  return object;
+}
+
+CollectiveLine collective_from(const json::object& object) {
+  const CollectiveLine line{
+      read_enum<Purpose>(object, "purpose", kPurposes, kWhere),
+      read_enum<CollectiveKind>(object, "kind", kCollectiveKinds, kWhere),
+      read_enum<DType>(object, "dtype", kSentDTypes, kWhere),
+      read_enum<Stream>(object, "stream", kStreamNames.size(), kWhere),
+      read<int>(object, "ranks"),
+      read<std::uint64_t>(object, "calls"),
+      read<std::uint64_t>(object, "elements"),
+      read<Bytes>(object, "bytes"),
+      read<double>(object, "wire_bytes_per_rank"),
+      read<double>(object, "exposed_s"),
+      read<double>(object, "overlapped_s"),
+      object.contains("added_s") ? read<double>(object, "added_s") : 0,
+      object.contains("pipelined_calls") ? read<std::uint64_t>(object, "pipelined_calls") : 0};
+  if (line.pipelined > line.calls) {
+    throw std::invalid_argument("ledger: more pipelined_calls than calls");
+  }
+  return line;
+}
+
+json::object to_object(const PassLine& line) {
+  return {{"pass", name_of(line.pass)},
+          {"calls", line.calls},
+          {"read_bytes", line.read},
+          {"written_bytes", line.written}};
+}
+
+json::object to_object(const SyncLine& line) {
+  return {{"reason", name_of(line.reason)}, {"calls", line.calls}, {"time_s", line.time}};
+}
+
+json::object to_object(const TransferLine& line) {
+  return {{"transfer", name_of(line.transfer)}, {"calls", line.calls}, {"bytes", line.bytes}};
+}
+
+json::object to_object(const HostLine& line) {
+  return {{"event", name_of(line.event)},
+          {"calls", line.calls},
+          {"time_s", line.time},
+          {"idle_s", line.idle}};
+}
+
+template <class Line>
+json::array to_array(const std::vector<Line>& lines) {
+  json::array array;
+  for (const Line& line : lines) array.push_back(to_object(line));
+  return array;
+}
+
+/// read_line(object) for every entry of the array `object[key]`.
+template <class ReadLine>
+auto read_lines(const json::object& object, std::string_view key, ReadLine read_line) {
+  std::vector<decltype(read_line(object))> lines;
+  for (const json::value& line : object.at(key).as_array()) {
+    lines.push_back(read_line(line.as_object()));
+  }
+  return lines;
+}
+
+}  // namespace
+
+std::string_view name_of(Purpose purpose) {
+  return kPurposeNames[static_cast<std::size_t>(purpose)];
+}
+std::string_view name_of(Pass pass) { return kPassNames[static_cast<std::size_t>(pass)]; }
+std::string_view name_of(HostSync reason) {
+  return kHostSyncNames[static_cast<std::size_t>(reason)];
+}
+std::string_view name_of(Transfer transfer) {
+  return kTransferNames[static_cast<std::size_t>(transfer)];
+}
+std::string_view name_of(Stream stream) { return kStreamNames[static_cast<std::size_t>(stream)]; }
+
+json::object Ledger::to_json() const {
+  return {{"collectives", to_array(collectives_)},
+          {"passes", to_array(passes_)},
+          {"host_syncs", to_array(syncs_)},
+          {"transfers", to_array(transfers_)},
+          {"host", to_array(host_)},
+          {"peak_live_elements", peak_live_elements_}};
+}
+
+Ledger Ledger::from_json(const json::object& object) {
+  Ledger ledger;
+  ledger.collectives_ = read_lines(object, "collectives", collective_from);
+  ledger.passes_ = read_lines(object, "passes", [](const json::object& line) {
+    return PassLine{read_enum<Pass>(line, "pass", kPasses, kWhere),
+                    read<std::uint64_t>(line, "calls"), read<Bytes>(line, "read_bytes"),
+                    read<Bytes>(line, "written_bytes")};
+  });
+  ledger.syncs_ = read_lines(object, "host_syncs", [](const json::object& line) {
+    return SyncLine{read_enum<HostSync>(line, "reason", kHostSyncs, kWhere),
+                    read<std::uint64_t>(line, "calls"), read<double>(line, "time_s")};
+  });
+  ledger.transfers_ = read_lines(object, "transfers", [](const json::object& line) {
+    return TransferLine{read_enum<Transfer>(line, "transfer", kTransfers, kWhere),
+                        read<std::uint64_t>(line, "calls"), read<Bytes>(line, "bytes")};
+  });
+  ledger.host_ = read_lines(object, "host", [](const json::object& line) {
+    return HostLine{read_enum<HostEvent>(line, "event", kHostEvents, kWhere),
+                    read<std::uint64_t>(line, "calls"), read<double>(line, "time_s"),
+                    line.contains("idle_s") ? read<double>(line, "idle_s") : 0};
+  });
+  ledger.peak_live_elements_ = read<std::int64_t>(object, "peak_live_elements");
+  return ledger;
+}
+
+}  // namespace dstune

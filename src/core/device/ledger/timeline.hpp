@@ -1,0 +1,54 @@
+// When collectives ran and when the computation waited, in one step of a device whose streams run
+// beside each other.
+#pragma once
+
+#include <vector>
+
+#include "core/device/ledger/ledger.hpp"
+#include "core/device/stream.hpp"
+
+namespace dstune {
+
+class Device;
+
+/// Points of time are events: they are read when the step is over, so that looking at the clock
+/// keeps nobody waiting.
+class Timeline {
+ public:
+  void clear();
+
+  /// A collective ran from `begin` to `end`.
+  /// @param call  its kind; what was sent is counted already
+  void add_call(const CollectiveLine& call, const Event& begin, const Event& end);
+  /// The compute stream could not go on between `begin` and `end`.
+  void add_stall(const Event& begin, const Event& end);
+  /// The host was busy with `event`: the compute stream had nothing to do between `begin` and
+  /// `end`, which are recorded on it before and after.
+  void add_host(HostEvent event, const Event& begin, const Event& end);
+
+  /// Adds the time of every call to its line in `ledger`: exposed is what of it lies within stalls,
+  /// overlapped the rest; likewise the idle time of every host event. Forgets them. Call after
+  /// device.synchronize().
+  void settle(const Device& device, Ledger& ledger);
+
+ private:
+  struct Span {
+    Event begin;
+    Event end;
+  };
+  struct Call {
+    CollectiveLine line;
+    Span span;
+  };
+
+  struct Idle {
+    HostEvent event;
+    Span span;
+  };
+
+  std::vector<Call> calls_;
+  std::vector<Idle> idle_;
+  std::vector<Span> stalls_;  // in order of time, apart from each other
+};
+
+}  // namespace dstune

@@ -1,0 +1,135 @@
+#include "core/device/memory/memory_budget.hpp"
+
+#include <algorithm>
+#include <numeric>
+#include <string>
+#include <utility>
+
+#include "core/base/text.hpp"
+
+namespace dstune {
+
+namespace {
+
+constexpr std::array<std::string_view, 2> kAllocators = {"exact", "caching"};
+
+std::string describe_use(Bytes in_use, Bytes limit, Bytes reserved) {
+  if (reserved == 0) return concat(format_bytes(in_use), " of ", format_bytes(limit), " in use");
+  return concat(format_bytes(in_use), " in use and ", format_bytes(reserved), " of ",
+                format_bytes(limit), " reserved");
+}
+
+}  // namespace
+
+std::string_view name_of(AllocatorModel allocator) {
+  return kAllocators[static_cast<std::size_t>(allocator)];
+}
+
+std::optional<AllocatorModel> allocator_from(std::string_view name) {
+  const auto* const found = std::find(kAllocators.begin(), kAllocators.end(), name);
+  if (found == kAllocators.end()) return std::nullopt;
+  return static_cast<AllocatorModel>(found - kAllocators.begin());
+}
+
+std::string_view name_of(MemoryCategory category) {
+  constexpr std::array<std::string_view, kMemoryCategories> kNames = {
+      "parameters", "gradients", "optimizer", "buckets", "activations", "temporaries"};
+  return kNames[static_cast<std::size_t>(category)];
+}
+
+std::string_view name_of(StepPhase phase) {
+  constexpr std::array<std::string_view, kStepPhases> kNames = {
+      "setup", "forward", "backward", "reduction", "update", "parameters"};
+  return kNames[static_cast<std::size_t>(phase)];
+}
+
+Bytes MemoryUse::total() const { return std::accumulate(bytes.begin(), bytes.end(), Bytes{0}); }
+
+OutOfMemoryError::OutOfMemoryError(MemoryCategory asked_for, Bytes requested_bytes,
+                                   Bytes in_use_bytes, Bytes limit_bytes, Bytes reserved_bytes,
+                                   std::string why)
+    : Error(concat("out of memory: requested ", format_bytes(requested_bytes), " for ",
+                   name_of(asked_for), " with ",
+                   describe_use(in_use_bytes, limit_bytes, reserved_bytes),
+                   why.empty() ? "" : concat("; the system refused it: ", why))),
+      category(asked_for),
+      requested(requested_bytes),
+      in_use(in_use_bytes),
+      limit(limit_bytes),
+      reserved(reserved_bytes),
+      refusal(std::move(why)) {}
+
+void MemoryBudget::count_as(AllocatorModel allocator) {
+  cache_.reset();
+  if (allocator == AllocatorModel::caching) cache_.emplace(limit_);
+}
+
+bool MemoryBudget::has_room(Bytes size, Stream stream) const noexcept {
+  return cache_ ? cache_->has_room(size, stream) : size <= limit_ - total_;
+}
+
+void MemoryBudget::release_cached() noexcept {
+  if (cache_) cache_->release_cached();
+}
+
+CachingModel::FreeLists MemoryBudget::free_lists() const {
+  return cache_ ? cache_->free_lists() : CachingModel::FreeLists();
+}
+
+MemoryBudget::Block MemoryBudget::reserve(MemoryCategory category, Bytes size, Stream stream) {
+  if (!has_room(size, stream)) return reserve_at_last(category, size, stream);
+  const Block block = cache_ ? *cache_->take(size, stream) : CachingModel::kNoBlock;
+  count(category, size);
+  return block;
+}
+
+MemoryBudget::Block MemoryBudget::reserve_at_last(MemoryCategory category, Bytes size,
+                                                  Stream stream) {
+  if (!cache_) {
+    if (!has_room(size)) refuse(category, size);
+    count(category, size);
+    return CachingModel::kNoBlock;
+  }
+  cache_->release_cached();
+  const auto block = cache_->take_segment(size, stream);
+  if (!block) refuse(category, size);
+  count(category, size);
+  return *block;
+}
+
+void MemoryBudget::refuse(MemoryCategory category, Bytes size) const {
+  const Bytes wanted = cache_ ? CachingModel::segment_size(size) : size;
+  throw OutOfMemoryError(category, wanted, total_, limit_, reserved());
+}
+
+void MemoryBudget::count(MemoryCategory category, Bytes size) noexcept {
+  in_use_.at(category) += size;
+  total_ += size;
+  peak_.reserved = std::max(peak_.reserved, reserved());
+  if (in_use_.at(category) > peak_.categories.at(category)) {
+    peak_.categories.at(category) = in_use_.at(category);
+    peak_.phases[static_cast<std::size_t>(category)] = phase_;
+  }
+  if (total_ > peak_.total) {
+    peak_.total = total_;
+    peak_.at_peak = in_use_;
+    peak_.phase = phase_;
+  }
+}
+
+void MemoryBudget::release(MemoryCategory category, Bytes size, Block block) noexcept {
+  in_use_.at(category) -= size;
+  total_ -= size;
+  if (cache_) cache_->give_back(block);
+}
+
+void MemoryBudget::reset_peak() noexcept {
+  peak_.total = total_;
+  peak_.phase = phase_;
+  peak_.at_peak = in_use_;
+  peak_.categories = in_use_;
+  peak_.phases.fill(phase_);
+  peak_.reserved = reserved();
+}
+
+}  // namespace dstune

@@ -1,0 +1,146 @@
+// Counts and limits the bytes one rank has allocated on its device, per category.
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "core/base/error.hpp"
+#include "core/base/units.hpp"
+#include "core/device/memory/caching_model.hpp"
+#include "core/device/stream.hpp"
+
+namespace dstune {
+
+std::string_view name_of(AllocatorModel allocator);  ///< "exact", "caching"
+std::optional<AllocatorModel> allocator_from(std::string_view name);
+
+enum class MemoryCategory { parameters, gradients, optimizer, buckets, activations, temporaries };
+
+constexpr std::size_t kMemoryCategories = 6;
+
+std::string_view name_of(MemoryCategory category);
+
+/// Bytes per category; index with at().
+struct MemoryUse {
+  std::array<Bytes, kMemoryCategories> bytes{};
+
+  Bytes& at(MemoryCategory category) { return bytes[static_cast<std::size_t>(category)]; }
+  Bytes at(MemoryCategory category) const { return bytes[static_cast<std::size_t>(category)]; }
+  Bytes total() const;
+  bool operator==(const MemoryUse&) const = default;
+};
+
+/// Where in an optimizer step something happens.
+enum class StepPhase {
+  setup,       ///< before the first step, or what it left
+  forward,     ///< with the gathers of stage 3
+  backward,    ///< likewise
+  reduction,   ///< of gradients, in backward or after it
+  update,      ///< overflow check, norm, optimizer
+  parameters,  ///< gathers after the update
+};
+
+constexpr std::size_t kStepPhases = 6;
+
+std::string_view name_of(StepPhase phase);
+
+/// The highest use since construction or reset_peak(), each at its first such moment.
+struct PeakMemory {
+  Bytes total = 0;  ///< largest sum of all categories at one moment
+  StepPhase phase = StepPhase::setup;
+  MemoryUse at_peak;     ///< what that sum was made of
+  MemoryUse categories;  ///< largest use of each category, each at its own moment
+  std::array<StepPhase, kMemoryCategories> phases{};  ///< of these moments
+  /// AllocatorModel::caching: largest sum of the allocator's segments; exact: 0.
+  Bytes reserved = 0;
+
+  /// The bytes that the limit applies to.
+  Bytes counted() const { return std::max(total, reserved); }
+
+  bool operator==(const PeakMemory&) const = default;
+};
+
+/// A request did not fit. Caught only in run_experiment, where it becomes an Outcome.
+class OutOfMemoryError : public Error {
+ public:
+  /// @param refusal  why the system refused the memory, although the limit is not reached
+  OutOfMemoryError(MemoryCategory category, Bytes requested, Bytes in_use, Bytes limit,
+                   Bytes reserved = 0, std::string refusal = "");
+
+  MemoryCategory category;
+  Bytes requested;  ///< bytes asked for; where the limit is on segments, of the new segment
+  Bytes in_use;     ///< bytes allocated at that moment
+  Bytes limit;      ///< the budget
+  Bytes reserved;   ///< where the limit is on segments: their sum; else 0
+  std::string refusal;
+};
+
+/// Sizes count exactly as asked for, without rounding or slack; the limit is on their sum or, as an
+/// allocator that caches would have it, on the segments that hold them.
+class MemoryBudget {
+ public:
+  explicit MemoryBudget(Bytes limit) : limit_(limit) {}
+
+  /// Counts as `allocator` does from now on. Nothing may be in use.
+  void count_as(AllocatorModel allocator);
+
+  /// The block that release() must be given back.
+  using Block = CachingModel::Block;
+  /// @throws OutOfMemoryError  if `size` more bytes would exceed the limit; then nothing changed
+  ///         but the cache, which is given back
+  Block reserve(MemoryCategory category, Bytes size, Stream stream = Stream::compute);
+  /// The same where has_room() said no and all that could be waited for has been: gives the cache
+  /// back first.
+  Block reserve_at_last(MemoryCategory category, Bytes size, Stream stream = Stream::compute);
+  void release(MemoryCategory category, Bytes size, Block block = CachingModel::kNoBlock) noexcept;
+
+  bool has_room(Bytes size, Stream stream = Stream::compute) const noexcept;
+  /// Gives unused segments back, as empty_cache().
+  void release_cached() noexcept;
+  /// True if release_cached() would do something: then PyTorch waits for the device.
+  bool holds_unused_segments() const noexcept { return cache_ && cache_->holds_unused_segments(); }
+  /// The cached blocks and their places; empty if nothing ever is cached.
+  CachingModel::FreeLists free_lists() const;
+
+  Bytes limit() const noexcept { return limit_; }
+  Bytes in_use() const noexcept { return total_; }
+  Bytes reserved() const noexcept { return cache_ ? cache_->reserved() : 0; }
+  const MemoryUse& use() const noexcept { return in_use_; }
+  const PeakMemory& peak() const noexcept { return peak_; }
+  void reset_peak() noexcept;
+
+  /// Everything that follows belongs to `phase`. @returns the phase until now
+  StepPhase enter(StepPhase phase) noexcept { return std::exchange(phase_, phase); }
+
+ private:
+  [[noreturn]] void refuse(MemoryCategory category, Bytes size) const;
+  void count(MemoryCategory category, Bytes size) noexcept;
+
+  Bytes limit_;
+  std::optional<CachingModel> cache_;  ///< none: exact
+  MemoryUse in_use_;
+  Bytes total_ = 0;  // of in_use_
+  PeakMemory peak_;
+  StepPhase phase_ = StepPhase::setup;
+};
+
+/// A phase within another one.
+class PhaseScope {
+ public:
+  PhaseScope(MemoryBudget& memory, StepPhase phase)
+      : memory_(memory), outer_(memory.enter(phase)) {}
+  ~PhaseScope() { memory_.enter(outer_); }
+  PhaseScope(const PhaseScope&) = delete;
+  PhaseScope& operator=(const PhaseScope&) = delete;
+
+ private:
+  MemoryBudget& memory_;
+  StepPhase outer_;
+};
+
+}  // namespace dstune

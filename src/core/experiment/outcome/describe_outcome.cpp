@@ -1,0 +1,88 @@
+// describe(), share_of_peak(): an outcome as lines for people.
+#include <array>
+
+#include "core/base/text.hpp"
+#include "core/experiment/outcome/outcome.hpp"
+
+namespace dstune {
+
+namespace {
+
+std::string flops_text(double flops_per_s) {
+  constexpr std::array<const char*, 5> kUnits = {"FLOP/s", "kFLOP/s", "MFLOP/s", "GFLOP/s",
+                                                 "TFLOP/s"};
+  std::size_t unit = 0;
+  while (flops_per_s >= 1000 && unit + 1 < kUnits.size()) {
+    flops_per_s /= 1000;
+    ++unit;
+  }
+  return concat(fixed(flops_per_s, 1), " ", kUnits[unit]);
+}
+
+// A reason may quote another program's message; the log has one line per experiment.
+std::string one_line(std::string text) {
+  for (char& letter : text) {
+    if (letter == '\n' || letter == '\r' || letter == '\t') letter = ' ';
+  }
+  return std::string(trim(text));
+}
+
+std::string reserved_text(const PeakMemory& peak) {
+  return peak.reserved == 0 ? "" : concat(" in use, ", format_bytes(peak.reserved), " reserved");
+}
+
+std::string used_text(const OutOfMemory& fault) {
+  if (fault.reserved == 0) {
+    return concat(format_bytes(fault.in_use), " of ", format_bytes(fault.limit), " used");
+  }
+  return concat(format_bytes(fault.in_use), " in use, ", format_bytes(fault.reserved), " of ",
+                format_bytes(fault.limit), " reserved");
+}
+
+std::string time_text(const Measured& measured) {
+  if (const auto& varying = measured.varying) {
+    return concat(format_seconds(varying->mean_step_time), " on average, P95 ",
+                  format_seconds(varying->p95_step_time));
+  }
+  return concat(format_seconds(measured.step_time.median), " +-",
+                fixed(measured.step_time.noise_percent, 1), "%");
+}
+
+std::string line(const Measured& measured) {
+  return concat(time_text(measured), ", ", flops_text(measured.flops_per_s_per_rank), " per rank, ",
+                fixed(measured.samples_per_s, measured.samples_per_s < 1 ? 3 : 1),
+                " samples/s, peak ", format_bytes(measured.peak_memory.total),
+                reserved_text(measured.peak_memory));
+}
+
+std::string line(const OutOfMemory& fault) {
+  const std::string rank = concat("out of memory on rank ", fault.rank);
+  if (fault.requested == 0 && !fault.refusal.empty()) {
+    return concat(rank, " (", one_line(fault.refusal), ")");
+  }
+  const std::string request =
+      concat(format_bytes(fault.requested), " more for ", name_of(fault.category));
+  if (fault.refusal.empty()) return concat(rank, " (wanted ", request, ", ", used_text(fault), ")");
+  return concat(rank, " (the system refused ", request, ": ", one_line(fault.refusal), "; ",
+                used_text(fault), ")");
+}
+
+std::string line(const Failed& failed) { return concat("failed: ", one_line(failed.reason)); }
+
+std::string line(const Skipped& skipped) { return concat("skipped: ", one_line(skipped.reason)); }
+
+}  // namespace
+
+std::string describe(const Outcome& outcome) {
+  return std::visit([](const auto& alternative) { return line(alternative); }, outcome);
+}
+
+std::string share_of_peak(const Measured& measured) {
+  const auto& peaks = measured.device_peaks;
+  if (!peaks || peaks->gemm_flops_per_s <= 0 || measured.flops_per_s_per_rank <= 0) return "";
+  const double share = measured.flops_per_s_per_rank / peaks->gemm_flops_per_s;
+  return concat(fixed(100 * share, 0), " % of the measured GEMM peak (",
+                flops_text(peaks->gemm_flops_per_s), ")");
+}
+
+}  // namespace dstune

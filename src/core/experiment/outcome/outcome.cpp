@@ -1,0 +1,264 @@
+#include "core/experiment/outcome/outcome.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <limits>
+#include <stdexcept>
+#include <string_view>
+
+#include "core/base/json.hpp"
+#include "core/base/text.hpp"
+
+namespace dstune {
+
+namespace {
+
+constexpr std::array<std::string_view, 7> kFailureKinds = {
+    "error", "not_finite", "timeout", "worker_lost", "quarantined", "device_lost", "wrong_sums"};
+
+double real(const json::object& object, std::string_view key) {
+  const json::value& value = object.at(key);
+  // JSON has no NaN: to_json_text writes null.
+  if (value.is_null()) return std::numeric_limits<double>::quiet_NaN();
+  return value.to_number<double>();
+}
+
+template <class Integer>
+Integer integer(const json::object& object, std::string_view key) {
+  return object.at(key).to_number<Integer>();
+}
+
+// Earlier versions did not write it.
+Bytes reserved_bytes(const json::object& object, std::string_view key) {
+  return object.contains(key) ? integer<Bytes>(object, key) : 0;
+}
+
+std::string text(const json::object& object, std::string_view key) {
+  return std::string(object.at(key).as_string());
+}
+
+json::object memory_to_json(const MemoryUse& use) {
+  json::object object;
+  for (std::size_t i = 0; i < kMemoryCategories; ++i) {
+    object[name_of(static_cast<MemoryCategory>(i))] = use.bytes[i];
+  }
+  return object;
+}
+
+MemoryUse memory_from_json(const json::object& object) {
+  MemoryUse use;
+  for (std::size_t i = 0; i < kMemoryCategories; ++i) {
+    use.bytes[i] = integer<Bytes>(object, name_of(static_cast<MemoryCategory>(i)));
+  }
+  return use;
+}
+
+using Phases = std::array<StepPhase, kMemoryCategories>;
+
+json::object phases_to_json(const Phases& phases) {
+  json::object object;
+  for (std::size_t i = 0; i < kMemoryCategories; ++i) {
+    object[name_of(static_cast<MemoryCategory>(i))] = name_of(phases[i]);
+  }
+  return object;
+}
+
+StepPhase phase_from_text(std::string_view name) {
+  for (std::size_t i = 0; i < kStepPhases; ++i) {
+    if (name == name_of(static_cast<StepPhase>(i))) return static_cast<StepPhase>(i);
+  }
+  throw std::invalid_argument(concat("unknown phase \"", name, "\""));
+}
+
+Phases phases_from_json(const json::object& object) {
+  Phases phases{};
+  for (std::size_t i = 0; i < kMemoryCategories; ++i) {
+    phases[i] = phase_from_text(text(object, name_of(static_cast<MemoryCategory>(i))));
+  }
+  return phases;
+}
+
+json::object content(const Measured& measured) {
+  const Summary& time = measured.step_time;
+  json::object object = {
+      {"status", "measured"},
+      {"steps", measured.steps},
+      {"step_time_s", {{"median", time.median}, {"min", time.min}, {"max", time.max}}},
+      {"noise_percent", time.noise_percent},
+      {"forward_time_s", measured.forward_time},
+      {"backward_time_s", measured.backward_time},
+      {"optimizer_time_s", measured.optimizer_time},
+      {"communication_time_s", measured.communication_time},
+      {"samples_per_s", measured.samples_per_s},
+      {"tokens_per_s", measured.tokens_per_s},
+      {"flops_per_s_per_rank", measured.flops_per_s_per_rank},
+      {"first_loss", measured.first_loss},
+      {"last_loss", measured.last_loss},
+      {"peak_memory_bytes", measured.peak_memory.total},
+      {"peak_reserved_bytes", measured.peak_memory.reserved},
+      {"peak_memory_phase", name_of(measured.peak_memory.phase)},
+      {"peak_memory_bytes_by_category_at_peak", memory_to_json(measured.peak_memory.at_peak)},
+      {"peak_memory_bytes_by_category", memory_to_json(measured.peak_memory.categories)},
+      {"peak_memory_phase_by_category", phases_to_json(measured.peak_memory.phases)},
+      {"ledger", measured.ledger.to_json()},
+      {"setup_time_s", measured.setup_time},
+      {"warmup_time_s", measured.warmup_time},
+      {"measure_time_s", measured.measure_time},
+      {"compute_time_s",
+       json::array(measured.compute_times.begin(), measured.compute_times.end())}};
+  if (!measured.core_use.empty()) object["core_use"] = to_json(measured.core_use);
+  if (measured.device_use) object["device_use"] = to_json(*measured.device_use);
+  if (!measured.network.empty()) object["network"] = measured.network;
+  if (measured.device_peaks) object["device_peaks"] = to_json(*measured.device_peaks);
+  if (measured.varying) object["varying_steps"] = to_json(*measured.varying);
+  if (measured.machine_rates) object["machine_rates"] = to_json(*measured.machine_rates);
+  return object;
+}
+
+json::object content(const OutOfMemory& fault) {
+  json::object object = {
+      {"status", "out_of_memory"},           {"rank", fault.rank},
+      {"category", name_of(fault.category)}, {"requested_bytes", fault.requested},
+      {"in_use_bytes", fault.in_use},        {"limit_bytes", fault.limit},
+      {"reserved_bytes", fault.reserved}};
+  if (!fault.refusal.empty()) object["refusal"] = fault.refusal;
+  return object;
+}
+
+json::object content(const Failed& failed) {
+  return {{"status", "failed"},
+          {"kind", kFailureKinds[static_cast<std::size_t>(failed.kind)]},
+          {"reason", failed.reason}};
+}
+
+json::object content(const Skipped& skipped) {
+  return {{"status", "skipped"}, {"reason", skipped.reason}};
+}
+
+Summary step_time_from_json(const json::object& object) {
+  const auto& time = object.at("step_time_s").as_object();
+  return {real(time, "median"), real(time, "min"), real(time, "max"),
+          real(object, "noise_percent")};
+}
+
+Measured measured_from_json(const json::object& object) {
+  Measured measured;
+  measured.steps = integer<int>(object, "steps");
+  measured.step_time = step_time_from_json(object);
+  measured.forward_time = real(object, "forward_time_s");
+  measured.backward_time = real(object, "backward_time_s");
+  measured.optimizer_time = real(object, "optimizer_time_s");
+  measured.communication_time = real(object, "communication_time_s");
+  measured.samples_per_s = real(object, "samples_per_s");
+  measured.tokens_per_s = real(object, "tokens_per_s");
+  measured.flops_per_s_per_rank = real(object, "flops_per_s_per_rank");
+  measured.first_loss = real(object, "first_loss");
+  measured.last_loss = real(object, "last_loss");
+  measured.peak_memory.total = integer<Bytes>(object, "peak_memory_bytes");
+  measured.peak_memory.reserved = reserved_bytes(object, "peak_reserved_bytes");
+  measured.peak_memory.at_peak =
+      memory_from_json(object.at("peak_memory_bytes_by_category_at_peak").as_object());
+  measured.peak_memory.categories =
+      memory_from_json(object.at("peak_memory_bytes_by_category").as_object());
+  measured.peak_memory.phase = phase_from_text(text(object, "peak_memory_phase"));
+  measured.peak_memory.phases =
+      phases_from_json(object.at("peak_memory_phase_by_category").as_object());
+  measured.ledger = Ledger::from_json(object.at("ledger").as_object());
+  measured.setup_time = real(object, "setup_time_s");
+  measured.warmup_time = real(object, "warmup_time_s");
+  measured.measure_time = real(object, "measure_time_s");
+  if (const auto* times = object.if_contains("compute_time_s")) {
+    for (const auto& time : times->as_array()) {
+      measured.compute_times.push_back(time.to_number<double>());
+    }
+  }
+  if (const auto* uses = object.if_contains("core_use")) {
+    measured.core_use = core_uses_from_json(uses->as_array());
+  }
+  if (const auto* use = object.if_contains("device_use")) {
+    measured.device_use = device_use_from_json(use->as_object());
+  }
+  if (object.contains("network")) measured.network = text(object, "network");
+  if (const auto* peaks = object.if_contains("device_peaks")) {
+    measured.device_peaks = device_peaks_from_json(peaks->as_object());
+  }
+  if (const auto* varying = object.if_contains("varying_steps")) {
+    measured.varying = varying_steps_from_json(varying->as_object());
+  }
+  if (const auto* rates = object.if_contains("machine_rates")) {
+    measured.machine_rates = machine_rates_from_json(rates->as_object());
+  }
+  return measured;
+}
+
+OutOfMemory out_of_memory_from_json(const json::object& object) {
+  const std::string category = text(object, "category");
+  for (std::size_t i = 0; i < kMemoryCategories; ++i) {
+    if (category != name_of(static_cast<MemoryCategory>(i))) continue;
+    return {integer<int>(object, "rank"),
+            static_cast<MemoryCategory>(i),
+            integer<Bytes>(object, "requested_bytes"),
+            integer<Bytes>(object, "in_use_bytes"),
+            integer<Bytes>(object, "limit_bytes"),
+            reserved_bytes(object, "reserved_bytes"),
+            object.contains("refusal") ? text(object, "refusal") : ""};
+  }
+  throw std::invalid_argument(concat("unknown memory category \"", category, "\""));
+}
+
+Failed failed_from_json(const json::object& object) {
+  const std::string kind = text(object, "kind");
+  for (std::size_t i = 0; i < kFailureKinds.size(); ++i) {
+    if (kind == kFailureKinds[i]) {
+      return {static_cast<FailureKind>(i), text(object, "reason")};
+    }
+  }
+  throw std::invalid_argument(concat("unknown kind of failure \"", kind, "\""));
+}
+
+Outcome read_outcome(const json::object& object) {
+  const std::string status = text(object, "status");
+  if (status == "measured") return measured_from_json(object);
+  if (status == "out_of_memory") return out_of_memory_from_json(object);
+  if (status == "failed") return failed_from_json(object);
+  if (status == "skipped") return Skipped{text(object, "reason")};
+  throw std::invalid_argument(concat("unknown status \"", status, "\""));
+}
+
+}  // namespace
+
+Seconds typical_step_time(const Measured& measured) {
+  return measured.varying ? measured.varying->mean_step_time : measured.step_time.median;
+}
+
+double relative_noise(const Measured& measured) {
+  const double spread = measured.step_time.noise_percent / 100;
+  return measured.varying ? spread / std::sqrt(std::max(measured.steps, 1)) : spread;
+}
+
+bool is_machines(const OutOfMemory& fault) {
+  if (!fault.refusal.empty()) return true;
+  if (fault.requested == 0) return fault.limit > 0;  // as earlier versions wrote it
+  return fault.requested <= fault.limit &&
+         std::max(fault.in_use, fault.reserved) <= fault.limit - fault.requested;
+}
+
+bool may_be_tried_again(const Outcome& outcome) {
+  const auto* memory = std::get_if<OutOfMemory>(&outcome);
+  return std::holds_alternative<Failed>(outcome) || (memory != nullptr && is_machines(*memory));
+}
+
+json::object to_json(const Outcome& outcome) {
+  return std::visit([](const auto& alternative) { return content(alternative); }, outcome);
+}
+
+Outcome outcome_from_json(const json::object& object) {
+  try {
+    return read_outcome(object);
+  } catch (const std::exception& fault) {
+    throw std::invalid_argument(concat("outcome_from_json: ", fault.what()));
+  }
+}
+
+}  // namespace dstune

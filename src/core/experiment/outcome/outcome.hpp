@@ -1,0 +1,129 @@
+// The outcomes of one experiment: all that a worker says back.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "core/base/json_fwd.hpp"
+#include "core/base/statistics.hpp"
+#include "core/base/units.hpp"
+#include "core/device/ledger/ledger.hpp"
+#include "core/device/memory/memory_budget.hpp"
+#include "core/device/rates/device_peaks.hpp"
+#include "core/device/rates/machine_rates.hpp"
+#include "core/experiment/outcome/core_use.hpp"
+#include "core/experiment/outcome/device_use.hpp"
+#include "core/experiment/outcome/varying_steps.hpp"
+
+namespace dstune {
+
+/// It ran. Times are wall time of whole optimizer steps (all micro-steps + optimizer), per step the
+/// slowest rank's; memory is the rank's with the largest peak.
+struct Measured {
+  int steps = 0;                    ///< measured optimizer steps
+  Summary step_time;                ///< seconds per optimizer step
+  Seconds forward_time = 0;         ///< medians over steps, seconds per optimizer step
+  Seconds backward_time = 0;        ///< includes gradient communication inside backward
+  Seconds optimizer_time = 0;       ///< engine.step(): reduction leftovers, norm, Adam, gather
+  Seconds communication_time = 0;   ///< inside collectives, wherever in the step
+  double samples_per_s = 0;         ///< train_batch_size / typical_step_time()
+  double tokens_per_s = 0;          ///< without padding
+  double flops_per_s_per_rank = 0;  ///< model FLOPs, training_flops()
+  double first_loss = 0;            ///< mean over ranks and micro-steps of the first step ever run
+  double last_loss = 0;
+  PeakMemory peak_memory;
+  Ledger ledger;             ///< of the last measured step, on the group's rank 0
+  Seconds setup_time = 0;    ///< allocation and initialisation, the slowest rank's
+  Seconds warmup_time = 0;   ///< wall time of the warm-up steps on the group's rank 0
+  Seconds measure_time = 0;  ///< sum of the measured steps on the group's rank 0
+  /// By group rank: median per step of the rank's own work, without what it waited for in
+  /// collectives. Empty in what earlier versions measured.
+  std::vector<Seconds> compute_times = {};
+  /// By group rank. Empty where time is virtual, and in what earlier versions measured.
+  std::vector<CoreUse> core_use = {};
+  /// None where no device says, and in what earlier versions measured.
+  std::optional<DeviceUse> device_use = std::nullopt;
+  /// The network that carried the collectives between hosts, as their library names it ("IB",
+  /// "Socket"); "" if it did not say.
+  std::string network = {};
+  /// The peaks of the slowest device of the group; none where nobody measures them.
+  std::optional<DevicePeaks> device_peaks = std::nullopt;
+  /// The rates of an experiment that measures its machine, which has nothing else; else none.
+  std::optional<MachineRates> machine_rates = std::nullopt;
+  /// Where lengths vary from step to step; else none.
+  std::optional<VaryingSteps> varying = std::nullopt;
+};
+
+/// The time that one step takes: the median, or the mean of steps that vary by nature.
+Seconds typical_step_time(const Measured& measured);
+
+/// The uncertainty of typical_step_time(), relative to it: the spread of steps that should be
+/// alike, or the standard error of the mean of those that vary by nature.
+double relative_noise(const Measured& measured);
+
+/// It does not fit. The numbers are those of the first rank that could not allocate; those of a
+/// rank that the system ended for want of memory are what it had to share with others, and all of
+/// it.
+struct OutOfMemory {
+  int rank = 0;  ///< of MPI_COMM_WORLD where it ran, else in the group
+  MemoryCategory category = MemoryCategory::temporaries;
+  Bytes requested = 0;  ///< 0: not known
+  Bytes in_use = 0;     ///< where `requested` is not known: by all of the process
+  Bytes limit = 0;
+  Bytes reserved = 0;        ///< see OutOfMemoryError
+  std::string refusal = {};  ///< what the system said or did, although the limit is not reached
+
+  bool operator==(const OutOfMemory&) const = default;
+};
+
+/// Memory was short although the limit was not reached: the machine's fault, which another time may
+/// not have.
+bool is_machines(const OutOfMemory& fault);
+
+enum class FailureKind {
+  error,        ///< an exception in the step
+  not_finite,   ///< the loss became NaN or infinite
+  timeout,      ///< experiment_timeout passed
+  worker_lost,  ///< a rank of the group died
+  quarantined,  ///< it was running in two crashes of the whole run
+  device_lost,  ///< a rank's device can do nothing more; the rank gets no more work
+  wrong_sums,   ///< a collective of known values gave wrong ones: ends the run
+};
+
+/// It broke: reason in one line.
+struct Failed {
+  FailureKind kind = FailureKind::error;
+  std::string reason;
+
+  bool operator==(const Failed&) const = default;
+};
+
+/// The backend cannot do what the configuration asks for (e.g. a knob it does not model): not run,
+/// and said so.
+struct Skipped {
+  std::string reason;
+
+  bool operator==(const Skipped&) const = default;
+};
+
+using Outcome = std::variant<Measured, OutOfMemory, Failed, Skipped>;
+
+/// True for outcomes that another try may end otherwise, if the user asks for one: a failure, and
+/// memory that the machine did not have. All else is final.
+bool may_be_tried_again(const Outcome& outcome);
+
+/// {"status": "measured" | "out_of_memory" | "failed" | "skipped", ...}, units in the keys.
+json::object to_json(const Outcome& outcome);
+/// Inverse of to_json, exact. @throws std::invalid_argument if `object` is no outcome
+Outcome outcome_from_json(const json::object& object);
+
+/// "412.6 ms +-0.8%, 171.3 GFLOP/s, peak 61.40 GiB" or the reason it has no numbers: one line.
+std::string describe(const Outcome& outcome);
+
+/// "41 % of the measured GEMM peak (612.0 TFLOP/s)"; "" if it has no peak or no time.
+std::string share_of_peak(const Measured& measured);
+
+}  // namespace dstune

@@ -1,0 +1,21 @@
+#include "core/base/host/this_host.hpp"
+
+#include <gtest/gtest.h>
+#include <sys/utsname.h>
+
+namespace dstune::this_host_test {
+namespace {
+
+TEST(ThisHost, HasTheNameThatTheSystemGives) {
+  utsname system{};
+  ASSERT_EQ(uname(&system), 0);
+
+  EXPECT_EQ(host_name(), system.nodename);
+}
+
+TEST(ThisHost, NamesTheSpaceOfProcessNumbers) {
+  EXPECT_EQ(process_space().rfind("pid:[", 0), 0U) << process_space();
+}
+
+}  // namespace
+}  // namespace dstune::this_host_test

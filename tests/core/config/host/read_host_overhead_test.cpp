@@ -1,0 +1,196 @@
+#include "core/config/host/read_host_overhead.hpp"
+
+#include <cmath>
+#include <optional>
+#include <string>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "tests/core/config/faults.hpp"
+#include "tests/support/temporary_directory.hpp"
+
+namespace dstune::read_host_overhead_test {
+namespace {
+
+using testing_support::Faults;
+using testing_support::faults_in;
+using testing_support::write_file;
+
+class ReadHostOverhead : public testing::Test {
+ protected:
+  std::optional<HostOverhead> read(const std::string& name) {
+    return read_host_overhead(name, {"/nowhere", folder_.path()}, "/dstune/host_overhead",
+                              problems_);
+  }
+  void write(const char* name, const char* text) { write_file(folder_ / name, text); }
+  Faults faults() { return faults_in(problems_); }
+
+  testing_support::TemporaryDirectory folder_;
+  Problems problems_{"config.json"};
+};
+
+constexpr const char* kProfile = R"({
+  "gradient_hook_us": 55.5, "module_hook_us": 0, "collective_us": 30, "optimizer_tensor_us": 70,
+  "synchronization_us": 12, "about": {"made_by": "scripts/tune.sh --calibrate"}
+})";
+
+TEST_F(ReadHostOverhead, KnowsItsPresets) {
+  EXPECT_EQ(read("none"), HostOverhead{});
+  EXPECT_EQ(read("cpu-gloo"), host_overhead_preset("cpu-gloo"));
+  EXPECT_EQ(faults(), Faults{});
+}
+
+TEST_F(ReadHostOverhead, LeavesTheDefaultToTheBackend) {
+  EXPECT_EQ(read("default"), std::nullopt);
+  EXPECT_EQ(faults(), Faults{});
+}
+
+TEST_F(ReadHostOverhead, ReadsTheMicrosecondsOfAProfile) {
+  write("mine.json", kProfile);
+
+  const auto overhead = read("mine.json");
+
+  ASSERT_TRUE(overhead) << faults().size();
+  EXPECT_DOUBLE_EQ(overhead->at(HostEvent::gradient_hook), 55.5e-6);
+  EXPECT_EQ(overhead->at(HostEvent::module_hook), 0);
+  EXPECT_DOUBLE_EQ(overhead->at(HostEvent::synchronization), 12e-6);
+}
+
+constexpr const char* kMeasured = R"({
+  "gradient_hook_us": 26.8, "module_hook_us": 134, "collective_us": 67, "optimizer_tensor_us": 48,
+  "synchronization_us": 113,
+  "uncertainty": {"gradient_hook_us": 4.4, "module_hook_us": 17, "collective_us": 70,
+                  "optimizer_tensor_us": 8, "synchronization_us": 50},
+  "collectives": {
+    "all_gather": {"fp32": {"latency_us": 300, "latency_uncertainty_us": 40,
+                            "bus_bandwidth_gb_per_s": 0.5,
+                            "bus_bandwidth_uncertainty_gb_per_s": 0.05},
+                   "bf16": null},
+    "reduce": null},
+  "measured_on": {"host": "node1", "processor": "Intel(R) Xeon(R) Processor", "ranks": 2,
+                  "deepspeed": "0.19.8", "torch": "2.15.0", "transformers": null,
+                  "backend": "gloo", "date": "2026-11-23", "python": "3.11"},
+  "about": {"cases": 60}})";
+
+TEST_F(ReadHostOverhead, PricesPipelinedCollectivesAsOthersUnlessItSays) {
+  write("mine.json", kMeasured);
+  const auto alike = read("mine.json").value();
+  std::string own = kMeasured;
+  own.replace(own.find("\"synchronization_us\""), 0, "\"pipelined_collective_us\": 70, ");
+  write("half.json", own.c_str());
+  own.replace(own.find("\"gradient_hook_us\": 4.4"), 0, "\"pipelined_collective_us\": 9, ");
+  write("own.json", own.c_str());
+
+  EXPECT_DOUBLE_EQ(alike.at(HostEvent::pipelined_collective), 67e-6 + 300e-6);
+  EXPECT_DOUBLE_EQ(alike.uncertainty_of(HostEvent::pipelined_collective), std::hypot(70e-6, 40e-6));
+  const auto known = read("own.json").value();
+  EXPECT_DOUBLE_EQ(known.at(HostEvent::pipelined_collective), 70e-6);
+  EXPECT_DOUBLE_EQ(known.uncertainty_of(HostEvent::pipelined_collective), 9e-6);
+  EXPECT_EQ(read("half.json"), std::nullopt) << "a number without its uncertainty";
+  EXPECT_THAT(faults(),
+              testing::ElementsAre(testing::HasSubstr("/uncertainty/pipelined_collective_us")));
+}
+
+TEST_F(ReadHostOverhead, TakesPlainNumbersToBeHalfToTwice) {
+  write("mine.json", kProfile);
+
+  const auto overhead = read("mine.json").value();
+
+  EXPECT_EQ(overhead.spread_factor, 2);
+  EXPECT_EQ(overhead.uncertainty_of(HostEvent::collective), 0);
+  EXPECT_EQ(overhead.origin, folder_ / "mine.json");
+}
+
+TEST_F(ReadHostOverhead, ReadsAllThatWasMeasured) {
+  write("mine.json", kMeasured);
+
+  const auto overhead = read("mine.json");
+
+  EXPECT_EQ(faults(), Faults{});
+  ASSERT_TRUE(overhead);
+  EXPECT_DOUBLE_EQ(overhead->uncertainty_of(HostEvent::gradient_hook), 4.4e-6);
+  EXPECT_DOUBLE_EQ(overhead->uncertainty_of(HostEvent::synchronization), 50e-6);
+  EXPECT_EQ(overhead->spread_factor, 1);
+  ASSERT_EQ(overhead->collectives.size(), 1U);
+  const LibraryRate& rate = overhead->collectives.front();
+  EXPECT_EQ(rate.kind, CollectiveKind::all_gather);
+  EXPECT_EQ(rate.dtype, DType::fp32);
+  EXPECT_DOUBLE_EQ(rate.latency, 300e-6);
+  EXPECT_DOUBLE_EQ(rate.latency_uncertainty, 40e-6);
+  EXPECT_DOUBLE_EQ(rate.bus_bytes_per_s, 0.5e9);
+  EXPECT_DOUBLE_EQ(rate.bus_bytes_per_s_uncertainty, 0.05e9);
+  EXPECT_EQ(overhead->origin, std::string(folder_ / "mine.json") +
+                                  ", measured on node1 (Intel(R) Xeon(R) Processor), 2 ranks, "
+                                  "gloo, DeepSpeed 0.19.8, torch 2.15.0, 2026-11-23");
+}
+
+TEST_F(ReadHostOverhead, WantsEveryUncertaintyOrNone) {
+  write("bad.json", R"({
+    "gradient_hook_us": 1, "module_hook_us": 1, "collective_us": 1, "optimizer_tensor_us": 1,
+    "synchronization_us": 1,
+    "uncertainty": {"gradient_hook_us": 1, "module_hook_us": 1, "collective_us": 1,
+                    "optimizer_tensor_us": 1},
+    "collectives": {"all_gather": {"fp32": {"latency_us": 1, "bus_bandwidth_gb_per_s": 1,
+                                            "latency_uncertainty_us": 1}}}})");
+
+  EXPECT_EQ(read("bad.json"), std::nullopt);
+  const std::string file = folder_ / "bad.json";
+  EXPECT_EQ(faults(),
+            (Faults{file + "#/collectives/all_gather/fp32/bus_bandwidth_uncertainty_gb_per_s  is "
+                           "missing; accepted: a number of 10^9 bytes per second",
+                    file + "#/uncertainty/synchronization_us  is missing; accepted: a number of "
+                           "microseconds >= 0"}));
+}
+
+TEST_F(ReadHostOverhead, NamesEveryFaultOfCollectives) {
+  write("bad.json", R"({
+    "gradient_hook_us": 1, "module_hook_us": 1, "collective_us": 1, "optimizer_tensor_us": 1,
+    "synchronization_us": 1,
+    "collectives": {"all_gathr": {}, "reduce": {"fp23": {}, "fp32": [], "bf16": {
+                                     "latency_us": -1, "bus_bandwidth_gb_per_s": 0}}},
+    "measured_on": {"ranks": 0}})");
+
+  EXPECT_EQ(read("bad.json"), std::nullopt);
+  const std::string at = std::string(folder_ / "bad.json") + "#";
+  EXPECT_EQ(
+      faults(),
+      (Faults{at + "/collectives/all_gathr  is unknown; did you mean \"all_gather\"?",
+              at + "/collectives/reduce/fp23  is unknown; did you mean \"fp32\"?",
+              at + "/collectives/reduce/fp32  is an empty list; accepted: an object or null",
+              at + "/collectives/reduce/bf16/latency_us  is -1; accepted: a number from 0 to 1e+07",
+              at + "/collectives/reduce/bf16/bus_bandwidth_gb_per_s  is 0; accepted: a number from "
+                   "1e-06 to 1e+06",
+              at + "/measured_on/ranks  is 0; accepted: an integer from 1 to 1000000 or null"}));
+}
+
+TEST_F(ReadHostOverhead, SaysWhatItKnowsOfAnUnknownName) {
+  EXPECT_EQ(read("defualt"), std::nullopt);
+  EXPECT_EQ(faults(), Faults{"/dstune/host_overhead  is \"defualt\", no preset and no file; did "
+                             "you mean \"default\"? accepted: \"default\", \"cuda\", "
+                             "\"cpu-gloo\", \"none\", or the path of a profile"});
+}
+
+TEST_F(ReadHostOverhead, ReportsEveryFaultOfAProfile) {
+  write("bad.json", R"({"gradient_hook_us": -1, "module_hook": 3, "module_hook_us": "fast",
+                        "collective_us": 1, "optimizer_tensor_us": 1})");
+
+  EXPECT_EQ(read("bad.json"), std::nullopt);
+  const std::string file = folder_ / "bad.json";
+  EXPECT_EQ(faults(),
+            (Faults{file + "#/gradient_hook_us  is -1; accepted: a number from 0 to 100000",
+                    file + "#/module_hook  is unknown; did you mean \"module_hook_us\"?",
+                    file + "#/module_hook_us  is \"fast\"; accepted: a number from 0 to 100000",
+                    file + "#/synchronization_us  is missing; accepted: a number of microseconds "
+                           ">= 0"}));
+}
+
+TEST_F(ReadHostOverhead, RejectsAFileWithoutAnObject) {
+  write("list.json", "[1, 2]");
+
+  EXPECT_EQ(read("list.json"), std::nullopt);
+  EXPECT_EQ(faults().size(), 1U);
+}
+
+}  // namespace
+}  // namespace dstune::read_host_overhead_test

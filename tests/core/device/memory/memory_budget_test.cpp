@@ -1,0 +1,99 @@
+#include "core/device/memory/memory_budget.hpp"
+
+#include <gtest/gtest.h>
+
+namespace dstune::memory_budget_test {
+namespace {
+
+TEST(MemoryBudget, PeaksKnowTheirPhase) {
+  MemoryBudget budget(1000);
+
+  budget.enter(StepPhase::backward);
+  budget.reserve(MemoryCategory::gradients, 300);
+  {
+    const PhaseScope reduction(budget, StepPhase::reduction);
+    budget.reserve(MemoryCategory::temporaries, 500);
+    budget.release(MemoryCategory::temporaries, 500);
+  }
+  budget.reserve(MemoryCategory::gradients, 100);
+  budget.enter(StepPhase::update);
+  budget.reserve(MemoryCategory::temporaries, 400);
+
+  const PeakMemory& peak = budget.peak();
+  EXPECT_EQ(peak.total, 800U);
+  EXPECT_EQ(peak.phase, StepPhase::reduction);
+  EXPECT_EQ(peak.phases[static_cast<std::size_t>(MemoryCategory::gradients)], StepPhase::backward);
+  EXPECT_EQ(peak.phases[static_cast<std::size_t>(MemoryCategory::temporaries)],
+            StepPhase::reduction);
+}
+
+TEST(MemoryBudget, ResetPeakStartsFromWhatIsInUse) {
+  MemoryBudget budget(1000);
+  budget.enter(StepPhase::backward);
+  budget.reserve(MemoryCategory::buckets, 600);
+  budget.release(MemoryCategory::buckets, 500);
+
+  budget.enter(StepPhase::setup);
+  budget.reset_peak();
+
+  EXPECT_EQ(budget.peak().total, 100U);
+  EXPECT_EQ(budget.peak().phase, StepPhase::setup);
+  EXPECT_EQ(budget.peak().categories.at(MemoryCategory::buckets), 100U);
+}
+
+constexpr Bytes kMiB = Bytes{1} << 20U;
+
+TEST(CachingBudget, CountsWhatWasAskedForAndWhatIsReserved) {
+  MemoryBudget budget(100 * kMiB);
+  budget.count_as(AllocatorModel::caching);
+
+  const auto small = budget.reserve(MemoryCategory::gradients, 1000);
+  const auto large = budget.reserve(MemoryCategory::buckets, 3 * kMiB);
+  budget.release(MemoryCategory::buckets, 3 * kMiB, large);
+
+  EXPECT_EQ(budget.in_use(), 1000U);
+  EXPECT_EQ(budget.reserved(), 22 * kMiB);
+  EXPECT_EQ(budget.peak().total, 3 * kMiB + 1000);
+  EXPECT_EQ(budget.peak().reserved, 22 * kMiB);
+  EXPECT_EQ(budget.peak().counted(), 22 * kMiB);
+
+  budget.release(MemoryCategory::gradients, 1000, small);
+  budget.release_cached();
+  budget.reset_peak();
+
+  EXPECT_EQ(budget.peak().reserved, 0U);
+}
+
+TEST(CachingBudget, SaysWhatIsInUseAndWhatIsReservedWhereItIsFull) {
+  MemoryBudget budget(22 * kMiB - 1);
+  budget.count_as(AllocatorModel::caching);
+  budget.reserve(MemoryCategory::gradients, 1000);
+
+  try {
+    budget.reserve(MemoryCategory::buckets, 3 * kMiB);
+    FAIL() << "20 MiB more fit";
+  } catch (const OutOfMemoryError& error) {
+    EXPECT_EQ(error.requested, 20 * kMiB);
+    EXPECT_EQ(error.in_use, 1000U);
+    EXPECT_EQ(error.reserved, 2 * kMiB);
+    EXPECT_EQ(error.limit, 22 * kMiB - 1);
+    EXPECT_STREQ(
+        error.what(),
+        "out of memory: requested 20.00 MiB for buckets with 1000 B in use and 2.00 MiB of "
+        "22.00 MiB reserved");
+  }
+  EXPECT_EQ(budget.in_use(), 1000U);
+}
+
+TEST(ExactBudget, ReservesNothingBesideWhatIsInUse) {
+  MemoryBudget budget(1000);
+
+  budget.reserve(MemoryCategory::gradients, 1000);
+
+  EXPECT_EQ(budget.reserved(), 0U);
+  EXPECT_EQ(budget.peak().reserved, 0U);
+  EXPECT_EQ(budget.peak().counted(), 1000U);
+}
+
+}  // namespace
+}  // namespace dstune::memory_budget_test
