@@ -55,14 +55,15 @@ OutOfMemory to_outcome(const OutOfMemoryError& error, int rank) {
 }
 
 DryRun rehearse(const Experiment& experiment, const StepConfig& config, int rank, Bytes limit,
-                const Device* imitated) {
+                const Device* imitated, LastModel* model = nullptr) {
   Walk walk;
   RehearsalDevice device(limit, imitated, walk);
   device.memory().count_as(experiment.settings.allocator);
   RehearsalCollectives collectives(device, rank, experiment.ranks, walk);
   Measured result;
   try {
-    TrainingStep step(experiment.settings, config, device, collectives);
+    TrainingStep step(experiment.settings, config, device, collectives,
+                      model == nullptr ? nullptr : model->parameters_of(experiment.settings.model));
     for (int i = 0; i <= kUnsteadySteps; ++i) step.run();
   } catch (const OutOfMemoryError& error) {
     return {to_outcome(error, rank), walk.number()};
@@ -255,10 +256,10 @@ Outcome run_experiment(const Experiment& experiment, Device& device, Collectives
   return Run(experiment, config, device, collectives, group).run();
 }
 
-DryRun dry_run(const Experiment& experiment, int rank, const Device* imitated) {
+DryRun dry_run(const Experiment& experiment, int rank, const Device* imitated, LastModel* model) {
   const StepConfig config = make_step_config(experiment);
   if (const auto reason = skipped(experiment, config)) return {*reason};
-  return rehearse(experiment, config, rank, experiment.settings.memory_limit, imitated);
+  return rehearse(experiment, config, rank, experiment.settings.memory_limit, imitated, model);
 }
 
 bool is_modelled(const Experiment& experiment) {

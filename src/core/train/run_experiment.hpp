@@ -11,6 +11,8 @@
 
 namespace dstune {
 
+class LastModel;
+
 /// Collective over the group. Allocates, votes, measures: a rank that cannot allocate says so
 /// before any rank enters a data collective. Everything the step only allocates later is checked up
 /// front by a dry run against the same budget, so the vote covers it.
@@ -32,7 +34,9 @@ struct DryRun {
   std::uint64_t walk = 0;
 };
 /// @param imitated  the device whose scratch is counted; none: a GPU with fused kernels
-DryRun dry_run(const Experiment& experiment, int rank, const Device* imitated = nullptr);
+/// @param model  may know the model's parameters already
+DryRun dry_run(const Experiment& experiment, int rank, const Device* imitated = nullptr,
+               LastModel* model = nullptr);
 
 /// False if it would be Skipped before anything runs.
 bool is_modelled(const Experiment& experiment);

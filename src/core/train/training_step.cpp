@@ -1,6 +1,7 @@
 #include "core/train/training_step.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "core/device/dry/repeated_work.hpp"
 #include "core/device/operations/random.hpp"
@@ -50,22 +51,23 @@ Bytes token_bytes(std::int64_t micro_batch, std::int64_t sequence_length,
 }
 
 TrainingStep::TrainingStep(const RunSettings& settings, const StepConfig& config, Device& device,
-                           Collectives& collectives)
+                           Collectives& collectives,
+                           std::shared_ptr<const ModelParameters> parameters)
     : settings_(settings),
       config_(config),
       device_(device),
       collectives_(collectives),
-      parameters_(make_model_parameters(settings.model)),
-      engine_(make_zero_engine(config, parameters_, device, collectives, settings.seed)),
+      parameters_(parameters ? std::move(parameters) : LastModel().parameters_of(settings.model)),
+      engine_(make_zero_engine(config, *parameters_, device, collectives, settings.seed)),
       model_(
           family_of(settings.model)
-              .make_model(settings.model, parameters_, micro_batch_of(settings, config), device)),
+              .make_model(settings.model, *parameters_, micro_batch_of(settings, config), device)),
       tokens_(device, MemoryCategory::activations,
               token_bytes(config.micro_batch, settings.sequence_length,
                           settings.model.target_tokens(settings.sequence_length))),
       loss_(device),
       rows_{config.micro_batch, settings.sequence_length} {
-  device_.set_host_overhead(with_counts_in_hooks(settings_.host_overhead, config_, parameters_));
+  device_.set_host_overhead(with_counts_in_hooks(settings_.host_overhead, config_, *parameters_));
 }
 
 TrainingStep::~TrainingStep() = default;

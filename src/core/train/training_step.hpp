@@ -41,9 +41,11 @@ struct StepReport {
 class TrainingStep {
  public:
   /// Local: allocates, calls no collective.
+  /// @param parameters  of settings.model, where they are known
   /// @throws OutOfMemoryError
   TrainingStep(const RunSettings& settings, const StepConfig& config, Device& device,
-               Collectives& collectives);
+               Collectives& collectives,
+               std::shared_ptr<const ModelParameters> parameters = nullptr);
   ~TrainingStep();
   TrainingStep(const TrainingStep&) = delete;
   TrainingStep& operator=(const TrainingStep&) = delete;
@@ -53,7 +55,7 @@ class TrainingStep {
   StepReport run(std::optional<std::uint64_t> batch = std::nullopt);
 
   ZeroEngine& engine() { return *engine_; }
-  const ModelParameters& parameters() const { return parameters_; }
+  const ModelParameters& parameters() const { return *parameters_; }
 
  private:
   void synchronize_for_timer();
@@ -78,7 +80,7 @@ class TrainingStep {
   StepConfig config_;
   Device& device_;
   Collectives& collectives_;
-  ModelParameters parameters_;
+  std::shared_ptr<const ModelParameters> parameters_;
   std::unique_ptr<ZeroEngine> engine_;
   std::unique_ptr<Model> model_;
   Buffer tokens_;  // int64

@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <variant>
 
 #include "core/base/error.hpp"
 #include "core/base/text.hpp"
 #include "core/search/feasibility/make_experiment.hpp"
+#include "core/train/families/families.hpp"
 #include "core/train/run_experiment.hpp"
 
 namespace dstune {
@@ -171,8 +173,8 @@ StagePlan plan_stage(const TuningConfig& config, int group_size, const MemoryPre
 }  // namespace
 
 MemoryPredictor make_memory_predictor(const Device* imitated) {
-  return [imitated](const Experiment& experiment, int rank) {
-    return dry_run(experiment, rank, imitated).outcome;
+  return [imitated, model = std::make_shared<LastModel>()](const Experiment& experiment, int rank) {
+    return dry_run(experiment, rank, imitated, model.get()).outcome;
   };
 }
 

@@ -1,6 +1,7 @@
 #include "core/search/space/pool.hpp"
 
 #include <algorithm>
+#include <memory>
 #include <numeric>
 #include <set>
 #include <unordered_map>
@@ -188,8 +189,8 @@ class PoolMaker {
 }  // namespace
 
 DryRunner make_dry_runner(const Device* imitated) {
-  return [imitated](const Experiment& experiment, int rank) {
-    return dry_run(experiment, rank, imitated);
+  return [imitated, model = std::make_shared<LastModel>()](const Experiment& experiment, int rank) {
+    return dry_run(experiment, rank, imitated, model.get());
   };
 }
 

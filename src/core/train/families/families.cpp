@@ -20,6 +20,14 @@ const Family& family_of(const ModelSpec& spec) {
   return *family;
 }
 
+std::shared_ptr<const ModelParameters> LastModel::parameters_of(const ModelSpec& spec) {
+  if (!parameters_ || spec != spec_) {
+    parameters_ = std::make_shared<const ModelParameters>(make_model_parameters(spec));
+    spec_ = spec;
+  }
+  return parameters_;
+}
+
 ModelParameters make_model_parameters(const ModelSpec& spec) {
   return fine_tuned(family_of(spec).parameters(spec), spec);
 }

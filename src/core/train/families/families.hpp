@@ -54,6 +54,15 @@ const Family& family_of(const ModelSpec& spec);
 
 /// Those of its family, as spec.fine_tuning says.
 ModelParameters make_model_parameters(const ModelSpec& spec);
+/// Those of the model that was asked for last, for whoever runs many steps of one dry.
+class LastModel {
+ public:
+  std::shared_ptr<const ModelParameters> parameters_of(const ModelSpec& spec);
+
+ private:
+  ModelSpec spec_;
+  std::shared_ptr<const ModelParameters> parameters_;
+};
 /// Training FLOPs of `tokens` tokens in sequences of `sequence_length`: see the family's.
 double training_flops(const ModelSpec& spec, std::int64_t tokens, std::int64_t sequence_length);
 
