@@ -10,12 +10,12 @@ constexpr std::size_t kBlock = std::size_t{64} << 10U;
 
 }  // namespace
 
-constinit thread_local Pooled::FreeLists Pooled::free_lists_{};
+constinit thread_local Pooled::FreeLists Pooled::free_lists{};
 
 void* Pooled::make_more(std::size_t size) {
   struct Blocks {
     Blocks() = default;
-    ~Blocks() { free_lists_ = {}; }
+    ~Blocks() { free_lists = {}; }
     Blocks(const Blocks&) = delete;
     Blocks& operator=(const Blocks&) = delete;
 

@@ -29,7 +29,7 @@ class Pooled {
   static std::size_t units(std::size_t size) { return (size + kUnit - 1) / kUnit; }
   static void* make_more(std::size_t size);
 
-  static constinit thread_local FreeLists free_lists_;
+  static constinit thread_local FreeLists free_lists;
 };
 
 #if defined(__has_feature)
@@ -43,21 +43,21 @@ class Pooled {
 
 #ifdef DSTUNE_POOLS_NOTHING
 inline void* Pooled::operator new(std::size_t size) { return ::operator new(size); }
-inline void Pooled::operator delete(void* object, std::size_t size) noexcept {
-  ::operator delete(object, size);
+inline void Pooled::operator delete(void* object, std::size_t /*size*/) noexcept {
+  ::operator delete(object);
 }
 #else
 inline void* Pooled::operator new(std::size_t size) {
   if (size > kLargest) return ::operator new(size);
-  Free*& first = free_lists_[units(size)];
+  Free*& first = free_lists[units(size)];
   if (first == nullptr) return make_more(size);
   Free* const piece = first;
   first = piece->next;
   return piece;
 }
 inline void Pooled::operator delete(void* object, std::size_t size) noexcept {
-  if (size > kLargest) return ::operator delete(object, size);
-  Free*& first = free_lists_[units(size)];
+  if (size > kLargest) return ::operator delete(object);
+  Free*& first = free_lists[units(size)];
   first = new (object) Free{first};
 }
 #endif
