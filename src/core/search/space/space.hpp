@@ -45,7 +45,7 @@ class Space {
 
   /// Name and complete DeepSpeed JSON of the `index`-th, index < size().
   Candidate at(std::uint64_t index) const { return {name(index), config(index)}; }
-  json::object config(std::uint64_t index) const;
+  DeepSpeedConfig config(std::uint64_t index) const;
   Point point(std::uint64_t index) const;
   /// The first index that differs from `index` only in keys that do nothing in the stage.
   std::uint64_t first_alike(std::uint64_t index) const;

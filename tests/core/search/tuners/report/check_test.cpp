@@ -47,7 +47,8 @@ class SearchOutlineTest : public testing::Test {
   DryRun run(const Experiment& experiment, int rank) {
     ++dry_runs_;
     Outcome outcome = machine_.predictor()(experiment, rank);
-    const bool overlaps = experiment.ds_config.at("zero_optimization").at("overlap_comm") == true;
+    const bool overlaps =
+        experiment.ds_config.json().at("zero_optimization").at("overlap_comm") == true;
     if (overlaps) std::get<Measured>(outcome).peak_memory.total *= 2;
     return {std::move(outcome), 0};
   }
