@@ -19,7 +19,7 @@ src=${1:-$(dirname "$0")/../src}
 orders=(
   "core: base input model device experiment train config report search"
   "core/report: formats journal tables files"
-  "core/search: schedule feasibility space predict tuners"
+  "core/search: schedule feasibility space predict tuners run"
   "core/search/tuners: compare report"
   "core/train: layers tape nn zero families"
   "core/train/zero: layout reduction gather"

@@ -50,7 +50,7 @@ bool ScriptedPool::loses_worker(const std::string& name) {
 }
 
 std::vector<Completion> ScriptedPool::wait() {
-  if (on_wait_) while_waiting_();
+  if (while_waiting_) while_waiting_();
   if (interrupted_) return {};
   if (running_.empty()) throw std::logic_error("wait() without a running experiment never returns");
   const auto over = std::move(running_.front());
