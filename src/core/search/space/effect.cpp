@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <type_traits>
 #include <utility>
 #include <variant>
 
@@ -11,19 +12,64 @@
 namespace dstune {
 namespace {
 
-void add(std::uint64_t& number, std::uint64_t what) {
-  const char* const bytes = reinterpret_cast<const char*>(&what);
-  number = hash_of({bytes, sizeof what}, number);
-}
+/// Makes one number of many.
+class Hash {
+ public:
+  template <class... Values>
+  void add(const Values&... values) {
+    (append(values), ...);
+  }
+  template <class Lines>
+  void add_all(const Lines& lines) {
+    append(lines.size());
+    for (const auto& line : lines) append(line);
+  }
+  std::uint64_t number() const { return number_; }
 
-void add_dry_run(std::uint64_t& number, std::uint64_t walk, const Measured& measured) {
-  add(number, walk);
-  add(number, hash_of(to_json_text(measured.ledger.to_json(), 0)));
+ private:
+  template <class Value>
+  void append(const Value& value) {
+    static_assert(std::is_arithmetic_v<Value> || std::is_enum_v<Value>);
+    number_ = hash_of({reinterpret_cast<const char*>(&value), sizeof value}, number_);
+  }
+  void append(const CollectiveLine& line) {
+    const auto& [purpose, kind, dtype, stream, ranks, calls, elements, bytes, wire, exposed,
+                 overlapped, added, pipelined] = line;
+    add(purpose, kind, dtype, stream, ranks, calls, elements, bytes, wire, exposed, overlapped,
+        added, pipelined);
+  }
+  void append(const PassLine& line) {
+    const auto& [pass, calls, read, written] = line;
+    add(pass, calls, read, written);
+  }
+  void append(const SyncLine& line) {
+    const auto& [reason, calls, time] = line;
+    add(reason, calls, time);
+  }
+  void append(const TransferLine& line) {
+    const auto& [transfer, calls, bytes] = line;
+    add(transfer, calls, bytes);
+  }
+  void append(const HostLine& line) {
+    const auto& [event, calls, time, idle] = line;
+    add(event, calls, time, idle);
+  }
+
+  std::uint64_t number_ = kHashStart;
+};
+
+void add_dry_run(Hash& hash, std::uint64_t walk, const Measured& measured) {
+  const Ledger& ledger = measured.ledger;
+  hash.add(walk, ledger.peak_live_elements());
+  hash.add_all(ledger.collectives());
+  hash.add_all(ledger.passes());
+  hash.add_all(ledger.syncs());
+  hash.add_all(ledger.transfers());
+  hash.add_all(ledger.host());
   const PeakMemory& peak = measured.peak_memory;
-  add(number, peak.total);
-  add(number, peak.reserved);
-  for (const Bytes size : peak.at_peak.bytes) add(number, size);
-  for (const Bytes size : peak.categories.bytes) add(number, size);
+  hash.add(peak.total, peak.reserved);
+  hash.add_all(peak.at_peak.bytes);
+  hash.add_all(peak.categories.bytes);
 }
 
 // What the caching allocator reserves depends on the room that there is.
@@ -81,8 +127,8 @@ Effect find_effect(Experiment experiment, const std::vector<int>& ranks, const D
   const Bytes limit = experiment.settings.memory_limit;
   experiment.settings.memory_limit = kUnlimited;
   Effect effect;
-  effect.number = kHashStart;
   effect.fits = true;
+  Hash hash;
   for (const int rank : ranks) {
     DryRun run = dry_run(experiment, rank);
     auto* const measured = std::get_if<Measured>(&run.outcome);
@@ -91,7 +137,7 @@ Effect find_effect(Experiment experiment, const std::vector<int>& ranks, const D
       effect.skipped = skipped != nullptr ? skipped->reason : describe(run.outcome);
       return effect;
     }
-    add_dry_run(effect.number, run.walk, *measured);
+    add_dry_run(hash, run.walk, *measured);
     const PeakMemory peak = measured->peak_memory;
     if (!fits_within(limit, *measured, experiment, dry_run, rank) && effect.fits) {
       effect.fits = false;
@@ -104,6 +150,7 @@ Effect find_effect(Experiment experiment, const std::vector<int>& ranks, const D
       effect.dry.peak_memory = peak;
     }
   }
+  effect.number = hash.number();
   return effect;
 }
 

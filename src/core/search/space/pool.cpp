@@ -110,14 +110,15 @@ class PoolMaker {
 
   std::uint32_t distinct(const Space& space, std::uint64_t index, DeepSpeedConfig config) {
     const auto ranks = ranks_that_differ(config.step(), parameters_, group_size_);
-    Candidate candidate{space.name(index), std::move(config)};
-    Effect effect = find_effect(make_experiment(config_, group_size_, candidate), ranks, dry_run_);
+    Effect effect =
+        find_effect(make_experiment(config_, group_size_, {"", config}), ranks, dry_run_);
     if (!effect.skipped.empty()) return invalid(effect.skipped);
     const auto [known, is_new] = by_effect_.try_emplace(effect.number, 0);
     if (!is_new) {
       repeat(known->second, space, index);
       return known->second;
     }
+    Candidate candidate{space.name(index), std::move(config)};
     candidate.name = unused_name(candidate);
     known->second = add({effect.fits ? FateKind::pooled : FateKind::does_not_fit, effect.shortage,
                          candidate.name, pool_.spaces.size() - 1, index});

@@ -57,7 +57,6 @@ class Space {
   /// Which value of each axis, and which point at the end.
   std::vector<std::size_t> places(std::uint64_t index) const;
   Point point_at(const std::vector<std::size_t>& places) const;
-  json::object name_config(const std::vector<std::size_t>& places) const;
   std::string plain_name(const std::vector<std::size_t>& places) const;
   void find_clashes();
 
