@@ -69,7 +69,7 @@ MemoryPredictor SimulatedMachine::predictor() const {
 TuningConfig make_tuning_config(Bytes memory_limit) {
   TuningConfig config;
   config.source = "config.json";
-  config.deepspeed["optimizer"] = {{"type", "AdamW"}};
+  config.deepspeed.set("optimizer", {{"type", "AdamW"}});
   config.settings.model.vocab_size = 64;
   config.settings.model.max_positions = 16;
   config.settings.model.hidden_size = 8;

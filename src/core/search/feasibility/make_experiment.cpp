@@ -35,7 +35,7 @@ Candidate make_candidate(const TuningConfig& config, int group_size, const Point
   ds[kTrainBatch] = point.micro_batch * point.accumulation_steps * group_size;
   ds[kMicroBatch] = point.micro_batch;
   ds[kAccumulation] = point.accumulation_steps;
-  for (const auto& member : config.deepspeed) {
+  for (const auto& member : config.deepspeed.json()) {
     if (member.key() == kZero) {
       ds[kZero] = with_stage(&member.value(), point.stage);
     } else if (!ds.contains(member.key())) {

@@ -58,7 +58,7 @@ RunIdentity identity_of(const RunParts& parts) {
   return {to_json(settings.model),
           settings.backend,
           device_names(settings.backend, parts.workers),
-          to_text(deepspeed_version_of(parts.config.deepspeed)),
+          to_text(parts.config.deepspeed.step().version),
           version_text(),
           library_names(settings.backend, parts.workers),
           parts.surroundings.mpi,

@@ -98,7 +98,7 @@ std::int64_t max_micro_batch_of_leanest(const TuningConfig& config, int group_si
   }
   if (best.peak == kUnlimited) return 0;
   TuningConfig leanest = config;
-  leanest.deepspeed = best.ds_config.json();
+  leanest.deepspeed = best.ds_config;
   leanest.accumulation_steps = best.accumulation_steps;
   leanest.stages = {stage};
   return plan_stages(leanest, group_size,

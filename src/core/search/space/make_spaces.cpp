@@ -179,7 +179,7 @@ class SpaceMaker {
   bool is_users(const std::string& pointer) const {
     if (has_axis(users_axes_, pointer)) return true;
     if (config_.space.open.contains(pointer)) return false;
-    json::value file = config_.deepspeed;
+    json::value file = config_.deepspeed.json();
     return find_at(file, keys_of(pointer)) != nullptr;
   }
 

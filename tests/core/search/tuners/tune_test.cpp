@@ -139,7 +139,8 @@ TEST(Tune, NeverRunsAnExperimentTwice) {
 
 TEST(Tune, KeepsTheUsersZeroSettingsInEveryExperiment) {
   auto config = make_tuning_config(460);
-  config.deepspeed["zero_optimization"] = {{"reduce_bucket_size", 5000}, {"overlap_comm", false}};
+  config.deepspeed.set("zero_optimization",
+                       {{"reduce_bucket_size", 5000}, {"overlap_comm", false}});
 
   const auto run = run_tuning(config, SimulatedMachine());
 

@@ -99,7 +99,7 @@ std::string experiments_title(std::size_t count, const Pool* pool) {
 }
 
 std::string checkpointing_line(const TuningConfig& config) {
-  const auto checkpointing = make_step_config(config.deepspeed).checkpointing;
+  const auto& checkpointing = config.deepspeed.step().checkpointing;
   if (!checkpointing.is_on()) return "";
   return concat("checkpointing ", describe(checkpointing), "\n");
 }

@@ -27,7 +27,7 @@ class SearchOutlineTest : public testing::Test {
     config_.stages = {1, 2};
     config_.tuner = "guided";
     config_.micro_batches = {1, 2, 4};
-    config_.deepspeed["zero_optimization"] = {{"overlap_comm", true}};
+    config_.deepspeed.set("zero_optimization", {{"overlap_comm", true}});
   }
 
   void add_list() {
