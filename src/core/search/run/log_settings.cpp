@@ -1,4 +1,4 @@
-#include "core/search/feasibility/log_settings.hpp"
+#include "core/search/run/log_settings.hpp"
 
 #include <cstdint>
 #include <set>
