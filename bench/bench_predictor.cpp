@@ -198,7 +198,7 @@ void print_residuals(const std::vector<Sample>& samples, const StepTimePredictor
   for (const Sample& sample : samples) {
     const auto prediction = predictor.without_own(sample.experiment);
     if (!prediction) continue;
-    const auto leaves = leaves_of(sample.experiment.ds_config, "");
+    const auto leaves = leaves_of(sample.experiment.ds_config.json(), "");
     for (const auto& [pointer, value] : leaves) {
       const std::string setting = pointer == kStage ? kStage : leaves.at(kStage) + ": " + pointer;
       residuals[setting][value].push_back(100 * (time_of(sample) / prediction->step_time - 1));

@@ -72,7 +72,7 @@ void run(const std::string& model) {
   Seconds begin = now();
   std::size_t members = 0;
   const Space space = make_spaces(config, kRanks, 3, {{3, 1, 1}}).front();
-  for (std::uint64_t i = 0; i < space.size(); ++i) members += space.config(i).size();
+  for (std::uint64_t i = 0; i < space.size(); ++i) members += space.config(i).json().size();
   print("enumerated", members > 0 ? space.size() : 0, now() - begin);
 
   begin = now();

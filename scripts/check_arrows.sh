@@ -23,7 +23,7 @@ orders=(
   "core/experiment: outcome"
   "core/config: command_line host deepspeed space model"
   "core/report: formats journal tables files"
-  "core/search: schedule feasibility space predict tuners"
+  "core/search: schedule feasibility space predict tuners run"
   "core/search/tuners: compare report"
   "core/train: tape nn zero families"
   "core/train/nn: attention losses"

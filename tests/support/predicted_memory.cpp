@@ -70,7 +70,7 @@ const char* const kStage3Knobs[] = {
 }  // namespace
 
 MemoryUse predict_peak(const Experiment& experiment, int rank, const Device* device) {
-  const StepConfig config = make_step_config(experiment.ds_config);
+  const StepConfig config = experiment.ds_config.step();
   const auto parameters = make_model_parameters(experiment.settings.model);
   const auto scratch = static_cast<Bytes>(attention_scratch(experiment, config, device));
   MemoryUse use =
@@ -93,7 +93,7 @@ std::vector<json::object> stage3_knobs() {
 }
 
 bool shard_sizes_divide(const TinyExperiment& tiny) {
-  return unsupported_shard_sizes(make_step_config(tiny.make().ds_config), tiny.ranks).empty();
+  return unsupported_shard_sizes(tiny.make().ds_config.step(), tiny.ranks).empty();
 }
 
 }  // namespace dstune::test

@@ -50,7 +50,7 @@ bool ScriptedPool::loses_worker(const std::string& name) {
 }
 
 std::vector<Completion> ScriptedPool::wait() {
-  if (on_wait_) on_wait_();
+  if (while_waiting_) while_waiting_();
   if (interrupted_) return {};
   if (running_.empty()) throw std::logic_error("wait() without a running experiment never returns");
   const auto over = std::move(running_.front());
@@ -94,7 +94,7 @@ Completion ScriptedPool::end(const Running& over) {
 Experiment make_named(const std::string& name, int ranks) {
   Experiment experiment;
   experiment.name = name;
-  experiment.ds_config["name"] = name;
+  experiment.ds_config.set("name", json::string_view(name));
   experiment.ranks = ranks;
   return experiment;
 }

@@ -38,8 +38,6 @@ class ScriptedPool : public WorkerPool {
   /// The next experiment called `name` gets stuck on its first worker, which is away until the
   /// experiment after that ended.
   void get_stuck_in(const std::string& name) { stuck_in_ = name; }
-  /// Called in every wait().
-  void on_wait(std::function<void()> call) { on_wait_ = std::move(call); }
   /// From now on wait() returns without an outcome, as it does after a signal.
   void interrupt() { interrupted_ = true; }
 
@@ -53,6 +51,8 @@ class ScriptedPool : public WorkerPool {
              const std::vector<int>& ranks) override;
   void retire(int rank) override;
   std::vector<Completion> wait() override;
+  /// Once in every wait().
+  void call_while_waiting(std::function<void()> work) override { while_waiting_ = std::move(work); }
 
  private:
   struct Running {
@@ -70,7 +70,7 @@ class ScriptedPool : public WorkerPool {
   std::map<int, int> sick_;
   std::set<int> without_device_;
   std::string stuck_in_;
-  std::function<void()> on_wait_;
+  std::function<void()> while_waiting_;
   int away_ = 0;  ///< the rank that is stuck; 0: none
   std::set<int> busy_;
   std::deque<Running> running_;

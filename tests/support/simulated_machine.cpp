@@ -12,7 +12,7 @@ constexpr int kRanks = 2;
 
 Measured measure(Bytes peak, double samples_per_s, const Experiment& experiment, double noise) {
   Measured measured;
-  const auto batch = experiment.ds_config.at("train_batch_size").to_number<double>();
+  const auto batch = experiment.ds_config.json().at("train_batch_size").to_number<double>();
   measured.steps = 3;
   const Seconds step_time = batch / samples_per_s;
   measured.step_time = {step_time, step_time, step_time, 0};
@@ -69,7 +69,7 @@ MemoryPredictor SimulatedMachine::predictor() const {
 TuningConfig make_tuning_config(Bytes memory_limit) {
   TuningConfig config;
   config.source = "config.json";
-  config.deepspeed["optimizer"] = {{"type", "AdamW"}};
+  config.deepspeed.set("optimizer", {{"type", "AdamW"}});
   config.settings.model.vocab_size = 64;
   config.settings.model.max_positions = 16;
   config.settings.model.hidden_size = 8;

@@ -24,7 +24,7 @@ Experiment TinyExperiment::make() const {
   experiment.ranks = ranks;
   json::object section = zero;
   section["stage"] = stage;
-  json::object& config = experiment.ds_config;
+  json::object config;
   config["train_micro_batch_size_per_gpu"] = micro_batch;
   config["gradient_accumulation_steps"] = accumulation_steps;
   config["train_batch_size"] = micro_batch * accumulation_steps * ranks;
@@ -45,6 +45,7 @@ Experiment TinyExperiment::make() const {
       present = value;
     }
   }
+  experiment.ds_config = std::move(config);
   experiment.settings.model = model;
   experiment.settings.devices_per_node = devices_per_node;
   experiment.settings.sequence_length = 5;

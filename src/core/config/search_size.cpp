@@ -39,7 +39,7 @@ std::int64_t most_experiments(const TuningConfig& config) {
 
 void check_search_size(const TuningConfig& config, Problems& problems) {
   const auto experiments = static_cast<Bytes>(std::max<std::int64_t>(most_experiments(config), 1));
-  const Bytes each = weight(config.deepspeed);
+  const Bytes each = weight(config.deepspeed.json());
   if (each <= kMostCopies / experiments) return;
   problems.add("file", concat("takes ", format_bytes(each), " in each of up to ", experiments,
                               " experiments; accepted: at most ", format_bytes(kMostCopies),

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <optional>
-#include <stdexcept>
 #include <string_view>
 #include <utility>
 
@@ -21,7 +20,6 @@
 #include "core/config/search_keys.hpp"
 #include "core/config/search_size.hpp"
 #include "core/config/space/read_space.hpp"
-#include "core/experiment/step_config.hpp"
 #include "core/input/read_json.hpp"
 #include "core/train/families/families.hpp"
 
@@ -148,10 +146,11 @@ TuningConfig read_sections(const json::object& given, const CommandLine& options
   const auto checked = check_section(resolved, deepspeed_section(), "", problems);
   check_relations(checked, problems);
   warn_of_idle_offload(checked, config.stages, problems);
-  config.deepspeed = fixed_part(checked);
-  set_checkpointing(checkpointing, config.deepspeed, problems);
-  set_deepspeed_version(version, config.deepspeed);
-  warn_of_remaining_auto(config.deepspeed, problems);
+  json::object fixed = fixed_part(checked);
+  set_checkpointing(checkpointing, fixed, problems);
+  set_deepspeed_version(version, fixed);
+  warn_of_remaining_auto(fixed, problems);
+  if (problems.empty()) config.deepspeed = std::move(fixed);  // else a key may have any type
   for (auto& warning : problems.warnings()) config.warnings.push_back(std::move(warning));
   return config;
 }
@@ -159,16 +158,14 @@ TuningConfig read_sections(const json::object& given, const CommandLine& options
 // Making the step's settings finds the faults of sections that no table describes.
 void check_steps(const TuningConfig& config, Problems& problems) {
   for (const int stage : config.stages) {
-    json::object step = config.deepspeed;
-    json::value& zero = step["zero_optimization"];
+    json::object staged = config.deepspeed.json();
+    json::value& zero = staged["zero_optimization"];
     if (!zero.is_object()) zero.emplace_object();
     zero.get_object()["stage"] = stage;
-    try {
-      make_step_config(step);
-    } catch (const std::invalid_argument& error) {
-      problems.add("file", error.what());
-      return;
-    }
+    const DeepSpeedConfig step(std::move(staged));
+    if (step.fault().empty()) continue;
+    problems.add("file", step.fault());
+    return;
   }
 }
 

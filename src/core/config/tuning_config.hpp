@@ -57,7 +57,7 @@ inline constexpr const char* kSequenceLengthPointer = "/dstune/sequence_length";
 
 struct TuningConfig {
   std::string source;  ///< path of CONFIG.json, for messages
-  json::object
+  DeepSpeedConfig
       deepspeed;  ///< the user's file without "autotuning" and of "dstune" with nothing but
                   ///< kCheckpointingPointer and kVersionPointer; integers are integers,
                   ///< every "auto" that the search does not choose is resolved. What the search

@@ -105,7 +105,7 @@ std::string Experiment::key() const {
   // profile counts by the numbers that a step spends.
   identity["model"].as_object().erase("name");
   identity["host_overhead_s"] = spent_by(settings.host_overhead);
-  identity["ds_config"] = ds_config;
+  identity["ds_config"] = ds_config.json();
   identity["ranks"] = ranks;
   identity["repetition"] = repetition;
   if (measures_machine) identity["measures_machine"] = true;
@@ -114,7 +114,7 @@ std::string Experiment::key() const {
 
 json::object to_json(const Experiment& experiment) {
   json::object object = {{"name", experiment.name},
-                         {"ds_config", experiment.ds_config},
+                         {"ds_config", experiment.ds_config.json()},
                          {"ranks", experiment.ranks},
                          {"settings", settings_to_json(experiment.settings)},
                          {"repetition", experiment.repetition}};

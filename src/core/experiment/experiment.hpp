@@ -8,6 +8,7 @@
 #include "core/base/units.hpp"
 #include "core/device/host_overhead.hpp"
 #include "core/device/memory/caching_model.hpp"
+#include "core/experiment/deepspeed_config.hpp"
 #include "core/experiment/length_settings.hpp"
 #include "core/experiment/loss_settings.hpp"
 #include "core/model/attention_kind.hpp"
@@ -42,10 +43,9 @@ struct RunSettings {
 };
 
 struct Experiment {
-  std::string name;  ///< folder name in results_dir: "z2_gas1_tmbspg4"
-  json::object
-      ds_config;  ///< complete DeepSpeed JSON: every "auto" resolved, the batch triple consistent
-  int ranks = 1;  ///< group size = data-parallel world size
+  std::string name;           ///< folder name in results_dir: "z2_gas1_tmbspg4"
+  DeepSpeedConfig ds_config;  ///< complete: every "auto" resolved, the batch triple consistent
+  int ranks = 1;              ///< group size = data-parallel world size
   RunSettings settings;
   int repetition = 0;  ///< measuring the same again, for its own sake, is another experiment
   /// No step: the group measures what its machine can do (Measured::machine_rates). Only the

@@ -37,8 +37,8 @@ consteval std::size_t count_members_in_table() {
   return count;
 }
 
-// Not of the JSON, or made of it: behaviour, devices_per_node, unsupported.
-constexpr std::size_t kMembersWithoutRow = 3;
+// Not of the JSON, or made of it: version, behaviour, devices_per_node, unsupported.
+constexpr std::size_t kMembersWithoutRow = 4;
 static_assert(count_members_in_table() + kMembersWithoutRow ==
                   count_members<StepConfig>() - 1 + count_members<LossScaleConfig>(),
               "each member of StepConfig and of its loss_scale has a row in the table of knobs");
@@ -105,6 +105,14 @@ double default_number(const Knob& knob, const DeepSpeedVersion& version) {
     if (row.since <= version) value = row.value;
   }
   return value;
+}
+
+void read_from(const json::object& section, const Knob& knob, StepConfig& config) {
+  if (!knob.defaults.empty()) {
+    with_member(
+        knob, [&](auto& member) { set(member, default_number(knob, config.version)); }, config);
+  }
+  (knob.reader != nullptr ? knob.reader : read_knob)(section, knob, config);
 }
 
 std::vector<std::string> read_texts(const json::object& object, std::string_view key) {
@@ -211,8 +219,7 @@ json::value default_of(const Knob& knob, const DeepSpeedVersion& version) {
   return knob.rule.kind == ValueKind::boolean ? json::value(value != 0) : json::value(value);
 }
 
-void read_knobs(const json::object& ds_config, const DeepSpeedVersion& version,
-                StepConfig& config) {
+void read_knobs(const json::object& ds_config, StepConfig& config) {
   std::string_view place;
   const json::object* section = &ds_config;
   for (const Knob& knob : kKnobs) {
@@ -221,12 +228,13 @@ void read_knobs(const json::object& ds_config, const DeepSpeedVersion& version,
       place = knob.section;
       section = &section_of(ds_config, place);
     }
-    if (!knob.defaults.empty()) {
-      with_member(
-          knob, [&](auto& member) { set(member, default_number(knob, version)); }, config);
-    }
-    (knob.reader != nullptr ? knob.reader : read_knob)(*section, knob, config);
+    read_from(*section, knob, config);
   }
+}
+
+void set_to_default(const Knob& knob, StepConfig& config) {
+  copy_knob(knob, StepConfig(), config);
+  read_from({}, knob, config);
 }
 
 bool does_nothing(std::string_view pointer, int stage) {

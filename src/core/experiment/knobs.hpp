@@ -256,9 +256,11 @@ void copy_knob(const Knob& knob, const StepConfig& from, StepConfig& to);
 /// What the release takes for a knob with `defaults`.
 json::value default_of(const Knob& knob, const DeepSpeedVersion& version);
 
-/// Reads every knob that the checked JSON has; the others get the release's defaults.
+/// Reads every knob that the checked JSON has; the others get the defaults of config.version.
 /// @throws std::invalid_argument  if the JSON was not checked
-void read_knobs(const json::object& ds_config, const DeepSpeedVersion& version, StepConfig& config);
+void read_knobs(const json::object& ds_config, StepConfig& config);
+/// Gives the knob the value that it has where the JSON does not name it.
+void set_to_default(const Knob& knob, StepConfig& config);
 
 /// Whether the value at `pointer` changes neither the step of `stage` nor what is valid there,
 /// whatever the rest of the configuration is. False where that is not known: it only saves time.

@@ -5,6 +5,7 @@
 #include "core/base/json.hpp"
 #include "core/base/text.hpp"
 #include "core/experiment/checked_fields.hpp"
+#include "core/experiment/experiment.hpp"
 #include "core/experiment/knobs.hpp"
 
 namespace dstune {
@@ -142,11 +143,11 @@ void find_unsupported(const json::object& root, StepConfig& config) {
 }  // namespace
 
 StepConfig make_step_config(const json::object& ds_config) {
-  const DeepSpeedVersion version = deepspeed_version_of(ds_config);
   StepConfig config;
-  config.behaviour = behaviour_of(version);
+  config.version = deepspeed_version_of(ds_config);
+  config.behaviour = behaviour_of(config.version);
   find_unsupported_precision(ds_config, config);
-  read_knobs(ds_config, version, config);
+  read_knobs(ds_config, config);
   if (config.micro_batch < 1) reject("train_micro_batch_size_per_gpu", "integer >= 1");
   if (config.accumulation_steps < 1) reject("gradient_accumulation_steps", "integer >= 1");
   if (config.loss_scale.window == 0) reject("fp16.loss_scale_window", "integer >= 1");
@@ -162,13 +163,13 @@ StepConfig make_step_config(const json::object& ds_config) {
 }
 
 StepConfig make_step_config(const Experiment& experiment) {
-  StepConfig config = make_step_config(experiment.ds_config);
+  StepConfig config = experiment.ds_config.step();
   config.devices_per_node = experiment.settings.devices_per_node;
+  if (config.stage < 3 || experiment.settings.model.fine_tuning.is_everything()) return config;
   bool quantizes_frozen = false;
-  read(section(experiment.ds_config, "zero_optimization"), "zero_quantized_nontrainable_weights",
-       quantizes_frozen);
-  if (config.stage == 3 && quantizes_frozen &&
-      !experiment.settings.model.fine_tuning.is_everything()) {
+  read(section(experiment.ds_config.json(), "zero_optimization"),
+       "zero_quantized_nontrainable_weights", quantizes_frozen);
+  if (quantizes_frozen) {
     config.unsupported.emplace_back("zero_optimization.zero_quantized_nontrainable_weights");
   }
   return config;

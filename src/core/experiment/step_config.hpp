@@ -12,10 +12,11 @@
 #include "core/device/dtype.hpp"
 #include "core/experiment/activation_checkpointing.hpp"
 #include "core/experiment/deepspeed_version.hpp"
-#include "core/experiment/experiment.hpp"
 #include "core/experiment/optimizer_config.hpp"
 
 namespace dstune {
+
+struct Experiment;
 
 struct LossScaleConfig {
   double static_scale = 0;  ///< 0: dynamic
@@ -100,7 +101,8 @@ struct StepConfig {
   int hpz_partition_size = 1;        ///< ranks that share secondary shards; 1: there are none
   int mics_shard_size = 0;           ///< ranks that share the model; 0: all of them
 
-  /// The release's own ways of a step, whatever the JSON says.
+  /// The release that the JSON is for, and its own ways of a step, whatever the JSON says.
+  DeepSpeedVersion version = kNewestDeepSpeed;
   StepBehaviour behaviour;
 
   /// A property of the machine, not of the JSON: RunSettings::devices_per_node.
@@ -115,7 +117,7 @@ struct StepConfig {
 /// for (deepspeed_version_of).
 /// @throws std::invalid_argument  if the JSON was not checked (a wrong type or value)
 StepConfig make_step_config(const json::object& ds_config);
-/// The same, with what the experiment knows of the machine.
+/// That of its JSON, with what the experiment knows of the machine and of the model.
 StepConfig make_step_config(const Experiment& experiment);
 
 }  // namespace dstune

@@ -74,7 +74,7 @@ void ask_for(Experiment& machine, const std::vector<GroupMessage>& messages) {
   if (messages.empty()) return;
   json::array asked;
   for (const GroupMessage& message : messages) asked.push_back(to_json(message));
-  machine.ds_config[kAsked] = std::move(asked);
+  machine.ds_config.set(kAsked, std::move(asked));
 }
 
 Outcome measure_machine(const Experiment& experiment, Device& device, Collectives& collectives,
@@ -87,7 +87,7 @@ Outcome measure_machine(const Experiment& experiment, Device& device, Collective
   }
   const DType dtype = make_step_config(experiment).dtype;
   const auto own = measure_rates(device, collectives, dtype, shapes_of(experiment.settings),
-                                 messages_in(experiment.ds_config), largest);
+                                 messages_in(experiment.ds_config.json()), largest);
   std::vector<MachineRates> ranks;
   for (const std::string& text : group.gather(own ? to_json_text(to_json(*own), 0) : "")) {
     if (!text.empty()) ranks.push_back(machine_rates_from_json(parse_json(text).as_object()));

@@ -44,8 +44,7 @@ class MpiWorkerPool final : public WorkerPool {
   /// Returns at once, with nothing, if nothing runs.
   std::vector<Completion> wait() override;
 
-  /// From now on wait() calls `work` (which may be empty) again and again while it waits.
-  void call_while_waiting(std::function<void()> work) { while_waiting_ = std::move(work); }
+  void call_while_waiting(std::function<void()> work) override { while_waiting_ = std::move(work); }
 
   /// Reads what has arrived, sends heartbeats, looks after time limits; does not block.
   /// @returns whether anything was read

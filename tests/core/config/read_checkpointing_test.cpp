@@ -96,7 +96,8 @@ TEST_F(CheckpointingOfAFile, IsAnAxisOfEveryStageAndStaysInTheExperimentsJson) {
   EXPECT_EQ(config.space.all_stages[0].tied.at(0).pointer, kCheckpointingPointer);
   EXPECT_THAT(config.space.all_stages[0].tied.at(0).values,
               ElementsAre(json::value(false), json::value(true)));
-  EXPECT_EQ(to_json_text(config.deepspeed, 0), R"({"dstune":{"activation_checkpointing":false}})");
+  EXPECT_EQ(to_json_text(config.deepspeed.json(), 0),
+            R"({"dstune":{"activation_checkpointing":false}})");
 }
 
 TEST_F(CheckpointingOfAFile, DeepSpeedsSectionIsWithoutEffectUnlessItsFunctionIsCalled) {

@@ -121,7 +121,7 @@ TEST(TuningConfigOfARelease, SaysItInEveryExperiment) {
 
   const TuningConfig config = read_tuning_config(options);
 
-  EXPECT_EQ(deepspeed_version_of(config.deepspeed), (DeepSpeedVersion{0, 18, 2}));
+  EXPECT_EQ(config.deepspeed.step().version, (DeepSpeedVersion{0, 18, 2}));
 }
 
 TEST(TuningConfigOfARelease, EndsAtATextThatIsNone) {

@@ -32,7 +32,7 @@ TEST(SearchSize, IsBoundedByTheTrialsAndByWhatCanBeTried) {
 
 TEST(SearchSize, AnOrdinaryFileIsAcceptedWithAnyNumberOfTrials) {
   TuningConfig config = config_of(4, 1'000'000'000);
-  config.deepspeed["scheduler"] = {{"type", "WarmupLR"}, {"params", {{"warmup_num_steps", 10}}}};
+  config.deepspeed.set("scheduler", {{"type", "WarmupLR"}, {"params", {{"warmup_num_steps", 10}}}});
   config.autotuning.num_tuning_micro_batch_sizes = 1000;
 
   EXPECT_EQ(problems_of(config), 0U);
@@ -40,7 +40,7 @@ TEST(SearchSize, AnOrdinaryFileIsAcceptedWithAnyNumberOfTrials) {
 
 TEST(SearchSize, ALongFileIsRefusedOnlyWithManyExperiments) {
   TuningConfig config = config_of(4, 1);
-  config.deepspeed["comment"] = std::string(std::size_t{8} << 20U, 'x');
+  config.deepspeed.set("comment", json::string(std::size_t{8} << 20U, 'x'));
 
   EXPECT_EQ(problems_of(config), 0U);
   config.autotuning.tuner_num_trials = 50;
@@ -49,7 +49,7 @@ TEST(SearchSize, ALongFileIsRefusedOnlyWithManyExperiments) {
 
 TEST(SearchSize, SmallValuesCountWhatTheyTakeInMemory) {
   TuningConfig config = config_of(4, 50);
-  config.deepspeed["list"] = json::array(500'000);  // 1 MB of text
+  config.deepspeed.set("list", json::array(500'000));  // 1 MB of text
 
   EXPECT_EQ(problems_of(config), 1U);
 }

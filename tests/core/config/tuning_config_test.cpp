@@ -44,7 +44,7 @@ TEST_F(ReadTuningConfig, SaysWhichStagesOfTheSpaceAreNotSearched) {
 TEST_F(ReadTuningConfig, NeedsOnlyAModel) {
   const auto config = read(R"({"dstune": {"model": "gpt2"}})");
 
-  EXPECT_TRUE(config.deepspeed.empty());
+  EXPECT_TRUE(config.deepspeed.json().empty());
   EXPECT_EQ(config.stages, (std::vector<int>{0, 1, 2, 3}));
   EXPECT_EQ(config.start_micro_batch, 1);
   EXPECT_EQ(config.autotuning.tuner_num_trials, 50);
@@ -61,7 +61,7 @@ TEST_F(ReadTuningConfig, ObeysWhatTheCommandLineChanges) {
           "bf16": {"enabled": "auto"}, "dstune": {"model": "gpt2"}})",
       options);
 
-  EXPECT_EQ(to_json_text(config.deepspeed, 0),
+  EXPECT_EQ(to_json_text(config.deepspeed.json(), 0),
             R"({"zero_optimization":{"overlap_comm":true},"bf16":{"enabled":true}})");
   EXPECT_EQ(config.notes.size(), 2U);
   EXPECT_TRUE(config.warnings.empty());
@@ -85,7 +85,7 @@ TEST_F(ReadTuningConfig, PassesOtherKeysThroughInTheirOrder) {
     "aa_mine": "text",
   })");
 
-  EXPECT_EQ(to_json_text(config.deepspeed, 0),
+  EXPECT_EQ(to_json_text(config.deepspeed.json(), 0),
             R"({"zz_mine":{"b":500000000.0,"a":[1,0.1,null]},)"
             R"("tensorboard":{"enabled":true,"output_path":"x"},"steps_per_print":2000,)"
             R"("aa_mine":"text"})");
@@ -102,7 +102,7 @@ TEST_F(ReadTuningConfig, KeepsTheZeroSettingsOfTheUserButNotTheStage) {
   })");
 
   EXPECT_EQ(config.stages, (std::vector<int>{1, 2}));
-  EXPECT_EQ(to_json_text(config.deepspeed, 0),
+  EXPECT_EQ(to_json_text(config.deepspeed.json(), 0),
             R"({"zero_optimization":{"reduce_bucket_size":50000000,"overlap_comm":false,)"
             R"("offload_optimizer":{"device":"cpu"}}})");
 }
@@ -117,7 +117,7 @@ TEST_F(ReadTuningConfig, ResolvesAutoFromTheModel) {
                           "stage3_param_persistence_threshold": "auto"}
   })");
 
-  EXPECT_EQ(to_json_text(config.deepspeed, 0),
+  EXPECT_EQ(to_json_text(config.deepspeed.json(), 0),
             R"({"gradient_clipping":1.0,"bf16":{"enabled":true},)"
             R"("zero_optimization":{"reduce_bucket_size":4096,)"
             R"("stage3_param_persistence_threshold":640}})");
@@ -202,7 +202,7 @@ TEST_F(ReadTuningConfig, TakesTheOldFormOfZeroAndLeavesOutWhatIsRemoved) {
                                "amp": {"enabled": false}})");
 
   EXPECT_EQ(config.stages, std::vector<int>{1});
-  EXPECT_EQ(to_json_text(config.deepspeed, 0), R"({"zero_optimization":{}})");
+  EXPECT_EQ(to_json_text(config.deepspeed.json(), 0), R"({"zero_optimization":{}})");
   EXPECT_EQ(config.warnings.size(), 2U);
 }
 

@@ -43,7 +43,7 @@ Step run(const TinyExperiment& tiny, const HostOverhead& overhead) {
   settings.host_overhead = overhead;
   sim::SimDevice device(settings.memory_limit);
   sim::SimCollectives collectives(device, 0, experiment.ranks);
-  TrainingStep step(settings, make_step_config(experiment.ds_config), device, collectives);
+  TrainingStep step(settings, experiment.ds_config.step(), device, collectives);
   step.run();
   const Seconds total = step.run().total;
   return {total, device.ledger()};

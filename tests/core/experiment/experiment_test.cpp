@@ -33,7 +33,7 @@ TEST(ExperimentJson, ReadsBackExactly) {
       experiment_from_json(parse_json(to_json_text(to_json(experiment), 0)).as_object());
 
   EXPECT_EQ(back.name, experiment.name);
-  EXPECT_EQ(json::value(back.ds_config), json::value(experiment.ds_config));
+  EXPECT_EQ(json::value(back.ds_config.json()), json::value(experiment.ds_config.json()));
   EXPECT_EQ(back.ranks, experiment.ranks);
   EXPECT_EQ(back.settings, experiment.settings);
   EXPECT_EQ(back.key(), experiment.key());
@@ -170,7 +170,7 @@ TEST(ExperimentKey, DiffersForWhateverChangesTheResult) {
   const std::string key = example().key();
 
   EXPECT_NE(key, key_after([](Experiment& e) { e.ranks = 4; }));
-  EXPECT_NE(key, key_after([](Experiment& e) { e.ds_config["gradient_clipping"] = 1; }));
+  EXPECT_NE(key, key_after([](Experiment& e) { e.ds_config.set("gradient_clipping", 1); }));
   EXPECT_NE(key, key_after([](Experiment& e) { e.settings.model.num_layers = 1; }));
   EXPECT_NE(key, key_after([](Experiment& e) { e.settings.sequence_length = 128; }));
   EXPECT_NE(key, key_after([](Experiment& e) { e.settings.memory_limit = 1; }));

@@ -120,5 +120,22 @@ TEST(Knobs, AreDocumented) {
   }
 }
 
+TEST(Knobs, GetTheDefaultsOfTheirRelease) {
+  for (const char* const release : {"0.16.9", "0.19.8"}) {
+    const json::object version{{"deepspeed_version", release}};
+    StepConfig config = make_step_config(
+        json::object{{"dstune", version},
+                     {"gradient_clipping", 5},
+                     {"bf16", {{"enabled", true}, {"check_grad_overflow", false}}},
+                     {"zero_optimization",
+                      {{"stage", 3}, {"overlap_comm", false}, {"contiguous_gradients", false}}}});
+    const StepConfig plain = make_step_config(json::object{{"dstune", version}});
+
+    for (const Knob& knob : kKnobs) set_to_default(knob, config);
+
+    for (const Knob& knob : kKnobs) EXPECT_TRUE(is_same(knob, config, plain)) << pointer_of(knob);
+  }
+}
+
 }  // namespace
 }  // namespace dstune::knobs_test

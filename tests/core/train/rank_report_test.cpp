@@ -36,7 +36,7 @@ Outcome merge(const std::vector<RankReport>& reports) {
   tiny.micro_batch = 3;
   tiny.accumulation_steps = 2;
   const Experiment experiment = tiny.make();
-  return merge_reports(reports, experiment, make_step_config(experiment.ds_config));
+  return merge_reports(reports, experiment, experiment.ds_config.step());
 }
 
 Measured merge_measured(const std::vector<RankReport>& reports) {

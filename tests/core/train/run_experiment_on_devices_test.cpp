@@ -151,8 +151,8 @@ TEST(RunExperimentOnATalkingDevice, ReadsItBeforeAndAfterTheMeasuredSteps) {
 TEST(RunExperimentOnAUsedDevice, FindsNothingCached) {
   const Experiment experiment = caching_experiment(2, 1);
   Experiment larger = experiment;
-  larger.ds_config["train_micro_batch_size_per_gpu"] = 16;
-  larger.ds_config["train_batch_size"] = 48;
+  larger.ds_config.set("train_micro_batch_size_per_gpu", 16);
+  larger.ds_config.set("train_batch_size", 48);
   const auto fresh = std::get<Measured>(run_on_cpus(experiment).front());
   cpu::CpuDevice device(experiment.settings.memory_limit);
   test::ThreadTeam team(1);

@@ -11,6 +11,7 @@
 
 #include "kernels/cpu/cpu_device.hpp"
 #include "tests/core/train/run_on_cpus.hpp"
+#include "tests/support/set_in.hpp"
 #include "tests/support/tiny_experiment.hpp"
 
 namespace dstune::run_experiment_test {
@@ -62,7 +63,7 @@ TEST_P(RunExperiment, NeedsAndCommunicatesWhatTheDryRunSays) {
 // Half of 2^30 and its halvings do not fit into fp16: warm-up and first steps update nothing.
 TEST_P(RunExperiment, MeasuresOnlyStepsThatUpdate) {
   Experiment experiment = TinyExperiment{GetParam(), 2, 1, 1, DType::fp16}.make();
-  experiment.ds_config["fp16"].get_object()["initial_scale_power"] = 30;
+  testing_support::set_in(experiment.ds_config, "fp16", "initial_scale_power", 30);
   const auto dry = std::get<Measured>(dry_run(experiment, 0).outcome);
   // Now and then a step overflows again: stage 3 gathers in the next what it did not gather then.
   for (const int steps : {1, 2, 3, 4, 5, 6}) {
@@ -77,7 +78,7 @@ TEST_P(RunExperiment, MeasuresOnlyStepsThatUpdate) {
 
 TEST_P(RunExperiment, FailsIfNoStepUpdates) {
   Experiment experiment = TinyExperiment{GetParam(), 2, 1, 1, DType::fp16}.make();
-  experiment.ds_config["fp16"].get_object()["loss_scale"] = 1e30;
+  testing_support::set_in(experiment.ds_config, "fp16", "loss_scale", 1e30);
 
   const auto outcomes = run_on_cpus(experiment);
 
@@ -103,7 +104,7 @@ TEST_P(RunExperiment, MeasuresEnoughStepsOfAFiniteLoss) {
 TEST_P(RunExperiment, RunsAtItsPeakAndRunsOutOfMemoryOneByteBelow) {
   for (const int ranks : {1, 3}) {
     Experiment experiment = TinyExperiment{GetParam(), ranks}.make();
-    experiment.ds_config["zero_optimization"].as_object()["reduce_bucket_size"] = 100;
+    testing_support::set_in(experiment.ds_config, "zero_optimization", "reduce_bucket_size", 100);
     const auto [rank, peak] = largest_dry_peak(experiment);
 
     experiment.settings.memory_limit = peak.total;
@@ -124,7 +125,7 @@ TEST_P(RunExperiment, RunsAtItsPeakAndRunsOutOfMemoryOneByteBelow) {
 
 TEST_P(RunExperiment, FailsWhenTheLossIsNotFinite) {
   Experiment experiment = TinyExperiment{GetParam(), 2}.make();
-  experiment.ds_config["optimizer"] = {{"type", "AdamW"}, {"params", {{"lr", 1e30}}}};
+  experiment.ds_config.set("optimizer", {{"type", "AdamW"}, {"params", {{"lr", 1e30}}}});
 
   const auto outcomes = run_on_cpus(experiment);
 
@@ -197,8 +198,8 @@ TEST(RunExperimentWithUnsupportedKnob, IsSkippedOnEveryRankAndNamesIt) {
 
 TEST(RunExperimentWithExhaustedLossScale, FailsOnEveryRank) {
   Experiment experiment = TinyExperiment{.stage = 2, .ranks = 2, .dtype = DType::fp16}.make();
-  experiment.ds_config["fp16"] = {{"enabled", true}, {"initial_scale_power", 0}};
-  experiment.ds_config["optimizer"] = {{"type", "AdamW"}, {"params", {{"lr", 1e30}}}};
+  experiment.ds_config.set("fp16", {{"enabled", true}, {"initial_scale_power", 0}});
+  experiment.ds_config.set("optimizer", {{"type", "AdamW"}, {"params", {{"lr", 1e30}}}});
 
   const auto outcomes = run_on_cpus(experiment);
 

@@ -87,14 +87,14 @@ json::object* find_section(json::object& config, std::string_view pointer) {
   return section;
 }
 
-// So that the file means the same to every release: what `version` does by default is written out
+// So that the file means the same to every release: what its release does by default is written out
 // wherever another release has another default.
-void pin_defaults(json::object& config, const StepConfig& step, const DeepSpeedVersion& version) {
+void pin_defaults(json::object& config, const StepConfig& step) {
   for (const Knob& knob : kKnobs) {
     if (knob.defaults.empty() || !is_read(knob, step)) continue;
     json::object* const section = find_section(config, knob.section);
     if (section == nullptr || section->contains(knob.rule.key)) continue;
-    (*section)[knob.rule.key] = default_of(knob, version);
+    (*section)[knob.rule.key] = default_of(knob, step.version);
   }
 }
 
@@ -102,7 +102,7 @@ void pin_defaults(json::object& config, const StepConfig& step, const DeepSpeedV
 
 json::object optimal_config(const Experiment& best, int ranks,
                             const std::vector<std::string>& left_to_trainer) {
-  json::object config = best.ds_config;
+  json::object config = best.ds_config.json();
   config.erase("autotuning");
   config.erase("dstune");
   const StepConfig step = make_step_config(best);
@@ -111,7 +111,7 @@ json::object optimal_config(const Experiment& best, int ranks,
   config["train_micro_batch_size_per_gpu"] = step.micro_batch;
   config["gradient_accumulation_steps"] = step.accumulation_steps;
   if (step.stage == 3 && knows_leaves) name_leaf_modules(config, best.settings.model.family);
-  pin_defaults(config, step, deepspeed_version_of(best.ds_config));
+  pin_defaults(config, step);
   for (const auto& pointer : left_to_trainer) leave_to_trainer(config, pointer);
   return config;
 }

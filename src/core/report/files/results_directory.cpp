@@ -48,7 +48,7 @@ void write_or_remove(const std::string& path, bool is_wanted, Text text) {
 json::object experiment_json(const Experiment& experiment) {
   json::object object = to_json(experiment);
   return {{"name", experiment.name},
-          {"ds_config", experiment.ds_config},
+          {"ds_config", experiment.ds_config.json()},
           {"num_gpus", experiment.ranks},
           {"dstune", json::object{{"settings", std::move(object["settings"])}}}};
 }
@@ -138,7 +138,7 @@ void ResultsDirectory::write_record(const Record& record) const {
   ours["finished_s"] = record.finished;
   if (!record.failed_tries.empty()) ours["failed_tries"] = to_json(record).at("failed_tries");
   write(folder + "/exp.json", description);  // first: it says whose folder this is
-  write(folder + "/ds_config.json", experiment.ds_config);
+  write(folder + "/ds_config.json", experiment.ds_config.json());
   if (const auto* measured = std::get_if<Measured>(&record.outcome)) {
     write(folder + "/metrics.json", metrics_json(experiment, *measured));
     remove_file(folder + "/stderr.log");  // of an attempt that lost a worker

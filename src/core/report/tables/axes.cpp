@@ -30,7 +30,7 @@ Leaves leaves_of(const Experiment& experiment) {
                    {"/gradient_accumulation_steps", nullptr},
                    {"/ranks", experiment.ranks}};
   Leaves found;
-  collect_leaves(experiment.ds_config, "", found);
+  collect_leaves(experiment.ds_config.json(), "", found);
   for (auto& leaf : found) {
     if (leaf.first == "/train_batch_size") continue;
     const auto known = std::find_if(leaves.begin(), leaves.end(),

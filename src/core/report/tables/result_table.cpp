@@ -81,7 +81,7 @@ std::string result_table(const std::vector<Record>& records, Metric metric,
                          const Optimum& optimum) {
   if (records.empty()) return "";
   std::vector<Record> sorted = ranked(records, metric);
-  const json::object fastest = sorted.front().experiment.ds_config;
+  const DeepSpeedConfig fastest = sorted.front().experiment.ds_config;
   put_first(sorted, optimum.name);
   // Repetitions are rows, so its number may be there more than once.
   const bool is_fastest = fastest == sorted.front().experiment.ds_config;

@@ -73,7 +73,7 @@ std::string optimal_line(const Experiment& best, const std::string& result_dir, 
                 step.checkpointing.is_on()
                     ? concat(", activation checkpointing: ", describe(step.checkpointing))
                     : "",
-                tuned_sequence_length(best.ds_config)
+                tuned_sequence_length(best.ds_config.json())
                     ? concat(", sequence length ", best.settings.sequence_length)
                     : "",
                 "). The exp result is at ", result_dir, ".\n");

@@ -35,7 +35,7 @@ Candidate make_candidate(const TuningConfig& config, int group_size, const Point
   ds[kTrainBatch] = point.micro_batch * point.accumulation_steps * group_size;
   ds[kMicroBatch] = point.micro_batch;
   ds[kAccumulation] = point.accumulation_steps;
-  for (const auto& member : config.deepspeed) {
+  for (const auto& member : config.deepspeed.json()) {
     if (member.key() == kZero) {
       ds[kZero] = with_stage(&member.value(), point.stage);
     } else if (!ds.contains(member.key())) {
@@ -53,7 +53,7 @@ std::int64_t amount_of(Metric metric, std::int64_t samples, const RunSettings& s
 Experiment make_experiment(const TuningConfig& config, int group_size, Candidate candidate) {
   Experiment experiment{std::move(candidate.name), std::move(candidate.ds_config), group_size,
                         config.settings, candidate.repetition};
-  if (const auto length = tuned_sequence_length(experiment.ds_config)) {
+  if (const auto length = tuned_sequence_length(experiment.ds_config.json())) {
     experiment.settings.sequence_length = *length;
   }
   return experiment;

@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <string>
 
-#include "core/base/json.hpp"
 #include "core/config/tuning_config.hpp"
 #include "core/experiment/experiment.hpp"
 
@@ -13,9 +12,9 @@ namespace dstune {
 
 /// What a tuner wants measured: ranks and machine settings are the run's.
 struct Candidate {
-  std::string name;        ///< folder of the experiment; one name, one measurement
-  json::object ds_config;  ///< complete DeepSpeed JSON, see Experiment
-  int repetition = 0;      ///< see Experiment
+  std::string name;           ///< folder of the experiment; one name, one measurement
+  DeepSpeedConfig ds_config;  ///< see Experiment
+  int repetition = 0;         ///< see Experiment
 };
 
 /// What fast mode varies.

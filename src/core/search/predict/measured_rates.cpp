@@ -46,7 +46,7 @@ std::vector<std::uint64_t> unlike_points(const Space& space) {
 /// What a machine is asked for one type of model.
 struct Question {
   DType dtype = DType::fp32;
-  json::object ds_config;
+  DeepSpeedConfig ds_config;
   std::vector<GroupMessage> messages;
 };
 
@@ -93,7 +93,7 @@ class Questions {
   }
 
   // Of the first type the one that earlier versions asked, so that their journals answer.
-  json::object config_for(DType dtype, const Experiment& experiment) const {
+  DeepSpeedConfig config_for(DType dtype, const Experiment& experiment) const {
     const Experiment first = base();
     return make_step_config(first).dtype == dtype ? first.ds_config : experiment.ds_config;
   }

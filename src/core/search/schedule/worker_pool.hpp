@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -50,6 +51,9 @@ class WorkerPool {
   /// Waits until at least one experiment ended or the pool changed (a worker came back or was
   /// lost); what ended, possibly nothing. Time-outs and lost workers are outcomes (Failed).
   virtual std::vector<Completion> wait() = 0;
+
+  /// From now on wait() calls `work` (which may be empty) again and again while it waits.
+  virtual void call_while_waiting(std::function<void()> work) = 0;
 };
 
 }  // namespace dstune

@@ -1,6 +1,8 @@
 #include "core/search/space/effect.hpp"
 
 #include <algorithm>
+#include <array>
+#include <type_traits>
 #include <utility>
 #include <variant>
 
@@ -9,19 +11,64 @@
 namespace dstune {
 namespace {
 
-void add(std::uint64_t& number, std::uint64_t what) {
-  const char* const bytes = reinterpret_cast<const char*>(&what);
-  number = hash_of({bytes, sizeof what}, number);
-}
+/// Makes one number of many.
+class Hash {
+ public:
+  template <class... Values>
+  void add(const Values&... values) {
+    (append(values), ...);
+  }
+  template <class Lines>
+  void add_all(const Lines& lines) {
+    append(lines.size());
+    for (const auto& line : lines) append(line);
+  }
+  std::uint64_t number() const { return number_; }
 
-void add_dry_run(std::uint64_t& number, std::uint64_t walk, const Measured& measured) {
-  add(number, walk);
-  add(number, hash_of(to_json_text(measured.ledger.to_json(), 0)));
+ private:
+  template <class Value>
+  void append(const Value& value) {
+    static_assert(std::is_arithmetic_v<Value> || std::is_enum_v<Value>);
+    number_ = hash_of({reinterpret_cast<const char*>(&value), sizeof value}, number_);
+  }
+  void append(const CollectiveLine& line) {
+    const auto& [purpose, kind, dtype, stream, ranks, calls, elements, bytes, wire, exposed,
+                 overlapped, added, pipelined] = line;
+    add(purpose, kind, dtype, stream, ranks, calls, elements, bytes, wire, exposed, overlapped,
+        added, pipelined);
+  }
+  void append(const PassLine& line) {
+    const auto& [pass, calls, read, written] = line;
+    add(pass, calls, read, written);
+  }
+  void append(const SyncLine& line) {
+    const auto& [reason, calls, time] = line;
+    add(reason, calls, time);
+  }
+  void append(const TransferLine& line) {
+    const auto& [transfer, calls, bytes] = line;
+    add(transfer, calls, bytes);
+  }
+  void append(const HostLine& line) {
+    const auto& [event, calls, time, idle] = line;
+    add(event, calls, time, idle);
+  }
+
+  std::uint64_t number_ = kHashStart;
+};
+
+void add_dry_run(Hash& hash, std::uint64_t walk, const Measured& measured) {
+  const Ledger& ledger = measured.ledger;
+  hash.add(walk, ledger.peak_live_elements());
+  hash.add_all(ledger.collectives());
+  hash.add_all(ledger.passes());
+  hash.add_all(ledger.syncs());
+  hash.add_all(ledger.transfers());
+  hash.add_all(ledger.host());
   const PeakMemory& peak = measured.peak_memory;
-  add(number, peak.total);
-  add(number, peak.reserved);
-  for (const Bytes size : peak.at_peak.bytes) add(number, size);
-  for (const Bytes size : peak.categories.bytes) add(number, size);
+  hash.add(peak.total, peak.reserved);
+  hash.add_all(peak.at_peak.bytes);
+  hash.add_all(peak.categories.bytes);
 }
 
 // What the caching allocator reserves depends on the room that there is.
@@ -33,6 +80,32 @@ bool fits_within(Bytes limit, const Measured& measured, Experiment& experiment,
   const DryRun limited = dry_run(experiment, rank);
   experiment.settings.memory_limit = kUnlimited;
   return std::holds_alternative<Measured>(limited.outcome);
+}
+
+using Needs = std::array<double, 9>;
+
+template <class Lines, class Value>
+double sum(const Lines& lines, Value value) {
+  double total = 0;
+  for (const auto& line : lines) total += static_cast<double>(value(line));
+  return total;
+}
+
+Needs needs_of(const Measured& dry) {
+  const Ledger& ledger = dry.ledger;
+  const auto calls = [](const auto& line) { return line.calls; };
+  return {static_cast<double>(dry.peak_memory.counted()),
+          sum(ledger.collectives(), calls),
+          sum(ledger.collectives(), [](const CollectiveLine& line) { return line.wire_bytes; }),
+          sum(ledger.collectives(),
+              [](const CollectiveLine& line) {
+                return line.stream == Stream::compute ? line.wire_bytes : 0;
+              }),
+          sum(ledger.passes(), calls),
+          sum(ledger.passes(), [](const PassLine& line) { return line.read + line.written; }),
+          sum(ledger.syncs(), calls),
+          sum(ledger.transfers(), calls),
+          sum(ledger.host(), calls)};
 }
 
 }  // namespace
@@ -53,8 +126,8 @@ Effect find_effect(Experiment experiment, const std::vector<int>& ranks, const D
   const Bytes limit = experiment.settings.memory_limit;
   experiment.settings.memory_limit = kUnlimited;
   Effect effect;
-  effect.number = kHashStart;
   effect.fits = true;
+  Hash hash;
   for (const int rank : ranks) {
     DryRun run = dry_run(experiment, rank);
     auto* const measured = std::get_if<Measured>(&run.outcome);
@@ -63,7 +136,7 @@ Effect find_effect(Experiment experiment, const std::vector<int>& ranks, const D
       effect.skipped = skipped != nullptr ? skipped->reason : describe(run.outcome);
       return effect;
     }
-    add_dry_run(effect.number, run.walk, *measured);
+    add_dry_run(hash, run.walk, *measured);
     const PeakMemory peak = measured->peak_memory;
     if (!fits_within(limit, *measured, experiment, dry_run, rank) && effect.fits) {
       effect.fits = false;
@@ -76,7 +149,15 @@ Effect find_effect(Experiment experiment, const std::vector<int>& ranks, const D
       effect.dry.peak_memory = peak;
     }
   }
+  effect.number = hash.number();
   return effect;
+}
+
+bool is_dominated(const Measured& a, const Measured& b) {
+  const Needs more = needs_of(a);
+  const Needs less = needs_of(b);
+  return more != less && std::equal(more.begin(), more.end(), less.begin(),
+                                    [](double x, double y) { return x >= y; });
 }
 
 }  // namespace dstune

@@ -1,4 +1,5 @@
-// What a configuration would do to all ranks: the step itself, as a number, and its memory.
+// What a configuration would do to all ranks: the step itself, as a number, and its memory; and
+// which configurations can only lose.
 #pragma once
 
 #include <cstdint>
@@ -27,5 +28,10 @@ std::vector<int> ranks_that_differ(const StepConfig& step, const ModelParameters
 
 /// Runs `experiment` dry on `ranks`, with and without its memory limit.
 Effect find_effect(Experiment experiment, const std::vector<int>& ranks, const DryRunner& dry_run);
+
+/// True if `a` needs at least as much as `b` of everything that a dry run counts: memory, bytes and
+/// calls of collectives, those of them beside which nothing runs, passes, waits and host events;
+/// and more of one of them. Both have the same micro-batch and accumulation.
+bool is_dominated(const Measured& a, const Measured& b);
 
 }  // namespace dstune

@@ -92,10 +92,11 @@ constexpr KnownFault kKnownFaults[] = {
 
 }  // namespace
 
-std::vector<std::string> known_faults(const StepConfig& config, const DeepSpeedVersion& version) {
+std::vector<std::string> known_faults(const StepConfig& config) {
   std::vector<std::string> sentences;
   for (const KnownFault& known : kKnownFaults) {
-    if (version < known.first || version >= known.mended || !known.applies(config)) continue;
+    const bool has_release = config.version >= known.first && config.version < known.mended;
+    if (!has_release || !known.applies(config)) continue;
     sentences.push_back(concat("stage ", config.stage, " with ", known.knobs, ": ", known.fault,
                                " (DeepSpeed ", known.versions, "; ", known.source,
                                "): check that your version has it mended"));

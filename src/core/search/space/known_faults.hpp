@@ -10,8 +10,8 @@
 namespace dstune {
 
 /// A sentence for each fault that DeepSpeed's users have met with such a configuration and that
-/// `version` has, or may have: what goes wrong, in which versions, and the public report. Nothing
+/// its release has, or may have: what goes wrong, in which versions, and the public report. Nothing
 /// is wrong with it as it is modelled here.
-std::vector<std::string> known_faults(const StepConfig& config, const DeepSpeedVersion& version);
+std::vector<std::string> known_faults(const StepConfig& config);
 
 }  // namespace dstune

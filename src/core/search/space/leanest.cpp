@@ -13,7 +13,7 @@ namespace {
 constexpr std::size_t kMostValues = 8;  // of a list
 
 struct Lean {
-  json::object ds_config;
+  DeepSpeedConfig ds_config;
   std::int64_t accumulation_steps = 1;
   Bytes peak = kUnlimited;  ///< kUnlimited: there is no step at all
 };
@@ -69,8 +69,7 @@ class LeanSearch {
     }
     if (space.first_alike(index) != index) return {};
     Lean lean{space.config(index), space.point(index).accumulation_steps};
-    StepConfig step;
-    if (validity_.fault(lean.ds_config, step)) return {};
+    if (validity_.fault(lean.ds_config)) return {};
     const Experiment experiment = make_experiment(config_, group_size_, {"", lean.ds_config});
     const DryRun run = dry_run_(experiment, 0);
     const auto* const measured = std::get_if<Measured>(&run.outcome);
@@ -99,7 +98,7 @@ std::int64_t max_micro_batch_of_leanest(const TuningConfig& config, int group_si
   }
   if (best.peak == kUnlimited) return 0;
   TuningConfig leanest = config;
-  leanest.deepspeed = std::move(best.ds_config);
+  leanest.deepspeed = best.ds_config;
   leanest.accumulation_steps = best.accumulation_steps;
   leanest.stages = {stage};
   return plan_stages(leanest, group_size,

@@ -1,13 +1,120 @@
 #include <algorithm>
+#include <cstdint>
+#include <map>
+#include <string>
 #include <utility>
 
-#include "core/search/space/deepspeeds_space.hpp"
-#include "core/search/space/default_space.hpp"
+#include "core/experiment/knobs.hpp"
 #include "core/search/space/space.hpp"
 #include "core/train/families/families.hpp"
 
 namespace dstune {
 namespace {
+
+constexpr std::int64_t kUsualBucket = 500'000'000;
+
+AxisGroup axis(const char* key, std::vector<json::value> values) {
+  return {{{std::string("/zero_optimization/") + key, std::move(values), {}}}};
+}
+
+AxisGroup buckets(const char* key) { return axis(key, {50'000'000, 500'000'000, 1'000'000'000}); }
+
+// DeepSpeed's own default spaces and templates (docs/deepspeed-step.md, "DeepSpeed's autotuner:
+// spaces"): what the template of `stage` puts into zero_optimization, in its order, the stage
+// first. Numbers are integers.
+json::object deepspeeds_template(int stage) {
+  if (stage == 0) return {{"stage", 0}};
+  if (stage == 1) {
+    return {{"stage", 1},
+            {"reduce_bucket_size", kUsualBucket},
+            {"allgather_bucket_size", kUsualBucket}};
+  }
+  json::object zero = {{"stage", stage},
+                       {"allgather_partitions", true},
+                       {"allgather_bucket_size", kUsualBucket},
+                       {"overlap_comm", false},
+                       {"reduce_scatter", true},
+                       {"reduce_bucket_size", kUsualBucket},
+                       {"contiguous_gradients", false}};
+  if (stage < 3) return zero;
+  zero["stage3_max_live_parameters"] = 1'000'000'000;
+  zero["stage3_max_reuse_distance"] = 1'000'000'000;
+  zero["stage3_prefetch_bucket_size"] = 500'000'000;
+  zero["stage3_param_persistence_threshold"] = 1'000'000;
+  zero["stage3_gather_16bit_weights_on_model_save"] = false;
+  zero["sub_group_size"] = 1'000'000'000'000;
+  return zero;
+}
+
+// The lists of DEFAULT_TUNING_SPACE_ZERO_{stage}, in their order; none in stage 0.
+std::vector<AxisGroup> deepspeeds_axes(int stage) {
+  if (stage == 0) return {};
+  const AxisGroup reduced = buckets("reduce_bucket_size");
+  const AxisGroup gathered = buckets("allgather_bucket_size");
+  if (stage == 1) return {reduced, gathered};
+  std::vector<AxisGroup> axes = {axis("overlap_comm", {true, false}),
+                                 axis("reduce_scatter", {false, true}), reduced};
+  if (stage == 3) axes.push_back(axis("allgather_partitions", {true, false}));
+  axes.push_back(gathered);
+  axes.push_back(axis("contiguous_gradients", {false, true}));
+  return axes;
+}
+
+std::int64_t numel_within(const ModelParameters& parameters, std::size_t module,
+                          bool trained_alone) {
+  std::int64_t sum = 0;
+  for (const std::size_t tensor : parameters.tensors_within(module)) {
+    const ParameterSpec& one = parameters.tensors[tensor];
+    if (one.trainable || !trained_alone) sum += one.numel();
+  }
+  return sum;
+}
+
+// One layer, or what of it is trained: the largest module of which there are as many as layers.
+std::int64_t layer_numel(const ModelSpec& spec, const ModelParameters& parameters,
+                         bool trained_alone) {
+  std::map<std::string, std::int64_t> counts;
+  for (const ModuleSpec& module : parameters.modules) ++counts[module.class_name];
+  std::int64_t largest = 0;
+  for (std::size_t module = 0; module < parameters.modules.size(); ++module) {
+    if (counts[parameters.modules[module].class_name] != spec.num_layers) continue;
+    largest = std::max(largest, numel_within(parameters, module, trained_alone));
+  }
+  const std::int64_t all = trained_alone ? parameters.trainable_total() : parameters.total();
+  return largest > 0 ? largest : std::max<std::int64_t>(1, all / spec.num_layers);
+}
+
+AxisGroup axis_of(const Knob& knob, std::vector<std::int64_t> values) {
+  const bool is_switch = knob.rule.kind == ValueKind::boolean;
+  if (!is_switch) {  // ascending, each once
+    std::sort(values.begin(), values.end());
+    values.erase(std::unique(values.begin(), values.end()), values.end());
+  }
+  Axis axis{pointer_of(knob), {}, {}};
+  for (const std::int64_t value : values) {
+    axis.values.push_back(is_switch ? json::value(value != 0) : json::value(value));
+  }
+  return {{std::move(axis)}};
+}
+
+// Our own default space: what changes time or memory in a stage, with the model's own sizes; what
+// changes the numbers that training computes is left alone. None in stage 0, where ZeRO does
+// nothing.
+std::vector<AxisGroup> default_axes(const ModelSpec& spec, const ModelParameters& parameters,
+                                    int stage, int ranks) {
+  const ModelSizes sizes{.hidden_size = spec.hidden_size,
+                         .all = parameters.total(),
+                         .layer = layer_numel(spec, parameters, false),
+                         .trained = parameters.trainable_total(),
+                         .trained_layer = layer_numel(spec, parameters, true),
+                         .ranks = ranks};
+  std::vector<AxisGroup> axes;
+  for (const Knob& knob : kKnobs) {
+    if (knob.search_values == nullptr || !knob.stages.contains(stage)) continue;
+    axes.push_back(axis_of(knob, knob.search_values(sizes)));
+  }
+  return axes;
+}
 
 constexpr std::string_view kZero = "zero_optimization";
 
@@ -29,7 +136,8 @@ class SpaceMaker {
     users_.points = points;
     users_.names_accumulation = config.accumulation_is_given;
     const Point first{stage, 1, 1};
-    for (auto& member : make_candidate(config, group_size, first).ds_config) {
+    const Candidate candidate = make_candidate(config, group_size, first);
+    for (const auto& member : candidate.ds_config.json()) {
       const std::string_view key(member.key());
       const bool is_size = key.starts_with("train_") || key == "gradient_accumulation_steps";
       if (!is_size) users_.fixed.insert(member);
@@ -71,7 +179,7 @@ class SpaceMaker {
   bool is_users(const std::string& pointer) const {
     if (has_axis(users_axes_, pointer)) return true;
     if (config_.space.open.contains(pointer)) return false;
-    json::value file = config_.deepspeed;
+    json::value file = config_.deepspeed.json();
     return find_at(file, keys_of(pointer)) != nullptr;
   }
 

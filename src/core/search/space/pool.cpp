@@ -10,7 +10,6 @@
 #include "core/base/text.hpp"
 #include "core/search/feasibility/make_experiment.hpp"
 #include "core/search/feasibility/micro_batches.hpp"
-#include "core/search/space/dominance.hpp"
 #include "core/search/space/effect.hpp"
 #include "core/search/space/leanest.hpp"
 #include "core/search/space/normal_form.hpp"
@@ -24,8 +23,8 @@ constexpr std::size_t kMostOtherNames = 8;
 
 // Shorter sequences need less of everything, and do less.
 bool are_comparable(const PooledCandidate& a, const PooledCandidate& b) {
-  return a.point == b.point && tuned_sequence_length(a.candidate.ds_config) ==
-                                   tuned_sequence_length(b.candidate.ds_config);
+  return a.point == b.point && tuned_sequence_length(a.candidate.ds_config.json()) ==
+                                   tuned_sequence_length(b.candidate.ds_config.json());
 }
 
 /// Goes through all points of all spaces.
@@ -69,14 +68,12 @@ class PoolMaker {
       repeat(searched.verdicts[first], space, index);
       return searched.verdicts[first];
     }
-    json::object config = space.config(index);
-    StepConfig step;
-    if (const auto fault = validity_.fault(config, step)) return invalid(*fault);
-    const std::int64_t length = tuned_sequence_length(config).value_or(0);
-    const auto [known, is_new] = by_form_.try_emplace(concat(form_.key(step), length), 0);
+    DeepSpeedConfig config = space.config(index);
+    if (const auto fault = validity_.fault(config)) return invalid(*fault);
+    const std::int64_t length = tuned_sequence_length(config.json()).value_or(0);
+    const auto [known, is_new] = by_form_.try_emplace(concat(form_.key(config.step()), length), 0);
     if (is_new) {
-      known->second = distinct(space, index, std::move(config),
-                               ranks_that_differ(step, parameters_, group_size_));
+      known->second = distinct(space, index, std::move(config));
     } else {
       repeat(known->second, space, index);
     }
@@ -112,16 +109,17 @@ class PoolMaker {
     }
   }
 
-  std::uint32_t distinct(const Space& space, std::uint64_t index, json::object config,
-                         const std::vector<int>& ranks) {
-    Candidate candidate{space.name(index), std::move(config)};
-    Effect effect = find_effect(make_experiment(config_, group_size_, candidate), ranks, dry_run_);
+  std::uint32_t distinct(const Space& space, std::uint64_t index, DeepSpeedConfig config) {
+    const auto ranks = ranks_that_differ(config.step(), parameters_, group_size_);
+    Effect effect =
+        find_effect(make_experiment(config_, group_size_, {"", config}), ranks, dry_run_);
     if (!effect.skipped.empty()) return invalid(effect.skipped);
     const auto [known, is_new] = by_effect_.try_emplace(effect.number, 0);
     if (!is_new) {
       repeat(known->second, space, index);
       return known->second;
     }
+    Candidate candidate{space.name(index), std::move(config)};
     candidate.name = unused_name(candidate);
     known->second = add({effect.fits ? FateKind::pooled : FateKind::does_not_fit, effect.shortage,
                          candidate.name, pool_.spaces.size() - 1, index});
@@ -138,7 +136,7 @@ class PoolMaker {
   // Another space may have given it.
   std::string unused_name(const Candidate& candidate) {
     if (names_.insert(candidate.name).second) return candidate.name;
-    std::string name = with_number(candidate.name, candidate.ds_config);
+    std::string name = with_number(candidate.name, candidate.ds_config.json());
     names_.insert(name);
     return name;
   }

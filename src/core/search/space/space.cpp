@@ -133,7 +133,7 @@ Point Space::point_at(const std::vector<std::size_t>& places) const {
   return point;
 }
 
-json::object Space::config(std::uint64_t index) const {
+DeepSpeedConfig Space::config(std::uint64_t index) const {
   const auto at = places(index);
   const Point point = point_at(at);
   json::object config;
@@ -170,7 +170,7 @@ std::string Space::name(std::uint64_t index) const {
     clashes = clashes || clashes_[group][at[group]];
   }
   if (!clashes) return name;
-  return with_number(name.substr(0, kLongestName), config(index));
+  return with_number(name.substr(0, kLongestName), config(index).json());
 }
 
 }  // namespace dstune

@@ -45,7 +45,7 @@ class Space {
 
   /// Name and complete DeepSpeed JSON of the `index`-th, index < size().
   Candidate at(std::uint64_t index) const { return {name(index), config(index)}; }
-  json::object config(std::uint64_t index) const;
+  DeepSpeedConfig config(std::uint64_t index) const;
   Point point(std::uint64_t index) const;
   /// The first index that differs from `index` only in keys that do nothing in the stage.
   std::uint64_t first_alike(std::uint64_t index) const;
@@ -57,7 +57,6 @@ class Space {
   /// Which value of each axis, and which point at the end.
   std::vector<std::size_t> places(std::uint64_t index) const;
   Point point_at(const std::vector<std::size_t>& places) const;
-  json::object name_config(const std::vector<std::size_t>& places) const;
   std::string plain_name(const std::vector<std::size_t>& places) const;
   void find_clashes();
 

@@ -1,7 +1,6 @@
 #include "core/search/space/validity.hpp"
 
 #include <algorithm>
-#include <stdexcept>
 #include <string_view>
 #include <vector>
 
@@ -69,15 +68,10 @@ std::optional<std::string> Validity::step_fault(const StepConfig& step) const {
   return std::nullopt;
 }
 
-std::optional<std::string> Validity::fault(const json::object& ds_config, StepConfig& step) const {
-  if (auto relation = relation_fault(ds_config)) return relation;
-  try {
-    step = make_step_config(ds_config);
-  } catch (const std::invalid_argument& error) {
-    return error.what();
-  }
-  step.devices_per_node = config_.settings.devices_per_node;
-  return step_fault(step);
+std::optional<std::string> Validity::fault(const DeepSpeedConfig& config) const {
+  if (auto relation = relation_fault(config.json())) return relation;
+  if (!config.fault().empty()) return config.fault();
+  return step_fault(config.step());
 }
 
 }  // namespace dstune

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "core/config/tuning_config.hpp"
-#include "core/experiment/step_config.hpp"
+#include "core/experiment/deepspeed_config.hpp"
 #include "core/model/model_parameters.hpp"
 
 namespace dstune {
@@ -17,9 +17,8 @@ class Validity {
   Validity(const TuningConfig& config, const ModelParameters& parameters, int ranks)
       : config_(config), parameters_(parameters), ranks_(ranks) {}
 
-  /// One sentence, the same for all configurations with the same fault; none: it is valid. Then
-  /// `step` is what is made of `ds_config`.
-  std::optional<std::string> fault(const json::object& ds_config, StepConfig& step) const;
+  /// One sentence, the same for all configurations with the same fault; none: it is valid.
+  std::optional<std::string> fault(const DeepSpeedConfig& config) const;
 
  private:
   std::optional<std::string> step_fault(const StepConfig& step) const;

@@ -11,7 +11,7 @@
 #include "core/search/predict/chances.hpp"
 #include "core/search/tuners/compare/profile_spread.hpp"
 #include "core/search/tuners/compare/score.hpp"
-#include "core/search/tuners/compare/simplicity.hpp"
+#include "core/search/tuners/compare/tie_rule.hpp"
 
 namespace dstune {
 namespace {

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/core/report/records.hpp"
+#include "tests/support/set_in.hpp"
 
 namespace dstune::optimal_test {
 namespace {
@@ -20,9 +21,9 @@ using testing_support::make_experiment;
 
 TEST(OptimalConfig, HasABatchSizeForTheRanksAndNoSectionsOfATuner) {
   Experiment best = make_experiment(2, 4, 3, 2);
-  best.ds_config["autotuning"] = json::object{{"enabled", true}};
-  best.ds_config["dstune"] = json::object{{"model", "gpt2"}};
-  best.ds_config["wall_clock_breakdown"] = true;
+  best.ds_config.set("autotuning", json::object{{"enabled", true}});
+  best.ds_config.set("dstune", json::object{{"model", "gpt2"}});
+  best.ds_config.set("wall_clock_breakdown", true);
 
   const json::object config = optimal_config(best, 8);
 
@@ -37,7 +38,7 @@ TEST(OptimalConfig, HasABatchSizeForTheRanksAndNoSectionsOfATuner) {
 
 TEST(OptimalConfig, RejectsABatchSizeThatIsNoNumber) {
   Experiment best = make_experiment(2, 4);
-  best.ds_config["train_micro_batch_size_per_gpu"] = "auto";
+  best.ds_config.set("train_micro_batch_size_per_gpu", "auto");
 
   EXPECT_THROW(optimal_config(best, 1), std::invalid_argument);
 }
@@ -55,8 +56,9 @@ TEST(OptimalConfig, KeepsOpenWhatIsLeftToTheTrainer) {
 json::object optimum_of(int stage, const char* model_type, const json::value& leaf_module) {
   Experiment best = make_experiment(stage, 4);
   best.settings.model.family = model_type;
-  json::object& zero = best.ds_config["zero_optimization"].as_object();
-  if (!leaf_module.is_null()) zero["leaf_module"] = leaf_module;
+  if (!leaf_module.is_null()) {
+    testing_support::set_in(best.ds_config, "zero_optimization", "leaf_module", leaf_module);
+  }
   return optimal_config(best, 2).at("zero_optimization").as_object();
 }
 
@@ -74,15 +76,15 @@ TEST(OptimalConfig, NamesTheBlocksOfExpertsInStage3) {
 TEST(OptimalConfig, NamesNoLeavesToAReleaseThatRefusesTheKey) {
   Experiment best = make_experiment(3, 4);
   best.settings.model.family = "mixtral";
-  best.ds_config["dstune"] = json::object{{"deepspeed_version", "0.17.6"}};
+  best.ds_config.set("dstune", json::object{{"deepspeed_version", "0.17.6"}});
 
   EXPECT_FALSE(optimal_config(best, 2).at("zero_optimization").as_object().contains("leaf_module"));
 }
 
 json::object pinned(int stage, const char* version, json::object more = {}) {
   Experiment best = make_experiment(stage, 4);
-  best.ds_config["dstune"] = json::object{{"deepspeed_version", version}};
-  for (const auto& member : more) best.ds_config[member.key()] = member.value();
+  best.ds_config.set("dstune", json::object{{"deepspeed_version", version}});
+  for (const auto& member : more) best.ds_config.set(member.key(), member.value());
   return optimal_config(best, 2);
 }
 
@@ -184,19 +186,19 @@ std::vector<CommandCase> command_cases() {
 
 TEST(OptimalCommand, AppliesArgMappings) {
   Experiment best = make_experiment(2, 4, 3);
-  best.ds_config["zero_optimization"] = {{"stage", 2}, {"overlap_comm", true}};
-  best.ds_config["warmup"] = "auto";
-  best.ds_config["flag"] = "--no-safety";
+  best.ds_config.set("zero_optimization", {{"stage", 2}, {"overlap_comm", true}});
+  best.ds_config.set("warmup", "auto");
+  best.ds_config.set("flag", "--no-safety");
 
   for (const auto& example : command_cases()) {
-    EXPECT_EQ(optimal_line(example.command, example.mappings, best.ds_config, {"/r/o.json"}),
+    EXPECT_EQ(optimal_line(example.command, example.mappings, best.ds_config.json(), {"/r/o.json"}),
               example.expected)
         << example.about;
   }
 }
 
 TEST(OptimalCommand, ConfiguresAccelerateAndTheTrainer) {
-  const json::object config = make_experiment(2, 4).ds_config;
+  const json::object config = make_experiment(2, 4).ds_config.json();
   const OptimumFiles files{"/o.json", "/o.yaml", {{"--bf16", "True"}, {"--mbs", "4"}}};
 
   EXPECT_EQ(optimal_line({"accelerate", "launch", "t.py", "--mbs=1"}, {}, config, files),

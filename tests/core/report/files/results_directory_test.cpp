@@ -141,7 +141,7 @@ TEST_F(ResultsDirectoryTest, AMeasuredExperimentHasMetricsInDeepSpeedsUnits) {
   EXPECT_DOUBLE_EQ(metrics.at("throughput").as_double(), 8);
   EXPECT_EQ(metrics.at("rank"), 0);
   EXPECT_EQ(metrics.at("dstune"), json::value(to_json(record.outcome)));
-  EXPECT_EQ(read_json(folder + "/ds_config.json"), json::value(record.experiment.ds_config));
+  EXPECT_EQ(read_json(folder + "/ds_config.json"), json::value(record.experiment.ds_config.json()));
   EXPECT_EQ(read_json(folder + "/exp.json").at("dstune").at("ranks"), (json::array{1, 2}));
   EXPECT_FALSE(fs::exists(results_ + "/" + folder + "/stderr.log"));
   const json::value described = parse_json(read_text_file(exps_ + "/" + folder + ".json"));

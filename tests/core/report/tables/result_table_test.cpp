@@ -125,7 +125,7 @@ TEST(ResultJson, SaysWhatAProfileDoesNotTellFromTheBest) {
 TEST(ResultTable, LeavesOutWhatDidNotVary) {
   auto first = make_record(make_experiment(2, 4), make_measured(10));
   auto second = first;
-  second.experiment.ds_config["zero_optimization"] = {{"stage", 2}, {"overlap_comm", true}};
+  second.experiment.ds_config.set("zero_optimization", {{"stage", 2}, {"overlap_comm", true}});
 
   const std::string table = result_table({first, second}, Metric::throughput);
 

@@ -115,7 +115,7 @@ TEST(SummaryText, HasMeanAndP95WhereLengthsVary) {
 
 TEST(SummaryText, NamesTheLengthThatWasChosen) {
   Record record = make_record(make_experiment(0, 1), make_measured(8));
-  record.experiment.ds_config["dstune"] = {{"sequence_length", 512}};
+  record.experiment.ds_config.set("dstune", {{"sequence_length", 512}});
   record.experiment.settings.sequence_length = 512;
 
   EXPECT_THAT(summary_text({record}, Metric::tokens, &record, "r", 1),
@@ -124,7 +124,7 @@ TEST(SummaryText, NamesTheLengthThatWasChosen) {
 
 TEST(SummaryText, NamesNoLengthWhereCheckpointingAloneWasChosen) {
   Record record = make_record(make_experiment(0, 1), make_measured(8));
-  record.experiment.ds_config["dstune"] = {{"activation_checkpointing", true}};
+  record.experiment.ds_config.set("dstune", {{"activation_checkpointing", true}});
 
   EXPECT_THAT(summary_text({record}, Metric::throughput, &record, "r", 1),
               HasSubstr("steps 1, activation checkpointing: every layer). The exp result"));

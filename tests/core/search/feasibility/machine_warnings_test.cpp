@@ -79,7 +79,7 @@ TEST(MachineWarnings, NameTheUsersLimitAndWhatItExceeds) {
 
 TEST(MachineWarnings, APlanOfUnknownHostsCannotAverageByNode) {
   auto config = make_config();
-  config.deepspeed["zero_optimization"] = {{"zero_quantized_gradients", true}};
+  config.deepspeed.set("zero_optimization", {{"zero_quantized_gradients", true}});
   const std::vector<DeviceInfo> here = {cpu(kGiB, kGiB)};
 
   EXPECT_THAT(machine_warnings(config, machine_of_plan(config, {16, 0}, here)),

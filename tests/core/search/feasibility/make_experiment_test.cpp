@@ -23,7 +23,7 @@ TEST(MakeExperiment, WritesAConsistentBatchForTheGroup) {
   const auto experiment = make_experiment({}, 3, 1, 4, 5);
 
   EXPECT_EQ(experiment.ranks, 3);
-  EXPECT_EQ(to_json_text(experiment.ds_config, 0),
+  EXPECT_EQ(to_json_text(experiment.ds_config.json(), 0),
             R"({"train_batch_size":60,"train_micro_batch_size_per_gpu":4,)"
             R"("gradient_accumulation_steps":5,"zero_optimization":{"stage":1}})");
 }
@@ -36,7 +36,7 @@ TEST(MakeExperiment, KeepsTheUsersSettingsInTheirOrder) {
 
   const auto experiment = make_experiment(config, 1, 3, 1, 1);
 
-  EXPECT_EQ(to_json_text(experiment.ds_config, 0),
+  EXPECT_EQ(to_json_text(experiment.ds_config.json(), 0),
             R"({"train_batch_size":1,"train_micro_batch_size_per_gpu":1,)"
             R"("gradient_accumulation_steps":1,"optimizer":{"type":"AdamW"},)"
             R"("zero_optimization":{"stage":3,"reduce_bucket_size":5000,"overlap_comm":false},)"
@@ -49,7 +49,7 @@ TEST(MakeExperiment, ReplacesWhatTheSearchChooses) {
 
   const auto experiment = make_experiment(config, 2, 1, 8, 1);
 
-  EXPECT_EQ(to_json_text(experiment.ds_config, 0),
+  EXPECT_EQ(to_json_text(experiment.ds_config.json(), 0),
             R"({"train_batch_size":16,"train_micro_batch_size_per_gpu":8,)"
             R"("gradient_accumulation_steps":1,)"
             R"("zero_optimization":{"stage":1,"contiguous_gradients":true}})");

@@ -56,7 +56,7 @@ ModelSpec preset(std::string_view name) {
 TEST(PlanStages, FindsWhatDeepSpeedsPublishedTuningsFound) {
   auto config = make_tuning_config(Bytes{31} << 30U);
   config.stages = {0, 1, 2};
-  config.deepspeed["fp16"] = {{"enabled", true}};
+  config.deepspeed.set("fp16", {{"enabled", true}});
   config.settings.sequence_length = 1024;
   config.settings.attention = AttentionKind::eager_torch_1_10;
   for (const auto& [name, published] :
@@ -76,10 +76,10 @@ TEST(PlanStages, FindsWhatDeepSpeedsPublishedTuningsFound) {
 TEST(PlanStages, TheDryRunCountsEveryByteOfTheConfiguredType) {
   auto config = make_tuning_config(0);
   config.stages = {0, 2};
-  config.deepspeed["zero_optimization"] = {{"reduce_bucket_size", 1000}};
+  config.deepspeed.set("zero_optimization", {{"reduce_bucket_size", 1000}});
   const auto n = static_cast<Bytes>(make_model_parameters(config.settings.model).total());
   for (const bool is_16_bit : {false, true}) {
-    config.deepspeed["bf16"] = {{"enabled", is_16_bit}};
+    config.deepspeed.set("bf16", {{"enabled", is_16_bit}});
     const Bytes each = is_16_bit ? 2 : 4;
 
     const auto plans = plan_stages(config, 2);
@@ -141,7 +141,7 @@ TEST(PlanStages, FindsWhatFitsOnceTheCacheIsGivenBack) {
 
 TEST(PlanStages, TheDryRunOfACachingAllocatorFitsAndOneSampleMoreDoesNot) {
   auto config = make_tuning_config(Bytes{34} << 20U);
-  config.deepspeed["zero_optimization"] = {{"reduce_bucket_size", 1000}};
+  config.deepspeed.set("zero_optimization", {{"reduce_bucket_size", 1000}});
   config.settings.allocator = AllocatorModel::caching;
   const auto predictor = make_memory_predictor();
 
@@ -174,7 +174,7 @@ TEST(PlanStages, ActivationsOfOneSampleAreTheFormulas) {
     EXPECT_EQ(plan.activation_bytes_per_micro_batch, formula(DType::fp32)) << plan.stage;
     EXPECT_GT(plan.activation_bytes_per_micro_batch, left_after_forward) << plan.stage;
   }
-  config.deepspeed["bf16"] = {{"enabled", true}};
+  config.deepspeed.set("bf16", {{"enabled", true}});
   for (const auto& plan : plan_stages(config, 2)) {
     EXPECT_EQ(plan.activation_bytes_per_micro_batch, formula(DType::bf16)) << plan.stage;
   }

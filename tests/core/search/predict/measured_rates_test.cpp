@@ -72,7 +72,7 @@ TEST_F(MeasuredRates, AreThoseOfEveryGroupAtOnce) {
 
 std::vector<std::string> messages_asked(const Experiment& machine) {
   std::vector<std::string> all;
-  const json::value* const asked = machine.ds_config.if_contains("dstune_messages");
+  const json::value* const asked = machine.ds_config.json().if_contains("dstune_messages");
   if (asked == nullptr) return all;
   for (const json::value& value : asked->as_array()) {
     const GroupMessage message = group_message_from_json(value.as_object());

@@ -252,7 +252,7 @@ TEST_F(SickWorkerTest, LeavesNoFailureBehindIfTheRunIsStoppedBeforeTheSecondTry)
   ScriptedPool pool(workers_on("a", 1, 2), measured);
   pool.fail_on(1);
   bool stop = false;
-  pool.on_wait([&] { stop = true; });
+  pool.call_while_waiting([&] { stop = true; });
   Scheduler scheduler(pool, *journal_, {}, [&] { return stop; });
 
   const auto records = scheduler.run(make_batch(1, 1));

@@ -19,7 +19,7 @@ class LeanestTest : public testing::Test {
   void SetUp() override {
     config_.stages = {2};
     config_.settings.memory_limit = 1500;
-    config_.deepspeed["zero_optimization"] = {{"reduce_bucket_size", 2000}};
+    config_.deepspeed.set("zero_optimization", {{"reduce_bucket_size", 2000}});
     add("reduce_bucket_size", {2000, 3000, 1000});
     add("contiguous_gradients", {true, false});
   }
@@ -62,7 +62,7 @@ TEST_F(LeanestTest, FindsTheLeastOfALongListAtItsEnds) {
 
 TEST_F(LeanestTest, GoesRoundWhatDeepSpeedRefuses) {
   add("reduce_scatter", {true, false});
-  config_.deepspeed["prescale_gradients"] = true;  // not with reduce_scatter in stage 2
+  config_.deepspeed.set("prescale_gradients", true);  // not with reduce_scatter in stage 2
 
   EXPECT_EQ(max_micro_batch_of_leanest(config_, 1, 2, dry_run()), 5);
 }

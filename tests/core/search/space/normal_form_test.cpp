@@ -128,8 +128,8 @@ TEST_P(NormalForms, AreEqualForEqualStepsOnly) {
 
     ++alike;
     ASSERT_EQ(effect_of(experiment), effect_of(neighbour))
-        << to_json_text(experiment.ds_config, 0) << '\n'
-        << to_json_text(neighbour.ds_config, 0);
+        << to_json_text(experiment.ds_config.json(), 0) << '\n'
+        << to_json_text(neighbour.ds_config.json(), 0);
   }
   EXPECT_GT(alike, kConfigurations / 10);
 }
@@ -164,7 +164,9 @@ Experiment experiment_with(const Knob& knob, const json::value& value, int stage
   tiny.devices_per_node = 2;
   tiny.root = setting;
   Experiment experiment = tiny.make();
-  set_at(experiment.ds_config, keys_of(pointer_of(knob)), value);
+  json::object config = experiment.ds_config.json();
+  set_at(config, keys_of(pointer_of(knob)), value);
+  experiment.ds_config = std::move(config);
   return experiment;
 }
 

@@ -49,7 +49,8 @@ Named named(const Space& space) {
   Named all;
   for (std::uint64_t i = 0; i < space.size(); ++i) {
     const Candidate candidate = space.at(i);
-    all.emplace(candidate.name, to_json_text(sorted_by_key(with_integers(candidate.ds_config)), 0));
+    all.emplace(candidate.name,
+                to_json_text(sorted_by_key(with_integers(candidate.ds_config.json())), 0));
   }
   return all;
 }
@@ -128,7 +129,7 @@ TEST(Space, WithoutListsHasTheNamesOfTheFastMode) {
   ASSERT_EQ(spaces.size(), 1U);
   ASSERT_EQ(spaces[0].size(), 2U);
   EXPECT_EQ(spaces[0].at(1).name, "z2_gas2_tmbspg2");
-  EXPECT_EQ(to_json_text(spaces[0].at(1).ds_config, 0),
+  EXPECT_EQ(to_json_text(spaces[0].at(1).ds_config.json(), 0),
             R"({"train_batch_size":32,"train_micro_batch_size_per_gpu":2,)"
             R"("gradient_accumulation_steps":2,"zero_optimization":{"stage":2}})");
 }
@@ -154,8 +155,8 @@ TEST(Space, SetsWhatIsTiedTogether) {
 
   ASSERT_EQ(space.size(), 2U);
   EXPECT_EQ(space.name(1), "z1_eF_eT_tmbspg1_gas1");
-  EXPECT_EQ(space.at(1).ds_config.at("fp16").at("enabled"), true);
-  EXPECT_EQ(space.at(1).ds_config.at("bf16").at("enabled"), false);
+  EXPECT_EQ(space.at(1).ds_config.json().at("fp16").at("enabled"), true);
+  EXPECT_EQ(space.at(1).ds_config.json().at("bf16").at("enabled"), false);
 }
 
 TEST(Space, NamesThatWouldCollideEndInAStableNumber) {
@@ -185,7 +186,7 @@ TEST(Space, SearchesAccumulationSteps) {
 
   ASSERT_EQ(space.size(), 2U);
   EXPECT_EQ(space.point(1), (Point{1, 3, 4}));
-  EXPECT_EQ(space.at(1).ds_config.at("train_batch_size"), 24);
+  EXPECT_EQ(space.at(1).ds_config.json().at("train_batch_size"), 24);
   EXPECT_EQ(space.name(1), "z1_gas4_tmbspg3");
 }
 
@@ -206,7 +207,7 @@ TEST(MakeSpaces, DefaultSpacesLeaveAloneWhatTheUserChose) {
   ASSERT_EQ(spaces.size(), 3U);
   EXPECT_THAT(pointers(spaces[1]), ElementsAre("/zero_optimization/reduce_bucket_size",
                                                "/zero_optimization/allgather_bucket_size"));
-  EXPECT_EQ(spaces[1].at(0).ds_config.at("zero_optimization").at("overlap_comm"), true);
+  EXPECT_EQ(spaces[1].at(0).ds_config.json().at("zero_optimization").at("overlap_comm"), true);
   EXPECT_THAT(pointers(spaces[2]), ElementsAre("/zero_optimization/contiguous_gradients",
                                                "/zero_optimization/reduce_scatter",
                                                "/zero_optimization/reduce_bucket_size",

@@ -7,6 +7,7 @@
 
 #include "core/search/tuners/deepspeed_tuners.hpp"
 #include "tests/support/pool_search.hpp"
+#include "tests/support/set_in.hpp"
 
 namespace dstune::confirmation_test {
 namespace {
@@ -132,8 +133,8 @@ TEST_F(ConfirmationTest, OfTiesDeepSpeedsDefaultsAreTheOptimumWhateverTheNames) 
   rows_ = {{"z1_cgF", 1}, {"z1_cgT", 1}};
   times_ = {{"z1_cgF", std::vector<Seconds>(6, 1.001)}, {"z1_cgT", std::vector<Seconds>(6, 1.0)}};
   auto pool = make_pool(rows_);
-  pool.candidates[0].candidate.ds_config["zero_optimization"].as_object()["contiguous_gradients"] =
-      false;
+  testing_support::set_in(pool.candidates[0].candidate.ds_config, "zero_optimization",
+                          "contiguous_gradients", false);
   Confirmation confirmed(std::make_unique<GridTuner>(config_, 1, std::move(pool)),
                          Metric::throughput);
 

@@ -103,10 +103,10 @@ TEST_F(FastModeTest, KnowsTheBestSoFarAtAnyTimeWithoutGoingAnotherWay) {
 TEST_F(FastModeTest, CandidatesAreCompleteAndConsistent) {
   const Candidate first = tuner_.next(1).front();
 
-  EXPECT_EQ(first.ds_config.at("train_batch_size"), 2);
-  EXPECT_EQ(first.ds_config.at("train_micro_batch_size_per_gpu"), 1);
-  EXPECT_EQ(first.ds_config.at("gradient_accumulation_steps"), 1);
-  EXPECT_EQ(first.ds_config.at("zero_optimization").at("stage"), 0);
+  EXPECT_EQ(first.ds_config.json().at("train_batch_size"), 2);
+  EXPECT_EQ(first.ds_config.json().at("train_micro_batch_size_per_gpu"), 1);
+  EXPECT_EQ(first.ds_config.json().at("gradient_accumulation_steps"), 1);
+  EXPECT_EQ(first.ds_config.json().at("zero_optimization").at("stage"), 0);
 }
 
 TEST_F(FastModeTest, AsksForNothingWhereNothingFits) {

@@ -139,12 +139,13 @@ TEST(Tune, NeverRunsAnExperimentTwice) {
 
 TEST(Tune, KeepsTheUsersZeroSettingsInEveryExperiment) {
   auto config = make_tuning_config(460);
-  config.deepspeed["zero_optimization"] = {{"reduce_bucket_size", 5000}, {"overlap_comm", false}};
+  config.deepspeed.set("zero_optimization",
+                       {{"reduce_bucket_size", 5000}, {"overlap_comm", false}});
 
   const auto run = run_tuning(config, SimulatedMachine());
 
   for (const auto& record : run.result.records) {
-    const auto& zero = record.experiment.ds_config.at("zero_optimization").as_object();
+    const auto& zero = record.experiment.ds_config.json().at("zero_optimization").as_object();
     EXPECT_EQ(zero.at("reduce_bucket_size"), 5000);
     EXPECT_EQ(zero.at("overlap_comm"), false);
     EXPECT_TRUE(zero.contains("stage"));

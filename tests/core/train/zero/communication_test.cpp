@@ -127,7 +127,7 @@ TEST(CommunicationCalls, WithBucketsOfHiddenSizeSquaredAreOnePerWeight) {
 
 TEST(CommunicationCalls, WithoutClippingStageZeroHasNoNorm) {
   Experiment experiment = TinyExperiment{.stage = 0, .ranks = 2}.make();
-  experiment.ds_config["gradient_clipping"] = 0.0;
+  experiment.ds_config.set("gradient_clipping", 0.0);
 
   auto counts = std::get<Measured>(dry_run(experiment, 0).outcome).ledger.counts();
 

@@ -85,7 +85,7 @@ class GradientKnobs : public testing::TestWithParam<int> {};
 
 /// Everything that the step models: not stage 0 with another accumulation type, for example.
 bool is_modelled(const TinyExperiment& tiny) {
-  return make_step_config(tiny.make().ds_config).unsupported.empty();
+  return tiny.make().ds_config.step().unsupported.empty();
 }
 
 TEST_P(GradientKnobs, CommunicateAsTheSimulation) {

@@ -41,11 +41,11 @@ Experiment experiment_of(const json::object& row, const Fixture& fixture) {
   Experiment experiment;
   experiment.name = std::string_view(row.at("name").as_string());
   experiment.ranks = fixture.ranks();
-  json::object& config = experiment.ds_config;
-  config = row.at("ds_config").as_object();
+  json::object config = row.at("ds_config").as_object();
   config["train_batch_size"] =
       config.at("train_micro_batch_size_per_gpu").to_number<std::int64_t>() *
       config.at("gradient_accumulation_steps").to_number<std::int64_t>() * experiment.ranks;
+  experiment.ds_config = std::move(config);
   RunSettings& settings = experiment.settings;
   settings.model =
       read_model(fixture.root.at("models").at(row.at("model").as_string()).as_object());

@@ -20,7 +20,7 @@ using test::TrainingRank;
 /// Two steps on the CPU: peaks, and what is left after them.
 void check_real(const TinyExperiment& tiny) {
   const Experiment experiment = tiny.make();
-  const StepConfig config = make_step_config(experiment.ds_config);
+  const StepConfig config = experiment.ds_config.step();
   const auto parameters = make_model_parameters(experiment.settings.model);
   const auto check_rank = [&](TrainingRank& own) {
     for (int i = 0; i < 2; ++i) own.step.run();
@@ -43,7 +43,7 @@ TEST(RealShardedSteps, PeaksOnTheCpuAreTheWalksAndLedgersThoseOfADryRun) {
     const TinyExperiment tiny{3, 2, 2, 2, DType::bf16, true, zero};
     if (!test::shard_sizes_divide(tiny)) continue;
     const Experiment experiment = tiny.make();
-    const StepConfig config = make_step_config(experiment.ds_config);
+    const StepConfig config = experiment.ds_config.step();
     const auto check_rank = [&](TrainingRank& own) {
       for (int i = 0; i < 3; ++i) own.step.run();
 

@@ -11,6 +11,7 @@
 #include "core/experiment/step_config.hpp"
 #include "core/train/run_experiment.hpp"
 #include "tests/support/predicted_memory.hpp"
+#include "tests/support/set_in.hpp"
 
 namespace dstune::memory_test {
 namespace {
@@ -94,8 +95,8 @@ TEST(ShardedStatesOfOtherTypes, PeaksOfADryRunAreTheWalks) {
       for (const char* accumulation : {"fp32", "bf16"}) {
         const TinyExperiment tiny{3, 4, 1, 2, DType::bf16, true, zero};
         Experiment experiment = tiny.make();
-        experiment.ds_config["communication_data_type"] = communication;
-        experiment.ds_config["data_types"] = {{"grad_accum_dtype", accumulation}};
+        experiment.ds_config.set("communication_data_type", communication);
+        experiment.ds_config.set("data_types", {{"grad_accum_dtype", accumulation}});
 
         const auto outcome = dry_run(experiment, 1).outcome;
 
@@ -154,7 +155,7 @@ TEST(ModelStatesWithGradientKnobs, PeaksOfADryRunAreTheFormulas) {
           if (tiny.stage == 3 || tiny.ranks > 3 || tiny.client != (tiny.ranks == 2)) continue;
           tiny.zero["reduce_bucket_size"] = bucket;
           tiny.root = json::parse(root).as_object();
-          if (!make_step_config(tiny.make().ds_config).unsupported.empty()) continue;
+          if (!tiny.make().ds_config.step().unsupported.empty()) continue;
           checked += check_dry(tiny);
         }
       }
@@ -184,7 +185,7 @@ TEST(ModelStatesOfOtherShapes, PeaksOfADryRunAreTheFormulas) {
 TEST(ModelStatesOfOtherSettings, UncheckedBf16NeedsNoOverflowTemporaries) {
   TinyExperiment tiny{2, 2, 1, 1, DType::bf16, true, {{"reduce_bucket_size", 5}}};
   Experiment experiment = tiny.make();
-  experiment.ds_config["bf16"].as_object()["check_grad_overflow"] = false;
+  testing_support::set_in(experiment.ds_config, "bf16", "check_grad_overflow", false);
 
   const auto outcome = dry_run(experiment, 0).outcome;
 

@@ -72,7 +72,7 @@ TEST(QuantizedWeights, HoldWhatTheWalkSays) {
   int checked = 0;
   for (const TinyExperiment& tiny : experiments()) {
     const Experiment experiment = tiny.make();
-    const StepConfig config = make_step_config(experiment.ds_config);
+    const StepConfig config = experiment.ds_config.step();
     const auto parameters = make_model_parameters(tiny.model);
     for (int rank = 0; rank < tiny.ranks; ++rank, ++checked) {
       const MemoryUse use = measured(experiment, rank).peak_memory.categories;

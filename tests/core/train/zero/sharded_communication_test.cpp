@@ -208,7 +208,7 @@ TEST(StageThree, ReducesInTheTypeOfCommunication) {
   for (const char* type : {"fp32", "bf16", "fp16"}) {
     TinyExperiment tiny{3, 2, 1, 2, DType::bf16, false, {{"reduce_bucket_size", 100}}};
     Experiment experiment = tiny.make();
-    experiment.ds_config["communication_data_type"] = type;
+    experiment.ds_config.set("communication_data_type", type);
 
     auto counts = std::get<Measured>(dry_run(experiment, 0).outcome).ledger.counts();
 

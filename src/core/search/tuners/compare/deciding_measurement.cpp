@@ -4,7 +4,6 @@
 #include <utility>
 #include <variant>
 
-#include "core/base/json.hpp"
 #include "core/search/tuners/contenders.hpp"
 
 namespace dstune {
@@ -23,27 +22,26 @@ const Measured* middle_of(std::vector<const Measured*> repetitions) {
 
 }  // namespace
 
-std::string configuration_key(const Record& record) {
-  return to_json_text(sorted_by_key(record.experiment.ds_config), 0);
-}
-
 Comparison::Comparison(const Record& one, const std::vector<Record>& records)
-    : one_(one), records_(records), configuration_(configuration_key(one)) {
+    : one_(one), records_(records) {
   for (const Record& record : records) {
     if (!is_measured_repetition(record)) continue;
-    repeats_ = true;
-    repetitions_[configuration_key(record)].push_back(measured_of(record));
+    const DeepSpeedConfig& config = record.experiment.ds_config;
+    auto known = std::ranges::find(repetitions_, config, &Repetitions::config);
+    if (known == repetitions_.end()) known = repetitions_.insert(known, {config, {}});
+    known->measured.push_back(measured_of(record));
   }
 }
 
 const Measured* Comparison::deciding(const Record& record) const {
-  if (!repeats_) return measured_of(record);
-  const auto found = repetitions_.find(configuration_key(record));
-  return found == repetitions_.end() ? nullptr : middle_of(found->second);
+  if (repetitions_.empty()) return measured_of(record);
+  const auto found =
+      std::ranges::find(repetitions_, record.experiment.ds_config, &Repetitions::config);
+  return found == repetitions_.end() ? nullptr : middle_of(found->measured);
 }
 
 bool Comparison::is_one(const Record& other) const {
-  return configuration_key(other) == configuration_;
+  return other.experiment.ds_config == one_.experiment.ds_config;
 }
 
 std::optional<std::pair<const Measured*, const Measured*>> Comparison::with(

@@ -1,9 +1,7 @@
 // Which of an experiment's measurements speaks for it.
 #pragma once
 
-#include <map>
 #include <optional>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -32,14 +30,15 @@ class Comparison {
   bool is_one(const Record& other) const;
 
  private:
+  /// Of one configuration.
+  struct Repetitions {
+    DeepSpeedConfig config;
+    std::vector<const Measured*> measured;
+  };
+
   const Record& one_;
   const std::vector<Record>& records_;
-  std::string configuration_;
-  bool repeats_ = false;  ///< anything was measured again
-  std::map<std::string, std::vector<const Measured*>> repetitions_;  ///< by configuration
+  std::vector<Repetitions> repetitions_;
 };
-
-/// The same text for configurations that are equal.
-std::string configuration_key(const Record& record);
 
 }  // namespace dstune

@@ -45,14 +45,13 @@ std::string listed(const std::vector<std::string>& names) {
 
 std::set<std::string> profile_ties(const std::vector<Record>& records, Metric metric,
                                    const Record& best) {
-  std::set<std::string> configurations;
-  for (const Tie& tie : ties_of(records, metric, best)) {
-    configurations.insert(configuration_key(*tie.record));
-  }
+  const std::vector<Tie> ties = ties_of(records, metric, best);
   std::set<std::string> names;
-  if (configurations.empty()) return names;
   for (const Record& record : records) {
-    if (configurations.contains(configuration_key(record))) names.insert(record.experiment.name);
+    const bool is_tie = std::ranges::any_of(ties, [&](const Tie& tie) {
+      return tie.record->experiment.ds_config == record.experiment.ds_config;
+    });
+    if (is_tie) names.insert(record.experiment.name);
   }
   return names;
 }

@@ -1,9 +1,11 @@
-// What --plan prints: memory per stage and the experiments, as text or as JSON.
+// What --plan prints: memory per stage, the experiments, and how many configurations of the spaces
+// are left after each step, as text or as JSON.
 #pragma once
 
 #include <string>
 #include <vector>
 
+#include "core/base/json_fwd.hpp"
 #include "core/config/tuning_config.hpp"
 #include "core/experiment/experiment.hpp"
 #include "core/search/feasibility/stage_plan.hpp"
@@ -28,5 +30,14 @@ std::string format_plan_json(const TuningConfig& config, int group_size,
                              const std::vector<StagePlan>& stages,
                              const std::vector<Experiment>& experiments,
                              const Pool* pool = nullptr);
+
+/// A table with a line per stage: generated, valid, distinct, fitting, (dominated,) to be tried;
+/// and the rules that made configurations invalid, with their numbers.
+std::string format_funnel(const Pool& pool);
+
+/// "funnel": [{"stage", "generated", "invalid": {RULE: count}, "valid", "distinct", "fitting",
+/// "dominated", "to_be_tried"}] and "configurations": [{"name", "space", "stage", "micro_batch",
+/// "accumulation_steps", "fate"; "reason" or "same_as"}], all of them.
+void add_funnel(json::object& plan, const Pool& pool);
 
 }  // namespace dstune

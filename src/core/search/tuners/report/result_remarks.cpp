@@ -9,9 +9,9 @@
 #include "core/device/backend_list.hpp"
 #include "core/experiment/step_config.hpp"
 #include "core/search/space/known_faults.hpp"
-#include "core/search/tuners/compare/choice_reason.hpp"
 #include "core/search/tuners/compare/deciding_measurement.hpp"
 #include "core/search/tuners/compare/profile_ties.hpp"
+#include "core/search/tuners/compare/tie_rule.hpp"
 
 namespace dstune {
 namespace {
@@ -137,9 +137,7 @@ std::vector<std::string> result_remarks(const std::vector<Record>& records, Metr
   remarks.push_back(throttle_remark(records));
   remarks.push_back(sharing_remark(records));
   if (best) {
-    for (const std::string& fault :
-         known_faults(make_step_config(best->experiment),
-                      deepspeed_version_of(best->experiment.ds_config))) {
+    for (const std::string& fault : known_faults(make_step_config(best->experiment))) {
       remarks.push_back(
           concat("warning: ", best->experiment.name, " may be fast and wrong: ", fault));
     }

@@ -27,7 +27,7 @@ class SearchOutlineTest : public testing::Test {
     config_.stages = {1, 2};
     config_.tuner = "guided";
     config_.micro_batches = {1, 2, 4};
-    config_.deepspeed["zero_optimization"] = {{"overlap_comm", true}};
+    config_.deepspeed.set("zero_optimization", {{"overlap_comm", true}});
   }
 
   void add_list() {
@@ -47,7 +47,8 @@ class SearchOutlineTest : public testing::Test {
   DryRun run(const Experiment& experiment, int rank) {
     ++dry_runs_;
     Outcome outcome = machine_.predictor()(experiment, rank);
-    const bool overlaps = experiment.ds_config.at("zero_optimization").at("overlap_comm") == true;
+    const bool overlaps =
+        experiment.ds_config.json().at("zero_optimization").at("overlap_comm") == true;
     if (overlaps) std::get<Measured>(outcome).peak_memory.total *= 2;
     return {std::move(outcome), 0};
   }

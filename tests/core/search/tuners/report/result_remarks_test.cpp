@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/core/report/records.hpp"
+#include "tests/support/set_in.hpp"
 
 namespace dstune::result_remarks_test {
 namespace {
@@ -32,7 +33,8 @@ TEST(ResultRemarks, WarnOfAnOptimumThatIsKnownToBeWrong) {
   Record best = record(3, measured(0.8));
   EXPECT_THAT(result_remarks({best}, Metric::throughput, best),
               testing::Not(testing::Contains(HasSubstr("fast and wrong"))));
-  best.experiment.ds_config["zero_optimization"].as_object()["zero_hpz_partition_size"] = 2;
+  testing_support::set_in(best.experiment.ds_config, "zero_optimization", "zero_hpz_partition_size",
+                          2);
 
   EXPECT_THAT(result_remarks({best}, Metric::throughput, best),
               testing::Contains(HasSubstr("z3_gas1_tmbspg1 may be fast and wrong: stage 3 with "
@@ -42,7 +44,7 @@ TEST(ResultRemarks, WarnOfAnOptimumThatIsKnownToBeWrong) {
 TEST(CheckpointingRemark, SaysWhatTheTrainingProgramHasToDo) {
   const Record plain = record(1, measured(0.9));
   Record with = plain;
-  with.experiment.ds_config["dstune"] = json::object{{"activation_checkpointing", true}};
+  with.experiment.ds_config.set("dstune", json::object{{"activation_checkpointing", true}});
 
   EXPECT_EQ(checkpointing_remark({plain}, plain), "");
   EXPECT_THAT(checkpointing_remark({plain, with}, with),
@@ -83,7 +85,7 @@ TEST(ResultRemarks, NameSlowRanks) {
 
 TEST(ArithmeticRemark, IsOfSixteenBitsOnTheCpu) {
   auto bf16 = record(1, measured(1));
-  bf16.experiment.ds_config["bf16"] = {{"enabled", true}};
+  bf16.experiment.ds_config.set("bf16", {{"enabled", true}});
   auto simulated = bf16;
   simulated.experiment.settings.backend = "sim";
 

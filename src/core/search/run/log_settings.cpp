@@ -1,4 +1,4 @@
-#include "core/search/feasibility/log_settings.hpp"
+#include "core/search/run/log_settings.hpp"
 
 #include <cstdint>
 #include <set>
@@ -34,7 +34,7 @@ void log_settings(const TuningConfig& config, const Machine& machine,
   std::set<std::string> hosts;
   for (const auto& worker : workers) hosts.insert(worker.host);
   const auto parameters = make_model_parameters(settings.model).total();
-  const std::string deepspeed = to_text(deepspeed_version_of(config.deepspeed));
+  const std::string deepspeed = to_text(config.deepspeed.step().version);
   log_line(concat("dstune-mpi: ", settings.model.name, " (", parameters, " parameters), sequence ",
                   sequence_text(config), ", loss ", describe(settings.loss), "; ", machine.workers,
                   " workers on ", hosts.size(), hosts.size() == 1 ? " host" : " hosts", ", ",

@@ -1,12 +1,12 @@
-#include "core/search/tuners/compare/choice_reason.hpp"
+#include "core/search/tuners/compare/tie_rule.hpp"
 
 #include <algorithm>
 #include <variant>
 
 #include "core/base/text.hpp"
+#include "core/experiment/knobs.hpp"
 #include "core/search/tuners/compare/deciding_measurement.hpp"
 #include "core/search/tuners/compare/score.hpp"
-#include "core/search/tuners/compare/simplicity.hpp"
 
 namespace dstune {
 namespace {
@@ -57,6 +57,25 @@ std::string choice_reason(const std::vector<Record>& records, Metric metric, con
       records, [](const Record& record) { return record.experiment.repetition > 0; });
   if (is_repeated) return concat(same, ", and faster in the mean of its repetitions");
   return best.finished < rival.finished ? concat(same, ", and measured before it") : same;
+}
+
+int departures_from_defaults(const StepConfig& config) {
+  StepConfig usual = config;
+  int count = config.checkpointing.is_on() ? 1 : 0;
+  for (const Knob& knob : kKnobs) {
+    const bool counts = knob.section == "/zero_optimization" && knob.rule.key != "stage" &&
+                        knob.stages.contains(config.stage);
+    if (!counts) continue;
+    set_to_default(knob, usual);
+    if (!is_same(knob, config, usual)) ++count;
+  }
+  return count;
+}
+
+Simplicity simplicity_of(const Record& record, Seconds time) {
+  const StepConfig& config = record.experiment.ds_config.step();
+  return {config.stage, departures_from_defaults(config), time,
+          std::get<Measured>(record.outcome).peak_memory.counted()};
 }
 
 }  // namespace dstune

@@ -1,0 +1,296 @@
+#include "core/search/run/tuning_run.hpp"
+
+#include <cstddef>
+#include <set>
+#include <utility>
+
+#include "core/base/error.hpp"
+#include "core/base/files/exit_code.hpp"
+#include "core/base/host/this_host.hpp"
+#include "core/base/log.hpp"
+#include "core/base/text.hpp"
+#include "core/report/files/existing_results.hpp"
+#include "core/report/files/heartbeat.hpp"
+#include "core/report/files/leftovers.hpp"
+#include "core/report/files/status_file.hpp"
+#include "core/report/files/supervisor_files.hpp"
+#include "core/report/formats/document.hpp"
+#include "core/report/tables/result_table.hpp"
+#include "core/search/feasibility/machine.hpp"
+#include "core/search/feasibility/memory_limit.hpp"
+#include "core/search/feasibility/modelled.hpp"
+#include "core/search/predict/hindsight.hpp"
+#include "core/search/run/log_settings.hpp"
+#include "core/search/tuners/compare/profile_ties.hpp"
+#include "core/search/tuners/compare/tie_rule.hpp"
+#include "core/search/tuners/report/final_status.hpp"
+#include "core/search/tuners/report/result_remarks.hpp"
+#include "core/search/tuners/tune.hpp"
+
+namespace dstune {
+
+namespace {
+
+/// What is known of a run before its results directory is touched.
+struct RunParts {
+  const CommandLine& options;
+  const TuningConfig& config;  ///< as it runs on the machine
+  int group_size;
+  const std::vector<WorkerInfo>& workers;
+  const Surroundings& surroundings;
+  MemoryPredictor predictor;
+  DryRunner dry_run;
+};
+
+TrainingRanks training_ranks(const TuningConfig& config, int group_size) {
+  const int processes = group_size * config.autotuning.mp_size;
+  const int on_a_host = config.settings.devices_per_node;
+  return {processes, on_a_host == 0 ? 1 : (processes + on_a_host - 1) / on_a_host};
+}
+
+Optimum optimum_of(const TuningResult& result, Metric metric) {
+  if (!result.best) return {};
+  return {result.best->experiment.name, choice_reason(result.records, metric, *result.best)};
+}
+
+RunIdentity identity_of(const RunParts& parts) {
+  const RunSettings& settings = parts.config.settings;
+  return {to_json(settings.model),
+          settings.backend,
+          device_names(settings.backend, parts.workers),
+          to_text(parts.config.deepspeed.step().version),
+          version_text(),
+          library_names(settings.backend, parts.workers),
+          parts.surroundings.mpi,
+          settings.threads_per_rank};
+}
+
+/// A run whose results directory is ours.
+class Run {
+ public:
+  Run(const RunParts& parts, WorkerPool& pool)
+      : parts_(parts),
+        config_(parts.config),
+        pool_(pool),
+        results_(ResultsDirectory::prepare(config_.autotuning.results_dir,
+                                           config_.autotuning.exps_dir,
+                                           existing_results(parts.options))),
+        journal_(results_.journal_path(), journal_mode(existing_results(parts.options)),
+                 identity_of(parts), parts.options.force_resume, Journal::kLockPatience,
+                 this_process(parts.surroundings.launcher_folder),
+                 [folder = config_.autotuning.results_dir] { return another_run_lives(folder); }),
+        progress_(config_.autotuning.metric),
+        heartbeat_(results_, journal_, progress_) {
+    leave_results_folder(results_.path());
+    if (parts.options.retry_failed) journal_.forget_failures();
+    const std::string warning = warning_of_other_groups(journal_.records(), parts.group_size);
+    if (!warning.empty()) log_warning(warning);
+    remove_leftovers(config_.autotuning.results_dir, config_.autotuning.exps_dir,
+                     {journal_.names(), journal_.past_processes()},
+                     parts.surroundings.launcher_folder);
+    pool_.call_while_waiting([this] { heartbeat_.beat_if_due(); });
+  }
+  ~Run() { pool_.call_while_waiting({}); }
+  Run(const Run&) = delete;
+  Run& operator=(const Run&) = delete;
+
+  int run() {
+    try {
+      heartbeat_.beat();
+      return finish(search());
+    } catch (const std::exception& fault) {
+      report(fault.what());
+      throw;
+    }
+  }
+
+ private:
+  TuningResult search() {
+    Scheduler scheduler(
+        pool_, journal_,
+        [this, &scheduler](const Record& record, bool from_journal) {
+          progress_.set_slow_workers(scheduler.slow_workers());
+          if (record.experiment.measures_machine) return;
+          results_.write_record(record);
+          log_line(progress_.line(record, from_journal, journal_.now()));
+        },
+        parts_.surroundings.interrupted);
+    return tune(config_, parts_.group_size, scheduler, parts_.predictor, parts_.dry_run);
+  }
+
+  int finish(const TuningResult& result) {
+    journal_.stay_in_place();
+    // What lost its worker may be what kills workers: it stays a crash of its own.
+    if (result.stopped && !result.shortage) journal_.stopped();
+    results_.write_model_info({result.model_info.num_params, result.model_info.trainable_num_params,
+                               result.model_info.activation_bytes_per_micro_batch});
+    const auto remarks = result_remarks(result, config_.autotuning.metric);
+    const auto command = results_.finish(results_of(result, remarks));
+    RunStatus status = final_status(result, journal_.now());
+    if (parts_.options.run && status.state == RunState::found) leave_training_command(command);
+    print_table(result, remarks, status);
+    results_.write_status(stamped(status));
+    log_end(status);
+    return status.exit_code;
+  }
+
+  RunResults results_of(const TuningResult& result, const std::vector<std::string>& remarks) const {
+    auto notes = config_.notes;
+    notes.insert(notes.end(), remarks.begin(), remarks.end());
+    const std::string quality = prediction_quality();
+    if (!quality.empty()) notes.push_back(quality);
+    const CommandLine& options = parts_.options;
+    return {result.records,
+            config_.autotuning.metric,
+            result.best,
+            parts_.group_size,
+            options.training_command,
+            config_.autotuning.arg_mappings,
+            options.emit,
+            training_ranks(config_, parts_.group_size),
+            journal_.now(),
+            result.stopped,
+            std::move(notes),
+            config_.left_to_trainer};
+  }
+
+  std::string prediction_quality() const {
+    constexpr std::size_t kEnough = 128;  // each takes a dry step
+    try {
+      const auto predictor = taught_predictor(journal_.records(), parts_.group_size, kEnough);
+      return predictor ? quality_text(predictor->quality()) : "";
+    } catch (const std::exception& fault) {
+      log_warning(concat("how well step times were predicted cannot be said: ", fault.what()));
+      return "";
+    }
+  }
+
+  // The results are on the disk by then: what cannot be printed is no reason to lose them.
+  void print_table(const TuningResult& result, const std::vector<std::string>& remarks,
+                   RunStatus& status) const {
+    const Metric metric = config_.autotuning.metric;
+    const auto ties =
+        result.best ? profile_ties(result.records, metric, *result.best) : std::set<std::string>();
+    const Optimum optimum = optimum_of(result, metric);
+    const Document document{
+        [&] { return result_table(result.records, metric, remarks, ties, optimum); },
+        [&] { return result_json(result.records, metric, ties, optimum); }};
+    const TableFormat format = parts_.options.format;
+    try {
+      const std::string text = format_as(format, document);
+      const std::string fault = parts_.surroundings.why_cannot_print(text.size());
+      if (!fault.empty()) throw Error(concat("cannot write standard output: ", fault));
+      parts_.surroundings.print(text);
+    } catch (const Error& fault) {
+      status.exit_code = exit_internal_error;
+      status.message = concat(fault.what(), "; the results are in ", results_.path());
+    }
+    if (kTableFormats[static_cast<std::size_t>(format)].is_for_people) return;
+    for (const auto& remark : remarks) log_line(remark);
+  }
+
+  void log_end(const RunStatus& status) const {
+    if (!status.message.empty()) log_error(status.message);
+    if (!status.best) return;
+    log_line(concat(status.provisional ? "best so far (provisional): " : "best: ", *status.best,
+                    ", written to ", results_.optimal_config_path(status.provisional)));
+    for (const auto& note : config_.notes) log_line(note);
+    if (parts_.options.run && !is_training_started()) log_line(kNobodyStarts);
+  }
+
+  // The disk may be what failed: a status that cannot be written must not hide the reason.
+  void report(const char* reason) const {
+    try {
+      if (!journal_.is_in_place()) return;  // the folder is another run's now
+      RunStatus status;
+      status.state = RunState::failed;
+      status.exit_code = exit_internal_error;
+      status.message = reason;
+      status.experiments = progress_.finished();
+      status.elapsed = journal_.now();
+      results_.write_status(stamped(status));
+    } catch (const std::exception& fault) {
+      log_warning(concat("status.json could not be written: ", fault.what()));
+    }
+  }
+
+  const RunParts& parts_;
+  const TuningConfig& config_;
+  WorkerPool& pool_;
+  ResultsDirectory results_;
+  Journal journal_;
+  Progress progress_;
+  Heartbeat heartbeat_;
+};
+
+std::optional<Bytes> earlier_limit(const CommandLine& options, const TuningConfig& config) {
+  if (existing_results(options) != ExistingResults::resume) return std::nullopt;
+  const auto limit = earlier_memory_limit(concat(config.autotuning.results_dir, "/", kJournalName));
+  // That of its experiments, which left the headroom.
+  return limit ? std::optional(*limit + config.objective.memory_headroom) : std::nullopt;
+}
+
+int tune_with(WorkerPool& pool, const CommandLine& options, const TuningConfig& given,
+              const std::vector<WorkerInfo>& workers, const Surroundings& surroundings) {
+  const Machine machine =
+      machine_of_run(given, workers, pool.size(), host_name(), earlier_limit(options, given),
+                     profile_places(given.autotuning.results_dir));
+  const TuningConfig config = completed(given, machine);
+  const auto backend = surroundings.make_to_ask(machine.backend);
+  const Device* const imitated = backend ? &backend->device(kOnlyAsked) : nullptr;
+  const RunParts parts{options,
+                       config,
+                       machine.group_size,
+                       workers,
+                       surroundings,
+                       make_memory_predictor(imitated),
+                       make_dry_runner(imitated)};
+  // Before anything of an earlier run is touched.
+  check_modelled(config, plan_stages(config, machine.group_size, parts.predictor));
+  log_settings(config, machine, workers);
+  if (options.run && !is_training_started()) log_warning(kNobodyStarts);
+  for (const auto& warning : machine_warnings(given, machine, workers, host_name())) {
+    log_warning(warning);
+  }
+  return Run(parts, pool).run();
+}
+
+/// Calls `work`; what it throws becomes a message and an exit code.
+template <class Work>
+int guarded(Work work) {
+  try {
+    return work();
+  } catch (const ConfigError& fault) {
+    log_error(fault.what());
+    return exit_wrong_input;
+  } catch (const std::exception& fault) {
+    log_error(fault.what());
+    return exit_internal_error;
+  }
+}
+
+}  // namespace
+
+RunInput read_run_input(const CommandLine& options, int ranks) {
+  RunInput input;
+  input.exit_code = guarded([&] {
+    if (ranks < 2) {
+      throw ConfigError("mpirun", {{"-n 1",
+                                    "starts no worker, since rank 0 only tunes; start one rank "
+                                    "more than there are GPUs (or CPU workers): \"mpirun -n 9\" "
+                                    "for 8 GPUs, \"mpirun -n 3\" for 2 CPU workers"}});
+    }
+    TuningConfig config = read_tuning_config(options);
+    check_folders(config, options);
+    input.config.emplace(std::move(config));
+    return int{exit_found};
+  });
+  return input;
+}
+
+int run_tuning(const CommandLine& options, const TuningConfig& given, WorkerPool& pool,
+               const std::vector<WorkerInfo>& workers, const Surroundings& surroundings) {
+  return guarded([&] { return tune_with(pool, options, given, workers, surroundings); });
+}
+
+}  // namespace dstune
