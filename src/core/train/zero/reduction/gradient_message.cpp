@@ -9,11 +9,11 @@ GradientMessage::GradientMessage(Device& device, Tensor original, DType dtype)
   if (original.dtype == dtype) return;
   copy_ = make_buffer(device, MemoryCategory::temporaries, original.numel, dtype);
   tensor_ = copy_.tensor(dtype);
-  device.run(Pass::message_cast, Cast{original, tensor_});
+  device.run(MemoryPass::message_cast, Cast{original, tensor_});
 }
 
 void GradientMessage::write_back() const {
-  if (copy_) device_.run(Pass::message_cast, Cast{tensor_, original_});
+  if (copy_) device_.run(MemoryPass::message_cast, Cast{tensor_, original_});
 }
 
 }  // namespace dstune

@@ -7,9 +7,9 @@ namespace dstune {
 
 void GradientSum::all_reduce(Tensor inout, const GradientScaling& scaling) const {
   const GradientMessage message(device, inout, dtype);
-  if (scaling.before) device.run(Pass::average, Scale{message.tensor(), *scaling.before});
+  if (scaling.before) device.run(MemoryPass::average, Scale{message.tensor(), *scaling.before});
   device.await(collectives.all_reduce(message.tensor(), ReduceOp::sum, Purpose::gradients));
-  if (scaling.after) device.run(Pass::average, Scale{message.tensor(), *scaling.after});
+  if (scaling.after) device.run(MemoryPass::average, Scale{message.tensor(), *scaling.after});
   message.write_back();
 }
 
