@@ -103,6 +103,13 @@ struct Knob {
   SearchValues search_values = nullptr;  ///< in our default space; null: it is not in it
   std::span<const DefaultSince> defaults{};  ///< where releases differ; else the member's own
 
+  /// A copy whose `fact` is `value`; before its callers, or clang 14 does not find it in constants.
+  template <class Fact>
+  constexpr Knob with(Fact Knob::*fact, const Fact& value) const {
+    Knob knob = *this;
+    knob.*fact = value;
+    return knob;
+  }
   constexpr Knob when(Condition condition) const { return with(&Knob::read_if, condition); }
   constexpr Knob changing_when(Condition condition) const {
     return with(&Knob::changes_step_if, condition);
@@ -113,14 +120,6 @@ struct Knob {
   constexpr Knob searched(SearchValues values) const { return with(&Knob::search_values, values); }
   constexpr Knob by_release(std::span<const DefaultSince> rows) const {
     return with(&Knob::defaults, rows);
-  }
-
- private:
-  template <class Fact>
-  constexpr Knob with(Fact Knob::*fact, const Fact& value) const {
-    Knob knob = *this;
-    knob.*fact = value;
-    return knob;
   }
 };
 
