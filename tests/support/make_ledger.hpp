@@ -28,8 +28,8 @@ inline Ledger make_ledger() {
               .elements = 5,
               .bytes = 10,
               .pipelined = 1});
-  ledger.add_pass(Pass::master_gradient, 7, 9);
-  ledger.add_pass(Pass::update, 16, 12);
+  ledger.add_pass(MemoryPass::master_gradient, 7, 9);
+  ledger.add_pass(MemoryPass::update, 16, 12);
   ledger.add_sync(HostSync::timer, 1e-9);
   ledger.add_transfer(Transfer::device_to_host, 4);
   ledger.add_host(HostEvent::gradient_hook, 60e-6);

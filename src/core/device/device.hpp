@@ -60,7 +60,7 @@ class Device {
   }
   /// Runs it as a pass of the step: its bytes go into the ledger.
   template <class Operation>
-  void run(Pass pass, const Operation& operation) {
+  void run(MemoryPass pass, const Operation& operation) {
     const Work work = work_of(operation);
     ledger_.add_pass(pass, work.read_bytes(), work.written_bytes());
     if (computes()) {

@@ -103,40 +103,23 @@ struct Knob {
   SearchValues search_values = nullptr;  ///< in our default space; null: it is not in it
   std::span<const DefaultSince> defaults{};  ///< where releases differ; else the member's own
 
-  constexpr Knob when(Condition condition) const {
+  /// A copy whose `fact` is `value`; before its callers, or clang 14 does not find it in constants.
+  template <class Fact>
+  constexpr Knob with(Fact Knob::*fact, const Fact& value) const {
     Knob knob = *this;
-    knob.read_if = condition;
+    knob.*fact = value;
     return knob;
   }
+  constexpr Knob when(Condition condition) const { return with(&Knob::read_if, condition); }
   constexpr Knob changing_when(Condition condition) const {
-    Knob knob = *this;
-    knob.changes_step_if = condition;
-    return knob;
+    return with(&Knob::changes_step_if, condition);
   }
-  constexpr Knob read_by(Reader own) const {
-    Knob knob = *this;
-    knob.reader = own;
-    return knob;
-  }
-  constexpr Knob with_auto(AutoValue value) const {
-    Knob knob = *this;
-    knob.auto_value = value;
-    return knob;
-  }
-  constexpr Knob deciding_messages() const {
-    Knob knob = *this;
-    knob.decides_messages = true;
-    return knob;
-  }
-  constexpr Knob searched(SearchValues values) const {
-    Knob knob = *this;
-    knob.search_values = values;
-    return knob;
-  }
+  constexpr Knob read_by(Reader own) const { return with(&Knob::reader, own); }
+  constexpr Knob with_auto(AutoValue value) const { return with(&Knob::auto_value, value); }
+  constexpr Knob deciding_messages() const { return with(&Knob::decides_messages, true); }
+  constexpr Knob searched(SearchValues values) const { return with(&Knob::search_values, values); }
   constexpr Knob by_release(std::span<const DefaultSince> rows) const {
-    Knob knob = *this;
-    knob.defaults = rows;
-    return knob;
+    return with(&Knob::defaults, rows);
   }
 };
 

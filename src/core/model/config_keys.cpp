@@ -54,13 +54,13 @@ bool holds(const List& list, const Key& key) {
 }  // namespace
 
 void warn_of_unknown_keys(const json::object& config, const Section& section,
-                          std::span<const std::string_view> without_effect, std::string_view family,
+                          std::span<const std::string_view> no_op_keys, std::string_view family,
                           std::string_view pointer, std::vector<std::string>& warnings) {
   const auto read = known_keys(section);
   Problems unknown("model");
   for (const auto& member : config) {
     const std::string_view key(member.key());
-    if (holds(read, key) || holds(without_effect, key) || holds(kOfPretrainedConfig, key)) continue;
+    if (holds(read, key) || holds(no_op_keys, key) || holds(kOfPretrainedConfig, key)) continue;
     unknown.warn(child(pointer, key),
                  concat("is no key of ", family, " and has no effect", suggestion(key, read)));
   }

@@ -4,6 +4,7 @@
 #include "core/base/json.hpp"
 #include "core/base/text.hpp"
 #include "core/input/key_rules.hpp"
+#include "core/model/config_keys.hpp"
 #include "core/model/rotary_frequencies.hpp"
 
 namespace dstune {
@@ -12,7 +13,6 @@ namespace {
 
 using namespace rules;  // NOLINT(google-build-using-namespace): the table reads like a document
 
-constexpr std::int64_t kMostTokens = 100'000'000;
 constexpr const char* kContext = "original_max_position_embeddings";
 
 constexpr std::string_view kKinds = "default|linear|dynamic|llama3|yarn|longrope";

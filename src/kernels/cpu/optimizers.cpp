@@ -9,17 +9,11 @@
 
 #include "kernels/cpu/cpu_device.hpp"
 #include "kernels/cpu/elements.hpp"
+#include "kernels/cpu/vector_math.hpp"
 
 namespace dstune::cpu {
 
 namespace {
-
-struct HostMath {
-  template <class Number>
-  static Number root(Number x) {
-    return std::sqrt(x);
-  }
-};
 
 /// f(i) for all elements, as a pass of its own.
 template <class F>
@@ -46,7 +40,7 @@ void CpuDevice::compute(const Adam& op) {
   const std::int64_t numel = op.parameter.numel;
   assert(op.gradient.numel == numel && op.exp_avg.numel == numel && op.exp_avg_sq.numel == numel);
   assert(op.gradient.dtype == DType::fp32 && op.parameter.dtype == DType::fp32);
-  const AdamUpdate<HostMath> update{coefficients_of(op.step)};
+  const AdamUpdate<VectorMath> update{coefficients_of(op.step)};
   const auto* const g = elements<float>(op.gradient);
   auto* const p = elements<float>(op.parameter);
   auto* const m = elements<float>(op.exp_avg);
@@ -103,7 +97,7 @@ struct Squares {
   double update = 0;
 };
 
-Squares update_moments(const LambUpdate<HostMath>& lamb, const float* g, const float* p, float* m,
+Squares update_moments(const LambUpdate<VectorMath>& lamb, const float* g, const float* p, float* m,
                        float* v, std::int64_t count) {
   double parameters = 0;
   double updates = 0;
@@ -117,8 +111,8 @@ Squares update_moments(const LambUpdate<HostMath>& lamb, const float* g, const f
   return {parameters, updates};
 }
 
-void update_parameter(const LambUpdate<HostMath>& lamb, float rate, const float* m, const float* v,
-                      float* p, std::int64_t count) {
+void update_parameter(const LambUpdate<VectorMath>& lamb, float rate, const float* m,
+                      const float* v, float* p, std::int64_t count) {
 #pragma omp simd
   for (std::int64_t i = 0; i < count; ++i) p[i] -= rate * lamb.value(m[i], v[i], p[i]);
 }
@@ -129,7 +123,7 @@ void CpuDevice::compute(const Lamb& op) {
   const std::int64_t numel = op.parameter.numel;
   const Tensor copy = op.copy;
   assert(op.gradient.numel == numel && op.exp_avg.numel == numel && op.exp_avg_sq.numel == numel);
-  const LambUpdate<HostMath> lamb{coefficients_of(op.step)};
+  const LambUpdate<VectorMath> lamb{coefficients_of(op.step)};
   auto* const p = elements<float>(op.parameter);
   auto* const m = elements<float>(op.exp_avg);
   auto* const v = elements<float>(op.exp_avg_sq);
@@ -147,7 +141,7 @@ void CpuDevice::compute(const Lamb& op) {
       }
     });
   });
-  const auto rate = lamb_rate<HostMath>(op.step, sum.parameter, sum.update);
+  const auto rate = lamb_rate<VectorMath>(op.step, sum.parameter, sum.update);
   for_chunks(*this, numel, [=](std::int64_t begin, std::int64_t end) {
     update_parameter(lamb, rate, m + begin, v + begin, p + begin, end - begin);
     if (copy.numel == 0) return;

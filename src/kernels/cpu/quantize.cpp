@@ -137,14 +137,6 @@ void dequantize_group(const std::int8_t* in, int bits, std::int64_t count, float
   }
 }
 
-/// The place of the group that is the `group`-th of `groups` in order.
-std::int64_t place_of(std::int64_t group, std::int64_t groups, Quantization how) {
-  const std::int64_t per_part = groups / (std::int64_t{how.nodes} * how.devices);
-  const std::int64_t part = group / per_part;
-  const std::int64_t place = part % how.devices * how.nodes + part / how.devices;
-  return place * per_part + group % per_part;
-}
-
 }  // namespace
 
 void CpuDevice::compute(const Quantize& op) {

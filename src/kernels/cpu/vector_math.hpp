@@ -60,7 +60,7 @@ inline float erfc_over_exp(float z) {
   return p * t;
 }
 
-/// What kernels/activations.hpp computes with.
+/// What the formulas that backends share (src/kernels) compute with.
 struct VectorMath {
   struct Normal {
     float distribution;
@@ -69,6 +69,12 @@ struct VectorMath {
 
   static float exp(float x) { return fast_exp(x); }
   static float tanh(float x) { return fast_tanh(x); }
+  static float log(float x) { return std::log(x); }  // exact: buckets hang on it
+  static float ceil(float x) { return std::ceil(x); }
+  template <class Number>
+  static Number root(Number x) {
+    return std::sqrt(x);
+  }
   static Normal normal(float x) {
     const float e = fast_exp(-0.5F * x * x);
     const float tail = 0.5F * erfc_over_exp(std::fabs(x) * 0.707106781F) * e;

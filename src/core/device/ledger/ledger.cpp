@@ -100,7 +100,7 @@ void Ledger::add(const CollectiveLine& call, std::uint64_t calls) {
   add_times(line.pipelined, call.pipelined, times_);
 }
 
-void Ledger::add_pass(Pass pass, Bytes read, Bytes written) {
+void Ledger::add_pass(MemoryPass pass, Bytes read, Bytes written) {
   PassLine& line = line_of(passes_, {pass}, [&](const auto& other) { return other.pass == pass; });
   add_times(line.calls, 1, times_);
   add_times(line.read, read, times_);

@@ -31,7 +31,7 @@ constexpr std::size_t kPurposes = 7;
 
 /// A memory-bound pass of the step over parameters or gradients (docs/deepspeed-step.md, "Passes
 /// over gradients" and "The update"). The model's own kernels are not among them.
-enum class Pass {
+enum class MemoryPass {
   accumulate,       ///< += an earlier micro-step's gradient
   bucket_copy,      ///< gradient into the bucket
   flatten,          ///< several tensors into one message, or out of it
@@ -69,7 +69,7 @@ enum class Transfer { host_to_device, device_to_host, nvme_read, nvme_write };
 constexpr std::size_t kTransfers = 4;
 
 std::string_view name_of(Purpose purpose);
-std::string_view name_of(Pass pass);
+std::string_view name_of(MemoryPass pass);
 std::string_view name_of(HostSync reason);
 std::string_view name_of(Transfer transfer);
 std::string_view name_of(Stream stream);
@@ -96,7 +96,7 @@ struct CollectiveLine {
 };
 
 struct PassLine {
-  Pass pass = Pass::update;
+  MemoryPass pass = MemoryPass::update;
   std::uint64_t calls = 0;
   Bytes read = 0;
   Bytes written = 0;
@@ -140,7 +140,7 @@ class Ledger {
   /// Adds a message; `call` says everything but `calls`, and `wire_bytes` is computed.
   /// @param calls  0: it goes with the call before it, and is not `pipelined`
   void add(const CollectiveLine& call, std::uint64_t calls = 1);
-  void add_pass(Pass pass, Bytes read, Bytes written);
+  void add_pass(MemoryPass pass, Bytes read, Bytes written);
   void add_sync(HostSync reason, Seconds time);
   void add_transfer(Transfer transfer, Bytes bytes);
   void add_host(HostEvent event, Seconds time);

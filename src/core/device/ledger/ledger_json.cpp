@@ -113,7 +113,7 @@ auto read_lines(const json::object& object, std::string_view key, ReadLine read_
 std::string_view name_of(Purpose purpose) {
   return kPurposeNames[static_cast<std::size_t>(purpose)];
 }
-std::string_view name_of(Pass pass) { return kPassNames[static_cast<std::size_t>(pass)]; }
+std::string_view name_of(MemoryPass pass) { return kPassNames[static_cast<std::size_t>(pass)]; }
 std::string_view name_of(HostSync reason) {
   return kHostSyncNames[static_cast<std::size_t>(reason)];
 }
@@ -135,7 +135,7 @@ Ledger Ledger::from_json(const json::object& object) {
   Ledger ledger;
   ledger.collectives_ = read_lines(object, "collectives", collective_from);
   ledger.passes_ = read_lines(object, "passes", [](const json::object& line) {
-    return PassLine{read_enum<Pass>(line, "pass", kPasses, kWhere),
+    return PassLine{read_enum<MemoryPass>(line, "pass", kPasses, kWhere),
                     read<std::uint64_t>(line, "calls"), read<Bytes>(line, "read_bytes"),
                     read<Bytes>(line, "written_bytes")};
   });

@@ -31,6 +31,14 @@ struct Quantization {
 /// int8 elements that hold `numel` quantised values.
 constexpr std::int64_t packed_size(std::int64_t numel, int bits) { return numel * bits / 8; }
 
+/// The place of the group that is the `group`-th of `groups` in order.
+constexpr std::int64_t place_of(std::int64_t group, std::int64_t groups, Quantization how) {
+  const std::int64_t per_part = groups / (std::int64_t{how.nodes} * how.devices);
+  const std::int64_t part = group / per_part;
+  const std::int64_t place = part % how.devices * how.nodes + part / how.devices;
+  return place * per_part + group % per_part;
+}
+
 /// Groups of equal size, one step per group.
 struct Quantize {
   Tensor in;  ///< any floating-point type, in steps.numel groups

@@ -27,8 +27,8 @@ constexpr KeyRule kOfBert[] = {
 constexpr auto kRules = extended(std::to_array(kOfAll), kOfBert);
 constexpr Section kSection{.rules = kRules, .other_keys = true};
 
-// Keys of published files that do not change a training step.
-constexpr std::string_view kWithoutEffect[] = {
+// The no-op keys of published files: they do not change a training step.
+constexpr std::string_view kNoOpKeys[] = {
     "directionality",       "pooler_fc_size",       "pooler_num_attention_heads",
     "pooler_num_fc_layers", "pooler_size_per_head", "pooler_type",
 };
@@ -81,7 +81,7 @@ std::optional<ModelSpec> read_bert(Variant kin, const json::object& config,
                                    std::string_view pointer, Problems& problems,
                                    std::vector<std::string>& warnings) {
   const std::string_view written = kin == Variant::roberta ? "RoBERTa" : "BERT";
-  warn_of_unknown_keys(config, kSection, kWithoutEffect, written, pointer, warnings);
+  warn_of_unknown_keys(config, kSection, kNoOpKeys, written, pointer, warnings);
   const auto faults = problems.count();
   const SectionReader reader(json::value(config), kSection, pointer, problems);
   ModelSpec spec = default_spec(kin);

@@ -9,14 +9,10 @@
 #include "core/input/problems.hpp"
 #include "core/input/section_reader.hpp"
 #include "core/model/bert/bert.hpp"
+#include "core/model/config_keys.hpp"
 #include "core/model/model_spec.hpp"
 
 namespace dstune::bert {
-
-// The limits keep every product of dimensions, and so the number of parameters, within 64 bits.
-inline constexpr std::int64_t kMostTokens = 100'000'000;
-inline constexpr std::int64_t kWidest = 1'000'000;
-inline constexpr std::int64_t kDeepest = 1000;  // a plan walks every layer
 
 inline constexpr KeyRule kOfAll[] = {
     rules::integer("vocab_size", 2, kMostTokens),

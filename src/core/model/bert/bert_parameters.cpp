@@ -24,15 +24,6 @@ void add_embeddings(Parts& parts, const std::string& body, const std::string& pr
   if (positions_last) parts.embedding(name + ".position_embeddings", module, positions);
 }
 
-// dense, LayerNorm, dropout, as two places have them.
-void add_output(Parts& parts, const std::string& name, const std::string& class_name,
-                std::size_t parent, std::int64_t in) {
-  const std::size_t module = parts.module(name, class_name, parent);
-  parts.linear(name + ".dense", module, in, parts.spec().hidden_size);
-  parts.norm(name + ".LayerNorm", module);
-  parts.dropout(name + ".dropout", module);
-}
-
 void add_layer(Parts& parts, const std::string& name, const std::string& prefix,
                std::size_t parent) {
   const std::int64_t h = parts.spec().hidden_size;
@@ -43,12 +34,12 @@ void add_layer(Parts& parts, const std::string& name, const std::string& prefix,
   const std::string inside = outside + ".self";
   const std::size_t self = parts.module(inside, prefix + "SelfAttention", attention);
   for (const char* each : {".query", ".key", ".value"}) parts.square(inside + each, self);
-  add_output(parts, outside + ".output", prefix + "SelfOutput", attention, h);
+  parts.output(outside + ".output", prefix + "SelfOutput", attention, h);
   const std::string inner = name + ".intermediate";
   const std::size_t intermediate = parts.module(inner, prefix + "Intermediate", layer);
   parts.linear(inner + ".dense", intermediate, h, f);
   parts.activation(inner + ".intermediate_act_fn", intermediate);
-  add_output(parts, name + ".output", prefix + "Output", layer, f);
+  parts.output(name + ".output", prefix + "Output", layer, f);
 }
 
 std::size_t add_body(Parts& parts, const std::string& body, const std::string& prefix,

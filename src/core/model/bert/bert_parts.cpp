@@ -39,6 +39,14 @@ void Parts::norm(const std::string& name, std::size_t parent, std::int64_t size)
   builder_.add_layer_norm(name, parent, size);
 }
 
+void Parts::output(const std::string& name, const std::string& class_name, std::size_t parent,
+                   std::int64_t in) {
+  const std::size_t own = module(name, class_name, parent);
+  linear(name + ".dense", own, in, spec_.hidden_size);
+  norm(name + ".LayerNorm", own);
+  dropout(name + ".dropout", own);
+}
+
 void Parts::linear_without_bias(const std::string& name, std::size_t parent, std::int64_t in) {
   add_nn_linear(builder_, name, parent, in, spec_.hidden_size, false, spec_.initializer_range);
 }

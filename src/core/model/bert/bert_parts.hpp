@@ -41,6 +41,9 @@ class Parts {
   void dropout(const std::string& name, std::size_t parent);
   /// Adds the activation function that the config names.
   void activation(const std::string& name, std::size_t parent);
+  /// Adds BertSelfOutput or BertOutput: dense (h, in), LayerNorm and dropout.
+  void output(const std::string& name, const std::string& class_name, std::size_t parent,
+              std::int64_t in);
   /// (h, labels)
   void classifier(const std::string& name, std::size_t parent);
 

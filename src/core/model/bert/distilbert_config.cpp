@@ -22,8 +22,8 @@ constexpr KeyRule kOfDistilbert[] = {
 constexpr auto kRules = extended(std::to_array(kOfAll), kOfDistilbert);
 constexpr Section kSection{.rules = kRules, .other_keys = true};
 
-// Keys of published files that do not change a training step.
-constexpr std::string_view kWithoutEffect[] = {"qa_dropout", "tie_weights_"};
+// The no-op keys of published files: they do not change a training step.
+constexpr std::string_view kNoOpKeys[] = {"qa_dropout", "tie_weights_"};
 
 // The values that Hugging Face takes for keys that config.json does not have.
 ModelSpec default_spec() {
@@ -42,7 +42,7 @@ ModelSpec default_spec() {
 
 std::optional<ModelSpec> read_distilbert(const json::object& config, std::string_view pointer,
                                          Problems& problems, std::vector<std::string>& warnings) {
-  warn_of_unknown_keys(config, kSection, kWithoutEffect, "DistilBERT", pointer, warnings);
+  warn_of_unknown_keys(config, kSection, kNoOpKeys, "DistilBERT", pointer, warnings);
   const auto faults = problems.count();
   const SectionReader reader(json::value(config), kSection, pointer, problems);
   ModelSpec spec = default_spec();

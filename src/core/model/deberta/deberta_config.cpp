@@ -13,9 +13,6 @@ namespace dstune::deberta {
 namespace {
 
 using namespace rules;  // NOLINT(google-build-using-namespace): the table reads like a document
-using bert::kDeepest;
-using bert::kMostTokens;
-using bert::kWidest;
 
 constexpr std::string_view kOneKernel = "gelu|gelu_pytorch_tanh|relu|sigmoid|silu|swish|tanh";
 

@@ -44,15 +44,6 @@ void add_self_attention(Parts& parts, const DebertaSettings& settings, const std
   parts.dropout(name + ".dropout", self);
 }
 
-// dense, LayerNorm, dropout, as two places have them.
-void add_output(Parts& parts, const std::string& name, const std::string& class_name,
-                std::size_t parent, std::int64_t in) {
-  const std::size_t module = parts.module(name, class_name, parent);
-  parts.linear(name + ".dense", module, in, parts.spec().hidden_size);
-  parts.norm(name + ".LayerNorm", module, parts.spec().hidden_size);
-  parts.dropout(name + ".dropout", module);
-}
-
 void add_layer(Parts& parts, const DebertaSettings& settings, const std::string& name,
                std::size_t parent) {
   const std::int64_t h = parts.spec().hidden_size;
@@ -61,12 +52,12 @@ void add_layer(Parts& parts, const DebertaSettings& settings, const std::string&
   const std::string outside = name + ".attention";
   const std::size_t attention = parts.module(outside, "DebertaV2Attention", layer);
   add_self_attention(parts, settings, outside + ".self", attention);
-  add_output(parts, outside + ".output", "DebertaV2SelfOutput", attention, h);
+  parts.output(outside + ".output", "DebertaV2SelfOutput", attention, h);
   const std::string inner = name + ".intermediate";
   const std::size_t intermediate = parts.module(inner, "DebertaV2Intermediate", layer);
   parts.linear(inner + ".dense", intermediate, h, f);
   parts.activation(inner + ".intermediate_act_fn", intermediate);
-  add_output(parts, name + ".output", "DebertaV2Output", layer, f);
+  parts.output(name + ".output", "DebertaV2Output", layer, f);
 }
 
 void add_convolution(Parts& parts, std::int64_t width, std::size_t encoder) {

@@ -13,11 +13,6 @@ namespace {
 
 using namespace rules;  // NOLINT(google-build-using-namespace): the table reads like a document
 
-// The limits keep every product of dimensions, and so the number of parameters, within 64 bits.
-constexpr std::int64_t kMostTokens = 100'000'000;
-constexpr std::int64_t kWidest = 1'000'000;
-constexpr std::int64_t kDeepest = 1000;  // a plan walks every layer
-
 constexpr KeyRule kGpt2Rules[] = {
     integer("vocab_size", 1, kMostTokens),
     integer("n_positions", 2, kMostTokens).also("max_position_embeddings"),
@@ -40,8 +35,8 @@ constexpr KeyRule kGpt2Rules[] = {
 constexpr auto kAllRules = extended(std::to_array(kGpt2Rules), kLabelRules);
 constexpr Section kGpt2{.rules = kAllRules, .other_keys = true};
 
-// Keys of Hugging Face's GPT2Config that do not change a training step.
-constexpr std::string_view kWithoutEffect[] = {
+// The no-op keys of GPT2Config: they do not change a training step.
+constexpr std::string_view kNoOpKeys[] = {
     "n_ctx",
     "predict_special_tokens",
     "summary_activation",
@@ -117,7 +112,7 @@ std::vector<ModelSpec> presets() {
 
 std::optional<ModelSpec> read(const json::object& config, std::string_view pointer,
                               Problems& problems, std::vector<std::string>& warnings) {
-  warn_of_unknown_keys(config, kGpt2, kWithoutEffect, "GPT-2", pointer, warnings);
+  warn_of_unknown_keys(config, kGpt2, kNoOpKeys, "GPT-2", pointer, warnings);
   const auto faults = problems.count();
   const ModelSpec spec = spec_from_checked(check_section(config, kGpt2, pointer, problems));
   if (problems.count() == faults && spec.hidden_size % spec.num_heads != 0) {

@@ -14,11 +14,6 @@ namespace {
 
 using namespace rules;  // NOLINT(google-build-using-namespace): the table reads like a document
 
-// The limits keep every product of dimensions, and so the number of parameters, within 64 bits.
-constexpr std::int64_t kMostTokens = 100'000'000;
-constexpr std::int64_t kWidest = 1'000'000;
-constexpr std::int64_t kDeepest = 1000;  // a plan walks every layer
-
 constexpr KeyRule kRotaryRules[] = {
     choice("rope_type", "default").also("type").because("; scaled rotary angles are not modelled"),
     above("rope_theta", 0),
@@ -49,8 +44,8 @@ constexpr KeyRule kNeoxRules[] = {
 constexpr auto kAllRules = extended(std::to_array(kNeoxRules), kLabelRules);
 constexpr Section kNeox{.rules = kAllRules, .other_keys = true};
 
-// Keys of published files that do not change a training step.
-constexpr std::string_view kWithoutEffect[] = {
+// The no-op keys of published files: they do not change a training step.
+constexpr std::string_view kNoOpKeys[] = {
     "attention_probs_dropout_prob",
     "classifier_dropout",
     "hidden_dropout_prob",
@@ -125,7 +120,7 @@ void check_dimensions(const ModelSpec& spec, std::string_view pointer, Problems&
 
 std::optional<ModelSpec> read(const json::object& config, std::string_view pointer,
                               Problems& problems, std::vector<std::string>& warnings) {
-  warn_of_unknown_keys(config, kNeox, kWithoutEffect, "GPT-NeoX", pointer, warnings);
+  warn_of_unknown_keys(config, kNeox, kNoOpKeys, "GPT-NeoX", pointer, warnings);
   const auto faults = problems.count();
   const ModelSpec spec = spec_from(check_section(config, kNeox, pointer, problems));
   if (problems.count() == faults) check_dimensions(spec, pointer, problems);

@@ -18,7 +18,7 @@ namespace {
 
 // The no-op keys of LlamaConfig and its likes, or of their published files: a training step does
 // not read them.
-constexpr std::string_view kWithoutEffect[] = {
+constexpr std::string_view kNoOpKeys[] = {
     "cache_implementation",
     "embd_pdrop",         // Phi3Model has no such dropout any more
     "full_attn_mod",      // this and the next of Phi-4-mini
@@ -31,7 +31,6 @@ constexpr std::string_view kWithoutEffect[] = {
     "shared_expert_intermediate_size",
 };
 
-constexpr std::int64_t kMostHeadColumns = 10'000'000;
 constexpr double kDefaultScalar = 256;  // query_pre_attn_scalar of Gemma
 
 ModelSpec spec_from(const Values& values, Kin kin) {
@@ -118,7 +117,7 @@ void read_scores(const Values& values, const Description& kin, json::object& own
 std::optional<ModelSpec> read(Kin kin, const json::object& config, std::string_view pointer,
                               Problems& problems, std::vector<std::string>& warnings) {
   const Description& description = description_of(kin);
-  warn_of_unknown_keys(config, description.section, kWithoutEffect, description.title, pointer,
+  warn_of_unknown_keys(config, description.section, kNoOpKeys, description.title, pointer,
                        warnings);
   const auto faults = problems.count();
   const Values values(check_section(config, description.section, pointer, problems));

@@ -3,6 +3,7 @@
 #include <array>
 
 #include "core/model/activation_names.hpp"
+#include "core/model/config_keys.hpp"
 #include "core/model/labels.hpp"
 
 namespace dstune::llama {
@@ -10,11 +11,6 @@ namespace dstune::llama {
 namespace {
 
 using namespace rules;  // NOLINT(google-build-using-namespace): the tables read like documents
-
-// The limits keep every product of dimensions, and so the number of parameters, within 64 bits.
-constexpr std::int64_t kMostTokens = 100'000'000;
-constexpr std::int64_t kWidest = 1'000'000;
-constexpr std::int64_t kDeepest = 1000;  // a plan walks every layer
 
 constexpr KeyRule kCommon[] = {
     integer("vocab_size", 1, kMostTokens),

@@ -14,11 +14,6 @@ namespace {
 
 using namespace rules;  // NOLINT(google-build-using-namespace): the table reads like a document
 
-// The limits keep every product of dimensions, and so the number of parameters, within 64 bits.
-constexpr std::int64_t kMostTokens = 100'000'000;
-constexpr std::int64_t kWidest = 1'000'000;
-constexpr std::int64_t kDeepest = 1000;  // a plan walks every layer
-
 constexpr KeyRule kOptRules[] = {
     integer("vocab_size", 1, kMostTokens),
     integer("max_position_embeddings", 2, kMostTokens),
@@ -41,8 +36,8 @@ constexpr KeyRule kOptRules[] = {
 constexpr auto kAllRules = extended(std::to_array(kOptRules), kLabelRules);
 constexpr Section kOpt{.rules = kAllRules, .other_keys = true};
 
-// Keys of published files that do not change a training step.
-constexpr std::string_view kWithoutEffect[] = {
+// The no-op keys of published files: they do not change a training step.
+constexpr std::string_view kNoOpKeys[] = {
     "activation_dropout",
     "forced_eos_token_id",
     "num_beams",
@@ -89,7 +84,7 @@ ModelSpec spec_from(const json::object& object) {
 
 std::optional<ModelSpec> read(const json::object& config, std::string_view pointer,
                               Problems& problems, std::vector<std::string>& warnings) {
-  warn_of_unknown_keys(config, kOpt, kWithoutEffect, "OPT", pointer, warnings);
+  warn_of_unknown_keys(config, kOpt, kNoOpKeys, "OPT", pointer, warnings);
   const auto faults = problems.count();
   const ModelSpec spec = spec_from(check_section(config, kOpt, pointer, problems));
   if (problems.count() == faults && spec.hidden_size % spec.num_heads != 0) {

@@ -11,11 +11,6 @@ namespace {
 
 using namespace rules;  // NOLINT(google-build-using-namespace): the table reads like a document
 
-// The limits keep every product of dimensions, and so the number of parameters, within 64 bits.
-constexpr std::int64_t kMostTokens = 100'000'000;
-constexpr std::int64_t kWidest = 1'000'000;
-constexpr std::int64_t kDeepest = 1000;  // a plan walks every layer
-
 constexpr std::string_view kProjections =
     "relu|gated-gelu|gelu|gelu_new|silu|swish|gelu_fast|gelu_pytorch_tanh|quick_gelu|tanh|sigmoid|"
     "gelu_accurate|gated-gelu_accurate|"
@@ -45,7 +40,7 @@ constexpr Section kSection{.rules = kRules, .other_keys = true};
 
 // Keys that follow from feed_forward_proj, belong to other tasks, or stand in published files
 // alone.
-constexpr std::string_view kWithoutEffect[] = {
+constexpr std::string_view kNoOpKeys[] = {
     "classifier_dropout", "dense_act_fn", "is_gated_act", "n_positions", "scale_decoder_outputs",
 };
 
@@ -107,7 +102,6 @@ ModelSpec spec_from(const json::object& object, T5Variant variant) {
 
 void check(const ModelSpec& spec, const T5Settings& settings, std::string_view pointer,
            Problems& problems) {
-  constexpr std::int64_t kMostHeadColumns = 10'000'000;
   if (spec.num_heads * settings.head_size > kMostHeadColumns) {
     problems.add(child(pointer, "d_kv"),
                  concat("times num_heads is ", spec.num_heads * settings.head_size,
@@ -131,7 +125,7 @@ std::optional<ModelSpec> read(T5Variant variant, const json::object& config,
                               std::string_view pointer, Problems& problems,
                               std::vector<std::string>& warnings) {
   const std::string_view written = variant == T5Variant::mt5 ? "mT5" : "T5";
-  warn_of_unknown_keys(config, kSection, kWithoutEffect, written, pointer, warnings);
+  warn_of_unknown_keys(config, kSection, kNoOpKeys, written, pointer, warnings);
   const auto faults = problems.count();
   const json::object values = check_section(config, kSection, pointer, problems);
   if (problems.count() > faults) return std::nullopt;

@@ -44,7 +44,7 @@ void Bf16Engine::take_gradient(std::size_t tensor, Buffer gradient) {
   if (!zeroed_) zero_gradients();
   Buffer& kept = gradients_[tensor];
   if (kept) {
-    device().run(Pass::accumulate,
+    device().run(MemoryPass::accumulate,
                  Add{kept.tensor(config().dtype), gradient.tensor(config().dtype)});
   } else {
     kept = std::move(gradient);
@@ -55,16 +55,17 @@ void Bf16Engine::take_gradient(std::size_t tensor, Buffer gradient) {
 void Bf16Engine::zero_gradients() {
   zeroed_ = true;
   for (const Buffer& gradient : gradients_) {
-    if (gradient) device().run(Pass::zero_gradients, FillZero{gradient.tensor(config().dtype)});
+    if (gradient)
+      device().run(MemoryPass::zero_gradients, FillZero{gradient.tensor(config().dtype)});
   }
 }
 
 void Bf16Engine::add_to_sum(std::size_t tensor) {
   device().host_event(HostEvent::gradient_hook);
   const Buffer single = temporary(numel(tensor), DType::fp32);
-  device().run(Pass::accumulate,
+  device().run(MemoryPass::accumulate,
                Cast{gradients_[tensor].tensor(config().dtype), single.tensor(DType::fp32)});
-  device().run(Pass::accumulate, Add{sum(tensor), single.tensor(DType::fp32)});
+  device().run(MemoryPass::accumulate, Add{sum(tensor), single.tensor(DType::fp32)});
 }
 
 void Bf16Engine::end_backward() {
@@ -115,7 +116,7 @@ void Bf16Engine::find_norm() {
   start_norm();
   for (const std::size_t i : trained()) {
     device().host_event(HostEvent::optimizer_tensor);
-    device().run(Pass::norm, AddSquares{sum(i), squares()});
+    device().run(MemoryPass::norm, AddSquares{sum(i), squares()});
   }
   device().read_scalar(squares(), HostSync::norm);
 }
@@ -124,12 +125,12 @@ void Bf16Engine::find_norm() {
 // step's work does not depend on its numbers.
 void Bf16Engine::clip() {
   const Tensor factor = clip_factor();
-  for (const std::size_t i : trained()) device().run(Pass::unscale, ScaleBy{sum(i), factor});
+  for (const std::size_t i : trained()) device().run(MemoryPass::unscale, ScaleBy{sum(i), factor});
 }
 
 void Bf16Engine::zero_sums() {
   for (const Buffer& sums : sums_)
-    device().run(Pass::zero_gradients, FillZero{sums.tensor(DType::fp32)});
+    device().run(MemoryPass::zero_gradients, FillZero{sums.tensor(DType::fp32)});
 }
 
 std::vector<float> Bf16Engine::read_parameter(std::size_t tensor) {

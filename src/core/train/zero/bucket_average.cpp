@@ -78,7 +78,7 @@ class SliceAverage : public Average {
  public:
   void average(const GradientBucket& bucket) const final {
     const Tensor contents = bucket.contents();
-    if (scaling().before) device().run(Pass::average, Scale{contents, *scaling().before});
+    if (scaling().before) device().run(MemoryPass::average, Scale{contents, *scaling().before});
     std::vector<Slice> slices;
     std::int64_t offset = 0;
     for (const auto& entry : bucket.entries()) {

@@ -96,7 +96,7 @@ struct Apply {
  private:
   template <class Operation>
   void run(const Operation& update) const {
-    device.run(Pass::update, update);
+    device.run(MemoryPass::update, update);
   }
 };
 

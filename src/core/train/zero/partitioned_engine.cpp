@@ -46,12 +46,12 @@ void PartitionedEngine::keep(std::size_t tensor, Buffer gradient) {
   const DType dtype = config().accumulation_dtype();
   if (has_own_sums()) {
     Buffer cast = make_buffer(device(), MemoryCategory::gradients, numel(tensor), dtype);
-    device().run(Pass::accumulate, Cast{gradient.tensor(config().dtype), cast.tensor(dtype)});
+    device().run(MemoryPass::accumulate, Cast{gradient.tensor(config().dtype), cast.tensor(dtype)});
     gradient = std::move(cast);
   }
   Buffer& kept = kept_[tensor];
   if (kept) {
-    device().run(Pass::accumulate, Add{kept.tensor(dtype), gradient.tensor(dtype)});
+    device().run(MemoryPass::accumulate, Add{kept.tensor(dtype), gradient.tensor(dtype)});
   } else {
     kept = std::move(gradient);
   }
@@ -63,8 +63,8 @@ void PartitionedEngine::reduce_kept(std::size_t tensor) {
     return;
   }
   Buffer gradient = make_buffer(device(), MemoryCategory::gradients, numel(tensor), config().dtype);
-  device().run(Pass::message_cast, Cast{kept_[tensor].tensor(config().accumulation_dtype()),
-                                        gradient.tensor(config().dtype)});
+  device().run(MemoryPass::message_cast, Cast{kept_[tensor].tensor(config().accumulation_dtype()),
+                                              gradient.tensor(config().dtype)});
   reduce_later(tensor, std::move(gradient));
 }
 
@@ -174,7 +174,7 @@ void PartitionedEngine::update(std::size_t group, Tensor factor) {
   // One set holds the gradients of all groups: it goes with the last of them.
   if (group + 1 == states_.groups()) partition_.drop_sum();
   const Tensor gradients = flat.tensor(DType::fp32);
-  device().run(Pass::unscale, ScaleBy{gradients, factor});
+  device().run(MemoryPass::unscale, ScaleBy{gradients, factor});
   states_.update(group, next_update(groups()[group].weight_decay), gradients);
 }
 

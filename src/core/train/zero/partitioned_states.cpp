@@ -47,7 +47,7 @@ void PartitionedStates::update(std::size_t group, const NextUpdate& next, Tensor
   Group& state = groups_[group];
   const Tensor master = state.master.tensor(DType::fp32);
   state.optimizer.update(device_, next, gradients, master);
-  device_.run(Pass::master_cast, Cast{master, own_partition(group)});
+  device_.run(MemoryPass::master_cast, Cast{master, own_partition(group)});
 }
 
 void PartitionedStates::gather() {

@@ -50,7 +50,7 @@ ReplicatedEngine::ReplicatedEngine(const EngineContext& context, bool flat)
 void ReplicatedEngine::take_gradient(std::size_t tensor, Buffer gradient) {
   Buffer& kept = gradients_[tensor];
   if (kept) {
-    device().run(Pass::accumulate,
+    device().run(MemoryPass::accumulate,
                  Add{kept.tensor(config().dtype), gradient.tensor(config().dtype)});
   } else {
     kept = std::move(gradient);
@@ -127,12 +127,13 @@ void PlainEngine::clip() {
   start_norm();
   add_squares_of(collectives(), [&](Tensor sum) {
     for (const std::size_t i : trained()) {
-      device().run(Pass::norm, AddSquares{gradient(i), sum});
+      device().run(MemoryPass::norm, AddSquares{gradient(i), sum});
     }
     device().run(Scale{sum, 1.0 / size()});
   });
   const Tensor factor = clip_factor();
-  for (const std::size_t i : trained()) device().run(Pass::unscale, ScaleBy{gradient(i), factor});
+  for (const std::size_t i : trained())
+    device().run(MemoryPass::unscale, ScaleBy{gradient(i), factor});
 }
 
 FusedEngine::FusedEngine(const EngineContext& context) : ReplicatedEngine(context, true) {
@@ -159,13 +160,13 @@ StepResult FusedEngine::step() {
   const Buffer flat = flat_gradients();
   const Tensor gradients = flat.tensor(DType::fp32);
   start_norm();
-  device().run(Pass::norm, AddSquares{gradients, squares()});
+  device().run(MemoryPass::norm, AddSquares{gradients, squares()});
   device().read_scalar(squares(), HostSync::norm);
-  device().run(Pass::unscale, ScaleBy{gradients, clip_factor()});
+  device().run(MemoryPass::unscale, ScaleBy{gradients, clip_factor()});
   state_.update(device(), next_update(groups()[0].weight_decay), gradients,
                 master_.tensor(DType::fp32));
   for (const std::size_t i : trained())
-    device().run(Pass::master_cast, Cast{master(i), parameter(i)});
+    device().run(MemoryPass::master_cast, Cast{master(i), parameter(i)});
   return finish(false);
 }
 
@@ -176,12 +177,12 @@ Buffer FusedEngine::flat_gradients() {
   for (const std::size_t i : trained()) {
     device().host_event(HostEvent::optimizer_tensor);
     copies[i] = temporary(numel(i), DType::fp32);
-    device().run(Pass::master_gradient, Cast{gradient(i), copies[i].tensor(DType::fp32)});
+    device().run(MemoryPass::master_gradient, Cast{gradient(i), copies[i].tensor(DType::fp32)});
   }
   Buffer flat = temporary(parameters().trainable_total(), DType::fp32);
   for (const std::size_t i : trained()) {
     device().run(
-        Pass::master_gradient,
+        MemoryPass::master_gradient,
         Copy{copies[i].tensor(DType::fp32), flat.tensor(DType::fp32).slice(offsets_[i], numel(i))});
   }
   copies.clear();

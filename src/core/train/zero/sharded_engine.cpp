@@ -170,22 +170,22 @@ void ShardedEngine::update(std::size_t index, Tensor factor) {
   const DType accumulated = config().accumulation_dtype();
   Buffer gradients = temporary(group.numel, accumulated);
   for (const std::size_t tensor : group.tensors) {
-    device().run(Pass::master_gradient,
+    device().run(MemoryPass::master_gradient,
                  Copy{gradients_.shard(tensor),
                       gradients.tensor(accumulated)
                           .slice(layout_.offset(tensor) - group.offset, layout_.shard(tensor))});
   }
   if (accumulated != DType::fp32) {
     Buffer single = temporary(group.numel, DType::fp32);
-    device().run(Pass::master_gradient,
+    device().run(MemoryPass::master_gradient,
                  Cast{gradients.tensor(accumulated), single.tensor(DType::fp32)});
     gradients = std::move(single);
   }
   const Tensor gradient = gradients.tensor(DType::fp32);
   const Tensor master = master_.tensor(DType::fp32).slice(group.offset, group.numel);
-  device().run(Pass::unscale, ScaleBy{gradient, factor});
+  device().run(MemoryPass::unscale, ScaleBy{gradient, factor});
   states_[index].update(device(), next_update(group.weight_decay), gradient, master);
-  device().run(Pass::master_cast,
+  device().run(MemoryPass::master_cast,
                Cast{master, shards_.tensor(config().dtype).slice(group.offset, group.numel)});
 }
 

@@ -32,17 +32,17 @@ StepResult UnfusedEngine::step() {
   std::vector<Buffer> copies(tensor_count());
   for (const ParameterGroup& group : groups()) {
     for (const std::size_t i : group.tensors) {
-      device().run(Pass::norm, AddSquares{gradient(i), squares()});
+      device().run(MemoryPass::norm, AddSquares{gradient(i), squares()});
     }
     device().read_scalar(squares(), HostSync::norm);  // get_weight_norm, once a group
     for (const std::size_t i : group.tensors) {
       copies[i] = temporary(numel(i), DType::fp32);
-      device().run(Pass::master_gradient, Cast{gradient(i), copies[i].tensor(DType::fp32)});
+      device().run(MemoryPass::master_gradient, Cast{gradient(i), copies[i].tensor(DType::fp32)});
     }
   }
   const Tensor factor = clip_factor();
   for (const std::size_t i : trained()) {
-    device().run(Pass::unscale, ScaleBy{copies[i].tensor(DType::fp32), factor});
+    device().run(MemoryPass::unscale, ScaleBy{copies[i].tensor(DType::fp32), factor});
   }
   update_groups(1, [&](std::size_t i) {
     return UpdatedTensor{copies[i].tensor(DType::fp32), master(i)};
@@ -77,7 +77,7 @@ Buffer UnfusedEngine::flattened() const {
   Buffer flat = temporary(parameters().trainable_total(), config().dtype);
   std::int64_t offset = 0;
   for (const std::size_t i : trained()) {
-    device().run(Pass::norm,
+    device().run(MemoryPass::norm,
                  Copy{gradient(i), flat.tensor(config().dtype).slice(offset, numel(i))});
     offset += numel(i);
   }
@@ -88,9 +88,9 @@ Buffer UnfusedEngine::flattened() const {
 double UnfusedEngine::norm_of_flattened() {
   const Buffer flat = flattened();
   const Buffer single = temporary(parameters().trainable_total(), DType::fp32);
-  device().run(Pass::norm, Cast{flat.tensor(config().dtype), single.tensor(DType::fp32)});
+  device().run(MemoryPass::norm, Cast{flat.tensor(config().dtype), single.tensor(DType::fp32)});
   start_norm();
-  device().run(Pass::norm, AddSquares{single.tensor(DType::fp32), squares()});
+  device().run(MemoryPass::norm, AddSquares{single.tensor(DType::fp32), squares()});
   return std::sqrt(device().read_scalar(squares(), HostSync::norm));
 }
 
@@ -110,7 +110,7 @@ void UnfusedEngine::update_groups(double gradient_scale, Updated updated) {
 
 void UnfusedEngine::write_back() {
   for (const std::size_t i : trained()) {
-    device().run(Pass::master_cast, Cast{master(i), parameter(i)});
+    device().run(MemoryPass::master_cast, Cast{master(i), parameter(i)});
   }
   drop_gradients();
 }

@@ -1,23 +1,12 @@
 #include <cassert>
-#include <limits>
 
 #include "core/device/operations/attention.hpp"
 #include "core/device/operations/elementwise.hpp"
 #include "kernels/cpu/cpu_device.hpp"
 #include "kernels/cpu/elements.hpp"
+#include "kernels/scores.hpp"
 
 namespace dstune::cpu {
-
-namespace {
-
-/// torch.finfo(dtype).min
-float lowest_of(DType dtype) {
-  if (dtype == DType::fp16) return -65504.0F;
-  if (dtype == DType::bf16) return -3.38953139e38F;
-  return std::numeric_limits<float>::lowest();
-}
-
-}  // namespace
 
 void CpuDevice::compute(const FillMask& op) {
   const AttentionShape shape = op.shape;

@@ -1,46 +1,19 @@
 #include <algorithm>
 #include <cassert>
-#include <cmath>
-#include <cstdlib>
-#include <limits>
 
-#include "core/device/operations/relative_positions.hpp"
 #include "kernels/cpu/cpu_device.hpp"
 #include "kernels/cpu/elements.hpp"
+#include "kernels/cpu/vector_math.hpp"
+#include "kernels/scores.hpp"
 
 namespace dstune::cpu {
-
-namespace {
-
-/// torch.finfo(dtype).min
-float lowest_of(DType dtype) {
-  if (dtype == DType::fp16) return -65504.0F;
-  if (dtype == DType::bf16) return -3.38953139e38F;
-  return std::numeric_limits<float>::lowest();
-}
-
-// torch computes it in fp32 and in this order: at powers the rounding decides.
-std::int64_t bucket_of(const PositionBuckets& op, std::int64_t ahead) {
-  const std::int64_t buckets = op.bidirectional ? op.buckets / 2 : op.buckets;
-  const std::int64_t first = op.bidirectional && ahead > 0 ? buckets : 0;
-  const std::int64_t distance =
-      op.bidirectional ? std::abs(ahead) : std::max<std::int64_t>(-ahead, 0);
-  const std::int64_t exact = buckets / 2;
-  if (distance < exact) return first + distance;
-  const auto range = static_cast<float>(
-      std::log(static_cast<double>(op.max_distance) / static_cast<double>(exact)));
-  const float part = std::log(static_cast<float>(distance) / static_cast<float>(exact)) / range *
-                     static_cast<float>(buckets - exact);
-  return first + std::min(exact + static_cast<std::int64_t>(part), buckets - 1);
-}
-
-}  // namespace
 
 void CpuDevice::compute(const PositionBuckets& op) {
   assert(op.out.dtype == DType::int64 && op.out.numel == op.queries * op.keys);
   auto* const out = elements<std::int64_t>(op.out);
+  const PositionBucket<VectorMath> bucket(op);
   for_rows(*this, op.queries, op.keys, [=](std::int64_t i) {
-    for (std::int64_t j = 0; j < op.keys; ++j) out[i * op.keys + j] = bucket_of(op, j - i);
+    for (std::int64_t j = 0; j < op.keys; ++j) out[i * op.keys + j] = bucket.of(j - i);
   });
 }
 

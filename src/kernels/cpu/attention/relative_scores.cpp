@@ -1,37 +1,20 @@
 // Scores by how far a key is from its query.
 #include <algorithm>
 #include <cassert>
-#include <cmath>
 
-#include "core/device/operations/relative_positions.hpp"
 #include "kernels/cpu/cpu_device.hpp"
 #include "kernels/cpu/elements.hpp"
+#include "kernels/cpu/vector_math.hpp"
+#include "kernels/scores.hpp"
 
 namespace dstune::cpu {
-
-namespace {
-
-std::int64_t bucket_of(std::int64_t distance, std::int64_t middle, float log_of_most) {
-  const std::int64_t size = std::abs(distance);
-  if (size <= middle) return distance;
-  const float log_of_size = std::log(static_cast<float>(size) / static_cast<float>(middle));
-  const float beyond = std::ceil(log_of_size / log_of_most * static_cast<float>(middle - 1));
-  const std::int64_t bucket = static_cast<std::int64_t>(beyond) + middle;
-  return distance < 0 ? -bucket : bucket;
-}
-
-}  // namespace
 
 void CpuDevice::compute(const FillDistances& op) {
   assert(op.out.dtype == DType::int64 && op.out.numel == op.sequence * op.sequence);
   auto* const out = elements<std::int64_t>(op.out);
-  const std::int64_t middle = op.buckets / 2;
-  const double most = static_cast<double>(op.most - 1) / static_cast<double>(middle);
-  const float log_of_most = op.buckets == 0 ? 1 : std::log(static_cast<float>(most));
+  const DistanceBucket<VectorMath> bucket(op);
   for (std::int64_t i = 0; i < op.sequence; ++i) {
-    for (std::int64_t j = 0; j < op.sequence; ++j) {
-      out[i * op.sequence + j] = op.buckets == 0 ? i - j : bucket_of(i - j, middle, log_of_most);
-    }
+    for (std::int64_t j = 0; j < op.sequence; ++j) out[i * op.sequence + j] = bucket.of(i - j);
   }
 }
 

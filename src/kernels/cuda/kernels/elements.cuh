@@ -101,6 +101,8 @@ inline bool has_packed_rows(const Matrix& matrix) {
          (matrix.rows <= 1 || matrix.stride % kWidth == 0);
 }
 
+/// What the formulas that backends share (src/kernels) compute with on a GPU, as PyTorch's kernels
+/// do.
 struct DeviceMath {
   struct Normal {
     float distribution;
@@ -109,6 +111,8 @@ struct DeviceMath {
 
   __host__ __device__ static float exp(float x) { return expf(x); }
   __host__ __device__ static float tanh(float x) { return tanhf(x); }
+  __host__ __device__ static float log(float x) { return logf(x); }
+  __host__ __device__ static float ceil(float x) { return ceilf(x); }
   __host__ __device__ static float root(float x) { return sqrtf(x); }
   __host__ __device__ static double root(double x) { return ::sqrt(x); }
   __host__ __device__ static Normal normal(float x) { return {normcdff(x), expf(-0.5F * x * x)}; }

@@ -99,12 +99,12 @@ TEST(DryDevice, APassIsALineOfTheLedger) {
   AccountingDevice device(1);
   const Tensor tensor{nullptr, 10, DType::fp32};
 
-  device.run(Pass::accumulate, Add{tensor, tensor});
-  device.run(Pass::accumulate, Add{tensor, tensor});
+  device.run(MemoryPass::accumulate, Add{tensor, tensor});
+  device.run(MemoryPass::accumulate, Add{tensor, tensor});
 
   EXPECT_EQ(device.operation, "add");
   ASSERT_EQ(device.ledger().passes().size(), 1U);
-  EXPECT_EQ(device.ledger().passes()[0], (PassLine{Pass::accumulate, 2, 160, 80}));
+  EXPECT_EQ(device.ledger().passes()[0], (PassLine{MemoryPass::accumulate, 2, 160, 80}));
 }
 
 TEST(DryDevice, AttentionScratchIsTheImitatedDevices) {

@@ -51,14 +51,14 @@ TEST(Ledger, GroupsAndPurposesHaveLinesOfTheirOwn) {
 TEST(Ledger, PassesWaitsAndTransfersAreSummed) {
   Ledger ledger;
 
-  ledger.add_pass(Pass::unscale, 8, 4);
-  ledger.add_pass(Pass::unscale, 2, 1);
+  ledger.add_pass(MemoryPass::unscale, 8, 4);
+  ledger.add_pass(MemoryPass::unscale, 2, 1);
   ledger.add_sync(HostSync::overflow, 0.5);
   ledger.add_sync(HostSync::overflow, 0.25);
   ledger.add_transfer(Transfer::nvme_read, 3);
   ledger.add_transfer(Transfer::nvme_read, 4);
 
-  EXPECT_EQ(ledger.passes(), (std::vector<PassLine>{{Pass::unscale, 2, 10, 5}}));
+  EXPECT_EQ(ledger.passes(), (std::vector<PassLine>{{MemoryPass::unscale, 2, 10, 5}}));
   EXPECT_EQ(ledger.syncs(), (std::vector<SyncLine>{{HostSync::overflow, 2, 0.75}}));
   EXPECT_EQ(ledger.transfers(), (std::vector<TransferLine>{{Transfer::nvme_read, 2, 7}}));
 }
@@ -96,7 +96,7 @@ TEST(Ledger, SameWorkForgetsTheTimesOnly) {
   Ledger reference = one;
   reference.add_sync(HostSync::timer, 0);
   reference.add_host(HostEvent::collective, 0);
-  busier.add_pass(Pass::update, 1, 0);
+  busier.add_pass(MemoryPass::update, 1, 0);
 
   EXPECT_TRUE(slower.same_work(reference));
   EXPECT_FALSE(slower == reference);
@@ -152,7 +152,7 @@ TEST(Ledger, NoMoreCallsArePipelinedThanThereAre) {
 
 /// A line of every kind.
 void work(Ledger& of) {
-  of.add_pass(Pass::update, 3, 2);
+  of.add_pass(MemoryPass::update, 3, 2);
   of.add_host(HostEvent::gradient_hook, 0.5);
   of.add_idle(HostEvent::gradient_hook, 0.25);
   of.add_transfer(Transfer::device_to_host, 4);
@@ -162,7 +162,7 @@ void work(Ledger& of) {
 
 TEST(Ledger, RepeatsWhatCameSinceAnEarlierState) {
   Ledger once;
-  once.add_pass(Pass::update, 7, 5);
+  once.add_pass(MemoryPass::update, 7, 5);
   Ledger ledger = once;
   Ledger expected = once;
   for (int i = 0; i < 5; ++i) work(expected);
@@ -187,10 +187,10 @@ TEST(Ledger, CountsEachAsOftenAsItIsTold) {
 
 TEST(Ledger, SumsOfWhatCountsOftenStayWithinTheirRange) {
   Ledger ledger;
-  ledger.add_pass(Pass::update, 5, 1);
+  ledger.add_pass(MemoryPass::update, 5, 1);
   ledger.count_each(std::numeric_limits<std::uint64_t>::max() / 2);
 
-  ledger.add_pass(Pass::update, 3, 0);
+  ledger.add_pass(MemoryPass::update, 3, 0);
 
   EXPECT_EQ(ledger.passes().front().read, std::numeric_limits<Bytes>::max());
   EXPECT_EQ(ledger.passes().front().written, 1U);
@@ -198,7 +198,7 @@ TEST(Ledger, SumsOfWhatCountsOftenStayWithinTheirRange) {
 
 TEST(Ledger, RepeatedSumsStayWithinTheirRange) {
   Ledger ledger;
-  ledger.add_pass(Pass::update, 3, 0);
+  ledger.add_pass(MemoryPass::update, 3, 0);
 
   ledger.repeat(ledger.since({}), std::numeric_limits<std::uint64_t>::max() / 2);
 

@@ -37,7 +37,7 @@ Measured make_full_measured(double samples_per_s) {
     line.elements = 124'439'808;
     line.bytes = 248'879'616;
     measured.ledger.add(line);
-    measured.ledger.add_pass(static_cast<Pass>(i), 497'759'232, 248'879'616);
+    measured.ledger.add_pass(static_cast<MemoryPass>(i), 497'759'232, 248'879'616);
   }
   return measured;
 }

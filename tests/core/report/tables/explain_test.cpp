@@ -108,7 +108,7 @@ TEST(Explain, WithoutNumbersThereIsAReason) {
 TEST(ExplainDifferences, SettingsAndNumbersStandSideBySide) {
   Record slow = make_record(make_experiment(3, 4), with_ledger(8));
   const Record best = make_record(make_experiment(1, 4), with_ledger(10));
-  std::get<Measured>(slow.outcome).ledger.add_pass(Pass::update, 1U << 20U, 0);
+  std::get<Measured>(slow.outcome).ledger.add_pass(MemoryPass::update, 1U << 20U, 0);
 
   const std::string text = explain_differences(slow, best, "the best");
 

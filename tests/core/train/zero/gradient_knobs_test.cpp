@@ -37,14 +37,14 @@ TinyExperiment experiment(int stage, DType dtype, const char* zero, const char* 
 }
 
 /// All zeros if there was no such pass.
-PassLine pass_of(const Measured& measured, Pass pass) {
+PassLine pass_of(const Measured& measured, MemoryPass pass) {
   for (const PassLine& line : measured.ledger.passes()) {
     if (line.pass == pass) return line;
   }
   return {pass};
 }
 
-Bytes traffic(const Measured& measured, Pass pass) {
+Bytes traffic(const Measured& measured, MemoryPass pass) {
   const PassLine line = pass_of(measured, pass);
   return line.read + line.written;
 }
@@ -126,8 +126,8 @@ TEST(CommunicationDataType, DoublesTheBytesAndCastsThereAndBack) {
 
     EXPECT_EQ(gradients_of(cast).dtype, DType::fp32);
     EXPECT_EQ(gradients_of(cast).bytes, 2 * gradients_of(plain).bytes) << "stage " << stage;
-    EXPECT_EQ(traffic(plain, Pass::message_cast), 0U);
-    EXPECT_EQ(traffic(cast, Pass::message_cast), windows * 2 * (2 + 4) * kParameters);
+    EXPECT_EQ(traffic(plain, MemoryPass::message_cast), 0U);
+    EXPECT_EQ(traffic(cast, MemoryPass::message_cast), windows * 2 * (2 + 4) * kParameters);
   }
 }
 
@@ -135,10 +135,10 @@ TEST(ContiguousGradients, OffCopiesAListInsteadOfABucket) {
   const Measured list = measure(experiment(2, DType::bf16, R"({"contiguous_gradients": false})"));
 
   constexpr Bytes kCopy = Bytes{2} * (2 + 2) * kParameters;  // two micro-steps, read and write
-  EXPECT_EQ(traffic(list, Pass::bucket_copy), 0U);
-  EXPECT_EQ(traffic(list, Pass::partition_copy), 0U);
-  EXPECT_EQ(traffic(list, Pass::flatten), 2 * kCopy);  // there and back, on every rank
-  EXPECT_EQ(traffic(list, Pass::average), kCopy);
+  EXPECT_EQ(traffic(list, MemoryPass::bucket_copy), 0U);
+  EXPECT_EQ(traffic(list, MemoryPass::partition_copy), 0U);
+  EXPECT_EQ(traffic(list, MemoryPass::flatten), 2 * kCopy);  // there and back, on every rank
+  EXPECT_EQ(traffic(list, MemoryPass::average), kCopy);
   EXPECT_EQ(list.peak_memory.categories.at(MemoryCategory::buckets), 0U);
 }
 
@@ -187,7 +187,7 @@ TEST(Scaling, IsAPassPerFactor) {
   const auto passes = [](int stage, const char* zero, const char* root) {
     TinyExperiment tiny = experiment(stage, DType::bf16, zero, root);
     tiny.accumulation_steps = 1;
-    return traffic(measure(tiny), Pass::average) / (Bytes{2 + 2} * kParameters);
+    return traffic(measure(tiny), MemoryPass::average) / (Bytes{2 + 2} * kParameters);
   };
   const char* sum = R"({"gradient_allreduce_op": "sum"})";
   const char* prescale = R"({"prescale_gradients": true})";
@@ -211,7 +211,8 @@ TEST(Scaling, IsAPassPerFactor) {
 
 TEST(CheckGradOverflow, IsOnByDefaultAndOnlyBf16CanSwitchItOff) {
   const auto checks = [](int stage, DType dtype, const char* root) {
-    return pass_of(measure(experiment(stage, dtype, "{}", root)), Pass::overflow_check).calls > 0;
+    return pass_of(measure(experiment(stage, dtype, "{}", root)), MemoryPass::overflow_check)
+               .calls > 0;
   };
   const char* off = R"({"bf16": {"check_grad_overflow": false}})";
 
@@ -249,14 +250,14 @@ TEST(Bf16Optimizer, ReadsAndWritesAllFp32GradientsOnEveryRank) {
   EXPECT_EQ(gradients_of(step).calls, 1U);
   EXPECT_EQ(gradients_of(step).dtype, DType::bf16);
   EXPECT_EQ(gradients_of(step).elements, kPadded);
-  EXPECT_EQ(traffic(step, Pass::flatten), 0U);  // one group is a view
-  EXPECT_EQ(traffic(step, Pass::message_cast), 2 * (4 + 2) * kPadded);
+  EXPECT_EQ(traffic(step, MemoryPass::flatten), 0U);  // one group is a view
+  EXPECT_EQ(traffic(step, MemoryPass::message_cast), 2 * (4 + 2) * kPadded);
   // In both micro-steps a fp32 copy and its addition; in the second also that to .grad.
-  EXPECT_EQ(traffic(step, Pass::accumulate), (2 * (2 + 4 + 3 * 4) + 3 * 2) * kParameters);
-  EXPECT_EQ(traffic(step, Pass::norm), 4 * kParameters);
-  EXPECT_EQ(traffic(step, Pass::unscale), (4 + 4) * kParameters);
-  EXPECT_EQ(traffic(step, Pass::zero_gradients), 2 * kParameters + 2 * 4 * kPadded);
-  EXPECT_EQ(traffic(step, Pass::overflow_check), 0U);
+  EXPECT_EQ(traffic(step, MemoryPass::accumulate), (2 * (2 + 4 + 3 * 4) + 3 * 2) * kParameters);
+  EXPECT_EQ(traffic(step, MemoryPass::norm), 4 * kParameters);
+  EXPECT_EQ(traffic(step, MemoryPass::unscale), (4 + 4) * kParameters);
+  EXPECT_EQ(traffic(step, MemoryPass::zero_gradients), 2 * kParameters + 2 * 4 * kPadded);
+  EXPECT_EQ(traffic(step, MemoryPass::overflow_check), 0U);
 }
 
 TEST(Bf16Optimizer, FlattensSmallGroupsIntoOneCall) {
@@ -267,7 +268,7 @@ TEST(Bf16Optimizer, FlattensSmallGroupsIntoOneCall) {
   const Measured step = measure(tiny);
 
   EXPECT_EQ(gradients_of(step).calls, 1U);
-  EXPECT_EQ(traffic(step, Pass::flatten), 2 * (4 + 4) * gradients_of(step).elements);
+  EXPECT_EQ(traffic(step, MemoryPass::flatten), 2 * (4 + 4) * gradients_of(step).elements);
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// The peak of a dry step beside the real DeepSpeed's: tests/data/deepspeed_memory.json, written by
+// The peak of a dry run beside the real DeepSpeed's: tests/data/deepspeed_memory.json, written by
 // scripts/compare_memory_with_deepspeed.py.
 #include <algorithm>
 #include <cmath>

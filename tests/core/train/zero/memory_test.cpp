@@ -1,4 +1,4 @@
-// The formulas and walks of memory_model.hpp beside what a dry step allocates.
+// The formulas and walks of memory_model.hpp beside what a dry run of a step allocates.
 #include <iostream>
 #include <string>
 #include <variant>

@@ -200,7 +200,7 @@ TEST(OptimizerState, KeepsAndMovesTheBytesOfItsType) {
               kCount * kept.scratch);
     ASSERT_EQ(device.ledger().passes().size(), 1U);
     EXPECT_EQ(device.ledger().passes()[0],
-              (PassLine{Pass::update, 1, kCount * kept.read, kCount * kept.written}));
+              (PassLine{MemoryPass::update, 1, kCount * kept.read, kCount * kept.written}));
   }
 }
 

@@ -18,8 +18,9 @@ using test::TinyExperiment;
 
 constexpr Bytes kParameters = 910;  // of the tiny model: even, so that one rank pads nothing
 
-const Pass kPassesOfTheStep[] = {Pass::overflow_check, Pass::norm,   Pass::master_gradient,
-                                 Pass::unscale,        Pass::update, Pass::master_cast};
+const MemoryPass kPassesOfTheStep[] = {MemoryPass::overflow_check,  MemoryPass::norm,
+                                       MemoryPass::master_gradient, MemoryPass::unscale,
+                                       MemoryPass::update,          MemoryPass::master_cast};
 
 /// The optimizer is DeepSpeed's Adam; `root` are further keys of the configuration.
 Ledger ledger_of(int stage, int ranks, DType dtype, const char* root = "{}",
@@ -30,7 +31,7 @@ Ledger ledger_of(int stage, int ranks, DType dtype, const char* root = "{}",
 }
 
 Bytes bytes_per_parameter(const Ledger& ledger) {
-  const std::set<Pass> counted(std::begin(kPassesOfTheStep), std::end(kPassesOfTheStep));
+  const std::set<MemoryPass> counted(std::begin(kPassesOfTheStep), std::end(kPassesOfTheStep));
   Bytes bytes = 0;
   for (const PassLine& line : ledger.passes()) {
     if (counted.count(line.pass) > 0) bytes += line.read + line.written;

@@ -108,7 +108,7 @@ void GatheredParameters::gather_packed(const Source& source, const Tensors& tens
   std::int64_t offset = 0;
   for (const std::size_t tensor : tensors) {
     const std::int64_t numel = shard_numel(source, tensor);
-    device_.run(Pass::gather_pack, Copy{shard(source, tensor), own.slice(offset, numel)});
+    device_.run(MemoryPass::gather_pack, Copy{shard(source, tensor), own.slice(offset, numel)});
     offset += numel;
   }
   group.received = source.group->all_gather(own, whole, setup_.purpose);
@@ -123,11 +123,11 @@ void GatheredParameters::gather_by_all_reduce(const Tensors& tensors) {
   for (const std::size_t tensor : tensors) numel += layout_.shard(tensor) * collectives_.size();
   group.buffer = parameters(numel);
   const Tensor whole = group.buffer.tensor(setup_.dtype);
-  device_.run(Pass::gather_pack, FillZero{whole});
+  device_.run(MemoryPass::gather_pack, FillZero{whole});
   std::int64_t begin = 0;
   for (const std::size_t tensor : tensors) {
     const std::int64_t own = begin + collectives_.rank() * layout_.shard(tensor);
-    device_.run(Pass::gather_pack,
+    device_.run(MemoryPass::gather_pack,
                 Copy{shard(primary(), tensor), whole.slice(own, layout_.shard(tensor))});
     full_[tensor] = whole.slice(begin, layout_.numel(tensor));
     begin += layout_.numel(tensor);
@@ -167,9 +167,9 @@ void GatheredParameters::await(const Tensors& tensors) {
     if (!awaits_[tensor]) continue;
     awaits_[tensor] = false;
     Group& group = *group_of_[tensor];
-    backlog_.limit(device_);
+    in_flight_limit_.wait(device_);
     if (!group.arrived) finish(group);
-    backlog_.add(group.ready);
+    in_flight_limit_.add(group.ready);
     device_.await(group.ready);
     if (!group.holds_tensors) leave_group(tensor);
   }
@@ -209,8 +209,9 @@ void GatheredParameters::unpack(const Group& group) {
     storage_[tensor] = parameters(numel);
     full_[tensor] = storage_[tensor].tensor(setup_.dtype);
     const auto copy = [&](std::int64_t owner, std::int64_t count) {
-      device_.run(Pass::gather_unpack, Copy{received.slice(offset + owner * group.stride, count),
-                                            full_[tensor].slice(owner * shard, count)});
+      device_.run(MemoryPass::gather_unpack,
+                  Copy{received.slice(offset + owner * group.stride, count),
+                       full_[tensor].slice(owner * shard, count)});
     };
     const std::int64_t filled = numel / shard;  // shards without padding
     repeat(device_, filled, [&](std::int64_t owner) { copy(owner, shard); });
@@ -241,7 +242,7 @@ void GatheredParameters::keep_secondary(std::size_t tensor) {
   // Undefined values there would change the step of a group.
   if (setup_.quantized) device_.run(FillZero{whole.slice(count, shard - count)});
   if (count > 0) {
-    device_.run(Pass::partition_copy, Copy{full_[tensor].slice(first, count), kept});
+    device_.run(MemoryPass::partition_copy, Copy{full_[tensor].slice(first, count), kept});
   }
   device_.host_sync(HostSync::parameters);
 }

@@ -7,9 +7,9 @@
 #include <optional>
 #include <vector>
 
-#include "core/device/backlog.hpp"
 #include "core/device/collectives.hpp"
 #include "core/device/device.hpp"
+#include "core/device/in_flight_limit.hpp"
 #include "core/train/zero/gather/quantized_gather.hpp"
 #include "core/train/zero/layout/shard_layout.hpp"
 
@@ -125,7 +125,7 @@ class GatheredParameters {
   std::vector<Buffer> storage_;                       // by tensor
   std::vector<Tensor> full_;                          // by tensor
   std::vector<Buffer> secondary_;                     // by tensor: shards
-  Backlog backlog_;
+  InFlightLimit in_flight_limit_;
 };
 
 }  // namespace dstune

@@ -36,10 +36,10 @@ QuantizedMessage QuantizedGather::launch(const std::vector<Tensor>& shards) cons
   const std::int64_t groups = groups_of(in.numel);
   Buffer values = temporary(device_, in.numel, DType::int8);
   Buffer steps = temporary(device_, groups, DType::fp32);
-  device_.run(Pass::quantize, Quantize{.in = in,
-                                       .how = {kBits},
-                                       .out = values.tensor(DType::int8),
-                                       .steps = steps.tensor(DType::fp32)});
+  device_.run(MemoryPass::quantize, Quantize{.in = in,
+                                             .how = {kBits},
+                                             .out = values.tensor(DType::int8),
+                                             .steps = steps.tensor(DType::fp32)});
   values.used_on(Stream::communication);
   steps.used_on(Stream::communication);
   QuantizedMessage message{all_of(values), all_of(steps), {}};
@@ -58,10 +58,10 @@ Buffer QuantizedGather::dequantized(const QuantizedMessage& message,
       dtype_ == DType::fp16 ? Buffer{} : temporary(device_, values.numel, DType::fp16);
   const Tensor out = (half ? half : result).tensor(DType::fp16);
   device_.run(
-      Pass::dequantize,
+      MemoryPass::dequantize,
       Dequantize{
           .in = values, .bits = kBits, .steps = message.steps.tensor(DType::fp32), .out = out});
-  if (half) device_.run(Pass::dequantize, Cast{out, result.tensor(dtype_)});
+  if (half) device_.run(MemoryPass::dequantize, Cast{out, result.tensor(dtype_)});
   return result;
 }
 
@@ -76,13 +76,13 @@ Tensor QuantizedGather::joined(const std::vector<Tensor>& shards, Buffer& togeth
     in = together.tensor(dtype_);
     std::int64_t offset = 0;
     for (const Tensor& shard : shards) {
-      device_.run(Pass::gather_pack, Copy{shard, in.slice(offset, shard.numel)});
+      device_.run(MemoryPass::gather_pack, Copy{shard, in.slice(offset, shard.numel)});
       offset += shard.numel;
     }
   }
   if (dtype_ == DType::fp16) return in;
   half = temporary(device_, in.numel, DType::fp16);
-  device_.run(Pass::quantize, Cast{in, half.tensor(DType::fp16)});
+  device_.run(MemoryPass::quantize, Cast{in, half.tensor(DType::fp16)});
   return half.tensor(DType::fp16);
 }
 

@@ -29,13 +29,13 @@ Flattened::Flattened(Device& device, std::vector<Tensor> parts)
     for (++i; i < parts_.size() && follows(parts_[i], stretch); ++i) {
       stretch.numel += parts_[i].numel;
     }
-    device.run(Pass::flatten, Copy{stretch, tensor_.slice(offset, stretch.numel)});
+    device.run(MemoryPass::flatten, Copy{stretch, tensor_.slice(offset, stretch.numel)});
   }
 }
 
 void Flattened::copy_back(std::size_t i) const {
   if (!copy_) return;
-  device_.run(Pass::flatten, Copy{tensor_.slice(offsets_[i], parts_[i].numel), parts_[i]});
+  device_.run(MemoryPass::flatten, Copy{tensor_.slice(offsets_[i], parts_[i].numel), parts_[i]});
 }
 
 void Flattened::copy_back() const {

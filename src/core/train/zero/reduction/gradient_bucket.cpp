@@ -32,7 +32,7 @@ void GradientBucket::add(std::size_t tensor, Buffer gradient) {
   fill_ += view.numel;
   if (copies_ > 0 && !is_extra_large()) {
     const Tensor place = storage_[current_].tensor(dtype_).slice(begin, view.numel);
-    device_.run(Pass::bucket_copy, Copy{view, place});
+    device_.run(MemoryPass::bucket_copy, Copy{view, place});
     view = place;
     gradient.reset();
   }

@@ -8,8 +8,8 @@ namespace dstune {
 // PyTorch takes the largest and the smallest element: each pass reads all, and nothing that grows
 // with the gradient is allocated.
 void find_overflow_by_extremes(Device& device, Tensor gradient, Tensor flag) {
-  device.run(Pass::overflow_check, FindInfOrNan{gradient, flag});
-  device.run(Pass::overflow_check, FindInfOrNan{gradient, flag});
+  device.run(MemoryPass::overflow_check, FindInfOrNan{gradient, flag});
+  device.run(MemoryPass::overflow_check, FindInfOrNan{gradient, flag});
 }
 
 // isinf and isnan, each into a mask (n) of which any() is taken: 4 bytes per element and pass, the
@@ -20,9 +20,9 @@ void find_overflow_in_shard(Device& device, Tensor gradients, Tensor flag) {
     const Buffer buffer =
         make_buffer(device, MemoryCategory::temporaries, gradients.numel, DType::int8);
     const Tensor mask = buffer.tensor(DType::int8);
-    device.run(Pass::overflow_check, FindInfOrNan{gradients, flag});
-    device.run(Pass::overflow_check, FillZero{mask});
-    device.run(Pass::overflow_check, Copy{mask.slice(0, half), mask.slice(half, half)});
+    device.run(MemoryPass::overflow_check, FindInfOrNan{gradients, flag});
+    device.run(MemoryPass::overflow_check, FillZero{mask});
+    device.run(MemoryPass::overflow_check, Copy{mask.slice(0, half), mask.slice(half, half)});
   };
   pass();
   pass();
@@ -35,9 +35,9 @@ void add_squares_in_double(Device& device, Tensor gradient, Tensor sum) {
       make_buffer(device, MemoryCategory::temporaries, 2 * gradient.numel, DType::fp32);
   const Tensor first = copies.tensor(DType::fp32).slice(0, gradient.numel);
   const Tensor second = copies.tensor(DType::fp32).slice(gradient.numel, gradient.numel);
-  device.run(Pass::norm, Cast{gradient, first});
-  device.run(Pass::norm, Copy{first, second});
-  device.run(Pass::norm, AddSquares{second, sum});
+  device.run(MemoryPass::norm, Cast{gradient, first});
+  device.run(MemoryPass::norm, Copy{first, second});
+  device.run(MemoryPass::norm, AddSquares{second, sum});
 }
 
 }  // namespace dstune

@@ -30,13 +30,13 @@ class Message {
     if (original.dtype == dtype) return;
     copy_ = make_buffer(device, MemoryCategory::temporaries, original.numel, dtype);
     tensor_ = copy_.tensor(dtype);
-    device.run(Pass::message_cast, Cast{original, tensor_});
+    device.run(MemoryPass::message_cast, Cast{original, tensor_});
   }
 
   Tensor tensor() const { return tensor_; }
   /// Brings the result back into the original; nothing where that was communicated itself.
   void write_back() const {
-    if (copy_) device_.run(Pass::message_cast, Cast{tensor_, original_});
+    if (copy_) device_.run(MemoryPass::message_cast, Cast{tensor_, original_});
   }
 
  private:
@@ -50,9 +50,9 @@ class Message {
 
 void GradientSum::all_reduce(Tensor inout, const GradientScaling& scaling) const {
   const Message message(device, inout, dtype);
-  if (scaling.before) device.run(Pass::average, Scale{message.tensor(), *scaling.before});
+  if (scaling.before) device.run(MemoryPass::average, Scale{message.tensor(), *scaling.before});
   device.await(collectives.all_reduce(message.tensor(), ReduceOp::sum, Purpose::gradients));
-  if (scaling.after) device.run(Pass::average, Scale{message.tensor(), *scaling.after});
+  if (scaling.after) device.run(MemoryPass::average, Scale{message.tensor(), *scaling.after});
   message.write_back();
 }
 

@@ -39,7 +39,7 @@ void PartitionGradients::start() {
 void PartitionGradients::take(GradientBucket::Entry& entry) {
   if (!current_.filled) start();
   if (contiguous_) {
-    device_.run(Pass::partition_copy, Copy{entry.gradient, whole(current_, entry.tensor)});
+    device_.run(MemoryPass::partition_copy, Copy{entry.gradient, whole(current_, entry.tensor)});
   } else {
     current_.own[entry.tensor] = std::move(entry.own);
   }
@@ -52,7 +52,8 @@ void PartitionGradients::accumulate() {
   }
   for (const auto& group : ranges_) {
     for (const OwnedRange& range : group) {
-      device_.run(Pass::accumulate, Add{whole(sum_, range.tensor), whole(current_, range.tensor)});
+      device_.run(MemoryPass::accumulate,
+                  Add{whole(sum_, range.tensor), whole(current_, range.tensor)});
     }
   }
   current_ = {};
@@ -64,7 +65,7 @@ void PartitionGradients::accumulate_into(std::vector<Buffer>& sums, DType dtype)
   sum_.own.resize(offsets_.size());
   for (const auto& group : ranges_) {
     for (const OwnedRange& range : group) {
-      device_.run(Pass::partition_copy,
+      device_.run(MemoryPass::partition_copy,
                   Cast{whole(current_, range.tensor), sums[range.tensor].tensor(dtype)});
       sum_.own[range.tensor] = std::move(sums[range.tensor]);
     }
@@ -101,15 +102,15 @@ Buffer PartitionGradients::flattened(std::size_t group, std::int64_t numel) cons
   const Tensor all = flat.tensor(sum_.dtype);
   std::int64_t filled = 0;
   for (const OwnedRange& range : ranges_[group]) {
-    device_.run(Pass::master_gradient,
+    device_.run(MemoryPass::master_gradient,
                 Copy{sum(range), all.slice(range.partition_offset, range.numel)});
     filled = range.partition_offset + range.numel;
   }
   if (filled < numel)
-    device_.run(Pass::master_gradient, FillZero{all.slice(filled, numel - filled)});
+    device_.run(MemoryPass::master_gradient, FillZero{all.slice(filled, numel - filled)});
   if (sum_.dtype == DType::fp32) return flat;
   Buffer single = make_buffer(device_, MemoryCategory::temporaries, numel, DType::fp32);
-  device_.run(Pass::master_gradient, Cast{all, single.tensor(DType::fp32)});
+  device_.run(MemoryPass::master_gradient, Cast{all, single.tensor(DType::fp32)});
   return single;
 }
 

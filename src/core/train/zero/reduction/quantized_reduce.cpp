@@ -27,18 +27,18 @@ Buffer QuantizedReduce::average(Tensor gradient, std::int64_t groups) const {
   const int devices = intra_.size();
   assert(groups % ranks() == 0 && gradient.numel % (2 * groups) == 0);
   const Packed own = make(gradient.numel, groups);
-  device_.run(Pass::quantize, Quantize{.in = gradient,
-                                       .how = {kBits, inter_.size(), devices},
-                                       .out = own.values(),
-                                       .steps = own.steps()});
+  device_.run(MemoryPass::quantize, Quantize{.in = gradient,
+                                             .how = {kBits, inter_.size(), devices},
+                                             .out = own.values(),
+                                             .steps = own.steps()});
   const Packed of_node = exchange(own, intra_);
   const Packed sum = make(gradient.numel / devices, groups / devices);
-  device_.run(Pass::dequantize, SumQuantized{.in = of_node.values(),
-                                             .bits = kBits,
-                                             .steps = of_node.steps(),
-                                             .parts = devices,
-                                             .out = sum.values(),
-                                             .out_steps = sum.steps()});
+  device_.run(MemoryPass::dequantize, SumQuantized{.in = of_node.values(),
+                                                   .bits = kBits,
+                                                   .steps = of_node.steps(),
+                                                   .parts = devices,
+                                                   .out = sum.values(),
+                                                   .out_steps = sum.steps()});
   const Packed of_nodes = exchange(sum, inter_);
   return sum_of_nodes(of_nodes, gradient.numel / devices, gradient.dtype);
 }
@@ -47,18 +47,19 @@ Buffer QuantizedReduce::average(Tensor gradient, std::int64_t groups) const {
 Buffer QuantizedReduce::sum_of_nodes(const Packed& received, std::int64_t elements,
                                      DType dtype) const {
   const Buffer all = make_buffer(device_, MemoryCategory::temporaries, elements, dtype);
-  device_.run(Pass::dequantize, Dequantize{.in = received.values(),
-                                           .bits = kBits,
-                                           .steps = received.steps(),
-                                           .out = all.tensor(dtype)});
+  device_.run(MemoryPass::dequantize, Dequantize{.in = received.values(),
+                                                 .bits = kBits,
+                                                 .steps = received.steps(),
+                                                 .out = all.tensor(dtype)});
   const std::int64_t part = elements / inter_.size();
   Buffer result = make_buffer(device_, MemoryCategory::temporaries, part, dtype);
   const Tensor sum = result.tensor(dtype);
-  device_.run(Pass::dequantize, Copy{all.tensor(dtype).slice(0, part), sum});
+  device_.run(MemoryPass::dequantize, Copy{all.tensor(dtype).slice(0, part), sum});
   repeat(device_, inter_.size() - 1, [&](std::int64_t before) {
-    device_.run(Pass::dequantize, Add{sum, all.tensor(dtype).slice((before + 1) * part, part)});
+    device_.run(MemoryPass::dequantize,
+                Add{sum, all.tensor(dtype).slice((before + 1) * part, part)});
   });
-  device_.run(Pass::average, Scale{sum, 1.0 / ranks()});
+  device_.run(MemoryPass::average, Scale{sum, 1.0 / ranks()});
   return result;
 }
 

@@ -36,9 +36,9 @@ void ShardedGradients::add(std::size_t tensor, Buffer gradient) {
   if (config_.contiguous_gradients && fill_ <= capacity()) {
     const Tensor place = bucket_.tensor(config_.message_dtype()).slice(begin, view.numel);
     if (place.dtype == view.dtype) {
-      device_.run(Pass::bucket_copy, Copy{view, place});
+      device_.run(MemoryPass::bucket_copy, Copy{view, place});
     } else {
-      device_.run(Pass::bucket_copy, Cast{view, place});
+      device_.run(MemoryPass::bucket_copy, Cast{view, place});
     }
     view = place;
     gradient.reset();
@@ -49,7 +49,7 @@ void ShardedGradients::add(std::size_t tensor, Buffer gradient) {
 void ShardedGradients::flush() {
   if (entries_.empty()) return;
   const PhaseScope phase(device_.memory(), StepPhase::reduction);
-  backlog_.limit(device_);
+  in_flight_limit_.wait(device_);
   const StreamScope scope(device_, stream_);
   if (config_.contiguous_gradients && !config_.reduce_scatter && fill_ <= capacity()) {
     average_whole();
@@ -60,7 +60,7 @@ void ShardedGradients::flush() {
   entries_.clear();
   fill_ = 0;
   reduced_ = device_.record(stream_);
-  backlog_.add(reduced_);
+  in_flight_limit_.add(reduced_);
 }
 
 void ShardedGradients::average_over_replicas() {
@@ -69,7 +69,7 @@ void ShardedGradients::average_over_replicas() {
     const std::int64_t count = layout_.filled(entry.tensor, collectives_.rank());
     if (count == 0) continue;
     const Tensor own = shard(entry.tensor).slice(0, count);
-    device_.run(Pass::average, Scale{own, 1.0 / replicas_->size()});
+    device_.run(MemoryPass::average, Scale{own, 1.0 / replicas_->size()});
     replicas_->all_reduce(own, ReduceOp::sum, Purpose::gradients);
   }
   device_.await(one_launch.end());
@@ -100,7 +100,7 @@ void ShardedGradients::average(Entries entries, std::vector<Tensor>& parts,
     interleave(entries, flat);
   }
   Tensor own = flat.slice(collectives_.rank() * chunk, chunk);
-  device_.run(Pass::average, Scale{flat, 1.0 / collectives_.size()});
+  device_.run(MemoryPass::average, Scale{flat, 1.0 / collectives_.size()});
   device_.await(collectives_.reduce_scatter(flat, own, ReduceOp::sum, Purpose::gradients));
   for (const Entry& entry : entries) {
     parts.push_back(own.slice(0, layout_.filled(entry.tensor, collectives_.rank())));
@@ -127,7 +127,7 @@ void ShardedGradients::cast_to_message() {
   for (Entry& entry : entries_) {
     if (entry.gradient.dtype == dtype) continue;
     entry.cast = temporary(entry.gradient.numel, dtype);
-    device_.run(Pass::message_cast, Cast{entry.gradient, entry.cast.tensor(dtype)});
+    device_.run(MemoryPass::message_cast, Cast{entry.gradient, entry.cast.tensor(dtype)});
     entry.gradient = entry.cast.tensor(dtype);
   }
 }
@@ -163,11 +163,11 @@ void ShardedGradients::fill_chunk(Entries entries, std::int64_t owner, Tensor ch
     const std::int64_t shard = layout_.shard(entry.tensor);
     const std::int64_t count = layout_.filled(entry.tensor, static_cast<int>(owner));
     if (count > 0) {
-      device_.run(Pass::flatten,
+      device_.run(MemoryPass::flatten,
                   Copy{entry.gradient.slice(owner * shard, count), chunk.slice(offset, count)});
     }
     if (count < shard) {
-      device_.run(Pass::flatten, FillZero{chunk.slice(offset + count, shard - count)});
+      device_.run(MemoryPass::flatten, FillZero{chunk.slice(offset + count, shard - count)});
     }
     offset += shard;
   }
@@ -179,7 +179,7 @@ void ShardedGradients::take_parts(std::vector<Tensor> parts) {
   for (Tensor& part : parts) {
     if (part.dtype == config_.dtype || part.numel == 0) continue;
     casts.push_back(temporary(part.numel, config_.dtype));
-    device_.run(Pass::message_cast, Cast{part, casts.back().tensor(config_.dtype)});
+    device_.run(MemoryPass::message_cast, Cast{part, casts.back().tensor(config_.dtype)});
     part = casts.back().tensor(config_.dtype);
   }
   for (std::size_t i = 0; i < parts.size(); ++i) take(entries_[i].tensor, parts[i]);
@@ -188,18 +188,18 @@ void ShardedGradients::take_parts(std::vector<Tensor> parts) {
 // After the sum DeepSpeed multiplies by gradient_predivide_factor, which is 1, into a new tensor.
 void ShardedGradients::average_whole() {
   const Tensor whole = bucket_.tensor(config_.message_dtype()).slice(0, fill_);
-  device_.run(Pass::average, Scale{whole, 1.0 / collectives_.size()});
+  device_.run(MemoryPass::average, Scale{whole, 1.0 / collectives_.size()});
   device_.await(collectives_.all_reduce(whole, ReduceOp::sum, Purpose::gradients));
   Buffer averaged;
   Tensor result = whole;
   if (!config_.prescale_gradients && collectives_.size() > 1) {
     averaged = temporary(fill_, whole.dtype);
     result = averaged.tensor(whole.dtype);
-    device_.run(Pass::average, Copy{whole, result});
+    device_.run(MemoryPass::average, Copy{whole, result});
   }
   if (whole.dtype != config_.dtype) {
     Buffer cast = temporary(fill_, config_.dtype);
-    device_.run(Pass::message_cast, Cast{result, cast.tensor(config_.dtype)});
+    device_.run(MemoryPass::message_cast, Cast{result, cast.tensor(config_.dtype)});
     averaged = std::move(cast);
     result = averaged.tensor(config_.dtype);
   }
@@ -221,15 +221,15 @@ void ShardedGradients::take(std::size_t tensor, Tensor averaged) {
   const Tensor kept = shard(tensor).slice(0, averaged.numel);
   const bool same = kept.dtype == averaged.dtype;
   if (is_first_ && same) {
-    device_.run(Pass::partition_copy, Copy{averaged, kept});
+    device_.run(MemoryPass::partition_copy, Copy{averaged, kept});
   } else if (is_first_) {
-    device_.run(Pass::partition_copy, Cast{averaged, kept});
+    device_.run(MemoryPass::partition_copy, Cast{averaged, kept});
   } else if (same) {
-    device_.run(Pass::accumulate, Add{kept, averaged});
+    device_.run(MemoryPass::accumulate, Add{kept, averaged});
   } else {
     const Buffer cast = temporary(averaged.numel, kept.dtype);
-    device_.run(Pass::accumulate, Cast{averaged, cast.tensor(kept.dtype)});
-    device_.run(Pass::accumulate, Add{kept, cast.tensor(kept.dtype)});
+    device_.run(MemoryPass::accumulate, Cast{averaged, cast.tensor(kept.dtype)});
+    device_.run(MemoryPass::accumulate, Add{kept, cast.tensor(kept.dtype)});
   }
 }
 

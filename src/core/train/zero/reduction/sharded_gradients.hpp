@@ -6,9 +6,9 @@
 #include <span>
 #include <vector>
 
-#include "core/device/backlog.hpp"
 #include "core/device/collectives.hpp"
 #include "core/device/device.hpp"
+#include "core/device/in_flight_limit.hpp"
 #include "core/experiment/step_config.hpp"
 #include "core/train/zero/layout/shard_layout.hpp"
 #include "core/train/zero/reduction/quantized_gradients.hpp"
@@ -99,7 +99,7 @@ class ShardedGradients {
   Buffer shards_;
   std::vector<Entry> entries_;
   std::int64_t fill_ = 0;
-  Backlog backlog_;
+  InFlightLimit in_flight_limit_;
   Event reduced_;
   bool is_first_ = true;
   bool is_last_ = true;

@@ -86,14 +86,6 @@ __device__ void quantize_group(const F& values_at, std::int64_t size, std::int8_
   }
 }
 
-/// The place of the group that is the `group`-th of `groups` in order.
-__device__ std::int64_t place_of(std::int64_t group, std::int64_t groups, Quantization how) {
-  const std::int64_t per_part = groups / (std::int64_t{how.nodes} * how.devices);
-  const std::int64_t part = group / per_part;
-  const std::int64_t place = part % how.devices * how.nodes + part / how.devices;
-  return place * per_part + group % per_part;
-}
-
 template <class T, int kBits, bool kPacked>
 __global__ void __launch_bounds__(kMostThreads, 1)
     quantize(const T* in, std::int64_t size, Quantization how, std::int8_t* out, float* steps) {

@@ -4,16 +4,11 @@
 #include "core/device/operations/elementwise.hpp"
 #include "kernels/cuda/device/cuda_device.hpp"
 #include "kernels/cuda/kernels/each_element.cuh"
+#include "kernels/scores.hpp"
 
 namespace dstune::cuda {
 
 namespace {
-
-/// torch.finfo(dtype).min
-float lowest_of(DType dtype) {
-  if (dtype == DType::fp16) return -65504.0F;
-  return dtype == DType::bf16 ? -3.38953139e38F : -3.40282347e38F;
-}
 
 struct Hide {
   std::int64_t sequence;

@@ -1,50 +1,20 @@
 #include <cassert>
-#include <cmath>
 
-#include "core/device/operations/relative_positions.hpp"
 #include "kernels/cuda/device/cuda_device.hpp"
 #include "kernels/cuda/kernels/each_element.cuh"
+#include "kernels/scores.hpp"
 
 namespace dstune::cuda {
 
 namespace {
 
-/// torch.finfo(dtype).min
-float lowest_of(DType dtype) {
-  if (dtype == DType::fp16) return -65504.0F;
-  return dtype == DType::bf16 ? -3.38953139e38F : -3.40282347e38F;
-}
-
-// torch computes it in fp32 and in this order: at powers the rounding decides.
 struct Bucket {
   std::int64_t keys;
-  bool bidirectional;
-  std::int64_t buckets;  // of one direction
-  std::int64_t exact;
-  float range;
-
-  explicit Bucket(const PositionBuckets& op)
-      : keys(op.keys),
-        bidirectional(op.bidirectional),
-        buckets(op.bidirectional ? op.buckets / 2 : op.buckets),
-        exact(buckets / 2),
-        range(static_cast<float>(
-            std::log(static_cast<double>(op.max_distance) / static_cast<double>(exact)))) {}
+  PositionBucket<DeviceMath> buckets;
 
   __device__ void operator()(std::int64_t index, std::int64_t& bucket) const {
     const std::int64_t query = quotient(index, keys);
-    const std::int64_t ahead = index - query * keys - query;
-    const std::int64_t first = bidirectional && ahead > 0 ? buckets : 0;
-    const std::int64_t behind = ahead < 0 ? -ahead : 0;
-    const std::int64_t distance = bidirectional && ahead > 0 ? ahead : behind;
-    if (distance < exact) {
-      bucket = first + distance;
-      return;
-    }
-    const float part = logf(static_cast<float>(distance) / static_cast<float>(exact)) / range *
-                       static_cast<float>(buckets - exact);
-    const std::int64_t shared = exact + static_cast<std::int64_t>(part);
-    bucket = first + (shared < buckets ? shared : buckets - 1);
+    bucket = buckets.of(index - query * keys - query);
   }
 };
 
@@ -102,7 +72,7 @@ struct OverBatch {
 
 void CudaDevice::compute(const PositionBuckets& op) {
   assert(op.out.dtype == DType::int64 && op.out.numel == op.queries * op.keys);
-  for_each_element(stream(), op.out.numel, Bucket(op),
+  for_each_element(stream(), op.out.numel, Bucket{op.keys, PositionBucket<DeviceMath>(op)},
                    Out<std::int64_t>{elements<std::int64_t>(op.out)});
 }
 

@@ -178,9 +178,9 @@ TEST(QuantizedGather, CountsItsPasses) {
   constexpr Bytes kSteps = 4 * 3;
   EXPECT_EQ(dry.device.ledger().passes(),
             (std::vector<PassLine>{
-                {Pass::gather_pack, 2, 2 * kOwn, 2 * kOwn},
-                {Pass::quantize, 2, (2 + 2) * kOwn, (2 + 1) * kOwn + kSteps},
-                {Pass::dequantize, 2, 4 * ((1 + 2) * kOwn + kSteps), 4 * (2 + 2) * kOwn}}));
+                {MemoryPass::gather_pack, 2, 2 * kOwn, 2 * kOwn},
+                {MemoryPass::quantize, 2, (2 + 2) * kOwn, (2 + 1) * kOwn + kSteps},
+                {MemoryPass::dequantize, 2, 4 * ((1 + 2) * kOwn + kSteps), 4 * (2 + 2) * kOwn}}));
 }
 
 TEST(QuantizedGather, RefusesWhatDeepSpeedCannotGroup) {

@@ -10,10 +10,10 @@ namespace dstune {
 
 /// Stage 3 keeps the host from queueing gathers and reductions without end: memory that they will
 /// give back is in use until then. At most kMost events that have not passed yet may be queued.
-class Backlog {
+class InFlightLimit {
  public:
   /// Before the next work is queued: waits for the oldest if too much has not passed.
-  void limit(Device& device) {
+  void wait(Device& device) {
     while (!events_.empty() && device.has_passed(events_.front())) events_.pop_front();
     if (events_.size() <= kMost) return;
     device.host_wait(events_.front());
