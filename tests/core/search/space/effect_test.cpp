@@ -117,7 +117,7 @@ Measured dry(Bytes peak, Stream stream = Stream::reduction) {
   line.elements = 10;
   line.bytes = 40;
   measured.ledger.add(line);
-  measured.ledger.add_pass(Pass::norm, 10, 0);
+  measured.ledger.add_pass(MemoryPass::norm, 10, 0);
   measured.ledger.add_sync(HostSync::timer, 0);
   measured.ledger.add_host(HostEvent::gradient_hook, 0);
   return measured;
@@ -134,7 +134,7 @@ TEST(IsDominated, LooksAtEverythingThatIsCounted) {
   Measured calls = dry(10);
   calls.ledger.add({.ranks = 2}, 1);
   Measured pass = dry(10);
-  pass.ledger.add_pass(Pass::norm, 1, 0);
+  pass.ledger.add_pass(MemoryPass::norm, 1, 0);
   Measured bytes = dry(10);
   bytes.ledger.repeat(bytes.ledger.since(dry(10).ledger), 1);
   Measured sync = dry(10);
