@@ -100,15 +100,14 @@ Flow run_layers(Tape& on, std::size_t count, Flow flow, const Run& run) {
 /// what it returns as it was keeps its node.
 /// @param place  among the layers
 Values run_layer(Tape& on, std::size_t module, std::size_t place, Values in, const Layer& body);
-/// Likewise of hidden states alone. `body`: (Tape&, Value) -> Value
+/// Likewise of hidden states alone, which the caller's variable holds until the layer has run.
+/// `body`: (Tape&, Value) -> Value
 template <class Body>
-Value run_layer(Tape& on, std::size_t module, std::size_t place, Value x, const Body& body) {
+Value run_layer(Tape& on, std::size_t module, std::size_t place, const Value& x, const Body& body) {
   on.hooks().fetch(module);
-  const Value given = x;
-  x = after_backward(on, module, x);
-  Value out = is_checkpoint(on, place) ? checkpoint(on, x, body) : body(on, std::move(x));
+  const Value in = after_backward(on, module, x);
+  const Value out = is_checkpoint(on, place) ? checkpoint(on, in, body) : body(on, in);
   on.hooks().release(module);
-  if (out.storage == given.storage) out = given;
   return before_backward(on, module, out);
 }
 

@@ -230,9 +230,10 @@ template <class Block>
 Value Bert<Block>::body(Tape& on, const nn::StepInput& input) const {
   const Value embedded = embeddings_(on, input);
   const Value mask = nn::attention_mask(on, shape(0, input.seed));
-  const auto run_one = [this, mask, seed = input.seed](Tape& in, std::size_t layer, Value x) {
+  const auto run_one = [this, mask, seed = input.seed](Tape& in, std::size_t layer,
+                                                       const Value& x) {
     const Block& own = blocks_[layer];
-    return run_layer(in, own.module, layer, std::move(x),
+    return run_layer(in, own.module, layer, x,
                      [this, &own, layer, mask, seed](Tape& inner, const Value& hidden) {
                        return own(inner, layer, hidden, {shape(layer, seed), mask}, seed);
                      });

@@ -55,7 +55,7 @@ class Gpt2 final : public nn::TapeModel {
  private:
   Value run(Tape& on, const nn::StepInput& input) override;
   Value transformer(Tape& on, const nn::StepInput& input) const;
-  Value run_block(Tape& on, std::size_t layer, Value x, const Value& mask,
+  Value run_block(Tape& on, std::size_t layer, const Value& x, const Value& mask,
                   const nn::StepInput& input) const;
   AttentionShape shape(std::size_t layer, const nn::StepInput& input) const;
 
@@ -100,7 +100,7 @@ AttentionShape Gpt2::shape(std::size_t layer, const nn::StepInput& input) const 
           .seed = input.seed_at(3 * layer + 1)};
 }
 
-Value Gpt2::run_block(Tape& on, std::size_t layer, Value x, const Value& mask,
+Value Gpt2::run_block(Tape& on, std::size_t layer, const Value& x, const Value& mask,
                       const nn::StepInput& input) const {
   const Block& own = blocks_[layer];
   const auto block = [this, &own, layer, mask, input](Tape& in, const Value& hidden) {
@@ -119,7 +119,7 @@ Value Gpt2::run_block(Tape& on, std::size_t layer, Value x, const Value& mask,
     const Value middle = nn::add(in, attn_output, hidden);
     return nn::add(in, middle, run_module(in, own.mlp, own.ln_2(in, middle), mlp));
   };
-  return run_layer(on, own.module, layer, std::move(x), block);
+  return run_layer(on, own.module, layer, x, block);
 }
 
 // The embeddings are locals of GPT2Model.forward, as is the mask.
@@ -129,8 +129,8 @@ Value Gpt2::transformer(Tape& on, const nn::StepInput& input) const {
   Value hidden = drop_(on, nn::add_broadcast(on, tokens, places), input.seed_at(0));
   const Value mask = nn::attention_mask(on, shape(0, input));
   hidden = run_layers(on, blocks_.size(), std::move(hidden),
-                      [this, mask, input](Tape& in, std::size_t layer, Value x) {
-                        return run_block(in, layer, std::move(x), mask, input);
+                      [this, mask, input](Tape& in, std::size_t layer, const Value& x) {
+                        return run_block(in, layer, x, mask, input);
                       });
   return ln_f_(on, hidden);
 }

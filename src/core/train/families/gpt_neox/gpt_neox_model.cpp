@@ -60,7 +60,7 @@ class GptNeox final : public nn::TapeModel {
  private:
   Value run(Tape& on, const nn::StepInput& input) override;
   Value body(Tape& on, const nn::StepInput& input) const;
-  Value decoder_layer(Tape& on, std::size_t layer, Value x, const Value& mask,
+  Value decoder_layer(Tape& on, std::size_t layer, const Value& x, const Value& mask,
                       const nn::StepInput& input) const;
   Value attention(Tape& on, std::size_t layer, const Value& x, const Value& mask,
                   const nn::StepInput& input) const;
@@ -120,7 +120,7 @@ Value GptNeox::attention(Tape& on, std::size_t layer, const Value& x, const Valu
   return own.dense(on, out);
 }
 
-Value GptNeox::decoder_layer(Tape& on, std::size_t layer, Value x, const Value& mask,
+Value GptNeox::decoder_layer(Tape& on, std::size_t layer, const Value& x, const Value& mask,
                              const nn::StepInput& input) const {
   const Layer& own = layers_[layer];
   const auto body = [this, &own, layer, mask, input](Tape& in, const Value& hidden) {
@@ -141,7 +141,7 @@ Value GptNeox::decoder_layer(Tape& on, std::size_t layer, Value x, const Value& 
     const Value sum = nn::add(in, mlp_output, attn_output);
     return settings_.parallel_residual ? nn::add(in, sum, hidden) : sum;
   };
-  return run_layer(on, own.module, layer, std::move(x), body);
+  return run_layer(on, own.module, layer, x, body);
 }
 
 // The embeddings are a local of GPTNeoXModel.forward, as is the mask.
@@ -151,8 +151,8 @@ Value GptNeox::body(Tape& on, const nn::StepInput& input) const {
   Value hidden = emb_dropout_(on, embedded, input.seed_at(0));
   run_module(on, rotary_module_, [] { return Value(); });  // the angles have no gradient
   hidden = run_layers(on, layers_.size(), std::move(hidden),
-                      [this, mask, input](Tape& in, std::size_t layer, Value x) {
-                        return decoder_layer(in, layer, std::move(x), mask, input);
+                      [this, mask, input](Tape& in, std::size_t layer, const Value& x) {
+                        return decoder_layer(in, layer, x, mask, input);
                       });
   return final_layer_norm_(on, hidden);
 }

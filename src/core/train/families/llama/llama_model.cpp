@@ -92,7 +92,7 @@ class Llama final : public nn::TapeModel {
 
   Value run(Tape& on, const nn::StepInput& input) override;
   Value decoder(Tape& on, const nn::StepInput& input);
-  Value run_decoder_layer(Tape& on, std::size_t index, Value x, const Masks& masks,
+  Value run_decoder_layer(Tape& on, std::size_t index, const Value& x, const Masks& masks,
                           const nn::StepInput& input);
   AttentionShape shape(std::size_t layer, const nn::StepInput& input) const;
   Masks make_masks(Tape& on, const nn::StepInput& input) const;
@@ -198,7 +198,7 @@ int Llama::rotaries() const {
   return with_window > 0 && with_window < std::ssize(settings_.windowed) ? 2 : 1;
 }
 
-Value Llama::run_decoder_layer(Tape& on, std::size_t index, Value x, const Masks& masks,
+Value Llama::run_decoder_layer(Tape& on, std::size_t index, const Value& x, const Masks& masks,
                                const nn::StepInput& input) {
   const bool windowed = settings_.windowed[index];
   const LayerContext context{.rotary = windowed_rotary_ && windowed ? &*windowed_rotary_ : &rotary_,
@@ -222,7 +222,7 @@ Value Llama::run_decoder_layer(Tape& on, std::size_t index, Value x, const Masks
     hidden = own.mlp_dropout(in, std::move(hidden), seed_at(input, index, Dropped::mlp));
     return nn::add(in, residual, hidden);
   };
-  return run_layer(on, layers_[index].module, index, std::move(x), body);
+  return run_layer(on, layers_[index].module, index, x, body);
 }
 
 // The masks and the embeddings are locals of LlamaModel.forward, which live until it returns.
@@ -234,10 +234,11 @@ Value Llama::decoder(Tape& on, const nn::StepInput& input) {
   }
   const Masks masks = make_masks(on, input);
   const Buffer booleans = window_of_booleans(masks);
-  const Value hidden = run_layers(on, layers_.size(), embedded,
-                                  [this, masks, input](Tape& in, std::size_t layer, Value x) {
-                                    return run_decoder_layer(in, layer, std::move(x), masks, input);
-                                  });
+  const Value hidden =
+      run_layers(on, layers_.size(), embedded,
+                 [this, masks, input](Tape& in, std::size_t layer, const Value& x) {
+                   return run_decoder_layer(in, layer, x, masks, input);
+                 });
   return norm_(on, hidden);
 }
 

@@ -50,7 +50,7 @@ class Opt final : public nn::TapeModel {
  private:
   Value run(Tape& on, const nn::StepInput& input) override;
   Value decoder(Tape& on, const nn::StepInput& input) const;
-  Value decoder_layer(Tape& on, std::size_t layer, Value x, const Value& mask,
+  Value decoder_layer(Tape& on, std::size_t layer, const Value& x, const Value& mask,
                       const nn::StepInput& input) const;
   Value attention(Tape& on, std::size_t layer, const Value& x, const Value& mask,
                   const nn::StepInput& input) const;
@@ -118,7 +118,7 @@ Value Opt::attention(Tape& on, std::size_t layer, const Value& x, const Value& m
 }
 
 // One variable holds what came last, as OPTDecoderLayer.forward's hidden_states.
-Value Opt::decoder_layer(Tape& on, std::size_t layer, Value x, const Value& mask,
+Value Opt::decoder_layer(Tape& on, std::size_t layer, const Value& x, const Value& mask,
                          const nn::StepInput& input) const {
   const Layer& own = layers_[layer];
   const auto body = [this, &own, layer, mask, input](Tape& in, const Value& x_in) {
@@ -137,7 +137,7 @@ Value Opt::decoder_layer(Tape& on, std::size_t layer, Value x, const Value& mask
     hidden = nn::add(in, residual, hidden);
     return norm_before ? hidden : own.final_layer_norm(in, hidden);
   };
-  return run_layer(on, own.module, layer, std::move(x), body);
+  return run_layer(on, own.module, layer, x, body);
 }
 
 // The embeddings are locals of OPTDecoder.forward, as is the mask.
@@ -149,8 +149,8 @@ Value Opt::decoder(Tape& on, const nn::StepInput& input) const {
   Value hidden = nn::add(on, embedded, places);
   const Value mask = nn::attention_mask(on, shape(0, input));
   hidden = run_layers(on, layers_.size(), std::move(hidden),
-                      [this, mask, input](Tape& in, std::size_t layer, Value x) {
-                        return decoder_layer(in, layer, std::move(x), mask, input);
+                      [this, mask, input](Tape& in, std::size_t layer, const Value& x) {
+                        return decoder_layer(in, layer, x, mask, input);
                       });
   if (final_layer_norm_) hidden = (*final_layer_norm_)(on, hidden);
   return project_out_ ? (*project_out_)(on, hidden) : hidden;
