@@ -21,7 +21,7 @@ namespace {
 
 constexpr mode_t kMode = 0777;
 
-/// Directories that go again, the inner ones first.
+/// Directories that are removed again, the inner ones first.
 class TrialDirectories {
  public:
   TrialDirectories() = default;
@@ -38,7 +38,8 @@ class TrialDirectories {
     return true;
   }
 
-  /// One with a name of its own, or "".
+  /// Makes a directory with a name of its own inside `path`.
+  /// @returns its path, or "" if that failed
   std::string make_inside(const std::string& path) {
     std::string inner = path + "/.dstune-trial-XXXXXX";
     if (::mkdtemp(inner.data()) == nullptr) return "";

@@ -6,8 +6,8 @@
 namespace dstune {
 
 /// Why no file could be written to the directory `path`, which need not exist yet; "" if one could.
-/// Makes what is missing of it inside a folder of its own, where others that look at the same
-/// moment are not in the way, and removes it again.
+/// Makes the missing parts of the path inside a folder of its own, where others that look at the
+/// same moment are not in the way, and removes them again.
 std::string why_not_writable(const std::string& path);
 
 }  // namespace dstune

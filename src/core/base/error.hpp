@@ -9,7 +9,8 @@
 
 namespace dstune {
 
-/// Something outside failed: file system, MPI, a library. The message says call and reason.
+/// Something outside of the program failed: the file system, MPI, a library. The message names the
+/// call and the reason.
 class Error : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -23,7 +24,7 @@ struct Problem {
   bool operator==(const Problem&) const = default;
 };
 
-/// The user's input is wrong: every fault of it, exit code 2.
+/// The user's input is wrong. Holds every fault of the input; the exit code is 2.
 ///
 /// what() is the whole message:
 ///

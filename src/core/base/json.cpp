@@ -20,7 +20,7 @@ namespace {
 
 std::string number_text(double number) {
   if (!std::isfinite(number)) return "null";
-  // Python's repr writes the same: exponents only for what is hard to read without.
+  // Python's repr uses an exponent for the same numbers, which are hard to read without one.
   const double size = std::abs(number);
   const bool is_plain = size == 0 || (size >= 1e-4 && size < 1e16);
   char buffer[40];

@@ -1,4 +1,4 @@
-// JSON values to text: stable, readable, and exact for every number.
+// Writes JSON values as text: stable, readable, and exact for every number.
 #pragma once
 
 #include <string>
@@ -19,10 +19,11 @@ namespace json = boost::json;
 /// @param indent  blanks per level, 0 for one line without blanks
 std::string to_json_text(const json::value& value, int indent);
 
-/// `value` with the members of every object sorted by key: equal content, equal text.
+/// `value` with the members of every object sorted by key, so that equal content gives equal text.
 json::value sorted_by_key(const json::value& value);
 
-/// The text of a member. @throws std::exception  if there is none, or it is no text
+/// The text of a member.
+/// @throws std::exception  if there is none, or it is no text
 std::string text_at(const json::object& object, std::string_view key);
 
 }  // namespace dstune

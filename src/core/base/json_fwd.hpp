@@ -1,4 +1,4 @@
-// For headers that only pass JSON on: its names without Boost.JSON behind them.
+// The names of JSON types without Boost.JSON, for headers that only pass JSON on.
 #pragma once
 
 #include <boost/json/fwd.hpp>

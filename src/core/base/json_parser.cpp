@@ -15,7 +15,7 @@ namespace dstune {
 
 namespace {
 
-// The handler that basic_parser calls for each token. Names and signatures are Boost's.
+// The handler that basic_parser calls for each token. Its names and signatures are Boost's.
 class ExactHandler {
  public:
   using ErrorCode = json::error_code;
@@ -75,7 +75,8 @@ class ExactHandler {
   }
   bool on_double(double number, View part, ErrorCode& /*fault*/) {
     number_.append(part.data(), part.size());
-    // Out of range (1e-400, 1e999) keeps Boost's 0 or infinity: from_chars leaves it as it is.
+    // A number that is out of range (1e-400, 1e999) keeps Boost's 0 or infinity: from_chars leaves
+    // it as it is.
     std::from_chars(number_.data(), number_.data() + number_.size(), number);
     number_.clear();
     stack_.push_double(number);

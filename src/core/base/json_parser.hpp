@@ -1,4 +1,5 @@
-// Text to JSON values, exact for every number: what to_json_text wrote reads back to the same bits.
+// Reads text as JSON values, exact for every number: what to_json_text wrote reads back to the same
+// bits.
 #pragma once
 
 #include <string_view>

@@ -11,7 +11,7 @@ namespace dstune {
 
 template <std::size_t N>
 using RealVector = std::array<double, N>;
-/// Row by row.
+/// A matrix, row by row.
 template <std::size_t N>
 using SquareMatrix = std::array<RealVector<N>, N>;
 
@@ -22,7 +22,7 @@ double dot(const RealVector<N>& a, const RealVector<N>& b) {
   return sum;
 }
 
-/// L with A = L L^T.
+/// The decomposition A = L L^T.
 template <std::size_t N>
 class Cholesky {
  public:
@@ -76,8 +76,8 @@ class Cholesky {
   SquareMatrix<N> lower_;
 };
 
-/// The x >= 0 that makes x^T A x / 2 - b^T x least, for a positive definite A.
-/// @param start  where to look first: A^-1 b is best
+/// The x >= 0 that minimises x^T A x / 2 - b^T x, for a positive definite A.
+/// @param start  the x with which the search begins; A^-1 b is best
 template <std::size_t N>
 RealVector<N> least_non_negative(const SquareMatrix<N>& matrix, const RealVector<N>& b,
                                  RealVector<N> start) {

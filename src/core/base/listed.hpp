@@ -1,4 +1,4 @@
-// What a build has several of, each on one line of a list: #define LIST(X) X(name, facts...) ...
+// Lists of what a build has several of, each on one line: #define LIST(X) X(name, facts...) ...
 #pragma once
 
 #include <cstddef>
@@ -6,18 +6,18 @@
 
 namespace dstune {
 
-/// LIST(DSTUNE_LISTED_NAME) is its enumerators.
+/// LIST(DSTUNE_LISTED_NAME) expands to the enumerators.
 #define DSTUNE_LISTED_NAME(name, ...) name,
 
-/// LIST(DSTUNE_LISTED_CHOICE) is the literal "|name|name", as rules::choice() takes it but for the
-/// first letter.
+/// LIST(DSTUNE_LISTED_CHOICE) expands to the literal "|name|name", which without its first letter
+/// is an argument of rules::choice().
 #define DSTUNE_LISTED_CHOICE(name, ...) "|" #name
 
-/// {LIST(DSTUNE_LISTED_ROW)} is an array of a struct that begins with `name`; the facts name its
-/// other members.
+/// {LIST(DSTUNE_LISTED_ROW)} is an array of a struct whose first member is `name`; the facts name
+/// its other members.
 #define DSTUNE_LISTED_ROW(row, ...) {.name = #row, __VA_ARGS__},
 
-/// nullptr if no row has that name.
+/// The row of this name; nullptr if there is none.
 template <class Row, std::size_t kRows>
 constexpr const Row* find_row(const Row (&rows)[kRows], std::string_view name) {
   for (const Row& row : rows) {

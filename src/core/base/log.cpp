@@ -10,7 +10,7 @@ namespace dstune {
 
 namespace {
 
-// One write call per line: lines of several ranks in one file do not mix.
+// Each line is one write call, so that lines of several ranks in one file do not mix.
 void write_line(std::string_view prefix, std::string_view message) {
   std::string line(prefix);
   line.append(printable_lines(message)).append("\n");

@@ -5,19 +5,20 @@
 
 namespace dstune {
 
-/// One line without prefix.
+/// Writes one line without a prefix.
 void log_line(std::string_view message);
 
-/// "warning: ...": ends with what to do, and holds the numbers it was decided on.
+/// Writes "warning: ...". The message should end with what to do, and name the numbers on which it
+/// was decided.
 void log_warning(std::string_view message);
 
-/// "error: ..."
+/// Writes "error: ...".
 void log_error(std::string_view message);
 
-/// "debug: [rank 5 nodeA] ...", only after enable_debug_log(); the prefix comes from there.
+/// Writes "debug: [rank 5 nodeA] ...", but only after enable_debug_log(), which gives the prefix.
 void log_debug(std::string_view message);
 
-/// Called once at start, before any other thread or library logs.
+/// Turns debug lines on; called once at start, before any other thread or library logs.
 void enable_debug_log(std::string_view prefix);
 
 }  // namespace dstune

@@ -17,7 +17,7 @@ re2::RE2::Options quiet() {
 
 bool is_digit(char letter) { return letter >= '0' && letter <= '9'; }
 
-// "a{,3}" is at most three of them in Python, and these very letters in RE2.
+// "a{,3}" means at most three of them in Python, and these very letters in RE2.
 bool has_open_repetition(std::string_view text) {
   for (std::size_t i = 0; i + 2 < text.size(); ++i) {
     if (text[i] == '\\') {
@@ -48,8 +48,8 @@ namespace {
 
 constexpr std::size_t kNone = std::string_view::npos;
 
-/// "[...]" at the start of `pattern`: how long it is (kNone: there is no end, it is a bracket like
-/// any other character), and whether `c` is meant.
+/// A class "[...]" at the start of `pattern`: its size (kNone: it has no end, and the bracket is a
+/// character like any other), and whether it contains `c`.
 struct Class {
   std::size_t size = kNone;
   bool has = false;
@@ -73,7 +73,7 @@ Class read_class(std::string_view pattern, char c) {
   return {};
 }
 
-/// How much of `pattern` stands for `c`; 0: it does not.
+/// The number of characters of `pattern` that match `c`; 0: they do not.
 std::size_t matched(std::string_view pattern, char c) {
   if (pattern.empty()) return 0;
   if (pattern.front() == '[') {
@@ -85,7 +85,8 @@ std::size_t matched(std::string_view pattern, char c) {
 
 }  // namespace
 
-// Goes back to the last star only: what an earlier one takes more, the last one may take as well.
+// The search goes back only to the last star: what an earlier star could take in addition, the last
+// one can take as well.
 bool matches_glob(std::string_view pattern, std::string_view text) {
   std::size_t p = 0;
   std::size_t star = kNone;

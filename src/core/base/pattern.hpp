@@ -1,4 +1,4 @@
-// Patterns of texts: regular expressions of strangers, and shell patterns.
+// Patterns of texts: regular expressions from users, and shell patterns.
 #pragma once
 
 #include <memory>
@@ -11,16 +11,15 @@ class RE2;
 
 namespace dstune {
 
-/// A regular expression that stands for whole texts, as re.fullmatch() of Python has it. Compiling
-/// takes bounded memory, and matching time that is linear in the text, whatever the expression is.
+/// A regular expression that matches whole texts, as Python's re.fullmatch() does. Compiling takes
+/// bounded memory, and matching takes time that is linear in the text, whatever the expression is.
 ///
-/// It is RE2's syntax. Python's has more, namely look-around, backreferences, conditions, atomic
+/// The syntax is RE2's. Python's has more, namely look-around, backreferences, conditions, atomic
 /// groups and (?x), which are refused; \d, \w and \s are those of ASCII.
 class Pattern {
  public:
   /// @throws std::invalid_argument  if `text` is no such expression, or means something else in
-  /// Python; with the
-  ///                                reason ("invalid perl operator: (?=")
+  /// Python; the message has the reason ("invalid perl operator: (?=")
   explicit Pattern(const std::string& text);
   ~Pattern();
   Pattern(Pattern&&) noexcept;
@@ -32,8 +31,8 @@ class Pattern {
   std::unique_ptr<re2::RE2> expression_;
 };
 
-/// True if `pattern` stands for all of `text`, as in POSIX' fnmatch() without flags: * is any text,
-/// ? any character, [abc], [a-c] and [!abc] one of some; all else is itself.
+/// True if `pattern` matches all of `text`, as in POSIX' fnmatch() without flags: * is any text, ?
+/// any character, [abc], [a-c] and [!abc] one of a class; every other character is itself.
 bool matches_glob(std::string_view pattern, std::string_view text);
 
 }  // namespace dstune

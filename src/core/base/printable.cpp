@@ -10,12 +10,12 @@ namespace {
 
 unsigned code(char letter) { return static_cast<unsigned char>(letter); }
 
-/// One length of UTF-8 sequences (RFC 3629).
+/// UTF-8 sequences of one length (RFC 3629).
 struct Form {
-  unsigned mask;         ///< of the first byte
-  unsigned mark;         ///< what it is then
+  unsigned mask;         ///< selects bits of the first byte
+  unsigned mark;         ///< the value of those bits
   std::size_t length;    ///< in bytes
-  unsigned least_value;  ///< shorter ones have the values below
+  unsigned least_value;  ///< smaller values have shorter sequences
 };
 
 constexpr std::array<Form, 4> kForms = {{{0x80U, 0x00U, 1, 0},
@@ -23,8 +23,8 @@ constexpr std::array<Form, 4> kForms = {{{0x80U, 0x00U, 1, 0},
                                          {0xF0U, 0xE0U, 3, 0x800U},
                                          {0xF8U, 0xF0U, 4, 0x10000U}}};
 
-// A character that turns the direction of reading makes a line look like another one; so does one
-// that breaks it.
+// True for a character that turns the direction of reading, which makes a line look like another
+// one, or that breaks the line.
 bool misleads(unsigned value) {
   return value == 0x061CU || value == 0x200EU || value == 0x200FU ||
          (value >= 0x2028U && value <= 0x202EU) || (value >= 0x2066U && value <= 0x2069U);
@@ -36,11 +36,11 @@ bool is_shown(unsigned value) {
 }
 
 struct Character {
-  std::size_t length = 0;  ///< in bytes; 0: it is none
+  std::size_t length = 0;  ///< in bytes; 0: the text does not begin with a valid character
   unsigned value = 0;
 };
 
-/// The one that `text` begins with.
+/// The character that `text` begins with.
 Character first_character(std::string_view text) {
   const auto* const form = std::find_if(kForms.begin(), kForms.end(), [&](const Form& candidate) {
     return (code(text.front()) & candidate.mask) == candidate.mark;

@@ -18,7 +18,7 @@ struct Summary {
 /// @throws std::invalid_argument  if `samples` is empty
 Summary summarize(std::vector<double> samples);
 
-/// The least sample that at least the share `part`, in (0, 1], of them does not exceed.
+/// The least sample for which at least the share `part`, in (0, 1], of all samples are not larger.
 /// @throws std::invalid_argument  if `samples` is empty
 double percentile(std::vector<double> samples, double part);
 

@@ -47,7 +47,7 @@ std::string did_you_mean(std::string_view word, const std::vector<std::string>& 
   std::string best;
   std::size_t best_distance = std::max<std::size_t>(1, word.size() / 3) + 1;
   for (const auto& candidate : known) {
-    if (candidate == word) return {};  // whatever is wrong with it, it is not its spelling
+    if (candidate == word) return {};  // a known word is spelled right
     const std::size_t distance = edit_distance(word, candidate, best_distance - 1);
     if (distance < best_distance) {
       best_distance = distance;
@@ -61,8 +61,8 @@ std::size_t edit_distance(std::string_view a, std::string_view b, std::size_t mo
   const std::size_t apart = std::max(a.size(), b.size()) - std::min(a.size(), b.size());
   if (apart > most) return apart;
   std::vector<std::size_t> before(b.size() + 1);  // costs of a's first i - 2 letters
-  std::vector<std::size_t> last(b.size() + 1);    // i - 1
-  std::vector<std::size_t> row(b.size() + 1);     // i
+  std::vector<std::size_t> last(b.size() + 1);    // costs of its first i - 1 letters
+  std::vector<std::size_t> row(b.size() + 1);     // costs of its first i letters
   for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
   std::size_t least = 0;
   for (std::size_t i = 1; i <= a.size(); ++i) {
@@ -78,7 +78,7 @@ std::size_t edit_distance(std::string_view a, std::string_view b, std::size_t mo
       }
       least = std::min(least, row[j]);
     }
-    // The rows that follow cost at least as much; a swap begins one row above, and costs one.
+    // The rows that follow cost at least as much; a swap begins one row above, and costs one more.
     if (least > most && least_before >= most) return least;
   }
   return row[b.size()];

@@ -11,7 +11,7 @@
 
 namespace dstune {
 
-/// All arguments streamed one after the other.
+/// The text of all arguments, streamed one after the other.
 template <class... Parts>
 std::string concat(const Parts&... parts) {
   std::ostringstream stream;
@@ -24,20 +24,21 @@ std::string fixed(double value, int decimals);
 
 std::string_view trim(std::string_view text);
 
-/// Parts between `separator`s, empty ones included; {""} for "".
+/// The parts of `text` between `separator`s, empty ones included; {""} for "".
 std::vector<std::string> split(std::string_view text, char separator);
 
 std::string join(const std::vector<std::string>& parts, std::string_view separator);
 
-/// The member of `known` that `word` most likely means, or "" if none is near: at most a third of
-/// its letters (at least one) inserted, deleted, replaced or swapped with a neighbour. "" too if
-/// `word` is itself a member.
+/// The member of `known` that `word` most likely means, or "" if none is near. A member is near if
+/// at most a third of the word's letters (at least one) are inserted, deleted, replaced or swapped
+/// with a neighbour. Also "" if `word` is itself a member.
 std::string did_you_mean(std::string_view word, const std::vector<std::string>& known);
 
-/// Letters to insert, delete, replace or swap with a neighbour (the optimal string alignment
-/// distance: Damerau-Levenshtein without repeated edits of a substring). Bytes are letters.
+/// The number of letters to insert, delete, replace or swap with a neighbour (the optimal string
+/// alignment distance: Damerau-Levenshtein without repeated edits of a substring). Letters are
+/// bytes.
 ///
-/// @param most  a distance above it need not be exact, only above it, and is found sooner
+/// @param most  a distance above it is found sooner, but is only known to be above it
 std::size_t edit_distance(std::string_view a, std::string_view b,
                           std::size_t most = std::numeric_limits<std::size_t>::max());
 

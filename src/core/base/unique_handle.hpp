@@ -1,4 +1,4 @@
-// Sole owner of a C handle (MPI_Comm, a file descriptor, cudaStream_t, ...).
+// The sole owner of a C handle (MPI_Comm, a file descriptor, cudaStream_t, ...).
 #pragma once
 
 #include <utility>

@@ -65,7 +65,7 @@ std::optional<Bytes> parse_bytes(std::string_view text) {
 
 namespace {
 
-/// Takes "20 min" from the front of `text`.
+/// Takes a time such as "20 min" from the front of `text`.
 std::optional<Seconds> take_time(std::string_view& text) {
   static constexpr std::array<std::pair<std::string_view, Seconds>, 4> kUnits = {
       {{"s", 1}, {"min", 60}, {"h", 3600}, {"d", 86400}}};

@@ -17,20 +17,22 @@ constexpr Bytes operator""_MiB(unsigned long long count) { return count << 20U; 
 constexpr Bytes operator""_GiB(unsigned long long count) { return count << 30U; }
 }  // namespace literals
 
-/// "512 B", "1.50 KiB", "4.00 GiB": two decimals above one KiB.
+/// The text of a size, with two decimals from one KiB on: "512 B", "1.50 KiB", "4.00 GiB".
 std::string format_bytes(Bytes size);
 
 /// Reads "4GiB", "512 MiB", "1.5 GB" (GB = 1e9), "4e9" or "4096" (bytes). Units are
 /// case-insensitive: B, KB, MB, GB, TB (powers of 1000), KiB, MiB, GiB, TiB, and K, M, G, T (powers
-/// of 1024). Nothing if the text is no size, is negative, not finite, or above 2^63.
+/// of 1024).
+/// @returns none if the text is no size, is negative, not finite, or above 2^63
 std::optional<Bytes> parse_bytes(std::string_view text);
 
 /// Reads "90s", "20 min", "1.5h", "2d" or several of them, "1h 30min". Units are case-insensitive:
-/// s, min, h, d. Nothing if the text is no time: a number without unit is none, nor is a negative
-/// one or more than a million days.
+/// s, min, h, d.
+/// @returns none if the text is no time, as a number without a unit, a negative one or more than a
+/// million days
 std::optional<Seconds> parse_seconds(std::string_view text);
 
-/// "850 us", "12.3 ms", "4.56 s", "3 min 20 s".
+/// The text of a time: "850 us", "12.3 ms", "4.56 s", "3 min 20 s".
 std::string format_seconds(Seconds time);
 
 }  // namespace dstune

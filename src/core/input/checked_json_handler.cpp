@@ -97,11 +97,11 @@ bool CheckedJsonHandler::on_uint64(std::uint64_t number, View /*part*/, ErrorCod
 
 bool CheckedJsonHandler::on_double(double number, View part, ErrorCode& /*fault*/) {
   number_.append(part.data(), part.size());
-  // Out of range (1e-400, 1e999) leaves Boost's 0 or infinity as it is.
+  // A number that is out of range (1e-400, 1e999) keeps Boost's 0 or infinity.
   std::from_chars(number_.data(), number_.data() + number_.size(), number);
   if (std::isfinite(number)) {
     stack_.push_double(number);
-  } else {  // no reader gets what no text can hold
+  } else {  // no reader gets a number that no text can hold
     problems_.add(pointer(), concat("is ", number_.substr(0, 40), ", too large for a number"));
     stack_.push_null();
   }

@@ -14,9 +14,9 @@
 
 namespace dstune {
 
-/// Handler of json::basic_parser, whose names and signatures these are. On top of building the
-/// value it reports duplicate keys (Boost keeps the last in silence) and numbers too large for a
-/// double, and reads doubles exactly (Boost's own may be off by a bit).
+/// The handler of json::basic_parser, which fixes its names and signatures. Besides building the
+/// value it reports duplicate keys (Boost keeps the last one in silence) and numbers too large for
+/// a double, and reads doubles exactly (Boost's own may be off by a bit).
 class CheckedJsonHandler {
  public:
   using ErrorCode = json::error_code;
@@ -30,7 +30,7 @@ class CheckedJsonHandler {
   CheckedJsonHandler(std::string_view pointer, Problems& problems)
       : root_(pointer), problems_(problems) {}
 
-  /// The place that the parser has just read to: tells a missing comma from other faults.
+  /// The place up to which the parser has read; it tells a missing comma from other faults.
   enum class Place { after_value, after_key, elsewhere };
   Place place() const { return place_; }
 
@@ -59,9 +59,9 @@ class CheckedJsonHandler {
   /// An object or list that is being read.
   struct Level {
     bool is_list = false;
-    std::size_t index = 0;                 ///< of the element being read
-    std::string key;                       ///< of the member being read
-    std::unordered_set<std::string> keys;  ///< so far
+    std::size_t index = 0;                 ///< the index of the element being read
+    std::string key;                       ///< the key of the member being read
+    std::unordered_set<std::string> keys;  ///< the keys read so far
   };
 
   std::string pointer() const;

@@ -30,7 +30,7 @@ std::optional<bool> boolean_of(const json::value& value) {
   return std::nullopt;
 }
 
-// Digits as Python reads them: blanks around, a sign, single underscores between two digits.
+// A number as Python reads it: blanks around it, a sign, and single underscores between two digits.
 std::optional<std::string> plain_number(std::string_view text) {
   const auto is_digit = [](char letter) { return letter >= '0' && letter <= '9'; };
   text = trim(text);

@@ -25,7 +25,7 @@ bool is_word(char letter) {
          letter == '+' || letter == '.';
 }
 
-// The bare word around `offset`, whose first letter is then `offset`.
+// The bare word around `offset`, which then becomes the offset of its first letter.
 std::string_view word_at(std::string_view text, std::size_t& offset) {
   while (offset > 0 && is_word(text[offset - 1])) --offset;
   std::size_t end = offset;
@@ -33,7 +33,7 @@ std::string_view word_at(std::string_view text, std::size_t& offset) {
   return text.substr(offset, end - offset);
 }
 
-// GBSIZE, __LR__, MICRO_BATCH_2: nobody writes values so.
+// True for words such as GBSIZE, __LR__ and MICRO_BATCH_2: nobody writes values like that.
 bool is_placeholder(std::string_view word) {
   const auto is_capital = [](char letter) { return letter >= 'A' && letter <= 'Z'; };
   return std::count_if(word.begin(), word.end(), is_capital) > 1 &&
@@ -42,7 +42,8 @@ bool is_placeholder(std::string_view word) {
          });
 }
 
-// ${LR}, $LR, <LR>, @LR@, %LR%; and {{ LR }}, at whose second bracket the parser stops.
+// True for ${LR}, $LR, <LR>, @LR@ and %LR%, and for {{ LR }}, at whose second bracket the parser
+// stops.
 bool is_template_mark(std::string_view text, std::size_t& offset) {
   const char letter = text[offset];
   if (letter != '{') return std::string_view("$<@%").find(letter) != std::string_view::npos;
@@ -55,7 +56,7 @@ std::string_view piece_at(std::string_view rest) {
   return rest.substr(0, rest.find_first_of(" \t\r\n,]}"));
 }
 
-// Brackets that stand behind it belong to the JSON around it.
+// Brackets that stand behind the mark belong to the JSON around it.
 std::string_view template_mark_at(std::string_view rest) {
   for (const std::string_view pair : {"{{}}", "${}"}) {
     const auto open = pair.size() / 2 + pair.size() % 2;
@@ -96,7 +97,7 @@ std::string value_at(std::string_view text, std::size_t& offset) {
   return in_quotes(rest.substr(0, rest.find_first_of("\"\n")));
 }
 
-// A value where only a comma, a colon or a closing bracket may stand; "" if it is none.
+// A value where only a comma, a colon or a closing bracket may stand; "" if there is none.
 std::string missing_separator(std::string_view text, std::size_t& offset,
                               CheckedJsonHandler::Place place) {
   using Place = CheckedJsonHandler::Place;
@@ -110,11 +111,11 @@ std::string missing_separator(std::string_view text, std::size_t& offset,
 
 struct Scan {
   static constexpr std::size_t kNone = std::string_view::npos;
-  std::size_t string = kNone;  ///< where the string that is still open begins
-  std::size_t slash = kNone;   ///< one that begins no comment
+  std::size_t string = kNone;  ///< offset where the string that is still open begins
+  std::size_t slash = kNone;   ///< offset of a slash that begins no comment
 };
 
-// Scans the text that stands before `end`.
+// Scans the text before `end`.
 Scan scan(std::string_view text, std::size_t end) {
   Scan found;
   for (std::size_t i = 0; i < end && found.slash == Scan::kNone; ++i) {
@@ -134,8 +135,8 @@ Scan scan(std::string_view text, std::size_t end) {
   return found;
 }
 
-// The fault of a character that a string may not hold. Boost stops at the letter itself, or at the
-// one behind a backslash.
+// The fault of a character that must not stand in a string. Boost stops at the character itself, or
+// at the one behind a backslash.
 std::string wrong_in_string(std::string_view text, std::size_t& offset, std::size_t begin) {
   const auto code = static_cast<unsigned char>(text[offset]);
   if (text[offset - 1] == '\\' && code > 0x20U && code < 0x7FU) {
@@ -198,7 +199,7 @@ std::string syntax_fault(std::string_view text, std::size_t& offset, const json:
 Problem describe_json_fault(std::string_view text, std::size_t offset,
                             const json::error_code& fault, std::size_t max_depth,
                             CheckedJsonHandler::Place place) {
-  offset = std::min(offset, text.size());  // Boost's is anything behind a slash of no comment
+  offset = std::min(offset, text.size());  // Boost's is anywhere behind a slash of no comment
   std::string what = syntax_fault(text, offset, fault, max_depth, place);
   return {place_of(text, offset), std::move(what)};
 }

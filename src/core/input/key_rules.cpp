@@ -72,7 +72,7 @@ bool fits_number(const json::value& value, const KeyRule& rule) {
   return low_fits && (rule.high_excluded ? number < rule.high : number <= rule.high);
 }
 
-// The choice that `word` is, as the rule spells it.
+// The choice that `word` means, as the rule spells it.
 std::optional<std::string> choice_of(std::string_view word, const KeyRule& rule) {
   for (auto& choice : split(rule.choices, '|')) {
     if (choice == word || (rule.any_case && lower(choice) == lower(word))) return choice;
@@ -120,7 +120,8 @@ bool has_value(const json::object& object, std::string_view key) {
   return value != nullptr && !value->is_null();
 }
 
-// A slip of the finger, and hardly a key of somebody else's that looks like one of ours.
+// True for a typing mistake in one of our keys; a key that belongs to somebody else and only looks
+// like one of ours is rarely taken for one.
 bool is_misspelt(std::string_view key, std::string_view near) {
   constexpr std::size_t kLettersPerSlip = 6;
   return !near.empty() &&

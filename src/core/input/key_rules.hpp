@@ -1,4 +1,4 @@
-// What a JSON object may hold, as data: one line per key with type and range.
+// What a JSON object may hold, as data: one line for each key with its type and range.
 #pragma once
 
 #include <array>
@@ -20,28 +20,28 @@ struct Section;
 
 enum class ValueKind { boolean, integer, number, text, object, list, any };
 
-/// One key. Made by the functions below; a default range is "no limit".
+/// The rule of one key. It is made by the functions below; a default range means no limit.
 struct KeyRule {
   std::string_view key{};
   ValueKind kind = ValueKind::any;
-  std::int64_t min = 0;  ///< of integers
+  std::int64_t min = 0;  ///< the least integer
   std::int64_t max = std::numeric_limits<std::int64_t>::max();
-  double low = -std::numeric_limits<double>::infinity();  ///< of numbers
+  double low = -std::numeric_limits<double>::infinity();  ///< the least number
   double high = std::numeric_limits<double>::infinity();
   bool low_excluded = false;
   bool high_excluded = false;
   bool even = false;
   bool nullable = false;
-  bool may_be_empty = false;         ///< of texts
-  bool any_case = false;             ///< of texts with choices: "FP16" is "fp16"
-  bool of_texts = false;             ///< of lists
-  bool takes_auto = false;           ///< "auto" too, which DeepSpeed itself understands there
-  bool or_one = false;               ///< of lists: a single element may stand for the list
-  bool no_boolean = false;           ///< of numbers: true is not taken for 1 (see coercions.hpp)
-  std::string_view choices{};        ///< of texts, of a list's and of booleans: "cpu|nvme"; or any
-  std::string_view alias{};          ///< another name of the key
-  const Section* section = nullptr;  ///< of objects
-  std::string_view remark{};         ///< ends the message of a wrong value
+  bool may_be_empty = false;   ///< texts: "" is accepted
+  bool any_case = false;       ///< texts with choices: "FP16" is "fp16"
+  bool of_texts = false;       ///< lists: the elements are texts
+  bool takes_auto = false;     ///< "auto" is accepted too, which DeepSpeed itself understands there
+  bool or_one = false;         ///< lists: a single element may stand for the list
+  bool no_boolean = false;     ///< numbers: true is not taken for 1 (see coercions.hpp)
+  std::string_view choices{};  ///< texts, list elements and booleans: "cpu|nvme"; "": any
+  std::string_view alias{};    ///< another name of the key
+  const Section* section = nullptr;  ///< objects: the rules of their keys
+  std::string_view remark{};         ///< is put at the end of the message about a wrong value
 
   bool operator==(const KeyRule&) const = default;
 
@@ -87,15 +87,16 @@ struct KeyRule {
   }
 };
 
-/// The keys of one object.
+/// The rules of the keys of one object.
 struct Section {
   std::span<const KeyRule> rules{};
-  bool other_keys = false;       ///< keys without a rule: kept as they are, or a fault
+  bool other_keys = false;  ///< keys without a rule are kept as they are; else they are a fault
   bool auto_is_default = false;  ///< DeepSpeed drops a key whose value is "auto"
   bool auto_is_kept = false;     ///< "auto" is left to the training program
   bool coerces = false;          ///< takes "true" for true, as pydantic does: see coercions.hpp
-  bool takes_bits = false;       ///< 0 and 1 are false and true, as they are to Python
-  /// If other keys are kept: the warning about one. One that is nearly known is a fault then.
+  bool takes_bits = false;       ///< 0 and 1 are taken for false and true, as in Python
+  /// The warning about a key without a rule, if such keys are kept. A key that is nearly a known
+  /// one is a fault then.
   std::string_view other_keys_warning{};
 };
 
@@ -104,7 +105,7 @@ namespace rules {
 constexpr std::int64_t kNoLimit = std::numeric_limits<std::int64_t>::max();
 constexpr std::int64_t kLowest = std::numeric_limits<std::int64_t>::min();
 
-/// Integers, also written as 5e8. Bounds are inclusive.
+/// The rule of an integer, which may also be written as 5e8. Bounds are inclusive.
 constexpr KeyRule integer(std::string_view key, std::int64_t min = 0, std::int64_t max = kNoLimit) {
   return {.key = key, .kind = ValueKind::integer, .min = min, .max = max};
 }
@@ -153,8 +154,8 @@ constexpr KeyRule object(std::string_view key, const Section& section) {
 }
 constexpr KeyRule any(std::string_view key) { return {.key = key}; }
 
-/// `table` with `ours` in place of its rules of the same keys, whose aliases stay, and null where
-/// either takes it. A key that the table lacks does not compile.
+/// `table`, in which `ours` replace the rules of the same keys. Their aliases stay, and null is
+/// accepted where either rule accepts it. A key that the table lacks does not compile.
 template <std::size_t Count, std::size_t Changes>
 consteval std::array<KeyRule, Count> overlaid(std::array<KeyRule, Count> rules,
                                               const KeyRule (&ours)[Changes]) {
@@ -175,7 +176,7 @@ consteval std::array<KeyRule, Count> overlaid(const KeyRule (&table)[Count],
   return overlaid(std::to_array(table), ours);
 }
 
-/// `table` and after it `more`.
+/// The rules of `table`, and behind them those of `more`.
 template <std::size_t Count, std::size_t Added>
 consteval std::array<KeyRule, Count + Added> extended(const std::array<KeyRule, Count>& table,
                                                       const KeyRule (&more)[Added]) {
@@ -187,29 +188,30 @@ consteval std::array<KeyRule, Count + Added> extended(const std::array<KeyRule, 
 
 }  // namespace rules
 
-/// `object` as far as it is right, in its order: integers as integers, aliases under their key,
-/// "auto" dropped where the section says so. Everything else is a problem and left out, or a
+/// The right members of `object`, in its order: integers as integers, aliases under their keys, and
+/// without "auto" where the section drops it. Every other member is a problem and left out, or a
 /// warning of `problems`.
 json::object check_section(const json::object& object, const Section& section,
                            std::string_view pointer, Problems& problems);
 
-/// The value if `rule` accepts it, normalised; nothing otherwise, and a problem at `pointer`.
+/// The normalised value if `rule` accepts it; otherwise none, and a problem at `pointer`.
 std::optional<json::value> check_value(const json::value& value, const KeyRule& rule,
                                        std::string_view pointer, Problems& problems);
 
-/// `value` as an integer, if it is one: 5e8 and 500000000 are, 0.5 and "5" are not.
+/// `value` as an integer if it is one: 5e8 and 500000000 are integers, 0.5 and "5" are not.
 std::optional<std::int64_t> as_integer(const json::value& value);
 
-/// The rule of `key`, which may be an alias; none: the section does not know it.
+/// The rule of `key`, which may be an alias; null if the section does not know it.
 const KeyRule* find_rule(const Section& section, std::string_view key);
 
-/// `value` as the section takes it before its rule is asked: "true" as true, where it coerces.
+/// `value` as the section reads it before its rule is applied: "true" as true, if the section
+/// coerces.
 json::value as_taken(const json::value& value, const KeyRule& rule, const Section& section);
 
 /// All keys and aliases of a section.
 std::vector<std::string> known_keys(const Section& section);
 
-/// ` did you mean "model"?` after a semicolon, or "".
+/// The text ` did you mean "model"?` after a semicolon, or "" if no known word is near.
 std::string suggestion(std::string_view word, const std::vector<std::string>& known);
 
 /// `text` with small letters for A to Z.

@@ -10,7 +10,7 @@ namespace dstune {
 
 namespace {
 
-// Control characters as '?'.
+// The first characters of `text`, with control characters as '?'.
 std::string cut(std::string_view text, std::size_t longest) {
   std::string shown(text.substr(0, longest));
   if (text.size() > longest) {
@@ -65,9 +65,9 @@ void Problems::throw_if_any() const {
 
 namespace {
 
-/// Notes with the same parent and text.
+/// Notes with the same parent and the same text.
 struct Fold {
-  std::string place;  ///< of the first
+  std::string place;  ///< the place of the first note
   std::string parent;
   std::string what;
   std::vector<std::string> first_keys;

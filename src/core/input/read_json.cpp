@@ -15,7 +15,7 @@ void add_file_problem(Problems& problems, std::string what) {
   problems.add("file", std::move(what));
 }
 
-// Its byte order mark, or a first letter and a zero byte beside it.
+// True for a UTF-16 byte order mark, or for a first letter with a zero byte beside it.
 bool is_utf16(std::string_view text) {
   const auto first = text.substr(0, 2);
   if (first == "\xFF\xFE" || first == "\xFE\xFF") return true;

@@ -1,4 +1,4 @@
-// Files that people write: JSON with comments and trailing commas, every fault with its place.
+// Reads files that people write: JSON with comments and trailing commas. Every fault has its place.
 #pragma once
 
 #include <cstddef>
@@ -17,11 +17,12 @@ struct JsonLimits {
   std::size_t max_depth = 64;  ///< nested lists and objects
 };
 
-/// JSON (RFC 8259, UTF-8, an optional byte order mark) with // and /* */ comments and trailing
-/// commas. Doubles are the nearest ones to their text; NaN and infinities are faults.
+/// Parses JSON (RFC 8259, UTF-8, an optional byte order mark) with // and /* */ comments and
+/// trailing commas. Doubles are the nearest ones to their text; NaN and infinities are faults.
 ///
-/// Duplicate keys are added to `problems` with their JSON pointer, `pointer` in front, and the
-/// value is still returned. Nothing, and a problem at "line 3, column 5", if the text is no JSON.
+/// Duplicate keys are added to `problems` with `pointer` and their JSON pointer, and the value is
+/// still returned.
+/// @returns none, with a problem at "line 3, column 5", if the text is no JSON
 std::optional<json::value> parse_config_json(std::string_view text, std::string_view pointer,
                                              Problems& problems, const JsonLimits& limits = {});
 

@@ -21,17 +21,17 @@ using std::chrono::milliseconds;
 
 FileHandle open_input(const std::filesystem::path& path) {
   if (path == kStandardInput) return FileHandle(::dup(STDIN_FILENO));
-  // Without O_NONBLOCK a named pipe would hold us in open() until somebody writes to it.
+  // Without O_NONBLOCK open() of a named pipe would wait until somebody opens it for writing.
   return FileHandle(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
 }
 
-// True when read() would give data or the end; false after `limit`.
+// True when read() would return data or the end; false after `limit`.
 bool wait_for_input(int file, milliseconds limit) {
   pollfd input{file, POLLIN, 0};
   for (;;) {
     const int ready = ::poll(&input, 1, static_cast<int>(limit.count()));
     if (ready >= 0) return ready > 0;
-    if (errno != EINTR) return true;  // read() will say what is wrong
+    if (errno != EINTR) return true;  // read() will report what is wrong
   }
 }
 
@@ -43,7 +43,8 @@ class Reader {
  public:
   Reader(FileHandle file, const Patience& patience) : file_(std::move(file)), patience_(patience) {}
 
-  /// Reads on until there is more than `max_bytes`. @returns what is wrong, or ""
+  /// Reads until there is more than `max_bytes`.
+  /// @returns what is wrong, or ""
   std::string read(std::string& text, std::size_t max_bytes, bool is_named) {
     // A named pipe that nobody has opened for writing is at its end for read(), but not for poll(),
     // which waits for the first writer.

@@ -1,4 +1,4 @@
-// From a checked section of the file to typed members.
+// Reads a checked section of the file into typed members.
 #pragma once
 
 #include <optional>
@@ -10,8 +10,8 @@
 
 namespace dstune {
 
-/// Checks a section once and hands out its values. A value that is absent, null or wrong (a problem
-/// by then) leaves the member as it is: at its default.
+/// Checks a section once and gives its values. A value that is absent, null or wrong (which has
+/// become a problem) leaves the member unchanged, at its default.
 class SectionReader {
  public:
   SectionReader(const json::value& section, const Section& rules, std::string_view pointer,
@@ -22,7 +22,7 @@ class SectionReader {
     }
   }
 
-  /// The value, unless it is absent, null or wrong.
+  /// The value; null if it is absent, null or wrong.
   const json::value* find(std::string_view key) const {
     const auto* value = values_.if_contains(key);
     return value == nullptr || value->is_null() ? nullptr : value;

@@ -16,7 +16,8 @@ namespace {
 constexpr std::size_t kLongestPath = 4000;
 constexpr const char* kTemporary = ".tmp";
 
-// A signal handler has nothing but globals to read from. "" if there is no file.
+// These are globals because a signal handler can read nothing else. They are "" if there is no
+// file.
 std::array<char, kLongestPath + 1> path{};
 std::array<char, kLongestPath + 8> temporary{};
 
@@ -37,7 +38,7 @@ void leave_exit_code(int code) noexcept {
   char* const end = std::to_chars(text.data(), text.data() + text.size() - 1, code).ptr;
   *end = '\n';
   const auto length = static_cast<std::size_t>(end + 1 - text.data());
-  unlink(temporary.data());  // of a call that a signal or a full disk cut off, or a planted link
+  unlink(temporary.data());  // left by a call that a signal or a full disk cut off, or planted
   const int file =
       open(temporary.data(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
   if (file < 0) return;

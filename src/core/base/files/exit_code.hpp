@@ -15,13 +15,14 @@ enum ExitCode : int {
 /// Names the file of leave_exit_code in the environment.
 constexpr const char* kExitCodeFileVariable = "DSTUNE_EXIT_CODE_FILE";
 
-/// From now on leave_exit_code writes to the file that DSTUNE_EXIT_CODE_FILE names; without one, or
-/// with a path of more than 4000 bytes, to none. To be called once, before any other thread runs.
+/// Makes leave_exit_code write to the file that DSTUNE_EXIT_CODE_FILE names. It writes none if the
+/// variable is not set or its path has more than 4000 bytes. To be called once, before any other
+/// thread runs.
 void use_exit_code_file() noexcept;
 
 /// Replaces the file by `code` in decimal and a newline: a reader finds all of it or the old
-/// content. Later calls count. Safe in a signal handler. A code that cannot be written is not:
-/// whoever reads the file takes its absence for a process that was killed.
+/// content. The last call counts. Safe in a signal handler. Errors are ignored: whoever reads the
+/// file takes its absence for a process that was killed.
 void leave_exit_code(int code) noexcept;
 
 }  // namespace dstune

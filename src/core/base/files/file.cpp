@@ -48,7 +48,7 @@ void write_all(const FileHandle& file, std::string_view text, const std::string&
 void sync_file(const FileHandle& file, const std::string& path) {
   while (::fsync(file.get()) != 0) {
     if (errno == EINTR) continue;
-    if (errno == EINVAL || errno == ENOTSUP) return;  // a pipe or device: nothing to wait for
+    if (errno == EINVAL || errno == ENOTSUP) return;  // a pipe or device cannot be synced
     throw_file_error("write", path, errno);
   }
 }
@@ -68,7 +68,7 @@ void TemporaryFile::rename_to(const std::string& target) {
   path_.clear();
 }
 
-// The process id keeps two runs apart; the same directory keeps rename atomic.
+// The process id keeps two runs apart; rename() is atomic within the same directory.
 std::string temporary_path(const std::string& path) {
   return concat(path, ".", ::getpid(), ".tmp");
 }

@@ -1,4 +1,5 @@
-// Files that survive a crash: written whole or not at all, every fault with its path and reason.
+// Files that survive a crash: each is written whole or not at all, and every fault names its path
+// and reason.
 #pragma once
 
 #include <string>
@@ -43,14 +44,16 @@ FileHandle create_file(const std::string& path, int flags);
 /// @throws Error  after which a part may have been written
 void write_all(const FileHandle& file, std::string_view text, const std::string& path);
 
-/// fsync of a file. @throws Error
+/// fsync of a file.
+/// @throws Error  if it fails
 void sync_file(const FileHandle& file, const std::string& path);
 
 /// fsync of the directory that holds `path`, so that a new name in it lasts. File systems that
-/// cannot do so are taken to need no such call. @throws Error
+/// cannot do so are assumed to need no such call.
+/// @throws Error  if it fails
 void sync_parent_directory(const std::string& path);
 
-/// Removes the file `path` when it goes, unless it got its name by then.
+/// Removes the file `path` when it is destroyed, unless rename_to() has given it its name by then.
 class TemporaryFile {
  public:
   explicit TemporaryFile(std::string path) : path_(std::move(path)) {}
@@ -75,14 +78,16 @@ void write_file_atomically(const std::string& path, std::string_view text,
                            Durability durability = Durability::power_loss);
 
 /// Writes `text` into the plain file `path`, whose blocks a full disk has already given. Not
-/// atomic. @returns false if that fails, or if there is no such file; then part of it may be
-/// written
+/// atomic.
+/// @returns false if that fails (a part may be written then), or if there is no such file
 bool overwrite_file(const std::string& path, std::string_view text) noexcept;
 
-/// Content of a file. @throws Error  also if it is a directory or longer than `limit` bytes
+/// The content of a file.
+/// @throws Error  also if it is a directory or longer than `limit` bytes
 std::string read_text_file(const std::string& path, Bytes limit = Bytes{1} << 40U);
 
-/// The rest of `file` that is left to read. @throws Error  also if it is longer than `limit` bytes
+/// The rest of `file` that has not been read.
+/// @throws Error  also if it is longer than `limit` bytes
 std::string read_all(const FileHandle& file, const std::string& path, Bytes limit);
 
 /// Makes a directory and its parents where they are missing.

@@ -13,16 +13,16 @@ namespace dstune {
 
 namespace {
 
-// Version 1 has no word for none: it is the largest number of pages.
+// Version 1 has no word for "no limit": it gives the largest number of pages.
 constexpr Bytes kNoLimit = Bytes{1} << 60U;
 
-/// Where the process is in one hierarchy.
+/// The place of the process in one hierarchy.
 struct Membership {
   int version = 2;
-  std::string path;  ///< in the hierarchy: "/job_7"
+  std::string path;  ///< its group within the hierarchy: "/job_7"
 };
 
-/// A hierarchy's place among the files.
+/// The place where a hierarchy is mounted.
 struct Mount {
   std::string root;   ///< the group that is mounted
   std::string point;  ///< its folder
@@ -33,7 +33,8 @@ bool has_word(std::string_view list, std::string_view word) {
   return std::find(words.begin(), words.end(), word) != words.end();
 }
 
-// The hierarchy of version 1 that has the controller; else that of version 2, whose number is 0.
+// The hierarchy of version 1 that has the controller of memory, or else that of version 2, whose
+// number is 0.
 std::optional<Membership> membership(const std::string& root) {
   std::optional<Membership> unified;
   std::istringstream lines(read_kernel_file(root + "/proc/self/cgroup"));
@@ -49,7 +50,7 @@ std::optional<Membership> membership(const std::string& root) {
   return unified;
 }
 
-// Blanks and backslashes in paths are "\040" and so on.
+// Blanks and backslashes in paths are written as "\040" and so on.
 std::string unescaped(const std::string& text) {
   constexpr std::size_t kLength = 4;
   std::string plain;
@@ -65,6 +66,7 @@ std::string unescaped(const std::string& text) {
   return plain;
 }
 
+// A line of the file reads:
 // "36 35 0:31 ROOT POINT rw,relatime [FIELD...] - cgroup cgroup rw,memory"
 std::vector<Mount> mounts_of(int version, const std::string& root) {
   std::vector<Mount> mounts;
@@ -86,7 +88,7 @@ std::vector<Mount> mounts_of(int version, const std::string& root) {
   return mounts;
 }
 
-/// `path` below `mount`, "" for the mounted group itself; none if it is not below.
+/// The part of `path` below `mount`, "" for the mounted group itself; none if it is not below.
 std::optional<std::string> below(const Mount& mount, const std::string& path) {
   if (mount.root == "/") return path == "/" ? "" : path;
   if (path == mount.root) return "";
@@ -99,7 +101,7 @@ bool is_folder(const std::string& path) {
   return std::filesystem::is_directory(path, ignored);
 }
 
-// In a container the path may be the host's, and the mount point the group itself.
+// In a container the path may be that of the host, and the mount point the group itself.
 std::string own_folder(const std::vector<Mount>& mounts, const std::string& path,
                        const std::string& root, std::string& top) {
   for (const Mount& mount : mounts) {
@@ -130,7 +132,7 @@ std::optional<GroupLimit> limit_in(const ControlGroup& group, const char* file,
   return GroupLimit{*bytes, file};
 }
 
-// A group of version 1 may leave those below it alone.
+// A group of version 1 may leave the groups below it alone.
 bool counts_those_below(const ControlGroup& group, const std::string& root) {
   return group.version == 2 || number_in(read_in(group, "memory.use_hierarchy", root)) != Bytes{0};
 }

@@ -17,28 +17,29 @@ struct ControlGroup {
   std::string path;  ///< its folder, as this process sees it: "/sys/fs/cgroup/memory/job_7"
 };
 
-/// The memory that a group may have, and which of its files says so: "memory.max".
+/// The memory that a group may have, and the file that says so: "memory.max".
 struct GroupLimit {
   Bytes bytes = 0;
   std::string file;
 };
 
-/// The calling process's own group, then those above it that it can see. Whatever cannot be read is
-/// taken not to be there, here and below.
-/// @param root  stands before every path of a file; "" but in tests
+/// The calling process's own group, then the groups above it that it can see. What cannot be read
+/// is taken as absent, here and in the functions below.
+/// @param root  is put before every path of a file; "" except in tests
 std::vector<ControlGroup> memory_groups(const std::string& root = "");
 
-/// None if it has no limit of its own. Version 2: the lower of memory.max and memory.high, above
-/// which everything in it slows to a crawl.
+/// The group's own limit; none if it has none. In version 2 it is the lower of memory.max and
+/// memory.high, above which everything in the group slows to a crawl.
 std::optional<GroupLimit> limit_of(const ControlGroup& group, const std::string& root = "");
 
-/// Version 1: the lowest limit above `group`, also of groups that cannot be seen from here.
+/// The lowest limit above `group`, including groups that cannot be seen from here; version 1 only.
 std::optional<Bytes> hierarchical_limit_of(const ControlGroup& group, const std::string& root = "");
 
-/// The memory that it has, without what the kernel would give up first: the pages of files.
+/// The memory that the group has, without the pages of files, which the kernel would give up first.
 Bytes used_in(const ControlGroup& group, const std::string& root = "");
 
-/// Processes of `group` that the out-of-memory killer has ended; version 2: and of those below it.
+/// The number of processes of `group` that the out-of-memory killer has ended; in version 2 also
+/// those of the groups below it.
 std::optional<std::uint64_t> oom_kills_in(const ControlGroup& group, const std::string& root = "");
 
 /// The same count of the whole host, since it started.

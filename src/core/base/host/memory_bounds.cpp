@@ -51,14 +51,14 @@ class Reader {
                        concat("above ", id_of(last))});
   }
 
-  // Equal paths may be different groups in two containers of a host.
+  // Equal paths may be different groups in two containers of one host.
   std::string id_of(const ControlGroup& group) const {
     struct stat folder {};
     if (::stat((root_ + group.path).c_str(), &folder) != 0) return group.path;
     return concat("cgroup ", folder.st_dev, ":", folder.st_ino);
   }
 
-  // Slurm counts in MiB; 0 is all that the host has.
+  // Slurm counts in MiB; 0 means all that the host has.
   void add_slurm() {
     const char* job = variable_("SLURM_JOB_ID");
     if (job == nullptr) return;
@@ -77,7 +77,7 @@ class Reader {
                        std::min(each * count, kMost) << 20U, 0, concat("Slurm job ", job)});
   }
 
-  // A text that is no number counts as none.
+  // A text that is no number counts as a variable that is not set.
   Bytes number(const char* name) const {
     constexpr Bytes kMost = Bytes{1} << 30U;
     const char* text = variable_(name);
@@ -85,6 +85,7 @@ class Reader {
     return std::min<Bytes>(std::strtoull(text, nullptr, 10), kMost);
   }
 
+  // A line of the file reads:
   // "Max address space         1073741824           unlimited            bytes"
   void add_ulimit(const char* name, std::string_view line_of, std::optional<Bytes> used_kib) {
     for (const auto& line : split(read_kernel_file(root_ + "/proc/self/limits"), '\n')) {
@@ -136,7 +137,7 @@ Bytes most_resident(const MemorySources& sources) {
 }
 
 void offer_to_oom_killer() {
-  constexpr int kLikely = 500;  // of 1000: half of all memory is added to what it has
+  constexpr int kLikely = 500;  // of 1000: half of all memory counts as its own, too
   constexpr const char* kFile = "/proc/self/oom_score_adj";
   std::istringstream text(read_kernel_file(kFile));
   int score = 0;

@@ -5,11 +5,11 @@
 
 namespace dstune {
 
-/// "unknown" if the system does not say.
+/// The host's name; "unknown" if the system does not say.
 std::string host_name();
 
-/// The namespace of process ids: numbers of processes mean the same only within one. "" if the
-/// system does not say.
+/// The namespace of process ids: equal ids mean the same process only within one namespace. "" if
+/// the system does not say.
 std::string process_space();
 
 }  // namespace dstune
