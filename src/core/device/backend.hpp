@@ -1,4 +1,5 @@
-// The backend of a process, for as long as it lives: its hardware, and who gives its collectives.
+// The backend of a process, for as long as the process lives: its hardware, and the source of its
+// collectives.
 #pragma once
 
 #include <functional>
@@ -15,11 +16,11 @@
 
 namespace dstune {
 
-/// Memory of a device that goes to something else than the buffers of an experiment.
+/// Memory of a device that other things take than the buffers of an experiment.
 struct MemoryReserve {
   std::string what;  ///< "CUDA context", "libraries' workspaces", "NCCL's buffers"
   Bytes bytes = 0;
-  bool is_measured = false;  ///< on this device; else an estimate
+  bool is_measured = false;  ///< true: on this device; else it is an estimate
 
   bool operator==(const MemoryReserve&) const = default;
 };
@@ -28,52 +29,53 @@ struct MemoryReserve {
 struct DeviceInfo {
   std::string backend;     ///< "cpu", "sim", "cuda"
   std::string name;        ///< "AMD EPYC 9534 64-Core Processor", "NVIDIA H200"
-  Bytes memory = 0;        ///< all that it has
-  Bytes free_memory = 0;   ///< of it, when the process started
-  bool is_shared = false;  ///< by the processes of its host and the system; else this process's own
-  std::string unusable;    ///< why nothing can be trained on it; or ""
+  Bytes memory = 0;        ///< all memory that the device has
+  Bytes free_memory = 0;   ///< the part of it that was free when the process started
+  bool is_shared = false;  ///< with the host's processes and the system; else this process's own
+  std::string unusable;    ///< why nothing can be trained on it; "": it can be used
   /// The preset of what DeepSpeed's host code is taken to cost there, where the user does not say.
   std::string host_overhead = std::string(kCudaOverhead);
-  std::string id = {};  ///< of a GPU, the same for every process that sees it: "GPU-5d3b..."; or ""
-  int index = 0;        ///< of the GPU, among those that the process sees
-  int seen = 0;         ///< GPUs that the process sees
-  /// The default memory limit is what is free, less `reserves`; else what the device has.
+  std::string id = {};  ///< a GPU's, the same for every process that sees it: "GPU-5d3b..."; or ""
+  int index = 0;        ///< the GPU's place among those that the process sees
+  int seen = 0;         ///< number of GPUs that the process sees
+  /// True: the default memory limit is the free memory less `reserves`; else it is all that the
+  /// device has.
   bool limit_is_free_memory = false;
-  std::vector<MemoryReserve> reserves = {};  ///< still to be taken from free_memory
+  std::vector<MemoryReserve> reserves = {};  ///< parts of free_memory that are still to be taken
   std::vector<MemoryBound> bounds = {};      ///< where it is shared: less than all, beside `memory`
-  std::string libraries = {};  ///< that multiply matrices, with versions; "" where it is not known
+  std::string libraries = {};  ///< libraries that multiply matrices, with versions; "" if not known
 
   bool operator==(const DeviceInfo&) const = default;
 };
 
 /// A worker's place among the workers of its host, which decides what hardware is its own.
 struct Placement {
-  int rank = 1;             ///< of all ranks; 0 tunes, and is no worker
-  int local_rank = 0;       ///< from 0, rank 0 not counted; rank 0 itself has -1
+  int rank = 1;             ///< among all ranks; rank 0 tunes, and is no worker
+  int local_rank = 0;       ///< from 0, without rank 0, which itself has -1
   int local_size = 1;       ///< workers on the host
-  bool is_one_host = true;  ///< all ranks are on it
+  bool is_one_host = true;  ///< whether all ranks are on it
   bool shares_gpu = false;  ///< with other workers, as the user allowed
-  bool is_worker = false;   ///< it will train: who asks for its hardware may take some of it
+  bool is_worker = false;   ///< it will train: whoever asks for its hardware may take some of it
 };
 
 /// The part of a process's device that one experiment may use.
 struct DeviceShare {
   Bytes memory_limit = 0;
-  int threads = 0;  ///< of the host's cores, where the device computes on them; 0: on none
-  /// Called again and again while device() waits for what the experiment before has left; may
-  /// throw (ExperimentAborted).
+  int threads = 0;  ///< cores of the host, where the device computes on them; 0: none
+  /// Called again and again while device() waits for the work that the experiment before has left;
+  /// it may throw (ExperimentAborted).
   std::function<void()> meanwhile = {};
 };
 
 /// The share of a device that is only asked what it would need.
 inline const DeviceShare kOnlyAsked{.memory_limit = 1, .threads = 0};
 
-/// Collectives of tensors in host memory over a group's ranks, for a backend without its own. The
-/// device must outlive them.
+/// Makes collectives of tensors in host memory over a group's ranks, for a backend without its own.
+/// The device must outlive them.
 using HostCollectives = std::function<std::unique_ptr<Collectives>(Device&)>;
 
-/// A backend is made once per process. It keeps what is dear to make (contexts, handles,
-/// communicators, the memory of a library) from experiment to experiment; an experiment's outcome
+/// A backend is made once per process. What is expensive to make (contexts, handles, communicators,
+/// the memory of a library) is kept from experiment to experiment; the outcome of an experiment
 /// does not depend on those before it.
 class Backend {
  public:
@@ -82,12 +84,12 @@ class Backend {
   Backend(const Backend&) = delete;
   Backend& operator=(const Backend&) = delete;
 
-  /// The device for the next experiment, with nothing allocated on it: valid until the next call,
-  /// which must come after all buffers of this one are gone.
+  /// The device for the next experiment, with nothing allocated on it. It is valid until the next
+  /// call, before which all buffers of this experiment must be gone.
   /// @throws Error  if the hardware refuses
   virtual Device& device(const DeviceShare& share) = 0;
 
-  /// The data plane of the experiment that device() was called for last; collective over `group`,
+  /// The data plane of the experiment for which device() was called last; collective over `group`,
   /// which must outlive the result.
   /// @throws Error  if the hardware refuses
   virtual std::unique_ptr<Collectives> collectives(Group& group,
@@ -96,9 +98,9 @@ class Backend {
 
 /// The backends of this build, on this machine.
 struct LocalBackends {
-  std::vector<DeviceInfo> devices;  ///< one per backend, the best first, usable or not
-  /// The backend of a name as somebody who only asks what it would need may have it, who has no
-  /// part of the hardware; none: ask a GPU with fused kernels, whatever GPU.
+  std::vector<DeviceInfo> devices;  ///< one per backend, the best first, whether usable or not
+  /// Makes the backend of this name for a caller who only asks what it would need, and takes no
+  /// part of the hardware. Null means a GPU with fused kernels, whichever it is.
   /// @throws Error  if there is no such backend
   std::function<std::unique_ptr<Backend>(const std::string& name)> make_to_ask;
 };

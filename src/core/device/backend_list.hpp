@@ -1,4 +1,4 @@
-// The backends by name, and what is known of each without asking it.
+// The backends by name, and the facts about each that are known without asking it.
 #pragma once
 
 #include "core/base/listed.hpp"
@@ -8,9 +8,9 @@
 
 namespace dstune {
 
-/// X(name, facts...) for each backend. A new one is a folder of src/kernels with describe_device()
-/// and make_backend() in the namespace of its name (kernels/backends.cpp), and its line here; the
-/// facts are BackendTraits' members.
+/// X(name, facts...) for each backend. A new backend is a folder of src/kernels with
+/// describe_device() and make_backend() in the namespace of its name (kernels/backends.cpp), and a
+/// line here; the facts are members of BackendTraits.
 // clang-format off
 #define DSTUNE_BACKENDS(X)                                                                     \
   X(cpu, .place = 1, .host_overhead = kGlooOverhead, .communication = "gloo",                  \
@@ -25,29 +25,29 @@ namespace dstune {
               .collective_latency = 5e-6, .collective_bytes_per_s = 25e9})
 // clang-format on
 
-/// How fast a machine may be, where nobody has measured it: orders of magnitude.
+/// Estimates of how fast a machine is where nobody has measured it: orders of magnitude.
 struct EstimatedRates {
   bool overlaps = true;  ///< MachineRates::overlaps
   double flops_per_s = 300e12;
-  double flops_per_s_per_thread = 0;  ///< comes on top
+  double flops_per_s_per_thread = 0;  ///< is added for each thread
   double copy_bytes_per_s = 2.5e12;
   Seconds launch = 4e-6;
   Seconds collective_latency = 8e-6;
   double collective_bytes_per_s = 150e9;
 };
 
-/// The defaults are an accelerator's of which nothing is known.
+/// The facts about a backend. The defaults are those of an accelerator of which nothing is known.
 struct BackendTraits {
   std::string_view name = {};
-  int place = 0;         ///< where the user leaves the choice, the lowest that can be used is taken
+  int place = 0;         ///< for `auto`, which takes the lowest that can be used
   bool is_dear = false;  ///< making it takes a part of the hardware
   std::string_view host_overhead = kCudaOverhead;  ///< DeviceInfo::host_overhead
-  std::string_view communication = {};  ///< torch.distributed's library that stands for the backend
-  /// On cores of the host: what the host does beside it always takes its time.
+  std::string_view communication = {};  ///< library of torch.distributed that stands for it
+  /// The device computes on cores of the host: what the host does beside it always takes its time.
   bool computes_on_host = false;
   bool only_stores_16_bits = false;                  ///< it computes bf16 and fp16 in fp32
-  AllocatorModel allocator = AllocatorModel::exact;  ///< PyTorch's for such memory
-  bool plans_new_shapes = false;  ///< its libraries make plans of every shape when it first comes
+  AllocatorModel allocator = AllocatorModel::exact;  ///< PyTorch's allocator for such memory
+  bool plans_new_shapes = false;  ///< its libraries make plans for every shape at its first use
   EstimatedRates rates = {};
 };
 
@@ -56,7 +56,7 @@ inline constexpr BackendTraits kBackends[] = {DSTUNE_BACKENDS(DSTUNE_LISTED_ROW)
 /// "auto" and every name.
 inline constexpr const char* kBackendChoices = "auto" DSTUNE_BACKENDS(DSTUNE_LISTED_CHOICE);
 
-/// The defaults where no backend is called so.
+/// The traits of this backend; the defaults where no backend has the name.
 constexpr BackendTraits traits_of_backend(std::string_view name) {
   const BackendTraits* listed = find_row(kBackends, name);
   if (listed != nullptr) return *listed;

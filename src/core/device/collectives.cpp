@@ -20,18 +20,19 @@ CollectiveLine line_for(CollectiveKind kind, Purpose purpose, Tensor whole) {
   return line;
 }
 
-/// The same calls, of which nothing is counted yet.
+/// The same call, with nothing counted yet.
 CollectiveLine uncounted(CollectiveLine line) {
   line.elements = line.bytes = line.pipelined = 0;
   return line;
 }
 
-/// A call that took `taken` ends no sooner than with the library of the training. Where streams run
-/// beside each other the library is the training's own.
+/// Makes a call that took `taken` end no sooner than with the library of the training. Does nothing
+/// where streams run beside each other, since the library is the training's own there.
 /// @returns how long this host has waited for that
 ///
-/// Counted from this rank's begin: who came early has waited for the last one already, and the last
-/// one, which is on the critical path, pays the whole (docs/decisions/library-time.md).
+/// The time is counted from this rank's own start: a rank that came early has waited for the last
+/// one already, and the last one, which is on the critical path, pays all of it
+/// (docs/decisions/library-time.md).
 Seconds wait_as_library(Device& device, const CollectiveLine& call, bool has_latency,
                         Seconds taken) {
   if (device.overlaps() || call.purpose == Purpose::other) return 0;
@@ -63,9 +64,10 @@ Event Collectives::counted(CollectiveLine line, Call call) {
   return done;
 }
 
-// A profile's cost of a collective holds its launch, of which this host has its own. It is known
-// only afterwards, and time that is spent then would hide behind the collective: the launch before
-// tells. Where streams do not overlap a call is the transfer too.
+// A profile's cost of a collective contains its launch, and this host has a launch of its own. How
+// long that takes is known only afterwards, and time spent then would hide behind the collective;
+// so the time of the launch before is subtracted. Where streams do not overlap, a call contains the
+// transfer as well, and nothing is subtracted.
 void Collectives::begin_launch(Purpose purpose) {
   const Seconds already = std::exchange(launch_time_, 0);
   if (purpose == Purpose::other) return;
@@ -85,7 +87,7 @@ Event Collectives::run(const CollectiveLine& line, Call call) {
   return end;
 }
 
-// Its event is that of the end.
+// Runs one of several coalesced calls. Only the call that ends them has an event that counts.
 template <class Call>
 Event Collectives::run_coalesced(Call call) {
   const Event ready = device_->record(device_->current_stream());

@@ -1,4 +1,5 @@
-// The data plane of one experiment: collectives over its ranks, each with a line in the ledger.
+// The data plane of one experiment: collectives over its ranks, each of which has a line in the
+// ledger.
 #pragma once
 
 #include <cstdint>
@@ -17,14 +18,14 @@ namespace dstune {
 enum class ReduceOp { sum, max };
 
 /// Every call is collective over the group, with the same arguments but for the data, in the same
-/// order on every rank. With one rank nothing is sent (results are right, calls are counted). Calls
-/// go into the device's ledger.
+/// order on every rank. With one rank nothing is sent (results are right, and calls are counted).
+/// Calls are entered in the device's ledger.
 /// A call starts when what the current stream holds now is done, and runs on the communication
-/// stream. It returns when it is queued, on a CPU when it is done; whoever uses its tensors waits
-/// for the event that it gives back.
+/// stream. It returns when it is queued, on a CPU when it is done; whoever uses its tensors must
+/// wait for the event that it returns.
 ///
-/// int8 is only reduced to its maximum. Reductions of 16-bit types round once per addition, as
-/// NCCL's do.
+/// int8 tensors are only reduced to their maximum. Reductions of 16-bit types round once per
+/// addition, as NCCL's do.
 class Collectives {
  public:
   Collectives(Device& device, int rank, int size) : device_(&device), rank_(rank), size_(size) {}
@@ -36,27 +37,29 @@ class Collectives {
   int size() const noexcept { return size_; }
 
   /// The network that carries the group's messages between its hosts, as the library names it
-  /// ("IB", "Socket"). "" for one host, on ranks but 0, and if the library does not say.
+  /// ("IB", "Socket"). "" on one host, on ranks other than 0, and if the library does not say.
   virtual std::string network() const { return ""; }
 
   Event all_reduce(Tensor inout, ReduceOp op, Purpose purpose);
   /// Only `root` gets the result; on other ranks `inout` is undefined afterwards.
   Event reduce(Tensor inout, ReduceOp op, int root, Purpose purpose);
-  /// `in` has size() * out.numel elements; rank r gets the sum of everybody's r-th part.
+  /// `in` has size() * out.numel elements; rank r gets the sum of the r-th parts of all ranks.
   /// `out` may be this rank's part of `in` (in place); `in` is undefined afterwards.
   Event reduce_scatter(Tensor in, Tensor out, ReduceOp op, Purpose purpose);
   /// `out` has size() * in.numel elements; `in` may be this rank's part of `out` (in place).
   Event all_gather(Tensor in, Tensor out, Purpose purpose);
   Event broadcast(Tensor inout, int root, Purpose purpose);
-  /// `in` and `out` have equally many elements, a multiple of size(), and do not overlap: the p-th
-  /// part of `in` goes to rank p, where it becomes the part of `out` of the rank it comes from.
+  /// `in` and `out` have equally many elements, a multiple of size(), and do not overlap. The p-th
+  /// part of `in` goes to rank p, which puts it into that part of its `out` which belongs to the
+  /// sender.
   Event all_to_all(Tensor in, Tensor out, Purpose purpose);
 
-  /// The collectives of a part of the group, of which this rank is one; rank i there is `ranks[i]`
-  /// here. Every rank of the group calls it with a part, all ranks of a part with the same list;
-  /// parts of one division do not overlap, and a list always belongs to the same division: the
-  /// first call of a part may need all ranks of the group. Calls, in both groups, come in one order
-  /// on all ranks that share them. Local: nothing is sent. The result must not outlive this.
+  /// The collectives of a part of the group, of which this rank is a member; rank i there is
+  /// `ranks[i]` here. Every rank of the group calls it with a part, and all ranks of a part with
+  /// the same list. The parts of one division do not overlap, and a list always belongs to the same
+  /// division: the first call for a part may need all ranks of the group. Ranks that share both
+  /// groups make their calls, in both, in one order. Local: nothing is sent. The result must not
+  /// outlive this object.
   /// @throws std::invalid_argument  unless `ranks` are ranks of the group, this one among them
   std::unique_ptr<Collectives> sub_group(const std::vector<int>& ranks);
 
@@ -70,10 +73,11 @@ class Collectives {
   virtual void do_all_gather(Tensor in, Tensor out) = 0;
   virtual void do_broadcast(Tensor inout, int root) = 0;
   virtual void do_all_to_all(Tensor in, Tensor out) = 0;
-  /// @param own  place of this rank in `ranks`
+  /// @param own  the place of this rank in `ranks`
   virtual std::unique_ptr<Collectives> do_sub_group(const std::vector<int>& ranks, int own) = 0;
 
-  /// Around the calls of CoalescedCalls, on the communication stream: NCCL's group of calls.
+  /// Called before and after the calls of CoalescedCalls, on the communication stream: NCCL's group
+  /// of calls.
   virtual void do_begin_coalescing() {}
   virtual void do_end_coalescing() {}
 
@@ -101,12 +105,12 @@ class Collectives {
   bool pipelines_ = false;
   std::optional<CollectiveLine> launched_;  // the first of coalesced calls
   Event coalesced_since_;
-  Seconds launch_time_ = 0;  // of the host, of the launch before
+  Seconds launch_time_ = 0;  // time that the host took for the launch before
 };
 
-/// The calls of `collectives` until end(), which have one kind, type, purpose and stream, are one
-/// launch, as in torch's coalescing manager: one call of the ledger, one HostEvent. Only the event
-/// of end() counts.
+/// Until end(), the calls of `collectives` are one launch, as in torch's coalescing manager: one
+/// call in the ledger, and one HostEvent. They must have one kind, type, purpose and stream. Only
+/// the event of end() counts.
 class CoalescedCalls {
  public:
   explicit CoalescedCalls(Collectives& collectives) : collectives_(collectives) {
@@ -122,8 +126,8 @@ class CoalescedCalls {
   Collectives& collectives_;
 };
 
-/// The calls of `collectives` during its life begin one after the other before any is waited for: a
-/// library's latencies run beside each other (HostEvent::pipelined_collective).
+/// While it lives, the calls of `collectives` begin one after the other before any is waited for,
+/// so that a library's latencies run beside each other (HostEvent::pipelined_collective).
 class PipelinedCalls {
  public:
   explicit PipelinedCalls(Collectives& collectives) : collectives_(collectives) {

@@ -31,7 +31,7 @@ void Device::wait(Stream stream, const Event& event) {
   StreamClock& clock = clocks_[static_cast<std::size_t>(stream)];
   StreamClock joined = clock;
   join(joined, event.after);
-  if (joined == clock) return;  // it comes after that anyway
+  if (joined == clock) return;  // it comes after that event anyway
   clock = joined;
   if (stream == Stream::compute) {
     stalling([&] { do_wait(stream, event); });
@@ -96,7 +96,7 @@ void Device::free(const Allocation& memory) noexcept {
   budget_.release(memory.category, memory.size, memory.block);
 }
 
-// To ask a driver takes the host about as long as to launch: where one event of a stream has not
+// It takes the host about as long to ask a driver as to launch: where one event of a stream has not
 // passed, those after it are not asked for.
 void Device::free_pending() noexcept {
   if (pending_.empty()) return;
@@ -124,8 +124,8 @@ void Device::host_event(HostEvent event, Seconds already) {
   const Seconds rest = time - already;
   if (rest <= 0) return;
   if (!overlaps()) return spend_host_time(rest);
-  // Nothing is queued in between: the compute stream passes both at once, unless it was done before
-  // the host is.
+  // Nothing is queued in between: the compute stream passes both events at once, unless it has run
+  // dry before the host is done.
   const Event before = record(Stream::compute);
   spend_host_time(rest);
   timeline_.add_host(event, before, record(Stream::compute));
@@ -159,8 +159,8 @@ float Device::do_read_scalar(Tensor scalar, const Event& end) {
 
 template <class Wait>
 void Device::wait_as_host(HostSync reason, Wait wait) {
-  // A module's own wait is part of its hook, and that for a flag or a norm part of the tensor's
-  // update: a profile cannot tell them apart.
+  // A module's own wait is part of its hook, and the wait for a flag or a norm is part of the
+  // tensors' update: a profile cannot tell them apart.
   if (reason == HostSync::timer || reason == HostSync::reduction) {
     host_event(HostEvent::synchronization);
   }
@@ -169,7 +169,7 @@ void Device::wait_as_host(HostSync reason, Wait wait) {
   ledger_.add_sync(reason, now() - begin);
 }
 
-// The compute stream cannot do what the host cannot launch meanwhile.
+// The compute stream cannot run what the host cannot launch in the meantime.
 template <class Wait>
 void Device::stalling(Wait wait) {
   if (!overlaps()) {

@@ -28,12 +28,12 @@ struct AttentionShape;
 
 /// One accelerator, or one CPU process, as seen by one rank.
 ///
-/// An operation is queued on the current stream (StreamScope; at first compute) and may still run
-/// when its call returns; synchronize() waits for all of it. Used by one thread.
+/// An operation is queued on the current stream (StreamScope; at first it is `compute`) and may
+/// still run when its call returns; synchronize() waits for all of them. Used by one thread.
 ///
-/// Operations are values (operations/): run(Gemm{...}). All compute in fp32 whatever the storage
-/// dtype; `out` operands are overwritten unless a comment says otherwise; tensors of one operation
-/// must have matching shapes (asserted). M = rows = batch * sequence.
+/// Operations are values (operations/): run(Gemm{...}). All of them compute in fp32 whatever the
+/// storage dtype; `out` operands are overwritten unless a comment says otherwise; the tensors of
+/// one operation must have matching shapes (asserted). M = rows = batch * sequence.
 class Device {
  public:
   explicit Device(Bytes memory_limit) : budget_(memory_limit) {}
@@ -43,13 +43,13 @@ class Device {
 
   virtual std::string name() const = 0;  ///< "cpu", "NVIDIA H200", ...
 
-  /// False if memory has no contents (dry, sim): numbers read back are then stand-ins.
+  /// False if memory has no contents (dry, sim): numbers that are read back are stand-ins then.
   virtual bool computes() const { return true; }
 
-  /// True if work that repeats itself may be done once and counted (repeated_work.hpp).
+  /// True if work that repeats itself may be done once and counted many times (repeated_work.hpp).
   virtual bool folds() const { return false; }
 
-  /// Computes it, or accounts for what work_of() says.
+  /// Computes the operation, or accounts for what work_of() says.
   template <class Operation>
   void run(const Operation& operation) {
     if (computes()) {
@@ -58,7 +58,7 @@ class Device {
       account(work_of(operation));
     }
   }
-  /// Runs it as a pass of the step: its bytes go into the ledger.
+  /// Runs the operation as a pass of the step: its bytes are entered in the ledger.
   template <class Operation>
   void run(MemoryPass pass, const Operation& operation) {
     const Work work = work_of(operation);
@@ -69,68 +69,72 @@ class Device {
       account(work);
     }
   }
-  /// fp32 elements of scratch that Attention and its backward need.
+  /// The fp32 elements of scratch that Attention and its backward need.
   virtual std::int64_t attention_workspace(const AttentionShape& shape) const = 0;
 
-  /// Host values into device memory and back; synchronous.
+  /// Copies host values into device memory, or back; synchronous.
   virtual void write(std::span<const float> values, Tensor out) = 0;
   virtual void read(Tensor in, std::span<float> values) = 0;
-  /// The only way of a number of a step to the host, where DeepSpeed's host waits for it: as
-  /// host_sync(), with its transfer in the ledger.
+  /// The only way of a step's number to the host; DeepSpeed's host waits for it there. It counts as
+  /// a host_sync(), and its transfer is entered in the ledger.
   /// @param scalar  one element
   double read_scalar(Tensor scalar, HostSync reason);
 
-  // Order.
+  // The functions below order work.
   Stream current_stream() const noexcept { return current_stream_; }
-  /// True if streams run beside each other. Where they do not, all is done in call order.
+  /// True if streams run beside each other. Where they do not, all work is done in the order of the
+  /// calls.
   virtual bool overlaps() const { return false; }
-  /// The end of what `stream` holds now.
+  /// An event at the end of what `stream` holds now.
   Event record(Stream stream);
-  /// Work that is queued on `stream` from now on runs only after `event`.
+  /// Makes work that is queued on `stream` from now on run only after `event`.
   void wait(Stream stream, const Event& event);
-  /// The current stream goes on only after `event`.
+  /// Makes the current stream go on only after `event`.
   void await(const Event& event) { wait(current_stream_, event); }
-  /// The host goes on only after `event`.
+  /// Makes the host go on only after `event`.
   void host_wait(const Event& event);
   /// True if the host can see that `event` has passed.
   virtual bool has_passed(const Event& event) const {
     (void)event;
     return true;
   }
-  /// When `event` passed, in seconds since an arbitrary start; call after synchronize().
+  /// The time when `event` passed, in seconds since an arbitrary start; to be called after
+  /// synchronize().
   virtual Seconds time_of(const Event& event) const { return event.time; }
-  /// The host goes on only after everything that is queued.
+  /// Makes the host wait for everything that is queued.
   void synchronize();
-  /// Keeps the host busy for so long; the device goes on with what is queued. Time passes on now().
-  /// Nothing where there is no time (dry).
+  /// Keeps the host busy for `time` seconds; the device goes on with what is queued. Time passes on
+  /// now(). Does nothing where there is no time (dry).
   virtual void spend_host_time(Seconds time) = 0;
-  /// From now on host_event() takes as long as `overhead` says.
+  /// Makes host_event() take as long as `overhead` says.
   void set_host_overhead(const HostOverhead& overhead) { host_overhead_ = overhead; }
   const HostOverhead& host_overhead() const noexcept { return host_overhead_; }
-  /// DeepSpeed's host code would be busy here: spends its time and goes into the ledger.
-  /// @param already  of that time, what has passed in doing the same
+  /// Stands for DeepSpeed's host code, which would be busy here: keeps the host busy for as long as
+  /// that takes, and enters the time in the ledger.
+  /// @param already  the part of that time which has passed in doing the same
   void host_event(HostEvent event, Seconds already = 0);
-  /// synchronize() where DeepSpeed's host waits: a host_event() too; goes into the ledger.
+  /// synchronize() where DeepSpeed's host waits. It counts as a host_event() too, and is entered in
+  /// the ledger.
   void host_sync(HostSync reason);
-  /// The same for `event` alone.
+  /// The same, but the host waits for `event` alone.
   void host_sync(HostSync reason, const Event& event);
 
   /// The host's clock: seconds since an arbitrary start. The sim backend returns its virtual clock,
   /// so that its results are the same on every machine.
   virtual Seconds now() const = 0;
 
-  /// Clocks, temperature, power of this moment; none where the device does not say. May take
-  /// milliseconds: not to be called inside a step.
+  /// The clocks, temperature and power at this moment; none where the device does not say. It may
+  /// take milliseconds and must not be called inside a step.
   virtual std::optional<DeviceReading> reading() { return std::nullopt; }
 
-  /// The most that it does in `dtype`; none where nobody measures it. The first call of a process
-  /// measures and may take 100 ms: nothing may be allocated then.
+  /// The highest rates that the device reaches in `dtype`; none where nobody measures them. The
+  /// first call of a process measures, which may take 100 ms: nothing may be allocated then.
   virtual std::optional<DevicePeaks> peaks(DType dtype) {
     (void)dtype;
     return std::nullopt;
   }
 
-  /// Frees memory that is cached for reuse but not in use.
+  /// Frees memory that is cached for reuse and not in use.
   virtual void trim() {}
 
   /// The clock that the next operation of `stream` comes after.
@@ -141,25 +145,25 @@ class Device {
   MemoryBudget& memory() noexcept { return budget_; }
   const MemoryBudget& memory() const noexcept { return budget_; }
 
-  /// The ledger of the optimizer step that runs.
+  /// The ledger of the optimizer step that is running.
   Ledger& ledger() noexcept { return ledger_; }
   const Ledger& ledger() const noexcept { return ledger_; }
-  /// The timeline of the optimizer step that runs, where streams overlap.
+  /// The timeline of the optimizer step that is running, where streams overlap.
   Timeline& timeline() noexcept { return timeline_; }
 
-  /// Called now and then inside long operations and between operations (CPU), so that a busy rank
-  /// still answers; may throw to end the experiment (ExperimentAborted).
+  /// `callback` is called now and then, inside long operations and between operations (CPU), so
+  /// that a busy rank still answers; it may throw to end the experiment (ExperimentAborted).
   void on_tick(std::function<void()> callback) { tick_ = std::move(callback); }
   void tick() const {
     if (tick_) tick_();
   }
 
  protected:
-  /// Frees what was given back while other streams used it: their work must be over. For the
-  /// destructor of a device whose memory goes on living.
+  /// Frees what was given back while other streams used it; their work must be over. It is for the
+  /// destructor of a device whose memory lives longer than the device.
   void free_all_pending() noexcept;
 
-  /// Where computes() is false: stands for an operation's work.
+  /// Stands for an operation's work where computes() is false.
   virtual void account(const Work& work) { (void)work; }
 
  private:
@@ -173,15 +177,16 @@ class Device {
     std::vector<std::pair<Stream, Event>> uses;
   };
 
-  // compute(operation) for each; not called where computes() is false.
+  // There is a compute(operation) for each operation; it is not called where computes() is false.
 #define DSTUNE_COMPUTE(Operation) virtual void compute(const Operation& operation) = 0;
   DSTUNE_OPERATIONS(DSTUNE_COMPUTE)
 #undef DSTUNE_COMPUTE
 
-  /// Called inside the budget only; still throws OutOfMemoryError when the device itself is full.
+  /// Called only for memory within the budget; it still throws OutOfMemoryError when the device
+  /// itself is full.
   virtual void* do_allocate(MemoryCategory category, Bytes size) = 0;
   virtual void do_free(void* data, Bytes size) noexcept = 0;
-  /// `event` has its clock; gives it its time.
+  /// Gives `event`, which has its clock, its time.
   virtual void do_record(Stream stream, Event& event) {
     (void)stream;
     (void)event;
@@ -192,8 +197,8 @@ class Device {
   }
   virtual void do_host_wait(const Event& event) { (void)event; }
   virtual void do_synchronize() {}
-  /// read() of one element after `end`, the end of the current stream: one wait where the copy is
-  /// queued behind it.
+  /// Reads one element after `end`, the end of the current stream; that is one wait where the copy
+  /// is queued behind it.
   virtual float do_read_scalar(Tensor scalar, const Event& end);
 
   template <class Wait>
@@ -201,13 +206,13 @@ class Device {
   template <class Wait>
   void stalling(Wait wait);
   Allocation allocate(MemoryCategory category, Bytes size);
-  /// Memory that only the end of pending uses can free is waited for, as PyTorch's allocator does;
+  /// Waits for memory that only the end of pending uses can free, as PyTorch's allocator does;
   /// giving segments back (cudaFree) waits too.
   MemoryBudget::Block reserve(MemoryCategory category, Bytes size);
   void give_back(const Allocation& memory, const std::array<bool, kStreams>& used_on) noexcept;
   void free(const Allocation& memory) noexcept;
   void free_pending() noexcept;
-  /// Memory of stream `home` is given back, which the streams `used_on` may still use.
+  /// Called when memory of stream `home` is given back, which the streams `used_on` may still use.
   virtual void on_give_back(void* data, Stream home,
                             const std::array<bool, kStreams>& used_on) noexcept {
     (void)data;
@@ -221,11 +226,11 @@ class Device {
   HostOverhead host_overhead_;
   std::function<void()> tick_;
   Stream current_stream_ = Stream::compute;
-  std::array<StreamClock, kStreams> clocks_{};  // by stream: what it comes after
+  std::array<StreamClock, kStreams> clocks_{};  // by stream: what its next operation comes after
   std::vector<Pending> pending_;                // in the order in which they were given back
 };
 
-/// Work that is queued while it lives goes to `stream`, as within torch.cuda.stream().
+/// While it lives, work is queued on `stream`, as within torch.cuda.stream().
 class StreamScope {
  public:
   StreamScope(Device& device, Stream stream)

@@ -9,10 +9,10 @@
 
 namespace dstune {
 
-/// int8 tensors hold quantised values (ZeRO++), as a message holds them: they are only quantised,
-/// copied, sent and dequantised. int4 values are int8 tensors with two values per element. fp64
-/// is for single numbers, of which ranks make a sum. int64 is for tokens, labels and positions:
-/// never sent, and no arithmetic.
+/// int8 tensors hold quantised values (ZeRO++), as messages do: they are only quantised, copied,
+/// sent and dequantised. int4 values are int8 tensors with two values per element. fp64 is for
+/// single numbers, which ranks add up. int64 is for tokens, labels and positions; it is never sent,
+/// and there is no arithmetic on it.
 enum class DType { fp32, bf16, fp16, int8, fp64, int64 };
 
 constexpr Bytes size_of(DType dtype) {
@@ -49,12 +49,12 @@ constexpr std::string_view name_of(DType dtype) {
   return "int8";
 }
 
-/// bfloat16 bits. Arithmetic is done in float: only conversions exist.
+/// The bits of a bfloat16. Arithmetic is done in float: only conversions exist.
 struct BFloat16 {
   std::uint16_t bits;
 };
 
-/// IEEE binary16 bits, likewise.
+/// The bits of an IEEE binary16, for conversions only.
 struct Float16 {
   std::uint16_t bits;
 };
@@ -69,7 +69,7 @@ inline float to_float(Float16 value) {
   const std::uint32_t sign = (value.bits & 0x8000U) << 16U;
   const std::uint32_t rest = value.bits & 0x7fffU;
   if (rest >= 0x7c00U) return std::bit_cast<float>(sign | 0x7f800000U | ((rest & 0x3ffU) << 13U));
-  // Multiplying by 2^112 moves the exponent's bias and makes subnormals right as well.
+  // Multiplying by 2^112 adjusts the exponent's bias and is right for subnormals as well.
   const float magnitude = std::bit_cast<float>(rest << 13U) * 0x1p112F;
   return std::bit_cast<float>(sign | std::bit_cast<std::uint32_t>(magnitude));
 }
@@ -82,7 +82,7 @@ inline float from_float<float>(float value) {
   return value;
 }
 
-/// Round to nearest even; NaN stays NaN.
+/// Rounds to nearest even; NaN stays NaN.
 template <>
 inline BFloat16 from_float<BFloat16>(float value) {
   const auto bits = std::bit_cast<std::uint32_t>(value);
@@ -92,7 +92,7 @@ inline BFloat16 from_float<BFloat16>(float value) {
   return {static_cast<std::uint16_t>((bits + 0x7fffU + ((bits >> 16U) & 1U)) >> 16U)};
 }
 
-/// Round to nearest even; beyond 65504 (after rounding) infinity; NaN stays NaN.
+/// Rounds to nearest even; a value beyond 65504 (after rounding) becomes infinity; NaN stays NaN.
 template <>
 inline Float16 from_float<Float16>(float value) {
   const auto bits = std::bit_cast<std::uint32_t>(value);

@@ -32,7 +32,7 @@ HostOverhead overhead_of(const Preset& preset) {
   return overhead;
 }
 
-/// How well `rate` stands for `dtype`, of its kind; 0: not at all.
+/// How well `rate` stands for a collective of this kind in `dtype`; 0: not at all.
 int likeness(const LibraryRate& rate, CollectiveKind kind, DType dtype) {
   if (rate.kind != kind) return 0;
   if (rate.dtype == dtype) return 3;
@@ -67,7 +67,7 @@ json::object by_event(const std::array<Seconds, kHostEvents>& values) {
   return object;
 }
 
-/// Whether earlier versions did not know it.
+/// Whether earlier versions did not know the event.
 bool is_new(HostEvent event) { return event == HostEvent::pipelined_collective; }
 
 std::array<Seconds, kHostEvents> events_from(const json::object& object) {

@@ -1,5 +1,5 @@
-// A counter-based RNG: a hash of (key, index), so any element can be made alone, by every backend
-// alike.
+// A counter-based RNG: a hash of (key, index), so that any element can be made alone, and in the
+// same way by every backend.
 #pragma once
 
 #include <cstdint>
@@ -13,12 +13,12 @@ constexpr std::uint64_t split_mix(std::uint64_t z) {
   return z ^ (z >> 31U);
 }
 
-/// The key of an RNG stream, independent of the keys of other (seed, stream) pairs.
+/// The key of an RNG stream, which is independent of the keys of other (seed, stream) pairs.
 constexpr std::uint64_t make_key(std::uint64_t seed, std::uint64_t stream = 0) {
   return split_mix(split_mix(seed + 0x9e3779b97f4a7c15U) + stream);
 }
 
-/// The key under which 0 is what `index` is under `key`, 1 what index + 1 is, and so on.
+/// The key whose number at 0 is the number of `key` at `index`, at 1 that at index + 1, and so on.
 constexpr std::uint64_t key_from(std::uint64_t key, std::uint64_t index) {
   return key + index * 0x9e3779b97f4a7c15U;
 }
@@ -27,7 +27,7 @@ constexpr std::uint64_t random_bits(std::uint64_t key, std::uint64_t index) {
   return split_mix(key_from(key, index));
 }
 
-/// A number r of 32 bits is kept if r >= the threshold.
+/// The threshold for 32-bit numbers r: an element is kept if r >= the threshold.
 constexpr std::uint32_t drop_threshold(double probability) {
   return static_cast<std::uint32_t>(probability * 4294967296.0);
 }

@@ -1,4 +1,4 @@
-// Enumerators by their names, in JSON.
+// Reads enumerators by their names in JSON.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@ namespace dstune {
 
 constexpr std::size_t kSentDTypes = 5;  ///< int64 comes after them: it is never sent
 
-/// The enumerator, one of the first `count`, that `object[key]` names.
+/// The enumerator that `object[key]` names, one of the first `count`.
 /// @param where  what is read, for the message
 /// @throws std::invalid_argument  if it names none
 template <class Enum>

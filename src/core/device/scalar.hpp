@@ -7,8 +7,8 @@
 
 namespace dstune {
 
-/// A norm, a loss, a flag: one element, which stays on the device until Device::read_scalar(). Its
-/// few bytes are not counted.
+/// A norm, a loss or a flag: one element, which stays on the device until Device::read_scalar().
+/// Its few bytes are not counted.
 class Scalar {
  public:
   explicit Scalar(Device& device, DType dtype = DType::fp32)

@@ -14,7 +14,7 @@ namespace dstune {
 
 class Device;
 
-/// `numel` contiguous elements on a device; does not own them.
+/// `numel` contiguous elements on a device, which it does not own.
 struct Tensor {
   void* data = nullptr;
   std::int64_t numel = 0;
@@ -30,7 +30,7 @@ struct Tensor {
   }
 };
 
-/// Row-major matrix; element (i, j) is at data[i * stride + j]. Does not own its elements.
+/// A row-major matrix; element (i, j) is at data[i * stride + j]. It does not own its elements.
 struct Matrix {
   void* data = nullptr;
   std::int64_t rows = 0;
@@ -40,7 +40,7 @@ struct Matrix {
 
   std::int64_t numel() const { return rows * cols; }
   Bytes size() const { return static_cast<Bytes>(numel()) * size_of(dtype); }
-  /// Bytes from the first element to behind the last.
+  /// The bytes from the first element to behind the last.
   Bytes extent() const { return static_cast<Bytes>((rows - 1) * stride + cols) * size_of(dtype); }
 };
 
@@ -49,12 +49,12 @@ inline Matrix as_matrix(Tensor tensor, std::int64_t rows, std::int64_t cols) {
   return {tensor.data, rows, cols, tensor.dtype, cols};
 }
 
-/// One allocation, and what its budget knows of it.
+/// One allocation, and what its budget knows about it.
 struct Allocation {
   void* data = nullptr;
   Bytes size = 0;
   MemoryCategory category = MemoryCategory::temporaries;
-  Stream home = Stream::compute;  ///< that was current when it was made
+  Stream home = Stream::compute;  ///< the stream that was current when it was made
   MemoryBudget::Block block = CachingModel::kNoBlock;
 };
 
@@ -81,15 +81,16 @@ class Buffer {
   Buffer(const Buffer&) = delete;
   Buffer& operator=(const Buffer&) = delete;
 
-  /// Gives it back in the order of the stream that was current when it was made: what that stream
-  /// holds now may still use it. The work of other streams must come before that, or used_on() says
-  /// so.
+  /// Gives the memory back in the order of the stream that was current when it was made: what that
+  /// stream holds now may still use it. The work of other streams must come before that, unless
+  /// used_on() names them.
   void reset() noexcept {
     if (device_ != nullptr) give_back();
   }
 
-  /// `stream` uses it too, as torch's record_stream(): when it is given back, its bytes count as in
-  /// use, and are given to nobody else, until what `stream` holds by then is done.
+  /// Says that `stream` uses the memory too, as torch's record_stream(). When the memory is given
+  /// back, its bytes count as in use, and nobody else gets them, until what `stream` holds by then
+  /// is done.
   void used_on(Stream stream) noexcept { used_on_[static_cast<std::size_t>(stream)] = true; }
 
   void* data() const noexcept { return memory_.data; }

@@ -1,4 +1,4 @@
-// A device with virtual clocks that remember what their time went to.
+// A device with virtual clocks that remember what their time was spent on.
 #pragma once
 
 #include <array>
@@ -8,17 +8,18 @@
 
 namespace dstune {
 
-/// Whatever its user tells apart, by number.
+/// The number of parts into which its user can divide time.
 constexpr std::size_t kMostTimeParts = 20;
 using TimeParts = std::array<Seconds, kMostTimeParts>;
 
-/// Computes nothing (see DryDevice) and moves clocks instead: one of the host and one per stream.
-/// The work that a derived class advances by begins when the host has come to it and its stream is
-/// done with what it holds; the host goes on without waiting for the device, as a GPU's does.
-/// Without overlap there is the host's clock alone, as on a CPU.
+/// Computes nothing (see DryDevice) and moves clocks instead: one of the host and one for each
+/// stream. Work by which a derived class advances a stream begins when the host has come to it and
+/// the stream is done with what it holds; the host goes on without waiting for the device, as with
+/// a GPU. Without overlap there is only the host's clock, as on a CPU.
 ///
-/// Every clock knows what the work was that it had to wait for: of parallel streams only the last
-/// counts. The parts of a synchronized host's time add up to it: they are the critical path.
+/// Every clock knows on which work the time went that it waited for: of parallel streams only the
+/// last one counts. The parts of a synchronized host's time add up to that time: they are the
+/// critical path.
 class ClockedDevice : public DryDevice {
  public:
   using DryDevice::DryDevice;
@@ -26,14 +27,14 @@ class ClockedDevice : public DryDevice {
   Seconds now() const override { return host_.time; }
   bool has_passed(const Event& event) const override { return event.time <= host_.time; }
 
-  /// The parts of the host's time, up to now.
+  /// The parts of the host's time up to now.
   const TimeParts& time_parts() const noexcept { return host_.parts; }
 
-  /// Keeps the current stream busy for `time`, which goes to `part` < kMostTimeParts.
+  /// Keeps the current stream busy for `time`, which is added to the part `part` < kMostTimeParts.
   void advance(Seconds time, std::size_t part = 0);
 
  protected:
-  /// Keeps the host busy.
+  /// Keeps the host busy for `time`.
   void advance_host(Seconds time, std::size_t part = 0) { host_.add(time, part); }
 
  private:

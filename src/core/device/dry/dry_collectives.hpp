@@ -1,12 +1,12 @@
-// Collectives of one rank without its peers: counted, not carried out.
+// Collectives of one rank without its peers: they are counted and not carried out.
 #pragma once
 
 #include "core/device/collectives.hpp"
 
 namespace dstune {
 
-/// Any rank of any group on one machine: calls and bytes are counted as the real ones would be,
-/// nothing is sent, no data changes.
+/// Collectives for any rank of any group on one machine: calls and bytes are counted as those of a
+/// real group would be, nothing is sent, and no data changes.
 class DryCollectives : public Collectives {
  public:
   /// @throws std::invalid_argument  unless 0 <= rank < size

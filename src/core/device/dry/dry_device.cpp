@@ -6,7 +6,7 @@ namespace dstune {
 
 namespace {
 
-// Moves as much as a device's memory, but lies beside it.
+// Host memory of which as much moves as of the device's, but which lies beside that.
 Operand host_memory(std::size_t size) { return Operand().of(size); }
 
 }  // namespace
@@ -27,7 +27,8 @@ void DryDevice::read(Tensor in, std::span<float> values) {
 void* DryDevice::do_allocate(MemoryCategory /*category*/, Bytes size_in_bytes) {
   constexpr std::uintptr_t kAlignment = 256;
   const std::uintptr_t address = next_address_;
-  // At least one unit, so that an empty buffer has an address of its own too.
+  // An address advances by at least one unit, so that an empty buffer has an address of its own
+  // too.
   next_address_ += (size_in_bytes / kAlignment + 1) * kAlignment;
   return reinterpret_cast<void*>(address);  // NOLINT(performance-no-int-to-ptr): never read
 }

@@ -1,4 +1,4 @@
-// A device without arithmetic: counts memory exactly, computes nothing.
+// A device without arithmetic: it counts memory exactly and computes nothing.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@
 
 namespace dstune {
 
-/// Runs a training step for what it allocates and calls, on any machine: memory has no contents
-/// (computes() is false), the budget is exact, every operation returns at once. Addresses are
+/// Runs a training step to find what it allocates and calls, on any machine: memory has no contents
+/// (computes() is false), the budget is exact, and every operation returns at once. Addresses are
 /// distinct and not null, but must never be read. Numbers that are read back are 0.
 ///
 /// A device that derives from it sees every operation, and every write() and read(), in account().
@@ -23,7 +23,8 @@ class DryDevice : public Device {
   std::string name() const override { return "dry"; }
   bool computes() const final { return false; }
 
-  /// The imitated device's; otherwise 0, as a fused GPU kernel's tiles stay on the chip.
+  /// The workspace of the imitated device; without one it is 0, as a fused GPU kernel's tiles stay
+  /// on the chip.
   std::int64_t attention_workspace(const AttentionShape& shape) const override;
   void write(std::span<const float> values, Tensor out) override;
   void read(Tensor in, std::span<float> values) override;

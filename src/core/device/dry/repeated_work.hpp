@@ -1,4 +1,4 @@
-// Work that repeats itself: carried out, or, in a dry run, done once and counted.
+// Work that repeats itself: it is carried out, or in a dry run done once and counted.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 namespace dstune {
 
-/// An entry that `ledger` is told while it lives counts `times` over.
+/// While it lives, each entry in `ledger` counts `times` times.
 class CountedEach {
  public:
   CountedEach(Ledger& ledger, std::uint64_t times) : ledger_(ledger), outer_(ledger.count_each(1)) {
@@ -24,8 +24,8 @@ class CountedEach {
   std::uint64_t outer_;
 };
 
-/// operation(i) for i in [0, times), all of which do the same to tensors of the same sizes. A
-/// device that folds() does the first alone: ledger and memory are as if it had done all.
+/// Calls operation(i) for i in [0, times), all of which do the same to tensors of the same sizes. A
+/// device that folds() does only the first: ledger and memory are as if it had done all.
 template <class Operation>
 void repeat(Device& device, std::int64_t times, Operation operation) {
   if (!device.folds()) {
@@ -37,25 +37,26 @@ void repeat(Device& device, std::int64_t times, Operation operation) {
   operation(0);
 }
 
-/// The micro-steps of one optimizer step on a device that folds(): from the third on those that are
-/// not the last are alike, since in the first two gradients become sums, and stage 3 records and
-/// then decides what it keeps for ever.
+/// Folds the micro-steps of one optimizer step on a device that folds(). From the third on,
+/// micro-steps that are not the last are alike: in the first two gradients become sums, and stage 3
+/// records the order of modules and then decides what it keeps for ever.
 class FoldedMicroSteps {
  public:
   /// @param device  must outlive this; its ledger is empty
   explicit FoldedMicroSteps(Device& device) : device_(device) {}
 
-  /// After every micro-step. If it did what the one before did, counts `left` more like it.
+  /// Called after every micro-step. If that did what the one before did, counts `left` more like
+  /// it.
   /// @returns how many were counted: `left`, or 0
   std::int64_t fold(std::int64_t left);
 
  private:
   Device& device_;
   std::int64_t walked_ = 0;
-  Ledger before_;     // at the end of the micro-step before
-  Ledger last_work_;  // of the micro-step before
+  Ledger before_;     // the ledger at the end of the micro-step before
+  Ledger last_work_;  // the work of the micro-step before
   MemoryUse last_use_;
-  CachingModel::FreeLists last_cache_;  ///< in the end of it
+  CachingModel::FreeLists last_cache_;  ///< at the end of the micro-step before
 };
 
 }  // namespace dstune

@@ -17,14 +17,14 @@ auto work(const CollectiveLine& line) {
                   line.elements, line.bytes);
 }
 
-/// The line for which `is_it` holds, made from `fresh` if there is none.
+/// The line for which `is_it` holds; it is made from `fresh` if there is none.
 template <class Line, class IsIt>
 Line& line_of(std::vector<Line>& lines, const Line& fresh, IsIt is_it) {
   const auto found = std::find_if(lines.begin(), lines.end(), is_it);
   return found == lines.end() ? lines.emplace_back(fresh) : *found;
 }
 
-// combine(line, other, f): f(sum, other's sum) for every sum of a line.
+// combine(line, other, f) calls f(sum, the other line's sum) for every sum of a line.
 template <class F>
 void combine(CollectiveLine& line, const CollectiveLine& other, F f) {
   f(line.calls, other.calls);
@@ -63,7 +63,7 @@ void combine(HostLine& line, const HostLine& other, F f) {
   f(line.idle, other.idle);
 }
 
-/// Lines never move: those of an earlier ledger stand at the same places.
+/// Lines never move: the lines of an earlier ledger stand at the same places in this one.
 template <class Line, class F>
 void combine_lines(std::vector<Line>& lines, const std::vector<Line>& others, F f) {
   for (std::size_t i = 0; i < others.size(); ++i) combine(lines[i], others[i], f);

@@ -18,37 +18,37 @@ namespace dstune {
 
 /// The purpose of a collective.
 enum class Purpose {
-  gradients,   ///< their average
-  parameters,  ///< gathers of what is sharded
+  gradients,   ///< the average of gradients
+  parameters,  ///< gathers of sharded parameters
   persistent,  ///< stage 3: gathers after the update of what stays gathered
-  scales,      ///< of quantised gradients and parameters, beside their values
-  norm,        ///< of the gradients
-  overflow,    ///< inf/NaN flag
+  scales,      ///< the scales of quantised gradients and parameters, beside their values
+  norm,        ///< the norm of gradients
+  overflow,    ///< the inf/NaN flag
   other,       ///< not part of a step: initialisation, tests
 };
 
 constexpr std::size_t kPurposes = 7;
 
 /// A memory-bound pass of the step over parameters or gradients (docs/deepspeed-step.md, "Passes
-/// over gradients" and "The update"). The model's own kernels are not among them.
+/// over gradients" and "The update"). The model's own kernels are not counted as passes.
 enum class MemoryPass {
-  accumulate,       ///< += an earlier micro-step's gradient
-  bucket_copy,      ///< gradient into the bucket
-  flatten,          ///< several tensors into one message, or out of it
-  average,          ///< division by the number of ranks, loss scale factors
-  message_cast,     ///< to and from the communication dtype
-  partition_copy,   ///< what this rank owns out of the message
-  overflow_check,   ///< inf/NaN
-  norm,             ///< sum of squares
-  master_gradient,  ///< flatten and cast for the optimizer
-  unscale,          ///< loss scale and clipping
-  update,           ///< the optimizer
-  master_cast,      ///< fp32 master into the model dtype
-  gather_pack,      ///< shards into one message
-  gather_unpack,    ///< full tensors out of it
-  zero_gradients,   ///< BF16 optimizer: .grad, and the fp32 sums
-  quantize,         ///< ZeRO++: weights or gradients into int8 or int4, and the cast before
-  dequantize,       ///< and back
+  accumulate,       ///< adds an earlier micro-step's gradient
+  bucket_copy,      ///< copies a gradient into the bucket
+  flatten,          ///< joins several tensors into one message, or takes them out of it
+  average,          ///< divides by the number of ranks, or applies factors of the loss scale
+  message_cast,     ///< casts to and from the communication dtype
+  partition_copy,   ///< copies what this rank owns out of the message
+  overflow_check,   ///< searches inf and NaN
+  norm,             ///< sums up squares
+  master_gradient,  ///< flattens and casts gradients for the optimizer
+  unscale,          ///< undoes the loss scale, and clips
+  update,           ///< the optimizer's update
+  master_cast,      ///< casts the fp32 master into the model dtype
+  gather_pack,      ///< packs shards into one message
+  gather_unpack,    ///< takes full tensors out of it
+  zero_gradients,   ///< BF16 optimizer: zeroes .grad, and the fp32 sums
+  quantize,         ///< ZeRO++: makes int8 or int4 of weights or gradients, after a cast
+  dequantize,       ///< ZeRO++: the way back
 };
 
 constexpr std::size_t kPasses = 17;
@@ -74,23 +74,23 @@ std::string_view name_of(HostSync reason);
 std::string_view name_of(Transfer transfer);
 std::string_view name_of(Stream stream);
 
-/// Calls of one kind, for one purpose, on one stream, in one group. Elements and bytes are those of
-/// the full messages, as in CollectiveCount.
+/// The calls of one kind, for one purpose, on one stream, in one group. Elements and bytes are
+/// those of the full messages, as in CollectiveCount.
 struct CollectiveLine {
   Purpose purpose = Purpose::other;
   CollectiveKind kind = CollectiveKind::all_reduce;
   DType dtype = DType::fp32;
   Stream stream = Stream::compute;
-  int ranks = 1;  ///< size of the group it runs in: the experiment's, or a part of it
+  int ranks = 1;  ///< size of its group: the experiment's, or a part of that
   std::uint64_t calls = 0;
   std::uint64_t elements = 0;
   Bytes bytes = 0;
-  double wire_bytes = 0;   ///< sent by this rank, see wire_bytes()
+  double wire_bytes = 0;   ///< bytes that this rank sent, see wire_bytes()
   Seconds exposed = 0;     ///< time in which the compute stream waited for it
   Seconds overlapped = 0;  ///< time beside computation: always 0 on a CPU, which does one at a time
   Seconds added = 0;       ///< waited after it on a CPU, since the library of the training would
                            ///< have taken so much longer (library_time); exposed, and not in it
-  std::uint64_t pipelined = 0;  ///< of the calls: PipelinedCalls
+  std::uint64_t pipelined = 0;  ///< how many of the calls are PipelinedCalls
 
   bool operator==(const CollectiveLine&) const = default;
 };
@@ -120,33 +120,33 @@ struct TransferLine {
   bool operator==(const TransferLine&) const = default;
 };
 
-/// Time that stands for DeepSpeed's host code; not in `SyncLine::time`.
+/// Time that stands for DeepSpeed's host code; it is not part of `SyncLine::time`.
 struct HostLine {
   HostEvent event = HostEvent::gradient_hook;
   std::uint64_t calls = 0;
-  Seconds time = 0;  ///< calls times the profile's: what was asked for, not measured
+  Seconds time = 0;  ///< calls times the profile's time: what was asked for, not measured
   Seconds idle = 0;  ///< what of it the compute stream had nothing to do; 0 on a CPU, which is
                      ///< busy, and in what earlier versions measured
 
   bool operator==(const HostLine&) const = default;
 };
 
-/// A few lines of sums, made as the step runs: cheap enough to be always on. Lines stand in the
-/// order of their first entry.
+/// A few lines of sums, which are made as the step runs; they are cheap enough to be always on.
+/// Lines stand in the order of their first entries.
 class Ledger {
  public:
   void clear();
 
   /// Adds a message; `call` says everything but `calls`, and `wire_bytes` is computed.
-  /// @param calls  0: it goes with the call before it, and is not `pipelined`
+  /// @param calls  0: the message goes with the call before it, and is not `pipelined`
   void add(const CollectiveLine& call, std::uint64_t calls = 1);
   void add_pass(MemoryPass pass, Bytes read, Bytes written);
   void add_sync(HostSync reason, Seconds time);
   void add_transfer(Transfer transfer, Bytes bytes);
   void add_host(HostEvent event, Seconds time);
-  /// Adds to the line of `event`, which must be there.
+  /// Adds idle time to the line of `event`, which must be there.
   void add_idle(HostEvent event, Seconds idle);
-  /// Stage 3: elements of full parameters that exist at this moment.
+  /// Says how many elements of full parameters exist at this moment (stage 3).
   void note_live(std::int64_t elements);
 
   const std::vector<CollectiveLine>& collectives() const noexcept { return collectives_; }
@@ -156,36 +156,37 @@ class Ledger {
   const std::vector<HostLine>& host() const noexcept { return host_; }
   std::int64_t peak_live_elements() const noexcept { return peak_live_elements_; }
 
-  /// The entries that came since `before`, an earlier state of this ledger; a peak is this
-  /// ledger's.
+  /// The entries that were added since `before`, an earlier state of this ledger; the result has
+  /// this ledger's peak.
   Ledger since(const Ledger& before) const;
-  /// Adds `work`, a result of since() of this ledger, `times` times over. Sums that do not fit stay
-  /// at the largest number; those of doubles are exact but for their rounding.
+  /// Adds `work`, a result of since() of this ledger, `times` times. Sums that overflow stay at the
+  /// largest number; sums of doubles are exact but for their rounding.
   void repeat(const Ledger& work, std::uint64_t times);
-  /// From now on what is added counts as if it had been added `times` times, likewise.
-  /// @returns what it was, 1 at first
+  /// From now on each entry counts as if it had been added `times` times, as with repeat().
+  /// @returns the number until now, which is 1 at first
   std::uint64_t count_each(std::uint64_t times) noexcept { return std::exchange(times_, times); }
 
   /// Sums of the collectives by kind, over all groups.
   CollectiveCounts counts() const;
   /// Seconds inside collectives, and after them (CollectiveLine::added).
   Seconds communication_time() const;
-  /// Seconds of it that the computation waited for.
+  /// Seconds inside collectives that the computation waited for.
   Seconds exposed_time() const;
-  /// Seconds of it that were added.
+  /// Seconds that were added after collectives.
   Seconds added_time() const;
   /// Seconds that stand for DeepSpeed's host code.
   Seconds host_time() const;
-  /// Seconds of it in which the compute stream had nothing to do.
+  /// Seconds of host_time() in which the compute stream had nothing to do.
   Seconds idle_time() const;
 
-  /// Everything but the times is equal: the same step, wherever it ran.
+  /// True if everything but the times is equal: the same step, wherever it ran.
   bool same_work(const Ledger& other) const;
   bool operator==(const Ledger&) const = default;
 
-  /// Text form of wire and journal; units in the keys.
+  /// The JSON form that is sent and written to the journal; units are in the keys.
   json::object to_json() const;
-  /// Inverse of to_json(), exact. @throws std::exception if `object` is no ledger
+  /// Inverse of to_json(), exact.
+  /// @throws std::exception  if `object` is no ledger
   static Ledger from_json(const json::object& object);
 
  private:

@@ -98,7 +98,7 @@ json::array to_array(const std::vector<Line>& lines) {
   return array;
 }
 
-/// read_line(object) for every entry of the array `object[key]`.
+/// Calls read_line(object) for every entry of the array `object[key]`.
 template <class ReadLine>
 auto read_lines(const json::object& object, std::string_view key, ReadLine read_line) {
   std::vector<decltype(read_line(object))> lines;

@@ -13,7 +13,7 @@ struct Interval {
   Seconds end;
 };
 
-/// The part of `call` that lies within `stalls`, which are in order and apart from each other.
+/// The part of `call` that lies within `stalls`, which are in order and do not touch each other.
 Seconds time_within(const std::vector<Interval>& stalls, Interval call) {
   Seconds sum = 0;
   const auto ends_before = [](const Interval& stall, Seconds time) { return stall.end <= time; };

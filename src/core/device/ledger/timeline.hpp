@@ -11,24 +11,24 @@ namespace dstune {
 
 class Device;
 
-/// Points of time are events: they are read when the step is over, so that looking at the clock
-/// keeps nobody waiting.
+/// Points in time are events, which are read when the step is over, so that looking at the clock
+/// makes nobody wait.
 class Timeline {
  public:
   void clear();
 
-  /// A collective ran from `begin` to `end`.
+  /// Says that a collective ran from `begin` to `end`.
   /// @param call  its kind; what was sent is counted already
   void add_call(const CollectiveLine& call, const Event& begin, const Event& end);
-  /// The compute stream could not go on between `begin` and `end`.
+  /// Says that the compute stream could not go on between `begin` and `end`.
   void add_stall(const Event& begin, const Event& end);
-  /// The host was busy with `event`: the compute stream had nothing to do between `begin` and
-  /// `end`, which are recorded on it before and after.
+  /// Says that the host was busy with `event`: the compute stream had nothing to do between `begin`
+  /// and `end`, which are recorded on it before and after.
   void add_host(HostEvent event, const Event& begin, const Event& end);
 
-  /// Adds the time of every call to its line in `ledger`: exposed is what of it lies within stalls,
-  /// overlapped the rest; likewise the idle time of every host event. Forgets them. Call after
-  /// device.synchronize().
+  /// Adds the time of every call to its line in `ledger`: the part within stalls is exposed, the
+  /// rest overlapped. Adds the idle time of every host event, too. Forgets all of them. To be
+  /// called after device.synchronize().
   void settle(const Device& device, Ledger& ledger);
 
  private:
@@ -48,7 +48,7 @@ class Timeline {
 
   std::vector<Call> calls_;
   std::vector<Idle> idle_;
-  std::vector<Span> stalls_;  // in order of time, apart from each other
+  std::vector<Span> stalls_;  // in order of time; they do not touch each other
 };
 
 }  // namespace dstune

@@ -73,7 +73,7 @@ std::optional<CachingModel::Block> CachingModel::take_segment(Bytes size, Stream
   return split(block, rounded);
 }
 
-// The front is used, the rest is free.
+// The front part is used, and the rest is free.
 CachingModel::Block CachingModel::split(Block block, Bytes size) {
   const Node node = at(block);
   if (!should_split(node.list, node.size - size)) return block;

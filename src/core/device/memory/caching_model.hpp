@@ -1,4 +1,4 @@
-// Counts memory as PyTorch's CUDA caching allocator would; holds none.
+// Counts memory as PyTorch's CUDA caching allocator would; it holds none.
 #pragma once
 
 #include <array>
@@ -22,14 +22,15 @@ enum class AllocatorModel {
 /// expandable segments, no rounding to powers of two, no garbage collection.
 ///
 /// A request is rounded to 512 bytes (kMinBlockSize). Up to 1 MiB (kSmallSize) it comes from the
-/// small pool, whose segments have 2 MiB (kSmallBuffer); larger ones from the large pool, with
-/// segments of 20 MiB (kLargeBuffer) below 10 MiB (kMinLargeAlloc), else of their own size rounded
-/// to 2 MiB (kRoundLarge). It gets the smallest free block of its pool and stream that holds it,
-/// the lowest address among equals, and gives the rest back if that is worth it: 512 bytes in the
-/// small pool, more than 1 MiB in the large one. A free block unites with its free neighbours.
+/// small pool, whose segments have 2 MiB (kSmallBuffer). A larger one comes from the large pool,
+/// with segments of 20 MiB (kLargeBuffer) below 10 MiB (kMinLargeAlloc), else of the request's size
+/// rounded to 2 MiB (kRoundLarge). It gets the smallest free block of its pool and stream that
+/// holds it, the lowest address among equals, and gives the rest back if that is worth it: 512
+/// bytes in the small pool, more than 1 MiB in the large one. A free block unites with its free
+/// neighbours.
 ///
-/// Segments lie in the order in which they were made, as the addresses of cudaMalloc decide among
-/// equals; nothing is known of the driver's own rounding.
+/// Segments lie in the order in which they were made, since the addresses of cudaMalloc decide
+/// among equal blocks; nothing is known of the driver's own rounding.
 class CachingModel {
  public:
   using Block = std::int32_t;
@@ -40,19 +41,19 @@ class CachingModel {
   /// A block from the cache, or from a new segment within the limit.
   /// @returns none  if neither has room: release_cached(), then take_segment()
   std::optional<Block> take(Bytes size, Stream stream);
-  /// A block from a new segment: what PyTorch tries after it has given back its cache, without
+  /// A block from a new segment: PyTorch tries this after it has given back its cache, without
   /// another look at what is left of that.
   std::optional<Block> take_segment(Bytes size, Stream stream);
-  /// Its pending uses are over.
+  /// Gives a block back whose pending uses are over.
   void give_back(Block block) noexcept;
-  /// Frees the segments of which nothing is in use, as release_cached_blocks().
+  /// Frees the segments of which nothing is in use, as PyTorch's release_cached_blocks().
   void release_cached() noexcept;
 
   /// True if take() would have room.
   bool has_room(Bytes size, Stream stream) const noexcept;
   bool holds_unused_segments() const noexcept;
 
-  Bytes reserved() const noexcept { return reserved_; }  ///< sum of all segments
+  Bytes reserved() const noexcept { return reserved_; }  ///< sum over all segments
   /// The size of the segment that a request of `size` bytes makes; 0 for none.
   static Bytes segment_size(Bytes size) noexcept;
 
@@ -65,7 +66,8 @@ class CachingModel {
       return size == other.size && address == other.address;
     }
   };
-  /// By pool and stream, ascending: two equal ones in use alike will answer alike.
+  /// The free blocks by pool and stream, ascending: two models with equal lists answer alike if
+  /// their blocks in use are alike.
   using FreeLists = std::array<std::vector<Free>, 2 * kStreams>;
   const FreeLists& free_lists() const noexcept { return free_; }
 
@@ -75,7 +77,7 @@ class CachingModel {
     std::uint64_t address = 0;
     Block before = kNoBlock;  ///< its neighbours in the segment
     Block behind = kNoBlock;
-    std::size_t list = 0;  ///< of its pool and stream
+    std::size_t list = 0;  ///< the list of its pool and stream
     bool is_free = false;
   };
 

@@ -35,12 +35,12 @@ struct MemoryUse {
   bool operator==(const MemoryUse&) const = default;
 };
 
-/// Where in an optimizer step something happens.
+/// The part of an optimizer step in which something happens.
 enum class StepPhase {
-  setup,       ///< before the first step, or what it left
+  setup,       ///< before the first step; also what that left
   forward,     ///< with the gathers of stage 3
-  backward,    ///< likewise
-  reduction,   ///< of gradients, in backward or after it
+  backward,    ///< with the gathers of stage 3
+  reduction,   ///< reductions of gradients, during backward or after it
   update,      ///< overflow check, norm, optimizer
   parameters,  ///< gathers after the update
 };
@@ -49,14 +49,15 @@ constexpr std::size_t kStepPhases = 6;
 
 std::string_view name_of(StepPhase phase);
 
-/// The highest use since construction or reset_peak(), each at its first such moment.
+/// The highest uses since construction or reset_peak(), each at the first moment that reached it.
 struct PeakMemory {
   Bytes total = 0;  ///< largest sum of all categories at one moment
   StepPhase phase = StepPhase::setup;
-  MemoryUse at_peak;     ///< what that sum was made of
+  MemoryUse at_peak;     ///< the uses of which that sum consisted
   MemoryUse categories;  ///< largest use of each category, each at its own moment
-  std::array<StepPhase, kMemoryCategories> phases{};  ///< of these moments
-  /// AllocatorModel::caching: largest sum of the allocator's segments; exact: 0.
+  std::array<StepPhase, kMemoryCategories> phases{};  ///< the phases of those moments
+  /// The largest sum of the allocator's segments if it is AllocatorModel::caching; 0 if it is
+  /// exact.
   Bytes reserved = 0;
 
   /// The bytes that the limit applies to.
@@ -65,7 +66,7 @@ struct PeakMemory {
   bool operator==(const PeakMemory&) const = default;
 };
 
-/// A request did not fit. Caught only in run_experiment, where it becomes an Outcome.
+/// A request did not fit. It is caught only in run_experiment, where it becomes an Outcome.
 class OutOfMemoryError : public Error {
  public:
   /// @param refusal  why the system refused the memory, although the limit is not reached
@@ -73,38 +74,38 @@ class OutOfMemoryError : public Error {
                    Bytes reserved = 0, std::string refusal = "");
 
   MemoryCategory category;
-  Bytes requested;  ///< bytes asked for; where the limit is on segments, of the new segment
+  Bytes requested;  ///< bytes asked for; where the limit is on segments, those of the new one
   Bytes in_use;     ///< bytes allocated at that moment
   Bytes limit;      ///< the budget
-  Bytes reserved;   ///< where the limit is on segments: their sum; else 0
+  Bytes reserved;   ///< where the limit is on segments: the sum of their bytes; else 0
   std::string refusal;
 };
 
-/// Sizes count exactly as asked for, without rounding or slack; the limit is on their sum or, as an
-/// allocator that caches would have it, on the segments that hold them.
+/// Sizes count exactly as they are asked for, without rounding or slack. The limit is on their sum
+/// or, with a caching allocator, on the segments that hold them.
 class MemoryBudget {
  public:
   explicit MemoryBudget(Bytes limit) : limit_(limit) {}
 
-  /// Counts as `allocator` does from now on. Nothing may be in use.
+  /// From now on counts as `allocator` does. Nothing may be in use.
   void count_as(AllocatorModel allocator);
 
-  /// The block that release() must be given back.
+  /// The block that must be given to release().
   using Block = CachingModel::Block;
   /// @throws OutOfMemoryError  if `size` more bytes would exceed the limit; then nothing changed
   ///         but the cache, which is given back
   Block reserve(MemoryCategory category, Bytes size, Stream stream = Stream::compute);
-  /// The same where has_room() said no and all that could be waited for has been: gives the cache
-  /// back first.
+  /// Called where has_room() is false and everything that could be waited for is over: gives the
+  /// cache back first, then reserves.
   Block reserve_at_last(MemoryCategory category, Bytes size, Stream stream = Stream::compute);
   void release(MemoryCategory category, Bytes size, Block block = CachingModel::kNoBlock) noexcept;
 
   bool has_room(Bytes size, Stream stream = Stream::compute) const noexcept;
-  /// Gives unused segments back, as empty_cache().
+  /// Gives unused segments back, as torch.cuda.empty_cache().
   void release_cached() noexcept;
-  /// True if release_cached() would do something: then PyTorch waits for the device.
+  /// True if release_cached() would do something: PyTorch waits for the device then.
   bool holds_unused_segments() const noexcept { return cache_ && cache_->holds_unused_segments(); }
-  /// The cached blocks and their places; empty if nothing ever is cached.
+  /// The cached blocks and their places; empty if nothing is ever cached.
   CachingModel::FreeLists free_lists() const;
 
   Bytes limit() const noexcept { return limit_; }
@@ -114,7 +115,8 @@ class MemoryBudget {
   const PeakMemory& peak() const noexcept { return peak_; }
   void reset_peak() noexcept;
 
-  /// Everything that follows belongs to `phase`. @returns the phase until now
+  /// Says that everything that follows belongs to `phase`.
+  /// @returns the phase until now
   StepPhase enter(StepPhase phase) noexcept { return std::exchange(phase_, phase); }
 
  private:
@@ -124,12 +126,12 @@ class MemoryBudget {
   Bytes limit_;
   std::optional<CachingModel> cache_;  ///< none: exact
   MemoryUse in_use_;
-  Bytes total_ = 0;  // of in_use_
+  Bytes total_ = 0;  // the sum of in_use_
   PeakMemory peak_;
   StepPhase phase_ = StepPhase::setup;
 };
 
-/// A phase within another one.
+/// A phase that lasts as long as the scope, within another one.
 class PhaseScope {
  public:
   PhaseScope(MemoryBudget& memory, StepPhase phase)

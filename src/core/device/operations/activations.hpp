@@ -6,12 +6,12 @@
 
 namespace dstune {
 
-/// Activation functions that are one kernel in PyTorch: torch's gelu(approximate="none"),
-/// gelu(approximate="tanh"), relu, silu, tanh, sigmoid; affine is factor x + addend, a link of the
-/// chains that transformers makes others of.
+/// Activation functions. Each is one kernel in PyTorch: torch's gelu(approximate="none"),
+/// gelu(approximate="tanh"), relu, silu, tanh and sigmoid. affine is factor x + addend, one of the
+/// kernels of which transformers' other activation functions consist.
 enum class Activation { gelu, gelu_tanh, relu, silu, tanh, sigmoid, affine };
 
-/// Backward reads the result for relu, tanh and sigmoid, otherwise the input.
+/// Whether backward reads the result (relu, tanh and sigmoid) or the input (the others).
 constexpr bool saves_result(Activation kind) {
   return kind == Activation::relu || kind == Activation::tanh || kind == Activation::sigmoid;
 }
@@ -21,15 +21,15 @@ struct Activate {
   Activation kind = Activation::gelu;
   Tensor x;
   Tensor out;         ///< may be x
-  double factor = 1;  ///< of affine alone
-  double addend = 0;  ///< likewise
+  double factor = 1;  ///< used by affine only
+  double addend = 0;  ///< used by affine only
 };
 
-/// d_x = d_out f'(x); not for affine, whose gradient is affine itself.
+/// d_x = d_out f'(x). It does not take affine, whose gradient is affine itself.
 struct ActivateBackward {
   Activation kind = Activation::gelu;
   Tensor d_out;
-  Tensor saved;  ///< x or f(x): saves_result()
+  Tensor saved;  ///< x, or f(x) if saves_result()
   Tensor d_x;    ///< may be d_out
 };
 
@@ -49,8 +49,8 @@ inline Work work_of(const Multiply& op) {
 }
 
 /// gelu_new(x) = x/2 (1 + tanh(sqrt(2/pi) (x + 0.044715 x^3))), Hugging Face's NewGELUActivation.
-/// The tensors that it saves for backward, each (M, f): HF's eight elementwise kernels keep
-/// all of these (docs/deepspeed-step.md, "What a block keeps").
+/// These are the tensors that it saves for backward, each (M, f): the eight elementwise kernels of
+/// Hugging Face keep all of them (docs/deepspeed-step.md, "What a block keeps").
 struct GeluSaved {
   Tensor tanh;           ///< tanh(sqrt(2/pi) (x + 0.044715 x^3))
   Tensor half_x;         ///< 0.5 x
@@ -60,8 +60,9 @@ struct GeluSaved {
 /// out = gelu_new(x)
 ///
 /// A device rounds to the storage type after the whole expression, or after each operation of it,
-/// as eager PyTorch does. With the latter x^3 is an infinity in fp16 beyond |x| = 40.3, and out
-/// still right; beyond |x| = 147.8 so is 3 x^2, and d_x is NaN, which the overflow check sees.
+/// as eager PyTorch does. In the latter case x^3 is infinite in fp16 beyond |x| = 40.3, and out is
+/// still right; beyond |x| = 147.8 3 x^2 is infinite too, and d_x is NaN, which the overflow check
+/// sees.
 struct GeluNew {
   Tensor x;
   GeluSaved saved;  ///< written
@@ -82,7 +83,7 @@ inline Work work_of(const GeluNew& op) {
           {op.x},
           {op.saved.tanh, op.saved.half_x, op.saved.one_plus_tanh, op.out}};
 }
-// Values that are kept where saved tensors were are scratch.
+// Values that are written over saved tensors are scratch.
 inline Work work_of(const GeluNewBackward& op) {
   const GeluSaved& saved = op.saved;
   return {"gelu_new_backward",
@@ -92,9 +93,8 @@ inline Work work_of(const GeluNewBackward& op) {
            Operand(saved.one_plus_tanh).of(0)}};
 }
 
-/// A gated activation of a product that has gate and value side by side:
-/// activated = f(the left half of gate_up), product = activated * its right half. Two kernels, as
-/// in PyTorch.
+/// A gated activation of a product that has gate and value side by side: activated = f(the left
+/// half of gate_up), product = activated * the right half. It takes two kernels, as in PyTorch.
 struct Glu {
   Activation kind = Activation::silu;  ///< not affine
   Matrix gate_up;                      ///< (S, 2 f), dense
@@ -102,7 +102,7 @@ struct Glu {
   Tensor product;                      ///< (S f)
 };
 
-/// d_up = d_product * activated, d_gate = d_product * up * f'. Three kernels.
+/// d_up = d_product * activated, d_gate = d_product * up * f', in three kernels.
 struct GluBackward {
   Activation kind = Activation::silu;
   Tensor d_product;  ///< (S f)

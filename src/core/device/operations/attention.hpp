@@ -12,14 +12,15 @@
 
 namespace dstune {
 
-/// Heads side by side in the M rows of a matrix, whose first column is that of the first head.
+/// Heads that lie side by side in the M rows of a matrix; column 0 of the first head is that of the
+/// matrix.
 struct Heads {
   Matrix matrix;
-  std::int64_t stride = 0;  ///< columns between the starts of two, >= head_size
+  std::int64_t stride = 0;  ///< columns from the start of one head to the next, >= head_size
 };
 
-/// The first of them begins at `first_column` of `matrix`.
-/// @param stride  0: they touch
+/// `count` heads, of which the first begins at `first_column` of `matrix`.
+/// @param stride  0: the heads touch
 inline Heads heads_in(const Matrix& matrix, std::int64_t first_column, std::int64_t count,
                       std::int64_t head_size, std::int64_t stride = 0) {
   const std::int64_t apart = stride == 0 ? head_size : stride;
@@ -28,33 +29,33 @@ inline Heads heads_in(const Matrix& matrix, std::int64_t first_column, std::int6
   return {{data, matrix.rows, (count - 1) * apart + head_size, matrix.dtype, matrix.stride}, apart};
 }
 
-/// Dimensions of one attention call. Query i sees key j if i - window < j <= i; without causal also
-/// the keys behind it, with j < i + window.
+/// The dimensions of one attention call. Query i sees key j if i - window < j <= i; without causal
+/// it also sees the keys behind it, with j < i + window.
 struct AttentionShape {
   std::int64_t batch = 0;
   std::int64_t sequence = 0;
-  std::int64_t heads = 0;     ///< of q and out
-  std::int64_t kv_heads = 0;  ///< of k and v; divides heads: each serves heads / kv_heads in a row
+  std::int64_t heads = 0;     ///< the heads of q and out
+  std::int64_t kv_heads = 0;  ///< of k and v; divides heads; each serves heads / kv_heads in a row
   std::int64_t head_size = 0;
   bool causal = true;
   std::int64_t window = 0;  ///< keys that a query sees back, itself included; 0: all
-  double scale = 0;         ///< of the scores; 0: 1 / sqrt(head_size)
-  double softcap = 0;       ///< c: scores become c tanh(score / c) after the scale; 0: they do not
+  double scale = 0;         ///< factor of the scores; 0: 1 / sqrt(head_size)
+  double softcap = 0;       ///< c: a scaled score becomes c tanh(score / c); 0: it does not
   double dropout = 0;       ///< probability; the mask comes from the seed and is never stored
-  std::uint64_t seed = 0;   ///< backward must be given the forward's
+  std::uint64_t seed = 0;   ///< backward must be given that of the forward
 
   double score_scale() const {
     return scale == 0 ? 1 / std::sqrt(static_cast<double>(head_size)) : scale;
   }
-  /// Query i sees the keys [i - back(), i + ahead()] that there are.
+  /// Query i sees the keys [i - back(), i + ahead()], as far as they exist.
   std::int64_t back() const { return window == 0 ? sequence - 1 : std::min(window, sequence) - 1; }
   std::int64_t ahead() const { return causal ? 0 : back(); }
   std::int64_t rows() const { return batch * sequence; }
 };
 
-/// Scaled dot product attention without the scores (Dao et al. 2022): for each head O =
-/// dropout(softmax(cap(scale Q K^T))) V over what a query sees, without storing the scores. q and
-/// out have `heads` heads, k and v `kv_heads`.
+/// Scaled dot product attention (Dao et al. 2022): for each head O = dropout(softmax(cap(scale Q
+/// K^T))) V over what a query sees, without storing the scores. q and out have `heads` heads, k and
+/// v `kv_heads`.
 struct Attention {
   AttentionShape shape;
   Heads q;
@@ -65,7 +66,8 @@ struct Attention {
   Matrix out;        ///< (M, heads * head_size)
 };
 
-/// The gradients of a k and v are the sums over the heads that they serve.
+/// The gradients of attention; those by a head of k and v are sums over the heads of q that it
+/// serves.
 struct AttentionBackward {
   AttentionShape shape;
   Matrix d_out;
@@ -80,8 +82,9 @@ struct AttentionBackward {
   Heads d_v;
 };
 
-/// The FLOPs of the two products; scores that no query sees are never computed. With w the window,
-/// or the sequence s: s w - w^2 / 2 scores of each head, without causal twice as many.
+/// The FLOPs of the two products; scores that no query sees are never computed. With w as the
+/// window, or the sequence s if there is none, each head has s w - w^2 / 2 scores, without causal
+/// twice as many.
 inline double attention_flops(const AttentionShape& shape) {
   const auto sequence = static_cast<double>(shape.sequence);
   const double window = static_cast<double>(shape.back() + 1);
@@ -90,7 +93,7 @@ inline double attention_flops(const AttentionShape& shape) {
          static_cast<double>(shape.head_size);
 }
 
-/// The bytes of `count` heads that move: not what lies between them.
+/// The bytes of `count` heads, without what lies between them.
 inline Operand operand_of(const Heads& heads, std::int64_t count, std::int64_t head_size) {
   return Operand(heads.matrix)
       .of(static_cast<Bytes>(heads.matrix.rows * count * head_size) * size_of(heads.matrix.dtype));
@@ -143,16 +146,17 @@ inline Work work_of(const AddMask& op) {
 struct StackHeads {
   AttentionShape shape;
   Heads in;
-  std::int64_t heads = 0;  ///< of `in`; divides shape.heads
+  std::int64_t heads = 0;  ///< the heads of `in`; divides shape.heads
   Matrix out;              ///< (batch * shape.heads * sequence, head_size)
 };
 
-/// The reverse: out's heads are sums of those that StackHeads would have made of each.
+/// The inverse of StackHeads: each head of out is the sum of those that StackHeads would have made
+/// of it.
 struct SpreadHeads {
   AttentionShape shape;
   Matrix in;
   Heads out;
-  std::int64_t heads = 0;  ///< of `out`
+  std::int64_t heads = 0;  ///< the heads of `out`
 };
 
 inline Work work_of(const StackHeads& op) {
@@ -165,26 +169,27 @@ inline Work work_of(const SpreadHeads& op) {
           {operand_of(op.out, op.heads, op.shape.head_size)}};
 }
 
-/// RoPE (Su et al. 2021), as Hugging Face's apply_rotary_pos_emb, of each head's first r columns,
-/// halves a and b: out = (a cos - b sin, b cos + a sin) with the position's angles; the other
-/// columns are copied. The inverse turns the other way: backward.
+/// RoPE (Su et al. 2021), as Hugging Face's apply_rotary_pos_emb: it turns the first r columns of
+/// each head, whose halves are a and b. out = (a cos - b sin, b cos + a sin) with the angles of the
+/// position; the other columns are copied. The inverse turns the other way, for backward.
 struct Rotate {
   Matrix in;  ///< (M, heads * in_stride): heads side by side
   std::int64_t heads = 0;
   std::int64_t head_size = 0;
-  std::int64_t in_stride = 0;  ///< columns between the starts of heads of `in`, >= head_size
-  Matrix cos;                  ///< (s, r / 2), the model's type; M a multiple of s
+  std::int64_t in_stride = 0;  ///< columns from head to head of `in`, >= head_size
+  Matrix cos;                  ///< (s, r / 2), in the model's type; M is a multiple of s
   Matrix sin;                  ///< (s, r / 2)
   bool inverse = false;
-  Tensor scratch;  ///< of out's type, rotate_scratch() elements
+  Tensor scratch;  ///< rotate_scratch() elements of out's type
   Matrix out;      ///< (M, heads * head_size), dense; not `in`
 };
 
-/// The elements that PyTorch's chain of kernels holds at its highest, beside `in` and `out`.
+/// The most elements that PyTorch's chain of kernels holds at a time, beside `in` and `out`.
 constexpr std::int64_t rotate_scratch(std::int64_t elements) { return 2 * elements; }
 
-// Forward: times cos; minus the half, and the halves together; times sin; the sum. Backward: times
-// cos, times sin, minus the half, then of each half a full tensor with zeros, added.
+// Forward multiplies by cos, negates a half, joins the halves, multiplies by sin, and adds.
+// Backward multiplies by cos and by sin, negates a half, makes of each half a full tensor with
+// zeros, and adds these.
 inline Work work_of(const Rotate& op) {
   const Operand out = op.out;
   const Operand in = Operand(op.in).of(out.bytes);
@@ -201,20 +206,20 @@ inline Work work_of(const Rotate& op) {
   return work;
 }
 
-/// Which of attention's probabilities are dropped, in every backend alike. In every 16 x 16 of a
-/// head's scores those whose queries and keys differ by 0 or 8 are a group: one thread has them
-/// when matrix instructions made the scores, and when they made the transposed ones. Sixteen bits
-/// of a group's hash decide over each.
+/// Which of attention's probabilities are dropped, the same in every backend. In every 16 x 16 tile
+/// of a head's scores, those whose queries and keys differ by 0 or 8 are a group: one thread has
+/// all of them when matrix instructions made the scores, and also when they made the transposed
+/// ones. Sixteen bits of a group's hash decide for each score.
 struct ScoreGroups {
   static constexpr std::uint64_t kTile = 16;
   static constexpr std::uint64_t kHalf = kTile / 2;
 
-  /// @param sequence  queries, and keys, of the head
+  /// @param sequence  the number of queries, and of keys, of the head
   constexpr explicit ScoreGroups(std::int64_t sequence)
       : per_row((static_cast<std::uint64_t>(sequence) + kTile - 1) / kTile * kHalf) {}
 
-  /// The group's index; that of (query, key + 1) is one more where both keys are in one 8, that of
-  /// (query + 1, key) per_row more where both queries are.
+  /// The index of the group of (query, key). The index of (query, key + 1) is larger by 1 if both
+  /// keys are in the same 8, and that of (query + 1, key) is larger by per_row if both queries are.
   constexpr std::uint64_t index(std::int64_t query, std::int64_t key) const {
     return half_of(query) * per_row + half_of(key);
   }
@@ -227,19 +232,19 @@ struct ScoreGroups {
   std::uint64_t per_row;
 };
 
-/// Its place in its group, 0 .. 3.
+/// The place of a score in its group, 0 .. 3.
 constexpr unsigned score_place(std::int64_t query, std::int64_t key) {
   const auto row = static_cast<std::uint64_t>(query);
   const auto column = static_cast<std::uint64_t>(key);
   return static_cast<unsigned>(row / ScoreGroups::kHalf % 2 * 2 + column / ScoreGroups::kHalf % 2);
 }
 
-/// A number of 16 bits is kept if it is not below the threshold.
+/// The threshold of is_score_kept(): a number of 16 bits is kept if it is not below it.
 inline std::uint32_t score_threshold(double probability) {
   return static_cast<std::uint32_t>(std::lround(probability * 65536.0));
 }
 
-/// @param bits  random_bits() of the head's key and the group's index
+/// @param bits  random_bits() of the head's key and of the group's index
 constexpr bool is_score_kept(std::uint64_t bits, unsigned place, std::uint32_t threshold) {
   return (static_cast<std::uint32_t>(bits >> (16U * place)) & 0xffffU) >= threshold;
 }

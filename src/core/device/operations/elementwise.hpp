@@ -1,4 +1,4 @@
-// What is done to each element of a tensor by itself.
+// Operations on each element of a tensor by itself.
 #pragma once
 
 #include "core/device/operations/attention.hpp"
@@ -55,11 +55,12 @@ inline Work work_of(const BiasGradient& op) {
   return {"bias_gradient", count(op.d_out), {op.d_out}, {op.out}};
 }
 
-/// The largest number of fp16 less 1000, rounded to fp16: what T5Block clamps to if something is
+/// The largest number of fp16 less 1000, rounded to fp16. T5Block clamps to it if something is
 /// infinite.
 inline constexpr float kLargestBesideInfinite = 64512;
 
-/// T5 in half precision: out = in, but if `flag` is set at most kLargestBesideInfinite either way.
+/// Clamps as T5 does in half precision: out = in, or if `flag` is set, at most
+/// kLargestBesideInfinite in either direction.
 struct Clamp {
   Tensor in;
   Tensor flag;  ///< int8, one element
@@ -87,7 +88,7 @@ struct Copy {
   Tensor out;
 };
 
-/// out = in, same length, any floating-point dtypes; rounded to nearest even.
+/// out = in, of the same length and any floating-point dtypes; it is rounded to nearest even.
 struct Cast {
   Tensor in;
   Tensor out;

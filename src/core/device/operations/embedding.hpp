@@ -1,4 +1,4 @@
-// Rows of a table, looked up, as torch.nn.Embedding does it.
+// Rows of a table that are looked up, as torch.nn.Embedding does it.
 #pragma once
 
 #include <cstdint>
@@ -8,11 +8,11 @@
 
 namespace dstune {
 
-/// out[i] = first + i % period: torch.arange, or that of every sequence.
+/// out[i] = first + i % period: torch.arange, or the same for every sequence.
 struct FillPositions {
   Tensor out;  ///< int64
   std::int64_t first = 0;
-  std::int64_t period = 0;  ///< 0: out's length
+  std::int64_t period = 0;  ///< 0: the length of out
 };
 
 /// out(i, :) = table(tokens[i], :)
@@ -22,7 +22,7 @@ struct Embedding {
   Matrix out;  ///< (M, h)
 };
 
-/// d_table(tokens[i], :) += d_out(i, :); rounded once per row. It is added to: zero first.
+/// d_table(tokens[i], :) += d_out(i, :), rounded once per row. d_table must be zeroed before.
 struct EmbeddingBackward {
   Matrix d_out;   ///< (M, h)
   Tensor tokens;  ///< int64 (M)
@@ -30,7 +30,7 @@ struct EmbeddingBackward {
 };
 
 inline Work work_of(const FillPositions& op) { return {"fill_positions", 0, {}, {op.out}}; }
-// Only the rows that are looked up move.
+// Only the rows that are looked up are read.
 inline Work work_of(const Embedding& op) {
   return {"embedding", 0, {op.tokens, Operand(op.table).of(op.out.size())}, {op.out}};
 }
@@ -44,7 +44,7 @@ struct ShiftTokens {
   Tensor labels;              ///< int64, whole sequences
   std::int64_t sequence = 1;  ///< the length of one
   std::int64_t start = 0;     ///< decoder_start_token_id
-  Tensor out;                 ///< int64, as many
+  Tensor out;                 ///< int64, as many as labels
 };
 
 inline Work work_of(const ShiftTokens& op) { return {"shift_tokens", 0, {op.labels}, {op.out}}; }

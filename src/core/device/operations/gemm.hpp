@@ -11,7 +11,7 @@ namespace dstune {
 
 enum class Transpose { no, yes };
 
-/// So many products: each reads and writes where the last one did, so many elements further on.
+/// `count` products: each reads and writes as many elements further on as its steps say.
 struct Batch {
   std::int64_t count = 1;
   std::int64_t a_step = 0;
@@ -19,9 +19,10 @@ struct Batch {
   std::int64_t c_step = 0;
 };
 
-/// C = op(A) op(B) + beta C + bias, where op transposes or does nothing, and every row of C gets
-/// the bias, if there is one. Shapes after transposition must agree: (M, K) (K, N) -> (M, N). One
-/// dtype, but C may be fp32 beside 16-bit A and B, then without a bias; C is rounded once.
+/// C = op(A) op(B) + beta C + bias, where op transposes or does nothing, and the bias, if there is
+/// one, is added to every row of C. Shapes after transposition must agree: (M, K) (K, N) -> (M, N).
+/// All have one dtype, except that C may be fp32 beside 16-bit A and B, and has no bias then; C is
+/// rounded once.
 struct Gemm {
   Transpose transpose_a = Transpose::no;
   Transpose transpose_b = Transpose::no;
@@ -30,10 +31,10 @@ struct Gemm {
   double beta = 0;  ///< 0 or 1
   Matrix c;
   std::optional<Tensor> bias = std::nullopt;  ///< (N)
-  Batch batch = {};  ///< a, b and c are of the first; all get the same bias
+  Batch batch = {};  ///< a, b and c belong to the first product; all get the same bias
 };
 
-/// The bytes of a matrix of all products that move.
+/// The bytes that all products of a batch read or write of one matrix.
 inline Operand batch_operand(const Matrix& first, const Batch& batch, std::int64_t step) {
   Operand all(first);
   all.extent += static_cast<Bytes>((batch.count - 1) * step) * size_of(first.dtype);
@@ -41,8 +42,8 @@ inline Operand batch_operand(const Matrix& first, const Batch& batch, std::int64
   return all;
 }
 
-// Every product is one multiplication and one addition. The bias is added on the way out: no pass
-// over C of its own.
+// Every product takes one multiplication and one addition. The bias is added in the epilogue,
+// without a pass of its own over C.
 inline Work work_of(const Gemm& op) {
   const std::int64_t inner = op.transpose_a == Transpose::no ? op.a.cols : op.a.rows;
   const double results = count(op.c) * static_cast<double>(op.batch.count);
@@ -60,22 +61,22 @@ inline Work work_of(const Gemm& op) {
   return work;
 }
 
-/// Group g is the rows from ends[g - 1], or 0, to ends[g]; all of one dtype.
+/// Group g has the rows from ends[g - 1], or 0, to ends[g]; all rows have one dtype.
 struct RowGroups {
   Tensor ends;  ///< int8 (4 count), which are `count` int32, ascending
   std::int64_t count;
 };
 
-/// c's rows of group g = a's rows of it times op(b_g).
+/// c's rows of group g = a's rows of group g times op(b_g).
 struct GroupedGemm {
   Transpose transpose_b = Transpose::no;
   RowGroups groups;
   Matrix a;  ///< (S, K)
-  Matrix b;  ///< all b_g, one below the other, dense: (count K, N), transposed (count N, K)
+  Matrix b;  ///< all b_g, one below the other, dense: (count K, N), or transposed (count N, K)
   Matrix c;  ///< (S, N)
 };
 
-/// c_g = transposed(a's rows of group g) times b's rows of it; 0 where there are none.
+/// c_g = transposed(a's rows of group g) times b's rows of group g; 0 where the group has no rows.
 struct GroupedGemmByRows {
   RowGroups groups;
   Matrix a;  ///< (S, M)
@@ -83,7 +84,7 @@ struct GroupedGemmByRows {
   Matrix c;  ///< all c_g, one below the other, dense: (count M, N)
 };
 
-// How many rows a group has is not known before: all matrices move.
+// The number of rows of a group is not known in advance: all matrices are counted.
 inline Work work_of(const GroupedGemm& op) {
   return {"gemm", 2 * count(op.c) * static_cast<double>(op.a.cols), {op.a, op.b}, {op.c}};
 }

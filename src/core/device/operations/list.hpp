@@ -1,11 +1,11 @@
 // The operations that every Device has, by name.
 #pragma once
 
-/// X(Operation) for each. A Device has a virtual function for each name, and a device without
-/// arithmetic an empty one: a new one is its struct in a header beside this one, its line here, and
-/// a kernel per backend.
-// A list of types could not declare a virtual function for each, so that call sites compile only
-// the operations they use.
+/// X(Operation) for each operation. A Device has a virtual function for each of them, which is
+/// empty in a device without arithmetic. A new operation is its struct in a header beside this one,
+/// its line here, and a kernel for each backend.
+// A macro is used because a list of types could not declare a virtual function for each of them; so
+// call sites compile only the operations that they use.
 // clang-format off
 #define DSTUNE_OPERATIONS(X) \
   X(FillZero)                \

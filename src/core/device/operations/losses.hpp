@@ -1,4 +1,4 @@
-// Losses of language models, and the metrics that a trainer logs beside them.
+// The losses of language models, and the metrics that a trainer logs beside them.
 #pragma once
 
 #include <cstdint>
@@ -12,11 +12,11 @@ namespace dstune {
 struct NextTokens {
   Tensor tokens;              ///< int64, whole sequences
   std::int64_t sequence = 1;  ///< the length of one
-  Tensor labels;              ///< int64, as many
+  Tensor labels;              ///< int64, as many as tokens
 };
 
-/// sum += factor * the mean over the counted rows of -log_probs[i, labels[i]]; nothing where none
-/// counts.
+/// sum += factor * the mean over the counted rows of -log_probs[i, labels[i]]; nothing is added
+/// where no row counts.
 struct NllLoss {
   Matrix log_probs;  ///< (M, V)
   Tensor labels;     ///< int64 (M)
@@ -44,9 +44,9 @@ inline Work work_of(const NllLossBackward& op) {
   return {"nll_loss_backward", 0, {op.labels}, {op.out}};
 }
 
-/// Liger's kernel, loss and gradient in one pass: losses[i] = -log_softmax(logits(i,
-/// :))[labels[i]]; logits become its gradient by them. Both are zero in rows whose label is below
-/// 0. With a cap c, c tanh(logit / c) stands for a logit.
+/// Liger's kernel, which makes loss and gradient in one pass: losses[i] = -log_softmax(logits(i,
+/// :))[labels[i]], and the gradient by the logits is written over them. Both are zero in rows whose
+/// label is below 0. With a cap c, c tanh(logit / c) is taken for each logit.
 struct CrossEntropy {
   Matrix logits;       ///< (M, V), any type; overwritten
   Tensor labels;       ///< int64 (M)
@@ -61,15 +61,16 @@ inline Work work_of(const CrossEntropy& op) {
           {op.logits, op.losses}};
 }
 
-/// Rows of FoldLogits::statistics: the largest logit, the sum of exponentials relative to it, the
-/// logit of the label. Before the first tile: -infinity, 0, 0.
+/// The rows of FoldLogits::statistics: the largest logit, the sum of exponentials relative to it,
+/// and the logit of the label. Before the first tile they are -infinity, 0 and 0.
 inline constexpr std::int64_t kLargest = 0;
 inline constexpr std::int64_t kExpSum = 1;
 inline constexpr std::int64_t kLabelLogit = 2;
 inline constexpr std::int64_t kRowStatistics = 3;  ///< how many
 
-/// TRL's fused head makes logits a tile at a time: a tile's columns become part of the statistics
-/// of its rows. With a cap c, here and in the gradient, c tanh(logit / c) stands for a logit.
+/// TRL's fused head makes logits a tile at a time. This adds the columns of a tile to the
+/// statistics of its rows. With a cap c, c tanh(logit / c) is taken for each logit, here and in the
+/// gradient.
 struct FoldLogits {
   Matrix tile;             ///< (n, w), any type
   Tensor labels;           ///< int64 (n), each a column of the whole
@@ -78,14 +79,15 @@ struct FoldLogits {
   double softcap = 0;      ///< 0: none
 };
 
-/// log_sums[i] = log of the sum of a row's exponentials; losses[i] = that less the label's logit.
+/// log_sums[i] = log of the sum of a row's exponentials; losses[i] = log_sums[i] less the label's
+/// logit.
 struct LogSums {
   Matrix statistics;  ///< fp32 (kRowStatistics, n)
   Tensor log_sums;    ///< fp32 (n)
   Tensor losses;      ///< fp32 (n)
 };
 
-/// The tile becomes the gradient by it of factor * the sum of losses.
+/// The tile is overwritten with the gradient, by it, of factor * the sum of losses.
 struct LogitsGradient {
   Matrix tile;  ///< as in FoldLogits; overwritten
   Tensor labels;
@@ -111,8 +113,8 @@ struct Argmax {
   Tensor out;  ///< int64 (M)
 };
 
-/// out[i] = -sum(exp(log_probs(i, :)) * log_probs(i, :)), as PyTorch has it: an exponential, a
-/// product and a sum, with memory between them.
+/// out[i] = -sum(exp(log_probs(i, :)) * log_probs(i, :)), as in PyTorch: an exponential, a product
+/// and a sum, which go through memory.
 struct Entropy {
   Matrix log_probs;  ///< fp32 (M, V), dense, as are the next two
   Matrix probs;      ///< written: exp(log_probs)

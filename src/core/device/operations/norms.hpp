@@ -1,5 +1,5 @@
-// Normalisation of rows: layer normalisation (Ba et al. 2016), and that by the root mean square
-// (Zhang and Sennrich 2019), as Hugging Face's modules compute it.
+// Normalisation of rows: layer normalisation (Ba et al. 2016), and normalisation by the root mean
+// square (Zhang and Sennrich 2019), as Hugging Face's modules compute them.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ struct LayerNormSaved {
 };
 
 /// out(i, :) = xhat gamma + beta with xhat = (x(i, :) - mean) rstd and rstd = 1 / sqrt(variance +
-/// epsilon), both of the row.
+/// epsilon); mean and variance are those of the row.
 struct LayerNorm {
   Matrix x;      ///< (M, n)
   Tensor gamma;  ///< (n)
@@ -26,7 +26,7 @@ struct LayerNorm {
   Matrix out;            ///< (M, n)
 };
 
-/// d_x is the gradient of the loss by x; with g = d_out gamma it is rstd (g - mean(g) - xhat mean(g
+/// d_x is the gradient of the loss by x. With g = d_out gamma it is rstd (g - mean(g) - xhat mean(g
 /// xhat)).
 struct LayerNormBackward {
   Matrix d_out;
@@ -61,8 +61,8 @@ struct RmsNormSaved {
 
 /// out(i, :) = (offset + weight) x(i, :) rrms(i)
 ///
-/// All matrices are dense. A device computes a row at once, or as eager PyTorch does, one kernel
-/// after the other.
+/// All matrices are dense. A device computes a row at once, or one kernel after the other as eager
+/// PyTorch does.
 struct RmsNorm {
   Matrix x;
   Tensor weight;  ///< (n)
@@ -85,18 +85,19 @@ struct RmsNormBackward {
   Tensor d_weight;
 };
 
-/// fp32 elements that PyTorch's chain holds at its highest, beside what the operation names: the
-/// squares, unless they have room in `out`.
+/// The most fp32 elements that PyTorch's chain of kernels holds at a time, beside what the
+/// operation names: the squares, unless they fit in `out`.
 constexpr std::int64_t rms_norm_scratch(DType dtype, std::int64_t elements) {
   return dtype == DType::fp32 ? 0 : elements;
 }
-/// Backward's scratch: four of (M, n) when PowBackward has 2 x, of which d_out and `normalised` are
-/// one in 16 bits, and two in fp32.
+/// The same for backward: the chain holds four of (M, n) when PowBackward has 2 x. d_out and
+/// `normalised` are one of these in 16 bits, and two in fp32.
 constexpr std::int64_t rms_norm_backward_scratch(DType dtype, std::int64_t elements) {
   return (dtype == DType::fp32 ? 2 : 3) * elements;
 }
 
-// To fp32, square, mean, times rrms, to the type, times the weight: what each reads and writes.
+// The kernels cast to fp32, square, take the mean, multiply by rrms, cast to the type and multiply
+// by the weight; these are their reads and writes.
 inline Work work_of(const RmsNorm& op) {
   const bool is_fp32 = op.x.dtype == DType::fp32;
   const Operand squares = is_fp32 ? Operand(op.out) : Operand(op.scratch);
@@ -109,8 +110,8 @@ inline Work work_of(const RmsNorm& op) {
   work.writes.add({squares, op.saved.rrms, op.saved.normalised, op.out});
   return work;
 }
-// Some fourteen kernels: the weight's gradient and its sum, then fp32 ones, the last adds up what
-// comes back through the mean and through the product.
+// There are some fourteen kernels: first the weight's gradient and its sum, then fp32 ones, of
+// which the last adds up the gradients through the mean and through the product.
 inline Work work_of(const RmsNormBackward& op) {
   const Operand copy = op.saved.copy;
   const Operand wide = Operand(op.scratch).of(copy.bytes);

@@ -1,4 +1,4 @@
-// Updates of optimizers, and the norm of gradients before them.
+// The updates of optimizers, and the norm of gradients before them.
 #pragma once
 
 #include <cmath>
@@ -10,7 +10,7 @@
 
 namespace dstune {
 
-/// sum += the squares of `in`, added up in double.
+/// sum += the squares of `in`, which are added up in double.
 struct AddSquares {
   Tensor in;
   Tensor sum;  ///< fp32 or fp64, one element
@@ -23,7 +23,7 @@ struct FindInfOrNan {
 };
 
 /// The factor that undoes the loss scale and clips: factor = 1 / (loss_scale * max(1, (norm + 1e-6)
-/// / clipping)) with the norm of the unscaled gradients, sqrt(squares) / loss_scale.
+/// / clipping)), where norm is that of the unscaled gradients, sqrt(squares) / loss_scale.
 struct ClipFactor {
   Tensor squares;       ///< fp32 or fp64, one element
   double clipping = 0;  ///< 0: none
@@ -53,7 +53,7 @@ struct AdamStep {
   std::int64_t step = 1;  ///< 1 at the first update
 };
 
-/// The step's numbers as kernels need them.
+/// The numbers of the step in the form that kernels need.
 struct AdamCoefficients {
   float beta1;
   float beta2;
@@ -81,7 +81,7 @@ inline AdamCoefficients coefficients_of(const AdamStep& step) {
           static_cast<float>(step.adam_w ? 0 : step.weight_decay)};
 }
 
-/// Everything fp32 and of equal length.
+/// All tensors are fp32 and of equal length.
 struct Adam {
   AdamStep step = {};
   Tensor gradient;
@@ -90,7 +90,7 @@ struct Adam {
   Tensor exp_avg_sq;
 };
 
-// One pass.
+// The update is one pass.
 inline Work work_of(const Adam& op) {
   return {"adam",
           14 * count(op.parameter),
@@ -100,23 +100,23 @@ inline Work work_of(const Adam& op) {
 
 /// One update of torch.optim.Adagrad.
 struct AdagradStep {
-  double lr = 1e-2;  ///< of this update: lr / (1 + (step - 1) lr_decay)
+  double lr = 1e-2;  ///< the rate of this update: lr / (1 + (step - 1) lr_decay)
   double epsilon = 1e-10;
   double weight_decay = 0;
 };
 
-/// Everything fp32 and of equal length.
+/// All tensors are fp32 and of equal length.
 struct Adagrad {
   AdagradStep step = {};
   Tensor gradient;
   Tensor parameter;
-  Tensor sum;        ///< of the squares of all gradients
+  Tensor sum;        ///< the sum of the squares of all gradients
   Tensor numerator;  ///< scratch
   Tensor root;       ///< scratch
 };
 
-// torch's passes: decay into a scratch tensor; sum of squares; root; epsilon; gradient times rate;
-// the parameter.
+// torch makes these passes: decay into a scratch tensor; sum of squares; root; epsilon; gradient
+// times rate; the parameter.
 inline Work work_of(const Adagrad& op) {
   const bool decays = op.step.weight_decay != 0;
   const Tensor& direction = decays ? op.numerator : op.gradient;
@@ -146,17 +146,17 @@ struct LambStep {
   std::int64_t step = 1;
 };
 
-/// The step's numbers as kernels need them.
+/// The numbers of the step in the form that kernels need.
 struct LambCoefficients {
   float beta1;
   float beta2;
   float rest1;  ///< 1 - beta1
   float rest2;
-  float unscale;        ///< of the gradient
+  float unscale;        ///< multiplies the gradient
   float inverse_bias1;  ///< 1 / (1 - beta1^t)
   float inverse_bias2;
-  float inner_epsilon;  ///< under the root, or
-  float outer_epsilon;  ///< after it
+  float inner_epsilon;  ///< added under the root, or
+  float outer_epsilon;  ///< added after the root
   float decay;
 };
 
@@ -176,17 +176,19 @@ inline LambCoefficients coefficients_of(const LambStep& step) {
           static_cast<float>(step.weight_decay)};
 }
 
-/// The whole of a tensor, since its norm counts. Equal lengths; fp32 unless said otherwise.
+/// The operands are whole tensors, since Lamb uses their norms. They have equal lengths, and are
+/// fp32 unless said otherwise.
 struct Lamb {
   LambStep step = {};
   Tensor gradient;  ///< any dtype
   Tensor parameter;
   Tensor exp_avg;
   Tensor exp_avg_sq;
-  Tensor copy = {};  ///< unless empty, gets the new parameter too; the gradient's dtype
+  Tensor copy = {};  ///< gets the new parameter too, unless empty; in the gradient's dtype
 };
 
-// Two passes: moments and both norms, then the parameter, for which the update is computed again.
+// There are two passes: one makes moments and both norms, the other the parameter, for which the
+// update is computed again.
 inline Work work_of(const Lamb& op) {
   return {"lamb",
           28 * count(op.parameter),
@@ -195,8 +197,8 @@ inline Work work_of(const Lamb& op) {
           {op.exp_avg, op.exp_avg_sq, op.parameter, op.copy}};
 }
 
-/// One update of DeepSpeed's Lion. Where momentum and gradient are exactly 0 it adds lr, as
-/// DeepSpeed's kernel does; the published rule leaves such a parameter alone.
+/// One update of DeepSpeed's Lion. Where momentum and gradient are exactly 0, it adds lr, as
+/// DeepSpeed's kernel does; the published rule leaves such a parameter unchanged.
 struct LionStep {
   double lr = 1e-3;
   double beta1 = 0.9;
@@ -204,7 +206,7 @@ struct LionStep {
   double weight_decay = 0;
 };
 
-/// Everything fp32 and of equal length.
+/// All tensors are fp32 and of equal length.
 struct Lion {
   LionStep step = {};
   Tensor gradient;
@@ -212,7 +214,7 @@ struct Lion {
   Tensor exp_avg;
 };
 
-// One pass.
+// The update is one pass.
 inline Work work_of(const Lion& op) {
   return {"lion",
           9 * count(op.parameter),
@@ -230,7 +232,7 @@ struct SgdStep {
   bool first = false;  ///< the momentum becomes the gradient itself, without dampening
 };
 
-/// Everything fp32 and of equal length. The gradient may be changed.
+/// All tensors are fp32 and of equal length. The gradient may be changed.
 struct Sgd {
   SgdStep step = {};
   Tensor gradient;
@@ -239,8 +241,9 @@ struct Sgd {
   Tensor decayed = {};   ///< scratch; not used without weight decay
 };
 
-// torch's passes: decay into a scratch tensor; momentum scaled, then added to (copied in the first
-// update); with nesterov added to the gradient; the parameter.
+// torch makes these passes: decay into a scratch tensor; momentum is scaled, and the gradient added
+// to it (copied into it in the first update); with nesterov it is added to the gradient; the
+// parameter.
 inline Work work_of(const Sgd& op) {
   Work work{"sgd", 8 * count(op.parameter), {}, {}};
   const auto pass = [&work](std::initializer_list<Operand> reads, const Tensor& write) {

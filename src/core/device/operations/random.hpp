@@ -9,8 +9,8 @@
 
 namespace dstune {
 
-/// Normal numbers, mean 0; element i depends on (seed, first_index + i) alone, so a shard can be
-/// filled as the whole tensor would be.
+/// Normal numbers with mean 0. Element i depends on (seed, first_index + i) alone, so that a shard
+/// can be filled as the whole tensor would be.
 struct FillNormal {
   Tensor out;
   double stddev = 1;
@@ -18,8 +18,8 @@ struct FillNormal {
   std::int64_t first_index = 0;
 };
 
-/// Synthetic tokens in [0, vocab), as often as in text: Zipf's law, most of them the first few.
-/// Element i depends on (seed, i) alone.
+/// Synthetic tokens in [0, vocab), as frequent as in text: by Zipf's law most of them are the first
+/// few. Element i depends on (seed, i) alone.
 ///
 /// token = min(floor(exp(u * ln(vocab + 1))) - 1, vocab - 1), all in double, where
 /// u = (bits >> 11) * 2^-53 is in [0, 1) and bits are the 64 random bits of (seed, i). So
@@ -41,7 +41,7 @@ inline Work work_of(const FillTokens& op) { return {"fill_tokens", 0, {}, {op.ou
 struct Dropout {
   Tensor in;
   double probability = 0;  ///< < 1
-  std::uint64_t seed = 0;  ///< the mask depends on it and the index alone
+  std::uint64_t seed = 0;  ///< the mask depends only on it and on the index
   Tensor mask;             ///< written: int8, 1 per element that is kept, else 0
   Tensor out;
 };
@@ -61,8 +61,8 @@ inline Work work_of(const DropoutBackward& op) {
   return {"dropout_backward", 2 * count(op.d_out), {op.d_out, op.mask}, {op.d_in}};
 }
 
-/// The rule of MaskTokens. Bits 2 i of the key decide over element i, bits 2 i + 1 are the token
-/// that may take its place.
+/// The rule of MaskTokens. The bits 2 i of the key decide over element i, and the bits 2 i + 1 are
+/// the token that may take its place.
 struct TokenMasking {
   struct Masked {
     std::int64_t input;
@@ -96,14 +96,14 @@ struct TokenMasking {
   }
 };
 
-/// The questions that a masked language model is asked (Devlin et al. 2018). For tokens that the
-/// seed chooses with `probability`, labels[i] = tokens[i], and inputs[i] is mask_token in 8 of 10
-/// cases, any token in 1, tokens[i] in 1. Elsewhere labels[i] = -1 and inputs[i] = tokens[i]. This
-/// is transformers' DataCollatorForLanguageModeling, but that nothing is padded: where pad_token
-/// would be drawn, in tokens or in its place, the next one is.
+/// The task of a masked language model (Devlin et al. 2018). For tokens that the seed chooses with
+/// `probability`, labels[i] = tokens[i], and inputs[i] is mask_token in 8 of 10 cases, any token in
+/// 1 case, and tokens[i] in 1 case. Elsewhere labels[i] = -1 and inputs[i] = tokens[i]. This is
+/// transformers' DataCollatorForLanguageModeling, except that nothing is padding: where pad_token
+/// would be drawn, among tokens or in the place of one, the next token is taken.
 ///
-/// TokenMasking has the rule, the same for every backend: element i depends on (seed, i) and
-/// tokens[i] alone.
+/// TokenMasking has the rule, which is the same for every backend: element i depends on (seed, i)
+/// and tokens[i] alone.
 struct MaskTokens {
   Tensor tokens{};            ///< int64
   double probability = 0.15;  ///< < 1
@@ -111,8 +111,8 @@ struct MaskTokens {
   std::int64_t pad_token = -1;  ///< -1: there is none
   std::int64_t vocab_size = 1;
   std::uint64_t seed = 0;
-  Tensor inputs{};  ///< int64, as many; may be `tokens`
-  Tensor labels{};  ///< int64, as many
+  Tensor inputs{};  ///< int64, as many as tokens; may be `tokens`
+  Tensor labels{};  ///< int64, as many as tokens
 };
 
 inline Work work_of(const MaskTokens& op) {

@@ -8,41 +8,42 @@
 
 namespace dstune {
 
-/// out(i, j) = b(i - j), as DeBERTa's make_log_bucket_position() has it: b(d) = d up to the middle
-/// m = buckets / 2, and beyond it sign(d) (ceil(log(|d| / m) / log((most - 1) / m) (m - 1)) + m),
-/// in fp32. Without buckets b(d) = d.
+/// out(i, j) = b(i - j), as in DeBERTa's make_log_bucket_position(): b(d) = d up to the middle m =
+/// buckets / 2, and beyond it sign(d) (ceil(log(|d| / m) / log((most - 1) / m) (m - 1)) + m), in
+/// fp32. Without buckets b(d) = d.
 struct FillDistances {
   std::int64_t sequence = 0;
   std::int64_t buckets = 0;  ///< 0: none
-  std::int64_t most = 0;     ///< distance; beyond it they go on alike
-  Tensor out;                ///< int64 (sequence, sequence)
+  std::int64_t most = 0;  ///< largest distance of the formula; b goes on in the same way beyond it
+  Tensor out;             ///< int64 (sequence, sequence)
 };
 
-/// out = sign * in + span, within [0, 2 span).
+/// out = sign * in + span, clamped to [0, 2 span).
 struct ShiftDistances {
   Tensor in;  ///< int64
   std::int64_t sign = 1;
   std::int64_t span = 0;
-  Tensor out;  ///< int64, as many
+  Tensor out;  ///< int64, as many as in
 };
 
 inline Work work_of(const FillDistances& op) { return {"fill_distances", 0, {}, {op.out}}; }
 inline Work work_of(const ShiftDistances& op) { return {"shift_distances", 0, {op.in}, {op.out}}; }
 
-/// Scores of a batch: (batch, heads, queries, keys), one after the other.
+/// The scores of a batch: (batch, heads, queries, keys), one after the other.
 struct ScoreShape {
   std::int64_t batch = 0;
   std::int64_t heads = 0;
   std::int64_t queries = 0;
   std::int64_t keys = 0;
 
-  std::int64_t square() const { return queries * keys; }    ///< of one head
-  std::int64_t of_one() const { return heads * square(); }  ///< scores of a sequence
+  std::int64_t square() const { return queries * keys; }    ///< scores of one head
+  std::int64_t of_one() const { return heads * square(); }  ///< scores of one sequence
   std::int64_t count() const { return batch * of_one(); }
 };
 
-/// out[i, j] = T5Attention._relative_position_bucket(j - i): nearer keys have buckets of their own,
-/// farther ones share them, the farther the more; without `bidirectional` keys ahead share one.
+/// out[i, j] = T5Attention._relative_position_bucket(j - i): near keys have buckets of their own,
+/// and farther keys share them, the more of them the farther they are; without `bidirectional` all
+/// keys ahead share one.
 struct PositionBuckets {
   std::int64_t queries = 0;
   std::int64_t keys = 0;
@@ -54,7 +55,7 @@ struct PositionBuckets {
 
 /// out[h, i, j] = bias[i, j, h], or the lowest number of its type where `causal` hides key j.
 struct StackBias {
-  ScoreShape shape;  ///< of any batch
+  ScoreShape shape;  ///< of any batch size
   Tensor bias;       ///< (queries, keys, heads)
   bool causal = false;
   Tensor out;  ///< (heads, queries, keys)
@@ -69,7 +70,7 @@ struct AddScoreBias {
   Tensor out;            ///< may be scores
 };
 
-/// d_bias[i, j, h] = the sum over b of d_scores[b, h, i, j], beside what is there if it `adds`.
+/// d_bias[i, j, h] = the sum over b of d_scores[b, h, i, j], plus what is there already if `adds`.
 struct ScoreBiasGradient {
   ScoreShape shape;
   Tensor d_scores;
@@ -89,7 +90,7 @@ inline Work work_of(const ScoreBiasGradient& op) {
 }
 
 /// out(n s + i, j) = in(n s + i, index(i, j)) for every n: torch.gather() along columns by an index
-/// that all n share.
+/// that is the same for every n.
 struct GatherColumns {
   Matrix in;     ///< (n s, w)
   Tensor index;  ///< int64 (s, columns of out), each below w
@@ -97,10 +98,10 @@ struct GatherColumns {
 };
 
 /// d_in(n s + i, c) = the sum of d_out(n s + i, j) over the j with index(i, j) = c; 0 where there
-/// is none. Equal indices of a row must lie side by side. Sums are rounded once.
+/// is no such j. Equal indices of a row must lie side by side. Sums are rounded once.
 struct GatherColumnsBackward {
   Matrix d_out;             ///< dense
-  bool transposed = false;  ///< d_out(n s + j, i) stands for d_out(n s + i, j)
+  bool transposed = false;  ///< d_out(n s + j, i) is read for d_out(n s + i, j)
   Tensor index;             ///< (s, s) if transposed
   Matrix d_in;              ///< dense
 };

@@ -1,4 +1,4 @@
-// Which experts a token goes to, and the loss that keeps them evenly used.
+// The choice of experts for each token, and the loss that keeps experts evenly used.
 #pragma once
 
 #include <cstdint>
@@ -10,15 +10,16 @@
 
 namespace dstune {
 
-/// Tokens go to experts by lot. An expert's popularity is exp(imbalance * n), n of a normal
-/// distribution: 0 is even, and the more experts differ the more uneven are their tokens.
+/// Tokens go to experts by lot. An expert's popularity is exp(imbalance * n), where n is drawn from
+/// a normal distribution: with 0 the experts are used evenly, and the larger it is, the more uneven
+/// are their tokens.
 struct ExpertDraw {
   std::uint64_t seed = 0;
   double imbalance = 0;
 };
 
 /// The logarithm of the popularity of `expert`. The sum of 12 uniform numbers, less 6, stands for a
-/// normal one.
+/// normal number.
 constexpr float log_popularity(const ExpertDraw& draw, std::int64_t expert) {
   constexpr int kTerms = 12;
   const std::uint64_t key = make_key(draw.seed, 1);
@@ -30,7 +31,7 @@ constexpr float log_popularity(const ExpertDraw& draw, std::int64_t expert) {
   return static_cast<float>(draw.imbalance * sum);
 }
 
-/// The number is above 0 and below 1, and independent for each pair. A token's experts with the
+/// A number above 0 and below 1 that is independent for each pair. The experts of a token with the
 /// largest log_popularity - log(-log(number)) are a draw without replacement (Gumbel-top-k, Kool et
 /// al. 2019).
 constexpr float drawn_number(const ExpertDraw& draw, std::int64_t pair) {
@@ -38,8 +39,8 @@ constexpr float drawn_number(const ExpertDraw& draw, std::int64_t pair) {
   return (static_cast<float>(bits >> 41U) + 0.5F) * 0x1p-23F;
 }
 
-/// The columns of the k largest scores of each row, the largest first, of equal ones the first
-/// column first; or k columns by lot.
+/// The columns of the k largest scores of each row, the largest first and among equal ones the
+/// first column first; or k columns by lot.
 struct TopK {
   Matrix scores;   ///< fp32 (M, E)
   Matrix values;   ///< fp32 (M, k): the scores of the chosen
@@ -47,14 +48,14 @@ struct TopK {
   std::optional<ExpertDraw> draw = std::nullopt;
 };
 
-/// d_scores is d_values in the chosen columns, 0 in others.
+/// d_scores is d_values in the chosen columns, and 0 in the others.
 struct TopKBackward {
   Matrix d_values;  ///< fp32 (M, k)
   Tensor columns;
   Matrix d_scores;  ///< fp32 (M, E)
 };
 
-/// out(i, :) = in(i, :) / sums(i), the sum of the row.
+/// out(i, :) = in(i, :) / sums(i), where sums(i) is the sum of the row.
 struct DivideBySum {
   Matrix in;    ///< fp32 (M, k)
   Tensor sums;  ///< fp32 (M)
@@ -69,26 +70,27 @@ struct DivideBySumBackward {
   Matrix d_in;
 };
 
-/// The S = M k pairs of a token and an expert, sorted by expert, those of one in their order.
+/// The S = M k pairs of a token and an expert, sorted by expert; the pairs of one expert keep their
+/// order.
 struct SortByExpert {
   Tensor experts;       ///< int64 (S), each below groups
   std::int64_t chosen;  ///< k
   std::int64_t groups;  ///< E
-  Tensor order;         ///< int64 (S): the pair that comes at a place
-  Tensor tokens;        ///< int64 (S): its row of M
-  Tensor places;        ///< int64 (S): the place of a pair
-  Tensor ends;          ///< int8 (4 E), which are E int32: the place behind an expert's last pair
+  Tensor order;         ///< int64 (S): the pair at each place
+  Tensor tokens;        ///< int64 (S): that pair's row of M
+  Tensor places;        ///< int64 (S): the place of each pair
+  Tensor ends;          ///< int8 (4 E), which are E int32: the place behind each expert's last pair
 };
 
 inline Work work_of(const TopK& op) {
   return {"top_k", count(op.scores), {op.scores}, {op.values, op.columns}};
 }
-// Zeros first.
+// The scores' gradient is zeroed first.
 inline Work work_of(const TopKBackward& op) {
   const Operand chosen = Operand(op.d_scores).of(op.d_values.size());
   return {"top_k_backward", 0, {op.d_values, op.columns}, {op.d_scores, chosen}};
 }
-// A sum, a copy and a quotient.
+// The kernels are a sum, a copy and a quotient.
 inline Work work_of(const DivideBySum& op) {
   return {"divide_by_sum",
           2 * count(op.in),
@@ -106,7 +108,7 @@ inline Work work_of(const SortByExpert& op) {
           {op.order, op.tokens, op.places, op.ends}};
 }
 
-/// counts(e) += pairs of expert e, sums(e) += its probabilities.
+/// counts(e) += the number of pairs of expert e, sums(e) += the sum of its probabilities.
 struct AddRouting {
   Matrix probs;    ///< (M, E), any floating-point type
   Tensor experts;  ///< int64 (M k)
@@ -118,7 +120,7 @@ struct AddRouting {
 struct BalanceLoss {
   Tensor counts;
   Tensor sums;
-  std::int64_t rows;  ///< of all layers
+  std::int64_t rows;  ///< the rows of all layers together
   double factor = 1;
   Tensor loss;  ///< fp32, one element
 };

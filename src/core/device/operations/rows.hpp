@@ -1,4 +1,4 @@
-// Rows of matrices: copied, weighted, added up, and windows of them.
+// Rows of matrices that are copied, weighted and added up, and windows of rows.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace dstune {
 
-/// out = in, of any type, but the same in both. All rows of `in` may be one, with the stride 0.
+/// out = in, of any type that both have. All rows of `in` may be the same one, with the stride 0.
 struct CopyRows {
   Matrix in;
   Matrix out;
@@ -26,23 +26,23 @@ inline Work work_of(const AddSum& op) {
   return {"add_sum", count(op.values), {op.values, number(op.sum)}, {number(op.sum)}};
 }
 
-/// out(i, :) = factors(i) * in(i, :); any floating-point types.
+/// out(i, :) = factors(i) * in(i, :), of any floating-point types.
 struct ScaleRows {
   Matrix in;       ///< (S, h)
   Tensor factors;  ///< (S)
   Matrix out;
 };
 
-/// out(i) = the sum of a(i, :) * b(i, :); any floating-point types. The products go through memory,
-/// as in PyTorch.
+/// out(i) = the sum of a(i, :) * b(i, :), of any floating-point types. The products go through
+/// memory, as in PyTorch.
 struct RowDots {
   Matrix a;         ///< (S, h)
   Matrix b;         ///< (S, h)
-  Tensor products;  ///< (S h), of either's type: undefined afterwards
+  Tensor products;  ///< (S h), of the type of a or b: undefined afterwards
   Tensor out;       ///< (S)
 };
 
-/// out(i, :) = the sum of in's rows i k to i k + k, rounded once; any floating-point types.
+/// out(i, :) = the sum of in's rows i k to i k + k, rounded once; of any floating-point types.
 struct SumGroups {
   Matrix in;   ///< (M k, h)
   Matrix out;  ///< (M, h)
@@ -63,19 +63,20 @@ inline Work work_of(const RowDots& op) {
 inline Work work_of(const SumGroups& op) { return {"sum_groups", count(op.in), {op.in}, {op.out}}; }
 inline Work work_of(const RepeatRows& op) { return {"repeat_rows", 0, {op.in}, {op.out}}; }
 
-/// The windows that a convolution along sequences sees, as the operand of a product:
-/// out(t, c k + i) = in(t + i - k / 2, c), or 0 where that is outside of t's sequence, with
-/// k = out.cols / in.cols: rows times the weights (h_out, h k) of torch.nn.Conv1d are its result.
+/// The windows that a convolution along sequences sees, as the operand of a product: out(t, c k +
+/// i) = in(t + i - k / 2, c), or 0 where that is outside of t's sequence, with k = out.cols /
+/// in.cols. These rows times the weights (h_out, h k) of torch.nn.Conv1d are its result.
 struct Unfold {
   Matrix in;                  ///< (M, h)
-  std::int64_t sequence = 0;  ///< rows of each; divides M
+  std::int64_t sequence = 0;  ///< rows of each sequence; divides M
   Matrix out;                 ///< (M, h k), k odd
 };
 
-/// in(t, c) = the sum of all elements of out that Unfold would have made of it, rounded once.
+/// out(t, c) = the sum of all elements of `in` that Unfold would have made of out(t, c), rounded
+/// once.
 struct Fold {
   Matrix in;                  ///< (M, h k), k odd
-  std::int64_t sequence = 0;  ///< as there
+  std::int64_t sequence = 0;  ///< rows of each sequence; divides M
   Matrix out;                 ///< (M, h)
 };
 

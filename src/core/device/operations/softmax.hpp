@@ -6,7 +6,7 @@
 
 namespace dstune {
 
-/// probs = softmax(scores), row by row; any floating-point types.
+/// probs = softmax(scores), row by row; of any floating-point types.
 struct Softmax {
   Matrix scores;  ///< (rows, columns)
   Matrix probs;   ///< may be scores
@@ -14,7 +14,7 @@ struct Softmax {
 
 /// d_scores = probs * (d_probs - rowsum(d_probs * probs))
 struct SoftmaxBackward {
-  Matrix d_probs;  ///< of the dtype of probs
+  Matrix d_probs;  ///< in the dtype of probs
   Matrix probs;
   Matrix d_scores;  ///< may be d_probs
 };
@@ -26,13 +26,14 @@ inline Work work_of(const SoftmaxBackward& op) {
   return {"softmax_backward", 4 * count(op.probs), {op.d_probs, op.probs}, {op.d_scores}};
 }
 
-/// log_probs = log_softmax(logits), row-wise; one dtype, computed in fp32 and rounded once.
+/// log_probs = log_softmax(logits), row by row; of one dtype, computed in fp32 and rounded once.
 struct LogSoftmax {
   Matrix logits;     ///< (M, V)
   Matrix log_probs;  ///< (M, V)
 };
 
-/// d_logits = d_log_probs - exp(log_probs) * rowsum(d_log_probs); likewise.
+/// d_logits = d_log_probs - exp(log_probs) * rowsum(d_log_probs), of one dtype, computed in fp32
+/// and rounded once.
 struct LogSoftmaxBackward {
   Matrix d_log_probs;
   Matrix log_probs;

@@ -14,10 +14,10 @@ namespace dstune {
 /// Memory that an operation reads or writes.
 struct Operand {
   const void* data;
-  Bytes extent;  ///< from the first byte to behind the last
-  Bytes bytes;   ///< that move
+  Bytes extent;  ///< bytes from the first to behind the last
+  Bytes bytes;   ///< bytes that are read or written
 
-  /// Undefined: to clear all of Operands would take longer than most dry operations.
+  /// Members are undefined: to clear all of Operands would take longer than most dry operations.
   Operand() = default;
   Operand(const void* begin, Bytes size) : data(begin), extent(size), bytes(size) {}
   Operand(const Tensor& tensor)  // NOLINT(*-explicit-*)
@@ -25,7 +25,7 @@ struct Operand {
   Operand(const Matrix& matrix)  // NOLINT(*-explicit-*)
       : data(matrix.data), extent(matrix.extent()), bytes(matrix.size()) {}
 
-  /// The same operand of which only `moved` bytes move.
+  /// The same operand, of which only `moved` bytes are read or written.
   Operand of(Bytes moved) const {
     Operand part = *this;
     part.bytes = moved;
@@ -33,11 +33,12 @@ struct Operand {
   }
 };
 
-/// A number that stays on the device: a sum, a flag, a factor. Its few bytes do not count.
+/// A number that stays on the device, such as a sum, a flag or a factor. Its few bytes do not
+/// count.
 inline Operand number(const Tensor& tensor) { return Operand(tensor).of(0); }
 
-/// The operands of all passes of an operation, one after the other: what two passes read stands
-/// there twice.
+/// The operands of all passes of an operation, one after the other: an operand that two passes read
+/// is in the list twice.
 class Operands {
  public:
   Operands() = default;
@@ -45,7 +46,7 @@ class Operands {
     for (const Operand& operand : operands) add(operand);
   }
 
-  /// @throws std::out_of_range  if there are more than fit
+  /// @throws std::out_of_range  if there are more operands than fit
   void add(const Operand& operand) { operands_.at(count_++) = operand; }
   void add(std::initializer_list<Operand> operands) {
     for (const Operand& operand : operands) add(operand);
@@ -61,15 +62,16 @@ class Operands {
   }
 
  private:
-  static constexpr std::size_t kMost = 12;  // six passes of two
+  static constexpr std::size_t kMost = 12;  // two for each of six passes
 
   std::array<Operand, kMost> operands_;
   std::size_t count_ = 0;
 };
 
-/// An operation as the ledger and devices without arithmetic see it: what work_of(operation) gives.
+/// An operation as the ledger and devices without arithmetic see it: the result of
+/// work_of(operation).
 struct Work {
-  std::string_view operation;  ///< as gemm
+  std::string_view operation;  ///< its name, such as gemm
   /// Additions and multiplications; a transcendental counts as one.
   double flops = 0;
   Operands reads;
@@ -79,7 +81,7 @@ struct Work {
   Bytes written_bytes() const { return writes.bytes(); }
 };
 
-/// Elements, to count FLOPs with.
+/// The number of elements, as a double to count FLOPs with.
 inline double count(const Tensor& tensor) { return static_cast<double>(tensor.numel); }
 inline double count(const Matrix& matrix) { return static_cast<double>(matrix.numel()); }
 

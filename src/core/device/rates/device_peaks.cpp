@@ -13,9 +13,9 @@
 namespace dstune {
 namespace {
 
-constexpr std::int64_t kSmallest = 64;  // rows of a matrix; a power of two, as all that follow
+constexpr std::int64_t kSmallest = 64;  // rows of a matrix; a power of two, as the next sizes are
 constexpr std::int64_t kLargest = 8192;
-constexpr Seconds kLongEnough = 1e-3;  // launches and the ramp at both ends are little beside it
+constexpr Seconds kLongEnough = 1e-3;  // launches and the ramps at both ends are small beside it
 constexpr Bytes kSmallestCopy = Bytes{1} << 20U;
 
 double gemm_peak(Device& device, Tensor space) {
@@ -27,10 +27,10 @@ double gemm_peak(Device& device, Tensor space) {
   };
   for (std::int64_t n = kSmallest;; n *= 2) {
     const Gemm gemm = product(n);
-    // A GPU multiplies zeros faster than numbers: power decides its clock.
+    // A GPU multiplies zeros faster than numbers, since its power decides its clock.
     device.run(FillNormal{.out = space.slice(0, 2 * n * n), .seed = 1, .first_index = 0});
     const auto run = [&] { device.run(gemm); };
-    run();  // the library chooses, and takes what it needs
+    run();  // the library chooses an algorithm, and takes the memory that it needs
     const Seconds time = time_of_call(device, 1, run);
     const bool is_last = n == kLargest || std::int64_t{12} * n * n > space.numel;
     if (time >= kLongEnough || is_last) {

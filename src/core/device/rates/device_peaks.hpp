@@ -1,4 +1,4 @@
-// The most that a device can do, measured on the device itself.
+// The highest rates of a device, measured on the device itself.
 #pragma once
 
 #include <optional>
@@ -12,18 +12,20 @@ namespace dstune {
 
 class Device;
 
-/// Both of large operands, those of the product with normal values; a few milliseconds long.
+/// Rates of large operands, measured for a few milliseconds; those of the product have normal
+/// values.
 struct DevicePeaks {
-  double gemm_flops_per_s = 0;  ///< of a square matrix product in the type of the step
-  double copy_bytes_per_s = 0;  ///< of a copy: read and written
+  double gemm_flops_per_s = 0;  ///< a square matrix product in the type of the step
+  double copy_bytes_per_s = 0;  ///< a copy; bytes are those read and those written
 
   bool operator==(const DevicePeaks&) const = default;
 };
 
 /// Times products and copies of growing size on the compute stream, until one takes a millisecond
-/// or `memory` is too small for the next; medians.
-/// @param device  with nothing queued
-/// @param memory  of the device, `size` bytes, which may be overwritten: 400 MB are enough for any
+/// or `memory` is too small for the next. The results are medians.
+/// @param device  must have nothing queued
+/// @param memory  of the device, `size` bytes, which may be overwritten; 400 MB are enough for any
+/// device
 /// @returns none if even the smallest product does not fit, or if the device has no time
 std::optional<DevicePeaks> measure_peaks(Device& device, DType dtype, void* memory, Bytes size);
 
@@ -32,7 +34,8 @@ std::optional<DevicePeaks> merge(const std::vector<std::optional<DevicePeaks>>& 
 
 /// {"gemm_flops_per_s": 6.1e14, "copy_bytes_per_s": 2.9e12}
 json::object to_json(const DevicePeaks& peaks);
-/// Inverse of to_json, exact. @throws std::exception if `object` is none
+/// Inverse of to_json, exact.
+/// @throws std::exception  if `object` is none
 DevicePeaks device_peaks_from_json(const json::object& object);
 
 }  // namespace dstune

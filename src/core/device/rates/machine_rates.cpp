@@ -28,7 +28,8 @@ double distance(const MatrixShape& a, const MatrixShape& b) {
   return apart(a.rows, b.rows) + apart(a.cols, b.cols) + apart(a.inner, b.inner);
 }
 
-/// The rate with the nearest shape among those that `counts`, at least one.
+/// The rate with the nearest shape among those for which `counts` is true, of which there is at
+/// least one.
 template <class Counts>
 const MatrixRate& nearest_of(const std::vector<MatrixRate>& rates, const MatrixShape& shape,
                              Counts counts) {
@@ -56,7 +57,7 @@ auto find_line(List& list, Same same) {
   return std::find_if(list.begin(), list.end(), same);
 }
 
-/// Makes one of several of each number.
+/// Makes one number of the same number of several machines or ranks.
 template <class OfRates, class OfTimes>
 class Together {
  public:
@@ -71,13 +72,13 @@ class Together {
   double time(Number number) const {
     return of_times_(numbers(number));
   }
-  /// @param rate_in  of one of them
+  /// @param rate_in  gives the rate of one of them
   template <class RateIn>
   CollectiveRate collective(RateIn rate_in) const {
     return {.latency = time([&](const auto& one) { return rate_in(one).latency; }),
             .bytes_per_s = rate([&](const auto& one) { return rate_in(one).bytes_per_s; })};
   }
-  /// Keeps of `list`, which is in the first of all, what is in the same list of all.
+  /// Removes from `own`, a copy of the first one's `list`, what is not in the lists of all.
   template <class List, class Same>
   void keep_common(List MachineRates::*list, List& own, Same same) const {
     std::erase_if(own, [&](const auto& line) {
@@ -137,7 +138,7 @@ double rate_of(const MachineRates& rates, const Work& product) {
   const MatrixShape shape = shape_of(product);
   const MatrixRate& nearest = nearest_of(rates.matrices, shape, [](const auto&) { return true; });
   const double to_nearest = distance(nearest.shape, shape);
-  // Only where no side of the product is beyond both.
+  // True if no side of the product's shape is beyond both shapes.
   const auto is_beyond = [&](const MatrixRate& other) {
     constexpr double kRounding = 1e-9;
     return to_nearest + distance(other.shape, shape) <=

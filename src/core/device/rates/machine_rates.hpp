@@ -29,8 +29,8 @@ struct MatrixRate {
   bool operator==(const MatrixRate&) const = default;
 };
 
-/// A call takes steps * latency + wire_bytes() / bytes_per_s, where an all-reduce of N ranks has
-/// 2 (N-1) steps and every other kind N-1.
+/// A call takes steps * latency + wire_bytes() / bytes_per_s. An all-reduce of N ranks has 2 (N-1)
+/// steps, and every other kind N-1.
 struct CollectiveRate {
   Seconds latency = 0;
   double bytes_per_s = 0;
@@ -38,7 +38,8 @@ struct CollectiveRate {
   bool operator==(const CollectiveRate&) const = default;
 };
 
-/// A kind of collective, of one type, in one kind of group: every spacing-th rank, `ranks` of them.
+/// A kind of collective, of one type, in one kind of group: `ranks` ranks, of which neighbours are
+/// `spacing` apart.
 struct GroupMessage {
   CollectiveKind kind = CollectiveKind::all_reduce;
   DType dtype = DType::fp32;
@@ -55,16 +56,16 @@ struct MessageRate {
   bool operator==(const MessageRate&) const = default;
 };
 
-/// Only their proportions matter once something has been learnt.
+/// The rates of a machine. Once something has been learnt, only their proportions matter.
 struct MachineRates {
-  bool overlaps = false;        ///< streams run beside each other
-  double flops_per_s = 0;       ///< of products that `matrices` does not know, and of all else
-  double copy_bytes_per_s = 0;  ///< read and written
-  Seconds launch = 0;           ///< fixed time of an operation
-  std::vector<MatrixRate> matrices = {};                       ///< measured; none: flops_per_s
-  std::array<CollectiveRate, kCollectiveKinds> collectives{};  ///< of the whole group, in `dtype`
-  std::vector<MessageRate> messages = {};                      ///< other types, or parts of it
-  DType dtype = DType::fp32;                                   ///< of products and passes
+  bool overlaps = false;                  ///< whether streams run beside each other
+  double flops_per_s = 0;                 ///< for products that `matrices` lacks, and all else
+  double copy_bytes_per_s = 0;            ///< bytes read and written
+  Seconds launch = 0;                     ///< the fixed time of an operation
+  std::vector<MatrixRate> matrices = {};  ///< measured products; none: flops_per_s
+  std::array<CollectiveRate, kCollectiveKinds> collectives{};  ///< for the whole group, in `dtype`
+  std::vector<MessageRate> messages = {};  ///< for other types, or parts of the group
+  DType dtype = DType::fp32;               ///< the type of products and passes
 
   CollectiveRate& at(CollectiveKind kind) { return collectives[static_cast<std::size_t>(kind)]; }
   const CollectiveRate& at(CollectiveKind kind) const {
@@ -73,37 +74,38 @@ struct MachineRates {
   bool operator==(const MachineRates&) const = default;
 };
 
-/// The rate of the measured product most alike; between two, as its shape is by logarithms; or
-/// flops_per_s.
+/// The rate of the measured product that is most alike. Between two products it is interpolated by
+/// the logarithms of shapes; without products it is flops_per_s.
 /// @param product  work_of() a matrix product
 double rate_of(const MachineRates& rates, const Work& product);
 
-/// The rate of this message; else of another type in such a group; else of the whole group.
+/// The rate of this message. If there is none, that of another type in such a group, or else that
+/// of the whole group.
 const CollectiveRate& rate_of(const MachineRates& rates, const GroupMessage& message);
 
-/// The distance between neighbours in a part of a group whose ranks are equally far from each
-/// other.
+/// The distance between neighbours in a part of a group, all of which are equally far apart.
 inline int spacing_of(const std::vector<int>& ranks) {
   return ranks.size() < 2 ? 1 : ranks[1] - ranks[0];
 }
 
-/// Steps of a ring of `ranks` ranks.
+/// The number of steps of a ring of `ranks` ranks.
 int ring_steps(CollectiveKind kind, int ranks);
 
-/// The slowest rates among the ranks of a group, at least one. A product or message that a rank has
-/// not measured is left out.
+/// The slowest rates among the ranks of a group, of which there is at least one. A product or
+/// message that some rank has not measured is left out.
 MachineRates merge(const std::vector<MachineRates>& ranks);
-/// The rates of groups, any of which may run an experiment: the geometric mean of each.
+/// The rates of several groups, any of which may run an experiment: the geometric mean of each
+/// rate.
 MachineRates typical(const std::vector<MachineRates>& groups);
 
 /// {"overlaps": false, "flops_per_s": 5e10, ..., "collectives": {"all_reduce": {...}, ...}}
 json::object to_json(const MachineRates& rates);
 /// Inverse of to_json, exact; what earlier versions wrote has neither messages nor a type.
-/// @throws std::exception if `object` is none
+/// @throws std::exception  if `object` is none
 MachineRates machine_rates_from_json(const json::object& object);
 
 /// {"kind": "all_gather", "dtype": "int8", "ranks": 2, "spacing": 1}
 json::object to_json(const GroupMessage& message);
-GroupMessage group_message_from_json(const json::object& object);  ///< likewise
+GroupMessage group_message_from_json(const json::object& object);  ///< inverse
 
 }  // namespace dstune

@@ -13,18 +13,18 @@
 namespace dstune {
 namespace {
 
-constexpr std::array<Bytes, 4> kParts{1024, 64, 8, 1};  // of the largest message
+constexpr std::array<Bytes, 4> kParts{1024, 64, 8, 1};  // sizes: the largest message / each
 
 Buffer zeros(Device& device, Bytes size) {
   Buffer buffer(device, MemoryCategory::temporaries, size);
-  device.run(FillZero{buffer.tensor(DType::fp32)});  // of which all bits are 0
+  device.run(FillZero{buffer.tensor(DType::fp32)});  // whose bits are all 0
   return buffer;
 }
 
-/// Times calls of any group.
+/// Times the calls of any group.
 class Messages {
  public:
-  /// @param group  those of all calls are parts of it, or the whole
+  /// @param group  the groups of all calls are parts of it, or the whole
   Messages(Device& device, const Collectives& group, Bytes largest)
       : device_(device),
         largest_(largest),
@@ -46,13 +46,13 @@ class Messages {
   }
 
  private:
-  // One element of any type for each rank is a message, however small.
+  // One element of any type for each rank is a message, however small `largest_` is.
   Bytes space_for(const Collectives& group) const {
     return std::max(largest_, static_cast<Bytes>(group.size()) * sizeof(double));
   }
 
-  /// The shortest of a few, each on its own, so that all ranks begin together: what else the
-  /// machine does only makes them longer.
+  /// The shortest time of a few calls, each on its own, so that all ranks begin together: anything
+  /// else that the machine does only makes a call longer.
   Seconds time(Collectives& group, CollectiveKind kind, Tensor whole, Tensor other) {
     const auto run = [&] { device_.await(call(group, kind, whole, other)); };
     run();
@@ -90,7 +90,7 @@ class Messages {
   Buffer second_;
 };
 
-/// The parts of a group, each made once.
+/// The parts of a group, each of which is made once.
 class Parts {
  public:
   explicit Parts(Collectives& all) : all_(all) {}
@@ -123,7 +123,7 @@ class Parts {
 CollectiveRate fit_collective(int steps, const std::vector<double>& wire,
                               const std::vector<Seconds>& times) {
   if (steps == 0) return {.latency = 0, .bytes_per_s = kAtOnce};
-  // Seconds per megabyte, so that both unknowns have one magnitude.
+  // The unit is seconds per megabyte, so that both unknowns have the same magnitude.
   constexpr double kUnit = 1e6;
   SquareMatrix<2> matrix{{{1e-12, 0}, {0, 1e-12}}};
   RealVector<2> right{};

@@ -11,14 +11,14 @@
 namespace dstune {
 namespace {
 
-// A product that takes so long once is not timed again and again, nor is a larger one.
+// A product that takes so long once is not timed repeatedly, and no larger one is timed.
 constexpr Seconds kLongProduct = 0.05;
 
 Buffer space_of(Device& device, std::int64_t numel, DType dtype) {
   return make_buffer(device, MemoryCategory::temporaries, numel, dtype);
 }
 
-// Other work of the machine only makes it longer.
+// The least time counts, since other work of the machine only makes a call longer.
 template <class Run>
 Seconds least_time_of_call(Device& device, Seconds estimate, const Run& run) {
   return times_of_call(device, estimate, run).min;
@@ -43,13 +43,13 @@ double copy_rate(Device& device, DType dtype, Bytes copied, Seconds launch) {
   return time > 0 ? 2.0 * static_cast<double>(copied) / time : kAtOnce;
 }
 
-/// Times products of one set of shapes.
+/// Times the products of one set of shapes.
 class Products {
  public:
   Products(Device& device, DType dtype, Seconds launch)
       : device_(device), dtype_(dtype), launch_(launch) {}
 
-  /// None if it does not fit, or one that was not larger took long.
+  /// None if the product does not fit, or if one that was not larger took long.
   std::optional<MatrixRate> time(const MatrixShape& shape) {
     const auto [rows, cols, inner] = shape;
     const double flops =
@@ -70,7 +70,7 @@ class Products {
                     .b = as_matrix(all.slice(rows * inner, inner * cols), inner, cols),
                     .c = as_matrix(all.slice((rows + cols) * inner, rows * cols), rows, cols)};
     const auto run = [&] { device_.run(gemm); };
-    run();  // the library chooses, and takes what it needs
+    run();  // the library chooses an algorithm, and takes the memory that it needs
     Seconds once = time_of_call(device_, 1, run);
     if (once >= kLongProduct) once = std::min(once, time_of_call(device_, 1, run));
     if (once < kLongProduct) {

@@ -10,14 +10,14 @@
 
 namespace dstune {
 
-/// Collective over the group; seconds. Times the products of `shapes` that fit in the memory and
-/// are not too long, a copy, the fixed time of an operation, and messages: see
-/// measure_messages.hpp.
-/// @param device    with nothing queued
+/// Collective over the group; takes seconds. Times the products of `shapes` that fit in the memory
+/// and are not too long, a copy, the fixed time of an operation, and messages (see
+/// measure_messages.hpp).
+/// @param device    must have nothing queued
 /// @param dtype     of products, and of every kind of collective in the whole group
 /// @param shapes    short products first
-/// @param messages  others to time
-/// @param largest   message, and what is copied
+/// @param messages  further messages to time
+/// @param largest   bytes of the largest message, and of what is copied
 /// @returns this rank's view; none if the device has no time
 /// @throws OutOfMemoryError  if not even the messages fit
 std::optional<MachineRates> measure_rates(Device& device, Collectives& collectives, DType dtype,

@@ -10,7 +10,7 @@
 
 namespace dstune {
 
-/// Seconds of one call of `run`, of `calls` that follow each other without a gap.
+/// The seconds that one call of `run` takes, of `calls` that follow each other without a gap.
 template <class Run>
 Seconds time_of_call(Device& device, int calls, const Run& run) {
   const Event begin = device.record(Stream::compute);
@@ -20,8 +20,8 @@ Seconds time_of_call(Device& device, int calls, const Run& run) {
   return (device.time_of(end) - device.time_of(begin)) / calls;
 }
 
-/// The same time, warm, of a few batches of some milliseconds.
-/// @param estimate  what a call may take
+/// The seconds of one call, warm, in a few batches of some milliseconds.
+/// @param estimate  the seconds that a call may take
 template <class Run>
 Summary times_of_call(Device& device, Seconds estimate, const Run& run) {
   constexpr Seconds kBatch = 5e-3;
