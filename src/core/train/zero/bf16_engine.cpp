@@ -38,8 +38,9 @@ void Bf16Engine::begin_micro_step(bool boundary) {
   zeroed_ = false;
 }
 
-// Only an earlier micro-step's gradients are there to be zeroed, at the start of backward, and
-// added to; the first micro-step's become .grad as they are.
+// At the start of backward only the gradients of an earlier micro-step exist; they are zeroed, and
+// this backward's are added to them. The gradients of the first micro-step become .grad as they
+// are.
 void Bf16Engine::take_gradient(std::size_t tensor, Buffer gradient) {
   if (!zeroed_) zero_gradients();
   Buffer& kept = gradients_[tensor];
@@ -105,13 +106,13 @@ StepResult Bf16Engine::step() {
   }
   states_.gather();
   zero_sums();
-  // The engine's zero_grad() after the step: .grad is dropped, the sums are zeroed once more.
+  // The engine's zero_grad() after the step drops .grad and zeroes the sums once more.
   for (Buffer& gradient : gradients_) gradient.reset();
   zero_sums();
   return finish(false);
 }
 
-// Every rank has all averaged gradients: no collective, but the host looks at the result.
+// Every rank has all averaged gradients: the norm needs no collective, but the host reads it.
 void Bf16Engine::find_norm() {
   start_norm();
   for (const std::size_t i : trained()) {
@@ -121,8 +122,8 @@ void Bf16Engine::find_norm() {
   device().read_scalar(squares(), HostSync::norm);
 }
 
-// DeepSpeed makes this pass only if the norm is above the limit. Here it is always made, so that a
-// step's work does not depend on its numbers.
+// DeepSpeed makes this pass only if the norm is above the limit. Here it is always made, so that
+// the work of a step does not depend on its numbers.
 void Bf16Engine::clip() {
   const Tensor factor = clip_factor();
   for (const std::size_t i : trained()) device().run(MemoryPass::unscale, ScaleBy{sum(i), factor});

@@ -1,4 +1,4 @@
-// Stage 1 in bf16 with gradients summed up in fp32: DeepSpeed's BF16 optimizer.
+// Stage 1 in bf16 with gradients that are summed up in fp32: DeepSpeed's BF16 optimizer.
 #pragma once
 
 #include <vector>
@@ -10,10 +10,10 @@
 namespace dstune {
 
 /// The BF16 optimizer (docs/decisions/bf16-optimizer.md): the fp32 gradients of the whole model are
-/// a permanent buffer per parameter group, laid out and padded as the parameters. After every
+/// a permanent buffer per parameter group, laid out and padded as the parameters are. After every
 /// backward the 16-bit gradients are added to it; at the boundary it is averaged as in stage 0.
-/// Norm and clipping read and write all of it on every rank. No bucket, no overlap, no overflow
-/// check: none of those keys is read.
+/// Norm and clipping read and write all of it on every rank. There is no bucket, no overlap and no
+/// overflow check: none of those keys is read.
 class Bf16Engine final : public EngineBase {
  public:
   explicit Bf16Engine(const EngineContext& context);
@@ -43,7 +43,7 @@ class Bf16Engine final : public EngineBase {
   std::vector<Buffer> sums_;       // by group, fp32, padded
   std::vector<Buffer> gradients_;  // by tensor, bf16: .grad from its first backward to the step
   bool boundary_ = true;
-  bool zeroed_ = false;  // .grad, in this backward
+  bool zeroed_ = false;  // .grad was zeroed in this backward
 };
 
 }  // namespace dstune

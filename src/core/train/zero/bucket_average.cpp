@@ -16,12 +16,12 @@
 namespace dstune {
 namespace {
 
-/// A stretch of a bucket that one rank owns, or neighbours of equal length that as many
-/// neighbouring ranks own: then none of these is this rank, and each has no other part of the
-/// bucket's tensor.
+/// A stretch of a bucket that one rank owns, or stretches of equal length that as many neighbouring
+/// ranks own. In the latter case this rank is not among the owners, and none of them has another
+/// part of the bucket's tensor.
 struct Slice {
   int owner = 0;
-  Tensor values;  ///< of all of them
+  Tensor values;  ///< the stretches of all owners
   int owners = 1;
 
   std::int64_t each() const { return values.numel / owners; }
@@ -73,7 +73,8 @@ class WholeAverage final : public Average {
   }
 };
 
-/// Divides in the bucket and cuts it by owners; neighbours of one owner are one slice.
+/// Divides the gradients in the bucket and cuts it by owners; neighbours of one owner are one
+/// slice.
 class SliceAverage : public Average {
  public:
   void average(const GradientBucket& bucket) const final {
@@ -99,8 +100,8 @@ class SliceAverage : public Average {
  private:
   virtual void reduce(const std::vector<Slice>& slices) const = 0;
 
-  // Where work is folded, only slices that may have neighbours of the same owner, and this rank's,
-  // must stand alone.
+  // Where work is folded, only this rank's slices and those that may have neighbours of the same
+  // owner must stand alone.
   void cut(const Slice& whole, std::vector<Slice>& slices) const {
     const int count = whole.owners;
     const int own = rank() - whole.owner;
@@ -139,7 +140,7 @@ class AllReducedSlices final : public SliceAverage {
       for (int begin = 0; begin < slice.owners;) {
         const std::int64_t left = slice.owners - begin;
         const std::int64_t missing = (capacity_ - fill) / slice.each() + 1;
-        if (run.empty() && missing < left) {  // whole runs of this slice alone
+        if (run.empty() && missing < left) {  // whole runs are made of this slice alone
           const auto count = static_cast<int>(missing);
           repeat(device(), left / missing, [&](std::int64_t i) {
             reduce_run({slice.part(begin + static_cast<int>(i) * count, count)});
@@ -164,7 +165,7 @@ class AllReducedSlices final : public SliceAverage {
     std::vector<Tensor> parts;
     parts.reserve(run.size() + 1);
     for (const Slice& slice : run) parts.push_back(slice.values);
-    if (run.size() == 1 && run.front().owners > 1) {  // several slices are no view
+    if (run.size() == 1 && run.front().owners > 1) {  // slices of several owners are no view
       parts = {run.front().part(0, 1).values, run.front().part(1, run.front().owners - 1).values};
     }
     const Flattened flat(device(), std::move(parts));
@@ -183,27 +184,28 @@ class ReducedSlices final : public SliceAverage {
       : SliceAverage(context, layouts), overlaps_(context.config.overlap_comm) {}
 
  private:
-  /// The slices of neighbouring ranks that own equally many elements each.
+  /// The slices of neighbouring ranks, each of which owns as many elements.
   struct Owners {
     int first = 0;
     int count = 1;
-    std::vector<Tensor> parts;  // of the first
+    std::vector<Tensor> parts;  // the slices of the first owner
   };
 
-  // An owner's slices together exceed the capacity only in an extra-large tensor, of which it has
-  // one slice: always one call.
+  // The slices of one owner exceed the capacity together only in an extra-large tensor, of which
+  // the owner has one slice: it always takes one call.
   void reduce(const std::vector<Slice>& slices) const override {
     for (const Owners& owners : by_owner(slices)) {
       repeat(device(), owners.count, [&](std::int64_t) { reduce_to(owners); });
     }
   }
 
-  // In the order of their first slices. Slices of several owners are cut where others begin or end.
+  // The owners in the order of their first slices. Slices of several owners are cut where others
+  // begin or end.
   static std::vector<Owners> by_owner(const std::vector<Slice>& slices) {
     std::set<int> borders;
     for (const Slice& slice : slices) borders.insert({slice.owner, slice.owner + slice.owners});
     std::vector<Owners> list;
-    std::map<int, std::size_t> place_of;  // by first owner
+    std::map<int, std::size_t> place_of;  // by the first owner
     for (const Slice& slice : slices) {
       const int end = slice.owner + slice.owners;
       for (auto first = borders.find(slice.owner); *first < end; ++first) {

@@ -14,13 +14,13 @@ class BucketAverage {
  public:
   virtual ~BucketAverage() = default;
 
-  /// All on the current stream. Afterwards the parts of the bucket's gradients that this rank owns
-  /// are averages; the others are undefined.
+  /// Averages a bucket, all on the current stream. Afterwards the parts of its gradients that this
+  /// rank owns are averages; the others are undefined.
   /// @param bucket  not empty
   virtual void average(const GradientBucket& bucket) const = 0;
 };
 
-/// By the first line that holds, with K = reduce_bucket_size:
+/// Makes the average of the first line whose setting is in force, with K = reduce_bucket_size:
 ///
 ///   contiguous_gradients = false      flatten all, divide, one all-reduce, copy all back
 ///   reduce_scatter = false            one all-reduce in place, scaled as configured

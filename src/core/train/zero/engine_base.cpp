@@ -8,7 +8,7 @@ namespace dstune {
 
 namespace {
 
-// The type in which DeepSpeed adds squares up over the ranks.
+// The type in which DeepSpeed adds up squares over the ranks.
 DType norm_dtype(const StepConfig& config) { return config.stage == 3 ? DType::fp64 : DType::fp32; }
 
 }  // namespace

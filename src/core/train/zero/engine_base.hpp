@@ -15,7 +15,7 @@
 
 namespace dstune {
 
-/// Arguments of make_zero_engine, as the engines keep them.
+/// The arguments of make_zero_engine, as the engines keep them.
 struct EngineContext {
   StepConfig config;
   const ModelParameters* parameters;
@@ -38,7 +38,7 @@ class EngineBase : public ZeroEngine {
  protected:
   EngineBase(const EngineContext& context, LossScaler::Kind scaler);
 
-  /// gradient_ready() of what is trained.
+  /// gradient_ready() of a tensor that is trained.
   virtual void take_gradient(std::size_t tensor, Buffer gradient) = 0;
 
   const StepConfig& config() const { return context_.config; }
@@ -49,7 +49,7 @@ class EngineBase : public ZeroEngine {
   const std::vector<ParameterGroup>& groups() const { return groups_; }
 
   std::size_t tensor_count() const { return parameters().tensors.size(); }
-  /// Tensors that are not frozen, ascending.
+  /// The tensors that are not frozen, in ascending order.
   const std::vector<std::size_t>& trained() const { return trained_; }
   std::int64_t numel(std::size_t tensor) const { return parameters().tensors[tensor].numel(); }
   int rank() const { return collectives().rank(); }
@@ -58,19 +58,20 @@ class EngineBase : public ZeroEngine {
   NextUpdate next_update(double weight_decay) const {
     return {&config().optimizer, weight_decay, updates_ + 1};
   }
-  /// Ends step(): counts the update, adapts the loss scale.
+  /// Ends step(): counts the update and adapts the loss scale.
   StepResult finish(bool overflow);
 
-  // Numbers of the step, on the device.
-  /// The squares of all gradients, added up, from start_norm() on.
+  // Numbers of the step that stay on the device.
+  /// The sum of the squares of all gradients, from start_norm() on.
   Tensor squares() const { return squares_.tensor(); }
   void start_norm();
   /// Adds to squares() the sum over `group` of the squares that `add_own(sum)` adds.
   template <class AddOwn>
   void add_squares_of(Collectives& group, AddOwn add_own);
-  /// By what gradients are multiplied; from squares(), which are complete.
+  /// The factor that gradients are multiplied by, made of squares(), which must be complete.
   Tensor clip_factor();
-  /// True if any rank of `group` finds inf or NaN in its own gradients: find_own(flag).
+  /// True if any rank of `group` finds inf or NaN in its own gradients; find_own(flag) searches
+  /// them.
   template <class FindOwn>
   bool any_overflow(Collectives& group, FindOwn find_own);
   Tensor flag() const { return flag_.tensor(); }
@@ -78,8 +79,8 @@ class EngineBase : public ZeroEngine {
   Buffer temporary(std::int64_t count, DType dtype) const {
     return make_buffer(device(), MemoryCategory::temporaries, count, dtype);
   }
-  /// The sum over all ranks of values each of which one rank has: `own` writes this rank's part
-  /// into a zeroed fp32 tensor of `count` elements.
+  /// The sum over all ranks of values of which each belongs to one rank: `own` writes this rank's
+  /// part into a zeroed fp32 tensor of `count` elements.
   template <class Own>
   std::vector<float> collect(std::int64_t count, Own own) {
     return collect(collectives(), count, own);
@@ -95,10 +96,10 @@ class EngineBase : public ZeroEngine {
   LossScaler scaler_;
   std::int64_t updates_ = 0;
   Scalar squares_;
-  Scalar part_;  // of the squares
+  Scalar part_;  // one group's part of the squares
   Scalar factor_;
   Scalar flag_;
-  std::optional<double> norm_scale_;  // of the gradients in squares_; none: no norm
+  std::optional<double> norm_scale_;  // scale of the gradients in squares_; none: there is no norm
   Buffer unused_state_;               // see leaves_unused_state()
 };
 

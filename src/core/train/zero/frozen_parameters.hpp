@@ -1,4 +1,4 @@
-// Parameters that are not trained, in stages 0 to 2.
+// The parameters that are not trained, in stages 0 to 2.
 #pragma once
 
 #include <cstddef>
@@ -11,12 +11,12 @@
 
 namespace dstune {
 
-/// Every rank has frozen tensors in the model dtype, each an allocation of its own: they have no
-/// master, gradient or optimizer state and are in no flat buffer, so no step ever sends them
-/// (is_optimized_parameter() of DeepSpeed).
+/// Every rank has the frozen tensors in the model dtype, each as an allocation of its own. They
+/// have no master, gradient or optimizer state and are in no flat buffer, so that no step ever
+/// sends them (is_optimized_parameter() of DeepSpeed).
 class FrozenParameters {
  public:
-  /// Allocates and fills them.
+  /// Allocates and fills the frozen tensors.
   FrozenParameters(Device& device, const ModelParameters& parameters, DType dtype,
                    std::uint64_t seed);
 

@@ -10,25 +10,26 @@
 
 namespace dstune {
 
-/// Overflow at the smallest allowed scale: training cannot go on. On every rank at once.
+/// Thrown on every rank at once when gradients overflow at the smallest scale: training cannot go
+/// on.
 class LossScaleExhausted : public Error {
  public:
   using Error::Error;
 };
 
-/// Dynamic for fp16 unless a static scale is configured; 1 for the other types.
+/// The scale is dynamic for fp16 unless a static one is configured, and 1 for the other types.
 class LossScaler {
  public:
-  /// ZeRO's scaler waits for `hysteresis` overflows before it halves; the wrappers of stage 0 halve
-  /// at once and stay at the minimum.
+  /// ZeRO's scaler waits for `hysteresis` overflows before it halves the scale; the wrappers of
+  /// stage 0 halve it at once and stay at the minimum.
   enum class Kind { zero, wrapper };
 
   LossScaler(const LossScaleConfig& config, DType dtype, Kind kind);
 
   double scale() const noexcept { return scale_; }
 
-  /// After every step, skipped or not.
-  /// @throws LossScaleExhausted
+  /// Called after every step, skipped or not.
+  /// @throws LossScaleExhausted  after an overflow at the smallest scale
   void update(bool overflow);
 
  private:

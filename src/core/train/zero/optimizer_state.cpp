@@ -8,7 +8,7 @@
 namespace dstune {
 namespace {
 
-/// A tensor with its parts of the state and of the scratch; parts that do not exist are empty.
+/// A tensor with its parts of the state and of the scratch; parts that it does not have are empty.
 struct Piece {
   UpdatedTensor tensor;
   std::array<Tensor, 2> state;
@@ -47,7 +47,7 @@ LambStep step_of(const LambSettings& lamb, const NextUpdate& next) {
           next.step};
 }
 
-/// One update of one piece, by the optimizer of the settings.
+/// One update of one piece, by the optimizer that is set.
 struct Apply {
   Device& device;
   const NextUpdate& next;

@@ -11,32 +11,32 @@
 
 namespace dstune {
 
-/// The update that comes next.
+/// What the next update needs to know.
 struct NextUpdate {
   const OptimizerConfig* optimizer = nullptr;
   double weight_decay = 0;
-  std::int64_t step = 1;      ///< 1 at the first
-  double gradient_scale = 1;  ///< Lamb divides by it itself
+  std::int64_t step = 1;      ///< 1 for the first update
+  double gradient_scale = 1;  ///< Lamb itself divides gradients by it
 };
 
-/// The tensors that the optimizer takes for one parameter. Under ZeRO that is a whole partition:
-/// Lamb's norms are the partition's.
+/// The tensors that the optimizer takes for one parameter. Under ZeRO a whole partition is one
+/// parameter: Lamb's norms are those of the partition.
 struct UpdatedTensor {
   Tensor gradient;   ///< fp32; any dtype for Lamb
   Tensor parameter;  ///< fp32
-  Tensor copy = {};  ///< Lamb: the parameter in the gradient's dtype, or empty
+  Tensor copy = {};  ///< Lamb only: the parameter in the gradient's dtype, or empty
 };
 
-/// fp32, state_tensors() for every parameter; category optimizer.
+/// The state in fp32: state_tensors() tensors for every parameter; category optimizer.
 class OptimizerState {
  public:
-  /// Allocates and initialises it unless it exists: ZeRO and plain fp32 training do so in the first
-  /// update, the 16-bit wrappers of stage 0 at the start.
+  /// Allocates and initialises the state unless it exists. ZeRO and plain fp32 training do so in
+  /// the first update, the 16-bit wrappers of stage 0 at the start.
   void ensure(Device& device, const OptimizerConfig& optimizer, std::int64_t numel);
 
-  /// One update; allocates the state if needed. torch.optim's temporaries are those of the whole
+  /// One update; it allocates the state if needed. torch.optim's temporaries are those of the whole
   /// list (category temporaries).
-  /// @param tensors  always the same, in the same order
+  /// @param tensors  the same at every call, in the same order
   void update(Device& device, const NextUpdate& next, std::span<const UpdatedTensor> tensors);
   void update(Device& device, const NextUpdate& next, Tensor gradient, Tensor parameter) {
     const UpdatedTensor tensor{gradient, parameter};

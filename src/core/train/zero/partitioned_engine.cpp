@@ -80,7 +80,7 @@ void PartitionedEngine::flush() {
   if (config().overlap_comm && !config().contiguous_gradients) wait_for_reduction();
   const Stream stream = config().overlap_comm ? Stream::reduction : Stream::compute;
   device().wait(stream, device().record(Stream::compute));
-  // The reduction before this one is over: its bucket is filled next.
+  // The reduction before this one must be over, since its bucket is filled next.
   device().wait(Stream::compute, reduced_);
   reduce_bucket(stream);
   const bool has_two_buckets = config().overlap_comm && config().contiguous_gradients;
@@ -103,8 +103,8 @@ void PartitionedEngine::reduce_bucket(Stream stream) {
   reduced_ = device().record(stream);
 }
 
-// A gradient that another rank owns is dropped at the end in stage 1, and in stage 2 now, or, in a
-// list that the reduction may still read, at the next wait.
+// A gradient that another rank owns is dropped at the end of the step in stage 1. In stage 2 it is
+// dropped at once, or, if it is in a list that the reduction may still read, at the next wait.
 void PartitionedEngine::leave(GradientBucket::Entry& entry) {
   if (is_stage_1() && !has_own_sums()) {
     kept_[entry.tensor] = std::move(entry.own);
@@ -171,7 +171,7 @@ Tensor PartitionedEngine::find_clip_factor() {
 
 void PartitionedEngine::update(std::size_t group, Tensor factor) {
   const Buffer flat = partition_.flattened(group, layouts_[group].partition());
-  // One set holds the gradients of all groups: it goes with the last of them.
+  // One set holds the gradients of all groups: it is dropped with the last group.
   if (group + 1 == states_.groups()) partition_.drop_sum();
   const Tensor gradients = flat.tensor(DType::fp32);
   device().run(MemoryPass::unscale, ScaleBy{gradients, factor});

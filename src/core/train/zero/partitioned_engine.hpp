@@ -1,4 +1,4 @@
-// Stages 1 and 2: optimizer state partitioned; in stage 2 gradients as well.
+// Stages 1 and 2: the optimizer state is partitioned, in stage 2 the gradients as well.
 #pragma once
 
 #include <memory>
@@ -32,7 +32,8 @@ class PartitionedEngine final : public EngineBase {
  private:
   void take_gradient(std::size_t tensor, Buffer gradient) override;
   bool is_stage_1() const { return config().stage == 1; }
-  /// Stage 1 with grad_accum_dtype: the sum over micro-steps is not in the model dtype.
+  /// True in stage 1 if the sum over micro-steps has another type than the model
+  /// (grad_accum_dtype).
   bool has_own_sums() const {
     return is_stage_1() && config().accumulation_dtype() != config().dtype;
   }
@@ -53,8 +54,8 @@ class PartitionedEngine final : public EngineBase {
   GradientBucket bucket_;
   std::unique_ptr<BucketAverage> average_;
   PartitionGradients partition_;
-  std::vector<Buffer> kept_;      // stage 1: .grad of every tensor until the boundary, or its sum
-  std::vector<Buffer> previous_;  // of the last flush, which may still run
+  std::vector<Buffer> kept_;      // stage 1: .grad of every tensor, or its sum, until the boundary
+  std::vector<Buffer> previous_;  // lists of the last flush, which may still run
   Event reduced_;                 // the end of the last flush
   bool boundary_ = true;
 };

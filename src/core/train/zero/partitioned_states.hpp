@@ -1,4 +1,4 @@
-// Parameters in flat buffers, and this rank's partition of master weights and optimizer state.
+// The parameters in flat buffers, and this rank's partition of master weights and optimizer state.
 #pragma once
 
 #include <cstddef>
@@ -15,12 +15,12 @@
 namespace dstune {
 
 /// The tensors that stages 1 and 2 hold besides gradients (docs/deepspeed-step.md, "Memory of
-/// stages 1 and 2"): per parameter group e A bytes of parameters, and (4 + s) A / N of fp32 master
-/// and optimizer state (s: 4 bytes for each of state_tensors()).
+/// stages 1 and 2"): for each parameter group e A bytes of parameters, and (4 + s) A / N bytes of
+/// fp32 master and optimizer state (s is 4 bytes for each of state_tensors()).
 class PartitionedStates {
  public:
   /// Allocates parameters and master, uninitialised but for the padding, which is zero.
-  /// @param frozen   what the layouts leave out
+  /// @param frozen   the tensors that the layouts leave out
   /// @param layouts  must outlive this
   PartitionedStates(Device& device, Collectives& collectives, DType dtype, FrozenParameters frozen,
                     const FlatLayouts& layouts);
@@ -30,15 +30,16 @@ class PartitionedStates {
   Tensor parameter(std::size_t tensor) const;
   const FrozenParameters& frozen() const noexcept { return frozen_; }
 
-  /// After parameter()s were filled: the master gets their values.
+  /// Gives the master the values of the parameters; called after these were filled.
   void initialize_master();
-  /// One update of this rank's partition of a group by its gradients (fp32), and its way back into
-  /// the parameters.
+  /// One update of this rank's partition of a group by its gradients (fp32); copies the new values
+  /// into the parameters.
   void update(std::size_t group, const NextUpdate& next, Tensor gradients);
-  /// The updated partitions of all ranks; nothing with one rank.
+  /// Gathers the updated partitions of all ranks; does nothing with one rank.
   void gather();
 
-  /// Master values: those of `tensor` that this rank has go into `all`, fp32, of its numel.
+  /// Writes this rank's part of the master values of `tensor` into `all`, which is fp32 and has the
+  /// tensor's numel.
   void read_own(std::size_t tensor, Tensor all);
   void write(std::size_t tensor, std::span<const float> values);
 

@@ -170,7 +170,7 @@ StepResult FusedEngine::step() {
   return finish(false);
 }
 
-// The list of fp32 copies and their concatenation live together for a moment: 8 bytes per element
+// The list of fp32 copies and their concatenation exist together for a moment: 8 bytes per element,
 // while the 16-bit gradients still exist.
 Buffer FusedEngine::flat_gradients() {
   std::vector<Buffer> copies(tensor_count());

@@ -9,15 +9,17 @@
 
 namespace dstune {
 
-/// Elements after which DeepSpeed closes a bucket in stage 0, whatever reduce_bucket_size says.
+/// The number of elements after which DeepSpeed closes a bucket in stage 0, whatever
+/// reduce_bucket_size says.
 constexpr std::int64_t kReplicatedBucket = 500'000'000;
 
-/// Cuts tensors of these sizes, in their order, into the buckets of stage 0: one closes after the
-/// tensor with which its elements exceed `limit`. Returns the end index of every bucket.
+/// Cuts tensors of these sizes, in their order, into the buckets of stage 0: a bucket closes after
+/// the tensor with which its elements exceed `limit`.
+/// @returns the end index of every bucket
 std::vector<std::size_t> pack_replicated(const std::vector<std::int64_t>& sizes,
                                          std::int64_t limit);
 
-/// Parameters, gradients and their average; the update is the derived class's.
+/// The parameters, gradients and their average; the update is the derived class's.
 class ReplicatedEngine : public EngineBase {
  public:
   void begin_micro_step(bool boundary) override { boundary_ = boundary; }
@@ -29,7 +31,7 @@ class ReplicatedEngine : public EngineBase {
   void write_parameter(std::size_t tensor, std::span<const float> values) override;
 
  protected:
-  /// @param flat  all parameters that are trained in one allocation
+  /// @param flat  true: all parameters that are trained are in one allocation
   ReplicatedEngine(const EngineContext& context, bool flat);
 
   void take_gradient(std::size_t tensor, Buffer gradient) final;
@@ -38,7 +40,7 @@ class ReplicatedEngine : public EngineBase {
 
   Tensor gradient(std::size_t tensor) const { return gradients_[tensor].tensor(config().dtype); }
   void drop_gradients();
-  /// The inf/NaN pass of both 16-bit wrappers. bf16 computes it and ignores the result.
+  /// The inf/NaN pass of both 16-bit wrappers. bf16 computes it too and ignores the result.
   bool overflowed() const;
 
  private:
@@ -51,8 +53,8 @@ class ReplicatedEngine : public EngineBase {
   bool boundary_ = true;
 };
 
-/// fp32 without a wrapper: the optimizer directly on the parameters, its state from the first step
-/// on.
+/// fp32 without a wrapper: the optimizer works directly on the parameters, and its state exists
+/// from the first step on.
 class PlainEngine final : public ReplicatedEngine {
  public:
   explicit PlainEngine(const EngineContext& context);
@@ -80,8 +82,8 @@ class FusedEngine final : public ReplicatedEngine {
   OptimizerState state_;
 };
 
-/// 16-bit with any other optimizer: one fp32 master per tensor. torch's foreach AdamW adds lists of
-/// temporaries of its own that are not modelled. Lamb has a step of its own
+/// 16-bit with any other optimizer: there is one fp32 master per tensor. torch's foreach AdamW adds
+/// lists of temporaries of its own that are not modelled. Lamb has a step of its own
 /// (docs/decisions/optimizers.md).
 class UnfusedEngine final : public ReplicatedEngine {
  public:
@@ -93,7 +95,7 @@ class UnfusedEngine final : public ReplicatedEngine {
   StepResult step_lamb();
   Buffer flattened() const;
   double norm_of_flattened();
-  /// The same for the tensors of every group: `updated` says what the optimizer takes.
+  /// Updates the tensors of every group in the same way: `updated` says what the optimizer takes.
   template <class Updated>
   void update_groups(double gradient_scale, Updated updated);
   void write_back();

@@ -67,12 +67,12 @@ void ShardedEngine::begin_micro_step(bool boundary) {
   coordinator_.begin_forward();
 }
 
-// Nothing inside a leaf module has hooks.
+// The modules inside a leaf module have no hooks.
 bool ShardedEngine::has_hooks(std::size_t module) const {
   return !leaf_of_[module] || *leaf_of_[module] == module;
 }
 
-// Profiles are fitted to the modules with parameters: the hooks of containers are in theirs.
+// Profiles are fitted to the modules with parameters: their times contain the hooks of containers.
 void ShardedEngine::spend_hook(std::size_t module) {
   if (parameters().modules[module].parameters.empty() && !leaf_of_[module]) return;
   device().host_event(HostEvent::module_hook);
@@ -102,7 +102,7 @@ void ShardedEngine::note_live() const {
 
 Tensor ShardedEngine::parameter(std::size_t tensor) const { return gathered_.full(tensor); }
 
-// Gradients of a leaf module wait for the end of its backward.
+// The gradients of a leaf module wait for the end of its backward.
 void ShardedEngine::take_gradient(std::size_t tensor, Buffer gradient) {
   device().host_event(HostEvent::gradient_hook);
   if (open_leaf_) {
@@ -112,7 +112,7 @@ void ShardedEngine::take_gradient(std::size_t tensor, Buffer gradient) {
   }
 }
 
-// In the order of the sub-groups, not of their arrival.
+// Gradients are reduced in the order of the sub-groups, not of their arrival.
 void ShardedEngine::reduce_leaf() {
   for (const SubGroup& group : layout_.sub_groups()) {
     for (const std::size_t tensor : group.tensors) {

@@ -1,4 +1,4 @@
-// Stage 3: parameters, gradients and optimizer state sharded.
+// Stage 3: parameters, gradients and optimizer state are sharded.
 #pragma once
 
 #include <cstddef>
@@ -18,8 +18,8 @@
 namespace dstune {
 
 /// DeepSpeed's ZeRO-3 optimizer without offload; parameters are gathered and released module by
-/// module. The sections of docs/deepspeed-step.md on it are "Memory of stage 3", "Gathers of stage
-/// 3", "Reductions of stage 3", "Passes over gradients" and "The update".
+/// module. The sections of docs/deepspeed-step.md about it are "Memory of stage 3", "Gathers of
+/// stage 3", "Reductions of stage 3", "Passes over gradients" and "The update".
 class ShardedEngine final : public EngineBase {
  public:
   explicit ShardedEngine(const EngineContext& context);
@@ -35,7 +35,7 @@ class ShardedEngine final : public EngineBase {
 
  private:
   void take_gradient(std::size_t tensor, Buffer gradient) override;
-  /// This rank's shard of a tensor in a buffer laid out by layout_.
+  /// This rank's shard of a tensor, in a buffer that layout_ lays out.
   Tensor part(const Buffer& buffer, DType dtype, std::size_t tensor) const;
   /// The collectives of the ranks that share one copy of the model.
   Collectives& shards() const { return shard_groups_.shards(); }
@@ -51,14 +51,14 @@ class ShardedEngine final : public EngineBase {
   ShardGroups shard_groups_;
   ShardLayout layout_;
   Buffer shards_;                       // model dtype
-  Buffer master_;                       // fp32, of what is trained
+  Buffer master_;                       // fp32, of the tensors that are trained
   std::vector<OptimizerState> states_;  // by sub-group
   ShardedGradients gradients_;
-  std::unique_ptr<QuantizedGradients> quantized_;  // null: as they are
+  std::unique_ptr<QuantizedGradients> quantized_;  // null: nothing is quantised
   ParameterCoordinator coordinator_;
   GatheredParameters gathered_;
   std::vector<std::optional<std::size_t>> leaf_of_;  // by module
-  std::optional<std::size_t> open_leaf_;             // that runs now
+  std::optional<std::size_t> open_leaf_;             // the leaf module that runs now
   std::map<std::size_t, Buffer> leaf_gradients_;     // by tensor
   std::int64_t micro_step_ = -1;
 };

@@ -55,7 +55,7 @@ StepResult UnfusedEngine::step() {
 // The gradients stay in 16 bit: Lamb's kernel unscales them and writes the 16-bit parameters, which
 // are then written once more.
 StepResult UnfusedEngine::step_lamb() {
-  const Buffer unused = flattened();  // DeepSpeed makes it and keeps it until the end
+  const Buffer unused = flattened();  // DeepSpeed makes it and keeps it to the end
   const double scaled_norm = norm_of_flattened();
   const bool overflows = any_overflow(collectives(), [&](Tensor flag) {
     device().run(FindInfOrNan{squares(), flag});
@@ -84,7 +84,7 @@ Buffer UnfusedEngine::flattened() const {
   return flat;
 }
 
-// It goes to the host (get_weight_norm).
+// The norm is read by the host (get_weight_norm).
 double UnfusedEngine::norm_of_flattened() {
   const Buffer flat = flattened();
   const Buffer single = temporary(parameters().trainable_total(), DType::fp32);

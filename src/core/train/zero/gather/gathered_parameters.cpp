@@ -114,8 +114,8 @@ void GatheredParameters::gather_packed(const Source& source, const Tensors& tens
   group.received = source.group->all_gather(own, whole, setup_.purpose);
 }
 
-// Tensors lie as in DeepSpeed at the sums of their unpadded sizes: the padding of a shard, which is
-// zero, may reach into the next tensors, whose own part is written after it.
+// Tensors lie as in DeepSpeed, at the sums of their unpadded sizes: the padding of a shard, which
+// is zero, may reach into the next tensors, whose own part is written after it.
 void GatheredParameters::gather_by_all_reduce(const Tensors& tensors) {
   Group& group = add_group(primary(), tensors);
   group.holds_tensors = true;
@@ -135,7 +135,7 @@ void GatheredParameters::gather_by_all_reduce(const Tensors& tensors) {
   group.received = collectives_.all_reduce(whole, ReduceOp::sum, Purpose::parameters);
 }
 
-// DeepSpeed cuts the padding of a single tensor off before it dequantises, which moves the groups.
+// DeepSpeed cuts off the padding of a single tensor before it dequantises, which moves the groups.
 void GatheredParameters::gather_quantized(const Source& source, const Tensors& tensors) {
   const std::int64_t numel = layout_.numel(tensors.front());
   const bool padded = numel != shard_numel(source, tensors.front()) * source.group->size();
@@ -155,7 +155,7 @@ void GatheredParameters::gather_quantized(const Source& source, const Tensors& t
   group.received = group.message->received;
 }
 
-// The computation reads it on its own stream.
+// A buffer for parameters, which the computation reads on its own stream.
 Buffer GatheredParameters::parameters(std::int64_t numel) const {
   Buffer buffer = make_buffer(device_, MemoryCategory::parameters, numel, setup_.dtype);
   buffer.used_on(Stream::compute);
@@ -239,7 +239,7 @@ void GatheredParameters::keep_secondary(std::size_t tensor) {
   secondary_[tensor] = make_buffer(device_, MemoryCategory::parameters, shard, setup_.dtype);
   const Tensor whole = secondary_[tensor].tensor(setup_.dtype);
   const Tensor kept = whole.slice(0, count);
-  // Undefined values there would change the step of a group.
+  // Undefined values in the padding would change the step of a quantisation group.
   if (setup_.quantized) device_.run(FillZero{whole.slice(count, shard - count)});
   if (count > 0) {
     device_.run(MemoryPass::partition_copy, Copy{full_[tensor].slice(first, count), kept});
@@ -260,7 +260,7 @@ void GatheredParameters::gather_persistent(const Tensors& tensors) {
   if (tensors.empty()) return;
   const Setup usual = setup_;
   setup_.purpose = Purpose::persistent;
-  if (collectives_.size() > 1 && tensors.size() == 1) {  // DeepSpeed packs and unpacks it
+  if (collectives_.size() > 1 && tensors.size() == 1) {  // DeepSpeed packs even one tensor
     gather_packed(primary(), tensors);
     await(tensors);
   } else {

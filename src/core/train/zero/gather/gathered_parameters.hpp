@@ -1,4 +1,4 @@
-// Stage 3: the full tensors that are gathered, and how they come.
+// Stage 3: the full tensors that are gathered, and how they are gathered.
 #pragma once
 
 #include <cstddef>
@@ -19,24 +19,26 @@ namespace dstune {
 enum class GatherMethod {
   packed,      ///< one all-gather into a rank-major buffer, from which each is copied
   sequential,  ///< one all-gather for each, received where it stays (stage3_allgather_sequential)
-  coalesced,   ///< as sequential, in one launch (MiCS)
+  coalesced,   ///< one all-gather for each as in `sequential`, all in one launch (MiCS)
   all_reduce   ///< one all-reduce of a zero-filled buffer, in which they stay
                ///< (stage3_use_all_reduce_for_fetch_params)
 };
 
-/// Carries out what ParameterCoordinator decides. Gathers do not wait for the update: as in
-/// DeepSpeed the host does, at the end of every step. A gather runs on its stream from gather() on;
-/// its tensors may be read after await(). One tensor alone is received where it stays, padded to N
-/// times its shard. The buffer of a packed gather is unpacked, for all its tensors, when the first
-/// of them is awaited, and freed when the last of them was (AllGatherCoalescedHandle).
+/// Carries out what ParameterCoordinator decides. Gathers do not wait for the update, since the
+/// host does at the end of every step, as in DeepSpeed. A gather runs on its stream from gather()
+/// on; its tensors may be read after await(). A gather of one tensor is received where the tensor
+/// stays, padded to N times its shard. The buffer of a packed gather is unpacked, for all its
+/// tensors, when the first of them is awaited, and freed when the last of them has been awaited
+/// (AllGatherCoalescedHandle).
 ///
-/// hpZ: releasing a tensor leaves a secondary shard, the N / z-fold of the primary one, from which
-/// it is gathered among the z ranks of the secondary group until forget_secondary() names it. A
-/// gather of tensors with and without one is two.
+/// hpZ: the release of a tensor leaves a secondary shard, which is N / z times as large as the
+/// primary one. The tensor is gathered from it among the z ranks of the secondary group until
+/// forget_secondary() names it. A gather of some tensors with and some without a secondary shard
+/// becomes two.
 ///
 /// A quantised gather travels as QuantizedGather says and is dequantised when the first of its
-/// tensors is awaited; its message stays until the last of them was. The gathers after the update
-/// are never quantised.
+/// tensors is awaited; its message stays until the last of them has been awaited. The gathers after
+/// the update are never quantised.
 ///
 /// With one rank nothing is gathered: a tensor is its own shard, and await() of a gather
 /// synchronises the device.
@@ -49,48 +51,49 @@ class GatheredParameters {
     Stream stream = Stream::compute;
     GatherMethod method = GatherMethod::packed;
     Collectives* secondary = nullptr;  ///< hpZ's group; none: no secondary shards
-    bool quantized = false;  ///< as int8 (zero_quantized_weights), packed whatever the method is
+    bool quantized = false;            ///< as int8 (zero_quantized_weights); always packed
     Purpose purpose = Purpose::parameters;
   };
 
   GatheredParameters(Device& device, Collectives& collectives, const ShardLayout& layout,
                      Setup setup);
 
-  /// @param shards  this rank's, by `layout`; they must outlive this object
+  /// @param shards  this rank's shards, laid out by `layout`; they must outlive this object
   void use(Tensor shards) { shards_ = shards; }
 
-  /// Starts to gather tensors that are not there, in ascending order. Nothing for an empty list.
+  /// Starts to gather tensors that are not there; they are in ascending order. Does nothing for an
+  /// empty list.
   /// @throws QuantizationRefused  if DeepSpeed cannot quantise their message
   void gather(const Tensors& tensors);
-  /// The compute stream waits for those of `tensors` that were not awaited since their gather.
+  /// Makes the compute stream wait for those of `tensors` that were not awaited since their gather.
   void await(const Tensors& tensors);
   void release(const Tensors& tensors);
-  /// Gathers tensors that are not there one by one and waits for all, as after the update.
+  /// Gathers tensors that are not there one by one and waits for all of them, as after the update.
   void gather_persistent(const Tensors& tensors);
-  /// After the update of `tensors`: their secondary shards are outdated.
+  /// Called after the update of `tensors`, which makes their secondary shards outdated.
   void forget_secondary(const Tensors& tensors);
   /// The elements of a tensor that is gathered and awaited.
   Tensor full(std::size_t tensor) const;
 
  private:
-  /// Which shards are gathered, and among whom.
+  /// The shards that are gathered, and the ranks among which they are.
   struct Source {
     Collectives* group;
-    std::int64_t factor;  // primary shards in one of its shards
+    std::int64_t factor;  // primary shards in one shard of this source
   };
-  /// Tensors gathered in one call.
+  /// The tensors that are gathered in one call.
   struct Group {
     Source source{};
     Tensors tensors;
-    Buffer buffer;  // packed: what was received; all_reduce: where they stay
+    Buffer buffer;  // packed: what was received; all_reduce: where the tensors stay
     std::optional<QuantizedMessage> message;
-    Event received;           // the message
-    Event ready;              // the tensors
-    std::int64_t stride = 0;  // packed: elements of one rank
+    Event received;           // when the message has arrived
+    Event ready;              // when the tensors can be read
+    std::int64_t stride = 0;  // packed: elements from one rank
     bool is_packed = false;
-    bool holds_tensors = false;  // all_reduce: until the last of them is released
+    bool holds_tensors = false;  // all_reduce: it is kept until the last tensor is released
     bool arrived = false;
-    std::size_t members = 0;  // tensors not yet awaited, or released where it holds them
+    std::size_t members = 0;  // tensors not yet awaited, or not yet released if it holds them
   };
 
   Source primary() const { return {&collectives_, 1}; }
@@ -121,10 +124,10 @@ class GatheredParameters {
   Tensor shards_;
   std::list<Group> groups_;
   std::vector<std::list<Group>::iterator> group_of_;  // by tensor; end(): none
-  std::vector<bool> awaits_;                          // by tensor: gathered, not yet awaited
-  std::vector<Buffer> storage_;                       // by tensor
-  std::vector<Tensor> full_;                          // by tensor
-  std::vector<Buffer> secondary_;                     // by tensor: shards
+  std::vector<bool> awaits_;       // by tensor: it is gathered and not yet awaited
+  std::vector<Buffer> storage_;    // by tensor
+  std::vector<Tensor> full_;       // by tensor
+  std::vector<Buffer> secondary_;  // by tensor: the secondary shards
   InFlightLimit in_flight_limit_;
 };
 

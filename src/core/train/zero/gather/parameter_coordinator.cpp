@@ -27,8 +27,8 @@ ParameterCoordinator::ParameterCoordinator(Model model, Rules rules)
       steps_of_(model_.numels.size()),
       fetched_for_(model_.numels.size(), kNever) {}
 
-// The count of available elements starts anew although persistent tensors are there: they do not
-// count against the limit of what is gathered ahead.
+// The count of available elements starts anew although persistent tensors are there, since these do
+// not count against the limit of what is gathered ahead.
 void ParameterCoordinator::begin_forward() {
   if (mode_ == Mode::invalid) {
     mode_ = Mode::record;
@@ -93,7 +93,8 @@ void ParameterCoordinator::mark_gathered(const Tensors& tensors) {
   }
 }
 
-// Uses that an earlier prefetch has passed are no longer in the queue.
+// Removes a module's uses from the queue; those that an earlier prefetch has passed are no longer
+// in it.
 void ParameterCoordinator::skip_uses_of(std::size_t module) {
   Tensors expected;
   for (const std::size_t tensor : model_.used_tensors[module]) {
@@ -142,7 +143,7 @@ ParameterCoordinator::Tensors ParameterCoordinator::release(std::size_t module) 
 }
 
 // DeepSpeed remembers its first decision for a module at a step for ever, whatever the prefetcher
-// does differently later.
+// does later.
 const ParameterCoordinator::Tensors& ParameterCoordinator::release_candidates(std::size_t module) {
   const auto key = std::pair(module, step_);
   const auto known = decided_.find(key);
@@ -160,7 +161,7 @@ ParameterCoordinator::Tensors ParameterCoordinator::find_release_candidates(
   return candidates;
 }
 
-// DeepSpeed goes through the steps to come until what they use adds up to the distance.
+// DeepSpeed goes through the coming steps until what they use adds up to the distance.
 bool ParameterCoordinator::is_used_soon(std::size_t tensor) const {
   const std::vector<std::int64_t>& steps = steps_of_[tensor];
   const auto next = std::lower_bound(steps.begin(), steps.end(), step_);

@@ -1,4 +1,5 @@
-// Stage 3: when parameters are gathered, gathered ahead, and released. No device, no communication.
+// Stage 3: when parameters are gathered, gathered ahead, and released. It has no device and does
+// not communicate.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +22,7 @@ class ParameterCoordinator {
  public:
   using Tensors = std::vector<std::size_t>;
 
-  /// All in elements.
+  /// The settings and the model. Limits are numbers of elements.
   struct Rules {
     std::int64_t prefetch_bucket = 50'000'000;        ///< B_p; 0: nothing is gathered ahead
     std::int64_t max_live = 1'000'000'000;            ///< L_max
@@ -34,7 +35,7 @@ class ParameterCoordinator {
     std::vector<Tensors> used_tensors;  ///< by module
   };
 
-  /// The steps to take before a module runs, in this order.
+  /// What to do before a module runs, in this order.
   struct Fetch {
     Tensors gather;    ///< together: what the module lacks
     Tensors await;     ///< everything it uses
@@ -43,23 +44,23 @@ class ParameterCoordinator {
 
   ParameterCoordinator(Model model, Rules rules);
 
-  /// Before the first module of a micro-step.
+  /// Called before the first module of a micro-step.
   void begin_forward();
-  /// Before a module's forward or backward.
+  /// Called before a module's forward or backward.
   /// @throws std::logic_error  if the order of modules is not the recorded one
   Fetch fetch(std::size_t module);
-  /// After it: what to release.
+  /// Called after it; returns what to release.
   Tensors release(std::size_t module);
-  /// After a backward: what modules hold that never came to the end of theirs.
+  /// Called after a backward; returns the tensors held by modules whose own backward has not ended.
   Tensors release_leftovers();
-  /// Before the update: everything that is still there.
+  /// Called before the update; returns everything that is still there.
   Tensors release_all();
-  /// `tensors` were gathered after the update.
+  /// Says that `tensors` were gathered after the update.
   void regathered(const Tensors& tensors);
 
   /// The tensors that stay gathered from step to step.
   Tensors persistent_tensors() const;
-  /// Later micro-steps follow the record.
+  /// True if later micro-steps follow the record.
   bool is_complete() const noexcept { return mode_ == Mode::complete; }
   /// Elements that are gathered or on their way, persistent ones too.
   std::int64_t live() const noexcept { return live_; }
@@ -84,18 +85,18 @@ class ParameterCoordinator {
   Model model_;
   Rules rules_;
   Mode mode_ = Mode::invalid;
-  std::vector<std::size_t> order_;    // of modules, recorded
-  std::vector<Use> uses_;             // in that order
-  std::vector<std::int64_t> passed_;  // by step, and behind the last: elements used before it
+  std::vector<std::size_t> order_;    // the modules in the recorded order
+  std::vector<Use> uses_;             // their uses of tensors in that order
+  std::vector<std::int64_t> passed_;  // elements used before each step, and before the end
   std::size_t next_use_ = 0;          // front of the fetch queue
   std::int64_t step_ = 0;             // modules fetched in this micro-step
   std::int64_t available_numel_ = 0;
-  std::int64_t live_ = 0;  // since ever, not since this forward
+  std::int64_t live_ = 0;  // gathered at any time, not only in this forward
   std::vector<bool> available_;
   std::vector<std::vector<std::size_t>> users_;      // by tensor: modules that run with it
-  std::vector<std::vector<std::int64_t>> steps_of_;  // by tensor: those that use it, ascending
-  std::vector<std::int64_t> fetched_for_;  // by tensor: last step it was gathered or kept for
-  std::vector<std::size_t> open_;          // modules fetched and not yet released
+  std::vector<std::vector<std::int64_t>> steps_of_;  // by tensor: steps that use it, ascending
+  std::vector<std::int64_t> fetched_for_;  // by tensor: the last step it was gathered or kept for
+  std::vector<std::size_t> open_;          // modules that are fetched and not yet released
   std::map<std::pair<std::size_t, std::int64_t>, Tensors> decided_;  // by module and step
 };
 

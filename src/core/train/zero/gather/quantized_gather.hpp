@@ -8,16 +8,16 @@
 
 namespace dstune {
 
-/// A message that is on its way, or has arrived, and is not dequantised yet: everybody's values and
-/// steps.
+/// A message that is on its way, or has arrived, and is not dequantised yet: the values and steps
+/// of all ranks.
 struct QuantizedMessage {
   Buffer values;   ///< int8
   Buffer steps;    ///< fp32
-  Event received;  ///< both
+  Event received;  ///< when both have arrived
 };
 
-/// DeepSpeed's two halves of a quantised gather (docs/decisions/quantisation.md): the launch, and
-/// the rest. Between them only the message is held.
+/// The two halves of DeepSpeed's quantised gather (docs/decisions/quantisation.md): the launch, and
+/// the dequantisation. Between them only the message is held.
 ///
 /// For a message of n elements per rank in G = weight_groups(n) groups, on N ranks:
 ///
@@ -26,9 +26,9 @@ struct QuantizedMessage {
 /// | all_gather | int8 | n N | n N |
 /// | all_gather | fp32 | G N | 4 G N |
 ///
-/// Temporaries of the launch, freed when it returns: n e (several shards are first copied
-/// together), 2 n (their cast to fp16, unless they are), n + 4 G (quantised). The wait has these: 2
-/// n N (fp16, unless `dtype` is).
+/// Temporaries of the launch, freed when it returns: n e bytes (a copy that joins several shards),
+/// 2 n (their cast to fp16, unless they are fp16), and n + 4 G (quantised). dequantized() takes 2 n
+/// N bytes (fp16, unless `dtype` is fp16).
 class QuantizedGather {
  public:
   QuantizedGather(Device& device, Collectives& collectives, DType dtype)
@@ -38,15 +38,15 @@ class QuantizedGather {
   /// @throws QuantizationRefused  if their length is no multiple of 8
   QuantizedMessage launch(const std::vector<Tensor>& shards) const;
 
-  /// Everybody's shards, rank by rank, as launch() was given them; dequantised elements. The
-  /// current stream has waited for the message.
-  /// @param category  what the result is for
+  /// The dequantised elements of the shards of all ranks, rank by rank, in the order of launch().
+  /// The current stream must have waited for the message.
+  /// @param category  of the result
   Buffer dequantized(const QuantizedMessage& message, MemoryCategory category) const;
 
  private:
-  /// The shards as one fp16 tensor; `together` and `half` hold what must be made for that.
+  /// The shards as one fp16 tensor; `together` and `half` hold the copies that this needs.
   Tensor joined(const std::vector<Tensor>& shards, Buffer& together, Buffer& half) const;
-  /// Room for everybody's.
+  /// Memory for what all ranks send, each as much as `own`.
   Buffer all_of(const Buffer& own) const;
 
   Device& device_;

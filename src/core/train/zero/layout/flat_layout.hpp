@@ -23,7 +23,8 @@ struct OwnedRange {
 /// partitions.
 class FlatLayout {
  public:
-  /// @param round_robin  tensors are dealt to the ranks instead of laid out in registration order
+  /// @param round_robin  tensors are dealt out to the ranks instead of laid out in registration
+  /// order
   FlatLayout(const ParameterGroup& group, const ModelParameters& parameters, int group_size,
              bool round_robin);
 
@@ -34,14 +35,14 @@ class FlatLayout {
   std::int64_t padded() const noexcept { return partition_ * size_; }
   std::int64_t partition() const noexcept { return partition_; }  ///< elements per rank
 
-  /// The parts of tensors that `rank` owns, by their place in its partition.
+  /// The parts of tensors that `rank` owns, in the order of their places in its partition.
   std::vector<OwnedRange> owned_by(int rank) const;
 
-  /// How `tensor` is cut by the partitions' borders, by offset.
+  /// A piece of `tensor` between the borders of partitions.
   struct Piece {
     int owner = 0;
     std::int64_t numel = 0;
-    int owners = 1;  ///< how many ranks from `owner` on have so many elements each
+    int owners = 1;  ///< number of ranks, from `owner` on, that have so many elements each
   };
   std::vector<Piece> pieces(std::size_t tensor) const;
 

@@ -1,4 +1,4 @@
-// The values a new model starts with.
+// The values that a new model starts with.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 namespace dstune {
 
 /// Fills `out` with elements [first, first + out.numel) of tensor `index`, as its InitialValue
-/// says. Depends on the seed and the element alone, not on how it is sharded.
+/// says. They depend on the seed and the element alone, not on how the tensor is sharded.
 void fill_initial(Device& device, const ModelParameters& parameters, std::size_t index,
                   std::int64_t first, std::uint64_t seed, Tensor out);
 

@@ -34,8 +34,8 @@ bool is_named(const LeafModuleConfig& named, const ModuleSpec& module) {
              [&](const std::string& suffix) { return ends_with(module.name, suffix); });
 }
 
-/// Elements and modules with parameters inside `module`, itself included; the tied head counts its
-/// tensor again, as DeepSpeed does.
+/// The elements and the modules with parameters inside `module`, itself included. The tied head
+/// counts its tensor again, as in DeepSpeed.
 struct Contents {
   std::int64_t numel = 0;
   std::int64_t modules = 0;

@@ -10,11 +10,11 @@
 
 namespace dstune {
 
-/// False: no model has leaf modules but those that DeepSpeed knows, which can all be modelled.
+/// False: models have no leaf modules but those that DeepSpeed knows, which can all be modelled.
 bool names_leaf_modules(const StepConfig& config);
 
-/// DeepSpeed's leaf modules, ascending, none inside another: those that `leaf_module` names, by
-/// default the blocks of experts, and those whose granularity is at most
+/// DeepSpeed's leaf modules, in ascending order, none inside another: those that `leaf_module`
+/// names (by default the blocks of experts), and those whose granularity is at most
 /// stage3_module_granularity_threshold, parents first. The granularity of a module with children is
 /// its elements / (1 + modules with parameters inside it), rounded down; modules of more than 1e9
 /// elements and those without children have none.

@@ -1,4 +1,4 @@
-// Parameter groups: which tensors share an optimizer setting, hence a flat buffer.
+// Parameter groups: the tensors that share the optimizer's settings, and hence a flat buffer.
 #pragma once
 
 #include <cstddef>
@@ -14,8 +14,8 @@ struct ParameterGroup {
   double weight_decay = 0;
 };
 
-/// One group with an "optimizer" section; without one HF Trainer's two, decay and no-decay. Frozen
-/// tensors are in none, and empty groups are left out.
+/// One group if there is an "optimizer" section, else HF Trainer's two, decay and no-decay. Frozen
+/// tensors are in no group, and empty groups are left out.
 std::vector<ParameterGroup> make_parameter_groups(const OptimizerConfig& optimizer,
                                                   const ModelParameters& parameters);
 

@@ -1,4 +1,5 @@
-// ZeRO++'s groups: how messages and gradients are cut for quantisation, and where they cannot be.
+// ZeRO++'s groups: how messages and gradients are cut for quantisation, and where they cannot be
+// cut.
 #pragma once
 
 #include <cstdint>
@@ -8,15 +9,16 @@
 
 namespace dstune {
 
-/// DeepSpeed stops at this with an assertion, or gets it wrong without a word: the experiment is
-/// Skipped (docs/decisions/quantisation.md).
+/// Thrown where DeepSpeed stops with an assertion, or computes wrong values without a word. The
+/// experiment is Skipped (docs/decisions/quantisation.md).
 class QuantizationRefused : public std::invalid_argument {
  public:
   using std::invalid_argument::invalid_argument;
 };
 
-/// Groups of a message of `numel` weights (qwZ): the fewest that are not larger than 8000 elements,
-/// each a multiple of 8. None, and DeepSpeed fails, if numel is not a multiple of 8 itself.
+/// The number of groups of a message of `numel` weights (qwZ): the fewest of at most 8000 elements
+/// each, whose size is a multiple of 8. None if numel itself is not a multiple of 8: DeepSpeed
+/// fails then.
 std::optional<std::int64_t> weight_groups(std::int64_t numel);
 
 /// How a gradient is reduced with zero_quantized_gradients on more than one node (qgZ).
@@ -29,21 +31,21 @@ enum class GradientPath {
 
 using Shape = std::vector<std::int64_t>;
 
-/// Groups of a gradient of two dimensions: as many as its larger side has elements, at least one
-/// per rank.
+/// The number of groups of a gradient of two dimensions: as many as its larger side has elements,
+/// and at least one per rank.
 std::int64_t gradient_groups(const Shape& shape, int ranks);
 GradientPath gradient_path(const Shape& shape, int ranks);
 
-/// Ranks as DeepSpeed sees them, node by node.
+/// The ranks as DeepSpeed sees them, node by node.
 struct NodeGrid {
   int nodes = 1;
-  int devices = 1;  ///< of a node, in use
+  int devices = 1;  ///< devices of a node that are in use
 
   bool operator==(const NodeGrid&) const = default;
 };
 
 /// One node if `ranks` fit on one, or if it is not known how many devices a node has (0).
-/// @throws QuantizationRefused  if they fill more than one node, but the last not wholly
+/// @throws QuantizationRefused  if they take more than one node and do not fill the last one
 NodeGrid node_grid(int ranks, int devices_per_node);
 
 }  // namespace dstune

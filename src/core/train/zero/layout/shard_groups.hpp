@@ -1,4 +1,4 @@
-// Stage 3: among which ranks parameters are sharded.
+// Stage 3: the groups of ranks among which parameters are sharded.
 #pragma once
 
 #include <memory>
@@ -10,11 +10,11 @@
 
 namespace dstune {
 
-/// How many ranks do what together.
+/// The sizes of the groups of ranks.
 struct ShardSizes {
-  int shards = 1;     ///< share one copy of the model: mics_shard_size, or all
-  int replicas = 1;   ///< have the same shard: ranks / shards
-  int secondary = 1;  ///< share the secondary shards of hpZ; 1: there are none
+  int shards = 1;     ///< ranks that share one copy of the model: mics_shard_size, or all
+  int replicas = 1;   ///< ranks that have the same shard: ranks / shards
+  int secondary = 1;  ///< ranks that share hpZ's secondary shards; 1: there are none
 };
 
 ShardSizes shard_sizes(const StepConfig& config, int ranks);
@@ -23,8 +23,8 @@ ShardSizes shard_sizes(const StepConfig& config, int ranks);
 /// names them.
 std::vector<std::string> unsupported_shard_sizes(const StepConfig& config, int ranks);
 
-/// Neighbours share a copy of the model (MiCS), neighbours among them the secondary shards (hpZ);
-/// ranks at the same place of their copy are replicas of each other.
+/// Neighbouring ranks share a copy of the model (MiCS), and neighbours among these share the
+/// secondary shards (hpZ). Ranks at the same place of their copies are replicas of each other.
 class ShardGroups {
  public:
   /// Local. `all` must outlive this object.

@@ -22,7 +22,7 @@ Flattened::Flattened(Device& device, std::vector<Tensor> parts)
   const DType dtype = parts_.front().dtype;
   copy_ = make_buffer(device, MemoryCategory::temporaries, numel, dtype);
   tensor_ = copy_.tensor(dtype);
-  // Neighbours in memory go together: one kernel makes the whole list.
+  // Parts that are neighbours in memory are copied together: one kernel makes the whole list.
   for (std::size_t i = 0; i < parts_.size();) {
     Tensor stretch = parts_[i];
     const std::int64_t offset = offsets_[i];

@@ -10,7 +10,7 @@
 
 namespace dstune {
 
-/// PyTorch's flatten of a list of tensors of one type: a single one is a view of itself; several
+/// PyTorch's flatten of a list of tensors of one type: a single tensor is a view of itself; several
 /// are copied one after the other into a temporary.
 class Flattened {
  public:
@@ -18,7 +18,7 @@ class Flattened {
   Flattened(Device& device, std::vector<Tensor> parts);
 
   Tensor tensor() const { return tensor_; }
-  /// Copies values back into part i; nothing for a view.
+  /// Copies values back into part i; does nothing for a view.
   void copy_back(std::size_t i) const;
   void copy_back() const;
 

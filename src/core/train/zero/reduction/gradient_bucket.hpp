@@ -11,24 +11,24 @@
 
 namespace dstune {
 
-/// DeepSpeed's greedy packing (docs/deepspeed-step.md, "Buckets"): what does not fit any more
-/// flushes the bucket first; a tensor larger than the whole bucket is an "extra large" one, never
-/// copied, alone. With contiguous_gradients the others are copied into its memory, without it they
-/// only form a list.
+/// DeepSpeed's greedy packing (docs/deepspeed-step.md, "Buckets"): a tensor that does not fit any
+/// more flushes the bucket first. A tensor larger than the whole bucket is an "extra large" one; it
+/// is never copied, and is alone in the bucket. With contiguous_gradients the others are copied
+/// into the bucket's memory; without it they only form a list.
 class GradientBucket {
  public:
   struct Entry {
     std::size_t tensor = 0;
     Tensor gradient;  ///< in the bucket, or in `own`
-    Buffer own;       ///< what was not copied: of an extra-large tensor, or in a list
+    Buffer own;       ///< a gradient that was not copied: an extra-large one, or one of a list
   };
 
   /// @param capacity  reduce_bucket_size, elements
   /// @param copies    2: one is filled while the other is reduced (overlap_comm in stages 1 and 2);
-  ///                  0: a list
+  /// 0: it is a list
   GradientBucket(Device& device, DType dtype, std::int64_t capacity, int copies);
 
-  /// Its memory, in full; category buckets. Nothing if it is there already.
+  /// Allocates its memory, in full; category buckets. Does nothing if the memory is there already.
   void allocate();
   void free_memory();
 
@@ -44,7 +44,7 @@ class GradientBucket {
   /// none.
   Tensor contents() const;
   bool is_extra_large() const { return fill_ > capacity_; }
-  /// After a flush.
+  /// Empties the bucket; called after a flush.
   void clear();
 
  private:

@@ -5,15 +5,15 @@
 
 namespace dstune {
 
-// PyTorch takes the largest and the smallest element: each pass reads all, and nothing that grows
-// with the gradient is allocated.
+// PyTorch takes the largest and the smallest element: each pass reads all elements, and allocates
+// nothing that grows with the gradient.
 void find_overflow_by_extremes(Device& device, Tensor gradient, Tensor flag) {
   device.run(MemoryPass::overflow_check, FindInfOrNan{gradient, flag});
   device.run(MemoryPass::overflow_check, FindInfOrNan{gradient, flag});
 }
 
-// isinf and isnan, each into a mask (n) of which any() is taken: 4 bytes per element and pass, the
-// last of them a copy within the mask.
+// isinf and isnan each make a mask (n), of which any() is taken: 4 bytes per element and pass, the
+// last of which are a copy within the mask.
 void find_overflow_in_shard(Device& device, Tensor gradients, Tensor flag) {
   const std::int64_t half = gradients.numel / 2;
   const auto pass = [&] {
@@ -28,8 +28,8 @@ void find_overflow_in_shard(Device& device, Tensor gradients, Tensor flag) {
   pass();
 }
 
-// No Device has fp64 tensors. Two fp32 copies take the same bytes and the same traffic (read e,
-// write 8, read 8), and add_squares accumulates in double anyway.
+// No Device does arithmetic on fp64 tensors. Two fp32 copies take the same bytes and the same
+// traffic (read e, write 8, read 8), and add_squares accumulates in double anyway.
 void add_squares_in_double(Device& device, Tensor gradient, Tensor sum) {
   const Buffer copies =
       make_buffer(device, MemoryCategory::temporaries, 2 * gradient.numel, DType::fp32);

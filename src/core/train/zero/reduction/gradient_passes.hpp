@@ -11,10 +11,11 @@ namespace dstune {
 /// temporaries. `flag`: see FindInfOrNan.
 void find_overflow_by_extremes(Device& device, Tensor gradient, Tensor flag);
 
-/// Stage 3's check of the whole gradient shard: two masks, one after the other.
+/// Stage 3's inf/NaN check of the whole gradient shard, with two masks, one after the other.
 void find_overflow_in_shard(Device& device, Tensor gradients, Tensor flag);
 
-/// `sum` += squares, by way of a copy in double precision: 8 bytes per element of temporaries.
+/// Adds the squares of `gradient` to `sum`, by way of a copy in double precision: 8 bytes per
+/// element of temporaries.
 void add_squares_in_double(Device& device, Tensor gradient, Tensor sum);
 
 }  // namespace dstune

@@ -22,7 +22,7 @@ namespace {
 
 /// The tensor that a collective is given in the place of `original`: the original itself if it has
 /// the type of communication, otherwise a copy of it in that type (category temporaries). One pass
-/// to make the copy, one to bring the result back, (e + e_c) bytes per element each.
+/// makes the copy and one brings the result back, with (e + e_c) bytes per element each.
 class Message {
  public:
   Message(Device& device, Tensor original, DType dtype)
@@ -34,7 +34,7 @@ class Message {
   }
 
   Tensor tensor() const { return tensor_; }
-  /// Brings the result back into the original; nothing where that was communicated itself.
+  /// Brings the result back into the original; does nothing if the original itself was sent.
   void write_back() const {
     if (copy_) device_.run(MemoryPass::message_cast, Cast{tensor_, original_});
   }

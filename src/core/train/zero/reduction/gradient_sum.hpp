@@ -9,30 +9,32 @@
 
 namespace dstune {
 
-/// By what gradients are multiplied around their sum (docs/decisions/gradient-averages.md): factors
-/// of the two possible passes; none: that pass is not made, whatever the factor would be.
+/// The factors that gradients are multiplied by before and after their sum
+/// (docs/decisions/gradient-averages.md); none: that pass is not made, whatever the factor would
+/// be.
 struct GradientScaling {
   std::optional<double> before;
   std::optional<double> after;
 };
 
-/// Where DeepSpeed reads prescale_gradients and gradient_predivide_factor f: stage 0, the BF16
-/// optimizer, and stages 1 and 2 with reduce_scatter = false and contiguous_gradients.
+/// The scaling where DeepSpeed reads prescale_gradients and gradient_predivide_factor f: in stage
+/// 0, in the BF16 optimizer, and in stages 1 and 2 with reduce_scatter = false and
+/// contiguous_gradients.
 ///
 ///   default        after 1/N, for N > 1     f != 1    before 1/f, after f/N, for N != f
 ///   prescale       before 1/N               "sum"     none
 GradientScaling configured_scaling(const StepConfig& config, int ranks);
 
-/// The other ways of stages 1 and 2 divide first and read none of those keys: before 1/N; with
-/// "sum" none.
+/// The scaling of the other ways of stages 1 and 2, which divide first and read none of those keys:
+/// before 1/N; with "sum" none.
 GradientScaling division_first(const StepConfig& config, int ranks);
 
-/// All on the current stream, in this order: cast, scale, sum, scale, cast back. The scaling
-/// happens in the type of communication, as DeepSpeed's does.
+/// Sums gradients up, all on the current stream, in this order: cast, scale, sum, scale, cast back.
+/// The scaling happens in the type of communication, as in DeepSpeed.
 struct GradientSum {
   Device& device;
   Collectives& collectives;
-  DType dtype;  ///< of communication
+  DType dtype;  ///< the type of communication
 
   void all_reduce(Tensor inout, const GradientScaling& scaling) const;
   /// Only `root` gets the sum; `inout` is undefined on other ranks afterwards.

@@ -30,7 +30,7 @@ void PartitionGradients::start() {
   current_.filled = true;
   if (contiguous_) {
     current_.together = make_buffer(device_, MemoryCategory::gradients, numel_, dtype_);
-    current_.together.used_on(Stream::compute);  // which adds up and updates
+    current_.together.used_on(Stream::compute);  // where they are summed, and used by the update
   } else {
     current_.own.resize(offsets_.size());
   }

@@ -24,7 +24,7 @@ std::unique_ptr<QuantizedGradients> QuantizedGradients::make(const StepConfig& c
   if (!config.quantized_gradients) return nullptr;
   const NodeGrid grid = node_grid(collectives.size(), config.devices_per_node);
   if (grid.nodes == 1) return nullptr;
-  // The constructor is private to make_unique.
+  // make_unique cannot call the constructor, which is private.
   return std::unique_ptr<QuantizedGradients>(
       new QuantizedGradients(device, collectives, parameters, grid));
 }

@@ -16,7 +16,8 @@ namespace dstune {
 /// The two groups of every rank, and the path of every gradient (docs/decisions/quantisation.md).
 class QuantizedGradients {
  public:
-  /// None where the knob is off or everything is one node: gradients are averaged as without it.
+  /// Null where the knob is off or all ranks are on one node: gradients are then averaged as
+  /// without it.
   /// @param parameters  must outlive the result
   /// @throws QuantizationRefused  where DeepSpeed stops at the number of ranks
   static std::unique_ptr<QuantizedGradients> make(const StepConfig& config, Device& device,
@@ -26,7 +27,7 @@ class QuantizedGradients {
   /// True if the gradient of `tensor` has to be reduce-scattered.
   /// @throws QuantizationRefused  if DeepSpeed would get it wrong
   bool must_scatter(std::size_t tensor, DType dtype) const;
-  /// This rank's part of the average of a gradient that need not be.
+  /// This rank's part of the average of a gradient that need not be reduce-scattered.
   Buffer average(std::size_t tensor, Tensor gradient) const;
 
  private:

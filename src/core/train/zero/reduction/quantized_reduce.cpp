@@ -43,7 +43,7 @@ Buffer QuantizedReduce::average(Tensor gradient, std::int64_t groups) const {
   return sum_of_nodes(of_nodes, gradient.numel / devices, gradient.dtype);
 }
 
-// Every node's contribution is dequantised before they are added in the gradient's type.
+// The contribution of every node is dequantised before all are added in the gradient's type.
 Buffer QuantizedReduce::sum_of_nodes(const Packed& received, std::int64_t elements,
                                      DType dtype) const {
   const Buffer all = make_buffer(device_, MemoryCategory::temporaries, elements, dtype);

@@ -6,8 +6,9 @@
 
 namespace dstune {
 
-/// The ranks are nodes * devices, node by node: `intra` is the group of this rank's node, `inter`
-/// that of the ranks which have its place on the other nodes (docs/decisions/quantisation.md).
+/// There are nodes * devices ranks, node by node: `intra` is the group of this rank's node, and
+/// `inter` is the group of the ranks at the same place on the other nodes
+/// (docs/decisions/quantisation.md).
 ///
 /// Collectives for a gradient of n elements in G = gradient_groups() groups, L = intra.size():
 ///
@@ -18,8 +19,8 @@ namespace dstune {
 /// | between nodes | all_to_all | int8 | n / 2 L | n / 2 L |
 /// | | all_to_all | fp32 | G / L | 4 G / L |
 ///
-/// Temporaries: what is sent and what is received of both hops, n (1 + 1/L) + 8 G (1 + 1/L) bytes,
-/// and the n / L elements that come out, all until the call returns.
+/// Temporaries, all until the call returns: what is sent and what is received in both hops, n (1 +
+/// 1/L) + 8 G (1 + 1/L) bytes, and the n / L elements that are dequantised after the second hop.
 class QuantizedReduce {
  public:
   QuantizedReduce(Device& device, Collectives& intra, Collectives& inter)
@@ -27,9 +28,9 @@ class QuantizedReduce {
 
   int ranks() const { return intra_.size() * inter_.size(); }
 
-  /// On the current stream: this rank's part of the average over all ranks: `gradient.numel /
-  /// ranks()` elements of its type, the part of rank inter.rank() * intra.size() + intra.rank().
-  /// The path of the gradient must be GradientPath::quantized.
+  /// Averages on the current stream and returns this rank's part of the average over all ranks:
+  /// `gradient.numel / ranks()` elements of its type, the part of rank inter.rank() * intra.size()
+  /// + intra.rank(). The path of the gradient must be GradientPath::quantized.
   /// @param groups  gradient_groups() of its shape
   Buffer average(Tensor gradient, std::int64_t groups) const;
 

@@ -120,8 +120,8 @@ void ShardedGradients::average_each(std::vector<Tensor>& parts, std::vector<Buff
   }
 }
 
-// A gradient that waited as it is still has the model dtype. DeepSpeed keeps original and copy
-// until the end.
+// A gradient that waited without being copied still has the model dtype. DeepSpeed keeps original
+// and copy until the end.
 void ShardedGradients::cast_to_message() {
   const DType dtype = config_.message_dtype();
   for (Entry& entry : entries_) {
@@ -145,7 +145,7 @@ std::vector<std::int64_t> ShardedGradients::alike_owners(Entries entries) const 
   return borders;
 }
 
-// Rank-major order.
+// Writes the shards in rank-major order.
 void ShardedGradients::interleave(Entries entries, Tensor flat) const {
   const std::int64_t chunk = flat.numel / collectives_.size();
   const std::vector<std::int64_t> borders = alike_owners(entries);
@@ -173,7 +173,7 @@ void ShardedGradients::fill_chunk(Entries entries, std::int64_t owner, Tensor ch
   }
 }
 
-// All parts are cast back before the first is taken, as in DeepSpeed.
+// All parts are cast back before the first of them is taken, as in DeepSpeed.
 void ShardedGradients::take_parts(std::vector<Tensor> parts) {
   std::vector<Buffer> casts;
   for (Tensor& part : parts) {

@@ -19,40 +19,42 @@ namespace dstune {
 /// "Reductions of stage 3").
 ///
 /// With contiguous_gradients a gradient is copied into a buffer of reduce_bucket_size elements of
-/// the communication dtype and freed; one that does not fit even the empty buffer waits as it is.
-/// Without, all of them wait as they are. A flush is one reduce-scatter of a rank-major copy with
-/// padded shards (of the tensor itself if it is alone and N divides it), or, with reduce_scatter =
-/// false and everything in the buffer, an all-reduce of the buffer.
+/// the communication dtype and freed; one that does not fit even into the empty buffer waits
+/// without being copied. Without contiguous_gradients all of them wait so. A flush is one
+/// reduce-scatter of a rank-major copy with padded shards (of the tensor itself if it is alone and
+/// N divides it). With reduce_scatter = false and everything in the buffer it is an all-reduce of
+/// the buffer.
 ///
-/// With quantize_with() a reduce-scatter becomes one average per tensor, in their order: quantised,
-/// or the same reduce-scatter of one tensor (docs/decisions/quantisation.md).
+/// After quantize_with() a reduce-scatter becomes one average per tensor, in their order, which is
+/// quantised or the same reduce-scatter of one tensor (docs/decisions/quantisation.md).
 ///
 /// MiCS: in the last micro-step each flush is followed by the average of its shards, as they are
 /// summed up, over the replicas: one all-reduce per tensor (DeepSpeed coalesces them in one call).
 ///
-/// The shards live in one buffer of the accumulation dtype, category gradients, always.
+/// The shards always live in one buffer of the accumulation dtype, category gradients.
 class ShardedGradients {
  public:
-  /// @param replicas  those that have the same shards; null: nobody
-  /// @param stream    of the reductions
+  /// @param replicas  the ranks that have the same shards; null: there are none
+  /// @param stream    the stream of the reductions
   ShardedGradients(const StepConfig& config, Device& device, Collectives& collectives,
                    Collectives* replicas, const ShardLayout& layout, Stream stream);
 
-  /// @param first  of the micro-steps of a step: shards are overwritten, not added to
+  /// @param first  of the micro-steps of a step: its gradients overwrite the shards, later ones are
+  /// added
   void begin_micro_step(bool first, bool last) {
     is_first_ = first;
     is_last_ = last;
   }
   /// @param quantized  null: no gradient is quantised; must outlive this object
   void quantize_with(const QuantizedGradients* quantized) { quantized_ = quantized; }
-  /// The gradient of `tensor`, in the model dtype.
-  /// @throws QuantizationRefused  from the flush that it causes; flush() likewise
+  /// Takes the gradient of `tensor`, in the model dtype.
+  /// @throws QuantizationRefused  from the flush that it causes; so does flush()
   void add(std::size_t tensor, Buffer gradient);
   void flush();
   /// The end of the last flush.
   const Event& reduced() const { return reduced_; }
 
-  /// All of this rank's shards, and the one of a tensor, in the accumulation dtype.
+  /// All of this rank's shards, and the shard of one tensor, in the accumulation dtype.
   Tensor shards() const { return shards_.tensor(config_.accumulation_dtype()); }
   Tensor shard(std::size_t tensor) const {
     return shards().slice(layout_.offset(tensor), layout_.shard(tensor));
@@ -73,14 +75,15 @@ class ShardedGradients {
   using Entries = std::span<const Entry>;
   void scatter();
   void cast_to_message();
-  /// This rank's parts of the averages of `entries` go to the end of `parts`; `held` owns them.
+  /// Appends this rank's parts of the averages of `entries` to `parts`; `held` owns their memory.
   void average(Entries entries, std::vector<Tensor>& parts, std::vector<Buffer>& held) const;
   void average_each(std::vector<Tensor>& parts, std::vector<Buffer>& held) const;
-  /// Every owner's chunk of `flat` gets its shard of each tensor, padding zeroed.
+  /// Writes into every owner's chunk of `flat` the owner's shard of each tensor, with zeroed
+  /// padding.
   void interleave(Entries entries, Tensor flat) const;
   void fill_chunk(Entries entries, std::int64_t owner, Tensor chunk) const;
-  /// Borders between owners whose shards of all `entries` are equally filled: 0 first, the number
-  /// of ranks last.
+  /// The borders between owners whose shards of all `entries` are equally filled: the first is 0,
+  /// the last the number of ranks.
   std::vector<std::int64_t> alike_owners(Entries entries) const;
   void average_whole();
   void take_parts(std::vector<Tensor> parts);
