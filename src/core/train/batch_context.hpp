@@ -1,4 +1,4 @@
-// What the whole computation of one micro-batch shares.
+// What all parts of a model's forward share while they compute one micro-batch.
 #pragma once
 
 #include <cstdint>
@@ -10,14 +10,14 @@
 
 namespace dstune {
 
-/// A micro-batch as its sequences lie, and the device that computes it; M = rows().
+/// A micro-batch, where its sequences lie, and the device that computes it; M = rows().
 struct BatchContext : MicroBatch {
   BatchContext(const MicroBatch& batch, Device& on) : MicroBatch(batch), device(&on) {}
 
   std::vector<TokenSpan> sequences = {};  ///< RowLengths::sequences
   bool is_packed = false;
   Device* device;
-  std::uint64_t seed = 0;  ///< of the micro-step: what adapters drop out
+  std::uint64_t seed = 0;  ///< the micro-step's, from which adapters draw what they drop out
 
   void take(const RowLengths& lengths) {
     size = lengths.rows;
@@ -26,12 +26,12 @@ struct BatchContext : MicroBatch {
     is_packed = lengths.is_packed;
   }
   bool is_padded() const { return !sequences.empty() && !is_packed; }
-  /// What is behind the sequences of padded rows.
+  /// The places behind the sequences of padded rows.
   std::vector<TokenSpan> padding() const;
 
   std::int64_t rows() const { return size * sequence_length; }
 
-  /// A parameter's gradient.
+  /// Memory for a parameter's gradient of `numel` elements.
   Buffer gradient(std::int64_t numel) const {
     return make_buffer(*device, MemoryCategory::gradients, numel, dtype);
   }
@@ -46,7 +46,7 @@ inline std::vector<TokenSpan> BatchContext::padding() const {
   return padding;
 }
 
-/// An independent seed for each place that draws, such as those that drop out.
+/// An independent seed for each place that draws random numbers, such as a dropout.
 constexpr std::uint64_t seed_of(std::uint64_t seed, std::uint64_t place = 0) {
   return random_bits(seed, place + 1);
 }

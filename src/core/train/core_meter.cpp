@@ -15,7 +15,7 @@ Seconds thread_time() {
   return static_cast<Seconds>(time.tv_sec) + static_cast<Seconds>(time.tv_nsec) * 1e-9;
 }
 
-// Each round needs the one before: neither vectors nor caches have a part in it.
+// Each round needs the one before, so that neither vector units nor caches change the result.
 std::uint64_t mix_often(std::uint64_t value) {
   constexpr int kRounds = 50'000;
   for (int i = 0; i < kRounds; ++i) {
@@ -26,7 +26,7 @@ std::uint64_t mix_often(std::uint64_t value) {
   return value;
 }
 
-// The best of a few: what an interrupt costs is no property of the core.
+// The best of a few tries counts: the time that an interrupt takes is no property of the core.
 double probe() {
   constexpr int kTries = 3;
   volatile std::uint64_t value = 1;
@@ -55,8 +55,8 @@ CoreMeter::CoreMeter(Device& device, DType dtype)
 
 void CoreMeter::begin_step() { begin_ = thread_time(); }
 
-// A thread that waits sleeps for the most part, but not all of the time: what it had beyond its own
-// work is not of it.
+// A thread that waits for others sleeps for the most part, but not all of the time: CPU time beyond
+// what its own work wanted was spent on waiting and is not counted.
 void CoreMeter::end_step(Seconds total, Seconds exposed) {
   if (!works_here_) return;
   const Seconds wanted = std::max(total - exposed, 0.0);

@@ -8,20 +8,22 @@
 
 namespace dstune {
 
-/// Adds up the steps of one experiment. Local; the thread that makes it is the one that works.
+/// Adds up the core time of the steps of one experiment. Local; it is made by the thread that
+/// works.
 class CoreMeter {
  public:
-  /// Probes the core, in less than a millisecond; of a GPU its peaks are the probe.
+  /// Probes the core, which takes less than a millisecond; a GPU's probe is the measurement of its
+  /// peaks.
   /// @param device  must outlive it
   CoreMeter(Device& device, DType dtype);
 
-  /// Around each step.
+  /// begin_step() and end_step() are called around each step.
   void begin_step();
   /// @param total    wall time of the step
-  /// @param exposed  of it, what was waited for in collectives
+  /// @param exposed  the part of it in which this rank waited for collectives
   void end_step(Seconds total, Seconds exposed);
 
-  /// One element; none where time is virtual.
+  /// One element, or none where time is virtual.
   std::vector<CoreUse> use() const;
 
  private:

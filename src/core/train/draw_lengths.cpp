@@ -15,7 +15,7 @@ namespace {
 constexpr std::uint64_t kLengths = 0x6c656e67746873;
 constexpr unsigned kBitsOfARow = 20;
 
-/// In [0, 1).
+/// @returns a number in [0, 1)
 double fraction_of(std::uint64_t bits) { return static_cast<double>(bits >> 11U) * 0x1p-53; }
 
 std::int64_t of_histogram(const std::vector<LengthCount>& counts, double u) {
@@ -35,7 +35,7 @@ double lognormal(const LengthSettings& settings, double u, double v) {
   return std::exp(mu + settings.sigma * z);
 }
 
-// A double may be beyond all integers.
+// A double may be larger than all integers.
 std::int64_t whole(double length, std::int64_t most) {
   return length >= static_cast<double>(most) ? most
                                              : static_cast<std::int64_t>(std::floor(length + 0.5));
@@ -69,7 +69,7 @@ RowLengths padded(const LengthSettings& settings, const std::vector<std::int64_t
   return rows;
 }
 
-/// @param length_of  of the n-th sequence of a row
+/// @param length_of  gives the length of the n-th sequence of a row
 template <class LengthOf>
 RowLengths packed(std::int64_t count, std::int64_t row_length, LengthOf length_of) {
   RowLengths rows{.length = count * row_length, .is_packed = true};

@@ -14,19 +14,20 @@
 namespace dstune {
 namespace {
 
-// Micro-batches that stand for all; in between the nearest counts.
+// Micro-batches that stand for all sizes; a size in between takes the nearest one.
 constexpr std::int64_t kMicroBatches[] = {1, 4, 16};
 
 constexpr Bytes kSmallestMessage = Bytes{1} << 16U;
-// Two messages, and some slack: see measure_rates().
+// The memory of experiments holds two of the largest messages, and some slack: see measure_rates().
 constexpr Bytes kMessages = 3;
 
-/// The same on all ranks: as large as the memory that experiments have allows.
+/// The largest message, in bytes; the same on all ranks, as large as the experiments' memory
+/// allows.
 Bytes largest_message(const RunSettings& settings) {
   return std::clamp(settings.memory_limit / kMessages, kSmallestMessage, kLargestMessage);
 }
 
-// No key of DeepSpeed's.
+// The key under which ds_config asks for messages; it is none of DeepSpeed's.
 constexpr std::string_view kAsked = "dstune_messages";
 
 std::vector<GroupMessage> messages_in(const json::object& ds_config) {

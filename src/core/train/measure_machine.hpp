@@ -13,16 +13,16 @@
 
 namespace dstune {
 
-/// The products of every matrix of `model` with `rows` activations, forward and backward, each
-/// shape once.
+/// The shapes of the products of every matrix of `model` with `rows` activations, forward and
+/// backward, each shape once.
 std::vector<MatrixShape> product_shapes(const ModelParameters& model, std::int64_t rows);
 
-/// Has `machine`, an experiment that measures one, time these messages too, besides those of the
+/// Makes `machine`, an experiment that measures one, time these messages too, besides those of the
 /// whole group in the model's type: they become part of its ds_config.
 void ask_for(Experiment& machine, const std::vector<GroupMessage>& messages);
 
-/// Collective over the group. Measured with machine_rates alone, the slowest rank's of each;
-/// OutOfMemory if not even messages fit.
+/// Collective over the group. The outcome is Measured with machine_rates alone, each the slowest
+/// rank's, or OutOfMemory if not even messages fit.
 /// @returns the merged outcome on group rank 0; this rank's own view elsewhere
 /// @throws ExperimentAborted  if the dispatcher says so
 Outcome measure_machine(const Experiment& experiment, Device& device, Collectives& collectives,

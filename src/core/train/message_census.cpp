@@ -14,7 +14,7 @@
 namespace dstune {
 namespace {
 
-/// Writes down what is sent.
+/// Records the messages that are sent.
 class CountingCollectives final : public DryCollectives {
  public:
   /// @param census  must outlive this
@@ -43,7 +43,7 @@ class CountingCollectives final : public DryCollectives {
 }  // namespace
 
 std::vector<GroupMessage> messages_of(const Experiment& experiment) {
-  // The first micro-step, one in the middle, the last.
+  // The first micro-step, one in the middle and the last may differ.
   constexpr std::int64_t kUnlikeMicroSteps = 3;
   constexpr int kUnlikeSteps = 2;
   std::vector<GroupMessage> census;

@@ -13,10 +13,10 @@
 
 namespace dstune {
 
-/// Whose linear layers run: torch's, or DeepSpeed's of stage 3 (memory_efficient_linear). The
-/// weight's gradient is a view with the one, a tensor of its own with the other, which matters
-/// where it is one of several of the same tensor: autograd adds to a tensor in place, but never to
-/// a view.
+/// Which code runs the linear layers: torch's, or DeepSpeed's of stage 3 (memory_efficient_linear).
+/// The weight's gradient is a view with torch's code, and a tensor of its own with DeepSpeed's.
+/// That matters where it is one of several gradients of the same tensor: autograd adds to a tensor
+/// in place, but never to a view.
 enum class LinearLayers { torch, memory_efficient };
 
 /// One micro-batch of a rank, and how it is computed.
@@ -43,11 +43,13 @@ struct TokenSpan {
 struct RowLengths {
   std::int64_t rows = 1;
   std::int64_t length = 0;  ///< tokens of every row
-  /// Each sequence; empty: every row is one. What none of them has is padding, behind the sequence
-  /// of its row: it has no label, and the attention mask hides it.
+  /// The places of the sequences; empty: every row is one sequence. Tokens that no sequence has are
+  /// padding, behind the sequence of their row: they have no label, and the attention mask hides
+  /// them.
   std::vector<TokenSpan> sequences = {};
-  /// There is one row and no padding: the batch without its borders, as trainers hand it to
-  /// flash-attn's varlen kernels. No sequence sees another, and positions begin anew in each.
+  /// There is one row and no padding: the batch without borders between its sequences, as trainers
+  /// hand it to flash-attn's varlen kernels. No sequence sees another, and positions begin anew in
+  /// each.
   bool is_packed = false;
 
   std::int64_t tokens() const { return rows * length; }
@@ -55,7 +57,7 @@ struct RowLengths {
 };
 
 /// The true computation of a model, written once for every Device. It allocates what PyTorch would
-/// keep for backward, category activations, and frees it when backward has used it.
+/// keep for backward (category activations), and frees each value when backward has used it.
 class Model {
  public:
   Model() = default;
@@ -63,18 +65,19 @@ class Model {
   Model(const Model&) = delete;
   Model& operator=(const Model&) = delete;
 
-  /// Of the micro-batches that follow; before the first call there is no padding.
+  /// Says how the sequences of the following micro-batches lie; before the first call there is no
+  /// padding.
   /// @throws std::invalid_argument  if such a model takes no padding
   virtual void set_lengths(const RowLengths& lengths) = 0;
 
-  /// Of a sequence to sequence model the targets stand behind the tokens, and are what is learnt.
-  /// Adds to `loss` (fp32, one element) the mean next-token cross-entropy of `tokens` (int64,
-  /// size rows of sequence_length, or as set_lengths() says; the labels are the tokens shifted by
-  /// one, the last position of a sequence counts nothing, nor does padding).
+  /// Adds to `loss` (fp32, one element) the mean next-token cross-entropy of `tokens`: int64, size
+  /// rows of sequence_length, or as set_lengths() says. The labels are the tokens shifted by one;
+  /// the last position of a sequence does not count, nor does padding. The targets of a sequence to
+  /// sequence model stand behind the tokens, and are its labels.
   /// @param seed  of the dropout masks of this micro-step
   virtual void forward(ModuleHooks& hooks, Tensor tokens, std::uint64_t seed, Tensor loss) = 0;
 
-  /// After forward, once. Hands every gradient of factor * loss to the hooks.
+  /// Called once after each forward. Hands every gradient of factor * loss to the hooks.
   virtual void backward(ModuleHooks& hooks, double factor) = 0;
 };
 

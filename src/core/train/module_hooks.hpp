@@ -1,4 +1,4 @@
-// What a layer asks of whoever owns the parameters.
+// What a model's modules ask of the owner of the parameters.
 #pragma once
 
 #include <cstddef>
@@ -13,18 +13,18 @@ class ModuleHooks {
  public:
   virtual ~ModuleHooks() = default;
 
-  /// Before a module's forward or backward: its parameters become readable on every rank.
+  /// Called before a module's forward or backward: its parameters become readable on every rank.
   virtual void fetch(std::size_t module) = 0;
-  /// After it. Without a fetch in force the parameters must not be read.
+  /// Called after the module. Outside of fetch and release the parameters must not be read.
   virtual void release(std::size_t module) = 0;
   /// The full tensor, in the model dtype; valid between fetch and release of a module that has it.
   virtual Tensor parameter(std::size_t tensor) const = 0;
-  /// False: it is frozen (requires_grad is false), and its gradient need not be computed.
+  /// False: the tensor is frozen (requires_grad is false), and its gradient need not be computed.
   virtual bool is_trainable(std::size_t tensor) const = 0;
-  /// The gradient of `tensor` for this micro-step is final (times the loss scale, divided by the
-  /// accumulation steps). Called once per tensor and micro-step, in the order of backward, tied
-  /// tensors last; of a frozen tensor it is dropped. `gradient` has the tensor's numel in the model
-  /// dtype, category gradients.
+  /// Says that the gradient of `tensor` for this micro-step is final (times the loss scale, divided
+  /// by the accumulation steps). Called once per tensor and micro-step, in the order of backward,
+  /// tied tensors last; the gradient of a frozen tensor is dropped. `gradient` has the tensor's
+  /// numel in the model dtype, category gradients.
   virtual void gradient_ready(std::size_t tensor, Buffer gradient) = 0;
 };
 

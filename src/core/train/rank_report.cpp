@@ -18,8 +18,8 @@ namespace {
 
 double median(const std::vector<double>& values) { return summarize(values).median; }
 
-// Every step belongs to its slowest rank: its time, and how that rank spent it; tokens and FLOPs
-// are those of all ranks.
+// The time of every step is that of its slowest rank, and so is the way in which it was spent;
+// tokens and FLOPs are those of all ranks.
 RankReport slowest_ranks(const std::vector<RankReport>& reports) {
   RankReport slowest;
   for (std::size_t step = 0; step < reports.front().total.size(); ++step) {
@@ -50,7 +50,7 @@ void merge_times(const std::vector<RankReport>& reports, const RankReport& slowe
   merged.backward_time = median(slowest.backward);
   merged.optimizer_time = median(slowest.optimizer);
   merged.communication_time = median(slowest.communication);
-  // One clock's: the sum over the slowest ranks can be more time than has passed.
+  // One rank's clock counts: the sum over the slowest ranks can be more time than has passed.
   const std::vector<double>& first = reports.front().total;
   merged.measure_time = std::accumulate(first.begin(), first.end(), 0.0);
 }
@@ -66,7 +66,7 @@ void compute_rates(const Experiment& experiment, const StepConfig& config, Measu
       training_flops(experiment.settings.model, samples * length, length) / time;
 }
 
-// The median step is not a typical one: rates are those of all steps together.
+// The median step is not a typical one where lengths vary: rates are those of all steps together.
 void compute_varying(const Experiment& experiment, const StepConfig& config,
                      const RankReport& slowest, Measured& merged) {
   std::vector<StepWork> steps;

@@ -7,7 +7,7 @@
 namespace dstune {
 namespace {
 
-/// The kind of event; equal numbers of different kinds must not look alike.
+/// Kinds of events; they keep equal numbers of different kinds from looking alike.
 enum class Kind : std::uint64_t {
   allocate = 1,
   free,
@@ -30,7 +30,7 @@ std::uint64_t number_of(Enumeration value) {
   return static_cast<std::uint64_t>(value);
 }
 
-/// An operation's name, which differs from others in its length, its beginning or its end.
+/// A number for an operation's name; names differ in their length, their beginning or their end.
 std::uint64_t number_of_name(std::string_view name) {
   constexpr std::size_t kPart = sizeof(std::uint64_t);
   std::uint64_t begin = 0;
@@ -44,7 +44,7 @@ std::uint64_t number_of_name(std::string_view name) {
   return begin ^ std::rotl(end, 29) ^ name.size();
 }
 
-// The work that the event comes after says which one it is.
+// An event is identified by the work that it comes after, which is its clock.
 void add_clock(Walk& walk, const StreamClock& clock) {
   for (const std::uint64_t count : clock) walk.add(count);
 }

@@ -1,4 +1,4 @@
-// The device of a dry run: folds work that repeats itself, and sums up all that is asked of it.
+// The device of a dry run: it folds work that repeats itself, and sums up all that is asked of it.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace dstune {
 
-/// A number made of everything that happened, in order. Addresses are not part of it.
+/// A hash of everything that happened, in order. Addresses are not part of it.
 class Walk {
  public:
   void add(std::uint64_t what) noexcept {
@@ -23,7 +23,8 @@ class Walk {
   std::uint64_t number_ = 1;
 };
 
-/// The cost of a rehearsal depends on neither the micro-steps nor the ranks.
+/// A device on which the cost of a rehearsal depends neither on the number of micro-steps nor on
+/// that of ranks.
 class RehearsalDevice final : public DryDevice {
  public:
   /// @param walk  must outlive this
@@ -49,7 +50,7 @@ class RehearsalDevice final : public DryDevice {
   Walk& walk_;
 };
 
-/// Its messages belong to the walk too.
+/// Collectives whose messages belong to the walk too.
 class RehearsalCollectives final : public DryCollectives {
  public:
   /// @param walk  must outlive this

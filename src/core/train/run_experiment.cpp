@@ -26,17 +26,18 @@
 namespace dstune {
 namespace {
 
-// The first step is unlike the others: moments, the last lazy allocation, come with its update, and
-// stage 3 records the order of modules in its first micro-step and has no persistent parameters
-// yet.
+// The first step is unlike the others: the optimizer's moments, the last lazy allocation, come with
+// its update. In stage 3 its first micro-step records the order of modules, and there are no
+// persistent parameters yet.
 constexpr int kUnsteadySteps = 1;
 
-// Until the loss scale is found: 32 halvings, each after two overflows, are DeepSpeed's most.
+// Steps with an overflow until the loss scale is found: DeepSpeed needs at most 32 halvings, each
+// after two overflows.
 constexpr int kMostOverflows = 100;
 
 std::optional<Skipped> skipped(const Experiment& experiment, const StepConfig& config) {
   std::vector<std::string> reasons = config.unsupported;
-  if (names_leaf_modules(config)) {  // a model's names take as long as a tenth of its dry run
+  if (names_leaf_modules(config)) {  // a model's names cost a tenth of its dry run
     for (auto& reason :
          unsupported_leaf_modules(config, make_model_parameters(experiment.settings.model))) {
       reasons.push_back(std::move(reason));
@@ -75,12 +76,12 @@ DryRun rehearse(const Experiment& experiment, const StepConfig& config, int rank
   return {std::move(result), walk.number()};
 }
 
-/// Answers the dispatcher while it lives, and leaves the device as it found it: it may serve the
-/// next experiment, however this one ended.
+/// Answers the dispatcher while it lives, and leaves the device as it found it, so that the device
+/// can serve the next experiment, however this one ended.
 class BusyDevice {
  public:
   BusyDevice(Device& device, Group& group, AllocatorModel allocator) : device_(device) {
-    device_.synchronize();  // what the last experiment gave back is free
+    device_.synchronize();  // then what the last experiment gave back is free
     device_.memory().count_as(allocator);
     device_.memory().enter(StepPhase::setup);
     device_.memory().reset_peak();
@@ -129,7 +130,7 @@ class Run {
   }
 
  private:
-  /// Why this rank cannot go on: OutOfMemory or Skipped.
+  /// @returns why this rank cannot go on, OutOfMemory or Skipped; none if it can
   std::optional<Outcome> allocate() {
     const Outcome rehearsal =
         rehearse(experiment_, config_, group_.rank(), device_.memory().limit(), &device_).outcome;
@@ -154,7 +155,7 @@ class Run {
 
   void warm_up() {
     const Seconds begin = device_.now();
-    // With the longest batch, so that what does not fit says so at once.
+    // Warm-up takes the longest batch, so that what does not fit shows at once.
     const bool needs_one = config_.stage == 3 || experiment_.settings.lengths.varies();
     const int least = needs_one ? kUnsteadySteps : 0;
     const int steps = std::max(experiment_.settings.warmup_steps, least);
@@ -172,13 +173,14 @@ class Run {
         make_device_use(before, device_.reading(), time, steps_ - steps_before);
   }
 
-  // Rank 0 decides whether to go on: its clock alone would not be everybody's.
+  // Rank 0 decides whether to go on, since the clocks of ranks differ.
   void run_measured_steps() {
     const RunSettings& settings = experiment_.settings;
     const StoppingRule rule(
         settings.measure_steps, settings.experiment_timeout,
         settings.lengths.varies() ? StepsDiffer::by_nature : StepsDiffer::by_noise);
-    // Libraries of GPUs make plans of every shape when it first comes, which training soon knows.
+    // GPU libraries make a plan for every shape at its first use. A training has soon made them
+    // all, and so each batch runs once before it is measured.
     const bool plans_new_shapes =
         traits_of_backend(settings.backend).plans_new_shapes && settings.lengths.varies();
     std::byte enough{0};
@@ -194,7 +196,7 @@ class Run {
     }
   }
 
-  // A step without an update is not what is tuned; every rank counts the same ones.
+  // A step without an update is not what is tuned. Every rank counts the same overflows.
   void refuse_endless_overflow() {
     if (++overflows_ <= kMostOverflows) return;
     throw LossScaleExhausted(concat("inf or NaN in the gradients of ", overflows_, " steps"));
@@ -239,8 +241,8 @@ class Run {
   RankReport report_;
   int steps_ = 0;
   int overflows_ = 0;
-  bool overflowed_ = false;  ///< the last step
-  /// It did not, nor had it to gather what an update that was skipped leaves to the next step.
+  bool overflowed_ = false;  ///< in the last step
+  /// The last step had an update and did not have to gather what a skipped update had left to it.
   bool is_steady_ = false;
 };
 

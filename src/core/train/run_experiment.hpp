@@ -14,8 +14,8 @@ namespace dstune {
 class LastModel;
 
 /// Collective over the group. Allocates, votes, measures: a rank that cannot allocate says so
-/// before any rank enters a data collective. Everything the step only allocates later is checked up
-/// front by a dry run against the same budget, so the vote covers it.
+/// before any rank enters a data collective. What the step allocates only later is checked up front
+/// by a dry run against the same budget, so that the vote covers it.
 ///
 /// @returns the merged outcome on group rank 0; this rank's own view elsewhere
 /// @throws ExperimentAborted  if the dispatcher says so
@@ -24,13 +24,14 @@ class LastModel;
 Outcome run_experiment(const Experiment& experiment, Device& device, Collectives& collectives,
                        Group& group);
 
-/// The needs of `experiment` on rank `rank` of its group, from a dry run of the same code: exact
-/// peak, or OutOfMemory against `limit`; collectives of one step. Local, a few milliseconds.
+/// What `experiment` needs on rank `rank` of its group, from a dry run of the same code: the exact
+/// peak, or OutOfMemory against the memory limit, and the collectives of one step. Local; takes a
+/// few milliseconds.
 struct DryRun {
   Outcome outcome;  ///< Measured (peak_memory, collectives; times 0), OutOfMemory or Skipped
-  /// The step signature, a hash of everything the step asked of its device, in order: memory,
-  /// operations, messages, waits. Equal numbers: the same step. 0 if it was skipped before it
-  /// began.
+  /// The step signature, a hash of everything that the step asked of its device, in order: memory,
+  /// operations, messages, waits. Steps with equal signatures are the same. 0 if the experiment was
+  /// skipped before the step began.
   std::uint64_t walk = 0;
 };
 /// @param imitated  the device whose scratch is counted; none: a GPU with fused kernels
@@ -38,7 +39,7 @@ struct DryRun {
 DryRun dry_run(const Experiment& experiment, int rank, const Device* imitated = nullptr,
                LastModel* model = nullptr);
 
-/// False if it would be Skipped before anything runs.
+/// False if the experiment would be Skipped before anything runs.
 bool is_modelled(const Experiment& experiment);
 
 }  // namespace dstune

@@ -7,15 +7,16 @@
 
 namespace dstune {
 
-/// The reason why steps differ.
+/// The reasons why steps differ.
 enum class StepsDiffer {
-  by_noise,   ///< all do the same
+  by_noise,   ///< all steps do the same
   by_nature,  ///< their batches differ in length
 };
 
-/// At least `min_steps`; on while their noise is above 5 %, up to three times as many, as long as
-/// they took less than half of the experiment's time limit together. The mean is sought of steps
-/// that differ by nature: at least 8, on while its standard error is above 3 %, up to twenty times
+/// Decides when to stop. At least `min_steps` are measured. Steps that differ by noise go on while
+/// their noise is above 5 %, up to three times as many, as long as together they took less than
+/// half of the experiment's time limit. The mean is sought of steps that differ by nature: at least
+/// 8 are measured, and more while the standard error of their mean is above 3 %, up to twenty times
 /// `min_steps` (docs/decisions/lengths.md).
 class StoppingRule {
  public:

@@ -27,9 +27,10 @@ MicroBatch micro_batch_of(const RunSettings& settings, const StepConfig& config)
           .checkpoints_synchronize = config.checkpoints_synchronize};
 }
 
-// Where every gradient's hook goes through all parameters that are trained: in 8 x H100's 76 ms of
-// 147 tensors a step, that is 3.5 us each time (docs/deepspeed-versions.md). In stage 1 a tensor's
-// event stands for the hooks of all its micro-steps.
+// In some versions of DeepSpeed every gradient's hook goes through all parameters that are trained.
+// That is 3.5 us for each in a hook: 76 ms of a step on 8 x H100 with 147 tensors
+// (docs/deepspeed-versions.md). In stage 1 a tensor's event stands for the hooks of all its
+// micro-steps.
 HostOverhead with_counts_in_hooks(HostOverhead overhead, const StepConfig& config,
                                   const ModelParameters& parameters) {
   constexpr Seconds kCountOne = 3.5e-6;
@@ -72,7 +73,7 @@ TrainingStep::TrainingStep(const RunSettings& settings, const StepConfig& config
 
 TrainingStep::~TrainingStep() = default;
 
-// In the global batch.
+// The index, in the global batch, of the micro-step's first sequence.
 std::uint64_t TrainingStep::first_sequence(std::int64_t micro_step) const {
   return static_cast<std::uint64_t>((micro_step * collectives_.size() + collectives_.rank()) *
                                     config_.micro_batch);
@@ -114,7 +115,7 @@ Tensor TrainingStep::tokens() const {
   return tokens_.tensor(DType::int64).slice(0, rows_.tokens() + targets);
 }
 
-// Padding is drawn too: which token it is matters to nothing.
+// Padding is drawn too, since it does not matter which tokens it has.
 void TrainingStep::make_tokens(std::int64_t micro_step) {
   const std::int64_t length = rows_.tokens() / config_.micro_batch;
   const std::int64_t target = settings_.model.target_tokens(settings_.sequence_length);
@@ -132,8 +133,8 @@ void TrainingStep::make_tokens(std::int64_t micro_step) {
   }
 }
 
-// At the start of every forward and at the end of every engine.step(), which a training loop calls
-// after each micro-step, as DeepSpeed's throughput timer does.
+// Called at the start of every forward and at the end of every engine.step(), which a training loop
+// calls after each micro-step, as DeepSpeed's throughput timer does.
 void TrainingStep::synchronize_for_timer() {
   if (config_.timer_synchronizes) device_.host_sync(HostSync::timer);
 }
@@ -156,7 +157,7 @@ TrainingStep::MicroStep TrainingStep::run_micro_step(std::int64_t micro) {
                    engine_->loss_scale() / static_cast<double>(config_.accumulation_steps));
   engine_->end_backward();
   times.end = device_.record(Stream::compute);
-  if (!boundary) synchronize_for_timer();  // else after the update
+  if (!boundary) synchronize_for_timer();  // at the boundary the wait comes after the update
   device_.tick();
   return times;
 }
@@ -195,7 +196,8 @@ void TrainingStep::read_numbers(StepReport& report) {
   report.grad_norm = engine_->grad_norm();
 }
 
-// The computation awaits sooner or later what runs on other streams.
+// The compute stream awaits sooner or later what runs on other streams, so that its end is the end
+// of all.
 Event TrainingStep::end_of_work() {
   Event end = device_.record(Stream::compute);
   device_.host_wait(end);

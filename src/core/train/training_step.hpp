@@ -18,30 +18,30 @@
 
 namespace dstune {
 
-/// The report of one optimizer step on this rank. Times are those of the compute stream; the whole
-/// one ends with all of the device's work.
+/// The report of one optimizer step on this rank. Times are those of the compute stream; `total`
+/// ends with all of the device's work.
 struct StepReport {
   double loss = 0;  ///< mean over this rank's micro-steps
   StepResult result;
   double grad_norm = 0;  ///< see ZeroEngine::grad_norm()
-  Seconds total = 0;     ///< the whole step, making of the tokens included
+  Seconds total = 0;     ///< the whole step, with the making of the tokens
   Seconds forward = 0;
-  Seconds backward = 0;  ///< with the gradient communication inside
+  Seconds backward = 0;  ///< with the gradient communication inside it
   Seconds optimizer = 0;
-  /// The sums over this rank's micro-steps, where lengths vary: see VaryingSteps; FLOPs are those
-  /// of the real tokens.
+  /// Sums over this rank's micro-steps where lengths vary: see VaryingSteps. FLOPs are those of the
+  /// real tokens.
   double real_tokens = 0;
   double padded_tokens = 0;
   double flops = 0;
 };
 
-/// Holds all memory of a run, for the longest sequences that there may be. The tokens of a step
-/// depend on the seed and the place of a sequence in the global batch alone: however the batch is
-/// split, the same sequences are trained on.
+/// Holds all memory of a run, enough for the longest sequences that there may be. The tokens of a
+/// step depend only on the seed and on the place of a sequence in the global batch: however the
+/// batch is split, the same sequences are trained on.
 class TrainingStep {
  public:
-  /// Local: allocates, calls no collective.
-  /// @param parameters  of settings.model, where they are known
+  /// Local: allocates, and calls no collective.
+  /// @param parameters  of settings.model, where the caller has them already
   /// @throws OutOfMemoryError
   TrainingStep(const RunSettings& settings, const StepConfig& config, Device& device,
                Collectives& collectives,
@@ -50,8 +50,8 @@ class TrainingStep {
   TrainingStep(const TrainingStep&) = delete;
   TrainingStep& operator=(const TrainingStep&) = delete;
 
-  /// Collective over the group. Steps are numbered by the calls.
-  /// @param batch  where lengths vary: which of the seed's batches; none: the one that needs most
+  /// Collective over the group. The n-th call runs the n-th step.
+  /// @param batch  which of the seed's batches, where lengths vary; none: the one that needs most
   StepReport run(std::optional<std::uint64_t> batch = std::nullopt);
 
   ZeroEngine& engine() { return *engine_; }
@@ -65,7 +65,7 @@ class TrainingStep {
   double flops_of(std::int64_t length);
   void make_tokens(std::int64_t micro_step);
   Tensor tokens() const;
-  /// When it happened on the compute stream.
+  /// The points on the compute stream that bound the parts of a micro-step.
   struct MicroStep {
     Event begin;
     Event turn;  ///< from forward to backward
@@ -84,18 +84,18 @@ class TrainingStep {
   std::unique_ptr<ZeroEngine> engine_;
   std::unique_ptr<Model> model_;
   Buffer tokens_;  // int64
-  Scalar loss_;    // of the micro-steps, added up
+  Scalar loss_;    // sum over the micro-steps
   std::uint64_t step_ = 0;
 
-  // The step that runs has these.
+  // The members below belong to the step that runs.
   std::optional<std::uint64_t> batch_;
   RowLengths rows_;
   StepReport work_;                       ///< tokens and FLOPs
-  std::map<std::int64_t, double> flops_;  // of a sequence, by length
+  std::map<std::int64_t, double> flops_;  // FLOPs of a sequence, by its length
 };
 
-/// Bytes of a TrainingStep's own buffer, the tokens of a micro-step (category activations): of all
-/// sequences, and behind them of their targets.
+/// Bytes of a TrainingStep's own buffer (category activations): the tokens of all sequences of a
+/// micro-batch, and behind them those of their targets.
 Bytes token_bytes(std::int64_t micro_batch, std::int64_t sequence_length,
                   std::int64_t target_length);
 

@@ -116,7 +116,7 @@ Value activate(Tape& on, Activation kind, const Value& x) {
   });
 }
 
-// Each result takes its operand's place, as in transformers and TRL.
+// Each result takes the place of its operand, as in transformers and TRL.
 Value soft_cap(Tape& on, Value x, double c) {
   x = scale(on, x, 1 / c);
   x = activate(on, Activation::tanh, x);
@@ -143,7 +143,7 @@ Value softmax(Tape& on, const Value& x, DType dtype) {
 
 namespace {
 
-/// x, or a copy of the rows of which it is a view.
+/// x itself if it is dense, else a dense copy of it.
 Value contiguous(const Tape& on, const Value& x) {
   if (x.is_dense()) return x;
   Value copy = new_like(on.device(), x);
@@ -174,7 +174,7 @@ Value drop(Tape& on, const Value& x, double probability, std::uint64_t seed) {
   });
 }
 
-// NewGELUActivation, eight elementwise kernels in one operation, which keeps what they save.
+// NewGELUActivation: one operation stands for eight elementwise kernels, and keeps what they save.
 Value gelu_new(Tape& on, const Value& x) {
   const auto saved_of = [](const Value& tanh, const Value& half_x, const Value& one_plus_tanh) {
     return GeluSaved{tanh.tensor(), half_x.tensor(), one_plus_tanh.tensor()};

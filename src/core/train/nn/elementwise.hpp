@@ -12,24 +12,25 @@
 
 namespace dstune::nn {
 
-/// a + b of one shape; a tensor of its own, as PyTorch's.
+/// a + b, both of one shape; the result is a tensor of its own, as in PyTorch.
 Value add(Tape& on, const Value& a, const Value& b);
-/// a (M, h) + b (s, h), which is the same for every sequence of a batch.
+/// a (M, h) + b (s, h); b is the same for every sequence of a batch.
 Value add_broadcast(Tape& on, const Value& a, const Value& b);
 /// a b, element by element.
 Value multiply(Tape& on, const Value& a, const Value& b);
-/// x times a number.
+/// x multiplied by a number.
 Value scale(Tape& on, const Value& x, double factor);
-/// factor x + addend, a link of the chains that transformers makes activation functions of.
+/// factor x + addend, one of the kernels of which transformers' activation functions consist.
 Value affine(Tape& on, const Value& x, double factor, double addend = 0);
-/// One kernel of torch.nn.functional; not affine.
+/// An activation that is one kernel of torch.nn.functional; `kind` must not be affine.
 Value activate(Tape& on, Activation kind, const Value& x);
-/// c tanh(x / c), three kernels, which caps scores and logits.
+/// c tanh(x / c), in three kernels; it caps scores and logits.
 Value soft_cap(Tape& on, Value x, double c);
-/// at::softmax() of rows with a result of `dtype`, whose backward gives the type of x.
+/// at::softmax() of rows, with a result of `dtype`; its backward gives a gradient of the type of x.
 Value softmax(Tape& on, const Value& x, DType dtype);
 
-/// torch.nn.Dropout, or its function where it has no module; x itself where the probability is 0.
+/// torch.nn.Dropout, or its function where there is no module; returns x itself if the probability
+/// is 0.
 struct Dropout {
   std::optional<std::size_t> module;
   double probability = 0;
@@ -37,10 +38,11 @@ struct Dropout {
   Value operator()(Tape& on, Value x, std::uint64_t seed) const;
 };
 
-/// Of a name of kActivationNames that is one kernel. @throws std::invalid_argument of any other
+/// The activation with a name of kActivationNames that is one kernel.
+/// @throws std::invalid_argument  for any other name
 Activation one_kernel_from(std::string_view name);
 
-/// A module of transformers' ACT2FN, or the function alone.
+/// A module of transformers' ACT2FN, or its function alone.
 class ActivationFunction {
  public:
   /// @param name  one of kActivationNames

@@ -14,12 +14,12 @@ namespace dstune::nn {
 class Embedding {
  public:
   Embedding(const ModelNames& names, const std::string& name);
-  /// With a table that other modules have too.
+  /// An embedding whose table other modules have too.
   Embedding(const ModelNames& names, std::size_t module, std::size_t weight);
 
   std::size_t weight() const { return weight_; }
   /// @param numbers  int64, any number of them
-  /// @returns their rows (numbers.numel, h)
+  /// @returns the rows of these numbers (numbers.numel, h)
   Value operator()(Tape& on, const Value& numbers) const;
 
  private:
@@ -31,10 +31,10 @@ class Embedding {
   std::int64_t size_;
 };
 
-/// Token numbers that the step owns.
+/// The token numbers, which the step owns, as a value.
 Value tokens_of(Tensor tokens);
-/// `first` + 0, 1, ... for each token of the micro-batch, or of one row; packed sequences begin
-/// anew. int64
+/// The positions `first` + 0, 1, ... of each token of the micro-batch, or of one row; they begin
+/// anew in each packed sequence. int64
 Value positions(Tape& on, std::int64_t count, std::int64_t first);
 
 }  // namespace dstune::nn

@@ -29,7 +29,7 @@ Value take_rows(Tape& on, const Value& x, const Value& places) {
   });
 }
 
-/// Sums of k rows each, of the experts of one row of x.
+/// Sums of k rows each: what the k experts of one row of x gave.
 Value sum_groups(Tape& on, const Value& x, std::int64_t k) {
   Value out = new_value(on.device(), x.matrix.dtype, x.matrix.rows / k, x.matrix.cols);
   on.device().run(SumGroups{x.matrix, out.matrix});
@@ -41,7 +41,8 @@ Value sum_groups(Tape& on, const Value& x, std::int64_t k) {
   });
 }
 
-/// Each expert's rows times its part (out, in) of the weight, transposed: torch._grouped_mm.
+/// Each expert's rows multiplied by its part (out, in) of the weight, transposed:
+/// torch._grouped_mm.
 Value grouped_product(Tape& on, const Value& x, std::size_t weight, const Value& ends,
                       std::int64_t experts, std::int64_t out) {
   const std::int64_t in = x.matrix.cols;
@@ -85,7 +86,8 @@ Value grouped_product(Tape& on, const Value& x, std::size_t weight, const Value&
       });
 }
 
-/// f(gate) up of x (S, 2 f) with both halves; backward puts theirs together (torch.cat).
+/// f(gate) up of x (S, 2 f), whose halves are gate and up; backward joins their gradients
+/// (torch.cat).
 Value gated(Tape& on, const Value& x, Activation kind) {
   const std::int64_t half = x.matrix.cols / 2;
   const Value activated = new_value(on.device(), x.matrix.dtype, x.matrix.rows, half);
@@ -120,7 +122,7 @@ Value gated(Tape& on, const Value& x, Activation kind) {
                    });
 }
 
-/// Where the rows of experts are, when they are sorted by expert: see SortByExpert.
+/// The places of the rows when they are sorted by expert: see SortByExpert.
 struct Order {
   Value order, tokens, places, ends;
 };
@@ -152,7 +154,7 @@ Experts::Experts(const ModelNames& names, const std::string& name, std::string_v
       inner_(names.shape(down_proj_).at(2)),
       activation_(one_kernel_from(activation)) {}
 
-// Back in the order of x's rows, and k of them at a time.
+// The experts' results go back into the order of x's rows, and k of them at a time are summed.
 Value Experts::operator()(Tape& on, const Value& x, const Routes& routes) const {
   return run_module(on, module_, x, [&](const Value& in) {
     const std::int64_t h = in.matrix.cols;
@@ -183,7 +185,8 @@ Value scale_rows(Tape& on, const Value& x, const Value& factors) {
                           Tape& back, const Value& d) mutable {
         const Value kept_x = saved_x.take(back);
         const Value kept_factors = saved_factors.take(back);
-        // Autograd takes the gradient by the factors first, whose products are a tensor.
+        // Autograd computes the gradient by the factors first, whose products are a tensor of their
+        // own.
         Value d_factors;
         if (kept_x) {
           d_factors = new_value(back.device(), dtype, d.matrix.rows, 1);

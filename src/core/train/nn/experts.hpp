@@ -13,15 +13,15 @@
 
 namespace dstune::nn {
 
-/// MixtralExperts and its likes, by grouped products (transformers' grouped_mm_experts_forward):
-/// gate_up_proj (E, 2 f, h) and down_proj (E, h, f).
+/// MixtralExperts, and the same of its kin, by grouped products (transformers'
+/// grouped_mm_experts_forward): gate_up_proj (E, 2 f, h) and down_proj (E, h, f).
 class Experts {
  public:
-  /// @param activation  of those that are one kernel
+  /// @param activation  the name of one that is one kernel
   Experts(const ModelNames& names, const std::string& name, std::string_view activation);
 
   /// @param x  (M, h)
-  /// @returns likewise
+  /// @returns (M, h)
   Value operator()(Tape& on, const Value& x, const Routes& routes) const;
 
  private:
@@ -34,7 +34,7 @@ class Experts {
   Activation activation_;
 };
 
-/// Row i of x times factors(i).
+/// Each row i of x multiplied by factors(i).
 /// @param factors  (S, 1)
 Value scale_rows(Tape& on, const Value& x, const Value& factors);
 

@@ -8,7 +8,8 @@
 namespace dstune::nn {
 namespace {
 
-// DeepSpeed's function in place of torch.nn.functional.linear in stage 3; Conv1D calls another.
+// True if DeepSpeed's function runs in place of torch.nn.functional.linear, as in stage 3. Conv1D
+// calls another function of torch's, which DeepSpeed leaves alone.
 bool is_deepspeeds(const Tape& on, const Product& layer) {
   return !layer.is_conv1d && on.context().linear == LinearLayers::memory_efficient;
 }
@@ -55,12 +56,12 @@ Value Product::operator()(Tape& on, Value x) const {
                     [&](const Value& rows) { return multiply(on, rows); });
 }
 
-// AddmmBackward0 gives the whole d_y for the bias, which the engine sums up when the node has run
-// and what it has unpacked is gone (validate_outputs).
+// AddmmBackward0 gives the whole d_y as the bias's gradient. Autograd's engine sums it up when the
+// node has run and what it has unpacked is gone (validate_outputs).
 //
-// Autograd saves before torch's product, and after DeepSpeed's function, which saves x also where
-// the weight is frozen. With torch's, the weight's gradient goes through a transposition, a view,
-// and so its turn is after the bias's; DeepSpeed's has input, weight and bias in this order.
+// Autograd saves x before torch's product, and after DeepSpeed's function, which saves x also where
+// the weight is frozen. In torch the weight's gradient goes through a transposition, which is a
+// view, and so its turn is after the bias's; DeepSpeed gives input, weight and bias in this order.
 Value Product::multiply(Tape& on, const Value& x) const {
   const BatchContext& context = on.context();
   const ModuleHooks& hooks = on.hooks();
@@ -73,7 +74,7 @@ Value Product::multiply(Tape& on, const Value& x) const {
   const auto save = [&] {
     if (!records) return;
     if (trains_weight || own_function) saved_x = on.save(x);
-    saved_weight = on.save({});  // its memory is the engine's
+    saved_weight = on.save({});  // the engine owns its memory
   };
   if (!own_function) save();
   Value y = new_value(*context.device, context.dtype, x.matrix.rows, out);
@@ -81,7 +82,7 @@ Value Product::multiply(Tape& on, const Value& x) const {
                .a = x.matrix,
                .b = weight_matrix(*this, hooks.parameter(weight)),
                .c = y.matrix};
-  // DeepSpeed's function is a product, then `output += bias`, where x has three dimensions.
+  // DeepSpeed's function is a product and then `output += bias`, where x has three dimensions.
   const bool adds_apart = own_function && !takes_matrix;
   const bool on_the_way = bias && may_add_on_the_way_out(product) && !adds_apart;
   if (on_the_way) product.bias = hooks.parameter(*bias);
@@ -125,7 +126,7 @@ Product product_of(const ModelNames& names, std::size_t module, const std::strin
   return layer;
 }
 
-// Behind lora.Linear, in the order of registration.
+// The places of lora.Linear's modules behind it, in the order of registration.
 constexpr std::size_t kBaseLayer = 1;
 constexpr std::size_t kDropout = 2;
 constexpr std::size_t kA = 3;

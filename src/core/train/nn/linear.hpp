@@ -1,4 +1,4 @@
-// torch.nn.Linear, and Hugging Face's Conv1D, each with an adapter of LoRA's if it has one.
+// torch.nn.Linear, and Hugging Face's Conv1D, each with a LoRA adapter if it has one.
 #pragma once
 
 #include <cstddef>
@@ -21,7 +21,7 @@ struct Product {
   std::int64_t in = 0;              ///< columns of x
   std::int64_t out = 0;             ///< columns of y
   bool is_conv1d = false;
-  /// x comes in as a matrix, not by sequences: DeepSpeed's function then adds the bias in the
+  /// x comes in as a matrix, not by sequences: DeepSpeed's function then adds the bias within the
   /// product, as torch's does.
   bool takes_matrix = false;
 

@@ -8,7 +8,7 @@
 namespace dstune::nn {
 namespace {
 
-// A row that stands for a parameter that there is not: PyTorch's kernel does without.
+// A row of `value` that stands for a missing parameter; PyTorch's kernel does without it.
 Buffer constant(const Tape& on, std::int64_t size, double value) {
   const DType dtype = on.context().dtype;
   Buffer row = make_buffer(on.device(), MemoryCategory::temporaries, size, dtype);
@@ -103,7 +103,7 @@ Value RmsNorm::normalise(Tape& on, const Value& x) const {
       dtype == DType::fp32 ? x.detached() : new_value(on.device(), DType::fp32, vectors, size_);
   const Value rrms = new_value(on.device(), DType::fp32, vectors, 1);
   const Value normalised = new_value(on.device(), inner, vectors, size_);
-  Value shifted;  // saved by the product with it; the operation adds the offset itself
+  Value shifted;  // weight + offset, saved by their product; the operation adds the offset itself
   if (offset_ != 0) {
     shifted = new_value(on.device(), DType::fp32, 1, size_);
     on.device().run(Cast{on.hooks().parameter(weight_), shifted.tensor()});
@@ -132,12 +132,12 @@ Value RmsNorm::normalise(Tape& on, const Value& x) const {
         const Value kept_rrms = saved_rrms.take(back);
         Value kept_normalised = saved_normalised.take(back);
         const Value kept_shifted = saved_shifted.take(back);
-        // The chain's last kernel may write over the gradient, which nobody else has then.
+        // The chain's last kernel may write over the gradient, if nobody else holds it.
         Value d_x = d.storage->use_count() == 1 ? d : new_like(back.device(), d);
         const Buffer room = make_buffer(back.device(), MemoryCategory::temporaries,
                                         rms_norm_backward_scratch(dtype, d.numel()), DType::fp32);
         Buffer d_weight = trains ? back.context().gradient(size_) : Buffer();
-        // Room that the chain of kernels has anyway.
+        // PyTorch's chain of kernels holds as much memory in backward in any case.
         if (!trains) kept_normalised = new_value(back.device(), inner, vectors, size_);
         back.device().run(
             RmsNormBackward{.d_out = rows(d),

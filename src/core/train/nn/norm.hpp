@@ -11,13 +11,13 @@
 
 namespace dstune::nn {
 
-/// The module `name` with its "weight" and "bias", if it has them.
+/// The module `name` with its "weight" and "bias", if it has these.
 class LayerNorm {
  public:
   LayerNorm(const ModelNames& names, const std::string& name, double epsilon);
 
   /// @param x  (M, h)
-  /// @returns likewise
+  /// @returns (M, h)
   Value operator()(Tape& on, Value x) const;
 
  private:
@@ -29,21 +29,22 @@ class LayerNorm {
   double epsilon_;
 };
 
-/// What is multiplied by 1 / sqrt(mean(x^2) + epsilon): T5LayerNorm takes x itself.
+/// The values that are multiplied by 1 / sqrt(mean(x^2) + epsilon): the fp32 copy of x, or in
+/// T5LayerNorm x itself.
 enum class Normalises { copy, input };
 
-/// LlamaRMSNorm and its likes: the module `name` with its "weight". It keeps what its chain of
-/// kernels keeps: per element an fp32 copy of x, or x itself where that is fp32, and the normalised
-/// x, unless the weight is frozen; an fp32 number per vector; and x in any type, if it normalises
-/// that.
+/// LlamaRMSNorm and the same of its kin: the module `name` with its "weight". It keeps what its
+/// chain of kernels keeps: for each element an fp32 copy of x (x itself where that is fp32) and the
+/// normalised x, unless the weight is frozen; an fp32 number per vector; and x in any type, if it
+/// normalises x itself.
 class RmsNorm {
  public:
-  /// @param offset  is added to the weight: 1 for Gemma's
+  /// @param offset  is added to the weight; 1 for Gemma's norm
   RmsNorm(const ModelNames& names, const std::string& name, double epsilon, double offset = 0,
           Normalises what = Normalises::copy);
 
-  /// @param x  (M, k n), of which every n columns are a vector
-  /// @returns likewise
+  /// @param x  (M, k n), of which every n columns are one vector
+  /// @returns (M, k n)
   Value operator()(Tape& on, Value x) const;
 
  private:

@@ -9,20 +9,20 @@
 namespace dstune::nn {
 
 /// Hugging Face's *RotaryEmbedding and apply_rotary_pos_emb. Cosines and sines are made once and
-/// kept, in the model's type and for both halves of a head as PyTorch's are: there every forward
-/// makes them anew by some ten kernels of (sequence, r) numbers, and they live until the end of
-/// backward. It outlives the step.
+/// kept, in the model's type and for both halves of a head as in PyTorch. There every forward makes
+/// them anew by some ten kernels of (sequence, r) numbers, and they live until the end of backward.
+/// This object outlives the step.
 class Rotary {
  public:
-  /// Cosines and sines of the positions 0 .. sequence_length, times the scaling.
+  /// Makes the cosines and sines of the positions 0 .. sequence_length - 1, times the scaling.
   Rotary(const BatchContext& context, const RotaryFrequencies& frequencies);
 
-  /// Before a forward whose sequences lie as in `context`, but for those of one length without
-  /// padding: makes the angles of packed ones.
+  /// Makes the angles of packed sequences. To be called before a forward whose sequences lie as in
+  /// `context`, unless they all have one length and no padding.
   void arrange(const BatchContext& context);
 
   /// Turns the first 2 * frequencies columns of each head; nothing but the angles is saved.
-  /// @param x  `heads` of them as heads_of() finds them
+  /// @param x  `heads` heads, as heads_of() finds them
   /// @returns (M, heads * head_size), dense
   Value operator()(Tape& on, const Value& x, std::int64_t heads) const;
 
@@ -34,7 +34,7 @@ class Rotary {
   std::int64_t half_;
   Buffer cos_;  ///< (sequence, 2 half), of which the first half of each row is read
   Buffer sin_;
-  Buffer packed_cos_;  ///< likewise (M, 2 half): begins anew in every sequence; empty: not packed
+  Buffer packed_cos_;  ///< (M, 2 half), begins anew in every sequence; empty: not packed
   Buffer packed_sin_;
 };
 

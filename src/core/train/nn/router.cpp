@@ -77,7 +77,7 @@ Routes Router::operator()(Tape& on, const Value& x, std::uint64_t seed) const {
   return {std::move(logits), std::move(chosen.values), std::move(chosen.columns)};
 }
 
-// The logits are of the model's output, which lives until the loss is there.
+// The logits are a part of the model's output, which lives until the loss has been computed.
 Value balance_loss(Tape& on, const std::vector<Routes>& routes, double weight, Tensor loss,
                    const double& factor) {
   const std::int64_t experts = routes.front().logits.matrix.cols;

@@ -1,4 +1,4 @@
-// A model of which forward alone is written, and what a micro-step gives it.
+// A model of which only the forward is written, and what a micro-step gives it.
 #pragma once
 
 #include <cstddef>
@@ -31,7 +31,7 @@ class TapeModel : public Model {
   const BatchContext& context() const { return context_; }
   /// @returns the loss, whose gradient is loss_factor()
   virtual Value run(Tape& on, const StepInput& input) = 0;
-  /// What backward's gradients are those of, times the loss; known when backward begins.
+  /// The factor of the loss of which backward gives the gradients; known when backward begins.
   const double& loss_factor() const { return factor_; }
 
   BatchContext context_;

@@ -8,7 +8,7 @@
 namespace dstune::nn {
 namespace {
 
-/// Of the parts of a split, in the order of their columns.
+/// The gradients of the parts of a split, in the order of their columns.
 struct SplitGradients final : Counted {
   std::vector<Value> parts;
 };
@@ -23,7 +23,7 @@ Matrix columns(const Matrix& all, std::int64_t first, std::int64_t count) {
   return part;
 }
 
-/// A row for each head of a token.
+/// A matrix with one row for each head of a token.
 Matrix by_heads(const Matrix& all, std::int64_t heads) {
   return {all.data, all.rows * heads, all.cols / heads, all.dtype, all.stride / heads};
 }
@@ -46,8 +46,8 @@ Value part_of(const Value& x, std::int64_t heads, std::int64_t count, std::int64
   return view;
 }
 
-// Autograd has one node with several outputs; here each output is one, which only puts its gradient
-// down for the node below.
+// Autograd has one node with several outputs. Here each output is a node, which only stores its
+// gradient for the node that they share.
 std::vector<Value> split(Tape& on, const Value& x, std::int64_t heads, std::int64_t count,
                          Parts parts) {
   const boost::intrusive_ptr<SplitGradients> gradients(new SplitGradients);

@@ -1,4 +1,5 @@
-// Objects that know how many hold them, for boost::intrusive_ptr. A rank's step is one thread.
+// Objects that count who holds them, for boost::intrusive_ptr. The count needs no lock: a rank's
+// step is one thread.
 #pragma once
 
 #include <cstddef>

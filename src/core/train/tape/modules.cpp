@@ -11,7 +11,7 @@ void synchronize(const Tape& on) {
   if (on.context().checkpoints_synchronize) on.device().host_sync(HostSync::timer);
 }
 
-// Of a stateless pass: its gradient is its output's.
+// A node that keeps nothing: it calls `hook`, and its gradient is its output's.
 template <class Hook>
 Value pass(Tape& on, const Value& value, Hook hook) {
   if (!on.records(value.needs_gradient())) return value;
@@ -21,21 +21,21 @@ Value pass(Tape& on, const Value& value, Hook hook) {
   });
 }
 
-// What comes out in the place, and as, it went in is no output.
+// An output that is the input in the same place, unchanged, gets the input's node back.
 void hand_through(const Values& in, Values& out) {
   for (std::size_t i = 0; i < std::min(in.size(), out.size()); ++i) {
     if (in[i] && in[i].storage == out[i].storage) out[i] = in[i];
   }
 }
 
-/// Of the outputs of one node.
+/// The gradients of the outputs of one node.
 struct OutputGradients final : Counted {
   Values parts;
 };
 
-/// `values` as outputs of a node whose backward is called when all of them have their gradients,
-/// some of them none: (Tape&, const Values& gradients). Each is a node of its own, which puts its
-/// gradient down for it.
+/// Makes `values` outputs of a node. Its backward, (Tape&, const Values& gradients), is called when
+/// all outputs have their gradients, of which some may be empty. Each output is a node of its own,
+/// which stores its gradient for that node.
 template <class Backward>
 void record_outputs(Tape& on, Values& values, Backward backward) {
   const boost::intrusive_ptr<OutputGradients> gradients(new OutputGradients);
@@ -53,7 +53,7 @@ void record_outputs(Tape& on, Values& values, Backward backward) {
   }
 }
 
-/// The way back from all of `outputs` that have a gradient.
+/// Runs backward from all of `outputs` that have a gradient.
 void go_back(Tape& on, const Values& outputs, const Values& gradients) {
   const Value all = on.record({}, [&](Tape& back, const Value&) {
     for (std::size_t i = 0; i < outputs.size(); ++i) {
@@ -63,9 +63,10 @@ void go_back(Tape& on, const Values& outputs, const Values& gradients) {
   on.backward(all.node, {});
 }
 
-// torch.utils.checkpoint.CheckpointFunction: backward within backward, which holds what went in and
-// came out until it is over. Where x needs no gradient, torch gives none to anything within:
-// whoever trains something there has made it need one (enable_input_require_grads(), as PEFT does).
+// torch.utils.checkpoint.CheckpointFunction: backward within backward, which holds inputs and
+// outputs until it is over. Where no input needs a gradient, torch gives none to anything within.
+// The first input always counts as needing one here, since whoever trains something within has made
+// it so (enable_input_require_grads(), as PEFT does).
 Values reentrant_checkpoint(Tape& on, const Values& in, Layer body) {
   Values without = in;
   for (Value& value : without) value = value.detached();
@@ -110,7 +111,7 @@ Values other_checkpoint(Tape& on, const Values& in, const Layer& body) {
   return on.within(*frame, [&] { return body(on, in); });
 }
 
-/// As one of several values.
+/// A layer of hidden states alone as a layer of several values.
 Layer several(LayerOfOne body) {
   return [body = std::move(body)](Tape& on, Values in) {
     return Values{body(on, std::move(in.front()))};

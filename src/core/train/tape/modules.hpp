@@ -12,14 +12,14 @@
 
 namespace dstune {
 
-/// How a module gets its input: DeepSpeed's hook behind the module's backward hangs on what comes
-/// by place, and misses what comes by keyword.
+/// How a module gets its input. DeepSpeed's hook behind the module's backward is attached to what
+/// comes by place, and misses what comes by keyword.
 enum class Passed { by_place, by_keyword };
 
-/// DeepSpeed's hook in front of a module's backward, on its output (PreBackwardFunction).
+/// DeepSpeed's hook in front of a module's backward, on the module's output (PreBackwardFunction).
 Value before_backward(Tape& on, std::size_t module, const Value& output);
-/// The one behind it, on its input (PostBackwardFunction): where that needs no gradient, such as
-/// token numbers, autograd never comes to it.
+/// DeepSpeed's hook behind a module's backward, on the module's input (PostBackwardFunction). Where
+/// the input needs no gradient, as token numbers, autograd never comes to the hook.
 Value after_backward(Tape& on, std::size_t module, const Value& input);
 
 /// Runs `body` (Value -> Value) as the forward of `module`, with DeepSpeed's hooks around it and
@@ -33,7 +33,8 @@ Value run_module(Tape& on, std::size_t module, Value x, const Body& body,
   on.hooks().release(module);
   return before_backward(on, module, y);
 }
-/// Likewise what gets no tensor that needs a gradient, or gets it by keyword. `body`: () -> Value
+/// Runs a module that gets no tensor that needs a gradient, or gets it by keyword. `body`: () ->
+/// Value
 template <class Body>
 Value run_module(Tape& on, std::size_t module, const Body& body) {
   on.hooks().fetch(module);
@@ -41,36 +42,38 @@ Value run_module(Tape& on, std::size_t module, const Body& body) {
   on.hooks().release(module);
   return before_backward(on, module, y);
 }
-/// A function, or a module.
+/// Runs `body` as the forward of a module, or without hooks if it is only a function.
 template <class Body>
 Value run_module(Tape& on, const std::optional<std::size_t>& module, Value x, const Body& body) {
   return module ? run_module(on, *module, std::move(x), body) : body(std::move(x));
 }
 
-/// What a part of a model is given by place, and what it gives: hidden states first, and behind
-/// them what layers share. Some may be empty.
+/// The values that a part of a model gets by place and those that it gives: hidden states first,
+/// and behind them what layers share. Some may be empty.
 using Values = std::vector<Value>;
 using Layer = std::function<Values(Tape&, Values)>;
-using LayerOfOne = std::function<Value(Tape&, Value)>;  ///< of hidden states alone
+using LayerOfOne = std::function<Value(Tape&, Value)>;  ///< a layer of hidden states alone
 
-/// torch.utils.checkpoint.checkpoint(body, *in), as BatchContext::checkpointing says: of what
-/// `body` saves, `in` alone is kept until backward comes to it. What `body` holds must outlive the
-/// step, and has no gradient. Of `in`, what `body` returns in its place as it was keeps its node.
+/// torch.utils.checkpoint.checkpoint(body, *in), as BatchContext::checkpointing says: of all that
+/// `body` saves, only `in` is kept until backward comes to it. What `body` holds must outlive the
+/// step, and gets no gradient. If `body` returns one of `in` unchanged in its place, that value
+/// keeps its node.
 Values checkpoint(Tape& on, const Values& in, Layer body);
 Value checkpoint(Tape& on, const Value& x, LayerOfOne body);
 
-/// The hidden states.
+/// The hidden states within what flows from layer to layer.
 inline Value& hidden_of(Value& flow) { return flow; }
 inline Value& hidden_of(Values& flow) { return flow.front(); }
 
-/// Lets whoever waits for this rank have a word, when backward comes to `x`.
+/// Calls Device::tick() when backward comes to `x`, so that this rank answers whoever waits for it.
 Value tick_in_backward(Tape& on, const Value& x);
-/// Of how many layers BatchContext::checkpointing makes one checkpoint; 0: it groups none.
+/// The number of layers in one checkpoint, as BatchContext::checkpointing groups them; 0: it groups
+/// none.
 std::size_t layers_of_checkpoint(const Tape& on);
-/// Whether the layer at `place` is one, within its module.
+/// Whether the layer at `place` is a checkpoint within its module.
 bool is_checkpoint(const Tape& on, std::size_t place);
 
-/// A model's layers, one behind the other, with checkpoints around groups of them where
+/// Runs a model's layers, one behind the other, with checkpoints around groups of them where
 /// BatchContext::checkpointing says so.
 /// @param flow  Value or Values
 /// @param run   (Tape&, std::size_t layer, Flow) -> Flow; what it holds must outlive the step
@@ -95,12 +98,12 @@ Flow run_layers(Tape& on, std::size_t count, Flow flow, const Run& run) {
   return flow;
 }
 
-/// A layer's module. With Unit::layer its body is a checkpoint: transformers wraps a layer's
-/// forward (GradientCheckpointingLayer), so that its own hooks do not run again. As checkpoint()'s,
-/// what it returns as it was keeps its node.
-/// @param place  among the layers
+/// Runs a layer's module. With Unit::layer its body is a checkpoint: transformers wraps a layer's
+/// forward (GradientCheckpointingLayer), so that the layer's own hooks do not run again. As with
+/// checkpoint(), what the layer returns unchanged keeps its node.
+/// @param place  index among the layers
 Values run_layer(Tape& on, std::size_t module, std::size_t place, Values in, const Layer& body);
-/// Likewise of hidden states alone, which the caller's variable holds until the layer has run.
+/// Runs a layer of hidden states alone, which the caller's variable holds until the layer has run.
 /// `body`: (Tape&, Value) -> Value
 template <class Body>
 Value run_layer(Tape& on, std::size_t module, std::size_t place, const Value& x, const Body& body) {

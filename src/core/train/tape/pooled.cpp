@@ -20,7 +20,7 @@ void* Pooled::make_more(std::size_t size) {
     Blocks& operator=(const Blocks&) = delete;
 
     std::vector<std::unique_ptr<std::byte[]>> all;
-    std::size_t left = 0;  // of the last
+    std::size_t left = 0;  // bytes of the last block
   };
   static thread_local Blocks blocks;
   const std::size_t wanted = units(size) * kUnit;

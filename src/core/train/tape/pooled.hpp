@@ -7,10 +7,10 @@
 
 namespace dstune {
 
-/// Base of objects whose memory is kept for the next of their size when they are deleted, which has
-/// to happen in the thread that made them: a few instructions, where malloc() takes a hundred. A
-/// thread's memory is given back when it ends. Under a sanitizer every object has memory of its
-/// own, so that one which is used behind its end is seen.
+/// Base of objects whose memory is kept, when they are deleted, for the next object of their size.
+/// They must be deleted in the thread that made them. That takes a few instructions, where malloc()
+/// takes a hundred. A thread's memory is given back when the thread ends. Under a sanitizer every
+/// object has memory of its own, so that the use of a deleted one is seen.
 class Pooled {
  public:
   static void* operator new(std::size_t size);
@@ -18,12 +18,12 @@ class Pooled {
 
  private:
   static constexpr std::size_t kUnit = alignof(std::max_align_t);
-  static constexpr std::size_t kLargest = 1024;  ///< what is larger is malloc()'s
+  static constexpr std::size_t kLargest = 1024;  ///< bytes; malloc() makes larger objects
 
   struct Free {
     Free* next;
   };
-  /// By size, in units.
+  /// One list for each size, in units.
   using FreeLists = std::array<Free*, kLargest / kUnit + 1>;
 
   static std::size_t units(std::size_t size) { return (size + kUnit - 1) / kUnit; }

@@ -30,8 +30,8 @@ void CheckpointFrame::refill(Value value) {
   if (++next_ == places_.size()) throw RecomputationEnds();
 }
 
-// What ends early is left as it is: DeepSpeed's hook behind the module's forward does not run, nor
-// those of the modules around it, whose backward is under way.
+// A forward that ends early is left as it is: DeepSpeed's hook behind the module's forward does not
+// run, nor do those of the modules around it, whose backward is under way.
 void CheckpointFrame::run_again(Tape& tape) {
   has_run_again_ = true;
   Tape again(tape.context(), tape.hooks(), *this);

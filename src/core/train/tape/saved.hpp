@@ -1,5 +1,5 @@
-// What nodes keep for backward, and how a checkpoint makes it again: torch's SavedVariable and
-// torch.utils.checkpoint.
+// The values that nodes keep for backward, and how a checkpoint makes them again: torch's
+// SavedVariable and torch.utils.checkpoint.
 #pragma once
 
 #include <cstddef>
@@ -14,10 +14,10 @@ namespace dstune {
 class CheckpointFrame;
 class Tape;
 
-/// Thrown out of a forward that runs again when all is saved: _StopRecomputationError.
+/// Thrown out of a forward that runs again, when all values are saved: _StopRecomputationError.
 struct RecomputationEnds {};
 
-/// The place of a value in a frame, empty until that has run again: _Holder.
+/// The place of a value in a frame, empty until the frame has run again: _Holder.
 class SavedPlace final : public Counted {
  public:
   SavedPlace(boost::intrusive_ptr<CheckpointFrame> frame, std::size_t index);
@@ -39,8 +39,8 @@ class Saved {
   explicit Saved(Value value) : value_(std::move(value)) {}
   explicit Saved(boost::intrusive_ptr<SavedPlace> place) : place_(std::move(place)) {}
 
-  /// For the node's backward, once: the first in a checkpoint has its forward run again. Outside
-  /// of one it is kept until the node is gone.
+  /// The value, for the node's backward; called once. The first call in a checkpoint runs the
+  /// checkpoint's forward again. Outside of a checkpoint the value is kept until the node is gone.
   Value take(Tape& tape);
 
  private:
@@ -49,16 +49,17 @@ class Saved {
 };
 
 /// A part of forward of which nothing is kept but how to run it again: _CheckpointFrame of
-/// torch/utils/checkpoint.py (2.9). It lives, and with it the input that `again` holds, as long as
-/// a node that has saved within it.
+/// torch/utils/checkpoint.py (2.9). It lives as long as any node that has saved a value within it,
+/// and with it the input that `again` holds.
 class CheckpointFrame final : public Counted {
  public:
   explicit CheckpointFrame(std::function<void(Tape&)> again) : again_(std::move(again)) {}
 
-  /// In forward: only a place.
+  /// In forward: reserves a place for a value.
   Saved save();
-  /// When it runs again: in the order of forward, for those that are still there.
-  /// @throws RecomputationEnds  with the last
+  /// When forward runs again: fills the places in the order of forward, if their nodes are still
+  /// there.
+  /// @throws RecomputationEnds  when the last place is filled
   void refill(Value value);
 
  private:

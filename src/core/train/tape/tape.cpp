@@ -7,7 +7,7 @@ namespace dstune {
 Tape::~Tape() { clear(); }
 
 void Tape::clear() {
-  while (!nodes_.empty()) nodes_.pop_back();  // what was made last may need what was made before
+  while (!nodes_.empty()) nodes_.pop_back();  // later nodes may need earlier ones
   leaves_.clear();
 }
 
@@ -24,7 +24,7 @@ Tape::Leaf& Tape::leaf(std::size_t tensor) {
   return leaves_[tensor];
 }
 
-// A gradient that comes first is no sum: it can wait in its place.
+// The first gradient is no sum yet: it waits in its place.
 void Tape::give(std::size_t node, Value gradient) {
   if (node == Value::kNoNode) return;
   Node& to = *nodes_[node];
@@ -57,8 +57,8 @@ void Tape::add_up(Value& sum, Value& gradient) {
   gradient = {};
 }
 
-// The sum with a view is a third tensor for the time of the addition; it is written over the first,
-// which moves the same bytes.
+// The sum with a view is a third tensor for the time of the addition. It is written over the first
+// one, which moves the same bytes.
 void Tape::add_up(Leaf& sum, Buffer gradient) {
   const Tensor both = sum.sum.tensor(context_->dtype);
   Buffer third;

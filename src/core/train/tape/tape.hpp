@@ -1,4 +1,5 @@
-// What forward did that has a gradient, in order, and the way back through it: torch.autograd.
+// The operations of forward that have a gradient, in order, and the way back through them:
+// torch.autograd.
 #pragma once
 
 #include <array>
@@ -18,7 +19,7 @@
 
 namespace dstune {
 
-/// Tensors whose gradients a node gives beside those by its inputs: at most three.
+/// The tensors, at most three, whose gradients a node gives beside those by its inputs.
 class NodeParameters {
  public:
   NodeParameters() = default;
@@ -34,21 +35,22 @@ class NodeParameters {
   std::uint32_t count_ = 0;
 };
 
-/// Of a parameter's gradient. Autograd adds to a tensor in place, but never to a view: where it is
-/// one, its sum with another is a third tensor.
+/// Whether a parameter's gradient has memory of its own. Autograd adds to a tensor in place, but
+/// never to a view: the sum of a view with another gradient is a third tensor.
 enum class Memory { own, view };
 
-/// Nodes in the order in which forward made them, which backward takes from the end, as autograd
+/// Nodes in the order in which forward made them. Backward takes them from the end, as autograd
 /// takes the ready node with the highest sequence number (torch/csrc/autograd/engine.cpp, 2.9). A
-/// node has one output. It takes the gradient by that, gives those by its inputs, and is gone with
-/// all it has saved before they are added up.
+/// node has one output. It takes the gradient by its output, gives those by its inputs, and is gone
+/// with all it has saved before they are added up.
 ///
-/// The gradient by a parameter goes to the hooks when all nodes that have one have given it, and
-/// behind the node that completes it: torch's AccumulateGrad, whose turn comes before all others.
+/// The gradient by a parameter goes to the hooks when all nodes that use the parameter have given
+/// theirs, right behind the node that completes it: torch's AccumulateGrad, whose turn comes before
+/// all others.
 class Tape {
  public:
   Tape(const BatchContext& context, ModuleHooks& hooks) : context_(&context), hooks_(&hooks) {}
-  /// Of a forward that runs again to fill `frame`: nothing is recorded.
+  /// The tape of a forward that runs again to fill `frame`: nothing is recorded.
   Tape(const BatchContext& context, ModuleHooks& hooks, CheckpointFrame& frame)
       : context_(&context), hooks_(&hooks), mode_(Mode::refills), frame_(&frame) {}
   ~Tape();
@@ -59,16 +61,16 @@ class Tape {
   ModuleHooks& hooks() const { return *hooks_; }
   Device& device() const { return *context_->device; }
 
-  /// Whether an operation of whose operands some need a gradient, or not, makes a node. Only then
-  /// it saves.
+  /// Whether an operation makes a node, given whether some of its operands need a gradient. Only
+  /// then it saves values.
   bool records(bool needs_gradient) const { return needs_gradient && mode_ != Mode::forgets; }
 
-  /// What the node that comes next will read: said where forward saves it.
+  /// Keeps a value for the node that comes next; called where torch's forward saves it.
   Saved save(const Value& value);
 
-  /// A node, of an operation that records().
+  /// Adds the node of an operation for which records() is true.
   /// @param parameters  whose gradients `backward` gives
-  /// @param backward    (Tape&, Value d_out): gives the gradients
+  /// @param backward    (Tape&, Value d_out), which gives the gradients
   /// @returns `out` as its output
   template <class Backward>
   Value record(Value out, const NodeParameters& parameters, Backward&& backward) {
@@ -81,14 +83,15 @@ class Tape {
     return out;
   }
 
-  /// For a node's backward: its part of the gradient by the output of another. The first becomes
-  /// the sum, and the next is added in place if nobody else holds that (torch's InputBuffer).
+  /// Called by a node's backward: a part of the gradient by the output of node `node`. The first
+  /// part becomes the sum, and the next is added in place if nobody else holds the sum (torch's
+  /// InputBuffer).
   void give(std::size_t node, Value gradient);
-  /// Likewise by a parameter, category gradients.
+  /// Called by a node's backward: a part of the gradient by a parameter, category gradients.
   void give(std::size_t tensor, Buffer gradient, Memory memory);
 
-  /// The way back from `node`, whose output has the gradient `gradient` (empty: it is a number that
-  /// its backward knows).
+  /// Runs backward from `node`, whose output has the gradient `gradient` (empty: the gradient is a
+  /// number that the node's backward knows).
   void backward(std::size_t node, Value gradient);
 
   /// torch.no_grad(): runs `body` without nodes.
@@ -97,7 +100,7 @@ class Tape {
     const Scope<Mode> forgets(mode_, Mode::forgets);
     return body();
   }
-  /// Runs `body` so that what it saves is in `frame`.
+  /// Runs `body` so that what it saves goes into `frame`.
   template <class Body>
   auto within(CheckpointFrame& frame, const Body& body) {
     const Scope<CheckpointFrame*> saves(frame_, &frame);
@@ -107,7 +110,7 @@ class Tape {
  private:
   enum class Mode { records, forgets, refills };
 
-  /// A member has another value for a time.
+  /// Gives a member another value for as long as the scope lives.
   template <class T>
   class Scope {
    public:
@@ -144,13 +147,13 @@ class Tape {
    private:
     Backward backward_;
   };
-  /// What is still to come of a parameter's gradient, and the sum of what came.
+  /// The uses of a parameter whose gradients are still to come, and the sum of those that came.
   struct Leaf {
     std::size_t uses = 0;
     Buffer sum;
     Memory memory = Memory::own;
   };
-  /// What the node that runs has given, and is to be added to what others gave before.
+  /// A gradient that the running node has given, which is to be added to what others gave before.
   struct Output {
     Node* node;
     Value gradient;
@@ -162,7 +165,7 @@ class Tape {
 
   template <class Backward>
   std::size_t add(const NodeParameters& parameters, Backward&& backward) {
-    if (mode_ == Mode::refills) return 0;  // it needs a gradient, which this tape never gives
+    if (mode_ == Mode::refills) return 0;  // needs a gradient, which this tape never gives
     using Made = NodeOf<std::decay_t<Backward>>;
     static_assert(alignof(Made) <= alignof(std::max_align_t));
     nodes_.emplace_back(new Made(parameters, std::forward<Backward>(backward)));

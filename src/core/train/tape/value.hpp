@@ -1,4 +1,4 @@
-// What flows through a model: memory that several may hold, and the node of the tape that made it.
+// The values that flow through a model: memory that several may hold, and the node that made it.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 namespace dstune {
 
-/// One allocation, given back when the last Value of it goes.
+/// One allocation, given back when the last Value that holds it goes.
 struct Storage final : Counted {
   explicit Storage(Buffer owned) : buffer(std::move(owned)) {}
 
@@ -27,10 +27,10 @@ struct Value {
 
   StoragePtr storage{};
   Matrix matrix{};         ///< the first
-  std::int64_t count = 1;  ///< of them
+  std::int64_t count = 1;  ///< number of matrices
   std::int64_t step =
       0;  ///< elements from one matrix to the next; 0: there is one, or they are dense
-  std::size_t node = kNoNode;  ///< whose output it is; kNoNode: it needs no gradient
+  std::size_t node = kNoNode;  ///< the node whose output it is; kNoNode: it needs no gradient
 
   explicit operator bool() const { return storage != nullptr; }
   bool needs_gradient() const { return node != kNoNode; }
@@ -39,9 +39,9 @@ struct Value {
   }
   std::int64_t numel() const { return count * matrix.rows * matrix.cols; }
 
-  /// All elements of a dense one.
+  /// All elements of a dense value.
   Tensor tensor() const { return {matrix.data, numel(), matrix.dtype}; }
-  /// All rows of a dense one: (count * rows, cols).
+  /// All rows of a dense value: (count * rows, cols).
   Matrix rows() const { return as_matrix(tensor(), count * matrix.rows, matrix.cols); }
   /// The same memory without a gradient.
   Value detached() const {
@@ -57,7 +57,7 @@ inline Value value_of(Buffer buffer, DType dtype, std::int64_t rows, std::int64_
   return {.storage = StoragePtr(new Storage(std::move(buffer))), .matrix = matrix};
 }
 
-/// New memory, category activations; its contents are undefined.
+/// A value in new memory, category activations; its contents are undefined.
 inline Value new_value(Device& device, DType dtype, std::int64_t rows, std::int64_t cols) {
   return value_of(make_buffer(device, MemoryCategory::activations, rows * cols, dtype), dtype, rows,
                   cols);
@@ -70,7 +70,7 @@ inline Value new_stack(Device& device, DType dtype, std::int64_t count, std::int
   stack.count = count;
   return stack;
 }
-/// New and dense, of another's shape.
+/// A new dense value of another's shape.
 inline Value new_like(Device& device, const Value& other) {
   return new_stack(device, other.matrix.dtype, other.count, other.matrix.rows, other.matrix.cols);
 }

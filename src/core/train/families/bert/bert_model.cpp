@@ -24,7 +24,7 @@ struct Attention {
   Value mask;
 };
 
-/// Self-attention between its projections.
+/// The projections of self-attention.
 struct Projections {
   nn::Linear query, key, value;
 
@@ -73,7 +73,8 @@ struct DistilbertBlock {
         dropout{names.module(name + ".ffn.dropout"), spec.residual_dropout},
         output_layer_norm(names, name + ".output_layer_norm", spec.layer_norm_epsilon) {}
 
-  // What is added is a local, which lives until the norm behind it has run.
+  // The value that is added is a local of the forward, which lives until the norm behind it has
+  // run.
   Value operator()(Tape& on, std::size_t index, const Value& x, const Attention& how,
                    std::uint64_t seed) const {
     Value attended = run_module(
@@ -99,9 +100,10 @@ struct DistilbertBlock {
   nn::LayerNorm output_layer_norm;
 };
 
-/// Words, token types and positions, added up, normed, dropped out. Every token has type 0, as
-/// where there is no second sentence. For RoBERTa, whose positions depend on where padding is, each
-/// token has a position of its own; the others look them up once for all sequences.
+/// The embeddings of words, token types and positions are added up, normed and dropped out. Every
+/// token has type 0, as where there is no second sentence. RoBERTa's positions depend on where
+/// padding is, so that each token has a position of its own; the other models look positions up
+/// once for all sequences.
 class Embeddings {
  public:
   Embeddings(const ModelSpec& spec, const ModelNames& names, const std::string& name)
@@ -124,7 +126,7 @@ class Embeddings {
   }
 
  private:
-  // What is looked up are locals of the module's forward, which live until it returns.
+  // The rows that are looked up are locals of the module's forward, which live until it returns.
   Value embed(Tape& on, const nn::StepInput& input) const {
     const BatchContext& context = on.context();
     const Value positions = nn::positions(
@@ -185,7 +187,7 @@ std::string encoder_of(const ModelSpec& spec) {
   return concat(spec.family, kin_of(spec) == Variant::distilbert ? ".transformer" : ".encoder");
 }
 
-// RoBERTa's head of masked tokens has gelu whatever the config says.
+// RoBERTa's head of masked tokens uses gelu whatever the config says.
 template <class Block>
 Bert<Block>::Bert(const ModelSpec& spec, const ModelNames& names, const MicroBatch& batch,
                   Device& device)
@@ -225,7 +227,7 @@ AttentionShape Bert<Block>::shape(std::size_t layer, std::uint64_t seed) const {
           .seed = seed_at(seed, layer, Dropped::attention)};
 }
 
-// The embeddings are locals of BertModel.forward, as is the mask. The pooler is inside of it.
+// The embeddings and the mask are locals of BertModel.forward, within which the pooler runs too.
 template <class Block>
 Value Bert<Block>::body(Tape& on, const nn::StepInput& input) const {
   const Value embedded = embeddings_(on, input);

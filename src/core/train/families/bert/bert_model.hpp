@@ -15,10 +15,11 @@
 
 namespace dstune::bert {
 
-/// transformers' BertForMaskedLM or BertForSequenceClassification, as spec.task says, and those of
-/// its kin; saves what docs/deepspeed-step.md lists in "What a block keeps". Tokens are masked in
-/// place, and the labels of sequences drawn, by the micro-step's seed: which rank and which
-/// micro-step a sequence falls to changes them, unless a micro-batch is one sequence.
+/// transformers' BertForMaskedLM or BertForSequenceClassification, as spec.task says, or the same
+/// of RoBERTa or DistilBERT. It saves what docs/deepspeed-step.md lists in "What a block keeps".
+/// Tokens are masked in place, and the labels of sequences are drawn, by the micro-step's seed:
+/// they change with the rank and the micro-step that a sequence falls to, unless a micro-batch is
+/// one sequence.
 std::unique_ptr<Model> make_model(const ModelSpec& spec, const ModelParameters& parameters,
                                   const MicroBatch& batch, Device& device);
 

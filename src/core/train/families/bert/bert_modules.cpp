@@ -69,7 +69,7 @@ Matrix first_rows(Matrix all, std::int64_t sequence) {
   return all;
 }
 
-/// hidden_states[:, 0], a view
+/// hidden_states[:, 0], as a view
 Value first_tokens(Tape& on, const Value& states) {
   const std::int64_t sequence = on.context().sequence_length;
   Value first = states;
@@ -101,8 +101,8 @@ Output::Output(const ModelSpec& spec, const ModelNames& names, const std::string
       dropout_{names.module(name + ".dropout"), spec.residual_dropout},
       norm_(names, name + ".LayerNorm", spec.layer_norm_epsilon) {}
 
-// What is added and normed is a local: with the sum and its norm, three tensors are there at once,
-// which is the peak where a checkpoint runs again.
+// The value that is added and normed is a local: three tensors exist at once, with the sum and its
+// norm, which is the peak where a checkpoint runs again.
 Value Output::operator()(Tape& on, const Value& x, const Value& residual,
                          std::uint64_t seed) const {
   return run_module(on, module_, x, [&](const Value& in) {
@@ -204,7 +204,7 @@ Questions::Questions(const ModelSpec& spec, std::int64_t mask_token) {
   classes_ = asks_for_words ? 0 : settings.num_labels;
 }
 
-// Tokens without next ones have no labels: so padding has none.
+// Tokens without a next one have no labels, and so padding has none.
 Value Questions::labels(Tape& on, const nn::StepInput& input) const {
   const BatchContext& context = on.context();
   Value labels = new_value(on.device(), DType::int64, 1, context.rows());

@@ -19,15 +19,15 @@
 
 namespace dstune::bert {
 
-/// Where chance has a part in a micro-step, each place with a seed of its own.
+/// The places of a micro-step that draw random numbers, each with a seed of its own.
 enum class Chance : std::uint64_t {
-  batch,  ///< masks, or labels
+  batch,  ///< the tokens to mask, or the labels
   embedding,
   classifier_input,
   classifier,
-  of_layers  ///< from here on three per layer
+  of_layers  ///< from here on each layer has three places
 };
-/// What drops out in one layer.
+/// The places of one layer that drop out.
 enum class Dropped : std::uint64_t { attention, out, mlp };
 
 inline std::uint64_t seed_at(std::uint64_t seed, Chance place) {
@@ -55,13 +55,13 @@ class Output {
 /// BertLayer, around any self-attention.
 class BertLayer {
  public:
-  /// @param activation  as in config.json
+  /// @param activation  its name in config.json
   BertLayer(const ModelSpec& spec, const ModelNames& names, const std::string& name,
             const std::string& activation);
 
   std::size_t module() const { return module_; }
   /// @param self  the forward of the module ".attention.self": (M, h) -> (M, h)
-  /// @param seed  the micro-step's
+  /// @param seed  the micro-step's seed
   Value operator()(Tape& on, std::size_t layer, const Value& x,
                    const std::function<Value(const Value&)>& self, std::uint64_t seed) const;
 
@@ -76,24 +76,24 @@ class BertLayer {
   Output output_;
 };
 
-/// What a model's parts are called; "" where there is no such module.
+/// The names of the parts of a model; "" where there is no such module.
 struct MaskedLmHeadNames {
-  std::string_view outer;      ///< around all of it
-  std::string_view inner;      ///< likewise, in `outer`
-  std::string_view transform;  ///< around what comes before the decoder
+  std::string_view outer;      ///< the module around all of it
+  std::string_view inner;      ///< the module around all of it, within `outer`
+  std::string_view transform;  ///< the module around what comes before the decoder
   std::string_view dense;
   std::string_view activation;
   std::string_view norm;
   std::string_view decoder;
-  std::string_view bias;  ///< the decoder's, as a tensor
+  std::string_view bias;  ///< the decoder's bias, a tensor
 };
 const MaskedLmHeadNames& masked_head_of(Variant kin);
 
 /// The head of masked tokens: dense, activation, norm, and a decoder that shares the words' table.
 class MaskedLmHead {
  public:
-  /// @param activation  as in config.json
-  /// @param word_table  tensor (V, e)
+  /// @param activation  its name in config.json
+  /// @param word_table  the tensor (V, e) of the words' embedding
   MaskedLmHead(const ModelSpec& spec, const ModelNames& names, const MaskedLmHeadNames& called,
                const std::string& activation, std::size_t word_table);
 
@@ -110,11 +110,11 @@ class MaskedLmHead {
 };
 
 struct SequenceClassifierNames {
-  std::string_view head;           ///< around all of it; "": no module
-  std::string_view pooler;         ///< around all before the last dropout; "": no module
-  std::string_view input_dropout;  ///< of the first token's state; "": none
+  std::string_view head;    ///< the module around all of it; "": none
+  std::string_view pooler;  ///< the module around all that comes before the last dropout; "": none
+  std::string_view input_dropout;  ///< the module that drops out the first token's state; "": none
   std::string_view dense;
-  std::string_view activation;  ///< its module; "": a function
+  std::string_view activation;  ///< the activation's module; "": it is a function
   std::string_view dropout;
   std::string_view out;
 };
@@ -123,19 +123,19 @@ const SequenceClassifierNames& classifier_of(Variant kin);
 /// The classifier of sequences: the first token's state through dense, activation and a last layer.
 class SequenceClassifier {
  public:
-  /// @param activation     as in config.json files
-  /// @param input_dropout  its probability
+  /// @param activation     its name in config.json
+  /// @param input_dropout  the probability with which the first token's state is dropped out
   SequenceClassifier(const ModelSpec& spec, const ModelNames& names,
                      const SequenceClassifierNames& called, const std::string& activation,
                      double input_dropout);
 
   /// @param states  (M, h)
-  /// @param seed    the micro-step's
+  /// @param seed    the micro-step's seed
   /// @returns (batch, h)
   Value pool(Tape& on, const Value& states, std::uint64_t seed) const;
   /// @returns the logits (batch, labels)
   Value classify(Tape& on, const Value& pooled, std::uint64_t seed) const;
-  /// Both, one behind the other.
+  /// pool(), then classify().
   Value operator()(Tape& on, const Value& states, std::uint64_t seed) const;
 
  private:
@@ -147,19 +147,20 @@ class SequenceClassifier {
   nn::Linear out_;
 };
 
-/// What a micro-step asks, drawn by its seed: tokens that are masked, or a class for each sequence.
+/// The task of a micro-step, drawn by its seed: tokens that are masked, or a class for each
+/// sequence.
 class Questions {
  public:
   Questions(const ModelSpec& spec, std::int64_t mask_token);
 
-  /// Masks tokens in place. What is behind a sequence is asked for nothing. For a classifier
-  /// nothing is masked, but tokens that would be padding are replaced alike.
-  /// @returns the labels, int64; below 0: none
+  /// Masks tokens in place. Padding behind a sequence gets no labels. A classifier's tokens are not
+  /// masked, but those that would be padding are replaced in the same way.
+  /// @returns the labels, int64; a label below 0 does not count
   Value labels(Tape& on, const nn::StepInput& input) const;
 
  private:
   MaskTokens masking_;
-  std::int64_t classes_;  // 0: words are asked for
+  std::int64_t classes_;  // 0: the task is to find masked words
 };
 
 }  // namespace dstune::bert

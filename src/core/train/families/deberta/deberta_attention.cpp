@@ -16,7 +16,7 @@ namespace {
 constexpr std::int64_t kOfQuery = 1;
 constexpr std::int64_t kOfKey = -1;
 
-/// transpose_for_scores(): always a copy.
+/// transpose_for_scores(), which always makes a copy.
 Value by_heads(Tape& on, const AttentionShape& shape, const Value& rows) {
   Value stack = new_stack(on.device(), rows.matrix.dtype, shape.batch * shape.heads, shape.sequence,
                           shape.head_size);
@@ -54,8 +54,8 @@ Value repeat(Tape& on, const Value& x, std::int64_t times) {
   });
 }
 
-/// torch.gather() along columns, which saves what it gathers from.
-/// @param transposed  the gradient will come with queries and keys changed over
+/// torch.gather() along columns, which saves x and the index.
+/// @param transposed  the gradient will come with queries and keys exchanged
 Value gather_columns(Tape& on, const Value& x, const Value& index, bool transposed) {
   Value out = new_stack(on.device(), x.matrix.dtype, x.count, x.matrix.rows, index.matrix.cols);
   on.device().run(GatherColumns{.in = x.rows(), .index = index.tensor(), .out = out.rows()});
@@ -76,7 +76,7 @@ Value gather_columns(Tape& on, const Value& x, const Value& index, bool transpos
                    });
 }
 
-/// score += other.transpose(-1, -2): the gradient by `other` has queries and keys changed over.
+/// score += other.transpose(-1, -2): the gradient by `other` has queries and keys exchanged.
 Value add_transposed(Tape& on, Value score, const Value& other) {
   on.device().run(AddTransposed{score.tensor(), other.tensor(), score.matrix.cols});
   const std::size_t first = score.node;
@@ -95,7 +95,7 @@ Value byte_per_pair(const Tape& on, const AttentionShape& shape) {
   return mask;
 }
 
-/// masked_fill() of the scores of keys that are hidden, which none is.
+/// masked_fill() of the scores of hidden keys; it runs although no key is hidden.
 Value hide_keys(Tape& on, const AttentionShape& shape, const Value& scores) {
   const Value hidden = byte_per_pair(on, shape);
   Value out = new_like(on.device(), scores);
@@ -115,7 +115,7 @@ Value hide_keys(Tape& on, const AttentionShape& shape, const Value& scores) {
   });
 }
 
-/// Of the table of relative positions in a layer.
+/// The seed of the dropout of the table of relative positions in a layer.
 std::uint64_t positions_seed(std::uint64_t seed, std::size_t layer) {
   return seed_of(seed_of(seed), 1 + static_cast<std::uint64_t>(layer));
 }
@@ -154,7 +154,7 @@ AttentionShape DisentangledAttention::shape(const Tape& on) const {
           .scale = scale_};
 }
 
-// The locals of both functions live until they return: also where nothing reads them any more.
+// The locals of both functions live until they return, also where nothing reads them any more.
 Value DisentangledAttention::operator()(Tape& on, const Value& x, const Value& table,
                                         const Value& distances, std::uint64_t seed) const {
   const AttentionShape own = shape(on);
@@ -200,7 +200,7 @@ Value DisentangledAttention::position_scores(Tape& on, const Value& q, const Val
   return add_transposed(on, std::move(score), nn::scale(on, p2c, scale_));
 }
 
-/// The projected table by heads, once for every sequence.
+/// The projected table as heads, made once for every sequence.
 Value DisentangledAttention::project(Tape& on, const Side& side, const Value& table) const {
   const AttentionShape of_table{.batch = 1,
                                 .sequence = table.matrix.rows,
@@ -210,7 +210,7 @@ Value DisentangledAttention::project(Tape& on, const Side& side, const Value& ta
   return repeat(on, by_heads(on, of_table, side.projection(on, table)), on.context().size);
 }
 
-/// For each pair of query and key the product with the row for its distance.
+/// The product of each query and key with the row of the table for their distance.
 Value DisentangledAttention::gather(Tape& on, const Side& side, const Value& heads,
                                     const Value& rows, const Value& distances) const {
   const std::int64_t length = on.context().sequence_length;

@@ -1,5 +1,6 @@
-// Disentangled attention (He et al. 2020): scores of contents, of contents with relative positions,
-// and of these with contents. There is no fused kernel of it: it is eager whatever is asked for.
+// Disentangled attention (He et al. 2020): scores of contents with contents, of contents with
+// relative positions, and of relative positions with contents. There is no fused kernel for it: it
+// is eager whatever is asked for.
 #pragma once
 
 #include <cstddef>
@@ -21,27 +22,28 @@ namespace dstune::deberta {
 /// DisentangledSelfAttention.
 class DisentangledAttention {
  public:
-  /// @param table  must outlive it; nullptr without relative positions
-  /// @param index  of the layer
-  /// @param name   of the module
+  /// @param table  must outlive this object; nullptr without relative positions
+  /// @param index  the layer's
+  /// @param name   the module's
   DisentangledAttention(const ModelSpec& spec, const DebertaSettings& settings,
                         const ModelNames& names, const RelativeTable* table, std::size_t index,
                         const std::string& name);
 
   /// The module's forward.
   /// @param x          (M, h)
-  /// @param table      RelativeTable's for_encoder() (w, h), and
-  /// @param distances  its distances(); both empty without relative positions
-  /// @param seed       the micro-step's
+  /// @param table      the result of RelativeTable::for_encoder(), (w, h); empty without relative
+  /// positions
+  /// @param distances  the result of RelativeTable::distances(); empty without relative positions
+  /// @param seed       the micro-step's seed
   /// @returns (M, h)
   Value operator()(Tape& on, const Value& x, const Value& table, const Value& distances,
                    std::uint64_t seed) const;
 
  private:
-  /// c2p or p2c.
+  /// One of the two sums with relative positions: c2p or p2c.
   struct Side {
-    nn::Linear projection;  ///< of the table
-    std::int64_t sign;      ///< how a distance, query minus key, becomes a row of the table
+    nn::Linear projection;  ///< projects the table
+    std::int64_t sign;      ///< of a distance (query minus key) in the index of its row
   };
 
   AttentionShape shape(const Tape& on) const;

@@ -12,7 +12,8 @@
 namespace dstune::deberta {
 namespace {
 
-/// masked_fill_() of tokens that are hidden, which none is: only its gradient is a tensor.
+/// masked_fill_() of hidden tokens, in place: no token is hidden, and only the gradient is a new
+/// tensor.
 Value hide_tokens(Tape& on, const Value& x) {
   Value hidden =
       value_of(Buffer(on.device(), MemoryCategory::activations, static_cast<Bytes>(x.matrix.rows)),

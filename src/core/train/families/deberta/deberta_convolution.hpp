@@ -14,20 +14,20 @@
 
 namespace dstune::deberta {
 
-/// x times a mask of ones, a number per row, which the node keeps.
+/// x times a mask of ones, one number per row, which the node keeps.
 Value times_mask(Tape& on, const Value& x);
 
-/// ConvLayer. As a product with what each token sees of its neighbours (Unfold), which is made anew
-/// in backward; PyTorch calls cuDNN, whose own room is not known. Rows stay in the order of tokens,
-/// where torch has them by columns; so many copies are made here too.
+/// ConvLayer, as a product with the neighbours that each token sees (Unfold); backward makes that
+/// operand anew. PyTorch calls cuDNN, whose workspace is not known. Rows stay in the order of
+/// tokens, where torch lays them out by columns; as many copies are made here as there.
 class Convolution {
  public:
   Convolution(const ModelSpec& spec, const DebertaSettings& settings, const ModelNames& names,
               const std::string& name);
 
   /// @param x         (M, h), the first layer's input
-  /// @param residual  (M, h), its output
-  /// @param seed      the micro-step's
+  /// @param residual  (M, h), the first layer's output
+  /// @param seed      the micro-step's seed
   /// @returns (M, h)
   Value operator()(Tape& on, const Value& x, const Value& residual, std::uint64_t seed) const;
 

@@ -29,8 +29,9 @@ constexpr bert::SequenceClassifierNames kClassifier{.head = "",
                                                     .dropout = "dropout",
                                                     .out = "classifier"};
 
-/// Words, and positions and token types where it has them, added up, projected to the hidden size,
-/// normed, masked, dropped out. Every token has type 0, and none is masked.
+/// Embeddings of words, and of positions and token types where the model has them, are added up,
+/// projected to the hidden size, normed, masked and dropped out. Every token has type 0, and none
+/// is masked.
 class Embeddings {
  public:
   Embeddings(const ModelSpec& spec, const ModelNames& names, const std::string& name)
@@ -51,8 +52,8 @@ class Embeddings {
   }
 
  private:
-  // What is looked up are locals of the module's forward, which live until it returns; where there
-  // are no positions, so many zeros.
+  // The rows that are looked up are locals of the module's forward, which live until it returns;
+  // where there are no positions, as many zeros stand for them.
   Value embed(Tape& on, const nn::StepInput& input) const {
     const Value words = words_(on, nn::tokens_of(input.tokens));
     Value embedded = words;
@@ -148,8 +149,8 @@ Deberta::Deberta(const ModelSpec& spec, const DebertaSettings& settings, const M
   if (settings.loss_in_fp32) loss_dtype_ = DType::fp32;
 }
 
-// The mask of all pairs of tokens, from which each layer makes its own, is given to all layers, as
-// are the distances and the table. The convolution is no part of the first layer's checkpoint.
+// The encoder gives all layers the mask of all pairs of tokens, of which each layer makes its own,
+// the distances and the table. The convolution is no part of the first layer's checkpoint.
 Value Deberta::encode(Tape& on, const Value& embedded, std::uint64_t seed) const {
   const BatchContext& of = on.context();
   const Value mask = new_value(on.device(), DType::fp32, of.rows(), of.sequence_length);

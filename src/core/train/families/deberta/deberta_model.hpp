@@ -13,8 +13,8 @@
 
 namespace dstune::deberta {
 
-/// transformers' DebertaV2ForMaskedLM or DebertaV2ForSequenceClassification, as spec.task says;
-/// what is masked and the labels are drawn as BERT's. Attention is eager whatever batch.attention
+/// transformers' DebertaV2ForMaskedLM or DebertaV2ForSequenceClassification, as spec.task says.
+/// Masked tokens and labels are drawn as BERT's are. Attention is eager whatever batch.attention
 /// says.
 std::unique_ptr<Model> make_model(const ModelSpec& spec, const ModelParameters& parameters,
                                   const MicroBatch& batch, Device& device);

@@ -34,13 +34,13 @@ Value RelativeTable::for_layer(Tape& on, const Value& table) const {
 }
 
 // Autograd has the gradient by a parameter as soon as the last layer has given its part. A
-// reentrant checkpoint has a tape of its own, on which that is never known.
+// reentrant checkpoint has a tape of its own, which cannot know that.
 bool RelativeTable::is_leaf_of_layers(const Tape& on) const {
   const ActivationCheckpointing& how = on.context().checkpointing;
   return !norm_ && !(how.is_on() && how.reentrant);
 }
 
-// A norm gets the parameter by place: DeepSpeed's hook is behind it.
+// A norm gets the parameter by place, so that DeepSpeed's hook runs behind the norm's backward.
 Value RelativeTable::for_encoder(Tape& on) const {
   if (norm_) {
     Value input;
@@ -54,7 +54,7 @@ Value RelativeTable::for_encoder(Tape& on) const {
   return is_leaf_of_layers(on) ? copy : leaf(on, copy);
 }
 
-/// `table`, whose gradient is the parameter's.
+/// `table` as a node whose gradient becomes the parameter's.
 Value RelativeTable::leaf(Tape& on, const Value& table) const {
   if (!on.records(on.hooks().is_trainable(weight_))) return table;
   return on.record(table, {weight_}, [weight = weight_](Tape& back, const Value& d) {
@@ -64,7 +64,7 @@ Value RelativeTable::leaf(Tape& on, const Value& table) const {
   });
 }
 
-// As nn::LayerNorm, but that it reads, and saves, a parameter.
+// The same as nn::LayerNorm, but its input, which it saves, is a parameter.
 Value RelativeTable::normed(Tape& on, const Value& input) const {
   const auto saved_in = [rows = rows_](const Value& stats) {
     return LayerNormSaved{stats.tensor().slice(0, rows), stats.tensor().slice(rows, rows)};

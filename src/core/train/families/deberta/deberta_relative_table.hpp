@@ -13,8 +13,8 @@
 
 namespace dstune::deberta {
 
-/// rel_embeddings.weight (w, h), which the encoder reads itself, normed where the config says so;
-/// without a norm its copy, where PyTorch has the parameter.
+/// rel_embeddings.weight (w, h), which the encoder reads itself, and norms where the config says
+/// so. Without a norm this class makes a copy where PyTorch uses the parameter.
 class RelativeTable {
  public:
   RelativeTable(const ModelSpec& spec, const DebertaSettings& settings, const ModelNames& names,
@@ -22,10 +22,10 @@ class RelativeTable {
 
   /// b(i - j) of FillDistances, int64 (sequence, sequence)
   Value distances(Tape& on) const;
-  /// At the begin of the encoder's forward.
+  /// The table for all layers; called at the start of the encoder's forward.
   Value for_encoder(Tape& on) const;
-  /// Where a layer reads it.
-  /// @param table  for_encoder()'s
+  /// The table where one layer reads it.
+  /// @param table  the result of for_encoder()
   Value for_layer(Tape& on, const Value& table) const;
 
  private:

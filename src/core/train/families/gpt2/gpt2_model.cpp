@@ -85,7 +85,7 @@ Gpt2::Gpt2(const ModelSpec& spec, const ModelNames& names, const MicroBatch& bat
   }
 }
 
-// Places that drop out: 0 is the embedding, and each block has three.
+// The places that drop out: 0 is the embedding, and each block has three.
 AttentionShape Gpt2::shape(std::size_t layer, const nn::StepInput& input) const {
   double scale =
       settings_.scales_scores ? 1 / std::sqrt(static_cast<double>(spec_.head_size())) : 1;
@@ -114,7 +114,7 @@ Value Gpt2::run_block(Tape& on, std::size_t layer, const Value& x, const Value& 
       const Value inner = own.act(in, own.c_fc(in, normed));
       return own.dropout(in, own.mlp_c_proj(in, inner), input.seed_at(3 * layer + 3));
     };
-    // A local of GPT2Block.forward, which lives until that returns.
+    // attn_output is a local of GPT2Block.forward, which lives until that function returns.
     const Value attn_output = run_module(in, own.attn, own.ln_1(in, hidden), attention);
     const Value middle = nn::add(in, attn_output, hidden);
     return nn::add(in, middle, run_module(in, own.mlp, own.ln_2(in, middle), mlp));
@@ -122,7 +122,7 @@ Value Gpt2::run_block(Tape& on, std::size_t layer, const Value& x, const Value& 
   return run_layer(on, own.module, layer, x, block);
 }
 
-// The embeddings are locals of GPT2Model.forward, as is the mask.
+// The embeddings and the mask are locals of GPT2Model.forward.
 Value Gpt2::transformer(Tape& on, const nn::StepInput& input) const {
   const Value tokens = wte_(on, nn::tokens_of(input.tokens));
   const Value places = wpe_(on, nn::positions(on, context().sequence_length, 0));

@@ -13,8 +13,8 @@
 namespace dstune::gpt2 {
 
 /// Hugging Face's GPT2LMHeadModel or GPT2ForSequenceClassification, as spec.task says, without
-/// cache, as its Trainer runs it; saves what docs/deepspeed-step.md lists in "What a block keeps"
-/// and "Loss".
+/// cache, as its Trainer runs it. It saves what docs/deepspeed-step.md lists in "What a block
+/// keeps" and "Loss".
 std::unique_ptr<Model> make_model(const ModelSpec& spec, const ModelParameters& parameters,
                                   const MicroBatch& batch, Device& device);
 

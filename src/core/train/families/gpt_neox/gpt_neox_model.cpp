@@ -95,7 +95,7 @@ GptNeox::GptNeox(const ModelSpec& spec, const ModelNames& names, const MicroBatc
   }
 }
 
-// Places that drop out: 0 is the embedding, and each layer has three.
+// The places that drop out: 0 is the embedding, and each layer has three.
 AttentionShape GptNeox::shape(std::size_t layer, const nn::StepInput& input) const {
   return {.batch = context().size,
           .sequence = context().sequence_length,
@@ -106,8 +106,8 @@ AttentionShape GptNeox::shape(std::size_t layer, const nn::StepInput& input) con
           .seed = input.seed_at(3 * layer + 1)};
 }
 
-// torch.cat has laid the turned queries out by heads, so that of torch's attention is too: sdpa's
-// result is copied by tokens, and both are kept.
+// torch.cat has laid the turned queries out by heads, and torch's attention lays its result out as
+// its queries: sdpa's result is copied in the order of tokens, and both are kept.
 Value GptNeox::attention(Tape& on, std::size_t layer, const Value& x, const Value& mask,
                          const nn::StepInput& input) const {
   const Layer& own = layers_[layer];
@@ -144,7 +144,7 @@ Value GptNeox::decoder_layer(Tape& on, std::size_t layer, const Value& x, const 
   return run_layer(on, own.module, layer, x, body);
 }
 
-// The embeddings are a local of GPTNeoXModel.forward, as is the mask.
+// The embeddings and the mask are locals of GPTNeoXModel.forward.
 Value GptNeox::body(Tape& on, const nn::StepInput& input) const {
   const Value embedded = embed_in_(on, nn::tokens_of(input.tokens));
   const Value mask = nn::attention_mask(on, shape(0, input));

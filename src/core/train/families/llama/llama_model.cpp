@@ -21,7 +21,7 @@
 namespace dstune::llama {
 namespace {
 
-/// LlamaDecoderLayer and its likes.
+/// LlamaDecoderLayer, and the decoder layers of Llama's kin.
 struct Layer {
   Layer(const ModelSpec& spec, const LlamaSettings& settings, const ModelNames& names,
         std::int64_t index);
@@ -31,7 +31,7 @@ struct Layer {
   std::unique_ptr<MlpPart> mlp;
   nn::RmsNorm input_norm, middle_norm;
   std::optional<nn::RmsNorm> post_attention_norm, post_mlp_norm;
-  nn::Dropout attention_dropout, mlp_dropout;  // Phi-3's
+  nn::Dropout attention_dropout, mlp_dropout;  // only Phi-3 has them
 };
 
 Layer::Layer(const ModelSpec& spec, const LlamaSettings& settings, const ModelNames& names,
@@ -60,7 +60,7 @@ Layer::Layer(const ModelSpec& spec, const LlamaSettings& settings, const ModelNa
   }
 }
 
-/// What drops out in one layer.
+/// The places of one layer that drop out.
 enum class Dropped : std::uint64_t { scores, attention, mlp };
 
 std::uint64_t seed_at(const nn::StepInput& input, std::size_t layer, Dropped place) {
@@ -68,7 +68,7 @@ std::uint64_t seed_at(const nn::StepInput& input, std::size_t layer, Dropped pla
   return input.seed_at(static_cast<std::uint64_t>(place) * kMostLayers + layer);
 }
 
-// As a number of the model's type.
+// `value` rounded to a number of the model's type.
 double rounded(double value, DType dtype) {
   const auto number = static_cast<float>(value);
   if (dtype == DType::bf16) return to_float(from_float<BFloat16>(number));
@@ -84,7 +84,8 @@ class Llama final : public nn::TapeModel {
   void set_lengths(const RowLengths& lengths) override;
 
  private:
-  /// Of layers without and with a window; empty where the attention takes none, or its own.
+  /// The masks of layers without and with a window; empty where the attention takes none, or makes
+  /// its own.
   struct Masks {
     Value of_all;
     Value of_windows;
@@ -113,7 +114,7 @@ class Llama final : public nn::TapeModel {
   nn::RmsNorm norm_;
   nn::DecoderHead head_;
   bool has_experts_;
-  bool collects_routes_ = false;  // what runs again in backward is not counted twice
+  bool collects_routes_ = false;  // false in backward: no route counts twice
   std::vector<nn::Routes> routes_;
 };
 
@@ -181,7 +182,7 @@ Llama::Masks Llama::make_masks(Tape& on, const nn::StepInput& input) const {
   return masks;
 }
 
-// The masks of sdpa are made by torch of one of true and false, for all sequences of the batch.
+// torch makes sdpa's masks of a mask of booleans, for all sequences of the batch.
 Buffer Llama::window_of_booleans(const Masks& masks) const {
   const std::int64_t s = context().sequence_length;
   const bool has_window = settings_.window > 0 && settings_.window <= s && !masks.of_windows;
@@ -191,7 +192,7 @@ Buffer Llama::window_of_booleans(const Masks& masks) const {
   return {*context().device, MemoryCategory::activations, static_cast<Bytes>(sequences * s * s)};
 }
 
-// Its module runs once for each kind of layer that there is.
+// How often the rotary module runs: once for each kind of layer that there is.
 int Llama::rotaries() const {
   if (!windowed_rotary_) return 1;
   const auto with_window = std::ranges::count(settings_.windowed, true);

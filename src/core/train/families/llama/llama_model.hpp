@@ -12,7 +12,7 @@
 
 namespace dstune::llama {
 
-/// Hugging Face's *ForCausalLM or *ForSequenceClassification of the spec's family; saves what
+/// Hugging Face's *ForCausalLM or *ForSequenceClassification of the spec's family. It saves what
 /// docs/deepspeed-step.md lists in "What a block keeps" and "Loss".
 std::unique_ptr<Model> make_model(const ModelSpec& spec, const ModelParameters& parameters,
                                   const MicroBatch& batch, Device& device);

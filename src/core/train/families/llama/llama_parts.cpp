@@ -19,7 +19,7 @@ std::optional<nn::RmsNorm> norm_if_any(const ModelSpec& spec, const LlamaSetting
   return nn::RmsNorm(names, name, spec.layer_norm_epsilon, settings.is_gemma ? 1 : 0);
 }
 
-/// LlamaAttention and its likes, whose input comes by keyword.
+/// LlamaAttention, and the attention of its kin, which gets its input by keyword.
 class LlamaAttention final : public AttentionPart {
  public:
   LlamaAttention(const ModelSpec& spec, const LlamaSettings& settings, const ModelNames& names,
@@ -40,7 +40,7 @@ class LlamaAttention final : public AttentionPart {
  private:
   Value forward(Tape& on, const Value& x, const LayerContext& context) const;
 
-  bool norms_come_late_;  // behind all three projections
+  bool norms_come_late_;  // q's and k's norms run behind all three projections
   std::size_t module_;
   nn::Linear q_proj_, k_proj_, v_proj_, o_proj_;
   std::optional<nn::RmsNorm> q_norm_, k_norm_;
@@ -94,7 +94,7 @@ Value Phi3Attention::forward(Tape& on, const Value& x, const LayerContext& conte
   q = (*context.rotary)(on, q, shape.heads);
   k = (*context.rotary)(on, k, shape.kv_heads);
   Value out = nn::attend(on, nn::SoftmaxType::fp32, shape, q, k, v, context.mask);
-  // Behind sdpa contiguous() copies what lies by heads.
+  // Behind sdpa, contiguous() makes a copy of a result that lies by heads.
   if (on.context().attention == AttentionKind::sdpa) out = nn::copy(on, out);
   return o_proj_(on, out);
 }
@@ -131,7 +131,7 @@ class Phi3Mlp final : public MlpPart {
         activation_fn_(names.module(name + ".activation_fn"), settings.activation),
         saves_result_(saves_result(nn::one_kernel_from(settings.activation))) {}
 
-  // In PyTorch the up half, which is saved, keeps both alive.
+  // In PyTorch the up half is saved, which keeps the memory of both halves.
   Value operator()(Tape& on, Value x, const LayerContext& /*context*/) const override {
     return run_module(on, module_, std::move(x), [&](const Value& in) {
       std::vector<Value> halves = nn::split(on, gate_up_proj_(on, in), 2, nn::Parts::dense);

@@ -14,13 +14,13 @@
 
 namespace dstune::llama {
 
-/// What the model gives a layer's parts.
+/// The values that the model gives the parts of a layer.
 struct LayerContext {
   const nn::Rotary* rotary;  ///< outlives the step
-  Value mask;                ///< see nn::attend()
+  Value mask;                ///< the argument of nn::attend()
   AttentionShape shape;
-  std::uint64_t expert_seed;  ///< of experts by lot
-  /// Where the routes of a layer with experts go; nullptr: nobody asks for them.
+  std::uint64_t expert_seed;  ///< draws experts by lot
+  /// Where a layer with experts puts its routes; nullptr: nobody asks for them.
   std::vector<nn::Routes>* routes;
 };
 
@@ -36,10 +36,10 @@ class MlpPart {
   virtual Value operator()(Tape& on, Value x, const LayerContext& context) const = 0;
 };
 
-/// @param name  "model.layers.0.self_attn"
+/// @param name  of the module, such as "model.layers.0.self_attn"
 std::unique_ptr<AttentionPart> make_attention(const ModelSpec& spec, const LlamaSettings& settings,
                                               const ModelNames& names, const std::string& name);
-/// @param name  "model.layers.0.mlp"
+/// @param name  of the module, such as "model.layers.0.mlp"
 std::unique_ptr<MlpPart> make_mlp(const ModelSpec& spec, const LlamaSettings& settings,
                                   const ModelNames& names, const std::string& name,
                                   std::int64_t layer);

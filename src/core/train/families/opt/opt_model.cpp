@@ -18,7 +18,7 @@
 namespace dstune::opt {
 namespace {
 
-/// OPTDecoderLayer. Its fully connected layers get all tokens as one matrix.
+/// OPTDecoderLayer, whose fully connected layers get all tokens as one matrix.
 struct Layer {
   Layer(const ModelSpec& spec, const OptSettings& settings, const ModelNames& names,
         const std::string& name)
@@ -59,10 +59,10 @@ class Opt final : public nn::TapeModel {
   ModelSpec spec_;
   OptSettings settings_;
   std::size_t root_, decoder_;
-  std::optional<std::size_t> body_;  ///< where its forward runs
+  std::optional<std::size_t> body_;  ///< the module "model", if its forward runs
   nn::Embedding embed_tokens_, embed_positions_;
   std::optional<nn::Linear> project_in_, project_out_;
-  nn::Dropout dropout_;  ///< a function, which no hook sees
+  nn::Dropout dropout_;  ///< a function, which has no hooks
   std::vector<Layer> layers_;
   std::optional<nn::LayerNorm> final_layer_norm_;
   nn::DecoderHead head_;
@@ -91,7 +91,7 @@ Opt::Opt(const ModelSpec& spec, const ModelNames& names, const MicroBatch& batch
   }
 }
 
-// Places that drop out: each layer has three.
+// The places that drop out: each layer has three.
 AttentionShape Opt::shape(std::size_t layer, const nn::StepInput& input) const {
   return {.batch = context().size,
           .sequence = context().sequence_length,
@@ -103,7 +103,7 @@ AttentionShape Opt::shape(std::size_t layer, const nn::StepInput& input) const {
           .seed = input.seed_at(3 * layer + 1)};
 }
 
-// It gets its input by keyword: DeepSpeed's hook behind its backward misses that.
+// The attention gets its input by keyword, which DeepSpeed's hook behind its backward misses.
 Value Opt::attention(Tape& on, std::size_t layer, const Value& x, const Value& mask,
                      const nn::StepInput& input) const {
   const Layer& own = layers_[layer];
@@ -117,7 +117,7 @@ Value Opt::attention(Tape& on, std::size_t layer, const Value& x, const Value& m
   });
 }
 
-// One variable holds what came last, as OPTDecoderLayer.forward's hidden_states.
+// One variable holds the latest result, as hidden_states does in OPTDecoderLayer.forward.
 Value Opt::decoder_layer(Tape& on, std::size_t layer, const Value& x, const Value& mask,
                          const nn::StepInput& input) const {
   const Layer& own = layers_[layer];
@@ -140,7 +140,7 @@ Value Opt::decoder_layer(Tape& on, std::size_t layer, const Value& x, const Valu
   return run_layer(on, own.module, layer, x, body);
 }
 
-// The embeddings are locals of OPTDecoder.forward, as is the mask.
+// The embeddings and the mask are locals of OPTDecoder.forward.
 Value Opt::decoder(Tape& on, const nn::StepInput& input) const {
   Value embedded = embed_tokens_(on, nn::tokens_of(input.tokens));
   const Value numbers = nn::positions(on, context().rows(), kFirstPosition);

@@ -12,7 +12,7 @@
 namespace dstune::t5 {
 namespace {
 
-// T5's own eager_attention_forward(), which scales by 1, and whose softmax is of the model's type.
+// T5's own eager_attention_forward() scales by 1, and its softmax is in the model's type.
 Value attend_eagerly(Tape& on, const nn::BiasedShape& call, const Value& q, const Value& k,
                      const Value& v, const Value& bias, const Value& mask) {
   const std::int64_t heads = call.scores.heads;
@@ -31,7 +31,7 @@ Value attend_eagerly(Tape& on, const nn::BiasedShape& call, const Value& q, cons
                           nn::multiply_stacks(on, probs, values, Transpose::no));
 }
 
-// Where transformers checkpoints layers, it makes them need a gradient, which nobody reads.
+// Where transformers checkpoints layers, it makes these zeros need a gradient, which nobody reads.
 Value make_zeros(Tape& on, const ScoreShape& shape) {
   Value zeros = new_stack(on.device(), on.context().dtype, shape.heads, shape.queries, shape.keys);
   on.device().run(FillZero{zeros.tensor()});
@@ -70,7 +70,7 @@ nn::BiasedShape T5Attention::shape(const Tape& on, const Value& q, const Value& 
           .seed = seed};
 }
 
-// compute_bias(), or zeros in cross attention, which are added like any other.
+// compute_bias(), or in cross attention zeros, which are added as any other bias is.
 Value T5Attention::make_bias(Tape& on, const nn::BiasedShape& call) const {
   if (!relative_attention_bias_) return make_zeros(on, call.scores);
   const Value numbers = new_value(on.device(), DType::int64, 1, call.scores.square());

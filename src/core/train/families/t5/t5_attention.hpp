@@ -1,4 +1,4 @@
-// T5Attention: of a sequence to itself, or of a target to its source.
+// T5Attention, of a sequence to itself or of a target to its source.
 #pragma once
 
 #include <cstdint>
@@ -13,22 +13,22 @@
 
 namespace dstune::t5 {
 
-/// What a call is given beside x.
+/// The arguments of a call beside x.
 struct AttentionInputs {
-  Value states;        ///< the encoder's (rows of keys, h); empty: x
-  Value mask;          ///< nn::attention_mask()'s
-  Value& bias;         ///< for all of a stack, whose first makes it; empty until then
-  std::uint64_t seed;  ///< of what drops out
+  Value states;  ///< the encoder's output (rows of keys, h); empty: keys and values are made of x
+  Value mask;    ///< the result of nn::attention_mask()
+  Value& bias;   ///< one for a whole stack, whose first layer makes it; empty until then
+  std::uint64_t seed;  ///< draws what is dropped out
 };
 
 class T5Attention {
  public:
-  /// @param name    of the module
-  /// @param causal  of a decoder to itself
+  /// @param name    the module's
+  /// @param causal  it is a decoder's attention to itself
   T5Attention(const ModelSpec& spec, const ModelNames& names, const std::string& name, bool causal);
 
   /// @param x  (rows of queries, h)
-  /// @returns likewise
+  /// @returns (rows of queries, h)
   Value operator()(Tape& on, const Value& x, const AttentionInputs& inputs) const;
 
  private:
@@ -42,7 +42,8 @@ class T5Attention {
   bool causal_;
   std::size_t module_;
   nn::Linear q_, k_, v_, o_;
-  std::optional<nn::Embedding> relative_attention_bias_;  ///< of the first in a stack
+  std::optional<nn::Embedding>
+      relative_attention_bias_;  ///< only the first layer of a stack has it
   std::int64_t buckets_;
 };
 

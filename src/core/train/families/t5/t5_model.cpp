@@ -26,8 +26,8 @@
 namespace dstune::t5 {
 namespace {
 
-// Where chance has a part: each stack has a seed of its own, and each of its blocks, which come
-// behind its other places.
+// The places that draw random numbers: each stack has a seed of its own, and so has each of its
+// blocks, which are numbered after the stack's other places.
 constexpr std::uint64_t kEncoder = 0;
 constexpr std::uint64_t kDecoder = 1;
 enum class StackPlace : std::uint64_t { embedding, last, of_blocks };
@@ -143,7 +143,7 @@ struct Stack {
   nn::Dropout last_dropout;
 };
 
-/// T5Block's torch.clamp() in fp16, of which nothing is infinite behind it.
+/// T5Block's torch.clamp() in fp16, behind which nothing is infinite.
 Value clamp(Tape& on, const Value& x) {
   if (x.matrix.dtype != DType::fp16) return x;
   const auto flag = std::make_shared<Scalar>(on.device(), DType::int8);
@@ -162,8 +162,8 @@ Value clamp(Tape& on, const Value& x) {
   });
 }
 
-/// What flows from block to block. The first makes the biases for all; those of an encoder know of
-/// no states, and have no cross attention.
+/// The places of the values that flow from block to block. The first block makes the biases for
+/// all. The blocks of an encoder know of no encoder states, and have no cross attention.
 constexpr std::size_t kHidden = 0;
 constexpr std::size_t kBias = 1;
 constexpr std::size_t kCrossBias = 2;
@@ -181,7 +181,7 @@ class T5 final : public nn::TapeModel {
         lm_head_(names, "lm_head",
                  settings_.tied ? std::optional(names.tensor("shared.weight")) : std::nullopt) {}
 
-  /// @throws std::invalid_argument  in any case: sources and targets would have their own
+  /// @throws std::invalid_argument  always: sources and targets would have lengths of their own
   void set_lengths(const RowLengths& /*lengths*/) override {
     throw std::invalid_argument("T5 takes sequences of one length only");
   }
@@ -220,7 +220,7 @@ Values T5::run_block(Tape& on, const Stack& stack, std::size_t index, Values flo
   return run_layer(on, own.module, index, std::move(flow), body);
 }
 
-// The embeddings are a local of T5Stack.forward, as is the mask.
+// The embeddings and the mask are locals of T5Stack.forward.
 Value T5::run_stack(Tape& on, const Stack& stack, const Value& tokens, const Value& states,
                     std::uint64_t seed) const {
   return run_module(on, stack.module, [&] {
@@ -240,7 +240,7 @@ Value T5::run_stack(Tape& on, const Stack& stack, const Value& tokens, const Val
   });
 }
 
-// What the stacks return are locals of T5ForConditionalGeneration.forward, as are the logits.
+// The outputs of the stacks are locals of T5ForConditionalGeneration.forward, as are the logits.
 Value T5::run(Tape& on, const nn::StepInput& input) {
   return run_module(on, root_, [&] {
     const std::int64_t sequence = context().sequence_length;

@@ -13,8 +13,8 @@
 
 namespace dstune::t5 {
 
-/// transformers' T5ForConditionalGeneration. Tokens are those of all source sequences and behind
-/// them the labels, size * target_tokens(); the decoder reads the labels shifted right.
+/// transformers' T5ForConditionalGeneration. The tokens are those of all source sequences, and
+/// behind them the labels, size * target_tokens(); the decoder reads the labels shifted right.
 std::unique_ptr<Model> make_model(const ModelSpec& spec, const ModelParameters& parameters,
                                   const MicroBatch& batch, Device& device);
 

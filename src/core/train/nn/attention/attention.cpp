@@ -13,7 +13,7 @@
 namespace dstune::nn {
 namespace {
 
-/// The kernel's calls: one, or one for each of `spans`, whose rows it has.
+/// The calls of the kernel: one for all rows, or one for the rows of each of `spans`.
 struct Calls {
   std::vector<AttentionShape> shapes;
   std::vector<TokenSpan> spans;
@@ -39,7 +39,8 @@ struct Calls {
   }
 };
 
-// Without causal, padding would be seen. What it computes among itself is nobody's.
+// Without a causal mask queries would see padding, so that each sequence and each padding gets a
+// call of its own. What padding computes among itself is not used.
 Calls::Calls(const BatchContext& context, const AttentionShape& shape) {
   const bool hides_padding = context.is_padded() && !shape.causal;
   if (context.is_packed || hides_padding) spans = context.sequences;
@@ -66,14 +67,15 @@ Buffer scratch_of(Device& device, const Calls& calls) {
 
 // transformers makes a mask for sdpa where is_causal does not say it all: for a window that the
 // sequence reaches, and for padding (_ignore_causal_mask_sdpa). The flash_attn package takes
-// windows as they are. What padding sees is nobody's: behind a sequence, causal hides it from all
-// others.
+// windows as they are. What padding itself sees does not matter: it is behind its sequence, and a
+// causal mask hides it from all other tokens.
 bool has_mask(const BatchContext& context, const AttentionShape& shape) {
   const bool has_window = shape.window > 0 && shape.window <= shape.sequence;
   return context.attention == AttentionKind::sdpa && (has_window || context.is_padded());
 }
 
-// What repeat_kv()'s copies take beyond k, which PyTorch frees and the node here keeps.
+// Memory for what repeat_kv()'s copy of `in` has beyond the size of `in`. PyTorch frees `in` and
+// keeps the copy; the node here keeps `in` and this.
 Value repeated(const Tape& on, const AttentionShape& shape, const Value& in) {
   const DType dtype = on.context().dtype;
   {
@@ -87,7 +89,8 @@ Value repeated(const Tape& on, const AttentionShape& shape, const Value& in) {
                    (shape.heads - shape.kv_heads) * shape.head_size);
 }
 
-// With rows of whole packs, as the memory-efficient kernel reads it (pad_bias).
+// The mask as a bias whose rows are whole packs, as the memory-efficient kernel reads it
+// (pad_bias).
 Value bias_of(const Tape& on, const AttentionShape& shape) {
   constexpr std::int64_t kPack = 8;
   const std::int64_t columns = (shape.sequence + kPack - 1) / kPack * kPack;
@@ -96,7 +99,8 @@ Value bias_of(const Tape& on, const AttentionShape& shape) {
   return bias;
 }
 
-// PyTorch keeps the repeated values, and with them nothing of what v was a part of.
+// A dense copy of v: PyTorch keeps the repeated values, and with them nothing of the tensor that v
+// was a part of.
 Value dense(const Tape& on, const Value& v) {
   if (v.is_dense()) return v;
   Value own = new_value(on.device(), v.matrix.dtype, v.matrix.rows, v.matrix.cols);
@@ -104,11 +108,11 @@ Value dense(const Tape& on, const Value& v) {
   return own;
 }
 
-/// The fused kernel's node.
+/// The backward of the fused kernel's node.
 struct FusedBackward {
   AttentionShape shape;
   Calls calls;
-  std::array<std::size_t, 3> nodes;  ///< of q, k and v
+  std::array<std::size_t, 3> nodes;  ///< the nodes of q, k and v
   Saved q, k, v, bias, repeated_k, repeated_v, out, lse;
 
   void operator()(Tape& back, const Value& d);
@@ -129,7 +133,7 @@ void FusedBackward::operator()(Tape& back, const Value& d) {
   Value d_k = gradient(shape.kv_heads);
   Value d_v = gradient(shape.kv_heads);
   const Buffer scratch = scratch_of(back.device(), calls);
-  // The gradients of what was repeated, before they are summed.
+  // The gradients by the repeated keys and values, before they are summed.
   const Value d_repeated = own_repeated[0] ? gradient(2 * shape.heads) : Value();
   for (std::size_t call = 0; call < calls.count(); ++call) {
     back.device().run(AttentionBackward{.shape = calls.shapes[call],
@@ -157,7 +161,7 @@ Value attend_fused(Tape& on, const AttentionShape& shape, const Value& q, const 
   Value repeated_k;
   Value repeated_v;
   if (has_mask(context, shape)) {
-    if (shape.heads != shape.kv_heads && shape.kv_heads > 1) {  // a single one is a view
+    if (shape.heads != shape.kv_heads && shape.kv_heads > 1) {  // one repeated head is a view
       repeated_k = repeated(on, shape, k);
       repeated_v = repeated(on, shape, v);
     }

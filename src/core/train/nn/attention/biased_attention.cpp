@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::int64_t kPack = 8;  // elements: pad_bias of PyTorch's attention.cpp
 
-/// Summed over the batch, (queries * keys, heads).
+/// The gradient by the bias, (queries * keys, heads), summed over the batch.
 Value bias_gradient(const Tape& on, const ScoreShape& shape, const Value& d_scores) {
   Value d_bias = new_value(on.device(), d_scores.matrix.dtype, shape.square(), shape.heads);
   on.device().run(ScoreBiasGradient{
@@ -22,7 +22,7 @@ Value bias_gradient(const Tape& on, const ScoreShape& shape, const Value& d_scor
   return d_bias;
 }
 
-/// As the kernel reads it: a stack whose rows are whole packs.
+/// The bias as the kernel reads it: a stack whose rows are whole packs.
 Value stacked(const Tape& on, const BiasedShape& call, const Value& bias) {
   const ScoreShape& shape = call.scores;
   const std::int64_t padded = (shape.keys + kPack - 1) / kPack * kPack;
@@ -40,7 +40,7 @@ Value stacked(const Tape& on, const BiasedShape& call, const Value& bias) {
   return stack;
 }
 
-/// create_position_bias_mask(), for all sequences of the batch.
+/// create_position_bias_mask(); the mask is the same for all sequences of the batch.
 Value mask_of(Tape& on, const BiasedShape& call, const Value& bias) {
   const ScoreShape& shape = call.scores;
   const bool records = on.records(bias.needs_gradient());
@@ -72,7 +72,7 @@ Value heads_of(const BiasedShape& call, const Value& rows, std::int64_t index) {
   return heads;
 }
 
-/// Of the scores of one sequence.
+/// Memory for the scores of one sequence.
 Value scratch(const Tape& on, const ScoreShape& shape) {
   const DType dtype = on.context().dtype;
   Value scores =
@@ -83,7 +83,7 @@ Value scratch(const Tape& on, const ScoreShape& shape) {
   return scores;
 }
 
-/// Of a sequence; and what dropout leaves of them.
+/// The probabilities of one sequence, and what dropout leaves of them.
 struct Probabilities {
   Value whole;
   Buffer dropped;
@@ -118,10 +118,10 @@ Probabilities probabilities(const Tape& on, const BiasedShape& call, const Value
   return result;
 }
 
-/// The kernel's node.
+/// The backward of the kernel's node.
 struct BiasedBackward {
   BiasedShape call;
-  std::array<std::size_t, 4> nodes;  ///< of q, k, v and the mask
+  std::array<std::size_t, 4> nodes;  ///< the nodes of q, k, v and the mask
   Saved q, k, v, mask, out, lse;
 
   void operator()(Tape& back, const Value& d);

@@ -9,8 +9,8 @@
 
 namespace dstune::nn {
 
-/// One call. A bias is (queries * keys, heads), as a table of biases is read, or a stack (heads,
-/// queries, keys); it is the same for all sequences of a batch.
+/// The settings of one call. A bias is (queries * keys, heads), as rows of a table of biases are
+/// looked up, or a stack (heads, queries, keys); it is the same for all sequences of a batch.
 struct BiasedShape {
   ScoreShape scores;
   std::int64_t head_size = 0;
@@ -18,7 +18,7 @@ struct BiasedShape {
   double dropout = 0;
   std::uint64_t seed = 0;
 
-  /// Of heads that lie in rows of queries, or of keys.
+  /// The shapes of heads that lie in rows of queries, and of keys.
   AttentionShape of_queries() const { return side(scores.queries); }
   AttentionShape of_keys() const { return side(scores.keys); }
 
@@ -33,17 +33,17 @@ struct BiasedShape {
   }
 };
 
-/// scores + bias, in eager attention.
+/// scores + bias, as eager attention adds them.
 Value add_bias(Tape& on, const ScoreShape& shape, const Value& scores, const Value& bias);
 
-/// transformers' sdpa_attention_forward() with a bias that is the mask, and scores that are not
+/// transformers' sdpa_attention_forward() with the bias as its mask, and with scores that are not
 /// scaled. It keeps what PyTorch's memory-efficient kernel keeps: q, k, v, the output, the
 /// log-sum-exp, and a stack of biases with rows of whole packs, which every call makes for itself
-/// unless it gets one; of a causal one whose bias is learnt a byte per pair too. Scores are
-/// computed for one sequence at a time, and kept by nobody; the gradient of a learnt bias has the
-/// size of all scores, as PyTorch's.
-/// @param q  (batch * queries, heads * head_size); k and v likewise, of keys
-/// @returns likewise, of queries
+/// unless it gets one; a causal call whose bias is learnt also keeps a byte per pair. Scores are
+/// computed for one sequence at a time and are not kept; the gradient of a learnt bias has the size
+/// of all scores, as PyTorch's has.
+/// @param q  (batch * queries, heads * head_size); k and v (batch * keys, heads * head_size)
+/// @returns (batch * queries, heads * head_size)
 Value attend_with_bias(Tape& on, const BiasedShape& call, const Value& q, const Value& k,
                        const Value& v, const Value& bias);
 

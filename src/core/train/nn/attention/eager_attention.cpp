@@ -13,7 +13,7 @@
 namespace dstune::nn {
 namespace {
 
-/// A new one: op(a) op(b): op(a) op(b)
+/// A new stack of the products op(a) op(b).
 Value products(const Tape& on, const Value& a, Transpose transpose_a, const Value& b,
                Transpose transpose_b) {
   const std::int64_t rows = transpose_a == Transpose::yes ? a.matrix.cols : a.matrix.rows;
@@ -64,8 +64,8 @@ Value multiply_stacks(Tape& on, const Value& a, const Value& b, Transpose transp
 
 namespace {
 
-/// As torch.matmul() makes a stack of heads: copies of all but the heads of a single sequence, each
-/// as often as it serves (repeat_kv).
+/// A stack of heads as torch.matmul() makes it. All heads are copied, each as often as it serves
+/// (repeat_kv); only the heads of a single sequence stay where they are, if each serves once.
 Value stacked(const Tape& on, const AttentionShape& shape, const Value& rows, std::int64_t heads) {
   if (shape.batch == 1 && heads == shape.heads) {
     Value lying = rows;
@@ -82,7 +82,8 @@ Value stacked(const Tape& on, const AttentionShape& shape, const Value& rows, st
   return stack;
 }
 
-/// The reverse: rows (M, heads * head_size), sums over what each head served.
+/// The inverse of stacked(): rows (M, heads * head_size), each the sum over the heads that it
+/// served.
 Value spread(const Tape& on, const AttentionShape& shape, const Value& stack, std::int64_t heads) {
   Value rows = new_value(on.device(), stack.matrix.dtype, shape.rows(), heads * shape.head_size);
   on.device().run(SpreadHeads{
@@ -117,7 +118,7 @@ double lowest_of(DType dtype) {
   return dtype == DType::bf16 ? -3.38953139e38 : std::numeric_limits<float>::lowest();
 }
 
-// Padding's columns of a mask without causal, which hides them from whom they could matter to.
+// Writes the columns of padding into a mask without causal, which would not hide them.
 void hide_padding(const Tape& on, const AttentionShape& shape, const Value& mask) {
   const DType dtype = mask.matrix.dtype;
   const std::int64_t s = shape.sequence;
@@ -133,14 +134,15 @@ void hide_padding(const Tape& on, const AttentionShape& shape, const Value& mask
   }
 }
 
-/// Some query does not see all keys: causal, a window, or padding.
+/// True if some query does not see all keys, because of causal, a window, or padding.
 bool hides_keys(const Tape& on, const AttentionShape& shape) {
   const bool has_window = shape.window > 0 && shape.window < shape.sequence;
   return shape.causal || has_window || on.context().is_padded();
 }
 
-/// (batch, sequence, sequence): 0 where a query sees a key, else the lowest number of the model's
-/// type. Padding that causal hides from all but padding is not hidden twice.
+/// The mask (batch, sequence, sequence): 0 where a query sees a key, else the lowest number of the
+/// model's type. Causal hides padding from all tokens but padding, so that nothing more is hidden
+/// then.
 Value score_mask(const Tape& on, const AttentionShape& shape) {
   Value mask = new_value(on.device(), on.context().dtype, shape.rows(), shape.sequence);
   on.device().run(FillMask{shape, mask.tensor()});
@@ -161,7 +163,7 @@ Value add_mask(Tape& on, const AttentionShape& shape, const Value& scores, const
 
 namespace {
 
-// at::softmax() to fp32 reads fp16 on CUDA as it is, other types from a copy (SoftMax.cpp).
+// at::softmax() to fp32 reads fp16 as it is on CUDA, and other types from a copy (SoftMax.cpp).
 Value probabilities(Tape& on, Value scores, SoftmaxType type) {
   const DType dtype = scores.matrix.dtype;
   const DType inner = type == SoftmaxType::fp32 ? DType::fp32 : dtype;
@@ -184,7 +186,7 @@ Value attention_mask(Tape& on, const AttentionShape& shape) {
   return has_mask ? score_mask(on, shape) : Value();
 }
 
-// Heads that share keys are repeated at once, the others copied when they are multiplied.
+// Heads that share keys are repeated at the start; the others are copied when they are multiplied.
 Value attend_eagerly(Tape& on, SoftmaxType type, const AttentionShape& shape, const Value& q,
                      const Value& k, const Value& v, const Value& mask) {
   const bool repeats = shape.kv_heads != shape.heads;

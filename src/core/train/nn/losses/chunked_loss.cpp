@@ -22,8 +22,9 @@ Value copied(const Tape& on, const Value& x) {
   return out;
 }
 
-// Indexing with a mask, in which here all rows count: it copies what came, and its gradient. The
-// one sequence of a micro-batch is a view until then, so that it has been copied already.
+// TRL indexes the rows with a mask, in which all of them count here: that copies x, and its
+// gradient. In TRL the rows of a micro-batch of one sequence are a view until then;
+// take_labelled_rows() has copied them already, which stands for this copy.
 Value index_rows(Tape& on, const Value& x) {
   Value out = on.context().size > 1 ? copied(on, x) : x;
   if (!on.records(x.needs_gradient())) return out;
@@ -32,7 +33,7 @@ Value index_rows(Tape& on, const Value& x) {
   });
 }
 
-/// Rows [first, first + count) as they lie. The gradient is one of all rows.
+/// Rows [first, first + count) as a view. Its gradient is a tensor of all rows.
 Value slice_rows(Tape& on, const Value& x, std::int64_t first, std::int64_t count) {
   const std::int64_t cols = x.matrix.cols;
   Value view = x;
@@ -54,13 +55,13 @@ struct Chunk {
   const double* factor;
   Value x;
   Value labels;
-  double share;  ///< of the mean
+  double share;  ///< the chunk's part of the mean
 };
 
 enum class Run { first, again };
 
-/// h @ w.t(), of the weight alone: forward lets it go, and what runs again has it until backward is
-/// through with it.
+/// h @ w.t(), with hooks for the weight alone: forward releases the weight at once, and a chunk
+/// that runs again holds it until its backward is over.
 Value multiply(Tape& on, const Chunk& chunk, Run run) {
   const LmHead& head = *chunk.head;
   const bool trains = head.is_trainable(on);
@@ -102,8 +103,8 @@ void log_guesses(const Tape& on, const Value& logits) {
   on.device().run(Argmax{logits.matrix, guesses.tensor()});
 }
 
-// Nothing comes back through the metrics, but the mask that the entropies are multiplied with is
-// the last that the chunk saves: so all of this runs again, too.
+// No gradient comes back through the metrics. But the mask that the entropies are multiplied with
+// is the last value that the chunk saves, and so all of this runs again, too.
 void log_entropy(Tape& on, const Value& log_probs) {
   const Value probs = new_like(on.device(), log_probs);
   const Value terms = new_like(on.device(), log_probs);

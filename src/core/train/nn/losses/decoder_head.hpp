@@ -1,4 +1,4 @@
-// What stands on a decoder: the head of its task and the loss.
+// The layers on top of a decoder: the head of its task and the loss.
 #pragma once
 
 #include <cstddef>
@@ -14,24 +14,24 @@
 
 namespace dstune::nn {
 
-/// "lm_head" with the loss of next tokens as BatchContext::loss says, or "score" with that of
-/// sequences' labels: GenericForSequenceClassification of transformers 5.23, of whose logits of
-/// every token the last one of each sequence counts. That no token is padding, and so which is the
-/// last, transformers finds out by some kernels on token numbers, which are not run here.
+/// "lm_head" with the loss of next tokens as BatchContext::loss says, or "score" with the loss of
+/// sequences' labels. The latter is GenericForSequenceClassification of transformers 5.23, which
+/// makes logits of every token and uses those of each sequence's last one. transformers runs some
+/// kernels on token numbers to find the last token that is no padding; they are not run here.
 class DecoderHead {
  public:
   /// @param tied_weight  the tensor that a language model's head shares; none: it has its own
-  /// @param softcap      of a language model's logits; 0: none
+  /// @param softcap      the cap of a language model's logits; 0: none
   DecoderHead(const ModelSpec& spec, const ModelNames& names,
               std::optional<std::size_t> tied_weight, double softcap = 0);
 
-  /// The module `name` with a weight of its own, and the loss of next tokens.
+  /// A head of the module `name` with a weight of its own, and the loss of next tokens.
   DecoderHead(const ModelNames& names, const std::string& name);
 
   /// Adds the mean to input.loss.
   /// @param x       (M, h)
-  /// @param factor  backward gives the gradients of `factor` * the loss; read then
-  /// @returns what has the loss's node
+  /// @param factor  backward gives the gradients of `factor` * the loss, and reads it then
+  /// @returns a value that has the loss's node
   Value operator()(Tape& on, const Value& x, const StepInput& input, const double& factor);
 
  private:
@@ -39,7 +39,7 @@ class DecoderHead {
                     const double& factor);
 
   std::variant<LmHead, Linear> head_;
-  Value held_logits_;  // by the training loop, until the next forward is over
+  Value held_logits_;  // which the training loop holds until the next forward is over
 };
 
 }  // namespace dstune::nn

@@ -14,7 +14,8 @@ namespace {
 
 std::int64_t quotient_up(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
-/// 16-bit products are added on the way out, fp32 ones by a pass of their own.
+/// Adds a product to the weight's gradient: 16-bit products are added in their epilogue, fp32 ones
+/// by a pass of their own.
 void add_product(const Tape& on, const LmHead& head, const Matrix& d_logits, const Matrix& x,
                  const Tensor& sum) {
   Gemm product{
@@ -27,13 +28,13 @@ void add_product(const Tape& on, const LmHead& head, const Matrix& d_logits, con
   on.device().run(Add{sum, part.tensor(sum.dtype)});
 }
 
-/// Of the sum of all tokens' losses.
+/// The gradients of the sum of all tokens' losses.
 struct Gradients {
   Value by_x;
-  Buffer by_weight;  ///< empty if it is frozen
+  Buffer by_weight;  ///< empty if the weight is frozen
 };
 
-/// Both gradients, which are zero before, and the losses of tokens.
+/// Adds up both gradients, which are zero before, and writes the losses of the tokens.
 void add_up(const Tape& on, const LmHead& head, const Value& x, const Value& labels,
             const Gradients& gradients, const Tensor& losses) {
   const DType dtype = x.matrix.dtype;

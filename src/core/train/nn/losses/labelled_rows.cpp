@@ -9,7 +9,8 @@
 namespace dstune::nn {
 namespace {
 
-/// A row per sequence: `tensor` from element `first` on, without the last position of each.
+/// A matrix with one row per sequence: `tensor` from element `first` on, without the last position
+/// of each sequence.
 Matrix without_last(const BatchContext& context, const Tensor& tensor, std::int64_t first,
                     std::int64_t cols) {
   const std::int64_t stride = context.sequence_length * cols;
@@ -21,8 +22,8 @@ Matrix dense(const BatchContext& context, const Tensor& tensor) {
   return as_matrix(tensor, context.size, tensor.numel / context.size);
 }
 
-/// copy(a part of `all` that has labels, its place in `labelled`), until all are there.
-/// @param all  (M, cols), from element `first` on
+/// Calls copy(a part of `all` that has labels, its place in `labelled`) for all such parts.
+/// @param all  (M, cols); element `first` is taken as its start
 template <class Copy>
 void for_labelled(const BatchContext& context, const Tensor& all, std::int64_t first,
                   const Tensor& labelled, std::int64_t cols, Copy copy) {
@@ -57,7 +58,8 @@ std::int64_t labelled_rows(const BatchContext& context) {
   return rows;
 }
 
-// Sequences of one token have no next ones: so padding gets no labels.
+// A sequence of one token has no next token: padding is labelled as such sequences, and gets no
+// labels.
 Value next_tokens(Tape& on, Tensor tokens) {
   const BatchContext& context = on.context();
   Value next = new_value(on.device(), DType::int64, context.rows(), 1);

@@ -7,18 +7,18 @@
 
 namespace dstune::nn {
 
-/// N, the sum of the sequences' lengths less one: the last position of each has no next token, and
-/// padding has none.
+/// N, the sum over the sequences of their lengths less one: the last position of each has no next
+/// token, and padding has none.
 std::int64_t labelled_rows(const BatchContext& context);
 
 /// The next tokens, int64 (M), -1 in rows without a label.
 Value next_tokens(Tape& on, Tensor tokens);
 
-/// The rows with a label, dense, as TRL's losses take them. The gradient is zero in the others.
+/// The rows with a label, dense, as TRL's losses take them. The gradient by the other rows is zero.
 /// @param x  (M, cols)
 /// @returns (N, cols)
 Value take_labelled_rows(Tape& on, const Value& x);
-/// Their next tokens, int64 (N).
+/// The next tokens of the labelled rows, int64 (N).
 Value take_labels(Tape& on, Tensor tokens);
 
 }  // namespace dstune::nn

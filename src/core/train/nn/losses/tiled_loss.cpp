@@ -13,7 +13,8 @@
 namespace dstune::nn {
 namespace {
 
-// TRL's kernel keeps more of each row than the loss needs: what it logs.
+// Numbers that TRL's kernel keeps of each row: it also keeps what it logs, which the loss does not
+// need.
 constexpr std::int64_t kNumbersOfARow = 7;
 
 struct Range {
@@ -21,19 +22,19 @@ struct Range {
   std::int64_t count;
 
   Tensor of(const Tensor& tensor) const { return tensor.slice(first, count); }
-  /// Of rows of `cols` elements.
+  /// The range as rows of `cols` elements.
   Matrix of(const Tensor& tensor, std::int64_t cols) const {
     return as_matrix(tensor.slice(first * cols, count * cols), count, cols);
   }
 };
 
-/// The one of all tiles of `rows`.
+/// The one buffer for all tiles of `rows`.
 Value tile_buffer(const Tape& on, const LogitsTile& size, const Value& rows) {
   return new_value(on.device(), rows.matrix.dtype, std::min(rows.matrix.rows, size.rows),
                    size.words);
 }
 
-/// f(rows, words, logits) for every tile of `size`, made in `buffer`.
+/// Calls f(rows, words, logits) for every tile of `size`, which is made in `buffer`.
 template <class F>
 void for_tiles(const Tape& on, const LogitsTile& size, const Value& buffer, const LmHead& head,
                const Value& x, F f) {
@@ -60,7 +61,7 @@ Matrix columns(const Matrix& matrix, const Range& range) {
   return {data, matrix.rows, range.count, matrix.dtype, matrix.stride};
 }
 
-/// A sum in fp32 that ends in the model dtype.
+/// A sum in fp32 that is rounded to the model dtype at its end.
 struct Sum {
   Buffer fp32;
 
@@ -71,7 +72,7 @@ struct Sum {
   Tensor tensor() const { return fp32.tensor(DType::fp32); }
 };
 
-/// The sum itself where there is nothing to round.
+/// The sum in the model dtype; the sum itself where that is fp32.
 Buffer rounded(const Tape& on, Sum& sum, MemoryCategory category) {
   const DType dtype = on.context().dtype;
   if (dtype == DType::fp32) return std::move(sum.fp32);
@@ -80,13 +81,13 @@ Buffer rounded(const Tape& on, Sum& sum, MemoryCategory category) {
   return result;
 }
 
-/// What forward saves for _ChunkedLogProbFunction.backward.
+/// The values that forward saves for _ChunkedLogProbFunction.backward.
 struct SavedRows {
   Saved x, labels, log_sums;
-  Saved entropy;  ///< for a gradient that never comes
+  Saved entropy;  ///< for the entropy's gradient, which never comes
 };
 
-/// Both gradients of row_factor * the sum of the rows' losses.
+/// Gives both gradients of row_factor * the sum of the rows' losses.
 void give_gradients(Tape& back, const LmHead& head, const LogitsTile& size, SavedRows& saved,
                     double row_factor, std::size_t node) {
   Device& device = back.device();
@@ -100,7 +101,7 @@ void give_gradients(Tape& back, const LmHead& head, const LogitsTile& size, Save
   }
   back.hooks().fetch(head.product.module);
   const Tensor weight = back.hooks().parameter(head.product.weight);
-  const Value tile = tile_buffer(back, size, x);  // until both are rounded
+  const Value tile = tile_buffer(back, size, x);  // lives until both gradients are rounded
   for_tiles(back, size, tile, head, x,
             [&](const Range& rows, const Range& words, const Matrix& logits) {
               device.run(LogitsGradient{logits, rows.of(labels.tensor()), words.first,
