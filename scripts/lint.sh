@@ -4,7 +4,8 @@
 #
 # usage: scripts/lint.sh [--changed [COMMIT] | --list [COMMIT] | --all | FILE...]
 #   --changed  sources that differ from COMMIT, or whose header does, without the static analyzer
-#              (the default), but not those that were only moved, or include headers that were.
+#              (the default), but not those that were only moved, or include headers that were, or
+#              got other comments on lines of their own.
 #              COMMIT defaults to the merge base with the main branch; on that branch
 #              itself to what it was four hours before its newest commit
 #   --list     names the sources that --changed takes, and checks nothing
@@ -41,13 +42,14 @@ sources_of() {
   esac
 }
 
-# Files of src that differ from the base in more than their place and the headers of src that they include:
-# every compiler sees whether those are there, with a precompiled header, too.
+# Files of src that differ from the base in more than their place, their comments and the headers of src that
+# they include: every compiler sees whether those are there, with a precompiled header, too.
 changed_files() {
   git diff --find-renames -l0 --unified=0 --no-color --no-ext-diff --dst-prefix=b/ --diff-filter=d "$base" -- src |
     awk '/^diff --git / { in_code = 0 }
       /^@@ / { in_code = 1 }
       !in_code && /^\+\+\+ b\// { file = substr($0, 7) }
+      /^[-+] *\/\// && !/NOLINT/ { next }
       in_code && /^[-+]/ && !/^[-+](#include ".*")?$/ { print file }'
   git ls-files --others --exclude-standard -- src
 }

@@ -75,6 +75,13 @@ class LintTest(unittest.TestCase):
 
         self.assertEqual(self.listed(), ["src/a/unit.cpp"])
 
+    def test_another_comment_is_no_change_but_for_the_linter(self):
+        self.replace("src/user.cpp", "int number_7()", "  // why\nint number_7()")
+        self.assertEqual(self.listed(), [])
+
+        self.replace("src/user.cpp", "int number_9()", "// NOLINTNEXTLINE(a-check)\nint number_9()")
+        self.assertEqual(self.listed(), ["src/user.cpp"])
+
     def test_a_new_source_is_taken(self):
         self.file("src/new.cpp", "int more();\n")
 
