@@ -90,7 +90,7 @@ RunStatus read_status(const std::string& directory) {
 void print_status(const CommandLine& options) {
   const RunStatus status = read_status(options.status_dir.value());
   const auto now = static_cast<Seconds>(std::time(nullptr));
-  // Clocks of two hosts differ.
+  // The clocks of two hosts differ, so that the heartbeat may lie ahead of `now`.
   const Seconds age = std::max(0.0, now - static_cast<Seconds>(status.heartbeat));
   const Life life = judge(status, look_for(status.process), age);
   const Document document{[&] { return describe(status, life, age) + "\n"; },

@@ -38,7 +38,7 @@ constexpr Seconds kEndLimit = 20;
 constexpr Seconds kLookEvery = 0.25;
 constexpr useconds_t kReadingTime = 200'000;
 
-// What can be said without MPI is said by one process, however many were started.
+// Messages that need no MPI are printed by one process, however many were started.
 bool is_first_process() {
   for (const char* variable : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK"}) {
     if (const char* rank = std::getenv(variable)) return std::string(rank) == "0";
@@ -53,21 +53,22 @@ void leave_last_words(const Departure& departure) {
   log_error(departure.reason);
 }
 
-/// Seconds from DSTUNE_START_TIMEOUT, or two minutes.
+/// The seconds in DSTUNE_START_TIMEOUT; kStartLimit if there are none.
 Seconds start_limit() {
   const char* text = std::getenv("DSTUNE_START_TIMEOUT");
   const double given = text == nullptr ? 0 : std::strtod(text, nullptr);
   return given > 0 ? given : kStartLimit;
 }
 
-/// All ranks, and where this one stands.
+/// The communicator of all ranks, and this rank's placement.
 struct Meeting {
   Communicator world;
   Placement placement;
 };
 
-/// A rank that dies in here leaves all others waiting. Without MPI_Finalize every rank leaves by 0
-/// where mpirun survives deaths: otherwise it may never end.
+/// Starts MPI, which waits for all ranks. A rank that dies in here leaves all others waiting; the
+/// checks of the sentinel end them. A rank that leaves without MPI_Finalize leaves by 0 where
+/// mpirun survives deaths: otherwise mpirun may never end.
 Meeting meet_all_ranks(Sentinel& sentinel, std::optional<Environment>& environment, int* argc,
                        char*** argv) {
   const auto limit = sentinel.watch(
@@ -92,13 +93,13 @@ int run_rank_zero(const CommandLine& options, Environment& environment, const Co
   leave_exit_code(result.exit_code);
   if (result.all_alive) return result.exit_code;
   environment.abandon();
-  _exit(by_zero ? exit_found : result.exit_code);  // MPI_Finalize would wait for the dead
+  _exit(by_zero ? exit_found : result.exit_code);  // MPI_Finalize would wait for dead ranks
 }
 
 int run_rank(const CommandLine& options, int* argc, char*** argv, bool by_zero) {
   Sentinel sentinel(kLookEvery, [=](const Departure& reason) {
     leave_last_words(reason);
-    usleep(kReadingTime);  // mpirun no longer passes on what it reads after its own end began
+    usleep(kReadingTime);  // mpirun drops output that it reads after its own end has begun
     end_job();
     _exit(by_zero ? exit_found : reason.exit_code);
   });
@@ -116,8 +117,8 @@ int run_rank(const CommandLine& options, int* argc, char*** argv, bool by_zero) 
   return code;
 }
 
-/// Set where somebody outside mpirun's tree ends an mpirun that its ranks have left: by
-/// scripts/supervise.sh.
+/// The variable that scripts/supervise.sh sets. It says that a process outside mpirun's tree ends
+/// mpirun once all of its ranks are gone.
 constexpr const char* kSupervisedVariable = "DSTUNE_SUPERVISED";
 
 // When all ranks of an mpirun that survives deaths are killed at once, none is left to end it, and
@@ -127,7 +128,7 @@ bool survives_alone() {
          std::getenv(kSupervisedVariable) == nullptr;
 }
 
-// By MPI_Abort: such an mpirun returns 0 whatever its ranks return.
+// Refuses by MPI_Abort, because such an mpirun returns 0 whatever its ranks return.
 int refuse_to_survive_alone(int argc, char** argv) {
   const std::vector<Problem> problems = {
       {"orte_abort_on_non_zero_status",
@@ -137,7 +138,8 @@ int refuse_to_survive_alone(int argc, char** argv) {
               kSupervisedVariable, "=1 if you end it yourself")}};
   if (is_first_process()) log_error(ConfigError("mpirun", problems).what());
   const Environment environment(&argc, &argv);
-  if (!is_first_process()) MPI_Barrier(MPI_COMM_WORLD);  // until the job is over
+  // Waits until rank 0's MPI_Abort ends the job.
+  if (!is_first_process()) MPI_Barrier(MPI_COMM_WORLD);
   return MPI_Abort(MPI_COMM_WORLD, exit_wrong_input);
 }
 
@@ -153,7 +155,7 @@ int run_under_mpi(const CommandLine& options, int argc, char** argv) {
     return run_rank(options, &argc, &argv, survives_deaths);
   } catch (const std::exception& fault) {
     leave_last_words({fault.what(), exit_internal_error});
-    // A worker's end by another code than 0 is a death that rank 0 hears of.
+    // A worker that ends by another code than 0 counts as dead, and rank 0 hears of it.
     _exit(survives_deaths && is_first_process() ? exit_found : exit_internal_error);
   }
 }
@@ -180,7 +182,8 @@ int run(int argc, char** argv) {
 int main(int argc, char** argv) {
   secure_standard_streams();
   use_bundled_mpi();
-  signal(SIGXFSZ, SIG_IGN);  // a file-size limit becomes an Error with a path
+  // A write beyond the file-size limit fails with an Error that names the path.
+  signal(SIGXFSZ, SIG_IGN);
   use_exit_code_file();
   const int code = run(argc, argv);
   if (is_first_process()) leave_exit_code(code);

@@ -1,4 +1,4 @@
-// What nearly every source parses. Included by the build, never by a source
+// The headers that nearly every source parses. The build includes this file, never a source
 // (cmake/Precompile.cmake).
 #pragma once
 

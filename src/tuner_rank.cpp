@@ -25,7 +25,8 @@ TunerRankResult run_tuner_rank(const CommandLine& options, const Communicator& w
                                   stop_requested, why_launcher_cannot_print, print};
   TunerRankResult result;
   result.exit_code = run_tuning(options, *input.config, pool, pool.workers(), surroundings);
-  leave_exit_code(result.exit_code);  // whoever ended the run may not wait for the workers' goodbye
+  // Whoever ended the run may kill us before the workers have left.
+  leave_exit_code(result.exit_code);
   result.all_alive = pool.stop();
   return result;
 }

@@ -1,4 +1,4 @@
-// What rank 0 is made of: input, worker pool, journal, search, results.
+// Rank 0 put together: input, worker pool, journal, search, results.
 #pragma once
 
 #include "core/base/files/exit_code.hpp"
@@ -9,11 +9,11 @@ namespace dstune {
 
 struct TunerRankResult {
   int exit_code = exit_internal_error;
-  bool all_alive = true;  ///< every rank is: MPI_Finalize. Else rank 0 must leave by _exit
+  bool all_alive = true;  ///< true: rank 0 calls MPI_Finalize; false: it must leave by _exit
 };
 
-/// Rank 0, from reading the input to the last file. Says what is wrong on stderr; the workers have
-/// been told to leave when it returns.
+/// Runs rank 0, from reading the input to the last file. It reports errors on stderr; when it
+/// returns, the workers have been told to leave.
 TunerRankResult run_tuner_rank(const CommandLine& options, const Communicator& world);
 
 }  // namespace dstune

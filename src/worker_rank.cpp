@@ -20,7 +20,8 @@ namespace dstune {
 
 namespace {
 
-constexpr Seconds kLifelineHurry = 0.3;  // the sentinel's looks are few
+// How long to wait for the line to be whole: the sentinel itself looks at it rarely.
+constexpr Seconds kLifelineHurry = 0.3;
 
 /// Runs experiments one after the other, on a backend that stays.
 class Runner {
@@ -38,7 +39,7 @@ class Runner {
   }
 
  private:
-  // All experiments of a run have the same.
+  // All experiments of a run have the same backend, so that it is made once.
   Backend& backend_of(const RunSettings& settings) {
     if (!backend_ || settings.backend != name_) {
       placement_.shares_gpu = settings.share_gpu;
@@ -60,7 +61,7 @@ int run_worker_rank(Environment& environment, const Communicator& world, const P
   offer_to_oom_killer();
   const auto launcher = sentinel.watch(launcher_gone(1));
   std::optional<Sentinel::Watch> rank0;
-  std::optional<Lifeline> lifeline;  // is still open when its watch is over
+  std::optional<Lifeline> lifeline;  // must outlive lifeline_watch, which reads it
   std::optional<Sentinel::Watch> lifeline_watch;
   WorkerOptions options;
   options.devices = describe_devices(placement);

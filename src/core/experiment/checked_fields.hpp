@@ -1,4 +1,4 @@
-// Reading the keys of a JSON that has been checked: a wrong type is the caller's fault.
+// Functions that read the keys of a JSON that has been checked: a wrong type is the caller's fault.
 #pragma once
 
 #include <cmath>
@@ -12,26 +12,27 @@
 
 namespace dstune::fields {
 
-/// @throws std::invalid_argument
+/// Reports a member that is not of the expected kind. @throws std::invalid_argument  always
 [[noreturn]] void reject(std::string_view key, std::string_view expected);
 
 /// The member `key` if it is an object; otherwise an empty one.
 const json::object& section(const json::object& object, std::string_view key);
 
-/// nullptr if it is missing or null.
+/// The member `key`; nullptr if it is missing or null.
 const json::value* find(const json::object& object, std::string_view key);
 
-/// These leave `out` as it is if there is no such member.
-/// @throws std::invalid_argument  if it has another type
+/// Both overloads of read() leave `out` as it is if there is no such member.
+/// @throws std::invalid_argument  if the member has another type
 void read(const json::object& object, std::string_view key, bool& out);
 void read(const json::object& object, std::string_view key, double& out);
 
 std::string read_text(const json::object& object, std::string_view key, std::string fallback);
 
-/// True if the member is there and true; "auto" is left to the training program, and so off.
+/// True if the member is there and true. "auto" leaves the choice to the training program and
+/// counts as off.
 bool is_on(const json::object& object, std::string_view key);
 
-/// The same as read(), for integers >= 0, which may be written as 5e8.
+/// Does the same as read() for integers >= 0, which may be written as 5e8.
 template <class Integer>
 void read_integer(const json::object& object, std::string_view key, Integer& out) {
   const json::value* value = find(object, key);

@@ -1,4 +1,4 @@
-// A DeepSpeed JSON with what it makes of a training step.
+// A DeepSpeed JSON together with the training step that it configures.
 #pragma once
 
 #include <initializer_list>
@@ -12,12 +12,12 @@
 
 namespace dstune {
 
-/// The JSON as it leaves the program, with keys that no step knows, beside its StepConfig: read
-/// once, and shared by all copies.
+/// Holds the JSON as it leaves the program, with the keys that no step knows, and the StepConfig
+/// that was read from it once. All copies share both.
 class DeepSpeedConfig {
  public:
   DeepSpeedConfig() : DeepSpeedConfig(json::object()) {}
-  /// Reads it.
+  /// Reads the StepConfig of `json`; if that fails, fault() says why.
   DeepSpeedConfig(json::object json);  // NOLINT(google-explicit-constructor)
   DeepSpeedConfig(std::initializer_list<std::pair<json::string_view, json::value_ref>> members)
       : DeepSpeedConfig(json::object(members)) {}
@@ -27,13 +27,13 @@ class DeepSpeedConfig {
   /// @throws std::invalid_argument  with fault(), if there is one
   const StepConfig& step() const&;
   StepConfig step() && { return std::as_const(*this).step(); }
-  /// Why there is no step: the JSON was not checked. "" if there is one.
+  /// Why there is no step, which happens if the JSON was not checked; "" if there is one.
   const std::string& fault() const { return content_->fault; }
 
-  /// Gives the member `key` a value, here alone.
+  /// Gives the member `key` a value in this object alone; copies keep the old one.
   void set(std::string_view key, json::value value);
 
-  /// The same JSON, whatever the order of its keys.
+  /// True if both have the same JSON, whatever the order of the keys.
   bool operator==(const DeepSpeedConfig& other) const {
     return content_ == other.content_ || json() == other.json();
   }

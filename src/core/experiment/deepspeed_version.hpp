@@ -20,21 +20,22 @@ struct DeepSpeedVersion {
   auto operator<=>(const DeepSpeedVersion&) const = default;
 };
 
-/// Between these two everything below is known.
+/// The oldest and the newest release for which everything below is known.
 inline constexpr DeepSpeedVersion kOldestDeepSpeed{0, 15, 0};
 inline constexpr DeepSpeedVersion kNewestDeepSpeed{0, 19, 8};
 
-/// "0.18.2", also with what pip shows behind it: "0.18.2+cu128", "0.18.2rc1". Nothing for any
-/// other text.
+/// The version in a text such as "0.18.2", which may have the suffixes that pip shows
+/// ("0.18.2+cu128", "0.18.2rc1"); none for any other text.
 std::optional<DeepSpeedVersion> parse_deepspeed_version(std::string_view text);
-/// "0.18.2".
+/// The version as text: "0.18.2".
 std::string to_text(const DeepSpeedVersion& version);
 
-/// Where the JSON of an experiment says it, unless it is the newest: no key of DeepSpeed's, and no
-/// part of the optimum's file.
+/// Where the JSON of an experiment names its release, unless that is the newest. The key is not one
+/// of DeepSpeed's, and the optimum's file does not have it.
 inline constexpr const char* kVersionPointer = "/dstune/deepspeed_version";
 
-/// Of an experiment's JSON. @throws std::invalid_argument  if its text is no version
+/// The release that an experiment's JSON is for. @throws std::invalid_argument  if its text is no
+/// version
 DeepSpeedVersion deepspeed_version_of(const json::object& ds_config);
 
 /// A key that releases before `since` do not read.
@@ -43,13 +44,14 @@ struct KeySince {
   DeepSpeedVersion since;
 };
 
-/// Of the sections that DeepSpeed checks: a release before refuses a file with it.
+/// Keys that were added to sections whose keys DeepSpeed checks: an earlier release refuses a file
+/// that has one.
 std::span<const KeySince> added_keys();
 
-/// A key that releases from `since` on refuse, whatever its value.
+/// Keys that releases from `since` on refuse, whatever the value is.
 std::span<const KeySince> removed_keys();
 
-/// What a release's step does otherwise than the newest's (docs/deepspeed-versions.md).
+/// How a release's step differs from that of the newest (docs/deepspeed-versions.md).
 struct StepBehaviour {
   /// Stages 1 and 2 can look for inf and NaN in bf16 gradients (since 0.17.1).
   bool can_check_bf16 = true;
@@ -58,9 +60,11 @@ struct StepBehaviour {
   bool waits_for_each_bucket = false;
   /// Every gradient's hook counts all parameters (0.18.5 and 0.18.6).
   bool counts_parameters_in_hooks = false;
-  /// Stage 0 in bf16 is the BF16 optimizer, which divides its states (before 0.17.6). Not modelled.
+  /// Stage 0 in bf16 runs the BF16 optimizer, which divides its states among the ranks (before
+  /// 0.17.6). This is not modelled.
   bool has_bf16_optimizer_in_stage_0 = false;
-  /// What asks for the BF16 optimizer gets one without ZeRO (0.17.6 to 0.18.4). Not modelled.
+  /// A configuration that asks for the BF16 optimizer gets one without ZeRO (0.17.6 to 0.18.4).
+  /// This is not modelled.
   bool misses_bf16_optimizer = false;
   /// Blocks of experts are leaf modules by themselves (since 0.18.0).
   bool has_default_leaf_classes = true;

@@ -22,7 +22,7 @@ json::object settings_to_json(const RunSettings& settings) {
                          {"experiment_timeout_s", settings.experiment_timeout},
                          {"seed", settings.seed},
                          {"host_overhead_s", to_json(settings.host_overhead)}};
-  // Rare settings are left out: older journals do not know them.
+  // Settings at their usual values are left out, because older journals do not have them.
   if (settings.attention != AttentionKind::sdpa) object["attention"] = name_of(settings.attention);
   if (settings.share_gpu) object["share_gpu"] = true;
   if (settings.lengths.varies()) object["lengths"] = to_json(settings.lengths);
@@ -46,7 +46,7 @@ LossSettings loss_from_json(const json::object& object) {
   return loss;
 }
 
-// Journals of earlier versions have none: they counted exactly.
+// Journals of earlier versions do not name an allocator, because those versions counted exactly.
 AllocatorModel allocator_from_json(const json::object& object) {
   const auto* name = object.if_contains("allocator");
   if (name == nullptr) return AllocatorModel::exact;
@@ -102,7 +102,7 @@ std::string Experiment::key() const {
   json::object identity = settings_to_json(settings);
   identity.erase("experiment_timeout_s");
   // The model's name is a label: a preset and a file with the same dimensions are one model. A
-  // profile counts by the numbers that a step spends.
+  // profile of host overhead is identified by the numbers that a step spends.
   identity["model"].as_object().erase("name");
   identity["host_overhead_s"] = spent_by(settings.host_overhead);
   identity["ds_config"] = ds_config.json();
@@ -118,7 +118,8 @@ json::object to_json(const Experiment& experiment) {
                          {"ranks", experiment.ranks},
                          {"settings", settings_to_json(experiment.settings)},
                          {"repetition", experiment.repetition}};
-  if (experiment.measures_machine) object["measures_machine"] = true;  // older journals have none
+  // Older journals do not have this member.
+  if (experiment.measures_machine) object["measures_machine"] = true;
   return object;
 }
 

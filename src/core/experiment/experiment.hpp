@@ -19,21 +19,23 @@ namespace dstune {
 /// How an experiment is run; the same for all experiments of a run.
 struct RunSettings {
   ModelSpec model;
-  std::int64_t sequence_length = 1024;  ///< tokens; where lengths vary, of the longest padded row
+  /// Tokens; where lengths vary, the length of the longest padded row.
+  std::int64_t sequence_length = 1024;
   LengthSettings lengths = {};
   AttentionKind attention = AttentionKind::sdpa;
   LossSettings loss = {};
   Bytes memory_limit = 0;  ///< per rank; never 0 in a checked configuration
-  AllocatorModel allocator = AllocatorModel::exact;  ///< what memory_limit is a limit on
-  std::string backend = "cpu";  ///< cpu, cuda or sim; "auto" is resolved by then
-  int threads_per_rank =
-      1;  ///< of the BLAS on the CPU backend: cores over the ranks that share them
-  /// Workers of the host that has most: what DeepSpeed's device_count() would be. Ranks are dealt
-  /// out host by host, so rank / devices_per_node is the node. 0: not known, everything is one
-  /// node.
+  /// How the memory that memory_limit bounds is counted.
+  AllocatorModel allocator = AllocatorModel::exact;
+  std::string backend = "cpu";  ///< "cpu", "cuda" or "sim"; "auto" has been resolved before
+  /// Threads of the BLAS on the CPU backend: the cores divided by the ranks that share them.
+  int threads_per_rank = 1;
+  /// The number of workers on the host that has most, which DeepSpeed's device_count() would
+  /// return. Ranks are dealt out host by host, so rank / devices_per_node is the node. 0: not
+  /// known; all ranks count as one node.
   int devices_per_node = 0;
   int warmup_steps = 1;
-  int measure_steps = 3;  ///< at least this many optimizer steps
+  int measure_steps = 3;  ///< the least number of measured optimizer steps
   Seconds experiment_timeout = 600;
   std::uint64_t seed = 1;
   HostOverhead host_overhead = {};
@@ -43,13 +45,15 @@ struct RunSettings {
 };
 
 struct Experiment {
-  std::string name;           ///< folder name in results_dir: "z2_gas1_tmbspg4"
-  DeepSpeedConfig ds_config;  ///< complete: every "auto" resolved, the batch triple consistent
-  int ranks = 1;              ///< group size = data-parallel world size
+  std::string name;  ///< folder name in results_dir: "z2_gas1_tmbspg4"
+  /// Complete: every "auto" is resolved, and the batch triple is consistent.
+  DeepSpeedConfig ds_config;
+  int ranks = 1;  ///< group size = data-parallel world size
   RunSettings settings;
-  int repetition = 0;  ///< measuring the same again, for its own sake, is another experiment
-  /// No step: the group measures what its machine can do (Measured::machine_rates). Only the
-  /// precision of `ds_config` counts.
+  /// Which measurement of the same configuration this is; each is an experiment of its own.
+  int repetition = 0;
+  /// True if no step runs and the group measures its machine instead (Measured::machine_rates). Of
+  /// `ds_config` only the precision counts then.
   bool measures_machine = false;
 
   /// The properties that make two experiments the same for resume: DeepSpeed JSON (order of keys

@@ -1,4 +1,4 @@
-// What is known of a knob, which is a key of the DeepSpeed configuration that changes a step.
+// The description of a knob: a key of the DeepSpeed configuration that changes a step.
 #pragma once
 
 #include <cstdint>
@@ -17,12 +17,13 @@ namespace dstune {
 
 /// Batch sizes beyond this are typing mistakes, and their products would overflow.
 constexpr std::int64_t kLargestBatch = 1'000'000'000;
-/// Of numbers of ranks and steps.
+/// The upper bound of numbers of ranks and steps, the largest int.
 constexpr std::int64_t kMostInt = 2'147'483'647;
-/// Elements of buffers that are allocated as given: 10^15 of them are petabytes.
+/// The upper bound of buffer sizes in elements. Such buffers are allocated as given, and 10^15
+/// elements are petabytes.
 constexpr std::int64_t kMostElements = 1'000'000'000'000'000;
 
-/// Some of ZeRO's stages.
+/// A set of ZeRO stages.
 struct StageSet {
   unsigned bits = 0;
 
@@ -37,14 +38,14 @@ constexpr StageSet in_stages(Stages... numbers) {
 constexpr StageSet kAllStages = in_stages(0, 1, 2, 3);
 constexpr StageSet kZeroStages = in_stages(1, 2, 3);
 
-/// A member of StepConfig::loss_scale.
+/// Names a member of StepConfig::loss_scale.
 template <class Value>
 struct ScaleMember {
   Value LossScaleConfig::*inner = nullptr;
   bool operator==(const ScaleMember&) const = default;
 };
 
-/// Where a StepConfig holds a knob; monostate: nowhere.
+/// The member in which a StepConfig holds a knob; monostate: no member does.
 using KnobMember =
     std::variant<std::monostate, bool StepConfig::*, int StepConfig::*, std::int64_t StepConfig::*,
                  double StepConfig::*, DType StepConfig::*, std::optional<DType> StepConfig::*,
@@ -61,29 +62,30 @@ auto& member_of(Config& config, ScaleMember<Value> member) {
   return config.loss_scale.*member.inner;
 }
 
-/// What is usual in a release and those after it, until the next one that is named; false and true
-/// are 0 and 1.
+/// The default value in a release and those after it, until the next release that is named; false
+/// and true are 0 and 1.
 struct DefaultSince {
   DeepSpeedVersion since;
   double value = 0;
 };
 
-/// Elements of the model that sizes of buffers are derived from.
+/// The numbers of elements of the model from which sizes of buffers are derived.
 struct ModelSizes {
   std::int64_t hidden_size = 1;
   std::int64_t all = 1;
   std::int64_t layer = 1;
-  std::int64_t trained = 1;        ///< of `all`: what is reduced and stepped
-  std::int64_t trained_layer = 1;  ///< of `layer`
+  std::int64_t trained = 1;        ///< the part of `all` that is reduced and stepped
+  std::int64_t trained_layer = 1;  ///< the part of `layer` that is trained
   int ranks = 1;
 
-  /// Beyond it no limit changes anything: what is live and what is reused is at most the model,
-  /// once forwards and once backwards.
+  /// A limit that is never reached: live and reused parameters are at most the model, once in
+  /// forward and once in backward.
   std::int64_t no_limit() const { return 8 * all; }
 };
 
-/// A row of the table (knobs.hpp). Its methods give a copy with one more fact. Names of experiments
-/// have the acronym that DeepSpeed makes of the key (core/search/space/canonical_name.hpp).
+/// A row of the table (knobs.hpp). The methods return a copy with one more fact. Names of
+/// experiments contain the acronym that DeepSpeed makes of the key
+/// (core/search/space/canonical_name.hpp).
 struct Knob {
   using Condition = bool (*)(const StepConfig& config);
   using Reader = void (*)(const json::object& section, const Knob& knob, StepConfig& config);
@@ -93,17 +95,23 @@ struct Knob {
   std::string_view section;  ///< JSON pointer of the object that has it; "": the file
   KeyRule rule;              ///< the key and its alias, type, bounds
   KnobMember member{};
-  StageSet stages = kAllStages;          ///< whose step reads it
-  Condition read_if = nullptr;           ///< where that hangs on other knobs; null: it does not
-  Condition changes_step_if = nullptr;   ///< where another value is another step, not only other
-                                         ///< numbers in it; null: wherever it is read
-  Reader reader = nullptr;               ///< null: by the type of its member
-  AutoValue auto_value = nullptr;        ///< what Hugging Face makes of "auto"; null: nothing
-  bool decides_messages = false;         ///< of what types they are, or who sends them to whom
-  SearchValues search_values = nullptr;  ///< in our default space; null: it is not in it
-  std::span<const DefaultSince> defaults{};  ///< where releases differ; else the member's own
+  StageSet stages = kAllStages;  ///< the stages whose step reads the knob
+  /// The condition on other knobs under which it is read; null: there is none.
+  Condition read_if = nullptr;
+  /// Where another value makes another step, not only other numbers in the same one; null: wherever
+  /// the knob is read.
+  Condition changes_step_if = nullptr;
+  Reader reader = nullptr;         ///< null: the type of the member decides how it is read
+  AutoValue auto_value = nullptr;  ///< the value that Hugging Face gives it for "auto"; null: none
+  /// Whether it decides the types of messages, or who sends them to whom.
+  bool decides_messages = false;
+  /// Its values in our default space; null: the space leaves it alone.
+  SearchValues search_values = nullptr;
+  /// By release, where releases differ; empty: the member's own default.
+  std::span<const DefaultSince> defaults{};
 
-  /// A copy whose `fact` is `value`; before its callers, or clang 14 does not find it in constants.
+  /// A copy whose `fact` is `value`. It is defined before its callers because clang 14 does not
+  /// find it in constant expressions otherwise.
   template <class Fact>
   constexpr Knob with(Fact Knob::*fact, const Fact& value) const {
     Knob knob = *this;
@@ -123,7 +131,7 @@ struct Knob {
   }
 };
 
-/// Calls `use` with the knob's member of each of `configs`, unless it has none.
+/// Calls `use` with the knob's member of each of `configs`, unless the knob has no member.
 template <class Use, class... Configs>
 void with_member(const Knob& knob, Use use, Configs&... configs) {
   std::visit(

@@ -11,7 +11,7 @@
 namespace dstune {
 namespace {
 
-/// Of which every member can be made, to count them.
+/// Converts to the type of every member, so that the members of an aggregate can be counted.
 struct Anything {
   template <class Value>
   operator Value();                 // NOLINT(google-explicit-constructor)
@@ -37,7 +37,8 @@ consteval std::size_t count_members_in_table() {
   return count;
 }
 
-// Not of the JSON, or made of it: version, behaviour, devices_per_node, unsupported.
+// These members do not come from a key of the JSON: version, behaviour, devices_per_node,
+// unsupported.
 constexpr std::size_t kMembersWithoutRow = 4;
 static_assert(count_members_in_table() + kMembersWithoutRow ==
                   count_members<StepConfig>() - 1 + count_members<LossScaleConfig>(),
@@ -76,7 +77,7 @@ void read(const json::object& section, std::string_view key, std::optional<DType
   const std::string text = fields::read_text(section, key, "");
   if (!text.empty()) out = dtype_of(text, key);
 }
-/// Whatever else there is has a reader of its own.
+/// All other types of members have a reader of their own, so that this one is never called.
 template <class Value>
 void read(const json::object& /*section*/, std::string_view key, Value& /*out*/) {
   throw std::logic_error(concat(key, " has no reader"));
@@ -183,7 +184,7 @@ void read_secondary(const json::object& section, const Knob& knob, StepConfig& c
   config.hpz_partition_size = std::max(config.hpz_partition_size, 1);
 }
 
-// The default, -1, and all other negative numbers are "off".
+// DeepSpeed takes its default, -1, and all other negative numbers for "off".
 void read_shard(const json::object& section, const Knob& knob, StepConfig& config) {
   double shard = -1;
   fields::read(section, knob.rule.key, shard);

@@ -1,7 +1,7 @@
 // The table of knobs: one row for each key of the DeepSpeed configuration that changes a step, or
-// of which a search should know that it changes none. Whoever reads, checks, searches, names or
-// compares configurations goes over its rows. A new knob is a row here, a member of StepConfig, and
-// what acts on it.
+// that a search should know to change none. All code that reads, checks, searches, names or
+// compares configurations goes over these rows. A new knob needs a row here, a member of
+// StepConfig, and the code that acts on it.
 #pragma once
 
 #include <algorithm>
@@ -37,11 +37,13 @@ inline bool has_own_gradients(const StepConfig& config) { return !config.uses_bf
 inline bool checks_bf16(const StepConfig& config) {
   return config.dtype == DType::bf16 && !config.uses_bf16_optimizer();
 }
-/// Elsewhere the norm is computed anyway.
+/// Whether a step without clipping saves the computation of the gradients' norm; all other steps
+/// compute it anyway.
 inline bool may_save_the_norm(const StepConfig& config) {
   return config.stage == 0 || config.uses_bf16_optimizer();
 }
-/// Without a bucket gradients are summed up as they come.
+/// Whether gradients are copied into a bucket. Without one they are summed over the ranks as they
+/// come.
 inline bool fills_buckets(const StepConfig& config) {
   return has_own_gradients(config) && config.contiguous_gradients;
 }
@@ -77,14 +79,14 @@ constexpr Knob of_zero(const KeyRule& rule, KnobMember member, StageSet stages) 
 constexpr Knob of_stage_3(const KeyRule& rule, KnobMember member) {
   return of_zero(rule, member, in_stages(3));
 }
-/// Read by nothing that runs in a step.
+/// A knob that nothing in a step reads.
 constexpr Knob idle(const KeyRule& rule) { return of_zero(rule, {}, in_stages()); }
-/// Asks for what is not modelled (StepConfig::unsupported).
+/// A knob that asks for a feature that is not modelled (StepConfig::unsupported).
 constexpr Knob not_modelled(std::string_view section, const KeyRule& rule, StageSet stages) {
   return {section, rule, {}, stages};
 }
 
-/// Knobs of a section stand together, one that others hang on before them.
+/// Knobs of a section stand together; a knob on which others depend stands before them.
 inline constexpr Knob kTable[] = {
     of_zero(integer("stage", 0, 3), &StepConfig::stage, kAllStages),
     at_top(integer("train_micro_batch_size_per_gpu", 1, kLargestBatch), &StepConfig::micro_batch),
@@ -165,7 +167,7 @@ inline constexpr Knob kTable[] = {
     of_stage_3(
         integer("stage3_prefetch_bucket_size", 0, kMostElements).also("prefetch_bucket_size"),
         &StepConfig::prefetch_bucket_size)
-        // int(0.9 h^2): in integers, so that no rounding of 0.9 can show.
+        // This is int(0.9 h^2), computed in integers so that the rounding of 0.9 cannot show.
         .with_auto([](std::int64_t h) { return 9 * (h * h) / 10; })
         .searched([](const ModelSizes& model) -> std::vector<std::int64_t> {
           return {0, model.layer, std::min(4 * model.layer, model.all)};
@@ -234,36 +236,37 @@ inline constexpr Knob kTable[] = {
 
 inline constexpr std::span<const Knob> kKnobs = knobs::kTable;
 
-/// The row of a key, which has one.
+/// The row of a key that is in the table; any other key does not compile.
 consteval const Knob& knob_of(std::string_view section, std::string_view key) {
   return *std::ranges::find_if(
       kKnobs, [&](const Knob& knob) { return knob.section == section && knob.rule.key == key; });
 }
 
-/// "/zero_optimization/overlap_comm".
+/// The JSON pointer of the knob: "/zero_optimization/overlap_comm".
 std::string pointer_of(const Knob& knob);
 
 /// Whether the step of `config` reads the knob.
 bool is_read(const Knob& knob, const StepConfig& config);
-/// Whether it would be another step with another value; a value may still be as good as another
-/// one for a model of some size.
+/// Whether another value of the knob can make another step. Two values may still make the same step
+/// for a model of some size.
 bool changes_step(const Knob& knob, const StepConfig& config);
 
 bool is_same(const Knob& knob, const StepConfig& one, const StepConfig& other);
 /// Gives `to` the value that `from` has.
 void copy_knob(const Knob& knob, const StepConfig& from, StepConfig& to);
 
-/// What the release takes for a knob with `defaults`.
+/// The default that the release has for a knob with `defaults`.
 json::value default_of(const Knob& knob, const DeepSpeedVersion& version);
 
 /// Reads every knob that the checked JSON has; the others get the defaults of config.version.
 /// @throws std::invalid_argument  if the JSON was not checked
 void read_knobs(const json::object& ds_config, StepConfig& config);
-/// Gives the knob the value that it has where the JSON does not name it.
+/// Gives the knob its value for a JSON that does not name it.
 void set_to_default(const Knob& knob, StepConfig& config);
 
 /// Whether the value at `pointer` changes neither the step of `stage` nor what is valid there,
-/// whatever the rest of the configuration is. False where that is not known: it only saves time.
+/// whatever the rest of the configuration is. False where that is not known, which costs time but
+/// nothing else.
 bool does_nothing(std::string_view pointer, int stage);
 
 }  // namespace dstune

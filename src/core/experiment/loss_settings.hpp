@@ -1,4 +1,5 @@
-// How the trainer makes the loss of a causal language model, which decides the memory at its peak.
+// How the trainer computes the loss of a causal language model, which decides the memory at the
+// peak.
 #pragma once
 
 #include <optional>
@@ -8,16 +9,17 @@
 namespace dstune {
 
 enum class LossKind {
-  plain,    ///< transformers: all logits, their fp32 copy and log-softmax
-  chunked,  ///< TRL 1.7 to 1.14: 256 tokens at a time, made again in backward
-  tiled,    ///< TRL since 1.15: tiles of 4096 tokens and 32768 words, made again in backward
-  fused,    ///< Liger's fused linear cross-entropy: gradients are made in forward, chunk by chunk
+  plain,    ///< transformers: all logits, their fp32 copy and their log-softmax are in memory
+  chunked,  ///< TRL 1.7 to 1.14: the logits of 256 tokens at a time, recomputed in backward
+  tiled,    ///< TRL since 1.15: tiles of 4096 tokens and 32768 words, recomputed in backward
+  /// Liger's fused linear cross-entropy: forward computes the gradients too, chunk by chunk.
+  fused,
 };
 
 struct LossSettings {
   LossKind kind = LossKind::plain;
   /// A training loop that holds the model's output keeps its logits until the next forward is over.
-  /// Only the kind plain has them.
+  /// Only LossKind::plain has such logits.
   bool keep_logits = false;
 
   bool operator==(const LossSettings&) const = default;
@@ -27,7 +29,7 @@ struct LossSettings {
 std::string_view name_of(LossKind kind);
 std::optional<LossKind> loss_from(std::string_view name);
 
-/// "plain", "plain, logits kept"
+/// The settings for people: "plain", "plain, logits kept".
 std::string describe(const LossSettings& settings);
 
 }  // namespace dstune

@@ -97,7 +97,7 @@ bool read_settings(const std::string& type, const json::object& params,
   return true;
 }
 
-// Other kernels, or other passes, of the same optimizer.
+// These settings choose other kernels, or other passes, of the same optimizer.
 void find_unsupported_params(const json::object& params, std::vector<std::string>& unsupported) {
   for (const auto* key : {"amsgrad", "maximize", "capturable", "differentiable", "fused"}) {
     if (is_on(params, key)) unsupported.push_back(concat("optimizer.params.", key));

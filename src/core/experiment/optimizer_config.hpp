@@ -1,4 +1,5 @@
-// Which optimizer a configuration asks for, its settings, and what it keeps per parameter.
+// The optimizer that a configuration asks for, its settings, and the state that it keeps per
+// parameter.
 #pragma once
 
 #include <string>
@@ -15,9 +16,9 @@ struct AdamSettings {
   double beta1 = 0.9;
   double beta2 = 0.999;
   double epsilon = 1e-8;
-  bool adam_w = true;  ///< decoupled decay
+  bool adam_w = true;  ///< weight decay is decoupled from the gradient
   bool bias_correction = true;
-  bool torch = false;  ///< torch_adam: torch.optim's class, as a client optimizer is
+  bool torch = false;  ///< torch_adam: torch.optim's class, which a client optimizer is too
 
   bool operator==(const AdamSettings&) const = default;
 };
@@ -78,21 +79,23 @@ bool is(const OptimizerConfig& optimizer) {
   return std::holds_alternative<Settings>(optimizer.settings);
 }
 
-/// Without ZeRO and in 16 bit: flat buffers for DeepSpeed's own Adam, one tensor at a time for
-/// every other optimizer (docs/deepspeed-step.md, "Which optimizer class runs").
+/// Whether a 16-bit step without ZeRO keeps flat buffers, as it does for DeepSpeed's own Adam; for
+/// every other optimizer it goes tensor by tensor (docs/deepspeed-step.md, "Which optimizer class
+/// runs").
 bool uses_fused_wrapper(const OptimizerConfig& optimizer);
 
-/// fp32 tensors kept per parameter: 2 of Adam and Lamb, 1 of Lion, Adagrad and SGD with momentum, 0
-/// of plain SGD.
+/// The number of fp32 tensors that are kept per parameter: 2 for Adam and Lamb, 1 for Lion, Adagrad
+/// and SGD with momentum, 0 for plain SGD.
 int state_tensors(const OptimizerConfig& optimizer);
 
-/// fp32 tensors of temporaries in an update, of everything that is updated together: torch.optim's
-/// Adagrad and SGD work on whole lists (docs/decisions/optimizers.md). Adam's are not modelled.
+/// The number of temporary fp32 tensors that an update holds for each parameter of all that are
+/// updated together: torch.optim's Adagrad and SGD work on whole lists
+/// (docs/decisions/optimizers.md). Adam's temporaries are not modelled.
 int scratch_tensors(const OptimizerConfig& optimizer, double weight_decay);
 
-/// torch's Adagrad makes its state for the model's parameters, in their dtype, before a wrapper or
-/// ZeRO 1 and 2 make it anew for the fp32 ones; the engine keeps both
-/// (docs/decisions/optimizers.md).
+/// Whether a second, unused state stays in memory: torch's Adagrad makes its state for the model's
+/// parameters, in their dtype, before a wrapper or ZeRO 1 and 2 make it anew for the fp32 ones; the
+/// engine keeps both (docs/decisions/optimizers.md).
 bool leaves_unused_state(const OptimizerConfig& optimizer, int stage, DType dtype);
 
 /// The "optimizer" section of a checked DeepSpeed JSON. A setting that cannot be modelled, or that

@@ -29,7 +29,7 @@ void find_unsupported_precision(const json::object& root, StepConfig& config) {
 }
 
 // The section is read by deepspeed.checkpointing.checkpoint alone, which a model must call. Without
-// model parallelism there is nothing to partition activations over.
+// model parallelism there are no ranks to partition activations over.
 void find_unsupported_checkpointing(const json::object& root, StepConfig& config) {
   if (!config.checkpointing.by_deepspeed) return;
   for (const auto* key : {"cpu_checkpointing", "contiguous_memory_optimization"}) {
@@ -39,9 +39,9 @@ void find_unsupported_checkpointing(const json::object& root, StepConfig& config
   }
 }
 
-// ZeRO++'s keys mean nothing below stage 3, zero_quantized_nontrainable_weights nothing to models
-// all of whose parameters are trained, and zeropp_loco_param nothing without quantised gradients
-// (docs/decisions/quantisation.md).
+// The keys of ZeRO++ do nothing below stage 3; zero_quantized_nontrainable_weights does nothing
+// where all of the model's parameters are trained, and zeropp_loco_param nothing without quantised
+// gradients (docs/decisions/quantisation.md).
 void find_unsupported_quantization(const json::object& zero, StepConfig& config) {
   const auto add = [&](bool asked_for, std::string_view key) {
     if (asked_for) config.unsupported.push_back(concat("zero_optimization.", key));
@@ -56,9 +56,9 @@ void find_unsupported_quantization(const json::object& zero, StepConfig& config)
       "zeropp_loco_param");
 }
 
-// In stage 0 DeepSpeed reads none of these keys but those of the optimizer, of which it dies: its
-// CPU optimizer takes no parameters on a device. Below stage 3 it reads nothing of the parameters'
-// offloading.
+// In stage 0 DeepSpeed reads none of these keys but those that offload the optimizer, and these end
+// it with an error: its CPU optimizer takes no parameters on a device. Below stage 3 it reads none
+// of the keys that offload parameters.
 void find_unsupported_zero(const json::object& zero, StepConfig& config) {
   const auto add = [&](bool asked_for, std::string_view key) {
     if (asked_for) config.unsupported.push_back(concat("zero_optimization.", key));
@@ -89,8 +89,9 @@ void find_unsupported_zero(const json::object& zero, StepConfig& config) {
 }
 
 // DeepSpeed refuses stage 0 with another accumulation type, and stages 2 and 3 with reduce_scatter
-// together with either way of dividing early. Nor are stage 1's sums modelled without a bucket,
-// from which DeepSpeed never gets the reduced gradients back.
+// together with either way of dividing early. Stage 1 with another accumulation type is not
+// modelled without a bucket either: DeepSpeed never gets the reduced gradients back from its sums
+// then.
 void find_unsupported_gradients(StepConfig& config) {
   const auto add = [&](bool asked_for, std::string_view key) {
     if (asked_for) config.unsupported.emplace_back(key);

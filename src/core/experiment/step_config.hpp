@@ -27,7 +27,7 @@ struct LossScaleConfig {
   double min_scale = 1;
 };
 
-/// The classes that DeepSpeed takes for leaf modules unless it is told others:
+/// The classes that DeepSpeed takes for leaf modules unless the configuration names others:
 /// DEFAULT_LEAF_MODULE_CLASSES of its runtime/zero/leaf_module_config.py.
 constexpr std::string_view kDefaultLeafClasses[] = {
     "transformers.models.mixtral.modeling_mixtral.MixtralSparseMoeBlock",
@@ -40,8 +40,8 @@ struct LeafModuleConfig {
   std::vector<std::string> classes;
   std::vector<std::string> names;
   std::vector<std::string> name_suffixes;
-  bool default_classes = true;  ///< kDefaultLeafClasses too: `classes` is not given, and DeepSpeed
-                                ///< has them
+  /// kDefaultLeafClasses count too: `classes` is not given, and the release of DeepSpeed has them.
+  bool default_classes = true;
 
   bool operator==(const LeafModuleConfig&) const = default;
 };
@@ -52,35 +52,37 @@ struct StepConfig {
   int stage = 0;
   std::int64_t micro_batch = 1;
   std::int64_t accumulation_steps = 1;
-  DType dtype = DType::fp32;        ///< of model parameters and gradients
+  DType dtype = DType::fp32;        ///< the type of model parameters and gradients
   LossScaleConfig loss_scale;       ///< used if dtype is fp16
-  bool check_grad_overflow = true;  ///< bf16 in stages 1 and 2
-  bool timer_synchronizes = true;   ///< timers.throughput: enabled and synchronized
+  bool check_grad_overflow = true;  ///< looks for inf and NaN in bf16 gradients, in stages 1 and 2
+  bool timer_synchronizes = true;   ///< timers.throughput is enabled and synchronized
   std::optional<DType> communication_dtype;
   std::optional<DType> grad_accum_dtype;
-  bool immediate_grad_update = false;    ///< BF16 optimizer: accumulate in the hook
-  bool prescale_gradients = false;       ///< divide before the sum over the ranks, not after it
-  double gradient_predivide_factor = 1;  ///< f: divide by it before the sum, by N / f after it
-  bool sum_gradients = false;            ///< gradient_allreduce_op "sum": no division at all
+  bool immediate_grad_update = false;  ///< the BF16 optimizer accumulates in the gradient's hook
+  /// Gradients are divided before the sum over the ranks, not after it.
+  bool prescale_gradients = false;
+  /// F: on N ranks gradients are divided by f before the sum and by N / f after it.
+  double gradient_predivide_factor = 1;
+  bool sum_gradients = false;  ///< gradient_allreduce_op "sum": no division at all
   double gradient_clipping = 1.0;
   OptimizerConfig optimizer;
   ActivationCheckpointing checkpointing = {};  ///< "dstune.activation_checkpointing"
   /// deepspeed.checkpointing.checkpoint waits for the device where it begins and ends.
   bool checkpoints_synchronize = false;
 
-  /// Samples of one optimizer step on `ranks` data-parallel ranks.
+  /// The samples of one optimizer step on `ranks` data-parallel ranks.
   std::int64_t train_batch(int ranks) const { return micro_batch * accumulation_steps * ranks; }
-  /// In which gradients are summed over the ranks.
+  /// The type in which gradients are summed over the ranks.
   DType message_dtype() const { return communication_dtype.value_or(dtype); }
-  /// In which micro-steps are added up.
+  /// The type in which the gradients of micro-steps are added up.
   DType accumulation_dtype() const { return grad_accum_dtype.value_or(dtype); }
-  /// DeepSpeed's BF16 optimizer instead of ZeRO-1 (docs/deepspeed-step.md, "Which optimizer class
-  /// runs").
+  /// Whether DeepSpeed runs its BF16 optimizer instead of ZeRO-1 (docs/deepspeed-step.md, "Which
+  /// optimizer class runs").
   bool uses_bf16_optimizer() const {
     return stage == 1 && dtype == DType::bf16 && accumulation_dtype() == DType::fp32;
   }
 
-  std::int64_t reduce_bucket_size = 500'000'000;  ///< K, elements
+  std::int64_t reduce_bucket_size = 500'000'000;  ///< elements
   bool contiguous_gradients = true;
   bool reduce_scatter = true;
   bool overlap_comm = false;  ///< default: true in stage 3
@@ -98,18 +100,19 @@ struct StepConfig {
   bool use_all_reduce_for_fetch_params = false;
   bool quantized_weights = false;    ///< stage 3
   bool quantized_gradients = false;  ///< stage 3
-  int hpz_partition_size = 1;        ///< ranks that share secondary shards; 1: there are none
-  int mics_shard_size = 0;           ///< ranks that share the model; 0: all of them
+  int hpz_partition_size = 1;  ///< ranks that share secondary shards; 1: there are no such shards
+  int mics_shard_size = 0;     ///< ranks that divide the model among them; 0: all ranks do
 
-  /// The release that the JSON is for, and its own ways of a step, whatever the JSON says.
+  /// The release that the JSON is for. It decides `behaviour`, whatever else the JSON says.
   DeepSpeedVersion version = kNewestDeepSpeed;
   StepBehaviour behaviour;
 
   /// A property of the machine, not of the JSON: RunSettings::devices_per_node.
   int devices_per_node = 0;
 
-  /// The settings of the configuration that the step does not model: such an experiment is Skipped,
-  /// never measured without it. One text per knob, e.g. "zero_optimization.offload_optimizer".
+  /// The settings of the configuration that the step does not model. An experiment that has any is
+  /// Skipped, never measured without them. One text per knob, e.g.
+  /// "zero_optimization.offload_optimizer".
   std::vector<std::string> unsupported;
 };
 
@@ -117,7 +120,7 @@ struct StepConfig {
 /// for (deepspeed_version_of).
 /// @throws std::invalid_argument  if the JSON was not checked (a wrong type or value)
 StepConfig make_step_config(const json::object& ds_config);
-/// That of its JSON, with what the experiment knows of the machine and of the model.
+/// Reads the experiment's JSON and adds what the experiment says of the machine and of the model.
 StepConfig make_step_config(const Experiment& experiment);
 
 }  // namespace dstune

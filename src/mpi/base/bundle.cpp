@@ -24,7 +24,7 @@ void use_bundled_mpi() {
   if (fault) return;
   const auto variables = bundle_variables(self);
   for (const auto& [name, value] : variables) setenv(name.c_str(), value.c_str(), 1);
-  // PMIx dies of a user that has neither this nor a line in /etc/passwd.
+  // PMIx ends the process if the user has neither HOME nor a line in /etc/passwd.
   if (!variables.empty()) setenv("HOME", "/tmp", 0);
 }
 

@@ -1,11 +1,11 @@
-// Every MPI call is checked: communicators return errors, this turns them into exceptions.
+// Checks every MPI call: communicators return errors, and check_mpi() turns them into exceptions.
 #pragma once
 
 #include "core/base/error.hpp"
 
 namespace dstune {
 
-/// An MPI call failed. The message says call, reason, file and line.
+/// An MPI call failed. The message names the call, the reason, the file and the line.
 class MpiError : public Error {
  public:
   using Error::Error;

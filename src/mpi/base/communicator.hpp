@@ -9,17 +9,17 @@
 
 namespace dstune {
 
-/// Owns an MPI_Comm. Freed by the destructor, which is collective over its ranks.
+/// Owns an MPI_Comm. The destructor frees it, which is collective over its ranks.
 class Communicator {
  public:
   /// Collective over `parent`. @throws MpiError
   static Communicator duplicate(MPI_Comm parent);
 
   /// Collective over exactly `ranks` of MPI_COMM_WORLD (their order = order in the new
-  /// communicator), which must all be alive: it blocks for ever if one is not. `tag`: the same on
-  /// all of them, and lower than every tag before it, so that a call that hangs does not block
-  /// later ones. Nobody may receive from any tag of MPI_COMM_WORLD at that time: Open MPI's own
-  /// messages for this call carry `tag`.
+  /// communicator), which must all be alive: it blocks for ever if one is not. `tag` must be the
+  /// same on all of them and lower than every tag before it, so that a call that hangs does not
+  /// block later ones. No rank may receive with MPI_ANY_TAG on MPI_COMM_WORLD at that time, because
+  /// Open MPI's own messages for this call carry `tag`.
   /// @throws MpiError
   static Communicator create(const std::vector<int>& ranks, int tag);
 
@@ -27,8 +27,8 @@ class Communicator {
   int size() const noexcept { return size_; }
   MPI_Comm get() const noexcept { return handle_.get(); }
 
-  /// Gives the handle up without freeing it: some of its ranks may not be there to free it too. It
-  /// costs 8 kB.
+  /// Gives the handle up without freeing it, for when some of its ranks may not be there to free it
+  /// too. This leaks 8 kB.
   void abandon() noexcept { (void)handle_.release(); }
 
  private:

@@ -14,14 +14,14 @@ namespace dstune {
 
 namespace {
 
-/// A variable of the MPI library that is true or false.
+/// The value of an MPI library variable that is true or false; none if it cannot be read.
 std::optional<bool> read_flag(const char* name) {
   int index = 0;
   if (MPI_T_cvar_get_index(name, &index) != MPI_SUCCESS) return std::nullopt;
   MPI_T_cvar_handle handle = MPI_T_CVAR_HANDLE_NULL;
   int count = 0;
   if (MPI_T_cvar_handle_alloc(index, nullptr, &handle, &count) != MPI_SUCCESS) return std::nullopt;
-  std::array<unsigned char, 64> value{};  // Open MPI writes a bool, and calls it an int
+  std::array<unsigned char, 64> value{};  // Open MPI calls the variable an int but writes a bool
   const bool read = MPI_T_cvar_read(handle, value.data()) == MPI_SUCCESS;
   MPI_T_cvar_handle_free(&handle);
   if (!read) return std::nullopt;
@@ -31,8 +31,8 @@ std::optional<bool> read_flag(const char* name) {
 }  // namespace
 
 Environment::Environment(int* argc, char*** argv) {
-  // Open MPI turns it on by itself only where it knows of more ranks than slots, and a hostfile may
-  // promise slots that the machine has no cores for.
+  // Open MPI turns this setting on by itself only where it knows of more ranks than slots, and a
+  // hostfile may promise slots for which the machine has no cores.
   setenv("OMPI_MCA_mpi_yield_when_idle", "1", 1);
   int provided = MPI_THREAD_SINGLE;
   DSTUNE_MPI_CHECK(MPI_Init_thread(argc, argv, MPI_THREAD_FUNNELED, &provided));

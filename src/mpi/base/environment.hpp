@@ -1,16 +1,17 @@
-// MPI from its first to its last call.
+// The life of MPI in a process, from its first to its last call.
 #pragma once
 
 namespace dstune {
 
-/// MPI for one process and one thread (MPI_THREAD_FUNNELED). At most one object per process.
+/// Starts and ends MPI for one process and one thread (MPI_THREAD_FUNNELED). There is at most one
+/// object per process.
 ///
 /// When every rank is alive, all of them end with MPI_Finalize: finalize(), or the destructor. When
-/// one died, or leaves by an exception, nobody may: Finalize would wait for it. Then call abandon()
-/// (an exception does) and leave by _exit.
+/// one died, or leaves by an exception, no rank may call MPI_Finalize, which would wait for it.
+/// Then call abandon() (unwinding by an exception has the same effect) and leave by _exit.
 class Environment {
  public:
-  /// Ranks that wait give way to others, so that more ranks than cores make progress.
+  /// Makes ranks that wait yield their core to others, so that more ranks than cores make progress.
   /// @throws MpiError
   Environment(int* argc, char*** argv);
   ~Environment();
@@ -20,12 +21,12 @@ class Environment {
   /// Collective over all ranks. @throws MpiError
   void finalize();
 
-  /// The destructor will not finalize.
+  /// From now on the destructor does not finalize.
   void abandon() noexcept { live_ = false; }
 
   /// True if mpirun goes on when a rank dies (orte_abort_on_non_zero_status is 0: command line,
-  /// environment or file). Without MPI_Finalize all ranks then have to leave by 0: otherwise mpirun
-  /// may never end. Needs no MPI_Init.
+  /// environment or file). Ranks that leave such an mpirun without MPI_Finalize must leave by 0,
+  /// because it may never end otherwise. Needs no MPI_Init.
   static bool mpirun_survives_deaths();
 
  private:

@@ -21,7 +21,7 @@ namespace dstune {
 
 namespace {
 
-/// 0 if there is no such process.
+/// The process id of the parent of `pid`; 0 if there is no process `pid`.
 int parent_of(int pid) {
   const std::string stat = read_proc(pid, "stat");
   const auto name_end = stat.rfind(')');
@@ -35,7 +35,7 @@ int parent_of(int pid) {
 
 std::string reason(int error_code) { return std::generic_category().message(error_code); }
 
-// /dev/full says of nothing, too, that it has no space for it.
+// Writes zero bytes: /dev/full refuses even these for want of space.
 std::string device_fault(const std::string& path) {
   const FileHandle file(::open(path.c_str(), O_WRONLY | O_NOCTTY | O_NONBLOCK | O_CLOEXEC));
   if (!file || ::isatty(file.get()) == 1) return "";

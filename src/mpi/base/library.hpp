@@ -1,14 +1,14 @@
-// Which MPI this is.
+// The MPI library of this process and its version.
 #pragma once
 
 #include <string>
 
 namespace dstune {
 
-/// All that MPI_Get_library_version says. Needs no MPI_Init.
+/// The whole text of MPI_Get_library_version. Needs no MPI_Init.
 std::string mpi_library_text();
 
-/// The name and version of that library: "Open MPI v4.1.4".
+/// The name and version of the MPI library: "Open MPI v4.1.4".
 std::string mpi_library();
 
 }  // namespace dstune

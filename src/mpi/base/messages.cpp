@@ -12,7 +12,8 @@ namespace dstune {
 
 namespace {
 
-// Half of the smallest eager limit of Open MPI's transports (shared memory, 4 KiB).
+// The size of a piece in bytes: half of the smallest eager limit of Open MPI's transports (shared
+// memory, 4 KiB).
 constexpr std::size_t kPieceSize = 2048;
 constexpr char kMore = '+';
 constexpr char kLast = '.';
@@ -23,7 +24,7 @@ Mailbox::~Mailbox() {
   try {
     forget_sent();
   } catch (const MpiError&) {
-    // The texts still in sent_ are then MPI's to read: they are given up below.
+    // MPI may still read the texts that are left in sent_, so that they are leaked below.
   }
   if (!sent_->empty()) (void)sent_.release();
 }

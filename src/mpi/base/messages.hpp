@@ -1,4 +1,4 @@
-// Messages between rank 0 and the workers: tagged JSON texts that never block the sender.
+// Messages between rank 0 and the workers: tagged JSON texts whose sender never blocks.
 #pragma once
 
 #include <list>
@@ -15,22 +15,23 @@
 namespace dstune {
 
 enum class MessageKind {
-  // a worker to rank 0
-  hello,      ///< who it is (WorkerInfo)
-  ready,      ///< {id}: waits for go
-  outcome,    ///< {id, outcome}
-  failed,     ///< {id, reason[, outcome]}: an exception ended the experiment on this rank;
-              ///< Failed{device_lost} as outcome: it can run no other either
-  idle,       ///< {id, oom_kills}: done with this experiment, whatever came of it
-  heartbeat,  ///< {oom_kills}: also from rank 0 to a worker, without content
-  bye,        ///< {}: obeys stop
-  // rank 0 to a worker
-  welcome,     ///< who rank 0 is (WorkerInfo[, lifeline])
+  // Messages from a worker to rank 0:
+  hello,    ///< who the worker is (WorkerInfo)
+  ready,    ///< {id}: the worker waits for go
+  outcome,  ///< {id, outcome}
+  /// {id, reason[, outcome]}: an exception ended the experiment on this rank; the outcome
+  /// Failed{device_lost} says that the rank can run no other experiment either.
+  failed,
+  idle,       ///< {id, oom_kills}: the worker is done with this experiment, whatever came of it
+  heartbeat,  ///< {oom_kills}: the worker is alive; rank 0 sends workers the same without content
+  bye,        ///< {}: the worker obeys stop
+  // Messages from rank 0 to a worker:
+  welcome,     ///< who rank 0 is (WorkerInfo[, lifeline address])
   experiment,  ///< {id, ranks, experiment}: get ready
   go,          ///< {id, tag}: all ranks are ready; tag names their group
-  abort,       ///< {id}
+  abort,       ///< {id}: end this experiment
   forget,      ///< {tag}: this group will not be used again
-  stop,        ///< {}: the run is over, say bye
+  stop,        ///< {}: the run is over; the worker must say bye
   leave,       ///< {finalize}: what to do after bye
 };
 
@@ -44,8 +45,8 @@ struct Message {
 
 /// Sends and receives messages of one communicator. Messages of one sender arrive in their order.
 ///
-/// A text travels in pieces below MPI's eager limit: a piece is there completely or not at all, so
-/// that neither end ever waits for a peer that died in the middle of one.
+/// A text travels in pieces below MPI's eager limit. A piece arrives completely or not at all, so
+/// that neither end ever waits for a peer that died while it sent or received one.
 class Mailbox {
  public:
   explicit Mailbox(const Communicator& communicator) : communicator_(&communicator) {}
@@ -70,7 +71,8 @@ class Mailbox {
 
   const Communicator* communicator_;
   std::unique_ptr<std::list<Piece>> sent_ = std::make_unique<std::list<Piece>>();
-  std::map<int, std::string> partial_;  ///< by sender: pieces of a message that is not complete
+  /// By sender: the text so far of a message that is not complete.
+  std::map<int, std::string> partial_;
 };
 
 }  // namespace dstune

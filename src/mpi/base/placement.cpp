@@ -25,7 +25,8 @@ Placement find_placement(const Communicator& world) {
   DSTUNE_MPI_CHECK(MPI_Comm_size(host.get(), &size));
   int first = world.rank();
   DSTUNE_MPI_CHECK(MPI_Bcast(&first, 1, MPI_INT, 0, host.get()));
-  const int tuners = first == 0 ? 1 : 0;  // the key sorts rank 0 to the front
+  // MPI_Comm_split_type sorts by the key, so that rank 0 comes first on its host.
+  const int tuners = first == 0 ? 1 : 0;
   return {.rank = world.rank(),
           .local_rank = rank - tuners,
           .local_size = size - tuners,

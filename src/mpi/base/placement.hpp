@@ -1,4 +1,4 @@
-// Where a rank stands among the ranks of its host.
+// The place of a rank among the ranks of its host.
 #pragma once
 
 #include "core/device/backend.hpp"
@@ -6,8 +6,8 @@
 
 namespace dstune {
 
-/// The placement of the calling rank; a host is what MPI takes for one: ranks that can share
-/// memory. Collective over `world`, whose rank 0 is the tuner.
+/// The placement of the calling rank. Ranks that can share memory count as one host, as MPI has it.
+/// Collective over `world`, whose rank 0 is the tuner.
 /// @throws MpiError
 Placement find_placement(const Communicator& world);
 

@@ -1,4 +1,4 @@
-// The calling process as rank 0 is told of it, and which processes it can see.
+// What the calling process tells rank 0 about itself, and which other processes it can see.
 #pragma once
 
 #include <vector>
@@ -7,14 +7,14 @@
 
 namespace dstune {
 
-/// The calling process; workers_on_host is rank 0's to fill in.
-/// @param devices  what its backends found
+/// Describes the calling process, except for workers_on_host, which rank 0 fills in.
+/// @param devices  the devices that its backends found
 WorkerInfo describe_this_process(int rank, std::vector<DeviceInfo> devices = {});
 
 /// True if `mine` and `other` share host and process space, so that vanished() can be trusted.
 bool sees_process(const WorkerInfo& mine, const WorkerInfo& other);
 
-/// True if there is no process `pid` any more.
+/// True if the process `pid` of this process space no longer exists.
 bool vanished(int pid);
 
 }  // namespace dstune

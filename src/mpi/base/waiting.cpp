@@ -11,7 +11,7 @@ namespace dstune {
 namespace {
 
 constexpr Seconds kLongestPause = 1e-3;
-// 1 ms is reached after some 20 ms of silence: a handshake meets its ranks still wide awake.
+// Pauses reach 1 ms after some 20 ms of silence, so that during a handshake ranks still look often.
 constexpr double kGrowth = 1.05;
 constexpr Seconds kYieldTime = 1e-3;
 constexpr Seconds kTransferPause = 100e-6;
@@ -40,7 +40,7 @@ void Yield::pause() {
     if (looks_ == 1) begin_ = now;
     if (now - begin_ > kYieldTime) {
       sleep_for(kTransferPause);
-      looks_ = kLooksPerClock;  // look at the clock, and sleep, every time from now on
+      looks_ = kLooksPerClock;  // from now on every pause looks at the clock and sleeps
       return;
     }
   }

@@ -1,14 +1,14 @@
-// Time and patience: how a rank waits without burning a core that another rank needs.
+// How a rank waits without using a core that another rank needs.
 #pragma once
 
 #include "core/base/units.hpp"
 
 namespace dstune {
 
-/// Seconds of a clock that only goes forward.
+/// The time in seconds of a clock that only goes forward.
 Seconds steady_now();
 
-/// Pause between two looks at something that may take seconds: 20 us, growing to 1 ms.
+/// Pauses between two looks at something that may take seconds: 20 us at first, growing to 1 ms.
 class Backoff {
  public:
   void pause();
@@ -20,8 +20,8 @@ class Backoff {
   Seconds pause_ = kShortest;
 };
 
-/// Pause between two looks at a transfer that is most likely under way: gives the core away at
-/// once, and sleeps only after a millisecond (the peer is still computing).
+/// Pauses between two looks at a transfer that is most likely under way. A pause yields the core at
+/// once; after a millisecond the peer is probably still computing, and pauses sleep.
 class Yield {
  public:
   void pause();
@@ -31,12 +31,13 @@ class Yield {
   Seconds begin_ = 0;
 };
 
-/// How long a peer has been silent, counting only time in which we listened: if this rank itself
-/// was away for a minute, the peer's messages of that minute are still to be read.
+/// Measures for how long a peer has been silent, and counts only time in which this rank listened:
+/// if this rank itself was stopped for a minute, the peer's messages of that minute are still to be
+/// read.
 class Silence {
  public:
   void broken() noexcept { length_ = 0; }
-  /// To be called at every look, `now` from steady_now().
+  /// Call it at every look, with `now` from steady_now().
   void listened(Seconds now);
   Seconds length() const noexcept { return length_; }
 

@@ -1,4 +1,4 @@
-// Element-wise sum or maximum of two pieces of memory.
+// Element-wise combination of two tensors in host memory.
 #pragma once
 
 #include "core/device/collectives.hpp"

@@ -16,7 +16,7 @@ std::int64_t slot_elements(DType dtype) {
   return static_cast<std::int64_t>(Transfers::kSlotSize / size_of(dtype));
 }
 
-/// `tensor` in pieces that fit a slot.
+/// Cuts `tensor` into pieces that fit a slot.
 class Pieces {
  public:
   explicit Pieces(Tensor tensor) : tensor_(tensor), length_(slot_elements(tensor.dtype)) {}
@@ -38,7 +38,7 @@ int slot_of(std::int64_t piece) { return static_cast<int>(piece % Transfers::kSl
 void copy_in(Tensor from, std::byte* slot) { std::memcpy(slot, from.data, from.size()); }
 void copy_out(const std::byte* slot, Tensor to) { std::memcpy(to.data, slot, to.size()); }
 
-/// Null for what MPI does not know.
+/// The MPI type of elements of `dtype`; MPI_DATATYPE_NULL for a type that MPI does not have.
 MPI_Datatype mpi_type_of(DType dtype) {
   if (dtype == DType::fp32) return MPI_FLOAT;
   if (dtype == DType::fp64) return MPI_DOUBLE;
@@ -63,12 +63,13 @@ std::unique_ptr<Collectives> MpiCollectives::do_sub_group(const std::vector<int>
   std::vector<int> members;
   members.reserve(ranks.size());
   for (const int rank : ranks) members.push_back(member(rank));
-  // The constructor is private to make_unique.
+  // std::make_unique cannot call the private constructor.
   return std::unique_ptr<Collectives>(
       new MpiCollectives(device(), *group_, std::move(members), own));
 }
 
-// A ring would take 2 (N - 1) rounds for a single number.
+// A single number goes through MPI's own all-reduce, because a ring of N ranks would take 2 (N - 1)
+// rounds.
 void MpiCollectives::all_reduce_number(Tensor inout, ReduceOp op) {
   Transfers& transfers = group_->transfers();
   copy_in(inout, transfers.slot(0));
@@ -124,8 +125,8 @@ void MpiCollectives::do_all_gather(Tensor in, Tensor out) {
   }
 }
 
-// A chain that ends at the root: every rank adds its own to what the one before sends. The next
-// piece is on its way while this one is added.
+// The ranks form a chain that ends at the root: every rank adds its own piece to the one that the
+// rank before it sends. The next piece is under way while this one is added.
 void MpiCollectives::do_reduce(Tensor inout, ReduceOp op, int root) {
   if (size() == 1) return;
   Transfers& transfers = group_->transfers();
@@ -199,7 +200,8 @@ void MpiCollectives::do_all_to_all(Tensor in, Tensor out) {
   }
 }
 
-// MPI's own needs the whole communicator.
+// MPI's own broadcast needs the whole communicator; in a part of the group the root sends to each
+// member.
 void MpiCollectives::broadcast_from(int root, std::size_t bytes, int slot) {
   Transfers& transfers = group_->transfers();
   if (is_whole()) {

@@ -1,4 +1,4 @@
-// Collectives of CPU tensors over an experiment's MPI ranks.
+// Collectives on CPU tensors over an experiment's MPI ranks.
 #pragma once
 
 #include <cstddef>
@@ -10,13 +10,14 @@
 
 namespace dstune {
 
-/// Rings and chains of point-to-point messages, as NCCL's: each rank sends and receives what
-/// wire_bytes() says, and partial sums are rounded to the tensor's type once per addition. All
-/// ranks get the same bits. Done when a call returns (a CPU has one stream).
+/// Collectives by rings and chains of point-to-point messages, as in NCCL: each rank sends and
+/// receives what wire_bytes() says, and partial sums are rounded to the tensor's type once per
+/// addition. All ranks get the same bits. A collective is done when its call returns (a CPU has one
+/// stream).
 ///
-/// Not MPI's own, because a non-blocking collective that an abort interrupts can neither be
-/// cancelled nor may its buffers be freed; and Open MPI's take the whole message once more as
-/// scratch that no budget counts.
+/// MPI's own collectives are not used, because a non-blocking collective that an abort interrupts
+/// cannot be cancelled and its buffers may not be freed; and Open MPI's collectives take scratch of
+/// the message's size, which no budget counts.
 ///
 /// Any call throws ExperimentAborted if rank 0 ends the experiment.
 class MpiCollectives final : public Collectives {
@@ -33,8 +34,8 @@ class MpiCollectives final : public Collectives {
   void do_all_to_all(Tensor in, Tensor out) override;
   std::unique_ptr<Collectives> do_sub_group(const std::vector<int>& ranks, int own) override;
 
-  /// A part of the group: no communicator of its own, since messages between two ranks arrive in
-  /// the order of their calls.
+  /// Collectives over a part of the group. It needs no communicator of its own, since messages
+  /// between two ranks arrive in the order of their calls.
   MpiCollectives(Device& device, MpiGroup& group, std::vector<int> members, int own);
 
   bool is_whole() const { return size() == group_->size(); }

@@ -15,13 +15,15 @@
 
 namespace dstune {
 
-/// Every wait looks at rank 0's orders and keeps the heartbeat going. Once a call has thrown, the
-/// group can no longer be used: its ranks disagree about what is under way.
+/// The group of one experiment. Every wait looks at rank 0's orders and keeps the heartbeat going.
+/// Once a call has thrown, the group can no longer be used, because its ranks disagree about which
+/// transfers are under way.
 class MpiGroup final : public Group {
  public:
   /// Collective over the world's `ranks`, after rank 0's go (Communicator::create).
   MpiGroup(const std::vector<int>& ranks, int tag, WorkerLink& link);
-  /// Local: the communicator is given up, as the other ranks are busy with something else.
+  /// The destructor is not collective: it gives the communicator up, because the other ranks may be
+  /// busy elsewhere.
   ~MpiGroup() override { communicator_.abandon(); }
   MpiGroup(const MpiGroup&) = delete;
   MpiGroup& operator=(const MpiGroup&) = delete;
@@ -35,7 +37,7 @@ class MpiGroup final : public Group {
   std::vector<std::string> gather(const std::string& text) override;
   void poll() override { link_->poll(); }
 
-  /// The data plane's way to the other ranks.
+  /// The transfers by which collectives reach the other ranks.
   Transfers& transfers() noexcept { return transfers_; }
 
  private:
@@ -48,12 +50,13 @@ class MpiGroup final : public Group {
   Transfers transfers_;
 };
 
-/// A worker's groups, by tag. Rank 0 keeps the list of those that are still used (GroupDirectory).
+/// Holds a worker's groups by tag. Rank 0 keeps the list of the groups that are still used
+/// (GroupDirectory).
 class GroupCache {
  public:
   explicit GroupCache(WorkerLink& link) : link_(&link) {}
 
-  /// The group of `tag`, made now if it is new: then collective over `ranks`.
+  /// The group of `tag`. If it is new, it is made now, which is collective over `ranks`.
   MpiGroup& get(int tag, const std::vector<int>& ranks);
   void drop(int tag) { groups_.erase(tag); }
 

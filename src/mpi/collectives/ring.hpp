@@ -1,4 +1,4 @@
-// The two halves of a ring algorithm, for one piece per rank of at most Transfers::kSlotSize.
+// The two halves of a ring algorithm, for one piece per rank of at most Transfers::kSlotSize bytes.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,8 @@
 
 namespace dstune {
 
-/// `part(p)` is the tensor that is the p-th part of this rank's data, 0 <= p < size.
+/// Moves the parts of a tensor around a ring of ranks. `part(p)` is the p-th part of this rank's
+/// data, 0 <= p < size.
 class Ring {
  public:
   /// @param members  the ring's ranks, as `transfers` numbers them; they must outlive this
@@ -24,9 +25,9 @@ class Ring {
 
   int wrap(int part) const { return ((part % size_) + size_) % size_; }
 
-  /// Combines everybody's parts; this rank gets part `owned`, which must be the left neighbour's
-  /// plus one. Only reads the parts.
-  /// @returns the slot in which the result is
+  /// Combines the parts of all ranks. This rank gets the combined part `owned`, which must be the
+  /// left neighbour's plus one. The parts themselves are only read.
+  /// @returns the slot that holds the result
   template <class PartOf>
   int reduce(PartOf part, int owned, ReduceOp op) {
     int sending = 0;
@@ -42,7 +43,7 @@ class Ring {
     return sending;
   }
 
-  /// Fills in every part but `owned`, which is in `slot` on its owner.
+  /// Fills in every part but `owned` on every rank; the rank's own part `owned` must be in `slot`.
   template <class PartOf>
   void gather(PartOf part, int owned, int slot) {
     int sending = slot;

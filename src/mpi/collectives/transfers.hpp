@@ -12,37 +12,38 @@
 
 namespace dstune {
 
-/// Moves data over one communicator. Everything is copied through the slots, because after an abort
-/// MPI may still read or write what it was given: a transfer with a peer that died never ends and
-/// cannot be cancelled. The slots of such a transfer are given up, never freed; the experiment's
-/// own memory is never MPI's to touch.
+/// Moves data over one communicator. All data is copied through the slots, because after an abort
+/// MPI may still read or write the memory that it was given: a transfer with a peer that died never
+/// ends and cannot be cancelled. The slots of such a transfer are leaked, never freed, and MPI
+/// never touches the experiment's own memory.
 class Transfers {
  public:
   static constexpr int kSlots = 4;
   static constexpr std::size_t kSlotSize = std::size_t{256} << 10U;
 
-  /// @param poll  called while waiting; ends the wait by throwing
+  /// @param poll  called again and again during a wait, which it ends by throwing
   Transfers(MPI_Comm communicator, std::function<void()> poll);
   ~Transfers();
   Transfers(const Transfers&) = delete;
   Transfers& operator=(const Transfers&) = delete;
 
-  /// Aligned for every type; `slot` in [0, kSlots).
+  /// The memory of `slot`, which is in [0, kSlots). It is aligned for every type.
   std::byte* slot(int slot) const {
     return memory_.get() + static_cast<std::size_t>(slot) * kSlotSize;
   }
 
-  /// One transfer at a time per slot: wait() before the next one. `size` <= kSlotSize.
+  /// Begins to send or receive `size` <= kSlotSize bytes of a slot. A slot has one transfer at a
+  /// time: call wait() before the next one.
   /// @throws MpiError
   void send(int slot, std::size_t size, int to);
   void receive(int slot, std::size_t size, int from);
-  /// Collectives on the contents of a slot, `count` elements of `type`; receive into the same
-  /// place.
+  /// Begins a collective of MPI on the contents of a slot, which also receives the result; for
+  /// all_reduce() these are `count` elements of `type`.
   void all_reduce(int slot, int count, MPI_Datatype type, MPI_Op op);
   void broadcast(int slot, std::size_t size, int root);
 
-  /// Until the slot's transfer is done; returns at once if there is none.
-  /// @throws what poll throws, MpiError
+  /// Waits until the slot's transfer is done; returns at once if there is none.
+  /// @throws MpiError, and whatever poll throws
   void wait(int slot);
   void wait_all();
 

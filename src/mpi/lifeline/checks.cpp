@@ -26,7 +26,7 @@ bool is_rank(int pid) {
   return environment.find("OMPI_COMM_WORLD_RANK=") != std::string::npos;
 }
 
-/// Any thread of the launcher may have started some of them.
+/// The process ids of the ranks that the launcher started, each from any of its threads.
 std::set<int> ranks_of(int launcher) {
   std::set<int> ranks;
   std::error_code ignored;
@@ -74,7 +74,7 @@ Check process_gone(int pid, const std::string& name, int exit_code) {
 }
 
 Check rank_of_this_host_gone(int exit_code) {
-  constexpr Seconds kForkLimit = 5;  // mpirun starts all of them in one go
+  constexpr Seconds kForkLimit = 5;  // mpirun starts all ranks of a host at once
   std::set<int> seen;
   Silence incomplete;
   return [=, launcher = find_launcher()]() mutable -> std::optional<Departure> {
@@ -86,8 +86,10 @@ Check rank_of_this_host_gone(int exit_code) {
                        exit_code};
     }
     const bool complete = !seen.empty() && seen.size() >= ranks_of_this_host();
-    if (!complete) seen.merge(ranks_of(launcher));  // many files to read where there are many ranks
-    if (seen.empty()) return std::nullopt;          // not even this one: /proc does not say
+    // This reads a file per rank, so that it ends once all ranks were seen.
+    if (!complete) seen.merge(ranks_of(launcher));
+    // Not even this rank was seen: /proc does not list children.
+    if (seen.empty()) return std::nullopt;
     incomplete.listened(steady_now());
     if (seen.size() >= ranks_of_this_host()) incomplete.broken();
     if (incomplete.length() <= kForkLimit) return std::nullopt;

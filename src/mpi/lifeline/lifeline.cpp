@@ -20,8 +20,9 @@ namespace dstune {
 
 namespace {
 
-constexpr Seconds kPatience = 2;  // for an answer from one address
-// The listener may refuse for a while (too many at once), and a cut link may come back.
+constexpr Seconds kPatience = 2;  // how long to wait for an answer from one address
+// Lines are tried so often because the listener may refuse for a while (too many workers at once),
+// and a cut link may come back.
 constexpr int kMostAttempts = 40;
 constexpr std::size_t kRankDigits = 10;
 
@@ -29,10 +30,10 @@ void set_option(int socket, int level, int name, int value) noexcept {
   setsockopt(socket, level, name, &value, sizeof value);
 }
 
-/// Connected, or on the way; null, and errno, if neither.
+/// A socket that is connected or about to be; null, with errno set, if it cannot be.
 FileHandle begin_to_connect(const std::string& host, int port) {
   addrinfo hints{};
-  hints.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV;  // never asks a name server
+  hints.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV;  // numeric, so that no name server is asked
   hints.ai_socktype = SOCK_STREAM;
   addrinfo* found = nullptr;
   if (getaddrinfo(host.c_str(), std::to_string(port).c_str(), &hints, &found) != 0) {
@@ -156,8 +157,9 @@ void Lifeline::expect_silence() {
   failed(got < 0 ? errno : EPIPE);
 }
 
-// Only "connection refused" from where rank 0 has answered before is a proof: whatever else broke
-// the line (a firewall that forgets, a link that is cut) also breaks it while rank 0 lives.
+// Only "connection refused" by the host where rank 0 has answered before proves that rank 0 is
+// gone: every other cause of a broken line (a firewall that forgets it, a link that is cut) can
+// also break it while rank 0 lives.
 void Lifeline::failed(int error) {
   socket_.reset();
   state_ = State::apart;

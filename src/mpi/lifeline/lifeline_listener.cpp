@@ -25,7 +25,7 @@ constexpr std::size_t kMostGuests = 16;
 constexpr std::size_t kMostHosts = 8;
 constexpr Seconds kGuestPatience = 2;
 
-/// "" if the system has none.
+/// A random text that cannot be guessed; "" if the system gives no random bytes.
 std::string random_text() {
   constexpr std::string_view kDigits = "0123456789abcdef";
   std::array<unsigned char, 16> bytes{};
@@ -38,7 +38,7 @@ std::string random_text() {
   return text;
 }
 
-/// "" for one that other hosts cannot use.
+/// The numeric address of an interface; "" for an interface that other hosts cannot reach.
 std::string numeric(const ifaddrs& interface) {
   const sockaddr* address = interface.ifa_addr;
   if (address == nullptr || (interface.ifa_flags & IFF_UP) == 0) return "";
@@ -61,7 +61,8 @@ std::vector<std::string> addresses_of_this_host() {
   return hosts;
 }
 
-/// The journal and MPI need descriptors too.
+/// The most lines at once: half of the process's descriptors, because the journal and MPI need some
+/// too.
 std::size_t half_of_the_descriptors() {
   rlimit limit{};
   return getrlimit(RLIMIT_NOFILE, &limit) == 0 ? limit.rlim_cur / 2 : 0;
@@ -79,7 +80,8 @@ LifelineListener::LifelineListener(int world_size)
 
 bool LifelineListener::listen() {
   socket_.reset(socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-  if (!socket_ || ::listen(socket_.get(), SOMAXCONN) != 0) return false;  // on a port of its choice
+  // The kernel chooses the port.
+  if (!socket_ || ::listen(socket_.get(), SOMAXCONN) != 0) return false;
   sockaddr_in own{};
   socklen_t size = sizeof own;
   if (getsockname(socket_.get(), reinterpret_cast<sockaddr*>(&own), &size) != 0) return false;
@@ -103,8 +105,8 @@ void LifelineListener::let_in(Seconds now) {
   }
 }
 
-// A worker that gave up waiting for the answer has closed its end, and is not dead: a line counts
-// from the word that the answer was read.
+// A worker that gave up waiting for the answer has closed its end but is not dead. So a line counts
+// only once the worker has said that it read the answer.
 bool LifelineListener::is_done_with(Guest& guest) {
   const std::size_t length = lifeline_greeting(address_.token, 0).size();
   const std::size_t awaited = (guest.rank == 0 ? length : length + 1) - guest.heard.size();

@@ -13,21 +13,22 @@
 namespace dstune {
 
 enum class LineState {
-  none,  ///< never made, or not to be judged: heartbeats tell
+  none,  ///< there never was a line, so that only heartbeats show whether the worker lives
   whole,
-  closed,  ///< by the worker's kernel: its process ended
-  broken,  ///< the worker's host does not answer, or something between cut it; it may come back
+  closed,  ///< the worker's kernel closed it: the process ended
+  broken,  ///< the worker's host does not answer, or the network cut the line; it may come back
 };
 
 class LifelineListener {
  public:
-  /// Listens on all networks. Without one, or with no port left, the address has no hosts.
+  /// Listens on all networks. If there is no network or no free port, the address has no hosts.
   explicit LifelineListener(int world_size);
 
   const LifelineAddress& address() const noexcept { return address_; }
 
-  /// Takes in new lines and looks at the old ones. Strangers are dropped; what they hold at any
-  /// time is bounded. Never blocks or throws. `now` from steady_now().
+  /// Accepts new lines and looks at the old ones. Connections of strangers are dropped, and the
+  /// number of descriptors that they hold at any time is bounded. Never blocks or throws. `now`
+  /// comes from steady_now().
   void look(Seconds now);
 
   LineState state(int rank) const { return lines_.at(static_cast<std::size_t>(rank)).state; }
@@ -37,7 +38,7 @@ class LifelineListener {
     FileHandle socket;
     LineState state = LineState::none;
   };
-  struct Guest {  ///< that has not shown yet who it is, or that it heard the answer
+  struct Guest {  ///< a connection that has not yet said who it is, or that it read the answer
     FileHandle socket;
     std::string heard;
     int rank = 0;  ///< 0: not known
@@ -55,7 +56,7 @@ class LifelineListener {
   FileHandle socket_;
   std::list<Guest> guests_;
   std::vector<Line> lines_;  ///< by rank
-  std::size_t count_ = 0;    ///< of open lines
+  std::size_t count_ = 0;    ///< the number of open lines
   std::size_t most_ = 0;
 };
 

@@ -21,7 +21,7 @@ Sentinel::Sentinel(Seconds every, Leave leave) : every_(every), leave_(std::move
   sigset_t all;
   sigset_t before;
   sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);  // the new thread inherits it
+  pthread_sigmask(SIG_SETMASK, &all, &before);  // the new thread inherits this mask
   thread_ = std::thread([this] { run(); });
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }

@@ -1,5 +1,5 @@
-// The watchdog of a process: a thread that ends it when its main thread cannot: it waits inside
-// MPI, or in a kernel.
+// The watchdog of a process: a thread that ends the process when the main thread cannot, because it
+// waits inside MPI or in a kernel.
 #pragma once
 
 #include <condition_variable>
@@ -21,15 +21,16 @@ struct Departure {
   int exit_code = 1;
 };
 
-/// Looks at something without MPI; an answer ends the process.
+/// Looks at something without calling MPI. If it returns a Departure, the process must end.
 using Check = std::function<std::optional<Departure>()>;
 
 class Sentinel {
  public:
-  /// Ends the process; one that returns is for tests.
+  /// Ends the process. Only tests have one that returns.
   using Leave = std::function<void(const Departure&)>;
 
-  /// Looks every `every` seconds, on a thread of its own that takes no signals.
+  /// Runs all checks every `every` seconds, on a thread of its own on which all signals are
+  /// blocked.
   Sentinel(Seconds every, Leave leave);
   ~Sentinel();
   Sentinel(const Sentinel&) = delete;
@@ -59,7 +60,7 @@ class Sentinel {
 
   Seconds every_;
   Leave leave_;
-  std::mutex mutex_;  ///< guards what follows
+  std::mutex mutex_;  ///< guards the members below
   std::condition_variable changed_;
   std::list<Check> checks_;
   bool over_ = false;

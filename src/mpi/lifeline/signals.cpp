@@ -26,7 +26,7 @@ constexpr std::array<Crash, 5> kCrashes = {
      {SIGFPE, "error: rank 0 crashed (SIGFPE): a bug of dstune-mpi\n"},
      {SIGILL, "error: rank 0 crashed (SIGILL): built for another processor?\n"}}};
 
-// A signal handler has nothing but globals to read from and write to.
+// These are globals because a signal handler can reach nothing else.
 std::atomic<bool> stop_flag = false;
 static_assert(std::atomic<bool>::is_always_lock_free, "must be safe in a signal handler");
 int crash_code = 0;
@@ -45,7 +45,7 @@ void on_crash(int signal) {
     sigaction(signal, &former[i], nullptr);
   }
   if (crash_quietly) _exit(0);
-  raise(signal);  // for the handler that was there before, when this one returns
+  raise(signal);  // runs the handler that was there before, once this one returns
 }
 
 void handle(int signal, void (*handler)(int), struct sigaction* old = nullptr) {

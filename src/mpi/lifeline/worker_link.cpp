@@ -85,7 +85,8 @@ void WorkerLink::sort(Message message) {
   }
 }
 
-// An abort stays an order as well: the loop drops it, as the experiment is then no longer its own.
+// An abort stays among the orders as well; the loop drops it there, because by then it no longer
+// runs the experiment.
 bool WorkerLink::ends_the_experiment(const Message& message) const {
   if (!running_) return false;
   if (message.kind == MessageKind::stop) return true;

@@ -1,4 +1,4 @@
-// A worker's line to rank 0: orders, heartbeat and lease.
+// A worker's connection to rank 0 through MPI: orders, heartbeat and lease.
 #pragma once
 
 #include <cstdint>
@@ -16,14 +16,15 @@
 namespace dstune {
 
 struct WorkerOptions {
-  Seconds heartbeat = 2;  ///< longest silence towards rank 0
-  Seconds lease = 60;     ///< without a sign of rank 0 for so long, the worker is on its own
-  std::vector<DeviceInfo> devices;  ///< what the worker's backends found, for rank 0
+  Seconds heartbeat = 2;  ///< the longest silence towards rank 0
+  Seconds lease = 60;     ///< after so long without a message of rank 0 the worker gives it up
+  std::vector<DeviceInfo> devices;  ///< the devices that the worker's backends found, for rank 0
   /// Called once, when rank 0 has said who it is.
   std::function<void(const WorkerInfo& self, const WorkerInfo& rank0)> met_rank0;
-  /// Called once, if rank 0 listens for this worker.
+  /// Called once if rank 0 listens for this worker's lifeline.
   std::function<void(const LifelineAddress& rank0, int own_rank)> offered_lifeline;
-  /// Called when rank 0 ends the run in order: from now on its end is no death.
+  /// Called when rank 0 ends the run in order: from then on the end of rank 0's process is no
+  /// death.
   std::function<void()> told_to_stop;
 };
 
@@ -33,26 +34,28 @@ class WorkerLink {
 
   /// The rank of this process in `world`.
   int rank() const noexcept { return self_.rank; }
-  /// Folder of its control group of memory, or "".
+  /// The folder of the worker's control group of memory, or "".
   const std::string& group() const noexcept { return self_.oom_kills.group; }
 
   void say(MessageKind kind, const json::object& content = {});
 
-  /// From begin() to end(), poll() ends the experiment `id` when rank 0 says so, or has said so in
-  /// an order that is still to be fetched.
+  /// From begin() to end(), poll() ends the experiment `id` when rank 0 orders it, also by an order
+  /// that came before begin() and is still to be fetched.
   void begin(std::uint64_t id);
   void end() noexcept { running_.reset(); }
 
-  /// Sends a heartbeat if it is due and reads orders. Cheap: looks at most every 500 us.
+  /// Sends a heartbeat if one is due and reads orders. A call is cheap, because it looks at most
+  /// every 500 us.
   /// @throws ExperimentAborted  only between begin() and end()
   void poll();
 
-  /// The next order that poll() did not obey itself, if there is one. Looks in any case.
+  /// Reads messages, whenever the last look was. @returns the next order that poll() did not obey
+  /// itself, if there is one
   std::optional<Message> next_order();
 
-  /// Rank 0 is dead.
+  /// True if rank 0 is dead.
   bool orphaned() const noexcept { return orphaned_; }
-  /// Rank 0 is dead, or silent for longer than the lease.
+  /// True if rank 0 is dead, or was silent for longer than the lease.
   bool lost() const noexcept { return orphaned_ || cut_off_; }
 
  private:
@@ -66,7 +69,7 @@ class WorkerLink {
   std::deque<Message> orders_;
   std::optional<std::uint64_t> running_;
   bool aborted_ = false;
-  std::optional<int> rank0_pid_;  ///< if it can be watched from here
+  std::optional<int> rank0_pid_;  ///< none if rank 0's process cannot be seen from here
   Silence rank0_;
   Seconds last_look_ = 0;
   Seconds last_word_ = 0;

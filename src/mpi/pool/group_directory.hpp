@@ -8,24 +8,27 @@
 
 namespace dstune {
 
-/// Which tag stands for which list of ranks. Least recently used lists are forgotten. The workers
-/// never forget by themselves: one that did would make a group that the others still have.
+/// Says which tag stands for which list of ranks, and forgets the least recently used lists. The
+/// workers never forget a group by themselves: a worker that did would begin to make a group that
+/// the others still have.
 class GroupDirectory {
  public:
   struct Entry {
-    std::vector<int> ranks;  ///< in group order
+    std::vector<int> ranks;  ///< in the order of the group
     int tag = 0;
   };
 
   explicit GroupDirectory(std::size_t capacity = 256) : capacity_(capacity) {}
 
-  /// The tag of `ranks`: a known one, or the next lower than all before. @throws Error after 30000
+  /// The tag of `ranks`: a known one, or a new one below all before. @throws Error  after 30000
+  /// tags
   int tag_of(const std::vector<int>& ranks);
 
-  /// An entry that no longer has its place, if any: tell its ranks. Call until there is none.
+  /// Removes one entry for which there is no more room; the caller must tell its ranks to forget
+  /// it. Call it until it returns none.
   std::optional<Entry> evict();
 
-  /// `ranks` can no longer be used as a group: their next tag is a new one.
+  /// Forgets the group of `ranks`, which can no longer be used: their next tag is a new one.
   void forget(const std::vector<int>& ranks);
 
  private:

@@ -1,4 +1,4 @@
-// Rank 0's side of the dispatch: experiments out, outcomes in, and what to do if a rank fails.
+// Rank 0's side of the dispatch: it sends experiments, receives outcomes, and acts if a rank fails.
 #pragma once
 
 #include <functional>
@@ -18,21 +18,23 @@
 namespace dstune {
 
 struct PoolOptions {
-  Seconds heartbeat = 2;        ///< longest silence towards a worker
+  Seconds heartbeat = 2;        ///< the longest silence towards a worker
   Seconds worker_timeout = 30;  ///< a worker silent for so long is lost
-  Seconds abort_grace = 10;     ///< a rank not idle so long after its experiment ended is retired
-  Seconds start_timeout = 60;   ///< for every worker's hello
+  /// A rank that is not idle so long after its experiment ended is retired.
+  Seconds abort_grace = 10;
+  Seconds start_timeout = 60;         ///< how long to wait for the hello of every worker
   std::function<bool()> interrupted;  ///< if given: wait() returns once when it becomes true
 };
 
 /// The ranks 1 .. size-1 of `world`, which run run_worker_loop. A rank that dies or hangs costs its
-/// experiment (Failed), not the run. One that lost its device gets no more work.
+/// experiment (Failed), not the run. A rank that lost its device gets no more work.
 ///
-/// While nothing is waited for, call poll() at least every few seconds: workers whose rank 0 is
-/// silent for a minute give up.
+/// Between calls of wait(), call poll() at least every few seconds: workers give up a rank 0 that
+/// is silent for a minute.
 class MpiWorkerPool final : public WorkerPool {
  public:
-  /// Waits for all workers to report; one that does not within start_timeout is lost.
+  /// Waits until all workers have reported, at most for start_timeout; the run goes on without the
+  /// others.
   /// @throws MpiError
   MpiWorkerPool(const Communicator& world, PoolOptions options);
 
@@ -46,17 +48,19 @@ class MpiWorkerPool final : public WorkerPool {
 
   void call_while_waiting(std::function<void()> work) override { while_waiting_ = std::move(work); }
 
-  /// Reads what has arrived, sends heartbeats, looks after time limits; does not block.
-  /// @returns whether anything was read
+  /// Reads the messages that have arrived, sends heartbeats and enforces time limits; does not
+  /// block.
+  /// @returns whether any message was read
   bool poll();
 
   /// Every worker that ever reported, by rank.
   std::vector<WorkerInfo> workers() const;
 
-  /// Ends the run: experiments that still run are aborted without an outcome, the workers leave
+  /// Ends the run: experiments that still run are aborted without an outcome, and the workers leave
   /// run_worker_loop.
-  /// @returns true if every rank is alive and will call MPI_Finalize: do it too. False: a rank died
-  ///          or hangs, and this process must leave by _exit when its files are written.
+  /// @returns true if every rank is alive and will call MPI_Finalize, which the caller must do too.
+  ///          False: a rank died or hangs, and this process must leave by _exit when its files are
+  ///          written.
   [[nodiscard]] bool stop();
 
  private:
@@ -65,17 +69,18 @@ class MpiWorkerPool final : public WorkerPool {
     std::string name;
     std::vector<int> ranks;
     int ready = 0;
-    int tag = 0;  ///< 0 before go
+    int tag = 0;  ///< 0 before the order "go"
     Seconds time_limit = 0;
     Seconds go_time = 0;
     std::optional<Outcome> outcome;
     std::vector<int> culprits;
-    Seconds give_up_time = 0;           ///< for ranks that are still busy, once there is an outcome
-    std::map<int, OomKills> oom_kills;  ///< by rank: before it began
+    /// When ranks that are still busy are retired, once there is an outcome.
+    Seconds give_up_time = 0;
+    std::map<int, OomKills> oom_kills;  ///< by rank: the counts before the experiment began
   };
 
-  /// Seconds in which this process was awake: what was paused with the whole job (SIGTSTP, Slurm's
-  /// suspend) has not used up its time limit.
+  /// The seconds in which this process was awake: an experiment that was paused with the whole job
+  /// (SIGTSTP, Slurm's suspend) has not used up its time limit then.
   Seconds now();
   void obey(const Message& message);
   void welcome(const Message& hello);
@@ -97,7 +102,8 @@ class MpiWorkerPool final : public WorkerPool {
 
   PoolOptions options_;
   std::function<void()> while_waiting_;
-  Silence awake_;  ///< never broken: all the time in which this process listened
+  /// It is never broken, so that its length is all the time in which this process listened.
+  Silence awake_;
   Mailbox mailbox_;
   Roster roster_;
   GroupDirectory groups_;
@@ -109,8 +115,8 @@ class MpiWorkerPool final : public WorkerPool {
   Seconds last_heartbeat_ = 0;
 };
 
-/// Ends the run on all workers before there is a pool: the configuration is wrong. Every rank
-/// is alive, so all of them can finalize. Called by rank 0 only.
+/// Ends the run on all workers when there is no pool yet, because the configuration is wrong. Every
+/// rank is alive, so all of them can finalize. Called by rank 0 only.
 void broadcast_stop(const Communicator& world);
 
 }  // namespace dstune

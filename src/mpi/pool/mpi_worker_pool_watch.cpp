@@ -1,4 +1,5 @@
-// How an experiment ends that its ranks do not end: time limits, ranks that are silent or lost.
+// How rank 0 ends an experiment that its ranks do not end: time limits, ranks that are silent or
+// lost.
 #include <algorithm>
 #include <utility>
 
@@ -23,7 +24,7 @@ void MpiWorkerPool::end(Running& running, Outcome outcome) {
   running.give_up_time = now() + options_.abort_grace;
 }
 
-// The other ranks may be inside a collective that will never be complete.
+// Ends an experiment while its other ranks may be inside a collective that will never be complete.
 void MpiWorkerPool::end_early(Running& running, Outcome outcome) {
   end(running, std::move(outcome));
   groups_.forget(running.ranks);
@@ -77,8 +78,8 @@ void MpiWorkerPool::retire_silent_ranks(Running& running) {
   }
 }
 
-// Now that every rank that lives has spoken: a worker of the experiment died, and where it was the
-// system has ended somebody for want of memory.
+// Makes the outcome "out of memory" if a worker of the experiment died and the system has ended a
+// process there for want of memory. It is called when every living rank has sent its counts.
 void MpiWorkerPool::blame_memory(Running& running) {
   if (!std::holds_alternative<Failed>(*running.outcome)) return;
   for (const int rank : running.ranks) {

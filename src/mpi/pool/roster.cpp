@@ -10,7 +10,8 @@ namespace dstune {
 namespace {
 
 constexpr Seconds kLookEvery = 0.02;
-// With a broken line, instead of the time-out: two heartbeats.
+// The silence, in seconds, after which a worker whose line is broken is lost: two heartbeats,
+// instead of the time-out.
 constexpr Seconds kSilenceOfBroken = 4.5;
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Rank 0's book of its workers: who is idle, busy, retired, lost.
+// Rank 0's list of its workers: which are idle, busy, retired or lost.
 #pragma once
 
 #include <cstdint>
@@ -12,20 +12,21 @@
 namespace dstune {
 
 enum class WorkerState {
-  absent,  ///< has not said hello yet
+  absent,  ///< the worker has not said hello yet
   idle,
   busy,
-  retired,  ///< alive, but did not come back from an experiment, or dismissed
-  lost,     ///< dead, or silent for too long; comes back with its next word
+  retired,  ///< the worker is alive but did not come back from an experiment, or was dismissed
+  lost,     ///< the worker is dead, or was silent for too long; its next message brings it back
 };
 
 struct WorkerEntry {
-  WorkerInfo info;  ///< rank is always valid, the rest after hello
+  WorkerInfo info;  ///< `rank` is always valid, the other members only after hello
   WorkerState state = WorkerState::absent;
-  std::uint64_t experiment = 0;  ///< that it is busy with, or retired or lost in; 0: none
-  bool visible = false;          ///< its pid can be looked up from here
-  bool dismissed = false;        ///< gets no more work, whatever it says
-  OomKills oom_kills = {};       ///< that it last spoke of
+  /// The experiment that the worker is busy with, or in which it was retired or lost; 0: none.
+  std::uint64_t experiment = 0;
+  bool visible = false;     ///< its process can be looked up from here
+  bool dismissed = false;   ///< it gets no more work, whatever it says
+  OomKills oom_kills = {};  ///< the counts that it sent last
   Silence silence;
 };
 
@@ -37,33 +38,36 @@ struct Loss {
 
 class Roster {
  public:
-  /// Workers 1 .. world_size - 1; `self` is rank 0.
+  /// Lists the workers 1 .. world_size - 1 as absent; `self` is rank 0.
   Roster(int world_size, WorkerInfo self);
 
   WorkerEntry& at(int rank) { return workers_.at(static_cast<std::size_t>(rank - 1)); }
   const std::vector<WorkerEntry>& all() const noexcept { return workers_; }
 
-  /// Anything but absent.
-  /// @returns where the worker is to make its lifeline, if its process cannot be seen from here
+  /// Records a worker's hello: it is idle from now on.
+  /// @returns the address for the worker's lifeline, if its process cannot be seen from here
   std::optional<LifelineAddress> register_worker(const WorkerInfo& info);
 
-  /// The worker said something: true if it was lost and is now idle again, as it had no experiment.
+  /// Records that the worker sent a message. @returns true if the worker was lost and is idle again
+  /// now, because it had no experiment
   bool heard_from(int rank);
 
-  /// The worker is done with its experiment: idle, or retired if it was dismissed.
+  /// Records that the worker is done with its experiment: it is idle, or retired if it was
+  /// dismissed.
   void rest(int rank);
 
-  /// It gets no more work. Busy, it is retired once it rests.
+  /// Gives the worker no more work. A busy worker is retired once it rests.
   void dismiss(int rank);
 
-  /// Workers that died or were silent for longer than `timeout` since the last call, now lost.
+  /// Finds the workers that died or became silent for longer than `timeout` since the last call;
+  /// they are lost now.
   std::vector<Loss> find_losses(Seconds now, Seconds timeout);
 
-  /// How many the out-of-memory killer has ended where `rank` is: as it can be seen from here, else
-  /// as the workers of its host have said.
+  /// How many processes the out-of-memory killer has ended where `rank` runs: as seen from here if
+  /// that is possible, else as the workers of its host have reported.
   OomKills oom_kills(int rank);
 
-  /// "rank 3 on nodeB"
+  /// The worker as messages name it: "rank 3 on nodeB".
   std::string name(int rank);
 
   int count(WorkerState state) const;
@@ -75,8 +79,8 @@ class Roster {
 
   WorkerInfo self_;
   std::vector<WorkerEntry> workers_;
-  std::optional<LifelineListener> lifelines_;  ///< from the first worker that needs one
-  Seconds next_look_ = 0;                      ///< at processes and lines
+  std::optional<LifelineListener> lifelines_;  ///< made when the first worker needs one
+  Seconds next_look_ = 0;                      ///< when to look at processes and lines next
 };
 
 }  // namespace dstune

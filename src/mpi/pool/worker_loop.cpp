@@ -168,14 +168,15 @@ void WorkerLoop::fail(const Assignment& assignment, const char* reason,
   link_.say(MessageKind::failed, content);
 }
 
-// A rank that the system has just ended cannot tell it; those beside it can.
+// Sends the counts of kills with it: a rank that the system has just ended cannot report it, but
+// the ranks beside it can.
 void WorkerLoop::say_idle(std::uint64_t id) {
   link_.say(MessageKind::idle,
             {{"id", id}, {"oom_kills", to_json(count_oom_kills_in(link_.group()))}});
 }
 
-// Rank 0 leaves first and mpirun then ends this process; a worker that left before would take rank
-// 0 with it.
+// Waits for mpirun to end this process after rank 0 has left. A worker that left before rank 0
+// would take rank 0 with it.
 LoopResult WorkerLoop::wait_for_the_end() {
   for (Backoff backoff; !link_.lost(); backoff.pause()) link_.next_order();
   return end_of_line();

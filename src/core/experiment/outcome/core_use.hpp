@@ -1,4 +1,4 @@
-// The share of its hardware that a rank got for its work.
+// How much of a core a rank had for its work, and how fast its hardware was.
 #pragma once
 
 #include <string>
@@ -11,27 +11,27 @@ namespace dstune {
 
 /// The core use of one rank in one experiment.
 struct CoreUse {
-  /// Wall time of its own work in all steps, what it waited for in collectives left out; 0 where a
+  /// Wall time of the rank's own work in all steps, without its waits in collectives; 0 where a
   /// device works beside the host.
   Seconds wanted = 0;
-  /// Processor time of its thread in all steps, at most `wanted`: less of it says that the core is
-  /// shared, or held back by a limit.
+  /// Processor time of the rank's thread in all steps, at most `wanted`. Less than `wanted` means
+  /// that the core is shared, or held back by a limit.
   Seconds had = 0;
-  /// How often a second a fixed piece of work can be done, in processor time; on a GPU FLOP/s of
-  /// DevicePeaks; 0: not known.
+  /// How often a fixed piece of work can be done per second of processor time; on a GPU the FLOP/s
+  /// of DevicePeaks; 0: not known.
   double probe_per_s = 0;
-  std::string probe = {};  ///< which: only equal ones can be compared
+  std::string probe = {};  ///< the name of that work; only equal probes can be compared
 
   bool operator==(const CoreUse&) const = default;
 };
 
-/// The part of its work's time in which it had a core; 1 where that is not known.
+/// The part of its work's time in which the rank had a core; 1 where that is not known.
 double core_share(const CoreUse& use);
 
 /// [{"wanted_s": 1.2, "had_s": 0.3, "probe_per_s": 4100, "probe": "integers"}, ...], by rank of the
 /// group.
 json::array to_json(const std::vector<CoreUse>& ranks);
-/// Inverse of to_json, exact. @throws std::exception  if `array` is none
+/// Inverse of to_json, exact. @throws std::exception  if `array` is no such list
 std::vector<CoreUse> core_uses_from_json(const json::array& array);
 
 }  // namespace dstune

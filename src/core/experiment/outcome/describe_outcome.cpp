@@ -19,7 +19,8 @@ std::string flops_text(double flops_per_s) {
   return concat(fixed(flops_per_s, 1), " ", kUnits[unit]);
 }
 
-// A reason may quote another program's message; the log has one line per experiment.
+// Puts a reason on one line: it may quote another program's message, and the log has one line per
+// experiment.
 std::string one_line(std::string text) {
   for (char& letter : text) {
     if (letter == '\n' || letter == '\r' || letter == '\t') letter = ' ';

@@ -1,4 +1,4 @@
-// In what state the devices of an experiment worked, where they say so.
+// The clocks, temperature, power and throttling of an experiment's devices, where they report them.
 #pragma once
 
 #include <optional>
@@ -11,39 +11,39 @@
 
 namespace dstune {
 
-/// The use of one device, or of all of a group, over the measured steps. A value that a device does
-/// not say is absent.
+/// The use of one device, or of all devices of a group, over the measured steps. A value that a
+/// device does not report is absent.
 struct DeviceUse {
-  std::optional<double> sm_clock_mhz =
-      std::nullopt;  ///< mean, of the device with the smallest share
-  std::optional<double> max_sm_clock_mhz = std::nullopt;  ///< of the same device
-  std::optional<double> temperature_c = std::nullopt;     ///< the hottest
+  /// The mean of the device whose clock has the smallest share of its maximum.
+  std::optional<double> sm_clock_mhz = std::nullopt;
+  std::optional<double> max_sm_clock_mhz = std::nullopt;  ///< the maximum of that device
+  std::optional<double> temperature_c = std::nullopt;     ///< the hottest device's
   std::optional<double> power_w = std::nullopt;           ///< mean, of all devices together
   std::optional<double> energy_per_step_j =
       std::nullopt;                                ///< per optimizer step, of all devices together
-  std::vector<std::string> throttle_reasons = {};  ///< of any device
-  int other_processes = 0;                         ///< the most on one device
+  std::vector<std::string> throttle_reasons = {};  ///< those of any device
+  int other_processes = 0;                         ///< the largest number on one device
 
-  /// The clock's share of its maximum, 0 to 1; absent if either is.
+  /// The clock's share of its maximum, 0 to 1; absent if the clock or its maximum is absent.
   std::optional<double> sm_clock_share() const;
 
   bool operator==(const DeviceUse&) const = default;
 };
 
-/// Between two readings of a device, `time` and `steps` optimizer steps apart; none if either is.
-/// Power is the energy over the time where the device counts energy, else the mean of both
-/// readings.
+/// The use of a device between two readings, which are `time` seconds and `steps` optimizer steps
+/// apart; none if either reading is. Power is the energy divided by the time where the device
+/// counts energy, else the mean of both readings.
 std::optional<DeviceUse> make_device_use(const std::optional<DeviceReading>& before,
                                          const std::optional<DeviceReading>& after, Seconds time,
                                          int steps);
 
-/// The use of all ranks of a group together; none if no device says anything. A sum is absent if a
-/// term is.
+/// The use of all ranks of a group together; none if no device reports anything. A sum is absent if
+/// one of its terms is.
 std::optional<DeviceUse> merge(const std::vector<std::optional<DeviceUse>>& ranks);
 
-/// {"sm_clock_mhz": 1410, ...}: what is absent has no key.
+/// {"sm_clock_mhz": 1410, ...}; an absent value has no key.
 json::object to_json(const DeviceUse& use);
-/// Inverse of to_json, exact. @throws std::exception if `object` is none
+/// Inverse of to_json, exact. @throws std::exception  if `object` is no DeviceUse
 DeviceUse device_use_from_json(const json::object& object);
 
 /// "power cap: SM clock 1410 of 1980 MHz (71 %), 83 C, 612 W", or "" if nothing held it back.

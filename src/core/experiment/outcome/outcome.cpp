@@ -19,7 +19,7 @@ constexpr std::array<std::string_view, 7> kFailureKinds = {
 
 double real(const json::object& object, std::string_view key) {
   const json::value& value = object.at(key);
-  // JSON has no NaN: to_json_text writes null.
+  // JSON has no NaN, so to_json_text() writes null for it.
   if (value.is_null()) return std::numeric_limits<double>::quiet_NaN();
   return value.to_number<double>();
 }
@@ -29,7 +29,7 @@ Integer integer(const json::object& object, std::string_view key) {
   return object.at(key).to_number<Integer>();
 }
 
-// Earlier versions did not write it.
+// Earlier versions did not write this member.
 Bytes reserved_bytes(const json::object& object, std::string_view key) {
   return object.contains(key) ? integer<Bytes>(object, key) : 0;
 }
@@ -239,7 +239,8 @@ double relative_noise(const Measured& measured) {
 
 bool is_machines(const OutOfMemory& fault) {
   if (!fault.refusal.empty()) return true;
-  if (fault.requested == 0) return fault.limit > 0;  // as earlier versions wrote it
+  // Earlier versions wrote such a fault without a refusal.
+  if (fault.requested == 0) return fault.limit > 0;
   return fault.requested <= fault.limit &&
          std::max(fault.in_use, fault.reserved) <= fault.limit - fault.requested;
 }

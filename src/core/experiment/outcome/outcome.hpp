@@ -1,4 +1,4 @@
-// The outcomes of one experiment: all that a worker says back.
+// The possible outcomes of one experiment, which are all that a worker reports.
 #pragma once
 
 #include <cstdint>
@@ -20,40 +20,43 @@
 
 namespace dstune {
 
-/// It ran. Times are wall time of whole optimizer steps (all micro-steps + optimizer), per step the
-/// slowest rank's; memory is the rank's with the largest peak.
+/// The experiment ran. Times are wall times of whole optimizer steps (all micro-steps and the
+/// optimizer), in each step that of the slowest rank; memory is that of the rank with the largest
+/// peak.
 struct Measured {
-  int steps = 0;                    ///< measured optimizer steps
-  Summary step_time;                ///< seconds per optimizer step
-  Seconds forward_time = 0;         ///< medians over steps, seconds per optimizer step
+  int steps = 0;      ///< measured optimizer steps
+  Summary step_time;  ///< seconds per optimizer step
+  /// This and the next three: medians over steps, seconds per optimizer step.
+  Seconds forward_time = 0;
   Seconds backward_time = 0;        ///< includes gradient communication inside backward
   Seconds optimizer_time = 0;       ///< engine.step(): reduction leftovers, norm, Adam, gather
-  Seconds communication_time = 0;   ///< inside collectives, wherever in the step
+  Seconds communication_time = 0;   ///< the time inside collectives, anywhere in the step
   double samples_per_s = 0;         ///< train_batch_size / typical_step_time()
-  double tokens_per_s = 0;          ///< without padding
+  double tokens_per_s = 0;          ///< padding does not count
   double flops_per_s_per_rank = 0;  ///< model FLOPs, training_flops()
   double first_loss = 0;            ///< mean over ranks and micro-steps of the first step ever run
   double last_loss = 0;
   PeakMemory peak_memory;
-  Ledger ledger;             ///< of the last measured step, on the group's rank 0
+  Ledger ledger;             ///< the account of the last measured step on the group's rank 0
   Seconds setup_time = 0;    ///< allocation and initialisation, the slowest rank's
   Seconds warmup_time = 0;   ///< wall time of the warm-up steps on the group's rank 0
   Seconds measure_time = 0;  ///< sum of the measured steps on the group's rank 0
-  /// By group rank: median per step of the rank's own work, without what it waited for in
-  /// collectives. Empty in what earlier versions measured.
+  /// By group rank: the median over steps of the rank's own work, without its waits in collectives.
+  /// Empty in measurements of earlier versions.
   std::vector<Seconds> compute_times = {};
-  /// By group rank. Empty where time is virtual, and in what earlier versions measured.
+  /// By group rank. Empty where time is virtual, and in measurements of earlier versions.
   std::vector<CoreUse> core_use = {};
-  /// None where no device says, and in what earlier versions measured.
+  /// None where no device reports its use, and in measurements of earlier versions.
   std::optional<DeviceUse> device_use = std::nullopt;
   /// The network that carried the collectives between hosts, as their library names it ("IB",
-  /// "Socket"); "" if it did not say.
+  /// "Socket"); "" if the library did not say.
   std::string network = {};
-  /// The peaks of the slowest device of the group; none where nobody measures them.
+  /// The peaks of the slowest device of the group; none where they are not measured.
   std::optional<DevicePeaks> device_peaks = std::nullopt;
-  /// The rates of an experiment that measures its machine, which has nothing else; else none.
+  /// The rates of an experiment with measures_machine, which has no other measurements; none for
+  /// all other experiments.
   std::optional<MachineRates> machine_rates = std::nullopt;
-  /// Where lengths vary from step to step; else none.
+  /// The steps where lengths vary from step to step; none where they do not.
   std::optional<VaryingSteps> varying = std::nullopt;
 };
 
@@ -61,26 +64,26 @@ struct Measured {
 Seconds typical_step_time(const Measured& measured);
 
 /// The uncertainty of typical_step_time(), relative to it: the spread of steps that should be
-/// alike, or the standard error of the mean of those that vary by nature.
+/// alike, or the standard error of the mean of steps that vary by nature.
 double relative_noise(const Measured& measured);
 
-/// It does not fit. The numbers are those of the first rank that could not allocate; those of a
-/// rank that the system ended for want of memory are what it had to share with others, and all of
-/// it.
+/// The experiment does not fit. The numbers are those of the first rank that could not allocate.
+/// For a rank that the system ended for want of memory they are the memory that it shared with
+/// others, which was full.
 struct OutOfMemory {
-  int rank = 0;  ///< of MPI_COMM_WORLD where it ran, else in the group
+  int rank = 0;  ///< rank in MPI_COMM_WORLD if the experiment ran, else in the group
   MemoryCategory category = MemoryCategory::temporaries;
   Bytes requested = 0;  ///< 0: not known
-  Bytes in_use = 0;     ///< where `requested` is not known: by all of the process
+  Bytes in_use = 0;     ///< the whole process's use where `requested` is not known
   Bytes limit = 0;
   Bytes reserved = 0;        ///< see OutOfMemoryError
-  std::string refusal = {};  ///< what the system said or did, although the limit is not reached
+  std::string refusal = {};  ///< what the system said or did although the limit was not reached
 
   bool operator==(const OutOfMemory&) const = default;
 };
 
-/// Memory was short although the limit was not reached: the machine's fault, which another time may
-/// not have.
+/// True if memory was short although the limit was not reached: the machine is at fault, and
+/// another try may end otherwise.
 bool is_machines(const OutOfMemory& fault);
 
 enum class FailureKind {
@@ -88,12 +91,12 @@ enum class FailureKind {
   not_finite,   ///< the loss became NaN or infinite
   timeout,      ///< experiment_timeout passed
   worker_lost,  ///< a rank of the group died
-  quarantined,  ///< it was running in two crashes of the whole run
-  device_lost,  ///< a rank's device can do nothing more; the rank gets no more work
-  wrong_sums,   ///< a collective of known values gave wrong ones: ends the run
+  quarantined,  ///< the experiment was running in two crashes of the whole run
+  device_lost,  ///< a rank's device can do nothing any more, and the rank gets no more work
+  wrong_sums,   ///< a collective of known values gave wrong results, which ends the run
 };
 
-/// It broke: reason in one line.
+/// The experiment failed; `reason` says why in one line.
 struct Failed {
   FailureKind kind = FailureKind::error;
   std::string reason;
@@ -101,8 +104,8 @@ struct Failed {
   bool operator==(const Failed&) const = default;
 };
 
-/// The backend cannot do what the configuration asks for (e.g. a knob it does not model): not run,
-/// and said so.
+/// The experiment was not run, because the backend cannot do what the configuration asks for (e.g.
+/// a knob that it does not model).
 struct Skipped {
   std::string reason;
 
@@ -111,8 +114,8 @@ struct Skipped {
 
 using Outcome = std::variant<Measured, OutOfMemory, Failed, Skipped>;
 
-/// True for outcomes that another try may end otherwise, if the user asks for one: a failure, and
-/// memory that the machine did not have. All else is final.
+/// True if another try, for which the user must ask, may end otherwise: after a failure, and where
+/// the machine had too little memory (is_machines()). All other outcomes are final.
 bool may_be_tried_again(const Outcome& outcome);
 
 /// {"status": "measured" | "out_of_memory" | "failed" | "skipped", ...}, units in the keys.
@@ -120,10 +123,11 @@ json::object to_json(const Outcome& outcome);
 /// Inverse of to_json, exact. @throws std::invalid_argument if `object` is no outcome
 Outcome outcome_from_json(const json::object& object);
 
-/// "412.6 ms +-0.8%, 171.3 GFLOP/s, peak 61.40 GiB" or the reason it has no numbers: one line.
+/// "412.6 ms +-0.8%, 171.3 GFLOP/s, peak 61.40 GiB" or the reason why there are no numbers; one
+/// line.
 std::string describe(const Outcome& outcome);
 
-/// "41 % of the measured GEMM peak (612.0 TFLOP/s)"; "" if it has no peak or no time.
+/// "41 % of the measured GEMM peak (612.0 TFLOP/s)"; "" if no peak or no time was measured.
 std::string share_of_peak(const Measured& measured);
 
 }  // namespace dstune

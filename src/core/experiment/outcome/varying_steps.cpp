@@ -26,7 +26,7 @@ constexpr Member kMembers[] = {
 VaryingSteps varying_steps(const std::vector<StepWork>& steps) {
   constexpr double kMostSteps = 0.95;
   std::vector<double> times;
-  std::vector<double> slownesses;  // seconds per token: the P95 of it is the slow end
+  std::vector<double> slownesses;  // seconds per token, so that the slow end is the 95th percentile
   StepWork sum;
   for (const StepWork& step : steps) {
     times.push_back(step.time);
@@ -40,7 +40,7 @@ VaryingSteps varying_steps(const std::vector<StepWork>& steps) {
                       .p95_step_time = percentile(std::move(times), kMostSteps),
                       .mean_real_tokens = sum.real_tokens / count,
                       .mean_padded_tokens = sum.padded_tokens / count};
-  if (sum.time <= 0) return result;  // a clock that stands still
+  if (sum.time <= 0) return result;  // the clock stood still
   result.padded_tokens_per_s = sum.padded_tokens / sum.time;
   const double slowness = percentile(std::move(slownesses), kMostSteps);
   if (slowness > 0) result.p95_tokens_per_s = 1 / slowness;

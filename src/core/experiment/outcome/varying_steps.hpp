@@ -8,15 +8,16 @@
 
 namespace dstune {
 
-/// Real tokens are those of the sequences; padded ones are all that is computed, padding included.
-/// All numbers are those of all ranks together.
+/// Real tokens are those of the sequences; padded tokens are all that are computed, padding
+/// included. All numbers are those of all ranks together.
 struct VaryingSteps {
   Seconds mean_step_time = 0;
   Seconds p95_step_time = 0;    ///< 95 % of the steps take no longer
-  double mean_real_tokens = 0;  ///< of a step; likewise:
+  double mean_real_tokens = 0;  ///< the mean per step, as is the next
   double mean_padded_tokens = 0;
-  double padded_tokens_per_s = 0;  ///< of all measured steps: Measured::tokens_per_s has the real
-  double p95_tokens_per_s = 0;     ///< 95 % of the steps train on at least as many real ones
+  /// Over all measured steps; Measured::tokens_per_s counts the real ones.
+  double padded_tokens_per_s = 0;
+  double p95_tokens_per_s = 0;  ///< real tokens; 95 % of the steps train on at least as many
 
   bool operator==(const VaryingSteps&) const = default;
 };
@@ -32,7 +33,7 @@ struct StepWork {
 VaryingSteps varying_steps(const std::vector<StepWork>& steps);
 
 json::object to_json(const VaryingSteps& steps);
-/// Inverse of to_json. @throws std::exception  if `object` is no such thing
+/// Inverse of to_json. @throws std::exception  if `object` is no VaryingSteps
 VaryingSteps varying_steps_from_json(const json::object& object);
 
 }  // namespace dstune

@@ -21,7 +21,7 @@ struct Driver {
 
 struct Host {
   std::vector<Driver> drivers;
-  int gpus = 0;  ///< that its workers see, all of them together
+  int gpus = 0;  ///< the number of GPUs that its workers see together
 };
 
 const DeviceInfo* gpu_of(const WorkerInfo& worker) {
@@ -46,7 +46,7 @@ std::map<std::string, Host> hosts_of(const std::vector<WorkerInfo>& workers) {
     host.drivers.push_back(driver);
     auto& seen = ids[driver.worker->host];
     seen.insert(driver.gpu->id);
-    // With bindings each sees one, and another one.
+    // Where workers are bound to GPUs, each sees one GPU, a different one each.
     host.gpus = std::max({host.gpus, driver.gpu->seen, static_cast<int>(seen.size())});
   }
   return hosts;
@@ -63,14 +63,14 @@ std::string host_line(const std::string& name, int gpus, const std::string& tune
 }
 
 std::string short_id(const std::string& id) {
-  constexpr std::size_t kEnough = 12;  // "GPU-5d3b1c40"
+  constexpr std::size_t kEnough = 12;  // the length of "GPU-5d3b1c40"
   return id.substr(0, kEnough);
 }
 
-/// Two workers with one GPU.
+/// Two workers that drive the same GPU.
 using Pair = std::pair<Driver, Driver>;
 
-/// The first in the order of ranks of `drivers`.
+/// The first such pair of `drivers` in the order of ranks.
 std::optional<Pair> find_pair(const std::vector<Driver>& drivers) {
   std::map<std::string, Driver> first;
   for (const Driver& driver : drivers) {
@@ -112,7 +112,7 @@ void check_gpus(const std::vector<WorkerInfo>& workers, const std::string& tuner
       problems.push_back(same_gpu(*pair));
     }
   }
-  // Containers may be hosts of their own on one machine.
+  // Containers on one machine may have host names of their own, so that all workers are compared.
   if (problems.empty()) {
     if (const auto pair = find_pair(drivers_of(workers))) problems.push_back(same_gpu(*pair));
   }

@@ -15,16 +15,16 @@
 namespace dstune {
 namespace {
 
-// With one there is nothing to shard.
+// The fewest workers of a group: with one there is nothing to shard.
 constexpr int kFewestWorkers = 2;
 
-/// Why `devices` have none for the backend; or "".
+/// Why `devices` has none that the backend can use; "" if it has one.
 std::string why_not(const std::vector<DeviceInfo>& devices, const std::string& backend) {
   const DeviceInfo* device = find_device(devices, backend);
   return device == nullptr ? "there is no such device" : device->unusable;
 }
 
-/// A place that must have the backend: a worker, or this machine.
+/// A place where the backend must be usable: a worker, or this machine.
 struct Place {
   std::string name;
   const std::vector<DeviceInfo>* devices;
@@ -63,8 +63,8 @@ std::vector<Place> places_of(const std::vector<WorkerInfo>& workers) {
   return places;
 }
 
-/// Whether workers have a GPU together.
-/// @throws ConfigError  if they may not
+/// Whether several workers share a GPU.
+/// @throws ConfigError  if they share one and may not
 bool share_gpus(const TuningConfig& config, const std::string& backend,
                 const std::vector<WorkerInfo>& workers, const std::string& tuner_host) {
   if (find_device(workers.front().devices, backend)->id.empty()) return false;
@@ -93,8 +93,9 @@ int devices_per_node(const std::vector<WorkerInfo>& workers) {
   return most;
 }
 
-/// The host overhead of `machine`, which is complete but for that: the user's; else what was
-/// measured with as many ranks as an experiment has on a host, or nearly; else the preset.
+/// Sets the host overhead of `machine`, whose other members are complete: the user's; else the
+/// profile that was measured with as many ranks, or nearly as many, as an experiment has on a host;
+/// else the preset.
 void set_host_overhead(Machine& machine, const TuningConfig& config,
                        const std::vector<DeviceInfo>& devices, const ProfilePlaces& profiles) {
   if (config.host_overhead) {
@@ -122,7 +123,7 @@ void set_host_overhead(Machine& machine, const TuningConfig& config,
                     {{"/dstune/ranks_per_experiment", concat("is ", group_size, ", but ", why)}});
 }
 
-/// Workers of an experiment on `gpus`: one for each that shares no model with another of them.
+/// The number of workers of an experiment on `gpus`: GPUs that share a model count as one.
 int data_parallel_ranks(const TuningConfig& config, int gpus) {
   const int mp_size = config.autotuning.mp_size;
   if (gpus % mp_size == 0) return gpus / mp_size;
@@ -131,7 +132,7 @@ int data_parallel_ranks(const TuningConfig& config, int gpus) {
                                             " ranks of an experiment (ranks_per_experiment)")}});
 }
 
-/// @throws ConfigError  if nothing is left
+/// @throws ConfigError  if the headroom leaves nothing
 Bytes less_headroom(const TuningConfig& config, Bytes limit) {
   const Bytes headroom = config.objective.memory_headroom;
   if (limit == 0 || headroom < limit) return limit == 0 ? 0 : limit - headroom;
@@ -141,7 +142,7 @@ Bytes less_headroom(const TuningConfig& config, Bytes limit) {
                              "; accepted: less than the memory limit, ", format_bytes(limit))}});
 }
 
-/// Each once, sorted, of the devices that workers have of a backend.
+/// The values of `text` of the workers' devices for a backend, each once, sorted.
 std::set<std::string> texts_of(const std::string& backend, const std::vector<WorkerInfo>& workers,
                                std::string DeviceInfo::*text) {
   std::set<std::string> texts;

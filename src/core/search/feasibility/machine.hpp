@@ -1,4 +1,4 @@
-// What the machine adds to a configuration: backend, memory limit, threads, groups.
+// The settings that the machine adds to a configuration: backend, memory limit, threads, groups.
 #pragma once
 
 #include <optional>
@@ -14,16 +14,19 @@ namespace dstune {
 
 struct Machine {
   int workers = 0;
-  int group_size = 1;               ///< ranks per experiment: data-parallel ones
-  std::string backend;              ///< "cpu", "sim"; never "auto"
-  Bytes memory_limit = 0;           ///< per rank; 0: not known, in a plan for another machine
-  int threads_per_rank = 1;         ///< of the BLAS, on the CPU
-  int devices_per_node = 0;         ///< workers of the host that has most; 0: not known, one node
-  HostOverhead host_overhead = {};  ///< the user's, one that was found, or the backend's preset
-  bool shares_gpu = false;          ///< several workers train on one GPU
-  AllocatorModel allocator = AllocatorModel::exact;  ///< likewise
-  std::string memory_limit_origin = {};              ///< see MemoryLimit
-  std::vector<std::string> profile_warnings = {};    ///< see FoundProfile
+  int group_size = 1;        ///< data-parallel ranks per experiment
+  std::string backend;       ///< "cpu", "sim"; never "auto"
+  Bytes memory_limit = 0;    ///< per rank; 0: not known, in a plan for another machine
+  int threads_per_rank = 1;  ///< threads of the BLAS, on the CPU
+  /// Workers of the host that has most; 0: not known, and all count as one node.
+  int devices_per_node = 0;
+  /// The user's, a profile that was found, or the backend's preset.
+  HostOverhead host_overhead = {};
+  bool shares_gpu = false;  ///< several workers train on one GPU
+  /// How the memory under memory_limit is counted.
+  AllocatorModel allocator = AllocatorModel::exact;
+  std::string memory_limit_origin = {};            ///< see MemoryLimit::origin
+  std::vector<std::string> profile_warnings = {};  ///< see FoundProfile
 
   bool operator==(const Machine&) const = default;
 };
@@ -31,57 +34,61 @@ struct Machine {
 /// The machine of a run.
 ///
 /// "auto" is the first backend, in the order of the first worker's devices, that every worker can
-/// use. The memory limit is memory_limit_of_run(). A rank has the cores of the worker that shares
-/// them with most.
+/// use. The memory limit is memory_limit_of_run(). Every rank gets the smallest share of cores as
+/// threads: the cores of a worker divided by the workers on its host.
 ///
-/// @param workers        that reported, at least one
-/// @param alive          of them
-/// @param tuner_host     where rank 0 is
-/// @param earlier_limit  of the run that goes on
-/// @param profiles       where to look for a profile, if the user names none; default: nowhere
+/// @param workers        those that reported, at least one
+/// @param alive          how many of them are alive
+/// @param tuner_host     the host of rank 0
+/// @param earlier_limit  the memory limit of the run that goes on
+/// @param profiles       the places where a profile is looked for if the user names none; default:
+///                       nowhere
 /// @throws ConfigError  if there are too few workers for a group, one cannot use the backend, or
-/// one
-///                      has no GPU of its own and the user has not allowed that
+///                      one has no GPU of its own and the user has not allowed that
 Machine machine_of_run(const TuningConfig& config, const std::vector<WorkerInfo>& workers,
                        int alive, const std::string& tuner_host = "",
                        std::optional<Bytes> earlier_limit = {}, const ProfilePlaces& profiles = {});
 
-/// Who would run a plan.
+/// The workers that would run a plan.
 struct PlannedWorkers {
-  std::optional<int> count;  ///< none: as many as a group needs, or two
+  std::optional<int> count;  ///< none: as many as a group needs, else two
   int on_largest_host = 0;   ///< 0: not known
 };
 
-/// The machine of a plan, which is another one than this: nothing is known of its memory.
-/// @param here      devices of this machine: "auto" is the first that can be used
-/// @param profiles  as in machine_of_run: of this machine
-/// @throws ConfigError  as machine_of_run
+/// The machine of a plan, which is not the one that makes the plan: nothing is known of its memory.
+/// @param here      the devices of this machine, of which "auto" takes the first that can be used
+/// @param profiles  as in machine_of_run(), for this machine
+/// @throws ConfigError  as machine_of_run() does
 Machine machine_of_plan(const TuningConfig& config, const PlannedWorkers& workers,
                         const std::vector<DeviceInfo>& here, const ProfilePlaces& profiles = {});
 
 /// `config` as it runs on `machine`: its settings are complete, with a memory limit that leaves the
-/// objective's headroom, and what makes its times doubtful is a note; all else stays.
+/// objective's headroom, and its notes say what makes times doubtful. All other members stay as
+/// they are.
 /// @throws ConfigError  if the headroom leaves nothing
 TuningConfig completed(TuningConfig config, const Machine& machine);
 
-/// What to know before the numbers are trusted, a line each: profiles that were found and are none;
-/// a plan of several hosts that are not known; a memory limit of the user's above what there is, or
-/// of a run that goes on above what is free; GPUs that nobody drives.
-/// @param config   as the user gave it
-/// @param workers  none for a plan
+/// Warnings to read before the numbers are trusted, a line each: files that were found and are no
+/// valid profiles; a plan for several hosts that are not known; a memory limit of the user's that
+/// exceeds the memory, or one of a run that goes on that exceeds the free memory; GPUs that no
+/// worker drives.
+/// @param config   the configuration as the user gave it
+/// @param workers  empty for a plan
 std::vector<std::string> machine_warnings(const TuningConfig& config, const Machine& machine,
                                           const std::vector<WorkerInfo>& workers = {},
                                           const std::string& tuner_host = "");
 
-/// That `earlier`, the results of the run that goes on, are all of groups of another size: another
-/// experiment, though it has the same name. "" if they are not, or there are none.
+/// A warning if all of `earlier`, the results of the run that goes on, are of groups of another
+/// size: these are other experiments, though they have the same names. "" if some are not, or if
+/// there are none.
 std::string warning_of_other_groups(const std::vector<Record>& earlier, int group_size);
 
-/// The devices of a backend that the workers have, each kind once, sorted: whose times can be
-/// compared. "AMD EPYC 9534 64-Core Processor, Intel Xeon".
+/// The names of the workers' devices for a backend, each once, sorted: "AMD EPYC 9534 64-Core
+/// Processor, Intel Xeon". Times can be compared only on equal devices.
 std::string device_names(const std::string& backend, const std::vector<WorkerInfo>& workers);
 
-/// Of the libraries that multiply on the workers' devices, likewise; "" where none is known.
+/// The names of the libraries that multiply matrices on the workers' devices, each once, sorted; ""
+/// where none is known.
 std::string library_names(const std::string& backend, const std::vector<WorkerInfo>& workers);
 
 }  // namespace dstune

@@ -21,12 +21,12 @@ Bytes reserved_on(const DeviceInfo& device) {
   return sum;
 }
 
-/// A worker's device of one backend.
+/// A worker's device for one backend, and the memory that it may use.
 struct Share {
   const WorkerInfo& worker;
   const DeviceInfo& device;
-  int sharers;      ///< workers that drive it, if it is a GPU
-  MemoryRoom room;  ///< if it is shared with all of the host
+  int sharers;      ///< the workers that drive it, if it is a GPU
+  MemoryRoom room;  ///< the narrowest bound, if the memory is the host's
 
   Share(const WorkerInfo& of, const std::string& backend, const std::vector<WorkerInfo>& workers)
       : worker(of),
@@ -44,7 +44,8 @@ struct Share {
     return device.is_shared && sharers == 1 && !device.limit_is_free_memory;
   }
 
-  /// "79.10 GiB free on NVIDIA H100 of rank 3 on nodeB, less 500.00 MiB CUDA context (measured)"
+  /// Where the limit comes from: "79.10 GiB free on NVIDIA H100 of rank 3 on nodeB, less 500.00 MiB
+  /// CUDA context (measured)".
   std::string describe_free() const {
     std::vector<std::string> parts;
     for (const MemoryReserve& reserve : device.reserves) {
@@ -67,7 +68,7 @@ const WorkerInfo& poorest(const std::vector<WorkerInfo>& workers, const std::str
       [&](const WorkerInfo& a, const WorkerInfo& b) { return usable(a) < usable(b); });
 }
 
-/// The least that any bound leaves to a worker, if nobody else were there.
+/// The least memory that any bound leaves to a worker if no other process uses any.
 Bytes nominal_limit(const std::vector<WorkerInfo>& workers, const std::string& backend) {
   Bytes least = kUnbounded;
   for (const WorkerInfo& worker : workers) {

@@ -1,4 +1,4 @@
-// The memory limit of a run, where the user sets none.
+// The memory limit of a run: the user's, or one that fits all workers.
 #pragma once
 
 #include <optional>
@@ -11,26 +11,27 @@
 namespace dstune {
 
 struct MemoryLimit {
-  Bytes bytes = 0;     ///< per rank
-  std::string origin;  ///< where it comes from, for the log; "": it is the user's, or the device's
+  Bytes bytes = 0;  ///< per rank
+  /// The limit's origin, for the log; "" if it is the user's or the device's own.
+  std::string origin;
 };
 
-/// The user's, or else the least that a worker may take: its own device's memory, or what its
-/// narrowest MemoryRoom lets it use of a host's. Of a device whose limit is its free memory
-/// (DeviceInfo), what is free less its reserves, as other processes have the rest; workers that
-/// share a GPU have equal parts. Such a limit may be another at every start, and experiments are
-/// equal only under equal limits, so a run that goes on keeps the one it began with; on a host, if
-/// there is so much by its bounds.
+/// The user's limit, or else the least that any worker may take. That is its own device's memory,
+/// or the part of the host's memory that its narrowest MemoryRoom lets it use. On a device whose
+/// limit is its free memory (DeviceInfo) it is the free memory less the device's reserves, because
+/// other processes have the rest; workers that share a GPU get equal parts. Such a limit may differ
+/// at every start, and experiments are equal only under equal limits, so a run that goes on keeps
+/// the limit with which it began; on a host it does so only if the host's bounds allow that much.
 ///
-/// @param workers  all of which have the backend, at least one
-/// @param earlier  of the run that goes on
-/// @throws ConfigError  if a device has less free than its reserves
+/// @param workers  at least one, all of which have the backend
+/// @param earlier  the limit of the run that goes on
+/// @throws ConfigError  if a device has less free memory than its reserves
 MemoryLimit memory_limit_of_run(const TuningConfig& config, const std::string& backend,
                                 const std::vector<WorkerInfo>& workers,
                                 std::optional<Bytes> earlier = {});
 
-/// That a worker has less free than `limit`, which an earlier run began with; "" if none has, or
-/// where limits are not by what is free.
+/// A warning if a worker has less free memory than `limit`, with which an earlier run began; "" if
+/// none has, or where limits do not depend on free memory.
 std::string shortage_of_free_memory(Bytes limit, const std::string& backend,
                                     const std::vector<WorkerInfo>& workers);
 

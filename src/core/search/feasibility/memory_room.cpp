@@ -9,11 +9,12 @@ namespace dstune {
 
 namespace {
 
-// The operating system, MPI and this program itself live beside the experiments.
+// The share of a host's memory for experiments: the operating system, MPI and this program itself
+// need the rest.
 constexpr double kUsableMemory = 0.85;
 
-// Seen: 20 MiB that the BLAS and the C library keep, 25 MiB of MPI; 220 MiB of addresses, most of
-// which nobody touches.
+// What a process takes beside its experiment. Measured were 20 MiB that the BLAS and the C library
+// keep and 25 MiB of MPI; and 220 MiB of addresses, most of which are never touched.
 constexpr Bytes kBeside = Bytes{64} << 20U;
 constexpr Bytes kAddressesBeside = Bytes{320} << 20U;
 

@@ -1,4 +1,5 @@
-// How much of its host's memory a worker may have: every bound that it is under, and who shares it.
+// How much of its host's memory a worker may have: every bound that applies to it, and the workers
+// that share the bound.
 #pragma once
 
 #include <string>
@@ -8,35 +9,37 @@
 
 namespace dstune {
 
-/// What one bound leaves to a worker.
+/// The memory that one bound leaves to a worker.
 struct MemoryRoom {
   std::string name;  ///< "host nodeA", "control group /job (memory.max)", "ulimit -v"
-  Bytes bytes = 0;   ///< the most that those under the bound may have
-  Bytes free = 0;    ///< of it, when the workers started
-  Bytes beside = 0;  ///< what each process takes beside the buffers of an experiment
-  int sharers = 1;   ///< workers under it
+  Bytes bytes = 0;   ///< the most that all processes under the bound may have together
+  Bytes free = 0;    ///< the part of `bytes` that was free when the workers started
+  Bytes beside = 0;  ///< bytes that each process takes beside the buffers of an experiment
+  int sharers = 1;   ///< the number of workers under the bound
 
-  /// For a worker, if nobody else were there: its part of 85 %, or of what the workers and rank 0
-  /// leave of it beside their experiments, if that is less.
+  /// The bytes for a worker if no other process used any: its part of 85 % of the bound, or of the
+  /// memory that the workers and rank 0 leave for experiments, if that is less.
   Bytes nominal() const;
-  /// nominal(), or its part of what is free, if that is less.
+  /// The bytes that a worker can use: nominal(), or its part of the free memory, if that is less.
   Bytes usable() const;
-  /// "85 % of the 3.00 GiB of control group /job (memory.max), for 2 workers"
+  /// The bound for people: "85 % of the 3.00 GiB of control group /job (memory.max), for 2
+  /// workers".
   std::string describe() const;
 };
 
-/// Of `worker`, whose shared `device` is one of its own: that of the host first. Never empty.
-/// @param workers  of the run, `worker` among them
+/// The bounds on `worker`, of which `device` is a device that shares the host's memory. The host's
+/// own bound comes first; the list is never empty.
+/// @param workers  all workers of the run, `worker` among them
 std::vector<MemoryRoom> memory_rooms(const WorkerInfo& worker, const DeviceInfo& device,
                                      const std::vector<WorkerInfo>& workers);
 
-/// The one of them that has least to use.
+/// The room of which least can be used.
 MemoryRoom narrowest_room(const std::vector<MemoryRoom>& rooms);
 
-/// A line for each bound that `limit` for each worker would exceed, all of it or what is free: both
-/// figures, on which host. Only the worst bound of a worker is named.
+/// A line for each bound that `limit` for each worker would exceed, with both figures and the host.
+/// Only the worst bound of a worker is named.
 /// @param whose         "memory_limit is", "the memory limit of the run that goes on is"
-/// @param against_free  what is free counts, not only what there is
+/// @param against_free  the free memory counts, not only the bound
 std::vector<std::string> exceeded_rooms(const std::string& whose, Bytes limit, bool against_free,
                                         const std::string& backend,
                                         const std::vector<WorkerInfo>& workers);

@@ -58,8 +58,8 @@ std::vector<Point> fixed_batch_points(const TuningConfig& config, int group_size
   return points;
 }
 
-/// The largest that fit, ascending, of the file's settings and of the stage's leanest ones; or the
-/// least.
+/// The largest micro-batches that fit, ascending: with the file's settings and with the leanest of
+/// the stage's space. If none fits, the least that the user allows.
 std::vector<std::int64_t> tops_of(const TuningConfig& config, const StagePlan& plan) {
   std::set<std::int64_t> tops = {plan.max_micro_batch, plan.max_micro_batch_of_leanest};
   tops.erase(0);
@@ -76,7 +76,7 @@ std::vector<std::int64_t> searched_sizes(const TuningConfig& config, const Stage
   const auto& autotuning = config.autotuning;
   const auto least = autotuning.min_train_micro_batch_size_per_gpu;
   const auto tops = tops_of(config, plan);
-  // Whole spaces are multiplied by every size, so that they get the list alone.
+  // A space is multiplied by every size, so that only the listed micro-batches are used there.
   const bool is_plain = !has_space(config.space, plan.stage);
   std::set<std::int64_t> sizes;
   for (const std::int64_t top : tops) {
@@ -106,7 +106,7 @@ std::vector<Point> pool_points(const TuningConfig& config, int group_size, const
   if (!users.empty()) {
     samples = std::min(samples, largest * std::max<std::int64_t>(config.accumulation_steps, 1));
   }
-  // More accumulation only makes a step longer.
+  // For latency accumulation is not raised, because that only makes a step longer.
   const bool fills = !users.empty() || config.autotuning.metric != Metric::latency;
   std::vector<Point> points;
   for (const auto size : users.empty() ? searched_sizes(config, plan, samples) : users) {

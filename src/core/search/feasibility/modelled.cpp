@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::string_view kNotModelled = "not modelled: ";
 
-/// One reason, and the stages that it stops.
+/// A reason why stages cannot be measured, and these stages.
 struct Obstacle {
   std::string reason;
   std::vector<std::string> stages;
@@ -27,7 +27,7 @@ void add(std::vector<Obstacle>& obstacles, const std::string& reason, int stage)
   found->stages.push_back(std::to_string(stage));
 }
 
-// "not modelled: a.b, c with d" are two reasons; any other text is one.
+// The reasons in a text: "not modelled: a.b, c with d" has two; any other text is one.
 std::vector<std::string> reasons_of(std::string_view text) {
   if (text.substr(0, kNotModelled.size()) != kNotModelled) return {std::string(text)};
   std::vector<std::string> reasons;
@@ -46,7 +46,7 @@ std::string pointer_of(std::string_view dotted) {
   return pointer;
 }
 
-// An optimizer without its type would be another fault.
+// The key that the user should remove: an optimizer without its type would be another fault.
 std::string removable(const std::string& pointer) {
   return pointer == "/optimizer/type" ? "/optimizer" : pointer;
 }

@@ -1,4 +1,4 @@
-// What no stage of a configuration can be measured with, and the way out.
+// The settings with which no stage can be measured, and how to tune without them.
 #pragma once
 
 #include <string>
@@ -9,10 +9,10 @@
 
 namespace dstune {
 
-/// A run needs one stage that is modelled, whether or not it fits.
+/// Checks that at least one stage is modelled, whether or not it fits in memory.
 ///
-/// @throws ConfigError  if every one of `stages` is unsupported: each key by its JSON pointer, the
-///                      stages it stops, and how to tune without it
+/// @throws ConfigError  if every one of `stages` is unsupported: the message names each key by its
+///                      JSON pointer, the stages that it stops, and how to tune without it
 void check_modelled(const TuningConfig& config, const std::vector<StagePlan>& stages);
 
 }  // namespace dstune

@@ -30,9 +30,10 @@ struct Sample {
   Bytes peak = 0;
 };
 
-/// The largest micro-batch in [low, high) whose peak is within `limit`; low's is, high's is not.
-/// Peaks grow with the micro-batch and are straight lines in pieces, so that interpolation mostly
-/// hits at once; every third step halves the range and bounds the number of steps.
+/// The largest micro-batch in [low, high) whose peak is within `limit`; the peak of `low` is within
+/// it, that of `high` is not. Peaks grow with the micro-batch and are piecewise linear, so that
+/// interpolation mostly hits at once; every third step halves the range and so bounds the number of
+/// steps.
 std::int64_t largest_within(Bytes limit, Sample low, Sample high, const PeakOf& peak_of) {
   for (int step = 1; high.micro_batch - low.micro_batch > 1; ++step) {
     const auto range = high.micro_batch - low.micro_batch;
@@ -65,8 +66,8 @@ void check_limits(const TuningConfig& config, int group_size) {
                              " on each of the ", group_size, " ranks of an experiment)")}});
 }
 
-/// The largest micro-batch in [fits, high) that fits, `fits` being one, asked for one by one: from
-/// there upwards in growing steps, then halving.
+/// The largest micro-batch in [fits, high) that fits, where `fits` does. It asks for one after the
+/// other: upwards from `fits` in growing steps, then by halving the range.
 std::int64_t largest_from(std::int64_t fits, std::int64_t high,
                           const std::function<bool(std::int64_t)>& does_fit) {
   for (std::int64_t step = 1; high - fits > 1;) {
@@ -82,7 +83,7 @@ std::int64_t largest_from(std::int64_t fits, std::int64_t high,
   return fits;
 }
 
-/// Dry runs of one stage on one rank, of any micro-batch.
+/// Makes dry runs of one stage on one rank, with any micro-batch.
 struct DryRuns {
   const TuningConfig& config;
   int group_size;
@@ -104,8 +105,9 @@ struct DryRuns {
   }
 };
 
-/// A caching allocator takes more than it needs as long as there is room: what goes beyond the
-/// limit without one may yet fit within it, so that is tried.
+/// The largest micro-batch that fits on the rank. A caching allocator takes more than it needs as
+/// long as there is room: a micro-batch whose peak without a limit exceeds the limit may still fit
+/// within it, so it is tried.
 std::int64_t largest_on_rank(const DryRuns& runs, std::int64_t least, std::int64_t largest) {
   const RunSettings& settings = runs.config.settings;
   const Bytes limit = settings.memory_limit;
@@ -136,9 +138,9 @@ std::string reason_of(const Outcome& outcome) {
   return describe(outcome);
 }
 
-/// What a micro-batch larger by one adds to the activations: their own peak, which is
-/// at the head, is a straight line, since all that lives there has a row per token. (The peak of
-/// all memory is not: at a small micro-batch it may be the optimizer's.)
+/// The bytes that a micro-batch larger by one adds to the activations. Their own peak, which is at
+/// the LM head, is linear, since every tensor that lives there has a row per token. (The peak of
+/// all memory is not linear: at a small micro-batch it may be the optimizer's.)
 Bytes activations_of_one_more(const TuningConfig& config, int group_size,
                               const MemoryPredictor& predictor, Point point,
                               const PeakMemory& peak) {

@@ -13,22 +13,24 @@ namespace {
 
 constexpr std::size_t kConstant = index_of(StepPart::constant);
 
-// What the rates may be wrong by all together, and each beside the others.
+// The relative spread of a factor that all rates have in common; below it the spreads that the grid
+// tries for each part's own coefficient, and for the residuals.
 constexpr double kCommonSpread = 0.3;
 constexpr std::array kCoefficientSpreads{0.05, 0.1, 0.2, 0.4, 0.8};
 constexpr std::array kResidualSpreads{0.002, 0.005, 0.01, 0.02, 0.03, 0.05,
                                       0.08,  0.12,  0.2,  0.3,  0.5};
-// Before there is data: within a factor of e of 6 %.
+// The prior of the spreads, before there is data: residuals are within a factor of e of 6 %.
 constexpr double kUsualResidual = 0.06;
 constexpr double kUsualCoefficients = 0.3;
-// The constant, beside a typical step.
+// The spread of the constant, relative to a typical step.
 constexpr double kConstantSpread = 0.02;
-// Before a measurement nobody knows how fast the machine is.
+// The relative spread of a step's time before there is a measurement that tells how fast the
+// machine is.
 constexpr double kUnknown = 0.7;
 
 double median(std::vector<double> values) { return summarize(std::move(values)).median; }
 
-// As if the values at `left_out`, ascending, were not there.
+// The median of `sorted` without the values at the places `left_out`, which are ascending.
 double median_of_sorted(const std::vector<double>& sorted,
                         const std::vector<std::size_t>& left_out) {
   const std::size_t count = sorted.size() - left_out.size();
@@ -91,7 +93,8 @@ double Correction::common_factor_without(const std::vector<std::size_t>& rows) c
   return median_of_sorted(sorted_ratios_, places);
 }
 
-// Covariance factor^2 (spread^2 I + kCommonSpread^2 1 1^T), inverted by Sherman and Morrison.
+// The prior's covariance is factor^2 (spread^2 I + kCommonSpread^2 1 1^T), which the
+// Sherman-Morrison formula inverts.
 Correction::Prior Correction::prior(double factor, double spread) const {
   constexpr double kParts = kStepParts - 1;
   Prior prior;
@@ -143,11 +146,11 @@ Correction::Fit Correction::fit(const Sums& sums, double factor) const {
   return result;
 }
 
-// log p(measurements | spread) but for what `residual` alone decides, with coefficients of any
-// sign.
+// log p(measurements | spread) without the terms that `residual` alone decides, with coefficients
+// of any sign.
 double Correction::evidence(const Sums& sums, const Prior& before) const {
   Square matrix = before.precision;
-  Vector right{};  // of what the prior's mean leaves
+  Vector right{};  // the right side, for the residuals that the prior's mean leaves
   double left = 0;
   for (std::size_t i = 0; i < kStepParts; ++i) {
     const double explained = dot(sums.matrix[i], before.mean);
@@ -159,8 +162,8 @@ double Correction::evidence(const Sums& sums, const Prior& before) const {
   return (before.log_determinant - after.log_determinant() - left + after.inverse_form(right)) / 2;
 }
 
-// The most probable pair is fitted with; what a new measurement may scatter by is the mean over all
-// pairs, since few measurements leave much open.
+// The fit uses the most probable pair of spreads. The scatter of a new measurement is the mean over
+// all pairs, since few measurements leave much open.
 void Correction::choose_spread(double usual_residual) {
   const double factor = common_factor_without({});
   std::vector<Spread> spreads;
@@ -205,7 +208,8 @@ Estimate Correction::estimate(const StepTime& dry) const {
   return result;
 }
 
-// A fit for each group, which its members share: as many rows are looked at as there are.
+// Makes one fit for each group without it, which the members of the group share, so that each row
+// is looked at once.
 void Correction::leave_out(const std::vector<Observation>& observations) {
   const Sums all = sums_of(spread_.residual);
   left_out_.resize(observations.size());

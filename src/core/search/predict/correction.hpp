@@ -1,4 +1,5 @@
-// What measurements say about the physics: coefficients for the parts of a step's time.
+// A correction of the predicted step time by measurements: coefficients for the parts of a step's
+// time.
 #pragma once
 
 #include <cstddef>
@@ -12,12 +13,12 @@
 
 namespace dstune {
 
-/// A measured step, and what physics says of it.
+/// A measured step, and the time that physics predicts for it.
 struct Observation {
   StepTime dry;
   Seconds measured = 0;
-  double relative_noise = 0;  ///< standard deviation of `measured`, relative
-  int group = 0;              ///< measurements of the same step have the same
+  double relative_noise = 0;  ///< the relative standard deviation of `measured`
+  int group = 0;              ///< measurements of the same step have the same group
 };
 
 /// A prediction with a relative standard deviation.
@@ -32,8 +33,9 @@ struct Estimate {
 /// from the others. Deterministic.
 class Correction {
  public:
-  /// Milliseconds for 50 observations, in proportion for more; none: the physics as it is.
-  /// @param spread  relative, of the groups that may measure a step
+  /// Takes milliseconds for 50 observations, and in proportion for more. Without observations it
+  /// leaves the physics as it is.
+  /// @param spread  the relative spread of the times of a step on different groups
   explicit Correction(const std::vector<Observation>& observations, double spread = 0);
 
   Estimate estimate(const StepTime& dry) const;
@@ -41,37 +43,38 @@ class Correction {
   /// By observation: the estimate from all observations but those of its group.
   const std::vector<Estimate>& left_out() const noexcept { return left_out_; }
   const PredictorQuality& quality() const noexcept { return quality_; }
-  /// By part: what dry time is multiplied with; the constant's, seconds.
+  /// By part: the factor of the dry time; for the constant part, seconds.
   const RealVector<kStepParts>& coefficients() const noexcept { return fit_.coefficients; }
-  /// How often an observation was looked at to make it: a few times each, however many there are.
+  /// How many observations were looked at to make this correction: each a few times, however many
+  /// there are.
   std::size_t rows_visited() const noexcept { return rows_visited_; }
 
  private:
   using Vector = RealVector<kStepParts>;
   using Square = SquareMatrix<kStepParts>;
 
-  /// Standard deviations, relative, that the grid chooses.
+  /// The relative standard deviations that the grid chooses.
   struct Spread {
     double residual = 0;
     double coefficients = 0;
   };
   struct Row {
-    Vector parts{};         ///< of the dry time, over the measured one
+    Vector parts{};         ///< parts of the dry time, divided by the measured time
     double ratio = 0;       ///< measured / dry
-    double noise2 = 0;      ///< variance
-    std::size_t place = 0;  ///< of the ratio among all, sorted
+    double noise2 = 0;      ///< the variance of the measurement
+    std::size_t place = 0;  ///< the place of the ratio among all ratios, sorted
   };
   struct Prior {
     Vector mean{};
     Square precision{};
-    double log_determinant = 0;  ///< of the precision
+    double log_determinant = 0;  ///< that of the precision matrix
   };
   struct Fit {
     Vector coefficients{};
-    std::optional<Cholesky<kStepParts>> precision;  ///< of the coefficients
+    std::optional<Cholesky<kStepParts>> precision;  ///< the precision matrix of the coefficients
   };
 
-  /// Over rows: weight * parts * parts^T, and weight * parts.
+  /// The sums over rows of weight * parts * parts^T and of weight * parts.
   struct Sums {
     Square matrix{};
     Vector right{};
@@ -80,7 +83,7 @@ class Correction {
   };
 
   void sort_ratios();
-  /// The median ratio of all rows but these; 1 if there are no others.
+  /// The median ratio of all rows but `rows`; 1 if there are no others.
   double common_factor_without(const std::vector<std::size_t>& rows) const;
   double weight_of(const Row& row, double residual) const;
   Sums sums_of(double residual) const;
@@ -91,15 +94,15 @@ class Correction {
   Estimate estimate(const Fit& fit, const StepTime& dry) const;
   void leave_out(const std::vector<Observation>& observations);
 
-  double unknown_;  ///< how little is known of a step before a measurement
+  double unknown_;  ///< the relative spread of a step's time before a measurement
   std::vector<Row> rows_;
-  std::map<int, std::vector<std::size_t>> groups_;  ///< their rows
+  std::map<int, std::vector<std::size_t>> groups_;  ///< the rows of each group
   std::vector<double> sorted_ratios_;
   mutable std::size_t rows_visited_ = 0;
   Seconds typical_ = 1;
-  double noise2_ = 0;  ///< median variance of a measurement
+  double noise2_ = 0;  ///< the median variance of a measurement
   Spread spread_;
-  double residual2_ = 0;  ///< variance about the fit, noise aside
+  double residual2_ = 0;  ///< the variance about the fit, without that of the measurements' noise
   Fit fit_;
   std::vector<Estimate> left_out_;
   PredictorQuality quality_;

@@ -9,7 +9,7 @@
 namespace dstune {
 namespace {
 
-// The first step records what the second follows (stage 3).
+// Walks two steps, because in stage 3 the first step records the trace that the second follows.
 StepTime walk(const Experiment& experiment, const StepConfig& config, const MachineRates& rates,
               const PartFactors& factors) {
   RatedDevice device(rates, factors);
@@ -22,12 +22,12 @@ StepTime walk(const Experiment& experiment, const StepConfig& config, const Mach
   device.synchronize();
   StepTime time = device.time();
   for (std::size_t part = 0; part < kStepParts; ++part) time.parts[part] -= before.parts[part];
-  // Numbers are read when the step is over.
+  // The numbers of the report are read after the step, so that their time does not count.
   time.at(StepPart::launches) -= time.total() - report.total;
   return time;
 }
 
-// Micro-steps from the third to the last but one are alike.
+// Micro-steps from the third to the last but one are alike, so that only a few are walked.
 StepTime walk_some(const Experiment& experiment, StepConfig config, const MachineRates& rates,
                    const PartFactors& factors) {
   constexpr std::int64_t kWalked = 4;

@@ -1,4 +1,4 @@
-// How long a step takes by physics alone, and on what.
+// The time of a step by physics alone, and the parts to which it goes.
 #pragma once
 
 #include <optional>
@@ -9,10 +9,11 @@
 
 namespace dstune {
 
-/// The steady optimizer step of `experiment` on rank 0 of its group: the step's own code on a
-/// RatedDevice. Local, milliseconds: it walks every micro-step but those that repeat themselves.
+/// The time of a steady optimizer step of `experiment` on rank 0 of its group, for which the step's
+/// own code runs on a RatedDevice. The call is local and takes milliseconds: it walks every
+/// micro-step but those that repeat others.
 /// @param factors  see RatedDevice
-/// @returns none  if the step is not modelled (Skipped)
+/// @returns none if the step is not modelled (Skipped)
 std::optional<StepTime> dry_step_time(const Experiment& experiment, const RunRates& rates,
                                       const PartFactors& factors = kAsRated);
 

@@ -1,4 +1,4 @@
-// What a tuner asks of a predictor.
+// The interface through which a tuner asks a predictor.
 #pragma once
 
 #include <utility>
@@ -9,8 +9,8 @@
 
 namespace dstune {
 
-/// Predicts step times from what was measured before. It must say the same after the same calls of
-/// learn(), or a resumed run goes another way.
+/// Predicts step times from what was measured before. It must predict the same after the same calls
+/// of learn(); otherwise a resumed run takes another way.
 class Forecaster {
  public:
   Forecaster() = default;
@@ -22,7 +22,7 @@ class Forecaster {
   virtual void learn(const Experiment& experiment, const Measured& measured) = 0;
 };
 
-/// The predictor of step times.
+/// Forecasts with a StepTimePredictor.
 class StepTimeForecaster final : public Forecaster {
  public:
   explicit StepTimeForecaster(StepTimePredictor predictor) : predictor_(std::move(predictor)) {}

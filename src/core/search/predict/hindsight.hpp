@@ -1,4 +1,4 @@
-// What the predictor says of experiments that were measured.
+// The predictor's view of experiments that were measured.
 #pragma once
 
 #include <cstddef>
@@ -12,14 +12,16 @@
 
 namespace dstune {
 
-/// Has learnt all of `records` that are of groups of `ranks`, with the machine's rates if they are
-/// among them; of more than `most` that many, evenly among all.
-/// @returns none  if nothing of that was measured
+/// A predictor that has learnt those of `records` that are of groups of `ranks`, with the machine's
+/// rates if these were measured. If there are more than `most`, it has learnt that many, spread
+/// evenly among them.
+/// @returns none if no such experiment was measured
 std::optional<StepTimePredictor> taught_predictor(
     const std::vector<Record>& records, int ranks,
     std::size_t most = std::numeric_limits<std::size_t>::max());
 
-/// prediction_text() of a record that it has learnt; "" of any other, or if it knows no others.
+/// The prediction_text() of a record that `predictor` has learnt; "" for any other record, or if
+/// the predictor knows no other.
 std::string hindsight(const StepTimePredictor& predictor, const Record& record);
 
 }  // namespace dstune

@@ -26,7 +26,8 @@ bool is_talkative(const AxisGroup& group) {
   });
 }
 
-/// Of all combinations of talkative values one each; some of them, if there are many.
+/// The indices of one point for each combination of values that decide messages; only some
+/// combinations if there are many.
 std::vector<std::uint64_t> unlike_points(const Space& space) {
   constexpr std::size_t kMost = 256;
   std::vector<std::uint64_t> points{0};
@@ -43,7 +44,7 @@ std::vector<std::uint64_t> unlike_points(const Space& space) {
   return points;
 }
 
-/// What a machine is asked for one type of model.
+/// The configuration with which a machine is measured for one type of model.
 struct Question {
   DType dtype = DType::fp32;
   DeepSpeedConfig ds_config;
@@ -72,7 +73,8 @@ class Questions {
     try {
       if (!is_modelled(experiment)) return;
       add(make_step_config(experiment).dtype, experiment, messages_of(experiment));
-    } catch (const std::invalid_argument&) {  // what DeepSpeed refuses is searched by nobody
+      // DeepSpeed refuses this configuration, so that no search has it.
+    } catch (const std::invalid_argument&) {
       return;
     }
   }
@@ -92,7 +94,8 @@ class Questions {
     }
   }
 
-  // Of the first type the one that earlier versions asked, so that their journals answer.
+  // For the first type this is the configuration that earlier versions measured, so that their
+  // journals have the answer.
   DeepSpeedConfig config_for(DType dtype, const Experiment& experiment) const {
     const Experiment first = base();
     return make_step_config(first).dtype == dtype ? first.ds_config : experiment.ds_config;

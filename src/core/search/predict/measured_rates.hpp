@@ -1,4 +1,4 @@
-// What a run's groups can do, each measured once.
+// The rates of a run's groups, each measured once.
 #pragma once
 
 #include <vector>
@@ -10,13 +10,13 @@
 
 namespace dstune {
 
-/// The experiments that measure the machine: for each type of model in the spaces one of every
+/// The experiments that measure the machine: for each type of model in the spaces one on every
 /// group, with the messages that a configuration of that type would send.
-/// @param groups  that run at once: each gets a repetition of its own
+/// @param groups  the number of groups that run at once; each gets a repetition of its own
 std::vector<Experiment> machine_experiments(const TuningConfig& config, int group_size, int groups);
 
-/// Runs them, side by side as the search will, or finds them in the journal. estimated_rates() if
-/// all of them failed or the run was stopped.
+/// Runs the machine_experiments(), side by side as the search will run, or finds them in the
+/// journal. @returns their rates, or estimated_rates() if all of them failed or the run was stopped
 RunRates measured_rates(const TuningConfig& config, int group_size, Scheduler& scheduler);
 
 }  // namespace dstune

@@ -83,7 +83,8 @@ void StepTimePredictor::learn(const Experiment& experiment, const Measured& meas
   if (has_moved()) walk_again();
 }
 
-// Relative to each other: a common factor leaves the critical path as it is.
+// Whether parts have become much slower relative to each other; a common factor leaves the critical
+// path as it is.
 bool StepTimePredictor::has_moved() const {
   constexpr double kMuch = 1.1;
   constexpr double kLittleTime = 0.02;
@@ -102,7 +103,8 @@ bool StepTimePredictor::has_moved() const {
 }
 
 void StepTimePredictor::walk_again() {
-  constexpr double kLeast = 1e-3;  // what fits as nothing may still cost something elsewhere
+  // A part whose fitted factor is 0 may still take time on another path.
+  constexpr double kLeast = 1e-3;
   for (std::size_t part = 0; part < kStepParts; ++part) {
     if (part == index_of(StepPart::constant)) continue;
     factors_[part] *= std::max(correction().coefficients()[part], kLeast);

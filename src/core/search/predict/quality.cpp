@@ -27,8 +27,8 @@ std::vector<double> ranks_of(const std::vector<double>& values) {
   return ranks;
 }
 
-// As split conformal prediction has it: so much wider that 90 % of these were inside, with one more
-// that may lie anywhere.
+// The factor for intervals, by split conformal prediction: so wide that 90 % of the surprises are
+// inside, counting one more that may lie anywhere.
 double widening_for(std::vector<double> surprises) {
   const auto count = static_cast<double>(surprises.size());
   const double place = std::min(std::ceil(0.9 * (count + 1)), count);

@@ -30,8 +30,8 @@ double RatedDevice::product_rate(const Work& product) {
   return products_.emplace_back(KnownProduct{operands, rate_of(rates_, product)}).flops_per_s;
 }
 
-// Nobody has measured how much of the memory's time arithmetic hides: the whole is never shorter
-// than the product's rate says.
+// How much of the memory's time the arithmetic hides is not measured; the whole takes at least as
+// long as the product's rate says.
 void RatedDevice::multiply(const Work& product) {
   const auto traffic = static_cast<double>(product.read_bytes() + product.written_bytes());
   const Seconds memory = traffic / rates_.copy_bytes_per_s;

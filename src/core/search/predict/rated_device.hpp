@@ -1,4 +1,4 @@
-// A device and collectives that take the time that a machine's rates say.
+// A device and collectives that take the time that a machine's rates give, without computing.
 #pragma once
 
 #include <array>
@@ -14,12 +14,12 @@
 
 namespace dstune {
 
-/// The step's own code on it takes as long as the machine would, and the host's clock knows which
-/// StepPart took how long. Memory has no limit.
+/// The step's own code takes as long on it as on the machine, and its clock records how long each
+/// StepPart took. Memory has no limit.
 class RatedDevice final : public ClockedDevice {
  public:
   /// `rates` must outlive it.
-  /// @param factors  by which each part takes longer than the rates say
+  /// @param factors  the factors by which each part takes longer than the rates say
   explicit RatedDevice(const MachineRates& rates, const PartFactors& factors = kAsRated)
       : ClockedDevice(std::numeric_limits<Bytes>::max()), rates_(rates), factors_(factors) {}
 
@@ -30,11 +30,11 @@ class RatedDevice final : public ClockedDevice {
   }
 
   const MachineRates& rates() const noexcept { return rates_; }
-  /// Keeps the current stream busy for `time`, but for its factor.
+  /// Keeps the current stream busy for `time` multiplied by the part's factor.
   void take(StepPart part, Seconds time) {
     advance(time * factors_[index_of(part)], index_of(part));
   }
-  /// Where its host's time went, up to now.
+  /// The parts to which the host's time went, up to now.
   StepTime time() const;
 
  private:
@@ -42,23 +42,24 @@ class RatedDevice final : public ClockedDevice {
   void multiply(const Work& product);
   double product_rate(const Work& product);
 
-  /// A shape of products, as the bytes of its operands tell it, and its rate.
+  /// A shape of matrix products, identified by the bytes of its operands, and its rate.
   struct KnownProduct {
     std::array<Bytes, 3> operands{};
     double flops_per_s = 0;
   };
 
   const MachineRates& rates_;
-  std::vector<KnownProduct> products_;  ///< a step has few shapes of many
+  std::vector<KnownProduct> products_;  ///< a cache, since a step has many products of few shapes
   PartFactors factors_;
 };
 
-/// See CollectiveRate; those of parts of the group and of other types are rate_of().
+/// Collectives that take the time of their CollectiveRate; parts of the group and other types have
+/// the rates of rate_of().
 class RatedCollectives final : public DryCollectives {
  public:
   /// `device` must outlive this.
   /// @throws std::invalid_argument  unless 0 <= rank < size
-  /// @param spacing  of its ranks in the experiment's group
+  /// @param spacing  the distance of its ranks in the experiment's group
   RatedCollectives(RatedDevice& device, int rank, int size, int spacing = 1)
       : DryCollectives(device, rank, size), rated_(&device), spacing_(spacing) {}
 

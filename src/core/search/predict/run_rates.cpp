@@ -10,7 +10,7 @@
 namespace dstune {
 namespace {
 
-/// What groups say of one type, in the order of the records.
+/// The rates that groups measured for one type of model, in the order of the records.
 struct Measurements {
   Experiment machine;
   std::vector<MachineRates> groups;

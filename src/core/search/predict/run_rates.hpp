@@ -1,4 +1,4 @@
-// What the groups of a run can do, each type of model by itself: measured, or estimated.
+// The rates of the groups of a run, for each type of model: measured, or estimated.
 #pragma once
 
 #include <optional>
@@ -12,16 +12,17 @@ namespace dstune {
 
 class RunRates {
  public:
-  /// One group's, which count for every type.
+  /// Takes the rates of one group, which count for every type of model.
   RunRates(MachineRates rates) : by_type_{std::move(rates)} {}  // NOLINT(*-explicit-*)
-  /// @param by_type  at least one
+  /// @param by_type  the rates of each type, at least one
   RunRates(std::vector<MachineRates> by_type, double spread)
       : by_type_(std::move(by_type)), spread_(spread) {}
 
-  /// Of a model of this type; where nobody measured it, of the first.
+  /// The rates for models of this type; if it was not measured, those of the first type.
   const MachineRates& of(DType dtype) const;
   bool overlaps() const { return by_type_.front().overlaps; }
-  /// Between groups: the standard deviation of the logarithm of a step's time; 0 of one.
+  /// The spread between groups: the standard deviation of the logarithm of a step's time; 0 for one
+  /// group.
   double spread() const { return spread_; }
 
   bool operator==(const RunRates&) const = default;
@@ -31,12 +32,11 @@ class RunRates {
   double spread_ = 0;
 };
 
-/// Of the groups of `ranks` that have measured their machine: typical() of each type, and what
-/// apart a step takes on them. None if there are none.
+/// The rates of the groups of `ranks` that have measured their machine: typical() for each type,
+/// and how far apart the times of a step on them are. None if there are no such groups.
 std::optional<RunRates> run_rates(const std::vector<Record>& records, int ranks);
 
-/// How fast a machine may be where nobody has measured it: orders of magnitude for the backend and
-/// its threads.
+/// Rates for a machine that was not measured: orders of magnitude for the backend and its threads.
 MachineRates estimated_rates(const RunSettings& settings);
 
 }  // namespace dstune

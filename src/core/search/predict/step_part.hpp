@@ -1,4 +1,4 @@
-// What the time of a step goes to, as far as the predictor tells it apart.
+// The parts of a step's time that the predictor tells apart.
 #pragma once
 
 #include <array>
@@ -12,21 +12,22 @@ namespace dstune {
 
 enum class StepPart {
   products,        ///< arithmetic of matrix products
-  product_memory,  ///< their operands, which count where a product is small
+  product_memory,  ///< the memory traffic of their operands, which counts where a product is small
   attention,
-  model_passes,  ///< what the model does to every activation: norms, activation functions, losses
-  step_passes,   ///< what DeepSpeed does to gradients and parameters: copies, casts, sums
+  model_passes,  ///< passes of the model over activations: norms, activation functions, losses
+  step_passes,   ///< passes of DeepSpeed over gradients and parameters: copies, casts, sums
   update,        ///< the optimizer
   launches,      ///< a fixed time per operation
   messages,      ///< a fixed time per collective, and per rank that it goes through
-  all_reduce,    ///< what is sent; likewise, in the order of CollectiveKind:
+  /// What sending bytes takes, here and in the parts below, in the order of CollectiveKind:
+  all_reduce,
   reduce,
   reduce_scatter,
   all_gather,
   broadcast,
   all_to_all,
   host,      ///< the time of host events
-  constant,  ///< what no part explains
+  constant,  ///< time that no other part explains
 };
 
 constexpr std::size_t kStepParts = 16;
@@ -35,12 +36,12 @@ constexpr std::size_t index_of(StepPart part) { return static_cast<std::size_t>(
 constexpr StepPart part_of(CollectiveKind kind) {
   return static_cast<StepPart>(index_of(StepPart::all_reduce) + static_cast<std::size_t>(kind));
 }
-/// Of an operation by its name, matrix products aside.
+/// The part to which an operation belongs, by its name; not for matrix products.
 StepPart part_of(std::string_view operation);
 
 std::string_view name_of(StepPart part);
 
-/// By part.
+/// A factor for each part.
 using PartFactors = std::array<double, kStepParts>;
 constexpr PartFactors kAsRated = [] {
   PartFactors factors{};
@@ -48,7 +49,7 @@ constexpr PartFactors kAsRated = [] {
   return factors;
 }();
 
-/// Seconds on the critical path of one step.
+/// The seconds on the critical path of one step, by part.
 struct StepTime {
   std::array<Seconds, kStepParts> parts{};
 

@@ -1,4 +1,4 @@
-// What a run is about to do, said before it begins.
+// The log's first lines: what a run is about to do.
 #pragma once
 
 #include <vector>
@@ -9,8 +9,8 @@
 
 namespace dstune {
 
-/// The model, the ranks, what they have and may use, and the warnings about the configuration, to
-/// the log.
+/// Logs the model, the ranks with their devices and limits, and the warnings about the
+/// configuration.
 void log_settings(const TuningConfig& config, const Machine& machine,
                   const std::vector<WorkerInfo>& workers);
 

@@ -31,10 +31,10 @@ namespace dstune {
 
 namespace {
 
-/// What is known of a run before its results directory is touched.
+/// The parts of a run that are known before its results directory is touched.
 struct RunParts {
   const CommandLine& options;
-  const TuningConfig& config;  ///< as it runs on the machine
+  const TuningConfig& config;  ///< the configuration as it runs on the machine
   int group_size;
   const std::vector<WorkerInfo>& workers;
   const Surroundings& surroundings;
@@ -120,7 +120,8 @@ class Run {
 
   int finish(const TuningResult& result) {
     journal_.stay_in_place();
-    // What lost its worker may be what kills workers: it stays a crash of its own.
+    // An experiment that lost its worker may be one that kills workers, so that it still counts as
+    // a crash of its own.
     if (result.stopped && !result.shortage) journal_.stopped();
     results_.write_model_info({result.model_info.num_params, result.model_info.trainable_num_params,
                                result.model_info.activation_bytes_per_micro_batch});
@@ -155,7 +156,7 @@ class Run {
   }
 
   std::string prediction_quality() const {
-    constexpr std::size_t kEnough = 128;  // each takes a dry step
+    constexpr std::size_t kEnough = 128;  // each costs a dry step
     try {
       const auto predictor = taught_predictor(journal_.records(), parts_.group_size, kEnough);
       return predictor ? quality_text(predictor->quality()) : "";
@@ -165,7 +166,7 @@ class Run {
     }
   }
 
-  // The results are on the disk by then: what cannot be printed is no reason to lose them.
+  // The results are on the disk by then, so that a failure to print them does not end the run.
   void print_table(const TuningResult& result, const std::vector<std::string>& remarks,
                    RunStatus& status) const {
     const Metric metric = config_.autotuning.metric;
@@ -198,7 +199,7 @@ class Run {
     if (parts_.options.run && !is_training_started()) log_line(kNobodyStarts);
   }
 
-  // The disk may be what failed: a status that cannot be written must not hide the reason.
+  // The disk itself may have failed: a status that cannot be written must not hide the reason.
   void report(const char* reason) const {
     try {
       if (!journal_.is_in_place()) return;  // the folder is another run's now
@@ -226,7 +227,7 @@ class Run {
 std::optional<Bytes> earlier_limit(const CommandLine& options, const TuningConfig& config) {
   if (existing_results(options) != ExistingResults::resume) return std::nullopt;
   const auto limit = earlier_memory_limit(concat(config.autotuning.results_dir, "/", kJournalName));
-  // That of its experiments, which left the headroom.
+  // The experiments' own limit left out the headroom.
   return limit ? std::optional(*limit + config.objective.memory_headroom) : std::nullopt;
 }
 
@@ -245,7 +246,7 @@ int tune_with(WorkerPool& pool, const CommandLine& options, const TuningConfig& 
                        surroundings,
                        make_memory_predictor(imitated),
                        make_dry_runner(imitated)};
-  // Before anything of an earlier run is touched.
+  // This check comes before any file of an earlier run is touched.
   check_modelled(config, plan_stages(config, machine.group_size, parts.predictor));
   log_settings(config, machine, workers);
   if (options.run && !is_training_started()) log_warning(kNobodyStarts);
@@ -255,7 +256,7 @@ int tune_with(WorkerPool& pool, const CommandLine& options, const TuningConfig& 
   return Run(parts, pool).run();
 }
 
-/// Calls `work`; what it throws becomes a message and an exit code.
+/// Calls `work` and turns what it throws into a message and an exit code.
 template <class Work>
 int guarded(Work work) {
   try {

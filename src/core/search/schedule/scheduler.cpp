@@ -14,7 +14,8 @@
 namespace dstune {
 namespace {
 
-// A limit stops a core in some of the steps: the median of short ones does not see it.
+// The mean time of a step. A limit on processor time stops a core in some of the steps only, which
+// the median of short steps does not show.
 Seconds mean_step_time(const Measured& measured) {
   const bool has_sum = measured.steps > 0 && measured.measure_time > 0;
   return has_sum ? measured.measure_time / measured.steps : typical_step_time(measured);
@@ -37,7 +38,8 @@ Scheduler::Scheduler(WorkerPool& pool, Journal& journal, Listener listener,
 bool Scheduler::stop_requested() {
   if (!stopped_ && stop_requested_ && stop_requested_()) {
     stopped_ = true;
-    // The next signal may be one that nobody survives: what runs now is no crash of its own.
+    // No process may survive the next signal: the experiments that run now must not count as
+    // crashes of their own.
     journal_.stopped();
   }
   return stopped_;
@@ -72,7 +74,7 @@ void Scheduler::give_up_queue(Batch& batch) {
   batch.queue.clear();
 }
 
-// It was measured, and that it was not measured again is no reason to lose it.
+// Keeps the first measurement of an experiment that was to be measured again but was not.
 void Scheduler::keep_doubted(Batch& batch, const Pending& pending) {
   if (!pending.doubted) return;
   Record record{batch.experiments[pending.index], *pending.doubted, pending.failed->ranks,
@@ -90,7 +92,7 @@ void Scheduler::take_from_journal(Batch& batch, std::size_t index) {
     batch.queue.push_back({index});
     return;
   }
-  // It has no record yet, and a run that brings none is given up.
+  // A quarantined experiment has no record yet, and a run that adds no record is given up.
   if (is_quarantined(found->outcome) && !journal_.has_record_of(*found)) journal_.finished(*found);
   if (listener_) listener_(*found, true);
   batch.records[index] = std::move(found);
@@ -137,7 +139,8 @@ Scheduler::Slot Scheduler::slot_for(const Batch& batch, const Pending& pending,
   };
   const auto trusted = choose(suspects);
   auto fast = choose(slow);
-  // A network in the way changes more than a slow worker.
+  // A slow worker disturbs a measurement less than a network between hosts does, so that fast
+  // workers must not span more hosts.
   if (!fast.empty() && count_hosts(fast) <= count_hosts(trusted)) return {std::move(fast), 0};
   Slot slot{trusted, 1};
   for (const auto& avoid : {own, std::vector<int>()}) {
@@ -147,7 +150,8 @@ Scheduler::Slot Scheduler::slot_for(const Batch& batch, const Pending& pending,
   return slot;
 }
 
-// With nothing running, whatever is idle is the best there is.
+// Whether waiting for workers that are busy would give a better slot. If nothing runs, the idle
+// workers are all there are.
 bool Scheduler::has_better(const Batch& batch, const Pending& pending, const Slot& slot) const {
   if (batch.running.empty()) return false;
   const auto best = slot_for(batch, pending, known_workers(batch));
@@ -173,7 +177,7 @@ bool Scheduler::is_short(const Batch& batch) {
 
 void Scheduler::finish(Batch& batch, const Completion& completion) {
   const auto found = batch.running.find(completion.id);
-  if (found == batch.running.end()) return;  // left over from a run that was stopped
+  if (found == batch.running.end()) return;  // an experiment of an earlier run(), which was stopped
   const Running over = std::move(found->second);
   batch.running.erase(found);
   note(completion.outcome);
@@ -186,7 +190,7 @@ void Scheduler::finish(Batch& batch, const Completion& completion) {
   batch.records[index] = std::move(record);
 }
 
-// What was measured slowly is worth more than a second try that ended otherwise.
+// A first, slow measurement is kept if the second try ended without a measurement.
 Record Scheduler::record_of(const Batch& batch, const Running& over,
                             const Completion& completion) const {
   const Pending& pending = over.pending;
@@ -209,7 +213,8 @@ bool Scheduler::doubt(Batch& batch, const Running& over, const Completion& compl
   const auto suspects = slow_.look(experiment.name, *measured, over.workers);
   if (over.pending.doubted) {
     const auto& first = std::get<Measured>(*over.pending.doubted);
-    auto elsewhere = over.pending.suspects;  // where too few were left it may have been one of them
+    // Too few others may have been left, so that suspects ran it again.
+    auto elsewhere = over.pending.suspects;
     std::erase_if(elsewhere, [&](const SlowSuspect& suspect) {
       return contains(ranks_of(over.workers), suspect.worker.rank);
     });
@@ -247,7 +252,7 @@ bool Scheduler::retry(Batch& batch, const Running& over, const Completion& compl
   if (over.pending.failed) return false;
   auto failed = find_fault(completion, over.workers);
   if (!failed) return false;
-  if (stop_requested()) return true;  // without a record: the resumed run tries it
+  if (stop_requested()) return true;  // no record is written, so that the resumed run tries it
   log_warning(concat(batch.experiments[over.pending.index].name, " failed (", failed->reason,
                      "); it is tried once more, on other ranks where there are enough"));
   batch.queue.push_front({over.pending.index, std::move(failed), {}, {}, 0});
@@ -278,7 +283,7 @@ void Scheduler::name_constant_culprits(const FailedTry& first, const Completion&
   }
 }
 
-// Who was sick in the run that goes on, unless so many were that the others are too few.
+// Retires the workers that were sick in the run that goes on, unless too few others would be left.
 void Scheduler::retire_again(int ranks) {
   for (const auto& record : journal_.records()) {
     for (const auto& failed : record.failed_tries) {

@@ -1,4 +1,5 @@
-// FIFO queue over a WorkerPool: slots, journal, resume, one retry of what may be a worker's fault.
+// A FIFO queue over a WorkerPool: slots, journal, resume, and one retry of failures that may be a
+// worker's fault.
 #pragma once
 
 #include <cstddef>
@@ -18,10 +19,10 @@
 
 namespace dstune {
 
-/// Too few workers for a group.
+/// Says that there are too few workers for a group.
 struct Shortage {
   std::string experiment;
-  int needed = 0;  ///< workers
+  int needed = 0;  ///< the workers that it needs
   int left = 0;
 };
 
@@ -29,61 +30,63 @@ struct Shortage {
 /// spans as few hosts as it would with all workers idle, and waits for such a slot rather than
 /// being measured over a slower network than the others.
 ///
-/// A failure that may be a worker's (find_fault) is followed by one more try, on other ranks if the
-/// pool has enough: it waits for them. Its culprits get nothing else meanwhile. If it runs without
-/// them, those that are sick are retired, by name; if it fails again, that is its outcome.
+/// A failure that may be a worker's fault (find_fault) is followed by one more try, on other ranks
+/// if the pool has enough, for which the experiment waits. Meanwhile its culprits get no other
+/// experiment if there are enough others. If it runs without them, those that are sick are retired,
+/// and a message names them; if it fails again, the failure is its outcome.
 ///
-/// What was measured with a worker that looks slow (SlowWorkers) is measured once more on others,
-/// where there are enough, and that is its outcome; the first is among its failed tries. Who is
-/// slow gets work only where the others are too few.
+/// An experiment that was measured with a worker that looks slow (SlowWorkers) is measured once
+/// more on others, if there are enough. The second measurement is its outcome, and the first is
+/// among its failed tries. Slow workers get work only where the others are too few.
 class Scheduler {
  public:
-  /// Called for every finished record, measured now or found in the journal.
+  /// Is called for every finished record, measured now or found in the journal.
   using Listener = std::function<void(const Record& record, bool from_journal)>;
-  /// True ends the run early (a signal): experiments not yet started are not. Those that run are
-  /// waited for, unless WorkerPool::wait() returns without one (a pool that knows of the signal);
-  /// Journal::stopped() is called first.
+  /// Returns true to end the run early (a signal): no more experiments are started. Those that run
+  /// are waited for, unless WorkerPool::wait() returns without one (as a pool that knows of the
+  /// signal does); Journal::stopped() is called first.
   using StopRequest = std::function<bool()>;
 
   /// `listener` and `stop_requested` may be empty.
   Scheduler(WorkerPool& pool, Journal& journal, Listener listener, StopRequest stop_requested);
 
-  /// The records in the order of `batch`, equal experiments once each; shorter if the run was
-  /// stopped, no group of workers is large enough any more (shortage()), or sums were wrong
-  /// (wrong_sums(); experiments that run are waited for). Equal experiments run once. "started" is
-  /// in the journal before an experiment is sent, "finished" before the listener or the caller
-  /// hears of it.
+  /// Runs `batch` and returns its records in the order of `batch`; equal experiments run once and
+  /// have one record. The list is shorter if the run was stopped, if too few workers are left for a
+  /// group (shortage()), or if sums were wrong (wrong_sums(); experiments that run are waited for).
+  /// "started" is in the journal before an experiment is sent, "finished" before the listener or
+  /// the caller learns of it.
   std::vector<Record> run(const std::vector<Experiment>& batch);
 
-  /// Why run() gave up, if so: it starts nothing any more.
+  /// The shortage for which run() gave up, if it did: it starts no more experiments.
   const std::optional<Shortage>& shortage() const { return shortage_; }
 
-  /// Why run() gave up, if collectives gave wrong sums, with the ranks: it starts nothing any more.
+  /// The reason, with the ranks, if run() gave up because collectives gave wrong sums: it starts no
+  /// more experiments.
   const std::optional<std::string>& wrong_sums() const { return wrong_sums_; }
 
-  /// A line for each rank that is retired since it lost its device: "rank 3 on nodeB: why".
+  /// A line for each rank that is retired because it lost its device: "rank 3 on nodeB: why".
   const std::vector<std::string>& lost_devices() const { return lost_devices_; }
 
   /// A line for each worker that was found to be slow: "rank 3 on nodeB had 26 % of a core ...".
   const std::vector<std::string>& slow_workers() const { return slow_.lines(); }
 
-  /// How many experiments of `ranks` ranks can run at once now: the tuner's k.
+  /// The number of experiments of `ranks` ranks that can run at once now.
   int slots(int ranks) const;
 
  private:
   struct Pending {
-    std::size_t index = 0;  ///< in the batch
+    std::size_t index = 0;  ///< the experiment's place in the batch
     std::optional<FailedTry> failed = {};
-    /// Then, if it was measured, but with workers that looked slow: what came of it, and who they
-    /// were.
+    /// If it failed because the workers looked slow: the measurement, those workers, and when it
+    /// started.
     std::optional<Outcome> doubted = {};
     std::vector<SlowSuspect> suspects = {};
-    Seconds started = 0;  ///< then
+    Seconds started = 0;  ///< when the doubted measurement started
   };
   struct Slot {
     std::vector<Worker> workers;
-    /// 0: none that is slow or under suspicion, 1: none under suspicion, 2: not its own culprits,
-    /// 3: whoever is there.
+    /// What the slot admits. 0: no worker that is slow or under suspicion, 1: none under suspicion,
+    /// 2: none of its own culprits, 3: any worker.
     int concessions = 0;
   };
   struct Running {
@@ -103,7 +106,8 @@ class Scheduler {
   void start_what_fits(Batch& batch);
   Slot slot_for(const Batch& batch, const Pending& pending, const std::vector<Worker>& from) const;
   bool has_better(const Batch& batch, const Pending& pending, const Slot& slot) const;
-  std::vector<Worker> known_workers(const Batch& batch) const;  ///< idle, or running some of it
+  /// Idle workers, and those that run an experiment of the batch.
+  std::vector<Worker> known_workers(const Batch& batch) const;
   bool is_short(const Batch& batch);
   void give_up_queue(Batch& batch);
   void keep_doubted(Batch& batch, const Pending& pending);
@@ -111,7 +115,8 @@ class Scheduler {
   void finish(Batch& batch, const Completion& completion);
   void note(const Outcome& outcome);
   bool retry(Batch& batch, const Running& over, const Completion& completion);
-  /// Whether it is to be measured again as it was slow, which its workers are learnt from.
+  /// Learns from the measurement how fast its workers were. @returns whether it is to be measured
+  /// again, because some looked slow
   bool doubt(Batch& batch, const Running& over, const Completion& completion);
   Record record_of(const Batch& batch, const Running& over, const Completion& completion) const;
   void judge(const Running& over, const Completion& completion, const Record& record);
@@ -124,12 +129,13 @@ class Scheduler {
   StopRequest stop_requested_;
   std::uint64_t next_id_ = 1;
   bool stopped_ = false;
-  bool remembers_ = false;  ///< who was retired in the run that goes on
+  /// The workers that were retired in the run that goes on are retired again.
+  bool remembers_ = false;
   std::optional<Shortage> shortage_;
   std::optional<std::string> wrong_sums_;
   std::vector<std::string> lost_devices_;
   SlowWorkers slow_;
-  std::set<int> named_;  ///< as the constant culprit
+  std::set<int> named_;  ///< ranks that were named as the constant culprit
 };
 
 }  // namespace dstune

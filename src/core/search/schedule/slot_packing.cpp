@@ -32,7 +32,7 @@ Hosts::iterator largest(Hosts& hosts) {
   });
 }
 
-/// As choose_slot(), with those of `last` behind the others of their host.
+/// Chooses like choose_slot(), but puts the workers of `last` behind the others of their host.
 std::vector<Worker> pack(const std::vector<Worker>& idle, int ranks, const std::vector<int>& last) {
   auto missing = static_cast<std::size_t>(ranks);
   if (idle.size() < missing) return {};

@@ -1,4 +1,5 @@
-// Which idle workers an experiment gets: as few hosts as possible, the fullest fit first.
+// Chooses the idle workers for an experiment: on as few hosts as possible, with the tightest fit
+// first.
 #pragma once
 
 #include <vector>
@@ -9,21 +10,22 @@ namespace dstune {
 
 bool contains(const std::vector<int>& ranks, int rank);
 
-/// World ranks of `workers`, in their order.
+/// The world ranks of `workers`, in their order.
 std::vector<int> ranks_of(const std::vector<Worker>& workers);
 
-/// `workers` but those of `ranks`.
+/// The `workers` that are not among `ranks`.
 std::vector<Worker> without(const std::vector<Worker>& workers, const std::vector<int>& ranks);
 
-/// Different hosts of `workers`.
+/// The number of different hosts of `workers`.
 int count_hosts(const std::vector<Worker>& workers);
 
-/// Hosts that `ranks` of `workers` must span at least; 0 if there are too few workers.
+/// The least number of hosts that `ranks` of `workers` can span; 0 if there are too few workers.
 int fewest_hosts(const std::vector<Worker>& workers, int ranks);
 
 /// `ranks` of the `idle` workers, sorted by host, then rank; empty if there are too few. They span
 /// as few hosts as possible: the one host whose idle workers fit best, or else the hosts with the
-/// most idle workers and for the rest the host that fits best. Equal hosts: the first.
+/// most idle workers and, for the rest, the host that fits best. Of equal hosts the first is
+/// chosen.
 ///
 /// @param idle   sorted by host, then rank, as WorkerPool::idle() gives it
 /// @param avoid  world ranks that are taken only if there are too few others, or only others on
@@ -31,7 +33,8 @@ int fewest_hosts(const std::vector<Worker>& workers, int ranks);
 std::vector<Worker> choose_slot(const std::vector<Worker>& idle, int ranks,
                                 const std::vector<int>& avoid = {});
 
-/// Slots of `ranks` that the idle workers make at once, none spanning more hosts than the first.
+/// The number of slots of `ranks` that the idle workers make at once, none of which spans more
+/// hosts than the first.
 int count_slots(std::vector<Worker> idle, int ranks);
 
 }  // namespace dstune

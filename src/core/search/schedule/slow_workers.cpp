@@ -12,18 +12,21 @@ namespace {
 
 constexpr double kSlow = 1.3;
 constexpr int kExperiments = 3;
-/// Of a core: two that share one are slow beside those who have one each, but of three that share
-/// two cores by turns none is.
+/// The factor between shares of a core from which a worker counts as slow: two workers on one core
+/// are slow beside those with a core each, but of three workers that take turns on two cores none
+/// is.
 constexpr double kSlowShare = 1.6;
-/// Where more than a quarter of the others have less than this the machine is busy, and who gets
-/// the cores changes.
+/// If more than a quarter of the others have less than this share of a core, the machine is busy,
+/// and the workers that get the cores change.
 constexpr double kQuietShare = 0.75;
 constexpr double kSlowOnBusy = 3;
-/// No turn of three that meet on one core for a while.
+/// A factor that three workers which meet on one core for a while do not reach.
 constexpr double kSureShare = 2.4;
-/// How often a suspicion by shares may turn out to be none: each costs an experiment.
+/// How many suspicions of a worker by its share may prove unfounded before shares are no longer
+/// held against it: each costs an experiment.
 constexpr int kMostCleared = 3;
-/// Of work, below which an experiment alone says nothing: a limit's period is 0.1 s.
+/// Seconds of work below which an experiment alone says nothing, because the period of a limit on
+/// processor time is 0.1 s.
 constexpr Seconds kLeastWork = 0.1;
 
 using Uses = std::deque<CoreUse>;
@@ -50,7 +53,8 @@ Seconds work_of(const Uses& uses) {
                          [](Seconds sum, const CoreUse& use) { return sum + use.wanted; });
 }
 
-/// By how much less than the others one must have; `shares` not empty.
+/// The factor by which a worker must have less of a core than the others to be slow; `shares` is
+/// not empty.
 double least_factor(std::vector<double> shares) {
   const auto quarter = shares.begin() + static_cast<std::ptrdiff_t>(shares.size() / 4);
   std::nth_element(shares.begin(), quarter, shares.end());
@@ -63,7 +67,7 @@ std::string name_of(const Worker& worker) {
   return concat("rank ", worker.rank, " on ", worker.host);
 }
 
-/// Why the slowest of a group is slow beside its peers, and its place; or "".
+/// The place of the slowest rank of a group, and why it is slow beside its peers; "" if it is not.
 std::pair<std::size_t, std::string> slowest_of_group(const std::vector<Seconds>& times) {
   if (times.size() < 2) return {0, ""};
   const auto slowest = std::max_element(times.begin(), times.end());

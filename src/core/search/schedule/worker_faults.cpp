@@ -23,7 +23,8 @@ std::vector<FailedTry::Culprit> choose(const std::vector<Worker>& workers,
 std::optional<FailedTry> find_fault(const OutOfMemory& fault, const std::vector<Worker>& workers,
                                     const std::vector<int>& culprits) {
   const bool reported = !culprits.empty();
-  // Outside the device's memory, and nobody is left to say so: ended by the system.
+  // No rank reported the fault and no request is known: the system ended the rank for want of host
+  // memory.
   if (!reported && fault.requested == 0) return std::nullopt;
   if (!is_machines(fault)) return std::nullopt;
   auto short_of_memory = choose(workers, reported ? culprits : std::vector<int>{fault.rank});

@@ -1,4 +1,5 @@
-// Where experiments run: real ranks (mpi), or a scripted stand-in (tests).
+// The interface to the workers that run experiments: real ranks (mpi), or a scripted stand-in
+// (tests).
 #pragma once
 
 #include <cstdint>
@@ -49,10 +50,11 @@ class WorkerPool {
   virtual void retire(int rank) = 0;
 
   /// Waits until at least one experiment ended or the pool changed (a worker came back or was
-  /// lost); what ended, possibly nothing. Time-outs and lost workers are outcomes (Failed).
+  /// lost). @returns the experiments that ended, possibly none. Time-outs and lost workers are
+  /// outcomes (Failed)
   virtual std::vector<Completion> wait() = 0;
 
-  /// From now on wait() calls `work` (which may be empty) again and again while it waits.
+  /// Makes wait() call `work` (which may be empty) again and again while it waits.
   virtual void call_while_waiting(std::function<void()> work) = 0;
 };
 

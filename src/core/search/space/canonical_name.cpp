@@ -16,7 +16,7 @@ std::string acronym(std::string_view key) {
   return letters;
 }
 
-// str() of Python, and repr() of what is inside a list or a dictionary.
+// The text that Python's str() makes of a value, or repr() of one inside a list or a dictionary.
 std::string python_text(const json::value& value, bool is_inside = false);
 
 std::string python_list(const json::array& list) {
@@ -62,7 +62,7 @@ std::string offload_name(const json::value& section) {
   return name;
 }
 
-// The last letter is dropped, whatever it is, as in DeepSpeed.
+// The last letter of the name is dropped, whatever it is, as in DeepSpeed.
 std::string name_of_keys(const json::object& config, const TuningKeys& keys) {
   std::string name;
   for (const auto& member : config) {

@@ -11,7 +11,7 @@
 namespace dstune {
 namespace {
 
-/// Makes one number of many.
+/// Hashes many values into one number.
 class Hash {
  public:
   template <class... Values>
@@ -71,7 +71,8 @@ void add_dry_run(Hash& hash, std::uint64_t walk, const Measured& measured) {
   hash.add_all(peak.categories.bytes);
 }
 
-// What the caching allocator reserves depends on the room that there is.
+// Whether a step fits within `limit`. What the caching allocator reserves depends on the limit, so
+// that a second dry run with the limit decides.
 bool fits_within(Bytes limit, const Measured& measured, Experiment& experiment,
                  const DryRunner& dry_run, int rank) {
   if (limit == 0 || measured.peak_memory.counted() <= limit) return true;

@@ -1,5 +1,5 @@
-// What a configuration would do to all ranks: the step itself, as a number, and its memory; and
-// which configurations can only lose.
+// The effect of a configuration on all ranks: the step itself, as a number, and its memory; and
+// which configurations cannot be the best.
 #pragma once
 
 #include <cstdint>
@@ -12,26 +12,28 @@
 
 namespace dstune {
 
-/// Of one experiment.
+/// The effect of one experiment.
 struct Effect {
-  std::uint64_t number = 0;  ///< equal for two experiments: the same step, on every rank
-  Measured dry;              ///< see PooledCandidate
+  /// If two experiments have the same number, they are the same step on every rank.
+  std::uint64_t number = 0;
+  Measured dry;  ///< see PooledCandidate
   bool fits = false;
-  std::string shortage;  ///< why it does not fit
-  std::string skipped;   ///< why there is no step at all; then the rest means nothing
+  std::string shortage;  ///< why it does not fit; "" if it does
+  std::string skipped;   ///< why there is no step at all; the other members then mean nothing
 };
 
-/// Those of ranks_to_look_at() whose steps may differ: rank 0 alone where nothing is divided, or
-/// all is divided evenly.
+/// The ranks of ranks_to_look_at() whose steps may differ: rank 0 alone where nothing is divided
+/// among the ranks, or everything evenly.
 std::vector<int> ranks_that_differ(const StepConfig& step, const ModelParameters& parameters,
                                    int ranks);
 
-/// Runs `experiment` dry on `ranks`, with and without its memory limit.
+/// Runs `experiment` dry on `ranks`, without its memory limit and where necessary with it.
 Effect find_effect(Experiment experiment, const std::vector<int>& ranks, const DryRunner& dry_run);
 
 /// True if `a` needs at least as much as `b` of everything that a dry run counts: memory, bytes and
-/// calls of collectives, those of them beside which nothing runs, passes, waits and host events;
-/// and more of one of them. Both have the same micro-batch and accumulation.
+/// calls of collectives, also of those beside which nothing else runs, passes, waits and host
+/// events; and more than `b` of one of these. Both must have the same micro-batch and accumulation
+/// steps.
 bool is_dominated(const Measured& a, const Measured& b);
 
 }  // namespace dstune

@@ -15,7 +15,7 @@ struct KnownFault {
   std::string_view fault;
   std::string_view versions;
   std::string_view source;
-  DeepSpeedVersion mended = kNever;  ///< the first release without it; never: not known
+  DeepSpeedVersion mended = kNever;  ///< the first release without the fault; kNever: not known
   DeepSpeedVersion first = kOldestDeepSpeed;
 };
 

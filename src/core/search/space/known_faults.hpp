@@ -9,9 +9,9 @@
 
 namespace dstune {
 
-/// A sentence for each fault that DeepSpeed's users have met with such a configuration and that
-/// its release has, or may have: what goes wrong, in which versions, and the public report. Nothing
-/// is wrong with it as it is modelled here.
+/// A sentence for each fault that DeepSpeed's users have met with such a configuration and that its
+/// release has, or may have: what goes wrong, in which versions, and the public report. The step
+/// that is modelled here does not have these faults.
 std::vector<std::string> known_faults(const StepConfig& config);
 
 }  // namespace dstune

@@ -10,7 +10,7 @@
 namespace dstune {
 namespace {
 
-constexpr std::size_t kMostValues = 8;  // of a list
+constexpr std::size_t kMostValues = 8;  // the most values of a list that are tried
 
 struct Lean {
   DeepSpeedConfig ds_config;
@@ -35,7 +35,8 @@ class LeanSearch {
     Lean best = at(space, places);
     const bool has_start = best.peak != kUnlimited;
     improve(space, places, best);
-    // The lists before the one that ended the trouble could not be compared.
+    // If the first point had no step, the lists before the one that led to a step could not be
+    // compared; they are now.
     if (!has_start) improve(space, places, best);
     return best;
   }
@@ -43,7 +44,7 @@ class LeanSearch {
  private:
   using Places = std::vector<std::size_t>;
 
-  // Once through all lists.
+  // Goes through all lists once, and keeps of each the value with which the peak is least.
   void improve(const Space& space, Places& places, Lean& best) const {
     for (std::size_t axis = 0; axis < places.size(); ++axis) {
       const std::size_t size = space.axes()[axis].size();
@@ -61,7 +62,7 @@ class LeanSearch {
     }
   }
 
-  // The only point of the space beside its axes is the least micro-batch.
+  // The only point of the space, beside its axes, is the least micro-batch.
   Lean at(const Space& space, const Places& places) const {
     std::uint64_t index = 0;
     for (std::size_t axis = 0; axis < places.size(); ++axis) {

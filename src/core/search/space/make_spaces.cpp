@@ -20,8 +20,8 @@ AxisGroup axis(const char* key, std::vector<json::value> values) {
 AxisGroup buckets(const char* key) { return axis(key, {50'000'000, 500'000'000, 1'000'000'000}); }
 
 // DeepSpeed's own default spaces and templates (docs/deepspeed-step.md, "DeepSpeed's autotuner:
-// spaces"): what the template of `stage` puts into zero_optimization, in its order, the stage
-// first. Numbers are integers.
+// spaces"). This is what the template of `stage` puts into zero_optimization, in its order, the
+// stage first. Numbers are integers.
 json::object deepspeeds_template(int stage) {
   if (stage == 0) return {{"stage", 0}};
   if (stage == 1) {
@@ -70,7 +70,8 @@ std::int64_t numel_within(const ModelParameters& parameters, std::size_t module,
   return sum;
 }
 
-// One layer, or what of it is trained: the largest module of which there are as many as layers.
+// The number of elements of one layer, or of its trained part: of the modules of which there are as
+// many as layers the largest counts.
 std::int64_t layer_numel(const ModelSpec& spec, const ModelParameters& parameters,
                          bool trained_alone) {
   std::map<std::string, std::int64_t> counts;
@@ -86,7 +87,7 @@ std::int64_t layer_numel(const ModelSpec& spec, const ModelParameters& parameter
 
 AxisGroup axis_of(const Knob& knob, std::vector<std::int64_t> values) {
   const bool is_switch = knob.rule.kind == ValueKind::boolean;
-  if (!is_switch) {  // ascending, each once
+  if (!is_switch) {  // other values are ascending, each once
     std::sort(values.begin(), values.end());
     values.erase(std::unique(values.begin(), values.end()), values.end());
   }
@@ -97,9 +98,9 @@ AxisGroup axis_of(const Knob& knob, std::vector<std::int64_t> values) {
   return {{std::move(axis)}};
 }
 
-// Our own default space: what changes time or memory in a stage, with the model's own sizes; what
-// changes the numbers that training computes is left alone. None in stage 0, where ZeRO does
-// nothing.
+// Our own default space: the knobs that change time or memory in a stage, with values from the
+// model's own sizes. Knobs that change the numbers which training computes are left alone. The list
+// is empty in stage 0, where ZeRO does nothing.
 std::vector<AxisGroup> default_axes(const ModelSpec& spec, const ModelParameters& parameters,
                                     int stage, int ranks) {
   const ModelSizes sizes{.hidden_size = spec.hidden_size,
@@ -175,7 +176,7 @@ class SpaceMaker {
   }
 
  private:
-  // What the user has chosen is not ours to search; "auto" leaves the choice to us.
+  // Our space leaves out the settings that the user has chosen; "auto" leaves the choice to us.
   bool is_users(const std::string& pointer) const {
     if (has_axis(users_axes_, pointer)) return true;
     if (config_.space.open.contains(pointer)) return false;

@@ -10,7 +10,7 @@
 namespace dstune {
 namespace {
 
-// Numbers that an update computes with, whatever they are.
+// The numbers with which an update computes do not change the step, so that they get one value.
 void settle_optimizer(OptimizerConfig& optimizer) {
   optimizer.lr = 0;
   const auto settle = [](auto& settings) {
@@ -23,7 +23,7 @@ void settle_optimizer(OptimizerConfig& optimizer) {
   if (is_torchs) std::get<AdamSettings>(optimizer.settings).torch = true;
 }
 
-/// Bytes of values, one after the other.
+/// Writes the bytes of values one after the other.
 class KeyWriter {
  public:
   template <class... Values>
@@ -70,7 +70,8 @@ class KeyWriter {
     const auto& [momentum, dampening, nesterov] = sgd;
     add(momentum, dampening, nesterov);
   }
-  // Nothing of the others is left by settle_optimizer().
+  // All other settings have been set to one value by settle_optimizer(), so that nothing is
+  // appended.
   template <class Settings>
   void append_settings(const Settings& /*settings*/) {}
 
@@ -80,7 +81,8 @@ class KeyWriter {
 }  // namespace
 
 NormalForm::NormalForm(const ModelParameters& parameters, int ranks) : ranks_(ranks) {
-  constexpr std::int64_t kPasses = 4;  // forwards and backwards, and again as parts of a leaf
+  // Forward and backward, and both again as parts of a leaf module.
+  constexpr std::int64_t kPasses = 4;
   for (const ParameterSpec& tensor : parameters.tensors) {
     numels_.push_back(tensor.numel());
     total_ += tensor.numel();

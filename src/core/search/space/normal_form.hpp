@@ -1,4 +1,4 @@
-// What a configuration does, without the knobs that do nothing where it stands.
+// The normal form of a configuration, in which knobs that do nothing have one value.
 #pragma once
 
 #include <cstdint>
@@ -10,17 +10,17 @@
 
 namespace dstune {
 
-/// Sets every knob that changes no step where it stands (the table of knobs says which do) to one
-/// value, and limits beyond the model's size to that. What is
-/// left may still be the same step under two forms: only a dry run says so (pool.hpp).
+/// Sets every knob that does not change the step of its configuration (the table of knobs says
+/// which do) to one value, and limits beyond the model's size to that size. Two normal forms may
+/// still be the same step, which only a dry run shows (pool.hpp).
 class NormalForm {
  public:
-  /// @param ranks  of an experiment
+  /// @param ranks  the number of ranks of an experiment
   NormalForm(const ModelParameters& parameters, int ranks);
 
   StepConfig of(const StepConfig& given) const;
 
-  /// Equal for two configurations if their normal forms are.
+  /// A key that is equal for two configurations if their normal forms are.
   std::string key(const StepConfig& config) const;
 
  private:
@@ -30,8 +30,8 @@ class NormalForm {
 
   std::vector<std::int64_t> numels_;  // ascending
   std::int64_t total_ = 0;
-  std::int64_t shard_ = 0;  // of a rank
-  std::int64_t trace_ = 0;  // more than the elements of all uses in a micro-step
+  std::int64_t shard_ = 0;  // elements of a rank's shard
+  std::int64_t trace_ = 0;  // above the elements of all uses of parameters in a micro-step
   int ranks_;
 };
 

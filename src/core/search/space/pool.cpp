@@ -21,13 +21,14 @@ namespace {
 
 constexpr std::size_t kMostOtherNames = 8;
 
-// Shorter sequences need less of everything, and do less.
+// Candidates with other sequence lengths are not compared: shorter sequences need less of
+// everything, and do less work.
 bool are_comparable(const PooledCandidate& a, const PooledCandidate& b) {
   return a.point == b.point && tuned_sequence_length(a.candidate.ds_config.json()) ==
                                    tuned_sequence_length(b.candidate.ds_config.json());
 }
 
-/// Goes through all points of all spaces.
+/// Makes the pool from all points of all spaces.
 class PoolMaker {
  public:
   PoolMaker(const TuningConfig& config, int group_size, const DryRunner& dry_run)
@@ -93,7 +94,7 @@ class PoolMaker {
     return static_cast<std::uint32_t>(pool_.verdicts.size() - 1);
   }
 
-  // One more of what is known; all of them are invalid if the first one turned out to be.
+  // Counts another point with a known verdict; it is invalid if the first point with it was.
   void repeat(std::uint32_t known, const Space& space, std::uint64_t index) {
     const Verdict& verdict = pool_.verdicts[known];
     if (verdict.kind == FateKind::invalid) {
@@ -133,7 +134,7 @@ class PoolMaker {
     return known->second;
   }
 
-  // Another space may have given it.
+  // Another space may have used the name already.
   std::string unused_name(const Candidate& candidate) {
     if (names_.insert(candidate.name).second) return candidate.name;
     std::string name = with_number(candidate.name, candidate.ds_config.json());

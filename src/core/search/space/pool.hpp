@@ -1,4 +1,5 @@
-// What is left of all spaces when what cannot matter, run or fit is thrown away.
+// The candidates that are left of all spaces without those that make no difference, cannot run or
+// do not fit.
 #pragma once
 
 #include <cstdint>
@@ -16,27 +17,31 @@
 
 namespace dstune {
 
-/// What an experiment would do on one rank. Local and fast. Tests give their own.
+/// Says what an experiment would do on one rank. A call is local and fast. Tests give runners of
+/// their own.
 using DryRunner = std::function<DryRun(const Experiment& experiment, int rank)>;
 
-/// The dry run of the real step's code; as make_memory_predictor().
+/// A runner that runs the real step's code dry. @param imitated  as for make_memory_predictor()
 DryRunner make_dry_runner(const Device* imitated = nullptr);
 
 /// One configuration to measure.
 struct PooledCandidate {
   Candidate candidate;
   Point point;
-  std::vector<std::string> other_names;  ///< with the same effect; of many the first few
-  std::uint64_t same_effect = 0;         ///< how many there are
-  Measured
-      dry;  ///< group rank 0: ledger and memory; times are 0. The peak is that of the worst rank
+  /// Names of configurations with the same effect; only the first few of many.
+  std::vector<std::string> other_names;
+  std::uint64_t same_effect = 0;  ///< how many configurations have the same effect
+  /// The ledger and the memory of the group's rank 0; times are 0, and the peak is that of the
+  /// worst rank.
+  Measured dry;
 };
 
 /// How many configurations of one stage are left after each step.
 struct StageFunnel {
   int stage = 0;
   std::uint64_t generated = 0;
-  std::map<std::string, std::uint64_t> invalid;  ///< by the sentence that says why
+  /// The numbers of invalid ones, by the sentence that says why.
+  std::map<std::string, std::uint64_t> invalid;
   std::uint64_t same_effect = 0;
   std::uint64_t does_not_fit = 0;
   std::uint64_t dominated = 0;
@@ -47,29 +52,29 @@ struct StageFunnel {
   std::uint64_t left() const { return fitting() - dominated; }
 };
 
-/// What becomes of a configuration.
+/// The possible ends of a configuration.
 enum class FateKind { pooled, invalid, same_effect, does_not_fit, dominated };
 
 std::string_view name_of(FateKind kind);
 
 struct Fate {
   FateKind kind = FateKind::pooled;
-  std::string reason;  ///< the rule, the bytes that are missing, or the name it is the same as
+  std::string reason;  ///< the rule, the missing bytes, or the name of the one with the same effect
 };
 
 /// One space of one stage, and what became of its points.
 struct SearchedSpace {
   Space space;
-  std::vector<std::uint32_t> verdicts;  ///< by index: a place in Pool::verdicts
+  std::vector<std::uint32_t> verdicts;  ///< by the point's index: a place in Pool::verdicts
 };
 
-/// What points have in common that end alike.
+/// What points with the same end have in common.
 struct Verdict {
   FateKind kind = FateKind::pooled;
-  std::string reason;       ///< of invalid ones, and of those that do not fit
-  std::string first;        ///< name of the first point, where there is a step at all
-  std::size_t space = 0;    ///< of the first point: place in Pool::spaces
-  std::uint64_t index = 0;  ///< and its index there
+  std::string reason;       ///< for invalid points, and for those that do not fit
+  std::string first;        ///< the name of the first point, if it has a step at all
+  std::size_t space = 0;    ///< the place of the first point's space in Pool::spaces
+  std::uint64_t index = 0;  ///< the first point's index in that space
 };
 
 struct Pool {
@@ -78,14 +83,14 @@ struct Pool {
   std::vector<SearchedSpace> spaces;
   std::vector<Verdict> verdicts;
 
-  /// What became of a point of `spaces[space]`.
+  /// The fate of the point with this index in `spaces[space]`.
   Fate fate(std::size_t space, std::uint64_t index) const;
 };
 
 /// Enumerates every space of every stage, checks each configuration, and keeps one of those that a
-/// dry run finds to be the same step, if it fits: in memory on every rank that is looked at
-/// (plan_stages). Memory does not grow with the number of configurations but for a few bytes each.
-/// @param plans  of config.stages
+/// dry run finds to be the same step, if it fits in memory on every rank that is looked at
+/// (plan_stages()). The pool's own memory grows by only a few bytes per configuration.
+/// @param plans  the plans of config.stages
 Pool make_pool(const TuningConfig& config, int group_size, const std::vector<StagePlan>& plans,
                const DryRunner& dry_run);
 

@@ -15,9 +15,9 @@ namespace {
 constexpr std::string_view kAccumulation = "gradient_accumulation_steps";
 constexpr std::string_view kMicroBatch = "train_micro_batch_size_per_gpu";
 constexpr std::string_view kTrainBatch = "train_batch_size";
-constexpr std::size_t kLongestName = 200;  // of a folder; files have 255
+constexpr std::size_t kLongestName = 200;  // the longest name of a folder; file systems allow 255
 
-// A folder has this name.
+// Replaces the letters that the name of a folder must not have.
 std::string as_folder(std::string name) {
   for (char& sign : name) {
     if (sign == '/' || static_cast<unsigned char>(sign) < 0x20U) sign = '-';
@@ -25,7 +25,8 @@ std::string as_folder(std::string name) {
   return name;
 }
 
-// DeepSpeed's experiments: the template's keys as they stand there, all others sorted.
+// The order of keys in DeepSpeed's experiments: those of the template in its order, all others
+// sorted.
 json::object in_name_order(const json::object& order, const json::object& config) {
   const json::object sorted = sorted_by_key(config).as_object();
   json::object result;
@@ -84,7 +85,8 @@ Space::Space(SpaceParts parts) : parts_(std::move(parts)), size_(parts_.points.s
   find_clashes();
 }
 
-// Within one space names differ where one list makes them differ.
+// Two names within one space differ if the names of one list's values do, so that each list is
+// compared by itself.
 void Space::find_clashes() {
   std::vector<std::size_t> places(parts_.axes.size() + 1, 0);
   for (std::size_t group = 0; group < parts_.axes.size(); ++group) {

@@ -12,7 +12,8 @@
 namespace dstune {
 namespace {
 
-/// What StepConfig::unsupported holds for a combination that DeepSpeed itself refuses.
+/// A text of StepConfig::unsupported for a combination that DeepSpeed itself refuses, and the
+/// sentence for people.
 struct Refusal {
   std::string_view key;
   std::string_view sentence;

@@ -1,4 +1,5 @@
-// Which configurations need no measurement: DeepSpeed refuses them, or they are not modelled.
+// Finds the configurations that cannot be measured: DeepSpeed refuses them, or they are not
+// modelled.
 #pragma once
 
 #include <optional>
@@ -17,7 +18,8 @@ class Validity {
   Validity(const TuningConfig& config, const ModelParameters& parameters, int ranks)
       : config_(config), parameters_(parameters), ranks_(ranks) {}
 
-  /// One sentence, the same for all configurations with the same fault; none: it is valid.
+  /// The fault in one sentence, which is the same for all configurations with that fault; none if
+  /// the configuration is valid.
   std::optional<std::string> fault(const DeepSpeedConfig& config) const;
 
  private:

@@ -17,11 +17,12 @@ namespace dstune {
 namespace {
 
 constexpr std::size_t kMostContenders = 4;
-constexpr double kWindow = 0.05;  // what is_clearly_better() takes for noise at most
+constexpr double kWindow = 0.05;  // the most that is_clearly_better() takes for noise
 constexpr int kMostRepetitions = 5;
 constexpr double kRealChance = 0.05;
 constexpr double kAsFast = 0.01;
-constexpr double kNegligible = 0.5;  // it adds an eighth to what is not known at all
+// Noise of half the spread adds an eighth to the total uncertainty.
+constexpr double kNegligible = 0.5;
 
 }  // namespace
 
@@ -89,7 +90,8 @@ double Confirmation::log_speed_of(const Record& record) const {
   return log_speed(metric_, samples, typical_step_time(std::get<Measured>(record.outcome)));
 }
 
-// By how much longer or shorter it took than when the search chose by its number.
+// Notes a repetition that took much longer or shorter than the measurement by which the search
+// chose.
 void Confirmation::compare_with_first(const Contender& contender, const Record& repetition) {
   const double longer = std::expm1(log_speed_of(contender.record) - contender.speeds.back());
   const double noise = std::hypot(relative_noise(std::get<Measured>(contender.record.outcome)),

@@ -54,7 +54,8 @@ std::vector<Contender> choose_finalists(std::vector<Record> stage_bests,
 
 namespace {
 
-/// Of the contenders' repetitions about their means.
+/// The deviations of the contenders' repetitions from their means: the sum of squares, and the
+/// degrees of freedom.
 struct Deviations {
   double squares = 0;
   double freedom = 0;

@@ -1,4 +1,5 @@
-// Who may be the best after a search, by repeated measurements.
+// The experiments that may be the best after a search, and how repeated measurements tell them
+// apart.
 #pragma once
 
 #include <cstddef>
@@ -11,14 +12,14 @@
 
 namespace dstune {
 
-/// An experiment that may be the best, and what its repetitions gave.
+/// An experiment that may be the best, and the results of its repetitions.
 struct Contender {
-  Record record;                                ///< of the search
-  std::vector<double> speeds;                   ///< log-speeds of the repetitions
-  int repetitions = 0;                          ///< those without numbers included
-  std::optional<Measured> last = std::nullopt;  ///< repetition with numbers
+  Record record;               ///< its record in the search
+  std::vector<double> speeds;  ///< the log-speeds of the repetitions
+  int repetitions = 0;         ///< how many there were, including those without numbers
+  std::optional<Measured> last = std::nullopt;  ///< the last repetition with numbers
 
-  double mean() const;  ///< of speeds, not empty
+  double mean() const;  ///< the mean of `speeds`, which must not be empty
 };
 
 /// The experiments of a search that noise may have put in the wrong order: the best and, best
@@ -27,25 +28,25 @@ struct Contender {
 std::vector<Contender> choose_contenders(const std::vector<Record>& records, Metric metric,
                                          double window, std::size_t most);
 
-/// It ran beside an experiment of another name.
+/// True if `record` ran beside an experiment of another name.
 bool overlaps_another(const Record& record, const std::vector<Record>& records);
 
-/// `stage_bests` (measured), if one of them ran beside another of `records`, which disturbs both;
-/// else none.
+/// The contenders of `stage_bests` (all measured) if one of them ran beside another of `records`,
+/// which disturbs both; else none.
 std::vector<Contender> choose_finalists(std::vector<Record> stage_bests,
                                         const std::vector<Record>& records);
 
-/// Standard deviation of a repetition's log-speed: that of all contenders together, with 1 % as if
-/// it had been seen twice.
+/// The standard deviation of a repetition's log-speed, estimated from all contenders together, with
+/// a prior of 1 % that has the weight of two degrees of freedom.
 double repetition_noise(const std::vector<Contender>& contenders);
 
-/// Likewise, of what was seen alone: none unless a contender was repeated twice with numbers.
+/// The same without the prior; none unless a contender was repeated at least twice with numbers.
 std::optional<double> measured_spread(const std::vector<Contender>& contenders);
 
-/// Of the difference of both means; both have repetitions with numbers.
+/// The standard error of the difference of both means; both must have repetitions with numbers.
 double standard_error(const Contender& a, const Contender& b, double noise);
 
-/// That `a` is truly faster than `b`; both have repetitions with numbers.
+/// The chance that `a` is truly faster than `b`; both must have repetitions with numbers.
 double chance_of_being_faster(const Contender& a, const Contender& b, double noise);
 
 }  // namespace dstune

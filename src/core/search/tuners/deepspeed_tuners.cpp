@@ -14,7 +14,7 @@ namespace dstune {
 namespace {
 
 constexpr std::size_t kFirst = 2;    // DeepSpeed's INIT_NUM
-constexpr std::uint64_t kOneIn = 5;  // its random_exploration_ratio is 0.2
+constexpr std::uint64_t kOneIn = 5;  // DeepSpeed's random_exploration_ratio is 0.2
 
 std::size_t take(std::vector<std::size_t>& open, std::size_t at) {
   const std::size_t taken = open[at];

@@ -10,8 +10,8 @@
 
 namespace dstune {
 
-/// Ends by tuner_early_stopping: the best, itself included, was followed by so many that are no
-/// better. Nothing ends before something was measured.
+/// A tuner that ends by tuner_early_stopping: when so many experiments were tried since the best,
+/// itself included. It does not end before something was measured.
 class DeepspeedTuner : public PoolTuner {
  protected:
   using PoolTuner::PoolTuner;
@@ -20,7 +20,7 @@ class DeepspeedTuner : public PoolTuner {
   std::string end() const final;
 };
 
-/// The candidates in their order.
+/// Tries the candidates in their order.
 class GridTuner final : public DeepspeedTuner {
  public:
   GridTuner(const TuningConfig& config, int group_size, Pool pool);
@@ -29,7 +29,7 @@ class GridTuner final : public DeepspeedTuner {
   std::vector<std::size_t> choose(std::size_t count) override;
 };
 
-/// Any candidate, none twice, in the order of dstune.seed.
+/// Tries the candidates in a random order that dstune.seed decides, none twice.
 class RandomTuner final : public DeepspeedTuner {
  public:
   RandomTuner(const TuningConfig& config, int group_size, Pool pool);
@@ -38,9 +38,9 @@ class RandomTuner final : public DeepspeedTuner {
   std::vector<std::size_t> choose(std::size_t count) override;
 };
 
-/// The pool's first candidate and a random one begin; then those with the best predictions, a fifth
-/// of them random instead, as DeepSpeed meant it (docs/tuner-faults.md, 20). Random is
-/// that of dstune.seed.
+/// Tries the pool's first candidate and a random one, then those with the best predictions, but a
+/// random one instead of each fifth on average, as DeepSpeed meant it (docs/tuner-faults.md, 20).
+/// dstune.seed decides the random choices.
 class ModelBasedTuner final : public DeepspeedTuner {
  public:
   ModelBasedTuner(const TuningConfig& config, int group_size, Pool pool,
@@ -49,9 +49,9 @@ class ModelBasedTuner final : public DeepspeedTuner {
  private:
   std::vector<std::size_t> choose(std::size_t count) override;
   void take_in(const Record& record) override;
-  /// Puts the best predicted first.
+  /// Sorts `open` by predicted speed, the best first.
   void sort(std::vector<std::size_t>& open);
-  /// Which of `left` sorted candidates is taken as number `trial`.
+  /// The place, among `left` sorted candidates, of the one that is tried as number `trial`.
   std::size_t pick(std::size_t trial, std::size_t left) const;
 
   std::unique_ptr<Forecaster> forecaster_;

@@ -92,16 +92,17 @@ const Record* StageSweep::search_space(const StagePlan& plan, const StageResult&
 
 StageSweep::Exploration StageSweep::explore(int free_groups) {
   prober_.begin(free_groups);
-  // A larger micro-batch is a better start only where more samples at once are better.
+  // A stage's larger micro-batch is a better start for the next stage only where more samples at
+  // once are better.
   const bool progressive =
       config_.autotuning.metric != Metric::latency && config_.micro_batches.empty();
   Exploration found;
-  const Record* fast_best = nullptr;  // of the micro-batches alone
+  const Record* fast_best = nullptr;  // the best without the stages' spaces
   std::int64_t best_micro_batch = 0;
   std::int64_t previous_max = 0;
   for (const auto& plan : stages_) {
     if (prober_.is_over()) break;
-    // The file's settings do not fit; others of the stage's space may.
+    // If the file's settings do not fit, others of the stage's space may.
     const bool is_space_alone = !plan.feasible && plan.unsupported.empty();
     if (is_space_alone && !make_space_tuner_) continue;
     if (progressive && plan.feasible && plan.max_micro_batch < previous_max) {

@@ -1,4 +1,5 @@
-// DeepSpeed's fast mode: which stage and micro-batch size, with its known faults mended.
+// DeepSpeed's fast mode, which looks for the best stage and micro-batch, with its known faults
+// mended.
 #pragma once
 
 #include <functional>
@@ -18,25 +19,26 @@
 
 namespace dstune {
 
-/// The stages in ascending order, each from the largest micro-batch of the last one that was better
-/// (or larger), skipping those that fit fewer micro-batches. One experiment is better than another
-/// only beyond noise (is_clearly_better), so the smaller stage wins ties.
+/// Searches the stages in ascending order, each from the largest micro-batch of the last stage that
+/// was better or had a larger one, and skips those with a smaller largest micro-batch. One
+/// experiment is better than another only beyond noise (is_clearly_better()), so the smaller stage
+/// wins ties.
 ///
-/// tuner_num_trials bounds the points that are visited (what is fetched ahead is not counted);
-/// tuner_early_stopping belongs to the full mode and does nothing here.
+/// tuner_num_trials bounds the points that are visited (points that are fetched ahead do not
+/// count); tuner_early_stopping belongs to the full mode and does nothing here.
 ///
 /// With fast mode off each stage's own space follows its micro-batches (docs/deepspeed-step.md,
 /// "DeepSpeed's autotuner: micro-batches"), unless an earlier stage's micro-batches were better
-/// beyond noise; the best of both is the stage's. Where the file's settings do not fit, the space
-/// is searched with micro-batches of its own.
+/// beyond noise; the better result of both is the stage's. Where the file's settings do not fit,
+/// the space is searched with micro-batches of its own.
 class StageSweep final : public Tuner {
  public:
-  /// A tuner over the space of a stage, with these micro-batches (ascending).
+  /// Makes a tuner over the space of a stage, with these micro-batches (ascending).
   using MakeSpaceTuner = std::function<std::unique_ptr<Tuner>(
       const StagePlan& plan, const std::vector<std::int64_t>& micro_batches)>;
 
   /// The references must outlive this.
-  /// @param make_space_tuner  of the full mode; none: fast mode
+  /// @param make_space_tuner  makes the tuners of the full mode; empty: fast mode
   StageSweep(const TuningConfig& config, int group_size, const std::vector<StagePlan>& stages,
              MakeSpaceTuner make_space_tuner = {});
 
@@ -44,15 +46,17 @@ class StageSweep final : public Tuner {
   void learn(const Record& record) override;
   std::optional<Record> best() override;
   std::vector<Record> stage_bests() override;
-  /// Of the full mode: what each space's tuner says, with the stage.
+  /// The remarks of each space's tuner in the full mode, with the stage; in fast mode there are
+  /// none.
   std::vector<std::string> remarks() override;
 
  private:
-  /// What the stages came to, as far as it is known. The prober owns the records, or spaces_.
+  /// The results of the stages, as far as they are known. The prober or spaces_ owns the records.
   struct Exploration {
     const Record* best = nullptr;
     std::vector<const Record*> stage_bests;
-    std::vector<Candidate> wanted;  ///< of a stage's space, before the stages after it
+    /// Candidates of a stage's space, which come before the next stages.
+    std::vector<Candidate> wanted;
   };
   /// The full mode's search of one stage's space.
   struct SpaceSearch {
@@ -60,13 +64,13 @@ class StageSweep final : public Tuner {
     std::optional<Record> best;
   };
 
-  /// One pass of the search, from its first point.
+  /// Makes one pass of the search, from its first point.
   Exploration explore(int free_groups);
-  /// The better of the stage's micro-batches' best and its space's; asks the space's tuner for what
-  /// it wants.
+  /// The better one of the bests of the stage's micro-batches and of its space. It puts the
+  /// candidates for which the space's tuner asks into `wanted`.
   const Record* search_space(const StagePlan& plan, const StageResult& result, int free_groups,
                              std::vector<Candidate>& wanted);
-  /// Beyond noise; anything is better than null.
+  /// Whether `challenger` is better beyond noise; any is better than null.
   bool is_better(const Record& challenger, const Record* incumbent) const;
   void log_skipped(const StagePlan& plan, std::int64_t previous_max);
 
@@ -75,14 +79,15 @@ class StageSweep final : public Tuner {
   const std::vector<StagePlan>& stages_;
   MakeSpaceTuner make_space_tuner_;
   Prober prober_;
-  std::map<int, SpaceSearch> spaces_;          ///< by stage, those that were begun
-  std::map<std::string, int> asked_of_space_;  ///< stage by name of the experiment
-  std::map<std::string, Point> asked_;         ///< by name of the experiment
-  std::set<int> skipped_;                      ///< stages of which it was said
+  std::map<int, SpaceSearch> spaces_;          ///< by stage: the searches that were begun
+  std::map<std::string, int> asked_of_space_;  ///< by the experiment's name: its stage
+  std::map<std::string, Point> asked_;         ///< by the experiment's name: its point
+  std::set<int> skipped_;                      ///< the stages whose skipping was logged
 };
 
-/// The stages' micro-batches alone. The answer does not depend on how many experiments run at once:
-/// where several did, the best of each stage is measured once more alone, and these decide.
+/// Searches the stages' micro-batches without their spaces. The answer does not depend on how many
+/// experiments run at once: where several did, the best of each stage is measured once more alone,
+/// and these measurements decide.
 class FastMode final : public Confirmation {
  public:
   /// The references must outlive this.

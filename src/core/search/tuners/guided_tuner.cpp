@@ -13,9 +13,10 @@
 namespace dstune {
 namespace {
 
-/// A predictor that has seen less has no say in when to stop.
+/// The fewest measurements with which the predictor may decide to stop.
 constexpr std::size_t kLeastMeasured = 5;
-/// Above this a chance is as good as certain, and the faster one is the better choice.
+/// Chances above this are as good as certain, so that among these the faster candidate is the
+/// better choice.
 constexpr double kCertain = 0.95;
 
 }  // namespace
@@ -42,7 +43,7 @@ Guess GuidedTuner::guess(std::size_t index) {
 }
 
 double GuidedTuner::chance(std::size_t index, double threshold) {
-  // Every one that was out of memory with less makes it half as likely that this one fits.
+  // Each candidate that needs no more memory and did not fit halves the chance that this one fits.
   return std::ldexp(guess(index).chance_above(threshold), -trials().warnings(index));
 }
 

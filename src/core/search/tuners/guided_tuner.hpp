@@ -1,4 +1,5 @@
-// The tuner that asks where the best is most likely to be, and stops when it is nowhere else.
+// The tuner that measures the candidates most likely to be the best, and stops when no other is
+// likely to be.
 #pragma once
 
 #include <memory>
@@ -12,34 +13,36 @@
 
 namespace dstune {
 
-/// Next is the candidate with the highest chance of being better than the best beyond noise, over
-/// all stages and micro-batches at once. Idle groups get the next best as things will stand if what
-/// runs then comes out as predicted. It ends when no candidate has a chance of at least
-/// dstune.stop_at_chance.
+/// Tries next the candidate with the highest chance of being better than the best beyond noise,
+/// over all stages and micro-batches at once. Further idle groups get the candidates that would be
+/// next if the chosen ones came out as predicted. It ends when no candidate has a chance of at
+/// least dstune.stop_at_chance.
 class GuidedTuner final : public PoolTuner {
  public:
   GuidedTuner(const TuningConfig& config, int group_size, Pool pool,
               std::unique_ptr<Forecaster> forecaster);
 
-  /// With what was not tried, and how likely it was to be better.
+  /// The remarks of PoolTuner, with the number of untried candidates and the chance that one was
+  /// better.
   std::vector<std::string> remarks() override;
 
  private:
   std::vector<std::size_t> choose(std::size_t count) override;
   void take_in(const Record& record) override;
 
-  /// Of an untried candidate.
+  /// The predicted log-speed of an untried candidate.
   Guess guess(std::size_t index);
-  /// That it fits and is better than `threshold`.
+  /// The chance that the candidate fits and is better than `threshold`.
   double chance(std::size_t index, double threshold);
   /// The log-speed that counts as better than the best; none before anything was measured.
   std::optional<double> threshold() const;
-  /// Where in `open` the next one is.
+  /// The place in `open` of the candidate to try next.
   std::size_t most_promising(const std::vector<std::size_t>& open, std::optional<double> to_beat);
   bool has_learnt_enough() const;
 
   std::unique_ptr<Forecaster> forecaster_;
-  std::vector<std::optional<Guess>> guesses_;  ///< since something was learnt
+  /// By candidate: the prediction, if it was made since the last measurement was learnt.
+  std::vector<std::optional<Guess>> guesses_;
 };
 
 }  // namespace dstune

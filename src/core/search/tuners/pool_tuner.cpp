@@ -8,7 +8,8 @@
 namespace dstune {
 namespace {
 
-// splitmix64: the same numbers with every compiler, unlike the standard's distributions.
+// splitmix64, which gives the same numbers with every compiler, unlike the standard's
+// distributions.
 std::uint64_t mixed(std::uint64_t x) {
   x += 0x9e3779b97f4a7c15U;
   x = (x ^ (x >> 30U)) * 0xbf58476d1ce4e5b9U;

@@ -1,4 +1,4 @@
-// What all tuners over a pool have in common.
+// The common part of all tuners over a pool.
 #pragma once
 
 #include <cstddef>
@@ -15,8 +15,8 @@
 namespace dstune {
 
 /// Asks for candidates of the pool, each once, as many at a time as groups are free, until
-/// tuner_num_trials (docs/deepspeed-step.md, "DeepSpeed's autotuner: tuners") were tried or the way
-/// through the pool has an end of its own.
+/// tuner_num_trials (docs/deepspeed-step.md, "DeepSpeed's autotuner: tuners") were tried or the
+/// tuner's own rule ends the search.
 class PoolTuner : public Tuner {
  public:
   /// `config` must outlive this.
@@ -25,27 +25,28 @@ class PoolTuner : public Tuner {
   std::vector<Candidate> next(int free_groups) final;
   void learn(const Record& record) final;
   std::optional<Record> best() final;
-  /// How many were tried of how many, and what ended it.
+  /// How many candidates of how many were tried, and what ended the search.
   std::vector<std::string> remarks() override;
 
  protected:
-  /// Up to `count` of trials().open(), the most important first; none: the end.
+  /// Chooses up to `count` of trials().open(), the most important first; an empty list ends the
+  /// search.
   virtual std::vector<std::size_t> choose(std::size_t count) = 0;
   virtual void take_in(const Record&) {}
-  /// Why the way ends here although there is more to try; "" if it does not.
+  /// Why the search ends although there are more candidates to try; "" if it does not.
   virtual std::string end() const;
 
   const TuningConfig& config() const { return config_; }
   const Trials& trials() const { return trials_; }
   Metric metric() const { return config_.autotuning.metric; }
   Experiment experiment(std::size_t index) const;
-  /// Samples of an optimizer step, over all ranks.
+  /// The samples of an optimizer step of a candidate, over all ranks.
   std::int64_t samples(std::size_t index) const;
   std::string_view name() const { return name_; }
-  /// A number that is another for every trial and seed, and the same in every run.
+  /// A random number for a trial, which depends on the trial and the seed alone.
   std::uint64_t random(std::size_t trial) const;
 
-  /// "tuner_num_trials" or end(); "" while neither holds.
+  /// The reason why the search is over: "tuner_num_trials" or end(); "" while it is not.
   std::string why_over() const;
 
  private:

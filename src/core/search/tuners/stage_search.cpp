@@ -10,10 +10,12 @@
 namespace dstune {
 namespace {
 
-/// Below this a larger micro-batch is not worth looking for, nor a smaller one worth keeping on.
+/// The relative gain below which a larger micro-batch is not worth looking for, nor a still smaller
+/// one worth trying.
 constexpr double kPlateau = 0.05;
 
-/// Enough for any pool: the prober takes as many as it has slots.
+/// The points that are offered ahead. They are enough for any worker pool; the prober takes as many
+/// as it has slots.
 constexpr std::size_t kMostAhead = 64;
 
 }  // namespace
@@ -69,7 +71,7 @@ std::int64_t StageSearch::find_smallest(std::int64_t previous_max) {
   const auto least = config_.autotuning.min_train_micro_batch_size_per_gpu;
   const auto users = std::max(config_.start_micro_batch, least);
   auto first = previous_max;
-  // What the dry run refuses is not tried: the least stands in for the user's.
+  // A micro-batch that does not fit by dry run is not tried: the least one replaces the user's.
   if (first == 0) first = users <= plan_.max_micro_batch ? users : least;
   fetch_ahead(first);
   if (runs(first)) return first;
@@ -106,7 +108,8 @@ std::int64_t StageSearch::next_above(std::int64_t micro_batch) {
   if (measured == nullptr || each == 0 || measured->peak_memory.counted() >= limit) return 0;
   const auto room = static_cast<std::int64_t>((limit - measured->peak_memory.counted()) / each);
   if (room == 0) return 0;
-  const auto step = std::max(room, (micro_batch + 19) / 20);  // 1.05 of it, rounded up
+  // At least 5 % of the micro-batch, rounded up.
+  const auto step = std::max(room, (micro_batch + 19) / 20);
   const auto next = std::min(micro_batch + step, largest_allowed_micro_batch(config_, group_size_));
   return next > micro_batch ? next : 0;
 }

@@ -12,14 +12,16 @@
 
 namespace dstune {
 
-/// What a stage gave.
+/// The result of a stage.
 struct StageResult {
-  std::int64_t max_micro_batch = 0;  ///< largest that ran, or beyond which nothing is gained; or 0
-  const Record* best = nullptr;      ///< among the points visited in the stage; owned by the prober
-  std::vector<Point> candidates;     ///< 4. below, or the user's list
+  /// The largest that ran, or beyond which nothing is gained; 0 if none ran.
+  std::int64_t max_micro_batch = 0;
+  /// The best of the points visited in the stage; owned by the prober.
+  const Record* best = nullptr;
+  std::vector<Point> candidates;  ///< the list of step 4 of run(), or the user's list
 };
 
-/// Middles of [low, high] that a bisection may visit, breadth first, at most `count`.
+/// The middles that a bisection of [low, high] may visit, breadth first, at most `count`.
 std::vector<std::int64_t> bisection_tree(std::int64_t low, std::int64_t high, std::size_t count);
 
 class StageSearch {
@@ -27,7 +29,7 @@ class StageSearch {
   /// All references must outlive the search.
   StageSearch(Prober& prober, const TuningConfig& config, int group_size, const StagePlan& plan);
 
-  /// 1. With a list of the user's: exactly those. Otherwise
+  /// 1. With a list of the user's it visits exactly those. Otherwise it visits
   /// 2. the smallest micro-batch: `previous_max`, or (0) the user's, or the least allowed;
   /// 3. the largest that runs: the estimate, upwards while measured memory leaves room for more, or
   ///    0.95 of it and bisection, until the gain is below 5 %;
@@ -43,7 +45,7 @@ class StageSearch {
   std::int64_t find_smallest(std::int64_t previous_max);
   std::int64_t find_largest(std::int64_t smallest);
   std::int64_t raise(std::int64_t largest);
-  /// The next micro-batch above that the measured peak leaves room for; 0: none.
+  /// The next micro-batch above `micro_batch` for which its measured peak leaves room; 0: none.
   std::int64_t next_above(std::int64_t micro_batch);
   std::int64_t bisect(std::int64_t runs, std::int64_t high);
   std::vector<Point> candidates(std::int64_t smallest, std::int64_t largest) const;

@@ -1,4 +1,4 @@
-// A tuner that ends when its time is over.
+// A tuner that ends when its time budget is used up.
 #pragma once
 
 #include <memory>
@@ -7,19 +7,19 @@
 
 namespace dstune {
 
-/// Asks the tuner inside as long as another experiment like those before (their median time) would
-/// end within the budget; the first is always run. The time is that of the journal, in which the
-/// runs that were resumed count as one: so a resumed run ends where it would have ended.
+/// Asks the tuner inside as long as another experiment of the median duration so far would end
+/// within the budget; the first is always run. The time is that of the journal, in which a run and
+/// its resumptions count as one, so a resumed run ends where it would have ended.
 class TimeBudget final : public Tuner {
  public:
-  /// @param budget  seconds since the start of the run
-  /// @param share   of it that may be used up here
+  /// @param budget  the seconds since the start of the run
+  /// @param share   the share of the budget that may be used up here
   TimeBudget(std::unique_ptr<Tuner> tuner, Seconds budget, double share = 1);
 
   std::vector<Candidate> next(int free_groups) override;
   void learn(const Record& record) override;
   std::optional<Record> best() override { return tuner_->best(); }
-  /// With what the budget left undone.
+  /// The remarks of the tuner inside, with one that the budget ended the search if it did.
   std::vector<std::string> remarks() override;
 
  private:
@@ -29,8 +29,8 @@ class TimeBudget final : public Tuner {
   Seconds budget_;
   double share_;
   Seconds spent_ = 0;
-  std::vector<Seconds> durations_;  ///< of experiments
-  bool has_cut_ = false;            ///< something was left undone
+  std::vector<Seconds> durations_;  ///< the durations of experiments
+  bool has_cut_ = false;            ///< the budget ended the search before its end
 };
 
 }  // namespace dstune

@@ -59,8 +59,8 @@ std::vector<std::size_t> Trials::untried() const {
 
 std::vector<std::size_t> Trials::open() const {
   std::vector<std::size_t> open;
-  std::map<int, std::size_t> smallest;  // of the deferred, by stage
-  std::set<int> with_others;            // stages
+  std::map<int, std::size_t> smallest;  // by stage: the deferred candidate that needs least memory
+  std::set<int> with_others;            // stages with candidates that are not deferred
   for (const std::size_t i : untried()) {
     const int stage = at(i).point.stage;
     if (warnings(i) == 0) {

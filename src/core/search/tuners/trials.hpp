@@ -1,4 +1,4 @@
-// What has been tried of a pool, what came of it, and what may be tried next.
+// The candidates of a pool that were tried, their outcomes, and those that may be tried next.
 #pragma once
 
 #include <cstddef>
@@ -13,11 +13,11 @@
 
 namespace dstune {
 
-/// The candidates of a pool by their index, and what was learnt of each.
+/// Holds the candidates of a pool by their index, and what was learnt of each.
 ///
-/// What was out of memory teaches: candidates of the same stage that need as much or more by dry
-/// run are deferred until all that need less have been tried, and then come one by one, the
-/// smallest first. What needs no more than one that ran is not deferred.
+/// A candidate that was out of memory defers those of its stage that need as much memory or more by
+/// dry run until all others of the stage have been tried; then they come one by one, the smallest
+/// first. A candidate that needs no more than one that ran is not deferred.
 class Trials {
  public:
   Trials(Pool pool, Metric metric);
@@ -25,26 +25,27 @@ class Trials {
   std::size_t size() const { return pool_.candidates.size(); }
   const PooledCandidate& at(std::size_t index) const { return pool_.candidates[index]; }
 
-  /// @throws std::out_of_range  if the experiment is no candidate's
+  /// @throws std::out_of_range  if the experiment is of no candidate
   void learn(const Record& record);
 
   std::size_t tried() const { return tried_; }
   bool is_tried(std::size_t index) const { return records_[index].has_value(); }
-  /// nullptr if it was not tried, or has no numbers.
+  /// The measurement of a candidate; nullptr if it was not tried, or has no numbers.
   const Measured* measured(std::size_t index) const;
   std::size_t measurements() const { return measurements_; }
 
-  /// What may be tried now, in the pool's order; last, by stage, the deferred that have their turn.
+  /// The candidates that may be tried now, in the pool's order; the deferred ones whose turn it is
+  /// come last, by stage.
   std::vector<std::size_t> open() const;
   std::vector<std::size_t> untried() const;
-  /// How many of the same stage were out of memory that need no more of it; 0 if one ran that needs
-  /// as much.
+  /// The number of candidates of the same stage that were out of memory although they need no more
+  /// than this one; 0 if one ran that needs as much.
   int warnings(std::size_t index) const;
 
-  /// The best measured, the earlier of equal ones; none if nothing was.
+  /// The best measured candidate, the earlier one of equals; none if nothing was measured.
   std::optional<std::size_t> best() const { return best_; }
   const Record& record(std::size_t index) const { return *records_[index]; }
-  /// Candidates that were tried since the best, itself included; 0: there is none.
+  /// The number of candidates that were tried since the best, itself included; 0 if there is none.
   std::size_t since_best() const { return best_ ? tried_ - best_trial_ : 0; }
 
  private:
@@ -54,12 +55,13 @@ class Trials {
   Metric metric_;
   std::map<std::string, std::size_t> by_name_;
   std::vector<std::optional<Record>> records_;
-  std::map<int, std::vector<Bytes>> too_large_;  ///< by stage: what was out of memory
-  std::map<int, Bytes> ran_;                     ///< by stage: the most that ran
+  /// By stage: the memory of candidates that were out of memory, ascending.
+  std::map<int, std::vector<Bytes>> too_large_;
+  std::map<int, Bytes> ran_;  ///< by stage: the most memory of a candidate that ran
   std::size_t tried_ = 0;
   std::size_t measurements_ = 0;
   std::optional<std::size_t> best_;
-  std::size_t best_trial_ = 0;  ///< how many had been tried before it
+  std::size_t best_trial_ = 0;  ///< how many candidates had been tried before the best
 };
 
 }  // namespace dstune

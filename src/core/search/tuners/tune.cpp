@@ -30,7 +30,8 @@ void warn_of_fast_mode(const TuningConfig& config) {
                      "the other tuners search the whole space"));
 }
 
-// A stage that is not modelled says nothing about memory: the others do.
+// Whether memory alone is why nothing was found. A stage that is not modelled says nothing about
+// memory, so that only the others count.
 bool is_memory_alone(const std::vector<StagePlan>& stages, const std::vector<Record>& records) {
   const bool has_modelled = std::any_of(
       stages.begin(), stages.end(), [](const StagePlan& plan) { return plan.unsupported.empty(); });
@@ -49,21 +50,22 @@ int largest_group(const TuningConfig& config, int workers, const MemoryPredictor
         return ranks;
       }
     } catch (const ConfigError&) {
-      continue;  // the user's batch sizes leave nothing for so few ranks
+      continue;  // the user's batch sizes leave no micro-batch for so few ranks
     }
   }
   return 0;
 }
 
-/// Stands in for a run that fits and is as good as any other.
+/// A record that replaces a run which fits and is as good as any other.
 Record pretend(const Experiment& experiment) {
   Measured measured;
   measured.steps = 1;
   measured.step_time = {1, 1, 1, 0};
   measured.samples_per_s = 1;
   measured.flops_per_s_per_rank = 1;
-  measured.peak_memory.total = std::numeric_limits<Bytes>::max();  // no room for more
-  Experiment named;  // a whole configuration in every record would be a second copy of all
+  // Leaves no room for larger micro-batches.
+  measured.peak_memory.total = std::numeric_limits<Bytes>::max();
+  Experiment named;  // without the configuration, of which every record would hold a second copy
   named.name = experiment.name;
   return {named, measured, {}, 0, 0};
 }
@@ -119,7 +121,7 @@ std::vector<Experiment> plan_experiments(const TuningConfig& config, int group_s
 
 namespace {
 
-/// What the tuner asks for, measured, until it is finished or the run is stopped.
+/// Measures the candidates for which the tuner asks, until it is finished or the run is stopped.
 std::vector<Record> measure(const TuningConfig& config, int group_size, Scheduler& scheduler,
                             Tuner& tuner, bool& stopped) {
   std::vector<Record> all;
@@ -134,7 +136,7 @@ std::vector<Record> measure(const TuningConfig& config, int group_size, Schedule
     stopped = records.size() < batch.size();
     for (Record& record : records) {
       tuner.learn(record);
-      // Two searches of one stage may both want a point.
+      // Two searches of one stage may both ask for a point, which is one record.
       if (names.insert(record.experiment.name).second) all.push_back(std::move(record));
     }
   }
@@ -149,7 +151,7 @@ TuningResult search(const TuningConfig& config, int group_size, Scheduler& sched
   TuningResult result;
   result.stages = plan_stages(config, group_size, predictor);
   result.model_info = predict_model_info(config, result.stages);
-  std::optional<RunRates> rates;  // of the run, measured when a tuner first forecasts
+  std::optional<RunRates> rates;  // the run's rates, measured when a tuner first makes a forecaster
   auto parts = default_parts(config, group_size, result.stages, predictor, dry_run);
   parts.make_forecaster = [&] {
     if (!rates) rates = measured_rates(config, group_size, scheduler);

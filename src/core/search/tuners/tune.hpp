@@ -1,4 +1,4 @@
-// A tuning run: a Tuner says what to measure next, the scheduler measures.
+// A tuning run: a Tuner says what to measure next, and the scheduler measures it.
 #pragma once
 
 #include <cstdint>
@@ -14,11 +14,11 @@
 
 namespace dstune {
 
-/// profile_model_info/model_info.json: known before anything runs.
+/// The content of profile_model_info/model_info.json, which is known before anything runs.
 struct ModelInfo {
   std::int64_t num_params = 0;
   std::int64_t trainable_num_params = 0;
-  /// What one sample more adds to the activations, in the stage where that is most.
+  /// The bytes that one more sample adds to the activations, in the stage where these are most.
   Bytes activation_bytes_per_micro_batch = 0;
 };
 
@@ -26,29 +26,31 @@ struct TuningResult {
   ModelInfo model_info;
   std::vector<StagePlan> stages;
   std::optional<Record> best;   ///< none: nothing fits, or everything failed
-  std::vector<Record> records;  ///< in the order they finished
+  std::vector<Record> records;  ///< in the order in which they finished
   bool stopped = false;         ///< a signal, too few workers or wrong sums ended the search early
 
-  /// Too few workers did.
+  /// The shortage, if too few workers ended the search.
   std::optional<Shortage> shortage;
-  /// Then: the largest group of those that are left in which some stage fits; 0: none.
+  /// After a shortage: the size of the largest group of the remaining workers in which some stage
+  /// fits; 0: none.
   int largest_group = 0;
 
-  /// Collectives gave wrong sums, and so the search ended early: which ranks', and how.
+  /// If wrong sums of collectives ended the search early: which ranks had them, and how wrong they
+  /// were.
   std::optional<std::string> wrong_sums;
-  /// Tuner::remarks()
+  /// The result of Tuner::remarks().
   std::vector<std::string> remarks;
-  /// Scheduler::lost_devices()
+  /// The result of Scheduler::lost_devices().
   std::vector<std::string> lost_devices;
-  /// Scheduler::slow_workers()
+  /// The result of Scheduler::slow_workers().
   std::vector<std::string> slow_workers;
 
-  /// No best, and memory alone is why: no stage is feasible, or what ran was out of memory. With
-  /// neither best nor this (nor `stopped`), experiments failed for other reasons.
+  /// True if there is no best and memory alone is why: no stage is feasible, or all that ran was
+  /// out of memory. Without a best, this or `stopped`, experiments failed for other reasons.
   bool nothing_fits = false;
 };
 
-/// Parameters by the model, activations by the stages' dry runs.
+/// Takes the parameters from the model, and the activations from the stages' dry runs.
 ModelInfo predict_model_info(const TuningConfig& config, const std::vector<StagePlan>& stages);
 
 /// The experiments that fast mode would explore if every one that fits ran and none were better
@@ -56,7 +58,7 @@ ModelInfo predict_model_info(const TuningConfig& config, const std::vector<Stage
 std::vector<Experiment> plan_experiments(const TuningConfig& config, int group_size,
                                          const std::vector<StagePlan>& stages);
 
-/// What the tuner that the configuration asks for would choose from; none of fast mode.
+/// The pool from which the tuner of the configuration would choose; none for fast mode.
 std::optional<Pool> plan_pool(const TuningConfig& config, int group_size,
                               const std::vector<StagePlan>& stages,
                               const MemoryPredictor& predictor = make_memory_predictor(),
@@ -65,8 +67,8 @@ std::optional<Pool> plan_pool(const TuningConfig& config, int group_size,
 std::vector<Experiment> experiments_of(const TuningConfig& config, int group_size,
                                        const Pool& pool);
 
-/// Runs what the tuner asks for until it is finished.
-/// @throws ConfigError  as plan_stages does
+/// Runs the experiments for which the tuner asks, until it is finished.
+/// @throws ConfigError  as plan_stages() does
 TuningResult tune(const TuningConfig& config, int group_size, Scheduler& scheduler,
                   const MemoryPredictor& predictor = make_memory_predictor(),
                   const DryRunner& dry_run = make_dry_runner());

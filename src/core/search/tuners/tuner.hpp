@@ -1,4 +1,4 @@
-// A way through a search space.
+// The interface of tuners, which choose a way through a search space.
 #pragma once
 
 #include <optional>
@@ -10,8 +10,8 @@
 
 namespace dstune {
 
-/// Which candidates next: a way through a search space. What it says depends on what it has learnt,
-/// not on when it is asked.
+/// Says which candidates to measure next. Its answers depend on what it has learnt, not on when it
+/// is asked.
 class Tuner {
  public:
   Tuner() = default;
@@ -19,22 +19,22 @@ class Tuner {
   Tuner(const Tuner&) = delete;
   Tuner& operator=(const Tuner&) = delete;
 
-  /// What to measure now, the most important first; empty: the search is finished. All that it gave
-  /// before has been learnt by then.
-  /// @param free_groups  candidates that can be measured at once, >= 1
+  /// The candidates to measure now, the most important first; empty: the search is finished. The
+  /// tuner has learnt the outcome of all earlier ones by then.
+  /// @param free_groups  the number of candidates that can be measured at once, >= 1
   virtual std::vector<Candidate> next(int free_groups) = 0;
 
-  /// The outcome of a candidate, whatever it is.
+  /// Learns the outcome of a candidate, whatever it is.
   virtual void learn(const Record& record) = 0;
 
-  /// The best as far as is known; none if nothing was measured.
+  /// The best record so far; none if nothing was measured.
   virtual std::optional<Record> best() = 0;
 
-  /// The best of each stage, in their order, where the search goes stage after stage and these
-  /// alone may be the best; else none.
+  /// The best record of each stage, in the order of the stages, if the search goes stage after
+  /// stage and only these may be the best; else none.
   virtual std::vector<Record> stage_bests() { return {}; }
 
-  /// What to know of the search that is over or was ended: lines without a full stop.
+  /// Remarks on the search once it is over: lines without a full stop.
   virtual std::vector<std::string> remarks() { return {}; }
 };
 

@@ -15,13 +15,13 @@
 namespace dstune {
 namespace {
 
-/// Of the budget; the rest is for the confirmation.
+/// The share of the time budget for the search; the rest is for the confirmation.
 constexpr double kShareOfSearch = 0.9;
 
 using MakeTuner = std::unique_ptr<Tuner> (*)(const TunerParts&, Pool);
 
 #define DSTUNE_MAKE_TUNER(name, ...) make_##name##_tuner,
-/// In the order of kTuners.
+/// The functions that make tuners, in the order of kTuners.
 constexpr MakeTuner kMakeTuner[] = {DSTUNE_TUNERS(DSTUNE_MAKE_TUNER)};
 #undef DSTUNE_MAKE_TUNER
 
@@ -43,7 +43,7 @@ std::unique_ptr<Tuner> make_search(const TunerParts& parts) {
       });
 }
 
-/// Without spaces.
+/// The pool where there are no spaces: those of pool_points() that fit by `predictor` on rank 0.
 Pool pool_of_points(const TuningConfig& config, int group_size,
                     const std::vector<StagePlan>& stages, const MemoryPredictor& predictor) {
   Pool pool;

@@ -1,4 +1,4 @@
-// Which of an experiment's measurements speaks for it.
+// Chooses the one of an experiment's measurements by which it is judged.
 #pragma once
 
 #include <optional>
@@ -9,28 +9,30 @@
 
 namespace dstune {
 
-/// What `record`, of a run's `records`, is judged by: its repetitions' middle one; where nothing of
-/// the run was repeated, its own. Null if it was not repeated and others were, or without numbers.
+/// The measurement by which `record`, one of a run's `records`, is judged: the middle one of its
+/// repetitions, or its own if nothing of the run was repeated. Null if it was not repeated but
+/// others were, or if it was not measured.
 const Measured* deciding_measurement(const Record& record, const std::vector<Record>& records);
 
-/// The measurements by which two can be compared: the deciding ones; else their first, where
-/// neither ran beside others. None if there are none.
+/// The measurements by which two records can be compared: their deciding ones, or else their first
+/// ones if neither ran beside other experiments. None if there are no such measurements.
 std::optional<std::pair<const Measured*, const Measured*>> comparable_measurements(
     const Record& a, const Record& b, const std::vector<Record>& records);
 
-/// Both for one record and many others: a look at each of `records`, which must outlive it.
+/// Gives both for one record and many others. It looks once at each of `records`, which must
+/// outlive it.
 class Comparison {
  public:
   Comparison(const Record& one, const std::vector<Record>& records);
 
   std::optional<std::pair<const Measured*, const Measured*>> with(const Record& other) const;
-  /// deciding_measurement() of any of `records`.
+  /// The deciding_measurement() of any of `records`.
   const Measured* deciding(const Record& record) const;
-  /// Whether `other` has the configuration of one.
+  /// Whether `other` has the configuration of the one record.
   bool is_one(const Record& other) const;
 
  private:
-  /// Of one configuration.
+  /// The measured repetitions of one configuration.
   struct Repetitions {
     DeepSpeedConfig config;
     std::vector<const Measured*> measured;

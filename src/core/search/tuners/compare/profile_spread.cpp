@@ -11,13 +11,13 @@
 namespace dstune {
 namespace {
 
-/// What a wrong profile would change of a step, per unit of its work: samples, tokens, FLOPs, or
-/// the step itself.
+/// The times of a step that a wrong profile would change, per unit of the step's work: samples,
+/// tokens, FLOPs, or the step itself.
 struct Step {
   Seconds time = 0;
-  Seconds by_profile = 0;  ///< of it, that of the profile's events and library
-  /// By what each of the profile's numbers is uncertain: events, then latency and bandwidth of each
-  /// of its collectives.
+  Seconds by_profile = 0;  ///< the part of `time` that the profile's events and library take
+  /// The uncertainty of the step's time by each of the profile's numbers: events, then latency and
+  /// bandwidth of each collective.
   std::vector<Seconds> uncertain;
 };
 
@@ -35,7 +35,7 @@ void add_host(Step& step, const RunSettings& settings, const Ledger& ledger) {
   }
 }
 
-// Where the library would have been done sooner than the step's own collective, it adds nothing.
+// The library adds nothing where it would have been done sooner than the step's own collective.
 void add_library(Step& step, const HostOverhead& overhead, const Ledger& ledger) {
   for (const CollectiveLine& line : ledger.collectives()) {
     const LibraryRate* rate =
@@ -66,8 +66,8 @@ Step step_of(const RunSettings& settings, Metric metric, const Measured& measure
   return step;
 }
 
-// For the order to turn, what the slower one has more of must be cheaper, or what it has less of
-// dearer.
+// For the order of two steps to turn, the events of which the slower step has more must be cheaper,
+// or those of which it has less dearer.
 Seconds shift_in_common(Seconds more, double factor) {
   return more > 0 ? more * (1 - 1 / factor) : -more * (factor - 1);
 }

@@ -13,7 +13,7 @@
 namespace dstune {
 namespace {
 
-/// A configuration that ties with the best, and how good it is.
+/// A configuration that ties with the best, and its score.
 struct Tie {
   const Record* record = nullptr;
   double score = 0;
@@ -34,7 +34,7 @@ std::vector<Tie> ties_of(const std::vector<Record>& records, Metric metric, cons
   return ties;
 }
 
-// "z1, z2 and z3"
+// The names in one text: "z1, z2 and z3".
 std::string listed(const std::vector<std::string>& names) {
   const std::vector<std::string> all_but_last(names.begin(), names.end() - 1);
   return all_but_last.empty() ? names.back()

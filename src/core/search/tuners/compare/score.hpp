@@ -1,4 +1,4 @@
-// What "better" means: the metric's value, and when a difference is more than noise.
+// Defines "better": the metric's value, and when a difference is more than noise.
 #pragma once
 
 #include "core/config/tuning_config.hpp"
@@ -6,21 +6,22 @@
 
 namespace dstune {
 
-/// The value of `metric`, larger is better: samples/s, tokens/s, FLOP/s per rank, or negated
-/// seconds per optimizer step. Latency is that of a whole step whatever its batch, as in DeepSpeed:
-/// a smaller micro-batch has less to do and usually wins, unless train_batch_size is what the user
-/// fixes.
+/// The value of `metric`, of which a larger one is better: samples/s, tokens/s, FLOP/s per rank, or
+/// negated seconds per optimizer step. Latency is that of a whole step whatever its batch, as in
+/// DeepSpeed: a smaller micro-batch has less to do and usually wins, unless train_batch_size is
+/// what the user fixes.
 double score(Metric metric, const Measured& measured);
 
-/// How much better `challenger` is than `incumbent` (both of score()), relative to the incumbent:
-/// 0.05 is 5 % more throughput or 5 % less time; negative if it is worse.
+/// How much better `challenger` is than `incumbent` (both values of score()), relative to the
+/// incumbent: 0.05 is 5 % more throughput or 5 % less time; negative if it is worse.
 double relative_gain(double challenger, double incumbent);
 
-/// What a gain must exceed to count: the larger of 1 % and the combined noise of both measurements
-/// (root of the sum of squares), which counts for 5 % at most.
+/// The relative gain that counts must exceed this: the larger of 1 % and the combined noise of both
+/// measurements (root of the sum of squares), which counts for 5 % at most.
 double noise_threshold(const Measured& a, const Measured& b);
 
-/// Better by more than noise. Otherwise the incumbent stays, so that runs repeated agree.
+/// True if `challenger` is better by more than noise. Otherwise the incumbent stays, so that
+/// repeated runs agree.
 bool is_clearly_better(Metric metric, const Measured& challenger, const Measured& incumbent);
 
 }  // namespace dstune

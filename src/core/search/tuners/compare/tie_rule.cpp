@@ -11,7 +11,7 @@
 namespace dstune {
 namespace {
 
-/// What has the highest score of those with a number; `best` if none has a higher one.
+/// The record with the highest score among those with a number; `best` if none has a higher one.
 template <class NumberOf>
 const Record& fastest(const std::vector<Record>& records, Metric metric, const Record& best,
                       NumberOf number_of) {
@@ -52,7 +52,7 @@ std::string choice_reason(const std::vector<Record>& records, Metric metric, con
   const std::string advantage = what_it_has_before(rival, best);
   const std::string same = concat("as fast as ", rival.experiment.name, " within noise");
   if (!advantage.empty()) return concat(same, ", and ", advantage);
-  // Repetitions decide by their mean, and the rival is the fastest by the middle one.
+  // Repetitions decide by their mean, while the rival is the fastest by its middle repetition.
   const bool is_repeated = std::ranges::any_of(
       records, [](const Record& record) { return record.experiment.repetition > 0; });
   if (is_repeated) return concat(same, ", and faster in the mean of its repetitions");

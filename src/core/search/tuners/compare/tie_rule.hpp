@@ -1,4 +1,5 @@
-// The tie rule: which of several that are as fast is the optimum, and what is said of it.
+// The tie rule: which of several configurations that are equally fast is the optimum, and how that
+// is reported.
 #pragma once
 
 #include <compare>
@@ -12,33 +13,33 @@
 
 namespace dstune {
 
-/// How simple a configuration is; the least of those that are as fast is the optimum. Stage before
-/// departures before time before memory: a name never decides.
+/// How simple a configuration is; the least of those that are equally fast is the optimum. The
+/// stage counts first, then departures, time and memory; a name never decides.
 struct Simplicity {
   int stage = 0;
-  int departures = 0;  ///< departures_from_defaults()
-  Seconds time = 0;    ///< of its work, in any unit that all have
+  int departures = 0;  ///< see departures_from_defaults()
+  Seconds time = 0;    ///< the time of its work, in a unit that is the same for all
   Bytes peak_memory = 0;
 
   // NOLINTNEXTLINE(modernize-use-nullptr): clang-tidy 14 sees the zero of the comparisons
   std::partial_ordering operator<=>(const Simplicity&) const = default;
 };
 
-/// Settings of ZeRO that differ from what DeepSpeed does with none but the stage, of those that the
-/// stage reads; activation checkpointing counts as one.
+/// The number of ZeRO settings, among those that the stage reads, that differ from DeepSpeed's
+/// defaults for a configuration with nothing but the stage; activation checkpointing counts as one.
 int departures_from_defaults(const StepConfig& config);
 
-/// @param record  measured
-/// @param time    that it is judged by
+/// @param record  a measured record
+/// @param time    the time by which it is judged
 Simplicity simplicity_of(const Record& record, Seconds time);
 
-/// Of an optimum than which no other row has a better number.
+/// The reason of an optimum whose number is the best of all rows.
 inline constexpr const char* kFastest = "the fastest";
 
-/// Few words for the optimum's row: kFastest, "the fastest when repeated", or what it has
-/// before the fastest, from which noise does not tell it (Simplicity): "as fast as
-/// z3_gas1_tmbspg4 within noise, and a smaller stage".
-/// @param records  of the run, in the order they finished
+/// Why the optimum was chosen, in few words for its row: kFastest, "the fastest when repeated", or
+/// what makes it simpler than the fastest, from which noise does not tell it (Simplicity): "as fast
+/// as z3_gas1_tmbspg4 within noise, and a smaller stage".
+/// @param records  all records of the run, in the order in which they finished
 std::string choice_reason(const std::vector<Record>& records, Metric metric, const Record& best);
 
 }  // namespace dstune

@@ -52,7 +52,7 @@ std::uint64_t count_configurations(const TuningConfig& config, int group_size,
   return count;
 }
 
-/// What `check` throws joins `problems`.
+/// Calls `check` and adds the problems that it throws to `problems`.
 template <class Check>
 void collect(std::vector<Problem>& problems, const Check& check) {
   try {
@@ -77,7 +77,7 @@ void warn_of_stages(const std::vector<StagePlan>& stages) {
   }
 }
 
-/// The workers of a plan, were they all on this machine.
+/// The workers of a plan as if they were all on this machine.
 std::vector<WorkerInfo> workers_here(const Machine& machine, std::vector<DeviceInfo> devices) {
   WorkerInfo info;
   info.host = host_name();
@@ -86,7 +86,7 @@ std::vector<WorkerInfo> workers_here(const Machine& machine, std::vector<DeviceI
   return std::vector<WorkerInfo>(static_cast<std::size_t>(info.workers_on_host), info);
 }
 
-/// What a worker could have here; none of a GPU, which may not be here.
+/// The memory limit of a worker on this machine; none for a GPU, which may not be here.
 std::optional<MemoryLimit> limit_here(const Plan& plan, const std::vector<WorkerInfo>& workers) {
   const DeviceInfo* device = find_device(workers.front().devices, plan.machine.backend);
   if (device == nullptr || !device->is_shared || device->limit_is_free_memory) return std::nullopt;
@@ -98,8 +98,8 @@ std::optional<MemoryLimit> limit_here(const Plan& plan, const std::vector<Worker
   }
 }
 
-/// What is to be said of the memory limit: the machine that runs it may be another one, so nothing
-/// that is exceeded here is a fault.
+/// The text about the memory limit. Another machine may run the configuration, so a limit that
+/// exceeds this one's memory is no fault.
 std::string check_memory(const Plan& plan, const std::vector<DeviceInfo>& devices) {
   const auto workers = workers_here(plan.machine, devices);
   const Bytes given = plan.config.settings.memory_limit;
@@ -119,7 +119,8 @@ std::string check_memory(const Plan& plan, const std::vector<DeviceInfo>& device
   return concat("; here a rank could have ", format_bytes(limit->bytes), ": ", limit->origin);
 }
 
-// Earlier results are no fault of the file: the run only has to be told what to do with them.
+// Checks the results' folders. Earlier results are no fault of the file: the run only has to be
+// told what to do with them.
 void check_results(const TuningConfig& config, const CommandLine& options) {
   const std::string& results_dir = config.autotuning.results_dir;
   const std::string& exps_dir = config.autotuning.exps_dir;

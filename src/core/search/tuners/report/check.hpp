@@ -1,4 +1,4 @@
-// Whether a configuration would run and what its search has before it, in a fraction of a second
+// Checks whether a configuration would run and how large its search is, in a fraction of a second
 // for any space and without mpirun.
 #pragma once
 
@@ -15,16 +15,17 @@
 
 namespace dstune {
 
-/// What a search has before it, known without its pool.
+/// The size of a search, as far as it is known without its pool.
 struct SearchOutline {
-  std::vector<int> stages;           ///< in which something fits
-  std::uint64_t configurations = 0;  ///< generated in these; some may be the same, or not fit
-  std::uint64_t experiments = 0;     ///< of these at most, repetitions aside
+  std::vector<int> stages;  ///< the stages in which something fits
+  /// Configurations generated in these stages; some may be the same, or not fit.
+  std::uint64_t configurations = 0;
+  std::uint64_t experiments = 0;  ///< the most experiments that are run of these, repetitions aside
 
   bool operator==(const SearchOutline&) const = default;
 };
 
-/// @param stages  plan_stages()
+/// @param stages  the result of plan_stages()
 SearchOutline outline_search(const TuningConfig& config, int group_size,
                              const std::vector<StagePlan>& stages,
                              const DryRunner& dry_run = make_dry_runner());
@@ -32,8 +33,8 @@ SearchOutline outline_search(const TuningConfig& config, int group_size,
 /// "would run: ...", with how many stages and experiments and what memory there is on this machine;
 /// none if nothing fits in memory. Warnings and notes go to the log.
 ///
-/// Without --world-size or --hostfile it is checked for dstune.ranks_per_experiment workers, else
-/// for two.
+/// Without --world-size or --hostfile the configuration is checked for dstune.ranks_per_experiment
+/// workers if that is set, else for two.
 ///
 /// @throws ConfigError  with every fault of the file; or, if that has none, every fault of the plan
 ///                      and of the results' folders

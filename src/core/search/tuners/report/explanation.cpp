@@ -26,7 +26,7 @@
 namespace dstune {
 namespace {
 
-/// @param remarks  why others that could be meant are not among the known; or ""
+/// @param remarks  why other experiments that could be meant are not known; or ""
 [[noreturn]] void throw_unknown(const std::string& name, const std::vector<std::string>& known,
                                 const std::string& remarks = "") {
   const std::string near = nearest_name(name, known);
@@ -44,7 +44,7 @@ std::vector<std::string> names_of(const std::vector<Record>& records) {
   return names;
 }
 
-// Of the last run, if it has ended.
+// The name of the best experiment of the last run; "" if that has not ended.
 std::string named_best(const std::string& results_dir) {
   const std::string path = concat(results_dir, "/status.json");
   if (!is_own_status_file(path)) return "";
@@ -53,7 +53,7 @@ std::string named_best(const std::string& results_dir) {
   return best != nullptr && best->is_string() ? json::value_to<std::string>(*best) : "";
 }
 
-/// A section; "" if nothing can be said.
+/// The section about the prediction; "" if there is no prediction.
 std::string prediction_of(const Record& record, const std::vector<Record>& records) {
   const auto predictor = taught_predictor(records, record.experiment.ranks);
   const std::string text = predictor ? hindsight(*predictor, record) : "";
@@ -103,7 +103,8 @@ std::string remarks_on(const std::vector<StagePlan>& stages) {
   return remarks;
 }
 
-// As of a run: the account of rank 0, and the memory of the rank that needs most.
+// The outcome as a run would report it, by dry runs: the account of rank 0, and the memory of the
+// rank that needs most.
 Outcome foresee(const Experiment& experiment, const Device* device) {
   Outcome outcome = dry_run(experiment, 0, device).outcome;
   for (const int rank : ranks_to_look_at(experiment.ranks)) {

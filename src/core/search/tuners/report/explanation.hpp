@@ -8,11 +8,12 @@
 
 namespace dstune {
 
-/// Of results_dir's journal, with what differs from the best.
+/// The account of an experiment in results_dir's journal, with the differences from the best.
 /// @throws ConfigError  if there is no such experiment, or no results
 std::string explain_recorded(const CommandLine& options);
 
-/// Of a plan, computed without running. @throws ConfigError  if there is no such experiment
+/// The account of an experiment of a plan, computed without running. @throws ConfigError  if there
+/// is no such experiment
 std::string explain_planned(const CommandLine& options, const LocalBackends& backends);
 
 }  // namespace dstune

@@ -1,4 +1,4 @@
-// How a run ended, as its exit code and status.json say it.
+// The end of a run, as its exit code and status.json report it.
 #pragma once
 
 #include "core/base/units.hpp"
@@ -7,12 +7,13 @@
 
 namespace dstune {
 
-/// What a run and a plan say then, and what to do.
+/// The message of a run or a plan in which nothing fits, with advice.
 constexpr const char* kNothingFits =
     "no experiment fits in memory; raise memory_limit, use more ranks or a smaller model";
 
-/// Found, interrupted, nothing fits or failed, with what to do next.
-/// @param elapsed  since the start of the run, continued over resumes
+/// The status of a run that has ended: found, interrupted, nothing fits or failed, with advice on
+/// what to do next.
+/// @param elapsed  the time since the start of the run, continued over resumes
 RunStatus final_status(const TuningResult& result, Seconds elapsed);
 
 }  // namespace dstune

@@ -52,7 +52,7 @@ Plan make_plan(const CommandLine& options, const LocalBackends& backends) {
 }
 
 bool fits(const Plan& plan) {
-  // A space may have what fits where the settings outside it do not.
+  // A space may have configurations that fit where the file's own settings do not.
   return (plan.pool && !plan.pool->candidates.empty()) ||
          std::any_of(plan.stages.begin(), plan.stages.end(),
                      [](const StagePlan& stage) { return stage.feasible; });

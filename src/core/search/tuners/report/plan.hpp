@@ -1,4 +1,4 @@
-// What would be explored, without mpirun.
+// The experiments that a run would explore, found without mpirun.
 #pragma once
 
 #include <memory>
@@ -16,27 +16,29 @@
 namespace dstune {
 
 struct Plan {
-  TuningConfig config;  ///< as it would run on `machine`
+  TuningConfig config;  ///< the configuration as it would run on `machine`
   Machine machine;
   std::unique_ptr<Backend> backend;
-  const Device* device =
-      nullptr;  ///< of `backend`, only asked what it would need; as LocalBackends::make_to_ask
+  /// The device of `backend`, which is only asked what it would need; see
+  /// LocalBackends::make_to_ask.
+  const Device* device = nullptr;
   std::vector<StagePlan> stages;
-  std::optional<Pool> pool;             ///< of tuners that choose from one
-  std::vector<Experiment> experiments;  ///< its, or those of fast mode
+  std::optional<Pool> pool;             ///< for tuners that choose from a pool
+  std::vector<Experiment> experiments;  ///< those of the pool, or those of fast mode
 };
 
-/// The input, read: stages and experiments are still missing.
+/// Reads the input into a plan that still lacks stages and experiments.
 /// @throws ConfigError  with every fault of the files
 Plan begin_plan(const CommandLine& options, const LocalBackends& backends);
 
-/// Adds the stages. @throws ConfigError  if there are none for another reason than memory
+/// Adds the stages to the plan. @throws ConfigError  if none can run, for another reason than
+/// memory
 void add_stages(Plan& plan);
 
-/// What to know before a plan is trusted.
+/// Logs the warnings to read before a plan is trusted.
 void log_warnings(const Plan& plan);
 
-/// All of it, with its warnings in the log. @throws ConfigError
+/// Makes the complete plan and logs its warnings. @throws ConfigError
 Plan make_plan(const CommandLine& options, const LocalBackends& backends);
 
 /// Whether anything fits in memory.

@@ -83,7 +83,7 @@ json::object stage_to_json(const StagePlan& plan) {
   return object;
 }
 
-/// Of a pool that may be huge.
+/// The most experiments of a pool that are shown; the pool may be huge.
 constexpr std::size_t kMostShown = 100;
 
 std::ptrdiff_t shown(std::size_t count, const Pool* pool) {

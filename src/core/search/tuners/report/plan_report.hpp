@@ -13,9 +13,9 @@
 
 namespace dstune {
 
-/// Model and limits, a table of the stages (peaks per category at micro-batch 1, each at its own
-/// moment), and a table of the experiments.
-/// @param pool  the funnel of the search spaces follows; null: there are none
+/// The text of --plan: model and limits, a table of the stages (the peak of each category at
+/// micro-batch 1, each at its own moment), and a table of the experiments.
+/// @param pool  the pool whose funnel follows; null: there are no search spaces
 std::string format_plan_table(const TuningConfig& config, int group_size,
                               const std::vector<StagePlan>& stages,
                               const std::vector<Experiment>& experiments,
@@ -25,19 +25,19 @@ std::string format_plan_table(const TuningConfig& config, int group_size,
 /// "memory_bytes_per_rank", "activation_bytes_per_micro_batch", "feasible", "max_micro_batch",
 /// "peak_memory_bytes"; "unsupported" where it is}], "experiments": [{"name", "ds_config"}]},
 /// indented, with a line end.
-/// @param pool  add_funnel() follows; null: there are no search spaces
+/// @param pool  the pool for add_funnel(); null: there are no search spaces
 std::string format_plan_json(const TuningConfig& config, int group_size,
                              const std::vector<StagePlan>& stages,
                              const std::vector<Experiment>& experiments,
                              const Pool* pool = nullptr);
 
-/// A table with a line per stage: generated, valid, distinct, fitting, (dominated,) to be tried;
-/// and the rules that made configurations invalid, with their numbers.
+/// A table of the funnel with a line per stage: configurations generated, valid, distinct, fitting,
+/// (dominated,) to be tried; and the rules that made configurations invalid, with their counts.
 std::string format_funnel(const Pool& pool);
 
-/// "funnel": [{"stage", "generated", "invalid": {RULE: count}, "valid", "distinct", "fitting",
-/// "dominated", "to_be_tried"}] and "configurations": [{"name", "space", "stage", "micro_batch",
-/// "accumulation_steps", "fate"; "reason" or "same_as"}], all of them.
+/// Adds to `plan` the members "funnel": [{"stage", "generated", "invalid": {RULE: count}, "valid",
+/// "distinct", "fitting", "dominated", "to_be_tried"}] and "configurations": [{"name", "space",
+/// "stage", "micro_batch", "accumulation_steps", "fate"; "reason" or "same_as"}], all of them.
 void add_funnel(json::object& plan, const Pool& pool);
 
 }  // namespace dstune

@@ -28,7 +28,7 @@ const std::optional<DeviceUse>& use_of(const Record& record) {
   return std::get<Measured>(record.outcome).device_use;
 }
 
-/// The experiments on whose devices `holds`, and how many were measured.
+/// The experiments for whose devices a condition holds, and how many experiments were measured.
 struct Uses {
   std::vector<const Record*> found;
   std::size_t measured = 0;

@@ -1,4 +1,5 @@
-// What a result must be read with: whose host overhead, which order hangs on it, which arithmetic.
+// The remarks that a reader of the result needs: whose host overhead it has, which order depends on
+// it, which arithmetic was used.
 #pragma once
 
 #include <optional>
@@ -15,11 +16,12 @@ namespace dstune {
 /// (choice_reason()); "" if it is the fastest row.
 std::string choice_remark(const std::vector<Record>& records, Metric metric, const Record& best);
 
-/// How a training program switches on what `best` has, or that it must not, where it was tuned.
+/// How a training program switches on the activation checkpointing of `best`, or that it must leave
+/// it off; "" where checkpointing was not tuned.
 std::string checkpointing_remark(const std::vector<Record>& records, const Record& best);
 
-/// That bf16 and fp16 are computed in fp32 on the CPU backend; "" if none was measured with them
-/// there.
+/// A remark that the CPU backend computes bf16 and fp16 in fp32; "" if no experiment was measured
+/// with them there.
 std::string arithmetic_remark(const std::vector<Record>& records);
 
 /// "while they computed, the ranks had 31 % of a core (median): ..."; "" if they had three quarters
@@ -38,14 +40,15 @@ std::string sharing_remark(const std::vector<Record>& records);
 /// measured.
 std::string peak_remark(const std::vector<Record>& records, const Record& best);
 
-/// The host overhead in force, what ties because of it (profile_ties.hpp), those above where they
-/// apply, and what is known to be wrong with the optimum's settings (space/known_faults.hpp): a
-/// line each.
-/// @param records  of one run, which has one host overhead; none: nothing to remark
+/// All remarks, a line each: the host overhead in force, the ties because of it (profile_ties.hpp),
+/// the remarks above where they apply, and the known faults of the optimum's settings
+/// (space/known_faults.hpp).
+/// @param records  records of one run, which has one host overhead; if there are none, there are no
+///                 remarks
 std::vector<std::string> result_remarks(const std::vector<Record>& records, Metric metric,
                                         const std::optional<Record>& best);
 
-/// Likewise of a run, with the ranks that lost their device and those that were slow.
+/// All remarks on a run's result, with the ranks that lost their device and those that were slow.
 std::vector<std::string> result_remarks(const TuningResult& result, Metric metric);
 
 }  // namespace dstune
