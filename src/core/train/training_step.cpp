@@ -58,7 +58,9 @@ TrainingStep::TrainingStep(const RunSettings& settings, const StepConfig& config
       config_(config),
       device_(device),
       collectives_(collectives),
-      parameters_(parameters ? std::move(parameters) : LastModel().parameters_of(settings.model)),
+      parameters_(parameters ? std::move(parameters)
+                             : std::make_shared<const ModelParameters>(
+                                   make_model_parameters(settings.model))),
       engine_(make_zero_engine(config, *parameters_, device, collectives, settings.seed)),
       model_(
           family_of(settings.model)

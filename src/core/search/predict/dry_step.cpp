@@ -2,6 +2,7 @@
 
 #include "core/experiment/step_config.hpp"
 #include "core/search/predict/rated_device.hpp"
+#include "core/train/families/families.hpp"
 #include "core/train/run_experiment.hpp"
 #include "core/train/training_step.hpp"
 #include "core/train/zero/layout/quantization_groups.hpp"
@@ -11,10 +12,11 @@ namespace {
 
 // Walks two steps, because in stage 3 the first step records the trace that the second follows.
 StepTime walk(const Experiment& experiment, const StepConfig& config, const MachineRates& rates,
-              const PartFactors& factors) {
+              const PartFactors& factors, LastModel& model) {
   RatedDevice device(rates, factors);
   RatedCollectives collectives(device, 0, experiment.ranks);
-  TrainingStep step(experiment.settings, config, device, collectives);
+  TrainingStep step(experiment.settings, config, device, collectives,
+                    model.parameters_of(experiment.settings.model));
   step.run();
   device.synchronize();
   const StepTime before = device.time();
@@ -32,11 +34,12 @@ StepTime walk_some(const Experiment& experiment, StepConfig config, const Machin
                    const PartFactors& factors) {
   constexpr std::int64_t kWalked = 4;
   const std::int64_t more = config.accumulation_steps - kWalked;
-  if (more <= 1) return walk(experiment, config, rates, factors);
+  LastModel model;  // Both walks train the same one.
+  if (more <= 1) return walk(experiment, config, rates, factors, model);
   config.accumulation_steps = kWalked;
-  StepTime time = walk(experiment, config, rates, factors);
+  StepTime time = walk(experiment, config, rates, factors, model);
   config.accumulation_steps = kWalked + 1;
-  const StepTime longer = walk(experiment, config, rates, factors);
+  const StepTime longer = walk(experiment, config, rates, factors, model);
   for (std::size_t part = 0; part < kStepParts; ++part) {
     time.parts[part] += static_cast<double>(more) * (longer.parts[part] - time.parts[part]);
   }
