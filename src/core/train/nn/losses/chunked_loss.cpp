@@ -16,20 +16,14 @@ namespace {
 
 constexpr std::int64_t kChunk = 256;  // rows
 
-Value copied(const Tape& on, const Value& x) {
-  Value out = new_like(on.device(), x);
-  on.device().run(Copy{x.tensor(), out.tensor()});
-  return out;
-}
-
 // TRL indexes the rows with a mask, in which all of them count here: that copies x, and its
 // gradient. In TRL the rows of a micro-batch of one sequence are a view until then;
 // take_labelled_rows() has copied them already, which stands for this copy.
 Value index_rows(Tape& on, const Value& x) {
-  Value out = on.context().size > 1 ? copied(on, x) : x;
+  Value out = on.context().size > 1 ? copy(on, x.detached()) : x;
   if (!on.records(x.needs_gradient())) return out;
   return on.record(std::move(out), [node = x.node](Tape& back, const Value& d) {
-    back.give(node, copied(back, d));
+    back.give(node, copy(back, d.detached()));
   });
 }
 
