@@ -83,17 +83,20 @@ Table measure_on_sim(const std::filesystem::path& model, int ranks) {
   for (int stage = 0; stage <= 3; ++stage) {
     for (const json::object& section : sections(stage, settings.model.hidden_size)) {
       for (const int micro_batch : {1, 2, 4, 8, 16}) {
-        Experiment experiment;
-        experiment.name = concat("z", stage, "_", table.records.size());
-        experiment.ds_config = {{"train_batch_size", micro_batch * ranks},
-                                {"train_micro_batch_size_per_gpu", micro_batch},
-                                {"gradient_accumulation_steps", 1},
-                                {"bf16", {{"enabled", true}}},
-                                {"zero_optimization", section}};
-        experiment.ranks = ranks;
-        experiment.settings = settings;
-        const Outcome outcome = simulate(experiment);
-        table.records.push_back({std::move(experiment), outcome, {}, 0, 0});
+        for (const bool checkpoints : {false, true}) {
+          Experiment experiment;
+          experiment.name = concat("z", stage, "_", table.records.size());
+          experiment.ds_config = {{"train_batch_size", micro_batch * ranks},
+                                  {"train_micro_batch_size_per_gpu", micro_batch},
+                                  {"gradient_accumulation_steps", 1},
+                                  {"bf16", {{"enabled", true}}},
+                                  {"dstune", {{"activation_checkpointing", checkpoints}}},
+                                  {"zero_optimization", section}};
+          experiment.ranks = ranks;
+          experiment.settings = settings;
+          const Outcome outcome = simulate(experiment);
+          table.records.push_back({std::move(experiment), outcome, {}, 0, 0});
+        }
       }
     }
   }

@@ -1,5 +1,7 @@
 #include "tests/support/pool_search.hpp"
 
+#include <cmath>
+
 #include "core/base/statistics.hpp"
 
 namespace dstune::testing_support {
@@ -28,6 +30,11 @@ Prediction TableForecaster::predict(const Experiment& experiment) {
   Prediction prediction = table_.at(experiment.name);
   if (!ratios_.empty()) prediction.step_time *= summarize(ratios_).median;
   return prediction;
+}
+
+PhysicsGuess TableForecaster::physics(const Experiment& experiment) {
+  const Prediction prediction = predict(experiment);
+  return {.log_time = std::log(prediction.step_time), .own_sd = prediction.relative_sd};
 }
 
 void TableForecaster::learn(const Experiment& experiment, const Measured& measured) {

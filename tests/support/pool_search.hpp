@@ -33,6 +33,8 @@ class TableForecaster final : public Forecaster {
   explicit TableForecaster(const std::vector<Row>& rows, bool learns = false);
 
   Prediction predict(const Experiment& experiment) override;
+  /// The row's prediction, whose error is the step's own.
+  PhysicsGuess physics(const Experiment& experiment) override;
   void learn(const Experiment& experiment, const Measured& measured) override;
 
  private:

@@ -27,6 +27,10 @@ constexpr double kConstantSpread = 0.02;
 // The relative spread of a step's time before there is a measurement that tells how fast the
 // machine is.
 constexpr double kUnknown = 0.7;
+// In physics(): the spread of a factor that all rates have in common, and the least that is
+// believed of the spread of each part's own.
+constexpr double kUnknownFactor = 1;
+constexpr double kLeastCoefficients = 0.25;
 
 double median(std::vector<double> values) { return summarize(std::move(values)).median; }
 
@@ -206,6 +210,25 @@ Estimate Correction::estimate(const StepTime& dry) const {
   Estimate result = estimate(fit_, dry);
   result.relative_sd *= quality_.widening;
   return result;
+}
+
+PhysicsGuess Correction::physics(const StepTime& dry) const {
+  const double factor = common_factor_without({});
+  const double spread = std::max(spread_.coefficients, kLeastCoefficients);
+  Vector parts = dry.parts;
+  parts[kConstant] = 1;
+  const Seconds time = dot(parts, fit_.coefficients);
+  PhysicsGuess guess{.log_time = std::log(time)};
+  double all = 0;
+  for (std::size_t i = 0; i < kStepParts; ++i) {
+    const double share = parts[i] / time;
+    const bool is_constant = i == kConstant;
+    guess.log_time += ((is_constant ? 0 : factor) - fit_.coefficients[i]) * share;
+    guess.directions[i] = share * (is_constant ? kConstantSpread * typical_ : factor * spread);
+    if (!is_constant) all += factor * share;
+  }
+  guess.directions[kStepParts] = kUnknownFactor * all;
+  return guess;
 }
 
 // Makes one fit for each group without it, which the members of the group share, so that each row

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/base/linear_algebra.hpp"
+#include "core/search/predict/belief.hpp"
 #include "core/search/predict/quality.hpp"
 #include "core/search/predict/step_part.hpp"
 
@@ -39,6 +40,9 @@ class Correction {
   explicit Correction(const std::vector<Observation>& observations, double spread = 0);
 
   Estimate estimate(const StepTime& dry) const;
+  /// The logarithm of the step's time as it is known before the observations, but about the fit: a
+  /// linear function of the coefficients, each of which has its prior.
+  PhysicsGuess physics(const StepTime& dry) const;
 
   /// By observation: the estimate from all observations but those of its group.
   const std::vector<Estimate>& left_out() const noexcept { return left_out_; }

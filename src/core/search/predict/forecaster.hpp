@@ -19,6 +19,8 @@ class Forecaster {
   Forecaster& operator=(const Forecaster&) = delete;
 
   virtual Prediction predict(const Experiment& experiment) = 0;
+  /// What is known of the step's time without residuals.
+  virtual PhysicsGuess physics(const Experiment& experiment) = 0;
   virtual void learn(const Experiment& experiment, const Measured& measured) = 0;
 };
 
@@ -29,6 +31,9 @@ class StepTimeForecaster final : public Forecaster {
 
   Prediction predict(const Experiment& experiment) override {
     return predictor_.predict(experiment);
+  }
+  PhysicsGuess physics(const Experiment& experiment) override {
+    return predictor_.physics(experiment);
   }
   void learn(const Experiment& experiment, const Measured& measured) override {
     predictor_.learn(experiment, measured);

@@ -17,14 +17,14 @@ std::string key_of(Experiment experiment) {
   return experiment.key();
 }
 
+}  // namespace
+
 // The median of n samples has 1.25 times the spread of their mean.
 double noise_of_median(const Measured& measured) {
   constexpr double kOfMedian = 1.2533;
   const double samples = std::max(measured.steps, 1);
   return kOfMedian * measured.step_time.noise_percent / 100 / std::sqrt(samples);
 }
-
-}  // namespace
 
 PredictionInterval interval_of(const Prediction& prediction) {
   const double factor = std::exp(kInside90 * prediction.relative_sd);
@@ -56,13 +56,21 @@ const Correction& StepTimePredictor::newest_correction() const {
   return correction();
 }
 
-Prediction StepTimePredictor::predict(const Experiment& experiment) {
+const StepTime& StepTimePredictor::modelled_time_of(const Experiment& experiment) {
   const StepTime* time = time_of(experiment, key_of(experiment));
   if (time == nullptr) {
     throw std::invalid_argument(concat(experiment.name, ": its step is not modelled"));
   }
-  const Estimate estimate = correction().estimate(*time);
+  return *time;
+}
+
+Prediction StepTimePredictor::predict(const Experiment& experiment) {
+  const Estimate estimate = correction().estimate(modelled_time_of(experiment));
   return {estimate.time, estimate.relative_sd};
+}
+
+PhysicsGuess StepTimePredictor::physics(const Experiment& experiment) {
+  return correction().physics(modelled_time_of(experiment));
 }
 
 void StepTimePredictor::learn(const Experiment& experiment, const Measured& measured) {

@@ -31,6 +31,9 @@ struct PredictionInterval {
 };
 PredictionInterval interval_of(const Prediction& prediction);
 
+/// The relative standard deviation of typical_step_time() as far as the measurement shows it.
+double noise_of_median(const Measured& measured);
+
 /// Predicts step times, and predicts the same after the same calls in the same order. All
 /// experiments are of one run: same model, ranks and machine.
 class StepTimePredictor {
@@ -42,6 +45,10 @@ class StepTimePredictor {
   /// relative_sd says.
   /// @throws std::invalid_argument  if the step is not modelled
   Prediction predict(const Experiment& experiment);
+
+  /// What is known of the step's time without residuals, which costs as much as predict().
+  /// @throws std::invalid_argument  if the step is not modelled
+  PhysicsGuess physics(const Experiment& experiment);
 
   /// Learns a measurement, which costs milliseconds at the next prediction. A measurement without a
   /// time, or of a step that is not modelled, is left out. After many measurements predictions may
@@ -64,6 +71,7 @@ class StepTimePredictor {
 
  private:
   const StepTime* time_of(const Experiment& experiment, const std::string& key);
+  const StepTime& modelled_time_of(const Experiment& experiment);
   const Correction& correction() const;
   /// The correction from all observations, the last ones too.
   const Correction& newest_correction() const;

@@ -2,22 +2,21 @@
 
 #include <algorithm>
 #include <cmath>
-#include <tuple>
 #include <utility>
 #include <variant>
 
 #include "core/base/text.hpp"
-#include "core/search/tuners/compare/score.hpp"
+#include "core/search/predict/chances.hpp"
+#include "core/search/predict/likeness.hpp"
 #include "core/search/tuners/tuner_table.hpp"
 
 namespace dstune {
 namespace {
 
-/// The fewest measurements with which the predictor may decide to stop.
+/// The fewest measurements with which the search may stop.
 constexpr std::size_t kLeastMeasured = 5;
-/// Chances above this are as good as certain, so that among these the faster candidate is the
-/// better choice.
-constexpr double kCertain = 0.95;
+/// A peak above this share of the limit is near it.
+constexpr double kNearLimit = 0.9;
 
 }  // namespace
 
@@ -25,86 +24,81 @@ GuidedTuner::GuidedTuner(const TuningConfig& config, int group_size, Pool pool,
                          std::unique_ptr<Forecaster> forecaster)
     : PoolTuner("guided", config, group_size, std::move(pool)),
       forecaster_(std::move(forecaster)),
-      guesses_(trials().size()) {}
+      belief_(belief_of_pool()) {}
+
+Belief GuidedTuner::belief_of_pool() const {
+  std::vector<Configuration> configurations;
+  const auto limit = static_cast<double>(config().settings.memory_limit);
+  for (std::size_t i = 0; i < trials().size(); ++i) {
+    const PooledCandidate& pooled = trials().at(i);
+    const auto peak = static_cast<double>(pooled.dry.peak_memory.counted());
+    configurations.push_back({&pooled.candidate.ds_config.step(), sequence_length(i),
+                              limit > 0 && peak > kNearLimit * limit});
+  }
+  return Belief(Likeness(configurations));
+}
 
 void GuidedTuner::take_in(const Record& record) {
+  outlook_.reset();
   const auto* measured = std::get_if<Measured>(&record.outcome);
-  if (measured == nullptr) return;
+  if (measured == nullptr || !(typical_step_time(*measured) > 0)) return;
   forecaster_->learn(record.experiment, *measured);
-  guesses_.assign(trials().size(), std::nullopt);
+  belief_.tell(trials().index_of(record.experiment.name), std::log(typical_step_time(*measured)),
+               noise_of_median(*measured));
 }
 
-Guess GuidedTuner::guess(std::size_t index) {
-  auto& known = guesses_[index];
-  if (!known) {
-    known = guess_of(metric(), samples(index), forecaster_->predict(experiment(index)));
+const Outlook& GuidedTuner::outlook() {
+  if (outlook_) return *outlook_;
+  std::vector<PhysicsGuess> physics;
+  std::vector<Prospect> prospects;
+  for (std::size_t i = 0; i < trials().size(); ++i) {
+    physics.push_back(forecaster_->physics(experiment(i)));
+    prospects.push_back({.log_work = log_speed(metric(), samples(i), 1),
+                         .is_measured = trials().measured(i) != nullptr,
+                         .is_tried = trials().is_tried(i),
+                         .warnings = trials().warnings(i)});
   }
-  return *known;
-}
-
-double GuidedTuner::chance(std::size_t index, double threshold) {
-  // Each candidate that needs no more memory and did not fit halves the chance that this one fits.
-  return std::ldexp(guess(index).chance_above(threshold), -trials().warnings(index));
-}
-
-std::optional<double> GuidedTuner::threshold() const {
-  const auto best = trials().best();
-  if (!best) return std::nullopt;
-  const Measured& measured = *trials().measured(*best);
-  const double speed = log_speed(metric(), samples(*best), typical_step_time(measured));
-  return speed + std::log1p(noise_threshold(measured, measured));
+  for (const std::size_t i : trials().open()) prospects[i].is_open = true;
+  belief_.set_physics(std::move(physics));
+  outlook_ = outlook_of(belief_, prospects);
+  return *outlook_;
 }
 
 bool GuidedTuner::has_learnt_enough() const { return trials().measurements() >= kLeastMeasured; }
 
-std::size_t GuidedTuner::most_promising(const std::vector<std::size_t>& open,
-                                        std::optional<double> to_beat) {
-  const auto rank = [&](std::size_t i) {
-    const double likely = to_beat ? chance(i, *to_beat) : 1;
-    return std::tuple(std::min(likely, kCertain), guess(i).mean);
-  };
-  const auto found = std::ranges::max_element(open, {}, rank);
-  return static_cast<std::size_t>(found - open.begin());
+std::vector<std::size_t> GuidedTuner::choose(std::size_t count) {
+  if (has_learnt_enough() && outlook().chance_of_any < config().stop_at_chance) return {};
+  std::vector<std::size_t> chosen = outlook().next;
+  chosen.resize(std::min(chosen.size(), count));
+  return chosen;
 }
 
-std::vector<std::size_t> GuidedTuner::choose(std::size_t count) {
-  auto open = trials().open();
-  const auto now = threshold();
-  auto to_beat = now;
-  std::vector<std::size_t> chosen;
-  while (chosen.size() < count && !open.empty()) {
-    const std::size_t at = most_promising(open, to_beat);
-    const std::size_t index = open[at];
-    const bool has_chance = !now || chance(index, *now) >= config().stop_at_chance;
-    if (!has_chance && has_learnt_enough()) break;
-    chosen.push_back(index);
-    open.erase(open.begin() + static_cast<std::ptrdiff_t>(at));
-    const double expected = guess(index).mean + std::log1p(noise_threshold({}, {}));
-    to_beat = std::max(to_beat.value_or(expected), expected);
-  }
-  return chosen;
+std::optional<Record> GuidedTuner::best() {
+  const auto best = outlook().best;
+  return best ? std::optional(trials().record(*best)) : std::nullopt;
+}
+
+std::vector<std::string> GuidedTuner::contenders() {
+  std::vector<std::string> names;
+  for (const std::size_t i : outlook().contenders) names.push_back(trials().at(i).candidate.name);
+  return names;
 }
 
 std::vector<std::string> GuidedTuner::remarks() {
   auto remarks = PoolTuner::remarks();
-  const auto to_beat = threshold();
   const auto untried = trials().untried();
-  if (!to_beat || untried.empty()) return remarks;
-  std::vector<double> chances;
-  chances.reserve(untried.size());
-  for (const std::size_t i : untried) chances.push_back(chance(i, *to_beat));
-  const auto likeliest = std::ranges::max_element(chances);
-  const std::size_t index = untried[static_cast<std::size_t>(likeliest - chances.begin())];
-  if (why_over().empty() && has_learnt_enough() && *likeliest < config().stop_at_chance) {
-    remarks.front() += concat(": no other has a chance of ", format_chance(config().stop_at_chance),
-                              " (stop_at_chance)");
+  if (!outlook().best || untried.empty()) return remarks;
+  const std::string better = concat("better by more than ", fixed(kBetterBy * 100, 0), " %");
+  if (why_over().empty() && has_learnt_enough() &&
+      outlook().chance_of_any < config().stop_at_chance) {
+    remarks.front() += concat(": that another is ", better, " has a chance below ",
+                              format_chance(config().stop_at_chance), " (stop_at_chance)");
   }
-  remarks.push_back(concat("of the ", untried.size(),
-                           " configurations that were not tried the likeliest to be better beyond "
-                           "noise is ",
-                           trials().at(index).candidate.name, " with a chance of ",
-                           format_chance(*likeliest), "; that any of them is has a chance of ",
-                           format_upper_chance(joint_chance(chances))));
+  remarks.push_back(
+      concat("of the ", untried.size(), " configurations that were not tried the likeliest to be ",
+             better, " is ", trials().at(*outlook().likeliest).candidate.name, " with a chance of ",
+             format_chance(outlook().chance_of_likeliest), "; that any of them is has a chance of ",
+             format_upper_chance(outlook().chance_of_any)));
   return remarks;
 }
 

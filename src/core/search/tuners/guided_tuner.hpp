@@ -7,21 +7,26 @@
 #include <string>
 #include <vector>
 
-#include "core/search/predict/chances.hpp"
+#include "core/search/predict/belief.hpp"
 #include "core/search/predict/forecaster.hpp"
+#include "core/search/tuners/outlook.hpp"
 #include "core/search/tuners/pool_tuner.hpp"
 
 namespace dstune {
 
-/// Tries next the candidate with the highest chance of being better than the best beyond noise,
-/// over all stages and micro-batches at once. Further idle groups get the candidates that would be
-/// next if the chosen ones came out as predicted. It ends when no candidate has a chance of at
-/// least dstune.stop_at_chance.
+/// Tries next the candidate that is most often the best of all in draws from the Belief, over all
+/// stages and micro-batches at once; further idle groups get the next ones. What was never measured
+/// with a setting's value is believed to be uncertain by a residual of that value, so that such
+/// values are probed, each with the best candidate that has it, as far as what physics predicts for
+/// them leaves them a chance. It ends when the chance that any untried candidate is better by
+/// kBetterBy is below dstune.stop_at_chance.
 class GuidedTuner final : public PoolTuner {
  public:
   GuidedTuner(const TuningConfig& config, int group_size, Pool pool,
               std::unique_ptr<Forecaster> forecaster);
 
+  std::optional<Record> best() override;
+  std::vector<std::string> contenders() override;
   /// The remarks of PoolTuner, with the number of untried candidates and the chance that one was
   /// better.
   std::vector<std::string> remarks() override;
@@ -30,19 +35,13 @@ class GuidedTuner final : public PoolTuner {
   std::vector<std::size_t> choose(std::size_t count) override;
   void take_in(const Record& record) override;
 
-  /// The predicted log-speed of an untried candidate.
-  Guess guess(std::size_t index);
-  /// The chance that the candidate fits and is better than `threshold`.
-  double chance(std::size_t index, double threshold);
-  /// The log-speed that counts as better than the best; none before anything was measured.
-  std::optional<double> threshold() const;
-  /// The place in `open` of the candidate to try next.
-  std::size_t most_promising(const std::vector<std::size_t>& open, std::optional<double> to_beat);
+  Belief belief_of_pool() const;
+  const Outlook& outlook();
   bool has_learnt_enough() const;
 
   std::unique_ptr<Forecaster> forecaster_;
-  /// By candidate: the prediction, if it was made since the last measurement was learnt.
-  std::vector<std::optional<Guess>> guesses_;
+  Belief belief_;
+  std::optional<Outlook> outlook_;  ///< none since the last record was learnt
 };
 
 }  // namespace dstune

@@ -19,6 +19,7 @@ class TimeBudget final : public Tuner {
   std::vector<Candidate> next(int free_groups) override;
   void learn(const Record& record) override;
   std::optional<Record> best() override { return tuner_->best(); }
+  std::vector<std::string> contenders() override { return tuner_->contenders(); }
   /// The remarks of the tuner inside, with one that the budget ended the search if it did.
   std::vector<std::string> remarks() override;
 

@@ -25,6 +25,8 @@ class Trials {
   std::size_t size() const { return pool_.candidates.size(); }
   const PooledCandidate& at(std::size_t index) const { return pool_.candidates[index]; }
 
+  /// @throws std::out_of_range  if no candidate has that name
+  std::size_t index_of(const std::string& name) const { return by_name_.at(name); }
   /// @throws std::out_of_range  if the experiment is of no candidate
   void learn(const Record& record);
 

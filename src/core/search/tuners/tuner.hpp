@@ -34,6 +34,10 @@ class Tuner {
   /// stage and only these may be the best; else none.
   virtual std::vector<Record> stage_bests() { return {}; }
 
+  /// The names of the measured candidates that may truly be the best, the likeliest first; none if
+  /// the tuner does not know more than the measurements say.
+  virtual std::vector<std::string> contenders() { return {}; }
+
   /// Remarks on the search once it is over: lines without a full stop.
   virtual std::vector<std::string> remarks() { return {}; }
 };
