@@ -9,7 +9,6 @@
 #include <cstdlib>
 #include <iomanip>
 #include <iostream>
-#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -17,10 +16,8 @@
 
 #include "bench/replay.hpp"
 #include "bench/sim_table.hpp"
-#include "core/base/files/file.hpp"
 #include "core/base/statistics.hpp"
 #include "core/base/text.hpp"
-#include "core/report/journal/journal_reader.hpp"
 #include "core/search/predict/forecaster.hpp"
 #include "core/search/predict/run_rates.hpp"
 #include "core/search/tuners/tuner_table.hpp"
@@ -38,16 +35,7 @@ Table read_table(const std::string& source) {
   if (source.starts_with(kSim)) {
     return bench::measure_on_sim("examples/gpt2-30m", std::atoi(source.c_str() + kSim.size()));
   }
-  Table table;
-  std::set<std::string> names;
-  for (Record& record : read_own_journal(read_text_file(source), source).records) {
-    const Experiment& experiment = record.experiment;
-    const bool is_first = experiment.repetition == 0 && !experiment.measures_machine;
-    if (is_first && names.insert(record.experiment.name).second) {
-      table.records.push_back(std::move(record));
-    }
-  }
-  return table;
+  return bench::table_of_journal(source);
 }
 
 /// Everything that replays share.

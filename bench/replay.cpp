@@ -4,9 +4,12 @@
 #include <cmath>
 #include <numbers>
 #include <random>
+#include <set>
 #include <variant>
 
+#include "core/base/files/file.hpp"
 #include "core/experiment/step_config.hpp"
+#include "core/report/journal/journal_reader.hpp"
 #include "core/search/tuners/compare/score.hpp"
 
 namespace dstune::bench {
@@ -51,6 +54,56 @@ Pool pool_of(const Table& table, std::uint64_t seed) {
   std::mt19937_64 generator(seed);
   if (seed != 0) std::ranges::shuffle(pool.candidates, generator);
   return pool;
+}
+
+Table table_of_journal(const std::string& path) {
+  Table table;
+  std::set<std::string> names;
+  for (Record& record : read_own_journal(read_text_file(path), path).records) {
+    const Experiment& experiment = record.experiment;
+    const bool is_first = experiment.repetition == 0 && !experiment.measures_machine;
+    if (is_first && names.insert(record.experiment.name).second) {
+      table.records.push_back(std::move(record));
+    }
+  }
+  return table;
+}
+
+Ending run_to_its_end(const Table& table, Tuner& tuner, double noise, std::uint64_t seed) {
+  std::map<std::string, const Record*> records;
+  for (const Record& record : table.records) records[record.experiment.name] = &record;
+  std::mt19937_64 generator(seed);
+  Ending ending;
+  std::set<std::string> tried;
+  double time = 0;
+  for (auto batch = tuner.next(1); !batch.empty(); batch = tuner.next(1)) {
+    const Candidate& candidate = batch.front();
+    const bool is_again = candidate.repetition > 0;
+    const std::string first =
+        is_again ? candidate.name.substr(0, candidate.name.rfind("_again")) : candidate.name;
+    Record record = with_noise(*records.at(first), noise, generator);
+    record.experiment.name = candidate.name;
+    record.experiment.repetition = candidate.repetition;
+    record.started = time;
+    record.finished = ++time;
+    tuner.learn(record);
+    ++(is_again ? ending.repeated : ending.searched);
+    tried.insert(first);
+  }
+  double untried = 0;
+  for (const Record& record : table.records) {
+    if (!tried.contains(record.experiment.name))
+      untried = std::max(untried, score_of(table, record));
+  }
+  const auto best = tuner.best();
+  const Record* truth = best ? records.at(best->experiment.name) : nullptr;
+  if (truth == nullptr) {
+    ending.regret = 1;
+    return ending;
+  }
+  ending.regret = 1 - score_of(table, *truth) / table.best();
+  ending.missed = untried / score_of(table, *truth) - 1;
+  return ending;
 }
 
 Replay replay(const Table& table, Tuner& tuner, const ReplayOptions& options) {

@@ -22,6 +22,9 @@ struct Table {
   double best() const;  ///< score of the best
 };
 
+/// The first measurement of each configuration of a journal.
+Table table_of_journal(const std::string& path);
+
 /// The table as a pool, in the order of a seed; 0: as it stands.
 Pool pool_of(const Table& table, std::uint64_t seed);
 
@@ -42,5 +45,16 @@ struct Replay {
 /// is close. The best so far is the one that the tuner was told to be best: with noise another than
 /// the true one.
 Replay replay(const Table& table, Tuner& tuner, const ReplayOptions& options);
+
+/// How a search with its confirmation ended.
+struct Ending {
+  double regret = 0;         ///< of the announced optimum, relative
+  double missed = 0;         ///< what the best untried one would gain over it, relative
+  std::size_t searched = 0;  ///< measurements of the search
+  std::size_t repeated = 0;  ///< repetitions of its confirmation
+};
+
+/// Runs the tuner to its own end; every measurement has noise of its own.
+Ending run_to_its_end(const Table& table, Tuner& tuner, double noise, std::uint64_t seed);
 
 }  // namespace dstune::bench

@@ -30,13 +30,14 @@ class GuidedTuner final : public PoolTuner {
   /// The remarks of PoolTuner, with the number of untried candidates and the chance that one was
   /// better.
   std::vector<std::string> remarks() override;
+  /// What the search may still find, after all that was learnt.
+  const Outlook& outlook();
 
  private:
   std::vector<std::size_t> choose(std::size_t count) override;
   void take_in(const Record& record) override;
 
   Belief belief_of_pool() const;
-  const Outlook& outlook();
   bool has_learnt_enough() const;
 
   std::unique_ptr<Forecaster> forecaster_;

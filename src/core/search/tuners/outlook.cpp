@@ -17,6 +17,7 @@ constexpr std::size_t kDraws = 1000;
 constexpr std::size_t kDrawn = 64;  // the untried candidates that are drawn
 constexpr std::size_t kMostContenders = 6;
 constexpr double kRealChance = 0.02;
+constexpr double kNoChance = 0.001;
 
 /// Standard normal numbers that are the same with every compiler (Box and Muller).
 class Normals {
@@ -163,6 +164,10 @@ class Looking {
       return found_.best ? std::tuple(leads_[i], chances_[i], speed(i))
                          : std::tuple(std::size_t{0}, 0.0, speed(i));
     });
+    if (!found_.best || found_.next.empty()) return;
+    const auto hopeless = std::ranges::find_if(
+        found_.next, [this](std::size_t i) { return leads_[i] == 0 && chances_[i] < kNoChance; });
+    found_.next.erase(std::max(hopeless, found_.next.begin() + 1), found_.next.end());
   }
 
   const Belief& belief_;

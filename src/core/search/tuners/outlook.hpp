@@ -32,7 +32,7 @@ struct Outlook {
   /// The chance that any untried candidate is better by kBetterBy; 1 before a measurement.
   double chance_of_any = 1;
   /// Open candidates in the order in which to try them: those first that are the best of all in
-  /// most draws.
+  /// most draws. Those without a chance are left out, but for the first.
   std::vector<std::size_t> next;
   /// Measured candidates that are the best of the measured in 2 % of the draws or more, the
   /// likeliest first; at most six.

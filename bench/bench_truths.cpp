@@ -1,0 +1,300 @@
+// How well searches end where the truth is not what the predictor believes: each tuner against a
+// table whose times are changed by name (truths.hpp), told with noise, until its own end.
+//
+// usage: bench_truths JOURNAL|sim:RANKS [seeds=30] [noise=0,3,10] [only=TEXT]
+//   noise  standard deviations, in percent, of what the tuners are told
+//   only   the truths whose names contain the text
+//
+// Each baseline measures as often as guided did, repetitions included, and announces the best that
+// it was told:
+//   physics    in the order of the prediction by the machine's true rates, before the truth's
+//   change largest    the largest micro-batch first, of each the lowest stage residuals  guided
+//   without physics, a Gaussian process over the settings, with its own end random
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <cstdint>
+#include <iomanip>
+#include <iostream>
+#include <iterator>
+#include <memory>
+#include <random>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "bench/replay.hpp"
+#include "bench/sim_table.hpp"
+#include "bench/truths.hpp"
+#include "core/base/text.hpp"
+#include "core/experiment/step_config.hpp"
+#include "core/search/predict/dry_step.hpp"
+#include "core/search/predict/forecaster.hpp"
+#include "core/search/predict/run_rates.hpp"
+#include "core/search/tuners/compare/score.hpp"
+#include "core/search/tuners/confirmation.hpp"
+#include "core/search/tuners/guided_tuner.hpp"
+#include "core/search/tuners/tuner_table.hpp"
+
+namespace dstune {
+namespace {
+
+using bench::Case;
+using bench::Table;
+
+constexpr double kWithin = 0.01;
+
+/// Physics that knows nothing but that times are positive.
+class NoPhysics final : public Forecaster {
+ public:
+  Prediction predict(const Experiment&) override { return {1, 1}; }
+  PhysicsGuess physics(const Experiment&) override {
+    PhysicsGuess guess;
+    guess.log_time = center_;
+    guess.directions[kStepParts] = 1;
+    return guess;
+  }
+  void learn(const Experiment&, const Measured& measured) override {
+    center_ = std::log(typical_step_time(measured));
+  }
+
+ private:
+  double center_ = 0;
+};
+
+struct Bed {
+  Table table;
+  std::vector<Case> cases;
+  TuningConfig config;
+  int ranks = 1;
+  bool is_physics_the_truth = false;  ///< the table is physics itself, so that rates are made wrong
+  std::vector<StagePlan> no_stages = {};
+
+  explicit Bed(Table measured) : table(std::move(measured)) {
+    const Experiment& first = table.records.front().experiment;
+    config.settings = first.settings;
+    ranks = first.ranks;
+    std::vector<double> peaks;
+    for (const Record& record : table.records) peaks.push_back(peak_of(record));
+    std::ranges::sort(peaks);
+    const double limit = peaks[peaks.size() * 85 / 100];
+    config.settings.memory_limit = static_cast<Bytes>(limit);
+    std::erase_if(table.records, [&](const Record& record) { return peak_of(record) > limit; });
+    const RunRates rates(estimated_rates(config.settings));
+    for (const Record& record : table.records) {
+      cases.push_back({make_step_config(record.experiment),
+                       *dry_step_time(record.experiment, rates), peak_of(record) / limit});
+    }
+    config.autotuning.tuner_num_trials = TuningConfig().autotuning.tuner_num_trials;
+    config.autotuning.tuner_early_stopping = config.autotuning.tuner_num_trials;
+  }
+
+  static double peak_of(const Record& record) {
+    const Measured* measured = measured_of(record);
+    return measured == nullptr ? 0 : static_cast<double>(measured->peak_memory.counted());
+  }
+
+  Table with(const std::vector<double>& factors) const {
+    Table changed = table;
+    for (std::size_t i = 0; i < factors.size(); ++i) {
+      auto& measured = std::get<Measured>(changed.records[i].outcome);
+      measured.step_time.median *= factors[i];
+      measured.step_time.min *= factors[i];
+      measured.samples_per_s /= factors[i];
+    }
+    return changed;
+  }
+
+  /// What rates that are wrong by 15 % each do to a table that is physics itself.
+  std::vector<double> wrong_rates(std::uint64_t seed) const {
+    std::mt19937_64 generator(seed);
+    PartFactors parts{};
+    for (double& part : parts) {
+      part =
+          is_physics_the_truth ? std::exp(0.15 * std::normal_distribution<double>()(generator)) : 1;
+    }
+    std::vector<double> factors;
+    for (const Case& one : cases) {
+      double sum = 0;
+      for (std::size_t i = 0; i < kStepParts; ++i) sum += parts[i] * one.physics.parts[i];
+      factors.push_back(sum / one.physics.total());
+    }
+    return factors;
+  }
+};
+
+struct Row {
+  std::vector<double> regrets;  ///< by kTuners
+  std::size_t used = 0;
+  std::size_t searched = 0;
+  double said = 1;
+  bool was_better = false;
+};
+constexpr std::array<std::string_view, 5> kTuners{"guided", "physics", "largest", "residuals",
+                                                  "random"};
+
+/// The regret of whoever measures `order`'s first `count` and takes the best that it is told.
+double regret_of_order(const Table& truth, const std::vector<std::size_t>& order, std::size_t count,
+                       double noise, std::uint64_t seed) {
+  std::mt19937_64 generator(seed);
+  double told = 0;
+  double got = 0;
+  for (std::size_t i = 0; i < std::min(count, order.size()); ++i) {
+    const double speed = score(truth.metric, *measured_of(truth.records[order[i]]));
+    const double heard = speed * std::exp(noise * std::normal_distribution<double>()(generator));
+    if (heard > told) std::tie(told, got) = std::pair(heard, speed);
+  }
+  return 1 - got / truth.best();
+}
+
+std::vector<std::size_t> sorted_by(const std::vector<Case>& cases, auto key) {
+  std::vector<std::size_t> order(cases.size());
+  for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
+  std::ranges::stable_sort(order, {}, [&](std::size_t i) { return key(cases[i]); });
+  return order;
+}
+
+/// Runs a tuner that is made for this replay to its own end, and its confirmation.
+template <class Made>
+bench::Ending run_confirmed(const Table& truth, std::unique_ptr<Made> tuner, double noise,
+                            std::uint64_t seed) {
+  Confirmation confirmed(std::move(tuner), truth.metric);
+  return bench::run_to_its_end(truth, confirmed, noise, seed);
+}
+
+Row replay_once(const Bed& bed, const StepTimePredictor& predictor, const Table& truth,
+                const std::vector<std::size_t>& by_physics, double noise, std::uint64_t seed) {
+  Row row;
+  TuningConfig config = bed.config;
+  config.settings.seed = seed;
+  const auto make_guided = [&](std::unique_ptr<Forecaster> forecaster) {
+    return std::make_unique<GuidedTuner>(config, bed.ranks, bench::pool_of(truth, seed),
+                                         std::move(forecaster));
+  };
+  auto guided = make_guided(std::make_unique<StepTimeForecaster>(predictor));
+  GuidedTuner& inside = *guided;
+  Confirmation confirmed(std::move(guided), truth.metric);
+  const bench::Ending ending = bench::run_to_its_end(truth, confirmed, noise, seed);
+  row.searched = ending.searched;
+  row.used = ending.searched + ending.repeated;
+  row.said = inside.outlook().chance_of_any;
+  row.was_better = ending.missed > kBetterBy;
+  const auto largest = sorted_by(bed.cases, [](const Case& one) {
+    return std::tuple(-one.step.micro_batch, one.step.stage, one.step.checkpointing.is_on());
+  });
+  std::vector<std::size_t> shuffled = largest;
+  std::mt19937_64 generator(seed);
+  std::ranges::shuffle(shuffled, generator);
+  row.regrets = {
+      ending.regret, regret_of_order(truth, by_physics, row.used, noise, seed),
+      regret_of_order(truth, largest, row.used, noise, seed),
+      run_confirmed(truth, make_guided(std::make_unique<NoPhysics>()), noise, seed).regret,
+      regret_of_order(truth, shuffled, row.used, noise, seed)};
+  return row;
+}
+
+double mean(const std::vector<Row>& rows, auto number) {
+  double sum = 0;
+  for (const Row& row : rows) sum += static_cast<double>(number(row));
+  return sum / static_cast<double>(rows.size());
+}
+
+void print_row(std::string_view name, const std::vector<Row>& rows) {
+  std::cout << "| " << name << std::fixed << std::setprecision(1);
+  for (std::size_t tuner = 0; tuner < kTuners.size(); ++tuner) {
+    std::cout << " | " << 100 * mean(rows, [&](const Row& row) { return row.regrets[tuner]; });
+  }
+  std::cout << " | " << std::setprecision(0)
+            << 100 * mean(rows, [](const Row& row) { return row.regrets[0] <= kWithin ? 1 : 0; })
+            << " | " << std::setprecision(1)
+            << mean(rows, [](const Row& row) { return row.searched; }) << " + "
+            << mean(rows, [](const Row& row) { return row.used - row.searched; }) << " |\n"
+            << std::flush;
+}
+
+/// Of the replays in which guided said at most so much: the part in which there was a better one.
+void print_calibration(const std::vector<Row>& rows) {
+  std::cout
+      << "\n| said: at most (%) | replays | of them with a better one (%) |\n| --: | --: | --: |\n";
+  for (const double said : {0.001, 0.01, 0.05, 0.2, 1.0}) {
+    std::vector<Row> below;
+    std::ranges::copy_if(rows, std::back_inserter(below),
+                         [&](const Row& row) { return row.said <= said; });
+    std::cout << "| " << std::setprecision(1) << 100 * said << " | " << below.size() << " | "
+              << (below.empty() ? 0
+                                : 100 * mean(below, [](const Row& row) { return row.was_better; }))
+              << " |\n";
+  }
+}
+
+void run(const Bed& bed, int seeds, double noise, std::string_view only) {
+  std::cout << "\n"
+            << bed.cases.size() << " configurations, " << seeds << " seeds, noise " << 100 * noise
+            << " %: regret (%)\n\n| truth";
+  for (const std::string_view tuner : kTuners) std::cout << " | " << tuner;
+  std::cout << " | guided within 1 % | measurements |\n| :-- ";
+  for (std::size_t i = 0; i < kTuners.size() + 2; ++i) std::cout << "| --: ";
+  std::cout << "|\n";
+  StepTimePredictor predictor(estimated_rates(bed.config.settings));
+  for (const Record& record : bed.table.records) predictor.predict(record.experiment);
+  const auto by_physics = sorted_by(bed.cases, [&](const Case& one) {
+    return one.physics.total() / static_cast<double>(one.step.train_batch(bed.ranks));
+  });
+  std::vector<Row> all;
+  const auto replay_all = [&](std::string_view name, auto factors_of) {
+    if (name.find(only) == std::string_view::npos) return;
+    std::vector<Row> rows;
+    for (int seed = 1; seed <= seeds; ++seed) {
+      const auto number = static_cast<std::uint64_t>(seed);
+      std::vector<double> factors = factors_of(number);
+      const std::vector<double> rates = bed.wrong_rates(number);
+      for (std::size_t i = 0; i < factors.size(); ++i) factors[i] *= rates[i];
+      rows.push_back(replay_once(bed, predictor, bed.with(factors), by_physics, noise, number));
+    }
+    print_row(name, rows);
+    all.insert(all.end(), rows.begin(), rows.end());
+  };
+  for (const bench::Truth& truth : bench::truths()) {
+    replay_all(truth.name, [&](std::uint64_t) {
+      std::vector<double> factors;
+      for (const Case& one : bed.cases) factors.push_back(truth.factor(one));
+      return factors;
+    });
+  }
+  for (const bench::DrawnTruth& truth : bench::drawn_truths()) {
+    replay_all(truth.name, [&](std::uint64_t seed) { return truth.factors(bed.cases, seed); });
+  }
+  print_row("all", all);
+  print_calibration(all);
+}
+
+Bed make_bed(const std::string& source) {
+  constexpr std::string_view kSim = "sim:";
+  if (!source.starts_with(kSim)) return Bed(bench::table_of_journal(source));
+  Bed bed(bench::measure_on_sim("examples/gpt2-30m", std::atoi(source.c_str() + kSim.size())));
+  bed.is_physics_the_truth = true;
+  return bed;
+}
+
+}  // namespace
+}  // namespace dstune
+
+int main(int argc, char** argv) {
+  const std::vector<std::string> arguments(argv + 1, argv + argc);
+  if (arguments.empty() || arguments.size() > 4) {
+    std::cerr << "usage: bench_truths JOURNAL|sim:RANKS [seeds=30] [noise=0,3,10] [only]\n";
+    return 2;
+  }
+  const auto given = [&](std::size_t i, const char* other) {
+    return arguments.size() > i ? arguments[i] : std::string(other);
+  };
+  const dstune::Bed bed = dstune::make_bed(arguments[0]);
+  const std::string only = given(3, "");
+  for (const std::string& noise : dstune::split(given(2, "0,3,10"), ',')) {
+    dstune::run(bed, std::stoi(given(1, "30")), std::stod(noise) / 100, only);
+  }
+}
