@@ -5,7 +5,6 @@
 #include <functional>
 #include <numbers>
 #include <random>
-#include <tuple>
 #include <utility>
 
 #include "core/search/predict/chances.hpp"
@@ -156,15 +155,32 @@ class Looking {
     }
   }
 
+  // Without a measurement the first is the one that is predicted to be the fastest; the others are
+  // those that may be faster than it.
+  void draw_unmeasured() {
+    leads_.resize(prospects_.size());
+    chances_.resize(prospects_.size());
+    std::vector<std::size_t> drawn = found_.next;
+    drawn.resize(std::min(drawn.size(), kDrawn));
+    Draws draws(belief_, prospects_, drawn);
+    for (std::size_t draw = 0; draw < kDraws; ++draw) {
+      const std::vector<double> speeds = draws.next();
+      ++leads_[drawn[static_cast<std::size_t>(std::ranges::max_element(speeds) - speeds.begin())]];
+    }
+    leads_[drawn.front()] = kDraws;
+  }
+
   void order() {
     for (std::size_t i = 0; i < prospects_.size(); ++i) {
       if (prospects_[i].is_open) found_.next.push_back(i);
     }
-    std::ranges::stable_sort(found_.next, std::greater<>(), [this](std::size_t i) {
-      return found_.best ? std::tuple(leads_[i], chances_[i], speed(i))
-                         : std::tuple(std::size_t{0}, 0.0, speed(i));
-    });
-    if (!found_.best || found_.next.empty()) return;
+    if (found_.next.empty()) return;
+    std::ranges::stable_sort(found_.next, std::greater<>(),
+                             [this](std::size_t i) { return speed(i); });
+    if (!found_.best) draw_unmeasured();
+    std::ranges::stable_sort(found_.next, std::greater<>(),
+                             [this](std::size_t i) { return std::pair(leads_[i], chances_[i]); });
+    if (!found_.best) return;
     const auto hopeless = std::ranges::find_if(
         found_.next, [this](std::size_t i) { return leads_[i] == 0 && chances_[i] < kNoChance; });
     found_.next.erase(std::max(hopeless, found_.next.begin() + 1), found_.next.end());
