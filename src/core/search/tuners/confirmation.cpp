@@ -18,7 +18,6 @@ namespace {
 
 constexpr std::size_t kMostContenders = 4;
 constexpr double kWindow = 0.05;  // the most that is_clearly_better() takes for noise
-constexpr double kAsFast = 0.01;
 // The chance that any of those that were measured once is called slower than it is.
 constexpr double kFalseAlarm = 0.025;
 // Noise of half the spread adds an eighth to the total uncertainty.

@@ -56,7 +56,6 @@ namespace {
 
 constexpr int kLooks[] = {2, 3, 4, kMostRepetitions};
 constexpr double kFalseAlarm = 0.05;
-constexpr double kAsFast = 0.01;
 
 std::vector<std::vector<double>> speeds_of(const std::vector<Contender>& contenders) {
   std::vector<std::vector<double>> speeds;

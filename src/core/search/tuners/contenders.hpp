@@ -64,6 +64,9 @@ double chance_of_a_look(std::size_t count);
 bool is_look(int repetitions);
 inline constexpr int kMostRepetitions = 6;
 
+/// What is at most this much slower is as fast.
+inline constexpr double kAsFast = 0.01;
+
 /// Whether the faster `a` is told apart from `b` by a t-test with `noise`, at most with this
 /// `chance` if they are alike.
 bool is_told_apart(const Contender& a, const Contender& b, const Spread& noise, double chance);
