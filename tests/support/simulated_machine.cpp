@@ -13,7 +13,7 @@ constexpr int kRanks = 2;
 Measured measure(Bytes peak, double samples_per_s, const Experiment& experiment, double noise) {
   Measured measured;
   const auto batch = experiment.ds_config.json().at("train_batch_size").to_number<double>();
-  measured.steps = 3;
+  measured.steps = 6;
   const Seconds step_time = batch / samples_per_s;
   measured.step_time = {step_time, step_time, step_time, 0};
   measured.step_time.noise_percent = noise;

@@ -168,6 +168,7 @@ Outcome merge_reports(const std::vector<RankReport>& reports, const Experiment& 
     compute_varying(experiment, config, slowest, merged);
   } else {
     compute_rates(experiment, config, merged);
+    merged.slow_steps = slow_part(slowest.total);
   }
   return merged;
 }

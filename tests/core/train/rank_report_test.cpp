@@ -50,6 +50,13 @@ TEST(RankReport, SumsUpAsTheSlowestRankOfEveryStep) {
   EXPECT_EQ(merged.step_time, summarize({5, 3, 6}));
 }
 
+TEST(RankReport, NoticesTwoModesOfTheSlowestRanks) {
+  const Measured merged = merge_measured(
+      {report_of(1, {1, 1, 1, 1, 1, 1, 1, 1, 1}), report_of(1, {1, 1, 2, 1, 1, 2, 1, 1, 2})});
+
+  EXPECT_EQ(merged.slow_steps, (SlowPart{3, 1}));
+}
+
 // Ranks 0, 1, 1 are slowest: the median of their forward times 1, 10, 10 is rank 1's.
 TEST(RankReport, SaysHowTheSlowestRankSpentTheStep) {
   const Measured merged = merge_measured({report_of(1, {5, 2, 2}), report_of(10, {4, 3, 6})});

@@ -45,8 +45,10 @@ std::string time_text(const Measured& measured) {
     return concat(format_seconds(varying->mean_step_time), " on average, P95 ",
                   format_seconds(varying->p95_step_time));
   }
-  return concat(format_seconds(measured.step_time.median), " +-",
-                fixed(measured.step_time.noise_percent, 1), "%");
+  const auto interval = relative_interval(measured);
+  const std::string time = format_seconds(measured.step_time.median);
+  if (!interval) return concat(time, measured.steps == 1 ? " (1 step)" : "");
+  return concat(time, " +-", fixed(*interval * 100, 1), "% (95 %, ", measured.steps, " steps)");
 }
 
 std::string line(const Measured& measured) {

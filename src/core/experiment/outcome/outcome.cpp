@@ -86,6 +86,7 @@ json::object content(const Measured& measured) {
       {"steps", measured.steps},
       {"step_time_s", {{"median", time.median}, {"min", time.min}, {"max", time.max}}},
       {"noise_percent", time.noise_percent},
+      {"independent_steps", time.independent},
       {"forward_time_s", measured.forward_time},
       {"backward_time_s", measured.backward_time},
       {"optimizer_time_s", measured.optimizer_time},
@@ -113,6 +114,9 @@ json::object content(const Measured& measured) {
   if (measured.device_peaks) object["device_peaks"] = to_json(*measured.device_peaks);
   if (measured.varying) object["varying_steps"] = to_json(*measured.varying);
   if (measured.machine_rates) object["machine_rates"] = to_json(*measured.machine_rates);
+  if (const auto& slow = measured.slow_steps) {
+    object["slow_steps"] = {{"count", slow->count}, {"longer_share", slow->longer}};
+  }
   return object;
 }
 
@@ -138,8 +142,8 @@ json::object content(const Skipped& skipped) {
 
 Summary step_time_from_json(const json::object& object) {
   const auto& time = object.at("step_time_s").as_object();
-  return {real(time, "median"), real(time, "min"), real(time, "max"),
-          real(object, "noise_percent")};
+  return {real(time, "median"), real(time, "min"), real(time, "max"), real(object, "noise_percent"),
+          object.contains("independent_steps") ? real(object, "independent_steps") : 0};
 }
 
 Measured measured_from_json(const json::object& object) {
@@ -189,6 +193,10 @@ Measured measured_from_json(const json::object& object) {
   if (const auto* rates = object.if_contains("machine_rates")) {
     measured.machine_rates = machine_rates_from_json(rates->as_object());
   }
+  if (const auto* slow = object.if_contains("slow_steps")) {
+    const auto& part = slow->as_object();
+    measured.slow_steps = {integer<int>(part, "count"), real(part, "longer_share")};
+  }
   return measured;
 }
 
@@ -232,9 +240,31 @@ Seconds typical_step_time(const Measured& measured) {
   return measured.varying ? measured.varying->mean_step_time : measured.step_time.median;
 }
 
-double relative_noise(const Measured& measured) {
+namespace {
+
+double independent_steps(const Measured& measured) {
+  const double known = measured.step_time.independent;
+  return known > 0 ? std::min(known, static_cast<double>(measured.steps)) : measured.steps;
+}
+
+}  // namespace
+
+double relative_error(const Measured& measured) {
   const double spread = measured.step_time.noise_percent / 100;
-  return measured.varying ? spread / std::sqrt(std::max(measured.steps, 1)) : spread;
+  const double error = error_of_mean(spread, measured.steps, independent_steps(measured));
+  return measured.varying ? error : kErrorOfMedian * error;
+}
+
+double relative_error(const std::vector<const Measured*>& runs) {
+  double squares = 0;
+  for (const Measured* run : runs) squares += relative_error(*run) * relative_error(*run);
+  return runs.empty() ? 0 : std::sqrt(squares / static_cast<double>(runs.size()));
+}
+
+std::optional<double> relative_interval(const Measured& measured) {
+  if (measured.steps < 2) return std::nullopt;
+  const int freedom = std::max(static_cast<int>(independent_steps(measured)) - 1, 1);
+  return student_quantile(0.05, freedom) * relative_error(measured);
 }
 
 bool is_machines(const OutOfMemory& fault) {

@@ -58,14 +58,25 @@ struct Measured {
   std::optional<MachineRates> machine_rates = std::nullopt;
   /// The steps where lengths vary from step to step; none where they do not.
   std::optional<VaryingSteps> varying = std::nullopt;
+  /// The steps that took longer than all others by a gap, of steps that should be alike; none where
+  /// they look alike, and in measurements of earlier versions.
+  std::optional<SlowPart> slow_steps = std::nullopt;
 };
 
 /// The time that one step takes: the median, or the mean of steps that vary by nature.
 Seconds typical_step_time(const Measured& measured);
 
-/// The uncertainty of typical_step_time(), relative to it: the spread of steps that should be
-/// alike, or the standard error of the mean of steps that vary by nature.
-double relative_noise(const Measured& measured);
+/// The standard error of typical_step_time(), relative to it, by the spread and the correlation of
+/// the steps of this one run. It is the least that another run would differ by, as it knows nothing
+/// of what changes from run to run.
+double relative_error(const Measured& measured);
+/// The root mean square of those of several; 0 if there are none.
+double relative_error(const std::vector<const Measured*>& runs);
+
+/// Half of the interval of 95 % about typical_step_time(), relative to it, by the steps of this one
+/// run alone (relative_error(), Student's t). It covers the median of endlessly many steps of the
+/// same run, not that of another run. None if fewer than two steps were measured.
+std::optional<double> relative_interval(const Measured& measured);
 
 /// The experiment does not fit. The numbers are those of the first rank that could not allocate.
 /// For a rank that the system ended for want of memory they are the memory that it shared with
@@ -123,8 +134,8 @@ json::object to_json(const Outcome& outcome);
 /// Inverse of to_json, exact. @throws std::invalid_argument if `object` is no outcome
 Outcome outcome_from_json(const json::object& object);
 
-/// "412.6 ms +-0.8%, 171.3 GFLOP/s, peak 61.40 GiB" or the reason why there are no numbers; one
-/// line.
+/// "412.6 ms +-0.8% (95 %, 9 steps), 171.3 GFLOP/s, peak 61.40 GiB" or the reason why there are no
+/// numbers; one line.
 std::string describe(const Outcome& outcome);
 
 /// "41 % of the measured GEMM peak (612.0 TFLOP/s)"; "" if no peak or no time was measured.

@@ -53,10 +53,14 @@ void add_outcome(const Outcome& outcome, Row& row) {
     const auto* value = step_time == nullptr ? nullptr : step_time->as_object().if_contains(key);
     row.emplace_back(concat("step_time_", key, "_s"), value_text(value));
   }
+  row.emplace_back("noise_percent", value_text(content.if_contains("noise_percent")));
+  const auto* measured = std::get_if<Measured>(&outcome);
+  const auto interval = measured == nullptr ? std::nullopt : relative_interval(*measured);
+  row.emplace_back("interval_percent", interval ? fixed(*interval * 100, 3) : "");
   for (const char* key :
-       {"noise_percent", "forward_time_s", "backward_time_s", "optimizer_time_s",
-        "communication_time_s", "samples_per_s", "tokens_per_s", "flops_per_s_per_rank",
-        "first_loss", "last_loss", "peak_memory_bytes", "peak_reserved_bytes"}) {
+       {"forward_time_s", "backward_time_s", "optimizer_time_s", "communication_time_s",
+        "samples_per_s", "tokens_per_s", "flops_per_s_per_rank", "first_loss", "last_loss",
+        "peak_memory_bytes", "peak_reserved_bytes"}) {
     row.emplace_back(key, value_text(content.if_contains(key)));
   }
   const auto* peaks = content.if_contains("peak_memory_bytes_by_category");

@@ -21,7 +21,7 @@ std::string prediction_text(Seconds predicted, Seconds half_interval, Seconds me
   const char* name = is_long ? " s" : " ms";
   const int decimals = decimals_of(predicted * unit);
   return concat("predicted ", fixed(predicted * unit, decimals), " +- ",
-                fixed(half_interval * unit, decimals), name, " from the others, measured ",
+                fixed(half_interval * unit, decimals), name, " (90 %) from the others, measured ",
                 fixed(measured * unit, decimals), name);
 }
 

@@ -19,7 +19,7 @@ struct PredictorQuality {
   bool operator==(const PredictorQuality&) const = default;
 };
 
-/// "predicted 812 +- 30 ms from the others, measured 835 ms": half of the interval of 90 %.
+/// "predicted 812 +- 30 ms (90 %) from the others, measured 835 ms": half of the interval of 90 %.
 std::string prediction_text(Seconds predicted, Seconds half_interval, Seconds measured);
 
 /// "step times of 48 experiments, each predicted from the others: median error 3.1 %, rank

@@ -21,8 +21,10 @@ struct Optimum {
 std::vector<Record> ranked(std::vector<Record> records, Metric metric,
                            const std::string& optimum = "");
 
-/// One row per record as ranked() orders them, for --format table. A setting has a column only if
-/// it varied; "result" holds the reason where there are no numbers and is left out if all ran.
+/// One row per configuration with what is announced() of it, as ranked() orders them, for --format
+/// table. A setting has a column only if it varied, "runs" is there where something was repeated;
+/// "result" holds the reason where there are no numbers and is left out if all ran. A note under
+/// the table says what "+-" is.
 /// @param remarks  what to read it with: lines under the table
 /// @param ties     names of those that a profile does not tell from the best; with any there is a
 ///                 column "host overhead" that says "tie"
@@ -34,8 +36,10 @@ std::string result_table(const std::vector<Record>& records, Metric metric,
                          const std::set<std::string>& ties = {}, const Optimum& optimum = {});
 
 /// For --format json: an array of objects with name, rank numbers, DeepSpeed JSON, settings, times
-/// and outcome, ordered as the table; "pareto" is whether it is of pareto_front(), "tie" whether of
-/// `ties`; where something was chosen, "optimum" is whether it is that, which has a "reason".
+/// and outcome of every run, the optimum first and then by their own numbers; "announced" has the
+/// figures of the table of those that are no repetitions; "pareto" is whether it is of
+/// pareto_front(), "tie" whether of `ties`; where something was chosen, "optimum" is whether it is
+/// that, which has a "reason".
 std::string result_json(const std::vector<Record>& records, Metric metric,
                         const std::set<std::string>& ties = {}, const Optimum& optimum = {});
 

@@ -8,6 +8,7 @@
 
 #include "core/base/text.hpp"
 #include "core/experiment/step_config.hpp"
+#include "core/report/tables/announced.hpp"
 #include "core/report/tables/pareto.hpp"
 #include "core/report/tables/table.hpp"
 
@@ -26,7 +27,6 @@ std::string space_of(const Experiment& experiment) {
 }
 
 void add(Space& space, const Record& record, Metric metric) {
-  ++space.experiments;
   const auto* measured = std::get_if<Measured>(&record.outcome);
   if (measured == nullptr) return;
   const double value = metric_value(metric, *measured);
@@ -41,10 +41,16 @@ void add_row(Table& table, const std::string& name, const Space& space) {
                  found ? space.best->experiment.name : ""});
 }
 
-std::string spaces_table(const std::vector<Record>& records, Metric metric, const Record* best) {
+std::string spaces_table(const std::vector<Record>& records,
+                         const std::vector<Record>& configurations, Metric metric,
+                         const Record* best) {
   std::map<std::string, Space> spaces;
   Space global;
   for (const auto& record : records) {
+    ++spaces[space_of(record.experiment)].experiments;
+    ++global.experiments;
+  }
+  for (const auto& record : configurations) {
     add(spaces[space_of(record.experiment)], record, metric);
     add(global, record, metric);
   }
@@ -79,6 +85,16 @@ std::string optimal_line(const Experiment& best, const std::string& result_dir, 
                 "). The exp result is at ", result_dir, ".\n");
 }
 
+// The figures of the optimum, with what they are.
+std::string figures_line(const Announced& best) {
+  const std::string figures = figures_text(best);
+  if (figures.empty()) return "";
+  return concat(
+      "It takes ", figures,
+      best.runs > 1 ? ": the mean of its repetitions, without the run by which it was chosen" : "",
+      ".\n");
+}
+
 // The lines on lengths; "" unless they vary.
 std::string varying_lines(const Record& best) {
   const auto* measured = std::get_if<Measured>(&best.outcome);
@@ -108,7 +124,14 @@ std::vector<Record> tuning_records(const std::vector<Record>& records) {
 std::string summary_text(const std::vector<Record>& records, Metric metric, const Record* best,
                          const std::string& result_dir, Seconds duration, bool provisional,
                          const std::vector<std::string>& notes) {
-  std::string text = spaces_table(records, metric, best);
+  const std::vector<Announced> configurations = announced(records);
+  std::vector<Record> figures;
+  for (const Announced& each : configurations) figures.push_back(each.record);
+  const auto chosen = std::ranges::find_if(configurations, [&](const Announced& each) {
+    return best != nullptr && each.record.experiment.name == best->experiment.name;
+  });
+  if (chosen != configurations.end()) best = &chosen->record;
+  std::string text = spaces_table(records, figures, metric, best);
   text += concat("\nbest_metric_val is ", metric_key(metric),
                  metric == Metric::throughput ? " in samples/s"
                  : metric == Metric::tokens   ? " without padding"
@@ -118,8 +141,9 @@ std::string summary_text(const std::vector<Record>& records, Metric metric, cons
   text += best != nullptr ? optimal_line(best->experiment, result_dir, provisional)
                           : "No optimal setup is found. Please check that experiments were run "
                             "successfully.\n";
+  if (chosen != configurations.end()) text += figures_line(*chosen);
   if (best != nullptr) text += varying_lines(*best);
-  const std::string front = pareto_table(records, metric);
+  const std::string front = pareto_table(figures, metric);
   if (!front.empty()) {
     text += concat("\nNo other experiment is both faster and smaller than one of these:\n\n", front,
                    "\n");

@@ -19,13 +19,6 @@ std::string key_of(Experiment experiment) {
 
 }  // namespace
 
-// The median of n samples has 1.25 times the spread of their mean.
-double noise_of_median(const Measured& measured) {
-  constexpr double kOfMedian = 1.2533;
-  const double samples = std::max(measured.steps, 1);
-  return kOfMedian * measured.step_time.noise_percent / 100 / std::sqrt(samples);
-}
-
 PredictionInterval interval_of(const Prediction& prediction) {
   const double factor = std::exp(kInside90 * prediction.relative_sd);
   return {prediction.step_time / factor, prediction.step_time * factor};
@@ -81,7 +74,7 @@ void StepTimePredictor::learn(const Experiment& experiment, const Measured& meas
   const auto group = groups_.emplace(key, static_cast<int>(groups_.size())).first->second;
   observations_.push_back({.dry = *time,
                            .measured = typical_step_time(measured),
-                           .relative_noise = noise_of_median(measured),
+                           .relative_noise = relative_error(measured),
                            .group = group});
   experiments_.push_back(experiment);
   const bool looks = rates_.overlaps() && observations_.size() >= look_at_;

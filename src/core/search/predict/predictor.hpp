@@ -31,9 +31,6 @@ struct PredictionInterval {
 };
 PredictionInterval interval_of(const Prediction& prediction);
 
-/// The relative standard deviation of typical_step_time() as far as the measurement shows it.
-double noise_of_median(const Measured& measured);
-
 /// Predicts step times, and predicts the same after the same calls in the same order. All
 /// experiments are of one run: same model, ranks and machine.
 class StepTimePredictor {

@@ -18,11 +18,19 @@ namespace {
 
 constexpr std::size_t kMostContenders = 4;
 constexpr double kWindow = 0.05;  // the most that is_clearly_better() takes for noise
-constexpr int kMostRepetitions = 5;
-constexpr double kRealChance = 0.05;
-constexpr double kAsFast = 0.01;
+// The chance that any of those that were measured once is called slower than it is.
+constexpr double kFalseAlarm = 0.025;
 // Noise of half the spread adds an eighth to the total uncertainty.
 constexpr double kNegligible = 0.5;
+
+std::string not_told_apart(const std::vector<std::string>& names) {
+  constexpr std::size_t kMostNamed = 8;
+  if (names.empty()) return "";
+  const std::size_t named = std::min(names.size(), kMostNamed);
+  const auto end = names.begin() + static_cast<std::ptrdiff_t>(named);
+  return concat("; not told apart from it: ", join({names.begin(), end}, ", "),
+                named == names.size() ? "" : concat(" and ", names.size() - named, " more"));
+}
 
 }  // namespace
 
@@ -33,13 +41,26 @@ std::vector<Candidate> Confirmation::next(int free_groups) {
   if (asked_.empty()) {
     auto candidates = tuner_->next(free_groups);
     if (!candidates.empty()) return candidates;
-    contenders_ = by_ == ConfirmBy::duels
-                      ? choose_contenders(found_, metric_, kWindow, kMostContenders)
-                      : choose_finalists(tuner_->stage_bests(), found_);
+    contenders_ = chosen_contenders();
+    for (Contender& contender : contenders_) {
+      if (overlaps_another(contender.record, found_)) continue;
+      contender.first = log_speed_of(contender.record);
+    }
   }
   auto again = repetition();
   if (!again) return {};
   return {*std::move(again)};
+}
+
+std::vector<Contender> Confirmation::chosen_contenders() {
+  if (by_ == ConfirmBy::stages) return choose_finalists(tuner_->stage_bests(), found_);
+  std::vector<Contender> named;
+  for (const std::string& name : tuner_->contenders()) {
+    const auto record = std::ranges::find_if(
+        found_, [&](const Record& each) { return each.experiment.name == name; });
+    named.push_back({*record});
+  }
+  return named.empty() ? choose_contenders(found_, metric_, kWindow, kMostContenders) : named;
 }
 
 std::optional<Candidate> Confirmation::repetition() {
@@ -47,14 +68,51 @@ std::optional<Candidate> Confirmation::repetition() {
   for (std::size_t i = 0; i < contenders_.size(); ++i) {
     if (contenders_[i].repetitions == 0) return again(i);
   }
-  if (by_ == ConfirmBy::stages) return std::nullopt;
-  const auto now = duel();
-  if (!now || now->chance < kRealChance) return std::nullopt;
-  const bool is_leaders_turn =
-      contenders_[now->leader].repetitions <= contenders_[now->rival].repetitions;
-  const std::size_t next = is_leaders_turn ? now->leader : now->rival;
-  if (contenders_[next].repetitions >= kMostRepetitions) return std::nullopt;
-  return again(next);
+  return by_ == ConfirmBy::duels ? repetition_of_duels() : std::nullopt;
+}
+
+std::optional<Candidate> Confirmation::repetition_of_duels() {
+  const auto repetitions = [&](std::size_t i) { return contenders_[i].repetitions; };
+  auto left = left_in_race();
+  if (left.size() < 2) return std::nullopt;
+  const int rounds = repetitions(*std::ranges::min_element(left, {}, repetitions));
+  if (is_look(rounds) &&
+      std::ranges::all_of(left, [&](auto i) { return repetitions(i) == rounds; })) {
+    mark_beaten();
+    left = left_in_race();
+    if (rounds >= kMostRepetitions || !goes_on(left)) return std::nullopt;
+  }
+  // There and back: a drift that is steady is then the same for all.
+  if (rounds % 2 == 1) std::ranges::reverse(left);
+  return again(*std::ranges::find(left, rounds, repetitions));
+}
+
+std::vector<std::size_t> Confirmation::left_in_race() const {
+  std::vector<std::size_t> left;
+  for (std::size_t i = 0; i < contenders_.size(); ++i) {
+    if (!contenders_[i].is_beaten && !contenders_[i].has_failed()) left.push_back(i);
+  }
+  return left;
+}
+
+void Confirmation::mark_beaten() {
+  const auto leads = leader();
+  const Spread noise = run_to_run(contenders_);
+  for (Contender& rival : contenders_) {
+    if (rival.speeds.empty() || rival.is_beaten) continue;
+    rival.is_beaten =
+        is_told_apart(contenders_[*leads], rival, noise, chance_of_a_look(contenders_.size()));
+  }
+}
+
+bool Confirmation::goes_on(const std::vector<std::size_t>& left) const {
+  const auto leads = leader();
+  const Spread noise = run_to_run(contenders_);
+  return std::ranges::any_of(left, [&](std::size_t i) {
+    return i != *leads && !is_settled(i, *leads, noise.sd) &&
+           is_worth_repeating(contenders_[*leads], contenders_[i], noise,
+                              chance_of_a_look(contenders_.size()), static_cast<int>(left.size()));
+  });
 }
 
 Candidate Confirmation::again(std::size_t index) {
@@ -94,8 +152,8 @@ double Confirmation::log_speed_of(const Record& record) const {
 // chose.
 void Confirmation::compare_with_first(const Contender& contender, const Record& repetition) {
   const double longer = std::expm1(log_speed_of(contender.record) - contender.speeds.back());
-  const double noise = std::hypot(relative_noise(std::get<Measured>(contender.record.outcome)),
-                                  relative_noise(std::get<Measured>(repetition.outcome)));
+  const double noise = std::hypot(relative_error(std::get<Measured>(contender.record.outcome)),
+                                  relative_error(std::get<Measured>(repetition.outcome)));
   if (std::abs(longer) <= std::max(kWindow, 3 * noise)) return;
   far_.push_back(concat(repetition.experiment.name, " took ", fixed(std::abs(longer) * 100, 0),
                         longer > 0 ? " % longer" : " % less"));
@@ -104,39 +162,23 @@ void Confirmation::compare_with_first(const Contender& contender, const Record& 
 std::optional<std::size_t> Confirmation::leader() const {
   std::optional<std::size_t> leader;
   for (std::size_t i = 0; i < contenders_.size(); ++i) {
-    if (contenders_[i].speeds.empty()) continue;
+    if (contenders_[i].speeds.empty() || contenders_[i].is_beaten) continue;
     if (!leader || contenders_[i].mean() > contenders_[*leader].mean()) leader = i;
   }
   return leader;
 }
 
-std::optional<Confirmation::Duel> Confirmation::duel() const {
-  const auto leads = leader();
-  const double noise = repetition_noise(contenders_);
-  std::optional<Duel> closest;
-  for (std::size_t i = 0; leads && i < contenders_.size(); ++i) {
-    if (i == *leads || contenders_[i].speeds.empty() || is_settled(i, *leads)) continue;
-    const double chance = chance_of_being_faster(contenders_[i], contenders_[*leads], noise);
-    if (!closest || chance > closest->chance) closest = Duel{*leads, i, chance};
-  }
-  return closest;
-}
-
-bool Confirmation::is_settled(std::size_t index, std::size_t leader) const {
+bool Confirmation::is_settled(std::size_t index, std::size_t leader, double noise) const {
   const Contender& rival = contenders_[index];
   const Contender& leads = contenders_[leader];
   const double spread = profile_spread(leads.record.experiment.settings, metric_,
                                        std::get<Measured>(leads.record.outcome),
                                        std::get<Measured>(rival.record.outcome));
-  return standard_error(rival, leads, repetition_noise(contenders_)) < spread * kNegligible;
+  return standard_error(rival, leads, noise) < spread * kNegligible;
 }
 
-bool Confirmation::is_tie(std::size_t index, std::size_t leader) const {
-  const Contender& contender = contenders_[index];
-  if (index == leader) return true;
-  if (contender.speeds.empty()) return false;
-  return chance_of_being_faster(contender, contenders_[leader], repetition_noise(contenders_)) >=
-         kRealChance;
+bool Confirmation::is_tie(std::size_t index) const {
+  return !contenders_[index].speeds.empty() && !contenders_[index].is_beaten;
 }
 
 std::optional<std::size_t> Confirmation::winner() const {
@@ -160,7 +202,7 @@ std::optional<std::size_t> Confirmation::winner_of_duels() const {
     return simplicity_of(contenders_[i].record, std::exp(-contenders_[i].mean()));
   };
   for (std::size_t i = 0; leads && i < contenders_.size(); ++i) {
-    if (!is_tie(i, *leads)) continue;
+    if (!is_tie(i)) continue;
     if (contenders_[i].mean() < contenders_[*leads].mean() + std::log1p(-kAsFast)) continue;
     if (!winner || simplicity(i) < simplicity(*winner)) winner = i;
   }
@@ -172,24 +214,38 @@ std::optional<Record> Confirmation::best() {
   return chosen ? std::optional(contenders_[*chosen].record) : tuner_->best();
 }
 
-std::string Confirmation::ties_of(std::size_t winner) const {
-  const Record& chosen = contenders_[winner].record;
+bool Confirmation::may_be_as_fast(const Record& record, const Contender& winner,
+                                  const Spread& noise, double chance) const {
+  if (noise.freedom < 1) return true;
+  // The speed of the winner when it was chosen is flattered, the later one may have met a slower
+  // machine, so only what is slower than both counts.
+  const double slower = std::min(log_speed_of(winner.record), winner.mean());
+  const double error = noise.sd * std::sqrt(1 + 1 / static_cast<double>(winner.speeds.size()));
+  return slower - log_speed_of(record) <= student_quantile(chance, noise.freedom) * error;
+}
+
+std::vector<std::string> Confirmation::ties() const {
+  const auto chosen = winner();
+  if (!chosen) return {};
+  const std::size_t winner = *chosen;
   std::vector<std::string> names;
   for (std::size_t i = 0; i < contenders_.size(); ++i) {
-    if (i != winner && is_tie(i, *leader())) {
-      names.push_back(contenders_[i].record.experiment.name);
-    }
+    if (i != winner && is_tie(i)) names.push_back(contenders_[i].record.experiment.name);
   }
+  std::vector<const Record*> once;
   for (const Record& record : found_) {
-    const auto* measured = std::get_if<Measured>(&record.outcome);
     const bool was_repeated = std::ranges::any_of(contenders_, [&](const Contender& contender) {
       return contender.record.experiment.name == record.experiment.name;
     });
-    if (measured == nullptr || was_repeated) continue;
-    if (is_clearly_better(metric_, std::get<Measured>(chosen.outcome), *measured)) continue;
-    names.push_back(record.experiment.name);
+    if (measured_of(record) != nullptr && !was_repeated) once.push_back(&record);
   }
-  return join(names, ", ");
+  const Spread noise = run_to_run(contenders_);
+  const double chance = kFalseAlarm / std::max<double>(1, static_cast<double>(once.size()));
+  for (const Record* record : once) {
+    if (!may_be_as_fast(*record, contenders_[winner], noise, chance)) continue;
+    names.push_back(record->experiment.name);
+  }
+  return names;
 }
 
 std::vector<std::string> Confirmation::remarks() {
@@ -197,15 +253,15 @@ std::vector<std::string> Confirmation::remarks() {
   const auto chosen = winner();
   if (!chosen || by_ == ConfirmBy::stages) return remarks;
   const Contender& best = contenders_[*chosen];
-  const std::string ties = ties_of(*chosen);
   const auto spread = measured_spread(contenders_);
-  remarks.push_back(concat(best.record.experiment.name, " was confirmed by ", best.repetitions,
-                           best.repetitions == 1 ? " repetition" : " repetitions", " against ",
-                           contenders_.size() - 1, contenders_.size() == 2 ? " other" : " others",
-                           spread ? concat("; times of repetitions vary by ",
-                                           fixed(*spread * 100, *spread < 0.001 ? 2 : 1), " %")
-                                  : "",
-                           ties.empty() ? "" : concat("; not told apart from it: ", ties)));
+  remarks.push_back(concat(
+      best.record.experiment.name, " was confirmed by ", best.repetitions,
+      best.repetitions == 1 ? " repetition" : " repetitions", " against ", contenders_.size() - 1,
+      contenders_.size() == 2 ? " other" : " others",
+      spread ? concat("; repetitions of one configuration vary by ",
+                      fixed(*spread * 100, *spread < 0.001 ? 2 : 1), " % (standard deviation)")
+             : "",
+      not_told_apart(ties())));
   if (!far_.empty()) {
     remarks.push_back(
         concat(join(far_, ", "), " than at first: something disturbed one of the measurements"));

@@ -18,18 +18,21 @@ enum class ConfirmBy {
   stages,
 };
 
-/// When the tuner inside has finished, its best experiments are run again, one at a time and alone:
+/// When the tuner inside has finished, its contenders (Tuner::contenders(), or else its best
+/// experiments) are run again, one at a time and alone:
 /// each once, because the first numbers of the best are flattered by having been chosen, or
 /// disturbed by experiments that ran beside them. Only repetitions decide.
 ///
 /// By stages there are no more repetitions: the first of them wins than which no later one is
 /// clearly better.
 ///
-/// By duels the leader and the experiment that is most likely to be faster are repeated in turn,
-/// until no other has a real chance (5 %) or each of the two has been repeated five times. Two are
-/// not repeated against each other once their noise is less than half of what the host-overhead
-/// profile leaves open between them (profile_spread()), because no repetition tells what a profile
-/// does not.
+/// By duels all contenders are repeated in turn, at least twice each. After some rounds those leave
+/// that are told apart from the fastest, by a bound of 5 % that all looks at all pairs share
+/// (contenders.hpp), and no others are called slower. It ends when one is left, after six rounds,
+/// or when more rounds would hardly tell the others apart, or only by less than 1 %. Two are not
+/// repeated against each other once their noise is less than half of what the host-overhead profile
+/// leaves open between them (profile_spread()), because no repetition tells what a profile does
+/// not.
 ///
 /// Of those that are not told apart from the leader and are at most 1 % slower, the simplest is the
 /// optimum (compare/tie_rule.hpp), so that repeated runs agree. The others are its ties.
@@ -44,32 +47,35 @@ class Confirmation : public Tuner {
   /// the repetitions that were far from the first measurement.
   std::vector<std::string> remarks() override;
 
- private:
-  /// The indices of two contenders that are measured against each other.
-  struct Duel {
-    std::size_t leader = 0;
-    std::size_t rival = 0;
-    double chance = 0;  ///< the chance that the rival is faster
-  };
+  /// By duels: the names of all that may be as fast as best(); empty before there is a choice.
+  std::vector<std::string> ties() const;
 
+ private:
+  std::vector<Contender> chosen_contenders();
   std::optional<Candidate> repetition();
-  /// The leader, and the rival with the highest chance; none if fewer than two have numbers.
-  std::optional<Duel> duel() const;
-  /// The index of the fastest contender among those with measured repetitions; none if there are
-  /// none.
+  std::optional<Candidate> repetition_of_duels();
+  /// The indices of the contenders that are repeated until they are beaten or fail.
+  std::vector<std::size_t> left_in_race() const;
+  void mark_beaten();
+  bool goes_on(const std::vector<std::size_t>& left) const;
+  /// The index of the fastest contender among those with measured repetitions that are not beaten;
+  /// none if there are none.
   std::optional<std::size_t> leader() const;
   /// The index of the chosen contender.
   std::optional<std::size_t> winner() const;
   std::optional<std::size_t> winner_of_duels() const;
   std::optional<std::size_t> winner_of_stages() const;
-  bool is_tie(std::size_t index, std::size_t leader) const;
+  /// Whether a contender was repeated and not told apart from the fastest.
+  bool is_tie(std::size_t index) const;
   /// Whether the noise of the two contenders' repetitions is small beside what the host-overhead
   /// profile leaves open.
-  bool is_settled(std::size_t index, std::size_t leader) const;
+  bool is_settled(std::size_t index, std::size_t leader, double noise) const;
+  /// Whether what was measured once, and not repeated, may be as fast as the winner.
+  bool may_be_as_fast(const Record& record, const Contender& winner, const Spread& noise,
+                      double chance) const;
   Candidate again(std::size_t index);
   double log_speed_of(const Record& record) const;
   void compare_with_first(const Contender& contender, const Record& repetition);
-  std::string ties_of(std::size_t winner) const;
 
   std::unique_ptr<Tuner> tuner_;
   Metric metric_;

@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <iterator>
 #include <numeric>
 #include <utility>
 #include <variant>
 
-#include "core/search/predict/chances.hpp"
 #include "core/search/tuners/compare/score.hpp"
 
 namespace dstune {
@@ -23,7 +23,7 @@ std::vector<Contender> choose_contenders(const std::vector<Record>& records, Met
   };
   std::vector<Contender> all;
   for (const Record& record : records) {
-    if (std::holds_alternative<Measured>(record.outcome)) all.push_back({record, {}});
+    if (std::holds_alternative<Measured>(record.outcome)) all.push_back({record});
   }
   std::ranges::stable_sort(all, std::greater<>(), score_of);
   std::size_t count = std::min<std::size_t>(all.size(), 2);
@@ -48,51 +48,93 @@ std::vector<Contender> choose_finalists(std::vector<Record> stage_bests,
       stage_bests, [&](const Record& record) { return overlaps_another(record, records); });
   std::vector<Contender> finalists;
   if (!disturbed) return finalists;
-  for (Record& record : stage_bests) finalists.push_back({std::move(record), {}});
+  for (Record& record : stage_bests) finalists.push_back({std::move(record)});
   return finalists;
 }
 
 namespace {
 
-/// The deviations of the contenders' repetitions from their means: the sum of squares, and the
-/// degrees of freedom.
-struct Deviations {
-  double squares = 0;
-  double freedom = 0;
-};
+constexpr int kLooks[] = {2, 3, 4, kMostRepetitions};
+constexpr double kFalseAlarm = 0.05;
 
-Deviations deviations_of(const std::vector<Contender>& contenders) {
-  Deviations all;
+std::vector<std::vector<double>> speeds_of(const std::vector<Contender>& contenders) {
+  std::vector<std::vector<double>> speeds;
+  for (const Contender& contender : contenders) speeds.push_back(contender.speeds);
+  return speeds;
+}
+
+/// What each first measurement differs by from its repetitions, in units of which a repetition's
+/// noise is the standard deviation.
+std::vector<double> first_residuals(const std::vector<Contender>& contenders) {
+  std::vector<double> residuals;
   for (const Contender& contender : contenders) {
-    if (contender.speeds.empty()) continue;
-    const double mean = contender.mean();
-    for (const double speed : contender.speeds) all.squares += (speed - mean) * (speed - mean);
-    all.freedom += static_cast<double>(contender.speeds.size() - 1);
+    if (!contender.first || contender.speeds.empty()) continue;
+    const auto count = static_cast<double>(contender.speeds.size());
+    residuals.push_back((*contender.first - contender.mean()) / std::sqrt(1 + 1 / count));
   }
-  return all;
+  return residuals;
+}
+
+/// What the steps of the last repetition of each say.
+double error_within_runs(const std::vector<Contender>& contenders) {
+  std::vector<const Measured*> last;
+  for (const Contender& contender : contenders) {
+    if (contender.last) last.push_back(&*contender.last);
+  }
+  return relative_error(last);
+}
+
+double per_repetition(const Contender& a, const Contender& b) {
+  return 1 / static_cast<double>(a.speeds.size()) + 1 / static_cast<double>(b.speeds.size());
 }
 
 }  // namespace
 
-double repetition_noise(const std::vector<Contender>& contenders) {
-  constexpr double kUsual = 0.01;
-  constexpr double kWeight = 2;
-  const Deviations seen = deviations_of(contenders);
-  return std::sqrt((seen.squares + kWeight * kUsual * kUsual) / (seen.freedom + kWeight));
+Spread run_to_run(const std::vector<Contender>& contenders) {
+  const Spread repeated = pooled_spread(speeds_of(contenders));
+  // One first measurement that was disturbed is not to hide what repetitions agree on.
+  constexpr double kMostOfFirst = 3;
+  Spread first = pooled_spread({first_residuals(contenders)});
+  if (repeated.freedom > 0) first.sd = std::min(first.sd, kMostOfFirst * repeated.sd);
+  const int freedom = repeated.freedom + first.freedom;
+  const double squares =
+      repeated.sd * repeated.sd * repeated.freedom + first.sd * first.sd * first.freedom;
+  const double seen = freedom == 0 ? 0 : std::sqrt(squares / freedom);
+  return {std::max(seen, error_within_runs(contenders)), freedom};
 }
 
 std::optional<double> measured_spread(const std::vector<Contender>& contenders) {
-  const Deviations seen = deviations_of(contenders);
-  return seen.freedom > 0 ? std::optional(std::sqrt(seen.squares / seen.freedom)) : std::nullopt;
+  const Spread seen = pooled_spread(speeds_of(contenders));
+  return seen.freedom > 0 ? std::optional(seen.sd) : std::nullopt;
 }
 
 double standard_error(const Contender& a, const Contender& b, double noise) {
-  return noise * std::sqrt(1 / static_cast<double>(a.speeds.size()) +
-                           1 / static_cast<double>(b.speeds.size()));
+  return noise * std::sqrt(per_repetition(a, b));
 }
 
-double chance_of_being_faster(const Contender& a, const Contender& b, double noise) {
-  return Guess{a.mean() - b.mean(), standard_error(a, b, noise)}.chance_above(0);
+bool is_look(int repetitions) { return std::ranges::find(kLooks, repetitions) != std::end(kLooks); }
+
+double chance_of_a_look(std::size_t count) {
+  const std::size_t pairs = count * (count - 1) / 2;
+  return kFalseAlarm / static_cast<double>(std::size(kLooks) * std::max<std::size_t>(pairs, 1));
+}
+
+bool is_told_apart(const Contender& a, const Contender& b, const Spread& noise, double chance) {
+  constexpr double kRounding = 1e-9;
+  const double difference = a.mean() - b.mean();
+  if (noise.freedom < 1 || difference < kRounding) return false;
+  return difference > student_quantile(chance, noise.freedom) * standard_error(a, b, noise.sd);
+}
+
+bool is_worth_repeating(const Contender& a, const Contender& b, const Spread& noise, double chance,
+                        int left) {
+  if (noise.freedom < 1) return true;
+  const double difference = a.mean() - b.mean();
+  const double error = standard_error(a, b, noise.sd);
+  if (difference + student_quantile(chance, noise.freedom) * error < kAsFast) return false;
+  const int more = kMostRepetitions - static_cast<int>(std::min(a.speeds.size(), b.speeds.size()));
+  const double at_end = noise.sd * std::sqrt(2.0 / kMostRepetitions);
+  return difference + error > student_quantile(chance, noise.freedom + more * left) * at_end;
 }
 
 }  // namespace dstune

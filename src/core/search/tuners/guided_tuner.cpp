@@ -44,7 +44,7 @@ void GuidedTuner::take_in(const Record& record) {
   if (measured == nullptr || !(typical_step_time(*measured) > 0)) return;
   forecaster_->learn(record.experiment, *measured);
   belief_.tell(trials().index_of(record.experiment.name), std::log(typical_step_time(*measured)),
-               noise_of_median(*measured));
+               relative_error(*measured));
 }
 
 const Outlook& GuidedTuner::outlook() {

@@ -47,6 +47,8 @@ Measured awkward() {
   measured.network = "AWS Libfabric";
   measured.device_peaks = {1e15 / 3, 1e12 / 7};
   measured.machine_rates = {.overlaps = true, .flops_per_s = 1e15 / 3, .launch = 1e-6 / 7};
+  measured.step_time.independent = 10.0 / 3;
+  measured.slow_steps = SlowPart{2, 1.0 / 7};
   measured.varying = {1.0 / 3, 2.0 / 3, 1e4 / 7, 1e5 / 7, 1e6 / 3, 1e6 / 7};
   return measured;
 }
@@ -79,6 +81,7 @@ void expect_equal(const Measured& actual, const Measured& expected) {
   EXPECT_EQ(actual.device_peaks, expected.device_peaks);
   EXPECT_EQ(actual.machine_rates, expected.machine_rates);
   EXPECT_EQ(actual.varying, expected.varying);
+  EXPECT_EQ(actual.slow_steps, expected.slow_steps);
 }
 
 TEST(OutcomeJson, MeasuredReadsBackToTheSameBits) {
@@ -186,6 +189,7 @@ TEST(OutcomeJson, RejectsWhatIsNoOutcome) {
 
 TEST(DescribeOutcome, MeasuredShowsTimeNoiseSpeedAndMemory) {
   Measured measured;
+  measured.steps = 6;
   measured.step_time = {0.4126, 0.4, 0.42, 0.8};
   measured.flops_per_s_per_rank = 171.3e9;
   measured.samples_per_s = 9.7;
@@ -193,7 +197,39 @@ TEST(DescribeOutcome, MeasuredShowsTimeNoiseSpeedAndMemory) {
 
   const std::string line = describe(measured);
 
-  EXPECT_EQ(line, "412.6 ms +-0.8%, 171.3 GFLOP/s per rank, 9.7 samples/s, peak 61.40 GiB");
+  EXPECT_EQ(
+      line,
+      "412.6 ms +-1.1% (95 %, 6 steps), 171.3 GFLOP/s per rank, 9.7 samples/s, peak 61.40 GiB");
+}
+
+// Student's t of 3 degrees of freedom is 3.182.
+TEST(RelativeInterval, GrowsWithTheCorrelationOfSteps) {
+  Measured measured;
+  measured.steps = 4;
+  measured.step_time.noise_percent = 2;
+
+  const double of_earlier_versions = *relative_interval(measured);
+  measured.step_time.independent = 4;
+  const double independent = *relative_interval(measured);
+  measured.step_time.independent = 2;
+  const double correlated = *relative_interval(measured);
+  measured.steps = 1;
+
+  EXPECT_NEAR(independent, 3.182 * 1.2533 * 0.02 / 2, 1e-5);
+  EXPECT_EQ(of_earlier_versions, independent) << "they did not say, and their steps count as such";
+  EXPECT_GT(correlated, 2 * independent);
+  EXPECT_FALSE(relative_interval(measured));
+  EXPECT_EQ(describe(measured).find("+-"), std::string::npos);
+}
+
+TEST(RelativeError, OfSeveralRunsIsTheRootMeanSquare) {
+  Measured quiet;
+  quiet.steps = 4;
+  quiet.step_time.noise_percent = 2;
+  Measured noisy = quiet;
+  noisy.step_time.noise_percent = 14;
+
+  EXPECT_DOUBLE_EQ(relative_error({&quiet, &noisy}), 1.2533 * 0.1 / 2);
 }
 
 TEST(DescribeOutcome, StepsThatVaryHaveMeanAndP95) {
@@ -204,7 +240,7 @@ TEST(DescribeOutcome, StepsThatVaryHaveMeanAndP95) {
 
   EXPECT_EQ(describe(measured).substr(0, 33), "500.0 ms on average, P95 800.0 ms");
   EXPECT_DOUBLE_EQ(typical_step_time(measured), 0.5);
-  EXPECT_DOUBLE_EQ(relative_noise(measured), 0.1);  // the mean's: 0.4 / sqrt(16)
+  EXPECT_DOUBLE_EQ(relative_error(measured), 0.1);  // the mean's: 0.4 / sqrt(16)
 }
 
 TEST(ShareOfPeak, IsTheSpeedOverTheMeasuredPeak) {

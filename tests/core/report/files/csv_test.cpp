@@ -51,10 +51,11 @@ TEST(ToCsv, HoldsTheNumbersExactlyWithUnitsInTheHeader) {
   EXPECT_THAT(csv, StartsWith("name,zero_stage,train_micro_batch_size_per_gpu,"
                               "gradient_accumulation_steps,train_batch_size,ranks,world_ranks,"
                               "started_s,finished_s,status,reason,steps,step_time_median_s,"
-                              "step_time_min_s,step_time_max_s,noise_percent,"));
-  EXPECT_THAT(csv, HasSubstr("\r\nz2_gas3_tmbspg4,2,4,3,24,2,1 2,1.5,4.25,measured,,3,0.5,0.4875,"
-                             "0.525,0.8,0.15,0.2625,0.075,0.0,8.0,1024.0,136000000000.0,10.9,10.7,"
-                             "3221225472,0,0,0,0,0,0,0,0.0,0.0,0.0,,,,,,\r\n"));
+                              "step_time_min_s,step_time_max_s,noise_percent,interval_percent,"));
+  EXPECT_THAT(csv,
+              HasSubstr("\r\nz2_gas3_tmbspg4,2,4,3,24,2,1 2,1.5,4.25,measured,,3,0.5,0.4875,"
+                        "0.525,0.8,2.491,0.15,0.2625,0.075,0.0,8.0,1024.0,136000000000.0,10.9,10.7,"
+                        "3221225472,0,0,0,0,0,0,0,0.0,0.0,0.0,,,,,,\r\n"));
 }
 
 TEST(ToCsv, NoRecordsIsAHeader) {

@@ -7,11 +7,11 @@ namespace {
 
 TEST(PredictionText, HasOneUnit) {
   EXPECT_EQ(prediction_text(0.812, 0.0304, 0.8351),
-            "predicted 812 +- 30 ms from the others, measured 835 ms");
+            "predicted 812 +- 30 ms (90 %) from the others, measured 835 ms");
   EXPECT_EQ(prediction_text(12.34, 1.25, 9.5),
-            "predicted 12.3 +- 1.2 s from the others, measured 9.5 s");
+            "predicted 12.3 +- 1.2 s (90 %) from the others, measured 9.5 s");
   EXPECT_EQ(prediction_text(0.001234, 0.0001, 0.001),
-            "predicted 1.23 +- 0.10 ms from the others, measured 1.00 ms");
+            "predicted 1.23 +- 0.10 ms (90 %) from the others, measured 1.00 ms");
 }
 
 TEST(QualityText, SaysHowWell) {

@@ -18,13 +18,15 @@ TEST(Progress, OneLinePerExperimentKeepsTheBest) {
   const auto better = make_record(make_experiment(2, 4), make_measured(10));
 
   EXPECT_EQ(progress.line(first, false, 12.2),
-            "[1 12s] z0_gas1_tmbspg1 -> 500.0 ms +-0.8%, 136.0 GFLOP/s per rank, 8.0 samples/s, "
+            "[1 12s] z0_gas1_tmbspg1 -> 500.0 ms +-2.5% (95 %, 3 steps), 136.0 GFLOP/s per rank, "
+            "8.0 samples/s, "
             "peak 3.00 GiB  (best so far)");
   EXPECT_EQ(progress.line(failed, false, 13, 50),
             "[2/50 13s] z1_gas1_tmbspg2 -> failed: 600 s  (best: z0_gas1_tmbspg1)");
-  EXPECT_EQ(progress.line(better, true, 14, 50),
-            "[3/50 14s] z2_gas1_tmbspg4 -> 400.0 ms +-0.8%, 170.0 GFLOP/s per rank, 10.0 "
-            "samples/s, peak 3.00 GiB [from the journal]  (best so far)");
+  EXPECT_EQ(
+      progress.line(better, true, 14, 50),
+      "[3/50 14s] z2_gas1_tmbspg4 -> 400.0 ms +-2.5% (95 %, 3 steps), 170.0 GFLOP/s per rank, 10.0 "
+      "samples/s, peak 3.00 GiB [from the journal]  (best so far)");
 }
 
 TEST(Progress, SmallerLatencyIsBetter) {

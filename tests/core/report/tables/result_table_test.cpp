@@ -50,11 +50,12 @@ TEST(ResultTable, ShowsWhatVariedAndTheReasonOfWhatHasNoNumbers) {
 
   // clang-format off
   EXPECT_EQ(table,
-            "|   # | experiment      | zero | micro batch | step (ms) | noise (%) | samples/s | GFLOP/s/rank | peak (GiB) | vs best | result              |\n"
-            "| --: | --------------- | ---: | ----------: | --------: | --------: | --------: | -----------: | ---------: | ------: | ------------------- |\n"
-            "|   1 | z2_gas1_tmbspg4 |    2 |           4 |     400.0 |       0.8 |     10.00 |        170.0 |       3.00 |    1.00 | ran                 |\n"
-            "|   2 | z1_gas1_tmbspg2 |    1 |           2 |     500.0 |       0.8 |      8.00 |        136.0 |       3.00 |    1.25 | ran                 |\n"
-            "|   3 | z0_gas1_tmbspg8 |    0 |           8 |           |           |           |              |            |         | skipped: no offload |\n");
+            "|   # | experiment      | zero | micro batch | step (ms) | +- (%) | samples/s | GFLOP/s/rank | peak (GiB) | vs best | result              |\n"
+            "| --: | --------------- | ---: | ----------: | --------: | -----: | --------: | -----------: | ---------: | ------: | ------------------- |\n"
+            "|   1 | z2_gas1_tmbspg4 |    2 |           4 |     400.0 |    2.5 |     10.00 |        170.0 |       3.00 |    1.00 | ran                 |\n"
+            "|   2 | z1_gas1_tmbspg2 |    1 |           2 |     500.0 |    2.5 |      8.00 |        136.0 |       3.00 |    1.25 | ran                 |\n"
+            "|   3 | z0_gas1_tmbspg8 |    0 |           8 |           |        |           |              |            |         | skipped: no offload |\n"
+            "\nNote: +- is half of the interval of 95 % of the step time: that of the median of its steps alone, so another run may differ by more.\n");
   // clang-format on
 }
 
@@ -73,7 +74,48 @@ TEST(ResultTable, ShowsWhatACachingAllocatorReservedBesideWhatWasInUse) {
 
 TEST(ResultTable, EndsWithWhatItMustBeReadWith) {
   EXPECT_THAT(result_table(example(), Metric::throughput, {"one thing", "another"}),
-              EndsWith("|\n\nNote: one thing.\n\nNote: another.\n"));
+              EndsWith("may differ by more.\n\nNote: one thing.\n\nNote: another.\n"));
+}
+
+/// The example with the second repeated, a little slower than at first.
+std::vector<Record> repeated_example() {
+  auto records = example();
+  for (const double speed : {7.0, 7.1, 7.2}) {
+    Record again = records[1];
+    again.experiment.repetition = static_cast<int>(records.size()) - 2;
+    again.experiment.name += concat("_again", again.experiment.repetition);
+    again.outcome = make_measured(speed);
+    records.push_back(again);
+  }
+  return records;
+}
+
+// The interval by hand: deviations of the logarithms -0.0142, 0.0000, 0.0140; sd 0.0141; Student's
+// t of 2 degrees 4.30; over the root of 3.
+TEST(ResultTable, RepetitionsAreOneRowWithTheirMeanAndItsInterval) {
+  const auto rows = split(result_table(repeated_example(), Metric::throughput), '\n');
+
+  EXPECT_THAT(rows.at(0), HasSubstr("| runs | step (ms) | +- (%) | samples/s |"));
+  EXPECT_THAT(rows.at(3), HasSubstr("|   2 | z1_gas1_tmbspg2 |"));
+  EXPECT_THAT(rows.at(3), HasSubstr("|    3 |     563.4 |    3.5 |      7.10 |"));
+  EXPECT_THAT(rows.at(2), HasSubstr("|    1 |     400.0 |    2.5 |     10.00 |"));
+  EXPECT_THAT(rows.at(5), testing::IsEmpty()) << "there are no rows of single repetitions";
+  EXPECT_THAT(rows.at(6), HasSubstr("of more than one run, that of their mean"));
+}
+
+TEST(ResultJson, AnnouncesTheMeanOfTheRepetitionsBesideEachRun) {
+  const auto all = parse_json(result_json(repeated_example(), Metric::throughput, {},
+                                          {"z1_gas1_tmbspg2", "confirmed"}))
+                       .as_array();
+
+  ASSERT_EQ(all.size(), 6U);
+  const auto& announced = all.at(0).at("announced");
+  EXPECT_EQ(announced.at("runs"), 3);
+  EXPECT_NEAR(announced.at("samples_per_s").as_double(), 7.1, 0.001);
+  EXPECT_NEAR(announced.at("interval_percent").as_double(), 3.5, 0.05);
+  EXPECT_EQ(all.at(0).at("outcome").at("samples_per_s").as_double(), 8);
+  EXPECT_EQ(all.at(1).at("announced").at("runs"), 1);
+  EXPECT_FALSE(all.at(2).as_object().contains("announced"));
 }
 
 TEST(ResultTable, MarksWhatAProfileDoesNotTellFromTheBest) {

@@ -34,6 +34,7 @@ TEST(SummaryText, HasDeepSpeedsTableAndClosingLine) {
             "best_metric_val is throughput in samples/s.\n"
             "z2_gas1_tmbspg4 is the optimal setup after tuning (ZeRO stage 2, micro-batch size 4, "
             "gradient accumulation steps 1). The exp result is at results/z2_gas1_tmbspg4.\n"
+            "It takes 400.0 ms per step +- 2.5 % (95 %, the steps of one run), 10.00 samples/s.\n"
             "Tuning completed in 0:03:25.250000. Total number of experiments: 4.\n");
 }
 
@@ -45,6 +46,26 @@ TEST(SummaryText, TheOptimumStandsInTheRowOfItsStageToo) {
 
   EXPECT_THAT(text, HasSubstr("| z0           |               2 |               9 | "
                               "z0_gas1_tmbspg1 |"));
+}
+
+TEST(SummaryText, AnnouncesTheMeanOfTheRepetitionsNotTheNumberThatWasChosen) {
+  std::vector<Record> records = {make_record(make_experiment(0, 1), make_measured(9)),
+                                 make_record(make_experiment(0, 2), make_measured(10))};
+  for (const double speed : {8.0, 8.1}) {
+    Record again = records[1];
+    again.experiment.name += std::to_string(speed);
+    again.experiment.repetition = 1;
+    again.outcome = make_measured(speed);
+    records.push_back(again);
+  }
+
+  const std::string text = summary_text(records, Metric::throughput, &records[1], "r", 1);
+
+  EXPECT_THAT(text, HasSubstr("| z0           |               4 |         8.04984 | "
+                              "z0_gas1_tmbspg2 |"));
+  EXPECT_THAT(text, HasSubstr("It takes 496.9 ms per step +- "));
+  EXPECT_THAT(text, HasSubstr("% (95 %, 2 runs), 8.05 samples/s: the mean of its repetitions, "
+                              "without the run by which it was chosen.\n"));
 }
 
 TEST(SummaryText, LatencyIsMinimised) {

@@ -43,26 +43,70 @@ TEST(ChooseContenders, TheSecondBestIsAlwaysOne) {
               ElementsAre("a"));
 }
 
-// Squares: 2 * 0.01^2 and of -0.03, 0, 0.03 about their mean 0.0018, over 2 + 2 degrees.
-TEST(RepetitionNoise, PoolsAllRepetitions) {
-  Contender three;
-  three.speeds = {0.97, 1, 1.03};
-  Contender single;
-  single.speeds = {7};
+// Squares of -0.03, 0, 0.03 about their mean: 0.0018, over 2 degrees.
+TEST(RunToRun, PoolsAllRepetitions) {
+  Contender three{.speeds = {0.97, 1, 1.03}};
+  Contender single{.speeds = {7}};
 
-  EXPECT_NEAR(repetition_noise({three, single, {}}), std::sqrt((0.0002 + 0.0018) / 4), 1e-12);
-  EXPECT_DOUBLE_EQ(repetition_noise({}), 0.01);
+  const Spread noise = run_to_run({three, single, {}});
+
+  EXPECT_NEAR(noise.sd, 0.03, 1e-12);
+  EXPECT_EQ(noise.freedom, 2);
+  EXPECT_EQ(run_to_run({single}).freedom, 0);
 }
 
-// 0.02 apart, sd 0.01 sqrt(1/2 + 1/2): two sigma.
-TEST(ChanceOfBeingFaster, GrowsWithTheDistanceInStandardErrors) {
-  Contender fast;
-  fast.speeds = {1.02, 1.02};
-  Contender slow;
-  slow.speeds = {1, 1};
+// Both first measurements were 0.1 faster, which is flattery; what is left are -0.01 and 0.01.
+TEST(RunToRun, FirstMeasurementsCountWithoutWhatTheyHaveInCommon) {
+  Contender a{.speeds = {1}, .first = 1.11};
+  Contender b{.speeds = {2}, .first = 2.09};
 
-  EXPECT_NEAR(chance_of_being_faster(fast, slow, 0.01), 0.9772498680518208, 1e-9);
-  EXPECT_NEAR(chance_of_being_faster(slow, fast, 0.01), 0.0227501319481792, 1e-9);
+  const Spread noise = run_to_run({a, b});
+
+  EXPECT_NEAR(noise.sd, std::sqrt(2 * 0.0001 / 2), 1e-12);  // each over sqrt(1 + 1/1)
+  EXPECT_EQ(noise.freedom, 1);
+}
+
+// Without the bound the noise would be 0.1.
+TEST(RunToRun, OneDisturbedFirstMeasurementHidesNothing) {
+  Contender disturbed{.speeds = {1, 1.001}, .first = 1.3};
+  Contender quiet{.speeds = {2, 2.001}, .first = 2};
+
+  EXPECT_LT(run_to_run({disturbed, quiet}).sd, 0.0015);
+}
+
+TEST(RunToRun, IsAtLeastWhatTheStepsSay) {
+  Contender a{.speeds = {1, 1.001}};
+  a.last.emplace().steps = 4;
+  a.last->step_time = {1, 1, 1, 2};
+
+  EXPECT_NEAR(run_to_run({a}).sd, 1.2533 * 0.02 / 2, 1e-12);
+}
+
+// Two of each, noise 0.01: a standard error of 0.01. Student's t with 2 degrees of freedom lies
+// outside of 4.303 in 5 of 100 cases.
+TEST(IsToldApart, ByStudentsT) {
+  Contender fast{.speeds = {1.0431, 1.0431}};
+  Contender slow{.speeds = {1, 1}};
+
+  EXPECT_TRUE(is_told_apart(fast, slow, {0.01, 2}, 0.05));
+  EXPECT_FALSE(is_told_apart(slow, fast, {0.01, 2}, 0.05));
+  EXPECT_FALSE(is_told_apart(fast, slow, {0.0101, 2}, 0.05));
+  EXPECT_FALSE(is_told_apart(fast, slow, {0, 0}, 0.05)) << "nothing is known of noise";
+  EXPECT_TRUE(is_told_apart(fast, slow, {0, 2}, 0.05)) << "there is none";
+}
+
+TEST(ChanceOfALook, AllLooksAtAllPairsShareFivePercent) {
+  EXPECT_DOUBLE_EQ(chance_of_a_look(2), 0.05 / 4);
+  EXPECT_DOUBLE_EQ(chance_of_a_look(4), 0.05 / 4 / 6);
+}
+
+TEST(IsWorthRepeating, NotWhereNothingElseComesOutOrOnlyLessThanOnePercent) {
+  Contender fast{.speeds = {1.015, 1.015}};
+  Contender slow{.speeds = {1, 1}};
+
+  EXPECT_TRUE(is_worth_repeating(fast, slow, {0.01, 2}, 0.0125, 2));
+  EXPECT_FALSE(is_worth_repeating(fast, slow, {0.1, 2}, 0.0125, 2)) << "too noisy";
+  EXPECT_FALSE(is_worth_repeating(slow, slow, {0.001, 2}, 0.0125, 2)) << "within 1 %";
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <utility>
 #include <variant>
 
+#include "core/report/tables/announced.hpp"
 #include "core/search/tuners/contenders.hpp"
 
 namespace dstune {
@@ -11,13 +12,6 @@ namespace {
 
 bool is_measured_repetition(const Record& record) {
   return record.experiment.repetition > 0 && measured_of(record) != nullptr;
-}
-
-const Measured* middle_of(std::vector<const Measured*> repetitions) {
-  if (repetitions.empty()) return nullptr;
-  std::ranges::stable_sort(repetitions, {},
-                           [](const Measured* each) { return typical_step_time(*each); });
-  return repetitions[(repetitions.size() - 1) / 2];
 }
 
 }  // namespace
@@ -28,16 +22,17 @@ Comparison::Comparison(const Record& one, const std::vector<Record>& records)
     if (!is_measured_repetition(record)) continue;
     const DeepSpeedConfig& config = record.experiment.ds_config;
     auto known = std::ranges::find(repetitions_, config, &Repetitions::config);
-    if (known == repetitions_.end()) known = repetitions_.insert(known, {config, {}});
+    if (known == repetitions_.end()) known = repetitions_.insert(known, {config, {}, {}});
     known->measured.push_back(measured_of(record));
   }
+  for (Repetitions& each : repetitions_) each.mean = mean_of(each.measured);
 }
 
 const Measured* Comparison::deciding(const Record& record) const {
   if (repetitions_.empty()) return measured_of(record);
   const auto found =
       std::ranges::find(repetitions_, record.experiment.ds_config, &Repetitions::config);
-  return found == repetitions_.end() ? nullptr : middle_of(found->measured);
+  return found == repetitions_.end() ? nullptr : &found->mean;
 }
 
 bool Comparison::is_one(const Record& other) const {
@@ -58,13 +53,17 @@ std::optional<std::pair<const Measured*, const Measured*>> Comparison::with(
   return std::pair(ours, theirs);
 }
 
-const Measured* deciding_measurement(const Record& record, const std::vector<Record>& records) {
-  return Comparison(record, records).deciding(record);
+std::optional<Measured> deciding_measurement(const Record& record,
+                                             const std::vector<Record>& records) {
+  const Measured* deciding = Comparison(record, records).deciding(record);
+  return deciding == nullptr ? std::nullopt : std::optional(*deciding);
 }
 
-std::optional<std::pair<const Measured*, const Measured*>> comparable_measurements(
+std::optional<std::pair<Measured, Measured>> comparable_measurements(
     const Record& a, const Record& b, const std::vector<Record>& records) {
-  return Comparison(a, records).with(b);
+  const Comparison comparison(a, records);
+  const auto pair = comparison.with(b);
+  return pair ? std::optional(std::pair(*pair->first, *pair->second)) : std::nullopt;
 }
 
 }  // namespace dstune

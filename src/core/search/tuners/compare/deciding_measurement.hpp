@@ -9,18 +9,19 @@
 
 namespace dstune {
 
-/// The measurement by which `record`, one of a run's `records`, is judged: the middle one of its
-/// repetitions, or its own if nothing of the run was repeated. Null if it was not repeated but
-/// others were, or if it was not measured.
-const Measured* deciding_measurement(const Record& record, const std::vector<Record>& records);
+/// The measurement by which `record`, one of a run's `records`, is judged: the mean of its
+/// repetitions (mean_of()), or its own if nothing of the run was repeated. None if it was not
+/// repeated but others were, or if it was not measured.
+std::optional<Measured> deciding_measurement(const Record& record,
+                                             const std::vector<Record>& records);
 
 /// The measurements by which two records can be compared: their deciding ones, or else their first
 /// ones if neither ran beside other experiments. None if there are no such measurements.
-std::optional<std::pair<const Measured*, const Measured*>> comparable_measurements(
+std::optional<std::pair<Measured, Measured>> comparable_measurements(
     const Record& a, const Record& b, const std::vector<Record>& records);
 
 /// Gives both for one record and many others. It looks once at each of `records`, which must
-/// outlive it.
+/// outlive it, as it must what it gives.
 class Comparison {
  public:
   Comparison(const Record& one, const std::vector<Record>& records);
@@ -36,6 +37,7 @@ class Comparison {
   struct Repetitions {
     DeepSpeedConfig config;
     std::vector<const Measured*> measured;
+    Measured mean;
   };
 
   const Record& one_;

@@ -29,7 +29,8 @@ double relative_gain(double challenger, double incumbent) {
 double noise_threshold(const Measured& a, const Measured& b) {
   constexpr double kLeast = 0.01;
   constexpr double kMost = 0.05;
-  const double noise = std::hypot(relative_noise(a), relative_noise(b));
+  constexpr double kInside95 = 1.96;
+  const double noise = kInside95 * std::hypot(relative_error(a), relative_error(b));
   return std::clamp(noise, kLeast, kMost);
 }
 

@@ -16,8 +16,10 @@ double score(Metric metric, const Measured& measured);
 /// incumbent: 0.05 is 5 % more throughput or 5 % less time; negative if it is worse.
 double relative_gain(double challenger, double incumbent);
 
-/// The relative gain that counts must exceed this: the larger of 1 % and the combined noise of both
-/// measurements (root of the sum of squares), which counts for 5 % at most.
+/// The relative gain that counts must exceed this: the larger of 1 % and what the steps of two
+/// single measurements leave open of their difference (1.96 standard errors: relative_error(), root
+/// of the sum of squares), which counts for 5 % at most. It knows nothing of what differs from run
+/// to run.
 double noise_threshold(const Measured& a, const Measured& b);
 
 /// True if `challenger` is better by more than noise. Otherwise the incumbent stays, so that

@@ -52,10 +52,6 @@ std::string choice_reason(const std::vector<Record>& records, Metric metric, con
   const std::string advantage = what_it_has_before(rival, best);
   const std::string same = concat("as fast as ", rival.experiment.name, " within noise");
   if (!advantage.empty()) return concat(same, ", and ", advantage);
-  // Repetitions decide by their mean, while the rival is the fastest by its middle repetition.
-  const bool is_repeated = std::ranges::any_of(
-      records, [](const Record& record) { return record.experiment.repetition > 0; });
-  if (is_repeated) return concat(same, ", and faster in the mean of its repetitions");
   return best.finished < rival.finished ? concat(same, ", and measured before it") : same;
 }
 

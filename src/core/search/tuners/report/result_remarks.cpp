@@ -75,6 +75,25 @@ std::string cores_remark(const std::vector<Record>& records) {
                 "ranks, and the times are not its best");
 }
 
+std::string slow_steps_remark(const std::vector<Record>& records) {
+  constexpr std::size_t kMostNamed = 5;
+  std::vector<std::string> found;
+  for (const Record& record : records) {
+    const Measured* measured = measured_of(record);
+    if (measured == nullptr || !measured->slow_steps) continue;
+    const SlowPart& slow = *measured->slow_steps;
+    const bool is_mode = slow.count >= std::max(2, measured->steps / 4);
+    found.push_back(concat(record.experiment.name, " (", is_mode ? "two modes" : "a heavy tail",
+                           ": ", slow.count, " of ", measured->steps, " steps took ",
+                           fixed(slow.longer * 100, 0), " % longer)"));
+  }
+  if (found.empty()) return "";
+  const std::size_t more = found.size() - std::min(found.size(), kMostNamed);
+  found.resize(found.size() - more);
+  return concat("some steps took much longer than the others, as if something else ran at times: ",
+                join(found, ", "), more == 0 ? "" : concat(" and ", more, " more"));
+}
+
 std::string throttle_remark(const std::vector<Record>& records) {
   const Uses uses =
       uses_where(records, [](const DeviceUse& use) { return !use.throttle_reasons.empty(); });
@@ -99,8 +118,8 @@ std::string sharing_remark(const std::vector<Record>& records) {
 }
 
 std::string peak_remark(const std::vector<Record>& records, const Record& best) {
-  const Measured* winner = deciding_measurement(best, records);
-  const std::string share = winner == nullptr ? "" : share_of_peak(*winner);
+  const auto winner = deciding_measurement(best, records);
+  const std::string share = winner ? share_of_peak(*winner) : "";
   return share.empty() ? "" : concat(best.experiment.name, " runs at ", share);
 }
 
@@ -134,6 +153,7 @@ std::vector<std::string> result_remarks(const std::vector<Record>& records, Metr
   if (best) remarks.push_back(checkpointing_remark(records, *best));
   remarks.push_back(arithmetic_remark(records));
   remarks.push_back(cores_remark(records));
+  remarks.push_back(slow_steps_remark(records));
   remarks.push_back(throttle_remark(records));
   remarks.push_back(sharing_remark(records));
   if (best) {

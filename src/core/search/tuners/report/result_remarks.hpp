@@ -28,6 +28,11 @@ std::string arithmetic_remark(const std::vector<Record>& records);
 /// or more, or where that is not known.
 std::string cores_remark(const std::vector<Record>& records);
 
+/// "some steps took much longer than the others, as if something else ran at times:
+/// z1_gas1_tmbspg4 (two modes: 4 of 9 steps took 20 % longer)", five of the experiments at most; ""
+/// if no experiment has slow_steps.
+std::string slow_steps_remark(const std::vector<Record>& records);
+
 /// "the GPU was held back in 3 of 20 experiments (most in z3_gas1_tmbspg4, power cap: SM clock 1410
 /// of 1980 MHz (71 %), 83 C, 612 W): their times are not its best"; "" if it never was.
 std::string throttle_remark(const std::vector<Record>& records);

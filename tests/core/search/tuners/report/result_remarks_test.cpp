@@ -74,6 +74,29 @@ TEST(CoresRemark, SaysThatTheRanksHadFewerCoresThanTheyCouldUse) {
   EXPECT_THAT(cores_remark({record(1, crowded)}), HasSubstr("had 31 % of a core (median)"));
 }
 
+TEST(SlowStepsRemark, NamesExperimentsWhoseStepsHaveTwoModesOrAHeavyTail) {
+  Measured modes = measured(1);
+  modes.steps = 9;
+  modes.slow_steps = SlowPart{4, 0.2};
+  Measured tail = modes;
+  tail.slow_steps = SlowPart{1, 0.496};
+
+  const std::string remark =
+      slow_steps_remark({record(1, measured(1)), record(2, modes), record(3, tail)});
+
+  EXPECT_EQ(slow_steps_remark({record(1, measured(1))}), "");
+  EXPECT_THAT(remark, HasSubstr("(two modes: 4 of 9 steps took 20 % longer), "));
+  EXPECT_THAT(remark, testing::EndsWith("(a heavy tail: 1 of 9 steps took 50 % longer)"));
+}
+
+TEST(SlowStepsRemark, NamesFiveAtMost) {
+  Measured tail = measured(1);
+  tail.slow_steps = SlowPart{1, 0.5};
+  const std::vector<Record> records(7, record(1, tail));
+
+  EXPECT_THAT(slow_steps_remark(records), testing::EndsWith(" and 2 more"));
+}
+
 TEST(ResultRemarks, NameSlowRanks) {
   TuningResult result;
   result.records = {record(1, measured(1))};
