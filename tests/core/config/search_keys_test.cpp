@@ -40,7 +40,7 @@ TEST_F(SearchKeys, HaveDefaults) {
   const auto config = read(R"("seed": 1)");
 
   EXPECT_EQ(config.tuner, "");
-  EXPECT_EQ(config.stop_at_chance, 0.01);
+  EXPECT_EQ(config.stop_at_chance, 0.05);
   EXPECT_FALSE(config.time_budget);
   EXPECT_FALSE(config.objective.metric);
   EXPECT_FALSE(config.objective.train_batch_size);
@@ -49,13 +49,13 @@ TEST_F(SearchKeys, HaveDefaults) {
 }
 
 TEST_F(SearchKeys, AreRead) {
-  const auto config = read(R"("tuner": "guided", "stop_at_chance": 0.05, "time_budget": "20min",
+  const auto config = read(R"("tuner": "guided", "stop_at_chance": 0.02, "time_budget": "20min",
               "objective": {"metric": "flops", "memory_headroom": "2GiB", "fixed_batch": true})",
                            R"(, "train_batch_size": 64, "autotuning": {"metric": "latency",
               "tuner_type": "gridsearch"})");
 
   EXPECT_EQ(config.tuner, "guided");
-  EXPECT_EQ(config.stop_at_chance, 0.05);
+  EXPECT_EQ(config.stop_at_chance, 0.02);
   EXPECT_EQ(config.time_budget, 1200);
   EXPECT_EQ(config.autotuning.metric, Metric::flops) << "the objective wins";
   EXPECT_EQ(config.objective.memory_headroom, Bytes{2} << 30U);

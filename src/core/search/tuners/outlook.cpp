@@ -15,7 +15,7 @@ namespace {
 constexpr std::size_t kDraws = 1000;
 constexpr std::size_t kDrawn = 64;  // the untried candidates that are drawn
 constexpr std::size_t kMostContenders = 6;
-constexpr double kRealChance = 0.02;
+constexpr double kRealChance = 0.05;
 constexpr double kNoChance = 0.001;
 
 /// Standard normal numbers that are the same with every compiler (Box and Muller).

@@ -34,7 +34,7 @@ struct Outlook {
   /// Open candidates in the order in which to try them: those first that are the best of all in
   /// most draws. Those without a chance are left out, but for the first.
   std::vector<std::size_t> next;
-  /// Measured candidates that are the best of the measured in 2 % of the draws or more, the
+  /// Measured candidates that are the best of the measured in 5 % of the draws or more, the
   /// likeliest first; at most six.
   std::vector<std::size_t> contenders;
 };
