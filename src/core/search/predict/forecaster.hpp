@@ -2,6 +2,7 @@
 #pragma once
 
 #include <utility>
+#include <vector>
 
 #include "core/experiment/experiment.hpp"
 #include "core/experiment/outcome/outcome.hpp"
@@ -19,6 +20,8 @@ class Forecaster {
   Forecaster& operator=(const Forecaster&) = delete;
 
   virtual Prediction predict(const Experiment& experiment) = 0;
+  /// Says that predict() will be called for all of these, so that what they need is found at once.
+  virtual void expect(const std::vector<Experiment>& experiments) { (void)experiments; }
   virtual void learn(const Experiment& experiment, const Measured& measured) = 0;
 };
 
@@ -26,6 +29,10 @@ class Forecaster {
 class StepTimeForecaster final : public Forecaster {
  public:
   explicit StepTimeForecaster(StepTimePredictor predictor) : predictor_(std::move(predictor)) {}
+
+  void expect(const std::vector<Experiment>& experiments) override {
+    predictor_.walk_ahead(experiments);
+  }
 
   Prediction predict(const Experiment& experiment) override {
     return predictor_.predict(experiment);

@@ -4,8 +4,10 @@
 #include <cmath>
 #include <limits>
 #include <stdexcept>
+#include <thread>
 #include <utility>
 
+#include "core/base/parallel.hpp"
 #include "core/base/text.hpp"
 #include "core/search/predict/dry_step.hpp"
 
@@ -31,7 +33,26 @@ PredictionInterval interval_of(const Prediction& prediction) {
   return {prediction.step_time / factor, prediction.step_time * factor};
 }
 
-StepTimePredictor::StepTimePredictor(RunRates rates) : rates_(std::move(rates)) {}
+StepTimePredictor::StepTimePredictor(RunRates rates, std::function<void()> between)
+    : rates_(std::move(rates)), between_(std::move(between)) {}
+
+void StepTimePredictor::walk_ahead(const std::vector<Experiment>& experiments) {
+  const auto caller = std::this_thread::get_id();
+  std::vector<std::string> keys(experiments.size());
+  for_each_in_parallel(keys.size(), [&](std::size_t i) { keys[i] = key_of(experiments[i]); });
+  std::vector<std::optional<StepTime>*> times;
+  std::vector<const Experiment*> unknown;
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    const auto [own, is_new] = times_.try_emplace(std::move(keys[i]));
+    if (!is_new) continue;
+    times.push_back(&own->second);
+    unknown.push_back(&experiments[i]);
+  }
+  for_each_in_parallel(times.size(), [&](std::size_t i) {
+    if (between_ && std::this_thread::get_id() == caller) between_();
+    *times[i] = dry_step_time(*unknown[i], rates_, factors_);
+  });
+}
 
 const StepTime* StepTimePredictor::time_of(const Experiment& experiment, const std::string& key) {
   auto known = times_.find(key);

@@ -67,8 +67,17 @@ std::size_t GuidedTuner::most_promising(const std::vector<std::size_t>& open,
   return static_cast<std::size_t>(found - open.begin());
 }
 
+void GuidedTuner::expect_guesses(const std::vector<std::size_t>& indices) {
+  std::vector<Experiment> unknown;
+  for (const std::size_t index : indices) {
+    if (!guesses_[index]) unknown.push_back(experiment(index));
+  }
+  forecaster_->expect(unknown);
+}
+
 std::vector<std::size_t> GuidedTuner::choose(std::size_t count) {
   auto open = trials().open();
+  expect_guesses(open);
   const auto now = threshold();
   auto to_beat = now;
   std::vector<std::size_t> chosen;

@@ -31,6 +31,8 @@ class GuidedTuner final : public PoolTuner {
   void take_in(const Record& record) override;
 
   /// The predicted log-speed of an untried candidate.
+  /// Lets the forecaster find at once what it needs for the guesses that are to come.
+  void expect_guesses(const std::vector<std::size_t>& indices);
   Guess guess(std::size_t index);
   /// The chance that the candidate fits and is better than `threshold`.
   double chance(std::size_t index, double threshold);
