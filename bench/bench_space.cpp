@@ -3,6 +3,7 @@
 // usage: bench_space [model=gpt2]
 // The same space in DeepSpeed: scripts/make_names_fixture.py --measure
 
+#include <atomic>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -87,7 +88,7 @@ void run(const std::string& model) {
   print("validated, in normal form", checked, now() - begin);
 
   begin = now();
-  int dry_runs = 0;
+  std::atomic<int> dry_runs = 0;
   const DryRunner dry_run = make_dry_runner();
   const DryRunner counted = [&](const Experiment& experiment, int rank) {
     ++dry_runs;
@@ -95,7 +96,8 @@ void run(const std::string& model) {
   };
   const Pool pool = make_pool(config, kRanks, plans, counted);
   print("deduplicated by effect", pool.funnel.front().generated, now() - begin);
-  std::cout << concat(pool.funnel.front().distinct(), " distinct, of ", dry_runs, " dry runs\n");
+  std::cout << concat(pool.funnel.front().distinct(), " distinct, of ", dry_runs.load(),
+                      " dry runs\n");
 }
 
 }  // namespace

@@ -52,11 +52,11 @@ constexpr double kWithin = 0.01;
 class NoPhysics final : public Forecaster {
  public:
   Prediction predict(const Experiment&) override { return {1, 1}; }
-  PhysicsGuess physics(const Experiment&) override {
+  std::vector<PhysicsGuess> physics(const std::vector<Experiment>& experiments) override {
     PhysicsGuess guess;
     guess.log_time = center_;
     guess.directions[kStepParts] = 1;
-    return guess;
+    return std::vector<PhysicsGuess>(experiments.size(), guess);
   }
   void learn(const Experiment&, const Measured& measured) override {
     center_ = std::log(typical_step_time(measured));

@@ -32,9 +32,14 @@ Prediction TableForecaster::predict(const Experiment& experiment) {
   return prediction;
 }
 
-PhysicsGuess TableForecaster::physics(const Experiment& experiment) {
-  const Prediction prediction = predict(experiment);
-  return {.log_time = std::log(prediction.step_time), .own_sd = prediction.relative_sd};
+std::vector<PhysicsGuess> TableForecaster::physics(const std::vector<Experiment>& experiments) {
+  std::vector<PhysicsGuess> guesses;
+  for (const Experiment& experiment : experiments) {
+    const Prediction prediction = predict(experiment);
+    guesses.push_back(
+        {.log_time = std::log(prediction.step_time), .own_sd = prediction.relative_sd});
+  }
+  return guesses;
 }
 
 void TableForecaster::learn(const Experiment& experiment, const Measured& measured) {

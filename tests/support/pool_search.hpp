@@ -33,8 +33,8 @@ class TableForecaster final : public Forecaster {
   explicit TableForecaster(const std::vector<Row>& rows, bool learns = false);
 
   Prediction predict(const Experiment& experiment) override;
-  /// The row's prediction, whose error is the step's own.
-  PhysicsGuess physics(const Experiment& experiment) override;
+  /// The rows' predictions, whose errors are the steps' own.
+  std::vector<PhysicsGuess> physics(const std::vector<Experiment>& experiments) override;
   void learn(const Experiment& experiment, const Measured& measured) override;
 
  private:

@@ -51,10 +51,14 @@ class ScriptedPool : public WorkerPool {
              const std::vector<int>& ranks) override;
   void retire(int rank) override;
   std::vector<Completion> wait() override;
+  void stay_in_touch() override { ++touches_; }
+  /// How often stay_in_touch() was called.
+  int touches() const { return touches_; }
   /// Once in every wait().
   void call_while_waiting(std::function<void()> work) override { while_waiting_ = std::move(work); }
 
  private:
+  int touches_ = 0;
   struct Running {
     std::uint64_t id = 0;
     Experiment experiment;

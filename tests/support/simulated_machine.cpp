@@ -98,6 +98,7 @@ SimulatedRun run_tuning(const TuningConfig& config, const SimulatedMachine& mach
   SimulatedRun run;
   run.result = tune(config, kRanks, scheduler, machine.predictor());
   run.started = pool.names();
+  run.touches = pool.touches();
   if (run.result.best) run.best = run.result.best->experiment.name;
   return run;
 }

@@ -43,6 +43,7 @@ struct SimulatedRun {
   TuningResult result;
   std::vector<std::string> started;  ///< names, in order
   std::string best;                  ///< name, or ""
+  int touches = 0;                   ///< how often it stayed in touch with the workers
 };
 SimulatedRun run_tuning(const TuningConfig& config, const SimulatedMachine& machine,
                         int groups = 1);

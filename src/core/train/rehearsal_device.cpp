@@ -4,6 +4,8 @@
 #include <cstring>
 #include <string_view>
 
+#include "core/train/dry_run_memory.hpp"
+
 namespace dstune {
 namespace {
 
@@ -50,6 +52,11 @@ void add_clock(Walk& walk, const StreamClock& clock) {
 }
 
 }  // namespace
+
+std::int64_t RehearsalDevice::attention_workspace(const AttentionShape& shape) const {
+  const auto ask = [&] { return DryDevice::attention_workspace(shape); };
+  return known_ == nullptr ? ask() : known_->attention_workspace(shape, ask);
+}
 
 void RehearsalDevice::account(const Work& work) {
   walk_.add(of(Kind::operation, number_of(current_stream())));

@@ -10,6 +10,8 @@
 
 namespace dstune {
 
+class DryRunMemory;
+
 /// A hash of everything that happened, in order. Addresses are not part of it.
 class Walk {
  public:
@@ -27,11 +29,14 @@ class Walk {
 /// that of ranks.
 class RehearsalDevice final : public DryDevice {
  public:
-  /// @param walk  must outlive this
-  RehearsalDevice(Bytes memory_limit, const Device* imitated, Walk& walk)
-      : DryDevice(memory_limit, imitated), walk_(walk) {}
+  /// @param imitated  see DryDevice
+  /// @param known  may know what `imitated` says; walk and it must outlive this
+  RehearsalDevice(Bytes memory_limit, const Device* imitated, Walk& walk,
+                  DryRunMemory* known = nullptr)
+      : DryDevice(memory_limit, imitated), walk_(walk), known_(known) {}
 
   bool folds() const override { return true; }
+  std::int64_t attention_workspace(const AttentionShape& shape) const override;
   void spend_host_time(Seconds time) override;
 
  protected:
@@ -48,6 +53,7 @@ class RehearsalDevice final : public DryDevice {
                     const std::array<bool, kStreams>& used_on) noexcept override;
 
   Walk& walk_;
+  DryRunMemory* known_;
 };
 
 /// Collectives whose messages belong to the walk too.

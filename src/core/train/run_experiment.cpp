@@ -12,6 +12,7 @@
 #include "core/device/backend_list.hpp"
 #include "core/experiment/step_config.hpp"
 #include "core/train/core_meter.hpp"
+#include "core/train/dry_run_memory.hpp"
 #include "core/train/families/families.hpp"
 #include "core/train/measure_machine.hpp"
 #include "core/train/rank_report.hpp"
@@ -56,15 +57,15 @@ OutOfMemory to_outcome(const OutOfMemoryError& error, int rank) {
 }
 
 DryRun rehearse(const Experiment& experiment, const StepConfig& config, int rank, Bytes limit,
-                const Device* imitated, LastModel* model = nullptr) {
+                const Device* imitated, DryRunMemory* known = nullptr) {
   Walk walk;
-  RehearsalDevice device(limit, imitated, walk);
+  RehearsalDevice device(limit, imitated, walk, known);
   device.memory().count_as(experiment.settings.allocator);
   RehearsalCollectives collectives(device, rank, experiment.ranks, walk);
   Measured result;
   try {
     TrainingStep step(experiment.settings, config, device, collectives,
-                      model == nullptr ? nullptr : model->parameters_of(experiment.settings.model));
+                      known == nullptr ? nullptr : known->parameters_of(experiment.settings.model));
     for (int i = 0; i <= kUnsteadySteps; ++i) step.run();
   } catch (const OutOfMemoryError& error) {
     return {to_outcome(error, rank), walk.number()};
@@ -258,10 +259,11 @@ Outcome run_experiment(const Experiment& experiment, Device& device, Collectives
   return Run(experiment, config, device, collectives, group).run();
 }
 
-DryRun dry_run(const Experiment& experiment, int rank, const Device* imitated, LastModel* model) {
+DryRun dry_run(const Experiment& experiment, int rank, const Device* imitated,
+               DryRunMemory* known) {
   const StepConfig config = make_step_config(experiment);
   if (const auto reason = skipped(experiment, config)) return {*reason};
-  return rehearse(experiment, config, rank, experiment.settings.memory_limit, imitated, model);
+  return rehearse(experiment, config, rank, experiment.settings.memory_limit, imitated, known);
 }
 
 bool is_modelled(const Experiment& experiment) {

@@ -11,7 +11,7 @@
 
 namespace dstune {
 
-class LastModel;
+class DryRunMemory;
 
 /// Collective over the group. Allocates, votes, measures: a rank that cannot allocate says so
 /// before any rank enters a data collective. What the step allocates only later is checked up front
@@ -35,9 +35,9 @@ struct DryRun {
   std::uint64_t walk = 0;
 };
 /// @param imitated  the device whose scratch is counted; none: a GPU with fused kernels
-/// @param model  may know the model's parameters already
+/// @param known  may know the model's parameters already, and what `imitated` says
 DryRun dry_run(const Experiment& experiment, int rank, const Device* imitated = nullptr,
-               LastModel* model = nullptr);
+               DryRunMemory* known = nullptr);
 
 /// False if the experiment would be Skipped before anything runs.
 bool is_modelled(const Experiment& experiment);

@@ -4,23 +4,11 @@
 #include <csignal>
 #include <utility>
 
-#include <sched.h>
 #include <unistd.h>
 
 #include "core/base/host/this_host.hpp"
 
 namespace dstune {
-
-namespace {
-
-int usable_cores() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  if (sched_getaffinity(0, sizeof set, &set) == 0) return CPU_COUNT(&set);
-  return static_cast<int>(sysconf(_SC_NPROCESSORS_ONLN));
-}
-
-}  // namespace
 
 WorkerInfo describe_this_process(int rank, std::vector<DeviceInfo> devices) {
   WorkerInfo info;

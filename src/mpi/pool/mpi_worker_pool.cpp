@@ -121,6 +121,11 @@ std::vector<Completion> MpiWorkerPool::wait() {
   }
 }
 
+void MpiWorkerPool::stay_in_touch() {
+  poll();
+  if (while_waiting_) while_waiting_();
+}
+
 bool MpiWorkerPool::poll() {
   bool traffic = false;
   while (const auto message = mailbox_.receive()) {

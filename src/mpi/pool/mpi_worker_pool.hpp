@@ -29,8 +29,7 @@ struct PoolOptions {
 /// The ranks 1 .. size-1 of `world`, which run run_worker_loop. A rank that dies or hangs costs its
 /// experiment (Failed), not the run. A rank that lost its device gets no more work.
 ///
-/// Between calls of wait(), call poll() at least every few seconds: workers give up a rank 0 that
-/// is silent for a minute.
+/// Between calls of wait(), call stay_in_touch() or poll() at least every few seconds.
 class MpiWorkerPool final : public WorkerPool {
  public:
   /// Waits until all workers have reported, at most for start_timeout; the run goes on without the
@@ -45,6 +44,7 @@ class MpiWorkerPool final : public WorkerPool {
   void retire(int rank) override;
   /// Returns at once, with nothing, if nothing runs.
   std::vector<Completion> wait() override;
+  void stay_in_touch() override;
 
   void call_while_waiting(std::function<void()> work) override { while_waiting_ = std::move(work); }
 

@@ -1,8 +1,10 @@
 #include "core/base/host/this_host.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 
+#include <sched.h>
 #include <unistd.h>
 
 namespace dstune {
@@ -17,6 +19,13 @@ std::string process_space() {
   std::array<char, 128> link{};
   const auto length = ::readlink("/proc/self/ns/pid", link.data(), link.size());
   return length > 0 ? std::string(link.data(), static_cast<std::size_t>(length)) : "";
+}
+
+int usable_cores() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (::sched_getaffinity(0, sizeof set, &set) == 0) return std::max(CPU_COUNT(&set), 1);
+  return std::max(static_cast<int>(::sysconf(_SC_NPROCESSORS_ONLN)), 1);
 }
 
 }  // namespace dstune

@@ -12,4 +12,7 @@ std::string host_name();
 /// the system does not say.
 std::string process_space();
 
+/// The cores that this process may use, at least 1.
+int usable_cores();
+
 }  // namespace dstune

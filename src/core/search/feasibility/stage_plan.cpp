@@ -9,7 +9,7 @@
 #include "core/base/error.hpp"
 #include "core/base/text.hpp"
 #include "core/search/feasibility/make_experiment.hpp"
-#include "core/train/families/families.hpp"
+#include "core/train/dry_run_memory.hpp"
 #include "core/train/run_experiment.hpp"
 
 namespace dstune {
@@ -175,9 +175,10 @@ StagePlan plan_stage(const TuningConfig& config, int group_size, const MemoryPre
 }  // namespace
 
 MemoryPredictor make_memory_predictor(const Device* imitated) {
-  return [imitated, model = std::make_shared<LastModel>()](const Experiment& experiment, int rank) {
-    return dry_run(experiment, rank, imitated, model.get()).outcome;
-  };
+  return
+      [imitated, known = std::make_shared<DryRunMemory>()](const Experiment& experiment, int rank) {
+        return dry_run(experiment, rank, imitated, known.get()).outcome;
+      };
 }
 
 std::vector<int> ranks_to_look_at(int group_size) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <utility>
+#include <vector>
 
 #include "core/experiment/experiment.hpp"
 #include "core/experiment/outcome/outcome.hpp"
@@ -19,8 +20,8 @@ class Forecaster {
   Forecaster& operator=(const Forecaster&) = delete;
 
   virtual Prediction predict(const Experiment& experiment) = 0;
-  /// What is known of the step's time without residuals.
-  virtual PhysicsGuess physics(const Experiment& experiment) = 0;
+  /// What is known of the steps' times without residuals.
+  virtual std::vector<PhysicsGuess> physics(const std::vector<Experiment>& experiments) = 0;
   virtual void learn(const Experiment& experiment, const Measured& measured) = 0;
 };
 
@@ -32,8 +33,8 @@ class StepTimeForecaster final : public Forecaster {
   Prediction predict(const Experiment& experiment) override {
     return predictor_.predict(experiment);
   }
-  PhysicsGuess physics(const Experiment& experiment) override {
-    return predictor_.physics(experiment);
+  std::vector<PhysicsGuess> physics(const std::vector<Experiment>& experiments) override {
+    return predictor_.physics(experiments);
   }
   void learn(const Experiment& experiment, const Measured& measured) override {
     predictor_.learn(experiment, measured);

@@ -4,8 +4,10 @@
 #include <cmath>
 #include <limits>
 #include <stdexcept>
+#include <thread>
 #include <utility>
 
+#include "core/base/parallel.hpp"
 #include "core/base/text.hpp"
 #include "core/search/predict/dry_step.hpp"
 
@@ -24,7 +26,26 @@ PredictionInterval interval_of(const Prediction& prediction) {
   return {prediction.step_time / factor, prediction.step_time * factor};
 }
 
-StepTimePredictor::StepTimePredictor(RunRates rates) : rates_(std::move(rates)) {}
+StepTimePredictor::StepTimePredictor(RunRates rates, std::function<void()> between)
+    : rates_(std::move(rates)), between_(std::move(between)) {}
+
+void StepTimePredictor::walk_ahead(const std::vector<Experiment>& experiments) {
+  const auto caller = std::this_thread::get_id();
+  std::vector<std::string> keys(experiments.size());
+  for_each_in_parallel(keys.size(), [&](std::size_t i) { keys[i] = key_of(experiments[i]); });
+  std::vector<std::optional<StepTime>*> times;
+  std::vector<const Experiment*> unknown;
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    const auto [own, is_new] = times_.try_emplace(std::move(keys[i]));
+    if (!is_new) continue;
+    times.push_back(&own->second);
+    unknown.push_back(&experiments[i]);
+  }
+  for_each_in_parallel(times.size(), [&](std::size_t i) {
+    if (between_ && std::this_thread::get_id() == caller) between_();
+    *times[i] = dry_step_time(*unknown[i], rates_, factors_);
+  });
+}
 
 const StepTime* StepTimePredictor::time_of(const Experiment& experiment, const std::string& key) {
   auto known = times_.find(key);
@@ -62,8 +83,13 @@ Prediction StepTimePredictor::predict(const Experiment& experiment) {
   return {estimate.time, estimate.relative_sd};
 }
 
-PhysicsGuess StepTimePredictor::physics(const Experiment& experiment) {
-  return correction().physics(modelled_time_of(experiment));
+std::vector<PhysicsGuess> StepTimePredictor::physics(const std::vector<Experiment>& experiments) {
+  walk_ahead(experiments);
+  std::vector<PhysicsGuess> guesses;
+  for (const Experiment& experiment : experiments) {
+    guesses.push_back(correction().physics(modelled_time_of(experiment)));
+  }
+  return guesses;
 }
 
 void StepTimePredictor::learn(const Experiment& experiment, const Measured& measured) {

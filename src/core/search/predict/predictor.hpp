@@ -35,7 +35,8 @@ PredictionInterval interval_of(const Prediction& prediction);
 /// experiments are of one run: same model, ranks and machine.
 class StepTimePredictor {
  public:
-  explicit StepTimePredictor(RunRates rates);
+  /// @param between  called now and then during long work, on the thread that asked for it
+  explicit StepTimePredictor(RunRates rates, std::function<void()> between = {});
 
   /// Takes microseconds if the same experiment, its repetition aside, was seen before, else a dry
   /// step (milliseconds). Before anything was learnt the prediction is worth little, which its
@@ -43,9 +44,13 @@ class StepTimePredictor {
   /// @throws std::invalid_argument  if the step is not modelled
   Prediction predict(const Experiment& experiment);
 
-  /// What is known of the step's time without residuals, which costs as much as predict().
-  /// @throws std::invalid_argument  if the step is not modelled
-  PhysicsGuess physics(const Experiment& experiment);
+  /// What is known of the steps' times without residuals. Dry steps are walked in several threads.
+  /// @throws std::invalid_argument  if a step is not modelled
+  std::vector<PhysicsGuess> physics(const std::vector<Experiment>& experiments);
+
+  /// Walks the dry steps of those that predict() has not seen, in several threads: its calls for
+  /// them will take microseconds.
+  void walk_ahead(const std::vector<Experiment>& experiments);
 
   /// Learns a measurement, which costs milliseconds at the next prediction. A measurement without a
   /// time, or of a step that is not modelled, is left out. After many measurements predictions may
@@ -76,6 +81,7 @@ class StepTimePredictor {
   void walk_again();
 
   RunRates rates_;
+  std::function<void()> between_;
   std::map<std::string, std::optional<StepTime>, std::less<>> times_;  ///< by the experiment's key
   PartFactors factors_ = kAsRated;  ///< the factors with which all of times_ were walked
   std::size_t look_at_ = 4;         ///< the number of measurements at which to check has_moved()

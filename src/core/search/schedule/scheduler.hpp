@@ -72,6 +72,8 @@ class Scheduler {
 
   /// The number of experiments of `ranks` ranks that can run at once now.
   int slots(int ranks) const;
+  /// See WorkerPool::stay_in_touch().
+  void stay_in_touch() { pool_.stay_in_touch(); }
 
  private:
   struct Pending {

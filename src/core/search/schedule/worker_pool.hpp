@@ -54,6 +54,10 @@ class WorkerPool {
   /// outcomes (Failed)
   virtual std::vector<Completion> wait() = 0;
 
+  /// To be called every few seconds while rank 0 computes for long between calls of wait(): workers
+  /// give up a rank 0 that is silent for a minute. The call is cheap.
+  virtual void stay_in_touch() = 0;
+
   /// Makes wait() call `work` (which may be empty) again and again while it waits.
   virtual void call_while_waiting(std::function<void()> work) = 0;
 };

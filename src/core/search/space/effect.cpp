@@ -72,11 +72,12 @@ void add_dry_run(Hash& hash, std::uint64_t walk, const Measured& measured) {
 }
 
 // Whether a step fits within `limit`. What the caching allocator reserves depends on the limit, so
-// that a second dry run with the limit decides.
+// that a second dry run with the limit decides, unless what is in use is already more.
 bool fits_within(Bytes limit, const Measured& measured, Experiment& experiment,
                  const DryRunner& dry_run, int rank) {
   if (limit == 0 || measured.peak_memory.counted() <= limit) return true;
-  if (experiment.settings.allocator == AllocatorModel::exact) return false;
+  const bool is_exact = experiment.settings.allocator == AllocatorModel::exact;
+  if (is_exact || measured.peak_memory.total > limit) return false;
   experiment.settings.memory_limit = limit;
   const DryRun limited = dry_run(experiment, rank);
   experiment.settings.memory_limit = kUnlimited;

@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <memory>
 #include <numeric>
+#include <optional>
 #include <set>
 #include <unordered_map>
 #include <utility>
 
+#include "core/base/parallel.hpp"
 #include "core/base/text.hpp"
 #include "core/search/feasibility/make_experiment.hpp"
 #include "core/search/feasibility/micro_batches.hpp"
@@ -14,6 +16,7 @@
 #include "core/search/space/leanest.hpp"
 #include "core/search/space/normal_form.hpp"
 #include "core/search/space/validity.hpp"
+#include "core/train/dry_run_memory.hpp"
 #include "core/train/families/families.hpp"
 
 namespace dstune {
@@ -47,9 +50,10 @@ class PoolMaker {
     for (Space& space : make_spaces(config_, group_size_, plan.stage, points)) {
       pool_.spaces.push_back({std::move(space), {}});
       SearchedSpace& searched = pool_.spaces.back();
-      searched.verdicts.reserve(searched.space.size());
+      sort_into_kinds(searched);
+      walk_new_kinds(searched.space);
       for (std::uint64_t i = 0; i < searched.space.size(); ++i) {
-        searched.verdicts.push_back(verdict_of(searched, i));
+        searched.verdicts[i] = verdict_of(searched.verdicts[i], searched.space, i);
       }
     }
   }
@@ -62,23 +66,75 @@ class PoolMaker {
  private:
   StageFunnel& funnel() { return pool_.funnel.back(); }
 
-  std::uint32_t verdict_of(const SearchedSpace& searched, std::uint64_t index) {
+  /// Points that must have the same verdict: they have the same fault or the same normal form.
+  struct Kind {
+    std::uint64_t first = 0;     ///< the index of the first one in its space
+    std::string fault;           ///< "" if it is valid, as far as is known without a dry run
+    std::optional<Effect> walk;  ///< only until there is a verdict
+    std::optional<std::uint32_t> verdict;
+  };
+
+  // The kinds of the points stand where their verdicts will stand.
+  void sort_into_kinds(SearchedSpace& searched) {
     const Space& space = searched.space;
-    ++funnel().generated;
-    if (const std::uint64_t first = space.first_alike(index); first != index) {
-      repeat(searched.verdicts[first], space, index);
-      return searched.verdicts[first];
+    searched.verdicts.reserve(space.size());
+    for (std::uint64_t i = 0; i < space.size(); ++i) {
+      const std::uint64_t first = space.first_alike(i);
+      searched.verdicts.push_back(first == i ? kind_of(space, i) : searched.verdicts[first]);
     }
-    DeepSpeedConfig config = space.config(index);
-    if (const auto fault = validity_.fault(config)) return invalid(*fault);
+  }
+
+  std::uint32_t kind_of(const Space& space, std::uint64_t index) {
+    const DeepSpeedConfig config = space.config(index);
+    if (const auto fault = validity_.fault(config))
+      return kind_in(by_fault_, *fault, index, *fault);
     const std::int64_t length = tuned_sequence_length(config.json()).value_or(0);
-    const auto [known, is_new] = by_form_.try_emplace(concat(form_.key(config.step()), length), 0);
-    if (is_new) {
-      known->second = distinct(space, index, std::move(config));
-    } else {
-      repeat(known->second, space, index);
+    return kind_in(by_form_, concat(form_.key(config.step()), length), index, "");
+  }
+
+  std::uint32_t kind_in(std::unordered_map<std::string, std::uint32_t>& known,
+                        const std::string& key, std::uint64_t index, const std::string& fault) {
+    const auto [own, is_new] = known.try_emplace(key, static_cast<std::uint32_t>(kinds_.size()));
+    if (is_new) kinds_.push_back({index, fault, {}, {}});
+    return own->second;
+  }
+
+  // A device that is asked for its scratch should be asked by this thread, which has asked it
+  // before: so this thread walks the first step of each micro-batch.
+  void walk_new_kinds(const Space& space) {
+    std::vector<Kind*> others;
+    std::set<std::pair<std::int64_t, std::int64_t>> seen;
+    for (; walked_ < kinds_.size(); ++walked_) {
+      Kind& kind = kinds_[walked_];
+      if (!kind.fault.empty()) continue;
+      const DeepSpeedConfig config = space.config(kind.first);
+      const std::int64_t length = tuned_sequence_length(config.json()).value_or(0);
+      if (seen.emplace(config.step().micro_batch, length).second) {
+        kind.walk = effect_of(config);
+      } else {
+        others.push_back(&kind);
+      }
     }
-    return known->second;
+    for_each_in_parallel(others.size(), [&](std::size_t i) {
+      others[i]->walk = effect_of(space.config(others[i]->first));
+    });
+  }
+
+  Effect effect_of(const DeepSpeedConfig& config) const {
+    return find_effect(make_experiment(config_, group_size_, {"", config}),
+                       ranks_that_differ(config.step(), parameters_, group_size_), dry_run_);
+  }
+
+  std::uint32_t verdict_of(std::uint32_t number, const Space& space, std::uint64_t index) {
+    ++funnel().generated;
+    Kind& kind = kinds_[number];
+    if (kind.verdict) {
+      repeat(*kind.verdict, space, index);
+    } else {
+      kind.verdict = kind.fault.empty() ? distinct(*std::exchange(kind.walk, {}), space, index)
+                                        : invalid(kind.fault);
+    }
+    return *kind.verdict;
   }
 
   std::uint32_t invalid(const std::string& reason) {
@@ -110,17 +166,14 @@ class PoolMaker {
     }
   }
 
-  std::uint32_t distinct(const Space& space, std::uint64_t index, DeepSpeedConfig config) {
-    const auto ranks = ranks_that_differ(config.step(), parameters_, group_size_);
-    Effect effect =
-        find_effect(make_experiment(config_, group_size_, {"", config}), ranks, dry_run_);
+  std::uint32_t distinct(Effect effect, const Space& space, std::uint64_t index) {
     if (!effect.skipped.empty()) return invalid(effect.skipped);
     const auto [known, is_new] = by_effect_.try_emplace(effect.number, 0);
     if (!is_new) {
       repeat(known->second, space, index);
       return known->second;
     }
-    Candidate candidate{space.name(index), std::move(config)};
+    Candidate candidate = space.at(index);
     candidate.name = unused_name(candidate);
     known->second = add({effect.fits ? FateKind::pooled : FateKind::does_not_fit, effect.shortage,
                          candidate.name, pool_.spaces.size() - 1, index});
@@ -178,7 +231,10 @@ class PoolMaker {
   NormalForm form_;
   Validity validity_;
   Pool pool_;
-  std::unordered_map<std::string, std::uint32_t> by_form_;
+  std::vector<Kind> kinds_;
+  std::size_t walked_ = 0;                                   // of kinds_
+  std::unordered_map<std::string, std::uint32_t> by_form_;   // kinds
+  std::unordered_map<std::string, std::uint32_t> by_fault_;  // kinds
   std::unordered_map<std::uint64_t, std::uint32_t> by_effect_;
   std::unordered_map<std::string, std::uint32_t> by_reason_;
   std::vector<std::size_t> candidate_of_;  // by verdict
@@ -188,9 +244,10 @@ class PoolMaker {
 }  // namespace
 
 DryRunner make_dry_runner(const Device* imitated) {
-  return [imitated, model = std::make_shared<LastModel>()](const Experiment& experiment, int rank) {
-    return dry_run(experiment, rank, imitated, model.get());
-  };
+  return
+      [imitated, known = std::make_shared<DryRunMemory>()](const Experiment& experiment, int rank) {
+        return dry_run(experiment, rank, imitated, known.get());
+      };
 }
 
 std::uint64_t StageFunnel::valid() const {

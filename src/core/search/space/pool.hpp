@@ -17,8 +17,8 @@
 
 namespace dstune {
 
-/// Says what an experiment would do on one rank. A call is local and fast. Tests give runners of
-/// their own.
+/// Says what an experiment would do on one rank. A call is local and fast, and make_pool() calls
+/// from several threads. Tests give runners of their own.
 using DryRunner = std::function<DryRun(const Experiment& experiment, int rank)>;
 
 /// A runner that runs the real step's code dry. @param imitated  as for make_memory_predictor()

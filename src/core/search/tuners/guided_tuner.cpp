@@ -49,17 +49,17 @@ void GuidedTuner::take_in(const Record& record) {
 
 const Outlook& GuidedTuner::outlook() {
   if (outlook_) return *outlook_;
-  std::vector<PhysicsGuess> physics;
+  std::vector<Experiment> experiments;
   std::vector<Prospect> prospects;
   for (std::size_t i = 0; i < trials().size(); ++i) {
-    physics.push_back(forecaster_->physics(experiment(i)));
+    experiments.push_back(experiment(i));
     prospects.push_back({.log_work = log_speed(metric(), samples(i), 1),
                          .is_measured = trials().measured(i) != nullptr,
                          .is_tried = trials().is_tried(i),
                          .warnings = trials().warnings(i)});
   }
   for (const std::size_t i : trials().open()) prospects[i].is_open = true;
-  belief_.set_physics(std::move(physics));
+  belief_.set_physics(forecaster_->physics(experiments));
   outlook_ = outlook_of(belief_, prospects);
   return *outlook_;
 }

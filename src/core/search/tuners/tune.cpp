@@ -6,6 +6,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <thread>
 #include <utility>
 #include <variant>
 
@@ -146,16 +147,24 @@ std::vector<Record> measure(const TuningConfig& config, int group_size, Schedule
 }
 
 TuningResult search(const TuningConfig& config, int group_size, Scheduler& scheduler,
-                    const MemoryPredictor& predictor, const DryRunner& dry_run) {
+                    const MemoryPredictor& predictor, const DryRunner& run_dry) {
   warn_of_fast_mode(config);
   TuningResult result;
   result.stages = plan_stages(config, group_size, predictor);
   result.model_info = predict_model_info(config, result.stages);
   std::optional<RunRates> rates;  // the run's rates, measured when a tuner first makes a forecaster
+  // A large space takes minutes to walk, in which the workers must not give up this rank; its other
+  // threads have no part in MPI.
+  const DryRunner dry_run = [&, own = std::this_thread::get_id()](const Experiment& experiment,
+                                                                  int rank) {
+    if (std::this_thread::get_id() == own) scheduler.stay_in_touch();
+    return run_dry(experiment, rank);
+  };
   auto parts = default_parts(config, group_size, result.stages, predictor, dry_run);
   parts.make_forecaster = [&] {
     if (!rates) rates = measured_rates(config, group_size, scheduler);
-    return std::make_unique<StepTimeForecaster>(StepTimePredictor(*rates));
+    return std::make_unique<StepTimeForecaster>(
+        StepTimePredictor(*rates, [&] { scheduler.stay_in_touch(); }));
   };
   const auto tuner = make_tuner(parts);
   auto records = measure(config, group_size, scheduler, *tuner, result.stopped);

@@ -31,6 +31,10 @@ const TunerTraits& traits_of(std::string_view name) {
   return *found;
 }
 
+std::unique_ptr<Forecaster> estimating(const TuningConfig& config) {
+  return std::make_unique<StepTimeForecaster>(StepTimePredictor(estimated_rates(config.settings)));
+}
+
 std::unique_ptr<Tuner> make_search(const TunerParts& parts) {
   const auto name = tuner_name(parts.config);
   if (!is_full_mode(parts.config)) {
@@ -75,11 +79,7 @@ TunerParts default_parts(const TuningConfig& config, int group_size,
     return config.space.empty() ? pool_of_points(narrowed, group_size, plans, predictor)
                                 : dstune::make_pool(narrowed, group_size, plans, dry_run);
   };
-  const auto make_forecaster = [&config] {
-    return std::make_unique<StepTimeForecaster>(
-        StepTimePredictor(estimated_rates(config.settings)));
-  };
-  return {config, group_size, stages, make_pool, make_forecaster};
+  return {config, group_size, stages, make_pool, [&config] { return estimating(config); }};
 }
 
 std::string_view tuner_name(const TuningConfig& config) {
@@ -96,7 +96,12 @@ bool is_full_mode(const TuningConfig& config) {
 bool has_pool(const TuningConfig& config) { return traits_of(tuner_name(config)).has_pool; }
 
 std::unique_ptr<Tuner> make_pool_tuner(std::string_view name, const TunerParts& parts, Pool pool) {
-  return kMakeTuner[&traits_of(name) - kTuners](parts, std::move(pool));
+  TunerParts own = parts;
+  // Where there is nothing to choose, no machine is measured for the sake of the choice.
+  if (pool.candidates.size() <= 1) {
+    own.make_forecaster = [&config = parts.config] { return estimating(config); };
+  }
+  return kMakeTuner[&traits_of(name) - kTuners](own, std::move(pool));
 }
 
 std::unique_ptr<Tuner> make_tuner(const TunerParts& parts) {

@@ -2,8 +2,9 @@
 
 #include <cmath>
 #include <cstddef>
+#include <memory>
+#include <span>
 #include <utility>
-#include <vector>
 
 #include "core/device/operations/attention.hpp"
 #include "core/device/operations/elementwise.hpp"
@@ -13,26 +14,27 @@ namespace dstune::nn {
 namespace {
 
 // The angles are fp32 in every precision.
-std::vector<float> table_of(std::int64_t positions, const RotaryFrequencies& frequencies,
-                            double (*f)(double)) {
+void fill(std::span<float> table, const RotaryFrequencies& frequencies, double (*f)(double)) {
   const std::size_t half = frequencies.values.size();
-  std::vector<float> table(static_cast<std::size_t>(positions) * 2 * half);
   for (std::size_t i = 0; i < table.size(); ++i) {
     const std::size_t position = i / (2 * half);
     const float angle =
         static_cast<float>(position) * static_cast<float>(frequencies.values[i % half]);
     table[i] = static_cast<float>(frequencies.scaling * f(static_cast<double>(angle)));
   }
-  return table;
 }
 
+// On a device without contents nobody reads the numbers, whose cosines would take longer than the
+// rest of a dry step.
 Buffer make_table(const BatchContext& context, const RotaryFrequencies& frequencies,
                   double (*f)(double)) {
   const auto columns = 2 * static_cast<std::int64_t>(frequencies.values.size());
-  Buffer table = make_buffer(*context.device, MemoryCategory::activations,
-                             context.sequence_length * columns, context.dtype);
-  context.device->write(table_of(context.sequence_length, frequencies, f),
-                        table.tensor(context.dtype));
+  const std::int64_t count = context.sequence_length * columns;
+  Buffer table = make_buffer(*context.device, MemoryCategory::activations, count, context.dtype);
+  const auto size = static_cast<std::size_t>(count);
+  const auto values = std::make_unique_for_overwrite<float[]>(size);
+  if (context.device->computes()) fill({values.get(), size}, frequencies, f);
+  context.device->write({values.get(), size}, table.tensor(context.dtype));
   return table;
 }
 

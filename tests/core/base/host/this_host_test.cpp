@@ -17,5 +17,7 @@ TEST(ThisHost, NamesTheSpaceOfProcessNumbers) {
   EXPECT_EQ(process_space().rfind("pid:[", 0), 0U) << process_space();
 }
 
+TEST(UsableCores, AreSome) { EXPECT_GE(usable_cores(), 1); }
+
 }  // namespace
 }  // namespace dstune::this_host_test

@@ -52,6 +52,22 @@ TEST(StepTimePredictor, SaysThatItKnowsLittleAtFirst) {
   EXPECT_EQ(predictor.quality(), PredictorQuality{});
 }
 
+TEST(StepTimePredictor, PredictsTheSameAfterItHasWalkedAhead) {
+  const auto all = experiments();
+  int between = 0;
+  StepTimePredictor ahead(sim_rates(), [&] { ++between; });
+  StepTimePredictor predictor(sim_rates());
+
+  ahead.walk_ahead(all);
+  between = 0;
+  ahead.walk_ahead(all);
+
+  EXPECT_EQ(between, 0) << "everything is known";
+  for (const Experiment& experiment : all) {
+    EXPECT_EQ(ahead.predict(experiment), predictor.predict(experiment));
+  }
+}
+
 TEST(StepTimePredictor, LearnsHowFastTheMachineIs) {
   const auto all = experiments();
   StepTimePredictor physics(sim_rates());

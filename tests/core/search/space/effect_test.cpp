@@ -102,6 +102,23 @@ TEST(FindEffect, ACachingAllocatorMayFitWithinTheLimitAfterAll) {
   EXPECT_TRUE(find_effect(experiment, {0}, dry_run).fits);
 }
 
+TEST(FindEffect, WhatIsInUseDoesNotShrinkWithTheLimit) {
+  int runs = 0;
+  const DryRunner dry_run = [&](const Experiment&, int) {
+    ++runs;
+    Measured measured;
+    measured.peak_memory.total = 11;
+    measured.peak_memory.reserved = 12;
+    return DryRun{measured, 1};
+  };
+  Experiment experiment;
+  experiment.settings.memory_limit = 10;
+  experiment.settings.allocator = AllocatorModel::caching;
+
+  EXPECT_FALSE(find_effect(experiment, {0}, dry_run).fits);
+  EXPECT_EQ(runs, 1);
+}
+
 TEST(FindEffect, SaysWhyThereIsNoStep) {
   const DryRunner dry_run = [](const Experiment&, int) { return DryRun{Skipped{"why"}, 0}; };
 

@@ -57,6 +57,29 @@ TEST(Tune, FindsTheFastestStageAndMicroBatch) {
   EXPECT_EQ(run.best, "z2_gas1_tmbspg24");
 }
 
+TuningConfig guided_config(const std::vector<std::int64_t>& micro_batches) {
+  TuningConfig config = make_tuning_config(1000);
+  config.tuner = "guided";
+  config.stages = {1};
+  config.micro_batches = micro_batches;
+  return config;
+}
+
+TEST(Tune, TheWorkersHearOfRankZeroWhileItWalksTheStepsOfASpace) {
+  TuningConfig config = guided_config({1, 2});
+  config.space.with_default = true;
+
+  EXPECT_GT(run_tuning(config, SimulatedMachine()).touches, 0);
+}
+
+TEST(Tune, MeasuresNothingOfTheMachineWhereThereIsNoChoice) {
+  const auto one = run_tuning(guided_config({1}), SimulatedMachine()).started;
+  const auto two = run_tuning(guided_config({1, 2}), SimulatedMachine()).started;
+
+  EXPECT_THAT(one, testing::Not(Contains("machine")));
+  EXPECT_THAT(two, Contains("machine"));
+}
+
 TEST(Tune, MinimisesLatency) {
   SimulatedMachine machine;
   machine.samples_per_s = [](const Point& point) { return point.stage == 1 ? 120.0 : 100.0; };
