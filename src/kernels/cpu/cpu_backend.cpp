@@ -11,12 +11,14 @@
 #include "core/base/host/control_groups.hpp"
 #include "core/base/host/memory_bounds.hpp"
 #include "core/base/text.hpp"
+#include "kernels/cpu/allocator.hpp"
 #include "kernels/cpu/products/blas.hpp"
 #include "kernels/cpu/products/product_libraries.hpp"
 
 namespace dstune::cpu {
 
 std::unique_ptr<Backend> make_backend(const Placement& /*placement*/) {
+  keep_freed_memory();
   return std::make_unique<CpuBackend>(read_product_choice());
 }
 
