@@ -42,13 +42,13 @@ def space_config(backend):
     }
 
 
-def launch(arguments, *options):
+def launch(arguments, *options, **where):
     environment = {"OMPI_MCA_btl_vader_single_copy_mechanism": "none", "OPENBLAS_NUM_THREADS": "1", **os.environ}
     if os.geteuid() == 0:
         environment |= {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
     command = ["mpirun", "--oversubscribe", "--bind-to", "none", "-n", str(arguments.ranks + 1),
                arguments.program, *options]
-    return subprocess.run(command, env=environment, check=False).returncode
+    return subprocess.run(command, env=environment, check=False, **where).returncode
 
 
 def write_table(journal, table):

@@ -44,6 +44,9 @@ struct DeviceInfo {
   std::vector<MemoryReserve> reserves = {};  ///< parts of free_memory that are still to be taken
   std::vector<MemoryBound> bounds = {};      ///< where it is shared: less than all, beside `memory`
   std::string libraries = {};  ///< libraries that multiply matrices, with versions; "" if not known
+  /// In which way its fp32 products are not as fast as those of torch, which they stand for; "" if
+  /// they are.
+  std::string fp32_caveat = {};
 
   bool operator==(const DeviceInfo&) const = default;
 };

@@ -1,8 +1,11 @@
 #include "core/train/core_meter.hpp"
 
 #include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <ctime>
+
+#include <sys/resource.h>
 
 #include "core/base/text.hpp"
 
@@ -13,6 +16,13 @@ Seconds thread_time() {
   timespec time{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
   return static_cast<Seconds>(time.tv_sec) + static_cast<Seconds>(time.tv_nsec) * 1e-9;
+}
+
+// Without those that had to wait for a disk, which a step has none of.
+std::int64_t thread_page_faults() {
+  rusage use{};
+  getrusage(RUSAGE_THREAD, &use);
+  return use.ru_minflt;
 }
 
 // Each round needs the one before, so that neither vector units nor caches change the result.
@@ -53,7 +63,10 @@ CoreMeter::CoreMeter(Device& device, DType dtype)
   }
 }
 
-void CoreMeter::begin_step() { begin_ = thread_time(); }
+void CoreMeter::begin_step() {
+  faults_at_begin_ = thread_page_faults();
+  begin_ = thread_time();
+}
 
 // A thread that waits for others sleeps for the most part, but not all of the time: CPU time beyond
 // what its own work wanted was spent on waiting and is not counted.
@@ -62,11 +75,19 @@ void CoreMeter::end_step(Seconds total, Seconds exposed) {
   const Seconds wanted = std::max(total - exposed, 0.0);
   use_.wanted += wanted;
   use_.had += std::min(thread_time() - begin_, wanted);
+  page_faults_.push_back(thread_page_faults() - faults_at_begin_);
 }
 
 std::vector<CoreUse> CoreMeter::use() const {
   if (!works_here_ && use_.probe_per_s <= 0) return {};
-  return {use_};
+  CoreUse use = use_;
+  if (!page_faults_.empty()) {
+    std::vector<std::int64_t> faults = page_faults_;
+    const auto middle = faults.begin() + static_cast<std::ptrdiff_t>(faults.size() / 2);
+    std::nth_element(faults.begin(), middle, faults.end());
+    use.page_faults = *middle;
+  }
+  return {use};
 }
 
 }  // namespace dstune

@@ -1,6 +1,7 @@
 // How much of a core this rank's thread gets while it works.
 #pragma once
 
+#include <cstdint>
 #include <vector>
 
 #include "core/device/device.hpp"
@@ -8,8 +9,8 @@
 
 namespace dstune {
 
-/// Adds up the core time of the steps of one experiment. Local; it is made by the thread that
-/// works.
+/// Adds up the core time of the steps of one experiment, and counts their page faults.
+/// Local; it is made by the thread that works.
 class CoreMeter {
  public:
   /// Probes the core, which takes less than a millisecond; a GPU's probe is the measurement of its
@@ -30,6 +31,8 @@ class CoreMeter {
   bool works_here_;  ///< the device's work is done by this thread, in its calls
   CoreUse use_;
   Seconds begin_ = 0;
+  std::int64_t faults_at_begin_ = 0;
+  std::vector<std::int64_t> page_faults_;  ///< by step
 };
 
 }  // namespace dstune

@@ -8,15 +8,18 @@
 
 #include <unistd.h>
 
+#include "core/base/error.hpp"
 #include "core/base/host/control_groups.hpp"
 #include "core/base/host/memory_bounds.hpp"
 #include "core/base/text.hpp"
+#include "kernels/cpu/allocator.hpp"
 #include "kernels/cpu/products/blas.hpp"
 #include "kernels/cpu/products/product_libraries.hpp"
 
 namespace dstune::cpu {
 
 std::unique_ptr<Backend> make_backend(const Placement& /*placement*/) {
+  keep_freed_memory();
   return std::make_unique<CpuBackend>(read_product_choice());
 }
 
@@ -68,6 +71,15 @@ std::string processor() {
   return "unknown CPU";
 }
 
+// What a wrong variable means is said where the backend is made.
+std::string fp32_caveat_here() {
+  try {
+    return fp32_caveat(read_product_choice(), maker_of_processor());
+  } catch (const ConfigError&) {
+    return "";
+  }
+}
+
 Bytes pages(int name) {
   return static_cast<Bytes>(sysconf(name)) * static_cast<Bytes>(sysconf(_SC_PAGESIZE));
 }
@@ -89,6 +101,7 @@ DeviceInfo describe_device(const Placement& /*placement*/) {
   info.is_shared = true;
   info.bounds = memory_bounds();
   info.libraries = product_libraries();
+  info.fp32_caveat = fp32_caveat_here();
   return info;
 }
 

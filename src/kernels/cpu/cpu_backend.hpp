@@ -13,7 +13,8 @@ namespace dstune::cpu {
 /// The host: its processor, its memory, and what nobody uses of that.
 DeviceInfo describe_device(const Placement& placement = {});
 
-/// Multiplies with what the environment asks for (read_product_choice()).
+/// Multiplies with what the environment asks for (read_product_choice()), and sets how the C
+/// library of this process keeps memory (keep_freed_memory()).
 std::unique_ptr<Backend> make_backend(const Placement& placement);
 
 /// Keeps the device as long as the memory limit stays, what the BLAS takes for itself, and who

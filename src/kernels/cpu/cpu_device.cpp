@@ -4,7 +4,6 @@
 #include <new>
 
 #include "core/base/host/memory_bounds.hpp"
-#include "kernels/cpu/allocator.hpp"
 
 namespace dstune::cpu {
 
@@ -24,11 +23,12 @@ void CpuDevice::spend_host_time(Seconds time) {
 void CpuDevice::trim() {
   products_.trim();
   scratch_ = {};
+  allocator_.begin_anew();
   trim_heap();
 }
 
 void* CpuDevice::do_allocate(MemoryCategory category, Bytes size) {
-  void* data = cpu::allocate(size);
+  void* data = allocator_.allocate(size);
   if (data == nullptr) {
     throw OutOfMemoryError(category, size, memory().in_use() - size, memory().limit(), 0,
                            why_refused());
@@ -36,7 +36,7 @@ void* CpuDevice::do_allocate(MemoryCategory category, Bytes size) {
   return data;
 }
 
-void CpuDevice::do_free(void* data, Bytes size) noexcept { deallocate(data, size); }
+void CpuDevice::do_free(void* data, Bytes size) noexcept { allocator_.deallocate(data, size); }
 
 float* CpuDevice::scratch(std::int64_t elements) {
   const auto size = static_cast<std::size_t>(elements);

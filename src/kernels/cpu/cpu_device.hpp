@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/device/device.hpp"
+#include "kernels/cpu/allocator.hpp"
 #include "kernels/cpu/products/products.hpp"
 
 namespace dstune::cpu {
@@ -56,6 +57,7 @@ class CpuDevice final : public Device {
   DSTUNE_OPERATIONS(DSTUNE_COMPUTE)
 #undef DSTUNE_COMPUTE
 
+  Allocator allocator_;
   Products products_;
   std::vector<float> scratch_;
 };

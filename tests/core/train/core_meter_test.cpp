@@ -24,6 +24,7 @@ TEST(CoreMeter, HasNeverMoreThanItWanted) {
   EXPECT_GE(use[0].had, 0);
   EXPECT_LE(use[0].had, use[0].wanted);
   EXPECT_GT(use[0].probe_per_s, 0);
+  EXPECT_GE(use[0].page_faults, 0);
 }
 
 TEST(CoreMeter, KnowsNothingWhereTimeIsVirtual) {

@@ -109,6 +109,32 @@ TEST(CpuDeviceTest, ABufferInUseStaysWhenTheDeviceIsTrimmed) {
   EXPECT_EQ(test::sum_of_squares(device, buffer.tensor(DType::fp32)), 64 * 0.25);
 }
 
+// What the next experiment's pages cost must not depend on this one's.
+TEST(CpuDeviceTest, AfterATrimItsMemoryIsThatOfANewDevice) {
+  if (Allocator().heap_size() == 0) GTEST_SKIP() << "a sanitizer's blocks have no heap";
+  const auto faults_of_step = [](CpuDevice& device) {
+    rusage before{};
+    rusage after{};
+    getrusage(RUSAGE_THREAD, &before);
+    for (int i = 0; i < 3; ++i) {
+      const Buffer small = make_buffer(device, MemoryCategory::activations, 1 << 18, DType::fp32);
+      const Buffer large = make_buffer(device, MemoryCategory::activations, 1 << 21, DType::fp32);
+      device.run(FillZero{small.tensor(DType::fp32)});
+      device.run(FillZero{large.tensor(DType::fp32)});
+    }
+    getrusage(RUSAGE_THREAD, &after);
+    return static_cast<double>(after.ru_minflt - before.ru_minflt);
+  };
+  CpuDevice fresh(Bytes{1} << 30U);
+  CpuDevice used(Bytes{1} << 30U);
+  { const Buffer other = make_buffer(used, MemoryCategory::buckets, 7 << 20, DType::fp32); }
+  faults_of_step(used);
+
+  used.trim();
+
+  EXPECT_NEAR(faults_of_step(used), faults_of_step(fresh), 8);
+}
+
 // Without memory of its own OpenBLAS tries for ever: the test's time limit is the assertion.
 TEST(CpuDeviceTest, ProductsNeedNoMemoryOnceTheBlasHasTakenIts) {
   const auto multiply_without_memory = [] {

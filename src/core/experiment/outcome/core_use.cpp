@@ -16,7 +16,8 @@ json::array to_json(const std::vector<CoreUse>& ranks) {
     array.push_back({{"wanted_s", use.wanted},
                      {"had_s", use.had},
                      {"probe_per_s", use.probe_per_s},
-                     {"probe", use.probe}});
+                     {"probe", use.probe},
+                     {"page_faults", use.page_faults}});
   }
   return array;
 }
@@ -25,8 +26,10 @@ std::vector<CoreUse> core_uses_from_json(const json::array& array) {
   std::vector<CoreUse> ranks;
   for (const json::value& value : array) {
     const json::object& use = value.as_object();
+    const auto* faults = use.if_contains("page_faults");  // journals of earlier releases have none
     ranks.push_back({use.at("wanted_s").to_number<double>(), use.at("had_s").to_number<double>(),
-                     use.at("probe_per_s").to_number<double>(), text_at(use, "probe")});
+                     use.at("probe_per_s").to_number<double>(), text_at(use, "probe"),
+                     faults == nullptr ? 0 : faults->to_number<std::int64_t>()});
   }
   return ranks;
 }

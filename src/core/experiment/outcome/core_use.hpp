@@ -1,6 +1,7 @@
 // How much of a core a rank had for its work, and how fast its hardware was.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,9 @@ struct CoreUse {
   /// of DevicePeaks; 0: not known.
   double probe_per_s = 0;
   std::string probe = {};  ///< the name of that work; only equal probes can be compared
+  /// The pages that the kernel gave the rank's thread within a step, each of them zeroed: the
+  /// median of all steps; 0 where a device works beside the host.
+  std::int64_t page_faults = 0;
 
   bool operator==(const CoreUse&) const = default;
 };
@@ -28,8 +32,8 @@ struct CoreUse {
 /// The part of its work's time in which the rank had a core; 1 where that is not known.
 double core_share(const CoreUse& use);
 
-/// [{"wanted_s": 1.2, "had_s": 0.3, "probe_per_s": 4100, "probe": "integers"}, ...], by rank of the
-/// group.
+/// [{"wanted_s": 1.2, "had_s": 0.3, "probe_per_s": 4100, "probe": "integers",
+/// "page_faults": 0}, ...], by rank of the group.
 json::array to_json(const std::vector<CoreUse>& ranks);
 /// Inverse of to_json, exact. @throws std::exception  if `array` is no such list
 std::vector<CoreUse> core_uses_from_json(const json::array& array);

@@ -220,6 +220,11 @@ std::vector<std::string> machine_warnings(const TuningConfig& config, const Mach
       workers.empty() ? nullptr : find_device(workers.front().devices, machine.backend);
   if (first != nullptr && !first->id.empty()) warnings = idle_gpu_warnings(workers, tuner_host);
   warnings.insert(warnings.end(), machine.profile_warnings.begin(), machine.profile_warnings.end());
+  if (config.deepspeed.step().dtype == DType::fp32) {
+    for (const auto& caveat : texts_of(machine.backend, workers, &DeviceInfo::fp32_caveat)) {
+      if (!caveat.empty()) warnings.push_back(caveat);
+    }
+  }
   if (machine.devices_per_node == 0 && config.deepspeed.step().quantized_gradients) {
     warnings.emplace_back(
         "--world-size plans for one host; zero_quantized_gradients needs to know them all, "

@@ -62,7 +62,8 @@ json::object to_json(const DeviceInfo& device) {
           {"limit_is_free_memory", device.limit_is_free_memory},
           {"reserves", to_json(device.reserves)},
           {"bounds", to_json(device.bounds)},
-          {"libraries", device.libraries}};
+          {"libraries", device.libraries},
+          {"fp32_caveat", device.fp32_caveat}};
 }
 
 DeviceInfo device_info_from_json(const json::object& object) {
@@ -79,7 +80,8 @@ DeviceInfo device_info_from_json(const json::object& object) {
           object.at("limit_is_free_memory").as_bool(),
           reserves_from_json(object.at("reserves").as_array()),
           bounds_from_json(object.at("bounds").as_array()),
-          text_at(object, "libraries")};
+          text_at(object, "libraries"),
+          text_at(object, "fp32_caveat")};
 }
 
 }  // namespace

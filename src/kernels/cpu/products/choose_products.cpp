@@ -85,14 +85,33 @@ ProductChoice read_product_choice() {
         concat(found, "; accepted: ", Onednn::is_there() ? "blas, onednn, auto" : "blas, auto")}});
 }
 
-OnednnTypes choose_products(ProductChoice choice, int threads) {
+ProcessorMaker maker_of_processor() {
+#if defined(__x86_64__)
+  return __builtin_cpu_is("amd") ? ProcessorMaker::amd : ProcessorMaker::other;
+#else
+  return ProcessorMaker::other;
+#endif
+}
+
+OnednnTypes choose_products(ProductChoice choice, int threads, ProcessorMaker maker) {
   if (choice == ProductChoice::blas || !Onednn::is_there()) return {};
-  const OnednnTypes types = choice == ProductChoice::onednn
-                                ? OnednnTypes{.fp32 = true, .bf16 = Onednn::multiplies_bf16()}
-                                : measured_choice(threads);
+  const bool is_users = choice == ProductChoice::onednn;
+  OnednnTypes types = is_users ? OnednnTypes{.fp32 = true, .bf16 = Onednn::multiplies_bf16()}
+                               : measured_choice(threads);
+  if (!is_users && maker == ProcessorMaker::amd) types.fp32 = false;
   log_debug(concat("matrix products: fp32 by ", types.fp32 ? "oneDNN" : "the BLAS", ", bf16 ",
                    types.bf16 ? "by oneDNN" : "in fp32"));
   return types;
+}
+
+// bench/products_beside_torch.py on two of AMD's processors.
+std::string fp32_caveat(ProductChoice choice, ProcessorMaker maker) {
+  if (maker != ProcessorMaker::amd) return "";
+  const bool is_onednn = choice == ProductChoice::onednn;
+  return concat("on AMD's processors torch multiplies fp32 more slowly than this program: by ",
+                is_onednn ? "oneDNN it took torch 1.13 to 2.3 times as long"
+                          : "OpenBLAS 0.3.21 it took torch 1.15 times as long",
+                ", so that steps in fp32 are too short");
 }
 
 }  // namespace dstune::cpu

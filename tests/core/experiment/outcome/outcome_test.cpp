@@ -42,7 +42,7 @@ Measured awkward() {
   measured.warmup_time = 0.123456789012345678;
   measured.measure_time = 3 * 0.1;
   measured.compute_times = {0.1, 0.3};
-  measured.core_use = {{1.5, 1.25, 4096}, {0.1, 0.3, 1.0 / 7}};
+  measured.core_use = {{1.5, 1.25, 4096, "integers", 12'097}, {0.1, 0.3, 1.0 / 7}};
   measured.device_use.emplace().power_w = 612.0 / 7;
   measured.network = "AWS Libfabric";
   measured.device_peaks = {1e15 / 3, 1e12 / 7};
@@ -102,6 +102,16 @@ TEST(OutcomeJson, MeasuredWithoutAWordOfTheDevicesReadsBack) {
   EXPECT_FALSE(to_json(silent).contains("machine_rates"));
   EXPECT_EQ(std::get<Measured>(through_text(silent)).device_peaks, std::nullopt);
   EXPECT_EQ(std::get<Measured>(through_text(silent)).device_use, std::nullopt);
+}
+
+TEST(OutcomeJson, ACoreUseOfAnEarlierReleaseHasNoPageFaults) {
+  json::object object = to_json(awkward());
+  for (json::value& use : object.at("core_use").as_array()) use.as_object().erase("page_faults");
+
+  const Outcome back = outcome_from_json(object);
+
+  EXPECT_EQ(std::get<Measured>(back).core_use.at(0).page_faults, 0);
+  EXPECT_EQ(std::get<Measured>(back).core_use.at(0).wanted, awkward().core_use.at(0).wanted);
 }
 
 TEST(OutcomeJson, ANetworkThatIsNotKnownIsNotWritten) {

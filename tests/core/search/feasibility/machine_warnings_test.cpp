@@ -46,6 +46,18 @@ TEST(MachineWarnings, CountIdleGpusWhereTheyAreUsed) {
               IsEmpty());
 }
 
+TEST(MachineWarnings, SayOnceWhatProductsOfFp32AreNotLikeWhereTheyAreUsed) {
+  auto workers = three_workers();
+  for (auto& worker : workers) worker.devices.front().fp32_caveat = "too fast";
+  auto config = make_config();
+  EXPECT_THAT(machine_warnings(config, machine_of_run(config, workers, 3), workers),
+              ElementsAre("too fast"));
+
+  config.deepspeed.set("bf16", json::object{{"enabled", true}});
+
+  EXPECT_THAT(machine_warnings(config, machine_of_run(config, workers, 3), workers), IsEmpty());
+}
+
 TEST(MachineWarnings, LeaveTheUsersLimitAloneWhateverIsFree) {
   auto workers = three_workers();
   workers[2].devices.front().free_memory = 1;

@@ -87,6 +87,21 @@ TEST(ChooseProducts, NothingIsMeasuredToBeFasterThatIsNotThere) {
   EXPECT_TRUE(Onednn::multiplies_bf16() || !types.bf16);
 }
 
+// torch's own library is slow there, so that the faster one would be the wrong one.
+TEST(ChooseProducts, OnAmdTheBlasHasFp32UnlessTheUserSays) {
+  const OnednnTypes chosen = choose_products(ProductChoice::automatic, 1, ProcessorMaker::amd);
+  const OnednnTypes asked = choose_products(ProductChoice::onednn, 1, ProcessorMaker::amd);
+
+  EXPECT_FALSE(chosen.fp32);
+  EXPECT_EQ(asked.fp32, Onednn::is_there());
+}
+
+TEST(Fp32Caveat, IsOfAmdAlone) {
+  EXPECT_EQ(fp32_caveat(ProductChoice::automatic, ProcessorMaker::other), "");
+  EXPECT_THAT(fp32_caveat(ProductChoice::automatic, ProcessorMaker::amd), HasSubstr("1.15"));
+  EXPECT_THAT(fp32_caveat(ProductChoice::onednn, ProcessorMaker::amd), HasSubstr("1.13 to 2.3"));
+}
+
 }  // namespace
 
 }  // namespace dstune::cpu::choose_products_test

@@ -1,0 +1,133 @@
+#!/usr/bin/env python3
+"""Does an experiment's time depend on what its workers did before? The same configurations in several orders.
+
+usage: order_of_experiments.py PROGRAM FOLDER [--orders 5] [--families gpt2 llama bert] [--micro-batches 2 8 24]
+                               [--stages 0 1 2 3] [--without-fresh]
+
+PROGRAM is dstune-mpi. Each family's configurations run in every order (tuner random, by its seed) within one run each,
+whose workers stay, and each alone in a run of its own, with fresh workers. Each run is made twice: what two runs of one
+order differ by is the machine's. Prints for each configuration the smallest and largest median of a step over all
+that was before it, beside the largest difference of two equal runs, and the page faults of a step, which must
+be the same in all. The machine should do nothing else. Started again it goes on where it was. Exit codes: 0 page faults
+are the same everywhere, 1 they are not, or a run failed.
+"""
+
+import argparse
+import json
+import math
+import pathlib
+import statistics
+import subprocess
+import sys
+
+from measure_space import NO_END, launch
+
+SIZES = {"vocab_size": 4096, "hidden_size": 128, "num_hidden_layers": 4, "num_attention_heads": 4,
+         "max_position_embeddings": 128, "intermediate_size": 512}
+MODELS = {
+    "gpt2": {"model_type": "gpt2", "vocab_size": 4096, "n_positions": 128, "n_embd": 128, "n_layer": 4, "n_head": 4},
+    "llama": {"model_type": "llama", **SIZES},
+    "bert": {"model_type": "bert", **SIZES},
+}
+REPEATS = 2
+SAME_FAULTS = 256  # what the buffers of MPI make that a worker touches for the first time
+
+
+def config_of(model, micro_batches, accumulation, stages, seed):
+    return {
+        "train_micro_batch_size_per_gpu": micro_batches, "gradient_accumulation_steps": accumulation,
+        "zero_optimization": {"stage": stages},
+        "autotuning": {"enabled": True, "tuner_type": "random",
+                       "tuner_num_trials": NO_END, "tuner_early_stopping": NO_END},
+        "dstune": {"model": MODELS[model], "sequence_length": 64, "memory_limit": "3GiB", "backend": "cpu",
+                   "host_overhead": "none", "warmup_steps": 2, "measure_steps": 10, "seed": seed},
+    }
+
+
+def measured(arguments, name, config):
+    """{(stage, micro-batch): (median of a step in s, page faults of each rank)} of one run."""
+    folder = arguments.folder / name
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / "config.json"
+    path.write_text(json.dumps(config, indent=1), encoding="utf-8")
+    if launch(arguments, "--results-dir", str(folder / "results"), "--resume", str(path), stdout=subprocess.DEVNULL) != 0:
+        raise RuntimeError(f"{name} failed")
+    found = {}
+    for line in map(json.loads, (folder / "results/journal.jsonl").read_text(encoding="utf-8").splitlines()):
+        if line["type"] == "finished" and line["experiment"].get("repetition", 0) == 0:
+            ds_config, outcome = line["experiment"]["ds_config"], line["outcome"]
+            key = ds_config["zero_optimization"]["stage"], ds_config["train_micro_batch_size_per_gpu"]
+            found[key] = outcome["step_time_s"]["median"], [use["page_faults"] for use in outcome["core_use"]]
+    return found
+
+
+def runs_of(arguments, model):
+    """[[{configuration: measurement} of each repeat] for each order, the last of fresh workers]."""
+    batches, stages = sorted(arguments.micro_batches), sorted(arguments.stages)
+    orders = [[measured(arguments, f"{model}/{seed}_{repeat}", config_of(model, batches, 1, stages, seed))
+               for repeat in range(REPEATS)] for seed in range(1, arguments.orders + 1)]
+    if arguments.without_fresh:
+        return orders
+    fresh = [{} for _ in range(REPEATS)]
+    for repeat, found in enumerate(fresh):
+        for stage in stages:
+            for batch in batches:
+                config = config_of(model, [batch], batches[-1] // batch, [stage], 1)
+                found |= measured(arguments, f"{model}/fresh_{stage}_{batch}_{repeat}", config)
+    return [*orders, fresh]
+
+
+def row_of(model, key, orders):
+    """What one configuration's times and page faults were: a line of the table."""
+    medians = [statistics.fmean(repeat[key][0] for repeat in order) for order in orders]
+    machine = max(abs(math.log(order[0][key][0] / order[1][key][0])) for order in orders)
+    faults = [count for order in orders for repeat in order for count in repeat[key][1]]
+    return {"name": f"{model} z{key[0]} mb{key[1]}", "least_ms": 1e3 * min(medians), "most_ms": 1e3 * max(medians),
+            "orders": math.log(max(medians) / min(medians)), "machine": machine,
+            "least_faults": min(faults), "most_faults": max(faults)}
+
+
+def table_of(rows):
+    lines = ["| configuration | least median (ms) | most | between orders | between equal runs | page faults |",
+             "| --- | ---: | ---: | ---: | ---: | ---: |"]
+    for row in rows:
+        faults = f"{row['least_faults']:,}" + (f" to {row['most_faults']:,}"
+                                               if row["most_faults"] > row["least_faults"] else "")
+        lines.append(f"| {row['name']} | {row['least_ms']:.1f} | {row['most_ms']:.1f} | {100 * row['orders']:.1f} % | "
+                     f"{100 * row['machine']:.1f} % | {faults} |")
+    return lines
+
+
+def parse():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("program", type=lambda path: str(pathlib.Path(path).resolve()))
+    parser.add_argument("folder", type=pathlib.Path)
+    parser.add_argument("--orders", type=int, default=5)
+    parser.add_argument("--families", nargs="+", default=list(MODELS), choices=list(MODELS))
+    parser.add_argument("--micro-batches", nargs="+", type=int, default=[2, 8, 24], help="that divide the largest")
+    parser.add_argument("--stages", nargs="+", type=int, default=[0, 1, 2, 3])
+    parser.add_argument("--ranks", type=int, default=2)
+    parser.add_argument("--without-fresh", action="store_true", help="no run of one configuration alone")
+    return parser.parse_args()
+
+
+def main():
+    arguments = parse()
+    rows = []
+    try:
+        for model in arguments.families:
+            orders = runs_of(arguments, model)
+            rows += [row_of(model, key, orders) for key in sorted(orders[0][0])]
+    except RuntimeError as fault:
+        print(f"order_of_experiments.py: {fault}", file=sys.stderr)
+        return 1
+    print("\n".join(table_of(rows)))
+    differ = [row["name"] for row in rows if row["most_faults"] - row["least_faults"] > SAME_FAULTS]
+    further = sum(row["orders"] > row["machine"] for row in rows)
+    print(f"\n{len(rows)} configurations; page faults that depend on the order: {', '.join(differ) or 'none'}; "
+          f"{further} whose medians are further apart between orders than between equal runs.")
+    return 1 if differ else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
