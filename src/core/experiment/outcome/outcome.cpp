@@ -113,6 +113,7 @@ json::object content(const Measured& measured) {
   if (measured.device_peaks) object["device_peaks"] = to_json(*measured.device_peaks);
   if (measured.varying) object["varying_steps"] = to_json(*measured.varying);
   if (measured.machine_rates) object["machine_rates"] = to_json(*measured.machine_rates);
+  if (measured.machine_check) object["machine_check"] = to_json(*measured.machine_check);
   return object;
 }
 
@@ -188,6 +189,9 @@ Measured measured_from_json(const json::object& object) {
   }
   if (const auto* rates = object.if_contains("machine_rates")) {
     measured.machine_rates = machine_rates_from_json(rates->as_object());
+  }
+  if (const auto* check = object.if_contains("machine_check")) {
+    measured.machine_check = machine_check_from_json(check->as_object());
   }
   return measured;
 }
