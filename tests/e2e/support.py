@@ -66,10 +66,10 @@ def read_commented_json(path):
 
 
 def tiny(**sections):
-    """examples/tiny.json with some sections updated, and without host overhead: who tests something
-    else need not wait for it."""
+    """examples/tiny.json with some sections updated, and without host overhead and preflight: who
+    tests something else need not wait for them."""
     config = read_commented_json(example("tiny"))
-    config["dstune"]["host_overhead"] = "none"
+    config["dstune"] |= {"host_overhead": "none", "preflight": False}
     for section, values in sections.items():
         if isinstance(values, dict):
             config.setdefault(section, {}).update(values)

@@ -10,6 +10,7 @@
 #include "core/config/model/read_loss.hpp"
 #include "core/config/model/read_model_spec.hpp"
 #include "core/config/model/read_task.hpp"
+#include "core/config/read_watch.hpp"
 #include "core/config/search_keys.hpp"
 #include "core/config/tuners.hpp"
 #include "core/device/backend_list.hpp"
@@ -62,6 +63,8 @@ constexpr KeyRule kDstuneRules[] = {
     fraction("stop_at_chance"),
     any("time_budget"),
     any("objective"),
+    any("preflight"),
+    any("exclude"),
 };
 constexpr Section kDstune{.rules = kDstuneRules};
 
@@ -214,6 +217,7 @@ bool read_dstune(const json::value& section, const CommandLine& options, TuningC
   read_overhead(reader, config, problems);
   read_allocator(reader, config);
   read_search_keys(reader, config, problems);
+  read_watch(reader, config, problems);
 
   const auto model = read_model(reader, options, config.source, problems, config.warnings);
   if (!model) return false;

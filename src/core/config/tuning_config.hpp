@@ -55,6 +55,9 @@ struct Objective {
 /// DeepSpeed's, and no part of the optimum's file.
 inline constexpr const char* kSequenceLengthPointer = "/dstune/sequence_length";
 
+/// "dstune.preflight": whether the machine is checked before the search, or only that is done.
+enum class Preflight { off, on, only };
+
 struct TuningConfig {
   std::string source;  ///< path of CONFIG.json, for messages
   DeepSpeedConfig
@@ -84,6 +87,8 @@ struct TuningConfig {
   std::vector<std::int64_t> sequence_lengths;
   SpaceConfig space;  ///< what else is searched; `deepspeed` holds the first value of each
   Objective objective;
+  Preflight preflight = Preflight::on;
+  std::vector<std::string> exclude;          ///< "rank 3", hosts and devices that get no work
   std::string tuner;                         ///< dstune.tuner; "": not given, see tuner_name()
   double stop_at_chance = 0.05;              ///< that any other is better, below which nothing is tried
   std::optional<Seconds> time_budget;        ///< of the whole run; none: as long as it takes

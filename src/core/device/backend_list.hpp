@@ -20,7 +20,7 @@ namespace dstune {
               .collective_latency = 20e-6, .collective_bytes_per_s = 1.5e9})                   \
   X(cuda, .place = 0, .is_dear = true, .allocator = AllocatorModel::caching,                   \
     .plans_new_shapes = true)                                                                  \
-  X(sim, .place = 2,                                                                           \
+  X(sim, .place = 2, .time_is_virtual = true,                                                  \
     .rates = {.flops_per_s = 10e12, .copy_bytes_per_s = 1e12, .launch = 5e-6,                  \
               .collective_latency = 5e-6, .collective_bytes_per_s = 25e9})
 // clang-format on
@@ -47,6 +47,8 @@ struct BackendTraits {
   bool computes_on_host = false;
   bool only_stores_16_bits = false;                  ///< it computes bf16 and fp16 in fp32
   AllocatorModel allocator = AllocatorModel::exact;  ///< PyTorch's allocator for such memory
+  /// Times are computed, the same on every machine.
+  bool time_is_virtual = false;
   bool plans_new_shapes = false;  ///< its libraries make plans for every shape at its first use
   EstimatedRates rates = {};
 };

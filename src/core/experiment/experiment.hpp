@@ -50,7 +50,7 @@ struct Experiment {
   DeepSpeedConfig ds_config;
   int ranks = 1;  ///< group size = data-parallel world size
   RunSettings settings;
-  /// Which measurement of the same configuration this is; each is an experiment of its own.
+  /// Which measurement of the same configuration this is, each by itself; < 0: see MachineWatch.
   int repetition = 0;
   /// True if no step runs and the group measures its machine instead (Measured::machine_rates). Of
   /// `ds_config` only the precision counts then.

@@ -9,6 +9,7 @@
 #include "core/base/json_parser.hpp"
 #include "core/device/rates/measure_rates.hpp"
 #include "core/experiment/step_config.hpp"
+#include "core/train/check_machine.hpp"
 #include "core/train/families/families.hpp"
 
 namespace dstune {
@@ -80,6 +81,7 @@ void ask_for(Experiment& machine, const std::vector<GroupMessage>& messages) {
 
 Outcome measure_machine(const Experiment& experiment, Device& device, Collectives& collectives,
                         Group& group) {
+  if (is_preflight(experiment)) return check_machine(experiment, device, collectives, group);
   const MemoryBudget& memory = device.memory();
   const Bytes largest = largest_message(experiment.settings);
   if (!group.vote(memory.has_room(kMessages * largest))) {

@@ -22,7 +22,7 @@ std::vector<MatrixShape> product_shapes(const ModelParameters& model, std::int64
 void ask_for(Experiment& machine, const std::vector<GroupMessage>& messages);
 
 /// Collective over the group. The outcome is Measured with machine_rates alone, each the slowest
-/// rank's, or OutOfMemory if not even messages fit.
+/// rank's, or OutOfMemory if not even messages fit; of a preflight that of check_machine().
 /// @returns the merged outcome on group rank 0; this rank's own view elsewhere
 /// @throws ExperimentAborted  if the dispatcher says so
 Outcome measure_machine(const Experiment& experiment, Device& device, Collectives& collectives,

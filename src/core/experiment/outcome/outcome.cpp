@@ -117,6 +117,7 @@ json::object content(const Measured& measured) {
   if (const auto& slow = measured.slow_steps) {
     object["slow_steps"] = {{"count", slow->count}, {"longer_share", slow->longer}};
   }
+  if (measured.machine_check) object["machine_check"] = to_json(*measured.machine_check);
   return object;
 }
 
@@ -196,6 +197,9 @@ Measured measured_from_json(const json::object& object) {
   if (const auto* slow = object.if_contains("slow_steps")) {
     const auto& part = slow->as_object();
     measured.slow_steps = {integer<int>(part, "count"), real(part, "longer_share")};
+  }
+  if (const auto* check = object.if_contains("machine_check")) {
+    measured.machine_check = machine_check_from_json(check->as_object());
   }
   return measured;
 }

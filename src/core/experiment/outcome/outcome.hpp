@@ -16,6 +16,7 @@
 #include "core/device/rates/machine_rates.hpp"
 #include "core/experiment/outcome/core_use.hpp"
 #include "core/experiment/outcome/device_use.hpp"
+#include "core/experiment/outcome/machine_check.hpp"
 #include "core/experiment/outcome/varying_steps.hpp"
 
 namespace dstune {
@@ -56,6 +57,8 @@ struct Measured {
   /// The rates of an experiment with measures_machine, which has no other measurements; none for
   /// all other experiments.
   std::optional<MachineRates> machine_rates = std::nullopt;
+  /// What a preflight found, which has no other measurements; none for all other experiments.
+  std::optional<MachineCheck> machine_check = std::nullopt;
   /// The steps where lengths vary from step to step; none where they do not.
   std::optional<VaryingSteps> varying = std::nullopt;
   /// The steps that took longer than all others by a gap, of steps that should be alike; none where

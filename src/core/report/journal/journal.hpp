@@ -43,6 +43,9 @@ struct Record {
   Seconds started = 0;     ///< since the start of the (first) run, on rank 0's clock
   Seconds finished = 0;
   std::vector<FailedTry> failed_tries = {};  ///< before the one whose outcome this is
+  /// How much longer it took than alone at the first speed of the machine (MachineWatch), as far as
+  /// that is known; no part of the journal.
+  double slowed = 1;
 };
 
 /// The numbers of an experiment that was measured, else nullptr.

@@ -115,8 +115,9 @@ std::string varying_lines(const Record& best) {
 std::vector<Record> tuning_records(const std::vector<Record>& records) {
   std::vector<Record> kept;
   for (const auto& record : records) {
-    if (record.experiment.name != kProfileName && !record.experiment.measures_machine)
-      kept.push_back(record);
+    const bool is_reference = record.experiment.repetition < 0;
+    if (record.experiment.name == kProfileName || record.experiment.measures_machine) continue;
+    if (!is_reference) kept.push_back(record);
   }
   return kept;
 }

@@ -12,8 +12,8 @@ namespace dstune {
 /// Folder of model_info.json, and the name of the run that measured it in earlier versions.
 constexpr const char* kProfileName = "profile_model_info";
 
-/// All but that run, which journals of earlier versions hold, and the measuring of the machine:
-/// they belong to no tuning space.
+/// All but that run, which journals of earlier versions hold, the measuring of the machine, and
+/// references of MachineWatch (repetition < 0): they belong to no tuning space.
 std::vector<Record> tuning_records(const std::vector<Record>& records);
 
 /// A row per ZeRO stage that had experiments ("z2") and a row "global" with their total; then what

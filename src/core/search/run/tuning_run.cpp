@@ -21,6 +21,9 @@
 #include "core/search/feasibility/modelled.hpp"
 #include "core/search/predict/hindsight.hpp"
 #include "core/search/run/log_settings.hpp"
+#include "core/search/run/preflight.hpp"
+#include "core/search/schedule/excluded_workers.hpp"
+#include "core/search/schedule/machine_watch.hpp"
 #include "core/search/tuners/compare/profile_ties.hpp"
 #include "core/search/tuners/compare/tie_rule.hpp"
 #include "core/search/tuners/report/final_status.hpp"
@@ -97,7 +100,8 @@ class Run {
   int run() {
     try {
       heartbeat_.beat();
-      return finish(search());
+      const auto result = search();
+      return result ? finish(*result) : finish_preflight();
     } catch (const std::exception& fault) {
       report(fault.what());
       throw;
@@ -105,17 +109,41 @@ class Run {
   }
 
  private:
-  TuningResult search() {
+  /// @returns none if only the machine was to be checked, and was
+  std::optional<TuningResult> search() {
     Scheduler scheduler(
         pool_, journal_,
         [this, &scheduler](const Record& record, bool from_journal) {
           progress_.set_slow_workers(scheduler.slow_workers());
-          if (record.experiment.measures_machine) return;
+          if (record.experiment.measures_machine || is_reference(record.experiment)) return;
           results_.write_record(record);
           log_line(progress_.line(record, from_journal, journal_.now()));
         },
         parts_.surroundings.interrupted);
+    preflight_ = run_preflight(config_, parts_.group_size, scheduler, parts_.workers);
+    if (!preflight_.summary.empty()) log_line(concat("preflight: ", preflight_.summary));
+    const bool goes_on = !scheduler.wrong_sums() && !parts_.surroundings.interrupted();
+    if (config_.preflight == Preflight::only && goes_on) return std::nullopt;
     return tune(config_, parts_.group_size, scheduler, parts_.predictor, parts_.dry_run);
+  }
+
+  int finish_preflight() {
+    journal_.stay_in_place();
+    RunStatus status;
+    status.elapsed = journal_.now();
+    status.slow_workers = preflight_.faults;
+    if (preflight_.summary.empty()) {
+      status.state = RunState::failed;
+      status.exit_code = exit_internal_error;
+      status.message = "no group of workers could be checked";
+      log_error(status.message);
+    } else {
+      status.state = RunState::found;
+      status.message = "only the machine was checked; --resume tunes without preflight: only";
+      parts_.surroundings.print(preflight_text(preflight_));
+    }
+    results_.write_status(stamped(status));
+    return status.exit_code;
   }
 
   int finish(const TuningResult& result) {
@@ -125,7 +153,8 @@ class Run {
     if (result.stopped && !result.shortage) journal_.stopped();
     results_.write_model_info({result.model_info.num_params, result.model_info.trainable_num_params,
                                result.model_info.activation_bytes_per_micro_batch});
-    const auto remarks = result_remarks(result, config_.autotuning.metric);
+    auto remarks = result_remarks(result, config_.autotuning.metric);
+    for (const auto& fault : preflight_.slow_connections) remarks.push_back(fault);
     const auto command = results_.finish(results_of(result, remarks));
     RunStatus status = final_status(result, journal_.now());
     if (parts_.options.run && status.state == RunState::found) leave_training_command(command);
@@ -138,6 +167,7 @@ class Run {
   RunResults results_of(const TuningResult& result, const std::vector<std::string>& remarks) const {
     auto notes = config_.notes;
     notes.insert(notes.end(), remarks.begin(), remarks.end());
+    if (!preflight_.summary.empty()) notes.push_back(concat("preflight: ", preflight_.summary));
     const std::string quality = prediction_quality();
     if (!quality.empty()) notes.push_back(quality);
     const CommandLine& options = parts_.options;
@@ -222,6 +252,7 @@ class Run {
   Journal journal_;
   Progress progress_;
   Heartbeat heartbeat_;
+  PreflightReport preflight_;
 };
 
 std::optional<Bytes> earlier_limit(const CommandLine& options, const TuningConfig& config) {
@@ -232,7 +263,10 @@ std::optional<Bytes> earlier_limit(const CommandLine& options, const TuningConfi
 }
 
 int tune_with(WorkerPool& pool, const CommandLine& options, const TuningConfig& given,
-              const std::vector<WorkerInfo>& workers, const Surroundings& surroundings) {
+              const std::vector<WorkerInfo>& reported, const Surroundings& surroundings) {
+  const std::vector<int> excluded = excluded_ranks(given.exclude, reported, given.source);
+  for (const int rank : excluded) pool.retire(rank);
+  const std::vector<WorkerInfo> workers = without_ranks(reported, excluded);
   const Machine machine =
       machine_of_run(given, workers, pool.size(), host_name(), earlier_limit(options, given),
                      profile_places(given.autotuning.results_dir));

@@ -241,6 +241,11 @@ bool Scheduler::doubt(Batch& batch, const Running& over, const Completion& compl
   return true;
 }
 
+void Scheduler::avoid(const Worker& worker, const std::string& how) {
+  slow_.accuse(worker, how);
+  for (const auto& warning : slow_.take_warnings()) log_warning(warning);
+}
+
 void Scheduler::note(const Outcome& outcome) {
   const auto* failed = std::get_if<Failed>(&outcome);
   if (failed == nullptr) return;

@@ -67,6 +67,9 @@ class Scheduler {
   /// A line for each rank that is retired because it lost its device: "rank 3 on nodeB: why".
   const std::vector<std::string>& lost_devices() const { return lost_devices_; }
 
+  /// Gives `worker` work only where the others are too few, and says `how` it was found to be slow.
+  void avoid(const Worker& worker, const std::string& how);
+
   /// A line for each worker that was found to be slow: "rank 3 on nodeB had 26 % of a core ...".
   const std::vector<std::string>& slow_workers() const { return slow_.lines(); }
 

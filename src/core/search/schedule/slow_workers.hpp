@@ -47,6 +47,9 @@ class SlowWorkers {
   void compare(const std::string& experiment, const std::vector<SlowSuspect>& suspects,
                Seconds there, Seconds elsewhere);
 
+  /// Names a worker that somebody else has found to be slow, with a warning: "takes 2.1 times ...".
+  void accuse(const Worker& worker, const std::string& how) { name(worker, how); }
+
   /// The world ranks that were found to be slow.
   const std::set<int>& ranks() const { return named_; }
   /// What was logged about them, a line each.

@@ -19,7 +19,7 @@ double Contender::mean() const {
 std::vector<Contender> choose_contenders(const std::vector<Record>& records, Metric metric,
                                          double window, std::size_t most) {
   const auto score_of = [&](const Contender& contender) {
-    return score(metric, std::get<Measured>(contender.record.outcome));
+    return score(metric, std::get<Measured>(contender.record.outcome)) * contender.record.slowed;
   };
   std::vector<Contender> all;
   for (const Record& record : records) {

@@ -28,7 +28,8 @@ struct Contender {
 
 /// The experiments of a search that noise may have put in the wrong order: the best and, best
 /// first, those whose score is less than `window` below it (relative); the second best in any case;
-/// at most `most`.
+/// at most `most`. A score that was measured while the machine was slower counts as if it had not
+/// been (Record::slowed): too many contenders cost repetitions, too few the optimum.
 std::vector<Contender> choose_contenders(const std::vector<Record>& records, Metric metric,
                                          double window, std::size_t most);
 

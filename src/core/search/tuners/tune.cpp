@@ -16,6 +16,7 @@
 #include "core/search/feasibility/make_experiment.hpp"
 #include "core/search/predict/forecaster.hpp"
 #include "core/search/predict/measured_rates.hpp"
+#include "core/search/schedule/machine_watch.hpp"
 #include "core/search/tuners/fast_mode.hpp"
 #include "core/search/tuners/tuner.hpp"
 #include "core/search/tuners/tuner_table.hpp"
@@ -122,9 +123,24 @@ std::vector<Experiment> plan_experiments(const TuningConfig& config, int group_s
 
 namespace {
 
+/// Runs the references that are due before anybody learns from `records`, and marks these.
+/// @returns false if the run was stopped meanwhile
+bool look_after(MachineWatch& watch, Scheduler& scheduler, std::vector<Record>& records) {
+  bool goes_on = true;
+  while (goes_on) {
+    const auto reference = watch.due(records);
+    if (!reference) break;
+    const auto done = scheduler.run({*reference});
+    goes_on = !done.empty();
+    if (goes_on) watch.learn(done.front());
+  }
+  watch.mark(records);
+  return goes_on;
+}
+
 /// Measures the candidates for which the tuner asks, until it is finished or the run is stopped.
 std::vector<Record> measure(const TuningConfig& config, int group_size, Scheduler& scheduler,
-                            Tuner& tuner, bool& stopped) {
+                            Tuner& tuner, MachineWatch& watch, bool& stopped) {
   std::vector<Record> all;
   std::set<std::string> names;
   while (!stopped) {
@@ -134,7 +150,7 @@ std::vector<Record> measure(const TuningConfig& config, int group_size, Schedule
     }
     if (batch.empty()) break;
     auto records = scheduler.run(batch);
-    stopped = records.size() < batch.size();
+    stopped = records.size() < batch.size() || !look_after(watch, scheduler, records);
     for (Record& record : records) {
       tuner.learn(record);
       // Two searches of one stage may both ask for a point, which is one record.
@@ -167,9 +183,11 @@ TuningResult search(const TuningConfig& config, int group_size, Scheduler& sched
         StepTimePredictor(*rates, [&] { scheduler.stay_in_touch(); }));
   };
   const auto tuner = make_tuner(parts);
-  auto records = measure(config, group_size, scheduler, *tuner, result.stopped);
+  MachineWatch watch(config.time_budget);
+  auto records = measure(config, group_size, scheduler, *tuner, watch, result.stopped);
   result.best = tuner->best();
   result.remarks = tuner->remarks();
+  for (auto& remark : watch.remarks()) result.remarks.push_back(std::move(remark));
   result.nothing_fits = !result.best && !result.stopped && is_memory_alone(result.stages, records);
   result.records.insert(result.records.end(), std::make_move_iterator(records.begin()),
                         std::make_move_iterator(records.end()));

@@ -5,8 +5,8 @@
 
 #include "core/base/text.hpp"
 #include "core/device/faults.hpp"
+#include "core/device/known_values.hpp"
 #include "kernels/cuda/base/check.hpp"
-#include "kernels/cuda/collectives/known_values.hpp"
 #include "kernels/cuda/collectives/nccl_check.hpp"
 #include "kernels/cuda/libraries/nccl.hpp"
 

@@ -109,6 +109,13 @@ TEST(TuningRecords, LeaveOutTheMeasuringOfTheMachine) {
   EXPECT_TRUE(tuning_records({machine}).empty());
 }
 
+TEST(TuningRecords, LeaveOutTheReferencesBetweenExperiments) {
+  auto reference = make_record(make_experiment(3, 1), make_measured(5));
+  reference.experiment.repetition = -1;
+
+  EXPECT_TRUE(tuning_records({reference}).empty());
+}
+
 TEST(DurationText, IsPythonsTimedelta) {
   EXPECT_EQ(duration_text(0), "0:00:00");
   EXPECT_EQ(duration_text(59.9999999), "0:01:00");

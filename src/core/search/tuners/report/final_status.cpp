@@ -32,8 +32,10 @@ RunStatus final_status(const TuningResult& result, Seconds elapsed) {
     status.state = RunState::failed;
     status.exit_code = exit_internal_error;
     status.provisional = true;
-    status.message = concat("collectives gave wrong sums, so no training there can be trusted: ",
-                            *result.wrong_sums, "; when that is mended, --resume goes on");
+    status.message = concat(
+        "collectives gave wrong sums, so no training there can be trusted: ", *result.wrong_sums,
+        "; when that is mended, or dstune.exclude leaves them out, --resume "
+        "goes on");
   } else if (result.stopped) {
     status.state = RunState::interrupted;
     status.exit_code = exit_interrupted;

@@ -1,11 +1,11 @@
-#include "kernels/cuda/collectives/known_values.hpp"
+#include "core/device/known_values.hpp"
 
 #include <cmath>
 #include <vector>
 
 #include <gtest/gtest.h>
 
-namespace dstune::cuda::known_values_test {
+namespace dstune::known_values_test {
 namespace {
 
 // A rank that is left out, or two that are exchanged, must be seen.
@@ -48,4 +48,4 @@ TEST(FirstWrong, SeesNaN) {
 }
 
 }  // namespace
-}  // namespace dstune::cuda::known_values_test
+}  // namespace dstune::known_values_test

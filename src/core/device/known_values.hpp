@@ -5,7 +5,7 @@
 #include <optional>
 #include <span>
 
-namespace dstune::cuda {
+namespace dstune {
 
 /// What `rank` gives at `index`: small integers, so that sums of thousands of ranks are exact in
 /// fp32, in whatever order they are made.
@@ -39,4 +39,4 @@ std::optional<WrongValue> first_wrong(std::span<const float> values, Expected ex
   return std::nullopt;
 }
 
-}  // namespace dstune::cuda
+}  // namespace dstune
