@@ -89,7 +89,8 @@ struct Bed {
     const RunRates rates(estimated_rates(config.settings));
     for (const Record& record : table.records) {
       cases.push_back({make_step_config(record.experiment),
-                       *dry_step_time(record.experiment, rates), peak_of(record) / limit});
+                       *dry_step_time(record.experiment, rates),
+                       typical_step_time(*measured_of(record)), peak_of(record) / limit});
     }
     config.autotuning.tuner_num_trials = TuningConfig().autotuning.tuner_num_trials;
     config.autotuning.tuner_early_stopping = config.autotuning.tuner_num_trials;
