@@ -43,6 +43,7 @@ std::optional<StepTimePredictor> taught_predictor(const std::vector<Record>& rec
   }
   StepTimePredictor predictor(*rates);
   std::vector<Experiment> experiments;
+  experiments.reserve(lessons.size());
   for (const Record* record : lessons) experiments.push_back(record->experiment);
   predictor.walk_ahead(experiments);
   for (const Record* record : lessons) {
