@@ -181,11 +181,13 @@ class Reader {
   }
 
   // Model and backend are those of the run that wrote it, if it says of what model it is.
-  void believe_place(const Experiment& experiment, const json::object& line) const {
+  void believe_place(const Experiment& experiment, const json::object& line) {
     if (!content_.identity || content_.identity->model.empty()) return;
     const json::value& settings = line.at("experiment").as_object().at("settings");
-    if (model_text(settings.as_object().at("model").as_object()) != model_) {
-      throw Unbelievable("its model is not that of the run");
+    const json::object& model = settings.as_object().at("model").as_object();
+    if (model != believed_model_) {
+      if (model_text(model) != model_) throw Unbelievable("its model is not that of the run");
+      believed_model_ = model;
     }
     if (experiment.settings.backend != content_.identity->backend) {
       throw Unbelievable("its backend is not that of the run");
@@ -199,6 +201,7 @@ class Reader {
     }
     end_of_run();
     model_ = model_text(identity.model);
+    believed_model_ = {};
     content_.identity = std::move(identity);
   }
 
@@ -219,6 +222,7 @@ class Reader {
   std::set<std::string> running_;
   std::set<std::string> final_;  // experiments with an outcome that stays
   std::string model_;            // of the run whose lines these are
+  json::object believed_model_;  // of the last line whose model was that
   bool sealed_ = false;          // a line with a checksum came before
   std::optional<int> other_schema_;
 };

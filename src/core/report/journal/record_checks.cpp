@@ -117,35 +117,41 @@ bool is_credible(const json::value& number, std::string_view key, bool is_of_use
   return (value >= 0 || may_be_negative(key)) && (!is_counted || value <= kMostCounted);
 }
 
+std::string find_forged(const json::value& value, std::string_view key, bool is_of_user);
+
+// A fault's place is written on the way back, since nearly all lines have none.
+std::string at_place(const std::string& place, const std::string& fault) {
+  return concat(place, fault.starts_with(' ') ? "" : ".", fault);
+}
+
 // DeepSpeed's section is the user's, and a model is judged by whether it is that of the run.
-std::string find_forged(const json::value& value, const std::string& place, std::string_view key,
-                        bool is_of_user) {
-  if (value.is_number() && !is_credible(value, key, is_of_user)) {
-    return concat(place, " is ", to_json_text(value, 0));
-  }
-  if (const auto* array = value.if_array()) {
-    for (std::size_t i = 0; i < array->size(); ++i) {
-      auto fault = find_forged((*array)[i], concat(place, ".", i), key, is_of_user);
-      if (!fault.empty()) return fault;
-    }
-  }
-  if (const auto* object = value.if_object()) {
-    for (const auto& member : *object) {
-      const std::string_view name(member.key());
-      if (name == "model" && key == "settings") continue;
-      auto fault = find_forged(member.value(), concat(place, place.empty() ? "" : ".", name), name,
-                               is_of_user || name == "ds_config");
-      if (!fault.empty()) return fault;
-    }
+std::string find_forged(const json::object& object, std::string_view key, bool is_of_user) {
+  for (const auto& member : object) {
+    const std::string_view name(member.key());
+    if (name == "model" && key == "settings") continue;
+    const auto fault = find_forged(member.value(), name, is_of_user || name == "ds_config");
+    if (!fault.empty()) return at_place(std::string(name), fault);
   }
   return "";
 }
 
+std::string find_forged(const json::value& value, std::string_view key, bool is_of_user) {
+  if (value.is_number() && !is_credible(value, key, is_of_user)) {
+    return concat(" is ", to_json_text(value, 0));
+  }
+  if (const auto* array = value.if_array()) {
+    for (std::size_t i = 0; i < array->size(); ++i) {
+      const auto fault = find_forged((*array)[i], key, is_of_user);
+      if (!fault.empty()) return at_place(std::to_string(i), fault);
+    }
+  }
+  const auto* object = value.if_object();
+  return object == nullptr ? "" : find_forged(*object, key, is_of_user);
+}
+
 }  // namespace
 
-std::string find_forged_number(const json::object& line) {
-  return find_forged(json::value(line), "", "", false);
-}
+std::string find_forged_number(const json::object& line) { return find_forged(line, "", false); }
 
 std::string find_forgery(std::string_view name, Seconds time) {
   return time >= 0 && time <= kLongest ? "" : concat(name, " is ", time);

@@ -22,7 +22,7 @@ std::optional<RunRates> rates_among(const std::vector<Record>& records, int rank
 }  // namespace
 
 std::optional<StepTimePredictor> taught_predictor(const std::vector<Record>& records, int ranks,
-                                                  std::size_t most) {
+                                                  std::size_t most, const Record* one) {
   const auto rates = rates_among(records, ranks);
   if (!rates) return std::nullopt;
   std::vector<const Record*> own;
@@ -30,11 +30,24 @@ std::optional<StepTimePredictor> taught_predictor(const std::vector<Record>& rec
     const bool is_measured = std::holds_alternative<Measured>(record.outcome);
     if (is_measured && record.experiment.ranks == ranks) own.push_back(&record);
   }
-  StepTimePredictor predictor(*rates);
+  std::vector<const Record*> lessons;
   const std::size_t count = std::min(own.size(), most);
-  for (std::size_t i = 0; i < count; ++i) {
-    const Record& record = *own[i * own.size() / count];
-    predictor.learn(record.experiment, std::get<Measured>(record.outcome));
+  for (std::size_t i = 0; i < count; ++i) lessons.push_back(own[i * own.size() / count]);
+  const auto is_one = [&](const Record* record) {
+    return one != nullptr && record->experiment.name == one->experiment.name &&
+           record->experiment.ds_config == one->experiment.ds_config;
+  };
+  if (std::ranges::none_of(lessons, is_one)) {
+    const auto left = std::ranges::find_if(own, is_one);
+    if (left != own.end()) lessons.push_back(*left);
+  }
+  StepTimePredictor predictor(*rates);
+  std::vector<Experiment> experiments;
+  experiments.reserve(lessons.size());
+  for (const Record* record : lessons) experiments.push_back(record->experiment);
+  predictor.walk_ahead(experiments);
+  for (const Record* record : lessons) {
+    predictor.learn(record->experiment, std::get<Measured>(record->outcome));
   }
   return predictor;
 }

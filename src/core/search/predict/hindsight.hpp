@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstddef>
-#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -12,13 +11,16 @@
 
 namespace dstune {
 
+/// So many measurements teach a predictor what there is to learn; each costs a dry step.
+inline constexpr std::size_t kEnoughToTeach = 128;
+
 /// A predictor that has learnt those of `records` that are of groups of `ranks`, with the machine's
 /// rates if these were measured. If there are more than `most`, it has learnt that many, spread
-/// evenly among them.
+/// evenly among them, and `one` of them in any case if it is given.
 /// @returns none if no such experiment was measured
-std::optional<StepTimePredictor> taught_predictor(
-    const std::vector<Record>& records, int ranks,
-    std::size_t most = std::numeric_limits<std::size_t>::max());
+std::optional<StepTimePredictor> taught_predictor(const std::vector<Record>& records, int ranks,
+                                                  std::size_t most = kEnoughToTeach,
+                                                  const Record* one = nullptr);
 
 /// The prediction_text() of a record that `predictor` has learnt; "" for any other record, or if
 /// the predictor knows no other.

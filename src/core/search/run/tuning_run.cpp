@@ -186,9 +186,8 @@ class Run {
   }
 
   std::string prediction_quality() const {
-    constexpr std::size_t kEnough = 128;  // each costs a dry step
     try {
-      const auto predictor = taught_predictor(journal_.records(), parts_.group_size, kEnough);
+      const auto predictor = taught_predictor(journal_.records(), parts_.group_size);
       return predictor ? quality_text(predictor->quality()) : "";
     } catch (const std::exception& fault) {
       log_warning(concat("how well step times were predicted cannot be said: ", fault.what()));

@@ -75,6 +75,17 @@ TEST(Hindsight, IsSilentWhereNothingIsKnown) {
   EXPECT_EQ(hindsight(predictor, {all.front().experiment, Skipped{"no"}, {}}), "");
 }
 
+TEST(TaughtPredictor, HasLearntTheOneInAnyCase) {
+  const auto all = records(2, estimated());
+
+  for (const Record& one : all) {
+    const auto predictor = taught_predictor(all, 2, 2, &one).value();
+    EXPECT_TRUE(predictor.without_own(one.experiment)) << one.experiment.name;
+  }
+  EXPECT_EQ(taught_predictor(all, 2, 2, &all.front()).value().quality().count, 2);
+  EXPECT_EQ(taught_predictor(all, 2, 2, &all.back()).value().quality().count, 3);
+}
+
 TEST(TaughtPredictor, LearnsNoMoreThanItIsTold) {
   EXPECT_EQ(taught_predictor(records(2, estimated()), 2, 3).value().quality().count, 3);
   EXPECT_EQ(taught_predictor(records(2, estimated()), 2, 9).value().quality().count, 5);

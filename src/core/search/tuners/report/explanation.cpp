@@ -55,7 +55,8 @@ std::string named_best(const std::string& results_dir) {
 
 /// The section about the prediction; "" if there is no prediction.
 std::string prediction_of(const Record& record, const std::vector<Record>& records) {
-  const auto predictor = taught_predictor(records, record.experiment.ranks);
+  const auto predictor =
+      taught_predictor(records, record.experiment.ranks, kEnoughToTeach, &record);
   const std::string text = predictor ? hindsight(*predictor, record) : "";
   return text.empty() ? "" : concat("\nPrediction: ", text, "\n");
 }
