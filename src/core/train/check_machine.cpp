@@ -279,7 +279,7 @@ bool is_preflight(const Experiment& experiment) {
 int pair_rounds(int size) {
   if (size < 2) return 0;
   if (size <= kEveryPair) return size + size % 2 - 1;
-  return std::bit_width(static_cast<unsigned>(size - 1));
+  return static_cast<int>(std::bit_width(static_cast<unsigned>(size - 1)));
 }
 
 // Up to kEveryPair the rounds are those of a round-robin tournament, by the circle method.

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "core/train/check_machine.hpp"
 #include "core/train/measure_machine.hpp"
 #include "core/train/run_experiment.hpp"
 #include "tests/support/test_backend.hpp"
@@ -38,11 +39,10 @@ void expect_complete(const MachineRates& rates) {
   EXPECT_EQ(rates.messages.back().message, kOfNeighbours);
 }
 
-TEST(MeasureMachineOnBackends, MeasuresAllThatItIsAskedForAndLeavesNothing) {
-  constexpr int kRanks = 4;
-  Experiment experiment = machine(kRanks, DType::bf16);
-  ask_for(experiment, {kQuantised, kOfNeighbours});
-  test::run_on_ranks(kRanks, [&](int rank, test::ThreadTeam& team) {
+/// Runs `experiment` on threads, and `expect` on what each rank measured.
+template <class Expect>
+void run_on_backend(const Experiment& experiment, const Expect& expect) {
+  test::run_on_ranks(experiment.ranks, [&](int rank, test::ThreadTeam& team) {
     const auto backend = test::make_test_backend(rank);
     Device& device =
         backend->device({.memory_limit = experiment.settings.memory_limit, .threads = 0});
@@ -54,12 +54,34 @@ TEST(MeasureMachineOnBackends, MeasuresAllThatItIsAskedForAndLeavesNothing) {
     const Outcome outcome = run_experiment(experiment, device, *collectives, group);
 
     ASSERT_TRUE(std::holds_alternative<Measured>(outcome)) << describe(outcome);
-    const auto& rates = std::get<Measured>(outcome).machine_rates;
+    expect(std::get<Measured>(outcome), device);
+    EXPECT_EQ(device.memory().in_use(), 0U);
+  });
+}
+
+TEST(MeasureMachineOnBackends, MeasuresAllThatItIsAskedForAndLeavesNothing) {
+  Experiment experiment = machine(4, DType::bf16);
+  ask_for(experiment, {kQuantised, kOfNeighbours});
+  run_on_backend(experiment, [](const Measured& measured, const Device& device) {
+    const auto& rates = measured.machine_rates;
     ASSERT_TRUE(rates);
     EXPECT_EQ(rates->overlaps, device.overlaps());
     EXPECT_EQ(rates->dtype, DType::bf16);
     expect_complete(*rates);
-    EXPECT_EQ(device.memory().in_use(), 0U);
+  });
+}
+
+TEST(MeasureMachineOnBackends, ChecksEachRankAndWhatArrives) {
+  Experiment experiment = machine(4, DType::bf16);
+  experiment.settings.memory_limit = Bytes{1} << 21U;
+  make_preflight(experiment, {});
+  run_on_backend(experiment, [](const Measured& measured, const Device&) {
+    ASSERT_TRUE(measured.machine_check);
+    for (const RankCheck& rank : measured.machine_check->ranks) {
+      EXPECT_THAT(rank.flops_per_s, IsARate());
+      EXPECT_THAT(rank.copy_bytes_per_s, IsARate());
+      EXPECT_GE(rank.jitter, 0);
+    }
   });
 }
 

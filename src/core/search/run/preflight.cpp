@@ -22,6 +22,7 @@ std::vector<std::string> places_of(const std::vector<WorkerInfo>& workers) {
   std::map<std::string, int> counts;
   for (const WorkerInfo& worker : workers) ++counts[worker.host];
   std::vector<std::string> places;
+  places.reserve(counts.size());
   for (const auto& [host, count] : counts) places.push_back(concat(host, ": ", count));
   return places;
 }
@@ -49,8 +50,8 @@ class Names {
       if (device != nullptr && !device->id.empty()) {
         name += concat(" (", device->name, " ", device->index, ")");
       }
-      workers_[info.rank] = {{info.rank, info.host, device == nullptr ? "" : device->name},
-                             std::move(name)};
+      Worker worker{info.rank, info.host, device == nullptr ? "" : device->name};
+      workers_.insert_or_assign(info.rank, std::pair(std::move(worker), std::move(name)));
     }
   }
 

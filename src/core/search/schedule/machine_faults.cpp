@@ -18,9 +18,9 @@ constexpr double kSlowProduct = 1.3;
 constexpr double kSlowCopy = 1.5;
 constexpr double kSlowByJitter = 1.3;
 /// The jitter of the others from which the machine is busy. There it is chance who is interrupted
-/// most, and only a larger factor of the other figures counts.
+/// most, for seconds, and only a far larger factor of the other figures counts.
 constexpr double kBusy = 0.25;
-constexpr double kSlowOnBusy = 3;
+constexpr double kSlowOnBusy = 8;
 constexpr double kNever = std::numeric_limits<double>::infinity();
 constexpr double kSlowVolume = 2;
 constexpr double kSlowLatency = 3;
@@ -192,6 +192,7 @@ void find_slow_connections(const Figure& figure, const std::vector<Connection>& 
   constexpr double kSlower = 0.75;  // of the others are not slower than what counts as usual
   if (kind.size() < kLeastConnections) return;
   std::vector<const Connection*> ordered;
+  ordered.reserve(kind.size());
   for (const Connection& connection : kind) ordered.push_back(&connection);
   std::ranges::sort(ordered, {}, [&](const Connection* each) { return figure.time(each->rate); });
   for (const Connection& connection : kind) {
@@ -238,18 +239,20 @@ std::vector<MachineFault> find_machine_faults(const std::vector<CheckedGroup>& g
 std::string describe_check(const std::vector<CheckedGroup>& groups) {
   std::vector<double> products;
   std::vector<double> copies;
-  double jitter = 0;
+  std::vector<double> jitters;
   for (const CheckedRank& rank : ranks_of(groups)) {
     products.push_back(rank.check.flops_per_s);
     copies.push_back(rank.check.copy_bytes_per_s);
-    jitter = std::max(jitter, rank.check.jitter);
+    jitters.push_back(rank.check.jitter);
   }
   if (products.empty()) return "";
   const auto flops = [](double value) { return giga(value, "FLOP/s"); };
   const auto bytes = [](double value) { return giga(value, "B/s"); };
   std::string text = concat(
       products.size(), products.size() == 1 ? " rank: " : " ranks: ", span(products, flops),
-      ", copies of ", span(copies, bytes), ", jitter at most ", fixed(jitter * 100, 0), " %");
+      ", copies of ", span(copies, bytes), ", jitter at most ",
+      fixed(summarize(jitters).max * 100, 0), " %",
+      median_of(jitters) > kBusy ? ": the machine is busy, so that only gross faults show" : "");
   std::vector<double> latencies;
   std::vector<double> volumes;
   for (const Connection& connection : connections_of(groups)) {

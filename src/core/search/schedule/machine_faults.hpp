@@ -25,7 +25,7 @@ struct MachineFault {
 
 /// Compares each rank with the others of the same hardware, whatever group they are in: more than
 /// 1.3 times as long for a matrix product, 1.5 for a copy, or 1.3 by interruptions alone. Where the
-/// others are interrupted themselves the machine is busy: 3 times, and nobody for interruptions.
+/// others are interrupted themselves the machine is busy: 8 times, and nobody for interruptions.
 /// A rank's messages are those with the best of its partners, on its host or elsewhere, beside the
 /// best of the others: twice as long for long messages, three times for short ones. A single
 /// connection is beside the slower ones of its kind, of which there must be four, since the pairs

@@ -11,8 +11,8 @@
 namespace dstune {
 namespace {
 
-constexpr double kShare = 0.03;            // of the time, for references that come by time
-constexpr double kShareOfSuspicion = 0.1;  // for all, where the ranks say that something changed
+constexpr double kShare = 0.03;             // of the time, for references that come by time
+constexpr double kShareOfSuspicion = 0.05;  // for all, where the ranks say that something changed
 constexpr double kNewPace = 0.1;
 /// Two runs of one configuration differ by so much where nothing is wrong.
 constexpr double kBetweenRuns = 0.05;
@@ -162,6 +162,7 @@ void MachineWatch::mark(std::vector<Record>& batch) {
                                                 typical_step_time(*measured_of(*base_))
                                           : 1;
   std::vector<bool> beside;
+  beside.reserve(batch.size());
   for (const Record& record : batch) beside.push_back(is_beside(record, batch));
   for (std::size_t i = 0; i < batch.size(); ++i) {
     if (watched(batch[i]) == nullptr) continue;

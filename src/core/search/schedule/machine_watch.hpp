@@ -15,9 +15,9 @@ namespace dstune {
 
 /// Repeats one experiment, the reference, between the others, alone: the first that was measured.
 /// It is due when that costs at most 3 % of the time since it ran last, and at once, as long as all
-/// of them cost at most a tenth, where the ranks' own evidence (CoreUse) says that they have become
-/// a tenth faster or slower. A reference that took longer or less beyond noise is repeated at once,
-/// and the smaller change of the two counts, so that a busy moment is none.
+/// of them cost at most a twentieth, where the ranks' own evidence (CoreUse) says that they have
+/// become a tenth faster or slower. A reference that took longer or less beyond noise is repeated
+/// at once, and the smaller change of the two counts, so that a busy moment is none.
 ///
 /// Where experiments ran side by side the first reference shows how much longer they take than
 /// alone.

@@ -208,8 +208,9 @@ Record Scheduler::record_of(const Batch& batch, const Running& over,
 
 bool Scheduler::doubt(Batch& batch, const Running& over, const Completion& completion) {
   const auto* measured = std::get_if<Measured>(&completion.outcome);
-  if (measured == nullptr) return false;
   const Experiment& experiment = batch.experiments[over.pending.index];
+  // What measures the machine says nothing of how the ranks share the work of a step.
+  if (measured == nullptr || experiment.measures_machine) return false;
   const auto suspects = slow_.look(experiment.name, *measured, over.workers);
   if (over.pending.doubted) {
     const auto& first = std::get<Measured>(*over.pending.doubted);

@@ -86,9 +86,12 @@ TEST(MachineFaults, AreJudgedLessStrictlyOnABusyMachine) {
   CheckedGroup group = make_group(4);
   for (RankCheck& rank : group.check.ranks) rank.jitter = 0.8;
   group.check.ranks[2].jitter = 16;
-  group.check.ranks[2].flops_per_s /= 1.6;
+  group.check.ranks[2].flops_per_s /= 4;
 
   EXPECT_THAT(keys({group}), IsEmpty());
+  EXPECT_THAT(describe_check({group}), HasSubstr("the machine is busy"));
+  group.check.ranks[2].flops_per_s /= 4;
+  EXPECT_THAT(keys({group}), ElementsAre("product 3"));
 }
 
 TEST(MachineFaults, AreFoundBesideOtherGroupsToo) {
