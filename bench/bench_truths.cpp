@@ -1,8 +1,9 @@
 // How well searches end where the truth is not what the predictor believes: each tuner against a
 // table whose times are changed by name (truths.hpp), told with noise, until its own end.
 //
-// usage: bench_truths JOURNAL|sim:RANKS [seeds=30] [noise=0,3,10] [only=TEXT]
-//   noise  standard deviations, in percent, of what the tuners are told
+// usage: bench_truths JOURNAL|sim:RANKS [seeds=30] [noise=0,3,10|json] [only=TEXT]
+//   noise  standard deviations, in percent, of what the tuners are told; "json": prints the truths,
+//          for optuna_on_truths.py
 //   only   the truths whose names contain the text
 //
 // Each baseline measures as often as guided did, repetitions included, and announces the best that
@@ -30,6 +31,7 @@
 #include "bench/replay.hpp"
 #include "bench/sim_table.hpp"
 #include "bench/truths.hpp"
+#include "core/base/json.hpp"
 #include "core/base/text.hpp"
 #include "core/experiment/step_config.hpp"
 #include "core/search/predict/dry_step.hpp"
@@ -87,7 +89,8 @@ struct Bed {
     const RunRates rates(estimated_rates(config.settings));
     for (const Record& record : table.records) {
       cases.push_back({make_step_config(record.experiment),
-                       *dry_step_time(record.experiment, rates), peak_of(record) / limit});
+                       *dry_step_time(record.experiment, rates),
+                       typical_step_time(*measured_of(record)), peak_of(record) / limit});
     }
     config.autotuning.tuner_num_trials = TuningConfig().autotuning.tuner_num_trials;
     config.autotuning.tuner_early_stopping = config.autotuning.tuner_num_trials;
@@ -231,6 +234,49 @@ void print_calibration(const std::vector<Row>& rows) {
   }
 }
 
+/// Calls `use` with the name of each truth, and a function that makes its factors for a seed.
+void for_each_truth(const Bed& bed, std::string_view only, auto use) {
+  const auto with_rates = [&bed](std::uint64_t seed, std::vector<double> factors) {
+    const std::vector<double> rates = bed.wrong_rates(seed);
+    for (std::size_t i = 0; i < factors.size(); ++i) factors[i] *= rates[i];
+    return factors;
+  };
+  for (const bench::Truth& truth : bench::truths()) {
+    if (truth.name.find(only) == std::string_view::npos) continue;
+    use(truth.name, [&](std::uint64_t seed) {
+      std::vector<double> factors;
+      for (const Case& one : bed.cases) factors.push_back(truth.factor(one));
+      return with_rates(seed, std::move(factors));
+    });
+  }
+  for (const bench::DrawnTruth& truth : bench::drawn_truths()) {
+    if (truth.name.find(only) == std::string_view::npos) continue;
+    use(truth.name,
+        [&](std::uint64_t seed) { return with_rates(seed, truth.factors(bed.cases, seed)); });
+  }
+}
+
+/// A line with the configurations, and one for each truth and seed with their scores.
+void print_truths(const Bed& bed, int seeds, std::string_view only) {
+  json::array configurations;
+  for (const Record& record : bed.table.records) {
+    configurations.push_back(record.experiment.ds_config.json());
+  }
+  std::cout << to_json_text(configurations, 0) << "\n";
+  for_each_truth(bed, only, [&](std::string_view name, const auto& factors_of) {
+    for (int seed = 1; seed <= seeds; ++seed) {
+      const Table truth = bed.with(factors_of(static_cast<std::uint64_t>(seed)));
+      json::array scores;
+      for (const Record& record : truth.records) {
+        scores.push_back(score(truth.metric, *measured_of(record)));
+      }
+      std::cout << to_json_text(json::object{{"truth", name}, {"seed", seed}, {"scores", scores}},
+                                0)
+                << "\n";
+    }
+  });
+}
+
 void run(const Bed& bed, int seeds, double noise, std::string_view only) {
   std::cout << "\n"
             << bed.cases.size() << " configurations, " << seeds << " seeds, noise " << 100 * noise
@@ -245,29 +291,16 @@ void run(const Bed& bed, int seeds, double noise, std::string_view only) {
     return one.physics.total() / static_cast<double>(one.step.train_batch(bed.ranks));
   });
   std::vector<Row> all;
-  const auto replay_all = [&](std::string_view name, auto factors_of) {
-    if (name.find(only) == std::string_view::npos) return;
+  for_each_truth(bed, only, [&](std::string_view name, const auto& factors_of) {
     std::vector<Row> rows;
     for (int seed = 1; seed <= seeds; ++seed) {
       const auto number = static_cast<std::uint64_t>(seed);
-      std::vector<double> factors = factors_of(number);
-      const std::vector<double> rates = bed.wrong_rates(number);
-      for (std::size_t i = 0; i < factors.size(); ++i) factors[i] *= rates[i];
-      rows.push_back(replay_once(bed, predictor, bed.with(factors), by_physics, noise, number));
+      rows.push_back(
+          replay_once(bed, predictor, bed.with(factors_of(number)), by_physics, noise, number));
     }
     print_row(name, rows);
     all.insert(all.end(), rows.begin(), rows.end());
-  };
-  for (const bench::Truth& truth : bench::truths()) {
-    replay_all(truth.name, [&](std::uint64_t) {
-      std::vector<double> factors;
-      for (const Case& one : bed.cases) factors.push_back(truth.factor(one));
-      return factors;
-    });
-  }
-  for (const bench::DrawnTruth& truth : bench::drawn_truths()) {
-    replay_all(truth.name, [&](std::uint64_t seed) { return truth.factors(bed.cases, seed); });
-  }
+  });
   print_row("all", all);
   print_calibration(all);
 }
@@ -286,7 +319,7 @@ Bed make_bed(const std::string& source) {
 int main(int argc, char** argv) {
   const std::vector<std::string> arguments(argv + 1, argv + argc);
   if (arguments.empty() || arguments.size() > 4) {
-    std::cerr << "usage: bench_truths JOURNAL|sim:RANKS [seeds=30] [noise=0,3,10] [only]\n";
+    std::cerr << "usage: bench_truths JOURNAL|sim:RANKS [seeds=30] [noise=0,3,10|json] [only]\n";
     return 2;
   }
   const auto given = [&](std::size_t i, const char* other) {
@@ -294,7 +327,12 @@ int main(int argc, char** argv) {
   };
   const dstune::Bed bed = dstune::make_bed(arguments[0]);
   const std::string only = given(3, "");
+  const int seeds = std::stoi(given(1, "30"));
+  if (given(2, "") == "json") {
+    dstune::print_truths(bed, seeds, only);
+    return 0;
+  }
   for (const std::string& noise : dstune::split(given(2, "0,3,10"), ',')) {
-    dstune::run(bed, std::stoi(given(1, "30")), std::stod(noise) / 100, only);
+    dstune::run(bed, seeds, std::stod(noise) / 100, only);
   }
 }

@@ -17,6 +17,7 @@ namespace dstune::bench {
 struct Case {
   StepConfig step;
   StepTime physics;         ///< by the true rates
+  Seconds measured = 0;     ///< the table's time
   double memory_share = 0;  ///< the peak, as a part of the limit
 
   /// The part of the time that physics gives to arithmetic of the model.

@@ -47,10 +47,6 @@ double speed_of(const CoreUse& use) {
   return use.probe_per_s * (use.wanted >= kLeastWork ? core_share(use) : 1);
 }
 
-double noise_of(const Measured& measured) {
-  return relative_noise(measured) / std::sqrt(std::max(measured.steps, 1));
-}
-
 std::string percent(double part) { return concat(fixed(part * 100, 0), " %"); }
 
 std::string listed(std::vector<std::string> names) {
@@ -119,7 +115,7 @@ void MachineWatch::take_pace(const Measured& measured, const std::vector<int>& r
 
 bool MachineWatch::is_moved(double factor, const Measured& measured) const {
   constexpr double kErrors = 3;
-  const double noise = std::hypot(noise_of(measured), noise_of(*measured_of(*base_)));
+  const double noise = std::hypot(relative_error(measured), relative_error(*measured_of(*base_)));
   return std::abs(std::log(factor / factor_)) > std::max(kBetweenRuns, kErrors * noise);
 }
 
