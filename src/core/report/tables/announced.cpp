@@ -37,6 +37,7 @@ std::vector<Repeated> by_configuration(const std::vector<Record>& records) {
 
 std::vector<double> log_times(const std::vector<const Measured*>& runs) {
   std::vector<double> times;
+  times.reserve(runs.size());
   for (const Measured* run : runs) times.push_back(std::log(typical_step_time(*run)));
   return times;
 }
@@ -107,6 +108,7 @@ std::vector<Announced> announced(const std::vector<Record>& records) {
       configuration.interval = relative_interval(*measured);
     }
   }
+  result.reserve(all.size());
   for (Repeated& each : all) result.push_back(std::move(each.announced));
   return result;
 }

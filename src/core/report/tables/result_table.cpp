@@ -130,7 +130,7 @@ std::string result_table(const std::vector<Record>& records, Metric metric,
   std::vector<Announced> rows = announced(records);
   std::ranges::stable_sort(rows, comes_before(metric), &Announced::record);
   const std::string fastest = rows.front().record.experiment.name;
-  std::ranges::stable_partition(rows, [&](const Announced& row) {
+  std::stable_partition(rows.begin(), rows.end(), [&](const Announced& row) {
     return !optimum.name.empty() && row.record.experiment.name == optimum.name;
   });
   const std::string& first_name = rows.front().record.experiment.name;
