@@ -9,7 +9,7 @@ namespace dstune {
 namespace {
 
 constexpr double kValueSd = 0.06;
-constexpr double kCombinationSd = 0.03;
+constexpr double kCombinationSd = 0.04;
 constexpr double kOwnSd = 0.004;
 // How much of a combination's residual is left where one setting differs altogether.
 constexpr double kKept = 0.6;

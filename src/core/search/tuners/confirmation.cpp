@@ -110,8 +110,7 @@ bool Confirmation::goes_on(const std::vector<std::size_t>& left) const {
   const Spread noise = run_to_run(contenders_);
   return std::ranges::any_of(left, [&](std::size_t i) {
     return i != *leads && !is_settled(i, *leads, noise.sd) &&
-           is_worth_repeating(contenders_[*leads], contenders_[i], noise,
-                              chance_of_a_look(contenders_.size()), static_cast<int>(left.size()));
+           is_worth_repeating(contenders_[*leads], contenders_[i], noise);
   });
 }
 
@@ -203,7 +202,7 @@ std::optional<std::size_t> Confirmation::winner_of_duels() const {
   };
   for (std::size_t i = 0; leads && i < contenders_.size(); ++i) {
     if (!is_tie(i)) continue;
-    if (contenders_[i].mean() < contenders_[*leads].mean() + std::log1p(-kAsFast)) continue;
+    if (contenders_[i].mean() < contenders_[*leads].mean() + std::log1p(-kSimplerFor)) continue;
     if (!winner || simplicity(i) < simplicity(*winner)) winner = i;
   }
   return winner;

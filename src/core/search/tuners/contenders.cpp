@@ -126,15 +126,11 @@ bool is_told_apart(const Contender& a, const Contender& b, const Spread& noise, 
   return difference > student_quantile(chance, noise.freedom) * standard_error(a, b, noise.sd);
 }
 
-bool is_worth_repeating(const Contender& a, const Contender& b, const Spread& noise, double chance,
-                        int left) {
+bool is_worth_repeating(const Contender& a, const Contender& b, const Spread& noise) {
   if (noise.freedom < 1) return true;
   const double difference = a.mean() - b.mean();
   const double error = standard_error(a, b, noise.sd);
-  if (difference + student_quantile(chance, noise.freedom) * error < kAsFast) return false;
-  const int more = kMostRepetitions - static_cast<int>(std::min(a.speeds.size(), b.speeds.size()));
-  const double at_end = noise.sd * std::sqrt(2.0 / kMostRepetitions);
-  return difference + error > student_quantile(chance, noise.freedom + more * left) * at_end;
+  return difference + error >= kAsFast;
 }
 
 }  // namespace dstune

@@ -65,6 +65,9 @@ double chance_of_a_look(std::size_t count);
 bool is_look(int repetitions);
 inline constexpr int kMostRepetitions = 6;
 
+/// What is at most this much slower may be chosen for being simpler.
+inline constexpr double kSimplerFor = 0.005;
+
 /// What is at most this much slower is as fast.
 inline constexpr double kAsFast = 0.01;
 
@@ -72,11 +75,8 @@ inline constexpr double kAsFast = 0.01;
 /// `chance` if they are alike.
 bool is_told_apart(const Contender& a, const Contender& b, const Spread& noise, double chance);
 
-/// Whether repetitions up to kMostRepetitions may still tell `b` from the faster `a`, and it
-/// matters: the difference may be 1 %, and one standard error more of it would be enough at the
-/// end.
-/// @param left  the contenders that go on
-bool is_worth_repeating(const Contender& a, const Contender& b, const Spread& noise, double chance,
-                        int left);
+/// Whether it matters to know better which of the two is faster: one standard error more, and `b`
+/// would be slower than the faster `a` by kAsFast.
+bool is_worth_repeating(const Contender& a, const Contender& b, const Spread& noise);
 
 }  // namespace dstune

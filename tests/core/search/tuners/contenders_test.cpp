@@ -100,13 +100,13 @@ TEST(ChanceOfALook, AllLooksAtAllPairsShareFivePercent) {
   EXPECT_DOUBLE_EQ(chance_of_a_look(4), 0.05 / 4 / 6);
 }
 
-TEST(IsWorthRepeating, NotWhereNothingElseComesOutOrOnlyLessThanOnePercent) {
+TEST(IsWorthRepeating, UnlessAllThatMayComeOutIsWithinOnePercent) {
   Contender fast{.speeds = {1.015, 1.015}};
   Contender slow{.speeds = {1, 1}};
 
-  EXPECT_TRUE(is_worth_repeating(fast, slow, {0.01, 2}, 0.0125, 2));
-  EXPECT_FALSE(is_worth_repeating(fast, slow, {0.1, 2}, 0.0125, 2)) << "too noisy";
-  EXPECT_FALSE(is_worth_repeating(slow, slow, {0.001, 2}, 0.0125, 2)) << "within 1 %";
+  EXPECT_TRUE(is_worth_repeating(fast, slow, {0.01, 2}));
+  EXPECT_TRUE(is_worth_repeating(slow, slow, {0.1, 2}));
+  EXPECT_FALSE(is_worth_repeating(slow, slow, {0.001, 2}));
 }
 
 }  // namespace
