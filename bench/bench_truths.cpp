@@ -136,7 +136,6 @@ struct Row {
   std::size_t searched = 0;
   double said = 1;
   bool was_better = false;
-  double tried_best = 0;
 };
 constexpr std::array<std::string_view, 5> kTuners{"guided", "physics", "largest", "residuals",
                                                   "random"};
@@ -187,7 +186,6 @@ Row replay_once(const Bed& bed, const StepTimePredictor& predictor, const Table&
   row.used = ending.searched + ending.repeated;
   row.said = inside.outlook().chance_of_any;
   row.was_better = ending.missed > kBetterBy;
-  row.tried_best = ending.best_tried;
   const auto largest = sorted_by(bed.cases, [](const Case& one) {
     return std::tuple(-one.step.micro_batch, one.step.stage, one.step.checkpointing.is_on());
   });
@@ -300,7 +298,6 @@ void run(const Bed& bed, int seeds, double noise, std::string_view only) {
       rows.push_back(
           replay_once(bed, predictor, bed.with(factors_of(number)), by_physics, noise, number));
     }
-    if (std::getenv("EACH")) for (const Row& row : rows) std::cerr << row.regrets[0] << " searched " << row.searched << " used " << row.used << " said " << row.said << " best tried " << row.tried_best << "\n";
     print_row(name, rows);
     all.insert(all.end(), rows.begin(), rows.end());
   });

@@ -89,7 +89,6 @@ Ending run_to_its_end(const Table& table, Tuner& tuner, double noise, std::uint6
     tuner.learn(record);
     ++(is_again ? ending.repeated : ending.searched);
     tried.insert(first);
-    ending.best_tried = std::max(ending.best_tried, score_of(table, *records.at(first)) / table.best());
   }
   double untried = 0;
   for (const Record& record : table.records) {

@@ -50,7 +50,6 @@ Replay replay(const Table& table, Tuner& tuner, const ReplayOptions& options);
 struct Ending {
   double regret = 0;         ///< of the announced optimum, relative
   double missed = 0;         ///< what the best untried one would gain over it, relative
-  double best_tried = 0;
   std::size_t searched = 0;  ///< measurements of the search
   std::size_t repeated = 0;  ///< repetitions of its confirmation
 };

@@ -20,6 +20,8 @@ constexpr std::size_t kMostContenders = 4;
 constexpr double kWindow = 0.05;  // the most that is_clearly_better() takes for noise
 // The chance that any of those that were measured once is called slower than it is.
 constexpr double kFalseAlarm = 0.025;
+// An expected loss that is worth another round.
+constexpr double kWorthRepeating = 0.002;
 // Noise of half the spread adds an eighth to the total uncertainty.
 constexpr double kNegligible = 0.5;
 
@@ -109,8 +111,11 @@ bool Confirmation::goes_on(const std::vector<std::size_t>& left) const {
   const auto leads = leader();
   const Spread noise = run_to_run(contenders_);
   return std::ranges::any_of(left, [&](std::size_t i) {
+    const Contender& first = contenders_[*leads];
     return i != *leads && !is_settled(i, *leads, noise.sd) &&
-           is_worth_repeating(contenders_[*leads], contenders_[i], noise);
+           (expected_loss(first, contenders_[i], noise.sd) > kWorthRepeating ||
+            may_be_told_apart(first, contenders_[i], noise, chance_of_a_look(contenders_.size()),
+                              static_cast<int>(left.size())));
   });
 }
 

@@ -29,13 +29,13 @@ enum class ConfirmBy {
 /// By duels all contenders are repeated in turn, at least twice each. After some rounds those leave
 /// that are told apart from the fastest, by a bound of 5 % that all looks at all pairs share
 /// (contenders.hpp), and no others are called slower. It ends when one is left, after six rounds,
-/// or when more rounds would hardly tell the others apart, or only by less than 1 %. Two are not
-/// repeated against each other once their noise is less than half of what the host-overhead profile
-/// leaves open between them (profile_spread()), because no repetition tells what a profile does
-/// not.
+/// or when more rounds would hardly tell the others apart and a wrong choice costs next to nothing.
+/// Two are not repeated against each other once their noise is less than half of what the
+/// host-overhead profile leaves open between them (profile_spread()), because no repetition tells
+/// what a profile does not.
 ///
-/// Of those that are not told apart from the leader and are at most 1 % slower, the simplest is the
-/// optimum (compare/tie_rule.hpp), so that repeated runs agree. The others are its ties.
+/// Of those that are not told apart from the leader and are at most 0.5 % slower, the simplest is
+/// the optimum (compare/tie_rule.hpp), so that repeated runs agree. The others are its ties.
 class Confirmation : public Tuner {
  public:
   Confirmation(std::unique_ptr<Tuner> tuner, Metric metric, ConfirmBy by = ConfirmBy::duels);

@@ -4,10 +4,12 @@
 #include <cmath>
 #include <functional>
 #include <iterator>
+#include <numbers>
 #include <numeric>
 #include <utility>
 #include <variant>
 
+#include "core/search/predict/chances.hpp"
 #include "core/search/tuners/compare/score.hpp"
 
 namespace dstune {
@@ -126,11 +128,23 @@ bool is_told_apart(const Contender& a, const Contender& b, const Spread& noise, 
   return difference > student_quantile(chance, noise.freedom) * standard_error(a, b, noise.sd);
 }
 
-bool is_worth_repeating(const Contender& a, const Contender& b, const Spread& noise) {
+double expected_loss(const Contender& a, const Contender& b, double noise) {
+  const double error = standard_error(a, b, noise);
+  if (!(error > 0)) return 0;
+  const double z = (a.mean() - b.mean()) / error;
+  const double density = std::exp(-z * z / 2) / std::sqrt(2 * std::numbers::pi);
+  return error * (density - z * normal_share_below(-z));
+}
+
+bool may_be_told_apart(const Contender& a, const Contender& b, const Spread& noise, double chance,
+                       int left) {
   if (noise.freedom < 1) return true;
   const double difference = a.mean() - b.mean();
   const double error = standard_error(a, b, noise.sd);
-  return difference + error >= kAsFast;
+  if (difference + student_quantile(chance, noise.freedom) * error < kMatters) return false;
+  const int more = kMostRepetitions - static_cast<int>(std::min(a.speeds.size(), b.speeds.size()));
+  const double at_end = noise.sd * std::sqrt(2.0 / kMostRepetitions);
+  return difference + error > student_quantile(chance, noise.freedom + more * left) * at_end;
 }
 
 }  // namespace dstune

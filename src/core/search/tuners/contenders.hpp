@@ -68,15 +68,22 @@ inline constexpr int kMostRepetitions = 6;
 /// What is at most this much slower may be chosen for being simpler.
 inline constexpr double kSimplerFor = 0.005;
 
-/// What is at most this much slower is as fast.
-inline constexpr double kAsFast = 0.01;
-
 /// Whether the faster `a` is told apart from `b` by a t-test with `noise`, at most with this
 /// `chance` if they are alike.
 bool is_told_apart(const Contender& a, const Contender& b, const Spread& noise, double chance);
 
-/// Whether it matters to know better which of the two is faster: one standard error more, and `b`
-/// would be slower than the faster `a` by kAsFast.
-bool is_worth_repeating(const Contender& a, const Contender& b, const Spread& noise);
+/// What is lost in the mean by taking the faster `a`, as `b` may truly be faster: relative, for
+/// normal errors.
+double expected_loss(const Contender& a, const Contender& b, double noise);
+
+/// A difference of less does not matter.
+inline constexpr double kMatters = 0.01;
+
+/// Whether repetitions up to kMostRepetitions may still tell `b` from the faster `a`, and it
+/// matters: the difference may be kMatters, and one standard error more of it would be enough at
+/// the end.
+/// @param left  the contenders that go on
+bool may_be_told_apart(const Contender& a, const Contender& b, const Spread& noise, double chance,
+                       int left);
 
 }  // namespace dstune

@@ -256,7 +256,7 @@ TEST_F(ConfirmationTest, OfEquallySimpleTiesTheFasterIsTheOptimumWhateverTheName
 
 TEST_F(ConfirmationTest, ASpreadIsSaidOnlyWhereRepetitionsShowOne) {
   rows_ = {{"a"}, {"b"}};
-  times_ = {{"a", {1, 1, 1.02}}, {"b", {1, 1, 1.02}}};
+  times_ = {{"a", {1, 1, 1.02}}, {"b", {1.1, 1.1, 1.122}}};
   auto cut = tuner();
   search(
       cut, [&](const Candidate& candidate) { return time_of(candidate); }, 1, 4);

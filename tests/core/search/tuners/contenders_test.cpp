@@ -100,13 +100,24 @@ TEST(ChanceOfALook, AllLooksAtAllPairsShareFivePercent) {
   EXPECT_DOUBLE_EQ(chance_of_a_look(4), 0.05 / 4 / 6);
 }
 
-TEST(IsWorthRepeating, UnlessAllThatMayComeOutIsWithinOnePercent) {
+// Of a standard normal number z the mean of max(z - 2, 0) is 0.0085, and that of max(z, 0) is
+// 0.3989.
+TEST(ExpectedLoss, IsThatOfANormalDistribution) {
+  Contender fast{.speeds = {1.02, 1.02}};
+  Contender slow{.speeds = {1, 1}};
+
+  EXPECT_NEAR(expected_loss(slow, slow, 0.01), 0.01 * 0.3989, 1e-6);
+  EXPECT_NEAR(expected_loss(fast, slow, 0.01), 0.01 * 0.0085, 1e-6);
+  EXPECT_EQ(expected_loss(slow, slow, 0), 0);
+}
+
+TEST(MayBeToldApart, NotWhereNothingElseComesOutOrOnlyLessThanOnePercent) {
   Contender fast{.speeds = {1.015, 1.015}};
   Contender slow{.speeds = {1, 1}};
 
-  EXPECT_TRUE(is_worth_repeating(fast, slow, {0.01, 2}));
-  EXPECT_TRUE(is_worth_repeating(slow, slow, {0.1, 2}));
-  EXPECT_FALSE(is_worth_repeating(slow, slow, {0.001, 2}));
+  EXPECT_TRUE(may_be_told_apart(fast, slow, {0.01, 2}, 0.0125, 2));
+  EXPECT_FALSE(may_be_told_apart(fast, slow, {0.1, 2}, 0.0125, 2)) << "too noisy";
+  EXPECT_FALSE(may_be_told_apart(slow, slow, {0.001, 2}, 0.0125, 2)) << "within 1 %";
 }
 
 }  // namespace
