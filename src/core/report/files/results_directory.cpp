@@ -203,6 +203,11 @@ std::vector<std::string> ResultsDirectory::finish(const RunResults& results) con
   }
   const std::string best_folder = best == nullptr ? "" : experiment_path(best->experiment.name);
   write_file_atomically(results_dir_ + "/results.csv", to_csv(results.records));
+  if (results.predictions.empty()) {
+    remove_file(results_dir_ + "/predictions.csv");
+  } else {
+    write_file_atomically(results_dir_ + "/predictions.csv", predictions_csv(results.predictions));
+  }
   write_file_atomically(
       results_dir_ + "/summary.txt",
       printable_lines(summary_text(results.records, results.metric, best, best_folder,

@@ -12,6 +12,7 @@
 #include "core/report/files/status_file.hpp"
 #include "core/report/journal/journal.hpp"
 #include "core/report/tables/metric_value.hpp"
+#include "core/report/tables/predicted_steps.hpp"
 
 namespace dstune {
 
@@ -40,7 +41,8 @@ struct RunResults {
   Seconds duration = 0;
   bool provisional = false;        ///< the run was interrupted: going on may find a better optimum
   std::vector<std::string> notes;  ///< what the optimum must be read with, a line each
-  std::vector<std::string> left_to_trainer;  ///< TuningConfig::left_to_trainer
+  std::vector<std::string> left_to_trainer;     ///< TuningConfig::left_to_trainer
+  std::vector<PredictedStep> predictions = {};  ///< none: no predictions.csv
 };
 
 /// A directory that is ours to write to. Files are replaced atomically; what the journal does not
@@ -77,9 +79,9 @@ class ResultsDirectory {
   /// status.json. @throws Error
   void write_status(const RunStatus& status) const;
 
-  /// summary.txt, results.csv and, if there is an optimum, ds_config_optimal.json, cmd_optimal.txt
-  /// and the other forms, or ds_config_provisional.json and so on. A file of these that would be of
-  /// an earlier state is removed.
+  /// summary.txt, results.csv, predictions.csv where there are any and, if there is an optimum,
+  /// ds_config_optimal.json, cmd_optimal.txt and the other forms, or ds_config_provisional.json and
+  /// so on. A file of these that would be of an earlier state is removed.
   /// @returns the words of cmd_optimal.txt; none if it is not written
   /// @throws Error
   std::vector<std::string> finish(const RunResults& results) const;

@@ -29,7 +29,7 @@ struct PhysicsGuess {
 /// - a residual of each setting's value (6 %): two configurations share it as far as they are
 ///   alike in that setting, so that a value that was never measured is not known, whatever is known
 ///   of its twins,
-/// - a residual of combinations (3 %), shared the less the more settings differ,
+/// - a residual of combinations (4 %), shared the less the more settings differ,
 /// - a residual of each configuration's own (0.4 %).
 ///
 /// All of these sizes are doubled, and the noise between measurements is chosen, where that makes

@@ -182,7 +182,8 @@ class Run {
             journal_.now(),
             result.stopped,
             std::move(notes),
-            config_.left_to_trainer};
+            config_.left_to_trainer,
+            result.predictions};
   }
 
   std::string prediction_quality() const {

@@ -43,6 +43,7 @@ class Confirmation : public Tuner {
   std::vector<Candidate> next(int free_groups) override;
   void learn(const Record& record) override;
   std::optional<Record> best() override;
+  std::vector<PredictedStep> predictions() override { return tuner_->predictions(); }
   /// The remarks of the tuner inside; by duels also how the optimum was confirmed, its ties, and
   /// the repetitions that were far from the first measurement.
   std::vector<std::string> remarks() override;

@@ -84,6 +84,26 @@ std::vector<std::string> GuidedTuner::contenders() {
   return names;
 }
 
+std::vector<PredictedStep> GuidedTuner::predictions() {
+  constexpr double kInside95 = 1.959963984540054;
+  std::vector<PredictedStep> steps;
+  if (!outlook().best) return steps;
+  for (std::size_t i = 0; i < trials().size(); ++i) {
+    const double mean = belief_.mean(i);
+    const double half = kInside95 * std::sqrt(std::fmax(belief_.variance(i), 0));
+    const Measured* measured = trials().measured(i);
+    steps.push_back({.experiment = experiment(i),
+                     .step_time = std::exp(mean),
+                     .low = std::exp(mean - half),
+                     .high = std::exp(mean + half),
+                     .log_speed = log_speed(metric(), samples(i), 1) - mean,
+                     .measured = measured == nullptr
+                                     ? std::nullopt
+                                     : std::optional(typical_step_time(*measured))});
+  }
+  return steps;
+}
+
 std::vector<std::string> GuidedTuner::remarks() {
   auto remarks = PoolTuner::remarks();
   const auto untried = trials().untried();

@@ -27,6 +27,7 @@ class GuidedTuner final : public PoolTuner {
 
   std::optional<Record> best() override;
   std::vector<std::string> contenders() override;
+  std::vector<PredictedStep> predictions() override;
   /// The remarks of PoolTuner, with the number of untried candidates and the chance that one was
   /// better.
   std::vector<std::string> remarks() override;

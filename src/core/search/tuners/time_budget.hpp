@@ -20,6 +20,7 @@ class TimeBudget final : public Tuner {
   void learn(const Record& record) override;
   std::optional<Record> best() override { return tuner_->best(); }
   std::vector<std::string> contenders() override { return tuner_->contenders(); }
+  std::vector<PredictedStep> predictions() override { return tuner_->predictions(); }
   /// The remarks of the tuner inside, with one that the budget ended the search if it did.
   std::vector<std::string> remarks() override;
 

@@ -187,6 +187,9 @@ TuningResult search(const TuningConfig& config, int group_size, Scheduler& sched
   auto records = measure(config, group_size, scheduler, *tuner, watch, result.stopped);
   result.best = tuner->best();
   result.remarks = tuner->remarks();
+  result.predictions = tuner->predictions();
+  const std::string mattering = settings_that_matter(result.predictions);
+  if (!mattering.empty()) result.remarks.push_back(mattering);
   for (auto& remark : watch.remarks()) result.remarks.push_back(std::move(remark));
   result.nothing_fits = !result.best && !result.stopped && is_memory_alone(result.stages, records);
   result.records.insert(result.records.end(), std::make_move_iterator(records.begin()),

@@ -8,6 +8,7 @@
 
 #include "core/config/tuning_config.hpp"
 #include "core/report/journal/journal.hpp"
+#include "core/report/tables/predicted_steps.hpp"
 #include "core/search/feasibility/stage_plan.hpp"
 #include "core/search/schedule/scheduler.hpp"
 #include "core/search/space/pool.hpp"
@@ -38,6 +39,8 @@ struct TuningResult {
   /// If wrong sums of collectives ended the search early: which ranks had them, and how wrong they
   /// were.
   std::optional<std::string> wrong_sums;
+  /// The result of Tuner::predictions().
+  std::vector<PredictedStep> predictions = {};
   /// The result of Tuner::remarks().
   std::vector<std::string> remarks;
   /// The result of Scheduler::lost_devices().

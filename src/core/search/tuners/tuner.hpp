@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/report/journal/journal.hpp"
+#include "core/report/tables/predicted_steps.hpp"
 #include "core/search/feasibility/make_experiment.hpp"
 
 namespace dstune {
@@ -37,6 +38,9 @@ class Tuner {
   /// The names of the measured candidates that may truly be the best, the likeliest first; none if
   /// the tuner does not know more than the measurements say.
   virtual std::vector<std::string> contenders() { return {}; }
+
+  /// What is believed of all candidates; none if the tuner believes nothing.
+  virtual std::vector<PredictedStep> predictions() { return {}; }
 
   /// Remarks on the search once it is over: lines without a full stop.
   virtual std::vector<std::string> remarks() { return {}; }

@@ -58,7 +58,7 @@ class BeliefTest : public testing::Test {
     const double stage = steps_[a].stage == steps_[b].stage ? 1 : std::exp(-0.25);
     const double overlap = steps_[a].overlap_comm == steps_[b].overlap_comm ? 1 : 0;
     sum += 0.06 * 0.06 * (stage + overlap);
-    sum += 0.03 * 0.03 * (0.6 + 0.4 * stage) * (0.6 + 0.4 * overlap);
+    sum += 0.04 * 0.04 * (0.6 + 0.4 * stage) * (0.6 + 0.4 * overlap);
     return sum + (a == b ? 0.004 * 0.004 : 0);
   }
 

@@ -162,6 +162,22 @@ TEST_F(GuidedTunerTest, NamesAsContendersWhatMayTrulyBeTheBest) {
   EXPECT_THAT(guided.contenders(), testing::UnorderedElementsAre("a", "b"));
 }
 
+TEST_F(GuidedTunerTest, PredictsAllCandidatesMeasuredOrNot) {
+  rows_ = {{"a", 1, 1, 1, {1, 0.01}}, {"b", 1, 2, 1, {2, 0.5}}};
+  auto guided = tuner();
+  EXPECT_THAT(guided.predictions(), IsEmpty()) << "nothing was measured";
+  search(guided, rows_, 1, 1);
+
+  const auto predictions = guided.predictions();
+
+  ASSERT_THAT(predictions, SizeIs(2));
+  EXPECT_EQ(predictions[0].measured, 1);
+  EXPECT_NEAR(predictions[0].step_time, 1, 0.01);
+  EXPECT_FALSE(predictions[1].measured);
+  EXPECT_LT(predictions[1].low, 1);
+  EXPECT_GT(predictions[1].high, 4);
+}
+
 TEST_F(GuidedTunerTest, TrialsBoundIt) {
   config_.autotuning.tuner_num_trials = 3;
   for (int i = 0; i < 8; ++i) rows_.push_back({"c" + std::to_string(i), 1, 1, 1, {1, 1}});

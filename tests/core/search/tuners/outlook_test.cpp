@@ -86,7 +86,7 @@ TEST_F(OutlookTest, EachWarningHalvesAChance) {
 TEST_F(OutlookTest, TriesFirstWhatIsMostOftenTheBest) {
   add(0, 0, true);
   add(0.02, 0.001);
-  add(0.01, 0.3);
+  add(0.05, 0.3);
   add(-0.5, 0.001);
 
   EXPECT_THAT(look().next, ElementsAre(2, 1)) << "the last has no chance";
