@@ -6,11 +6,10 @@
 //          for optuna_on_truths.py
 //   only   the truths whose names contain the text
 //
-// Each baseline measures as often as guided did, repetitions included, and announces the best that
-// it was told:
-//   physics    in the order of the prediction by the machine's true rates, before the truth's
-//   change largest    the largest micro-batch first, of each the lowest stage residuals  guided
-//   without physics, a Gaussian process over the settings, with its own end random
+// The baselines measure as often as guided did, repetitions included, and announce the best that
+// they were told: "physics" in the order of the prediction by the machine's true rates, before the
+// truth changed it; "largest" the largest micro-batch first, of each the lowest stage; "random".
+// "residuals" is guided without physics, which ends by itself.
 
 #include <algorithm>
 #include <array>
@@ -54,17 +53,19 @@ constexpr double kWithin = 0.01;
 class NoPhysics final : public Forecaster {
  public:
   Prediction predict(const Experiment&) override { return {1, 1}; }
-  std::vector<PhysicsGuess> physics(const std::vector<Experiment>& experiments) override {
+  void expect(std::vector<Experiment> experiments) override { count_ = experiments.size(); }
+  std::vector<PhysicsGuess> physics() override {
     PhysicsGuess guess;
     guess.log_time = center_;
     guess.directions[kStepParts] = 1;
-    return std::vector<PhysicsGuess>(experiments.size(), guess);
+    return std::vector<PhysicsGuess>(count_, guess);
   }
   void learn(const Experiment&, const Measured& measured) override {
     center_ = std::log(typical_step_time(measured));
   }
 
  private:
+  std::size_t count_ = 0;
   double center_ = 0;
 };
 

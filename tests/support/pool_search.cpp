@@ -32,9 +32,9 @@ Prediction TableForecaster::predict(const Experiment& experiment) {
   return prediction;
 }
 
-std::vector<PhysicsGuess> TableForecaster::physics(const std::vector<Experiment>& experiments) {
+std::vector<PhysicsGuess> TableForecaster::physics() {
   std::vector<PhysicsGuess> guesses;
-  for (const Experiment& experiment : experiments) {
+  for (const Experiment& experiment : expected_) {
     const Prediction prediction = predict(experiment);
     guesses.push_back(
         {.log_time = std::log(prediction.step_time), .own_sd = prediction.relative_sd});

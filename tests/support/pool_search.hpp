@@ -34,10 +34,12 @@ class TableForecaster final : public Forecaster {
 
   Prediction predict(const Experiment& experiment) override;
   /// The rows' predictions, whose errors are the steps' own.
-  std::vector<PhysicsGuess> physics(const std::vector<Experiment>& experiments) override;
+  void expect(std::vector<Experiment> experiments) override { expected_ = std::move(experiments); }
+  std::vector<PhysicsGuess> physics() override;
   void learn(const Experiment& experiment, const Measured& measured) override;
 
  private:
+  std::vector<Experiment> expected_;
   std::map<std::string, Prediction> table_;
   bool learns_;
   std::vector<double> ratios_;

@@ -20,8 +20,10 @@ class Forecaster {
   Forecaster& operator=(const Forecaster&) = delete;
 
   virtual Prediction predict(const Experiment& experiment) = 0;
-  /// What is known of the steps' times without residuals.
-  virtual std::vector<PhysicsGuess> physics(const std::vector<Experiment>& experiments) = 0;
+  /// Names the steps of which physics() is to speak.
+  virtual void expect(std::vector<Experiment> experiments) = 0;
+  /// What is known of the times of the expected steps without residuals, in their order.
+  virtual std::vector<PhysicsGuess> physics() = 0;
   virtual void learn(const Experiment& experiment, const Measured& measured) = 0;
 };
 
@@ -33,9 +35,10 @@ class StepTimeForecaster final : public Forecaster {
   Prediction predict(const Experiment& experiment) override {
     return predictor_.predict(experiment);
   }
-  std::vector<PhysicsGuess> physics(const std::vector<Experiment>& experiments) override {
-    return predictor_.physics(experiments);
+  void expect(std::vector<Experiment> experiments) override {
+    predictor_.expect(std::move(experiments));
   }
+  std::vector<PhysicsGuess> physics() override { return predictor_.physics(); }
   void learn(const Experiment& experiment, const Measured& measured) override {
     predictor_.learn(experiment, measured);
   }

@@ -83,12 +83,21 @@ Prediction StepTimePredictor::predict(const Experiment& experiment) {
   return {estimate.time, estimate.relative_sd};
 }
 
-std::vector<PhysicsGuess> StepTimePredictor::physics(const std::vector<Experiment>& experiments) {
-  walk_ahead(experiments);
-  std::vector<PhysicsGuess> guesses;
-  for (const Experiment& experiment : experiments) {
-    guesses.push_back(correction().physics(modelled_time_of(experiment)));
+void StepTimePredictor::expect(std::vector<Experiment> experiments) {
+  expected_ = std::move(experiments);
+  expected_times_.clear();
+}
+
+std::vector<PhysicsGuess> StepTimePredictor::physics() {
+  if (expected_times_.empty()) {
+    walk_ahead(expected_);
+    for (const Experiment& experiment : expected_) {
+      expected_times_.push_back(modelled_time_of(experiment));
+    }
   }
+  std::vector<PhysicsGuess> guesses;
+  guesses.reserve(expected_times_.size());
+  for (const StepTime& time : expected_times_) guesses.push_back(correction().physics(time));
   return guesses;
 }
 
@@ -137,6 +146,7 @@ void StepTimePredictor::walk_again() {
     factors_[part] *= std::max(correction().coefficients()[part], kLeast);
   }
   times_.clear();
+  expected_times_.clear();
   for (std::size_t i = 0; i < observations_.size(); ++i) {
     observations_[i].dry = *time_of(experiments_[i], key_of(experiments_[i]));
   }

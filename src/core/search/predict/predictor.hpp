@@ -44,9 +44,12 @@ class StepTimePredictor {
   /// @throws std::invalid_argument  if the step is not modelled
   Prediction predict(const Experiment& experiment);
 
-  /// What is known of the steps' times without residuals. Dry steps are walked in several threads.
+  /// Names the steps of which physics() is to speak.
+  void expect(std::vector<Experiment> experiments);
+  /// What is known of the times of the expected steps without residuals, in their order. Takes
+  /// microseconds for a step whose dry step was walked before.
   /// @throws std::invalid_argument  if a step is not modelled
-  std::vector<PhysicsGuess> physics(const std::vector<Experiment>& experiments);
+  std::vector<PhysicsGuess> physics();
 
   /// Walks the dry steps of those that predict() has not seen, in several threads: its calls for
   /// them will take microseconds.
@@ -85,6 +88,8 @@ class StepTimePredictor {
   std::map<std::string, std::optional<StepTime>, std::less<>> times_;  ///< by the experiment's key
   PartFactors factors_ = kAsRated;  ///< the factors with which all of times_ were walked
   std::size_t look_at_ = 4;         ///< the number of measurements at which to check has_moved()
+  std::vector<Experiment> expected_;
+  std::vector<StepTime> expected_times_;  ///< empty: they must be walked
   std::vector<Observation> observations_;
   std::vector<Experiment> experiments_;             ///< the experiment of each observation
   std::map<std::string, int, std::less<>> groups_;  ///< the group of observations, by key

@@ -47,19 +47,27 @@ void GuidedTuner::take_in(const Record& record) {
                relative_error(*measured));
 }
 
+std::vector<PhysicsGuess> GuidedTuner::physics() {
+  if (!has_asked_) {
+    std::vector<Experiment> experiments;
+    for (std::size_t i = 0; i < trials().size(); ++i) experiments.push_back(experiment(i));
+    forecaster_->expect(std::move(experiments));
+    has_asked_ = true;
+  }
+  return forecaster_->physics();
+}
+
 const Outlook& GuidedTuner::outlook() {
   if (outlook_) return *outlook_;
-  std::vector<Experiment> experiments;
   std::vector<Prospect> prospects;
   for (std::size_t i = 0; i < trials().size(); ++i) {
-    experiments.push_back(experiment(i));
     prospects.push_back({.log_work = log_speed(metric(), samples(i), 1),
                          .is_measured = trials().measured(i) != nullptr,
                          .is_tried = trials().is_tried(i),
                          .warnings = trials().warnings(i)});
   }
   for (const std::size_t i : trials().open()) prospects[i].is_open = true;
-  belief_.set_physics(forecaster_->physics(experiments));
+  belief_.set_physics(physics());
   outlook_ = outlook_of(belief_, prospects);
   return *outlook_;
 }

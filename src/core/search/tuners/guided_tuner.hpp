@@ -39,9 +39,12 @@ class GuidedTuner final : public PoolTuner {
   void take_in(const Record& record) override;
 
   Belief belief_of_pool() const;
+  /// What the forecaster knows of all candidates.
+  std::vector<PhysicsGuess> physics();
   bool has_learnt_enough() const;
 
   std::unique_ptr<Forecaster> forecaster_;
+  bool has_asked_ = false;  ///< the forecaster expects the candidates
   Belief belief_;
   std::optional<Outlook> outlook_;  ///< none since the last record was learnt
 };
