@@ -15,6 +15,7 @@
 #include <array>
 #include <cmath>
 #include <cstdint>
+#include <exception>
 #include <iomanip>
 #include <iostream>
 #include <iterator>
@@ -317,7 +318,7 @@ Bed make_bed(const std::string& source) {
 }  // namespace
 }  // namespace dstune
 
-int main(int argc, char** argv) {
+int main(int argc, char** argv) try {
   const std::vector<std::string> arguments(argv + 1, argv + argc);
   if (arguments.empty() || arguments.size() > 4) {
     std::cerr << "usage: bench_truths JOURNAL|sim:RANKS [seeds=30] [noise=0,3,10|json] [only]\n";
@@ -336,4 +337,7 @@ int main(int argc, char** argv) {
   for (const std::string& noise : dstune::split(given(2, "0,3,10"), ',')) {
     dstune::run(bed, seeds, std::stod(noise) / 100, only);
   }
+} catch (const std::exception& fault) {
+  std::cerr << fault.what() << '\n';
+  return 1;
 }
