@@ -23,7 +23,7 @@ import time
 import fake_hosts
 import small_slurm
 from processes import kill
-from support import events
+from support import searched
 from ways import Hosts, Mpirun, Slurm, Tune
 
 LIMIT = 25  # seconds until everything is gone or goes on
@@ -77,7 +77,7 @@ def measured(results):
     """Records that need not be repeated; a journal that is not there yet has none."""
     if not (results / "journal.jsonl").exists():
         return []
-    return [identity_of(line) for line in events(results, "finished")
+    return [identity_of(line) for line in searched(results)
             if "worker_lost" not in json.dumps(line["outcome"])]
 
 

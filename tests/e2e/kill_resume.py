@@ -17,7 +17,7 @@ import sys
 import tempfile
 import time
 
-from support import (events, journal, launch_environment, mpi_command, names, ranks_of, tiny)
+from support import (events, journal, launch_environment, mpi_command, names, ranks_of, searched, tiny)
 
 RANKS = 3
 PATIENCE = 120  # seconds until a run that neither ends nor fails is a deadlock
@@ -43,7 +43,7 @@ def undisturbed(directory):
     duration = time.monotonic() - began
     if code != 0:
         sys.exit(f"the undisturbed run failed ({code}):\n" + log_of(directory))
-    return {identity_of(line) for line in events(directory / "autotuning_results", "finished")}, duration
+    return {identity_of(line) for line in searched(directory / "autotuning_results")}, duration
 
 
 def log_of(directory):
@@ -51,7 +51,7 @@ def log_of(directory):
 
 
 def faults_of(results, expected, done_before):
-    finished = events(results, "finished")
+    finished = searched(results)
     counts = collections.Counter(identity_of(line) for line in finished)
     faults = [f"{name} was measured {count} times"
               for (name, _), count in counts.items() if count > 1]

@@ -92,10 +92,15 @@ def names(lines):
     return [line["experiment"]["name"] for line in lines]
 
 
+def searched(results_dir):
+    """What the search and its confirmation finished, without checks of the machine before and references between."""
+    return [line for line in events(results_dir, "finished")
+            if line["experiment"]["repetition"] >= 0 and not line["experiment"]["name"].startswith("preflight")]
+
+
 def outcomes(results_dir):
-    """name -> outcome, without the checks of the machine before the search and its references between"""
-    return {line["experiment"]["name"]: line["outcome"] for line in events(results_dir, "finished")
-            if line["experiment"]["repetition"] >= 0 and not line["experiment"]["name"].startswith("preflight")}
+    """name -> outcome of what was searched()"""
+    return {line["experiment"]["name"]: line["outcome"] for line in searched(results_dir)}
 
 
 class ProgramTest(unittest.TestCase):

@@ -4,7 +4,7 @@ import csv
 import json
 import unittest
 
-from support import ProgramTest, example, events, names, outcomes, read_json
+from support import ProgramTest, example, outcomes, read_json
 
 # The micro-batches of the list fill the same batch: 4 samples per rank and optimizer step.
 EXPERIMENTS = {f"z{stage}_gas{4 // size}_tmbspg{size}" for stage in range(4) for size in (1, 2, 4)}
@@ -79,7 +79,7 @@ class TinyExample(ProgramTest):
             rows = list(csv.DictReader(file))
         self.assertEqual({row["name"] for row in table}, EXPERIMENTS)
         self.assertEqual({row["name"] for row in rows}, EXPERIMENTS)
-        self.assertEqual(set(names(events(self.results, "finished"))), {row["name"] for row in rows})
+        self.assertEqual(set(outcomes(self.results)), {row["name"] for row in rows})
 
     def test_training_command_gets_the_optimum(self):
         config = self.write_config(self.tiny(autotuning={

@@ -9,10 +9,10 @@
 #include "core/base/units.hpp"
 #include "core/config/command_line/command_line.hpp"
 #include "core/report/files/emitted.hpp"
+#include "core/report/files/predicted_steps.hpp"
 #include "core/report/files/status_file.hpp"
 #include "core/report/journal/journal.hpp"
 #include "core/report/tables/metric_value.hpp"
-#include "core/report/tables/predicted_steps.hpp"
 
 namespace dstune {
 

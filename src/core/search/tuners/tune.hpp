@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "core/config/tuning_config.hpp"
+#include "core/report/files/predicted_steps.hpp"
 #include "core/report/journal/journal.hpp"
-#include "core/report/tables/predicted_steps.hpp"
 #include "core/search/feasibility/stage_plan.hpp"
 #include "core/search/schedule/scheduler.hpp"
 #include "core/search/space/pool.hpp"

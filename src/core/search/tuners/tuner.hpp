@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "core/report/files/predicted_steps.hpp"
 #include "core/report/journal/journal.hpp"
-#include "core/report/tables/predicted_steps.hpp"
 #include "core/search/feasibility/make_experiment.hpp"
 
 namespace dstune {

@@ -1,4 +1,4 @@
-#include "core/report/tables/predicted_steps.hpp"
+#include "core/report/files/predicted_steps.hpp"
 
 #include <algorithm>
 #include <cmath>
