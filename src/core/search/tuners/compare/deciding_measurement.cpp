@@ -55,7 +55,8 @@ std::optional<std::pair<const Measured*, const Measured*>> Comparison::with(
 
 std::optional<Measured> deciding_measurement(const Record& record,
                                              const std::vector<Record>& records) {
-  const Measured* deciding = Comparison(record, records).deciding(record);
+  const Comparison comparison(record, records);
+  const Measured* deciding = comparison.deciding(record);
   return deciding == nullptr ? std::nullopt : std::optional(*deciding);
 }
 
