@@ -61,6 +61,7 @@ constexpr double kFalseAlarm = 0.05;
 
 std::vector<std::vector<double>> speeds_of(const std::vector<Contender>& contenders) {
   std::vector<std::vector<double>> speeds;
+  speeds.reserve(contenders.size());
   for (const Contender& contender : contenders) speeds.push_back(contender.speeds);
   return speeds;
 }
