@@ -4,6 +4,7 @@
 #include <array>
 #include <cmath>
 #include <cstddef>
+#include <vector>
 
 #include "core/base/error.hpp"
 
@@ -75,6 +76,18 @@ class Cholesky {
 
   SquareMatrix<N> lower_;
 };
+
+/// Turns the lower half of A, symmetric and of any size, into L with L L^T = A; what stands above
+/// is left as it is. Pivots below `least`, where rows depend on others, count as `least`.
+inline void decompose(std::vector<std::vector<double>>& matrix, double least) {
+  for (std::size_t j = 0; j < matrix.size(); ++j) {
+    for (std::size_t i = j; i < matrix.size(); ++i) {
+      double sum = matrix[i][j];
+      for (std::size_t k = 0; k < j; ++k) sum -= matrix[i][k] * matrix[j][k];
+      matrix[i][j] = i == j ? std::sqrt(std::fmax(sum, least)) : sum / matrix[j][j];
+    }
+  }
+}
 
 /// The x >= 0 that minimises x^T A x / 2 - b^T x, for a positive definite A.
 /// @param start  the x with which the search begins; A^-1 b is best

@@ -47,5 +47,26 @@ TEST(LeastNonNegative, StaysAtTheBound) {
   EXPECT_EQ(least[1], 0);
 }
 
+TEST(Decompose, GivesTheFactorOfAMatrixOfAnySize) {
+  std::vector<std::vector<double>> lower;
+  for (const auto& row : kMatrix) lower.emplace_back(row.begin(), row.end());
+
+  decompose(lower, 0);
+
+  for (std::size_t i = 0; i < 3; ++i) {
+    for (std::size_t j = 0; j <= i; ++j) {
+      double product = 0;
+      for (std::size_t k = 0; k <= j; ++k) product += lower[i][k] * lower[j][k];
+      EXPECT_NEAR(product, kMatrix[i][j], 1e-12);
+    }
+  }
+}
+
+TEST(Decompose, GivesDependentRowsTheLeastPivot) {
+  std::vector<std::vector<double>> lower{{4, 0}, {2, 1}};
+  decompose(lower, 1e-12);
+  EXPECT_DOUBLE_EQ(lower[1][1], 1e-6);
+}
+
 }  // namespace
 }  // namespace dstune::linear_algebra_test

@@ -113,10 +113,11 @@ std::vector<Announced> announced(const std::vector<Record>& records) {
   return result;
 }
 
-std::vector<Record> announced_records(const std::vector<Record>& records) {
-  std::vector<Record> result;
-  for (Announced& each : announced(records)) result.push_back(std::move(each.record));
-  return result;
+std::vector<Record> records_of(const std::vector<Announced>& configurations) {
+  std::vector<Record> records;
+  records.reserve(configurations.size());
+  for (const Announced& each : configurations) records.push_back(each.record);
+  return records;
 }
 
 std::string figures_text(const Announced& configuration) {

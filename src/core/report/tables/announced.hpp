@@ -31,7 +31,7 @@ struct Announced {
 std::vector<Announced> announced(const std::vector<Record>& records);
 
 /// The records alone.
-std::vector<Record> announced_records(const std::vector<Record>& records);
+std::vector<Record> records_of(const std::vector<Announced>& configurations);
 
 /// "412.6 ms per step +- 1.3 % (95 %, 3 runs), 9.70 samples/s"; of one run "(95 %, the steps of one
 /// run)". "" if it was not measured.

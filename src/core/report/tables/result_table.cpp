@@ -167,7 +167,7 @@ std::string result_json(const std::vector<Record>& records, Metric metric,
                         const std::set<std::string>& ties, const Optimum& optimum) {
   const std::vector<Announced> configurations = announced(records);
   std::set<std::string> front;
-  for (const auto& record : pareto_front(announced_records(records), metric)) {
+  for (const auto& record : pareto_front(records_of(configurations), metric)) {
     front.insert(record.experiment.name);
   }
   json::array all;

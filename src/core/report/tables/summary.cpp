@@ -126,9 +126,7 @@ std::string summary_text(const std::vector<Record>& records, Metric metric, cons
                          const std::string& result_dir, Seconds duration, bool provisional,
                          const std::vector<std::string>& notes) {
   const std::vector<Announced> configurations = announced(records);
-  std::vector<Record> figures;
-  figures.reserve(configurations.size());
-  for (const Announced& each : configurations) figures.push_back(each.record);
+  const std::vector<Record> figures = records_of(configurations);
   const auto chosen = std::ranges::find_if(configurations, [&](const Announced& each) {
     return best != nullptr && each.record.experiment.name == best->experiment.name;
   });

@@ -5,12 +5,15 @@
 #include <limits>
 #include <utility>
 
+#include "core/base/linear_algebra.hpp"
+
 namespace dstune {
 namespace {
 
 constexpr double kValueSd = 0.06;
 constexpr double kCombinationSd = 0.04;
 constexpr double kOwnSd = 0.004;
+constexpr double kLeastVariance = 1e-18;  // what rounding leaves of none
 // How much of a combination's residual is left where one setting differs altogether.
 constexpr double kKept = 0.6;
 // What is tried for the noise between measurements, and for the variance of residuals.
@@ -21,17 +24,6 @@ constexpr std::array kScales{1.0, 4.0};
 constexpr double kLogSpread = 1.0;
 
 using Rows = std::vector<std::vector<double>>;
-
-/// Turns the lower half of `matrix` into L with L L^T = matrix, by Cholesky.
-void decompose(Rows& matrix) {
-  for (std::size_t j = 0; j < matrix.size(); ++j) {
-    for (std::size_t i = j; i < matrix.size(); ++i) {
-      double sum = matrix[i][j];
-      for (std::size_t k = 0; k < j; ++k) sum -= matrix[i][k] * matrix[j][k];
-      matrix[i][j] = i == j ? std::sqrt(std::fmax(sum, 1e-18)) : sum / matrix[j][j];
-    }
-  }
-}
 
 std::vector<double> solve_lower(const Rows& lower, std::vector<double> right) {
   for (std::size_t i = 0; i < right.size(); ++i) {
@@ -105,7 +97,7 @@ void Belief::choose() {
         }
         lower[i][i] += square(noise) + square(told_[i].noise_sd);
       }
-      decompose(lower);
+      decompose(lower, kLeastVariance);
       const auto solved = solve_lower(lower, surprises);
       double score = -square(std::log(noise / kUsualNoise) / kLogSpread) / 2 -
                      square(std::log(scale) / 2 / kLogSpread) / 2;
@@ -142,7 +134,7 @@ void Belief::refresh() {
       left -= square(line[k]);
       surprise -= line[k] * surprises[k];
     }
-    const double diagonal = std::sqrt(std::fmax(left, 1e-18));
+    const double diagonal = std::sqrt(std::fmax(left, kLeastVariance));
     surprises.push_back(surprise / diagonal);
     std::vector<double> solved(size);
     for (std::size_t i = 0; i < size; ++i) {

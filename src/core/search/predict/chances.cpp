@@ -23,12 +23,6 @@ Guess guess_of(Metric metric, std::int64_t samples, const Prediction& prediction
   return {log_speed(metric, samples, prediction.step_time), prediction.relative_sd};
 }
 
-double joint_chance(const std::vector<double>& chances) {
-  double none = 0;  // the logarithm of the chance that none happens
-  for (const double chance : chances) none += std::log1p(-chance);
-  return -std::expm1(none);
-}
-
 namespace {
 
 constexpr double kLeast = 1e-4;  // the least chance that is shown as a number

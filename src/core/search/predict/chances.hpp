@@ -3,7 +3,6 @@
 
 #include <cstdint>
 #include <string>
-#include <vector>
 
 #include "core/base/units.hpp"
 #include "core/config/tuning_config.hpp"
@@ -28,10 +27,6 @@ struct Guess {
   double chance_above(double threshold) const;
 };
 Guess guess_of(Metric metric, std::int64_t samples, const Prediction& prediction);
-
-/// The chance that at least one of several independent events happens. Where neighbours share their
-/// errors, as those of a predictor do, the true chance is smaller.
-double joint_chance(const std::vector<double>& chances);
 
 /// The chance for people: "12 %", "0.8 %", "less than 0.01 %".
 std::string format_chance(double chance);

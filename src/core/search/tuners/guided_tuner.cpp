@@ -32,7 +32,8 @@ Belief GuidedTuner::belief_of_pool() const {
   for (std::size_t i = 0; i < trials().size(); ++i) {
     const PooledCandidate& pooled = trials().at(i);
     const auto peak = static_cast<double>(pooled.dry.peak_memory.counted());
-    configurations.push_back({&pooled.candidate.ds_config.step(), sequence_length(i),
+    configurations.push_back({&pooled.candidate.ds_config.step(),
+                              experiment(i).settings.sequence_length,
                               limit > 0 && peak > kNearLimit * limit});
   }
   return Belief(Likeness(configurations));

@@ -7,6 +7,7 @@
 #include <random>
 #include <utility>
 
+#include "core/base/linear_algebra.hpp"
 #include "core/search/predict/chances.hpp"
 
 namespace dstune {
@@ -42,12 +43,12 @@ class Draws {
     for (std::size_t j = 0; j < drawn.size(); ++j) {
       means_.push_back(prospects[drawn[j]].log_work - belief.mean(drawn[j]));
       for (std::size_t i = j; i < drawn.size(); ++i) {
-        double sum = belief.covariance(drawn[i], drawn[j]);
-        for (std::size_t k = 0; k < j; ++k) sum -= lower_[i][k] * lower_[j][k];
-        // Candidates whose speeds are known from one another leave no variance of their own.
-        lower_[i][j] = i == j ? std::sqrt(std::fmax(sum, 1e-12)) : sum / lower_[j][j];
+        lower_[i][j] = belief.covariance(drawn[i], drawn[j]);
       }
     }
+    // Candidates whose speeds are known from one another leave no variance of their own.
+    constexpr double kLeastVariance = 1e-12;
+    decompose(lower_, kLeastVariance);
   }
 
   std::vector<double> next() {

@@ -74,11 +74,6 @@ std::int64_t PoolTuner::samples(std::size_t index) const {
   return amount_of(metric(), count, experiment(index).settings);
 }
 
-std::int64_t PoolTuner::sequence_length(std::size_t index) const {
-  const auto tuned = tuned_sequence_length(trials_.at(index).candidate.ds_config.json());
-  return tuned.value_or(config_.settings.sequence_length);
-}
-
 std::uint64_t PoolTuner::random(std::size_t trial) const {
   return mixed(mixed(config_.settings.seed) + trial);
 }

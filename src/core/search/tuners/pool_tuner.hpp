@@ -42,7 +42,6 @@ class PoolTuner : public Tuner {
   Experiment experiment(std::size_t index) const;
   /// The samples of an optimizer step of a candidate, over all ranks.
   std::int64_t samples(std::size_t index) const;
-  std::int64_t sequence_length(std::size_t index) const;
   std::string_view name() const { return name_; }
   /// A random number for a trial, which depends on the trial and the seed alone.
   std::uint64_t random(std::size_t trial) const;

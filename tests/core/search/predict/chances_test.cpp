@@ -29,13 +29,6 @@ TEST(Guess, ChanceIsThatOfANormalLogarithm) {
   EXPECT_DOUBLE_EQ((Guess{1, 0}.chance_above(1)), 0);
 }
 
-TEST(JointChance, IsThatOfIndependentEvents) {
-  EXPECT_DOUBLE_EQ(joint_chance({}), 0);
-  EXPECT_DOUBLE_EQ(joint_chance({0.5, 0.5}), 0.75);
-  EXPECT_NEAR(joint_chance({1e-18, 1e-18}), 2e-18, 1e-30);
-  EXPECT_DOUBLE_EQ(joint_chance({0.1, 1}), 1);
-}
-
 TEST(FormatChance, HasAsManyDigitsAsItNeeds) {
   EXPECT_EQ(format_chance(0.123), "12 %");
   EXPECT_EQ(format_chance(0.0081), "0.8 %");
