@@ -95,7 +95,7 @@ def names(lines):
 def searched(results_dir):
     """What the search and its confirmation finished, without checks of the machine before and references between."""
     return [line for line in events(results_dir, "finished")
-            if line["experiment"]["repetition"] >= 0 and not line["experiment"]["name"].startswith("preflight")]
+            if not line["experiment"].get("is_reference") and not line["experiment"]["name"].startswith("preflight")]
 
 
 def outcomes(results_dir):

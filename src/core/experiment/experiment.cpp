@@ -109,6 +109,7 @@ std::string Experiment::key() const {
   identity["ranks"] = ranks;
   identity["repetition"] = repetition;
   if (measures_machine) identity["measures_machine"] = true;
+  if (is_reference) identity["is_reference"] = true;
   return to_json_text(sorted_by_key(identity), 0);
 }
 
@@ -118,8 +119,9 @@ json::object to_json(const Experiment& experiment) {
                          {"ranks", experiment.ranks},
                          {"settings", settings_to_json(experiment.settings)},
                          {"repetition", experiment.repetition}};
-  // Older journals do not have this member.
+  // Older journals do not have these members.
   if (experiment.measures_machine) object["measures_machine"] = true;
+  if (experiment.is_reference) object["is_reference"] = true;
   return object;
 }
 
@@ -130,7 +132,8 @@ Experiment experiment_from_json(const json::object& object) {
             object.at("ranks").to_number<int>(),
             settings_from_json(object.at("settings").as_object()),
             object.at("repetition").to_number<int>(),
-            is_on(object, "measures_machine")};
+            is_on(object, "measures_machine"),
+            is_on(object, "is_reference")};
   } catch (const std::exception& fault) {
     throw std::invalid_argument(concat("experiment_from_json: ", fault.what()));
   }

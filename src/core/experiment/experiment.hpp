@@ -50,11 +50,14 @@ struct Experiment {
   DeepSpeedConfig ds_config;
   int ranks = 1;  ///< group size = data-parallel world size
   RunSettings settings;
-  /// Which measurement of the same configuration this is, each by itself; < 0: see MachineWatch.
+  /// Which measurement of the same configuration this is, each by itself.
   int repetition = 0;
   /// True if no step runs and the group measures its machine instead (Measured::machine_rates). Of
   /// `ds_config` only the precision counts then.
   bool measures_machine = false;
+  /// True for one that MachineWatch asked for: it is no part of the search, and its repetitions are
+  /// counted by themselves.
+  bool is_reference = false;
 
   /// The properties that make two experiments the same for resume: DeepSpeed JSON (order of keys
   /// aside), ranks and everything in settings that changes the result (not the timeout). Canonical

@@ -185,6 +185,17 @@ TEST(ExperimentKey, DiffersForWhateverChangesTheResult) {
   EXPECT_NE(key, key_after([](Experiment& e) { e.settings.loss.keep_logits = true; }));
 }
 
+TEST(Experiment, AReferenceIsNoRepetitionOfTheSearch) {
+  Experiment again = example();
+  again.repetition = 1;
+  Experiment reference = again;
+  reference.is_reference = true;
+
+  EXPECT_NE(reference.key(), again.key());
+  EXPECT_EQ(experiment_from_json(to_json(reference)).key(), reference.key());
+  EXPECT_FALSE(to_json(again).contains("is_reference")) << "as in earlier journals";
+}
+
 TEST(Experiment, MeasuringTheMachineIsAnother) {
   Experiment machine = example();
   machine.measures_machine = true;

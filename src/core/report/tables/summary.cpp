@@ -115,9 +115,10 @@ std::string varying_lines(const Record& best) {
 std::vector<Record> tuning_records(const std::vector<Record>& records) {
   std::vector<Record> kept;
   for (const auto& record : records) {
-    const bool is_reference = record.experiment.repetition < 0;
-    if (record.experiment.name == kProfileName || record.experiment.measures_machine) continue;
-    if (!is_reference) kept.push_back(record);
+    const Experiment& experiment = record.experiment;
+    const bool is_beside =
+        experiment.name == kProfileName || experiment.measures_machine || experiment.is_reference;
+    if (!is_beside) kept.push_back(record);
   }
   return kept;
 }

@@ -13,7 +13,7 @@ namespace dstune {
 constexpr const char* kProfileName = "profile_model_info";
 
 /// All but that run, which journals of earlier versions hold, the measuring of the machine, and
-/// references of MachineWatch (repetition < 0): they belong to no tuning space.
+/// references of MachineWatch: they belong to no tuning space.
 std::vector<Record> tuning_records(const std::vector<Record>& records);
 
 /// A row per ZeRO stage that had experiments ("z2") and a row "global" with their total; then what

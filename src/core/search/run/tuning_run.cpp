@@ -23,7 +23,6 @@
 #include "core/search/run/log_settings.hpp"
 #include "core/search/run/preflight.hpp"
 #include "core/search/schedule/excluded_workers.hpp"
-#include "core/search/schedule/machine_watch.hpp"
 #include "core/search/tuners/compare/profile_ties.hpp"
 #include "core/search/tuners/compare/tie_rule.hpp"
 #include "core/search/tuners/report/final_status.hpp"
@@ -115,7 +114,7 @@ class Run {
         pool_, journal_,
         [this, &scheduler](const Record& record, bool from_journal) {
           progress_.set_slow_workers(scheduler.slow_workers());
-          if (record.experiment.measures_machine || is_reference(record.experiment)) return;
+          if (record.experiment.measures_machine || record.experiment.is_reference) return;
           results_.write_record(record);
           log_line(progress_.line(record, from_journal, journal_.now()));
         },

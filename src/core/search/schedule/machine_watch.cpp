@@ -61,7 +61,8 @@ std::string listed(std::vector<std::string> names) {
 Experiment MachineWatch::reference() {
   Experiment experiment = (beside_ ? beside_ : base_)->experiment;
   ++references_;
-  experiment.repetition = -references_;
+  experiment.repetition = references_;
+  experiment.is_reference = true;
   experiment.name += concat("_reference", references_);
   return experiment;
 }

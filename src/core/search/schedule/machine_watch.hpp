@@ -74,7 +74,4 @@ class MachineWatch {
   Seconds spent_ = 0;  ///< on all of them
 };
 
-/// True for an experiment that MachineWatch asked for; it is no part of the search.
-inline bool is_reference(const Experiment& experiment) { return experiment.repetition < 0; }
-
 }  // namespace dstune

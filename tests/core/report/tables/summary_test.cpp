@@ -111,7 +111,7 @@ TEST(TuningRecords, LeaveOutTheMeasuringOfTheMachine) {
 
 TEST(TuningRecords, LeaveOutTheReferencesBetweenExperiments) {
   auto reference = make_record(make_experiment(3, 1), make_measured(5));
-  reference.experiment.repetition = -1;
+  reference.experiment.is_reference = true;
 
   EXPECT_TRUE(tuning_records({reference}).empty());
 }

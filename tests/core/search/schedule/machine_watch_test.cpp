@@ -6,7 +6,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/core/report/records.hpp"
 #include "tests/support/scripted_pool.hpp"
+#include "tests/support/temporary_directory.hpp"
 
 namespace dstune::machine_watch_test {
 namespace {
@@ -16,7 +18,11 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
 using testing::SizeIs;
+using testing_support::make_identity;
+using testing_support::make_measured;
 using testing_support::make_named;
+using testing_support::make_record;
+using testing_support::TemporaryDirectory;
 
 constexpr Seconds kLong = 2;  // that an experiment takes
 
@@ -45,7 +51,7 @@ class MachineWatchTest : public testing::Test {
 
   void run_references(std::vector<Record>& batch) {
     while (const auto reference = watch_.due(batch)) {
-      EXPECT_TRUE(is_reference(*reference));
+      EXPECT_TRUE(reference->is_reference);
       references_.push_back(reference->name);
       watch_.learn(record_of(*reference, 0.1));
     }
@@ -69,6 +75,24 @@ TEST_F(MachineWatchTest, RepeatsTheFirstForAtMostAThirtiethOfTheTime) {
   EXPECT_THAT(references_, ElementsAre("x1_reference1", "x1_reference2"));
   EXPECT_THAT(watch_.remarks(), ElementsAre(HasSubstr("stayed as it was: x1, repeated 2 times")));
   for (const Record& record : records_) EXPECT_EQ(record.slowed, 1);
+}
+
+TEST_F(MachineWatchTest, AReferenceIsResumedFromTheJournal) {
+  TemporaryDirectory directory;
+  const std::string path = directory / "journal.jsonl";
+  std::vector<Record> batch = {
+      make_record(testing_support::make_experiment(1, 2), make_measured(0.1))};
+  std::get<Measured>(batch[0].outcome).core_use.assign(2, {1, 1, 5000, "integers"});
+  EXPECT_FALSE(watch_.due(batch));
+  batch[0].finished = 1000;
+  const auto reference = watch_.due(batch);
+  ASSERT_TRUE(reference);
+  Journal(path, Journal::Mode::create, make_identity())
+      .finished(make_record(*reference, make_measured(0.1)));
+
+  const Journal resumed(path, Journal::Mode::resume, make_identity(), false, 0);
+  EXPECT_TRUE(resumed.find(*reference));
+  EXPECT_FALSE(resumed.find(batch[0].experiment)) << "it is no measurement of the search";
 }
 
 TEST_F(MachineWatchTest, NeedsNoReferenceInAShortSearch) {
