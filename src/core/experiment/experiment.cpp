@@ -122,18 +122,21 @@ json::object to_json(const Experiment& experiment) {
   // Older journals do not have these members.
   if (experiment.measures_machine) object["measures_machine"] = true;
   if (experiment.is_reference) object["is_reference"] = true;
+  if (experiment.give_up_above > 0) object["give_up_above_s"] = experiment.give_up_above;
   return object;
 }
 
 Experiment experiment_from_json(const json::object& object) {
   try {
+    const json::value* give_up = object.if_contains("give_up_above_s");
     return {std::string(object.at("name").as_string()),
             object.at("ds_config").as_object(),
             object.at("ranks").to_number<int>(),
             settings_from_json(object.at("settings").as_object()),
             object.at("repetition").to_number<int>(),
             is_on(object, "measures_machine"),
-            is_on(object, "is_reference")};
+            is_on(object, "is_reference"),
+            give_up == nullptr ? 0 : give_up->to_number<double>()};
   } catch (const std::exception& fault) {
     throw std::invalid_argument(concat("experiment_from_json: ", fault.what()));
   }

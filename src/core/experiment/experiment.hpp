@@ -58,6 +58,10 @@ struct Experiment {
   /// True for one that MachineWatch asked for: it is no part of the search, and its repetitions are
   /// counted by themselves.
   bool is_reference = false;
+  /// A measurement whose first steps all take longer than this ends with them, since the
+  /// configuration cannot be the best of its search; 0: none does. What is measured of a step does
+  /// not depend on it, so that it is no part of key().
+  Seconds give_up_above = 0;
 
   /// The properties that make two experiments the same for resume: DeepSpeed JSON (order of keys
   /// aside), ranks and everything in settings that changes the result (not the timeout). Canonical

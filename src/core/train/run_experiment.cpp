@@ -179,7 +179,8 @@ class Run {
     const RunSettings& settings = experiment_.settings;
     const StoppingRule rule(
         settings.measure_steps, settings.experiment_timeout,
-        settings.lengths.varies() ? StepsDiffer::by_nature : StepsDiffer::by_noise);
+        settings.lengths.varies() ? StepsDiffer::by_nature : StepsDiffer::by_noise,
+        experiment_.give_up_above);
     // GPU libraries make a plan for every shape at its first use. A training has soon made them
     // all, and so each batch runs once before it is measured.
     const bool plans_new_shapes =
@@ -191,7 +192,7 @@ class Run {
       const StepReport step = run_step(batch);
       if (!is_steady_) continue;
       report_.add(step, device_.ledger().communication_time(), device_.ledger().exposed_time());
-      if (static_cast<int>(report_.total.size()) < settings.measure_steps) continue;
+      if (rule.needs_more_than(static_cast<int>(report_.total.size()))) continue;
       if (group_.rank() == 0) enough = std::byte{rule.is_enough(report_.total)};
       group_.broadcast({&enough, 1}, 0);
     }

@@ -1,5 +1,6 @@
 #include "core/train/stopping_rule.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <numeric>
 
@@ -17,10 +18,20 @@ constexpr int kLongestOfBatches = 20;
 
 }  // namespace
 
+bool StoppingRule::may_give_up_after(int steps) const {
+  return steps == kRacedSteps && give_up_above_ > 0 && differ_ == StepsDiffer::by_noise;
+}
+
+bool StoppingRule::needs_more_than(int steps) const {
+  return steps == 0 || (steps < min_steps_ && !may_give_up_after(steps));
+}
+
 bool StoppingRule::is_enough(const std::vector<double>& times) const {
   const int steps = static_cast<int>(times.size());
+  if (needs_more_than(steps)) return false;
+  if (may_give_up_after(steps) && *std::ranges::min_element(times) > give_up_above_) return true;
+  if (steps < min_steps_) return false;
   const bool by_nature = differ_ == StepsDiffer::by_nature;
-  if (steps == 0 || steps < min_steps_) return false;
   const Seconds spent = std::accumulate(times.begin(), times.end(), 0.0);
   if (spent >= time_limit_) return true;
   if (by_nature && steps < kFewestBatches) return false;

@@ -18,19 +18,34 @@ enum class StepsDiffer {
 /// half of the experiment's time limit. The mean is sought of steps that differ by nature: at least
 /// 8 are measured, and more while the standard error of their mean is above 3 %, up to twenty times
 /// `min_steps` (docs/decisions/lengths.md).
+///
+/// Steps that differ by noise end early if each of the first kRacedSteps took longer than
+/// `give_up_above`: a single slow one says nothing.
 class StoppingRule {
  public:
-  StoppingRule(int min_steps, Seconds experiment_timeout,
-               StepsDiffer differ = StepsDiffer::by_noise)
-      : min_steps_(min_steps), time_limit_(experiment_timeout / 2), differ_(differ) {}
+  static constexpr int kRacedSteps = 2;
 
+  /// @param give_up_above  seconds of a step; 0: nothing ends early
+  StoppingRule(int min_steps, Seconds experiment_timeout,
+               StepsDiffer differ = StepsDiffer::by_noise, Seconds give_up_above = 0)
+      : min_steps_(min_steps),
+        time_limit_(experiment_timeout / 2),
+        differ_(differ),
+        give_up_above_(give_up_above) {}
+
+  /// Whether it is known without a look at the times that more than `steps` are needed, so that
+  /// ranks need not ask each other.
+  bool needs_more_than(int steps) const;
   /// @param times  seconds of the measured steps so far
   bool is_enough(const std::vector<double>& times) const;
 
  private:
+  bool may_give_up_after(int steps) const;
+
   int min_steps_;
   Seconds time_limit_;
   StepsDiffer differ_;
+  Seconds give_up_above_;
 };
 
 }  // namespace dstune

@@ -196,6 +196,15 @@ TEST(Experiment, AReferenceIsNoRepetitionOfTheSearch) {
   EXPECT_FALSE(to_json(again).contains("is_reference")) << "as in earlier journals";
 }
 
+TEST(Experiment, WhenToGiveUpMakesNoOther) {
+  Experiment raced = example();
+  raced.give_up_above = 0.25;
+
+  EXPECT_EQ(raced.key(), example().key());
+  EXPECT_EQ(experiment_from_json(to_json(raced)).give_up_above, 0.25);
+  EXPECT_FALSE(to_json(example()).contains("give_up_above_s")) << "as in earlier journals";
+}
+
 TEST(Experiment, MeasuringTheMachineIsAnother) {
   Experiment machine = example();
   machine.measures_machine = true;

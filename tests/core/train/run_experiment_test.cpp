@@ -76,6 +76,17 @@ TEST_P(RunExperiment, MeasuresOnlyStepsThatUpdate) {
   }
 }
 
+TEST_P(RunExperiment, GivesUpWhatCannotWinAfterTwoSteps) {
+  Experiment experiment = TinyExperiment{GetParam(), 2}.make();
+  experiment.settings.measure_steps = 4;
+  experiment.give_up_above = 1e-9;
+
+  EXPECT_EQ(std::get<Measured>(run_on_cpus(experiment).front()).steps, 2);
+
+  experiment.give_up_above = 1e9;
+  EXPECT_GE(std::get<Measured>(run_on_cpus(experiment).front()).steps, 4);
+}
+
 TEST_P(RunExperiment, FailsIfNoStepUpdates) {
   Experiment experiment = TinyExperiment{GetParam(), 2, 1, 1, DType::fp16}.make();
   testing_support::set_in(experiment.ds_config, "fp16", "loss_scale", 1e30);

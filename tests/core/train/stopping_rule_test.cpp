@@ -63,6 +63,29 @@ TEST(StoppingRule, MeasuresTheMinimumHoweverLongItTakes) {
   EXPECT_FALSE(rule.is_enough({100, 100}));
 }
 
+TEST(StoppingRule, GivesUpWhatIsTooSlowAfterItsFirstSteps) {
+  const StoppingRule rule(5, kAmple, StepsDiffer::by_noise, 1.2);
+
+  EXPECT_TRUE(rule.needs_more_than(1));
+  EXPECT_FALSE(rule.is_enough({1.3}));
+  EXPECT_FALSE(rule.needs_more_than(2));
+  EXPECT_TRUE(rule.is_enough({1.3, 1.21}));
+  EXPECT_FALSE(rule.is_enough({9, 1.19})) << "one slow step says nothing";
+  EXPECT_TRUE(rule.needs_more_than(3));
+  EXPECT_FALSE(rule.is_enough({1.3, 1.3, 1.3})) << "ranks that did not give up after two go on";
+}
+
+TEST(StoppingRule, GivesUpNothingOfStepsThatDifferByNature) {
+  const StoppingRule rule(3, kAmple, StepsDiffer::by_nature, 1);
+
+  EXPECT_TRUE(rule.needs_more_than(2));
+  EXPECT_FALSE(rule.is_enough({5, 5}));
+}
+
+TEST(StoppingRule, NeedsNoMoreThanTheMinimumToGiveUp) {
+  EXPECT_TRUE(StoppingRule(1, kAmple, StepsDiffer::by_noise, 0.5).is_enough({1}));
+}
+
 // Batches of different lengths: what is noise elsewhere is what is measured here.
 TEST(StoppingRule, OfStepsThatDifferByNatureSeeksTheirMean) {
   const StoppingRule rule(3, kAmple, StepsDiffer::by_nature);

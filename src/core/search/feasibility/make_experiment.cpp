@@ -53,6 +53,7 @@ std::int64_t amount_of(Metric metric, std::int64_t samples, const RunSettings& s
 Experiment make_experiment(const TuningConfig& config, int group_size, Candidate candidate) {
   Experiment experiment{std::move(candidate.name), std::move(candidate.ds_config), group_size,
                         config.settings, candidate.repetition};
+  experiment.give_up_above = candidate.give_up_above;
   if (const auto length = tuned_sequence_length(experiment.ds_config.json())) {
     experiment.settings.sequence_length = *length;
   }

@@ -16,6 +16,7 @@ struct Candidate {
   std::string name;           ///< the experiment's folder; each measurement has its own name
   DeepSpeedConfig ds_config;  ///< see Experiment
   int repetition = 0;         ///< see Experiment
+  Seconds give_up_above = 0;  ///< see Experiment
 };
 
 /// The settings that fast mode varies.

@@ -17,6 +17,18 @@ namespace {
 constexpr std::size_t kLeastMeasured = 5;
 /// A peak above this share of the limit is near it.
 constexpr double kNearLimit = 0.9;
+/// A candidate whose first steps are longer than the best's by this, logarithmically, or by
+/// kErrors standard errors of the best's, is measured no further. Two runs of one configuration
+/// differ by 5 % on a machine with other users, and two steps of a run by about as much.
+constexpr double kCannotWin = 0.2;
+constexpr double kErrors = 4;
+/// By how much, in percent, the steps of a run vary of which only the first were measured, or more:
+/// these may be alike by chance.
+constexpr double kNoiseOfGivenUp = 5;
+
+bool was_given_up(const Experiment& experiment, const Measured& measured) {
+  return experiment.give_up_above > 0 && measured.steps < experiment.settings.measure_steps;
+}
 
 }  // namespace
 
@@ -43,9 +55,14 @@ void GuidedTuner::take_in(const Record& record) {
   outlook_.reset();
   const auto* measured = std::get_if<Measured>(&record.outcome);
   if (measured == nullptr || !(typical_step_time(*measured) > 0)) return;
-  forecaster_->learn(record.experiment, *measured);
-  belief_.tell(trials().index_of(record.experiment.name), std::log(typical_step_time(*measured)),
-               relative_error(*measured));
+  Measured heard = *measured;
+  if (was_given_up(record.experiment, heard)) {
+    ++given_up_;
+    heard.step_time.noise_percent = std::max(heard.step_time.noise_percent, kNoiseOfGivenUp);
+  }
+  forecaster_->learn(record.experiment, heard);
+  belief_.tell(trials().index_of(record.experiment.name), std::log(typical_step_time(heard)),
+               relative_error(heard));
 }
 
 std::vector<PhysicsGuess> GuidedTuner::physics() {
@@ -71,6 +88,15 @@ const Outlook& GuidedTuner::outlook() {
   belief_.set_physics(physics());
   outlook_ = outlook_of(belief_, prospects);
   return *outlook_;
+}
+
+Seconds GuidedTuner::give_up_above(std::size_t index) {
+  if (!outlook().best) return 0;
+  const std::size_t best = *outlook().best;
+  const auto log_work = [&](std::size_t i) { return log_speed(metric(), samples(i), 1); };
+  const double margin =
+      std::max(kCannotWin, kErrors * relative_error(*trials().measured(best)));
+  return std::exp(belief_.mean(best) + log_work(index) - log_work(best) + margin);
 }
 
 bool GuidedTuner::has_learnt_enough() const { return trials().measurements() >= kLeastMeasured; }
@@ -115,6 +141,11 @@ std::vector<PredictedStep> GuidedTuner::predictions() {
 
 std::vector<std::string> GuidedTuner::remarks() {
   auto remarks = PoolTuner::remarks();
+  if (given_up_ > 0) {
+    remarks.push_back(concat(given_up_, given_up_ == 1 ? " configuration" : " configurations",
+                             " took so much longer than the best that only the first steps were "
+                             "measured"));
+  }
   const auto untried = trials().untried();
   if (!outlook().best || untried.empty()) return remarks;
   const std::string better = concat("better by more than ", fixed(kBetterBy * 100, 0), " %");

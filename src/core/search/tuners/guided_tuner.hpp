@@ -18,7 +18,8 @@ namespace dstune {
 /// stages and micro-batches at once; further idle groups get the next ones. What was never measured
 /// with a setting's value is believed to be uncertain by a residual of that value, so that such
 /// values are probed, each with the best candidate that has it, as far as what physics predicts for
-/// them leaves them a chance. It ends when the chance that any untried candidate is better by
+/// them leaves them a chance. A candidate whose first steps show that it cannot be the best is
+/// measured no further. It ends when the chance that any untried candidate is better by
 /// kBetterBy is below dstune.stop_at_chance.
 class GuidedTuner final : public PoolTuner {
  public:
@@ -37,6 +38,7 @@ class GuidedTuner final : public PoolTuner {
  private:
   std::vector<std::size_t> choose(std::size_t count) override;
   void take_in(const Record& record) override;
+  Seconds give_up_above(std::size_t index) override;
 
   Belief belief_of_pool() const;
   /// What the forecaster knows of all candidates.
@@ -47,6 +49,7 @@ class GuidedTuner final : public PoolTuner {
   bool has_asked_ = false;  ///< the forecaster expects the candidates
   Belief belief_;
   std::optional<Outlook> outlook_;  ///< none since the last record was learnt
+  int given_up_ = 0;  ///< measurements that ended early (Experiment::give_up_above)
 };
 
 }  // namespace dstune

@@ -30,7 +30,10 @@ std::vector<Candidate> PoolTuner::next(int free_groups) {
   if (!why_over().empty()) return candidates;
   const auto most = static_cast<std::size_t>(config_.autotuning.tuner_num_trials);
   const auto count = std::min(static_cast<std::size_t>(free_groups), most - trials_.tried());
-  for (const std::size_t index : choose(count)) candidates.push_back(trials_.at(index).candidate);
+  for (const std::size_t index : choose(count)) {
+    candidates.push_back(trials_.at(index).candidate);
+    candidates.back().give_up_above = give_up_above(index);
+  }
   return candidates;
 }
 

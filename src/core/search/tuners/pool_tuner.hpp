@@ -33,6 +33,8 @@ class PoolTuner : public Tuner {
   /// search.
   virtual std::vector<std::size_t> choose(std::size_t count) = 0;
   virtual void take_in(const Record&) {}
+  /// The step time above which a candidate cannot be the best (Experiment::give_up_above).
+  virtual Seconds give_up_above(std::size_t) { return 0; }
   /// Why the search ends although there are more candidates to try; "" if it does not.
   virtual std::string end() const;
 

@@ -91,6 +91,41 @@ TEST_F(GuidedTunerTest, GoesOnWhileOneHasAChance) {
   EXPECT_THAT(search(hasty, rows_).names(), SizeIs(testing::AllOf(testing::Ge(5), testing::Lt(8))));
 }
 
+TEST_F(GuidedTunerTest, GivesUpWhatTakesAFifthLongerThanTheBest) {
+  rows_ = {{"best", 1, 1, 1, {1, 0.5}}, {"other", 1, 1.5, 1, {2, 0.5}}};
+  auto guided = tuner();
+  const auto first = guided.next(1);
+  EXPECT_EQ(first[0].give_up_above, 0) << "there is nothing to be slower than";
+  guided.learn(testing_support::make_record(first[0], 1, 0));
+
+  const auto second = guided.next(1);
+
+  EXPECT_NEAR(second[0].give_up_above, 1.22, 0.02);
+}
+
+TEST_F(GuidedTunerTest, AgainstANoisyBestGivesUpLater) {
+  rows_ = {{"best", 1, 1, 1, {1, 0.5}}, {"other", 1, 1.5, 1, {2, 0.5}}};
+  auto guided = tuner();
+  guided.learn(testing_support::make_record(guided.next(1)[0], 1, 0, 20));
+
+  EXPECT_GT(guided.next(1)[0].give_up_above, 1.6);
+}
+
+TEST_F(GuidedTunerTest, SaysHowManyItGaveUp) {
+  rows_ = {{"best", 1, 1, 1, {1, 0.5}}, {"other", 1, 1.5, 1, {2, 0.5}}};
+  auto guided = tuner();
+  guided.learn(testing_support::make_record(guided.next(1)[0], 1, 0));
+  const auto other = guided.next(1)[0];
+  auto record = testing_support::make_record(other, 1.5, 1);
+  record.experiment.give_up_above = other.give_up_above;
+  record.experiment.settings.measure_steps = 5;
+  std::get<Measured>(record.outcome).steps = 2;
+
+  guided.learn(record);
+
+  EXPECT_THAT(guided.remarks(), testing::Contains(HasSubstr("1 configuration took so much longer")));
+}
+
 TEST_F(GuidedTunerTest, FillsNoGroupWithWhatHasNoChance) {
   rows_ = {{"a", 1, 1, 1, {1, 0.02}},       {"b", 1, 1, 1, {1, 0.02}},
            {"c", 1, 1, 1, {1, 0.02}},       {"d", 1, 1, 1, {1, 0.02}},
