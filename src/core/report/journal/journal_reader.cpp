@@ -1,15 +1,16 @@
 #include "core/report/journal/journal_reader.hpp"
 
 #include <algorithm>
+#include <cstddef>
+#include <exception>
 #include <set>
-#include <stdexcept>
 #include <utility>
-#include <variant>
+#include <vector>
 
 #include "core/base/error.hpp"
+#include "core/base/parallel.hpp"
 #include "core/base/text.hpp"
-#include "core/report/journal/journal_line.hpp"
-#include "core/report/journal/record_checks.hpp"
+#include "core/report/journal/journal_event.hpp"
 
 namespace dstune {
 
@@ -17,57 +18,23 @@ namespace {
 
 using Origin = JournalContent::Origin;
 
-std::vector<int> ranks_from_json(const json::value& value) {
-  std::vector<int> ranks;
-  for (const auto& rank : value.as_array()) ranks.push_back(rank.to_number<int>());
-  return ranks;
-}
-
-FailedTry failed_try_from_json(const json::object& object) {
-  FailedTry failed{ranks_from_json(object.at("ranks")),
-                   {},
-                   object.at("answered").as_bool(),
-                   text_at(object, "reason")};
-  for (const auto& value : object.at("culprits").as_array()) {
-    const json::object& culprit = value.as_object();
-    failed.culprits.push_back({culprit.at("rank").to_number<int>(), text_at(culprit, "host")});
-  }
-  return failed;
-}
-
-Record record_from_json(const json::object& line) {
-  Record record;
-  record.experiment = experiment_from_json(line.at("experiment").as_object());
-  record.outcome = outcome_from_json(line.at("outcome").as_object());
-  record.ranks = ranks_from_json(line.at("ranks"));
-  record.started = line.at("started_s").to_number<double>();
-  record.finished = line.at("finished_s").to_number<double>();
-  if (const auto* tries = line.if_contains("failed_tries")) {
-    for (const auto& failed : tries->as_array()) {
-      record.failed_tries.push_back(failed_try_from_json(failed.as_object()));
-    }
-  }
-  return record;
-}
-
-/// A line whose text is whole, but which cannot be true.
-class Unbelievable : public std::invalid_argument {
- public:
-  using std::invalid_argument::invalid_argument;
-};
-
-void believe(const std::string& forgery) {
-  if (!forgery.empty()) throw Unbelievable(forgery);
-}
-
-void believe_name(const std::string& name) {
-  if (!is_folder_name(name)) throw Unbelievable("the experiment's name is no folder name");
-}
-
 // A model's name is a label, and does not count.
 std::string model_text(json::object model) {
   model.erase("name");
   return to_json_text(sorted_by_key(model), 0);
+}
+
+// Takes whole lines from the beginning of `text`, at most as many as are worth reading at once.
+std::vector<std::string_view> take_lines(std::string_view& text) {
+  constexpr std::size_t kAtOnce = 512;
+  std::vector<std::string_view> lines;
+  while (lines.size() < kAtOnce) {
+    const std::size_t end = text.find('\n');
+    if (end == std::string_view::npos) break;
+    lines.push_back(text.substr(0, end));
+    text.remove_prefix(end + 1);
+  }
+  return lines;
 }
 
 // Bytes that did not reach the disk before a power loss are zeros.
@@ -83,14 +50,14 @@ class Reader {
     const bool may_be_ours = may_be_remnant(text);
     std::size_t number = 0;
     while (!text.empty()) {
-      ++number;
-      const std::size_t end = text.find('\n');
-      if (end == std::string_view::npos) {
-        read_torn_line(number, text);
+      const std::vector<std::string_view> lines = take_lines(text);
+      if (lines.empty()) {
+        read_torn_line(number + 1, text);
         break;
       }
-      try_line(number, text.substr(0, end));
-      text.remove_prefix(end + 1);
+      std::vector<JournalEvent> events(lines.size());
+      for_each_in_parallel(lines.size(), [&](std::size_t i) { events[i] = event_from(lines[i]); });
+      for (std::size_t i = 0; i < lines.size(); ++i) try_line(++number, lines[i], events[i]);
     }
     if (content_.origin != Origin::ours && !may_be_ours) content_.origin = Origin::foreign;
     if (content_.origin != Origin::ours && other_schema_) refuse_schema(*other_schema_);
@@ -107,12 +74,12 @@ class Reader {
     if (!content_.torn) skip(number, open_line(text).damage);
   }
 
-  void try_line(std::size_t number, std::string_view text) {
-    const JournalLine line = open_line(text);
-    if (!line.content) return skip(number, line.damage);
+  void try_line(std::size_t number, std::string_view text, JournalEvent& event) {
+    if (!event.line.content) return skip(number, event.line.damage);
     try {
-      check_schema(line);
-      read_line(*line.content);
+      check_schema(event.line);
+      if (event.fault) std::rethrow_exception(event.fault);
+      read_event(event);
     } catch (const ConfigError&) {
       throw;
     } catch (const Unbelievable& fault) {
@@ -144,40 +111,37 @@ class Reader {
     sealed_ = sealed_ || line.sealed;
   }
 
-  void read_line(const json::object& line) {
-    const auto at = line.at("at_s").to_number<double>();
-    believe(find_forgery("at_s", at));
-    const std::string type = text_at(line, "type");
-    if (type == "run") {
+  void read_event(JournalEvent& event) {
+    const json::object& line = *event.line.content;
+    if (event.type == "run") {
       read_run(line);
-    } else if (type == "started") {
-      const auto experiment = experiment_from_json(line.at("experiment").as_object());
-      believe(find_forged_number(line));
-      believe_name(experiment.name);
-      believe_place(experiment, line);
-      content_.names.insert(experiment.name);
-      running_.insert(experiment.key());
-      content_.memory_limit = experiment.settings.memory_limit;
-    } else if (type == "finished") {
-      Record record = record_from_json(line);
-      believe(find_forgery(record));
-      believe(find_forged_number(line));
-      believe_name(record.experiment.name);
-      believe_place(record.experiment, line);
-      const std::string key = record.experiment.key();
-      // Nobody measures again what was measured.
-      const bool is_final = !may_be_tried_again(record.outcome);
-      if (is_final && !final_.insert(key).second)
-        throw Unbelievable("it repeats an earlier result");
-      content_.names.insert(record.experiment.name);
-      running_.erase(key);
-      content_.records.push_back(std::move(record));
-    } else if (type == "stopped") {
+    } else if (event.type == "started") {
+      believe_place(*event.experiment, line);
+      content_.names.insert(event.experiment->name);
+      content_.memory_limit = event.experiment->settings.memory_limit;
+      running_.insert(std::move(event.key));
+    } else if (event.type == "finished") {
+      read_finished(event);
+    } else if (event.type == "stopped") {
       running_.clear();
     } else {
       throw Unbelievable("its type is unknown");
     }
-    content_.end = std::max(content_.end, at);
+    content_.end = std::max(content_.end, event.at);
+  }
+
+  void read_finished(JournalEvent& event) {
+    Record& record = *event.record;
+    believe_place(record.experiment, *event.line.content);
+    // Nobody measures again what was measured.
+    const bool is_final = !may_be_tried_again(record.outcome);
+    if (is_final && !final_.insert(event.key).second) {
+      throw Unbelievable("it repeats an earlier result");
+    }
+    content_.names.insert(record.experiment.name);
+    running_.erase(event.key);
+    content_.records.push_back(std::move(record));
+    content_.keys.push_back(std::move(event.key));
   }
 
   // Model and backend are those of the run that wrote it, if it says of what model it is.

@@ -28,6 +28,7 @@ struct JournalContent {
   Origin origin = Origin::remnant;
   std::optional<RunIdentity> identity;  ///< of the last run; none if no such line is left
   std::vector<Record> records;          ///< finished, in the order of the file
+  std::vector<std::string> keys;        ///< of the records' experiments, in their order
   std::map<std::string, int> crashes;   ///< key → runs that ended while it was running
   std::set<std::string> names;          ///< of all experiments that were started or finished
   std::vector<RunProcess> processes;    ///< that wrote it
