@@ -17,6 +17,7 @@
 #include "core/report/files/own_files.hpp"
 #include "core/report/files/status_file.hpp"
 #include "core/report/formats/document.hpp"
+#include "core/search/predict/foretold.hpp"
 #include "core/search/tuners/report/check.hpp"
 #include "core/search/tuners/report/explanation.hpp"
 #include "core/search/tuners/report/final_status.hpp"
@@ -62,10 +63,14 @@ int print_plan(const CommandLine& options) {
   const Pool* const pool = plan.pool ? &*plan.pool : nullptr;
   const Document document{
       [&] {
-        return format_plan_table(plan.config, group_size, plan.stages, plan.experiments, pool);
+        const auto foretold = foretell(plan.config, shown_experiments(plan.experiments, pool));
+        return format_plan_table(plan.config, group_size, plan.stages, plan.experiments, pool,
+                                 foretold ? &*foretold : nullptr);
       },
       [&] {
-        return format_plan_json(plan.config, group_size, plan.stages, plan.experiments, pool);
+        const auto foretold = foretell(plan.config, plan.experiments);
+        return format_plan_json(plan.config, group_size, plan.stages, plan.experiments, pool,
+                                foretold ? &*foretold : nullptr);
       }};
   print(format_as(options.format, document));
   if (fits(plan)) return exit_found;

@@ -55,6 +55,19 @@ class Explain(ProgramTest):
             self.assertEqual(without_times(json.loads(planned.stdout)["ledger"]),
                              without_times(outcome["ledger"]), name)
 
+    def test_plan_predicts_what_a_run_before_it_did_not_measure(self):
+        self.tune_well(3, self.quick_tiny())
+        path = self.write_config(self.tiny(zero_optimization={"stage": 3, "stage3_prefetch_bucket_size": 20_000}))
+
+        planned = self.run_command([PROGRAM, "--plan", "--world-size", "2", "--format", "json", str(path)])
+        self.assertEqual(planned.returncode, 0, planned.stderr)
+        experiment = json.loads(planned.stdout)["experiments"][0]
+        low, high = experiment["predicted_interval_90_s"]
+        self.assertLess(low, experiment["predicted_step_time_s"])
+        self.assertLess(experiment["predicted_step_time_s"], high)
+        explained = self.explain(experiment["name"], "--plan", "--world-size", 2, path)
+        self.assertRegex(explained.stdout, r"Prediction: .* ms, with 90 % between .* and .* measurements in ")
+
     def test_plan_explains_without_times_and_writes_nothing(self):
         finished = self.explain("z3_gas1_tmbspg4", "--plan", "--world-size", 2, example("tiny"))
 

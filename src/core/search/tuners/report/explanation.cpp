@@ -19,6 +19,7 @@
 #include "core/report/tables/result_table.hpp"
 #include "core/report/tables/summary.hpp"
 #include "core/search/feasibility/stage_plan.hpp"
+#include "core/search/predict/foretold.hpp"
 #include "core/search/predict/hindsight.hpp"
 #include "core/search/tuners/report/plan.hpp"
 #include "core/train/run_experiment.hpp"
@@ -104,6 +105,14 @@ std::string remarks_on(const std::vector<StagePlan>& stages) {
   return remarks;
 }
 
+/// The section about what earlier measurements say of the step; "" if there are none.
+std::string foretelling_of(const TuningConfig& config, const Experiment& experiment) {
+  const auto foretold = foretell(config, {experiment});
+  if (!foretold || !foretold->steps[0]) return "";
+  return concat("\nPrediction: ", foretold_text(*foretold->steps[0]), ", from ", foretold->origin,
+                "\n");
+}
+
 // The outcome as a run would report it, by dry runs: the account of rank 0, and the memory of the
 // rank that needs most.
 Outcome foresee(const Experiment& experiment, const Device* device) {
@@ -128,8 +137,11 @@ std::string explain_planned(const CommandLine& options, const LocalBackends& bac
     names.push_back(experiment.name);
     if (experiment.name != *options.explain) continue;
     const Outcome outcome = foresee(experiment, plan.device);
-    return format_as(options.format, {[&] { return explain(experiment, outcome); },
-                                      [&] { return to_json_text(to_json(outcome), 2) + "\n"; }});
+    const auto account = [&] {
+      return explain(experiment, outcome) + foretelling_of(plan.config, experiment);
+    };
+    return format_as(options.format,
+                     {account, [&] { return to_json_text(to_json(outcome), 2) + "\n"; }});
   }
   throw_unknown(*options.explain, names, remarks_on(plan.stages));
 }

@@ -56,18 +56,44 @@ std::string format_stages(const std::vector<StagePlan>& stages) {
   return table.to_string() + remarks;
 }
 
-std::string format_experiments(const std::vector<Experiment>& experiments) {
-  Table table({{"experiment", Table::Align::left},
-               {"stage"},
-               {"micro-batch"},
-               {"accumulation"},
-               {"train batch"}});
-  for (const auto& experiment : experiments) {
-    const StepConfig step = make_step_config(experiment);
-    table.add_row({experiment.name, concat(step.stage), concat(step.micro_batch),
-                   concat(step.accumulation_steps), concat(step.train_batch(experiment.ranks))});
+/// None if the step of experiment number `i` was not foretold.
+const Prediction* prediction_of(const Foretold* foretold, std::size_t i) {
+  if (foretold == nullptr || i >= foretold->steps.size() || !foretold->steps[i]) return nullptr;
+  return &*foretold->steps[i];
+}
+
+std::string format_experiments(const std::vector<Experiment>& experiments,
+                               const Foretold* foretold) {
+  std::vector<Table::Column> columns = {{"experiment", Table::Align::left},
+                                        {"stage"},
+                                        {"micro-batch"},
+                                        {"accumulation"},
+                                        {"train batch"}};
+  if (foretold != nullptr) {
+    columns.push_back({"step"});
+    columns.push_back({"90 % between"});
+    columns.push_back({"samples/s"});
   }
-  return table.to_string();
+  Table table(columns);
+  for (std::size_t i = 0; i < experiments.size(); ++i) {
+    const StepConfig step = make_step_config(experiments[i]);
+    const auto samples = step.train_batch(experiments[i].ranks);
+    std::vector<std::string> row = {experiments[i].name, concat(step.stage),
+                                    concat(step.micro_batch), concat(step.accumulation_steps),
+                                    concat(samples)};
+    if (const Prediction* prediction = prediction_of(foretold, i)) {
+      const PredictionInterval interval = interval_of(*prediction);
+      row.push_back(format_seconds(prediction->step_time));
+      row.push_back(concat(format_seconds(interval.low), ", ", format_seconds(interval.high)));
+      row.push_back(fixed(static_cast<double>(samples) / prediction->step_time, 1));
+    } else if (foretold != nullptr) {
+      row.insert(row.end(), 3, "-");
+    }
+    table.add_row(std::move(row));
+  }
+  return concat(table.to_string(), foretold == nullptr ? ""
+                                                       : concat("\nSteps as predicted from ",
+                                                                foretold->origin, "\n"));
 }
 
 json::object stage_to_json(const StagePlan& plan) {
@@ -85,10 +111,6 @@ json::object stage_to_json(const StagePlan& plan) {
 
 /// The most experiments of a pool that are shown; the pool may be huge.
 constexpr std::size_t kMostShown = 100;
-
-std::ptrdiff_t shown(std::size_t count, const Pool* pool) {
-  return static_cast<std::ptrdiff_t>(pool == nullptr ? count : std::min(count, kMostShown));
-}
 
 std::string experiments_title(std::size_t count, const Pool* pool) {
   if (pool == nullptr) {
@@ -158,7 +180,8 @@ json::object configuration(const Pool& pool, std::size_t place, std::uint64_t in
 
 std::string format_plan_table(const TuningConfig& config, int group_size,
                               const std::vector<StagePlan>& stages,
-                              const std::vector<Experiment>& experiments, const Pool* pool) {
+                              const std::vector<Experiment>& experiments, const Pool* pool,
+                              const Foretold* foretold) {
   const auto info = predict_model_info(config, stages);
   const auto& settings = config.settings;
   const std::string limit =
@@ -177,8 +200,7 @@ std::string format_plan_table(const TuningConfig& config, int group_size,
       settings.lengths.varies() ? concat(", the longest: ", describe(settings.lengths)) : "",
       "\n\nMemory per rank at micro-batch 1: the peak of each category, and of all\n\n",
       format_stages(stages), experiments_title(experiments.size(), pool),
-      format_experiments(
-          {experiments.begin(), experiments.begin() + shown(experiments.size(), pool)}),
+      format_experiments(shown_experiments(experiments, pool), foretold),
       pool == nullptr || pool->funnel.empty()
           ? ""
           : concat("\nSearch spaces: how many configurations are left after each "
@@ -186,9 +208,17 @@ std::string format_plan_table(const TuningConfig& config, int group_size,
                    format_funnel(*pool)));
 }
 
+std::vector<Experiment> shown_experiments(const std::vector<Experiment>& experiments,
+                                          const Pool* pool) {
+  const std::size_t count =
+      pool == nullptr ? experiments.size() : std::min(experiments.size(), kMostShown);
+  return {experiments.begin(), experiments.begin() + static_cast<std::ptrdiff_t>(count)};
+}
+
 std::string format_plan_json(const TuningConfig& config, int group_size,
                              const std::vector<StagePlan>& stages,
-                             const std::vector<Experiment>& experiments, const Pool* pool) {
+                             const std::vector<Experiment>& experiments, const Pool* pool,
+                             const Foretold* foretold) {
   const auto info = predict_model_info(config, stages);
   json::object plan;
   plan["num_params"] = info.num_params;
@@ -197,10 +227,15 @@ std::string format_plan_json(const TuningConfig& config, int group_size,
   auto& stage_list = plan["stages"].emplace_array();
   for (const auto& stage : stages) stage_list.push_back(stage_to_json(stage));
   auto& experiment_list = plan["experiments"].emplace_array();
-  for (const auto& experiment : experiments) {
+  for (std::size_t i = 0; i < experiments.size(); ++i) {
     json::object object;
-    object["name"] = experiment.name;
-    object["ds_config"] = experiment.ds_config.json();
+    object["name"] = experiments[i].name;
+    object["ds_config"] = experiments[i].ds_config.json();
+    if (const Prediction* prediction = prediction_of(foretold, i)) {
+      const PredictionInterval interval = interval_of(*prediction);
+      object["predicted_step_time_s"] = prediction->step_time;
+      object["predicted_interval_90_s"] = {interval.low, interval.high};
+    }
     experiment_list.push_back(std::move(object));
   }
   if (pool != nullptr) add_funnel(plan, *pool);

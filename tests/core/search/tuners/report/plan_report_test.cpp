@@ -49,6 +49,27 @@ TEST(FormatPlanTable, CountsWhatIsTrained) {
   EXPECT_LT(parameters.trainable_total(), parameters.total());
 }
 
+TEST(FormatPlanTable, ShowsWhatIsForetoldOfTheFirstExperiments) {
+  const auto config = make_tuning_config(400);
+  const auto stages = plan_stages(config, 2, SimulatedMachine().predictor());
+  auto experiments = plan_experiments(config, 2, stages);
+  experiments.resize(2);
+  const Foretold foretold{"48 measurements in here", {Prediction{0.5, 0}, std::nullopt}};
+
+  const auto table = format_plan_table(config, 2, stages, experiments, nullptr, &foretold);
+  const auto plan =
+      json::parse(format_plan_json(config, 2, stages, experiments, nullptr, &foretold)).as_object();
+
+  EXPECT_THAT(table, ContainsRegex("z1_gas1_tmbspg1 .* 500.0 ms \\| 500.0 ms, 500.0 ms \\| +4.0 \\|"));
+  EXPECT_THAT(table, ContainsRegex("\\| +- \\| +- \\| +- \\|"));
+  EXPECT_THAT(table, HasSubstr("Steps as predicted from 48 measurements in here"));
+  const auto& listed = plan.at("experiments").as_array();
+  EXPECT_EQ(listed.at(0).as_object().at("predicted_step_time_s"), 0.5);
+  EXPECT_EQ(listed.at(0).as_object().at("predicted_interval_90_s").as_array().size(), 2U);
+  EXPECT_FALSE(listed.at(1).as_object().contains("predicted_step_time_s"));
+  EXPECT_THAT(format_plan_table(config, 2, stages, experiments), Not(HasSubstr("predicted")));
+}
+
 TEST(FormatPlanTable, ShowsMemoryAndFeasibilityPerStage) {
   const auto config = make_tuning_config(400);
   const auto stages = plan_stages(config, 2, SimulatedMachine().predictor());

@@ -1,0 +1,70 @@
+#include "core/search/predict/foretold.hpp"
+
+#include <algorithm>
+#include <stdexcept>
+#include <variant>
+
+#include "core/base/error.hpp"
+#include "core/base/log.hpp"
+#include "core/base/text.hpp"
+#include "core/report/journal/journal_file.hpp"
+#include "core/report/journal/journal_reader.hpp"
+#include "core/search/predict/hindsight.hpp"
+
+namespace dstune {
+namespace {
+
+std::vector<Record> records_of_run(const TuningConfig& config) {
+  const std::string path = concat(config.autotuning.results_dir, "/journal.jsonl");
+  try {
+    const auto lines = read_journal_file(path);
+    if (!lines) return {};
+    JournalContent journal = read_own_journal(*lines, path);
+    for (const auto& warning : describe_damage(journal, path)) log_warning(warning);
+    const bool is_alike = journal.identity && journal.identity->backend == config.settings.backend;
+    return is_alike ? std::move(journal.records) : std::vector<Record>();
+  } catch (const Error& fault) {  // a plan needs no journal
+    log_warning(concat("no step times are predicted: ", fault.what()));
+    return {};
+  }
+}
+
+bool is_lesson(const Record& record, int ranks) {
+  return record.experiment.ranks == ranks && !record.experiment.measures_machine &&
+         std::holds_alternative<Measured>(record.outcome);
+}
+
+}  // namespace
+
+std::optional<Foretold> foretell(const TuningConfig& config,
+                                 const std::vector<Experiment>& experiments) {
+  if (experiments.empty()) return std::nullopt;
+  const int ranks = experiments.front().ranks;
+  const std::vector<Record> records = records_of_run(config);
+  const auto lessons =
+      std::ranges::count_if(records, [&](const Record& each) { return is_lesson(each, ranks); });
+  if (lessons == 0) return std::nullopt;
+  auto predictor = taught_predictor(records, ranks);
+  if (!predictor) return std::nullopt;
+  predictor->walk_ahead(experiments);
+  Foretold foretold{
+      concat(lessons, lessons == 1 ? " measurement in " : " measurements in ",
+             config.autotuning.results_dir),
+      {}};
+  for (const Experiment& experiment : experiments) {
+    try {
+      foretold.steps.emplace_back(predictor->predict(experiment));
+    } catch (const std::invalid_argument&) {
+      foretold.steps.emplace_back();
+    }
+  }
+  return foretold;
+}
+
+std::string foretold_text(const Prediction& prediction) {
+  const PredictionInterval interval = interval_of(prediction);
+  return concat(format_seconds(prediction.step_time), ", with 90 % between ",
+                format_seconds(interval.low), " and ", format_seconds(interval.high));
+}
+
+}  // namespace dstune
