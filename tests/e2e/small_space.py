@@ -11,7 +11,8 @@ def space_config(tuner, fast=True, **dstune):
         "dstune": {
             "model": {"model_type": "gpt2", "vocab_size": 512, "n_positions": 64, "n_embd": 64, "n_layer": 3,
                       "n_head": 2},
-            "sequence_length": 32, "memory_limit": "1GiB", "backend": "sim", **({"tuner": tuner} if tuner else {}),
+            "sequence_length": 32, "memory_limit": "1GiB", "backend": "sim", "learnt": False,
+            **({"tuner": tuner} if tuner else {}),
             "space": {"/zero_optimization/reduce_bucket_size": ["h*h", "4*h*h", 1_000_000],
                       "/zero_optimization/overlap_comm": [True, False]},
             **dstune,

@@ -1,5 +1,6 @@
 """Runs dstune-mpi as a user does, in a directory of its own, and reads what it leaves behind."""
 
+import atexit
 import json
 import os
 import pathlib
@@ -14,7 +15,8 @@ MPIEXEC = os.environ.get("DSTUNE_MPIEXEC", "mpirun")
 SOURCE = pathlib.Path(os.environ["DSTUNE_SOURCE_DIR"])
 SURVIVE = ("--mca", "orte_abort_on_non_zero_status", "0")
 DEADLOCK = 120  # seconds
-CACHE = "/nowhere"
+CACHE = tempfile.mkdtemp(prefix="dstune-cache-")  # what runs keep for later ones, and profiles
+atexit.register(shutil.rmtree, CACHE, ignore_errors=True)
 
 
 def launch_environment():
@@ -23,7 +25,7 @@ def launch_environment():
         environment["OMPI_ALLOW_RUN_AS_ROOT"] = "1"
         environment["OMPI_ALLOW_RUN_AS_ROOT_CONFIRM"] = "1"
     environment.setdefault("OMPI_MCA_btl_vader_single_copy_mechanism", "none")
-    environment["XDG_CACHE_HOME"] = CACHE  # the user's profiles are none of a test's
+    environment["XDG_CACHE_HOME"] = CACHE  # the user's are none of a test's
     environment["DSTUNE_SUPERVISED"] = "1"  # a test ends its mpirun itself, with or without the switch
     return environment
 
@@ -66,10 +68,10 @@ def read_commented_json(path):
 
 
 def tiny(**sections):
-    """examples/tiny.json with some sections updated, and without host overhead and preflight: who
-    tests something else need not wait for them."""
+    """examples/tiny.json with some sections updated, and without host overhead, preflight and what
+    earlier runs learnt: who tests something else need not wait for them, nor run alike by chance."""
     config = read_commented_json(example("tiny"))
-    config["dstune"] |= {"host_overhead": "none", "preflight": False}
+    config["dstune"] |= {"host_overhead": "none", "preflight": False, "learnt": False}
     for section, values in sections.items():
         if isinstance(values, dict):
             config.setdefault(section, {}).update(values)

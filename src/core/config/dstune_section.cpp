@@ -65,6 +65,7 @@ constexpr KeyRule kDstuneRules[] = {
     any("objective"),
     any("preflight"),
     any("exclude"),
+    boolean("learnt"),
 };
 constexpr Section kDstune{.rules = kDstuneRules};
 
@@ -218,6 +219,7 @@ bool read_dstune(const json::value& section, const CommandLine& options, TuningC
   read_allocator(reader, config);
   read_search_keys(reader, config, problems);
   read_watch(reader, config, problems);
+  reader.read("learnt", config.learnt);
 
   const auto model = read_model(reader, options, config.source, problems, config.warnings);
   if (!model) return false;

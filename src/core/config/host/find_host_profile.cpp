@@ -15,17 +15,6 @@ namespace dstune {
 
 namespace {
 
-std::filesystem::path cache_folder() {
-  // NOLINTBEGIN(concurrency-mt-unsafe): nobody sets them
-  const char* const base = std::getenv("XDG_CACHE_HOME");
-  const char* const home = std::getenv("HOME");
-  // NOLINTEND(concurrency-mt-unsafe)
-  const bool has_base = base != nullptr && *base != '\0';
-  if (!has_base && (home == nullptr || *home == '\0')) return {};
-  return (has_base ? std::filesystem::path(base) : std::filesystem::path(home) / ".cache") /
-         "dstune-mpi" / "profiles";
-}
-
 /// The profiles of a folder by their names, so that a run repeats itself.
 std::vector<std::filesystem::path> files_in(const std::filesystem::path& folder) {
   std::error_code fault;
@@ -84,8 +73,20 @@ class Search {
 
 }  // namespace
 
+std::filesystem::path user_cache_folder() {
+  // NOLINTBEGIN(concurrency-mt-unsafe): nobody sets them
+  const char* const base = std::getenv("XDG_CACHE_HOME");
+  const char* const home = std::getenv("HOME");
+  // NOLINTEND(concurrency-mt-unsafe)
+  const bool has_base = base != nullptr && *base != '\0';
+  if (!has_base && (home == nullptr || *home == '\0')) return {};
+  return (has_base ? std::filesystem::path(base) : std::filesystem::path(home) / ".cache") /
+         "dstune-mpi";
+}
+
 ProfilePlaces profile_places(const std::filesystem::path& results_dir) {
-  return {results_dir / "host_overhead.json", cache_folder()};
+  const std::filesystem::path cache = user_cache_folder();
+  return {results_dir / "host_overhead.json", cache.empty() ? cache : cache / "profiles"};
 }
 
 std::string machine_key(std::string_view backend, std::string_view device) {

@@ -17,6 +17,9 @@ struct ProfilePlaces {
   std::filesystem::path cache;   ///< ${XDG_CACHE_HOME:-$HOME/.cache}/dstune-mpi/profiles; likewise
 };
 
+/// ${XDG_CACHE_HOME:-$HOME/.cache}/dstune-mpi; "": nowhere.
+std::filesystem::path user_cache_folder();
+
 ProfilePlaces profile_places(const std::filesystem::path& results_dir);
 
 /// The name of a machine's folder in the cache: "cpu-intel-r-xeon-r-processor".

@@ -42,10 +42,13 @@ Journal::Journal(const std::string& path, Mode mode, const RunIdentity& identity
                  Seconds lock_patience, const RunProcess& process, SignOfLife other_lives)
     : file_(path, mode == Mode::create ? JournalFile::Open::create : JournalFile::Open::existing,
             lock_patience, std::move(other_lives)),
-      clock_start_ns_(monotonic_ns()) {
+      clock_start_ns_(monotonic_ns()),
+      learnt_(identity.learnt) {
   if (mode == Mode::resume) read_existing(identity, force);
   clock_start_ns_ = monotonic_ns();
-  json::object run = {{"identity", to_json(identity)}, {"process", to_json(process)}};
+  RunIdentity own = identity;
+  own.learnt = learnt_;
+  json::object run = {{"identity", to_json(own)}, {"process", to_json(process)}};
   if (mode == Mode::replace) {
     past_processes_ = read_own_journal(file_.read(), path).processes;
     file_.replace(make_line("run", std::move(run)));
@@ -73,11 +76,14 @@ void Journal::read_existing(const RunIdentity& identity, bool force) {
     log_warning(
         "the line that names model and machine is lost; the results are taken to be theirs");
   }
+  if (content.identity) learnt_ = content.identity->learnt;
   offset_ = content.end;
   crashes_ = std::move(content.crashes);
   names_ = std::move(content.names);
   past_processes_ = std::move(content.processes);
-  for (auto& record : content.records) remember(std::move(record));
+  for (std::size_t i = 0; i < content.records.size(); ++i) {
+    remember(std::move(content.records[i]), std::move(content.keys[i]));
+  }
 }
 
 void Journal::check_identity(const std::optional<RunIdentity>& recorded, const RunIdentity& found,
@@ -120,15 +126,13 @@ void Journal::started(const Experiment& experiment, const std::vector<int>& rank
 
 void Journal::finished(const Record& record) {
   append("finished", to_json(record));
-  remember(record);
+  remember(record, record.experiment.key());
 }
 
 void Journal::stopped() { append("stopped", {}); }
 
-void Journal::remember(Record record) {
-  if (need_not_be_repeated(record.outcome)) {
-    finished_[record.experiment.key()] = records_.size();
-  }
+void Journal::remember(Record record, std::string key) {
+  if (need_not_be_repeated(record.outcome)) finished_[std::move(key)] = records_.size();
   records_.push_back(std::move(record));
 }
 

@@ -101,6 +101,9 @@ class Journal {
   /// find() does not return them, and records() has no failed tries.
   void forget_failures();
 
+  /// RunIdentity::learnt of the first run, which this one continues.
+  const json::object& learnt() const { return learnt_; }
+
   /// All finished records, in the order of the file.
   const std::vector<Record>& records() const { return records_; }
 
@@ -123,7 +126,7 @@ class Journal {
                       bool force) const;
   void append(const char* type, json::object content);
   std::string make_line(const char* type, json::object content) const;
-  void remember(Record record);
+  void remember(Record record, std::string key);
 
   JournalFile file_;
   Seconds offset_ = 0;  ///< added to the clock: where the last run ended
@@ -132,6 +135,7 @@ class Journal {
   std::map<std::string, std::size_t> finished_;  ///< key → index in records_
   std::map<std::string, int> crashes_;           ///< key → runs that ended while it was running
   std::set<std::string> names_;
+  json::object learnt_;
   std::vector<RunProcess> past_processes_;
 };
 

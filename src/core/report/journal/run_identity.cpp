@@ -25,6 +25,7 @@ RunIdentity run_identity_from_json(const json::object& object) {
     return object.contains(key) ? text_at(object, key) : "";
   };
   const auto* const threads = object.if_contains("threads_per_rank");
+  const auto* const learnt = object.if_contains("learnt");
   return {object.at("model").as_object(),
           text_at(object, "backend"),
           text_at(object, "machine"),
@@ -32,14 +33,17 @@ RunIdentity run_identity_from_json(const json::object& object) {
           later("program"),
           later("libraries"),
           later("mpi"),
-          threads == nullptr ? 0 : threads->to_number<int>()};
+          threads == nullptr ? 0 : threads->to_number<int>(),
+          learnt == nullptr ? json::object() : learnt->as_object()};
 }
 
 json::object to_json(const RunIdentity& identity) {
-  return {{"model", identity.model},     {"backend", identity.backend},
-          {"machine", identity.machine}, {"deepspeed", identity.deepspeed},
-          {"program", identity.program}, {"libraries", identity.libraries},
-          {"mpi", identity.mpi},         {"threads_per_rank", identity.threads_per_rank}};
+  json::object object = {{"model", identity.model},     {"backend", identity.backend},
+                         {"machine", identity.machine}, {"deepspeed", identity.deepspeed},
+                         {"program", identity.program}, {"libraries", identity.libraries},
+                         {"mpi", identity.mpi},         {"threads_per_rank", identity.threads_per_rank}};
+  if (!identity.learnt.empty()) object["learnt"] = identity.learnt;
+  return object;
 }
 
 std::vector<Problem> differences(const RunIdentity& recorded, const RunIdentity& found) {

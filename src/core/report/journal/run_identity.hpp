@@ -21,6 +21,9 @@ struct RunIdentity {
   std::string libraries = {};  ///< that multiply, of all workers: "OpenBLAS 0.3.21, oneDNN 2.6.3"
   std::string mpi = {};        ///< "Open MPI v4.1.4"
   int threads_per_rank = 0;    ///< a label: it is a setting of every experiment too
+  /// What the search began with of the machine (to_json(LearntMachine)), which a run that is
+  /// continued goes on with; empty: nothing. Not compared.
+  json::object learnt = {};
 
   bool operator==(const RunIdentity&) const = default;
 };

@@ -42,7 +42,7 @@ std::string interval_note(const std::vector<Announced>& rows) {
   if (!is_over_steps && !is_over_runs) return "";
   std::string note = "+- is half of the interval of 95 % of the step time";
   if (is_over_runs)
-    note += ": of more than one run, that of their mean, with what differs from run to run";
+    note += ": of more than one run, that of their mean, with what differs from run to run here";
   if (is_over_steps) {
     note += concat(is_over_runs ? "; of one run" : ":", " that of the median of its steps alone, ",
                    "so another run may differ by more");

@@ -26,8 +26,9 @@ PredictionInterval interval_of(const Prediction& prediction) {
   return {prediction.step_time / factor, prediction.step_time * factor};
 }
 
-StepTimePredictor::StepTimePredictor(RunRates rates, std::function<void()> between)
-    : rates_(std::move(rates)), between_(std::move(between)) {}
+StepTimePredictor::StepTimePredictor(RunRates rates, std::function<void()> between,
+                                     const PartFactors& start)
+    : rates_(std::move(rates)), between_(std::move(between)), factors_(start) {}
 
 void StepTimePredictor::walk_ahead(const std::vector<Experiment>& experiments) {
   const auto caller = std::this_thread::get_id();
@@ -151,6 +152,16 @@ void StepTimePredictor::walk_again() {
     observations_[i].dry = *time_of(experiments_[i], key_of(experiments_[i]));
   }
   correction_.reset();
+}
+
+PartFactors StepTimePredictor::factors() const {
+  PartFactors factors = factors_;
+  for (std::size_t part = 0; part < kStepParts; ++part) {
+    if (part != index_of(StepPart::constant)) {
+      factors[part] *= newest_correction().coefficients()[part];
+    }
+  }
+  return factors;
 }
 
 PredictorQuality StepTimePredictor::quality() const { return newest_correction().quality(); }

@@ -36,7 +36,10 @@ PredictionInterval interval_of(const Prediction& prediction);
 class StepTimePredictor {
  public:
   /// @param between  called now and then during long work, on the thread that asked for it
-  explicit StepTimePredictor(RunRates rates, std::function<void()> between = {});
+  /// @param start  by part, how much longer it is believed to take than by `rates` before anything
+  ///               is learnt; believed no more than rates are
+  explicit StepTimePredictor(RunRates rates, std::function<void()> between = {},
+                             const PartFactors& start = kAsRated);
 
   /// Takes microseconds if the same experiment, its repetition aside, was seen before, else a dry
   /// step (milliseconds). Before anything was learnt the prediction is worth little, which its
@@ -70,6 +73,10 @@ class StepTimePredictor {
   /// or if nothing else was.
   std::optional<Prediction> without_own(const Experiment& experiment) const;
 
+  /// By part, how much longer it takes than by the rates, by all that was learnt; 1 for the
+  /// constant part.
+  PartFactors factors() const;
+
   const RunRates& rates() const noexcept { return rates_; }
   /// The number of observations that all corrections so far have looked at.
   std::size_t rows_visited() const noexcept { return rows_visited_; }
@@ -86,7 +93,7 @@ class StepTimePredictor {
   RunRates rates_;
   std::function<void()> between_;
   std::map<std::string, std::optional<StepTime>, std::less<>> times_;  ///< by the experiment's key
-  PartFactors factors_ = kAsRated;  ///< the factors with which all of times_ were walked
+  PartFactors factors_;             ///< the factors with which all of times_ were walked
   std::size_t look_at_ = 4;         ///< the number of measurements at which to check has_moved()
   std::vector<Experiment> expected_;
   std::vector<StepTime> expected_times_;  ///< empty: they must be walked

@@ -1,6 +1,7 @@
 #include "core/search/run/tuning_run.hpp"
 
 #include <cstddef>
+#include <filesystem>
 #include <set>
 #include <utility>
 
@@ -20,6 +21,8 @@
 #include "core/search/feasibility/memory_limit.hpp"
 #include "core/search/feasibility/modelled.hpp"
 #include "core/search/predict/hindsight.hpp"
+#include "core/search/predict/learnt_machine.hpp"
+#include "core/search/run/kept_machine.hpp"
 #include "core/search/run/log_settings.hpp"
 #include "core/search/run/preflight.hpp"
 #include "core/search/schedule/excluded_workers.hpp"
@@ -42,6 +45,7 @@ struct RunParts {
   const Surroundings& surroundings;
   MemoryPredictor predictor;
   DryRunner dry_run;
+  std::filesystem::path kept_machine;  ///< kept_machine_path()
 };
 
 TrainingRanks training_ranks(const TuningConfig& config, int group_size) {
@@ -55,6 +59,11 @@ Optimum optimum_of(const TuningResult& result, Metric metric) {
   return {result.best->experiment.name, choice_reason(result.records, metric, *result.best)};
 }
 
+json::object learnt_before(const std::filesystem::path& kept_machine) {
+  const auto learnt = read_kept_machine(kept_machine);
+  return learnt ? to_json(*learnt) : json::object();
+}
+
 RunIdentity identity_of(const RunParts& parts) {
   const RunSettings& settings = parts.config.settings;
   return {to_json(settings.model),
@@ -64,7 +73,8 @@ RunIdentity identity_of(const RunParts& parts) {
           version_text(),
           library_names(settings.backend, parts.workers),
           parts.surroundings.mpi,
-          settings.threads_per_rank};
+          settings.threads_per_rank,
+          learnt_before(parts.kept_machine)};
 }
 
 /// A run whose results directory is ours.
@@ -123,7 +133,8 @@ class Run {
     if (!preflight_.summary.empty()) log_line(concat("preflight: ", preflight_.summary));
     const bool goes_on = !scheduler.wrong_sums() && !parts_.surroundings.interrupted();
     if (config_.preflight == Preflight::only && goes_on) return std::nullopt;
-    return tune(config_, parts_.group_size, scheduler, parts_.predictor, parts_.dry_run);
+    return tune(config_, parts_.group_size, scheduler, parts_.predictor, parts_.dry_run,
+                start_factors(journal_.learnt()));
   }
 
   int finish_preflight() {
@@ -167,7 +178,7 @@ class Run {
     auto notes = config_.notes;
     notes.insert(notes.end(), remarks.begin(), remarks.end());
     if (!preflight_.summary.empty()) notes.push_back(concat("preflight: ", preflight_.summary));
-    const std::string quality = prediction_quality();
+    const std::string quality = learn_machine();
     if (!quality.empty()) notes.push_back(quality);
     const CommandLine& options = parts_.options;
     return {result.records,
@@ -185,10 +196,16 @@ class Run {
             result.predictions};
   }
 
-  std::string prediction_quality() const {
+  /// Keeps what the run has learnt of the machine. @returns how well it predicts
+  std::string learn_machine() const {
     try {
       const auto predictor = taught_predictor(journal_.records(), parts_.group_size);
-      return predictor ? quality_text(predictor->quality()) : "";
+      if (!predictor) return "";
+      if (predictor->quality().count >= kLeastLessons) {
+        keep_machine(parts_.kept_machine, learnt_machine(*predictor, config_.settings.model.name,
+                                                         parts_.group_size));
+      }
+      return quality_text(predictor->quality());
     } catch (const std::exception& fault) {
       log_warning(concat("how well step times were predicted cannot be said: ", fault.what()));
       return "";
@@ -254,6 +271,11 @@ class Run {
   PreflightReport preflight_;
 };
 
+std::string device_name(const std::vector<WorkerInfo>& workers, const std::string& backend) {
+  const DeviceInfo* device = find_device(workers.front().devices, backend);
+  return device == nullptr ? "" : device->name;
+}
+
 std::optional<Bytes> earlier_limit(const CommandLine& options, const TuningConfig& config) {
   if (existing_results(options) != ExistingResults::resume) return std::nullopt;
   const auto limit = earlier_memory_limit(concat(config.autotuning.results_dir, "/", kJournalName));
@@ -278,7 +300,10 @@ int tune_with(WorkerPool& pool, const CommandLine& options, const TuningConfig& 
                        workers,
                        surroundings,
                        make_memory_predictor(imitated),
-                       make_dry_runner(imitated)};
+                       make_dry_runner(imitated),
+                       config.learnt ? kept_machine_path(surroundings.cache_folder, machine.backend,
+                                                         device_name(workers, machine.backend))
+                                     : std::filesystem::path()};
   // This check comes before any file of an earlier run is touched.
   check_modelled(config, plan_stages(config, machine.group_size, parts.predictor));
   log_settings(config, machine, workers);

@@ -1,6 +1,7 @@
 // A whole run of rank 0, from its input to the last file, on workers that the caller provides.
 #pragma once
 
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -27,6 +28,7 @@ struct Surroundings {
   /// Says why so many bytes cannot be printed; "" if they can, or if that is not known.
   std::function<std::string(Bytes)> why_cannot_print;
   std::function<void(std::string_view)> print;  ///< writes to standard output. @throws Error
+  std::filesystem::path cache_folder = {};      ///< user_cache_folder(); "": nothing is kept there
 };
 
 /// The checked input, or the exit code of a run whose input is wrong.

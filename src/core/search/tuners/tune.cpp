@@ -163,7 +163,8 @@ std::vector<Record> measure(const TuningConfig& config, int group_size, Schedule
 }
 
 TuningResult search(const TuningConfig& config, int group_size, Scheduler& scheduler,
-                    const MemoryPredictor& predictor, const DryRunner& run_dry) {
+                    const MemoryPredictor& predictor, const DryRunner& run_dry,
+                    const PartFactors& start) {
   warn_of_fast_mode(config);
   TuningResult result;
   result.stages = plan_stages(config, group_size, predictor);
@@ -178,9 +179,12 @@ TuningResult search(const TuningConfig& config, int group_size, Scheduler& sched
   };
   auto parts = default_parts(config, group_size, result.stages, predictor, dry_run);
   parts.make_forecaster = [&] {
-    if (!rates) rates = measured_rates(config, group_size, scheduler);
+    if (!rates) {
+      rates = measured_rates(config, group_size, scheduler);
+      if (start != kAsRated) log_line("begins with what earlier searches learnt of this machine");
+    }
     return std::make_unique<StepTimeForecaster>(
-        StepTimePredictor(*rates, [&] { scheduler.stay_in_touch(); }));
+        StepTimePredictor(*rates, [&] { scheduler.stay_in_touch(); }, start));
   };
   const auto tuner = make_tuner(parts);
   MachineWatch watch(config.time_budget);
@@ -200,8 +204,9 @@ TuningResult search(const TuningConfig& config, int group_size, Scheduler& sched
 }  // namespace
 
 TuningResult tune(const TuningConfig& config, int group_size, Scheduler& scheduler,
-                  const MemoryPredictor& predictor, const DryRunner& dry_run) {
-  auto result = search(config, group_size, scheduler, predictor, dry_run);
+                  const MemoryPredictor& predictor, const DryRunner& dry_run,
+                  const PartFactors& start) {
+  auto result = search(config, group_size, scheduler, predictor, dry_run, start);
   result.shortage = scheduler.shortage();
   result.lost_devices = scheduler.lost_devices();
   result.slow_workers = scheduler.slow_workers();

@@ -10,6 +10,7 @@
 #include "core/report/files/predicted_steps.hpp"
 #include "core/report/journal/journal.hpp"
 #include "core/search/feasibility/stage_plan.hpp"
+#include "core/search/predict/step_part.hpp"
 #include "core/search/schedule/scheduler.hpp"
 #include "core/search/space/pool.hpp"
 
@@ -71,9 +72,11 @@ std::vector<Experiment> experiments_of(const TuningConfig& config, int group_siz
                                        const Pool& pool);
 
 /// Runs the experiments for which the tuner asks, until it is finished.
+/// @param start  see StepTimePredictor
 /// @throws ConfigError  as plan_stages() does
 TuningResult tune(const TuningConfig& config, int group_size, Scheduler& scheduler,
                   const MemoryPredictor& predictor = make_memory_predictor(),
-                  const DryRunner& dry_run = make_dry_runner());
+                  const DryRunner& dry_run = make_dry_runner(),
+                  const PartFactors& start = kAsRated);
 
 }  // namespace dstune

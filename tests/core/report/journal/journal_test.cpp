@@ -47,6 +47,26 @@ class JournalTest : public testing::Test {
   Experiment second_ = make_experiment(1, 2);
 };
 
+TEST_F(JournalTest, AContinuedRunGoesOnWithWhatTheFirstBeganWith) {
+  RunIdentity identity = make_identity();
+  identity.learnt = {{"factors", json::object()}};
+  EXPECT_EQ(Journal(path_, Journal::Mode::create, identity).learnt(), identity.learnt);
+
+  RunIdentity other = make_identity();
+  other.learnt = {{"factors", json::object{{"products", 2}}}};
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(Journal(path_, Journal::Mode::resume, other, false, 0).learnt(), identity.learnt);
+  }
+}
+
+TEST_F(JournalTest, AContinuedRunThatBeganWithNothingGoesOnWithNothing) {
+  create();
+  RunIdentity identity = make_identity();
+  identity.learnt = {{"factors", json::object()}};
+
+  EXPECT_TRUE(Journal(path_, Journal::Mode::resume, identity, false, 0).learnt().empty());
+}
+
 TEST_F(JournalTest, ResumeFindsWhatWasFinished) {
   {
     Journal journal = create();

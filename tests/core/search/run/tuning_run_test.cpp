@@ -23,6 +23,7 @@ namespace dstune::tuning_run_test {
 namespace {
 
 using testing::HasSubstr;
+using testing::Not;
 using testing::StartsWith;
 using testing_support::MemoryDirectory;
 using testing_support::ScriptedPool;
@@ -133,6 +134,24 @@ TEST_F(TuningRunTest, IsProvisionalWhenInterrupted) {
   EXPECT_EQ(status().state, RunState::interrupted);
   EXPECT_TRUE(status().provisional);
   EXPECT_FALSE(std::filesystem::exists(path("ds_config_optimal.json")));
+}
+
+TEST_F(TuningRunTest, LeavesWhatItLearntOfTheMachineToTheNextSearch) {
+  surroundings_.cache_folder = directory_ / "cache";
+  std::string input(kInput);
+  input.replace(input.find("[1, 2]"), 6, "[1, 2, 3, 4]");
+  write_file_atomically(options_.config_path, input, Durability::process_crash);
+  EXPECT_EQ(run(), exit_found);
+  EXPECT_THAT(read_text_file(path("journal.jsonl")), Not(HasSubstr("\"learnt\"")));
+
+  options_.overwrite = true;
+  EXPECT_EQ(run(), exit_found);
+  EXPECT_THAT(read_text_file(path("journal.jsonl")), HasSubstr("\"learnt\":{\"factors\""));
+
+  input.replace(input.find("\"tuner\""), 0, "\"learnt\": false, ");
+  write_file_atomically(options_.config_path, input, Durability::process_crash);
+  EXPECT_EQ(run(), exit_found);
+  EXPECT_THAT(read_text_file(path("journal.jsonl")), Not(HasSubstr("\"learnt\"")));
 }
 
 TEST_F(TuningRunTest, MeasuresNothingAgainThatIsInTheJournal) {
