@@ -2,8 +2,8 @@
 // table whose times are changed by name (truths.hpp), told with noise, until its own end.
 //
 // usage: bench_truths JOURNAL|sim:RANKS [seeds=30] [noise=0,3,10|json] [only=TEXT]
-//   noise  standard deviations, in percent, of what the tuners are told; "json": prints the truths,
-//          for optuna_on_truths.py
+//   noise  standard deviations, in percent, of what the tuners are told, each of which may end in
+//          "heavy" or "drift" (luck.hpp); "json": prints the truths, for optuna_on_truths.py
 //   only   the truths whose names contain the text
 //
 // The baselines measure as often as guided did, repetitions included, and announce the best that
@@ -144,13 +144,13 @@ constexpr std::array<std::string_view, 5> kTuners{"guided", "physics", "largest"
 
 /// The regret of whoever measures `order`'s first `count` and takes the best that it is told.
 double regret_of_order(const Table& truth, const std::vector<std::size_t>& order, std::size_t count,
-                       double noise, std::uint64_t seed) {
-  std::mt19937_64 generator(seed);
+                       const bench::Noise& noise, std::uint64_t seed) {
+  bench::Luck luck(noise, seed);
   double told = 0;
   double got = 0;
   for (std::size_t i = 0; i < std::min(count, order.size()); ++i) {
     const double speed = score(truth.metric, *measured_of(truth.records[order[i]]));
-    const double heard = speed * std::exp(noise * std::normal_distribution<double>()(generator));
+    const double heard = speed / luck.next();
     if (heard > told) std::tie(told, got) = std::pair(heard, speed);
   }
   return 1 - got / truth.best();
@@ -165,14 +165,15 @@ std::vector<std::size_t> sorted_by(const std::vector<Case>& cases, auto key) {
 
 /// Runs a tuner that is made for this replay to its own end, and its confirmation.
 template <class Made>
-bench::Ending run_confirmed(const Table& truth, std::unique_ptr<Made> tuner, double noise,
-                            std::uint64_t seed) {
+bench::Ending run_confirmed(const Table& truth, std::unique_ptr<Made> tuner,
+                            const bench::Noise& noise, std::uint64_t seed) {
   Confirmation confirmed(std::move(tuner), truth.metric);
   return bench::run_to_its_end(truth, confirmed, noise, seed);
 }
 
 Row replay_once(const Bed& bed, const StepTimePredictor& predictor, const Table& truth,
-                const std::vector<std::size_t>& by_physics, double noise, std::uint64_t seed) {
+                const std::vector<std::size_t>& by_physics, const bench::Noise& noise,
+                std::uint64_t seed) {
   Row row;
   TuningConfig config = bed.config;
   config.settings.seed = seed;
@@ -279,9 +280,10 @@ void print_truths(const Bed& bed, int seeds, std::string_view only) {
   });
 }
 
-void run(const Bed& bed, int seeds, double noise, std::string_view only) {
+void run(const Bed& bed, int seeds, const std::string& noise_text, std::string_view only) {
+  const bench::Noise noise = bench::noise_from(noise_text);
   std::cout << "\n"
-            << bed.cases.size() << " configurations, " << seeds << " seeds, noise " << 100 * noise
+            << bed.cases.size() << " configurations, " << seeds << " seeds, noise " << noise_text
             << " %: regret (%)\n\n| truth";
   for (const std::string_view tuner : kTuners) std::cout << " | " << tuner;
   std::cout << " | guided within 1 % | measurements |\n| :-- ";
@@ -335,7 +337,7 @@ int main(int argc, char** argv) try {
     return 0;
   }
   for (const std::string& noise : dstune::split(given(2, "0,3,10"), ',')) {
-    dstune::run(bed, seeds, std::stod(noise) / 100, only);
+    dstune::run(bed, seeds, noise, only);
   }
 } catch (const std::exception& fault) {
   std::cerr << fault.what() << '\n';

@@ -21,14 +21,8 @@ import subprocess
 import sys
 
 from measure_space import NO_END, launch
+from small_spaces import MODELS, finished
 
-SIZES = {"vocab_size": 4096, "hidden_size": 128, "num_hidden_layers": 4, "num_attention_heads": 4,
-         "max_position_embeddings": 128, "intermediate_size": 512}
-MODELS = {
-    "gpt2": {"model_type": "gpt2", "vocab_size": 4096, "n_positions": 128, "n_embd": 128, "n_layer": 4, "n_head": 4},
-    "llama": {"model_type": "llama", **SIZES},
-    "bert": {"model_type": "bert", **SIZES},
-}
 REPEATS = 2
 SAME_FAULTS = 256  # what the buffers of MPI make that a worker touches for the first time
 
@@ -53,8 +47,8 @@ def measured(arguments, name, config):
     if launch(arguments, "--results-dir", str(folder / "results"), "--resume", str(path), stdout=subprocess.DEVNULL) != 0:
         raise RuntimeError(f"{name} failed")
     found = {}
-    for line in map(json.loads, (folder / "results/journal.jsonl").read_text(encoding="utf-8").splitlines()):
-        if line["type"] == "finished" and line["experiment"].get("repetition", 0) == 0:
+    for line in finished(folder / "results"):
+        if line["experiment"]["repetition"] == 0:
             ds_config, outcome = line["experiment"]["ds_config"], line["outcome"]
             key = ds_config["zero_optimization"]["stage"], ds_config["train_micro_batch_size_per_gpu"]
             found[key] = outcome["step_time_s"]["median"], [use["page_faults"] for use in outcome["core_use"]]

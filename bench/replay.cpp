@@ -20,14 +20,14 @@ double score_of(const Table& table, const Record& record) {
   return measured == nullptr ? 0 : score(table.metric, *measured);
 }
 
-Record with_noise(Record record, double noise, std::mt19937_64& generator) {
+Record with_noise(Record record, const Noise& noise, Luck& luck) {
   auto* measured = std::get_if<Measured>(&record.outcome);
-  if (measured == nullptr || noise <= 0) return record;
-  const double factor = std::exp(noise * std::normal_distribution<double>()(generator));
+  if (measured == nullptr || noise.sd <= 0) return record;
+  const double factor = luck.next();
   measured->step_time.median *= factor;
   measured->samples_per_s /= factor;
   measured->flops_per_s_per_rank /= factor;
-  measured->step_time.noise_percent = 100 * noise;
+  measured->step_time.noise_percent = 100 * noise.sd;
   return record;
 }
 
@@ -69,10 +69,10 @@ Table table_of_journal(const std::string& path) {
   return table;
 }
 
-Ending run_to_its_end(const Table& table, Tuner& tuner, double noise, std::uint64_t seed) {
+Ending run_to_its_end(const Table& table, Tuner& tuner, const Noise& noise, std::uint64_t seed) {
   std::map<std::string, const Record*> records;
   for (const Record& record : table.records) records[record.experiment.name] = &record;
-  std::mt19937_64 generator(seed);
+  Luck luck(noise, seed);
   Ending ending;
   std::set<std::string> tried;
   double time = 0;
@@ -81,7 +81,7 @@ Ending run_to_its_end(const Table& table, Tuner& tuner, double noise, std::uint6
     const bool is_again = candidate.repetition > 0;
     const std::string first =
         is_again ? candidate.name.substr(0, candidate.name.rfind("_again")) : candidate.name;
-    Record record = with_noise(*records.at(first), noise, generator);
+    Record record = with_noise(*records.at(first), noise, luck);
     record.experiment.name = candidate.name;
     record.experiment.repetition = candidate.repetition;
     record.started = time;
@@ -109,7 +109,8 @@ Ending run_to_its_end(const Table& table, Tuner& tuner, double noise, std::uint6
 Replay replay(const Table& table, Tuner& tuner, const ReplayOptions& options) {
   std::map<std::string, const Record*> records;
   for (const Record& record : table.records) records[record.experiment.name] = &record;
-  std::mt19937_64 generator(options.seed);
+  const Noise noise{.sd = options.noise};
+  Luck luck(noise, options.seed);
   const double best = table.best();
   double told = 0;  // the best score that the tuner has heard, and what it truly is:
   double true_score = 0;
@@ -118,7 +119,7 @@ Replay replay(const Table& table, Tuner& tuner, const ReplayOptions& options) {
     const auto batch = tuner.next(1);
     if (batch.empty()) break;
     const Record& truth = *records.at(batch.front().name);
-    const Record record = with_noise(truth, options.noise, generator);
+    const Record record = with_noise(truth, noise, luck);
     tuner.learn(record);
     if (score_of(table, record) > told) {
       told = score_of(table, record);

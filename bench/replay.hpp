@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/luck.hpp"
 #include "core/report/journal/journal.hpp"
 #include "core/search/space/pool.hpp"
 #include "core/search/tuners/tuner.hpp"
@@ -55,6 +56,6 @@ struct Ending {
 };
 
 /// Runs the tuner to its own end; every measurement has noise of its own.
-Ending run_to_its_end(const Table& table, Tuner& tuner, double noise, std::uint64_t seed);
+Ending run_to_its_end(const Table& table, Tuner& tuner, const Noise& noise, std::uint64_t seed);
 
 }  // namespace dstune::bench
