@@ -22,10 +22,10 @@ TunerRankResult run_tuner_rank(const CommandLine& options, const Communicator& w
   pool_options.worker_timeout = input.config->worker_timeout;
   pool_options.interrupted = stop_requested;
   MpiWorkerPool pool(world, pool_options);
-  const Surroundings surroundings{mpi_library(),       launcher_folder(),
-                                  make_backend_to_ask, stop_requested,
-                                  why_launcher_cannot_print, print,
-                                  user_cache_folder()};
+  const Surroundings surroundings{
+      mpi_library(),      launcher_folder(),         make_backend_to_ask,
+      stop_requested,     why_launcher_cannot_print, print,
+      user_cache_folder()};
   TunerRankResult result;
   result.exit_code = run_tuning(options, *input.config, pool, pool.workers(), surroundings);
   // Whoever ended the run may kill us before the workers have left.

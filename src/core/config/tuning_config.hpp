@@ -88,11 +88,11 @@ struct TuningConfig {
   SpaceConfig space;  ///< what else is searched; `deepspeed` holds the first value of each
   Objective objective;
   Preflight preflight = Preflight::on;
-  std::vector<std::string> exclude;    ///< "rank 3", hosts and devices that get no work
-  bool learnt = true;  ///< begins with what earlier searches have learnt of the machine
-  std::string tuner;                   ///< dstune.tuner; "": not given, see tuner_name()
-  double stop_at_chance = 0.05;        ///< that any other is better, below which nothing is tried
-  std::optional<Seconds> time_budget;  ///< of the whole run; none: as long as it takes
+  std::vector<std::string> exclude;  ///< "rank 3", hosts and devices that get no work
+  bool learnt = true;            ///< begins with what earlier searches have learnt of the machine
+  std::string tuner;             ///< dstune.tuner; "": not given, see tuner_name()
+  double stop_at_chance = 0.05;  ///< that any other is better, below which nothing is tried
+  std::optional<Seconds> time_budget;        ///< of the whole run; none: as long as it takes
   std::vector<std::string> left_to_trainer;  ///< JSON pointers of "auto" that the optimum keeps
   std::vector<std::string> warnings;         ///< to log once
   std::vector<std::string> notes;  ///< what the optimum must be read with: "tuned without ..."

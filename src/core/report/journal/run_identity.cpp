@@ -38,10 +38,11 @@ RunIdentity run_identity_from_json(const json::object& object) {
 }
 
 json::object to_json(const RunIdentity& identity) {
-  json::object object = {{"model", identity.model},     {"backend", identity.backend},
-                         {"machine", identity.machine}, {"deepspeed", identity.deepspeed},
-                         {"program", identity.program}, {"libraries", identity.libraries},
-                         {"mpi", identity.mpi},         {"threads_per_rank", identity.threads_per_rank}};
+  json::object object = {
+      {"model", identity.model},     {"backend", identity.backend},
+      {"machine", identity.machine}, {"deepspeed", identity.deepspeed},
+      {"program", identity.program}, {"libraries", identity.libraries},
+      {"mpi", identity.mpi},         {"threads_per_rank", identity.threads_per_rank}};
   if (!identity.learnt.empty()) object["learnt"] = identity.learnt;
   return object;
 }

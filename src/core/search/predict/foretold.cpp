@@ -47,10 +47,9 @@ std::optional<Foretold> foretell(const TuningConfig& config,
   auto predictor = taught_predictor(records, ranks);
   if (!predictor) return std::nullopt;
   predictor->walk_ahead(experiments);
-  Foretold foretold{
-      concat(lessons, lessons == 1 ? " measurement in " : " measurements in ",
-             config.autotuning.results_dir),
-      {}};
+  Foretold foretold{concat(lessons, lessons == 1 ? " measurement in " : " measurements in ",
+                           config.autotuning.results_dir),
+                    {}};
   for (const Experiment& experiment : experiments) {
     try {
       foretold.steps.emplace_back(predictor->predict(experiment));

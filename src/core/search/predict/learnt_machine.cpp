@@ -9,9 +9,8 @@
 namespace dstune {
 
 LearntMachine learnt_machine(const StepTimePredictor& predictor, std::string model, int ranks) {
-  LearntMachine learnt{.measurements = predictor.quality().count,
-                       .model = std::move(model),
-                       .ranks = ranks};
+  LearntMachine learnt{
+      .measurements = predictor.quality().count, .model = std::move(model), .ranks = ranks};
   learnt.factors = predictor.factors();
   for (double& factor : learnt.factors) factor = std::clamp(factor, 1 / kMostFactor, kMostFactor);
   return learnt;

@@ -93,8 +93,8 @@ class StepTimePredictor {
   RunRates rates_;
   std::function<void()> between_;
   std::map<std::string, std::optional<StepTime>, std::less<>> times_;  ///< by the experiment's key
-  PartFactors factors_;             ///< the factors with which all of times_ were walked
-  std::size_t look_at_ = 4;         ///< the number of measurements at which to check has_moved()
+  PartFactors factors_;      ///< the factors with which all of times_ were walked
+  std::size_t look_at_ = 4;  ///< the number of measurements at which to check has_moved()
   std::vector<Experiment> expected_;
   std::vector<StepTime> expected_times_;  ///< empty: they must be walked
   std::vector<Observation> observations_;

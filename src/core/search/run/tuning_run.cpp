@@ -202,8 +202,8 @@ class Run {
       const auto predictor = taught_predictor(journal_.records(), parts_.group_size);
       if (!predictor) return "";
       if (predictor->quality().count >= kLeastLessons) {
-        keep_machine(parts_.kept_machine, learnt_machine(*predictor, config_.settings.model.name,
-                                                         parts_.group_size));
+        keep_machine(parts_.kept_machine,
+                     learnt_machine(*predictor, config_.settings.model.name, parts_.group_size));
       }
       return quality_text(predictor->quality());
     } catch (const std::exception& fault) {

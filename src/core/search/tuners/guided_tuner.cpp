@@ -94,8 +94,7 @@ Seconds GuidedTuner::give_up_above(std::size_t index) {
   if (!outlook().best) return 0;
   const std::size_t best = *outlook().best;
   const auto log_work = [&](std::size_t i) { return log_speed(metric(), samples(i), 1); };
-  const double margin =
-      std::max(kCannotWin, kErrors * relative_error(*trials().measured(best)));
+  const double margin = std::max(kCannotWin, kErrors * relative_error(*trials().measured(best)));
   return std::exp(belief_.mean(best) + log_work(index) - log_work(best) + margin);
 }
 

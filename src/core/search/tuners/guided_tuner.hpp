@@ -49,7 +49,7 @@ class GuidedTuner final : public PoolTuner {
   bool has_asked_ = false;  ///< the forecaster expects the candidates
   Belief belief_;
   std::optional<Outlook> outlook_;  ///< none since the last record was learnt
-  int given_up_ = 0;  ///< measurements that ended early (Experiment::give_up_above)
+  int given_up_ = 0;                ///< measurements that ended early (Experiment::give_up_above)
 };
 
 }  // namespace dstune

@@ -183,8 +183,8 @@ TuningResult search(const TuningConfig& config, int group_size, Scheduler& sched
       rates = measured_rates(config, group_size, scheduler);
       if (start != kAsRated) log_line("begins with what earlier searches learnt of this machine");
     }
-    return std::make_unique<StepTimeForecaster>(
-        StepTimePredictor(*rates, [&] { scheduler.stay_in_touch(); }, start));
+    return std::make_unique<StepTimeForecaster>(StepTimePredictor(
+        *rates, [&] { scheduler.stay_in_touch(); }, start));
   };
   const auto tuner = make_tuner(parts);
   MachineWatch watch(config.time_budget);

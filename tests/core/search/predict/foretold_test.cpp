@@ -15,7 +15,6 @@ namespace dstune::foretold_test {
 namespace {
 
 using test::TinyExperiment;
-using testing::HasSubstr;
 using testing_support::TemporaryDirectory;
 
 class Foretell : public testing::Test {
@@ -32,7 +31,7 @@ class Foretell : public testing::Test {
   /// Leaves a run in which each step took three times what is estimated.
   void run(const std::string& backend = "cpu") const {
     StepTimePredictor physics(estimated_rates(experiment(1).settings));
-    Journal journal(folder_ / "journal.jsonl", Journal::Mode::create, 
+    Journal journal(folder_ / "journal.jsonl", Journal::Mode::create,
                     {to_json(experiment(1).settings.model), backend, "a machine"});
     for (const std::int64_t micro_batch : {1, 2, 3, 4, 6}) {
       const Experiment done = experiment(micro_batch);

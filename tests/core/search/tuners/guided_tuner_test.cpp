@@ -123,7 +123,8 @@ TEST_F(GuidedTunerTest, SaysHowManyItGaveUp) {
 
   guided.learn(record);
 
-  EXPECT_THAT(guided.remarks(), testing::Contains(HasSubstr("1 configuration took so much longer")));
+  EXPECT_THAT(guided.remarks(),
+              testing::Contains(HasSubstr("1 configuration took so much longer")));
 }
 
 TEST_F(GuidedTunerTest, FillsNoGroupWithWhatHasNoChance) {

@@ -91,9 +91,9 @@ std::string format_experiments(const std::vector<Experiment>& experiments,
     }
     table.add_row(std::move(row));
   }
-  return concat(table.to_string(), foretold == nullptr ? ""
-                                                       : concat("\nSteps as predicted from ",
-                                                                foretold->origin, "\n"));
+  return concat(
+      table.to_string(),
+      foretold == nullptr ? "" : concat("\nSteps as predicted from ", foretold->origin, "\n"));
 }
 
 json::object stage_to_json(const StagePlan& plan) {

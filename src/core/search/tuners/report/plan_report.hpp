@@ -31,8 +31,8 @@ std::string format_plan_table(const TuningConfig& config, int group_size,
 /// @param pool  the pool for add_funnel(); null: there are no search spaces
 std::string format_plan_json(const TuningConfig& config, int group_size,
                              const std::vector<StagePlan>& stages,
-                             const std::vector<Experiment>& experiments,
-                             const Pool* pool = nullptr, const Foretold* foretold = nullptr);
+                             const std::vector<Experiment>& experiments, const Pool* pool = nullptr,
+                             const Foretold* foretold = nullptr);
 
 /// The experiments that format_plan_table() shows: all, or the first of a pool, which may be huge.
 std::vector<Experiment> shown_experiments(const std::vector<Experiment>& experiments,

@@ -60,7 +60,8 @@ TEST(FormatPlanTable, ShowsWhatIsForetoldOfTheFirstExperiments) {
   const auto plan =
       json::parse(format_plan_json(config, 2, stages, experiments, nullptr, &foretold)).as_object();
 
-  EXPECT_THAT(table, ContainsRegex("z1_gas1_tmbspg1 .* 500.0 ms \\| 500.0 ms, 500.0 ms \\| +4.0 \\|"));
+  EXPECT_THAT(table,
+              ContainsRegex("z1_gas1_tmbspg1 .* 500.0 ms \\| 500.0 ms, 500.0 ms \\| +4.0 \\|"));
   EXPECT_THAT(table, ContainsRegex("\\| +- \\| +- \\| +- \\|"));
   EXPECT_THAT(table, HasSubstr("Steps as predicted from 48 measurements in here"));
   const auto& listed = plan.at("experiments").as_array();
