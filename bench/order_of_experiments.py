@@ -6,9 +6,9 @@ usage: order_of_experiments.py PROGRAM FOLDER [--orders 5] [--families gpt2 llam
 
 PROGRAM is dstune-mpi. Each family's configurations run in every order (tuner random, by its seed) within one run each,
 whose workers stay, and each alone in a run of its own, with fresh workers. Each run is made twice: what two runs of one
-order differ by is the machine's. Prints for each configuration the smallest and largest median of a step over all
-that was before it, beside the largest difference of two equal runs, and the page faults of a step, which must
-be the same in all. The machine should do nothing else. Started again it goes on where it was. Exit codes: 0 page faults
+order differ by is the machine's. Prints for each configuration the smallest and largest median of a step over all that was
+before it; the standard deviation from order to order of the mean of equal runs, relative to each run's level, beside what equal runs
+alone would make of it; and the page faults of a step, which must be the same in all. The machine should do nothing else. Started again it goes on where it was. Exit codes: 0 page faults
 are the same everywhere, 1 they are not, or a run failed.
 """
 
@@ -71,24 +71,42 @@ def runs_of(arguments, model):
     return [*orders, fresh]
 
 
+def without_levels(orders):
+    """[[{configuration: logarithm of its median, less the mean of its run's} of each repeat] of each order]."""
+    def centred(found):
+        level = statistics.fmean(math.log(time) for time, _ in found.values())
+        return {key: math.log(time) - level for key, (time, _) in found.items()}
+    return [[centred(repeat) for repeat in order] for order in orders]
+
+
+def variances(key, centred):
+    """Of the mean of a configuration's equal runs: from order to order, and what equal runs alone would make."""
+    between = statistics.variance(statistics.fmean(repeat[key] for repeat in order) for order in centred)
+    equal = statistics.fmean(statistics.variance(repeat[key] for repeat in order) for order in centred) / REPEATS
+    return between, equal
+
+
 def row_of(model, key, orders):
     """What one configuration's times and page faults were: a line of the table."""
     medians = [statistics.fmean(repeat[key][0] for repeat in order) for order in orders]
-    machine = max(abs(math.log(order[0][key][0] / order[1][key][0])) for order in orders)
     faults = [count for order in orders for repeat in order for count in repeat[key][1]]
+    between, equal = variances(key, without_levels(orders))
     return {"name": f"{model} z{key[0]} mb{key[1]}", "least_ms": 1e3 * min(medians), "most_ms": 1e3 * max(medians),
-            "orders": math.log(max(medians) / min(medians)), "machine": machine,
-            "least_faults": min(faults), "most_faults": max(faults)}
+            "between": between, "equal": equal, "least_faults": min(faults), "most_faults": max(faults)}
+
+
+def percent(variance):
+    return f"{100 * math.sqrt(variance):.1f} %"
 
 
 def table_of(rows):
-    lines = ["| configuration | least median (ms) | most | between orders | between equal runs | page faults |",
+    lines = ["| configuration | least median (ms) | most | between orders | expected of equal runs | page faults |",
              "| --- | ---: | ---: | ---: | ---: | ---: |"]
     for row in rows:
         faults = f"{row['least_faults']:,}" + (f" to {row['most_faults']:,}"
                                                if row["most_faults"] > row["least_faults"] else "")
-        lines.append(f"| {row['name']} | {row['least_ms']:.1f} | {row['most_ms']:.1f} | {100 * row['orders']:.1f} % | "
-                     f"{100 * row['machine']:.1f} % | {faults} |")
+        lines.append(f"| {row['name']} | {row['least_ms']:.1f} | {row['most_ms']:.1f} | {percent(row['between'])} | "
+                     f"{percent(row['equal'])} | {faults} |")
     return lines
 
 
@@ -117,9 +135,9 @@ def main():
         return 1
     print("\n".join(table_of(rows)))
     differ = [row["name"] for row in rows if row["most_faults"] - row["least_faults"] > SAME_FAULTS]
-    further = sum(row["orders"] > row["machine"] for row in rows)
-    print(f"\n{len(rows)} configurations; page faults that depend on the order: {', '.join(differ) or 'none'}; "
-          f"{further} whose medians are further apart between orders than between equal runs.")
+    between, equal = (statistics.fmean(row[which] for row in rows) for which in ("between", "equal"))
+    print(f"\n{len(rows)} configurations; page faults that depend on the order: {', '.join(differ) or 'none'}; the medians of "
+          f"equal runs differ by {percent(between)} between orders, where equal runs alone make {percent(equal)}.")
     return 1 if differ else 0
 
 

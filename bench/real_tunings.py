@@ -65,6 +65,12 @@ def regret(sweeps, name):
     return best / mean_speed(sweeps, name) - 1
 
 
+def simple_order(name):
+    """The lowest stage first, of it the largest micro-batch."""
+    stage, batch = map(int, re.match(r"z(\d)_tmbspg(\d+)", name).groups())
+    return stage, -batch
+
+
 def measure(arguments, model):
     sweeps, tunings = [], []
     for number in range(max(arguments.sweeps, arguments.runs)):
@@ -79,6 +85,8 @@ def measure(arguments, model):
 def show(model, sweeps, tunings):
     speeds = [speeds for speeds, _ in sweeps]
     lost = [regret(speeds, each["best"]) for each in tunings]
+    anyone = statistics.fmean(regret(speeds, name) for name in speeds[0])
+    largest = regret(speeds, min(speeds[0], key=simple_order))
     single = [regret(speeds, max(sweep, key=sweep.get)) for sweep in speeds]
     agreed = [sum(best == each["best"] or best in each["ties"] for each in tunings)
               for best in {each["best"] for each in tunings}]
@@ -92,7 +100,7 @@ def show(model, sweeps, tunings):
           f"{100 * statistics.fmean(lost):.1f} % | {sum(each <= 0.01 for each in lost)} | {100 * max(lost):.1f} % | "
           f"{100 * statistics.fmean(single):.1f} % | "
           f"{mean['searched']:.0f} + {mean['repeated']:.0f} | {time:.0f} s | {per_sweep:.0f} s | {100 * share:.0f} % | "
-          f"{mean['any_better']:.0f} % |")
+          f"{mean['any_better']:.0f} % | {100 * anyone:.1f} % | {100 * largest:.1f} % |")
 
 
 def parse():
@@ -110,8 +118,8 @@ def main():
     arguments = parse()
     found = {model: measure(arguments, model) for model in arguments.families}
     print("| model | configurations | one sweep's noise | one optimum or a named tie in | regret | within 1 % | worst "
-          "| one sweep's fastest | measured + repeated | time | a sweep's | of it in measured steps | said to be left |")
-    print("| --- |" + " ---: |" * 12)
+          "| one sweep's fastest | measured + repeated | time | a sweep's | of it in measured steps | said to be left | random | largest micro-batch of the lowest stage |")
+    print("| --- |" + " ---: |" * 14)
     for model, (sweeps, tunings) in found.items():
         show(model, sweeps, tunings)
 

@@ -22,7 +22,7 @@ double score_of(const Table& table, const Record& record) {
 
 Record with_noise(Record record, const Noise& noise, Luck& luck) {
   auto* measured = std::get_if<Measured>(&record.outcome);
-  if (measured == nullptr || noise.sd <= 0) return record;
+  if (measured == nullptr) return record;
   const double factor = luck.next();
   measured->step_time.median *= factor;
   measured->samples_per_s /= factor;

@@ -61,17 +61,16 @@ int print_plan(const CommandLine& options) {
   for (const auto& note : plan.config.notes) log_line(note);
   const int group_size = plan.machine.group_size;
   const Pool* const pool = plan.pool ? &*plan.pool : nullptr;
-  const Document document{
-      [&] {
-        const auto foretold = foretell(plan.config, shown_experiments(plan.experiments, pool));
-        return format_plan_table(plan.config, group_size, plan.stages, plan.experiments, pool,
-                                 foretold ? &*foretold : nullptr);
-      },
-      [&] {
-        const auto foretold = foretell(plan.config, plan.experiments);
-        return format_plan_json(plan.config, group_size, plan.stages, plan.experiments, pool,
-                                foretold ? &*foretold : nullptr);
-      }};
+  const auto foretold = foretell(plan.config, shown_experiments(plan.experiments, pool));
+  const Foretold* const steps = foretold ? &*foretold : nullptr;
+  const Document document{[&] {
+                            return format_plan_table(plan.config, group_size, plan.stages,
+                                                     plan.experiments, pool, steps);
+                          },
+                          [&] {
+                            return format_plan_json(plan.config, group_size, plan.stages,
+                                                    plan.experiments, pool, steps);
+                          }};
   print(format_as(options.format, document));
   if (fits(plan)) return exit_found;
   log_error(kNothingFits);

@@ -112,6 +112,7 @@ class ProgramTest(unittest.TestCase):
         self.directory = pathlib.Path(tempfile.mkdtemp(prefix="dstune-e2e-"))
         self.addCleanup(shutil.rmtree, self.directory, ignore_errors=True)
         self.results = self.directory / "autotuning_results"
+        shutil.rmtree(CACHE, ignore_errors=True)  # no test begins with what another left
 
     def run_command(self, command, stdin=None):
         source = {"stdin": subprocess.DEVNULL} if stdin is None else {"input": stdin}

@@ -140,7 +140,9 @@ std::optional<Record> Journal::find(const Experiment& experiment) const {
   const std::string key = experiment.key();
   if (const auto found = finished_.find(key); found != finished_.end()) {
     Record record = records_[found->second];
+    const Seconds give_up_above = record.experiment.give_up_above;
     record.experiment = experiment;
+    record.experiment.give_up_above = give_up_above;  // that with which it was measured
     return record;
   }
   const auto crashed = crashes_.find(key);

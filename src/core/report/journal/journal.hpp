@@ -89,7 +89,7 @@ class Journal {
   /// The result of an equal experiment (Experiment::key()) of this or an earlier run that need not
   /// be repeated: Measured, OutOfMemory, Skipped, Failed other than worker_lost and wrong_sums;
   /// also Failed{quarantined} if it was running in two crashes of the whole run. Its experiment is
-  /// `experiment`, whatever name it ran under.
+  /// `experiment`, whatever name it ran under, with the recorded give_up_above.
   std::optional<Record> find(const Experiment& experiment) const;
 
   /// Whether find() has what it says of this experiment from a record, and not from crashes alone.

@@ -1,10 +1,10 @@
 #include "core/search/predict/foretold.hpp"
 
 #include <algorithm>
+#include <exception>
 #include <stdexcept>
 #include <variant>
 
-#include "core/base/error.hpp"
 #include "core/base/log.hpp"
 #include "core/base/text.hpp"
 #include "core/report/journal/journal_file.hpp"
@@ -16,17 +16,12 @@ namespace {
 
 std::vector<Record> records_of_run(const TuningConfig& config) {
   const std::string path = concat(config.autotuning.results_dir, "/journal.jsonl");
-  try {
-    const auto lines = read_journal_file(path);
-    if (!lines) return {};
-    JournalContent journal = read_own_journal(*lines, path);
-    for (const auto& warning : describe_damage(journal, path)) log_warning(warning);
-    const bool is_alike = journal.identity && journal.identity->backend == config.settings.backend;
-    return is_alike ? std::move(journal.records) : std::vector<Record>();
-  } catch (const Error& fault) {  // a plan needs no journal
-    log_warning(concat("no step times are predicted: ", fault.what()));
-    return {};
-  }
+  const auto lines = read_journal_file(path);
+  if (!lines) return {};
+  JournalContent journal = read_own_journal(*lines, path);
+  for (const auto& warning : describe_damage(journal, path)) log_warning(warning);
+  const bool is_alike = journal.identity && journal.identity->backend == config.settings.backend;
+  return is_alike ? std::move(journal.records) : std::vector<Record>();
 }
 
 bool is_lesson(const Record& record, int ranks) {
@@ -34,17 +29,13 @@ bool is_lesson(const Record& record, int ranks) {
          std::holds_alternative<Measured>(record.outcome);
 }
 
-}  // namespace
-
-std::optional<Foretold> foretell(const TuningConfig& config,
-                                 const std::vector<Experiment>& experiments) {
-  if (experiments.empty()) return std::nullopt;
+std::optional<Foretold> foretell_from(const std::vector<Record>& records,
+                                      const TuningConfig& config,
+                                      const std::vector<Experiment>& experiments) {
   const int ranks = experiments.front().ranks;
-  const std::vector<Record> records = records_of_run(config);
   const auto lessons =
       std::ranges::count_if(records, [&](const Record& each) { return is_lesson(each, ranks); });
-  if (lessons == 0) return std::nullopt;
-  auto predictor = taught_predictor(records, ranks);
+  auto predictor = lessons == 0 ? std::nullopt : taught_predictor(records, ranks);
   if (!predictor) return std::nullopt;
   predictor->walk_ahead(experiments);
   Foretold foretold{concat(lessons, lessons == 1 ? " measurement in " : " measurements in ",
@@ -58,6 +49,19 @@ std::optional<Foretold> foretell(const TuningConfig& config,
     }
   }
   return foretold;
+}
+
+}  // namespace
+
+std::optional<Foretold> foretell(const TuningConfig& config,
+                                 const std::vector<Experiment>& experiments) {
+  if (experiments.empty()) return std::nullopt;
+  try {
+    return foretell_from(records_of_run(config), config, experiments);
+  } catch (const std::exception& fault) {  // a plan needs no journal
+    log_warning(concat("no step times are predicted: ", fault.what()));
+    return std::nullopt;
+  }
 }
 
 std::string foretold_text(const Prediction& prediction) {

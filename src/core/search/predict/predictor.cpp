@@ -16,10 +16,23 @@ namespace {
 
 std::string key_of(Experiment experiment) {
   experiment.repetition = 0;
+  experiment.is_reference = false;
   return experiment.key();
 }
 
 }  // namespace
+
+bool was_given_up(const Experiment& experiment, const Measured& measured) {
+  return experiment.give_up_above > 0 && measured.steps < experiment.settings.measure_steps;
+}
+
+double error_of(const Experiment& experiment, const Measured& measured) {
+  if (!was_given_up(experiment, measured)) return relative_error(measured);
+  constexpr double kLeastNoisePercent = 5;  // two steps may be alike by chance
+  Measured noisy = measured;
+  noisy.step_time.noise_percent = std::max(noisy.step_time.noise_percent, kLeastNoisePercent);
+  return relative_error(noisy);
+}
 
 PredictionInterval interval_of(const Prediction& prediction) {
   const double factor = std::exp(kInside90 * prediction.relative_sd);
@@ -110,7 +123,7 @@ void StepTimePredictor::learn(const Experiment& experiment, const Measured& meas
   const auto group = groups_.emplace(key, static_cast<int>(groups_.size())).first->second;
   observations_.push_back({.dry = *time,
                            .measured = typical_step_time(measured),
-                           .relative_noise = relative_error(measured),
+                           .relative_noise = error_of(experiment, measured),
                            .group = group});
   experiments_.push_back(experiment);
   const bool looks = rates_.overlaps() && observations_.size() >= look_at_;

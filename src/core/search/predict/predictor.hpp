@@ -31,6 +31,13 @@ struct PredictionInterval {
 };
 PredictionInterval interval_of(const Prediction& prediction);
 
+/// Whether only the first steps were measured, since it could not win (Experiment::give_up_above).
+bool was_given_up(const Experiment& experiment, const Measured& measured);
+
+/// relative_error(); of a measurement that was given up at least what steps that vary by 5 % leave
+/// open.
+double error_of(const Experiment& experiment, const Measured& measured);
+
 /// Predicts step times, and predicts the same after the same calls in the same order. All
 /// experiments are of one run: same model, ranks and machine.
 class StepTimePredictor {

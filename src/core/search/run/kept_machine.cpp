@@ -11,6 +11,11 @@
 #include "core/config/host/find_host_profile.hpp"
 
 namespace dstune {
+namespace {
+
+constexpr Bytes kMostBytes = 1 << 16;
+
+}  // namespace
 
 std::filesystem::path kept_machine_path(const std::filesystem::path& cache,
                                         std::string_view backend, std::string_view device) {
@@ -20,9 +25,10 @@ std::filesystem::path kept_machine_path(const std::filesystem::path& cache,
 
 std::optional<LearntMachine> read_kept_machine(const std::filesystem::path& path) {
   std::error_code ignored;
-  if (path.empty() || !std::filesystem::exists(path, ignored)) return std::nullopt;
+  if (path.empty() || !std::filesystem::is_regular_file(path, ignored)) return std::nullopt;
   try {
-    return learnt_machine_from_json(parse_json(read_text_file(path.string())).as_object());
+    return learnt_machine_from_json(
+        parse_json(read_text_file(path.string(), kMostBytes)).as_object());
   } catch (const std::exception&) {
     log_warning(concat(path.string(), " is left aside: it is not what a search has learnt of a ",
                        "machine; the next search that ends well writes it anew"));

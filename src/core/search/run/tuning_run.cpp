@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <filesystem>
+#include <optional>
 #include <set>
 #include <utility>
 
@@ -165,7 +166,9 @@ class Run {
                                result.model_info.activation_bytes_per_micro_batch});
     auto remarks = result_remarks(result, config_.autotuning.metric);
     for (const auto& fault : preflight_.slow_connections) remarks.push_back(fault);
-    const auto command = results_.finish(results_of(result, remarks));
+    const auto predictor = taught();
+    const auto command = results_.finish(results_of(result, remarks, predictor));
+    if (!result.stopped && predictor) keep_learnt(*predictor);
     RunStatus status = final_status(result, journal_.now());
     if (parts_.options.run && status.state == RunState::found) leave_training_command(command);
     print_table(result, remarks, status);
@@ -174,11 +177,12 @@ class Run {
     return status.exit_code;
   }
 
-  RunResults results_of(const TuningResult& result, const std::vector<std::string>& remarks) const {
+  RunResults results_of(const TuningResult& result, const std::vector<std::string>& remarks,
+                        const std::optional<StepTimePredictor>& predictor) const {
     auto notes = config_.notes;
     notes.insert(notes.end(), remarks.begin(), remarks.end());
     if (!preflight_.summary.empty()) notes.push_back(concat("preflight: ", preflight_.summary));
-    const std::string quality = learn_machine();
+    const std::string quality = predictor ? quality_text(predictor->quality()) : "";
     if (!quality.empty()) notes.push_back(quality);
     const CommandLine& options = parts_.options;
     return {result.records,
@@ -196,20 +200,22 @@ class Run {
             result.predictions};
   }
 
-  /// Keeps what the run has learnt of the machine. @returns how well it predicts
-  std::string learn_machine() const {
+  /// A predictor that has learnt all that was measured; none if nothing was, or if it cannot be.
+  std::optional<StepTimePredictor> taught() const {
     try {
-      const auto predictor = taught_predictor(journal_.records(), parts_.group_size);
-      if (!predictor) return "";
-      if (predictor->quality().count >= kLeastLessons) {
-        keep_machine(parts_.kept_machine,
-                     learnt_machine(*predictor, config_.settings.model.name, parts_.group_size));
-      }
-      return quality_text(predictor->quality());
+      return taught_predictor(journal_.records(), parts_.group_size);
     } catch (const std::exception& fault) {
       log_warning(concat("how well step times were predicted cannot be said: ", fault.what()));
-      return "";
+      return std::nullopt;
     }
+  }
+
+  /// What was learnt is relative to the machine's rates, so that these must have been measured.
+  void keep_learnt(const StepTimePredictor& predictor) const {
+    const bool is_measured = run_rates(journal_.records(), parts_.group_size).has_value();
+    if (!is_measured || predictor.quality().count < kLeastLessons) return;
+    keep_machine(parts_.kept_machine,
+                 learnt_machine(predictor, config_.settings.model.name, parts_.group_size));
   }
 
   // The results are on the disk by then, so that a failure to print them does not end the run.

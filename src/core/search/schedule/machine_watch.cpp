@@ -63,6 +63,7 @@ Experiment MachineWatch::reference() {
   ++references_;
   experiment.repetition = references_;
   experiment.is_reference = true;
+  experiment.give_up_above = 0;
   experiment.name += concat("_reference", references_);
   return experiment;
 }

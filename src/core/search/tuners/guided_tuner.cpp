@@ -8,6 +8,7 @@
 #include "core/base/text.hpp"
 #include "core/search/predict/chances.hpp"
 #include "core/search/predict/likeness.hpp"
+#include "core/search/predict/predictor.hpp"
 #include "core/search/tuners/tuner_table.hpp"
 
 namespace dstune {
@@ -22,14 +23,6 @@ constexpr double kNearLimit = 0.9;
 /// differ by 5 % on a machine with other users, and two steps of a run by about as much.
 constexpr double kCannotWin = 0.2;
 constexpr double kErrors = 4;
-/// By how much, in percent, the steps of a run vary of which only the first were measured, or more:
-/// these may be alike by chance.
-constexpr double kNoiseOfGivenUp = 5;
-
-bool was_given_up(const Experiment& experiment, const Measured& measured) {
-  return experiment.give_up_above > 0 && measured.steps < experiment.settings.measure_steps;
-}
-
 }  // namespace
 
 GuidedTuner::GuidedTuner(const TuningConfig& config, int group_size, Pool pool,
@@ -55,14 +48,11 @@ void GuidedTuner::take_in(const Record& record) {
   outlook_.reset();
   const auto* measured = std::get_if<Measured>(&record.outcome);
   if (measured == nullptr || !(typical_step_time(*measured) > 0)) return;
-  Measured heard = *measured;
-  if (was_given_up(record.experiment, heard)) {
-    ++given_up_;
-    heard.step_time.noise_percent = std::max(heard.step_time.noise_percent, kNoiseOfGivenUp);
-  }
-  forecaster_->learn(record.experiment, heard);
-  belief_.tell(trials().index_of(record.experiment.name), std::log(typical_step_time(heard)),
-               relative_error(heard));
+  if (was_given_up(record.experiment, *measured)) ++given_up_;
+  slowed_ = record.slowed;
+  forecaster_->learn(record.experiment, *measured);
+  belief_.tell(trials().index_of(record.experiment.name), std::log(typical_step_time(*measured)),
+               error_of(record.experiment, *measured));
 }
 
 std::vector<PhysicsGuess> GuidedTuner::physics() {
@@ -94,8 +84,11 @@ Seconds GuidedTuner::give_up_above(std::size_t index) {
   if (!outlook().best) return 0;
   const std::size_t best = *outlook().best;
   const auto log_work = [&](std::size_t i) { return log_speed(metric(), samples(i), 1); };
+  // What is measured now may take longer than the best did for reasons that are not its own.
+  const double slower = std::max(1.0, slowed_ / trials().record(best).slowed);
   const double margin = std::max(kCannotWin, kErrors * relative_error(*trials().measured(best)));
-  return std::exp(belief_.mean(best) + log_work(index) - log_work(best) + margin);
+  return std::exp(belief_.mean(best) + log_work(index) - log_work(best) + margin +
+                  std::log(slower));
 }
 
 bool GuidedTuner::has_learnt_enough() const { return trials().measurements() >= kLeastMeasured; }

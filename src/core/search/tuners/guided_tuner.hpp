@@ -50,6 +50,7 @@ class GuidedTuner final : public PoolTuner {
   Belief belief_;
   std::optional<Outlook> outlook_;  ///< none since the last record was learnt
   int given_up_ = 0;                ///< measurements that ended early (Experiment::give_up_above)
+  double slowed_ = 1;               ///< Record::slowed of the last that was measured
 };
 
 }  // namespace dstune

@@ -179,12 +179,13 @@ TuningResult search(const TuningConfig& config, int group_size, Scheduler& sched
   };
   auto parts = default_parts(config, group_size, result.stages, predictor, dry_run);
   parts.make_forecaster = [&] {
-    if (!rates) {
-      rates = measured_rates(config, group_size, scheduler);
-      if (start != kAsRated) log_line("begins with what earlier searches learnt of this machine");
-    }
+    if (!rates) rates = measured_rates(config, group_size, scheduler);
+    // What was learnt is relative to measured rates.
+    const bool is_measured = *rates != RunRates(estimated_rates(config.settings));
+    const PartFactors& factors = is_measured ? start : kAsRated;
+    if (factors != kAsRated) log_line("begins with what earlier searches learnt of this machine");
     return std::make_unique<StepTimeForecaster>(StepTimePredictor(
-        *rates, [&] { scheduler.stay_in_touch(); }, start));
+        *rates, [&] { scheduler.stay_in_touch(); }, factors));
   };
   const auto tuner = make_tuner(parts);
   MachineWatch watch(config.time_budget);

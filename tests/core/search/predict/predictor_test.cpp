@@ -110,6 +110,32 @@ TEST(StepTimePredictor, ARepetitionIsTheSameStep) {
   EXPECT_EQ(predictor.predict(again), predictor.predict(all.front()));
 }
 
+TEST(StepTimePredictor, AReferenceIsTheSameStep) {
+  Experiment reference = experiments().front();
+  StepTimePredictor predictor(sim_rates());
+  predictor.learn(reference, lasting(2));
+  reference.is_reference = true;
+  reference.repetition = 1;
+  predictor.learn(reference, lasting(2));
+
+  EXPECT_FALSE(predictor.without_own(experiments().front())) << "nothing else is known";
+}
+
+TEST(ErrorOf, TwoStepsThatAreAlikeProveLittle) {
+  Experiment experiment = experiments().front();
+  experiment.settings.measure_steps = 5;
+  Measured two = lasting(1);
+  two.steps = 2;
+  EXPECT_EQ(error_of(experiment, two), 0);
+
+  experiment.give_up_above = 0.5;
+
+  EXPECT_NEAR(error_of(experiment, two), 0.044, 0.001);
+  EXPECT_EQ(error_of(experiment, lasting(1)) > 0, true) << "three of five steps";
+  two.steps = 5;
+  EXPECT_EQ(error_of(experiment, two), 0) << "it was not given up";
+}
+
 std::vector<Experiment> overlapping_experiments() {
   ModelSpec model;
   model.num_layers = 3;

@@ -1,7 +1,9 @@
 #include "core/search/run/tuning_run.hpp"
 
 #include <filesystem>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -14,7 +16,9 @@
 #include "core/base/files/exit_code.hpp"
 #include "core/base/files/file.hpp"
 #include "core/base/json_parser.hpp"
+#include "core/base/text.hpp"
 #include "core/report/files/status_file.hpp"
+#include "core/search/predict/run_rates.hpp"
 #include "tests/core/search/feasibility/machine_support.hpp"
 #include "tests/support/simulated_machine.hpp"
 #include "tests/support/temporary_directory.hpp"
@@ -22,6 +26,7 @@
 namespace dstune::tuning_run_test {
 namespace {
 
+using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::Not;
 using testing::StartsWith;
@@ -70,8 +75,13 @@ class TuningRunTest : public testing::Test {
     return options;
   }();
   SimulatedMachine machine_;
-  ScriptedPool pool_{workers_on("node", 1, 2),
-                     [this](const Experiment& experiment) { return machine_.run(experiment); }};
+  ScriptedPool pool_{workers_on("node", 1, 2), [this](const Experiment& experiment) {
+                       if (!rates_ || !experiment.measures_machine) return machine_.run(experiment);
+                       Measured measured;
+                       measured.machine_rates = rates_;
+                       return Outcome(measured);
+                     }};
+  std::optional<MachineRates> rates_;  ///< that groups measure; none: they measure none
   std::string printed_;
   Surroundings surroundings_{
       .mpi = "some MPI",
@@ -136,22 +146,79 @@ TEST_F(TuningRunTest, IsProvisionalWhenInterrupted) {
   EXPECT_FALSE(std::filesystem::exists(path("ds_config_optimal.json")));
 }
 
-TEST_F(TuningRunTest, LeavesWhatItLearntOfTheMachineToTheNextSearch) {
-  surroundings_.cache_folder = directory_ / "cache";
-  std::string input(kInput);
-  input.replace(input.find("[1, 2]"), 6, "[1, 2, 3, 4]");
-  write_file_atomically(options_.config_path, input, Durability::process_crash);
-  EXPECT_EQ(run(), exit_found);
-  EXPECT_THAT(read_text_file(path("journal.jsonl")), Not(HasSubstr("\"learnt\"")));
+/// What a run writes to its log.
+std::string log_of(const std::function<int()>& run) {
+  testing::internal::CaptureStderr();
+  const int code = run();
+  const std::string log = testing::internal::GetCapturedStderr();
+  EXPECT_EQ(code, exit_found) << log;
+  return log;
+}
 
+class LearntTest : public TuningRunTest {
+ protected:
+  LearntTest() {
+    surroundings_.cache_folder = directory_ / "cache";
+    RunSettings settings;
+    settings.backend = "cpu";
+    rates_ = estimated_rates(settings);
+    rates_->launch *= 2;
+    write("guided");
+  }
+
+  void write(const std::string& tuner, const std::string& more = "") const {
+    std::string input(kInput);
+    input.replace(input.find("[1, 2]"), 6, "[1, 2, 3, 4]");
+    input.replace(input.find("\"fast\""), 6, concat("\"", tuner, R"(", "preflight": false)", more));
+    write_file_atomically(options_.config_path, input, Durability::process_crash);
+  }
+  std::string log() {
+    return log_of([this] { return run(); });
+  }
+  std::vector<std::string> begun() const {
+    std::vector<std::string> lines;
+    for (const auto& line : split(read_text_file(path("journal.jsonl")), '\n')) {
+      if (line.find("\"type\":\"run\"") != std::string::npos) lines.push_back(line);
+    }
+    return lines;
+  }
+  std::filesystem::path kept() const { return surroundings_.cache_folder / "machines"; }
+
+  static constexpr const char* kBegins = "begins with what earlier searches learnt";
+};
+
+TEST_F(LearntTest, OneSearchBeginsWithWhatTheOneBeforeLearnt) {
+  EXPECT_THAT(log(), Not(HasSubstr(kBegins)));
   options_.overwrite = true;
-  EXPECT_EQ(run(), exit_found);
-  EXPECT_THAT(read_text_file(path("journal.jsonl")), HasSubstr("\"learnt\":{\"factors\""));
 
-  input.replace(input.find("\"tuner\""), 0, "\"learnt\": false, ");
-  write_file_atomically(options_.config_path, input, Durability::process_crash);
-  EXPECT_EQ(run(), exit_found);
-  EXPECT_THAT(read_text_file(path("journal.jsonl")), Not(HasSubstr("\"learnt\"")));
+  EXPECT_THAT(log(), HasSubstr(kBegins));
+  EXPECT_THAT(begun(), ElementsAre(HasSubstr("\"learnt\":{\"factors\"")));
+
+  write("guided", R"(, "learnt": false)");
+  EXPECT_THAT(log(), Not(HasSubstr(kBegins)));
+  EXPECT_THAT(begun(), ElementsAre(Not(HasSubstr("\"learnt\""))));
+}
+
+TEST_F(LearntTest, AContinuedSearchGoesOnWithWhatItBeganWith) {
+  log();
+  options_.overwrite = false;
+  options_.resume = true;
+
+  EXPECT_THAT(log(), Not(HasSubstr(kBegins))) << "it began with nothing";
+}
+
+TEST_F(LearntTest, ASearchThatMeasuredNoRatesTeachesNothing) {
+  write("fast");
+  log();
+
+  EXPECT_FALSE(std::filesystem::exists(kept()));
+}
+
+TEST_F(LearntTest, ASearchThatWasStoppedTeachesNothing) {
+  surroundings_.interrupted = [this] { return pool_.starts().size() > 7; };
+  EXPECT_EQ(run(), exit_interrupted);
+
+  EXPECT_FALSE(std::filesystem::exists(kept()));
 }
 
 TEST_F(TuningRunTest, MeasuresNothingAgainThatIsInTheJournal) {

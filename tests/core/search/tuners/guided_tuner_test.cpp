@@ -111,6 +111,18 @@ TEST_F(GuidedTunerTest, AgainstANoisyBestGivesUpLater) {
   EXPECT_GT(guided.next(1)[0].give_up_above, 1.6);
 }
 
+TEST_F(GuidedTunerTest, GivesUpLaterWhereTheMachineBecameSlower) {
+  rows_ = {
+      {"best", 1, 1, 1, {1, 0.5}}, {"other", 1, 1.5, 1, {2, 0.5}}, {"third", 1, 2, 1, {2, 0.5}}};
+  auto guided = tuner();
+  guided.learn(testing_support::make_record(guided.next(1)[0], 1, 0));
+  auto record = testing_support::make_record(guided.next(1)[0], 1.5, 1);
+  record.slowed = 1.3;
+  guided.learn(record);
+
+  EXPECT_NEAR(guided.next(1)[0].give_up_above, 1.3 * 1.22, 0.03);
+}
+
 TEST_F(GuidedTunerTest, SaysHowManyItGaveUp) {
   rows_ = {{"best", 1, 1, 1, {1, 0.5}}, {"other", 1, 1.5, 1, {2, 0.5}}};
   auto guided = tuner();
