@@ -150,7 +150,7 @@ TEST_F(TuningRunTest, IsProvisionalWhenInterrupted) {
 std::string log_of(const std::function<int()>& run) {
   testing::internal::CaptureStderr();
   const int code = run();
-  const std::string log = testing::internal::GetCapturedStderr();
+  std::string log = testing::internal::GetCapturedStderr();
   EXPECT_EQ(code, exit_found) << log;
   return log;
 }
