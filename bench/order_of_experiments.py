@@ -8,20 +8,18 @@ PROGRAM is dstune-mpi. Each family's configurations run in every order (tuner ra
 whose workers stay, and each alone in a run of its own, with fresh workers. Each run is made twice: what two runs of one
 order differ by is the machine's. Prints for each configuration the smallest and largest median of a step over all that was
 before it; the standard deviation from order to order of the mean of equal runs, relative to each run's level, beside what equal runs
-alone would make of it; and the page faults of a step, which must be the same in all. The machine should do nothing else. Started again it goes on where it was. Exit codes: 0 page faults
-are the same everywhere, 1 they are not, or a run failed.
+alone would make of it; and the page faults of a step, which must be the same in all. The machine should do nothing else. Started
+again it goes on where it was. Exit codes: 0 page faults are the same everywhere, 1 they are not, or a run failed.
 """
 
 import argparse
-import json
 import math
 import pathlib
 import statistics
-import subprocess
 import sys
 
-from measure_space import NO_END, launch
-from small_spaces import MODELS, finished
+from measure_space import NO_END
+from small_spaces import MODELS, finished, run
 
 REPEATS = 2
 SAME_FAULTS = 256  # what the buffers of MPI make that a worker touches for the first time
@@ -40,12 +38,7 @@ def config_of(model, micro_batches, accumulation, stages, seed):
 
 def measured(arguments, name, config):
     """{(stage, micro-batch): (median of a step in s, page faults of each rank)} of one run."""
-    folder = arguments.folder / name
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / "config.json"
-    path.write_text(json.dumps(config, indent=1), encoding="utf-8")
-    if launch(arguments, "--results-dir", str(folder / "results"), "--resume", str(path), stdout=subprocess.DEVNULL) != 0:
-        raise RuntimeError(f"{name} failed")
+    folder = run(arguments, name, config)
     found = {}
     for line in finished(folder / "results"):
         if line["experiment"]["repetition"] == 0:
@@ -86,11 +79,11 @@ def variances(key, centred):
     return between, equal
 
 
-def row_of(model, key, orders):
+def row_of(model, key, orders, centred):
     """What one configuration's times and page faults were: a line of the table."""
     medians = [statistics.fmean(repeat[key][0] for repeat in order) for order in orders]
     faults = [count for order in orders for repeat in order for count in repeat[key][1]]
-    between, equal = variances(key, without_levels(orders))
+    between, equal = variances(key, centred)
     return {"name": f"{model} z{key[0]} mb{key[1]}", "least_ms": 1e3 * min(medians), "most_ms": 1e3 * max(medians),
             "between": between, "equal": equal, "least_faults": min(faults), "most_faults": max(faults)}
 
@@ -129,7 +122,8 @@ def main():
     try:
         for model in arguments.families:
             orders = runs_of(arguments, model)
-            rows += [row_of(model, key, orders) for key in sorted(orders[0][0])]
+            centred = without_levels(orders)
+            rows += [row_of(model, key, orders, centred) for key in sorted(orders[0][0])]
     except RuntimeError as fault:
         print(f"order_of_experiments.py: {fault}", file=sys.stderr)
         return 1

@@ -12,14 +12,11 @@ interval is that of their own median. The machine should do nothing else. Starte
 
 import argparse
 import collections
-import json
 import math
 import pathlib
 import statistics
-import sys
 
-from measure_space import launch
-from small_spaces import exhaustive
+from small_spaces import exhaustive, run
 
 CONFIGURATIONS = {"/zero_optimization/reduce_bucket_size": ["4*h*h"], "/zero_optimization/overlap_comm": [False],
                   "/zero_optimization/contiguous_gradients": [True]}
@@ -41,17 +38,11 @@ def table_of(log):
     return [(name, int(runs), float(step), float(half)) for name, runs, step, half in rows]
 
 
-def run(arguments, number):
-    folder = arguments.folder / str(number)
-    log = folder / "log"
-    folder.mkdir(parents=True, exist_ok=True)
+def printed(arguments, number):
+    """The table of a run, which is made again unless it had ended."""
+    log = arguments.folder / str(number) / "log"
     if not log.exists() or "\nbest: " not in log.read_text(encoding="utf-8"):
-        path = folder / "config.json"
-        path.write_text(json.dumps(config_of(number + 1), indent=1), encoding="utf-8")
-        with open(log, "w", encoding="utf-8") as output:
-            if launch(arguments, "--results-dir", str(folder / "results"), "--overwrite", str(path),
-                      stdout=output, stderr=output) != 0:
-                sys.exit(f"real_coverage.py: run {number} failed, see {log}")
+        run(arguments, str(number), config_of(number + 1), "--overwrite")
     return table_of(log.read_text(encoding="utf-8"))
 
 
@@ -66,7 +57,7 @@ def parse():
 
 def main():
     arguments = parse()
-    tables = [run(arguments, number) for number in range(arguments.runs)]
+    tables = [printed(arguments, number) for number in range(arguments.runs)]
     levels = [statistics.fmean(math.log(step) for _, _, step, _ in table) for table in tables]
     all_levels = statistics.fmean(levels)
     print(f"levels of the runs (%): {', '.join(f'{100 * (level - all_levels):.1f}' for level in levels)}")

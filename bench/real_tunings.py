@@ -15,23 +15,8 @@ import json
 import pathlib
 import re
 import statistics
-import sys
 
-from measure_space import launch
-from small_spaces import MODELS, exhaustive, finished, level, samples_per_s, tuning
-
-
-def run(arguments, name, config):
-    """The folder of the results of one run, which is made if it was not."""
-    folder = arguments.folder / name
-    folder.mkdir(parents=True, exist_ok=True)
-    path = folder / "config.json"
-    path.write_text(json.dumps(config, indent=1), encoding="utf-8")
-    results = folder / "results"
-    with open(folder / "log", "w", encoding="utf-8") as log:
-        if launch(arguments, "--results-dir", str(results), "--resume", str(path), stdout=log, stderr=log) != 0:
-            sys.exit(f"real_tunings.py: {name} failed, see {folder / 'log'}")
-    return results
+from small_spaces import MODELS, exhaustive, finished, level, run, samples_per_s, tuning
 
 
 def read_tuning(results):
@@ -75,9 +60,9 @@ def measure(arguments, model):
     sweeps, tunings = [], []
     for number in range(max(arguments.sweeps, arguments.runs)):
         if number * arguments.sweeps // arguments.runs >= len(sweeps) and len(sweeps) < arguments.sweeps:
-            sweeps.append(sweep_of(run(arguments, f"{model}/sweep{len(sweeps)}", exhaustive(model, len(sweeps) + 1))))
+            sweeps.append(sweep_of(run(arguments, f"{model}/sweep{len(sweeps)}", exhaustive(model, len(sweeps) + 1)) / "results"))
         if number < arguments.runs:
-            tunings.append(read_tuning(run(arguments, f"{model}/{number}", tuning(model, "guided", seed=number + 1))))
+            tunings.append(read_tuning(run(arguments, f"{model}/{number}", tuning(model, "guided", seed=number + 1)) / "results"))
             print(f"{model} {number}: {tunings[-1]}", flush=True)
     return sweeps, tunings
 

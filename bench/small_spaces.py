@@ -3,7 +3,7 @@
 import json
 import statistics
 
-from measure_space import NO_END
+from measure_space import NO_END, launch
 
 SIZES = {"vocab_size": 4096, "hidden_size": 128, "num_hidden_layers": 4, "num_attention_heads": 4,
          "max_position_embeddings": 128, "intermediate_size": 512}
@@ -35,6 +35,18 @@ def tuning(model, tuner, space=None, seed=1, **autotuning):
 def exhaustive(model, seed, **changes):
     """Every configuration once, in an order of its own."""
     return tuning(model, "random", seed=seed, tuner_num_trials=NO_END, tuner_early_stopping=NO_END, **changes)
+
+
+def run(arguments, name, config, existing="--resume"):
+    """Tunes in the folder NAME, with the results in results and all that was printed in log. @returns that folder"""
+    folder = arguments.folder / name
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / "config.json"
+    path.write_text(json.dumps(config, indent=1), encoding="utf-8")
+    with open(folder / "log", "w", encoding="utf-8") as log:
+        if launch(arguments, "--results-dir", str(folder / "results"), existing, str(path), stdout=log, stderr=log) != 0:
+            raise RuntimeError(f"{name} failed, see {folder / 'log'}")
+    return folder
 
 
 def finished(results, with_references=False):
