@@ -1,7 +1,6 @@
 // Which experts tokens go to: a thread per row, or per pair of a token and an expert, since next to
 // the experts' products all of it is little. The loss that balances them has sums in one order: a
 // block adds up what one expert gets.
-#include <algorithm>
 #include <cassert>
 #include <cmath>
 #include <limits>
@@ -111,14 +110,25 @@ struct Place {
   }
 };
 
-/// The place behind the last pair of each group.
+/// The place behind the last pair of each group, by halving. (std::upper_bound compiles for a GPU,
+/// where its std::advance() then does nothing.)
 struct EndOf {
   const std::uint32_t* experts;
   std::int64_t pairs;
 
   __device__ void operator()(std::int64_t group, std::int32_t& end) const {
     const auto key = static_cast<std::uint32_t>(group);
-    end = static_cast<std::int32_t>(std::upper_bound(experts, experts + pairs, key) - experts);
+    std::int64_t first = 0;
+    for (std::int64_t left = pairs; left > 0;) {
+      const std::int64_t half = left / 2;
+      if (experts[first + half] > key) {
+        left = half;
+      } else {
+        first += half + 1;
+        left -= half + 1;
+      }
+    }
+    end = static_cast<std::int32_t>(first);
   }
 };
 
