@@ -86,14 +86,13 @@ std::uint32_t alignment_of_d(const ColumnMajorProduct& product) {
   return product.bias_alignment == 0 ? result : std::min(result, product.bias_alignment);
 }
 
-// Parts of a sum meet in fp32 only, and in the same order every time.
+// Parts of a long sum may meet in the type of the result, which PyTorch allows cuBLAS by default
+// (allow_bf16_reduced_precision_reduction).
 Preference preference_of(const ColumnMajorProduct& product, Bytes workspace) {
   cublasLtMatmulPreference_t made = nullptr;
   check_cublas(cublas_lt().MatmulPreferenceCreate(&made), "cublasLtMatmulPreferenceCreate");
   Preference preference(made, cublas_lt().MatmulPreferenceDestroy);
   set(preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, std::uint64_t{workspace});
-  set(preference, CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK,
-      std::uint32_t{CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE});
   set(preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, product.left.alignment);
   set(preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, product.right.alignment);
   set(preference, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, product.result.alignment);
