@@ -10,7 +10,7 @@ namespace dstune::cuda {
 namespace {
 
 constexpr int kMostThreads = 256;
-constexpr int kHeld = 4;  // packs of a row that a thread keeps
+constexpr int kMostHeld = 4;  // packs of a row that a thread keeps
 
 template <class T>
 struct Forward {
@@ -24,8 +24,9 @@ struct Forward {
   std::int64_t cols;
 };
 
-/// A row as a block's threads keep it; what does not fit is read again.
-template <class T, int kWidth>
+/// A row as a block's threads keep it; where they keep as much as they may, what does not fit is
+/// read again.
+template <class T, int kWidth, int kHeld>
 class HeldRow {
  public:
   using Values = Pack<T, kWidth>;
@@ -44,8 +45,10 @@ class HeldRow {
     for (int p = 0; p < kHeld; ++p) {
       if (column(p) < cols_) f(column(p), held_[p]);
     }
-    for (std::int64_t i = column(kHeld); i < cols_; i += std::int64_t{blockDim.x} * kWidth) {
-      f(i, load_pack<kWidth>(row_ + i));
+    if constexpr (kHeld == kMostHeld) {
+      for (std::int64_t i = column(kHeld); i < cols_; i += std::int64_t{blockDim.x} * kWidth) {
+        f(i, load_pack<kWidth>(row_ + i));
+      }
     }
   }
 
@@ -60,11 +63,11 @@ class HeldRow {
 };
 
 // The variance in a second pass over the registers: nothing cancels.
-template <class T, int kWidth>
+template <class T, int kWidth, int kHeld>
 __global__ void __launch_bounds__(kMostThreads) forward_kernel(Forward<T> op) {
   const std::int64_t i = blockIdx.x;
   const auto n = static_cast<float>(op.cols);
-  const HeldRow<T, kWidth> row(op.x[i], op.cols);
+  const HeldRow<T, kWidth, kHeld> row(op.x[i], op.cols);
   float sum = 0;
   row.for_packs([&](std::int64_t, const Pack<T, kWidth>& x) {
 #pragma unroll
@@ -97,6 +100,19 @@ __global__ void __launch_bounds__(kMostThreads) forward_kernel(Forward<T> op) {
   }
 }
 
+// Each pack that a thread has room for takes registers, and with fewer blocks at a time memory
+// waits.
+template <class T, int kWidth>
+void queue_rows(cudaStream_t stream, std::int64_t rows, const Forward<T>& op) {
+  const int threads = threads_for_row(op.cols / kWidth, kWidth == 1 ? kMostHeld : 1, kMostThreads);
+  if constexpr (kWidth > 1) {
+    if (op.cols <= std::int64_t{kMostThreads} * kWidth) {
+      return launch(stream, {rows, threads}, forward_kernel<T, kWidth, 1>, op);
+    }
+  }
+  launch(stream, {rows, threads}, forward_kernel<T, kWidth, kMostHeld>, op);
+}
+
 }  // namespace
 
 void CudaDevice::compute(const LayerNorm& op) {
@@ -112,12 +128,8 @@ void CudaDevice::compute(const LayerNorm& op) {
                              elements<float>(op.saved.rstd),
                              rows_of<T>(op.out),
                              op.x.cols};
-    with_row_width<T>({op.x, op.out, as_row(op.gamma), as_row(op.beta)}, [&](auto width) {
-      constexpr int kWidth = decltype(width)::value;
-      const int threads =
-          threads_for_row(op.x.cols / kWidth, kWidth == 1 ? kHeld : 1, kMostThreads);
-      launch(stream(), {op.x.rows, threads}, forward_kernel<T, kWidth>, forward);
-    });
+    with_row_width<T>({op.x, op.out, as_row(op.gamma), as_row(op.beta)},
+                      [&](auto width) { queue_rows<T, width>(stream(), op.x.rows, forward); });
   });
 }
 
