@@ -59,7 +59,7 @@ void run_on_backend(const Experiment& experiment, const Expect& expect) {
   });
 }
 
-TEST(MeasureMachineOnBackends, MeasuresAllThatItIsAskedForAndLeavesNothing) {
+TEST(MeasureMachineOnBackends, MeasuresAllThatRanks4AreAskedForAndLeavesNothing) {
   Experiment experiment = machine(4, DType::bf16);
   ask_for(experiment, {kQuantised, kOfNeighbours});
   run_on_backend(experiment, [](const Measured& measured, const Device& device) {
@@ -71,7 +71,7 @@ TEST(MeasureMachineOnBackends, MeasuresAllThatItIsAskedForAndLeavesNothing) {
   });
 }
 
-TEST(MeasureMachineOnBackends, ChecksEachRankAndWhatArrives) {
+TEST(MeasureMachineOnBackends, ChecksEachOfRanks4AndWhatArrives) {
   Experiment experiment = machine(4, DType::bf16);
   experiment.settings.memory_limit = Bytes{1} << 21U;
   make_preflight(experiment, {});

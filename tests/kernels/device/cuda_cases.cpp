@@ -42,8 +42,11 @@ OneGpu& one_gpu() {
 
 [[maybe_unused]] const auto* const registered = ::testing::AddGlobalTestEnvironment(&one_gpu());
 
+// cudaMemcpy() of pageable memory may return before its last bytes arrive, and the device's streams
+// wait for nobody.
 void copy_bytes(const void* from, void* to, std::size_t size) {
   DSTUNE_CUDA_CHECK(cudaMemcpy(to, from, size, cudaMemcpyDefault));
+  DSTUNE_CUDA_CHECK(cudaDeviceSynchronize());
 }
 
 }  // namespace

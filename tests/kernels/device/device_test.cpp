@@ -63,9 +63,9 @@ double tolerance_of(DType dtype) {
 }
 
 void expect_close(const std::vector<double>& actual, const std::vector<double>& expected,
-                  double tolerance) {
+                  double tolerance, double least) {
   ASSERT_EQ(actual.size(), expected.size());
-  double largest = 0;
+  double largest = least;
   for (const double value : expected) largest = std::max(largest, std::fabs(value));
   for (std::size_t i = 0; i < actual.size(); ++i) {
     ASSERT_NEAR(actual[i], expected[i], tolerance * largest) << "at element " << i;

@@ -57,9 +57,10 @@ double rounded(double value, DType dtype);
 
 /// What rounding to `dtype`, and a few roundings of fp32 arithmetic, may change, relative.
 double tolerance_of(DType dtype);
-/// |actual - expected| <= tolerance * max(|expected|, largest expected).
+/// |actual - expected| <= tolerance * max(largest |expected|, least).
+/// @param least  where what is expected is a difference of larger numbers
 void expect_close(const std::vector<double>& actual, const std::vector<double>& expected,
-                  double tolerance);
+                  double tolerance, double least = 0);
 
 /// Central differences of f at x.
 std::vector<double> numeric_gradient(const std::function<double(const std::vector<double>&)>& f,

@@ -1,5 +1,5 @@
 // The main() of tests that need a GPU: without one they are skipped, and so are the tests of more
-// ranks than there are GPUs.
+// ranks than there are GPUs, which have RanksN in their names.
 #include <iostream>
 #include <string>
 

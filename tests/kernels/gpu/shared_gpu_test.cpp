@@ -108,8 +108,11 @@ CollectivesCase collectives_case() {
       body(device, collectives);
     });
   };
+  // cudaMemcpy() of pageable memory may return before its last bytes arrive, and NCCL's stream
+  // waits for nobody.
   const auto copy = [](const void* from, void* to, std::size_t size) {
     DSTUNE_CUDA_CHECK(cudaMemcpy(to, from, size, cudaMemcpyDefault));
+    DSTUNE_CUDA_CHECK(cudaDeviceSynchronize());
   };
   return {run, copy, copy};
 }

@@ -186,7 +186,7 @@ TEST_P(Bf16OptimizerTraining, TrainsAsStage1InBf16) {
 }
 
 // fp32 all the way: it does not matter whether two gradients meet on one rank or on two.
-TEST(Bf16Optimizer, AddsMicroStepsUpWithoutRounding) {
+TEST(Bf16Optimizer, AddsMicroStepsUpAsRanks2WithoutRounding) {
   const char* root = R"({"bf16": {"enabled": true}, "communication_data_type": "fp32",
                          "data_types": {"grad_accum_dtype": "fp32"}})";
 

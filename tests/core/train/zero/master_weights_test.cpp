@@ -47,7 +47,7 @@ json::object config_of(const Way& way) {
 class MasterWeights : public testing::TestWithParam<Way> {};
 
 INSTANTIATE_TEST_SUITE_P(Ways, MasterWeights, testing::ValuesIn(kWays),
-                         [](const auto& way) { return std::string(way.param.name); });
+                         [](const auto& way) { return std::string(way.param.name) + "Ranks2"; });
 
 TEST_P(MasterWeights, MoveByLessThanBf16CanHold) {
   const auto start = test::run_training(config_of(GetParam()), 2, 0);

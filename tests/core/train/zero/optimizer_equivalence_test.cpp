@@ -131,7 +131,7 @@ TEST_P(OptimizerEquivalence, TrainsAsOneRankWithLion) {
 
 // Under ZeRO Lamb's norms are those of a rank's partition, so that the number of ranks and the
 // stage change the result, in DeepSpeed too. Without ZeRO they are the tensors' own.
-TEST(OptimizerEquivalenceOfLamb, HoldsWithoutZeroAndEndsWithPartitions) {
+TEST(OptimizerEquivalenceOfLamb, HoldsOnRanks3WithoutZeroAndEndsWithPartitions) {
   const TrainingRun one = train({}, kLamb);
 
   const TrainingRun three = train({0, 3, 1}, kLamb);
@@ -143,7 +143,7 @@ TEST(OptimizerEquivalenceOfLamb, HoldsWithoutZeroAndEndsWithPartitions) {
 
 // In fp16 Lamb takes the 16-bit gradients themselves: see UnfusedEngine. A rounding is 2^-11 of a
 // gradient.
-TEST(OptimizerEquivalenceOfLamb, HoldsInFp16WithoutZero) {
+TEST(OptimizerEquivalenceOfLamb, HoldsInFp16OnRanks2WithoutZero) {
   const TrainingRun single = train({}, kLamb);
   json::object config = config_of({0, 2, 1}, kLamb);
   config["fp16"] = {{"enabled", true}, {"initial_scale_power", 7}};
