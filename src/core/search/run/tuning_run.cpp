@@ -1,14 +1,13 @@
 #include "core/search/run/tuning_run.hpp"
 
 #include <cstddef>
-#include <filesystem>
 #include <optional>
 #include <set>
+#include <string>
 #include <utility>
 
 #include "core/base/error.hpp"
 #include "core/base/files/exit_code.hpp"
-#include "core/base/host/this_host.hpp"
 #include "core/base/log.hpp"
 #include "core/base/text.hpp"
 #include "core/report/files/existing_results.hpp"
@@ -19,14 +18,10 @@
 #include "core/report/formats/document.hpp"
 #include "core/report/tables/result_table.hpp"
 #include "core/search/feasibility/machine.hpp"
-#include "core/search/feasibility/memory_limit.hpp"
-#include "core/search/feasibility/modelled.hpp"
 #include "core/search/predict/hindsight.hpp"
 #include "core/search/predict/learnt_machine.hpp"
 #include "core/search/run/kept_machine.hpp"
-#include "core/search/run/log_settings.hpp"
 #include "core/search/run/preflight.hpp"
-#include "core/search/schedule/excluded_workers.hpp"
 #include "core/search/tuners/compare/profile_ties.hpp"
 #include "core/search/tuners/compare/tie_rule.hpp"
 #include "core/search/tuners/report/final_status.hpp"
@@ -34,20 +29,7 @@
 #include "core/search/tuners/tune.hpp"
 
 namespace dstune {
-
 namespace {
-
-/// The parts of a run that are known before its results directory is touched.
-struct RunParts {
-  const CommandLine& options;
-  const TuningConfig& config;  ///< the configuration as it runs on the machine
-  int group_size;
-  const std::vector<WorkerInfo>& workers;
-  const Surroundings& surroundings;
-  MemoryPredictor predictor;
-  DryRunner dry_run;
-  std::filesystem::path kept_machine;  ///< kept_machine_path()
-};
 
 TrainingRanks training_ranks(const TuningConfig& config, int group_size) {
   const int processes = group_size * config.autotuning.mp_size;
@@ -58,24 +40,6 @@ TrainingRanks training_ranks(const TuningConfig& config, int group_size) {
 Optimum optimum_of(const TuningResult& result, Metric metric) {
   if (!result.best) return {};
   return {result.best->experiment.name, choice_reason(result.records, metric, *result.best)};
-}
-
-json::object learnt_before(const std::filesystem::path& kept_machine) {
-  const auto learnt = read_kept_machine(kept_machine);
-  return learnt ? to_json(*learnt) : json::object();
-}
-
-RunIdentity identity_of(const RunParts& parts) {
-  const RunSettings& settings = parts.config.settings;
-  return {to_json(settings.model),
-          settings.backend,
-          device_names(settings.backend, parts.workers),
-          to_text(parts.config.deepspeed.step().version),
-          version_text(),
-          library_names(settings.backend, parts.workers),
-          parts.surroundings.mpi,
-          settings.threads_per_rank,
-          learnt_before(parts.kept_machine)};
 }
 
 /// A run whose results directory is ours.
@@ -277,49 +241,6 @@ class Run {
   PreflightReport preflight_;
 };
 
-std::string device_name(const std::vector<WorkerInfo>& workers, const std::string& backend) {
-  const DeviceInfo* device = find_device(workers.front().devices, backend);
-  return device == nullptr ? "" : device->name;
-}
-
-std::optional<Bytes> earlier_limit(const CommandLine& options, const TuningConfig& config) {
-  if (existing_results(options) != ExistingResults::resume) return std::nullopt;
-  const auto limit = earlier_memory_limit(concat(config.autotuning.results_dir, "/", kJournalName));
-  // The experiments' own limit left out the headroom.
-  return limit ? std::optional(*limit + config.objective.memory_headroom) : std::nullopt;
-}
-
-int tune_with(WorkerPool& pool, const CommandLine& options, const TuningConfig& given,
-              const std::vector<WorkerInfo>& reported, const Surroundings& surroundings) {
-  const std::vector<int> excluded = excluded_ranks(given.exclude, reported, given.source);
-  for (const int rank : excluded) pool.retire(rank);
-  const std::vector<WorkerInfo> workers = without_ranks(reported, excluded);
-  const Machine machine =
-      machine_of_run(given, workers, pool.size(), host_name(), earlier_limit(options, given),
-                     profile_places(given.autotuning.results_dir));
-  const TuningConfig config = completed(given, machine);
-  const auto backend = surroundings.make_to_ask(machine.backend);
-  const Device* const imitated = backend ? &backend->device(kOnlyAsked) : nullptr;
-  const RunParts parts{options,
-                       config,
-                       machine.group_size,
-                       workers,
-                       surroundings,
-                       make_memory_predictor(imitated),
-                       make_dry_runner(imitated),
-                       config.learnt ? kept_machine_path(surroundings.cache_folder, machine.backend,
-                                                         device_name(workers, machine.backend))
-                                     : std::filesystem::path()};
-  // This check comes before any file of an earlier run is touched.
-  check_modelled(config, plan_stages(config, machine.group_size, parts.predictor));
-  log_settings(config, machine, workers);
-  if (options.run && !is_training_started()) log_warning(kNobodyStarts);
-  for (const auto& warning : machine_warnings(given, machine, workers, host_name())) {
-    log_warning(warning);
-  }
-  return Run(parts, pool).run();
-}
-
 /// Calls `work` and turns what it throws into a message and an exit code.
 template <class Work>
 int guarded(Work work) {
@@ -339,15 +260,7 @@ int guarded(Work work) {
 RunInput read_run_input(const CommandLine& options, int ranks) {
   RunInput input;
   input.exit_code = guarded([&] {
-    if (ranks < 2) {
-      throw ConfigError("mpirun", {{"-n 1",
-                                    "starts no worker, since rank 0 only tunes; start one rank "
-                                    "more than there are GPUs (or CPU workers): \"mpirun -n 9\" "
-                                    "for 8 GPUs, \"mpirun -n 3\" for 2 CPU workers"}});
-    }
-    TuningConfig config = read_tuning_config(options);
-    check_folders(config, options);
-    input.config.emplace(std::move(config));
+    input.config.emplace(read_checked_config(options, ranks));
     return int{exit_found};
   });
   return input;
@@ -355,7 +268,10 @@ RunInput read_run_input(const CommandLine& options, int ranks) {
 
 int run_tuning(const CommandLine& options, const TuningConfig& given, WorkerPool& pool,
                const std::vector<WorkerInfo>& workers, const Surroundings& surroundings) {
-  return guarded([&] { return tune_with(pool, options, given, workers, surroundings); });
+  return guarded([&] {
+    const RunParts parts = make_run_parts(pool, options, given, workers, surroundings);
+    return Run(parts, pool).run();
+  });
 }
 
 }  // namespace dstune

@@ -1,0 +1,103 @@
+#include "core/search/run/run_parts.hpp"
+
+#include <optional>
+#include <utility>
+
+#include "core/base/error.hpp"
+#include "core/base/host/this_host.hpp"
+#include "core/base/log.hpp"
+#include "core/base/text.hpp"
+#include "core/config/host/find_host_profile.hpp"
+#include "core/report/files/existing_results.hpp"
+#include "core/report/files/own_files.hpp"
+#include "core/report/files/supervisor_files.hpp"
+#include "core/search/feasibility/machine.hpp"
+#include "core/search/feasibility/memory_limit.hpp"
+#include "core/search/feasibility/modelled.hpp"
+#include "core/search/run/kept_machine.hpp"
+#include "core/search/run/log_settings.hpp"
+#include "core/search/schedule/excluded_workers.hpp"
+
+namespace dstune {
+namespace {
+
+std::string device_name(const std::vector<WorkerInfo>& workers, const std::string& backend) {
+  const DeviceInfo* device = find_device(workers.front().devices, backend);
+  return device == nullptr ? "" : device->name;
+}
+
+std::optional<Bytes> earlier_limit(const CommandLine& options, const TuningConfig& config) {
+  if (existing_results(options) != ExistingResults::resume) return std::nullopt;
+  const auto limit = earlier_memory_limit(concat(config.autotuning.results_dir, "/", kJournalName));
+  // The experiments' own limit left out the headroom.
+  return limit ? std::optional(*limit + config.objective.memory_headroom) : std::nullopt;
+}
+
+json::object learnt_before(const std::filesystem::path& kept_machine) {
+  const auto learnt = read_kept_machine(kept_machine);
+  return learnt ? to_json(*learnt) : json::object();
+}
+
+}  // namespace
+
+TuningConfig read_checked_config(const CommandLine& options, int ranks) {
+  if (ranks < 2) {
+    throw ConfigError("mpirun", {{"-n 1",
+                                  "starts no worker, since rank 0 only tunes; start one rank more "
+                                  "than there are GPUs (or CPU workers): \"mpirun -n 9\" for 8 "
+                                  "GPUs, \"mpirun -n 3\" for 2 CPU workers"}});
+  }
+  TuningConfig config = read_tuning_config(options);
+  check_folders(config, options);
+  return config;
+}
+
+RunParts make_run_parts(WorkerPool& pool, const CommandLine& options, const TuningConfig& given,
+                        const std::vector<WorkerInfo>& reported, const Surroundings& surroundings) {
+  const std::vector<int> excluded = excluded_ranks(given.exclude, reported, given.source);
+  for (const int rank : excluded) pool.retire(rank);
+  std::vector<WorkerInfo> workers = without_ranks(reported, excluded);
+  const Machine machine =
+      machine_of_run(given, workers, pool.size(), host_name(), earlier_limit(options, given),
+                     profile_places(given.autotuning.results_dir));
+  TuningConfig config = completed(given, machine);
+  std::filesystem::path kept_machine;
+  if (config.learnt) {
+    kept_machine = kept_machine_path(surroundings.cache_folder, machine.backend,
+                                     device_name(workers, machine.backend));
+  }
+  auto backend = surroundings.make_to_ask(machine.backend);
+  const Device* const imitated = backend ? &backend->device(kOnlyAsked) : nullptr;
+  RunParts parts{options,
+                 std::move(config),
+                 machine.group_size,
+                 std::move(workers),
+                 surroundings,
+                 std::move(backend),
+                 make_memory_predictor(imitated),
+                 make_dry_runner(imitated),
+                 std::move(kept_machine)};
+  // This check comes before any file of an earlier run is touched.
+  check_modelled(parts.config, plan_stages(parts.config, machine.group_size, parts.predictor));
+  log_settings(parts.config, machine, parts.workers);
+  if (options.run && !is_training_started()) log_warning(kNobodyStarts);
+  for (const auto& warning : machine_warnings(given, machine, parts.workers, host_name())) {
+    log_warning(warning);
+  }
+  return parts;
+}
+
+RunIdentity identity_of(const RunParts& parts) {
+  const RunSettings& settings = parts.config.settings;
+  return {to_json(settings.model),
+          settings.backend,
+          device_names(settings.backend, parts.workers),
+          to_text(parts.config.deepspeed.step().version),
+          version_text(),
+          library_names(settings.backend, parts.workers),
+          parts.surroundings.mpi,
+          settings.threads_per_rank,
+          learnt_before(parts.kept_machine)};
+}
+
+}  // namespace dstune
