@@ -14,13 +14,6 @@ namespace dstune {
 void make_preflight(Experiment& machine, const std::vector<std::string>& where);
 bool is_preflight(const Experiment& experiment);
 
-/// The rounds in which the pairs of a group of `size` ranks are checked. Up to 4 ranks these are
-/// all pairs. Of more ranks each has partners at distances of 1, 2, 4, ..., so that thousands take
-/// a dozen rounds; the ring has all of them.
-int pair_rounds(int size);
-/// The partner of `rank` in a round; -1: none.
-int partner_of(int rank, int round, int size);
-
 /// Collective over the group; takes about half a second. Every rank times a matrix product, a copy
 /// and the spread of a fixed piece of work, all ranks side by side as in a training; every pair of
 /// a round a message each way, the pairs of a round side by side; and the group a sum. Known values

@@ -6,7 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "core/train/check_machine.hpp"
+#include "core/train/check_messages.hpp"
 
 namespace dstune::machine_faults_test {
 namespace {
