@@ -33,7 +33,8 @@ Scheduler::Scheduler(WorkerPool& pool, Journal& journal, Listener listener,
     : pool_(pool),
       journal_(journal),
       listener_(std::move(listener)),
-      stop_requested_(std::move(stop_requested)) {}
+      stop_requested_(std::move(stop_requested)),
+      sick_(pool) {}
 
 bool Scheduler::stop_requested() {
   if (!stopped_ && stop_requested_ && stop_requested_()) {
@@ -47,7 +48,9 @@ bool Scheduler::stop_requested() {
 
 std::vector<Record> Scheduler::run(const std::vector<Experiment>& batch) {
   Batch state{batch, std::vector<std::optional<Record>>(batch.size()), {}, {}};
-  if (!batch.empty() && !std::exchange(remembers_, true)) retire_again(batch.front().ranks);
+  if (!batch.empty() && !std::exchange(remembers_, true)) {
+    sick_.retire_again(journal_.records(), batch.front().ranks);
+  }
   std::set<std::string> seen;
   for (std::size_t i = 0; i < batch.size(); ++i) {
     if (seen.insert(batch[i].key()).second) take_from_journal(state, i);
@@ -114,40 +117,23 @@ void Scheduler::start_what_fits(Batch& batch) {
   }
 }
 
-Scheduler::Slot Scheduler::slot_for(const Batch& batch, const Pending& pending,
-                                    const std::vector<Worker>& from) const {
-  std::vector<int> tried;
-  std::vector<int> own;
+Slot Scheduler::slot_for(const Batch& batch, const Pending& pending,
+                         const std::vector<Worker>& from) const {
+  Doubts doubts;
   if (pending.failed) {
-    tried = pending.failed->ranks;
-    own = culprits_of(*pending.failed);
+    doubts.tried = pending.failed->ranks;
+    doubts.own = culprits_of(*pending.failed);
   }
-  std::vector<int> suspects = own;
+  doubts.suspects = doubts.own;
   const auto add = [&](const Pending& other) {
     if (!other.failed) return;
     const auto culprits = culprits_of(*other.failed);
-    suspects.insert(suspects.end(), culprits.begin(), culprits.end());
+    doubts.suspects.insert(doubts.suspects.end(), culprits.begin(), culprits.end());
   };
   for (const auto& other : batch.queue) add(other);
   for (const auto& [id, running] : batch.running) add(running.pending);
-
-  const int ranks = batch.experiments[pending.index].ranks;
-  std::vector<int> slow = suspects;
-  slow.insert(slow.end(), slow_.ranks().begin(), slow_.ranks().end());
-  const auto choose = [&](const std::vector<int>& avoid) {
-    return choose_slot(without(from, avoid), ranks, tried);
-  };
-  const auto trusted = choose(suspects);
-  auto fast = choose(slow);
-  // A slow worker disturbs a measurement less than a network between hosts does, so that fast
-  // workers must not span more hosts.
-  if (!fast.empty() && count_hosts(fast) <= count_hosts(trusted)) return {std::move(fast), 0};
-  Slot slot{trusted, 1};
-  for (const auto& avoid : {own, std::vector<int>()}) {
-    if (!slot.workers.empty()) break;
-    slot = {choose(avoid), slot.concessions + 1};
-  }
-  return slot;
+  doubts.slow.assign(slow_.ranks().begin(), slow_.ranks().end());
+  return choose_trusted_slot(from, batch.experiments[pending.index].ranks, doubts);
 }
 
 // Whether waiting for workers that are busy would give a better slot. If nothing runs, the idle
@@ -186,7 +172,9 @@ void Scheduler::finish(Batch& batch, const Completion& completion) {
   Record record = record_of(batch, over, completion);
   journal_.finished(record);
   if (listener_) listener_(record, false);
-  judge(over, completion, record);
+  if (over.pending.failed && !over.pending.doubted) {
+    sick_.judge(*over.pending.failed, completion, record);
+  }
   batch.records[index] = std::move(record);
 }
 
@@ -263,49 +251,6 @@ bool Scheduler::retry(Batch& batch, const Running& over, const Completion& compl
                      "); it is tried once more, on other ranks where there are enough"));
   batch.queue.push_front({over.pending.index, std::move(failed), {}, {}, 0});
   return true;
-}
-
-void Scheduler::judge(const Running& over, const Completion& completion, const Record& record) {
-  if (!over.pending.failed || over.pending.doubted) return;
-  const auto& failed = *over.pending.failed;
-  name_constant_culprits(failed, completion, record);
-  for (const auto& sick : find_sick(failed, record.outcome, record.ranks)) {
-    pool_.retire(sick.rank);
-    log_warning(concat(name_of(sick), " is sick and gets no more work: ", record.experiment.name,
-                       " failed there (", failed.reason, ") and ran without it"));
-  }
-}
-
-void Scheduler::name_constant_culprits(const FailedTry& first, const Completion& second,
-                                       const Record& record) {
-  for (const auto& culprit : first.culprits) {
-    const auto& again = second.culprits;
-    if (std::find(again.begin(), again.end(), culprit.rank) == again.end()) continue;
-    if (record.experiment.ranks < 2 || !named_.insert(culprit.rank).second) continue;
-    log_warning(concat(record.experiment.name, " failed twice on ", name_of(culprit),
-                       ", and no other worker can take its place; if that is where the fault is, "
-                       "--ranks-per-experiment ",
-                       record.experiment.ranks - 1, " leaves one to spare"));
-  }
-}
-
-// Retires the workers that were sick in the run that goes on, unless too few others would be left.
-void Scheduler::retire_again(int ranks) {
-  for (const auto& record : journal_.records()) {
-    for (const auto& failed : record.failed_tries) {
-      for (const auto& sick : find_sick(failed, record.outcome, record.ranks)) {
-        const auto idle = pool_.idle();
-        const bool is_here = std::ranges::any_of(idle, [&](const Worker& worker) {
-          return worker.rank == sick.rank && worker.host == sick.host;
-        });
-        if (!is_here || pool_.size() <= ranks) continue;
-        pool_.retire(sick.rank);
-        log_warning(concat(
-            name_of(sick), " gets no work, as in the run that goes on: ", record.experiment.name,
-            " failed there (", failed.reason, "); --retry-failed gives it another chance"));
-      }
-    }
-  }
 }
 
 }  // namespace dstune

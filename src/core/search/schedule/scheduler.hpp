@@ -8,12 +8,13 @@
 #include <functional>
 #include <map>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
 #include "core/experiment/experiment.hpp"
 #include "core/report/journal/journal.hpp"
+#include "core/search/schedule/sick_workers.hpp"
+#include "core/search/schedule/slot_packing.hpp"
 #include "core/search/schedule/slow_workers.hpp"
 #include "core/search/schedule/worker_pool.hpp"
 
@@ -88,12 +89,6 @@ class Scheduler {
     std::vector<SlowSuspect> suspects = {};
     Seconds started = 0;  ///< when the doubted measurement started
   };
-  struct Slot {
-    std::vector<Worker> workers;
-    /// What the slot admits. 0: no worker that is slow or under suspicion, 1: none under suspicion,
-    /// 2: none of its own culprits, 3: any worker.
-    int concessions = 0;
-  };
   struct Running {
     Pending pending;
     std::vector<Worker> workers;
@@ -116,7 +111,6 @@ class Scheduler {
   bool is_short(const Batch& batch);
   void give_up_queue(Batch& batch);
   void keep_doubted(Batch& batch, const Pending& pending);
-  void retire_again(int ranks);
   void finish(Batch& batch, const Completion& completion);
   void note(const Outcome& outcome);
   bool retry(Batch& batch, const Running& over, const Completion& completion);
@@ -124,9 +118,6 @@ class Scheduler {
   /// again, because some looked slow
   bool doubt(Batch& batch, const Running& over, const Completion& completion);
   Record record_of(const Batch& batch, const Running& over, const Completion& completion) const;
-  void judge(const Running& over, const Completion& completion, const Record& record);
-  void name_constant_culprits(const FailedTry& first, const Completion& second,
-                              const Record& record);
 
   WorkerPool& pool_;
   Journal& journal_;
@@ -139,8 +130,8 @@ class Scheduler {
   std::optional<Shortage> shortage_;
   std::optional<std::string> wrong_sums_;
   std::vector<std::string> lost_devices_;
+  SickWorkers sick_;
   SlowWorkers slow_;
-  std::set<int> named_;  ///< ranks that were named as the constant culprit
 };
 
 }  // namespace dstune

@@ -91,6 +91,25 @@ std::vector<Worker> choose_slot(const std::vector<Worker>& idle, int ranks,
   return others.empty() || count_hosts(others) > count_hosts(any) ? any : others;
 }
 
+Slot choose_trusted_slot(const std::vector<Worker>& from, int ranks, const Doubts& doubts) {
+  std::vector<int> slow = doubts.suspects;
+  slow.insert(slow.end(), doubts.slow.begin(), doubts.slow.end());
+  const auto choose = [&](const std::vector<int>& avoid) {
+    return choose_slot(without(from, avoid), ranks, doubts.tried);
+  };
+  const auto trusted = choose(doubts.suspects);
+  auto fast = choose(slow);
+  // A slow worker disturbs a measurement less than a network between hosts does, so that fast
+  // workers must not span more hosts.
+  if (!fast.empty() && count_hosts(fast) <= count_hosts(trusted)) return {std::move(fast), 0};
+  Slot slot{trusted, 1};
+  for (const auto& avoid : {doubts.own, std::vector<int>()}) {
+    if (!slot.workers.empty()) break;
+    slot = {choose(avoid), slot.concessions + 1};
+  }
+  return slot;
+}
+
 int count_slots(std::vector<Worker> idle, int ranks) {
   const int hosts = fewest_hosts(idle, ranks);
   int count = 0;

@@ -33,6 +33,26 @@ int fewest_hosts(const std::vector<Worker>& workers, int ranks);
 std::vector<Worker> choose_slot(const std::vector<Worker>& idle, int ranks,
                                 const std::vector<int>& avoid = {});
 
+/// World ranks that are better avoided, by why.
+struct Doubts {
+  std::vector<int> tried;     ///< those on which the experiment failed
+  std::vector<int> own;       ///< culprits of that failure
+  std::vector<int> suspects;  ///< culprits of any failure that is not settled, its own among them
+  std::vector<int> slow;
+};
+
+struct Slot {
+  std::vector<Worker> workers;  ///< empty: there are too few
+  /// What the slot admits. 0: no worker that is slow or under suspicion, 1: none under suspicion,
+  /// 2: none of its own culprits, 3: any worker.
+  int concessions = 0;
+};
+
+/// The slot of `ranks` of the workers `from` that needs the fewest concessions; slow workers are
+/// taken where the others span more hosts.
+/// @param from  sorted as for choose_slot()
+Slot choose_trusted_slot(const std::vector<Worker>& from, int ranks, const Doubts& doubts);
+
 /// The number of slots of `ranks` that the idle workers make at once, none of which spans more
 /// hosts than the first.
 int count_slots(std::vector<Worker> idle, int ranks);
