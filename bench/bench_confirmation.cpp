@@ -2,6 +2,7 @@
 // worth, by simulations whose truth is known. Usage: bench_confirmation [SEEDS]
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <cstdlib>
 #include <iostream>
 #include <memory>
@@ -10,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "bench/luck.hpp"
 #include "core/base/statistics.hpp"
 #include "core/base/text.hpp"
 #include "core/report/tables/announced.hpp"
@@ -20,14 +22,12 @@
 namespace dstune {
 namespace {
 
-enum class Noise { normal, heavy, drift };
-
 /// Configurations of one stage whose true times differ, and how one run of them varies.
 struct Truth {
   std::string name;
   std::vector<double> times;  ///< the fastest first
-  double noise = 0;           ///< the standard deviation of a run, relative
-  Noise kind = Noise::normal;
+  bench::Noise noise;         ///< of a run
+  double drift = 0;  ///< by which the last of all repetitions takes longer, little by little
 };
 
 /// Asks for every configuration once.
@@ -77,11 +77,8 @@ struct Count {
   int repetitions = 0;
 };
 
-void confirm(const Truth& truth, std::mt19937_64& generator, Count& count) {
-  constexpr double kDrift = 0.05;
-  constexpr double kHeavy = 1.7320508;  // the standard deviation of t with 3 degrees of freedom
-  std::normal_distribution<double> normal;
-  std::student_t_distribution<double> heavy(3);
+void confirm(const Truth& truth, std::uint64_t seed, Count& count) {
+  bench::Luck luck(truth.noise, seed);
   Confirmation tuner(std::make_unique<Once>(truth.times.size()), Metric::throughput);
   std::vector<Record> records;
   int slots = 0;
@@ -89,14 +86,11 @@ void confirm(const Truth& truth, std::mt19937_64& generator, Count& count) {
       kMostRepetitions * static_cast<double>(std::min<std::size_t>(truth.times.size(), 4));
   for (auto batch = tuner.next(1); !batch.empty(); batch = tuner.next(1)) {
     for (const Candidate& candidate : batch) {
-      const double luck =
-          truth.kind == Noise::heavy ? heavy(generator) / kHeavy : normal(generator);
-      const double drift = candidate.repetition > 0 && truth.kind == Noise::drift
-                               ? kDrift * slots++ / most_slots
-                               : 0;
+      const double drift = candidate.repetition > 0 ? truth.drift * slots++ / most_slots : 0;
       const auto which = static_cast<std::size_t>(std::stoul(candidate.name));
-      const double time = truth.times.at(which) * std::exp(truth.noise * luck + drift);
-      records.push_back(record_of(candidate, time, truth.noise, static_cast<int>(records.size())));
+      const double time = truth.times.at(which) * luck.next() * std::exp(drift);
+      records.push_back(
+          record_of(candidate, time, truth.noise.sd, static_cast<int>(records.size())));
       tuner.learn(records.back());
     }
   }
@@ -131,18 +125,23 @@ void print_confirmations(int seeds) {
                {"the fastest told apart (%)"},
                {"repetitions"},
                {"interval covers (%)"}});
-  constexpr const char* kKinds[] = {"", ", t with 3 degrees", ", drift of 5 %"};
+  struct Kind {
+    const char* name;
+    bench::Noise::Kind noise = bench::Noise::Kind::normal;
+    double drift = 0;
+  };
+  const Kind kinds[] = {
+      {""}, {", t with 3 degrees", bench::Noise::Kind::heavy}, {", drift of 5 %", {}, 0.05}};
   for (const auto& [name, times] : spaces) {
-    for (int kind = 0; kind < 3; ++kind) {
+    for (const Kind& kind : kinds) {
       for (const double noise : {0.01, 0.03, 0.1}) {
-        const Truth truth{name, times, noise, static_cast<Noise>(kind)};
+        const Truth truth{name, times, {.sd = noise, .kind = kind.noise}, kind.drift};
         Count count;
         for (int seed = 1; seed <= seeds; ++seed) {
-          std::mt19937_64 generator(static_cast<std::uint64_t>(seed));
-          confirm(truth, generator, count);
+          confirm(truth, static_cast<std::uint64_t>(seed), count);
         }
         const auto percent = [&](int of) { return fixed(100.0 * of / seeds, 1); };
-        table.add_row({name, concat(fixed(noise * 100, 0), " %", kKinds[kind]), percent(count.ties),
+        table.add_row({name, concat(fixed(noise * 100, 0), " %", kind.name), percent(count.ties),
                        percent(count.false_winners), percent(count.told),
                        fixed(static_cast<double>(count.repetitions) / seeds, 1),
                        percent(count.covered)});
