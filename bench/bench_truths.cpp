@@ -25,16 +25,13 @@
 #include <string_view>
 #include <tuple>
 #include <utility>
-#include <variant>
 #include <vector>
 
+#include "bench/bed.hpp"
 #include "bench/replay.hpp"
-#include "bench/sim_table.hpp"
 #include "bench/truths.hpp"
 #include "core/base/json.hpp"
 #include "core/base/text.hpp"
-#include "core/experiment/step_config.hpp"
-#include "core/search/predict/dry_step.hpp"
 #include "core/search/predict/forecaster.hpp"
 #include "core/search/predict/run_rates.hpp"
 #include "core/search/tuners/compare/score.hpp"
@@ -45,6 +42,7 @@
 namespace dstune {
 namespace {
 
+using bench::Bed;
 using bench::Case;
 using bench::Table;
 
@@ -68,68 +66,6 @@ class NoPhysics final : public Forecaster {
  private:
   std::size_t count_ = 0;
   double center_ = 0;
-};
-
-struct Bed {
-  Table table;
-  std::vector<Case> cases;
-  TuningConfig config;
-  int ranks = 1;
-  bool is_physics_the_truth = false;  ///< the table is physics itself, so that rates are made wrong
-  std::vector<StagePlan> no_stages = {};
-
-  explicit Bed(Table measured) : table(std::move(measured)) {
-    const Experiment& first = table.records.front().experiment;
-    config.settings = first.settings;
-    ranks = first.ranks;
-    std::vector<double> peaks;
-    for (const Record& record : table.records) peaks.push_back(peak_of(record));
-    std::ranges::sort(peaks);
-    const double limit = peaks[peaks.size() * 85 / 100];
-    config.settings.memory_limit = static_cast<Bytes>(limit);
-    std::erase_if(table.records, [&](const Record& record) { return peak_of(record) > limit; });
-    const RunRates rates(estimated_rates(config.settings));
-    for (const Record& record : table.records) {
-      cases.push_back({make_step_config(record.experiment),
-                       *dry_step_time(record.experiment, rates),
-                       typical_step_time(*measured_of(record)), peak_of(record) / limit});
-    }
-    config.autotuning.tuner_num_trials = TuningConfig().autotuning.tuner_num_trials;
-    config.autotuning.tuner_early_stopping = config.autotuning.tuner_num_trials;
-  }
-
-  static double peak_of(const Record& record) {
-    const Measured* measured = measured_of(record);
-    return measured == nullptr ? 0 : static_cast<double>(measured->peak_memory.counted());
-  }
-
-  Table with(const std::vector<double>& factors) const {
-    Table changed = table;
-    for (std::size_t i = 0; i < factors.size(); ++i) {
-      auto& measured = std::get<Measured>(changed.records[i].outcome);
-      measured.step_time.median *= factors[i];
-      measured.step_time.min *= factors[i];
-      measured.samples_per_s /= factors[i];
-    }
-    return changed;
-  }
-
-  /// What rates that are wrong by 15 % each do to a table that is physics itself.
-  std::vector<double> wrong_rates(std::uint64_t seed) const {
-    std::mt19937_64 generator(seed);
-    PartFactors parts{};
-    for (double& part : parts) {
-      part =
-          is_physics_the_truth ? std::exp(0.15 * std::normal_distribution<double>()(generator)) : 1;
-    }
-    std::vector<double> factors;
-    for (const Case& one : cases) {
-      double sum = 0;
-      for (std::size_t i = 0; i < kStepParts; ++i) sum += parts[i] * one.physics.parts[i];
-      factors.push_back(sum / one.physics.total());
-    }
-    return factors;
-  }
 };
 
 struct Row {
@@ -237,28 +173,6 @@ void print_calibration(const std::vector<Row>& rows) {
   }
 }
 
-/// Calls `use` with the name of each truth, and a function that makes its factors for a seed.
-void for_each_truth(const Bed& bed, std::string_view only, auto use) {
-  const auto with_rates = [&bed](std::uint64_t seed, std::vector<double> factors) {
-    const std::vector<double> rates = bed.wrong_rates(seed);
-    for (std::size_t i = 0; i < factors.size(); ++i) factors[i] *= rates[i];
-    return factors;
-  };
-  for (const bench::Truth& truth : bench::truths()) {
-    if (truth.name.find(only) == std::string_view::npos) continue;
-    use(truth.name, [&](std::uint64_t seed) {
-      std::vector<double> factors;
-      for (const Case& one : bed.cases) factors.push_back(truth.factor(one));
-      return with_rates(seed, std::move(factors));
-    });
-  }
-  for (const bench::DrawnTruth& truth : bench::drawn_truths()) {
-    if (truth.name.find(only) == std::string_view::npos) continue;
-    use(truth.name,
-        [&](std::uint64_t seed) { return with_rates(seed, truth.factors(bed.cases, seed)); });
-  }
-}
-
 /// A line with the configurations, and one for each truth and seed with their scores.
 void print_truths(const Bed& bed, int seeds, std::string_view only) {
   json::array configurations;
@@ -266,9 +180,9 @@ void print_truths(const Bed& bed, int seeds, std::string_view only) {
     configurations.push_back(record.experiment.ds_config.json());
   }
   std::cout << to_json_text(configurations, 0) << "\n";
-  for_each_truth(bed, only, [&](std::string_view name, const auto& factors_of) {
+  for (const auto& [name, table_of] : bench::tables_of_truths(bed, only)) {
     for (int seed = 1; seed <= seeds; ++seed) {
-      const Table truth = bed.with(factors_of(static_cast<std::uint64_t>(seed)));
+      const Table truth = table_of(static_cast<std::uint64_t>(seed));
       json::array scores;
       for (const Record& record : truth.records) {
         scores.push_back(score(truth.metric, *measured_of(record)));
@@ -277,7 +191,7 @@ void print_truths(const Bed& bed, int seeds, std::string_view only) {
                                 0)
                 << "\n";
     }
-  });
+  }
 }
 
 void run(const Bed& bed, int seeds, const std::string& noise_text, std::string_view only) {
@@ -295,26 +209,17 @@ void run(const Bed& bed, int seeds, const std::string& noise_text, std::string_v
     return one.physics.total() / static_cast<double>(one.step.train_batch(bed.ranks));
   });
   std::vector<Row> all;
-  for_each_truth(bed, only, [&](std::string_view name, const auto& factors_of) {
+  for (const auto& [name, table_of] : bench::tables_of_truths(bed, only)) {
     std::vector<Row> rows;
     for (int seed = 1; seed <= seeds; ++seed) {
       const auto number = static_cast<std::uint64_t>(seed);
-      rows.push_back(
-          replay_once(bed, predictor, bed.with(factors_of(number)), by_physics, noise, number));
+      rows.push_back(replay_once(bed, predictor, table_of(number), by_physics, noise, number));
     }
     print_row(name, rows);
     all.insert(all.end(), rows.begin(), rows.end());
-  });
+  }
   print_row("all", all);
   print_calibration(all);
-}
-
-Bed make_bed(const std::string& source) {
-  constexpr std::string_view kSim = "sim:";
-  if (!source.starts_with(kSim)) return Bed(bench::table_of_journal(source));
-  Bed bed(bench::measure_on_sim("examples/gpt2-30m", std::atoi(source.c_str() + kSim.size())));
-  bed.is_physics_the_truth = true;
-  return bed;
 }
 
 }  // namespace
@@ -329,7 +234,7 @@ int main(int argc, char** argv) try {
   const auto given = [&](std::size_t i, const char* other) {
     return arguments.size() > i ? arguments[i] : std::string(other);
   };
-  const dstune::Bed bed = dstune::make_bed(arguments[0]);
+  const dstune::bench::Bed bed = dstune::bench::make_bed(arguments[0]);
   const std::string only = given(3, "");
   const int seeds = std::stoi(given(1, "30"));
   if (given(2, "") == "json") {
