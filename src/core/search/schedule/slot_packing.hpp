@@ -48,9 +48,8 @@ struct Slot {
   int concessions = 0;
 };
 
-/// The slot of `ranks` of the workers `from` that needs the fewest concessions; slow workers are
-/// taken where the others span more hosts.
-/// @param from  sorted as for choose_slot()
+/// The slot of `ranks` of the workers `from` that needs the fewest concessions, but for a slow
+/// worker, which is taken rather than one more host. @param from  sorted as for choose_slot()
 Slot choose_trusted_slot(const std::vector<Worker>& from, int ranks, const Doubts& doubts);
 
 /// The number of slots of `ranks` that the idle workers make at once, none of which spans more

@@ -55,6 +55,29 @@ TEST(ChooseSlot, TakesASpareOfTheSameHost) {
               ElementsAre(1, 3, 4));
 }
 
+TEST(ChooseTrustedSlot, ConcedesNoMoreThanItMust) {
+  const auto slot = [](const std::vector<Worker>& from) {
+    const Doubts doubts{.tried = {}, .own = {1}, .suspects = {1, 2}, .slow = {3}};
+    return choose_trusted_slot(from, 1, doubts);
+  };
+  const auto concessions = [&](const std::vector<Worker>& from) { return slot(from).concessions; };
+
+  EXPECT_EQ(concessions({kA1, kA2, kA3, kB4}), 0);
+  EXPECT_EQ(concessions({kA1, kA2, kA3}), 1) << "the slow one";
+  EXPECT_EQ(concessions({kA1, kA2}), 2) << "another's culprit";
+  EXPECT_EQ(concessions({kA1}), 3) << "its own";
+  EXPECT_THAT(slot({kA1, kA2, kA3, kB4}).workers, ElementsAre(kB4));
+  EXPECT_THAT(slot({kA1, kA2}).workers, ElementsAre(kA2));
+  EXPECT_THAT(slot({}).workers, IsEmpty());
+}
+
+TEST(ChooseTrustedSlot, TakesASlowWorkerRatherThanAnotherHost) {
+  const Slot slot = choose_trusted_slot({kA1, kA2, kB4}, 2, {{}, {}, {}, {2}});
+
+  EXPECT_THAT(slot.workers, ElementsAre(kA1, kA2));
+  EXPECT_EQ(slot.concessions, 1);
+}
+
 TEST(CountSlots, LeavesOutSlotsThatSpanMoreHostsThanTheFirst) {
   EXPECT_EQ(count_slots({kA1, kA2, kA3, kB4, kB5}, 2), 2);
   EXPECT_EQ(count_slots({kA1, kA2, kA3, kB4, kB5, kC6}, 3), 1);
