@@ -118,6 +118,8 @@ Attention dense(const AttentionShape& shape, DType dtype) {
 
 }  // namespace
 
+std::string_view why_never_fused() { return {}; }
+
 bool fused_attention(const Attention& op, cudaStream_t stream) {
   if (!is_possible(op.shape, op.out.dtype)) return false;
   return Plans::of_this_thread().run(forward_of(op),

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 
 #include <cuda_runtime_api.h>
 
@@ -16,6 +17,9 @@ namespace dstune::cuda {
 /// @throws CudaError, DeviceLostError, OutOfMemoryError
 bool fused_attention(const Attention& op, cudaStream_t stream);
 bool fused_attention_backward(const AttentionBackward& op, cudaStream_t stream);
+
+/// Why nothing is cuDNN's in this build; empty where it may be.
+std::string_view why_never_fused();
 
 /// fp32 elements that both take at most; 0 if cuDNN cannot do it. Builds their plans, which takes
 /// the host some 0.1 s, once per shape. That cuDNN cannot do it is remembered, and why goes to the
