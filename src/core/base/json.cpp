@@ -32,9 +32,20 @@ std::string number_text(double number) {
   return text;
 }
 
+// Text that JSON and people read as it is, so that no letter of it is escaped.
+bool is_plain(std::string_view text) {
+  return std::ranges::all_of(text, [](char letter) {
+    return letter >= ' ' && letter <= '~' && letter != '"' && letter != '\\';
+  });
+}
+
+using Member = const json::key_value_pair*;
+
 class Writer {
  public:
-  explicit Writer(int indent) : indent_(indent) {}
+  enum class Order { as_is, sorted };
+
+  explicit Writer(int indent, Order order = Order::as_is) : indent_(indent), order_(order) {}
 
   void write(const json::value& value, int depth) {
     if (value.is_object()) {
@@ -43,18 +54,11 @@ class Writer {
       write_array(value.get_array(), depth);
     } else if (value.is_double()) {
       text_ += number_text(value.get_double());
+    } else if (value.is_string()) {
+      write_string(value.get_string());
     } else {
       text_ += printable_json(json::serialize(value));
     }
-  }
-
-  std::string take() { return std::move(text_); }
-
- private:
-  void new_line(int depth) {
-    if (indent_ == 0) return;
-    text_ += '\n';
-    text_.append(static_cast<std::size_t>(indent_) * static_cast<std::size_t>(depth), ' ');
   }
 
   void write_object(const json::object& object, int depth) {
@@ -64,16 +68,46 @@ class Writer {
     }
     text_ += '{';
     bool first = true;
-    for (const auto& member : object) {
+    for_each_member(object, [&](const json::key_value_pair& member) {
       if (!first) text_ += ',';
       first = false;
       new_line(depth + 1);
-      text_ += printable_json(json::serialize(json::value(json::string(member.key()))));
+      write_string(member.key());
       text_ += indent_ == 0 ? ":" : ": ";
       write(member.value(), depth + 1);
-    }
+    });
     new_line(depth);
     text_ += '}';
+  }
+
+  std::string take() { return std::move(text_); }
+
+ private:
+  template <class Use>
+  void for_each_member(const json::object& object, Use use) {
+    if (order_ == Order::as_is) {
+      for (const auto& member : object) use(member);
+      return;
+    }
+    std::vector<Member> members;
+    members.reserve(object.size());
+    for (const auto& member : object) members.push_back(&member);
+    std::ranges::sort(members, {}, [](Member member) { return std::string_view(member->key()); });
+    for (Member member : members) use(*member);
+  }
+
+  void write_string(std::string_view text) {
+    if (is_plain(text)) {
+      text_.append(1, '"').append(text).append(1, '"');
+    } else {
+      text_ += printable_json(json::serialize(json::value(json::string(text))));
+    }
+  }
+
+  void new_line(int depth) {
+    if (indent_ == 0) return;
+    text_ += '\n';
+    text_.append(static_cast<std::size_t>(indent_) * static_cast<std::size_t>(depth), ' ');
   }
 
   void write_array(const json::array& array, int depth) {
@@ -88,6 +122,7 @@ class Writer {
   }
 
   int indent_;
+  Order order_;
   std::string text_;
 };
 
@@ -112,6 +147,12 @@ json::value sorted_by_key(const json::value& value) {
   json::object sorted;
   for (const auto& key : keys) sorted[key] = sorted_by_key(value.get_object().at(key));
   return sorted;
+}
+
+std::string sorted_json_text(const json::object& object) {
+  Writer writer(0, Writer::Order::sorted);
+  writer.write_object(object, 0);
+  return writer.take();
 }
 
 std::string text_at(const json::object& object, std::string_view key) {

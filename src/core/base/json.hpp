@@ -3,6 +3,7 @@
 
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include <boost/json/object.hpp>
 #include <boost/json/value.hpp>
@@ -21,6 +22,15 @@ std::string to_json_text(const json::value& value, int indent);
 
 /// `value` with the members of every object sorted by key, so that equal content gives equal text.
 json::value sorted_by_key(const json::value& value);
+
+/// `object` in the program's own memory, wherever it lived: copies share the memory of what they
+/// copy.
+inline json::object own_copy(json::object object) {
+  return {std::move(object), json::storage_ptr()};
+}
+
+/// to_json_text(sorted_by_key(object), 0).
+std::string sorted_json_text(const json::object& object);
 
 /// The text of a member.
 /// @throws std::exception  if there is none, or it is no text

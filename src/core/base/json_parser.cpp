@@ -5,6 +5,7 @@
 #include <stdexcept>
 #include <string>
 #include <system_error>
+#include <utility>
 
 #include <boost/json/basic_parser_impl.hpp>
 #include <boost/json/value_stack.hpp>
@@ -26,10 +27,12 @@ class ExactHandler {
   static constexpr std::size_t max_key_size = json::string::max_size();     // NOLINT
   static constexpr std::size_t max_string_size = json::string::max_size();  // NOLINT
 
+  explicit ExactHandler(json::storage_ptr storage) : storage_(std::move(storage)) {}
+
   json::value take() { return stack_.release(); }
 
   bool on_document_begin(ErrorCode& /*fault*/) {
-    stack_.reset();
+    stack_.reset(storage_);
     return true;
   }
   bool on_document_end(ErrorCode& /*fault*/) { return true; }
@@ -94,14 +97,15 @@ class ExactHandler {
   bool on_comment(View /*part*/, ErrorCode& /*fault*/) { return true; }
 
  private:
+  json::storage_ptr storage_;
   json::value_stack stack_;
   std::string number_;  // text of the number being read, if it came in parts
 };
 
 }  // namespace
 
-json::value parse_json(std::string_view text) {
-  json::basic_parser<ExactHandler> parser{json::parse_options{}};
+json::value parse_json(std::string_view text, json::storage_ptr storage) {
+  json::basic_parser<ExactHandler> parser{json::parse_options{}, std::move(storage)};
   json::error_code fault;
   const std::size_t used = parser.write_some(false, text.data(), text.size(), fault);
   if (!fault && used < text.size()) fault = json::error::extra_data;

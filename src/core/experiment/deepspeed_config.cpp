@@ -5,7 +5,7 @@
 namespace dstune {
 
 DeepSpeedConfig::DeepSpeedConfig(json::object json) {
-  Content content{std::move(json), {}, {}};
+  Content content{own_copy(std::move(json)), {}, {}};
   try {
     content.step = make_step_config(content.json);
   } catch (const std::invalid_argument& error) {

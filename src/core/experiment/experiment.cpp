@@ -110,7 +110,7 @@ std::string Experiment::key() const {
   identity["repetition"] = repetition;
   if (measures_machine) identity["measures_machine"] = true;
   if (is_reference) identity["is_reference"] = true;
-  return to_json_text(sorted_by_key(identity), 0);
+  return sorted_json_text(identity);
 }
 
 json::object to_json(const Experiment& experiment) {

@@ -58,7 +58,6 @@ struct Found {
   bool has_journal = false;
   bool is_results =
       false;  ///< of a run: a line of the journal is ours, or a crash left no more of it
-  Runs runs;
 };
 
 // A status file and an empty exps_dir alone are what a run leaves behind that ended before its
@@ -76,10 +75,7 @@ Found look_at(const std::string& results_dir, const std::string& exps_dir) {
   const auto text = read_journal_file(journal);
   found.has_journal = text.has_value();
   if (!text) return found;
-  JournalContent content = read_own_journal(*text, journal);
-  const bool is_ours = content.origin == JournalContent::Origin::ours;
-  found.is_results = is_ours || has_status || found.others.empty();
-  found.runs = {std::move(content.names), std::move(content.processes)};
+  found.is_results = is_own_journal(*text, journal) || has_status || found.others.empty();
   return found;
 }
 

@@ -4,6 +4,7 @@
 #include <array>
 #include <charconv>
 #include <exception>
+#include <optional>
 #include <string_view>
 #include <system_error>
 
@@ -54,7 +55,7 @@ std::vector<fs::path> plain_files_in(const fs::path& folder) {
   std::error_code fault;
   for (fs::directory_iterator entry(folder, fault), end; !fault && entry != end;
        entry.increment(fault)) {
-    if (is_plain_file(entry->path())) files.push_back(entry->path());
+    if (!entry->is_symlink(fault) && entry->is_regular_file(fault)) files.push_back(entry->path());
   }
   std::sort(files.begin(), files.end());
   return files;
@@ -96,12 +97,15 @@ bool is_own_backup(const fs::path& path) {
 }
 
 struct Finder {
+  enum class Wanted { all, unfinished };
+
   const Runs& runs;
+  Wanted wanted;
   std::vector<fs::path> finished = {};
   std::vector<fs::path> unfinished = {};
 
-  /// Asks is_own(name) of the plain files of `folder`, and of what they would be if they were
-  /// finished.
+  /// Asks is_own(name) of the plain files of `folder` if they are wanted, and of what they would be
+  /// if they were finished.
   template <class IsOwn>
   void look(const fs::path& folder, IsOwn is_own) {
     if (!is_plain_folder(folder)) return;
@@ -115,7 +119,7 @@ struct Finder {
       const std::string target = target_of_unfinished(name, runs);
       if (!target.empty()) {
         if (is_own(target, false)) unfinished.push_back(path);
-      } else if (is_own(name, true)) {
+      } else if (wanted == Wanted::all && is_own(name, true)) {
         finished.push_back(path);
       }
     }
@@ -127,8 +131,9 @@ bool holds(const Names& names, const std::string& name) {
   return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-Finder find(const std::string& results_dir, const std::string& exps_dir, const Runs& runs) {
-  Finder finder{runs};
+Finder find(const std::string& results_dir, const std::string& exps_dir, const Runs& runs,
+            Finder::Wanted wanted) {
+  Finder finder{runs, wanted};
   const auto fixed = fixed_names();
   // These two may be links: the user named them.
   finder.look_in(results_dir, [&](const std::string& name, bool whole) {
@@ -147,8 +152,12 @@ Finder find(const std::string& results_dir, const std::string& exps_dir, const R
   for (const auto& folder : folders) {
     const fs::path path = fs::path(results_dir) / folder;
     const fs::path description = path / "exp.json";
-    if (is_plain_file(description) && !is_own_experiment_file(description)) continue;
-    finder.look(path, [](const std::string& name, bool) { return holds(kExperimentFiles, name); });
+    std::optional<bool> is_ours;  // not asked of the many folders where nothing is found
+    finder.look(path, [&](const std::string& name, bool) {
+      if (!holds(kExperimentFiles, name)) return false;
+      if (!is_ours) is_ours = !is_plain_file(description) || is_own_experiment_file(description);
+      return *is_ours;
+    });
   }
   return finder;
 }
@@ -172,7 +181,7 @@ bool has_keys(const fs::path& path, const std::array<const char*, N>& keys) {
 
 std::vector<fs::path> find_own_files(const std::string& results_dir, const std::string& exps_dir,
                                      const Runs& runs) {
-  Finder finder = find(results_dir, exps_dir, runs);
+  Finder finder = find(results_dir, exps_dir, runs, Finder::Wanted::all);
   auto files = std::move(finder.finished);
   files.insert(files.end(), finder.unfinished.begin(), finder.unfinished.end());
   return files;
@@ -180,7 +189,7 @@ std::vector<fs::path> find_own_files(const std::string& results_dir, const std::
 
 std::vector<fs::path> find_unfinished_files(const std::string& results_dir,
                                             const std::string& exps_dir, const Runs& runs) {
-  return find(results_dir, exps_dir, runs).unfinished;
+  return find(results_dir, exps_dir, runs, Finder::Wanted::unfinished).unfinished;
 }
 
 bool is_own_experiment_file(const fs::path& path) {

@@ -39,12 +39,13 @@ bool need_not_be_repeated(const Outcome& outcome) {
 }  // namespace
 
 Journal::Journal(const std::string& path, Mode mode, const RunIdentity& identity, bool force,
-                 Seconds lock_patience, const RunProcess& process, SignOfLife other_lives)
+                 Seconds lock_patience, const RunProcess& process, SignOfLife other_lives,
+                 EarlierJournal* earlier)
     : file_(path, mode == Mode::create ? JournalFile::Open::create : JournalFile::Open::existing,
             lock_patience, std::move(other_lives)),
       clock_start_ns_(monotonic_ns()),
       learnt_(identity.learnt) {
-  if (mode == Mode::resume) read_existing(identity, force);
+  if (mode == Mode::resume) read_existing(identity, force, earlier);
   clock_start_ns_ = monotonic_ns();
   RunIdentity own = identity;
   own.learnt = learnt_;
@@ -58,9 +59,11 @@ Journal::Journal(const std::string& path, Mode mode, const RunIdentity& identity
   sync_parent_directory(path);
 }
 
-void Journal::read_existing(const RunIdentity& identity, bool force) {
+void Journal::read_existing(const RunIdentity& identity, bool force, EarlierJournal* earlier) {
   const std::string text = file_.read();
-  JournalContent content = read_own_journal(text, file_.path());
+  const bool is_known = earlier != nullptr && earlier->text == text;
+  JournalContent content =
+      is_known ? std::move(earlier->content) : read_own_journal(text, file_.path());
   check_identity(content.identity, identity, force);
   for (const auto& warning : describe_damage(content, file_.path())) log_warning(warning);
   const bool is_empty_of_ours = content.whole_lines.empty() && !text.empty();

@@ -53,6 +53,8 @@ inline const Measured* measured_of(const Record& record) {
   return std::get_if<Measured>(&record.outcome);
 }
 
+struct EarlierJournal;
+
 /// Every event is one O_APPEND write of a whole line followed by fsync. Lines have "schema": 3,
 /// "type": "run" | "started" | "finished" | "stopped", "time" (UTC), "at_s" (now()) and a checksum
 /// (seal_line()). The file is locked while the journal lives: a second run cannot write to it.
@@ -72,12 +74,14 @@ class Journal {
   /// are named: as problems, or with `force` as warnings.
   /// @param process  that runs, for the record
   /// @param other_lives  asked where the file cannot be locked
+  /// @param earlier  of the same file, for resume: its content is taken if the file has not changed
+  ///        since, so that nothing is read twice
   /// @throws Error  on I/O faults; ConfigError if `path` is no plain file or no journal of ours, if
   ///         another run holds it, or if resume finds another schema, or another identity and
   ///         `force` is false. Then nothing was changed
   Journal(const std::string& path, Mode mode, const RunIdentity& identity, bool force = false,
           Seconds lock_patience = kLockPatience, const RunProcess& process = this_process(),
-          SignOfLife other_lives = {});
+          SignOfLife other_lives = {}, EarlierJournal* earlier = nullptr);
 
   /// To be called before an experiment is sent to its ranks. @throws Error
   void started(const Experiment& experiment, const std::vector<int>& ranks);
@@ -121,7 +125,7 @@ class Journal {
   Seconds now() const;
 
  private:
-  void read_existing(const RunIdentity& identity, bool force);
+  void read_existing(const RunIdentity& identity, bool force, EarlierJournal* earlier);
   void check_identity(const std::optional<RunIdentity>& recorded, const RunIdentity& found,
                       bool force) const;
   void append(const char* type, json::object content);

@@ -5,8 +5,10 @@
 #include <cstdint>
 #include <cstdio>
 #include <exception>
+#include <utility>
 
 #include <boost/crc.hpp>
+#include <boost/json/monotonic_resource.hpp>
 #include <boost/json/object.hpp>
 
 #include "core/base/json_parser.hpp"
@@ -35,12 +37,25 @@ bool has_seal(std::string_view line) {
   return seal.starts_with(kSealBegin) && seal.ends_with(kSealEnd);
 }
 
-JournalLine damaged(std::string damage) { return {std::nullopt, false, std::move(damage)}; }
+JournalLine damaged(std::string damage) { return {nullptr, false, std::move(damage)}; }
+
+/// A value whose parts are released at once.
+struct ParsedLine {
+  explicit ParsedLine(std::string_view text)
+      : memory(kMemoryPerLetter * text.size()), value(parse_json(text, &memory)) {}
+
+  static constexpr std::size_t kMemoryPerLetter = 4;
+
+  json::monotonic_resource memory;
+  json::value value;
+};
 
 JournalLine parse(std::string_view line, bool sealed) {
   try {
-    const json::value value = parse_json(line);
-    if (const auto* object = value.if_object()) return {*object, sealed, ""};
+    auto parsed = std::make_shared<const ParsedLine>(line);
+    if (const auto* object = parsed->value.if_object()) {
+      return {{std::move(parsed), object}, sealed, ""};
+    }
   } catch (const std::exception&) {
     // where the parser stopped says nothing about what happened to the line
   }

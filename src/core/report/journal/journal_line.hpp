@@ -1,7 +1,7 @@
 // One line of journal.jsonl as text: a JSON object that ends in the checksum of all before it.
 #pragma once
 
-#include <optional>
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -21,9 +21,11 @@ std::string seal_line(const json::object& content);
 
 /// The content of a line, or why it cannot be believed.
 struct JournalLine {
-  std::optional<json::object> content;  ///< none: damaged
-  bool sealed = false;                  ///< it has a checksum, which matches
-  std::string damage;                   ///< "its checksum does not match"; "" if there is content
+  /// None: damaged. It lives in memory of its own that copies of its parts share, so that what
+  /// stays is copied into other memory (own_copy()).
+  std::shared_ptr<const json::object> content;
+  bool sealed = false;  ///< it has a checksum, which matches
+  std::string damage;   ///< "its checksum does not match"; "" if there is content
 };
 
 /// @param line  without its line break

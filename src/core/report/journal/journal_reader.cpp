@@ -21,14 +21,15 @@ using Origin = JournalContent::Origin;
 // A model's name is a label, and does not count.
 std::string model_text(json::object model) {
   model.erase("name");
-  return to_json_text(sorted_by_key(model), 0);
+  return sorted_json_text(model);
 }
 
-// Takes whole lines from the beginning of `text`, at most as many as are worth reading at once.
-std::vector<std::string_view> take_lines(std::string_view& text) {
-  constexpr std::size_t kAtOnce = 512;
+constexpr std::size_t kAtOnce = 512;  // lines that are worth reading in threads
+
+// Takes whole lines from the beginning of `text`.
+std::vector<std::string_view> take_lines(std::string_view& text, std::size_t most) {
   std::vector<std::string_view> lines;
-  while (lines.size() < kAtOnce) {
+  while (lines.size() < most) {
     const std::size_t end = text.find('\n');
     if (end == std::string_view::npos) break;
     lines.push_back(text.substr(0, end));
@@ -44,13 +45,16 @@ bool may_be_remnant(std::string_view text) {
 
 class Reader {
  public:
+  enum class Until { end, origin_is_known };
+
   explicit Reader(const std::string& path) : path_(path) {}
 
-  void read(std::string_view text) {
+  void read(std::string_view text, Until until = Until::end) {
+    const std::size_t at_once = until == Until::end ? kAtOnce : 1;
     const bool may_be_ours = may_be_remnant(text);
     std::size_t number = 0;
     while (!text.empty()) {
-      const std::vector<std::string_view> lines = take_lines(text);
+      const std::vector<std::string_view> lines = take_lines(text, at_once);
       if (lines.empty()) {
         read_torn_line(number + 1, text);
         break;
@@ -58,6 +62,7 @@ class Reader {
       std::vector<JournalEvent> events(lines.size());
       for_each_in_parallel(lines.size(), [&](std::size_t i) { events[i] = event_from(lines[i]); });
       for (std::size_t i = 0; i < lines.size(); ++i) try_line(++number, lines[i], events[i]);
+      if (until == Until::origin_is_known && content_.origin == Origin::ours) return;
     }
     if (content_.origin != Origin::ours && !may_be_ours) content_.origin = Origin::foreign;
     if (content_.origin != Origin::ours && other_schema_) refuse_schema(*other_schema_);
@@ -191,6 +196,12 @@ class Reader {
   std::optional<int> other_schema_;
 };
 
+[[noreturn]] void refuse_foreign(const std::string& path) {
+  throw ConfigError(path, {{"--results-dir",
+                            "has a journal.jsonl that is none of dstune-mpi's, so it is not "
+                            "touched; choose another --results-dir"}});
+}
+
 }  // namespace
 
 JournalContent read_journal(std::string_view text, const std::string& path) {
@@ -201,10 +212,23 @@ JournalContent read_journal(std::string_view text, const std::string& path) {
 
 JournalContent read_own_journal(std::string_view text, const std::string& path) {
   JournalContent content = read_journal(text, path);
-  if (content.origin != Origin::foreign) return content;
-  throw ConfigError(path, {{"--results-dir",
-                            "has a journal.jsonl that is none of dstune-mpi's, so it is not "
-                            "touched; choose another --results-dir"}});
+  if (content.origin == Origin::foreign) refuse_foreign(path);
+  return content;
+}
+
+bool is_own_journal(std::string_view text, const std::string& path) {
+  Reader reader(path);
+  reader.read(text, Reader::Until::origin_is_known);
+  const Origin origin = reader.finish().origin;
+  if (origin == Origin::foreign) refuse_foreign(path);
+  return origin == Origin::ours;
+}
+
+std::optional<EarlierJournal> read_earlier_journal(const std::string& path) {
+  auto text = read_journal_file(path);
+  if (!text) return std::nullopt;
+  JournalContent content = read_own_journal(*text, path);
+  return EarlierJournal{std::move(*text), std::move(content)};
 }
 
 std::vector<std::string> describe_damage(const JournalContent& content, const std::string& path) {

@@ -52,6 +52,20 @@ JournalContent read_journal(std::string_view text, const std::string& path);
 /// Reads as read_journal() does. @throws ConfigError  also if the file is foreign
 JournalContent read_own_journal(std::string_view text, const std::string& path);
 
+/// Whether a line of it is ours; reads no further than the first one that is.
+/// @throws ConfigError  as read_own_journal() does, of the lines up to there
+bool is_own_journal(std::string_view text, const std::string& path);
+
+/// A journal as it was before its file was locked.
+struct EarlierJournal {
+  std::string text;
+  JournalContent content;
+};
+
+/// Reads the file `path` as read_own_journal() does; none if there is no such file.
+/// @throws ConfigError, Error  also as read_journal_file() does
+std::optional<EarlierJournal> read_earlier_journal(const std::string& path);
+
 /// "FILE: line 3 is damaged (its checksum does not match); skipped": a warning per line, of many
 /// lines the first few and a count.
 std::vector<std::string> describe_damage(const JournalContent& content, const std::string& path);

@@ -26,7 +26,7 @@ RunIdentity run_identity_from_json(const json::object& object) {
   };
   const auto* const threads = object.if_contains("threads_per_rank");
   const auto* const learnt = object.if_contains("learnt");
-  return {object.at("model").as_object(),
+  return {own_copy(object.at("model").as_object()),
           text_at(object, "backend"),
           text_at(object, "machine"),
           deepspeed,
@@ -34,7 +34,7 @@ RunIdentity run_identity_from_json(const json::object& object) {
           later("libraries"),
           later("mpi"),
           threads == nullptr ? 0 : threads->to_number<int>(),
-          learnt == nullptr ? json::object() : learnt->as_object()};
+          learnt == nullptr ? json::object() : own_copy(learnt->as_object())};
 }
 
 json::object to_json(const RunIdentity& identity) {

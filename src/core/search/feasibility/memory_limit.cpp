@@ -5,8 +5,6 @@
 
 #include "core/base/error.hpp"
 #include "core/base/text.hpp"
-#include "core/report/journal/journal_file.hpp"
-#include "core/report/journal/journal_reader.hpp"
 #include "core/search/feasibility/gpus.hpp"
 #include "core/search/feasibility/memory_room.hpp"
 
@@ -115,13 +113,6 @@ std::string shortage_of_free_memory(Bytes limit, const std::string& backend,
                   "; --memory-limit sets another, under which all is measured again");
   }
   return "";
-}
-
-std::optional<Bytes> earlier_memory_limit(const std::string& path) {
-  const auto text = read_journal_file(path);
-  if (!text) return std::nullopt;
-  const Bytes limit = read_own_journal(*text, path).memory_limit;
-  return limit == 0 ? std::nullopt : std::optional(limit);
 }
 
 }  // namespace dstune

@@ -35,8 +35,4 @@ MemoryLimit memory_limit_of_run(const TuningConfig& config, const std::string& b
 std::string shortage_of_free_memory(Bytes limit, const std::string& backend,
                                     const std::vector<WorkerInfo>& workers);
 
-/// The limit of the last experiment in the journal at `path`; none if there is none.
-/// @throws ConfigError  if the file is no journal of ours
-std::optional<Bytes> earlier_memory_limit(const std::string& path);
-
 }  // namespace dstune

@@ -12,7 +12,6 @@
 #include "core/report/files/own_files.hpp"
 #include "core/report/files/supervisor_files.hpp"
 #include "core/search/feasibility/machine.hpp"
-#include "core/search/feasibility/memory_limit.hpp"
 #include "core/search/feasibility/modelled.hpp"
 #include "core/search/run/kept_machine.hpp"
 #include "core/search/run/log_settings.hpp"
@@ -26,11 +25,18 @@ std::string device_name(const std::vector<WorkerInfo>& workers, const std::strin
   return device == nullptr ? "" : device->name;
 }
 
-std::optional<Bytes> earlier_limit(const CommandLine& options, const TuningConfig& config) {
+std::optional<EarlierJournal> earlier_journal(const CommandLine& options,
+                                              const TuningConfig& config) {
   if (existing_results(options) != ExistingResults::resume) return std::nullopt;
-  const auto limit = earlier_memory_limit(concat(config.autotuning.results_dir, "/", kJournalName));
+  return read_earlier_journal(concat(config.autotuning.results_dir, "/", kJournalName));
+}
+
+std::optional<Bytes> earlier_limit(const std::optional<EarlierJournal>& earlier,
+                                   const TuningConfig& config) {
+  const Bytes limit = earlier ? earlier->content.memory_limit : 0;
+  if (limit == 0) return std::nullopt;
   // The experiments' own limit left out the headroom.
-  return limit ? std::optional(*limit + config.objective.memory_headroom) : std::nullopt;
+  return limit + config.objective.memory_headroom;
 }
 
 json::object learnt_before(const std::filesystem::path& kept_machine) {
@@ -57,8 +63,9 @@ RunParts make_run_parts(WorkerPool& pool, const CommandLine& options, const Tuni
   const std::vector<int> excluded = excluded_ranks(given.exclude, reported, given.source);
   for (const int rank : excluded) pool.retire(rank);
   std::vector<WorkerInfo> workers = without_ranks(reported, excluded);
+  auto earlier = earlier_journal(options, given);
   const Machine machine =
-      machine_of_run(given, workers, pool.size(), host_name(), earlier_limit(options, given),
+      machine_of_run(given, workers, pool.size(), host_name(), earlier_limit(earlier, given),
                      profile_places(given.autotuning.results_dir));
   TuningConfig config = completed(given, machine);
   std::filesystem::path kept_machine;
@@ -76,7 +83,8 @@ RunParts make_run_parts(WorkerPool& pool, const CommandLine& options, const Tuni
                  std::move(backend),
                  make_memory_predictor(imitated),
                  make_dry_runner(imitated),
-                 std::move(kept_machine)};
+                 std::move(kept_machine),
+                 std::move(earlier)};
   // This check comes before any file of an earlier run is touched.
   check_modelled(parts.config, plan_stages(parts.config, machine.group_size, parts.predictor));
   log_settings(parts.config, machine, parts.workers);

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,6 +13,7 @@
 #include "core/config/command_line/command_line.hpp"
 #include "core/config/tuning_config.hpp"
 #include "core/device/backend.hpp"
+#include "core/report/journal/journal_reader.hpp"
 #include "core/report/journal/run_identity.hpp"
 #include "core/search/feasibility/stage_plan.hpp"
 #include "core/search/schedule/worker_info.hpp"
@@ -42,7 +44,8 @@ struct RunParts {
   std::unique_ptr<Backend> imitated;  ///< whose device the two below imitate; it may be none
   MemoryPredictor predictor;
   DryRunner dry_run;
-  std::filesystem::path kept_machine;  ///< kept_machine_path()
+  std::filesystem::path kept_machine;          ///< kept_machine_path()
+  std::optional<EarlierJournal> earlier = {};  ///< of the run that goes on
 };
 
 /// Reads and checks the input, and changes nothing. @param ranks  the number of ranks that were

@@ -16,6 +16,7 @@
 #include "core/report/files/status_file.hpp"
 #include "core/report/files/supervisor_files.hpp"
 #include "core/report/formats/document.hpp"
+#include "core/report/journal/journal_reader.hpp"
 #include "core/report/tables/result_table.hpp"
 #include "core/search/feasibility/machine.hpp"
 #include "core/search/predict/hindsight.hpp"
@@ -45,17 +46,19 @@ Optimum optimum_of(const TuningResult& result, Metric metric) {
 /// A run whose results directory is ours.
 class Run {
  public:
-  Run(const RunParts& parts, WorkerPool& pool)
+  Run(const RunParts& parts, WorkerPool& pool, std::optional<EarlierJournal> earlier)
       : parts_(parts),
         config_(parts.config),
         pool_(pool),
         results_(ResultsDirectory::prepare(config_.autotuning.results_dir,
                                            config_.autotuning.exps_dir,
                                            existing_results(parts.options))),
-        journal_(results_.journal_path(), journal_mode(existing_results(parts.options)),
-                 identity_of(parts), parts.options.force_resume, Journal::kLockPatience,
-                 this_process(parts.surroundings.launcher_folder),
-                 [folder = config_.autotuning.results_dir] { return another_run_lives(folder); }),
+        journal_(
+            results_.journal_path(), journal_mode(existing_results(parts.options)),
+            identity_of(parts), parts.options.force_resume, Journal::kLockPatience,
+            this_process(parts.surroundings.launcher_folder),
+            [folder = config_.autotuning.results_dir] { return another_run_lives(folder); },
+            earlier ? &*earlier : nullptr),
         progress_(config_.autotuning.metric),
         heartbeat_(results_, journal_, progress_) {
     leave_results_folder(results_.path());
@@ -269,8 +272,9 @@ RunInput read_run_input(const CommandLine& options, int ranks) {
 int run_tuning(const CommandLine& options, const TuningConfig& given, WorkerPool& pool,
                const std::vector<WorkerInfo>& workers, const Surroundings& surroundings) {
   return guarded([&] {
-    const RunParts parts = make_run_parts(pool, options, given, workers, surroundings);
-    return Run(parts, pool).run();
+    RunParts parts = make_run_parts(pool, options, given, workers, surroundings);
+    Run run(parts, pool, std::move(parts.earlier));
+    return run.run();
   });
 }
 

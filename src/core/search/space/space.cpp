@@ -54,7 +54,7 @@ json::object as_spelt(json::object config, const AxisGroup& group,
 
 std::string with_number(const std::string& name, const json::object& config) {
   char number[16];
-  const std::string content = to_json_text(sorted_by_key(config), 0);
+  const std::string content = sorted_json_text(config);
   std::snprintf(number, sizeof number, "_%08x",
                 static_cast<unsigned>(hash_of(content) & 0xFFFFFFFFU));
   return name + number;
