@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <limits>
 
+#include <boost/json/monotonic_resource.hpp>
 #include <boost/json/object.hpp>
 #include <boost/json/parse.hpp>
 #include <gtest/gtest.h>
@@ -61,12 +62,37 @@ TEST(ToJsonText, WritesOneLineWithoutBlanksAtIndentZero) {
   EXPECT_EQ(text, R"({"b":[1,{"c":null}],"a":true})");
 }
 
+TEST(ToJsonText, EscapesWhatIsNotPlain) {
+  EXPECT_EQ(to_json_text("a b~", 0), R"("a b~")");
+  EXPECT_EQ(to_json_text("\"\\\n\x7f", 0), R"("\"\\\n\u007F")");
+  EXPECT_EQ(to_json_text("\u00e4\u202e", 0), "\"\u00e4\\u202E\"");
+}
+
 TEST(SortedByKey, SortsObjectsInsideListsToo) {
   const auto value = json::parse(R"({"b":1,"a":[{"d":1,"c":2}]})");
 
   const auto sorted = sorted_by_key(value);
 
   EXPECT_EQ(to_json_text(sorted, 0), R"({"a":[{"c":2,"d":1}],"b":1})");
+}
+
+TEST(SortedJsonText, IsTheTextOfTheSorted) {
+  const auto value =
+      json::parse(R"({"b":{"z":1.5,"A":null,"a":"q\""},"\u00e4":{},"a":[{"d":1,"c":2},[]]})");
+
+  EXPECT_EQ(sorted_json_text(value.get_object()), to_json_text(sorted_by_key(value), 0));
+}
+
+TEST(OwnCopy, OutlivesTheMemoryOfTheOriginal) {
+  json::monotonic_resource memory;
+  const json::object original({{"a", {{"b", "a text that is long enough to need memory"}}}},
+                              &memory);
+
+  const json::object copy = own_copy(original);
+
+  EXPECT_EQ(copy, original);
+  EXPECT_EQ(copy.storage().get(), json::storage_ptr().get());
+  EXPECT_EQ(copy.at("a").as_object().at("b").storage().get(), json::storage_ptr().get());
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "core/base/files/file.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdio>
@@ -101,6 +102,11 @@ std::string read_text_file(const std::string& path, Bytes limit) {
 
 std::string read_all(const FileHandle& file, const std::string& path, Bytes limit) {
   std::string text;
+  struct stat found {};
+  if (::fstat(file.get(), &found) == 0 && S_ISREG(found.st_mode)) {
+    constexpr Bytes kMostAtOnce = Bytes{128} << 20U;  // a file with holes may claim any size
+    text.reserve(std::min({static_cast<Bytes>(found.st_size), limit, kMostAtOnce}));
+  }
   std::array<char, 65536> block{};
   for (;;) {
     const auto count = ::read(file.get(), block.data(), block.size());

@@ -51,6 +51,7 @@ class Reader {
 
   void read(std::string_view text, Until until = Until::end) {
     const std::size_t at_once = until == Until::end ? kAtOnce : 1;
+    if (until == Until::end) content_.whole_lines.reserve(text.size());
     const bool may_be_ours = may_be_remnant(text);
     std::size_t number = 0;
     while (!text.empty()) {

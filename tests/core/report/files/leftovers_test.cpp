@@ -77,6 +77,16 @@ TEST_F(LeftoversTest, UnfinishedFilesOfEarlierRunsGoAndNothingElse) {
   for (const auto& path : others) EXPECT_TRUE(fs::exists(path)) << path;
 }
 
+TEST_F(LeftoversTest, AFolderThatAnotherProgramDescribesKeepsAll) {
+  const std::string end = concat(".", gone_.pid, ".tmp");
+  put(results_ + "/z0_gas1_tmbspg1/exp.json");
+  const std::string unfinished = put(results_ + "/z0_gas1_tmbspg1/metrics.json" + end);
+
+  remove();
+
+  EXPECT_TRUE(fs::exists(unfinished));
+}
+
 TEST_F(LeftoversTest, TheFolderOfADeadLauncherGoes) {
   gone_.launcher_folder = make_launcher_folder(gone_.pid);
   const std::string another = make_launcher_folder(1);

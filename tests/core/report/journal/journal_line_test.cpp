@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include <boost/crc.hpp>
 #include <gtest/gtest.h>
 
 namespace dstune::journal_line_test {
@@ -14,6 +15,20 @@ TEST(SealLine, EndsInTheChecksumOfAllBeforeIt) {
 
   // python3 -c 'import zlib; print("%08x" % zlib.crc32(b"{\"schema\":3,..."))'
   EXPECT_EQ(line, R"({"schema":3,"type":"stopped","at_s":1.5,"crc32":"d9c2b09a"})");
+}
+
+TEST(SealLine, WritesTheUsualCrc32WhateverTheLength) {
+  for (std::size_t length = 0; length < 40; ++length) {
+    std::string text;
+    for (std::size_t i = 0; i < length; ++i) text += static_cast<char>('a' + (7 * i + length) % 26);
+    const std::string line = seal_line({{"x", text}});
+    boost::crc_32_type expected;
+    expected.process_bytes(line.data(), line.find(R"(,"crc32")"));
+
+    const std::string digits = line.substr(line.size() - 10, 8);
+
+    EXPECT_EQ(std::stoul(digits, nullptr, 16), expected.checksum()) << line;
+  }
 }
 
 TEST(OpenLine, ReadsWhatWasSealed) {

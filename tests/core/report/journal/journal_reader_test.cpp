@@ -7,8 +7,10 @@
 #include <gtest/gtest.h>
 
 #include "core/base/error.hpp"
+#include "core/base/files/file.hpp"
 #include "core/report/journal/journal_line.hpp"
 #include "tests/core/report/records.hpp"
+#include "tests/support/temporary_directory.hpp"
 
 namespace dstune::journal_reader_test {
 namespace {
@@ -20,6 +22,7 @@ using testing_support::make_experiment;
 using testing_support::make_identity;
 using testing_support::make_measured;
 using testing_support::make_record;
+using testing_support::TemporaryDirectory;
 using Origin = JournalContent::Origin;
 
 json::object event(const char* type, double at = 1) {
@@ -100,6 +103,52 @@ TEST(ReadJournal, KnowsItsOwnFilesByAnyWholeLine) {
   EXPECT_EQ(read("a line of mine").origin, Origin::foreign);
   EXPECT_THAT([] { read_own_journal("a line of mine", "j"); },
               ThrowsMessage<ConfigError>(HasSubstr("none of dstune-mpi's")));
+}
+
+// The lines' own memory is released long before.
+TEST(ReadJournal, LeavesNothingInTheMemoryOfALine) {
+  const auto content = read(sealed(run_event()) + sealed(finished_event()));
+
+  const auto* const own = json::storage_ptr().get();
+  EXPECT_EQ(content.identity.value().model.storage().get(), own);
+  EXPECT_EQ(content.identity->learnt.storage().get(), own);
+  EXPECT_EQ(content.records.at(0).experiment.ds_config.json().storage().get(), own);
+}
+
+TEST(ReadJournal, KnowsTheLimitOfTheLastExperimentEvenIfItCrashedTheRun) {
+  json::object last = started_event();
+  last["experiment"].as_object()["settings"].as_object()["memory_limit_bytes"] = 12345;
+
+  EXPECT_EQ(read(sealed(run_event())).memory_limit, Bytes{0}) << "nothing was started";
+  EXPECT_EQ(read(sealed(run_event()) + sealed(started_event()) + sealed(last)).memory_limit,
+            Bytes{12345});
+}
+
+TEST(IsOwnJournal, ReadsNoFurtherThanItsFirstLine) {
+  json::object newer = run_event();
+  newer["schema"] = 4;
+
+  EXPECT_TRUE(is_own_journal("damaged\n" + sealed(run_event()) + sealed(newer), "j"));
+  EXPECT_THAT([&] { is_own_journal(sealed(newer) + sealed(run_event()), "j"); },
+              ThrowsMessage<ConfigError>(HasSubstr("/schema  is 4")));
+  EXPECT_FALSE(is_own_journal("", "j"));
+  EXPECT_FALSE(is_own_journal(sealed(run_event()).substr(0, 40), "j"));
+  EXPECT_THAT([] { is_own_journal("a line of mine", "j"); },
+              ThrowsMessage<ConfigError>(HasSubstr("none of dstune-mpi's")));
+}
+
+TEST(ReadEarlierJournal, ReadsTheFileIfThereIsOne) {
+  const TemporaryDirectory directory;
+  const std::string path = directory / "journal.jsonl";
+  EXPECT_FALSE(read_earlier_journal(path));
+  const std::string text = sealed(run_event()) + sealed(finished_event());
+  write_file_atomically(path, text, Durability::process_crash);
+
+  const auto earlier = read_earlier_journal(path);
+
+  ASSERT_TRUE(earlier);
+  EXPECT_EQ(earlier->text, text);
+  EXPECT_EQ(earlier->content.records.size(), 1U);
 }
 
 TEST(ReadJournal, ReadsSchema2) {

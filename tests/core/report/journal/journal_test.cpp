@@ -12,6 +12,7 @@
 #include "core/base/files/file.hpp"
 #include "core/base/text.hpp"
 #include "core/report/journal/journal_line.hpp"
+#include "core/report/journal/journal_reader.hpp"
 #include "tests/core/report/records.hpp"
 #include "tests/support/temporary_directory.hpp"
 
@@ -65,6 +66,31 @@ TEST_F(JournalTest, AContinuedRunThatBeganWithNothingGoesOnWithNothing) {
   identity.learnt = {{"factors", json::object()}};
 
   EXPECT_TRUE(Journal(path_, Journal::Mode::resume, identity, false, 0).learnt().empty());
+}
+
+TEST_F(JournalTest, WhatWasReadBeforeIsNotReadAgain) {
+  create().finished(make_record(first_, make_measured(9.7)));
+  auto earlier = read_earlier_journal(path_).value();
+  earlier.content.records.at(0).outcome = make_measured(1);  // as no other reader would see it
+
+  const Journal journal(path_, Journal::Mode::resume, make_identity(), false, 0, this_process(), {},
+                        &earlier);
+
+  ASSERT_EQ(journal.records().size(), 1U);
+  EXPECT_EQ(std::get<Measured>(journal.records()[0].outcome).samples_per_s, 1);
+  EXPECT_TRUE(journal.find(first_));
+}
+
+TEST_F(JournalTest, WhatChangedSinceItWasReadIsReadAgain) {
+  create().finished(make_record(first_, make_measured(9.7)));
+  auto earlier = read_earlier_journal(path_).value();
+  resume().finished(make_record(second_, make_measured(2)));
+
+  const Journal journal(path_, Journal::Mode::resume, make_identity(), false, 0, this_process(), {},
+                        &earlier);
+
+  EXPECT_EQ(journal.records().size(), 2U);
+  EXPECT_TRUE(journal.find(second_));
 }
 
 TEST_F(JournalTest, ResumeFindsWhatWasFinished) {

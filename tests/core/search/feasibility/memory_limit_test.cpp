@@ -4,10 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "core/base/error.hpp"
-#include "core/report/journal/journal.hpp"
 #include "core/search/feasibility/machine.hpp"
 #include "tests/support/scripted_pool.hpp"
-#include "tests/support/temporary_directory.hpp"
 
 namespace dstune::memory_limit_test {
 namespace {
@@ -15,8 +13,6 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
-using testing_support::make_named;
-using testing_support::TemporaryDirectory;
 
 constexpr Bytes kMiB = Bytes{1} << 20U;
 constexpr Bytes kGiB = Bytes{1} << 30U;
@@ -161,21 +157,6 @@ TEST(MemoryLimit, AboveWhatIsFreeInTheRunThatGoesOnIsAWarning) {
               ElementsAre(HasSubstr("began with a memory limit of 69.00 GiB, and now there are "
                                     "only 71.00 GiB free on Some GPU of rank 2")));
   EXPECT_EQ(too_much.memory_limit_origin, "that of the run that goes on");
-}
-
-TEST(EarlierMemoryLimit, IsThatOfTheLastExperimentEvenIfItCrashedTheRun) {
-  const TemporaryDirectory directory;
-  const std::string path = directory / "journal.jsonl";
-  EXPECT_EQ(earlier_memory_limit(path), std::nullopt);
-  {
-    Journal journal(path, Journal::Mode::create, {{}, "cuda", "Some GPU"});
-    EXPECT_EQ(earlier_memory_limit(path), std::nullopt) << "nothing was started";
-    Experiment experiment = make_named("x", 1);
-    experiment.settings.memory_limit = 12345;
-    journal.started(experiment, {1});
-  }
-
-  EXPECT_EQ(earlier_memory_limit(path), Bytes{12345});
 }
 
 }  // namespace
