@@ -45,7 +45,7 @@ std::vector<fs::path> entries(const std::string& directory) {
   return paths;
 }
 
-// True if `path` is the folder `directory`, with nothing in it.
+// True if `path`, which has the name of `directory`, is that folder, with nothing in it.
 bool is_empty_folder(const fs::path& path, const std::string& directory) {
   std::error_code fault;
   return fs::symlink_status(path, fault).type() == fs::file_type::directory &&
@@ -65,11 +65,16 @@ struct Found {
 Found look_at(const std::string& results_dir, const std::string& exps_dir) {
   Found found;
   bool has_status = false;
+  std::error_code unknown;
+  const fs::path exps_name = fs::weakly_canonical(exps_dir, unknown).filename();
   for (const auto& path : entries(results_dir)) {
     if (path.filename() == kJournalName || path.filename() == kCalibrationName) continue;
     const bool is_status = path.filename() == kStatusName && is_own_status_file(path);
     has_status = has_status || is_status;
-    if (!is_status && !is_empty_folder(path, exps_dir)) found.others.push_back(path);
+    // Of a long run there are thousands, so that few of them are looked into.
+    const bool may_be_exps = path.filename() == exps_name;
+    if (!is_status && !(may_be_exps && is_empty_folder(path, exps_dir)))
+      found.others.push_back(path);
   }
   const std::string journal = concat(results_dir, "/", kJournalName);
   const auto text = read_journal_file(journal);

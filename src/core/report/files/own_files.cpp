@@ -45,20 +45,21 @@ bool is_plain_file(const fs::path& path) {
   return fs::symlink_status(path, fault).type() == fs::file_type::regular;
 }
 
-bool is_plain_folder(const fs::path& path) {
-  std::error_code fault;
-  return fs::symlink_status(path, fault).type() == fs::file_type::directory;
-}
+enum class Kind { file, folder };
 
-std::vector<fs::path> plain_files_in(const fs::path& folder) {
-  std::vector<fs::path> files;
+// Sorted; without links. The directory itself tells the kinds, so that entries cost no call each.
+std::vector<fs::path> entries_in(const fs::path& folder, Kind kind) {
+  std::vector<fs::path> entries;
   std::error_code fault;
   for (fs::directory_iterator entry(folder, fault), end; !fault && entry != end;
        entry.increment(fault)) {
-    if (!entry->is_symlink(fault) && entry->is_regular_file(fault)) files.push_back(entry->path());
+    std::error_code unknown;
+    const bool is_wanted =
+        kind == Kind::file ? entry->is_regular_file(unknown) : entry->is_directory(unknown);
+    if (is_wanted && !entry->is_symlink(unknown)) entries.push_back(entry->path());
   }
-  std::sort(files.begin(), files.end());
-  return files;
+  std::sort(entries.begin(), entries.end());
+  return entries;
 }
 
 // "a.json" of "a.json.4711.tmp" if 4711 is a process of the runs; else "".
@@ -107,14 +108,8 @@ struct Finder {
   /// Asks is_own(name) of the plain files of `folder` if they are wanted, and of what they would be
   /// if they were finished.
   template <class IsOwn>
-  void look(const fs::path& folder, IsOwn is_own) {
-    if (!is_plain_folder(folder)) return;
-    look_in(folder, is_own);
-  }
-
-  template <class IsOwn>
   void look_in(const fs::path& folder, IsOwn is_own) {
-    for (const auto& path : plain_files_in(folder)) {
+    for (const auto& path : entries_in(folder, Kind::file)) {
       const std::string name = path.filename().string();
       const std::string target = target_of_unfinished(name, runs);
       if (!target.empty()) {
@@ -149,11 +144,11 @@ Finder find(const std::string& results_dir, const std::string& exps_dir, const R
   });
   std::set<std::string> folders = runs.names;
   folders.insert(kProfileName);
-  for (const auto& folder : folders) {
-    const fs::path path = fs::path(results_dir) / folder;
+  for (const auto& path : entries_in(results_dir, Kind::folder)) {
+    if (!folders.contains(path.filename().string())) continue;
     const fs::path description = path / "exp.json";
     std::optional<bool> is_ours;  // not asked of the many folders where nothing is found
-    finder.look(path, [&](const std::string& name, bool) {
+    finder.look_in(path, [&](const std::string& name, bool) {
       if (!holds(kExperimentFiles, name)) return false;
       if (!is_ours) is_ours = !is_plain_file(description) || is_own_experiment_file(description);
       return *is_ours;
