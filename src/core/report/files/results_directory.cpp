@@ -29,6 +29,22 @@ namespace fs = std::filesystem;
 
 namespace {
 
+// A run that goes on finds thousands of files as it would write them; to read one is far cheaper.
+bool holds(const std::string& path, std::string_view text) {
+  std::error_code fault;
+  if (fs::symlink_status(path, fault).type() != fs::file_type::regular) return false;
+  if (fs::file_size(path, fault) != text.size()) return false;
+  try {
+    return read_text_file(path) == text;
+  } catch (const Error&) {
+    return false;  // it cannot be read, but may be replaced
+  }
+}
+
+void write_if_new(const std::string& path, const std::string& text) {
+  if (!holds(path, text)) write_file_atomically(path, text, Durability::process_crash);
+}
+
 void write_json(const std::string& path, const json::value& value, Durability durability) {
   write_file_atomically(path, to_json_text(value, 2) + "\n", durability);
 }
@@ -125,7 +141,7 @@ void ResultsDirectory::write_record(const Record& record) const {
   const Experiment& experiment = record.experiment;
   const std::string folder = experiment_path(experiment.name);
   const auto write = [&](const std::string& path, const json::value& value) {
-    write_json(path, value, Durability::process_crash);
+    write_if_new(path, to_json_text(value, 2) + "\n");
   };
   if (!may_write(folder, folder + "/exp.json")) return;
   const std::string in_exps_dir = concat(exps_dir_, "/", experiment.name, ".json");
@@ -143,8 +159,7 @@ void ResultsDirectory::write_record(const Record& record) const {
     write(folder + "/metrics.json", metrics_json(experiment, *measured));
     remove_file(folder + "/stderr.log");  // of an attempt that lost a worker
   } else {
-    write_file_atomically(folder + "/stderr.log", printable_lines(describe(record.outcome)) + "\n",
-                          Durability::process_crash);
+    write_if_new(folder + "/stderr.log", printable_lines(describe(record.outcome)) + "\n");
     remove_file(folder + "/metrics.json");
   }
 }

@@ -69,8 +69,8 @@ class ResultsDirectory {
 
   /// Folder of a finished experiment: ds_config.json, exp.json, metrics.json if it was measured,
   /// stderr.log if not; and exps_dir/<name>.json. Call it for records of the journal too: what an
-  /// interrupted run left unfinished is made whole. Another program's experiment of that name is
-  /// left as it is, with a warning. @throws Error
+  /// interrupted run left unfinished is made whole, and what is there already is not written again.
+  /// Another program's experiment of that name is left as it is, with a warning. @throws Error
   void write_record(const Record& record) const;
 
   /// profile_model_info/model_info.json. @throws Error

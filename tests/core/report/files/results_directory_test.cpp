@@ -1,4 +1,5 @@
 // What a results directory is made of, and what it leaves alone.
+#include <chrono>
 #include <filesystem>
 #include <stdexcept>
 #include <string>
@@ -69,6 +70,33 @@ TEST_F(ResultsDirectoryTest, ResumeNeedsAJournal) {
 
   EXPECT_THAT([&] { prepare(ExistingResults::resume); },
               ThrowsMessage<ConfigError>(HasSubstr("no journal.jsonl")));
+}
+
+TEST_F(ResultsDirectoryTest, WhatIsThereAlreadyIsNotWrittenAgain) {
+  make_results();
+  const auto directory = prepare(ExistingResults::resume);
+  Record record = make_record(make_experiment(2, 4), make_measured(10));
+  const std::string folder = results_ + "/z2_gas1_tmbspg4";
+  const std::string metrics = read_text_file(folder + "/metrics.json");
+  const std::vector<std::string> paths = {folder + "/exp.json", folder + "/ds_config.json",
+                                          folder + "/metrics.json",
+                                          exps_ + "/z2_gas1_tmbspg4.json"};
+  const fs::file_time_type long_ago = fs::last_write_time(paths[0]) - std::chrono::hours(1);
+  for (const auto& path : paths) fs::last_write_time(path, long_ago);
+
+  directory.write_record(record);
+  for (const auto& path : paths) EXPECT_EQ(fs::last_write_time(path), long_ago) << path;
+
+  // What has as many letters, but others, is not the same.
+  write_file_atomically(paths[2], std::string(metrics.size(), 'x'));
+  directory.write_record(record);
+  EXPECT_EQ(read_text_file(paths[2]), metrics);
+
+  record.outcome = make_measured(20);
+  directory.write_record(record);
+  EXPECT_NE(read_text_file(paths[2]), metrics);
+  EXPECT_GT(fs::last_write_time(paths[0]), long_ago);
+  EXPECT_EQ(fs::last_write_time(paths[1]), long_ago);
 }
 
 TEST_F(ResultsDirectoryTest, OverwriteRemovesResultsAndOnlyExperimentsFromExpsDir) {
