@@ -87,7 +87,8 @@ StepBehaviour behaviour_of(const DeepSpeedVersion& version) {
           .counts_parameters_in_hooks = is_within({0, 18, 5}, {0, 18, 6}),
           .has_bf16_optimizer_in_stage_0 = version < DeepSpeedVersion{0, 17, 6},
           .misses_bf16_optimizer = is_within({0, 17, 6}, {0, 18, 4}),
-          .has_default_leaf_classes = version >= DeepSpeedVersion{0, 18, 0}};
+          .has_default_leaf_classes = version >= DeepSpeedVersion{0, 18, 0},
+          .drops_recomputed = version >= DeepSpeedVersion{0, 19, 3}};
 }
 
 }  // namespace dstune

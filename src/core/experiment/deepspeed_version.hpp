@@ -68,6 +68,9 @@ struct StepBehaviour {
   bool misses_bf16_optimizer = false;
   /// Blocks of experts are leaf modules by themselves (since 0.18.0).
   bool has_default_leaf_classes = true;
+  /// Stage 3 releases frozen parameters that a checkpoint's second forward used with the module
+  /// whose backward began it (since 0.19.3).
+  bool drops_recomputed = true;
 };
 
 StepBehaviour behaviour_of(const DeepSpeedVersion& version);

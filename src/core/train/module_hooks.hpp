@@ -13,10 +13,14 @@ class ModuleHooks {
  public:
   virtual ~ModuleHooks() = default;
 
-  /// Called before a module's forward or backward: its parameters become readable on every rank.
+  /// Called before a module's forward, the one that a checkpoint runs again, too: its parameters
+  /// become readable on every rank.
   virtual void fetch(std::size_t module) = 0;
-  /// Called after the module. Outside of fetch and release the parameters must not be read.
+  /// Called after it. Outside of fetch and release the parameters must not be read.
   virtual void release(std::size_t module) = 0;
+  /// The same around a module's backward.
+  virtual void fetch_for_backward(std::size_t module) { fetch(module); }
+  virtual void release_after_backward(std::size_t module) { release(module); }
   /// The full tensor, in the model dtype; valid between fetch and release of a module that has it.
   virtual Tensor parameter(std::size_t tensor) const = 0;
   /// False: the tensor is frozen (requires_grad is false), and its gradient need not be computed.

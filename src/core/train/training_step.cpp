@@ -24,7 +24,9 @@ MicroBatch micro_batch_of(const RunSettings& settings, const StepConfig& config)
           .attention = settings.attention,
           .loss = settings.loss,
           .checkpointing = config.checkpointing,
-          .checkpoints_synchronize = config.checkpoints_synchronize};
+          .checkpoints_synchronize = config.checkpoints_synchronize,
+          .inputs_need_gradients =
+              settings.model.fine_tuning.lora.has_value() && config.checkpointing.is_on()};
 }
 
 // In some versions of DeepSpeed every gradient's hook goes through all parameters that are trained.

@@ -20,6 +20,14 @@ Value Embedding::operator()(Tape& on, const Value& numbers) const {
   return run_module(on, module_, [&] { return look_up(on, numbers); });
 }
 
+Value Embedding::of_tokens(Tape& on, const Value& tokens) const {
+  return run_module(on, module_, [&] {
+    Value rows = look_up(on, tokens);
+    const bool asks = on.context().inputs_need_gradients && !rows.needs_gradient();
+    return on.records(asks) ? on.record(std::move(rows), [](Tape&, const Value&) {}) : rows;
+  });
+}
+
 Value Embedding::look_up(Tape& on, const Value& numbers) const {
   Value out = new_value(on.device(), on.context().dtype, numbers.numel(), size_);
   on.device().run(dstune::Embedding{.tokens = numbers.tensor(),

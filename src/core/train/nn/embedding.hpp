@@ -21,6 +21,9 @@ class Embedding {
   /// @param numbers  int64, any number of them
   /// @returns the rows of these numbers (numbers.numel, h)
   Value operator()(Tape& on, const Value& numbers) const;
+  /// The same of a model's input (get_input_embeddings()): the rows need a gradient where
+  /// MicroBatch::inputs_need_gradients says so.
+  Value of_tokens(Tape& on, const Value& tokens) const;
 
  private:
   Value look_up(Tape& on, const Value& numbers) const;

@@ -121,11 +121,11 @@ Layer several(LayerOfOne body) {
 }  // namespace
 
 Value before_backward(Tape& on, std::size_t module, const Value& output) {
-  return pass(on, output, [module](Tape& back) { back.hooks().fetch(module); });
+  return pass(on, output, [module](Tape& back) { back.hooks().fetch_for_backward(module); });
 }
 
 Value after_backward(Tape& on, std::size_t module, const Value& input) {
-  return pass(on, input, [module](Tape& back) { back.hooks().release(module); });
+  return pass(on, input, [module](Tape& back) { back.hooks().release_after_backward(module); });
 }
 
 Values checkpoint(Tape& on, const Values& in, Layer body) {

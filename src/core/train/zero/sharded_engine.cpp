@@ -10,6 +10,8 @@
 
 namespace dstune {
 
+using Pass = ParameterCoordinator::Pass;
+
 namespace {
 
 // MiCS coalesces calls instead of packing: every tensor is received where it stays.
@@ -78,10 +80,18 @@ void ShardedEngine::spend_hook(std::size_t module) {
   device().host_event(HostEvent::module_hook);
 }
 
-void ShardedEngine::fetch(std::size_t module) {
+void ShardedEngine::fetch(std::size_t module) { fetch(module, Pass::forward); }
+
+void ShardedEngine::release(std::size_t module) { release(module, Pass::forward); }
+
+void ShardedEngine::fetch_for_backward(std::size_t module) { fetch(module, Pass::backward); }
+
+void ShardedEngine::release_after_backward(std::size_t module) { release(module, Pass::backward); }
+
+void ShardedEngine::fetch(std::size_t module, Pass pass) {
   if (!has_hooks(module)) return;
   spend_hook(module);
-  const ParameterCoordinator::Fetch plan = coordinator_.fetch(module);
+  const ParameterCoordinator::Fetch plan = coordinator_.fetch(module, pass);
   gathered_.gather(plan.gather);
   gathered_.await(plan.await);
   gathered_.gather(plan.prefetch);
@@ -89,11 +99,11 @@ void ShardedEngine::fetch(std::size_t module) {
   if (leaf_of_[module]) open_leaf_ = module;
 }
 
-void ShardedEngine::release(std::size_t module) {
+void ShardedEngine::release(std::size_t module, Pass pass) {
   if (!has_hooks(module)) return;
   spend_hook(module);
   if (open_leaf_ == module) reduce_leaf();
-  gathered_.release(coordinator_.release(module));
+  gathered_.release(coordinator_.release(module, pass));
 }
 
 void ShardedEngine::note_live() const {

@@ -27,6 +27,8 @@ class ShardedEngine final : public EngineBase {
   void begin_micro_step(bool boundary) override;
   void fetch(std::size_t module) override;
   void release(std::size_t module) override;
+  void fetch_for_backward(std::size_t module) override;
+  void release_after_backward(std::size_t module) override;
   Tensor parameter(std::size_t tensor) const override;
   void end_backward() override;
   StepResult step() override;
@@ -41,6 +43,8 @@ class ShardedEngine final : public EngineBase {
   Collectives& shards() const { return shard_groups_.shards(); }
   bool has_hooks(std::size_t module) const;
   void spend_hook(std::size_t module);
+  void fetch(std::size_t module, ParameterCoordinator::Pass pass);
+  void release(std::size_t module, ParameterCoordinator::Pass pass);
   void note_live() const;
   void reduce_leaf();
   void gather_persistent();

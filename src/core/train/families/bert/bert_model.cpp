@@ -131,7 +131,7 @@ class Embeddings {
     const BatchContext& context = on.context();
     const Value positions = nn::positions(
         on, has_position_per_token_ ? context.rows() : context.sequence_length, first_position_);
-    Value embedded = words_(on, nn::tokens_of(input.tokens));
+    Value embedded = words_.of_tokens(on, nn::tokens_of(input.tokens));
     const Value words = embedded;
     Value types;
     if (types_) {

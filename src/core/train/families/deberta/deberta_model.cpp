@@ -55,7 +55,7 @@ class Embeddings {
   // The rows that are looked up are locals of the module's forward, which live until it returns;
   // where there are no positions, as many zeros stand for them.
   Value embed(Tape& on, const nn::StepInput& input) const {
-    const Value words = words_(on, nn::tokens_of(input.tokens));
+    const Value words = words_.of_tokens(on, nn::tokens_of(input.tokens));
     Value embedded = words;
     Value places;
     if (positions_) {

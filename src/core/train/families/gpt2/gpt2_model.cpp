@@ -124,7 +124,7 @@ Value Gpt2::run_block(Tape& on, std::size_t layer, const Value& x, const Value& 
 
 // The embeddings and the mask are locals of GPT2Model.forward.
 Value Gpt2::transformer(Tape& on, const nn::StepInput& input) const {
-  const Value tokens = wte_(on, nn::tokens_of(input.tokens));
+  const Value tokens = wte_.of_tokens(on, nn::tokens_of(input.tokens));
   const Value places = wpe_(on, nn::positions(on, context().sequence_length, 0));
   Value hidden = drop_(on, nn::add_broadcast(on, tokens, places), input.seed_at(0));
   const Value mask = nn::attention_mask(on, shape(0, input));

@@ -146,7 +146,7 @@ Value GptNeox::decoder_layer(Tape& on, std::size_t layer, const Value& x, const 
 
 // The embeddings and the mask are locals of GPTNeoXModel.forward.
 Value GptNeox::body(Tape& on, const nn::StepInput& input) const {
-  const Value embedded = embed_in_(on, nn::tokens_of(input.tokens));
+  const Value embedded = embed_in_.of_tokens(on, nn::tokens_of(input.tokens));
   const Value mask = nn::attention_mask(on, shape(0, input));
   Value hidden = emb_dropout_(on, embedded, input.seed_at(0));
   run_module(on, rotary_module_, [] { return Value(); });  // the angles have no gradient

@@ -142,7 +142,7 @@ Value Opt::decoder_layer(Tape& on, std::size_t layer, const Value& x, const Valu
 
 // The embeddings and the mask are locals of OPTDecoder.forward.
 Value Opt::decoder(Tape& on, const nn::StepInput& input) const {
-  Value embedded = embed_tokens_(on, nn::tokens_of(input.tokens));
+  Value embedded = embed_tokens_.of_tokens(on, nn::tokens_of(input.tokens));
   const Value numbers = nn::positions(on, context().rows(), kFirstPosition);
   const Value places = embed_positions_(on, numbers);
   if (project_in_) embedded = (*project_in_)(on, embedded);

@@ -18,6 +18,7 @@ ParameterCoordinator make_parameter_coordinator(const StepConfig& config,
     if (stays) persistent += numel;
     model.numels.push_back(numel);
     model.persistent.push_back(stays);
+    model.frozen.push_back(!tensor.trainable);
   }
   for (const ModuleSpec& module : parameters.modules) {
     model.used_tensors.push_back(module.parameters);
@@ -26,7 +27,9 @@ ParameterCoordinator make_parameter_coordinator(const StepConfig& config,
     model.used_tensors[leaf] = parameters.tensors_within(leaf);
   }
   const std::int64_t bucket = config.allgather_sequential ? 1 : config.prefetch_bucket_size;
-  return {std::move(model), {bucket, config.max_live_parameters, config.max_reuse_distance}};
+  return {std::move(model),
+          {bucket, config.max_live_parameters, config.max_reuse_distance,
+           config.behaviour.drops_recomputed}};
 }
 
 }  // namespace dstune

@@ -55,7 +55,7 @@ void ParameterCoordinator::complete_record() {
   mode_ = Mode::complete;
 }
 
-ParameterCoordinator::Fetch ParameterCoordinator::fetch(std::size_t module) {
+ParameterCoordinator::Fetch ParameterCoordinator::fetch(std::size_t module, Pass pass) {
   if (mode_ == Mode::record) order_.push_back(module);
   const auto place = static_cast<std::size_t>(step_);
   if (place >= order_.size() || order_[place] != module) {
@@ -68,6 +68,11 @@ ParameterCoordinator::Fetch ParameterCoordinator::fetch(std::size_t module) {
     if (!contains(users_[tensor], module)) users_[tensor].push_back(module);
   }
   open_.push_back(module);
+  if (pass == Pass::forward) {
+    note_recomputed(result.await);
+  } else if (!contains(in_backward_, module)) {
+    in_backward_.push_back(module);
+  }
   if (mode_ == Mode::complete) {
     skip_uses_of(module);
     result.prefetch = prefetch();
@@ -91,6 +96,24 @@ void ParameterCoordinator::mark_gathered(const Tensors& tensors) {
     available_numel_ += model_.numels[tensor];
     live_ += model_.numels[tensor];
   }
+}
+
+// A forward while some module's backward runs is a checkpoint's second one.
+void ParameterCoordinator::note_recomputed(const Tensors& tensors) {
+  if (!rules_.drops_recomputed || in_backward_.empty() || model_.frozen.empty()) return;
+  Tensors& noted = recomputed_[in_backward_.back()];
+  for (const std::size_t tensor : tensors) {
+    if (model_.frozen[tensor] && !contains(noted, tensor)) noted.push_back(tensor);
+  }
+}
+
+ParameterCoordinator::Tensors ParameterCoordinator::take_recomputed(std::size_t module) {
+  erase(in_backward_, module);
+  const auto noted = recomputed_.find(module);
+  if (noted == recomputed_.end()) return {};
+  Tensors tensors = std::move(noted->second);
+  recomputed_.erase(noted);
+  return tensors;
 }
 
 // Removes a module's uses from the queue; those that an earlier prefetch has passed are no longer
@@ -126,9 +149,15 @@ ParameterCoordinator::Tensors ParameterCoordinator::prefetch() {
   return chosen;
 }
 
-ParameterCoordinator::Tensors ParameterCoordinator::release(std::size_t module) {
-  const Tensors& used = model_.used_tensors[module];
-  const Tensors& candidates = mode_ == Mode::complete ? release_candidates(module) : used;
+ParameterCoordinator::Tensors ParameterCoordinator::release(std::size_t module, Pass pass) {
+  Tensors used = model_.used_tensors[module];
+  Tensors candidates = mode_ == Mode::complete ? release_candidates(module) : used;
+  if (pass == Pass::backward) {
+    for (const std::size_t tensor : take_recomputed(module)) {
+      if (!contains(used, tensor)) used.push_back(tensor);
+      if (!model_.persistent[tensor]) candidates.push_back(tensor);
+    }
+  }
   Tensors released;
   for (const std::size_t tensor : used) {
     erase(users_[tensor], module);
@@ -138,6 +167,7 @@ ParameterCoordinator::Tensors ParameterCoordinator::release(std::size_t module) 
     live_ -= model_.numels[tensor];
     released.push_back(tensor);
   }
+  std::sort(released.begin(), released.end());
   erase(open_, module);
   return released;
 }
@@ -175,7 +205,7 @@ bool ParameterCoordinator::is_used_soon(std::size_t tensor) const {
 ParameterCoordinator::Tensors ParameterCoordinator::release_leftovers() {
   Tensors released;
   while (!open_.empty()) {
-    const Tensors more = release(open_.back());
+    const Tensors more = release(open_.back(), Pass::backward);
     released.insert(released.end(), more.begin(), more.end());
   }
   std::sort(released.begin(), released.end());
@@ -191,6 +221,8 @@ ParameterCoordinator::Tensors ParameterCoordinator::release_all() {
     released.push_back(tensor);
   }
   open_.clear();
+  in_backward_.clear();
+  recomputed_.clear();
   available_numel_ = 0;
   live_ = 0;
   return released;

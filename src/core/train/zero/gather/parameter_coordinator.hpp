@@ -27,11 +27,15 @@ class ParameterCoordinator {
     std::int64_t prefetch_bucket = 50'000'000;        ///< B_p; 0: nothing is gathered ahead
     std::int64_t max_live = 1'000'000'000;            ///< L_max
     std::int64_t max_reuse_distance = 1'000'000'000;  ///< R_max
+    /// Frozen tensors that a checkpoint's second forward used go with the module whose backward
+    /// began it, however soon they are used again (DeepSpeed's ds_recompute_parameters).
+    bool drops_recomputed = true;
   };
 
   struct Model {
     std::vector<std::int64_t> numels;   ///< by tensor
     std::vector<bool> persistent;       ///< by tensor
+    std::vector<bool> frozen;           ///< by tensor; empty: none is
     std::vector<Tensors> used_tensors;  ///< by module
   };
 
@@ -46,11 +50,13 @@ class ParameterCoordinator {
 
   /// Called before the first module of a micro-step.
   void begin_forward();
+  /// What of a module a hook is around. What a checkpoint runs again is a forward.
+  enum class Pass { forward, backward };
   /// Called before a module's forward or backward.
   /// @throws std::logic_error  if the order of modules is not the recorded one
-  Fetch fetch(std::size_t module);
+  Fetch fetch(std::size_t module, Pass pass = Pass::forward);
   /// Called after it; returns what to release.
-  Tensors release(std::size_t module);
+  Tensors release(std::size_t module, Pass pass = Pass::forward);
   /// Called after a backward; returns the tensors held by modules whose own backward has not ended.
   Tensors release_leftovers();
   /// Called before the update; returns everything that is still there.
@@ -76,6 +82,8 @@ class ParameterCoordinator {
   void complete_record();
   Tensors take_missing(const Tensors& tensors);
   void mark_gathered(const Tensors& tensors);
+  void note_recomputed(const Tensors& tensors);
+  Tensors take_recomputed(std::size_t module);
   void skip_uses_of(std::size_t module);
   Tensors prefetch();
   const Tensors& release_candidates(std::size_t module);
@@ -97,6 +105,8 @@ class ParameterCoordinator {
   std::vector<std::vector<std::int64_t>> steps_of_;  // by tensor: steps that use it, ascending
   std::vector<std::int64_t> fetched_for_;  // by tensor: the last step it was gathered or kept for
   std::vector<std::size_t> open_;          // modules that are fetched and not yet released
+  std::vector<std::size_t> in_backward_;   // those whose backward runs, in the order of its begin
+  std::map<std::size_t, Tensors> recomputed_;  // by module: frozen, of forwards in its backward
   std::map<std::pair<std::size_t, std::int64_t>, Tensors> decided_;  // by module and step
 };
 
