@@ -27,6 +27,7 @@ Bed bed_of(Table measured) {
   bed.config.settings = first.settings;
   bed.ranks = first.ranks;
   std::vector<double> peaks;
+  peaks.reserve(bed.table.records.size());
   for (const Record& record : bed.table.records) peaks.push_back(peak_of(record));
   std::ranges::sort(peaks);
   const double limit = peaks[peaks.size() * 85 / 100];
@@ -52,6 +53,7 @@ std::vector<double> wrong_rates(const Bed& bed, std::uint64_t seed) {
                                     : 1;
   }
   std::vector<double> factors;
+  factors.reserve(bed.cases.size());
   for (const Case& one : bed.cases) {
     double sum = 0;
     for (std::size_t i = 0; i < kStepParts; ++i) sum += parts[i] * one.physics.parts[i];

@@ -61,7 +61,8 @@ run_tests() {
     run "$name" $(on_ranks "${test%% *}" "${test#* }")
     passed=$(sed -n 's/^\[  PASSED  \] \([0-9]*\) test.*/\1/p' "$log" | head -1)
     skipped=$(sed -n 's/^\[  SKIPPED \] \([0-9]*\) test.*/\1/p' "$log" | head -1)
-    if [ "$code" -ne 0 ]; then add_row "$name" failed "$(why_failed)" "$seconds"
+    if [ "$code" -eq 77 ]; then add_row "$name" "not run" "$(grep '^skipped: ' "$log" | tail -1)" "$seconds"
+    elif [ "$code" -ne 0 ]; then add_row "$name" failed "$(why_failed)" "$seconds"
     elif [ "${passed:-0}" -eq 0 ]; then add_row "$name" failed "no test ran, ${skipped:-0} skipped" "$seconds"
     else add_row "$name" passed "$passed passed, ${skipped:-0} skipped" "$seconds"; fi
   done

@@ -97,6 +97,7 @@ class GpuCheck(unittest.TestCase):
         self.gpu_test("failing_test", "echo '1 FAILED TEST'; exit 1")
         self.gpu_test("skipping_test", 'echo "[  PASSED  ] 0 tests."; echo "[  SKIPPED ] 3 tests, listed below:"')
         self.gpu_test("good_test", PASSING)
+        self.gpu_test("larger_test", 'echo "skipped: every test needs more GPUs than 1"; exit 77')
         self.program("root/bin/bench/bench_gpu_step", "echo out of memory; exit 3")
 
         done = self.check(code=1)
@@ -105,8 +106,9 @@ class GpuCheck(unittest.TestCase):
         self.assertEqual(rows["failing_test"], ("failed", "exit code 1: 1 FAILED TEST"))
         self.assertEqual(rows["skipping_test"], ("failed", "no test ran, 3 skipped"))
         self.assertEqual(rows["good_test"][0], "passed")
+        self.assertEqual(rows["larger_test"], ("not run", "skipped: every test needs more GPUs than 1"))
         self.assertEqual(rows["bench_gpu_step"], ("failed", "exit code 3: out of memory"))
-        self.assertIn("3 of 5 failed", done.stdout)
+        self.assertIn("3 of 6 failed", done.stdout)
 
     def test_what_takes_too_long_is_ended(self):
         self.gpu_test("hanging_test", "exec tail -f /dev/null")

@@ -33,7 +33,7 @@ struct MessageCheck {
 };
 
 /// Collective over the group: all pairs of a round exchange messages side by side, then all ranks
-/// sum. @param longest  bytes of the longest message; the device needs four times as many
+/// sum. @param longest  bytes of the longest message; the device needs three times as many
 MessageCheck check_messages(Device& device, Collectives& collectives, Bytes longest);
 
 }  // namespace dstune

@@ -9,6 +9,8 @@ namespace dstune::testing {
 
 void set_up_gpus() { cuda_on_host::set_up({.bytes = Bytes{2} << 30U}); }
 
+bool has_real_gpus() { return false; }
+
 void expect_nothing_left() {
   EXPECT_EQ(cuda_on_host::live(), cuda_on_host::Live{}) << "the backend has lost something";
 }

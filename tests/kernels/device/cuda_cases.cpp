@@ -52,7 +52,8 @@ void copy_bytes(const void* from, void* to, std::size_t size) {
 }  // namespace
 
 std::vector<DeviceCase> device_cases() {
-  return {{"cuda", [](Bytes limit) { return one_gpu().make(limit); }, copy_bytes, copy_bytes}};
+  return {{"cuda", [](Bytes limit) { return one_gpu().make(limit); }, copy_bytes, copy_bytes,
+           has_real_gpus()}};
 }
 
 }  // namespace dstune::testing

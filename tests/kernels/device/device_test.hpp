@@ -22,6 +22,8 @@ struct DeviceCase {
   std::function<std::unique_ptr<Device>(Bytes memory_limit)> make;
   std::function<void(const void* host, void* device, std::size_t size)> upload;
   std::function<void(const void* device, void* host, std::size_t size)> download;
+  /// Libraries and nvcc compute, which round where nobody here decides.
+  bool is_real_gpu = false;
 };
 
 inline void PrintTo(const DeviceCase& device, std::ostream* out) { *out << device.name; }

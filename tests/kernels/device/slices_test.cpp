@@ -213,7 +213,7 @@ TEST_P(SlicesTest, AreUpdatedAlikeByOptimizersThatKeepSquares) {
                          .numerator = t[3],
                          .root = t[4]});
   });
-  const std::int64_t ulps = GetParam().name == "cuda" ? 1 : 0;
+  const std::int64_t ulps = GetParam().is_real_gpu ? 1 : 0;
   for (const DType dtype : kDTypes) {
     const auto lamb = [&](const Tensors& t) {
       device().run(FillConstant{t[3], 0.25});

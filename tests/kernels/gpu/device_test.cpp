@@ -4,6 +4,7 @@
 namespace dstune::testing {
 
 void set_up_gpus() {}
+bool has_real_gpus() { return true; }
 void expect_nothing_left() {}
 
 }  // namespace dstune::testing

@@ -21,8 +21,8 @@ struct Batch {
 
 /// C = op(A) op(B) + beta C + bias, where op transposes or does nothing, and the bias, if there is
 /// one, is added to every row of C. Shapes after transposition must agree: (M, K) (K, N) -> (M, N).
-/// All have one dtype, except that C may be fp32 beside 16-bit A and B, and has no bias then; C is
-/// rounded once.
+/// All have one dtype, except that C may be fp32 beside 16-bit A and B, and has no bias then. C is
+/// rounded once, unless a library splits a long sum or adds a bias to what C held.
 struct Gemm {
   Transpose transpose_a = Transpose::no;
   Transpose transpose_b = Transpose::no;

@@ -1,6 +1,5 @@
 #include "core/search/schedule/scheduler.hpp"
 
-#include <algorithm>
 #include <set>
 #include <string>
 #include <utility>

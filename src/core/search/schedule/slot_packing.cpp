@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <map>
 #include <string>
+#include <utility>
 
 namespace dstune {
 namespace {
@@ -97,12 +98,12 @@ Slot choose_trusted_slot(const std::vector<Worker>& from, int ranks, const Doubt
   const auto choose = [&](const std::vector<int>& avoid) {
     return choose_slot(without(from, avoid), ranks, doubts.tried);
   };
-  const auto trusted = choose(doubts.suspects);
+  auto trusted = choose(doubts.suspects);
   auto fast = choose(slow);
   // A slow worker disturbs a measurement less than a network between hosts does, so that fast
   // workers must not span more hosts.
   if (!fast.empty() && count_hosts(fast) <= count_hosts(trusted)) return {std::move(fast), 0};
-  Slot slot{trusted, 1};
+  Slot slot{std::move(trusted), 1};
   for (const auto& avoid : {doubts.own, std::vector<int>()}) {
     if (!slot.workers.empty()) break;
     slot = {choose(avoid), slot.concessions + 1};

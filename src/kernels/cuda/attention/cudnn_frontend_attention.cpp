@@ -14,16 +14,6 @@ namespace dstune::cuda {
 
 namespace {
 
-constexpr std::int64_t kMostHeadSize = 128;
-constexpr std::int64_t kHeadSizes = 8;  // a multiple of it
-
-// cuDNN has no caps of scores, and bounds on both sides of the diagonal only where it is cut there.
-bool is_possible(const AttentionShape& shape, DType dtype) {
-  return dtype != DType::fp32 && shape.dropout == 0 && shape.softcap == 0 &&
-         (shape.causal || shape.window == 0) && shape.head_size <= kMostHeadSize &&
-         shape.head_size % kHeadSizes == 0 && shape.batch * shape.sequence > 0;
-}
-
 FusedHeads fused_heads(const Heads& heads, std::int64_t count) {
   return {count, heads.matrix.stride, heads.stride};
 }
@@ -121,7 +111,7 @@ Attention dense(const AttentionShape& shape, DType dtype) {
 std::string_view why_never_fused() { return {}; }
 
 bool fused_attention(const Attention& op, cudaStream_t stream) {
-  if (!is_possible(op.shape, op.out.dtype)) return false;
+  if (!is_cudnns(op.shape, op.out.dtype)) return false;
   return Plans::of_this_thread().run(forward_of(op),
                                      {{kQ, op.q.matrix.data},
                                       {kK, op.k.matrix.data},
@@ -132,7 +122,7 @@ bool fused_attention(const Attention& op, cudaStream_t stream) {
 }
 
 bool fused_attention_backward(const AttentionBackward& op, cudaStream_t stream) {
-  if (!is_possible(op.shape, op.out.dtype) || op.d_out.stride != op.out.stride) return false;
+  if (!is_cudnns(op.shape, op.out.dtype) || op.d_out.stride != op.out.stride) return false;
   return Plans::of_this_thread().run(backward_of(op),
                                      {{kQ, op.q.matrix.data},
                                       {kK, op.k.matrix.data},
@@ -150,7 +140,7 @@ bool fused_attention_backward(const AttentionBackward& op, cudaStream_t stream) 
 // lies between them. So do both 16-bit types.
 std::int64_t fused_attention_workspace(const AttentionShape& shape) {
   constexpr DType kDType = DType::bf16;
-  if (!is_possible(shape, kDType) || !cudnn_library().problem.empty()) return 0;
+  if (!is_cudnns(shape, kDType) || !cudnn_library().problem.empty()) return 0;
   const Attention op = dense(shape, kDType);
   const AttentionBackward backward{.shape = shape,
                                    .d_out = op.out,

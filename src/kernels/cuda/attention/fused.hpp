@@ -18,6 +18,17 @@ namespace dstune::cuda {
 bool fused_attention(const Attention& op, cudaStream_t stream);
 bool fused_attention_backward(const AttentionBackward& op, cudaStream_t stream);
 
+/// Whether cuDNN can do it, as far as that is known without asking it: scores have no cap, and
+/// windows are causal, since it has bounds on both sides of the diagonal only where it is cut
+/// there.
+inline bool is_cudnns(const AttentionShape& shape, DType dtype) {
+  constexpr std::int64_t kMostHeadSize = 128;
+  constexpr std::int64_t kHeadSizes = 8;  // a multiple of it
+  return dtype != DType::fp32 && shape.dropout == 0 && shape.softcap == 0 &&
+         (shape.causal || shape.window == 0) && shape.head_size <= kMostHeadSize &&
+         shape.head_size % kHeadSizes == 0 && shape.batch * shape.sequence > 0;
+}
+
 /// Why nothing is cuDNN's in this build; empty where it may be.
 std::string_view why_never_fused();
 

@@ -19,11 +19,12 @@ void warn_once() {
 }  // namespace
 
 std::string_view why_never_fused() {
-  return "this build has no cuDNN, or not its frontend (CUDNN_FRONTEND_ROOT)";
+  return "this build has no cuDNN, or not its frontend: pip install nvidia-cudnn-frontend, and "
+         "build again";
 }
 
 bool fused_attention(const Attention& op, cudaStream_t /*stream*/) {
-  if (op.out.dtype != DType::fp32 && op.shape.dropout == 0) warn_once();  // else never cuDNN's
+  if (is_cudnns(op.shape, op.out.dtype)) warn_once();
   return false;
 }
 

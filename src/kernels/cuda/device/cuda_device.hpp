@@ -25,10 +25,11 @@ namespace dstune::cuda {
 /// Operations are queued on the current stream and run later; nothing waits but the calls that
 /// Device says so of, and these answer the dispatcher meanwhile (tick()).
 ///
-/// Kernels store elements as the tensors say and compute in fp32; matrix products of 16-bit types
-/// are summed in fp32, those of fp32 are exact, as PyTorch's default is. Dropout masks and random
-/// numbers are the CPU backend's, bit for bit for the masks. The same call on the same values gives
-/// the same bits.
+/// Kernels store elements as the tensors say and compute in fp32. Matrix products of 16-bit types
+/// are summed in fp32, but parts of a long sum may meet in 16 bits; those of fp32 are exact: both
+/// as PyTorch's defaults are. Dropout masks and random numbers are the CPU backend's, bit for bit
+/// for the masks. The same call on the same values gives the same bits, but for the libraries'
+/// products and attention, of which that is not known.
 class CudaDevice final : public Device {
  public:
   /// @param gpu, products  must outlive it
