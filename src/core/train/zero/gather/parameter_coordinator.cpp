@@ -150,24 +150,21 @@ ParameterCoordinator::Tensors ParameterCoordinator::prefetch() {
 }
 
 ParameterCoordinator::Tensors ParameterCoordinator::release(std::size_t module, Pass pass) {
-  Tensors used = model_.used_tensors[module];
-  Tensors candidates = mode_ == Mode::complete ? release_candidates(module) : used;
-  if (pass == Pass::backward) {
-    for (const std::size_t tensor : take_recomputed(module)) {
-      if (!contains(used, tensor)) used.push_back(tensor);
-      if (!model_.persistent[tensor]) candidates.push_back(tensor);
-    }
-  }
+  const Tensors& used = model_.used_tensors[module];
+  const Tensors& candidates = mode_ == Mode::complete ? release_candidates(module) : used;
+  const Tensors recomputed = pass == Pass::backward ? take_recomputed(module) : Tensors{};
   Tensors released;
-  for (const std::size_t tensor : used) {
+  const auto leave = [&](std::size_t tensor, bool may_go) {
     erase(users_[tensor], module);
-    if (!contains(candidates, tensor) || !available_[tensor] || !users_[tensor].empty()) continue;
+    if (!may_go || !available_[tensor] || !users_[tensor].empty()) return;
     available_[tensor] = false;
     available_numel_ -= model_.numels[tensor];
     live_ -= model_.numels[tensor];
     released.push_back(tensor);
-  }
-  std::sort(released.begin(), released.end());
+  };
+  for (const std::size_t tensor : recomputed) leave(tensor, !model_.persistent[tensor]);
+  for (const std::size_t tensor : used) leave(tensor, contains(candidates, tensor));
+  if (!recomputed.empty()) std::sort(released.begin(), released.end());
   erase(open_, module);
   return released;
 }
