@@ -17,6 +17,7 @@ namespace dstune::test {
 class NaiveCoordinator {
  public:
   using Tensors = std::vector<std::size_t>;
+  using Pass = ParameterCoordinator::Pass;
 
   NaiveCoordinator(ParameterCoordinator::Model model, ParameterCoordinator::Rules rules)
       : model_(std::move(model)), rules_(rules) {}
@@ -39,7 +40,7 @@ class NaiveCoordinator {
     }
   }
 
-  ParameterCoordinator::Fetch fetch(std::size_t module) {
+  ParameterCoordinator::Fetch fetch(std::size_t module, Pass pass = Pass::forward) {
     ++now_;
     if (micro_step_ == 1) record_.push_back(module);
     const Tensors& used = model_.used_tensors[module];
@@ -50,20 +51,28 @@ class NaiveCoordinator {
       running_[tensor].insert(module);
     }
     unreleased_.push_back(module);
+    note(module, pass);
     if (!follows()) return result;
     while (!queue_.empty() && queue_.begin()->first <= now_) queue_.erase(queue_.begin());
     result.prefetch = prefetch();
     return result;
   }
 
-  Tensors release(std::size_t module) {
+  Tensors release(std::size_t module, Pass pass = Pass::forward) {
     unreleased_.erase(std::remove(unreleased_.begin(), unreleased_.end(), module),
                       unreleased_.end());
+    const Tensors& own = model_.used_tensors[module];
+    const std::set<std::size_t> again =
+        pass == Pass::backward ? take_again(module) : std::set<std::size_t>();
+    std::set<std::size_t> all(own.begin(), own.end());
+    all.insert(again.begin(), again.end());
     Tensors released;
-    for (const std::size_t tensor : model_.used_tensors[module]) {
+    for (const std::size_t tensor : all) {
       running_[tensor].erase(module);
-      const bool wanted_later = follows() && keeps(module, tensor);
-      if (wanted_later || !running_[tensor].empty() || there_.count(tensor) == 0) continue;
+      const bool is_own = std::count(own.begin(), own.end(), tensor) > 0;
+      const bool goes = (is_own && !(follows() && keeps(module, tensor))) ||
+                        (again.count(tensor) > 0 && !model_.persistent[tensor]);
+      if (!goes || !running_[tensor].empty() || there_.count(tensor) == 0) continue;
       there_.erase(tensor);
       balance_ -= model_.numels[tensor];
       released.push_back(tensor);
@@ -74,7 +83,8 @@ class NaiveCoordinator {
   Tensors release_leftovers() {
     std::set<std::size_t> all;
     while (!unreleased_.empty()) {
-      for (const std::size_t tensor : release(unreleased_.back())) all.insert(tensor);
+      const Tensors more = release(unreleased_.back(), Pass::backward);
+      all.insert(more.begin(), more.end());
     }
     return {all.begin(), all.end()};
   }
@@ -84,6 +94,8 @@ class NaiveCoordinator {
     there_.clear();
     running_.clear();
     unreleased_.clear();
+    backwards_.clear();
+    again_.clear();
     return all;
   }
 
@@ -96,6 +108,28 @@ class NaiveCoordinator {
     if (!there_.insert(tensor).second) return false;
     balance_ += model_.numels[tensor];
     return true;
+  }
+
+  // What a forward uses of frozen tensors within a backward is its module's to release.
+  void note(std::size_t module, Pass pass) {
+    const auto known = std::find(backwards_.begin(), backwards_.end(), module);
+    if (pass == Pass::backward && known == backwards_.end()) backwards_.push_back(module);
+    if (pass == Pass::backward || backwards_.empty() || !rules_.drops_recomputed) return;
+    for (const std::size_t tensor : model_.used_tensors[module]) {
+      if (!model_.frozen[tensor]) continue;
+      again_.emplace(backwards_.back(), tensor);
+      running_[tensor].insert(backwards_.back());
+    }
+  }
+
+  std::set<std::size_t> take_again(std::size_t module) {
+    backwards_.erase(std::remove(backwards_.begin(), backwards_.end(), module), backwards_.end());
+    std::set<std::size_t> taken;
+    const auto begin = again_.lower_bound({module, 0});
+    const auto end = again_.lower_bound({module + 1, 0});
+    for (auto pair = begin; pair != end; ++pair) taken.insert(pair->second);
+    again_.erase(begin, end);
+    return taken;
   }
 
   Tensors prefetch() {
@@ -148,6 +182,8 @@ class NaiveCoordinator {
   std::set<std::size_t> there_;
   std::map<std::size_t, std::set<std::size_t>> running_;
   std::vector<std::size_t> unreleased_;
+  std::vector<std::size_t> backwards_;                   // modules, in the order of their begin
+  std::set<std::pair<std::size_t, std::size_t>> again_;  // module of a backward and tensor
   std::map<std::pair<std::pair<std::size_t, std::int64_t>, std::size_t>, bool> answers_;
 };
 

@@ -181,6 +181,8 @@ TEST(BehaviourOf, BeginsAndEndsWithReleases) {
   EXPECT_FALSE(behaviour_of({0, 18, 7}).counts_parameters_in_hooks);
   EXPECT_FALSE(behaviour_of({0, 17, 6}).has_default_leaf_classes);
   EXPECT_TRUE(behaviour_of({0, 18, 0}).has_default_leaf_classes);
+  EXPECT_FALSE(behaviour_of({0, 19, 2}).drops_recomputed);
+  EXPECT_TRUE(behaviour_of({0, 19, 3}).drops_recomputed);
 }
 
 }  // namespace

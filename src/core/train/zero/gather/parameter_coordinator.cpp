@@ -98,12 +98,16 @@ void ParameterCoordinator::mark_gathered(const Tensors& tensors) {
   }
 }
 
-// A forward while some module's backward runs is a checkpoint's second one.
+// A forward while some module's backward runs is a checkpoint's second one, and that module runs
+// with what it uses.
 void ParameterCoordinator::note_recomputed(const Tensors& tensors) {
   if (!rules_.drops_recomputed || in_backward_.empty() || model_.frozen.empty()) return;
-  Tensors& noted = recomputed_[in_backward_.back()];
+  const std::size_t owner = in_backward_.back();
+  Tensors& noted = recomputed_[owner];
   for (const std::size_t tensor : tensors) {
-    if (model_.frozen[tensor] && !contains(noted, tensor)) noted.push_back(tensor);
+    if (!model_.frozen[tensor]) continue;
+    if (!contains(noted, tensor)) noted.push_back(tensor);
+    if (!contains(users_[tensor], owner)) users_[tensor].push_back(owner);
   }
 }
 

@@ -21,6 +21,7 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 using Fetch = ParameterCoordinator::Fetch;
 using Model = ParameterCoordinator::Model;
+using Pass = ParameterCoordinator::Pass;
 using Rules = ParameterCoordinator::Rules;
 using Tensors = ParameterCoordinator::Tensors;
 
@@ -171,6 +172,91 @@ TEST(ParameterCoordinator, ATensorStaysWhileAnotherModuleRunsWithIt) {
   EXPECT_THAT(coordinator.release(0), ElementsAre(0U));
 }
 
+/// A checkpointed module that uses tensor 0, and a module within it that uses the others.
+Model checkpointed() {
+  Model model;
+  model.numels = {10, 10, 10, 10};
+  model.persistent = {false, false, true, false};
+  model.frozen = {true, true, true, false};
+  model.used_tensors = {{0}, {1, 2, 3}};
+  return model;
+}
+
+/// What is released by one micro-step: after the inner module's forward, its second one and its
+/// backward, and after the outer module's backward.
+std::vector<Tensors> run_checkpointed(ParameterCoordinator& coordinator) {
+  std::vector<Tensors> released;
+  coordinator.begin_forward();
+  coordinator.fetch(0);
+  coordinator.fetch(1);
+  released.push_back(coordinator.release(1));
+  coordinator.release(0);
+  coordinator.fetch(0, Pass::backward);
+  coordinator.fetch(1);
+  released.push_back(coordinator.release(1));
+  coordinator.fetch(1, Pass::backward);
+  released.push_back(coordinator.release(1, Pass::backward));
+  released.push_back(coordinator.release(0, Pass::backward));
+  return released;
+}
+
+// The inner module is used once more behind the outer one's backward, so that the reuse distance
+// would keep what it has.
+std::vector<Tensors> run_checkpointed_and_once_more(ParameterCoordinator& coordinator) {
+  std::vector<Tensors> released = run_checkpointed(coordinator);
+  coordinator.fetch(1);
+  released.push_back(coordinator.release(1));
+  coordinator.release_all();
+  coordinator.regathered(coordinator.persistent_tensors());
+  return released;
+}
+
+TEST(ParameterCoordinator, FrozenTensorsOfASecondForwardGoWithTheBackwardThatBeganIt) {
+  ParameterCoordinator coordinator(checkpointed(), {0, kPlenty, kPlenty});
+  run_checkpointed_and_once_more(coordinator);
+
+  const auto released = run_checkpointed_and_once_more(coordinator);
+
+  EXPECT_THAT(released[0], IsEmpty());
+  EXPECT_THAT(released[1], IsEmpty());
+  EXPECT_THAT(released[2], IsEmpty());
+  EXPECT_THAT(released[3], ElementsAre(0U, 1U));  // 2 is persistent, 3 trained and used again
+  EXPECT_THAT(released[4], ElementsAre(1U, 3U));
+}
+
+// DeepSpeed says that the module whose backward began it runs with them.
+TEST(ParameterCoordinator, FrozenTensorsOfASecondForwardStayUntilThatBackwardEnds) {
+  ParameterCoordinator coordinator(checkpointed(), {0, kPlenty, 0});
+  run_checkpointed_and_once_more(coordinator);
+
+  const auto released = run_checkpointed_and_once_more(coordinator);
+
+  EXPECT_THAT(released[0], ElementsAre(1U, 3U));
+  EXPECT_THAT(released[1], ElementsAre(3U));
+  EXPECT_THAT(released[2], ElementsAre(3U));
+  EXPECT_THAT(released[3], ElementsAre(0U, 1U));
+}
+
+TEST(ParameterCoordinator, ReleasesBeforeDeepSpeed0_19_3KnowNoSecondForward) {
+  ParameterCoordinator coordinator(checkpointed(), {0, kPlenty, kPlenty, false});
+  run_checkpointed_and_once_more(coordinator);
+
+  const auto released = run_checkpointed_and_once_more(coordinator);
+
+  EXPECT_THAT(released[3], ElementsAre(0U));
+  EXPECT_THAT(released[4], ElementsAre(1U, 3U));
+}
+
+TEST(ParameterCoordinator, FrozenTensorsStayWhileAModuleOfTheSecondForwardIsOpen) {
+  ParameterCoordinator coordinator(checkpointed(), {0, kPlenty, 0});
+  coordinator.begin_forward();
+  coordinator.fetch(0, Pass::backward);
+  coordinator.fetch(1);
+
+  EXPECT_THAT(coordinator.release(0, Pass::backward), ElementsAre(0U));
+  EXPECT_THAT(coordinator.release(1), ElementsAre(1U, 2U, 3U));
+}
+
 TEST(ParameterCoordinator, RefusesAnotherOrderThanTheRecorded) {
   ParameterCoordinator coordinator(chain(2), {});
   run_chain(coordinator, 2);
@@ -179,29 +265,44 @@ TEST(ParameterCoordinator, RefusesAnotherOrderThanTheRecorded) {
   EXPECT_THROW(coordinator.fetch(1), std::logic_error);
 }
 
-/// A random tree of modules, run depth first and in reverse, some of which are never released.
+/// A random tree of modules, run depth first and in reverse, some of which are never released, and
+/// some of which run what is in them once more when their backward begins.
 class RandomModel {
  public:
+  /// A fetch or a release.
+  struct Event {
+    bool is_fetch;
+    std::size_t module;
+    Pass pass = Pass::forward;
+
+    bool operator==(const Event&) const = default;
+  };
+
   explicit RandomModel(std::uint32_t seed) : random_(seed) {
     const std::size_t tensors = 1 + pick(12);
     for (std::size_t i = 0; i < tensors; ++i) {
       model.numels.push_back(static_cast<std::int64_t>(1 + pick(100)));
       model.persistent.push_back(pick(4) == 0);
+      model.frozen.push_back(pick(2) == 0);
     }
     add_module(0);
     for (auto event = forward.rbegin(); event != forward.rend(); ++event) {
-      const auto [is_fetch, module] = *event;
-      if (!is_fetch || unfinished_.count(module) == 0) backward.push_back({!is_fetch, module});
+      const std::size_t module = event->module;
+      if (event->is_fetch && unfinished_.count(module) > 0) continue;
+      backward.push_back({!event->is_fetch, module, Pass::backward});
+      if (event->is_fetch || pick(3) != 0) continue;
+      const auto begin = std::find(forward.begin(), forward.end(), Event{true, module});
+      backward.insert(backward.end(), begin + 1, event.base() - 1);
     }
-    rules = {limit(), limit(), limit()};
+    rules = {limit(), limit(), limit(), pick(4) != 0};
     micro_steps = 1 + pick(3);
   }
 
   Model model;
   Rules rules;
   std::size_t micro_steps;
-  std::vector<std::pair<bool, std::size_t>> forward;  // (true: fetch, module)
-  std::vector<std::pair<bool, std::size_t>> backward;
+  std::vector<Event> forward;
+  std::vector<Event> backward;
 
  private:
   std::size_t pick(std::size_t count) { return random_() % count; }
@@ -241,12 +342,13 @@ TEST(ParameterCoordinator, DecidesAsTheRulesReadLiterally) {
     ParameterCoordinator actual(random.model, random.rules);
     NaiveCoordinator expected(random.model, random.rules);
     const auto follow = [&](const auto& events) {
-      for (const auto& [is_fetch, module] : events) {
+      for (const auto& [is_fetch, module, pass] : events) {
         ++decisions;
         if (is_fetch) {
-          expect_equal(actual.fetch(module), expected.fetch(module), seed);
+          expect_equal(actual.fetch(module, pass), expected.fetch(module, pass), seed);
         } else {
-          EXPECT_EQ(actual.release(module), expected.release(module)) << "seed " << seed;
+          EXPECT_EQ(actual.release(module, pass), expected.release(module, pass))
+              << "seed " << seed;
         }
       }
     };
