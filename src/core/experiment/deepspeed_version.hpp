@@ -68,8 +68,8 @@ struct StepBehaviour {
   bool misses_bf16_optimizer = false;
   /// Blocks of experts are leaf modules by themselves (since 0.18.0).
   bool has_default_leaf_classes = true;
-  /// Stage 3 releases frozen parameters that a checkpoint's second forward used with the module
-  /// whose backward began it (since 0.19.3).
+  /// Stage 3 keeps frozen parameters that a checkpoint's second forward used for the module whose
+  /// backward began it, and releases them with it (since 0.19.3).
   bool drops_recomputed = true;
 };
 

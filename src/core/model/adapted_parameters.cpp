@@ -123,8 +123,10 @@ class Adapter {
       return;
     }
     const std::string name = copy.name;
-    result_.modules.push_back({name, "Linear", copy.parent, {}, copy.input_has_gradient});
     const std::size_t a = adapters_[module];
+    // PEFT's forward reads the type of lora_A before lora_A runs, so DeepSpeed takes it for an
+    // external parameter of this module.
+    result_.modules.push_back({name, "Linear", copy.parent, {a}, copy.input_has_gradient});
     copy.name += ".base_layer";
     copy.parent = index;
     result_.modules.push_back(std::move(copy));

@@ -29,8 +29,8 @@ struct MicroBatch {
   LossSettings loss = {};
   ActivationCheckpointing checkpointing = {};
   bool checkpoints_synchronize = false;  ///< see StepConfig
-  /// Embedded tokens need a gradient, although nothing before them is trained: PEFT calls
-  /// enable_input_require_grads() on a model with checkpointing.
+  /// Embedded tokens need a gradient, although nothing before them is trained: transformers and
+  /// PEFT call enable_input_require_grads() on a model with checkpointing.
   bool inputs_need_gradients = false;
 };
 

@@ -16,6 +16,12 @@ std::uint64_t seed_at(std::uint64_t seed, std::uint64_t step, std::uint64_t inde
   return seed_of(seed_of(seed_of(seed) ^ step) ^ index);
 }
 
+// transformers' own checkpointing calls enable_input_require_grads(), and so does PEFT.
+bool inputs_need_gradients(const RunSettings& settings, const ActivationCheckpointing& way) {
+  return way.unit == ActivationCheckpointing::Unit::layer ||
+         (way.is_on() && settings.model.fine_tuning.lora.has_value());
+}
+
 MicroBatch micro_batch_of(const RunSettings& settings, const StepConfig& config) {
   return {.size = config.micro_batch,
           .sequence_length = settings.sequence_length,
@@ -25,8 +31,7 @@ MicroBatch micro_batch_of(const RunSettings& settings, const StepConfig& config)
           .loss = settings.loss,
           .checkpointing = config.checkpointing,
           .checkpoints_synchronize = config.checkpoints_synchronize,
-          .inputs_need_gradients =
-              settings.model.fine_tuning.lora.has_value() && config.checkpointing.is_on()};
+          .inputs_need_gradients = inputs_need_gradients(settings, config.checkpointing)};
 }
 
 // In some versions of DeepSpeed every gradient's hook goes through all parameters that are trained.

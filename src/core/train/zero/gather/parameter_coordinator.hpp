@@ -27,8 +27,9 @@ class ParameterCoordinator {
     std::int64_t prefetch_bucket = 50'000'000;        ///< B_p; 0: nothing is gathered ahead
     std::int64_t max_live = 1'000'000'000;            ///< L_max
     std::int64_t max_reuse_distance = 1'000'000'000;  ///< R_max
-    /// Frozen tensors that a checkpoint's second forward used go with the module whose backward
-    /// began it, however soon they are used again (DeepSpeed's ds_recompute_parameters).
+    /// Frozen tensors that a checkpoint's second forward used stay for the module whose backward
+    /// began it, and go with it, however soon they are used again (DeepSpeed's
+    /// ds_recompute_parameters).
     bool drops_recomputed = true;
   };
 
