@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <array>
-#include <cstdint>
 #include <cstdio>
 #include <exception>
 #include <utility>
 
+#include <boost/crc.hpp>
 #include <boost/json/monotonic_resource.hpp>
 #include <boost/json/object.hpp>
 
@@ -22,48 +22,11 @@ constexpr std::string_view kSealEnd = R"("})";
 constexpr std::size_t kDigits = 8;
 constexpr std::size_t kSealSize = kSealBegin.size() + kDigits + kSealEnd.size();
 
-constexpr std::size_t kSlices = 8;
-using CrcTables = std::array<std::array<std::uint32_t, 256>, kSlices>;
-
-// What a byte adds to the checksum once 0, 1, ... 7 more bytes have followed it.
-constexpr CrcTables make_crc_tables() {
-  CrcTables tables{};
-  for (std::uint32_t byte = 0; byte < 256; ++byte) {
-    std::uint32_t rest = byte;
-    for (int bit = 0; bit < 8; ++bit) rest = (rest >> 1U) ^ ((rest & 1U) * 0xEDB88320U);
-    tables[0][byte] = rest;
-  }
-  for (std::size_t slice = 1; slice < kSlices; ++slice) {
-    for (std::size_t byte = 0; byte < 256; ++byte) {
-      const std::uint32_t before = tables[slice - 1][byte];
-      tables[slice][byte] = (before >> 8U) ^ tables[0][before & 0xFFU];
-    }
-  }
-  return tables;
-}
-
-// CRC-32 by eight bytes at a time, since a long journal has tens of megabytes.
-std::uint32_t crc32(std::string_view text) {
-  static constexpr CrcTables kTables = make_crc_tables();
-  const auto byte_at = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  std::uint32_t crc = 0xFFFFFFFFU;
-  for (; text.size() >= kSlices; text.remove_prefix(kSlices)) {
-    std::uint32_t next = 0;
-    for (std::size_t i = 0; i < kSlices; ++i) {
-      const std::uint32_t old = i < 4 ? (crc >> (8U * i)) & 0xFFU : 0;
-      next ^= kTables[kSlices - 1 - i][byte_at(i) ^ old];
-    }
-    crc = next;
-  }
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    crc = (crc >> 8U) ^ kTables[0][(crc ^ byte_at(i)) & 0xFFU];
-  }
-  return ~crc;
-}
-
 std::string checksum_of(std::string_view text) {
+  boost::crc_32_type checksum;
+  checksum.process_bytes(text.data(), text.size());
   std::array<char, kDigits + 1> digits{};
-  std::snprintf(digits.data(), digits.size(), "%08x", static_cast<unsigned>(crc32(text)));
+  std::snprintf(digits.data(), digits.size(), "%08x", static_cast<unsigned>(checksum.checksum()));
   return digits.data();
 }
 
