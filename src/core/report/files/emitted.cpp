@@ -71,8 +71,7 @@ std::vector<TrainingArgument> training_arguments(const json::object& config) {
   return arguments;
 }
 
-// Their values have no blanks, for a shell to split them at. transformers 5 has these names beside
-// newer ones, older versions have no others.
+// transformers 5 has these names beside newer ones, older versions have no others.
 std::vector<TrainingArgument> checkpointing_arguments(
     const ActivationCheckpointing& checkpointing) {
   if (checkpointing.unit != ActivationCheckpointing::Unit::layer) return {};
@@ -85,7 +84,7 @@ std::vector<TrainingArgument> checkpointing_arguments(
 std::string training_arguments_text(const std::vector<TrainingArgument>& arguments,
                                     const std::string& config_path) {
   std::string text = concat("--deepspeed ", shell_quoted(config_path), "\n");
-  for (const auto& [flag, value] : arguments) text += concat(flag, " ", value, "\n");
+  for (const auto& [flag, value] : arguments) text += concat(flag, " ", shell_quoted(value), "\n");
   return text;
 }
 

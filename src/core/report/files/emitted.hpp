@@ -28,8 +28,8 @@ std::vector<TrainingArgument> training_arguments(const json::object& config);
 /// The arguments that switch activation checkpointing on, where the Trainer has it: layer by layer.
 std::vector<TrainingArgument> checkpointing_arguments(const ActivationCheckpointing& checkpointing);
 
-/// The flags with "--deepspeed `config_path`" before them, one a line, as a shell reads them:
-/// "train.py $(cat FILE)" where no path has blanks.
+/// The flags with "--deepspeed `config_path`" before them, one a line, each value quoted as a shell
+/// reads it: to be pasted, or for "xargs -a FILE torchrun train.py".
 std::string training_arguments_text(const std::vector<TrainingArgument>& arguments,
                                     const std::string& config_path);
 

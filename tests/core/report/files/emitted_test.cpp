@@ -62,8 +62,11 @@ TEST(CheckpointingArguments, SwitchOnWhatTheTrainerHas) {
 }
 
 TEST(TrainingArguments, AreALineEachForAShell) {
-  EXPECT_EQ(training_arguments_text({{"--bf16", "True"}}, "/a b/o.json"),
-            "--deepspeed '/a b/o.json'\n--bf16 True\n");
+  EXPECT_EQ(
+      training_arguments_text(
+          {{"--bf16", "True"}, {"--gradient_checkpointing_kwargs", R"({"a":1})"}}, "/a b/o.json"),
+      "--deepspeed '/a b/o.json'\n--bf16 True\n"
+      "--gradient_checkpointing_kwargs '{\"a\":1}'\n");
 }
 
 TEST(AccelerateYaml, NamesTheFileAndTheRanks) {
