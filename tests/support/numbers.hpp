@@ -24,7 +24,7 @@ inline double sum_of_squares(Device& device, Tensor in) {
 }
 
 inline bool has_inf_or_nan(Device& device, Tensor in) {
-  const Scalar flag(device, DType::int8);
+  const Scalar flag(device, DType::uint8);
   flag.set_zero();
   device.run(FindInfOrNan{in, flag.tensor()});
   return read(device, flag) != 0;

@@ -38,6 +38,7 @@ void load(const void* data, DType dtype, std::int64_t offset, std::vector<double
   if (dtype == DType::bf16) load<BFloat16>(data, offset, out);
   if (dtype == DType::fp16) load<Float16>(data, offset, out);
   if (dtype == DType::int8) load<std::int8_t>(data, offset, out);
+  if (dtype == DType::uint8) load<std::uint8_t>(data, offset, out);
   if (dtype == DType::fp64) load<double>(data, offset, out);
 }
 
@@ -46,6 +47,7 @@ void store(const std::vector<double>& in, Tensor out) {
   if (out.dtype == DType::bf16) store<BFloat16>(in, out.data);
   if (out.dtype == DType::fp16) store<Float16>(in, out.data);
   if (out.dtype == DType::int8) store<std::int8_t>(in, out.data);
+  if (out.dtype == DType::uint8) store<std::uint8_t>(in, out.data);
   if (out.dtype == DType::fp64) store<double>(in, out.data);
 }
 

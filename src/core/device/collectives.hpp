@@ -24,8 +24,8 @@ enum class ReduceOp { sum, max };
 /// stream. It returns when it is queued, on a CPU when it is done; whoever uses its tensors must
 /// wait for the event that it returns.
 ///
-/// int8 tensors are only reduced to their maximum. Reductions of 16-bit types round once per
-/// addition, as NCCL's do.
+/// uint8 tensors are only reduced to their maximum, and int8 tensors not at all. Reductions of
+/// 16-bit types round once per addition, as NCCL's do.
 class Collectives {
  public:
   Collectives(Device& device, int rank, int size) : device_(&device), rank_(rank), size_(size) {}

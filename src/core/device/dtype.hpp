@@ -11,9 +11,9 @@ namespace dstune {
 
 /// int8 tensors hold quantised values (ZeRO++), as messages do: they are only quantised, copied,
 /// sent and dequantised. int4 values are int8 tensors with two values per element. fp64 is for
-/// single numbers, which ranks add up. int64 is for tokens, labels and positions; it is never sent,
-/// and there is no arithmetic on it.
-enum class DType { fp32, bf16, fp16, int8, fp64, int64 };
+/// single numbers, which ranks add up. uint8 is for flags, of which ranks take the maximum. int64
+/// is for tokens, labels and positions; it is never sent, and there is no arithmetic on it.
+enum class DType { fp32, bf16, fp16, int8, fp64, uint8, int64 };
 
 constexpr Bytes size_of(DType dtype) {
   switch (dtype) {
@@ -26,6 +26,7 @@ constexpr Bytes size_of(DType dtype) {
     case DType::fp16:
       return 2;
     case DType::int8:
+    case DType::uint8:
       break;
   }
   return 1;
@@ -43,6 +44,8 @@ constexpr std::string_view name_of(DType dtype) {
       return "bf16";
     case DType::fp16:
       return "fp16";
+    case DType::uint8:
+      return "uint8";
     case DType::int8:
       break;
   }

@@ -10,7 +10,7 @@
 
 namespace dstune {
 
-constexpr std::size_t kSentDTypes = 5;  ///< int64 comes after them: it is never sent
+constexpr std::size_t kSentDTypes = 6;  ///< int64 comes after them: it is never sent
 
 /// The enumerator that `object[key]` names, one of the first `count`.
 /// @param where  what is read, for the message

@@ -29,6 +29,8 @@ decltype(auto) with_type(DType dtype, F&& f) {
       break;
     case DType::int8:
       throw std::invalid_argument("no arithmetic on int8 tensors");
+    case DType::uint8:
+      throw std::invalid_argument("no arithmetic on uint8 tensors");
     case DType::int64:
       throw std::invalid_argument("no arithmetic on int64 tensors");
     case DType::fp64:

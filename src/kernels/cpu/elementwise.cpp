@@ -130,6 +130,10 @@ void CpuDevice::read(Tensor in, std::span<float> values) {
     std::copy_n(elements<std::int8_t>(in), in.numel, values.begin());
     return;
   }
+  if (in.dtype == DType::uint8) {
+    std::copy_n(elements<std::uint8_t>(in), in.numel, values.begin());
+    return;
+  }
   if (in.dtype == DType::fp64) {
     std::transform(elements<double>(in), elements<double>(in) + in.numel, values.begin(),
                    [](double value) { return static_cast<float>(value); });
@@ -143,9 +147,9 @@ void CpuDevice::read(Tensor in, std::span<float> values) {
 namespace {
 
 float limit_of(Tensor flag) {
-  assert(flag.dtype == DType::int8 && flag.numel == 1);
-  return *elements<std::int8_t>(flag) != 0 ? kLargestBesideInfinite
-                                           : std::numeric_limits<float>::infinity();
+  assert(flag.dtype == DType::uint8 && flag.numel == 1);
+  return *elements<std::uint8_t>(flag) != 0 ? kLargestBesideInfinite
+                                            : std::numeric_limits<float>::infinity();
 }
 
 }  // namespace

@@ -64,14 +64,14 @@ void CpuDevice::compute(const AddSquares& op) {
 
 void CpuDevice::compute(const FindInfOrNan& op) {
   const Tensor in = op.in;
-  assert(op.flag.dtype == DType::int8);
+  assert(op.flag.dtype == DType::uint8);
   bool found = false;
   with_type(in.dtype, [&]<class T>(std::type_identity<T>) {
     for_chunks(*this, in.numel, [=, &found](std::int64_t begin, std::int64_t end) {
       found = found || any_special(elements<T>(in) + begin, end - begin);
     });
   });
-  if (found) *elements<std::int8_t>(op.flag) = 1;
+  if (found) *elements<std::uint8_t>(op.flag) = 1;
 }
 
 void CpuDevice::compute(const ClipFactor& op) {

@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <stdexcept>
 
+#include "core/base/text.hpp"
+
 namespace dstune {
 
 namespace {
@@ -46,9 +48,9 @@ void combine_as(ReduceOp op, Tensor other, Tensor into) {
 }
 
 void combine_flags(ReduceOp op, Tensor other, Tensor into) {
-  if (op != ReduceOp::max) throw std::invalid_argument("int8 tensors cannot be added up");
-  const auto* from = static_cast<const std::int8_t*>(other.data);
-  auto* to = static_cast<std::int8_t*>(into.data);
+  if (op != ReduceOp::max) throw std::invalid_argument("uint8 tensors cannot be added up");
+  const auto* from = static_cast<const std::uint8_t*>(other.data);
+  auto* to = static_cast<std::uint8_t*>(into.data);
   for (std::int64_t i = 0; i < into.numel; ++i) to[i] = std::max(to[i], from[i]);
 }
 
@@ -62,12 +64,13 @@ void combine(ReduceOp op, Tensor other, Tensor into) {
       return combine_as<BFloat16>(op, other, into);
     case DType::fp16:
       return combine_as<Float16>(op, other, into);
-    case DType::int8:
+    case DType::uint8:
       return combine_flags(op, other, into);
     case DType::fp64:
       return combine_as<double>(op, other, into);
+    case DType::int8:
     case DType::int64:
-      throw std::invalid_argument("int64 tensors are not combined");
+      throw std::invalid_argument(concat(name_of(into.dtype), " tensors are not combined"));
   }
 }
 

@@ -42,7 +42,7 @@ void copy_out(const std::byte* slot, Tensor to) { std::memcpy(to.data, slot, to.
 MPI_Datatype mpi_type_of(DType dtype) {
   if (dtype == DType::fp32) return MPI_FLOAT;
   if (dtype == DType::fp64) return MPI_DOUBLE;
-  return dtype == DType::int8 ? MPI_INT8_T : MPI_DATATYPE_NULL;
+  return dtype == DType::uint8 ? MPI_UINT8_T : MPI_DATATYPE_NULL;
 }
 
 }  // namespace

@@ -163,7 +163,7 @@ std::vector<double> PositionBiasTest::clamped(const std::vector<double>& in,
   const Buffer x = upload(in, kType);
   const Buffer out = buffer(count, kType);
   const Buffer d = upload(std::vector<double>(in.size(), 1), kType);
-  const Scalar flag(device(), DType::int8);
+  const Scalar flag(device(), DType::uint8);
   flag.set_zero();
   device().run(FindInfOrNan{x.tensor(kType), flag.tensor()});
 

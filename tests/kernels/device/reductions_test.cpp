@@ -40,7 +40,7 @@ TEST_P(ReductionsTest, SquaresAreAddedToWhatIsThere) {
 TEST_P(ReductionsTest, AFlagStaysSet) {
   const Buffer infinite = upload({std::numeric_limits<double>::infinity()}, DType::fp32);
   const Buffer finite = upload({1}, DType::fp32);
-  const Scalar flag(device(), DType::int8);
+  const Scalar flag(device(), DType::uint8);
   flag.set_zero();
 
   device().run(FindInfOrNan{infinite.tensor(DType::fp32), flag.tensor()});

@@ -63,7 +63,7 @@ inline constexpr float kLargestBesideInfinite = 64512;
 /// kLargestBesideInfinite in either direction.
 struct Clamp {
   Tensor in;
-  Tensor flag;  ///< int8, one element
+  Tensor flag;  ///< uint8, one element
   Tensor out;
 };
 

@@ -19,7 +19,7 @@ struct AddSquares {
 /// flag = 1 if `in` has an inf or a NaN; otherwise it stays as it is.
 struct FindInfOrNan {
   Tensor in;
-  Tensor flag;  ///< int8, one element
+  Tensor flag;  ///< uint8, one element
 };
 
 /// The factor that undoes the loss scale and clips: factor = 1 / (loss_scale * max(1, (norm + 1e-6)

@@ -81,7 +81,7 @@ class Messages {
   }
 
   static ReduceOp sum_of(Tensor tensor) {
-    return tensor.dtype == DType::int8 ? ReduceOp::max : ReduceOp::sum;
+    return tensor.dtype == DType::uint8 ? ReduceOp::max : ReduceOp::sum;
   }
 
   Device& device_;

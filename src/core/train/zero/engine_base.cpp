@@ -20,7 +20,7 @@ EngineBase::EngineBase(const EngineContext& context, LossScaler::Kind scaler)
       squares_(*context.device, norm_dtype(context.config)),
       part_(*context.device, norm_dtype(context.config)),
       factor_(*context.device),
-      flag_(*context.device, DType::int8) {
+      flag_(*context.device, DType::uint8) {
   for (std::size_t tensor = 0; tensor < tensor_count(); ++tensor) {
     if (is_trainable(tensor)) trained_.push_back(tensor);
   }
@@ -38,6 +38,13 @@ StepResult EngineBase::finish(bool overflow) {
   }
   scaler_.update(overflow);
   return {overflow, scaler_.scale()};
+}
+
+bool EngineBase::any_overflow_of_hosts(Collectives& group, bool own) {
+  const Tensor flag = part_.tensor();
+  device().run(FillConstant{flag, own ? 1.0 : 0.0});
+  device().await(group.all_reduce(flag, ReduceOp::max, Purpose::overflow));
+  return device().read_scalar(flag, HostSync::overflow) > 0;
 }
 
 void EngineBase::start_norm() {

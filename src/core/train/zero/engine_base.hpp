@@ -74,6 +74,8 @@ class EngineBase : public ZeroEngine {
   /// them.
   template <class FindOwn>
   bool any_overflow(Collectives& group, FindOwn find_own);
+  /// The same where each host knows its `own`: DeepSpeed's wrapper for Lamb sends that as fp32.
+  bool any_overflow_of_hosts(Collectives& group, bool own);
   Tensor flag() const { return flag_.tensor(); }
 
   Buffer temporary(std::int64_t count, DType dtype) const {

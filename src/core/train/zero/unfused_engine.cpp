@@ -57,10 +57,7 @@ StepResult UnfusedEngine::step() {
 StepResult UnfusedEngine::step_lamb() {
   const Buffer unused = flattened();  // DeepSpeed makes it and keeps it to the end
   const double scaled_norm = norm_of_flattened();
-  const bool overflows = any_overflow(collectives(), [&](Tensor flag) {
-    device().run(FindInfOrNan{squares(), flag});
-  });
-  if (overflows) {
+  if (any_overflow_of_hosts(collectives(), !std::isfinite(scaled_norm))) {
     drop_gradients();
     return finish(true);
   }

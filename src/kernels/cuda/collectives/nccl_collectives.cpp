@@ -23,6 +23,8 @@ ncclDataType_t type_of(Tensor tensor) {
       return ncclFloat16;
     case DType::int8:
       return ncclInt8;
+    case DType::uint8:
+      return ncclUint8;
     case DType::fp64:
       return ncclFloat64;
     case DType::int64:

@@ -53,6 +53,8 @@ void load(DType dtype, const void* in, std::span<float> values) {
       return load<Float16>(in, values);
     case DType::int8:
       return load_numbers<std::int8_t>(in, values);
+    case DType::uint8:
+      return load_numbers<std::uint8_t>(in, values);
     case DType::fp64:
       return load_numbers<double>(in, values);
     case DType::int64:

@@ -69,7 +69,7 @@ class WarmUp {
     const Tensor sum = tensor(1, DType::fp32);
     device_.run(AddSquares{all(), sum});
     device_.run(ClipFactor{sum, 1, 1, tensor(1, DType::fp32)});
-    device_.run(FindInfOrNan{all(), tensor(1, DType::int8)});
+    device_.run(FindInfOrNan{all(), tensor(1, DType::uint8)});
     const Tensor steps = tensor(kRows, DType::fp32);
     for (const int bits : {4, 8}) {
       const Tensor packed = tensor(packed_size(kAll, bits), DType::int8);

@@ -112,7 +112,7 @@ void CudaDevice::compute(const Add& op) {
 namespace {
 
 struct ToLimit {
-  const std::int8_t* flag;
+  const std::uint8_t* flag;
   float limit;
 
   __device__ void operator()(std::int64_t, float in, float& out) const {
@@ -121,7 +121,7 @@ struct ToLimit {
 };
 
 struct WhereNotClamped {
-  const std::int8_t* flag;
+  const std::uint8_t* flag;
   float limit;
 
   __device__ void operator()(std::int64_t, float d_out, float in, float& d_in) const {
@@ -133,9 +133,9 @@ struct WhereNotClamped {
 }  // namespace
 
 void CudaDevice::compute(const Clamp& op) {
-  assert(op.flag.dtype == DType::int8 && op.flag.numel == 1);
+  assert(op.flag.dtype == DType::uint8 && op.flag.numel == 1);
   assert(op.in.numel == op.out.numel && op.in.dtype == op.out.dtype);
-  const ToLimit clamp{elements<const std::int8_t>(op.flag), kLargestBesideInfinite};
+  const ToLimit clamp{elements<const std::uint8_t>(op.flag), kLargestBesideInfinite};
   with_type(op.out.dtype, [&]<class T>(std::type_identity<T>) {
     for_each_element(stream(), op.out.numel, clamp, In<T>{elements<T>(op.in)},
                      Out<T>{elements<T>(op.out)});
@@ -143,9 +143,9 @@ void CudaDevice::compute(const Clamp& op) {
 }
 
 void CudaDevice::compute(const ClampBackward& op) {
-  assert(op.flag.dtype == DType::int8 && op.flag.numel == 1);
+  assert(op.flag.dtype == DType::uint8 && op.flag.numel == 1);
   assert(op.in.numel == op.d_out.numel && op.in.numel == op.d_in.numel);
-  const WhereNotClamped keep{elements<const std::int8_t>(op.flag), kLargestBesideInfinite};
+  const WhereNotClamped keep{elements<const std::uint8_t>(op.flag), kLargestBesideInfinite};
   with_type(op.in.dtype, [&]<class T>(std::type_identity<T>) {
     for_each_element(stream(), op.in.numel, keep, In<T>{elements<T>(op.d_out)},
                      In<T>{elements<T>(op.in)}, Out<T>{elements<T>(op.d_in)});

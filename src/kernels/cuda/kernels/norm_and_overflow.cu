@@ -30,9 +30,9 @@ struct IsSpecial {
 };
 
 struct Raised {
-  const std::int8_t* flag;
+  const std::uint8_t* flag;
 
-  __device__ std::int8_t operator()(int found) const { return found != 0 ? 1 : *flag; }
+  __device__ std::uint8_t operator()(int found) const { return found != 0 ? 1 : *flag; }
 };
 
 template <class T>
@@ -67,8 +67,8 @@ void CudaDevice::compute(const AddSquares& op) {
 }
 
 void CudaDevice::compute(const FindInfOrNan& op) {
-  assert(op.flag.dtype == DType::int8);
-  auto* const flag = elements<std::int8_t>(op.flag);
+  assert(op.flag.dtype == DType::uint8);
+  auto* const flag = elements<std::uint8_t>(op.flag);
   with_type(op.in.dtype, [&]<class T>(std::type_identity<T>) {
     queue_reduction(stream(kReductionLaunches), scratch<void>(), op.in.numel,
                     IsSpecial<T>{elements<const T>(op.in)}, Larger{}, 0, flag, Raised{flag});

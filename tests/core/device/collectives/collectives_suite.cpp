@@ -35,6 +35,7 @@ std::vector<std::byte> encoded(const std::vector<double>& values, DType dtype) {
   if (dtype == DType::bf16) encode<BFloat16>(values, bytes);
   if (dtype == DType::fp16) encode<Float16>(values, bytes);
   if (dtype == DType::int8) encode_number<std::int8_t>(values, bytes);
+  if (dtype == DType::uint8) encode_number<std::uint8_t>(values, bytes);
   if (dtype == DType::fp64) encode_number<double>(values, bytes);
   return bytes;
 }
@@ -54,6 +55,7 @@ double decoded(const std::byte* bytes, DType dtype) {
   if (dtype == DType::bf16) return decoded<BFloat16>(bytes);
   if (dtype == DType::fp16) return decoded<Float16>(bytes);
   if (dtype == DType::int8) return decoded<std::int8_t>(bytes);
+  if (dtype == DType::uint8) return decoded<std::uint8_t>(bytes);
   return dtype == DType::fp64 ? decoded<double>(bytes) : decoded<float>(bytes);
 }
 

@@ -72,8 +72,8 @@ TEST_P(CollectivesTest, NumbersAreCombinedInDoublePrecision) {
 TEST_P(CollectivesTest, AFlagIsSetForAllIfItIsForOne) {
   on_ranks([](RankUnderTest& rank) {
     const bool is_last = rank.rank() == rank.size() - 1;
-    const Tensor raised = rank.make({is_last ? 1.0 : 0.0}, DType::int8);
-    const Tensor lowered = rank.make({0.0}, DType::int8);
+    const Tensor raised = rank.make({is_last ? 1.0 : 0.0}, DType::uint8);
+    const Tensor lowered = rank.make({0.0}, DType::uint8);
 
     rank.collectives().all_reduce(raised, ReduceOp::max, Purpose::other);
     rank.collectives().all_reduce(lowered, ReduceOp::max, Purpose::other);

@@ -217,5 +217,52 @@ TEST_P(OverflowTest, AtTheSmallestScaleZeroGivesUpOnAllRanksAndTheWrappersSkipOn
   EXPECT_EQ(gave_up, is_zero() ? GetParam().ranks : 0);
 }
 
+/// What a step of fp16 on two ranks says of its overflow flag.
+CollectiveLine flag_of(const StepConfig& config) {
+  CollectiveLine found;
+  on_training_ranks(config, 2, [&](TrainingRank& own) {
+    own.step.run();
+    const auto& lines = own.device.ledger().collectives();
+    const auto line = std::ranges::find(lines, Purpose::overflow, &CollectiveLine::purpose);
+    if (own.rank == 0 && line != lines.end()) found = *line;
+  });
+  return found;
+}
+
+// As DeepSpeed 0.19.8 sends it: overflow.byte() in stages 1 and 2, .to(torch.uint8) in stage 3.
+TEST(OverflowFlag, IsAByteWithoutASignInEveryStageOfZero) {
+  for (const int stage : {1, 2, 3}) {
+    const CollectiveLine line = flag_of(config_of({.stage = stage}, {}));
+
+    EXPECT_EQ(line.kind, CollectiveKind::all_reduce) << stage;
+    EXPECT_EQ(line.dtype, DType::uint8) << stage;
+    EXPECT_EQ(line.calls, 1U) << stage;
+    EXPECT_EQ(line.bytes, 1U) << stage;
+  }
+}
+
+// check_using_norm() of its wrapper: FloatTensor([overflow]).
+TEST(OverflowFlag, OfLambWithoutZeroIsFp32) {
+  StepConfig config = config_of({.stage = 0}, {});
+  config.optimizer.settings = LambSettings{};
+
+  const CollectiveLine line = flag_of(config);
+
+  EXPECT_EQ(line.dtype, DType::fp32);
+  EXPECT_EQ(line.bytes, 4U);
+  EXPECT_EQ(line.calls, 1U);
+}
+
+TEST(OverflowFlag, OfLambWithoutZeroSkipsTheStep) {
+  StepConfig config = config_of({.stage = 0}, {.initial_scale_power = kAbsurd});
+  config.optimizer.settings = LambSettings{};
+
+  on_training_ranks(config, 2, [](TrainingRank& own) {
+    const std::vector<float> before = own.parameters();
+    EXPECT_TRUE(own.step.run().result.overflow);
+    EXPECT_EQ(own.parameters(), before);
+  });
+}
+
 }  // namespace
 }  // namespace dstune::overflow_test

@@ -146,7 +146,7 @@ struct Stack {
 /// T5Block's torch.clamp() in fp16, behind which nothing is infinite.
 Value clamp(Tape& on, const Value& x) {
   if (x.matrix.dtype != DType::fp16) return x;
-  const auto flag = std::make_shared<Scalar>(on.device(), DType::int8);
+  const auto flag = std::make_shared<Scalar>(on.device(), DType::uint8);
   flag->set_zero();
   on.device().run(FindInfOrNan{x.tensor(), flag->tensor()});
   Value out = new_like(on.device(), x);
