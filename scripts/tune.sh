@@ -8,6 +8,8 @@
 #   -hostfile FILE   hosts to run on, in Open MPI's form
 #   --calibrate [N]  measures what DeepSpeed's Python costs here, with N ranks in 2 minutes, for later runs
 #                    (needs torch, deepspeed and transformers; docs/host-overhead.md)
+#   --no-calibrate   tunes by a preset where nobody has measured this machine (also by DSTUNE_NO_CALIBRATE=1); else
+#                    the first tuning where the Python in use has DeepSpeed does that first, on CPUs, in 3 minutes
 #   other options    as in `dstune-mpi --help`
 # CONFIG.json defaults to examples/gpt2-30m.json. stdout has the result only.
 # The release of DeepSpeed that python3 has installed here is tuned for, unless CONFIG.json names one.
@@ -22,6 +24,10 @@ set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
 # shellcheck source=tune/gpus.sh
 . "$root/scripts/tune/gpus.sh"
+# shellcheck source=tune/python.sh
+. "$root/scripts/tune/python.sh"
+# shellcheck source=tune/calibrate_first.sh
+. "$root/scripts/tune/calibrate_first.sh"
 # shellcheck source=supervise/say.sh
 . "$root/scripts/supervise/say.sh"
 
@@ -33,6 +39,10 @@ backend=""
 local_only=false # nothing is run, so no ranks are needed
 needs_config=true
 plans=false
+results_dir=""
+group="" # ranks per experiment
+calibrates=true
+[ -z "${DSTUNE_NO_CALIBRATE:-}" ] || calibrates=false
 arguments=()
 as_given=("$@")
 
@@ -53,7 +63,13 @@ while [ $# -gt 0 ]; do
     --world-size=*) world_size=${1#*=}; arguments+=("$1"); shift ;;
     --backend) need_value "$@"; backend=$2; arguments+=("$1" "$2"); shift 2 ;;
     --backend=*) backend=${1#*=}; arguments+=("$1"); shift ;;
-    --model | --results-dir | --format | --memory-limit | --ranks-per-experiment | \
+    --no-calibrate) calibrates=false; shift ;;
+    --resume) calibrates=false; arguments+=("$1"); shift ;; # another profile would make other experiments
+    --results-dir) need_value "$@"; results_dir=$2; arguments+=("$1" "$2"); shift 2 ;;
+    --results-dir=*) results_dir=${1#*=}; arguments+=("$1"); shift ;;
+    --ranks-per-experiment) need_value "$@"; group=$2; arguments+=("$1" "$2"); shift 2 ;;
+    --ranks-per-experiment=*) group=${1#*=}; arguments+=("$1"); shift ;;
+    --model | --format | --memory-limit | \
       --without | --precision | --emit)
       need_value "$@"; arguments+=("$1" "$2"); shift 2 ;;
     --) break ;;
@@ -126,6 +142,9 @@ elif [ -z "$ranks" ]; then # mpirun asks Slurm for nodes and tasks
   options+=(--gpu-hosts)
 fi
 [ -z "$ranks" ] || mpi+=(-n "$ranks")
+if $calibrates && [[ ${ranks:-} =~ ^[0-9]+$ ]]; then
+  calibrate_first "$group" $((ranks - 1)) "${config:-$root/examples/gpt2-30m.json}" "$results_dir" "$backend" "$hosts"
+fi
 
 set_for_mpirun() { options+=(--set "$1"); }
 allow_root set_for_mpirun

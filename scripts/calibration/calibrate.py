@@ -20,10 +20,12 @@ import estimates
 import profiles
 from collectives import Timer
 from processors import processor
+from products import ProductTimer
 from terminal import shown
 
 LEAST_ROUNDS = 10  # so that the slow drift of a machine is seen
 BETWEEN_ESTIMATES = 5
+BETWEEN_CASES = 6
 
 
 def parse(arguments):
@@ -79,15 +81,17 @@ class Calibration:
     def measured_on(self):
         name = processor() if self.is_cpu else self.torch.cuda.get_device_name()
         return dict(host=socket.gethostname(), processor=name, ranks=self.ranks, **self.versions,
+                    threads=self.torch.get_num_threads(),
                     backend="cpu" if self.is_cpu else "cuda",
                     communication=self.torch.distributed.get_backend(),
                     date=datetime.date.today().isoformat())
 
     def prepare(self):
-        from steps import Bench
-        self.say("preparing DeepSpeed's engines")
-        self.bench = Bench(self.torch, *self.modules, self.accelerator)
+        from steps import CASES, Bench
+        self.say(f"preparing DeepSpeed's engines for {len(CASES)} cases")
+        self.bench = Bench(self.torch, *self.modules, self.accelerator, self.tell_of_case)
         self.timer = Timer(self.torch, self.device, self.accelerator.synchronize)
+        self.products = ProductTimer(self.torch) if self.is_cpu else None
         steps = self.bench.steps
         self.design = estimates.Design([step.counts for step in steps], [step.calls for step in steps],
                                        [step.pipelined for step in steps], self.ranks, self.is_cpu)
@@ -95,6 +99,10 @@ class Calibration:
         gc.freeze()  # or each collection would look through the engines of all cases
         self.say(f"measuring {len(self.bench.steps)} cases, {self.options.seconds:.0f} s at most or "
                  f"{LEAST_ROUNDS} rounds")
+
+    def tell_of_case(self, count):
+        if count % BETWEEN_CASES == 0:
+            self.say(f"{count} cases are prepared")
 
     def over_ranks(self, values, operation):
         tensor = self.torch.tensor(values, dtype=self.torch.float64, device=self.device)
@@ -105,9 +113,11 @@ class Calibration:
         """The mean of a collective over ranks, and the slowest rank's step, as the tuner takes it."""
         operations = self.torch.distributed.ReduceOp
         calls, steps = self.timer.round(), self.bench.round(number)
-        sums = self.over_ranks(list(calls.values()), operations.SUM)
+        products = self.products.round() if self.products else {}
+        sums = self.over_ranks([*calls.values(), *products.values()], operations.SUM)
+        means = [value / self.ranks for value in sums]
         flat = self.over_ranks([seconds for pair in steps for seconds in pair], operations.MAX)
-        return {"collectives": {key: value / self.ranks for key, value in zip(calls, sums)},
+        return {"collectives": dict(zip(calls, means)), "products": dict(zip(products, means[len(calls):])),
                 "steps": list(zip(flat[::2], flat[1::2]))}
 
     def measure(self):
@@ -117,6 +127,8 @@ class Calibration:
             rounds.append(self.round(len(rounds)))
             over = time.monotonic() - begin > self.options.seconds
             enough = len(rounds) >= LEAST_ROUNDS
+            if not enough:
+                self.say(f"{len(rounds)} of {LEAST_ROUNDS} rounds or more, {time.monotonic() - begin:.0f} s")
             if len(rounds) % BETWEEN_ESTIMATES == 0 and self.rank == 0 and enough:
                 estimate = estimates.Estimate(rounds, self.design, resamples=50)
                 over = over or estimate.is_settled()

@@ -1,13 +1,15 @@
 """From rounds of measurements to microseconds per event and lines of the collectives.
 
-A round is {"collectives": {(kind, type, bytes): seconds}, "steps": [(seconds with DeepSpeed, without)]}.
+A round is {"collectives": {(kind, type, bytes): seconds}, "steps": [(seconds with DeepSpeed, without)]}, on a CPU
+with "products": {(type, threads): seconds}.
 """
 import math
 import statistics
 
 import fitting
-from collectives import bus_factor
+from collectives import LARGE, LARGE_ABOVE, bus_factor
 from fitting import EVENTS
+from products import FLOP
 
 GOOD = 0.15  # of a number: how far it may be off
 SETTLED = 0.05  # of a number: what its rounds leave open, beside what the model cannot explain
@@ -40,12 +42,26 @@ class Design:
                 **{kind: kinds.count(kind) for kind in EXTRA_KINDS}}
 
 
+def median_call(rounds, key):
+    return statistics.median(part["collectives"][key] for part in rounds)
+
+
+def beyond_lines(rounds, of_lines):
+    """{kind: seconds a byte that a large message takes beside its line's}, of any type: copies are of bytes."""
+    found = {}
+    for kind, name, size in rounds[0]["collectives"]:
+        if size == LARGE:
+            latency, per_byte = of_lines[kind, name][0]
+            found[kind] = max(0.0, (median_call(rounds, (kind, name, size)) - latency) / size - per_byte)
+    return found
+
+
 def lines(rounds):
     """{(kind, type): ((seconds a call, seconds a byte), their standard errors)}"""
     points = {}
     for kind, name, size in rounds[0]["collectives"]:
-        seconds = statistics.median(part["collectives"][kind, name, size] for part in rounds)
-        points.setdefault((kind, name), {})[size] = seconds
+        if size <= LARGE_ABOVE:
+            points.setdefault((kind, name), {})[size] = median_call(rounds, (kind, name, size))
     return {key: fitting.fit_line(sizes) for key, sizes in points.items()}
 
 
@@ -73,6 +89,7 @@ def numbers(rounds, design):
     found = fitting.fit(samples(rounds, design, of_lines), design.terms)
     for key, (line, _) in of_lines.items():
         found.update({(*key, i): value for i, value in enumerate(line)})
+    found.update({(kind, "large", 2): value for kind, value in beyond_lines(rounds, of_lines).items()})
     return found
 
 
@@ -93,7 +110,7 @@ class Estimate:
         self.numbers = numbers(rounds, design)
         self.noise = fitting.bootstrap(rounds, lambda drawn: numbers(drawn, design), resamples)
         errors = standard_errors(rounds, design, self.numbers)
-        self.doubt = {name: max(self.noise[name], errors[name]) for name in self.numbers}
+        self.doubt = {name: max(self.noise[name], errors.get(name, 0.0)) for name in self.numbers}
 
     def exceeding(self, doubt, share):
         """Events whose `doubt` is more than a share of them and more than next to nothing."""
@@ -121,15 +138,34 @@ def microseconds(seconds):
     return round(min(seconds, 0.1) * 1e6, 1)
 
 
-def collective_entry(kind, name, estimate):
-    numbers, doubt = estimate.numbers, estimate.doubt
-    per_byte, per_byte_off = numbers[kind, name, 1], doubt[kind, name, 1]
-    bandwidth = bus_factor(kind, estimate.design.ranks) / per_byte / 1e9 if per_byte > 0 else 1e4
+def bandwidth_entry(kind, ranks, per_byte, per_byte_off):
+    bandwidth = bus_factor(kind, ranks) / per_byte / 1e9 if per_byte > 0 else 1e4
     share = per_byte_off / per_byte if per_byte > 0 else 1.0
-    return {"latency_us": microseconds(numbers[kind, name, 0] + numbers.get(kind, 0.0)),
-            "latency_uncertainty_us": microseconds(math.hypot(doubt[kind, name, 0], doubt.get(kind, 0.0))),
-            "bus_bandwidth_gb_per_s": round(bandwidth, 4),
+    return {"bus_bandwidth_gb_per_s": round(bandwidth, 4),
             "bus_bandwidth_uncertainty_gb_per_s": round(bandwidth * share, 4)}
+
+
+def collective_entry(kind, name, estimate):
+    numbers, doubt, ranks = estimate.numbers, estimate.doubt, estimate.design.ranks
+    per_byte, per_byte_off = numbers[kind, name, 1], doubt[kind, name, 1]
+    entry = {"latency_us": microseconds(numbers[kind, name, 0] + numbers.get(kind, 0.0)),
+             "latency_uncertainty_us": microseconds(math.hypot(doubt[kind, name, 0], doubt.get(kind, 0.0))),
+             **bandwidth_entry(kind, ranks, per_byte, per_byte_off)}
+    beyond = kind, "large", 2
+    if numbers.get(beyond, 0.0) > 0:
+        entry["large"] = {"above_bytes": LARGE_ABOVE,
+                          **bandwidth_entry(kind, ranks, per_byte + numbers[beyond],
+                                            math.hypot(per_byte_off, doubt[beyond]))}
+    return entry
+
+
+def product_entries(rounds):
+    """By type: torch's least time, since what else the machine does only adds to it."""
+    found = {}
+    for name, threads in rounds[0].get("products", {}):
+        seconds = min(part["products"][name, threads] for part in rounds)
+        found[name] = {"threads": threads, "gflop_per_s": round(FLOP / seconds / 1e9, 3)}
+    return found
 
 
 def profile(estimate, measured_on, about):
@@ -143,6 +179,9 @@ def profile(estimate, measured_on, about):
             table.setdefault(key[0], {})[key[1]] = collective_entry(key[0], key[1], estimate)
     errors = estimate.errors()
     found["collectives"] = table
+    products = product_entries(estimate.rounds)
+    if products:
+        found["products"] = products
     found["measured_on"] = measured_on
     found["about"] = dict(
         made_by="scripts/tune.sh --calibrate", cases=len(errors), rounds=len(estimate.rounds),

@@ -23,8 +23,9 @@ def public(version):
 def cache_path(measured_on, environment):
     """Of a profile measured on this machine with these versions and ranks."""
     base = environment.get("XDG_CACHE_HOME") or os.path.join(environment.get("HOME", "~"), ".cache")
-    name = (f"{measured_on['ranks']}-ranks-deepspeed-{public(measured_on['deepspeed'])}"
-            f"-torch-{public(measured_on['torch'])}.json")
+    threads = measured_on.get("threads", 1)
+    name = (f"{measured_on['ranks']}-ranks-{f'{threads}-threads-' if threads > 1 else ''}"
+            f"deepspeed-{public(measured_on['deepspeed'])}-torch-{public(measured_on['torch'])}.json")
     key = key_of(measured_on["backend"], measured_on["processor"])
     return pathlib.Path(base).expanduser() / "dstune-mpi" / "profiles" / key / name
 

@@ -125,12 +125,15 @@ class Step:
 class Bench:
     """DeepSpeed and torch on this rank's accelerator, and a Step of each case."""
 
-    def __init__(self, torch, deepspeed, transformers, accelerator, cases=CASES):
+    def __init__(self, torch, deepspeed, transformers, accelerator, tell=lambda count: None):
         self.torch, self.deepspeed, self.transformers = torch, deepspeed, transformers
         self.accelerator = accelerator
         self.tokens = torch.randint(0, VOCABULARY, (1, SEQUENCE), device=accelerator.current_device_name())
         self.plain = {}
-        self.steps = [Step(self, case) for case in cases]
+        self.steps = []
+        for case in CASES:
+            self.steps.append(Step(self, case))
+            tell(len(self.steps))
 
     def plain_model(self, layers):
         if layers not in self.plain:

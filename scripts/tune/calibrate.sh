@@ -10,6 +10,8 @@ set -euo pipefail
 root=$(cd "$(dirname "$0")/../.." && pwd)
 # shellcheck source=gpus.sh
 . "$root/scripts/tune/gpus.sh"
+# shellcheck source=python.sh
+. "$root/scripts/tune/python.sh"
 # shellcheck source=../supervise/say.sh
 . "$root/scripts/supervise/say.sh"
 
@@ -25,6 +27,7 @@ ranks=""
 hosts=""
 config=""
 results_dir=""
+keeps_in_results=true
 arguments=()
 need_value() { [ $# -ge 2 ] || fail "$1 needs a value"; }
 while [ $# -gt 0 ]; do
@@ -40,6 +43,7 @@ while [ $# -gt 0 ]; do
     --backend=*) export DS_ACCELERATOR=${1#*=}; shift ;;
     --results-dir) need_value "$@"; results_dir=$2; shift 2 ;;
     --results-dir=*) results_dir=${1#*=}; shift ;;
+    --in-cache-alone) keeps_in_results=false; shift ;; # of a tuning that measures first
     --seconds | --rounds-to) need_value "$@"; arguments+=("$1" "$2"); shift 2 ;;
     --seconds=* | --rounds-to=*) arguments+=("$1"); shift ;;
     --help | -h) sed -n '2,/^set /{ /^#/s/^# \{0,1\}//p; }' "$0"; exit 0 ;;
@@ -57,18 +61,6 @@ if [ -n "$ranks" ] && [ "$ranks" -lt 2 ]; then
   fail "--calibrate $ranks: a rank without a partner has collectives that cost next to nothing; 2 ranks or more"
 fi
 
-find_python() {
-  local environment
-  if [ -n "${PYTHON:-}" ]; then echo "$PYTHON"; return; fi
-  for environment in "${VIRTUAL_ENV:-}" "${CONDA_PREFIX:-}"; do
-    if [ -n "$environment" ] && [ -x "$environment/bin/python3" ]; then
-      echo "$environment/bin/python3"
-      return
-    fi
-  done
-  echo python3
-}
-
 python=$(find_python)
 command -v "$python" >/dev/null || fail "no Python at \"$python\": PYTHON names another one"
 missing=$("$python" -c '
@@ -81,7 +73,10 @@ if [ -n "$missing" ]; then
     "or name the Python that has it: PYTHON=/path/to/bin/python3 scripts/tune.sh --calibrate"
 fi
 
-also=$("$python" -B "$root/scripts/calibration/profiles.py" "$config" "$results_dir") || exit 2
+also=""
+if $keeps_in_results; then
+  also=$("$python" -B "$root/scripts/calibration/profiles.py" "$config" "$results_dir") || exit 2
+fi
 [ -z "$also" ] || arguments+=(--also "$also")
 calibrate=("$root/scripts/calibration/calibrate.py" ${arguments[@]+"${arguments[@]}"})
 export OMP_NUM_THREADS=${OMP_NUM_THREADS:-1} # ranks share the cores, and the shapes are tiny

@@ -117,7 +117,7 @@ class Unwritable(ProgramTest):
         hosts.write_text("localhost slots=3\n", encoding="utf-8")
 
         done = self.run_inside(root, ["scripts/tune.sh", self.quick_tiny(), "--backend", "sim", "-hostfile", hosts,
-                                      "--results-dir", self.results], HOME=str(home), DSTUNE_PRESET="default")
+                                      "--results-dir", self.results], HOME=str(home), DSTUNE_PRESET="default", DSTUNE_NO_CALIBRATE="1")
 
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertTrue((self.results / "ds_config_optimal.json").exists())
@@ -126,7 +126,7 @@ class Unwritable(ProgramTest):
 
     def test_results_that_cannot_be_written_are_wrong_input(self):
         done = self.run_inside(self.make_checkout(), ["scripts/tune.sh", self.quick_tiny(), "-n", "3"],
-                               DSTUNE_PRESET="default")
+                               DSTUNE_PRESET="default", DSTUNE_NO_CALIBRATE="1")
 
         self.assertEqual(done.returncode, 2, done.stderr)
         self.assertIn("cannot be written to", done.stderr)

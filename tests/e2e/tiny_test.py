@@ -31,9 +31,12 @@ class TinyExample(ProgramTest):
         in the summary."""
         said = "host overhead: preset cpu-gloo, no measurement of this machine"
         self.assertIn("; host overhead: preset cpu-gloo", finished.stderr)
-        self.assertIn(f"Note: {said}.", finished.stdout)
-        self.assertIn(f"Note: {said}.",
-                      (self.results / "summary.txt").read_text(encoding="utf-8"))
+        cost = "a pick by it was 10 and 18 % slower in DeepSpeed"
+        summary = (self.results / "summary.txt").read_text(encoding="utf-8")
+        self.assertIn(f"Note: {said}: {cost}", finished.stdout)
+        self.assertIn(f"Note: {said}: {cost}", summary)
+        self.assertIn(f" It was chosen by preset cpu-gloo: {cost}", summary)
+        self.assertIn(f"; by preset cpu-gloo: {cost}", finished.stderr)
 
     def assert_files(self):
         files = set(self.listing())

@@ -11,7 +11,7 @@ SOURCE = pathlib.Path(os.environ["DSTUNE_SOURCE_DIR"])
 TUNE = SOURCE / "scripts" / "tune.sh"
 
 
-class CalibrateCommand(unittest.TestCase):
+class CommandTest(unittest.TestCase):
     def setUp(self):
         folder = tempfile.TemporaryDirectory()
         self.addCleanup(folder.cleanup)
@@ -44,6 +44,9 @@ echo "$0 $*" >>{self.root}/said
         path = self.root / "said"
         return path.read_text() if path.exists() else ""
 
+
+
+class CalibrateCommand(CommandTest):
     def test_one_rank_is_refused_since_it_has_no_partner(self):
         python = self.python(modules=("torch", "deepspeed", "transformers"))
 
@@ -135,6 +138,84 @@ echo "$0 $*" >>{self.root}/said
 
         self.assertEqual(done.returncode, 2)
         self.assertIn("two ranks or more", done.stderr)
+
+
+class CalibrateFirst(CommandTest):
+    """What a tuning does where nobody has measured the machine."""
+
+    def setUp(self):
+        super().setUp()
+        (self.root / "etc" / "openmpi").mkdir(parents=True)  # a bundle, so that nothing is built
+        (self.root / "scripts").symlink_to(SOURCE / "scripts")
+        for name in ("dstune-mpi", "mpirun"):
+            path = self.root / "bin" / name
+            path.parent.mkdir(exist_ok=True)
+            path.write_text("#!/bin/sh\necho tuned\n")
+            path.chmod(0o755)
+        self.config = self.root / "some.json"
+        self.config.write_text("{}")
+
+    def python(self, *arguments, versions=True, **options):
+        path = super().python(*arguments, modules=("torch", "deepspeed", "transformers"), **options)
+        for name in ("torch", "deepspeed", "transformers") if versions else ():
+            folder = self.root / "packages" / f"{name}-2.0.dist-info"
+            folder.mkdir()
+            (folder / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 2.0\n")
+        return path
+
+    def tune(self, *arguments, **variables):
+        environment = {"PATH": os.environ["PATH"], "HOME": str(self.root), **variables}
+        return subprocess.run([self.root / "scripts" / "tune.sh", str(self.config), "-n", "3", "--backend", "cpu",
+                               *arguments], env=environment, cwd=self.root, text=True, stdin=subprocess.DEVNULL,
+                              capture_output=True, check=False)
+
+    def test_the_machine_is_measured_before_its_first_tuning_and_that_is_said(self):
+        done = self.tune(PYTHON=str(self.python()))
+
+        self.assertEqual(done.stdout, "tuned\n", done.stderr)
+        self.assertIn("--nproc_per_node 2", self.said())
+        self.assertTrue(self.said().endswith("calibrate.py\n"), self.said())  # kept in the cache alone
+        self.assertIn("that comes first, in 3 minutes", done.stderr)
+        self.assertIn("2-ranks-deepspeed-2.0-torch-2.0.json", done.stderr)
+        self.assertIn("--no-calibrate", done.stderr)
+
+    def test_an_experiments_ranks_are_those_of_the_option_or_of_the_file(self):
+        python = str(self.python())
+        self.config.write_text('{"dstune": {"ranks_per_experiment": 4}} // of more workers')
+
+        self.tune(PYTHON=python)
+        self.assertIn("--nproc_per_node 4", self.said())
+        self.tune("--ranks-per-experiment", "3", PYTHON=python)
+        self.assertIn("--nproc_per_node 3", self.said())
+
+    def test_nothing_is_measured_where_it_is_not_wanted_or_of_no_use(self):
+        python = str(self.python())
+        for arguments, variables, config in (
+                (("--no-calibrate",), {}, "{}"), ((), {"DSTUNE_NO_CALIBRATE": "1"}, "{}"), (("--resume",), {}, "{}"),
+                (("--backend=sim",), {}, "{}"), (("--ranks-per-experiment", "1"), {}, "{}"),
+                ((), {}, '{"dstune": {"host_overhead": "cpu-gloo"}}'), ((), {}, "no JSON"),
+                ((), {"SLURM_JOB_NUM_NODES": "2"}, "{}"), ((), {"PYTHON": sys.executable + "-none"}, "{}")):
+            self.config.write_text(config)
+            done = self.tune(*arguments, **{"PYTHON": python, **variables})
+
+            self.assertEqual((done.stdout, self.said()), ("tuned\n", ""), (arguments, done.stderr))
+
+    def test_a_machine_that_is_measured_is_not_measured_again(self):
+        python = str(self.python())
+        (self.root / "autotuning_results").mkdir()
+        (self.root / "autotuning_results" / "host_overhead.json").write_text("{}")
+
+        self.assertEqual(self.tune(PYTHON=python).stdout, "tuned\n")
+        self.assertEqual(self.said(), "")
+
+    def test_a_calibration_that_fails_does_not_end_the_tuning(self):
+        done = self.tune(PYTHON=str(self.python(answer="exit 1")))
+
+        self.assertEqual(done.stdout, "tuned\n", done.stderr)
+        self.assertIn("the calibration failed, see above: going on without", done.stderr)
+
+    def test_one_that_a_signal_ends_ends_the_tuning(self):
+        self.assertEqual(self.tune(PYTHON=str(self.python(answer="kill -INT $$"))).returncode, 130)
 
 
 if __name__ == "__main__":

@@ -72,6 +72,7 @@ def rounds(count=30, noise=0.0, misfit=0.0, seed=1):
 
     return [{"collectives": {(kind, "fp32", size): noisy(line(kind, size))
                              for kind in collectives.KINDS for size in collectives.SIZES},
+             "products": {("fp32", 1): estimates.FLOP / 30e9 * (1 + abs(generator.gauss(0, noise)))},
              "steps": [step(*row) for row in zip(setting.counts, setting.calls, unexplained)]}
             for _ in range(count)]
 
@@ -270,12 +271,41 @@ class Profile(unittest.TestCase):
         self.assertEqual((profile["about"]["unstable"], profile["about"]["worst_relative_error"]), ([], 0))
         self.assertEqual((profile["about"]["cases"], profile["about"]["rounds"]), (len(steps.CASES), 30))
 
+    def test_large_messages_of_copied_kinds_have_a_bandwidth_of_their_own(self):
+        measured = rounds()
+        for part in measured:
+            for kind, beyond in (("all_gather", 1e-9), ("reduce_scatter", -1e-9)):
+                size = collectives.LARGE
+                part["collectives"][kind, "fp32", size] = line(kind, size) + size * beyond
+
+        table = estimates.profile(estimates.Estimate(measured, design(), resamples=5), self.WHERE, {})["collectives"]
+
+        self.assertEqual(table["all_gather"]["fp32"]["bus_bandwidth_gb_per_s"], 0.5)  # of the others, as before
+        self.assertEqual(table["all_gather"]["fp32"]["large"],
+                         dict(above_bytes=32 << 20, bus_bandwidth_gb_per_s=0.25,
+                              bus_bandwidth_uncertainty_gb_per_s=0))
+        self.assertNotIn("large", table["reduce_scatter"]["fp32"])  # none that took less
+        self.assertNotIn("large", table["all_reduce"]["fp32"])
+
+    def test_products_have_the_best_rate_of_all_rounds(self):
+        measured = rounds(noise=0.1)
+        measured[3]["products"]["fp32", 1] = estimates.FLOP / 40e9
+
+        profile = estimates.profile(estimates.Estimate(measured, design(), resamples=5), self.WHERE, {})
+
+        self.assertEqual(profile["products"], {"fp32": dict(threads=1, gflop_per_s=40)})
+        for part in measured:
+            del part["products"]
+        self.assertNotIn("products", estimates.profile(estimates.Estimate(measured, design(), 5), self.WHERE, {}))
+
     def test_its_place_in_the_cache_is_of_machine_ranks_and_versions(self):
         path = profiles.cache_path(self.WHERE, {"XDG_CACHE_HOME": "/c", "HOME": "/h"})
 
         self.assertEqual(str(path), "/c/dstune-mpi/profiles/cpu-intel-r-xeon-r-processor/"
                                     "2-ranks-deepspeed-0.19.8-torch-2.15.0.json")
         self.assertTrue(str(profiles.cache_path(self.WHERE, {"HOME": "/h"})).startswith("/h/.cache/dstune-mpi/"))
+        self.assertEqual(profiles.cache_path({**self.WHERE, "threads": 4}, {"HOME": "/h"}).name,
+                         "2-ranks-4-threads-deepspeed-0.19.8-torch-2.15.0.json")
 
     def test_a_key_is_lower_case_with_one_dash_for_all_else(self):
         self.assertEqual(profiles.key_of("cuda", "NVIDIA H100 80GB HBM3"), "cuda-nvidia-h100-80gb-hbm3")

@@ -33,7 +33,8 @@ std::string_view name_of(HostEvent event);
 
 /// The time that the library of the training takes for a collective: `latency` + wire_bytes() /
 /// `bus_bytes_per_s`. The latter is nccl-tests' bus bandwidth, so that it holds for other numbers
-/// of ranks too. The latency is that of the ranks with which it was measured.
+/// of ranks too. The latency is that of the ranks with which it was measured. gloo copies messages
+/// of some kinds, and from 32 MiB on the copy's memory is mapped anew each time: those are large.
 struct LibraryRate {
   CollectiveKind kind = CollectiveKind::all_reduce;
   DType dtype = DType::fp32;
@@ -41,12 +42,27 @@ struct LibraryRate {
   Seconds latency_uncertainty = 0;  ///< see HostOverhead; the bandwidth has one too
   double bus_bytes_per_s = 0;       ///< > 0
   double bus_bytes_per_s_uncertainty = 0;
+  Bytes large_above = 0;  ///< larger messages have the bandwidth below; 0: there are none
+  double large_bus_bytes_per_s = 0;
+  double large_bus_bytes_per_s_uncertainty = 0;
+
+  bool is_large(Bytes bytes) const { return large_above > 0 && bytes > large_above; }
 
   bool operator==(const LibraryRate&) const = default;
 };
 
 /// The spread that is assumed of numbers for which nobody gives one: half to twice.
 constexpr double kAssumedSpread = 2;
+
+/// How fast the training's library multiplies matrices of `dtype` on a CPU, by the product that
+/// this program measures itself by (ProductTrial).
+struct ProductRate {
+  DType dtype = DType::fp32;
+  int threads = 1;         ///< of each rank as it was measured; other numbers say nothing
+  double flops_per_s = 0;  ///< > 0
+
+  bool operator==(const ProductRate&) const = default;
+};
 
 /// A profile: seconds of busy host time for each event. If all are 0, no time is spent, and events
 /// are still counted.
@@ -58,6 +74,8 @@ struct HostOverhead {
   double spread_factor = 1;
   /// At most one of each kind and type; none: `collective` also contains the library's time.
   std::vector<LibraryRate> collectives = {};
+  /// At most one of each type; none: products take as long as this program's.
+  std::vector<ProductRate> products = {};
   /// A text for people: "host_overhead.json, measured on node1, 2 ranks, ..."; "" for a preset.
   std::string origin = {};
 
@@ -73,6 +91,14 @@ struct HostOverhead {
 /// bytes, or else the first of this kind, since bytes cost the same whatever they mean. Null if the
 /// profile has none of this kind: then nothing is known about it.
 const LibraryRate* library_rate(const HostOverhead& overhead, CollectiveKind kind, DType dtype);
+
+/// Whether the profile says how fast products of `dtype` are with so many threads.
+bool has_product_rate(const HostOverhead& overhead, DType dtype, int threads);
+
+/// The bandwidth that a message of `bytes` has.
+inline double bus_bytes_per_s(const LibraryRate& rate, Bytes bytes) {
+  return rate.is_large(bytes) ? rate.large_bus_bytes_per_s : rate.bus_bytes_per_s;
+}
 
 /// The time that the library takes for a message of `bytes` (as in CollectiveCount) among `ranks`.
 /// 0 for one rank, and where library_rate() is null.
@@ -100,6 +126,9 @@ std::vector<std::string> host_overhead_presets();
 
 /// The name of the preset that has the numbers of `overhead`, or "" for a profile.
 std::string_view preset_of(const HostOverhead& overhead);
+
+/// What it may cost to choose by a preset, a clause for people; "" for a profile and for "none".
+std::string preset_cost(const HostOverhead& overhead);
 
 /// "preset cpu-gloo", or the profile's origin.
 std::string describe(const HostOverhead& overhead);

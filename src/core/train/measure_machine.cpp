@@ -82,6 +82,9 @@ void ask_for(Experiment& machine, const std::vector<GroupMessage>& messages) {
 Outcome measure_machine(const Experiment& experiment, Device& device, Collectives& collectives,
                         Group& group) {
   if (is_preflight(experiment)) return check_machine(experiment, device, collectives, group);
+  HostOverhead products;  // of the profile: a step's products take as long as they say
+  products.products = experiment.settings.host_overhead.products;
+  device.set_host_overhead(products);
   const MemoryBudget& memory = device.memory();
   const Bytes largest = largest_message(experiment.settings);
   if (!group.vote(memory.has_room(kMessages * largest))) {

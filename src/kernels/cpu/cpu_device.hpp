@@ -49,6 +49,9 @@ class CpuDevice final : public Device {
 
   /// At least `elements` floats, undefined contents, valid until the next call.
   float* scratch(std::int64_t elements);
+  /// How many times as long the training's library takes for products of `dtype`, at least 1.
+  double product_slowness(DType dtype);
+  void multiply(const Gemm& op);
   void gemm_fp32(const Gemm& op);
   void gemm_16bit(const Gemm& op);
   void gemm_bf16(const Gemm& op);

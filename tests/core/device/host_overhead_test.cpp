@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "core/base/json_parser.hpp"
@@ -70,7 +71,9 @@ HostOverhead measured_profile() {
       {CollectiveKind::all_gather, DType::fp32, 3e-4, 4e-5 / 3, 5e8, 5e7},
       {CollectiveKind::all_gather, DType::bf16, 2e-4, 4e-5, 2.5e8 / 3, 5e7},
       {CollectiveKind::all_reduce, DType::fp32, 1e-3, 4e-5, 1e9, 5e7},
+      {CollectiveKind::reduce_scatter, DType::fp32, 1e-3, 0, 1e9, 0, 1000, 1e9 / 3, 1e7},
   };
+  overhead.products = {{DType::fp32, 2, 1e11 / 3}};
   overhead.origin = "mine.json, measured on node1";
   return overhead;
 }
@@ -127,6 +130,36 @@ TEST(HostOverhead, TakesTheBandwidthOfItsLibraryOnTheBus) {
   EXPECT_EQ(time(CollectiveKind::all_gather, DType::fp32, 1), 0);
   EXPECT_DOUBLE_EQ(library_time(overhead, CollectiveKind::all_gather, DType::fp32, 8, 2, false),
                    4 / 5e8);
+}
+
+TEST(HostOverhead, LargeMessagesHaveABandwidthOfTheirOwn) {
+  const HostOverhead overhead = measured_profile();
+  const auto time = [&](Bytes bytes) {
+    return library_time(overhead, CollectiveKind::reduce_scatter, DType::fp32, bytes, 2);
+  };
+
+  EXPECT_DOUBLE_EQ(time(1000), 1e-3 + 500 / 1e9);
+  EXPECT_DOUBLE_EQ(time(1002), 1e-3 + 3 * 501 / 1e9);
+}
+
+TEST(HostOverhead, OfGlooAddsTimeToLargeMessagesOfTheCopiedKindsAlone) {
+  constexpr Bytes kLargest = Bytes{32} << 20U;  // of the others
+  const HostOverhead overhead = preset(kGlooOverhead);
+  const auto time = [&](CollectiveKind kind, Bytes bytes) {
+    return library_time(overhead, kind, DType::bf16, bytes, 2);
+  };
+
+  EXPECT_LT(time(CollectiveKind::all_gather, kLargest), 1e-6);
+  EXPECT_NEAR(time(CollectiveKind::all_gather, kLargest + 1), 56e-3, 1e-3);
+  EXPECT_NEAR(time(CollectiveKind::reduce_scatter, kLargest + 1), 48e-3, 1e-3);
+  EXPECT_EQ(time(CollectiveKind::all_reduce, kLargest + 1), 0);
+}
+
+TEST(HostOverhead, SaysWhatChoosingByAPresetMayCost) {
+  EXPECT_THAT(preset_cost(preset(kGlooOverhead)), testing::HasSubstr("10 and 18 % slower"));
+  EXPECT_THAT(preset_cost(preset(kCudaOverhead)), testing::HasSubstr("on no GPU"));
+  EXPECT_EQ(preset_cost(preset(kNoOverhead)), "");
+  EXPECT_EQ(preset_cost(measured_profile()), "");
 }
 
 TEST(HostOverhead, TakesBytesOfAnotherTypeForAMissingOne) {

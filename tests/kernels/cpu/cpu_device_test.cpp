@@ -98,6 +98,39 @@ TEST(CpuDeviceTest, HostTimePassesOnItsClockWhileItAnswers) {
   EXPECT_GT(ticks, 0);
 }
 
+class ProductsOfAProfile : public testing::Test {
+ protected:
+  /// What a tiny product waits if the training's library reaches `flops_per_s`.
+  Seconds wait_with(ProductRate rate) {
+    CpuDevice device(1000);
+    device.products().use_onednn({}, 1);
+    HostOverhead overhead;
+    overhead.products = {rate};
+    device.set_host_overhead(overhead);
+    float two = 2;
+    float product = 0;
+    const Matrix matrix{&two, 1, 1, DType::fp32, 1};
+    const Seconds begin = device.now();
+    device.run(Gemm{.a = matrix, .b = matrix, .c = {&product, 1, 1, DType::fp32, 1}});
+    EXPECT_GE(device.now() - begin, device.ledger().product_wait());
+    EXPECT_EQ(product, 4);
+    return device.ledger().product_wait();
+  }
+};
+
+TEST_F(ProductsOfAProfile, AreWaitedForWhereTheTrainingsLibraryIsSlower) {
+  EXPECT_GT(wait_with({.dtype = DType::fp32, .threads = 1, .flops_per_s = 1e7}), 0);
+}
+
+TEST_F(ProductsOfAProfile, AreNotWaitedForWhereItIsFaster) {
+  EXPECT_EQ(wait_with({.dtype = DType::fp32, .threads = 1, .flops_per_s = 1e18}), 0);
+}
+
+TEST_F(ProductsOfAProfile, OfAnotherTypeOrWithOtherThreadsSayNothing) {
+  EXPECT_EQ(wait_with({.dtype = DType::bf16, .threads = 1, .flops_per_s = 1e7}), 0);
+  EXPECT_EQ(wait_with({.dtype = DType::fp32, .threads = 2, .flops_per_s = 1e7}), 0);
+}
+
 TEST(CpuDeviceTest, ABufferInUseStaysWhenTheDeviceIsTrimmed) {
   CpuDevice device(1000);
   const Buffer buffer = make_buffer(device, MemoryCategory::buckets, 64, DType::fp32);

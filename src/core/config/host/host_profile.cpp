@@ -37,18 +37,27 @@ constexpr std::string_view kLatencyUncertainty = "latency_uncertainty_us";
 constexpr std::string_view kBandwidth = "bus_bandwidth_gb_per_s";
 constexpr std::string_view kBandwidthUncertainty = "bus_bandwidth_uncertainty_gb_per_s";
 
-constexpr KeyRule kRateRules[] = {
-    within(kLatency, 0, kLongestLatency),
-    within(kLatencyUncertainty, 0, kLongestLatency),
+constexpr std::string_view kLarge = "large";
+constexpr std::string_view kLargeAbove = "above_bytes";
+
+constexpr KeyRule kLargeRules[] = {
+    integer(kLargeAbove, 1, std::int64_t{1} << 50U),
     within(kBandwidth, kSlowest, kFastest),
     within(kBandwidthUncertainty, 0, kFastest),
+};
+constexpr Section kLargeSection{.rules = kLargeRules};
+
+constexpr KeyRule kRateRules[] = {
+    within(kLatency, 0, kLongestLatency),    within(kLatencyUncertainty, 0, kLongestLatency),
+    within(kBandwidth, kSlowest, kFastest),  within(kBandwidthUncertainty, 0, kFastest),
+    object(kLarge, kLargeSection).or_null(),
 };
 constexpr Section kRate{.rules = kRateRules};
 
 constexpr KeyRule kTypeRules[] = {
     object("fp32", kRate).or_null(), object("bf16", kRate).or_null(),
     object("fp16", kRate).or_null(), object("int8", kRate).or_null(),
-    object("fp64", kRate).or_null(),
+    object("fp64", kRate).or_null(), object("uint8", kRate).or_null(),
 };
 constexpr Section kTypes{.rules = kTypeRules};
 
@@ -58,6 +67,22 @@ constexpr KeyRule kKindRules[] = {
     object("broadcast", kTypes).or_null(),      object("all_to_all", kTypes).or_null(),
 };
 constexpr Section kKinds{.rules = kKindRules};
+
+constexpr std::string_view kThreads = "threads";
+constexpr std::string_view kFlops = "gflop_per_s";
+
+constexpr KeyRule kProductRules[] = {
+    integer(kThreads, 1, 1'000'000),
+    within(kFlops, kSlowest, kFastest),
+};
+constexpr Section kProduct{.rules = kProductRules};
+
+constexpr KeyRule kProductTypeRules[] = {
+    object("fp32", kProduct).or_null(),
+    object("bf16", kProduct).or_null(),
+    object("fp16", kProduct).or_null(),
+};
+constexpr Section kProductTypes{.rules = kProductTypeRules};
 
 constexpr KeyRule kMeasuredOnRules[] = {
     any_text("host").or_null(),
@@ -75,6 +100,7 @@ constexpr Section kMeasuredOn{.rules = kMeasuredOnRules, .other_keys = true};
 constexpr KeyRule kMoreRules[] = {
     object("uncertainty", kEvents),
     object("collectives", kKinds),
+    object("products", kProductTypes),
     object("measured_on", kMeasuredOn),
     any("about"),
 };
@@ -82,6 +108,9 @@ constexpr auto kProfileRules = extended(std::to_array(kEventRules), kMoreRules);
 constexpr Section kProfile{.rules = kProfileRules};
 
 constexpr const char* kAMicrosecond = "a number of microseconds >= 0";
+constexpr const char* kASize = "a number of bytes >= 1";
+constexpr const char* kACount = "a number of threads >= 1";
+constexpr const char* kAGigaflop = "a number of 10^9 operations per second";
 constexpr const char* kAGigabyte = "a number of 10^9 bytes per second";
 
 const json::value* find(const json::value& tree, const std::string& pointer) {
@@ -102,6 +131,7 @@ class ProfileReader {
     const bool has_uncertainties = this->has_uncertainties();
     overhead.seconds = events("");
     overhead.collectives = rates(has_uncertainties);
+    overhead.products = products();
     if (has_uncertainties) {
       overhead.uncertainty = events("/uncertainty");
     } else if (overhead != HostOverhead{}) {
@@ -164,12 +194,34 @@ class ProfileReader {
       LibraryRate& rate = rates.emplace_back(LibraryRate{.kind = kind, .dtype = dtype});
       rate.latency = kMicro * number(child(pointer, kLatency), kAMicrosecond);
       rate.bus_bytes_per_s = kGiga * number(child(pointer, kBandwidth), kAGigabyte);
+      const std::string large = child(pointer, kLarge);
+      const auto* has_large = find(checked_, large);
+      const bool is_there = has_large != nullptr && has_large->is_object();
+      if (is_there) {
+        rate.large_above = static_cast<Bytes>(number(child(large, kLargeAbove), kASize));
+        rate.large_bus_bytes_per_s = kGiga * number(child(large, kBandwidth), kAGigabyte);
+      }
       if (!with_uncertainties) return;
       rate.latency_uncertainty =
           kMicro * number(child(pointer, kLatencyUncertainty), kAMicrosecond);
       rate.bus_bytes_per_s_uncertainty =
           kGiga * number(child(pointer, kBandwidthUncertainty), kAGigabyte);
+      if (!is_there) return;
+      rate.large_bus_bytes_per_s_uncertainty =
+          kGiga * number(child(large, kBandwidthUncertainty), kAGigabyte);
     });
+    return rates;
+  }
+
+  std::vector<ProductRate> products() {
+    std::vector<ProductRate> rates;
+    for (const DType dtype : {DType::fp32, DType::bf16, DType::fp16}) {
+      const std::string pointer = child("/products", name_of(dtype));
+      const auto* object = find(checked_, pointer);
+      if (object == nullptr || !object->is_object()) continue;
+      rates.push_back({dtype, static_cast<int>(number(child(pointer, kThreads), kACount)),
+                       kGiga * number(child(pointer, kFlops), kAGigaflop)});
+    }
     return rates;
   }
 

@@ -123,12 +123,14 @@ std::string_view name_of(Transfer transfer) {
 std::string_view name_of(Stream stream) { return kStreamNames[static_cast<std::size_t>(stream)]; }
 
 json::object Ledger::to_json() const {
-  return {{"collectives", to_array(collectives_)},
-          {"passes", to_array(passes_)},
-          {"host_syncs", to_array(syncs_)},
-          {"transfers", to_array(transfers_)},
-          {"host", to_array(host_)},
-          {"peak_live_elements", peak_live_elements_}};
+  json::object object{{"collectives", to_array(collectives_)},
+                      {"passes", to_array(passes_)},
+                      {"host_syncs", to_array(syncs_)},
+                      {"transfers", to_array(transfers_)},
+                      {"host", to_array(host_)},
+                      {"peak_live_elements", peak_live_elements_}};
+  if (product_wait_ > 0) object["product_wait_s"] = product_wait_;
+  return object;
 }
 
 Ledger Ledger::from_json(const json::object& object) {
@@ -152,6 +154,9 @@ Ledger Ledger::from_json(const json::object& object) {
                     read<std::uint64_t>(line, "calls"), read<double>(line, "time_s"),
                     line.contains("idle_s") ? read<double>(line, "idle_s") : 0};
   });
+  if (object.contains("product_wait_s")) {
+    ledger.product_wait_ = read<double>(object, "product_wait_s");
+  }
   ledger.peak_live_elements_ = read<std::int64_t>(object, "peak_live_elements");
   return ledger;
 }

@@ -69,6 +69,13 @@ std::string spaces_table(const std::vector<Record>& records,
   return table.to_string();
 }
 
+// " It was chosen by preset cpu-gloo: ..."; "" where it was by a profile.
+std::string preset_text(const Experiment& best) {
+  const HostOverhead& overhead = best.settings.host_overhead;
+  const std::string cost = preset_cost(overhead);
+  return cost.empty() ? "" : concat(" It was chosen by ", describe(overhead), ": ", cost, ".");
+}
+
 std::string optimal_line(const Experiment& best, const std::string& result_dir, bool provisional) {
   const StepConfig step = make_step_config(best);
   return concat(best.name,
@@ -82,7 +89,7 @@ std::string optimal_line(const Experiment& best, const std::string& result_dir, 
                 tuned_sequence_length(best.ds_config.json())
                     ? concat(", sequence length ", best.settings.sequence_length)
                     : "",
-                "). The exp result is at ", result_dir, ".\n");
+                "). The exp result is at ", result_dir, ".", preset_text(best), "\n");
 }
 
 // The figures of the optimum, with what they are.

@@ -212,8 +212,11 @@ class Run {
   void log_end(const RunStatus& status) const {
     if (!status.message.empty()) log_error(status.message);
     if (!status.best) return;
+    const HostOverhead& overhead = config_.settings.host_overhead;
+    const std::string cost = preset_cost(overhead);
     log_line(concat(status.provisional ? "best so far (provisional): " : "best: ", *status.best,
-                    ", written to ", results_.optimal_config_path(status.provisional)));
+                    ", written to ", results_.optimal_config_path(status.provisional),
+                    cost.empty() ? "" : concat("; by ", describe(overhead), ": ", cost)));
     for (const auto& note : config_.notes) log_line(note);
     if (parts_.options.run && !is_training_started()) log_line(kNobodyStarts);
   }

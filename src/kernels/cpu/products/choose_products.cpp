@@ -1,17 +1,15 @@
 #include "kernels/cpu/products/choose_products.hpp"
 
-#include <algorithm>
 #include <cstdlib>
-#include <limits>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "core/base/error.hpp"
 #include "core/base/log.hpp"
 #include "core/base/text.hpp"
 #include "kernels/cpu/cpu_device.hpp"
 #include "kernels/cpu/products/onednn.hpp"
+#include "kernels/cpu/products/product_trial.hpp"
 
 namespace dstune::cpu {
 
@@ -19,45 +17,15 @@ namespace {
 
 constexpr const char* kVariable = "DSTUNE_CPU_PRODUCTS";
 
-/// Zeros take as long as other numbers.
-class Trial {
- public:
-  Trial() : a_(kRows * kSize), b_(kSize * kSize), c_(kRows * kSize) {}
-
-  /// The least of a few tries: what else the machine does only adds to it.
-  Seconds time(CpuDevice& device, DType dtype) {
-    constexpr int kTries = 4;
-    const Gemm product{.a = {a_.data(), kRows, kSize, dtype, kSize},
-                       .b = {b_.data(), kSize, kSize, dtype, kSize},
-                       .c = {c_.data(), kRows, kSize, dtype, kSize}};
-    device.run(product);  // makes the kernel, and touches all memory
-    Seconds least = std::numeric_limits<Seconds>::infinity();
-    for (int i = 0; i < kTries; ++i) {
-      const Seconds begin = device.now();
-      device.run(product);
-      least = std::min(least, device.now() - begin);
-    }
-    return least;
-  }
-
- private:
-  // A layer's shape, cut to a millisecond in fp32.
-  static constexpr std::int64_t kRows = 256;
-  static constexpr std::int64_t kSize = 512;
-  std::vector<float> a_;
-  std::vector<float> b_;
-  std::vector<float> c_;
-};
-
 /// True if the device's present products take clearly less time than `blas`: rounding of sums, and
 /// with it a run's results, should not change for nothing.
-bool is_clearly_faster(Trial& trial, CpuDevice& device, DType dtype, Seconds blas) {
+bool is_clearly_faster(ProductTrial& trial, CpuDevice& device, DType dtype, Seconds blas) {
   constexpr double kClearly = 1.05;
   return trial.time(device, dtype) * kClearly < blas;
 }
 
 OnednnTypes measured_choice(int threads) {
-  Trial trial;
+  ProductTrial trial;
   CpuDevice device(1);
   const Seconds fp32 = trial.time(device, DType::fp32);
   const Seconds bf16 = trial.time(device, DType::bf16);

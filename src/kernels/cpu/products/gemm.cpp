@@ -150,12 +150,31 @@ void for_batch(Gemm op, F&& f) {
 
 }  // namespace
 
+double CpuDevice::product_slowness(DType dtype) {
+  for (const ProductRate& rate : host_overhead().products) {
+    if (rate.dtype == dtype) return products_.slowness_of(rate);
+  }
+  return 1;
+}
+
+// Where the training's library is slower, the step waits for as long as that would take: the order
+// of configurations is the training's.
 void CpuDevice::compute(const Gemm& op) {
+  const double slowness = product_slowness(op.a.dtype);
+  const Seconds begin = slowness > 1 ? now() : 0;
+  multiply(op);
+  if (slowness <= 1) return;
+  const Seconds rest = (slowness - 1) * (now() - begin);
+  spend_host_time(rest);
+  ledger().add_product_wait(rest);
+}
+
+void CpuDevice::multiply(const Gemm& op) {
   assert(op.a.dtype == op.b.dtype && (op.c.dtype == op.b.dtype || op.c.dtype == DType::fp32));
   assert(op.beta == 0 || op.beta == 1);
   assert(!op.bias || (op.bias->dtype == op.c.dtype && op.bias->numel == op.c.cols));
   if (op.batch.count > 1) {
-    for_batch(op, [this](const Gemm& single) { compute(single); });
+    for_batch(op, [this](const Gemm& single) { multiply(single); });
   } else if (op.a.dtype == DType::fp32) {
     gemm_fp32(op);
   } else if (op.a.dtype == DType::bf16 && products_.multiplies_bf16()) {

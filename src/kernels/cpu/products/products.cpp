@@ -1,6 +1,12 @@
 #include "kernels/cpu/products/products.hpp"
 
+#include <algorithm>
+
+#include "core/base/log.hpp"
+#include "core/base/text.hpp"
+#include "kernels/cpu/cpu_device.hpp"
 #include "kernels/cpu/products/onednn.hpp"
+#include "kernels/cpu/products/product_trial.hpp"
 
 namespace dstune::cpu {
 
@@ -14,8 +20,22 @@ void Products::use_onednn(OnednnTypes types, int threads) {
   } else if (!onednn_ || threads != threads_) {
     onednn_ = std::make_unique<Onednn>(threads);
   }
+  if (types_ != types || threads_ != threads) flops_per_s_.clear();
   types_ = types;
   threads_ = threads;
+}
+
+double Products::slowness_of(const ProductRate& rate) {
+  if (rate.threads != threads_) return 1;
+  const auto [own, is_new] = flops_per_s_.try_emplace(rate.dtype);
+  if (is_new) {
+    CpuDevice device(1);
+    device.products().use_onednn(types_, threads_);
+    own->second = ProductTrial::kFlop / ProductTrial().time(device, rate.dtype);
+    log_debug(concat("matrix products of ", name_of(rate.dtype), ": ", fixed(own->second / 1e9, 1),
+                     " GFLOP/s here, ", fixed(rate.flops_per_s / 1e9, 1), " in the training"));
+  }
+  return std::max(1.0, own->second / rate.flops_per_s);
 }
 
 void Products::sgemm(const Product& product, Panel a, Panel b, Panel c) const {

@@ -1,8 +1,10 @@
 // Who multiplies matrices: the BLAS or oneDNN, as chosen for each type.
 #pragma once
 
+#include <map>
 #include <memory>
 
+#include "core/device/host_overhead.hpp"
 #include "kernels/cpu/products/blas.hpp"
 
 namespace dstune::cpu {
@@ -29,6 +31,12 @@ class Products {
   /// @throws std::logic_error  if this build has no oneDNN, and `types` asks for it
   void use_onednn(OnednnTypes types, int threads);
   OnednnTypes onednn_types() const { return types_; }
+  int threads() const { return threads_; }
+
+  /// How many times as long the training's library takes for a product of `dtype`, which has `rate`
+  /// there, as these do by a ProductTrial; at least 1, and 1 where its threads are others. The
+  /// first call for a type measures, which takes some milliseconds.
+  double slowness_of(const ProductRate& rate);
 
   void sgemm(const Product& product, Panel a, Panel b, Panel c) const;
 
@@ -43,6 +51,7 @@ class Products {
   OnednnTypes types_;
   int threads_ = 0;
   std::unique_ptr<Onednn> onednn_;
+  std::map<DType, double> flops_per_s_;  // of what was measured
 };
 
 }  // namespace dstune::cpu

@@ -125,6 +125,47 @@ TEST_F(ReadHostOverhead, ReadsAllThatWasMeasured) {
                                   "gloo, DeepSpeed 0.19.8, torch 2.15.0, 2026-11-23");
 }
 
+TEST_F(ReadHostOverhead, ReadsLargeMessagesAndProductsWhereThereAreSome) {
+  std::string text = kMeasured;
+  text.replace(text.find("\"bus_bandwidth_uncertainty_gb_per_s\": 0.05"), 0,
+               R"("large": {"above_bytes": 33554432, "bus_bandwidth_gb_per_s": 0.25,
+                            "bus_bandwidth_uncertainty_gb_per_s": 0.01}, )");
+  text.replace(text.find("\"measured_on\""), 0,
+               R"("products": {"fp32": {"threads": 2, "gflop_per_s": 30.5}, "bf16": null}, )");
+  write("mine.json", text.c_str());
+
+  const auto overhead = read("mine.json");
+
+  EXPECT_EQ(faults(), Faults{});
+  ASSERT_TRUE(overhead);
+  const LibraryRate& rate = overhead->collectives.front();
+  EXPECT_EQ(rate.large_above, Bytes{32} << 20U);
+  EXPECT_DOUBLE_EQ(rate.large_bus_bytes_per_s, 0.25e9);
+  EXPECT_DOUBLE_EQ(rate.large_bus_bytes_per_s_uncertainty, 0.01e9);
+  EXPECT_DOUBLE_EQ(rate.bus_bytes_per_s, 0.5e9);
+  EXPECT_EQ(overhead->products, (std::vector<ProductRate>{{DType::fp32, 2, 30.5e9}}));
+}
+
+TEST_F(ReadHostOverhead, NamesEveryFaultOfLargeMessagesAndProducts) {
+  write("bad.json", R"({
+    "gradient_hook_us": 1, "module_hook_us": 1, "collective_us": 1, "optimizer_tensor_us": 1,
+    "synchronization_us": 1,
+    "collectives": {"all_gather": {"fp32": {"latency_us": 1, "bus_bandwidth_gb_per_s": 1,
+                    "large": {"above_bytes": 0}}}},
+    "products": {"int8": {}, "fp32": {"threads": 1}}})");
+
+  EXPECT_EQ(read("bad.json"), std::nullopt);
+  const std::string at = std::string(folder_ / "bad.json") + "#";
+  EXPECT_THAT(faults(),
+              testing::IsSupersetOf(
+                  {at + "/products/fp32/gflop_per_s  is missing; accepted: a number of 10^9 "
+                        "operations per second",
+                   at + "/collectives/all_gather/fp32/large/bus_bandwidth_gb_per_s  is missing; "
+                        "accepted: a number of 10^9 bytes per second"}));
+  EXPECT_THAT(faults(), testing::Contains(testing::HasSubstr("/products/int8  is unknown")));
+  EXPECT_THAT(faults(), testing::Contains(testing::HasSubstr("/large/above_bytes  is 0")));
+}
+
 TEST_F(ReadHostOverhead, WantsEveryUncertaintyOrNone) {
   write("bad.json", R"({
     "gradient_hook_us": 1, "module_hook_us": 1, "collective_us": 1, "optimizer_tensor_us": 1,

@@ -53,6 +53,10 @@ TEST(MachineWarnings, SayOnceWhatProductsOfFp32AreNotLikeWhereTheyAreUsed) {
   EXPECT_THAT(machine_warnings(config, machine_of_run(config, workers, 3), workers),
               ElementsAre("too fast"));
 
+  Machine calibrated = machine_of_run(config, workers, 3);
+  calibrated.host_overhead.products = {{DType::fp32, calibrated.threads_per_rank, 1e9}};
+  EXPECT_THAT(machine_warnings(config, calibrated, workers), IsEmpty());
+
   config.deepspeed.set("bf16", json::object{{"enabled", true}});
 
   EXPECT_THAT(machine_warnings(config, machine_of_run(config, workers, 3), workers), IsEmpty());

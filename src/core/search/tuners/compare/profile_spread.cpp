@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdint>
 #include <utility>
 #include <vector>
 
@@ -42,13 +43,17 @@ void add_library(Step& step, const HostOverhead& overhead, const Ledger& ledger)
         line.added > 0 ? library_rate(overhead, line.kind, line.dtype) : nullptr;
     if (rate == nullptr) continue;
     const auto calls = static_cast<double>(line.calls - line.pipelined);
-    const Seconds transfer = line.wire_bytes / rate->bus_bytes_per_s;
+    // A line has the sum of its messages, which are taken to be alike.
+    const Bytes message = line.bytes / std::max<std::uint64_t>(line.calls, 1);
+    const double bandwidth = bus_bytes_per_s(*rate, message);
+    const double off = rate->is_large(message) ? rate->large_bus_bytes_per_s_uncertainty
+                                               : rate->bus_bytes_per_s_uncertainty;
+    const Seconds transfer = line.wire_bytes / bandwidth;
     step.by_profile += calls * rate->latency + transfer;
     const auto first =
         kHostEvents + 2 * static_cast<std::size_t>(rate - overhead.collectives.data());
     step.uncertain[first] += calls * rate->latency_uncertainty;
-    step.uncertain[first + 1] +=
-        transfer * rate->bus_bytes_per_s_uncertainty / rate->bus_bytes_per_s;
+    step.uncertain[first + 1] += transfer * off / bandwidth;
   }
 }
 

@@ -21,7 +21,8 @@ std::string overhead_remark(const HostOverhead& overhead) {
   if (preset == kNoOverhead)
     return "host overhead: none, so the step has no time of DeepSpeed's Python";
   if (preset.empty()) return concat("host overhead: ", describe(overhead));
-  return concat("host overhead: preset ", preset, ", no measurement of this machine");
+  return concat("host overhead: preset ", preset,
+                ", no measurement of this machine: ", preset_cost(overhead));
 }
 
 const std::optional<DeviceUse>& use_of(const Record& record) {
@@ -57,6 +58,25 @@ std::string arithmetic_remark(const std::vector<Record>& records) {
   return "on the CPU backend bf16 and fp16 are only stored: it computes in fp32, so the times are "
          "not those of 16-bit arithmetic (but matrix products of bf16 where oneDNN has them: "
          "--verbose says)";
+}
+
+std::string product_remark(const Record& best) {
+  const RunSettings& settings = best.experiment.settings;
+  const Measured* measured = measured_of(best);
+  const DType dtype = make_step_config(best.experiment).dtype;
+  if (measured == nullptr ||
+      !has_product_rate(settings.host_overhead, dtype, settings.threads_per_rank)) {
+    return "";
+  }
+  const Seconds wait = measured->ledger.product_wait();
+  if (wait <= 0) {
+    return concat(
+        "torch multiplies ", name_of(dtype),
+        " as fast as this program or faster, by the profile: of that nothing is taken off "
+        "a step");
+  }
+  return concat("torch multiplies ", name_of(dtype), " more slowly than this program: a step of ",
+                best.experiment.name, " waits ", format_seconds(wait), " for that, by the profile");
 }
 
 std::string cores_remark(const std::vector<Record>& records) {
@@ -151,6 +171,7 @@ std::vector<std::string> result_remarks(const std::vector<Record>& records, Metr
   if (best) remarks.push_back(profile_ties_remark(records, metric, *best));
   if (best) remarks.push_back(peak_remark(records, *best));
   if (best) remarks.push_back(checkpointing_remark(records, *best));
+  if (best) remarks.push_back(product_remark(*best));
   remarks.push_back(arithmetic_remark(records));
   remarks.push_back(cores_remark(records));
   remarks.push_back(slow_steps_remark(records));

@@ -128,6 +128,21 @@ TEST(ResultRemarks, NameTheProfileThatWasMeasured) {
             "host overhead: profile mine.json, measured on node1");
 }
 
+TEST(ProductRemark, SaysWhatAStepWaitsForProductsOfTorch) {
+  Record best = record(1, measured(1));
+  EXPECT_EQ(product_remark(best), "");
+  best.experiment.settings.threads_per_rank = 2;
+  best.experiment.settings.host_overhead.products = {{DType::fp32, 1, 1e9}, {DType::bf16, 2, 1e9}};
+  EXPECT_EQ(product_remark(best), "") << "of other threads, and of another type";
+
+  best.experiment.settings.host_overhead.products.push_back({DType::fp32, 2, 1e9});
+  EXPECT_THAT(product_remark(best), HasSubstr("torch multiplies fp32 as fast as this program or"));
+  std::get<Measured>(best.outcome).ledger.add_product_wait(0.25);
+  EXPECT_EQ(product_remark(best),
+            "torch multiplies fp32 more slowly than this program: a step of z1_gas1_tmbspg1 waits "
+            "250.0 ms for that, by the profile");
+}
+
 Record on_device(std::optional<DeviceUse> use) {
   Measured result = measured(1);
   result.device_use = std::move(use);
@@ -172,7 +187,10 @@ TEST(ResultRemarks, BeginWithTheHostOverheadInForce) {
     return result_remarks(records, Metric::throughput, records.front()).front();
   };
 
-  EXPECT_EQ(of(kGlooOverhead), "host overhead: preset cpu-gloo, no measurement of this machine");
+  EXPECT_THAT(of(kGlooOverhead),
+              HasSubstr("host overhead: preset cpu-gloo, no measurement of this machine: a pick by "
+                        "it was 10 and 18 % slower in DeepSpeed"));
+  EXPECT_THAT(of(kCudaOverhead), HasSubstr("what a pick by it loses was measured on no GPU"));
   EXPECT_THAT(of(kNoOverhead), HasSubstr("host overhead: none"));
   EXPECT_TRUE(result_remarks({}, Metric::throughput, std::nullopt).empty());
 }

@@ -1,0 +1,52 @@
+"""Whether a tuning should measure this machine first: DeepSpeed is here, and no profile of it is.
+
+usage: needed.py CONFIG RESULTS_DIR BACKEND RANKS WORKERS THREADS; "" for what is not given. Exit code 0: it should,
+and stdout has with how many ranks, and where the profile will be. 1: it should not.
+"""
+import importlib.metadata
+import importlib.util
+import os
+import sys
+
+import commented_json
+import processors
+import profiles
+
+NEEDED = ("torch", "deepspeed", "transformers")
+
+
+def reads_a_profile(settings, backend):
+    """Whether a run on the CPU looks for a profile: the file may name another backend, or a profile."""
+    on_cpu = (backend or settings.get("backend", "auto")) in ("auto", "cpu")
+    return on_cpu and settings.get("host_overhead", "default") == "default"
+
+
+def missing_profile(config, results_dir, backend, ranks, workers, threads, environment):
+    """The ranks of an experiment, and where this machine's profile would be; None if it is there or of no use."""
+    settings = commented_json.read(config).get("dstune", {})
+    ranks = int(ranks or settings.get("ranks_per_experiment") or workers)
+    if ranks < 2 or not reads_a_profile(settings, backend):
+        return None
+    if any(importlib.util.find_spec(name) is None for name in NEEDED):
+        return None
+    of_run = profiles.results_path(config, results_dir)
+    if of_run is not None and of_run.exists():
+        return None
+    versions = {name: importlib.metadata.version(name) for name in NEEDED}
+    path = profiles.cache_path(dict(backend="cpu", processor=processors.processor(), ranks=ranks, threads=threads,
+                                    **versions), environment)
+    return None if path.exists() else (ranks, path)
+
+
+def main(config, results_dir, backend, ranks, workers, threads):
+    try:
+        missing = missing_profile(config, results_dir, backend, ranks, workers, int(threads), os.environ)
+    except (OSError, ValueError, AttributeError, TypeError, ImportError):
+        missing = None  # what is wrong with the configuration is the program's to say
+    if missing is None:
+        sys.exit(1)
+    print(*missing)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
