@@ -53,6 +53,15 @@ TEST(Explain, ShowsTheHostCodeOfDeepSpeedAndItsSum) {
                     HasSubstr("| all                    |       | 0.06 |              0.04 |")));
 }
 
+TEST(Explain, ShowsWhatIsWaitedForProducts) {
+  Measured measured = with_ledger(8);
+  EXPECT_THAT(explain(make_experiment(3, 4), measured), Not(HasSubstr("products, by which")));
+  measured.ledger.add_product_wait(0.25);
+
+  EXPECT_THAT(explain(make_experiment(3, 4), measured),
+              HasSubstr("| beside it: products, by which torch is slower |       | 250.00 |"));
+}
+
 TEST(Explain, ShowsWhatTheDevicesSaid) {
   Measured measured = with_ledger(8);
   EXPECT_THAT(explain(make_experiment(3, 4), measured), Not(HasSubstr("| device ")));

@@ -38,6 +38,16 @@ TEST(SummaryText, HasDeepSpeedsTableAndClosingLine) {
             "Tuning completed in 0:03:25.250000. Total number of experiments: 4.\n");
 }
 
+TEST(SummaryText, SaysBesideTheOptimumThatAPresetChoseIt) {
+  std::vector<Record> records = {make_record(make_experiment(0, 1), make_measured(9))};
+  records[0].experiment.settings.host_overhead = host_overhead_preset(kGlooOverhead).value();
+
+  EXPECT_THAT(
+      summary_text(records, Metric::throughput, records.data(), "r", 1),
+      HasSubstr("The exp result is at r. It was chosen by preset cpu-gloo: a pick by it was "
+                "10 and 18 % slower"));
+}
+
 TEST(SummaryText, TheOptimumStandsInTheRowOfItsStageToo) {
   const std::vector<Record> records = {make_record(make_experiment(0, 1), make_measured(9)),
                                        make_record(make_experiment(0, 2), make_measured(10))};
