@@ -4,16 +4,16 @@
 # calibrate_first RANKS WORKERS CONFIG RESULTS_DIR BACKEND HOST_FILE: nothing where a profile is there, or none would be
 # used. A calibration that fails is said, and the tuning goes on without.
 calibrate_first() {
-  local python found ranks threads=${OMP_NUM_THREADS:-1} result=0
+  local here python found ranks threads=${OMP_NUM_THREADS:-1} result=0
   if [ -n "$6" ] || [ "${SLURM_JOB_NUM_NODES:-1}" -gt 1 ]; then return 0; fi # a profile is of one host
   if [ "$5" != cpu ] && has_gpu; then return 0; fi                           # nobody can calibrate one GPU
+  here=$(dirname "${BASH_SOURCE[0]}")
   python=$(find_python)
-  found=$("$python" -B "$root/scripts/calibration/needed.py" "$3" "$4" "$5" "$1" "$2" "$threads" 2>/dev/null) || return 0
+  found=$("$python" -B "$here/../calibration/needed.py" "$3" "$4" "$5" "$1" "$2" "$threads" 2>/dev/null) || return 0
   ranks=${found%% *}
-  printf 'tune: DeepSpeed is installed and this machine is not measured with %s ranks: that comes first, in 3 minutes, for %s\n' \
-    "$ranks" "$(printable "${found#* }")" >&2
-  echo "tune: --no-calibrate goes without, by a preset" >&2
-  "$root/scripts/tune/calibrate.sh" --calibrate "$ranks" --backend cpu --in-cache-alone >/dev/null || result=$?
+  echo "tune: DeepSpeed is installed and this machine not measured with $ranks ranks: that comes first, in 3 minutes" >&2
+  printf 'tune: --no-calibrate goes without, by a preset; the profile will be %s\n' "$(printable "${found#* }")" >&2
+  "$here/calibrate.sh" --calibrate "$ranks" --backend cpu --in-cache-alone >/dev/null || result=$?
   if [ "$result" -gt 128 ]; then exit "$result"; fi # by a signal: of the user, or of the job's end
   [ "$result" -eq 0 ] || echo "tune: the calibration failed, see above: going on without" >&2
 }
