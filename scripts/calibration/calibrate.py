@@ -33,6 +33,8 @@ def parse(arguments):
     parser.add_argument("--also", metavar="FILE", type=pathlib.Path, help="to keep the profile in too")
     parser.add_argument("--seconds", type=float, default=100,
                         help="to measure at most, if it has not settled before (default 100)")
+    parser.add_argument("--unless-vague", action="store_true",
+                        help=f"keep no profile that is more than {estimates.VAGUE:.0%} off its own measurements")
     parser.add_argument("--rounds-to", metavar="FILE", help="also write what each round measured, JSON")
     return parser.parse_args(arguments)
 
@@ -205,7 +207,10 @@ def main(arguments):
         if options.rounds_to:
             write_rounds(options.rounds_to, rounds, calibration)
         calibration.warn(estimate)
-        out.write(keep(profile, options.also))
+        if options.unless_vague and estimates.is_vague(profile):
+            calibration.say("what was measured is too vague to be kept: the machine does other work")
+        else:
+            out.write(keep(profile, options.also))
         out.close()
     calibration.torch.distributed.barrier()
 

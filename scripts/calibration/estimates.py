@@ -13,6 +13,7 @@ from products import FLOP
 
 GOOD = 0.15  # of a number: how far it may be off
 SETTLED = 0.05  # of a number: what its rounds leave open, beside what the model cannot explain
+VAGUE = 0.25  # median error of the fit: on a quiet machine it is 0.03 to 0.08
 LEAST_US = 5.0  # an event below is next to nothing, however uncertain
 
 # What stage 3 does around a call of these kinds, which all_reduce has no part of: in their latency.
@@ -131,6 +132,12 @@ class Estimate:
 def plain_seconds(rounds):
     """The quickest case's forward and backward without DeepSpeed: the pace of the machine meanwhile."""
     return min(statistics.median(part["steps"][k][1] for part in rounds) for k in range(len(rounds[0]["steps"])))
+
+
+def is_vague(profile):
+    """Whether it does not even explain what it was made of: the machine was too busy."""
+    error = profile["about"]["median_relative_error"]
+    return error is None or error > VAGUE
 
 
 def microseconds(seconds):

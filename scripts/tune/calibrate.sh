@@ -43,7 +43,8 @@ while [ $# -gt 0 ]; do
     --backend=*) export DS_ACCELERATOR=${1#*=}; shift ;;
     --results-dir) need_value "$@"; results_dir=$2; shift 2 ;;
     --results-dir=*) results_dir=${1#*=}; shift ;;
-    --in-cache-alone) keeps_in_results=false; shift ;; # of a tuning that measures first
+    --in-cache-alone) # of a tuning that measures first
+      keeps_in_results=false; arguments+=(--unless-vague); shift ;;
     --seconds | --rounds-to) need_value "$@"; arguments+=("$1" "$2"); shift 2 ;;
     --seconds=* | --rounds-to=*) arguments+=("$1"); shift ;;
     --help | -h) sed -n '2,/^set /{ /^#/s/^# \{0,1\}//p; }' "$0"; exit 0 ;;

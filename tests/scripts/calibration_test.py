@@ -287,6 +287,15 @@ class Profile(unittest.TestCase):
         self.assertNotIn("large", table["reduce_scatter"]["fp32"])  # none that took less
         self.assertNotIn("large", table["all_reduce"]["fp32"])
 
+    def test_one_that_does_not_explain_its_own_cases_is_vague(self):
+        def profile_of(misfit):
+            estimate = estimates.Estimate(rounds(count=10, misfit=misfit), design(), resamples=2)
+            return estimates.profile(estimate, self.WHERE, {})
+
+        self.assertFalse(estimates.is_vague(profile_of(0.05)))
+        self.assertTrue(estimates.is_vague(profile_of(2.0)))
+        self.assertTrue(estimates.is_vague({"about": {"median_relative_error": None}}))
+
     def test_products_have_the_best_rate_of_all_rounds(self):
         measured = rounds(noise=0.1)
         measured[3]["products"]["fp32", 1] = estimates.FLOP / 40e9

@@ -120,6 +120,16 @@ TEST(ProfileSpread, IsOfTheLibrarysTimeWhereItIsWaitedFor) {
       << "no latency, only bytes";
 }
 
+TEST(ProfileSpread, OfLargeMessagesIsThatOfTheirOwnBandwidth) {
+  RunSettings settings;
+  settings.host_overhead.collectives = {
+      {CollectiveKind::all_gather, DType::fp32, 0, 0, 0.5e9, 0.05e9, 10'000'000, 0.25e9, 0.1e9}};
+
+  EXPECT_NEAR(spread(settings, gathering(10'000'000, 0.02), step(0.1, 0)), 0.02, 1e-9);
+  EXPECT_NEAR(spread(settings, gathering(20'000'000, 0.08), step(0.1, 0)), 0.32, 1e-9)
+      << "40 % of 80 ms";
+}
+
 TEST(ProfileSpread, IsNothingOfWhatHasNoTime) {
   EXPECT_EQ(spread(with(kGlooOverhead), Measured{}, step(0.2, 100)), 0);
 }
