@@ -19,13 +19,9 @@ struct Preset {
   std::span<const LibraryRate> collectives = {};
 };
 
-// The event `collective` of cpu-gloo has what small messages take; only large ones take more. The
-// first bandwidth is so high that it adds nothing.
+// The event `collective` of cpu-gloo has what small messages take; only large ones take more.
 constexpr LibraryRate large_rate(CollectiveKind kind, double bus_bytes_per_s) {
-  return {.kind = kind,
-          .bus_bytes_per_s = 1e15,
-          .large_above = Bytes{32} << 20U,
-          .large_bus_bytes_per_s = bus_bytes_per_s};
+  return {.kind = kind, .large_above = Bytes{32} << 20U, .large_bus_bytes_per_s = bus_bytes_per_s};
 }
 constexpr std::array kGlooRates = {large_rate(CollectiveKind::all_gather, 0.3e9),
                                    large_rate(CollectiveKind::reduce_scatter, 0.35e9)};
@@ -157,7 +153,7 @@ bool has_product_rate(const HostOverhead& overhead, DType dtype, int threads) {
 Seconds library_time(const HostOverhead& overhead, CollectiveKind kind, DType dtype, Bytes bytes,
                      int ranks, bool has_latency) {
   const LibraryRate* rate = ranks > 1 ? library_rate(overhead, kind, dtype) : nullptr;
-  if (rate == nullptr) return 0;
+  if (rate == nullptr || bus_bytes_per_s(*rate, bytes) <= 0) return 0;
   return (has_latency ? rate->latency : 0) +
          wire_bytes(kind, bytes, ranks) / bus_bytes_per_s(*rate, bytes);
 }

@@ -40,7 +40,7 @@ struct LibraryRate {
   DType dtype = DType::fp32;
   Seconds latency = 0;
   Seconds latency_uncertainty = 0;  ///< see HostOverhead; the bandwidth has one too
-  double bus_bytes_per_s = 0;       ///< > 0
+  double bus_bytes_per_s = 0;       ///< 0: nothing is added to messages that are not large
   double bus_bytes_per_s_uncertainty = 0;
   Bytes large_above = 0;  ///< larger messages have the bandwidth below; 0: there are none
   double large_bus_bytes_per_s = 0;

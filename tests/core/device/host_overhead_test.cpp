@@ -149,7 +149,7 @@ TEST(HostOverhead, OfGlooAddsTimeToLargeMessagesOfTheCopiedKindsAlone) {
     return library_time(overhead, kind, DType::bf16, bytes, 2);
   };
 
-  EXPECT_LT(time(CollectiveKind::all_gather, kLargest), 1e-6);
+  EXPECT_EQ(time(CollectiveKind::all_gather, kLargest), 0);
   EXPECT_NEAR(time(CollectiveKind::all_gather, kLargest + 1), 56e-3, 1e-3);
   EXPECT_NEAR(time(CollectiveKind::reduce_scatter, kLargest + 1), 48e-3, 1e-3);
   EXPECT_EQ(time(CollectiveKind::all_reduce, kLargest + 1), 0);

@@ -46,6 +46,7 @@ void add_library(Step& step, const HostOverhead& overhead, const Ledger& ledger)
     // A line has the sum of its messages, which are taken to be alike.
     const Bytes message = line.bytes / std::max<std::uint64_t>(line.calls, 1);
     const double bandwidth = bus_bytes_per_s(*rate, message);
+    if (bandwidth <= 0) continue;
     const double off = rate->is_large(message) ? rate->large_bus_bytes_per_s_uncertainty
                                                : rate->bus_bytes_per_s_uncertainty;
     const Seconds transfer = line.wire_bytes / bandwidth;
