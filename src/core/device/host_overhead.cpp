@@ -4,9 +4,7 @@
 #include <cmath>
 #include <span>
 
-#include "core/base/json.hpp"
 #include "core/base/text.hpp"
-#include "core/device/read_enum.hpp"
 
 namespace dstune {
 
@@ -50,77 +48,6 @@ int likeness(const LibraryRate& rate, CollectiveKind kind, DType dtype) {
   if (rate.kind != kind) return 0;
   if (rate.dtype == dtype) return 3;
   return size_of(rate.dtype) == size_of(dtype) ? 2 : 1;
-}
-
-json::object to_object(const LibraryRate& rate) {
-  json::object object{{"kind", name_of(rate.kind)},
-                      {"dtype", name_of(rate.dtype)},
-                      {"latency_s", rate.latency},
-                      {"latency_uncertainty_s", rate.latency_uncertainty},
-                      {"bus_bytes_per_s", rate.bus_bytes_per_s},
-                      {"bus_bytes_per_s_uncertainty", rate.bus_bytes_per_s_uncertainty}};
-  if (rate.large_above > 0) {
-    object["large_above_bytes"] = rate.large_above;
-    object["large_bus_bytes_per_s"] = rate.large_bus_bytes_per_s;
-    object["large_bus_bytes_per_s_uncertainty"] = rate.large_bus_bytes_per_s_uncertainty;
-  }
-  return object;
-}
-
-json::object to_object(const ProductRate& rate) {
-  return {
-      {"dtype", name_of(rate.dtype)}, {"threads", rate.threads}, {"flops_per_s", rate.flops_per_s}};
-}
-
-constexpr std::string_view kWhere = "host overhead";
-
-LibraryRate library_rate_from(const json::object& object) {
-  const auto number = [&](std::string_view key) { return object.at(key).to_number<double>(); };
-  LibraryRate rate{read_enum<CollectiveKind>(object, "kind", kCollectiveKinds, kWhere),
-                   read_enum<DType>(object, "dtype", kSentDTypes, kWhere),
-                   number("latency_s"),
-                   number("latency_uncertainty_s"),
-                   number("bus_bytes_per_s"),
-                   number("bus_bytes_per_s_uncertainty")};
-  if (object.contains("large_above_bytes")) {
-    rate.large_above = object.at("large_above_bytes").to_number<Bytes>();
-    rate.large_bus_bytes_per_s = number("large_bus_bytes_per_s");
-    rate.large_bus_bytes_per_s_uncertainty = number("large_bus_bytes_per_s_uncertainty");
-  }
-  return rate;
-}
-
-ProductRate product_rate_from(const json::object& object) {
-  return {read_enum<DType>(object, "dtype", kSentDTypes, kWhere),
-          object.at("threads").to_number<int>(), object.at("flops_per_s").to_number<double>()};
-}
-
-template <class Rate>
-json::array to_array(const std::vector<Rate>& rates) {
-  json::array array;
-  for (const Rate& rate : rates) array.push_back(to_object(rate));
-  return array;
-}
-
-json::object by_event(const std::array<Seconds, kHostEvents>& values) {
-  json::object object;
-  for (std::size_t i = 0; i < kHostEvents; ++i) {
-    object[name_of(static_cast<HostEvent>(i))] = values[i];
-  }
-  return object;
-}
-
-/// Whether earlier versions did not know the event.
-bool is_new(HostEvent event) { return event == HostEvent::pipelined_collective; }
-
-std::array<Seconds, kHostEvents> events_from(const json::object& object) {
-  std::array<Seconds, kHostEvents> values{};
-  for (std::size_t i = 0; i < kHostEvents; ++i) {
-    const auto event = static_cast<HostEvent>(i);
-    if (is_new(event) && !object.contains(name_of(event))) continue;
-    values[i] = object.at(name_of(event)).to_number<double>();
-  }
-  return values;
 }
 
 }  // namespace
@@ -206,46 +133,6 @@ std::string describe(const HostOverhead& overhead) {
   const std::string_view preset = preset_of(overhead);
   if (!preset.empty()) return concat("preset ", preset);
   return overhead.origin.empty() ? "a profile" : concat("profile ", overhead.origin);
-}
-
-json::object to_json(const HostOverhead& overhead) {
-  json::object object = by_event(overhead.seconds);
-  // Rare members are left out: older journals do not know them.
-  if (overhead.uncertainty != decltype(overhead.uncertainty){}) {
-    object["uncertainty"] = by_event(overhead.uncertainty);
-  }
-  object["spread_factor"] = overhead.spread_factor;
-  if (!overhead.collectives.empty()) object["collectives"] = to_array(overhead.collectives);
-  if (!overhead.products.empty()) object["products"] = to_array(overhead.products);
-  if (!overhead.origin.empty()) object["origin"] = overhead.origin;
-  return object;
-}
-
-HostOverhead host_overhead_from_json(const json::object& object) {
-  HostOverhead overhead;
-  overhead.seconds = events_from(object);
-  if (overhead.seconds != decltype(overhead.seconds){}) overhead.spread_factor = kAssumedSpread;
-  if (const auto* uncertainty = object.if_contains("uncertainty")) {
-    overhead.uncertainty = events_from(uncertainty->as_object());
-  }
-  if (const auto* factor = object.if_contains("spread_factor")) {
-    overhead.spread_factor = factor->to_number<double>();
-  }
-  if (const auto* collectives = object.if_contains("collectives")) {
-    for (const json::value& rate : collectives->as_array()) {
-      overhead.collectives.push_back(library_rate_from(rate.as_object()));
-    }
-  }
-  if (const auto* products = object.if_contains("products")) {
-    for (const json::value& rate : products->as_array()) {
-      overhead.products.push_back(product_rate_from(rate.as_object()));
-    }
-  }
-  if (!object.contains(name_of(HostEvent::pipelined_collective))) {
-    price_pipelined_as_others(overhead);
-  }
-  if (const auto* origin = object.if_contains("origin")) overhead.origin = origin->as_string();
-  return overhead;
 }
 
 }  // namespace dstune
