@@ -6,11 +6,12 @@ r"""Holds tuned results against the real DeepSpeed on this machine: a verdict wi
 
 Takes the results of CONFIG.json, chooses configurations that matter (the pick, the best of each stage, close ones, a
 few far ones, over all batches), runs each in DeepSpeed with transformers' model on synthetic tokens, twice, in turns
-with a repeated reference, and compares: time and rank, losses beside stage 0's, what is sent, peak memory. Needs torch,
-transformers and deepspeed in the Python that runs it; docs/fidelity.md says how to read what comes out.
+with a repeated reference, and judges: the pick, the order, the times, peak memory beside the ledger's and the limit, what
+is sent (calls, elements, types), losses and gradients' norms beside stage 0's, and whether losses fall. Needs torch,
+transformers and deepspeed in the Python that runs it, and peft for LoRA; docs/fidelity.md says how to read what comes out.
 
-Exit codes: 0 the verdict is good, 1 the pick is wrong beyond noise, or a configuration does not train or sends
-otherwise, 2 wrong input, no results, or DeepSpeed did not run.
+Exit codes: 0 the verdict is good, 1 something is wrong, 2 wrong input, no results, or DeepSpeed did not run, 3 nothing
+is wrong, but the run cannot tell all of it: the report says what would be needed.
 """
 import argparse
 import datetime
@@ -21,8 +22,9 @@ import sys
 
 from calibration.processors import processor
 from calibration.terminal import shown
-from verify import choice, judge, launch, models, plot, report, schedule, tuned
+from verify import choice, findings, judge, launch, models, plot, report, schedule, tuned
 
+EXIT_CODES = {findings.GOOD: 0, findings.WRONG: 1, findings.CANNOT_TELL: 3}
 CHECK_SHARE_OF_INITIALISATION = 1  # a check's profiler and engine, in visits
 
 
@@ -32,6 +34,7 @@ def parse(arguments):
     parser.add_argument("--configs", type=int, default=12, help="how many configurations at most")
     parser.add_argument("--ranks", type=int, help="default: those that the results are of")
     parser.add_argument("--steps", type=int, default=5, help="timed optimizer steps of a visit")
+    parser.add_argument("--passes", type=int, default=2, help="visits of each configuration that are timed")
     parser.add_argument("--loss-steps", type=int, default=20)
     parser.add_argument("--minutes", type=float, help="leaves out the far ones where all would take longer")
     parser.add_argument("--reference-every", type=int, default=4, help="visits between two of the reference")
@@ -40,7 +43,7 @@ def parse(arguments):
                         help="judges those of an earlier verdict's folder beside the present results, and runs none")
     parser.add_argument("--output", type=pathlib.Path, help="default: RESULTS/verify")
     options = parser.parse_args(arguments)
-    for name, least in (("configs", 2), ("steps", 1), ("loss_steps", 4), ("reference_every", 1)):
+    for name, least in (("configs", 2), ("steps", 1), ("passes", 2), ("loss_steps", 8), ("reference_every", 1)):
         if getattr(options, name) < least:
             parser.error(f"--{name.replace('_', '-')} must be at least {least}")
     return options
@@ -75,7 +78,8 @@ def plan_of(options, config, results, chosen, extra):
     return {
         "ranks": chosen[0].ranks, "model": model, "parameters": results.parameters, "seed": 1, "steps": options.steps,
         "loss_steps": options.loss_steps, "order": [each.name for each in chosen], "reference": results.pick,
-        "baselines": list(extra), "reference_every": options.reference_every,
+        "baselines": list(extra), "passes": options.passes,
+        "reference_every": options.reference_every,
         "expected_s": {each.name: each.step_s for each in chosen},
         "check_share": CHECK_SHARE_OF_INITIALISATION + options.loss_steps / visit_steps,
         "budget_s": None if options.minutes is None else options.minutes * 60,
@@ -86,8 +90,11 @@ def about_of(options, results, chosen, events, metric):
     """What the figures were made with, and what must be read beside them."""
     versions = next(event for event in events if event["event"] == "about")
     dropped = [] if options.runs else events[-1]["dropped"]
-    notes = [f"Ours: {note}" for note in results.notes if "host overhead" in note or "precision" in note or
-             "CPU backend" in note or "calibrate" in note]
+    advice = [note for note in results.notes if "calibrate" in note]
+    notes = [f"Ours: {note}" for note in results.notes if note not in advice and
+             any(word in note for word in ("host overhead", "precision", "CPU backend"))]
+    if any("host overhead: preset" in note for note in results.notes):
+        advice.append("calibrate this machine's host overhead (scripts/tune.sh --calibrate), and tune again.")
     if dropped:
         notes.append(f"Left out, for --minutes {options.minutes:g}: {len(dropped)}, the far ones first.")
     notes += [f"Not compared, since it cannot be run here: {count} with {reason}."
@@ -97,7 +104,7 @@ def about_of(options, results, chosen, events, metric):
             f"{versions['transformers']}, {versions['device']}, {versions['backend']}, {versions['ranks']} ranks of "
             f"{versions['threads_per_rank']} thread{'s' * (versions['threads_per_rank'] != 1)} on {processor()}.")
     return {"line": line, "notes": notes, "versions": versions, "metric": metric, "loss_steps": options.loss_steps,
-            "host_overhead_s": chosen[0].settings.get("host_overhead_s"), "dropped": dropped}
+            "host_overhead_s": chosen[0].settings.get("host_overhead_s"), "dropped": dropped, "advice": advice}
 
 
 def earlier(options, config, results):
@@ -128,7 +135,7 @@ def run(options, config, results, output, start):
 
 
 def verify(options, start=launch.torchrun):
-    """(Markdown, whether the verdict is good); files go to the output folder."""
+    """(Markdown, the verdict); files go to the output folder."""
     config = tuned.read_configuration(options.config)
     folder = options.results or pathlib.Path(config.get("autotuning", {}).get("results_dir") or "autotuning_results")
     results, metric = tuned.read_results(folder, options.ranks), tuned.metric_of(config)
@@ -139,14 +146,15 @@ def verify(options, start=launch.torchrun):
     rows, pace, checks = judge.rows_of(chosen, events, metric)
     judge.give_baselines(rows, baselines, checks)
     result = judge.judge(rows, pace, results.pick, failed)
+    found = findings.findings_of(rows, result, {*baselines.values()} - {each.name for each in chosen})
     about = about_of(options, results, chosen, events, metric)
-    text = report.markdown(rows, result, about)
+    text = report.markdown(rows, result, about, found)
     (output / "verdict.md").write_text(text, encoding="utf-8")
-    (output / "verdict.json").write_text(json.dumps(report.as_json(rows, result, about), indent=1) + "\n",
+    (output / "verdict.json").write_text(json.dumps(report.as_json(rows, result, about, found), indent=1) + "\n",
                                          encoding="utf-8")
-    print(shown(f"also in {output}: verdict.md, verdict.json, {plot.write(output, rows, options.config.name).name}"),
-          file=sys.stderr)
-    return text, not result["faults"]
+    drawn = f", {plot.write(output, rows, options.config.name).name}" if rows else ""
+    print(shown(f"also in {output}: verdict.md, verdict.json{drawn}"), file=sys.stderr)
+    return text, findings.verdict_of(found)
 
 
 def main():
@@ -155,7 +163,7 @@ def main():
     try:
         if missing and not options.runs:
             raise tuned.InputFault(f"needs {', '.join(missing)} (pip install torch transformers deepspeed)")
-        text, good = verify(options)
+        text, verdict = verify(options)
     except tuned.InputFault as fault:
         print(shown(f"verify_against_deepspeed.py: {fault}\nTuned results come from: scripts/tune.sh {options.config}"),
               file=sys.stderr)
@@ -164,7 +172,7 @@ def main():
         print(shown(f"verify_against_deepspeed.py: {fault}"), file=sys.stderr)
         return 2
     print(shown(text), end="")
-    return 0 if good else 1
+    return EXIT_CODES[verdict]
 
 
 if __name__ == "__main__":

@@ -4,11 +4,11 @@ import statistics
 
 
 class Pace:
-    """From (seconds since the start, seconds per step) of the reference; 1 at its median."""
+    """From (seconds since the start, seconds per step) of the reference; 1 at its median, and always without any."""
 
     def __init__(self, references):
         references = sorted(references)
-        middle = statistics.median(step for _, step in references)
+        middle = statistics.median(step for _, step in references) if references else 1.0
         self.times = [at for at, _ in references]
         logs = [math.log(step / middle) for _, step in references]
         self.raw = logs
@@ -18,7 +18,7 @@ class Pace:
 
     def at(self, time):
         """The factor by which steps are longer than usual at that time."""
-        times, logs = self.times, self.logs
+        times, logs = self.times or [0.0], self.logs or [0.0]
         if time <= times[0]:
             return math.exp(logs[0])
         for i in range(1, len(times)):
@@ -28,7 +28,7 @@ class Pace:
         return math.exp(logs[-1])
 
     def extremes(self):
-        return math.exp(min(self.logs)), math.exp(max(self.logs))
+        return math.exp(min(self.logs, default=0.0)), math.exp(max(self.logs, default=0.0))
 
     def spread(self):
         """Standard deviation, as a share, of one visit from what the visits around it say; None below three. Robust,

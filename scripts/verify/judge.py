@@ -1,14 +1,13 @@
-"""What the runs in DeepSpeed say of the tuned results."""
+"""The runs in DeepSpeed beside the tuned results, in numbers; what they say is in verify/findings.py."""
 import dataclasses
 import itertools
 import math
+import statistics
 
 from verify import ranking
+from verify.choice import distinct
 from verify.drift import Pace, spread_of_pairs
 from verify.schedule import CHECK, REFERENCE, TIME
-
-TOLERANCE = {"fp32": 1e-3, "bf16": 2e-2, "fp16": 2e-2}  # of losses, relative to stage 0's
-LARGEST_REGRET = 0.02
 
 
 @dataclasses.dataclass
@@ -19,9 +18,15 @@ class Row:
     real_cost: float = 0.0
     passes: tuple = ()
     losses: list = None
-    baseline: list = None   # stage 0's losses
+    loss_cycle: int = None  # after so many steps the data of the losses come again
+    norms: list = None      # of the gradients, None where there is no number
+    baseline: dict = None   # the check of stage 0
     peak_bytes: int = None
     collectives: dict = None
+
+    @property
+    def name(self):
+        return self.configuration.name
 
     @property
     def real_s(self):
@@ -33,22 +38,41 @@ class Row:
 
     def deviation(self):
         """The largest of the losses from stage 0's, relative; None where there is nothing to compare."""
-        if not self.losses or not self.baseline:
-            return None
-        if not all(map(math.isfinite, self.losses)):
-            return math.inf
-        return max(abs(mine - its) / abs(its) for mine, its in zip(self.losses, self.baseline))
+        return largest_deviation(self.losses, (self.baseline or {}).get("losses"))
 
-    def trains(self):
-        deviation = self.deviation()
-        return None if deviation is None else deviation <= TOLERANCE[self.configuration.precision]
+    def norm_deviation(self):
+        """Likewise of the gradients' norms, in the steps in which stage 0 has one."""
+        theirs = (self.baseline or {}).get("norms") or []
+        pairs = [(mine, its) for mine, its in zip(self.norms or [], theirs) if its]
+        if not pairs:
+            return None
+        return largest_deviation([math.nan if mine is None else mine for mine, _ in pairs], [its for _, its in pairs])
+
+    def fall(self):
+        """(how much lower the losses are when the same data come for the last time than the first time, as a share,
+        its standard error), or None."""
+        cycle, losses = self.loss_cycle, self.losses
+        if not losses or not cycle or cycle < 2 or len(losses) < 2 * cycle or not all(map(math.isfinite, losses)):
+            return None
+        begin = (len(losses) // cycle - 1) * cycle
+        falls = [first - last for first, last in zip(losses[:cycle], losses[begin:begin + cycle])]
+        mean = statistics.fmean(map(abs, losses[:cycle]))
+        return statistics.fmean(falls) / mean, statistics.stdev(falls) / math.sqrt(cycle) / mean
 
     def sends_alike(self):
         return None if self.collectives is None else self.collectives == self.configuration.collectives
 
 
+def largest_deviation(mine, theirs):
+    if not mine or not theirs:
+        return None
+    if not all(map(math.isfinite, mine)):
+        return math.inf
+    return max(abs(a - b) / abs(b) if b else math.inf for a, b in zip(mine, theirs))
+
+
 def rows_of(configurations, events, metric):
-    """(rows, Pace): those timed twice, in the order of `configurations`."""
+    """(rows, Pace, checks by name): those timed twice, in the order of `configurations`."""
     visits = [event for event in events if event["event"] == "visit"]
     pace = Pace([(visit["at_s"], visit["step_s"]) for visit in visits if visit["kind"] == REFERENCE])
     times = {}
@@ -57,13 +81,13 @@ def rows_of(configurations, events, metric):
             times.setdefault(visit["name"], []).append(visit["step_s"] / pace.at(visit["at_s"]))
     checks = {visit["name"]: visit for visit in visits if visit["kind"] == CHECK}
     rows = []
-    for each in configurations:
+    for each in distinct(configurations):
         if len(times.get(each.name, ())) < 2:
             continue
-        row, check = Row(each, passes=tuple(times[each.name])), checks.get(each.name, {})
+        check = checks.get(each.name, {})
+        row = Row(each, passes=tuple(times[each.name]), **{
+            key: check.get(key) for key in ("losses", "loss_cycle", "norms", "peak_bytes", "collectives")})
         row.cost, row.real_cost = each.cost(each.step_s, metric), each.cost(row.real_s, metric)
-        row.losses, row.peak_bytes = check.get("losses"), check.get("peak_bytes")
-        row.collectives = check.get("collectives")
         rows.append(row)
     return rows, pace, checks
 
@@ -71,7 +95,7 @@ def rows_of(configurations, events, metric):
 def give_baselines(rows, baselines, checks):
     """baselines: batch: the name of its stage 0."""
     for row in rows:
-        row.baseline = checks.get(baselines.get(row.configuration.batch), {}).get("losses")
+        row.baseline = checks.get(baselines.get(row.configuration.batch))
 
 
 def groups_of(rows):
@@ -85,7 +109,7 @@ def agreement(rows, ours, theirs):
     """Rank correlations of two functions of rows, over all and within the batches."""
     pairs = [([ours(row) for row in group], [theirs(row) for row in group]) for group in groups_of(rows).values()]
     everything = [ours(row) for row in rows], [theirs(row) for row in rows]
-    return {"spearman": ranking.spearman(*everything), "kendall": ranking.kendall(*everything),
+    return {"spearman": ranking.spearman(*everything) if len(rows) > 1 else None, "kendall": ranking.kendall(*everything),
             "spearman_within": ranking.spearman_within(pairs), "kendall_within": ranking.kendall_within(pairs)}
 
 
@@ -96,19 +120,20 @@ def batch_lines(rows):
         lines.append({"micro_batch": batch[0], "accumulation": batch[1], "precision": batch[2],
                       "sequence_length": batch[3], "configurations": len(group),
                       "spearman": ranking.spearman(ours, theirs), "kendall": ranking.kendall(ours, theirs),
-                      "ceiling": ranking.spearman(*zip(*(row.passes for row in group))),
+                      "ceiling": ranking.spearman(*zip(*(row.passes[:2] for row in group))),
                       "regret": ranking.regret(ours, theirs)})
     return lines
 
 
 def noise_of(rows, pace):
     """Of one visit, as a share: the larger of what the reference and the two passes say, and the difference below which
-    two configurations, each the mean of two visits, are not told apart: two standard deviations of it."""
+    two configurations, each the mean of its visits, are not told apart: two standard deviations of it."""
     spreads = [pace.spread(), spread_of_pairs([row.passes[0] for row in rows], [row.passes[1] for row in rows])]
     known = [spread for spread in spreads if spread is not None]
-    visit = max(known) if known else None
-    return {"reference_spread": spreads[0], "pass_spread": spreads[1], "visit_spread": visit,
-            "not_told_apart_below": None if visit is None else 2 * visit}
+    visit = max(known) if known and rows else None
+    passes = min((len(row.passes) for row in rows), default=0)
+    return {"reference_spread": spreads[0], "pass_spread": spreads[1], "visit_spread": visit, "passes": passes,
+            "not_told_apart_below": None if visit is None else 2 * visit * math.sqrt(2 / passes)}
 
 
 def pairs_told_apart(rows, limit):
@@ -126,46 +151,42 @@ def pairs_told_apart(rows, limit):
 
 
 def pick_of(rows, name):
-    """How much slower than the fastest of all is the tuner's pick, and which that is."""
-    picked = next(row for row in rows if row.configuration.name == name)
-    fastest = min(rows, key=lambda row: row.real_cost)
-    return {"pick": name, "fastest": fastest.configuration.name, "regret": picked.real_cost / fastest.real_cost - 1}
+    """How much slower than the fastest of all is the tuner's pick (None: it was not timed), and which that is."""
+    picked = next((row for row in rows if row.name == name), None)
+    fastest = min(rows, key=lambda row: row.real_cost, default=None)
+    return {"pick": name, "fastest": fastest and fastest.name,
+            "regret": None if picked is None else picked.real_cost / fastest.real_cost - 1}
+
+
+def times_by_stage(rows, noise, pace):
+    """A line per stage and one of all ("stage" None): the median of ours over real, how much the ratios differ among
+    themselves, and what the median is uncertain by (None: not known): two standard errors of both sides' noise, and how
+    far the machine's pace moved while DeepSpeed ran, since it may have been as far off while ours did."""
+    lines = []
+    stages = sorted({row.configuration.stage for row in rows})
+    for stage in [*stages, None] if stages else []:
+        mine = [row for row in rows if stage in (None, row.configuration.stage)]
+        logs = [math.log(row.ratio) for row in mine]
+        middle, uncertainty = statistics.median(logs), None
+        if noise["visit_spread"] is not None:
+            # A median is uncertain by a quarter more than a mean; noise_percent is two deviations.
+            ours = statistics.fmean(row.configuration.noise_percent for row in mine) / 200
+            visits = 1.25 * math.sqrt((noise["visit_spread"] ** 2 / noise["passes"] + ours ** 2) / len(mine))
+            low, high = pace.extremes()
+            uncertainty = 2 * visits + math.log(high / low) / 2
+        lines.append({"stage": stage, "configurations": len(mine), "ratio": math.exp(middle),
+                      "spread": 1.4826 * statistics.median(abs(each - middle) for each in logs),
+                      "uncertainty": uncertainty})
+    return lines
 
 
 def judge(rows, pace, pick, failed):
-    """Everything but the rows themselves; "faults" is empty if the verdict is good."""
+    """Everything but the rows themselves and what follows."""
     noise = noise_of(rows, pace)
-    result = {
+    return {
         "ours_and_real": agreement(rows, lambda row: row.cost, lambda row: row.real_cost),
         "ceiling": agreement(rows, lambda row: row.passes[0] / row.real_s * row.real_cost,
                              lambda row: row.passes[1] / row.real_s * row.real_cost),
         "batches": batch_lines(rows), "noise": noise, "pace": pace.extremes(),
+        "times": times_by_stage(rows, noise, pace),
         "pairs": pairs_told_apart(rows, noise["not_told_apart_below"]), **pick_of(rows, pick), "failed": failed}
-    result["faults"] = faults_of(rows, result)
-    return result
-
-
-def faults_of(rows, result):
-    faults = []
-    noise = result["noise"]["not_told_apart_below"]
-    if noise is not None and result["regret"] > max(LARGEST_REGRET, noise):
-        faults.append(f"{result['pick']} is {result['regret']:.1%} slower than {result['fastest']}, more than noise "
-                      f"or {LARGEST_REGRET:.0%}")
-    for row in rows:
-        if row.trains() is False:
-            faults.append(f"{row.configuration.name} does not train as stage 0 does: its loss is off by "
-                          f"{row.deviation():.1e}")
-        if row.sends_alike() is False:
-            faults.append(f"{row.configuration.name} sends otherwise: {difference(row)}")
-    faults += [f"{name} failed in DeepSpeed: {reason}" for name, reason in result["failed"].items()]
-    return faults
-
-
-def difference(row):
-    ours, real = row.configuration.collectives, row.collectives
-    return "; ".join(f"{kind} {calls_and_bytes(ours.get(kind))} here, {calls_and_bytes(real.get(kind))} in DeepSpeed"
-                     for kind in sorted({*ours, *real}) if ours.get(kind) != real.get(kind))
-
-
-def calls_and_bytes(sums):
-    return "none" if sums is None else f"{sums[0]} calls of {sums[1]} bytes"

@@ -97,6 +97,7 @@ class Bench:
         shape = (ds_config["train_micro_batch_size_per_gpu"], settings["sequence_length"],
                  spec.get("target_length", 0))
         config = self.transformers.AutoConfig.for_model(**model)
+        # What a check trains on comes again, so that losses tell whether they fall.
         return [[self.batch(batches.micro_step(config, spec.get("task", "causal_lm"), shape, seed))
                  for seed in (batches.seed_of_micro_step(self.plan["seed"], self.rank, self.ranks, step, micro_step)
                               for micro_step in range(ds_config.get("gradient_accumulation_steps", 1)))]

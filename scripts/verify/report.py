@@ -1,11 +1,11 @@
 """The verdict as Markdown and as JSON."""
-import math
+import dataclasses
 
-from verify.judge import LARGEST_REGRET, TOLERANCE
+from verify import findings
+from verify.findings import TOLERANCE
 from verify.ranking import ranks
 
 MIB = 2.0 ** 20
-COARSE = 0.1  # noise, beyond which a verdict says little
 
 
 def number(value, digits=2):
@@ -43,7 +43,14 @@ def loss_text(row):
     deviation = row.deviation()
     if deviation is None:
         return "n/a"
-    return f"{deviation:.0e}" + ("" if row.trains() else " (!)")
+    return f"{deviation:.0e}" + ("" if findings.losses(row)[0] == findings.GOOD else " (!)")
+
+
+def times_table(result):
+    return table(["stage", "configurations", "ours over real, median", "spread", "uncertain by"], {1, 2, 3, 4},
+                 [["all" if line["stage"] is None else str(line["stage"]), str(line["configurations"]),
+                   number(line["ratio"]), percent(line["spread"]), percent(line["uncertainty"])]
+                  for line in result["times"]])
 
 
 def correlations_table(result):
@@ -75,49 +82,40 @@ def noise_text(result):
             "round here.")
 
 
-def pick_text(result):
-    noise = result["noise"]["not_told_apart_below"]
-    limit = math.inf if noise is None else max(LARGEST_REGRET, noise)
-    if result["pick"] == result["fastest"]:
-        return f"The pick, {result['pick']}, is the fastest in DeepSpeed."
-    told = f"which is {'within' if result['regret'] <= limit else 'beyond'} the {percent(limit)} that are allowed"
-    if noise is None:
-        told = "with noise that is not known"
-    return (f"The pick, {result['pick']}, is {percent(result['regret'])} slower in DeepSpeed than the fastest, "
-            f"{result['fastest']}: {told} ({percent(LARGEST_REGRET, 0)}, or the noise).")
+def findings_table(found):
+    return table(["", "", "what was found", "what would tell"], set(),
+                 [[each.what, each.outcome, each.text.replace("|", "/"), each.needs] for each in found])
 
 
-def good_text(result):
-    limit = result["noise"]["not_told_apart_below"]
-    if limit is None or limit > COARSE:
-        return ("Verdict: nothing is wrong that this run could tell, which is little: repeat it on a machine that is "
-                "idle.")
-    return "Verdict: good."
+def advice(found, about):
+    """What mends faults of times, where times are at fault."""
+    timing = [each for each in found if each.what in findings.TIMING and each.outcome != findings.GOOD]
+    return [f"What may mend it: {line}" for line in about["advice"]] if timing else []
 
 
-def markdown(rows, result, about):
+def markdown(rows, result, about, found):
     tolerances = ", ".join(f"{percent(value)} in {name}" for name, value in TOLERANCE.items() if name != "fp16")
     parts = [about["line"], rows_table(rows),
              f"Ranks are by {about['metric']}; ratio is ours over DeepSpeed's. Losses are those of "
              f"{about['loss_steps']} steps beside stage 0's of the same batch, type and data ({tolerances} are "
              "allowed). Peaks are the fullest rank's.",
-             correlations_table(result), batches_table(result), noise_text(result), pick_text(result)]
-    parts += about["notes"]
-    faults = result["faults"]
-    listed = "\n".join(f"- {fault}" for fault in faults)
-    parts.append(f"Verdict: wrong.\n\n{listed}" if faults else good_text(result))
-    return "\n\n".join(parts) + "\n"
+             correlations_table(result), batches_table(result), times_table(result), noise_text(result),
+             *about["notes"], findings_table(found), *advice(found, about)]
+    return "\n\n".join([*parts, f"Verdict: {findings.verdict_of(found)}."]) + "\n"
 
 
-def as_json(rows, result, about):
+def as_json(rows, result, about, found):
     lines = []
     for row in rows:
         each = row.configuration
         lines.append({"name": each.name, "stage": each.stage, "micro_batch": each.micro_batch,
                       "accumulation": each.accumulation, "precision": each.precision, "ours_s": each.step_s,
                       "ours_noise_percent": each.noise_percent, "real_s": row.real_s, "real_passes_s": row.passes,
-                      "ratio": row.ratio, "losses": row.losses, "stage_0_losses": row.baseline,
-                      "trains": row.trains(), "ours_peak_bytes": each.peak_bytes, "real_peak_bytes": row.peak_bytes,
+                      "ratio": row.ratio,
+                      "losses": row.losses, "norms": row.norms,
+                      "stage_0": row.baseline and {key: row.baseline.get(key) for key in ("losses", "norms")},
+                      "ours_peak_bytes": each.peak_bytes, "real_peak_bytes": row.peak_bytes,
                       "ours_collectives": each.collectives, "real_collectives": row.collectives,
-                      "sends_alike": row.sends_alike(), "ds_config": each.ds_config})
-    return {"about": about, "verdict": result, "configurations": lines}
+                      "sends_alike": row.sends_alike(), "memory_limit_bytes": each.memory_limit, "ds_config": each.ds_config})
+    return {"about": about, "verdict": findings.verdict_of(found), "findings": [dataclasses.asdict(each) for each in found],
+            "numbers": result, "configurations": lines}

@@ -1,4 +1,4 @@
-"""What is run when: two passes in turns with a reference, then what each configuration sends, needs and learns."""
+"""What is run when: passes in turns with a reference, then what each configuration sends, needs and learns."""
 
 WARM, REFERENCE, TIME, CHECK = "warm", "reference", "time", "check"
 
@@ -7,8 +7,8 @@ class Schedule:
     """Asked for one visit after the other, so that it can leave out what would come too late.
 
     plan: "order" (names, the most telling first), "reference" (a name), "baselines" (names of which only the losses
-    are wanted), "expected_s" (name: seconds per step), "reference_every", "check_share" (what a check takes, in visits)
-    and "budget_s" (None: all).
+    are wanted), "expected_s" (name: seconds per step), "reference_every", "check_share" (what a check takes, in visits),
+    "passes" and "budget_s" (None: all).
     """
 
     def __init__(self, plan):
@@ -32,7 +32,8 @@ class Schedule:
         plan = self.plan
         yield WARM, plan["reference"], 0
         yield from self.with_references(self.first_pass(), 1)
-        yield from self.with_references(reversed(self.kept[:]), 2)
+        for number in range(2, plan.get("passes", 2) + 1):
+            yield from self.with_references(self.kept[::-1] if number % 2 == 0 else self.kept[:], number)
         for name in [*plan["baselines"], *self.kept]:
             yield CHECK, name, 0
 
@@ -61,6 +62,6 @@ class Schedule:
         expected = self.plan["expected_s"]
         pace = sum(self.took[each] for each in done) / sum(expected[each] for each in done)
         references = 1 / self.plan["reference_every"]
-        more = 1 + self.plan["check_share"] + references
+        more = (self.plan.get("passes", 2) - 1) * (1 + references) + self.plan["check_share"]
         rest = sum(self.took[each] for each in done) * more + pace * expected[name] * (1 + references + more)
         return self.now + rest > self.plan["budget_s"]

@@ -46,7 +46,8 @@ class Configuration:
     step_s: float          # median of the medians of all its measurements
     noise_percent: float   # of the first
     peak_bytes: int
-    collectives: dict      # kind: [calls, bytes of the full messages]
+    collectives: dict      # "kind type": [calls, elements, bytes of the full messages]
+    memory_limit: int = None  # bytes, of a rank
 
     @property
     def stage(self):
@@ -81,10 +82,11 @@ class Configuration:
 
 
 def sums_by_kind(collectives):
+    """Of a ledger's lines, by kind and type."""
     sums = {}
     for line in collectives:
-        calls, size = sums.get(line["kind"], (0, 0))
-        sums[line["kind"]] = [calls + line["calls"], size + line["bytes"]]
+        key = f"{line['kind']} {line['dtype']}"
+        sums[key] = [a + b for a, b in zip(sums.get(key, (0, 0, 0)), (line["calls"], line["elements"], line["bytes"]))]
     return sums
 
 
@@ -95,7 +97,8 @@ def configuration_of(records):
         name=first["name"], ds_config=first["ds_config"], settings=first["settings"], ranks=first["ranks"],
         step_s=statistics.median(outcome["step_time_s"]["median"] for outcome in outcomes),
         noise_percent=outcomes[0]["noise_percent"], peak_bytes=outcomes[0]["peak_memory_bytes"],
-        collectives=sums_by_kind(outcomes[0]["ledger"]["collectives"]))
+        collectives=sums_by_kind(outcomes[0]["ledger"]["collectives"]),
+        memory_limit=first["settings"].get("memory_limit_bytes"))
 
 
 def finished_lines(text):

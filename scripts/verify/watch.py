@@ -8,16 +8,22 @@ KINDS = {"all_reduce": "all_reduce", "all_reduce_coalesced": "all_reduce", "infe
 MARK = "the watched step begins"
 
 
-def message_bytes(name, arguments, options):
-    """Of the full message: what is gathered, or what is reduced. Positions are those of deepspeed.comm."""
+DTYPES = {"float32": "fp32", "bfloat16": "bf16", "float16": "fp16", "float64": "fp64", "uint8": "int8", "bool": "int8"}
+
+
+def message(name, arguments, options):
+    """(type, elements, bytes) of the full message: what is gathered, or what is reduced. Positions are those of
+    deepspeed.comm. Types are named as in ledgers, which have one for all of a byte."""
     operands = list(arguments) + [value for value in options.values() if hasattr(value, "numel")]
     full = operands[1] if name in ("reduce_scatter", "reduce_scatter_tensor") else operands[0]
     tensors = full if isinstance(full, (list, tuple)) else [full]
-    return sum(tensor.numel() * tensor.element_size() for tensor in tensors)
+    names = sorted({str(tensor.dtype).removeprefix("torch.") for tensor in tensors})
+    return ("+".join(DTYPES.get(each, each) for each in names), sum(tensor.numel() for tensor in tensors),
+            sum(tensor.numel() * tensor.element_size() for tensor in tensors))
 
 
 class CollectiveSums:
-    """Counts calls and bytes by kind of DeepSpeed's communication backend while it is active.
+    """Counts calls, elements and bytes by kind and type of DeepSpeed's communication backend while it is active.
 
     pause_s: after each call. A thread of gloo's may be the last to hold a message, and what it frees the profiler of
     memory does not see.
@@ -39,9 +45,9 @@ class CollectiveSums:
         def call(*arguments, **options):
             if self.inside:  # a collective that is made of another
                 return original(*arguments, **options)
-            sums = self.sums.setdefault(KINDS[name], [0, 0])
-            sums[0] += 1
-            sums[1] += message_bytes(name, arguments, options)
+            dtype, elements, size = message(name, arguments, options)
+            key = f"{KINDS[name]} {dtype}"
+            self.sums[key] = [a + b for a, b in zip(self.sums.get(key, (0, 0, 0)), (1, elements, size))]
             self.inside = True
             try:
                 return original(*arguments, **options)

@@ -30,10 +30,10 @@ class Results(unittest.TestCase):
 
         self.assertEqual([each.name for each in tuned.configurations_of(text)], ["a"])
 
-    def test_collectives_of_a_kind_are_summed_over_their_purposes(self):
+    def test_collectives_of_a_kind_and_type_are_summed_over_their_purposes(self):
         each = configurations([record("a", 1.0)])[0]
 
-        self.assertEqual(each.collectives, {"all_reduce": [3, 104], "all_gather": [1, 50]})
+        self.assertEqual(each.collectives, {"all_reduce fp32": [3, 26, 104], "all_gather bf16": [1, 25, 50]})
 
     def test_a_cost_is_seconds_per_sample_or_per_step(self):
         each = configurations([record("a", 4.0, micro_batch=2, accumulation=2)])[0]
@@ -107,6 +107,11 @@ class Visits(unittest.TestCase):
             (REFERENCE, "a", 1), (REFERENCE, "a", 2), (TIME, "c", 2), (TIME, "b", 2), (REFERENCE, "a", 2),
             (TIME, "a", 2), (REFERENCE, "a", 2), (CHECK, "s", 0), (CHECK, "a", 0), (CHECK, "b", 0), (CHECK, "c", 0)])
 
+    def test_further_passes_change_their_direction(self):
+        visits = self.visits(Schedule(plan(passes=3)))
+
+        self.assertEqual([name for kind, name, number in visits if kind == TIME and number == 3], ["a", "b", "c"])
+
     def test_a_budget_drops_the_last_ones(self):
         schedule = Schedule(plan(order=list("abcdefgh"), expected_s=dict.fromkeys("abcdefgh", 1.0), budget_s=25.0))
 
@@ -164,19 +169,20 @@ class Models(unittest.TestCase):
 
 
 class Watching(unittest.TestCase):
-    def tensor(self, count, size=4):
-        return types.SimpleNamespace(numel=lambda: count, element_size=lambda: size)
+    def tensor(self, count, size=4, dtype="torch.float32"):
+        return types.SimpleNamespace(numel=lambda: count, element_size=lambda: size, dtype=dtype)
 
     def test_messages_are_the_full_ones(self):
         whole, part = self.tensor(8), self.tensor(4)
 
-        sizes = [watch.message_bytes("all_reduce", (whole,), {}),
-                 watch.message_bytes("all_gather_into_tensor", (whole, part), {}),
-                 watch.message_bytes("reduce_scatter_tensor", (part, whole), {}),
-                 watch.message_bytes("all_gather", ([part, part], part), {}),
-                 watch.message_bytes("broadcast", (), {"tensor": whole, "src": 0})]
+        sizes = [watch.message("all_reduce", (whole,), {}),
+                 watch.message("all_gather_into_tensor", (whole, part), {}),
+                 watch.message("reduce_scatter_tensor", (part, whole), {}),
+                 watch.message("all_gather", ([part, part], part), {}),
+                 watch.message("broadcast", (), {"tensor": whole, "src": 0})]
 
-        self.assertEqual(sizes, [32] * 5)
+        self.assertEqual(sizes, [("fp32", 8, 32)] * 5)
+        self.assertEqual(watch.message("all_reduce", (self.tensor(3, 1, "torch.uint8"),), {}), ("int8", 3, 3))
 
     def test_a_collective_inside_another_is_not_counted_and_the_backend_is_restored(self):
         class Backend:
@@ -192,7 +198,7 @@ class Watching(unittest.TestCase):
             backend.all_gather_coalesced([self.tensor(3), self.tensor(5)], [])
         backend.all_reduce(self.tensor(9))
 
-        self.assertEqual(counted.sums, {"all_reduce": [1, 8], "all_gather": [1, 32]})
+        self.assertEqual(counted.sums, {"all_reduce fp32": [1, 2, 8], "all_gather fp32": [1, 8, 32]})
 
     def test_a_peak_counts_what_was_there_before_the_mark(self):
         self.assertEqual(watch.peak_after([(1, 10), (2, 90), (3, -90), (5, 4), (6, -4), (7, 3)], 4), 14)
