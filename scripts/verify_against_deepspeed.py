@@ -15,14 +15,13 @@ is wrong, but the run cannot tell all of it: the report says what would be neede
 """
 import argparse
 import datetime
-import importlib.util
 import json
 import pathlib
 import sys
 
 from calibration.processors import processor
 from calibration.terminal import shown
-from verify import choice, findings, judge, launch, models, plot, report, schedule, tuned
+from verify import choice, findings, judge, launch, models, plot, report, schedule, share, tuned
 
 EXIT_CODES = {findings.GOOD: 0, findings.WRONG: 1, findings.CANNOT_TELL: 3}
 CHECK_SHARE_OF_INITIALISATION = 1  # a check's profiler and engine, in visits
@@ -41,6 +40,9 @@ def parse(arguments):
     parser.add_argument("--results", type=pathlib.Path, help="default: the results_dir of CONFIG.json")
     parser.add_argument("--runs", type=pathlib.Path, metavar="FOLDER",
                         help="judges those of an earlier verdict's folder beside the present results, and runs none")
+    parser.add_argument("--share", type=pathlib.Path, metavar="FILE",
+                        help="writes versions, machine, profile, verdict, runs and journal into one JSON file that can be "
+                             "sent: without names of hosts and users, addresses and paths")
     parser.add_argument("--output", type=pathlib.Path, help="default: RESULTS/verify")
     options = parser.parse_args(arguments)
     for name, least in (("configs", 2), ("steps", 1), ("passes", 2), ("loss_steps", 8), ("reference_every", 1)):
@@ -129,9 +131,19 @@ def earlier(options, config, results):
 def run(options, config, results, output, start):
     """(chosen, baselines, events, failed) of new runs, whose records go to the output folder."""
     chosen = choice.choose(results.configurations, results.pick, options.configs, tuned.metric_of(config))
+    if any("lora" in each.settings["model"] for each in chosen) and not tuned.is_installed("peft"):
+        raise tuned.InputFault("dstune.lora needs peft (pip install peft)")
     baselines, extra = baselines_of(chosen, results.configurations)
     plan = plan_of(options, config, results, chosen, extra)
     return chosen, baselines, *launch.run(plan, output, start)
+
+
+def named_paths(options, config):
+    """Paths that the user gave, which may look like anything."""
+    model = config.get("dstune", {}).get("model")
+    given = [options.config, options.config.name, options.results, options.runs, options.output, options.share,
+             model if isinstance(model, str) and models.preset(model) is None else None]
+    return [each for each in given if each]
 
 
 def verify(options, start=launch.torchrun):
@@ -150,8 +162,10 @@ def verify(options, start=launch.torchrun):
     about = about_of(options, results, chosen, events, metric)
     text = report.markdown(rows, result, about, found)
     (output / "verdict.md").write_text(text, encoding="utf-8")
-    (output / "verdict.json").write_text(json.dumps(report.as_json(rows, result, about, found), indent=1) + "\n",
-                                         encoding="utf-8")
+    verdict = report.as_json(rows, result, about, found)
+    (output / "verdict.json").write_text(json.dumps(verdict, indent=1) + "\n", encoding="utf-8")
+    if options.share:
+        share.write(options.share, folder, options.runs or output, verdict, named_paths(options, config))
     drawn = f", {plot.write(output, rows, options.config.name).name}" if rows else ""
     print(shown(f"also in {output}: verdict.md, verdict.json{drawn}"), file=sys.stderr)
     return text, findings.verdict_of(found)
@@ -159,7 +173,7 @@ def verify(options, start=launch.torchrun):
 
 def main():
     options = parse(sys.argv[1:])
-    missing = [name for name in ("torch", "transformers", "deepspeed") if importlib.util.find_spec(name) is None]
+    missing = [name for name in ("torch", "transformers", "deepspeed") if not tuned.is_installed(name)]
     try:
         if missing and not options.runs:
             raise tuned.InputFault(f"needs {', '.join(missing)} (pip install torch transformers deepspeed)")

@@ -5,6 +5,7 @@ import pathlib
 from verify.tuned import InputFault, read_configuration
 
 PUBLISHED = pathlib.Path(__file__).resolve().parent.parent / "published_configs"
+ATTENTION = {None: None, "eager": "eager", "flash": "flash_attention_2"}
 NOT_CONFIG = ("auto_class", "architectures", "transformers_version", "torch_dtype")
 # Of ModelSpec: what says that a config.json is another model's, in the words of the families.
 SIZES = {"vocab_size": ("vocab_size",), "n_embd": ("hidden_size", "n_embd", "d_model", "dim"),
@@ -58,9 +59,11 @@ def with_dropout_of(model, spec):
 
 
 def make(transformers, model, task, attention):
-    """A fresh model with random weights in fp32, as AutoModel makes it."""
+    """A fresh model with random weights in fp32, as AutoModel makes it; attention None is transformers' own choice. T5
+    ties its head whatever the file says, and from_pretrained() unties what differs in the checkpoint: so it does where
+    the file says that it is not tied."""
     model = dict(model)
-    off = model.pop("no_dropout", ())
+    off, is_tied = model.pop("no_dropout", ()), model.get("tie_word_embeddings", True)
     config = transformers.AutoConfig.for_model(model.pop("model_type"), **model)
     for name in off:
         if getattr(config, name, None):
@@ -70,7 +73,11 @@ def make(transformers, model, task, attention):
     kind = {"masked_lm": "MaskedLM", "sequence_classification": "SequenceClassification",
             "seq2seq_lm": "Seq2SeqLM"}.get(task, "CausalLM")
     auto_class = getattr(transformers, f"AutoModelFor{kind}")
-    return auto_class.from_config(config, attn_implementation=attention).train()
+    made = auto_class.from_config(config, attn_implementation=ATTENTION[attention])
+    if task == "seq2seq_lm" and not is_tied:
+        head = made.get_output_embeddings()
+        head.weight = type(head.weight)(head.weight.detach().clone())
+    return made
 
 
 def decays(transformers, torch, model):
@@ -83,7 +90,7 @@ def decays(transformers, torch, model):
 def trainers_optimizer(transformers, torch, model):
     """Of a file without an optimizer section: the Trainer's AdamW with its two groups."""
     names = decays(transformers, torch, model)
-    parameters = list(model.named_parameters())
+    parameters = [(name, each) for name, each in model.named_parameters() if each.requires_grad]
     groups = [{"params": [each for name, each in parameters if name in names], "weight_decay": 0.0},
               {"params": [each for name, each in parameters if name not in names], "weight_decay": 0.0}]
-    return torch.optim.AdamW(groups, lr=5e-5)
+    return torch.optim.AdamW([group for group in groups if group["params"]], lr=5e-5)

@@ -1,16 +1,19 @@
 """One rank of the real DeepSpeed."""
 import gc
-import importlib
+import importlib.metadata
+import importlib.util
+import math
 import os
 import statistics
+import subprocess
 import time
 
-from verify import batches, models, watch
+from verify import batches, fine_tuning, lengths, models, watch
 from verify.schedule import CHECK
 
 WARM_UP = 2      # steps of a visit before those that are timed
 WATCHED_STEP = 2  # from 0: the first that is like all later ones (stage 3 records the first)
-PAUSE_S = 0.003
+LOSS_CYCLE = 4   # after so many steps of a check its data come again, so that it shows whether losses fall
 
 
 class Bench:
@@ -26,12 +29,18 @@ class Bench:
         self.device = self.accelerator.current_device_name()
         # Stage 3 replaces it for the whole process, in which the other stages run as well.
         self.linear = self.torch.nn.functional.linear
+        self.counts = None  # not yet known
 
     def about(self):
-        return dict(torch=self.torch.__version__, deepspeed=self.deepspeed.__version__,
+        return dict(**self.libraries(), torch=self.torch.__version__, deepspeed=self.deepspeed.__version__,
                     transformers=self.transformers.__version__, ranks=self.ranks,
                     device=self.accelerator.device_name(), backend=self.torch.distributed.get_backend(),
                     threads_per_rank=self.torch.get_num_threads())
+
+    def libraries(self):
+        """Versions of what some configurations need beside."""
+        return {name: importlib.metadata.version(name) for name in ("peft", "trl", "liger_kernel", "accelerate")
+                if importlib.util.find_spec(name)}
 
     def close(self):
         self.torch.distributed.destroy_process_group()
@@ -49,8 +58,7 @@ class Bench:
     def visit(self, kind, configuration):
         """A fresh engine, trained for some steps: {"step_s": ...}, or what a check has of it."""
         self.clear()
-        steps = self.plan["loss_steps"] if kind == CHECK else WARM_UP + self.plan["steps"]
-        data = self.data_of(configuration, steps)
+        data = self.data_of(configuration, self.numbers_of(kind, configuration))
         memory = self.memory() if kind == CHECK else None
         if memory:
             memory.start()
@@ -67,22 +75,33 @@ class Bench:
     def clear(self):
         gc.collect()
         self.torch.nn.functional.linear = self.linear
+        fine_tuning.undo(self.torch)
         self.accelerator.empty_cache()
 
     def memory(self):
-        return watch.CpuMemory(self.torch) if self.device == "cpu" else watch.DeviceMemory(self.accelerator)
+        if self.device != "cpu":
+            return watch.DeviceMemory(self.accelerator)
+        if self.counts is None:
+            try:
+                self.counts = watch.CountedMemory(self.torch)
+            except (OSError, subprocess.CalledProcessError):
+                self.counts = False  # no compiler: peaks stay unknown
+        return self.counts
 
     def engine(self, configuration):
         self.torch.manual_seed(self.plan["seed"])
         settings = configuration["settings"]
         spec = settings["model"]
         model = models.make(self.transformers, models.with_dropout_of(self.plan["model"], spec),
-                            spec.get("task", "causal_lm"), settings.get("attention", "sdpa"))
+                            spec.get("task", "causal_lm"), settings.get("attention"))
+        model = fine_tuning.prepare(model, configuration, self.torch, self.deepspeed)
         self.check_parameters(model)
-        config, optimizer = configuration["ds_config"], None
+        config = {key: value for key, value in configuration["ds_config"].items() if key != "dstune"}
+        trained, optimizer = [each for each in model.parameters() if each.requires_grad], None
         if "optimizer" not in config:
             optimizer = models.trainers_optimizer(self.transformers, self.torch, model)
-        engine, *_ = self.deepspeed.initialize(model=model, optimizer=optimizer, config=config)
+        engine, *_ = self.deepspeed.initialize(model=model, optimizer=optimizer, config=config,
+                                               model_parameters=None if optimizer else trained)
         return engine
 
     def check_parameters(self, model):
@@ -90,60 +109,96 @@ class Bench:
         if tuned is not None and count != tuned:
             raise ValueError(f"the model has {count} parameters, the tuned one {tuned}")
 
-    def data_of(self, configuration, steps):
+    def numbers_of(self, kind, configuration):
+        """Of the steps' data; where lengths vary those below zero are the longest, as in warm-up and where memory is
+        watched."""
+        if kind == CHECK:
+            cycle = [-1 if step == WATCHED_STEP else step for step in range(LOSS_CYCLE)]
+            return [cycle[step % LOSS_CYCLE] for step in range(self.plan["loss_steps"])]
+        least = lengths.LEAST_STEPS if "lengths" in configuration["settings"] else 1
+        return list(range(-WARM_UP, max(self.plan["steps"], least)))
+
+    def data_of(self, configuration, numbers):
         """Micro-steps by step, made before anything is timed."""
+        accumulation = configuration["ds_config"].get("gradient_accumulation_steps", 1)
+        config = self.transformers.AutoConfig.for_model(**self.plan["model"])
+        made = {step: [self.micro_step(configuration, config, step, micro_step) for micro_step in range(accumulation)]
+                for step in dict.fromkeys(numbers)}
+        return [made[step] for step in numbers]
+
+    def micro_step(self, configuration, config, step, micro_step):
         settings, ds_config = configuration["settings"], configuration["ds_config"]
-        spec, model = settings["model"], self.plan["model"]
-        shape = (ds_config["train_micro_batch_size_per_gpu"], settings["sequence_length"],
-                 spec.get("target_length", 0))
-        config = self.transformers.AutoConfig.for_model(**model)
-        # What a check trains on comes again, so that losses tell whether they fall.
-        return [[self.batch(batches.micro_step(config, spec.get("task", "causal_lm"), shape, seed))
-                 for seed in (batches.seed_of_micro_step(self.plan["seed"], self.rank, self.ranks, step, micro_step)
-                              for micro_step in range(ds_config.get("gradient_accumulation_steps", 1)))]
-                for step in range(steps)]
+        spec, rows = settings["model"], ds_config["train_micro_batch_size_per_gpu"]
+        task, width, varying = spec.get("task", "causal_lm"), settings["sequence_length"], settings.get("lengths")
+        if varying and step < 0:
+            tokens_of_rows, width = lengths.longest(varying, rows)
+        elif varying:
+            accumulation = ds_config.get("gradient_accumulation_steps", 1)
+            first = ((step * accumulation + micro_step) * self.ranks + self.rank) * rows
+            tokens_of_rows, width = lengths.drawn(varying, settings["seed"], first, rows)
+        seed = batches.seed_of_micro_step(self.plan["seed"], self.rank, self.ranks, step + WARM_UP, micro_step)
+        tokens, labels = batches.micro_step(config, task, (rows, width, spec.get("target_length", 0)), seed)
+        if not varying:
+            return self.tensors({"input_ids": tokens, "labels": labels})
+        return self.tensors(lengths.padded(tokens, labels, tokens_of_rows, getattr(config, "pad_token_id", None)))
 
-    def batch(self, rows):
-        return dict(zip(("input_ids", "labels"), (self.torch.tensor(each, device=self.device) for each in rows)))
+    def tensors(self, rows):
+        return {name: self.torch.tensor(each, device=self.device) for name, each in rows.items()}
 
-    def step(self, engine, micro_steps, keep_logits):
-        """The mean loss of the micro-steps on this rank, still on the device."""
-        losses, output = [], None
+    def step(self, engine, micro_steps, settings, norms=None):
+        """The mean loss of the micro-steps on this rank, still on the device; norms gets that of the gradients."""
+        losses, output, whole = [], None, None
+        options = fine_tuning.options_of_forward(settings.get("loss"))
         for inputs in micro_steps:
-            output = engine(**inputs)
+            output = engine(**inputs, **options)
             loss = output.loss
-            if not keep_logits:
+            if not settings.get("keep_logits", False):
                 output = None
             engine.backward(loss)
+            if norms is not None and engine.is_gradient_accumulation_boundary():
+                whole = self.norm_of_whole_gradients(engine)
             engine.step()
             losses.append(loss.detach())
             loss = None
+        if norms is not None:
+            norm = engine.get_global_grad_norm()
+            norms.append(usable(whole if norm is None else float(norm)))
         return self.torch.stack(losses).float().mean()
 
+    def norm_of_whole_gradients(self, engine):
+        """Before they are clipped, where each rank has all of them (stage 0 in fp32, of which DeepSpeed tells none)."""
+        squares = [float(each.grad.float().norm()) ** 2 for each in engine.module.parameters() if each.grad is not None]
+        return math.sqrt(sum(squares)) if squares and engine.zero_optimization_stage() == 0 else None
+
     def times(self, engine, data, configuration):
-        """Median seconds of a step of the slowest rank, of the timed ones."""
-        keep_logits, seconds = configuration["settings"].get("keep_logits", False), []
+        """Seconds of a step of the slowest rank: the median of those timed, or their mean where lengths vary."""
+        settings, seconds = configuration["settings"], []
         for micro_steps in data:
             self.accelerator.synchronize()
             begin = time.perf_counter()
-            self.step(engine, micro_steps, keep_logits)
+            self.step(engine, micro_steps, settings)
             self.accelerator.synchronize()
             seconds.append(time.perf_counter() - begin)
         slowest = [max(each) for each in zip(*self.of_all_ranks(seconds[WARM_UP:]))]
-        return statistics.median(slowest)
+        return (statistics.fmean if "lengths" in settings else statistics.median)(slowest)
 
     def check(self, engine, data, configuration, memory):
-        keep_logits = configuration["settings"].get("keep_logits", False)
-        losses = []
-        pause_s = PAUSE_S if self.device == "cpu" else 0.0
-        with watch.CollectiveSums(self.deepspeed.comm.comm.cdb, pause_s) as counted:
+        settings, losses, norms = configuration["settings"], [], []
+        with watch.CollectiveSums(self.deepspeed.comm.comm.cdb) as counted:
             for micro_steps in data[:WATCHED_STEP]:
-                losses.append(self.step(engine, micro_steps, keep_logits))
+                losses.append(self.step(engine, micro_steps, settings))
+            gc.collect()  # peaks are of steps before which it has run (docs/memory.md)
             counted.sums.clear()
-            memory.mark()
-            losses.append(self.step(engine, data[WATCHED_STEP], keep_logits))
-        peak = memory.stop()
-        losses += [self.step(engine, micro_steps, keep_logits) for micro_steps in data[WATCHED_STEP + 1:]]
+            if memory:
+                memory.mark()
+            losses.append(self.step(engine, data[WATCHED_STEP], settings))
+        peak = memory.stop() if memory else None
+        losses += [self.step(engine, micro_steps, settings, norms) for micro_steps in data[WATCHED_STEP + 1:]]
         by_rank = self.of_all_ranks(([float(loss) for loss in losses], peak))
-        return {"losses": [statistics.fmean(step) for step in zip(*(each for each, _ in by_rank))],
-                "peak_bytes": max(each for _, each in by_rank), "collectives": counted.sums}
+        return {"losses": [statistics.fmean(step) for step in zip(*(each for each, _ in by_rank))], "norms": norms,
+                "loss_cycle": LOSS_CYCLE, "peak_bytes": None if peak is None else max(each for _, each in by_rank), "collectives": counted.sums}
+
+
+def usable(norm):
+    """None for what DeepSpeed says of gradients that overflowed."""
+    return norm if norm is not None and math.isfinite(norm) and norm >= 0 else None

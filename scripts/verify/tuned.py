@@ -1,5 +1,6 @@
 """What a tuning left in its results_dir, as far as a verdict needs it (docs/results.md)."""
 import dataclasses
+import importlib.util
 import json
 import pathlib
 import statistics
@@ -7,8 +8,9 @@ import statistics
 from calibration import commented_json
 
 METRICS = ("throughput", "latency", "flops", "tokens")
-# Settings of an experiment that the runs in DeepSpeed cannot be given.
-NOT_RUN = ("lengths", "loss", "share_gpu")
+KEYS_OF_DSTUNE = {"activation_checkpointing", "sequence_length"}  # of an experiment's JSON, which can be run
+# By loss: (the library that makes it, whether a GPU alone runs it). TRL 1.7 to 1.14 made "chunked" in its trainer only.
+LIBRARIES = {"tiled": ("trl", False), "fused": ("liger_kernel", True)}
 TASKS = ("causal_lm", "masked_lm", "sequence_classification", "seq2seq_lm")
 
 
@@ -43,7 +45,7 @@ class Configuration:
     ds_config: dict
     settings: dict
     ranks: int
-    step_s: float          # median of the medians of all its measurements
+    step_s: float          # median of all its measurements
     noise_percent: float   # of the first
     peak_bytes: int
     collectives: dict      # "kind type": [calls, elements, bytes of the full messages]
@@ -90,12 +92,18 @@ def sums_by_kind(collectives):
     return sums
 
 
+def step_time_of(outcome):
+    """Seconds: the median, or the mean where lengths vary, and steps with them."""
+    varying = outcome.get("varying_steps")
+    return varying["mean_step_time_s"] if varying else outcome["step_time_s"]["median"]
+
+
 def configuration_of(records):
     first = records[0]["experiment"]
     outcomes = [record["outcome"] for record in records]
     return Configuration(
         name=first["name"], ds_config=first["ds_config"], settings=first["settings"], ranks=first["ranks"],
-        step_s=statistics.median(outcome["step_time_s"]["median"] for outcome in outcomes),
+        step_s=statistics.median(step_time_of(outcome) for outcome in outcomes),
         noise_percent=outcomes[0]["noise_percent"], peak_bytes=outcomes[0]["peak_memory_bytes"],
         collectives=sums_by_kind(outcomes[0]["ledger"]["collectives"]),
         memory_limit=first["settings"].get("memory_limit_bytes"))
@@ -122,22 +130,33 @@ def configurations_of(text):
     return [configuration_of(records) for records in groups.values()]
 
 
-def why_not(configuration):
-    """What of it the runs in DeepSpeed cannot be given, or None."""
+def is_installed(library):
+    return importlib.util.find_spec(library) is not None
+
+
+def why_not(configuration, installed=is_installed):
+    """What of it the runs in DeepSpeed cannot be given, or None. installed(library) is whether Python finds it."""
     settings, model = configuration.settings, configuration.settings["model"]
-    for key in NOT_RUN:
-        if key in settings:
-            return f"dstune.{key}"
-    if settings.get("attention", "sdpa") not in ("sdpa", "eager"):
-        return f"attention {settings['attention']}"
-    if model.get("task", "causal_lm") not in TASKS:
-        return f"task {model['task']}"
+    on_gpu = settings["backend"] == "cuda"
     if settings["backend"] not in ("cpu", "cuda"):
         return f"backend {settings['backend']}, which has no time of its own"
-    if "dstune" in configuration.ds_config:
-        return "activation checkpointing"
-    fine_tuning = sorted({"lora", "trainable", "expert_imbalance"} & set(model))
-    return fine_tuning[0] if fine_tuning else None
+    if "share_gpu" in settings:
+        return "dstune.share_gpu, several ranks on a GPU"
+    if settings.get("attention") == "flash" and not (on_gpu and installed("flash_attn")):
+        return "attention flash, which needs a GPU and flash_attn"
+    if settings.get("lengths", {}).get("packed"):
+        return "packed batches"
+    library, needs_gpu = LIBRARIES.get(settings.get("loss"), (None, False))
+    if settings.get("loss") == "chunked":
+        return "loss chunked, which is a part of TRL's trainer"
+    if library and not (installed(library) and (on_gpu or not needs_gpu)):
+        return f"loss {settings['loss']}, which needs {library}{' and a GPU' * needs_gpu}"
+    if model.get("task", "causal_lm") not in TASKS:
+        return f"task {model['task']}"
+    if "expert_imbalance" in model:
+        return "dstune.expert_imbalance, which transformers' routers do not follow"
+    others = sorted(set(configuration.ds_config.get("dstune", {})) - KEYS_OF_DSTUNE)
+    return f"dstune.{others[0]}" if others else None
 
 
 @dataclasses.dataclass

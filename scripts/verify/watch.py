@@ -1,13 +1,10 @@
 """What one optimizer step sends, and what it needs of memory."""
-import time
+from count_allocations import AllocationCounter
 
 KINDS = {"all_reduce": "all_reduce", "all_reduce_coalesced": "all_reduce", "inference_all_reduce": "all_reduce",
          "reduce": "reduce", "reduce_scatter": "reduce_scatter", "reduce_scatter_tensor": "reduce_scatter",
          "all_gather": "all_gather", "all_gather_into_tensor": "all_gather", "all_gather_coalesced": "all_gather",
          "broadcast": "broadcast", "all_to_all": "all_to_all", "all_to_all_single": "all_to_all"}
-MARK = "the watched step begins"
-
-
 DTYPES = {"float32": "fp32", "bfloat16": "bf16", "float16": "fp16", "float64": "fp64", "uint8": "int8", "bool": "int8"}
 
 
@@ -23,14 +20,10 @@ def message(name, arguments, options):
 
 
 class CollectiveSums:
-    """Counts calls, elements and bytes by kind and type of DeepSpeed's communication backend while it is active.
+    """Counts calls, elements and bytes by kind and type of DeepSpeed's communication backend while it is active."""
 
-    pause_s: after each call. A thread of gloo's may be the last to hold a message, and what it frees the profiler of
-    memory does not see.
-    """
-
-    def __init__(self, backend, pause_s=0.0):
-        self.backend, self.pause_s = backend, pause_s
+    def __init__(self, backend):
+        self.backend = backend
         self.sums, self.originals, self.inside = {}, {}, False
 
     def __enter__(self):
@@ -53,7 +46,6 @@ class CollectiveSums:
                 return original(*arguments, **options)
             finally:
                 self.inside = False
-                time.sleep(self.pause_s)
         return call
 
     def __exit__(self, *_):
@@ -61,38 +53,26 @@ class CollectiveSums:
             delattr(self.backend, name)
 
 
-def peak_after(changes, mark):
-    """The most live bytes from `mark` on, of (time, bytes allocated or freed)."""
-    live = most = 0
-    marked = False
-    for time, change in sorted(changes):
-        if not marked and time > mark:
-            marked, most = True, live
-        live += change
-        if marked:
-            most = max(most, live)
-    return most
-
-
-class CpuMemory:
-    """torch's CPU allocator has no statistics: its events are summed up, from before the model is made."""
+class CountedMemory:
+    """torch's CPU allocator has no statistics: one that counts takes its place, compiled here (count_allocations.cpp).
+    One for a process."""
+    COPY = ("all_reduce", "reduce", "reduce_scatter_tensor", "all_gather_into_tensor", "broadcast")
 
     def __init__(self, torch):
-        self.torch = torch
-        self.profiler = torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU], profile_memory=True)
+        self.counter = AllocationCounter(torch)
+        for name in self.COPY:  # gloo takes memory of its own in these, where NCCL works in place
+            self.counter.leave_out(torch.distributed, name)
+        self.counter.begin()
 
     def start(self):
-        self.profiler.__enter__()
+        self.counter.take_peak()
+        self.before = self.counter.take_peak()
 
     def mark(self):
-        with self.torch.profiler.record_function(MARK):
-            pass
+        self.counter.take_peak()
 
     def stop(self):
-        self.profiler.__exit__(None, None, None)
-        events = self.profiler.profiler.kineto_results.events()
-        changes = [(event.start_ns(), event.nbytes()) for event in events if event.name() == "[memory]"]
-        return peak_after(changes, next(event.start_ns() for event in events if event.name() == MARK))
+        return self.counter.take_peak() - self.before
 
 
 class DeviceMemory:

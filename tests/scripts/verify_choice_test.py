@@ -8,7 +8,7 @@ import unittest
 from verify_support import SPEC, configurations, grid, journal, record
 
 from calibration import commented_json
-from verify import batches, choice, models, tuned, watch
+from verify import batches, choice, fine_tuning, lengths, models, tuned, watch
 from verify.schedule import CHECK, REFERENCE, TIME, WARM, Schedule
 
 
@@ -49,10 +49,26 @@ class Results(unittest.TestCase):
 
     def test_what_cannot_be_run_is_told_by_its_name(self):
         lines = [record("a", 1.0, loss="fused"), record("b", 1.0, attention="flash"), record("c", 1.0, backend="sim"),
-                 record("d", 1.0, model=dict(SPEC, lora={})), record("e", 1.0, attention="eager", keep_logits=True)]
+                 record("d", 1.0, loss="chunked"), record("e", 1.0, lengths={"packed": True}),
+                 record("f", 1.0, model=dict(SPEC, expert_imbalance=1.0))]
 
-        self.assertEqual([tuned.why_not(each) for each in configurations(lines)],
-                         ["dstune.loss", "attention flash", "backend sim, which has no time of its own", "lora", None])
+        self.assertEqual([tuned.why_not(each, lambda _: False) for each in configurations(lines)],
+                         ["loss fused, which needs liger_kernel and a GPU",
+                          "attention flash, which needs a GPU and flash_attn", "backend sim, which has no time of its own",
+                          "loss chunked, which is a part of TRL's trainer", "packed batches",
+                          "dstune.expert_imbalance, which transformers' routers do not follow"])
+
+    def test_what_people_train_can_be_run(self):
+        lines = [record("a", 1.0, attention="eager", keep_logits=True), record("b", 1.0, lengths={"law": "uniform"}),
+                 record("c", 1.0, model=dict(SPEC, lora={}, trainable=["h.1.*"])), record("d", 1.0, loss="tiled"),
+                 record("e", 1.0, backend="cuda", loss="fused", attention="flash"), record("f", 1.0)]
+        lines[-1]["experiment"]["ds_config"]["dstune"] = {"activation_checkpointing": "every_2_layers"}
+
+        self.assertEqual([tuned.why_not(each, lambda _: True) for each in configurations(lines)], [None] * 6)
+
+    def test_steps_whose_lengths_vary_have_a_mean(self):
+        self.assertEqual(tuned.step_time_of({"step_time_s": {"median": 1.0}, "varying_steps": {"mean_step_time_s": 2.0}}),
+                         2.0)
 
 
 class Choice(unittest.TestCase):
@@ -168,6 +184,50 @@ class Models(unittest.TestCase):
         self.assertEqual(len(seeds), 24)
 
 
+class FineTuning(unittest.TestCase):
+    def test_a_way_of_checkpointing_is_read_as_experiments_have_it(self):
+        forms = [False, True, "every_2_layers", "every_1_layers_reentrant", "groups_of_4_layers",
+                 "groups_of_1_layers_by_deepspeed"]
+
+        ways = [fine_tuning.way_of({"dstune": {"activation_checkpointing": form}}) for form in forms]
+
+        self.assertEqual(ways, [None, ("every", 1, ""), ("every", 2, ""), ("every", 1, "_reentrant"),
+                                ("groups_of", 4, ""), ("groups_of", 1, "_by_deepspeed")])
+        self.assertIsNone(fine_tuning.way_of({}))
+        with self.assertRaisesRegex(ValueError, "by_magic is not known"):
+            fine_tuning.way_of({"dstune": {"activation_checkpointing": "by_magic"}})
+
+    def test_adapters_are_those_of_the_model_spec(self):
+        lora = {"r": 8, "lora_alpha": 16.0, "target_modules": ["q_proj"], "exclude_modules": [], "bias": "none"}
+
+        self.assertEqual(fine_tuning.lora_options(lora), {"r": 8, "lora_alpha": 16.0, "target_modules": ["q_proj"],
+                                                          "bias": "none"})
+
+
+class Lengths(unittest.TestCase):
+    def test_the_longest_rows_are_those_that_the_program_warms_up_with(self):
+        settings = {"law": "histogram", "least": 3, "most": 61, "counts": [[3, 1], [17, 4], [61, 2]],
+                    "pad_to_multiple_of": 8}
+
+        self.assertEqual(lengths.longest(settings, 3), ([61, 61, 17], 64))
+        self.assertEqual(lengths.longest({"law": "uniform", "least": 2, "most": 9}, 2), ([9, 8], 9))
+
+    def test_drawn_lengths_are_the_programs(self):
+        path = pathlib.Path(models.PUBLISHED.parent.parent) / "tests" / "data" / "lengths" / "batches.json"
+        row = json.loads(path.read_text(encoding="utf-8"))[0]
+
+        drawn, width = lengths.drawn(row["settings"], row["seed"], 4, 4)
+
+        self.assertEqual(drawn, row["lengths"][4:8])
+        self.assertEqual(width, max(drawn))
+
+    def test_rows_are_padded_on_the_right(self):
+        rows = lengths.padded([[5, 6, 7], [8, 9, 5]], [[5, 6, 7], [8, 9, 5]], [3, 1], 0)
+
+        self.assertEqual(rows, {"input_ids": [[5, 6, 7], [8, 0, 0]], "labels": [[5, 6, 7], [8, -100, -100]],
+                                "attention_mask": [[1, 1, 1], [1, 0, 0]]})
+
+
 class Watching(unittest.TestCase):
     def tensor(self, count, size=4, dtype="torch.float32"):
         return types.SimpleNamespace(numel=lambda: count, element_size=lambda: size, dtype=dtype)
@@ -199,10 +259,6 @@ class Watching(unittest.TestCase):
         backend.all_reduce(self.tensor(9))
 
         self.assertEqual(counted.sums, {"all_reduce fp32": [1, 2, 8], "all_gather fp32": [1, 8, 32]})
-
-    def test_a_peak_counts_what_was_there_before_the_mark(self):
-        self.assertEqual(watch.peak_after([(1, 10), (2, 90), (3, -90), (5, 4), (6, -4), (7, 3)], 4), 14)
-        self.assertEqual(watch.peak_after([(1, 10), (3, -5)], 2), 10)
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 import unittest
+from unittest import mock
 
 from verify_support import CHECK_RESULT, configurations, grid, journal
 
@@ -101,6 +102,30 @@ class EndToEnd(unittest.TestCase):
         for each in kept["configurations"]:
             self.assertAlmostEqual(each["ratio"], 0.95)
         self.assertEqual(len(list((self.results / "verify").glob("verdict.*g"))), 1)
+
+    def test_what_can_be_sent_has_no_path(self):
+        steps, sent = self.ours(), self.folder / "sent.json"
+
+        self.verify(fake_start(lambda config: steps[json.dumps(config)]), "--configs", "4", "--share", str(sent))
+
+        text = sent.read_text(encoding="utf-8")
+        self.assertNotIn(str(self.folder), text)
+        self.assertNotIn(self.config.name, text)
+        self.assertEqual(len(json.loads(text)["journal"]), len(grid()))
+
+    def test_codes_tell_the_three_verdicts(self):
+        for changed, code in ((1.0, 0), (3.0, 1), (None, 3)):
+            steps = self.ours()
+            steps[json.dumps(grid()[0]["experiment"]["ds_config"])] *= changed or 1.0
+            arguments = ["verify", str(self.config), "--configs", "20" if changed else "2"]
+            start = fake_start(lambda config: steps[json.dumps(config)])
+
+            with mock.patch.object(program.launch.run, "__defaults__", (start,)), \
+                    mock.patch.object(program.tuned, "is_installed", lambda _: True), \
+                    mock.patch.object(program.verify, "__defaults__", (start,)), \
+                    mock.patch.object(sys, "argv", arguments), contextlib.redirect_stderr(io.StringIO()), \
+                    contextlib.redirect_stdout(io.StringIO()):
+                self.assertEqual(program.main(), code)
 
     def test_earlier_runs_are_judged_beside_other_results(self):
         steps = self.ours()

@@ -1,0 +1,123 @@
+"""One file to send: what a verdict stands on, without names of hosts and users, addresses and paths."""
+import getpass
+import json
+import os
+import pathlib
+import re
+import socket
+
+from calibration.processors import processor
+from verify.launch import read_events
+
+HOST_KEYS = ("host", "hosts", "hostname", "node", "nodes")
+HOSTS_IN_TEXT = re.compile(r"\b(?:rank \d+ on|host|node) ([A-Za-z][\w.-]*)")
+USERS_IN_TEXT = re.compile(r"/(?:home|Users)/([^/\s\"']+)|\b([\w.-]+)@[\w-]+")
+PATH = re.compile(r"(?<![\w.~/<-])(?:~[\w.-]*|\.{1,2})?(?:/[\w.@+~=,-]+)+/?"         # /a/b, ~/a, ../a
+                  r"|(?<![\w/])[\w.@+-]+(?:/[\w.@+-]+)+\.(?:jsonl?|csv|py|sh|txt|ya?ml|log|so)\b")  # a/b.json
+ADDRESS = re.compile(r"(?<![\w.])\d{1,3}(?:\.\d{1,3}){3}(?!\w|\.\d)|\b(?:[0-9a-f]{1,4}:){4,7}[0-9a-f]{1,4}\b")
+SERIAL = re.compile(r"\bGPU-[0-9a-f-]{8,}")
+OF_RECORDS = ("type", "at_s", "identity", "experiment", "outcome", "ranks", "started_s", "finished_s")
+WORDS = {"localhost", "name", "names", "of", "is", "was", "and", "has", "with", "overhead"}  # no host's: HOSTS_IN_TEXT
+
+
+def values_of(tree):
+    """All (key, text) of it; the texts of a list have its key, and a key is a text of none."""
+    if isinstance(tree, dict):
+        for key, value in tree.items():
+            yield None, key
+            for inner, text in values_of(value):
+                yield inner or key, text
+    elif isinstance(tree, list):
+        for value in tree:
+            yield from values_of(value)
+    elif isinstance(tree, str):
+        yield None, tree
+
+
+def hosts_of(tree):
+    found = set()
+    for key, text in values_of(tree):
+        if key in HOST_KEYS:
+            found.add(text)
+        found.update(each for each in HOSTS_IN_TEXT.findall(text) if each not in WORDS)
+    return {part for host in found for part in (host, host.split(".")[0])}
+
+
+def users_of(tree):
+    return {user for _, text in values_of(tree) for found in USERS_IN_TEXT.findall(text) for user in found if user}
+
+
+def of_this_machine():
+    """(hosts, users, folders)"""
+    host, home = socket.gethostname(), str(pathlib.Path.home())
+    try:
+        users = {getpass.getuser()}
+    except (KeyError, OSError):
+        users = set()
+    return {host, host.split(".")[0]}, users | {pathlib.Path(home).name}, {home, os.getcwd()}
+
+
+class Cleaner:
+    def __init__(self, tree, paths, machine=None):
+        """paths: those that are known, which may have spaces."""
+        hosts, users, folders = machine or of_this_machine()
+        self.paths = sorted({str(each) for each in (*paths, *folders)} - {"", ".", "/"}, key=len, reverse=True)
+        self.names = [(name, word) for names, word in ((hosts | hosts_of(tree), "HOST"), (users | users_of(tree), "USER"))
+                      for name in sorted(names - {""}, key=len, reverse=True)]
+        self.sections = {key for _, key in values_of(tree) if key and "/" not in key}
+
+    def text(self, text):
+        if self.is_pointer(text):
+            return text
+        if re.match(r"~|\.{0,2}/", text):
+            return "PATH"
+        for path in self.paths:
+            text = re.sub(rf"(?<![\w]){re.escape(path)}(?:/[^\s:,;\"']*)?(?![\w])", "PATH", text)
+        text = PATH.sub(lambda found: found[0] if self.is_pointer(found[0]) else "PATH", text)
+        text = SERIAL.sub("GPU", ADDRESS.sub("ADDRESS", text))
+        for name, word in self.names:
+            text = re.sub(rf"(?<![A-Za-z0-9]){re.escape(name)}(?![A-Za-z0-9])", word, text)
+        return text
+
+    def is_pointer(self, text):
+        """Whether it is a JSON pointer to a key of these files, and no path."""
+        parts = text.split("/")
+        return len(parts) > 1 and not parts[0] and all(part in self.sections for part in parts[1:])
+
+    def clean(self, tree):
+        if isinstance(tree, dict):
+            return {self.text(key): self.clean(value) for key, value in tree.items()}
+        if isinstance(tree, list):
+            return [self.clean(value) for value in tree]
+        return self.text(tree) if isinstance(tree, str) else tree
+
+
+def read_json(path):
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+
+
+def bundle(results, runs, verdict):
+    """(what is sent, what tells names that must not be); of the results' folder, that of the runs and verdict.json."""
+    journal = read_events(results / "journal.jsonl")
+    plan = read_json(runs / "plan.json")
+    summary = results / "summary.txt"
+    return {
+        "made_by": "verify_against_deepspeed.py",
+        "versions": dict(verdict["about"]["versions"],
+                         dstune_mpi=sorted({record["identity"].get("program", "unknown") for record in journal
+                                            if "identity" in record})),
+        "machine": {"processor": processor(), "cores": os.cpu_count(), "tuned": sorted(
+            {str(record["identity"].get("machine")) for record in journal if "identity" in record})},
+        "profile": {"file": read_json(results / "host_overhead.json"), "used": verdict["about"]["host_overhead_s"]},
+        "verdict": verdict, "plan": plan, "runs": read_events(runs / "events.jsonl"),
+        "summary": summary.read_text(encoding="utf-8").splitlines() if summary.is_file() else [],
+        "journal": [{key: record[key] for key in OF_RECORDS if key in record} for record in journal]}, journal
+
+
+def write(path, results, runs, verdict, known_paths, machine=None):
+    tree, journal = bundle(results, runs, verdict)
+    cleaner = Cleaner([tree, journal], [*known_paths, results, runs], machine)
+    path.write_text(json.dumps(cleaner.clean(tree), indent=1) + "\n", encoding="utf-8")

@@ -1,0 +1,75 @@
+"""scripts/verify/share.py: what a shared file has, and what it must not have."""
+
+import json
+import pathlib
+import tempfile
+import unittest
+
+from verify_support import journal, record
+
+from verify import share
+
+# What tells who and where somebody is.
+SECRETS = ["gpu-box-07", "node-a13", "node-b2", "compute9", "alice", "mallory", "bob.secret", "acme", "hidden_project",
+           "my secret folder", "10.1.2.3", "fe80:0:0:0:12:34", "GPU-3b1e6f0a", "/scratch", "/opt", "private_run.json",
+           "lengths_of_acme"]
+
+
+def planted():
+    """A journal with them in its records, experiments and outcomes."""
+    lines = [record("z0", 1.0, host_overhead_s={"origin": "/home/alice/acme/host_overhead.json"}),
+             record("z3", 1.1, stage=3)]
+    lines[0]["experiment"]["ds_config"]["zero_optimization"]["offload_param"] = {"nvme_path": "/scratch/bob.secret/nvme"}
+    lines[0]["experiment"]["settings"]["model"] = dict(lines[0]["experiment"]["settings"]["model"],
+                                                       name="../hidden_project/config.json")
+    lines[1]["outcome"]["network"] = {"node-a13": "10.1.2.3", "links": ["fe80:0:0:0:12:34"]}
+    lines[1]["outcome"]["note"] = ("rank 3 on node-b2 wrote ~mallory/x and data/lengths_of_acme.csv, GPU-3b1e6f0a-aa, "
+                                   "mallory@compute9, see /opt/acme/lib.so: 3.5 GB/s")
+    lines[1]["outcome"]["hosts"] = ["node-a13", "compute9.cluster.acme"]
+    begin = {"type": "run", "identity": {"program": "dstune-mpi 0.1.0", "machine": "AMD EPYC"},
+             "process": {"host": "gpu-box-07", "launcher_folder": "/tmp/ompi.gpu-box-07.1000/pid.1"}}
+    return [begin, *lines]
+
+
+class Share(unittest.TestCase):
+    MACHINE = ({"gpu-box-07.cluster.acme", "gpu-box-07"}, {"alice"}, {"/home/alice", "/data/my secret folder"})
+
+    def shared(self):
+        with tempfile.TemporaryDirectory() as folder:
+            results = pathlib.Path(folder)
+            runs = results / "verify"
+            runs.mkdir()
+            (results / "journal.jsonl").write_text(journal(planted()), encoding="utf-8")
+            (results / "summary.txt").write_text("Note: a slow rank: rank 2 on gpu-box-07, of 10.1.2.3.\n"
+                                                 "best is /zero_optimization/stage 3 at 12.5 samples/s\n"
+                                                 "The exp result is at /data/my secret folder/run/z0.\n", encoding="utf-8")
+            (runs / "plan.json").write_text('{"model": {"_name_or_path": "/opt/acme/model"}}', encoding="utf-8")
+            (runs / "events.jsonl").write_text('{"event": "failed", "reason": "No such file: /home/bob.secret/x y"}\n',
+                                               encoding="utf-8")
+            verdict = {"about": {"versions": {"torch": "2.15.0", "transformers": "5.24.0"}, "host_overhead_s": {},
+                                 "line": "private_run.json: 2 of 2 configurations"}}
+            share.write(results / "share.json", results, runs, verdict, ["private_run.json"], self.MACHINE)
+            return (results / "share.json").read_text(encoding="utf-8"), folder
+
+    def test_no_name_and_no_path_is_left(self):
+        text, folder = self.shared()
+
+        for secret in [*SECRETS, folder, "/tmp", "/home", "/data"]:
+            with self.subTest(secret):
+                self.assertNotIn(secret.lower(), text.lower())
+
+    def test_what_a_verdict_stands_on_is(self):
+        tree = json.loads(self.shared()[0])
+
+        self.assertEqual(tree["versions"], {"torch": "2.15.0", "transformers": "5.24.0",
+                                            "dstune_mpi": ["dstune-mpi 0.1.0"]})
+        self.assertEqual(tree["machine"]["tuned"], ["AMD EPYC"])
+        self.assertEqual([each["type"] for each in tree["journal"]], ["run", "finished", "finished"])
+        self.assertEqual(tree["journal"][2]["outcome"]["step_time_s"], {"median": 1.1})
+        self.assertEqual(tree["journal"][2]["experiment"]["ds_config"]["zero_optimization"]["stage"], 3)
+        self.assertIn("best is /zero_optimization/stage 3 at 12.5 samples/s", tree["summary"])
+        self.assertIn("GB/s", tree["journal"][2]["outcome"]["note"])
+
+
+if __name__ == "__main__":
+    unittest.main()
