@@ -120,8 +120,7 @@ class EndToEnd(unittest.TestCase):
             arguments = ["verify", str(self.config), "--configs", "20" if changed else "2"]
             start = fake_start(lambda config: steps[json.dumps(config)])
 
-            with mock.patch.object(program.launch.run, "__defaults__", (start,)), \
-                    mock.patch.object(program.tuned, "is_installed", lambda _: True), \
+            with mock.patch.object(program.tuned, "is_installed", lambda _: True), \
                     mock.patch.object(program.verify, "__defaults__", (start,)), \
                     mock.patch.object(sys, "argv", arguments), contextlib.redirect_stderr(io.StringIO()), \
                     contextlib.redirect_stdout(io.StringIO()):
