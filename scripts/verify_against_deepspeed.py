@@ -6,8 +6,8 @@ r"""Holds tuned results against the real DeepSpeed on this machine: a verdict wi
 
 Takes the results of CONFIG.json, chooses configurations that matter (the pick, the best of each stage, close ones, a
 few far ones, over all batches), runs each in DeepSpeed with transformers' model on synthetic tokens, twice, in turns
-with a repeated reference, and judges: the pick, the order, the times, peak memory beside the ledger's and the limit, what
-is sent (calls, elements, types), losses and gradients' norms beside stage 0's, and whether losses fall. Needs torch,
+with a repeated reference, and judges: the pick, the order, the times, peak memory beside the ledger's and the limit,
+what is sent (calls, elements, types), losses and gradients' norms beside stage 0's, and whether losses fall. Needs torch,
 transformers and deepspeed in the Python that runs it, and peft for LoRA; docs/fidelity.md says how to read what comes out.
 
 Exit codes: 0 the verdict is good, 1 something is wrong, 2 wrong input, no results, or DeepSpeed did not run, 3 nothing
@@ -37,6 +37,8 @@ def parse(arguments):
     parser.add_argument("--loss-steps", type=int, default=20)
     parser.add_argument("--minutes", type=float, help="leaves out the far ones where all would take longer")
     parser.add_argument("--reference-every", type=int, default=4, help="visits between two of the reference")
+    parser.add_argument("--model-class", metavar="MODULE:CLASS", help="of the trainer, in the place of AutoModel's; found "
+                        "from PYTHONPATH")
     parser.add_argument("--results", type=pathlib.Path, help="default: the results_dir of CONFIG.json")
     parser.add_argument("--runs", type=pathlib.Path, metavar="FOLDER",
                         help="judges those of an earlier verdict's folder beside the present results, and runs none")
@@ -80,7 +82,7 @@ def plan_of(options, config, results, chosen, extra):
     return {
         "ranks": chosen[0].ranks, "model": model, "parameters": results.parameters, "seed": 1, "steps": options.steps,
         "loss_steps": options.loss_steps, "order": [each.name for each in chosen], "reference": results.pick,
-        "baselines": list(extra), "passes": options.passes,
+        "baselines": list(extra), "model_class": options.model_class, "passes": options.passes,
         "reference_every": options.reference_every,
         "expected_s": {each.name: each.step_s for each in chosen},
         "check_share": CHECK_SHARE_OF_INITIALISATION + options.loss_steps / visit_steps,

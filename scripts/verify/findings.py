@@ -6,7 +6,7 @@ GOOD, WRONG, CANNOT_TELL = "good", "wrong", "cannot tell"
 LARGEST_REGRET = 0.02
 COARSE = 0.1                   # noise, beyond which no pick is said to be good
 LEAST_PAIRS = 3                # told apart, to say something of an order
-LARGEST_SHARE_OTHERWISE = 0.1  # of the pairs that are told apart; one pair may always be
+LARGEST_SHARE_OTHERWISE = 0.1  # of the pairs that are told apart; one pair alone may be chance
 TIME_BAND = 1.1                # the median ratio of a stage's times is within 1 / 1.1 and 1.1,
 ROW_BAND = 1.5                 # that of each configuration within 1 / 1.5 and 1.5
 PEAK_BAND = 0.02               # of a peak, as a share of ours; or in bytes, for scratch of kernels and for cuBLAS's:
@@ -69,25 +69,26 @@ def of_pick(rows, result):
     if regret > max(LARGEST_REGRET, noise):
         return Finding("pick", WRONG, f"{text}, more than noise or {LARGEST_REGRET:.0%}")
     if regret > LARGEST_REGRET or noise > COARSE:
-        return Finding("pick", CANNOT_TELL, f"{text}, and what is closer than {noise:.1%} is not told apart", MORE_VISITS)
+        return Finding("pick", CANNOT_TELL, f"{text}, what is closer than {noise:.1%} is not told apart", MORE_VISITS)
     return Finding("pick", GOOD, f"{text}, {LARGEST_REGRET:.0%} are allowed")
 
 
 def of_order(result):
     pairs = result["pairs"]
     text = f"{pairs['ordered_otherwise']} of {pairs['told_apart']} pairs told apart are ordered otherwise here"
-    if pairs["ordered_otherwise"] > max(1, LARGEST_SHARE_OTHERWISE * pairs["told_apart"]):
+    is_much = pairs["ordered_otherwise"] > LARGEST_SHARE_OTHERWISE * pairs["told_apart"]
+    if is_much and pairs["ordered_otherwise"] > 1:
         return Finding("order", WRONG, f"{text}, more than {LARGEST_SHARE_OTHERWISE:.0%}")
-    if pairs["told_apart"] < LEAST_PAIRS:
+    if is_much or pairs["told_apart"] < LEAST_PAIRS:
         return Finding("order", CANNOT_TELL, text, "more configurations that differ (--configs), or less noise")
     return Finding("order", GOOD, text)
 
 
 def of_times(rows, result):
     found = [of_median(line) for line in result["times"]]
-    spread = result["noise"]["visit_spread"]
+    spread, (low, high) = result["noise"]["visit_spread"], result["pace"]
     for row in rows if spread is not None else []:
-        allowed = math.log(ROW_BAND) + 2 * spread + row.configuration.noise_percent / 100
+        allowed = math.log(ROW_BAND * math.sqrt(high / low)) + 2 * spread + row.configuration.noise_percent / 100
         if abs(math.log(row.ratio)) > allowed:
             found.append(Finding("time", WRONG, f"{row.name} takes {row.ratio:.2f} of DeepSpeed's time, beyond "
                                                 f"{1 / ROW_BAND:.2f} to {ROW_BAND} and noise"))
@@ -189,7 +190,7 @@ def learning(row):
         return GOOD, "", ""
     if mean + 2 * error <= 0:
         return WRONG, f"does not learn: its losses on the same data change by {-mean:+.1%}", ""
-    return (CANNOT_TELL, "whether the losses fall is within their noise", "more --loss-steps, or a larger learning rate")
+    return CANNOT_TELL, "whether the losses fall is within their noise", "more --loss-steps"
 
 
 def norms(row):

@@ -109,7 +109,7 @@ def agreement(rows, ours, theirs):
     """Rank correlations of two functions of rows, over all and within the batches."""
     pairs = [([ours(row) for row in group], [theirs(row) for row in group]) for group in groups_of(rows).values()]
     everything = [ours(row) for row in rows], [theirs(row) for row in rows]
-    return {"spearman": ranking.spearman(*everything) if len(rows) > 1 else None, "kendall": ranking.kendall(*everything),
+    return {"spearman": ranking.spearman(*everything), "kendall": ranking.kendall(*everything),
             "spearman_within": ranking.spearman_within(pairs), "kendall_within": ranking.kendall_within(pairs)}
 
 

@@ -1,4 +1,4 @@
-"""The rows of a micro-batch whose sequences have lengths of their own: those that dstune-mpi draws (docs/lengths.md)."""
+"""The rows of a micro-batch whose sequences vary in length: those that dstune-mpi draws (docs/lengths.md)."""
 from simulate_lengths import micro_batch
 
 IGNORED = -100

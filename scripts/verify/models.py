@@ -1,4 +1,5 @@
 """The config.json of what was tuned, as transformers reads it."""
+import importlib
 import json
 import pathlib
 
@@ -58,7 +59,17 @@ def with_dropout_of(model, spec):
     return dict(model, no_dropout=names)
 
 
-def make(transformers, model, task, attention):
+def class_of(transformers, task, name=None):
+    """(what makes a model of a config), by the task, or "MODULE:CLASS" of a trainer's own."""
+    if name is not None:
+        module, _, own = name.partition(":")
+        return getattr(importlib.import_module(module), own)._from_config
+    kind = {"masked_lm": "MaskedLM", "sequence_classification": "SequenceClassification",
+            "seq2seq_lm": "Seq2SeqLM"}.get(task, "CausalLM")
+    return getattr(transformers, f"AutoModelFor{kind}").from_config
+
+
+def make(transformers, model, task, attention, own_class=None):
     """A fresh model with random weights in fp32, as AutoModel makes it; attention None is transformers' own choice. T5
     ties its head whatever the file says, and from_pretrained() unties what differs in the checkpoint: so it does where
     the file says that it is not tied."""
@@ -70,10 +81,7 @@ def make(transformers, model, task, attention):
             setattr(config, name, 0.0)
     if hasattr(config, "use_cache"):
         config.use_cache = False
-    kind = {"masked_lm": "MaskedLM", "sequence_classification": "SequenceClassification",
-            "seq2seq_lm": "Seq2SeqLM"}.get(task, "CausalLM")
-    auto_class = getattr(transformers, f"AutoModelFor{kind}")
-    made = auto_class.from_config(config, attn_implementation=ATTENTION[attention])
+    made = class_of(transformers, task, own_class)(config, attn_implementation=ATTENTION[attention])
     if task == "seq2seq_lm" and not is_tied:
         head = made.get_output_embeddings()
         head.weight = type(head.weight)(head.weight.detach().clone())

@@ -93,7 +93,7 @@ class Bench:
         settings = configuration["settings"]
         spec = settings["model"]
         model = models.make(self.transformers, models.with_dropout_of(self.plan["model"], spec),
-                            spec.get("task", "causal_lm"), settings.get("attention"))
+                            spec.get("task", "causal_lm"), settings.get("attention"), self.plan.get("model_class"))
         model = fine_tuning.prepare(model, configuration, self.torch, self.deepspeed)
         self.check_parameters(model)
         config = {key: value for key, value in configuration["ds_config"].items() if key != "dstune"}
@@ -194,9 +194,9 @@ class Bench:
             losses.append(self.step(engine, data[WATCHED_STEP], settings))
         peak = memory.stop() if memory else None
         losses += [self.step(engine, micro_steps, settings, norms) for micro_steps in data[WATCHED_STEP + 1:]]
-        by_rank = self.of_all_ranks(([float(loss) for loss in losses], peak))
-        return {"losses": [statistics.fmean(step) for step in zip(*(each for each, _ in by_rank))], "norms": norms,
-                "loss_cycle": LOSS_CYCLE, "peak_bytes": None if peak is None else max(each for _, each in by_rank), "collectives": counted.sums}
+        losses_by_rank, peaks = zip(*self.of_all_ranks(([float(loss) for loss in losses], peak)))
+        return {"losses": [statistics.fmean(step) for step in zip(*losses_by_rank)], "loss_cycle": LOSS_CYCLE,
+                "norms": norms, "peak_bytes": None if None in peaks else max(peaks), "collectives": counted.sums}
 
 
 def usable(norm):

@@ -116,6 +116,7 @@ def as_json(rows, result, about, found):
                       "stage_0": row.baseline and {key: row.baseline.get(key) for key in ("losses", "norms")},
                       "ours_peak_bytes": each.peak_bytes, "real_peak_bytes": row.peak_bytes,
                       "ours_collectives": each.collectives, "real_collectives": row.collectives,
-                      "sends_alike": row.sends_alike(), "memory_limit_bytes": each.memory_limit, "ds_config": each.ds_config})
-    return {"about": about, "verdict": findings.verdict_of(found), "findings": [dataclasses.asdict(each) for each in found],
-            "numbers": result, "configurations": lines}
+                      "sends_alike": row.sends_alike(), "memory_limit_bytes": each.memory_limit,
+                      "ds_config": each.ds_config})
+    return {"about": about, "verdict": findings.verdict_of(found),
+            "findings": [dataclasses.asdict(each) for each in found], "numbers": result, "configurations": lines}

@@ -7,8 +7,8 @@ class Schedule:
     """Asked for one visit after the other, so that it can leave out what would come too late.
 
     plan: "order" (names, the most telling first), "reference" (a name), "baselines" (names of which only the losses
-    are wanted), "expected_s" (name: seconds per step), "reference_every", "check_share" (what a check takes, in visits),
-    "passes" and "budget_s" (None: all).
+    are wanted), "expected_s" (name: seconds per step), "reference_every", "check_share" (what a check takes, in
+    visits), "passes" and "budget_s" (None: all).
     """
 
     def __init__(self, plan):

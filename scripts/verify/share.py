@@ -62,7 +62,8 @@ class Cleaner:
         """paths: those that are known, which may have spaces."""
         hosts, users, folders = machine or of_this_machine()
         self.paths = sorted({str(each) for each in (*paths, *folders)} - {"", ".", "/"}, key=len, reverse=True)
-        self.names = [(name, word) for names, word in ((hosts | hosts_of(tree), "HOST"), (users | users_of(tree), "USER"))
+        known = (hosts | hosts_of(tree), "HOST"), (users | users_of(tree), "USER")
+        self.names = [(name, word) for names, word in known
                       for name in sorted(names - {""}, key=len, reverse=True)]
         self.sections = {key for _, key in values_of(tree) if key and "/" not in key}
 

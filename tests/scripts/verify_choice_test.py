@@ -167,6 +167,15 @@ class Models(unittest.TestCase):
         self.assertEqual(model["model_type"], "gpt2")
         self.assertNotIn("architectures", model)
 
+    def test_a_model_is_made_by_its_task_or_by_the_trainers_own_class(self):
+        by = {name: types.SimpleNamespace(from_config=name) for name in ("AutoModelForCausalLM", "AutoModelForSeq2SeqLM")}
+
+        made = [models.class_of(types.SimpleNamespace(**by), task) for task in ("causal_lm", "seq2seq_lm")]
+
+        self.assertEqual(made, ["AutoModelForCausalLM", "AutoModelForSeq2SeqLM"])
+        with self.assertRaises(AttributeError):
+            models.class_of(None, "causal_lm", "types:NoSuchClass")
+
     def test_dropout_is_that_of_the_tuning(self):
         self.assertIn("attention_dropout", models.with_dropout_of({}, SPEC)["no_dropout"])
         self.assertEqual(models.with_dropout_of({}, dict(SPEC, resid_pdrop=0.1)), {})
