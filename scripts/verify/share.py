@@ -10,18 +10,17 @@ from calibration.processors import processor
 from verify.launch import read_events
 
 HOST_KEYS = ("host", "hosts", "hostname", "node", "nodes")
-HOSTS_IN_TEXT = re.compile(r"\b(?:rank \d+ on|host|node) ([A-Za-z][\w.-]*)")
+HOSTS_IN_TEXT = re.compile(r"\b(?:rank \d+ on|on host|on node) ([A-Za-z](?:[\w.-]*\w)?)")
 USERS_IN_TEXT = re.compile(r"/(?:home|Users)/([^/\s\"']+)|\b([\w.-]+)@[\w-]+")
 PATH = re.compile(r"(?<![\w.~/<-])(?:~[\w.-]*|\.{1,2})?(?:/[\w.@+~=,-]+)+/?"         # /a/b, ~/a, ../a
                   r"|(?<![\w/])[\w.@+-]+(?:/[\w.@+-]+)+\.(?:jsonl?|csv|py|sh|txt|ya?ml|log|so)\b")  # a/b.json
 ADDRESS = re.compile(r"(?<![\w.])\d{1,3}(?:\.\d{1,3}){3}(?!\w|\.\d)|\b(?:[0-9a-f]{1,4}:){4,7}[0-9a-f]{1,4}\b")
 SERIAL = re.compile(r"\bGPU-[0-9a-f-]{8,}")
 OF_RECORDS = ("type", "at_s", "identity", "experiment", "outcome", "ranks", "started_s", "finished_s")
-WORDS = {"localhost", "name", "names", "of", "is", "was", "and", "has", "with", "overhead"}  # no host's: HOSTS_IN_TEXT
 
 
 def values_of(tree):
-    """All (key, text) of it; the texts of a list have its key, and a key is a text of none."""
+    """All (key, text) of it: the texts of a list have its key, and a key is a text whose key is None."""
     if isinstance(tree, dict):
         for key, value in tree.items():
             yield None, key
@@ -34,12 +33,19 @@ def values_of(tree):
         yield None, tree
 
 
+def keys_of(tree):
+    if isinstance(tree, dict):
+        yield from tree
+    for value in tree.values() if isinstance(tree, dict) else tree if isinstance(tree, list) else ():
+        yield from keys_of(value)
+
+
 def hosts_of(tree):
     found = set()
     for key, text in values_of(tree):
         if key in HOST_KEYS:
             found.add(text)
-        found.update(each for each in HOSTS_IN_TEXT.findall(text) if each not in WORDS)
+        found.update(HOSTS_IN_TEXT.findall(text))
     return {part for host in found for part in (host, host.split(".")[0])}
 
 
@@ -63,9 +69,10 @@ class Cleaner:
         hosts, users, folders = machine or of_this_machine()
         self.paths = sorted({str(each) for each in (*paths, *folders)} - {"", ".", "/"}, key=len, reverse=True)
         known = (hosts | hosts_of(tree), "HOST"), (users | users_of(tree), "USER")
-        self.names = [(name, word) for names, word in known
-                      for name in sorted(names - {""}, key=len, reverse=True)]
-        self.sections = {key for _, key in values_of(tree) if key and "/" not in key}
+        # Numbered, so that two hosts stay two.
+        self.names = [(name, f"{word}{place}") for names, word in known
+                      for place, name in enumerate(sorted(names - {""}, key=lambda each: (-len(each), each)))]
+        self.sections = set(keys_of(tree))
 
     def text(self, text):
         if self.is_pointer(text):

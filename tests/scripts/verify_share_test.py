@@ -22,7 +22,7 @@ def planted():
     lines[0]["experiment"]["ds_config"]["zero_optimization"]["offload_param"] = {"nvme_path": "/scratch/bob.secret/nvme"}
     lines[0]["experiment"]["settings"]["model"] = dict(lines[0]["experiment"]["settings"]["model"],
                                                        name="../hidden_project/config.json")
-    lines[1]["outcome"]["network"] = {"node-a13": "10.1.2.3", "links": ["fe80:0:0:0:12:34"]}
+    lines[1]["outcome"]["network"] = {"node-a13": "10.1.2.3", "compute9": "fe80:0:0:0:12:34"}
     lines[1]["outcome"]["note"] = ("rank 3 on node-b2 wrote ~mallory/x and data/lengths_of_acme.csv, GPU-3b1e6f0a-aa, "
                                    "mallory@compute9, see /opt/acme/lib.so: 3.5 GB/s")
     lines[1]["outcome"]["hosts"] = ["node-a13", "compute9.cluster.acme"]
@@ -68,6 +68,7 @@ class Share(unittest.TestCase):
         self.assertEqual(tree["journal"][2]["outcome"]["step_time_s"], {"median": 1.1})
         self.assertEqual(tree["journal"][2]["experiment"]["ds_config"]["zero_optimization"]["stage"], 3)
         self.assertIn("best is /zero_optimization/stage 3 at 12.5 samples/s", tree["summary"])
+        self.assertEqual(len(tree["journal"][2]["outcome"]["network"]), 2)
         self.assertIn("GB/s", tree["journal"][2]["outcome"]["note"])
 
 
