@@ -12,7 +12,7 @@ from verify import batches, fine_tuning, lengths, models, watch
 from verify.schedule import CHECK
 
 WARM_UP = 2      # steps of a visit before those that are timed
-WATCHED_STEP = 2  # from 0: the first that is like all later ones (stage 3 records the first)
+WATCHED_STEP = 2  # of LOSS_CYCLE, from 0: the first one is like all later ones (stage 3 records the first)
 LOSS_CYCLE = 4   # after so many steps of a check its data come again, so that it shows whether losses fall
 
 
@@ -183,20 +183,22 @@ class Bench:
         return (statistics.fmean if "lengths" in settings else statistics.median)(slowest)
 
     def check(self, engine, data, configuration, memory):
-        settings, losses, norms = configuration["settings"], [], []
-        with watch.CollectiveSums(self.deepspeed.comm.comm.cdb) as counted:
-            for micro_steps in data[:WATCHED_STEP]:
-                losses.append(self.step(engine, micro_steps, settings))
+        settings, losses, norms, peaks, sent = configuration["settings"], [], [], [], {}
+        for step, micro_steps in enumerate(data):
+            if step % LOSS_CYCLE != WATCHED_STEP:
+                losses.append(self.step(engine, micro_steps, settings, norms if step > WATCHED_STEP else None))
+                continue
             gc.collect()  # peaks are of steps before which it has run (docs/memory.md)
-            counted.sums.clear()
-            if memory:
-                memory.mark()
-            losses.append(self.step(engine, data[WATCHED_STEP], settings))
-        peak = memory.stop() if memory else None
-        losses += [self.step(engine, micro_steps, settings, norms) for micro_steps in data[WATCHED_STEP + 1:]]
-        losses_by_rank, peaks = zip(*self.of_all_ranks(([float(loss) for loss in losses], peak)))
+            with watch.CollectiveSums(self.deepspeed.comm.comm.cdb) as counted:
+                if memory:
+                    memory.mark()
+                losses.append(self.step(engine, micro_steps, settings))
+                peaks += [memory.peak()] if memory else []
+            sent = sent or counted.sums
+        # The least, since a thread of gloo's may free a message late.
+        losses_by_rank, least = zip(*self.of_all_ranks(([float(loss) for loss in losses], min(peaks, default=None))))
         return {"losses": [statistics.fmean(step) for step in zip(*losses_by_rank)], "loss_cycle": LOSS_CYCLE,
-                "norms": norms, "peak_bytes": None if None in peaks else max(peaks), "collectives": counted.sums}
+                "norms": norms, "peak_bytes": None if None in least else max(least), "collectives": sent}
 
 
 def usable(norm):

@@ -71,7 +71,8 @@ class CountedMemory:
     def mark(self):
         self.counter.take_peak()
 
-    def stop(self):
+    def peak(self):
+        """Since the mark, without what there was at the start."""
         return self.counter.take_peak() - self.before
 
 
@@ -87,5 +88,5 @@ class DeviceMemory:
     def mark(self):
         self.accelerator.reset_peak_memory_stats()
 
-    def stop(self):
+    def peak(self):
         return self.accelerator.max_memory_allocated() - self.before
