@@ -7,8 +7,9 @@ r"""Holds tuned results against the real DeepSpeed on this machine: a verdict wi
 Takes the results of CONFIG.json, chooses configurations that matter (the pick, the best of each stage, close ones, a
 few far ones, over all batches), runs each in DeepSpeed with transformers' model on synthetic tokens, twice, in turns
 with a repeated reference, and judges: the pick, the order, the times, peak memory beside the ledger's and the limit,
-what is sent (calls, elements, types), losses and gradients' norms beside stage 0's, and whether losses fall. Needs torch,
-transformers and deepspeed in the Python that runs it, and peft for LoRA; docs/fidelity.md says how to read what comes out.
+what is sent (calls, elements, types), losses and gradients' norms beside stage 0's, and whether losses fall. Needs
+torch, transformers and deepspeed in the Python that runs it, and peft for LoRA; docs/fidelity.md says how to read what
+comes out.
 
 Exit codes: 0 the verdict is good, 1 something is wrong, 2 wrong input, no results, or DeepSpeed did not run, 3 nothing
 is wrong, but the run cannot tell all of it: the report says what would be needed.
@@ -37,14 +38,14 @@ def parse(arguments):
     parser.add_argument("--loss-steps", type=int, default=20)
     parser.add_argument("--minutes", type=float, help="leaves out the far ones where all would take longer")
     parser.add_argument("--reference-every", type=int, default=4, help="visits between two of the reference")
-    parser.add_argument("--model-class", metavar="MODULE:CLASS", help="of the trainer, in the place of AutoModel's; found "
-                        "from PYTHONPATH")
+    parser.add_argument("--model-class", metavar="MODULE:CLASS",
+                        help="of the trainer, in the place of AutoModel's; found from PYTHONPATH")
     parser.add_argument("--results", type=pathlib.Path, help="default: the results_dir of CONFIG.json")
     parser.add_argument("--runs", type=pathlib.Path, metavar="FOLDER",
                         help="judges those of an earlier verdict's folder beside the present results, and runs none")
     parser.add_argument("--share", type=pathlib.Path, metavar="FILE",
-                        help="writes versions, machine, profile, verdict, runs and journal into one JSON file that can be "
-                             "sent: without names of hosts and users, addresses and paths")
+                        help="writes versions, machine, profile, verdict, runs and journal into one JSON file that "
+                             "can be sent: without names of hosts and users, addresses and paths")
     parser.add_argument("--output", type=pathlib.Path, help="default: RESULTS/verify")
     options = parser.parse_args(arguments)
     for name, least in (("configs", 2), ("steps", 1), ("passes", 2), ("loss_steps", 8), ("reference_every", 1)):
@@ -184,6 +185,9 @@ def main():
         print(shown(f"verify_against_deepspeed.py: {fault}\nTuned results come from: scripts/tune.sh {options.config}"),
               file=sys.stderr)
         return 2
+    except launch.PickFails as fault:
+        print(shown(f"Verdict: {findings.WRONG}.\n\n{fault}"))
+        return EXIT_CODES[findings.WRONG]
     except RuntimeError as fault:
         print(shown(f"verify_against_deepspeed.py: {fault}"), file=sys.stderr)
         return 2

@@ -12,6 +12,10 @@ LAUNCHES = 5
 SCRIPTS = pathlib.Path(__file__).resolve().parent.parent
 
 
+class PickFails(RuntimeError):
+    """The pick does not fit: no run is needed to call that wrong."""
+
+
 def environment_of(plan):
     first = next(iter(plan["configurations"].values()))["settings"]
     environment = dict(os.environ, OMP_NUM_THREADS=str(first["threads_per_rank"]))
@@ -48,6 +52,8 @@ def read_runs(folder):
         raise InputFault(f"no runs in {folder}: {fault}") from fault
     if not events or events[-1]["event"] != "ended":
         raise InputFault(f"the runs in {folder} were not ended")
+    if any(" " not in key for event in events for key in event.get("collectives") or ()):
+        raise InputFault(f"the runs in {folder} are of an earlier version, which told no types: run anew")
     return plan, events
 
 
@@ -60,7 +66,8 @@ def fault_of(events):
 
 
 def run(plan, folder, start=torchrun):
-    """(events of the launch that came to its end, {name: reason} of what failed); RuntimeError if none did."""
+    """(events of the launch that came to its end, {name: reason} of what failed); RuntimeError if none did,
+    PickFails if it is the pick that does not fit."""
     plan_path, events_path, failed = folder / "plan.json", folder / "events.jsonl", {}
     for _ in range(LAUNCHES):
         plan_path.write_text(json.dumps(dict(plan, failed=list(failed)), indent=1), encoding="utf-8")
@@ -71,6 +78,8 @@ def run(plan, folder, start=torchrun):
         if code == 0 and events and events[-1]["event"] == "ended":
             return events, failed
         name, reason = fault_of(events)
+        if name == plan["reference"] and "out of memory" in reason.lower():
+            raise PickFails(f"{name} is out of memory in DeepSpeed: {reason}")
         if name is None or name == plan["reference"]:
             raise RuntimeError(f"the run in DeepSpeed ended with exit code {code}: {reason}")
         failed[name] = reason

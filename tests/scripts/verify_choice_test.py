@@ -54,7 +54,8 @@ class Results(unittest.TestCase):
 
         self.assertEqual([tuned.why_not(each, lambda _: False) for each in configurations(lines)],
                          ["loss fused, which needs liger_kernel and a GPU",
-                          "attention flash, which needs a GPU and flash_attn", "backend sim, which has no time of its own",
+                          "attention flash, which needs a GPU and flash_attn",
+                          "backend sim, which has no time of its own",
                           "loss chunked, which is a part of TRL's trainer", "packed batches",
                           "dstune.expert_imbalance, which transformers' routers do not follow"])
 
@@ -67,8 +68,9 @@ class Results(unittest.TestCase):
         self.assertEqual([tuned.why_not(each, lambda _: True) for each in configurations(lines)], [None] * 6)
 
     def test_steps_whose_lengths_vary_have_a_mean(self):
-        self.assertEqual(tuned.step_time_of({"step_time_s": {"median": 1.0}, "varying_steps": {"mean_step_time_s": 2.0}}),
-                         2.0)
+        outcome = {"step_time_s": {"median": 1.0}, "varying_steps": {"mean_step_time_s": 2.0}}
+
+        self.assertEqual(tuned.step_time_of(outcome), 2.0)
 
 
 class Choice(unittest.TestCase):
@@ -168,11 +170,10 @@ class Models(unittest.TestCase):
         self.assertNotIn("architectures", model)
 
     def test_a_model_is_made_by_its_task_or_by_the_trainers_own_class(self):
-        by = {name: types.SimpleNamespace(from_config=name) for name in ("AutoModelForCausalLM", "AutoModelForSeq2SeqLM")}
+        names = ["AutoModelForCausalLM", "AutoModelForSeq2SeqLM"]
+        library = types.SimpleNamespace(**{name: types.SimpleNamespace(from_config=name) for name in names})
 
-        made = [models.class_of(types.SimpleNamespace(**by), task) for task in ("causal_lm", "seq2seq_lm")]
-
-        self.assertEqual(made, ["AutoModelForCausalLM", "AutoModelForSeq2SeqLM"])
+        self.assertEqual([models.class_of(library, task) for task in ("causal_lm", "seq2seq_lm")], names)
         with self.assertRaises(AttributeError):
             models.class_of(None, "causal_lm", "types:NoSuchClass")
 

@@ -19,9 +19,9 @@ def planted():
     """A journal with them in its records, experiments and outcomes."""
     lines = [record("z0", 1.0, host_overhead_s={"origin": "/home/alice/acme/host_overhead.json"}),
              record("z3", 1.1, stage=3)]
-    lines[0]["experiment"]["ds_config"]["zero_optimization"]["offload_param"] = {"nvme_path": "/scratch/bob.secret/nvme"}
-    lines[0]["experiment"]["settings"]["model"] = dict(lines[0]["experiment"]["settings"]["model"],
-                                                       name="../hidden_project/config.json")
+    experiment = lines[0]["experiment"]
+    experiment["ds_config"]["zero_optimization"]["offload_param"] = {"nvme_path": "/scratch/bob.secret/nvme"}
+    experiment["settings"]["model"] = dict(experiment["settings"]["model"], name="../hidden_project/config.json")
     lines[1]["outcome"]["network"] = {"node-a13": "10.1.2.3", "compute9": "fe80:0:0:0:12:34"}
     lines[1]["outcome"]["note"] = ("rank 3 on node-b2 wrote ~mallory/x and data/lengths_of_acme.csv, GPU-3b1e6f0a-aa, "
                                    "mallory@compute9, see /opt/acme/lib.so: 3.5 GB/s")
@@ -42,7 +42,8 @@ class Share(unittest.TestCase):
             (results / "journal.jsonl").write_text(journal(planted()), encoding="utf-8")
             (results / "summary.txt").write_text("Note: a slow rank: rank 2 on gpu-box-07, of 10.1.2.3.\n"
                                                  "best is /zero_optimization/stage 3 at 12.5 samples/s\n"
-                                                 "The exp result is at /data/my secret folder/run/z0.\n", encoding="utf-8")
+                                                 "The exp result is at /data/my secret folder/run/z0.\n",
+                                                 encoding="utf-8")
             (runs / "plan.json").write_text('{"model": {"_name_or_path": "/opt/acme/model"}}', encoding="utf-8")
             (runs / "events.jsonl").write_text('{"event": "failed", "reason": "No such file: /home/bob.secret/x y"}\n',
                                                encoding="utf-8")

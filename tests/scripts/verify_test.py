@@ -133,7 +133,8 @@ class EndToEnd(unittest.TestCase):
             line["outcome"]["step_time_s"]["median"] **= -1
         (self.results / "journal.jsonl").write_text(journal(lines), encoding="utf-8")
 
-        text, verdict = self.verify(None, "--runs", str(self.results / "verify"), "--output", str(self.folder / "again"))
+        runs, again = str(self.results / "verify"), str(self.folder / "again")
+        text, verdict = self.verify(None, "--runs", runs, "--output", again)
 
         self.assertEqual(verdict, "wrong", text)
         self.assertIn("calibrate this machine's host overhead", text)
@@ -157,6 +158,10 @@ class EndToEnd(unittest.TestCase):
         (runs / "plan.json").write_text(json.dumps(dict(plan, model={"model_type": "llama"})), encoding="utf-8")
 
         with self.assertRaisesRegex(tuned.InputFault, "are of another model"):
+            self.verify(None, "--runs", str(runs))
+        old = [{"event": "visit", "collectives": {"all_reduce": [1, 4]}}, {"event": "ended"}]
+        (runs / "events.jsonl").write_text(journal(old), encoding="utf-8")
+        with self.assertRaisesRegex(tuned.InputFault, "of an earlier version"):
             self.verify(None, "--runs", str(runs))
         (runs / "events.jsonl").write_text('{"event": "about"}\n', encoding="utf-8")
         with self.assertRaisesRegex(tuned.InputFault, "were not ended"):
@@ -237,6 +242,18 @@ class Launching(unittest.TestCase):
 
         with tempfile.TemporaryDirectory() as folder:
             with self.assertRaisesRegex(RuntimeError, "exit code 3: no"):
+                launch.run({"reference": "a", "budget_s": None}, pathlib.Path(folder), start)
+
+
+    def test_a_pick_that_does_not_fit_is_wrong_at_once(self):
+        def start(_plan, _path, events):
+            events.write_text(journal([{"event": "started", "name": "a"},
+                                       {"event": "failed", "reason": "OutOfMemoryError: CUDA out of memory"}]),
+                              encoding="utf-8")
+            return 3
+
+        with tempfile.TemporaryDirectory() as folder:
+            with self.assertRaisesRegex(launch.PickFails, "a is out of memory in DeepSpeed"):
                 launch.run({"reference": "a", "budget_s": None}, pathlib.Path(folder), start)
 
 
