@@ -88,8 +88,8 @@ def findings_table(found):
 
 
 def advice(found, about):
-    """What mends faults of times, where times are at fault."""
-    timing = [each for each in found if each.what in findings.TIMING and each.outcome != findings.GOOD]
+    """What mends wrong times, where they are wrong: it does not mend noise."""
+    timing = [each for each in found if each.what in findings.TIMING and each.outcome == findings.WRONG]
     return [f"What may mend it: {line}" for line in about["advice"]] if timing else []
 
 

@@ -84,10 +84,10 @@ class Configuration:
 
 
 def sums_by_kind(collectives):
-    """Of a ledger's lines, by kind and type."""
+    """Of a ledger's lines, by kind and type, of which those of a byte are one, as in verify/watch.py."""
     sums = {}
     for line in collectives:
-        key = f"{line['kind']} {line['dtype']}"
+        key = f"{line['kind']} {'int8' if line['dtype'] == 'uint8' else line['dtype']}"
         sums[key] = [a + b for a, b in zip(sums.get(key, (0, 0, 0)), (line["calls"], line["elements"], line["bytes"]))]
     return sums
 

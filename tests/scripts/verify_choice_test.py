@@ -35,6 +35,11 @@ class Results(unittest.TestCase):
 
         self.assertEqual(each.collectives, {"all_reduce fp32": [3, 26, 104], "all_gather bf16": [1, 25, 50]})
 
+    def test_types_of_a_byte_are_one(self):
+        lines = [{"kind": "all_reduce", "dtype": name, "calls": 1, "elements": 1, "bytes": 1} for name in ("uint8", "int8")]
+
+        self.assertEqual(tuned.sums_by_kind(lines), {"all_reduce int8": [2, 2, 2]})
+
     def test_a_cost_is_seconds_per_sample_or_per_step(self):
         each = configurations([record("a", 4.0, micro_batch=2, accumulation=2)])[0]
 

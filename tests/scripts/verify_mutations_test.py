@@ -186,7 +186,7 @@ class Mutations(unittest.TestCase):
                 text = report.markdown(rows, numbers, about, found)
                 self.assertIn(f"Verdict: {outcome}.", text)
                 self.assertEqual("calibrate" in text, any(
-                    each.what in findings.TIMING and each.outcome != GOOD for each in found))
+                    each.what in findings.TIMING and each.outcome == WRONG for each in found))
 
     def test_one_that_is_listed_twice_counts_once(self):
         result = Result()
