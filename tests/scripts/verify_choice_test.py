@@ -36,7 +36,8 @@ class Results(unittest.TestCase):
         self.assertEqual(each.collectives, {"all_reduce fp32": [3, 26, 104], "all_gather bf16": [1, 25, 50]})
 
     def test_types_of_a_byte_are_one(self):
-        lines = [{"kind": "all_reduce", "dtype": name, "calls": 1, "elements": 1, "bytes": 1} for name in ("uint8", "int8")]
+        line = {"kind": "all_reduce", "calls": 1, "elements": 1, "bytes": 1}
+        lines = [dict(line, dtype=name) for name in ("uint8", "int8")]
 
         self.assertEqual(tuned.sums_by_kind(lines), {"all_reduce int8": [2, 2, 2]})
 
