@@ -12,7 +12,7 @@ import tempfile
 import unittest
 from unittest import mock
 
-from verify_support import CHECK_RESULT, configurations, grid, journal
+from verify_support import CHECK_RESULT, SPEC, configurations, grid, journal
 
 import verify_against_deepspeed as program
 from verify import launch, tuned, worker
@@ -196,6 +196,16 @@ class EndToEnd(unittest.TestCase):
 
         with self.assertRaisesRegex(tuned.InputFault, "has 16 for n_embd, the tuned model had 8"):
             self.verify(None, "--results", str(self.results))
+
+    def test_peft_is_asked_for_where_it_is_missing_and_needed(self):
+        lines = grid()
+        for line in lines:
+            line["experiment"]["settings"]["model"] = dict(SPEC, lora={"r": 8})
+        (self.results / "journal.jsonl").write_text(journal(lines), encoding="utf-8")
+
+        with mock.patch.object(program.tuned, "is_installed", lambda _: False):
+            with self.assertRaisesRegex(tuned.InputFault, "needs peft"):
+                self.verify(None)
 
     def test_other_ranks_than_tuned_are_refused(self):
         with self.assertRaisesRegex(tuned.InputFault, "tuned on 2 ranks per experiment, not 4"):
