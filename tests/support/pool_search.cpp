@@ -16,7 +16,7 @@ Pool make_pool(const std::vector<Row>& rows) {
                                   {"gradient_accumulation_steps", 1},
                                   {"zero_optimization", {{"stage", row.stage}}}};
     pooled.point = {row.stage, 1, 1};
-    pooled.dry.peak_memory.total = row.memory;
+    pooled.dry.peak_memory.allocated = row.memory;
     pool.candidates.push_back(std::move(pooled));
   }
   return pool;

@@ -19,7 +19,7 @@ Measured measure(Bytes peak, double samples_per_s, const Experiment& experiment,
   measured.step_time.noise_percent = noise;
   measured.samples_per_s = samples_per_s;
   measured.flops_per_s_per_rank = samples_per_s * 1e9;
-  measured.peak_memory.total = peak;
+  measured.peak_memory.allocated = peak;
   return measured;
 }
 
@@ -58,9 +58,10 @@ MemoryPredictor SimulatedMachine::predictor() const {
     const Bytes activations = static_cast<Bytes>(point.micro_batch) * machine.per_micro_batch;
     Measured measured;
     auto& peak = measured.peak_memory;
-    peak.total = machine.peak(point) + machine.predicted_too_much - machine.predicted_too_little;
+    peak.allocated =
+        machine.peak(point) + machine.predicted_too_much - machine.predicted_too_little;
     peak.at_peak.at(MemoryCategory::activations) = activations;
-    peak.at_peak.at(MemoryCategory::optimizer) = peak.total - activations;
+    peak.at_peak.at(MemoryCategory::optimizer) = peak.allocated - activations;
     peak.categories = peak.at_peak;
     return measured;
   };

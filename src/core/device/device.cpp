@@ -12,10 +12,6 @@ void join(StreamClock& clock, const StreamClock& other) {
                  [](std::uint64_t a, std::uint64_t b) { return std::max(a, b); });
 }
 
-void join_all(std::array<StreamClock, kStreams>& clocks, const StreamClock& other) {
-  for (StreamClock& clock : clocks) join(clock, other);
-}
-
 }  // namespace
 
 Event Device::record(Stream stream) {
@@ -42,7 +38,18 @@ void Device::wait(Stream stream, const Event& event) {
 
 void Device::host_wait(const Event& event) {
   stalling([&] { do_host_wait(event); });
-  join_all(clocks_, event.after);
+  join_host(event.after);
+}
+
+void Device::join_host(const StreamClock& waited_for) {
+  join(host_clock_, waited_for);
+  for (StreamClock& clock : clocks_) join(clock, waited_for);
+  if (!overlaps()) free_pending();
+}
+
+bool Device::has_waited_for(const Event& event) const noexcept {
+  return std::equal(event.after.begin(), event.after.end(), host_clock_.begin(),
+                    [](std::uint64_t own, std::uint64_t waited) { return own <= waited; });
 }
 
 void Device::synchronize() {
@@ -52,7 +59,7 @@ void Device::synchronize() {
     ++clocks_[stream][stream];
     join(all, clocks_[stream]);
   }
-  clocks_.fill(all);
+  join_host(all);
   free_pending();
 }
 
@@ -67,7 +74,7 @@ Allocation Device::allocate(MemoryCategory category, Bytes size) {
 }
 
 MemoryBudget::Block Device::reserve(MemoryCategory category, Bytes size) {
-  free_pending();
+  if (overlaps()) free_pending();
   if (budget_.has_room(size, current_stream_)) {
     return budget_.reserve(category, size, current_stream_);
   }
@@ -78,17 +85,26 @@ MemoryBudget::Block Device::reserve(MemoryCategory category, Bytes size) {
 void Device::give_back(const Allocation& memory,
                        const std::array<bool, kStreams>& used_on) noexcept {
   on_give_back(memory.data, memory.home, used_on);
-  if (!overlaps()) return free(memory);
   std::vector<std::pair<Stream, Event>> uses;
-  for (std::size_t place = 0; place < kStreams; ++place) {
+  for (std::size_t place = 0; place < kStreams && has_memory_in_flight(); ++place) {
     const auto stream = static_cast<Stream>(place);
     if (used_on[place]) uses.emplace_back(stream, record(stream));
   }
-  if (uses.empty()) {
-    free(memory);
-  } else {
+  if (uses.empty()) return free(memory);
+  if (overlaps()) {
+    budget_.release(memory.category, memory.size);
     pending_.push_back({memory, std::move(uses)});
+  } else {  // nothing can use it any more, and only its bytes count
+    free(memory);
+    pending_.push_back({Allocation{nullptr, memory.size}, std::move(uses)});
   }
+  budget_.begin_flight(memory.size);
+}
+
+void Device::land(const Pending& pending) noexcept {
+  const Allocation& memory = pending.memory;
+  if (overlaps()) do_free(memory.data, memory.size);
+  budget_.end_flight(memory.size, memory.block);
 }
 
 void Device::free(const Allocation& memory) noexcept {
@@ -108,13 +124,13 @@ void Device::free_pending() noexcept {
   };
   std::erase_if(pending_, [&](const Pending& pending) {
     if (!std::all_of(pending.uses.begin(), pending.uses.end(), has_ended)) return false;
-    free(pending.memory);
+    land(pending);
     return true;
   });
 }
 
 void Device::free_all_pending() noexcept {
-  for (const Pending& pending : pending_) free(pending.memory);
+  for (const Pending& pending : pending_) land(pending);
   pending_.clear();
 }
 
@@ -145,7 +161,7 @@ double Device::read_scalar(Tensor scalar, HostSync reason) {
   wait_as_host(reason, [&] {
     const Event end = record(current_stream_);
     stalling([&] { value = do_read_scalar(scalar, end); });
-    join_all(clocks_, end.after);
+    join_host(end.after);
   });
   return static_cast<double>(value);
 }

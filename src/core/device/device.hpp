@@ -85,6 +85,9 @@ class Device {
   /// True if streams run beside each other. Where they do not, all work is done in the order of the
   /// calls.
   virtual bool overlaps() const { return false; }
+  /// True if memory may be in flight: what is given back counts as active until the streams that
+  /// use it too are done.
+  virtual bool has_memory_in_flight() const { return overlaps(); }
   /// An event at the end of what `stream` holds now.
   Event record(Stream stream);
   /// Makes work that is queued on `stream` from now on run only after `event`.
@@ -137,6 +140,9 @@ class Device {
   /// Frees memory that is cached for reuse and not in use.
   virtual void trim() {}
 
+  /// True if the host has waited for `event` or for what comes after it.
+  bool has_waited_for(const Event& event) const noexcept;
+
   /// The clock that the next operation of `stream` comes after.
   const StreamClock& clock_of(Stream stream) const noexcept {
     return clocks_[static_cast<std::size_t>(stream)];
@@ -171,7 +177,8 @@ class Device {
   friend class Scalar;
   friend class StreamScope;
 
-  /// Memory that was given back while other streams still used it.
+  /// Memory that was given back while other streams still used it, until the host sees that they
+  /// are done: at an allocation or, where no time passes, at a wait.
   struct Pending {
     Allocation memory;
     std::vector<std::pair<Stream, Event>> uses;
@@ -205,12 +212,15 @@ class Device {
   void wait_as_host(HostSync reason, Wait wait);
   template <class Wait>
   void stalling(Wait wait);
+  /// Everything that is queued from now on comes after what the host has waited for.
+  void join_host(const StreamClock& waited_for);
   Allocation allocate(MemoryCategory category, Bytes size);
   /// Waits for memory that only the end of pending uses can free, as PyTorch's allocator does;
   /// giving segments back (cudaFree) waits too.
   MemoryBudget::Block reserve(MemoryCategory category, Bytes size);
   void give_back(const Allocation& memory, const std::array<bool, kStreams>& used_on) noexcept;
   void free(const Allocation& memory) noexcept;
+  void land(const Pending& pending) noexcept;
   void free_pending() noexcept;
   /// Called when memory of stream `home` is given back, which the streams `used_on` may still use.
   virtual void on_give_back(void* data, Stream home,
@@ -227,6 +237,7 @@ class Device {
   std::function<void()> tick_;
   Stream current_stream_ = Stream::compute;
   std::array<StreamClock, kStreams> clocks_{};  // by stream: what its next operation comes after
+  StreamClock host_clock_{};                    // what the host has waited for
   std::vector<Pending> pending_;                // in the order in which they were given back
 };
 

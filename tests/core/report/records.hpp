@@ -35,7 +35,7 @@ inline Measured make_measured(double samples_per_s) {
   measured.flops_per_s_per_rank = 17e9 * samples_per_s;
   measured.first_loss = 10.9;
   measured.last_loss = 10.7;
-  measured.peak_memory.total = Bytes{3} << 30U;
+  measured.peak_memory.allocated = Bytes{3} << 30U;
   return measured;
 }
 

@@ -167,7 +167,7 @@ Bytes peak_of(const Experiment& experiment, std::optional<std::uint64_t> batch) 
   DryCollectives collectives(device, 0, experiment.ranks);
   TrainingStep step(experiment.settings, make_step_config(experiment), device, collectives);
   step.run(batch);
-  return device.memory().peak().total;
+  return device.memory().peak().allocated;
 }
 
 // The memory that decides what fits is that of no batch that comes, but of none less.

@@ -118,7 +118,7 @@ TEST(RankReport, KeepsTheWholePeakOfTheRankWithTheLargest) {
   std::vector<RankReport> reports(3, report_of(1, {1}));
   for (std::size_t rank = 0; rank < reports.size(); ++rank) {
     PeakMemory& peak = reports[rank].own.peak_memory;
-    peak.total = rank == 1 ? 900 : 800;
+    peak.allocated = rank == 1 ? 900 : 800;
     peak.at_peak.at(MemoryCategory::parameters) = 100 * (rank + 1);
     peak.categories.at(MemoryCategory::gradients) = 1000 * (3 - rank);
   }
@@ -187,7 +187,7 @@ TEST(RankReport, SurvivesItsText) {
   report.own.setup_time = 0.1;
   report.own.warmup_time = 0.7;
   report.own.last_loss = 10.82;
-  report.own.peak_memory.total = 65'927'544'832;
+  report.own.peak_memory.allocated = 65'927'544'832;
 
   const RankReport copy = rank_report_from_text(to_text(report));
 

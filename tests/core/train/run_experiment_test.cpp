@@ -27,7 +27,7 @@ std::pair<int, PeakMemory> largest_dry_peak(const Experiment& experiment) {
   std::pair<int, PeakMemory> largest{0, dry_peak(experiment, 0)};
   for (int rank = 1; rank < experiment.ranks; ++rank) {
     const PeakMemory peak = dry_peak(experiment, rank);
-    if (peak.total > largest.second.total) largest = {rank, peak};
+    if (peak.allocated > largest.second.allocated) largest = {rank, peak};
   }
   return largest;
 }
@@ -118,17 +118,17 @@ TEST_P(RunExperiment, RunsAtItsPeakAndRunsOutOfMemoryOneByteBelow) {
     testing_support::set_in(experiment.ds_config, "zero_optimization", "reduce_bucket_size", 100);
     const auto [rank, peak] = largest_dry_peak(experiment);
 
-    experiment.settings.memory_limit = peak.total;
+    experiment.settings.memory_limit = peak.allocated;
     const auto enough = run_on_cpus(experiment);
-    experiment.settings.memory_limit = peak.total - 1;
+    experiment.settings.memory_limit = peak.allocated - 1;
     const auto too_little = run_on_cpus(experiment);
 
     EXPECT_TRUE(std::holds_alternative<Measured>(enough.front()));
     ASSERT_TRUE(std::holds_alternative<OutOfMemory>(too_little.front()));
     const auto& fault = std::get<OutOfMemory>(too_little.front());
     EXPECT_EQ(fault.rank, rank);
-    EXPECT_EQ(fault.limit, peak.total - 1);
-    EXPECT_EQ(fault.in_use + fault.requested, peak.total);
+    EXPECT_EQ(fault.limit, peak.allocated - 1);
+    EXPECT_EQ(fault.in_use + fault.requested, peak.allocated);
     const cpu::CpuDevice cpu(1);
     EXPECT_EQ(fault, std::get<OutOfMemory>(dry_run(experiment, rank, &cpu).outcome));
   }
@@ -171,7 +171,7 @@ TEST_P(RunExperiment, ReservesAsACachingAllocatorWhatTheDryRunSays) {
   const PeakMemory& peak = std::get<Measured>(outcomes.front()).peak_memory;
   EXPECT_EQ(peak.reserved,
             std::max(dry_peak(experiment, 0).reserved, dry_peak(experiment, 1).reserved));
-  EXPECT_GT(peak.reserved, peak.total);
+  EXPECT_GT(peak.reserved, peak.allocated);
 }
 
 TEST_P(RunExperiment, RunsOutOfACachingAllocatorsMemoryOneByteBelowTheLeastLimit) {

@@ -27,7 +27,7 @@ TEST_P(MemoryTest, ABufferThatFitsToTheByteIsGivenAndOneByteMoreIsNot) {
     EXPECT_EQ(error.limit, 1000U);
   }
   EXPECT_EQ(limited->memory().in_use(), 600U);
-  EXPECT_EQ(limited->memory().peak().total, 1000U);
+  EXPECT_EQ(limited->memory().peak().allocated, 1000U);
 }
 
 TEST_P(MemoryTest, AFullDeviceIsOutOfMemoryEvenInsideTheBudget) {
@@ -51,7 +51,7 @@ TEST_P(MemoryTest, OperationsKeepNothingInTheBudget) {
   device().synchronize();
 
   EXPECT_EQ(device().memory().in_use(), before);
-  EXPECT_EQ(device().memory().peak().total, before);
+  EXPECT_EQ(device().memory().peak().allocated, before);
 }
 
 TEST_P(MemoryTest, AnEmptyBufferIsNoError) {

@@ -173,12 +173,15 @@ TEST_F(SimMemory, CountsUntilTheOtherStreamIsDone) {
   buffer_.reset();
 
   EXPECT_EQ(device_.memory().in_use(), 100U);
+  EXPECT_EQ(device_.memory().in_flight(), 100U);
+  EXPECT_EQ(device_.memory().use().total(), 0U);
 
   device_.spend_host_time(30);
   const Buffer next = make_buffer(device_, MemoryCategory::temporaries, 1, DType::fp32);
 
   EXPECT_EQ(device_.memory().in_use(), 4U);
-  EXPECT_EQ(device_.memory().peak().total, 100U);
+  EXPECT_EQ(device_.memory().peak().allocated, 100U);
+  EXPECT_EQ(device_.memory().peak().active, 100U);
 }
 
 TEST_F(SimMemory, IsWaitedForBeforeThereIsNone) {
@@ -188,7 +191,8 @@ TEST_F(SimMemory, IsWaitedForBeforeThereIsNone) {
   const Buffer next = make_buffer(device_, MemoryCategory::temporaries, 25, DType::fp32);
 
   EXPECT_EQ(device_.now(), 25);
-  EXPECT_EQ(device_.memory().peak().total, 100U);
+  EXPECT_EQ(device_.memory().peak().allocated, 100U);
+  EXPECT_EQ(device_.memory().peak().active, 100U);
 }
 
 class CachedSimMemory : public testing::Test {

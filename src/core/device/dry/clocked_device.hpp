@@ -25,6 +25,7 @@ class ClockedDevice : public DryDevice {
   using DryDevice::DryDevice;
 
   Seconds now() const override { return host_.time; }
+  bool has_memory_in_flight() const override { return overlaps(); }
   bool has_passed(const Event& event) const override { return event.time <= host_.time; }
 
   /// The parts of the host's time up to now.

@@ -13,6 +13,10 @@ namespace dstune {
 /// (computes() is false), the budget is exact, and every operation returns at once. Addresses are
 /// distinct and not null, but must never be read. Numbers that are read back are 0.
 ///
+/// Its work is done in the order of the calls, but if streams of the imitated device overlap,
+/// memory is in flight as long as their end is not known without a clock: until the host has waited
+/// for it.
+///
 /// A device that derives from it sees every operation, and every write() and read(), in account().
 class DryDevice : public Device {
  public:
@@ -29,6 +33,12 @@ class DryDevice : public Device {
   void write(std::span<const float> values, Tensor out) override;
   void read(Tensor in, std::span<float> values) override;
 
+  bool has_memory_in_flight() const override {
+    return imitated_ == nullptr || imitated_->overlaps();
+  }
+  bool has_passed(const Event& event) const override {
+    return !has_memory_in_flight() || has_waited_for(event);
+  }
   void spend_host_time(Seconds /*time*/) override {}
   Seconds now() const override { return 0; }
 

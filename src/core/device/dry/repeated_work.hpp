@@ -56,6 +56,7 @@ class FoldedMicroSteps {
   Ledger before_;     // the ledger at the end of the micro-step before
   Ledger last_work_;  // the work of the micro-step before
   MemoryUse last_use_;
+  Bytes last_in_flight_ = 0;
   CachingModel::FreeLists last_cache_;  ///< at the end of the micro-step before
 };
 

@@ -65,7 +65,7 @@ void MemoryBudget::count_as(AllocatorModel allocator) {
 }
 
 bool MemoryBudget::has_room(Bytes size, Stream stream) const noexcept {
-  return cache_ ? cache_->has_room(size, stream) : size <= limit_ - total_;
+  return cache_ ? cache_->has_room(size, stream) : size <= limit_ - in_use();
 }
 
 void MemoryBudget::release_cached() noexcept {
@@ -99,19 +99,20 @@ MemoryBudget::Block MemoryBudget::reserve_at_last(MemoryCategory category, Bytes
 
 void MemoryBudget::refuse(MemoryCategory category, Bytes size) const {
   const Bytes wanted = cache_ ? CachingModel::segment_size(size) : size;
-  throw OutOfMemoryError(category, wanted, total_, limit_, reserved());
+  throw OutOfMemoryError(category, wanted, allocated_, limit_, reserved());
 }
 
 void MemoryBudget::count(MemoryCategory category, Bytes size) noexcept {
   in_use_.at(category) += size;
-  total_ += size;
+  allocated_ += size;
+  peak_.active = std::max(peak_.active, in_use());
   peak_.reserved = std::max(peak_.reserved, reserved());
   if (in_use_.at(category) > peak_.categories.at(category)) {
     peak_.categories.at(category) = in_use_.at(category);
     peak_.phases[static_cast<std::size_t>(category)] = phase_;
   }
-  if (total_ > peak_.total) {
-    peak_.total = total_;
+  if (allocated_ > peak_.allocated) {
+    peak_.allocated = allocated_;
     peak_.at_peak = in_use_;
     peak_.phase = phase_;
   }
@@ -119,12 +120,18 @@ void MemoryBudget::count(MemoryCategory category, Bytes size) noexcept {
 
 void MemoryBudget::release(MemoryCategory category, Bytes size, Block block) noexcept {
   in_use_.at(category) -= size;
-  total_ -= size;
+  allocated_ -= size;
+  if (cache_) cache_->give_back(block);
+}
+
+void MemoryBudget::end_flight(Bytes size, Block block) noexcept {
+  in_flight_ -= size;
   if (cache_) cache_->give_back(block);
 }
 
 void MemoryBudget::reset_peak() noexcept {
-  peak_.total = total_;
+  peak_.allocated = allocated_;
+  peak_.active = in_use();
   peak_.phase = phase_;
   peak_.at_peak = in_use_;
   peak_.categories = in_use_;

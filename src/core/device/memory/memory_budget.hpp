@@ -49,19 +49,32 @@ constexpr std::size_t kStepPhases = 6;
 
 std::string_view name_of(StepPhase phase);
 
-/// The highest uses since construction or reset_peak(), each at the first moment that reached it.
+/// The highest uses since construction or reset_peak(), each at the first moment that reached it,
+/// in the three words of torch.cuda.memory_stats() (c10/cuda/CUDACachingAllocator.cpp).
+///
+/// *Allocated* is what the host has taken and not given back: it depends on the order of the host's
+/// calls alone, so that a plan and a run have the same. *Active* is that and what is in flight:
+/// memory which the host has given back while another stream may still use it. *Reserved* are the
+/// segments that hold both. Memory in flight costs a wait at most: where a segment cannot be had,
+/// release_cached_blocks() first waits for its events, so that what is allocated decides on out of
+/// memory, with the segments in which it lies.
 struct PeakMemory {
-  Bytes total = 0;  ///< largest sum of all categories at one moment
+  Bytes allocated = 0;  ///< largest sum of all categories at one moment
   StepPhase phase = StepPhase::setup;
   MemoryUse at_peak;     ///< the uses of which that sum consisted
   MemoryUse categories;  ///< largest use of each category, each at its own moment
   std::array<StepPhase, kMemoryCategories> phases{};  ///< the phases of those moments
+  /// The largest sum of what is allocated and in flight. A dry run, which has no clock, counts what
+  /// is in flight until the host has waited for its end: it is never more.
+  Bytes active = 0;
   /// The largest sum of the allocator's segments if it is AllocatorModel::caching; 0 if it is
-  /// exact.
+  /// exact. In a dry run nothing that is in flight keeps a segment.
   Bytes reserved = 0;
 
   /// The bytes that the limit applies to.
-  Bytes counted() const { return std::max(total, reserved); }
+  Bytes counted() const { return std::max(allocated, reserved); }
+  /// How much more than what is allocated was active at the two peaks.
+  Bytes in_flight() const { return active - std::min(active, allocated); }
 
   bool operator==(const PeakMemory&) const = default;
 };
@@ -81,8 +94,8 @@ class OutOfMemoryError : public Error {
   std::string refusal;
 };
 
-/// Sizes count exactly as they are asked for, without rounding or slack. The limit is on their sum
-/// or, with a caching allocator, on the segments that hold them.
+/// Sizes count exactly as they are asked for, without rounding or slack. The limit is on the sum of
+/// those that are active or, with a caching allocator, on the segments that hold them.
 class MemoryBudget {
  public:
   explicit MemoryBudget(Bytes limit) : limit_(limit) {}
@@ -99,6 +112,10 @@ class MemoryBudget {
   /// cache back first, then reserves.
   Block reserve_at_last(MemoryCategory category, Bytes size, Stream stream = Stream::compute);
   void release(MemoryCategory category, Bytes size, Block block = CachingModel::kNoBlock) noexcept;
+  /// Counts bytes that were just released as in flight, until end_flight().
+  void begin_flight(Bytes size) noexcept { in_flight_ += size; }
+  /// @param block  what release() did not name, since it was not free yet
+  void end_flight(Bytes size, Block block = CachingModel::kNoBlock) noexcept;
 
   bool has_room(Bytes size, Stream stream = Stream::compute) const noexcept;
   /// Gives unused segments back, as torch.cuda.empty_cache().
@@ -109,7 +126,8 @@ class MemoryBudget {
   CachingModel::FreeLists free_lists() const;
 
   Bytes limit() const noexcept { return limit_; }
-  Bytes in_use() const noexcept { return total_; }
+  Bytes in_use() const noexcept { return allocated_ + in_flight_; }  ///< what is active
+  Bytes in_flight() const noexcept { return in_flight_; }
   Bytes reserved() const noexcept { return cache_ ? cache_->reserved() : 0; }
   const MemoryUse& use() const noexcept { return in_use_; }
   const PeakMemory& peak() const noexcept { return peak_; }
@@ -126,7 +144,8 @@ class MemoryBudget {
   Bytes limit_;
   std::optional<CachingModel> cache_;  ///< none: exact
   MemoryUse in_use_;
-  Bytes total_ = 0;  // the sum of in_use_
+  Bytes allocated_ = 0;  // the sum of in_use_
+  Bytes in_flight_ = 0;
   PeakMemory peak_;
   StepPhase phase_ = StepPhase::setup;
 };

@@ -28,10 +28,6 @@ std::string one_line(std::string text) {
   return std::string(trim(text));
 }
 
-std::string reserved_text(const PeakMemory& peak) {
-  return peak.reserved == 0 ? "" : concat(" in use, ", format_bytes(peak.reserved), " reserved");
-}
-
 std::string used_text(const OutOfMemory& fault) {
   if (fault.reserved == 0) {
     return concat(format_bytes(fault.in_use), " of ", format_bytes(fault.limit), " used");
@@ -54,8 +50,7 @@ std::string time_text(const Measured& measured) {
 std::string line(const Measured& measured) {
   return concat(time_text(measured), ", ", flops_text(measured.flops_per_s_per_rank), " per rank, ",
                 fixed(measured.samples_per_s, measured.samples_per_s < 1 ? 3 : 1),
-                " samples/s, peak ", format_bytes(measured.peak_memory.total),
-                reserved_text(measured.peak_memory));
+                " samples/s, peak ", describe_peak(measured));
 }
 
 std::string line(const OutOfMemory& fault) {
@@ -75,6 +70,19 @@ std::string line(const Failed& failed) { return concat("failed: ", one_line(fail
 std::string line(const Skipped& skipped) { return concat("skipped: ", one_line(skipped.reason)); }
 
 }  // namespace
+
+std::string describe_peak(const Measured& measured, const std::string& where) {
+  const PeakMemory& peak = measured.peak_memory;
+  const bool is_of_dry_run = measured.step_time.median <= 0;
+  std::string others;
+  if (peak.in_flight() > 0) {
+    others += is_of_dry_run
+                  ? concat(", at most ", format_bytes(peak.in_flight()), " more in flight")
+                  : concat(", ", format_bytes(peak.active), " active");
+  }
+  if (peak.reserved > 0) others += concat(", ", format_bytes(peak.reserved), " reserved");
+  return concat(format_bytes(peak.allocated), others.empty() ? "" : " allocated", where, others);
+}
 
 std::string describe(const Outcome& outcome) {
   return std::visit([](const auto& alternative) { return line(alternative); }, outcome);

@@ -30,8 +30,8 @@ Integer integer(const json::object& object, std::string_view key) {
 }
 
 // Earlier versions did not write this member.
-Bytes reserved_bytes(const json::object& object, std::string_view key) {
-  return object.contains(key) ? integer<Bytes>(object, key) : 0;
+Bytes later_bytes(const json::object& object, std::string_view key, Bytes otherwise = 0) {
+  return object.contains(key) ? integer<Bytes>(object, key) : otherwise;
 }
 
 std::string text(const json::object& object, std::string_view key) {
@@ -96,7 +96,8 @@ json::object content(const Measured& measured) {
       {"flops_per_s_per_rank", measured.flops_per_s_per_rank},
       {"first_loss", measured.first_loss},
       {"last_loss", measured.last_loss},
-      {"peak_memory_bytes", measured.peak_memory.total},
+      {"peak_memory_bytes", measured.peak_memory.allocated},
+      {"peak_active_bytes", measured.peak_memory.active},
       {"peak_reserved_bytes", measured.peak_memory.reserved},
       {"peak_memory_phase", name_of(measured.peak_memory.phase)},
       {"peak_memory_bytes_by_category_at_peak", memory_to_json(measured.peak_memory.at_peak)},
@@ -160,8 +161,11 @@ Measured measured_from_json(const json::object& object) {
   measured.flops_per_s_per_rank = real(object, "flops_per_s_per_rank");
   measured.first_loss = real(object, "first_loss");
   measured.last_loss = real(object, "last_loss");
-  measured.peak_memory.total = integer<Bytes>(object, "peak_memory_bytes");
-  measured.peak_memory.reserved = reserved_bytes(object, "peak_reserved_bytes");
+  measured.peak_memory.allocated = integer<Bytes>(object, "peak_memory_bytes");
+  // What earlier versions called the peak was what is active now.
+  measured.peak_memory.active =
+      later_bytes(object, "peak_active_bytes", measured.peak_memory.allocated);
+  measured.peak_memory.reserved = later_bytes(object, "peak_reserved_bytes");
   measured.peak_memory.at_peak =
       memory_from_json(object.at("peak_memory_bytes_by_category_at_peak").as_object());
   measured.peak_memory.categories =
@@ -213,7 +217,7 @@ OutOfMemory out_of_memory_from_json(const json::object& object) {
             integer<Bytes>(object, "requested_bytes"),
             integer<Bytes>(object, "in_use_bytes"),
             integer<Bytes>(object, "limit_bytes"),
-            reserved_bytes(object, "reserved_bytes"),
+            later_bytes(object, "reserved_bytes"),
             object.contains("refusal") ? text(object, "refusal") : ""};
   }
   throw std::invalid_argument(concat("unknown memory category \"", category, "\""));

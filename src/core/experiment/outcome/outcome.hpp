@@ -141,6 +141,12 @@ Outcome outcome_from_json(const json::object& object);
 /// numbers; one line.
 std::string describe(const Outcome& outcome);
 
+/// The peak for people: "2.33 GiB" or, where memory was in flight or segments were reserved, "3.00
+/// GiB allocated, 4.00 GiB active, 7.00 GiB reserved". Of a dry run, whose step took no time, it is
+/// "at most 1.00 GiB more in flight" instead of what was active.
+/// @param where  follows the bytes that were allocated: " in backward"
+std::string describe_peak(const Measured& measured, const std::string& where = "");
+
 /// "41 % of the measured GEMM peak (612.0 TFLOP/s)"; "" if no peak or no time was measured.
 std::string share_of_peak(const Measured& measured);
 

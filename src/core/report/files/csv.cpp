@@ -60,7 +60,7 @@ void add_outcome(const Outcome& outcome, Row& row) {
   for (const char* key :
        {"forward_time_s", "backward_time_s", "optimizer_time_s", "communication_time_s",
         "samples_per_s", "tokens_per_s", "flops_per_s_per_rank", "first_loss", "last_loss",
-        "peak_memory_bytes", "peak_reserved_bytes"}) {
+        "peak_memory_bytes", "peak_active_bytes", "peak_reserved_bytes"}) {
     row.emplace_back(key, value_text(content.if_contains(key)));
   }
   const auto* peaks = content.if_contains("peak_memory_bytes_by_category");

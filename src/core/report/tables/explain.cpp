@@ -184,12 +184,8 @@ std::string device_section(const std::optional<DeviceUse>& use) {
   return section("Devices over the measured steps: the lowest clock, the hottest, sums", table);
 }
 
-std::string reserved_text(const PeakMemory& peak) {
-  if (peak.reserved == 0) return "";
-  return concat("; ", format_bytes(peak.reserved), " reserved by the caching allocator");
-}
-
-std::string memory_section(const PeakMemory& peak, bool timed) {
+std::string memory_section(const Measured& measured, bool timed) {
+  const PeakMemory& peak = measured.peak_memory;
   Table table(
       {{"memory", Align::left}, {"at the peak"}, {"own peak"}, {"own peak in", Align::left}});
   for (std::size_t i = 0; i < kMemoryCategories; ++i) {
@@ -200,7 +196,7 @@ std::string memory_section(const PeakMemory& peak, bool timed) {
                    std::string(name_of(peak.phases[i]))});
   }
   return section(concat("Memory of ", timed ? "the fullest rank" : "rank 0", ": peak ",
-                        format_bytes(peak.total), " in ", name_of(peak.phase), reserved_text(peak)),
+                        describe_peak(measured, concat(" in ", name_of(peak.phase)))),
                  table);
 }
 
@@ -212,8 +208,7 @@ std::string explain(const Experiment& experiment, const Outcome& outcome) {
   const bool timed = measured->step_time.median > 0;
   const std::string headline =
       timed ? describe(outcome)
-            : concat("computed without running, peak ", format_bytes(measured->peak_memory.total),
-                     reserved_text(measured->peak_memory));
+            : concat("computed without running, peak ", describe_peak(*measured));
   const Ledger& ledger = measured->ledger;
   const std::string share = share_of_peak(*measured);
   return concat(experiment.name, ": ", headline, share.empty() ? "" : ", ", share, "\n",
@@ -221,7 +216,7 @@ std::string explain(const Experiment& experiment, const Outcome& outcome) {
                 collective_section(ledger, timed), gather_section(experiment, ledger),
                 pass_section(ledger, measured->device_peaks), wait_section(ledger, timed),
                 host_section(experiment.settings.host_overhead, ledger, timed),
-                transfer_section(ledger), memory_section(measured->peak_memory, timed),
+                transfer_section(ledger), memory_section(*measured, timed),
                 device_section(measured->device_use));
 }
 

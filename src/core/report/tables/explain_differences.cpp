@@ -95,8 +95,12 @@ std::string measured_differences(const Record& record, const Measured& own, cons
                    static_cast<double>(own.peak_memory.categories.at(category)),
                    static_cast<double>(other.peak_memory.categories.at(category)));
   }
-  rows.add_bytes("peak of all", static_cast<double>(own.peak_memory.total),
-                 static_cast<double>(other.peak_memory.total));
+  rows.add_bytes("peak of all", static_cast<double>(own.peak_memory.allocated),
+                 static_cast<double>(other.peak_memory.allocated));
+  if (own.peak_memory.in_flight() + other.peak_memory.in_flight() > 0) {
+    rows.add_bytes("peak of active", static_cast<double>(own.peak_memory.active),
+                   static_cast<double>(other.peak_memory.active));
+  }
   if (own.peak_memory.reserved + other.peak_memory.reserved > 0) {
     rows.add_bytes("peak of reserved", static_cast<double>(own.peak_memory.reserved),
                    static_cast<double>(other.peak_memory.reserved));

@@ -19,6 +19,11 @@ namespace {
 
 std::string gibibytes(Bytes size) { return fixed(static_cast<double>(size) / 0x1p30, 2); }
 
+bool has_in_flight(const Announced& row) {
+  const Measured* measured = measured_of(row.record);
+  return measured != nullptr && measured->peak_memory.in_flight() > 0;
+}
+
 bool is_reserved(const Announced& row) {
   const Measured* measured = measured_of(row.record);
   return measured != nullptr && measured->peak_memory.reserved > 0;
@@ -27,6 +32,7 @@ bool is_reserved(const Announced& row) {
 /// The columns that a table has besides those of every table.
 struct Columns {
   bool runs = false;
+  bool active = false;
   bool reserved = false;
   bool ties = false;
   bool reason = false;
@@ -60,8 +66,9 @@ std::vector<std::string> numbers(const Announced& row, const Columns& with, Metr
   std::vector<std::string> cells = {
       fixed(typical_step_time(measured) * 1e3, 1),
       row.interval ? fixed(*row.interval * 100, 1) : "", fixed(measured.samples_per_s, 2),
-      fixed(measured.flops_per_s_per_rank * 1e-9, 1), gibibytes(measured.peak_memory.total)};
+      fixed(measured.flops_per_s_per_rank * 1e-9, 1), gibibytes(measured.peak_memory.allocated)};
   if (with.runs) cells.insert(cells.begin(), concat(row.runs));
+  if (with.active) cells.push_back(gibibytes(measured.peak_memory.active));
   if (with.reserved) cells.push_back(gibibytes(measured.peak_memory.reserved));
   cells.push_back(fixed(versus_best, 2));
   return cells;
@@ -70,6 +77,7 @@ std::vector<std::string> numbers(const Announced& row, const Columns& with, Metr
 std::vector<std::string> titles(const Columns& with) {
   std::vector<std::string> all = {"step (ms)", "+- (%)", "samples/s", "GFLOP/s/rank", "peak (GiB)"};
   if (with.runs) all.insert(all.begin(), "runs");
+  if (with.active) all.emplace_back("active (GiB)");
   if (with.reserved) all.emplace_back("reserved (GiB)");
   all.emplace_back("vs best");
   return all;
@@ -136,6 +144,7 @@ std::string result_table(const std::vector<Record>& records, Metric metric,
   const std::string& first_name = rows.front().record.experiment.name;
   const Columns with{
       .runs = std::ranges::any_of(rows, [](const Announced& row) { return row.runs > 1; }),
+      .active = std::ranges::any_of(rows, has_in_flight),
       .reserved = std::ranges::any_of(rows, is_reserved),
       .ties = !ties.empty(),
       .reason = !optimum.reason.empty() && first_name != fastest,

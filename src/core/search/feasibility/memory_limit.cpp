@@ -6,18 +6,13 @@
 #include "core/base/error.hpp"
 #include "core/base/text.hpp"
 #include "core/search/feasibility/gpus.hpp"
+#include "core/search/feasibility/memory_beside_plan.hpp"
 #include "core/search/feasibility/memory_room.hpp"
 
 namespace dstune {
 namespace {
 
 constexpr Bytes kUnbounded = std::numeric_limits<Bytes>::max();
-
-Bytes reserved_on(const DeviceInfo& device) {
-  Bytes sum = 0;
-  for (const MemoryReserve& reserve : device.reserves) sum += reserve.bytes;
-  return sum;
-}
 
 /// A worker's device for one backend, and the memory that it may use.
 struct Share {
@@ -34,7 +29,7 @@ struct Share {
 
   Bytes usable() const {
     const Bytes free = device.free_memory / static_cast<Bytes>(sharers);
-    if (device.limit_is_free_memory) return free - std::min(free, reserved_on(device));
+    if (device.limit_is_free_memory) return free - std::min(free, sum_of(device.reserves));
     if (sharers > 1) return free;
     return device.is_shared ? room.usable() : device.memory;
   }

@@ -164,7 +164,8 @@ StagePlan plan_stage(const TuningConfig& config, int group_size, const MemoryPre
     return plan;
   }
   plan.peak = measured->peak_memory;
-  plan.memory_bytes_per_rank = plan.peak.total - plan.peak.at_peak.at(MemoryCategory::activations);
+  plan.memory_bytes_per_rank =
+      plan.peak.allocated - plan.peak.at_peak.at(MemoryCategory::activations);
   plan.activation_bytes_per_micro_batch =
       activations_of_one_more(config, group_size, predictor, point, plan.peak);
   plan.max_micro_batch = largest_that_fits(config, group_size, predictor, stage);

@@ -66,7 +66,7 @@ void add_dry_run(Hash& hash, std::uint64_t walk, const Measured& measured) {
   hash.add_all(ledger.transfers());
   hash.add_all(ledger.host());
   const PeakMemory& peak = measured.peak_memory;
-  hash.add(peak.total, peak.reserved);
+  hash.add(peak.allocated, peak.reserved);
   hash.add_all(peak.at_peak.bytes);
   hash.add_all(peak.categories.bytes);
 }
@@ -77,7 +77,7 @@ bool fits_within(Bytes limit, const Measured& measured, Experiment& experiment,
                  const DryRunner& dry_run, int rank) {
   if (limit == 0 || measured.peak_memory.counted() <= limit) return true;
   const bool is_exact = experiment.settings.allocator == AllocatorModel::exact;
-  if (is_exact || measured.peak_memory.total > limit) return false;
+  if (is_exact || measured.peak_memory.allocated > limit) return false;
   experiment.settings.memory_limit = limit;
   const DryRun limited = dry_run(experiment, rank);
   experiment.settings.memory_limit = kUnlimited;

@@ -66,7 +66,7 @@ Record pretend(const Experiment& experiment) {
   measured.samples_per_s = 1;
   measured.flops_per_s_per_rank = 1;
   // Leaves no room for larger micro-batches.
-  measured.peak_memory.total = std::numeric_limits<Bytes>::max();
+  measured.peak_memory.allocated = std::numeric_limits<Bytes>::max();
   Experiment named;  // without the configuration, of which every record would hold a second copy
   named.name = experiment.name;
   return {named, measured, {}, 0, 0};

@@ -20,7 +20,7 @@ TEST(MemoryBudget, PeaksKnowTheirPhase) {
   budget.reserve(MemoryCategory::temporaries, 400);
 
   const PeakMemory& peak = budget.peak();
-  EXPECT_EQ(peak.total, 800U);
+  EXPECT_EQ(peak.allocated, 800U);
   EXPECT_EQ(peak.phase, StepPhase::reduction);
   EXPECT_EQ(peak.phases[static_cast<std::size_t>(MemoryCategory::gradients)], StepPhase::backward);
   EXPECT_EQ(peak.phases[static_cast<std::size_t>(MemoryCategory::temporaries)],
@@ -36,9 +36,34 @@ TEST(MemoryBudget, ResetPeakStartsFromWhatIsInUse) {
   budget.enter(StepPhase::setup);
   budget.reset_peak();
 
-  EXPECT_EQ(budget.peak().total, 100U);
+  EXPECT_EQ(budget.peak().allocated, 100U);
   EXPECT_EQ(budget.peak().phase, StepPhase::setup);
   EXPECT_EQ(budget.peak().categories.at(MemoryCategory::buckets), 100U);
+}
+
+TEST(MemoryBudget, CountsWhatIsInFlightAsActiveAndNotAsAllocated) {
+  MemoryBudget budget(1000);
+  budget.reserve(MemoryCategory::parameters, 600);
+  budget.release(MemoryCategory::parameters, 600);
+  budget.begin_flight(600);
+
+  EXPECT_EQ(budget.use().total(), 0U);
+  EXPECT_EQ(budget.in_use(), 600U);
+  EXPECT_TRUE(budget.has_room(400));
+  EXPECT_FALSE(budget.has_room(401));
+  budget.reserve(MemoryCategory::gradients, 300);
+
+  EXPECT_EQ(budget.peak().allocated, 600U);
+  EXPECT_EQ(budget.peak().active, 900U);
+  EXPECT_EQ(budget.peak().in_flight(), 300U);
+  EXPECT_EQ(budget.peak().counted(), 600U);
+
+  budget.end_flight(600);
+
+  EXPECT_EQ(budget.in_flight(), 0U);
+  EXPECT_TRUE(budget.has_room(700));
+  budget.reset_peak();
+  EXPECT_EQ(budget.peak().active, 300U);
 }
 
 constexpr Bytes kMiB = Bytes{1} << 20U;
@@ -53,7 +78,7 @@ TEST(CachingBudget, CountsWhatWasAskedForAndWhatIsReserved) {
 
   EXPECT_EQ(budget.in_use(), 1000U);
   EXPECT_EQ(budget.reserved(), 22 * kMiB);
-  EXPECT_EQ(budget.peak().total, 3 * kMiB + 1000);
+  EXPECT_EQ(budget.peak().allocated, 3 * kMiB + 1000);
   EXPECT_EQ(budget.peak().reserved, 22 * kMiB);
   EXPECT_EQ(budget.peak().counted(), 22 * kMiB);
 

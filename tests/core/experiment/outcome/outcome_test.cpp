@@ -29,11 +29,12 @@ Measured awkward() {
   measured.flops_per_s_per_rank = 171.3e9 / 3;
   measured.first_loss = 10.82;
   measured.last_loss = 10.8199999999999;
-  measured.peak_memory.total = 65927544832;
+  measured.peak_memory.allocated = 65927544832;
   for (std::size_t i = 0; i < kMemoryCategories; ++i) {
     measured.peak_memory.at_peak.bytes[i] = 100 + i;
     measured.peak_memory.categories.bytes[i] = 1'000'000'000'000 + i;
   }
+  measured.peak_memory.active = 65937544832;
   measured.peak_memory.reserved = 65938653184;
   measured.peak_memory.phase = StepPhase::update;
   measured.peak_memory.phases[3] = StepPhase::reduction;
@@ -179,11 +180,14 @@ TEST(OutcomeJson, KeysCarryTheirUnits) {
 
 TEST(OutcomeJson, ReadsWhatEarlierVersionsWroteOfMemory) {
   json::object measured = to_json(Outcome{awkward()});
+  measured.erase("peak_active_bytes");
   measured.erase("peak_reserved_bytes");
   json::object fault = to_json(Outcome{OutOfMemory{5, MemoryCategory::buckets, 3, 2, 4}});
   fault.erase("reserved_bytes");
 
-  EXPECT_EQ(std::get<Measured>(outcome_from_json(measured)).peak_memory.reserved, 0U);
+  const PeakMemory peak = std::get<Measured>(outcome_from_json(measured)).peak_memory;
+  EXPECT_EQ(peak.reserved, 0U);
+  EXPECT_EQ(peak.active, peak.allocated);
   EXPECT_EQ(std::get<OutOfMemory>(outcome_from_json(fault)).limit, 4U);
 }
 
@@ -203,7 +207,7 @@ TEST(DescribeOutcome, MeasuredShowsTimeNoiseSpeedAndMemory) {
   measured.step_time = {0.4126, 0.4, 0.42, 0.8};
   measured.flops_per_s_per_rank = 171.3e9;
   measured.samples_per_s = 9.7;
-  measured.peak_memory.total = 65927544832;
+  measured.peak_memory.allocated = 65927544832;
 
   const std::string line = describe(measured);
 

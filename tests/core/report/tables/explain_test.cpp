@@ -40,8 +40,21 @@ TEST(Explain, SaysWhatACachingAllocatorReserved) {
 
   const std::string text = explain(make_experiment(3, 4), measured);
 
-  EXPECT_THAT(text, HasSubstr("3.00 GiB in update; 7.00 GiB reserved by the caching allocator"));
-  EXPECT_THAT(text, HasSubstr("peak 3.00 GiB in use, 7.00 GiB reserved"));
+  EXPECT_THAT(text, HasSubstr("3.00 GiB allocated in update, 7.00 GiB reserved"));
+  EXPECT_THAT(text, HasSubstr("peak 3.00 GiB allocated, 7.00 GiB reserved"));
+}
+
+TEST(Explain, SaysWhatWasActiveAndOfAPlanWhatMayBeInFlight) {
+  Measured measured = with_ledger(8);
+  measured.peak_memory.active = Bytes{4} << 30U;
+
+  EXPECT_THAT(explain(make_experiment(3, 4), measured),
+              AllOf(HasSubstr("peak 3.00 GiB allocated, 4.00 GiB active"),
+                    HasSubstr("peak 3.00 GiB allocated in update, 4.00 GiB active")));
+
+  measured.step_time.median = 0;  // as of a dry run
+  EXPECT_THAT(explain(make_experiment(3, 4), measured),
+              HasSubstr("peak 3.00 GiB allocated, at most 1.00 GiB more in flight"));
 }
 
 TEST(Explain, ShowsTheHostCodeOfDeepSpeedAndItsSum) {

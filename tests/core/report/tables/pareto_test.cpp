@@ -13,7 +13,7 @@ Record make_record(const std::string& name, double samples_per_s, Bytes peak) {
   Measured measured;
   measured.samples_per_s = samples_per_s;
   measured.step_time.median = 1 / samples_per_s;
-  measured.peak_memory.total = peak;
+  measured.peak_memory.allocated = peak;
   Record record;
   record.experiment.name = name;
   record.outcome = measured;

@@ -72,6 +72,16 @@ TEST(ResultTable, ShowsWhatACachingAllocatorReservedBesideWhatWasInUse) {
   EXPECT_THAT(table, HasSubstr("3.00 MiB in use, 4.00 MiB of 5.00 MiB reserved"));
 }
 
+TEST(ResultTable, ShowsWhatWasActiveWhereAnythingWasInFlight) {
+  auto records = example();
+  std::get<Measured>(records[1].outcome).peak_memory.active = Bytes{4} << 30U;
+
+  const std::string table = result_table(records, Metric::throughput);
+
+  EXPECT_THAT(table, HasSubstr("| peak (GiB) | active (GiB) | vs best |"));
+  EXPECT_THAT(table, HasSubstr("|       3.00 |         4.00 |    1.25 |"));
+}
+
 TEST(ResultTable, EndsWithWhatItMustBeReadWith) {
   EXPECT_THAT(result_table(example(), Metric::throughput, {"one thing", "another"}),
               EndsWith("may differ by more.\n\nNote: one thing.\n\nNote: another.\n"));

@@ -43,7 +43,7 @@ TEST(PlanStages, SeparatesActivationsFromTheRest) {
   EXPECT_EQ(plans[1].stage, 1);
   EXPECT_EQ(plans[1].memory_bytes_per_rank, 300U);
   EXPECT_EQ(plans[1].activation_bytes_per_micro_batch, 10U);
-  EXPECT_EQ(plans[1].peak.total, 310U);
+  EXPECT_EQ(plans[1].peak.allocated, 310U);
 }
 
 ModelSpec preset(std::string_view name) {
@@ -103,7 +103,7 @@ TEST(PlanStages, TheDryRunFindsTheLargestMicroBatchToTheByte) {
       config.stages = {stage};
       const auto seventeen = predictor(make_experiment(config, 2, stage, 17, 1), 0);
       auto tight = config;
-      tight.settings.memory_limit = std::get<Measured>(seventeen).peak_memory.total;
+      tight.settings.memory_limit = std::get<Measured>(seventeen).peak_memory.allocated;
 
       EXPECT_EQ(plan_stages(tight, 2).front().max_micro_batch, 17) << precision << stage;
       --tight.settings.memory_limit;
@@ -120,7 +120,7 @@ Outcome cached(const Experiment& experiment, int /*rank*/) {
     return OutOfMemory{0, MemoryCategory::activations, 12, 100, limit, limit};
   }
   Measured measured;
-  measured.peak_memory.total = 100 + 10 * samples;
+  measured.peak_memory.allocated = 100 + 10 * samples;
   measured.peak_memory.reserved = std::min(limit, 100 + 15 * samples);
   return measured;
 }
@@ -230,7 +230,7 @@ TEST(PlanStages, TakesTheRankThatNeedsMost) {
   const auto predictor = [even = SimulatedMachine().predictor()](const Experiment& experiment,
                                                                  int rank) {
     auto outcome = even(experiment, rank);
-    if (rank == 3) std::get<Measured>(outcome).peak_memory.total += 25;
+    if (rank == 3) std::get<Measured>(outcome).peak_memory.allocated += 25;
     return outcome;
   };
 
@@ -261,7 +261,7 @@ TEST(PlanStages, FindsTheLargestMicroBatchWhereThePeakBends) {
     const auto micro_batch = point_of(experiment).micro_batch;
     tried.insert(micro_batch);
     Measured measured;
-    measured.peak_memory.total = static_cast<Bytes>(
+    measured.peak_memory.allocated = static_cast<Bytes>(
         std::max<std::int64_t>({900, 100 + 7 * micro_batch, micro_batch * 13 - 1000}));
     return measured;
   };

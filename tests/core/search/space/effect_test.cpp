@@ -71,14 +71,14 @@ TEST(FindEffect, TellsStepsApartWhoseSumsAreEqual) {
 TEST(FindEffect, ChecksTheLimitOnEveryRankAndNamesTheOneThatLacksMemory) {
   const DryRunner dry_run = [](const Experiment&, int rank) {
     Measured measured;
-    measured.peak_memory.total = rank == 2 ? 11 : 10;
+    measured.peak_memory.allocated = rank == 2 ? 11 : 10;
     return DryRun{measured, 1};
   };
   Experiment experiment;
   experiment.ranks = 4;
   experiment.settings.memory_limit = 11;
   EXPECT_TRUE(find_effect(experiment, {0, 2}, dry_run).fits);
-  EXPECT_EQ(find_effect(experiment, {0, 2}, dry_run).dry.peak_memory.total, 11U);
+  EXPECT_EQ(find_effect(experiment, {0, 2}, dry_run).dry.peak_memory.allocated, 11U);
   experiment.settings.memory_limit = 10;
 
   const Effect effect = find_effect(experiment, {0, 2}, dry_run);
@@ -107,7 +107,7 @@ TEST(FindEffect, WhatIsInUseDoesNotShrinkWithTheLimit) {
   const DryRunner dry_run = [&](const Experiment&, int) {
     ++runs;
     Measured measured;
-    measured.peak_memory.total = 11;
+    measured.peak_memory.allocated = 11;
     measured.peak_memory.reserved = 12;
     return DryRun{measured, 1};
   };
@@ -127,7 +127,7 @@ TEST(FindEffect, SaysWhyThereIsNoStep) {
 
 Measured dry(Bytes peak, Stream stream = Stream::reduction) {
   Measured measured;
-  measured.peak_memory.total = peak;
+  measured.peak_memory.allocated = peak;
   CollectiveLine line;
   line.stream = stream;
   line.ranks = 2;

@@ -33,11 +33,11 @@ class LeanestTest : public testing::Test {
     return [](const Experiment& experiment, int) {
       const StepConfig step = make_step_config(experiment);
       Measured measured;
-      measured.peak_memory.total = static_cast<Bytes>(step.reduce_bucket_size) +
-                                   kPerSample * static_cast<Bytes>(step.micro_batch) +
-                                   (step.contiguous_gradients ? 300 : 0);
+      measured.peak_memory.allocated = static_cast<Bytes>(step.reduce_bucket_size) +
+                                       kPerSample * static_cast<Bytes>(step.micro_batch) +
+                                       (step.contiguous_gradients ? 300 : 0);
       const Bytes limit = experiment.settings.memory_limit;
-      if (measured.peak_memory.total > limit) return DryRun{OutOfMemory{}, 0};
+      if (measured.peak_memory.allocated > limit) return DryRun{OutOfMemory{}, 0};
       return DryRun{measured, 0};
     };
   }

@@ -119,7 +119,7 @@ TEST(MakePool, KeepsWhatFitsToTheByte) {
       {"stage": 2, "reduce_bucket_size": [5000, 50000]})");
   const Pool all = pool_of(config);
   ASSERT_EQ(all.candidates.size(), 4U);
-  const Bytes smallest = all.candidates[0].dry.peak_memory.total;
+  const Bytes smallest = all.candidates[0].dry.peak_memory.allocated;
 
   config.settings.memory_limit = smallest;
   const Pool exact = pool_of(config);
@@ -137,7 +137,7 @@ TEST(MakePool, HasTheMicroBatchesThatFitTheLeanestWhereTheFilesSettingsFitNone) 
       "zero_optimization": {"stage": 2, "reduce_bucket_size": [50000, 5000]})");
   Bytes largest = 0;
   for (const auto& one : pool_of(config).candidates) {
-    if (one.candidate.name == "z2_tmbspg4_rbs5000_gas1") largest = one.dry.peak_memory.total;
+    if (one.candidate.name == "z2_tmbspg4_rbs5000_gas1") largest = one.dry.peak_memory.allocated;
   }
   ASSERT_GT(largest, 0U);
   config.settings.memory_limit = largest;

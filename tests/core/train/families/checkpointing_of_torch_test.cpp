@@ -100,7 +100,7 @@ LayersMemory measure(const FamilyFixture& fixture, const Way& way) {
   device.on_tick([&] {
     ++ticks;
     if (ticks == layers.size()) result.kept = memory.in_use() - before;
-    if (ticks == 2 * layers.size()) result.peak = memory.peak().total - before;
+    if (ticks == 2 * layers.size()) result.peak = memory.peak().allocated - before;
   });
   run.engine.on_fetch = [&](std::size_t module) {
     const bool begins = ticks == 0 && module == layers.front();

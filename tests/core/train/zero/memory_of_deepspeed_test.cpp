@@ -71,7 +71,7 @@ Bytes peak_of(const Experiment& experiment, int rank) {
   const Outcome outcome = dry_run(experiment, rank).outcome;
   const auto* const measured = std::get_if<Measured>(&outcome);
   if (measured == nullptr) throw std::runtime_error(concat(experiment.name, " does not run"));
-  return measured->peak_memory.total;
+  return measured->peak_memory.allocated;
 }
 
 /// Of the rank with the largest.

@@ -10,6 +10,7 @@
 #include "core/base/units.hpp"
 #include "core/experiment/step_config.hpp"
 #include "core/report/tables/table.hpp"
+#include "core/search/feasibility/memory_beside_plan.hpp"
 #include "core/search/tuners/tune.hpp"
 
 namespace dstune {
@@ -25,33 +26,49 @@ std::string grouped(std::int64_t number) {
 
 std::string cell(Bytes size, bool is_known) { return is_known ? format_bytes(size) : "-"; }
 
-std::vector<Table::Column> stage_columns(bool with_reserved) {
+/// The columns of the stages' table that it has where some stage has a number for them.
+struct MemoryColumns {
+  bool in_flight = false;
+  bool reserved = false;
+};
+
+std::vector<Table::Column> stage_columns(const MemoryColumns& with) {
   std::vector<Table::Column> columns = {{"stage"},       {"parameters"}, {"gradients"},
                                         {"optimizer"},   {"buckets"},    {"activations"},
                                         {"temporaries"}, {"peak"}};
-  if (with_reserved) columns.push_back({"reserved"});
+  if (with.in_flight) columns.push_back({"in flight"});
+  if (with.reserved) columns.push_back({"reserved"});
   columns.push_back({"feasible", Table::Align::left});
   columns.push_back({"max micro-batch"});
   return columns;
 }
 
 std::string format_stages(const std::vector<StagePlan>& stages) {
-  const bool with_reserved = std::any_of(
-      stages.begin(), stages.end(), [](const StagePlan& plan) { return plan.peak.reserved > 0; });
-  Table table(stage_columns(with_reserved));
+  const MemoryColumns with{
+      .in_flight = std::ranges::any_of(
+          stages, [](const StagePlan& plan) { return plan.peak.in_flight() > 0; }),
+      .reserved = std::ranges::any_of(
+          stages, [](const StagePlan& plan) { return plan.peak.reserved > 0; })};
+  Table table(stage_columns(with));
   std::string remarks;
   for (const auto& plan : stages) {
     std::vector<std::string> row = {std::to_string(plan.stage)};
     const bool is_known = plan.unsupported.empty();
     for (const Bytes size : plan.peak.categories.bytes) row.push_back(cell(size, is_known));
-    row.push_back(cell(plan.peak.total, is_known));
-    if (with_reserved) row.push_back(cell(plan.peak.reserved, is_known));
+    row.push_back(cell(plan.peak.allocated, is_known));
+    if (with.in_flight) row.push_back(cell(plan.peak.in_flight(), is_known));
+    if (with.reserved) row.push_back(cell(plan.peak.reserved, is_known));
     row.emplace_back(plan.feasible ? "yes" : "no");
     row.push_back(plan.feasible ? std::to_string(plan.max_micro_batch) : "-");
     table.add_row(std::move(row));
     if (!plan.unsupported.empty()) {
       remarks += concat("stage ", plan.stage, " cannot run: ", plan.unsupported, '\n');
     }
+  }
+  if (with.in_flight) {
+    remarks +=
+        "The peak is what is allocated. In flight is the most that may be active beside it, where "
+        "the host runs far ahead of the device; it costs a wait where there is no room.\n";
   }
   return table.to_string() + remarks;
 }
@@ -103,7 +120,8 @@ json::object stage_to_json(const StagePlan& plan) {
   object["activation_bytes_per_micro_batch"] = plan.activation_bytes_per_micro_batch;
   object["feasible"] = plan.feasible;
   object["max_micro_batch"] = plan.max_micro_batch;
-  object["peak_memory_bytes"] = plan.peak.total;
+  object["peak_memory_bytes"] = plan.peak.allocated;
+  object["peak_active_bytes"] = plan.peak.active;
   object["peak_reserved_bytes"] = plan.peak.reserved;
   if (!plan.unsupported.empty()) object["unsupported"] = plan.unsupported;
   return object;
@@ -124,6 +142,17 @@ std::string checkpointing_line(const TuningConfig& config) {
   const auto& checkpointing = config.deepspeed.step().checkpointing;
   if (!checkpointing.is_on()) return "";
   return concat("checkpointing ", describe(checkpointing), "\n");
+}
+
+std::string beside_plan_line(const std::string& backend, int ranks) {
+  const std::vector<MemoryReserve> beside = memory_beside_plan(backend, ranks);
+  if (beside.empty()) return "";
+  std::vector<std::string> parts;
+  for (const MemoryReserve& part : beside) {
+    parts.push_back(concat(format_bytes(part.bytes), " ", part.what));
+  }
+  return concat("Beside these, as nvidia-smi shows it: about ", format_bytes(sum_of(beside)), ": ",
+                join(parts, ", "), "\n");
 }
 
 StageFunnel sum(const std::vector<StageFunnel>& stages) {
@@ -199,7 +228,8 @@ std::string format_plan_table(const TuningConfig& config, int group_size,
       " per rank and sample of the micro-batch, sequence length ", settings.sequence_length,
       settings.lengths.varies() ? concat(", the longest: ", describe(settings.lengths)) : "",
       "\n\nMemory per rank at micro-batch 1: the peak of each category, and of all\n\n",
-      format_stages(stages), experiments_title(experiments.size(), pool),
+      format_stages(stages), beside_plan_line(settings.backend, group_size),
+      experiments_title(experiments.size(), pool),
       format_experiments(shown_experiments(experiments, pool), foretold),
       pool == nullptr || pool->funnel.empty()
           ? ""
@@ -224,6 +254,8 @@ std::string format_plan_json(const TuningConfig& config, int group_size,
   plan["num_params"] = info.num_params;
   plan["trainable_num_params"] = info.trainable_num_params;
   plan["world_size"] = group_size;
+  plan["memory_beside_plan_bytes"] =
+      sum_of(memory_beside_plan(config.settings.backend, group_size));
   auto& stage_list = plan["stages"].emplace_array();
   for (const auto& stage : stages) stage_list.push_back(stage_to_json(stage));
   auto& experiment_list = plan["experiments"].emplace_array();

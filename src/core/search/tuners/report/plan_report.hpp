@@ -23,11 +23,11 @@ std::string format_plan_table(const TuningConfig& config, int group_size,
                               const std::vector<Experiment>& experiments,
                               const Pool* pool = nullptr, const Foretold* foretold = nullptr);
 
-/// {"num_params", "trainable_num_params", "world_size", "stages": [{"stage",
-/// "memory_bytes_per_rank", "activation_bytes_per_micro_batch", "feasible", "max_micro_batch",
-/// "peak_memory_bytes"; "unsupported" where it is}], "experiments": [{"name", "ds_config";
-/// "predicted_step_time_s", "predicted_interval_90_s": [low, high] where they are foretold}]},
-/// indented, with a line end.
+/// {"num_params", "trainable_num_params", "world_size", "memory_beside_plan_bytes", "stages":
+/// [{"stage", "memory_bytes_per_rank", "activation_bytes_per_micro_batch", "feasible",
+/// "max_micro_batch", "peak_memory_bytes", "peak_active_bytes", "peak_reserved_bytes";
+/// "unsupported" where it is}], "experiments": [{"name", "ds_config"; "predicted_step_time_s",
+/// "predicted_interval_90_s": [low, high] where they are foretold}]}, indented, with a line end.
 /// @param pool  the pool for add_funnel(); null: there are no search spaces
 std::string format_plan_json(const TuningConfig& config, int group_size,
                              const std::vector<StagePlan>& stages,

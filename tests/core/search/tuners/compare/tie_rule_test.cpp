@@ -54,7 +54,7 @@ Record record_of(int stage, json::object settings, Bytes memory = 0) {
   Record record;
   record.experiment.ds_config = {{"zero_optimization", std::move(settings)}};
   Measured measured;
-  measured.peak_memory.total = memory;
+  measured.peak_memory.allocated = memory;
   record.outcome = measured;
   return record;
 }

@@ -49,6 +49,32 @@ TEST(FormatPlanTable, CountsWhatIsTrained) {
   EXPECT_LT(parameters.trainable_total(), parameters.total());
 }
 
+TEST(FormatPlanTable, ShowsWhatMayBeInFlightAndWhatIsBesideThePlan) {
+  auto config = make_tuning_config(400);
+  auto stages = plan_stages(config, 2, SimulatedMachine().predictor());
+
+  const auto without = format_plan_table(config, 2, stages, {});
+
+  EXPECT_THAT(without, Not(HasSubstr("in flight")));
+  EXPECT_THAT(without, Not(HasSubstr("nvidia-smi"))) << "on CPUs";
+
+  stages[1].peak.allocated = Bytes{3} << 30U;
+  stages[1].peak.active = Bytes{4} << 30U;
+  config.settings.backend = "cuda";
+  const auto table = format_plan_table(config, 2, stages, {});
+  const auto plan = json::parse(format_plan_json(config, 2, stages, {})).as_object();
+
+  EXPECT_THAT(table, HasSubstr(" peak | in flight |"));
+  EXPECT_THAT(table, HasSubstr("| 3.00 GiB |  1.00 GiB |"));
+  EXPECT_THAT(
+      table,
+      HasSubstr("Beside these, as nvidia-smi shows it: about 872.16 MiB: 481.00 MiB CUDA context, "
+                "326.16 MiB NCCL, 65.00 MiB cuBLAS workspaces\n"));
+  EXPECT_EQ(plan.at("stages").as_array().at(1).as_object().at("peak_active_bytes"),
+            Bytes{4} << 30U);
+  EXPECT_EQ(plan.at("memory_beside_plan_bytes"), (Bytes{481 + 65} << 20U) + 342'000'000);
+}
+
 TEST(FormatPlanTable, ShowsWhatIsForetoldOfTheFirstExperiments) {
   const auto config = make_tuning_config(400);
   const auto stages = plan_stages(config, 2, SimulatedMachine().predictor());

@@ -40,11 +40,11 @@ Peaks peaks_of(const HeadSizes& sizes, DType dtype, LossSettings loss) {
   const auto start = static_cast<double>(memory.in_use());
   memory.reset_peak();
   run.forward(std::move(x));
-  const auto forward = static_cast<double>(memory.peak().total);
+  const auto forward = static_cast<double>(memory.peak().allocated);
   const auto saved = static_cast<double>(memory.in_use());
   memory.reset_peak();
   run.backward(1);
-  return {forward - start, saved - start, static_cast<double>(memory.peak().total) - start};
+  return {forward - start, saved - start, static_cast<double>(memory.peak().allocated) - start};
 }
 
 TEST(LossMemory, PeaksAreThoseOfTorch) {

@@ -1,0 +1,32 @@
+#include "core/search/feasibility/memory_beside_plan.hpp"
+
+#include "core/device/backend_list.hpp"
+
+namespace dstune {
+namespace {
+
+// PyTorch 2.1 on an A100, with the kernels loaded that are used.
+constexpr Bytes kContext = Bytes{481} << 20U;
+// Planning constants of NVIDIA's aiconfigurator for 2 and for 4 to 8 GPUs.
+constexpr Bytes kNcclOfTwo = 342'000'000;
+constexpr Bytes kNccl = 392'000'000;
+// As measured on an H200 (docs/measurements.md); torch's allocator has them.
+constexpr Bytes kWorkspaces = Bytes{65} << 20U;
+
+}  // namespace
+
+std::vector<MemoryReserve> memory_beside_plan(const std::string& backend, int ranks) {
+  if (traits_of_backend(backend).computes_on_host) return {};
+  std::vector<MemoryReserve> beside = {{"CUDA context", kContext}};
+  if (ranks > 1) beside.push_back({"NCCL", ranks == 2 ? kNcclOfTwo : kNccl});
+  beside.push_back({"cuBLAS workspaces", kWorkspaces});
+  return beside;
+}
+
+Bytes sum_of(const std::vector<MemoryReserve>& reserves) {
+  Bytes sum = 0;
+  for (const MemoryReserve& reserve : reserves) sum += reserve.bytes;
+  return sum;
+}
+
+}  // namespace dstune

@@ -1,0 +1,19 @@
+// What a training process takes of a GPU beside the memory that a plan counts.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/device/backend.hpp"
+
+namespace dstune {
+
+/// What nvidia-smi shows beside the peak of a plan, as others have measured it (docs/memory.md). No
+/// part of it is modelled: another GPU, driver or library may take twice as much.
+/// @param ranks  that communicate
+/// @returns nothing where the backend stands for no GPU
+std::vector<MemoryReserve> memory_beside_plan(const std::string& backend, int ranks);
+
+Bytes sum_of(const std::vector<MemoryReserve>& reserves);
+
+}  // namespace dstune
