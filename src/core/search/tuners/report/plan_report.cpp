@@ -148,6 +148,7 @@ std::string beside_plan_line(const std::string& backend, int ranks) {
   const std::vector<MemoryReserve> beside = memory_beside_plan(backend, ranks);
   if (beside.empty()) return "";
   std::vector<std::string> parts;
+  parts.reserve(beside.size());
   for (const MemoryReserve& part : beside) {
     parts.push_back(concat(format_bytes(part.bytes), " ", part.what));
   }

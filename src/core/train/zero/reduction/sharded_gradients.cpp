@@ -26,11 +26,11 @@ ShardedGradients::ShardedGradients(const StepConfig& config, Device& device,
 }
 
 void ShardedGradients::add(std::size_t tensor, Buffer gradient) {
+  Tensor view = gradient.tensor(config_.dtype);
+  if (!entries_.empty() && fill_ + view.numel > capacity()) flush();
   device_.wait(stream_, device_.record(Stream::compute));
   const StreamScope scope(device_, stream_);
   gradient.used_on(stream_);
-  Tensor view = gradient.tensor(config_.dtype);
-  if (!entries_.empty() && fill_ + view.numel > capacity()) flush();
   const std::int64_t begin = fill_;
   fill_ += view.numel;
   if (config_.contiguous_gradients && fill_ <= capacity()) {
