@@ -14,8 +14,8 @@ namespace {
 constexpr std::array<std::string_view, 2> kAllocators = {"exact", "caching"};
 
 std::string describe_use(Bytes in_use, Bytes limit, Bytes reserved) {
-  if (reserved == 0) return concat(format_bytes(in_use), " of ", format_bytes(limit), " in use");
-  return concat(format_bytes(in_use), " in use and ", format_bytes(reserved), " of ",
+  if (reserved == 0) return concat(format_bytes(in_use), " of ", format_bytes(limit), " allocated");
+  return concat(format_bytes(in_use), " allocated and ", format_bytes(reserved), " of ",
                 format_bytes(limit), " reserved");
 }
 

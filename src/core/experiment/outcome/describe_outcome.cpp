@@ -30,9 +30,9 @@ std::string one_line(std::string text) {
 
 std::string used_text(const OutOfMemory& fault) {
   if (fault.reserved == 0) {
-    return concat(format_bytes(fault.in_use), " of ", format_bytes(fault.limit), " used");
+    return concat(format_bytes(fault.in_use), " of ", format_bytes(fault.limit), " allocated");
   }
-  return concat(format_bytes(fault.in_use), " in use, ", format_bytes(fault.reserved), " of ",
+  return concat(format_bytes(fault.in_use), " allocated, ", format_bytes(fault.reserved), " of ",
                 format_bytes(fault.limit), " reserved");
 }
 

@@ -104,7 +104,7 @@ TEST(CachingBudget, SaysWhatIsInUseAndWhatIsReservedWhereItIsFull) {
     EXPECT_EQ(error.limit, 22 * kMiB - 1);
     EXPECT_STREQ(
         error.what(),
-        "out of memory: requested 20.00 MiB for buckets with 1000 B in use and 2.00 MiB of "
+        "out of memory: requested 20.00 MiB for buckets with 1000 B allocated and 2.00 MiB of "
         "22.00 MiB reserved");
   }
   EXPECT_EQ(budget.in_use(), 1000U);

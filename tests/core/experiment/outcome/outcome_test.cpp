@@ -275,7 +275,7 @@ TEST(DescribeOutcome, OutOfMemoryShowsTheNumbers) {
 
   EXPECT_EQ(line,
             "out of memory on rank 5 (wanted 6.00 GiB more for activations, 11.00 GiB of 16.00 GiB "
-            "used)");
+            "allocated)");
 }
 
 TEST(DescribeOutcome, OutOfMemoryShowsWhatTheSystemRefused) {
@@ -283,7 +283,7 @@ TEST(DescribeOutcome, OutOfMemoryShowsWhatTheSystemRefused) {
   EXPECT_EQ(
       describe(fault),
       "out of memory on rank 5 (the system refused 6.00 MiB more for activations: ulimit -v is "
-      "full; 11.00 MiB of 16.00 GiB used)");
+      "full; 11.00 MiB of 16.00 GiB allocated)");
 
   fault.requested = 0;
   EXPECT_EQ(describe(fault), "out of memory on rank 5 (ulimit -v is full)");

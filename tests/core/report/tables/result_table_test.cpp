@@ -69,7 +69,7 @@ TEST(ResultTable, ShowsWhatACachingAllocatorReservedBesideWhatWasInUse) {
 
   EXPECT_THAT(table, HasSubstr("| peak (GiB) | reserved (GiB) | vs best |"));
   EXPECT_THAT(table, HasSubstr("|       3.00 |           4.00 |    1.25 |"));
-  EXPECT_THAT(table, HasSubstr("3.00 MiB in use, 4.00 MiB of 5.00 MiB reserved"));
+  EXPECT_THAT(table, HasSubstr("3.00 MiB allocated, 4.00 MiB of 5.00 MiB reserved"));
 }
 
 TEST(ResultTable, ShowsWhatWasActiveWhereAnythingWasInFlight) {
