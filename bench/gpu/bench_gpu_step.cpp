@@ -106,7 +106,7 @@ std::optional<Times> measure(const Options& options, const Case& one, Device& de
     times.forward = summary_of(reports, &StepReport::forward).median;
     times.backward = summary_of(reports, &StepReport::backward).median;
     times.optimizer = summary_of(reports, &StepReport::optimizer).median;
-    times.peak = device.memory().peak().total;
+    times.peak = device.memory().peak().allocated;
     return times;
   } catch (const OutOfMemoryError&) {
     return std::nullopt;
