@@ -49,6 +49,7 @@ constexpr KeyRule kDstuneRules[] = {
     text("trainer"),
     choice("loss", "plain|chunked|tiled|fused"),
     boolean("keep_logits"),
+    boolean("zero_init"),
     any("activation_checkpointing"),  // read by read_checkpointing, for it may be a list to search
     boolean("share_gpu"),
     above("worker_timeout", 5),

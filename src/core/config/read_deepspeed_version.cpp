@@ -78,6 +78,13 @@ bool searches(const SpaceConfig& space, std::string_view pointer) {
                              [&](const auto& own) { return searches(own.second, pointer); });
 }
 
+// The part of an experiment's JSON that is not DeepSpeed's.
+json::object& own_part(json::object& deepspeed) {
+  json::value& ours = deepspeed["dstune"];
+  if (!ours.is_object()) ours.emplace_object();
+  return ours.get_object();
+}
+
 }  // namespace
 
 DeepSpeedVersion read_deepspeed_version(const json::object& file,
@@ -105,10 +112,27 @@ void refuse_later_keys(const json::object& file, const SpaceConfig& space,
 }
 
 void set_deepspeed_version(const DeepSpeedVersion& version, json::object& deepspeed) {
-  if (version == kNewestDeepSpeed) return;
-  json::value& ours = deepspeed["dstune"];
-  if (!ours.is_object()) ours.emplace_object();
-  ours.get_object()["deepspeed_version"] = to_text(version);
+  if (version != kNewestDeepSpeed) own_part(deepspeed)["deepspeed_version"] = to_text(version);
+}
+
+const json::value* find_zero_init(const json::object& file) {
+  return find_at(file, "/dstune/zero_init");
+}
+
+void set_zero_init(const json::object& file, json::object& deepspeed) {
+  const auto* const given = find_zero_init(file);
+  if (given != nullptr && *given == false) own_part(deepspeed)["zero_init"] = false;
+}
+
+std::string note_of_zero_init(const json::object& file, const DeepSpeedVersion& version) {
+  if (find_zero_init(file) != nullptr || behaviour_of(version).replaces_linear_of_any_model) {
+    return "";
+  }
+  return concat(
+      "the model is taken to be made under zero.Init, as from_pretrained does where the "
+      "Trainer has its configuration; without it DeepSpeed ",
+      to_text(version), " keeps the weights of linear layers in stage 3 from forward to ",
+      "backward: \"dstune\": {\"zero_init\": false}");
 }
 
 }  // namespace dstune

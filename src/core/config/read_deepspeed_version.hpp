@@ -25,4 +25,13 @@ void refuse_later_keys(const json::object& file, const SpaceConfig& space,
 /// Writes the release into the JSON of every experiment, unless it is the newest.
 void set_deepspeed_version(const DeepSpeedVersion& version, json::object& deepspeed);
 
+/// Whether the file says of the model that it is, or is not, made under deepspeed.zero.Init; null:
+/// nothing, and so it is.
+const json::value* find_zero_init(const json::object& file);
+/// Writes it into the JSON of every experiment, if the model is not.
+void set_zero_init(const json::object& file, json::object& deepspeed);
+/// What a run that searches stage 3 says where the file leaves that open and the release keeps
+/// weights for it; else empty.
+std::string note_of_zero_init(const json::object& file, const DeepSpeedVersion& version);
+
 }  // namespace dstune

@@ -106,6 +106,10 @@ void name_added_flags(TuningConfig& config, const CommandLine& options) {
                                    " in the training command that --run starts"));
 }
 
+void add_note(TuningConfig& config, std::string note) {
+  if (!note.empty()) config.notes.push_back(std::move(note));
+}
+
 TuningConfig read_sections(const json::object& given, const CommandLine& options,
                            Problems& problems) {
   TuningConfig config;
@@ -149,6 +153,10 @@ TuningConfig read_sections(const json::object& given, const CommandLine& options
   json::object fixed = fixed_part(checked);
   set_checkpointing(checkpointing, fixed, problems);
   set_deepspeed_version(version, fixed);
+  set_zero_init(file, fixed);
+  if (std::ranges::count(config.stages, 3) > 0) {
+    add_note(config, note_of_zero_init(file, version));
+  }
   warn_of_remaining_auto(fixed, problems);
   if (problems.empty()) config.deepspeed = std::move(fixed);  // else a key may have any type
   for (auto& warning : problems.warnings()) config.warnings.push_back(std::move(warning));

@@ -88,7 +88,8 @@ StepBehaviour behaviour_of(const DeepSpeedVersion& version) {
           .has_bf16_optimizer_in_stage_0 = version < DeepSpeedVersion{0, 17, 6},
           .misses_bf16_optimizer = is_within({0, 17, 6}, {0, 18, 4}),
           .has_default_leaf_classes = version >= DeepSpeedVersion{0, 18, 0},
-          .drops_recomputed = version >= DeepSpeedVersion{0, 19, 3}};
+          .drops_recomputed = version >= DeepSpeedVersion{0, 19, 3},
+          .replaces_linear_of_any_model = version >= DeepSpeedVersion{0, 19, 4}};
 }
 
 }  // namespace dstune

@@ -71,6 +71,9 @@ struct StepBehaviour {
   /// Stage 3 keeps frozen parameters that a checkpoint's second forward used for the module whose
   /// backward began it, and releases them with it (since 0.19.3).
   bool drops_recomputed = true;
+  /// Stage 3 puts its memory_efficient_linear in the place of torch's also for a model that was not
+  /// made under zero.Init (since 0.19.4).
+  bool replaces_linear_of_any_model = true;
 };
 
 StepBehaviour behaviour_of(const DeepSpeedVersion& version);

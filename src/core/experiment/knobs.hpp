@@ -50,6 +50,9 @@ inline bool fills_buckets(const StepConfig& config) {
 inline bool cuts_buckets(const StepConfig& config) {
   return fills_buckets(config) && config.reduce_scatter;
 }
+inline bool asks_who_made_the_model(const StepConfig& config) {
+  return config.memory_efficient_linear && !config.behaviour.replaces_linear_of_any_model;
+}
 inline bool asks_how_to_gather(const StepConfig& config) {
   return !config.allgather_sequential && config.mics_shard_size == 0 && !config.quantized_weights;
 }
@@ -203,6 +206,9 @@ inline constexpr Knob kTable[] = {
         boolean("stage3_use_all_reduce_for_fetch_params").also("use_all_reduce_for_fetch_params"),
         &StepConfig::use_all_reduce_for_fetch_params)
         .when(asks_how_to_gather),
+    of_stage_3(boolean("memory_efficient_linear"), &StepConfig::memory_efficient_linear),
+    Knob{"/dstune", boolean("zero_init"), &StepConfig::zero_init, in_stages(3)}.when(
+        asks_who_made_the_model),
     of_stage_3(boolean("zero_quantized_weights"), &StepConfig::quantized_weights)
         .deciding_messages(),
     of_stage_3(boolean("zero_quantized_gradients"), &StepConfig::quantized_gradients)

@@ -81,9 +81,6 @@ void find_unsupported_zero(const json::object& zero, StepConfig& config) {
       "mics_shard_size with zero_hpz_partition_size");
   add(shards_in_parts && is_on(zero, "mics_hierarchical_params_gather"),
       "mics_hierarchical_params_gather");
-  bool saves_by_reference = true;
-  read(zero, "memory_efficient_linear", saves_by_reference);
-  add(!saves_by_reference, "memory_efficient_linear: false");
   add(is_on(zero, "enable_sanity_checks"), "enable_sanity_checks");
   find_unsupported_quantization(zero, config);
 }

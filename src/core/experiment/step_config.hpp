@@ -98,6 +98,13 @@ struct StepConfig {
   LeafModuleConfig leaf_module;
   bool allgather_sequential = false;
   bool use_all_reduce_for_fetch_params = false;
+  bool memory_efficient_linear = true;
+  bool zero_init = true;  ///< "dstune.zero_init": the model is made under deepspeed.zero.Init
+  /// Whether DeepSpeed's function runs in place of torch.nn.functional.linear.
+  bool replaces_linear() const {
+    return stage == 3 && memory_efficient_linear &&
+           (zero_init || behaviour.replaces_linear_of_any_model);
+  }
   bool quantized_weights = false;    ///< stage 3
   bool quantized_gradients = false;  ///< stage 3
   int hpz_partition_size = 1;  ///< ranks that share secondary shards; 1: there are no such shards

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 
 #include "core/device/tensor.hpp"
 
@@ -23,6 +24,9 @@ class ModuleHooks {
   virtual void release_after_backward(std::size_t module) { release(module); }
   /// The full tensor, in the model dtype; valid between fetch and release of a module that has it.
   virtual Tensor parameter(std::size_t tensor) const = 0;
+  /// The memory of the full tensor, which whoever holds it keeps after the release; none where the
+  /// tensor is there all the time anyway.
+  virtual std::shared_ptr<const Buffer> memory_of(std::size_t /*tensor*/) const { return nullptr; }
   /// False: the tensor is frozen (requires_grad is false), and its gradient need not be computed.
   virtual bool is_trainable(std::size_t tensor) const = 0;
   /// Says that the gradient of `tensor` for this micro-step is final (times the loss scale, divided

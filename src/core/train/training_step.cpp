@@ -26,7 +26,7 @@ MicroBatch micro_batch_of(const RunSettings& settings, const StepConfig& config)
   return {.size = config.micro_batch,
           .sequence_length = settings.sequence_length,
           .dtype = config.dtype,
-          .linear = config.stage == 3 ? LinearLayers::memory_efficient : LinearLayers::torch,
+          .linear = config.replaces_linear() ? LinearLayers::memory_efficient : LinearLayers::torch,
           .attention = settings.attention,
           .loss = settings.loss,
           .checkpointing = config.checkpointing,

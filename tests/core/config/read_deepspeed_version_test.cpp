@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "core/base/json_parser.hpp"
+#include "core/base/text.hpp"
 #include "core/config/tuning_config.hpp"
 #include "tests/core/config/faults.hpp"
 #include "tests/support/temporary_directory.hpp"
@@ -122,6 +123,45 @@ TEST(TuningConfigOfARelease, SaysItInEveryExperiment) {
   const TuningConfig config = read_tuning_config(options);
 
   EXPECT_EQ(config.deepspeed.step().version, (DeepSpeedVersion{0, 18, 2}));
+}
+
+TuningConfig config_of(const char* text) {
+  const TemporaryDirectory directory;
+  CommandLine options;
+  options.config_path = directory / "config.json";
+  write_file(options.config_path, text);
+  return read_tuning_config(options);
+}
+
+TEST(ZeroInit, IsInEveryExperimentUnlessItIsTheDefault) {
+  const auto says_it = [](const char* value) {
+    return config_of(concat(R"({"dstune": {"model": "gpt2", "deepspeed_version": "0.18.2",
+                                           "zero_init": )",
+                            value, "}}")
+                         .c_str())
+        .deepspeed.json()
+        .at("dstune")
+        .as_object()
+        .contains("zero_init");
+  };
+  EXPECT_TRUE(says_it("false"));
+  EXPECT_FALSE(says_it("true"));
+  EXPECT_EQ(faults_of([] { config_of(R"({"dstune": {"model": "gpt2", "zero_init": 3}})"); }).size(),
+            1U);
+}
+
+TEST(ZeroInit, IsNamedWhereItDecidesAndTheFileSaysNothing) {
+  const auto notes = [](const char* stage, const char* dstune) {
+    return config_of(concat(R"({"zero_optimization": {"stage": )", stage,
+                            R"(}, "dstune": {"model": "gpt2", )", dstune, "}}")
+                         .c_str())
+        .notes.size();
+  };
+  EXPECT_EQ(notes("3", R"("deepspeed_version": "0.19.3")"), 1U);
+  EXPECT_EQ(notes("\"all\"", R"("deepspeed_version": "0.19.3")"), 1U);
+  EXPECT_EQ(notes("3", R"("deepspeed_version": "0.19.3", "zero_init": true)"), 0U);
+  EXPECT_EQ(notes("3", R"("deepspeed_version": "0.19.4")"), 0U);
+  EXPECT_EQ(notes("2", R"("deepspeed_version": "0.19.3")"), 0U);
 }
 
 TEST(TuningConfigOfARelease, EndsAtATextThatIsNone) {

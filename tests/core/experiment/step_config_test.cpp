@@ -243,7 +243,6 @@ TEST(StepConfig, NamesWhatStage3AloneReadsThereAlone) {
                          "mics_shard_size with zero_hpz_partition_size"},
                         {R"({"mics_shard_size": 2, "mics_hierarchical_params_gather": true})",
                          "mics_hierarchical_params_gather"},
-                        {R"({"memory_efficient_linear": false})", "memory_efficient_linear: false"},
                         {R"({"enable_sanity_checks": true})", "enable_sanity_checks"}};
   for (const Knob& knob : knobs) {
     for (const int stage : {0, 1, 2}) EXPECT_EQ(unsupported_in_stage(knob.json, stage), Names{});
@@ -252,9 +251,25 @@ TEST(StepConfig, NamesWhatStage3AloneReadsThereAlone) {
   }
   for (const char* modelled : {R"({"zero_hpz_partition_size": 2})", R"({"mics_shard_size": 2})",
                                R"({"zero_hpz_partition_size": 1, "mics_shard_size": -1})",
-                               R"({"memory_efficient_linear": true})"}) {
+                               R"({"memory_efficient_linear": false})"}) {
     for (const int stage : {0, 1, 2, 3}) EXPECT_EQ(unsupported_in_stage(modelled, stage), Names{});
   }
+}
+
+// Releases before 0.19.4 install their own linear function with zero.Init only.
+TEST(StepConfig, SaysWhoseLinearFunctionStage3Runs) {
+  const auto is_replaced = [](const char* zero, const char* ours) {
+    return read(concat(R"({"zero_optimization": {"stage": )", zero, R"(}, "dstune": {)", ours, "}}")
+                    .c_str())
+        .replaces_linear();
+  };
+  EXPECT_TRUE(is_replaced("3", ""));
+  EXPECT_TRUE(is_replaced("3", R"("zero_init": false)"));
+  EXPECT_TRUE(is_replaced("3", R"("zero_init": false, "deepspeed_version": "0.19.4")"));
+  EXPECT_TRUE(is_replaced("3", R"("deepspeed_version": "0.19.3")"));
+  EXPECT_FALSE(is_replaced("3", R"("zero_init": false, "deepspeed_version": "0.19.3")"));
+  EXPECT_FALSE(is_replaced(R"(3, "memory_efficient_linear": false)", ""));
+  EXPECT_FALSE(is_replaced("2", ""));
 }
 
 TEST(StepConfig, RefusesNumbersThatAnIntCannotHold) {

@@ -25,6 +25,16 @@ Matrix weight_matrix(const Product& layer, const Tensor& tensor) {
                          : as_matrix(tensor, layer.out, layer.in);
 }
 
+// What keeps the weight for backward. torch.nn.functional.linear saves a view of it, weight.t(),
+// and so its memory; a function that is given the parameter itself saves that, whose memory
+// DeepSpeed takes away when it releases the parameter.
+Value kept_weight(const Tape& on, const Product& layer) {
+  const bool by_view = !layer.is_conv1d && !is_deepspeeds(on, layer);
+  auto memory = by_view ? on.hooks().memory_of(layer.weight) : nullptr;
+  if (!memory) return {};
+  return {.storage = StoragePtr(new ParameterStorage(std::move(memory)))};
+}
+
 Buffer bias_gradient(const Tape& on, const Product& layer, const Value& d_y) {
   Buffer d_bias = on.context().gradient(layer.out);
   on.device().run(BiasGradient{d_y.rows(), d_bias.tensor(on.context().dtype)});
@@ -74,7 +84,7 @@ Value Product::multiply(Tape& on, const Value& x) const {
   const auto save = [&] {
     if (!records) return;
     if (trains_weight || own_function) saved_x = on.save(x);
-    saved_weight = on.save({});  // the engine owns its memory
+    if (x.needs_gradient() || own_function) saved_weight = on.save(kept_weight(on, *this));
   };
   if (!own_function) save();
   Value y = new_value(*context.device, context.dtype, x.matrix.rows, out);
@@ -99,7 +109,7 @@ Value Product::multiply(Tape& on, const Value& x) const {
       std::move(y), trained,
       [this, own_function, trains_weight, trains_bias, node = x.node, saved_x = std::move(saved_x),
        saved_weight = std::move(saved_weight)](Tape& back, const Value& d_y) mutable {
-        saved_weight.take(back);
+        const Value kept = saved_weight.take(back);
         Value kept_x = saved_x.take(back);
         back.give(node, node == Value::kNoNode ? Value() : input_gradient(back, *this, d_y));
         if (trains_weight) {

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <utility>
 
 #include "core/device/device.hpp"
@@ -12,10 +13,18 @@
 namespace dstune {
 
 /// One allocation, given back when the last Value that holds it goes.
-struct Storage final : Counted {
+struct Storage : Counted {
   explicit Storage(Buffer owned) : buffer(std::move(owned)) {}
 
   Buffer buffer;
+};
+
+/// The memory of a parameter, which its owner may let go of before that.
+struct ParameterStorage final : Storage {
+  explicit ParameterStorage(std::shared_ptr<const Buffer> shared)
+      : Storage(Buffer()), parameter(std::move(shared)) {}
+
+  std::shared_ptr<const Buffer> parameter;
 };
 
 using StoragePtr = boost::intrusive_ptr<Storage>;

@@ -112,6 +112,10 @@ void ShardedEngine::note_live() const {
 
 Tensor ShardedEngine::parameter(std::size_t tensor) const { return gathered_.full(tensor); }
 
+std::shared_ptr<const Buffer> ShardedEngine::memory_of(std::size_t tensor) const {
+  return gathered_.memory_of(tensor);
+}
+
 // The gradients of a leaf module wait for the end of its backward.
 void ShardedEngine::take_gradient(std::size_t tensor, Buffer gradient) {
   device().host_event(HostEvent::gradient_hook);

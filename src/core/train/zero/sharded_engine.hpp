@@ -30,6 +30,7 @@ class ShardedEngine final : public EngineBase {
   void fetch_for_backward(std::size_t module) override;
   void release_after_backward(std::size_t module) override;
   Tensor parameter(std::size_t tensor) const override;
+  std::shared_ptr<const Buffer> memory_of(std::size_t tensor) const override;
   void end_backward() override;
   StepResult step() override;
   std::vector<float> read_parameter(std::size_t tensor) override;

@@ -91,7 +91,7 @@ void GatheredParameters::gather_coalesced(const Source& source, const Tensors& t
 void GatheredParameters::gather_alone(const Source& source, std::size_t tensor) {
   const std::int64_t numel = shard_numel(source, tensor) * source.group->size();
   storage_[tensor] = parameters(numel);
-  const Tensor whole = storage_[tensor].tensor(setup_.dtype);
+  const Tensor whole = storage_[tensor]->tensor(setup_.dtype);
   full_[tensor] = whole.slice(0, layout_.numel(tensor));
   add_group(source, {tensor}).received =
       source.group->all_gather(shard(source, tensor), whole, setup_.purpose);
@@ -118,17 +118,17 @@ void GatheredParameters::gather_packed(const Source& source, const Tensors& tens
 // is zero, may reach into the next tensors, whose own part is written after it.
 void GatheredParameters::gather_by_all_reduce(const Tensors& tensors) {
   Group& group = add_group(primary(), tensors);
-  group.holds_tensors = true;
   std::int64_t numel = 0;
   for (const std::size_t tensor : tensors) numel += layout_.shard(tensor) * collectives_.size();
-  group.buffer = parameters(numel);
-  const Tensor whole = group.buffer.tensor(setup_.dtype);
+  const std::shared_ptr<Buffer> buffer = parameters(numel);
+  const Tensor whole = buffer->tensor(setup_.dtype);
   device_.run(MemoryPass::gather_pack, FillZero{whole});
   std::int64_t begin = 0;
   for (const std::size_t tensor : tensors) {
     const std::int64_t own = begin + collectives_.rank() * layout_.shard(tensor);
     device_.run(MemoryPass::gather_pack,
                 Copy{shard(primary(), tensor), whole.slice(own, layout_.shard(tensor))});
+    storage_[tensor] = buffer;
     full_[tensor] = whole.slice(begin, layout_.numel(tensor));
     begin += layout_.numel(tensor);
   }
@@ -156,9 +156,10 @@ void GatheredParameters::gather_quantized(const Source& source, const Tensors& t
 }
 
 // A buffer for parameters, which the computation reads on its own stream.
-Buffer GatheredParameters::parameters(std::int64_t numel) const {
-  Buffer buffer = make_buffer(device_, MemoryCategory::parameters, numel, setup_.dtype);
-  buffer.used_on(Stream::compute);
+std::shared_ptr<Buffer> GatheredParameters::parameters(std::int64_t numel) const {
+  auto buffer = std::make_shared<Buffer>(
+      make_buffer(device_, MemoryCategory::parameters, numel, setup_.dtype));
+  buffer->used_on(Stream::compute);
   return buffer;
 }
 
@@ -171,7 +172,7 @@ void GatheredParameters::await(const Tensors& tensors) {
     if (!group.arrived) finish(group);
     in_flight_limit_.add(group.ready);
     device_.await(group.ready);
-    if (!group.holds_tensors) leave_group(tensor);
+    leave_group(tensor);
   }
 }
 
@@ -195,9 +196,10 @@ void GatheredParameters::dequantize(Group& group) {
     return;
   }
   const std::size_t tensor = group.tensors.front();
-  storage_[tensor] = gather.dequantized(*group.message, MemoryCategory::parameters);
-  storage_[tensor].used_on(Stream::compute);
-  full_[tensor] = storage_[tensor].tensor(setup_.dtype).slice(0, layout_.numel(tensor));
+  storage_[tensor] =
+      std::make_shared<Buffer>(gather.dequantized(*group.message, MemoryCategory::parameters));
+  storage_[tensor]->used_on(Stream::compute);
+  full_[tensor] = storage_[tensor]->tensor(setup_.dtype).slice(0, layout_.numel(tensor));
 }
 
 void GatheredParameters::unpack(const Group& group) {
@@ -207,7 +209,7 @@ void GatheredParameters::unpack(const Group& group) {
     const std::int64_t numel = layout_.numel(tensor);
     const std::int64_t shard = shard_numel(group.source, tensor);
     storage_[tensor] = parameters(numel);
-    full_[tensor] = storage_[tensor].tensor(setup_.dtype);
+    full_[tensor] = storage_[tensor]->tensor(setup_.dtype);
     const auto copy = [&](std::int64_t owner, std::int64_t count) {
       device_.run(MemoryPass::gather_unpack,
                   Copy{received.slice(offset + owner * group.stride, count),
@@ -226,7 +228,6 @@ void GatheredParameters::release(const Tensors& tensors) {
     if (setup_.secondary != nullptr && !secondary_[tensor]) keep_secondary(tensor);
     storage_[tensor].reset();
     full_[tensor] = {};
-    if (group_of_[tensor] != groups_.end()) leave_group(tensor);
   }
 }
 

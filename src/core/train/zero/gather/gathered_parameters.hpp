@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <list>
+#include <memory>
 #include <optional>
 #include <vector>
 
@@ -74,6 +75,9 @@ class GatheredParameters {
   void forget_secondary(const Tensors& tensors);
   /// The elements of a tensor that is gathered and awaited.
   Tensor full(std::size_t tensor) const;
+  /// The memory of such a tensor, which whoever holds it keeps after the tensor's release; none
+  /// with one rank.
+  std::shared_ptr<const Buffer> memory_of(std::size_t tensor) const { return storage_[tensor]; }
 
  private:
   /// The shards that are gathered, and the ranks among which they are.
@@ -85,15 +89,14 @@ class GatheredParameters {
   struct Group {
     Source source{};
     Tensors tensors;
-    Buffer buffer;  // packed: what was received; all_reduce: where the tensors stay
+    Buffer buffer;  // packed: what was received
     std::optional<QuantizedMessage> message;
     Event received;           // when the message has arrived
     Event ready;              // when the tensors can be read
     std::int64_t stride = 0;  // packed: elements from one rank
     bool is_packed = false;
-    bool holds_tensors = false;  // all_reduce: it is kept until the last tensor is released
     bool arrived = false;
-    std::size_t members = 0;  // tensors not yet awaited, or not yet released if it holds them
+    std::size_t members = 0;  // tensors not yet awaited
   };
 
   Source primary() const { return {&collectives_, 1}; }
@@ -109,7 +112,7 @@ class GatheredParameters {
   void gather_by_all_reduce(const Tensors& tensors);
   void gather_quantized(const Source& source, const Tensors& tensors);
   void gather_coalesced(const Source& source, const Tensors& tensors);
-  Buffer parameters(std::int64_t numel) const;
+  std::shared_ptr<Buffer> parameters(std::int64_t numel) const;
   void finish(Group& group);
   void dequantize(Group& group);
   QuantizedGather quantized(const Source& source) const {
@@ -124,8 +127,9 @@ class GatheredParameters {
   Tensor shards_;
   std::list<Group> groups_;
   std::vector<std::list<Group>::iterator> group_of_;  // by tensor; end(): none
-  std::vector<bool> awaits_;       // by tensor: it is gathered and not yet awaited
-  std::vector<Buffer> storage_;    // by tensor
+  std::vector<bool> awaits_;  // by tensor: it is gathered and not yet awaited
+  /// By tensor. Tensors of one all_reduce share it.
+  std::vector<std::shared_ptr<Buffer>> storage_;
   std::vector<Tensor> full_;       // by tensor
   std::vector<Buffer> secondary_;  // by tensor: the secondary shards
   InFlightLimit in_flight_limit_;
