@@ -27,10 +27,13 @@ Matrix weight_matrix(const Product& layer, const Tensor& tensor) {
 
 // What keeps the weight for backward. torch.nn.functional.linear saves a view of it, weight.t(),
 // and so its memory; a function that is given the parameter itself saves that, whose memory
-// DeepSpeed takes away when it releases the parameter.
+// DeepSpeed takes away when it releases the parameter. A checkpoint's second forward saves a detached
+// copy of what needs a gradient, and that has the memory, too.
 Value kept_weight(const Tape& on, const Product& layer) {
   const bool by_view = !layer.is_conv1d && !is_deepspeeds(on, layer);
-  auto memory = by_view ? on.hooks().memory_of(layer.weight) : nullptr;
+  const bool by_copy = on.refills() && on.hooks().is_trainable(layer.weight);
+  if (!by_view && !by_copy) return {};
+  auto memory = on.hooks().memory_of(layer.weight);
   if (!memory) return {};
   return {.storage = StoragePtr(new ParameterStorage(std::move(memory)))};
 }
@@ -162,7 +165,11 @@ Value Linear::operator()(Tape& on, Value x) const {
     const Adapter& own = *adapter_;
     const Value y = base_(on, in);
     const std::uint64_t seed = seed_of(on.context().seed, own.module);
-    return add(on, y, scale(on, own.b(on, own.a(on, own.dropout(on, in, seed))), own.scaling));
+    // Each product goes as soon as the next has been computed, as Python's temporaries do.
+    Value added = own.a(on, own.dropout(on, in, seed));
+    added = own.b(on, std::move(added));
+    added = scale(on, added, own.scaling);
+    return add(on, y, added);
   });
 }
 

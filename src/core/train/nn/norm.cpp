@@ -16,6 +16,12 @@ Buffer constant(const Tape& on, std::int64_t size, double value) {
   return row;
 }
 
+Value zeros(const Tape& on, std::int64_t rows, std::int64_t columns) {
+  Value all = new_value(on.device(), DType::fp32, rows, columns);
+  on.device().run(FillZero{all.tensor()});
+  return all;
+}
+
 LayerNormSaved moments(const Value& stats) {
   const Tensor both = stats.tensor();
   const std::int64_t rows = both.numel / 2;
@@ -118,20 +124,27 @@ Value RmsNorm::normalise(Tape& on, const Value& x) const {
                                   .saved = {rows(copy), rrms.tensor(), rows(normalised)},
                                   .scratch = scratch.tensor(DType::fp32),
                                   .out = rows(y)});
-  if (!on.records(x.needs_gradient() || trains)) return y;
+  const bool goes_on = x.needs_gradient();
+  if (!on.records(goes_on || trains)) return y;
   NodeParameters trained;
   if (trains) trained.add(weight_);
   return on.record(
       std::move(y), trained,
       [this, dtype, inner, vectors, rows, trains, node = x.node,
-       saved_x = what_ == Normalises::input ? on.save(x) : Saved(), saved_copy = on.save(copy),
-       saved_rrms = on.save(rrms), saved_normalised = trains ? on.save(normalised) : Saved(),
-       saved_shifted = on.save(shifted)](Tape& back, Value d) mutable {
+       saved_x = goes_on && what_ == Normalises::input ? on.save(x) : Saved(),
+       saved_copy = goes_on ? on.save(copy) : Saved(),
+       saved_rrms = goes_on ? on.save(rrms) : Saved(),
+       saved_normalised = trains ? on.save(normalised) : Saved(),
+       saved_shifted = goes_on ? on.save(shifted) : Saved()](Tape& back, Value d) mutable {
         const Value kept_x = saved_x.take(back);
-        const Value kept_copy = saved_copy.take(back);
-        const Value kept_rrms = saved_rrms.take(back);
+        Value kept_copy = saved_copy.take(back);
+        Value kept_rrms = saved_rrms.take(back);
         Value kept_normalised = saved_normalised.take(back);
         const Value kept_shifted = saved_shifted.take(back);
+        if (node == Value::kNoNode) {  // d_x has no meaning, and nobody gets it
+          kept_copy = zeros(back, vectors, size_);
+          kept_rrms = zeros(back, vectors, 1);
+        }
         // The chain's last kernel may write over the gradient, if nobody else holds it.
         Value d_x = d.storage->use_count() == 1 ? d : new_like(back.device(), d);
         const Buffer room = make_buffer(back.device(), MemoryCategory::temporaries,
@@ -148,7 +161,7 @@ Value RmsNorm::normalise(Tape& on, const Value& x) const {
                             .d_x = rows(d_x),
                             .d_weight = trains ? d_weight.tensor(dtype) : Tensor{}});
         d = {};
-        back.give(node, std::move(d_x));
+        back.give(node, node == Value::kNoNode ? Value() : std::move(d_x));
         if (trains) back.give(weight_, std::move(d_weight), Memory::own);
       });
 }
