@@ -106,8 +106,19 @@ void name_added_flags(TuningConfig& config, const CommandLine& options) {
                                    " in the training command that --run starts"));
 }
 
-void add_note(TuningConfig& config, std::string note) {
+// What a run that searches stage 3 says of how the trainer makes the model.
+void note_zero_init(const json::object& file, const DeepSpeedVersion& version,
+                    TuningConfig& config) {
+  if (std::ranges::count(config.stages, 3) == 0 || !config.deepspeed.fault().empty()) return;
+  std::string note = note_of_zero_init(file, version);
   if (!note.empty()) config.notes.push_back(std::move(note));
+  const StepConfig& step = config.deepspeed.step();
+  if (config.settings.model.fine_tuning.lora && step.zero_init && step.dtype != DType::fp32) {
+    config.notes.emplace_back(
+        "PEFT's adapters are fp32 in stage 3 of a 16-bit model that is made under zero.Init, and "
+        "are gathered in calls of their own; here they have the model's type, as without it "
+        "(\"dstune\": {\"zero_init\": false})");
+  }
 }
 
 TuningConfig read_sections(const json::object& given, const CommandLine& options,
@@ -154,11 +165,11 @@ TuningConfig read_sections(const json::object& given, const CommandLine& options
   set_checkpointing(checkpointing, fixed, problems);
   set_deepspeed_version(version, fixed);
   set_zero_init(file, fixed);
-  if (std::ranges::count(config.stages, 3) > 0) {
-    add_note(config, note_of_zero_init(file, version));
-  }
   warn_of_remaining_auto(fixed, problems);
-  if (problems.empty()) config.deepspeed = std::move(fixed);  // else a key may have any type
+  if (problems.empty()) {  // else a key may have any type
+    config.deepspeed = std::move(fixed);
+    note_zero_init(file, version, config);
+  }
   for (auto& warning : problems.warnings()) config.warnings.push_back(std::move(warning));
   return config;
 }

@@ -164,6 +164,21 @@ TEST(ZeroInit, IsNamedWhereItDecidesAndTheFileSaysNothing) {
   EXPECT_EQ(notes("2", R"("deepspeed_version": "0.19.3")"), 0U);
 }
 
+TEST(ZeroInit, IsNamedWhereAdaptersWouldHaveAnotherType) {
+  const auto notes = [](const char* root, const char* dstune) {
+    return config_of(
+               concat("{", root, R"("dstune": {"model": "gpt2", "lora": {"r": 4})", dstune, "}}")
+                   .c_str())
+        .notes.size();
+  };
+  const auto* const stage_3 = R"("bf16": {"enabled": true}, "zero_optimization": {"stage": 3}, )";
+
+  EXPECT_EQ(notes(stage_3, ""), 1U);
+  EXPECT_EQ(notes(stage_3, R"(, "zero_init": false)"), 0U);
+  EXPECT_EQ(notes(R"("zero_optimization": {"stage": 3}, )", ""), 0U);
+  EXPECT_EQ(notes(R"("bf16": {"enabled": true}, "zero_optimization": {"stage": 2}, )", ""), 0U);
+}
+
 TEST(TuningConfigOfARelease, EndsAtATextThatIsNone) {
   const TemporaryDirectory directory;
   CommandLine options;

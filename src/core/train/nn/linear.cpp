@@ -27,8 +27,8 @@ Matrix weight_matrix(const Product& layer, const Tensor& tensor) {
 
 // What keeps the weight for backward. torch.nn.functional.linear saves a view of it, weight.t(),
 // and so its memory; a function that is given the parameter itself saves that, whose memory
-// DeepSpeed takes away when it releases the parameter. A checkpoint's second forward saves a detached
-// copy of what needs a gradient, and that has the memory, too.
+// DeepSpeed takes away when it releases the parameter. A checkpoint's second forward saves a
+// detached copy of what needs a gradient, and that has the memory, too.
 Value kept_weight(const Tape& on, const Product& layer) {
   const bool by_view = !layer.is_conv1d && !is_deepspeeds(on, layer);
   const bool by_copy = on.refills() && on.hooks().is_trainable(layer.weight);

@@ -65,8 +65,8 @@ class Tape {
   /// then it saves values.
   bool records(bool needs_gradient) const { return needs_gradient && mode_ != Mode::forgets; }
 
-  /// Whether a checkpoint's forward runs again, in which torch saves a detached copy of what needs a
-  /// gradient.
+  /// Whether a checkpoint's forward runs again, in which torch saves a detached copy of what needs
+  /// a gradient.
   bool refills() const { return mode_ == Mode::refills; }
 
   /// Keeps a value for the node that comes next; called where torch's forward saves it.
