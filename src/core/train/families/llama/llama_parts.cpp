@@ -110,8 +110,9 @@ class LlamaMlp final : public MlpPart {
 
   Value operator()(Tape& on, Value x, const LayerContext& /*context*/) const override {
     return run_module(on, module_, std::move(x), [&](const Value& in) {
-      const Value gate = act_fn_(on, gate_proj_(on, in));
-      return down_proj_(on, nn::multiply(on, gate, up_proj_(on, in)));
+      Value product = act_fn_(on, gate_proj_(on, in));
+      product = nn::multiply(on, product, up_proj_(on, in));  // its factors are gone before down_proj
+      return down_proj_(on, std::move(product));
     });
   }
 
