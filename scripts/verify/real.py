@@ -24,12 +24,12 @@ class Bench:
         self.plan, self.accelerator = plan, get_accelerator()
         self.transformers.logging.set_verbosity_error()
         self.accelerator.set_device(int(os.environ.get("LOCAL_RANK", "0")))
+        self.memory = self.memory_watch()
         self.deepspeed.init_distributed(verbose=False)
         self.rank, self.ranks = self.torch.distributed.get_rank(), self.torch.distributed.get_world_size()
         self.device = self.accelerator.current_device_name()
         # Stage 3 replaces it for the whole process, in which the other stages run as well.
         self.linear = self.torch.nn.functional.linear
-        self.counts = None  # not yet known
 
     def about(self):
         return dict(**self.libraries(), torch=self.torch.__version__, deepspeed=self.deepspeed.__version__,
@@ -59,7 +59,7 @@ class Bench:
         """A fresh engine, trained for some steps: {"step_s": ...}, or what a check has of it."""
         self.clear()
         data = self.data_of(configuration, self.numbers_of(kind, configuration))
-        memory = self.memory() if kind == CHECK else None
+        memory = self.memory if kind == CHECK else None
         if memory:
             memory.start()
         engine = self.engine(configuration)
@@ -78,15 +78,14 @@ class Bench:
         fine_tuning.undo(self.torch)
         self.accelerator.empty_cache()
 
-    def memory(self):
-        if self.device != "cpu":
+    def memory_watch(self):
+        """None where there is no compiler: peaks stay unknown."""
+        if self.accelerator.device_name() != "cpu":
             return watch.DeviceMemory(self.accelerator)
-        if self.counts is None:
-            try:
-                self.counts = watch.CountedMemory(self.torch)
-            except (OSError, subprocess.CalledProcessError):
-                self.counts = False  # no compiler: peaks stay unknown
-        return self.counts
+        try:
+            return watch.CountedMemory(self.torch)
+        except (OSError, subprocess.CalledProcessError):
+            return None
 
     def engine(self, configuration):
         self.torch.manual_seed(self.plan["seed"])

@@ -55,16 +55,19 @@ class CollectiveSums:
 
 class CountedMemory:
     """torch's CPU allocator has no statistics: one that counts takes its place, compiled here (count_allocations.cpp).
-    One for a process."""
+    One for a process, made before DeepSpeed's backend, which keeps torch's functions."""
     COPY = ("all_reduce", "reduce", "reduce_scatter_tensor", "all_gather_into_tensor", "broadcast")
 
     def __init__(self, torch):
         self.counter = AllocationCounter(torch)
         for name in self.COPY:  # gloo takes memory of its own in these, where NCCL works in place
             self.counter.leave_out(torch.distributed, name)
-        self.counter.begin()
+        self.begins = True
 
     def start(self):
+        if self.begins:  # not sooner: it takes time
+            self.counter.begin()
+            self.begins = False
         self.counter.take_peak()
         self.before = self.counter.take_peak()
 
