@@ -60,6 +60,7 @@ class Counting final : public c10::Allocator {
     if (account().live > account().most) account().most = account().live;
     return {address, address, release, device};
   }
+  void follow_this_thread() { thread_ = std::this_thread::get_id(); }
   c10::DeleterFnPtr raw_deleter() const override { return release; }
   void copy_data(void* to, const void* from, std::size_t size) const override {
     default_copy_data(to, from, size);
@@ -67,7 +68,7 @@ class Counting final : public c10::Allocator {
 
  private:
   c10::Allocator& allocator_;
-  std::thread::id thread_ = std::this_thread::get_id();
+  std::thread::id thread_;
 };
 
 }  // namespace
@@ -75,6 +76,7 @@ class Counting final : public c10::Allocator {
 /// From now on, what the calling thread allocates.
 extern "C" void count_allocations() {
   static Counting counting(*c10::GetCPUAllocator());
+  counting.follow_this_thread();
   c10::SetCPUAllocator(&counting, 1);
 }
 

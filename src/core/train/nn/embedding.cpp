@@ -4,6 +4,7 @@
 
 #include "core/device/operations/elementwise.hpp"
 #include "core/device/operations/embedding.hpp"
+#include "core/train/nn/elementwise.hpp"
 
 namespace dstune::nn {
 
@@ -20,11 +21,14 @@ Value Embedding::operator()(Tape& on, const Value& numbers) const {
   return run_module(on, module_, [&] { return look_up(on, numbers); });
 }
 
-Value Embedding::of_tokens(Tape& on, const Value& tokens) const {
+Value Embedding::of_tokens(Tape& on, const Value& tokens, double factor) const {
   return run_module(on, module_, [&] {
     Value rows = look_up(on, tokens);
+    if (factor != 1) rows = scale(on, rows, factor);
     const bool asks = on.context().inputs_need_gradients && !rows.needs_gradient();
-    return on.records(asks) ? on.record(std::move(rows), [](Tape&, const Value&) {}) : rows;
+    if (!on.records(asks)) return rows;
+    // They are a leaf, which the node that would add up its gradient holds.
+    return on.record(rows, [held = rows](Tape&, const Value&) {});
   });
 }
 

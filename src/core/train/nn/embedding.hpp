@@ -23,7 +23,8 @@ class Embedding {
   Value operator()(Tape& on, const Value& numbers) const;
   /// The same of a model's input (get_input_embeddings()): the rows need a gradient where
   /// MicroBatch::inputs_need_gradients says so.
-  Value of_tokens(Tape& on, const Value& tokens) const;
+  /// @param factor  by which the module multiplies them
+  Value of_tokens(Tape& on, const Value& tokens, double factor = 1) const;
 
  private:
   Value look_up(Tape& on, const Value& numbers) const;

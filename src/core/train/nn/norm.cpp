@@ -16,10 +16,23 @@ Buffer constant(const Tape& on, std::int64_t size, double value) {
   return row;
 }
 
-Value zeros(const Tape& on, std::int64_t rows, std::int64_t columns) {
-  Value all = new_value(on.device(), DType::fp32, rows, columns);
-  on.device().run(FillZero{all.tensor()});
-  return all;
+// What an input's gradient is computed of, where nobody wants it and nothing was saved for it.
+Value or_zeros(Value kept, const Tape& on, std::int64_t rows, std::int64_t columns) {
+  if (kept) return kept;
+  kept = new_value(on.device(), DType::fp32, rows, columns);
+  on.device().run(FillZero{kept.tensor()});
+  return kept;
+}
+
+// weight + offset, saved by their product; the operation adds the offset itself.
+Value shifted_weight(const Tape& on, std::size_t weight, std::int64_t size) {
+  Value shifted = new_value(on.device(), DType::fp32, 1, size);
+  on.device().run(Cast{on.hooks().parameter(weight), shifted.tensor()});
+  return shifted;
+}
+
+Saved save_if(bool is_needed, Tape& on, const Value& value) {
+  return is_needed ? on.save(value) : Saved();
 }
 
 LayerNormSaved moments(const Value& stats) {
@@ -109,11 +122,7 @@ Value RmsNorm::normalise(Tape& on, const Value& x) const {
       dtype == DType::fp32 ? x.detached() : new_value(on.device(), DType::fp32, vectors, size_);
   const Value rrms = new_value(on.device(), DType::fp32, vectors, 1);
   const Value normalised = new_value(on.device(), inner, vectors, size_);
-  Value shifted;  // weight + offset, saved by their product; the operation adds the offset itself
-  if (offset_ != 0) {
-    shifted = new_value(on.device(), DType::fp32, 1, size_);
-    on.device().run(Cast{on.hooks().parameter(weight_), shifted.tensor()});
-  }
+  const Value shifted = offset_ == 0 ? Value() : shifted_weight(on, weight_, size_);
   const Buffer scratch = make_buffer(on.device(), MemoryCategory::temporaries,
                                      rms_norm_scratch(dtype, x.numel()), DType::fp32);
   Value y = new_like(on.device(), x);
@@ -131,20 +140,15 @@ Value RmsNorm::normalise(Tape& on, const Value& x) const {
   return on.record(
       std::move(y), trained,
       [this, dtype, inner, vectors, rows, trains, node = x.node,
-       saved_x = goes_on && what_ == Normalises::input ? on.save(x) : Saved(),
-       saved_copy = goes_on ? on.save(copy) : Saved(),
-       saved_rrms = goes_on ? on.save(rrms) : Saved(),
-       saved_normalised = trains ? on.save(normalised) : Saved(),
-       saved_shifted = goes_on ? on.save(shifted) : Saved()](Tape& back, Value d) mutable {
+       saved_x = save_if(goes_on && what_ == Normalises::input, on, x),
+       saved_copy = save_if(goes_on, on, copy), saved_rrms = save_if(goes_on, on, rrms),
+       saved_normalised = save_if(trains, on, normalised),
+       saved_shifted = save_if(goes_on, on, shifted)](Tape& back, Value d) mutable {
         const Value kept_x = saved_x.take(back);
-        Value kept_copy = saved_copy.take(back);
-        Value kept_rrms = saved_rrms.take(back);
+        const Value kept_copy = or_zeros(saved_copy.take(back), back, vectors, size_);
+        const Value kept_rrms = or_zeros(saved_rrms.take(back), back, vectors, 1);
         Value kept_normalised = saved_normalised.take(back);
         const Value kept_shifted = saved_shifted.take(back);
-        if (node == Value::kNoNode) {  // d_x has no meaning, and nobody gets it
-          kept_copy = zeros(back, vectors, size_);
-          kept_rrms = zeros(back, vectors, 1);
-        }
         // The chain's last kernel may write over the gradient, if nobody else holds it.
         Value d_x = d.storage->use_count() == 1 ? d : new_like(back.device(), d);
         const Buffer room = make_buffer(back.device(), MemoryCategory::temporaries,
@@ -161,7 +165,7 @@ Value RmsNorm::normalise(Tape& on, const Value& x) const {
                             .d_x = rows(d_x),
                             .d_weight = trains ? d_weight.tensor(dtype) : Tensor{}});
         d = {};
-        back.give(node, node == Value::kNoNode ? Value() : std::move(d_x));
+        back.give(node, std::move(d_x));
         if (trains) back.give(weight_, std::move(d_weight), Memory::own);
       });
 }

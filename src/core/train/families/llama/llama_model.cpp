@@ -228,8 +228,7 @@ Value Llama::run_decoder_layer(Tape& on, std::size_t index, const Value& x, cons
 
 // The masks and the embeddings are locals of LlamaModel.forward, which live until it returns.
 Value Llama::decoder(Tape& on, const nn::StepInput& input) {
-  Value embedded = embedding_.of_tokens(on, nn::tokens_of(input.tokens));
-  if (embedding_scale_ != 1) embedded = nn::scale(on, embedded, embedding_scale_);
+  const Value embedded = embedding_.of_tokens(on, nn::tokens_of(input.tokens), embedding_scale_);
   for (int kind = 0; kind < rotaries(); ++kind) {
     run_module(on, rotary_module_, [] { return Value(); });
   }

@@ -111,7 +111,8 @@ class LlamaMlp final : public MlpPart {
   Value operator()(Tape& on, Value x, const LayerContext& /*context*/) const override {
     return run_module(on, module_, std::move(x), [&](const Value& in) {
       Value product = act_fn_(on, gate_proj_(on, in));
-      product = nn::multiply(on, product, up_proj_(on, in));  // its factors are gone before down_proj
+      product =
+          nn::multiply(on, product, up_proj_(on, in));  // its factors are gone before down_proj
       return down_proj_(on, std::move(product));
     });
   }

@@ -224,7 +224,7 @@ Values T5::run_block(Tape& on, const Stack& stack, std::size_t index, Values flo
 Value T5::run_stack(Tape& on, const Stack& stack, const Value& tokens, const Value& states,
                     std::uint64_t seed) const {
   return run_module(on, stack.module, [&] {
-    const Value embedded = stack.embed_tokens(on, tokens);
+    const Value embedded = stack.embed_tokens.of_tokens(on, tokens);
     const Value mask = nn::attention_mask(on, {.batch = context().size,
                                                .sequence = tokens.numel() / context().size,
                                                .causal = stack.decodes});
