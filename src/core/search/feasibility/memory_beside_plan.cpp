@@ -1,5 +1,6 @@
 #include "core/search/feasibility/memory_beside_plan.hpp"
 
+#include "core/base/text.hpp"
 #include "core/device/backend_list.hpp"
 
 namespace dstune {
@@ -21,6 +22,18 @@ std::vector<MemoryReserve> memory_beside_plan(const std::string& backend, int ra
   if (ranks > 1) beside.push_back({"NCCL", ranks == 2 ? kNcclOfTwo : kNccl});
   beside.push_back({"cuBLAS workspaces", kWorkspaces});
   return beside;
+}
+
+std::string describe_beside_plan(const std::string& backend, int ranks) {
+  const std::vector<MemoryReserve> beside = memory_beside_plan(backend, ranks);
+  if (beside.empty()) return "";
+  std::vector<std::string> parts;
+  parts.reserve(beside.size());
+  for (const MemoryReserve& part : beside) {
+    parts.push_back(concat(format_bytes(part.bytes), " ", part.what));
+  }
+  return concat("Beside these, as nvidia-smi shows it: about ", format_bytes(sum_of(beside)), ": ",
+                join(parts, ", "), "\n");
 }
 
 Bytes sum_of(const std::vector<MemoryReserve>& reserves) {

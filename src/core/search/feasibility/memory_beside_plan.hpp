@@ -14,6 +14,9 @@ namespace dstune {
 /// @returns nothing where the backend stands for no GPU
 std::vector<MemoryReserve> memory_beside_plan(const std::string& backend, int ranks);
 
+/// A line for people: "Beside these, as nvidia-smi shows it: about ...", or "" if there is nothing.
+std::string describe_beside_plan(const std::string& backend, int ranks);
+
 Bytes sum_of(const std::vector<MemoryReserve>& reserves);
 
 }  // namespace dstune

@@ -144,18 +144,6 @@ std::string checkpointing_line(const TuningConfig& config) {
   return concat("checkpointing ", describe(checkpointing), "\n");
 }
 
-std::string beside_plan_line(const std::string& backend, int ranks) {
-  const std::vector<MemoryReserve> beside = memory_beside_plan(backend, ranks);
-  if (beside.empty()) return "";
-  std::vector<std::string> parts;
-  parts.reserve(beside.size());
-  for (const MemoryReserve& part : beside) {
-    parts.push_back(concat(format_bytes(part.bytes), " ", part.what));
-  }
-  return concat("Beside these, as nvidia-smi shows it: about ", format_bytes(sum_of(beside)), ": ",
-                join(parts, ", "), "\n");
-}
-
 StageFunnel sum(const std::vector<StageFunnel>& stages) {
   StageFunnel all;
   for (const StageFunnel& stage : stages) {
@@ -229,7 +217,7 @@ std::string format_plan_table(const TuningConfig& config, int group_size,
       " per rank and sample of the micro-batch, sequence length ", settings.sequence_length,
       settings.lengths.varies() ? concat(", the longest: ", describe(settings.lengths)) : "",
       "\n\nMemory per rank at micro-batch 1: the peak of each category, and of all\n\n",
-      format_stages(stages), beside_plan_line(settings.backend, group_size),
+      format_stages(stages), describe_beside_plan(settings.backend, group_size),
       experiments_title(experiments.size(), pool),
       format_experiments(shown_experiments(experiments, pool), foretold),
       pool == nullptr || pool->funnel.empty()
