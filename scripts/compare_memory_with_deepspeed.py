@@ -24,13 +24,12 @@ import multiprocessing
 import os
 import pathlib
 import socket
-import subprocess
 import sys
-import tempfile
 import traceback
 
 from count_allocations import AllocationCounter
 from memory_configs import MODELS, cases
+from plans import planned
 
 RANKS = 2
 COLLECTED_STEPS, OTHER_STEPS = 3, 2  # the first of the former is unlike the others
@@ -210,22 +209,9 @@ def live_at_peak(results):
 
 def dstune(program, case):
     """The measured outcome of its dry run, as JSON."""
-    ds_config = case["ds_config"]
-    config = dict(ds_config, autotuning={"enabled": True}, dstune={
+    outcome = planned(program, case["ds_config"], {
         "model": MODELS[case["model"]], "sequence_length": case["sequence_length"], "attention": case["attention"],
-        "keep_logits": case["keep_logits"], "tuner": "fast", "memory_limit": "64GiB", "backend": "sim"})
-    name = (f"z{ds_config['zero_optimization']['stage']}_gas{ds_config['gradient_accumulation_steps']}"
-            f"_tmbspg{ds_config['train_micro_batch_size_per_gpu']}")
-    with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
-        json.dump(config, file)
-        file.flush()
-        answer = subprocess.run([program, "--plan", "--world-size", str(RANKS), "--format", "json", "--explain", name,
-                                 file.name], capture_output=True, text=True)
-    if answer.returncode != 0:
-        sys.exit(f"{case['name']}: {answer.stderr}")
-    outcome = json.loads(answer.stdout)
-    if outcome["status"] != "measured":
-        sys.exit(f"{case['name']}: {outcome}")
+        "keep_logits": case["keep_logits"]}, RANKS)
     return {"dstune_bytes": outcome["peak_memory_bytes"], "dstune_phase": outcome["peak_memory_phase"],
             "dstune_bytes_by_category": outcome["peak_memory_bytes_by_category_at_peak"]}
 

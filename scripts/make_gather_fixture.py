@@ -58,6 +58,12 @@ MODELS = {
     "gpt_neox": dict(DECODER, hidden_dropout=0.0, attention_dropout=0.0, tie_word_embeddings=False),
     "bert": dict(DECODER, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0),
 }
+FURTHER = {
+    "qwen3": dict(DECODER, num_key_value_heads=1, head_dim=64, tie_word_embeddings=True),
+    "mistral": dict(DECODER, num_key_value_heads=1, head_dim=64, tie_word_embeddings=False, sliding_window=None),
+    "gemma2": dict(DECODER, num_key_value_heads=1, head_dim=64),
+}
+ATTENTION_KERNEL = {"gemma2": "eager"}  # transformers refuses sdpa there
 LAYERS = {"gpt2": "transformer.h", "opt": "model.decoder.layers", "gpt_neox": "gpt_neox.layers",
           "bert": "bert.encoder.layer"}
 ATTENTION = {"gpt2": ["c_attn", "c_fc"], "gpt_neox": ["query_key_value", "dense_4h_to_h"], "bert": ["query", "value"]}
@@ -109,6 +115,12 @@ def older():
             for tuning in ("everything", "all-linear") for way in ("false", "true")]
 
 
+def further():
+    """Of families that are not drawn from."""
+    return list(itertools.product(FURTHER, ("everything", "all-linear", "layer"), ("false", "true"),
+                                  ("defaults", "little_live"), ("bf16",)))
+
+
 def group_layers(layers, of_a_group):
     """Has torch checkpoint `of_a_group` layers at a time, in the place of the model's own loop over them."""
     call = torch.nn.Module.__call__
@@ -136,8 +148,8 @@ def make_model(family, config, tuning, way):
     transformers.PreTrainedModel.initialize_weights = lambda self: None
     task = transformers.AutoModelForMaskedLM if family == "bert" else transformers.AutoModelForCausalLM
     with contextlib.nullcontext() if "bf16" in config else deepspeed.zero.Init(config_dict_or_path=config):
-        model = task.from_config(transformers.AutoConfig.for_model(family, **MODELS[family], use_cache=False),
-                                 attn_implementation="sdpa")
+        model = task.from_config(transformers.AutoConfig.for_model(family, **{**MODELS, **FURTHER}[family], use_cache=False),
+                                 attn_implementation=ATTENTION_KERNEL.get(family, "sdpa"))
     layers = list(model.get_submodule(layers_of(family)))
     if way in ("true", "every_1_layers_reentrant"):
         model.gradient_checkpointing_enable({"use_reentrant": way != "true"})
@@ -229,7 +241,7 @@ def lines_of(rows):
 
 
 def text_of(rows):
-    models = [f'  "{name}": {json.dumps(dict(model_type=name, **config))}' for name, config in MODELS.items()]
+    models = [f'  "{name}": {json.dumps(dict(model_type=name, **config))}' for name, config in {**MODELS, **FURTHER}.items()]
     return (f'{{\n "made_by": "scripts/make_gather_fixture.py", "torch": "{torch.__version__}", '
             f'"transformers": "{transformers.__version__}",\n "peft": "{peft.__version__}", '
             f'"deepspeed": "{deepspeed.__version__}", "ranks": {RANKS}, "micro_batch": {MICRO_BATCH}, '
@@ -270,7 +282,7 @@ def main():
         before = file.read_text(encoding="utf-8")
         file.write_text(before.replace("\n ]\n}", ",\n" + lines_of(measure_all(older())) + "\n ]\n}"), encoding="utf-8")
     else:
-        file.write_text(text_of(measure_all(drawn())), encoding="utf-8")
+        file.write_text(text_of(measure_all([*drawn(), *further()])), encoding="utf-8")
     PART.unlink()
 
 

@@ -89,19 +89,20 @@ std::string training_arguments_text(const std::vector<TrainingArgument>& argumen
 }
 
 std::string accelerate_yaml(const json::object& config, const std::string& config_path,
-                            const TrainingRanks& ranks) {
+                            const TrainingRanks& ranks, bool zero_init) {
   const auto* const stage = find(config, {"zero_optimization", "stage"});
   const bool is_stage_3 = stage != nullptr && *stage == 3;
   return concat("compute_environment: LOCAL_MACHINE\ndistributed_type: DEEPSPEED\n",
                 "deepspeed_config:\n  deepspeed_config_file: ", yaml_text(config_path),
-                "\n  zero3_init_flag: ", is_stage_3 ? "true" : "false",
+                "\n  zero3_init_flag: ", is_stage_3 && zero_init ? "true" : "false",
                 "\nnum_machines: ", ranks.machines, "\nnum_processes: ", ranks.processes,
                 "\nmachine_rank: 0\nmain_training_function: main\nuse_cpu: false\n");
 }
 
 std::string accelerate_text(const Emission& emission) {
   emission.files.accelerate = emission.path;
-  return accelerate_yaml(emission.config, emission.files.deepspeed, emission.ranks);
+  return accelerate_yaml(emission.config, emission.files.deepspeed, emission.ranks,
+                         make_step_config(emission.best).zero_init);
 }
 
 std::string transformers_text(const Emission& emission) {

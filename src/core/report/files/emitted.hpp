@@ -41,8 +41,9 @@ struct TrainingRanks {
 
 /// For `accelerate launch --config_file`: the DeepSpeed JSON at `config_path` on `ranks`. Nothing
 /// that Accelerate refuses beside a deepspeed_config_file.
+/// @param zero_init  whether a model of stage 3 is made under deepspeed.zero.Init
 std::string accelerate_yaml(const json::object& config, const std::string& config_path,
-                            const TrainingRanks& ranks);
+                            const TrainingRanks& ranks, bool zero_init = true);
 
 /// Where the optimum lies, by absolute paths, and what else the training command gets of it.
 struct OptimumFiles {

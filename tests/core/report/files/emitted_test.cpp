@@ -1,6 +1,7 @@
 #include "core/report/files/emitted.hpp"
 
 #include <boost/json/parse.hpp>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "core/base/files/file.hpp"
@@ -9,6 +10,8 @@
 
 namespace dstune::emitted_test {
 namespace {
+
+using ::testing::HasSubstr;
 
 json::object config(const char* text) { return parse_json(text).as_object(); }
 
@@ -67,6 +70,13 @@ TEST(TrainingArguments, AreALineEachForAShell) {
           {{"--bf16", "True"}, {"--gradient_checkpointing_kwargs", R"({"a":1})"}}, "/a b/o.json"),
       "--deepspeed '/a b/o.json'\n--bf16 True\n"
       "--gradient_checkpointing_kwargs '{\"a\":1}'\n");
+}
+
+TEST(AccelerateYaml, AsksForZeroInitOnlyWhereStage3WasTunedWithIt) {
+  const auto optimum = config(R"({"zero_optimization": {"stage": 3}})");
+
+  EXPECT_THAT(accelerate_yaml(optimum, "o.json", {}), HasSubstr("zero3_init_flag: true\n"));
+  EXPECT_THAT(accelerate_yaml(optimum, "o.json", {}, false), HasSubstr("zero3_init_flag: false\n"));
 }
 
 TEST(AccelerateYaml, NamesTheFileAndTheRanks) {
