@@ -106,14 +106,25 @@ void name_added_flags(TuningConfig& config, const CommandLine& options) {
                                    " in the training command that --run starts"));
 }
 
+bool may_train_in_16_bits(const TuningConfig& config) {
+  if (config.deepspeed.step().dtype != DType::fp32) return true;
+  for (const AxisGroup& group : config.space.axes_of(3)) {
+    for (const Axis& axis : group.tied) {
+      const bool enables = axis.pointer == "/bf16/enabled" || axis.pointer == "/fp16/enabled";
+      if (enables && std::ranges::count(axis.values, json::value(true)) > 0) return true;
+    }
+  }
+  return false;
+}
+
 // What a run that searches stage 3 says of how the trainer makes the model.
 void note_zero_init(const json::object& file, const DeepSpeedVersion& version,
                     TuningConfig& config) {
   if (std::ranges::count(config.stages, 3) == 0 || !config.deepspeed.fault().empty()) return;
-  std::string note = note_of_zero_init(file, version);
-  if (!note.empty()) config.notes.push_back(std::move(note));
   const StepConfig& step = config.deepspeed.step();
-  if (config.settings.model.fine_tuning.lora && step.zero_init && step.dtype != DType::fp32) {
+  std::string note = step.memory_efficient_linear ? note_of_zero_init(file, version) : "";
+  if (!note.empty()) config.notes.push_back(std::move(note));
+  if (config.settings.model.fine_tuning.lora && step.zero_init && may_train_in_16_bits(config)) {
     config.notes.emplace_back(
         "PEFT's adapters are fp32 in stage 3 of a 16-bit model that is made under zero.Init, and "
         "are gathered in calls of their own; here they have the model's type, as without it "

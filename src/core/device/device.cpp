@@ -12,6 +12,8 @@ void join(StreamClock& clock, const StreamClock& other) {
                  [](std::uint64_t a, std::uint64_t b) { return std::max(a, b); });
 }
 
+std::size_t place_of(Stream stream) { return static_cast<std::size_t>(stream); }
+
 }  // namespace
 
 Event Device::record(Stream stream) {
@@ -60,7 +62,7 @@ void Device::synchronize() {
     join(all, clocks_[stream]);
   }
   join_host(all);
-  free_pending();
+  if (overlaps()) free_pending();
 }
 
 Allocation Device::allocate(MemoryCategory category, Bytes size) {
@@ -98,11 +100,13 @@ void Device::give_back(const Allocation& memory,
     free(memory);
     pending_.push_back({Allocation{nullptr, memory.size}, std::move(uses)});
   }
+  for (const auto& [stream, end] : pending_.back().uses) ++pending_uses_[place_of(stream)];
   budget_.begin_flight(memory.size);
 }
 
 void Device::land(const Pending& pending) noexcept {
   const Allocation& memory = pending.memory;
+  for (const auto& [stream, end] : pending.uses) --pending_uses_[place_of(stream)];
   if (overlaps()) do_free(memory.data, memory.size);
   budget_.end_flight(memory.size, memory.block);
 }
@@ -113,20 +117,30 @@ void Device::free(const Allocation& memory) noexcept {
 }
 
 // It takes the host about as long to ask a driver as to launch: where one event of a stream has not
-// passed, those after it are not asked for.
+// passed, those after it are not asked for; and nothing is looked at where all streams are behind,
+// since a forward of stage 3 may have each parameter pending.
 void Device::free_pending() noexcept {
-  if (pending_.empty()) return;
   std::array<bool, kStreams> is_behind{};
   const auto has_ended = [&](const std::pair<Stream, Event>& use) {
-    bool& behind = is_behind[static_cast<std::size_t>(use.first)];
+    bool& behind = is_behind[place_of(use.first)];
     behind = behind || !has_passed(use.second);
     return !behind;
   };
-  std::erase_if(pending_, [&](const Pending& pending) {
-    if (!std::all_of(pending.uses.begin(), pending.uses.end(), has_ended)) return false;
-    land(pending);
-    return true;
-  });
+  const auto some_may_have_ended = [&] {
+    return !std::equal(is_behind.begin(), is_behind.end(), pending_uses_.begin(),
+                       [](bool behind, std::size_t uses) { return behind || uses == 0; });
+  };
+  auto next = pending_.begin();
+  auto kept = next;
+  for (; next != pending_.end() && some_may_have_ended(); ++next) {
+    if (std::all_of(next->uses.begin(), next->uses.end(), has_ended)) {
+      land(*next);
+    } else {
+      if (kept != next) *kept = std::move(*next);
+      ++kept;
+    }
+  }
+  if (kept != next) pending_.erase(std::move(next, pending_.end(), kept), pending_.end());
 }
 
 void Device::free_all_pending() noexcept {

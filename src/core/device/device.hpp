@@ -239,6 +239,7 @@ class Device {
   std::array<StreamClock, kStreams> clocks_{};  // by stream: what its next operation comes after
   StreamClock host_clock_{};                    // what the host has waited for
   std::vector<Pending> pending_;                // in the order in which they were given back
+  std::array<std::size_t, kStreams> pending_uses_{};  // by stream: uses of pending_
 };
 
 /// While it lives, work is queued on `stream`, as within torch.cuda.stream().

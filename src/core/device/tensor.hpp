@@ -89,7 +89,7 @@ class Buffer {
   }
 
   /// Says that `stream` uses the memory too, as torch's record_stream(). When the memory is given
-  /// back, its bytes count as in use, and nobody else gets them, until what `stream` holds by then
+  /// back, its bytes count as active, and nobody else gets them, until what `stream` holds by then
   /// is done.
   void used_on(Stream stream) noexcept { used_on_[static_cast<std::size_t>(stream)] = true; }
 

@@ -34,7 +34,7 @@ struct DryRun {
   /// skipped before the step began.
   std::uint64_t walk = 0;
 };
-/// @param imitated  the device whose scratch is counted; none: a GPU with fused kernels
+/// @param imitated  as DryDevice has it
 /// @param known  may know the model's parameters already, and what `imitated` says
 DryRun dry_run(const Experiment& experiment, int rank, const Device* imitated = nullptr,
                DryRunMemory* known = nullptr);

@@ -162,6 +162,8 @@ TEST(ZeroInit, IsNamedWhereItDecidesAndTheFileSaysNothing) {
   EXPECT_EQ(notes("3", R"("deepspeed_version": "0.19.3", "zero_init": true)"), 0U);
   EXPECT_EQ(notes("3", R"("deepspeed_version": "0.19.4")"), 0U);
   EXPECT_EQ(notes("2", R"("deepspeed_version": "0.19.3")"), 0U);
+  EXPECT_EQ(notes(R"(3, "memory_efficient_linear": false)", R"("deepspeed_version": "0.19.3")"),
+            0U);
 }
 
 TEST(ZeroInit, IsNamedWhereAdaptersWouldHaveAnotherType) {
@@ -176,6 +178,9 @@ TEST(ZeroInit, IsNamedWhereAdaptersWouldHaveAnotherType) {
   EXPECT_EQ(notes(stage_3, ""), 1U);
   EXPECT_EQ(notes(stage_3, R"(, "zero_init": false)"), 0U);
   EXPECT_EQ(notes(R"("zero_optimization": {"stage": 3}, )", ""), 0U);
+  const auto* const searched = R"("zero_optimization": {"stage": 3}, )";
+  EXPECT_EQ(notes(searched, R"(, "precision": ["fp32", "bf16"])"), 1U);
+  EXPECT_EQ(notes(searched, R"(, "precision": "fp32")"), 0U);
   EXPECT_EQ(notes(R"("bf16": {"enabled": true}, "zero_optimization": {"stage": 2}, )", ""), 0U);
 }
 

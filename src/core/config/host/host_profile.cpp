@@ -183,7 +183,8 @@ class ProfileReader {
     bool has_any = find(checked_, "/uncertainty") != nullptr;
     for_each_rate([&](CollectiveKind, DType, const std::string& pointer) {
       has_any = has_any || find(checked_, child(pointer, kLatencyUncertainty)) != nullptr ||
-                find(checked_, child(pointer, kBandwidthUncertainty)) != nullptr;
+                find(checked_, child(pointer, kBandwidthUncertainty)) != nullptr ||
+                find(checked_, child(child(pointer, kLarge), kBandwidthUncertainty)) != nullptr;
     });
     return has_any;
   }

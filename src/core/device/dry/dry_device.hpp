@@ -20,7 +20,8 @@ namespace dstune {
 /// A device that derives from it sees every operation, and every write() and read(), in account().
 class DryDevice : public Device {
  public:
-  /// @param imitated  the device whose scratch is counted; none: a GPU with fused kernels
+  /// @param imitated  the device whose scratch is counted, and whose streams decide whether memory
+  ///        may be in flight; none: a GPU with fused kernels
   explicit DryDevice(Bytes memory_limit, const Device* imitated = nullptr)
       : Device(memory_limit), imitated_(imitated) {}
 

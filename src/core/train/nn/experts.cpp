@@ -9,6 +9,7 @@
 #include "core/device/operations/routing.hpp"
 #include "core/device/operations/rows.hpp"
 #include "core/train/nn/elementwise.hpp"
+#include "core/train/nn/kept_weight.hpp"
 #include "core/train/nn/views.hpp"
 
 namespace dstune::nn {
@@ -42,7 +43,7 @@ Value sum_groups(Tape& on, const Value& x, std::int64_t k) {
 }
 
 /// Each expert's rows multiplied by its part (out, in) of the weight, transposed:
-/// torch._grouped_mm.
+/// torch._grouped_mm, which saves weight.transpose(-2, -1), and so a gathered weight's memory.
 Value grouped_product(Tape& on, const Value& x, std::size_t weight, const Value& ends,
                       std::int64_t experts, std::int64_t out) {
   const std::int64_t in = x.matrix.cols;
@@ -52,6 +53,7 @@ Value grouped_product(Tape& on, const Value& x, std::size_t weight, const Value&
     return as_matrix(tensor, experts * out, in);
   };
   const bool records = on.records(x.needs_gradient() || trains);
+  Saved saved_weight = records && x.needs_gradient() ? on.save(kept_by_view(on, weight)) : Saved();
   Saved saved_x = records && trains ? on.save(x) : Saved();
   Saved saved_ends = records ? on.save(ends) : Saved();
   Value y = new_value(on.device(), x.matrix.dtype, x.matrix.rows, out);
@@ -66,8 +68,9 @@ Value grouped_product(Tape& on, const Value& x, std::size_t weight, const Value&
   return on.record(
       std::move(y), trained,
       [groups, matrix, trains, weight, in, numel = experts * out * in, node = x.node,
-       saved_x = std::move(saved_x),
+       saved_weight = std::move(saved_weight), saved_x = std::move(saved_x),
        saved_ends = std::move(saved_ends)](Tape& back, const Value& d) mutable {
+        const Value kept_weight = saved_weight.take(back);
         const Value kept_x = saved_x.take(back);
         const Value kept_ends = saved_ends.take(back);
         Value d_x = new_value(back.device(), d.matrix.dtype, d.matrix.rows, in);

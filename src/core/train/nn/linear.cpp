@@ -4,6 +4,7 @@
 
 #include "core/device/operations/elementwise.hpp"
 #include "core/device/operations/gemm.hpp"
+#include "core/train/nn/kept_weight.hpp"
 
 namespace dstune::nn {
 namespace {
@@ -32,10 +33,7 @@ Matrix weight_matrix(const Product& layer, const Tensor& tensor) {
 Value kept_weight(const Tape& on, const Product& layer) {
   const bool by_view = !layer.is_conv1d && !is_deepspeeds(on, layer);
   const bool by_copy = on.refills() && on.hooks().is_trainable(layer.weight);
-  if (!by_view && !by_copy) return {};
-  auto memory = on.hooks().memory_of(layer.weight);
-  if (!memory) return {};
-  return {.storage = StoragePtr(new ParameterStorage(std::move(memory)))};
+  return by_view || by_copy ? kept_by_view(on, layer.weight) : Value();
 }
 
 Buffer bias_gradient(const Tape& on, const Product& layer, const Value& d_y) {

@@ -11,7 +11,7 @@ namespace {
 constexpr Tensor kSingle{nullptr, 10, DType::fp32};
 constexpr Tensor kHalf{nullptr, 10, DType::bf16};
 constexpr Tensor kNumber{nullptr, 1, DType::fp32};
-constexpr Tensor kFlag{nullptr, 1, DType::int8};
+constexpr Tensor kFlag{nullptr, 1, DType::uint8};
 
 void expect_moves(const Work& work, Bytes read, Bytes written) {
   EXPECT_EQ(work.read_bytes(), read) << work.operation;

@@ -36,6 +36,17 @@ void add_host(Step& step, const RunSettings& settings, const Ledger& ledger) {
   }
 }
 
+// Of a line whose mean message is one that costs nothing, what was added is of its large messages.
+void add_large_among_small(Step& step, const LibraryRate& rate, const HostOverhead& overhead,
+                           const CollectiveLine& line) {
+  if (rate.large_bus_bytes_per_s <= 0) return;
+  step.by_profile += line.added;
+  const auto first =
+      kHostEvents + 2 * static_cast<std::size_t>(&rate - overhead.collectives.data());
+  step.uncertain[first + 1] +=
+      line.added * rate.large_bus_bytes_per_s_uncertainty / rate.large_bus_bytes_per_s;
+}
+
 // The library adds nothing where it would have been done sooner than the step's own collective.
 void add_library(Step& step, const HostOverhead& overhead, const Ledger& ledger) {
   for (const CollectiveLine& line : ledger.collectives()) {
@@ -46,7 +57,10 @@ void add_library(Step& step, const HostOverhead& overhead, const Ledger& ledger)
     // A line has the sum of its messages, which are taken to be alike.
     const Bytes message = line.bytes / std::max<std::uint64_t>(line.calls, 1);
     const double bandwidth = bus_bytes_per_s(*rate, message);
-    if (bandwidth <= 0) continue;
+    if (bandwidth <= 0) {
+      add_large_among_small(step, *rate, overhead, line);
+      continue;
+    }
     const double off = rate->is_large(message) ? rate->large_bus_bytes_per_s_uncertainty
                                                : rate->bus_bytes_per_s_uncertainty;
     const Seconds transfer = line.wire_bytes / bandwidth;

@@ -130,6 +130,23 @@ TEST(ProfileSpread, OfLargeMessagesIsThatOfTheirOwnBandwidth) {
       << "40 % of 80 ms";
 }
 
+// The mean of a large message and many small ones is small.
+TEST(ProfileSpread, OfALargeMessageAmongSmallOnesIsOfWhatItAdded) {
+  RunSettings settings;
+  settings.host_overhead.collectives = {
+      {CollectiveKind::all_gather, DType::fp32, 0, 0, 0, 0, 10'000'000, 0.25e9, 0.1e9}};
+  Measured mixed = gathering(20'000'000, 0.04);
+  for (int i = 0; i < 9; ++i) {
+    mixed.ledger.add({.kind = CollectiveKind::all_gather,
+                      .dtype = DType::bf16,
+                      .ranks = 2,
+                      .elements = 2,
+                      .bytes = 4});
+  }
+
+  EXPECT_NEAR(spread(settings, mixed, step(0.1, 0)), 0.32, 1e-9) << "40 % of 80 ms";
+}
+
 TEST(ProfileSpread, IsNothingOfWhatHasNoTime) {
   EXPECT_EQ(spread(with(kGlooOverhead), Measured{}, step(0.2, 100)), 0);
 }
