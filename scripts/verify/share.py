@@ -10,27 +10,59 @@ from calibration.processors import processor
 from verify.launch import read_events
 
 HOST_KEYS = ("host", "hosts", "hostname", "node", "nodes")
-HOSTS_IN_TEXT = re.compile(r"\b(?:rank \d+ on|on host|on node) ([A-Za-z](?:[\w.-]*\w)?)")
+DROPPED_SECTIONS = ("tensorboard", "wandb", "comet", "csv_monitor")  # of DeepSpeed: keys, teams and names of jobs
+NAME = r"([A-Za-z](?:[\w.-]*\w)?)"
+HOSTS_IN_TEXT = re.compile(
+    rf"\b(?:rank \d+|ranks \d+(?:(?:, and|,| and| to|-) ?\d+)*) on {NAME}"
+    rf"|\bon (?:host|node) {NAME}"
+    rf"|\bmeasured on {NAME}(?= \(|,|[.;:]?$)"  # not "measured on no GPU"
+    rf"|[\w.-]@{NAME}|\[{NAME}\]:\d"
+    rf"|(?<![\w./-]){NAME}:\d{{4,5}}(?![\w.])|(?<![\w./-])([A-Za-z][\w.-]*\d):\d{{1,5}}(?![\w.])")  # ports, slots
+NOT_HOSTS = re.compile(r"(?i)\d[\d.]*|[\da-f]*:[\da-f:]*|a|an|the|no|each|this|cuda|cpu|gpus?|hosts?|nodes?|ranks?"
+                       r"|.*\.(?:py|cpp|hpp|json|sh)")
 USERS_IN_TEXT = re.compile(r"/(?:home|Users)/([^/\s\"']+)|\b([\w.-]+)@[\w-]+")
-PATH = re.compile(r"(?<![\w.~/<-])(?:~[\w.-]*|\.{1,2})?(?:/[\w.@+~=,-]+)+/?"         # /a/b, ~/a, ../a
-                  r"|(?<![\w/])[\w.@+-]+(?:/[\w.@+-]+)+\.(?:jsonl?|csv|py|sh|txt|ya?ml|log|so)\b")  # a/b.json
+URL = re.compile(r"\b[A-Za-z][A-Za-z0-9+.-]*://[^\s\"'<>]+")
+PATH = re.compile(r"(?<![\w.~/<-])(?:~[\w.-]*|\.{1,2})?(?:/[\w.@+~=,-]+)+/?"  # /a/b, ~/a, ../a
+                  r"|(?<![\w/.@+-])[\w.@+-]+(?:/[\w.@+~=-]+)+/?")             # a/b
+UNIT = r"(?:\d[\d.]*|[kMGTP]?(?:i?B|FLOPS?)|samples?|tokens?|steps?|bytes|elements|calls|ranks?|GPUs?|ms|s|n|a)"
+RATE = re.compile(rf"{UNIT}(?:/{UNIT})+\.?")  # GB/s: no path
 ADDRESS = re.compile(r"(?<![\w.])\d{1,3}(?:\.\d{1,3}){3}(?!\w|\.\d)|\b(?:[0-9a-f]{1,4}:){4,7}[0-9a-f]{1,4}\b")
 SERIAL = re.compile(r"\bGPU-[0-9a-f-]{8,}")
 OF_RECORDS = ("type", "at_s", "identity", "experiment", "outcome", "ranks", "started_s", "finished_s")
 
 
-def values_of(tree):
-    """All (key, text) of it: the texts of a list have its key, and a key is a text whose key is None."""
-    if isinstance(tree, dict):
-        for key, value in tree.items():
-            yield None, key
-            for inner, text in values_of(value):
-                yield inner or key, text
-    elif isinstance(tree, list):
-        for value in tree:
-            yield from values_of(value)
-    elif isinstance(tree, str):
-        yield None, tree
+def texts_of(tree):
+    """All texts and keys of it."""
+    if isinstance(tree, str):
+        yield tree
+    elif isinstance(tree, dict):
+        yield from tree
+    for value in tree.values() if isinstance(tree, dict) else tree if isinstance(tree, list) else ():
+        yield from texts_of(value)
+
+
+def named_hosts(tree):
+    """Texts under a key of hosts, in a list there, or as "name" of an object in that list."""
+    for key, value in tree.items() if isinstance(tree, dict) else ():
+        if key in HOST_KEYS:
+            for each in value if isinstance(value, list) else [value]:
+                name = each.get("name") if isinstance(each, dict) else each
+                if isinstance(name, str):
+                    yield name
+    for value in tree.values() if isinstance(tree, dict) else tree if isinstance(tree, list) else ():
+        yield from named_hosts(value)
+
+
+def preflight_hosts(tree):
+    """The journal names the hosts of a preflight as "node1: 2"."""
+    return [text.rpartition(":")[0] for found in values_at(tree, "dstune_preflight") for text in texts_of(found)]
+
+
+def values_at(tree, key):
+    if isinstance(tree, dict) and key in tree:
+        yield tree[key]
+    for value in tree.values() if isinstance(tree, dict) else tree if isinstance(tree, list) else ():
+        yield from values_at(value, key)
 
 
 def keys_of(tree):
@@ -41,16 +73,14 @@ def keys_of(tree):
 
 
 def hosts_of(tree):
-    found = set()
-    for key, text in values_of(tree):
-        if key in HOST_KEYS:
-            found.add(text)
-        found.update(HOSTS_IN_TEXT.findall(text))
+    in_texts = {host for text in texts_of(tree) for found in HOSTS_IN_TEXT.findall(URL.sub("", text)) for host in found}
+    found = {host for host in {*named_hosts(tree), *preflight_hosts(tree), *in_texts}
+             if host and not NOT_HOSTS.fullmatch(host)}
     return {part for host in found for part in (host, host.split(".")[0])}
 
 
 def users_of(tree):
-    return {user for _, text in values_of(tree) for found in USERS_IN_TEXT.findall(text) for user in found if user}
+    return {user for text in texts_of(tree) for found in USERS_IN_TEXT.findall(text) for user in found if user}
 
 
 def of_this_machine():
@@ -79,9 +109,11 @@ class Cleaner:
             return text
         if re.match(r"~|\.{0,2}/", text):
             return "PATH"
+        text = URL.sub("URL", text)
         for path in self.paths:
             text = re.sub(rf"(?<![\w]){re.escape(path)}(?:/[^\s:,;\"']*)?(?![\w])", "PATH", text)
-        text = PATH.sub(lambda found: found[0] if self.is_pointer(found[0]) else "PATH", text)
+        text = PATH.sub(lambda found: found[0] if self.is_pointer(found[0]) or RATE.fullmatch(found[0]) else "PATH",
+                        text)
         text = SERIAL.sub("GPU", ADDRESS.sub("ADDRESS", text))
         for name, word in self.names:
             text = re.sub(rf"(?<![A-Za-z0-9]){re.escape(name)}(?![A-Za-z0-9])", word, text)
@@ -94,7 +126,7 @@ class Cleaner:
 
     def clean(self, tree):
         if isinstance(tree, dict):
-            return {self.text(key): self.clean(value) for key, value in tree.items()}
+            return {self.text(key): self.clean(value) for key, value in tree.items() if key not in DROPPED_SECTIONS}
         if isinstance(tree, list):
             return [self.clean(value) for value in tree]
         return self.text(tree) if isinstance(tree, str) else tree

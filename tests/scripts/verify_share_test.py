@@ -12,7 +12,9 @@ from verify import share
 # What tells who and where somebody is.
 SECRETS = ["gpu-box-07", "node-a13", "node-b2", "compute9", "alice", "mallory", "bob.secret", "acme", "hidden_project",
            "my secret folder", "10.1.2.3", "fe80:0:0:0:12:34", "GPU-3b1e6f0a", "/scratch", "/opt", "private_run.json",
-           "lengths_of_acme"]
+           "lengths_of_acme", "node16", "node17", "node18", "node19", "node20", "node21", "node22", "node23", "node24", "frank",
+           "models/", "run3", "s3cret", "night shift"]
+LEDGER_HOST = [{"event": "gradient hook", "calls": 4, "time_s": 0.1, "idle_s": 0.0}]
 
 
 def planted():
@@ -26,6 +28,19 @@ def planted():
     lines[1]["outcome"]["note"] = ("rank 3 on node-b2 wrote ~mallory/x and data/lengths_of_acme.csv, GPU-3b1e6f0a-aa, "
                                    "mallory@compute9, see /opt/acme/lib.so: 3.5 GB/s")
     lines[1]["outcome"]["hosts"] = ["node-a13", "compute9.cluster.acme"]
+    lines[1]["outcome"]["ledger"]["host"] = LEDGER_HOST
+    experiment["settings"]["host_overhead_s"]["note"] = (
+        "p.json, measured on node16 (AMD EPYC), 2 ranks, what a pick by it loses was measured on no GPU")
+    experiment["ds_config"]["comet"] = {"enabled": True, "api_key": "s3cret"}
+    experiment["ds_config"]["wandb"] = {"team": "s3cret"}
+    experiment["ds_config"]["tensorboard"] = {"job_name": "night shift"}
+    experiment["ds_config"]["csv_monitor"] = {"job_name": "night shift"}
+    experiment["ds_config"]["dstune_preflight"] = ["node22: 2"]
+    lines[1]["outcome"]["nodes"] = [{"name": "node24", "slots": 4}]
+    lines[0]["outcome"]["culprits"] = [{"rank": 1, "host": "10.1.2.3"}]
+    lines[0]["outcome"]["notes"] = [
+        "ranks 1 and 2 on node18, node19:2 and frank@node20, [node21]:29500, node23:29500", "10 of 10 steps, 2/3",
+        "from https://git.acme.com/repo and models/acme-llama/run3 at 5 tokens/s/GPU, 3 GFLOP/s", "rank 3 on node17."]
     begin = {"type": "run", "identity": {"program": "dstune-mpi 0.1.0", "machine": "AMD EPYC"},
              "process": {"host": "gpu-box-07", "launcher_folder": "/tmp/ompi.gpu-box-07.1000/pid.1"}}
     return [begin, *lines]
@@ -70,7 +85,20 @@ class Share(unittest.TestCase):
         self.assertEqual(tree["journal"][2]["experiment"]["ds_config"]["zero_optimization"]["stage"], 3)
         self.assertIn("best is /zero_optimization/stage 3 at 12.5 samples/s", tree["summary"])
         self.assertEqual(len(tree["journal"][2]["outcome"]["network"]), 2)
+        self.assertEqual(tree["journal"][2]["outcome"]["ledger"]["host"], LEDGER_HOST)
+        notes = tree["journal"][1]["outcome"]["notes"]
+        self.assertEqual(notes[1], "10 of 10 steps, 2/3")
+        self.assertRegex(notes[2], "^from URL and PATH at 5 tokens/s/GPU, 3 GFLOP/s$")
+        self.assertRegex(tree["journal"][1]["experiment"]["settings"]["host_overhead_s"]["note"],
+                         r"measured on HOST\d+ \(AMD EPYC\), 2 ranks, what a pick by it loses was measured on no GPU$")
+        self.assertEqual(tree["journal"][1]["outcome"]["culprits"], [{"rank": 1, "host": "ADDRESS"}])
         self.assertIn("GB/s", tree["journal"][2]["outcome"]["note"])
+
+    def test_an_untouched_journal_keeps_its_keys_and_numbers(self):
+        tree = record("z0", 1.0)
+        tree["outcome"]["ledger"]["host"] = LEDGER_HOST
+
+        self.assertEqual(share.Cleaner([tree], [], (set(), set(), set())).clean(tree), tree)
 
 
 if __name__ == "__main__":
