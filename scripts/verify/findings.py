@@ -75,7 +75,7 @@ def of_pick(rows, result):
 
 def of_order(result):
     pairs = result["pairs"]
-    text = f"{pairs['ordered_otherwise']} of {pairs['told_apart']} pairs told apart are ordered otherwise here"
+    text = f"{pairs['ordered_otherwise']:g} of {pairs['told_apart']} pairs told apart are ordered otherwise here"
     is_much = pairs["ordered_otherwise"] > LARGEST_SHARE_OTHERWISE * pairs["told_apart"]
     if is_much and pairs["ordered_otherwise"] > 1:
         return Finding("order", WRONG, f"{text}, more than {LARGEST_SHARE_OTHERWISE:.0%}")
@@ -88,7 +88,7 @@ def of_times(rows, result):
     found = [of_median(line) for line in result["times"]]
     spread, (low, high) = result["noise"]["visit_spread"], result["pace"]
     for row in rows if spread is not None else []:
-        allowed = math.log(ROW_BAND * math.sqrt(high / low)) + 2 * spread + row.configuration.noise_percent / 100
+        allowed = math.log(ROW_BAND * math.sqrt(high / low)) + 2 * (spread + row.configuration.error)
         if abs(math.log(row.ratio)) > allowed:
             found.append(Finding("time", WRONG, f"{row.name} takes {row.ratio:.2f} of DeepSpeed's time, beyond "
                                                 f"{1 / ROW_BAND:.2f} to {ROW_BAND} and noise"))

@@ -57,6 +57,8 @@ class Row:
         begin = (len(losses) // cycle - 1) * cycle
         falls = [first - last for first, last in zip(losses[:cycle], losses[begin:begin + cycle])]
         mean = statistics.fmean(map(abs, losses[:cycle]))
+        if mean == 0:
+            return None
         return statistics.fmean(falls) / mean, statistics.stdev(falls) / math.sqrt(cycle) / mean
 
     def sends_alike(self):
@@ -68,7 +70,9 @@ def largest_deviation(mine, theirs):
         return None
     if not all(map(math.isfinite, mine)):
         return math.inf
-    return max(abs(a - b) / abs(b) if b else math.inf for a, b in zip(mine, theirs))
+    if not all(map(math.isfinite, theirs)):
+        return None
+    return max(0.0 if a == b else abs(a - b) / abs(b) if b else math.inf for a, b in zip(mine, theirs))
 
 
 def rows_of(configurations, events, metric):
@@ -138,7 +142,7 @@ def noise_of(rows, pace):
 
 def pairs_told_apart(rows, limit):
     """Of the pairs within batches: how many differ by more than `limit` in reality, and how many of those ours has in
-    the other order."""
+    the other order: one that ours has as a tie is half of one."""
     counts = {"pairs": 0, "told_apart": 0, "ordered_otherwise": 0}
     for group in groups_of(rows).values():
         for a, b in itertools.combinations(group, 2):
@@ -146,7 +150,8 @@ def pairs_told_apart(rows, limit):
             if limit is None or abs(math.log(a.real_cost / b.real_cost)) <= limit:
                 continue
             counts["told_apart"] += 1
-            counts["ordered_otherwise"] += (a.cost < b.cost) != (a.real_cost < b.real_cost)
+            counts["ordered_otherwise"] += (
+                0.5 if a.cost == b.cost else (a.cost < b.cost) != (a.real_cost < b.real_cost))
     return counts
 
 
@@ -169,8 +174,8 @@ def times_by_stage(rows, noise, pace):
         logs = [math.log(row.ratio) for row in mine]
         middle, uncertainty = statistics.median(logs), None
         if noise["visit_spread"] is not None:
-            # A median is uncertain by a quarter more than a mean; noise_percent is two deviations.
-            ours = statistics.fmean(row.configuration.noise_percent for row in mine) / 200
+            # A median is uncertain by a quarter more than a mean.
+            ours = statistics.fmean(row.configuration.error for row in mine)
             visits = 1.25 * math.sqrt((noise["visit_spread"] ** 2 / noise["passes"] + ours ** 2) / len(mine))
             low, high = pace.extremes()
             uncertainty = 2 * visits + math.log(high / low) / 2

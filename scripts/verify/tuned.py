@@ -2,6 +2,7 @@
 import dataclasses
 import importlib.util
 import json
+import math
 import pathlib
 import statistics
 
@@ -46,7 +47,8 @@ class Configuration:
     settings: dict
     ranks: int
     step_s: float          # median of all its measurements
-    noise_percent: float   # of the first
+    noise_percent: float   # of the first: a step's standard deviation,
+    error: float           # and that of the mean of its steps, as a share
     peak_bytes: int
     collectives: dict      # "kind type": [calls, elements, bytes of the full messages]
     memory_limit: int = None  # bytes, of a rank
@@ -98,13 +100,20 @@ def step_time_of(outcome):
     return varying["mean_step_time_s"] if varying else outcome["step_time_s"]["median"]
 
 
+def error_of(outcome):
+    """Of the mean step time, as a share: noise_percent is one standard deviation of single steps. Earlier versions did
+    not tell how many of the steps are independent."""
+    steps = outcome.get("independent_steps") or outcome.get("steps") or 1
+    return outcome["noise_percent"] / 100 / math.sqrt(steps)
+
+
 def configuration_of(records):
     first = records[0]["experiment"]
     outcomes = [record["outcome"] for record in records]
     return Configuration(
         name=first["name"], ds_config=first["ds_config"], settings=first["settings"], ranks=first["ranks"],
         step_s=statistics.median(step_time_of(outcome) for outcome in outcomes),
-        noise_percent=outcomes[0]["noise_percent"], peak_bytes=outcomes[0]["peak_memory_bytes"],
+        noise_percent=outcomes[0]["noise_percent"], error=error_of(outcomes[0]), peak_bytes=outcomes[0]["peak_memory_bytes"],
         collectives=sums_by_kind(outcomes[0]["ledger"]["collectives"]),
         memory_limit=first["settings"].get("memory_limit_bytes"))
 

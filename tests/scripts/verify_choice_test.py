@@ -73,6 +73,13 @@ class Results(unittest.TestCase):
 
         self.assertEqual([tuned.why_not(each, lambda _: True) for each in configurations(lines)], [None] * 6)
 
+    def test_the_error_of_a_time_is_of_its_independent_steps(self):
+        outcome = {"noise_percent": 6.0, "steps": 9, "independent_steps": 4.0}
+
+        self.assertAlmostEqual(tuned.error_of(outcome), 0.03)
+        self.assertAlmostEqual(tuned.error_of(dict(outcome, independent_steps=0.0)), 0.02)
+        self.assertAlmostEqual(tuned.error_of({"noise_percent": 6.0}), 0.06)
+
     def test_steps_whose_lengths_vary_have_a_mean(self):
         outcome = {"step_time_s": {"median": 1.0}, "varying_steps": {"mean_step_time_s": 2.0}}
 

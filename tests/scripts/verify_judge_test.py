@@ -97,6 +97,34 @@ class Rows(unittest.TestCase):
         row.losses = row.losses[:3]
         self.assertIsNone(row.fall())
 
+    def test_losses_that_are_all_zero_do_not_tell_whether_they_fall(self):
+        self.assertIsNone(judge.Row(None, losses=[0.0] * 4, loss_cycle=2).fall())
+
+    def test_a_stage_0_without_numbers_tells_nothing_of_losses(self):
+        row = judge.Row(configurations(self.LINES)[0], losses=[1.0], baseline={"losses": [math.nan]})
+
+        self.assertEqual(findings.losses(row)[0], findings.CANNOT_TELL)
+        row.losses = [math.nan]
+        self.assertEqual(findings.losses(row)[0], findings.WRONG)
+
+    def test_a_tie_of_ours_is_half_a_pair_that_is_ordered_otherwise_in_any_order(self):
+        a, b = (judge.Row(each, cost=1.0, real_cost=cost)
+                for each, cost in zip(configurations(self.LINES), (1.0, 2.0)))
+
+        for rows in ([a, b], [b, a]):
+            self.assertEqual(judge.pairs_told_apart(rows, 0.1),
+                             {"pairs": 1, "told_apart": 1, "ordered_otherwise": 0.5})
+
+    def test_a_median_is_uncertain_by_the_error_of_our_mean(self):
+        lines = [record(name, 1.0, bucket=bucket) for name, bucket in zip("abcd", range(4))]
+        for line in lines:
+            line["outcome"].update(noise_percent=8.0, steps=40, independent_steps=16.0)
+        rows = [judge.Row(each, passes=(1.0, 1.0)) for each in configurations(lines)]
+
+        line = judge.times_by_stage(rows, {"visit_spread": 0.0, "passes": 2}, drift.Pace([]))[-1]
+
+        self.assertAlmostEqual(line["uncertainty"], 2 * 1.25 * 0.08 / 4 / 2)
+
     def test_16_bits_may_be_off_by_two_percent(self):
         row = judge.Row(configurations([record("a", 1.0, bf16=True)])[0], losses=[1.019], baseline={"losses": [1.0]})
 

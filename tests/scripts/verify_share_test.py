@@ -12,8 +12,8 @@ from verify import share
 # What tells who and where somebody is.
 SECRETS = ["gpu-box-07", "node-a13", "node-b2", "compute9", "alice", "mallory", "bob.secret", "acme", "hidden_project",
            "my secret folder", "10.1.2.3", "fe80:0:0:0:12:34", "GPU-3b1e6f0a", "/scratch", "/opt", "private_run.json",
-           "lengths_of_acme", "node16", "node17", "node18", "node19", "node20", "node21", "node22", "node23", "node24", "frank",
-           "models/", "run3", "s3cret", "night shift"]
+           "lengths_of_acme", "node16", "node17", "node18", "node19", "node20", "node21", "node22", "node23", "node24",
+           "frank", "models/", "run3", "s3cret", "night shift"]
 LEDGER_HOST = [{"event": "gradient hook", "calls": 4, "time_s": 0.1, "idle_s": 0.0}]
 
 
