@@ -18,6 +18,7 @@ import argparse
 import datetime
 import json
 import pathlib
+import re
 import sys
 
 from calibration.processors import processor
@@ -25,6 +26,9 @@ from calibration.terminal import shown
 from verify import choice, findings, judge, launch, models, plot, report, schedule, share, tuned
 
 EXIT_CODES = {findings.GOOD: 0, findings.WRONG: 1, findings.CANNOT_TELL: 3}
+FIRST_WITHOUT_ZERO_INIT = (0, 19, 4)  # from here on weights are kept alike without it
+OURS_ALONE = ("host_overhead_s", "memory_limit_bytes", "experiment_timeout_s", "allocator", "warmup_steps",
+              "measure_steps")  # settings that say how we measure, and not what DeepSpeed trains
 CHECK_SHARE_OF_INITIALISATION = 1  # a check's profiler and engine, in visits
 
 
@@ -76,6 +80,12 @@ def described(configuration):
     return {"ds_config": configuration.ds_config, "settings": configuration.settings}
 
 
+def trained_by(settings):
+    """What of an experiment's settings a run in DeepSpeed depends on. A model's name is a label."""
+    kept = {key: value for key, value in settings.items() if key not in OURS_ALONE}
+    return dict(kept, model={key: value for key, value in settings["model"].items() if key != "name"})
+
+
 def plan_of(options, config, results, chosen, extra):
     model = models.config_json(config, options.config)
     models.check_sizes(model, chosen[0].settings["model"])
@@ -91,6 +101,10 @@ def plan_of(options, config, results, chosen, extra):
         "configurations": {**{each.name: described(each) for each in chosen}, **extra}}
 
 
+def release_of(version):
+    return tuple(int(part) for part in re.findall(r"\d+", version)[:3])
+
+
 def about_of(options, results, chosen, events, metric):
     """What the figures were made with, and what must be read beside them."""
     versions = next(event for event in events if event["event"] == "about")
@@ -102,6 +116,9 @@ def about_of(options, results, chosen, events, metric):
         advice.append("calibrate this machine's host overhead (scripts/tune.sh --calibrate), and tune again.")
     if dropped:
         notes.append(f"Left out, for --minutes {options.minutes:g}: {len(dropped)}, the far ones first.")
+    if any(each.is_under_zero_init for each in chosen) and release_of(versions["deepspeed"]) < FIRST_WITHOUT_ZERO_INIT:
+        notes.append(f"Ours is under zero.Init, the runs are not: in DeepSpeed {versions['deepspeed']} stage 3 then "
+                     "keeps more, so their peaks may be higher (dstune.zero_init).")
     notes += [f"Not compared, since it cannot be run here: {count} with {reason}."
               for reason, count in results.left_out.items()]
     line = (f"{options.config}: {len(chosen) - len(dropped)} of {len(results.configurations)} measured configurations, "
@@ -121,9 +138,9 @@ def earlier(options, config, results):
     chosen = choice.distinct(
         [each for each in results.configurations if each.name in timed and each.ranks == plan["ranks"] and
          plan["configurations"][each.name]["ds_config"] == each.ds_config and
-         plan["configurations"][each.name]["settings"]["sequence_length"] == each.settings["sequence_length"]])
+         trained_by(plan["configurations"][each.name]["settings"]) == trained_by(each.settings)])
     if results.pick not in [each.name for each in chosen]:
-        raise tuned.InputFault(f"{options.runs} has no run of the optimum {results.pick}: run it anew, without --runs")
+        raise tuned.InputFault(f"{options.runs} has no run of the optimum {results.pick} as it was tuned: run it anew, without --runs")
     options.loss_steps = plan["loss_steps"]
     checked = {event["name"] for event in events if event["event"] == "visit" and event["kind"] == schedule.CHECK}
     baselines, _ = baselines_of(chosen, [each for each in results.configurations if each.name in checked])

@@ -9,9 +9,12 @@ import statistics
 from calibration import commented_json
 
 METRICS = ("throughput", "latency", "flops", "tokens")
-KEYS_OF_DSTUNE = {"activation_checkpointing", "sequence_length"}  # of an experiment's JSON, which can be run
+# Of an experiment's JSON, which can be run: without zero.Init the runs are anyhow.
+KEYS_OF_DSTUNE = {"activation_checkpointing", "sequence_length", "zero_init"}
 # By loss: (the library that makes it, whether a GPU alone runs it). TRL 1.7 to 1.14 made "chunked" in its trainer only.
 LIBRARIES = {"tiled": ("trl", False), "fused": ("liger_kernel", True)}
+# Their layers return tuples, or are given positions of their own: verify/fine_tuning.py cannot run several as one.
+NOT_GROUPED = ("t5", "mt5", "deberta-v2", "gemma3_text")
 TASKS = ("causal_lm", "masked_lm", "sequence_classification", "seq2seq_lm")
 
 
@@ -71,6 +74,10 @@ class Configuration:
             if self.ds_config.get(name, {}).get("enabled"):
                 return name
         return "fp32"
+
+    @property
+    def is_under_zero_init(self):
+        return self.stage == 3 and self.ds_config.get("dstune", {}).get("zero_init", True)
 
     @property
     def batch(self):
@@ -164,6 +171,9 @@ def why_not(configuration, installed=is_installed):
         return f"task {model['task']}"
     if "expert_imbalance" in model:
         return "dstune.expert_imbalance, which transformers' routers do not follow"
+    way = configuration.ds_config.get("dstune", {}).get("activation_checkpointing")
+    if str(way).startswith("groups_of") and model.get("model_type") in NOT_GROUPED:
+        return f"groups of layers of {model['model_type']}"
     others = sorted(set(configuration.ds_config.get("dstune", {})) - KEYS_OF_DSTUNE)
     return f"dstune.{others[0]}" if others else None
 

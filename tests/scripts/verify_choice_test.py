@@ -65,6 +65,24 @@ class Results(unittest.TestCase):
                           "loss chunked, which is a part of TRL's trainer", "packed batches",
                           "dstune.expert_imbalance, which transformers' routers do not follow"])
 
+    def test_layers_that_return_tuples_or_differ_are_not_grouped(self):
+        lines = [record("a", 1.0, model=dict(SPEC, model_type=name)) for name in ("t5", "gemma3_text", "t5", "gpt2")]
+        for line, form in zip(lines, ("groups_of_2_layers", "groups_of_1_layers_by_deepspeed", "every_2_layers",
+                                      "groups_of_2_layers")):
+            line["experiment"]["ds_config"]["dstune"] = {"activation_checkpointing": form}
+
+        self.assertEqual([tuned.why_not(each) for each in configurations(lines)],
+                         ["groups of layers of t5", "groups of layers of gemma3_text", None, None])
+
+    def test_what_was_tuned_without_zero_init_is_what_is_run(self):
+        line = record("a", 1.0, stage=3)
+        under = configurations([line])[0]
+        line["experiment"]["ds_config"]["dstune"] = {"zero_init": False}
+        without = configurations([line])[0]
+
+        self.assertIsNone(tuned.why_not(without))
+        self.assertEqual([each.is_under_zero_init for each in (under, without)], [True, False])
+
     def test_what_people_train_can_be_run(self):
         lines = [record("a", 1.0, attention="eager", keep_logits=True), record("b", 1.0, lengths={"law": "uniform"}),
                  record("c", 1.0, model=dict(SPEC, lora={}, trainable=["h.1.*"])), record("d", 1.0, loss="tiled"),

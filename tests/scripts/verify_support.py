@@ -40,11 +40,12 @@ def configurations(records):
     return tuned.configurations_of(journal(records))
 
 
-def grid():
+def grid(**settings):
     """Stages 0 to 3, two batches, two types, two buckets; later ones are slower."""
     cases = itertools.product((1, 2), (False, True), range(4), (100, 200))
     lines = []
     for accumulation, bf16, stage, bucket in cases:
         name = f"z{stage}_{'b' if bf16 else 'f'}_{accumulation}_{bucket}"
-        lines.append(record(name, 1 + 0.1 * len(lines), stage, 4 // accumulation, accumulation, bf16, bucket))
+        lines.append(record(name, 1 + 0.1 * len(lines), stage, 4 // accumulation, accumulation, bf16, bucket,
+                            **settings))
     return lines

@@ -41,9 +41,9 @@ class FakeBench:
         return {"step_s": self.real(config)}
 
 
-def fake_start(real, dies_at=None):
+def fake_start(real, dies_at=None, version="0.19.8"):
     def start(_plan, plan_path, events_path):
-        bench, lines = FakeBench(real), [{"event": "about", "torch": "2", "deepspeed": "0.19.8", "transformers": "5",
+        bench, lines = FakeBench(real), [{"event": "about", "torch": "2", "deepspeed": version, "transformers": "5",
                                           "device": "cpu", "backend": "gloo", "ranks": 2, "threads_per_rank": 1}]
         visit = bench.visit
 
@@ -141,6 +141,33 @@ class EndToEnd(unittest.TestCase):
         kept = json.loads((self.folder / "again" / "verdict.json").read_text(encoding="utf-8"))
         self.assertEqual(len(kept["configurations"]), 20)
         self.assertAlmostEqual(kept["numbers"]["ours_and_real"]["spearman"], -1)
+
+    def test_earlier_runs_of_another_training_are_not_judged(self):
+        self.verify(fake_start(lambda config: 1.0), "--configs", "2")
+        runs, again = str(self.results / "verify"), str(self.folder / "again")
+        for changed in ({"loss": "tiled"}, {"attention": "eager"}, {"lengths": {"law": "uniform"}},
+                        {"model": dict(SPEC, lora={"r": 8})}, {"threads_per_rank": 2}):
+            with self.subTest(changed):
+                (self.results / "journal.jsonl").write_text(journal(grid(**changed)), encoding="utf-8")
+                with mock.patch.object(program.tuned, "why_not", lambda _: None), \
+                        self.assertRaisesRegex(tuned.InputFault, "has no run of the optimum z0_f_1_100 as it was tuned"):
+                    self.verify(None, "--runs", runs, "--output", again)
+        same = dict(host_overhead_s={"module_hook": 1.0}, memory_limit_bytes=2**40, experiment_timeout_s=1.0,
+                    model=dict(SPEC, name="a label"))
+        (self.results / "journal.jsonl").write_text(journal(grid(**same)), encoding="utf-8")
+        self.verify(None, "--runs", runs, "--output", again)
+
+    def test_runs_without_zero_init_are_said_where_it_changes_what_stage_3_keeps(self):
+        for version, zero_init, is_said in (("0.19.3", None, True), ("0.19.3", False, False), ("0.19.4", None, False),
+                                            ("0.20.0+abc", None, False), ("0.9.5", None, True)):
+            lines = grid()
+            for line in lines if zero_init is not None else []:
+                line["experiment"]["ds_config"]["dstune"] = {"zero_init": zero_init}
+            (self.results / "journal.jsonl").write_text(journal(lines), encoding="utf-8")
+
+            text, _ = self.verify(fake_start(lambda config: 1.0, version=version), "--configs", "20")
+
+            self.assertEqual("Ours is under zero.Init, the runs are not" in text, is_said, version)
 
     def test_an_optimum_that_was_not_run_is_not_judged_by_earlier_runs(self):
         self.verify(fake_start(lambda config: 1.0), "--configs", "2")
