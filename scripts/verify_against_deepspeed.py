@@ -15,6 +15,7 @@ Exit codes: 0 the verdict is good, 1 something is wrong, 2 wrong input, no resul
 is wrong, but the run cannot tell all of it: the report says what would be needed.
 """
 import argparse
+import dataclasses
 import datetime
 import json
 import pathlib
@@ -140,7 +141,8 @@ def earlier(options, config, results):
          plan["configurations"][each.name]["ds_config"] == each.ds_config and
          trained_by(plan["configurations"][each.name]["settings"]) == trained_by(each.settings)])
     if results.pick not in [each.name for each in chosen]:
-        raise tuned.InputFault(f"{options.runs} has no run of the optimum {results.pick} as it was tuned: run it anew, without --runs")
+        raise tuned.InputFault(f"{options.runs} has no run of the optimum {results.pick} as it was tuned: run it anew, "
+                               "without --runs")
     options.loss_steps = plan["loss_steps"]
     checked = {event["name"] for event in events if event["event"] == "visit" and event["kind"] == schedule.CHECK}
     baselines, _ = baselines_of(chosen, [each for each in results.configurations if each.name in checked])
@@ -155,6 +157,8 @@ def run(options, config, results, output, start):
         raise tuned.InputFault("dstune.lora needs peft (pip install peft)")
     baselines, extra = baselines_of(chosen, results.configurations)
     plan = plan_of(options, config, results, chosen, extra)
+    for old in output.glob("verdict.*"):  # of the runs whose records are replaced now
+        old.unlink()
     return chosen, baselines, *launch.run(plan, output, start)
 
 
@@ -166,6 +170,33 @@ def named_paths(options, config):
     return [each for each in given if each]
 
 
+def check_share(path):
+    """Before anything runs; OSError where it cannot be written."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if path.is_dir():
+        raise IsADirectoryError(f"--share {path} is a folder")
+
+
+def give(text, verdict, options, config, folders):
+    """Writes the verdict; folders: that of the results, of the runs, and of the output."""
+    folder, runs, output = folders
+    (output / "verdict.md").write_text(text, encoding="utf-8")
+    (output / "verdict.json").write_text(json.dumps(verdict, indent=1) + "\n", encoding="utf-8")
+    if options.share:
+        share.write(options.share, folder, runs, verdict, named_paths(options, config))
+
+
+def verdict_of_failed_pick(fault, results, output):
+    """(Markdown, JSON) where there are no runs to tell more."""
+    found = findings.Finding("runs", findings.WRONG, str(fault))
+    versions = next((event for event in launch.read_events(output / "events.jsonl") if event["event"] == "about"), {})
+    pick = next(each for each in results.configurations if each.name == results.pick)
+    about = {"versions": versions, "host_overhead_s": pick.settings.get("host_overhead_s")}
+    return (f"{fault}\n\nVerdict: {findings.WRONG}.\n",
+            {"about": about, "verdict": findings.WRONG, "findings": [dataclasses.asdict(found)],
+             "configurations": []})
+
+
 def verify(options, start=launch.torchrun):
     """(Markdown, the verdict); files go to the output folder."""
     config = tuned.read_configuration(options.config)
@@ -173,19 +204,23 @@ def verify(options, start=launch.torchrun):
     results, metric = tuned.read_results(folder, options.ranks), tuned.metric_of(config)
     output = options.output or folder / "verify"
     output.mkdir(parents=True, exist_ok=True)
-    chosen, baselines, events, failed = (
-        earlier(options, config, results) if options.runs else run(options, config, results, output, start))
+    folders = folder, options.runs or output, output
+    if options.share:
+        check_share(options.share)
+    try:
+        chosen, baselines, events, failed = (
+            earlier(options, config, results) if options.runs else run(options, config, results, output, start))
+    except launch.PickFails as fault:
+        text, verdict = verdict_of_failed_pick(fault, results, output)
+        give(text, verdict, options, config, folders)
+        return text, findings.WRONG
     rows, pace, checks = judge.rows_of(chosen, events, metric)
     judge.give_baselines(rows, baselines, checks)
     result = judge.judge(rows, pace, results.pick, failed)
     found = findings.findings_of(rows, result, {*baselines.values()} - {each.name for each in chosen})
     about = about_of(options, results, chosen, events, metric)
     text = report.markdown(rows, result, about, found)
-    (output / "verdict.md").write_text(text, encoding="utf-8")
-    verdict = report.as_json(rows, result, about, found)
-    (output / "verdict.json").write_text(json.dumps(verdict, indent=1) + "\n", encoding="utf-8")
-    if options.share:
-        share.write(options.share, folder, options.runs or output, verdict, named_paths(options, config))
+    give(text, report.as_json(rows, result, about, found), options, config, folders)
     drawn = f", {plot.write(output, rows, options.config.name).name}" if rows else ""
     print(shown(f"also in {output}: verdict.md, verdict.json{drawn}"), file=sys.stderr)
     return text, findings.verdict_of(found)
@@ -202,10 +237,7 @@ def main():
         print(shown(f"verify_against_deepspeed.py: {fault}\nTuned results come from: scripts/tune.sh {options.config}"),
               file=sys.stderr)
         return 2
-    except launch.PickFails as fault:
-        print(shown(f"Verdict: {findings.WRONG}.\n\n{fault}"))
-        return EXIT_CODES[findings.WRONG]
-    except RuntimeError as fault:
+    except (RuntimeError, OSError) as fault:
         print(shown(f"verify_against_deepspeed.py: {fault}"), file=sys.stderr)
         return 2
     print(shown(text), end="")

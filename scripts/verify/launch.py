@@ -12,8 +12,12 @@ LAUNCHES = 5
 SCRIPTS = pathlib.Path(__file__).resolve().parent.parent
 
 
+# Of a fault that is none of the configuration's.
+MISSING = ("ImportError:", "ModuleNotFoundError:")
+
+
 class PickFails(RuntimeError):
-    """The pick does not fit: no run is needed to call that wrong."""
+    """DeepSpeed refuses the pick, or it does not fit: no run is needed to call that wrong."""
 
 
 def environment_of(plan):
@@ -58,16 +62,16 @@ def read_runs(folder):
 
 
 def fault_of(events):
-    """(name, reason) of what the last launch was at when it ended too soon."""
+    """(name, reason, whether that is the configuration's) of what the last launch was at when it ended too soon."""
     started = [event for event in events if event["event"] == "started"]
     failed = [event for event in events if event["event"] == "failed"]
     reason = failed[-1]["reason"] if failed else "the processes ended, see the log"
-    return (started[-1]["name"] if started else None), reason
+    return (started[-1]["name"] if started else None), reason, bool(failed) and not reason.startswith(MISSING)
 
 
 def run(plan, folder, start=torchrun):
     """(events of the launch that came to its end, {name: reason} of what failed); RuntimeError if none did,
-    PickFails if it is the pick that does not fit."""
+    PickFails if it is the pick that fails."""
     plan_path, events_path, failed = folder / "plan.json", folder / "events.jsonl", {}
     for _ in range(LAUNCHES):
         plan_path.write_text(json.dumps(dict(plan, failed=list(failed)), indent=1), encoding="utf-8")
@@ -77,9 +81,9 @@ def run(plan, folder, start=torchrun):
         events = read_events(events_path)
         if code == 0 and events and events[-1]["event"] == "ended":
             return events, failed
-        name, reason = fault_of(events)
-        if name == plan["reference"] and "out of memory" in reason.lower():
-            raise PickFails(f"{name} is out of memory in DeepSpeed: {reason}")
+        name, reason, is_of_configuration = fault_of(events)
+        if name == plan["reference"] and is_of_configuration:
+            raise PickFails(f"{name} failed in DeepSpeed: {reason}")
         if name is None or name == plan["reference"]:
             raise RuntimeError(f"the run in DeepSpeed ended with exit code {code}: {reason}")
         failed[name] = reason

@@ -78,8 +78,8 @@ def noise_text(result):
             f"{percent(noise['reference_spread'])} of the repeated reference, {percent(noise['pass_spread'])} between "
             f"the two passes), after a drift of the machine's pace from {pace[0]:.2f} to {pace[1]:.2f}. So real steps "
             f"closer than {percent(noise['not_told_apart_below'])} are not told apart: {close} of the {pairs['pairs']} "
-            f"pairs within a batch. Of the {pairs['told_apart']} others {pairs['ordered_otherwise']:g} are the other way "
-            "round here.")
+            f"pairs within a batch. Of the {pairs['told_apart']} others {pairs['ordered_otherwise']:g} are the other "
+            "way round here.")
 
 
 def findings_table(found):

@@ -120,7 +120,8 @@ def configuration_of(records):
     return Configuration(
         name=first["name"], ds_config=first["ds_config"], settings=first["settings"], ranks=first["ranks"],
         step_s=statistics.median(step_time_of(outcome) for outcome in outcomes),
-        noise_percent=outcomes[0]["noise_percent"], error=error_of(outcomes[0]), peak_bytes=outcomes[0]["peak_memory_bytes"],
+        noise_percent=outcomes[0]["noise_percent"], error=error_of(outcomes[0]),
+        peak_bytes=outcomes[0]["peak_memory_bytes"],
         collectives=sums_by_kind(outcomes[0]["ledger"]["collectives"]),
         memory_limit=first["settings"].get("memory_limit_bytes"))
 

@@ -150,7 +150,7 @@ class EndToEnd(unittest.TestCase):
             with self.subTest(changed):
                 (self.results / "journal.jsonl").write_text(journal(grid(**changed)), encoding="utf-8")
                 with mock.patch.object(program.tuned, "why_not", lambda _: None), \
-                        self.assertRaisesRegex(tuned.InputFault, "has no run of the optimum z0_f_1_100 as it was tuned"):
+                        self.assertRaisesRegex(tuned.InputFault, "no run of the optimum z0_f_1_100 as it was tuned"):
                     self.verify(None, "--runs", runs, "--output", again)
         same = dict(host_overhead_s={"module_hook": 1.0}, memory_limit_bytes=2**40, experiment_timeout_s=1.0,
                     model=dict(SPEC, name="a label"))
@@ -202,6 +202,45 @@ class EndToEnd(unittest.TestCase):
         self.assertEqual(verdict, "wrong")
         self.assertIn(f"{broken['name']} failed in DeepSpeed: too much", text)
         self.assertNotIn(f"| {broken['name']} |", text)
+
+    def test_a_pick_that_fails_replaces_an_earlier_good_verdict_and_can_be_sent(self):
+        steps, sent = self.ours(), self.folder / "new" / "sent.json"
+        _, verdict = self.verify(fake_start(lambda config: steps[json.dumps(config)]), "--configs", "20")
+        pick = grid()[0]["experiment"]["ds_config"]
+
+        text, again = self.verify(fake_start(lambda config: 1.0, pick), "--share", str(sent))
+
+        self.assertEqual((verdict, again), ("good", "wrong"))
+        self.assertIn("z0_f_1_100 failed in DeepSpeed: too much", text)
+        self.assertEqual((self.results / "verify" / "verdict.md").read_text(encoding="utf-8"), text)
+        kept = json.loads((self.results / "verify" / "verdict.json").read_text(encoding="utf-8"))
+        self.assertEqual((kept["verdict"], kept["configurations"]), ("wrong", []))
+        self.assertEqual(len(list((self.results / "verify").glob("verdict.*"))), 2)
+        self.assertEqual(json.loads(sent.read_text(encoding="utf-8"))["verdict"]["verdict"], "wrong")
+
+    def test_a_run_that_does_not_come_to_a_verdict_leaves_no_earlier_one(self):
+        self.verify(fake_start(lambda config: 1.0), "--configs", "2")
+
+        with self.assertRaises(RuntimeError):
+            self.verify(lambda _plan, _plan_path, _events_path: 1)
+
+        self.assertEqual(list((self.results / "verify").glob("verdict.*")), [])
+
+    def test_a_file_to_send_that_cannot_be_written_is_said_before_anything_runs(self):
+        (self.folder / "file").write_text("", encoding="utf-8")
+
+        for place in (self.folder / "file" / "sent.json", self.folder):
+            with self.assertRaises(OSError):
+                self.verify(lambda *_: self.fail("it ran"), "--share", str(place))
+
+    def test_what_cannot_be_written_is_2(self):
+        (self.folder / "file").write_text("", encoding="utf-8")
+        arguments = ["verify", str(self.config), "--share", str(self.folder / "file" / "sent.json")]
+
+        with mock.patch.object(program.tuned, "is_installed", lambda _: True), \
+                mock.patch.object(sys, "argv", arguments), contextlib.redirect_stderr(io.StringIO()) as said:
+            self.assertEqual(program.main(), 2)
+        self.assertIn(str(self.folder / "file"), said.getvalue())
 
     def test_a_budget_leaves_configurations_out_and_says_so(self):
         text, _ = self.verify(fake_start(lambda config: 1.0), "--configs", "20", "--minutes", "1")
@@ -271,27 +310,29 @@ class Launching(unittest.TestCase):
 
         self.assertEqual((environment["OMP_NUM_THREADS"], environment["DS_ACCELERATOR"]), ("3", "cpu"))
 
-    def test_a_reference_that_fails_ends_the_run(self):
-        def start(_plan, _path, events):
-            events.write_text('{"event": "started", "name": "a"}\n{"event": "failed", "reason": "no"}\n',
-                              encoding="utf-8")
+    @staticmethod
+    def run_that_ends_with(*events):
+        def start(_plan, _path, path):
+            path.write_text(journal([{"event": "started", "name": "a"}, *events]), encoding="utf-8")
             return 3
 
         with tempfile.TemporaryDirectory() as folder:
-            with self.assertRaisesRegex(RuntimeError, "exit code 3: no"):
-                launch.run({"reference": "a", "budget_s": None}, pathlib.Path(folder), start)
+            launch.run({"reference": "a", "budget_s": None}, pathlib.Path(folder), start)
 
+    def test_processes_that_end_without_a_word_at_the_reference_end_the_run(self):
+        with self.assertRaisesRegex(RuntimeError, "exit code 3: the processes ended") as caught:
+            self.run_that_ends_with()
+        self.assertNotIsInstance(caught.exception, launch.PickFails)
 
-    def test_a_pick_that_does_not_fit_is_wrong_at_once(self):
-        def start(_plan, _path, events):
-            events.write_text(journal([{"event": "started", "name": "a"},
-                                       {"event": "failed", "reason": "OutOfMemoryError: CUDA out of memory"}]),
-                              encoding="utf-8")
-            return 3
+    def test_a_library_that_is_missing_is_no_fault_of_the_pick(self):
+        with self.assertRaisesRegex(RuntimeError, "exit code 3: ModuleNotFoundError") as caught:
+            self.run_that_ends_with({"event": "failed", "reason": "ModuleNotFoundError: No module named 'ninja'"})
+        self.assertNotIsInstance(caught.exception, launch.PickFails)
 
-        with tempfile.TemporaryDirectory() as folder:
-            with self.assertRaisesRegex(launch.PickFails, "a is out of memory in DeepSpeed"):
-                launch.run({"reference": "a", "budget_s": None}, pathlib.Path(folder), start)
+    def test_a_pick_that_does_not_fit_or_is_refused_is_wrong_at_once(self):
+        for reason in ("OutOfMemoryError: CUDA out of memory", "ValueError: stage 3 takes no such optimizer"):
+            with self.assertRaisesRegex(launch.PickFails, f"a failed in DeepSpeed: {reason}"):
+                self.run_that_ends_with({"event": "failed", "reason": reason})
 
 
 if __name__ == "__main__":
