@@ -1,6 +1,7 @@
 """scripts/verify/share.py: what a shared file has, and what it must not have."""
 
 import json
+import os
 import pathlib
 import tempfile
 import unittest
@@ -99,6 +100,17 @@ class Share(unittest.TestCase):
         tree["outcome"]["ledger"]["host"] = LEDGER_HOST
 
         self.assertEqual(share.Cleaner([tree], [], (set(), set(), set())).clean(tree), tree)
+
+    def test_a_real_journal_loses_hosts_and_folders_and_nothing_else(self):
+        path = pathlib.Path(os.environ["DSTUNE_SOURCE_DIR"]) / "tests" / "data" / "shared_journal.jsonl"
+        text = path.read_text(encoding="utf-8")
+        tree = [json.loads(line) for line in text.splitlines()]
+        expected = text.replace("/tmp/ompi.node17.0/pid.30089", "PATH").replace("node17", "HOST0")
+
+        cleaned = share.Cleaner([tree], [], (set(), set(), set())).clean(tree)
+
+        self.assertEqual(cleaned, [json.loads(line) for line in expected.splitlines()])
+        self.assertTrue(cleaned[2]["outcome"]["ledger"]["host"][0]["calls"] > 0)
 
 
 if __name__ == "__main__":
