@@ -62,9 +62,6 @@ FURTHER = {
     "qwen3": dict(DECODER, num_key_value_heads=1, head_dim=64, tie_word_embeddings=True),
     "mistral": dict(DECODER, num_key_value_heads=1, head_dim=64, tie_word_embeddings=False, sliding_window=None),
     "gemma2": dict(DECODER, num_key_value_heads=1, head_dim=64),
-    # grouped_mm takes multiples of 16 bytes
-    "mixtral": dict(DECODER, num_key_value_heads=1, head_dim=64, tie_word_embeddings=False, num_local_experts=4,
-                    num_experts_per_tok=2, output_router_logits=False, router_jitter_noise=0.0),
 }
 ATTENTION_KERNEL = {"gemma2": "eager"}  # transformers refuses sdpa there
 LAYERS = {"gpt2": "transformer.h", "opt": "model.decoder.layers", "gpt_neox": "gpt_neox.layers",

@@ -31,7 +31,7 @@ constexpr Section kSection{.rules = kRules};
 constexpr double kTolerance = 1e-3;
 /// Of a few rows (docs/lora.md) the peak is off by one or two tensors of a layer's forward.
 constexpr double kToleranceOfTensors = 1.4e-2;
-constexpr std::size_t kRowsOffByTensors = 13;
+constexpr std::size_t kRowsOffByTensors = 23;
 
 json::object read_fixture() {
   return parse_json(read_text_file(test::test_data("lora_gathers.json"))).as_object();
