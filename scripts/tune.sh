@@ -6,7 +6,7 @@
 #   -n N             ranks: rank 0 tunes, the others train (default: one more than GPUs; without
 #                    GPUs one per core, at least 3; or the slots of the host file; also by DSTUNE_NP)
 #   -hostfile FILE   hosts to run on, in Open MPI's form
-#   --calibrate [N]  measures what DeepSpeed's Python costs here, with N ranks in 2 minutes, for later runs
+#   --calibrate [N]  measures what DeepSpeed's Python costs here, with N ranks in 3 minutes, for later runs
 #                    (needs torch, deepspeed and transformers; docs/host-overhead.md)
 #   --no-calibrate   tunes by a preset where nobody has measured this machine (also by DSTUNE_NO_CALIBRATE=1); else
 #                    the first tuning where the Python in use has DeepSpeed does that first, on CPUs, in 3 minutes
@@ -143,7 +143,8 @@ elif [ -z "$ranks" ]; then # mpirun asks Slurm for nodes and tasks
 fi
 [ -z "$ranks" ] || mpi+=(-n "$ranks")
 if $calibrates && [[ ${ranks:-} =~ ^[0-9]+$ ]]; then
-  calibrate_first "$group" $((ranks - 1)) "${config:-$root/examples/gpt2-30m.json}" "$results_dir" "$backend" "$hosts"
+  calibrate_first "$group" $((ranks - 1)) "${config:-$root/examples/gpt2-30m.json}" "$results_dir" "$backend" "$hosts" \
+    "$program" --check --world-size $((ranks - 1)) "${arguments[@]}" "$@"
 fi
 
 set_for_mpirun() { options+=(--set "$1"); }

@@ -25,7 +25,7 @@ def missing_profile(config, results_dir, backend, ranks, workers, threads, envir
     """The ranks of an experiment, and where this machine's profile would be; None if it is there or of no use."""
     settings = commented_json.read(config).get("dstune", {})
     ranks = int(ranks or settings.get("ranks_per_experiment") or workers)
-    if ranks < 2 or not reads_a_profile(settings, backend):
+    if not 2 <= ranks <= int(workers) or not reads_a_profile(settings, backend):
         return None
     if any(importlib.util.find_spec(name) is None for name in NEEDED):
         return None

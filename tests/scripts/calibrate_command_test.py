@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 import tempfile
@@ -43,7 +44,6 @@ echo "$0 $*" >>{self.root}/said
     def said(self):
         path = self.root / "said"
         return path.read_text() if path.exists() else ""
-
 
 
 class CalibrateCommand(CommandTest):
@@ -183,9 +183,9 @@ class CalibrateFirst(CommandTest):
         python = str(self.python())
         self.config.write_text('{"dstune": {"ranks_per_experiment": 4}} // of more workers')
 
-        self.tune(PYTHON=python)
+        self.tune("-n", "5", PYTHON=python)
         self.assertIn("--nproc_per_node 4", self.said())
-        self.tune("--ranks-per-experiment", "3", PYTHON=python)
+        self.tune("-n", "5", "--ranks-per-experiment", "3", PYTHON=python)
         self.assertIn("--nproc_per_node 3", self.said())
 
     def test_nothing_is_measured_where_it_is_not_wanted_or_of_no_use(self):
@@ -193,6 +193,7 @@ class CalibrateFirst(CommandTest):
         for arguments, variables, config in (
                 (("--no-calibrate",), {}, "{}"), ((), {"DSTUNE_NO_CALIBRATE": "1"}, "{}"), (("--resume",), {}, "{}"),
                 (("--backend=sim",), {}, "{}"), (("--ranks-per-experiment", "1"), {}, "{}"),
+                (("--ranks-per-experiment", "3"), {}, "{}"),
                 ((), {}, '{"dstune": {"host_overhead": "cpu-gloo"}}'), ((), {}, "no JSON"),
                 ((), {"SLURM_JOB_NUM_NODES": "2"}, "{}"), ((), {"PYTHON": sys.executable + "-none"}, "{}")):
             self.config.write_text(config)
@@ -214,8 +215,49 @@ class CalibrateFirst(CommandTest):
         self.assertEqual(done.stdout, "tuned\n", done.stderr)
         self.assertIn("no profile came of it, see above: going on by a preset", done.stderr)
 
-    def test_one_that_a_signal_ends_ends_the_tuning(self):
-        self.assertEqual(self.tune(PYTHON=str(self.python(answer="kill -INT $$"))).returncode, 130)
+    def interrupted(self, signal_, to_all):
+        """tune.sh's exit code after a signal in the calibration, which answers as torchrun does: with exit code 1."""
+        python = self.python(answer=f"""trap 'echo ended >>{self.root}/said; exit 1' INT TERM
+echo measuring >>{self.root}/begun
+while :; do sleep 0.01; done""")
+        os.mkfifo(self.root / "begun")
+        environment = {"PATH": os.environ["PATH"], "HOME": str(self.root), "PYTHON": str(python)}
+        with subprocess.Popen([self.root / "scripts" / "tune.sh", str(self.config), "-n", "3", "--backend", "cpu"],
+                              env=environment, cwd=self.root, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                              stderr=subprocess.DEVNULL, start_new_session=True, text=True) as tune:
+            (self.root / "begun").read_text()
+            (os.killpg if to_all else os.kill)(tune.pid, signal_)
+            self.assertEqual(tune.communicate()[0], "")
+        self.assertTrue(self.said().endswith("ended\n"), self.said())
+        return tune.returncode
+
+    def test_control_c_ends_the_calibration_and_the_tuning(self):
+        self.assertEqual(self.interrupted(signal.SIGINT, to_all=True), 130)
+
+    def test_a_signal_to_the_tuning_alone_ends_the_calibration_too(self):
+        self.assertEqual(self.interrupted(signal.SIGTERM, to_all=False), 143)
+
+    def test_ranks_have_the_threads_of_the_experiments(self):
+        python = str(self.python(answer=f"echo threads $OMP_NUM_THREADS >>{self.root}/said"))
+        nproc = self.root / "bin" / "nproc"
+        nproc.write_text('#!/bin/sh\necho "${OMP_NUM_THREADS:-8}"\n')  # as that of coreutils
+        nproc.chmod(0o755)
+
+        for ranks, threads in (("3", 4), ("4", 2), ("30", 1)):
+            self.tune("-n", ranks, PYTHON=python, OMP_NUM_THREADS="1", PATH=f"{nproc.parent}:{os.environ['PATH']}")
+            self.assertTrue(self.said().endswith(f"threads {threads}\n"), self.said())
+
+    def test_nothing_is_measured_for_a_configuration_that_the_program_refuses(self):
+        (self.root / "bin" / "dstune-mpi").write_text(f"""#!/bin/sh
+echo "$*" >{self.root}/checked
+exit 2
+""")
+
+        done = self.tune("--precision", "fp17", PYTHON=str(self.python()))
+
+        self.assertEqual((done.stdout, self.said()), ("tuned\n", ""), done.stderr)  # by mpirun, which would say why
+        self.assertEqual((self.root / "checked").read_text(),
+                         f"--check --world-size 2 {self.config} --backend cpu --precision fp17\n")
 
 
 if __name__ == "__main__":
