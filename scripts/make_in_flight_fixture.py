@@ -3,11 +3,11 @@
 
     pip install torch transformers deepspeed && python3 scripts/make_in_flight_fixture.py
 
-DeepSpeed trains small models on the CPU as rank 0 of two whose collectives do nothing (torch's "fake" process group), and
-is told that its device is not synchronised. Streams and events are then objects of this script that only know what
-comes after what; `record_stream` of memory that another stream made puts it in flight until the host has waited for what
-comes behind it. Nothing passes by itself, so that a row has the most that can be in flight in the first and in the last
-step on any device.
+DeepSpeed trains small models on the CPU as rank 0 of two whose collectives do nothing (torch's "fake" process group),
+and is told that its device is not synchronised. Streams and events are then objects of this script that only know what
+comes after what; `record_stream` of memory that another stream made puts it in flight until the host has waited for
+what comes behind it. Nothing passes by itself, so that a row has the most that can be in flight in the first and in the
+last step on any device.
 """
 import collections
 import contextlib
@@ -146,7 +146,8 @@ class Makers(TorchDispatchMode):
     """Remembers on which stream memory was made."""
 
     def __torch_dispatch__(self, function, types, args=(), kwargs=None):
-        taken = {each.untyped_storage().data_ptr() for each in tree_leaves((args, kwargs)) if isinstance(each, torch.Tensor)}
+        taken = {each.untyped_storage().data_ptr() for each in tree_leaves((args, kwargs))
+                 if isinstance(each, torch.Tensor)}
         result = function(*args, **(kwargs or {}))
         for each in tree_leaves(result):
             if isinstance(each, torch.Tensor) and each.untyped_storage().data_ptr() not in taken:
@@ -160,9 +161,11 @@ machine = Machine()
 def imitate_streams():
     accelerator = type(get_accelerator())
     for name, value in dict(
-            is_synchronized_device=lambda _: False, use_host_timers=lambda _: True, Stream=property(lambda _: machine.make),
-            Event=property(lambda _: Event), stream=lambda _, stream: machine.use(stream),
-            current_stream=lambda _, device=None: machine.current[-1], default_stream=lambda _, device=None: machine.compute,
+            is_synchronized_device=lambda _: False, use_host_timers=lambda _: True,
+            Stream=property(lambda _: machine.make), Event=property(lambda _: Event),
+            stream=lambda _, stream: machine.use(stream),
+            current_stream=lambda _, device=None: machine.current[-1],
+            default_stream=lambda _, device=None: machine.compute,
             synchronize=lambda _, device=None: machine.synchronize()).items():
         setattr(accelerator, name, value)
     torch.Tensor.record_stream = lambda tensor, stream: machine.record(tensor, stream)

@@ -115,7 +115,8 @@ def check(program, each):
         described = json.dumps({"model": MODELS[each["model"]], "lora": each["dstune"].get("lora"),
                                 "micro_batch": optimum["train_micro_batch_size_per_gpu"],
                                 "checkpointing": each["dstune"].get("activation_checkpointing", False)})
-        ways = {"Trainer": (["torch.distributed.run", "--nproc_per_node", str(RANKS), "--master_port", str(free_port())],
+        ways = {"Trainer": (["torch.distributed.run", "--nproc_per_node", str(RANKS),
+                             "--master_port", str(free_port())],
                             ["trainer", described, *flags]),
                 "accelerate": (["accelerate.commands.launch", "--config_file",
                                 str(results / "accelerate_optimal.yaml"), "--main_process_port", str(free_port())],

@@ -78,8 +78,8 @@ class Terminals(ProgramTest):
             if what == "status":
                 status = read_json(results / "status.json") | {"message": self.TRICK, "best": self.TRICK}
                 (results / "status.json").write_text(json.dumps(status), encoding="utf-8")
-            done = subprocess.run(list(map(str, command)), cwd=self.directory, env=as_user_starts_it(), timeout=DEADLOCK,
-                                  stdin=subprocess.DEVNULL, capture_output=True, check=False)
+            done = subprocess.run(list(map(str, command)), cwd=self.directory, env=as_user_starts_it(),
+                                  timeout=DEADLOCK, stdin=subprocess.DEVNULL, capture_output=True, check=False)
             codes[what] = done.returncode
             self.assert_harmless((done.stdout + done.stderr).decode(), what)
             if what in ("run", "check"):
@@ -117,7 +117,8 @@ class Unwritable(ProgramTest):
         hosts.write_text("localhost slots=3\n", encoding="utf-8")
 
         done = self.run_inside(root, ["scripts/tune.sh", self.quick_tiny(), "--backend", "sim", "-hostfile", hosts,
-                                      "--results-dir", self.results], HOME=str(home), DSTUNE_PRESET="default", DSTUNE_NO_CALIBRATE="1")
+                                      "--results-dir", self.results], HOME=str(home), DSTUNE_PRESET="default",
+                               DSTUNE_NO_CALIBRATE="1")
 
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertTrue((self.results / "ds_config_optimal.json").exists())
