@@ -99,12 +99,15 @@ std::string machine_key(std::string_view backend, std::string_view device) {
 }
 
 FoundProfile find_host_profile(const ProfilePlaces& places, std::string_view backend,
-                               std::string_view device, int ranks) {
+                               std::string_view device, int ranks, int threads) {
   Search search(backend);
   std::optional<HostProfile> best = search.read(places.of_run);
   if (!best && !places.cache.empty()) {
     const auto worth = [&](const HostProfile& profile) {
-      return std::tuple(profile.measured_on.ranks == ranks, profile.measured_on.date);
+      const bool has_threads =
+          std::ranges::any_of(profile.overhead.products,
+                              [&](const ProductRate& rate) { return rate.threads == threads; });
+      return std::tuple(profile.measured_on.ranks == ranks, has_threads, profile.measured_on.date);
     };
     for (const auto& path : files_in(places.cache / machine_key(backend, device))) {
       auto profile = search.read(path);

@@ -32,9 +32,11 @@ struct FoundProfile {
 };
 
 /// The run's own profile; else the newest of the machine's in the cache that is of as many ranks;
-/// else the newest of them. None if there is none. Reads files.
-/// @param ranks  of an experiment, on one host
+/// else the newest of them. Of those as good the newest whose products are of as many threads, as
+/// others say nothing about them. None if there is none. Reads files.
+/// @param ranks    of an experiment, on one host
+/// @param threads  of each
 FoundProfile find_host_profile(const ProfilePlaces& places, std::string_view backend,
-                               std::string_view device, int ranks);
+                               std::string_view device, int ranks, int threads);
 
 }  // namespace dstune

@@ -94,7 +94,8 @@ int devices_per_node(const std::vector<WorkerInfo>& workers) {
 }
 
 /// Sets the host overhead of `machine`, whose other members are complete: the user's; else the
-/// profile that was measured with as many ranks, or nearly as many, as an experiment has on a host;
+/// profile that was measured with as many ranks, or nearly as many, as an experiment has on a host,
+/// and as many threads;
 /// else the preset.
 void set_host_overhead(Machine& machine, const TuningConfig& config,
                        const std::vector<DeviceInfo>& devices, const ProfilePlaces& profiles) {
@@ -106,7 +107,8 @@ void set_host_overhead(Machine& machine, const TuningConfig& config,
   const int on_a_host = machine.devices_per_node == 0
                             ? machine.group_size
                             : std::min(machine.group_size, machine.devices_per_node);
-  FoundProfile found = find_host_profile(profiles, machine.backend, device.name, on_a_host);
+  FoundProfile found = find_host_profile(profiles, machine.backend, device.name, on_a_host,
+                                         machine.threads_per_rank);
   machine.profile_warnings = std::move(found.warnings);
   const auto overhead =
       found.overhead ? std::move(found.overhead) : host_overhead_preset(device.host_overhead);

@@ -30,19 +30,21 @@ class FindHostProfile : public testing::Test {
   }
   /// A profile whose collective tells it from others.
   static void write(const std::filesystem::path& path, int collective, int ranks,
-                    const std::string& date = "2026-11-23", const std::string& backend = "cpu") {
-    write_file(path,
-               concat(R"({"gradient_hook_us": 1, "module_hook_us": 1, "collective_us": )",
-                      collective, R"(, "optimizer_tensor_us": 1, "synchronization_us": 1,
+                    const std::string& date = "2026-11-23", const std::string& backend = "cpu",
+                    int threads = 1) {
+    write_file(path, concat(R"({"gradient_hook_us": 1, "module_hook_us": 1, "collective_us": )",
+                            collective, R"(, "optimizer_tensor_us": 1, "synchronization_us": 1,
         "measured_on": {"ranks": )",
-                      ranks, R"(, "backend": ")", backend, R"(", "date": ")", date, R"("}})"));
+                            ranks, R"(, "backend": ")", backend, R"(", "date": ")", date,
+                            R"("}, "products": {"fp32": {"threads": )", threads,
+                            R"(, "gflop_per_s": 50}}})"));
   }
-  FoundProfile find(int ranks = 2) const {
-    return find_host_profile(places_, "cpu", kDevice, ranks);
+  FoundProfile find(int ranks = 2, int threads = 1) const {
+    return find_host_profile(places_, "cpu", kDevice, ranks, threads);
   }
   /// The collective of the profile that was found, or -1.
-  double found(int ranks = 2) const {
-    const auto overhead = find(ranks).overhead;
+  double found(int ranks = 2, int threads = 1) const {
+    const auto overhead = find(ranks, threads).overhead;
     return overhead ? overhead->at(HostEvent::collective) * 1e6 : -1;
   }
 
@@ -54,7 +56,7 @@ class FindHostProfile : public testing::Test {
 TEST_F(FindHostProfile, FindsNothingWhereThereIsNothing) {
   EXPECT_EQ(found(), -1);
   EXPECT_THAT(find().warnings, IsEmpty());
-  EXPECT_FALSE(find_host_profile({}, "cpu", kDevice, 2).overhead);
+  EXPECT_FALSE(find_host_profile({}, "cpu", kDevice, 2, 1).overhead);
 }
 
 TEST_F(FindHostProfile, PrefersTheRunsOwn) {
@@ -74,6 +76,17 @@ TEST_F(FindHostProfile, PrefersAsManyRanksThenTheNewest) {
   EXPECT_DOUBLE_EQ(found(2), 2);
   EXPECT_DOUBLE_EQ(found(4), 4);
   EXPECT_DOUBLE_EQ(found(3), 4);
+}
+
+TEST_F(FindHostProfile, PrefersAsManyRanksThenAsManyThreadsThenTheNewest) {
+  write(machine() / "2-ranks.json", 1, 2, "2026-11-23", "cpu", 1);
+  write(machine() / "2-ranks-4-threads.json", 2, 2, "2026-11-20", "cpu", 4);
+  write(machine() / "3-ranks-8-threads.json", 3, 3, "2026-11-21", "cpu", 8);
+
+  EXPECT_DOUBLE_EQ(found(2, 4), 2);
+  EXPECT_DOUBLE_EQ(found(2, 1), 1);
+  EXPECT_DOUBLE_EQ(found(2, 8), 1);
+  EXPECT_DOUBLE_EQ(found(4, 4), 2);
 }
 
 TEST_F(FindHostProfile, OfAnotherMachineIsNotThisOnes) {
