@@ -131,6 +131,21 @@ TEST_F(ProductsOfAProfile, OfAnotherTypeOrWithOtherThreadsSayNothing) {
   EXPECT_EQ(wait_with({.dtype = DType::fp32, .threads = 2, .flops_per_s = 1e7}), 0);
 }
 
+// Before each experiment a rank goes back to its own choice, until the vote.
+TEST_F(ProductsOfAProfile, AreMeasuredOnceForEachWayToMultiply) {
+  const ProductRate rate{.dtype = DType::fp32, .threads = 1, .flops_per_s = 1};
+  CpuDevice device(1000);
+  Products& products = device.products();
+  products.use_onednn({}, 1);
+  const double slowness = products.slowness_of(rate);
+
+  products.use_onednn({}, 2);
+  EXPECT_EQ(products.slowness_of(rate), 1);
+  products.use_onednn({}, 1);
+
+  EXPECT_EQ(products.slowness_of(rate), slowness);
+}
+
 TEST(CpuDeviceTest, ABufferInUseStaysWhenTheDeviceIsTrimmed) {
   CpuDevice device(1000);
   const Buffer buffer = make_buffer(device, MemoryCategory::buckets, 64, DType::fp32);

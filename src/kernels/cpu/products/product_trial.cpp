@@ -10,14 +10,13 @@ namespace dstune::cpu {
 // Zeros take as long as other numbers.
 ProductTrial::ProductTrial() : a_(kRows * kSize), b_(kSize * kSize), c_(kRows * kSize) {}
 
-Seconds ProductTrial::time(CpuDevice& device, DType dtype) {
-  constexpr int kTries = 4;
+Seconds ProductTrial::time(CpuDevice& device, DType dtype, int tries) {
   const Gemm product{.a = {a_.data(), kRows, kSize, dtype, kSize},
                      .b = {b_.data(), kSize, kSize, dtype, kSize},
                      .c = {c_.data(), kRows, kSize, dtype, kSize}};
   device.run(product);  // makes the kernel, and touches all memory
   Seconds least = std::numeric_limits<Seconds>::infinity();
-  for (int i = 0; i < kTries; ++i) {
+  for (int i = 0; i < tries; ++i) {
     const Seconds begin = device.now();
     device.run(product);
     least = std::min(least, device.now() - begin);

@@ -21,8 +21,8 @@ class ProductTrial {
 
   ProductTrial();
 
-  /// The least of a few tries: what else the machine does only adds to it.
-  Seconds time(CpuDevice& device, DType dtype);
+  /// The least of some tries: what else the machine does only adds to it.
+  Seconds time(CpuDevice& device, DType dtype, int tries = 4);
 
  private:
   std::vector<float> a_;

@@ -20,18 +20,18 @@ void Products::use_onednn(OnednnTypes types, int threads) {
   } else if (!onednn_ || threads != threads_) {
     onednn_ = std::make_unique<Onednn>(threads);
   }
-  if (types_ != types || threads_ != threads) flops_per_s_.clear();
   types_ = types;
   threads_ = threads;
 }
 
 double Products::slowness_of(const ProductRate& rate) {
+  constexpr int kTries = 40;  // a rate of a busy moment would make every wait too short
   if (rate.threads != threads_) return 1;
-  const auto [own, is_new] = flops_per_s_.try_emplace(rate.dtype);
+  const auto [own, is_new] = flops_per_s_.try_emplace({rate.dtype, types_, threads_});
   if (is_new) {
     CpuDevice device(1);
     device.products().use_onednn(types_, threads_);
-    own->second = ProductTrial::kFlop / ProductTrial().time(device, rate.dtype);
+    own->second = ProductTrial::kFlop / ProductTrial().time(device, rate.dtype, kTries);
     log_debug(concat("matrix products of ", name_of(rate.dtype), ": ", fixed(own->second / 1e9, 1),
                      " GFLOP/s here, ", fixed(rate.flops_per_s / 1e9, 1), " in the training"));
   }

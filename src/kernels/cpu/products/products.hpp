@@ -1,8 +1,10 @@
 // Who multiplies matrices: the BLAS or oneDNN, as chosen for each type.
 #pragma once
 
+#include <compare>
 #include <map>
 #include <memory>
+#include <tuple>
 
 #include "core/device/host_overhead.hpp"
 #include "kernels/cpu/products/blas.hpp"
@@ -16,7 +18,8 @@ struct OnednnTypes {
   bool fp32 = false;
   bool bf16 = false;
 
-  bool operator==(const OnednnTypes&) const = default;
+  auto operator<=>(const OnednnTypes&) const =
+      default;  // NOLINT(modernize-use-nullptr): a false alarm
 };
 
 class Products {
@@ -31,11 +34,11 @@ class Products {
   /// @throws std::logic_error  if this build has no oneDNN, and `types` asks for it
   void use_onednn(OnednnTypes types, int threads);
   OnednnTypes onednn_types() const { return types_; }
-  int threads() const { return threads_; }
 
   /// How many times as long the training's library takes for a product of `dtype`, which has `rate`
   /// there, as these do by a ProductTrial; at least 1, and 1 where its threads are others. The
-  /// first call for a type measures, which takes some milliseconds.
+  /// first call for a type, and for who multiplies it, measures, which takes some tens of
+  /// milliseconds.
   double slowness_of(const ProductRate& rate);
 
   void sgemm(const Product& product, Panel a, Panel b, Panel c) const;
@@ -51,7 +54,8 @@ class Products {
   OnednnTypes types_;
   int threads_ = 0;
   std::unique_ptr<Onednn> onednn_;
-  std::map<DType, double> flops_per_s_;  // of what was measured
+  /// What was measured: ranks that choose and vote go back and forth between the same types.
+  std::map<std::tuple<DType, OnednnTypes, int>, double> flops_per_s_;
 };
 
 }  // namespace dstune::cpu
