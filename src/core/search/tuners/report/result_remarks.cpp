@@ -64,7 +64,7 @@ std::string product_remark(const Record& best) {
   const RunSettings& settings = best.experiment.settings;
   const Measured* measured = measured_of(best);
   const DType dtype = make_step_config(best.experiment).dtype;
-  if (measured == nullptr ||
+  if (measured == nullptr || !traits_of_backend(settings.backend).computes_on_host ||
       !has_product_rate(settings.host_overhead, dtype, settings.threads_per_rank)) {
     return "";
   }

@@ -25,7 +25,7 @@ std::string checkpointing_remark(const std::vector<Record>& records, const Recor
 std::string arithmetic_remark(const std::vector<Record>& records);
 
 /// What of the optimum's step is waited for products, by the profile, or that none is; "" where the
-/// profile has no rate of its products.
+/// profile has no rate of its products, or no CPU multiplied.
 std::string product_remark(const Record& best);
 
 /// "while they computed, the ranks had 31 % of a core (median): ..."; "" if they had three quarters

@@ -141,6 +141,9 @@ TEST(ProductRemark, SaysWhatAStepWaitsForProductsOfTorch) {
   EXPECT_EQ(product_remark(best),
             "torch multiplies fp32 more slowly than this program: a step of z1_gas1_tmbspg1 waits "
             "250.0 ms for that, by the profile");
+
+  best.experiment.settings.backend = "sim";
+  EXPECT_EQ(product_remark(best), "") << "nothing was multiplied on a CPU";
 }
 
 Record on_device(std::optional<DeviceUse> use) {
