@@ -43,6 +43,17 @@ HostOverhead overhead_of(const Preset& preset) {
   return overhead;
 }
 
+// Journals of earlier versions have presets without collectives, and still earlier ones without the
+// event of pipelined ones (host_overhead_from_json).
+bool has_numbers_of(const Preset& preset, const HostOverhead& numbers) {
+  HostOverhead own = overhead_of(preset);
+  if (own == numbers) return true;
+  own.collectives.clear();
+  if (own == numbers) return true;
+  price_pipelined_as_others(own);
+  return own == numbers;
+}
+
 /// How well `rate` stands for a collective of this kind in `dtype`; 0: not at all.
 int likeness(const LibraryRate& rate, CollectiveKind kind, DType dtype) {
   if (rate.kind != kind) return 0;
@@ -114,7 +125,7 @@ std::string_view preset_of(const HostOverhead& overhead) {
   numbers.origin.clear();
   const auto* const found =
       std::find_if(kPresets.begin(), kPresets.end(),
-                   [&](const Preset& preset) { return overhead_of(preset) == numbers; });
+                   [&](const Preset& preset) { return has_numbers_of(preset, numbers); });
   return found == kPresets.end() ? std::string_view() : found->name;
 }
 

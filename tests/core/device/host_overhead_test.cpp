@@ -208,6 +208,19 @@ TEST(HostOverhead, IsKnownByItsNumbers) {
   EXPECT_EQ(host_overhead_preset("default"), std::nullopt);
 }
 
+// A journal of an earlier version has the numbers that the preset had then.
+TEST(HostOverhead, IsKnownWithoutTheCollectivesThatItsPresetHasNow) {
+  HostOverhead earlier = preset(kGlooOverhead);
+  earlier.collectives.clear();
+  EXPECT_EQ(preset_of(earlier), kGlooOverhead);
+  json::object earliest = to_json(earlier);
+  earliest.erase("pipelined_collective");
+  EXPECT_EQ(preset_of(host_overhead_from_json(earliest)), kGlooOverhead);
+
+  earlier.spread_factor = 1;
+  EXPECT_EQ(preset_of(earlier), "");
+}
+
 class HostOverheadOfStage : public testing::TestWithParam<int> {};
 INSTANTIATE_TEST_SUITE_P(Stages, HostOverheadOfStage, testing::Range(0, 4));
 
