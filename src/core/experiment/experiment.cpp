@@ -92,6 +92,7 @@ json::object spent_by(HostOverhead overhead) {
   overhead.spread_factor = 1;
   for (LibraryRate& rate : overhead.collectives) {
     rate.latency_uncertainty = rate.bus_bytes_per_s_uncertainty = 0;
+    rate.large_bus_bytes_per_s_uncertainty = 0;
   }
   return to_json(overhead);
 }

@@ -53,13 +53,16 @@ TEST(ExperimentJson, TellsOfASharedGpuOnlyWhereThereIsOne) {
 TEST(ExperimentJson, IsTheSameWithAProfileThatSpendsTheSame) {
   Experiment experiment = example();
   HostOverhead& overhead = experiment.settings.host_overhead;
-  overhead.collectives = {{.latency = 1, .bus_bytes_per_s = 1}};
+  overhead.collectives = {
+      {.latency = 1, .bus_bytes_per_s = 1, .large_above = 1, .large_bus_bytes_per_s = 1}};
   const std::string key = experiment.key();
 
   overhead.origin = "mine.json";
   overhead.uncertainty[0] = 1;
   overhead.spread_factor = 1;
   overhead.collectives.front().latency_uncertainty = 1;
+  overhead.collectives.front().bus_bytes_per_s_uncertainty = 1;
+  overhead.collectives.front().large_bus_bytes_per_s_uncertainty = 1;
   EXPECT_EQ(experiment.key(), key);
 
   overhead.collectives.front().latency = 2;
