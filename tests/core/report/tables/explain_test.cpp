@@ -140,6 +140,18 @@ TEST(ExplainDifferences, SettingsAndNumbersStandSideBySide) {
                           HasSubstr("+1.00 MiB")));
 }
 
+TEST(ExplainDifferences, HaveWhatIsWaitedForProductsWhereOneOfThemWaits) {
+  Record slow = make_record(make_experiment(3, 4), with_ledger(8));
+  const Record best = make_record(make_experiment(1, 4), with_ledger(10));
+  EXPECT_THAT(explain_differences(slow, best, "the best"), Not(HasSubstr("products, by which")));
+
+  std::get<Measured>(slow.outcome).ledger.add_product_wait(0.25);
+
+  EXPECT_THAT(
+      explain_differences(slow, best, "the best"),
+      HasSubstr("| products, by which torch is slower (ms) |          250.00 |       0.00 |"));
+}
+
 TEST(ExplainDifferences, OfWhatHasNoNumbersAreSettingsOnly) {
   const Record lost = make_record(make_experiment(3, 4), Skipped{"no offload"});
   const Record best = make_record(make_experiment(1, 4), with_ledger(10));
