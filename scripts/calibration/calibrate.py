@@ -169,14 +169,18 @@ def keep(profile, also):
     return text
 
 
+def readable(part):
+    """A round whose keys are texts: "all_gather/fp32/1024", "fp32/1"."""
+    return {name: {"/".join(map(str, key)): value for key, value in of.items()} if isinstance(of, dict) else of
+            for name, of in part.items()}
+
+
 def write_rounds(path, rounds, calibration):
     from steps import title
-    readable = [{"collectives": {"/".join(map(str, key)): value for key, value in part["collectives"].items()},
-                 "steps": part["steps"]} for part in rounds]
     cases = [dict(title=title(step.case), counts=step.counts, calls=step.calls, pipelined=step.pipelined)
              for step in calibration.bench.steps]
     with open(path, "w", encoding="utf-8") as file:
-        json.dump({"ranks": calibration.ranks, "cases": cases, "rounds": readable}, file)
+        json.dump({"ranks": calibration.ranks, "cases": cases, "rounds": list(map(readable, rounds))}, file)
 
 
 def import_all():

@@ -6,6 +6,7 @@ import pathlib
 import random
 import sys
 import tempfile
+import types
 import unittest
 
 SCRIPTS = pathlib.Path(os.environ["DSTUNE_SOURCE_DIR"]) / "scripts"
@@ -306,6 +307,19 @@ class Profile(unittest.TestCase):
         for part in measured:
             del part["products"]
         self.assertNotIn("products", estimates.profile(estimates.Estimate(measured, design(), 5), self.WHERE, {}))
+
+    def test_rounds_are_written_with_all_that_was_measured(self):
+        measured = rounds(count=2)
+        step = types.SimpleNamespace(case=steps.CASES[0], counts={}, calls=[], pipelined=0)
+        calibration = types.SimpleNamespace(ranks=2, bench=types.SimpleNamespace(steps=[step]))
+        with tempfile.TemporaryDirectory() as folder:
+            path = pathlib.Path(folder) / "rounds.json"
+            calibrate.write_rounds(path, measured, calibration)
+            written = json.loads(path.read_text())["rounds"]
+
+        self.assertEqual([part["products"] for part in written], [{"fp32/1": estimates.FLOP / 30e9}] * 2)
+        self.assertEqual(written[0]["steps"], [list(pair) for pair in measured[0]["steps"]])
+        self.assertIn("all_gather/fp32/1024", written[0]["collectives"])
 
     def test_its_place_in_the_cache_is_of_machine_ranks_and_versions(self):
         path = profiles.cache_path(self.WHERE, {"XDG_CACHE_HOME": "/c", "HOME": "/h"})
