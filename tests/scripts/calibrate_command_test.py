@@ -82,7 +82,8 @@ class CalibrateCommand(CommandTest):
 
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertIn("-m torch.distributed.run --standalone --nproc_per_node 3", self.said())
-        self.assertTrue(self.said().endswith("calibrate.py --also autotuning_results/host_overhead.json\n"), self.said())
+        self.assertTrue(self.said().endswith("calibrate.py --also autotuning_results/host_overhead.json\n"),
+                        self.said())
 
     def test_without_a_number_there_are_two(self):
         python = self.python(modules=("torch", "deepspeed", "transformers"))
@@ -224,7 +225,9 @@ while :; do sleep 0.01; done""")
         environment = {"PATH": os.environ["PATH"], "HOME": str(self.root), "PYTHON": str(python)}
         with subprocess.Popen([self.root / "scripts" / "tune.sh", str(self.config), "-n", "3", "--backend", "cpu"],
                               env=environment, cwd=self.root, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                              stderr=subprocess.DEVNULL, start_new_session=True, text=True) as tune:
+                              stderr=subprocess.DEVNULL, start_new_session=True, text=True,
+                              # A test that runs in the background of a script ignores it, and so would tune.sh.
+                              preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL)) as tune:
             (self.root / "begun").read_text()
             (os.killpg if to_all else os.kill)(tune.pid, signal_)
             self.assertEqual(tune.communicate()[0], "")
