@@ -78,7 +78,7 @@ std::string profile_ties_remark(const std::vector<Record>& records, Metric metri
   return concat(listed(names), " are a tie within the ",
                 preset_of(overhead).empty() ? "profile's" : "preset's",
                 " spread; calibrate to tell ", names.front(), " from ", listed(others),
-                " (2 minutes): scripts/tune.sh --calibrate");
+                " (3 minutes): scripts/tune.sh --calibrate");
 }
 
 }  // namespace dstune

@@ -16,7 +16,7 @@ namespace dstune {
 std::set<std::string> profile_ties(const std::vector<Record>& records, Metric metric,
                                    const Record& best);
 
-/// "z1 and z2 are a tie within the preset's spread; calibrate to tell z1 from z2 (2 minutes):
+/// "z1 and z2 are a tie within the preset's spread; calibrate to tell z1 from z2 (3 minutes):
 /// scripts/tune.sh --calibrate"; of a profile whose uncertainty was measured "z1 and z2 are a tie
 /// within the profile's uncertainty". Experiments of the optimum's own stage appear by their names.
 /// "" if nothing depends on the profile.

@@ -49,7 +49,7 @@ TEST(ProfileTies, AreWhatWinsWithHalfOfTheHostTime) {
                                        record(2, measured(0.9, 0.4))};
 
   EXPECT_EQ(remark(records),
-            "z1 and z2 are a tie within the preset's spread; calibrate to tell z1 from z2 (2 "
+            "z1 and z2 are a tie within the preset's spread; calibrate to tell z1 from z2 (3 "
             "minutes): scripts/tune.sh --calibrate");
   EXPECT_EQ(remark(records, Metric::latency), remark(records));
   EXPECT_EQ(remark(records, Metric::flops), remark(records));
@@ -72,7 +72,7 @@ TEST(ProfileTies, NameEveryStageOnce) {
   EXPECT_EQ(
       remark({record(1, measured(0.8, 0.1)), record(2, measured(0.9, 0.4)),
               record(2, measured(0.9, 0.4), kGlooOverhead, 4), record(3, measured(0.9, 0.5))}),
-      "z1, z2 and z3 are a tie within the preset's spread; calibrate to tell z1 from z2 and z3 (2 "
+      "z1, z2 and z3 are a tie within the preset's spread; calibrate to tell z1 from z2 and z3 (3 "
       "minutes): scripts/tune.sh --calibrate");
 }
 
