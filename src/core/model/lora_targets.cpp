@@ -136,4 +136,9 @@ std::vector<std::string> usual_lora_targets(std::string_view model_type) {
   return found == targets.end() ? Names() : found->second;
 }
 
+// Seen in PEFT 0.21.2 with transformers 5.24; not so of qwen2_moe.
+bool all_linear_has_experts(std::string_view model_type) {
+  return model_type == "mixtral" || model_type == "qwen3_moe";
+}
+
 }  // namespace dstune

@@ -33,6 +33,10 @@ std::vector<std::size_t> find_saved_modules(const LoraSettings& lora,
 /// PEFT's target modules of a model type unless the user names some; none: PEFT asks for them.
 std::vector<std::string> usual_lora_targets(std::string_view model_type);
 
+/// True if PEFT 0.21 adapts the experts' tensors and the routers of this model type with
+/// "all-linear", too, which is not modelled.
+bool all_linear_has_experts(std::string_view model_type);
+
 /// True if `end` is `name`, or its end behind a dot.
 bool is_name_or_end(std::string_view name, std::string_view end);
 

@@ -143,6 +143,12 @@ std::string linear_list(const ModelParameters& parameters, Task task) {
   return join(names, ", ");
 }
 
+// What target_modules may be, besides names of modules.
+std::string other_targets(const ModelSpec& model) {
+  return all_linear_has_experts(model.family) ? ", or a regular expression"
+                                              : ", \"all-linear\", or a regular expression";
+}
+
 // PEFT takes no notice of names that match nothing as long as others do; lists for many kinds of
 // models are common.
 void check_targets(const LoraSettings& settings, const ModelParameters& parameters,
@@ -164,10 +170,9 @@ void check_targets(const LoraSettings& settings, const ModelParameters& paramete
   for (const auto& name : settings.targets) {
     if (near.empty()) near = suggestion(name, linear_names(parameters, model.task));
   }
-  problems.add(
-      pointer,
-      concat("matches no module of this model", near, near.empty() ? "; accepted: " : " accepted: ",
-             linear_list(parameters, model.task), ", \"all-linear\", or a regular expression"));
+  problems.add(pointer, concat("matches no module of this model", near,
+                               near.empty() ? "; accepted: " : " accepted: ",
+                               linear_list(parameters, model.task), other_targets(model)));
 }
 
 bool is_tied(const ModelParameters& parameters, std::size_t tensor) {
@@ -245,9 +250,16 @@ void read_lora(const json::value& value, const ModelParameters& parameters, Mode
       problems.add(child(kLora, "target_modules"),
                    concat("is missing, and PEFT has no default for ", in_quotes(model.family),
                           "; accepted: names of modules (", linear_list(parameters, model.task),
-                          "), \"all-linear\", or a regular expression"));
+                          ")", other_targets(model)));
     }
     return;
+  }
+  if (settings.target_pattern == LoraSettings::kAllLinear && all_linear_has_experts(model.family)) {
+    problems.add(
+        child(kLora, "target_modules"),
+        concat("is \"all-linear\", with which PEFT adapts the experts and routers of ",
+               in_quotes(model.family), " too, which is not modelled; accepted: names of modules (",
+               linear_list(parameters, model.task), ")"));
   }
   if (problems.count() > before) return;
   check_targets(settings, parameters, model, problems);

@@ -99,6 +99,9 @@ TEST(ReadFineTuning, RefusesLoraThatHasNoPlaceOrIsNotModelled) {
                "which PEFT refuses");
   expect_fault(R"("lora": {})", "PEFT has no default for \"distilbert\"",
                R"("distilbert-base-cased")");
+  expect_fault(R"("lora": {"target_modules": "all-linear"})",
+               "PEFT adapts the experts and routers of \"mixtral\" too, which is not modelled",
+               R"("mixtral-8x7b")");
 }
 
 TEST(ReadFineTuning, SurvivesItsTextForm) {
