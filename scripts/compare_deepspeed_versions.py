@@ -20,6 +20,8 @@ import subprocess
 import sys
 import tempfile
 
+from plans import plan
+
 RANKS, STEPS, SEQUENCE = 2, 3, 16
 MODEL = {"model_type": "gpt2", "n_layer": 3, "n_embd": 64, "n_head": 4, "vocab_size": 211, "n_positions": SEQUENCE}
 KINDS = {"all_reduce": "all_reduce", "reduce": "reduce", "broadcast": "broadcast", "all_gather": "all_gather",
@@ -172,16 +174,8 @@ def ledger_of(outcome):
 
 
 def planned(program, version, one):
-    config = dict(one["config"], autotuning={"enabled": True}, dstune={
-        "model": MODEL, "sequence_length": SEQUENCE, "tuner": "fast", "memory_limit": "8GiB", "backend": "sim",
-        "deepspeed_version": version})
-    name = (f"z{config['zero_optimization']['stage']}_gas{config['gradient_accumulation_steps']}"
-            f"_tmbspg{config['train_micro_batch_size_per_gpu']}")
-    with tempfile.NamedTemporaryFile("w", suffix=".json") as file:
-        json.dump(config, file)
-        file.flush()
-        answer = subprocess.run([program, "--plan", "--world-size", str(RANKS), "--format", "json", "--explain", name,
-                                 file.name], capture_output=True, text=True)
+    answer = plan(program, one["config"], {"model": MODEL, "sequence_length": SEQUENCE, "memory_limit": "8GiB",
+                                           "deepspeed_version": version}, RANKS)
     if answer.returncode != 0:
         kind = "skipped" if "not modelled" in answer.stderr else "fault"
         return {kind: answer.stderr.strip()[-300:]}

@@ -8,7 +8,7 @@ hand; the nearest that can be planned is an OPT with its norms behind, and what 
 added by a formula, which the table shows beside the plan:
 
 - nn.MultiheadAttention is asked for its weights: it keeps the probabilities and the scaled queries, which sdpa does not;
-- the loss is of 16-bit logits: 8 bytes per logit at its peak instead of the 14 of transformers' loss in fp32;
+- the loss is of 16-bit logits: 8 bytes per logit at its peak, not the 14 of the fp32 loss of transformers;
 - cuBLAS takes its workspace from torch's allocator: 64 MiB, which plans leave out.
 
 Between two steps the plan's is what an update works on, without its temporaries, and the logits, which stay alive.

@@ -76,24 +76,14 @@ def gathers_table(rows):
                   "trained there"], {2, 3, 4, 5}, lines)
 
 
-def gpu_rows(program):
+def peak_rows(program, fixture):
     """(name, DeepSpeed's peak less cuBLAS's workspaces, ours) in bytes"""
-    fixture = read("deepspeed_gpu_memory.json")
     for row in fixture["rows"]:
         dstune = {"model": fixture["models"][row["model"]], "sequence_length": row["sequence_length"],
                   "attention": row["attention"], "keep_logits": row["keep_logits"],
-                  "activation_checkpointing": row["checkpointing"]}
-        outcome = planned(program, row["ds_config"], dstune, row["ranks"])
-        yield row["name"], row["deepspeed_bytes"] - row["workspaces_bytes"], outcome["peak_memory_bytes"]
-
-
-def cpu_rows(program):
-    fixture = read("deepspeed_memory.json")
-    for row in fixture["rows"]:
-        dstune = {"model": fixture["models"][row["model"]], "sequence_length": row["sequence_length"],
-                  "attention": row["attention"], "keep_logits": row["keep_logits"]}
-        outcome = planned(program, row["ds_config"], dstune, fixture["ranks"])
-        yield row["name"], row["deepspeed_bytes"], outcome["peak_memory_bytes"]
+                  "activation_checkpointing": row.get("checkpointing", False)}
+        outcome = planned(program, row["ds_config"], dstune, row.get("ranks", fixture.get("ranks")))
+        yield row["name"], row["deepspeed_bytes"] - row.get("workspaces_bytes", 0), outcome["peak_memory_bytes"]
 
 
 def peaks_line(where, rows):
@@ -106,9 +96,9 @@ def peaks_line(where, rows):
 PAGE = """# Fidelity in tables
 
 Made by [make_fidelity_tables.py](../scripts/make_fidelity_tables.py): dry runs of dstune-mpi beside what the real
-DeepSpeed did. Many of these rows found faults that were mended since, so they say less of a new configuration than rows
-that were compared when nothing was left to mend by them: those of `qwen3`, `mistral`, `gemma2`, 0.19.4 and 0.19.6 in the
-first table, and the published ones ([memory.md](memory.md), [lora.md](lora.md)).
+DeepSpeed did. Many of these rows found faults that were mended since, so they say less of a new configuration than
+rows that were compared when nothing was left to mend by them: those of `qwen3`, `mistral`, `gemma2`, 0.19.4 and 0.19.6
+in the first table, and the published ones ([memory.md](memory.md), [lora.md](lora.md)).
 
 ## What stage 3 gathers, and its peak
 
@@ -129,12 +119,12 @@ parameters, and of torch's linear. "Equal" is the number of all-gathers and the 
 ## Published peaks of GPUs
 
 [DeepSpeed's own example]({source}) publishes what torch's allocator
-had at the peak and between two steps, in GiB. It hands its model to `deepspeed.initialize` of a release before 0.19.4, so
-torch keeps each gathered weight, without which the plan of the third model's peak would be 31.32 GiB. "Added" is what is
-otherwise in the example's code, by formulas, and cuBLAS's workspace
-([compare_published_peaks.py](../scripts/compare_published_peaks.py)). The example's rows with 16-bit masters are missing,
-which are not modelled. Between steps no model of a step is needed: 16 bytes per parameter over the GPUs, the bucket, the
-logits and the workspace are as near.
+had at the peak and between two steps, in GiB. It hands its model to `deepspeed.initialize` of a release before 0.19.4,
+so torch keeps each gathered weight, without which the plan of the third model's peak would be 31.32 GiB. "Added" is
+what is otherwise in the example's code, by formulas, and cuBLAS's workspace
+([compare_published_peaks.py](../scripts/compare_published_peaks.py)). The example's rows with 16-bit masters are not
+there, since those are not modelled. Between steps no model of a step is needed: 16 bytes per parameter over the GPUs,
+the bucket, the logits and the workspace are as near.
 
 {published}
 """
@@ -144,8 +134,8 @@ def page(program):
     fixture, published = read("lora_gathers.json"), compare_published_peaks.read()
     with concurrent.futures.ThreadPoolExecutor(2) as pool:
         rows = list(pool.map(lambda row: compared_gathers(program, row, fixture), fixture["rows"]))
-    peaks = [peaks_line("two CPU ranks", cpu_rows(program)),
-             peaks_line("an H200, 1 rank or rank 0 of 8", gpu_rows(program))]
+    peaks = [peaks_line("two CPU ranks", peak_rows(program, read("deepspeed_memory.json"))),
+             peaks_line("an H200, 1 rank or rank 0 of 8", peak_rows(program, read("deepspeed_gpu_memory.json")))]
     return PAGE.format(
         gathers=gathers_table(rows), source=published["source"],
         peaks=table(["measured on", "configurations", "within 0.1 %", "worst", "which"], {1, 2, 3}, peaks),

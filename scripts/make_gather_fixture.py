@@ -63,6 +63,7 @@ FURTHER = {
     "mistral": dict(DECODER, num_key_value_heads=1, head_dim=64, tie_word_embeddings=False, sliding_window=None),
     "gemma2": dict(DECODER, num_key_value_heads=1, head_dim=64),
 }
+ALL_MODELS = {**MODELS, **FURTHER}
 ATTENTION_KERNEL = {"gemma2": "eager"}  # transformers refuses sdpa there
 LAYERS = {"gpt2": "transformer.h", "opt": "model.decoder.layers", "gpt_neox": "gpt_neox.layers",
           "bert": "bert.encoder.layer"}
@@ -148,7 +149,7 @@ def make_model(family, config, tuning, way):
     transformers.PreTrainedModel.initialize_weights = lambda self: None
     task = transformers.AutoModelForMaskedLM if family == "bert" else transformers.AutoModelForCausalLM
     with contextlib.nullcontext() if "bf16" in config else deepspeed.zero.Init(config_dict_or_path=config):
-        model = task.from_config(transformers.AutoConfig.for_model(family, **{**MODELS, **FURTHER}[family], use_cache=False),
+        model = task.from_config(transformers.AutoConfig.for_model(family, **ALL_MODELS[family], use_cache=False),
                                  attn_implementation=ATTENTION_KERNEL.get(family, "sdpa"))
     layers = list(model.get_submodule(layers_of(family)))
     if way in ("true", "every_1_layers_reentrant"):
@@ -241,7 +242,7 @@ def lines_of(rows):
 
 
 def text_of(rows):
-    models = [f'  "{name}": {json.dumps(dict(model_type=name, **config))}' for name, config in {**MODELS, **FURTHER}.items()]
+    models = [f'  "{name}": {json.dumps(dict(model_type=name, **config))}' for name, config in ALL_MODELS.items()]
     return (f'{{\n "made_by": "scripts/make_gather_fixture.py", "torch": "{torch.__version__}", '
             f'"transformers": "{transformers.__version__}",\n "peft": "{peft.__version__}", '
             f'"deepspeed": "{deepspeed.__version__}", "ranks": {RANKS}, "micro_batch": {MICRO_BATCH}, '

@@ -1,21 +1,12 @@
 """The pure parts of the scripts that ask DeepSpeed's releases."""
-import importlib.util
 import os
 import pathlib
+import sys
 import unittest
 
-SCRIPTS = pathlib.Path(os.environ["DSTUNE_SOURCE_DIR"]) / "scripts"
-
-
-def load(name):
-    spec = importlib.util.spec_from_file_location(name, SCRIPTS / f"{name}.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-make = load("make_deepspeed_versions")
-compare = load("compare_deepspeed_versions")
+sys.path.insert(0, str(pathlib.Path(os.environ["DSTUNE_SOURCE_DIR"]) / "scripts"))
+import compare_deepspeed_versions as compare  # noqa: E402
+import make_deepspeed_versions as make  # noqa: E402
 
 
 class Histories(unittest.TestCase):
