@@ -170,13 +170,16 @@ def sums_text(sums):
     return "none" if sums is None else f"{sums[0]} calls of {sums[1]} elements, {sums[2]} bytes"
 
 
-def losses(row):
-    deviation = row.deviation()
+def beside_stage_0(deviation, tolerance, what, fault):
+    """Of the largest relative deviation from stage 0; what: that is not known otherwise, fault: but for its size."""
     if deviation is None:
-        return unknown("losses beside stage 0's")
-    if deviation > TOLERANCE[row.configuration.precision]:
-        return WRONG, f"does not train as stage 0 does: its loss is off by {deviation:.1e}", ""
-    return GOOD, "", ""
+        return unknown(f"{what} beside stage 0's")
+    return (WRONG, f"{fault} by {deviation:.1e}", "") if deviation > tolerance else (GOOD, "", "")
+
+
+def losses(row):
+    return beside_stage_0(row.deviation(), TOLERANCE[row.configuration.precision], "losses",
+                          "does not train as stage 0 does: its loss is off")
 
 
 def learning(row):
@@ -194,9 +197,5 @@ def learning(row):
 
 
 def norms(row):
-    deviation = row.norm_deviation()
-    if deviation is None:
-        return unknown("gradients' norms beside stage 0's")
-    if deviation > NORM_TOLERANCE[row.configuration.precision]:
-        return WRONG, f"has gradients whose norm is off stage 0's by {deviation:.1e}", ""
-    return GOOD, "", ""
+    return beside_stage_0(row.norm_deviation(), NORM_TOLERANCE[row.configuration.precision], "gradients' norms",
+                          "has gradients whose norm is off stage 0's")
