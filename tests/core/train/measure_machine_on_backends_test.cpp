@@ -7,8 +7,7 @@
 #include "core/train/check_machine.hpp"
 #include "core/train/measure_machine.hpp"
 #include "core/train/run_experiment.hpp"
-#include "tests/support/test_backend.hpp"
-#include "tests/support/thread_group.hpp"
+#include "tests/support/on_backend.hpp"
 #include "tests/support/tiny_experiment.hpp"
 
 namespace dstune::measure_machine_on_backends_test {
@@ -41,28 +40,21 @@ void expect_complete(const MachineRates& rates) {
 
 /// Runs `experiment` on threads, and `expect` on what each rank measured.
 template <class Expect>
-void run_on_backend(const Experiment& experiment, const Expect& expect) {
-  test::run_on_ranks(experiment.ranks, [&](int rank, test::ThreadTeam& team) {
-    const auto backend = test::make_test_backend(rank);
-    Device& device =
-        backend->device({.memory_limit = experiment.settings.memory_limit, .threads = 0});
-    test::ThreadGroup group(team, rank);
-    const auto collectives = backend->collectives(group, [&](Device& on) {
-      return std::make_unique<test::ThreadCollectives>(on, team, rank);
-    });
+void measure_on_backend(const Experiment& experiment, const Expect& expect) {
+  test::run_on_backend(
+      experiment, [&](int, Device& device, Collectives& collectives, Group& group) {
+        const Outcome outcome = run_experiment(experiment, device, collectives, group);
 
-    const Outcome outcome = run_experiment(experiment, device, *collectives, group);
-
-    ASSERT_TRUE(std::holds_alternative<Measured>(outcome)) << describe(outcome);
-    expect(std::get<Measured>(outcome), device);
-    EXPECT_EQ(device.memory().in_use(), 0U);
-  });
+        ASSERT_TRUE(std::holds_alternative<Measured>(outcome)) << describe(outcome);
+        expect(std::get<Measured>(outcome), device);
+        EXPECT_EQ(device.memory().in_use(), 0U);
+      });
 }
 
 TEST(MeasureMachineOnBackends, MeasuresAllThatRanks4AreAskedForAndLeavesNothing) {
   Experiment experiment = machine(4, DType::bf16);
   ask_for(experiment, {kQuantised, kOfNeighbours});
-  run_on_backend(experiment, [](const Measured& measured, const Device& device) {
+  measure_on_backend(experiment, [](const Measured& measured, const Device& device) {
     const auto& rates = measured.machine_rates;
     ASSERT_TRUE(rates);
     EXPECT_EQ(rates->overlaps, device.overlaps());
@@ -75,7 +67,7 @@ TEST(MeasureMachineOnBackends, ChecksEachOfRanks4AndWhatArrives) {
   Experiment experiment = machine(4, DType::bf16);
   experiment.settings.memory_limit = Bytes{1} << 21U;
   make_preflight(experiment, {});
-  run_on_backend(experiment, [](const Measured& measured, const Device&) {
+  measure_on_backend(experiment, [](const Measured& measured, const Device&) {
     ASSERT_TRUE(measured.machine_check);
     for (const RankCheck& rank : measured.machine_check->ranks) {
       EXPECT_THAT(rank.flops_per_s, IsARate());
