@@ -200,6 +200,10 @@ void keep_freed_memory() noexcept {
   mallopt(M_TRIM_THRESHOLD, std::numeric_limits<int>::max());
 }
 
-void trim_heap() noexcept { malloc_trim(0); }
+void trim_heap() noexcept {
+  // A sanitizer has a heap of its own, and glibc's would be set up by this call: by two threads at
+  // once, it counts one of them and aborts when the other ends.
+  if (!kWatchesBlocks) malloc_trim(0);
+}
 
 }  // namespace dstune::cpu
