@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Measures what DeepSpeed's host code and its collectives cost on this machine, for dstune.host_overhead.
+"""Measures what the host code of DeepSpeed and of eager PyTorch, and collectives, cost here, for dstune.host_overhead.
 
 A rank of `scripts/tune.sh --calibrate`, which starts it with torchrun or mpirun. Rank 0 prints the profile on
 stdout, keeps it in the user's cache and in the results directory, and says on stderr how far it is.
@@ -18,9 +18,11 @@ import time
 
 import estimates
 import profiles
+from attention import AttentionTimer
 from collectives import Timer
+from eager import EagerTimer
 from processors import processor
-from products import ProductTimer
+from products import SMALL_SHAPE, SMALL_TRIES, ProductTimer
 from terminal import shown
 
 LEAST_ROUNDS = 10  # so that the slow drift of a machine is seen
@@ -91,12 +93,16 @@ class Calibration:
     def prepare(self):
         from steps import CASES, Bench
         self.say(f"preparing DeepSpeed's engines for {len(CASES)} cases")
+        plain = EagerTimer(self.torch, self.modules[1], self.device, self.accelerator.synchronize)
         self.bench = Bench(self.torch, *self.modules, self.accelerator, self.tell_of_case)
-        self.timer = Timer(self.torch, self.device, self.accelerator.synchronize)
-        self.products = ProductTimer(self.torch) if self.is_cpu else None
+        self.timers = {"collectives": Timer(self.torch, self.device, self.accelerator.synchronize), "eager": plain}
+        if self.is_cpu:
+            self.timers.update(products=ProductTimer(self.torch),
+                               small_products=ProductTimer(self.torch, SMALL_SHAPE, SMALL_TRIES),
+                               attention=AttentionTimer(self.torch))
         steps = self.bench.steps
         self.design = estimates.Design([step.counts for step in steps], [step.calls for step in steps],
-                                       [step.pipelined for step in steps], self.ranks, self.is_cpu)
+                                       [step.pipelined for step in steps], self.ranks, self.is_cpu, plain.counts)
         gc.collect()
         gc.freeze()  # or each collection would look through the engines of all cases
         self.say(f"measuring {len(self.bench.steps)} cases, {self.options.seconds:.0f} s at most or "
@@ -112,15 +118,14 @@ class Calibration:
         return tensor.tolist()
 
     def round(self, number):
-        """The mean of a collective over ranks, and the slowest rank's step, as the tuner takes it."""
+        """The mean over ranks of what each takes by itself, and the slowest rank's step, as the tuner takes it."""
         operations = self.torch.distributed.ReduceOp
-        calls, steps = self.timer.round(), self.bench.round(number)
-        products = self.products.round() if self.products else {}
-        sums = self.over_ranks([*calls.values(), *products.values()], operations.SUM)
-        means = [value / self.ranks for value in sums]
+        parts = {name: timer.round() for name, timer in self.timers.items()}
+        steps = self.bench.round(number)
+        sums = iter(self.over_ranks([seconds for part in parts.values() for seconds in part.values()], operations.SUM))
+        means = {name: {key: next(sums) / self.ranks for key in part} for name, part in parts.items()}
         flat = self.over_ranks([seconds for pair in steps for seconds in pair], operations.MAX)
-        return {"collectives": dict(zip(calls, means)), "products": dict(zip(products, means[len(calls):])),
-                "steps": list(zip(flat[::2], flat[1::2]))}
+        return {**means, "steps": list(zip(flat[::2], flat[1::2]))}
 
     def measure(self):
         """Rounds until more would not change the numbers or time is over; the same ones on every rank."""
@@ -139,7 +144,8 @@ class Calibration:
                 return rounds, time.monotonic() - begin
 
     def tell(self, estimate, seconds):
-        parts = [f"{event} {estimate.numbers[event] * 1e6:.0f}+-{estimate.doubt[event] * 1e6:.0f}"
+        microseconds = estimates.microseconds
+        parts = [f"{event} {microseconds(estimate.numbers[event])}+-{microseconds(estimate.doubt[event])}"
                  for event in estimate.design.events]
         self.say(f"{len(estimate.rounds)} rounds, {seconds:.0f} s, us: " + ", ".join(parts))
 
@@ -180,7 +186,9 @@ def write_rounds(path, rounds, calibration):
     cases = [dict(title=title(step.case), counts=step.counts, calls=step.calls, pipelined=step.pipelined)
              for step in calibration.bench.steps]
     with open(path, "w", encoding="utf-8") as file:
-        json.dump({"ranks": calibration.ranks, "cases": cases, "rounds": list(map(readable, rounds))}, file)
+        json.dump({"ranks": calibration.ranks, "cases": cases,
+                   **readable({"eager_counts": calibration.design.eager_counts}),
+                   "rounds": list(map(readable, rounds))}, file)
 
 
 def import_all():

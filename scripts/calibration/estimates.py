@@ -1,20 +1,23 @@
 """From rounds of measurements to microseconds per event and lines of the collectives.
 
-A round is {"collectives": {(kind, type, bytes): seconds}, "steps": [(seconds with DeepSpeed, without)]}, on a CPU
-with "products": {(type, threads): seconds}.
+A round is {"collectives": {(kind, type, bytes): seconds}, "steps": [(seconds with DeepSpeed, without)]}, and may have
+"eager", on a CPU "products", "small_products" and "attention": what the round() of their timers returns.
 """
 import math
 import statistics
 
+import attention
+import eager
 import fitting
+import products
 from collectives import LARGE, LARGE_ABOVE, bus_factor
 from fitting import EVENTS
-from products import FLOP
 
 GOOD = 0.15  # of a number: how far it may be off
 SETTLED = 0.05  # of a number: what its rounds leave open, beside what the model cannot explain
 VAGUE = 0.25  # median error of the fit: on a quiet machine it is 0.03 to 0.08
-LEAST_US = 5.0  # an event below is next to nothing, however uncertain
+LEAST_US = 5.0  # an event below is next to nothing, however uncertain,
+LEAST_OPERATOR_US = 0.05  # but a step has a hundred times as many operators
 
 # What stage 3 does around a call of these kinds, which all_reduce has no part of: in their latency.
 EXTRA_KINDS = ("all_gather", "reduce_scatter")
@@ -26,13 +29,14 @@ class Design:
 
     counts: by event; calls: [(kind, bytes)] of those that are waited for at once; pipelined: how many others.
     On a GPU (not is_cpu) collectives hide behind the host code of such small steps: none is taken away, and a
-    call is a `collective` like any other.
+    call is a `collective` like any other. eager_counts: those of plain steps by model, if they were measured.
     """
 
-    def __init__(self, counts, calls, pipelined, ranks, is_cpu=True):
-        self.calls, self.ranks, self.is_cpu = calls, ranks, is_cpu
-        self.events = (*EVENTS, PIPELINED) if is_cpu else EVENTS
-        self.terms = (*self.events, *EXTRA_KINDS) if is_cpu else EVENTS
+    def __init__(self, counts, calls, pipelined, ranks, is_cpu=True, eager_counts=None):
+        self.calls, self.ranks, self.is_cpu, self.eager_counts = calls, ranks, is_cpu, eager_counts or {}
+        of_deepspeed = (*EVENTS, PIPELINED) if is_cpu else EVENTS
+        self.terms = (*of_deepspeed, *EXTRA_KINDS) if is_cpu else EVENTS
+        self.events = (*of_deepspeed, *(eager.EVENTS if self.eager_counts else ()))
         self.counts = [self.with_terms(*row) for row in zip(counts, calls, pipelined)]
 
     def with_terms(self, counts, calls, pipelined):
@@ -85,9 +89,10 @@ def samples(rounds, design, of_lines):
 
 
 def numbers(rounds, design):
-    """All that a profile has, seconds, by names: an event, or (kind, type, which of the line's two)."""
+    """All that a profile has with its doubt, seconds, by names: an event, or (kind, type, which of the line's two)."""
     of_lines = lines(rounds)
     found = fitting.fit(samples(rounds, design, of_lines), design.terms)
+    found.update(eager.numbers(rounds, design.eager_counts))
     for key, (line, _) in of_lines.items():
         found.update({(*key, i): value for i, value in enumerate(line)})
     found.update({(kind, "large", 2): value for kind, value in beyond_lines(rounds, of_lines).items()})
@@ -97,9 +102,14 @@ def numbers(rounds, design):
 def standard_errors(rounds, design, found):
     of_lines = lines(rounds)
     errors = fitting.errors_of(found, samples(rounds, design, of_lines), design.terms)
+    errors.update(eager.standard_errors(rounds, design.eager_counts, found))
     for key, (_, line_errors) in of_lines.items():
         errors.update({(*key, i): value for i, value in enumerate(line_errors)})
     return errors
+
+
+def least_us(event):
+    return LEAST_OPERATOR_US if event.startswith("operator_") else LEAST_US
 
 
 class Estimate:
@@ -116,7 +126,7 @@ class Estimate:
     def exceeding(self, doubt, share):
         """Events whose `doubt` is more than a share of them and more than next to nothing."""
         return [event for event in self.design.events
-                if doubt[event] > max(share * self.numbers[event], LEAST_US * 1e-6)]
+                if doubt[event] > max(share * self.numbers[event], least_us(event) * 1e-6)]
 
     def is_settled(self):
         """Further rounds would not change much."""
@@ -140,9 +150,14 @@ def is_vague(profile):
     return error is None or error > VAGUE
 
 
-def microseconds(seconds):
+def microseconds(seconds, digits=1):
     """At most a tenth of a second, which is what nobody could tell."""
-    return round(min(seconds, 0.1) * 1e6, 1)
+    return round(min(seconds, 0.1) * 1e6, digits)
+
+
+def of_events(events, seconds):
+    """Profile's entries; an operator takes some 2 us, so its second digit counts."""
+    return {f"{event}_us": microseconds(seconds[event], 2 if event in eager.EVENTS else 1) for event in events}
 
 
 def bandwidth_entry(kind, ranks, per_byte, per_byte_off):
@@ -166,29 +181,29 @@ def collective_entry(kind, name, estimate):
     return entry
 
 
-def product_entries(rounds):
-    """By type: torch's least time, since what else the machine does only adds to it."""
-    found = {}
-    for name, threads in rounds[0].get("products", {}):
-        seconds = min(part["products"][name, threads] for part in rounds)
-        found[name] = {"threads": threads, "gflop_per_s": round(FLOP / seconds / 1e9, 3)}
-    return found
+def once_a_micro_step(estimate):
+    """What a plain forward and a plain backward take beside their operators and modules."""
+    if not estimate.design.eager_counts:
+        return {}
+    return {"plain_once_us": {name: [microseconds(estimate.numbers[name]), microseconds(estimate.doubt[name])]
+                              for name in eager.ONCE}}
 
 
 def profile(estimate, measured_on, about):
     """What dstune.host_overhead reads."""
     events = estimate.design.events
-    found = {f"{event}_us": microseconds(estimate.numbers[event]) for event in events}
-    found["uncertainty"] = {f"{event}_us": microseconds(estimate.doubt[event]) for event in events}
+    found = of_events(events, estimate.numbers)
+    found["uncertainty"] = of_events(events, estimate.doubt)
     table = {}
     for key in estimate.numbers:
         if isinstance(key, tuple) and key[2] == 0:
             table.setdefault(key[0], {})[key[1]] = collective_entry(key[0], key[1], estimate)
     errors = estimate.errors()
     found["collectives"] = table
-    products = product_entries(estimate.rounds)
-    if products:
-        found["products"] = products
+    for name, entries in (("products", products.entries), ("attention", attention.entries)):
+        of_types = entries(estimate.rounds)
+        if of_types:
+            found[name] = of_types
     found["measured_on"] = measured_on
     found["about"] = dict(
         made_by="scripts/tune.sh --calibrate", cases=len(errors), rounds=len(estimate.rounds),
@@ -196,5 +211,6 @@ def profile(estimate, measured_on, about):
         worst_relative_error=round(max(errors), 3) if errors else None,
         unstable=estimate.unstable(), plain_step_ms=round(plain_seconds(estimate.rounds) * 1e3, 2),
         beyond_events_us={term: [microseconds(estimate.numbers[term]), microseconds(estimate.doubt[term])]
-                          for term in estimate.design.terms if term not in events}, **about)
+                          for term in estimate.design.terms if term not in events},
+        **once_a_micro_step(estimate), **about)
     return found

@@ -5,6 +5,7 @@ and stdout has with how many ranks, and where the profile will be. 1: it should 
 """
 import importlib.metadata
 import importlib.util
+import json
 import os
 import sys
 
@@ -21,6 +22,14 @@ def reads_a_profile(settings, backend):
     return on_cpu and settings.get("host_overhead", "default") == "default"
 
 
+def is_whole(path):
+    """Whether the profile is there, and has all that this version measures: earlier ones lack PyTorch's own time."""
+    try:
+        return "module_call_us" in json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return False
+
+
 def missing_profile(config, results_dir, backend, ranks, workers, threads, environment):
     """The ranks of an experiment, and where this machine's profile would be; None if it is there or of no use."""
     settings = commented_json.read(config).get("dstune", {})
@@ -35,7 +44,7 @@ def missing_profile(config, results_dir, backend, ranks, workers, threads, envir
     versions = {name: importlib.metadata.version(name) for name in NEEDED}
     path = profiles.cache_path(dict(backend="cpu", processor=processors.processor(), ranks=ranks, threads=threads,
                                     **versions), environment)
-    return None if path.exists() else (ranks, path)
+    return None if is_whole(path) else (ranks, path)
 
 
 def main(config, results_dir, backend, ranks, workers, threads):

@@ -1,20 +1,27 @@
-"""What a matrix product takes torch on a CPU: the one by which dstune-mpi measures itself (ProductTrial)."""
+"""What a matrix product takes torch on a CPU: the one by which dstune-mpi measures itself (ProductTrial), and one so
+small that it is all preparation."""
 import time
 
 # No fp16: without instructions for it torch multiplies half a GFLOP a second, and nobody trains so.
 TYPES = {"fp32": "float32", "bf16": "bfloat16"}
-ROWS, SIZE, TRIES = 256, 512, 4
-FLOP = 2 * ROWS * SIZE * SIZE
+SHAPE, SMALL_SHAPE = (256, 512, 512), (16, 64, 64)  # rows, terms and columns
+TRIES, SMALL_TRIES = 4, 20
+
+
+def flop(shape):
+    rows, terms, columns = shape
+    return 2 * rows * terms * columns
 
 
 class ProductTimer:
-    """Products of every type that torch multiplies here."""
+    """Products of one shape in every type that torch multiplies here."""
 
-    def __init__(self, torch):
-        self.torch, self.threads, self.operands = torch, torch.get_num_threads(), {}
+    def __init__(self, torch, shape=SHAPE, tries=TRIES):
+        self.torch, self.threads, self.tries, self.operands = torch, torch.get_num_threads(), tries, {}
+        rows, terms, columns = shape
         for name, dtype in TYPES.items():
             try:
-                a, b = (torch.ones(rows, SIZE, dtype=getattr(torch, dtype)) for rows in (ROWS, SIZE))
+                a, b = (torch.ones(*sides, dtype=getattr(torch, dtype)) for sides in ((rows, terms), (terms, columns)))
                 torch.mm(a, b)
             except RuntimeError:
                 continue
@@ -22,7 +29,7 @@ class ProductTimer:
 
     def seconds(self, a, b):
         times = []
-        for _ in range(TRIES):
+        for _ in range(self.tries):
             begin = time.perf_counter()
             self.torch.mm(a, b)
             times.append(time.perf_counter() - begin)
@@ -31,3 +38,17 @@ class ProductTimer:
     def round(self):
         """{(type, threads): this rank's seconds}"""
         return {(name, self.threads): self.seconds(*operands) for name, operands in self.operands.items()}
+
+
+def entries(rounds):
+    """By type: torch's least times, since what else the machine does only adds to them."""
+    found = {}
+    for name, threads in rounds[0].get("products", {}):
+        least = {part: min(measured[part][name, threads] for measured in rounds)
+                 for part in ("products", "small_products") if (name, threads) in rounds[0].get(part, {})}
+        rate = flop(SHAPE) / least["products"]
+        found[name] = {"threads": threads, "gflop_per_s": round(rate / 1e9, 3)}
+        if "small_products" in least:
+            latency = max(0.0, least["small_products"] - flop(SMALL_SHAPE) / rate)
+            found[name]["latency_us"] = round(latency * 1e6, 2)
+    return found

@@ -63,15 +63,16 @@ def host_events(case, shape, collectives, owned_tensors):
     return counts
 
 
-def make_model(transformers, layers):
+def make_model(transformers, layers, attention=None):
     """Hugging Face's GPT-2: 13 modules a block, 6 of them with parameters, and a tied head.
 
-    The real one, since every module called has hooks, and which are called is transformers' to say.
+    The real one, since every module called has hooks, and which are called is transformers' to say. attention: how
+    transformers computes it ("sdpa", "eager"); None: as it would.
     """
     config = transformers.GPT2Config(
         n_layer=layers, n_embd=HIDDEN, n_head=HEADS, vocab_size=VOCABULARY, n_positions=SEQUENCE,
         resid_pdrop=0.0, embd_pdrop=0.0, attn_pdrop=0.0, use_cache=False, bos_token_id=0,
-        eos_token_id=0)
+        eos_token_id=0, attn_implementation=attention)
     return transformers.GPT2LMHeadModel(config).train()
 
 

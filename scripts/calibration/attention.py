@@ -1,0 +1,82 @@
+"""What fused attention takes torch on a CPU, forward and backward apart: a time per row and a rate.
+
+A row is one query of one head. Short sequences are mostly rows, long ones mostly products.
+"""
+import collections
+import time
+
+import fitting
+from products import TYPES
+
+Shape = collections.namedtuple("Shape", "batch heads sequence head_size")
+SHAPES = (Shape(4, 8, 32, 64), Shape(1, 8, 256, 64))
+DIRECTIONS = ("forward", "backward")
+TRIES = 3
+MOST_TIMES = 100  # a rate is at most so many times what the larger shape has as a whole
+
+
+def rows(shape):
+    return shape.batch * shape.heads * shape.sequence
+
+
+def flop(shape, direction):
+    """Of causal attention: two products of half a square forward, five backward."""
+    forward = 4 * shape.batch * shape.heads * (shape.sequence ** 2 / 2) * shape.head_size
+    return forward if direction == "forward" else 2.5 * forward
+
+
+class AttentionTimer:
+    """Causal attention of every type that torch has it in here."""
+
+    def __init__(self, torch):
+        self.torch, self.threads, self.operands = torch, torch.get_num_threads(), {}
+        for name, dtype in TYPES.items():
+            try:
+                of_type = {(name, shape): self.made(shape, getattr(torch, dtype)) for shape in SHAPES}
+                for operands in of_type.values():
+                    self.seconds(*operands)  # whatever a first call does besides
+            except RuntimeError:
+                continue
+            self.operands.update(of_type)
+
+    def made(self, shape, dtype):
+        """q, k and v as a model's projections leave them, and the output's gradient."""
+        layout = shape.batch, shape.sequence, shape.heads, shape.head_size
+        heads = [self.torch.rand(layout, dtype=dtype).transpose(1, 2).requires_grad_() for _ in range(3)]
+        return heads, self.torch.rand(layout, dtype=dtype).transpose(1, 2)
+
+    def seconds(self, heads, gradient):
+        """(of forward, of backward)"""
+        begin = time.perf_counter()
+        out = self.torch.nn.functional.scaled_dot_product_attention(*heads, is_causal=True)
+        middle = time.perf_counter()
+        self.torch.autograd.grad(out, heads, gradient)
+        return middle - begin, time.perf_counter() - middle
+
+    def round(self):
+        """{(type, threads, direction, *shape): this rank's seconds}"""
+        found = {}
+        for (name, shape), operands in self.operands.items():
+            tries = zip(*(self.seconds(*operands) for _ in range(TRIES)))
+            found.update({(name, self.threads, direction, *shape): min(of_direction)
+                          for direction, of_direction in zip(DIRECTIONS, tries)})
+        return found
+
+
+def entry(seconds, direction):
+    """seconds: {shape: seconds}. Neither number is negative; a rate that the shapes do not tell has a bound."""
+    measured = [({"row": rows(shape), "flop": flop(shape, direction)}, value) for shape, value in seconds.items()]
+    cost = fitting.fit(measured, ("row", "flop"))
+    counts, largest = max(measured, key=lambda sample: sample[0]["flop"])
+    flop_seconds = max(cost["flop"], largest / counts["flop"] / MOST_TIMES)
+    return {"row_us": round(cost["row"] * 1e6, 4), "gflop_per_s": round(1e-9 / flop_seconds, 3)}
+
+
+def entries(rounds):
+    """By type: of torch's least times, since what else the machine does only adds to them."""
+    found = {}
+    for name, threads, direction, *_ in rounds[0].get("attention", {}):
+        least = {shape: min(part["attention"][(name, threads, direction, *shape)] for part in rounds)
+                 for shape in SHAPES}
+        found.setdefault(name, {"threads": threads})[direction] = entry(least, direction)
+    return found

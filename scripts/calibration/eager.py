@@ -1,0 +1,160 @@
+"""What eager PyTorch's own host code takes in a step without DeepSpeed: an operator, and the call of a module.
+
+Models have so little to compute that host code is all they take, and differ in one term where they can: layers change
+operators and modules, attention by single operators has more operators and the same modules.
+"""
+import collections
+import contextlib
+import statistics
+import time
+
+import fitting
+from steps import HEADS, HIDDEN, SEQUENCE, VOCABULARY, make_model
+
+EVENTS = ("operator_forward", "operator_backward", "module_call")
+# What a micro-step takes once (the model's own Python, the loss, a graph's begin and end) is fitted, lest operators
+# take it over and a deep model be too dear. It is no event.
+FORWARD, BACKWARD = ("operator_forward", "module_call", "forward"), ("operator_backward", "backward")
+ONCE = ("forward", "backward")
+TRIES = 5  # of a model in a round, after one that is not measured
+
+Model = collections.namedtuple("Model", "family layers attention")
+MODELS = tuple(Model(family, layers, attention) for family in ("gpt2", "llama") for attention in ("sdpa", "eager")
+               for layers in (2, 6))
+
+
+def make_llama(transformers, layers, attention):
+    config = transformers.LlamaConfig(
+        num_hidden_layers=layers, hidden_size=HIDDEN, intermediate_size=2 * HIDDEN, num_attention_heads=HEADS,
+        num_key_value_heads=HEADS, vocab_size=VOCABULARY, max_position_embeddings=SEQUENCE, use_cache=False,
+        bos_token_id=0, eos_token_id=0, attn_implementation=attention)
+    return transformers.LlamaForCausalLM(config).train()
+
+
+def make(transformers, setting):
+    of_family = {"gpt2": make_model, "llama": make_llama}[setting.family]
+    return of_family(transformers, setting.layers, setting.attention)
+
+
+def count_operators(run):
+    """(ATen calls in run(), views too, and what it returns)"""
+    from torch.utils._python_dispatch import TorchDispatchMode
+
+    class Counter(TorchDispatchMode):
+        count = 0
+
+        def __torch_dispatch__(self, operator, classes, arguments=(), options=None):
+            self.count += 1
+            return operator(*arguments, **(options or {}))
+
+    with Counter() as counter:
+        result = run()
+    return counter.count, result
+
+
+def count_module_calls(model, run):
+    """(calls of the model's modules in run(), its own too, and what run() returns)"""
+    calls = []
+    hooks = [module.register_forward_pre_hook(lambda module, _: calls.append(module)) for module in model.modules()]
+    try:
+        result = run()
+    finally:
+        for hook in hooks:
+            hook.remove()
+    return len(calls), result
+
+
+class PlainStep:
+    """Forward and backward of one model in fp32, and how often they do what is fitted."""
+
+    def __init__(self, model, tokens, synchronize):
+        self.model, self.tokens, self.synchronize = model, tokens, synchronize
+        # On a CPU both directions run in this thread, whose own time other work does not add to.
+        self.clock = time.thread_time if tokens.device.type == "cpu" else time.perf_counter
+        self.run()  # whatever a first step does besides
+        modules, _ = count_module_calls(model, self.forward)
+        forward, loss = count_operators(self.forward)
+        backward, _ = count_operators(loss.backward)
+        self.forget_gradients()
+        self.counts = dict(operator_forward=forward, operator_backward=backward, module_call=modules)
+
+    def forward(self):
+        return self.model(self.tokens, labels=self.tokens).loss
+
+    def forget_gradients(self):
+        for parameter in self.model.parameters():
+            parameter.grad = None
+
+    def run(self):
+        """(seconds of forward, of backward)"""
+        self.synchronize()
+        begin = self.clock()
+        loss = self.forward()
+        self.synchronize()
+        middle = self.clock()
+        loss.backward()
+        self.synchronize()
+        end = self.clock()
+        self.forget_gradients()
+        return middle - begin, end - middle
+
+    def seconds(self):
+        """The least of each direction: being interrupted costs caches, too."""
+        times = [self.run() for _ in range(TRIES + 1)][1:]
+        return [min(of_direction) for of_direction in zip(*times)]
+
+
+@contextlib.contextmanager
+def replaced(functional, linear):
+    """torch.nn.functional with this `linear`."""
+    before, functional.linear = functional.linear, linear
+    try:
+        yield
+    finally:
+        functional.linear = before
+
+
+class EagerTimer:
+    """Plain steps of all models on this rank's device, whose ranks do not wait for each other.
+
+    To be made before any engine of stage 3, which replaces torch's `linear` by its own, slower one for all models.
+    """
+
+    def __init__(self, torch, transformers, device, synchronize):
+        self.functional, self.linear = torch.nn.functional, torch.nn.functional.linear
+        tokens = torch.randint(0, VOCABULARY, (1, SEQUENCE), device=device)
+        self.steps = {setting: PlainStep(make(transformers, setting).to(device), tokens, synchronize)
+                      for setting in MODELS}
+        self.counts = {setting: step.counts for setting, step in self.steps.items()}
+        self.order = collections.deque(MODELS)
+
+    def round(self):
+        """{(family, layers, attention, "forward" or "backward"): this rank's seconds}, begun with another model each
+        round, since a scheduler is kinder to a process that has just waited."""
+        self.order.rotate(1)
+        with replaced(self.functional, self.linear):
+            return {(*setting, direction): seconds for setting in self.order
+                    for direction, seconds in zip(ONCE, self.steps[setting].seconds())}
+
+
+def samples(rounds, counts, direction):
+    """[(counts, seconds)] of the models' forward or backward."""
+    return [({**of_model, direction: 1}, statistics.median(part["eager"][(*setting, direction)] for part in rounds))
+            for setting, of_model in counts.items()]
+
+
+def numbers(rounds, counts):
+    """Seconds of each of EVENTS, and of a forward and a backward once. counts: by model; without any: none."""
+    found = {}
+    for direction, terms in zip(ONCE, (FORWARD, BACKWARD)):
+        if counts:
+            found.update(fitting.fit(samples(rounds, counts, direction), terms))
+    return found
+
+
+def standard_errors(rounds, counts, found):
+    errors = {}
+    for direction, terms in zip(ONCE, (FORWARD, BACKWARD)):
+        if counts:
+            errors.update(fitting.errors_of(found, samples(rounds, counts, direction), terms))
+    return errors
