@@ -161,6 +161,20 @@ void Device::host_event(HostEvent event, Seconds already) {
   timeline_.add_host(event, before, record(Stream::compute));
 }
 
+// Short of that, what it takes to look at a clock would be more than the time itself.
+constexpr Seconds kLeastSpent = 50e-6;
+
+void Device::host_calls(HostEvent event, std::uint64_t calls, Seconds already) {
+  const Seconds time = static_cast<double>(calls) * host_overhead_.at(event);
+  ledger_.add_host(event, time, calls);
+  if (time > already) owed_ += time - already;
+  if (owed_ >= kLeastSpent || !computes()) spend_owed();
+}
+
+void Device::spend_owed() {
+  if (owed_ > 0) spend_host_time(std::exchange(owed_, 0));
+}
+
 void Device::host_sync(HostSync reason) {
   wait_as_host(reason, [this] { stalling([this] { synchronize(); }); });
 }
@@ -191,6 +205,7 @@ template <class Wait>
 void Device::wait_as_host(HostSync reason, Wait wait) {
   // A module's own wait is part of its hook, and the wait for a flag or a norm is part of the
   // tensors' update: a profile cannot tell them apart.
+  spend_owed();  // nobody waits before he has called what is to be waited for
   if (reason == HostSync::timer || reason == HostSync::reduction) {
     host_event(HostEvent::synchronization);
   }

@@ -110,12 +110,19 @@ class Device {
   /// now(). Does nothing where there is no time (dry).
   virtual void spend_host_time(Seconds time) = 0;
   /// Makes host_event() take as long as `overhead` says.
-  void set_host_overhead(const HostOverhead& overhead) { host_overhead_ = overhead; }
+  void set_host_overhead(const HostOverhead& overhead) {
+    host_overhead_ = overhead;
+    owed_ = 0;
+  }
   const HostOverhead& host_overhead() const noexcept { return host_overhead_; }
   /// Stands for DeepSpeed's host code, which would be busy here: keeps the host busy for as long as
   /// that takes, and enters the time in the ledger.
   /// @param already  the part of that time which has passed in doing the same
   void host_event(HostEvent event, Seconds already = 0);
+  /// Stands for `calls` of an event that is too short to be waited for by itself: the host is kept
+  /// busy for all of them together, a few at a time.
+  /// @param already  as above
+  void host_calls(HostEvent event, std::uint64_t calls, Seconds already = 0);
   /// synchronize() where DeepSpeed's host waits. It counts as a host_event() too, and is entered in
   /// the ledger.
   void host_sync(HostSync reason);
@@ -229,11 +236,13 @@ class Device {
     (void)home;
     (void)used_on;
   }
+  void spend_owed();
 
   MemoryBudget budget_;
   Ledger ledger_;
   Timeline timeline_;
   HostOverhead host_overhead_;
+  Seconds owed_ = 0;  ///< host time of calls, which is spent when it has added up
   std::function<void()> tick_;
   Stream current_stream_ = Stream::compute;
   std::array<StreamClock, kStreams> clocks_{};  // by stream: what its next operation comes after

@@ -25,9 +25,11 @@ constexpr std::array kGlooRates = {large_rate(CollectiveKind::all_gather, 0.3e9)
                                    large_rate(CollectiveKind::reduce_scatter, 0.35e9)};
 
 constexpr std::array kPresets = {
-    Preset{kCudaOverhead, {50e-6, 150e-6, 60e-6, 60e-6, 20e-6, 60e-6}, kAssumedSpread},
+    Preset{kCudaOverhead,
+           {50e-6, 150e-6, 60e-6, 60e-6, 20e-6, 60e-6, 2e-6, 3.5e-6, 24e-6},
+           kAssumedSpread},
     Preset{kGlooOverhead,
-           {160e-6, 450e-6, 3000e-6, 200e-6, 20e-6, 600e-6},
+           {160e-6, 450e-6, 3000e-6, 200e-6, 20e-6, 600e-6, 2e-6, 4e-6, 24e-6},
            kAssumedSpread,
            kGlooRates},
     Preset{kNoOverhead, {}, 1},
@@ -43,10 +45,15 @@ HostOverhead overhead_of(const Preset& preset) {
   return overhead;
 }
 
-// Journals of earlier versions have presets without collectives, and still earlier ones without the
-// event of pipelined ones (host_overhead_from_json).
+// Journals of earlier versions have presets without PyTorch's events, earlier ones without
+// collectives, and still earlier ones without the event of pipelined ones
+// (host_overhead_from_json).
 bool has_numbers_of(const Preset& preset, const HostOverhead& numbers) {
   HostOverhead own = overhead_of(preset);
+  if (own == numbers) return true;
+  for (std::size_t i = 0; i < kHostEvents; ++i) {
+    if (is_of_pytorch(static_cast<HostEvent>(i))) own.seconds[i] = 0;
+  }
   if (own == numbers) return true;
   own.collectives.clear();
   if (own == numbers) return true;
@@ -65,8 +72,9 @@ int likeness(const LibraryRate& rate, CollectiveKind kind, DType dtype) {
 
 std::string_view name_of(HostEvent event) {
   constexpr std::array<std::string_view, kHostEvents> kNames = {
-      "gradient_hook",    "module_hook",     "collective",
-      "optimizer_tensor", "synchronization", "pipelined_collective"};
+      "gradient_hook",    "module_hook",       "collective",
+      "optimizer_tensor", "synchronization",   "pipelined_collective",
+      "operator_forward", "operator_backward", "module_call"};
   return kNames[static_cast<std::size_t>(event)];
 }
 

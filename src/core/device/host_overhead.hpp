@@ -1,4 +1,5 @@
-// The cost of DeepSpeed's own host code, which C++ does not have: Python hooks, launches, waits.
+// The cost of the training's host code, which C++ does not have: eager PyTorch's operators and
+// modules, and DeepSpeed's Python hooks, launches, waits.
 #pragma once
 
 #include <array>
@@ -15,7 +16,7 @@
 
 namespace dstune {
 
-/// A place in the step at which DeepSpeed's host code spends time of its own.
+/// A place in the step at which the training's host code spends time of its own.
 enum class HostEvent {
   gradient_hook,  ///< ZeRO's handling of one gradient: stage 1 at the boundary, 2 and 3 always
   module_hook,    ///< stage 3: before and after each module with parameters, forward and backward
@@ -25,9 +26,15 @@ enum class HostEvent {
   pipelined_collective,  ///< one of several that begin before any is waited for (PipelinedCalls):
                          ///< all it costs but its transfer, so that its library has no latency
                          ///< beside it
+  operator_forward,      ///< one ATen operator that eager PyTorch calls in a model's forward
+  operator_backward,     ///< one that autograd calls on the way back
+  module_call,           ///< torch.nn.Module.__call__, beside DeepSpeed's hooks around it
 };
 
-constexpr std::size_t kHostEvents = 6;
+constexpr std::size_t kHostEvents = 9;
+
+/// Whether the event is of the training without DeepSpeed: earlier profiles have none.
+constexpr bool is_of_pytorch(HostEvent event) { return event >= HostEvent::operator_forward; }
 
 std::string_view name_of(HostEvent event);
 
@@ -60,8 +67,29 @@ struct ProductRate {
   DType dtype = DType::fp32;
   int threads = 1;         ///< of each rank as it was measured; other numbers say nothing
   double flops_per_s = 0;  ///< > 0
+  Seconds latency = 0;     ///< what a small one takes: a kernel is looked up, operands are packed
 
   bool operator==(const ProductRate&) const = default;
+};
+
+/// What a pass of scaled dot product attention takes the training's library on a CPU: `row` for
+/// each row of each head of q, and attention_flops(), 2.5 times as many in backward, by
+/// `flops_per_s`.
+struct AttentionTime {
+  Seconds row = 0;
+  double flops_per_s = 0;  ///< > 0
+
+  bool operator==(const AttentionTime&) const = default;
+};
+
+/// The same for both passes in `dtype`.
+struct AttentionRate {
+  DType dtype = DType::fp32;
+  int threads = 1;  ///< as those of ProductRate
+  AttentionTime forward;
+  AttentionTime backward;
+
+  bool operator==(const AttentionRate&) const = default;
 };
 
 /// A profile: seconds of busy host time for each event. If all are 0, no time is spent, and events
@@ -76,6 +104,8 @@ struct HostOverhead {
   std::vector<LibraryRate> collectives = {};
   /// At most one of each type; none: products take as long as this program's.
   std::vector<ProductRate> products = {};
+  /// The same of attention.
+  std::vector<AttentionRate> attention = {};
   /// A text for people: "host_overhead.json, measured on node1, 2 ranks, ..."; "" for a preset.
   std::string origin = {};
 

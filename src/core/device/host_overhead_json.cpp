@@ -27,8 +27,21 @@ json::object to_object(const LibraryRate& rate) {
 }
 
 json::object to_object(const ProductRate& rate) {
-  return {
+  json::object object{
       {"dtype", name_of(rate.dtype)}, {"threads", rate.threads}, {"flops_per_s", rate.flops_per_s}};
+  if (rate.latency > 0) object["latency_s"] = rate.latency;
+  return object;
+}
+
+json::object to_object(const AttentionTime& time) {
+  return {{"row_s", time.row}, {"flops_per_s", time.flops_per_s}};
+}
+
+json::object to_object(const AttentionRate& rate) {
+  return {{"dtype", name_of(rate.dtype)},
+          {"threads", rate.threads},
+          {"forward", to_object(rate.forward)},
+          {"backward", to_object(rate.backward)}};
 }
 
 constexpr std::string_view kWhere = "host overhead";
@@ -50,8 +63,21 @@ LibraryRate library_rate_from(const json::object& object) {
 }
 
 ProductRate product_rate_from(const json::object& object) {
+  const auto* latency = object.if_contains("latency_s");
   return {read_enum<DType>(object, "dtype", kSentDTypes, kWhere),
-          object.at("threads").to_number<int>(), object.at("flops_per_s").to_number<double>()};
+          object.at("threads").to_number<int>(), object.at("flops_per_s").to_number<double>(),
+          latency == nullptr ? 0 : latency->to_number<double>()};
+}
+
+AttentionTime attention_time_from(const json::object& object) {
+  return {object.at("row_s").to_number<double>(), object.at("flops_per_s").to_number<double>()};
+}
+
+AttentionRate attention_rate_from(const json::object& object) {
+  return {read_enum<DType>(object, "dtype", kSentDTypes, kWhere),
+          object.at("threads").to_number<int>(),
+          attention_time_from(object.at("forward").as_object()),
+          attention_time_from(object.at("backward").as_object())};
 }
 
 template <class Rate>
@@ -70,7 +96,9 @@ json::object by_event(const std::array<Seconds, kHostEvents>& values) {
 }
 
 /// Whether earlier versions did not know the event.
-bool is_new(HostEvent event) { return event == HostEvent::pipelined_collective; }
+bool is_new(HostEvent event) {
+  return event == HostEvent::pipelined_collective || is_of_pytorch(event);
+}
 
 std::array<Seconds, kHostEvents> events_from(const json::object& object) {
   std::array<Seconds, kHostEvents> values{};
@@ -93,6 +121,7 @@ json::object to_json(const HostOverhead& overhead) {
   object["spread_factor"] = overhead.spread_factor;
   if (!overhead.collectives.empty()) object["collectives"] = to_array(overhead.collectives);
   if (!overhead.products.empty()) object["products"] = to_array(overhead.products);
+  if (!overhead.attention.empty()) object["attention"] = to_array(overhead.attention);
   if (!overhead.origin.empty()) object["origin"] = overhead.origin;
   return object;
 }
@@ -115,6 +144,11 @@ HostOverhead host_overhead_from_json(const json::object& object) {
   if (const auto* products = object.if_contains("products")) {
     for (const json::value& rate : products->as_array()) {
       overhead.products.push_back(product_rate_from(rate.as_object()));
+    }
+  }
+  if (const auto* attention = object.if_contains("attention")) {
+    for (const json::value& rate : attention->as_array()) {
+      overhead.attention.push_back(attention_rate_from(rate.as_object()));
     }
   }
   if (!object.contains(name_of(HostEvent::pipelined_collective))) {

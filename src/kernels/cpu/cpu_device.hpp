@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -49,8 +50,13 @@ class CpuDevice final : public Device {
 
   /// At least `elements` floats, undefined contents, valid until the next call.
   float* scratch(std::int64_t elements);
-  /// How many times as long the training's library takes for products of `dtype`, at least 1.
-  double product_slowness(DType dtype);
+  ProductPace product_pace(DType dtype);
+  /// What the training's library takes for attention; none where it is not known.
+  std::optional<AttentionRate> attention_rate(DType dtype) const;
+  /// Keeps the host busy until `end`, for the time by which the training's library is slower.
+  void wait_until(Seconds end);
+  void attend(const Attention& op);
+  void attend_back(const AttentionBackward& op);
   void multiply(const Gemm& op);
   void gemm_fp32(const Gemm& op);
   void gemm_16bit(const Gemm& op);

@@ -1,11 +1,13 @@
 #include "kernels/cpu/cpu_device.hpp"
 
 #include <stdexcept>
+#include <vector>
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "core/device/operations/attention.hpp"
 #include "core/device/operations/elementwise.hpp"
 #include "core/device/operations/gemm.hpp"
 #include "core/device/operations/optimizers.hpp"
@@ -131,19 +133,69 @@ TEST_F(ProductsOfAProfile, OfAnotherTypeOrWithOtherThreadsSayNothing) {
   EXPECT_EQ(wait_with({.dtype = DType::fp32, .threads = 2, .flops_per_s = 1e7}), 0);
 }
 
+// torch looks up a kernel and packs operands for each.
+TEST_F(ProductsOfAProfile, HaveALatencyOfTheirOwn) {
+  EXPECT_GT(wait_with({.dtype = DType::fp32, .threads = 1, .flops_per_s = 1e18, .latency = 5e-3}),
+            4e-3);
+}
+
+class AttentionOfAProfile : public testing::Test {
+ protected:
+  /// What attention of 4 rows and 2 heads waits, forward and backward.
+  Seconds wait_with(const AttentionRate& rate, bool backward) {
+    CpuDevice device(Bytes{1} << 20U);
+    device.products().use_onednn({}, 1);
+    HostOverhead overhead;
+    overhead.attention = {rate};
+    device.set_host_overhead(overhead);
+    const AttentionShape shape{
+        .batch = 1, .sequence = 4, .heads = 2, .kv_heads = 2, .head_size = 4};
+    std::vector<float> numbers(32, 0.5F);
+    std::vector<float> out(32);
+    std::vector<float> lse(8);
+    std::vector<float> workspace(static_cast<std::size_t>(device.attention_workspace(shape)));
+    std::vector<float> gradients[3] = {out, out, out};
+    const auto rows = [](std::vector<float>& of) {
+      return Matrix{of.data(), 4, 8, DType::fp32, 8};
+    };
+    const Heads heads{rows(numbers), 4};
+    const auto vector = [](std::vector<float>& of) {
+      return Tensor{of.data(), static_cast<std::int64_t>(of.size()), DType::fp32};
+    };
+    device.run(Attention{shape, heads, heads, heads, vector(lse), vector(workspace), rows(out)});
+    if (!backward) return device.ledger().product_wait();
+    device.run(AttentionBackward{shape, rows(numbers), heads, heads, heads, rows(out), vector(lse),
+                                 vector(workspace), Heads{rows(gradients[0]), 4},
+                                 Heads{rows(gradients[1]), 4}, Heads{rows(gradients[2]), 4}});
+    return device.ledger().product_wait();
+  }
+};
+
+TEST_F(AttentionOfAProfile, IsWaitedForByItsRowsAndItsArithmetic) {
+  EXPECT_GT(wait_with({DType::fp32, 1, {1e-3, 1e18}, {0, 1e18}}, false), 4 * 2 * 1e-3 / 2);
+  EXPECT_GT(wait_with({DType::fp32, 1, {0, 1e18}, {1e-3, 1e18}}, true), 4 * 2 * 1e-3 / 2);
+  EXPECT_GT(wait_with({DType::fp32, 1, {0, 1e5}, {0, 1e18}}, false), 1e-3);
+}
+
+TEST_F(AttentionOfAProfile, SaysNothingWhereTorchIsFasterOrRunsOtherwise) {
+  EXPECT_EQ(wait_with({DType::fp32, 1, {0, 1e18}, {0, 1e18}}, true), 0);
+  EXPECT_EQ(wait_with({DType::bf16, 1, {1, 1e18}, {1, 1e18}}, true), 0);
+  EXPECT_EQ(wait_with({DType::fp32, 2, {1, 1e18}, {1, 1e18}}, true), 0);
+}
+
 // Before each experiment a rank goes back to its own choice, until the vote.
 TEST_F(ProductsOfAProfile, AreMeasuredOnceForEachWayToMultiply) {
   const ProductRate rate{.dtype = DType::fp32, .threads = 1, .flops_per_s = 1};
   CpuDevice device(1000);
   Products& products = device.products();
   products.use_onednn({}, 1);
-  const double slowness = products.slowness_of(rate);
+  const double slowness = products.pace_of(rate).slowness;
 
   products.use_onednn({}, 2);
-  EXPECT_EQ(products.slowness_of(rate), 1);
+  EXPECT_TRUE(products.pace_of(rate).is_equal());
   products.use_onednn({}, 1);
 
-  EXPECT_EQ(products.slowness_of(rate), slowness);
+  EXPECT_EQ(products.pace_of(rate).slowness, slowness);
 }
 
 TEST(CpuDeviceTest, ABufferInUseStaysWhenTheDeviceIsTrimmed) {

@@ -26,9 +26,11 @@ constexpr double kGiga = 1e9;
 
 // The rules stand in the order of HostEvent.
 constexpr KeyRule kEventRules[] = {
-    within("gradient_hook_us", 0, kLongest),   within("module_hook_us", 0, kLongest),
-    within("collective_us", 0, kLongest),      within("optimizer_tensor_us", 0, kLongest),
-    within("synchronization_us", 0, kLongest), within("pipelined_collective_us", 0, kLongest),
+    within("gradient_hook_us", 0, kLongest),    within("module_hook_us", 0, kLongest),
+    within("collective_us", 0, kLongest),       within("optimizer_tensor_us", 0, kLongest),
+    within("synchronization_us", 0, kLongest),  within("pipelined_collective_us", 0, kLongest),
+    within("operator_forward_us", 0, kLongest), within("operator_backward_us", 0, kLongest),
+    within("module_call_us", 0, kLongest),
 };
 constexpr Section kEvents{.rules = kEventRules};
 
@@ -74,6 +76,7 @@ constexpr std::string_view kFlops = "gflop_per_s";
 constexpr KeyRule kProductRules[] = {
     integer(kThreads, 1, 1'000'000),
     within(kFlops, kSlowest, kFastest),
+    within(kLatency, 0, kLongest),
 };
 constexpr Section kProduct{.rules = kProductRules};
 
@@ -83,6 +86,28 @@ constexpr KeyRule kProductTypeRules[] = {
     object("fp16", kProduct).or_null(),
 };
 constexpr Section kProductTypes{.rules = kProductTypeRules};
+
+constexpr std::string_view kRow = "row_us";
+
+constexpr KeyRule kPassRules[] = {
+    within(kRow, 0, kLongest),
+    within(kFlops, kSlowest, kFastest),
+};
+constexpr Section kPass{.rules = kPassRules};
+
+constexpr KeyRule kAttentionRules[] = {
+    integer(kThreads, 1, 1'000'000),
+    object("forward", kPass),
+    object("backward", kPass),
+};
+constexpr Section kAttention{.rules = kAttentionRules};
+
+constexpr KeyRule kAttentionTypeRules[] = {
+    object("fp32", kAttention).or_null(),
+    object("bf16", kAttention).or_null(),
+    object("fp16", kAttention).or_null(),
+};
+constexpr Section kAttentionTypes{.rules = kAttentionTypeRules};
 
 constexpr KeyRule kMeasuredOnRules[] = {
     any_text("host").or_null(),
@@ -98,11 +123,9 @@ constexpr KeyRule kMeasuredOnRules[] = {
 constexpr Section kMeasuredOn{.rules = kMeasuredOnRules, .other_keys = true};
 
 constexpr KeyRule kMoreRules[] = {
-    object("uncertainty", kEvents),
-    object("collectives", kKinds),
-    object("products", kProductTypes),
-    object("measured_on", kMeasuredOn),
-    any("about"),
+    object("uncertainty", kEvents),     object("collectives", kKinds),
+    object("products", kProductTypes),  object("attention", kAttentionTypes),
+    object("measured_on", kMeasuredOn), any("about"),
 };
 constexpr auto kProfileRules = extended(std::to_array(kEventRules), kMoreRules);
 constexpr Section kProfile{.rules = kProfileRules};
@@ -132,12 +155,13 @@ class ProfileReader {
     overhead.seconds = events("");
     overhead.collectives = rates(has_uncertainties);
     overhead.products = products();
+    overhead.attention = attention();
     if (has_uncertainties) {
       overhead.uncertainty = events("/uncertainty");
     } else if (overhead != HostOverhead{}) {
       overhead.spread_factor = kAssumedSpread;
     }
-    if (!knows_pipelined()) price_pipelined_as_others(overhead);
+    if (!knows(HostEvent::pipelined_collective)) price_pipelined_as_others(overhead);
     profile.measured_on = measured_on();
     return profile;
   }
@@ -156,13 +180,17 @@ class ProfileReader {
     std::array<Seconds, kHostEvents> seconds{};
     for (std::size_t i = 0; i < kHostEvents; ++i) {
       const auto event = static_cast<HostEvent>(i);
-      if (event == HostEvent::pipelined_collective && !knows_pipelined()) continue;
+      if (!knows(event)) continue;
       seconds[i] = kMicro * number(child(pointer, kEventRules[i].key), kAMicrosecond);
     }
     return seconds;
   }
 
-  bool knows_pipelined() const { return find(file_, "/pipelined_collective_us") != nullptr; }
+  /// Whether the profile has the event, which one of an earlier version may lack.
+  bool knows(HostEvent event) const {
+    if (event != HostEvent::pipelined_collective && !is_of_pytorch(event)) return true;
+    return find(file_, child("", kEventRules[static_cast<std::size_t>(event)].key)) != nullptr;
+  }
 
   /// Calls visit(kind, type, pointer) for every rate that there is.
   template <class Visit>
@@ -214,15 +242,42 @@ class ProfileReader {
     return rates;
   }
 
+  /// Calls visit(type, pointer) for every type of the section.
+  template <class Visit>
+  void for_each_type(std::string_view section, Visit visit) const {
+    for (const DType dtype : {DType::fp32, DType::bf16, DType::fp16}) {
+      const std::string pointer = child(child("", section), name_of(dtype));
+      const auto* object = find(checked_, pointer);
+      if (object != nullptr && object->is_object()) visit(dtype, pointer);
+    }
+  }
+
+  int threads(const std::string& pointer) {
+    return static_cast<int>(number(child(pointer, kThreads), kACount));
+  }
+
   std::vector<ProductRate> products() {
     std::vector<ProductRate> rates;
-    for (const DType dtype : {DType::fp32, DType::bf16, DType::fp16}) {
-      const std::string pointer = child("/products", name_of(dtype));
-      const auto* object = find(checked_, pointer);
-      if (object == nullptr || !object->is_object()) continue;
-      rates.push_back({dtype, static_cast<int>(number(child(pointer, kThreads), kACount)),
-                       kGiga * number(child(pointer, kFlops), kAGigaflop)});
-    }
+    for_each_type("products", [&](DType dtype, const std::string& pointer) {
+      const std::string latency = child(pointer, kLatency);
+      rates.push_back(
+          {dtype, threads(pointer), kGiga * number(child(pointer, kFlops), kAGigaflop),
+           find(file_, latency) == nullptr ? 0 : kMicro * number(latency, kAMicrosecond)});
+    });
+    return rates;
+  }
+
+  AttentionTime attention_time(const std::string& pointer) {
+    return {kMicro * number(child(pointer, kRow), kAMicrosecond),
+            kGiga * number(child(pointer, kFlops), kAGigaflop)};
+  }
+
+  std::vector<AttentionRate> attention() {
+    std::vector<AttentionRate> rates;
+    for_each_type("attention", [&](DType dtype, const std::string& pointer) {
+      rates.push_back({dtype, threads(pointer), attention_time(child(pointer, "forward")),
+                       attention_time(child(pointer, "backward"))});
+    });
     return rates;
   }
 

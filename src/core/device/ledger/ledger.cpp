@@ -121,9 +121,9 @@ void Ledger::add_transfer(Transfer transfer, Bytes bytes) {
   add_times(line.bytes, bytes, times_);
 }
 
-void Ledger::add_host(HostEvent event, Seconds time) {
+void Ledger::add_host(HostEvent event, Seconds time, std::uint64_t calls) {
   HostLine& line = line_of(host_, {event}, [&](const auto& other) { return other.event == event; });
-  add_times(line.calls, 1, times_);
+  add_times(line.calls, calls, times_);
   add_times(line.time, time, times_);
 }
 

@@ -120,7 +120,7 @@ struct TransferLine {
   bool operator==(const TransferLine&) const = default;
 };
 
-/// Time that stands for DeepSpeed's host code; it is not part of `SyncLine::time`.
+/// Time that stands for the training's host code; it is not part of `SyncLine::time`.
 struct HostLine {
   HostEvent event = HostEvent::gradient_hook;
   std::uint64_t calls = 0;
@@ -143,7 +143,8 @@ class Ledger {
   void add_pass(MemoryPass pass, Bytes read, Bytes written);
   void add_sync(HostSync reason, Seconds time);
   void add_transfer(Transfer transfer, Bytes bytes);
-  void add_host(HostEvent event, Seconds time);
+  /// @param time  of all calls together
+  void add_host(HostEvent event, Seconds time, std::uint64_t calls = 1);
   /// Adds time that was waited after a matrix product on a CPU, since the library of the training
   /// would have taken so much longer (ProductRate).
   void add_product_wait(Seconds time);

@@ -120,7 +120,8 @@ std::string wait_section(const Ledger& ledger, bool timed) {
 
 std::string host_section(const HostOverhead& overhead, const Ledger& ledger, bool timed) {
   const bool idles = timed && ledger.idle_time() > 0;
-  std::vector<Table::Column> columns = {{"host code of DeepSpeed", Align::left}, {"times"}, {"ms"}};
+  std::vector<Table::Column> columns = {
+      {"host code of the training", Align::left}, {"times"}, {"ms"}};
   if (idles) columns.push_back({"compute idle (ms)"});
   Table table(columns);
   const auto add = [&](std::vector<std::string> row, Seconds idle) {
@@ -132,7 +133,7 @@ std::string host_section(const HostOverhead& overhead, const Ledger& ledger, boo
   }
   if (!table.empty()) add({"all", "", ms(ledger.host_time())}, ledger.idle_time());
   if (ledger.product_wait() > 0) {
-    add({"beside it: products, by which torch is slower", "", ms(ledger.product_wait())}, 0);
+    add({"beside it: products, attention: torch's are slower", "", ms(ledger.product_wait())}, 0);
   }
   return section(concat("Host overhead, by the ", describe(overhead)), table);
 }

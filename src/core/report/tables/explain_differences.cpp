@@ -80,7 +80,7 @@ std::string measured_differences(const Record& record, const Measured& own, cons
   rows.add_time("in collectives", own.communication_time, other.communication_time);
   rows.add_time("added to collectives", own.ledger.added_time(), other.ledger.added_time());
   if (own.ledger.product_wait() + other.ledger.product_wait() > 0) {
-    rows.add_time("products, by which torch is slower", own.ledger.product_wait(),
+    rows.add_time("products, attention: torch's are slower", own.ledger.product_wait(),
                   other.ledger.product_wait());
   }
   rows.add_time("host overhead", own.ledger.host_time(), other.ledger.host_time());

@@ -16,23 +16,23 @@ namespace {
 
 Value product(const Tape& on, const Value& a, const Value& b) {
   Value out = new_like(on.device(), a);
-  on.device().run(Multiply{.a = a.tensor(), .b = b.tensor(), .out = out.tensor()});
+  on.run(Multiply{.a = a.tensor(), .b = b.tensor(), .out = out.tensor()});
   return out;
 }
 
 Value times(const Tape& on, const Value& x, double factor) {
   Value out = new_like(on.device(), x);
-  on.device().run(ScaleTo{x.tensor(), factor, out.tensor()});
+  on.run(ScaleTo{x.tensor(), factor, out.tensor()});
   return out;
 }
 
 Value affine_of(const Tape& on, const Value& x, double factor, double addend) {
   Value out = new_like(on.device(), x);
-  on.device().run(Activate{.kind = Activation::affine,
-                           .x = x.tensor(),
-                           .out = out.tensor(),
-                           .factor = factor,
-                           .addend = addend});
+  on.run(Activate{.kind = Activation::affine,
+                  .x = x.tensor(),
+                  .out = out.tensor(),
+                  .factor = factor,
+                  .addend = addend});
   return out;
 }
 
@@ -40,7 +40,7 @@ Value affine_of(const Tape& on, const Value& x, double factor, double addend) {
 
 Value add(Tape& on, const Value& a, const Value& b) {
   Value out = new_like(on.device(), a);
-  on.device().run(AddBroadcast{.a = a.rows(), .b = b.rows(), .out = out.rows()});
+  on.run(AddBroadcast{.a = a.rows(), .b = b.rows(), .out = out.rows()});
   if (!on.records(a.needs_gradient() || b.needs_gradient())) return out;
   return on.record(std::move(out), [first = a.node, second = b.node](Tape& back, Value d) {
     back.give(first, d);
@@ -51,14 +51,14 @@ Value add(Tape& on, const Value& a, const Value& b) {
 Value add_broadcast(Tape& on, const Value& a, const Value& b) {
   if (b.matrix.rows == a.matrix.rows) return add(on, a, b);
   Value out = new_like(on.device(), a);
-  on.device().run(AddBroadcast{.a = a.rows(), .b = b.rows(), .out = out.rows()});
+  on.run(AddBroadcast{.a = a.rows(), .b = b.rows(), .out = out.rows()});
   if (!on.records(a.needs_gradient() || b.needs_gradient())) return out;
   return on.record(std::move(out),
                    [first = a.node, second = b.node, rows = b.matrix.rows](Tape& back, Value d) {
                      Value d_b;
                      if (second != Value::kNoNode) {
                        d_b = new_value(back.device(), d.matrix.dtype, rows, d.matrix.cols);
-                       back.device().run(AddBroadcastBackward{d.rows(), d_b.rows()});
+                       back.run(AddBroadcastBackward{d.rows(), d_b.rows()});
                      }
                      back.give(first, std::move(d));
                      back.give(second, std::move(d_b));
@@ -103,14 +103,14 @@ Value activate(Tape& on, Activation kind, const Value& x) {
   Saved saved;
   if (records && !saves_out) saved = on.save(x);
   Value out = new_like(on.device(), x);
-  on.device().run(Activate{.kind = kind, .x = x.tensor(), .out = out.tensor()});
+  on.run(Activate{.kind = kind, .x = x.tensor(), .out = out.tensor()});
   if (!records) return out;
   if (saves_out) saved = on.save(out);
   return on.record(std::move(out), [kind, node = x.node, saved = std::move(saved)](
                                        Tape& back, const Value& d) mutable {
     const Value kept = saved.take(back);
     Value d_x = new_like(back.device(), d);
-    back.device().run(ActivateBackward{
+    back.run(ActivateBackward{
         .kind = kind, .d_out = d.tensor(), .saved = kept.tensor(), .d_x = d_x.tensor()});
     back.give(node, std::move(d_x));
   });
@@ -125,7 +125,7 @@ Value soft_cap(Tape& on, Value x, double c) {
 
 Value softmax(Tape& on, const Value& x, DType dtype) {
   Value probs = new_stack(on.device(), dtype, x.count, x.matrix.rows, x.matrix.cols);
-  on.device().run(Softmax{x.rows(), probs.rows()});
+  on.run(Softmax{x.rows(), probs.rows()});
   if (!on.records(x.needs_gradient())) return probs;
   const bool keeps_input = on.context().attention == AttentionKind::eager_torch_1_10;
   Saved saved_x = keeps_input ? on.save(x) : Saved();
@@ -136,7 +136,7 @@ Value softmax(Tape& on, const Value& x, DType dtype) {
         const Value input = saved_x.take(back);
         const Value kept = saved.take(back);
         Value d_x = new_stack(back.device(), of_input, d.count, d.matrix.rows, d.matrix.cols);
-        back.device().run(SoftmaxBackward{d.rows(), kept.rows(), d_x.rows()});
+        back.run(SoftmaxBackward{d.rows(), kept.rows(), d_x.rows()});
         back.give(node, std::move(d_x));
       });
 }
@@ -147,7 +147,7 @@ namespace {
 Value contiguous(const Tape& on, const Value& x) {
   if (x.is_dense()) return x;
   Value copy = new_like(on.device(), x);
-  on.device().run(CopyRows{x.matrix, copy.matrix});
+  on.run(CopyRows{x.matrix, copy.matrix});
   return copy;
 }
 
@@ -156,20 +156,20 @@ Value drop(Tape& on, const Value& x, double probability, std::uint64_t seed) {
       value_of(Buffer(on.device(), MemoryCategory::activations, static_cast<Bytes>(x.numel())),
                DType::int8, x.count * x.matrix.rows, x.matrix.cols);
   Value out = new_like(on.device(), x);
-  on.device().run(dstune::Dropout{.in = contiguous(on, x).tensor(),
-                                  .probability = probability,
-                                  .seed = seed,
-                                  .mask = mask.tensor(),
-                                  .out = out.tensor()});
+  on.run(dstune::Dropout{.in = contiguous(on, x).tensor(),
+                         .probability = probability,
+                         .seed = seed,
+                         .mask = mask.tensor(),
+                         .out = out.tensor()});
   if (!on.records(x.needs_gradient())) return out;
   return on.record(std::move(out), [probability, node = x.node, saved = on.save(mask)](
                                        Tape& back, const Value& d) mutable {
     const Value kept = saved.take(back);
     Value d_x = new_like(back.device(), d);
-    back.device().run(DropoutBackward{.d_out = d.tensor(),
-                                      .probability = probability,
-                                      .mask = kept.tensor(),
-                                      .d_in = d_x.tensor()});
+    back.run(DropoutBackward{.d_out = d.tensor(),
+                             .probability = probability,
+                             .mask = kept.tensor(),
+                             .d_in = d_x.tensor()});
     back.give(node, std::move(d_x));
   });
 }
@@ -183,7 +183,7 @@ Value gelu_new(Tape& on, const Value& x) {
   Value half_x = new_like(on.device(), x);
   Value one_plus_tanh = new_like(on.device(), x);
   Value out = new_like(on.device(), x);
-  on.device().run(GeluNew{
+  on.run(GeluNew{
       .x = x.tensor(), .saved = saved_of(tanh, half_x, one_plus_tanh), .out = out.tensor()});
   if (!on.records(x.needs_gradient())) return out;
   return on.record(std::move(out), [saved_of, node = x.node,
@@ -193,10 +193,10 @@ Value gelu_new(Tape& on, const Value& x) {
     const Value kept[] = {saved[0].take(back), saved[1].take(back), saved[2].take(back),
                           saved[3].take(back)};
     Value d_x = new_like(back.device(), d);
-    back.device().run(GeluNewBackward{.d_out = d.tensor(),
-                                      .x = kept[0].tensor(),
-                                      .saved = saved_of(kept[1], kept[2], kept[3]),
-                                      .d_x = d_x.tensor()});
+    back.run(GeluNewBackward{.d_out = d.tensor(),
+                             .x = kept[0].tensor(),
+                             .saved = saved_of(kept[1], kept[2], kept[3]),
+                             .d_x = d_x.tensor()});
     back.give(node, std::move(d_x));
   });
 }

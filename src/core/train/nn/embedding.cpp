@@ -34,9 +34,9 @@ Value Embedding::of_tokens(Tape& on, const Value& tokens, double factor) const {
 
 Value Embedding::look_up(Tape& on, const Value& numbers) const {
   Value out = new_value(on.device(), on.context().dtype, numbers.numel(), size_);
-  on.device().run(dstune::Embedding{.tokens = numbers.tensor(),
-                                    .table = as_matrix(on.hooks().parameter(weight_), rows_, size_),
-                                    .out = out.rows()});
+  on.run(dstune::Embedding{.tokens = numbers.tensor(),
+                           .table = as_matrix(on.hooks().parameter(weight_), rows_, size_),
+                           .out = out.rows()});
   if (!on.records(on.hooks().is_trainable(weight_))) return out;
   return on.record(
       std::move(out), {weight_},
@@ -44,8 +44,8 @@ Value Embedding::look_up(Tape& on, const Value& numbers) const {
         const Value kept = saved.take(back);
         Buffer whole = back.context().gradient(rows_ * size_);
         const Tensor table = whole.tensor(back.context().dtype);
-        back.device().run(FillZero{table});
-        back.device().run(EmbeddingBackward{
+        back.run(FillZero{table});
+        back.run(EmbeddingBackward{
             .d_out = d.rows(), .tokens = kept.tensor(), .d_table = as_matrix(table, rows_, size_)});
         back.give(weight_, std::move(whole), Memory::own);
       });
@@ -60,13 +60,13 @@ Value positions(Tape& on, std::int64_t count, std::int64_t first) {
   const BatchContext& context = on.context();
   Value numbers = new_value(on.device(), DType::int64, 1, count);
   if (!context.is_packed) {
-    on.device().run(
+    on.run(
         FillPositions{.out = numbers.tensor(), .first = first, .period = context.sequence_length});
     return numbers;
   }
   for (const TokenSpan& sequence : context.sequences) {
-    on.device().run(FillPositions{.out = numbers.tensor().slice(sequence.begin, sequence.length),
-                                  .first = first});
+    on.run(FillPositions{.out = numbers.tensor().slice(sequence.begin, sequence.length),
+                         .first = first});
   }
   return numbers;
 }

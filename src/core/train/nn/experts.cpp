@@ -18,14 +18,14 @@ namespace {
 /// x[places]
 Value take_rows(Tape& on, const Value& x, const Value& places) {
   Value out = new_value(on.device(), x.matrix.dtype, places.numel(), x.matrix.cols);
-  on.device().run(Embedding{places.tensor(), x.matrix, out.matrix});
+  on.run(Embedding{places.tensor(), x.matrix, out.matrix});
   if (!on.records(x.needs_gradient())) return out;
   return on.record(std::move(out), [node = x.node, rows = x.matrix.rows, saved = on.save(places)](
                                        Tape& back, const Value& d) mutable {
     const Value kept = saved.take(back);
     Value d_x = new_value(back.device(), d.matrix.dtype, rows, d.matrix.cols);
-    back.device().run(FillZero{d_x.tensor()});
-    back.device().run(EmbeddingBackward{d.matrix, kept.tensor(), d_x.matrix});
+    back.run(FillZero{d_x.tensor()});
+    back.run(EmbeddingBackward{d.matrix, kept.tensor(), d_x.matrix});
     back.give(node, std::move(d_x));
   });
 }
@@ -33,11 +33,11 @@ Value take_rows(Tape& on, const Value& x, const Value& places) {
 /// Sums of k rows each: what the k experts of one row of x gave.
 Value sum_groups(Tape& on, const Value& x, std::int64_t k) {
   Value out = new_value(on.device(), x.matrix.dtype, x.matrix.rows / k, x.matrix.cols);
-  on.device().run(SumGroups{x.matrix, out.matrix});
+  on.run(SumGroups{x.matrix, out.matrix});
   if (!on.records(x.needs_gradient())) return out;
   return on.record(std::move(out), [node = x.node, k](Tape& back, const Value& d) {
     Value d_x = new_value(back.device(), d.matrix.dtype, d.matrix.rows * k, d.matrix.cols);
-    back.device().run(RepeatRows{d.matrix, d_x.matrix});
+    back.run(RepeatRows{d.matrix, d_x.matrix});
     back.give(node, std::move(d_x));
   });
 }
@@ -57,11 +57,11 @@ Value grouped_product(Tape& on, const Value& x, std::size_t weight, const Value&
   Saved saved_x = records && trains ? on.save(x) : Saved();
   Saved saved_ends = records ? on.save(ends) : Saved();
   Value y = new_value(on.device(), x.matrix.dtype, x.matrix.rows, out);
-  on.device().run(GroupedGemm{.transpose_b = Transpose::yes,
-                              .groups = groups(ends),
-                              .a = x.matrix,
-                              .b = matrix(on.hooks().parameter(weight)),
-                              .c = y.matrix});
+  on.run(GroupedGemm{.transpose_b = Transpose::yes,
+                     .groups = groups(ends),
+                     .a = x.matrix,
+                     .b = matrix(on.hooks().parameter(weight)),
+                     .c = y.matrix});
   if (!records) return y;
   NodeParameters trained;
   if (trains) trained.add(weight);
@@ -74,17 +74,17 @@ Value grouped_product(Tape& on, const Value& x, std::size_t weight, const Value&
         const Value kept_x = saved_x.take(back);
         const Value kept_ends = saved_ends.take(back);
         Value d_x = new_value(back.device(), d.matrix.dtype, d.matrix.rows, in);
-        back.device().run(GroupedGemm{.groups = groups(kept_ends),
-                                      .a = d.matrix,
-                                      .b = matrix(back.hooks().parameter(weight)),
-                                      .c = d_x.matrix});
+        back.run(GroupedGemm{.groups = groups(kept_ends),
+                             .a = d.matrix,
+                             .b = matrix(back.hooks().parameter(weight)),
+                             .c = d_x.matrix});
         back.give(node, std::move(d_x));
         if (!trains) return;
         Buffer d_weight = back.context().gradient(numel);
-        back.device().run(GroupedGemmByRows{.groups = groups(kept_ends),
-                                            .a = d.matrix,
-                                            .b = kept_x.matrix,
-                                            .c = matrix(d_weight.tensor(back.context().dtype))});
+        back.run(GroupedGemmByRows{.groups = groups(kept_ends),
+                                   .a = d.matrix,
+                                   .b = kept_x.matrix,
+                                   .c = matrix(d_weight.tensor(back.context().dtype))});
         back.give(weight, std::move(d_weight), Memory::own);
       });
 }
@@ -95,10 +95,10 @@ Value gated(Tape& on, const Value& x, Activation kind) {
   const std::int64_t half = x.matrix.cols / 2;
   const Value activated = new_value(on.device(), x.matrix.dtype, x.matrix.rows, half);
   Value product = new_like(on.device(), activated);
-  on.device().run(Glu{.kind = kind,
-                      .gate_up = x.matrix,
-                      .activated = activated.tensor(),
-                      .product = product.tensor()});
+  on.run(Glu{.kind = kind,
+             .gate_up = x.matrix,
+             .activated = activated.tensor(),
+             .product = product.tensor()});
   if (!on.records(x.needs_gradient())) return product;
   return on.record(std::move(product),
                    [kind, half, node = x.node, saved_x = on.save(x),
@@ -108,19 +108,19 @@ Value gated(Tape& on, const Value& x, Activation kind) {
                      {
                        const Value kept_x = saved_x.take(back);
                        const Value kept = saved_activated.take(back);
-                       back.device().run(GluBackward{.kind = kind,
-                                                     .d_product = d.tensor(),
-                                                     .gate_up = kept_x.matrix,
-                                                     .activated = kept.tensor(),
-                                                     .d_up = d_up.tensor(),
-                                                     .d_gate = d_gate.tensor()});
+                       back.run(GluBackward{.kind = kind,
+                                            .d_product = d.tensor(),
+                                            .gate_up = kept_x.matrix,
+                                            .activated = kept.tensor(),
+                                            .d_up = d_up.tensor(),
+                                            .d_gate = d_gate.tensor()});
                      }
                      Value both = new_value(back.device(), d.matrix.dtype, d.matrix.rows, 2 * half);
                      Matrix part = both.matrix;
                      part.cols = half;
-                     back.device().run(CopyRows{d_gate.matrix, part});
+                     back.run(CopyRows{d_gate.matrix, part});
                      part.data = both.tensor().slice(half, 0).data;
-                     back.device().run(CopyRows{d_up.matrix, part});
+                     back.run(CopyRows{d_up.matrix, part});
                      back.give(node, std::move(both));
                    });
 }
@@ -136,13 +136,13 @@ Order sorted(const Tape& on, const Value& experts, std::int64_t count) {
   Order order{indices(), indices(), indices(), {}};
   constexpr std::int64_t kEnd = sizeof(std::int32_t);
   order.ends = new_value(on.device(), DType::int8, 1, count * kEnd);
-  on.device().run(SortByExpert{.experts = experts.tensor(),
-                               .chosen = experts.matrix.cols,
-                               .groups = count,
-                               .order = order.order.tensor(),
-                               .tokens = order.tokens.tensor(),
-                               .places = order.places.tensor(),
-                               .ends = order.ends.tensor()});
+  on.run(SortByExpert{.experts = experts.tensor(),
+                      .chosen = experts.matrix.cols,
+                      .groups = count,
+                      .order = order.order.tensor(),
+                      .tokens = order.tokens.tensor(),
+                      .places = order.places.tensor(),
+                      .ends = order.ends.tensor()});
   return order;
 }
 
@@ -180,7 +180,7 @@ Value scale_rows(Tape& on, const Value& x, const Value& factors) {
   Saved saved_x = records && factors.needs_gradient() ? on.save(x) : Saved();
   Saved saved_factors = records && x.needs_gradient() ? on.save(factors) : Saved();
   Value out = new_value(on.device(), dtype, x.matrix.rows, x.matrix.cols);
-  on.device().run(ScaleRows{.in = x.matrix, .factors = factors.tensor(), .out = out.matrix});
+  on.run(ScaleRows{.in = x.matrix, .factors = factors.tensor(), .out = out.matrix});
   if (!records) return out;
   return on.record(
       std::move(out), [dtype, of_x = x.matrix.dtype, first = x.node, second = factors.node,
@@ -194,19 +194,18 @@ Value scale_rows(Tape& on, const Value& x, const Value& factors) {
         if (kept_x) {
           d_factors = new_value(back.device(), dtype, d.matrix.rows, 1);
           const Value products = new_like(back.device(), d);
-          back.device().run(RowDots{.a = d.matrix,
-                                    .b = kept_x.matrix,
-                                    .products = products.tensor(),
-                                    .out = d_factors.tensor()});
+          back.run(RowDots{.a = d.matrix,
+                           .b = kept_x.matrix,
+                           .products = products.tensor(),
+                           .out = d_factors.tensor()});
         }
         Value d_x;
         if (kept_factors) {
           d_x = new_like(back.device(), d);
-          back.device().run(
-              ScaleRows{.in = d.matrix, .factors = kept_factors.tensor(), .out = d_x.matrix});
+          back.run(ScaleRows{.in = d.matrix, .factors = kept_factors.tensor(), .out = d_x.matrix});
           if (of_x != dtype) {
             Value rounded = new_value(back.device(), of_x, d.matrix.rows, d.matrix.cols);
-            back.device().run(Cast{d_x.tensor(), rounded.tensor()});
+            back.run(Cast{d_x.tensor(), rounded.tensor()});
             d_x = std::move(rounded);
           }
         }

@@ -38,25 +38,32 @@ Value kept_weight(const Tape& on, const Product& layer) {
 
 Buffer bias_gradient(const Tape& on, const Product& layer, const Value& d_y) {
   Buffer d_bias = on.context().gradient(layer.out);
-  on.device().run(BiasGradient{d_y.rows(), d_bias.tensor(on.context().dtype)});
+  on.run(BiasGradient{d_y.rows(), d_bias.tensor(on.context().dtype)});
   return d_bias;
+}
+
+int calls_of(const Product& layer) {
+  if (layer.takes_matrix) return kMatrixCalls;
+  return layer.is_conv1d ? kConv1dCalls : kOperatorCalls<Gemm>;
 }
 
 Value input_gradient(const Tape& on, const Product& layer, const Value& d_y) {
   Value d_x = new_value(on.device(), on.context().dtype, d_y.matrix.rows, layer.in);
-  on.device().run(Gemm{.transpose_b = layer.is_conv1d ? Transpose::yes : Transpose::no,
-                       .a = d_y.rows(),
-                       .b = weight_matrix(layer, on.hooks().parameter(layer.weight)),
-                       .c = d_x.rows()});
+  on.run(Gemm{.transpose_b = layer.is_conv1d ? Transpose::yes : Transpose::no,
+              .a = d_y.rows(),
+              .b = weight_matrix(layer, on.hooks().parameter(layer.weight)),
+              .c = d_x.rows()},
+         layer.takes_matrix ? kMatrixCalls : kOperatorCalls<Gemm>);
   return d_x;
 }
 
 Buffer weight_gradient(const Tape& on, const Product& layer, const Value& d_y, const Value& x) {
   Buffer d_weight = on.context().gradient(layer.in * layer.out);
-  on.device().run(Gemm{.transpose_a = Transpose::yes,
-                       .a = layer.is_conv1d ? x.matrix : d_y.rows(),
-                       .b = layer.is_conv1d ? d_y.rows() : x.matrix,
-                       .c = weight_matrix(layer, d_weight.tensor(on.context().dtype))});
+  on.run(Gemm{.transpose_a = Transpose::yes,
+              .a = layer.is_conv1d ? x.matrix : d_y.rows(),
+              .b = layer.is_conv1d ? d_y.rows() : x.matrix,
+              .c = weight_matrix(layer, d_weight.tensor(on.context().dtype))},
+         layer.is_conv1d ? kConv1dWeightGradientCalls : kWeightGradientCalls);
   return d_weight;
 }
 
@@ -97,8 +104,8 @@ Value Product::multiply(Tape& on, const Value& x) const {
   const bool adds_apart = own_function && !takes_matrix;
   const bool on_the_way = bias && may_add_on_the_way_out(product) && !adds_apart;
   if (on_the_way) product.bias = hooks.parameter(*bias);
-  on.device().run(product);
-  if (bias && !on_the_way) on.device().run(AddBias{product.c, hooks.parameter(*bias)});
+  on.run(product, calls_of(*this));
+  if (bias && !on_the_way) on.run(AddBias{product.c, hooks.parameter(*bias)});
   if (own_function) save();
   if (!records) return y;
 

@@ -12,7 +12,7 @@ namespace {
 Buffer constant(const Tape& on, std::int64_t size, double value) {
   const DType dtype = on.context().dtype;
   Buffer row = make_buffer(on.device(), MemoryCategory::temporaries, size, dtype);
-  on.device().run(FillConstant{row.tensor(dtype), value});
+  on.run(FillConstant{row.tensor(dtype), value});
   return row;
 }
 
@@ -20,14 +20,14 @@ Buffer constant(const Tape& on, std::int64_t size, double value) {
 Value or_zeros(Value kept, const Tape& on, std::int64_t rows, std::int64_t columns) {
   if (kept) return kept;
   kept = new_value(on.device(), DType::fp32, rows, columns);
-  on.device().run(FillZero{kept.tensor()});
+  on.run(FillZero{kept.tensor()});
   return kept;
 }
 
 // weight + offset, saved by their product; the operation adds the offset itself.
 Value shifted_weight(const Tape& on, std::size_t weight, std::int64_t size) {
   Value shifted = new_value(on.device(), DType::fp32, 1, size);
-  on.device().run(Cast{on.hooks().parameter(weight), shifted.tensor()});
+  on.run(Cast{on.hooks().parameter(weight), shifted.tensor()});
   return shifted;
 }
 
@@ -62,13 +62,12 @@ Value LayerNorm::normalise(Tape& on, const Value& x) const {
   const Buffer zero = bias_ ? Buffer() : constant(on, size, 0);
   Value y = new_like(on.device(), x);
   const Value stats = new_value(on.device(), DType::fp32, x.matrix.rows, 2);
-  on.device().run(
-      dstune::LayerNorm{.x = x.rows(),
-                        .gamma = weight_ ? on.hooks().parameter(*weight_) : one.tensor(dtype),
-                        .beta = bias_ ? on.hooks().parameter(*bias_) : zero.tensor(dtype),
-                        .epsilon = epsilon_,
-                        .saved = moments(stats),
-                        .out = y.rows()});
+  on.run(dstune::LayerNorm{.x = x.rows(),
+                           .gamma = weight_ ? on.hooks().parameter(*weight_) : one.tensor(dtype),
+                           .beta = bias_ ? on.hooks().parameter(*bias_) : zero.tensor(dtype),
+                           .epsilon = epsilon_,
+                           .saved = moments(stats),
+                           .out = y.rows()});
   if (!on.records(x.needs_gradient() || trains_weight || trains_bias)) return y;
   NodeParameters trained;
   if (trains_weight) trained.add(*weight_);
@@ -83,7 +82,7 @@ Value LayerNorm::normalise(Tape& on, const Value& x) const {
         Value d_x = new_like(back.device(), d);
         Buffer d_gamma = back.context().gradient(size);
         Buffer d_beta = back.context().gradient(size);
-        back.device().run(LayerNormBackward{
+        back.run(LayerNormBackward{
             .d_out = d.rows(),
             .x = kept_x.rows(),
             .gamma = weight_ ? back.hooks().parameter(*weight_) : ones.tensor(dtype),
@@ -110,6 +109,14 @@ Value RmsNorm::operator()(Tape& on, Value x) const {
   return run_module(on, module_, std::move(x), [&](const Value& in) { return normalise(on, in); });
 }
 
+namespace {
+
+int rms_norm_calls(const Tape& on, int in_fp32) {
+  return in_fp32 + (on.context().dtype == DType::fp32 ? 0 : kRmsNormCasts);
+}
+
+}  // namespace
+
 Value RmsNorm::normalise(Tape& on, const Value& x) const {
   const DType dtype = on.context().dtype;
   const DType inner = offset_ == 0 ? dtype : DType::fp32;
@@ -126,13 +133,14 @@ Value RmsNorm::normalise(Tape& on, const Value& x) const {
   const Buffer scratch = make_buffer(on.device(), MemoryCategory::temporaries,
                                      rms_norm_scratch(dtype, x.numel()), DType::fp32);
   Value y = new_like(on.device(), x);
-  on.device().run(dstune::RmsNorm{.x = rows(x),
-                                  .weight = on.hooks().parameter(weight_),
-                                  .epsilon = epsilon_,
-                                  .offset = offset_,
-                                  .saved = {rows(copy), rrms.tensor(), rows(normalised)},
-                                  .scratch = scratch.tensor(DType::fp32),
-                                  .out = rows(y)});
+  on.run(dstune::RmsNorm{.x = rows(x),
+                         .weight = on.hooks().parameter(weight_),
+                         .epsilon = epsilon_,
+                         .offset = offset_,
+                         .saved = {rows(copy), rrms.tensor(), rows(normalised)},
+                         .scratch = scratch.tensor(DType::fp32),
+                         .out = rows(y)},
+         rms_norm_calls(on, kOperatorCalls<dstune::RmsNorm>));
   const bool goes_on = x.needs_gradient();
   if (!on.records(goes_on || trains)) return y;
   NodeParameters trained;
@@ -156,14 +164,15 @@ Value RmsNorm::normalise(Tape& on, const Value& x) const {
         Buffer d_weight = trains ? back.context().gradient(size_) : Buffer();
         // PyTorch's chain of kernels holds as much memory in backward in any case.
         if (!trains) kept_normalised = new_value(back.device(), inner, vectors, size_);
-        back.device().run(
+        back.run(
             RmsNormBackward{.d_out = rows(d),
                             .weight = back.hooks().parameter(weight_),
                             .offset = offset_,
                             .saved = {rows(kept_copy), kept_rrms.tensor(), rows(kept_normalised)},
                             .scratch = room.tensor(DType::fp32),
                             .d_x = rows(d_x),
-                            .d_weight = trains ? d_weight.tensor(dtype) : Tensor{}});
+                            .d_weight = trains ? d_weight.tensor(dtype) : Tensor{}},
+            rms_norm_calls(back, kOperatorCalls<RmsNormBackward>));
         d = {};
         back.give(node, std::move(d_x));
         if (trains) back.give(weight_, std::move(d_weight), Memory::own);

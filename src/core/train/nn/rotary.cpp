@@ -71,30 +71,30 @@ Matrix Rotary::half_of(const BatchContext& context, const Buffer& table,
           2 * half_};
 }
 
-Value Rotary::turn(const BatchContext& context, const Value& x, std::int64_t heads,
-                   bool inverse) const {
+Value Rotary::turn(const Tape& on, const Value& x, std::int64_t heads, bool inverse) const {
+  const BatchContext& context = on.context();
   const Heads in = heads_of(x, heads);
   const std::int64_t size = x.step == 0 ? in.stride : x.matrix.cols;
   Value out = new_value(*context.device, context.dtype, x.matrix.rows, heads * size);
   const Buffer scratch = make_buffer(*context.device, MemoryCategory::temporaries,
                                      rotate_scratch(out.numel()), context.dtype);
-  context.device->run(Rotate{.in = in.matrix,
-                             .heads = heads,
-                             .head_size = size,
-                             .in_stride = in.stride,
-                             .cos = half_of(context, cos_, packed_cos_),
-                             .sin = half_of(context, sin_, packed_sin_),
-                             .inverse = inverse,
-                             .scratch = scratch.tensor(context.dtype),
-                             .out = out.matrix});
+  on.run(Rotate{.in = in.matrix,
+                .heads = heads,
+                .head_size = size,
+                .in_stride = in.stride,
+                .cos = half_of(context, cos_, packed_cos_),
+                .sin = half_of(context, sin_, packed_sin_),
+                .inverse = inverse,
+                .scratch = scratch.tensor(context.dtype),
+                .out = out.matrix});
   return out;
 }
 
 Value Rotary::operator()(Tape& on, const Value& x, std::int64_t heads) const {
-  Value out = turn(on.context(), x, heads, false);
+  Value out = turn(on, x, heads, false);
   if (!on.records(x.needs_gradient())) return out;
   return on.record(std::move(out), [this, heads, node = x.node](Tape& back, const Value& d) {
-    back.give(node, turn(back.context(), d, heads, true));
+    back.give(node, turn(back, d, heads, true));
   });
 }
 

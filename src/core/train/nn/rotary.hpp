@@ -27,7 +27,7 @@ class Rotary {
   Value operator()(Tape& on, const Value& x, std::int64_t heads) const;
 
  private:
-  Value turn(const BatchContext& context, const Value& x, std::int64_t heads, bool inverse) const;
+  Value turn(const Tape& on, const Value& x, std::int64_t heads, bool inverse) const;
   Matrix half_of(const BatchContext& context, const Buffer& table, const Buffer& packed) const;
   Buffer pack(const BatchContext& context, const Buffer& table) const;
 

@@ -21,7 +21,7 @@ Chosen top_k(Tape& on, const Value& scores, std::int64_t k, std::optional<Expert
   const std::int64_t rows = scores.matrix.rows;
   Value values = new_value(on.device(), DType::fp32, rows, k);
   const Value columns = new_value(on.device(), DType::int64, rows, k);
-  on.device().run(TopK{
+  on.run(TopK{
       .scores = scores.matrix, .values = values.matrix, .columns = columns.tensor(), .draw = draw});
   if (!on.records(scores.needs_gradient())) return {std::move(values), columns};
   return {
@@ -30,7 +30,7 @@ Chosen top_k(Tape& on, const Value& scores, std::int64_t k, std::optional<Expert
                     Tape& back, const Value& d) mutable {
                   const Value kept = saved.take(back);
                   Value d_scores = new_value(back.device(), DType::fp32, rows, experts);
-                  back.device().run(TopKBackward{
+                  back.run(TopKBackward{
                       .d_values = d.matrix, .columns = kept.tensor(), .d_scores = d_scores.matrix});
                   back.give(node, std::move(d_scores));
                 }),
@@ -41,7 +41,7 @@ Chosen top_k(Tape& on, const Value& scores, std::int64_t k, std::optional<Expert
 Value divide_by_sum(Tape& on, const Value& x) {
   const Value sums = new_value(on.device(), DType::fp32, x.matrix.rows, 1);
   Value out = new_like(on.device(), x);
-  on.device().run(DivideBySum{.in = x.matrix, .sums = sums.tensor(), .out = out.matrix});
+  on.run(DivideBySum{.in = x.matrix, .sums = sums.tensor(), .out = out.matrix});
   if (!on.records(x.needs_gradient())) return out;
   return on.record(std::move(out), [node = x.node, saved_x = on.save(x),
                                     saved_sums = on.save(sums)](Tape& back,
@@ -49,7 +49,7 @@ Value divide_by_sum(Tape& on, const Value& x) {
     const Value kept_x = saved_x.take(back);
     const Value kept_sums = saved_sums.take(back);
     Value d_x = new_like(back.device(), d);
-    back.device().run(DivideBySumBackward{
+    back.run(DivideBySumBackward{
         .d_out = d.matrix, .in = kept_x.matrix, .sums = kept_sums.tensor(), .d_in = d_x.matrix});
     back.give(node, std::move(d_x));
   });
@@ -57,7 +57,7 @@ Value divide_by_sum(Tape& on, const Value& x) {
 
 Value zeros(const Tape& on, std::int64_t count) {
   Value out = new_value(on.device(), DType::fp32, 1, count);
-  on.device().run(FillZero{out.tensor()});
+  on.run(FillZero{out.tensor()});
   return out;
 }
 
@@ -90,20 +90,20 @@ Value balance_loss(Tape& on, const std::vector<Routes>& routes, double weight, T
   std::vector<std::size_t> nodes;
   for (const Routes& own : routes) {
     const Value probs = new_like(on.device(), own.logits);
-    on.device().run(Softmax{own.logits.matrix, probs.matrix});
-    on.device().run(AddRouting{.probs = probs.matrix,
-                               .experts = own.experts.tensor(),
-                               .counts = counts.tensor(),
-                               .sums = sums.tensor()});
+    on.run(Softmax{own.logits.matrix, probs.matrix});
+    on.run(AddRouting{.probs = probs.matrix,
+                      .experts = own.experts.tensor(),
+                      .counts = counts.tensor(),
+                      .sums = sums.tensor()});
     saved.push_back(on.save(probs));
     nodes.push_back(own.logits.node);
     needs_gradient = needs_gradient || own.logits.needs_gradient();
   }
-  on.device().run(BalanceLoss{.counts = counts.tensor(),
-                              .sums = sums.tensor(),
-                              .rows = rows,
-                              .factor = weight,
-                              .loss = loss});
+  on.run(BalanceLoss{.counts = counts.tensor(),
+                     .sums = sums.tensor(),
+                     .rows = rows,
+                     .factor = weight,
+                     .loss = loss});
   if (!on.records(needs_gradient)) return {};
   return on.record({}, [nodes, rows, weight, &factor, saved = std::move(saved),
                         saved_counts = on.save(counts)](Tape& back, const Value&) mutable {
@@ -112,11 +112,11 @@ Value balance_loss(Tape& on, const std::vector<Routes>& routes, double weight, T
       const Value probs = saved[layer].take(back);
       if (nodes[layer] == Value::kNoNode) continue;
       Value d_logits = new_like(back.device(), probs);
-      back.device().run(BalanceLossBackward{.counts = kept_counts.tensor(),
-                                            .rows = rows,
-                                            .factor = factor * weight,
-                                            .d_probs = d_logits.matrix});
-      back.device().run(SoftmaxBackward{
+      back.run(BalanceLossBackward{.counts = kept_counts.tensor(),
+                                   .rows = rows,
+                                   .factor = factor * weight,
+                                   .d_probs = d_logits.matrix});
+      back.run(SoftmaxBackward{
           .d_probs = d_logits.matrix, .probs = probs.matrix, .d_scores = d_logits.matrix});
       back.give(nodes[layer], std::move(d_logits));
     }

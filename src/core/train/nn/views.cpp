@@ -30,7 +30,7 @@ Matrix by_heads(const Matrix& all, std::int64_t heads) {
 
 Value dense(const Tape& on, const Value& view) {
   Value out = new_value(on.device(), view.matrix.dtype, view.matrix.rows, view.matrix.cols);
-  on.device().run(CopyRows{view.matrix, out.matrix});
+  on.run(CopyRows{view.matrix, out.matrix});
   out.node = view.node;
   return out;
 }
@@ -52,6 +52,7 @@ std::vector<Value> split(Tape& on, const Value& x, std::int64_t heads, std::int6
                          Parts parts) {
   const boost::intrusive_ptr<SplitGradients> gradients(new SplitGradients);
   gradients->parts.resize(static_cast<std::size_t>(count));
+  on.count_operators(1);
   Value base = x;
   if (on.records(x.needs_gradient())) {
     base =
@@ -61,7 +62,7 @@ std::vector<Value> split(Tape& on, const Value& x, std::int64_t heads, std::int6
           std::int64_t first = 0;
           for (const Value& d : gradients->parts) {
             const Matrix in = by_heads(d.matrix, heads);
-            back.device().run(CopyRows{in, columns(all, first, in.cols)});
+            back.run(CopyRows{in, columns(all, first, in.cols)});
             first += in.cols;
           }
           gradients->parts.clear();
@@ -94,14 +95,15 @@ std::vector<Value> split_heads(Tape& on, const Value& x, std::int64_t heads, std
 }
 
 Value slice(Tape& on, const Value& x, std::int64_t first, std::int64_t count) {
+  on.count_operators(1);
   Value view = x;
   view.matrix = columns(x.matrix, first, count);
   if (!on.records(x.needs_gradient())) return view;
   return on.record(std::move(view), [first, count, width = x.matrix.cols, node = x.node](
                                         Tape& back, const Value& d) {
     Value whole = new_value(back.device(), d.matrix.dtype, d.matrix.rows, width);
-    back.device().run(FillZero{whole.tensor()});
-    back.device().run(CopyRows{d.matrix, columns(whole.matrix, first, count)});
+    back.run(FillZero{whole.tensor()});
+    back.run(CopyRows{d.matrix, columns(whole.matrix, first, count)});
     back.give(node, std::move(whole));
   });
 }
@@ -118,7 +120,7 @@ Value reshape(Tape& on, const Value& x, std::int64_t rows, std::int64_t cols) {
 
 Value copy(Tape& on, const Value& x) {
   Value out = new_like(on.device(), x);
-  on.device().run(Copy{x.tensor(), out.tensor()});
+  on.run(Copy{x.tensor(), out.tensor()});
   if (!on.records(x.needs_gradient())) return out;
   return on.record(std::move(out),
                    [node = x.node](Tape& back, Value d) { back.give(node, std::move(d)); });
@@ -135,7 +137,7 @@ Value hold(Tape& on, const Value& x, const Value& other) {
 Value cast(Tape& on, const Value& x, DType to) {
   const auto as = [](const Tape& in, const Value& from, DType dtype) {
     Value out = new_stack(in.device(), dtype, from.count, from.matrix.rows, from.matrix.cols);
-    in.device().run(Cast{from.tensor(), out.tensor()});
+    in.run(Cast{from.tensor(), out.tensor()});
     return out;
   };
   if (x.matrix.dtype == to) return x;

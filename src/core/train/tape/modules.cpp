@@ -156,7 +156,7 @@ bool is_checkpoint(const Tape& on, std::size_t place) {
 
 // DeepSpeed's hook behind a module's backward runs when all that came by place has its gradient.
 Values run_layer(Tape& on, std::size_t module, std::size_t place, Values in, const Layer& body) {
-  on.hooks().fetch(module);
+  on.call_module(module);
   const Values given = in;
   in[0] = after_backward(on, module, in[0]);
   for (std::size_t i = 1; i < in.size(); ++i) in[i] = pass(on, in[i], [](Tape&) {});

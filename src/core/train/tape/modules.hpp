@@ -27,7 +27,7 @@ Value after_backward(Tape& on, std::size_t module, const Value& input);
 template <class Body>
 Value run_module(Tape& on, std::size_t module, Value x, const Body& body,
                  Passed passed = Passed::by_place) {
-  on.hooks().fetch(module);
+  on.call_module(module);
   if (passed == Passed::by_place) x = after_backward(on, module, x);
   const Value y = body(std::move(x));
   on.hooks().release(module);
@@ -37,7 +37,7 @@ Value run_module(Tape& on, std::size_t module, Value x, const Body& body,
 /// Value
 template <class Body>
 Value run_module(Tape& on, std::size_t module, const Body& body) {
-  on.hooks().fetch(module);
+  on.call_module(module);
   const Value y = body();
   on.hooks().release(module);
   return before_backward(on, module, y);
@@ -107,7 +107,7 @@ Values run_layer(Tape& on, std::size_t module, std::size_t place, Values in, con
 /// `body`: (Tape&, Value) -> Value
 template <class Body>
 Value run_layer(Tape& on, std::size_t module, std::size_t place, const Value& x, const Body& body) {
-  on.hooks().fetch(module);
+  on.call_module(module);
   const Value in = after_backward(on, module, x);
   const Value out = is_checkpoint(on, place) ? checkpoint(on, in, body) : body(on, in);
   on.hooks().release(module);

@@ -13,6 +13,7 @@ void Tape::clear() {
 
 Saved Tape::save(const Value& value) {
   if (mode_ == Mode::refills) {
+    count_operators(1);  // torch.utils.checkpoint's detach()
     frame_->refill(value.detached());
     return {};
   }
@@ -48,10 +49,10 @@ void Tape::give(std::size_t tensor, Buffer gradient, Memory memory) {
 
 void Tape::add_up(Value& sum, Value& gradient) {
   if (sum.storage->use_count() == 1 && sum.is_dense()) {
-    device().run(Add{sum.tensor(), gradient.tensor()});
+    run(Add{sum.tensor(), gradient.tensor()});
   } else {
     Value both = new_like(device(), sum);
-    device().run(AddBroadcast{.a = sum.rows(), .b = gradient.rows(), .out = both.rows()});
+    run(AddBroadcast{.a = sum.rows(), .b = gradient.rows(), .out = both.rows()});
     sum = std::move(both);
   }
   gradient = {};
@@ -63,7 +64,7 @@ void Tape::add_up(Leaf& sum, Buffer gradient) {
   const Tensor both = sum.sum.tensor(context_->dtype);
   Buffer third;
   if (sum.memory == Memory::view) third = context_->gradient(both.numel);
-  device().run(Add{both, gradient.tensor(context_->dtype)});
+  run(Add{both, gradient.tensor(context_->dtype)});
   sum.memory = Memory::own;
 }
 
@@ -81,6 +82,7 @@ void Tape::hand_out(const NodeParameters& parameters) {
 }
 
 void Tape::backward(std::size_t node, Value gradient) {
+  pass_ = Pass::backward;
   nodes_.at(node)->gradient = std::move(gradient);
   nodes_.at(node)->is_reached = true;
   while (!nodes_.empty()) {

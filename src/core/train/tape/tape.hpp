@@ -13,6 +13,7 @@
 
 #include "core/train/batch_context.hpp"
 #include "core/train/module_hooks.hpp"
+#include "core/train/tape/operator_calls.hpp"
 #include "core/train/tape/pooled.hpp"
 #include "core/train/tape/saved.hpp"
 #include "core/train/tape/value.hpp"
@@ -60,6 +61,30 @@ class Tape {
   const BatchContext& context() const { return *context_; }
   ModuleHooks& hooks() const { return *hooks_; }
   Device& device() const { return *context_->device; }
+
+  /// Runs an operation of the model on the device, whose host is then kept busy for as long as
+  /// PyTorch's is with the ATen operators in its place.
+  template <class Operation>
+  void run(const Operation& operation, int calls = kOperatorCalls<Operation>) const {
+    const bool overlaps = device().overlaps();
+    const Seconds begin = overlaps ? device().now() : 0;
+    device().run(operation);
+    count_operators(calls, overlaps ? device().now() - begin : 0);
+  }
+  /// Counts ATen operators beside those of run(), such as views.
+  /// @param already  what of their time has passed
+  void count_operators(int calls, Seconds already = 0) const {
+    if (calls == 0) return;
+    device().host_calls(
+        pass_ == Pass::forward ? HostEvent::operator_forward : HostEvent::operator_backward,
+        static_cast<std::uint64_t>(calls), already);
+  }
+
+  /// torch.nn.Module.__call__ and DeepSpeed's hook in front of a module's forward.
+  void call_module(std::size_t module) const {
+    device().host_calls(HostEvent::module_call, 1);
+    hooks_->fetch(module);
+  }
 
   /// Whether an operation makes a node, given whether some of its operands need a gradient. Only
   /// then it saves values.
@@ -185,6 +210,7 @@ class Tape {
   const BatchContext* context_;
   ModuleHooks* hooks_;
   Mode mode_ = Mode::records;
+  Pass pass_ = Pass::forward;
   CheckpointFrame* frame_ = nullptr;
   std::vector<std::unique_ptr<Node>> nodes_;
   std::vector<Leaf> leaves_;

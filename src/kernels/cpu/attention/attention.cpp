@@ -114,13 +114,49 @@ void check(const AttentionShape& shape, const Heads& q, const Heads& k, const Ma
   (void)shape, (void)q, (void)k, (void)out;
 }
 
+Seconds seconds_of(const AttentionTime& time, const AttentionShape& shape, double flops) {
+  return static_cast<double>(shape.rows() * shape.heads) * time.row + flops / time.flops_per_s;
+}
+
 }  // namespace
 
 std::int64_t CpuDevice::attention_workspace(const AttentionShape& shape) const {
   return 2 * std::min(shape.sequence, kQueryBlock) * shape.sequence;
 }
 
+std::optional<AttentionRate> CpuDevice::attention_rate(DType dtype) const {
+  for (const AttentionRate& rate : host_overhead().attention) {
+    if (rate.dtype == dtype && rate.threads == products_.threads()) return rate;
+  }
+  return std::nullopt;
+}
+
+// Where the training's library is slower, the step waits until its time has passed, as behind
+// products.
 void CpuDevice::compute(const Attention& op) {
+  const Seconds begin = now();
+  attend(op);
+  if (const auto rate = attention_rate(op.out.dtype)) {
+    wait_until(begin + seconds_of(rate->forward, op.shape, attention_flops(op.shape)));
+  }
+}
+
+void CpuDevice::compute(const AttentionBackward& op) {
+  const Seconds begin = now();
+  attend_back(op);
+  if (const auto rate = attention_rate(op.out.dtype)) {
+    wait_until(begin + seconds_of(rate->backward, op.shape, 2.5 * attention_flops(op.shape)));
+  }
+}
+
+void CpuDevice::wait_until(Seconds end) {
+  const Seconds rest = end - now();
+  if (rest <= 0) return;
+  spend_host_time(rest);
+  ledger().add_product_wait(rest);
+}
+
+void CpuDevice::attend(const Attention& op) {
   const AttentionShape& shape = op.shape;
   check(shape, op.q, op.k, op.out);
   assert(op.workspace.dtype == DType::fp32 && op.workspace.numel >= attention_workspace(shape));
@@ -140,7 +176,7 @@ void CpuDevice::compute(const Attention& op) {
   }
 }
 
-void CpuDevice::compute(const AttentionBackward& op) {
+void CpuDevice::attend_back(const AttentionBackward& op) {
   const AttentionShape& shape = op.shape;
   check(shape, op.q, op.k, op.out);
   assert(op.workspace.dtype == DType::fp32 && op.workspace.numel >= attention_workspace(shape));

@@ -150,21 +150,21 @@ void for_batch(Gemm op, F&& f) {
 
 }  // namespace
 
-double CpuDevice::product_slowness(DType dtype) {
+ProductPace CpuDevice::product_pace(DType dtype) {
   for (const ProductRate& rate : host_overhead().products) {
-    if (rate.dtype == dtype) return products_.slowness_of(rate);
+    if (rate.dtype == dtype) return products_.pace_of(rate);
   }
-  return 1;
+  return {};
 }
 
 // Where the training's library is slower, the step waits for as long as that would take: the order
 // of configurations is the training's.
 void CpuDevice::compute(const Gemm& op) {
-  const double slowness = product_slowness(op.a.dtype);
-  const Seconds begin = slowness > 1 ? now() : 0;
+  const ProductPace pace = product_pace(op.a.dtype);
+  if (pace.is_equal()) return multiply(op);
+  const Seconds begin = now();
   multiply(op);
-  if (slowness <= 1) return;
-  const Seconds rest = (slowness - 1) * (now() - begin);
+  const Seconds rest = (pace.slowness - 1) * (now() - begin) + pace.latency;
   spend_host_time(rest);
   ledger().add_product_wait(rest);
 }

@@ -24,18 +24,24 @@ void Products::use_onednn(OnednnTypes types, int threads) {
   threads_ = threads;
 }
 
-double Products::slowness_of(const ProductRate& rate) {
+ProductPace Products::pace_of(const ProductRate& rate) {
   constexpr int kTries = 40;  // a rate of a busy moment would make every wait too short
-  if (rate.threads != threads_) return 1;
-  const auto [own, is_new] = flops_per_s_.try_emplace({rate.dtype, types_, threads_});
+  if (rate.threads != threads_) return {};
+  const auto [place, is_new] = own_.try_emplace({rate.dtype, types_, threads_});
+  Own& own = place->second;
   if (is_new) {
     CpuDevice device(1);
     device.products().use_onednn(types_, threads_);
-    own->second = ProductTrial::kFlop / ProductTrial().time(device, rate.dtype, kTries);
-    log_debug(concat("matrix products of ", name_of(rate.dtype), ": ", fixed(own->second / 1e9, 1),
-                     " GFLOP/s here, ", fixed(rate.flops_per_s / 1e9, 1), " in the training"));
+    own.flops_per_s = ProductTrial::kFlop / ProductTrial().time(device, rate.dtype, kTries);
+    own.latency = ProductTrial(ProductTrial::kFewRows, ProductTrial::kSmallSize)
+                      .time(device, rate.dtype, kTries);
+    log_debug(concat("matrix products of ", name_of(rate.dtype), ": ",
+                     fixed(own.flops_per_s / 1e9, 1), " GFLOP/s and ", fixed(own.latency * 1e6, 1),
+                     " us here, ", fixed(rate.flops_per_s / 1e9, 1), " and ",
+                     fixed(rate.latency * 1e6, 1), " in the training"));
   }
-  return std::max(1.0, own->second / rate.flops_per_s);
+  return {std::max(1.0, own.flops_per_s / rate.flops_per_s),
+          std::max(0.0, rate.latency - own.latency)};
 }
 
 void Products::sgemm(const Product& product, Panel a, Panel b, Panel c) const {

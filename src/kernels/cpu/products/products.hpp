@@ -22,6 +22,14 @@ struct OnednnTypes {
       default;  // NOLINT(modernize-use-nullptr): a false alarm
 };
 
+/// What the training's library takes more than these products do.
+struct ProductPace {
+  double slowness = 1;  ///< so many times as long, at least 1
+  Seconds latency = 0;  ///< and so much for each product, at least 0
+
+  bool is_equal() const { return slowness <= 1 && latency <= 0; }
+};
+
 class Products {
  public:
   Products();
@@ -35,11 +43,12 @@ class Products {
   void use_onednn(OnednnTypes types, int threads);
   OnednnTypes onednn_types() const { return types_; }
 
-  /// How many times as long the training's library takes for a product of `dtype`, which has `rate`
-  /// there, as these do by a ProductTrial; at least 1, and 1 where its threads are others. The
-  /// first call for a type, and for who multiplies it, measures, which takes some tens of
-  /// milliseconds.
-  double slowness_of(const ProductRate& rate);
+  int threads() const { return threads_; }
+
+  /// How the training's library, which has `rate`, compares with these by ProductTrials; equal
+  /// where its threads are others. The first call for a type, and for who multiplies it, measures,
+  /// which takes some tens of milliseconds.
+  ProductPace pace_of(const ProductRate& rate);
 
   void sgemm(const Product& product, Panel a, Panel b, Panel c) const;
 
@@ -54,8 +63,12 @@ class Products {
   OnednnTypes types_;
   int threads_ = 0;
   std::unique_ptr<Onednn> onednn_;
+  struct Own {
+    double flops_per_s = 0;
+    Seconds latency = 0;
+  };
   /// What was measured: ranks that choose and vote go back and forth between the same types.
-  std::map<std::tuple<DType, OnednnTypes, int>, double> flops_per_s_;
+  std::map<std::tuple<DType, OnednnTypes, int>, Own> own_;
 };
 
 }  // namespace dstune::cpu

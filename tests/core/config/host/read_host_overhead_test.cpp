@@ -166,6 +166,62 @@ TEST_F(ReadHostOverhead, NamesEveryFaultOfLargeMessagesAndProducts) {
   EXPECT_THAT(faults(), testing::Contains(testing::HasSubstr("/large/above_bytes  is 0")));
 }
 
+std::string with(std::string_view more) {
+  std::string profile = kMeasured;
+  return profile.replace(profile.find("\"measured_on\""), 0, more);
+}
+
+TEST_F(ReadHostOverhead, ReadsWhatEagerPytorchTakesWhereItIsThere) {
+  write("without.json", kMeasured);
+  std::string own = with(R"("products": {"bf16": {"threads": 1, "gflop_per_s": 800,
+                                                  "latency_us": 32}},
+      "attention": {"fp32": null,
+                    "bf16": {"threads": 1, "forward": {"row_us": 0.1, "gflop_per_s": 260},
+                             "backward": {"row_us": 2.7, "gflop_per_s": 900}}},
+      "operator_forward_us": 2.25, "operator_backward_us": 4, "module_call_us": 24, )");
+  own.replace(own.find("\"gradient_hook_us\": 4.4"), 0,
+              R"("operator_forward_us": 0.5, "operator_backward_us": 1, "module_call_us": 2, )");
+  write("own.json", own.c_str());
+
+  const auto without = read("without.json").value();
+  EXPECT_EQ(without.at(HostEvent::module_call), 0);
+  EXPECT_TRUE(without.attention.empty());
+  const auto overhead = read("own.json");
+  EXPECT_EQ(faults(), Faults{});
+  ASSERT_TRUE(overhead);
+  EXPECT_DOUBLE_EQ(overhead->at(HostEvent::operator_forward), 2.25e-6);
+  EXPECT_DOUBLE_EQ(overhead->at(HostEvent::operator_backward), 4e-6);
+  EXPECT_DOUBLE_EQ(overhead->at(HostEvent::module_call), 24e-6);
+  EXPECT_DOUBLE_EQ(overhead->uncertainty_of(HostEvent::module_call), 2e-6);
+  ASSERT_EQ(overhead->products.size(), 1U);
+  EXPECT_DOUBLE_EQ(overhead->products.front().latency, 32e-6);
+  ASSERT_EQ(overhead->attention.size(), 1U);
+  const AttentionRate& rate = overhead->attention.front();
+  EXPECT_EQ(rate.dtype, DType::bf16);
+  EXPECT_EQ(rate.threads, 1);
+  EXPECT_DOUBLE_EQ(rate.forward.row, 0.1e-6);
+  EXPECT_DOUBLE_EQ(rate.forward.flops_per_s, 260e9);
+  EXPECT_DOUBLE_EQ(rate.backward.row, 2.7e-6);
+  EXPECT_DOUBLE_EQ(rate.backward.flops_per_s, 900e9);
+}
+
+TEST_F(ReadHostOverhead, NamesEveryFaultOfWhatEagerPytorchTakes) {
+  write("bad.json", with(R"("products": {"fp32": {"threads": 1, "gflop_per_s": 9,
+                                                  "latency_us": -1}},
+      "attention": {"fp32": {"threads": 1, "forward": {"row_us": 1}}},
+      "operator_forward_us": 2, )")
+                        .c_str());
+
+  EXPECT_EQ(read("bad.json"), std::nullopt);
+  const std::string at = std::string(folder_ / "bad.json") + "#";
+  EXPECT_THAT(faults(),
+              testing::IsSupersetOf(
+                  {testing::HasSubstr(at + "/products/fp32/latency_us  is -1"),
+                   testing::HasSubstr(at + "/attention/fp32/forward/gflop_per_s  is missing"),
+                   testing::HasSubstr(at + "/attention/fp32/backward/row_us  is missing"),
+                   testing::HasSubstr(at + "/uncertainty/operator_forward_us  is missing")}));
+}
+
 TEST_F(ReadHostOverhead, WantsEveryUncertaintyOrNone) {
   write("bad.json", R"({
     "gradient_hook_us": 1, "module_hook_us": 1, "collective_us": 1, "optimizer_tensor_us": 1,

@@ -75,8 +75,9 @@ std::string product_remark(const Record& best) {
         " as fast as this program or faster, by the profile: of that nothing is taken off "
         "a step");
   }
-  return concat("torch multiplies ", name_of(dtype), " more slowly than this program: a step of ",
-                best.experiment.name, " waits ", format_seconds(wait), " for that, by the profile");
+  return concat("torch's products and attention of ", name_of(dtype),
+                " are slower than this program's: a step of ", best.experiment.name, " waits ",
+                format_seconds(wait), " for that, by the profile");
 }
 
 std::string cores_remark(const std::vector<Record>& records) {

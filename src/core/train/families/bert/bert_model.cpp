@@ -136,7 +136,7 @@ class Embeddings {
     Value types;
     if (types_) {
       const Value numbers = new_value(on.device(), DType::int64, 1, context.rows());
-      on.device().run(FillZero{numbers.tensor()});
+      on.run(FillZero{numbers.tensor()});
       types = (*types_)(on, numbers);
       embedded = nn::add(on, words, types);
     }

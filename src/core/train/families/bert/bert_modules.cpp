@@ -78,8 +78,8 @@ Value first_tokens(Tape& on, const Value& states) {
   return on.record(std::move(first), [sequence, node = states.node](Tape& back, const Value& d) {
     Value d_states =
         new_value(back.device(), d.matrix.dtype, d.matrix.rows * sequence, d.matrix.cols);
-    back.device().run(FillZero{d_states.tensor()});
-    back.device().run(CopyRows{d.matrix, first_rows(d_states.matrix, sequence)});
+    back.run(FillZero{d_states.tensor()});
+    back.run(CopyRows{d.matrix, first_rows(d_states.matrix, sequence)});
     back.give(node, std::move(d_states));
   });
 }
@@ -212,14 +212,14 @@ Value Questions::labels(Tape& on, const nn::StepInput& input) const {
   masking.tokens = masking.inputs = input.tokens;
   masking.labels = labels.tensor();
   masking.seed = seed_at(input.seed, Chance::batch);
-  on.device().run(masking);
+  on.run(masking);
   for (const TokenSpan& padding : context.padding()) {
     const Tensor none = masking.labels.slice(padding.begin, padding.length);
-    on.device().run(NextTokens{.tokens = none, .sequence = 1, .labels = none});
+    on.run(NextTokens{.tokens = none, .sequence = 1, .labels = none});
   }
   if (classes_ == 0) return labels;
   labels = new_value(on.device(), DType::int64, 1, context.size);
-  on.device().run(FillTokens{.out = labels.tensor(), .vocab = classes_, .seed = masking.seed});
+  on.run(FillTokens{.out = labels.tensor(), .vocab = classes_, .seed = masking.seed});
   return labels;
 }
 

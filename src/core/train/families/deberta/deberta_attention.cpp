@@ -20,18 +20,18 @@ constexpr std::int64_t kOfKey = -1;
 Value by_heads(Tape& on, const AttentionShape& shape, const Value& rows) {
   Value stack = new_stack(on.device(), rows.matrix.dtype, shape.batch * shape.heads, shape.sequence,
                           shape.head_size);
-  on.device().run(StackHeads{.shape = shape,
-                             .in = {rows.matrix, shape.head_size},
-                             .heads = shape.heads,
-                             .out = stack.rows()});
+  on.run(StackHeads{.shape = shape,
+                    .in = {rows.matrix, shape.head_size},
+                    .heads = shape.heads,
+                    .out = stack.rows()});
   if (!on.records(rows.needs_gradient())) return stack;
   return on.record(std::move(stack), [shape, node = rows.node](Tape& back, const Value& d) {
     Value d_rows =
         new_value(back.device(), d.matrix.dtype, shape.rows(), shape.heads * shape.head_size);
-    back.device().run(SpreadHeads{.shape = shape,
-                                  .in = d.rows(),
-                                  .out = {d_rows.matrix, shape.head_size},
-                                  .heads = shape.heads});
+    back.run(SpreadHeads{.shape = shape,
+                         .in = d.rows(),
+                         .out = {d_rows.matrix, shape.head_size},
+                         .heads = shape.heads});
     back.give(node, std::move(d_rows));
   });
 }
@@ -42,12 +42,12 @@ Value repeat(Tape& on, const Value& x, std::int64_t times) {
   Matrix same = as_matrix(x.tensor(), 1, x.numel());
   same.rows = times;
   same.stride = 0;
-  on.device().run(CopyRows{same, as_matrix(out.tensor(), times, x.numel())});
+  on.run(CopyRows{same, as_matrix(out.tensor(), times, x.numel())});
   if (!on.records(x.needs_gradient())) return out;
   return on.record(std::move(out), [count = x.count, times, node = x.node](Tape& back, Value d) {
     if (times > 1) {
       Value sum = new_stack(back.device(), d.matrix.dtype, count, d.matrix.rows, d.matrix.cols);
-      back.device().run(AddBroadcastBackward{d.rows(), sum.rows()});
+      back.run(AddBroadcastBackward{d.rows(), sum.rows()});
       d = std::move(sum);
     }
     back.give(node, std::move(d));
@@ -58,7 +58,7 @@ Value repeat(Tape& on, const Value& x, std::int64_t times) {
 /// @param transposed  the gradient will come with queries and keys exchanged
 Value gather_columns(Tape& on, const Value& x, const Value& index, bool transposed) {
   Value out = new_stack(on.device(), x.matrix.dtype, x.count, x.matrix.rows, index.matrix.cols);
-  on.device().run(GatherColumns{.in = x.rows(), .index = index.tensor(), .out = out.rows()});
+  on.run(GatherColumns{.in = x.rows(), .index = index.tensor(), .out = out.rows()});
   if (!on.records(x.needs_gradient())) return out;
   Saved saved_x = on.save(x);
   Saved saved_index = on.save(index);
@@ -68,17 +68,17 @@ Value gather_columns(Tape& on, const Value& x, const Value& index, bool transpos
                      const Value kept_x = saved_x.take(back);
                      const Value kept_index = saved_index.take(back);
                      Value d_x = new_like(back.device(), kept_x);
-                     back.device().run(GatherColumnsBackward{.d_out = d.rows(),
-                                                             .transposed = transposed,
-                                                             .index = kept_index.tensor(),
-                                                             .d_in = d_x.rows()});
+                     back.run(GatherColumnsBackward{.d_out = d.rows(),
+                                                    .transposed = transposed,
+                                                    .index = kept_index.tensor(),
+                                                    .d_in = d_x.rows()});
                      back.give(node, std::move(d_x));
                    });
 }
 
 /// score += other.transpose(-1, -2): the gradient by `other` has queries and keys exchanged.
 Value add_transposed(Tape& on, Value score, const Value& other) {
-  on.device().run(AddTransposed{score.tensor(), other.tensor(), score.matrix.cols});
+  on.run(AddTransposed{score.tensor(), other.tensor(), score.matrix.cols});
   const std::size_t first = score.node;
   if (!on.records(score.needs_gradient() || other.needs_gradient())) return score;
   return on.record(std::move(score), [first, second = other.node](Tape& back, Value d) {
@@ -91,7 +91,7 @@ Value byte_per_pair(const Tape& on, const AttentionShape& shape) {
   Value mask = value_of(Buffer(on.device(), MemoryCategory::activations,
                                static_cast<Bytes>(shape.rows() * shape.sequence)),
                         DType::int8, shape.rows(), shape.sequence);
-  on.device().run(FillZero{mask.tensor()});
+  on.run(FillZero{mask.tensor()});
   return mask;
 }
 
@@ -99,18 +99,18 @@ Value byte_per_pair(const Tape& on, const AttentionShape& shape) {
 Value hide_keys(Tape& on, const AttentionShape& shape, const Value& scores) {
   const Value hidden = byte_per_pair(on, shape);
   Value out = new_like(on.device(), scores);
-  on.device().run(FillMasked{
+  on.run(FillMasked{
       .shape = shape, .in = scores.tensor(), .mask = hidden.tensor(), .out = out.tensor()});
   if (!on.records(scores.needs_gradient())) return out;
   return on.record(std::move(out), [shape, node = scores.node, saved = on.save(hidden)](
                                        Tape& back, const Value& d) mutable {
     const Value kept = saved.take(back);
     Value d_scores = new_like(back.device(), d);
-    back.device().run(FillMasked{.shape = shape,
-                                 .in = d.tensor(),
-                                 .mask = kept.tensor(),
-                                 .with_lowest = false,
-                                 .out = d_scores.tensor()});
+    back.run(FillMasked{.shape = shape,
+                        .in = d.tensor(),
+                        .mask = kept.tensor(),
+                        .with_lowest = false,
+                        .out = d_scores.tensor()});
     back.give(node, std::move(d_scores));
   });
 }
@@ -195,7 +195,7 @@ Value DisentangledAttention::position_scores(Tape& on, const Value& q, const Val
   const Value p2c = gather(on, *p2c_, k, of_keys, distances);
   if (!score) {
     score = new_like(on.device(), p2c);
-    on.device().run(FillZero{score.tensor()});
+    on.run(FillZero{score.tensor()});
   }
   return add_transposed(on, std::move(score), nn::scale(on, p2c, scale_));
 }
@@ -215,10 +215,10 @@ Value DisentangledAttention::gather(Tape& on, const Side& side, const Value& hea
                                     const Value& rows, const Value& distances) const {
   const std::int64_t length = on.context().sequence_length;
   const Value index = new_value(on.device(), DType::int64, length, length);
-  on.device().run(ShiftDistances{.in = distances.tensor(),
-                                 .sign = side.sign,
-                                 .span = rows.matrix.rows / 2,
-                                 .out = index.tensor()});
+  on.run(ShiftDistances{.in = distances.tensor(),
+                        .sign = side.sign,
+                        .span = rows.matrix.rows / 2,
+                        .out = index.tensor()});
   const Value products = nn::multiply_stacks(on, heads, rows, Transpose::yes);
   return gather_columns(on, products, index, side.sign == kOfKey);
 }

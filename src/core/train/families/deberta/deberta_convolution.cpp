@@ -18,12 +18,12 @@ Value hide_tokens(Tape& on, const Value& x) {
   Value hidden =
       value_of(Buffer(on.device(), MemoryCategory::activations, static_cast<Bytes>(x.matrix.rows)),
                DType::int8, x.matrix.rows, 1);
-  on.device().run(FillZero{hidden.tensor()});
+  on.run(FillZero{hidden.tensor()});
   if (!on.records(x.needs_gradient())) return x;
   return on.record(x, [node = x.node, saved = on.save(hidden)](Tape& back, const Value& d) mutable {
     saved.take(back);
     Value d_x = new_like(back.device(), d);
-    back.device().run(Copy{d.tensor(), d_x.tensor()});
+    back.run(Copy{d.tensor(), d_x.tensor()});
     back.give(node, std::move(d_x));
   });
 }
@@ -35,11 +35,11 @@ std::uint64_t convolution_seed(std::uint64_t seed) { return seed_of(seed_of(seed
 Value times_mask(Tape& on, const Value& x) {
   const auto times = [](const Tape& in, const Value& rows) {
     Value out = new_like(in.device(), rows);
-    in.device().run(ScaleTo{rows.tensor(), 1, out.tensor()});
+    in.run(ScaleTo{rows.tensor(), 1, out.tensor()});
     return out;
   };
   const Value mask = new_value(on.device(), x.matrix.dtype, x.matrix.rows, 1);
-  on.device().run(FillConstant{mask.tensor(), 1});
+  on.run(FillConstant{mask.tensor(), 1});
   Value out = times(on, x);
   if (!on.records(x.needs_gradient())) return out;
   return on.record(std::move(out), [times, node = x.node, saved = on.save(mask)](
@@ -77,8 +77,7 @@ Value Convolution::operator()(Tape& on, const Value& x, const Value& residual,
 
 Value Convolution::unfolded(const Tape& on, const Value& x) const {
   Value out = new_value(on.device(), x.matrix.dtype, x.matrix.rows, size_ * width_);
-  on.device().run(
-      Unfold{.in = x.matrix, .sequence = on.context().sequence_length, .out = out.matrix});
+  on.run(Unfold{.in = x.matrix, .sequence = on.context().sequence_length, .out = out.matrix});
   return out;
 }
 
@@ -90,11 +89,11 @@ Value Convolution::convolve(Tape& on, const Value& x) const {
   Value y = new_like(on.device(), x);
   {
     const Value seen = unfolded(on, x);
-    on.device().run(Gemm{.transpose_b = Transpose::yes,
-                         .a = seen.matrix,
-                         .b = weights(on.hooks().parameter(weight_)),
-                         .c = y.matrix,
-                         .bias = on.hooks().parameter(bias_)});
+    on.run(Gemm{.transpose_b = Transpose::yes,
+                .a = seen.matrix,
+                .b = weights(on.hooks().parameter(weight_)),
+                .c = y.matrix,
+                .bias = on.hooks().parameter(bias_)});
   }
   if (!records) return y;
   NodeParameters trained;
@@ -114,21 +113,19 @@ void Convolution::convolve_backward(Tape& back, const Value& d, const Value& x,
     d_weight = back.context().gradient(size_ * size_ * width_);
   Value seen = unfolded(back, x);
   if (d_weight) {
-    back.device().run(Gemm{.transpose_a = Transpose::yes,
-                           .a = d.matrix,
-                           .b = seen.matrix,
-                           .c = weights(d_weight.tensor(d.matrix.dtype))});
+    back.run(Gemm{.transpose_a = Transpose::yes,
+                  .a = d.matrix,
+                  .b = seen.matrix,
+                  .c = weights(d_weight.tensor(d.matrix.dtype))});
   }
-  back.device().run(
-      Gemm{.a = d.matrix, .b = weights(back.hooks().parameter(weight_)), .c = seen.matrix});
+  back.run(Gemm{.a = d.matrix, .b = weights(back.hooks().parameter(weight_)), .c = seen.matrix});
   Value d_x = new_like(back.device(), x);
-  back.device().run(
-      Fold{.in = seen.matrix, .sequence = back.context().sequence_length, .out = d_x.matrix});
+  back.run(Fold{.in = seen.matrix, .sequence = back.context().sequence_length, .out = d_x.matrix});
   seen = {};
   Buffer d_bias;
   if (back.hooks().is_trainable(bias_)) {
     d_bias = back.context().gradient(size_);
-    back.device().run(BiasGradient{d.matrix, d_bias.tensor(d.matrix.dtype)});
+    back.run(BiasGradient{d.matrix, d_bias.tensor(d.matrix.dtype)});
   }
   back.give(node, std::move(d_x));
   if (d_weight) back.give(weight_, std::move(d_weight), Memory::own);

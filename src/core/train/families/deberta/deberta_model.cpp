@@ -63,12 +63,12 @@ class Embeddings {
       embedded = nn::add_broadcast(on, embedded, places);
     } else {
       places = new_like(on.device(), words);
-      on.device().run(FillZero{places.tensor()});
+      on.run(FillZero{places.tensor()});
     }
     Value types;
     if (types_) {
       const Value numbers = new_value(on.device(), DType::int64, 1, on.context().rows());
-      on.device().run(FillZero{numbers.tensor()});
+      on.run(FillZero{numbers.tensor()});
       types = (*types_)(on, numbers);
       embedded = nn::add(on, embedded, types);
     }
@@ -154,7 +154,7 @@ Deberta::Deberta(const ModelSpec& spec, const DebertaSettings& settings, const M
 Value Deberta::encode(Tape& on, const Value& embedded, std::uint64_t seed) const {
   const BatchContext& of = on.context();
   const Value mask = new_value(on.device(), DType::fp32, of.rows(), of.sequence_length);
-  on.device().run(FillConstant{mask.tensor(), 1});
+  on.run(FillConstant{mask.tensor(), 1});
   const Value distances = table_ ? table_->distances(on) : Value();
   Value table = table_ ? table_->for_encoder(on) : Value();
   const auto run_one = [this, mask, distances, seed](Tape& in, std::size_t index, Values values) {

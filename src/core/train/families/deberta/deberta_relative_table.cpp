@@ -24,7 +24,7 @@ RelativeTable::RelativeTable(const ModelSpec& spec, const DebertaSettings& setti
 Value RelativeTable::distances(Tape& on) const {
   const std::int64_t length = on.context().sequence_length;
   Value out = new_value(on.device(), DType::int64, length, length);
-  on.device().run(FillDistances{
+  on.run(FillDistances{
       .sequence = length, .buckets = buckets_, .most = most_distance_, .out = out.tensor()});
   return out;
 }
@@ -50,7 +50,7 @@ Value RelativeTable::for_encoder(Tape& on) const {
   }
   const Tensor weight = on.hooks().parameter(weight_);
   const Value copy = new_value(on.device(), weight.dtype, rows_, columns_);
-  on.device().run(Copy{weight, copy.tensor()});
+  on.run(Copy{weight, copy.tensor()});
   return is_leaf_of_layers(on) ? copy : leaf(on, copy);
 }
 
@@ -59,7 +59,7 @@ Value RelativeTable::leaf(Tape& on, const Value& table) const {
   if (!on.records(on.hooks().is_trainable(weight_))) return table;
   return on.record(table, {weight_}, [weight = weight_](Tape& back, const Value& d) {
     Buffer gradient = back.context().gradient(d.numel());
-    back.device().run(Copy{d.tensor(), gradient.tensor(d.matrix.dtype)});
+    back.run(Copy{d.tensor(), gradient.tensor(d.matrix.dtype)});
     back.give(weight, std::move(gradient), Memory::own);
   });
 }
@@ -71,38 +71,38 @@ Value RelativeTable::normed(Tape& on, const Value& input) const {
   };
   Value out = new_value(on.device(), on.context().dtype, rows_, columns_);
   const Value stats = new_value(on.device(), DType::fp32, rows_, 2);
-  on.device().run(LayerNorm{.x = matrix(on.hooks().parameter(weight_)),
-                            .gamma = on.hooks().parameter(norm_->weight),
-                            .beta = on.hooks().parameter(norm_->bias),
-                            .epsilon = norm_->epsilon,
-                            .saved = saved_in(stats),
-                            .out = out.matrix});
+  on.run(LayerNorm{.x = matrix(on.hooks().parameter(weight_)),
+                   .gamma = on.hooks().parameter(norm_->weight),
+                   .beta = on.hooks().parameter(norm_->bias),
+                   .epsilon = norm_->epsilon,
+                   .saved = saved_in(stats),
+                   .out = out.matrix});
   const std::array tensors{weight_, norm_->weight, norm_->bias};
   NodeParameters trained;
   for (const std::size_t tensor : tensors) {
     if (on.hooks().is_trainable(tensor)) trained.add(tensor);
   }
   if (!on.records(trained.begin() != trained.end())) return out;
-  return on.record(
-      std::move(out), trained,
-      [this, saved_in, tensors, node = input.node, saved = on.save(stats)](Tape& back,
-                                                                           const Value& d) mutable {
-        const Value kept = saved.take(back);
-        std::array gradients{back.context().gradient(d.numel()), back.context().gradient(columns_),
-                             back.context().gradient(columns_)};
-        back.device().run(LayerNormBackward{.d_out = d.matrix,
-                                            .x = matrix(back.hooks().parameter(weight_)),
-                                            .gamma = back.hooks().parameter(norm_->weight),
-                                            .saved = saved_in(kept),
-                                            .d_x = matrix(gradients[0].tensor(d.matrix.dtype)),
-                                            .d_gamma = gradients[1].tensor(d.matrix.dtype),
-                                            .d_beta = gradients[2].tensor(d.matrix.dtype)});
-        back.give(node, {});
-        for (std::size_t i = 0; i < tensors.size(); ++i) {
-          if (!back.hooks().is_trainable(tensors[i])) continue;
-          back.give(tensors[i], std::move(gradients[i]), Memory::own);
-        }
-      });
+  return on.record(std::move(out), trained,
+                   [this, saved_in, tensors, node = input.node, saved = on.save(stats)](
+                       Tape& back, const Value& d) mutable {
+                     const Value kept = saved.take(back);
+                     std::array gradients{back.context().gradient(d.numel()),
+                                          back.context().gradient(columns_),
+                                          back.context().gradient(columns_)};
+                     back.run(LayerNormBackward{.d_out = d.matrix,
+                                                .x = matrix(back.hooks().parameter(weight_)),
+                                                .gamma = back.hooks().parameter(norm_->weight),
+                                                .saved = saved_in(kept),
+                                                .d_x = matrix(gradients[0].tensor(d.matrix.dtype)),
+                                                .d_gamma = gradients[1].tensor(d.matrix.dtype),
+                                                .d_beta = gradients[2].tensor(d.matrix.dtype)});
+                     back.give(node, {});
+                     for (std::size_t i = 0; i < tensors.size(); ++i) {
+                       if (!back.hooks().is_trainable(tensors[i])) continue;
+                       back.give(tensors[i], std::move(gradients[i]), Memory::own);
+                     }
+                   });
 }
 
 }  // namespace dstune::deberta

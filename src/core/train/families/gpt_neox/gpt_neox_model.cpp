@@ -149,7 +149,10 @@ Value GptNeox::body(Tape& on, const nn::StepInput& input) const {
   const Value embedded = embed_in_.of_tokens(on, nn::tokens_of(input.tokens));
   const Value mask = nn::attention_mask(on, shape(0, input));
   Value hidden = emb_dropout_(on, embedded, input.seed_at(0));
-  run_module(on, rotary_module_, [] { return Value(); });  // the angles have no gradient
+  run_module(on, rotary_module_, [&] {  // the angles have no gradient
+    on.count_operators(kRotaryTableCalls);
+    return Value();
+  });
   hidden = run_layers(on, layers_.size(), std::move(hidden),
                       [this, mask, input](Tape& in, std::size_t layer, const Value& x) {
                         return decoder_layer(in, layer, x, mask, input);

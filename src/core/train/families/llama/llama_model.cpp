@@ -230,7 +230,10 @@ Value Llama::run_decoder_layer(Tape& on, std::size_t index, const Value& x, cons
 Value Llama::decoder(Tape& on, const nn::StepInput& input) {
   const Value embedded = embedding_.of_tokens(on, nn::tokens_of(input.tokens), embedding_scale_);
   for (int kind = 0; kind < rotaries(); ++kind) {
-    run_module(on, rotary_module_, [] { return Value(); });
+    run_module(on, rotary_module_, [&] {
+      on.count_operators(kRotaryTableCalls);
+      return Value();
+    });
   }
   const Masks masks = make_masks(on, input);
   const Buffer booleans = window_of_booleans(masks);

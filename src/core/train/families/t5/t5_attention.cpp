@@ -34,7 +34,7 @@ Value attend_eagerly(Tape& on, const nn::BiasedShape& call, const Value& q, cons
 // Where transformers checkpoints layers, it makes these zeros need a gradient, which nobody reads.
 Value make_zeros(Tape& on, const ScoreShape& shape) {
   Value zeros = new_stack(on.device(), on.context().dtype, shape.heads, shape.queries, shape.keys);
-  on.device().run(FillZero{zeros.tensor()});
+  on.run(FillZero{zeros.tensor()});
   const bool checkpoints = on.context().checkpointing.unit == ActivationCheckpointing::Unit::layer;
   if (!on.records(checkpoints)) return zeros;
   return on.record(std::move(zeros), [](Tape&, const Value&) {});
@@ -74,12 +74,12 @@ nn::BiasedShape T5Attention::shape(const Tape& on, const Value& q, const Value& 
 Value T5Attention::make_bias(Tape& on, const nn::BiasedShape& call) const {
   if (!relative_attention_bias_) return make_zeros(on, call.scores);
   const Value numbers = new_value(on.device(), DType::int64, 1, call.scores.square());
-  on.device().run(PositionBuckets{.queries = call.scores.queries,
-                                  .keys = call.scores.keys,
-                                  .bidirectional = !causal_,
-                                  .buckets = buckets_,
-                                  .max_distance = max_distance_,
-                                  .out = numbers.tensor()});
+  on.run(PositionBuckets{.queries = call.scores.queries,
+                         .keys = call.scores.keys,
+                         .bidirectional = !causal_,
+                         .buckets = buckets_,
+                         .max_distance = max_distance_,
+                         .out = numbers.tensor()});
   return (*relative_attention_bias_)(on, numbers);
 }
 

@@ -148,15 +148,15 @@ Value clamp(Tape& on, const Value& x) {
   if (x.matrix.dtype != DType::fp16) return x;
   const auto flag = std::make_shared<Scalar>(on.device(), DType::uint8);
   flag->set_zero();
-  on.device().run(FindInfOrNan{x.tensor(), flag->tensor()});
+  on.run(FindInfOrNan{x.tensor(), flag->tensor()});
   Value out = new_like(on.device(), x);
-  on.device().run(Clamp{.in = x.tensor(), .flag = flag->tensor(), .out = out.tensor()});
+  on.run(Clamp{.in = x.tensor(), .flag = flag->tensor(), .out = out.tensor()});
   if (!on.records(x.needs_gradient())) return out;
   return on.record(std::move(out), [flag, node = x.node, saved = on.save(x)](
                                        Tape& back, const Value& d) mutable {
     const Value kept = saved.take(back);
     Value d_x = new_like(back.device(), d);
-    back.device().run(ClampBackward{
+    back.run(ClampBackward{
         .d_out = d.tensor(), .in = kept.tensor(), .flag = flag->tensor(), .d_in = d_x.tensor()});
     back.give(node, std::move(d_x));
   });
@@ -251,10 +251,10 @@ Value T5::run(Tape& on, const nn::StepInput& input) {
     const Value labels = nn::tokens_of(input.tokens.slice(source_rows, target_rows));
     const Value states = run_stack(on, encoder_, sources, {}, input.seed_at(kEncoder));
     const Value shifted = new_value(on.device(), DType::int64, 1, target_rows);
-    on.device().run(ShiftTokens{.labels = labels.tensor(),
-                                .sequence = targets,
-                                .start = settings_.start_token,
-                                .out = shifted.tensor()});
+    on.run(ShiftTokens{.labels = labels.tensor(),
+                       .sequence = targets,
+                       .start = settings_.start_token,
+                       .out = shifted.tensor()});
     const Value hidden = run_stack(on, decoder_, shifted, states, input.seed_at(kDecoder));
     const double scale = 1 / std::sqrt(static_cast<double>(spec_.hidden_size));
     const Value logits =

@@ -80,10 +80,10 @@ Value repeated(const Tape& on, const AttentionShape& shape, const Value& in) {
   const DType dtype = on.context().dtype;
   {
     const Value whole = new_value(on.device(), dtype, shape.rows() * shape.heads, shape.head_size);
-    on.device().run(StackHeads{.shape = shape,
-                               .in = {in.matrix, shape.head_size},
-                               .heads = shape.kv_heads,
-                               .out = whole.rows()});
+    on.run(StackHeads{.shape = shape,
+                      .in = {in.matrix, shape.head_size},
+                      .heads = shape.kv_heads,
+                      .out = whole.rows()});
   }
   return new_value(on.device(), dtype, shape.rows(),
                    (shape.heads - shape.kv_heads) * shape.head_size);
@@ -95,7 +95,7 @@ Value bias_of(const Tape& on, const AttentionShape& shape) {
   constexpr std::int64_t kPack = 8;
   const std::int64_t columns = (shape.sequence + kPack - 1) / kPack * kPack;
   Value bias = new_value(on.device(), on.context().dtype, shape.rows(), columns);
-  on.device().run(FillMask{shape, bias.tensor().slice(0, shape.rows() * shape.sequence)});
+  on.run(FillMask{shape, bias.tensor().slice(0, shape.rows() * shape.sequence)});
   return bias;
 }
 
@@ -104,9 +104,12 @@ Value bias_of(const Tape& on, const AttentionShape& shape) {
 Value dense(const Tape& on, const Value& v) {
   if (v.is_dense()) return v;
   Value own = new_value(on.device(), v.matrix.dtype, v.matrix.rows, v.matrix.cols);
-  on.device().run(CopyRows{v.matrix, own.matrix});
+  on.run(CopyRows{v.matrix, own.matrix});
   return own;
 }
+
+// PyTorch makes one call of all.
+int operators_of(std::size_t call, int operators) { return call == 0 ? operators : 0; }
 
 /// The backward of the fused kernel's node.
 struct FusedBackward {
@@ -136,18 +139,20 @@ void FusedBackward::operator()(Tape& back, const Value& d) {
   // The gradients by the repeated keys and values, before they are summed.
   const Value d_repeated = own_repeated[0] ? gradient(2 * shape.heads) : Value();
   for (std::size_t call = 0; call < calls.count(); ++call) {
-    back.device().run(AttentionBackward{.shape = calls.shapes[call],
-                                        .d_out = calls.part(call, d.matrix),
-                                        .q = calls.heads(call, own_q, shape.heads),
-                                        .k = calls.heads(call, own_k, shape.kv_heads),
-                                        .v = calls.heads(call, own_v, shape.kv_heads),
-                                        .out = calls.part(call, own_out.matrix),
-                                        .lse = calls.lse(call, own_lse),
-                                        .workspace = scratch.tensor(DType::fp32),
-                                        .d_q = calls.heads(call, d_q, shape.heads),
-                                        .d_k = calls.heads(call, d_k, shape.kv_heads),
-                                        .d_v = calls.heads(call, d_v, shape.kv_heads)});
+    back.run(AttentionBackward{.shape = calls.shapes[call],
+                               .d_out = calls.part(call, d.matrix),
+                               .q = calls.heads(call, own_q, shape.heads),
+                               .k = calls.heads(call, own_k, shape.kv_heads),
+                               .v = calls.heads(call, own_v, shape.kv_heads),
+                               .out = calls.part(call, own_out.matrix),
+                               .lse = calls.lse(call, own_lse),
+                               .workspace = scratch.tensor(DType::fp32),
+                               .d_q = calls.heads(call, d_q, shape.heads),
+                               .d_k = calls.heads(call, d_k, shape.kv_heads),
+                               .d_v = calls.heads(call, d_v, shape.kv_heads)},
+             operators_of(call, kOperatorCalls<AttentionBackward>));
   }
+  if (own_repeated[0]) back.count_operators(kRepeatBackwardCalls);
   back.give(nodes[0], std::move(d_q));
   back.give(nodes[1], std::move(d_k));
   back.give(nodes[2], std::move(d_v));
@@ -164,6 +169,8 @@ Value attend_fused(Tape& on, const AttentionShape& shape, const Value& q, const 
     if (shape.heads != shape.kv_heads && shape.kv_heads > 1) {  // one repeated head is a view
       repeated_k = repeated(on, shape, k);
       repeated_v = repeated(on, shape, v);
+    } else if (shape.heads != shape.kv_heads) {
+      on.count_operators(2 * kOperatorCalls<StackHeads>);
     }
     bias = bias_of(on, shape);
   }
@@ -173,13 +180,14 @@ Value attend_fused(Tape& on, const AttentionShape& shape, const Value& q, const 
   {
     const Buffer scratch = scratch_of(on.device(), calls);
     for (std::size_t call = 0; call < calls.count(); ++call) {
-      on.device().run(Attention{.shape = calls.shapes[call],
-                                .q = calls.heads(call, q, shape.heads),
-                                .k = calls.heads(call, k, shape.kv_heads),
-                                .v = calls.heads(call, v, shape.kv_heads),
-                                .lse = calls.lse(call, lse),
-                                .workspace = scratch.tensor(DType::fp32),
-                                .out = calls.part(call, out.matrix)});
+      on.run(Attention{.shape = calls.shapes[call],
+                       .q = calls.heads(call, q, shape.heads),
+                       .k = calls.heads(call, k, shape.kv_heads),
+                       .v = calls.heads(call, v, shape.kv_heads),
+                       .lse = calls.lse(call, lse),
+                       .workspace = scratch.tensor(DType::fp32),
+                       .out = calls.part(call, out.matrix)},
+             operators_of(call, kOperatorCalls<Attention>));
     }
   }
   if (!on.records(q.needs_gradient() || k.needs_gradient() || v.needs_gradient())) return out;

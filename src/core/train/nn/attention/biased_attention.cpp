@@ -17,7 +17,7 @@ constexpr std::int64_t kPack = 8;  // elements: pad_bias of PyTorch's attention.
 /// The gradient by the bias, (queries * keys, heads), summed over the batch.
 Value bias_gradient(const Tape& on, const ScoreShape& shape, const Value& d_scores) {
   Value d_bias = new_value(on.device(), d_scores.matrix.dtype, shape.square(), shape.heads);
-  on.device().run(ScoreBiasGradient{
+  on.run(ScoreBiasGradient{
       .shape = shape, .d_scores = d_scores.tensor(), .adds = false, .d_bias = d_bias.tensor()});
   return d_bias;
 }
@@ -32,9 +32,9 @@ Value stacked(const Tape& on, const BiasedShape& call, const Value& bias) {
   stack.matrix = as_matrix(stack.tensor().slice(0, shape.of_one()), shape.queries, shape.keys);
   stack.count = shape.heads;
   if (is_stack) {
-    on.device().run(CopyRows{bias.rows(), stack.rows()});
+    on.run(CopyRows{bias.rows(), stack.rows()});
   } else {
-    on.device().run(StackBias{
+    on.run(StackBias{
         .shape = shape, .bias = bias.tensor(), .causal = call.causal, .out = stack.tensor()});
   }
   return stack;
@@ -100,21 +100,21 @@ Probabilities probabilities(const Tape& on, const BiasedShape& call, const Value
   const Value& scores = result.whole;
   multiply_into(on, heads_of(call, q, sequence), Transpose::no, heads_of(call, k, sequence),
                 Transpose::yes, scores);
-  device.run(AddScoreBias{.shape = shape,
-                          .scores = scores.tensor(),
-                          .bias = mask.tensor(),
-                          .stacked = true,
-                          .out = scores.tensor()});
-  device.run(Softmax{scores.rows(), scores.rows()});
+  on.device().run(AddScoreBias{.shape = shape,
+                               .scores = scores.tensor(),
+                               .bias = mask.tensor(),
+                               .stacked = true,
+                               .out = scores.tensor()});
+  on.device().run(Softmax{scores.rows(), scores.rows()});
   result.used = scores;
   if (call.dropout == 0) return result;
   result.dropped = {device, MemoryCategory::temporaries, static_cast<Bytes>(shape.of_one())};
   result.used = scratch(on, shape);
-  device.run(dstune::Dropout{.in = scores.tensor(),
-                             .probability = call.dropout,
-                             .seed = seed_of(call.seed, static_cast<std::uint64_t>(sequence)),
-                             .mask = result.dropped.tensor(DType::int8),
-                             .out = result.used.tensor()});
+  on.device().run(dstune::Dropout{.in = scores.tensor(),
+                                  .probability = call.dropout,
+                                  .seed = seed_of(call.seed, static_cast<std::uint64_t>(sequence)),
+                                  .mask = result.dropped.tensor(DType::int8),
+                                  .out = result.used.tensor()});
   return result;
 }
 
@@ -171,6 +171,8 @@ void BiasedBackward::operator()(Tape& back, const Value& d) {
     multiply_into(back, d_scores, Transpose::yes, heads_of(call, own_q, i), Transpose::no,
                   heads_of(call, d_k, i));
   }
+  back.count_operators(trains_bias ? kBiasedAttentionBackwardCalls
+                                   : kOperatorCalls<AttentionBackward>);
   back.give(nodes[0], std::move(d_q));
   back.give(nodes[1], std::move(d_k));
   back.give(nodes[2], std::move(d_v));
@@ -181,11 +183,11 @@ void BiasedBackward::operator()(Tape& back, const Value& d) {
 
 Value add_bias(Tape& on, const ScoreShape& shape, const Value& scores, const Value& bias) {
   Value out = new_like(on.device(), scores);
-  on.device().run(AddScoreBias{.shape = shape,
-                               .scores = scores.tensor(),
-                               .bias = bias.tensor(),
-                               .stacked = bias.count > 1,
-                               .out = out.tensor()});
+  on.run(AddScoreBias{.shape = shape,
+                      .scores = scores.tensor(),
+                      .bias = bias.tensor(),
+                      .stacked = bias.count > 1,
+                      .out = out.tensor()});
   if (!on.records(scores.needs_gradient() || bias.needs_gradient())) return out;
   return on.record(std::move(out),
                    [shape, first = scores.node, second = bias.node](Tape& back, Value d) {
@@ -206,6 +208,7 @@ Value attend_with_bias(Tape& on, const BiasedShape& call, const Value& q, const 
     multiply_into(on, probs.used, Transpose::no, heads_of(call, v, i), Transpose::no,
                   heads_of(call, out, i));
   }
+  on.count_operators(mask.needs_gradient() ? kBiasedAttentionCalls : kOperatorCalls<Attention>);
   if (!on.records(q.needs_gradient() || k.needs_gradient() || v.needs_gradient() ||
                   mask.needs_gradient())) {
     return out;

@@ -15,51 +15,54 @@ namespace {
 
 /// A new stack of the products op(a) op(b).
 Value products(const Tape& on, const Value& a, Transpose transpose_a, const Value& b,
-               Transpose transpose_b) {
+               Transpose transpose_b, int calls) {
   const std::int64_t rows = transpose_a == Transpose::yes ? a.matrix.cols : a.matrix.rows;
   const std::int64_t cols = transpose_b == Transpose::yes ? b.matrix.rows : b.matrix.cols;
   Value c = new_stack(on.device(), a.matrix.dtype, a.count, rows, cols);
-  multiply_into(on, a, transpose_a, b, transpose_b, c);
+  multiply_into(on, a, transpose_a, b, transpose_b, c, calls);
   return c;
 }
 
 }  // namespace
 
 void multiply_into(const Tape& on, const Value& a, Transpose transpose_a, const Value& b,
-                   Transpose transpose_b, const Value& c) {
+                   Transpose transpose_b, const Value& c, int calls) {
   const auto step = [](const Value& stack) {
     return stack.step == 0 ? stack.matrix.rows * stack.matrix.cols : stack.step;
   };
-  on.device().run(
-      Gemm{.transpose_a = transpose_a,
-           .transpose_b = transpose_b,
-           .a = a.matrix,
-           .b = b.matrix,
-           .c = c.matrix,
-           .batch = {.count = c.count, .a_step = step(a), .b_step = step(b), .c_step = step(c)}});
+  on.run(Gemm{.transpose_a = transpose_a,
+              .transpose_b = transpose_b,
+              .a = a.matrix,
+              .b = b.matrix,
+              .c = c.matrix,
+              .batch = {.count = c.count, .a_step = step(a), .b_step = step(b), .c_step = step(c)}},
+         calls);
 }
 
 Value multiply_stacks(Tape& on, const Value& a, const Value& b, Transpose transpose_b) {
   const bool records = on.records(a.needs_gradient() || b.needs_gradient());
   Saved saved_a = records && b.needs_gradient() ? on.save(a) : Saved();
   Saved saved_b = records && a.needs_gradient() ? on.save(b) : Saved();
-  Value c = products(on, a, Transpose::no, b, transpose_b);
+  Value c = products(on, a, Transpose::no, b, transpose_b, kMatmulCalls);
   if (!records) return c;
-  return on.record(std::move(c), [transpose_b, first = a.node, second = b.node,
-                                  saved_a = std::move(saved_a), saved_b = std::move(saved_b)](
-                                     Tape& back, const Value& d) mutable {
-    const Value kept_a = saved_a.take(back);
-    const Value kept_b = saved_b.take(back);
-    const bool was_transposed = transpose_b == Transpose::yes;
-    if (kept_b) {
-      back.give(first, products(back, d, Transpose::no, kept_b,
-                                was_transposed ? Transpose::no : Transpose::yes));
-    }
-    if (kept_a) {
-      back.give(second, was_transposed ? products(back, d, Transpose::yes, kept_a, Transpose::no)
-                                       : products(back, kept_a, Transpose::yes, d, Transpose::no));
-    }
-  });
+  return on.record(
+      std::move(c), [transpose_b, first = a.node, second = b.node, saved_a = std::move(saved_a),
+                     saved_b = std::move(saved_b)](Tape& back, const Value& d) mutable {
+        const Value kept_a = saved_a.take(back);
+        const Value kept_b = saved_b.take(back);
+        const bool was_transposed = transpose_b == Transpose::yes;
+        if (kept_b) {
+          back.give(first, products(back, d, Transpose::no, kept_b,
+                                    was_transposed ? Transpose::no : Transpose::yes,
+                                    kMatmulBackwardCalls));
+        }
+        if (kept_a) {
+          back.give(second, was_transposed ? products(back, d, Transpose::yes, kept_a,
+                                                      Transpose::no, kMatmulBackwardCalls)
+                                           : products(back, kept_a, Transpose::yes, d,
+                                                      Transpose::no, kMatmulBackwardCalls));
+        }
+      });
 }
 
 namespace {
@@ -77,7 +80,7 @@ Value stacked(const Tape& on, const AttentionShape& shape, const Value& rows, st
   }
   Value stack = new_stack(on.device(), rows.matrix.dtype, shape.batch * shape.heads, shape.sequence,
                           shape.head_size);
-  on.device().run(
+  on.run(
       StackHeads{.shape = shape, .in = heads_of(rows, heads), .heads = heads, .out = stack.rows()});
   return stack;
 }
@@ -86,7 +89,7 @@ Value stacked(const Tape& on, const AttentionShape& shape, const Value& rows, st
 /// served.
 Value spread(const Tape& on, const AttentionShape& shape, const Value& stack, std::int64_t heads) {
   Value rows = new_value(on.device(), stack.matrix.dtype, shape.rows(), heads * shape.head_size);
-  on.device().run(SpreadHeads{
+  on.run(SpreadHeads{
       .shape = shape, .in = stack.rows(), .out = {rows.matrix, shape.head_size}, .heads = heads});
   return rows;
 }
@@ -124,13 +127,13 @@ void hide_padding(const Tape& on, const AttentionShape& shape, const Value& mask
   const std::int64_t s = shape.sequence;
   const Buffer buffer = make_buffer(on.device(), MemoryCategory::temporaries, s * s, dtype);
   const Tensor lowest = buffer.tensor(dtype);
-  on.device().run(FillConstant{lowest, lowest_of(dtype)});
+  on.run(FillConstant{lowest, lowest_of(dtype)});
   const Tensor all = mask.tensor();
   for (const TokenSpan& padding : on.context().padding()) {
     const std::int64_t first = padding.begin / s * s * s + padding.begin % s;
     const Tensor columns = all.slice(first, all.numel - first);
-    on.device().run(CopyRows{as_matrix(lowest.slice(0, s * padding.length), s, padding.length),
-                             {columns.data, s, padding.length, dtype, s}});
+    on.run(CopyRows{as_matrix(lowest.slice(0, s * padding.length), s, padding.length),
+                    {columns.data, s, padding.length, dtype, s}});
   }
 }
 
@@ -145,7 +148,7 @@ bool hides_keys(const Tape& on, const AttentionShape& shape) {
 /// then.
 Value score_mask(const Tape& on, const AttentionShape& shape) {
   Value mask = new_value(on.device(), on.context().dtype, shape.rows(), shape.sequence);
-  on.device().run(FillMask{shape, mask.tensor()});
+  on.run(FillMask{shape, mask.tensor()});
   if (on.context().is_padded() && !shape.causal) hide_padding(on, shape, mask);
   return mask;
 }
@@ -155,7 +158,7 @@ Value score_mask(const Tape& on, const AttentionShape& shape) {
 Value add_mask(Tape& on, const AttentionShape& shape, const Value& scores, const Value& given) {
   const Value mask = given ? given : score_mask(on, shape);
   Value out = new_like(on.device(), scores);
-  on.device().run(AddMask{shape, scores.tensor(), mask.tensor(), out.tensor()});
+  on.run(AddMask{shape, scores.tensor(), mask.tensor(), out.tensor()});
   if (!on.records(scores.needs_gradient())) return out;
   return on.record(std::move(out),
                    [node = scores.node](Tape& back, Value d) { back.give(node, std::move(d)); });

@@ -11,8 +11,9 @@
 namespace dstune::nn {
 
 /// torch.bmm of stacks, c = op(a) op(b); it makes no node.
+/// @param calls  the ATen operators that it stands for; 0: a kernel's own work
 void multiply_into(const Tape& on, const Value& a, Transpose transpose_a, const Value& b,
-                   Transpose transpose_b, const Value& c);
+                   Transpose transpose_b, const Value& c, int calls = 0);
 
 /// torch.matmul() of stacks: a b or a b^T
 Value multiply_stacks(Tape& on, const Value& a, const Value& b, Transpose transpose_b);

@@ -36,8 +36,8 @@ Value slice_rows(Tape& on, const Value& x, std::int64_t first, std::int64_t coun
   return on.record(
       std::move(view), [first, rows = x.matrix.rows, node = x.node](Tape& back, const Value& d) {
         Value whole = new_value(back.device(), d.matrix.dtype, rows, d.matrix.cols);
-        back.device().run(FillZero{whole.tensor()});
-        back.device().run(Copy{d.tensor(), whole.tensor().slice(first * d.matrix.cols, d.numel())});
+        back.run(FillZero{whole.tensor()});
+        back.run(Copy{d.tensor(), whole.tensor().slice(first * d.matrix.cols, d.numel())});
         back.give(node, std::move(whole));
         back.device().tick();
       });
@@ -64,10 +64,10 @@ Value multiply(Tape& on, const Chunk& chunk, Run run) {
   Saved saved = records && trains ? on.save(chunk.x) : Saved();
   Value logits =
       new_value(on.device(), chunk.x.matrix.dtype, chunk.x.matrix.rows, head.vocab_size());
-  on.device().run(Gemm{.transpose_b = Transpose::yes,
-                       .a = chunk.x.matrix,
-                       .b = head.matrix(on.hooks().parameter(head.product.weight)),
-                       .c = logits.matrix});
+  on.run(Gemm{.transpose_b = Transpose::yes,
+              .a = chunk.x.matrix,
+              .b = head.matrix(on.hooks().parameter(head.product.weight)),
+              .c = logits.matrix});
   if (run == Run::first) on.hooks().release(head.product.module);
   if (!records) return logits;
   return on.record(
@@ -76,16 +76,16 @@ Value multiply(Tape& on, const Chunk& chunk, Run run) {
         const std::size_t weight = head.product.weight;
         if (node != Value::kNoNode) {
           Value d_x = new_value(back.device(), d.matrix.dtype, d.matrix.rows, head.size());
-          back.device().run(Gemm{
+          back.run(Gemm{
               .a = d.matrix, .b = head.matrix(back.hooks().parameter(weight)), .c = d_x.matrix});
           back.give(node, std::move(d_x));
         }
         if (const Value x = saved.take(back)) {
           Buffer d_weight = back.context().gradient(head.size() * head.vocab_size());
-          back.device().run(Gemm{.transpose_a = Transpose::yes,
-                                 .a = d.matrix,
-                                 .b = x.matrix,
-                                 .c = head.matrix(d_weight.tensor(d.matrix.dtype))});
+          back.run(Gemm{.transpose_a = Transpose::yes,
+                        .a = d.matrix,
+                        .b = x.matrix,
+                        .c = head.matrix(d_weight.tensor(d.matrix.dtype))});
           back.give(weight, std::move(d_weight), Memory::view);
         }
         back.hooks().release(head.product.module);
@@ -94,7 +94,7 @@ Value multiply(Tape& on, const Chunk& chunk, Run run) {
 
 void log_guesses(const Tape& on, const Value& logits) {
   const Value guesses = new_value(on.device(), DType::int64, logits.matrix.rows, 1);
-  on.device().run(Argmax{logits.matrix, guesses.tensor()});
+  on.run(Argmax{logits.matrix, guesses.tensor()});
 }
 
 // No gradient comes back through the metrics. But the mask that the entropies are multiplied with
@@ -103,7 +103,7 @@ void log_entropy(Tape& on, const Value& log_probs) {
   const Value probs = new_like(on.device(), log_probs);
   const Value terms = new_like(on.device(), log_probs);
   const Value entropies = new_value(on.device(), DType::fp32, log_probs.matrix.rows, 1);
-  on.device().run(Entropy{log_probs.matrix, probs.matrix, terms.matrix, entropies.tensor()});
+  on.run(Entropy{log_probs.matrix, probs.matrix, terms.matrix, entropies.tensor()});
   if (!on.records(log_probs.needs_gradient())) return;
   on.record({}, [mask = on.save({})](Tape&, const Value&) {});
 }

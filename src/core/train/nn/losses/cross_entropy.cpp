@@ -11,14 +11,14 @@ namespace dstune::nn {
 
 Value log_softmax(Tape& on, const Value& x) {
   Value out = new_like(on.device(), x);
-  on.device().run(LogSoftmax{x.rows(), out.rows()});
+  on.run(LogSoftmax{x.rows(), out.rows()});
   if (!on.records(x.needs_gradient())) return out;
   Saved saved = on.save(out);
   return on.record(std::move(out),
                    [node = x.node, saved = std::move(saved)](Tape& back, const Value& d) mutable {
                      const Value kept = saved.take(back);
                      Value d_x = new_like(back.device(), d);
-                     back.device().run(LogSoftmaxBackward{d.rows(), kept.rows(), d_x.rows()});
+                     back.run(LogSoftmaxBackward{d.rows(), kept.rows(), d_x.rows()});
                      back.give(node, std::move(d_x));
                    });
 }
@@ -26,7 +26,7 @@ Value log_softmax(Tape& on, const Value& x) {
 Value nll_loss(Tape& on, const Value& log_probs, const Value& labels, const double& factor,
                Tensor loss, double share) {
   if (loss.numel > 0) {
-    on.device().run(NllLoss{
+    on.run(NllLoss{
         .log_probs = log_probs.rows(), .labels = labels.tensor(), .sum = loss, .factor = share});
   }
   if (!on.records(log_probs.needs_gradient())) return {};
@@ -35,7 +35,7 @@ Value nll_loss(Tape& on, const Value& log_probs, const Value& labels, const doub
     const Value kept = saved.take(back);
     const Value kept_labels = saved_labels.take(back);
     Value d_log_probs = new_like(back.device(), kept);
-    back.device().run(NllLossBackward{
+    back.run(NllLossBackward{
         .labels = kept_labels.tensor(), .loss_scale = factor * share, .out = d_log_probs.rows()});
     back.give(node, std::move(d_log_probs));
   });

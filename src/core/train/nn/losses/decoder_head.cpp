@@ -27,13 +27,13 @@ Value last_rows(Tape& on, const Value& x) {
     return Matrix{from.data, all.matrix.rows / sequence, cols, from.dtype, sequence * cols};
   };
   Value out = new_value(on.device(), x.matrix.dtype, x.matrix.rows / sequence, x.matrix.cols);
-  on.device().run(CopyRows{last(x), out.matrix});
+  on.run(CopyRows{last(x), out.matrix});
   if (!on.records(x.needs_gradient())) return out;
   return on.record(std::move(out),
                    [last, rows = x.matrix.rows, node = x.node](Tape& back, const Value& d) {
                      Value d_x = new_value(back.device(), d.matrix.dtype, rows, d.matrix.cols);
-                     back.device().run(FillZero{d_x.tensor()});
-                     back.device().run(CopyRows{d.matrix, last(d_x)});
+                     back.run(FillZero{d_x.tensor()});
+                     back.run(CopyRows{d.matrix, last(d_x)});
                      back.give(node, std::move(d_x));
                    });
 }
@@ -45,7 +45,7 @@ Value sequence_loss(Tape& on, const Linear& score, const Value& x, const StepInp
   const Value logits = score(on, x);
   const Value pooled = last_rows(on, logits);
   const Value labels = new_value(on.device(), DType::int64, pooled.matrix.rows, 1);
-  on.device().run(FillTokens{
+  on.run(FillTokens{
       .out = labels.tensor(), .vocab = logits.matrix.cols, .seed = input.seed_at(kLabels)});
   return cross_entropy(on, pooled, labels, factor, input.loss);
 }

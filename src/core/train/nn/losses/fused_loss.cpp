@@ -20,12 +20,12 @@ void add_product(const Tape& on, const LmHead& head, const Matrix& d_logits, con
                  const Tensor& sum) {
   Gemm product{
       .transpose_a = Transpose::yes, .a = d_logits, .b = x, .beta = 1, .c = head.matrix(sum)};
-  if (sum.dtype != DType::fp32) return on.device().run(product);
+  if (sum.dtype != DType::fp32) return on.run(product);
   const Buffer part = on.context().gradient(sum.numel);
   product.beta = 0;
   product.c = head.matrix(part.tensor(sum.dtype));
-  on.device().run(product);
-  on.device().run(Add{sum, part.tensor(sum.dtype)});
+  on.run(product);
+  on.run(Add{sum, part.tensor(sum.dtype)});
 }
 
 /// The gradients of the sum of all tokens' losses.
@@ -50,10 +50,10 @@ void add_up(const Tape& on, const LmHead& head, const Value& x, const Value& lab
     };
     Matrix logits = buffer.matrix;
     logits.rows = count;
-    on.device().run(Gemm{.transpose_b = Transpose::yes, .a = part(x), .b = weight, .c = logits});
-    on.device().run(CrossEntropy{logits, labels.tensor().slice(first, count),
-                                 losses.slice(first, count), head.softcap});
-    on.device().run(Gemm{.a = logits, .b = weight, .c = part(gradients.by_x)});
+    on.run(Gemm{.transpose_b = Transpose::yes, .a = part(x), .b = weight, .c = logits});
+    on.run(CrossEntropy{logits, labels.tensor().slice(first, count), losses.slice(first, count),
+                        head.softcap});
+    on.run(Gemm{.a = logits, .b = weight, .c = part(gradients.by_x)});
     if (gradients.by_weight) {
       add_product(on, head, logits, part(x), gradients.by_weight.tensor(dtype));
     }
@@ -77,24 +77,24 @@ Value fused_loss(Tape& on, const LmHead& head, const Value& x, const StepInput& 
     gradients.by_weight = on.context().gradient(head.vocab_size() * head.size());
   }
   const Value losses = new_value(on.device(), DType::fp32, x.matrix.rows, 1);
-  on.device().run(FillZero{d_x});
-  if (gradients.by_weight) on.device().run(FillZero{gradients.by_weight.tensor(d_x.dtype)});
-  on.device().run(FillZero{losses.tensor()});
+  on.run(FillZero{d_x});
+  if (gradients.by_weight) on.run(FillZero{gradients.by_weight.tensor(d_x.dtype)});
+  on.run(FillZero{losses.tensor()});
 
   on.hooks().fetch(head.product.module);
   add_up(on, head, x, labels, gradients, losses.tensor());
   on.hooks().release(head.product.module);
   const auto count = static_cast<double>(labelled_rows(on.context()));
-  on.device().run(AddSum{losses.tensor(), 1 / count, input.loss});
+  on.run(AddSum{losses.tensor(), 1 / count, input.loss});
   if (!on.records(x.needs_gradient() || gradients.by_weight)) return {};
   return on.record({}, head.trained(on),
                    [&factor, count, node = x.node, weight = head.product.weight,
                     gradients = std::move(gradients)](Tape& back, const Value&) mutable {
                      const Tensor d = gradients.by_x.tensor();
-                     back.device().run(Scale{d, factor / count});
+                     back.run(Scale{d, factor / count});
                      back.give(node, std::move(gradients.by_x));
                      if (!gradients.by_weight) return;
-                     back.device().run(Scale{gradients.by_weight.tensor(d.dtype), factor / count});
+                     back.run(Scale{gradients.by_weight.tensor(d.dtype), factor / count});
                      back.give(weight, std::move(gradients.by_weight), Memory::own);
                    });
 }

@@ -45,7 +45,7 @@ void take(const Tape& on, const Tensor& all, std::int64_t first, const Tensor& l
           std::int64_t cols) {
   for_labelled(on.context(), all, first, labelled, cols,
                [&](const Matrix& own, const Matrix& packed) {
-                 on.device().run(CopyRows{own, packed});
+                 on.run(CopyRows{own, packed});
                });
 }
 
@@ -65,9 +65,9 @@ Value next_tokens(Tape& on, Tensor tokens) {
   Value next = new_value(on.device(), DType::int64, context.rows(), 1);
   const Tensor labels = next.tensor();
   const auto label = [&](const TokenSpan& part, std::int64_t sequence) {
-    on.device().run(NextTokens{.tokens = tokens.slice(part.begin, part.length),
-                               .sequence = sequence,
-                               .labels = labels.slice(part.begin, part.length)});
+    on.run(NextTokens{.tokens = tokens.slice(part.begin, part.length),
+                      .sequence = sequence,
+                      .labels = labels.slice(part.begin, part.length)});
   };
   const TokenSpan all{0, context.rows()};
   if (context.sequences.empty()) {
@@ -87,10 +87,10 @@ Value take_labelled_rows(Tape& on, const Value& x) {
   return on.record(std::move(rows), [node = x.node](Tape& back, const Value& d) {
     const std::int64_t width = d.matrix.cols;
     Value d_x = new_value(back.device(), d.matrix.dtype, back.context().rows(), width);
-    back.device().run(FillZero{d_x.tensor()});
+    back.run(FillZero{d_x.tensor()});
     for_labelled(back.context(), d_x.tensor(), 0, d.tensor(), width,
                  [&](const Matrix& own, const Matrix& packed) {
-                   back.device().run(CopyRows{packed, own});
+                   back.run(CopyRows{packed, own});
                  });
     back.give(node, std::move(d_x));
   });

@@ -46,10 +46,10 @@ void for_tiles(const Tape& on, const LogitsTile& size, const Value& buffer, cons
       Matrix logits = buffer.matrix;
       logits.rows = rows.count;
       logits.cols = words.count;
-      on.device().run(Gemm{.transpose_b = Transpose::yes,
-                           .a = rows.of(x.tensor(), head.size()),
-                           .b = words.of(weight, head.size()),
-                           .c = logits});
+      on.run(Gemm{.transpose_b = Transpose::yes,
+                  .a = rows.of(x.tensor(), head.size()),
+                  .b = words.of(weight, head.size()),
+                  .c = logits});
       f(rows, words, logits);
       on.device().tick();
     }
@@ -77,7 +77,7 @@ Buffer rounded(const Tape& on, Sum& sum, MemoryCategory category) {
   const DType dtype = on.context().dtype;
   if (dtype == DType::fp32) return std::move(sum.fp32);
   Buffer result = make_buffer(on.device(), category, sum.tensor().numel, dtype);
-  on.device().run(Cast{sum.tensor(), result.tensor(dtype)});
+  on.run(Cast{sum.tensor(), result.tensor(dtype)});
   return result;
 }
 
@@ -104,18 +104,18 @@ void give_gradients(Tape& back, const LmHead& head, const LogitsTile& size, Save
   const Value tile = tile_buffer(back, size, x);  // lives until both gradients are rounded
   for_tiles(back, size, tile, head, x,
             [&](const Range& rows, const Range& words, const Matrix& logits) {
-              device.run(LogitsGradient{logits, rows.of(labels.tensor()), words.first,
-                                        rows.of(log_sums.tensor()), row_factor, head.softcap});
-              device.run(Gemm{.a = logits,
-                              .b = words.of(weight, head.size()),
-                              .beta = 1,
-                              .c = rows.of(of_rows.tensor(), head.size())});
+              back.run(LogitsGradient{logits, rows.of(labels.tensor()), words.first,
+                                      rows.of(log_sums.tensor()), row_factor, head.softcap});
+              back.run(Gemm{.a = logits,
+                            .b = words.of(weight, head.size()),
+                            .beta = 1,
+                            .c = rows.of(of_rows.tensor(), head.size())});
               if (!of_weight) return;
-              device.run(Gemm{.transpose_a = Transpose::yes,
-                              .a = logits,
-                              .b = rows.of(x.tensor(), head.size()),
-                              .beta = 1,
-                              .c = words.of(of_weight->tensor(), head.size())});
+              back.run(Gemm{.transpose_a = Transpose::yes,
+                            .a = logits,
+                            .b = rows.of(x.tensor(), head.size()),
+                            .beta = 1,
+                            .c = words.of(of_weight->tensor(), head.size())});
             });
   back.hooks().release(head.product.module);
   back.give(node, value_of(rounded(back, of_rows, MemoryCategory::activations), x.matrix.dtype,
@@ -134,9 +134,9 @@ Value tiled_loss(Tape& on, const LmHead& head, const Value& hidden, const StepIn
   const std::int64_t count = x.matrix.rows;
   const Value numbers = new_value(device, DType::fp32, kNumbersOfARow, count);
   const Tensor of_numbers = numbers.tensor();
-  device.run(FillZero{of_numbers});
-  device.run(FillConstant{of_numbers.slice(kLargest * count, count),
-                          -std::numeric_limits<double>::infinity()});
+  on.run(FillZero{of_numbers});
+  on.run(FillConstant{of_numbers.slice(kLargest * count, count),
+                      -std::numeric_limits<double>::infinity()});
   const Matrix statistics =
       as_matrix(of_numbers.slice(0, kRowStatistics * count), kRowStatistics, count);
 
@@ -144,16 +144,16 @@ Value tiled_loss(Tape& on, const LmHead& head, const Value& hidden, const StepIn
   const Value tile = tile_buffer(on, size, x);
   for_tiles(on, size, tile, head, x,
             [&](const Range& rows, const Range& words, const Matrix& logits) {
-              device.run(FoldLogits{logits, rows.of(labels.tensor()), words.first,
-                                    columns(statistics, rows), head.softcap});
+              on.run(FoldLogits{logits, rows.of(labels.tensor()), words.first,
+                                columns(statistics, rows), head.softcap});
             });
   on.hooks().release(head.product.module);
   const Value log_sums = new_value(device, DType::fp32, count, 1);
   const Value entropy = new_value(device, DType::fp32, count, 1);
   const Value losses = new_value(device, DType::fp32, count, 1);
-  device.run(LogSums{statistics, log_sums.tensor(), losses.tensor()});
+  on.run(LogSums{statistics, log_sums.tensor(), losses.tensor()});
   const double share = 1 / static_cast<double>(count);
-  device.run(AddSum{losses.tensor(), share, input.loss});
+  on.run(AddSum{losses.tensor(), share, input.loss});
   if (!on.records(x.needs_gradient() || head.is_trainable(on))) return {};
   return on.record({}, head.trained(on),
                    [&head, &factor, size, share, node = x.node,
