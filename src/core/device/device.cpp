@@ -164,15 +164,23 @@ void Device::host_event(HostEvent event, Seconds already) {
 // Short of that, what it takes to look at a clock would be more than the time itself.
 constexpr Seconds kLeastSpent = 50e-6;
 
+// A launch that takes longer than PyTorch's calls is made up for by those that the host still owes.
 void Device::host_calls(HostEvent event, std::uint64_t calls, Seconds already) {
   const Seconds time = static_cast<double>(calls) * host_overhead_.at(event);
-  ledger_.add_host(event, time, calls);
-  if (time > already) owed_ += time - already;
+  if (calls > 0) ledger_.add_host(event, time, calls);
+  owed_ = std::max(0.0, owed_ + time - already);
+  if (time > 0) owed_for_ = event;
   if (owed_ >= kLeastSpent || !computes()) spend_owed();
 }
 
+// Where the device runs dry meanwhile counts for the last event of those that are paid together.
 void Device::spend_owed() {
-  if (owed_ > 0) spend_host_time(std::exchange(owed_, 0));
+  if (owed_ <= 0) return;
+  const Seconds time = std::exchange(owed_, 0);
+  if (!overlaps()) return spend_host_time(time);
+  const Event before = record(Stream::compute);
+  spend_host_time(time);
+  timeline_.add_host(owed_for_, before, record(Stream::compute));
 }
 
 void Device::host_sync(HostSync reason) {

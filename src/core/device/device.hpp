@@ -109,14 +109,14 @@ class Device {
   /// Keeps the host busy for `time` seconds; the device goes on with what is queued. Time passes on
   /// now(). Does nothing where there is no time (dry).
   virtual void spend_host_time(Seconds time) = 0;
-  /// Makes host_event() take as long as `overhead` says.
+  /// Makes host_event() and host_calls() take as long as `overhead` says.
   void set_host_overhead(const HostOverhead& overhead) {
     host_overhead_ = overhead;
     owed_ = 0;
   }
   const HostOverhead& host_overhead() const noexcept { return host_overhead_; }
-  /// Stands for DeepSpeed's host code, which would be busy here: keeps the host busy for as long as
-  /// that takes, and enters the time in the ledger.
+  /// Stands for the training's host code, which would be busy here: keeps the host busy for as long
+  /// as that takes, and enters the time in the ledger.
   /// @param already  the part of that time which has passed in doing the same
   void host_event(HostEvent event, Seconds already = 0);
   /// Stands for `calls` of an event that is too short to be waited for by itself: the host is kept
@@ -243,6 +243,7 @@ class Device {
   Timeline timeline_;
   HostOverhead host_overhead_;
   Seconds owed_ = 0;  ///< host time of calls, which is spent when it has added up
+  HostEvent owed_for_ = HostEvent::operator_forward;
   std::function<void()> tick_;
   Stream current_stream_ = Stream::compute;
   std::array<StreamClock, kStreams> clocks_{};  // by stream: what its next operation comes after

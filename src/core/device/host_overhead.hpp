@@ -28,7 +28,7 @@ enum class HostEvent {
                          ///< beside it
   operator_forward,      ///< one ATen operator that eager PyTorch calls in a model's forward
   operator_backward,     ///< one that autograd calls on the way back
-  module_call,           ///< torch.nn.Module.__call__, beside DeepSpeed's hooks around it
+  module_call,           ///< a module's Python, beside its operators and DeepSpeed's hooks
 };
 
 constexpr std::size_t kHostEvents = 9;
@@ -67,7 +67,7 @@ struct ProductRate {
   DType dtype = DType::fp32;
   int threads = 1;         ///< of each rank as it was measured; other numbers say nothing
   double flops_per_s = 0;  ///< > 0
-  Seconds latency = 0;     ///< what a small one takes: a kernel is looked up, operands are packed
+  Seconds latency = 0;     ///< of each, beyond one of fp32: a kernel is looked up, operands packed
 
   bool operator==(const ProductRate&) const = default;
 };

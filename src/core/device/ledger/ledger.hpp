@@ -145,8 +145,8 @@ class Ledger {
   void add_transfer(Transfer transfer, Bytes bytes);
   /// @param time  of all calls together
   void add_host(HostEvent event, Seconds time, std::uint64_t calls = 1);
-  /// Adds time that was waited after a matrix product on a CPU, since the library of the training
-  /// would have taken so much longer (ProductRate).
+  /// Adds time that was waited after a matrix product or attention on a CPU, since the library of
+  /// the training would have taken so much longer (ProductRate).
   void add_product_wait(Seconds time);
   /// Adds idle time to the line of `event`, which must be there.
   void add_idle(HostEvent event, Seconds idle);
@@ -178,9 +178,9 @@ class Ledger {
   Seconds exposed_time() const;
   /// Seconds that were added after collectives.
   Seconds added_time() const;
-  /// Seconds that were waited after matrix products.
+  /// Seconds that were waited after matrix products and attention.
   Seconds product_wait() const noexcept { return product_wait_; }
-  /// Seconds that stand for DeepSpeed's host code.
+  /// Seconds that stand for the training's host code.
   Seconds host_time() const;
   /// Seconds of host_time() in which the compute stream had nothing to do.
   Seconds idle_time() const;

@@ -160,7 +160,8 @@ Value drop(Tape& on, const Value& x, double probability, std::uint64_t seed) {
                          .probability = probability,
                          .seed = seed,
                          .mask = mask.tensor(),
-                         .out = out.tensor()});
+                         .out = out.tensor()},
+         on.device().overlaps() ? kOperatorCalls<dstune::Dropout> : kDropoutCallsOnCpus);
   if (!on.records(x.needs_gradient())) return out;
   return on.record(std::move(out), [probability, node = x.node, saved = on.save(mask)](
                                        Tape& back, const Value& d) mutable {

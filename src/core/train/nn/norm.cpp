@@ -90,6 +90,7 @@ Value LayerNorm::normalise(Tape& on, const Value& x) const {
             .d_x = d_x.rows(),
             .d_gamma = d_gamma.tensor(dtype),
             .d_beta = d_beta.tensor(dtype)});
+        back.count_operators((trains_weight ? 1 : 0) + (trains_bias ? 1 : 0));
         back.give(node, std::move(d_x));
         if (trains_weight) back.give(*weight_, std::move(d_gamma), Memory::own);
         if (trains_bias) back.give(*bias_, std::move(d_beta), Memory::own);
@@ -172,7 +173,8 @@ Value RmsNorm::normalise(Tape& on, const Value& x) const {
                             .scratch = room.tensor(DType::fp32),
                             .d_x = rows(d_x),
                             .d_weight = trains ? d_weight.tensor(dtype) : Tensor{}},
-            rms_norm_calls(back, kOperatorCalls<RmsNormBackward>));
+            rms_norm_calls(back,
+                           kOperatorCalls<RmsNormBackward> + (trains ? kRmsNormWeightCalls : 0)));
         d = {};
         back.give(node, std::move(d_x));
         if (trains) back.give(weight_, std::move(d_weight), Memory::own);

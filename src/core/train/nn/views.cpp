@@ -104,6 +104,7 @@ Value slice(Tape& on, const Value& x, std::int64_t first, std::int64_t count) {
     Value whole = new_value(back.device(), d.matrix.dtype, d.matrix.rows, width);
     back.run(FillZero{whole.tensor()});
     back.run(CopyRows{d.matrix, columns(whole.matrix, first, count)});
+    back.count_operators(1);  // the zeros
     back.give(node, std::move(whole));
   });
 }

@@ -26,10 +26,14 @@ template <>
 inline constexpr int kOperatorCalls<AddBias> = 0;  // addmm
 template <>
 inline constexpr int kOperatorCalls<NextTokens> = 0;
+
 template <>
 inline constexpr int kOperatorCalls<Unfold> = 2;
 template <>
 inline constexpr int kOperatorCalls<Fold> = 2;
+
+inline constexpr int kDropoutCallsOnCpus =
+    4;  ///< empty_like, bernoulli_, div_, mul; else one kernel
 
 // torch.nn.functional.linear of three dimensions: t, view, mm, _unsafe_view. On the way back view,
 // t, mm, view by the input; by the weight kWeightGradientCalls.
@@ -46,12 +50,13 @@ template <>
 inline constexpr int kOperatorCalls<BiasGradient> = 3;  // sum, view, detach
 
 template <>
-inline constexpr int kOperatorCalls<LayerNormBackward> = 3;
+inline constexpr int kOperatorCalls<LayerNormBackward> = 1;  // and two that take gradients over
 template <>
 inline constexpr int kOperatorCalls<RmsNorm> = 6;  // pow, mean, add, rsqrt, mul, mul
 template <>
-inline constexpr int kOperatorCalls<RmsNormBackward> = 17;
-inline constexpr int kRmsNormCasts = 2;  ///< in 16 bits, forward and backward
+inline constexpr int kOperatorCalls<RmsNormBackward> = 13;
+inline constexpr int kRmsNormWeightCalls = 4;  ///< mul, sum, view, detach: where it is trained
+inline constexpr int kRmsNormCasts = 2;        ///< in 16 bits, forward and backward
 
 template <>
 inline constexpr int kOperatorCalls<GeluNew> = 8;

@@ -74,7 +74,6 @@ class Tape {
   /// Counts ATen operators beside those of run(), such as views.
   /// @param already  what of their time has passed
   void count_operators(int calls, Seconds already = 0) const {
-    if (calls == 0) return;
     device().host_calls(
         pass_ == Pass::forward ? HostEvent::operator_forward : HostEvent::operator_backward,
         static_cast<std::uint64_t>(calls), already);

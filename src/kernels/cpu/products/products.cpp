@@ -33,15 +33,15 @@ ProductPace Products::pace_of(const ProductRate& rate) {
     CpuDevice device(1);
     device.products().use_onednn(types_, threads_);
     own.flops_per_s = ProductTrial::kFlop / ProductTrial().time(device, rate.dtype, kTries);
-    own.latency = ProductTrial(ProductTrial::kFewRows, ProductTrial::kSmallSize)
-                      .time(device, rate.dtype, kTries);
+    ProductTrial small(ProductTrial::kFewRows, ProductTrial::kSmallSize);
+    own.latency = small.time(device, rate.dtype, kTries) - small.time(device, DType::fp32, kTries);
     log_debug(concat("matrix products of ", name_of(rate.dtype), ": ",
                      fixed(own.flops_per_s / 1e9, 1), " GFLOP/s and ", fixed(own.latency * 1e6, 1),
                      " us here, ", fixed(rate.flops_per_s / 1e9, 1), " and ",
                      fixed(rate.latency * 1e6, 1), " in the training"));
   }
   return {std::max(1.0, own.flops_per_s / rate.flops_per_s),
-          std::max(0.0, rate.latency - own.latency)};
+          rate.latency > 0 ? std::max(0.0, rate.latency - std::max(0.0, own.latency)) : 0};
 }
 
 void Products::sgemm(const Product& product, Panel a, Panel b, Panel c) const {

@@ -65,7 +65,7 @@ class Products {
   std::unique_ptr<Onednn> onednn_;
   struct Own {
     double flops_per_s = 0;
-    Seconds latency = 0;
+    Seconds latency = 0;  ///< beyond that of fp32
   };
   /// What was measured: ranks that choose and vote go back and forth between the same types.
   std::map<std::tuple<DType, OnednnTypes, int>, Own> own_;

@@ -146,14 +146,20 @@ void expect_close(const Counts& ours, const Counts& theirs, bool by_pass, double
   EXPECT_TRUE(is_within(ours.modules, theirs.modules, share, few)) << "modules";
 }
 
-// PyTorch makes pieces of attention with a bias on a CPU, as T5's, which casts more of it in 16
-// bits, and of Qwen2's, whose single head of keys is repeated for a window.
-bool falls_to_pieces(const json::object& row) {
+/// By what part the calls of a layer may be off. PyTorch makes pieces of attention with a bias on a
+/// CPU, as T5's, which casts more of it in 16 bits, and of Qwen2's, whose single head of keys is
+/// repeated for a window. Few views of partial rotations, of experts and of relative positions are
+/// not counted one by one.
+double share_of(const json::object& row) {
   const std::string_view name = row.at("name").as_string();
-  return name.starts_with("t5") || name.starts_with("mt5") || name == "qwen2";
+  const auto has = [&](std::string_view part) { return name.find(part) != std::string_view::npos; };
+  if (has("t5") || name == "qwen2") return 0.2;
+  const bool is_near = has("deberta") || has("gpt_neox") || has("mixtral") || has("moe") ||
+                       has("opt") || has("phi3") || has("two_checkpointing");
+  return is_near ? 0.1 : 0.03;
 }
 
-// Of a layer a tenth, or two calls; what a step has once may lack the calls by which
+// What a step has once may lack the calls by which
 // transformers looks for packed rows and makes positions and masks.
 TEST(OperatorsOfPytorch, AreThoseOfTransformers) {
   for (const Pair& pair : pairs()) {
@@ -163,13 +169,13 @@ TEST(OperatorsOfPytorch, AreThoseOfTransformers) {
       SCOPED_TRACE(concat(std::string(pair.one.at("name").as_string()), ", ", name_of(dtype)));
       const Counts theirs = theirs_of(pair.three, dtype);
       const Counts ours = ours_of(pair.three, dtype);
-      const bool pieces = falls_to_pieces(pair.one);
-      expect_close(ours, theirs, by_pass, pieces ? 0.25 : 0.2, 30);
+      const double share = share_of(pair.one);
+      expect_close(ours, theirs, by_pass, share + 0.15, 30);
       if (pair.one.contains("trainable")) continue;  // by the number of a layer
       SCOPED_TRACE("of two layers");
       expect_close(of_two_layers(ours, ours_of(pair.one, dtype)),
-                   of_two_layers(theirs, theirs_of(pair.one, dtype)), by_pass, pieces ? 0.2 : 0.1,
-                   4);
+                   of_two_layers(theirs, theirs_of(pair.one, dtype)), by_pass, pieces ? 0.2 : 0.03,
+                   1);
     }
   }
 }

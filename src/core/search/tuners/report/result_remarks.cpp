@@ -19,8 +19,14 @@ namespace {
 std::string overhead_remark(const HostOverhead& overhead) {
   const std::string_view preset = preset_of(overhead);
   if (preset == kNoOverhead)
-    return "host overhead: none, so the step has no time of DeepSpeed's Python";
-  if (preset.empty()) return concat("host overhead: ", describe(overhead));
+    return "host overhead: none, so the step has no time of PyTorch's and DeepSpeed's host code";
+  if (preset.empty()) {
+    const bool is_earlier = overhead.at(HostEvent::module_call) == 0;
+    return concat("host overhead: ", describe(overhead),
+                  is_earlier ? "; it lacks what eager PyTorch's own calls take, which a new "
+                               "calibration measures"
+                             : "");
+  }
   return concat("host overhead: preset ", preset,
                 ", no measurement of this machine: ", preset_cost(overhead));
 }
@@ -75,7 +81,7 @@ std::string product_remark(const Record& best) {
         " as fast as this program or faster, by the profile: of that nothing is taken off "
         "a step");
   }
-  return concat("torch's products and attention of ", name_of(dtype),
+  return concat("torch's products or attention of ", name_of(dtype),
                 " are slower than this program's: a step of ", best.experiment.name, " waits ",
                 format_seconds(wait), " for that, by the profile");
 }

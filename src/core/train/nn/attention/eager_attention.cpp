@@ -71,6 +71,7 @@ namespace {
 /// (repeat_kv); only the heads of a single sequence stay where they are, if each serves once.
 Value stacked(const Tape& on, const AttentionShape& shape, const Value& rows, std::int64_t heads) {
   if (shape.batch == 1 && heads == shape.heads) {
+    on.count_operators(kOperatorCalls<StackHeads>);  // views of what lies there
     Value lying = rows;
     if (rows.step != 0) return lying;
     lying.matrix.cols = shape.head_size;

@@ -139,7 +139,7 @@ TEST(ProductRemark, SaysWhatAStepWaitsForProductsOfTorch) {
   EXPECT_THAT(product_remark(best), HasSubstr("torch multiplies fp32 as fast as this program or"));
   std::get<Measured>(best.outcome).ledger.add_product_wait(0.25);
   EXPECT_EQ(product_remark(best),
-            "torch's products and attention of fp32 are slower than this program's: a step of "
+            "torch's products or attention of fp32 are slower than this program's: a step of "
             "z1_gas1_tmbspg1 waits "
             "250.0 ms for that, by the profile");
 
