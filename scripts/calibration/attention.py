@@ -26,7 +26,7 @@ def flop(shape, direction):
 
 
 class AttentionTimer:
-    """Causal attention of every type that torch has it in here."""
+    """Causal attention in each type for which torch has it here."""
 
     def __init__(self, torch):
         self.torch, self.threads, self.operands = torch, torch.get_num_threads(), {}

@@ -11,11 +11,12 @@ import time
 import fitting
 from steps import HEADS, HIDDEN, SEQUENCE, VOCABULARY, make_model
 
+DIRECTIONS = ("forward", "backward")
 EVENTS = ("operator_forward", "operator_backward", "module_call")
 # What a micro-step takes once (the model's own Python, the loss, a graph's begin and end) is fitted, lest operators
 # take it over and a deep model be too dear. It is no event.
-FORWARD, BACKWARD = ("operator_forward", "module_call", "forward"), ("operator_backward", "backward")
-ONCE = ("forward", "backward")
+TERMS = {"forward": ("operator_forward", "module_call", "forward_once"),
+         "backward": ("operator_backward", "backward_once")}
 TRIES = 5  # of a model in a round, after one that is not measured
 
 Model = collections.namedtuple("Model", "family layers attention")
@@ -37,14 +38,19 @@ def make(transformers, setting):
 
 
 def count_operators(run):
-    """(ATen calls in run(), views too, and what it returns)"""
+    """(ATen calls in run(), views too, and what it returns)
+
+    A mode gets a `detach` for each output that autograd saves or unpacks, which without a mode calls nothing: none is
+    counted.
+    """
+    import torch
     from torch.utils._python_dispatch import TorchDispatchMode
 
     class Counter(TorchDispatchMode):
         count = 0
 
         def __torch_dispatch__(self, operator, classes, arguments=(), options=None):
-            self.count += 1
+            self.count += operator.overloadpacket is not torch.ops.aten.detach
             return operator(*arguments, **(options or {}))
 
     with Counter() as counter:
@@ -75,11 +81,15 @@ class PlainStep:
         modules, _ = count_module_calls(model, self.forward)
         forward, loss = count_operators(self.forward)
         backward, _ = count_operators(loss.backward)
+        backward += self.gradients()  # each first one is detached from what it was made of, mode or none
         self.forget_gradients()
         self.counts = dict(operator_forward=forward, operator_backward=backward, module_call=modules)
 
     def forward(self):
         return self.model(self.tokens, labels=self.tokens).loss
+
+    def gradients(self):
+        return sum(parameter.grad is not None for parameter in self.model.parameters())
 
     def forget_gradients(self):
         for parameter in self.model.parameters():
@@ -129,32 +139,33 @@ class EagerTimer:
         self.order = collections.deque(MODELS)
 
     def round(self):
-        """{(family, layers, attention, "forward" or "backward"): this rank's seconds}, begun with another model each
-        round, since a scheduler is kinder to a process that has just waited."""
+        """{(family, layers, attention, direction): this rank's seconds}, begun with another model each round,
+        since a scheduler is kinder to a process that has just waited."""
         self.order.rotate(1)
         with replaced(self.functional, self.linear):
             return {(*setting, direction): seconds for setting in self.order
-                    for direction, seconds in zip(ONCE, self.steps[setting].seconds())}
+                    for direction, seconds in zip(DIRECTIONS, self.steps[setting].seconds())}
 
 
 def samples(rounds, counts, direction):
     """[(counts, seconds)] of the models' forward or backward."""
-    return [({**of_model, direction: 1}, statistics.median(part["eager"][(*setting, direction)] for part in rounds))
+    once = f"{direction}_once"
+    return [({**of_model, once: 1}, statistics.median(part["eager"][(*setting, direction)] for part in rounds))
             for setting, of_model in counts.items()]
 
 
 def numbers(rounds, counts):
     """Seconds of each of EVENTS, and of a forward and a backward once. counts: by model; without any: none."""
     found = {}
-    for direction, terms in zip(ONCE, (FORWARD, BACKWARD)):
-        if counts:
+    if counts:
+        for direction, terms in TERMS.items():
             found.update(fitting.fit(samples(rounds, counts, direction), terms))
     return found
 
 
 def standard_errors(rounds, counts, found):
     errors = {}
-    for direction, terms in zip(ONCE, (FORWARD, BACKWARD)):
-        if counts:
+    if counts:
+        for direction, terms in TERMS.items():
             errors.update(fitting.errors_of(found, samples(rounds, counts, direction), terms))
     return errors

@@ -185,8 +185,9 @@ def once_a_micro_step(estimate):
     """What a plain forward and a plain backward take beside their operators and modules."""
     if not estimate.design.eager_counts:
         return {}
-    return {"plain_once_us": {name: [microseconds(estimate.numbers[name]), microseconds(estimate.doubt[name])]
-                              for name in eager.ONCE}}
+    numbers, doubt = estimate.numbers, estimate.doubt
+    return {"plain_once_us": {direction: [microseconds(seconds[f"{direction}_once"]) for seconds in (numbers, doubt)]
+                              for direction in eager.DIRECTIONS}}
 
 
 def profile(estimate, measured_on, about):

@@ -40,15 +40,23 @@ class ProductTimer:
         return {(name, self.threads): self.seconds(*operands) for name, operands in self.operands.items()}
 
 
+def least(rounds, part):
+    """{(type, threads): torch's least seconds}, since what else the machine does only adds to them"""
+    return {key: min(measured[part][key] for measured in rounds) for key in rounds[0].get(part, {})}
+
+
 def entries(rounds):
-    """By type: torch's least times, since what else the machine does only adds to them."""
-    found = {}
-    for name, threads in rounds[0].get("products", {}):
-        least = {part: min(measured[part][name, threads] for measured in rounds)
-                 for part in ("products", "small_products") if (name, threads) in rounds[0].get(part, {})}
-        rate = flop(SHAPE) / least["products"]
+    """By type. Plain steps in fp32 have a small product's latency in their operators, so that another type's is only
+    what it has beyond fp32's, and fp32 has none."""
+    found, latencies = {}, {}
+    small = least(rounds, "small_products")
+    for (name, threads), seconds in least(rounds, "products").items():
+        rate = flop(SHAPE) / seconds
         found[name] = {"threads": threads, "gflop_per_s": round(rate / 1e9, 3)}
-        if "small_products" in least:
-            latency = max(0.0, least["small_products"] - flop(SMALL_SHAPE) / rate)
-            found[name]["latency_us"] = round(latency * 1e6, 2)
+        if (name, threads) in small:
+            latencies[name] = max(0.0, small[name, threads] - flop(SMALL_SHAPE) / rate)
+    of_operators = latencies.pop("fp32", None)
+    if of_operators is not None:
+        for name, latency in latencies.items():
+            found[name]["latency_us"] = round(max(0.0, latency - of_operators) * 1e6, 2)
     return found

@@ -5,6 +5,7 @@ import pathlib
 import tempfile
 import types
 import unittest
+import unittest.mock
 
 from calibration_support import COST, design, line, rounds
 
@@ -13,6 +14,7 @@ import collectives
 import eager
 import estimates
 import processors
+import products
 import profiles
 import steps
 import terminal
@@ -146,6 +148,46 @@ class Launcher(unittest.TestCase):
 
     def test_a_process_without_a_launcher_is_one_rank(self):
         self.assertEqual(calibrate.adopt_launcher({}), 1)
+
+
+class Rounds(unittest.TestCase):
+    """A calibration's rounds, with timers whose seconds say what they time, on one of two ranks."""
+
+    def round(self, is_cpu):
+        def timer(seconds):
+            return types.SimpleNamespace(round=lambda: dict(seconds), counts={})
+
+        def products_timer(torch, shape=products.SHAPE, tries=products.TRIES):
+            return timer({("fp32", 1): 3.0 if (shape, tries) == (products.SHAPE, products.TRIES) else 4.0})
+
+        def over_ranks(values, operation):
+            """The other rank takes 2 s more for everything."""
+            return [{"sum": 2 * value + 2, "max": value + 2}[operation] for value in values]
+
+        calibration = object.__new__(calibrate.Calibration)
+        calibration.is_cpu, calibration.ranks, calibration.rank, calibration.modules = is_cpu, 2, 1, (None, None)
+        calibration.device = calibration.accelerator = unittest.mock.Mock()
+        calibration.options = types.SimpleNamespace(seconds=100)
+        calibration.torch = types.SimpleNamespace(distributed=types.SimpleNamespace(
+            ReduceOp=types.SimpleNamespace(SUM="sum", MAX="max")))
+        calibration.over_ranks = over_ranks
+        bench = types.SimpleNamespace(steps=[], round=lambda number: [(7.0 + number, 6.0), (9.0, 8.0)])
+        with unittest.mock.patch.multiple(
+                calibrate, EagerTimer=lambda *_: timer({("gpt2", 2, "sdpa", "forward"): 2.0}), gc=unittest.mock.Mock(),
+                Timer=lambda *_: timer({("all_gather", "fp32", 8): 1.0, ("reduce", "fp32", 8): 1.5}),
+                ProductTimer=products_timer, AttentionTimer=lambda *_: timer({("fp32", 1, "forward"): 5.0})), \
+                unittest.mock.patch.object(steps, "Bench", lambda *_: bench):
+            calibration.prepare()
+            return calibration.round(10)
+
+    def test_each_timer_has_its_name_the_mean_over_ranks_and_steps_the_slowest_ranks(self):
+        everywhere = {"collectives": {("all_gather", "fp32", 8): 2.0, ("reduce", "fp32", 8): 2.5},
+                      "eager": {("gpt2", 2, "sdpa", "forward"): 3.0}, "steps": [(19.0, 8.0), (11.0, 10.0)]}
+        on_cpu = {"products": {("fp32", 1): 4.0}, "small_products": {("fp32", 1): 5.0},
+                  "attention": {("fp32", 1, "forward"): 6.0}}
+
+        self.assertEqual(self.round(is_cpu=True), {**everywhere, **on_cpu})
+        self.assertEqual(self.round(is_cpu=False), everywhere)
 
 
 class Terminals(unittest.TestCase):

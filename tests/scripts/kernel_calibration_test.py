@@ -2,6 +2,7 @@
 import importlib.util
 import types
 import unittest
+import unittest.mock
 
 from calibration_support import design, rounds
 
@@ -25,22 +26,27 @@ def profile(whole):
 
 class Products(unittest.TestCase):
     RATE = 40e9
-    LARGE = {("fp32", 1): products.flop(products.SHAPE) / RATE}
+    RATES = {("fp32", 1): 40e9, ("bf16", 1): 800e9}
+    LARGE = {key: products.flop(products.SHAPE) / rate for key, rate in RATES.items()}
 
-    def small(self, latency):
-        return {("fp32", 1): latency + products.flop(products.SMALL_SHAPE) / self.RATE}
+    def small(self, **latencies):
+        return {key: latencies[key[0]] + products.flop(products.SMALL_SHAPE) / rate
+                for key, rate in self.RATES.items() if key[0] in latencies}
 
-    def test_they_have_the_best_rate_and_latency_of_all_rounds(self):
-        found = profile(of_rounds(products=self.LARGE, small_products=self.small(9e-6)))
+    def test_they_have_the_best_rate_of_all_rounds_and_what_a_small_one_takes_beyond_fp32s(self):
+        found = profile(of_rounds(products=self.LARGE, small_products=self.small(fp32=2e-6, bf16=40e-6)))
 
-        self.assertEqual(found["products"], {"fp32": dict(threads=1, gflop_per_s=40, latency_us=9)})
+        self.assertEqual(found["products"], {"fp32": dict(threads=1, gflop_per_s=40),
+                                             "bf16": dict(threads=1, gflop_per_s=800, latency_us=38)})
 
     def test_a_latency_is_not_negative_and_left_out_where_it_was_not_measured(self):
-        negative = products.entries(of_rounds(products=self.LARGE, small_products=self.small(-1e-6)))
-        without = products.entries(of_rounds(products=self.LARGE))
+        def bf16(**latencies):
+            return products.entries(of_rounds(products=self.LARGE, small_products=self.small(**latencies)))["bf16"]
 
-        self.assertEqual(negative["fp32"]["latency_us"], 0)
-        self.assertEqual(without["fp32"], dict(threads=1, gflop_per_s=40))
+        self.assertEqual(bf16(fp32=2e-6, bf16=1e-6)["latency_us"], 0)
+        self.assertEqual(bf16(fp32=-1e-6, bf16=9e-6)["latency_us"], 9)  # arithmetic that took less than its rate says
+        for latencies in (dict(fp32=2e-6), dict(bf16=40e-6), {}):
+            self.assertEqual(bf16(**latencies), dict(threads=1, gflop_per_s=800))
         self.assertNotIn("products", profile(rounds(2)))
 
     def test_a_type_that_torch_does_not_multiply_is_left_out(self):
@@ -110,7 +116,24 @@ class Attention(unittest.TestCase):
         self.assertGreater(min(found.values()), 0)
         self.assertIsNone(timer.operands["fp32", self.SMALLER][0][0].grad)
 
-    def test_a_type_that_torch_has_it_not_in_is_left_out(self):
+    def timed(self, tries):
+        """A timer whose first times, one per type and shape, are the shortest, and then `tries` of each."""
+        first = [(0.0, 0.0)] * len(products.TYPES) * len(attention.SHAPES)
+        torch = types.SimpleNamespace(get_num_threads=lambda: 1, float32=0, bfloat16=0)
+        patch = unittest.mock.patch.multiple(attention.AttentionTimer, made=lambda *_: ((), ()), seconds=(
+            unittest.mock.Mock(side_effect=first + tries)))
+        with patch:
+            timer = attention.AttentionTimer(torch)
+            return timer.round()
+
+    def test_the_least_of_each_direction_counts_and_no_first_time(self):
+        found = self.timed([(2.0, 6.0), (3.0, 4.0), (5.0, 5.0)] * len(products.TYPES) * len(attention.SHAPES))
+
+        self.assertEqual(found, {(name, 1, direction, *shape): seconds for name in products.TYPES
+                                 for direction, seconds in (("forward", 2.0), ("backward", 4.0))
+                                 for shape in attention.SHAPES})
+
+    def test_a_type_without_attention_in_torch_is_left_out(self):
         def refuse(*_, **__):
             raise RuntimeError("not implemented")
 
