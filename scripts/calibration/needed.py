@@ -1,7 +1,8 @@
-"""Whether a tuning should measure this machine first: DeepSpeed is here, and no profile of it is.
+"""Whether a tuning should measure this machine first: DeepSpeed is here, and no profile with all that is measured.
 
 usage: needed.py CONFIG RESULTS_DIR BACKEND RANKS WORKERS THREADS; "" for what is not given. Exit code 0: it should,
-and stdout has with how many ranks, and where the profile will be. 1: it should not.
+and stdout has with how many ranks, what of the profile is there now (none, earlier: of an earlier version, broken: no
+profile at all), and where it will be. 1: it should not.
 """
 import importlib.metadata
 import importlib.util
@@ -22,16 +23,22 @@ def reads_a_profile(settings, backend):
     return on_cpu and settings.get("host_overhead", "default") == "default"
 
 
-def is_whole(path):
-    """Whether the profile is there, and has all that this version measures: earlier ones lack PyTorch's own time."""
+def state_of(path):
+    """Of a profile in the cache. Earlier versions measured nothing of PyTorch's own time, and theirs is still read."""
     try:
-        return "module_call_us" in json.loads(path.read_text(encoding="utf-8"))
+        profile = json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return "none"
     except (OSError, ValueError):
-        return False
+        return "broken"
+    if not isinstance(profile, dict):
+        return "broken"
+    return "whole" if "module_call_us" in profile else "earlier"
 
 
 def missing_profile(config, results_dir, backend, ranks, workers, threads, environment):
-    """The ranks of an experiment, and where this machine's profile would be; None if it is there or of no use."""
+    """The ranks of an experiment, and of this machine's profile its state and where it would be; None if it is there
+    or of no use."""
     settings = commented_json.read(config).get("dstune", {})
     ranks = int(ranks or settings.get("ranks_per_experiment") or workers)
     if not 2 <= ranks <= int(workers) or not reads_a_profile(settings, backend):
@@ -44,7 +51,8 @@ def missing_profile(config, results_dir, backend, ranks, workers, threads, envir
     versions = {name: importlib.metadata.version(name) for name in NEEDED}
     path = profiles.cache_path(dict(backend="cpu", processor=processors.processor(), ranks=ranks, threads=threads,
                                     **versions), environment)
-    return None if is_whole(path) else (ranks, path)
+    state = state_of(path)
+    return None if state == "whole" else (ranks, state, path)
 
 
 def main(config, results_dir, backend, ranks, workers, threads):

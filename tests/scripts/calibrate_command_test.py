@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import re
 import signal
 import subprocess
 import sys
@@ -214,7 +215,56 @@ class CalibrateFirst(CommandTest):
         done = self.tune(PYTHON=str(self.python(answer="exit 1")))
 
         self.assertEqual(done.stdout, "tuned\n", done.stderr)
-        self.assertIn("no profile came of it, see above: going on by a preset", done.stderr)
+        self.assertIn("no new profile came of it, see above: going on by a preset", done.stderr)
+
+    def cached(self, text):
+        """(a Python whose calibrations fail, this machine's profile in the cache, which has `text`)"""
+        python = str(self.python(answer="exit 1"))
+        path = pathlib.Path(re.search("the profile will be (.*)\n", self.tune(PYTHON=python).stderr).group(1))
+        path.parent.mkdir(parents=True)
+        path.write_text(text)
+        (self.root / "said").unlink()
+        return python, path
+
+    def test_a_cached_profile_with_all_that_is_measured_is_not_made_again(self):
+        python, _ = self.cached('{"module_call_us": 24}')
+
+        done = self.tune(PYTHON=python)
+
+        self.assertEqual((done.stdout, self.said()), ("tuned\n", ""))
+        self.assertNotIn("profile", done.stderr)
+
+    def test_a_cached_profile_of_an_earlier_version_is_made_again_and_used_if_that_fails(self):
+        python, _ = self.cached('{"gradient_hook_us": 27}')
+
+        done = self.tune(PYTHON=python)
+
+        self.assertEqual(done.stdout, "tuned\n")
+        self.assertIn("calibrate.py --unless-vague", self.said())
+        self.assertIn("profile with 2 ranks is of an earlier version: a new one comes first", done.stderr)
+        self.assertIn("--no-calibrate goes without, by the old one", done.stderr)
+        self.assertIn("no new profile came of it, see above: going on by the old one", done.stderr)
+
+    def test_of_a_new_profile_in_place_of_an_earlier_one_nothing_more_is_said(self):
+        python, path = self.cached("{}")
+        (self.root / "python").write_text((self.root / "python").read_text().replace(
+            "exit 1", f"""echo '{{"module_call_us": 24}}' >'{path}'"""))
+
+        done = self.tune(PYTHON=python)
+
+        self.assertIn("is of an earlier version", done.stderr)
+        self.assertNotIn("going on", done.stderr)
+
+    def test_a_cached_profile_that_is_none_is_made_again_and_not_used_if_that_fails(self):
+        python, path = self.cached("no JSON")
+
+        for text in ("no JSON", '["module_call_us"]', "7"):
+            path.write_text(text)
+            done = self.tune(PYTHON=python)
+
+            self.assertIn("profile with 2 ranks is broken: a new one comes first", done.stderr, text)
+            self.assertIn("no new profile came of it, see above: going on by a preset", done.stderr, text)
+        self.assertEqual(self.said().count("calibrate.py"), 3)
 
     def interrupted(self, signal_, to_all):
         """tune.sh's exit code after a signal in the calibration, which answers as torchrun does: with exit code 1."""
