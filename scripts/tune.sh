@@ -6,7 +6,7 @@
 #   -n N             ranks: rank 0 tunes, the others train (default: one more than GPUs; without
 #                    GPUs one per core, at least 3; or the slots of the host file; also by DSTUNE_NP)
 #   -hostfile FILE   hosts to run on, in Open MPI's form
-#   --calibrate [N]  measures what DeepSpeed's Python costs here, with N ranks in 3 minutes, for later runs
+#   --calibrate [N]  measures what the training's host code costs here, with N ranks in 3 minutes, for later runs
 #                    (needs torch, deepspeed and transformers; docs/host-overhead.md)
 #   --no-calibrate   tunes by a preset where nobody has measured this machine (also by DSTUNE_NO_CALIBRATE=1); else
 #                    the first tuning where the Python in use has DeepSpeed does that first, on CPUs, in 3 minutes

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Part of scripts/tune.sh: measures what DeepSpeed's Python and its collectives cost on this machine.
+# Part of scripts/tune.sh: measures what PyTorch's and DeepSpeed's host code and collectives cost on this machine.
 #
 # usage: scripts/tune.sh --calibrate [N] [CONFIG.json] [--results-dir DIR] [-hostfile FILE] [--backend cpu|cuda]
 #   N   ranks, at least 2 (default: one per GPU; without GPUs 2, or the slots of the host file)
