@@ -11,7 +11,6 @@
 #include "core/device/host_overhead.hpp"
 #include "core/train/families/families.hpp"
 #include "core/train/training_step.hpp"
-#include "kernels/cpu/cpu_device.hpp"
 #include "kernels/sim/sim_collectives.hpp"
 #include "kernels/sim/sim_device.hpp"
 #include "tests/support/tiny_experiment.hpp"
@@ -202,58 +201,6 @@ class OneAtATime final : public ClockedDevice {
   std::string name() const override { return "one at a time"; }
   void spend_host_time(Seconds time) override { advance_host(time); }
 };
-
-// Calls are too short for a clock: what they take is spent when it has added up, or when the host
-// waits for something.
-class ShortCalls : public testing::Test {
- protected:
-  ShortCalls() {
-    HostOverhead overhead;
-    overhead.at(HostEvent::operator_forward) = 10e-6;
-    device_.set_host_overhead(overhead);
-  }
-  void call(std::uint64_t calls, Seconds already = 0) {
-    device_.host_calls(HostEvent::operator_forward, calls, already);
-  }
-
-  cpu::CpuDevice device_{1000};
-};
-
-TEST_F(ShortCalls, CountAtOnce) {
-  call(2);
-  call(1);
-
-  const HostLine line = device_.ledger().host().front();
-  EXPECT_EQ(line.event, HostEvent::operator_forward);
-  EXPECT_EQ(line.calls, 3);
-  EXPECT_DOUBLE_EQ(line.time, 30e-6);
-}
-
-TEST_F(ShortCalls, AreSpentTogether) {
-  const Seconds begin = device_.now();
-  for (int i = 0; i < 1000; ++i) call(1);
-
-  EXPECT_GE(device_.now() - begin, 10e-3 - 50e-6);
-}
-
-TEST_F(ShortCalls, AreSpentBeforeAWait) {
-  call(4);
-  const Seconds begin = device_.now();
-  device_.host_sync(HostSync::timer);
-
-  EXPECT_GE(device_.now() - begin, 40e-6);
-}
-
-TEST_F(ShortCalls, TakeNothingBackFromASlowerLaunch) {
-  sim::SimDevice sim(1000);
-  sim.set_host_overhead(device_.host_overhead());
-  sim.host_calls(HostEvent::operator_forward, 2, 5e-6);
-  EXPECT_DOUBLE_EQ(sim.now(), 15e-6);
-  sim.host_calls(HostEvent::operator_forward, 2, 1);
-  sim.host_calls(HostEvent::operator_forward, 1);
-
-  EXPECT_DOUBLE_EQ(sim.now(), 25e-6);
-}
 
 /// The library takes 10 s, and 2 s a byte among two ranks, for an all-reduce of fp32.
 class LibraryTime : public testing::Test {

@@ -7,6 +7,7 @@
 #include "core/base/json.hpp"
 #include "core/base/printable.hpp"
 #include "core/base/text.hpp"
+#include "core/config/host/host_profile_rules.hpp"
 #include "core/device/read_enum.hpp"
 #include "core/input/key_rules.hpp"
 #include "core/input/read_json.hpp"
@@ -15,120 +16,10 @@ namespace dstune {
 
 namespace {
 
-using namespace rules;  // NOLINT(google-build-using-namespace): the table reads like a document
+using namespace profile_rules;  // NOLINT(google-build-using-namespace): the file's own table
 
-constexpr double kLongest = 1e5;         // a tenth of a second: no Python hook takes that long
-constexpr double kLongestLatency = 1e7;  // ten seconds
-constexpr double kSlowest = 1e-6;        // a kilobyte per second
-constexpr double kFastest = 1e6;         // a petabyte per second
 constexpr double kMicro = 1e-6;
 constexpr double kGiga = 1e9;
-
-// The rules stand in the order of HostEvent.
-constexpr KeyRule kEventRules[] = {
-    within("gradient_hook_us", 0, kLongest),    within("module_hook_us", 0, kLongest),
-    within("collective_us", 0, kLongest),       within("optimizer_tensor_us", 0, kLongest),
-    within("synchronization_us", 0, kLongest),  within("pipelined_collective_us", 0, kLongest),
-    within("operator_forward_us", 0, kLongest), within("operator_backward_us", 0, kLongest),
-    within("module_call_us", 0, kLongest),
-};
-constexpr Section kEvents{.rules = kEventRules};
-
-constexpr std::string_view kLatency = "latency_us";
-constexpr std::string_view kLatencyUncertainty = "latency_uncertainty_us";
-constexpr std::string_view kBandwidth = "bus_bandwidth_gb_per_s";
-constexpr std::string_view kBandwidthUncertainty = "bus_bandwidth_uncertainty_gb_per_s";
-
-constexpr std::string_view kLarge = "large";
-constexpr std::string_view kLargeAbove = "above_bytes";
-
-constexpr KeyRule kLargeRules[] = {
-    integer(kLargeAbove, 1, std::int64_t{1} << 50U),
-    within(kBandwidth, kSlowest, kFastest),
-    within(kBandwidthUncertainty, 0, kFastest),
-};
-constexpr Section kLargeSection{.rules = kLargeRules};
-
-constexpr KeyRule kRateRules[] = {
-    within(kLatency, 0, kLongestLatency),    within(kLatencyUncertainty, 0, kLongestLatency),
-    within(kBandwidth, kSlowest, kFastest),  within(kBandwidthUncertainty, 0, kFastest),
-    object(kLarge, kLargeSection).or_null(),
-};
-constexpr Section kRate{.rules = kRateRules};
-
-constexpr KeyRule kTypeRules[] = {
-    object("fp32", kRate).or_null(), object("bf16", kRate).or_null(),
-    object("fp16", kRate).or_null(), object("int8", kRate).or_null(),
-    object("fp64", kRate).or_null(), object("uint8", kRate).or_null(),
-};
-constexpr Section kTypes{.rules = kTypeRules};
-
-constexpr KeyRule kKindRules[] = {
-    object("all_reduce", kTypes).or_null(),     object("reduce", kTypes).or_null(),
-    object("reduce_scatter", kTypes).or_null(), object("all_gather", kTypes).or_null(),
-    object("broadcast", kTypes).or_null(),      object("all_to_all", kTypes).or_null(),
-};
-constexpr Section kKinds{.rules = kKindRules};
-
-constexpr std::string_view kThreads = "threads";
-constexpr std::string_view kFlops = "gflop_per_s";
-
-constexpr KeyRule kProductRules[] = {
-    integer(kThreads, 1, 1'000'000),
-    within(kFlops, kSlowest, kFastest),
-    within(kLatency, 0, kLongest),
-};
-constexpr Section kProduct{.rules = kProductRules};
-
-constexpr KeyRule kProductTypeRules[] = {
-    object("fp32", kProduct).or_null(),
-    object("bf16", kProduct).or_null(),
-    object("fp16", kProduct).or_null(),
-};
-constexpr Section kProductTypes{.rules = kProductTypeRules};
-
-constexpr std::string_view kRow = "row_us";
-
-constexpr KeyRule kPassRules[] = {
-    within(kRow, 0, kLongest),
-    within(kFlops, kSlowest, kFastest),
-};
-constexpr Section kPass{.rules = kPassRules};
-
-constexpr KeyRule kAttentionRules[] = {
-    integer(kThreads, 1, 1'000'000),
-    object("forward", kPass),
-    object("backward", kPass),
-};
-constexpr Section kAttention{.rules = kAttentionRules};
-
-constexpr KeyRule kAttentionTypeRules[] = {
-    object("fp32", kAttention).or_null(),
-    object("bf16", kAttention).or_null(),
-    object("fp16", kAttention).or_null(),
-};
-constexpr Section kAttentionTypes{.rules = kAttentionTypeRules};
-
-constexpr KeyRule kMeasuredOnRules[] = {
-    any_text("host").or_null(),
-    any_text("processor").or_null(),
-    integer("ranks", 1, 1'000'000).or_null(),
-    any_text("deepspeed").or_null(),
-    any_text("torch").or_null(),
-    any_text("transformers").or_null(),
-    any_text("backend").or_null(),
-    any_text("communication").or_null(),
-    any_text("date").or_null(),
-};
-constexpr Section kMeasuredOn{.rules = kMeasuredOnRules, .other_keys = true};
-
-constexpr KeyRule kMoreRules[] = {
-    object("uncertainty", kEvents),     object("collectives", kKinds),
-    object("products", kProductTypes),  object("attention", kAttentionTypes),
-    object("measured_on", kMeasuredOn), any("about"),
-};
-constexpr auto kProfileRules = extended(std::to_array(kEventRules), kMoreRules);
-constexpr Section kProfile{.rules = kProfileRules};
 
 constexpr const char* kAMicrosecond = "a number of microseconds >= 0";
 constexpr const char* kASize = "a number of bytes >= 1";
