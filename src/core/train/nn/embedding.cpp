@@ -64,9 +64,10 @@ Value positions(Tape& on, std::int64_t count, std::int64_t first) {
         FillPositions{.out = numbers.tensor(), .first = first, .period = context.sequence_length});
     return numbers;
   }
-  for (const TokenSpan& sequence : context.sequences) {
+  for (const TokenSpan& sequence : context.sequences) {  // of the data, in PyTorch
     on.run(FillPositions{.out = numbers.tensor().slice(sequence.begin, sequence.length),
-                         .first = first});
+                         .first = first},
+           0);
   }
   return numbers;
 }

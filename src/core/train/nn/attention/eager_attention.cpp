@@ -134,7 +134,8 @@ void hide_padding(const Tape& on, const AttentionShape& shape, const Value& mask
     const std::int64_t first = padding.begin / s * s * s + padding.begin % s;
     const Tensor columns = all.slice(first, all.numel - first);
     on.run(CopyRows{as_matrix(lowest.slice(0, s * padding.length), s, padding.length),
-                    {columns.data, s, padding.length, dtype, s}});
+                    {columns.data, s, padding.length, dtype, s}},
+           0);  // PyTorch's mask has it from the beginning
   }
 }
 

@@ -41,11 +41,13 @@ void for_labelled(const BatchContext& context, const Tensor& all, std::int64_t f
   }
 }
 
+// PyTorch takes all of them by one index.
 void take(const Tape& on, const Tensor& all, std::int64_t first, const Tensor& labelled,
           std::int64_t cols) {
+  on.count_operators(1);
   for_labelled(on.context(), all, first, labelled, cols,
                [&](const Matrix& own, const Matrix& packed) {
-                 on.run(CopyRows{own, packed});
+                 on.run(CopyRows{own, packed}, 0);
                });
 }
 
@@ -88,9 +90,10 @@ Value take_labelled_rows(Tape& on, const Value& x) {
     const std::int64_t width = d.matrix.cols;
     Value d_x = new_value(back.device(), d.matrix.dtype, back.context().rows(), width);
     back.run(FillZero{d_x.tensor()});
+    back.count_operators(1);
     for_labelled(back.context(), d_x.tensor(), 0, d.tensor(), width,
                  [&](const Matrix& own, const Matrix& packed) {
-                   back.run(CopyRows{packed, own});
+                   back.run(CopyRows{packed, own}, 0);
                  });
     back.give(node, std::move(d_x));
   });
