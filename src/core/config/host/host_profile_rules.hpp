@@ -72,11 +72,12 @@ inline constexpr KeyRule kProductRules[] = {
 };
 inline constexpr Section kProduct{.rules = kProductRules};
 
-inline constexpr KeyRule kProductTypeRules[] = {
-    object("fp32", kProduct).or_null(),
-    object("bf16", kProduct).or_null(),
-    object("fp16", kProduct).or_null(),
-};
+/// Of what torch computes: by type.
+constexpr std::array<KeyRule, 3> of_types(const Section& section) {
+  return {object("fp32", section).or_null(), object("bf16", section).or_null(),
+          object("fp16", section).or_null()};
+}
+inline constexpr auto kProductTypeRules = of_types(kProduct);
 inline constexpr Section kProductTypes{.rules = kProductTypeRules};
 
 inline constexpr std::string_view kRow = "row_us";
@@ -94,11 +95,7 @@ inline constexpr KeyRule kAttentionRules[] = {
 };
 inline constexpr Section kAttention{.rules = kAttentionRules};
 
-inline constexpr KeyRule kAttentionTypeRules[] = {
-    object("fp32", kAttention).or_null(),
-    object("bf16", kAttention).or_null(),
-    object("fp16", kAttention).or_null(),
-};
+inline constexpr auto kAttentionTypeRules = of_types(kAttention);
 inline constexpr Section kAttentionTypes{.rules = kAttentionTypeRules};
 
 inline constexpr KeyRule kMeasuredOnRules[] = {

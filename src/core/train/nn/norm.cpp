@@ -90,6 +90,7 @@ Value LayerNorm::normalise(Tape& on, const Value& x) const {
             .d_x = d_x.rows(),
             .d_gamma = d_gamma.tensor(dtype),
             .d_beta = d_beta.tensor(dtype)});
+        // By each a parameter takes its gradient over.
         back.count_operators((trains_weight ? 1 : 0) + (trains_bias ? 1 : 0));
         back.give(node, std::move(d_x));
         if (trains_weight) back.give(*weight_, std::move(d_gamma), Memory::own);

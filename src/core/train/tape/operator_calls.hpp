@@ -5,8 +5,6 @@
 
 namespace dstune {
 
-enum class Pass { forward, backward };
-
 /// The operators, views included, that transformers' code calls where `Operation` runs, and
 /// autograd in the place of one that runs in backward (`...Backward`, and whatever runs in both);
 /// the `detach` is in it by which a parameter takes its gradient over. As the dispatcher sees them
@@ -49,8 +47,6 @@ inline constexpr int kMatmulBackwardCalls = 4;  ///< for one of its operands
 template <>
 inline constexpr int kOperatorCalls<BiasGradient> = 3;  // sum, view, detach
 
-template <>
-inline constexpr int kOperatorCalls<LayerNormBackward> = 1;  // and two that take gradients over
 template <>
 inline constexpr int kOperatorCalls<RmsNorm> = 6;  // pow, mean, add, rsqrt, mul, mul
 template <>

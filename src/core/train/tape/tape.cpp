@@ -82,7 +82,7 @@ void Tape::hand_out(const NodeParameters& parameters) {
 }
 
 void Tape::backward(std::size_t node, Value gradient) {
-  pass_ = Pass::backward;
+  operators_ = HostEvent::operator_backward;
   nodes_.at(node)->gradient = std::move(gradient);
   nodes_.at(node)->is_reached = true;
   while (!nodes_.empty()) {

@@ -74,9 +74,7 @@ class Tape {
   /// Counts ATen operators beside those of run(), such as views.
   /// @param already  what of their time has passed
   void count_operators(int calls, Seconds already = 0) const {
-    device().host_calls(
-        pass_ == Pass::forward ? HostEvent::operator_forward : HostEvent::operator_backward,
-        static_cast<std::uint64_t>(calls), already);
+    device().host_calls(operators_, static_cast<std::uint64_t>(calls), already);
   }
 
   /// torch.nn.Module.__call__ and DeepSpeed's hook in front of a module's forward.
@@ -209,7 +207,7 @@ class Tape {
   const BatchContext* context_;
   ModuleHooks* hooks_;
   Mode mode_ = Mode::records;
-  Pass pass_ = Pass::forward;
+  HostEvent operators_ = HostEvent::operator_forward;  ///< as which they are counted
   CheckpointFrame* frame_ = nullptr;
   std::vector<std::unique_ptr<Node>> nodes_;
   std::vector<Leaf> leaves_;

@@ -137,7 +137,7 @@ void CpuDevice::compute(const Attention& op) {
   const Seconds begin = now();
   attend(op);
   if (const auto rate = attention_rate(op.out.dtype)) {
-    wait_until(begin + seconds_of(rate->forward, op.shape, attention_flops(op.shape)));
+    wait_until(begin + seconds_of(rate->forward, op.shape, work_of(op).flops));
   }
 }
 
@@ -145,7 +145,7 @@ void CpuDevice::compute(const AttentionBackward& op) {
   const Seconds begin = now();
   attend_back(op);
   if (const auto rate = attention_rate(op.out.dtype)) {
-    wait_until(begin + seconds_of(rate->backward, op.shape, 2.5 * attention_flops(op.shape)));
+    wait_until(begin + seconds_of(rate->backward, op.shape, work_of(op).flops));
   }
 }
 

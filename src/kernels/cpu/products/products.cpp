@@ -41,7 +41,7 @@ ProductPace Products::pace_of(const ProductRate& rate) {
                      fixed(rate.latency * 1e6, 1), " in the training"));
   }
   return {std::max(1.0, own.flops_per_s / rate.flops_per_s),
-          rate.latency > 0 ? std::max(0.0, rate.latency - std::max(0.0, own.latency)) : 0};
+          std::max(0.0, rate.latency - std::max(0.0, own.latency))};
 }
 
 void Products::sgemm(const Product& product, Panel a, Panel b, Panel c) const {
