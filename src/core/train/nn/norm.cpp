@@ -117,6 +117,10 @@ int rms_norm_calls(const Tape& on, int in_fp32) {
   return in_fp32 + (on.context().dtype == DType::fp32 ? 0 : kRmsNormCasts);
 }
 
+int rms_norm_backward_calls(const Tape& back, bool trains) {
+  return rms_norm_calls(back, kOperatorCalls<RmsNormBackward> + (trains ? kRmsNormWeightCalls : 0));
+}
+
 }  // namespace
 
 Value RmsNorm::normalise(Tape& on, const Value& x) const {
@@ -174,8 +178,7 @@ Value RmsNorm::normalise(Tape& on, const Value& x) const {
                             .scratch = room.tensor(DType::fp32),
                             .d_x = rows(d_x),
                             .d_weight = trains ? d_weight.tensor(dtype) : Tensor{}},
-            rms_norm_calls(back,
-                           kOperatorCalls<RmsNormBackward> + (trains ? kRmsNormWeightCalls : 0)));
+            rms_norm_backward_calls(back, trains));
         d = {};
         back.give(node, std::move(d_x));
         if (trains) back.give(weight_, std::move(d_weight), Memory::own);
