@@ -6,6 +6,7 @@
 #include <variant>
 
 #include "core/base/text.hpp"
+#include "core/report/tables/host_bound.hpp"
 #include "core/report/tables/table.hpp"
 #include "core/train/families/families.hpp"
 
@@ -217,8 +218,8 @@ std::string explain(const Experiment& experiment, const Outcome& outcome) {
                 collective_section(ledger, timed), gather_section(experiment, ledger),
                 pass_section(ledger, measured->device_peaks), wait_section(ledger, timed),
                 host_section(experiment.settings.host_overhead, ledger, timed),
-                transfer_section(ledger), memory_section(*measured, timed),
-                device_section(measured->device_use));
+                host_bound_text(experiment, *measured), transfer_section(ledger),
+                memory_section(*measured, timed), device_section(measured->device_use));
 }
 
 }  // namespace dstune
