@@ -5,7 +5,8 @@
 #        scripts/tune.sh --calibrate [N] [CONFIG.json]
 #   -n N             ranks: rank 0 tunes, the others train (default: one more than GPUs; without
 #                    GPUs one per core, at least 3; or the slots of the host file; also by DSTUNE_NP)
-#   -hostfile FILE   hosts to run on, in Open MPI's form
+#   -hostfile FILE   hosts to run on, in Open MPI's form; their ranks get the environment that DeepSpeed's launcher
+#                    would hand on (.deepspeed_env, NCCL_*, PYTHONPATH, ...), and the Python's (docs/configuration.md)
 #   --calibrate [N]  measures what the training's host code costs here, with N ranks in 3 minutes, for later runs
 #                    (needs torch, deepspeed and transformers; docs/host-overhead.md)
 #   --no-calibrate   tunes by a preset where nobody has measured this machine (also by DSTUNE_NO_CALIBRATE=1); else
@@ -28,6 +29,8 @@ root=$(cd "$(dirname "$0")/.." && pwd)
 . "$root/scripts/tune/python.sh"
 # shellcheck source=tune/calibrate_first.sh
 . "$root/scripts/tune/calibrate_first.sh"
+# shellcheck source=tune/exports.sh
+. "$root/scripts/tune/exports.sh"
 # shellcheck source=supervise/say.sh
 . "$root/scripts/supervise/say.sh"
 
@@ -133,6 +136,8 @@ in_container() {
 
 mpi=("$mpirun" --oversubscribe --bind-to none)
 options=() # of supervise.sh; --set is for this mpirun alone, not for one that trains later
+set_for_mpirun() { options+=(--set "$1"); }
+export_to_ranks() { mpi+=(-x "$1"); }
 if [ -n "$hosts" ]; then
   mpi+=(-hostfile "$hosts")
   options+=(--shared "$PWD") # rank 0 is on the first host of the file, not always here
@@ -141,13 +146,13 @@ elif [ -z "${SLURM_JOB_ID:-}" ]; then
 elif [ -z "$ranks" ]; then # mpirun asks Slurm for nodes and tasks
   options+=(--gpu-hosts)
 fi
+if [ -n "$hosts" ] || [ -n "${SLURM_JOB_ID:-}" ]; then hand_on export_to_ranks; fi
 [ -z "$ranks" ] || mpi+=(-n "$ranks")
 if $calibrates && [[ ${ranks:-} =~ ^[0-9]+$ ]]; then
   calibrate_first "$group" $((ranks - 1)) "${config:-$root/examples/gpt2-30m.json}" "$results_dir" "$backend" "$hosts" \
     "$program" --check --world-size $((ranks - 1)) "${arguments[@]}" "$@"
 fi
 
-set_for_mpirun() { options+=(--set "$1"); }
 allow_root set_for_mpirun
 if in_container; then # they commonly forbid the system call of the single copy
   set_for_mpirun OMPI_MCA_btl_vader_single_copy_mechanism=none

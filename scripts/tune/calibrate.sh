@@ -12,6 +12,8 @@ root=$(cd "$(dirname "$0")/../.." && pwd)
 . "$root/scripts/tune/gpus.sh"
 # shellcheck source=python.sh
 . "$root/scripts/tune/python.sh"
+# shellcheck source=exports.sh
+. "$root/scripts/tune/exports.sh"
 # shellcheck source=../supervise/say.sh
 . "$root/scripts/supervise/say.sh"
 
@@ -93,6 +95,8 @@ if [ -n "$hosts" ]; then
   mpi=(mpirun -hostfile "$hosts" --oversubscribe --bind-to none -x "MASTER_ADDR=$first"
     -x "MASTER_PORT=${MASTER_PORT:-29511}" -x OMP_NUM_THREADS)
   [ -z "${DS_ACCELERATOR:-}" ] || mpi+=(-x DS_ACCELERATOR)
+  export_to_ranks() { mpi+=(-x "$1"); }
+  hand_on export_to_ranks
   [ -z "$ranks" ] || mpi+=(-n "$ranks")
   allow_root export
   exec "${mpi[@]}" "$python" "${calibrate[@]}"
