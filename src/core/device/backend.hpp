@@ -25,6 +25,16 @@ struct MemoryReserve {
   bool operator==(const MemoryReserve&) const = default;
 };
 
+/// Something that ranks of a group should have alike, such as a library's version or a variable of
+/// the environment that the library reads.
+struct CommonSetting {
+  std::string name;         ///< "NCCL", "NCCL_ALGO"
+  std::string value;        ///< "2.28.9", "Ring"
+  bool must_agree = false;  ///< false: it may be meant to differ, so that users are only told
+
+  bool operator==(const CommonSetting&) const = default;
+};
+
 /// The hardware of one backend, as one process sees it.
 struct DeviceInfo {
   std::string backend;     ///< "cpu", "sim", "cuda"
@@ -47,6 +57,7 @@ struct DeviceInfo {
   /// In which way its fp32 products are not as fast as those of torch, which they stand for; "" if
   /// they are.
   std::string fp32_caveat = {};
+  std::vector<CommonSetting> common = {};  ///< what its collectives want alike on all ranks
 
   bool operator==(const DeviceInfo&) const = default;
 };

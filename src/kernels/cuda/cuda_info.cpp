@@ -11,6 +11,7 @@
 #include "kernels/cuda/libraries/cublas_lt.hpp"
 #include "kernels/cuda/libraries/cudnn_line.hpp"
 #include "kernels/cuda/libraries/nccl.hpp"
+#include "kernels/cuda/libraries/nccl_settings.hpp"
 #include "kernels/cuda/own_gpu.hpp"
 
 namespace dstune::cuda {
@@ -81,6 +82,7 @@ DeviceInfo describe_device(const Placement& placement) {
   info.memory = own.memory;
   info.free_memory = own.memory;
   info.limit_is_free_memory = true;
+  if (info.unusable.empty()) info.common = nccl_settings();
   if (placement.is_worker && info.unusable.empty()) measure_memory(placement, info);
   return info;
 }

@@ -8,6 +8,7 @@
 #include "core/base/text.hpp"
 #include "core/device/backend_list.hpp"
 #include "core/experiment/step_config.hpp"
+#include "core/search/feasibility/agreement.hpp"
 #include "core/search/feasibility/gpus.hpp"
 #include "core/search/feasibility/memory_limit.hpp"
 #include "core/search/feasibility/memory_room.hpp"
@@ -170,6 +171,7 @@ Machine machine_of_run(const TuningConfig& config, const std::vector<WorkerInfo>
   }
   machine.backend = choose_backend(config, places_of(workers));
   machine.shares_gpu = share_gpus(config, machine.backend, workers, tuner_host);
+  check_agreement(machine.backend, workers, machine.group_size);
   machine.allocator = allocator_of(config, machine.backend);
   MemoryLimit limit = memory_limit_of_run(config, machine.backend, workers, earlier_limit);
   machine.memory_limit = limit.bytes;
@@ -221,6 +223,9 @@ std::vector<std::string> machine_warnings(const TuningConfig& config, const Mach
   const DeviceInfo* first =
       workers.empty() ? nullptr : find_device(workers.front().devices, machine.backend);
   if (first != nullptr && !first->id.empty()) warnings = idle_gpu_warnings(workers, tuner_host);
+  for (auto& line : disagreement_warnings(machine.backend, workers)) {
+    warnings.push_back(std::move(line));
+  }
   warnings.insert(warnings.end(), machine.profile_warnings.begin(), machine.profile_warnings.end());
   const bool is_made_up_for =
       has_product_rate(machine.host_overhead, DType::fp32, machine.threads_per_rank);

@@ -48,6 +48,25 @@ std::vector<MemoryBound> bounds_from_json(const json::array& all) {
   return bounds;
 }
 
+json::array to_json(const std::vector<CommonSetting>& settings) {
+  json::array all;
+  for (const CommonSetting& setting : settings) {
+    all.push_back(
+        {{"name", setting.name}, {"value", setting.value}, {"must_agree", setting.must_agree}});
+  }
+  return all;
+}
+
+std::vector<CommonSetting> common_from_json(const json::array& all) {
+  std::vector<CommonSetting> settings;
+  for (const auto& value : all) {
+    const json::object& setting = value.as_object();
+    settings.push_back(
+        {text_at(setting, "name"), text_at(setting, "value"), setting.at("must_agree").as_bool()});
+  }
+  return settings;
+}
+
 json::object to_json(const DeviceInfo& device) {
   return {{"backend", device.backend},
           {"name", device.name},
@@ -63,7 +82,8 @@ json::object to_json(const DeviceInfo& device) {
           {"reserves", to_json(device.reserves)},
           {"bounds", to_json(device.bounds)},
           {"libraries", device.libraries},
-          {"fp32_caveat", device.fp32_caveat}};
+          {"fp32_caveat", device.fp32_caveat},
+          {"common", to_json(device.common)}};
 }
 
 DeviceInfo device_info_from_json(const json::object& object) {
@@ -81,7 +101,8 @@ DeviceInfo device_info_from_json(const json::object& object) {
           reserves_from_json(object.at("reserves").as_array()),
           bounds_from_json(object.at("bounds").as_array()),
           text_at(object, "libraries"),
-          text_at(object, "fp32_caveat")};
+          text_at(object, "fp32_caveat"),
+          common_from_json(object.at("common").as_array())};
 }
 
 }  // namespace

@@ -46,6 +46,17 @@ TEST(MachineWarnings, CountIdleGpusWhereTheyAreUsed) {
               IsEmpty());
 }
 
+TEST(MachineWarnings, NameVariablesOfCollectivesThatDiffer) {
+  std::vector<WorkerInfo> workers = {worker_on_one_gpu(1), worker_on_one_gpu(2)};
+  workers[0].devices.front().common = {{"NCCL_ALGO", "Ring"}};
+  workers[1].devices.front().id = "GPU-b";
+  auto config = make_config();
+  config.settings.share_gpu = true;
+
+  EXPECT_THAT(machine_warnings(config, machine_of_run(config, workers, 2, "a"), workers, "a"),
+              ElementsAre(HasSubstr("NCCL_ALGO is not set on rank 2 on a, but Ring on rank 1")));
+}
+
 TEST(MachineWarnings, SayOnceWhatProductsOfFp32AreNotLikeWhereTheyAreUsed) {
   auto workers = three_workers();
   for (auto& worker : workers) worker.devices.front().fp32_caveat = "too fast";
