@@ -3,11 +3,54 @@
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <string>
+#include <string_view>
 
 #include "core/base/text.hpp"
 #include "core/device/memory/memory_budget.hpp"
 
 namespace dstune::cuda {
+
+namespace {
+
+// Headers before CUDA 12.8 do not name these, and a driver may be newer than the headers.
+constexpr auto kErrorContained = static_cast<cudaError_t>(226);
+constexpr auto kErrorTensorMemoryLeak = static_cast<cudaError_t>(721);
+
+// What a kernel's first launch, or CUDA's first look at it, returns where neither code nor PTX
+// fits.
+bool is_lack_of_code(cudaError_t error) noexcept {
+  return error == cudaErrorNoKernelImageForDevice || error == cudaErrorInvalidDeviceFunction ||
+         error == cudaErrorUnsupportedPtxVersion || error == cudaErrorJitCompilerNotFound ||
+         error == cudaErrorJitCompilationDisabled;
+}
+
+// "compute capability 7.0"; "this GPU" where it cannot be asked.
+std::string kind_of_gpu() {
+  int device = 0;
+  int major = 0;
+  int minor = 0;
+  if (cudaGetDevice(&device) == cudaSuccess &&
+      cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) == cudaSuccess &&
+      cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, device) == cudaSuccess) {
+    return concat("compute capability ", major, ".", minor);
+  }
+  cudaGetLastError();
+  return "this GPU";
+}
+
+// What an error's name does not say and its user wants to know; "" for most.
+std::string_view advice_on(cudaError_t error) noexcept {
+  if (error == cudaErrorDevicesUnavailable) {
+    return "; the GPU is in use, perhaps by another rank, and its compute mode is exclusive "
+           "(nvidia-smi -c DEFAULT shares it), or its mode forbids it, or it is in MIG mode "
+           "without "
+           "an instance";
+  }
+  return "";
+}
+
+}  // namespace
 
 // The errors of which driver_types.h says that the process must be terminated and relaunched, and
 // those after which nothing is known or no context is left.
@@ -15,7 +58,7 @@ bool is_sticky(cudaError_t error) noexcept {
   constexpr std::array kSticky = {cudaErrorDeviceUninitialized,
                                   cudaErrorECCUncorrectable,
                                   cudaErrorNvlinkUncorrectable,
-                                  cudaErrorContained,
+                                  kErrorContained,
                                   cudaErrorIllegalAddress,
                                   cudaErrorLaunchTimeout,
                                   cudaErrorAssert,
@@ -26,7 +69,7 @@ bool is_sticky(cudaError_t error) noexcept {
                                   cudaErrorInvalidPc,
                                   cudaErrorContextIsDestroyed,
                                   cudaErrorLaunchFailure,
-                                  cudaErrorTensorMemoryLeak,
+                                  kErrorTensorMemoryLeak,
                                   cudaErrorMpsClientTerminated,
                                   cudaErrorExternalDevice,
                                   cudaErrorUnknown};
@@ -45,8 +88,15 @@ void check(cudaError_t error, const char* call, const char* file, int line) {
   if (error == cudaSuccess) return;
   cudaGetLastError();
   if (error == cudaErrorMemoryAllocation) throw_out_of_memory(kUnknownSize);
-  const std::string message = concat(call, ": ", cudaGetErrorName(error), " (",
-                                     cudaGetErrorString(error), ") at ", file, ":", line);
+  if (is_lack_of_code(error)) {
+    throw NoCodeError(
+        concat("this program has no code for ", kind_of_gpu(), " (", cudaGetErrorName(error),
+               "): it has to be compiled for it (CUDAARCHS of scripts/build.sh), by a "
+               "CUDA toolkit that knows it"));
+  }
+  const std::string message =
+      concat(call, ": ", cudaGetErrorName(error), " (", cudaGetErrorString(error), ") at ", file,
+             ":", line, advice_on(error));
   if (is_sticky(error)) throw DeviceLostError(message);
   throw CudaError(message);
 }

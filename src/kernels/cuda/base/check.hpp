@@ -16,6 +16,13 @@ class CudaError : public Error {
   using Error::Error;
 };
 
+/// The program was not compiled for this GPU: nothing will ever run there. The message says
+/// which kind that is and what it takes.
+class NoCodeError : public CudaError {
+ public:
+  using CudaError::CudaError;
+};
+
 /// True if `error` stays until the process ends: each later call returns it.
 bool is_sticky(cudaError_t error) noexcept;
 
@@ -30,6 +37,7 @@ constexpr Bytes kUnknownSize = 0;
 /// check does not see it again.
 /// @throws DeviceLostError   if it is sticky
 /// @throws OutOfMemoryError  if it is that of a GPU that is full, whatever the call
+/// @throws NoCodeError       if the program has no code for the GPU
 /// @throws CudaError         else
 void check(cudaError_t error, const char* call, const char* file, int line);
 

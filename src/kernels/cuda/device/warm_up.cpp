@@ -172,6 +172,8 @@ void warm_up(Device& device) {
   for (const DType dtype : {DType::fp32, DType::bf16, DType::fp16}) {
     try {
       run_all(device, dtype);
+    } catch (const NoCodeError&) {
+      throw;
     } catch (const CudaError&) {
       continue;  // such as bf16 before compute capability 8.0
     }

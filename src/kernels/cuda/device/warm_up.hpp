@@ -8,6 +8,7 @@ namespace dstune::cuda {
 /// Runs small operations of every kind in each floating-point type and waits for them, so that
 /// their modules, kernels and libraries are loaded. What the device cannot do stays away. Takes
 /// some 100 ms and kWarmUp bytes of the device's budget.
+/// @throws NoCodeError  where nothing can run
 /// @throws CudaError, DeviceLostError, OutOfMemoryError
 void warm_up(Device& device);
 

@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include "kernels/cuda/base/check.hpp"
 #include "kernels/cuda/collectives/communicator_cache.hpp"
 #include "kernels/cuda/cuda_backend.hpp"
 #include "kernels/cuda/device/piece_size.hpp"
@@ -69,6 +70,38 @@ TEST_F(MemoryProbeTest, AGpuThatCannotMultiplyInOneTypeIsMeasuredAllTheSame) {
 
   EXPECT_EQ(cuda_on_host::faults_left(), 0);
   EXPECT_GT(left(memory), 0U);
+}
+
+TEST_F(MemoryProbeTest, AGpuWithoutCodeForItSaysForWhatToCompile) {
+  cuda_on_host::set_up({.bytes = kMemory, .major = 7, .minor = 0});
+  cuda_on_host::inject(
+      {.function = "cudaLaunchKernelEx", .call = 2, .error = cudaErrorNoKernelImageForDevice});
+
+  try {
+    probe_memory(0, false);
+    FAIL() << "it was measured";
+  } catch (const NoCodeError& error) {
+    EXPECT_STREQ(error.what(),
+                 "this program has no code for compute capability 7.0 "
+                 "(cudaErrorNoKernelImageForDevice): it has to be compiled for it (CUDAARCHS of "
+                 "scripts/build.sh), by a CUDA toolkit that knows it");
+  }
+}
+
+TEST_F(MemoryProbeTest, AGpuThatAnotherProcessHasSaysSo) {
+  cuda_on_host::inject({.function = "cudaFree", .error = cudaErrorDevicesUnavailable});
+
+  const auto unusable = [] {
+    try {
+      probe_memory(0, false);
+      return std::string("measured");
+    } catch (const Error& error) {
+      return std::string(error.what());
+    }
+  }();
+  EXPECT_NE(unusable.find("perhaps by another rank, and its compute mode is exclusive"),
+            std::string::npos)
+      << unusable;
 }
 
 // The default memory limit is what is left.
