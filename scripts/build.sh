@@ -22,6 +22,8 @@ targets=()
 log=$(mktemp)
 trap 'rm -f "$log"' EXIT
 read -ra options <<<"${DSTUNE_CMAKE_OPTIONS:-}"
+# Said anew each time: CMake itself reads the variable at the first configuration of a folder alone.
+[ -z "${CUDAARCHS:-}" ] || options+=("-DCMAKE_CUDA_ARCHITECTURES=$CUDAARCHS")
 mkdir -p build
 exec {building}>"build/$preset.lock" # two builds of one folder take turns
 flock "$building" 2>/dev/null || true # some file systems have no locks

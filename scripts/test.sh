@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Builds everything with warnings as errors and runs every test that needs no GPU.
+# Builds everything and runs every test that needs no GPU.
 #
 # usage: scripts/test.sh [--long] [PRESET [ctest options]]
 #   --long  grids of cases in full where usually a sample runs, and the suites of training on CUDA on
