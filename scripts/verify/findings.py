@@ -12,7 +12,8 @@ ROW_BAND = 1.5                 # that of each configuration within 1 / 1.5 and 1
 PEAK_BAND = 0.02               # of a peak, as a share of ours; or in bytes, for scratch of kernels and for cuBLAS's:
 PEAK_ALLOWANCE = {"cpu": 2**20, "cuda": 66 * 2**20}
 TOLERANCE = {"fp32": 1e-3, "bf16": 2e-2, "fp16": 2e-2}       # of losses, relative to stage 0's
-NORM_TOLERANCE = {"fp32": 1e-3, "bf16": 0.1, "fp16": 0.1}    # of gradients' norms, likewise
+NORM_TOLERANCE = {"fp32": 1e-3, "bf16": 0.1, "fp16": 0.1}    # of gradients' norms, likewise: of the median over steps,
+NORM_OF_A_STEP = 5             # and so many times that of each step
 LEAST_FALL = {"fp32": 0.0, "bf16": 1e-3, "fp16": 1e-3}       # of losses: less is rounding
 TIMING = ("pick", "order", "time")
 
@@ -197,5 +198,12 @@ def learning(row):
 
 
 def norms(row):
-    return beside_stage_0(row.norm_deviation(), NORM_TOLERANCE[row.configuration.precision], "gradients' norms",
-                          "has gradients whose norm is off stage 0's")
+    deviation, tolerance = row.norm_deviation(), NORM_TOLERANCE[row.configuration.precision]
+    if deviation is None:
+        return unknown("gradients' norms beside stage 0's")
+    median, largest = deviation
+    if median > tolerance:
+        return WRONG, f"has gradients whose norm is off stage 0's by {median:.1e}", ""
+    if largest > NORM_OF_A_STEP * tolerance:
+        return WRONG, f"has gradients whose norm is off stage 0's by {largest:.1e} in a step", ""
+    return GOOD, "", ""

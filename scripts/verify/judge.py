@@ -41,12 +41,17 @@ class Row:
         return largest_deviation(self.losses, (self.baseline or {}).get("losses"))
 
     def norm_deviation(self):
-        """Likewise of the gradients' norms, in the steps in which stage 0 has one."""
+        """(the median, the largest) over the steps in which stage 0 has a norm of how far this one's is off, relative;
+        None where there is nothing to compare. A norm follows from all updates before it, so that those of single steps
+        part where losses do not."""
         theirs = (self.baseline or {}).get("norms") or []
         pairs = [(mine, its) for mine, its in zip(self.norms or [], theirs) if its]
         if not pairs:
             return None
-        return largest_deviation([math.nan if mine is None else mine for mine, _ in pairs], [its for _, its in pairs])
+        if any(mine is None for mine, _ in pairs):
+            return math.inf, math.inf
+        each = [largest_deviation([mine], [its]) for mine, its in pairs]
+        return statistics.median(each), max(each)
 
     def fall(self):
         """(how much lower the losses are when the same data come for the last time than the first time, as a share,
@@ -142,7 +147,7 @@ def noise_of(rows, pace):
 
 def pairs_told_apart(rows, limit):
     """Of the pairs within batches: how many differ by more than `limit` in reality, and how many of those ours has in
-    the other order: one that ours has as a tie is half of one."""
+    the other order: one that ours has as a tie is half of one, as is one that two standard errors of ours do not tell."""
     counts = {"pairs": 0, "told_apart": 0, "ordered_otherwise": 0}
     for group in groups_of(rows).values():
         for a, b in itertools.combinations(group, 2):
@@ -150,8 +155,10 @@ def pairs_told_apart(rows, limit):
             if limit is None or abs(math.log(a.real_cost / b.real_cost)) <= limit:
                 continue
             counts["told_apart"] += 1
-            counts["ordered_otherwise"] += (
-                0.5 if a.cost == b.cost else (a.cost < b.cost) != (a.real_cost < b.real_cost))
+            if a.cost != b.cost and (a.cost < b.cost) == (a.real_cost < b.real_cost):
+                continue
+            ours = 2 * math.hypot(a.configuration.error, b.configuration.error)
+            counts["ordered_otherwise"] += 0.5 if abs(math.log(a.cost / b.cost)) <= ours else 1
     return counts
 
 

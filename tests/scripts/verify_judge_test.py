@@ -115,6 +115,19 @@ class Rows(unittest.TestCase):
             self.assertEqual(judge.pairs_told_apart(rows, 0.1),
                              {"pairs": 1, "told_apart": 1, "ordered_otherwise": 0.5})
 
+    def test_two_that_our_own_noise_does_not_tell_apart_are_a_tie_of_ours(self):
+        lines = [record("a", 1.0, bucket=100), record("b", 1.1, bucket=200)]
+        for line in lines:
+            line["outcome"].update(noise_percent=8.0, steps=4, independent_steps=4.0)
+        a, b = (judge.Row(each, cost=cost, real_cost=real)
+                for each, cost, real in zip(configurations(lines), (1.0, 1.1), (2.0, 1.0)))
+
+        self.assertEqual(judge.pairs_told_apart([a, b], 0.1)["ordered_otherwise"], 0.5)
+        b.cost = 1.13  # two standard errors of the difference are 11.3 %
+        self.assertEqual(judge.pairs_told_apart([a, b], 0.1)["ordered_otherwise"], 1)
+        a.real_cost, b.cost = 0.5, 1.1  # a tie in the right order
+        self.assertEqual(judge.pairs_told_apart([a, b], 0.1)["ordered_otherwise"], 0)
+
     def test_a_median_is_uncertain_by_the_error_of_our_mean(self):
         lines = [record(name, 1.0, bucket=bucket) for name, bucket in zip("abcd", range(4))]
         for line in lines:
@@ -133,11 +146,12 @@ class Rows(unittest.TestCase):
         self.assertEqual(findings.losses(row)[0], findings.WRONG)
 
     def test_norms_are_compared_where_stage_0_has_one(self):
-        row = judge.Row(None, norms=[None, 2.0, 3.0], baseline={"norms": [None, 2.0, 2.0]})
+        row = judge.Row(None, norms=[None, 2.2, 3.0], baseline={"norms": [None, 2.0, 2.0]})
 
-        self.assertAlmostEqual(row.norm_deviation(), 0.5)
-        row.norms = [None, None, None]
-        self.assertEqual(row.norm_deviation(), math.inf)
+        for found, expected in zip(row.norm_deviation(), (0.3, 0.5)):
+            self.assertAlmostEqual(found, expected)
+        row.norms = [None, 2.0, None]
+        self.assertEqual(row.norm_deviation(), (math.inf, math.inf))
         row.baseline = {"norms": [None]}
         self.assertIsNone(row.norm_deviation())
 

@@ -159,6 +159,8 @@ MUTATIONS = [
      {"pick", "order", "time"}),
     ("the pick alone was run", only("z0_1"), CANNOT_TELL, {"pick", "order"}),
     ("the pick was not run", lambda r: r.drop(r.of(TIME, "z0_1")), CANNOT_TELL, {"pick"}),
+    ("a gradient's norm is ten times stage 0's in one step", lambda r: r.set_checks("z2", norms=[1.5, 1.4, 13.0]), WRONG,
+     {"norms"}),
     ("there is no stage 0", no_baseline, CANNOT_TELL, {"losses", "norms"}),
     ("a stage 0 that was not tuned has no numbers", baseline_without_numbers, CANNOT_TELL, {"losses"}),
     ("all losses are 0", lambda r: r.set_checks(losses=[0.0] * 8), CANNOT_TELL, {"learning"}),
