@@ -142,7 +142,7 @@ std::string preset_cost(const HostOverhead& overhead) {
   const std::string_view preset = preset_of(overhead);
   if (preset == kGlooOverhead) {
     return "a pick by it was 10 and 18 % slower in DeepSpeed than the fastest configuration, and "
-           "up to 30 % in one batch, where a calibrated one lost nothing";
+           "up to 30 % in one batch; calibrated ones were never told from the fastest";
   }
   return preset == kCudaOverhead ? "what a pick by it loses was measured on no GPU" : "";
 }
