@@ -2,7 +2,8 @@
 # Whether the CUDA backend's host sources compile, syntax only, with the headers of older releases of CUDA, cuDNN
 # and NCCL, which come from PyPI.
 #
-# usage: scripts/check_cuda_headers.sh [VERSION...]     of CUDA; default: 12.2, the oldest that is accepted, 12.4 and 12.8
+# usage: scripts/check_cuda_headers.sh [VERSION...]     of CUDA; default: 12.2, which is the oldest that is accepted,
+#        12.4 and 12.8
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -22,5 +23,6 @@ for version in "$@"; do
   fi
   find src/kernels/cuda -name '*.cpp' ! -name 'no_*' ! -name 'cudnn_frontend*' -print0 |
     xargs -0 -P "$(nproc)" -n 3 g++ -std=c++20 -fsyntax-only -Isrc -Isrc/kernels/cuda/include -isystem "$headers"
-  echo "CUDA $version, NCCL $(sed -nE 's/^#define NCCL_SUFFIX//;s/^#define NCCL_(MAJOR|MINOR) //p' "$headers/nccl.h" | paste -sd.): compiles"
+  nccl=$(sed -nE 's/^#define NCCL_(MAJOR|MINOR) //p' "$headers/nccl.h" | paste -sd.)
+  echo "CUDA $version, NCCL $nccl: compiles"
 done

@@ -5,6 +5,7 @@ usage: scripts/cuda_headers.py CUDA_VERSION FOLDER     (12.2, 12.4 or 12.8)
 
 Of packages of hundreds of megabytes only the headers are read. Exit code 3: PyPI cannot be reached.
 """
+import http.client
 import io
 import pathlib
 import re
@@ -68,6 +69,8 @@ class RemoteFile(io.RawIOBase):
 def size_of(address):
     request = urllib.request.Request(address, headers={"Range": "bytes=0-0"})
     with urllib.request.urlopen(request, timeout=TIMEOUT_S) as answer:
+        if answer.status != http.HTTPStatus.PARTIAL_CONTENT:
+            raise urllib.error.URLError(f"{address} is not given in parts")
         return int(answer.headers["Content-Range"].rpartition("/")[2])
 
 
@@ -97,9 +100,9 @@ def main(arguments):
     try:
         for name, version in PACKAGES[arguments[0]].items():
             take_headers(name, version, pathlib.Path(arguments[1]))
-    except urllib.error.HTTPError:  # PyPI answers, and what is asked for is wrong
-        raise
-    except (urllib.error.URLError, TimeoutError, ConnectionError) as fault:
+    except (urllib.error.URLError, http.client.HTTPException, TimeoutError, ConnectionError) as fault:
+        if getattr(fault, "code", None) == 404:  # PyPI can be reached, and what is asked for is wrong
+            raise
         print(f"cuda_headers: {fault}", file=sys.stderr)
         return 3
     return 0

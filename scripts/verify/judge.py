@@ -147,7 +147,7 @@ def noise_of(rows, pace):
 
 def pairs_told_apart(rows, limit):
     """Of the pairs within batches: how many differ by more than `limit` in reality, and how many of those ours has in
-    the other order: one that ours has as a tie is half of one, as is one that two standard errors of ours do not tell."""
+    the other order: one that ours has as a tie is half of one, and so is one within two standard errors of ours."""
     counts = {"pairs": 0, "told_apart": 0, "ordered_otherwise": 0}
     for group in groups_of(rows).values():
         for a, b in itertools.combinations(group, 2):

@@ -36,8 +36,8 @@ class ExportsTest(unittest.TestCase):
         names = ["CONDA_PREFIX", "DSTUNE_NP", "LD_LIBRARY_PATH", "MLFLOW_RUN", "MV2_IBA", "NCCL_SOCKET_IFNAME",
                  "PYTHONPATH", "UCX_TLS", "VIRTUAL_ENV"]
 
-        self.assertEqual(self.handed_on(SECRET="no", LANG="C", NCCL_HOSTID="mine", **dict.fromkeys(names, "some value")),
-                         names)
+        others = {"SECRET": "no", "LANG": "C", "NCCL_HOSTID": "mine"}
+        self.assertEqual(self.handed_on(**others, **dict.fromkeys(names, "some value")), names)
 
     def test_devices_of_infiniband_are_a_hosts_own_where_deepspeed_says_so(self):
         devices = {"NCCL_IB_HCA": "mlx5_0", "UCX_NET_DEVICES": "mlx5_0:1"}
