@@ -137,7 +137,6 @@ in_container() {
 mpi=("$mpirun" --oversubscribe --bind-to none)
 options=() # of supervise.sh; --set is for this mpirun alone, not for one that trains later
 set_for_mpirun() { options+=(--set "$1"); }
-export_to_ranks() { mpi+=(-x "$1"); }
 if [ -n "$hosts" ]; then
   mpi+=(-hostfile "$hosts")
   options+=(--shared "$PWD") # rank 0 is on the first host of the file, not always here

@@ -95,7 +95,6 @@ if [ -n "$hosts" ]; then
   mpi=(mpirun -hostfile "$hosts" --oversubscribe --bind-to none -x "MASTER_ADDR=$first"
     -x "MASTER_PORT=${MASTER_PORT:-29511}" -x OMP_NUM_THREADS)
   [ -z "${DS_ACCELERATOR:-}" ] || mpi+=(-x DS_ACCELERATOR)
-  export_to_ranks() { mpi+=(-x "$1"); }
   hand_on export_to_ranks
   [ -z "$ranks" ] || mpi+=(-n "$ranks")
   allow_root export

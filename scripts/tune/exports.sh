@@ -49,6 +49,8 @@ deepspeed_env() {
   return "$faults"
 }
 
+export_to_ranks() { mpi+=(-x "$1"); } # mpi: mpirun and its options
+
 # hand_on EXPORT: calls EXPORT NAME=VALUE for the variables of .deepspeed_env, of two with one name for the last, and
 # EXPORT NAME for the others that ranks get; exit code 2 for a file that cannot be read.
 hand_on() {

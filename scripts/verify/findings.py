@@ -172,7 +172,7 @@ def sums_text(sums):
 
 
 def beside_stage_0(deviation, tolerance, what, fault):
-    """Of the largest relative deviation from stage 0; what: that is not known otherwise, fault: but for its size."""
+    """Of a relative deviation from stage 0; what: that is not known otherwise, fault: but for its size."""
     if deviation is None:
         return unknown(f"{what} beside stage 0's")
     return (WRONG, f"{fault} by {deviation:.1e}", "") if deviation > tolerance else (GOOD, "", "")
@@ -198,12 +198,9 @@ def learning(row):
 
 
 def norms(row):
-    deviation, tolerance = row.norm_deviation(), NORM_TOLERANCE[row.configuration.precision]
-    if deviation is None:
-        return unknown("gradients' norms beside stage 0's")
-    median, largest = deviation
-    if median > tolerance:
-        return WRONG, f"has gradients whose norm is off stage 0's by {median:.1e}", ""
-    if largest > NORM_OF_A_STEP * tolerance:
-        return WRONG, f"has gradients whose norm is off stage 0's by {largest:.1e} in a step", ""
-    return GOOD, "", ""
+    (median, largest), tolerance = row.norm_deviation(), NORM_TOLERANCE[row.configuration.precision]
+    fault = "has gradients whose norm is off stage 0's"
+    found = beside_stage_0(median, tolerance, "gradients' norms", fault)
+    if found[0] == GOOD:
+        found = beside_stage_0(largest, NORM_OF_A_STEP * tolerance, "gradients' norms", f"{fault} in a step")
+    return found

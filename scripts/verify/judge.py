@@ -42,12 +42,12 @@ class Row:
 
     def norm_deviation(self):
         """(the median, the largest) over the steps in which stage 0 has a norm of how far this one's is off, relative;
-        None where there is nothing to compare. A norm follows from all updates before it, so that those of single steps
+        None each where there is nothing to compare. A norm follows from all updates before it, so that those of single steps
         part where losses do not."""
         theirs = (self.baseline or {}).get("norms") or []
         pairs = [(mine, its) for mine, its in zip(self.norms or [], theirs) if its]
         if not pairs:
-            return None
+            return None, None
         if any(mine is None for mine, _ in pairs):
             return math.inf, math.inf
         each = [largest_deviation([mine], [its]) for mine, its in pairs]

@@ -4,6 +4,7 @@
 #include <initializer_list>
 
 #include "core/base/text.hpp"
+#include "core/base/units.hpp"
 #include "core/device/backend_list.hpp"
 #include "core/experiment/step_config.hpp"
 #include "core/report/tables/table.hpp"
@@ -15,6 +16,11 @@ namespace {
 // There the host's code always takes its time; elsewhere it does while the device idles.
 bool is_on_cpu(const Experiment& experiment) {
   return traits_of_backend(experiment.settings.backend).computes_on_host;
+}
+
+// What the step would not take if the host's code took no time.
+Seconds waits_for_host(const Experiment& experiment, const Measured& measured) {
+  return is_on_cpu(experiment) ? measured.ledger.host_time() : measured.ledger.idle_time();
 }
 
 Seconds time_of(const Measured& measured, std::initializer_list<HostEvent> events) {
@@ -56,10 +62,6 @@ Remedy larger_micro_batch(const Experiment& experiment, const Measured& measured
 }
 
 }  // namespace
-
-Seconds waits_for_host(const Experiment& experiment, const Measured& measured) {
-  return is_on_cpu(experiment) ? measured.ledger.host_time() : measured.ledger.idle_time();
-}
 
 std::string host_bound_text(const Experiment& experiment, const Measured& measured) {
   const Seconds total = measured.step_time.median;

@@ -3,7 +3,6 @@
 
 #include <string>
 
-#include "core/base/units.hpp"
 #include "core/experiment/experiment.hpp"
 #include "core/experiment/outcome/outcome.hpp"
 
@@ -11,11 +10,6 @@ namespace dstune {
 
 /// From this share of a step on the text below says that it is bound by the host.
 constexpr double kHostBoundShare = 0.1;
-
-/// What the step would not take if the training's host code took no time: where streams run beside
-/// it, the compute stream's idle time (HostLine::idle), and all of it on a CPU, which does one
-/// thing at a time.
-Seconds waits_for_host(const Experiment& experiment, const Measured& measured);
 
 /// The share of the step that waits for the host, and what of these waits a larger micro-batch,
 /// torch.compile and fewer modules would save at most, as a Markdown table; "" below

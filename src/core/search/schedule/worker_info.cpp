@@ -1,6 +1,7 @@
 #include "core/search/schedule/worker_info.hpp"
 
 #include <algorithm>
+#include <string_view>
 
 #include "core/base/json.hpp"
 
@@ -8,63 +9,46 @@ namespace dstune {
 
 namespace {
 
-json::array to_json(const std::vector<MemoryReserve>& reserves) {
+json::object to_json(const MemoryReserve& reserve) {
+  return {{"what", reserve.what}, {"bytes", reserve.bytes}, {"is_measured", reserve.is_measured}};
+}
+
+MemoryReserve reserve_from_json(const json::object& reserve) {
+  return {text_at(reserve, "what"), reserve.at("bytes").to_number<Bytes>(),
+          reserve.at("is_measured").as_bool()};
+}
+
+json::object to_json(const MemoryBound& bound) {
+  return {
+      {"name", bound.name}, {"bytes", bound.bytes}, {"used_bytes", bound.used}, {"id", bound.id}};
+}
+
+MemoryBound bound_from_json(const json::object& bound) {
+  return {text_at(bound, "name"), bound.at("bytes").to_number<Bytes>(),
+          bound.at("used_bytes").to_number<Bytes>(), text_at(bound, "id")};
+}
+
+json::object to_json(const CommonSetting& setting) {
+  return {{"name", setting.name}, {"value", setting.value}, {"must_agree", setting.must_agree}};
+}
+
+CommonSetting common_from_json(const json::object& setting) {
+  return {text_at(setting, "name"), text_at(setting, "value"), setting.at("must_agree").as_bool()};
+}
+
+template <class Item>
+json::array all_to_json(const std::vector<Item>& items) {
   json::array all;
-  for (const MemoryReserve& reserve : reserves) {
-    all.push_back(
-        {{"what", reserve.what}, {"bytes", reserve.bytes}, {"is_measured", reserve.is_measured}});
-  }
+  for (const Item& item : items) all.push_back(to_json(item));
   return all;
 }
 
-std::vector<MemoryReserve> reserves_from_json(const json::array& all) {
-  std::vector<MemoryReserve> reserves;
-  for (const auto& value : all) {
-    const json::object& reserve = value.as_object();
-    reserves.push_back({text_at(reserve, "what"), reserve.at("bytes").to_number<Bytes>(),
-                        reserve.at("is_measured").as_bool()});
-  }
-  return reserves;
-}
-
-json::array to_json(const std::vector<MemoryBound>& bounds) {
-  json::array all;
-  for (const MemoryBound& bound : bounds) {
-    all.push_back({{"name", bound.name},
-                   {"bytes", bound.bytes},
-                   {"used_bytes", bound.used},
-                   {"id", bound.id}});
-  }
-  return all;
-}
-
-std::vector<MemoryBound> bounds_from_json(const json::array& all) {
-  std::vector<MemoryBound> bounds;
-  for (const auto& value : all) {
-    const json::object& bound = value.as_object();
-    bounds.push_back({text_at(bound, "name"), bound.at("bytes").to_number<Bytes>(),
-                      bound.at("used_bytes").to_number<Bytes>(), text_at(bound, "id")});
-  }
-  return bounds;
-}
-
-json::array to_json(const std::vector<CommonSetting>& settings) {
-  json::array all;
-  for (const CommonSetting& setting : settings) {
-    all.push_back(
-        {{"name", setting.name}, {"value", setting.value}, {"must_agree", setting.must_agree}});
-  }
-  return all;
-}
-
-std::vector<CommonSetting> common_from_json(const json::array& all) {
-  std::vector<CommonSetting> settings;
-  for (const auto& value : all) {
-    const json::object& setting = value.as_object();
-    settings.push_back(
-        {text_at(setting, "name"), text_at(setting, "value"), setting.at("must_agree").as_bool()});
-  }
-  return settings;
+template <class Item>
+std::vector<Item> all_from_json(const json::object& object, std::string_view key,
+                                Item (*from_json)(const json::object&)) {
+  std::vector<Item> items;
+  for (const auto& value : object.at(key).as_array()) items.push_back(from_json(value.as_object()));
+  return items;
 }
 
 json::object to_json(const DeviceInfo& device) {
@@ -79,11 +63,11 @@ json::object to_json(const DeviceInfo& device) {
           {"index", device.index},
           {"seen", device.seen},
           {"limit_is_free_memory", device.limit_is_free_memory},
-          {"reserves", to_json(device.reserves)},
-          {"bounds", to_json(device.bounds)},
+          {"reserves", all_to_json(device.reserves)},
+          {"bounds", all_to_json(device.bounds)},
           {"libraries", device.libraries},
           {"fp32_caveat", device.fp32_caveat},
-          {"common", to_json(device.common)}};
+          {"common", all_to_json(device.common)}};
 }
 
 DeviceInfo device_info_from_json(const json::object& object) {
@@ -98,11 +82,11 @@ DeviceInfo device_info_from_json(const json::object& object) {
           object.at("index").to_number<int>(),
           object.at("seen").to_number<int>(),
           object.at("limit_is_free_memory").as_bool(),
-          reserves_from_json(object.at("reserves").as_array()),
-          bounds_from_json(object.at("bounds").as_array()),
+          all_from_json(object, "reserves", reserve_from_json),
+          all_from_json(object, "bounds", bound_from_json),
           text_at(object, "libraries"),
           text_at(object, "fp32_caveat"),
-          common_from_json(object.at("common").as_array())};
+          all_from_json(object, "common", common_from_json)};
 }
 
 }  // namespace
@@ -132,9 +116,7 @@ WorkerInfo worker_info_from_json(const json::object& object) {
   info.rank = object.at("rank").to_number<int>();
   info.host = text_at(object, "host");
   info.cores = object.at("cores").to_number<int>();
-  for (const auto& device : object.at("devices").as_array()) {
-    info.devices.push_back(device_info_from_json(device.as_object()));
-  }
+  info.devices = all_from_json(object, "devices", device_info_from_json);
   info.workers_on_host = object.at("workers_on_host").to_number<int>();
   info.pid = object.at("pid").to_number<int>();
   info.process_space = text_at(object, "process_space");

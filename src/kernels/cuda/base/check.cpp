@@ -44,8 +44,7 @@ std::string_view advice_on(cudaError_t error) noexcept {
   if (error == cudaErrorDevicesUnavailable) {
     return "; the GPU is in use, perhaps by another rank, and its compute mode is exclusive "
            "(nvidia-smi -c DEFAULT shares it), or its mode forbids it, or it is in MIG mode "
-           "without "
-           "an instance";
+           "without an instance";
   }
   return "";
 }

@@ -44,9 +44,8 @@ void* find_function(Library& library, const char* symbol) {
 std::string library_line(const std::string& name, const Library& library,
                          const std::function<std::size_t()>& version) {
   if (!library.problem.empty()) return library.problem;
-  const std::size_t number = version();
   const std::string place = library.path.empty() ? "" : concat(" (", library.path, ")");
-  return concat(name, ": ", number / 10000, ".", number % 10000 / 100, ".", number % 100, place);
+  return concat(name, ": ", version_text(version()), place);
 }
 
 }  // namespace dstune::cuda

@@ -14,6 +14,8 @@
 #include <string>
 #include <vector>
 
+#include "core/base/text.hpp"
+
 namespace dstune::cuda {
 
 /// A library that was opened, or why it was not.
@@ -33,8 +35,13 @@ Library open_library(const std::string& name, const std::string& variable,
 /// The function `symbol` of `library`, null if it is none; then the library's problem says so.
 void* find_function(Library& library, const char* symbol);
 
+/// "2.28.9" of 10000 * major + 100 * minor + patch.
+inline std::string version_text(std::size_t number) {
+  return concat(number / 10000, ".", number % 10000 / 100, ".", number % 100);
+}
+
 /// "NCCL: 2.28.9 (/usr/lib/libnccl.so.2)", or why it cannot be used.
-/// @param version  asked only if it can: 10000 * major + 100 * minor + patch
+/// @param version  asked only if it can, as version_text() takes it
 std::string library_line(const std::string& name, const Library& library,
                          const std::function<std::size_t()>& version);
 

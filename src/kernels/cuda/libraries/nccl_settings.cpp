@@ -1,22 +1,18 @@
 #include "kernels/cuda/libraries/nccl_settings.hpp"
 
 #include <algorithm>
+#include <cstddef>
 #include <string>
 #include <string_view>
 
 #include <unistd.h>
 
 #include "core/base/printable.hpp"
-#include "core/base/text.hpp"
 #include "kernels/cuda/libraries/nccl.hpp"
 
 namespace dstune::cuda {
 
 namespace {
-
-std::string version_text(int version) {
-  return concat(version / 10000, ".", version % 10000 / 100, ".", version % 100);
-}
 
 bool is_common(std::string_view name) {
   return name.starts_with("NCCL_") && !name.starts_with("NCCL_DEBUG") && name != "NCCL_HOSTID";
@@ -37,7 +33,8 @@ std::vector<CommonSetting> nccl_settings() {
             [](const auto& one, const auto& other) { return one.name < other.name; });
   int version = 0;
   if (nccl_library().problem.empty() && nccl().GetVersion(&version) == ncclSuccess) {
-    settings.insert(settings.begin(), {"NCCL", version_text(version), true});
+    settings.insert(settings.begin(),
+                    {"NCCL", version_text(static_cast<std::size_t>(version)), true});
   }
   return settings;
 }
