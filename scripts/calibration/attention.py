@@ -1,16 +1,18 @@
-"""What fused attention takes torch on a CPU, forward and backward apart: a time per row and a rate.
+"""What attention takes torch on a CPU, forward and backward apart, without dropout and with: a time per row and a rate.
 
-A row is one query of one head. Short sequences are mostly rows, long ones mostly products.
+A row is one query of one head. Short sequences are mostly rows, long ones mostly products. Without dropout it is one
+fused kernel, with dropout some 30 operators.
 """
 import collections
 import time
 
 import fitting
-from products import TYPES
+from products import TYPES, typical
 
 Shape = collections.namedtuple("Shape", "batch heads sequence head_size")
 SHAPES = (Shape(4, 8, 32, 64), Shape(1, 8, 256, 64))
 DIRECTIONS = ("forward", "backward")
+DROPOUTS = 0.0, 0.1
 TRIES = 3
 MOST_TIMES = 100  # a rate is at most so many times what the larger shape has as a whole
 
@@ -34,7 +36,8 @@ class AttentionTimer:
             try:
                 of_type = {(name, shape): self.made(shape, getattr(torch, dtype)) for shape in SHAPES}
                 for operands in of_type.values():
-                    self.seconds(*operands)  # whatever a first call does besides
+                    for dropout in DROPOUTS:
+                        self.seconds(dropout, *operands)  # whatever a first call does besides
             except RuntimeError:
                 continue
             self.operands.update(of_type)
@@ -45,21 +48,22 @@ class AttentionTimer:
         heads = [self.torch.rand(layout, dtype=dtype).transpose(1, 2).requires_grad_() for _ in range(3)]
         return heads, self.torch.rand(layout, dtype=dtype).transpose(1, 2)
 
-    def seconds(self, heads, gradient):
+    def seconds(self, dropout, heads, gradient):
         """(of forward, of backward)"""
         begin = time.perf_counter()
-        out = self.torch.nn.functional.scaled_dot_product_attention(*heads, is_causal=True)
+        out = self.torch.nn.functional.scaled_dot_product_attention(*heads, dropout_p=dropout, is_causal=True)
         middle = time.perf_counter()
         self.torch.autograd.grad(out, heads, gradient)
         return middle - begin, time.perf_counter() - middle
 
     def round(self):
-        """{(type, threads, direction, *shape): this rank's seconds}"""
+        """{(type, threads, dropout, direction, *shape): this rank's seconds}"""
         found = {}
         for (name, shape), operands in self.operands.items():
-            tries = zip(*(self.seconds(*operands) for _ in range(TRIES)))
-            found.update({(name, self.threads, direction, *shape): min(of_direction)
-                          for direction, of_direction in zip(DIRECTIONS, tries)})
+            for dropout in DROPOUTS:
+                tries = zip(*(self.seconds(dropout, *operands) for _ in range(TRIES)))
+                found.update({(name, self.threads, dropout, direction, *shape): min(of_direction)
+                              for direction, of_direction in zip(DIRECTIONS, tries)})
         return found
 
 
@@ -73,10 +77,11 @@ def entry(seconds, direction):
 
 
 def entries(rounds):
-    """By type: of torch's least times, since what else the machine does only adds to them."""
-    found = {}
-    for name, threads, direction, *_ in rounds[0].get("attention", {}):
-        least = {shape: min(part["attention"][(name, threads, direction, *shape)] for part in rounds)
-                 for shape in SHAPES}
-        found.setdefault(name, {"threads": threads})[direction] = entry(least, direction)
+    """By type, of torch's typical times."""
+    found, seconds = {}, typical(rounds, "attention")
+    for name, threads, dropout, direction, *_ in seconds:
+        of_shapes = {shape: seconds[(name, threads, dropout, direction, *shape)] for shape in SHAPES}
+        of_type = found.setdefault(name, {"threads": threads})
+        passes = of_type.setdefault("with_dropout", {}) if dropout else of_type
+        passes[direction] = entry(of_shapes, direction)
     return found

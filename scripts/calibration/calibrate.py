@@ -21,6 +21,7 @@ import profiles
 from attention import AttentionTimer
 from collectives import Timer
 from eager import EagerTimer
+from operations import OperationTimer
 from processors import processor
 from products import SMALL_SHAPE, SMALL_TRIES, ProductTimer
 from terminal import shown
@@ -99,7 +100,7 @@ class Calibration:
         if self.is_cpu:
             self.timers.update(products=ProductTimer(self.torch),
                                small_products=ProductTimer(self.torch, SMALL_SHAPE, SMALL_TRIES),
-                               attention=AttentionTimer(self.torch))
+                               attention=AttentionTimer(self.torch), operations=OperationTimer(self.torch))
         steps = self.bench.steps
         self.design = estimates.Design([step.counts for step in steps], [step.calls for step in steps],
                                        [step.pipelined for step in steps], self.ranks, self.is_cpu, plain.counts)

@@ -9,6 +9,7 @@ import statistics
 import attention
 import eager
 import fitting
+import operations
 import products
 from collectives import LARGE, LARGE_ABOVE, bus_factor
 from fitting import EVENTS
@@ -201,10 +202,10 @@ def profile(estimate, measured_on, about):
             table.setdefault(key[0], {})[key[1]] = collective_entry(key[0], key[1], estimate)
     errors = estimate.errors()
     found["collectives"] = table
-    for name, entries in (("products", products.entries), ("attention", attention.entries)):
-        of_types = entries(estimate.rounds)
-        if of_types:
-            found[name] = of_types
+    for name, entries in (("products", products.entries), ("attention", attention.entries),
+                          ("operations", operations.entries)):
+        if name in estimate.rounds[0]:
+            found[name] = entries(estimate.rounds)
     found["measured_on"] = measured_on
     found["about"] = dict(
         made_by="scripts/tune.sh --calibrate", cases=len(errors), rounds=len(estimate.rounds),

@@ -24,7 +24,7 @@ def reads_a_profile(settings, backend):
 
 
 def state_of(path):
-    """Of a profile in the cache. Earlier versions measured nothing of PyTorch's own time, and theirs is still read."""
+    """Of a profile in the cache. Earlier versions measured less of PyTorch's own time, and theirs is still read."""
     try:
         profile = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
@@ -33,7 +33,7 @@ def state_of(path):
         return "broken"
     if not isinstance(profile, dict):
         return "broken"
-    return "whole" if "module_call_us" in profile else "earlier"
+    return "whole" if "operations" in profile else "earlier"
 
 
 def missing_profile(config, results_dir, backend, ranks, workers, threads, environment):

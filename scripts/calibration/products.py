@@ -1,5 +1,6 @@
-"""What a matrix product takes torch on a CPU: the one by which dstune-mpi measures itself (ProductTrial), and one so
-small that it is all preparation."""
+"""What a matrix product takes torch on a CPU: one whose shape is a layer's, and one so small that it is all
+preparation."""
+import statistics
 import time
 
 # No fp16: without instructions for it torch multiplies half a GFLOP a second, and nobody trains so.
@@ -40,21 +41,32 @@ class ProductTimer:
         return {(name, self.threads): self.seconds(*operands) for name, operands in self.operands.items()}
 
 
-def least(rounds, part):
-    """{(type, threads): torch's least seconds}, since what else the machine does only adds to them"""
-    return {key: min(measured[part][key] for measured in rounds) for key in rounds[0].get(part, {})}
+def typical(rounds, part):
+    """{key: torch's seconds} of a part of the rounds, the median: ranks compute at once, as in a step, and where they
+    share a core's units some rounds are luckier than any step."""
+    return {key: statistics.median(measured[part][key] for measured in rounds) for key in rounds[0].get(part, {})}
+
+
+def line(small, large):
+    """(seconds of a call, operations per second) of a small product's seconds, None if unknown, and a layer's."""
+    more = 0.0 if small is None else large - small
+    if more <= 0:
+        return 0.0, flop(SHAPE) / large
+    rate = (flop(SHAPE) - flop(SMALL_SHAPE)) / more
+    return max(0.0, small - flop(SMALL_SHAPE) / rate), rate
 
 
 def entries(rounds):
-    """By type. Plain steps in fp32 have a small product's latency in their operators, so that another type's is only
-    what it has beyond fp32's, and fp32 has none."""
+    """By type. Plain steps in fp32 have the latency of a product's call in their operators, so that another type's is
+    only what it has beyond fp32's, and fp32 has none."""
     found, latencies = {}, {}
-    small = least(rounds, "small_products")
-    for (name, threads), seconds in least(rounds, "products").items():
-        rate = flop(SHAPE) / seconds
+    small = typical(rounds, "small_products")
+    for key, seconds in typical(rounds, "products").items():
+        latency, rate = line(small.get(key), seconds)
+        name, threads = key
         found[name] = {"threads": threads, "gflop_per_s": round(rate / 1e9, 3)}
-        if (name, threads) in small:
-            latencies[name] = max(0.0, small[name, threads] - flop(SMALL_SHAPE) / rate)
+        if key in small:
+            latencies[name] = latency
     of_operators = latencies.pop("fp32", None)
     if of_operators is not None:
         for name, latency in latencies.items():

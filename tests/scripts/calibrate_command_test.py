@@ -227,7 +227,7 @@ class CalibrateFirst(CommandTest):
         return python, path
 
     def test_a_cached_profile_with_all_that_is_measured_is_not_made_again(self):
-        python, _ = self.cached('{"module_call_us": 24}')
+        python, _ = self.cached('{"operations": {}}')
 
         done = self.tune(PYTHON=python)
 
@@ -235,7 +235,7 @@ class CalibrateFirst(CommandTest):
         self.assertNotIn("profile", done.stderr)
 
     def test_a_cached_profile_of_an_earlier_version_is_made_again_and_used_if_that_fails(self):
-        python, _ = self.cached('{"gradient_hook_us": 27}')
+        python, _ = self.cached('{"gradient_hook_us": 27, "module_call_us": 24}')
 
         done = self.tune(PYTHON=python)
 
@@ -248,7 +248,7 @@ class CalibrateFirst(CommandTest):
     def test_of_a_new_profile_in_place_of_an_earlier_one_nothing_more_is_said(self):
         python, path = self.cached("{}")
         (self.root / "python").write_text((self.root / "python").read_text().replace(
-            "exit 1", f"""echo '{{"module_call_us": 24}}' >'{path}'"""))
+            "exit 1", f"""echo '{{"operations": {{}}}}' >'{path}'"""))
 
         done = self.tune(PYTHON=python)
 
@@ -258,7 +258,7 @@ class CalibrateFirst(CommandTest):
     def test_a_cached_profile_that_is_none_is_made_again_and_not_used_if_that_fails(self):
         python, path = self.cached("no JSON")
 
-        for text in ("no JSON", '["module_call_us"]', "7"):
+        for text in ("no JSON", '["operations"]', "7"):
             path.write_text(text)
             done = self.tune(PYTHON=python)
 

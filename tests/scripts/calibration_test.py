@@ -175,7 +175,8 @@ class Rounds(unittest.TestCase):
         with unittest.mock.patch.multiple(
                 calibrate, EagerTimer=lambda *_: timer({("gpt2", 2, "sdpa", "forward"): 2.0}), gc=unittest.mock.Mock(),
                 Timer=lambda *_: timer({("all_gather", "fp32", 8): 1.0, ("reduce", "fp32", 8): 1.5}),
-                ProductTimer=products_timer, AttentionTimer=lambda *_: timer({("fp32", 1, "forward"): 5.0})), \
+                ProductTimer=products_timer, AttentionTimer=lambda *_: timer({("fp32", 1, "forward"): 5.0}),
+                OperationTimer=lambda *_: timer({("dropout", "fp32"): 6.0})), \
                 unittest.mock.patch.object(steps, "Bench", lambda *_: bench):
             calibration.prepare()
             return calibration.round(10)
@@ -184,7 +185,7 @@ class Rounds(unittest.TestCase):
         everywhere = {"collectives": {("all_gather", "fp32", 8): 2.0, ("reduce", "fp32", 8): 2.5},
                       "eager": {("gpt2", 2, "sdpa", "forward"): 3.0}, "steps": [(19.0, 8.0), (11.0, 10.0)]}
         on_cpu = {"products": {("fp32", 1): 4.0}, "small_products": {("fp32", 1): 5.0},
-                  "attention": {("fp32", 1, "forward"): 6.0}}
+                  "attention": {("fp32", 1, "forward"): 6.0}, "operations": {("dropout", "fp32"): 7.0}}
 
         self.assertEqual(self.round(is_cpu=True), {**everywhere, **on_cpu})
         self.assertEqual(self.round(is_cpu=False), everywhere)

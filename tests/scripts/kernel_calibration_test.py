@@ -1,4 +1,4 @@
-"""What scripts/calibration finds of torch's matrix products and attention."""
+"""What scripts/calibration finds of torch's matrix products, attention and other operations."""
 import importlib.util
 import types
 import unittest
@@ -8,14 +8,15 @@ from calibration_support import design, rounds
 
 import attention
 import estimates
+import operations
 import products
 
 
 def of_rounds(**parts):
-    """Rounds with these parts, the second time a tenth slower."""
-    whole = rounds(2)
+    """Three rounds with these parts, one twice as fast and one a tenth slower."""
+    whole = rounds(3)
     for name, part in parts.items():
-        for factor, measured in zip((1.0, 1.1), whole):
+        for factor, measured in zip((1.0, 0.5, 1.1), whole):
             measured[name] = {key: seconds * factor for key, seconds in part.items()}
     return whole
 
@@ -25,29 +26,39 @@ def profile(whole):
 
 
 class Products(unittest.TestCase):
-    RATE = 40e9
     RATES = {("fp32", 1): 40e9, ("bf16", 1): 800e9}
-    LARGE = {key: products.flop(products.SHAPE) / rate for key, rate in RATES.items()}
 
-    def small(self, **latencies):
-        return {key: latencies[key[0]] + products.flop(products.SMALL_SHAPE) / rate
+    def seconds(self, shape, **latencies):
+        return {key: latencies[key[0]] + products.flop(shape) / rate
                 for key, rate in self.RATES.items() if key[0] in latencies}
 
-    def test_they_have_the_best_rate_of_all_rounds_and_what_a_small_one_takes_beyond_fp32s(self):
-        found = profile(of_rounds(products=self.LARGE, small_products=self.small(fp32=2e-6, bf16=40e-6)))
+    def parts(self, **latencies):
+        """Rounds' parts of products that take these latencies and the rates' times."""
+        return dict(products=self.seconds(products.SHAPE, **latencies),
+                    small_products=self.seconds(products.SMALL_SHAPE, **latencies))
+
+    def test_they_have_the_typical_rate_of_all_rounds_and_what_a_small_one_takes_beyond_fp32s(self):
+        found = profile(of_rounds(**self.parts(fp32=2e-6, bf16=40e-6)))
 
         self.assertEqual(found["products"], {"fp32": dict(threads=1, gflop_per_s=40),
                                              "bf16": dict(threads=1, gflop_per_s=800, latency_us=38)})
 
     def test_a_latency_is_not_negative_and_left_out_where_it_was_not_measured(self):
-        def bf16(**latencies):
-            return products.entries(of_rounds(products=self.LARGE, small_products=self.small(**latencies)))["bf16"]
+        large = self.seconds(products.SHAPE, fp32=0.0, bf16=0.0)
 
-        self.assertEqual(bf16(fp32=2e-6, bf16=1e-6)["latency_us"], 0)
-        self.assertEqual(bf16(fp32=-1e-6, bf16=9e-6)["latency_us"], 9)  # arithmetic that took less than its rate says
-        for latencies in (dict(fp32=2e-6), dict(bf16=40e-6), {}):
+        def bf16(**latencies):
+            small = self.seconds(products.SMALL_SHAPE, **latencies)
+            return products.entries(of_rounds(products=large, small_products=small))["bf16"]
+
+        self.assertEqual(products.entries(of_rounds(**self.parts(fp32=2e-6, bf16=1e-6)))["bf16"]["latency_us"], 0)
+        for latencies in (dict(fp32=2e-6), {}):
             self.assertEqual(bf16(**latencies), dict(threads=1, gflop_per_s=800))
+        self.assertNotIn("latency_us", bf16(bf16=1e-9))  # of fp32 it is not known what operators have of it
         self.assertNotIn("products", profile(rounds(2)))
+
+    def test_a_small_product_that_takes_no_less_than_a_layers_tells_nothing(self):
+        self.assertEqual(products.line(2.0, 1.0), (0.0, products.flop(products.SHAPE)))
+        self.assertEqual(products.line(None, 1.0), (0.0, products.flop(products.SHAPE)))
 
     def test_a_type_that_torch_does_not_multiply_is_left_out(self):
         def mm(a, b):
@@ -68,6 +79,7 @@ def attention_seconds(row, rate):
 
 class Attention(unittest.TestCase):
     SMALLER, LARGER = attention.SHAPES
+    TIMED = len(products.TYPES) * len(attention.SHAPES) * len(attention.DROPOUTS)
 
     def test_its_arithmetic_is_half_a_square_and_five_products_backward(self):
         shape = attention.Shape(2, 3, 4, 5)
@@ -75,15 +87,18 @@ class Attention(unittest.TestCase):
         self.assertEqual([attention.flop(shape, direction) for direction in attention.DIRECTIONS], [960, 2400])
         self.assertEqual(attention.rows(shape), 24)
 
-    def test_rows_and_rates_come_back_out_of_the_least_times(self):
-        planted = {"forward": (0.1e-6, 260e9), "backward": (2.7e-6, 900e9)}
-        seconds = {("bf16", 1, direction, *shape): attention_seconds(*planted[direction])[shape][direction]
-                   for direction in planted for shape in attention.SHAPES}
+    def test_rows_and_rates_come_back_out_of_the_typical_times(self):
+        planted = {(0.0, "forward"): (0.1e-6, 260e9), (0.0, "backward"): (2.7e-6, 900e9),
+                   (0.1, "forward"): (0.2e-6, 4e9), (0.1, "backward"): (0.3e-6, 12e9)}
+        seconds = {("bf16", 1, dropout, direction, *shape): attention_seconds(*numbers)[shape][direction]
+                   for (dropout, direction), numbers in planted.items() for shape in attention.SHAPES}
 
         found = profile(of_rounds(attention=seconds))["attention"]
 
         self.assertEqual(found, {"bf16": dict(threads=1, forward=dict(row_us=0.1, gflop_per_s=260),
-                                              backward=dict(row_us=2.7, gflop_per_s=900))})
+                                              backward=dict(row_us=2.7, gflop_per_s=900), with_dropout=dict(
+                                                  forward=dict(row_us=0.2, gflop_per_s=4),
+                                                  backward=dict(row_us=0.3, gflop_per_s=12)))})
         self.assertNotIn("attention", profile(rounds(2)))
 
     def test_a_row_takes_no_less_than_nothing(self):
@@ -111,14 +126,15 @@ class Attention(unittest.TestCase):
         found = timer.round()
 
         self.assertEqual({key for key in found if key[0] == "fp32"},
-                         {("fp32", torch.get_num_threads(), direction, *shape)
-                          for direction in attention.DIRECTIONS for shape in attention.SHAPES})
+                         {("fp32", torch.get_num_threads(), dropout, direction, *shape)
+                          for dropout in attention.DROPOUTS for direction in attention.DIRECTIONS
+                          for shape in attention.SHAPES})
         self.assertGreater(min(found.values()), 0)
         self.assertIsNone(timer.operands["fp32", self.SMALLER][0][0].grad)
 
     def timed(self, tries):
-        """A timer whose first times, one per type and shape, are the shortest, and then `tries` of each."""
-        first = [(0.0, 0.0)] * len(products.TYPES) * len(attention.SHAPES)
+        """A timer whose first times, one per type, shape and dropout, are the shortest, and then `tries` of each."""
+        first = [(0.0, 0.0)] * self.TIMED
         torch = types.SimpleNamespace(get_num_threads=lambda: 1, float32=0, bfloat16=0)
         patch = unittest.mock.patch.multiple(attention.AttentionTimer, made=lambda *_: ((), ()), seconds=(
             unittest.mock.Mock(side_effect=first + tries)))
@@ -127,9 +143,10 @@ class Attention(unittest.TestCase):
             return timer.round()
 
     def test_the_least_of_each_direction_counts_and_no_first_time(self):
-        found = self.timed([(2.0, 6.0), (3.0, 4.0), (5.0, 5.0)] * len(products.TYPES) * len(attention.SHAPES))
+        found = self.timed([(2.0, 6.0), (3.0, 4.0), (5.0, 5.0)] * self.TIMED)
 
-        self.assertEqual(found, {(name, 1, direction, *shape): seconds for name in products.TYPES
+        self.assertEqual(found, {(name, 1, dropout, direction, *shape): seconds for name in products.TYPES
+                                 for dropout in attention.DROPOUTS
                                  for direction, seconds in (("forward", 2.0), ("backward", 4.0))
                                  for shape in attention.SHAPES})
 
@@ -143,6 +160,58 @@ class Attention(unittest.TestCase):
                                       nn=types.SimpleNamespace(functional=functional))
 
         self.assertEqual(attention.AttentionTimer(torch).round(), {})
+
+
+class Operations(unittest.TestCase):
+    def test_an_element_takes_what_a_larger_tensor_takes_more(self):
+        planted = {"forward": 7.5e-9, "backward": 0.5e-9}
+        seconds = {("dropout", "bf16", 2, direction, rows): 90e-6 + element * rows * 2 * operations.COLUMNS
+                   for direction, element in planted.items() for rows in operations.ROWS}
+
+        found = profile(of_rounds(operations=seconds))["operations"]
+
+        self.assertEqual(found, {"dropout": {"bf16": dict(threads=2, forward_ns=7.5, backward_ns=0.5)}})
+        self.assertNotIn("operations", profile(rounds(2)))
+
+    def test_an_element_takes_no_less_than_nothing(self):
+        self.assertEqual(operations.element_seconds(90e-6, 80e-6, 1), 0)
+
+    def timed(self, seconds):
+        """What a timer of two operations finds, whose calls take these in turn, or raise them."""
+        torch = types.SimpleNamespace(get_num_threads=lambda: 1, float32=0, bfloat16=0)
+        with unittest.mock.patch.object(operations, "operations", lambda *_: {"a": ("a", []), "b": ("b", [])}), \
+                unittest.mock.patch.object(operations.OperationTimer, "seconds", unittest.mock.Mock(
+                    side_effect=seconds)):
+            return operations.OperationTimer(torch).round()
+
+    def test_the_least_of_each_direction_counts_and_no_first_time(self):
+        first, tries = [(0.0, 0.0)] * 8, [(2.0, 6.0), (3.0, 4.0)] * 8
+
+        self.assertEqual(self.timed(first + tries),
+                         {(operation, name, 1, direction, rows): seconds for operation in "ab"
+                          for name in operations.TYPES for rows in operations.ROWS
+                          for direction, seconds in (("forward", 2.0), ("backward", 4.0))})
+
+    def test_what_torch_has_not_in_a_type_is_left_out_in_both_sizes(self):
+        refused, first = [(0.0, 0.0), RuntimeError("not implemented")], [(0.0, 0.0)] * 6
+
+        found = self.timed(refused + first + [(1.0, 1.0)] * 12)
+
+        self.assertEqual({key[:2] for key in found}, {("b", "fp32"), ("a", "bf16"), ("b", "bf16")})
+
+    @unittest.skipUnless(importlib.util.find_spec("transformers"), "needs PyTorch and transformers")
+    def test_each_is_timed_in_both_directions_and_sizes_and_leaves_no_gradient(self):
+        import torch
+
+        timer = operations.OperationTimer(torch)
+        found = timer.round()
+
+        names = {"dropout", "gelu", "gelu_tanh", "gelu_new", "silu", "layer_norm", "rms_norm", "rotary", "log_softmax"}
+        self.assertEqual({key for key in found if key[1] == "fp32"},
+                         {(name, "fp32", torch.get_num_threads(), direction, rows) for name in names
+                          for direction in operations.DIRECTIONS for rows in operations.ROWS})
+        self.assertGreater(min(found.values()), 0)
+        self.assertEqual({operand.grad for _, operands in timer.cases.values() for operand in operands}, {None})
 
 
 if __name__ == "__main__":

@@ -78,6 +78,13 @@ std::string_view name_of(HostEvent event) {
   return kNames[static_cast<std::size_t>(event)];
 }
 
+std::string_view name_of(TimedOperation operation) {
+  constexpr std::array<std::string_view, kTimedOperations> kNames = {
+      "dropout",    "gelu",     "gelu_tanh", "gelu_new",   "silu",
+      "layer_norm", "rms_norm", "rotary",    "log_softmax"};
+  return kNames[static_cast<std::size_t>(operation)];
+}
+
 const LibraryRate* library_rate(const HostOverhead& overhead, CollectiveKind kind, DType dtype) {
   const LibraryRate* best = nullptr;
   int best_likeness = 0;
@@ -90,10 +97,30 @@ const LibraryRate* library_rate(const HostOverhead& overhead, CollectiveKind kin
   return best;
 }
 
-bool has_product_rate(const HostOverhead& overhead, DType dtype, int threads) {
-  return std::ranges::any_of(overhead.products, [&](const ProductRate& rate) {
-    return rate.dtype == dtype && rate.threads == threads;
+const ProductRate* product_rate(const HostOverhead& overhead, DType dtype, int threads) {
+  const auto rate = std::ranges::find_if(overhead.products, [&](const ProductRate& own) {
+    return own.dtype == dtype && own.threads == threads;
   });
+  return rate == overhead.products.end() ? nullptr : &*rate;
+}
+
+const AttentionRate* attention_rate(const HostOverhead& overhead, DType dtype, int threads,
+                                    bool has_dropout) {
+  const AttentionRate* found = nullptr;
+  for (const AttentionRate& rate : overhead.attention) {
+    if (rate.dtype != dtype || rate.threads != threads) continue;
+    if (rate.has_dropout == has_dropout) return &rate;
+    if (has_dropout) found = &rate;
+  }
+  return found;
+}
+
+const OperationRate* operation_rate(const HostOverhead& overhead, TimedOperation operation,
+                                    DType dtype, int threads) {
+  const auto rate = std::ranges::find_if(overhead.operations, [&](const OperationRate& own) {
+    return own.operation == operation && own.dtype == dtype && own.threads == threads;
+  });
+  return rate == overhead.operations.end() ? nullptr : &*rate;
 }
 
 Seconds library_time(const HostOverhead& overhead, CollectiveKind kind, DType dtype, Bytes bytes,

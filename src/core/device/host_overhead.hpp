@@ -61,8 +61,8 @@ struct LibraryRate {
 /// The spread that is assumed of numbers for which nobody gives one: half to twice.
 constexpr double kAssumedSpread = 2;
 
-/// How fast the training's library multiplies matrices of `dtype` on a CPU, by the product that
-/// this program measures itself by (ProductTrial).
+/// How fast the training's library multiplies matrices of `dtype` on a CPU, by a product of 256 x
+/// 512 by 512 x 512.
 struct ProductRate {
   DType dtype = DType::fp32;
   int threads = 1;         ///< of each rank as it was measured; other numbers say nothing
@@ -88,8 +88,39 @@ struct AttentionRate {
   int threads = 1;  ///< as those of ProductRate
   AttentionTime forward;
   AttentionTime backward;
+  bool has_dropout = false;  ///< of the probabilities: the library takes another way then
 
   bool operator==(const AttentionRate&) const = default;
+};
+
+/// What the training's library computes element by element, or row by row, and a profile may have
+/// the time of.
+enum class TimedOperation {
+  dropout,  ///< random numbers included
+  gelu,
+  gelu_tanh,
+  gelu_new,  ///< a chain of kernels, as rms_norm and rotary are
+  silu,
+  layer_norm,
+  rms_norm,
+  rotary,  ///< Rotate
+  log_softmax,
+};
+
+constexpr std::size_t kTimedOperations = 9;
+
+std::string_view name_of(TimedOperation operation);
+
+/// What the operation takes the training's library on a CPU for each element of its result,
+/// beside what an operator costs.
+struct OperationRate {
+  TimedOperation operation = TimedOperation::dropout;
+  DType dtype = DType::fp32;
+  int threads = 1;  ///< as those of ProductRate
+  Seconds forward = 0;
+  Seconds backward = 0;
+
+  bool operator==(const OperationRate&) const = default;
 };
 
 /// A profile: seconds of busy host time for each event. If all are 0, no time is spent, and events
@@ -104,8 +135,10 @@ struct HostOverhead {
   std::vector<LibraryRate> collectives = {};
   /// At most one of each type; none: products take as long as this program's.
   std::vector<ProductRate> products = {};
-  /// The same of attention.
+  /// The same of attention, with and without dropout.
   std::vector<AttentionRate> attention = {};
+  /// The same of each operation.
+  std::vector<OperationRate> operations = {};
   /// A text for people: "host_overhead.json, measured on node1, 2 ranks, ..."; "" for a preset.
   std::string origin = {};
 
@@ -122,8 +155,16 @@ struct HostOverhead {
 /// profile has none of this kind: then nothing is known about it.
 const LibraryRate* library_rate(const HostOverhead& overhead, CollectiveKind kind, DType dtype);
 
-/// Whether the profile says how fast products of `dtype` are with so many threads.
-bool has_product_rate(const HostOverhead& overhead, DType dtype, int threads);
+/// What the profile has of products of `dtype` with so many threads. Null: nothing.
+const ProductRate* product_rate(const HostOverhead& overhead, DType dtype, int threads);
+
+/// The same of attention; where the profile has nothing with dropout, what it has without.
+const AttentionRate* attention_rate(const HostOverhead& overhead, DType dtype, int threads,
+                                    bool has_dropout);
+
+/// The same of an operation.
+const OperationRate* operation_rate(const HostOverhead& overhead, TimedOperation operation,
+                                    DType dtype, int threads);
 
 /// The bandwidth that a message of `bytes` has.
 inline double bus_bytes_per_s(const LibraryRate& rate, Bytes bytes) {

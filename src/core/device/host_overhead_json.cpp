@@ -38,10 +38,20 @@ json::object to_object(const AttentionTime& time) {
 }
 
 json::object to_object(const AttentionRate& rate) {
-  return {{"dtype", name_of(rate.dtype)},
+  json::object object{{"dtype", name_of(rate.dtype)},
+                      {"threads", rate.threads},
+                      {"forward", to_object(rate.forward)},
+                      {"backward", to_object(rate.backward)}};
+  if (rate.has_dropout) object["has_dropout"] = true;
+  return object;
+}
+
+json::object to_object(const OperationRate& rate) {
+  return {{"operation", name_of(rate.operation)},
+          {"dtype", name_of(rate.dtype)},
           {"threads", rate.threads},
-          {"forward", to_object(rate.forward)},
-          {"backward", to_object(rate.backward)}};
+          {"forward_s", rate.forward},
+          {"backward_s", rate.backward}};
 }
 
 constexpr std::string_view kWhere = "host overhead";
@@ -77,7 +87,24 @@ AttentionRate attention_rate_from(const json::object& object) {
   return {read_enum<DType>(object, "dtype", kSentDTypes, kWhere),
           object.at("threads").to_number<int>(),
           attention_time_from(object.at("forward").as_object()),
-          attention_time_from(object.at("backward").as_object())};
+          attention_time_from(object.at("backward").as_object()),
+          object.contains("has_dropout") && object.at("has_dropout").as_bool()};
+}
+
+OperationRate operation_rate_from(const json::object& object) {
+  return {read_enum<TimedOperation>(object, "operation", kTimedOperations, kWhere),
+          read_enum<DType>(object, "dtype", kSentDTypes, kWhere),
+          object.at("threads").to_number<int>(), object.at("forward_s").to_number<double>(),
+          object.at("backward_s").to_number<double>()};
+}
+
+/// rates = read(each of the array `key`), if there is one
+template <class Rate>
+void read_rates(const json::object& object, std::string_view key, Rate (*read)(const json::object&),
+                std::vector<Rate>& rates) {
+  const auto* array = object.if_contains(key);
+  if (array == nullptr) return;
+  for (const json::value& rate : array->as_array()) rates.push_back(read(rate.as_object()));
 }
 
 template <class Rate>
@@ -122,6 +149,7 @@ json::object to_json(const HostOverhead& overhead) {
   if (!overhead.collectives.empty()) object["collectives"] = to_array(overhead.collectives);
   if (!overhead.products.empty()) object["products"] = to_array(overhead.products);
   if (!overhead.attention.empty()) object["attention"] = to_array(overhead.attention);
+  if (!overhead.operations.empty()) object["operations"] = to_array(overhead.operations);
   if (!overhead.origin.empty()) object["origin"] = overhead.origin;
   return object;
 }
@@ -136,21 +164,10 @@ HostOverhead host_overhead_from_json(const json::object& object) {
   if (const auto* factor = object.if_contains("spread_factor")) {
     overhead.spread_factor = factor->to_number<double>();
   }
-  if (const auto* collectives = object.if_contains("collectives")) {
-    for (const json::value& rate : collectives->as_array()) {
-      overhead.collectives.push_back(library_rate_from(rate.as_object()));
-    }
-  }
-  if (const auto* products = object.if_contains("products")) {
-    for (const json::value& rate : products->as_array()) {
-      overhead.products.push_back(product_rate_from(rate.as_object()));
-    }
-  }
-  if (const auto* attention = object.if_contains("attention")) {
-    for (const json::value& rate : attention->as_array()) {
-      overhead.attention.push_back(attention_rate_from(rate.as_object()));
-    }
-  }
+  read_rates(object, "collectives", library_rate_from, overhead.collectives);
+  read_rates(object, "products", product_rate_from, overhead.products);
+  read_rates(object, "attention", attention_rate_from, overhead.attention);
+  read_rates(object, "operations", operation_rate_from, overhead.operations);
   if (!object.contains(name_of(HostEvent::pipelined_collective))) {
     price_pipelined_as_others(overhead);
   }

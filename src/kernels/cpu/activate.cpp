@@ -24,7 +24,7 @@ void map(const CpuDevice& device, const Activate& op, F f) {
 
 }  // namespace
 
-void CpuDevice::compute(const Activate& op) {
+void CpuDevice::calculate(const Activate& op) {
   assert(op.x.numel == op.out.numel && op.x.dtype == op.out.dtype);
   with_type(op.x.dtype, [&]<class T>(std::type_identity<T>) {
     if (op.kind == Activation::affine) {
@@ -38,7 +38,7 @@ void CpuDevice::compute(const Activate& op) {
   });
 }
 
-void CpuDevice::compute(const ActivateBackward& op) {
+void CpuDevice::calculate(const ActivateBackward& op) {
   assert(op.d_out.numel == op.d_x.numel && op.saved.numel == op.d_x.numel);
   assert(op.d_out.dtype == op.d_x.dtype && op.saved.dtype == op.d_x.dtype);
   with_type(op.d_x.dtype, [&]<class T>(std::type_identity<T>) {
@@ -56,7 +56,7 @@ void CpuDevice::compute(const ActivateBackward& op) {
   });
 }
 
-void CpuDevice::compute(const Glu& op) {
+void CpuDevice::calculate(const Glu& op) {
   const std::int64_t cols = op.gate_up.cols / 2;
   assert(op.activated.numel == op.gate_up.rows * cols && op.product.numel == op.activated.numel);
   with_type(op.product.dtype, [&]<class T>(std::type_identity<T>) {
@@ -76,7 +76,7 @@ void CpuDevice::compute(const Glu& op) {
   });
 }
 
-void CpuDevice::compute(const GluBackward& op) {
+void CpuDevice::calculate(const GluBackward& op) {
   const std::int64_t cols = op.gate_up.cols / 2;
   assert(op.d_product.numel == op.gate_up.rows * cols && op.d_up.numel == op.d_gate.numel);
   const bool reads_result = saves_result(op.kind);
@@ -108,7 +108,7 @@ constexpr float kCubic = 0.044715F;
 
 }  // namespace
 
-void CpuDevice::compute(const GeluNew& op) {
+void CpuDevice::calculate(const GeluNew& op) {
   assert(op.x.numel == op.out.numel && op.saved.tanh.numel == op.x.numel);
   assert(op.x.dtype == op.out.dtype);
   with_type(op.x.dtype, [&]<class T>(std::type_identity<T>) {
@@ -132,7 +132,7 @@ void CpuDevice::compute(const GeluNew& op) {
 }
 
 // x/2 and 1 + tanh are recomputed: cheaper than reading what PyTorch would read.
-void CpuDevice::compute(const GeluNewBackward& op) {
+void CpuDevice::calculate(const GeluNewBackward& op) {
   assert(op.x.numel == op.d_out.numel && op.x.numel == op.d_x.numel);
   assert(op.saved.tanh.numel == op.x.numel);
   with_type(op.x.dtype, [&]<class T>(std::type_identity<T>) {

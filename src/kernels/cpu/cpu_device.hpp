@@ -50,9 +50,11 @@ class CpuDevice final : public Device {
 
   /// At least `elements` floats, undefined contents, valid until the next call.
   float* scratch(std::int64_t elements);
-  ProductPace product_pace(DType dtype);
-  /// What the training's library takes for attention; none where it is not known.
-  std::optional<AttentionRate> attention_rate(DType dtype) const;
+  /// Computes, and keeps the host busy until the training's library would be through, if its time
+  /// for each of `elements` is known.
+  template <class Operation>
+  void paced(const Operation& op, std::optional<TimedOperation> operation,
+             Seconds OperationRate::*pass, DType dtype, std::int64_t elements);
   /// Keeps the host busy until `end`, for the time by which the training's library is slower.
   void wait_until(Seconds end);
   void attend(const Attention& op);
@@ -65,6 +67,22 @@ class CpuDevice final : public Device {
 #define DSTUNE_COMPUTE(Operation) void compute(const Operation& op) override;
   DSTUNE_OPERATIONS(DSTUNE_COMPUTE)
 #undef DSTUNE_COMPUTE
+  // What those of paced.cpp compute.
+  void calculate(const Dropout& op);
+  void calculate(const DropoutBackward& op);
+  void calculate(const Activate& op);
+  void calculate(const ActivateBackward& op);
+  void calculate(const GeluNew& op);
+  void calculate(const GeluNewBackward& op);
+  void calculate(const Glu& op);
+  void calculate(const GluBackward& op);
+  void calculate(const LayerNorm& op);
+  void calculate(const LayerNormBackward& op);
+  void calculate(const RmsNorm& op);
+  void calculate(const RmsNormBackward& op);
+  void calculate(const Rotate& op);
+  void calculate(const LogSoftmax& op);
+  void calculate(const LogSoftmaxBackward& op);
 
   Allocator allocator_;
   Products products_;

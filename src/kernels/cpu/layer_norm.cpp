@@ -62,7 +62,7 @@ void backward_row(Moments moments, const T* d_out, const T* x, const T* gamma, T
 
 }  // namespace
 
-void CpuDevice::compute(const LayerNorm& op) {
+void CpuDevice::calculate(const LayerNorm& op) {
   const Matrix x = op.x;
   const Matrix out = op.out;
   const double epsilon = op.epsilon;
@@ -88,7 +88,7 @@ void CpuDevice::compute(const LayerNorm& op) {
   });
 }
 
-void CpuDevice::compute(const LayerNormBackward& op) {
+void CpuDevice::calculate(const LayerNormBackward& op) {
   const Matrix d_out = op.d_out;
   const Matrix x = op.x;
   const Matrix d_x = op.d_x;

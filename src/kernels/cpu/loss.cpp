@@ -47,7 +47,7 @@ std::int64_t counted_rows(const std::int64_t* labels, std::int64_t rows) {
 
 }  // namespace
 
-void CpuDevice::compute(const LogSoftmax& op) {
+void CpuDevice::calculate(const LogSoftmax& op) {
   const Matrix logits = op.logits;
   const Matrix log_probs = op.log_probs;
   assert(logits.dtype == log_probs.dtype);
@@ -106,7 +106,7 @@ void CpuDevice::compute(const NllLossBackward& op) {
   });
 }
 
-void CpuDevice::compute(const LogSoftmaxBackward& op) {
+void CpuDevice::calculate(const LogSoftmaxBackward& op) {
   const Matrix d_log_probs = op.d_log_probs;
   const Matrix log_probs = op.log_probs;
   const Matrix d_logits = op.d_logits;

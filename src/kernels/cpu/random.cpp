@@ -68,7 +68,7 @@ void CpuDevice::compute(const FillTokens& op) {
   });
 }
 
-void CpuDevice::compute(const Dropout& op) {
+void CpuDevice::calculate(const Dropout& op) {
   assert(op.in.numel == op.out.numel && op.in.dtype == op.out.dtype);
   assert(op.mask.numel == op.in.numel && op.probability >= 0 && op.probability < 1);
   const std::uint64_t key = make_key(op.seed);
@@ -89,7 +89,7 @@ void CpuDevice::compute(const Dropout& op) {
   });
 }
 
-void CpuDevice::compute(const DropoutBackward& op) {
+void CpuDevice::calculate(const DropoutBackward& op) {
   assert(op.d_out.numel == op.d_in.numel && op.d_out.dtype == op.d_in.dtype);
   assert(op.mask.numel == op.d_out.numel);
   const auto factor = static_cast<float>(1 / (1 - op.probability));

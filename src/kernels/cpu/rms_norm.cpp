@@ -77,7 +77,7 @@ void with_types(const Matrix& storage, const RmsNormSaved& saved, F f) {
 
 }  // namespace
 
-void CpuDevice::compute(const RmsNorm& op) {
+void CpuDevice::calculate(const RmsNorm& op) {
   const Matrix x = op.x;
   const Matrix out = op.out;
   const RmsNormSaved saved = op.saved;
@@ -106,7 +106,7 @@ void CpuDevice::compute(const RmsNorm& op) {
   });
 }
 
-void CpuDevice::compute(const RmsNormBackward& op) {
+void CpuDevice::calculate(const RmsNormBackward& op) {
   const Matrix d_out = op.d_out;
   const Matrix d_x = op.d_x;
   const Matrix normalised = op.saved.normalised;

@@ -19,9 +19,11 @@ namespace {
 using namespace profile_rules;  // NOLINT(google-build-using-namespace): the file's own table
 
 constexpr double kMicro = 1e-6;
+constexpr double kNano = 1e-9;
 constexpr double kGiga = 1e9;
 
 constexpr const char* kAMicrosecond = "a number of microseconds >= 0";
+constexpr const char* kANanosecond = "a number of nanoseconds >= 0";
 constexpr const char* kASize = "a number of bytes >= 1";
 constexpr const char* kACount = "a number of threads >= 1";
 constexpr const char* kAGigaflop = "a number of 10^9 operations per second";
@@ -47,6 +49,7 @@ class ProfileReader {
     overhead.collectives = rates(has_uncertainties);
     overhead.products = products();
     overhead.attention = attention();
+    overhead.operations = operations();
     if (has_uncertainties) {
       overhead.uncertainty = events("/uncertainty");
     } else if (overhead != HostOverhead{}) {
@@ -92,8 +95,7 @@ class ProfileReader {
         const auto of_type = static_cast<DType>(dtype);
         const std::string pointer =
             child(child("/collectives", name_of(of_kind)), name_of(of_type));
-        const auto* object = find(checked_, pointer);
-        if (object != nullptr && object->is_object()) visit(of_kind, of_type, pointer);
+        if (has_object(pointer)) visit(of_kind, of_type, pointer);
       }
     }
   }
@@ -115,8 +117,7 @@ class ProfileReader {
       rate.latency = kMicro * number(child(pointer, kLatency), kAMicrosecond);
       rate.bus_bytes_per_s = kGiga * number(child(pointer, kBandwidth), kAGigabyte);
       const std::string large = child(pointer, kLarge);
-      const auto* has_large = find(checked_, large);
-      const bool is_there = has_large != nullptr && has_large->is_object();
+      const bool is_there = has_object(large);
       if (is_there) {
         rate.large_above = static_cast<Bytes>(number(child(large, kLargeAbove), kASize));
         rate.large_bus_bytes_per_s = kGiga * number(child(large, kBandwidth), kAGigabyte);
@@ -133,13 +134,17 @@ class ProfileReader {
     return rates;
   }
 
-  /// Calls visit(type, pointer) for every type of the section.
+  bool has_object(const std::string& pointer) const {
+    const auto* object = find(checked_, pointer);
+    return object != nullptr && object->is_object();
+  }
+
+  /// Calls visit(type, pointer) for every type of the section at `section`.
   template <class Visit>
-  void for_each_type(std::string_view section, Visit visit) const {
+  void for_each_type(const std::string& section, Visit visit) const {
     for (const DType dtype : {DType::fp32, DType::bf16, DType::fp16}) {
-      const std::string pointer = child(child("", section), name_of(dtype));
-      const auto* object = find(checked_, pointer);
-      if (object != nullptr && object->is_object()) visit(dtype, pointer);
+      const std::string pointer = child(section, name_of(dtype));
+      if (has_object(pointer)) visit(dtype, pointer);
     }
   }
 
@@ -149,7 +154,7 @@ class ProfileReader {
 
   std::vector<ProductRate> products() {
     std::vector<ProductRate> rates;
-    for_each_type("products", [&](DType dtype, const std::string& pointer) {
+    for_each_type("/products", [&](DType dtype, const std::string& pointer) {
       const std::string latency = child(pointer, kLatency);
       rates.push_back(
           {dtype, threads(pointer), kGiga * number(child(pointer, kFlops), kAGigaflop),
@@ -165,10 +170,30 @@ class ProfileReader {
 
   std::vector<AttentionRate> attention() {
     std::vector<AttentionRate> rates;
-    for_each_type("attention", [&](DType dtype, const std::string& pointer) {
-      rates.push_back({dtype, threads(pointer), attention_time(child(pointer, "forward")),
-                       attention_time(child(pointer, "backward"))});
+    const auto add = [&](DType dtype, int threads, const std::string& pointer, bool has_dropout) {
+      rates.push_back({dtype, threads, attention_time(child(pointer, "forward")),
+                       attention_time(child(pointer, "backward")), has_dropout});
+    };
+    for_each_type("/attention", [&](DType dtype, const std::string& pointer) {
+      const int threads = this->threads(pointer);
+      add(dtype, threads, pointer, false);
+      const std::string with_dropout = child(pointer, kWithDropout);
+      if (has_object(with_dropout)) add(dtype, threads, with_dropout, true);
     });
+    return rates;
+  }
+
+  std::vector<OperationRate> operations() {
+    std::vector<OperationRate> rates;
+    for (std::size_t i = 0; i < kTimedOperations; ++i) {
+      const auto operation = static_cast<TimedOperation>(i);
+      const std::string section = child("/operations", name_of(operation));
+      for_each_type(section, [&](DType dtype, const std::string& pointer) {
+        rates.push_back({operation, dtype, threads(pointer),
+                         kNano * number(child(pointer, kForwardElement), kANanosecond),
+                         kNano * number(child(pointer, kBackwardElement), kANanosecond)});
+      });
+    }
     return rates;
   }
 

@@ -88,15 +88,51 @@ inline constexpr KeyRule kPassRules[] = {
 };
 inline constexpr Section kPass{.rules = kPassRules};
 
+inline constexpr std::string_view kWithDropout = "with_dropout";
+
+inline constexpr KeyRule kPassesRules[] = {
+    object("forward", kPass),
+    object("backward", kPass),
+};
+inline constexpr Section kPasses{.rules = kPassesRules};
+
 inline constexpr KeyRule kAttentionRules[] = {
     integer(kThreads, 1, 1'000'000),
     object("forward", kPass),
     object("backward", kPass),
+    object(kWithDropout, kPasses).or_null(),
 };
 inline constexpr Section kAttention{.rules = kAttentionRules};
 
 inline constexpr auto kAttentionTypeRules = of_types(kAttention);
 inline constexpr Section kAttentionTypes{.rules = kAttentionTypeRules};
+
+inline constexpr std::string_view kForwardElement = "forward_ns";
+inline constexpr std::string_view kBackwardElement = "backward_ns";
+
+inline constexpr KeyRule kOperationRules[] = {
+    integer(kThreads, 1, 1'000'000),
+    within(kForwardElement, 0, kLongest),
+    within(kBackwardElement, 0, kLongest),
+};
+inline constexpr Section kOperation{.rules = kOperationRules};
+
+inline constexpr auto kOperationTypeRules = of_types(kOperation);
+inline constexpr Section kOperationTypes{.rules = kOperationTypeRules};
+
+// The names of TimedOperation.
+inline constexpr KeyRule kOperationsRules[] = {
+    object("dropout", kOperationTypes).or_null(),
+    object("gelu", kOperationTypes).or_null(),
+    object("gelu_tanh", kOperationTypes).or_null(),
+    object("gelu_new", kOperationTypes).or_null(),
+    object("silu", kOperationTypes).or_null(),
+    object("layer_norm", kOperationTypes).or_null(),
+    object("rms_norm", kOperationTypes).or_null(),
+    object("rotary", kOperationTypes).or_null(),
+    object("log_softmax", kOperationTypes).or_null(),
+};
+inline constexpr Section kOperations{.rules = kOperationsRules};
 
 inline constexpr KeyRule kMeasuredOnRules[] = {
     any_text("host").or_null(),
@@ -112,9 +148,13 @@ inline constexpr KeyRule kMeasuredOnRules[] = {
 inline constexpr Section kMeasuredOn{.rules = kMeasuredOnRules, .other_keys = true};
 
 inline constexpr KeyRule kMoreRules[] = {
-    object("uncertainty", kEvents),     object("collectives", kKinds),
-    object("products", kProductTypes),  object("attention", kAttentionTypes),
-    object("measured_on", kMeasuredOn), any("about"),
+    object("uncertainty", kEvents),
+    object("collectives", kKinds),
+    object("products", kProductTypes),
+    object("attention", kAttentionTypes),
+    object("operations", kOperations),
+    object("measured_on", kMeasuredOn),
+    any("about"),
 };
 inline constexpr auto kProfileRules = extended(std::to_array(kEventRules), kMoreRules);
 inline constexpr Section kProfile{.rules = kProfileRules};

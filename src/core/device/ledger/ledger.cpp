@@ -132,7 +132,7 @@ void Ledger::add_idle(HostEvent event, Seconds idle) {
   add_times(line.idle, idle, times_);
 }
 
-void Ledger::add_product_wait(Seconds time) { add_times(product_wait_, time, times_); }
+void Ledger::add_library_wait(Seconds time) { add_times(library_wait_, time, times_); }
 
 void Ledger::note_live(std::int64_t elements) {
   peak_live_elements_ = std::max(peak_live_elements_, elements);
@@ -146,7 +146,7 @@ Ledger Ledger::since(const Ledger& before) const {
   combine_lines(rest.syncs_, before.syncs_, subtract);
   combine_lines(rest.transfers_, before.transfers_, subtract);
   combine_lines(rest.host_, before.host_, subtract);
-  subtract(rest.product_wait_, before.product_wait_);
+  subtract(rest.library_wait_, before.library_wait_);
   return rest;
 }
 
@@ -157,7 +157,7 @@ void Ledger::repeat(const Ledger& work, std::uint64_t times) {
   combine_lines(syncs_, work.syncs_, add);
   combine_lines(transfers_, work.transfers_, add);
   combine_lines(host_, work.host_, add);
-  add(product_wait_, work.product_wait_);
+  add(library_wait_, work.library_wait_);
 }
 
 CollectiveCounts Ledger::counts() const {

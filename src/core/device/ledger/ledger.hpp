@@ -147,7 +147,7 @@ class Ledger {
   void add_host(HostEvent event, Seconds time, std::uint64_t calls = 1);
   /// Adds time that was waited after a matrix product or attention on a CPU, since the library of
   /// the training would have taken so much longer (ProductRate).
-  void add_product_wait(Seconds time);
+  void add_library_wait(Seconds time);
   /// Adds idle time to the line of `event`, which must be there.
   void add_idle(HostEvent event, Seconds idle);
   /// Says how many elements of full parameters exist at this moment (stage 3).
@@ -178,8 +178,9 @@ class Ledger {
   Seconds exposed_time() const;
   /// Seconds that were added after collectives.
   Seconds added_time() const;
-  /// Seconds that were waited after matrix products and attention.
-  Seconds product_wait() const noexcept { return product_wait_; }
+  /// Seconds that were waited where the training's library computes more slowly: products,
+  /// attention, and what else the profile has the time of.
+  Seconds library_wait() const noexcept { return library_wait_; }
   /// Seconds that stand for the training's host code.
   Seconds host_time() const;
   /// Seconds of host_time() in which the compute stream had nothing to do.
@@ -201,7 +202,7 @@ class Ledger {
   std::vector<SyncLine> syncs_;
   std::vector<TransferLine> transfers_;
   std::vector<HostLine> host_;
-  Seconds product_wait_ = 0;
+  Seconds library_wait_ = 0;
   std::int64_t peak_live_elements_ = 0;
   std::uint64_t times_ = 1;
 };

@@ -129,7 +129,7 @@ json::object Ledger::to_json() const {
                       {"transfers", to_array(transfers_)},
                       {"host", to_array(host_)},
                       {"peak_live_elements", peak_live_elements_}};
-  if (product_wait_ > 0) object["product_wait_s"] = product_wait_;
+  if (library_wait_ > 0) object["product_wait_s"] = library_wait_;
   return object;
 }
 
@@ -155,7 +155,7 @@ Ledger Ledger::from_json(const json::object& object) {
                     line.contains("idle_s") ? read<double>(line, "idle_s") : 0};
   });
   if (object.contains("product_wait_s")) {
-    ledger.product_wait_ = read<double>(object, "product_wait_s");
+    ledger.library_wait_ = read<double>(object, "product_wait_s");
   }
   ledger.peak_live_elements_ = read<std::int64_t>(object, "peak_live_elements");
   return ledger;

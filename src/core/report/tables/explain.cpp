@@ -133,8 +133,8 @@ std::string host_section(const HostOverhead& overhead, const Ledger& ledger, boo
     add({std::string(name_of(line.event)), concat(line.calls), ms(line.time)}, line.idle);
   }
   if (!table.empty()) add({"all", "", ms(ledger.host_time())}, ledger.idle_time());
-  if (ledger.product_wait() > 0) {
-    add({"beside it: products, attention: torch's are slower", "", ms(ledger.product_wait())}, 0);
+  if (ledger.library_wait() > 0) {
+    add({"beside it: arithmetic in which torch is slower", "", ms(ledger.library_wait())}, 0);
   }
   return section(concat("Host overhead, by the ", describe(overhead)), table);
 }

@@ -79,9 +79,9 @@ std::string measured_differences(const Record& record, const Measured& own, cons
   rows.add_time("optimizer step", own.optimizer_time, other.optimizer_time);
   rows.add_time("in collectives", own.communication_time, other.communication_time);
   rows.add_time("added to collectives", own.ledger.added_time(), other.ledger.added_time());
-  if (own.ledger.product_wait() + other.ledger.product_wait() > 0) {
-    rows.add_time("products, attention: torch's are slower", own.ledger.product_wait(),
-                  other.ledger.product_wait());
+  if (own.ledger.library_wait() + other.ledger.library_wait() > 0) {
+    rows.add_time("arithmetic in which torch is slower", own.ledger.library_wait(),
+                  other.ledger.library_wait());
   }
   rows.add_time("host overhead", own.ledger.host_time(), other.ledger.host_time());
   rows.add_bytes("gradients sent per rank", sent(own.ledger, Purpose::gradients),

@@ -228,7 +228,7 @@ std::vector<std::string> machine_warnings(const TuningConfig& config, const Mach
   }
   warnings.insert(warnings.end(), machine.profile_warnings.begin(), machine.profile_warnings.end());
   const bool is_made_up_for =
-      has_product_rate(machine.host_overhead, DType::fp32, machine.threads_per_rank);
+      product_rate(machine.host_overhead, DType::fp32, machine.threads_per_rank) != nullptr;
   if (config.deepspeed.step().dtype == DType::fp32 && !is_made_up_for) {
     for (const auto& caveat : texts_of(machine.backend, workers, &DeviceInfo::fp32_caveat)) {
       if (!caveat.empty()) warnings.push_back(caveat);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cassert>
 
+#include "core/device/host_overhead.hpp"
 #include "kernels/cpu/attention/attention_head.hpp"
 #include "kernels/cpu/attention/attention_rows.hpp"
 #include "kernels/cpu/cpu_device.hpp"
@@ -124,19 +125,13 @@ std::int64_t CpuDevice::attention_workspace(const AttentionShape& shape) const {
   return 2 * std::min(shape.sequence, kQueryBlock) * shape.sequence;
 }
 
-std::optional<AttentionRate> CpuDevice::attention_rate(DType dtype) const {
-  for (const AttentionRate& rate : host_overhead().attention) {
-    if (rate.dtype == dtype && rate.threads == products_.threads()) return rate;
-  }
-  return std::nullopt;
-}
-
 // Where the training's library is slower, the step waits until its time has passed, as behind
 // products.
 void CpuDevice::compute(const Attention& op) {
   const Seconds begin = now();
   attend(op);
-  if (const auto rate = attention_rate(op.out.dtype)) {
+  if (const auto* rate = attention_rate(host_overhead(), op.out.dtype, products_.threads(),
+                                        op.shape.dropout > 0)) {
     wait_until(begin + seconds_of(rate->forward, op.shape, work_of(op).flops));
   }
 }
@@ -144,16 +139,10 @@ void CpuDevice::compute(const Attention& op) {
 void CpuDevice::compute(const AttentionBackward& op) {
   const Seconds begin = now();
   attend_back(op);
-  if (const auto rate = attention_rate(op.out.dtype)) {
+  if (const auto* rate = attention_rate(host_overhead(), op.out.dtype, products_.threads(),
+                                        op.shape.dropout > 0)) {
     wait_until(begin + seconds_of(rate->backward, op.shape, work_of(op).flops));
   }
-}
-
-void CpuDevice::wait_until(Seconds end) {
-  const Seconds rest = end - now();
-  if (rest <= 0) return;
-  spend_host_time(rest);
-  ledger().add_product_wait(rest);
 }
 
 void CpuDevice::attend(const Attention& op) {

@@ -25,7 +25,7 @@ void rotate_head(const T* in, const T* cos, const T* sin, float sign, T* out, st
 
 }  // namespace
 
-void CpuDevice::compute(const Rotate& op) {
+void CpuDevice::calculate(const Rotate& op) {
   const Rotate own = op;
   const std::int64_t half = op.cos.cols;
   assert(op.in.rows == op.out.rows && op.in.rows % op.cos.rows == 0);

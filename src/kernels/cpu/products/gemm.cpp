@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <utility>
 
+#include "core/device/host_overhead.hpp"
 #include "kernels/cpu/cpu_device.hpp"
 #include "kernels/cpu/elements.hpp"
 #include "kernels/cpu/products/onednn.hpp"
@@ -150,23 +151,13 @@ void for_batch(Gemm op, F&& f) {
 
 }  // namespace
 
-ProductPace CpuDevice::product_pace(DType dtype) {
-  for (const ProductRate& rate : host_overhead().products) {
-    if (rate.dtype == dtype) return products_.pace_of(rate);
-  }
-  return {};
-}
-
-// Where the training's library is slower, the step waits for as long as that would take: the order
-// of configurations is the training's.
+// Where the training's library is slower, the step waits until its time has passed: the order of
+// configurations is the training's.
 void CpuDevice::compute(const Gemm& op) {
-  const ProductPace pace = product_pace(op.a.dtype);
-  if (pace.is_equal()) return multiply(op);
   const Seconds begin = now();
   multiply(op);
-  const Seconds rest = (pace.slowness - 1) * (now() - begin) + pace.latency;
-  spend_host_time(rest);
-  ledger().add_product_wait(rest);
+  const ProductRate* rate = product_rate(host_overhead(), op.a.dtype, products_.threads());
+  if (rate != nullptr) wait_until(begin + rate->latency + work_of(op).flops / rate->flops_per_s);
 }
 
 void CpuDevice::multiply(const Gemm& op) {

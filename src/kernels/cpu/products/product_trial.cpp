@@ -8,20 +8,19 @@
 namespace dstune::cpu {
 
 // Zeros take as long as other numbers.
-ProductTrial::ProductTrial(std::int64_t rows, std::int64_t size)
-    : rows_(rows),
-      size_(size),
-      a_(static_cast<std::size_t>(rows * size)),
-      b_(static_cast<std::size_t>(size * size)),
-      c_(static_cast<std::size_t>(rows * size)) {}
+ProductTrial::ProductTrial()
+    : a_(static_cast<std::size_t>(kRows * kSize)),
+      b_(static_cast<std::size_t>(kSize * kSize)),
+      c_(static_cast<std::size_t>(kRows * kSize)) {}
 
-Seconds ProductTrial::time(CpuDevice& device, DType dtype, int tries) {
-  const Gemm product{.a = {a_.data(), rows_, size_, dtype, size_},
-                     .b = {b_.data(), size_, size_, dtype, size_},
-                     .c = {c_.data(), rows_, size_, dtype, size_}};
+Seconds ProductTrial::time(CpuDevice& device, DType dtype) {
+  constexpr int kTries = 4;
+  const Gemm product{.a = {a_.data(), kRows, kSize, dtype, kSize},
+                     .b = {b_.data(), kSize, kSize, dtype, kSize},
+                     .c = {c_.data(), kRows, kSize, dtype, kSize}};
   device.run(product);  // makes the kernel, and touches all memory
   Seconds least = std::numeric_limits<Seconds>::infinity();
-  for (int i = 0; i < tries; ++i) {
+  for (int i = 0; i < kTries; ++i) {
     const Seconds begin = device.now();
     device.run(product);
     least = std::min(least, device.now() - begin);

@@ -7,6 +7,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "core/base/text.hpp"
+#include "core/input/problems.hpp"
 #include "tests/core/config/faults.hpp"
 #include "tests/support/temporary_directory.hpp"
 
@@ -177,7 +179,11 @@ TEST_F(ReadHostOverhead, ReadsWhatEagerPytorchTakesWhereItIsThere) {
                                                   "latency_us": 32}},
       "attention": {"fp32": null,
                     "bf16": {"threads": 1, "forward": {"row_us": 0.1, "gflop_per_s": 260},
-                             "backward": {"row_us": 2.7, "gflop_per_s": 900}}},
+                             "backward": {"row_us": 2.7, "gflop_per_s": 900},
+                             "with_dropout": {"forward": {"row_us": 0.5, "gflop_per_s": 4},
+                                              "backward": {"row_us": 0.7, "gflop_per_s": 12}}}},
+      "operations": {"dropout": {"bf16": {"threads": 2, "forward_ns": 7.5, "backward_ns": 0.5}},
+                     "rotary": null},
       "operator_forward_us": 2.25, "operator_backward_us": 4, "module_call_us": 24, )");
   own.replace(own.find("\"gradient_hook_us\": 4.4"), 0,
               R"("operator_forward_us": 0.5, "operator_backward_us": 1, "module_call_us": 2, )");
@@ -195,7 +201,7 @@ TEST_F(ReadHostOverhead, ReadsWhatEagerPytorchTakesWhereItIsThere) {
   EXPECT_DOUBLE_EQ(overhead->uncertainty_of(HostEvent::module_call), 2e-6);
   ASSERT_EQ(overhead->products.size(), 1U);
   EXPECT_DOUBLE_EQ(overhead->products.front().latency, 32e-6);
-  ASSERT_EQ(overhead->attention.size(), 1U);
+  ASSERT_EQ(overhead->attention.size(), 2U);
   const AttentionRate& rate = overhead->attention.front();
   EXPECT_EQ(rate.dtype, DType::bf16);
   EXPECT_EQ(rate.threads, 1);
@@ -203,23 +209,55 @@ TEST_F(ReadHostOverhead, ReadsWhatEagerPytorchTakesWhereItIsThere) {
   EXPECT_DOUBLE_EQ(rate.forward.flops_per_s, 260e9);
   EXPECT_DOUBLE_EQ(rate.backward.row, 2.7e-6);
   EXPECT_DOUBLE_EQ(rate.backward.flops_per_s, 900e9);
+  EXPECT_FALSE(rate.has_dropout);
+  EXPECT_EQ(overhead->attention.back(),
+            (AttentionRate{DType::bf16, 1, {1e-6 * 0.5, 4e9}, {1e-6 * 0.7, 12e9}, true}));
+  ASSERT_EQ(overhead->operations.size(), 1U);
+  EXPECT_EQ(overhead->operations.front(),
+            (OperationRate{TimedOperation::dropout, DType::bf16, 2, 1e-9 * 7.5, 1e-9 * 0.5}));
+}
+
+TEST_F(ReadHostOverhead, ReadsEveryOperationByItsName) {
+  std::string all;
+  for (std::size_t i = 0; i < kTimedOperations; ++i) {
+    all += concat(i == 0 ? "" : ", ", in_quotes(name_of(static_cast<TimedOperation>(i))),
+                  R"(: {"fp32": {"threads": 1, "forward_ns": 1, "backward_ns": )", i, "}}");
+  }
+  write("all.json", with(concat(R"("operations": {)", all, "}, ")).c_str());
+
+  const auto overhead = read("all.json");
+  EXPECT_EQ(faults(), Faults{});
+  ASSERT_TRUE(overhead);
+  ASSERT_EQ(overhead->operations.size(), kTimedOperations);
+  for (std::size_t i = 0; i < kTimedOperations; ++i) {
+    EXPECT_EQ(overhead->operations[i].operation, static_cast<TimedOperation>(i));
+    EXPECT_DOUBLE_EQ(overhead->operations[i].backward, 1e-9 * static_cast<double>(i));
+  }
 }
 
 TEST_F(ReadHostOverhead, NamesEveryFaultOfWhatEagerPytorchTakes) {
   write("bad.json", with(R"("products": {"fp32": {"threads": 1, "gflop_per_s": 9,
                                                   "latency_us": -1}},
-      "attention": {"fp32": {"threads": 1, "forward": {"row_us": 1}}},
+      "attention": {"fp32": {"threads": 1, "forward": {"row_us": 1},
+                             "with_dropout": {"forward": {"row_us": 1, "gflop_per_s": 1}}}},
+      "operations": {"gelu": {"fp32": {"forward_ns": -1}}, "dropuot": {}},
       "operator_forward_us": 2, )")
                         .c_str());
 
   EXPECT_EQ(read("bad.json"), std::nullopt);
   const std::string at = std::string(folder_ / "bad.json") + "#";
-  EXPECT_THAT(faults(),
-              testing::IsSupersetOf(
-                  {testing::HasSubstr(at + "/products/fp32/latency_us  is -1"),
-                   testing::HasSubstr(at + "/attention/fp32/forward/gflop_per_s  is missing"),
-                   testing::HasSubstr(at + "/attention/fp32/backward/row_us  is missing"),
-                   testing::HasSubstr(at + "/uncertainty/operator_forward_us  is missing")}));
+  EXPECT_THAT(
+      faults(),
+      testing::IsSupersetOf(
+          {testing::HasSubstr(at + "/products/fp32/latency_us  is -1"),
+           testing::HasSubstr(at + "/attention/fp32/forward/gflop_per_s  is missing"),
+           testing::HasSubstr(at + "/attention/fp32/backward/row_us  is missing"),
+           testing::HasSubstr(at + "/attention/fp32/with_dropout/backward/row_us  is missing"),
+           testing::HasSubstr(at + "/operations/gelu/fp32/threads  is missing"),
+           testing::HasSubstr(at + "/operations/gelu/fp32/forward_ns  is -1"),
+           testing::HasSubstr(at + "/operations/gelu/fp32/backward_ns  is missing"),
+           testing::HasSubstr(at + "/operations/dropuot  is unknown"),
+           testing::HasSubstr(at + "/uncertainty/operator_forward_us  is missing")}));
 }
 
 TEST_F(ReadHostOverhead, WantsEveryUncertaintyOrNone) {

@@ -93,7 +93,7 @@ TEST(Ledger, SameWorkForgetsTheTimesOnly) {
   slower.add_sync(HostSync::timer, 1);
   slower.add_host(HostEvent::collective, 1);
   slower.add_idle(HostEvent::collective, 1);
-  slower.add_product_wait(1);
+  slower.add_library_wait(1);
   Ledger reference = one;
   reference.add_sync(HostSync::timer, 0);
   reference.add_host(HostEvent::collective, 0);
@@ -107,7 +107,7 @@ TEST(Ledger, SameWorkForgetsTheTimesOnly) {
 TEST(Ledger, ReadsBackToTheSameBits) {
   Ledger ledger = test::make_ledger();
   EXPECT_FALSE(ledger.to_json().contains("product_wait_s"));
-  ledger.add_product_wait(1.0 / 3);
+  ledger.add_library_wait(1.0 / 3);
   for (const DType dtype :
        {DType::fp32, DType::bf16, DType::fp16, DType::int8, DType::fp64, DType::uint8}) {
     CollectiveLine line = call(CollectiveKind::all_reduce, 4, 1);
@@ -159,7 +159,7 @@ void work(Ledger& of) {
   of.add_pass(MemoryPass::update, 3, 2);
   of.add_host(HostEvent::gradient_hook, 0.5);
   of.add_idle(HostEvent::gradient_hook, 0.25);
-  of.add_product_wait(0.125);
+  of.add_library_wait(0.125);
   of.add_transfer(Transfer::device_to_host, 4);
   of.add_sync(HostSync::norm, 0.25);
   of.add({.purpose = Purpose::gradients, .ranks = 4, .elements = 8, .bytes = 16, .pipelined = 1});

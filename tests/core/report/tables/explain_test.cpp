@@ -68,11 +68,11 @@ TEST(Explain, ShowsTheHostCodeOfDeepSpeedAndItsSum) {
 
 TEST(Explain, ShowsWhatIsWaitedForProducts) {
   Measured measured = with_ledger(8);
-  EXPECT_THAT(explain(make_experiment(3, 4), measured), Not(HasSubstr("products, attention")));
-  measured.ledger.add_product_wait(0.25);
+  EXPECT_THAT(explain(make_experiment(3, 4), measured), Not(HasSubstr("torch is slower")));
+  measured.ledger.add_library_wait(0.25);
 
   EXPECT_THAT(explain(make_experiment(3, 4), measured),
-              HasSubstr("| beside it: products, attention: torch's are slower |       | 250.00 |"));
+              HasSubstr("| beside it: arithmetic in which torch is slower |       | 250.00 |"));
 }
 
 TEST(Explain, ShowsWhatTheDevicesSaid) {
@@ -143,13 +143,13 @@ TEST(ExplainDifferences, SettingsAndNumbersStandSideBySide) {
 TEST(ExplainDifferences, HaveWhatIsWaitedForProductsWhereOneOfThemWaits) {
   Record slow = make_record(make_experiment(3, 4), with_ledger(8));
   const Record best = make_record(make_experiment(1, 4), with_ledger(10));
-  EXPECT_THAT(explain_differences(slow, best, "the best"), Not(HasSubstr("products, attention")));
+  EXPECT_THAT(explain_differences(slow, best, "the best"), Not(HasSubstr("torch is slower")));
 
-  std::get<Measured>(slow.outcome).ledger.add_product_wait(0.25);
+  std::get<Measured>(slow.outcome).ledger.add_library_wait(0.25);
 
   EXPECT_THAT(
       explain_differences(slow, best, "the best"),
-      HasSubstr("| products, attention: torch's are slower (ms) |          250.00 |       0.00 |"));
+      HasSubstr("| arithmetic in which torch is slower (ms) |          250.00 |       0.00 |"));
 }
 
 TEST(ExplainDifferences, OfWhatHasNoNumbersAreSettingsOnly) {

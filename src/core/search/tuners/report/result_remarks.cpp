@@ -66,24 +66,22 @@ std::string arithmetic_remark(const std::vector<Record>& records) {
          "--verbose says)";
 }
 
-std::string product_remark(const Record& best) {
+std::string library_remark(const Record& best) {
   const RunSettings& settings = best.experiment.settings;
   const Measured* measured = measured_of(best);
   const DType dtype = make_step_config(best.experiment).dtype;
-  if (measured == nullptr || !traits_of_backend(settings.backend).computes_on_host ||
-      !has_product_rate(settings.host_overhead, dtype, settings.threads_per_rank)) {
-    return "";
-  }
-  const Seconds wait = measured->ledger.product_wait();
+  if (measured == nullptr || !traits_of_backend(settings.backend).computes_on_host) return "";
+  const Seconds wait = measured->ledger.library_wait();
   if (wait <= 0) {
+    if (product_rate(settings.host_overhead, dtype, settings.threads_per_rank) == nullptr)
+      return "";
     return concat(
         "torch multiplies ", name_of(dtype),
         " as fast as this program or faster, by the profile: of that nothing is taken off "
         "a step");
   }
-  return concat("torch's products or attention of ", name_of(dtype),
-                " are slower than this program's: a step of ", best.experiment.name, " waits ",
-                format_seconds(wait), " for that, by the profile");
+  return concat("some operations of ", name_of(dtype), " are slower in torch than here: a step of ",
+                best.experiment.name, " waits ", format_seconds(wait), " for that, by the profile");
 }
 
 std::string cores_remark(const std::vector<Record>& records) {
@@ -178,7 +176,7 @@ std::vector<std::string> result_remarks(const std::vector<Record>& records, Metr
   if (best) remarks.push_back(profile_ties_remark(records, metric, *best));
   if (best) remarks.push_back(peak_remark(records, *best));
   if (best) remarks.push_back(checkpointing_remark(records, *best));
-  if (best) remarks.push_back(product_remark(*best));
+  if (best) remarks.push_back(library_remark(*best));
   remarks.push_back(arithmetic_remark(records));
   remarks.push_back(cores_remark(records));
   remarks.push_back(slow_steps_remark(records));

@@ -24,9 +24,10 @@ std::string checkpointing_remark(const std::vector<Record>& records, const Recor
 /// with them there.
 std::string arithmetic_remark(const std::vector<Record>& records);
 
-/// What of the optimum's step is waited for products, by the profile, or that none is; "" where the
-/// profile has no rate of its products, or no CPU multiplied.
-std::string product_remark(const Record& best);
+/// What of the optimum's step is waited since torch computes more slowly, by the profile, or that
+/// none is for products; "" where nothing is, and the profile has no rate of them, or no CPU
+/// multiplied.
+std::string library_remark(const Record& best);
 
 /// "while they computed, the ranks had 31 % of a core (median): ..."; "" if they had three quarters
 /// or more, or where that is not known.

@@ -128,23 +128,25 @@ TEST(ResultRemarks, NameTheProfileThatWasMeasured) {
             "host overhead: profile mine.json, measured on node1");
 }
 
-TEST(ProductRemark, SaysWhatAStepWaitsForProductsOfTorch) {
+TEST(LibraryRemark, SaysWhatAStepWaitsForProductsOfTorch) {
   Record best = record(1, measured(1));
-  EXPECT_EQ(product_remark(best), "");
+  EXPECT_EQ(library_remark(best), "");
   best.experiment.settings.threads_per_rank = 2;
   best.experiment.settings.host_overhead.products = {{DType::fp32, 1, 1e9}, {DType::bf16, 2, 1e9}};
-  EXPECT_EQ(product_remark(best), "") << "of other threads, and of another type";
+  EXPECT_EQ(library_remark(best), "") << "of other threads, and of another type";
 
   best.experiment.settings.host_overhead.products.push_back({DType::fp32, 2, 1e9});
-  EXPECT_THAT(product_remark(best), HasSubstr("torch multiplies fp32 as fast as this program or"));
-  std::get<Measured>(best.outcome).ledger.add_product_wait(0.25);
-  EXPECT_EQ(product_remark(best),
-            "torch's products or attention of fp32 are slower than this program's: a step of "
-            "z1_gas1_tmbspg1 waits "
-            "250.0 ms for that, by the profile");
+  EXPECT_THAT(library_remark(best), HasSubstr("torch multiplies fp32 as fast as this program or"));
+  std::get<Measured>(best.outcome).ledger.add_library_wait(0.25);
+  EXPECT_EQ(
+      library_remark(best),
+      "some operations of fp32 are slower in torch than here: a step of z1_gas1_tmbspg1 waits "
+      "250.0 ms for that, by the profile");
+  best.experiment.settings.host_overhead.products.clear();
+  EXPECT_THAT(library_remark(best), HasSubstr("waits 250.0 ms")) << "of a profile without products";
 
   best.experiment.settings.backend = "sim";
-  EXPECT_EQ(product_remark(best), "") << "nothing was multiplied on a CPU";
+  EXPECT_EQ(library_remark(best), "") << "nothing was multiplied on a CPU";
 }
 
 Record on_device(std::optional<DeviceUse> use) {
