@@ -12,7 +12,8 @@ from verify import batches, fine_tuning, lengths, models, watch
 from verify.schedule import CHECK
 
 WARM_UP = 2      # steps of a visit before those that are timed
-WATCHED_STEP = 2  # of LOSS_CYCLE, from 0: the first one is like all later ones (stage 3 records the first)
+WATCHED_STEP = 2  # of LOSS_CYCLE, from 0: the first one is like all later ones. Stage 3 records its first micro-step,
+#                   after which its persistent parameters are gathered with all others: that is a peak of its own.
 LOSS_CYCLE = 4   # after so many steps of a check its data come again, so that it shows whether losses fall
 
 
@@ -182,22 +183,36 @@ class Bench:
         return (statistics.fmean if "lengths" in settings else statistics.median)(slowest)
 
     def check(self, engine, data, configuration, memory):
-        settings, losses, norms, peaks, sent = configuration["settings"], [], [], [], {}
+        settings, losses, norms, peaks, first, sent = configuration["settings"], [], [], [], 0, {}
         for step, micro_steps in enumerate(data):
-            if step % LOSS_CYCLE != WATCHED_STEP:
-                losses.append(self.step(engine, micro_steps, settings, norms if step > WATCHED_STEP else None))
-                continue
-            gc.collect()  # peaks are of steps before which it has run (docs/memory.md)
-            with watch.CollectiveSums(self.deepspeed.comm.comm.cdb) as counted:
-                if memory:
-                    memory.mark()
-                losses.append(self.step(engine, micro_steps, settings))
-                peaks += [memory.peak()] if memory else []
-            sent = sent or counted.sums
-        # The least, since a thread of gloo's may free a message late.
-        losses_by_rank, least = zip(*self.of_all_ranks(([float(loss) for loss in losses], min(peaks, default=None))))
+            if step % LOSS_CYCLE == WATCHED_STEP:
+                with watch.CollectiveSums(self.deepspeed.comm.comm.cdb) as counted:
+                    loss, peak = self.watched_step(engine, micro_steps, settings, memory)
+                peaks.append(peak)
+                sent = sent or counted.sums
+            elif step == 0 and engine.zero_optimization_stage() == 3:
+                loss, first = self.watched_step(engine, micro_steps, settings, memory)
+            else:
+                loss = self.step(engine, micro_steps, settings, norms if step > WATCHED_STEP else None)
+            losses.append(loss)
+        own = highest(first, peaks) if memory else None
+        losses_by_rank, highests = zip(*self.of_all_ranks(([float(loss) for loss in losses], own)))
         return {"losses": [statistics.fmean(step) for step in zip(*losses_by_rank)], "loss_cycle": LOSS_CYCLE,
-                "norms": norms, "peak_bytes": None if None in least else max(least), "collectives": sent}
+                "norms": norms, "peak_bytes": None if None in highests else max(highests), "collectives": sent}
+
+    def watched_step(self, engine, micro_steps, settings, memory):
+        """(the loss, what it needs of memory at most, if that is watched)"""
+        gc.collect()  # peaks are of steps before which it has run (docs/memory.md)
+        if memory is None:
+            return self.step(engine, micro_steps, settings), None
+        memory.mark()
+        return self.step(engine, micro_steps, settings), memory.peak()
+
+
+def highest(first, peaks):
+    """Of the first step, 0 where it is like the others, and of those watched later the least, since a thread of gloo's
+    may free a message late."""
+    return max(first, min(peaks)) if peaks else None
 
 
 def usable(norm):
