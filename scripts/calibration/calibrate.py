@@ -23,7 +23,7 @@ from collectives import Timer
 from eager import EagerTimer
 from operations import OperationTimer
 from processors import processor
-from products import SMALL_SHAPE, SMALL_TRIES, ProductTimer
+from products import ProductTimer
 from terminal import shown
 
 LEAST_ROUNDS = 10  # so that the slow drift of a machine is seen
@@ -98,9 +98,8 @@ class Calibration:
         self.bench = Bench(self.torch, *self.modules, self.accelerator, self.tell_of_case)
         self.timers = {"collectives": Timer(self.torch, self.device, self.accelerator.synchronize), "eager": plain}
         if self.is_cpu:
-            self.timers.update(products=ProductTimer(self.torch),
-                               small_products=ProductTimer(self.torch, SMALL_SHAPE, SMALL_TRIES),
-                               attention=AttentionTimer(self.torch), operations=OperationTimer(self.torch))
+            self.timers.update(products=ProductTimer(self.torch), attention=AttentionTimer(self.torch),
+                               operations=OperationTimer(self.torch))
         steps = self.bench.steps
         self.design = estimates.Design([step.counts for step in steps], [step.calls for step in steps],
                                        [step.pipelined for step in steps], self.ranks, self.is_cpu, plain.counts)

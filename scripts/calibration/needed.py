@@ -33,7 +33,9 @@ def state_of(path):
         return "broken"
     if not isinstance(profile, dict):
         return "broken"
-    return "whole" if "operations" in profile else "earlier"
+    of_types = profile.get("products", {}).values()
+    is_whole = "operations" in profile and all("result_ns_per_kib" in entry for entry in of_types)
+    return "whole" if is_whole else "earlier"
 
 
 def missing_profile(config, results_dir, backend, ranks, workers, threads, environment):

@@ -1,44 +1,58 @@
-"""What a matrix product takes torch on a CPU: one whose shape is a layer's, and one so small that it is all
-preparation."""
+"""What a matrix product takes torch on a CPU, in the situation of a step: after a pass over other memory, with other
+weights than the one before, and with a result that is kept, so that its memory is new as often as not."""
+import collections
+import itertools
 import statistics
 import time
 
 # No fp16: without instructions for it torch multiplies half a GFLOP a second, and nobody trains so.
 TYPES = {"fp32": "float32", "bf16": "bfloat16"}
-SHAPE, SMALL_SHAPE = (256, 512, 512), (16, 64, 64)  # rows, terms and columns
-TRIES, SMALL_TRIES = 4, 20
+Shape = collections.namedtuple("Shape", "rows terms columns")
+# A layer's; one of more terms, which is arithmetic beyond it; and one so small that it is all preparation.
+LAYER, DEEP, SMALL = SHAPES = Shape(256, 512, 512), Shape(256, 2048, 512), Shape(16, 64, 64)
+TRIES, WEIGHTS = 4, 8
+OTHER_ELEMENTS = 1 << 20
+BYTES = {"fp32": 4, "bf16": 2}
 
 
 def flop(shape):
-    rows, terms, columns = shape
-    return 2 * rows * terms * columns
+    return 2 * shape.rows * shape.terms * shape.columns
+
+
+def result_bytes(name, shape):
+    return shape.rows * shape.columns * BYTES[name]
 
 
 class ProductTimer:
-    """Products of one shape in every type that torch multiplies here."""
+    """Products of all shapes in every type that torch multiplies here."""
 
-    def __init__(self, torch, shape=SHAPE, tries=TRIES):
-        self.torch, self.threads, self.tries, self.operands = torch, torch.get_num_threads(), tries, {}
-        rows, terms, columns = shape
+    def __init__(self, torch, shapes=SHAPES):
+        self.torch, self.threads, self.operands = torch, torch.get_num_threads(), {}
+        self.other = torch.zeros(OTHER_ELEMENTS, dtype=torch.float32)
         for name, dtype in TYPES.items():
-            try:
-                a, b = (torch.ones(*sides, dtype=getattr(torch, dtype)) for sides in ((rows, terms), (terms, columns)))
-                torch.mm(a, b)
-            except RuntimeError:
-                continue
-            self.operands[name] = a, b
+            for shape in shapes:
+                left, *weights = (torch.ones(*sides, dtype=getattr(torch, dtype)) for sides in (
+                    (shape.rows, shape.terms), *[(shape.terms, shape.columns)] * WEIGHTS))
+                try:
+                    torch.mm(left, weights[0])
+                except RuntimeError:
+                    break
+                self.operands[name, shape] = left, itertools.cycle(weights)
 
-    def seconds(self, a, b):
-        times = []
-        for _ in range(self.tries):
+    def seconds(self, left, weights):
+        times, kept = [], []
+        for _ in range(TRIES):
+            self.other.add_(1)
+            weight = next(weights)
             begin = time.perf_counter()
-            self.torch.mm(a, b)
+            kept.append(self.torch.mm(left, weight))
             times.append(time.perf_counter() - begin)
         return min(times)
 
     def round(self):
-        """{(type, threads): this rank's seconds}"""
-        return {(name, self.threads): self.seconds(*operands) for name, operands in self.operands.items()}
+        """{(type, threads, *shape): this rank's seconds}"""
+        return {(name, self.threads, *shape): self.seconds(*operands)
+                for (name, shape), operands in self.operands.items()}
 
 
 def typical(rounds, part):
@@ -47,26 +61,27 @@ def typical(rounds, part):
     return {key: statistics.median(measured[part][key] for measured in rounds) for key in rounds[0].get(part, {})}
 
 
-def line(small, large):
-    """(seconds of a call, operations per second) of a small product's seconds, None if unknown, and a layer's."""
-    more = 0.0 if small is None else large - small
-    if more <= 0:
-        return 0.0, flop(SHAPE) / large
-    rate = (flop(SHAPE) - flop(SMALL_SHAPE)) / more
-    return max(0.0, small - flop(SMALL_SHAPE) / rate), rate
+def terms(name, seconds):
+    """(seconds of a call, of a byte of the result, operations per second), of {shape: seconds}; what would be negative
+    is nothing."""
+    more = seconds[DEEP] - seconds[LAYER]
+    rate = (flop(DEEP) - flop(LAYER)) / more if more > 0 else flop(LAYER) / seconds[LAYER]
+    beside = {shape: seconds[shape] - flop(shape) / rate for shape in (LAYER, SMALL)}
+    byte = max(0.0, (beside[LAYER] - max(0.0, beside[SMALL])) /
+               (result_bytes(name, LAYER) - result_bytes(name, SMALL)))
+    return max(0.0, beside[SMALL] - byte * result_bytes(name, SMALL)), byte, rate
 
 
 def entries(rounds):
     """By type. Plain steps in fp32 have the latency of a product's call in their operators, so that another type's is
     only what it has beyond fp32's, and fp32 has none."""
-    found, latencies = {}, {}
-    small = typical(rounds, "small_products")
-    for key, seconds in typical(rounds, "products").items():
-        latency, rate = line(small.get(key), seconds)
-        name, threads = key
-        found[name] = {"threads": threads, "gflop_per_s": round(rate / 1e9, 3)}
-        if key in small:
-            latencies[name] = latency
+    found, latencies, seconds = {}, {}, typical(rounds, "products")
+    for name, threads, *shape in seconds:
+        if tuple(shape) != LAYER:
+            continue
+        latencies[name], byte, rate = terms(name, {of: seconds[name, threads, *of] for of in SHAPES})
+        found[name] = {"threads": threads, "gflop_per_s": round(rate / 1e9, 3),
+                       "result_ns_per_kib": round(byte * 1024 * 1e9, 3)}
     of_operators = latencies.pop("fp32", None)
     if of_operators is not None:
         for name, latency in latencies.items():

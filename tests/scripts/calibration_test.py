@@ -14,7 +14,6 @@ import collectives
 import eager
 import estimates
 import processors
-import products
 import profiles
 import steps
 import terminal
@@ -157,9 +156,6 @@ class Rounds(unittest.TestCase):
         def timer(seconds):
             return types.SimpleNamespace(round=lambda: dict(seconds), counts={})
 
-        def products_timer(torch, shape=products.SHAPE, tries=products.TRIES):
-            return timer({("fp32", 1): 3.0 if (shape, tries) == (products.SHAPE, products.TRIES) else 4.0})
-
         def over_ranks(values, operation):
             """The other rank takes 2 s more for everything."""
             return [{"sum": 2 * value + 2, "max": value + 2}[operation] for value in values]
@@ -175,8 +171,8 @@ class Rounds(unittest.TestCase):
         with unittest.mock.patch.multiple(
                 calibrate, EagerTimer=lambda *_: timer({("gpt2", 2, "sdpa", "forward"): 2.0}), gc=unittest.mock.Mock(),
                 Timer=lambda *_: timer({("all_gather", "fp32", 8): 1.0, ("reduce", "fp32", 8): 1.5}),
-                ProductTimer=products_timer, AttentionTimer=lambda *_: timer({("fp32", 1, "forward"): 5.0}),
-                OperationTimer=lambda *_: timer({("dropout", "fp32"): 6.0})), \
+                ProductTimer=lambda *_: timer({("fp32", 1): 3.0}), AttentionTimer=lambda *_: timer(
+                    {("fp32", 1, "forward"): 5.0}), OperationTimer=lambda *_: timer({("dropout", "fp32"): 6.0})), \
                 unittest.mock.patch.object(steps, "Bench", lambda *_: bench):
             calibration.prepare()
             return calibration.round(10)
@@ -184,7 +180,7 @@ class Rounds(unittest.TestCase):
     def test_each_timer_has_its_name_the_mean_over_ranks_and_steps_the_slowest_ranks(self):
         everywhere = {"collectives": {("all_gather", "fp32", 8): 2.0, ("reduce", "fp32", 8): 2.5},
                       "eager": {("gpt2", 2, "sdpa", "forward"): 3.0}, "steps": [(19.0, 8.0), (11.0, 10.0)]}
-        on_cpu = {"products": {("fp32", 1): 4.0}, "small_products": {("fp32", 1): 5.0},
+        on_cpu = {"products": {("fp32", 1): 4.0},
                   "attention": {("fp32", 1, "forward"): 6.0}, "operations": {("dropout", "fp32"): 7.0}}
 
         self.assertEqual(self.round(is_cpu=True), {**everywhere, **on_cpu})

@@ -26,39 +26,64 @@ def profile(whole):
 
 
 class Products(unittest.TestCase):
-    RATES = {("fp32", 1): 40e9, ("bf16", 1): 800e9}
+    LAYER, DEEP, SMALL = products.SHAPES
+    RATES = {"fp32": 40e9, "bf16": 800e9}
 
-    def seconds(self, shape, **latencies):
-        return {key: latencies[key[0]] + products.flop(shape) / rate
-                for key, rate in self.RATES.items() if key[0] in latencies}
+    def seconds(self, name, latency, byte=0.0):
+        return {shape: latency + products.flop(shape) / self.RATES[name] + byte * products.result_bytes(name, shape)
+                for shape in products.SHAPES}
 
-    def parts(self, **latencies):
-        """Rounds' parts of products that take these latencies and the rates' times."""
-        return dict(products=self.seconds(products.SHAPE, **latencies),
-                    small_products=self.seconds(products.SMALL_SHAPE, **latencies))
+    def entries(self, **of_types):
+        """of_types: (latency, seconds of a byte of the result)"""
+        return profile(of_rounds(products={
+            (name, 1, *shape): seconds for name, numbers in of_types.items()
+            for shape, seconds in self.seconds(name, *numbers).items()}))["products"]
 
-    def test_they_have_the_typical_rate_of_all_rounds_and_what_a_small_one_takes_beyond_fp32s(self):
-        found = profile(of_rounds(**self.parts(fp32=2e-6, bf16=40e-6)))
+    def test_call_result_and_arithmetic_come_back_out_of_the_typical_times(self):
+        found = self.entries(fp32=(2e-6, 1e-9), bf16=(40e-6, 0.5e-9))
 
-        self.assertEqual(found["products"], {"fp32": dict(threads=1, gflop_per_s=40),
-                                             "bf16": dict(threads=1, gflop_per_s=800, latency_us=38)})
-
-    def test_a_latency_is_not_negative_and_left_out_where_it_was_not_measured(self):
-        large = self.seconds(products.SHAPE, fp32=0.0, bf16=0.0)
-
-        def bf16(**latencies):
-            small = self.seconds(products.SMALL_SHAPE, **latencies)
-            return products.entries(of_rounds(products=large, small_products=small))["bf16"]
-
-        self.assertEqual(products.entries(of_rounds(**self.parts(fp32=2e-6, bf16=1e-6)))["bf16"]["latency_us"], 0)
-        for latencies in (dict(fp32=2e-6), {}):
-            self.assertEqual(bf16(**latencies), dict(threads=1, gflop_per_s=800))
-        self.assertNotIn("latency_us", bf16(bf16=1e-9))  # of fp32 it is not known what operators have of it
+        self.assertEqual(found, {"fp32": dict(threads=1, gflop_per_s=40, result_ns_per_kib=1024),
+                                 "bf16": dict(threads=1, gflop_per_s=800, result_ns_per_kib=512, latency_us=38)})
         self.assertNotIn("products", profile(rounds(2)))
 
-    def test_a_small_product_that_takes_no_less_than_a_layers_tells_nothing(self):
-        self.assertEqual(products.line(2.0, 1.0), (0.0, products.flop(products.SHAPE)))
-        self.assertEqual(products.line(None, 1.0), (0.0, products.flop(products.SHAPE)))
+    def test_a_latency_is_what_is_beyond_fp32s_and_unknown_without_it(self):
+        self.assertEqual(self.entries(fp32=(2e-6,), bf16=(1e-6,))["bf16"]["latency_us"], 0)
+        self.assertNotIn("latency_us", self.entries(bf16=(1e-6,))["bf16"])
+
+    def test_nothing_is_negative(self):
+        large = self.seconds("fp32", 0.0)
+
+        self.assertEqual(products.terms("fp32", {**large, self.SMALL: 2 * large[self.LAYER]})[1], 0)
+        latency, byte, rate = products.terms("fp32", {**large, self.DEEP: large[self.LAYER] / 2})
+        self.assertEqual((latency, byte), (0, 0))
+        self.assertAlmostEqual(rate, 40e9, delta=1)
+
+    def test_each_product_has_other_weights_and_a_result_that_is_kept(self):
+        alive, made = [0], []
+
+        class Result:
+            def __init__(self):
+                alive[0] += 1
+
+            def __del__(self):
+                alive[0] -= 1
+
+        def mm(left, weights):
+            made.append((weights, alive[0]))
+            return Result()
+
+        other = types.SimpleNamespace(add_=lambda _: made.append("pass"))
+        names = iter(range(1000))
+        torch = types.SimpleNamespace(get_num_threads=lambda: 2, ones=lambda *_, dtype: next(names), mm=mm,
+                                      zeros=lambda *_, dtype: other, float32="float32", bfloat16="bfloat16")
+        timer = products.ProductTimer(torch, (self.SMALL,))
+        made.clear()
+
+        self.assertEqual(set(timer.round()), {(name, 2, *self.SMALL) for name in products.TYPES})
+        of_fp32 = made[:2 * products.TRIES]
+        self.assertEqual(of_fp32[::2], ["pass"] * products.TRIES)
+        self.assertEqual(len({weights for weights, _ in of_fp32[1::2]}), products.TRIES)
+        self.assertEqual([kept for _, kept in of_fp32[1::2]], list(range(products.TRIES)))
 
     def test_a_type_that_torch_does_not_multiply_is_left_out(self):
         def mm(a, b):
@@ -66,10 +91,13 @@ class Products(unittest.TestCase):
                 raise RuntimeError("not implemented")
             self.assertEqual((a, b), ((16, 32, "float32"), (32, 64, "float32")))
 
-        torch = types.SimpleNamespace(get_num_threads=lambda: 2, ones=lambda *sides, dtype: (*sides, dtype), mm=mm,
-                                      float32="float32", bfloat16="bfloat16")
+        torch = types.SimpleNamespace(
+            get_num_threads=lambda: 2, ones=lambda *sides, dtype: (*sides, dtype), mm=mm,
+            zeros=lambda *_, dtype: unittest.mock.Mock(), float32="float32", bfloat16="bfloat16")
+        shape = products.Shape(16, 32, 64)
 
-        self.assertEqual(set(products.ProductTimer(torch, (16, 32, 64), 3).round()), {("fp32", 2)})
+        self.assertEqual(set(products.ProductTimer(torch, (shape,)).round()), {("fp32", 2, *shape)})
+
 
 
 def attention_seconds(row, rate):

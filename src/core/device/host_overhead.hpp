@@ -65,9 +65,10 @@ constexpr double kAssumedSpread = 2;
 /// 512 by 512 x 512.
 struct ProductRate {
   DType dtype = DType::fp32;
-  int threads = 1;         ///< of each rank as it was measured; other numbers say nothing
-  double flops_per_s = 0;  ///< > 0
-  Seconds latency = 0;     ///< of each, beyond one of fp32: a kernel is looked up, operands packed
+  int threads = 1;          ///< of each rank as it was measured; other numbers say nothing
+  double flops_per_s = 0;   ///< > 0
+  Seconds latency = 0;      ///< of each, beyond one of fp32: a kernel is looked up, operands packed
+  Seconds result_byte = 0;  ///< of each byte of the result, whose memory is new as often as not
 
   bool operator==(const ProductRate&) const = default;
 };

@@ -30,6 +30,7 @@ json::object to_object(const ProductRate& rate) {
   json::object object{
       {"dtype", name_of(rate.dtype)}, {"threads", rate.threads}, {"flops_per_s", rate.flops_per_s}};
   if (rate.latency > 0) object["latency_s"] = rate.latency;
+  if (rate.result_byte > 0) object["result_byte_s"] = rate.result_byte;
   return object;
 }
 
@@ -73,10 +74,13 @@ LibraryRate library_rate_from(const json::object& object) {
 }
 
 ProductRate product_rate_from(const json::object& object) {
-  const auto* latency = object.if_contains("latency_s");
+  const auto rare = [&](std::string_view key) {
+    const auto* value = object.if_contains(key);
+    return value == nullptr ? 0 : value->to_number<double>();
+  };
   return {read_enum<DType>(object, "dtype", kSentDTypes, kWhere),
           object.at("threads").to_number<int>(), object.at("flops_per_s").to_number<double>(),
-          latency == nullptr ? 0 : latency->to_number<double>()};
+          rare("latency_s"), rare("result_byte_s")};
 }
 
 AttentionTime attention_time_from(const json::object& object) {

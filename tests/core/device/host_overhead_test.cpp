@@ -26,7 +26,7 @@ HostOverhead measured_profile() {
       {CollectiveKind::all_reduce, DType::fp32, 1e-3, 4e-5, 1e9, 5e7},
       {CollectiveKind::reduce_scatter, DType::fp32, 1e-3, 0, 1e9, 0, 1000, 1e9 / 3, 1e7},
   };
-  overhead.products = {{DType::fp32, 2, 1e11 / 3, 1e-5 / 3}};
+  overhead.products = {{DType::fp32, 2, 1e11 / 3, 1e-5 / 3, 1e-10 / 3}};
   overhead.attention = {{DType::bf16, 2, {1e-7 / 3, 1e11 / 7}, {2e-6 / 3, 1e10 / 7}},
                         {DType::bf16, 2, {2e-7, 1e9 / 7}, {1e-7, 1e9 / 9}, true}};
   overhead.operations = {{TimedOperation::gelu_new, DType::fp32, 2, 1e-9 / 3, 2e-9 / 3}};

@@ -139,6 +139,12 @@ TEST_F(ProductsOfAProfile, HaveALatencyOfTheirOwn) {
             4e-3);
 }
 
+TEST_F(ProductsOfAProfile, TakeLongerTheMoreTheirResultIs) {
+  EXPECT_GT(
+      wait_with({.dtype = DType::fp32, .threads = 1, .flops_per_s = 1e18, .result_byte = 1e-3}),
+      3e-3);
+}
+
 class AttentionOfAProfile : public testing::Test {
  protected:
   /// What attention of 4 rows and 2 heads waits, forward and backward.

@@ -155,10 +155,13 @@ class ProfileReader {
   std::vector<ProductRate> products() {
     std::vector<ProductRate> rates;
     for_each_type("/products", [&](DType dtype, const std::string& pointer) {
-      const std::string latency = child(pointer, kLatency);
-      rates.push_back(
-          {dtype, threads(pointer), kGiga * number(child(pointer, kFlops), kAGigaflop),
-           find(file_, latency) == nullptr ? 0 : kMicro * number(latency, kAMicrosecond)});
+      const auto rare = [&](std::string_view key, const char* accepted) {
+        const std::string place = child(pointer, key);
+        return find(file_, place) == nullptr ? 0 : number(place, accepted);
+      };
+      rates.push_back({dtype, threads(pointer), kGiga * number(child(pointer, kFlops), kAGigaflop),
+                       kMicro * rare(kLatency, kAMicrosecond),
+                       kNano / 1024 * rare(kResult, kANanosecond)});
     });
     return rates;
   }

@@ -65,10 +65,13 @@ inline constexpr Section kKinds{.rules = kKindRules};
 inline constexpr std::string_view kThreads = "threads";
 inline constexpr std::string_view kFlops = "gflop_per_s";
 
+inline constexpr std::string_view kResult = "result_ns_per_kib";
+
 inline constexpr KeyRule kProductRules[] = {
     integer(kThreads, 1, 1'000'000),
     within(kFlops, kSlowest, kFastest),
     within(kLatency, 0, kLongest),
+    within(kResult, 0, kLongest),
 };
 inline constexpr Section kProduct{.rules = kProductRules};
 

@@ -157,7 +157,10 @@ void CpuDevice::compute(const Gemm& op) {
   const Seconds begin = now();
   multiply(op);
   const ProductRate* rate = product_rate(host_overhead(), op.a.dtype, products_.threads());
-  if (rate != nullptr) wait_until(begin + rate->latency + work_of(op).flops / rate->flops_per_s);
+  if (rate == nullptr) return;
+  const Work work = work_of(op);
+  wait_until(begin + rate->latency + work.flops / rate->flops_per_s +
+             static_cast<double>(work.written_bytes()) * rate->result_byte);
 }
 
 void CpuDevice::multiply(const Gemm& op) {

@@ -176,7 +176,7 @@ std::string with(std::string_view more) {
 TEST_F(ReadHostOverhead, ReadsWhatEagerPytorchTakesWhereItIsThere) {
   write("without.json", kMeasured);
   std::string own = with(R"("products": {"bf16": {"threads": 1, "gflop_per_s": 800,
-                                                  "latency_us": 32}},
+                                                  "latency_us": 32, "result_ns_per_kib": 512}},
       "attention": {"fp32": null,
                     "bf16": {"threads": 1, "forward": {"row_us": 0.1, "gflop_per_s": 260},
                              "backward": {"row_us": 2.7, "gflop_per_s": 900},
@@ -201,6 +201,7 @@ TEST_F(ReadHostOverhead, ReadsWhatEagerPytorchTakesWhereItIsThere) {
   EXPECT_DOUBLE_EQ(overhead->uncertainty_of(HostEvent::module_call), 2e-6);
   ASSERT_EQ(overhead->products.size(), 1U);
   EXPECT_DOUBLE_EQ(overhead->products.front().latency, 32e-6);
+  EXPECT_DOUBLE_EQ(overhead->products.front().result_byte, 0.5e-9);
   ASSERT_EQ(overhead->attention.size(), 2U);
   const AttentionRate& rate = overhead->attention.front();
   EXPECT_EQ(rate.dtype, DType::bf16);
@@ -237,7 +238,7 @@ TEST_F(ReadHostOverhead, ReadsEveryOperationByItsName) {
 
 TEST_F(ReadHostOverhead, NamesEveryFaultOfWhatEagerPytorchTakes) {
   write("bad.json", with(R"("products": {"fp32": {"threads": 1, "gflop_per_s": 9,
-                                                  "latency_us": -1}},
+                                                  "latency_us": -1, "result_ns_per_kib": -2}},
       "attention": {"fp32": {"threads": 1, "forward": {"row_us": 1},
                              "with_dropout": {"forward": {"row_us": 1, "gflop_per_s": 1}}}},
       "operations": {"gelu": {"fp32": {"forward_ns": -1}}, "dropuot": {}},
@@ -250,6 +251,7 @@ TEST_F(ReadHostOverhead, NamesEveryFaultOfWhatEagerPytorchTakes) {
       faults(),
       testing::IsSupersetOf(
           {testing::HasSubstr(at + "/products/fp32/latency_us  is -1"),
+           testing::HasSubstr(at + "/products/fp32/result_ns_per_kib  is -2"),
            testing::HasSubstr(at + "/attention/fp32/forward/gflop_per_s  is missing"),
            testing::HasSubstr(at + "/attention/fp32/backward/row_us  is missing"),
            testing::HasSubstr(at + "/attention/fp32/with_dropout/backward/row_us  is missing"),
