@@ -7,11 +7,10 @@ import collections
 import time
 
 import fitting
-from products import TYPES, typical
+from kernels import DIRECTIONS, TYPES, least, typical
 
 Shape = collections.namedtuple("Shape", "batch heads sequence head_size")
 SHAPES = (Shape(4, 8, 32, 64), Shape(1, 8, 256, 64))
-DIRECTIONS = ("forward", "backward")
 DROPOUTS = 0.0, 0.1
 TRIES = 3
 MOST_TIMES = 100  # a rate is at most so many times what the larger shape has as a whole
@@ -61,9 +60,9 @@ class AttentionTimer:
         found = {}
         for (name, shape), operands in self.operands.items():
             for dropout in DROPOUTS:
-                tries = zip(*(self.seconds(dropout, *operands) for _ in range(TRIES)))
-                found.update({(name, self.threads, dropout, direction, *shape): min(of_direction)
-                              for direction, of_direction in zip(DIRECTIONS, tries)})
+                tries = (self.seconds(dropout, *operands) for _ in range(TRIES))
+                found.update({(name, self.threads, dropout, direction, *shape): seconds
+                              for direction, seconds in least(tries)})
         return found
 
 

@@ -9,9 +9,9 @@ import statistics
 import time
 
 import fitting
+from kernels import DIRECTIONS
 from steps import HEADS, HIDDEN, SEQUENCE, VOCABULARY, make_model
 
-DIRECTIONS = ("forward", "backward")
 EVENTS = ("operator_forward", "operator_backward", "module_call")
 # What a micro-step takes once (the model's own Python, the loss, a graph's begin and end) is fitted, lest operators
 # take it over and a deep model be too dear. It is no event.

@@ -2,11 +2,10 @@
 weights than the one before, and with a result that is kept, so that its memory is new as often as not."""
 import collections
 import itertools
-import statistics
 import time
 
-# No fp16: without instructions for it torch multiplies half a GFLOP a second, and nobody trains so.
-TYPES = {"fp32": "float32", "bf16": "bfloat16"}
+from kernels import TYPES, typical
+
 Shape = collections.namedtuple("Shape", "rows terms columns")
 # A layer's; one of more terms, which is arithmetic beyond it; and one so small that it is all preparation.
 LAYER, DEEP, SMALL = SHAPES = Shape(256, 512, 512), Shape(256, 2048, 512), Shape(16, 64, 64)
@@ -53,12 +52,6 @@ class ProductTimer:
         """{(type, threads, *shape): this rank's seconds}"""
         return {(name, self.threads, *shape): self.seconds(*operands)
                 for (name, shape), operands in self.operands.items()}
-
-
-def typical(rounds, part):
-    """{key: torch's seconds} of a part of the rounds, the median: ranks compute at once, as in a step, and where they
-    share a core's units some rounds are luckier than any step."""
-    return {key: statistics.median(measured[part][key] for measured in rounds) for key in rounds[0].get(part, {})}
 
 
 def terms(name, seconds):

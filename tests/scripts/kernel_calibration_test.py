@@ -237,7 +237,7 @@ class Operations(unittest.TestCase):
         names = {"dropout", "gelu", "gelu_tanh", "gelu_new", "silu", "layer_norm", "rms_norm", "rotary", "log_softmax"}
         self.assertEqual({key for key in found if key[1] == "fp32"},
                          {(name, "fp32", torch.get_num_threads(), direction, rows) for name in names
-                          for direction in operations.DIRECTIONS for rows in operations.ROWS})
+                          for direction in attention.DIRECTIONS for rows in operations.ROWS})
         self.assertGreater(min(found.values()), 0)
         self.assertEqual({operand.grad for _, operands in timer.cases.values() for operand in operands}, {None})
 
