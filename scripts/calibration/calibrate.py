@@ -96,7 +96,9 @@ class Calibration:
         self.say(f"preparing DeepSpeed's engines for {len(CASES)} cases")
         plain = EagerTimer(self.torch, self.modules[1], self.device, self.accelerator.synchronize)
         self.bench = Bench(self.torch, *self.modules, self.accelerator, self.tell_of_case)
-        self.timers = {"collectives": Timer(self.torch, self.device, self.accelerator.synchronize), "eager": plain}
+        self.timers = {"eager": plain}
+        if self.ranks > 1:
+            self.timers["collectives"] = Timer(self.torch, self.device, self.accelerator.synchronize)
         if self.is_cpu:
             self.timers.update(products=ProductTimer(self.torch), attention=AttentionTimer(self.torch),
                                operations=OperationTimer(self.torch))
@@ -202,12 +204,14 @@ def import_all():
 
 def main(arguments):
     options = parse(arguments)
-    if adopt_launcher(os.environ) < 2:
-        refuse("a calibration needs two ranks or more: one has no partner, and its collectives would cost a "
-               "fraction of what they do; scripts/tune.sh --calibrate 2")
+    is_alone = adopt_launcher(os.environ) < 2
     out = stdout_for_the_profile()
     begin = time.monotonic()
-    calibration = Calibration(*import_all(), options)
+    modules = import_all()
+    if is_alone and os.environ.get("DS_ACCELERATOR") == "cpu":
+        refuse("a calibration on CPUs needs two ranks or more: one has no partner, and its collectives would cost a "
+               "fraction of what they do; scripts/tune.sh --calibrate 2")
+    calibration = Calibration(*modules, options)
     calibration.prepare()
     rounds, seconds = calibration.measure()
     gc.unfreeze()

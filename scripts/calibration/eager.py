@@ -75,8 +75,10 @@ class PlainStep:
 
     def __init__(self, model, tokens, synchronize):
         self.model, self.tokens, self.synchronize = model, tokens, synchronize
-        # On a CPU both directions run in this thread, whose own time other work does not add to.
-        self.clock = time.thread_time if tokens.device.type == "cpu" else time.perf_counter
+        # On a CPU both directions run in this thread, whose own time other work does not add to; but being interrupted
+        # costs caches, too. A GPU's steps have backward in another thread, and are handed over to it now and then late.
+        self.clock, self.typical = ((time.thread_time, min) if tokens.device.type == "cpu" else
+                                    (time.perf_counter, statistics.median))
         self.run()  # whatever a first step does besides
         modules, _ = count_module_calls(model, self.forward)
         forward, loss = count_operators(self.forward)
@@ -109,9 +111,9 @@ class PlainStep:
         return middle - begin, end - middle
 
     def seconds(self):
-        """The least of each direction: being interrupted costs caches, too."""
+        """What each direction takes: the least on a CPU, the median on other devices."""
         times = [self.run() for _ in range(TRIES + 1)][1:]
-        return [min(of_direction) for of_direction in zip(*times)]
+        return [self.typical(of_direction) for of_direction in zip(*times)]
 
 
 @contextlib.contextmanager

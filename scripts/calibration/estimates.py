@@ -1,7 +1,7 @@
 """From rounds of measurements to microseconds per event and lines of the collectives.
 
-A round is {"collectives": {(kind, type, bytes): seconds}, "steps": [(seconds with DeepSpeed, without)]}, and may have
-"eager", on a CPU "products", "small_products" and "attention": what the round() of their timers returns.
+A round is {"steps": [(seconds with DeepSpeed, without)]}, and may have "eager", of several ranks "collectives" ({(kind,
+type, bytes): seconds}), on a CPU "products", "attention" and "operations": what the round() of their timers returns.
 """
 import math
 import statistics
@@ -55,7 +55,7 @@ def median_call(rounds, key):
 def beyond_lines(rounds, of_lines):
     """{kind: seconds a byte that a large message takes beside its line's}, of any type: copies are of bytes."""
     found = {}
-    for kind, name, size in rounds[0]["collectives"]:
+    for kind, name, size in rounds[0].get("collectives", ()):
         if size == LARGE:
             latency, per_byte = of_lines[kind, name][0]
             found[kind] = max(0.0, (median_call(rounds, (kind, name, size)) - latency) / size - per_byte)
@@ -65,7 +65,7 @@ def beyond_lines(rounds, of_lines):
 def lines(rounds):
     """{(kind, type): ((seconds a call, seconds a byte), their standard errors)}"""
     points = {}
-    for kind, name, size in rounds[0]["collectives"]:
+    for kind, name, size in rounds[0].get("collectives", ()):
         if size <= LARGE_ABOVE:
             points.setdefault((kind, name), {})[size] = median_call(rounds, (kind, name, size))
     return {key: fitting.fit_line(sizes) for key, sizes in points.items()}
@@ -201,7 +201,8 @@ def profile(estimate, measured_on, about):
         if isinstance(key, tuple) and key[2] == 0:
             table.setdefault(key[0], {})[key[1]] = collective_entry(key[0], key[1], estimate)
     errors = estimate.errors()
-    found["collectives"] = table
+    if table:
+        found["collectives"] = table
     for name, entries in (("products", products.entries), ("attention", attention.entries),
                           ("operations", operations.entries)):
         if name in estimate.rounds[0]:

@@ -2,7 +2,7 @@
 # Part of scripts/tune.sh: measures what PyTorch's and DeepSpeed's host code and collectives cost on this machine.
 #
 # usage: scripts/tune.sh --calibrate [N] [CONFIG.json] [--results-dir DIR] [-hostfile FILE] [--backend cpu|cuda]
-#   N   ranks, at least 2 (default: one per GPU; without GPUs 2, or the slots of the host file)
+#   N   ranks, on CPUs at least 2 (default: one per GPU; without GPUs 2, or the slots of the host file)
 # Needs torch, deepspeed and transformers, in the Python that PYTHON names, else in the active environment,
 # else in python3. The profile goes to stdout, the user's cache and the results directory, where later runs
 # find it (docs/host-overhead.md).
@@ -60,7 +60,9 @@ case "${DS_ACCELERATOR:-cpu}" in
   cpu | cuda) ;;
   *) fail "--calibrate knows the backends cpu and cuda, not \"$DS_ACCELERATOR\"" ;;
 esac
-if [ -n "$ranks" ] && [ "$ranks" -lt 2 ]; then
+on_gpus=false
+if [ "${DS_ACCELERATOR:-cuda}" = cuda ] && has_gpu; then on_gpus=true; fi
+if [ -n "$ranks" ] && [ "$ranks" -lt 2 ] && { ! $on_gpus || [ "$ranks" -lt 1 ]; }; then
   fail "--calibrate $ranks: a rank without a partner has collectives that cost next to nothing; 2 ranks or more"
 fi
 
@@ -103,9 +105,8 @@ fi
 
 if [ -z "$ranks" ]; then
   ranks=2
-  if [ "${DS_ACCELERATOR:-cuda}" = cuda ] && has_gpu; then
+  if $on_gpus; then
     gpus=$("$python" -c 'import torch; print(torch.cuda.device_count())')
-    [ "$gpus" -ne 1 ] || fail "one GPU is one rank, which has no partner: 2 ranks or more (--backend cpu uses none)"
     [ "$gpus" -eq 0 ] || ranks=$gpus
   fi
 fi

@@ -133,10 +133,13 @@ class CalibrateCommand(CommandTest):
 
         self.assertEqual(self.calibrate("--calibrate", PYTHON=str(python)).returncode, 7)
 
-    def test_a_rank_alone_is_refused(self):
+    def test_a_rank_alone_is_refused_on_a_cpu(self):
+        self.python(modules=("deepspeed", "transformers"))
+        (self.root / "packages" / "torch.py").write_text(
+            "class cuda:\n    is_available = staticmethod(lambda: False)\n")
         done = subprocess.run([sys.executable, "-B", SOURCE / "scripts" / "calibration" / "calibrate.py"],
-                              env={"PATH": os.environ["PATH"], "WORLD_SIZE": "1"}, text=True, capture_output=True,
-                              check=False)
+                              env={"PATH": os.environ["PATH"], "PYTHONPATH": str(self.root / "packages"),
+                                   "WORLD_SIZE": "1"}, text=True, capture_output=True, check=False)
 
         self.assertEqual(done.returncode, 2)
         self.assertIn("two ranks or more", done.stderr)

@@ -152,7 +152,7 @@ class Launcher(unittest.TestCase):
 class Rounds(unittest.TestCase):
     """A calibration's rounds, with timers whose seconds say what they time, on one of two ranks."""
 
-    def round(self, is_cpu):
+    def round(self, is_cpu, ranks=2):
         def timer(seconds):
             return types.SimpleNamespace(round=lambda: dict(seconds), counts={})
 
@@ -161,7 +161,7 @@ class Rounds(unittest.TestCase):
             return [{"sum": 2 * value + 2, "max": value + 2}[operation] for value in values]
 
         calibration = object.__new__(calibrate.Calibration)
-        calibration.is_cpu, calibration.ranks, calibration.rank, calibration.modules = is_cpu, 2, 1, (None, None)
+        calibration.is_cpu, calibration.ranks, calibration.rank, calibration.modules = is_cpu, ranks, 1, (None, None)
         calibration.device = calibration.accelerator = unittest.mock.Mock()
         calibration.options = types.SimpleNamespace(seconds=100)
         calibration.torch = types.SimpleNamespace(distributed=types.SimpleNamespace(
@@ -185,6 +185,9 @@ class Rounds(unittest.TestCase):
 
         self.assertEqual(self.round(is_cpu=True), {**everywhere, **on_cpu})
         self.assertEqual(self.round(is_cpu=False), everywhere)
+
+    def test_one_gpu_has_no_collectives_to_time(self):
+        self.assertEqual(list(self.round(is_cpu=False, ranks=1)), ["eager", "steps"])
 
 
 class Collectives(unittest.TestCase):

@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import random
+import statistics
 import types
 import unittest
 import unittest.mock
@@ -90,6 +91,15 @@ class Profile(unittest.TestCase):
             self.assertEqual([profile["uncertainty"][f"{event}_us"] for event in eager.EVENTS], [0, 0, 0])
             self.assertEqual(profile["about"]["plain_once_us"], dict(forward=[600, 0], backward=[200, 0]))
 
+    def test_one_of_a_single_gpu_has_no_collectives(self):
+        whole = [{key: part for key, part in each.items() if key != "collectives"} for each in measured()]
+
+        profile = self.profile(whole, design(False, COUNTS))
+
+        self.assertNotIn("collectives", profile)
+        self.assertGreater(profile["optimizer_tensor_us"], 0)
+        self.assertEqual(profile["operator_forward_us"], 2.23)
+
     def test_one_without_plain_steps_has_none_of_them(self):
         profile = self.profile(rounds(3), design())
 
@@ -175,11 +185,22 @@ class Counting(unittest.TestCase):
                                                                    ("operator_backward", "backward"),
                                                                    ("module_call", "modules"))}, family)
 
-    def test_the_least_of_each_direction_counts_and_no_first_try(self):
-        step = object.__new__(eager.PlainStep)
-        step.run = iter([(0.5, 0.5), (2.0, 6.0), (3.0, 4.0), *[(5.0, 5.0)] * (eager.TRIES - 2)]).__next__
+    def test_what_is_typical_of_each_direction_counts_and_no_first_try(self):
+        for typical, expected in ((min, [2.0, 4.0]), (statistics.median, [5.0, 5.0])):
+            step = object.__new__(eager.PlainStep)
+            step.run = iter([(0.5, 0.5), (2.0, 6.0), (3.0, 4.0), *[(5.0, 5.0)] * (eager.TRIES - 2)]).__next__
+            step.typical = typical
 
-        self.assertEqual(step.seconds(), [2.0, 4.0])
+            self.assertEqual(step.seconds(), expected)
+
+    @unittest.skipUnless(importlib.util.find_spec("torch"), "needs PyTorch")
+    def test_a_cpus_least_is_typical_and_another_devices_median(self):
+        import torch
+        model = types.SimpleNamespace(modules=lambda: (), parameters=lambda: ())
+        for device, typical in (("cpu", min), ("meta", statistics.median)):
+            with unittest.mock.patch.multiple(eager.PlainStep, run=lambda self: None, forward=lambda self: torch.ones(
+                    1, requires_grad=True).sum()):
+                self.assertIs(eager.PlainStep(model, torch.ones(1, device=device), lambda: None).typical, typical)
 
     @unittest.skipUnless(importlib.util.find_spec("torch"), "needs PyTorch")
     def test_a_plain_step_leaves_no_gradients_and_waits_for_the_device_around_both(self):

@@ -164,10 +164,21 @@ void Device::host_event(HostEvent event, Seconds already) {
 // Short of that, what it takes to look at a clock would be more than the time itself.
 constexpr Seconds kLeastSpent = 50e-6;
 
-// A launch that takes longer than PyTorch's calls is made up for by those that the host still owes.
 void Device::host_calls(HostEvent event, std::uint64_t calls, Seconds already) {
   const Seconds time = static_cast<double>(calls) * host_overhead_.at(event);
   if (calls > 0) ledger_.add_host(event, time, calls);
+  owe(event, time, already);
+}
+
+void Device::host_operators_of(HostEvent event, std::uint64_t calls, Seconds already) {
+  const Seconds time =
+      static_cast<double>(calls) * host_overhead_.at(HostEvent::operator_forward);
+  ledger_.add_host(event, time, 0);
+  owe(event, time, already);
+}
+
+// A launch that takes longer than PyTorch's calls is made up for by those that the host still owes.
+void Device::owe(HostEvent event, Seconds time, Seconds already) {
   owed_ = std::max(0.0, owed_ + time - already);
   if (time > 0) owed_for_ = event;
   if (owed_ >= kLeastSpent || !computes()) spend_owed();

@@ -35,6 +35,23 @@ TEST_F(ShortCalls, CountAtOnce) {
   EXPECT_DOUBLE_EQ(line.time, 30e-6);
 }
 
+// They are beside what a profile has of the event, and no further one.
+TEST_F(ShortCalls, AddOperatorsToAnEventThatIsCountedElsewhere) {
+  sim::SimDevice sim(1000);
+  HostOverhead overhead = device_.host_overhead();
+  overhead.at(HostEvent::optimizer_tensor) = 100e-6;
+  sim.set_host_overhead(overhead);
+
+  sim.host_event(HostEvent::optimizer_tensor);
+  sim.host_operators_of(HostEvent::optimizer_tensor, 13, 20e-6);
+
+  const HostLine line = sim.ledger().host().front();
+  EXPECT_EQ(line.event, HostEvent::optimizer_tensor);
+  EXPECT_EQ(line.calls, 1);
+  EXPECT_DOUBLE_EQ(line.time, 230e-6);
+  EXPECT_DOUBLE_EQ(sim.now(), 210e-6);
+}
+
 TEST_F(ShortCalls, AreSpentTogether) {
   const Seconds begin = device_.now();
   for (int i = 0; i < 1000; ++i) call(1);

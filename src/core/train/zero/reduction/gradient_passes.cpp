@@ -5,11 +5,22 @@
 
 namespace dstune {
 
+namespace {
+
+// amax, amin, isfinite of both (abs, eq, ne, mul), logical_and, logical_not, and the sum of all
+// tensors' or the host's look at it. As counted in DeepSpeed's step (see kOperatorCalls).
+constexpr std::uint64_t kOverflowCheckCalls = 13;
+
+}  // namespace
+
 // PyTorch takes the largest and the smallest element: each pass reads all elements, and allocates
 // nothing that grows with the gradient.
 void find_overflow_by_extremes(Device& device, Tensor gradient, Tensor flag) {
+  const Seconds begin = device.now();
   device.run(MemoryPass::overflow_check, FindInfOrNan{gradient, flag});
   device.run(MemoryPass::overflow_check, FindInfOrNan{gradient, flag});
+  device.host_operators_of(HostEvent::optimizer_tensor, kOverflowCheckCalls,
+                           device.overlaps() ? device.now() - begin : 0);
 }
 
 // isinf and isnan each make a mask (n), of which any() is taken: 4 bytes per element and pass, the

@@ -8,7 +8,8 @@
 namespace dstune {
 
 /// The inf/NaN check of one gradient in stages 0 to 2 (DeepSpeed 0.19.8): two reductions, without
-/// temporaries. `flag`: see FindInfOrNan.
+/// temporaries. `flag`: see FindInfOrNan. Its operators' host time is entered as
+/// HostEvent::optimizer_tensor's, of which profiles have fp32's, where nothing is checked.
 void find_overflow_by_extremes(Device& device, Tensor gradient, Tensor flag);
 
 /// Stage 3's inf/NaN check of the whole gradient shard, with two masks, one after the other.
