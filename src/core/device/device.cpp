@@ -171,8 +171,7 @@ void Device::host_calls(HostEvent event, std::uint64_t calls, Seconds already) {
 }
 
 void Device::host_operators_of(HostEvent event, std::uint64_t calls, Seconds already) {
-  const Seconds time =
-      static_cast<double>(calls) * host_overhead_.at(HostEvent::operator_forward);
+  const Seconds time = static_cast<double>(calls) * host_overhead_.at(HostEvent::operator_forward);
   ledger_.add_host(event, time, 0);
   owe(event, time, already);
 }

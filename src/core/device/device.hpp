@@ -123,8 +123,8 @@ class Device {
   /// busy for all of them together, a few at a time.
   /// @param already  as above
   void host_calls(HostEvent event, std::uint64_t calls, Seconds already = 0);
-  /// Stands for `calls` ATen operators that an `event` has beside what the profile says of it: their
-  /// time is entered as that event's, which is not counted.
+  /// Stands for `calls` ATen operators that an `event` has beside what the profile says of it:
+  /// their time is entered as that event's, which is not counted.
   /// @param already  as above
   void host_operators_of(HostEvent event, std::uint64_t calls, Seconds already = 0);
   /// synchronize() where DeepSpeed's host waits. It counts as a host_event() too, and is entered in
