@@ -10,7 +10,7 @@
 #   --calibrate [N]  measures what the training's host code costs here, with N ranks in 3 minutes, for later runs
 #                    (needs torch, deepspeed and transformers; docs/host-overhead.md)
 #   --no-calibrate   tunes by a preset where nobody has measured this machine (also by DSTUNE_NO_CALIBRATE=1); else
-#                    the first tuning where the Python in use has DeepSpeed does that first, on CPUs, in 3 minutes
+#                    the first tuning where the Python in use has DeepSpeed does that first, in 3 minutes
 #   other options    as in `dstune-mpi --help`
 # CONFIG.json defaults to examples/gpt2-30m.json. stdout has the result only.
 # The release of DeepSpeed that python3 has installed here is tuned for, unless CONFIG.json names one.

@@ -1,21 +1,21 @@
 # shellcheck shell=bash
 # Part of scripts/tune.sh: measures the machine before its first tuning, where DeepSpeed is installed.
 
-# calibrate_first RANKS WORKERS CONFIG RESULTS_DIR BACKEND HOST_FILE CHECK...: nothing where a profile of this version
-# is there, or none would be used, or where the command CHECK fails: the tuning will then say why. A calibration that
-# fails, or whose profile is of no use, is said, and the tuning goes on with what was there before. A signal ends the
-# calibration, and this shell.
+# calibrate_first RANKS WORKERS CONFIG RESULTS_DIR BACKEND HOST_FILE PROGRAM CHECK...: nothing where a profile of this
+# version is there, or none would be used, or where PROGRAM CHECK... fails: the tuning will then say why. A calibration
+# that fails, or whose profile is of no use, is said, and the tuning goes on with what was there before. A signal ends
+# the calibration, and this shell.
 calibrate_first() {
-  local here python threads needed found ranks state first fallback
+  local here python gpu threads needed found backend ranks state first fallback
   if [ -n "$6" ] || [ "${SLURM_JOB_NUM_NODES:-1}" -gt 1 ]; then return 0; fi # a profile is of one host
-  if [ "$5" != cpu ] && has_gpu; then return 0; fi                           # nobody can calibrate one GPU
   here=$(dirname "${BASH_SOURCE[0]}")
   python=$(find_python)
   threads=$(threads_of_worker "$2")
-  needed=("$python" -B "$here/../calibration/needed.py" "$3" "$4" "$5" "$1" "$2" "$threads")
+  gpu=$(first_gpu "$7" 2>/dev/null) || gpu=""
+  needed=("$python" -B "$here/../calibration/needed.py" "$3" "$4" "$5" "$1" "$2" "$threads" "$gpu")
   found=$("${needed[@]}" 2>/dev/null) || return 0
   "${@:7}" >/dev/null 2>&1 </dev/null || return 0
-  read -r ranks state _ <<<"$found"
+  read -r backend ranks state _ <<<"$found"
   case $state in
     earlier)
       first="this machine's profile with $ranks ranks is of an earlier version: a new one" fallback="the old one"
@@ -25,9 +25,10 @@ calibrate_first() {
   esac
   echo "tune: DeepSpeed is installed, $first comes first, in 3 minutes" >&2
   printf 'tune: --no-calibrate goes without, by %s; the profile will be %s\n' "$fallback" \
-    "$(printable "${found#* * }")" >&2
+    "$(printable "${found#* * * }")" >&2
+  [ "$backend" = cpu ] || threads=1
   await_calibration env OMP_NUM_THREADS="$threads" \
-    "$here/calibrate.sh" --calibrate "$ranks" --backend cpu --in-cache-alone || true
+    "$here/calibrate.sh" --calibrate "$ranks" --backend "$backend" --in-cache-alone || true
   if "${needed[@]}" >/dev/null 2>&1; then
     echo "tune: no new profile came of it, see above: going on by $fallback" >&2
   fi

@@ -28,6 +28,17 @@ count_gpus() {
     END { print usable ? gpus + 0 : 0 }'
 }
 
+# first_gpu PROGRAM: the name of one that it could train on; nothing if there is none.
+first_gpu() {
+  "$1" --list-backends | awk '/^GPU [0-9]+: / && name == "" {
+      sub(/^GPU [0-9]+: /, "")
+      sub(/, [0-9.]+ [KMGT]iB.*/, "")
+      name = $0
+    }
+    /^cuda: available/ { usable = 1 }
+    END { if (usable) print name }'
+}
+
 # bounded_gib PROGRAM: what a control group, Slurm or ulimit leaves of the host's memory; nothing if it is all.
 bounded_gib() {
   "$1" --list-backends | awk '/^cpu: available/ && $(NF - 2) == "of" {

@@ -184,6 +184,37 @@ class CalibrateFirst(CommandTest):
         self.assertIn("2-ranks-deepspeed-2.0-torch-2.0.json", done.stderr)
         self.assertIn("--no-calibrate", done.stderr)
 
+    def test_where_the_program_can_train_on_gpus_these_are_measured(self):
+        (self.root / "bin" / "dstune-mpi").write_text("""#!/bin/sh
+[ "$1" != --list-backends ] || printf 'GPU %s\\n' '0: NVIDIA H200 (test), 139.80 GiB (GPU-0)' '1: NVIDIA, 80.00 GiB'
+[ "$1" != --list-backends ] || echo 'cuda: available (NVIDIA)'
+""")
+        python = str(self.python(answer=f"echo on $DS_ACCELERATOR, threads $OMP_NUM_THREADS >>{self.root}/said"))
+
+        done = self.tune("--backend", "auto", PYTHON=python)
+
+        self.assertIn("--nproc_per_node 2", self.said())
+        self.assertIn("on cuda, threads 1\n", self.said())
+        path = pathlib.Path(re.search("the profile will be (.*)\n", done.stderr).group(1))
+        self.assertEqual(path.parts[-2:], ("cuda-nvidia-h200-test-", "2-ranks-deepspeed-2.0-torch-2.0.json"))
+
+        path.parent.mkdir(parents=True)
+        (self.root / "said").unlink()
+        path.write_text('{"operator_forward_us": 8}')
+        self.assertNotIn("calibrate", self.tune("--backend", "cuda", PYTHON=python).stderr)
+        self.assertEqual(self.said(), "")
+        self.tune("--backend", "cpu", PYTHON=python)
+        self.assertIn("on cpu", self.said())
+
+    def test_a_gpu_that_the_program_cannot_train_on_is_not_measured(self):
+        (self.root / "bin" / "dstune-mpi").write_text("""#!/bin/sh
+[ "$1" != --list-backends ] || printf '%s\\n' 'GPU 0: NVIDIA H200, 139.80 GiB' 'cuda: not available (no code)'
+""")
+
+        self.tune("--backend", "auto", PYTHON=str(self.python(answer=f"echo on $DS_ACCELERATOR >>{self.root}/said")))
+
+        self.assertIn("on cpu\n", self.said())
+
     def test_an_experiments_ranks_are_those_of_the_option_or_of_the_file(self):
         python = str(self.python())
         self.config.write_text('{"dstune": {"ranks_per_experiment": 4}} // of more workers')
