@@ -1,9 +1,9 @@
 """Whether a tuning should measure this machine first: DeepSpeed is here, and no profile with all that is measured.
 
 usage: needed.py CONFIG RESULTS_DIR BACKEND RANKS WORKERS THREADS GPU; "" for what is not given, GPU: the name of those
-that the program can train on. Exit code 0: it should, and stdout has on what (cpu, cuda), with how many ranks, what of
-the profile is there now (none, earlier: of an earlier version, broken: no profile at all), and where it will be. 1: it
-should not.
+that the program can train on, THREADS: of a rank that trains on a CPU. Exit code 0: it should, and stdout has on what
+(cpu, cuda), with how many ranks of how many threads, what of the profile is there now (none, earlier: of an earlier
+version, broken: no profile at all), and where it will be. 1: it should not.
 """
 import importlib.metadata
 import importlib.util
@@ -51,8 +51,8 @@ def state_of(path, backend):
 
 
 def missing_profile(config, results_dir, backend, ranks, workers, threads, gpu, environment):
-    """(backend, ranks of an experiment, this machine's profile's state, where it would be); None if it is there or of
-    no use."""
+    """(backend, ranks of an experiment and threads of each, this machine's profile's state, where it would be); None
+    if it is there or of no use."""
     settings = commented_json.read(config).get("dstune", {})
     ranks = int(ranks or settings.get("ranks_per_experiment") or workers)
     backend = backend_of(settings, backend, gpu)
@@ -64,11 +64,11 @@ def missing_profile(config, results_dir, backend, ranks, workers, threads, gpu, 
     if of_run is not None and of_run.exists():
         return None
     versions = {name: importlib.metadata.version(name) for name in NEEDED}
-    device = dict(processor=gpu, threads=1) if backend == "cuda" else dict(processor=processors.processor(),
-                                                                           threads=threads)
-    path = profiles.cache_path(dict(backend=backend, ranks=ranks, **device, **versions), environment)
+    device, threads = (gpu, 1) if backend == "cuda" else (processors.processor(), threads)
+    path = profiles.cache_path(dict(backend=backend, processor=device, ranks=ranks, threads=threads, **versions),
+                               environment)
     state = state_of(path, backend)
-    return None if state == "whole" else (backend, ranks, state, path)
+    return None if state == "whole" else (backend, ranks, threads, state, path)
 
 
 def main(config, results_dir, backend, ranks, workers, threads, gpu):

@@ -60,10 +60,10 @@ case "${DS_ACCELERATOR:-cpu}" in
   cpu | cuda) ;;
   *) fail "--calibrate knows the backends cpu and cuda, not \"$DS_ACCELERATOR\"" ;;
 esac
-on_gpus=false
-if [ "${DS_ACCELERATOR:-cuda}" = cuda ] && has_gpu; then on_gpus=true; fi
-if [ -n "$ranks" ] && [ "$ranks" -lt 2 ] && { ! $on_gpus || [ "$ranks" -lt 1 ]; }; then
-  fail "--calibrate $ranks: a rank without a partner has collectives that cost next to nothing; 2 ranks or more"
+on_gpus=false least=2
+if [ "${DS_ACCELERATOR:-cuda}" = cuda ] && has_gpu; then on_gpus=true least=1; fi
+if [ -n "$ranks" ] && [ "$ranks" -lt "$least" ]; then
+  fail "--calibrate $ranks: a rank without a partner has collectives that cost next to nothing; $least ranks or more"
 fi
 
 python=$(find_python)

@@ -11,11 +11,12 @@ calibrate_first() {
   here=$(dirname "${BASH_SOURCE[0]}")
   python=$(find_python)
   threads=$(threads_of_worker "$2")
-  gpu=$(first_gpu "$7" 2>/dev/null) || gpu=""
+  gpu=""
+  [ "$5" = cpu ] || gpu=$(usable_gpus "$7" 2>/dev/null | sed -n 1p) || gpu=""
   needed=("$python" -B "$here/../calibration/needed.py" "$3" "$4" "$5" "$1" "$2" "$threads" "$gpu")
   found=$("${needed[@]}" 2>/dev/null) || return 0
   "${@:7}" >/dev/null 2>&1 </dev/null || return 0
-  read -r backend ranks state _ <<<"$found"
+  read -r backend ranks threads state _ <<<"$found"
   case $state in
     earlier)
       first="this machine's profile with $ranks ranks is of an earlier version: a new one" fallback="the old one"
@@ -25,8 +26,7 @@ calibrate_first() {
   esac
   echo "tune: DeepSpeed is installed, $first comes first, in 3 minutes" >&2
   printf 'tune: --no-calibrate goes without, by %s; the profile will be %s\n' "$fallback" \
-    "$(printable "${found#* * * }")" >&2
-  [ "$backend" = cpu ] || threads=1
+    "$(printable "${found#* * * * }")" >&2
   await_calibration env OMP_NUM_THREADS="$threads" \
     "$here/calibrate.sh" --calibrate "$ranks" --backend "$backend" --in-cache-alone || true
   if "${needed[@]}" >/dev/null 2>&1; then

@@ -20,24 +20,19 @@ choose_preset() {
   fi
 }
 
-# count_gpus PROGRAM: those that it could train on, which CUDA_VISIBLE_DEVICES may restrict; 0 if it
-# cannot use CUDA.
-count_gpus() {
-  "$1" --list-backends | awk '/^GPU [0-9]+: / { ++gpus }
-    /^cuda: available/ { usable = 1 }
-    END { print usable ? gpus + 0 : 0 }'
-}
-
-# first_gpu PROGRAM: the name of one that it could train on; nothing if there is none.
-first_gpu() {
-  "$1" --list-backends | awk '/^GPU [0-9]+: / && name == "" {
+# usable_gpus PROGRAM: the names of those that it could train on, which CUDA_VISIBLE_DEVICES may restrict, a line each;
+# nothing if it cannot use CUDA.
+usable_gpus() {
+  "$1" --list-backends | awk '/^GPU [0-9]+: / {
       sub(/^GPU [0-9]+: /, "")
       sub(/, [0-9.]+ [KMGT]iB.*/, "")
-      name = $0
+      names = names $0 "\n"
     }
     /^cuda: available/ { usable = 1 }
-    END { if (usable) print name }'
+    END { if (usable) printf "%s", names }'
 }
+
+count_gpus() { usable_gpus "$1" | wc -l; }
 
 # bounded_gib PROGRAM: what a control group, Slurm or ulimit leaves of the host's memory; nothing if it is all.
 bounded_gib() {
