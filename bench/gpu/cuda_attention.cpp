@@ -9,9 +9,9 @@ namespace dstune::bench {
 
 namespace {
 
-cudaStream_t stream_of(Device& device) {
-  return dynamic_cast<cuda::CudaDevice&>(device).gpu().stream(Stream::compute);
-}
+cuda::Gpu& gpu_of(Device& device) { return dynamic_cast<cuda::CudaDevice&>(device).gpu(); }
+
+cudaStream_t stream_of(Device& device) { return gpu_of(device).stream(Stream::compute); }
 
 }  // namespace
 
@@ -20,11 +20,13 @@ std::string cudnn_name() { return "cuDNN alone"; }
 AttentionKernels attention_by_cudnn(Device& device, const Attention& op,
                                     const AttentionBackward& backward) {
   const cudaStream_t stream = stream_of(device);
-  if (!cuda::fused_attention(op, stream) || !cuda::fused_attention_backward(backward, stream)) {
+  auto* const philox = static_cast<std::int64_t*>(gpu_of(device).scratch(Stream::compute));
+  if (!cuda::fused_attention(op, philox, stream) ||
+      !cuda::fused_attention_backward(backward, philox, stream)) {
     return {};
   }
-  return {[=] { cuda::fused_attention(op, stream); },
-          [=] { cuda::fused_attention_backward(backward, stream); }};
+  return {[=] { cuda::fused_attention(op, philox, stream); },
+          [=] { cuda::fused_attention_backward(backward, philox, stream); }};
 }
 
 AttentionKernels attention_by_own(Device& device, const Attention& op,

@@ -11,5 +11,7 @@ copy_tests() {
     cp "$program" "$bundle/bin/tests/"
     echo "$ranks bin/tests/$(basename "$program")"
   done >"$bundle/bin/tests/list"
-  find "build/$preset/bench" -maxdepth 1 -type f -executable -name 'bench_gpu_*' -exec cp {} "$bundle/bin/bench/" \;
+  find "build/$preset/bench" -maxdepth 1 -type f -executable \( -name 'bench_gpu_*' -o -name kernels_on_request \) \
+    -exec cp {} "$bundle/bin/bench/" \;
+  cp bench/gpu/kernels_beside_torch.py "$bundle/bin/bench/"
 }

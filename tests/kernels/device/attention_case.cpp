@@ -163,28 +163,30 @@ void AttentionTest::expect_gradient(const AttentionCase& of) {
   }
 }
 
-void AttentionTest::expect_directional_derivatives(const AttentionCase& of,
+void AttentionTest::expect_directional_derivatives(const AttentionCase& of) {
+  for (const DType dtype : kDTypes) expect_directional_derivatives(of, dtype, {});
+}
+
+void AttentionTest::expect_directional_derivatives(const AttentionCase& of, DType dtype,
                                                    const std::vector<double>& multipliers) {
-  for (const DType dtype : kDTypes) {
-    const auto qkv = random_values(of.rows() * of.columns(), dtype, 1);
-    const auto d_out = random_values(of.rows() * of.width(), dtype, 2);
-    const Buffer qkv_buffer = upload(qkv, dtype);
-    const Forward saved = forward(of, qkv_buffer, dtype);
+  const auto qkv = random_values(of.rows() * of.columns(), dtype, 1);
+  const auto d_out = random_values(of.rows() * of.width(), dtype, 2);
+  const Buffer qkv_buffer = upload(qkv, dtype);
+  const Forward saved = forward(of, qkv_buffer, dtype);
 
-    const auto gradient = backward(of, d_out, qkv_buffer, saved, dtype);
+  const auto gradient = backward(of, d_out, qkv_buffer, saved, dtype);
 
-    expect_close(download(saved.out.tensor(dtype)), attend(of, qkv, multipliers).out,
-                 2 * tolerance_of(dtype));
-    for (const unsigned seed : {3U, 4U, 5U}) {
-      const auto direction = random_values(of.rows() * of.columns(), DType::fp32, seed);
-      const auto along = [&](const std::vector<double>& t) {
-        auto moved = qkv;
-        for (std::size_t i = 0; i < moved.size(); ++i) moved[i] += t[0] * direction[i];
-        return dot(attend(of, moved, multipliers).out, d_out);
-      };
-      const double expected = numeric_gradient(along, {0})[0];
-      EXPECT_NEAR(dot(gradient, direction), expected, dtype == DType::fp32 ? 1e-4 : 0.1);
-    }
+  expect_close(download(saved.out.tensor(dtype)), attend(of, qkv, multipliers).out,
+               2 * tolerance_of(dtype));
+  for (const unsigned seed : {3U, 4U, 5U}) {
+    const auto direction = random_values(of.rows() * of.columns(), DType::fp32, seed);
+    const auto along = [&](const std::vector<double>& t) {
+      auto moved = qkv;
+      for (std::size_t i = 0; i < moved.size(); ++i) moved[i] += t[0] * direction[i];
+      return dot(attend(of, moved, multipliers).out, d_out);
+    };
+    const double expected = numeric_gradient(along, {0})[0];
+    EXPECT_NEAR(dot(gradient, direction), expected, dtype == DType::fp32 ? 1e-4 : 0.1);
   }
 }
 

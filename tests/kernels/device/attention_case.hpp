@@ -53,8 +53,9 @@ class AttentionTest : public DeviceTest {
   /// By every element.
   void expect_gradient(const AttentionCase& of);
   /// Along three directions, for shapes of several blocks.
-  void expect_directional_derivatives(const AttentionCase& of,
-                                      const std::vector<double>& multipliers = {});
+  void expect_directional_derivatives(const AttentionCase& of);
+  void expect_directional_derivatives(const AttentionCase& of, DType dtype,
+                                      const std::vector<double>& multipliers);
 };
 
 }  // namespace dstune::testing

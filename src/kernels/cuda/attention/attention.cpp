@@ -6,13 +6,14 @@
 
 #include "kernels/cuda/attention/fused.hpp"
 #include "kernels/cuda/attention/own.hpp"
+#include "kernels/cuda/attention/stand_in.hpp"
 #include "kernels/cuda/device/cuda_device.hpp"
 
 namespace dstune::cuda {
 
 namespace {
 
-constexpr int kMostLaunches = 4;  // of one pass, whoever does it
+constexpr int kMostLaunches = 5;  // of one pass, whoever does it
 
 }  // namespace
 
@@ -24,7 +25,12 @@ void CudaDevice::compute(const Attention& op) {
   assert(op.q.matrix.rows == op.shape.rows() && op.k.matrix.rows == op.shape.rows());
   assert(op.v.matrix.rows == op.shape.rows() && op.out.rows == op.shape.rows());
   assert(op.lse.numel == op.shape.batch * op.shape.heads * op.shape.sequence);
-  if (!fused_attention(op, stream(kMostLaunches))) own_attention(op, stream());
+  const bool is_fused = fused_attention(op, scratch<std::int64_t>(), stream(kMostLaunches));
+  if (!is_fused) own_attention(op, stream());
+  if (op.shape.softcap != 0) return;  // which only PyTorch's chain of kernels can do
+  const DType dtype = op.out.dtype;
+  say_stand_in(pytorch_attention(compute_capability(), op.shape, dtype),
+               is_fused ? AttentionKernel::cudnn : own_kernel(op.shape, dtype));
 }
 
 void CudaDevice::compute(const AttentionBackward& op) {
@@ -32,7 +38,9 @@ void CudaDevice::compute(const AttentionBackward& op) {
   assert(op.workspace.numel >= own_attention_workspace(op.shape));
   assert(op.d_out.rows == op.out.rows && op.d_q.matrix.rows == op.out.rows);
   assert(op.d_k.matrix.rows == op.out.rows && op.d_v.matrix.rows == op.out.rows);
-  if (!fused_attention_backward(op, stream(kMostLaunches))) own_attention_backward(op, stream());
+  if (!fused_attention_backward(op, scratch<std::int64_t>(), stream(kMostLaunches))) {
+    own_attention_backward(op, stream());
+  }
 }
 
 }  // namespace dstune::cuda

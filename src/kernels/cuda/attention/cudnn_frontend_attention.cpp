@@ -1,11 +1,13 @@
 // What cuDNN has no plan for is left to our own kernels: that is no error.
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <memory>
 
 #include "core/base/text.hpp"
 #include "kernels/cuda/attention/cudnn_frontend_graph.hpp"
 #include "kernels/cuda/attention/fused.hpp"
+#include "kernels/cuda/attention/philox.hpp"
 #include "kernels/cuda/attention/plan_cache.hpp"
 #include "kernels/cuda/base/check.hpp"
 #include "kernels/cuda/libraries/cudnn.hpp"
@@ -27,6 +29,7 @@ FusedShape forward_of(const Operation& op) {
           .causal = shape.causal,
           .window = shape.window < shape.sequence ? shape.window : 0,
           .scale = shape.score_scale(),
+          .dropout = shape.dropout,
           .dtype = op.out.dtype,
           .q = fused_heads(op.q, shape.heads),
           .k = fused_heads(op.k, shape.kv_heads),
@@ -106,42 +109,9 @@ Attention dense(const AttentionShape& shape, DType dtype) {
           .out = {nullptr, shape.rows(), width, dtype, width}};
 }
 
-}  // namespace
-
-std::string_view why_never_fused() { return {}; }
-
-bool fused_attention(const Attention& op, cudaStream_t stream) {
-  if (!is_cudnns(op.shape, op.out.dtype)) return false;
-  return Plans::of_this_thread().run(forward_of(op),
-                                     {{kQ, op.q.matrix.data},
-                                      {kK, op.k.matrix.data},
-                                      {kV, op.v.matrix.data},
-                                      {kOut, op.out.data},
-                                      {kStats, op.lse.data}},
-                                     op.workspace, stream);
-}
-
-bool fused_attention_backward(const AttentionBackward& op, cudaStream_t stream) {
-  if (!is_cudnns(op.shape, op.out.dtype) || op.d_out.stride != op.out.stride) return false;
-  return Plans::of_this_thread().run(backward_of(op),
-                                     {{kQ, op.q.matrix.data},
-                                      {kK, op.k.matrix.data},
-                                      {kV, op.v.matrix.data},
-                                      {kOut, op.out.data},
-                                      {kStats, op.lse.data},
-                                      {kDOut, op.d_out.data},
-                                      {kDQ, op.d_q.matrix.data},
-                                      {kDK, op.d_k.matrix.data},
-                                      {kDV, op.d_v.matrix.data}},
-                                     op.workspace, stream);
-}
-
-// Rows that are not as dense need as much: the workspace holds sums of rows and tiles, whatever
-// lies between them. So do both 16-bit types.
-std::int64_t fused_attention_workspace(const AttentionShape& shape) {
-  constexpr DType kDType = DType::bf16;
-  if (!is_cudnns(shape, kDType) || !cudnn_library().problem.empty()) return 0;
-  const Attention op = dense(shape, kDType);
+/// Of both passes over dense operands; null where there is none.
+std::array<const FusedPlan*, 2> dense_plans(const AttentionShape& shape, DType dtype) {
+  const Attention op = dense(shape, dtype);
   const AttentionBackward backward{.shape = shape,
                                    .d_out = op.out,
                                    .q = op.q,
@@ -153,9 +123,74 @@ std::int64_t fused_attention_workspace(const AttentionShape& shape) {
                                    .d_q = op.q,
                                    .d_k = op.k,
                                    .d_v = op.v};
+  Plans& plans = Plans::of_this_thread();
+  return {plans.find(forward_of(op)), plans.find(backward_of(backward))};
+}
+
+// Where a pass was left to our own kernels, they would drop other probabilities than the other one.
+bool has_both_plans(const AttentionShape& shape, DType dtype) {
+  const auto plans = dense_plans(shape, dtype);
+  return plans[0] != nullptr && plans[1] != nullptr;
+}
+
+void set_philox(const AttentionShape& shape, std::int64_t* philox, cudaStream_t stream) {
+  if (shape.dropout > 0) queue_philox(shape.seed, philox, stream);
+}
+
+}  // namespace
+
+std::string_view why_never_fused() { return {}; }
+
+bool fused_attention(const Attention& op, std::int64_t* philox, cudaStream_t stream) {
+  if (!is_cudnns(op.shape, op.out.dtype)) return false;
+  if (op.shape.dropout > 0 && !has_both_plans(op.shape, op.out.dtype)) return false;
+  set_philox(op.shape, philox, stream);
+  return Plans::of_this_thread().run(forward_of(op),
+                                     {{kQ, op.q.matrix.data},
+                                      {kK, op.k.matrix.data},
+                                      {kV, op.v.matrix.data},
+                                      {kOut, op.out.data},
+                                      {kStats, op.lse.data},
+                                      {kSeed, philox},
+                                      {kOffset, philox + 1}},
+                                     op.workspace, stream);
+}
+
+bool fused_attention_backward(const AttentionBackward& op, std::int64_t* philox,
+                              cudaStream_t stream) {
+  if (!is_cudnns(op.shape, op.out.dtype)) return false;
+  const bool drops = op.shape.dropout > 0;
+  if (drops && !has_both_plans(op.shape, op.out.dtype)) return false;
+  set_philox(op.shape, philox, stream);
+  const bool has_run =
+      op.d_out.stride == op.out.stride && Plans::of_this_thread().run(backward_of(op),
+                                                                      {{kQ, op.q.matrix.data},
+                                                                       {kK, op.k.matrix.data},
+                                                                       {kV, op.v.matrix.data},
+                                                                       {kOut, op.out.data},
+                                                                       {kStats, op.lse.data},
+                                                                       {kDOut, op.d_out.data},
+                                                                       {kDQ, op.d_q.matrix.data},
+                                                                       {kDK, op.d_k.matrix.data},
+                                                                       {kDV, op.d_v.matrix.data},
+                                                                       {kSeed, philox},
+                                                                       {kOffset, philox + 1}},
+                                                                      op.workspace, stream);
+  if (drops && !has_run) {
+    throw CudaError(
+        "cuDNN dropped probabilities in attention's forward and has no plan for this "
+        "backward");
+  }
+  return has_run;
+}
+
+// Rows that are not as dense need as much: the workspace holds sums of rows and tiles, whatever
+// lies between them. So do both 16-bit types.
+std::int64_t fused_attention_workspace(const AttentionShape& shape) {
+  constexpr DType kDType = DType::bf16;
+  if (!is_cudnns(shape, kDType) || !cudnn_library().problem.empty()) return 0;
   std::int64_t bytes = 0;
-  for (const FusedShape& pass : {forward_of(op), backward_of(backward)}) {
-    const FusedPlan* const plan = Plans::of_this_thread().find(pass);
+  for (const FusedPlan* const plan : dense_plans(shape, kDType)) {
     if (plan != nullptr) bytes = std::max(bytes, plan->workspace());
   }
   return (bytes + static_cast<std::int64_t>(sizeof(float)) - 1) /

@@ -100,21 +100,34 @@ void output(const TensorHandle& tensor, const FusedShape& shape, FusedTensor uid
   describe(*tensor, shape, uid, heads);
 }
 
+/// A number of 64 bits in device memory.
+TensorHandle number(fe::graph::Graph& graph, FusedTensor uid) {
+  return graph.tensor(fe::graph::Tensor_attributes()
+                          .set_uid(uid)
+                          .set_dim({1, 1, 1, 1})
+                          .set_stride({1, 1, 1, 1})
+                          .set_data_type(fe::DataType_t::INT64));
+}
+
 /// Of the band of keys that a query sees, the left bound keeps column + bound > row, the right one
 /// column <= row + bound: a window and 0.
 template <class Attributes>
-Attributes options_of(const FusedShape& shape, const char* name) {
+Attributes options_of(fe::graph::Graph& graph, const FusedShape& shape, const char* name) {
   Attributes options;
   options.set_name(name);
   options.set_attn_scale(static_cast<float>(shape.scale));
   options.set_diagonal_alignment(fe::DiagonalAlignment_t::TOP_LEFT);
   if (shape.causal) options.set_diagonal_band_right_bound(0);
   if (shape.window > 0) options.set_diagonal_band_left_bound(static_cast<int>(shape.window));
+  if (shape.dropout > 0) {
+    options.set_dropout(static_cast<float>(shape.dropout), number(graph, kSeed),
+                        number(graph, kOffset));
+  }
   return options;
 }
 
 void add_forward(fe::graph::Graph& graph, const FusedShape& shape) {
-  auto options = options_of<fe::graph::SDPA_attributes>(shape, "attention");
+  auto options = options_of<fe::graph::SDPA_attributes>(graph, shape, "attention");
   options.set_generate_stats(true);
   const auto [out, stats] =
       graph.sdpa(input(graph, shape, kQ, shape.q), input(graph, shape, kK, shape.k),
@@ -127,7 +140,8 @@ void add_forward(fe::graph::Graph& graph, const FusedShape& shape) {
 // Not the deterministic algorithm, which is slower: PyTorch runs it only after
 // torch.use_deterministic_algorithms().
 void add_backward(fe::graph::Graph& graph, const FusedShape& shape) {
-  const auto options = options_of<fe::graph::SDPA_backward_attributes>(shape, "attention_backward");
+  const auto options =
+      options_of<fe::graph::SDPA_backward_attributes>(graph, shape, "attention_backward");
   fe::graph::Tensor_attributes stats;
   describe_stats(stats, shape);
   const auto [d_q, d_k, d_v] =

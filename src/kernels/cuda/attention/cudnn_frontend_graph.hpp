@@ -31,6 +31,7 @@ struct FusedShape {
   bool causal = true;
   std::int64_t window = 0;  ///< 0: none
   double scale = 0;
+  double dropout = 0;  ///< probability
   DType dtype = DType::bf16;
   FusedHeads q;
   FusedHeads k;
@@ -46,7 +47,19 @@ struct FusedShape {
 };
 
 /// A tensor of a graph.
-enum FusedTensor : std::int64_t { kQ = 1, kK, kV, kOut, kStats, kDOut, kDQ, kDK, kDV };
+enum FusedTensor : std::int64_t {
+  kQ = 1,
+  kK,
+  kV,
+  kOut,
+  kStats,
+  kDOut,
+  kDQ,
+  kDK,
+  kDV,
+  kSeed,  ///< and the offset: of the random generator, where something is dropped
+  kOffset,
+};
 
 /// A call of cuDNN failed for `reason`.
 /// @throws OutOfMemoryError  if no memory was found

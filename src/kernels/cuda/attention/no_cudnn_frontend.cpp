@@ -23,12 +23,13 @@ std::string_view why_never_fused() {
          "build again";
 }
 
-bool fused_attention(const Attention& op, cudaStream_t /*stream*/) {
+bool fused_attention(const Attention& op, std::int64_t* /*philox*/, cudaStream_t /*stream*/) {
   if (is_cudnns(op.shape, op.out.dtype)) warn_once();
   return false;
 }
 
-bool fused_attention_backward(const AttentionBackward& /*op*/, cudaStream_t /*stream*/) {
+bool fused_attention_backward(const AttentionBackward& /*op*/, std::int64_t* /*philox*/,
+                              cudaStream_t /*stream*/) {
   return false;
 }
 

@@ -6,6 +6,7 @@
 #include <cuda_runtime_api.h>
 
 #include "core/device/operations/attention.hpp"
+#include "kernels/cuda/attention/stand_in.hpp"
 
 namespace dstune::cuda {
 
@@ -25,6 +26,12 @@ std::int64_t own_attention_workspace(const AttentionShape& shape);
 /// tensor cores of the current GPU know the type: bf16 since compute capability 8.0.
 /// @throws CudaError, DeviceLostError
 bool is_tiled(const AttentionShape& shape, DType dtype);
+
+/// Of the current GPU: 90 for 9.0. @throws CudaError, DeviceLostError
+int compute_capability();
+
+/// What own_attention() takes. @throws CudaError, DeviceLostError
+AttentionKernel own_kernel(const AttentionShape& shape, DType dtype);
 
 /// For heads of any size, capped scores, and types that tensor cores do not know, slowly.
 /// Queue `op` on `stream`. @throws CudaError, DeviceLostError

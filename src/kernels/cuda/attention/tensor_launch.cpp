@@ -19,18 +19,17 @@ int attribute(cudaDeviceAttr name) {
   return value;
 }
 
-/// The compute capability of the current GPU: 75 for 7.5.
-int compute_capability() {
-  return attribute(cudaDevAttrComputeCapabilityMajor) * 10 +
-         attribute(cudaDevAttrComputeCapabilityMinor);
-}
-
 std::int64_t blocks(const WarpChoice& choice, int warps) {
   const std::int64_t rows = choice.rows * warps;
   return (choice.sequence + rows - 1) / rows * choice.heads;
 }
 
 }  // namespace
+
+int compute_capability() {
+  return attribute(cudaDevAttrComputeCapabilityMajor) * 10 +
+         attribute(cudaDevAttrComputeCapabilityMinor);
+}
 
 int warps_of_block(const WarpChoice& choice, std::size_t (*bytes)(int)) {
   const auto shared = static_cast<std::size_t>(attribute(cudaDevAttrMaxSharedMemoryPerBlockOptin));
@@ -59,6 +58,11 @@ bool is_tiled(const AttentionShape& shape, DType dtype) {
 bool is_tensor_attention(DType dtype) {
   constexpr int kFirstWithMatrixLoads = 75;
   return dtype != DType::fp32 && compute_capability() >= kFirstWithMatrixLoads;
+}
+
+AttentionKernel own_kernel(const AttentionShape& shape, DType dtype) {
+  if (!is_tiled(shape, dtype)) return AttentionKernel::plain;
+  return is_tensor_attention(dtype) ? AttentionKernel::tensor_tiles : AttentionKernel::tiles;
 }
 
 }  // namespace dstune::cuda
